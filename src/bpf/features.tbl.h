@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The one table of features. A row is FEATURE(name, source, help); its place is its bit. build.rs reads the same
+ * rows for Rust (src/features.rs), so that a feature is named once. Append only: the bits are an interface.
+ */
+FEATURE(prev_idle, "Lawall 2020", "wake_affine: an idle previous CPU is the target, also across LLCs")
+FEATURE(sis_util, "mainline (SIS_UTIL)", "the scan for an idle CPU in the LLC visits fewer CPUs the busier the LLC is")
+FEATURE(wide_idle, "scx_roost", "no idle CPU in the LLC: look in the node, then in the whole machine")
+FEATURE(burst_slice, "scx_roost", "a task that sleeps early requests what it last used, so its deadline is earlier; shares do not change")
+FEATURE(sync_local, "scx_roost", "a sync wakeup whose waker is alone and about to sleep stays on the waker's CPU")
