@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * fork: descent to the idlest group, from nodes to LLCs to CPUs, the parent's own group preferred as long as no other
+ * is clearly idler. After the kernel's sched_balance_find_dst_cpu(), sched_balance_find_dst_group() and
+ * sched_balance_find_dst_group_cpu() (kernel/sched/fair.c).
+ *
+ * Limits: ties between equally idle CPUs go to the first in order of number, where the kernel asks for the shallowest
+ * idle state; loads are the sums of the last LLC_SUM_NS.
+ */
+#ifndef ROOST_FORK_H
+#define ROOST_FORK_H
+
+#include "select_idle.h"
+
+/* What the descent compares (kernel: struct sg_lb_stats). */
+struct group {
+	u32 idle; /* idle CPUs that the task may use */
+	u32 cpus;
+	u64 load;
+};
+
+static __always_inline u32 llc_idle_allowed(const struct wakeup *w, u32 llc)
+{
+	const volatile struct llc_facts *f = llc_facts(llc);
+	bool restricted = task_restricted(w->p);
+	u32 nr_words = f->nr_words, n = 0, i;
+
+	for (i = 0; i < nr_words && i < CPU_WORDS && may_loop; i++) {
+		u64 word = llc_state(llc)->idle[i];
+
+		if (!restricted) {
+			n += count_bits(word);
+			continue;
+		}
+		for (; word && may_loop; word &= word - 1)
+			n += task_allowed(w->p, llc_cpu(f->first + i * WORD_BITS + lowest_bit(word)));
+	}
+	return n;
+}
+
+/* May the task run on some CPU of the LLC? */
+static __always_inline bool llc_allowed(const struct wakeup *w, u32 llc)
+{
+	const volatile struct llc_facts *f = llc_facts(llc);
+	u32 i;
+
+	if (!task_restricted(w->p))
+		return true;
+	for (i = 0; i < f->nr_cpus && i < MAX_CPUS && may_loop; i++)
+		if (task_allowed(w->p, llc_cpu(f->first + i)))
+			return true;
+	return false;
+}
+
+static __always_inline void group_add(struct group *g, const struct wakeup *w, u32 llc)
+{
+	if (!llc_allowed(w, llc))
+		return;
+	g->idle += llc_idle_allowed(w, llc);
+	g->cpus += llc_facts(llc)->nr_cpus;
+	g->load += llc_state(llc)->load;
+}
+
+/* Is @a idler than @b: more idle CPUs, or with none in either, less load per CPU? */
+static __always_inline bool idler(const struct group *a, const struct group *b)
+{
+	if (!a->cpus || !b->cpus)
+		return a->cpus;
+	if (a->idle || b->idle)
+		return a->idle > b->idle;
+	return a->load * b->cpus < b->load * a->cpus;
+}
+
+/* The parent's own group is kept unless another is idler by more than the margin. */
+static __always_inline bool leave_local(const struct group *local, const struct group *idlest)
+{
+	if (!local->cpus)
+		return true;
+	if (local->idle || idlest->idle)
+		return idlest->idle > local->idle;
+	return 100 * local->load * idlest->cpus > tunables()->imbalance_pct * idlest->load * local->cpus;
+}
+
+/*
+ * Across nodes a small imbalance is tolerated while the local node runs little (kernel: adjust_numa_imbalance(),
+ * sd->imb_numa_nr: one task per LLC, or an eighth of the CPUs of a node that is one LLC).
+ */
+static __always_inline bool node_tolerates(u32 node, const struct group *local, const struct group *idlest)
+{
+	u32 llcs = node_facts(node)->nr_llcs, running = local->cpus - local->idle;
+	u32 few = llcs > 1 ? llcs : local->cpus / 8;
+
+	return local->cpus && local->idle && running + 1 <= (few ? few : 1) && idlest->idle <= local->idle + 2;
+}
+
+static __always_inline u32 fork_node(const struct wakeup *w, u32 local_node)
+{
+	struct group local = {}, best = {};
+	u32 nr_nodes = machine_facts()->nr_nodes, best_node = local_node, n, i;
+
+	if (nr_nodes == 1)
+		return local_node;
+	for (n = 0; n < nr_nodes && n < MAX_NODES && may_loop; n++) {
+		const volatile struct node_facts *f = node_facts(n);
+		struct group g = {};
+
+		for (i = 0; i < f->nr_llcs && i < MAX_LLCS && may_loop; i++)
+			group_add(&g, w, f->first_llc + i);
+		if (n == local_node) {
+			local = g;
+		} else if (idler(&g, &best)) {
+			best = g;
+			best_node = n;
+		}
+	}
+	if (node_tolerates(local_node, &local, &best) || !best.cpus || !leave_local(&local, &best))
+		return local_node;
+	return best_node;
+}
+
+static __always_inline u32 fork_llc(const struct wakeup *w, u32 node, u32 local_llc)
+{
+	const volatile struct node_facts *f = node_facts(node);
+	struct group local = {}, best = {};
+	u32 best_llc = f->first_llc, i;
+
+	for (i = 0; i < f->nr_llcs && i < MAX_LLCS && may_loop; i++) {
+		struct group g = {};
+
+		group_add(&g, w, f->first_llc + i);
+		if (f->first_llc + i == local_llc) {
+			local = g;
+		} else if (idler(&g, &best)) {
+			best = g;
+			best_llc = f->first_llc + i;
+		}
+	}
+	return best.cpus && leave_local(&local, &best) ? best_llc : local.cpus ? local_llc : best_llc;
+}
+
+/* Nothing is idle in the LLC: its least loaded CPU, by load per capacity. */
+static __always_inline s32 least_loaded(const struct wakeup *w, u32 llc)
+{
+	const volatile struct llc_facts *f = llc_facts(llc);
+	u64 least = ~0ULL;
+	s32 best = NO_CPU;
+	u32 i;
+
+	for (i = 0; i < f->nr_cpus && i < MAX_CPUS && may_loop; i++) {
+		s32 cpu = llc_cpu(f->first + i);
+		u64 load = cpu_load(cpu, w->now) * CAPACITY_SCALE / cpu_facts(cpu)->capacity;
+
+		if (load < least && task_allowed(w->p, cpu)) {
+			least = load;
+			best = cpu;
+		}
+	}
+	return best;
+}
+
+/* In the chosen LLC: a wholly idle core, the parent's idle sibling, any idle CPU, the least loaded one. */
+static __always_inline s32 fork_cpu(const struct wakeup *w, u32 llc)
+{
+	bool local = cpu_facts(w->this_cpu)->llc == llc;
+	u32 start = local ? after(w->this_cpu) : 0;
+	s32 cpu = NO_CPU;
+
+	if (machine_facts()->smt) {
+		cpu = scan_llc(w, llc, start, SCAN_CORE, MAX_CPUS);
+		if (cpu == NO_CPU && local)
+			cpu = sis_smt(w, w->prev_any);
+	}
+	if (cpu == NO_CPU)
+		cpu = scan_llc(w, llc, start, SCAN_CPU, MAX_CPUS);
+	if (cpu != NO_CPU) {
+		count(STAT_fork_idle);
+		return cpu;
+	}
+	count(STAT_fork_busy);
+	return least_loaded(w, llc);
+}
+
+#endif /* ROOST_FORK_H */
