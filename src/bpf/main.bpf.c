@@ -215,7 +215,7 @@ void BPF_STRUCT_OPS(roost_exit, struct scx_exit_info *ei)
 	UEI_RECORD(uei, ei);
 }
 
-/* clang-format off: a table */
+/* clang-format off */
 SCX_OPS_DEFINE(roost_ops,
 	       .select_cpu		= (void *)roost_select_cpu,
 	       .enqueue			= (void *)roost_enqueue,
