@@ -21,6 +21,7 @@ enum {
 	MAX_NODES = 64,
 	MAX_SMT = 8, /* hardware threads of one core */
 	MAX_CGROUPS = 4096,
+	CGROUP_WORDS = MAX_CGROUPS / 64,
 	WORD_BITS = 64,
 	CPU_WORDS = MAX_CPUS / WORD_BITS, /* words of a set of CPUs, of an LLC's CPUs, of a set of LLCs */
 	CAPACITY_SCALE = 1024,		  /* kernel: SCHED_CAPACITY_SCALE, the capacity of the biggest CPU */
@@ -62,8 +63,8 @@ struct cpu_facts {
 	u16 core;     /* core, dense index over the machine */
 	u16 capacity; /* 1..CAPACITY_SCALE, the kernel's cpu_capacity; 1024 on a symmetric machine */
 	u8 online;
-	u8 nr_sib;	      /* other online hardware threads of the core: 0 without SMT */
-	u16 sib[MAX_SMT - 1]; /* their CPU numbers */
+	u8 nr_sib;	  /* other online hardware threads of the core: 0 without SMT */
+	u16 sib[MAX_SMT]; /* their CPU numbers */
 };
 
 /* One last-level cache. LLCs are numbered node by node: those of one node are neighbours in the table. */

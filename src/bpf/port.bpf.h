@@ -7,9 +7,15 @@
 #include <bpf_experimental.h>
 #include "maps.bpf.h"
 
-typedef struct task_struct port_task;
+/* A macro, not a typedef: CO-RE relocates fields by the name of the struct. */
+#define port_task struct task_struct
 
-#define may_loop can_loop
+#define subprog	  __noinline
+#define trusted	  __arg_trusted
+#define nonnull	  __arg_nonnull
+#define opaque(x) barrier_var(x)
+#define may_loop  can_loop
+#define from_zero unknown_zero
 
 /* ---- facts and state ---- */
 

@@ -43,8 +43,8 @@ static __always_inline struct placement placed_free(s32 cpu, enum roost_stat run
 static __always_inline struct placement place_fork(const struct wakeup *w)
 {
 	const volatile struct cpu_facts *f = cpu_facts(w->this_cpu);
-	u32 node = fork_node(w, f->node);
-	s32 cpu = fork_cpu(w, fork_llc(w, node, f->llc));
+	u32 node = fork_node(w->p, f->node);
+	s32 cpu = fork_cpu(w, fork_llc(w->p, node, f->llc));
 	struct placement at = { .cpu = cpu, .how = PLACE_BUSY, .rung = STAT_fork_busy };
 
 	if (cpu == NO_CPU) {
@@ -60,12 +60,12 @@ static __always_inline struct placement place_fork(const struct wakeup *w)
 static __always_inline struct placement place_wide(const struct wakeup *w, s32 target)
 {
 	const volatile struct node_facts *node = node_facts(cpu_facts(target)->node);
-	s32 cpu = scan_llcs(w, node->first_llc, node->first_llc + node->nr_llcs);
+	s32 cpu = scan_llcs(w->p, node->first_llc, node->first_llc + node->nr_llcs);
 
 	if (cpu != NO_CPU)
 		return placed_free(cpu, STAT_wide_node);
 	if (machine_facts()->nr_nodes > 1) {
-		cpu = scan_llcs(w, 0, machine_facts()->nr_llcs);
+		cpu = scan_llcs(w->p, 0, machine_facts()->nr_llcs);
 		if (cpu != NO_CPU)
 			return placed_free(cpu, STAT_wide_machine);
 	}
@@ -113,7 +113,7 @@ static __always_inline struct placement select_idle_sibling(const struct wakeup 
 	if (cpu != NO_CPU)
 		return placed_free(cpu, STAT_sis_recent);
 	if (machine_facts()->asym) {
-		cpu = sis_capacity(w, target);
+		cpu = sis_capacity(w->p, target, task_util(w->ts, w->now));
 		return cpu != NO_CPU ? placed_free(cpu, STAT_sis_capacity) : placed(target, PLACE_BUSY, STAT_sis_none);
 	}
 	return place_search(w, target);

@@ -49,22 +49,26 @@ static __always_inline s32 sis_recent(const struct wakeup *w, s32 recent, s32 ta
 }
 
 /*
- * CPUs differ in capacity: a free one that fits, over the whole machine and from the target's LLC on; without one
- * the free CPU of the highest capacity. (kernel: select_idle_capacity())
+ * CPUs differ in capacity: a free one on which @util fits, over the whole machine and from the target's LLC on;
+ * without one the free CPU of the highest capacity. (kernel: select_idle_capacity())
  */
-static __always_inline s32 sis_capacity(const struct wakeup *w, s32 target)
+subprog s32 sis_capacity(port_task *p trusted, s32 target, u64 util)
 {
 	const volatile struct cpu_facts *t = cpu_facts(target);
 	u32 nr_llcs = machine_facts()->nr_llcs, i;
 	s32 best = NO_CPU;
 
-	for (i = 0; i < nr_llcs && i < MAX_LLCS && may_loop; i++) {
-		u32 llc = (t->llc + i) % nr_llcs;
-		s32 cpu = scan_llc(w, llc, i ? 0 : t->pos, SCAN_FITTING, MAX_CPUS);
+	for_below (i, nr_llcs, MAX_LLCS) {
+		struct scan s = { .what = SCAN_FITTING, .budget = MAX_CPUS, .util = util };
+		s32 cpu;
 
+		s.llc = (t->llc + i) % nr_llcs;
+		s.start = i ? 0 : t->pos;
+		cpu = scan_llc(p, &s);
 		if (cpu != NO_CPU)
 			return cpu;
-		cpu = scan_llc(w, llc, i ? 0 : t->pos, SCAN_CPU, MAX_CPUS);
+		s.what = SCAN_CPU;
+		cpu = scan_llc(p, &s);
 		if (cpu != NO_CPU && (best == NO_CPU || cpu_facts(cpu)->capacity > cpu_facts(best)->capacity))
 			best = cpu;
 	}
@@ -73,23 +77,25 @@ static __always_inline s32 sis_capacity(const struct wakeup *w, s32 target)
 
 static __always_inline bool has_idle_core(s32 cpu)
 {
-	u32 llc = cpu_facts(cpu)->llc;
-
-	return machine_facts()->smt && !set_empty(llc_state(llc)->idle_core, llc_facts(llc)->nr_words);
+	return machine_facts()->smt && !set_empty(SET_IDLE_CORE, cpu_facts(cpu)->llc);
 }
 
-/* Another thread of the previous CPU's core. */
-static __always_inline s32 sis_smt(const struct wakeup *w, s32 target)
+/* Another thread of @cpu's core that is free. */
+subprog s32 free_sibling(port_task *p trusted, s32 cpu)
 {
-	const volatile struct cpu_facts *f = cpu_facts(w->prev_any);
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	u32 i;
 
-	if (!share_cache(w->prev_any, target))
-		return NO_CPU;
-	for (i = 0; i < MAX_SMT - 1 && i < f->nr_sib; i++)
-		if (cpu_free(f->sib[i]) && task_allowed(w->p, f->sib[i]))
-			return f->sib[i];
+	for_below (i, f->nr_sib, MAX_SMT)
+		if (cpu_free(sibling(f, i)) && task_allowed(p, sibling(f, i)))
+			return sibling(f, i);
 	return NO_CPU;
+}
+
+/* Another thread of the previous CPU's core, when that shares the target's cache. */
+static __always_inline s32 sis_smt(const struct wakeup *w, s32 target)
+{
+	return share_cache(w->prev_any, target) ? free_sibling(w->p, w->prev_any) : NO_CPU;
 }
 
 static __always_inline u32 after(s32 cpu)
@@ -102,22 +108,24 @@ static __always_inline u32 after(s32 cpu)
 /* A wholly idle core of the target's LLC. */
 static __always_inline s32 sis_core(const struct wakeup *w, s32 target)
 {
-	return scan_llc(w, cpu_facts(target)->llc, after(target), SCAN_CORE, MAX_CPUS);
+	return scan_all(w->p, cpu_facts(target)->llc, after(target), SCAN_CORE);
 }
 
 /* Any idle CPU of the target's LLC. [sis_util] The busier the LLC, the fewer are looked at. */
 static __always_inline s32 sis_cpu(const struct wakeup *w, s32 target)
 {
-	u32 llc = cpu_facts(target)->llc, budget = MAX_CPUS;
+	struct scan s = { .what = SCAN_CPU, .budget = MAX_CPUS };
 
+	s.llc = cpu_facts(target)->llc;
+	s.start = after(target);
 	if (has(w, FEATURE_sis_util)) {
-		budget = llc_state(llc)->scan_budget;
-		if (!budget) {
+		s.budget = llc_state(s.llc)->scan_budget;
+		if (!s.budget) {
 			count(STAT_sis_budget_out);
 			return NO_CPU;
 		}
 	}
-	return scan_llc(w, llc, after(target), SCAN_CPU, budget);
+	return scan_llc(w->p, &s);
 }
 
 /*
@@ -135,14 +143,14 @@ static __always_inline u32 scan_budget(u64 util, u32 nr_cpus)
 }
 
 /* Sum the LLC's signals and set its budget. Called from a tick, by one CPU of the LLC every LLC_SUM_NS. */
-static __always_inline void llc_sum(u32 llc, u64 now)
+subprog u32 llc_sum(u32 llc, u64 now)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);
 	struct llc_state *ls = llc_state(llc);
 	u64 load = 0, util = 0;
 	u32 i;
 
-	for (i = 0; i < f->nr_cpus && i < MAX_CPUS && may_loop; i++) {
+	for_below (i, f->nr_cpus, MAX_CPUS) {
 		s32 cpu = llc_cpu(f->first + i);
 
 		load += cpu_load(cpu, now);
@@ -151,6 +159,7 @@ static __always_inline void llc_sum(u32 llc, u64 now)
 	ls->load = load;
 	ls->util = util;
 	ls->scan_budget = scan_budget(util, f->nr_cpus);
+	return 0;
 }
 
 #endif /* ROOST_SELECT_IDLE_H */

@@ -17,30 +17,28 @@ enum { STEAL_TRIES = 16 };
 static __always_inline void mark_waiting(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
-	struct llc_state *llc = llc_state(f->llc);
 
-	if (!in_set(llc->waiting, f->pos))
-		set_add(llc->waiting, llc_sets()->waiting, f->llc, f->pos);
+	if (!set_has(SET_WAITING, f->llc, f->pos))
+		set_add(SET_WAITING, f->llc, f->pos);
 }
 
 static __always_inline void unmark_waiting(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
-	struct llc_state *llc = llc_state(f->llc);
 
-	if (in_set(llc->waiting, f->pos))
-		set_remove(llc->waiting, llc_sets()->waiting, f->llc, f->pos);
+	if (set_has(SET_WAITING, f->llc, f->pos))
+		set_remove(SET_WAITING, f->llc, f->pos);
 }
 
 /* Take one waiting task of any CPU of @llc, from position @start on and around. */
-static __always_inline bool steal_from_llc(s32 cpu, u32 llc, u32 start, u32 *tries)
+subprog bool steal_from_llc(s32 cpu, u32 llc, u32 start, u32 *tries nonnull)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);
 	u32 nr_words = f->nr_words, i;
 
-	for (i = 0; i <= nr_words && i <= CPU_WORDS && may_loop; i++) {
-		u32 base = ((start / WORD_BITS + i) % nr_words) * WORD_BITS;
-		u64 word = *word_of(llc_state(llc)->waiting, base) & walk_mask(i, nr_words, start);
+	for_below (i, nr_words + 1, CPU_WORDS + 1) {
+		u32 base = walk_base(i, nr_words, start);
+		u64 word = *set_word(SET_WAITING, llc, base) & walk_mask(i, nr_words, start);
 
 		while (word && may_loop) {
 			s32 victim = llc_cpu(f->first + base + lowest_bit(word));
@@ -62,10 +60,10 @@ static __always_inline bool steal_from_llc(s32 cpu, u32 llc, u32 start, u32 *tri
 }
 
 /* The same over the LLCs [@from, @end), but for @except. */
-static __always_inline bool steal_from_llcs(s32 cpu, u32 from, u32 end, u32 except, u32 *tries)
+subprog bool steal_from_llcs(s32 cpu, u32 from, u32 end, u32 except, u32 *tries nonnull)
 {
 	while (*tries && may_loop) {
-		s32 llc = next_llc(llc_sets()->waiting, from, end);
+		s32 llc = next_llc(SET_WAITING, from, end);
 
 		if (llc == NO_CPU)
 			return false;
@@ -83,8 +81,7 @@ static __always_inline bool steal(s32 cpu)
 	const volatile struct node_facts *node = node_facts(f->node);
 	u32 tries = STEAL_TRIES;
 
-	if (!set_empty(llc_state(f->llc)->waiting, llc_facts(f->llc)->nr_words) &&
-	    steal_from_llc(cpu, f->llc, f->pos, &tries)) {
+	if (!set_empty(SET_WAITING, f->llc) && steal_from_llc(cpu, f->llc, f->pos, &tries)) {
 		count(STAT_dispatch_steal_llc);
 		return true;
 	}
@@ -106,20 +103,12 @@ static __always_inline bool steal(s32 cpu)
 /* An idle CPU that could serve a queue of @cpu: of its LLC, then any. NO_CPU if there is none. */
 static __always_inline s32 idle_helper(s32 cpu)
 {
-	u32 llc = cpu_facts(cpu)->llc, i;
-	s32 other = NO_CPU;
+	s32 helper = set_first(SET_IDLE, cpu_facts(cpu)->llc), llc;
 
-	for (i = 0; i < llc_facts(llc)->nr_words && i < CPU_WORDS && may_loop; i++)
-		if (llc_state(llc)->idle[i])
-			return llc_cpu(llc_facts(llc)->first + i * WORD_BITS + lowest_bit(llc_state(llc)->idle[i]));
-	if (machine_facts()->nr_llcs > 1)
-		other = next_llc(llc_sets()->idle, 0, machine_facts()->nr_llcs);
-	if (other == NO_CPU)
-		return NO_CPU;
-	for (i = 0; i < llc_facts(other)->nr_words && i < CPU_WORDS && may_loop; i++)
-		if (llc_state(other)->idle[i])
-			return llc_cpu(llc_facts(other)->first + i * WORD_BITS + lowest_bit(llc_state(other)->idle[i]));
-	return NO_CPU;
+	if (helper != NO_CPU || machine_facts()->nr_llcs == 1)
+		return helper;
+	llc = next_llc(SET_IDLE, 0, machine_facts()->nr_llcs);
+	return llc == NO_CPU ? NO_CPU : set_first(SET_IDLE, llc);
 }
 
 #endif /* ROOST_STEAL_H */

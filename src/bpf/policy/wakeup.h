@@ -57,24 +57,28 @@ static __always_inline bool cpu_free(s32 cpu)
 	return cpu_idle(cpu) || cpu_sched_idle(cpu);
 }
 
-/* The task fits on @cpu with a fifth to spare (kernel: fits_capacity(), asym_fits_cpu()). */
+/* @util fits on @cpu with a fifth to spare (kernel: fits_capacity()). */
+static __always_inline bool util_fits_cpu(u64 util, s32 cpu)
+{
+	return util * 1280 < (u64)cpu_facts(cpu)->capacity * 1024;
+}
+
+/* The task fits on @cpu; on a symmetric machine it always does (kernel: asym_fits_cpu()). */
 static __always_inline bool asym_fits(const struct wakeup *w, s32 cpu)
 {
-	if (!machine_facts()->asym)
-		return true;
-	return task_util(w->ts, w->now) * 1280 < (u64)cpu_facts(cpu)->capacity * 1024;
+	return !machine_facts()->asym || util_fits_cpu(task_util(w->ts, w->now), cpu);
 }
 
 /* Every thread of the core is idle. Without SMT: the CPU is. */
-static __always_inline bool core_idle(s32 cpu)
+subprog bool core_idle(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	u32 i;
 
 	if (!cpu_idle(cpu))
 		return false;
-	for (i = 0; i < MAX_SMT - 1 && i < f->nr_sib; i++)
-		if (!cpu_idle(f->sib[i]))
+	for_below (i, f->nr_sib, MAX_SMT)
+		if (!cpu_idle(sibling(f, i)))
 			return false;
 	return true;
 }
