@@ -10,12 +10,12 @@ use crate::cpufreq::{self, CpuFreq};
 use crate::doctor;
 use crate::host::Host;
 use crate::machine::{Facts, Machine};
-use crate::stats::monitor;
 use crate::stats::server::StatsServer;
-use crate::stats::source::{Running, Source};
+use crate::stats::source::{Counted, Running, Source};
+use crate::stats::{Counters, NR_STATS, add, monitor};
 use crate::topology_view;
 use anyhow::{Context, Result, bail};
-use libbpf_rs::{Link, MapHandle, OpenObject};
+use libbpf_rs::{Link, OpenObject};
 use log::{debug, info};
 use scx_utils::{UserExitInfo, compat, scx_ops_attach, scx_ops_load, scx_ops_open, uei_report};
 use std::mem::MaybeUninit;
@@ -114,10 +114,10 @@ impl Runner<'_> {
                 .tunables(machine.cpus.len() as u32, &cpufreq, !self.host.preempt_rt());
         let mut object = MaybeUninit::<OpenObject>::uninit();
         let scheduler = Scheduler::load(self.config, &machine, &tun, hotplug_seq, &mut object)?;
-        self.source.attach(
-            Box::new(scheduler.counters()?),
-            self.describe(&cpufreq, &tun),
-        );
+        let counters = scheduler.counters(machine.nr_cpu_ids.into())?;
+        let attached = self
+            .source
+            .attach(Box::new(counters), self.describe(&cpufreq, &tun));
         info!(
             "scx_roost runs: preset {} ({}), slice {} us, cpuperf {}; {}; loaded in {} ms",
             self.config.preset,
@@ -128,7 +128,7 @@ impl Runner<'_> {
             begin.elapsed().as_millis()
         );
         let changed = self.watch(&scheduler, &machine);
-        self.source.detach();
+        drop(attached);
         let info = scheduler.unload()?;
         Ok(if changed && !info.should_restart() {
             Ended::MachineChanged
@@ -233,8 +233,14 @@ impl<'obj> Scheduler<'obj> {
         Ok(Scheduler { skel, link })
     }
 
-    fn counters(&self) -> Result<MapHandle> {
-        MapHandle::try_from(&self.skel.maps.stats).context("cannot open the BPF map 'stats'")
+    /// The counters of the first `nr_cpus` CPUs. Not to be read after the scheduler is unloaded.
+    fn counters(&self, nr_cpus: usize) -> Result<CpuCounters> {
+        let bss = self.skel.maps.bss_data.as_ref();
+        let stats = &bss.context("the BPF object has no .bss")?.stats;
+        Ok(CpuCounters {
+            first: stats.as_ptr(),
+            nr_cpus: nr_cpus.min(stats.len()),
+        })
     }
 
     /// The kernel has ended it, or is about to.
@@ -248,6 +254,25 @@ impl<'obj> Scheduler<'obj> {
     fn unload(mut self) -> Result<UserExitInfo> {
         drop(self.link.take());
         uei_report!(&self.skel, uei)
+    }
+}
+
+/// The counters that the BPF half keeps for each CPU, in memory that it shares with us.
+struct CpuCounters {
+    first: *const types::cpu_stats,
+    nr_cpus: usize,
+}
+
+// SAFETY: the memory is mapped until the scheduler is unloaded, and `Attached` is dropped before that.
+unsafe impl Send for CpuCounters {}
+
+impl Counted for CpuCounters {
+    fn read(&self) -> Counters {
+        // SAFETY: as above; volatile because the BPF half goes on counting.
+        let of_cpu = |cpu| unsafe { (&raw const (*self.first.add(cpu)).v).read_volatile() };
+        (0..self.nr_cpus)
+            .map(of_cpu)
+            .fold([0; NR_STATS], |sum, v| add(&sum, &v))
     }
 }
 

@@ -9,7 +9,7 @@ pub mod source;
 pub mod view;
 
 use crate::bpf::intf;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use scx_stats::prelude::*;
 use scx_stats_derive::Stats;
 use serde::{Deserialize, Serialize};
@@ -68,25 +68,6 @@ include!(concat!(env!("OUT_DIR"), "/stats_tbl.rs"));
 
 pub const NR_STATS: usize = ROWS.len();
 
-/// Sum over CPUs of the values of the per-CPU map `stats`.
-pub fn sum(per_cpu: &[Vec<u8>]) -> Result<Counters> {
-    let mut total = [0u64; NR_STATS];
-    for value in per_cpu {
-        let (words, rest) = value.as_chunks::<8>();
-        if words.len() != NR_STATS || !rest.is_empty() {
-            bail!(
-                "map 'stats' holds {} bytes per CPU, {} counters of 8 bytes are expected",
-                value.len(),
-                NR_STATS
-            );
-        }
-        for (sum, word) in total.iter_mut().zip(words) {
-            *sum = sum.wrapping_add(u64::from_ne_bytes(*word));
-        }
-    }
-    Ok(total)
-}
-
 /// Growth from `old` to `new`.
 pub fn delta(new: &Counters, old: &Counters) -> Counters {
     std::array::from_fn(|i| new[i].saturating_sub(old[i]))
@@ -139,24 +120,6 @@ mod tests {
                 row.name
             );
         }
-    }
-
-    #[test]
-    fn values_are_summed_over_cpus() {
-        let bytes = |c: &Counters| c.iter().flat_map(|w| w.to_ne_bytes()).collect::<Vec<u8>>();
-        let total = sum(&[
-            bytes(&numbered()),
-            bytes(&numbered()),
-            bytes(&[0; NR_STATS]),
-        ])
-        .unwrap();
-        assert_eq!(total, add(&numbered(), &numbered()));
-        assert!(
-            sum(&[vec![0; 8]])
-                .unwrap_err()
-                .to_string()
-                .contains("8 bytes per CPU")
-        );
     }
 
     #[test]

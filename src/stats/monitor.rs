@@ -26,9 +26,8 @@ pub fn start(
     exit: Arc<AtomicBool>,
 ) -> Result<JoinHandle<()>> {
     let body = move || {
-        let result =
-            Deltas::new(source).and_then(|mut d| print_each(interval, json, &exit, || d.next()));
-        if let Err(e) = result {
+        let mut deltas = Deltas::new(source);
+        if let Err(e) = print_each(interval, json, &exit, || Ok(deltas.take())) {
             log::warn!("statistics are no longer printed: {e:#}");
         }
     };

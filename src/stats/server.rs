@@ -237,18 +237,16 @@ impl Client {
 
     fn stats(&mut self, target: &str) -> Result<Value> {
         let metrics = match target {
-            "top" => self.top()?,
-            "totals" => self.source.totals()?,
+            "top" => self.top(),
+            "totals" => self.source.totals(),
             other => bail!("unknown target '{other}': expected is top or totals"),
         };
         Ok(serde_json::to_value(metrics)?)
     }
 
-    fn top(&mut self) -> Result<Metrics> {
-        if self.deltas.is_none() {
-            self.deltas = Some(Deltas::new(self.source.clone())?);
-        }
-        self.deltas.as_mut().context("no client state")?.next()
+    fn top(&mut self) -> Metrics {
+        let begin = || Deltas::new(self.source.clone());
+        self.deltas.get_or_insert_with(begin).take()
     }
 }
 

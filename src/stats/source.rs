@@ -1,29 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Where counters come from: the map of the loaded scheduler, and what schedulers before a restart had counted.
+//! Where counters come from: the memory of the loaded scheduler, and what schedulers before a restart had counted.
 //! Server threads read it without the scheduler's loop, so that neither waits for the other.
 
-use super::{Counters, Metrics, NR_STATS, add, delta, sum};
-use anyhow::{Context, Result};
-use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use super::{Counters, Metrics, NR_STATS, add, delta};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Clients that ask within this time of each other get the same snapshot.
 const SNAPSHOT_AGE_MAX: Duration = Duration::from_millis(50);
 
-/// What can be counted: the BPF map, or a test's own.
+/// What can be counted: the BPF half's counters, or a test's own.
 pub trait Counted: Send {
-    fn read(&self) -> Result<Counters>;
-}
-
-impl Counted for MapHandle {
-    fn read(&self) -> Result<Counters> {
-        let values = self
-            .lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY)
-            .context("cannot read the BPF map 'stats'")?
-            .context("the BPF map 'stats' has no entry")?;
-        sum(&values)
-    }
+    fn read(&self) -> Counters;
 }
 
 /// What runs, for the fields of `Metrics` that are not counters.
@@ -40,10 +28,22 @@ pub struct Running {
 #[derive(Clone, Default)]
 pub struct Source(Arc<Mutex<State>>);
 
+/// Counting is over when this is dropped; what was counted is kept.
+pub struct Attached(Source);
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.base = Some(Box::new(state.read()));
+        state.counted = None;
+        state.snapshot = None;
+    }
+}
+
 #[derive(Default)]
 struct State {
     /// None while no scheduler is loaded.
-    map: Option<Box<dyn Counted>>,
+    counted: Option<Box<dyn Counted>>,
     running: Running,
     /// Counted by schedulers that were unloaded.
     base: Option<Box<Counters>>,
@@ -51,31 +51,23 @@ struct State {
 }
 
 impl Source {
-    /// A scheduler was loaded.
-    pub fn attach(&self, map: Box<dyn Counted>, running: Running) {
+    /// A scheduler was loaded. It is to be unloaded only after the returned value is dropped.
+    #[must_use]
+    pub fn attach(&self, counted: Box<dyn Counted>, running: Running) -> Attached {
         let mut state = self.lock();
-        state.map = Some(map);
+        state.counted = Some(counted);
         state.running = running;
         state.snapshot = None;
-    }
-
-    /// The scheduler is about to be unloaded: keep what it counted.
-    pub fn detach(&self) {
-        let mut state = self.lock();
-        if let Ok(last) = state.read() {
-            state.base = Some(Box::new(last));
-        }
-        state.map = None;
-        state.snapshot = None;
+        Attached(self.clone())
     }
 
     /// Counters since the first load; they never run backwards, over restarts neither.
-    pub fn totals(&self) -> Result<Metrics> {
+    pub fn totals(&self) -> Metrics {
         let mut state = self.lock();
-        let counters = state.snapshot()?;
+        let counters = state.snapshot();
         let mut metrics = state.describe();
         metrics.set_counters(&counters);
-        Ok(metrics)
+        metrics
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -84,23 +76,22 @@ impl Source {
 }
 
 impl State {
-    fn snapshot(&mut self) -> Result<Counters> {
+    fn snapshot(&mut self) -> Counters {
         if let Some((at, counters)) = &self.snapshot
             && at.elapsed() < SNAPSHOT_AGE_MAX
         {
-            return Ok(**counters);
+            return **counters;
         }
-        let counters = self.read()?;
+        let counters = self.read();
         self.snapshot = Some((Instant::now(), Box::new(counters)));
-        Ok(counters)
+        counters
     }
 
-    fn read(&self) -> Result<Counters> {
+    fn read(&self) -> Counters {
         let base = self.base.as_deref().copied().unwrap_or([0; NR_STATS]);
-        match &self.map {
-            Some(map) => Ok(add(&base, &map.read()?)),
-            None => Ok(base),
-        }
+        self.counted
+            .as_ref()
+            .map_or(base, |c| add(&base, &c.read()))
     }
 
     fn describe(&self) -> Metrics {
@@ -110,7 +101,7 @@ impl State {
             governor: self.running.governor.clone(),
             cpuperf: self.running.cpuperf.clone(),
             restarts: self.running.restarts,
-            running: self.map.is_some().into(),
+            running: self.counted.is_some().into(),
             ..Metrics::default()
         }
     }
@@ -124,23 +115,23 @@ pub struct Deltas {
 }
 
 impl Deltas {
-    pub fn new(source: Source) -> Result<Deltas> {
-        let last = source.totals()?.counters();
-        Ok(Deltas {
+    pub fn new(source: Source) -> Deltas {
+        let last = source.totals().counters();
+        Deltas {
             source,
             last,
             at: Instant::now(),
-        })
+        }
     }
 
-    pub fn next(&mut self) -> Result<Metrics> {
-        let mut metrics = self.source.totals()?;
+    pub fn take(&mut self) -> Metrics {
+        let mut metrics = self.source.totals();
         let now = metrics.counters();
         metrics.set_counters(&delta(&now, &self.last));
         metrics.interval_ms = self.at.elapsed().as_millis() as u64;
         self.last = now;
         self.at = Instant::now();
-        Ok(metrics)
+        metrics
     }
 }
 
@@ -153,53 +144,55 @@ mod tests {
     struct Fake(Arc<AtomicU64>);
 
     impl Counted for Fake {
-        fn read(&self) -> Result<Counters> {
-            Ok([self.0.load(Ordering::Relaxed); NR_STATS])
+        fn read(&self) -> Counters {
+            [self.0.load(Ordering::Relaxed); NR_STATS]
         }
     }
 
-    fn loaded(source: &Source, restarts: u64) -> Arc<AtomicU64> {
+    fn loaded(source: &Source, restarts: u64) -> (Arc<AtomicU64>, Attached) {
         let counter = Arc::new(AtomicU64::new(0));
         let running = Running {
             restarts,
             ..Running::default()
         };
-        source.attach(Box::new(Fake(counter.clone())), running);
-        counter
+        let attached = source.attach(Box::new(Fake(counter.clone())), running);
+        (counter, attached)
     }
 
-    fn next(deltas: &mut Deltas) -> Metrics {
+    fn take(deltas: &mut Deltas) -> Metrics {
         sleep(SNAPSHOT_AGE_MAX + Duration::from_millis(5));
-        deltas.next().unwrap()
+        deltas.take()
     }
 
     #[test]
     fn each_client_has_its_own_delta() {
         let source = Source::default();
-        let counter = loaded(&source, 0);
-        let mut early = Deltas::new(source.clone()).unwrap();
+        let (counter, _attached) = loaded(&source, 0);
+        let mut early = Deltas::new(source.clone());
         counter.store(10, Ordering::Relaxed);
-        assert_eq!(next(&mut early).sis_target, 10);
-        let mut late = Deltas::new(source.clone()).unwrap();
+        assert_eq!(take(&mut early).sis_target, 10);
+        let mut late = Deltas::new(source.clone());
         counter.store(15, Ordering::Relaxed);
-        assert_eq!(next(&mut late).sis_target, 5);
-        assert_eq!(next(&mut early).sis_target, 5);
-        assert_eq!(next(&mut early).sis_target, 0);
+        assert_eq!(take(&mut late).sis_target, 5);
+        assert_eq!(take(&mut early).sis_target, 5);
+        assert_eq!(take(&mut early).sis_target, 0);
     }
 
     #[test]
     fn counters_survive_a_restart() {
         let source = Source::default();
-        loaded(&source, 0).store(7, Ordering::Relaxed);
-        let mut deltas = Deltas::new(source.clone()).unwrap();
-        source.detach();
-        assert_eq!(source.totals().unwrap().running, 0);
-        loaded(&source, 1).store(2, Ordering::Relaxed);
-        let metrics = next(&mut deltas);
+        let (counter, attached) = loaded(&source, 0);
+        counter.store(7, Ordering::Relaxed);
+        let mut deltas = Deltas::new(source.clone());
+        drop(attached);
+        assert_eq!(source.totals().running, 0);
+        let (counter, _attached) = loaded(&source, 1);
+        counter.store(2, Ordering::Relaxed);
+        let metrics = take(&mut deltas);
         assert_eq!(
             (metrics.sis_target, metrics.restarts, metrics.running),
             (2, 1, 1)
         );
-        assert_eq!(source.totals().unwrap().sis_target, 9);
+        assert_eq!(source.totals().sis_target, 9);
     }
 }
