@@ -30,8 +30,10 @@ struct Cli {
 const F_PREV_IDLE: u32 = 1;
 const F_SIS_UTIL: u32 = 2;
 const F_WIDE_IDLE: u32 = 4;
+const F_CLAIM: u32 = 256;
 const F_ALL: u32 = 0x1ff;
-const MASKS: [(&str, u32); 2] = [("mainline", F_PREV_IDLE | F_SIS_UTIL), ("all", F_ALL)];
+const MASKS: [(&str, u32); 3] =
+    [("mainline", F_PREV_IDLE | F_SIS_UTIL), ("all", F_ALL), ("all but claim", F_ALL & !F_CLAIM)];
 
 struct Shape {
     cpus: usize,
@@ -62,7 +64,7 @@ const SCENES: [Idle; 4] = [Idle::Prev, Idle::LastOfLlc, Idle::LastOfMachine, Idl
 const TARGET: usize = 0;
 const PREV: usize = 2;
 
-const PROGRAMS: [&str; 13] = [
+const PROGRAMS: [&str; 14] = [
     "prog_empty",
     "prog_plain_live",
     "prog_plain_frozen",
@@ -76,6 +78,7 @@ const PROGRAMS: [&str; 13] = [
     "prog_unknown_live_sub",
     "prog_unknown_frozen_sub",
     "prog_iter_live_sub",
+    "prog_unknown_live_word",
 ];
 
 /// What libbpf said since the last verdict; the verifier's log is in it.
@@ -153,6 +156,7 @@ fn describe(bss: &mut types::bss, shape: &Shape) {
     bss.query.prev = PREV as u32;
     bss.query.recent_start = 1;
     bss.query.sync = 0;
+    bss.query.anywhere = 1;
     bss.query.util = 100;
     bss.query.load = 1024;
 }

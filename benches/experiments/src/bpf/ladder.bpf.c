@@ -51,7 +51,7 @@ u64 now;
 s32 result;
 
 struct {
-	u32 this, prev, recent, recent_start, sync, util;
+	u32 this, prev, recent, recent_start, sync, util, anywhere;
 	u64 load;
 } query;
 
@@ -101,72 +101,91 @@ static __always_inline u32 lowest(u64 word)
 #define MASK live_features
 #define LOOP LOOP_PLAIN
 #define SCAN INLINED
+#define ONE_WORD 0
 #include "ladder.h"
 
 #define NAME(x) x##_plain_frozen
 #define MASK frozen_features
 #define LOOP LOOP_PLAIN
 #define SCAN INLINED
+#define ONE_WORD 0
 #include "ladder.h"
 
 #define NAME(x) x##_may_goto_live
 #define MASK live_features
 #define LOOP LOOP_MAY_GOTO
 #define SCAN INLINED
+#define ONE_WORD 0
 #include "ladder.h"
 
 #define NAME(x) x##_may_goto_frozen
 #define MASK frozen_features
 #define LOOP LOOP_MAY_GOTO
 #define SCAN INLINED
+#define ONE_WORD 0
 #include "ladder.h"
 
 #define NAME(x) x##_unknown_live
 #define MASK live_features
 #define LOOP LOOP_UNKNOWN
 #define SCAN INLINED
+#define ONE_WORD 0
 #include "ladder.h"
 
 #define NAME(x) x##_unknown_frozen
 #define MASK frozen_features
 #define LOOP LOOP_UNKNOWN
 #define SCAN INLINED
+#define ONE_WORD 0
 #include "ladder.h"
 
 #define NAME(x) x##_iter_live
 #define MASK live_features
 #define LOOP LOOP_ITER
 #define SCAN INLINED
+#define ONE_WORD 0
 #include "ladder.h"
 
 #define NAME(x) x##_iter_frozen
 #define MASK frozen_features
 #define LOOP LOOP_ITER
 #define SCAN INLINED
+#define ONE_WORD 0
 #include "ladder.h"
 
 #define NAME(x) x##_plain_live_sub
 #define MASK live_features
 #define LOOP LOOP_PLAIN
 #define SCAN SUBPROG
+#define ONE_WORD 0
 #include "ladder.h"
 
 #define NAME(x) x##_unknown_live_sub
 #define MASK live_features
 #define LOOP LOOP_UNKNOWN
 #define SCAN SUBPROG
+#define ONE_WORD 0
 #include "ladder.h"
 
 #define NAME(x) x##_unknown_frozen_sub
 #define MASK frozen_features
 #define LOOP LOOP_UNKNOWN
 #define SCAN SUBPROG
+#define ONE_WORD 0
 #include "ladder.h"
 
 #define NAME(x) x##_iter_live_sub
 #define MASK live_features
 #define LOOP LOOP_ITER
 #define SCAN SUBPROG
+#define ONE_WORD 0
+#include "ladder.h"
+
+#define NAME(x) x##_unknown_live_word
+#define MASK live_features
+#define LOOP LOOP_UNKNOWN
+#define SCAN INLINED
+#define ONE_WORD 1
 #include "ladder.h"
 
 SEC("tc")

@@ -7,6 +7,7 @@
  *	MASK			where the feature mask comes from: a map that may change, or a constant at load
  *	LOOP(i, from, to)	how a loop is written
  *	SCAN			how scan_llc is compiled: inlined, or a subprogram that is verified by itself
+ *	ONE_WORD		1: an LLC of at most 64 CPUs is looked up without a loop when the task may run anywhere
  * The ladder has the loads, branches and loops of the real one; the values mean nothing.
  */
 
@@ -46,6 +47,15 @@ SCAN s32 NAME(scan_llc)(u32 features, u32 llc, u32 pos, u32 whole_core)
 
 	if (!l)
 		return -1;
+	if (ONE_WORD && l->nr_words == 1 && query.anywhere && !(features & F_CLAIM)) {
+		u64 word = whole_core ? l->idle_cores[0] : l->idle_cpus[0];
+
+		if (!word)
+			return -1;
+		if (word & tail)
+			word &= tail;
+		return llc_cpus[(l->first + lowest(word)) & (MAX_CPUS - 1)];
+	}
 	nr = l->nr_words;
 	if (features & F_SIS_UTIL && nr > l->budget)
 		nr = l->budget;
@@ -209,3 +219,4 @@ int NAME(prog)(struct __sk_buff *skb)
 #undef MASK
 #undef LOOP
 #undef SCAN
+#undef ONE_WORD
