@@ -102,7 +102,8 @@ static __always_inline u32 cpu_nr_running(s32 cpu)
 
 static __always_inline bool task_restricted(port_task *p)
 {
-	return p->nr_cpus_allowed < machine.nr_online;
+	/* The mask may hold offline CPUs, so only one that holds every possible CPU is surely unrestricted. */
+	return p->nr_cpus_allowed < machine.nr_cpu_ids;
 }
 
 static __always_inline bool task_allowed(port_task *p, s32 cpu)
