@@ -51,13 +51,20 @@ static __always_inline bool set_empty(enum cpu_set set, u32 llc)
 /* Add the CPUs of @mask, which lie in the word of @pos. */
 static __always_inline void set_add_mask(enum cpu_set set, u32 llc, u32 pos, u64 mask)
 {
-	if (!atomic_or(set_word(set, llc, pos), mask) && machine_facts()->nr_llcs > 1)
+	u64 *word = set_word(set, llc, pos);
+	bool first = !*word;
+
+	atomic_or(word, mask);
+	if (first && machine_facts()->nr_llcs > 1)
 		atomic_or(llcs_word(set, llc), bit_of(llc));
 }
 
 static __always_inline void set_remove_mask(enum cpu_set set, u32 llc, u32 pos, u64 mask)
 {
-	if (atomic_and(set_word(set, llc, pos), ~mask) & ~mask)
+	u64 *word = set_word(set, llc, pos);
+
+	atomic_and(word, ~mask);
+	if (*word)
 		return;
 	if (machine_facts()->nr_llcs == 1 || !set_empty(set, llc))
 		return;

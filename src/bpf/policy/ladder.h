@@ -38,7 +38,9 @@ static __always_inline struct placement placed(s32 cpu, enum placing how, enum r
 /* Free CPUs are taken at once when idle; one that runs a SCHED_IDLE task is queued on, and preempted there. */
 static __always_inline struct placement placed_free(s32 cpu, enum roost_stat rung)
 {
-	return placed(cpu, cpu_idle(cpu) ? PLACE_IDLE : PLACE_BUSY, rung);
+	struct cpu_state *cs = cpu_state(cpu);
+
+	return placed(cpu, cs->curr_sched_idle && cs->curr_pid ? PLACE_BUSY : PLACE_IDLE, rung);
 }
 
 static __always_inline struct placement place_fork(const struct wakeup *w)

@@ -10,7 +10,9 @@
 
 static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
 {
-	return cpu_free(cpu, w->ts->sched_idle) && asym_fits(w, cpu) ? cpu : NO_CPU;
+	if (!idle_for(w, cpu) && (w->ts->sched_idle || !cpu_sched_idle(cpu)))
+		return NO_CPU;
+	return asym_fits(w, cpu) ? cpu : NO_CPU;
 }
 
 /* The target itself: the waker's CPU or the previous one, and either may be forbidden to the task. */

@@ -21,7 +21,8 @@ struct wakeup {
 	s32 prev;     /* where the task last ran; NO_CPU if it may not run there now */
 	s32 prev_any; /* the same, allowed or not */
 	bool fork;
-	bool sync; /* the waker says that it is about to sleep, and is not exiting */
+	bool waker_idle; /* an interrupt on an idle CPU wakes the task */
+	bool sync;	 /* the waker says that it is about to sleep, and is not exiting */
 	bool this_allowed;
 	bool waker_pcpu_kthread; /* the waker is a kthread of this one CPU, in task context */
 };
@@ -48,7 +49,13 @@ static __always_inline bool cpu_sched_idle(s32 cpu)
 {
 	struct cpu_state *cs = cpu_state(cpu);
 
-	return cs->curr_pid && cs->curr_sched_idle && cpu_nr_running(cpu) == 1;
+	return cs->curr_sched_idle && cs->curr_pid && cpu_nr_running(cpu) == 1;
+}
+
+/* cpu_idle(), which for the CPU of a waker that runs needs no look. */
+static __always_inline bool idle_for(const struct wakeup *w, s32 cpu)
+{
+	return cpu == w->this_cpu && !w->waker_idle ? false : cpu_idle(cpu);
 }
 
 /*
