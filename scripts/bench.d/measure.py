@@ -55,7 +55,7 @@ LATENCY = Suite("2", 600, (), """
 guest hogs 4 &
 hogs=$!
 sleep 0.5
-guest meter probe guest probe 2 1000
+guest meter probe guest probe 2 2000 {seed}
 kill -KILL $hogs
 """)
 SUITES = {"cost": COST, "latency": LATENCY}
