@@ -16,22 +16,24 @@ typedef long long s64;
 #endif
 
 enum {
-	MAX_CPUS	= 1024,			/* CPU ids below this; a larger machine is refused at load */
-	MAX_LLCS	= MAX_CPUS,		/* without an L3 or L2 every core may be its own LLC */
-	MAX_NODES	= 64,
-	MAX_SMT		= 8,			/* hardware threads of one core */
-	MAX_CGROUPS	= 4096,
-	WORD_BITS	= 64,
-	CPU_WORDS	= MAX_CPUS / WORD_BITS,	/* words of a set of CPUs, of an LLC's CPUs, of a set of LLCs */
-	CAPACITY_SCALE	= 1024,			/* kernel: SCHED_CAPACITY_SCALE, the capacity of the biggest CPU */
-	NICE0_WEIGHT	= 1024,			/* weight of nice 0 and of cpu.weight 100 (kernel: NICE_0_LOAD) */
+	MAX_CPUS = 1024,     /* CPU ids below this; a larger machine is refused at load */
+	MAX_LLCS = MAX_CPUS, /* without an L3 or L2 every core may be its own LLC */
+	MAX_NODES = 64,
+	MAX_SMT = 8, /* hardware threads of one core */
+	MAX_CGROUPS = 4096,
+	CGROUP_WORDS = MAX_CGROUPS / 64,
+	WORD_BITS = 64,
+	CPU_WORDS = MAX_CPUS / WORD_BITS, /* words of a set of CPUs, of an LLC's CPUs, of a set of LLCs */
+	CAPACITY_SCALE = 1024,		  /* kernel: SCHED_CAPACITY_SCALE, the capacity of the biggest CPU */
+	NICE0_WEIGHT = 1 << 14,		  /* weight of nice 0 and of cpu.weight 100; 16 times the kernel's, so that a
+						   group shared by many tasks still divides well */
 };
 
 enum roost_feature_bit {
 #define FEATURE(name, source, help) FEATURE_BIT_##name,
 #include "features.tbl.h"
 #undef FEATURE
-	NR_FEATURES
+	ROOST_NR_FEATURES
 };
 
 enum roost_feature {
@@ -44,32 +46,32 @@ enum roost_stat {
 #define STAT(name, help) STAT_##name,
 #include "stats.tbl.h"
 #undef STAT
-	NR_STATS
+	ROOST_NR_STATS
 };
 
 enum cpuperf_mode {
-	CPUPERF_OFF,	/* never touch the frequency request */
-	CPUPERF_MAX,	/* ask for the maximum once and leave it (what sched_ext does by itself) */
-	CPUPERF_UTIL,	/* follow the CPU's utilisation */
+	CPUPERF_OFF,  /* never touch the frequency request */
+	CPUPERF_MAX,  /* ask for the maximum once and leave it (what sched_ext does by itself) */
+	CPUPERF_UTIL, /* follow the CPU's utilisation */
 };
 
 /* Facts of one CPU, written by userspace before load and never changed: hotplug restarts the scheduler. */
 struct cpu_facts {
-	u16 llc;		/* index into llc_facts */
-	u16 pos;		/* rank among the LLC's CPUs in order of CPU number: its bit in the LLC's words */
-	u16 node;		/* NUMA node, dense index */
-	u16 core;		/* core, dense index over the machine */
-	u16 capacity;		/* 1..CAPACITY_SCALE, the kernel's cpu_capacity; 1024 on a symmetric machine */
+	u16 llc;      /* index into llc_facts */
+	u16 pos;      /* rank among the LLC's CPUs in order of CPU number: its bit in the LLC's words */
+	u16 node;     /* NUMA node, dense index */
+	u16 core;     /* core, dense index over the machine */
+	u16 capacity; /* 1..CAPACITY_SCALE, the kernel's cpu_capacity; 1024 on a symmetric machine */
 	u8 online;
-	u8 nr_sib;		/* other online hardware threads of the core: 0 without SMT */
-	u16 sib[MAX_SMT - 1];	/* their CPU numbers */
+	u8 nr_sib;	  /* other online hardware threads of the core: 0 without SMT */
+	u16 sib[MAX_SMT]; /* their CPU numbers */
 };
 
 /* One last-level cache. LLCs are numbered node by node: those of one node are neighbours in the table. */
 struct llc_facts {
-	u16 first;		/* index of its first CPU in llc_cpus[] */
-	u16 nr_cpus;		/* online CPUs */
-	u16 nr_words;		/* words that hold one bit per CPU */
+	u16 first;    /* index of its first CPU in llc_cpus[] */
+	u16 nr_cpus;  /* online CPUs */
+	u16 nr_words; /* words that hold one bit per CPU */
 	u16 node;
 };
 
@@ -80,23 +82,23 @@ struct node_facts {
 
 /* The machine as a whole. */
 struct machine_facts {
-	u32 nr_cpu_ids;		/* highest possible CPU number + 1 */
+	u32 nr_cpu_ids; /* highest possible CPU number + 1 */
 	u32 nr_online;
 	u32 nr_llcs;
 	u32 nr_nodes;
-	u32 smt;		/* 1: some core has more than one online thread */
-	u32 asym;		/* 1: CPU capacities differ by more than 20 % (kernel: sched_asym_cpucap_active) */
+	u32 smt;  /* 1: some core has more than one online thread */
+	u32 asym; /* 1: CPU capacities differ by more than 20 % (kernel: sched_asym_cpucap_active) */
 };
 
 /* Tunables, written by userspace before load. All times in nanoseconds. */
 struct tunables {
-	u64 slice_ns;		/* request of a task that sets none (kernel: base_slice_ns) */
-	u64 min_slice_ns;	/* a running task is not preempted by a wakeup before this */
-	u64 rescue_ns;		/* a queue whose CPU has not dispatched for this long is open to rescue */
-	u32 features;		/* roost_feature bits */
-	u32 cpuperf;		/* cpuperf_mode */
-	u32 timers;		/* 0: bpf_timer is not to be had (PREEMPT_RT): slices end at the tick */
-	u32 imbalance_pct;	/* kernel: sd->imbalance_pct, 117 between cores, in wake_affine's weight rule */
+	u64 slice_ns;	   /* request of a task that sets none (kernel: base_slice_ns) */
+	u64 min_slice_ns;  /* a running task is not preempted by a wakeup before this */
+	u64 rescue_ns;	   /* a queue whose CPU has not dispatched for this long is open to rescue */
+	u32 features;	   /* roost_feature bits */
+	u32 cpuperf;	   /* cpuperf_mode */
+	u32 timers;	   /* 0: bpf_timer is not to be had (PREEMPT_RT): slices end at the tick */
+	u32 imbalance_pct; /* kernel: sd->imbalance_pct, 117 between cores, in wake_affine's weight rule */
 };
 
 #endif /* ROOST_INTF_H */

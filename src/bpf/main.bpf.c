@@ -1,14 +1,246 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * scx_roost: the kernel's own wakeup placement, with the ideas of five LKML threads as switches over it.
+ *
+ * This file binds sched_ext's callbacks to the policy, in the order of a task's life:
+ *
+ *	select_cpu			where it shall run	policy/ladder.h, through wake.bpf.h
+ *	runnable, enqueue		it joins a queue	policy/queue.h, through run.bpf.h
+ *	dispatch			who runs next		policy/steal.h, through run.bpf.h
+ *	running, tick, stopping		time is accounted	policy/signal.h, through run.bpf.h, tick.bpf.h
+ *	init_task ... exit_task		its context		ctx.bpf.h
+ *	cgroup_*			weights of groups	policy/cgroup.h, through cgroup.bpf.h
+ *
+ * The policy is plain C over the port (policy/port.h) and is compiled natively too. No decision waits for userspace,
+ * and no kconfig extern is referenced, so that it loads where there is no /boot/config.
+ */
 #include <scx/common.bpf.h>
+#include "cgroup.bpf.h"
+#include "tick.bpf.h"
+#include "wake.bpf.h"
 
 char _license[] SEC("license") = "GPL";
+
 UEI_DEFINE(uei);
+
+s32 BPF_STRUCT_OPS(roost_select_cpu, struct task_struct *p, s32 prev, u64 wake_flags)
+{
+	return wake_select(p, prev, wake_flags);
+}
+
 void BPF_STRUCT_OPS(roost_enqueue, struct task_struct *p, u64 enq_flags)
 {
-	scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
+	struct task_state *ts = task_state_of(p);
+
+	if (ts)
+		run_enqueue(p, ts, scx_bpf_now(), enq_flags);
+	else
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, tun.slice_ns, enq_flags);
 }
+
+void BPF_STRUCT_OPS(roost_dispatch, s32 cpu, struct task_struct *prev)
+{
+	run_dispatch(cpu, prev);
+}
+
+void BPF_STRUCT_OPS(roost_tick, struct task_struct *p)
+{
+	struct task_state *ts = task_state_of(p);
+
+	if (ts)
+		run_tick(p, ts, scx_bpf_now());
+}
+
+void BPF_STRUCT_OPS(roost_runnable, struct task_struct *p, u64 enq_flags)
+{
+	struct task_state *ts = task_state_of(p);
+
+	if (ts)
+		run_runnable(p, ts, scx_bpf_now());
+}
+
+void BPF_STRUCT_OPS(roost_running, struct task_struct *p)
+{
+	struct task_state *ts = task_state_of(p);
+
+	if (ts)
+		run_running(p, ts, scx_bpf_now());
+}
+
+void BPF_STRUCT_OPS(roost_stopping, struct task_struct *p, bool runnable)
+{
+	struct task_state *ts = task_state_of(p);
+
+	if (ts)
+		run_stopping(p, ts, runnable, scx_bpf_now());
+}
+
+/* One request further back in the queue. */
+bool BPF_STRUCT_OPS(roost_yield, struct task_struct *from, struct task_struct *to)
+{
+	struct task_state *ts = task_state_of(from);
+
+	if (ts)
+		ts->deadline += to_virtual(request_ns(ts, tun.features), ts->weight);
+	scx_bpf_task_set_slice(from, 0);
+	return false;
+}
+
+bool BPF_STRUCT_OPS(roost_core_sched_before, struct task_struct *a, struct task_struct *b)
+{
+	return before(a->scx.dsq_vtime, b->scx.dsq_vtime);
+}
+
+void BPF_STRUCT_OPS(roost_set_weight, struct task_struct *p, u32 weight)
+{
+	struct task_state *ts = task_state_of(p);
+
+	if (ts)
+		task_settings(ts, p, scx_bpf_now());
+}
+
+/* A task of a higher class takes the CPU: what waits in its local queue goes back to enqueue, where others find it. */
+void BPF_STRUCT_OPS(roost_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
+s32 BPF_STRUCT_OPS(roost_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!ts)
+		return -ENOMEM;
+	ts->cgroup = cgroup_index(args->cgroup);
+	ts->weight = NICE0_WEIGHT;
+	task_signals_init(ts, scx_bpf_now());
+	task_settings(ts, p, scx_bpf_now());
+	return 0;
+}
+
+void BPF_STRUCT_OPS(roost_enable, struct task_struct *p)
+{
+	struct task_state *ts = task_state_of(p);
+
+	if (ts)
+		task_settings(ts, p, scx_bpf_now());
+}
+
+/* The task leaves our class; it may still be counted in a queue. */
+void BPF_STRUCT_OPS(roost_disable, struct task_struct *p)
+{
+	struct task_state *ts = task_state_of(p);
+
+	if (!ts)
+		return;
+	queue_leave(ts, scx_bpf_now());
+	ts->started = ts->runnable_since = 0;
+}
+
+void BPF_STRUCT_OPS(roost_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
+
+	if (ts)
+		queue_leave(ts, scx_bpf_now());
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(roost_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
+{
+	return cgroup_add(cgrp, args);
+}
+
+void BPF_STRUCT_OPS(roost_cgroup_exit, struct cgroup *cgrp)
+{
+	cgroup_remove(cgrp);
+}
+
+void BPF_STRUCT_OPS(roost_cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
+{
+	struct task_state *ts = task_state_of(p);
+
+	if (!ts)
+		return;
+	ts->cgroup = cgroup_index(to);
+	task_settings(ts, p, scx_bpf_now());
+}
+
+void BPF_STRUCT_OPS(roost_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
+{
+	u32 index = cgroup_index(cgrp);
+
+	if (index != ROOT_CGROUP)
+		cgroup_state(index)->weight = scaled_weight(weight);
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(roost_init)
+{
+	s32 err, cpu;
+
+	bpf_for (cpu, 0, machine.nr_cpu_ids) {
+		if (!cpu_facts(cpu)->online)
+			continue;
+		core_mask_init(cpu);
+		llc_state(cpu_facts(cpu)->llc)->scan_budget = llc_facts(cpu_facts(cpu)->llc)->nr_cpus;
+		err = scx_bpf_create_dsq(cpu, -1);
+		if (err)
+			return err;
+		err = tun.timers ? slice_timer_init(cpu) : 0;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+void BPF_STRUCT_OPS(roost_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idle)
+{
+	struct cpu_state *cs = cpu_state(cpu);
+
+	scx_bpf_dump("roost: curr=%d weight=%llu/%u vtime=%llu deadline=%llu queued=%d idle_marked=%u util=%u",
+		     cs->curr_pid, cs->weight, cs->curr_weight, cs->vtime, cs->curr_deadline,
+		     scx_bpf_dsq_nr_queued(cpu), cs->idle_marked, cs->util_avg);
+}
+
+void BPF_STRUCT_OPS(roost_dump_task, struct scx_dump_ctx *dctx, struct task_struct *p)
+{
+	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
+
+	if (ts)
+		scx_bpf_dump("roost: joined=%d weight=%u vruntime=%llu deadline=%llu lag=%lld burst=%llu cgroup=%u",
+			     ts->joined - 1, ts->weight, ts->vruntime, ts->deadline, ts->lag, ts->burst, ts->cgroup);
+}
+
 void BPF_STRUCT_OPS(roost_exit, struct scx_exit_info *ei)
 {
 	UEI_RECORD(uei, ei);
 }
-SCX_OPS_DEFINE(roost_ops, .enqueue = (void *)roost_enqueue, .exit = (void *)roost_exit, .timeout_ms = 5000, .name = "roost");
+
+/* clang-format off */
+SCX_OPS_DEFINE(roost_ops,
+	       .select_cpu		= (void *)roost_select_cpu,
+	       .enqueue			= (void *)roost_enqueue,
+	       .dispatch		= (void *)roost_dispatch,
+	       .tick			= (void *)roost_tick,
+	       .runnable		= (void *)roost_runnable,
+	       .running			= (void *)roost_running,
+	       .stopping		= (void *)roost_stopping,
+	       .yield			= (void *)roost_yield,
+	       .core_sched_before	= (void *)roost_core_sched_before,
+	       .set_weight		= (void *)roost_set_weight,
+	       .cpu_release		= (void *)roost_cpu_release,
+	       .init_task		= (void *)roost_init_task,
+	       .exit_task		= (void *)roost_exit_task,
+	       .enable			= (void *)roost_enable,
+	       .disable			= (void *)roost_disable,
+	       .cgroup_init		= (void *)roost_cgroup_init,
+	       .cgroup_exit		= (void *)roost_cgroup_exit,
+	       .cgroup_move		= (void *)roost_cgroup_move,
+	       .cgroup_set_weight	= (void *)roost_cgroup_set_weight,
+	       .dump_cpu		= (void *)roost_dump_cpu,
+	       .dump_task		= (void *)roost_dump_task,
+	       .init			= (void *)roost_init,
+	       .exit			= (void *)roost_exit,
+	       .flags			= SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED,
+	       .timeout_ms		= 5000,
+	       .name			= "roost");
+/* clang-format on */

@@ -5,12 +5,16 @@ SCX=/sys/kernel/sched_ext
 LOG=/tmp/roost.log
 LOAD_LIMIT_S=60
 ROOST_PID=
+told=
 NCPU=$(nproc)
 
 ok() { echo "ok - $1"; }
 
+# The first failure of a test also shows what the scheduler and the kernel said.
 not_ok() {
 	echo "not ok - $1"
+	[ -z "$told" ] || return 0
+	told=1
 	[ -s $LOG ] && tail -n 12 $LOG | sed 's/^/# roost: /'
 	dmesg | grep -v 'smpboot' | tail -n 8 | sed 's/^/# dmesg: /'
 }

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The table of cgroups: an index for each that the cpu controller knows; the arithmetic is in policy/cgroup.h. */
+#ifndef ROOST_CGROUP_BPF_H
+#define ROOST_CGROUP_BPF_H
+
+#include "ctx.bpf.h"
+
+static __always_inline u32 scaled_weight(u32 weight)
+{
+	return weight * NICE0_WEIGHT / 100;
+}
+
+static __always_inline u32 cgroup_index(struct cgroup *cgrp)
+{
+	struct cgroup_index *ci = bpf_cgrp_storage_get(&cgroup_indices, cgrp, 0, 0);
+
+	return ci ? ci->index : ROOT_CGROUP;
+}
+
+/* A free index, marked as taken; ROOT_CGROUP when the table is full. */
+subprog u32 take_index(void)
+{
+	u32 i;
+
+	for_below (i, CGROUP_WORDS, CGROUP_WORDS) {
+		u64 *word = &cgroups_used[i % CGROUP_WORDS];
+		/* Index 0 is the root's. */
+		u64 vacant = ~*word & (i ? ~0ULL : ~1ULL);
+		u64 bit = vacant & -vacant;
+
+		if (vacant && !(atomic_or(word, bit) & bit))
+			return i * WORD_BITS + lowest_bit(bit);
+	}
+	return ROOT_CGROUP;
+}
+
+static __always_inline u32 parent_index(struct cgroup *cgrp)
+{
+	struct cgroup *parent;
+	u32 index;
+
+	if (cgrp->level <= 1)
+		return ROOT_CGROUP;
+	parent = bpf_cgroup_ancestor(cgrp, cgrp->level - 1);
+	if (!parent)
+		return ROOT_CGROUP;
+	index = cgroup_index(parent);
+	bpf_cgroup_release(parent);
+	return index;
+}
+
+static __always_inline s32 cgroup_add(struct cgroup *cgrp, struct scx_cgroup_init_args *args)
+{
+	struct cgroup_index *ci;
+	struct cgroup_state *cg;
+
+	if (cgrp->level == 0)
+		return 0;
+	ci = bpf_cgrp_storage_get(&cgroup_indices, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!ci)
+		return -ENOMEM;
+	ci->index = take_index();
+	if (ci->index == ROOT_CGROUP) {
+		count(STAT_cgroup_full);
+		ci->index = parent_index(cgrp);
+		return 0;
+	}
+	cg = cgroup_state(ci->index);
+	cg->weight = scaled_weight(args->weight);
+	cg->parent = parent_index(cgrp);
+	cg->load = cg->children = 0;
+	cg->run_sum = 0;
+	cg->used = 1;
+	return 0;
+}
+
+static __always_inline void cgroup_remove(struct cgroup *cgrp)
+{
+	u32 index = cgroup_index(cgrp);
+
+	/* A group that found the table full has its parent's index. */
+	if (index == ROOT_CGROUP || (cgrp->level > 1 && index == parent_index(cgrp)))
+		return;
+	cgroup_state(index)->used = 0;
+	atomic_and(&cgroups_used[(index / WORD_BITS) % CGROUP_WORDS], ~bit_of(index));
+}
+
+#endif /* ROOST_CGROUP_BPF_H */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Every map and global of the scheduler. Facts and tunables are constants to the verifier; userspace sets them. */
+#ifndef ROOST_MAPS_BPF_H
+#define ROOST_MAPS_BPF_H
+
+#include "policy/state.h"
+
+/* ---- facts, set before load ---- */
+
+const volatile struct machine_facts machine = {};
+const volatile struct cpu_facts cpus[MAX_CPUS] = {};
+const volatile struct llc_facts llcs[MAX_LLCS] = {};
+const volatile struct node_facts nodes[MAX_NODES] = {};
+const volatile u16 llc_cpus[MAX_CPUS] = {};
+const volatile struct tunables tun = {};
+
+/* ---- state ---- */
+
+struct cpu_state cpu_states[MAX_CPUS] = {};
+struct llc_state llc_states[MAX_LLCS] = {};
+struct llc_sets sets_of_llcs = {};
+struct cgroup_state cgroup_states[MAX_CGROUPS] = {};
+u64 cgroups_used[CGROUP_WORDS] = {}; /* bit: the index is taken */
+u64 swept_at = 0;		     /* ns: last sweep of the cgroups */
+
+volatile u32 unknown_zero = 0; /* always 0; the verifier must not know (port.h: from_zero) */
+
+struct cpu_stats {
+	u64 v[ROOST_NR_STATS];
+} __attribute__((aligned(CACHELINE)));
+
+/* Counters of each CPU; userspace sums them. */
+struct cpu_stats stats[MAX_CPUS] = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_state);
+} task_states SEC(".maps");
+
+struct cgroup_index {
+	u32 index;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct cgroup_index);
+} cgroup_indices SEC(".maps");
+
+struct slice_timer {
+	struct bpf_timer timer;
+};
+
+/* Ends slices on time; one per CPU, never cancelled (timer.bpf.h). */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct slice_timer);
+} slice_timers SEC(".maps");
+
+#endif /* ROOST_MAPS_BPF_H */

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The sets of idle CPUs, and the search in them.
+ *
+ * A CPU enters the set when it looks for work and its own queue is empty (dispatch), and leaves it when a task of
+ * ours runs there (running). The set is a filter: a candidate counts only after a peek at the kernel's own state
+ * (cpu_idle), so a task of another class, or one just placed there, is seen. A search thus reads words, not CPUs.
+ */
+#ifndef ROOST_IDLE_SCAN_H
+#define ROOST_IDLE_SCAN_H
+
+#include "cpu_set.h"
+#include "wakeup.h"
+
+/* ---- keeping the sets ---- */
+
+/* Enter the threads of @cpu's core as an idle core if all are idle; the long way, for threads in several words. */
+subprog u32 core_gains_split(s32 cpu)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+	u32 llc = f->llc, i;
+
+	for_below (i, f->nr_sib, MAX_SMT)
+		if (!set_has(SET_IDLE, llc, cpu_facts(sibling(f, i))->pos))
+			return 0;
+	set_add(SET_IDLE_CORE, llc, f->pos);
+	for_below (i, f->nr_sib, MAX_SMT)
+		set_add(SET_IDLE_CORE, llc, cpu_facts(sibling(f, i))->pos);
+	return 0;
+}
+
+subprog u32 core_loses_split(s32 cpu)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+	u32 i;
+
+	set_remove(SET_IDLE_CORE, f->llc, f->pos);
+	for_below (i, f->nr_sib, MAX_SMT)
+		set_remove(SET_IDLE_CORE, f->llc, cpu_facts(sibling(f, i))->pos);
+	return 0;
+}
+
+/* The core of @cpu became wholly idle, or may have. @mask: its threads as bits of one word, 0 if they lie in several. */
+static __always_inline void core_gains(s32 cpu, u32 llc, u32 pos, u64 mask)
+{
+	if (!mask)
+		core_gains_split(cpu);
+	else if ((*set_word(SET_IDLE, llc, pos) & mask) == mask)
+		atomic_or(set_word(SET_IDLE_CORE, llc, pos), mask);
+}
+
+static __always_inline void core_loses(s32 cpu, u32 llc, u32 pos, u64 mask)
+{
+	if (!mask)
+		core_loses_split(cpu);
+	else if (*set_word(SET_IDLE_CORE, llc, pos) & mask)
+		atomic_and(set_word(SET_IDLE_CORE, llc, pos), ~mask);
+}
+
+/* @cpu has nothing to run. Called on that CPU. */
+static __always_inline void mark_idle(s32 cpu, struct cpu_state *cs)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+
+	if (cs->idle_marked)
+		return;
+	cs->idle_marked = 1;
+	set_add(SET_IDLE, f->llc, f->pos);
+	if (machine_facts()->smt)
+		core_gains(cpu, f->llc, f->pos, cs->core_mask);
+}
+
+/* @cpu runs a task of ours. */
+static __always_inline void mark_busy(s32 cpu, struct cpu_state *cs)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+
+	if (!cs->idle_marked)
+		return;
+	cs->idle_marked = 0;
+	set_remove(SET_IDLE, f->llc, f->pos);
+	if (machine_facts()->smt)
+		core_loses(cpu, f->llc, f->pos, cs->core_mask);
+}
+
+/* Set the precomputed mask of a core whose threads lie in one word; once, at init. */
+subprog u32 core_mask_init(s32 cpu)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+	u64 mask = bit_of(f->pos);
+	u32 i;
+
+	for_below (i, f->nr_sib, MAX_SMT) {
+		u32 pos = cpu_facts(sibling(f, i))->pos;
+
+		if (pos / WORD_BITS != f->pos / WORD_BITS) {
+			mask = 0;
+			break;
+		}
+		mask |= bit_of(pos);
+	}
+	cpu_state(cpu)->core_mask = mask;
+	return 0;
+}
+
+/* ---- searching them ---- */
+
+enum scan_for {
+	SCAN_CPU,     /* any free CPU */
+	SCAN_CORE,    /* a CPU of a wholly idle core */
+	SCAN_FITTING, /* a free CPU on which the task fits (asymmetric machines) */
+};
+
+/* A search in one LLC, in order of CPU number from position @start on and around. */
+struct scan {
+	enum scan_for what;
+	u32 llc;
+	u32 start;
+	u32 budget; /* CPUs to visit at most */
+	u64 util;   /* of the task; for SCAN_FITTING */
+};
+
+static __always_inline bool scan_accepts(port_task *p, const struct scan *s, s32 cpu)
+{
+	if (s->what == SCAN_CORE ? !core_idle(cpu) : !cpu_free(cpu))
+		return false;
+	if (s->what == SCAN_FITTING && !util_fits_cpu(s->util, cpu))
+		return false;
+	return task_allowed(p, cpu);
+}
+
+/*
+ * How many CPUs a walk has visited before it comes to @pos. The kernel's walk is over the task's allowed CPUs only
+ * (select_idle_cpu: cpumask_and), so a restricted task's have to be counted.
+ */
+subprog u32 walk_distance(port_task *p trusted, u32 llc, u32 start, u32 pos)
+{
+	const volatile struct llc_facts *f = llc_facts(llc);
+	u32 distance = pos >= start ? pos - start : pos + f->nr_cpus - start;
+	u32 visited = 0, i;
+
+	if (!task_restricted(p))
+		return distance;
+	for_below (i, distance, MAX_CPUS)
+		visited += task_allowed(p, llc_cpu(f->first + (start + i) % f->nr_cpus));
+	return visited;
+}
+
+/* The first CPU that the scan accepts, NO_CPU if there is none. (kernel: select_idle_cpu(), for_each_cpu_wrap) */
+subprog s32 scan_llc(port_task *p trusted, const struct scan *s nonnull)
+{
+	const volatile struct llc_facts *f = llc_facts(s->llc);
+	enum cpu_set set = s->what == SCAN_CORE ? SET_IDLE_CORE : SET_IDLE;
+	u32 nr_words = f->nr_words, i;
+
+	for_below (i, nr_words + 1, CPU_WORDS + 1) {
+		u32 base = walk_base(i, nr_words, s->start);
+		u64 word = *set_word(set, s->llc, base) & walk_mask(i, nr_words, s->start);
+
+		while (word && may_loop) {
+			u32 pos = base + lowest_bit(word);
+			s32 cpu = llc_cpu(f->first + pos);
+
+			if (s->budget < f->nr_cpus && walk_distance(p, s->llc, s->start, pos) >= s->budget) {
+				count(STAT_sis_budget_out);
+				return NO_CPU;
+			}
+			if (scan_accepts(p, s, cpu))
+				return cpu;
+			word &= word - 1;
+		}
+	}
+	return NO_CPU;
+}
+
+/* A scan of all CPUs of @llc for any task. */
+static __always_inline s32 scan_all(port_task *p, u32 llc, u32 start, enum scan_for what)
+{
+	struct scan s = { .what = what, .llc = llc, .start = start, .budget = MAX_CPUS };
+
+	return scan_llc(p, &s);
+}
+
+/* A free CPU in the LLCs [@from, @end), a wholly idle core before a thread. */
+subprog s32 scan_llcs(port_task *p trusted, u32 from, u32 end)
+{
+	while (may_loop) {
+		s32 llc = next_llc(SET_IDLE, from, end), cpu = NO_CPU;
+
+		if (llc == NO_CPU)
+			return NO_CPU;
+		if (machine_facts()->smt)
+			cpu = scan_all(p, llc, 0, SCAN_CORE);
+		if (cpu == NO_CPU)
+			cpu = scan_all(p, llc, 0, SCAN_CPU);
+		if (cpu != NO_CPU)
+			return cpu;
+		from = llc + 1;
+	}
+	return NO_CPU;
+}
+
+#endif /* ROOST_IDLE_SCAN_H */

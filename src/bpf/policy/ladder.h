@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where a task that wakes or is forked shall run: the order of the rungs, and nothing else. Each rung lives in its
+ * own header; it answers with a CPU or NO_CPU, and the first answer wins.
+ *
+ *	fork:	idlest node -> idlest LLC -> idlest CPU
+ *	wakeup:	target = wake_affine			who of waker and previous CPU to look around
+ *		1 the target				idle
+ *		2 the previous CPU			idle, same cache as the target
+ *		3 behind the per-CPU kthread that wakes it
+ *		4 the recently used CPU			idle, same cache as the target
+ *		5 by capacity				asymmetric machines; ends here
+ *		6 the previous CPU's SMT sibling	no core in the LLC is wholly idle
+ *		7 a wholly idle core of the LLC
+ *		8 an idle CPU of the LLC		[sis_util] within the budget
+ *		9 [wide_idle] the node, the machine
+ *		  the target, busy
+ *
+ * With prev_idle and sis_util, and nothing else, this is the kernel's select_task_rq_fair() (kernel/sched/fair.c);
+ * what it leaves out is listed in docs/faithfulness.md.
+ */
+#ifndef ROOST_LADDER_H
+#define ROOST_LADDER_H
+
+#include "fork.h"
+#include "sync_local.h"
+#include "wake_affine.h"
+
+static __always_inline struct placement placed(s32 cpu, enum placing how, enum roost_stat rung)
+{
+	struct placement at = { .cpu = cpu, .how = how, .rung = rung };
+
+	count(rung);
+	return at;
+}
+
+/* Free CPUs are taken at once when idle; one that runs a SCHED_IDLE task is queued on, and preempted there. */
+static __always_inline struct placement placed_free(s32 cpu, enum roost_stat rung)
+{
+	return placed(cpu, cpu_idle(cpu) ? PLACE_IDLE : PLACE_BUSY, rung);
+}
+
+static __always_inline struct placement place_fork(const struct wakeup *w)
+{
+	const volatile struct cpu_facts *f = cpu_facts(w->this_cpu);
+	u32 node = fork_node(w->p, f->node);
+	s32 cpu = fork_cpu(w, fork_llc(w->p, node, f->llc));
+	struct placement at = { .cpu = cpu, .how = PLACE_BUSY, .rung = STAT_fork_busy };
+
+	if (cpu == NO_CPU) {
+		at.cpu = w->prev_any;
+	} else if (cpu_idle(cpu)) {
+		at.how = PLACE_IDLE;
+		at.rung = STAT_fork_idle;
+	}
+	return at;
+}
+
+/* Rung 9: [wide_idle] an idle CPU in the target's node, then anywhere. */
+static __always_inline struct placement place_wide(const struct wakeup *w, s32 target)
+{
+	const volatile struct node_facts *node = node_facts(cpu_facts(target)->node);
+	s32 cpu = scan_llcs(w->p, node->first_llc, node->first_llc + node->nr_llcs);
+
+	if (cpu != NO_CPU)
+		return placed_free(cpu, STAT_wide_node);
+	if (machine_facts()->nr_nodes > 1) {
+		cpu = scan_llcs(w->p, 0, machine_facts()->nr_llcs);
+		if (cpu != NO_CPU)
+			return placed_free(cpu, STAT_wide_machine);
+	}
+	return placed(target, PLACE_BUSY, STAT_sis_none);
+}
+
+/* Rungs 6 to 9: search. */
+static __always_inline struct placement place_search(const struct wakeup *w, s32 target)
+{
+	s32 cpu = NO_CPU;
+
+	if (has_idle_core(target)) {
+		cpu = sis_core(w, target);
+		if (cpu != NO_CPU)
+			return placed_free(cpu, STAT_sis_core);
+	} else if (machine_facts()->smt) {
+		cpu = sis_smt(w, target);
+		if (cpu != NO_CPU)
+			return placed_free(cpu, STAT_sis_smt);
+	}
+	cpu = sis_cpu(w, target);
+	if (cpu != NO_CPU)
+		return placed_free(cpu, STAT_sis_cpu);
+	if (has(w, FEATURE_wide_idle) && machine_facts()->nr_llcs > 1)
+		return place_wide(w, target);
+	return placed(target, PLACE_BUSY, STAT_sis_none);
+}
+
+/* Rungs 1 to 5: CPUs known by name. */
+static __always_inline struct placement select_idle_sibling(const struct wakeup *w, s32 target)
+{
+	s32 recent, cpu = sis_target(w, target);
+
+	if (cpu != NO_CPU)
+		return placed_free(cpu, STAT_sis_target);
+	cpu = sis_prev(w, target);
+	if (cpu != NO_CPU)
+		return placed_free(cpu, STAT_sis_prev);
+	cpu = sis_kthread(w);
+	if (cpu != NO_CPU)
+		return placed(cpu, PLACE_BUSY, STAT_sis_kthread);
+	recent = w->ts->recent_cpu - 1;
+	w->ts->recent_cpu = w->prev_any + 1;
+	cpu = sis_recent(w, recent, target);
+	if (cpu != NO_CPU)
+		return placed_free(cpu, STAT_sis_recent);
+	if (machine_facts()->asym) {
+		cpu = sis_capacity(w->p, target, task_util(w->ts, w->now));
+		return cpu != NO_CPU ? placed_free(cpu, STAT_sis_capacity) : placed(target, PLACE_BUSY, STAT_sis_none);
+	}
+	return place_search(w, target);
+}
+
+static __always_inline struct placement place_wakeup(const struct wakeup *w)
+{
+	record_wakee(w);
+	if (sync_local(w))
+		return placed(w->this_cpu, PLACE_BUSY, STAT_sync_local);
+	return select_idle_sibling(w, wake_target(w));
+}
+
+/* The whole decision. The CPU may be one that the task may not use (prev_any): the caller leaves that to the core. */
+static __always_inline struct placement place(const struct wakeup *w)
+{
+	return w->fork ? place_fork(w) : place_wakeup(w);
+}
+
+#endif /* ROOST_LADDER_H */

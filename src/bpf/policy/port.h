@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The port: every question that the policy asks of the world, and nothing else. It is implemented twice, over
+ * kfuncs and maps in port.bpf.h and over plain memory in src/native/port.native.h; the policy is the same C.
+ *
+ * Facts and state:
+ *   const volatile struct machine_facts *machine_facts(void)
+ *   const volatile struct cpu_facts *cpu_facts(s32 cpu)	cpu: 0..MAX_CPUS-1, else wrapped into it
+ *   const volatile struct llc_facts *llc_facts(u32 llc)
+ *   const volatile struct node_facts *node_facts(u32 node)
+ *   s32 llc_cpu(u32 index)				CPU number at llc_facts.first + pos
+ *   const volatile struct tunables *tunables(void)
+ *   struct cpu_state *cpu_state(s32 cpu)
+ *   struct llc_state *llc_state(u32 llc)
+ *   struct llc_sets *llc_sets(void)
+ *   struct cgroup_state *cgroup_state(u32 index)
+ *
+ * The kernel's view of a CPU, peeked at and never claimed:
+ *   bool cpu_idle(s32 cpu)		kernel: available_idle_cpu()
+ *   u32 cpu_nr_running(s32 cpu)	kernel: rq->nr_running, all classes
+ *
+ * The task at hand (its type is the port's own):
+ *   bool task_allowed(port_task *p, s32 cpu)	cpu is online and in the task's mask
+ *   bool task_restricted(port_task *p)		its mask leaves out some CPU
+ *
+ * Queues of waiting tasks, ordered by deadline:
+ *   bool queue_take(s32 cpu)		the first task of @cpu's queue that may run on this CPU is to run here next
+ *   u32 queue_length(s32 cpu)
+ *
+ * Memory and counting:
+ *   u64 atomic_or(u64 *p, u64 bits), atomic_and(u64 *p, u64 bits)	return the old value; full barriers
+ *   void atomic_add(u64 *p, u64 v)
+ *   u64 atomic_swap(u64 *p, u64 v)				returns the old value
+ *   bool atomic_cas(u64 *p, u64 old, u64 v)			true if *p was old and is now v
+ *   void count(enum roost_stat s)
+ *   subprog			what precedes a function that holds a loop: a program of its own to the verifier,
+ *				checked once for any argument; its task parameter is marked trusted, its pointers nonnull
+ *   from_zero			0, which the verifier does not know to be 0, so that it checks a loop's body once
+ *   opaque(x)			hides from the compiler what it knows of x, so that it leaves an index an index
+ *   may_loop			the condition that every loop carries, for the verifier; true natively
+ */
+#ifndef ROOST_PORT_H
+#define ROOST_PORT_H
+
+#include "state.h"
+
+#ifdef ROOST_NATIVE
+#include "../../native/port.native.h"
+#else
+#include "../port.bpf.h"
+#endif
+
+static __always_inline bool share_cache(s32 a, s32 b)
+{
+	return cpu_facts(a)->llc == cpu_facts(b)->llc;
+}
+
+/*
+ * for i = 0 .. @n - 1, @n at most @max, a constant: what the verifier needs to check a body once and to know that the
+ * loop ends.
+ */
+#define for_below(i, n, max) for (i = from_zero; i < (n) && i < (max) && may_loop; i++)
+
+/* The @i-th other thread of a core, @i below nr_sib. */
+static __always_inline s32 sibling(const volatile struct cpu_facts *f, u32 i)
+{
+	opaque(i);
+	return f->sib[i % MAX_SMT];
+}
+
+static __always_inline bool share_core(s32 a, s32 b)
+{
+	return cpu_facts(a)->core == cpu_facts(b)->core;
+}
+
+#endif /* ROOST_PORT_H */

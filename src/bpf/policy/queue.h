@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Fair order in a CPU's queue: who goes first, for how long, and who may interrupt whom.
+ *
+ * Each CPU has a virtual clock, the weighted mean of the virtual run times of its running and waiting tasks
+ * (kernel: avg_vruntime()). A task's lag is what the queue owes it against that mean. It is carried over sleep and
+ * migration, clamped, and places the task when it joins the next queue (kernel: place_entity(), update_entity_lag()).
+ * A task asks for a request of time; its virtual deadline is where it will be once it got it, and the earliest deadline
+ * runs first.
+ *
+ * Limits: there is no test of eligibility when the next task is picked, as EEVDF has. A task that is ahead of the mean
+ * still waits, because its deadline moves with its virtual run time; but for up to one request it may run early.
+ *
+ * Virtual times are nanoseconds at NICE0_WEIGHT: a task of twice the weight ages half as fast.
+ */
+#ifndef ROOST_QUEUE_H
+#define ROOST_QUEUE_H
+
+#include "signal.h"
+
+/* Kernel: TICK_NSEC at 250 Hz. No more than this, or two requests, of lag either way (update_entity_lag()). */
+#define LAG_FLOOR_NS 4000000ULL
+
+static __always_inline u64 to_virtual(u64 ns, u32 weight)
+{
+	return weight == NICE0_WEIGHT ? ns : ns * NICE0_WEIGHT / weight;
+}
+
+static __always_inline bool before(u64 a, u64 b)
+{
+	return (s64)(a - b) < 0;
+}
+
+/* x / y of a signed x; BPF has only the unsigned division everywhere. */
+static __always_inline s64 divided(s64 x, u64 y)
+{
+	return x < 0 ? -(s64)((u64)-x / y) : (s64)((u64)x / y);
+}
+
+/* ---- requests ---- */
+
+/*
+ * The time that the task asks for: its own (sched_attr.sched_runtime), else the machine's slice. [burst_slice] A task
+ * that sleeps before its slice ends asks for what it last used.
+ */
+static __always_inline u64 request_ns(const struct task_state *ts, u32 features)
+{
+	const volatile struct tunables *t = tunables();
+
+	if (ts->custom_slice)
+		return ts->custom_slice;
+	if (!(features & FEATURE_burst_slice) || !ts->burst || ts->burst >= t->slice_ns)
+		return t->slice_ns;
+	return ts->burst > t->min_slice_ns ? ts->burst : t->min_slice_ns;
+}
+
+static __always_inline void new_request(struct task_state *ts, u32 features)
+{
+	ts->deadline = ts->vruntime + to_virtual(request_ns(ts, features), ts->weight);
+}
+
+/* How long it may run now while others wait: to the end of its request, but at least the minimum slice. */
+static __always_inline u64 slice_left(const struct task_state *ts)
+{
+	u64 least = tunables()->min_slice_ns, left;
+
+	if (!before(ts->vruntime, ts->deadline))
+		return least;
+	left = (ts->deadline - ts->vruntime) * ts->weight / NICE0_WEIGHT;
+	return left > least ? left : least;
+}
+
+/* ---- joining and leaving ---- */
+
+static __always_inline s64 clamped_lag(const struct task_state *ts, s64 lag)
+{
+	u64 slice = 2 * (ts->custom_slice ? ts->custom_slice : tunables()->slice_ns);
+	s64 limit = to_virtual(slice > LAG_FLOOR_NS ? slice : LAG_FLOOR_NS, ts->weight);
+
+	return lag > limit ? limit : lag < -limit ? -limit : lag;
+}
+
+/*
+ * Place the task by its lag. Its joining moves the mean, by which it would lose a part of its lag: it is placed
+ * further out by as much (kernel: place_entity()).
+ */
+static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
+{
+	struct cpu_state *cs = cpu_state(cpu);
+	u64 vtime = cs->vtime, weight = cs->weight;
+	s64 lag = ts->lag;
+
+	if (lag < 0) {
+		/* What it owes melts while it sleeps (kernel: delayed dequeue). */
+		s64 slept = now - ts->left_at;
+
+		lag = slept > -lag ? 0 : lag + slept;
+	}
+	cpu_integrate(cs, now);
+	ts->vruntime = vtime;
+	if (weight && lag) {
+		ts->vruntime -= divided(lag * (s64)(weight + ts->weight), weight);
+		atomic_add(&cs->vtime, -divided(lag * (s64)ts->weight, weight));
+	}
+	atomic_add(&cs->weight, ts->weight);
+	ts->joined = cpu + 1;
+	ts->joined_weight = ts->weight;
+}
+
+/* The task leaves the queue that counts it, and keeps its lag. */
+static __always_inline void queue_leave(struct task_state *ts, u64 now)
+{
+	struct cpu_state *cs;
+	u64 rest;
+	s64 lag;
+
+	if (!ts->joined)
+		return;
+	cs = cpu_state(ts->joined - 1);
+	lag = cs->vtime - ts->vruntime;
+	cpu_integrate(cs, now);
+	rest = cs->weight > ts->joined_weight ? cs->weight - ts->joined_weight : 0;
+	if (rest && lag)
+		atomic_add(&cs->vtime, divided(lag * (s64)ts->joined_weight, rest));
+	atomic_add(&cs->weight, -(u64)ts->joined_weight);
+	ts->lag = clamped_lag(ts, lag);
+	ts->left_at = now;
+	ts->joined = 0;
+}
+
+/* The task goes on in @cpu's queue: its lag and what is left of its request come with it. */
+static __always_inline void queue_move(s32 cpu, struct task_state *ts, u64 now)
+{
+	s64 left = ts->deadline - ts->vruntime;
+
+	queue_leave(ts, now);
+	queue_join(cpu, ts, now);
+	ts->deadline = ts->vruntime + left;
+}
+
+/* A changed weight rescales the lag and what is left of the request (kernel: reweight_entity()). */
+static __always_inline void queue_reweigh(struct task_state *ts, u32 weight, u64 now)
+{
+	s32 joined = ts->joined;
+	s64 left = (s64)(ts->deadline - ts->vruntime);
+
+	if (weight == ts->weight)
+		return;
+	queue_leave(ts, now);
+	ts->lag = divided(ts->lag * (s64)ts->weight, weight);
+	left = divided(left * (s64)ts->weight, weight);
+	ts->weight = weight;
+	if (!joined)
+		return;
+	queue_join(joined - 1, ts, now);
+	ts->deadline = ts->vruntime + left;
+}
+
+/* ---- running ---- */
+
+/* The running task has used @ns more. */
+static __always_inline void queue_charge(struct cpu_state *cs, struct task_state *ts, u64 ns)
+{
+	u64 own = to_virtual(ns, ts->joined_weight), weight = cs->weight;
+
+	ts->vruntime += own;
+	atomic_add(&cs->vtime, weight <= ts->joined_weight ? own : ns * NICE0_WEIGHT / weight);
+}
+
+/* Somebody besides the running task is in the queue. */
+static __always_inline bool queue_contended(const struct cpu_state *cs)
+{
+	return cs->weight > cs->curr_weight;
+}
+
+enum preempt {
+	PREEMPT_NO,
+	PREEMPT_NOW,
+	PREEMPT_LATER, /* once the running task has had its minimum slice */
+};
+
+/*
+ * May the task that just joined interrupt the one running there? A SCHED_IDLE task always gives way; batch and idle
+ * tasks never interrupt. Otherwise the earlier deadline wins, or the one that is owed time against one that is ahead
+ * of the mean: the kernel would find the latter not eligible.
+ */
+static __always_inline enum preempt preempts(const struct cpu_state *cs, const struct task_state *ts, u64 now)
+{
+	u64 ran = now - cs->curr_start, vruntime;
+
+	if (!cs->curr_pid)
+		return PREEMPT_NO;
+	if (cs->curr_sched_idle && !ts->sched_idle)
+		return PREEMPT_NOW;
+	if (ts->sched_idle || ts->batch)
+		return PREEMPT_NO;
+	if (!before(ts->deadline, cs->curr_deadline)) {
+		vruntime = cs->curr_vruntime + to_virtual(ran, cs->curr_weight);
+		if (!before(cs->vtime, vruntime) || before(cs->vtime, ts->vruntime))
+			return PREEMPT_NO;
+	}
+	return (s64)ran >= (s64)tunables()->min_slice_ns ? PREEMPT_NOW : PREEMPT_LATER;
+}
+
+/* ---- bursts ---- */
+
+/* The task sleeps: learn how long it ran since it woke; up at once, down by a quarter (kernel: util_est's rule). */
+static __always_inline void burst_end(struct task_state *ts)
+{
+	if (ts->burst_run >= ts->burst)
+		ts->burst = ts->burst_run;
+	else
+		ts->burst -= (ts->burst - ts->burst_run) / 4;
+	ts->burst_run = 0;
+}
+
+#endif /* ROOST_QUEUE_H */

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The rungs of the kernel's select_idle_sibling(): each answers with an idle CPU near the target, or NO_CPU.
+ * Their order is in ladder.h.
+ */
+#ifndef ROOST_SELECT_IDLE_H
+#define ROOST_SELECT_IDLE_H
+
+#include "idle_scan.h"
+
+static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
+{
+	return cpu_free(cpu) && asym_fits(w, cpu) ? cpu : NO_CPU;
+}
+
+/* The target itself. It is the waker's CPU, allowed, or the previous one, which has to be asked. */
+static __always_inline s32 sis_target(const struct wakeup *w, s32 target)
+{
+	return target == w->prev || target == w->this_cpu ? free_and_fits(w, target) : NO_CPU;
+}
+
+/* The previous CPU, when it shares the target's cache. */
+static __always_inline s32 sis_prev(const struct wakeup *w, s32 target)
+{
+	if (w->prev == NO_CPU || w->prev == target || !share_cache(w->prev, target))
+		return NO_CPU;
+	return free_and_fits(w, w->prev);
+}
+
+/*
+ * A per-CPU kthread wakes the task that waits for it on this CPU and will sleep next: stay, behind it. The kernel's
+ * case is a kworker that completes I/O.
+ */
+static __always_inline s32 sis_kthread(const struct wakeup *w)
+{
+	if (!w->waker_pcpu_kthread || w->prev != w->this_cpu || cpu_nr_running(w->this_cpu) > 1)
+		return NO_CPU;
+	return asym_fits(w, w->prev) ? w->prev : NO_CPU;
+}
+
+/* The CPU used before the previous one. */
+static __always_inline s32 sis_recent(const struct wakeup *w, s32 recent, s32 target)
+{
+	if (recent == NO_CPU || recent == w->prev_any || recent == target || !share_cache(recent, target))
+		return NO_CPU;
+	if (!task_allowed(w->p, recent))
+		return NO_CPU;
+	return free_and_fits(w, recent);
+}
+
+/*
+ * CPUs differ in capacity: a free one on which @util fits, over the whole machine and from the target's LLC on;
+ * without one the free CPU of the highest capacity. (kernel: select_idle_capacity())
+ */
+subprog s32 sis_capacity(port_task *p trusted, s32 target, u64 util)
+{
+	const volatile struct cpu_facts *t = cpu_facts(target);
+	u32 nr_llcs = machine_facts()->nr_llcs, i;
+	s32 best = NO_CPU;
+
+	for_below (i, nr_llcs, MAX_LLCS) {
+		struct scan s = { .what = SCAN_FITTING, .budget = MAX_CPUS, .util = util };
+		s32 cpu;
+
+		s.llc = (t->llc + i) % nr_llcs;
+		s.start = i ? 0 : t->pos;
+		cpu = scan_llc(p, &s);
+		if (cpu != NO_CPU)
+			return cpu;
+		s.what = SCAN_CPU;
+		cpu = scan_llc(p, &s);
+		if (cpu != NO_CPU && (best == NO_CPU || cpu_facts(cpu)->capacity > cpu_facts(best)->capacity))
+			best = cpu;
+	}
+	return best;
+}
+
+static __always_inline bool has_idle_core(s32 cpu)
+{
+	return machine_facts()->smt && !set_empty(SET_IDLE_CORE, cpu_facts(cpu)->llc);
+}
+
+/* Another thread of @cpu's core that is free. */
+subprog s32 free_sibling(port_task *p trusted, s32 cpu)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+	u32 i;
+
+	for_below (i, f->nr_sib, MAX_SMT)
+		if (cpu_free(sibling(f, i)) && task_allowed(p, sibling(f, i)))
+			return sibling(f, i);
+	return NO_CPU;
+}
+
+/* Another thread of the previous CPU's core, when that shares the target's cache. */
+static __always_inline s32 sis_smt(const struct wakeup *w, s32 target)
+{
+	return share_cache(w->prev_any, target) ? free_sibling(w->p, w->prev_any) : NO_CPU;
+}
+
+static __always_inline u32 after(s32 cpu)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+
+	return f->pos + 1 < llc_facts(f->llc)->nr_cpus ? f->pos + 1 : 0;
+}
+
+/* A wholly idle core of the target's LLC. */
+static __always_inline s32 sis_core(const struct wakeup *w, s32 target)
+{
+	return scan_all(w->p, cpu_facts(target)->llc, after(target), SCAN_CORE);
+}
+
+/* Any idle CPU of the target's LLC. [sis_util] The busier the LLC, the fewer are looked at. */
+static __always_inline s32 sis_cpu(const struct wakeup *w, s32 target)
+{
+	struct scan s = { .what = SCAN_CPU, .budget = MAX_CPUS };
+
+	s.llc = cpu_facts(target)->llc;
+	s.start = after(target);
+	if (has(w, FEATURE_sis_util)) {
+		s.budget = llc_state(s.llc)->scan_budget;
+		if (!s.budget) {
+			count(STAT_sis_budget_out);
+			return NO_CPU;
+		}
+	}
+	return scan_llc(w->p, &s);
+}
+
+/*
+ * How many CPUs of an LLC a wakeup may visit in search of an idle one: all when the LLC is idle, none when its
+ * utilisation nears 85 %. @util: sum over its CPUs, 0..nr_cpus * CAPACITY_SCALE.
+ * (kernel: update_idle_cpu_scan(), with imbalance_pct 117 of an LLC domain)
+ */
+static __always_inline u32 scan_budget(u64 util, u32 nr_cpus)
+{
+	const u64 pct = 117;
+	u64 mean = util / nr_cpus;
+	u64 used = mean * mean * pct * pct / (10000 * CAPACITY_SCALE);
+
+	return used >= CAPACITY_SCALE ? 0 : nr_cpus * (CAPACITY_SCALE - used) / CAPACITY_SCALE;
+}
+
+/* Sum the LLC's signals and set its budget. Called from a tick, by one CPU of the LLC every LLC_SUM_NS. */
+subprog u32 llc_sum(u32 llc, u64 now)
+{
+	const volatile struct llc_facts *f = llc_facts(llc);
+	struct llc_state *ls = llc_state(llc);
+	u64 load = 0, util = 0;
+	u32 i;
+
+	for_below (i, f->nr_cpus, MAX_CPUS) {
+		s32 cpu = llc_cpu(f->first + i);
+
+		load += cpu_load(cpu, now);
+		util += cpu_util(cpu, now);
+	}
+	ls->load = load;
+	ls->util = util;
+	ls->scan_budget = scan_budget(util, f->nr_cpus);
+	return 0;
+}
+
+#endif /* ROOST_SELECT_IDLE_H */

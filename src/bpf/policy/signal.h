@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Signals: decayed means with a half-life of 32 ms, as the kernel's PELT keeps them (kernel/sched/pelt.c), for
+ * load and utilisation. The kernel maintains none of its own for sched_ext tasks.
+ *
+ * Method: callbacks only add to integrals. Once at least one period (2^20 ns) has passed, the integral is folded:
+ * the mean over the interval takes the place of the part of the average that has decayed meanwhile.
+ * Limit: what happened within one fold is weighed evenly; an interval is longer than a period only when nothing
+ * changed in its last part, so the error is below one period's weight, 2 %.
+ */
+#ifndef ROOST_SIGNAL_H
+#define ROOST_SIGNAL_H
+
+#include "port.h"
+
+enum {
+	PERIOD_SHIFT = 20, /* kernel: 1024 us */
+	HALF_LIFE_PERIODS = 32,
+};
+
+#define PERIOD_NS (1ULL << PERIOD_SHIFT)
+
+/* @avg after @ns of nothing: avg * 2^(-ns / 32 periods). */
+static __always_inline u64 decayed(u64 avg, u64 ns)
+{
+	/* 2^32 * 2^(-i/32), i = 0..31 rounded (kernel: runnable_avg_yN_inv) */
+	static const u32 power_of_y[HALF_LIFE_PERIODS] = {
+		0xffffffff, 0xfa83b2db, 0xf5257d15, 0xefe4b99c, 0xeac0c6e8, 0xe5b906e7, 0xe0ccdeec, 0xdbfbb798,
+		0xd744fccb, 0xd2a81d92, 0xce248c15, 0xc9b9bd86, 0xc5672a11, 0xc12c4cca, 0xbd08a39f, 0xb8fbaf47,
+		0xb504f334, 0xb123f582, 0xad583eea, 0xa9a15ab5, 0xa5fed6aa, 0xa2704303, 0x9ef53261, 0x9b8d39ba,
+		0x9837f052, 0x94f4efa9, 0x91c3d374, 0x8ea4398b, 0x8b95c1e4, 0x88980e81, 0x85aac368, 0x82cd8699,
+	};
+	u64 periods = ns >> PERIOD_SHIFT;
+
+	if (periods >= HALF_LIFE_PERIODS * 32)
+		return 0;
+	avg >>= periods / HALF_LIFE_PERIODS;
+	return (avg * power_of_y[periods % HALF_LIFE_PERIODS]) >> 32;
+}
+
+/* The average after an interval of @ns over which the signal's integral was @sum. @ns is not 0. */
+static __always_inline u64 folded(u64 avg, u64 sum, u64 ns)
+{
+	u64 mean = sum / ns;
+
+	return mean <= avg ? mean + decayed(avg - mean, ns) : mean - decayed(mean - avg, ns);
+}
+
+/* ---- a CPU's load and utilisation ---- */
+
+/* The CPU's weight is about to change, or its load to be read by its owner. */
+static __always_inline void cpu_integrate(struct cpu_state *cs, u64 now)
+{
+	if ((s64)(now - cs->load_since) > 0)
+		cs->load_sum += cs->weight * (now - cs->load_since);
+	cs->load_since = now;
+}
+
+static __always_inline void cpu_fold(struct cpu_state *cs, u64 now)
+{
+	u64 ns = now - cs->folded_at;
+	s64 load;
+
+	if ((s64)ns < (s64)PERIOD_NS)
+		return;
+	cpu_integrate(cs, now);
+	load = folded(cs->load_avg, cs->load_sum, ns) + (s64)atomic_swap((u64 *)&cs->load_moved, 0);
+	cs->load_avg = load > 0 ? load : 0;
+	cs->util_avg = folded(cs->util_avg, cs->busy_sum * CAPACITY_SCALE, ns);
+	cs->load_sum = cs->busy_sum = 0;
+	cs->folded_at = now;
+}
+
+/*
+ * Load of any CPU now, without writing (kernel: cpu_load(), which includes blocked tasks). Another CPU may be
+ * folding meanwhile: the result is then off by at most one fold.
+ */
+static __always_inline u64 cpu_load(s32 cpu, u64 now)
+{
+	struct cpu_state *cs = cpu_state(cpu);
+	u64 ns = now - cs->folded_at, since = cs->load_since, sum = cs->load_sum;
+	s64 load = cs->load_avg;
+
+	if ((s64)ns >= (s64)PERIOD_NS) {
+		if ((s64)(now - since) > 0)
+			sum += cs->weight * (now - since);
+		load = folded(load, sum, ns);
+	}
+	load += cs->load_moved;
+	return load > 0 ? load : 0;
+}
+
+/* Utilisation of any CPU now, 0..CAPACITY_SCALE, without writing. */
+static __always_inline u64 cpu_util(s32 cpu, u64 now)
+{
+	struct cpu_state *cs = cpu_state(cpu);
+	u64 ns = now - cs->folded_at, busy = cs->busy_sum;
+
+	if ((s64)ns < (s64)PERIOD_NS)
+		return cs->util_avg;
+	if (cs->curr_pid && (s64)(now - cs->curr_start) > 0)
+		busy += now - cs->curr_start < ns ? now - cs->curr_start : ns;
+	return folded(cs->util_avg, (busy < ns ? busy : ns) * CAPACITY_SCALE, ns);
+}
+
+/* ---- a task's ---- */
+
+static __always_inline void task_fold(struct task_state *ts, u64 now)
+{
+	u64 ns = now - ts->folded_at;
+
+	ts->runnable_avg = folded(ts->runnable_avg, ts->runnable_sum * CAPACITY_SCALE, ns);
+	ts->util_avg = folded(ts->util_avg, ts->running_sum * CAPACITY_SCALE, ns);
+	ts->runnable_sum = ts->running_sum = 0;
+	ts->folded_at = now;
+}
+
+/* Load of a task that sleeps or just woke (kernel: task_h_load() after sync_entity_load_avg()). */
+static __always_inline u64 task_load(struct task_state *ts, u64 now)
+{
+	return decayed(ts->runnable_avg, now - ts->folded_at) * ts->weight / CAPACITY_SCALE;
+}
+
+/* Utilisation of a task that sleeps or just woke, 0..CAPACITY_SCALE. */
+static __always_inline u64 task_util(struct task_state *ts, u64 now)
+{
+	return decayed(ts->util_avg, now - ts->folded_at);
+}
+
+/*
+ * The task becomes runnable on @cpu: its blocked load leaves the CPU that held it
+ * (kernel: remove_entity_load_avg, attach_entity_load_avg).
+ */
+static __always_inline void load_follows(struct task_state *ts, s32 cpu, u64 now)
+{
+	u64 load;
+
+	if (ts->load_cpu == cpu + 1)
+		return;
+	load = task_load(ts, now);
+	if (ts->load_cpu)
+		atomic_add((u64 *)&cpu_state(ts->load_cpu - 1)->load_moved, -load);
+	atomic_add((u64 *)&cpu_state(cpu)->load_moved, load);
+	ts->load_cpu = cpu + 1;
+}
+
+/* A new task counts as always runnable and half running (kernel: init_entity_runnable_average). */
+static __always_inline void task_signals_init(struct task_state *ts, u64 now)
+{
+	ts->runnable_avg = CAPACITY_SCALE;
+	ts->util_avg = CAPACITY_SCALE / 2;
+	ts->folded_at = now;
+}
+
+#endif /* ROOST_SIGNAL_H */

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the policy remembers: of a CPU, of an LLC, of a task, of a cgroup. Facts, which never change after load, are
+ * in intf.h. Everything here starts as zero.
+ */
+#ifndef ROOST_STATE_H
+#define ROOST_STATE_H
+
+#include "../intf.h"
+
+enum {
+	CACHELINE = 64,
+	NO_CPU = -1,
+};
+
+/* Who wakes whom (kernel: task_struct.last_wakee, wakee_flips, wakee_flip_decay_ts). The idle task's is its CPU's. */
+struct waker_state {
+	u64 decay_at;	/* when flips were last halved, ns */
+	u32 last_wakee; /* pid */
+	u32 flips;
+};
+
+/*
+ * One CPU's run queue, its running task and its signals. Written by callbacks that hold the CPU's rq lock, but for
+ * the fields marked "atomic", which thieves and wakers change too.
+ */
+struct cpu_state {
+	/* the queue: running and waiting tasks (queue.h) */
+	u64 vtime;  /* weighted mean of their virtual run times, ns at NICE0_WEIGHT; atomic */
+	u64 weight; /* sum of their weights; atomic */
+
+	/* the running task; curr_pid == 0: none of ours */
+	u32 curr_pid;
+	u32 curr_weight;
+	u64 curr_deadline;   /* virtual */
+	u64 curr_vruntime;   /* virtual run time when it started to run */
+	u64 curr_start;	     /* ns */
+	u64 curr_slice;	     /* ns it may run while others wait */
+	u32 curr_sched_idle; /* it has policy SCHED_IDLE */
+	u32 idle_marked;     /* our bit in the LLC's idle set is set */
+
+	/* signals (signal.h) */
+	u64 folded_at;	/* ns */
+	u64 load_since; /* ns: load_sum is complete up to here */
+	u64 load_sum;	/* integral of weight over time since folded_at */
+	u64 busy_sum;	/* ns run since folded_at */
+	u64 load_avg;	/* decayed mean of weight, blocked tasks included */
+	u32 util_avg;	/* decayed mean of running, 0..CAPACITY_SCALE */
+	s64 load_moved; /* load that came or left with a migrating task since folded_at; atomic */
+
+	/* set once in ops.init */
+	u64 core_mask; /* this core's threads as bits of this CPU's word; 0: they lie in several words */
+
+	u64 dispatched_at; /* ns: when this CPU last chose a task */
+	u32 rescue_from;   /* 1 + the CPU whose queue this CPU shall serve next; 0: none */
+	u32 cpuperf;	   /* the last frequency request, 0..CAPACITY_SCALE */
+	u64 timer_at;	   /* ns: when the slice timer fires; 0: not armed; atomic */
+	struct waker_state idle_waker;
+} __attribute__((aligned(2 * CACHELINE)));
+
+/* Sets of an LLC's CPUs; kept and searched in cpu_set.h. */
+enum cpu_set {
+	SET_IDLE,	 /* CPUs that have nothing to run */
+	SET_IDLE_CORE,	 /* those of them whose whole core is idle */
+	SET_WAITING,	 /* CPUs whose queue holds a task that another CPU may run */
+	NR_CPU_SETS = 4, /* a power of two: indexes are masked by it */
+};
+
+/* One LLC. A CPU is bit pos % 64 of word pos / 64 of a set; words are changed by atomics only. */
+struct llc_state {
+	u64 set[NR_CPU_SETS][CPU_WORDS];
+	u64 summed_at;	 /* ns: when the sums below were made; atomic */
+	u64 load;	 /* sum of the CPUs' load_avg */
+	u32 util;	 /* sum of the CPUs' util_avg */
+	u32 scan_budget; /* CPUs a wakeup may look at (kernel: sd_share->nr_idle_scan) */
+} __attribute__((aligned(CACHELINE)));
+
+/* For each set, the LLCs in which it is not empty; kept where there is more than one LLC. */
+struct llc_sets {
+	u64 set[NR_CPU_SETS][CPU_WORDS] __attribute__((aligned(CACHELINE)));
+};
+
+struct task_state {
+	/* queue */
+	u64 vruntime;	   /* virtual run time, ns at NICE0_WEIGHT; valid while joined */
+	u64 deadline;	   /* virtual; key of the deadline queue */
+	s64 lag;	   /* what the queue owes it, virtual ns; valid while not joined */
+	u64 left_at;	   /* ns: when it left its queue */
+	s32 joined;	   /* 1 + the CPU whose queue counts it; 0: none */
+	u32 joined_weight; /* the weight that queue counts */
+	u32 weight;	   /* effective: nice and cgroups */
+	u32 nice_weight;   /* from nice or SCHED_IDLE alone */
+	u64 custom_slice;  /* ns from sched_attr.sched_runtime; 0: none */
+	u32 sched_idle;	   /* policy SCHED_IDLE */
+	u32 batch;	   /* policy SCHED_BATCH */
+
+	/* running */
+	u64 started;   /* ns: when it was last put on a CPU or last charged; 0: not running */
+	u64 burst_run; /* ns run since it woke */
+	u64 burst;     /* ns it usually runs between wakeup and sleep; 0: not known yet */
+
+	/* signals */
+	u64 folded_at;	    /* ns */
+	u64 runnable_since; /* ns; 0: asleep */
+	u64 runnable_sum;   /* ns runnable since folded_at */
+	u64 running_sum;    /* ns run since folded_at */
+	u32 runnable_avg;   /* 0..CAPACITY_SCALE */
+	u32 util_avg;	    /* 0..CAPACITY_SCALE */
+	s32 load_cpu;	    /* 1 + the CPU whose load_avg holds its load; 0: none */
+
+	/* placement */
+	s32 recent_cpu; /* 1 + the recently used CPU (kernel: recent_used_cpu); 0: none */
+	struct waker_state waker;
+	u32 cgroup; /* index into the cgroup table; 0: the root */
+	u32 placed; /* select_cpu has inserted it into a local queue */
+};
+
+struct cgroup_state {
+	u64 run_sum;	   /* sum over its tasks of nice weight x ns runnable since the last sweep; atomic */
+	u32 weight;	   /* cpu.weight scaled to NICE0_WEIGHT = 100 */
+	u32 parent;	   /* index; the root's parent is itself */
+	u32 load;	   /* decayed mean of the weight of its own runnable tasks */
+	u32 children;	   /* sum of the weights of its active child groups, as of the last sweep */
+	u32 next_children; /* the sum being made */
+	u32 used;
+	u32 active; /* a task of the group or below was runnable lately */
+};
+
+#endif /* ROOST_STATE_H */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Stealing, the only balancer: a CPU without work looks for a queue that has waiters, in its LLC, then in the node,
+ * then in the machine. CPUs with waiters that others may run are in a set, kept like the idle ones (idle_scan.h).
+ *
+ * A queue may be in the set and give nothing: its tasks are pinned, or gone. The thief then goes on to the next, at most
+ * STEAL_TRIES of them, and takes an empty queue out of the set. A task put there at that very moment is not lost: its
+ * own CPU serves it, and that CPU's tick enters it again.
+ */
+#ifndef ROOST_STEAL_H
+#define ROOST_STEAL_H
+
+#include "idle_scan.h"
+
+enum { STEAL_TRIES = 16 };
+
+static __always_inline void mark_waiting(s32 cpu)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+
+	if (!set_has(SET_WAITING, f->llc, f->pos))
+		set_add(SET_WAITING, f->llc, f->pos);
+}
+
+static __always_inline void unmark_waiting(s32 cpu)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+
+	if (set_has(SET_WAITING, f->llc, f->pos))
+		set_remove(SET_WAITING, f->llc, f->pos);
+}
+
+/* Take one waiting task of any CPU of @llc, from position @start on and around. */
+subprog bool steal_from_llc(s32 cpu, u32 llc, u32 start, u32 *tries nonnull)
+{
+	const volatile struct llc_facts *f = llc_facts(llc);
+	u32 nr_words = f->nr_words, i;
+
+	for_below (i, nr_words + 1, CPU_WORDS + 1) {
+		u32 base = walk_base(i, nr_words, start);
+		u64 word = *set_word(SET_WAITING, llc, base) & walk_mask(i, nr_words, start);
+
+		while (word && may_loop) {
+			s32 victim = llc_cpu(f->first + base + lowest_bit(word));
+
+			word &= word - 1;
+			if (victim == cpu)
+				continue;
+			if (*tries == 0)
+				return false;
+			--*tries;
+			if (queue_take(victim))
+				return true;
+			count(STAT_steal_miss);
+			if (!queue_length(victim))
+				unmark_waiting(victim);
+		}
+	}
+	return false;
+}
+
+/* The same over the LLCs [@from, @end), but for @except. */
+subprog bool steal_from_llcs(s32 cpu, u32 from, u32 end, u32 except, u32 *tries nonnull)
+{
+	while (*tries && may_loop) {
+		s32 llc = next_llc(SET_WAITING, from, end);
+
+		if (llc == NO_CPU)
+			return false;
+		if ((u32)llc != except && steal_from_llc(cpu, llc, 0, tries))
+			return true;
+		from = llc + 1;
+	}
+	return false;
+}
+
+/* Give @cpu, which has nothing to run, a waiting task of another: of the LLC, the node, the machine. */
+static __always_inline bool steal(s32 cpu)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+	const volatile struct node_facts *node = node_facts(f->node);
+	u32 tries = STEAL_TRIES;
+
+	if (!set_empty(SET_WAITING, f->llc) && steal_from_llc(cpu, f->llc, f->pos, &tries)) {
+		count(STAT_dispatch_steal_llc);
+		return true;
+	}
+	if (machine_facts()->nr_llcs == 1)
+		return false;
+	if (steal_from_llcs(cpu, node->first_llc, node->first_llc + node->nr_llcs, f->llc, &tries)) {
+		count(STAT_dispatch_steal_node);
+		return true;
+	}
+	if (machine_facts()->nr_nodes == 1)
+		return false;
+	if (steal_from_llcs(cpu, 0, machine_facts()->nr_llcs, f->llc, &tries)) {
+		count(STAT_dispatch_steal_machine);
+		return true;
+	}
+	return false;
+}
+
+/* An idle CPU that could serve a queue of @cpu: of its LLC, then any. NO_CPU if there is none. */
+static __always_inline s32 idle_helper(s32 cpu)
+{
+	s32 helper = set_first(SET_IDLE, cpu_facts(cpu)->llc), llc;
+
+	if (helper != NO_CPU || machine_facts()->nr_llcs == 1)
+		return helper;
+	llc = next_llc(SET_IDLE, 0, machine_facts()->nr_llcs);
+	return llc == NO_CPU ? NO_CPU : set_first(SET_IDLE, llc);
+}
+
+#endif /* ROOST_STEAL_H */

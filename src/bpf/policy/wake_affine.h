@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * wake_affine: is the task pulled towards its waker, or does it stay near its previous CPU?
+ * After the kernel's record_wakee(), wake_wide(), wake_affine_idle() and wake_affine_weight() (kernel/sched/fair.c).
+ */
+#ifndef ROOST_WAKE_AFFINE_H
+#define ROOST_WAKE_AFFINE_H
+
+#include "wakeup.h"
+
+#define FLIP_DECAY_NS 1000000000ULL /* kernel: HZ */
+
+static __always_inline struct waker_state *waker_of(const struct wakeup *w)
+{
+	return w->waker_ts ? &w->waker_ts->waker : &cpu_state(w->this_cpu)->idle_waker;
+}
+
+/* A waker that keeps changing its wakee flips often; a server does, a partner in a pipe does not. */
+static __always_inline void record_wakee(const struct wakeup *w)
+{
+	struct waker_state *ws = waker_of(w);
+
+	if (w->now - ws->decay_at > FLIP_DECAY_NS) {
+		ws->flips >>= 1;
+		ws->decay_at = w->now;
+	}
+	if (ws->last_wakee != w->pid) {
+		ws->last_wakee = w->pid;
+		ws->flips++;
+	}
+}
+
+/* One waker of more wakees than fit around its cache: do not pull them all to it. */
+static __always_inline bool wake_wide(const struct wakeup *w)
+{
+	u32 master = waker_of(w)->flips, slave = w->ts->waker.flips;
+	u32 factor = llc_facts(cpu_facts(w->this_cpu)->llc)->nr_cpus;
+
+	if (master < slave) {
+		u32 swap = master;
+
+		master = slave;
+		slave = swap;
+	}
+	return slave >= factor && master >= slave * factor;
+}
+
+/* The waker's CPU if the task would find less load there, in proportion to capacity; else the previous one. */
+static __always_inline s32 wake_affine_weight(const struct wakeup *w)
+{
+	s64 this_load = cpu_load(w->this_cpu, w->now), prev_load = cpu_load(w->prev_any, w->now);
+	s64 load = task_load(w->ts, w->now);
+	/* Threads of one core are balanced with the tighter SMT margin (kernel: sd_init(), imbalance_pct 110). */
+	u32 pct = share_core(w->this_cpu, w->prev_any) ? 110 : tunables()->imbalance_pct;
+
+	if (w->sync) {
+		s64 current_load = w->waker_ts ? task_load(w->waker_ts, w->now) : 0;
+
+		if (current_load > this_load)
+			return w->this_cpu;
+		this_load -= current_load;
+	}
+	this_load = (this_load + load) * 100 * cpu_facts(w->prev_any)->capacity;
+	prev_load = (prev_load - load) * (100 + (pct - 100) / 2) * cpu_facts(w->this_cpu)->capacity;
+	if (w->sync)
+		prev_load++;
+	return this_load < prev_load ? w->this_cpu : w->prev_any;
+}
+
+/*
+ * 1. Woken from interrupt on an idle CPU that shares the cache: the previous CPU if idle, else this one.
+ * 2. The waker runs alone and is about to sleep: this one.
+ * 3. [prev_idle] The previous CPU is idle, whatever the cache: the previous one.
+ * 4. Otherwise by load.
+ */
+static __always_inline s32 wake_affine(const struct wakeup *w)
+{
+	s32 target;
+
+	if (cpu_idle(w->this_cpu) && share_cache(w->this_cpu, w->prev_any)) {
+		if (cpu_idle(w->prev_any)) {
+			count(STAT_wa_idle_prev);
+			return w->prev_any;
+		}
+		count(STAT_wa_idle_this);
+		return w->this_cpu;
+	}
+	if (w->sync && cpu_nr_running(w->this_cpu) == 1) {
+		count(STAT_wa_sync);
+		return w->this_cpu;
+	}
+	if (has(w, FEATURE_prev_idle) && cpu_idle(w->prev_any)) {
+		count(STAT_wa_prev_idle);
+		return w->prev_any;
+	}
+	target = wake_affine_weight(w);
+	if (target == w->this_cpu)
+		count(STAT_wa_weight_this);
+	else
+		count(STAT_wa_weight_prev);
+	return target;
+}
+
+/* The CPU around which to look for an idle one. */
+static __always_inline s32 wake_target(const struct wakeup *w)
+{
+	if (w->prev == NO_CPU) {
+		/* Its affinity changed while it slept: the kernel would pick such a CPU and then fall back. */
+		count(STAT_wa_same);
+		return w->this_allowed ? w->this_cpu : w->prev_any;
+	}
+	if (wake_wide(w)) {
+		count(STAT_wa_wide);
+		return w->prev_any;
+	}
+	if (!w->this_allowed || w->this_cpu == w->prev_any) {
+		count(STAT_wa_same);
+		return w->prev_any;
+	}
+	return wake_affine(w);
+}
+
+#endif /* ROOST_WAKE_AFFINE_H */

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One wakeup or fork: the facts gathered before the decision, and the decision. What decides reads this and the
+ * port, and touches neither clock nor kernel.
+ */
+#ifndef ROOST_WAKEUP_H
+#define ROOST_WAKEUP_H
+
+#include "bits.h"
+#include "signal.h"
+
+struct wakeup {
+	port_task *p; /* the task that wakes */
+	struct task_state *ts;
+	struct task_state *waker_ts; /* the current task's; NULL: the idle task, or not ours */
+	u64 now;		     /* ns */
+	u32 features;		     /* roost_feature bits */
+	u32 waker_pid;
+	u32 pid;
+	s32 this_cpu; /* the CPU that decides: the waker's */
+	s32 prev;     /* where the task last ran; NO_CPU if it may not run there now */
+	s32 prev_any; /* the same, allowed or not */
+	bool fork;
+	bool sync; /* the waker says that it is about to sleep, and is not exiting */
+	bool this_allowed;
+	bool waker_pcpu_kthread; /* the waker is a kthread of this one CPU, in task context */
+};
+
+/* How the chosen CPU is to be taken. */
+enum placing {
+	PLACE_BUSY, /* queue behind whoever runs there */
+	PLACE_IDLE, /* idle: run there at once */
+};
+
+struct placement {
+	s32 cpu;
+	enum placing how;
+	enum roost_stat rung; /* which rung decided */
+};
+
+static __always_inline bool has(const struct wakeup *w, enum roost_feature f)
+{
+	return w->features & f;
+}
+
+/* Does a SCHED_IDLE task, and nothing else, occupy @cpu? (kernel: sched_idle_cpu()) */
+static __always_inline bool cpu_sched_idle(s32 cpu)
+{
+	struct cpu_state *cs = cpu_state(cpu);
+
+	return cs->curr_pid && cs->curr_sched_idle && cpu_nr_running(cpu) == 1;
+}
+
+/* Free for a normal task: idle, or as good as. */
+static __always_inline bool cpu_free(s32 cpu)
+{
+	return cpu_idle(cpu) || cpu_sched_idle(cpu);
+}
+
+/* @util fits on @cpu with a fifth to spare (kernel: fits_capacity()). */
+static __always_inline bool util_fits_cpu(u64 util, s32 cpu)
+{
+	return util * 1280 < (u64)cpu_facts(cpu)->capacity * 1024;
+}
+
+/* The task fits on @cpu; on a symmetric machine it always does (kernel: asym_fits_cpu()). */
+static __always_inline bool asym_fits(const struct wakeup *w, s32 cpu)
+{
+	return !machine_facts()->asym || util_fits_cpu(task_util(w->ts, w->now), cpu);
+}
+
+/* Every thread of the core is idle. Without SMT: the CPU is. */
+subprog bool core_idle(s32 cpu)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+	u32 i;
+
+	if (!cpu_idle(cpu))
+		return false;
+	for_below (i, f->nr_sib, MAX_SMT)
+		if (!cpu_idle(sibling(f, i)))
+			return false;
+	return true;
+}
+
+#endif /* ROOST_WAKEUP_H */

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The port over kfuncs and maps; what each function means is in policy/port.h. */
+#ifndef ROOST_PORT_BPF_H
+#define ROOST_PORT_BPF_H
+
+#include <scx/common.bpf.h>
+#include <bpf_experimental.h>
+#include "maps.bpf.h"
+
+/* A macro, not a typedef: CO-RE relocates fields by the name of the struct. */
+#define port_task struct task_struct
+
+#define subprog	  __noinline
+#define trusted	  __arg_trusted
+#define nonnull	  __arg_nonnull
+#define opaque(x) barrier_var(x)
+#define may_loop  can_loop
+#define from_zero unknown_zero
+
+/* ---- facts and state ---- */
+
+static __always_inline const volatile struct machine_facts *machine_facts(void)
+{
+	return &machine;
+}
+
+static __always_inline const volatile struct cpu_facts *cpu_facts(s32 cpu)
+{
+	return &cpus[(u32)cpu % MAX_CPUS];
+}
+
+static __always_inline const volatile struct llc_facts *llc_facts(u32 llc)
+{
+	return &llcs[llc % MAX_LLCS];
+}
+
+static __always_inline const volatile struct node_facts *node_facts(u32 node)
+{
+	return &nodes[node % MAX_NODES];
+}
+
+static __always_inline s32 llc_cpu(u32 index)
+{
+	return llc_cpus[index % MAX_CPUS];
+}
+
+static __always_inline const volatile struct tunables *tunables(void)
+{
+	return &tun;
+}
+
+static __always_inline struct cpu_state *cpu_state(s32 cpu)
+{
+	return &cpu_states[(u32)cpu % MAX_CPUS];
+}
+
+static __always_inline struct llc_state *llc_state(u32 llc)
+{
+	return &llc_states[llc % MAX_LLCS];
+}
+
+static __always_inline struct llc_sets *llc_sets(void)
+{
+	return &sets_of_llcs;
+}
+
+static __always_inline struct cgroup_state *cgroup_state(u32 index)
+{
+	return &cgroup_states[index % MAX_CGROUPS];
+}
+
+/* ---- the kernel's view of a CPU ---- */
+
+static __always_inline struct rq *rq_of(s32 cpu)
+{
+	return bpf_per_cpu_ptr(&runqueues, cpu);
+}
+
+/* The idle task runs there. */
+static __always_inline bool cpu_curr_idle(s32 cpu)
+{
+	struct rq *rq = rq_of(cpu);
+
+	return rq && rq->curr == rq->idle;
+}
+
+static __always_inline bool cpu_idle(s32 cpu)
+{
+	struct rq *rq = rq_of(cpu);
+
+	return rq && rq->curr == rq->idle && !rq->nr_running && !rq->ttwu_pending;
+}
+
+static __always_inline u32 cpu_nr_running(s32 cpu)
+{
+	struct rq *rq = rq_of(cpu);
+
+	return rq ? rq->nr_running : 0;
+}
+
+/* ---- the task at hand ---- */
+
+static __always_inline bool task_restricted(port_task *p)
+{
+	return p->nr_cpus_allowed < machine.nr_online;
+}
+
+static __always_inline bool task_allowed(port_task *p, s32 cpu)
+{
+	if (!task_restricted(p))
+		return cpu_facts(cpu)->online;
+	return cpu_facts(cpu)->online && bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
+
+/* ---- queues: one user DSQ per CPU, its id the CPU's number ---- */
+
+static __always_inline bool queue_take(s32 cpu)
+{
+	return scx_bpf_dsq_move_to_local(cpu, 0);
+}
+
+static __always_inline u32 queue_length(s32 cpu)
+{
+	return scx_bpf_dsq_nr_queued(cpu);
+}
+
+/* ---- memory and counting ---- */
+
+static __always_inline u64 atomic_or(u64 *p, u64 bits)
+{
+	return __sync_fetch_and_or(p, bits);
+}
+
+static __always_inline u64 atomic_and(u64 *p, u64 bits)
+{
+	return __sync_fetch_and_and(p, bits);
+}
+
+static __always_inline void atomic_add(u64 *p, u64 v)
+{
+	__sync_fetch_and_add(p, v);
+}
+
+static __always_inline u64 atomic_swap(u64 *p, u64 v)
+{
+	return __sync_lock_test_and_set(p, v);
+}
+
+static __always_inline bool atomic_cas(u64 *p, u64 old, u64 v)
+{
+	return __sync_bool_compare_and_swap(p, old, v);
+}
+
+static __always_inline void count(enum roost_stat s)
+{
+	stats[(u32)bpf_get_smp_processor_id() % MAX_CPUS].v[s]++;
+}
+
+#endif /* ROOST_PORT_BPF_H */

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A task's way through a queue: runnable, enqueue, dispatch, running, stopping. The bookkeeping hangs on what the
+ * task context remembers (joined, started), not on the order of callbacks: a task that exits or cannot migrate may
+ * skip enqueue, bypass mode skips all of them, and one callback too many changes nothing.
+ */
+#ifndef ROOST_RUN_BPF_H
+#define ROOST_RUN_BPF_H
+
+#include "policy/steal.h"
+#include "timer.bpf.h"
+
+/* ---- runnable ---- */
+
+static __always_inline void run_runnable(struct task_struct *p, struct task_state *ts, u64 now)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+
+	if (!ts->runnable_since)
+		ts->runnable_since = now;
+	if (ts->joined == cpu + 1)
+		return;
+	queue_leave(ts, now);
+	load_follows(ts, cpu, now);
+	queue_join(cpu, ts, now);
+	new_request(ts, tun.features);
+}
+
+/* ---- enqueue ---- */
+
+/* The task takes the CPU at once: ahead of the local queue, the running task's slice is cut. */
+static __always_inline void insert_preempting(struct task_struct *p, struct task_state *ts, struct cpu_state *cs,
+					      u64 now, u64 enq_flags)
+{
+	count(STAT_preempt_wakeup);
+	/* Until it runs, the next wakeup is compared with this task and not with the one that gives way. */
+	cs->curr_deadline = ts->deadline;
+	cs->curr_vruntime = ts->vruntime;
+	cs->curr_start = now;
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_left(ts), enq_flags | SCX_ENQ_PREEMPT);
+}
+
+/* The task waits its turn by deadline. Somebody waits now: the running slice has to end on time. */
+static __always_inline void insert_waiting(struct task_struct *p, struct task_state *ts, struct cpu_state *cs, s32 cpu,
+					   u64 now, u64 enq_flags)
+{
+	if (task_pinned(p))
+		count(STAT_enq_pinned);
+	else
+		mark_waiting(cpu);
+	count(STAT_enq_queued);
+	scx_bpf_dsq_insert_vtime(p, cpu, slice_left(ts), ts->deadline, enq_flags);
+	if (cs->curr_pid)
+		arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
+}
+
+/* Does the waking task interrupt? If it may only later, the running task's slice shrinks to its minimum. */
+static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs, u64 now, u64 enq_flags)
+{
+	enum preempt verdict;
+
+	if (!(enq_flags & SCX_ENQ_WAKEUP))
+		return false;
+	verdict = preempts(cs, ts, now);
+	if (verdict == PREEMPT_LATER) {
+		count(STAT_preempt_protected);
+		if (cs->curr_slice > tun.min_slice_ns)
+			cs->curr_slice = tun.min_slice_ns;
+	}
+	return verdict == PREEMPT_NOW;
+}
+
+static __always_inline void run_enqueue(struct task_struct *p, struct task_state *ts, u64 now, u64 enq_flags)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_state *cs = cpu_state(cpu);
+
+	if (ts->joined != cpu + 1)
+		queue_move(cpu, ts, now);
+	if (!before(ts->vruntime, ts->deadline))
+		new_request(ts, tun.features);
+	if (wins_cpu(ts, cs, now, enq_flags)) {
+		insert_preempting(p, ts, cs, now, enq_flags);
+	} else if (pcpu_kthread(p)) {
+		count(STAT_enq_kthread);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_left(ts), enq_flags);
+		if (cs->curr_pid)
+			arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
+	} else if (cs->weight == ts->weight && cpu_curr_idle(cpu)) {
+		count(STAT_enq_idle);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_left(ts), enq_flags);
+	} else {
+		insert_waiting(p, ts, cs, cpu, now, enq_flags);
+	}
+}
+
+/* ---- charging ---- */
+
+/* Account what the running task has used since it was last charged. */
+static __always_inline void run_charge(struct cpu_state *cs, struct task_state *ts, u64 now)
+{
+	s64 ns = now - ts->started;
+
+	if (!ts->started || ns <= 0)
+		return;
+	ts->started = now;
+	ts->running_sum += ns;
+	ts->burst_run += ns;
+	cs->busy_sum += ns;
+	queue_charge(cs, ts, ns);
+}
+
+/* At most once a period: fold the task's signals, charge its cgroup, take over a changed weight. */
+static __always_inline void run_fold(struct task_state *ts, u64 now)
+{
+	u64 runnable;
+
+	if ((s64)(now - ts->folded_at) < (s64)PERIOD_NS)
+		return;
+	if (ts->runnable_since) {
+		ts->runnable_sum += now - ts->runnable_since;
+		ts->runnable_since = now;
+	}
+	runnable = ts->runnable_sum;
+	task_fold(ts, now);
+	if (ts->cgroup == ROOT_CGROUP)
+		return;
+	cgroup_charge(ts->cgroup, runnable, ts->nice_weight);
+	queue_reweigh(ts, cgroup_task_weight(ts->cgroup, ts->nice_weight), now);
+}
+
+/* ---- dispatch ---- */
+
+static __always_inline struct task_struct *queue_head(s32 cpu)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p = NULL;
+
+	/* Deadline-ordered queues are peeked at correctly since the kfunc exists (6.19). */
+	if (bpf_ksym_exists(scx_bpf_dsq_peek))
+		return scx_bpf_dsq_peek(cpu);
+	if (!bpf_iter_scx_dsq_new(&it, cpu, 0))
+		p = bpf_iter_scx_dsq_next(&it);
+	bpf_iter_scx_dsq_destroy(&it);
+	return p;
+}
+
+/* The previous task goes on: its deadline is still the earliest, or nobody else is there. */
+static __always_inline void keep(struct task_struct *prev, struct task_state *ts, struct cpu_state *cs, u64 now)
+{
+	count(STAT_dispatch_keep);
+	cs->curr_deadline = ts->deadline;
+	cs->curr_vruntime = ts->vruntime;
+	cs->curr_start = now;
+	cs->curr_slice = slice_left(ts);
+	cs->dispatched_at = now;
+	scx_bpf_task_set_slice(prev, cs->curr_slice);
+	if (queue_contended(cs))
+		arm_slice_timer(ts->joined - 1, cs, now, now + cs->curr_slice);
+}
+
+/* The previous task is still runnable: does it, or the first in the queue, go next? True: it is settled. */
+static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, struct task_struct *prev)
+{
+	struct task_state *ts = task_state_of(prev);
+	struct task_struct *head = NULL;
+	u64 now = scx_bpf_now();
+
+	if (!ts)
+		return false;
+	run_charge(cs, ts, now);
+	if (!before(ts->vruntime, ts->deadline))
+		new_request(ts, tun.features);
+	bpf_rcu_read_lock();
+	if (queue_contended(cs))
+		head = queue_head(cpu);
+	if (head && before(head->scx.dsq_vtime, ts->deadline)) {
+		bpf_rcu_read_unlock();
+		return queue_take(cpu);
+	}
+	bpf_rcu_read_unlock();
+	keep(prev, ts, cs, now);
+	return true;
+}
+
+/* A queue whose own CPU does not dispatch was assigned to this CPU by its tick. */
+static __always_inline bool dispatch_rescue(struct cpu_state *cs)
+{
+	s32 from = cs->rescue_from - 1;
+
+	cs->rescue_from = 0;
+	if (!queue_take(from))
+		return false;
+	count(STAT_rescue);
+	return true;
+}
+
+/* Own queue; the previous task; other queues. A CPU that searches already counts as idle: see idle_scan.h. */
+static __always_inline void run_dispatch(s32 cpu, struct task_struct *prev)
+{
+	struct cpu_state *cs = cpu_state(cpu);
+
+	if (cs->rescue_from && dispatch_rescue(cs))
+		return;
+	if (prev && (prev->scx.flags & SCX_TASK_QUEUED) && dispatch_prev(cpu, cs, prev))
+		return;
+	if (cs->weight) {
+		if (queue_take(cpu)) {
+			count(STAT_dispatch_own);
+			return;
+		}
+	}
+	unmark_waiting(cpu);
+	mark_idle(cpu, cs);
+	if (steal(cpu))
+		return;
+	/* Stealing may have let go of the lock of our queue. */
+	if (cs->weight && queue_take(cpu)) {
+		count(STAT_dispatch_own);
+		return;
+	}
+	count(STAT_dispatch_none);
+}
+
+/* ---- running, stopping ---- */
+
+static __always_inline void run_running(struct task_struct *p, struct task_state *ts, u64 now)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_state *cs = cpu_state(cpu);
+
+	if (ts->joined != cpu + 1) {
+		queue_move(cpu, ts, now);
+		load_follows(ts, cpu, now);
+	}
+	ts->started = now;
+	cs->curr_pid = p->pid;
+	cs->curr_weight = ts->joined_weight;
+	cs->curr_deadline = ts->deadline;
+	cs->curr_vruntime = ts->vruntime;
+	cs->curr_start = now;
+	cs->curr_slice = slice_left(ts);
+	cs->curr_sched_idle = ts->sched_idle;
+	cs->dispatched_at = now;
+	if (ts->sched_idle)
+		mark_idle(cpu, cs);
+	else
+		mark_busy(cpu, cs);
+	if (queue_contended(cs))
+		arm_slice_timer(cpu, cs, now, now + cs->curr_slice);
+}
+
+static __always_inline void run_stopping(struct task_struct *p, struct task_state *ts, bool runnable, u64 now)
+{
+	struct cpu_state *cs = cpu_state(scx_bpf_task_cpu(p));
+
+	run_charge(cs, ts, now);
+	ts->started = 0;
+	cs->curr_pid = 0;
+	cs->curr_weight = 0;
+	if (!runnable) {
+		burst_end(ts);
+		ts->runnable_sum += now - ts->runnable_since;
+		ts->runnable_since = 0;
+		queue_leave(ts, now);
+	}
+	run_fold(ts, now);
+	cpu_fold(cs, now);
+}
+
+#endif /* ROOST_RUN_BPF_H */

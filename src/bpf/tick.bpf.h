@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What a running task's tick does for its CPU, its LLC and the machine: signals, frequency, help for queues. */
+#ifndef ROOST_TICK_BPF_H
+#define ROOST_TICK_BPF_H
+
+#include "run.bpf.h"
+#include "policy/select_idle.h"
+
+#define LLC_SUM_NS 4000000ULL
+
+/*
+ * Ask schedutil for the frequency that the CPU's utilisation needs, a quarter above it (kernel: map_util_perf()).
+ * sched_ext itself sets every CPU to the maximum when it is enabled, and leaves it there.
+ */
+static __always_inline void tick_cpuperf(s32 cpu, struct cpu_state *cs)
+{
+	u32 want;
+
+	if (tun.cpuperf != CPUPERF_UTIL)
+		return;
+	want = cs->util_avg + cs->util_avg / 4;
+	if (want > CAPACITY_SCALE)
+		want = CAPACITY_SCALE;
+	/* Small changes are not worth a frequency change. */
+	if (want + CAPACITY_SCALE / 16 > cs->cpuperf && want < cs->cpuperf + CAPACITY_SCALE / 16)
+		return;
+	cs->cpuperf = want;
+	count(STAT_cpuperf_set);
+	scx_bpf_cpuperf_set(cpu, want);
+}
+
+/* One CPU of each LLC keeps the LLC's sums. */
+static __always_inline void tick_llc(s32 cpu, u64 now)
+{
+	u32 llc = cpu_facts(cpu)->llc;
+	u64 *at = &llc_state(llc)->summed_at, last = *at;
+
+	if (now - last >= LLC_SUM_NS && atomic_cas(at, last, now))
+		llc_sum(llc, now);
+}
+
+/* One CPU of the machine sweeps the cgroups in use. */
+subprog u32 tick_cgroups(u64 now)
+{
+	u64 last = swept_at, ns = now - last;
+	u32 pass, i;
+
+	if (ns < SWEEP_NS || !atomic_cas(&swept_at, last, now))
+		return 0;
+	for (pass = 0; pass < 2; pass++) {
+		for_below (i, CGROUP_WORDS, CGROUP_WORDS) {
+			u64 word = cgroups_used[i % CGROUP_WORDS];
+
+			for (; word && may_loop; word &= word - 1) {
+				u32 index = i * WORD_BITS + lowest_bit(word);
+
+				if (pass == 0)
+					cgroup_measure(index, ns);
+				else
+					cgroup_settle(index);
+			}
+		}
+	}
+	return 0;
+}
+
+/* Tasks wait here: an idle CPU shall look for work (kernel: nohz_balancer_kick()). */
+static __always_inline void tick_help(s32 cpu, struct cpu_state *cs)
+{
+	s32 helper;
+
+	if (!queue_contended(cs) || !queue_length(cpu))
+		return;
+	mark_waiting(cpu);
+	helper = idle_helper(cpu);
+	if (helper == NO_CPU)
+		return;
+	count(STAT_idle_kick);
+	scx_bpf_kick_cpu(helper, SCX_KICK_IDLE);
+}
+
+/*
+ * A queue in this LLC whose CPU has not dispatched for long, because a task of a higher class keeps it: serve it from
+ * here, in place of the task that runs here now.
+ */
+subprog u32 tick_rescue(s32 cpu, u64 now)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+	u32 nr_words = llc_facts(f->llc)->nr_words;
+	u32 i;
+
+	for_below (i, nr_words, CPU_WORDS) {
+		u64 word = *set_word(SET_WAITING, f->llc, i * WORD_BITS);
+
+		for (; word && may_loop; word &= word - 1) {
+			s32 other = llc_cpu(llc_facts(f->llc)->first + i * WORD_BITS + lowest_bit(word));
+
+			if (other == cpu || cpu_state(other)->curr_pid ||
+			    now - cpu_state(other)->dispatched_at < tun.rescue_ns)
+				continue;
+			cpu_state(cpu)->rescue_from = other + 1;
+			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+			return 0;
+		}
+	}
+	return 0;
+}
+
+static __always_inline void run_tick(struct task_struct *p, struct task_state *ts, u64 now)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_state *cs = cpu_state(cpu);
+
+	run_charge(cs, ts, now);
+	run_fold(ts, now);
+	/* The weight may have changed with the cgroup's. */
+	cs->curr_weight = ts->joined_weight;
+	cpu_fold(cs, now);
+	tick_cpuperf(cpu, cs);
+	tick_llc(cpu, now);
+	tick_cgroups(now);
+	tick_help(cpu, cs);
+	tick_rescue(cpu, now);
+}
+
+#endif /* ROOST_TICK_BPF_H */
