@@ -3,7 +3,6 @@
 """Run tests/guest/*.sh in the virtual machine.
 
 A test is a shell script whose first lines say what it wants: '# topology: 8' (several: '1 4 8'), '# accel: tcg',
-<<<<<<< HEAD
 '# timeout: 120' (guest seconds), '# quick: yes' (also run on every kernel of the matrix), '# own-boot: yes',
 '# twice: yes' (its own boot, done twice: both must print the same bytes). '# kernels: 7.1' (only on that kernel, with the matrix). Tests that want the same machine share a boot.
 The last line is 'N passed, N failed, N skipped'.
@@ -11,13 +10,6 @@ The last line is 'N passed, N failed, N skipped'.
 import argparse
 import concurrent.futures
 import difflib
-=======
-'# timeout: 120' (guest seconds), '# quick: yes' (also run on every kernel of the matrix), '# own-boot: yes'.
-Tests that want the same machine share a boot. The last line is 'N passed, N failed, N skipped'.
-"""
-import argparse
-import concurrent.futures
->>>>>>> e0d52bec336fe422bdad41471be66900364df6c5
 import os
 import re
 import subprocess
@@ -32,11 +24,7 @@ from lab import DEFAULT_PREFIX, MATRIX, TOPOLOGIES, Image, Kernel, LabError, boo
 
 TOP = Path(__file__).resolve().parents[2]
 TESTS = TOP / "tests/guest"
-<<<<<<< HEAD
 TOOLS = ("stress-ng", "hackbench", "rtcwake")
-=======
-TOOLS = ("stress-ng", "hackbench", "chrt", "rtcwake")
->>>>>>> e0d52bec336fe422bdad41471be66900364df6c5
 TESTS_PER_BOOT = 8
 # Host seconds beyond the tests' own: boot, and clean-up between tests.
 BOOT_LIMIT_S = 120
@@ -52,11 +40,8 @@ class Test:
     timeout_s: int
     quick: bool
     own_boot: bool
-<<<<<<< HEAD
     twice: bool
     kernel: str                 # prefix of the only kernel it is for, or ''
-=======
->>>>>>> e0d52bec336fe422bdad41471be66900364df6c5
 
 
 @dataclass
@@ -81,15 +66,10 @@ def read_tests():
         for topology in head["topology"].split():
             if topology not in TOPOLOGIES:
                 raise LabError(f"{path.name} asks for topology {topology}; known are {', '.join(TOPOLOGIES)}")
-<<<<<<< HEAD
             yes = {key for key, value in head.items() if value == "yes"}
             out.append(Test(path.stem, topology, head["accel"], int(head["timeout"]),
                             "quick" in yes, bool({"own-boot", "twice"} & yes), "twice" in yes,
                             head.get("kernels", "")))
-=======
-            out.append(Test(path.stem, topology, head["accel"], int(head["timeout"]),
-                            head.get("quick") == "yes", head.get("own-boot") == "yes"))
->>>>>>> e0d52bec336fe422bdad41471be66900364df6c5
     return out
 
 
@@ -118,10 +98,7 @@ def image_for(kernel, scheduler, tests):
         image.file(TESTS / f"{name}.sh", f"tests/{name}.sh")
     image.file(Path(__file__).resolve().parent / "run-tests", "job")
     image.data("tests/list", "".join(f"{t.name} {t.timeout_s}\n" for t in tests).encode())
-<<<<<<< HEAD
     image.data("tests/accel", tests[0].accel.encode())
-=======
->>>>>>> e0d52bec336fe422bdad41471be66900364df6c5
     return image
 
 
@@ -163,24 +140,18 @@ class Run:
                 limit *= 2
             r = boot(kernel, image_for(kernel, self.scheduler, tests), first.topology, first.accel, limit_s=limit)
             done = self.judge(label, tests, r)
-<<<<<<< HEAD
             if first.twice:
                 self.compare(label, kernel, tests, r, limit)
-=======
->>>>>>> e0d52bec336fe422bdad41471be66900364df6c5
             if r.retried:
                 print(f"# {label}: booted twice, QEMU's int3 race", flush=True)
             tests = tests[done:]
 
-<<<<<<< HEAD
     def compare(self, label, kernel, tests, first, limit):
         again = boot(kernel, image_for(kernel, self.scheduler, tests), tests[0].topology, tests[0].accel, limit_s=limit)
         diff = list(difflib.unified_diff(first.lines, again.lines, "first boot", "second boot", lineterm="", n=0))
         self.record(Outcome(f"{label} {tests[0].name}: second boot prints the same", "failed" if diff else "passed",
                             f"{len(diff)} lines of difference" if diff else "", diff[:20], again.wall_s))
 
-=======
->>>>>>> e0d52bec336fe422bdad41471be66900364df6c5
     def judge(self, label, tests, r):
         """Record what the boot says of each test; returns how many of them it got through."""
         sections = list(split_output(r.lines))
@@ -237,7 +208,6 @@ def choose(args):
         tests = [t for t in tests if t.name in args.test]
     if args.topology:
         tests = [t for t in tests if t.topology == args.topology]
-<<<<<<< HEAD
     common = [t for t in tests if not t.kernel]
     special = [(t.kernel, [t]) for t in tests if t.kernel]
     if args.every_kernel:
@@ -246,12 +216,6 @@ def choose(args):
         quick = [t for t in common if t.quick and t.topology == "8"]
         return [(k, quick) for k in args.kernel or MATRIX] + special
     return [(k, common if not args.test else tests) for k in args.kernel or [DEFAULT_PREFIX]]
-=======
-    if not args.matrix:
-        return [(k, tests) for k in args.kernel or [DEFAULT_PREFIX]]
-    quick = [t for t in tests if t.quick and t.topology == "8"]
-    return [(k, quick) for k in args.kernel or MATRIX]
->>>>>>> e0d52bec336fe422bdad41471be66900364df6c5
 
 
 def parse_args():
@@ -259,10 +223,7 @@ def parse_args():
     ap.add_argument("test", nargs="*", help="names of tests (default: all)")
     ap.add_argument("--kernel", action="append", help=f"version prefix (default {DEFAULT_PREFIX})")
     ap.add_argument("--matrix", action="store_true", help=f"the quick tests on {', '.join(MATRIX)}")
-<<<<<<< HEAD
     ap.add_argument("--every-kernel", action="store_true", help="all tests on each kernel of the matrix")
-=======
->>>>>>> e0d52bec336fe422bdad41471be66900364df6c5
     ap.add_argument("--topology", choices=TOPOLOGIES)
     ap.add_argument("--scheduler", default=str(TOP / "target/release/scx_roost"))
     ap.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="guests side by side")
@@ -291,11 +252,8 @@ def main():
     except LabError as e:
         print(f"guest tests: {e}", file=sys.stderr)
         return 1
-<<<<<<< HEAD
     except KeyboardInterrupt:
         os._exit(130)           # without waiting for the boots: QEMU ends with us
-=======
->>>>>>> e0d52bec336fe422bdad41471be66900364df6c5
     counts = {v: sum(o.verdict == v for o in run.outcomes) for v in ("passed", "failed", "skipped")}
     for o in run.outcomes:
         if o.verdict == "failed":

@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """One boot of the guest in QEMU: named topologies, how time passes, and what came out of it."""
-<<<<<<< HEAD
 import ctypes
 import os
 import signal
-=======
-import os
->>>>>>> e0d52bec336fe422bdad41471be66900364df6c5
 import subprocess
 import sys
 import tempfile
@@ -47,20 +43,14 @@ TOPOLOGIES = {
     "2": Topology("2,sockets=1,dies=1,cores=2,threads=1", cpus=2),
     "4": Topology("4,sockets=1,dies=1,cores=4,threads=1", cpus=4),
     "8": Topology("8,sockets=1,dies=2,cores=2,threads=2", cpus=8, llcs=2),
-<<<<<<< HEAD
     "16": Topology("16,sockets=1,dies=4,cores=2,threads=2", cpus=16, llcs=4),
-=======
->>>>>>> e0d52bec336fe422bdad41471be66900364df6c5
     "2node": Topology("8,sockets=2,dies=1,cores=2,threads=2", numa=_nodes("0-3", "4-7"), cpus=8, llcs=2, nodes=2),
     "64": Topology("64,sockets=1,dies=8,cores=4,threads=2", memory_mib=2048, cpus=64, llcs=8),
 }
 
 COMMON_ARGS = ("console=ttyS0 loglevel=5 panic=-1 mitigations=off tsc=reliable nokaslr norandmaps "
                "random.trust_cpu=off")
-<<<<<<< HEAD
 PR_SET_PDEATHSIG = 1
-=======
->>>>>>> e0d52bec336fe422bdad41471be66900364df6c5
 ACCELS = ("tcg", "icount", "kvm")
 
 
@@ -143,7 +133,6 @@ def _boot_once(kernel, image, topology, accel, qemu, seed, append, extra, limit_
     return r
 
 
-<<<<<<< HEAD
 def _die_with_parent():
     """A guest is never left behind, however we end."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -152,10 +141,6 @@ def _die_with_parent():
 def _run_recorded(cmd, r, limit_s, on_line):
     p = subprocess.Popen(cmd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          preexec_fn=_die_with_parent)
-=======
-def _run_recorded(cmd, r, limit_s, on_line):
-    p = subprocess.Popen(cmd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
->>>>>>> e0d52bec336fe422bdad41471be66900364df6c5
 
     def read():
         for raw in p.stdout:
@@ -171,10 +156,6 @@ def _run_recorded(cmd, r, limit_s, on_line):
     except subprocess.TimeoutExpired:
         r.timed_out = True
     finally:
-<<<<<<< HEAD
-=======
-        # Also when a signal ends us: a guest is never left behind.
->>>>>>> e0d52bec336fe422bdad41471be66900364df6c5
         if p.poll() is None:
             p.kill()
             p.wait()
