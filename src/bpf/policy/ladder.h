@@ -58,11 +58,15 @@ static __always_inline struct placement place_fork(const struct wakeup *w)
 	return placed(cpu != NO_CPU ? cpu : w->prev_any, PLACE_BUSY, STAT_fork_busy);
 }
 
-/* Rung 9: [wide_idle] an idle CPU in the target's node, then anywhere. */
-static __always_inline struct placement place_wide(const struct wakeup *w, s32 target)
+/* Rung 9: nothing in the LLC; [wide_idle] an idle CPU in the target's node, then anywhere. */
+static __always_inline struct placement place_beyond(const struct wakeup *w, s32 target)
 {
 	const volatile struct node_facts *node = node_facts(cpu_facts(target)->node);
-	s32 cpu = scan_llcs(w->p, node->first_llc, node->first_llc + node->nr_llcs, w->ts->sched_idle);
+	s32 cpu;
+
+	if (!has(w, FEATURE_wide_idle) || machine_facts()->nr_llcs == 1)
+		return placed(target, PLACE_BUSY, STAT_sis_none);
+	cpu = scan_llcs(w->p, node->first_llc, node->first_llc + node->nr_llcs, w->ts->sched_idle);
 
 	if (cpu != NO_CPU)
 		return placed_free(cpu, STAT_wide_node);
@@ -84,6 +88,8 @@ static __always_inline struct placement place_search(const struct wakeup *w, s32
 	s32 cpu = NO_CPU;
 	u32 budget;
 
+	if (set_empty(SET_IDLE, cpu_facts(target)->llc))
+		return place_beyond(w, target);
 	if (machine_facts()->smt && !core) {
 		cpu = sis_smt(w, target);
 		if (cpu != NO_CPU)
@@ -100,9 +106,7 @@ static __always_inline struct placement place_search(const struct wakeup *w, s32
 		cpu = sis_cpu(w, target, budget);
 	if (cpu != NO_CPU)
 		return placed_free(cpu, STAT_sis_cpu);
-	if (has(w, FEATURE_wide_idle) && machine_facts()->nr_llcs > 1)
-		return place_wide(w, target);
-	return placed(target, PLACE_BUSY, STAT_sis_none);
+	return place_beyond(w, target);
 }
 
 /* Rungs 1 to 5: CPUs known by name. */

@@ -12,9 +12,11 @@
 
 static __always_inline s32 prev_core(const struct wakeup *w)
 {
+	const volatile struct cpu_facts *f = cpu_facts(w->prev_any);
+
 	if (!has(w, FEATURE_prev_core) || w->prev == NO_CPU || w->prev == w->this_cpu)
 		return NO_CPU;
-	return core_idle(w->prev) ? w->prev : NO_CPU;
+	return set_has(SET_IDLE_CORE, f->llc, f->pos) && core_idle(w->prev) ? w->prev : NO_CPU;
 }
 
 #endif /* ROOST_PREV_CORE_H */

@@ -121,7 +121,7 @@ static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 	ts->joined_weight = ts->weight;
 }
 
-/* The task leaves the queue that counts it, and keeps its lag. */
+/* The task leaves the queue that counts it, and keeps its lag. Alone, it was the mean: it has none. */
 static __always_inline void queue_leave(struct task_state *ts, u64 now)
 {
 	struct cpu_state *cs;
@@ -131,13 +131,16 @@ static __always_inline void queue_leave(struct task_state *ts, u64 now)
 	if (!ts->joined)
 		return;
 	cs = cpu_state(ts->joined - 1);
-	lag = cs->vtime - ts->vruntime;
 	cpu_integrate(cs, now);
-	rest = cs->weight > ts->joined_weight ? cs->weight - ts->joined_weight : 0;
-	if (rest && lag)
-		atomic_add(&cs->vtime, divided(lag * (s64)ts->joined_weight, rest));
+	ts->lag = 0;
+	if (cs->weight > ts->joined_weight) {
+		rest = cs->weight - ts->joined_weight;
+		lag = cs->vtime - ts->vruntime;
+		if (lag)
+			atomic_add(&cs->vtime, divided(lag * (s64)ts->joined_weight, rest));
+		ts->lag = clamped_lag(ts, lag);
+	}
 	atomic_add(&cs->weight, -(u64)ts->joined_weight);
-	ts->lag = clamped_lag(ts, lag);
 	ts->left_at = now;
 	ts->joined = 0;
 }

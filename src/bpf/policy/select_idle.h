@@ -21,13 +21,14 @@ static __always_inline bool core_to_be_had(const struct wakeup *w, s32 cpu)
 	return has(w, FEATURE_core_first) && has_idle_core(cpu) && !set_has(SET_IDLE_CORE, f->llc, f->pos);
 }
 
+/* The set is asked first: most CPUs are not in it, and it holds those that run only a SCHED_IDLE task too. */
 static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
 {
-	if (core_to_be_had(w, cpu))
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+
+	if (!set_has(SET_IDLE, f->llc, f->pos) || !cpu_free(cpu, w->ts->sched_idle))
 		return NO_CPU;
-	if (!idle_for(w, cpu) && (w->ts->sched_idle || !cpu_sched_idle(cpu)))
-		return NO_CPU;
-	return asym_fits(w, cpu) ? cpu : NO_CPU;
+	return core_to_be_had(w, cpu) || !asym_fits(w, cpu) ? NO_CPU : cpu;
 }
 
 /* The target itself: the waker's CPU or the previous one, and either may be forbidden to the task. */
