@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Loads where /boot has no configuration of the kernel.
 # topology: 8
-# accel: tcg
+# accel: icount
 # timeout: 120
 # quick: yes
 . /tests/lib.sh
