@@ -6,7 +6,7 @@
 # quick: yes
 . /tests/lib.sh
 mv /boot /boot.away
+trap 'mv /boot.away /boot' EXIT
 start_roost
-mv /boot.away /boot
 stop_roost
 finish
