@@ -8,6 +8,7 @@ use scx_roost::machine::Machine;
 use scx_roost::stats::monitor;
 use scx_roost::{doctor, print, scheduler, stats, topology_view};
 use simplelog::{ColorChoice, ConfigBuilder, LevelFilter, TermLogger, TerminalMode};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -84,13 +85,13 @@ fn init_log(verbose: bool) -> Result<()> {
         .set_target_level(LevelFilter::Off)
         .set_thread_level(LevelFilter::Off)
         .set_location_level(LevelFilter::Off);
-    TermLogger::init(
-        level,
-        config.build(),
-        TerminalMode::Stderr,
-        ColorChoice::Auto,
-    )
-    .context("cannot start the log")?;
+    let color = if std::io::stderr().is_terminal() {
+        ColorChoice::Auto
+    } else {
+        ColorChoice::Never
+    };
+    TermLogger::init(level, config.build(), TerminalMode::Stderr, color)
+        .context("cannot start the log")?;
     scx_utils::init_libbpf_logging(None);
     Ok(())
 }
