@@ -2,6 +2,8 @@
 //! The binary: arguments, log, signals. Everything else is in the library.
 
 use anyhow::{Context, Result};
+use libbpf_rs::PrintLevel;
+use log::debug;
 use scx_roost::cli::{self, Command};
 use scx_roost::host::Host;
 use scx_roost::machine::Machine;
@@ -92,7 +94,10 @@ fn init_log(verbose: bool) -> Result<()> {
     };
     TermLogger::init(level, config.build(), TerminalMode::Stderr, color)
         .context("cannot start the log")?;
-    scx_utils::init_libbpf_logging(None);
+    // What libbpf says is for whoever asks for more: it warns about things that are meant to be so.
+    libbpf_rs::set_print(Some((PrintLevel::Debug, |_, text| {
+        debug!("{}", text.trim_end())
+    })));
     Ok(())
 }
 

@@ -193,7 +193,7 @@ fn read_machine(host: &Host, restarted: bool) -> Result<(Machine, u64)> {
 
 /// A machine described elsewhere (--sysfs) can be run only where the CPUs are the same.
 fn check_described(host: &Host, machine: &Machine) -> Result<()> {
-    if host.is_real() {
+    if host.own_machine() {
         return Ok(());
     }
     let real = Machine::read(Path::new("/sys"))?;
@@ -220,16 +220,22 @@ impl<'obj> Scheduler<'obj> {
         hotplug_seq: u64,
         object: &'obj mut MaybeUninit<OpenObject>,
     ) -> Result<Scheduler<'obj>> {
+        let begin = Instant::now();
+        let took = |step: &str| debug!("{step} after {} ms", begin.elapsed().as_millis());
         let builder = BpfSkelBuilder::default();
         let mut skel = scx_ops_open!(builder, object, roost_ops, config.open_opts())?;
+        took("BPF object opened");
         fill(&mut skel, &machine.facts()?, tun)?;
         let ops = skel.struct_ops.roost_ops_mut();
         // The macro above reads it too, but later than the machine was read.
         ops.hotplug_seq = hotplug_seq;
         ops.exit_dump_len = config.exit_dump_len;
         ops.flags &= known_flags();
-        let mut skel = scx_ops_load!(skel, roost_ops, uei)?;
+        let mut skel = scx_ops_load!(skel, roost_ops, uei)
+            .context("the kernel refuses the scheduler (-v shows what it says; 'scx_roost doctor' may know why)")?;
+        took("BPF programs loaded");
         let link = Some(scx_ops_attach!(skel, roost_ops)?);
+        took("scheduler attached");
         Ok(Scheduler { skel, link })
     }
 

@@ -16,8 +16,8 @@ const FIX: &str =
     "boot a kernel that is built with CONFIG_DEBUG_INFO_BTF=y and pahole 1.26 or later";
 
 pub fn present(host: &Host) -> Option<Check> {
-    // libbpf reads the running kernel's; a described machine has none.
-    if !host.is_real() {
+    // libbpf reads that of the running kernel, no other.
+    if !host.own_kernel() {
         return None;
     }
     Some(match Btf::from_vmlinux() {
@@ -29,7 +29,7 @@ pub fn present(host: &Host) -> Option<Check> {
 /// pahole before 1.26 leaves the hidden argument of some kfuncs in their public prototype. Whoever calls one of them
 /// does not load ("func_proto incompatible with vmlinux"), seen on Debian's 7.1.13.
 pub fn usable(host: &Host) -> Option<Check> {
-    if !host.is_real() || Btf::from_vmlinux().is_err() {
+    if !host.own_kernel() || Btf::from_vmlinux().is_err() {
         return None;
     }
     let used = kfuncs_used().unwrap_or_default();
