@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Machines described in folders: what is read from them, and what the BPF half gets.
 
-mod support;
-
+use crate::support::{Numbering, Shape, Tree};
 use scx_roost::bpf::intf::WORD_BITS;
 use scx_roost::machine::{Facts, LlcKind, Machine};
 use scx_roost::topology_view;
-use support::{Numbering, Shape, Tree};
 
 const THREADRIPPER_3970X: Shape = Shape {
     nodes: 1,

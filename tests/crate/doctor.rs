@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The doctor's findings on described machines.
 
-mod support;
-
+use crate::support::{Numbering, Shape, Tree};
 use scx_roost::doctor::{self, Check, Report, Verdict};
 use scx_roost::host::Host;
 use std::fs;
-use support::{Numbering, Shape, Tree};
 
 /// A machine on which everything is well.
 struct Patient {
