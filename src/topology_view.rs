@@ -50,7 +50,7 @@ fn llc_text(m: &Machine, index: u16) -> String {
         let label = if m.asym() {
             format!("    capacity {capacity:>4} ")
         } else {
-            "    ".to_string()
+            "   ".to_string()
         };
         text += &wrap(&label, cores.into_iter());
     }
