@@ -3,7 +3,7 @@
 
 use crate::config::{Config, STATS_PATH, resolve_features};
 use crate::cpufreq::CpuPerf;
-use crate::features::{self, DEFAULT_PRESET, MIN_SLICE, RESCUE, SLICE, Tunable};
+use crate::features::{self, DEFAULT_PRESET, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable};
 use anyhow::{Result, anyhow};
 use clap::builder::RangedU64ValueParser;
 use clap::error::ErrorKind;
@@ -107,6 +107,9 @@ struct RunArgs {
     #[arg(long, value_name = "US", help = tunable_help(&RESCUE), value_parser = tunable_range(&RESCUE))]
     rescue_us: Option<u32>,
 
+    #[arg(long, value_name = "US", help = tunable_help(&MIGRATION_COST), value_parser = tunable_range(&MIGRATION_COST))]
+    migration_cost_us: Option<u32>,
+
     /// Frequency requests to the governor
     #[arg(long, value_enum, value_name = "MODE", default_value = "auto")]
     cpuperf: CpuPerf,
@@ -197,6 +200,7 @@ impl Cli {
             slice_us: run.slice_us,
             min_slice_us: run.min_slice_us,
             rescue_us: run.rescue_us,
+            migration_cost_us: run.migration_cost_us,
             cpuperf: run.cpuperf,
             sysfs: self.common.sysfs,
             stats_path: run.stats_path,

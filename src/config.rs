@@ -3,7 +3,7 @@
 
 use crate::bpf::intf::tunables;
 use crate::cpufreq::{CpuFreq, CpuPerf};
-use crate::features::{self, FeatureSet, MIN_SLICE, RESCUE, SLICE, Tunable};
+use crate::features::{self, FeatureSet, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable};
 use anyhow::{Context, Result, bail};
 use libbpf_rs::libbpf_sys::bpf_object_open_opts;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
@@ -24,6 +24,7 @@ pub struct Config {
     pub slice_us: Option<u32>,
     pub min_slice_us: Option<u32>,
     pub rescue_us: Option<u32>,
+    pub migration_cost_us: Option<u32>,
     pub cpuperf: CpuPerf,
     pub sysfs: PathBuf,
     pub stats_path: PathBuf,
@@ -45,6 +46,7 @@ impl Default for Config {
             slice_us: None,
             min_slice_us: None,
             rescue_us: None,
+            migration_cost_us: None,
             cpuperf: CpuPerf::Auto,
             sysfs: PathBuf::from("/sys"),
             stats_path: PathBuf::from(STATS_PATH),
@@ -66,6 +68,7 @@ impl Config {
             slice_ns: ns(self.slice_us, &SLICE),
             min_slice_ns: ns(self.min_slice_us, &MIN_SLICE),
             rescue_ns: ns(self.rescue_us, &RESCUE),
+            migration_cost_ns: ns(self.migration_cost_us, &MIGRATION_COST),
             features: self.features.0,
             cpuperf: cpufreq.mode(self.cpuperf),
             timers: timers.into(),

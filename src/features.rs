@@ -158,7 +158,7 @@ pub const SLICE: Tunable = Tunable {
 pub const MIN_SLICE: Tunable = Tunable {
     name: "min-slice-us",
     unit: "us",
-    default: Default::Fixed(700),
+    default: Default::Fixed(100),
     min: 0,
     max: 100_000,
     help: "Time a running task keeps the CPU before a wakeup may take it",
@@ -173,7 +173,16 @@ pub const RESCUE: Tunable = Tunable {
     help: "Time after which tasks may be fetched from a CPU that does not dispatch",
 };
 
-pub const TUNABLES: &[&Tunable] = &[&SLICE, &MIN_SLICE, &RESCUE];
+pub const MIGRATION_COST: Tunable = Tunable {
+    name: "migration-cost-us",
+    unit: "us",
+    default: Default::Fixed(500),
+    min: 0,
+    max: 100_000,
+    help: "A task that ran this recently is not stolen by an idle CPU (kernel: sysctl_sched_migration_cost)",
+};
+
+pub const TUNABLES: &[&Tunable] = &[&SLICE, &MIN_SLICE, &RESCUE, &MIGRATION_COST];
 
 #[cfg(test)]
 mod tests {

@@ -92,10 +92,11 @@ struct machine_facts {
 
 /* Tunables, written by userspace before load. All times in nanoseconds. */
 struct tunables {
-	u64 slice_ns;	   /* request of a task that sets none (kernel: base_slice_ns) */
-	u64 min_slice_ns;  /* a running task is not preempted by a wakeup before this */
-	u64 rescue_ns;	   /* a queue whose CPU has not dispatched for this long is open to rescue */
-	u32 features;	   /* roost_feature bits */
+	u64 slice_ns;	       /* request of a task that sets none (kernel: base_slice_ns) */
+	u64 min_slice_ns;      /* a running task is not preempted by a wakeup before this */
+	u64 rescue_ns;	       /* a queue whose CPU has not dispatched for this long is open to rescue */
+	u64 migration_cost_ns; /* a task that ran this recently is not stolen (kernel: sysctl_sched_migration_cost) */
+	u32 features;
 	u32 cpuperf;	   /* cpuperf_mode */
 	u32 timers;	   /* 0: bpf_timer is not to be had (PREEMPT_RT): slices end at the tick */
 	u32 imbalance_pct; /* kernel: sd->imbalance_pct, 117 between cores, in wake_affine's weight rule */

@@ -64,21 +64,6 @@ subprog u32 tick_cgroups(u64 now)
 	return 0;
 }
 
-/* Tasks wait here: an idle CPU shall look for work (kernel: nohz_balancer_kick()). */
-static __always_inline void tick_help(s32 cpu, struct cpu_state *cs)
-{
-	s32 helper;
-
-	if (!queue_contended(cs) || !queue_length(cpu))
-		return;
-	mark_waiting(cpu);
-	helper = idle_helper(cpu);
-	if (helper == NO_CPU)
-		return;
-	count(STAT_idle_kick);
-	scx_bpf_kick_cpu(helper, SCX_KICK_IDLE);
-}
-
 /*
  * A queue in this LLC whose CPU has not dispatched for long, because a task of a higher class keeps it: serve it from
  * here, in place of the task that runs here now.
@@ -119,7 +104,8 @@ static __always_inline void run_tick(struct task_struct *p, struct task_state *t
 	tick_cpuperf(cpu, cs);
 	tick_llc(cpu, now);
 	tick_cgroups(now);
-	tick_help(cpu, cs);
+	if (queue_contended(cs))
+		call_help(cpu);
 	tick_rescue(cpu, now);
 }
 

@@ -14,7 +14,7 @@ const EMPTY: cpu_facts = cpu_facts {
     capacity: 0,
     online: 0,
     nr_sib: 0,
-    sib: [0; intf::MAX_SMT as usize - 1],
+    sib: [0; intf::MAX_SMT as usize],
 };
 
 /// Tables as long as the machine needs: `cpus` by CPU number (offline CPUs are zero), `llc_cpus` LLC by LLC.

@@ -48,15 +48,23 @@ static __always_inline bool set_empty(enum cpu_set set, u32 llc)
 	return llc_facts(llc)->nr_words == 1 || set_empty_beyond(set, llc);
 }
 
-static __always_inline void set_add(enum cpu_set set, u32 llc, u32 pos)
+/* Add the CPUs of @mask, which lie in the word of @pos. */
+static __always_inline void set_add_mask(enum cpu_set set, u32 llc, u32 pos, u64 mask)
 {
-	if (!atomic_or(set_word(set, llc, pos), bit_of(pos)) && machine_facts()->nr_llcs > 1)
+	u64 *word = set_word(set, llc, pos);
+	bool first = !*word;
+
+	atomic_or(word, mask);
+	if (first && machine_facts()->nr_llcs > 1)
 		atomic_or(llcs_word(set, llc), bit_of(llc));
 }
 
-static __always_inline void set_remove(enum cpu_set set, u32 llc, u32 pos)
+static __always_inline void set_remove_mask(enum cpu_set set, u32 llc, u32 pos, u64 mask)
 {
-	if (atomic_and(set_word(set, llc, pos), ~bit_of(pos)) & ~bit_of(pos))
+	u64 *word = set_word(set, llc, pos);
+
+	atomic_and(word, ~mask);
+	if (*word)
 		return;
 	if (machine_facts()->nr_llcs == 1 || !set_empty(set, llc))
 		return;
@@ -64,6 +72,16 @@ static __always_inline void set_remove(enum cpu_set set, u32 llc, u32 pos)
 	/* A CPU may have entered between the look and the clearing. */
 	if (!set_empty(set, llc))
 		atomic_or(llcs_word(set, llc), bit_of(llc));
+}
+
+static __always_inline void set_add(enum cpu_set set, u32 llc, u32 pos)
+{
+	set_add_mask(set, llc, pos, bit_of(pos));
+}
+
+static __always_inline void set_remove(enum cpu_set set, u32 llc, u32 pos)
+{
+	set_remove_mask(set, llc, pos, bit_of(pos));
 }
 
 /* The next LLC at or after @from and before @end in which @set is not empty; NO_CPU if there is none. */

@@ -46,7 +46,7 @@ static __always_inline void core_gains(s32 cpu, u32 llc, u32 pos, u64 mask)
 	if (!mask)
 		core_gains_split(cpu);
 	else if ((*set_word(SET_IDLE, llc, pos) & mask) == mask)
-		atomic_or(set_word(SET_IDLE_CORE, llc, pos), mask);
+		set_add_mask(SET_IDLE_CORE, llc, pos, mask);
 }
 
 static __always_inline void core_loses(s32 cpu, u32 llc, u32 pos, u64 mask)
@@ -54,7 +54,7 @@ static __always_inline void core_loses(s32 cpu, u32 llc, u32 pos, u64 mask)
 	if (!mask)
 		core_loses_split(cpu);
 	else if (*set_word(SET_IDLE_CORE, llc, pos) & mask)
-		atomic_and(set_word(SET_IDLE_CORE, llc, pos), ~mask);
+		set_remove_mask(SET_IDLE_CORE, llc, pos, mask);
 }
 
 /* @cpu has nothing to run. Called on that CPU. */
@@ -106,9 +106,8 @@ subprog u32 core_mask_init(s32 cpu)
 /* ---- searching them ---- */
 
 enum scan_for {
-	SCAN_CPU,     /* any free CPU */
-	SCAN_CORE,    /* a CPU of a wholly idle core */
-	SCAN_FITTING, /* a free CPU on which the task fits (asymmetric machines) */
+	SCAN_CPU,  /* any free CPU */
+	SCAN_CORE, /* a CPU of a wholly idle core */
 };
 
 /* A search in one LLC, in order of CPU number from position @start on and around. */
@@ -116,15 +115,13 @@ struct scan {
 	enum scan_for what;
 	u32 llc;
 	u32 start;
-	u32 budget; /* CPUs to visit at most */
-	u64 util;   /* of the task; for SCAN_FITTING */
+	u32 budget;	 /* CPUs to visit at most */
+	bool sched_idle; /* the task has policy SCHED_IDLE */
 };
 
 static __always_inline bool scan_accepts(port_task *p, const struct scan *s, s32 cpu)
 {
-	if (s->what == SCAN_CORE ? !core_idle(cpu) : !cpu_free(cpu))
-		return false;
-	if (s->what == SCAN_FITTING && !util_fits_cpu(s->util, cpu))
+	if (s->what == SCAN_CORE ? !core_idle(cpu) : !cpu_free(cpu, s->sched_idle))
 		return false;
 	return task_allowed(p, cpu);
 }
@@ -173,26 +170,30 @@ subprog s32 scan_llc(port_task *p trusted, const struct scan *s nonnull)
 	return NO_CPU;
 }
 
-/* A scan of all CPUs of @llc for any task. */
-static __always_inline s32 scan_all(port_task *p, u32 llc, u32 start, enum scan_for what)
+static __always_inline s32 scan(const struct wakeup *w, u32 llc, u32 start, enum scan_for what, u32 budget)
 {
-	struct scan s = { .what = what, .llc = llc, .start = start, .budget = MAX_CPUS };
+	struct scan s = { .what = what, .llc = llc, .start = start, .budget = budget };
 
-	return scan_llc(p, &s);
+	s.sched_idle = w->ts->sched_idle;
+	return scan_llc(w->p, &s);
 }
 
 /* A free CPU in the LLCs [@from, @end), a wholly idle core before a thread. */
-subprog s32 scan_llcs(port_task *p trusted, u32 from, u32 end)
+subprog s32 scan_llcs(port_task *p trusted, u32 from, u32 end, bool sched_idle)
 {
 	while (may_loop) {
+		struct scan s = { .what = SCAN_CORE, .budget = MAX_CPUS };
 		s32 llc = next_llc(SET_IDLE, from, end), cpu = NO_CPU;
 
 		if (llc == NO_CPU)
 			return NO_CPU;
+		s.llc = llc;
+		s.sched_idle = sched_idle;
 		if (machine_facts()->smt)
-			cpu = scan_all(p, llc, 0, SCAN_CORE);
+			cpu = scan_llc(p, &s);
+		s.what = SCAN_CPU;
 		if (cpu == NO_CPU)
-			cpu = scan_all(p, llc, 0, SCAN_CPU);
+			cpu = scan_llc(p, &s);
 		if (cpu != NO_CPU)
 			return cpu;
 		from = llc + 1;

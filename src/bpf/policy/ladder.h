@@ -22,6 +22,7 @@
 #ifndef ROOST_LADDER_H
 #define ROOST_LADDER_H
 
+#include "capacity.h"
 #include "fork.h"
 #include "sync_local.h"
 #include "wake_affine.h"
@@ -37,56 +38,63 @@ static __always_inline struct placement placed(s32 cpu, enum placing how, enum r
 /* Free CPUs are taken at once when idle; one that runs a SCHED_IDLE task is queued on, and preempted there. */
 static __always_inline struct placement placed_free(s32 cpu, enum roost_stat rung)
 {
-	return placed(cpu, cpu_idle(cpu) ? PLACE_IDLE : PLACE_BUSY, rung);
+	struct cpu_state *cs = cpu_state(cpu);
+
+	return placed(cpu, cs->curr_sched_idle && cs->curr_pid ? PLACE_BUSY : PLACE_IDLE, rung);
 }
 
 static __always_inline struct placement place_fork(const struct wakeup *w)
 {
 	const volatile struct cpu_facts *f = cpu_facts(w->this_cpu);
-	u32 node = fork_node(w->p, f->node);
-	s32 cpu = fork_cpu(w, fork_llc(w->p, node, f->llc));
-	struct placement at = { .cpu = cpu, .how = PLACE_BUSY, .rung = STAT_fork_busy };
+	u32 llc = fork_llc(w->p, fork_node(w->p, f->node), f->llc);
+	s32 cpu = fork_idle_cpu(w, llc);
 
-	if (cpu == NO_CPU) {
-		at.cpu = w->prev_any;
-	} else if (cpu_idle(cpu)) {
-		at.how = PLACE_IDLE;
-		at.rung = STAT_fork_idle;
-	}
-	return at;
+	if (cpu != NO_CPU)
+		return placed_free(cpu, STAT_fork_idle);
+	cpu = least_loaded(w->p, llc, w->now);
+	return placed(cpu != NO_CPU ? cpu : w->prev_any, PLACE_BUSY, STAT_fork_busy);
 }
 
 /* Rung 9: [wide_idle] an idle CPU in the target's node, then anywhere. */
 static __always_inline struct placement place_wide(const struct wakeup *w, s32 target)
 {
 	const volatile struct node_facts *node = node_facts(cpu_facts(target)->node);
-	s32 cpu = scan_llcs(w->p, node->first_llc, node->first_llc + node->nr_llcs);
+	s32 cpu = scan_llcs(w->p, node->first_llc, node->first_llc + node->nr_llcs, w->ts->sched_idle);
 
 	if (cpu != NO_CPU)
 		return placed_free(cpu, STAT_wide_node);
 	if (machine_facts()->nr_nodes > 1) {
-		cpu = scan_llcs(w->p, 0, machine_facts()->nr_llcs);
+		cpu = scan_llcs(w->p, 0, machine_facts()->nr_llcs, w->ts->sched_idle);
 		if (cpu != NO_CPU)
 			return placed_free(cpu, STAT_wide_machine);
 	}
 	return placed(target, PLACE_BUSY, STAT_sis_none);
 }
 
-/* Rungs 6 to 9: search. */
+/*
+ * Rungs 6 to 9: search. A budget of 0 spares the search for a core too; otherwise it bounds only the walk that starts
+ * without hope of a core (kernel: select_idle_cpu()).
+ */
 static __always_inline struct placement place_search(const struct wakeup *w, s32 target)
 {
+	bool core = has_idle_core(target);
 	s32 cpu = NO_CPU;
+	u32 budget;
 
-	if (has_idle_core(target)) {
-		cpu = sis_core(w, target);
-		if (cpu != NO_CPU)
-			return placed_free(cpu, STAT_sis_core);
-	} else if (machine_facts()->smt) {
+	if (machine_facts()->smt && !core) {
 		cpu = sis_smt(w, target);
 		if (cpu != NO_CPU)
 			return placed_free(cpu, STAT_sis_smt);
 	}
-	cpu = sis_cpu(w, target);
+	budget = sis_budget(w, target);
+	if (budget && core) {
+		cpu = sis_core(w, target);
+		if (cpu != NO_CPU)
+			return placed_free(cpu, STAT_sis_core);
+		budget = MAX_CPUS;
+	}
+	if (budget)
+		cpu = sis_cpu(w, target, budget);
 	if (cpu != NO_CPU)
 		return placed_free(cpu, STAT_sis_cpu);
 	if (has(w, FEATURE_wide_idle) && machine_facts()->nr_llcs > 1)
@@ -113,7 +121,7 @@ static __always_inline struct placement select_idle_sibling(const struct wakeup 
 	if (cpu != NO_CPU)
 		return placed_free(cpu, STAT_sis_recent);
 	if (machine_facts()->asym) {
-		cpu = sis_capacity(w->p, target, task_util(w->ts, w->now));
+		cpu = sis_capacity(w->p, target, task_util(w->ts, w->now), w->ts->sched_idle);
 		return cpu != NO_CPU ? placed_free(cpu, STAT_sis_capacity) : placed(target, PLACE_BUSY, STAT_sis_none);
 	}
 	return place_search(w, target);
@@ -121,8 +129,11 @@ static __always_inline struct placement select_idle_sibling(const struct wakeup 
 
 static __always_inline struct placement place_wakeup(const struct wakeup *w)
 {
+	/* Asked before this wakeup makes the task its waker's last wakee. */
+	bool local = sync_local(w);
+
 	record_wakee(w);
-	if (sync_local(w))
+	if (local)
 		return placed(w->this_cpu, PLACE_BUSY, STAT_sync_local);
 	return select_idle_sibling(w, wake_target(w));
 }

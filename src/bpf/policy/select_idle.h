@@ -10,13 +10,17 @@
 
 static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
 {
-	return cpu_free(cpu) && asym_fits(w, cpu) ? cpu : NO_CPU;
+	if (!idle_for(w, cpu) && (w->ts->sched_idle || !cpu_sched_idle(cpu)))
+		return NO_CPU;
+	return asym_fits(w, cpu) ? cpu : NO_CPU;
 }
 
-/* The target itself. It is the waker's CPU, allowed, or the previous one, which has to be asked. */
+/* The target itself: the waker's CPU or the previous one, and either may be forbidden to the task. */
 static __always_inline s32 sis_target(const struct wakeup *w, s32 target)
 {
-	return target == w->prev || target == w->this_cpu ? free_and_fits(w, target) : NO_CPU;
+	bool allowed = target == w->this_cpu ? w->this_allowed : target == w->prev;
+
+	return allowed ? free_and_fits(w, target) : NO_CPU;
 }
 
 /* The previous CPU, when it shares the target's cache. */
@@ -48,46 +52,19 @@ static __always_inline s32 sis_recent(const struct wakeup *w, s32 recent, s32 ta
 	return free_and_fits(w, recent);
 }
 
-/*
- * CPUs differ in capacity: a free one on which @util fits, over the whole machine and from the target's LLC on;
- * without one the free CPU of the highest capacity. (kernel: select_idle_capacity())
- */
-subprog s32 sis_capacity(port_task *p trusted, s32 target, u64 util)
-{
-	const volatile struct cpu_facts *t = cpu_facts(target);
-	u32 nr_llcs = machine_facts()->nr_llcs, i;
-	s32 best = NO_CPU;
-
-	for_below (i, nr_llcs, MAX_LLCS) {
-		struct scan s = { .what = SCAN_FITTING, .budget = MAX_CPUS, .util = util };
-		s32 cpu;
-
-		s.llc = (t->llc + i) % nr_llcs;
-		s.start = i ? 0 : t->pos;
-		cpu = scan_llc(p, &s);
-		if (cpu != NO_CPU)
-			return cpu;
-		s.what = SCAN_CPU;
-		cpu = scan_llc(p, &s);
-		if (cpu != NO_CPU && (best == NO_CPU || cpu_facts(cpu)->capacity > cpu_facts(best)->capacity))
-			best = cpu;
-	}
-	return best;
-}
-
 static __always_inline bool has_idle_core(s32 cpu)
 {
 	return machine_facts()->smt && !set_empty(SET_IDLE_CORE, cpu_facts(cpu)->llc);
 }
 
 /* Another thread of @cpu's core that is free. */
-subprog s32 free_sibling(port_task *p trusted, s32 cpu)
+subprog s32 free_sibling(port_task *p trusted, s32 cpu, bool sched_idle)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	u32 i;
 
 	for_below (i, f->nr_sib, MAX_SMT)
-		if (cpu_free(sibling(f, i)) && task_allowed(p, sibling(f, i)))
+		if (cpu_free(sibling(f, i), sched_idle) && task_allowed(p, sibling(f, i)))
 			return sibling(f, i);
 	return NO_CPU;
 }
@@ -95,7 +72,7 @@ subprog s32 free_sibling(port_task *p trusted, s32 cpu)
 /* Another thread of the previous CPU's core, when that shares the target's cache. */
 static __always_inline s32 sis_smt(const struct wakeup *w, s32 target)
 {
-	return share_cache(w->prev_any, target) ? free_sibling(w->p, w->prev_any) : NO_CPU;
+	return share_cache(w->prev_any, target) ? free_sibling(w->p, w->prev_any, w->ts->sched_idle) : NO_CPU;
 }
 
 static __always_inline u32 after(s32 cpu)
@@ -105,27 +82,26 @@ static __always_inline u32 after(s32 cpu)
 	return f->pos + 1 < llc_facts(f->llc)->nr_cpus ? f->pos + 1 : 0;
 }
 
+/* [sis_util] The busier the target's LLC, the fewer CPUs of it are looked at; none when it is nearly full. */
+static __always_inline u32 sis_budget(const struct wakeup *w, s32 target)
+{
+	u32 budget = has(w, FEATURE_sis_util) ? llc_state(cpu_facts(target)->llc)->scan_budget : MAX_CPUS;
+
+	if (!budget)
+		count(STAT_sis_budget_out);
+	return budget;
+}
+
 /* A wholly idle core of the target's LLC. */
 static __always_inline s32 sis_core(const struct wakeup *w, s32 target)
 {
-	return scan_all(w->p, cpu_facts(target)->llc, after(target), SCAN_CORE);
+	return scan(w, cpu_facts(target)->llc, after(target), SCAN_CORE, MAX_CPUS);
 }
 
-/* Any idle CPU of the target's LLC. [sis_util] The busier the LLC, the fewer are looked at. */
-static __always_inline s32 sis_cpu(const struct wakeup *w, s32 target)
+/* An idle CPU of the target's LLC, at most @budget CPUs away. */
+static __always_inline s32 sis_cpu(const struct wakeup *w, s32 target, u32 budget)
 {
-	struct scan s = { .what = SCAN_CPU, .budget = MAX_CPUS };
-
-	s.llc = cpu_facts(target)->llc;
-	s.start = after(target);
-	if (has(w, FEATURE_sis_util)) {
-		s.budget = llc_state(s.llc)->scan_budget;
-		if (!s.budget) {
-			count(STAT_sis_budget_out);
-			return NO_CPU;
-		}
-	}
-	return scan_llc(w->p, &s);
+	return scan(w, cpu_facts(target)->llc, after(target), SCAN_CPU, budget);
 }
 
 /*

@@ -6,6 +6,9 @@
  * A queue may be in the set and give nothing: its tasks are pinned, or gone. The thief then goes on to the next, at most
  * STEAL_TRIES of them, and takes an empty queue out of the set. A task put there at that very moment is not lost: its
  * own CPU serves it, and that CPU's tick enters it again.
+ *
+ * A task that ran within the last migration_cost is worth more where its cache is warm (kernel: task_hot()): its queue is
+ * passed over, and the tick or slice timer of its CPU calls for help once it has waited.
  */
 #ifndef ROOST_STEAL_H
 #define ROOST_STEAL_H
@@ -30,8 +33,16 @@ static __always_inline void unmark_waiting(s32 cpu)
 		set_remove(SET_WAITING, f->llc, f->pos);
 }
 
+/* The first task of @cpu's queue ran a moment ago. */
+static __always_inline bool queue_hot(s32 cpu, u64 now)
+{
+	u64 ran_at = queue_head_ran_at(cpu);
+
+	return ran_at && now - ran_at < tunables()->migration_cost_ns;
+}
+
 /* Take one waiting task of any CPU of @llc, from position @start on and around. */
-subprog bool steal_from_llc(s32 cpu, u32 llc, u32 start, u32 *tries nonnull)
+subprog bool steal_from_llc(s32 cpu, u32 llc, u32 start, u64 now, u32 *tries nonnull)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);
 	u32 nr_words = f->nr_words, i;
@@ -49,6 +60,8 @@ subprog bool steal_from_llc(s32 cpu, u32 llc, u32 start, u32 *tries nonnull)
 			if (*tries == 0)
 				return false;
 			--*tries;
+			if (queue_hot(victim, now))
+				continue;
 			if (queue_take(victim))
 				return true;
 			count(STAT_steal_miss);
@@ -59,15 +72,17 @@ subprog bool steal_from_llc(s32 cpu, u32 llc, u32 start, u32 *tries nonnull)
 	return false;
 }
 
-/* The same over the LLCs [@from, @end), but for @except. */
-subprog bool steal_from_llcs(s32 cpu, u32 from, u32 end, u32 except, u32 *tries nonnull)
+/* The same over the LLCs [@from, @end), but for its own. */
+subprog bool steal_from_llcs(s32 cpu, u32 from, u32 end, u64 now, u32 *tries nonnull)
 {
+	u32 own = cpu_facts(cpu)->llc;
+
 	while (*tries && may_loop) {
 		s32 llc = next_llc(SET_WAITING, from, end);
 
 		if (llc == NO_CPU)
 			return false;
-		if ((u32)llc != except && steal_from_llc(cpu, llc, 0, tries))
+		if ((u32)llc != own && steal_from_llc(cpu, llc, 0, now, tries))
 			return true;
 		from = llc + 1;
 	}
@@ -75,25 +90,25 @@ subprog bool steal_from_llcs(s32 cpu, u32 from, u32 end, u32 except, u32 *tries 
 }
 
 /* Give @cpu, which has nothing to run, a waiting task of another: of the LLC, the node, the machine. */
-static __always_inline bool steal(s32 cpu)
+static __always_inline bool steal(s32 cpu, u64 now)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	const volatile struct node_facts *node = node_facts(f->node);
 	u32 tries = STEAL_TRIES;
 
-	if (!set_empty(SET_WAITING, f->llc) && steal_from_llc(cpu, f->llc, f->pos, &tries)) {
+	if (!set_empty(SET_WAITING, f->llc) && steal_from_llc(cpu, f->llc, f->pos, now, &tries)) {
 		count(STAT_dispatch_steal_llc);
 		return true;
 	}
 	if (machine_facts()->nr_llcs == 1)
 		return false;
-	if (steal_from_llcs(cpu, node->first_llc, node->first_llc + node->nr_llcs, f->llc, &tries)) {
+	if (steal_from_llcs(cpu, node->first_llc, node->first_llc + node->nr_llcs, now, &tries)) {
 		count(STAT_dispatch_steal_node);
 		return true;
 	}
 	if (machine_facts()->nr_nodes == 1)
 		return false;
-	if (steal_from_llcs(cpu, 0, machine_facts()->nr_llcs, f->llc, &tries)) {
+	if (steal_from_llcs(cpu, 0, machine_facts()->nr_llcs, now, &tries)) {
 		count(STAT_dispatch_steal_machine);
 		return true;
 	}
