@@ -5,7 +5,7 @@
  *	guest meter NAME CMD...		run CMD, print what it cost
  *	guest workers N CHUNKS SEED	N processes that compute for 1-3 ms and then talk to a coordinator, CHUNKS times
  *	guest forks N TIMES CMD		N processes that fork, execute CMD and wait, TIMES times
- *	guest probe N MS		N processes that sleep 1 ms at a time, for MS: how late do they wake?
+ *	guest probe N MS SEED		N processes that sleep about 1 ms at a time, for MS: how late do they wake?
  *	guest hogs N			N processes that compute until this one is killed
  *	guest settle SECONDS		wait until the machine is idle
  *	guest spin N			compute a little: shifts what follows in time, by seed
@@ -306,8 +306,11 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sleeps to each beat of the clock, skipping those already missed; returns the number of samples, in microseconds. */
-static uint32_t sleep_to_beats(uint32_t *late_us, int64_t length_ns)
+/*
+ * Sleeps to one beat after the other, skipping those already missed; returns the number of samples, in microseconds.
+ * Beats are 0.5 to 1.5 ms apart: an even period would stay in step with the ticks, and measure where it began.
+ */
+static uint32_t sleep_to_beats(uint32_t *late_us, int64_t length_ns, uint32_t dice)
 {
 	int64_t beat = now_ns() + PERIOD_NS, end = beat + length_ns;
 	uint32_t n = 0;
@@ -320,26 +323,29 @@ static uint32_t sleep_to_beats(uint32_t *late_us, int64_t length_ns)
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 		woken = now_ns();
 		late_us[n++] = (woken - beat) / 1000;
-		while (beat <= woken)
-			beat += PERIOD_NS;
+		while (beat <= woken) {
+			dice = dice * 1664525 + 1013904223;
+			beat += PERIOD_NS / 2 + (dice >> 8) % PERIOD_NS;
+		}
 	}
 	return n;
 }
 
-static int probe(int count, int ms)
+static int probe(int count, int ms, uint32_t seed)
 {
-	uint32_t *samples = shared_memory(sizeof(*samples) * count * (ms + 1));
+	size_t room = 2 * ms + 2; /* the shortest beat is half a millisecond */
+	uint32_t *samples = shared_memory(sizeof(*samples) * count * room);
 	uint32_t *nr = shared_memory(sizeof(*nr) * count), total = 0;
 
 	for (int i = 0; i < count; i++)
 		if (fork_or_fail() == 0) {
-			nr[i] = sleep_to_beats(samples + (size_t)i * (ms + 1), ms * 1000000ll);
+			nr[i] = sleep_to_beats(samples + i * room, ms * 1000000ll, seed * 977 + i);
 			_exit(0);
 		}
 	while (wait(NULL) > 0)
 		;
 	for (int i = 0; i < count; i++) {
-		memmove(samples + total, samples + (size_t)i * (ms + 1), sizeof(*samples) * nr[i]);
+		memmove(samples + total, samples + i * room, sizeof(*samples) * nr[i]);
 		total += nr[i];
 	}
 	if (!total)
@@ -469,8 +475,8 @@ int main(int argc, char **argv)
 		return workers(atoi(argv[2]), atoi(argv[3]), atoi(argv[4]));
 	if (!strcmp(verb, "forks") && argc == 5)
 		return forks(atoi(argv[2]), atoi(argv[3]), argv[4]);
-	if (!strcmp(verb, "probe") && argc == 4)
-		return probe(atoi(argv[2]), atoi(argv[3]));
+	if (!strcmp(verb, "probe") && argc == 5)
+		return probe(atoi(argv[2]), atoi(argv[3]), atoi(argv[4]));
 	if (!strcmp(verb, "hogs") && argc == 3)
 		hogs(atoi(argv[2]));
 	if (!strcmp(verb, "settle") && argc == 3)

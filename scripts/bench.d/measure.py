@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """One boot of the guest per scheduler, suite and seed; what came out, as plain dictionaries."""
+import base64
+import bisect
+import collections
+import gzip
 import os
 import re
 import shlex
@@ -55,7 +59,7 @@ LATENCY = Suite("2", 600, (), """
 guest hogs 4 &
 hogs=$!
 sleep 0.5
-guest meter probe guest probe 2 1000
+guest meter probe guest probe 2 2000 {seed}
 kill -KILL $hogs
 """)
 SUITES = {"cost": COST, "latency": LATENCY}
@@ -80,6 +84,7 @@ if [ "{command}" ]; then
     done
 fi
 echo "::enabled $begin $(up)"
+{symbols}
 guest settle 8
 {job}
 if [ "{command}" ]; then
@@ -93,10 +98,18 @@ fi
 """
 
 
-class Bench:
-    """Everything that is the same for all boots."""
+# The addresses of all functions, BPF's too; a long way through a serial line, hence packed.
+SYMBOLS = """
+echo 1 >/proc/sys/net/core/bpf_jit_kallsyms
+grep ' [tT] ' /proc/kallsyms | gzip -c | base64 | sed 's/^/::symbols /'
+"""
 
-    def __init__(self, kernel_prefix, build_dir):
+
+class Bench:
+    """Everything that is the same for all boots. profile: also count the instructions of each function."""
+
+    def __init__(self, kernel_prefix, build_dir, profile=False):
+        self.profile = profile
         self.kernel = Kernel.get(kernel_prefix)
         self.qemu = Qemu.with_plugins()
         self.build_dir = build_dir
@@ -123,24 +136,29 @@ class Bench:
             image.program(command[0], "bin/scheduler")
             command = ("scheduler", *command[1:])
         image.job(HARNESS.format(command=" ".join(command), spin=seed * 40000 + 1,
+                                 symbols=SYMBOLS if self.profile else "",
                                  job=suite.job.format(seed=seed)))
         return image
 
     def run(self, scheduler, suite_name, seed):
         suite = SUITES[suite_name]
         with tempfile.TemporaryDirectory(prefix="roost-bench-") as tmp:
-            sums = Path(tmp) / "sums"
+            sums, blocks = Path(tmp) / "sums", Path(tmp) / "blocks"
+            plugin = f"{self.plugin},out={sums}" + (f",profile={blocks}" if self.profile else "")
             r = boot(self.kernel, self.image(scheduler, suite, seed), suite.topology, "icount", qemu=self.qemu,
-                     seed=seed, extra=["-plugin", f"{self.plugin},out={sums}"], limit_s=suite.limit_s)
+                     seed=seed, extra=["-plugin", plugin], limit_s=suite.limit_s)
             marks = [[int(n) for n in line.split()] for line in sums.read_text().splitlines()] if sums.exists() else []
+            block_lists = blocks.read_text().split("\n\n") if blocks.exists() else []
         failed = " ".join(next((words for _, words in r.events("failed")), []))
         if not failed and (not r.complete or r.rc != 0):
             failed = f"no end within {suite.limit_s} s" if r.timed_out else "the guest did not end well"
         if failed:
             return {"seed": seed, "failed": failed, "tail": r.tail(), "wall_s": round(r.wall_s, 1)}
         begin, end = (float(w) for w in r.events("enabled")[0][1])
-        return {"seed": seed, "wall_s": round(r.wall_s, 1), "load_s": round(end - begin, 2),
-                "meters": read_meters(r, marks)}
+        meters = read_meters(r, marks)
+        if self.profile:
+            add_profiles(r, meters, block_lists)
+        return {"seed": seed, "wall_s": round(r.wall_s, 1), "load_s": round(end - begin, 2), "meters": meters}
 
 
 def read_meters(r, marks):
@@ -169,3 +187,23 @@ def own_figures(name, text):
     if name == "pipe":
         return {"ns": round(float(text.split()[0]) * 1e9)}
     return {k: int(v) for k, v in re.findall(r"(\w+)=(\d+)", text)}
+
+
+def read_symbols(r):
+    """Addresses in ascending order, and the names that belong to them."""
+    packed = "".join(words[0] for _, words in r.events("symbols"))
+    lines = gzip.decompress(base64.b64decode(packed)).decode().splitlines()
+    pairs = sorted((int(w[0], 16), w[2]) for w in (line.split() for line in lines))
+    return [a for a, _ in pairs], [n for _, n in pairs]
+
+
+def add_profiles(r, meters, block_lists):
+    """profile: instructions of each function between a meter's two marks. A BPF program appears by its own name."""
+    addresses, names = read_symbols(r)
+    for meter, blocks in zip(meters.values(), block_lists[1::2]):
+        sums = collections.Counter()
+        for line in blocks.splitlines():
+            at, insns = line.split()
+            name = names[bisect.bisect_right(addresses, int(at, 16)) - 1]
+            sums[re.sub(r"^bpf_prog_[0-9a-f]{16}_", "bpf: ", name)] += int(insns)
+        meter["profile"] = dict(sums.most_common(60))

@@ -2,9 +2,11 @@
 /*
  * QEMU plugin: how many instructions the guest executes in user space, in the kernel and in BPF.
  *
- *	-plugin plugin.so,out=FILE
+ *	-plugin plugin.so,out=FILE[,profile=FILE]
  *
- * Each time the guest executes the marker of guest.c, one line "user kernel bpf" with the sums so far goes to FILE.
+ * Each time the guest executes the marker of guest.c, one line "user kernel bpf" with the sums so far goes to `out`,
+ * and to `profile` one line "address instructions" per block of kernel or BPF code executed since the last marker,
+ * then an empty line.
  *
  * A block of translated code calls us once when it is entered, with the number of its instructions, so a block that a
  * fault leaves early is counted whole. QEMU can add up by itself ("inline" operations), but then x86 guests with more
@@ -16,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define PUBLIC __attribute__((visibility("default")))
@@ -46,8 +49,15 @@ PUBLIC int qemu_plugin_version = 3;
 /* nopl 0x726f6f73(%rax,%rax,1): no compiler emits it. guest.c has the same bytes. */
 static const uint8_t marker[] = { 0x0f, 0x1f, 0x84, 0x00, 0x73, 0x6f, 0x6f, 0x72 };
 
+/* A block of kernel or BPF code, kept for the profile. One address may be translated, and listed, several times. */
+struct block {
+	struct block *next;
+	uint64_t address, insns, executed;
+};
+
 static uint64_t user, kernel, bpf;
-static FILE *out;
+static struct block *blocks;
+static FILE *out, *profile;
 
 static void count_user(unsigned int vcpu, void *insns)
 {
@@ -64,10 +74,31 @@ static void count_bpf(unsigned int vcpu, void *insns)
 	bpf += (uintptr_t)insns;
 }
 
+static void count_block(unsigned int vcpu, void *data)
+{
+	struct block *b = data;
+
+	b->executed += b->insns;
+}
+
+static void write_profile(void)
+{
+	for (struct block *b = blocks; b; b = b->next) {
+		if (b->executed)
+			fprintf(profile, "%llx %llu\n", (unsigned long long)b->address,
+				(unsigned long long)b->executed);
+		b->executed = 0;
+	}
+	fprintf(profile, "\n");
+	fflush(profile);
+}
+
 static void write_sums(unsigned int vcpu, void *data)
 {
 	fprintf(out, "%llu %llu %llu\n", (unsigned long long)user, (unsigned long long)kernel, (unsigned long long)bpf);
 	fflush(out);
+	if (profile)
+		write_profile();
 }
 
 static bool is_marker(const struct qemu_plugin_insn *insn)
@@ -89,6 +120,19 @@ static void find_markers(struct qemu_plugin_tb *tb, size_t insns)
 	}
 }
 
+static void keep_block(struct qemu_plugin_tb *tb, uint64_t address, size_t insns)
+{
+	struct block *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		abort();
+	b->address = address;
+	b->insns = insns;
+	b->next = blocks;
+	blocks = b;
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, count_block, NO_REGISTERS, b);
+}
+
 static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 {
 	size_t insns = qemu_plugin_tb_n_insns(tb);
@@ -102,13 +146,18 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 		count = count_bpf;
 	}
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, count, NO_REGISTERS, (void *)(uintptr_t)insns);
+	if (profile && at >= KERNEL_START)
+		keep_block(tb, at, insns);
 }
 
 PUBLIC int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv)
 {
-	for (int i = 0; i < argc; i++)
+	for (int i = 0; i < argc; i++) {
 		if (strncmp(argv[i], "out=", 4) == 0)
 			out = fopen(argv[i] + 4, "w");
+		if (strncmp(argv[i], "profile=", 8) == 0)
+			profile = fopen(argv[i] + 8, "w");
+	}
 	if (!out) {
 		fprintf(stderr, "plugin: out=FILE is missing or cannot be written\n");
 		return 1;

@@ -108,6 +108,20 @@ def facts_table(result, names):
     return table(["scheduler", "command", "boots", "load (virtual)", "second run identical", "failures"], rows) + [""]
 
 
+def profile_tables(result, names, top=40):
+    """The functions that took the most, per context switch of the machine; first seed."""
+    lines = []
+    for name in names:
+        for suite in ("cost", "latency"):
+            for meter, m in (runs_of(result, name, suite) or [{"meters": {}}])[0]["meters"].items():
+                switches = max(m["machine_switches"], 1)
+                rows = [[f, f"{n / switches:.0f}"] for f, n in list(m.get("profile", {}).items())[:top]]
+                if rows:
+                    lines += [f"### {name}, {meter}: instructions per context switch", "",
+                              *table(["function", "instructions"], rows), ""]
+    return lines
+
+
 def markdown(result):
     names = list(result["schedulers"])
     done = {suite for n in names for suite in result["schedulers"][n]}
@@ -117,4 +131,4 @@ def markdown(result):
         lines += cost_tables(result, names)
     if "latency" in done:
         lines += latency_table(result, names)
-    return "\n".join(lines)
+    return "\n".join(lines + profile_tables(result, names))
