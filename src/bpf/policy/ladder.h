@@ -4,7 +4,9 @@
  * own header; it answers with a CPU or NO_CPU, and the first answer wins.
  *
  *	fork:	idlest node -> idlest LLC -> idlest CPU
- *	wakeup:	target = wake_affine			who of waker and previous CPU to look around
+ *	wakeup:	[sync_local] the waker's CPU		the waker is about to sleep
+ *		[prev_core] the previous CPU		its whole core idle
+ *		target = wake_affine			who of waker and previous CPU to look around
  *		1 the target				idle
  *		2 the previous CPU			idle, same cache as the target
  *		3 behind the per-CPU kthread that wakes it
@@ -24,6 +26,7 @@
 
 #include "capacity.h"
 #include "fork.h"
+#include "prev_core.h"
 #include "sync_local.h"
 #include "wake_affine.h"
 
@@ -131,10 +134,14 @@ static __always_inline struct placement place_wakeup(const struct wakeup *w)
 {
 	/* Asked before this wakeup makes the task its waker's last wakee. */
 	bool local = sync_local(w);
+	s32 cpu;
 
 	record_wakee(w);
 	if (local)
 		return placed(w->this_cpu, PLACE_BUSY, STAT_sync_local);
+	cpu = prev_core(w);
+	if (cpu != NO_CPU)
+		return placed(cpu, PLACE_IDLE, STAT_prev_core);
 	return select_idle_sibling(w, wake_target(w));
 }
 
