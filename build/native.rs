@@ -12,9 +12,9 @@ const SANITIZERS: &str = "-fsanitize=address,undefined";
 
 pub fn build(out: &Path) -> Result<(), String> {
     println!("cargo:rerun-if-env-changed=ROOST_SANITIZE");
-    println!("cargo:rerun-if-changed=src/native/policy.c");
-    println!("cargo:rerun-if-changed=src/native/policy.h");
-    println!("cargo:rerun-if-changed=src/native/port.native.h");
+    // Whole folders: cargo looks into them.
+    println!("cargo:rerun-if-changed=src/native");
+    println!("cargo:rerun-if-changed=src/bpf");
     let mut cc = cc::Build::new();
     cc.file("src/native/policy.c")
         .define("ROOST_NATIVE", None)

@@ -13,10 +13,12 @@ static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
 	return cpu_free(cpu) && asym_fits(w, cpu) ? cpu : NO_CPU;
 }
 
-/* The target itself. It is the waker's CPU, allowed, or the previous one, which has to be asked. */
+/* The target itself: the waker's CPU or the previous one, and either may be forbidden to the task. */
 static __always_inline s32 sis_target(const struct wakeup *w, s32 target)
 {
-	return target == w->prev || target == w->this_cpu ? free_and_fits(w, target) : NO_CPU;
+	bool allowed = target == w->this_cpu ? w->this_allowed : target == w->prev;
+
+	return allowed ? free_and_fits(w, target) : NO_CPU;
 }
 
 /* The previous CPU, when it shares the target's cache. */
