@@ -155,7 +155,7 @@ enum scan_for {
 
 static __always_inline bool scan_accepts(const struct wakeup *w, s32 cpu, enum scan_for what)
 {
-	if (what == SCAN_CORE ? !core_idle(cpu) : !cpu_free(cpu))
+	if (what == SCAN_CORE ? !core_idle(cpu) : !cpu_free(w, cpu))
 		return false;
 	if (what == SCAN_FITTING && !asym_fits(w, cpu))
 		return false;

@@ -10,7 +10,7 @@
 
 static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
 {
-	return cpu_free(cpu) && asym_fits(w, cpu) ? cpu : NO_CPU;
+	return cpu_free(w, cpu) && asym_fits(w, cpu) ? cpu : NO_CPU;
 }
 
 /* The target itself: the waker's CPU or the previous one, and either may be forbidden to the task. */
@@ -89,7 +89,7 @@ static __always_inline s32 sis_smt(const struct wakeup *w, s32 target)
 	if (!share_cache(w->prev_any, target))
 		return NO_CPU;
 	for (i = 0; i < MAX_SMT - 1 && i < f->nr_sib; i++)
-		if (cpu_free(f->sib[i]) && task_allowed(w->p, f->sib[i]))
+		if (cpu_free(w, f->sib[i]) && task_allowed(w->p, f->sib[i]))
 			return f->sib[i];
 	return NO_CPU;
 }

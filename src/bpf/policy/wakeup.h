@@ -51,10 +51,10 @@ static __always_inline bool cpu_sched_idle(s32 cpu)
 	return cs->curr_pid && cs->curr_sched_idle && cpu_nr_running(cpu) == 1;
 }
 
-/* Free for a normal task: idle, or as good as. */
-static __always_inline bool cpu_free(s32 cpu)
+/* Free for the task: idle, or as good as. A SCHED_IDLE task has to share with another (kernel: choose_idle_cpu()). */
+static __always_inline bool cpu_free(const struct wakeup *w, s32 cpu)
 {
-	return cpu_idle(cpu) || cpu_sched_idle(cpu);
+	return cpu_idle(cpu) || (!w->ts->sched_idle && cpu_sched_idle(cpu));
 }
 
 /* The task fits on @cpu with a fifth to spare (kernel: fits_capacity(), asym_fits_cpu()). */
