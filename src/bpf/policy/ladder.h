@@ -121,8 +121,11 @@ static __always_inline struct placement select_idle_sibling(const struct wakeup 
 
 static __always_inline struct placement place_wakeup(const struct wakeup *w)
 {
+	/* Asked before this wakeup makes the task its waker's last wakee. */
+	bool local = sync_local(w);
+
 	record_wakee(w);
-	if (sync_local(w))
+	if (local)
 		return placed(w->this_cpu, PLACE_BUSY, STAT_sync_local);
 	return select_idle_sibling(w, wake_target(w));
 }
