@@ -158,8 +158,8 @@ static __always_inline s32 least_loaded(const struct wakeup *w, u32 llc)
 	return best;
 }
 
-/* In the chosen LLC: a wholly idle core, the parent's idle sibling, any idle CPU, the least loaded one. */
-static __always_inline s32 fork_cpu(const struct wakeup *w, u32 llc)
+/* In the chosen LLC: a wholly idle core, the parent's idle sibling, any idle CPU; NO_CPU if there is none. */
+static __always_inline s32 fork_idle_cpu(const struct wakeup *w, u32 llc)
 {
 	bool local = cpu_facts(w->this_cpu)->llc == llc;
 	u32 start = local ? after(w->this_cpu) : 0;
@@ -168,16 +168,9 @@ static __always_inline s32 fork_cpu(const struct wakeup *w, u32 llc)
 	if (machine_facts()->smt) {
 		cpu = scan_llc(w, llc, start, SCAN_CORE, MAX_CPUS);
 		if (cpu == NO_CPU && local)
-			cpu = sis_smt(w, w->prev_any);
+			cpu = idle_sibling(w, w->this_cpu);
 	}
-	if (cpu == NO_CPU)
-		cpu = scan_llc(w, llc, start, SCAN_CPU, MAX_CPUS);
-	if (cpu != NO_CPU) {
-		count(STAT_fork_idle);
-		return cpu;
-	}
-	count(STAT_fork_busy);
-	return least_loaded(w, llc);
+	return cpu != NO_CPU ? cpu : scan_llc(w, llc, start, SCAN_CPU, MAX_CPUS);
 }
 
 #endif /* ROOST_FORK_H */

@@ -43,17 +43,13 @@ static __always_inline struct placement placed_free(s32 cpu, enum roost_stat run
 static __always_inline struct placement place_fork(const struct wakeup *w)
 {
 	const volatile struct cpu_facts *f = cpu_facts(w->this_cpu);
-	u32 node = fork_node(w, f->node);
-	s32 cpu = fork_cpu(w, fork_llc(w, node, f->llc));
-	struct placement at = { .cpu = cpu, .how = PLACE_BUSY, .rung = STAT_fork_busy };
+	u32 llc = fork_llc(w, fork_node(w, f->node), f->llc);
+	s32 cpu = fork_idle_cpu(w, llc);
 
-	if (cpu == NO_CPU) {
-		at.cpu = w->prev_any;
-	} else if (cpu_idle(cpu)) {
-		at.how = PLACE_IDLE;
-		at.rung = STAT_fork_idle;
-	}
-	return at;
+	if (cpu != NO_CPU)
+		return placed_free(cpu, STAT_fork_idle);
+	cpu = least_loaded(w, llc);
+	return placed(cpu != NO_CPU ? cpu : w->prev_any, PLACE_BUSY, STAT_fork_busy);
 }
 
 /* Rung 9: [wide_idle] an idle CPU in the target's node, then anywhere. */

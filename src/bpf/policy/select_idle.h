@@ -80,18 +80,22 @@ static __always_inline bool has_idle_core(s32 cpu)
 	return machine_facts()->smt && !set_empty(llc_state(llc)->idle_core, llc_facts(llc)->nr_words);
 }
 
-/* Another thread of the previous CPU's core. */
-static __always_inline s32 sis_smt(const struct wakeup *w, s32 target)
+/* Another thread of @cpu's core. */
+static __always_inline s32 idle_sibling(const struct wakeup *w, s32 cpu)
 {
-	const volatile struct cpu_facts *f = cpu_facts(w->prev_any);
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	u32 i;
 
-	if (!share_cache(w->prev_any, target))
-		return NO_CPU;
 	for (i = 0; i < MAX_SMT - 1 && i < f->nr_sib; i++)
 		if (cpu_free(w, f->sib[i]) && task_allowed(w->p, f->sib[i]))
 			return f->sib[i];
 	return NO_CPU;
+}
+
+/* Another thread of the previous CPU's core. */
+static __always_inline s32 sis_smt(const struct wakeup *w, s32 target)
+{
+	return share_cache(w->prev_any, target) ? idle_sibling(w, w->prev_any) : NO_CPU;
 }
 
 static __always_inline u32 after(s32 cpu)
