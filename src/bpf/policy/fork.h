@@ -14,9 +14,10 @@
 
 /* What the descent compares (kernel: struct sg_lb_stats). */
 struct group {
-	u32 idle; /* idle CPUs that the task may use */
-	u32 cpus;
-	u64 load;
+	u32 idle;    /* idle CPUs that the task may use */
+	u32 allowed; /* CPUs that it may use */
+	u32 cpus;    /* all CPUs of the LLCs of which it may use some, */
+	u64 load;    /* and their load */
 };
 
 static __always_inline u32 llc_idle_allowed(const struct wakeup *w, u32 llc)
@@ -38,25 +39,27 @@ static __always_inline u32 llc_idle_allowed(const struct wakeup *w, u32 llc)
 	return n;
 }
 
-/* May the task run on some CPU of the LLC? */
-static __always_inline bool llc_allowed(const struct wakeup *w, u32 llc)
+/* How many CPUs of the LLC may the task use? */
+static __always_inline u32 llc_allowed(const struct wakeup *w, u32 llc)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);
-	u32 i;
+	u32 n = 0, i;
 
 	if (!task_restricted(w->p))
-		return true;
+		return f->nr_cpus;
 	for (i = 0; i < f->nr_cpus && i < MAX_CPUS && may_loop; i++)
-		if (task_allowed(w->p, llc_cpu(f->first + i)))
-			return true;
-	return false;
+		n += task_allowed(w->p, llc_cpu(f->first + i));
+	return n;
 }
 
 static __always_inline void group_add(struct group *g, const struct wakeup *w, u32 llc)
 {
-	if (!llc_allowed(w, llc))
+	u32 allowed = llc_allowed(w, llc);
+
+	if (!allowed)
 		return;
 	g->idle += llc_idle_allowed(w, llc);
+	g->allowed += allowed;
 	g->cpus += llc_facts(llc)->nr_cpus;
 	g->load += llc_state(llc)->load;
 }
@@ -64,8 +67,8 @@ static __always_inline void group_add(struct group *g, const struct wakeup *w, u
 /* Is @a idler than @b: more idle CPUs, or with none in either, less load per CPU? */
 static __always_inline bool idler(const struct group *a, const struct group *b)
 {
-	if (!a->cpus || !b->cpus)
-		return a->cpus;
+	if (!a->allowed || !b->allowed)
+		return a->allowed;
 	if (a->idle || b->idle)
 		return a->idle > b->idle;
 	return a->load * b->cpus < b->load * a->cpus;
@@ -74,7 +77,7 @@ static __always_inline bool idler(const struct group *a, const struct group *b)
 /* The parent's own group is kept unless another is idler by more than the margin. */
 static __always_inline bool leave_local(const struct group *local, const struct group *idlest)
 {
-	if (!local->cpus)
+	if (!local->allowed)
 		return true;
 	if (local->idle || idlest->idle)
 		return idlest->idle > local->idle;
@@ -87,10 +90,14 @@ static __always_inline bool leave_local(const struct group *local, const struct 
  */
 static __always_inline bool node_tolerates(u32 node, const struct group *local, const struct group *idlest)
 {
-	u32 llcs = node_facts(node)->nr_llcs, running = local->cpus - local->idle;
+	u32 llcs = node_facts(node)->nr_llcs, running = local->allowed - local->idle;
 	u32 few = llcs > 1 ? llcs : local->cpus / 8;
 
-	return local->cpus && local->idle && running + 1 <= (few ? few : 1) && idlest->idle <= local->idle + 2;
+	if (!few)
+		few = 1;
+	if (few > local->allowed)
+		few = local->allowed;
+	return local->idle && running + 1 <= few && idlest->idle <= local->idle + 2;
 }
 
 static __always_inline u32 fork_node(const struct wakeup *w, u32 local_node)
@@ -113,7 +120,7 @@ static __always_inline u32 fork_node(const struct wakeup *w, u32 local_node)
 			best_node = n;
 		}
 	}
-	if (node_tolerates(local_node, &local, &best) || !best.cpus || !leave_local(&local, &best))
+	if (node_tolerates(local_node, &local, &best) || !best.allowed || !leave_local(&local, &best))
 		return local_node;
 	return best_node;
 }
@@ -135,7 +142,7 @@ static __always_inline u32 fork_llc(const struct wakeup *w, u32 node, u32 local_
 			best_llc = f->first_llc + i;
 		}
 	}
-	return best.cpus && leave_local(&local, &best) ? best_llc : local.cpus ? local_llc : best_llc;
+	return best.allowed && leave_local(&local, &best) ? best_llc : local.allowed ? local_llc : best_llc;
 }
 
 /* Nothing is idle in the LLC: its least loaded CPU, by load per capacity. */
