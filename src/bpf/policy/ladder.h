@@ -68,21 +68,30 @@ static __always_inline struct placement place_wide(const struct wakeup *w, s32 t
 	return placed(target, PLACE_BUSY, STAT_sis_none);
 }
 
-/* Rungs 6 to 9: search. */
+/*
+ * Rungs 6 to 9: search. A budget of 0 spares the search for a core too; otherwise it bounds only the walk that starts
+ * without hope of a core (kernel: select_idle_cpu()).
+ */
 static __always_inline struct placement place_search(const struct wakeup *w, s32 target)
 {
+	bool core = has_idle_core(target);
 	s32 cpu = NO_CPU;
+	u32 budget;
 
-	if (has_idle_core(target)) {
-		cpu = sis_core(w, target);
-		if (cpu != NO_CPU)
-			return placed_free(cpu, STAT_sis_core);
-	} else if (machine_facts()->smt) {
+	if (machine_facts()->smt && !core) {
 		cpu = sis_smt(w, target);
 		if (cpu != NO_CPU)
 			return placed_free(cpu, STAT_sis_smt);
 	}
-	cpu = sis_cpu(w, target);
+	budget = sis_budget(w, target);
+	if (budget && core) {
+		cpu = sis_core(w, target);
+		if (cpu != NO_CPU)
+			return placed_free(cpu, STAT_sis_core);
+		budget = MAX_CPUS;
+	}
+	if (budget)
+		cpu = sis_cpu(w, target, budget);
 	if (cpu != NO_CPU)
 		return placed_free(cpu, STAT_sis_cpu);
 	if (has(w, FEATURE_wide_idle) && machine_facts()->nr_llcs > 1)

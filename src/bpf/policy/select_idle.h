@@ -105,25 +105,26 @@ static __always_inline u32 after(s32 cpu)
 	return f->pos + 1 < llc_facts(f->llc)->nr_cpus ? f->pos + 1 : 0;
 }
 
+/* [sis_util] The busier the target's LLC, the fewer CPUs of it are looked at; none when it is nearly full. */
+static __always_inline u32 sis_budget(const struct wakeup *w, s32 target)
+{
+	u32 budget = has(w, FEATURE_sis_util) ? llc_state(cpu_facts(target)->llc)->scan_budget : MAX_CPUS;
+
+	if (!budget)
+		count(STAT_sis_budget_out);
+	return budget;
+}
+
 /* A wholly idle core of the target's LLC. */
 static __always_inline s32 sis_core(const struct wakeup *w, s32 target)
 {
 	return scan_llc(w, cpu_facts(target)->llc, after(target), SCAN_CORE, MAX_CPUS);
 }
 
-/* Any idle CPU of the target's LLC. [sis_util] The busier the LLC, the fewer are looked at. */
-static __always_inline s32 sis_cpu(const struct wakeup *w, s32 target)
+/* An idle CPU of the target's LLC, at most @budget CPUs away. */
+static __always_inline s32 sis_cpu(const struct wakeup *w, s32 target, u32 budget)
 {
-	u32 llc = cpu_facts(target)->llc, budget = MAX_CPUS;
-
-	if (has(w, FEATURE_sis_util)) {
-		budget = llc_state(llc)->scan_budget;
-		if (!budget) {
-			count(STAT_sis_budget_out);
-			return NO_CPU;
-		}
-	}
-	return scan_llc(w, llc, after(target), SCAN_CPU, budget);
+	return scan_llc(w, cpu_facts(target)->llc, after(target), SCAN_CPU, budget);
 }
 
 /*
