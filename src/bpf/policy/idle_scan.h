@@ -148,16 +148,13 @@ static __always_inline void core_mask_init(s32 cpu)
 /* ---- searching them ---- */
 
 enum scan_for {
-	SCAN_CPU,     /* any free CPU */
-	SCAN_CORE,    /* a CPU of a wholly idle core */
-	SCAN_FITTING, /* a free CPU on which the task fits (asymmetric machines) */
+	SCAN_CPU,  /* any free CPU */
+	SCAN_CORE, /* a CPU of a wholly idle core */
 };
 
 static __always_inline bool scan_accepts(const struct wakeup *w, s32 cpu, enum scan_for what)
 {
 	if (what == SCAN_CORE ? !core_idle(cpu) : !cpu_free(w, cpu))
-		return false;
-	if (what == SCAN_FITTING && !asym_fits(w, cpu))
 		return false;
 	return task_allowed(w->p, cpu);
 }

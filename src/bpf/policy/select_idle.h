@@ -50,34 +50,91 @@ static __always_inline s32 sis_recent(const struct wakeup *w, s32 recent, s32 ta
 	return free_and_fits(w, recent);
 }
 
-/*
- * CPUs differ in capacity: a free one that fits, over the whole machine and from the target's LLC on; without one
- * the free CPU of the highest capacity. (kernel: select_idle_capacity())
- */
-static __always_inline s32 sis_capacity(const struct wakeup *w, s32 target)
+static __always_inline bool llc_has_idle_core(u32 llc)
 {
-	const volatile struct cpu_facts *t = cpu_facts(target);
-	u32 nr_llcs = machine_facts()->nr_llcs, i;
-	s32 best = NO_CPU;
-
-	for (i = 0; i < nr_llcs && i < MAX_LLCS && may_loop; i++) {
-		u32 llc = (t->llc + i) % nr_llcs;
-		s32 cpu = scan_llc(w, llc, i ? 0 : t->pos, SCAN_FITTING, MAX_CPUS);
-
-		if (cpu != NO_CPU)
-			return cpu;
-		cpu = scan_llc(w, llc, i ? 0 : t->pos, SCAN_CPU, MAX_CPUS);
-		if (cpu != NO_CPU && (best == NO_CPU || cpu_facts(cpu)->capacity > cpu_facts(best)->capacity))
-			best = cpu;
-	}
-	return best;
+	return machine_facts()->smt && !set_empty(llc_state(llc)->idle_core, llc_facts(llc)->nr_words);
 }
 
 static __always_inline bool has_idle_core(s32 cpu)
 {
-	u32 llc = cpu_facts(cpu)->llc;
+	return llc_has_idle_core(cpu_facts(cpu)->llc);
+}
 
-	return machine_facts()->smt && !set_empty(llc_state(llc)->idle_core, llc_facts(llc)->nr_words);
+static __always_inline bool machine_has_idle_core(void)
+{
+	u32 nr_llcs = machine_facts()->nr_llcs, i;
+
+	for (i = 0; i < nr_llcs && i < MAX_LLCS && may_loop; i++)
+		if (llc_has_idle_core(i))
+			return true;
+	return false;
+}
+
+/* How well a CPU suits that is not the perfect one; less is better (kernel: enum asym_fits_state). */
+enum suits {
+	SUITS_QUIET,	/* too small, but its core is idle: still more than a shared one gives */
+	SUITS_SHARED,	/* big enough, beside a busy sibling */
+	SUITS_NEITHER,	/* too small, beside a busy sibling */
+	SUITS_NOT_SEEN, /* no CPU yet */
+};
+
+struct choice {
+	s32 cpu;
+	enum suits suits;
+	u32 capacity;
+};
+
+/* Keeps @cpu if it is the best so far; true: the task fits there, and nothing better is to be had. */
+static __always_inline bool choose(struct choice *best, const struct wakeup *w, s32 cpu, bool core)
+{
+	bool quiet = !core || siblings_idle(cpu), fits = util_fits(w, cpu);
+	enum suits suits = quiet ? SUITS_QUIET : fits ? SUITS_SHARED : SUITS_NEITHER;
+	u32 capacity = cpu_facts(cpu)->capacity;
+
+	if ((quiet && fits) || suits < best->suits || (suits == best->suits && capacity > best->capacity)) {
+		best->cpu = cpu;
+		best->suits = suits;
+		best->capacity = capacity;
+	}
+	return quiet && fits;
+}
+
+/* The same for every free CPU of @llc, from position @start on and around. */
+static __always_inline bool choose_in_llc(struct choice *best, const struct wakeup *w, u32 llc, u32 start, bool core)
+{
+	const volatile struct llc_facts *f = llc_facts(llc);
+	u32 nr_words = f->nr_words, i;
+
+	for (i = 0; i <= nr_words && i <= CPU_WORDS && may_loop; i++) {
+		u32 base = ((start / WORD_BITS + i) % nr_words) * WORD_BITS;
+		u64 word = *word_of(llc_state(llc)->idle, base) & walk_mask(i, nr_words, start);
+
+		for (; word && may_loop; word &= word - 1) {
+			s32 cpu = llc_cpu(f->first + base + lowest_bit(word));
+
+			if (cpu_free(w, cpu) && task_allowed(w->p, cpu) && choose(best, w, cpu, core))
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * CPUs differ in capacity: a free one that fits, over the whole machine and from the target on; without one the free
+ * CPU that suits best. While some core is wholly idle, threads beside a busy sibling come last. (kernel:
+ * select_idle_capacity())
+ */
+static __always_inline s32 sis_capacity(const struct wakeup *w, s32 target)
+{
+	const volatile struct cpu_facts *t = cpu_facts(target);
+	struct choice best = { .cpu = NO_CPU, .suits = SUITS_NOT_SEEN };
+	u32 nr_llcs = machine_facts()->nr_llcs, i;
+	bool core = machine_has_idle_core();
+
+	for (i = 0; i < nr_llcs && i < MAX_LLCS && may_loop; i++)
+		if (choose_in_llc(&best, w, (t->llc + i) % nr_llcs, i ? 0 : t->pos, core))
+			break;
+	return best.cpu;
 }
 
 /* Another thread of @cpu's core. */

@@ -57,26 +57,34 @@ static __always_inline bool cpu_free(const struct wakeup *w, s32 cpu)
 	return cpu_idle(cpu) || (!w->ts->sched_idle && cpu_sched_idle(cpu));
 }
 
-/* The task fits on @cpu with a fifth to spare (kernel: fits_capacity(), asym_fits_cpu()). */
-static __always_inline bool asym_fits(const struct wakeup *w, s32 cpu)
+/* Every other thread of the core is idle. */
+static __always_inline bool siblings_idle(s32 cpu)
 {
-	if (!machine_facts()->asym)
-		return true;
-	return task_util(w->ts, w->now) * 1280 < (u64)cpu_facts(cpu)->capacity * 1024;
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+	u32 i;
+
+	for (i = 0; i < MAX_SMT - 1 && i < f->nr_sib; i++)
+		if (!cpu_idle(f->sib[i]))
+			return false;
+	return true;
 }
 
 /* Every thread of the core is idle. Without SMT: the CPU is. */
 static __always_inline bool core_idle(s32 cpu)
 {
-	const volatile struct cpu_facts *f = cpu_facts(cpu);
-	u32 i;
+	return cpu_idle(cpu) && siblings_idle(cpu);
+}
 
-	if (!cpu_idle(cpu))
-		return false;
-	for (i = 0; i < MAX_SMT - 1 && i < f->nr_sib; i++)
-		if (!cpu_idle(f->sib[i]))
-			return false;
-	return true;
+/* The task fits on @cpu with a fifth to spare (kernel: fits_capacity()). */
+static __always_inline bool util_fits(const struct wakeup *w, s32 cpu)
+{
+	return task_util(w->ts, w->now) * 1280 < (u64)cpu_facts(cpu)->capacity * 1024;
+}
+
+/* On a machine of unequal CPUs, the task has to fit, and a busy sibling would take from it (kernel: asym_fits_cpu()). */
+static __always_inline bool asym_fits(const struct wakeup *w, s32 cpu)
+{
+	return !machine_facts()->asym || (siblings_idle(cpu) && util_fits(w, cpu));
 }
 
 #endif /* ROOST_WAKEUP_H */
