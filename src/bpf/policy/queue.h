@@ -99,8 +99,11 @@ static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 	cpu_integrate(cs, now);
 	ts->vruntime = vtime;
 	if (weight && lag) {
-		ts->vruntime -= divided(lag * (s64)(weight + ts->weight), weight);
-		atomic_add(&cs->vtime, -divided(lag * (s64)ts->weight, weight));
+		/* A lag times its own task's weight is real time, which fits; times the queue's weight it may not. */
+		s64 moves = divided(lag * (s64)ts->weight, weight);
+
+		ts->vruntime -= lag + moves;
+		atomic_add(&cs->vtime, -moves);
 	}
 	atomic_add(&cs->weight, ts->weight);
 	ts->joined = cpu + 1;
