@@ -12,9 +12,9 @@ const SANITIZERS: &str = "-fsanitize=address,undefined";
 
 pub fn build(out: &Path) -> Result<(), String> {
     println!("cargo:rerun-if-env-changed=ROOST_SANITIZE");
-    // Whole folders: cargo looks into them.
-    println!("cargo:rerun-if-changed=src/native");
-    println!("cargo:rerun-if-changed=src/bpf");
+    for file in ["native/policy.c", "native/policy.h", "native/port.native.h", "bpf"] {
+        println!("cargo:rerun-if-changed=src/{file}");
+    }
     let mut cc = cc::Build::new();
     cc.file("src/native/policy.c")
         .define("ROOST_NATIVE", None)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Every situation on small machines: the C against the model, and what must hold of any decision.
 
-use crate::model::{Decision, Features};
+use crate::check::check_invariants;
+use crate::model::Features;
 use crate::setup::{Case, MAINLINE, Machine, Runner};
 use crate::topology::Topology;
 
@@ -51,35 +52,11 @@ fn set_idle(machine: &mut Machine, bits: usize) {
     }
 }
 
-/// What holds of every decision, whatever the features.
-fn check_invariants(machine: &Machine, case: &Case, got: &Decision) {
-    let t = &machine.topology;
-    let ok = |c: usize| t.cpus[c].online && case.allowed[c];
-    let idle = |c: usize| machine.cpus[c].idle;
-    let say = || format!("{case:?} on {:?} got {got:?}", machine.cpus);
-    assert!(
-        ok(got.cpu) || (got.cpu == case.prev && !ok(case.prev)),
-        "not allowed: {}",
-        say()
-    );
-    assert_eq!(got.idle, idle(got.cpu) && got.rung != "sis_none", "{}", say());
-    if got.affine == "wa_prev_idle" || (case.features.prev_idle && got.affine.starts_with("wa_weight")) {
-        assert_eq!(got.affine == "wa_prev_idle", idle(case.prev), "prev_idle: {}", say());
-    }
-    let core_idle = |c: usize| idle(c) && t.siblings(c).into_iter().all(idle);
-    let reach: Vec<usize> = t.online().filter(|&c| t.cpus[c].llc == t.cpus[got.cpu].llc && ok(c)).collect();
-    if got.rung == "sis_none" && !case.features.sis_util {
-        assert!(!reach.iter().any(|&c| core_idle(c)), "an idle core was passed over: {}", say());
-        assert!(!reach.iter().any(|&c| idle(c)), "an idle CPU was passed over: {}", say());
-    }
-}
-
-fn compare(machine: &mut Machine, runner: &mut Runner, case: &Case) -> Decision {
+fn compare(machine: &mut Machine, runner: &mut Runner, case: &Case) {
     let want = runner.model(machine, case);
     let got = runner.native(machine, case);
     assert_eq!(got, want, "left the C, right the model\n{case:?}\n{:?}\n{:?}", machine.cpus, machine.topology);
     check_invariants(machine, case, &got);
-    got
 }
 
 #[test]
@@ -123,7 +100,52 @@ fn partners(case: &mut Case) {
     case.waker_burst = 20_000;
 }
 
+/// Eight CPUs: idle set, affinity, previous CPU, waker and sync, all of them. By symmetry of the machines the waker
+/// is one of two CPUs: the first, and one in the middle of the order.
+fn eight_cpus(topology: Topology) {
+    let mut machine = Machine::new(topology);
+    let mut runner = Runner::new(&machine);
+    let features = Features {
+        wide_idle: true,
+        ..MAINLINE
+    };
+    let mut case = Case::new(8, 0, 0);
+    for idle in 0..256 {
+        set_idle(&mut machine, idle);
+        for bits in 1..256 {
+            case.allowed = mask(bits, 8);
+            for at in 0..64 {
+                case.prev = at / 8;
+                case.this = [0, 5][at % 2];
+                case.sync = at & 2 != 0;
+                case.features = if at & 4 != 0 { features } else { MAINLINE };
+                compare(&mut machine, &mut runner, &case);
+            }
+        }
+    }
+}
+
 #[test]
-fn mainline_is_the_base_of_the_exhaustive_runs() {
-    assert!(all_features().any(|f| f == MAINLINE));
+fn eight_cpus_one_llc() {
+    eight_cpus(Topology::regular(1, 8, 1, 1, false));
+}
+
+#[test]
+fn eight_cpus_two_llcs() {
+    eight_cpus(Topology::regular(2, 4, 1, 2, false));
+}
+
+#[test]
+fn eight_cpus_smt() {
+    eight_cpus(Topology::regular(1, 4, 2, 1, false));
+}
+
+#[test]
+fn eight_cpus_smt_two_llcs() {
+    eight_cpus(Topology::regular(2, 2, 2, 2, true));
+}
+
+#[test]
+fn eight_cpus_two_nodes() {
+    eight_cpus(Topology::regular(4, 1, 2, 2, false));
 }

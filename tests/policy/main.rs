@@ -2,7 +2,10 @@
 //! Tests of the policy, run natively: decision tables, exhaustive and random comparison with an independent model,
 //! properties of queues, signals, sets, stealing and cgroup weights.
 
+mod check;
 mod exhaustive;
 mod model;
+mod random;
+mod rng;
 mod setup;
 mod topology;

@@ -17,9 +17,41 @@ pub struct Cpu {
 #[derive(Clone, Debug)]
 pub struct Topology {
     pub cpus: Vec<Cpu>,
+    /// The online CPUs of each LLC, in order of number.
+    llcs: Vec<Vec<usize>>,
+    /// The other online threads of each CPU's core.
+    siblings: Vec<Vec<usize>>,
+    smt: bool,
+    asym: bool,
 }
 
 impl Topology {
+    /// LLCs, nodes and cores are numbered from 0 and each has an online CPU; LLCs of one node are neighbours.
+    pub fn new(cpus: Vec<Cpu>) -> Self {
+        let online = || (0..cpus.len()).filter(|&c| cpus[c].online);
+        let nr_llcs = online().map(|c| cpus[c].llc + 1).max().unwrap_or(0);
+        let mut llcs = vec![vec![]; nr_llcs];
+        let mut cores = vec![vec![]; cpus.len()];
+        for c in online() {
+            llcs[cpus[c].llc].push(c);
+            cores[cpus[c].core].push(c);
+        }
+        let others = |c: usize| cores[cpus[c].core].iter().copied().filter(|&o| o != c).collect();
+        let siblings = (0..cpus.len())
+            .map(|c| if cpus[c].online { others(c) } else { vec![] })
+            .collect();
+        let capacities = || online().map(|c| cpus[c].capacity);
+        let (least, most) = (capacities().min().unwrap_or(0), capacities().max().unwrap_or(0));
+        Topology {
+            smt: cores.iter().any(|c| c.len() > 1),
+            // Capacities differ by more than a fifth.
+            asym: least * 10 < most * 8,
+            llcs,
+            siblings,
+            cpus,
+        }
+    }
+
     /// `llcs` caches of `cores` cores of `threads` threads, `llcs_per_node` to a node. Siblings are neighbours (n, n+1)
     /// or, `apart`, a machine's worth of cores away (n, n+k).
     pub fn regular(llcs: usize, cores: usize, threads: usize, llcs_per_node: usize, apart: bool) -> Self {
@@ -36,7 +68,7 @@ impl Topology {
                 }
             })
             .collect();
-        Topology { cpus }
+        Topology::new(cpus)
     }
 
     pub fn len(&self) -> usize {
@@ -47,18 +79,16 @@ impl Topology {
         (0..self.cpus.len()).filter(|&c| self.cpus[c].online)
     }
 
-    pub fn llc_cpus(&self, llc: usize) -> Vec<usize> {
-        self.online().filter(|&c| self.cpus[c].llc == llc).collect()
+    pub fn llc_cpus(&self, llc: usize) -> &[usize] {
+        &self.llcs[llc]
     }
 
-    pub fn siblings(&self, cpu: usize) -> Vec<usize> {
-        self.online()
-            .filter(|&c| c != cpu && self.cpus[c].core == self.cpus[cpu].core)
-            .collect()
+    pub fn siblings(&self, cpu: usize) -> &[usize] {
+        &self.siblings[cpu]
     }
 
     pub fn nr_llcs(&self) -> usize {
-        self.online().map(|c| self.cpus[c].llc + 1).max().unwrap_or(0)
+        self.llcs.len()
     }
 
     pub fn nr_nodes(&self) -> usize {
@@ -66,14 +96,11 @@ impl Topology {
     }
 
     pub fn smt(&self) -> bool {
-        self.online().any(|c| !self.siblings(c).is_empty())
+        self.smt
     }
 
-    /// Capacities differ by more than a fifth.
     pub fn asym(&self) -> bool {
-        let caps = || self.online().map(|c| self.cpus[c].capacity);
-        let (least, most) = (caps().min().unwrap_or(0), caps().max().unwrap_or(0));
-        least * 10 < most * 8
+        self.asym
     }
 
     pub fn facts(&self) -> Facts {
@@ -119,7 +146,7 @@ impl Topology {
         let siblings = self.siblings(cpu);
         assert!(siblings.len() < MAX_SMT as usize, "more threads than a core may have");
         let mut sib = [0; MAX_SMT as usize - 1];
-        for (to, from) in sib.iter_mut().zip(&siblings) {
+        for (to, from) in sib.iter_mut().zip(siblings) {
             *to = *from as u16;
         }
         cpu_facts {

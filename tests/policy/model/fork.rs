@@ -55,10 +55,11 @@ impl Ladder<'_> {
         if allowed == 0 {
             return Group::default();
         }
-        // Ours: a CPU held by a SCHED_IDLE task alone counts as idle here.
-        let idle = |c: usize| self.now.idle(c) || self.now.only_sched_idle(c);
         Group {
-            idle: cpus.iter().filter(|&&c| self.ok(c) && idle(c)).count(),
+            idle: cpus
+                .iter()
+                .filter(|&&c| self.ok(c) && self.now.counts_as_idle(c))
+                .count(),
             allowed,
             cpus: cpus.len(),
             load: self.now.llcs[llc].load.into(),
@@ -137,21 +138,21 @@ impl Ladder<'_> {
         let now = self.now;
         let local = now.machine.cpus[self.w.this].llc == llc;
         let cpus = now.llc_cpus(llc);
-        let (before, after): (Vec<usize>, Vec<usize>) = cpus.into_iter().partition(|&c| local && c <= self.w.this);
-        let walk: Vec<usize> = after.into_iter().chain(before).filter(|&c| self.ok(c)).collect();
+        let (before, after) = cpus.split_at(cpus.partition_point(|&c| local && c <= self.w.this));
+        let mut walk = after.iter().chain(before).copied().filter(|&c| self.ok(c));
         if now.machine.smt() {
-            if let Some(&c) = walk.iter().find(|&&c| now.core_idle(c)) {
+            if let Some(c) = walk.clone().find(|&c| now.core_idle(c)) {
                 return Some(c);
             }
-            let mut siblings = now.other_threads(self.w.this).into_iter();
+            let mut siblings = now.other_threads(self.w.this).iter().copied();
             if let Some(s) = siblings.find(|&s| self.ok(s) && self.free(s))
                 && local
             {
                 return Some(s);
             }
         }
-        let free = walk.iter().copied().find(|&c| self.free(c));
         let load = |&c: &usize| now.cpus[c].load * 1024 / u64::from(now.machine.cpus[c].capacity);
-        free.or_else(|| now.llc_cpus(llc).into_iter().filter(|&c| self.ok(c)).min_by_key(load))
+        walk.find(|&c| self.free(c))
+            .or_else(|| cpus.iter().copied().filter(|&c| self.ok(c)).min_by_key(load))
     }
 }

@@ -130,27 +130,31 @@ impl Now<'_> {
     }
 
     /// The threads of the core but `c`, in order of number.
-    fn other_threads(&self, c: usize) -> Vec<usize> {
-        if self.online(c) { self.machine.siblings(c) } else { vec![] }
+    fn other_threads(&self, c: usize) -> &[usize] {
+        self.machine.siblings(c)
     }
 
     fn core_idle(&self, c: usize) -> bool {
         self.idle(c) && self.other_threads(c).iter().all(|&s| self.idle(s))
     }
 
-    fn llc_cpus(&self, llc: usize) -> Vec<usize> {
+    fn llc_cpus(&self, llc: usize) -> &[usize] {
         self.machine.llc_cpus(llc)
     }
 
-    /// test_idle_cores(). Ours: exact, where the kernel has a hint that a failed search corrects; and a core that is
-    /// held by SCHED_IDLE tasks alone counts.
+    /// Ours: where idle CPUs are only counted, one that runs a SCHED_IDLE task is idle, whoever waits behind it.
+    fn counts_as_idle(&self, c: usize) -> bool {
+        self.idle(c) || (self.online(c) && self.cpus[c].sched_idle)
+    }
+
+    /// test_idle_cores(). Ours: exact, where the kernel has a hint that a failed search corrects.
     fn has_idle_core(&self, llc: usize) -> bool {
-        let held = |c: usize| !(self.idle(c) || self.only_sched_idle(c));
+        let held = |c: usize| !self.counts_as_idle(c);
         self.machine.smt()
             && self
                 .llc_cpus(llc)
-                .into_iter()
-                .any(|c| !held(c) && !self.other_threads(c).into_iter().any(held))
+                .iter()
+                .any(|&c| !held(c) && !self.other_threads(c).iter().any(|&s| held(s)))
     }
 }
 
@@ -375,9 +379,9 @@ impl Ladder<'_> {
         if now.machine.smt() && !has_core && now.share_cache(w.prev, target) {
             let sibling = now
                 .other_threads(w.prev)
-                .into_iter()
-                .find(|&s| self.ok(s) && self.free(s));
-            if let Some(s) = sibling {
+                .iter()
+                .find(|&&s| self.ok(s) && self.free(s));
+            if let Some(&s) = sibling {
                 return self.at(s, "sis_smt");
             }
         }
@@ -397,13 +401,17 @@ impl Ladder<'_> {
         }
     }
 
+    /// Where a walk begins. Ours: an offline CPU's place is that of the first one.
+    fn place(&self, target: usize) -> usize {
+        if self.now.online(target) { target } else { self.now.llc_cpus(0)[0] }
+    }
+
     /// The CPUs of the target's LLC that the task may use, from the one after the target on and around.
-    fn walk(&self, target: usize) -> Vec<usize> {
+    fn walk(&self, target: usize) -> impl Iterator<Item = usize> {
         let cpus = self.now.llc_cpus(self.now.llc(target));
-        // Ours: an offline CPU's place is that of the first CPU.
-        let from = if self.now.online(target) { target } else { cpus[0] };
-        let (before, after): (Vec<usize>, Vec<usize>) = cpus.into_iter().partition(|&c| c <= from);
-        after.into_iter().chain(before).filter(|&c| self.ok(c)).collect()
+        let from = self.place(target);
+        let (before, after) = cpus.split_at(cpus.partition_point(|&c| c <= from));
+        after.iter().chain(before).copied().filter(|&c| self.ok(c))
     }
 
     fn select_idle_cpu(&self, target: usize, has_core: bool) -> Option<(usize, &'static str)> {
@@ -415,15 +423,14 @@ impl Ladder<'_> {
         if budget == 0 {
             return None;
         }
-        let walk = self.walk(target);
+        let cpu = |walked: usize| self.walk(target).take(walked).find(|&c| self.free(c));
         if !has_core {
-            let c = walk.into_iter().take(budget).find(|&c| self.free(c));
-            return c.map(|c| (c, "sis_cpu"));
+            return cpu(budget).map(|c| (c, "sis_cpu"));
         }
         // Ours: when no idle core may be used, the first free CPU in order of number; the kernel's order is by core.
-        let core = walk.iter().find(|&&c| self.now.core_idle(c));
-        let cpu = || walk.iter().find(|&&c| self.free(c));
-        core.map(|&c| (c, "sis_core")).or_else(|| cpu().map(|&c| (c, "sis_cpu")))
+        let core = self.walk(target).find(|&c| self.now.core_idle(c));
+        core.map(|c| (c, "sis_core"))
+            .or_else(|| cpu(usize::MAX).map(|c| (c, "sis_cpu")))
     }
 
     /// select_idle_capacity(). Ours: in order of LLCs, not of numbers, and without a budget.
@@ -435,8 +442,8 @@ impl Ladder<'_> {
         let home = now.llc(target);
         for i in 0..nr_llcs {
             let cpus = now.llc_cpus((home + i) % nr_llcs);
-            let (before, from): (Vec<usize>, Vec<usize>) = cpus.into_iter().partition(|&c| i == 0 && c < target);
-            for c in from.into_iter().chain(before) {
+            let (before, from) = cpus.split_at(cpus.partition_point(|&c| i == 0 && c < self.place(target)));
+            for &c in from.iter().chain(before) {
                 if !self.ok(c) || !self.free(c) {
                     continue;
                 }
@@ -469,9 +476,9 @@ impl Ladder<'_> {
                 if near && machine.cpus[cpus[0]].node != node {
                     continue;
                 }
-                let usable: Vec<usize> = cpus.into_iter().filter(|&c| self.ok(c)).collect();
-                let core = usable.iter().find(|&&c| machine.smt() && self.now.core_idle(c));
-                if let Some(&c) = core.or_else(|| usable.iter().find(|&&c| self.free(c))) {
+                let usable = || cpus.iter().copied().filter(|&c| self.ok(c));
+                let core = usable().find(|&c| machine.smt() && self.now.core_idle(c));
+                if let Some(c) = core.or_else(|| usable().find(|&c| self.free(c))) {
                     return self.at(c, if near { "wide_node" } else { "wide_machine" });
                 }
             }
