@@ -3,12 +3,15 @@
 //! properties of queues, signals, sets, stealing and cgroup weights.
 
 mod cases;
+mod cgroups;
 mod check;
 mod exhaustive;
 mod model;
 mod queue;
 mod random;
 mod rng;
+mod sets;
 mod setup;
 mod signals;
+mod steal;
 mod topology;
