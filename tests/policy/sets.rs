@@ -4,6 +4,7 @@
 use crate::rng::Rng;
 use crate::topology::Topology;
 use scx_roost::native::World;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 fn machines() -> Vec<Topology> {
     vec![
@@ -115,39 +116,59 @@ struct Leftovers {
     stale_cores: usize,
 }
 
-/// Two threads mark the CPUs of the same cores and words, as two CPUs would; each owns every other CPU.
-fn stress(topology: &Topology, rounds: usize) -> Leftovers {
-    let mut left = Leftovers::default();
-    for round in 0..rounds {
-        let world = topology.world();
-        let n = topology.len();
-        let finals: Vec<Vec<(usize, bool)>> = std::thread::scope(|s| {
-            let threads: Vec<_> = (0..2)
-                .map(|half| {
-                    let mut marker = world.marker();
-                    let mut rng = Rng::new((round * 2 + half) as u64);
-                    // Halves of SMT pairs on either thread: siblings race.
-                    let own: Vec<usize> = (0..n).filter(|c| topology.cpus[*c].core % 2 == (half + c / (n / 2)) % 2).collect();
-                    s.spawn(move || {
-                        let mut idle = vec![false; n];
-                        for _ in 0..400 {
-                            let cpu = *rng.pick(&own);
-                            idle[cpu] = !idle[cpu];
-                            marker.mark(cpu, idle[cpu]);
-                        }
-                        own.into_iter().map(|c| (c, idle[c])).collect()
-                    })
-                })
-                .collect();
-            threads.into_iter().map(|t| t.join().unwrap()).collect()
-        });
-        let mut idle = vec![false; n];
-        for (cpu, is) in finals.into_iter().flatten() {
-            idle[cpu] = is;
+/// Where two threads wait for each other. They spin: a race needs them to start together.
+#[derive(Default)]
+struct Gate(AtomicUsize);
+
+impl Gate {
+    fn pass(&self) {
+        let all_here = (self.0.fetch_add(1, Ordering::SeqCst) / 2 + 1) * 2;
+        let mut spins = 0;
+        while self.0.load(Ordering::SeqCst) < all_here {
+            spins += 1;
+            if spins % 1000 == 0 {
+                std::thread::yield_now();
+            }
+            std::hint::spin_loop();
         }
-        count_leftovers(&world, topology, &idle, &mut left);
     }
-    left
+}
+
+/// Two threads mark the CPUs of the same cores and words, as two CPUs would: siblings belong to different threads.
+/// After each burst they stop and the sets are looked at.
+fn stress(topology: &Topology, rounds: usize) -> Leftovers {
+    let world = topology.world();
+    let n = topology.len();
+    let idle: Vec<AtomicBool> = (0..n).map(|_| AtomicBool::new(false)).collect();
+    let gate = Gate::default();
+    let owner = |c: usize| topology.siblings(c).iter().filter(|&&s| s < c).count() % 2;
+    let run = |half: usize| {
+        let mut left = Leftovers::default();
+        let mut marker = world.marker();
+        let mut rng = Rng::new(half as u64);
+        let own: Vec<usize> = (0..n).filter(|&c| owner(c) == half).collect();
+        for _ in 0..rounds {
+            gate.pass();
+            for _ in 0..12 {
+                let cpu = *rng.pick(&own);
+                let now = !idle[cpu].load(Ordering::Relaxed);
+                idle[cpu].store(now, Ordering::Relaxed);
+                marker.mark(cpu, now);
+            }
+            gate.pass();
+            if half == 0 {
+                let idle: Vec<bool> = idle.iter().map(|i| i.load(Ordering::Relaxed)).collect();
+                count_leftovers(&world, topology, &idle, &mut left);
+            }
+        }
+        left
+    };
+    std::thread::scope(|s| {
+        let other = s.spawn(|| run(1));
+        let left = run(0);
+        other.join().unwrap();
+        left
+    })
 }
 
 fn count_leftovers(world: &World, topology: &Topology, idle: &[bool], left: &mut Leftovers) {
@@ -171,17 +192,24 @@ fn count_leftovers(world: &World, topology: &Topology, idle: &[bool], left: &mut
 
 #[test]
 fn racing_threads_lose_nothing() {
-    let rounds = if cfg!(debug_assertions) { 200 } else { 3000 };
-    for topology in [Topology::regular(2, 2, 2, 2, true), Topology::regular(1, 64, 2, 1, true)] {
+    let rounds = if cfg!(debug_assertions) { 20_000 } else { 300_000 };
+    for topology in [
+        Topology::regular(1, 1, 2, 1, true),
+        Topology::regular(2, 1, 2, 2, true),
+        Topology::regular(1, 64, 2, 1, true),
+    ] {
+        let rounds = rounds / (1 + topology.len() / 16);
         let left = stress(&topology, rounds);
-        assert_eq!(left.lost_llcs, 0, "an LLC with idle CPUs is not in the set of LLCs");
-        assert_eq!(left.lost_cores, 0, "an idle core is not in the set of idle cores");
         println!(
-            "{} CPUs, {rounds} rounds: stale LLCs {}, stale cores {}",
+            "{} CPUs, {rounds} rounds: LLCs lost {} stale {}, cores lost {} stale {}",
             topology.len(),
+            left.lost_llcs,
             left.stale_llcs,
+            left.lost_cores,
             left.stale_cores
         );
+        assert_eq!(left.lost_llcs, 0, "an LLC with idle CPUs is not in the set of LLCs");
+        assert_eq!(left.lost_cores, 0, "an idle core is not in the set of idle cores");
         assert_eq!(left.stale_llcs + left.stale_cores, 0, "a set says idle where nothing is");
     }
 }
