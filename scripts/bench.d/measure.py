@@ -101,7 +101,7 @@ fi
 # The addresses of all functions, BPF's too; a long way through a serial line, hence packed.
 SYMBOLS = """
 echo 1 >/proc/sys/net/core/bpf_jit_kallsyms
-grep ' [tT] ' /proc/kallsyms | gzip -c | base64 | sed 's/^/::symbols /'
+grep -i ' [tw] ' /proc/kallsyms | gzip -c | base64 | sed 's/^/::symbols /'
 """
 
 
