@@ -4,6 +4,8 @@
 
 #[path = "build/clang.rs"]
 mod clang;
+#[path = "build/native.rs"]
+mod native;
 #[path = "build/tables.rs"]
 mod tables;
 
@@ -29,6 +31,7 @@ fn build() -> Result<(), String> {
         &tables::stats("src/bpf/stats.tbl.h")?,
     )?;
     rerun_if_changed(Path::new("src/bpf"))?;
+    native::build(&out)?;
     println!("cargo:rerun-if-changed=build");
     println!("cargo:rerun-if-changed=build.rs");
     build_bpf().map_err(|e| format!("the BPF half does not build: {}", chain(e.as_ref())))

@@ -30,12 +30,16 @@ static __always_inline u64 decayed(u64 avg, u64 ns)
 		0xb504f334, 0xb123f582, 0xad583eea, 0xa9a15ab5, 0xa5fed6aa, 0xa2704303, 0x9ef53261, 0x9b8d39ba,
 		0x9837f052, 0x94f4efa9, 0x91c3d374, 0x8ea4398b, 0x8b95c1e4, 0x88980e81, 0x85aac368, 0x82cd8699,
 	};
+	/* 1 - 2^(-1/32) in 2^-16: the part that one period takes. Within a period, in proportion. */
+	const u64 period_takes = 1404;
 	u64 periods = ns >> PERIOD_SHIFT;
+	u64 part = ((ns & (PERIOD_NS - 1)) * period_takes) >> 16;
 
 	if (periods >= HALF_LIFE_PERIODS * 32)
 		return 0;
 	avg >>= periods / HALF_LIFE_PERIODS;
-	return (avg * power_of_y[periods % HALF_LIFE_PERIODS]) >> 32;
+	avg = (avg * power_of_y[periods % HALF_LIFE_PERIODS]) >> 32;
+	return avg - ((avg * part) >> PERIOD_SHIFT);
 }
 
 /* The average after an interval of @ns over which the signal's integral was @sum. @ns is not 0. */

@@ -21,8 +21,7 @@ struct wakeup {
 	s32 prev;     /* where the task last ran; NO_CPU if it may not run there now */
 	s32 prev_any; /* the same, allowed or not */
 	bool fork;
-	bool waker_idle; /* an interrupt on an idle CPU wakes the task */
-	bool sync;	 /* the waker says that it is about to sleep, and is not exiting */
+	bool sync; /* the waker says that it is about to sleep, and is not exiting */
 	bool this_allowed;
 	bool waker_pcpu_kthread; /* the waker is a kthread of this one CPU, in task context */
 };
@@ -53,7 +52,7 @@ static __always_inline bool cpu_sched_idle(s32 cpu)
 }
 
 /* cpu_idle(), without a look at the kernel's state where ours rules it out already. */
-static __always_inline bool idle_for(const struct wakeup *w, s32 cpu)
+static __always_inline bool cpu_idle_marked(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Compiles the policy natively (src/native/policy.c) and makes its Rust declarations. The object is part of the
+//! library; a binary that calls none of it gets none of it.
+//!
+//! With ROOST_SANITIZE=1 the C is built with clang's address and undefined-behaviour sanitizers. Only this package's
+//! own links change, so no dependency is rebuilt.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const SANITIZERS: &str = "-fsanitize=address,undefined";
+
+pub fn build(out: &Path) -> Result<(), String> {
+    println!("cargo:rerun-if-env-changed=ROOST_SANITIZE");
+    for file in [
+        "native/policy.c",
+        "native/policy.h",
+        "native/port.native.h",
+        "bpf",
+    ] {
+        println!("cargo:rerun-if-changed=src/{file}");
+    }
+    let mut cc = cc::Build::new();
+    cc.file("src/native/policy.c")
+        .define("ROOST_NATIVE", None)
+        .std("gnu11")
+        .warnings(true)
+        .extra_warnings(true);
+    if std::env::var("ROOST_SANITIZE").as_deref() == Ok("1") {
+        let clang = clang();
+        cc.compiler(&clang)
+            .opt_level(1)
+            .debug(true)
+            .flag(SANITIZERS)
+            .flag("-fno-sanitize-recover=undefined")
+            .flag("-fno-omit-frame-pointer");
+        link_sanitizers(&clang)?;
+    } else {
+        cc.opt_level(2);
+    }
+    cc.try_compile("roost_policy")
+        .map_err(|e| format!("the native policy does not build: {e}"))?;
+    declarations(out)
+}
+
+fn clang() -> String {
+    std::env::var("BPF_CLANG").unwrap_or_else(|_| "clang".into())
+}
+
+/// The runtime is linked by name, whole and with its symbols exported, because rustc links with another compiler.
+fn link_sanitizers(clang: &str) -> Result<(), String> {
+    let runtime = runtime(clang, "asan")?;
+    let exported = runtime.with_extension("a.syms");
+    for arg in [
+        "-Wl,--whole-archive".into(),
+        runtime.display().to_string(),
+        "-Wl,--no-whole-archive".into(),
+        format!("-Wl,--dynamic-list={}", exported.display()),
+        "-lpthread".into(),
+        "-lrt".into(),
+        "-lm".into(),
+        "-ldl".into(),
+        "-lresolv".into(),
+    ] {
+        println!("cargo:rustc-link-arg={arg}");
+    }
+    Ok(())
+}
+
+fn runtime(clang: &str, name: &str) -> Result<PathBuf, String> {
+    let arch = std::env::var("CARGO_CFG_TARGET_ARCH").map_err(|e| e.to_string())?;
+    let file = format!("libclang_rt.{name}-{arch}.a");
+    let out = Command::new(clang)
+        .arg(format!("-print-file-name={file}"))
+        .output()
+        .map_err(|e| format!("ROOST_SANITIZE: {clang} does not run: {e}"))?;
+    let path = PathBuf::from(String::from_utf8_lossy(&out.stdout).trim());
+    if !path.is_absolute() {
+        return Err(format!(
+            "ROOST_SANITIZE: {clang} has no {file}: install its runtime, for example \
+             'apt-get install libclang-rt-19-dev'"
+        ));
+    }
+    Ok(path)
+}
+
+fn declarations(out: &Path) -> Result<(), String> {
+    bindgen::Builder::default()
+        .header("src/native/policy.h")
+        .clang_args(["-DROOST_NATIVE", "-std=gnu11"])
+        .allowlist_function("roost_.*")
+        .allowlist_type("(cgroup|cpu|llc|node|machine)_(facts|state)|llc_sets|tunables|world|enum_.*")
+        .allowlist_type("roost_.*|placing|preempt|wakeup|port_task|cpu_view")
+        .allowlist_var("(MAX|CPU|WORD|STEAL)_.*|NO_CPU|CAPACITY_SCALE|NICE0_WEIGHT|ROOT_CGROUP|CGROUP_DEPTH|MIN_WEIGHT")
+        .derive_default(true)
+        .prepend_enum_name(false)
+        .generate_comments(false)
+        .layout_tests(true)
+        .generate()
+        .map_err(|e| format!("no declarations from src/native/policy.h: {e}"))?
+        .write_to_file(out.join("native_policy.rs"))
+        .map_err(|e| format!("native_policy.rs: {e}"))
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The policy of src/bpf/policy/, compiled natively and run over memory that a `World` owns. Tests, benches and the
+//! simulator come through here; nothing else calls the C. What decides is the same C as in the kernel, so nothing is
+//! decided here.
+
+mod queues;
+pub mod sys;
+mod task;
+
+pub use queues::Queues;
+pub use sys::{cpu_facts, llc_facts, machine_facts, node_facts, tunables};
+pub use task::{Task, Wakeup};
+
+use std::cell::UnsafeCell;
+use std::ffi::CStr;
+use std::ptr;
+
+/// What does not change while a machine runs: the tables that userspace writes before load (intf.h).
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    pub machine: machine_facts,
+    pub cpus: Vec<cpu_facts>,
+    pub llcs: Vec<llc_facts>,
+    pub nodes: Vec<node_facts>,
+    pub llc_cpus: Vec<u16>,
+}
+
+/// Memory that C changes through raw pointers, on several threads where a test wants that.
+struct Shared<T>(Box<[UnsafeCell<T>]>);
+
+// SAFETY: C changes what threads share by atomics only, or on the one thread that owns the CPU (policy/state.h).
+unsafe impl<T> Sync for Shared<T> {}
+
+impl<T: Default> Shared<T> {
+    fn new(len: usize) -> Self {
+        Shared((0..len).map(|_| UnsafeCell::new(T::default())).collect())
+    }
+
+    fn ptr(&self) -> *mut T {
+        UnsafeCell::raw_get(self.0.as_ptr())
+    }
+
+    /// What an element is now. No C may run meanwhile on another thread.
+    fn get(&self, index: usize) -> &T {
+        // SAFETY: the element exists, and by the rule above nobody changes it.
+        unsafe { &*self.0[index].get() }
+    }
+
+    fn get_mut(&mut self, index: usize) -> &mut T {
+        self.0[index].get_mut()
+    }
+}
+
+/// One machine: its facts, all of the policy's state, and the kernel's view of its CPUs.
+pub struct World {
+    facts: Box<Facts>,
+    tunables: tunables,
+    views: Shared<sys::cpu_view>,
+    cpus: Shared<sys::cpu_state>,
+    llcs: Shared<sys::llc_state>,
+    llc_sets: Shared<sys::llc_sets>,
+    cgroups: Shared<sys::cgroup_state>,
+    counters: Vec<u64>,
+}
+
+impl World {
+    /// All CPUs are busy and the sets are empty, as when the scheduler has just been loaded. `cgroups` is the size of
+    /// the table of cgroups, the root included.
+    pub fn new(facts: Facts, tunables: tunables, cgroups: usize) -> Self {
+        let mut world = World {
+            tunables,
+            views: Shared::new(facts.cpus.len()),
+            cpus: Shared::new(facts.cpus.len()),
+            llcs: Shared::new(facts.llcs.len()),
+            llc_sets: Shared::new(1),
+            cgroups: Shared::new(cgroups.max(1)),
+            counters: vec![0; sys::ROOST_NR_STATS as usize],
+            facts: Box::new(facts),
+        };
+        for cpu in 0..world.facts.cpus.len() {
+            if world.facts.cpus[cpu].online == 0 {
+                continue;
+            }
+            // SAFETY: the CPU exists.
+            world.run(|w| unsafe { sys::roost_core_mask_init(w, cpu as i32) });
+            let llc = world.facts.cpus[cpu].llc as usize;
+            world.llcs.get_mut(llc).scan_budget = world.facts.llcs[llc].nr_cpus.into();
+        }
+        world
+    }
+
+    /// Calls the policy on this world.
+    fn run<R>(&mut self, call: impl FnOnce(*mut sys::world) -> R) -> R {
+        let counters = self.counters.as_mut_ptr();
+        call(&mut self.raw(counters))
+    }
+
+    /// The world as C sees it. The pointers live as long as `self`.
+    fn raw(&self, counters: *mut u64) -> sys::world {
+        sys::world {
+            machine: self.facts.machine,
+            tunables: self.tunables,
+            cpus: self.facts.cpus.as_ptr(),
+            llcs: self.facts.llcs.as_ptr(),
+            nodes: self.facts.nodes.as_ptr(),
+            llc_cpus: self.facts.llc_cpus.as_ptr(),
+            views: self.views.ptr(),
+            cpu_states: self.cpus.ptr(),
+            llc_states: self.llcs.ptr(),
+            llc_sets: self.llc_sets.ptr(),
+            cgroups: self.cgroups.ptr(),
+            nr_cgroups: self.cgroups.0.len() as u64,
+            counters,
+            queues: ptr::null_mut(),
+            queue_take: None,
+            queue_length: None,
+            queue_head_ran_at: None,
+        }
+    }
+
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    pub fn tunables_mut(&mut self) -> &mut tunables {
+        &mut self.tunables
+    }
+
+    pub fn nr_cpus(&self) -> usize {
+        self.facts.cpus.len()
+    }
+
+    pub fn cpu(&self, cpu: usize) -> &sys::cpu_state {
+        self.cpus.get(cpu)
+    }
+
+    pub fn cpu_mut(&mut self, cpu: usize) -> &mut sys::cpu_state {
+        self.cpus.get_mut(cpu)
+    }
+
+    pub fn llc(&self, llc: usize) -> &sys::llc_state {
+        self.llcs.get(llc)
+    }
+
+    pub fn llc_mut(&mut self, llc: usize) -> &mut sys::llc_state {
+        self.llcs.get_mut(llc)
+    }
+
+    pub fn llc_sets(&self) -> &sys::llc_sets {
+        self.llc_sets.get(0)
+    }
+
+    pub fn cgroup(&self, index: usize) -> &sys::cgroup_state {
+        self.cgroups.get(index)
+    }
+
+    pub fn cgroup_mut(&mut self, index: usize) -> &mut sys::cgroup_state {
+        self.cgroups.get_mut(index)
+    }
+
+    pub fn view(&self, cpu: usize) -> &sys::cpu_view {
+        self.views.get(cpu)
+    }
+
+    pub fn view_mut(&mut self, cpu: usize) -> &mut sys::cpu_view {
+        self.views.get_mut(cpu)
+    }
+
+    /// The CPU has nothing to run, for the kernel and for the policy.
+    pub fn set_idle(&mut self, cpu: usize) {
+        *self.view_mut(cpu) = sys::cpu_view {
+            idle: 1,
+            nr_running: 0,
+        };
+        self.mark_idle(cpu);
+    }
+
+    /// The CPU runs one task.
+    pub fn set_busy(&mut self, cpu: usize) {
+        *self.view_mut(cpu) = sys::cpu_view {
+            idle: 0,
+            nr_running: 1,
+        };
+        self.mark_busy(cpu);
+    }
+
+    // ---- counters ----
+
+    /// What a counter of stats.tbl.h has counted.
+    pub fn count(&self, stat: sys::roost_stat) -> u64 {
+        self.counters[stat as usize]
+    }
+
+    pub fn counters(&self) -> &[u64] {
+        &self.counters
+    }
+
+    pub fn clear_counters(&mut self) {
+        self.counters.fill(0);
+    }
+
+    // ---- placement ----
+
+    /// Where the task shall run. Changes what a wakeup changes: who wakes whom, the recently used CPU, counters.
+    pub fn place(&mut self, wakeup: Wakeup<'_>) -> sys::placement {
+        let mut port = wakeup.task.port();
+        let raw = wakeup.raw(&mut port);
+        // SAFETY: the world and the tasks live through the call.
+        self.run(|w| unsafe { sys::roost_place(w, &raw) })
+    }
+
+    // ---- sets ----
+
+    pub fn mark_idle(&mut self, cpu: usize) {
+        self.check(cpu);
+        // SAFETY: the CPU exists.
+        self.run(|w| unsafe { sys::roost_mark_idle(w, cpu as i32) })
+    }
+
+    pub fn mark_busy(&mut self, cpu: usize) {
+        self.check(cpu);
+        // SAFETY: the CPU exists.
+        self.run(|w| unsafe { sys::roost_mark_busy(w, cpu as i32) })
+    }
+
+    pub fn mark_waiting(&mut self, cpu: usize) {
+        self.check(cpu);
+        // SAFETY: the CPU exists.
+        self.run(|w| unsafe { sys::roost_mark_waiting(w, cpu as i32) })
+    }
+
+    pub fn unmark_waiting(&mut self, cpu: usize) {
+        self.check(cpu);
+        // SAFETY: the CPU exists.
+        self.run(|w| unsafe { sys::roost_unmark_waiting(w, cpu as i32) })
+    }
+
+    /// The same sets, for one more thread; it must be the only one that marks the CPUs it marks.
+    pub fn marker(&self) -> Marker<'_> {
+        Marker {
+            world: self,
+            counters: vec![0; sys::ROOST_NR_STATS as usize],
+        }
+    }
+
+    fn check(&self, cpu: usize) {
+        assert!(
+            self.facts.cpus.get(cpu).is_some_and(|c| c.online != 0),
+            "CPU {cpu} is not online in this world"
+        );
+    }
+
+    // ---- cgroups ----
+
+    pub fn cgroup_charge(&mut self, index: usize, ns: u64, weight: u32) {
+        // SAFETY: C checks the index.
+        self.run(|w| unsafe { sys::roost_cgroup_charge(w, index as u32, ns, weight) })
+    }
+
+    /// What one CPU does for the machine every SWEEP_NS.
+    pub fn cgroup_sweep(&mut self, ns: u64) {
+        assert!(ns > 0, "a sweep looks at the time since the last one");
+        // SAFETY: only what the world owns is touched.
+        self.run(|w| unsafe { sys::roost_cgroup_sweep(w, ns) })
+    }
+
+    pub fn cgroup_task_weight(&mut self, index: usize, nice_weight: u32) -> u32 {
+        // SAFETY: C checks the index.
+        self.run(|w| unsafe { sys::roost_cgroup_task_weight(w, index as u32, nice_weight) })
+    }
+}
+
+/// One thread's hold on the sets of a world.
+pub struct Marker<'a> {
+    world: &'a World,
+    counters: Vec<u64>,
+}
+
+impl Marker<'_> {
+    pub fn mark(&mut self, cpu: usize, idle: bool) {
+        self.world.check(cpu);
+        let mut raw = self.world.raw(self.counters.as_mut_ptr());
+        // SAFETY: the CPU exists; sets change by atomics only.
+        unsafe {
+            if idle {
+                sys::roost_mark_idle(&mut raw, cpu as i32)
+            } else {
+                sys::roost_mark_busy(&mut raw, cpu as i32)
+            }
+        }
+    }
+}
+
+/// The name of a counter, as in stats.tbl.h.
+pub fn stat_name(stat: sys::roost_stat) -> &'static str {
+    // SAFETY: C answers with a static string, or NULL.
+    let name = unsafe { sys::roost_stat_name(stat) };
+    assert!(!name.is_null(), "there is no counter {stat}");
+    // SAFETY: as above; the rows of the table are ASCII.
+    unsafe { CStr::from_ptr(name) }
+        .to_str()
+        .expect("names of counters are ASCII")
+}
+
+/// The counter of a name.
+pub fn stat_of(name: &str) -> Option<sys::roost_stat> {
+    (0..sys::ROOST_NR_STATS).find(|&s| stat_name(s) == name)
+}
+
+/// A signal after `ns` of nothing (signal.h).
+pub fn decayed(avg: u64, ns: u64) -> u64 {
+    // SAFETY: pure.
+    unsafe { sys::roost_decayed(avg, ns) }
+}
+
+/// How many CPUs of an LLC of utilisation `util` a wakeup may visit (select_idle.h).
+pub fn scan_budget(util: u64, nr_cpus: u32) -> u32 {
+    assert!(nr_cpus > 0, "an LLC has CPUs");
+    // SAFETY: pure.
+    unsafe { sys::roost_scan_budget(util, nr_cpus) }
+}
+
+/// Index of the lowest bit of a word that is not 0 (bits.h).
+pub fn lowest_bit(word: u64) -> u32 {
+    // SAFETY: pure.
+    unsafe { sys::roost_lowest_bit(word) }
+}
+
+pub fn count_bits(word: u64) -> u32 {
+    // SAFETY: pure.
+    unsafe { sys::roost_count_bits(word) }
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The policy over the native port: what policy.h promises, one line each. */
+#include "policy.h"
+
+struct placement roost_place(struct world *w, const struct wakeup *wakeup)
+{
+	the_world = w;
+	return place(wakeup);
+}
+
+/* ---- sets ---- */
+
+void roost_core_mask_init(struct world *w, s32 cpu)
+{
+	the_world = w;
+	core_mask_init(cpu);
+}
+
+void roost_mark_idle(struct world *w, s32 cpu)
+{
+	the_world = w;
+	mark_idle(cpu, cpu_state(cpu));
+}
+
+void roost_mark_busy(struct world *w, s32 cpu)
+{
+	the_world = w;
+	mark_busy(cpu, cpu_state(cpu));
+}
+
+void roost_mark_waiting(struct world *w, s32 cpu)
+{
+	the_world = w;
+	mark_waiting(cpu);
+}
+
+void roost_unmark_waiting(struct world *w, s32 cpu)
+{
+	the_world = w;
+	unmark_waiting(cpu);
+}
+
+bool roost_steal(struct world *w, s32 cpu, u64 now)
+{
+	the_world = w;
+	return steal(cpu, now);
+}
+
+s32 roost_idle_helper(struct world *w, s32 cpu)
+{
+	the_world = w;
+	return idle_helper(cpu);
+}
+
+/* ---- queues ---- */
+
+void roost_queue_join(struct world *w, s32 cpu, struct task_state *ts, u64 now)
+{
+	the_world = w;
+	queue_join(cpu, ts, now);
+}
+
+void roost_queue_leave(struct world *w, struct task_state *ts, u64 now)
+{
+	the_world = w;
+	queue_leave(ts, now);
+}
+
+void roost_queue_move(struct world *w, s32 cpu, struct task_state *ts, u64 now)
+{
+	the_world = w;
+	queue_move(cpu, ts, now);
+}
+
+void roost_queue_reweigh(struct world *w, struct task_state *ts, u32 weight, u64 now)
+{
+	the_world = w;
+	queue_reweigh(ts, weight, now);
+}
+
+void roost_queue_charge(struct world *w, s32 cpu, struct task_state *ts, u64 ns)
+{
+	the_world = w;
+	queue_charge(cpu_state(cpu), ts, ns);
+}
+
+void roost_new_request(struct world *w, struct task_state *ts, u32 features)
+{
+	the_world = w;
+	new_request(ts, features);
+}
+
+u64 roost_slice_left(struct world *w, const struct task_state *ts)
+{
+	the_world = w;
+	return slice_left(ts);
+}
+
+enum preempt roost_preempts(struct world *w, s32 cpu, const struct task_state *ts, u32 features, u64 now)
+{
+	the_world = w;
+	return preempts(cpu_state(cpu), ts, features, now);
+}
+
+void roost_burst_end(struct world *w, struct task_state *ts)
+{
+	the_world = w;
+	burst_end(ts);
+}
+
+/* ---- signals ---- */
+
+u64 roost_decayed(u64 avg, u64 ns)
+{
+	return decayed(avg, ns);
+}
+
+void roost_cpu_integrate(struct world *w, s32 cpu, u64 now)
+{
+	the_world = w;
+	cpu_integrate(cpu_state(cpu), now);
+}
+
+void roost_cpu_fold(struct world *w, s32 cpu, u64 now)
+{
+	the_world = w;
+	cpu_fold(cpu_state(cpu), now);
+}
+
+u64 roost_cpu_load(struct world *w, s32 cpu, u64 now)
+{
+	the_world = w;
+	return cpu_load(cpu, now);
+}
+
+u64 roost_cpu_util(struct world *w, s32 cpu, u64 now)
+{
+	the_world = w;
+	return cpu_util(cpu, now);
+}
+
+void roost_task_signals_init(struct world *w, struct task_state *ts, u64 now)
+{
+	the_world = w;
+	task_signals_init(ts, now);
+}
+
+void roost_task_fold(struct world *w, struct task_state *ts, u64 now)
+{
+	the_world = w;
+	task_fold(ts, now);
+}
+
+u64 roost_task_load(struct world *w, struct task_state *ts, u64 now)
+{
+	the_world = w;
+	return task_load(ts, now);
+}
+
+u64 roost_task_util(struct world *w, struct task_state *ts, u64 now)
+{
+	the_world = w;
+	return task_util(ts, now);
+}
+
+void roost_load_follows(struct world *w, struct task_state *ts, s32 cpu, u64 now)
+{
+	the_world = w;
+	load_follows(ts, cpu, now);
+}
+
+u32 roost_scan_budget(u64 util, u32 nr_cpus)
+{
+	return scan_budget(util, nr_cpus);
+}
+
+void roost_llc_sum(struct world *w, u32 llc, u64 now)
+{
+	the_world = w;
+	llc_sum(llc, now);
+}
+
+/* ---- cgroups ---- */
+
+void roost_cgroup_charge(struct world *w, u32 index, u64 ns, u32 weight)
+{
+	the_world = w;
+	cgroup_charge(index, ns, weight);
+}
+
+void roost_cgroup_sweep(struct world *w, u64 ns)
+{
+	u32 i;
+
+	the_world = w;
+	for (i = 1; i < w->nr_cgroups; i++)
+		if (w->cgroups[i].used)
+			cgroup_measure(i, ns);
+	for (i = 1; i < w->nr_cgroups; i++)
+		if (w->cgroups[i].used)
+			cgroup_settle(i);
+}
+
+u32 roost_cgroup_task_weight(struct world *w, u32 index, u32 nice_weight)
+{
+	the_world = w;
+	return cgroup_task_weight(index, nice_weight);
+}
+
+/* ---- words ---- */
+
+u32 roost_lowest_bit(u64 word)
+{
+	return lowest_bit(word);
+}
+
+u32 roost_count_bits(u64 word)
+{
+	return count_bits(word);
+}
+
+/* ---- names ---- */
+
+const char *roost_stat_name(u32 stat)
+{
+	static const char *const names[ROOST_NR_STATS] = {
+#define STAT(name, help) #name,
+#include "../bpf/stats.tbl.h"
+#undef STAT
+	};
+
+	return stat < ROOST_NR_STATS ? names[stat] : NULL;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The door between Rust and the policy compiled natively: every function takes the world it works on and does one
+ * thing of src/bpf/policy/ in it. build/native.rs makes the Rust declarations from this header.
+ */
+#ifndef ROOST_NATIVE_POLICY_H
+#define ROOST_NATIVE_POLICY_H
+
+#include "../bpf/policy/cgroup.h"
+#include "../bpf/policy/ladder.h"
+#include "../bpf/policy/steal.h"
+
+/* placement (ladder.h) */
+struct placement roost_place(struct world *w, const struct wakeup *wakeup);
+
+/* idle and waiting sets (idle_scan.h, steal.h) */
+void roost_core_mask_init(struct world *w, s32 cpu);
+void roost_mark_idle(struct world *w, s32 cpu);
+void roost_mark_busy(struct world *w, s32 cpu);
+void roost_mark_waiting(struct world *w, s32 cpu);
+void roost_unmark_waiting(struct world *w, s32 cpu);
+bool roost_steal(struct world *w, s32 cpu, u64 now);
+s32 roost_idle_helper(struct world *w, s32 cpu);
+
+/* queues (queue.h) */
+void roost_queue_join(struct world *w, s32 cpu, struct task_state *ts, u64 now);
+void roost_queue_leave(struct world *w, struct task_state *ts, u64 now);
+void roost_queue_move(struct world *w, s32 cpu, struct task_state *ts, u64 now);
+void roost_queue_reweigh(struct world *w, struct task_state *ts, u32 weight, u64 now);
+void roost_queue_charge(struct world *w, s32 cpu, struct task_state *ts, u64 ns);
+void roost_new_request(struct world *w, struct task_state *ts, u32 features);
+u64 roost_slice_left(struct world *w, const struct task_state *ts);
+enum preempt roost_preempts(struct world *w, s32 cpu, const struct task_state *ts, u32 features, u64 now);
+void roost_burst_end(struct world *w, struct task_state *ts);
+
+/* signals (signal.h) */
+u64 roost_decayed(u64 avg, u64 ns);
+void roost_cpu_integrate(struct world *w, s32 cpu, u64 now);
+void roost_cpu_fold(struct world *w, s32 cpu, u64 now);
+u64 roost_cpu_load(struct world *w, s32 cpu, u64 now);
+u64 roost_cpu_util(struct world *w, s32 cpu, u64 now);
+void roost_task_signals_init(struct world *w, struct task_state *ts, u64 now);
+void roost_task_fold(struct world *w, struct task_state *ts, u64 now);
+u64 roost_task_load(struct world *w, struct task_state *ts, u64 now);
+u64 roost_task_util(struct world *w, struct task_state *ts, u64 now);
+void roost_load_follows(struct world *w, struct task_state *ts, s32 cpu, u64 now);
+u32 roost_scan_budget(u64 util, u32 nr_cpus);
+void roost_llc_sum(struct world *w, u32 llc, u64 now);
+
+/* cgroup weights (cgroup.h) */
+void roost_cgroup_charge(struct world *w, u32 index, u64 ns, u32 weight);
+void roost_cgroup_sweep(struct world *w, u64 ns);
+u32 roost_cgroup_task_weight(struct world *w, u32 index, u32 nice_weight);
+
+/* words (bits.h) */
+u32 roost_lowest_bit(u64 word);
+u32 roost_count_bits(u64 word);
+
+/* The name of a counter in stats.tbl.h; NULL beyond the last. */
+const char *roost_stat_name(u32 stat);
+
+#endif /* ROOST_NATIVE_POLICY_H */

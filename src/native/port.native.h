@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The port over plain memory; what each function means is in policy/port.h. All of it belongs to the caller, who
+ * makes the arrays exactly as long as the machine needs. An index beyond them is a bug of the policy and ends the
+ * process: BPF would wrap it and go on.
+ */
+#ifndef ROOST_PORT_NATIVE_H
+#define ROOST_PORT_NATIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+/* What only the verifier needs. */
+#define subprog static inline __attribute__((unused))
+#define trusted
+#define nonnull
+#define opaque(x) ((void)(x))
+#define may_loop  true
+#define from_zero 0
+
+/* The task at hand. */
+typedef struct port_task {
+	const u64 *allowed; /* one bit per CPU number, as many words as the machine's CPUs need */
+	u32 restricted;	    /* the mask leaves out some online CPU */
+} port_task;
+
+/* The kernel's view of one CPU. */
+struct cpu_view {
+	u32 idle;	/* kernel: available_idle_cpu() */
+	u32 nr_running; /* kernel: rq->nr_running */
+};
+
+/* One machine, as one thread sees it: threads may share the arrays, but each has its own counters. */
+struct world {
+	struct machine_facts machine;
+	struct tunables tunables;
+	const struct cpu_facts *cpus;	/* machine.nr_cpu_ids */
+	const struct llc_facts *llcs;	/* machine.nr_llcs */
+	const struct node_facts *nodes; /* machine.nr_nodes */
+	const u16 *llc_cpus;		/* machine.nr_online */
+	const struct cpu_view *views;	/* machine.nr_cpu_ids */
+
+	struct cpu_state *cpu_states; /* machine.nr_cpu_ids */
+	struct llc_state *llc_states; /* machine.nr_llcs */
+	struct llc_sets *llc_sets;
+	struct cgroup_state *cgroups; /* nr_cgroups */
+	u64 nr_cgroups;
+	u64 *counters; /* ROOST_NR_STATS */
+
+	/* the caller's queues */
+	void *queues;
+	bool (*queue_take)(void *queues, s32 cpu);
+	u32 (*queue_length)(void *queues, s32 cpu);
+	u64 (*queue_head_ran_at)(void *queues, s32 cpu);
+};
+
+static _Thread_local struct world *the_world;
+
+static __attribute__((noinline, cold, noreturn)) void out_of_range(const char *what, u32 index, u64 end)
+{
+	fprintf(stderr, "native policy: %s %u asked for, there are %llu\n", what, index, (unsigned long long)end);
+	abort();
+}
+
+static __always_inline u32 in_range(const char *what, u32 index, u64 end)
+{
+	if (__builtin_expect(index >= end, 0))
+		out_of_range(what, index, end);
+	return index;
+}
+
+/* ---- facts and state ---- */
+
+static __always_inline const volatile struct machine_facts *machine_facts(void)
+{
+	return &the_world->machine;
+}
+
+static __always_inline const volatile struct cpu_facts *cpu_facts(s32 cpu)
+{
+	return &the_world->cpus[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)];
+}
+
+static __always_inline const volatile struct llc_facts *llc_facts(u32 llc)
+{
+	return &the_world->llcs[in_range("llc", llc, the_world->machine.nr_llcs)];
+}
+
+static __always_inline const volatile struct node_facts *node_facts(u32 node)
+{
+	return &the_world->nodes[in_range("node", node, the_world->machine.nr_nodes)];
+}
+
+static __always_inline s32 llc_cpu(u32 index)
+{
+	return the_world->llc_cpus[in_range("llc_cpu", index, the_world->machine.nr_online)];
+}
+
+static __always_inline const volatile struct tunables *tunables(void)
+{
+	return &the_world->tunables;
+}
+
+static __always_inline struct cpu_state *cpu_state(s32 cpu)
+{
+	return &the_world->cpu_states[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)];
+}
+
+static __always_inline struct llc_state *llc_state(u32 llc)
+{
+	return &the_world->llc_states[in_range("llc", llc, the_world->machine.nr_llcs)];
+}
+
+static __always_inline struct llc_sets *llc_sets(void)
+{
+	return the_world->llc_sets;
+}
+
+static __always_inline struct cgroup_state *cgroup_state(u32 index)
+{
+	return &the_world->cgroups[in_range("cgroup", index, the_world->nr_cgroups)];
+}
+
+/* ---- the kernel's view of a CPU ---- */
+
+static __always_inline bool cpu_idle(s32 cpu)
+{
+	return the_world->views[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)].idle;
+}
+
+static __always_inline u32 cpu_nr_running(s32 cpu)
+{
+	return the_world->views[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)].nr_running;
+}
+
+/* ---- the task at hand ---- */
+
+static __always_inline bool task_restricted(port_task *p)
+{
+	return p->restricted;
+}
+
+static __always_inline bool task_allowed(port_task *p, s32 cpu)
+{
+	return cpu_facts(cpu)->online && (p->allowed[cpu / WORD_BITS] >> (cpu % WORD_BITS) & 1);
+}
+
+/* ---- queues ---- */
+
+static __always_inline bool queue_take(s32 cpu)
+{
+	return the_world->queue_take(the_world->queues, cpu);
+}
+
+static __always_inline u32 queue_length(s32 cpu)
+{
+	return the_world->queue_length(the_world->queues, cpu);
+}
+
+static __always_inline u64 queue_head_ran_at(s32 cpu)
+{
+	return the_world->queue_head_ran_at(the_world->queues, cpu);
+}
+
+/* ---- memory and counting ---- */
+
+static __always_inline u64 atomic_or(u64 *p, u64 bits)
+{
+	return __atomic_fetch_or(p, bits, __ATOMIC_SEQ_CST);
+}
+
+static __always_inline u64 atomic_and(u64 *p, u64 bits)
+{
+	return __atomic_fetch_and(p, bits, __ATOMIC_SEQ_CST);
+}
+
+static __always_inline void atomic_add(u64 *p, u64 v)
+{
+	__atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);
+}
+
+static __always_inline u64 atomic_swap(u64 *p, u64 v)
+{
+	return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);
+}
+
+static __always_inline bool atomic_cas(u64 *p, u64 old, u64 v)
+{
+	return __atomic_compare_exchange_n(p, &old, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static __always_inline void count(enum roost_stat s)
+{
+	the_world->counters[s]++;
+}
+
+#endif /* ROOST_PORT_NATIVE_H */

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Queues, signals and stealing: what a task's way through a CPU's queue calls.
+
+use super::{Task, World, sys};
+use std::ffi::c_void;
+
+/// The queues of waiting tasks that a thief looks into.
+pub trait Queues {
+    /// The first task of `cpu`'s queue that may run on the thief's CPU goes there next; false: none may.
+    fn take(&mut self, cpu: usize) -> bool;
+    fn length(&self, cpu: usize) -> usize;
+
+    /// When the first task of `cpu`'s queue last ran, ns; 0: the queue is empty.
+    fn head_ran_at(&self, cpu: usize) -> u64;
+}
+
+unsafe extern "C" fn take(queues: *mut c_void, cpu: i32) -> bool {
+    // SAFETY: `steal` made the pointer, and is not back yet.
+    let queues = unsafe { &mut *queues.cast::<&mut dyn Queues>() };
+    queues.take(cpu as usize)
+}
+
+unsafe extern "C" fn length(queues: *mut c_void, cpu: i32) -> u32 {
+    // SAFETY: as in `take`.
+    let queues = unsafe { &*queues.cast::<&mut dyn Queues>() };
+    queues.length(cpu as usize) as u32
+}
+
+unsafe extern "C" fn head_ran_at(queues: *mut c_void, cpu: i32) -> u64 {
+    // SAFETY: as in `take`.
+    let queues = unsafe { &*queues.cast::<&mut dyn Queues>() };
+    queues.head_ran_at(cpu as usize)
+}
+
+impl World {
+    // ---- stealing ----
+
+    /// Gives `cpu` a waiting task of another CPU, if there is one to be had.
+    pub fn steal(&mut self, cpu: usize, mut queues: &mut dyn Queues, now: u64) -> bool {
+        let queues: *mut &mut dyn Queues = &mut queues;
+        // SAFETY: the world and the queues live through the call.
+        self.run(|w| unsafe {
+            (*w).queues = queues.cast();
+            (*w).queue_take = Some(take);
+            (*w).queue_length = Some(length);
+            (*w).queue_head_ran_at = Some(head_ran_at);
+            sys::roost_steal(w, cpu as i32, now)
+        })
+    }
+
+    /// An idle CPU that could serve a queue of `cpu`.
+    pub fn idle_helper(&mut self, cpu: usize) -> Option<usize> {
+        // SAFETY: C checks the CPU.
+        let helper = self.run(|w| unsafe { sys::roost_idle_helper(w, cpu as i32) });
+        usize::try_from(helper).ok()
+    }
+
+    // ---- queues ----
+
+    pub fn join(&mut self, cpu: usize, task: &mut Task, now: u64) {
+        // SAFETY: C checks the CPU; so below.
+        self.run(|w| unsafe { sys::roost_queue_join(w, cpu as i32, &mut task.state, now) })
+    }
+
+    pub fn leave(&mut self, task: &mut Task, now: u64) {
+        // SAFETY: the task lives through the call; so below.
+        self.run(|w| unsafe { sys::roost_queue_leave(w, &mut task.state, now) })
+    }
+
+    pub fn move_to(&mut self, cpu: usize, task: &mut Task, now: u64) {
+        // SAFETY: see `join`.
+        self.run(|w| unsafe { sys::roost_queue_move(w, cpu as i32, &mut task.state, now) })
+    }
+
+    pub fn reweigh(&mut self, task: &mut Task, weight: u32, now: u64) {
+        assert!(weight > 0, "a task has weight");
+        // SAFETY: see `leave`.
+        self.run(|w| unsafe { sys::roost_queue_reweigh(w, &mut task.state, weight, now) })
+    }
+
+    /// The task, which runs on `cpu`, has used `ns` more.
+    pub fn charge(&mut self, cpu: usize, task: &mut Task, ns: u64) {
+        // SAFETY: see `join`.
+        self.run(|w| unsafe { sys::roost_queue_charge(w, cpu as i32, &mut task.state, ns) })
+    }
+
+    pub fn new_request(&mut self, task: &mut Task, features: u32) {
+        // SAFETY: see `leave`.
+        self.run(|w| unsafe { sys::roost_new_request(w, &mut task.state, features) })
+    }
+
+    pub fn slice_left(&mut self, task: &Task) -> u64 {
+        // SAFETY: see `leave`.
+        self.run(|w| unsafe { sys::roost_slice_left(w, &task.state) })
+    }
+
+    /// May the task, which just joined `cpu`'s queue, interrupt the one that runs there?
+    pub fn preempts(&mut self, cpu: usize, task: &Task, features: u32, now: u64) -> sys::preempt {
+        // SAFETY: see `join`.
+        self.run(|w| unsafe { sys::roost_preempts(w, cpu as i32, &task.state, features, now) })
+    }
+
+    pub fn burst_end(&mut self, task: &mut Task) {
+        // SAFETY: see `leave`.
+        self.run(|w| unsafe { sys::roost_burst_end(w, &mut task.state) })
+    }
+
+    // ---- signals ----
+
+    pub fn cpu_integrate(&mut self, cpu: usize, now: u64) {
+        // SAFETY: see `join`.
+        self.run(|w| unsafe { sys::roost_cpu_integrate(w, cpu as i32, now) })
+    }
+
+    pub fn cpu_fold(&mut self, cpu: usize, now: u64) {
+        // SAFETY: see `join`.
+        self.run(|w| unsafe { sys::roost_cpu_fold(w, cpu as i32, now) })
+    }
+
+    pub fn cpu_load(&mut self, cpu: usize, now: u64) -> u64 {
+        // SAFETY: see `join`.
+        self.run(|w| unsafe { sys::roost_cpu_load(w, cpu as i32, now) })
+    }
+
+    pub fn cpu_util(&mut self, cpu: usize, now: u64) -> u64 {
+        // SAFETY: see `join`.
+        self.run(|w| unsafe { sys::roost_cpu_util(w, cpu as i32, now) })
+    }
+
+    pub fn llc_sum(&mut self, llc: usize, now: u64) {
+        // SAFETY: C checks the LLC.
+        self.run(|w| unsafe { sys::roost_llc_sum(w, llc as u32, now) })
+    }
+
+    pub fn task_signals_init(&mut self, task: &mut Task, now: u64) {
+        // SAFETY: see `leave`.
+        self.run(|w| unsafe { sys::roost_task_signals_init(w, &mut task.state, now) })
+    }
+
+    pub fn task_fold(&mut self, task: &mut Task, now: u64) {
+        assert!(now != task.state.folded_at, "a fold takes time");
+        // SAFETY: see `leave`.
+        self.run(|w| unsafe { sys::roost_task_fold(w, &mut task.state, now) })
+    }
+
+    pub fn task_load(&mut self, task: &mut Task, now: u64) -> u64 {
+        // SAFETY: see `leave`.
+        self.run(|w| unsafe { sys::roost_task_load(w, &mut task.state, now) })
+    }
+
+    pub fn task_util(&mut self, task: &mut Task, now: u64) -> u64 {
+        // SAFETY: see `leave`.
+        self.run(|w| unsafe { sys::roost_task_util(w, &mut task.state, now) })
+    }
+
+    /// The task becomes runnable on `cpu` and its load follows it there.
+    pub fn load_follows(&mut self, cpu: usize, task: &mut Task, now: u64) {
+        // SAFETY: see `join`.
+        self.run(|w| unsafe { sys::roost_load_follows(w, &mut task.state, cpu as i32, now) })
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A task as the policy knows it, and one wakeup of it.
+
+use super::sys;
+use super::{Facts, World};
+use std::ptr;
+
+/// A task's state (state.h), its number and the CPUs it may use.
+#[derive(Clone, Debug)]
+pub struct Task {
+    pub pid: u32,
+    pub state: sys::task_state,
+    allowed: Vec<u64>,
+    restricted: bool,
+}
+
+impl Task {
+    /// A task of nice 0 that may run everywhere.
+    pub fn new(pid: u32, world: &World) -> Self {
+        let words = world.nr_cpus().div_ceil(64);
+        Task {
+            pid,
+            state: sys::task_state {
+                weight: sys::NICE0_WEIGHT,
+                nice_weight: sys::NICE0_WEIGHT,
+                ..Default::default()
+            },
+            allowed: vec![u64::MAX; words],
+            restricted: false,
+        }
+    }
+
+    /// Allows the CPUs of `mask`, one bit per CPU number, and no other.
+    pub fn allow(&mut self, mask: &[u64], facts: &Facts) {
+        self.allowed.copy_from_slice(mask);
+        self.restricted =
+            (0..facts.cpus.len()).any(|c| facts.cpus[c].online != 0 && !self.in_mask(c));
+    }
+
+    fn in_mask(&self, cpu: usize) -> bool {
+        self.allowed[cpu / 64] >> (cpu % 64) & 1 != 0
+    }
+
+    /// The CPU is online and in the task's mask.
+    pub fn may_use(&self, cpu: usize, facts: &Facts) -> bool {
+        facts.cpus[cpu].online != 0 && self.in_mask(cpu)
+    }
+
+    pub(super) fn port(&self) -> sys::port_task {
+        sys::port_task {
+            allowed: self.allowed.as_ptr(),
+            restricted: self.restricted.into(),
+        }
+    }
+}
+
+/// The facts of one wakeup or fork, as select_cpu gathers them (wake.bpf.h).
+pub struct Wakeup<'a> {
+    pub task: &'a mut Task,
+    /// The current task; None: the idle task, or one that is not ours.
+    pub waker: Option<&'a mut Task>,
+    pub waker_pid: u32,
+    /// ns
+    pub now: u64,
+    /// Bits of `sys::roost_feature`.
+    pub features: u32,
+    pub this_cpu: usize,
+    /// Where the task last ran, allowed or not.
+    pub prev: usize,
+    pub prev_allowed: bool,
+    pub this_allowed: bool,
+    pub fork: bool,
+    pub sync: bool,
+    pub waker_pcpu_kthread: bool,
+}
+
+impl<'a> Wakeup<'a> {
+    /// A plain wakeup from a task of another class; the caller changes what is different.
+    pub fn new(task: &'a mut Task, this_cpu: usize, prev: usize, facts: &Facts) -> Self {
+        Wakeup {
+            prev_allowed: task.may_use(prev, facts),
+            this_allowed: task.may_use(this_cpu, facts),
+            task,
+            waker: None,
+            waker_pid: 0,
+            now: 0,
+            features: 0,
+            this_cpu,
+            prev,
+            fork: false,
+            sync: false,
+            waker_pcpu_kthread: false,
+        }
+    }
+
+    pub(super) fn raw(self, port: &mut sys::port_task) -> sys::wakeup {
+        sys::wakeup {
+            p: port,
+            pid: self.task.pid,
+            ts: &mut self.task.state,
+            waker_ts: self.waker.map_or(ptr::null_mut(), |w| &raw mut w.state),
+            now: self.now,
+            features: self.features,
+            waker_pid: self.waker_pid,
+            this_cpu: self.this_cpu as i32,
+            prev: if self.prev_allowed {
+                self.prev as i32
+            } else {
+                sys::NO_CPU
+            },
+            prev_any: self.prev as i32,
+            fork: self.fork,
+            sync: self.sync,
+            this_allowed: self.this_allowed,
+            waker_pcpu_kthread: self.waker_pcpu_kthread,
+        }
+    }
+}

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The decision tables of tests/cases/*.txt, run by the C and by the model. The format is explained in
+//! tests/cases/README.md.
+
+use crate::model::{CpuNow, Decision, Waker};
+use crate::setup::{Case, Machine, NOW, Runner, WAKEE, WAKER, moved};
+use crate::topology::{Cpu, NICE0, Topology};
+use scx_roost::native::stat_name;
+use scx_roost::native::sys::{STAT_fork_busy, STAT_wa_idle_this};
+use std::collections::BTreeSet;
+
+type Result<T> = std::result::Result<T, String>;
+
+/// `0/4 1/5 | 2/6 3/7`: cores, their threads joined by "/"; "|" parts LLCs, "||" nodes; `~3` is offline, `2@512` has
+/// that capacity.
+fn parse_machine(text: &str) -> Result<Topology> {
+    let mut cpus: Vec<(usize, Cpu)> = vec![];
+    let (mut core, mut llc, mut node) = (0, 0, 0);
+    for word in text.split_whitespace() {
+        match word {
+            "|" => llc += 1,
+            "||" => (llc, node) = (llc + 1, node + 1),
+            _ => {
+                for thread in word.split('/') {
+                    let online = !thread.starts_with('~');
+                    let thread = thread.trim_start_matches('~');
+                    let (cpu, capacity) = thread.split_once('@').unwrap_or((thread, "1024"));
+                    let capacity = number(capacity)? as u32;
+                    let about = Cpu {
+                        core,
+                        llc,
+                        node,
+                        capacity,
+                        online,
+                    };
+                    cpus.push((number(cpu)?, about));
+                }
+                core += 1;
+            }
+        }
+    }
+    cpus.sort_by_key(|c| c.0);
+    if cpus.iter().enumerate().any(|(i, c)| c.0 != i) {
+        return Err(format!(
+            "machine {text}: its CPUs are not 0 to {}",
+            cpus.len() - 1
+        ));
+    }
+    Ok(Topology::new(cpus.into_iter().map(|c| c.1).collect()))
+}
+
+fn number(text: &str) -> Result<usize> {
+    text.parse()
+        .map_err(|_| format!("{text:?} is not a number"))
+}
+
+/// `1 2 5-7`
+fn list(words: &[&str]) -> Result<Vec<usize>> {
+    let mut all = vec![];
+    for word in words {
+        let (from, to) = word.split_once('-').unwrap_or((word, word));
+        all.extend(number(from)?..=number(to)?);
+    }
+    Ok(all)
+}
+
+/// `4=200%`: of a nice 0 task that always runs.
+fn percent(word: &str) -> Result<(usize, u64)> {
+    let (cpu, load) = word
+        .split_once('=')
+        .ok_or_else(|| format!("{word:?} is not CPU=percent"))?;
+    let load = load
+        .strip_suffix('%')
+        .ok_or_else(|| format!("{word:?} lacks the %"))?;
+    Ok((number(cpu)?, number(load)? as u64 * u64::from(NICE0) / 100))
+}
+
+/// One line of a table: the situation, and what is expected.
+struct Row {
+    machine: Machine,
+    case: Case,
+    cpu: usize,
+    expected: Vec<String>,
+}
+
+impl Row {
+    fn parse(topology: &Topology, line: &str) -> Result<Row> {
+        let (situation, answer) = line.split_once("->").ok_or("no ->")?;
+        let mut words = answer.split_whitespace();
+        let mut row = Row {
+            machine: Machine::new(topology.clone()),
+            case: Case::new(topology.len(), usize::MAX, usize::MAX),
+            cpu: number(words.next().ok_or("no CPU after ->")?)?,
+            expected: words.map(str::to_string).collect(),
+        };
+        row.case.waker_ours = true;
+        for clause in situation.split('|').skip(1) {
+            let words: Vec<&str> = clause.split_whitespace().collect();
+            row.clause(&words).map_err(|e| format!("{clause:?}: {e}"))?;
+        }
+        if row.case.this == usize::MAX || row.case.prev == usize::MAX {
+            return Err("waker= and prev= are needed".into());
+        }
+        Ok(row)
+    }
+
+    fn idle(&mut self, cpu: usize) {
+        let load = self.machine.cpus[cpu].load;
+        let load = if load == u64::from(NICE0) { 0 } else { load };
+        self.machine.set(cpu, self.machine.idle(load));
+    }
+
+    fn clause(&mut self, words: &[&str]) -> Result<()> {
+        let head = *words.first().ok_or("empty")?;
+        let case = &mut self.case;
+        match head.split_once('=') {
+            Some((key, value)) => return self.setting(key, value, &words[1..]),
+            None => match head {
+                "sync" => case.sync = true,
+                "fork" => case.fork = true,
+                "kthread" => case.waker_pcpu_kthread = true,
+                "wakee-sched-idle" => case.wakee_sched_idle = true,
+                "partners" => {
+                    case.waker.last_wakee = WAKEE;
+                    case.wakee.last_wakee = WAKER;
+                    case.waker_burst = 20_000;
+                    case.wakee_burst = 20_000;
+                }
+                "idle" => list(&words[1..])?.into_iter().for_each(|c| self.idle(c)),
+                "sched-idle" => {
+                    for cpu in list(&words[1..])? {
+                        let now = CpuNow {
+                            sched_idle: true,
+                            ..self.machine.busy()
+                        };
+                        self.machine.set(cpu, now);
+                    }
+                }
+                "may" => {
+                    case.allowed.fill(false);
+                    list(&words[1..])?
+                        .into_iter()
+                        .for_each(|c| case.allowed[c] = true);
+                }
+                "load" => {
+                    for word in &words[1..] {
+                        let (cpu, load) = percent(word)?;
+                        let now = CpuNow {
+                            load,
+                            ..self.machine.cpus[cpu]
+                        };
+                        self.machine.set(cpu, now);
+                    }
+                }
+                "llc-load" => {
+                    for word in &words[1..] {
+                        let (llc, load) = percent(word)?;
+                        let mut now = self.machine.llcs[llc];
+                        now.load = load;
+                        self.machine.set_llc(llc, now);
+                    }
+                }
+                _ => return self.feature(head),
+            },
+        }
+        Ok(())
+    }
+
+    /// `+wide_idle` or `-prev_idle`
+    fn feature(&mut self, word: &str) -> Result<()> {
+        let on = word.starts_with('+');
+        let features = &mut self.case.features;
+        let bit = match word.strip_prefix(['+', '-']) {
+            Some("prev_idle") => &mut features.prev_idle,
+            Some("sis_util") => &mut features.sis_util,
+            Some("wide_idle") => &mut features.wide_idle,
+            Some("sync_local") => &mut features.sync_local,
+            _ => return Err("not known".into()),
+        };
+        if *bit == on {
+            return Err("says what mainline has anyway".into());
+        }
+        *bit = on;
+        Ok(())
+    }
+
+    /// `prev=4 idle core`, `flips=8,80`
+    fn setting(&mut self, key: &str, value: &str, rest: &[&str]) -> Result<()> {
+        if key == "flips" {
+            let (waker, wakee) = value.split_once(',').ok_or("flips=WAKER,WAKEE")?;
+            let flips = |text: &str| -> Result<Waker> {
+                Ok(Waker {
+                    flips: number(text)? as u32,
+                    decay_at: NOW,
+                    last_wakee: 0,
+                })
+            };
+            self.case.waker = flips(waker)?;
+            self.case.waker.last_wakee = WAKEE;
+            self.case.wakee = flips(wakee)?;
+            return Ok(());
+        }
+        let n = number(value)?;
+        match key {
+            "waker" => self.case.this = n,
+            "prev" => self.case.prev = n,
+            "recent" => self.case.recent = Some(n),
+            "util" => self.case.wakee_util = n as u32 + 1, // loses one where it is read
+            "running" => {
+                let now = CpuNow {
+                    nr_running: n as u32,
+                    ..self.machine.cpus[self.case.this]
+                };
+                self.machine.set(self.case.this, now);
+            }
+            "budget" => {
+                for llc in 0..self.machine.llcs.len() {
+                    let mut now = self.machine.llcs[llc];
+                    now.budget = n;
+                    self.machine.set_llc(llc, now);
+                }
+            }
+            _ => return Err("not known".into()),
+        }
+        match rest {
+            [] => {}
+            ["idle"] => {
+                self.idle(n);
+                // An idle waker is an interrupt on the idle task.
+                self.case.waker_ours &= key != "waker";
+            }
+            ["idle", "core"] => {
+                for cpu in std::iter::once(n).chain(self.machine.topology.siblings(n).to_vec()) {
+                    self.idle(cpu);
+                }
+                self.case.waker_ours &= key != "waker";
+            }
+            _ => return Err(format!("{rest:?} not known")),
+        }
+        Ok(())
+    }
+
+    fn check(&mut self, covered: &mut BTreeSet<&'static str>) -> Result<()> {
+        let mut runner = Runner::new(&self.machine);
+        let model = runner.model(&mut self.machine, &self.case);
+        let got = runner.native(&mut self.machine, &self.case);
+        let counters = moved(&self.machine.world);
+        covered.extend(&counters);
+        if got != model {
+            return Err(format!("the C says {got:?}, the model {model:?}"));
+        }
+        let missing = |e: &&String| !expectation_holds(e, &got, self.case.recent, &counters);
+        match self.expected.iter().find(missing) {
+            Some(e) => Err(format!("{e} does not hold: {got:?}, counted {counters:?}")),
+            None if got.cpu != self.cpu => Err(format!("got {got:?}, counted {counters:?}")),
+            None if !self.expected.iter().any(|e| e == got.rung) => {
+                Err(format!("the row does not name the rung, {}", got.rung))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// A counter that moved, `busy` or `idle`, `recent=1`, `recent-kept`.
+fn expectation_holds(word: &str, got: &Decision, recent: Option<usize>, counters: &[&str]) -> bool {
+    match (word, word.strip_prefix("recent=")) {
+        ("idle", _) => got.idle,
+        ("busy", _) => !got.idle,
+        ("recent-kept", _) => got.recent == recent,
+        (_, Some(cpu)) => got.recent.map(|c| c.to_string()).as_deref() == Some(cpu),
+        _ => counters.contains(&word),
+    }
+}
+
+/// Runs one table; answers with the counters that its rows moved, and how many rows there are.
+fn run_table(
+    name: &str,
+    text: &str,
+    failures: &mut Vec<String>,
+) -> (BTreeSet<&'static str>, usize) {
+    let mut covered = BTreeSet::new();
+    let mut rows = 0;
+    let mut topology = None;
+    for (i, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap().trim();
+        let outcome = if line.is_empty() {
+            Ok(())
+        } else if let Some(machine) = line.strip_prefix("machine ") {
+            parse_machine(machine).map(|t| topology = Some(t))
+        } else if let Some(topology) = &topology {
+            rows += 1;
+            Row::parse(topology, line).and_then(|mut row| row.check(&mut covered))
+        } else {
+            Err("a row before any machine".into())
+        };
+        if let Err(e) = outcome {
+            failures.push(format!("{name}:{}: {line}\n    {e}", i + 1));
+        }
+    }
+    (covered, rows)
+}
+
+fn tables() -> Vec<(String, String)> {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases");
+    let mut tables: Vec<(String, String)> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|x| x == "txt"))
+        .map(|p| {
+            (
+                p.file_name().unwrap().to_string_lossy().into_owned(),
+                std::fs::read_to_string(&p).unwrap(),
+            )
+        })
+        .collect();
+    tables.sort();
+    tables
+}
+
+#[test]
+fn decision_tables() {
+    let mut failures = vec![];
+    let mut covered = BTreeSet::new();
+    for (name, text) in tables() {
+        let (counters, rows) = run_table(&name, &text, &mut failures);
+        println!("{name}: {rows} rows");
+        covered.extend(counters);
+    }
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+    let uncovered: Vec<&str> = (STAT_wa_idle_this..=STAT_fork_busy)
+        .map(stat_name)
+        .filter(|name| !covered.contains(name))
+        .collect();
+    assert!(
+        uncovered.is_empty(),
+        "no row of any table moves {uncovered:?}"
+    );
+}
+
+#[test]
+fn a_wrong_row_is_noticed() {
+    let wrong = [
+        "X | prev=1 idle | waker=0 -> 0 wa_prev_idle sis_target",
+        "X | prev=1 idle | waker=0 -> 1 wa_prev_idle sis_prev",
+        "X | prev=1 idle | waker=0 -> 1 wa_prev_idle",
+        "X | prev=1 idle | waker=0 | +prev_idle -> 1 sis_target",
+        "X | prev=1 sleepy | waker=0 -> 1 sis_target",
+        "X | waker=0 -> 1 sis_target",
+    ];
+    for row in wrong {
+        let mut failures = vec![];
+        run_table("wrong", &format!("machine 0 1\n{row}"), &mut failures);
+        assert_eq!(failures.len(), 1, "{row}");
+    }
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Tests of the policy, run natively: decision tables, exhaustive and random comparison with an independent model,
+//! properties of queues, signals, sets, stealing and cgroup weights.
+
+mod cases;
+mod cgroups;
+mod check;
+mod exhaustive;
+mod model;
+mod queue;
+mod random;
+mod rng;
+mod sets;
+mod setup;
+mod signals;
+mod steal;
+mod topology;

@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The placement decision once more, to compare the C with: written from the kernel's kernel/sched/fair.c and the
+//! published semantics of each feature, not from our C. It asks one CPU after the other and keeps no sets.
+//!
+//! Where the scheduler knowingly differs from the kernel, so does the model; each place says "ours:".
+
+mod fork;
+
+use crate::topology::Topology;
+
+/// What one CPU is at.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CpuNow {
+    /// available_idle_cpu()
+    pub idle: bool,
+    pub nr_running: u32,
+    /// A SCHED_IDLE task runs.
+    pub sched_idle: bool,
+    /// cpu_load()
+    pub load: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LlcNow {
+    /// nr_idle_scan
+    pub budget: usize,
+    /// The sum of the CPUs' loads, when it was last made.
+    pub load: u64,
+}
+
+pub struct Now<'a> {
+    pub machine: &'a Topology,
+    pub cpus: &'a [CpuNow],
+    pub llcs: &'a [LlcNow],
+    pub imbalance_pct: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features {
+    pub prev_idle: bool,
+    pub sis_util: bool,
+    pub wide_idle: bool,
+    pub sync_local: bool,
+}
+
+/// The other side of a wakeup: who woke whom.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waker {
+    pub last_wakee: u32,
+    pub flips: u32,
+    /// ns
+    pub decay_at: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct TaskNow<'a> {
+    pub pid: u32,
+    pub allowed: &'a [bool],
+    pub recent: Option<usize>,
+    /// task_h_load()
+    pub load: u64,
+    /// task_util_est()
+    pub util: u64,
+    pub sched_idle: bool,
+    pub waker: Waker,
+    /// ns it usually runs; 0: not known
+    pub burst: u64,
+}
+
+/// The waker, as far as it is a task of ours; the idle task has a `Waker` and no more.
+#[derive(Clone, Copy, Debug)]
+pub struct WakerNow {
+    pub pid: u32,
+    pub ours: bool,
+    pub waker: Waker,
+    pub load: u64,
+    pub burst: u64,
+    pub pcpu_kthread: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Wake<'a> {
+    pub task: TaskNow<'a>,
+    pub waker: WakerNow,
+    pub now: u64,
+    pub this: usize,
+    pub prev: usize,
+    pub fork: bool,
+    pub sync: bool,
+    pub features: Features,
+}
+
+/// The decision, which rung gave it, and what it leaves behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    pub cpu: usize,
+    pub rung: &'static str,
+    /// How wake_affine answered; empty when it had no part.
+    pub affine: &'static str,
+    pub idle: bool,
+    pub recent: Option<usize>,
+    pub waker: Waker,
+}
+
+const MSEC: u64 = 1_000_000;
+/// "The cost of an idle exit and an interrupt on both sides."
+const SHORT_BURST: u64 = 100_000;
+
+impl Now<'_> {
+    fn online(&self, c: usize) -> bool {
+        self.machine.cpus[c].online
+    }
+
+    fn idle(&self, c: usize) -> bool {
+        self.online(c) && self.cpus[c].idle
+    }
+
+    /// sched_idle_cpu(): a SCHED_IDLE task and nothing else.
+    fn only_sched_idle(&self, c: usize) -> bool {
+        self.online(c) && self.cpus[c].sched_idle && self.cpus[c].nr_running == 1
+    }
+
+    /// Ours: an offline CPU counts as one of the first LLC. A task can still have it as its previous CPU.
+    fn llc(&self, c: usize) -> usize {
+        if self.online(c) {
+            self.machine.cpus[c].llc
+        } else {
+            0
+        }
+    }
+
+    fn share_cache(&self, a: usize, b: usize) -> bool {
+        self.llc(a) == self.llc(b)
+    }
+
+    /// The threads of the core but `c`, in order of number.
+    fn other_threads(&self, c: usize) -> &[usize] {
+        self.machine.siblings(c)
+    }
+
+    fn core_idle(&self, c: usize) -> bool {
+        self.idle(c) && self.other_threads(c).iter().all(|&s| self.idle(s))
+    }
+
+    fn llc_cpus(&self, llc: usize) -> &[usize] {
+        self.machine.llc_cpus(llc)
+    }
+
+    /// Ours: where idle CPUs are only counted, one that runs a SCHED_IDLE task is idle, whoever waits behind it.
+    fn counts_as_idle(&self, c: usize) -> bool {
+        self.idle(c) || (self.online(c) && self.cpus[c].sched_idle)
+    }
+
+    /// test_idle_cores(). Ours: exact, where the kernel has a hint that a failed search corrects.
+    fn has_idle_core(&self, llc: usize) -> bool {
+        let held = |c: usize| !self.counts_as_idle(c);
+        self.machine.smt()
+            && self
+                .llc_cpus(llc)
+                .iter()
+                .any(|&c| !held(c) && !self.other_threads(c).iter().any(|&s| held(s)))
+    }
+}
+
+/// A decision in the making.
+struct Ladder<'a> {
+    now: &'a Now<'a>,
+    w: &'a Wake<'a>,
+}
+
+pub fn decide(now: &Now<'_>, w: &Wake<'_>) -> Decision {
+    let ladder = Ladder { now, w };
+    if w.fork {
+        ladder.fork()
+    } else {
+        ladder.wakeup()
+    }
+}
+
+impl Ladder<'_> {
+    fn ok(&self, c: usize) -> bool {
+        self.now.online(c) && self.w.task.allowed[c]
+    }
+
+    /// choose_idle_cpu(): a SCHED_IDLE task is no reason not to run there, unless the wakee is one too.
+    fn free(&self, c: usize) -> bool {
+        self.now.idle(c) || (!self.w.task.sched_idle && self.now.only_sched_idle(c))
+    }
+
+    fn fits(&self, c: usize) -> bool {
+        self.w.task.util * 1280 < u64::from(self.now.machine.cpus[c].capacity) * 1024
+    }
+
+    /// asym_fits_cpu()
+    fn asym_fits(&self, c: usize) -> bool {
+        if !self.now.machine.asym() {
+            return true;
+        }
+        let quiet =
+            !self.now.machine.smt() || self.now.other_threads(c).iter().all(|&s| self.now.idle(s));
+        quiet && self.fits(c)
+    }
+
+    fn at(&self, cpu: usize, rung: &'static str) -> Decision {
+        Decision {
+            cpu,
+            rung,
+            affine: "",
+            idle: self.now.idle(cpu),
+            recent: self.w.task.recent,
+            waker: self.w.waker.waker,
+        }
+    }
+
+    // ---- wakeup ----
+
+    fn wakeup(&self) -> Decision {
+        // Ours: the pair is looked at as it was before this wakeup.
+        let local = self.sync_local();
+        let waker = self.record_wakee();
+        let mut decision = if local {
+            Decision {
+                idle: false,
+                ..self.at(self.w.this, "sync_local")
+            }
+        } else {
+            let (target, affine) = self.target(waker.flips);
+            Decision {
+                affine,
+                ..self.select_idle_sibling(target)
+            }
+        };
+        decision.waker = waker;
+        decision
+    }
+
+    fn record_wakee(&self) -> Waker {
+        let mut waker = self.w.waker.waker;
+        if self.w.now - waker.decay_at > 1000 * MSEC {
+            waker.flips /= 2;
+            waker.decay_at = self.w.now;
+        }
+        if waker.last_wakee != self.w.task.pid {
+            waker.last_wakee = self.w.task.pid;
+            waker.flips += 1;
+        }
+        waker
+    }
+
+    /// A sync wakeup, by a waker that runs alone, of its partner: each woke the other last, and both run in short
+    /// bursts.
+    fn sync_local(&self) -> bool {
+        let w = self.w;
+        let short = |burst: u64| burst > 0 && burst <= SHORT_BURST;
+        w.features.sync_local
+            && w.sync
+            && self.ok(w.this)
+            && w.waker.ours
+            && w.waker.waker.last_wakee == w.task.pid
+            && w.task.waker.last_wakee == w.waker.pid
+            && short(w.task.burst)
+            && short(w.waker.burst)
+            && self.now.cpus[w.this].nr_running == 1
+    }
+
+    fn wake_wide(&self, waker_flips: u32) -> bool {
+        let wakee_flips = self.w.task.waker.flips;
+        let master = u64::from(waker_flips.max(wakee_flips));
+        let slave = u64::from(waker_flips.min(wakee_flips));
+        let factor = self.now.llc_cpus(self.now.llc(self.w.this)).len() as u64;
+        slave >= factor && master >= slave * factor
+    }
+
+    fn target(&self, waker_flips: u32) -> (usize, &'static str) {
+        let (this, prev) = (self.w.this, self.w.prev);
+        if !self.ok(prev) {
+            // Ours: the kernel would look around the forbidden CPU and then fall back.
+            return (if self.ok(this) { this } else { prev }, "wa_same");
+        }
+        if self.wake_wide(waker_flips) {
+            return (prev, "wa_wide");
+        }
+        if !self.ok(this) || this == prev {
+            return (prev, "wa_same");
+        }
+        if self.now.idle(this) && self.now.share_cache(this, prev) {
+            return if self.now.idle(prev) {
+                (prev, "wa_idle_prev")
+            } else {
+                (this, "wa_idle_this")
+            };
+        }
+        if self.w.sync && self.now.cpus[this].nr_running == 1 {
+            return (this, "wa_sync");
+        }
+        if self.w.features.prev_idle && self.now.idle(prev) {
+            return (prev, "wa_prev_idle");
+        }
+        if self.this_is_lighter() {
+            (this, "wa_weight_this")
+        } else {
+            (prev, "wa_weight_prev")
+        }
+    }
+
+    /// wake_affine_weight()
+    fn this_is_lighter(&self) -> bool {
+        let (this, prev) = (self.w.this, self.w.prev);
+        let cpus = &self.now.machine.cpus;
+        let mut this_eff = i128::from(self.now.cpus[this].load);
+        if self.w.sync {
+            let current = if self.w.waker.ours {
+                i128::from(self.w.waker.load)
+            } else {
+                0
+            };
+            if current > this_eff {
+                return true;
+            }
+            this_eff -= current;
+        }
+        let load = i128::from(self.w.task.load);
+        let smt_pair = cpus[this].core == cpus[prev].core;
+        let pct = if smt_pair {
+            110
+        } else {
+            i128::from(self.now.imbalance_pct)
+        };
+        this_eff = (this_eff + load) * 100 * i128::from(cpus[prev].capacity);
+        let mut prev_eff = i128::from(self.now.cpus[prev].load) - load;
+        prev_eff *= (100 + (pct - 100) / 2) * i128::from(cpus[this].capacity);
+        if self.w.sync {
+            prev_eff += 1;
+        }
+        this_eff < prev_eff
+    }
+
+    // ---- select_idle_sibling ----
+
+    fn select_idle_sibling(&self, target: usize) -> Decision {
+        let (now, w) = (self.now, self.w);
+        if self.ok(target) && self.free(target) && self.asym_fits(target) {
+            return self.at(target, "sis_target");
+        }
+        let prev_ok = self.ok(w.prev);
+        if prev_ok
+            && w.prev != target
+            && now.share_cache(w.prev, target)
+            && self.free(w.prev)
+            && self.asym_fits(w.prev)
+        {
+            return self.at(w.prev, "sis_prev");
+        }
+        if w.waker.pcpu_kthread
+            && prev_ok
+            && w.prev == w.this
+            && now.cpus[w.this].nr_running <= 1
+            && self.asym_fits(w.prev)
+        {
+            return Decision {
+                idle: false,
+                ..self.at(w.prev, "sis_kthread")
+            };
+        }
+        let decision = self.search(target);
+        Decision {
+            recent: Some(w.prev),
+            ..decision
+        }
+    }
+
+    fn search(&self, target: usize) -> Decision {
+        let (now, w) = (self.now, self.w);
+        if let Some(recent) = w.task.recent
+            && recent != w.prev
+            && recent != target
+            && now.share_cache(recent, target)
+            && self.ok(recent)
+            && self.free(recent)
+            && self.asym_fits(recent)
+        {
+            return self.at(recent, "sis_recent");
+        }
+        if now.machine.asym() {
+            return match self.capacity(target) {
+                Some(c) => self.at(c, "sis_capacity"),
+                None => self.nothing(target),
+            };
+        }
+        let llc = now.llc(target);
+        let has_core = now.has_idle_core(llc);
+        if now.machine.smt() && !has_core && now.share_cache(w.prev, target) {
+            let sibling = now
+                .other_threads(w.prev)
+                .iter()
+                .find(|&&s| self.ok(s) && self.free(s));
+            if let Some(&s) = sibling {
+                return self.at(s, "sis_smt");
+            }
+        }
+        if let Some((c, rung)) = self.select_idle_cpu(target, has_core) {
+            return self.at(c, rung);
+        }
+        if w.features.wide_idle && now.machine.nr_llcs() > 1 {
+            return self.wide(target);
+        }
+        self.nothing(target)
+    }
+
+    fn nothing(&self, target: usize) -> Decision {
+        Decision {
+            idle: false,
+            ..self.at(target, "sis_none")
+        }
+    }
+
+    /// Where a walk begins. Ours: an offline CPU's place is that of the first one.
+    fn place(&self, target: usize) -> usize {
+        if self.now.online(target) {
+            target
+        } else {
+            self.now.llc_cpus(0)[0]
+        }
+    }
+
+    /// The CPUs of the target's LLC that the task may use, from the one after the target on and around.
+    fn walk(&self, target: usize) -> impl Iterator<Item = usize> {
+        let cpus = self.now.llc_cpus(self.now.llc(target));
+        let from = self.place(target);
+        let (before, after) = cpus.split_at(cpus.partition_point(|&c| c <= from));
+        after.iter().chain(before).copied().filter(|&c| self.ok(c))
+    }
+
+    fn select_idle_cpu(&self, target: usize, has_core: bool) -> Option<(usize, &'static str)> {
+        let budget = if self.w.features.sis_util {
+            self.now.llcs[self.now.llc(target)].budget
+        } else {
+            usize::MAX
+        };
+        if budget == 0 {
+            return None;
+        }
+        let cpu = |walked: usize| self.walk(target).take(walked).find(|&c| self.free(c));
+        if !has_core {
+            return cpu(budget).map(|c| (c, "sis_cpu"));
+        }
+        // Ours: when no idle core may be used, the first free CPU in order of number; the kernel's order is by core.
+        let core = self.walk(target).find(|&c| self.now.core_idle(c));
+        core.map(|c| (c, "sis_core"))
+            .or_else(|| cpu(usize::MAX).map(|c| (c, "sis_cpu")))
+    }
+
+    /// select_idle_capacity(). Ours: in order of LLCs, not of numbers, and without a budget.
+    fn capacity(&self, target: usize) -> Option<usize> {
+        let now = self.now;
+        let nr_llcs = now.machine.nr_llcs();
+        let has_core = (0..nr_llcs).any(|l| now.has_idle_core(l));
+        let mut best: Option<(i32, u32, usize)> = None;
+        let home = now.llc(target);
+        for i in 0..nr_llcs {
+            let cpus = now.llc_cpus((home + i) % nr_llcs);
+            let (before, from) =
+                cpus.split_at(cpus.partition_point(|&c| i == 0 && c < self.place(target)));
+            for &c in from.iter().chain(before) {
+                if !self.ok(c) || !self.free(c) {
+                    continue;
+                }
+                let quiet = !has_core || now.other_threads(c).iter().all(|&s| now.idle(s));
+                if self.fits(c) && quiet {
+                    return Some(c);
+                }
+                // A quiet core that is too small beats a busy one that is big enough.
+                let rank = match (quiet, self.fits(c)) {
+                    (true, _) => 0,
+                    (false, true) => 1,
+                    (false, false) => 2,
+                };
+                let capacity = now.machine.cpus[c].capacity;
+                if best.is_none_or(|(r, cap, _)| rank < r || (rank == r && capacity > cap)) {
+                    best = Some((rank, capacity, c));
+                }
+            }
+        }
+        best.map(|(_, _, c)| c)
+    }
+
+    /// wide_idle, ours: the LLCs of the node, then all, in order; in each a wholly idle core before a thread.
+    fn wide(&self, target: usize) -> Decision {
+        let machine = self.now.machine;
+        let node = if self.now.online(target) {
+            machine.cpus[target].node
+        } else {
+            0
+        };
+        for near in [true, false] {
+            for llc in 0..machine.nr_llcs() {
+                let cpus = self.now.llc_cpus(llc);
+                if near && machine.cpus[cpus[0]].node != node {
+                    continue;
+                }
+                let usable = || cpus.iter().copied().filter(|&c| self.ok(c));
+                let core = usable().find(|&c| machine.smt() && self.now.core_idle(c));
+                if let Some(c) = core.or_else(|| usable().find(|&c| self.free(c))) {
+                    return self.at(c, if near { "wide_node" } else { "wide_machine" });
+                }
+            }
+        }
+        self.nothing(target)
+    }
+}

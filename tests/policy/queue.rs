@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Queues: the virtual clock stays the weighted mean, lag is kept and clamped, shares follow weights, extreme weights
+//! do no harm, and who may interrupt whom.
+
+use crate::rng::Rng;
+use crate::topology::{NICE0, Topology, kernel_tunables};
+use scx_roost::native::sys::{
+    FEATURE_burst_slice, MAX_WEIGHT, MIN_WEIGHT, PREEMPT_LATER, PREEMPT_NO, PREEMPT_NOW, cpu_state,
+    preempt,
+};
+use scx_roost::native::{Task, World};
+
+/// The weight of nice -20, in our scale.
+const NICE_M20: u32 = 88761 * 16;
+/// The weight of nice 19.
+const NICE_19: u32 = 15 * 16;
+const MSEC: u64 = 1_000_000;
+
+fn world(cpus: usize) -> World {
+    Topology::regular(1, cpus, 1, 1, false).world()
+}
+
+fn task(world: &World, pid: u32, weight: u32) -> Task {
+    let mut task = Task::new(pid, world);
+    task.state.weight = weight;
+    task.state.nice_weight = weight;
+    task
+}
+
+/// How far the clock of a CPU is from the weighted mean of its tasks, times their weight: in ns of NICE0_WEIGHT.
+fn drift(world: &World, cpu: usize, tasks: &[Task]) -> i128 {
+    let on_cpu = || tasks.iter().filter(|t| t.state.joined == cpu as i32 + 1);
+    let weight: u64 = on_cpu().map(|t| u64::from(t.state.joined_weight)).sum();
+    assert_eq!(world.cpu(cpu).weight, weight, "sum of weights of CPU {cpu}");
+    let vtime = world.cpu(cpu).vtime;
+    on_cpu()
+        .map(|t| {
+            i128::from(t.state.vruntime.wrapping_sub(vtime) as i64)
+                * i128::from(t.state.joined_weight)
+        })
+        .sum()
+}
+
+/// In real time: 2 slices of the task, or 4 ms.
+fn lag_limit(task: &Task) -> i128 {
+    let slice = if task.state.custom_slice > 0 {
+        task.state.custom_slice
+    } else {
+        kernel_tunables().slice_ns
+    };
+    i128::from((2 * slice).max(4 * MSEC)) * i128::from(NICE0) / i128::from(task.state.weight)
+}
+
+#[test]
+fn the_clock_is_the_weighted_mean() {
+    for seed in 0..200 {
+        let mut rng = Rng::new(seed);
+        let mut world = world(3);
+        let mut tasks: Vec<Task> = (0..20)
+            .map(|pid| {
+                let most = 1 << rng.within(5, 21);
+                let weight = rng.within(MIN_WEIGHT as usize, most) as u32;
+                task(&world, pid, weight)
+            })
+            .collect();
+        let mut now = 1_000_000_000;
+        // Each step rounds by less than one virtual ns of all that is in the queue.
+        let mut rounding = [0i128; 3];
+        for step in 0..2000 {
+            now += rng.below(3_000_000) as u64;
+            let cpu = rng.below(3);
+            let t = &mut tasks[rng.below(20)];
+            let joined = usize::try_from(t.state.joined - 1).ok();
+            match (rng.below(5), joined) {
+                (_, None) => world.join(cpu, t, now),
+                (0, Some(_)) => world.leave(t, now),
+                (1, Some(_)) => world.move_to(cpu, t, now),
+                (2, Some(_)) => {
+                    let weight = rng.within(MIN_WEIGHT as usize, 1 << 21) as u32;
+                    world.reweigh(t, weight, now)
+                }
+                (_, Some(on)) => world.charge(on, t, rng.below(4_000_000) as u64),
+            }
+            if t.state.joined == 0 {
+                assert!(
+                    i128::from(t.state.lag).abs() <= lag_limit(t),
+                    "lag {} is not clamped",
+                    t.state.lag
+                );
+            }
+            for (cpu, rounding) in rounding.iter_mut().enumerate() {
+                *rounding += 3 * i128::from(world.cpu(cpu).weight) + 3 * (1 << 21);
+                let drift = drift(&world, cpu, &tasks);
+                assert!(
+                    drift.abs() <= *rounding,
+                    "seed {seed} step {step} CPU {cpu}: {drift} of {rounding}"
+                );
+                if world.cpu(cpu).weight == 0 {
+                    *rounding = 0;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn lag_is_kept_over_sleep_and_migration() {
+    let mut world = world(2);
+    let mut a = task(&world, 1, NICE0);
+    let mut b = task(&world, 2, 2 * NICE0);
+    let mut c = task(&world, 3, NICE0);
+    for (cpu, t) in [(0, &mut a), (0, &mut b), (1, &mut c)] {
+        world.join(cpu, t, 0);
+        world.new_request(t, 0);
+    }
+    world.charge(0, &mut b, 3 * MSEC);
+    // The queue served 3 ms for 3 NICE0 of weight: a is owed 1 ms.
+    let owed = world.cpu(0).vtime.wrapping_sub(a.state.vruntime);
+    assert!(owed.abs_diff(MSEC) <= 2, "owed {owed}");
+    let left = a.state.deadline - a.state.vruntime;
+    world.move_to(1, &mut a, 10 * MSEC);
+    // Among two of equal weight it has to start 2 ms back to be 1 ms behind the new mean.
+    assert!(
+        world
+            .cpu(1)
+            .vtime
+            .wrapping_sub(a.state.vruntime)
+            .abs_diff(MSEC)
+            <= 2
+    );
+    assert_eq!(a.state.deadline - a.state.vruntime, left);
+    world.leave(&mut a, 11 * MSEC);
+    assert!((a.state.lag - MSEC as i64).abs() <= 2);
+    world.join(0, &mut a, 500 * MSEC);
+    assert!(
+        world
+            .cpu(0)
+            .vtime
+            .wrapping_sub(a.state.vruntime)
+            .abs_diff(MSEC)
+            <= 2
+    );
+}
+
+#[test]
+fn what_a_sleeper_owes_melts() {
+    for (slept, expected) in [(0, -2), (MSEC, -1), (2 * MSEC, 0), (9 * MSEC, 0)] {
+        let mut world = world(1);
+        let mut a = task(&world, 1, NICE0);
+        let mut b = task(&world, 2, NICE0);
+        world.join(0, &mut a, 0);
+        world.join(0, &mut b, 0);
+        world.charge(0, &mut a, 4 * MSEC);
+        world.leave(&mut a, 4 * MSEC);
+        assert_eq!(a.state.lag, -2 * MSEC as i64);
+        world.join(0, &mut a, 4 * MSEC + slept);
+        let lag = world.cpu(0).vtime.wrapping_sub(a.state.vruntime) as i64;
+        assert!(
+            (lag - expected * MSEC as i64).abs() <= 2,
+            "slept {slept}: {lag}"
+        );
+    }
+}
+
+#[test]
+fn reweigh_keeps_real_time() {
+    let mut rng = Rng::new(7);
+    for _ in 0..10_000 {
+        let mut world = world(1);
+        let mut a = task(
+            &world,
+            1,
+            rng.within(NICE_19 as usize, NICE_M20 as usize) as u32,
+        );
+        let mut b = task(
+            &world,
+            2,
+            rng.within(NICE_19 as usize, NICE_M20 as usize) as u32,
+        );
+        world.join(0, &mut a, 0);
+        world.join(0, &mut b, 0);
+        world.new_request(&mut a, 0);
+        world.charge(0, &mut b, rng.below(3_000_000) as u64);
+        let weight = rng.within(NICE_19 as usize, NICE_M20 as usize) as u32;
+        let lag =
+            |world: &World, t: &Task| world.cpu(0).vtime.wrapping_sub(t.state.vruntime) as i64;
+        let limit = lag_limit(&a);
+        let before = i128::from(lag(&world, &a)).clamp(-limit, limit) * i128::from(a.state.weight);
+        let request = i128::from(a.state.deadline - a.state.vruntime) * i128::from(a.state.weight);
+        world.reweigh(&mut a, weight, 0);
+        let after = i128::from(lag(&world, &a)) * i128::from(weight);
+        let slack = 4 * i128::from(weight.max(NICE_M20));
+        assert!(
+            (after - before).abs() <= slack,
+            "lag {before} became {after}"
+        );
+        let now = i128::from(a.state.deadline - a.state.vruntime) * i128::from(weight);
+        assert!(
+            (now - request).abs() <= slack,
+            "request {request} became {now}"
+        );
+        assert_eq!(world.cpu(0).weight, u64::from(weight + b.state.weight));
+    }
+}
+
+/// One CPU serves tasks by the real functions: earliest deadline first, each to the end of its slice, charged a tick at
+/// a time. A task that sleeps leaves for `sleep` after each `burst`. Answers with the ns that each ran.
+fn serve(weights: &[u32], sleep_of: impl Fn(usize) -> Option<(u64, u64)>, span: u64) -> Vec<u64> {
+    const TICK: u64 = 250_000;
+    let mut world = world(1);
+    let mut tasks: Vec<Task> = (0..weights.len())
+        .map(|i| task(&world, i as u32 + 1, weights[i]))
+        .collect();
+    let mut ran = vec![0; tasks.len()];
+    let mut burst = vec![0; tasks.len()];
+    let mut wakes_at = vec![Some(0); tasks.len()];
+    let mut now = 0;
+    let mut current: Option<(usize, u64)> = None;
+    while now < span {
+        for i in 0..tasks.len() {
+            if wakes_at[i].is_some_and(|at| at <= now) {
+                wakes_at[i] = None;
+                world.join(0, &mut tasks[i], now);
+                world.new_request(&mut tasks[i], 0);
+            }
+        }
+        let first = |tasks: &[Task]| {
+            (0..tasks.len())
+                .filter(|&i| wakes_at[i].is_none())
+                .min_by_key(|&i| tasks[i].state.deadline)
+        };
+        if current.is_none_or(|(_, end)| now >= end)
+            && let Some(i) = first(&tasks)
+        {
+            current = Some((i, now + world.slice_left(&tasks[i])));
+        }
+        now += TICK;
+        let Some((i, _)) = current else { continue };
+        world.charge(0, &mut tasks[i], TICK);
+        ran[i] += TICK;
+        burst[i] += TICK;
+        if tasks[i]
+            .state
+            .vruntime
+            .wrapping_sub(tasks[i].state.deadline) as i64
+            >= 0
+        {
+            world.new_request(&mut tasks[i], 0);
+        }
+        if let Some((run, sleep)) = sleep_of(i)
+            && burst[i] >= run
+        {
+            burst[i] = 0;
+            world.leave(&mut tasks[i], now);
+            wakes_at[i] = Some(now + sleep);
+            current = None;
+        }
+    }
+    ran
+}
+
+#[test]
+fn shares_follow_weights() {
+    let cases: [&[u32]; 5] = [
+        &[NICE0, NICE0],
+        &[NICE0, NICE0, 2 * NICE0, 4 * NICE0],
+        &[NICE_M20, NICE0],
+        &[NICE_19, NICE0, NICE0],
+        &[NICE_19, 335 * 16, NICE0, 3121 * 16, 9548 * 16],
+    ];
+    let span = 60_000 * MSEC;
+    for weights in cases {
+        let ran = serve(weights, |_| None, span);
+        let total: u64 = weights.iter().map(|&w| u64::from(w)).sum();
+        for (i, &ran) in ran.iter().enumerate() {
+            let fair = span as f64 * f64::from(weights[i]) / total as f64;
+            // Within 1 %, or two slices of the one that was served last.
+            let slack = (fair * 0.01).max(2.0 * 2_800_000.0);
+            assert!(
+                (ran as f64 - fair).abs() <= slack,
+                "{weights:?}: task {i} ran {ran}, fair is {fair}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_sleepers_credit_is_bounded() {
+    // A task that sleeps most of the time gets what it asks for and takes nothing that is not its own.
+    let span = 20_000 * MSEC;
+    let ran = serve(
+        &[NICE0; 3],
+        |i| (i == 0).then_some((2 * MSEC, 18 * MSEC)),
+        span,
+    );
+    let others = ran[1] + ran[2];
+    assert!(ran[1].abs_diff(ran[2]) <= others / 100, "{ran:?}");
+    assert!(
+        ran[0] >= span / 100 * 7 && ran[0] <= span / 100 * 11,
+        "{ran:?}"
+    );
+    // One that comes back after ten seconds does not make up for them.
+    let ran = serve(
+        &[NICE0; 2],
+        |i| (i == 0).then_some((4_000 * MSEC, 10_000 * MSEC)),
+        18_000 * MSEC,
+    );
+    assert!(ran[0] <= 4_500 * MSEC, "{ran:?}");
+}
+
+#[test]
+fn extreme_weights_do_not_overflow() {
+    let mut world = world(2);
+    let mut heavy: Vec<Task> = (0..1000).map(|pid| task(&world, pid, NICE_M20)).collect();
+    let mut light = task(&world, 2000, MIN_WEIGHT);
+    light.state.custom_slice = 100 * MSEC;
+    let mut huge = task(&world, 2001, MAX_WEIGHT);
+    let mut now = 1;
+    for t in &mut heavy {
+        world.join(0, t, now);
+        world.new_request(t, 0);
+    }
+    for round in 0..200 {
+        now += 100 * MSEC;
+        for t in [&mut light, &mut huge] {
+            world.join(0, t, now);
+            world.new_request(t, 0);
+        }
+        world.charge(0, &mut light, 100 * MSEC);
+        world.charge(0, &mut huge, 100 * MSEC);
+        world.charge(0, &mut heavy[round], 100 * MSEC);
+        world.cpu_fold(0, now);
+        world.reweigh(
+            &mut light,
+            if round % 2 == 0 {
+                MAX_WEIGHT
+            } else {
+                MIN_WEIGHT
+            },
+            now,
+        );
+        world.leave(&mut light, now);
+        world.leave(&mut huge, now);
+        assert!(
+            i128::from(light.state.lag).abs() <= lag_limit(&light),
+            "{}",
+            light.state.lag
+        );
+    }
+    let total = 1000 * u64::from(NICE_M20);
+    assert_eq!(world.cpu(0).weight, total);
+    let mean = heavy
+        .iter()
+        .map(|t| u128::from(t.state.vruntime))
+        .sum::<u128>()
+        / 1000;
+    assert!(
+        mean.abs_diff(u128::from(world.cpu(0).vtime)) < 2_000,
+        "{mean} against {}",
+        world.cpu(0).vtime
+    );
+    assert!(
+        world.cpu_load(0, now).abs_diff(total) <= total / 50,
+        "{}",
+        world.cpu_load(0, now)
+    );
+}
+
+#[test]
+fn a_request_is_the_slice_the_custom_slice_or_the_burst() {
+    let mut world = world(1);
+    let mut t = task(&world, 1, 2 * NICE0);
+    let request = |world: &mut World, t: &mut Task, features| {
+        world.new_request(t, features);
+        (t.state.deadline - t.state.vruntime) * 2
+    };
+    assert_eq!(request(&mut world, &mut t, 0), 2_800_000);
+    t.state.burst = 1_000_000;
+    assert_eq!(request(&mut world, &mut t, 0), 2_800_000);
+    assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 1_000_000);
+    t.state.burst = 50_000;
+    assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 700_000);
+    t.state.burst = 90_000_000;
+    assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 2_800_000);
+    t.state.custom_slice = 100_000;
+    assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 100_000);
+}
+
+#[test]
+fn a_slice_ends_with_the_request_but_has_a_minimum() {
+    let mut world = world(1);
+    let mut t = task(&world, 1, NICE0 / 2);
+    world.new_request(&mut t, 0);
+    assert_eq!(world.slice_left(&t), 2_800_000);
+    t.state.vruntime += 2 * 2_000_000;
+    assert_eq!(world.slice_left(&t), 800_000);
+    t.state.vruntime += 2 * 500_000;
+    assert_eq!(world.slice_left(&t), 700_000);
+    t.state.vruntime += 2 * 5_000_000;
+    assert_eq!(world.slice_left(&t), 700_000);
+}
+
+#[test]
+fn bursts_are_learnt_up_at_once_and_down_by_a_quarter() {
+    let mut world = world(1);
+    let mut t = task(&world, 1, NICE0);
+    for (run, burst) in [(400, 400), (1000, 1000), (200, 800), (800, 800), (0, 600)] {
+        t.state.burst_run = run;
+        world.burst_end(&mut t);
+        assert_eq!((t.state.burst, t.state.burst_run), (burst, 0));
+    }
+}
+
+/// Times in units of 0.1 ms; the queue's mean is at 1000 and the running task started at `ran` before now.
+struct Contest {
+    ran: u64,
+    curr_vruntime: u64,
+    curr_deadline: u64,
+    vruntime: u64,
+    deadline: u64,
+    expected: preempt,
+}
+
+#[test]
+fn who_may_interrupt_whom() {
+    let row = |ran, curr_vruntime, curr_deadline, vruntime, deadline, expected| Contest {
+        ran,
+        curr_vruntime,
+        curr_deadline,
+        vruntime,
+        deadline,
+        expected,
+    };
+    let table = [
+        // an earlier deadline wins, after the minimum slice of 0.7 ms
+        row(10, 990, 1020, 995, 1010, PREEMPT_NOW),
+        row(7, 990, 1020, 995, 1010, PREEMPT_NOW),
+        row(6, 990, 1020, 995, 1010, PREEMPT_LATER),
+        // a later one does not, nor the same
+        row(5, 990, 1020, 995, 1030, PREEMPT_NO),
+        row(5, 990, 1020, 995, 1020, PREEMPT_NO),
+        // unless the running task is ahead of the mean and the other is not
+        row(20, 990, 1020, 995, 1030, PREEMPT_NOW),
+        row(6, 996, 1020, 995, 1030, PREEMPT_LATER),
+        row(20, 980, 1020, 995, 1030, PREEMPT_NO),
+        row(20, 990, 1020, 1001, 1030, PREEMPT_NO),
+        row(20, 990, 1020, 1000, 1030, PREEMPT_NOW),
+    ];
+    const UNIT: u64 = 100_000;
+    for (i, c) in table.iter().enumerate() {
+        let mut world = world(1);
+        let mut t = task(&world, 1, NICE0);
+        t.state.vruntime = c.vruntime * UNIT;
+        t.state.deadline = c.deadline * UNIT;
+        let now = 1_000_000 * UNIT;
+        *world.cpu_mut(0) = cpu_state {
+            vtime: 1000 * UNIT,
+            curr_pid: 9,
+            curr_weight: NICE0,
+            curr_start: now - c.ran * UNIT,
+            curr_vruntime: c.curr_vruntime * UNIT,
+            curr_deadline: c.curr_deadline * UNIT,
+            ..Default::default()
+        };
+        assert_eq!(world.preempts(0, &t, 0, now), c.expected, "row {i}");
+        // Batch and SCHED_IDLE tasks never interrupt.
+        t.state.batch = 1;
+        assert_eq!(world.preempts(0, &t, 0, now), PREEMPT_NO, "row {i}, batch");
+        (t.state.batch, t.state.sched_idle) = (0, 1);
+        assert_eq!(
+            world.preempts(0, &t, 0, now),
+            PREEMPT_NO,
+            "row {i}, SCHED_IDLE"
+        );
+        // A SCHED_IDLE task gives way at once, but not to another.
+        world.cpu_mut(0).curr_sched_idle = 1;
+        assert_eq!(
+            world.preempts(0, &t, 0, now),
+            PREEMPT_NO,
+            "row {i}, two of SCHED_IDLE"
+        );
+        t.state.sched_idle = 0;
+        assert_eq!(
+            world.preempts(0, &t, 0, now),
+            PREEMPT_NOW,
+            "row {i}, against SCHED_IDLE"
+        );
+        t.state.batch = 1;
+        assert_eq!(
+            world.preempts(0, &t, 0, now),
+            PREEMPT_NOW,
+            "row {i}, batch against SCHED_IDLE"
+        );
+        t.state.batch = 0;
+        world.cpu_mut(0).curr_pid = 0;
+        assert_eq!(
+            world.preempts(0, &t, 0, now),
+            PREEMPT_NO,
+            "row {i}, nobody runs"
+        );
+    }
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Random situations on random machines of up to 1,024 CPUs: the C against the model.
+//!
+//! ROOST_CASES sets how many (default ten million, fewer without optimisation), ROOST_SEED where they begin. A failure
+//! prints ROOST_REPLAY=..., which runs that machine alone.
+
+use crate::check::{check_invariants, unrelated_idle_changes_nothing};
+use crate::model::{CpuNow, Features, LlcNow, Waker};
+use crate::rng::Rng;
+use crate::setup::{Case, Machine, NOW, Runner, WAKEE, WAKER};
+use crate::topology::{Cpu, NICE0, Topology};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const CASES_PER_MACHINE: u64 = 2000;
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |v| {
+        v.parse()
+            .unwrap_or_else(|_| panic!("{name}={v} is not a number"))
+    })
+}
+
+fn cores(rng: &mut Rng) -> Vec<Cpu> {
+    let nodes = *rng.pick(&[1, 1, 1, 2, 2, 4, 8]);
+    let most = rng.scale(1024 / nodes);
+    let mut cores = vec![];
+    let mut llc = 0;
+    for node in 0..nodes {
+        let mut room = most;
+        while room > 0 {
+            let size = rng.scale(room);
+            room -= size;
+            let capacity = *rng.pick(&[1024, 1024, 900, 600, 400]);
+            cores.extend((0..size).map(|_| Cpu {
+                core: 0,
+                llc,
+                node,
+                capacity,
+                online: true,
+            }));
+            llc += 1;
+            if rng.chance(30) {
+                break;
+            }
+        }
+    }
+    cores
+}
+
+fn machine(rng: &mut Rng) -> Topology {
+    let mut cores = cores(rng);
+    if rng.chance(75) {
+        cores.iter_mut().for_each(|c| c.capacity = 1024);
+    }
+    let threads = *rng.pick(&[1, 2, 2, 4]);
+    cores.truncate(1024 / threads);
+    let apart = rng.chance(50);
+    let n = cores.len();
+    let mut cpus: Vec<Cpu> = (0..n * threads)
+        .map(|cpu| {
+            let core = if apart { cpu % n } else { cpu / threads };
+            Cpu {
+                core,
+                ..cores[core]
+            }
+        })
+        .collect();
+    if rng.chance(30) {
+        punch_holes(&mut cpus, rng);
+    }
+    Topology::new(cpus)
+}
+
+/// Takes CPUs offline, but leaves each LLC one.
+fn punch_holes(cpus: &mut [Cpu], rng: &mut Rng) {
+    let percent = rng.within(1, 60);
+    for c in 0..cpus.len() {
+        let llc = cpus[c].llc;
+        let left = cpus.iter().filter(|o| o.llc == llc && o.online).count();
+        if left > 1 && rng.chance(percent) {
+            cpus[c].online = false;
+        }
+    }
+}
+
+fn load(rng: &mut Rng) -> u64 {
+    match rng.below(4) {
+        0 => 0,
+        1 => NICE0.into(),
+        _ => rng.scale(1_500_000_000) as u64,
+    }
+}
+
+fn cpu_now(rng: &mut Rng, idle_percent: usize) -> CpuNow {
+    let idle = rng.chance(idle_percent);
+    CpuNow {
+        idle,
+        nr_running: if idle { 0 } else { rng.within(1, 3) as u32 },
+        sched_idle: !idle && rng.chance(8),
+        load: load(rng),
+    }
+}
+
+fn renew_state(machine: &mut Machine, rng: &mut Rng) {
+    let percent = *rng.pick(&[0, 2, 10, 50, 90, 100]);
+    for cpu in 0..machine.topology.len() {
+        let now = cpu_now(rng, percent);
+        machine.set(cpu, now);
+    }
+    for llc in 0..machine.llcs.len() {
+        let size = machine.topology.llc_cpus(llc).len();
+        let budget = if rng.chance(50) {
+            size
+        } else {
+            rng.within(0, size)
+        };
+        let load = load(rng);
+        machine.set_llc(llc, LlcNow { budget, load });
+    }
+}
+
+fn renew_mask(allowed: &mut [bool], topology: &Topology, rng: &mut Rng) {
+    match rng.below(5) {
+        0 | 1 => allowed.fill(true),
+        2 => {
+            let percent = rng.within(1, 99);
+            allowed.iter_mut().for_each(|a| *a = rng.chance(percent));
+        }
+        3 => {
+            let llc = rng.below(topology.nr_llcs());
+            (0..allowed.len()).for_each(|c| allowed[c] = topology.cpus[c].llc == llc);
+        }
+        _ => {
+            allowed.fill(false);
+            for _ in 0..rng.within(0, 3) {
+                allowed[rng.below(topology.len())] = true;
+            }
+        }
+    }
+}
+
+fn waker(rng: &mut Rng, partner: u32) -> Waker {
+    Waker {
+        last_wakee: if rng.chance(40) {
+            partner
+        } else {
+            rng.below(3) as u32
+        },
+        flips: *rng.pick(&[0, 1, 4, 8, 64, 512, 4096, 1 << 20]) + rng.below(3) as u32,
+        decay_at: NOW - rng.pick(&[0, 999_999_999, 1_000_000_000, 1_000_000_001, NOW]),
+    }
+}
+
+fn case(allowed: &[bool], topology: &Topology, online: &[usize], rng: &mut Rng) -> Case {
+    let this = *rng.pick(online);
+    let prev = match rng.below(4) {
+        0 => this,
+        1 => *rng.pick(topology.llc_cpus(topology.cpus[this].llc)),
+        2 => rng.below(topology.len()),
+        _ => *rng.pick(online),
+    };
+    let mut case = Case::new(topology.len(), this, prev);
+    case.allowed.copy_from_slice(allowed);
+    case.recent = rng.chance(60).then(|| {
+        if rng.chance(70) {
+            *rng.pick(topology.llc_cpus(topology.cpus[prev].llc.min(topology.nr_llcs() - 1)))
+        } else {
+            rng.below(topology.len())
+        }
+    });
+    case.fork = rng.chance(15);
+    case.sync = rng.chance(40);
+    case.wakee_sched_idle = rng.chance(5);
+    case.wakee_util = rng.below(1025) as u32;
+    case.wakee_weight = rng.scale(1 << 22) as u32;
+    case.wakee = waker(rng, WAKER);
+    case.wakee_burst = *rng.pick(&[0, 1, 100_000, 100_001]);
+    case.waker_ours = rng.chance(80);
+    case.waker_weight = rng.scale(1 << 22) as u32;
+    case.waker = waker(rng, WAKEE);
+    case.waker_burst = *rng.pick(&[0, 1, 100_000, 100_001]);
+    case.waker_pcpu_kthread = rng.chance(10);
+    case.features = Features {
+        prev_idle: rng.chance(50),
+        sis_util: rng.chance(50),
+        wide_idle: rng.chance(40),
+        sync_local: rng.chance(40),
+    };
+    case
+}
+
+/// One machine and its cases; they all follow from the seed.
+fn episode(seed: u64) {
+    let mut rng = Rng::new(seed);
+    let mut machine = Machine::new(machine(&mut rng));
+    let mut runner = Runner::new(&machine);
+    let online: Vec<usize> = machine.topology.online().collect();
+    let mut allowed = vec![true; machine.topology.len()];
+    renew_state(&mut machine, &mut rng);
+    for i in 0..CASES_PER_MACHINE {
+        if i % 100 == 0 {
+            renew_state(&mut machine, &mut rng);
+        }
+        if i % 10 == 0 {
+            renew_mask(&mut allowed, &machine.topology, &mut rng);
+        }
+        for _ in 0..4 {
+            let now = cpu_now(&mut rng, 40);
+            machine.set(rng.below(machine.topology.len()), now);
+        }
+        let case = case(&allowed, &machine.topology, &online, &mut rng);
+        let want = runner.model(&mut machine, &case);
+        let got = runner.native(&mut machine, &case);
+        if got != want {
+            panic!("case {i}: the C says {got:?}\nthe model says {want:?}\n{case:?}");
+        }
+        check_invariants(&machine, &case, &got);
+        if i % 20 == 0 {
+            unrelated_idle_changes_nothing(&mut machine, &mut runner, &case, &got, &mut rng);
+        }
+    }
+}
+
+fn run(seed: u64) {
+    let outcome = std::panic::catch_unwind(|| episode(seed));
+    if let Err(cause) = outcome {
+        eprintln!("to replay: ROOST_REPLAY={seed} cargo test --release --test policy random_cases");
+        std::panic::resume_unwind(cause);
+    }
+}
+
+#[test]
+fn random_cases() {
+    if std::env::var_os("ROOST_REPLAY").is_some() {
+        return run(number("ROOST_REPLAY", 0));
+    }
+    let default = if cfg!(debug_assertions) {
+        200_000
+    } else {
+        10_000_000
+    };
+    let machines = number("ROOST_CASES", default).div_ceil(CASES_PER_MACHINE);
+    let clock = || std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
+    let seed = number("ROOST_SEED", clock());
+    println!("seed {seed}: {machines} machines of {CASES_PER_MACHINE} cases");
+    let next = AtomicU64::new(0);
+    std::thread::scope(|s| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, |n| n.get()) {
+            s.spawn(|| {
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    if i >= machines {
+                        break;
+                    }
+                    run(Rng::new(seed ^ i).next());
+                }
+            });
+        }
+    });
+}

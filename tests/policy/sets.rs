@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Sets of idle CPUs, of idle cores, of LLCs that have any: against a naive set, and changed by many threads at once.
+
+use crate::rng::Rng;
+use crate::topology::Topology;
+use scx_roost::native::World;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+fn machines() -> Vec<Topology> {
+    vec![
+        Topology::regular(1, 1, 1, 1, false),
+        Topology::regular(1, 8, 1, 1, false),
+        Topology::regular(1, 4, 2, 1, true),
+        Topology::regular(8, 4, 2, 4, true),
+        Topology::regular(3, 5, 4, 3, false),
+        // more CPUs than a word holds, with a core's threads in two words
+        Topology::regular(1, 64, 2, 1, true),
+        Topology::regular(2, 100, 2, 1, true),
+        Topology::regular(1, 512, 2, 1, false),
+        Topology::regular(512, 1, 2, 64, true),
+    ]
+}
+
+fn has(words: &[u64], pos: usize) -> bool {
+    words[pos / 64] >> (pos % 64) & 1 != 0
+}
+
+/// The sets say what `idle` says: nothing more, nothing less.
+fn check_sets(world: &World, topology: &Topology, idle: &[bool]) {
+    for llc in 0..topology.nr_llcs() {
+        let state = world.llc(llc);
+        let cpus = topology.llc_cpus(llc);
+        for (pos, &cpu) in cpus.iter().enumerate() {
+            assert_eq!(
+                has(&state.idle, pos),
+                idle[cpu],
+                "CPU {cpu} in the idle set"
+            );
+            let core = idle[cpu] && topology.siblings(cpu).iter().all(|&s| idle[s]);
+            assert_eq!(
+                has(&state.idle_core, pos),
+                topology.smt() && core,
+                "CPU {cpu} in the set of idle cores"
+            );
+        }
+        let any = cpus.iter().any(|&c| idle[c]);
+        if topology.nr_llcs() > 1 {
+            assert_eq!(
+                has(&world.llc_sets().idle, llc),
+                any,
+                "LLC {llc} in the set of LLCs"
+            );
+        }
+        let beyond = |words: &[u64]| (cpus.len()..words.len() * 64).any(|pos| has(words, pos));
+        assert!(
+            !beyond(&state.idle) && !beyond(&state.idle_core),
+            "a bit without a CPU in LLC {llc}"
+        );
+    }
+}
+
+#[test]
+fn sets_are_what_a_naive_set_would_be() {
+    for (i, topology) in machines().into_iter().enumerate() {
+        let mut rng = Rng::new(i as u64);
+        let mut world = topology.world();
+        let n = topology.len();
+        let mut idle = vec![false; n];
+        check_sets(&world, &topology, &idle);
+        for step in 0..20_000 {
+            let cpu = rng.below(n);
+            // Long runs one way fill and empty the sets.
+            let percent = if step / 1000 % 2 == 0 { 80 } else { 20 };
+            idle[cpu] = rng.chance(percent);
+            if idle[cpu] {
+                world.mark_idle(cpu);
+            } else {
+                world.mark_busy(cpu);
+            }
+            if step % (1 + n / 8) == 0 {
+                check_sets(&world, &topology, &idle);
+            }
+        }
+        check_sets(&world, &topology, &idle);
+    }
+}
+
+#[test]
+fn waiting_sets_too() {
+    let topology = Topology::regular(4, 40, 2, 2, true);
+    let mut world = topology.world();
+    let mut rng = Rng::new(9);
+    let mut waiting = vec![false; topology.len()];
+    for _ in 0..50_000 {
+        let cpu = rng.below(topology.len());
+        waiting[cpu] = rng.chance(50);
+        if waiting[cpu] {
+            world.mark_waiting(cpu);
+        } else {
+            world.unmark_waiting(cpu);
+        }
+    }
+    for llc in 0..4 {
+        let cpus = topology.llc_cpus(llc);
+        for (pos, &cpu) in cpus.iter().enumerate() {
+            assert_eq!(has(&world.llc(llc).waiting, pos), waiting[cpu]);
+        }
+        assert_eq!(
+            has(&world.llc_sets().waiting, llc),
+            cpus.iter().any(|&c| waiting[c])
+        );
+    }
+}
+
+#[test]
+fn an_idle_helper_is_near_if_it_can_be() {
+    let topology = Topology::regular(2, 4, 1, 2, false);
+    let mut world = topology.world();
+    assert_eq!(world.idle_helper(1), None);
+    world.mark_idle(6);
+    assert_eq!(world.idle_helper(1), Some(6));
+    world.mark_idle(3);
+    assert_eq!(world.idle_helper(1), Some(3));
+    world.mark_busy(6);
+    assert_eq!(world.idle_helper(5), Some(3));
+}
+
+/// What is left over when every thread has stopped.
+#[derive(Default)]
+struct Leftovers {
+    lost_llcs: usize,
+    stale_llcs: usize,
+    lost_cores: usize,
+    stale_cores: usize,
+}
+
+/// Where two threads wait for each other. They spin: a race needs them to start together.
+#[derive(Default)]
+struct Gate(AtomicUsize);
+
+impl Gate {
+    fn pass(&self) {
+        let all_here = (self.0.fetch_add(1, Ordering::SeqCst) / 2 + 1) * 2;
+        let mut spins = 0;
+        while self.0.load(Ordering::SeqCst) < all_here {
+            spins += 1;
+            if spins % 1000 == 0 {
+                std::thread::yield_now();
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// Two threads mark the CPUs of the same cores and words, as two CPUs would: siblings belong to different threads.
+/// After each burst they stop and the sets are looked at.
+fn stress(topology: &Topology, rounds: usize) -> Leftovers {
+    let world = topology.world();
+    let n = topology.len();
+    let idle: Vec<AtomicBool> = (0..n).map(|_| AtomicBool::new(false)).collect();
+    let gate = Gate::default();
+    let owner = |c: usize| topology.siblings(c).iter().filter(|&&s| s < c).count() % 2;
+    let run = |half: usize| {
+        let mut left = Leftovers::default();
+        let mut marker = world.marker();
+        let mut rng = Rng::new(half as u64);
+        let own: Vec<usize> = (0..n).filter(|&c| owner(c) == half).collect();
+        for _ in 0..rounds {
+            gate.pass();
+            for _ in 0..12 {
+                let cpu = *rng.pick(&own);
+                let now = !idle[cpu].load(Ordering::Relaxed);
+                idle[cpu].store(now, Ordering::Relaxed);
+                marker.mark(cpu, now);
+            }
+            gate.pass();
+            if half == 0 {
+                let idle: Vec<bool> = idle.iter().map(|i| i.load(Ordering::Relaxed)).collect();
+                count_leftovers(&world, topology, &idle, &mut left);
+            }
+        }
+        left
+    };
+    std::thread::scope(|s| {
+        let other = s.spawn(|| run(1));
+        let left = run(0);
+        other.join().unwrap();
+        left
+    })
+}
+
+fn count_leftovers(world: &World, topology: &Topology, idle: &[bool], left: &mut Leftovers) {
+    for llc in 0..topology.nr_llcs() {
+        let cpus = topology.llc_cpus(llc);
+        for (pos, &cpu) in cpus.iter().enumerate() {
+            assert_eq!(
+                has(&world.llc(llc).idle, pos),
+                idle[cpu],
+                "CPU {cpu}: a lost or stale idle bit"
+            );
+            let core =
+                topology.smt() && idle[cpu] && topology.siblings(cpu).iter().all(|&s| idle[s]);
+            let marked = has(&world.llc(llc).idle_core, pos);
+            left.lost_cores += usize::from(core && !marked);
+            left.stale_cores += usize::from(marked && !core);
+        }
+        if topology.nr_llcs() > 1 {
+            let any = cpus.iter().any(|&c| idle[c]);
+            let marked = has(&world.llc_sets().idle, llc);
+            left.lost_llcs += usize::from(any && !marked);
+            left.stale_llcs += usize::from(marked && !any);
+        }
+    }
+}
+
+#[test]
+fn racing_threads_lose_nothing() {
+    let rounds = if cfg!(debug_assertions) {
+        20_000
+    } else {
+        300_000
+    };
+    for topology in [
+        Topology::regular(1, 1, 2, 1, true),
+        Topology::regular(2, 1, 2, 2, true),
+        Topology::regular(1, 64, 2, 1, true),
+    ] {
+        let rounds = rounds / (1 + topology.len() / 16);
+        let left = stress(&topology, rounds);
+        println!(
+            "{} CPUs, {rounds} rounds: LLCs lost {} stale {}, cores lost {} stale {}",
+            topology.len(),
+            left.lost_llcs,
+            left.stale_llcs,
+            left.lost_cores,
+            left.stale_cores
+        );
+        assert_eq!(
+            left.lost_llcs, 0,
+            "an LLC with idle CPUs is not in the set of LLCs"
+        );
+        assert_eq!(
+            left.lost_cores, 0,
+            "an idle core is not in the set of idle cores"
+        );
+        assert_eq!(
+            left.stale_llcs + left.stale_cores,
+            0,
+            "a set says idle where nothing is"
+        );
+    }
+}

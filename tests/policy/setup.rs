@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! One situation, given to the C and to the model alike.
+
+use crate::model::{self, CpuNow, Decision, Features, LlcNow, TaskNow, WakerNow};
+use crate::topology::{NICE0, Topology, kernel_tunables};
+use scx_roost::native::sys::{
+    CAPACITY_SCALE, FEATURE_prev_idle, FEATURE_sis_util, FEATURE_sync_local, FEATURE_wide_idle,
+    PLACE_IDLE, STAT_fork_busy, STAT_wa_idle_this, STAT_wa_same, cpu_view, waker_state,
+};
+use scx_roost::native::{Facts, Task, Wakeup, World, stat_name};
+
+/// The time of every decision; far from 0, so that nothing that starts as 0 looks recent.
+pub const NOW: u64 = 3_600_000_000_000;
+
+pub const WAKEE: u32 = 1000;
+pub const WAKER: u32 = 1001;
+
+/// Mainline: what the kernel does today.
+pub const MAINLINE: Features = Features {
+    prev_idle: true,
+    sis_util: true,
+    wide_idle: false,
+    sync_local: false,
+};
+
+pub fn feature_bits(f: Features) -> u32 {
+    [
+        (f.prev_idle, FEATURE_prev_idle),
+        (f.sis_util, FEATURE_sis_util),
+        (f.wide_idle, FEATURE_wide_idle),
+        (f.sync_local, FEATURE_sync_local),
+    ]
+    .iter()
+    .map(|&(on, bit)| if on { bit } else { 0 })
+    .sum()
+}
+
+/// A machine and the state of its CPUs, in the C's world and for the model.
+pub struct Machine {
+    pub topology: Topology,
+    pub facts: Facts,
+    pub world: World,
+    pub cpus: Vec<CpuNow>,
+    pub llcs: Vec<LlcNow>,
+}
+
+impl Machine {
+    /// Every CPU runs one task of nice 0.
+    pub fn new(topology: Topology) -> Self {
+        let facts = topology.facts();
+        let world = World::new(facts.clone(), kernel_tunables(), 1);
+        let mut machine = Machine {
+            cpus: vec![CpuNow::default(); topology.len()],
+            llcs: facts
+                .llcs
+                .iter()
+                .map(|l| LlcNow {
+                    budget: l.nr_cpus.into(),
+                    load: 0,
+                })
+                .collect(),
+            topology,
+            facts,
+            world,
+        };
+        for cpu in 0..machine.cpus.len() {
+            machine.set(cpu, machine.busy());
+        }
+        machine
+    }
+
+    pub fn busy(&self) -> CpuNow {
+        CpuNow {
+            nr_running: 1,
+            load: NICE0.into(),
+            ..Default::default()
+        }
+    }
+
+    /// Idle, with a load of tasks that went to sleep there.
+    pub fn idle(&self, load: u64) -> CpuNow {
+        CpuNow {
+            idle: true,
+            load,
+            ..Default::default()
+        }
+    }
+
+    pub fn set(&mut self, cpu: usize, now: CpuNow) {
+        if !self.topology.cpus[cpu].online {
+            return;
+        }
+        self.cpus[cpu] = now;
+        *self.world.view_mut(cpu) = cpu_view {
+            idle: now.idle.into(),
+            nr_running: now.nr_running,
+        };
+        let state = self.world.cpu_mut(cpu);
+        state.curr_pid = (now.nr_running > 0).into();
+        state.curr_sched_idle = now.sched_idle.into();
+        state.load_avg = now.load;
+        state.folded_at = NOW;
+        state.load_since = NOW;
+        if now.idle || now.sched_idle {
+            self.world.mark_idle(cpu);
+        } else {
+            self.world.mark_busy(cpu);
+        }
+    }
+
+    pub fn set_llc(&mut self, llc: usize, now: LlcNow) {
+        self.llcs[llc] = now;
+        self.world.llc_mut(llc).scan_budget = now.budget as u32;
+        self.world.llc_mut(llc).load = now.load;
+    }
+}
+
+/// The two tasks of a wakeup, and how it comes about.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub allowed: Vec<bool>,
+    pub this: usize,
+    pub prev: usize,
+    pub recent: Option<usize>,
+    pub fork: bool,
+    pub sync: bool,
+    pub wakee_sched_idle: bool,
+    /// 0..CAPACITY_SCALE
+    pub wakee_util: u32,
+    pub wakee_weight: u32,
+    pub wakee: model::Waker,
+    pub wakee_burst: u64,
+    /// The waker is a task of ours.
+    pub waker_ours: bool,
+    pub waker_weight: u32,
+    pub waker: model::Waker,
+    pub waker_burst: u64,
+    pub waker_pcpu_kthread: bool,
+    pub features: Features,
+}
+
+impl Case {
+    pub fn new(nr_cpus: usize, this: usize, prev: usize) -> Self {
+        Case {
+            allowed: vec![true; nr_cpus],
+            this,
+            prev,
+            recent: None,
+            fork: false,
+            sync: false,
+            wakee_sched_idle: false,
+            wakee_util: 0,
+            wakee_weight: NICE0,
+            wakee: model::Waker::default(),
+            wakee_burst: 0,
+            waker_ours: true,
+            waker_weight: NICE0,
+            waker: model::Waker::default(),
+            waker_burst: 0,
+            waker_pcpu_kthread: false,
+            features: MAINLINE,
+        }
+    }
+}
+
+fn waker_state(w: model::Waker) -> waker_state {
+    waker_state {
+        decay_at: w.decay_at,
+        last_wakee: w.last_wakee,
+        flips: w.flips,
+    }
+}
+
+/// What the C and the model answer to one case.
+pub struct Runner {
+    wakee: Task,
+    waker: Task,
+    words: Vec<u64>,
+}
+
+impl Runner {
+    pub fn new(machine: &Machine) -> Self {
+        Runner {
+            wakee: Task::new(WAKEE, &machine.world),
+            waker: Task::new(WAKER, &machine.world),
+            words: vec![0; machine.topology.len().div_ceil(64)],
+        }
+    }
+
+    fn arm(&mut self, machine: &mut Machine, case: &Case) {
+        self.words.fill(0);
+        for (cpu, &may) in case.allowed.iter().enumerate() {
+            self.words[cpu / 64] |= u64::from(may) << (cpu % 64);
+        }
+        self.wakee.allow(&self.words, &machine.facts);
+        let s = &mut self.wakee.state;
+        s.recent_cpu = case.recent.map_or(0, |c| c as i32 + 1);
+        s.weight = case.wakee_weight;
+        s.sched_idle = case.wakee_sched_idle.into();
+        s.runnable_avg = CAPACITY_SCALE;
+        s.util_avg = case.wakee_util;
+        s.folded_at = NOW;
+        s.waker = waker_state(case.wakee);
+        s.burst = case.wakee_burst;
+        let s = &mut self.waker.state;
+        s.weight = case.waker_weight;
+        s.runnable_avg = CAPACITY_SCALE;
+        s.folded_at = NOW;
+        s.waker = waker_state(case.waker);
+        s.burst = case.waker_burst;
+        if !case.waker_ours {
+            machine.world.cpu_mut(case.this).idle_waker = waker_state(case.waker);
+        }
+    }
+
+    /// The C's decision. Counters start at 0.
+    pub fn native(&mut self, machine: &mut Machine, case: &Case) -> Decision {
+        self.arm(machine, case);
+        machine.world.clear_counters();
+        let mut wakeup = Wakeup::new(&mut self.wakee, case.this, case.prev, &machine.facts);
+        wakeup.waker = case.waker_ours.then_some(&mut self.waker);
+        wakeup.waker_pid = WAKER;
+        wakeup.now = NOW;
+        wakeup.features = feature_bits(case.features);
+        wakeup.fork = case.fork;
+        wakeup.sync = case.sync;
+        wakeup.waker_pcpu_kthread = case.waker_pcpu_kthread;
+        let at = machine.world.place(wakeup);
+        let left = if case.waker_ours {
+            self.waker.state.waker
+        } else {
+            machine.world.cpu(case.this).idle_waker
+        };
+        Decision {
+            cpu: usize::try_from(at.cpu).unwrap_or(usize::MAX),
+            rung: stat_name(at.rung),
+            affine: affine_counter(&machine.world),
+            idle: at.how == PLACE_IDLE,
+            recent: usize::try_from(self.wakee.state.recent_cpu - 1).ok(),
+            waker: model::Waker {
+                last_wakee: left.last_wakee,
+                flips: left.flips,
+                decay_at: left.decay_at,
+            },
+        }
+    }
+
+    /// The model's decision on the same case. Loads come through the C's own signals, which have tests of their own.
+    pub fn model(&mut self, machine: &mut Machine, case: &Case) -> Decision {
+        self.arm(machine, case);
+        let load = machine.world.task_load(&mut self.wakee, NOW);
+        let util = machine.world.task_util(&mut self.wakee, NOW);
+        let waker_load = machine.world.task_load(&mut self.waker, NOW);
+        let now = model::Now {
+            machine: &machine.topology,
+            cpus: &machine.cpus,
+            llcs: &machine.llcs,
+            imbalance_pct: kernel_tunables().imbalance_pct.into(),
+        };
+        model::decide(
+            &now,
+            &model::Wake {
+                task: TaskNow {
+                    pid: WAKEE,
+                    allowed: &case.allowed,
+                    recent: case.recent,
+                    load,
+                    util,
+                    sched_idle: case.wakee_sched_idle,
+                    waker: case.wakee,
+                    burst: case.wakee_burst,
+                },
+                waker: WakerNow {
+                    pid: WAKER,
+                    ours: case.waker_ours,
+                    waker: case.waker,
+                    load: waker_load,
+                    burst: case.waker_burst,
+                    pcpu_kthread: case.waker_pcpu_kthread,
+                },
+                now: NOW,
+                this: case.this,
+                prev: case.prev,
+                fork: case.fork,
+                sync: case.sync,
+                features: case.features,
+            },
+        )
+    }
+}
+
+/// Which of wake_affine's counters moved: one, or none.
+fn affine_counter(world: &World) -> &'static str {
+    let moved: Vec<&str> = (STAT_wa_idle_this..=STAT_wa_same)
+        .filter(|&s| world.count(s) > 0)
+        .map(stat_name)
+        .collect();
+    assert!(moved.len() < 2, "wake_affine answered twice: {moved:?}");
+    moved.first().copied().unwrap_or("")
+}
+
+/// The counters of the ladder's rungs and of wake_affine that moved.
+pub fn moved(world: &World) -> Vec<&'static str> {
+    (STAT_wa_idle_this..=STAT_fork_busy)
+        .filter(|&s| world.count(s) > 0)
+        .map(stat_name)
+        .collect()
+}

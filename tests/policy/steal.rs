@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Stealing: near before far, a bounded number of tries, and empty queues leave the set.
+
+use crate::rng::Rng;
+use crate::topology::Topology;
+use scx_roost::native::Queues;
+use scx_roost::native::sys::{
+    STAT_dispatch_steal_llc, STAT_dispatch_steal_machine, STAT_dispatch_steal_node,
+    STAT_steal_miss, STEAL_TRIES,
+};
+
+/// How many tasks wait on each CPU, how many of them only that CPU may run, and which queues a thief tried.
+struct Waiting {
+    tasks: Vec<usize>,
+    pinned: Vec<usize>,
+    tried: Vec<usize>,
+}
+
+impl Waiting {
+    fn new(n: usize) -> Self {
+        Waiting {
+            tasks: vec![0; n],
+            pinned: vec![0; n],
+            tried: vec![],
+        }
+    }
+}
+
+impl Queues for Waiting {
+    fn take(&mut self, cpu: usize) -> bool {
+        self.tried.push(cpu);
+        let free = self.tasks[cpu] > self.pinned[cpu];
+        self.tasks[cpu] -= usize::from(free);
+        free
+    }
+
+    fn length(&self, cpu: usize) -> usize {
+        self.tasks[cpu]
+    }
+
+    /// Whatever waits last ran long ago.
+    fn head_ran_at(&self, cpu: usize) -> u64 {
+        u64::from(self.tasks[cpu] > 0)
+    }
+}
+
+/// ns; well beyond any migration cost.
+const NOW: u64 = 1_000_000_000;
+
+#[test]
+fn the_nearest_queue_first() {
+    let topology = Topology::regular(8, 4, 2, 4, true);
+    let mut world = topology.world();
+    let mut queues = Waiting::new(64);
+    // CPU 1 steals. 2: its LLC; 9: its node; 20: the other node.
+    for cpu in [2, 9, 20] {
+        queues.tasks[cpu] = 1;
+        world.mark_waiting(cpu);
+    }
+    for (victim, stat) in [
+        (2, STAT_dispatch_steal_llc),
+        (9, STAT_dispatch_steal_node),
+        (20, STAT_dispatch_steal_machine),
+    ] {
+        assert!(world.steal(1, &mut queues, NOW));
+        assert_eq!(queues.tried.last(), Some(&victim));
+        assert_eq!(world.count(stat), 1);
+    }
+    queues.tried.clear();
+    assert!(!world.steal(1, &mut queues, NOW));
+    assert_eq!(
+        queues.tried,
+        [20],
+        "the nearer ones were found empty on the way"
+    );
+    queues.tried.clear();
+    assert!(!world.steal(1, &mut queues, NOW));
+    assert_eq!(queues.tried, [0; 0], "an empty queue has left the set");
+}
+
+#[test]
+fn a_thief_gives_up_after_its_tries_and_never_robs_itself() {
+    for topology in [
+        Topology::regular(1, 1024, 1, 1, false),
+        Topology::regular(128, 4, 2, 16, true),
+    ] {
+        let n = topology.len();
+        let mut world = topology.world();
+        let mut queues = Waiting::new(n);
+        for cpu in 0..n {
+            (queues.tasks[cpu], queues.pinned[cpu]) = (1, 1);
+            world.mark_waiting(cpu);
+        }
+        for thief in [0, 1, n / 2, n - 1] {
+            queues.tried.clear();
+            world.clear_counters();
+            assert!(!world.steal(thief, &mut queues));
+            assert_eq!(queues.tried.len(), STEAL_TRIES as usize);
+            assert_eq!(world.count(STAT_steal_miss), u64::from(STEAL_TRIES));
+            assert!(!queues.tried.contains(&thief));
+            queues.tried.sort();
+            queues.tried.dedup();
+            assert_eq!(
+                queues.tried.len(),
+                STEAL_TRIES as usize,
+                "no queue is tried twice"
+            );
+        }
+        let still: u32 = (0..topology.nr_llcs())
+            .flat_map(|l| world.llc(l).waiting)
+            .map(u64::count_ones)
+            .sum();
+        assert_eq!(
+            still as usize, n,
+            "a queue with a pinned task stays in the set"
+        );
+    }
+}
+
+#[test]
+fn whoever_waits_is_found_within_the_tries() {
+    let mut rng = Rng::new(11);
+    for _ in 0..20_000 {
+        let topology = Topology::regular(4, 4, 2, 2, true);
+        let mut world = topology.world();
+        let mut queues = Waiting::new(32);
+        let thief = rng.below(32);
+        let waiting = rng.within(1, STEAL_TRIES as usize);
+        for _ in 0..waiting {
+            let cpu = rng.below(32);
+            queues.tasks[cpu] += 1;
+            queues.pinned[cpu] += usize::from(rng.chance(50));
+            world.mark_waiting(cpu);
+        }
+        let to_be_had = |q: &Waiting| {
+            (0..32)
+                .filter(|&c| c != thief)
+                .any(|c| q.tasks[c] > q.pinned[c])
+        };
+        let total: usize = queues.tasks.iter().sum();
+        let expected = to_be_had(&queues);
+        assert_eq!(world.steal(thief, &mut queues), expected);
+        assert_eq!(
+            queues.tasks.iter().sum::<usize>(),
+            total - usize::from(expected)
+        );
+    }
+}
+
+/// The note on the race in steal.h: a task queued between the thief's look and the clearing of the bit.
+#[test]
+fn a_task_queued_at_the_wrong_moment_comes_back_with_its_cpus_tick() {
+    struct Late(Waiting);
+    impl Queues for Late {
+        fn take(&mut self, cpu: usize) -> bool {
+            self.0.take(cpu)
+        }
+        fn length(&self, _: usize) -> usize {
+            0 // the thief looks just before the task is queued
+        }
+    }
+    let mut world = Topology::regular(1, 4, 1, 1, false).world();
+    let mut queues = Late(Waiting::new(4));
+    world.mark_waiting(2);
+    assert!(!world.steal(0, &mut queues));
+    queues.0.tasks[2] = 1;
+    assert!(!world.steal(0, &mut queues), "not in the set: not seen yet");
+    world.mark_waiting(2); // what tick_help() does while somebody waits
+    assert!(world.steal(0, &mut queues));
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Machines to test on: which CPU shares what, and the tables made of that. Written for clarity; the model of the
+//! placement reads the description, the C reads the tables.
+
+use scx_roost::native::sys::{CAPACITY_SCALE, MAX_SMT, NICE0_WEIGHT};
+use scx_roost::native::{Facts, World, cpu_facts, llc_facts, machine_facts, node_facts, tunables};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cpu {
+    pub core: usize,
+    pub llc: usize,
+    pub node: usize,
+    pub capacity: u32,
+    pub online: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Topology {
+    pub cpus: Vec<Cpu>,
+    /// The online CPUs of each LLC, in order of number.
+    llcs: Vec<Vec<usize>>,
+    /// The other online threads of each CPU's core.
+    siblings: Vec<Vec<usize>>,
+    smt: bool,
+    asym: bool,
+}
+
+impl Topology {
+    /// LLCs, nodes and cores are numbered from 0 and each has an online CPU; LLCs of one node are neighbours.
+    pub fn new(cpus: Vec<Cpu>) -> Self {
+        let online = || (0..cpus.len()).filter(|&c| cpus[c].online);
+        let nr_llcs = online().map(|c| cpus[c].llc + 1).max().unwrap_or(0);
+        let mut llcs = vec![vec![]; nr_llcs];
+        let mut cores = vec![vec![]; cpus.len()];
+        for c in online() {
+            llcs[cpus[c].llc].push(c);
+            cores[cpus[c].core].push(c);
+        }
+        let others = |c: usize| {
+            cores[cpus[c].core]
+                .iter()
+                .copied()
+                .filter(|&o| o != c)
+                .collect()
+        };
+        let siblings = (0..cpus.len())
+            .map(|c| if cpus[c].online { others(c) } else { vec![] })
+            .collect();
+        let capacities = || online().map(|c| cpus[c].capacity);
+        let (least, most) = (
+            capacities().min().unwrap_or(0),
+            capacities().max().unwrap_or(0),
+        );
+        Topology {
+            smt: cores.iter().any(|c| c.len() > 1),
+            // Capacities differ by more than a fifth.
+            asym: least * 10 < most * 8,
+            llcs,
+            siblings,
+            cpus,
+        }
+    }
+
+    /// `llcs` caches of `cores` cores of `threads` threads, `llcs_per_node` to a node. Siblings are neighbours (n, n+1)
+    /// or, `apart`, a machine's worth of cores away (n, n+k).
+    pub fn regular(
+        llcs: usize,
+        cores: usize,
+        threads: usize,
+        llcs_per_node: usize,
+        apart: bool,
+    ) -> Self {
+        let all = llcs * cores;
+        let cpus = (0..all * threads)
+            .map(|cpu| {
+                let core = if apart { cpu % all } else { cpu / threads };
+                Cpu {
+                    core,
+                    llc: core / cores,
+                    node: core / cores / llcs_per_node,
+                    capacity: CAPACITY_SCALE,
+                    online: true,
+                }
+            })
+            .collect();
+        Topology::new(cpus)
+    }
+
+    pub fn len(&self) -> usize {
+        self.cpus.len()
+    }
+
+    pub fn online(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.cpus.len()).filter(|&c| self.cpus[c].online)
+    }
+
+    pub fn llc_cpus(&self, llc: usize) -> &[usize] {
+        &self.llcs[llc]
+    }
+
+    pub fn siblings(&self, cpu: usize) -> &[usize] {
+        &self.siblings[cpu]
+    }
+
+    pub fn nr_llcs(&self) -> usize {
+        self.llcs.len()
+    }
+
+    pub fn nr_nodes(&self) -> usize {
+        self.online()
+            .map(|c| self.cpus[c].node + 1)
+            .max()
+            .unwrap_or(0)
+    }
+
+    pub fn smt(&self) -> bool {
+        self.smt
+    }
+
+    pub fn asym(&self) -> bool {
+        self.asym
+    }
+
+    pub fn facts(&self) -> Facts {
+        let mut facts = Facts {
+            machine: machine_facts {
+                nr_cpu_ids: self.len() as u32,
+                nr_online: self.online().count() as u32,
+                nr_llcs: self.nr_llcs() as u32,
+                nr_nodes: self.nr_nodes() as u32,
+                smt: self.smt().into(),
+                asym: self.asym().into(),
+            },
+            ..Default::default()
+        };
+        for llc in 0..self.nr_llcs() {
+            let cpus = self.llc_cpus(llc);
+            facts.llcs.push(llc_facts {
+                first: facts.llc_cpus.len() as u16,
+                nr_cpus: cpus.len() as u16,
+                nr_words: cpus.len().div_ceil(64) as u16,
+                node: self.cpus[cpus[0]].node as u16,
+            });
+            facts.llc_cpus.extend(cpus.iter().map(|&c| c as u16));
+        }
+        for node in 0..self.nr_nodes() {
+            let llcs: Vec<usize> = (0..self.nr_llcs())
+                .filter(|&l| facts.llcs[l].node == node as u16)
+                .collect();
+            facts.nodes.push(node_facts {
+                first_llc: llcs[0] as u16,
+                nr_llcs: llcs.len() as u16,
+            });
+        }
+        facts.cpus = (0..self.len()).map(|c| self.cpu_facts(c)).collect();
+        facts
+    }
+
+    fn cpu_facts(&self, cpu: usize) -> cpu_facts {
+        let c = self.cpus[cpu];
+        if !c.online {
+            return cpu_facts::default();
+        }
+        let siblings = self.siblings(cpu);
+        assert!(
+            siblings.len() < MAX_SMT as usize,
+            "more threads than a core may have"
+        );
+        let mut sib = [0; MAX_SMT as usize - 1];
+        for (to, from) in sib.iter_mut().zip(siblings) {
+            *to = *from as u16;
+        }
+        cpu_facts {
+            llc: c.llc as u16,
+            pos: self.llc_cpus(c.llc).iter().position(|&x| x == cpu).unwrap() as u16,
+            node: c.node as u16,
+            core: c.core as u16,
+            capacity: c.capacity as u16,
+            online: 1,
+            nr_sib: siblings.len() as u8,
+            sib,
+        }
+    }
+
+    pub fn world(&self) -> World {
+        World::new(self.facts(), kernel_tunables(), 1)
+    }
+}
+
+/// The kernel's own numbers on eight CPUs and more: base_slice_ns and imbalance_pct of an LLC. The rest is ours.
+pub fn kernel_tunables() -> tunables {
+    tunables {
+        slice_ns: 2_800_000,
+        min_slice_ns: 700_000,
+        rescue_ns: 20_000_000,
+        imbalance_pct: 117,
+        ..Default::default()
+    }
+}
+
+/// The weight of nice 0.
+pub const NICE0: u32 = NICE0_WEIGHT;
