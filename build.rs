@@ -1,17 +1,73 @@
 // SPDX-License-Identifier: GPL-2.0-only
+//! Builds the BPF half and turns the two C tables into Rust, so that a feature or a counter is written once.
+//! The steps live in build/: `clang` finds the compiler, `tables` reads the rows, `native` compiles the policy for
+//! tests, benches and the simulator.
+
+#[path = "build/clang.rs"]
+mod clang;
 #[path = "build/native.rs"]
 mod native;
+#[path = "build/tables.rs"]
+mod tables;
+
+use std::path::{Path, PathBuf};
+use std::process::exit;
 
 fn main() {
-    let out = std::path::PathBuf::from(std::env::var("OUT_DIR").unwrap());
-    if let Err(e) = native::build(&out) {
+    if let Err(e) = build() {
         eprintln!("scx_roost: {e}");
-        std::process::exit(1);
+        exit(1);
     }
-    scx_cargo::BpfBuilder::new()
-        .unwrap()
+}
+
+fn build() -> Result<(), String> {
+    clang::choose()?;
+    let out = PathBuf::from(std::env::var("OUT_DIR").map_err(|e| format!("OUT_DIR: {e}"))?);
+    write(
+        &out.join("features_tbl.rs"),
+        &tables::features("src/bpf/features.tbl.h")?,
+    )?;
+    write(
+        &out.join("stats_tbl.rs"),
+        &tables::stats("src/bpf/stats.tbl.h")?,
+    )?;
+    rerun_if_changed(Path::new("src/bpf"))?;
+    println!("cargo:rerun-if-changed=build");
+    println!("cargo:rerun-if-changed=build.rs");
+    native::build(&out)?;
+    build_bpf().map_err(|e| format!("the BPF half does not build: {}", chain(e.as_ref())))
+}
+
+fn build_bpf() -> Result<(), Box<dyn std::error::Error>> {
+    scx_cargo::BpfBuilder::new()?
         .enable_intf("src/bpf/intf.h", "bpf_intf.rs")
         .enable_skel("src/bpf/main.bpf.c", "bpf")
-        .build()
-        .unwrap();
+        .build()?;
+    Ok(())
+}
+
+/// An error with its causes: the compiler's messages are in the last.
+fn chain(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {}", chain(cause)),
+        None => error.to_string(),
+    }
+}
+
+/// BpfBuilder watches the files beside main.bpf.c only; the policy's headers are in a folder below.
+fn rerun_if_changed(dir: &Path) -> Result<(), String> {
+    println!("cargo:rerun-if-changed={}", dir.display());
+    let entries = std::fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    for path in entries.filter_map(|e| Some(e.ok()?.path())) {
+        if path.is_dir() {
+            rerun_if_changed(&path)?;
+        } else {
+            println!("cargo:rerun-if-changed={}", path.display());
+        }
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
 }

@@ -1,2 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
+//! scx_roost as a library: `run(&config, shutdown)` runs the scheduler until it ends. No signal handler and no
+//! logger is installed here, so that a bundle of schedulers can embed it; `main.rs` does both for the binary.
+
+pub mod bpf;
+pub mod cli;
+pub mod config;
+pub mod cpufreq;
+pub mod doctor;
+pub mod features;
+pub mod host;
+pub mod machine;
 pub mod native;
+pub mod print;
+pub mod scheduler;
+pub mod stats;
+pub mod topology_view;
+
+pub use config::Config;
+pub use scheduler::run;

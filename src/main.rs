@@ -1,26 +1,105 @@
 // SPDX-License-Identifier: GPL-2.0-only
-mod bpf_skel {
-    include!(concat!(env!("OUT_DIR"), "/bpf_skel.rs"));
-}
-use bpf_skel::*;
+//! The binary: arguments, log, signals. Everything else is in the library.
+
 use anyhow::{Context, Result};
-use libbpf_rs::{MapCore, OpenObject};
-use scx_utils::{UserExitInfo, scx_ops_attach, scx_ops_load, scx_ops_open, uei_exited, uei_report};
-use scx_utils::libbpf_clap_opts::LibbpfOpts;
-use std::mem::MaybeUninit;
-use std::sync::{Arc, atomic::{AtomicBool, Ordering}};
-fn main() -> Result<()> {
-    let shutdown = Arc::new(AtomicBool::new(false));
-    let s = shutdown.clone();
-    ctrlc::set_handler(move || s.store(true, Ordering::Relaxed))?;
-    let mut open_object = MaybeUninit::<OpenObject>::uninit();
-    let builder = BpfSkelBuilder::default();
-    let mut skel = scx_ops_open!(builder, &mut open_object, roost_ops, None)?;
-    let mut skel = scx_ops_load!(skel, roost_ops, uei)?;
-    let _link = scx_ops_attach!(skel, roost_ops)?;
-    while !shutdown.load(Ordering::Relaxed) && !uei_exited!(&skel, uei) {
-        std::thread::sleep(std::time::Duration::from_millis(100));
+use scx_roost::cli::{self, Command};
+use scx_roost::host::Host;
+use scx_roost::machine::Machine;
+use scx_roost::stats::monitor;
+use scx_roost::{doctor, print, scheduler, stats, topology_view};
+use simplelog::{ColorChoice, ConfigBuilder, LevelFilter, TermLogger, TerminalMode};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+fn main() -> ExitCode {
+    match cli::parse(std::env::args_os()).and_then(perform) {
+        Ok(code) => code,
+        Err(e) => {
+            eprintln!("scx_roost: {e:#}");
+            ExitCode::FAILURE
+        }
     }
-    uei_report!(&skel, uei)?;
+}
+
+fn perform(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Print(text) => print::text(&text).map(|_| ()),
+        Command::HelpStats => print::text(&stats::describe()?).map(|_| ()),
+        Command::Topology { sysfs, json } => topology(&sysfs, json),
+        Command::Doctor { sysfs, json } => return doctor(&sysfs, json),
+        Command::Monitor {
+            path,
+            interval,
+            json,
+        } => {
+            init_log(false)?;
+            monitor::monitor(&path, interval, json, &*on_signal()?)
+        }
+        Command::Run { config, verbose } => {
+            init_log(verbose)?;
+            scheduler::run(&config, on_signal()?).map(|_| ())
+        }
+    }
+    .map(|()| ExitCode::SUCCESS)
+}
+
+fn topology(sysfs: &Path, json: bool) -> Result<()> {
+    let machine = Machine::read(sysfs)?;
+    if json {
+        print::json(&machine)?
+    } else {
+        print::text(&topology_view::picture(&machine))?
+    };
     Ok(())
+}
+
+fn doctor(sysfs: &Path, json: bool) -> Result<ExitCode> {
+    init_log(false)?;
+    let report = doctor::examine(&Host::new(sysfs));
+    if json {
+        print::json(&report)?
+    } else {
+        print::text(&report.text())?
+    };
+    Ok(if report.runnable {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// To stderr, with local times. Before any thread starts: the local time zone cannot be asked for later.
+fn init_log(verbose: bool) -> Result<()> {
+    let level = if verbose {
+        LevelFilter::Debug
+    } else {
+        LevelFilter::Info
+    };
+    let mut config = ConfigBuilder::new();
+    // Fails where the time zone is not known: UTC then.
+    let _ = config.set_time_offset_to_local();
+    config
+        .set_target_level(LevelFilter::Off)
+        .set_thread_level(LevelFilter::Off)
+        .set_location_level(LevelFilter::Off);
+    TermLogger::init(
+        level,
+        config.build(),
+        TerminalMode::Stderr,
+        ColorChoice::Auto,
+    )
+    .context("cannot start the log")?;
+    scx_utils::init_libbpf_logging(None);
+    Ok(())
+}
+
+/// Set by SIGINT, SIGTERM and SIGHUP.
+fn on_signal() -> Result<Arc<AtomicBool>> {
+    let shutdown = Arc::new(AtomicBool::new(false));
+    let flag = shutdown.clone();
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+        .context("cannot catch signals")?;
+    Ok(shutdown)
 }

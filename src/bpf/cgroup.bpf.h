@@ -18,12 +18,12 @@ static __always_inline u32 cgroup_index(struct cgroup *cgrp)
 }
 
 /* A free index, marked as taken; ROOT_CGROUP when the table is full. */
-static __always_inline u32 take_index(void)
+subprog u32 take_index(void)
 {
 	u32 i;
 
-	for (i = 0; i < MAX_CGROUPS / WORD_BITS && may_loop; i++) {
-		u64 *word = &cgroups_used[i % (MAX_CGROUPS / WORD_BITS)];
+	for_below (i, CGROUP_WORDS, CGROUP_WORDS) {
+		u64 *word = &cgroups_used[i % CGROUP_WORDS];
 		/* Index 0 is the root's. */
 		u64 vacant = ~*word & (i ? ~0ULL : ~1ULL);
 		u64 bit = vacant & -vacant;
@@ -82,7 +82,7 @@ static __always_inline void cgroup_remove(struct cgroup *cgrp)
 	if (index == ROOT_CGROUP || (cgrp->level > 1 && index == parent_index(cgrp)))
 		return;
 	cgroup_state(index)->used = 0;
-	atomic_and(&cgroups_used[(index / WORD_BITS) % (MAX_CGROUPS / WORD_BITS)], ~bit_of(index));
+	atomic_and(&cgroups_used[(index / WORD_BITS) % CGROUP_WORDS], ~bit_of(index));
 }
 
 #endif /* ROOST_CGROUP_BPF_H */

@@ -21,6 +21,7 @@ enum {
 	MAX_NODES = 64,
 	MAX_SMT = 8, /* hardware threads of one core */
 	MAX_CGROUPS = 4096,
+	CGROUP_WORDS = MAX_CGROUPS / 64,
 	WORD_BITS = 64,
 	CPU_WORDS = MAX_CPUS / WORD_BITS, /* words of a set of CPUs, of an LLC's CPUs, of a set of LLCs */
 	CAPACITY_SCALE = 1024,		  /* kernel: SCHED_CAPACITY_SCALE, the capacity of the biggest CPU */
@@ -62,8 +63,8 @@ struct cpu_facts {
 	u16 core;     /* core, dense index over the machine */
 	u16 capacity; /* 1..CAPACITY_SCALE, the kernel's cpu_capacity; 1024 on a symmetric machine */
 	u8 online;
-	u8 nr_sib;	      /* other online hardware threads of the core: 0 without SMT */
-	u16 sib[MAX_SMT - 1]; /* their CPU numbers */
+	u8 nr_sib;	  /* other online hardware threads of the core: 0 without SMT */
+	u16 sib[MAX_SMT]; /* their CPU numbers */
 };
 
 /* One last-level cache. LLCs are numbered node by node: those of one node are neighbours in the table. */
@@ -91,10 +92,11 @@ struct machine_facts {
 
 /* Tunables, written by userspace before load. All times in nanoseconds. */
 struct tunables {
-	u64 slice_ns;	   /* request of a task that sets none (kernel: base_slice_ns) */
-	u64 min_slice_ns;  /* a running task is not preempted by a wakeup before this */
-	u64 rescue_ns;	   /* a queue whose CPU has not dispatched for this long is open to rescue */
-	u32 features;	   /* roost_feature bits */
+	u64 slice_ns;	       /* request of a task that sets none (kernel: base_slice_ns) */
+	u64 min_slice_ns;      /* a running task is not preempted by a wakeup before this */
+	u64 rescue_ns;	       /* a queue whose CPU has not dispatched for this long is open to rescue */
+	u64 migration_cost_ns; /* a task that ran this recently is not stolen (kernel: sysctl_sched_migration_cost) */
+	u32 features;
 	u32 cpuperf;	   /* cpuperf_mode */
 	u32 timers;	   /* 0: bpf_timer is not to be had (PREEMPT_RT): slices end at the tick */
 	u32 imbalance_pct; /* kernel: sd->imbalance_pct, 117 between cores, in wake_affine's weight rule */

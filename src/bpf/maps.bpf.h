@@ -20,8 +20,10 @@ struct cpu_state cpu_states[MAX_CPUS] = {};
 struct llc_state llc_states[MAX_LLCS] = {};
 struct llc_sets sets_of_llcs = {};
 struct cgroup_state cgroup_states[MAX_CGROUPS] = {};
-u64 cgroups_used[MAX_CGROUPS / WORD_BITS] = {}; /* bit: the index is taken */
-u64 swept_at = 0;				/* ns: last sweep of the cgroups */
+u64 cgroups_used[CGROUP_WORDS] = {}; /* bit: the index is taken */
+u64 swept_at = 0;		     /* ns: last sweep of the cgroups */
+
+volatile u32 unknown_zero = 0; /* always 0; the verifier must not know (port.h: from_zero) */
 
 struct cpu_stats {
 	u64 v[ROOST_NR_STATS];

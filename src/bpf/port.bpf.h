@@ -7,9 +7,15 @@
 #include <bpf_experimental.h>
 #include "maps.bpf.h"
 
-typedef struct task_struct port_task;
+/* A macro, not a typedef: CO-RE relocates fields by the name of the struct. */
+#define port_task struct task_struct
 
-#define may_loop can_loop
+#define subprog	  __noinline
+#define trusted	  __arg_trusted
+#define nonnull	  __arg_nonnull
+#define opaque(x) barrier_var(x)
+#define may_loop  can_loop
+#define from_zero unknown_zero
 
 /* ---- facts and state ---- */
 
@@ -96,7 +102,8 @@ static __always_inline u32 cpu_nr_running(s32 cpu)
 
 static __always_inline bool task_restricted(port_task *p)
 {
-	return p->nr_cpus_allowed < machine.nr_online;
+	/* The mask may hold offline CPUs, so only one that holds every possible CPU is surely unrestricted. */
+	return p->nr_cpus_allowed < machine.nr_cpu_ids;
 }
 
 static __always_inline bool task_allowed(port_task *p, s32 cpu)
@@ -118,8 +125,38 @@ static __always_inline u32 queue_length(s32 cpu)
 	return scx_bpf_dsq_nr_queued(cpu);
 }
 
+/* To be called under RCU. */
+static __always_inline struct task_struct *queue_head(s32 cpu)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p = NULL;
+
+	/* Deadline-ordered queues are peeked at correctly since the kfunc exists (6.19). */
+	if (bpf_ksym_exists(scx_bpf_dsq_peek))
+		return scx_bpf_dsq_peek(cpu);
+	if (!bpf_iter_scx_dsq_new(&it, cpu, 0))
+		p = bpf_iter_scx_dsq_next(&it);
+	bpf_iter_scx_dsq_destroy(&it);
+	return p;
+}
+
+/* se.exec_start is on the clock that leaves out interrupts; it lags scx_bpf_now() by their time. */
+static __always_inline u64 queue_head_ran_at(s32 cpu)
+{
+	struct task_struct *head;
+	u64 at = 0;
+
+	bpf_rcu_read_lock();
+	head = queue_head(cpu);
+	if (head)
+		at = head->se.exec_start;
+	bpf_rcu_read_unlock();
+	return at;
+}
+
 /* ---- memory and counting ---- */
 
+/* Where the result is not used, one locked instruction. */
 static __always_inline u64 atomic_or(u64 *p, u64 bits)
 {
 	return __sync_fetch_and_or(p, bits);

@@ -37,6 +37,7 @@ static __always_inline void insert_preempting(struct task_struct *p, struct task
 	cs->curr_deadline = ts->deadline;
 	cs->curr_vruntime = ts->vruntime;
 	cs->curr_start = now;
+	cs->curr_protected = protected_ns(ts, tun.features);
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_left(ts), enq_flags | SCX_ENQ_PREEMPT);
 }
 
@@ -54,7 +55,7 @@ static __always_inline void insert_waiting(struct task_struct *p, struct task_st
 		arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
 }
 
-/* Does the waking task interrupt? If it may only later, the running task's slice shrinks to its minimum. */
+/* Does the waking task interrupt? If it may only later, the running task's slice shrinks to what is protected. */
 static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs, u64 now, u64 enq_flags)
 {
 	enum preempt verdict;
@@ -64,8 +65,8 @@ static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs
 	verdict = preempts(cs, ts, now);
 	if (verdict == PREEMPT_LATER) {
 		count(STAT_preempt_protected);
-		if (cs->curr_slice > tun.min_slice_ns)
-			cs->curr_slice = tun.min_slice_ns;
+		if (cs->curr_slice > cs->curr_protected)
+			cs->curr_slice = cs->curr_protected;
 	}
 	return verdict == PREEMPT_NOW;
 }
@@ -130,20 +131,6 @@ static __always_inline void run_fold(struct task_state *ts, u64 now)
 }
 
 /* ---- dispatch ---- */
-
-static __always_inline struct task_struct *queue_head(s32 cpu)
-{
-	struct bpf_iter_scx_dsq it;
-	struct task_struct *p = NULL;
-
-	/* Deadline-ordered queues are peeked at correctly since the kfunc exists (6.19). */
-	if (bpf_ksym_exists(scx_bpf_dsq_peek))
-		return scx_bpf_dsq_peek(cpu);
-	if (!bpf_iter_scx_dsq_new(&it, cpu, 0))
-		p = bpf_iter_scx_dsq_next(&it);
-	bpf_iter_scx_dsq_destroy(&it);
-	return p;
-}
 
 /* The previous task goes on: its deadline is still the earliest, or nobody else is there. */
 static __always_inline void keep(struct task_struct *prev, struct task_state *ts, struct cpu_state *cs, u64 now)
@@ -212,7 +199,7 @@ static __always_inline void run_dispatch(s32 cpu, struct task_struct *prev)
 	}
 	unmark_waiting(cpu);
 	mark_idle(cpu, cs);
-	if (steal(cpu))
+	if (steal(cpu, scx_bpf_now()))
 		return;
 	/* Stealing may have let go of the lock of our queue. */
 	if (cs->weight && queue_take(cpu)) {
@@ -240,6 +227,7 @@ static __always_inline void run_running(struct task_struct *p, struct task_state
 	cs->curr_vruntime = ts->vruntime;
 	cs->curr_start = now;
 	cs->curr_slice = slice_left(ts);
+	cs->curr_protected = protected_ns(ts, tun.features);
 	cs->curr_sched_idle = ts->sched_idle;
 	cs->dispatched_at = now;
 	if (ts->sched_idle)

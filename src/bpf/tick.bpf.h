@@ -40,16 +40,16 @@ static __always_inline void tick_llc(s32 cpu, u64 now)
 }
 
 /* One CPU of the machine sweeps the cgroups in use. */
-static __always_inline void tick_cgroups(u64 now)
+subprog u32 tick_cgroups(u64 now)
 {
 	u64 last = swept_at, ns = now - last;
 	u32 pass, i;
 
 	if (ns < SWEEP_NS || !atomic_cas(&swept_at, last, now))
-		return;
+		return 0;
 	for (pass = 0; pass < 2; pass++) {
-		for (i = 0; i < MAX_CGROUPS / WORD_BITS && may_loop; i++) {
-			u64 word = cgroups_used[i % (MAX_CGROUPS / WORD_BITS)];
+		for_below (i, CGROUP_WORDS, CGROUP_WORDS) {
+			u64 word = cgroups_used[i % CGROUP_WORDS];
 
 			for (; word && may_loop; word &= word - 1) {
 				u32 index = i * WORD_BITS + lowest_bit(word);
@@ -61,35 +61,21 @@ static __always_inline void tick_cgroups(u64 now)
 			}
 		}
 	}
-}
-
-/* Tasks wait here: an idle CPU shall look for work (kernel: nohz_balancer_kick()). */
-static __always_inline void tick_help(s32 cpu, struct cpu_state *cs)
-{
-	s32 helper;
-
-	if (!queue_contended(cs) || !queue_length(cpu))
-		return;
-	mark_waiting(cpu);
-	helper = idle_helper(cpu);
-	if (helper == NO_CPU)
-		return;
-	count(STAT_idle_kick);
-	scx_bpf_kick_cpu(helper, SCX_KICK_IDLE);
+	return 0;
 }
 
 /*
  * A queue in this LLC whose CPU has not dispatched for long, because a task of a higher class keeps it: serve it from
  * here, in place of the task that runs here now.
  */
-static __always_inline void tick_rescue(s32 cpu, struct cpu_state *cs, u64 now)
+subprog u32 tick_rescue(s32 cpu, u64 now)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
-	struct llc_state *llc = llc_state(f->llc);
+	u32 nr_words = llc_facts(f->llc)->nr_words;
 	u32 i;
 
-	for (i = 0; i < llc_facts(f->llc)->nr_words && i < CPU_WORDS && may_loop; i++) {
-		u64 word = llc->waiting[i];
+	for_below (i, nr_words, CPU_WORDS) {
+		u64 word = *set_word(SET_WAITING, f->llc, i * WORD_BITS);
 
 		for (; word && may_loop; word &= word - 1) {
 			s32 other = llc_cpu(llc_facts(f->llc)->first + i * WORD_BITS + lowest_bit(word));
@@ -97,11 +83,12 @@ static __always_inline void tick_rescue(s32 cpu, struct cpu_state *cs, u64 now)
 			if (other == cpu || cpu_state(other)->curr_pid ||
 			    now - cpu_state(other)->dispatched_at < tun.rescue_ns)
 				continue;
-			cs->rescue_from = other + 1;
+			cpu_state(cpu)->rescue_from = other + 1;
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-			return;
+			return 0;
 		}
 	}
+	return 0;
 }
 
 static __always_inline void run_tick(struct task_struct *p, struct task_state *ts, u64 now)
@@ -117,8 +104,9 @@ static __always_inline void run_tick(struct task_struct *p, struct task_state *t
 	tick_cpuperf(cpu, cs);
 	tick_llc(cpu, now);
 	tick_cgroups(now);
-	tick_help(cpu, cs);
-	tick_rescue(cpu, cs, now);
+	if (queue_contended(cs))
+		call_help(cpu);
+	tick_rescue(cpu, now);
 }
 
 #endif /* ROOST_TICK_BPF_H */

@@ -11,6 +11,7 @@
 #define ROOST_TIMER_BPF_H
 
 #include "ctx.bpf.h"
+#include "policy/steal.h"
 
 /* A slice that ends within this is over: arming a timer again would cost more. ns. */
 #define SLICE_SLACK_NS 20000ULL
@@ -32,6 +33,22 @@ static __always_inline void arm_slice_timer(s32 cpu, struct cpu_state *cs, u64 n
 			cpu == bpf_get_smp_processor_id() ? BPF_F_TIMER_CPU_PIN : 0);
 }
 
+/* Tasks wait on @cpu: an idle CPU shall look for work (kernel: nohz_balancer_kick()). */
+subprog u32 call_help(s32 cpu)
+{
+	s32 helper;
+
+	if (!queue_length(cpu))
+		return 0;
+	mark_waiting(cpu);
+	helper = idle_helper(cpu);
+	if (helper == NO_CPU)
+		return 0;
+	count(STAT_idle_kick);
+	scx_bpf_kick_cpu(helper, SCX_KICK_IDLE);
+	return 0;
+}
+
 static int slice_timer_fired(void *map, u32 *key, struct slice_timer *t)
 {
 	s32 cpu = *key;
@@ -47,6 +64,7 @@ static int slice_timer_fired(void *map, u32 *key, struct slice_timer *t)
 	} else {
 		count(STAT_preempt_slice);
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		call_help(cpu);
 	}
 	return 0;
 }

@@ -15,8 +15,9 @@ static __always_inline void gather_waker(struct wakeup *w, u64 wake_flags)
 	struct task_struct *waker = bpf_get_current_task_btf();
 
 	w->waker_pid = waker->pid;
+	w->waker_idle = waker->flags & PF_IDLE;
 	w->sync = (wake_flags & SCX_WAKE_SYNC) && !(waker->flags & PF_EXITING);
-	if (waker->flags & PF_IDLE)
+	if (w->waker_idle)
 		return;
 	/* NULL for a waker of another class. */
 	w->waker_ts = bpf_task_storage_get(&task_states, waker, 0, 0);
@@ -32,7 +33,7 @@ static __always_inline void count_placement(const struct wakeup *w, s32 cpu)
 		count(STAT_placed_prev);
 	else if (!share_cache(cpu, w->prev_any))
 		count(STAT_placed_other_llc);
-	if (machine.smt && core_idle(cpu))
+	if (machine.smt && set_has(SET_IDLE_CORE, cpu_facts(cpu)->llc, cpu_facts(cpu)->pos))
 		count(STAT_placed_idle_core);
 }
 

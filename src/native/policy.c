@@ -40,10 +40,10 @@ void roost_unmark_waiting(struct world *w, s32 cpu)
 	unmark_waiting(cpu);
 }
 
-bool roost_steal(struct world *w, s32 cpu)
+bool roost_steal(struct world *w, s32 cpu, u64 now)
 {
 	the_world = w;
-	return steal(cpu);
+	return steal(cpu, now);
 }
 
 s32 roost_idle_helper(struct world *w, s32 cpu)
@@ -94,6 +94,12 @@ u64 roost_slice_left(struct world *w, const struct task_state *ts)
 {
 	the_world = w;
 	return slice_left(ts);
+}
+
+u64 roost_protected_ns(struct world *w, const struct task_state *ts, u32 features)
+{
+	the_world = w;
+	return protected_ns(ts, features);
 }
 
 enum preempt roost_preempts(struct world *w, s32 cpu, const struct task_state *ts, u64 now)

@@ -16,7 +16,13 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-#define may_loop true
+/* Marks for the verifier, of no meaning here. */
+#define subprog static inline
+#define trusted
+#define nonnull
+#define opaque(x)
+#define may_loop  true
+#define from_zero 0
 
 /* The task at hand. */
 typedef struct port_task {
@@ -51,6 +57,7 @@ struct world {
 	void *queues;
 	bool (*queue_take)(void *queues, s32 cpu);
 	u32 (*queue_length)(void *queues, s32 cpu);
+	u64 (*queue_head_ran_at)(void *queues, s32 cpu);
 };
 
 static _Thread_local struct world *the_world;
@@ -154,6 +161,11 @@ static __always_inline bool queue_take(s32 cpu)
 static __always_inline u32 queue_length(s32 cpu)
 {
 	return the_world->queue_length(the_world->queues, cpu);
+}
+
+static __always_inline u64 queue_head_ran_at(s32 cpu)
+{
+	return the_world->queue_head_ran_at(the_world->queues, cpu);
 }
 
 /* ---- memory and counting ---- */

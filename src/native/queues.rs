@@ -9,6 +9,8 @@ pub trait Queues {
     /// The first task of `cpu`'s queue that may run on the thief's CPU goes there next; false: none may.
     fn take(&mut self, cpu: usize) -> bool;
     fn length(&self, cpu: usize) -> usize;
+    /// ns: when the first task of `cpu`'s queue last ran; 0: the queue is empty.
+    fn head_ran_at(&self, cpu: usize) -> u64;
 }
 
 unsafe extern "C" fn take(queues: *mut c_void, cpu: i32) -> bool {
@@ -23,18 +25,25 @@ unsafe extern "C" fn length(queues: *mut c_void, cpu: i32) -> u32 {
     queues.length(cpu as usize) as u32
 }
 
+unsafe extern "C" fn head_ran_at(queues: *mut c_void, cpu: i32) -> u64 {
+    // SAFETY: as in `take`.
+    let queues = unsafe { &*queues.cast::<&mut dyn Queues>() };
+    queues.head_ran_at(cpu as usize)
+}
+
 impl World {
     // ---- stealing ----
 
     /// Gives `cpu` a waiting task of another CPU, if there is one to be had.
-    pub fn steal(&mut self, cpu: usize, mut queues: &mut dyn Queues) -> bool {
+    pub fn steal(&mut self, cpu: usize, mut queues: &mut dyn Queues, now: u64) -> bool {
         let queues: *mut &mut dyn Queues = &mut queues;
         // SAFETY: the world and the queues live through the call.
         self.run(|w| unsafe {
             (*w).queues = queues.cast();
             (*w).queue_take = Some(take);
             (*w).queue_length = Some(length);
-            sys::roost_steal(w, cpu as i32)
+            (*w).queue_head_ran_at = Some(head_ran_at);
+            sys::roost_steal(w, cpu as i32, now)
         })
     }
 
@@ -82,6 +91,12 @@ impl World {
     pub fn slice_left(&mut self, task: &Task) -> u64 {
         // SAFETY: see `leave`.
         self.run(|w| unsafe { sys::roost_slice_left(w, &task.state) })
+    }
+
+    /// For how long no wakeup interrupts the task.
+    pub fn protected_ns(&mut self, task: &Task, features: u32) -> u64 {
+        // SAFETY: see `leave`.
+        self.run(|w| unsafe { sys::roost_protected_ns(w, &task.state, features) })
     }
 
     /// May the task, which just joined `cpu`'s queue, interrupt the one that runs there?

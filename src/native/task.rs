@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A task as the policy knows it, and one wakeup of it.
 
-use super::sys;
-use super::{Facts, World};
+use super::{World, sys};
+use crate::machine::Facts;
 use std::ptr;
 
 /// A task's state (state.h), its number and the CPUs it may use.
@@ -70,6 +70,8 @@ pub struct Wakeup<'a> {
     pub this_allowed: bool,
     pub fork: bool,
     pub sync: bool,
+    /// An interrupt on an idle CPU wakes the task.
+    pub waker_idle: bool,
     pub waker_pcpu_kthread: bool,
 }
 
@@ -88,6 +90,7 @@ impl<'a> Wakeup<'a> {
             prev,
             fork: false,
             sync: false,
+            waker_idle: false,
             waker_pcpu_kthread: false,
         }
     }
@@ -110,6 +113,7 @@ impl<'a> Wakeup<'a> {
             prev_any: self.prev as i32,
             fork: self.fork,
             sync: self.sync,
+            waker_idle: self.waker_idle,
             this_allowed: self.this_allowed,
             waker_pcpu_kthread: self.waker_pcpu_kthread,
         }

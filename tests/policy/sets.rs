@@ -3,8 +3,12 @@
 
 use crate::rng::Rng;
 use crate::topology::Topology;
-use scx_roost::native::World;
+use scx_roost::native::{World, sys};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+const SET_IDLE: usize = sys::SET_IDLE as usize;
+const SET_IDLE_CORE: usize = sys::SET_IDLE_CORE as usize;
+const SET_WAITING: usize = sys::SET_WAITING as usize;
 
 fn machines() -> Vec<Topology> {
     vec![
@@ -31,16 +35,16 @@ fn check_sets(world: &World, topology: &Topology, idle: &[bool]) {
         let state = world.llc(llc);
         let cpus = topology.llc_cpus(llc);
         for (pos, &cpu) in cpus.iter().enumerate() {
-            assert_eq!(has(&state.idle, pos), idle[cpu], "CPU {cpu} in the idle set");
+            assert_eq!(has(&state.set[SET_IDLE], pos), idle[cpu], "CPU {cpu} in the idle set");
             let core = idle[cpu] && topology.siblings(cpu).iter().all(|&s| idle[s]);
-            assert_eq!(has(&state.idle_core, pos), topology.smt() && core, "CPU {cpu} in the set of idle cores");
+            assert_eq!(has(&state.set[SET_IDLE_CORE], pos), topology.smt() && core, "CPU {cpu} in the set of idle cores");
         }
         let any = cpus.iter().any(|&c| idle[c]);
         if topology.nr_llcs() > 1 {
-            assert_eq!(has(&world.llc_sets().idle, llc), any, "LLC {llc} in the set of LLCs");
+            assert_eq!(has(&world.llc_sets().set[SET_IDLE], llc), any, "LLC {llc} in the set of LLCs");
         }
         let beyond = |words: &[u64]| (cpus.len()..words.len() * 64).any(|pos| has(words, pos));
-        assert!(!beyond(&state.idle) && !beyond(&state.idle_core), "a bit without a CPU in LLC {llc}");
+        assert!(!state.set.iter().any(|s| beyond(s)), "a bit without a CPU in LLC {llc}");
     }
 }
 
@@ -88,9 +92,9 @@ fn waiting_sets_too() {
     for llc in 0..4 {
         let cpus = topology.llc_cpus(llc);
         for (pos, &cpu) in cpus.iter().enumerate() {
-            assert_eq!(has(&world.llc(llc).waiting, pos), waiting[cpu]);
+            assert_eq!(has(&world.llc(llc).set[SET_WAITING], pos), waiting[cpu]);
         }
-        assert_eq!(has(&world.llc_sets().waiting, llc), cpus.iter().any(|&c| waiting[c]));
+        assert_eq!(has(&world.llc_sets().set[SET_WAITING], llc), cpus.iter().any(|&c| waiting[c]));
     }
 }
 
@@ -175,15 +179,15 @@ fn count_leftovers(world: &World, topology: &Topology, idle: &[bool], left: &mut
     for llc in 0..topology.nr_llcs() {
         let cpus = topology.llc_cpus(llc);
         for (pos, &cpu) in cpus.iter().enumerate() {
-            assert_eq!(has(&world.llc(llc).idle, pos), idle[cpu], "CPU {cpu}: a lost or stale idle bit");
+            assert_eq!(has(&world.llc(llc).set[SET_IDLE], pos), idle[cpu], "CPU {cpu}: a lost or stale idle bit");
             let core = topology.smt() && idle[cpu] && topology.siblings(cpu).iter().all(|&s| idle[s]);
-            let marked = has(&world.llc(llc).idle_core, pos);
+            let marked = has(&world.llc(llc).set[SET_IDLE_CORE], pos);
             left.lost_cores += usize::from(core && !marked);
             left.stale_cores += usize::from(marked && !core);
         }
         if topology.nr_llcs() > 1 {
             let any = cpus.iter().any(|&c| idle[c]);
-            let marked = has(&world.llc_sets().idle, llc);
+            let marked = has(&world.llc_sets().set[SET_IDLE], llc);
             left.lost_llcs += usize::from(any && !marked);
             left.stale_llcs += usize::from(marked && !any);
         }

@@ -2,16 +2,18 @@
 //! Stealing: near before far, a bounded number of tries, and empty queues leave the set.
 
 use crate::rng::Rng;
+use crate::setup::NOW;
 use crate::topology::Topology;
 use scx_roost::native::Queues;
 use scx_roost::native::sys::{
-    STAT_dispatch_steal_llc, STAT_dispatch_steal_machine, STAT_dispatch_steal_node, STAT_steal_miss, STEAL_TRIES,
+    STAT_dispatch_steal_llc, STAT_dispatch_steal_machine, STAT_dispatch_steal_node, STAT_steal_miss, STEAL_TRIES, SET_WAITING,
 };
 
 /// How many tasks wait on each CPU, how many of them only that CPU may run, and which queues a thief tried.
 struct Waiting {
     tasks: Vec<usize>,
     pinned: Vec<usize>,
+    ran_at: Vec<u64>,
     tried: Vec<usize>,
 }
 
@@ -20,6 +22,7 @@ impl Waiting {
         Waiting {
             tasks: vec![0; n],
             pinned: vec![0; n],
+            ran_at: vec![1; n],
             tried: vec![],
         }
     }
@@ -35,6 +38,10 @@ impl Queues for Waiting {
 
     fn length(&self, cpu: usize) -> usize {
         self.tasks[cpu]
+    }
+
+    fn head_ran_at(&self, cpu: usize) -> u64 {
+        if self.tasks[cpu] > 0 { self.ran_at[cpu] } else { 0 }
     }
 }
 
@@ -53,15 +60,15 @@ fn the_nearest_queue_first() {
         (9, STAT_dispatch_steal_node),
         (20, STAT_dispatch_steal_machine),
     ] {
-        assert!(world.steal(1, &mut queues));
+        assert!(world.steal(1, &mut queues, NOW));
         assert_eq!(queues.tried.last(), Some(&victim));
         assert_eq!(world.count(stat), 1);
     }
     queues.tried.clear();
-    assert!(!world.steal(1, &mut queues));
+    assert!(!world.steal(1, &mut queues, NOW));
     assert_eq!(queues.tried, [20], "the nearer ones were found empty on the way");
     queues.tried.clear();
-    assert!(!world.steal(1, &mut queues));
+    assert!(!world.steal(1, &mut queues, NOW));
     assert_eq!(queues.tried, [0; 0], "an empty queue has left the set");
 }
 
@@ -78,7 +85,7 @@ fn a_thief_gives_up_after_its_tries_and_never_robs_itself() {
         for thief in [0, 1, n / 2, n - 1] {
             queues.tried.clear();
             world.clear_counters();
-            assert!(!world.steal(thief, &mut queues));
+            assert!(!world.steal(thief, &mut queues, NOW));
             assert_eq!(queues.tried.len(), STEAL_TRIES as usize);
             assert_eq!(world.count(STAT_steal_miss), u64::from(STEAL_TRIES));
             assert!(!queues.tried.contains(&thief));
@@ -87,7 +94,7 @@ fn a_thief_gives_up_after_its_tries_and_never_robs_itself() {
             assert_eq!(queues.tried.len(), STEAL_TRIES as usize, "no queue is tried twice");
         }
         let still: u32 = (0..topology.nr_llcs())
-            .flat_map(|l| world.llc(l).waiting)
+            .flat_map(|l| world.llc(l).set[SET_WAITING as usize])
             .map(u64::count_ones)
             .sum();
         assert_eq!(still as usize, n, "a queue with a pinned task stays in the set");
@@ -112,7 +119,7 @@ fn whoever_waits_is_found_within_the_tries() {
         let to_be_had = |q: &Waiting| (0..32).filter(|&c| c != thief).any(|c| q.tasks[c] > q.pinned[c]);
         let total: usize = queues.tasks.iter().sum();
         let expected = to_be_had(&queues);
-        assert_eq!(world.steal(thief, &mut queues), expected);
+        assert_eq!(world.steal(thief, &mut queues, NOW), expected);
         assert_eq!(queues.tasks.iter().sum::<usize>(), total - usize::from(expected));
     }
 }
@@ -128,13 +135,33 @@ fn a_task_queued_at_the_wrong_moment_comes_back_with_its_cpus_tick() {
         fn length(&self, _: usize) -> usize {
             0 // the thief looks just before the task is queued
         }
+        fn head_ran_at(&self, cpu: usize) -> u64 {
+            self.0.head_ran_at(cpu)
+        }
     }
     let mut world = Topology::regular(1, 4, 1, 1, false).world();
     let mut queues = Late(Waiting::new(4));
     world.mark_waiting(2);
-    assert!(!world.steal(0, &mut queues));
+    assert!(!world.steal(0, &mut queues, NOW));
     queues.0.tasks[2] = 1;
-    assert!(!world.steal(0, &mut queues), "not in the set: not seen yet");
+    assert!(!world.steal(0, &mut queues, NOW), "not in the set: not seen yet");
     world.mark_waiting(2); // what tick_help() does while somebody waits
-    assert!(world.steal(0, &mut queues));
+    assert!(world.steal(0, &mut queues, NOW));
+}
+
+#[test]
+fn a_task_that_ran_a_moment_ago_is_left_where_its_cache_is_warm() {
+    let mut world = Topology::regular(2, 4, 1, 2, false).world();
+    let mut queues = Waiting::new(8);
+    queues.tasks[2] = 1;
+    queues.ran_at[2] = NOW - 499_999;
+    world.mark_waiting(2);
+    assert!(!world.steal(0, &mut queues, NOW));
+    assert_eq!(queues.tried, [0; 0], "its queue is passed over");
+    queues.tasks[5] = 1;
+    queues.ran_at[5] = NOW - 500_000;
+    world.mark_waiting(5);
+    assert!(world.steal(0, &mut queues, NOW), "one of another LLC that is cold");
+    assert_eq!(queues.tried, [5]);
+    assert!(world.steal(0, &mut queues, NOW + 1), "and the first, once it has cooled");
 }

@@ -30,10 +30,4 @@ static __always_inline u64 bit_of(u32 pos)
 	return 1ULL << (pos % WORD_BITS);
 }
 
-/* The word of a set that holds @pos. */
-static __always_inline u64 *word_of(u64 *words, u32 pos)
-{
-	return &words[(pos / WORD_BITS) % CPU_WORDS];
-}
-
 #endif /* ROOST_BITS_H */

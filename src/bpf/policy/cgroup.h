@@ -44,7 +44,9 @@ static __always_inline void cgroup_measure(u32 index, u64 ns)
 	cg->load = load >= cg->load ? (cg->load + 3 * load) / 4 : cg->load - (cg->load - load + 3) / 4;
 	if (!cg->load)
 		return;
-	for (level = 0; level < CGROUP_DEPTH && index != ROOT_CGROUP && may_loop; level++) {
+	for_below (level, CGROUP_DEPTH, CGROUP_DEPTH) {
+		if (index == ROOT_CGROUP)
+			return;
 		cg = cgroup_state(index);
 		if (cg->active)
 			return;
@@ -75,7 +77,7 @@ static __always_inline u32 cgroup_task_weight(u32 index, u32 nice_weight)
 		return nice_weight;
 	/* Its part of the group; the group's load already holds this task, or will after the next sweep. */
 	weight = (u64)cg->weight * nice_weight / (cg->load > nice_weight ? cg->load : nice_weight);
-	for (level = 0; level < CGROUP_DEPTH && may_loop; level++) {
+	for_below (level, CGROUP_DEPTH, CGROUP_DEPTH) {
 		struct cgroup_state *parent = cgroup_state(cg->parent);
 
 		if (cg->parent == ROOT_CGROUP)

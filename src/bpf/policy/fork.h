@@ -20,45 +20,45 @@ struct group {
 	u64 load;    /* and their load */
 };
 
-static __always_inline u32 llc_idle_allowed(const struct wakeup *w, u32 llc)
+subprog u32 llc_idle_allowed(port_task *p trusted, u32 llc)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);
-	bool restricted = task_restricted(w->p);
+	bool restricted = task_restricted(p);
 	u32 nr_words = f->nr_words, n = 0, i;
 
-	for (i = 0; i < nr_words && i < CPU_WORDS && may_loop; i++) {
-		u64 word = llc_state(llc)->idle[i];
+	for_below (i, nr_words, CPU_WORDS) {
+		u64 word = *set_word(SET_IDLE, llc, i * WORD_BITS);
 
 		if (!restricted) {
 			n += count_bits(word);
 			continue;
 		}
 		for (; word && may_loop; word &= word - 1)
-			n += task_allowed(w->p, llc_cpu(f->first + i * WORD_BITS + lowest_bit(word)));
+			n += task_allowed(p, llc_cpu(f->first + i * WORD_BITS + lowest_bit(word)));
 	}
 	return n;
 }
 
 /* How many CPUs of the LLC may the task use? */
-static __always_inline u32 llc_allowed(const struct wakeup *w, u32 llc)
+subprog u32 llc_allowed(port_task *p trusted, u32 llc)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);
 	u32 n = 0, i;
 
-	if (!task_restricted(w->p))
+	if (!task_restricted(p))
 		return f->nr_cpus;
-	for (i = 0; i < f->nr_cpus && i < MAX_CPUS && may_loop; i++)
-		n += task_allowed(w->p, llc_cpu(f->first + i));
+	for_below (i, f->nr_cpus, MAX_CPUS)
+		n += task_allowed(p, llc_cpu(f->first + i));
 	return n;
 }
 
-static __always_inline void group_add(struct group *g, const struct wakeup *w, u32 llc)
+static __always_inline void group_add(struct group *g, port_task *p, u32 llc)
 {
-	u32 allowed = llc_allowed(w, llc);
+	u32 allowed = llc_allowed(p, llc);
 
 	if (!allowed)
 		return;
-	g->idle += llc_idle_allowed(w, llc);
+	g->idle += llc_idle_allowed(p, llc);
 	g->allowed += allowed;
 	g->cpus += llc_facts(llc)->nr_cpus;
 	g->load += llc_state(llc)->load;
@@ -100,19 +100,19 @@ static __always_inline bool node_tolerates(u32 node, const struct group *local, 
 	return local->idle && running + 1 <= few && idlest->idle <= local->idle + 2;
 }
 
-static __always_inline u32 fork_node(const struct wakeup *w, u32 local_node)
+subprog u32 fork_node(port_task *p trusted, u32 local_node)
 {
 	struct group local = {}, best = {};
 	u32 nr_nodes = machine_facts()->nr_nodes, best_node = local_node, n, i;
 
 	if (nr_nodes == 1)
 		return local_node;
-	for (n = 0; n < nr_nodes && n < MAX_NODES && may_loop; n++) {
+	for_below (n, nr_nodes, MAX_NODES) {
 		const volatile struct node_facts *f = node_facts(n);
 		struct group g = {};
 
-		for (i = 0; i < f->nr_llcs && i < MAX_LLCS && may_loop; i++)
-			group_add(&g, w, f->first_llc + i);
+		for_below (i, f->nr_llcs, MAX_LLCS)
+			group_add(&g, p, f->first_llc + i);
 		if (n == local_node) {
 			local = g;
 		} else if (idler(&g, &best)) {
@@ -125,16 +125,16 @@ static __always_inline u32 fork_node(const struct wakeup *w, u32 local_node)
 	return best_node;
 }
 
-static __always_inline u32 fork_llc(const struct wakeup *w, u32 node, u32 local_llc)
+subprog u32 fork_llc(port_task *p trusted, u32 node, u32 local_llc)
 {
 	const volatile struct node_facts *f = node_facts(node);
 	struct group local = {}, best = {};
 	u32 best_llc = f->first_llc, i;
 
-	for (i = 0; i < f->nr_llcs && i < MAX_LLCS && may_loop; i++) {
+	for_below (i, f->nr_llcs, MAX_LLCS) {
 		struct group g = {};
 
-		group_add(&g, w, f->first_llc + i);
+		group_add(&g, p, f->first_llc + i);
 		if (f->first_llc + i == local_llc) {
 			local = g;
 		} else if (idler(&g, &best)) {
@@ -146,18 +146,18 @@ static __always_inline u32 fork_llc(const struct wakeup *w, u32 node, u32 local_
 }
 
 /* Nothing is idle in the LLC: its least loaded CPU, by load per capacity. */
-static __always_inline s32 least_loaded(const struct wakeup *w, u32 llc)
+subprog s32 least_loaded(port_task *p trusted, u32 llc, u64 now)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);
 	u64 least = ~0ULL;
 	s32 best = NO_CPU;
 	u32 i;
 
-	for (i = 0; i < f->nr_cpus && i < MAX_CPUS && may_loop; i++) {
+	for_below (i, f->nr_cpus, MAX_CPUS) {
 		s32 cpu = llc_cpu(f->first + i);
-		u64 load = cpu_load(cpu, w->now) * CAPACITY_SCALE / cpu_facts(cpu)->capacity;
+		u64 load = cpu_load(cpu, now) * CAPACITY_SCALE / cpu_facts(cpu)->capacity;
 
-		if (load < least && task_allowed(w->p, cpu)) {
+		if (load < least && task_allowed(p, cpu)) {
 			least = load;
 			best = cpu;
 		}
@@ -173,11 +173,11 @@ static __always_inline s32 fork_idle_cpu(const struct wakeup *w, u32 llc)
 	s32 cpu = NO_CPU;
 
 	if (machine_facts()->smt) {
-		cpu = scan_llc(w, llc, start, SCAN_CORE, MAX_CPUS);
+		cpu = scan(w, llc, start, SCAN_CORE, MAX_CPUS);
 		if (cpu == NO_CPU && local)
-			cpu = idle_sibling(w, w->this_cpu);
+			cpu = free_sibling(w->p, w->this_cpu, w->ts->sched_idle);
 	}
-	return cpu != NO_CPU ? cpu : scan_llc(w, llc, start, SCAN_CPU, MAX_CPUS);
+	return cpu != NO_CPU ? cpu : scan(w, llc, start, SCAN_CPU, MAX_CPUS);
 }
 
 #endif /* ROOST_FORK_H */

@@ -9,132 +9,89 @@
 #ifndef ROOST_IDLE_SCAN_H
 #define ROOST_IDLE_SCAN_H
 
+#include "cpu_set.h"
 #include "wakeup.h"
 
 /* ---- keeping the sets ---- */
 
-/* Is @pos set in a set of the LLC? */
-static __always_inline bool in_set(u64 *words, u32 pos)
+/* Enter the threads of @cpu's core as an idle core if all are idle; the long way, for threads in several words. */
+subprog u32 core_gains_split(s32 cpu)
 {
-	return *word_of(words, pos) & bit_of(pos);
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+	u32 llc = f->llc, i;
+
+	for_below (i, f->nr_sib, MAX_SMT)
+		if (!set_has(SET_IDLE, llc, cpu_facts(sibling(f, i))->pos))
+			return 0;
+	set_add(SET_IDLE_CORE, llc, f->pos);
+	for_below (i, f->nr_sib, MAX_SMT)
+		set_add(SET_IDLE_CORE, llc, cpu_facts(sibling(f, i))->pos);
+	return 0;
 }
 
-static __always_inline bool set_empty(u64 *words, u32 nr_words)
+subprog u32 core_loses_split(s32 cpu)
 {
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	u32 i;
 
-	for (i = 0; i < CPU_WORDS && i < nr_words; i++)
-		if (words[i])
-			return false;
-	return true;
+	set_remove(SET_IDLE_CORE, f->llc, f->pos);
+	for_below (i, f->nr_sib, MAX_SMT)
+		set_remove(SET_IDLE_CORE, f->llc, cpu_facts(sibling(f, i))->pos);
+	return 0;
 }
 
-/* Add a CPU to a set of its LLC, and the LLC to the set of LLCs that have any. */
-static __always_inline void set_add(u64 *words, u64 *llcs, u32 llc, u32 pos)
-{
-	if (!atomic_or(word_of(words, pos), bit_of(pos)) && machine_facts()->nr_llcs > 1)
-		atomic_or(word_of(llcs, llc), bit_of(llc));
-}
-
-static __always_inline void set_remove(u64 *words, u64 *llcs, u32 llc, u32 pos)
-{
-	u32 nr_words = llc_facts(llc)->nr_words;
-
-	if (atomic_and(word_of(words, pos), ~bit_of(pos)) & ~bit_of(pos))
-		return;
-	if (machine_facts()->nr_llcs == 1 || !set_empty(words, nr_words))
-		return;
-	atomic_and(word_of(llcs, llc), ~bit_of(llc));
-	/* A CPU may have entered between the look and the clearing. */
-	if (!set_empty(words, nr_words))
-		atomic_or(word_of(llcs, llc), bit_of(llc));
-}
-
-/* The core's threads that lie in other words than @cpu, or have no precomputed mask: are all idle? */
-static __always_inline bool siblings_marked(struct llc_state *llc, const volatile struct cpu_facts *f)
-{
-	u32 i;
-
-	for (i = 0; i < MAX_SMT - 1 && i < f->nr_sib; i++)
-		if (!in_set(llc->idle, cpu_facts(f->sib[i])->pos))
-			return false;
-	return true;
-}
-
-static __always_inline void core_mark(struct llc_state *llc, const volatile struct cpu_facts *f, bool idle)
-{
-	u32 i;
-
-	if (idle)
-		atomic_or(word_of(llc->idle_core, f->pos), bit_of(f->pos));
-	else
-		atomic_and(word_of(llc->idle_core, f->pos), ~bit_of(f->pos));
-	for (i = 0; i < MAX_SMT - 1 && i < f->nr_sib; i++) {
-		u32 pos = cpu_facts(f->sib[i])->pos;
-
-		if (idle)
-			atomic_or(word_of(llc->idle_core, pos), bit_of(pos));
-		else
-			atomic_and(word_of(llc->idle_core, pos), ~bit_of(pos));
-	}
-}
-
-/* The core of @f became wholly idle, or may have. */
-static __always_inline void core_gains(struct llc_state *llc, const volatile struct cpu_facts *f, u64 mask)
-{
-	if (!mask) {
-		if (siblings_marked(llc, f))
-			core_mark(llc, f, true);
-	} else if ((*word_of(llc->idle, f->pos) & mask) == mask) {
-		atomic_or(word_of(llc->idle_core, f->pos), mask);
-	}
-}
-
-static __always_inline void core_loses(struct llc_state *llc, const volatile struct cpu_facts *f, u64 mask)
+/* The core of @cpu became wholly idle, or may have. @mask: its threads as bits of one word, 0 if they lie in several. */
+static __always_inline void core_gains(s32 cpu, u32 llc, u32 pos, u64 mask)
 {
 	if (!mask)
-		core_mark(llc, f, false);
-	else if (*word_of(llc->idle_core, f->pos) & mask)
-		atomic_and(word_of(llc->idle_core, f->pos), ~mask);
+		core_gains_split(cpu);
+	else if ((*set_word(SET_IDLE, llc, pos) & mask) == mask)
+		set_add_mask(SET_IDLE_CORE, llc, pos, mask);
+}
+
+static __always_inline void core_loses(s32 cpu, u32 llc, u32 pos, u64 mask)
+{
+	if (!mask)
+		core_loses_split(cpu);
+	else if (*set_word(SET_IDLE_CORE, llc, pos) & mask)
+		set_remove_mask(SET_IDLE_CORE, llc, pos, mask);
 }
 
 /* @cpu has nothing to run. Called on that CPU. */
 static __always_inline void mark_idle(s32 cpu, struct cpu_state *cs)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
-	struct llc_state *llc = llc_state(f->llc);
 
 	if (cs->idle_marked)
 		return;
 	cs->idle_marked = 1;
-	set_add(llc->idle, llc_sets()->idle, f->llc, f->pos);
+	set_add(SET_IDLE, f->llc, f->pos);
 	if (machine_facts()->smt)
-		core_gains(llc, f, cs->core_mask);
+		core_gains(cpu, f->llc, f->pos, cs->core_mask);
 }
 
 /* @cpu runs a task of ours. */
 static __always_inline void mark_busy(s32 cpu, struct cpu_state *cs)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
-	struct llc_state *llc = llc_state(f->llc);
 
 	if (!cs->idle_marked)
 		return;
 	cs->idle_marked = 0;
-	set_remove(llc->idle, llc_sets()->idle, f->llc, f->pos);
+	set_remove(SET_IDLE, f->llc, f->pos);
 	if (machine_facts()->smt)
-		core_loses(llc, f, cs->core_mask);
+		core_loses(cpu, f->llc, f->pos, cs->core_mask);
 }
 
 /* Set the precomputed mask of a core whose threads lie in one word; once, at init. */
-static __always_inline void core_mask_init(s32 cpu)
+subprog u32 core_mask_init(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	u64 mask = bit_of(f->pos);
 	u32 i;
 
-	for (i = 0; i < MAX_SMT - 1 && i < f->nr_sib; i++) {
-		u32 pos = cpu_facts(f->sib[i])->pos;
+	for_below (i, f->nr_sib, MAX_SMT) {
+		u32 pos = cpu_facts(sibling(f, i))->pos;
 
 		if (pos / WORD_BITS != f->pos / WORD_BITS) {
 			mask = 0;
@@ -143,6 +100,7 @@ static __always_inline void core_mask_init(s32 cpu)
 		mask |= bit_of(pos);
 	}
 	cpu_state(cpu)->core_mask = mask;
+	return 0;
 }
 
 /* ---- searching them ---- */
@@ -152,60 +110,59 @@ enum scan_for {
 	SCAN_CORE, /* a CPU of a wholly idle core */
 };
 
-static __always_inline bool scan_accepts(const struct wakeup *w, s32 cpu, enum scan_for what)
+/* A search in one LLC, in order of CPU number from position @start on and around. */
+struct scan {
+	enum scan_for what;
+	u32 llc;
+	u32 start;
+	u32 budget;	 /* CPUs to visit at most */
+	bool sched_idle; /* the task has policy SCHED_IDLE */
+};
+
+static __always_inline bool scan_accepts(port_task *p, const struct scan *s, s32 cpu)
 {
-	if (what == SCAN_CORE ? !core_idle(cpu) : !cpu_free(w, cpu))
+	if (s->what == SCAN_CORE ? !core_idle(cpu) : !cpu_free(cpu, s->sched_idle))
 		return false;
-	return task_allowed(w->p, cpu);
-}
-
-/* The bits of word @i of a walk that begins at position @start and comes around to it: first its end, last its head. */
-static __always_inline u64 walk_mask(u32 i, u32 nr_words, u32 start)
-{
-	u64 from = ~0ULL << (start % WORD_BITS);
-
-	return i == 0 ? from : i == nr_words ? ~from : ~0ULL;
+	return task_allowed(p, cpu);
 }
 
 /*
- * How many CPUs a walk from @start has visited before it comes to @pos. The kernel's walk is over the task's allowed
- * CPUs only (select_idle_cpu: cpumask_and), so a restricted task's have to be counted.
+ * How many CPUs a walk has visited before it comes to @pos. The kernel's walk is over the task's allowed CPUs only
+ * (select_idle_cpu: cpumask_and), so a restricted task's have to be counted.
  */
-static __always_inline u32 walk_distance(const struct wakeup *w, const volatile struct llc_facts *f, u32 start, u32 pos)
+subprog u32 walk_distance(port_task *p trusted, u32 llc, u32 start, u32 pos)
 {
+	const volatile struct llc_facts *f = llc_facts(llc);
 	u32 distance = pos >= start ? pos - start : pos + f->nr_cpus - start;
 	u32 visited = 0, i;
 
-	if (!task_restricted(w->p))
+	if (!task_restricted(p))
 		return distance;
-	for (i = 0; i < distance && i < MAX_CPUS && may_loop; i++)
-		visited += task_allowed(w->p, llc_cpu(f->first + (start + i) % f->nr_cpus));
+	for_below (i, distance, MAX_CPUS)
+		visited += task_allowed(p, llc_cpu(f->first + (start + i) % f->nr_cpus));
 	return visited;
 }
 
-/*
- * The first CPU of @llc that @what accepts, in order of CPU number from position @start on and around, at
- * most @budget CPUs away; NO_CPU if there is none. (kernel: select_idle_cpu(), for_each_cpu_wrap)
- */
-static __always_inline s32 scan_llc(const struct wakeup *w, u32 llc, u32 start, enum scan_for what, u32 budget)
+/* The first CPU that the scan accepts, NO_CPU if there is none. (kernel: select_idle_cpu(), for_each_cpu_wrap) */
+subprog s32 scan_llc(port_task *p trusted, const struct scan *s nonnull)
 {
-	const volatile struct llc_facts *f = llc_facts(llc);
-	u64 *words = what == SCAN_CORE ? llc_state(llc)->idle_core : llc_state(llc)->idle;
+	const volatile struct llc_facts *f = llc_facts(s->llc);
+	enum cpu_set set = s->what == SCAN_CORE ? SET_IDLE_CORE : SET_IDLE;
 	u32 nr_words = f->nr_words, i;
 
-	for (i = 0; i <= nr_words && i <= CPU_WORDS && may_loop; i++) {
-		u32 base = ((start / WORD_BITS + i) % nr_words) * WORD_BITS;
-		u64 word = *word_of(words, base) & walk_mask(i, nr_words, start);
+	for_below (i, nr_words + 1, CPU_WORDS + 1) {
+		u32 base = walk_base(i, nr_words, s->start);
+		u64 word = *set_word(set, s->llc, base) & walk_mask(i, nr_words, s->start);
 
 		while (word && may_loop) {
 			u32 pos = base + lowest_bit(word);
 			s32 cpu = llc_cpu(f->first + pos);
 
-			if (budget < f->nr_cpus && walk_distance(w, f, start, pos) >= budget) {
+			if (s->budget < f->nr_cpus && walk_distance(p, s->llc, s->start, pos) >= s->budget) {
 				count(STAT_sis_budget_out);
 				return NO_CPU;
 			}
-			if (scan_accepts(w, cpu, what))
+			if (scan_accepts(p, s, cpu))
 				return cpu;
 			word &= word - 1;
 		}
@@ -213,33 +170,30 @@ static __always_inline s32 scan_llc(const struct wakeup *w, u32 llc, u32 start, 
 	return NO_CPU;
 }
 
-/* The next LLC at or after @from and before @end that is in the set; NO_CPU if there is none. */
-static __always_inline s32 next_llc(u64 *llcs, u32 from, u32 end)
+static __always_inline s32 scan(const struct wakeup *w, u32 llc, u32 start, enum scan_for what, u32 budget)
 {
-	while (from < end && from < MAX_LLCS && may_loop) {
-		u64 word = *word_of(llcs, from) & (~0ULL << (from % WORD_BITS));
+	struct scan s = { .what = what, .llc = llc, .start = start, .budget = budget };
 
-		if (word) {
-			from = from / WORD_BITS * WORD_BITS + lowest_bit(word);
-			return from < end ? (s32)from : NO_CPU;
-		}
-		from = (from / WORD_BITS + 1) * WORD_BITS;
-	}
-	return NO_CPU;
+	s.sched_idle = w->ts->sched_idle;
+	return scan_llc(w->p, &s);
 }
 
 /* A free CPU in the LLCs [@from, @end), a wholly idle core before a thread. */
-static __always_inline s32 scan_llcs(const struct wakeup *w, u32 from, u32 end)
+subprog s32 scan_llcs(port_task *p trusted, u32 from, u32 end, bool sched_idle)
 {
-	s32 llc, cpu;
-
 	while (may_loop) {
-		llc = next_llc(llc_sets()->idle, from, end);
+		struct scan s = { .what = SCAN_CORE, .budget = MAX_CPUS };
+		s32 llc = next_llc(SET_IDLE, from, end), cpu = NO_CPU;
+
 		if (llc == NO_CPU)
 			return NO_CPU;
-		cpu = machine_facts()->smt ? scan_llc(w, llc, 0, SCAN_CORE, MAX_CPUS) : NO_CPU;
+		s.llc = llc;
+		s.sched_idle = sched_idle;
+		if (machine_facts()->smt)
+			cpu = scan_llc(p, &s);
+		s.what = SCAN_CPU;
 		if (cpu == NO_CPU)
-			cpu = scan_llc(w, llc, 0, SCAN_CPU, MAX_CPUS);
+			cpu = scan_llc(p, &s);
 		if (cpu != NO_CPU)
 			return cpu;
 		from = llc + 1;

@@ -22,6 +22,7 @@
 #ifndef ROOST_LADDER_H
 #define ROOST_LADDER_H
 
+#include "capacity.h"
 #include "fork.h"
 #include "sync_local.h"
 #include "wake_affine.h"
@@ -37,18 +38,20 @@ static __always_inline struct placement placed(s32 cpu, enum placing how, enum r
 /* Free CPUs are taken at once when idle; one that runs a SCHED_IDLE task is queued on, and preempted there. */
 static __always_inline struct placement placed_free(s32 cpu, enum roost_stat rung)
 {
-	return placed(cpu, cpu_idle(cpu) ? PLACE_IDLE : PLACE_BUSY, rung);
+	struct cpu_state *cs = cpu_state(cpu);
+
+	return placed(cpu, cs->curr_sched_idle && cs->curr_pid ? PLACE_BUSY : PLACE_IDLE, rung);
 }
 
 static __always_inline struct placement place_fork(const struct wakeup *w)
 {
 	const volatile struct cpu_facts *f = cpu_facts(w->this_cpu);
-	u32 llc = fork_llc(w, fork_node(w, f->node), f->llc);
+	u32 llc = fork_llc(w->p, fork_node(w->p, f->node), f->llc);
 	s32 cpu = fork_idle_cpu(w, llc);
 
 	if (cpu != NO_CPU)
 		return placed_free(cpu, STAT_fork_idle);
-	cpu = least_loaded(w, llc);
+	cpu = least_loaded(w->p, llc, w->now);
 	return placed(cpu != NO_CPU ? cpu : w->prev_any, PLACE_BUSY, STAT_fork_busy);
 }
 
@@ -56,12 +59,12 @@ static __always_inline struct placement place_fork(const struct wakeup *w)
 static __always_inline struct placement place_wide(const struct wakeup *w, s32 target)
 {
 	const volatile struct node_facts *node = node_facts(cpu_facts(target)->node);
-	s32 cpu = scan_llcs(w, node->first_llc, node->first_llc + node->nr_llcs);
+	s32 cpu = scan_llcs(w->p, node->first_llc, node->first_llc + node->nr_llcs, w->ts->sched_idle);
 
 	if (cpu != NO_CPU)
 		return placed_free(cpu, STAT_wide_node);
 	if (machine_facts()->nr_nodes > 1) {
-		cpu = scan_llcs(w, 0, machine_facts()->nr_llcs);
+		cpu = scan_llcs(w->p, 0, machine_facts()->nr_llcs, w->ts->sched_idle);
 		if (cpu != NO_CPU)
 			return placed_free(cpu, STAT_wide_machine);
 	}
@@ -118,7 +121,7 @@ static __always_inline struct placement select_idle_sibling(const struct wakeup 
 	if (cpu != NO_CPU)
 		return placed_free(cpu, STAT_sis_recent);
 	if (machine_facts()->asym) {
-		cpu = sis_capacity(w, target);
+		cpu = sis_capacity(w->p, target, task_util(w->ts, w->now), w->ts->sched_idle);
 		return cpu != NO_CPU ? placed_free(cpu, STAT_sis_capacity) : placed(target, PLACE_BUSY, STAT_sis_none);
 	}
 	return place_search(w, target);

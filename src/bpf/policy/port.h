@@ -26,6 +26,7 @@
  * Queues of waiting tasks, ordered by deadline:
  *   bool queue_take(s32 cpu)		the first task of @cpu's queue that may run on this CPU is to run here next
  *   u32 queue_length(s32 cpu)
+ *   u64 queue_head_ran_at(s32 cpu)	ns: when the first task of @cpu's queue last ran; 0: the queue is empty
  *
  * Memory and counting:
  *   u64 atomic_or(u64 *p, u64 bits), atomic_and(u64 *p, u64 bits)	return the old value; full barriers
@@ -33,6 +34,10 @@
  *   u64 atomic_swap(u64 *p, u64 v)				returns the old value
  *   bool atomic_cas(u64 *p, u64 old, u64 v)			true if *p was old and is now v
  *   void count(enum roost_stat s)
+ *   subprog			what precedes a function that holds a loop: a program of its own to the verifier,
+ *				checked once for any argument; its task parameter is marked trusted, its pointers nonnull
+ *   from_zero			0, which the verifier does not know to be 0, so that it checks a loop's body once
+ *   opaque(x)			hides from the compiler what it knows of x, so that it leaves an index an index
  *   may_loop			the condition that every loop carries, for the verifier; true natively
  */
 #ifndef ROOST_PORT_H
@@ -49,6 +54,19 @@
 static __always_inline bool share_cache(s32 a, s32 b)
 {
 	return cpu_facts(a)->llc == cpu_facts(b)->llc;
+}
+
+/*
+ * for i = 0 .. @n - 1, @n at most @max, a constant: what the verifier needs to check a body once and to know that the
+ * loop ends.
+ */
+#define for_below(i, n, max) for (i = from_zero; i < (n) && i < (max) && may_loop; i++)
+
+/* The @i-th other thread of a core, @i below nr_sib. */
+static __always_inline s32 sibling(const volatile struct cpu_facts *f, u32 i)
+{
+	opaque(i);
+	return f->sib[i % MAX_SMT];
 }
 
 static __always_inline bool share_core(s32 a, s32 b)

@@ -19,7 +19,10 @@
 #include "signal.h"
 
 /* Kernel: TICK_NSEC at 250 Hz. No more than this, or two requests, of lag either way (update_entity_lag()). */
-#define LAG_FLOOR_NS 4000000ULL
+#define LAG_FLOOR_NS   4000000ULL
+
+/* A burst up to this is over soon. ns. */
+#define SHORT_BURST_NS 500000ULL
 
 static __always_inline u64 to_virtual(u64 ns, u32 weight)
 {
@@ -68,6 +71,19 @@ static __always_inline u64 slice_left(const struct task_state *ts)
 		return least;
 	left = (ts->deadline - ts->vruntime) * ts->weight / NICE0_WEIGHT;
 	return left > least ? left : least;
+}
+
+/*
+ * For how long no wakeup interrupts it: the minimum slice. [burst_slice] A task that is about to sleep by itself is let
+ * finish: twice its usual burst, where that is short.
+ */
+static __always_inline u64 protected_ns(const struct task_state *ts, u32 features)
+{
+	u64 least = tunables()->min_slice_ns;
+
+	if (!(features & FEATURE_burst_slice) || !ts->burst || ts->burst > SHORT_BURST_NS)
+		return least;
+	return 2 * ts->burst > least ? 2 * ts->burst : least;
 }
 
 /* ---- joining and leaving ---- */
@@ -202,7 +218,7 @@ static __always_inline enum preempt preempts(const struct cpu_state *cs, const s
 		if (!before(cs->vtime, vruntime) || before(cs->vtime, ts->vruntime))
 			return PREEMPT_NO;
 	}
-	return (s64)ran >= (s64)tunables()->min_slice_ns ? PREEMPT_NOW : PREEMPT_LATER;
+	return (s64)ran >= (s64)cs->curr_protected ? PREEMPT_NOW : PREEMPT_LATER;
 }
 
 /* ---- bursts ---- */

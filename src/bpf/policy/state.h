@@ -35,6 +35,7 @@ struct cpu_state {
 	u64 curr_deadline;   /* virtual */
 	u64 curr_vruntime;   /* virtual run time when it started to run */
 	u64 curr_start;	     /* ns */
+	u64 curr_protected;  /* ns for which no wakeup interrupts it */
 	u64 curr_slice;	     /* ns it may run while others wait */
 	u32 curr_sched_idle; /* it has policy SCHED_IDLE */
 	u32 idle_marked;     /* our bit in the LLC's idle set is set */
@@ -58,21 +59,26 @@ struct cpu_state {
 	struct waker_state idle_waker;
 } __attribute__((aligned(2 * CACHELINE)));
 
-/* A set of the LLC's CPUs: bit pos % 64 of word pos / 64. All words are changed by atomics only. */
+/* Sets of an LLC's CPUs; kept and searched in cpu_set.h. */
+enum cpu_set {
+	SET_IDLE,	 /* CPUs that have nothing to run */
+	SET_IDLE_CORE,	 /* those of them whose whole core is idle */
+	SET_WAITING,	 /* CPUs whose queue holds a task that another CPU may run */
+	NR_CPU_SETS = 4, /* a power of two: indexes are masked by it */
+};
+
+/* One LLC. A CPU is bit pos % 64 of word pos / 64 of a set; words are changed by atomics only. */
 struct llc_state {
-	u64 idle[CPU_WORDS];	  /* CPUs that have nothing to run */
-	u64 idle_core[CPU_WORDS]; /* those of them whose whole core is idle */
-	u64 waiting[CPU_WORDS];	  /* CPUs whose queue holds a task that another CPU may run */
-	u64 summed_at;		  /* ns: when the sums below were made; atomic */
-	u64 load;		  /* sum of the CPUs' load_avg */
-	u32 util;		  /* sum of the CPUs' util_avg */
-	u32 scan_budget;	  /* CPUs a wakeup may look at (kernel: sd_share->nr_idle_scan) */
+	u64 set[NR_CPU_SETS][CPU_WORDS];
+	u64 summed_at;	 /* ns: when the sums below were made; atomic */
+	u64 load;	 /* sum of the CPUs' load_avg */
+	u32 util;	 /* sum of the CPUs' util_avg */
+	u32 scan_budget; /* CPUs a wakeup may look at (kernel: sd_share->nr_idle_scan) */
 } __attribute__((aligned(CACHELINE)));
 
-/* Sets of LLCs: which have an idle CPU, which have somebody waiting. One cache line each. */
+/* For each set, the LLCs in which it is not empty; kept where there is more than one LLC. */
 struct llc_sets {
-	u64 idle[CPU_WORDS] __attribute__((aligned(CACHELINE)));
-	u64 waiting[CPU_WORDS] __attribute__((aligned(CACHELINE)));
+	u64 set[NR_CPU_SETS][CPU_WORDS] __attribute__((aligned(CACHELINE)));
 };
 
 struct task_state {

@@ -6,6 +6,9 @@
  * A queue may be in the set and give nothing: its tasks are pinned, or gone. The thief then goes on to the next, at most
  * STEAL_TRIES of them, and takes an empty queue out of the set. A task put there at that very moment is not lost: its
  * own CPU serves it, and that CPU's tick enters it again.
+ *
+ * A task that ran within the last migration_cost is worth more where its cache is warm (kernel: task_hot()): its queue is
+ * passed over, and the tick or slice timer of its CPU calls for help once it has waited.
  */
 #ifndef ROOST_STEAL_H
 #define ROOST_STEAL_H
@@ -17,30 +20,36 @@ enum { STEAL_TRIES = 16 };
 static __always_inline void mark_waiting(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
-	struct llc_state *llc = llc_state(f->llc);
 
-	if (!in_set(llc->waiting, f->pos))
-		set_add(llc->waiting, llc_sets()->waiting, f->llc, f->pos);
+	if (!set_has(SET_WAITING, f->llc, f->pos))
+		set_add(SET_WAITING, f->llc, f->pos);
 }
 
 static __always_inline void unmark_waiting(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
-	struct llc_state *llc = llc_state(f->llc);
 
-	if (in_set(llc->waiting, f->pos))
-		set_remove(llc->waiting, llc_sets()->waiting, f->llc, f->pos);
+	if (set_has(SET_WAITING, f->llc, f->pos))
+		set_remove(SET_WAITING, f->llc, f->pos);
+}
+
+/* The first task of @cpu's queue ran a moment ago. */
+static __always_inline bool queue_hot(s32 cpu, u64 now)
+{
+	u64 ran_at = queue_head_ran_at(cpu);
+
+	return ran_at && now - ran_at < tunables()->migration_cost_ns;
 }
 
 /* Take one waiting task of any CPU of @llc, from position @start on and around. */
-static __always_inline bool steal_from_llc(s32 cpu, u32 llc, u32 start, u32 *tries)
+subprog bool steal_from_llc(s32 cpu, u32 llc, u32 start, u64 now, u32 *tries nonnull)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);
 	u32 nr_words = f->nr_words, i;
 
-	for (i = 0; i <= nr_words && i <= CPU_WORDS && may_loop; i++) {
-		u32 base = ((start / WORD_BITS + i) % nr_words) * WORD_BITS;
-		u64 word = *word_of(llc_state(llc)->waiting, base) & walk_mask(i, nr_words, start);
+	for_below (i, nr_words + 1, CPU_WORDS + 1) {
+		u32 base = walk_base(i, nr_words, start);
+		u64 word = *set_word(SET_WAITING, llc, base) & walk_mask(i, nr_words, start);
 
 		while (word && may_loop) {
 			s32 victim = llc_cpu(f->first + base + lowest_bit(word));
@@ -51,6 +60,8 @@ static __always_inline bool steal_from_llc(s32 cpu, u32 llc, u32 start, u32 *tri
 			if (*tries == 0)
 				return false;
 			--*tries;
+			if (queue_hot(victim, now))
+				continue;
 			if (queue_take(victim))
 				return true;
 			count(STAT_steal_miss);
@@ -61,15 +72,17 @@ static __always_inline bool steal_from_llc(s32 cpu, u32 llc, u32 start, u32 *tri
 	return false;
 }
 
-/* The same over the LLCs [@from, @end), but for @except. */
-static __always_inline bool steal_from_llcs(s32 cpu, u32 from, u32 end, u32 except, u32 *tries)
+/* The same over the LLCs [@from, @end), but for its own. */
+subprog bool steal_from_llcs(s32 cpu, u32 from, u32 end, u64 now, u32 *tries nonnull)
 {
+	u32 own = cpu_facts(cpu)->llc;
+
 	while (*tries && may_loop) {
-		s32 llc = next_llc(llc_sets()->waiting, from, end);
+		s32 llc = next_llc(SET_WAITING, from, end);
 
 		if (llc == NO_CPU)
 			return false;
-		if ((u32)llc != except && steal_from_llc(cpu, llc, 0, tries))
+		if ((u32)llc != own && steal_from_llc(cpu, llc, 0, now, tries))
 			return true;
 		from = llc + 1;
 	}
@@ -77,26 +90,25 @@ static __always_inline bool steal_from_llcs(s32 cpu, u32 from, u32 end, u32 exce
 }
 
 /* Give @cpu, which has nothing to run, a waiting task of another: of the LLC, the node, the machine. */
-static __always_inline bool steal(s32 cpu)
+static __always_inline bool steal(s32 cpu, u64 now)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	const volatile struct node_facts *node = node_facts(f->node);
 	u32 tries = STEAL_TRIES;
 
-	if (!set_empty(llc_state(f->llc)->waiting, llc_facts(f->llc)->nr_words) &&
-	    steal_from_llc(cpu, f->llc, f->pos, &tries)) {
+	if (!set_empty(SET_WAITING, f->llc) && steal_from_llc(cpu, f->llc, f->pos, now, &tries)) {
 		count(STAT_dispatch_steal_llc);
 		return true;
 	}
 	if (machine_facts()->nr_llcs == 1)
 		return false;
-	if (steal_from_llcs(cpu, node->first_llc, node->first_llc + node->nr_llcs, f->llc, &tries)) {
+	if (steal_from_llcs(cpu, node->first_llc, node->first_llc + node->nr_llcs, now, &tries)) {
 		count(STAT_dispatch_steal_node);
 		return true;
 	}
 	if (machine_facts()->nr_nodes == 1)
 		return false;
-	if (steal_from_llcs(cpu, 0, machine_facts()->nr_llcs, f->llc, &tries)) {
+	if (steal_from_llcs(cpu, 0, machine_facts()->nr_llcs, now, &tries)) {
 		count(STAT_dispatch_steal_machine);
 		return true;
 	}
@@ -106,20 +118,12 @@ static __always_inline bool steal(s32 cpu)
 /* An idle CPU that could serve a queue of @cpu: of its LLC, then any. NO_CPU if there is none. */
 static __always_inline s32 idle_helper(s32 cpu)
 {
-	u32 llc = cpu_facts(cpu)->llc, i;
-	s32 other = NO_CPU;
+	s32 helper = set_first(SET_IDLE, cpu_facts(cpu)->llc), llc;
 
-	for (i = 0; i < llc_facts(llc)->nr_words && i < CPU_WORDS && may_loop; i++)
-		if (llc_state(llc)->idle[i])
-			return llc_cpu(llc_facts(llc)->first + i * WORD_BITS + lowest_bit(llc_state(llc)->idle[i]));
-	if (machine_facts()->nr_llcs > 1)
-		other = next_llc(llc_sets()->idle, 0, machine_facts()->nr_llcs);
-	if (other == NO_CPU)
-		return NO_CPU;
-	for (i = 0; i < llc_facts(other)->nr_words && i < CPU_WORDS && may_loop; i++)
-		if (llc_state(other)->idle[i])
-			return llc_cpu(llc_facts(other)->first + i * WORD_BITS + lowest_bit(llc_state(other)->idle[i]));
-	return NO_CPU;
+	if (helper != NO_CPU || machine_facts()->nr_llcs == 1)
+		return helper;
+	llc = next_llc(SET_IDLE, 0, machine_facts()->nr_llcs);
+	return llc == NO_CPU ? NO_CPU : set_first(SET_IDLE, llc);
 }
 
 #endif /* ROOST_STEAL_H */

@@ -77,7 +77,7 @@ static __always_inline s32 wake_affine(const struct wakeup *w)
 {
 	s32 target;
 
-	if (cpu_idle(w->this_cpu) && share_cache(w->this_cpu, w->prev_any)) {
+	if (idle_for(w, w->this_cpu) && share_cache(w->this_cpu, w->prev_any)) {
 		if (cpu_idle(w->prev_any)) {
 			count(STAT_wa_idle_prev);
 			return w->prev_any;

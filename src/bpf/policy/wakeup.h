@@ -21,7 +21,8 @@ struct wakeup {
 	s32 prev;     /* where the task last ran; NO_CPU if it may not run there now */
 	s32 prev_any; /* the same, allowed or not */
 	bool fork;
-	bool sync; /* the waker says that it is about to sleep, and is not exiting */
+	bool waker_idle; /* an interrupt on an idle CPU wakes the task */
+	bool sync;	 /* the waker says that it is about to sleep, and is not exiting */
 	bool this_allowed;
 	bool waker_pcpu_kthread; /* the waker is a kthread of this one CPU, in task context */
 };
@@ -48,23 +49,32 @@ static __always_inline bool cpu_sched_idle(s32 cpu)
 {
 	struct cpu_state *cs = cpu_state(cpu);
 
-	return cs->curr_pid && cs->curr_sched_idle && cpu_nr_running(cpu) == 1;
+	return cs->curr_sched_idle && cs->curr_pid && cpu_nr_running(cpu) == 1;
 }
 
-/* Free for the task: idle, or as good as. A SCHED_IDLE task has to share with another (kernel: choose_idle_cpu()). */
-static __always_inline bool cpu_free(const struct wakeup *w, s32 cpu)
+/* cpu_idle(), which for the CPU of a waker that runs needs no look. */
+static __always_inline bool idle_for(const struct wakeup *w, s32 cpu)
 {
-	return cpu_idle(cpu) || (!w->ts->sched_idle && cpu_sched_idle(cpu));
+	return cpu == w->this_cpu && !w->waker_idle ? false : cpu_idle(cpu);
+}
+
+/*
+ * Free for a task: idle, or as good as. A SCHED_IDLE task (@sched_idle) has to share with another
+ * (kernel: choose_idle_cpu()).
+ */
+static __always_inline bool cpu_free(s32 cpu, bool sched_idle)
+{
+	return cpu_idle(cpu) || (!sched_idle && cpu_sched_idle(cpu));
 }
 
 /* Every other thread of the core is idle. */
-static __always_inline bool siblings_idle(s32 cpu)
+subprog bool siblings_idle(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	u32 i;
 
-	for (i = 0; i < MAX_SMT - 1 && i < f->nr_sib; i++)
-		if (!cpu_idle(f->sib[i]))
+	for_below (i, f->nr_sib, MAX_SMT)
+		if (!cpu_idle(sibling(f, i)))
 			return false;
 	return true;
 }
@@ -72,19 +82,19 @@ static __always_inline bool siblings_idle(s32 cpu)
 /* Every thread of the core is idle. Without SMT: the CPU is. */
 static __always_inline bool core_idle(s32 cpu)
 {
-	return cpu_idle(cpu) && siblings_idle(cpu);
+	return cpu_idle(cpu) && (!machine_facts()->smt || siblings_idle(cpu));
 }
 
-/* The task fits on @cpu with a fifth to spare (kernel: fits_capacity()). */
-static __always_inline bool util_fits(const struct wakeup *w, s32 cpu)
+/* @util fits on @cpu with a fifth to spare (kernel: fits_capacity()). */
+static __always_inline bool util_fits(u64 util, s32 cpu)
 {
-	return task_util(w->ts, w->now) * 1280 < (u64)cpu_facts(cpu)->capacity * 1024;
+	return util * 1280 < (u64)cpu_facts(cpu)->capacity * 1024;
 }
 
 /* On a machine of unequal CPUs, the task has to fit, and a busy sibling would take from it (kernel: asym_fits_cpu()). */
 static __always_inline bool asym_fits(const struct wakeup *w, s32 cpu)
 {
-	return !machine_facts()->asym || (siblings_idle(cpu) && util_fits(w, cpu));
+	return !machine_facts()->asym || (siblings_idle(cpu) && util_fits(task_util(w->ts, w->now), cpu));
 }
 
 #endif /* ROOST_WAKEUP_H */

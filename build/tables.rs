@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Reads the rows of src/bpf/*.tbl.h. Their strings are written alike in C and Rust, so a row is passed on as it
+//! is, as one line of a macro call; what the macro makes of it stands in src/features.rs and src/stats/.
+
+/// FEATURE(name, "source", "help") -> `name, roost_feature_FEATURE_name, "source", "help";`
+pub fn features(path: &str) -> Result<String, String> {
+    let line = |r: &Row| format!("{0}, roost_feature_FEATURE_{0}, {1}", r.name, r.rest);
+    Ok(call(
+        "feature_table",
+        rows(path, "FEATURE")?.iter().map(line),
+    ))
+}
+
+/// STAT(name, "help") -> `name, roost_stat_STAT_name, "group", "help";` where the group is the comment above the
+/// rows, up to its colon.
+pub fn stats(path: &str) -> Result<String, String> {
+    let line = |r: &Row| {
+        format!(
+            "{0}, roost_stat_STAT_{0}, {1:?}, {2}",
+            r.name, r.group, r.rest
+        )
+    };
+    Ok(call("stat_table", rows(path, "STAT")?.iter().map(line)))
+}
+
+struct Row {
+    /// The comment above, up to its colon.
+    group: String,
+    name: String,
+    /// The strings, as they are written.
+    rest: String,
+}
+
+fn rows(path: &str, macro_name: &str) -> Result<Vec<Row>, String> {
+    let text = std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))?;
+    let (mut rows, mut group) = (Vec::new(), String::new());
+    for line in text.lines().map(str::trim) {
+        if let Some(comment) = line.strip_prefix("/*").and_then(|l| l.strip_suffix("*/")) {
+            group = comment.split(':').next().unwrap_or("").trim().to_string();
+        } else if let Some(rest) = line.strip_prefix(macro_name) {
+            let (name, rest) = split(rest).ok_or_else(|| {
+                format!("{path}: '{line}': expected is {macro_name}(name, \"...\") on one line")
+            })?;
+            rows.push(Row {
+                group: group.clone(),
+                name,
+                rest,
+            });
+        }
+    }
+    if rows.is_empty() {
+        return Err(format!(
+            "{path}: no {macro_name}(...) row, one a line is expected"
+        ));
+    }
+    Ok(rows)
+}
+
+fn split(rest: &str) -> Option<(String, String)> {
+    let (name, rest) = rest.strip_prefix('(')?.strip_suffix(')')?.split_once(',')?;
+    Some((name.trim().to_string(), rest.trim().to_string()))
+}
+
+fn call(name: &str, lines: impl Iterator<Item = String>) -> String {
+    let body: String = lines.map(|l| format!("    {l};\n")).collect();
+    format!("{name}! {{\n{body}}}\n")
+}

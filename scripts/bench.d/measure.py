@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""One boot of the guest per scheduler, suite and seed; what came out, as plain dictionaries."""
+import base64
+import bisect
+import collections
+import gzip
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TOP = HERE.parents[1]
+sys.path.insert(0, str(TOP / "scripts/guest"))
+from lab import Image, Kernel, LabError, Qemu, boot    # noqa: E402
+
+EEVDF = "eevdf"
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    name: str
+    command: tuple = ()         # program and arguments; none for the kernel's own scheduler
+
+    @staticmethod
+    def parse(text):
+        """NAME='PATH ARGS'"""
+        name, _, command = text.partition("=")
+        words = shlex.split(command)
+        if not name or not words:
+            raise LabError(f"--scheduler {text}: write NAME='PATH ARGS', for example cosmos='/usr/bin/scx_cosmos -s 1000'")
+        if not os.access(words[0], os.X_OK):
+            raise LabError(f"--scheduler {text}: {words[0]} is not a program: build or install it first")
+        return Scheduler(name, (str(Path(words[0]).resolve()), *words[1:]))
+
+
+@dataclass(frozen=True)
+class Suite:
+    topology: str
+    limit_s: int                # of the host, per boot
+    tools: tuple
+    job: str = field(repr=False)
+
+
+# {seed}: shifts what follows. The CPUs: 8 = 2 LLCs x 2 cores x 2 threads, so 4 workers want one core each; 31 % of
+# 8 CPUs are 2 or 3: 3 workers.
+COST = Suite("8", 600, ("hackbench", "perf"), """
+guest meter hackbench hackbench -T -p -g 2 -f 4 -l 400 -s 100
+guest meter pipe perf bench -f simple sched pipe -l 1500
+guest meter forks guest forks 2 150 /bin/nothing
+guest meter workers50 guest workers 4 30 {seed}
+guest meter workers31 guest workers 3 30 {seed}
+""")
+LATENCY = Suite("2", 600, (), """
+guest hogs 4 &
+hogs=$!
+sleep 0.5
+guest meter probe guest probe 2 2000 {seed}
+kill -KILL $hogs
+""")
+SUITES = {"cost": COST, "latency": LATENCY}
+
+# Starts the scheduler, waits until the kernel says that it is enabled, runs the suite's job, stops it.
+HARNESS = """
+state=/sys/kernel/sched_ext/state
+up() {{ cut -d' ' -f1 /proc/uptime; }}
+give_up() {{ echo "::failed $1"; tail -n 12 /tmp/log; dmesg | grep sched_ext | tail -n 12; exit 1; }}
+guest deadlines
+guest spin {spin}
+begin=$(up)
+if [ "{command}" ]; then
+    {command} >/tmp/log 2>&1 &
+    scheduler=$!
+    n=0
+    while [ "$(cat $state)" != enabled ]; do
+        n=$((n + 1))
+        [ -d /proc/$scheduler ] || give_up "the scheduler ended before it was enabled"
+        [ $n -gt 600 ] && give_up "the scheduler was not enabled within 120 s"
+        sleep 0.2
+    done
+fi
+echo "::enabled $begin $(up)"
+{symbols}
+guest settle 8
+{job}
+if [ "{command}" ]; then
+    [ "$(cat $state)" = enabled ] || give_up "the scheduler did not stay enabled"
+    kill -TERM $scheduler
+    wait $scheduler
+    rc=$?
+    tail -n 3 /tmp/log
+    [ $rc = 0 ] || give_up "the scheduler's exit status was $rc"
+fi
+"""
+
+
+# The addresses of all functions, BPF's too; a long way through a serial line, hence packed.
+SYMBOLS = """
+echo 1 >/proc/sys/net/core/bpf_jit_kallsyms
+grep ' [tT] ' /proc/kallsyms | gzip -c | base64 | sed 's/^/::symbols /'
+"""
+
+
+class Bench:
+    """Everything that is the same for all boots. profile: also count the instructions of each function."""
+
+    def __init__(self, kernel_prefix, build_dir, profile=False):
+        self.profile = profile
+        self.kernel = Kernel.get(kernel_prefix)
+        self.qemu = Qemu.with_plugins()
+        self.build_dir = build_dir
+        build_dir.mkdir(parents=True, exist_ok=True)
+        self.plugin = self._compile("plugin.c", "plugin.so", "-shared", "-fPIC", "-fvisibility=hidden")
+        self.guest = self._compile("guest.c", "guest", "-static")
+        self.nothing = self._compile("nothing.c", "nothing", "-static", "-nostdlib", "-s")
+
+    def _compile(self, source, target, *flags):
+        out = self.build_dir / target
+        cmd = [os.environ.get("CC", "gcc"), "-O2", "-Wall", *flags, "-o", str(out), str(HERE / source)]
+        if subprocess.run(cmd).returncode:
+            raise LabError(f"{source} did not compile ({shlex.join(cmd)}): see the messages above")
+        return out
+
+    def image(self, scheduler, suite, seed):
+        image = Image(self.kernel)
+        image.program(self.guest, "bin/guest")
+        image.program(self.nothing, "bin/nothing")
+        for tool in suite.tools:
+            image.program(tool, f"bin/{tool}")
+        command = scheduler.command
+        if command:
+            image.program(command[0], "bin/scheduler")
+            command = ("scheduler", *command[1:])
+        image.job(HARNESS.format(command=" ".join(command), spin=seed * 40000 + 1,
+                                 symbols=SYMBOLS if self.profile else "",
+                                 job=suite.job.format(seed=seed)))
+        return image
+
+    def run(self, scheduler, suite_name, seed):
+        suite = SUITES[suite_name]
+        with tempfile.TemporaryDirectory(prefix="roost-bench-") as tmp:
+            sums, blocks = Path(tmp) / "sums", Path(tmp) / "blocks"
+            plugin = f"{self.plugin},out={sums}" + (f",profile={blocks}" if self.profile else "")
+            r = boot(self.kernel, self.image(scheduler, suite, seed), suite.topology, "icount", qemu=self.qemu,
+                     seed=seed, extra=["-plugin", plugin], limit_s=suite.limit_s)
+            marks = [[int(n) for n in line.split()] for line in sums.read_text().splitlines()] if sums.exists() else []
+            block_lists = blocks.read_text().split("\n\n") if blocks.exists() else []
+        failed = " ".join(next((words for _, words in r.events("failed")), []))
+        if not failed and (not r.complete or r.rc != 0):
+            failed = f"no end within {suite.limit_s} s" if r.timed_out else "the guest did not end well"
+        if failed:
+            return {"seed": seed, "failed": failed, "tail": r.tail(), "wall_s": round(r.wall_s, 1)}
+        begin, end = (float(w) for w in r.events("enabled")[0][1])
+        meters = read_meters(r, marks)
+        if self.profile:
+            add_profiles(r, meters, block_lists)
+        return {"seed": seed, "wall_s": round(r.wall_s, 1), "load_s": round(end - begin, 2), "meters": meters}
+
+
+def read_meters(r, marks):
+    """name -> what `guest meter` printed, the command's own figures, and the instructions between its two marks."""
+    rows = [dict(w.split("=", 1) for w in words) for _, words in r.events("meter")]
+    if len(marks) != 2 * len(rows):
+        raise LabError(f"the plugin saw {len(marks)} marks for {len(rows)} meters: "
+                       "its marker and the one of guest.c differ, or QEMU's plugin interface does")
+    meters = {}
+    for row, before, after in zip(rows, marks[::2], marks[1::2]):
+        name = row.pop("name")
+        m = {k: int(v) for k, v in row.items()}
+        if m["status"] != 0:
+            raise LabError(f"the command of {name} ended with status {m['status']} in the guest:\n{r.tail()}")
+        m.update(zip(("user", "kernel", "bpf"), (b - a for a, b in zip(before, after))))
+        text = "\n".join(" ".join(words[1:]) for _, words in r.events("out") if words[0] == name)
+        m.update(own_figures(name, text))
+        meters[name] = m
+    return meters
+
+
+def own_figures(name, text):
+    """What the command itself says: its time (it knows better when it began), or key=value pairs."""
+    if name == "hackbench":
+        return {"ns": round(float(re.search(r"Time: ([\d.]+)", text).group(1)) * 1e9)}
+    if name == "pipe":
+        return {"ns": round(float(text.split()[0]) * 1e9)}
+    return {k: int(v) for k, v in re.findall(r"(\w+)=(\d+)", text)}
+
+
+def read_symbols(r):
+    """Addresses in ascending order, and the names that belong to them."""
+    packed = "".join(words[0] for _, words in r.events("symbols"))
+    lines = gzip.decompress(base64.b64decode(packed)).decode().splitlines()
+    pairs = sorted((int(w[0], 16), w[2]) for w in (line.split() for line in lines))
+    return [a for a, _ in pairs], [n for _, n in pairs]
+
+
+def add_profiles(r, meters, block_lists):
+    """profile: instructions of each function between a meter's two marks. A BPF program appears by its own name."""
+    addresses, names = read_symbols(r)
+    for meter, blocks in zip(meters.values(), block_lists[1::2]):
+        sums = collections.Counter()
+        for line in blocks.splitlines():
+            at, insns = line.split()
+            name = names[bisect.bisect_right(addresses, int(at, 16)) - 1]
+            sums[re.sub(r"^bpf_prog_[0-9a-f]{16}_", "bpf: ", name)] += int(insns)
+        meter["profile"] = dict(sums.most_common(60))

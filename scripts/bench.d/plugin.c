@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * QEMU plugin: how many instructions the guest executes in user space, in the kernel and in BPF.
+ *
+ *	-plugin plugin.so,out=FILE[,profile=FILE]
+ *
+ * Each time the guest executes the marker of guest.c, one line "user kernel bpf" with the sums so far goes to `out`,
+ * and to `profile` one line "address instructions" per block of kernel or BPF code executed since the last marker,
+ * then an empty line.
+ *
+ * A block of translated code calls us once when it is entered, with the number of its instructions, so a block that a
+ * fault leaves early is counted whole. QEMU can add up by itself ("inline" operations), but then x86 guests with more
+ * than one CPU go wrong in QEMU 10. Virtual CPUs must share one host thread (thread=single): nothing here is atomic.
+ *
+ * Debian has no package with qemu-plugin.h, so what is used of it is declared here: interface 3, QEMU 9.1 or later.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PUBLIC __attribute__((visibility("default")))
+
+enum { NO_REGISTERS };
+
+typedef void (*exec_fn)(unsigned int vcpu, void *data);
+
+struct qemu_plugin_tb;
+struct qemu_plugin_insn;
+
+void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id, void (*fn)(uint64_t id, struct qemu_plugin_tb *tb));
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, exec_fn fn, int registers, void *data);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, exec_fn fn, int registers, void *data);
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
+uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
+size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to, size_t size);
+
+PUBLIC int qemu_plugin_version = 3;
+
+/* Where the kernel puts BPF programs and trampolines: the area of modules, of which the guest loads none. */
+#define KERNEL_START 0x8000000000000000ull
+#define BPF_START    0xffffffffc0000000ull
+#define BPF_END	     0xffffffffff000000ull
+
+/* nopl 0x726f6f73(%rax,%rax,1): no compiler emits it. guest.c has the same bytes. */
+static const uint8_t marker[] = { 0x0f, 0x1f, 0x84, 0x00, 0x73, 0x6f, 0x6f, 0x72 };
+
+/* A block of kernel or BPF code, kept for the profile. One address may be translated, and listed, several times. */
+struct block {
+	struct block *next;
+	uint64_t address, insns, executed;
+};
+
+static uint64_t user, kernel, bpf;
+static struct block *blocks;
+static FILE *out, *profile;
+
+static void count_user(unsigned int vcpu, void *insns)
+{
+	user += (uintptr_t)insns;
+}
+
+static void count_kernel(unsigned int vcpu, void *insns)
+{
+	kernel += (uintptr_t)insns;
+}
+
+static void count_bpf(unsigned int vcpu, void *insns)
+{
+	bpf += (uintptr_t)insns;
+}
+
+static void count_block(unsigned int vcpu, void *data)
+{
+	struct block *b = data;
+
+	b->executed += b->insns;
+}
+
+static void write_profile(void)
+{
+	for (struct block *b = blocks; b; b = b->next) {
+		if (b->executed)
+			fprintf(profile, "%llx %llu\n", (unsigned long long)b->address,
+				(unsigned long long)b->executed);
+		b->executed = 0;
+	}
+	fprintf(profile, "\n");
+	fflush(profile);
+}
+
+static void write_sums(unsigned int vcpu, void *data)
+{
+	fprintf(out, "%llu %llu %llu\n", (unsigned long long)user, (unsigned long long)kernel, (unsigned long long)bpf);
+	fflush(out);
+	if (profile)
+		write_profile();
+}
+
+static bool is_marker(const struct qemu_plugin_insn *insn)
+{
+	uint8_t bytes[sizeof(marker)];
+
+	return qemu_plugin_insn_size(insn) == sizeof(marker) &&
+	       qemu_plugin_insn_data(insn, bytes, sizeof(bytes)) == sizeof(bytes) &&
+	       memcmp(bytes, marker, sizeof(bytes)) == 0;
+}
+
+static void find_markers(struct qemu_plugin_tb *tb, size_t insns)
+{
+	for (size_t i = 0; i < insns; i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+
+		if (is_marker(insn))
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, write_sums, NO_REGISTERS, NULL);
+	}
+}
+
+static void keep_block(struct qemu_plugin_tb *tb, uint64_t address, size_t insns)
+{
+	struct block *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		abort();
+	b->address = address;
+	b->insns = insns;
+	b->next = blocks;
+	blocks = b;
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, count_block, NO_REGISTERS, b);
+}
+
+static void translated(uint64_t id, struct qemu_plugin_tb *tb)
+{
+	size_t insns = qemu_plugin_tb_n_insns(tb);
+	uint64_t at = qemu_plugin_tb_vaddr(tb);
+	exec_fn count = count_kernel;
+
+	if (at < KERNEL_START) {
+		count = count_user;
+		find_markers(tb, insns);
+	} else if (at >= BPF_START && at < BPF_END) {
+		count = count_bpf;
+	}
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, count, NO_REGISTERS, (void *)(uintptr_t)insns);
+	if (profile && at >= KERNEL_START)
+		keep_block(tb, at, insns);
+}
+
+PUBLIC int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++) {
+		if (strncmp(argv[i], "out=", 4) == 0)
+			out = fopen(argv[i] + 4, "w");
+		if (strncmp(argv[i], "profile=", 8) == 0)
+			profile = fopen(argv[i] + 8, "w");
+	}
+	if (!out) {
+		fprintf(stderr, "plugin: out=FILE is missing or cannot be written\n");
+		return 1;
+	}
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+	return 0;
+}

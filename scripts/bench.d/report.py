@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Markdown tables of what measure.py found. All figures are means over the seeds; ratios are geometric means."""
+import math
+import statistics
+
+from measure import EEVDF
+
+COST_METERS = ("hackbench", "pipe", "forks", "workers50", "workers31")
+
+
+def runs_of(result, name, suite):
+    return [r for r in result["schedulers"][name].get(suite, []) if "failed" not in r]
+
+
+def values(runs, meter, figure):
+    return [figure(r["meters"][meter]) for r in runs]
+
+
+def mean(runs, meter, figure, form="{:.0f}"):
+    v = values(runs, meter, figure)
+    return form.format(statistics.mean(v)) if v else "-"
+
+
+def spread(runs, meter, figure, form="{:.1f}"):
+    """Mean and range: for figures that a seed changes a lot."""
+    v = values(runs, meter, figure)
+    if not v:
+        return "-"
+    low, high = form.format(min(v)), form.format(max(v))
+    return form.format(statistics.mean(v)) + (f" ({low}-{high})" if low != high else "")
+
+
+def ratio(result, name, suite, meter, figure):
+    """Over the seeds that both have; '-' without EEVDF or where it counted nothing."""
+    base = {r["seed"]: r for r in runs_of(result, EEVDF, suite)} if EEVDF in result["schedulers"] else {}
+    logs = []
+    for r in runs_of(result, name, suite):
+        if r["seed"] in base:
+            ours, theirs = figure(r["meters"][meter]), figure(base[r["seed"]]["meters"][meter])
+            if ours and theirs:
+                logs.append(math.log(ours / theirs))
+    return f"{math.exp(statistics.mean(logs)):.2f}" if logs else "-"
+
+
+def per_switch(*classes):
+    return lambda m: sum(m[c] for c in classes) / max(m["machine_switches"], 1)
+
+
+def avoidable(m):
+    return 100 * m["avoidable"] / max(m["looks"], 1)
+
+
+def figure(key):
+    return lambda m: m[key]
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def cost_tables(result, names):
+    ratios, figures = [], []
+    for name in names:
+        runs = runs_of(result, name, "cost")
+        ratios.append([name] + [ratio(result, name, "cost", m, figure("ns")) for m in COST_METERS]
+                      + [ratio(result, name, "cost", m, figure(k)) for k in ("switches", "migrations")
+                         for m in ("hackbench", "forks")])
+        figures.append([name] + [spread(runs, m, avoidable) for m in ("workers50", "workers31")]
+                       + [spread(runs, "workers50", figure("moves"), "{:.0f}")]
+                       + [mean(runs, m, per_switch("bpf")) for m in COST_METERS[:3]]
+                       + [mean(runs, m, per_switch("kernel", "bpf")) for m in COST_METERS[:3]])
+    return ["### Work: ratios to EEVDF (8 CPUs, 2 LLCs x 2 cores x 2 threads)", "",
+            "time: virtual time. switches, migrations: of the workload's tasks. Fewer is not better by itself.", "",
+            *table(["scheduler", *[f"{m} time" for m in COST_METERS], "hackbench switches", "forks switches",
+                    "hackbench migrations", "forks migrations"], ratios), "",
+            "### Core sharing, and instructions per context switch", "",
+            "avoidable: share of time, in per cent, in which a worker shared its core while another core had none, with "
+            "half and with 31 % of the CPUs wanted (mean, and range over seeds). Instructions: executed by the whole "
+            "machine, per context switch of the whole machine.", "",
+            *table(["scheduler", "avoidable %, half", "avoidable %, 31", "moves, half", "BPF hackbench", "BPF pipe",
+                    "BPF forks", "kernel+BPF hackbench", "kernel+BPF pipe", "kernel+BPF forks"], figures), ""]
+
+
+def latency_table(result, names):
+    rows = []
+    for name in names:
+        runs = runs_of(result, name, "latency")
+        rows.append([name] + [mean(runs, "probe", figure(k)) for k in ("samples", "p50", "p99", "max")]
+                    + [mean(runs, "probe", per_switch("bpf")), mean(runs, "probe", per_switch("kernel", "bpf")),
+                       mean(runs, "probe", lambda m: m["machine_switches"] * 1e9 / m["ns"])])
+    return ["### Wakeup latency of a SCHED_OTHER probe under twice as many CPU hogs as CPUs (2 CPUs), us", "",
+            *table(["scheduler", "samples", "p50", "p99", "max", "BPF insns/switch", "kernel+BPF insns/switch",
+                    "switches/s"], rows), ""]
+
+
+def facts_table(result, names):
+    rows = []
+    for name in names:
+        s = result["schedulers"][name]
+        runs = [r for suite in ("cost", "latency") for r in s.get(suite, [])]
+        loads = [r["load_s"] for r in runs if "load_s" in r]
+        bad = sorted({r["failed"] for r in runs if "failed" in r})
+        again = [r["rerun_identical"] for r in runs if "rerun_identical" in r]
+        rows.append([name, " ".join(s["command"]) or "in the kernel", str(len(runs)),
+                     f"{max(loads):.1f} s" if loads and s["command"] else "-",
+                     "-" if not again else "yes" if all(again) else "NO", "; ".join(bad) or "none"])
+    return table(["scheduler", "command", "boots", "load (virtual)", "second run identical", "failures"], rows) + [""]
+
+
+def profile_tables(result, names, top=40):
+    """The functions that took the most, per context switch of the machine; first seed."""
+    lines = []
+    for name in names:
+        for suite in ("cost", "latency"):
+            for meter, m in (runs_of(result, name, suite) or [{"meters": {}}])[0]["meters"].items():
+                switches = max(m["machine_switches"], 1)
+                rows = [[f, f"{n / switches:.0f}"] for f, n in list(m.get("profile", {}).items())[:top]]
+                if rows:
+                    lines += [f"### {name}, {meter}: instructions per context switch", "",
+                              *table(["function", "instructions"], rows), ""]
+    return lines
+
+
+def markdown(result):
+    names = list(result["schedulers"])
+    done = {suite for n in names for suite in result["schedulers"][n]}
+    lines = [f"Kernel {result['kernel']}, QEMU {result['qemu']} (emulated, -icount), {result['date']}.", "",
+             *facts_table(result, names)]
+    if "cost" in done:
+        lines += cost_tables(result, names)
+    if "latency" in done:
+        lines += latency_table(result, names)
+    return "\n".join(lines + profile_tables(result, names))

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Packages of other Debian suites, fetched with apt's own client and unpacked into the cache. Nothing is installed."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+CACHE = Path(os.environ.get("ROOST_CACHE") or "~/.cache/scx_roost").expanduser()
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+INDEX_MAX_AGE_S = 12 * 3600
+
+
+class LabError(Exception):
+    """One sentence for the user: what was wanted, what was found, what to do."""
+
+
+def say(text):
+    print(f"lab: {text}", file=sys.stderr, flush=True)
+
+
+def mirror():
+    """The Debian archive that this machine's own apt uses; no script names a host."""
+    given = os.environ.get("ROOST_MIRROR")
+    if given:
+        return given.rstrip("/")
+    fmt = "$(LABEL)|$(REPO_URI)"
+    out = subprocess.run(["apt-get", "indextargets", "--format", fmt, "Created-By: Packages"],
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    rows = [line.split("|", 1) for line in out.splitlines() if "|" in line]
+    for label, uri in rows:
+        # The label is known only once the lists were updated; the path is the fallback.
+        if label == "Debian" or uri.rstrip("/").endswith("/debian"):
+            return uri.rstrip("/")
+    raise LabError("no Debian archive was found in this machine's apt sources: "
+                   "set ROOST_MIRROR to one, or ROOST_KERNEL to a sched_ext kernel image of your own")
+
+
+class Archive:
+    """A private package index over some suites: its own source list, lists and cache."""
+
+    def __init__(self, name, suites):
+        self.dir = CACHE / "apt" / name
+        self.suites = suites
+
+    def _options(self):
+        return ["-o", f"Dir::Etc::sourcelist={self.dir}/sources.list", "-o", "Dir::Etc::sourceparts=/dev/null",
+                "-o", f"Dir::State::Lists={self.dir}/lists", "-o", f"Dir::Cache={self.dir}/cache",
+                "-o", "Dir::State::status=/dev/null", "-o", "Acquire::Languages=none",
+                "-o", "APT::Sandbox::User=root", "-o", "APT::Architecture=amd64"]
+
+    def _run(self, *cmd, cwd=None):
+        p = subprocess.run([cmd[0], *self._options(), *cmd[1:]], cwd=cwd, text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if p.returncode:
+            why = (p.stderr.strip().splitlines() or ["no message"])[-1]
+            raise LabError(f"'{cmd[0]} {cmd[1]}' on the Debian suites {', '.join(self.suites)} failed ({why}): "
+                           "check the network and the apt sources of this machine")
+        return p.stdout
+
+    def update(self, force=False):
+        stamp = self.dir / "updated"
+        if not force and stamp.exists() and time.time() - stamp.stat().st_mtime < INDEX_MAX_AGE_S:
+            return
+        for d in ("lists/partial", "cache/archives/partial"):
+            (self.dir / d).mkdir(parents=True, exist_ok=True)
+        signed = f"[signed-by={KEYRING}] " if KEYRING.exists() else ""
+        base = mirror()
+        (self.dir / "sources.list").write_text(
+            "".join(f"deb {signed}{base} {suite} main\n" for suite in self.suites))
+        say(f"reading the package index of {', '.join(self.suites)}")
+        self._run("apt-get", "update", "-q")
+        stamp.touch()
+
+    def names(self, prefix):
+        return self._run("apt-cache", "pkgnames", prefix).split()
+
+    def has(self, package):
+        return package in self.names(package)
+
+    def unpack(self, packages, dest):
+        """Download the packages and unpack them under dest; a partial result is never left under that name."""
+        tmp = Path(f"{dest}.partial.{os.getpid()}")
+        shutil.rmtree(tmp, ignore_errors=True)
+        debs = tmp / "debs"
+        debs.mkdir(parents=True)
+        say(f"downloading {' '.join(packages)}")
+        try:
+            self._run("apt-get", "download", "-q", *packages, cwd=debs)
+        except LabError:
+            # The suites roll: an index of this morning may name files that are gone.
+            self.update(force=True)
+            self._run("apt-get", "download", "-q", *packages, cwd=debs)
+        for deb in sorted(debs.glob("*.deb")):
+            subprocess.run(["dpkg-deb", "-x", str(deb), str(tmp)], check=True)
+        shutil.rmtree(debs)
+        shutil.rmtree(dest, ignore_errors=True)
+        tmp.rename(dest)
+
+
+def version_key(text):
+    """Sort key of a kernel release: 7.2.13+deb14 after 7.2.9+deb13."""
+    return [int(n) for n in re.findall(r"\d+", text)]

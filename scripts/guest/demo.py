@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""scx_roost in a virtual machine with many LLCs: live statistics under real work, then a table beside the kernel's own
+scheduler in the same boot. Called by scripts/run --vm; options that are not listed here go to scx_roost."""
+import argparse
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from lab import DEFAULT_PREFIX, TOPOLOGIES, Image, Kernel, LabError, boot, kvm_works    # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+TOP = HERE.parents[1]
+LIMIT_S = 1200
+PROGRAMS = ("hackbench", "stress-ng")
+ROWS = (("time, s", "time_s"), ("context switches", "switches"), ("migrations", "migrations"),
+        ("wakeups", "wakeups"), ("  on the previous CPU, %", "previous_pct"), ("  on an idle CPU, %", "idle_cpu_pct"),
+        ("  on an idle core, %", "idle_core_pct"), ("  in another LLC, %", "other_llc_pct"))
+
+
+def compiled(src, exe):
+    cmd = ["gcc", "-O2", "-static", "-pthread", "-o", str(exe), str(src), "-lm"]
+    exe.parent.mkdir(parents=True, exist_ok=True)
+    if subprocess.run(cmd).returncode:
+        raise LabError(f"{src.name} does not compile: see the messages above")
+    return exe
+
+
+def guest_image(kernel, options):
+    image = Image(kernel)
+    image.program(TOP / "target/release/scx_roost")
+    for p in PROGRAMS:
+        image.program(p)
+    image.program(compiled(HERE / "placement.c", TOP / "target/guest/placement"))
+    image.program(compiled(TOP / "tests/guest/forks.c", TOP / "target/guest/forks"))
+    image.data("demo.args", shlex.join(options).encode())
+    return image
+
+
+def measures(r):
+    """{(arm, work): {name: text}}"""
+    out = {}
+    for _, (arm, work, name, value) in r.events("measure"):
+        out.setdefault((arm, work), {})[name] = value
+    return out
+
+
+def table(values):
+    lines = [f"{'':28}{'kernel (EEVDF)':>16}{'scx_roost':>16}"]
+    for work in dict.fromkeys(w for _, w in values):
+        lines.append(work)
+        pair = [values.get((arm, work), {}) for arm in ("kernel", "roost")]
+        for title, name in ROWS:
+            lines.append(f"  {title:26}" + "".join(f"{v.get(name, '-'):>16}" for v in pair))
+        lost = [v.get("lost", "0") for v in pair]
+        if lost != ["0", "0"]:
+            lines.append(f"  (trace records lost: {lost[0]} and {lost[1]}; the counts above are of the rest)")
+    return "\n".join(lines)
+
+
+def shell(kernel, args, options):
+    image = guest_image(kernel, options)
+    image.job("stty sane\necho \"scx_roost $(cat /demo.args) starts it; 'poweroff -f' or Ctrl-A X leaves\"\n"
+              "setsid cttyhack sh\n")
+    boot(kernel, image, args.topology, args.accel, interactive=True)
+    return 0
+
+
+def show(line):
+    if not line.startswith("::measure"):
+        print(line, flush=True)
+
+
+def demo(kernel, args, options):
+    if not any(o == "--stats" or o.startswith("--stats=") for o in options):
+        options = [*options, "--stats", "1"]
+    image = guest_image(kernel, options)
+    image.file(HERE / "demo", "job")
+    print(f"booting Linux {kernel.release} with {TOPOLOGIES[args.topology].cpus} CPUs and "
+          f"{TOPOLOGIES[args.topology].llcs} LLCs in QEMU ({args.accel})", flush=True)
+    r = boot(kernel, image, args.topology, args.accel, limit_s=LIMIT_S, on_line=show)
+    if r.retried:
+        print("(booted twice: QEMU's int3 race)")
+    values = measures(r)
+    if values:
+        print("\n" + table(values))
+        if args.accel != "kvm":
+            print("An emulated machine: counts and shares mean something, times only as ratios, caches and SMT nothing.")
+    if not r.complete or r.rc != 0:
+        print("FAILED: " + ("the guest hung" if r.timed_out else "see above") +
+              ("" if r.complete else f"; its last words:\n{r.tail()}"))
+        return 1
+    return 0
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    ap.add_argument("--shell", action="store_true", help="a prompt in the guest")
+    ap.add_argument("--topology", choices=TOPOLOGIES, default="16")
+    ap.add_argument("--kernel", default=DEFAULT_PREFIX, help="version prefix of the Debian kernel")
+    args, options = ap.parse_known_args()
+    try:
+        kernel = Kernel.get(args.kernel)
+        args.accel = "kvm" if kvm_works(kernel, args.topology) else "tcg"
+        return (shell if args.shell else demo)(kernel, args, options)
+    except LabError as e:
+        print(f"scripts/run: {e}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

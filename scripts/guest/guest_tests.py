@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Run tests/guest/*.sh in the virtual machine.
+
+A test is a shell script whose first lines say what it wants: '# topology: 8' (several: '1 4 8'), '# accel: tcg',
+'# timeout: 120' (guest seconds), '# quick: yes' (also run on every kernel of the matrix), '# own-boot: yes',
+'# twice: yes' (its own boot, done twice: both must print the same bytes). '# kernels: 7.1' (only on that kernel, with the matrix). Tests that want the same machine share a boot.
+The last line is 'N passed, N failed, N skipped'.
+"""
+import argparse
+import concurrent.futures
+import difflib
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from lab import DEFAULT_PREFIX, MATRIX, TOPOLOGIES, Image, Kernel, LabError, boot    # noqa: E402
+
+TOP = Path(__file__).resolve().parents[2]
+TESTS = TOP / "tests/guest"
+TOOLS = ("stress-ng", "hackbench", "rtcwake")
+TESTS_PER_BOOT = 8
+# Host seconds beyond the tests' own: boot, and clean-up between tests.
+BOOT_LIMIT_S = 120
+# Under icount the guest's second can last several of the host's.
+ICOUNT_STRETCH = 4
+
+
+@dataclass(frozen=True)
+class Test:
+    name: str
+    topology: str
+    accel: str
+    timeout_s: int
+    quick: bool
+    own_boot: bool
+    twice: bool
+    kernel: str                 # prefix of the only kernel it is for, or ''
+
+
+@dataclass
+class Outcome:
+    name: str                   # what is printed: kernel, machine and test
+    verdict: str                # passed, failed, skipped
+    reason: str = ""
+    output: list = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def read_tests():
+    """One Test for each script and topology it asks for."""
+    out = []
+    for path in sorted(TESTS.glob("*.sh")):
+        if path.name == "lib.sh":
+            continue
+        head = dict(re.findall(r"^# ([a-z-]+): *(.*)$", path.read_text(), re.M))
+        for key in ("topology", "accel", "timeout"):
+            if key not in head:
+                raise LabError(f"{path.name} has no line '# {key}: ...': add it below the licence line")
+        for topology in head["topology"].split():
+            if topology not in TOPOLOGIES:
+                raise LabError(f"{path.name} asks for topology {topology}; known are {', '.join(TOPOLOGIES)}")
+            yes = {key for key, value in head.items() if value == "yes"}
+            out.append(Test(path.stem, topology, head["accel"], int(head["timeout"]),
+                            "quick" in yes, bool({"own-boot", "twice"} & yes), "twice" in yes,
+                            head.get("kernels", "")))
+    return out
+
+
+def build_tools():
+    """Compile tests/guest/*.c for the guest, static."""
+    dest = TOP / "target/guest"
+    dest.mkdir(parents=True, exist_ok=True)
+    for src in sorted(TESTS.glob("*.c")):
+        exe = dest / src.stem
+        if not exe.exists() or exe.stat().st_mtime < src.stat().st_mtime:
+            cmd = [os.environ.get("CC", "gcc"), "-O2", "-Wall", "-Werror", "-static", "-pthread", "-o", exe, src, "-lm"]
+            if subprocess.run(cmd).returncode:
+                raise LabError(f"{src.name} does not compile: see the messages above")
+    return sorted(p for p in dest.iterdir() if (TESTS / f"{p.name}.c").exists())
+
+
+def image_for(kernel, scheduler, tests):
+    image = Image(kernel)
+    image.program(scheduler, "bin/scx_roost")
+    for tool in TOOLS:
+        image.program(tool)
+    for exe in build_tools():
+        image.program(exe)
+    image.file(TESTS / "lib.sh", "tests/lib.sh")
+    for name in {t.name for t in tests}:
+        image.file(TESTS / f"{name}.sh", f"tests/{name}.sh")
+    image.file(Path(__file__).resolve().parent / "run-tests", "job")
+    image.data("tests/list", "".join(f"{t.name} {t.timeout_s}\n" for t in tests).encode())
+    image.data("tests/accel", tests[0].accel.encode())
+    return image
+
+
+def split_into_boots(tests):
+    groups = {}
+    for t in tests:
+        groups.setdefault((t.topology, t.accel, t.name if t.own_boot else ""), []).append(t)
+    for group in groups.values():
+        boots = -(-len(group) // TESTS_PER_BOOT)
+        for i in range(boots):
+            yield group[i::boots]
+
+
+class Run:
+    """All tests of one call; boots run side by side, outcomes are printed as they come."""
+
+    def __init__(self, scheduler, verbose):
+        self.scheduler, self.verbose = scheduler, verbose
+        self.outcomes, self.lock = [], threading.Lock()
+
+    def record(self, outcome):
+        with self.lock:
+            self.outcomes.append(outcome)
+            mark = {"passed": "ok", "failed": "not ok", "skipped": "skip"}[outcome.verdict]
+            why = f": {outcome.reason}" if outcome.reason else ""
+            print(f"{mark} {outcome.name} ({outcome.seconds:.1f} s){why}", flush=True)
+            if outcome.verdict == "failed" or self.verbose:
+                for line in outcome.output:
+                    print(f"    {line}", flush=True)
+
+    def boot_tests(self, kernel, tests):
+        """One boot; a test that hangs it fails, and those behind it get another boot."""
+        while tests:
+            first = tests[0]
+            label = f"{kernel.release} {first.topology}/{first.accel}"
+            stretch = ICOUNT_STRETCH if first.accel == "icount" else 1
+            limit = BOOT_LIMIT_S + stretch * sum(t.timeout_s + 15 for t in tests)
+            if TOPOLOGIES[first.topology].cpus > 16:
+                limit *= 2
+            r = boot(kernel, image_for(kernel, self.scheduler, tests), first.topology, first.accel, limit_s=limit)
+            done = self.judge(label, tests, r)
+            if first.twice:
+                self.compare(label, kernel, tests, r, limit)
+            if r.retried:
+                print(f"# {label}: booted twice, QEMU's int3 race", flush=True)
+            tests = tests[done:]
+
+    def compare(self, label, kernel, tests, first, limit):
+        again = boot(kernel, image_for(kernel, self.scheduler, tests), tests[0].topology, tests[0].accel, limit_s=limit)
+        diff = list(difflib.unified_diff(first.lines, again.lines, "first boot", "second boot", lineterm="", n=0))
+        self.record(Outcome(f"{label} {tests[0].name}: second boot prints the same", "failed" if diff else "passed",
+                            f"{len(diff)} lines of difference" if diff else "", diff[:20], again.wall_s))
+
+    def judge(self, label, tests, r):
+        """Record what the boot says of each test; returns how many of them it got through."""
+        sections = list(split_output(r.lines))
+        for t, (name, lines, end) in zip(tests, sections):
+            verdict, reason = verdict_of(lines, end)
+            if not end:
+                how = f"nothing for {r.wall_s:.0f} s" if r.timed_out else "the guest stopped"
+                reason, lines = f"hang or crash ({how})", r.tail().splitlines()
+            self.record(Outcome(f"{label} {t.name}", verdict, reason, lines, float(end[2]) if end else r.wall_s))
+        if not sections:
+            self.record(Outcome(f"{label} {tests[0].name}", "failed", "the guest did not get to the tests",
+                                r.tail().splitlines(), r.wall_s))
+        return max(1, len(sections))
+
+
+def split_output(lines):
+    """(test, its lines, words of its end line or None) for each test that began."""
+    name, body = None, []
+    for line in lines:
+        words = line.split()
+        if line.startswith("::test-begin "):
+            name, body = words[1], []
+        elif line.startswith("::test-end ") and name:
+            yield name, body, words[1:]
+            name = None
+        elif name:
+            body.append(line)
+    if name:
+        yield name, body, None
+
+
+def verdict_of(lines, end):
+    """A test passes when it checked something, nothing failed, and it got to its own end."""
+    bad = [line[7:] for line in lines if line.startswith("not ok ")]
+    skipped = [line[7:] for line in lines if line.startswith("# skip ")]
+    if bad:
+        return "failed", bad[0].lstrip("- ")
+    if not end or end[1] != "0":
+        return "failed", f"the script ended with status {end[1]}" if end else "no end"
+    if skipped:
+        return "skipped", skipped[0]
+    if not any(line.startswith("ok ") for line in lines):
+        return "failed", "it checked nothing"
+    return "passed", ""
+
+
+def choose(args):
+    """(kernel prefix, tests) pairs of this call."""
+    tests = read_tests()
+    if args.test:
+        unknown = set(args.test) - {t.name for t in tests}
+        if unknown:
+            raise LabError(f"no such guest test: {', '.join(sorted(unknown))}; --list shows them")
+        tests = [t for t in tests if t.name in args.test]
+    if args.topology:
+        tests = [t for t in tests if t.topology == args.topology]
+    common = [t for t in tests if not t.kernel]
+    special = [(t.kernel, [t]) for t in tests if t.kernel]
+    if args.every_kernel:
+        return [(k, common) for k in args.kernel or MATRIX] + special
+    if args.matrix:
+        quick = [t for t in common if t.quick and t.topology == "8"]
+        return [(k, quick) for k in args.kernel or MATRIX] + special
+    return [(k, common if not args.test else tests) for k in args.kernel or [DEFAULT_PREFIX]]
+
+
+def parse_args():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("test", nargs="*", help="names of tests (default: all)")
+    ap.add_argument("--kernel", action="append", help=f"version prefix (default {DEFAULT_PREFIX})")
+    ap.add_argument("--matrix", action="store_true", help=f"the quick tests on {', '.join(MATRIX)}")
+    ap.add_argument("--every-kernel", action="store_true", help="all tests on each kernel of the matrix")
+    ap.add_argument("--topology", choices=TOPOLOGIES)
+    ap.add_argument("--scheduler", default=str(TOP / "target/release/scx_roost"))
+    ap.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="guests side by side")
+    ap.add_argument("--list", action="store_true")
+    ap.add_argument("-v", "--verbose", action="store_true", help="show what passing tests printed too")
+    return ap.parse_args()
+
+
+def main():
+    args = parse_args()
+    try:
+        plan = choose(args)
+        if args.list:
+            for _, tests in plan:
+                for t in tests:
+                    print(t.name, t.topology, t.accel, f"{t.timeout_s}s", "quick" if t.quick else "")
+            return 0
+        build_tools()
+        run = Run(args.scheduler, args.verbose)
+        boots = [(Kernel.get(k), part) for k, tests in plan for part in split_into_boots(tests)]
+        boots.sort(key=lambda b: -sum(t.timeout_s for t in b[1]))
+        start = time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+            for f in [pool.submit(run.boot_tests, *b) for b in boots]:
+                f.result()
+    except LabError as e:
+        print(f"guest tests: {e}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        os._exit(130)           # without waiting for the boots: QEMU ends with us
+    counts = {v: sum(o.verdict == v for o in run.outcomes) for v in ("passed", "failed", "skipped")}
+    for o in run.outcomes:
+        if o.verdict == "failed":
+            print(f"FAILED {o.name}: {o.reason}")
+    print(f"# {len(boots)} boots, {time.monotonic() - start:.0f} s")
+    print(", ".join(f"{n} {v}" for v, n in counts.items()))
+    return 1 if counts["failed"] or not run.outcomes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The guest's root file system: an initramfs with fixed times, owners and inode numbers. Same input, same bytes."""
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from archive import LabError
+
+INIT = Path(__file__).resolve().parent / "init"
+EMPTY_DIRS = "bin sbin proc sys dev tmp run var etc boot root".split()
+DIR_MODE, PROGRAM_MODE, FILE_MODE = 0o040755, 0o100755, 0o100644
+
+
+class Image:
+    """What is put into the guest. A job is a shell script that init runs; then the guest powers off."""
+
+    def __init__(self, kernel=None):
+        self.files = {}         # path without leading slash -> (mode, bytes)
+        self.program(_busybox(), "bin/busybox")
+        self.file(INIT, "init", PROGRAM_MODE)
+        self.data("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n")
+        self.data("etc/group", b"root:x:0:\nnogroup:x:65534:\n")
+        if kernel and kernel.config:
+            self.file(kernel.config, f"boot/config-{kernel.release}")
+
+    def data(self, dst, content, mode=FILE_MODE):
+        self.files[dst.strip("/")] = (mode, content)
+
+    def file(self, src, dst, mode=FILE_MODE):
+        self.data(dst, Path(src).read_bytes(), mode)
+
+    def program(self, src, dst=None):
+        """A program and the libraries that the host's loader finds for it. src may be a name on PATH."""
+        path = shutil.which(str(src))
+        if not path:
+            raise LabError(f"the program {src} was not found: run scripts/setup, which installs what the guest needs")
+        self.file(os.path.realpath(path), dst or f"bin/{Path(path).name}", PROGRAM_MODE)
+        out = subprocess.run(["ldd", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+        for lib in re.findall(r"(/\S+)", out):
+            if os.path.exists(lib):
+                self.file(lib, lib, PROGRAM_MODE)
+
+    def job(self, script):
+        self.data("job", script.encode(), PROGRAM_MODE)
+
+    def write(self, path):
+        with open(path, "wb") as f:
+            names = sorted({*EMPTY_DIRS, *self.files, *(p for n in self.files for p in _parents(n))})
+            for ino, name in enumerate(names, 1):
+                mode, content = self.files.get(name, (DIR_MODE, b""))
+                f.write(_entry(name, ino, mode, content))
+            f.write(_entry("TRAILER!!!", 0, 0, b""))
+        return path
+
+
+def _busybox():
+    """The static one: the guest has no other shell."""
+    for exe in ("/bin/busybox", "/usr/bin/busybox"):
+        if os.path.exists(exe):
+            return exe
+    raise LabError("busybox was not found: install it (Debian: apt-get install busybox-static)")
+
+
+def _parents(name):
+    parts = name.split("/")[:-1]
+    return ["/".join(parts[:i + 1]) for i in range(len(parts))]
+
+
+def _entry(name, ino, mode, content):
+    """One record of the newc format: thirteen hexadecimal words, the name, the content, each padded to four bytes."""
+    label = name.encode() + b"\0"
+    words = (ino, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(label), 0)
+    head = b"070701" + b"".join(b"%08x" % w for w in words) + label
+    return head + b"\0" * (-len(head) % 4) + content + b"\0" * (-len(content) % 4)

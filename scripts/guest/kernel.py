@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Debian kernels with sched_ext, by version prefix, and a QEMU that is new enough for plugins."""
+import os
+import re
+import shutil
+import struct
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from archive import CACHE, Archive, LabError, say, version_key
+
+DEFAULT_PREFIX = "7.2"
+# The matrix of scripts/test: every kernel series of the archive that has sched_ext and whose BTF works.
+MATRIX = ("6.16", "6.18", "6.19", "7.0", "7.2", "7.3")
+SUITES = ("sid", "forky", "trixie-backports", "experimental")
+# Newer series ship vmlinuz and config as two small packages, older ones everything in one.
+NAMES = ("linux-binary-{}-cloud-amd64", "linux-image-{}-cloud-amd64")
+PLUGIN_QEMU = (9, 1)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    release: str                # uname -r
+    vmlinuz: Path
+    config: Path | None         # some releases ship none; libbpf needs it only for kconfig externs
+
+    @staticmethod
+    def get(prefix=DEFAULT_PREFIX, refresh=False):
+        """The newest Debian kernel whose version starts with prefix; once fetched it is kept until refresh.
+        ROOST_KERNEL (and ROOST_KCONFIG) name an image to be used in place of the default kernel."""
+        given = os.environ.get("ROOST_KERNEL")
+        if given and prefix == DEFAULT_PREFIX:
+            return _given(Path(given))
+        have = [] if refresh else [k for k in _cached() if _matches(prefix, k.release)]
+        if have:
+            return max(have, key=lambda k: version_key(k.release))
+        return _fetch(prefix)
+
+
+def _given(path):
+    if not path.is_file():
+        raise LabError(f"ROOST_KERNEL={path} is not a file: name a bzImage with sched_ext")
+    config = os.environ.get("ROOST_KCONFIG")
+    return Kernel(image_release(path), path, Path(config) if config else None)
+
+
+def image_release(path):
+    """uname -r of a bzImage, from the version string that its boot header points to."""
+    head = path.read_bytes()[:0x10000]
+    if head[0x202:0x206] != b"HdrS":
+        raise LabError(f"{path} is not an x86 kernel image (no boot header): name a bzImage")
+    at = struct.unpack_from("<H", head, 0x20e)[0] + 0x200
+    return head[at:head.index(b"\0", at)].split()[0].decode()
+
+
+def _matches(prefix, release):
+    return release == prefix or (release.startswith(prefix) and not release[len(prefix)].isdigit())
+
+
+def _cached():
+    return [k for d in sorted(CACHE.glob("kernel/*")) if ".partial" not in d.name and (k := _load(d))]
+
+
+def _load(root):
+    images = [*root.glob("usr/lib/modules/*/vmlinuz"), *root.glob("boot/vmlinuz-*")]
+    if not images:
+        return None
+    configs = [*root.glob("usr/lib/modules/*/config"), *root.glob("boot/config-*")]
+    return Kernel(image_release(images[0]), images[0], configs[0] if configs else None)
+
+
+def _fetch(prefix):
+    archive = Archive("kernels", SUITES)
+    archive.update()
+    for pattern in NAMES:
+        head, tail = pattern.split("{}")
+        found = [n[len(head):-len(tail)] for n in archive.names(head) if n.endswith(tail)]
+        found = [v for v in found if _matches(prefix, v)]
+        if not found:
+            continue
+        version = max(found, key=version_key)
+        packages = [pattern.format(version)]
+        base = f"linux-base-{version}-cloud-amd64"
+        if archive.has(base):
+            packages.append(base)
+        dest = CACHE / "kernel" / version
+        archive.unpack(packages, dest)
+        kernel = _load(dest)
+        if kernel is None:
+            raise LabError(f"the packages {' '.join(packages)} hold no vmlinuz: set ROOST_KERNEL to a kernel image")
+        shutil.rmtree(dest / "usr/lib/modules" / kernel.release / "kernel", ignore_errors=True)
+        say(f"kernel {kernel.release} is in {dest}")
+        return kernel
+    raise LabError(f"no kernel package for version {prefix} is in the Debian suites {', '.join(SUITES)}: "
+                   "name another version, or set ROOST_KERNEL to a kernel image")
+
+
+@dataclass(frozen=True)
+class Qemu:
+    cmd: tuple                  # program, and -L options where its data lie beside it
+    version: tuple
+
+    @staticmethod
+    def system():
+        """The QEMU of this machine's own distribution."""
+        exe = os.environ.get("ROOST_QEMU") or shutil.which("qemu-system-x86_64")
+        if not exe:
+            raise LabError("qemu-system-x86_64 was not found: install it (Debian: apt-get install qemu-system-x86), "
+                           "or set ROOST_QEMU")
+        return Qemu((exe,), _qemu_version((exe,)))
+
+    @staticmethod
+    def with_plugins():
+        """A QEMU whose plugin interface is reliable (9.1 or later): the system's, else one kept in the cache."""
+        if os.environ.get("ROOST_QEMU") or shutil.which("qemu-system-x86_64"):
+            q = Qemu.system()
+            if q.version >= PLUGIN_QEMU:
+                return q
+        dest = CACHE / "qemu"
+        if not dest.exists():
+            _fetch_qemu(dest)
+        cmd = (str(dest / "usr/bin/qemu-system-x86_64"),
+               "-L", str(dest / "usr/share/qemu"), "-L", str(dest / "usr/share/seabios"))
+        return Qemu(cmd, _qemu_version(cmd))
+
+
+def _qemu_version(cmd):
+    p = subprocess.run([*cmd, "--version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    m = re.search(r"version (\d+)\.(\d+)", p.stdout)
+    if not m:
+        raise LabError(f"{cmd[0]} does not start ({p.stdout.strip().splitlines()[:1]}): "
+                       "install the libraries of qemu-system-x86, or set ROOST_QEMU")
+    return int(m.group(1)), int(m.group(2))
+
+
+def _fetch_qemu(dest):
+    codename = "stable"
+    for line in Path("/etc/os-release").read_text().splitlines():
+        if line.startswith("VERSION_CODENAME="):
+            codename = line.split("=", 1)[1].strip('"')
+    archive = Archive("qemu", (f"{codename}-backports",))
+    archive.update()
+    archive.unpack(["qemu-system-x86", "qemu-system-data", "seabios"], dest)

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""The virtual machine lab: real sched_ext kernels in QEMU, without installing any.
+
+  lab.py kernel [PREFIX...]              fetch the newest Debian kernel of each version, print release and path
+  lab.py qemu                            fetch a QEMU that can count instructions, print its command
+  lab.py boot [--topology T] [--accel A] [--program P]... [--script FILE]   boot, run the script (default: a prompt)
+
+As a library: Kernel.get(prefix), Qemu.system(), Qemu.with_plugins(), Image(kernel), boot(...).
+"""
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from archive import CACHE, LabError, say                                    # noqa: E402,F401
+from image import Image                                                     # noqa: E402
+from kernel import DEFAULT_PREFIX, MATRIX, Kernel, Qemu                     # noqa: E402,F401
+from machine import ACCELS, TOPOLOGIES, Boot, boot, kvm_works               # noqa: E402,F401
+
+
+def _cmd_kernel(args):
+    for prefix in args.prefix or [DEFAULT_PREFIX]:
+        k = Kernel.get(prefix, args.refresh)
+        print(f"{k.release} {k.vmlinuz}")
+
+
+def _cmd_qemu(_args):
+    q = Qemu.with_plugins()
+    print(f"{q.version[0]}.{q.version[1]}", *q.cmd)
+
+
+def _cmd_boot(args):
+    kernel = Kernel.get(args.kernel)
+    image = Image(kernel)
+    for p in args.program:
+        image.program(p)
+    image.job(Path(args.script).read_text() if args.script else "stty sane\nsetsid cttyhack sh\n")
+    r = boot(kernel, image, args.topology, args.accel, seed=args.seed, limit_s=args.limit, append=args.append,
+             on_line=lambda line: print(line, flush=True), interactive=not args.script)
+    if args.script and not r.complete:
+        raise LabError(f"the guest did not end by itself within {args.limit} s; its last words:\n{r.tail()}")
+    return r.rc
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    sub = ap.add_subparsers(required=True)
+    k = sub.add_parser("kernel")
+    k.add_argument("prefix", nargs="*")
+    k.add_argument("--refresh", action="store_true", help="look for a newer one than the cache holds")
+    k.set_defaults(run=_cmd_kernel)
+    q = sub.add_parser("qemu")
+    q.set_defaults(run=_cmd_qemu)
+    b = sub.add_parser("boot")
+    b.add_argument("--kernel", default=DEFAULT_PREFIX)
+    b.add_argument("--topology", choices=TOPOLOGIES, default="8")
+    b.add_argument("--accel", choices=ACCELS, default="tcg")
+    b.add_argument("--program", action="append", default=[])
+    b.add_argument("--script")
+    b.add_argument("--seed", type=int, default=0)
+    b.add_argument("--append", default="")
+    b.add_argument("--limit", type=int, default=300)
+    b.set_defaults(run=_cmd_boot)
+    args = ap.parse_args()
+    try:
+        return args.run(args)
+    except LabError as e:
+        print(f"lab: {e}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""One boot of the guest in QEMU: named topologies, how time passes, and what came out of it."""
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from archive import CACHE, say
+from image import Image
+from kernel import Qemu
+
+# QEMU's TCG now and then runs a stale byte while the guest patches its own code. That is no result of the
+# scheduler, so a boot with this mark, and no other, is done once more; the fact is kept in Boot.retried.
+TCG_PATCHING_RACE = "Oops: int3"
+
+
+@dataclass(frozen=True)
+class Topology:
+    smp: str
+    memory_mib: int = 1024
+    numa: tuple = ()
+    cpus: int = 0
+    llcs: int = 1
+    nodes: int = 1
+
+
+def _nodes(*cpu_ranges, mib=512):
+    out = []
+    for i, cpus in enumerate(cpu_ranges):
+        out += ["-object", f"memory-backend-ram,id=m{i},size={mib}M",
+                "-numa", f"node,nodeid={i},memdev=m{i},cpus={cpus}"]
+    return tuple(out)
+
+
+TOPOLOGIES = {
+    "1": Topology("1", cpus=1),
+    "2": Topology("2,sockets=1,dies=1,cores=2,threads=1", cpus=2),
+    "4": Topology("4,sockets=1,dies=1,cores=4,threads=1", cpus=4),
+    "8": Topology("8,sockets=1,dies=2,cores=2,threads=2", cpus=8, llcs=2),
+    "16": Topology("16,sockets=1,dies=4,cores=2,threads=2", cpus=16, llcs=4),
+    "2node": Topology("8,sockets=2,dies=1,cores=2,threads=2", numa=_nodes("0-3", "4-7"), cpus=8, llcs=2, nodes=2),
+    "64": Topology("64,sockets=1,dies=8,cores=4,threads=2", memory_mib=2048, cpus=64, llcs=8),
+}
+
+COMMON_ARGS = ("console=ttyS0 loglevel=5 panic=-1 mitigations=off tsc=reliable nokaslr norandmaps "
+               "random.trust_cpu=off")
+PR_SET_PDEATHSIG = 1
+ACCELS = ("tcg", "icount", "kvm")
+
+
+@dataclass
+class Boot:
+    """What a boot gave. lines is what the job printed; kernel_log is the kernel's console."""
+    lines: list = field(default_factory=list)
+    kernel_log: str = ""
+    wall_s: float = 0.0
+    timed_out: bool = False
+    complete: bool = False      # the job ended and init said so
+    rc: int | None = None       # exit status of the job
+    retried: bool = False
+
+    def events(self, name=None):
+        """Lines of the form '::name words...' as (name, [words])."""
+        out = []
+        for line in self.lines:
+            if line.startswith("::"):
+                head, *words = line[2:].split()
+                if name in (None, head):
+                    out.append((head, words))
+        return out
+
+    def tail(self, count=25):
+        kernel = [f"kernel: {line}" for line in self.kernel_log.splitlines()[-count:]]
+        return "\n".join(self.lines[-count:] + kernel)
+
+
+def _accel_args(accel, qemu, topology, seed):
+    # level=30 hides CPUID leaf 0x1f, on which QEMU 10 stops with an assertion when dies > 1; leaf 4 still gives
+    # one L3 per die.
+    level = ",level=30" if qemu.version >= (10, 0) else ""
+    if accel == "kvm":
+        return ["-accel", "kvm", "-cpu", "host"]
+    if accel == "icount":
+        return ["-accel", "tcg,thread=single", "-cpu", f"max,vendor=GenuineIntel,-rdrand,-rdseed{level}",
+                "-icount", "shift=1,sleep=off,align=off",
+                "-rtc", f"base=2026-01-{1 + seed % 28:02d}T00:00:00,clock=vm"]
+    return ["-accel", "tcg,thread=single", "-cpu", f"max,vendor=GenuineIntel{level}"]
+
+
+def command(kernel, initrd, topology, accel, qemu, seed, append, extra, kernel_log, interactive):
+    t = TOPOLOGIES[topology]
+    stdio = ["-serial", "mon:stdio"] if interactive else ["-serial", "stdio", "-monitor", "none"]
+    return [*qemu.cmd, "-M", "q35", *_accel_args(accel, qemu, t, seed), "-m", str(t.memory_mib), "-smp", t.smp, *t.numa,
+            "-nodefaults", "-display", "none", "-no-reboot", "-serial", f"file:{kernel_log}", *stdio,
+            "-kernel", str(kernel.vmlinuz), "-initrd", str(initrd),
+            "-append", f"{COMMON_ARGS} roost_seed={seed} {append}".strip(), *extra]
+
+
+def boot(kernel, image, topology="8", accel="tcg", qemu=None, seed=0, append="", extra=(), limit_s=300,
+         on_line=None, interactive=False):
+    """Boot the image, run its job, power off. extra: more QEMU arguments (-plugin ...). on_line is called with each
+    line of the job as it comes. interactive: the terminal is the guest's, and nothing is recorded but the kernel log."""
+    args = (kernel, image, topology, accel, qemu or Qemu.system(), seed, append, extra, limit_s, on_line, interactive)
+    r = _boot_once(*args)
+    if TCG_PATCHING_RACE in r.kernel_log:
+        say(f"QEMU's '{TCG_PATCHING_RACE}' (a race of TCG while the guest patches its code): this boot is repeated once")
+        r = _boot_once(*args)
+        r.retried = True
+    return r
+
+
+def _boot_once(kernel, image, topology, accel, qemu, seed, append, extra, limit_s, on_line, interactive):
+    r = Boot()
+    with tempfile.TemporaryDirectory(prefix="roost-guest-") as tmp:
+        log = Path(tmp) / "kernel.log"
+        initrd = image.write(Path(tmp) / "initrd")
+        cmd = command(kernel, initrd, topology, accel, qemu, seed, append, extra, log, interactive)
+        start = time.monotonic()
+        if interactive:
+            subprocess.run(cmd)
+        else:
+            _run_recorded(cmd, r, limit_s, on_line)
+        r.wall_s = time.monotonic() - start
+        r.kernel_log = log.read_text(errors="replace").replace("\r", "") if log.exists() else ""
+    for name, words in r.events("end"):
+        r.complete, r.rc = True, int(words[0])
+    return r
+
+
+def _die_with_parent():
+    """A guest is never left behind, however we end."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _run_recorded(cmd, r, limit_s, on_line):
+    p = subprocess.Popen(cmd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         preexec_fn=_die_with_parent)
+
+    def read():
+        for raw in p.stdout:
+            line = raw.decode(errors="replace").rstrip("\r\n")
+            r.lines.append(line)
+            if on_line:
+                on_line(line)
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    try:
+        p.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        r.timed_out = True
+    finally:
+        if p.poll() is None:
+            p.kill()
+            p.wait()
+    reader.join(10)
+
+
+def kvm_works(kernel, topology="8"):
+    """Whether KVM really boots this kernel with the wanted topology. Seen in practice: a /dev/kvm that does not.
+    The answer is kept until the machine restarts."""
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return False
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    memo = CACHE / "kvm" / f"{boot_id}-{kernel.release}-{topology}"
+    if not memo.exists():
+        say("trying a short boot with KVM")
+        image = Image()
+        image.job("exit 0\n")
+        want, qemu = TOPOLOGIES[topology], Qemu.system()
+        r = _boot_once(kernel, image, topology, "kvm", qemu, 0, "", (), 20, None, False)
+        facts = dict(w.split("=", 1) for _, words in r.events("boot") for w in words)
+        good = r.complete and facts.get("cpus") == str(want.cpus) and facts.get("llcs") == str(want.llcs)
+        memo.parent.mkdir(parents=True, exist_ok=True)
+        memo.write_text("yes" if good else "no")
+        if not good:
+            print("lab: KVM is there but does not boot this guest as wanted: emulating (slower)", file=sys.stderr)
+    return memo.read_text() == "yes"

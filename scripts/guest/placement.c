@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * placement: what the scheduler did, from the ring buffers of tracefs, which it empties.
+ *
+ * Tracing is off by now and has recorded sched_switch, sched_wakeup and sched_migrate_task; the topology is read from
+ * /sys. The records of all CPUs are merged by time and replayed: who runs where, where each task was last. Prints
+ * 'name value' lines. The same for every scheduler, because the kernel emits these events for all of them alike.
+ *
+ * A wakeup counts where sched_wakeup says it was placed; a scheduler may still move the task before it runs (that is
+ * a migration).
+ */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_CPUS 256
+#define MAX_PIDS (1 << 22)
+#define TRACING "/sys/kernel/tracing/"
+#define PAGE 4096
+/* Types of ring buffer records (kernel: enum ring_buffer_type); smaller ones are data of that many words. */
+enum { TYPE_DATA_MAX = 28, TYPE_PADDING, TYPE_TIME_EXTEND, TYPE_TIME_STAMP };
+enum kind { SWITCH, WAKEUP, MIGRATE, NR_KINDS };
+
+struct record {
+	uint64_t time;
+	size_t order;			/* as read: of one CPU's records with equal times */
+	int cpu, kind, pid, other;	/* switch: next and previous pid; wakeup, migration: pid and CPU */
+};
+
+static struct {
+	int id, pid_at, other_at;
+} formats[NR_KINDS];
+static const char *names[NR_KINDS] = { "sched_switch", "sched_wakeup", "sched_migrate_task" };
+static const char *pid_fields[NR_KINDS] = { "next_pid", "pid", "pid" };
+static const char *other_fields[NR_KINDS] = { "prev_pid", "target_cpu", "dest_cpu" };
+
+static struct record *records;
+static size_t nr_records, room;
+static int core_of[MAX_CPUS], llc_of[MAX_CPUS], nr_cpus;
+static int running[MAX_CPUS];		/* pid, 0 idle */
+static int last_cpu[MAX_PIDS];		/* + 1; 0 not seen yet */
+
+static void die(const char *what)
+{
+	fprintf(stderr, "placement: %s\n", what);
+	exit(1);
+}
+
+static FILE *open_or_die(const char *path)
+{
+	FILE *f = fopen(path, "r");
+
+	if (!f)
+		die(path);
+	return f;
+}
+
+static void read_format(int kind)
+{
+	char path[256], line[256], name[64];
+	int at;
+	FILE *f;
+
+	snprintf(path, sizeof(path), TRACING "events/sched/%s/format", names[kind]);
+	f = open_or_die(path);
+	while (fgets(line, sizeof(line), f)) {
+		char *offset = strstr(line, "offset:"), *semicolon = strchr(line, ';');
+
+		sscanf(line, "ID: %d", &formats[kind].id);
+		if (!offset || !semicolon)
+			continue;
+		*semicolon = 0;
+		sscanf(strrchr(line, ' ') + 1, "%63s", name);
+		at = atoi(offset + 7);
+		if (!strcmp(name, pid_fields[kind]))
+			formats[kind].pid_at = at;
+		if (!strcmp(name, other_fields[kind]))
+			formats[kind].other_at = at;
+	}
+	fclose(f);
+	if (!formats[kind].id || !formats[kind].pid_at || !formats[kind].other_at)
+		die(path);
+}
+
+/* The lowest CPU of a list in /sys names the group that the list is of. */
+static int first_of(int cpu, const char *file, int otherwise)
+{
+	char path[256];
+	int first = otherwise;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/%s", cpu, file);
+	f = fopen(path, "r");
+	if (!f)
+		return otherwise;
+	if (fscanf(f, "%d", &first) != 1)
+		first = otherwise;
+	fclose(f);
+	return first;
+}
+
+static void add(uint64_t time, int cpu, const uint8_t *data)
+{
+	uint16_t id;
+	int32_t pid, other;
+
+	memcpy(&id, data, sizeof(id));
+	for (int k = 0; k < NR_KINDS; k++) {
+		if (formats[k].id != id)
+			continue;
+		memcpy(&pid, data + formats[k].pid_at, sizeof(pid));
+		memcpy(&other, data + formats[k].other_at, sizeof(other));
+		if (nr_records == room) {
+			room = room ? room * 2 : 1 << 16;
+			records = realloc(records, room * sizeof(*records));
+			if (!records)
+				die("out of memory");
+		}
+		records[nr_records] = (struct record){ time, nr_records, cpu, k, pid, other };
+		nr_records++;
+	}
+}
+
+/* One page: the time of its first record, how many bytes are used, records with time deltas. */
+static void read_page(int cpu, const uint8_t *page)
+{
+	uint64_t time, commit;
+	const uint8_t *p = page + 16, *end;
+
+	memcpy(&time, page, 8);
+	memcpy(&commit, page + 8, 8);
+	end = p + (commit & 0xfffff);
+	if (end > page + PAGE)
+		end = page + PAGE;
+	while (p + 4 <= end) {
+		uint32_t head, word, size;
+
+		memcpy(&head, p, 4);
+		memcpy(&word, p + 4, 4);
+		switch (head & 31) {
+		case TYPE_PADDING:
+			if (!(head >> 5))
+				return;
+			time += head >> 5;
+			p += 4 + word;
+			break;
+		case TYPE_TIME_EXTEND:
+			time += ((uint64_t)word << 27) + (head >> 5);
+			p += 8;
+			break;
+		case TYPE_TIME_STAMP:
+			/* The top five bits of the absolute time are not recorded. */
+			time = (time & ~((1ULL << 59) - 1)) | ((uint64_t)word << 27) | (head >> 5);
+			p += 8;
+			break;
+		case 0:
+			time += head >> 5;
+			add(time, cpu, p + 8);
+			p += 4 + word;
+			break;
+		default:
+			size = (head & 31) * 4;
+			time += head >> 5;
+			add(time, cpu, p + 4);
+			p += 4 + size;
+		}
+	}
+}
+
+static void read_cpu(int cpu)
+{
+	uint8_t page[PAGE];
+	char path[256];
+	size_t first = nr_records;
+	int fd;
+
+	snprintf(path, sizeof(path), TRACING "per_cpu/cpu%d/trace_pipe_raw", cpu);
+	fd = open(path, O_RDONLY | O_NONBLOCK);
+	if (fd < 0)
+		die(path);
+	while (read(fd, page, PAGE) == PAGE)
+		read_page(cpu, page);
+	close(fd);
+	/* Who ran before the first switch; a CPU without any was idle all the time. */
+	for (; first < nr_records; first++) {
+		if (records[first].kind == SWITCH) {
+			running[cpu] = records[first].other;
+			break;
+		}
+	}
+}
+
+static int by_time(const void *x, const void *y)
+{
+	const struct record *a = x, *b = y;
+
+	if (a->time != b->time)
+		return a->time < b->time ? -1 : 1;
+	return a->order < b->order ? -1 : 1;
+}
+
+static int core_idle(int cpu)
+{
+	for (int c = 0; c < nr_cpus; c++)
+		if (core_of[c] == core_of[cpu] && running[c])
+			return 0;
+	return 1;
+}
+
+static void replay(void)
+{
+	long switches = 0, migrations = 0, wakeups = 0, placed = 0, prev = 0, idle = 0, idle_core = 0, other_llc = 0;
+
+	for (struct record *r = records; r < records + nr_records; r++) {
+		int *last = r->pid > 0 && r->pid < MAX_PIDS ? &last_cpu[r->pid] : NULL;
+
+		if (r->kind == SWITCH) {
+			switches++;
+			running[r->cpu] = r->pid;
+			if (last)
+				*last = r->cpu + 1;
+			continue;
+		}
+		if (r->kind == MIGRATE) {
+			migrations++;
+			continue;
+		}
+		if (!last || r->other < 0 || r->other >= nr_cpus)
+			continue;
+		wakeups++;
+		idle += !running[r->other];
+		idle_core += core_idle(r->other);
+		if (!*last)
+			continue;
+		placed++;
+		prev += *last - 1 == r->other;
+		other_llc += llc_of[*last - 1] != llc_of[r->other];
+	}
+	printf("switches %ld\nmigrations %ld\nwakeups %ld\n", switches, migrations, wakeups);
+	printf("idle_cpu_pct %.1f\nidle_core_pct %.1f\n", wakeups ? 100.0 * idle / wakeups : 0,
+	       wakeups ? 100.0 * idle_core / wakeups : 0);
+	printf("previous_pct %.1f\nother_llc_pct %.1f\n", placed ? 100.0 * prev / placed : 0,
+	       placed ? 100.0 * other_llc / placed : 0);
+}
+
+int main(void)
+{
+	for (int k = 0; k < NR_KINDS; k++)
+		read_format(k);
+	for (int cpu = 0; cpu < MAX_CPUS; cpu++) {
+		core_of[cpu] = first_of(cpu, "topology/core_cpus_list", -1);
+		if (core_of[cpu] < 0)
+			break;
+		llc_of[cpu] = first_of(cpu, "cache/index3/shared_cpu_list", 0);
+		nr_cpus++;
+		read_cpu(cpu);
+	}
+	if (!nr_records)
+		die("no records: were the events on?");
+	qsort(records, nr_records, sizeof(*records), by_time);
+	replay();
+	return 0;
+}

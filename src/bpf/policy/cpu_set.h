@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Sets of CPUs: a word per 64 CPUs in each LLC, and over them a set of the LLCs that have any. A search reads words,
+ * not CPUs, and on a machine of many LLCs passes over the empty ones.
+ */
+#ifndef ROOST_CPU_SET_H
+#define ROOST_CPU_SET_H
+
+#include "bits.h"
+
+/* The word of @set that holds position @pos of @llc. */
+static __always_inline u64 *set_word(enum cpu_set set, u32 llc, u32 pos)
+{
+	u32 word = pos / WORD_BITS;
+
+	opaque(word);
+	return &llc_state(llc)->set[set % NR_CPU_SETS][word % CPU_WORDS];
+}
+
+/* The word that says whether @set has any CPU of @llc. */
+static __always_inline u64 *llcs_word(enum cpu_set set, u32 llc)
+{
+	u32 word = llc / WORD_BITS;
+
+	opaque(word);
+	return &llc_sets()->set[set % NR_CPU_SETS][word % CPU_WORDS];
+}
+
+static __always_inline bool set_has(enum cpu_set set, u32 llc, u32 pos)
+{
+	return *set_word(set, llc, pos) & bit_of(pos);
+}
+
+subprog bool set_empty_beyond(u32 set, u32 llc)
+{
+	u32 nr_words = llc_facts(llc)->nr_words, i;
+
+	for_below (i, nr_words, CPU_WORDS)
+		if (*set_word(set, llc, i * WORD_BITS))
+			return false;
+	return true;
+}
+
+static __always_inline bool set_empty(enum cpu_set set, u32 llc)
+{
+	if (*set_word(set, llc, 0))
+		return false;
+	return llc_facts(llc)->nr_words == 1 || set_empty_beyond(set, llc);
+}
+
+/* Add the CPUs of @mask, which lie in the word of @pos. */
+static __always_inline void set_add_mask(enum cpu_set set, u32 llc, u32 pos, u64 mask)
+{
+	u64 *word = set_word(set, llc, pos);
+	bool first = !*word;
+
+	atomic_or(word, mask);
+	if (first && machine_facts()->nr_llcs > 1)
+		atomic_or(llcs_word(set, llc), bit_of(llc));
+}
+
+static __always_inline void set_remove_mask(enum cpu_set set, u32 llc, u32 pos, u64 mask)
+{
+	u64 *word = set_word(set, llc, pos);
+
+	atomic_and(word, ~mask);
+	if (*word)
+		return;
+	if (machine_facts()->nr_llcs == 1 || !set_empty(set, llc))
+		return;
+	atomic_and(llcs_word(set, llc), ~bit_of(llc));
+	/* A CPU may have entered between the look and the clearing. */
+	if (!set_empty(set, llc))
+		atomic_or(llcs_word(set, llc), bit_of(llc));
+}
+
+static __always_inline void set_add(enum cpu_set set, u32 llc, u32 pos)
+{
+	set_add_mask(set, llc, pos, bit_of(pos));
+}
+
+static __always_inline void set_remove(enum cpu_set set, u32 llc, u32 pos)
+{
+	set_remove_mask(set, llc, pos, bit_of(pos));
+}
+
+/* The next LLC at or after @from and before @end in which @set is not empty; NO_CPU if there is none. */
+subprog s32 next_llc(u32 set, u32 from, u32 end)
+{
+	while (from < end && may_loop) {
+		u64 word = *llcs_word(set, from) & (~0ULL << (from % WORD_BITS));
+
+		if (word) {
+			from = from / WORD_BITS * WORD_BITS + lowest_bit(word);
+			return from < end ? (s32)from : NO_CPU;
+		}
+		from = (from / WORD_BITS + 1) * WORD_BITS;
+	}
+	return NO_CPU;
+}
+
+/* The first CPU of @llc in @set, NO_CPU if there is none. */
+subprog s32 set_first(u32 set, u32 llc)
+{
+	u32 nr_words = llc_facts(llc)->nr_words, i;
+
+	for_below (i, nr_words, CPU_WORDS) {
+		u64 word = *set_word(set, llc, i * WORD_BITS);
+
+		if (word)
+			return llc_cpu(llc_facts(llc)->first + i * WORD_BITS + lowest_bit(word));
+	}
+	return NO_CPU;
+}
+
+/* The bits of word @i of a walk that begins at position @start and comes around to it: first its end, last its head. */
+static __always_inline u64 walk_mask(u32 i, u32 nr_words, u32 start)
+{
+	u64 from = ~0ULL << (start % WORD_BITS);
+
+	return i == 0 ? from : i == nr_words ? ~from : ~0ULL;
+}
+
+/* The first position of word @i of such a walk. */
+static __always_inline u32 walk_base(u32 i, u32 nr_words, u32 start)
+{
+	return ((start / WORD_BITS + i) % nr_words) * WORD_BITS;
+}
+
+#endif /* ROOST_CPU_SET_H */

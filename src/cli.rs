@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What was typed. `parse` turns it into a `Command`, which holds only what is meant.
+
+use crate::config::{Config, STATS_PATH, resolve_features};
+use crate::cpufreq::CpuPerf;
+use crate::features::{self, DEFAULT_PRESET, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable};
+use anyhow::{Result, anyhow};
+use clap::builder::RangedU64ValueParser;
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+use scx_utils::libbpf_clap_opts::LibbpfOpts;
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What the binary is to do.
+#[derive(Debug)]
+pub enum Command {
+    /// Print this text and be done.
+    Print(String),
+    Run {
+        config: Box<Config>,
+        verbose: bool,
+    },
+    Monitor {
+        path: PathBuf,
+        interval: Duration,
+        json: bool,
+    },
+    HelpStats,
+    Topology {
+        sysfs: PathBuf,
+        json: bool,
+    },
+    Doctor {
+        sysfs: PathBuf,
+        json: bool,
+    },
+}
+
+/// A sched_ext scheduler: the kernel's own wakeup placement rebuilt in BPF, with placement ideas as switches.
+///
+/// Without a subcommand the scheduler runs until it is stopped (Ctrl-C or SIGTERM); the kernel's own scheduler takes
+/// over again as soon as it ends, whatever the reason.
+#[derive(Debug, Parser)]
+#[command(
+    name = "scx_roost",
+    disable_version_flag = true,
+    disable_help_subcommand = true,
+    args_conflicts_with_subcommands = true,
+    after_help = after_help(),
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Sub>,
+
+    #[command(flatten)]
+    run: RunArgs,
+
+    #[command(flatten)]
+    common: CommonArgs,
+
+    #[command(flatten, next_help_heading = "libbpf options")]
+    libbpf: LibbpfOpts,
+}
+
+#[derive(Debug, Subcommand)]
+enum Sub {
+    /// Show the CPUs, cores, caches and nodes that were found
+    Topology,
+    /// Say whether this machine can run scx_roost, what is missing and what will not work
+    Doctor,
+}
+
+#[derive(Debug, Args)]
+struct CommonArgs {
+    /// Read the machine from this folder instead of /sys
+    #[arg(long, global = true, value_name = "ROOT", default_value = "/sys")]
+    sysfs: PathBuf,
+
+    /// Print JSON: topology, doctor, and one line per interval with --stats and --monitor
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct RunArgs {
+    /// Set of features to start from (see the list below)
+    #[arg(short, long, value_name = "NAME", default_value = DEFAULT_PRESET)]
+    preset: String,
+
+    /// Switch a feature on, on top of the preset; may be repeated (see the list below)
+    #[arg(long, value_name = "FEATURE")]
+    enable: Vec<String>,
+
+    /// Switch a feature off; may be repeated
+    #[arg(long, value_name = "FEATURE")]
+    disable: Vec<String>,
+
+    #[arg(long, value_name = "US", help = tunable_help(&SLICE), value_parser = tunable_range(&SLICE))]
+    slice_us: Option<u32>,
+
+    #[arg(long, value_name = "US", help = tunable_help(&MIN_SLICE), value_parser = tunable_range(&MIN_SLICE))]
+    min_slice_us: Option<u32>,
+
+    #[arg(long, value_name = "US", help = tunable_help(&RESCUE), value_parser = tunable_range(&RESCUE))]
+    rescue_us: Option<u32>,
+
+    #[arg(long, value_name = "US", help = tunable_help(&MIGRATION_COST), value_parser = tunable_range(&MIGRATION_COST))]
+    migration_cost_us: Option<u32>,
+
+    /// Frequency requests to the governor
+    #[arg(long, value_enum, value_name = "MODE", default_value = "auto")]
+    cpuperf: CpuPerf,
+
+    /// Run, and print statistics every SECS seconds (0.1 to 3600)
+    #[arg(long, value_name = "SECS", value_parser = seconds, conflicts_with = "monitor")]
+    stats: Option<Duration>,
+
+    /// Do not run: print the statistics of the running scheduler every SECS seconds (0.1 to 3600)
+    #[arg(long, value_name = "SECS", value_parser = seconds)]
+    monitor: Option<Duration>,
+
+    /// Describe the statistics and exit
+    #[arg(long)]
+    help_stats: bool,
+
+    /// Socket that serves the statistics
+    #[arg(long, value_name = "PATH", default_value = STATS_PATH)]
+    stats_path: PathBuf,
+
+    /// Bytes of the debug dump after an error; 0 is the kernel's default
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    exit_dump_len: u32,
+
+    /// Say more, also what libbpf says
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// Print the version and exit
+    #[arg(short = 'V', long)]
+    version: bool,
+}
+
+/// The command line, or one sentence on what is wrong with it.
+pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Result<Command> {
+    match Cli::try_parse_from(args) {
+        Ok(cli) => cli.resolve(),
+        Err(e) if matches!(e.kind(), ErrorKind::DisplayHelp) => {
+            Ok(Command::Print(e.render().to_string()))
+        }
+        Err(e) => Err(anyhow!(
+            "{}; see scx_roost --help",
+            sentence(&e.render().to_string())
+        )),
+    }
+}
+
+/// clap writes an error over several lines, the usage last: this keeps the lines that say what is wrong.
+fn sentence(error: &str) -> String {
+    let lines = error
+        .lines()
+        .map(str::trim)
+        .take_while(|l| !l.starts_with("Usage:") && !l.starts_with("For more"));
+    let joined = lines
+        .filter(|l| !l.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
+    joined
+        .strip_prefix("error: ")
+        .unwrap_or(&joined)
+        .replace(" tip: ", "; tip: ")
+}
+
+impl Cli {
+    fn resolve(self) -> Result<Command> {
+        let (sysfs, json) = (self.common.sysfs.clone(), self.common.json);
+        Ok(match self.command {
+            Some(Sub::Topology) => Command::Topology { sysfs, json },
+            Some(Sub::Doctor) => Command::Doctor { sysfs, json },
+            None if self.run.version => Command::Print(version() + "\n"),
+            None if self.run.help_stats => Command::HelpStats,
+            None => match self.run.monitor {
+                Some(interval) => Command::Monitor {
+                    path: self.run.stats_path,
+                    interval,
+                    json,
+                },
+                None => self.resolve_run()?,
+            },
+        })
+    }
+
+    fn resolve_run(self) -> Result<Command> {
+        let run = self.run;
+        let config = Config {
+            features: resolve_features(&run.preset, &run.enable, &run.disable)?,
+            preset: run.preset,
+            slice_us: run.slice_us,
+            min_slice_us: run.min_slice_us,
+            rescue_us: run.rescue_us,
+            migration_cost_us: run.migration_cost_us,
+            cpuperf: run.cpuperf,
+            sysfs: self.common.sysfs,
+            stats_path: run.stats_path,
+            stats_interval: run.stats,
+            stats_json: self.common.json,
+            exit_dump_len: run.exit_dump_len,
+            libbpf: self.libbpf,
+        };
+        Ok(Command::Run {
+            config: Box::new(config),
+            verbose: run.verbose,
+        })
+    }
+}
+
+pub fn version() -> String {
+    format!(
+        "scx_roost {}",
+        scx_utils::build_id::full_version(env!("CARGO_PKG_VERSION"))
+    )
+}
+
+fn tunable_help(t: &Tunable) -> String {
+    format!(
+        "{}, in {} ({} to {}; default: {})",
+        t.help, t.unit, t.min, t.max, t.default
+    )
+}
+
+fn tunable_range(t: &Tunable) -> RangedU64ValueParser<u32> {
+    RangedU64ValueParser::new().range(u64::from(t.min)..=u64::from(t.max))
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let secs: f64 = text
+        .parse()
+        .map_err(|_| "a number of seconds is expected".to_string())?;
+    if !(0.1..=3600.0).contains(&secs) {
+        return Err("0.1 to 3600 seconds are possible".to_string());
+    }
+    Ok(Duration::from_secs_f64(secs))
+}
+
+/// The tables and examples below the options.
+fn after_help() -> String {
+    let mut text = String::from("Presets:\n");
+    for p in features::PRESETS {
+        let _ = writeln!(text, "  {:<22} {} [{}]", p.name, p.help, p.features);
+    }
+    text += "\nFeatures:\n";
+    for f in features::FEATURES {
+        let _ = writeln!(text, "  {:<22} {} ({})", f.name, f.help, f.source);
+    }
+    text += "\nExamples:
+  scx_roost                                 run with the default preset
+  scx_roost --preset mainline --stats 1     as the kernel places, statistics every second
+  scx_roost --disable wide_idle             the default without one feature
+  scx_roost --monitor 2 --json              statistics of a running scx_roost as JSON
+  scx_roost doctor                          can this machine run it?
+
+Exit status: 0 when stopped by a signal or replaced on request; 1 after an error, a watchdog exit or SysRq-S.";
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parsed(args: &[&str]) -> Result<Command> {
+        parse(std::iter::once(&"scx_roost").chain(args))
+    }
+
+    fn error(args: &[&str]) -> String {
+        parsed(args).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn switches_may_be_repeated() {
+        let Command::Run { config, verbose } = parsed(&[
+            "--preset",
+            "mainline",
+            "--enable",
+            "wide_idle",
+            "--enable",
+            "sync_local",
+            "-v",
+        ])
+        .unwrap() else {
+            panic!("expected to run")
+        };
+        assert_eq!(
+            config.features.to_string(),
+            "prev_idle sis_util wide_idle sync_local"
+        );
+        assert!(verbose);
+    }
+
+    #[test]
+    fn subcommands_take_root_and_json() {
+        let command = parsed(&["topology", "--json", "--sysfs", "/x"]).unwrap();
+        assert!(
+            matches!(command, Command::Topology { json: true, sysfs } if sysfs == PathBuf::from("/x"))
+        );
+    }
+
+    #[test]
+    fn every_error_is_one_sentence() {
+        for args in [
+            &["--presett", "roost"][..],
+            &["--slice-us", "5"],
+            &["--stats", "0"],
+            &["--stats", "x"],
+            &["--stats", "1", "--monitor", "1"],
+            &["--cpuperf", "fast"],
+            &["--slice-us", "1000", "topology"],
+            &["doctor", "--preset", "roost"],
+            &["--preset"],
+            &["nonsense"],
+        ] {
+            let error = error(args);
+            assert!(!error.contains('\n'), "{args:?}: {error}");
+            assert!(
+                error.ends_with("; see scx_roost --help"),
+                "{args:?}: {error}"
+            );
+            assert!(!error.starts_with("error"), "{args:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_named() {
+        assert!(
+            error(&["--slice-us", "5"]).contains("100..=100000"),
+            "{}",
+            error(&["--slice-us", "5"])
+        );
+        assert!(error(&["--stats", "0"]).contains("0.1 to 3600"));
+    }
+
+    #[test]
+    fn help_names_every_row() {
+        let Command::Print(help) = parsed(&["--help"]).unwrap() else {
+            panic!("expected help")
+        };
+        for name in features::FEATURES
+            .iter()
+            .map(|f| f.name)
+            .chain(features::PRESETS.iter().map(|p| p.name))
+        {
+            assert!(help.contains(name), "{name}");
+        }
+        for tunable in features::TUNABLES {
+            assert!(
+                help.contains(&format!("--{}", tunable.name)),
+                "{}",
+                tunable.name
+            );
+        }
+    }
+}

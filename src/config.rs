@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is meant, after `cli` took what was typed: presets resolved to features, one value per tunable.
+
+use crate::bpf::intf::tunables;
+use crate::cpufreq::{CpuFreq, CpuPerf};
+use crate::features::{self, FeatureSet, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable};
+use anyhow::{Context, Result, bail};
+use libbpf_rs::libbpf_sys::bpf_object_open_opts;
+use scx_utils::libbpf_clap_opts::LibbpfOpts;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// kernel: sd->imbalance_pct between cores.
+const IMBALANCE_PCT: u32 = 117;
+
+/// Where scx_stats clients look.
+pub const STATS_PATH: &str = "/var/run/scx/root/stats";
+
+/// How the scheduler is to run.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub preset: String,
+    pub features: FeatureSet,
+    pub slice_us: Option<u32>,
+    pub min_slice_us: Option<u32>,
+    pub rescue_us: Option<u32>,
+    pub migration_cost_us: Option<u32>,
+    pub cpuperf: CpuPerf,
+    pub sysfs: PathBuf,
+    pub stats_path: PathBuf,
+    /// Print statistics this often.
+    pub stats_interval: Option<Duration>,
+    /// Print them as JSON.
+    pub stats_json: bool,
+    /// Bytes of the debug dump after an error; 0 is the kernel's default.
+    pub exit_dump_len: u32,
+    pub libbpf: LibbpfOpts,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            preset: features::DEFAULT_PRESET.to_string(),
+            features: features::preset(features::DEFAULT_PRESET)
+                .map_or_else(FeatureSet::default, |p| p.features),
+            slice_us: None,
+            min_slice_us: None,
+            rescue_us: None,
+            migration_cost_us: None,
+            cpuperf: CpuPerf::Auto,
+            sysfs: PathBuf::from("/sys"),
+            stats_path: PathBuf::from(STATS_PATH),
+            stats_interval: None,
+            stats_json: false,
+            exit_dump_len: 0,
+            libbpf: LibbpfOpts::default(),
+        }
+    }
+}
+
+impl Config {
+    /// The table of tunables for a machine of so many CPUs. `timers`: bpf_timer may be used.
+    pub fn tunables(&self, nr_cpus: u32, cpufreq: &CpuFreq, timers: bool) -> tunables {
+        let ns = |set: Option<u32>, row: &Tunable| {
+            u64::from(set.unwrap_or_else(|| row.default.value(nr_cpus))) * 1000
+        };
+        tunables {
+            slice_ns: ns(self.slice_us, &SLICE),
+            min_slice_ns: ns(self.min_slice_us, &MIN_SLICE),
+            rescue_ns: ns(self.rescue_us, &RESCUE),
+            migration_cost_ns: ns(self.migration_cost_us, &MIGRATION_COST),
+            features: self.features.0,
+            cpuperf: cpufreq.mode(self.cpuperf),
+            timers: timers.into(),
+            imbalance_pct: IMBALANCE_PCT,
+        }
+    }
+
+    pub fn open_opts(&self) -> Option<bpf_object_open_opts> {
+        self.libbpf.clone().into_bpf_open_opts()
+    }
+}
+
+/// A preset and what was switched on and off on top of it. The order on the command line does not matter, so a
+/// feature cannot be in both lists.
+pub fn resolve_features(preset: &str, enable: &[String], disable: &[String]) -> Result<FeatureSet> {
+    let mut set = features::preset(preset)
+        .with_context(|| unknown_preset(preset))?
+        .features;
+    if let Some(name) = enable.iter().find(|n| disable.contains(n)) {
+        bail!("feature '{name}' is given to both --enable and --disable: give it to one");
+    }
+    for name in enable {
+        set = set.with(known_feature(name)?);
+    }
+    for name in disable {
+        set = set.without(known_feature(name)?);
+    }
+    Ok(set)
+}
+
+fn known_feature(name: &str) -> Result<FeatureSet> {
+    let feature = features::feature(name).with_context(|| {
+        let names: Vec<&str> = features::FEATURES.iter().map(|f| f.name).collect();
+        format!(
+            "unknown feature '{name}': expected one of {}",
+            names.join(", ")
+        )
+    })?;
+    Ok(feature.bit)
+}
+
+fn unknown_preset(name: &str) -> String {
+    let names: Vec<&str> = features::PRESETS.iter().map(|p| p.name).collect();
+    format!(
+        "unknown preset '{name}': expected one of {}",
+        names.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::features::bits;
+
+    fn names(list: &[&str]) -> Vec<String> {
+        list.iter().map(|s| s.to_string()).collect()
+    }
+
+    #[test]
+    fn switches_go_on_top_of_the_preset() {
+        let set =
+            resolve_features("mainline", &names(&["wide_idle"]), &names(&["sis_util"])).unwrap();
+        assert_eq!(set, bits::prev_idle.with(bits::wide_idle));
+    }
+
+    #[test]
+    fn unknown_names_are_refused_with_the_known_ones() {
+        let preset = resolve_features("fast", &[], &[]).unwrap_err().to_string();
+        assert_eq!(
+            preset,
+            "unknown preset 'fast': expected one of roost, mainline, mainline-no-prev-idle, lawall"
+        );
+        let feature = resolve_features("roost", &names(&["claims"]), &[])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            feature.starts_with("unknown feature 'claims': expected one of prev_idle, sis_util")
+        );
+    }
+
+    #[test]
+    fn on_and_off_at_once_is_refused() {
+        let error =
+            resolve_features("roost", &names(&["sis_util"]), &names(&["sis_util"])).unwrap_err();
+        assert!(error.to_string().contains("both --enable and --disable"));
+    }
+
+    #[test]
+    fn tunables_are_nanoseconds_and_defaults_follow_the_machine() {
+        let mut config = Config::default();
+        let tun = config.tunables(64, &CpuFreq::default(), true);
+        assert_eq!(
+            (tun.slice_ns, tun.min_slice_ns, tun.timers),
+            (2_800_000, 700_000, 1)
+        );
+        config.slice_us = Some(1500);
+        let tun = config.tunables(64, &CpuFreq::default(), false);
+        assert_eq!((tun.slice_ns, tun.timers), (1_500_000, 0));
+    }
+}

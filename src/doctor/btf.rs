@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The kernel's own type information (BTF), without which no scheduler loads.
+
+use super::Check;
+use crate::bpf::skel::BpfSkelBuilder;
+use crate::host::Host;
+use anyhow::{Context, Result};
+use libbpf_rs::btf::{Btf, types};
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{AsRawLibbpf, OpenObject};
+use scx_utils::compat;
+use std::collections::BTreeSet;
+use std::mem::MaybeUninit;
+
+const FIX: &str =
+    "boot a kernel that is built with CONFIG_DEBUG_INFO_BTF=y and pahole 1.26 or later";
+
+pub fn present(host: &Host) -> Option<Check> {
+    // libbpf reads the running kernel's; a described machine has none.
+    if !host.is_real() {
+        return None;
+    }
+    Some(match Btf::from_vmlinux() {
+        Ok(_) => Check::ok("btf", "the kernel has BTF"),
+        Err(e) => Check::fail("btf", format!("the kernel's BTF cannot be read ({e})"), FIX),
+    })
+}
+
+/// pahole before 1.26 leaves the hidden argument of some kfuncs in their public prototype. Whoever calls one of them
+/// does not load ("func_proto incompatible with vmlinux"), seen on Debian's 7.1.13.
+pub fn usable(host: &Host) -> Option<Check> {
+    if !host.is_real() || Btf::from_vmlinux().is_err() {
+        return None;
+    }
+    let used = kfuncs_used().unwrap_or_default();
+    let bad: Vec<String> = compat::malformed_scx_kfuncs()
+        .into_iter()
+        .filter(|k| used.contains(k))
+        .collect();
+    if bad.is_empty() {
+        return Some(Check::ok(
+            "kfuncs",
+            "the kfuncs that scx_roost calls are described correctly",
+        ));
+    }
+    let found = format!(
+        "this kernel's BTF was made by pahole before 1.26 and describes {} wrongly",
+        bad.join(" ")
+    );
+    Some(Check::fail(
+        "kfuncs",
+        found,
+        "no scheduler that calls them can load; boot another kernel version",
+    ))
+}
+
+/// Names of the kernel functions that our BPF object calls, without the suffixes of its compatibility variants.
+pub fn kfuncs_used() -> Result<BTreeSet<String>> {
+    let mut object = MaybeUninit::<OpenObject>::uninit();
+    let skel = BpfSkelBuilder::default()
+        .open(&mut object)
+        .context("cannot open the BPF object")?;
+    // SAFETY: the object lives as long as `skel`, which outlives the reference.
+    let raw = unsafe { skel.open_object().as_libbpf_object().as_ref() };
+    let btf = Btf::from_bpf_object(raw)?.context("the BPF object has no BTF")?;
+    let mut names = BTreeSet::new();
+    for section in btf
+        .type_by_kind::<types::DataSec<'_>>()
+        .filter(|s| s.name().is_some_and(|n| n == ".ksyms"))
+    {
+        for entry in section.iter() {
+            let func = btf.type_by_id::<types::Func<'_>>(entry.ty);
+            let name = func.and_then(|f| Some(f.name()?.to_string_lossy().into_owned()));
+            names.extend(name.map(|n| n.split("___").next().unwrap_or_default().to_string()));
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_kfuncs_are_found_in_the_object() {
+        let used = kfuncs_used().unwrap();
+        assert!(used.iter().any(|k| k.starts_with("scx_bpf_")), "{used:?}");
+        assert!(used.iter().all(|k| !k.contains("___")), "{used:?}");
+    }
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Can this machine run scx_roost, what is missing, what will not work? The command prints every check; a start
+//! makes the same ones, fails at the first that fails and logs the warnings.
+
+mod bandwidth;
+mod btf;
+mod kernel;
+
+use crate::cpufreq::CpuFreq;
+use crate::host::Host;
+use crate::machine::Machine;
+use crate::topology_view;
+use anyhow::{Result, bail};
+use log::warn;
+use serde::Serialize;
+use std::fmt::Write;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    Ok,
+    /// It runs, but something will not work.
+    Warn,
+    /// It cannot run.
+    Fail,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    pub name: &'static str,
+    pub verdict: Verdict,
+    pub found: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<String>,
+}
+
+impl Check {
+    fn new(
+        name: &'static str,
+        verdict: Verdict,
+        found: impl Into<String>,
+        fix: Option<&str>,
+    ) -> Check {
+        Check {
+            name,
+            verdict,
+            found: found.into(),
+            fix: fix.map(str::to_string),
+            items: Vec::new(),
+        }
+    }
+
+    fn ok(name: &'static str, found: impl Into<String>) -> Check {
+        Check::new(name, Verdict::Ok, found, None)
+    }
+
+    fn warn(name: &'static str, found: impl Into<String>, fix: &str) -> Check {
+        Check::new(name, Verdict::Warn, found, Some(fix))
+    }
+
+    fn fail(name: &'static str, found: impl Into<String>, fix: &str) -> Check {
+        Check::new(name, Verdict::Fail, found, Some(fix))
+    }
+
+    fn sentence(&self) -> String {
+        match &self.fix {
+            Some(fix) => format!("{}: {fix}", self.found),
+            None => self.found.clone(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Nothing failed.
+    pub runnable: bool,
+    pub checks: Vec<Check>,
+}
+
+/// Every check, those first without which the others mean little.
+pub fn examine(host: &Host) -> Report {
+    let mut checks = vec![kernel::release(host), kernel::sched_ext(host)];
+    checks.extend(
+        [btf::present(host), btf::usable(host)]
+            .into_iter()
+            .flatten(),
+    );
+    checks.extend([
+        kernel::jit(host),
+        kernel::tracer(host),
+        kernel::privileges(host),
+        kernel::attached(host),
+    ]);
+    checks.extend([kernel::realtime(host), kernel::memlock(host)]);
+    checks.extend([machine(host), cpufreq(host), bandwidth::check(host)]);
+    Report {
+        runnable: checks.iter().all(|c| c.verdict != Verdict::Fail),
+        checks,
+    }
+}
+
+/// Before a start: the first failure as an error, warnings to the log.
+pub fn check_start(host: &Host) -> Result<()> {
+    let report = examine(host);
+    if let Some(failed) = report.checks.iter().find(|c| c.verdict == Verdict::Fail) {
+        bail!("{}", failed.sentence());
+    }
+    for check in report.checks.iter().filter(|c| c.verdict == Verdict::Warn) {
+        warn!("{}{}", check.sentence(), listed(&check.items, " ", "; "));
+    }
+    Ok(())
+}
+
+fn machine(host: &Host) -> Check {
+    match Machine::read(&host.sys).and_then(|m| m.facts().map(|_| m)) {
+        Ok(machine) => Check::ok("machine", topology_view::summary(&machine)),
+        Err(e) => Check::fail(
+            "machine",
+            format!("{e:#}"),
+            "report this with a copy of the file",
+        ),
+    }
+}
+
+fn cpufreq(host: &Host) -> Check {
+    Check::ok("cpufreq", CpuFreq::read(host).describe())
+}
+
+impl Report {
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for check in &self.checks {
+            let mark = match check.verdict {
+                Verdict::Ok => "ok  ",
+                Verdict::Warn => "WARN",
+                Verdict::Fail => "FAIL",
+            };
+            let _ = writeln!(text, "{mark}  {:<11} {}", check.name, check.sentence());
+            text += &listed(&check.items, "                    ", "\n");
+        }
+        text += if self.runnable {
+            "scx_roost can run on this machine.\n"
+        } else {
+            "scx_roost cannot run on this machine as it is: see FAIL above.\n"
+        };
+        text
+    }
+}
+
+/// At most 20 items, each between `before` and `after`.
+fn listed(items: &[String], before: &str, after: &str) -> String {
+    const MOST: usize = 20;
+    let mut text: String = items
+        .iter()
+        .take(MOST)
+        .map(|i| format!("{before}{i}{after}"))
+        .collect();
+    if items.len() > MOST {
+        let _ = write!(text, "{before}and {} more{after}", items.len() - MOST);
+    }
+    text
+}

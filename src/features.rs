@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The tables of what can be switched and tuned: features (rows in src/bpf/features.tbl.h), presets, tunables.
+//! The command line, its help and the statistics read these rows; a default is written here and nowhere else.
+
+use crate::bpf::intf;
+use std::fmt;
+
+/// A switch over mainline's placement.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Feature {
+    pub name: &'static str,
+    /// Who proposed it.
+    pub source: &'static str,
+    pub help: &'static str,
+    pub bit: FeatureSet,
+}
+
+/// Bits as in enum roost_feature.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FeatureSet(pub u32);
+
+impl FeatureSet {
+    pub const fn with(self, other: FeatureSet) -> FeatureSet {
+        FeatureSet(self.0 | other.0)
+    }
+
+    pub const fn without(self, other: FeatureSet) -> FeatureSet {
+        FeatureSet(self.0 & !other.0)
+    }
+
+    pub fn has(self, other: FeatureSet) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl fmt::Display for FeatureSet {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let names: Vec<&str> = FEATURES
+            .iter()
+            .filter(|x| self.has(x.bit))
+            .map(|x| x.name)
+            .collect();
+        f.write_str(&if names.is_empty() {
+            "none".to_string()
+        } else {
+            names.join(" ")
+        })
+    }
+}
+
+macro_rules! feature_table {
+    ($($name:ident, $bit:ident, $source:literal, $help:literal;)*) => {
+        /// The features under their names.
+        #[allow(non_upper_case_globals)]
+        pub mod bits {
+            use super::{FeatureSet, intf};
+            $(#[doc = $help] pub const $name: FeatureSet = FeatureSet(intf::$bit);)*
+        }
+
+        pub const FEATURES: &[Feature] =
+            &[$(Feature { name: stringify!($name), source: $source, help: $help, bit: bits::$name }),*];
+    };
+}
+
+include!(concat!(env!("OUT_DIR"), "/features_tbl.rs"));
+
+pub fn feature(name: &str) -> Option<&'static Feature> {
+    FEATURES.iter().find(|f| f.name == name)
+}
+
+/// A named set of features, with the tunables it changes.
+#[derive(Debug)]
+pub struct Preset {
+    pub name: &'static str,
+    pub help: &'static str,
+    pub features: FeatureSet,
+}
+
+const MAINLINE: FeatureSet = bits::prev_idle.with(bits::sis_util);
+
+pub const DEFAULT_PRESET: &str = "roost";
+
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "roost",
+        help: "scx_roost's own choice (default)",
+        features: MAINLINE
+            .with(bits::wide_idle)
+            .with(bits::burst_slice)
+            .with(bits::sync_local),
+    },
+    Preset {
+        name: "mainline",
+        help: "the placement of today's kernel",
+        features: MAINLINE,
+    },
+    Preset {
+        name: "mainline-no-prev-idle",
+        help: "the kernel's placement before 5.10, without Lawall's patch",
+        features: MAINLINE.without(bits::prev_idle),
+    },
+    Preset {
+        name: "lawall",
+        help: "the same as mainline: Lawall's patch is part of it since 5.10",
+        features: MAINLINE,
+    },
+];
+
+pub fn preset(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|p| p.name == name)
+}
+
+/// A number that can be set at start.
+#[derive(Debug)]
+pub struct Tunable {
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub default: Default,
+    pub min: u32,
+    pub max: u32,
+    pub help: &'static str,
+}
+
+#[derive(Debug)]
+pub enum Default {
+    Fixed(u32),
+    /// The kernel's base slice: 700 us x (1 + log2 of the CPUs, of 8 at most).
+    BaseSlice,
+}
+
+impl Default {
+    pub fn value(&self, nr_cpus: u32) -> u32 {
+        match self {
+            Default::Fixed(value) => *value,
+            Default::BaseSlice => 700 * (1 + nr_cpus.clamp(1, 8).ilog2()),
+        }
+    }
+}
+
+impl fmt::Display for Default {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Default::Fixed(value) => write!(f, "{value}"),
+            Default::BaseSlice => f.write_str("the kernel's base slice, 2800 from 8 CPUs on"),
+        }
+    }
+}
+
+pub const SLICE: Tunable = Tunable {
+    name: "slice-us",
+    unit: "us",
+    default: Default::BaseSlice,
+    min: 100,
+    max: 100_000,
+    help: "Time a task requests at once: shorter serves waiters sooner, longer switches less",
+};
+
+pub const MIN_SLICE: Tunable = Tunable {
+    name: "min-slice-us",
+    unit: "us",
+    default: Default::Fixed(100),
+    min: 0,
+    max: 100_000,
+    help: "Time a running task keeps the CPU before a wakeup may take it",
+};
+
+pub const RESCUE: Tunable = Tunable {
+    name: "rescue-us",
+    unit: "us",
+    default: Default::Fixed(20_000),
+    min: 1_000,
+    max: 1_000_000,
+    help: "Time after which tasks may be fetched from a CPU that does not dispatch",
+};
+
+pub const MIGRATION_COST: Tunable = Tunable {
+    name: "migration-cost-us",
+    unit: "us",
+    default: Default::Fixed(500),
+    min: 0,
+    max: 100_000,
+    help: "A task that ran this recently is not stolen by an idle CPU (kernel: sysctl_sched_migration_cost)",
+};
+
+pub const TUNABLES: &[&Tunable] = &[&SLICE, &MIN_SLICE, &RESCUE, &MIGRATION_COST];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bits in which two presets differ.
+    fn diff(a: &str, b: &str) -> FeatureSet {
+        FeatureSet(preset(a).unwrap().features.0 ^ preset(b).unwrap().features.0)
+    }
+
+    #[test]
+    fn a_preset_differs_from_its_base_in_its_own_bits_only() {
+        assert_eq!(diff("mainline-no-prev-idle", "mainline"), bits::prev_idle);
+        assert_eq!(diff("lawall", "mainline"), FeatureSet::default());
+        let own = bits::wide_idle
+            .with(bits::burst_slice)
+            .with(bits::sync_local);
+        assert_eq!(diff("roost", "mainline"), own);
+    }
+
+    #[test]
+    fn nothing_of_ours_is_on_under_the_name_of_a_source() {
+        let ours = FEATURES
+            .iter()
+            .filter(|f| f.source == "scx_roost")
+            .fold(FeatureSet::default(), |s, f| s.with(f.bit));
+        for name in ["mainline", "mainline-no-prev-idle", "lawall"] {
+            assert_eq!(preset(name).unwrap().features.0 & ours.0, 0, "{name}");
+        }
+    }
+
+    #[test]
+    fn each_feature_is_one_bit_at_its_row() {
+        for (row, feature) in FEATURES.iter().enumerate() {
+            assert_eq!(feature.bit.0, 1 << row, "{}", feature.name);
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_need_no_comma() {
+        let mut names: Vec<&str> = FEATURES.iter().map(|f| f.name).collect();
+        names.extend(PRESETS.iter().map(|p| p.name));
+        names.extend(TUNABLES.iter().map(|t| t.name));
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        assert!(names.iter().all(|n| !n.contains([',', ' '])));
+    }
+
+    #[test]
+    fn base_slice_is_the_kernels() {
+        let slice = |cpus| SLICE.default.value(cpus);
+        assert_eq!(
+            [slice(1), slice(2), slice(4), slice(7)],
+            [700, 1400, 2100, 2100]
+        );
+        assert_eq!([slice(8), slice(64), slice(1024)], [2800, 2800, 2800]);
+    }
+
+    #[test]
+    fn defaults_are_in_range() {
+        for tunable in TUNABLES {
+            for cpus in [1, 8, 1024] {
+                let value = tunable.default.value(cpus);
+                assert!(
+                    (tunable.min..=tunable.max).contains(&value),
+                    "{} {value}",
+                    tunable.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_set_prints_its_names() {
+        assert_eq!(
+            preset("mainline").unwrap().features.to_string(),
+            "prev_idle sis_util"
+        );
+        assert_eq!(FeatureSet::default().to_string(), "none");
+    }
+}

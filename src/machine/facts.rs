@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Machine -> the tables of intf.h, byte for byte what the BPF half and the native policy read.
+
+use super::{Cpu, Llc, Machine};
+use crate::bpf::intf::{self, cpu_facts, llc_facts, machine_facts, node_facts};
+use anyhow::{Result, bail};
+
+/// An offline CPU.
+const EMPTY: cpu_facts = cpu_facts {
+    llc: 0,
+    pos: 0,
+    node: 0,
+    core: 0,
+    capacity: 0,
+    online: 0,
+    nr_sib: 0,
+    sib: [0; intf::MAX_SMT as usize],
+};
+
+/// Tables as long as the machine needs: `cpus` by CPU number (offline CPUs are zero), `llc_cpus` LLC by LLC.
+#[derive(Clone)]
+pub struct Facts {
+    pub cpus: Vec<cpu_facts>,
+    pub llcs: Vec<llc_facts>,
+    pub nodes: Vec<node_facts>,
+    pub llc_cpus: Vec<u16>,
+    pub machine: machine_facts,
+}
+
+impl Machine {
+    pub fn facts(&self) -> Result<Facts> {
+        if self.nodes.len() > intf::MAX_NODES as usize {
+            bail!(
+                "the machine has {} NUMA nodes, scx_roost handles {}",
+                self.nodes.len(),
+                intf::MAX_NODES
+            );
+        }
+        let mut cpus = vec![EMPTY; self.nr_cpu_ids as usize];
+        for cpu in &self.cpus {
+            cpus[cpu.id as usize] = cpu_row(cpu);
+        }
+        let node = |n: &super::Node| node_facts {
+            first_llc: n.first_llc,
+            nr_llcs: n.nr_llcs,
+        };
+        Ok(Facts {
+            cpus,
+            llcs: llc_rows(&self.llcs),
+            nodes: self.nodes.iter().map(node).collect(),
+            llc_cpus: self
+                .llcs
+                .iter()
+                .flat_map(|l| l.cpus.iter().copied())
+                .collect(),
+            machine: self.machine_row(),
+        })
+    }
+
+    fn machine_row(&self) -> machine_facts {
+        machine_facts {
+            nr_cpu_ids: self.nr_cpu_ids.into(),
+            nr_online: self.cpus.len() as u32,
+            nr_llcs: self.llcs.len() as u32,
+            nr_nodes: self.nodes.len() as u32,
+            smt: self.smt().into(),
+            asym: self.asym().into(),
+        }
+    }
+}
+
+fn cpu_row(cpu: &Cpu) -> cpu_facts {
+    let mut row = cpu_facts {
+        llc: cpu.llc,
+        pos: cpu.pos,
+        node: cpu.node,
+        core: cpu.core,
+        capacity: cpu.capacity,
+        online: 1,
+        nr_sib: cpu.siblings.len() as u8,
+        ..EMPTY
+    };
+    row.sib[..cpu.siblings.len()].copy_from_slice(&cpu.siblings);
+    row
+}
+
+fn llc_rows(llcs: &[Llc]) -> Vec<llc_facts> {
+    let mut first = 0;
+    let row = |llc: &Llc| {
+        let nr_cpus = llc.cpus.len() as u16;
+        let row = llc_facts {
+            first,
+            nr_cpus,
+            nr_words: nr_cpus.div_ceil(intf::WORD_BITS as u16),
+            node: llc.node,
+        };
+        first += nr_cpus;
+        row
+    };
+    llcs.iter().map(row).collect()
+}

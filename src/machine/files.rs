@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The small files of /sys, each with the sentence that says what was expected in it.
+
+use crate::bpf::intf;
+use anyhow::{Context, Result, bail};
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// A file that must be there.
+pub fn text(path: &Path) -> Result<String> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(text.trim().to_string())
+}
+
+/// A file that may be missing. One that is there and cannot be read is an error.
+pub fn optional_text(path: &Path) -> Result<Option<String>> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text.trim().to_string())),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+pub fn cpulist(path: &Path) -> Result<Vec<u16>> {
+    let text = text(path)?;
+    parse_cpulist(&text).with_context(|| {
+        format!(
+            "{} reads '{text}': a list of CPUs such as '0-3,8' is expected",
+            path.display()
+        )
+    })
+}
+
+pub fn optional_cpulist(path: &Path) -> Result<Option<Vec<u16>>> {
+    match path.try_exists() {
+        Ok(true) => Ok(Some(cpulist(path)?)),
+        Ok(false) => Ok(None),
+        Err(e) => Err(e).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+/// Ascending CPU numbers. scx_utils::read_cpulist refuses the empty list, which the kernel does write, and takes
+/// numbers without a bound.
+pub fn parse_cpulist(text: &str) -> Result<Vec<u16>> {
+    let mut cpus = Vec::new();
+    for range in text.split(',').map(str::trim).filter(|r| !r.is_empty()) {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            bail!("'{range}' runs backwards");
+        }
+        cpus.extend(first..=last);
+    }
+    if !cpus.is_sorted_by(|a, b| a < b) {
+        bail!("its numbers do not ascend");
+    }
+    Ok(cpus)
+}
+
+fn number(text: &str) -> Result<u16> {
+    let n: u32 = text
+        .parse()
+        .with_context(|| format!("'{text}' is not a number"))?;
+    if n >= intf::MAX_CPUS {
+        bail!(
+            "CPU {n} is beyond the {} CPUs that scx_roost handles",
+            intf::MAX_CPUS
+        );
+    }
+    Ok(n as u16)
+}
+
+/// The size of a cache as the kernel writes it: '16384K'.
+pub fn parse_kb(text: &str) -> Option<u32> {
+    text.strip_suffix('K')?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_as_the_kernel_writes_them() {
+        assert_eq!(parse_cpulist("").unwrap(), [0u16; 0]);
+        assert_eq!(parse_cpulist("0").unwrap(), [0]);
+        assert_eq!(parse_cpulist("0-2,8,10-11").unwrap(), [0, 1, 2, 8, 10, 11]);
+        assert_eq!(parse_cpulist("1023").unwrap(), [1023]);
+    }
+
+    #[test]
+    fn garbage_is_refused_and_named() {
+        let error = |text| format!("{:#}", parse_cpulist(text).unwrap_err());
+        assert!(error("x").contains("'x' is not a number"));
+        assert!(error("3-1").contains("runs backwards"));
+        assert!(error("4,2").contains("do not ascend"));
+        assert!(error("0-1024").contains("beyond the 1024 CPUs"));
+        assert!(error("0-99999999999").contains("not a number"));
+    }
+
+    #[test]
+    fn cache_sizes() {
+        assert_eq!(parse_kb("16384K"), Some(16384));
+        assert_eq!(parse_kb("16M"), None);
+    }
+}

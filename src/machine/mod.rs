@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The machine: CPUs, cores, last-level caches, nodes. `read` makes it from the files of a /sys, `facts` turns it
+//! into the tables that the BPF half gets.
+//!
+//! scx_utils has a `Topology`, but its root is an environment variable and its cpumask width a process global, so
+//! that two machines cannot exist in one process; it takes AMD's preferred-core ranking for capacity, and it counts
+//! offline CPUs when it looks for little cores. Hence the small reader of our own.
+
+mod facts;
+mod files;
+mod read;
+
+pub use facts::Facts;
+pub use files::parse_cpulist;
+
+use serde::Serialize;
+
+/// An online CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cpu {
+    pub id: u16,
+    /// Dense index over the machine, LLC by LLC.
+    pub core: u16,
+    /// Index into `Machine::llcs`.
+    pub llc: u16,
+    /// Index into `Machine::nodes`.
+    pub node: u16,
+    /// Rank by CPU number inside the LLC.
+    pub pos: u16,
+    /// 1..=1024, the kernel's cpu_capacity.
+    pub capacity: u16,
+    /// The other online threads of the core, by CPU number.
+    pub siblings: Vec<u16>,
+}
+
+/// What makes the CPUs of an `Llc` belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LlcKind {
+    L3,
+    L2,
+    /// The kernel shows no shared cache: the node stands in for it.
+    Node,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Llc {
+    pub kind: LlcKind,
+    pub size_kb: Option<u32>,
+    pub node: u16,
+    /// Online CPUs, ascending.
+    pub cpus: Vec<u16>,
+}
+
+/// A NUMA node with online CPUs. Its LLCs are neighbours in `Machine::llcs`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Node {
+    /// The kernel's number.
+    pub id: u16,
+    pub first_llc: u16,
+    pub nr_llcs: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Machine {
+    /// Highest possible CPU number + 1.
+    pub nr_cpu_ids: u16,
+    /// Online CPUs, ascending.
+    pub cpus: Vec<Cpu>,
+    /// Possible CPUs that are offline, ascending. Where they belong is not known: the kernel hides it.
+    pub offline: Vec<u16>,
+    pub llcs: Vec<Llc>,
+    pub nodes: Vec<Node>,
+    pub nr_cores: u16,
+}
+
+impl Machine {
+    /// Some core has more than one online thread.
+    pub fn smt(&self) -> bool {
+        self.cpus.iter().any(|c| !c.siblings.is_empty())
+    }
+
+    /// Capacities differ by more than 20 % (kernel: sched_asym_cpucap_active).
+    pub fn asym(&self) -> bool {
+        let capacities = || self.cpus.iter().map(|c| u32::from(c.capacity));
+        match (capacities().min(), capacities().max()) {
+            (Some(min), Some(max)) => min * 5 < max * 4,
+            _ => false,
+        }
+    }
+
+    pub fn online(&self) -> Vec<u16> {
+        self.cpus.iter().map(|c| c.id).collect()
+    }
+}

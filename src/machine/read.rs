@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! /sys -> Machine. First every online CPU says where it is (`Place`), then the places are numbered.
+//!
+//! A group of CPUs (core, cache) is named by its lowest online CPU: the kernel's ids of cores and caches are neither
+//! dense nor unique over packages, its lists of CPUs are both.
+
+use super::files::{cpulist, optional_cpulist, optional_text, parse_kb, text};
+use super::{Cpu, Llc, LlcKind, Machine, Node};
+use crate::bpf::intf;
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Where an online CPU is, in the kernel's terms.
+struct Place {
+    cpu: u16,
+    /// Online threads of its core, itself included.
+    threads: Vec<u16>,
+    node: u16,
+    llc: LlcKey,
+    size_kb: Option<u32>,
+    capacity: u16,
+}
+
+/// Sorting by this key numbers the LLCs node by node. The node is part of it: where a cache spans nodes
+/// (sub-NUMA clustering), the kernel cuts its scheduling domain at the node too.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct LlcKey {
+    node: u16,
+    first_cpu: u16,
+    kind: LlcKind,
+}
+
+impl Machine {
+    /// Reads the machine below `root`, which holds what /sys holds.
+    pub fn read(root: &Path) -> Result<Machine> {
+        let dir = root.join("devices/system/cpu");
+        if !dir.is_dir() {
+            bail!(
+                "{} is not a folder: the root of sysfs is expected to hold devices/system/cpu",
+                dir.display()
+            );
+        }
+        let possible = cpulist(&dir.join("possible"))?;
+        let online = cpulist(&dir.join("online"))?;
+        check_online(&dir, &possible, &online)?;
+        let nodes = read_nodes(&root.join("devices/system/node"))?;
+        let places = online
+            .iter()
+            .map(|&cpu| read_place(&dir.join(format!("cpu{cpu}")), cpu, &online, &nodes))
+            .collect::<Result<Vec<_>>>()?;
+        check_threads(&dir, &places)?;
+        Ok(number(&possible, &places))
+    }
+}
+
+fn check_online(dir: &Path, possible: &[u16], online: &[u16]) -> Result<()> {
+    if online.is_empty() {
+        bail!(
+            "{}/online is empty: at least one CPU is expected",
+            dir.display()
+        );
+    }
+    if let Some(cpu) = online.iter().find(|c| !possible.contains(c)) {
+        bail!(
+            "{}/online names CPU {cpu}, which {0}/possible does not: it is expected to",
+            dir.display()
+        );
+    }
+    Ok(())
+}
+
+/// Node of each CPU. Empty where the kernel has no NUMA.
+fn read_nodes(dir: &Path) -> Result<BTreeMap<u16, u16>> {
+    let mut node_of = BTreeMap::new();
+    for node in optional_cpulist(&dir.join("online"))?.unwrap_or_default() {
+        let path = dir.join(format!("node{node}/cpulist"));
+        for cpu in cpulist(&path)? {
+            // With numa=fake several nodes name the same CPU: the first keeps it.
+            node_of.entry(cpu).or_insert(node);
+        }
+    }
+    Ok(node_of)
+}
+
+fn read_place(dir: &Path, cpu: u16, online: &[u16], nodes: &BTreeMap<u16, u16>) -> Result<Place> {
+    // A CPU that no node names (a kernel without NUMA) belongs to the first.
+    let node = nodes
+        .get(&cpu)
+        .or(nodes.values().min())
+        .copied()
+        .unwrap_or(0);
+    let cache = read_cache(&dir.join("cache"), cpu)?;
+    let of_node = |c: &u16| nodes.get(c).is_none_or(|n| *n == node);
+    let first = |cpus: &[u16]| {
+        cpus.iter()
+            .find(|c| online.contains(c) && of_node(c))
+            .copied()
+            .unwrap_or(cpu)
+    };
+    let (kind, first_cpu, size_kb) = match cache {
+        Some(c) => (c.kind, first(&c.cpus), c.size_kb),
+        None => (LlcKind::Node, 0, None),
+    };
+    Ok(Place {
+        cpu,
+        threads: read_threads(&dir.join("topology"), cpu, online)?,
+        node,
+        llc: LlcKey {
+            node,
+            first_cpu,
+            kind,
+        },
+        size_kb,
+        capacity: read_capacity(&dir.join("cpu_capacity"))?,
+    })
+}
+
+/// `core_cpus_list` since Linux 5.3, `thread_siblings_list` before. Neither: a core of its own.
+fn read_threads(dir: &Path, cpu: u16, online: &[u16]) -> Result<Vec<u16>> {
+    for name in ["core_cpus_list", "thread_siblings_list"] {
+        let path = dir.join(name);
+        let Some(mut threads) = optional_cpulist(&path)? else {
+            continue;
+        };
+        if !threads.contains(&cpu) {
+            bail!(
+                "{} does not name CPU {cpu} itself: it is expected to",
+                path.display()
+            );
+        }
+        threads.retain(|c| online.contains(c));
+        if threads.len() > intf::MAX_SMT as usize {
+            bail!(
+                "{} names {} threads: a core of at most {} is expected",
+                path.display(),
+                threads.len(),
+                intf::MAX_SMT
+            );
+        }
+        return Ok(threads);
+    }
+    Ok(vec![cpu])
+}
+
+/// The threads of a core must agree about it and share its caches: placement looks for a sibling among the bits of
+/// the LLC. They may differ for a moment while a CPU goes offline; the caller tries again then.
+fn check_threads(dir: &Path, places: &[Place]) -> Result<()> {
+    let by_cpu: BTreeMap<u16, &Place> = places.iter().map(|p| (p.cpu, p)).collect();
+    for place in places {
+        for other in place.threads.iter().filter_map(|t| by_cpu.get(t)) {
+            if other.threads != place.threads || other.llc != place.llc {
+                bail!(
+                    "{}: CPUs {} and {} are threads of one core: the same core_cpus_list, cache and node are expected",
+                    dir.display(),
+                    place.cpu,
+                    other.cpu
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+struct Cache {
+    kind: LlcKind,
+    cpus: Vec<u16>,
+    size_kb: Option<u32>,
+}
+
+/// The L3 that a CPU shares, else its L2. None where the kernel shows neither.
+fn read_cache(dir: &Path, cpu: u16) -> Result<Option<Cache>> {
+    let mut best: Option<Cache> = None;
+    for index in 0.. {
+        let dir = dir.join(format!("index{index}"));
+        let Some(level) = optional_text(&dir.join("level"))? else {
+            break;
+        };
+        let kind = match level.as_str() {
+            "3" => LlcKind::L3,
+            "2" => LlcKind::L2,
+            _ => continue,
+        };
+        if optional_text(&dir.join("type"))?.as_deref() == Some("Instruction") {
+            continue;
+        }
+        if best.as_ref().is_some_and(|b| b.kind <= kind) {
+            continue;
+        }
+        let path = dir.join("shared_cpu_list");
+        let cpus = cpulist(&path)?;
+        if !cpus.contains(&cpu) {
+            bail!(
+                "{} does not name CPU {cpu} itself: it is expected to",
+                path.display()
+            );
+        }
+        let size_kb = optional_text(&dir.join("size"))?
+            .as_deref()
+            .and_then(parse_kb);
+        best = Some(Cache {
+            kind,
+            cpus,
+            size_kb,
+        });
+    }
+    Ok(best)
+}
+
+/// The kernel's own file only: neither frequencies nor AMD's preferred-core ranking say what a CPU can compute.
+fn read_capacity(path: &Path) -> Result<u16> {
+    if !path.exists() {
+        return Ok(intf::CAPACITY_SCALE as u16);
+    }
+    let text = text(path)?;
+    let valid = |c: &u16| (1..=intf::CAPACITY_SCALE as u16).contains(c);
+    text.parse().ok().filter(valid).with_context(|| {
+        format!(
+            "{} reads '{text}': a capacity of 1 to {} is expected",
+            path.display(),
+            intf::CAPACITY_SCALE
+        )
+    })
+}
+
+fn number(possible: &[u16], places: &[Place]) -> Machine {
+    let node_ids = sorted(places.iter().map(|p| p.node));
+    let llc_keys = sorted(places.iter().map(|p| p.llc));
+    let cores = sorted(places.iter().map(|p| (p.llc, p.threads[0])));
+    let llcs: Vec<Llc> = llc_keys
+        .iter()
+        .map(|k| make_llc(k, &node_ids, places))
+        .collect();
+    let cpus = places
+        .iter()
+        .map(|p| make_cpu(p, &node_ids, &llc_keys, &cores, &llcs))
+        .collect();
+    let offline = possible
+        .iter()
+        .filter(|c| !places.iter().any(|p| p.cpu == **c))
+        .copied()
+        .collect();
+    let nodes = node_ids
+        .iter()
+        .map(|id| make_node(*id, &llc_keys))
+        .collect();
+    Machine {
+        nr_cpu_ids: possible.last().map_or(0, |last| last + 1),
+        cpus,
+        offline,
+        llcs,
+        nodes,
+        nr_cores: cores.len() as u16,
+    }
+}
+
+fn make_llc(key: &LlcKey, node_ids: &[u16], places: &[Place]) -> Llc {
+    let members = || places.iter().filter(|p| p.llc == *key);
+    Llc {
+        kind: key.kind,
+        size_kb: members().find_map(|p| p.size_kb),
+        node: index(node_ids, &key.node),
+        cpus: members().map(|p| p.cpu).collect(),
+    }
+}
+
+fn make_cpu(
+    place: &Place,
+    node_ids: &[u16],
+    llc_keys: &[LlcKey],
+    cores: &[(LlcKey, u16)],
+    llcs: &[Llc],
+) -> Cpu {
+    let llc = index(llc_keys, &place.llc);
+    Cpu {
+        id: place.cpu,
+        core: index(cores, &(place.llc, place.threads[0])),
+        llc,
+        node: index(node_ids, &place.node),
+        pos: index(&llcs[llc as usize].cpus, &place.cpu),
+        capacity: place.capacity,
+        siblings: place
+            .threads
+            .iter()
+            .filter(|t| **t != place.cpu)
+            .copied()
+            .collect(),
+    }
+}
+
+fn make_node(id: u16, llc_keys: &[LlcKey]) -> Node {
+    let first_llc = llc_keys.partition_point(|k| k.node < id);
+    let end = llc_keys.partition_point(|k| k.node <= id);
+    Node {
+        id,
+        first_llc: first_llc as u16,
+        nr_llcs: (end - first_llc) as u16,
+    }
+}
+
+fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut items: Vec<T> = items.collect();
+    items.sort_unstable();
+    items.dedup();
+    items
+}
+
+/// Rank of an item that is known to be in the sorted list.
+fn index<T: Ord>(sorted: &[T], item: &T) -> u16 {
+    sorted.partition_point(|x| x < item) as u16
+}

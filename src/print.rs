@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Printing to stdout where the reader may go away (`| head`): that ends the output, it is no error.
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use std::io::{ErrorKind, Write};
+
+/// False when nobody reads any more.
+pub fn text(text: &str) -> Result<bool> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(e) => Err(e).context("cannot write to stdout"),
+    }
+}
+
+/// One value as one line of JSON.
+pub fn json_line(value: &impl Serialize) -> Result<bool> {
+    text(&(serde_json::to_string(value)? + "\n"))
+}
+
+/// One value as indented JSON.
+pub fn json(value: &impl Serialize) -> Result<bool> {
+    text(&(serde_json::to_string_pretty(value)? + "\n"))
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! One scheduler in the kernel: open, fill in the machine and the tunables, load, attach, watch, unload; and the loop
+//! that does it again after hotplug or suspend. The link is never pinned: when this process ends, however it ends,
+//! the kernel's own scheduler takes over.
+
+use crate::bpf::intf::tunables;
+use crate::bpf::skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, types};
+use crate::config::Config;
+use crate::cpufreq::{self, CpuFreq};
+use crate::doctor;
+use crate::host::Host;
+use crate::machine::{Facts, Machine};
+use crate::stats::server::StatsServer;
+use crate::stats::source::{Counted, Running, Source};
+use crate::stats::{Counters, NR_STATS, add, monitor};
+use crate::topology_view;
+use anyhow::{Context, Result, bail};
+use libbpf_rs::{Link, OpenObject};
+use log::{debug, info};
+use scx_utils::{UserExitInfo, compat, scx_ops_attach, scx_ops_load, scx_ops_open, uei_report};
+use std::mem::MaybeUninit;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+/// How long a CPU that comes or goes may take until /sys agrees with itself.
+const SETTLE_TIME: Duration = Duration::from_secs(2);
+const SETTLE_NAP: Duration = Duration::from_millis(20);
+/// How often the loop looks for the end.
+const WATCH_NAP: Duration = Duration::from_millis(100);
+/// How often it compares the machine with the facts, in naps.
+const MACHINE_EVERY: u32 = 5;
+
+/// Runs until `shutdown` is set or the kernel ends it, over restarts. Errors of the scheduler are errors here; so is
+/// SysRq-S, as in scx_utils: somebody had to save the machine from us.
+pub fn run(config: &Config, shutdown: Arc<AtomicBool>) -> Result<UserExitInfo> {
+    let host = Host::new(&config.sysfs);
+    doctor::check_start(&host)?;
+    scx_utils::try_set_rlimit_infinity();
+    let source = Source::default();
+    let _server = StatsServer::launch(&config.stats_path, source.clone())?;
+    let _printer = Printer::start(config, &source)?;
+    let mut runner = Runner {
+        config,
+        host,
+        source,
+        shutdown,
+        restarts: 0,
+    };
+    loop {
+        match runner.run_once()? {
+            Ended::Exit(info) if runner.stopping() || !info.should_restart() => return Ok(info),
+            Ended::Exit(_) => info!("the kernel asks for a restart (hotplug or suspend)"),
+            Ended::MachineChanged => {
+                info!("the machine is not the one this scheduler was loaded for: restarting")
+            }
+        }
+        runner.restarts += 1;
+    }
+}
+
+/// Prints statistics beside the scheduler, until dropped.
+struct Printer {
+    exit: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Printer {
+    fn start(config: &Config, source: &Source) -> Result<Printer> {
+        let exit = Arc::new(AtomicBool::new(false));
+        let start =
+            |interval| monitor::start(source.clone(), interval, config.stats_json, exit.clone());
+        let thread = config.stats_interval.map(start).transpose()?;
+        Ok(Printer { exit, thread })
+    }
+}
+
+impl Drop for Printer {
+    fn drop(&mut self) {
+        self.exit.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+enum Ended {
+    Exit(UserExitInfo),
+    MachineChanged,
+}
+
+struct Runner<'a> {
+    config: &'a Config,
+    host: Host,
+    source: Source,
+    shutdown: Arc<AtomicBool>,
+    restarts: u64,
+}
+
+impl Runner<'_> {
+    fn stopping(&self) -> bool {
+        self.shutdown.load(Ordering::Relaxed)
+    }
+
+    /// Load, watch, unload.
+    fn run_once(&mut self) -> Result<Ended> {
+        let begin = Instant::now();
+        let (machine, hotplug_seq) = read_machine(&self.host, self.restarts > 0)?;
+        let cpufreq = CpuFreq::read(&self.host);
+        let tun =
+            self.config
+                .tunables(machine.cpus.len() as u32, &cpufreq, !self.host.preempt_rt());
+        let mut object = MaybeUninit::<OpenObject>::uninit();
+        let scheduler = Scheduler::load(self.config, &machine, &tun, hotplug_seq, &mut object)?;
+        let counters = scheduler.counters(machine.nr_cpu_ids.into())?;
+        let attached = self
+            .source
+            .attach(Box::new(counters), self.describe(&cpufreq, &tun));
+        info!(
+            "scx_roost runs: preset {} ({}), slice {} us, cpuperf {}; {}; loaded in {} ms",
+            self.config.preset,
+            self.config.features,
+            tun.slice_ns / 1000,
+            cpufreq::mode_name(tun.cpuperf),
+            topology_view::summary(&machine),
+            begin.elapsed().as_millis()
+        );
+        let changed = self.watch(&scheduler, &machine);
+        drop(attached);
+        let info = scheduler.unload()?;
+        Ok(if changed && !info.should_restart() {
+            Ended::MachineChanged
+        } else {
+            Ended::Exit(info)
+        })
+    }
+
+    fn describe(&self, cpufreq: &CpuFreq, tun: &tunables) -> Running {
+        Running {
+            preset: self.config.preset.clone(),
+            features: self.config.features.to_string(),
+            governor: cpufreq.governor(),
+            cpuperf: cpufreq::mode_name(tun.cpuperf).to_string(),
+            restarts: self.restarts,
+        }
+    }
+
+    /// Until the end. True when the machine is no longer the one that was loaded: the kernel tells of hotplug before
+    /// /sys does, so the machine may have been read a moment too early.
+    fn watch(&self, scheduler: &Scheduler, machine: &Machine) -> bool {
+        let mut naps: u32 = 0;
+        while !self.stopping() && !scheduler.exited() {
+            sleep(WATCH_NAP);
+            naps = naps.wrapping_add(1);
+            if naps.is_multiple_of(MACHINE_EVERY) && online_changed(&self.host, machine) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+fn online_changed(host: &Host, machine: &Machine) -> bool {
+    let text = host.sys_text("devices/system/cpu/online");
+    let online = text.and_then(|t| crate::machine::parse_cpulist(&t).ok());
+    online.is_some_and(|cpus| cpus != machine.online())
+}
+
+/// The machine, and the count of hotplug events at which it was read. After a restart /sys may still be changing:
+/// then what does not fit together is read again.
+fn read_machine(host: &Host, restarted: bool) -> Result<(Machine, u64)> {
+    let end = Instant::now() + SETTLE_TIME;
+    loop {
+        let seq = host.hotplug_seq()?;
+        let machine = Machine::read(&host.sys);
+        let moved = host.hotplug_seq()? != seq;
+        let patient = (restarted || moved) && Instant::now() < end;
+        match machine {
+            Ok(machine) if !moved => {
+                check_described(host, &machine)?;
+                return Ok((machine, seq));
+            }
+            Err(e) if !patient => return Err(e),
+            Ok(_) if !patient => {
+                bail!("CPUs keep coming and going: cannot read the machine, try again later")
+            }
+            _ => sleep(SETTLE_NAP),
+        }
+    }
+}
+
+/// A machine described elsewhere (--sysfs) can be run only where the CPUs are the same.
+fn check_described(host: &Host, machine: &Machine) -> Result<()> {
+    if host.is_real() {
+        return Ok(());
+    }
+    let real = Machine::read(Path::new("/sys"))?;
+    if real.online() != machine.online() || real.nr_cpu_ids > machine.nr_cpu_ids {
+        bail!(
+            "--sysfs {} describes a machine with other CPUs than this one: to run, the same CPUs are expected online",
+            host.sys.display()
+        );
+    }
+    Ok(())
+}
+
+/// A loaded and attached scheduler.
+struct Scheduler<'obj> {
+    skel: BpfSkel<'obj>,
+    link: Option<Link>,
+}
+
+impl<'obj> Scheduler<'obj> {
+    fn load(
+        config: &Config,
+        machine: &Machine,
+        tun: &tunables,
+        hotplug_seq: u64,
+        object: &'obj mut MaybeUninit<OpenObject>,
+    ) -> Result<Scheduler<'obj>> {
+        let builder = BpfSkelBuilder::default();
+        let mut skel = scx_ops_open!(builder, object, roost_ops, config.open_opts())?;
+        fill(&mut skel, &machine.facts()?, tun)?;
+        let ops = skel.struct_ops.roost_ops_mut();
+        // The macro above reads it too, but later than the machine was read.
+        ops.hotplug_seq = hotplug_seq;
+        ops.exit_dump_len = config.exit_dump_len;
+        ops.flags &= known_flags();
+        let mut skel = scx_ops_load!(skel, roost_ops, uei)?;
+        let link = Some(scx_ops_attach!(skel, roost_ops)?);
+        Ok(Scheduler { skel, link })
+    }
+
+    /// The counters of the first `nr_cpus` CPUs. Not to be read after the scheduler is unloaded.
+    fn counters(&self, nr_cpus: usize) -> Result<CpuCounters> {
+        let bss = self.skel.maps.bss_data.as_ref();
+        let stats = &bss.context("the BPF object has no .bss")?.stats;
+        Ok(CpuCounters {
+            first: stats.as_ptr(),
+            nr_cpus: nr_cpus.min(stats.len()),
+        })
+    }
+
+    /// The kernel has ended it, or is about to.
+    fn exited(&self) -> bool {
+        let data = self.skel.maps.data_data.as_ref();
+        // SAFETY: a valid reference; volatile because the BPF half writes it.
+        data.is_some_and(|d| unsafe { (&raw const d.uei.kind).read_volatile() } != 0)
+    }
+
+    /// Detaches, and reports why it ended. The reason of an error exit is the error.
+    fn unload(mut self) -> Result<UserExitInfo> {
+        drop(self.link.take());
+        uei_report!(&self.skel, uei)
+    }
+}
+
+/// The counters that the BPF half keeps for each CPU, in memory that it shares with us.
+struct CpuCounters {
+    first: *const types::cpu_stats,
+    nr_cpus: usize,
+}
+
+// SAFETY: the memory is mapped until the scheduler is unloaded, and `Attached` is dropped before that.
+unsafe impl Send for CpuCounters {}
+
+impl Counted for CpuCounters {
+    fn read(&self) -> Counters {
+        // SAFETY: as above; volatile because the BPF half goes on counting.
+        let of_cpu = |cpu| unsafe { (&raw const (*self.first.add(cpu)).v).read_volatile() };
+        (0..self.nr_cpus)
+            .map(of_cpu)
+            .fold([0; NR_STATS], |sum, v| add(&sum, &v))
+    }
+}
+
+/// Flags of sched_ext_ops that this kernel knows; it refuses a scheduler with others.
+fn known_flags() -> u64 {
+    let flags = [
+        *compat::SCX_OPS_KEEP_BUILTIN_IDLE,
+        *compat::SCX_OPS_ENQ_LAST,
+        *compat::SCX_OPS_ENQ_EXITING,
+        *compat::SCX_OPS_SWITCH_PARTIAL,
+        *compat::SCX_OPS_ENQ_MIGRATION_DISABLED,
+        *compat::SCX_OPS_ALLOW_QUEUED_WAKEUP,
+        *compat::SCX_OPS_BUILTIN_IDLE_PER_NODE,
+        *compat::SCX_OPS_TID_TO_TASK,
+    ];
+    let known = flags.iter().fold(0, |all, f| all | f);
+    debug!("sched_ext_ops flags of this kernel: {known:#x}");
+    known
+}
+
+/// Writes what the BPF half reads as constants.
+fn fill(skel: &mut OpenBpfSkel, facts: &Facts, tun: &tunables) -> Result<()> {
+    let rodata: &mut types::rodata = skel
+        .maps
+        .rodata_data
+        .as_mut()
+        .context("the BPF object has no .rodata")?;
+    copy(
+        std::slice::from_mut(&mut rodata.machine),
+        std::slice::from_ref(&facts.machine),
+    )?;
+    copy(
+        std::slice::from_mut(&mut rodata.tun),
+        std::slice::from_ref(tun),
+    )?;
+    copy(&mut rodata.cpus, &facts.cpus)?;
+    copy(&mut rodata.llcs, &facts.llcs)?;
+    copy(&mut rodata.nodes, &facts.nodes)?;
+    copy(&mut rodata.llc_cpus, &facts.llc_cpus)
+}
+
+/// bindgen and the skeleton each have their own Rust type for one C struct: copied is what C sees, its bytes.
+fn copy<To: Copy, From: Copy>(to: &mut [To], from: &[From]) -> Result<()> {
+    const { assert!(size_of::<To>() == size_of::<From>() && align_of::<To>() >= align_of::<From>()) };
+    if from.len() > to.len() {
+        bail!(
+            "{} rows do not fit into a table of {}",
+            from.len(),
+            to.len()
+        );
+    }
+    // SAFETY: both sides are plain C data of one size, and `to` is long enough.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from.as_ptr().cast::<To>(), to.as_mut_ptr(), from.len())
+    };
+    Ok(())
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The two printers of statistics: a thread beside the scheduler (--stats) and a client of its own (--monitor).
+
+use super::source::{Deltas, Source};
+use super::{Metrics, view};
+use crate::print;
+use anyhow::{Context, Result};
+use log::info;
+use scx_stats::StatsClient;
+use std::io::{Error, ErrorKind};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+/// How often a sleeping printer looks whether it should end, and a client whether the server is back.
+const NAP: Duration = Duration::from_millis(100);
+const TIMEOUT_MS: u64 = 5000;
+
+/// Prints what `source` counts until `exit` is set.
+pub fn start(
+    source: Source,
+    interval: Duration,
+    json: bool,
+    exit: Arc<AtomicBool>,
+) -> Result<JoinHandle<()>> {
+    let body = move || {
+        let mut deltas = Deltas::new(source);
+        if let Err(e) = print_each(interval, json, &exit, || Ok(deltas.take())) {
+            log::warn!("statistics are no longer printed: {e:#}");
+        }
+    };
+    std::thread::Builder::new()
+        .name("stats-print".to_string())
+        .spawn(body)
+        .context("cannot start the thread that prints statistics")
+}
+
+/// Asks the scheduler behind `path` until `exit` is set. Waits for one that is not there.
+pub fn monitor(path: &Path, interval: Duration, json: bool, exit: &AtomicBool) -> Result<()> {
+    let mut waiting = false;
+    while !exit.load(Ordering::Relaxed) {
+        match StatsClient::new().set_path(path).connect(Some(TIMEOUT_MS)) {
+            Ok(mut client) => {
+                waiting = false;
+                // The server counts from the first request on.
+                let first = request(&mut client);
+                let result =
+                    first.and_then(|_| print_each(interval, json, exit, || request(&mut client)));
+                match result {
+                    Ok(()) => return Ok(()),
+                    Err(e) => info!("the scheduler at {} went away ({e:#})", path.display()),
+                }
+            }
+            Err(e) if retryable(&e) => {
+                if !waiting {
+                    info!(
+                        "no scheduler serves statistics at {}: waiting for one",
+                        path.display()
+                    );
+                }
+                waiting = true;
+            }
+            Err(e) => {
+                return Err(e).with_context(|| {
+                    format!(
+                        "cannot read statistics from {}: run as a user who may write to it",
+                        path.display()
+                    )
+                });
+            }
+        }
+        nap(Duration::from_secs(1), exit);
+    }
+    Ok(())
+}
+
+fn retryable(e: &anyhow::Error) -> bool {
+    let kind = e.downcast_ref::<Error>().map(Error::kind);
+    matches!(
+        kind,
+        Some(ErrorKind::NotFound | ErrorKind::ConnectionRefused)
+    )
+}
+
+fn request(client: &mut StatsClient) -> Result<Metrics> {
+    client.request("stats", vec![("target".to_string(), "top".to_string())])
+}
+
+/// Ends without error when `exit` is set or nobody reads any more.
+fn print_each(
+    interval: Duration,
+    json: bool,
+    exit: &AtomicBool,
+    mut next: impl FnMut() -> Result<Metrics>,
+) -> Result<()> {
+    loop {
+        if !nap(interval, exit) {
+            return Ok(());
+        }
+        let metrics = next()?;
+        let read = if json {
+            print::json_line(&metrics)?
+        } else {
+            print::text(&view::block(&metrics))?
+        };
+        if !read {
+            return Ok(());
+        }
+    }
+}
+
+/// False when `exit` was set meanwhile.
+fn nap(time: Duration, exit: &AtomicBool) -> bool {
+    let end = Instant::now() + time;
+    loop {
+        if exit.load(Ordering::Relaxed) {
+            return false;
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return true;
+        }
+        sleep(left.min(NAP));
+    }
+}

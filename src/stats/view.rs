@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Metrics as text: a head line, then the groups of the table in fixed columns, so that one interval can be compared
+//! with the next by eye.
+
+use super::{Metrics, ROWS, Row};
+use std::fmt::Write;
+
+const COLUMNS: usize = 4;
+const NAME_WIDTH: usize = 22;
+
+pub fn block(metrics: &Metrics) -> String {
+    let mut text = head(metrics);
+    let counters = metrics.counters();
+    let rows: Vec<(&Row, u64)> = ROWS.iter().zip(counters).collect();
+    for group in rows.chunk_by(|a, b| a.0.group == b.0.group) {
+        let _ = writeln!(text, "{}", group[0].0.group);
+        for line in group.chunks(COLUMNS) {
+            let cells: Vec<String> = line.iter().map(|(row, n)| cell(row.name, *n)).collect();
+            let _ = writeln!(text, "  {}", cells.join("  ").trim_end());
+        }
+    }
+    text.push('\n');
+    text
+}
+
+fn head(m: &Metrics) -> String {
+    let state = if m.running == 1 { "" } else { "  (restarting)" };
+    format!(
+        "scx_roost {}: {}; governor {}, cpuperf {}; restarts {}; {:.1} s{state}\n",
+        m.preset,
+        m.features,
+        m.governor,
+        m.cpuperf,
+        m.restarts,
+        m.interval_ms as f64 / 1000.0
+    )
+}
+
+fn cell(name: &str, n: u64) -> String {
+    format!("{name:<NAME_WIDTH$} {:>7}", short(n))
+}
+
+/// At most seven characters.
+fn short(n: u64) -> String {
+    match n {
+        0..10_000_000 => n.to_string(),
+        10_000_000..10_000_000_000 => format!("{:.1}M", n as f64 / 1e6),
+        _ => format!("{:.1}G", n as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Metrics {
+        let mut m = Metrics {
+            preset: "roost".into(),
+            features: "prev_idle".into(),
+            running: 1,
+            ..Default::default()
+        };
+        m.interval_ms = 2500;
+        m.sis_prev = 123;
+        m
+    }
+
+    #[test]
+    fn every_counter_is_shown_below_its_group() {
+        let text = block(&sample());
+        for row in ROWS {
+            assert!(text.contains(row.name), "{}", row.name);
+            assert!(
+                text.contains(&format!("\n{}\n", row.group)),
+                "{}",
+                row.group
+            );
+        }
+        assert!(text.contains(&cell("sis_prev", 123)));
+        assert!(text.starts_with("scx_roost roost: prev_idle; "));
+        assert!(text.contains("2.5 s\n"));
+    }
+
+    #[test]
+    fn columns_stay_fixed() {
+        let mut full = sample();
+        full.set_counters(&[u64::MAX / 4_000_000_000; super::super::NR_STATS]);
+        let starts = |text: &str| {
+            text.lines()
+                .skip(1)
+                .map(|l| l.match_indices("  ").count() > 0)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(starts(&block(&sample())), starts(&block(&full)));
+        assert!(block(&full).lines().skip(1).all(|l| l.len() <= 132));
+    }
+
+    #[test]
+    fn large_numbers_stay_short() {
+        for (n, text) in [
+            (0, "0"),
+            (9_999_999, "9999999"),
+            (10_000_000, "10.0M"),
+            (12_345_678_901, "12.3G"),
+        ] {
+            assert_eq!(short(n), text);
+        }
+    }
+}

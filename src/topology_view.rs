@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The machine as text: nodes, caches, cores in brackets with the CPUs that are their threads.
+
+use crate::machine::{Cpu, Llc, LlcKind, Machine};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+const WIDTH: usize = 100;
+
+/// One line.
+pub fn summary(m: &Machine) -> String {
+    format!(
+        "{} of {} online, {}, {}, {}{}",
+        count(m.cpus.len(), "CPU"),
+        m.cpus.len() + m.offline.len(),
+        count(m.nr_cores.into(), "core"),
+        count(m.llcs.len(), "LLC"),
+        count(m.nodes.len(), "node"),
+        if m.asym() {
+            ", of unequal capacity"
+        } else {
+            ""
+        }
+    )
+}
+
+/// The whole picture, at most 100 columns wide.
+pub fn picture(m: &Machine) -> String {
+    let mut text = summary(m) + "\n";
+    for node in &m.nodes {
+        let _ = writeln!(text, "node {}", node.id);
+        for index in node.first_llc..node.first_llc + node.nr_llcs {
+            text += &llc_text(m, index);
+        }
+    }
+    if !m.offline.is_empty() {
+        text += &wrap("offline", m.offline.iter().map(|c| c.to_string()));
+    }
+    text
+}
+
+fn llc_text(m: &Machine, index: u16) -> String {
+    let llc = &m.llcs[index as usize];
+    let mut text = format!(
+        "  LLC {index}  {}, {}\n",
+        kind(llc),
+        count(llc.cpus.len(), "CPU")
+    );
+    for (capacity, cores) in cores_by_capacity(m, index) {
+        let label = if m.asym() {
+            format!("    capacity {capacity:>4} ")
+        } else {
+            "    ".to_string()
+        };
+        text += &wrap(&label, cores.into_iter());
+    }
+    text
+}
+
+/// The cores of an LLC, the biggest first.
+fn cores_by_capacity(m: &Machine, llc: u16) -> Vec<(u16, Vec<String>)> {
+    let mut by_capacity: BTreeMap<u16, Vec<String>> = BTreeMap::new();
+    let width = m.nr_cpu_ids.saturating_sub(1).to_string().len();
+    for cpu in m
+        .cpus
+        .iter()
+        .filter(|c| c.llc == llc && c.siblings.iter().all(|s| *s > c.id))
+    {
+        by_capacity
+            .entry(cpu.capacity)
+            .or_default()
+            .push(core_text(cpu, width));
+    }
+    by_capacity.into_iter().rev().collect()
+}
+
+fn core_text(first: &Cpu, width: usize) -> String {
+    let threads = std::iter::once(&first.id).chain(&first.siblings);
+    format!(
+        "[{}]",
+        threads
+            .map(|c| format!("{c:>width$}"))
+            .collect::<Vec<_>>()
+            .join(" ")
+    )
+}
+
+fn kind(llc: &Llc) -> String {
+    let size = match llc.size_kb {
+        Some(kb) if kb % 1024 == 0 => format!(" {} MiB", kb / 1024),
+        Some(kb) => format!(" {kb} KiB"),
+        None => String::new(),
+    };
+    match llc.kind {
+        LlcKind::L3 => format!("L3{size}"),
+        LlcKind::L2 => format!("L2{size} (no L3)"),
+        LlcKind::Node => "the node (no shared cache known)".to_string(),
+    }
+}
+
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Items behind a label, continued below each other.
+fn wrap(label: &str, items: impl Iterator<Item = String>) -> String {
+    let (mut text, mut line) = (String::new(), label.to_string());
+    for item in items {
+        if line.len() + 1 + item.len() > WIDTH {
+            text = text + &line + "\n";
+            line = " ".repeat(label.len());
+        }
+        line = line + " " + &item;
+    }
+    text + &line + "\n"
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* forks COUNT PARALLEL: fork and reap COUNT children, PARALLEL parents side by side; exit status 1 if one is lost. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int parent(int count)
+{
+	for (int i = 0; i < count; i++) {
+		int status;
+		pid_t pid = fork();
+
+		if (!pid)
+			_exit(7);
+		if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 7)
+			return 1;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int count = argc > 1 ? atoi(argv[1]) : 10000, parallel = argc > 2 ? atoi(argv[2]) : 4;
+	int status, bad = 0, ended = 0;
+
+	for (int i = 0; i < parallel; i++)
+		if (!fork())
+			_exit(parent(count / parallel));
+	while (wait(&status) > 0) {
+		ended++;
+		bad += !WIFEXITED(status) || WEXITSTATUS(status);
+	}
+	printf("# forks: %d, %d parents, %d in trouble\n", count, ended, bad);
+	return bad || ended != parallel;
+}

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# A CPU goes and comes: the scheduler restarts in the same process, within 2 s.
+# topology: 8
+# accel: icount
+# timeout: 300
+. /tests/lib.sh
+stress-ng -q --cpu 4 --pipe 2 -t 200 &
+start_roost
+
+restarted() { [ "$(cat $SCX/enable_seq)" -gt "$before" ] && roost_enabled; }
+
+# turn CPU 0|1
+turn() {
+	before=$(cat $SCX/enable_seq)
+	echo "$2" >"/sys/devices/system/cpu/cpu$1/online"
+	begin=$(cut -d' ' -f1 /proc/uptime)
+	wait_for 20 restarted
+	took=$(awk "BEGIN { print $(cut -d' ' -f1 /proc/uptime) - $begin }")
+	check "CPU $1 to $2: same process, enabled again after $took s (limit 2)" restarted
+	check "CPU $1 to $2: in time" within 0 2 "$took"
+}
+for cpu in 7 2 1; do
+	turn $cpu 0
+	turn $cpu 1
+done
+check "scheduler still enabled" roost_enabled
+end_roost INT 0
+finish

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# What guest tests share. A test is a list of checks; each prints 'ok - what' or 'not ok - what'. It begins with
+# '. /tests/lib.sh' and ends with 'finish'.
+SCX=/sys/kernel/sched_ext
+LOG=/tmp/roost.log
+LOAD_LIMIT_S=60
+ROOST_PID=
+told=
+NCPU=$(nproc)
+
+ok() { echo "ok - $1"; }
+
+# The first failure of a test also shows what the scheduler and the kernel said.
+not_ok() {
+	echo "not ok - $1"
+	[ -z "$told" ] || return 0
+	told=1
+	[ -s $LOG ] && tail -n 12 $LOG | sed 's/^/# roost: /'
+	dmesg | grep -v 'smpboot' | tail -n 8 | sed 's/^/# dmesg: /'
+}
+
+# check WHAT COMMAND...: ok when the command succeeds.
+check() {
+	what=$1
+	shift
+	if "$@"; then ok "$what"; else not_ok "$what"; fi
+}
+
+# within LOW HIGH VALUE (numbers may have fractions)
+within() { awk "BEGIN { exit !($3 >= $1 && $3 <= $2) }"; }
+
+# skip REASON: end the test without a verdict; only for what this machine or kernel cannot do.
+skip() {
+	echo "# skip $1"
+	exit 0
+}
+
+state() { cat $SCX/state; }
+state_is() { [ "$(state)" = "$1" ]; }
+roost_alive() { [ -d "/proc/$ROOST_PID" ] && kill -0 "$ROOST_PID" 2>/dev/null; }
+roost_enabled() { state_is enabled && roost_alive; }
+
+# wait_for SECONDS COMMAND...: poll until the command succeeds.
+wait_for() {
+	tries=$(($1 * 20))
+	shift
+	while ! "$@"; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] || return 1
+		sleep 0.05
+	done
+}
+
+enabled_or_gone() { state_is enabled || ! roost_alive; }
+
+start_roost() {
+	scx_roost "$@" >$LOG 2>&1 &
+	ROOST_PID=$!
+	wait_for $LOAD_LIMIT_S enabled_or_gone
+	check "scheduler enabled (scx_roost $*)" roost_enabled
+	roost_enabled || finish
+}
+
+# Counters of the kernel that mean a mistake of the scheduler: a CPU that was not allowed or not online, a task that
+# was inserted by someone who did not own it.
+BAD_EVENTS='SELECT_CPU_FALLBACK|DISPATCH_LOCAL_DSQ_OFFLINE|INSERT_NOT_OWNED'
+
+events_clean() {
+	[ -f $SCX/root/events ] || return 0
+	! grep -E "$BAD_EVENTS" $SCX/root/events | grep -v ' 0$' | sed 's/^/# event: /' | grep .
+}
+
+# end_roost SIGNAL STATUS: the signal ends it with that exit status and the machine is back on its own scheduler.
+end_roost() {
+	kill "-$1" "$ROOST_PID"
+	wait "$ROOST_PID"
+	rc=$?
+	check "exit status is $2 after SIG$1 (got $rc)" [ $rc = "$2" ]
+	wait_for 5 state_is disabled
+	check "state is disabled after SIG$1" state_is disabled
+}
+
+stop_roost() {
+	check "scheduler still enabled" roost_enabled
+	check "no bad event" events_clean
+	end_roost INT 0
+}
+
+# Lines of the kernel log that no healthy run prints.
+BAD_DMESG='sched_ext:.*(error|stall|runtime)|BUG:|WARNING:|Oops|rcu.*stall|soft lockup|hard LOCKUP|blocked for more'
+
+dmesg_clean() { ! dmesg | grep -E -A12 "$BAD_DMESG" | head -n 30 | sed 's/^/# dmesg: /' | grep .; }
+
+finish() {
+	check "kernel log is clean" dmesg_clean
+	check "state is disabled at the end" state_is disabled
+	exit 0
+}

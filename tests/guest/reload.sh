@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# 50 times loaded and unloaded, with work going on.
+# topology: 4
+# accel: icount
+# timeout: 400
+. /tests/lib.sh
+stress-ng -q --pipe 2 --cpu 1 -t 380 &
+n=0
+while [ $n -lt 50 ]; do
+	scx_roost >$LOG 2>&1 &
+	ROOST_PID=$!
+	wait_for $LOAD_LIMIT_S enabled_or_gone
+	roost_enabled || break
+	kill -INT $ROOST_PID
+	wait $ROOST_PID || break
+	wait_for 5 state_is disabled || break
+	n=$((n + 1))
+done
+check "50 cycles (got $n)" [ $n = 50 ]
+finish

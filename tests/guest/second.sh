@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# A second scheduler is refused with one sentence; the first goes on.
+# topology: 8
+# accel: tcg
+# timeout: 90
+# quick: yes
+. /tests/lib.sh
+start_roost
+scx_roost >/tmp/second.log 2>&1
+rc=$?
+sed 's/^/# second: /' /tmp/second.log
+check "exit status is 1 (got $rc)" [ $rc = 1 ]
+check "one sentence" [ "$(wc -l </tmp/second.log)" = 1 ]
+stop_roost
+finish

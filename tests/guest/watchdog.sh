@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# A task starved past the watchdog's limit: the kernel throws the scheduler out, which reports it and fails.
+# topology: 2
+# accel: icount
+# timeout: 200
+. /tests/lib.sh
+start_roost
+# The starving is done by real-time tasks that nothing throttles, so no scheduler of the ordinary class could help.
+echo -1 >/proc/sys/kernel/sched_rt_runtime_us
+for f in /sys/kernel/debug/sched/*_server/cpu1/runtime; do
+	[ -f "$f" ] && echo 0 >"$f"
+done
+hog -w 0 -t 60 cpus=1,fifo=50 >/dev/null &
+sleep 1
+hog -w 0 -t 60 cpus=1 >/dev/null &
+wait_for 40 state_is disabled
+check "state is disabled" state_is disabled
+gone() { ! roost_alive; }
+wait_for 10 gone
+check "the process ended" gone
+wait $ROOST_PID
+rc=$?
+check "exit status is 1 (got $rc)" [ $rc = 1 ]
+check "the reason is told" grep -qi 'stall' $LOG
+# The kernel's own report of the stall is expected here.
+dmesg -c >/dev/null
+finish
