@@ -88,7 +88,9 @@ fn prepare(topology: &Topology, scene: &Scene) -> (World, Task) {
     if scene.restricted {
         // Every third CPU is forbidden.
         let mut mask = vec![0u64; n.div_ceil(64)];
-        (0..n).filter(|c| c % 3 != 2).for_each(|c| mask[c / 64] |= 1 << (c % 64));
+        (0..n)
+            .filter(|c| c % 3 != 2)
+            .for_each(|c| mask[c / 64] |= 1 << (c % 64));
         task.allow(&mask, world.facts());
     }
     (world, task)
@@ -118,12 +120,26 @@ fn measure(topology: &Topology, scene: &Scene) -> Vec<f64> {
 
 fn main() {
     let machines = [
-        ("8 CPUs = 2 LLCs x 2 cores x 2", Topology::regular(2, 2, 2, 2, true)),
-        ("64 CPUs = 8 LLCs x 4 cores x 2", Topology::regular(8, 4, 2, 8, true)),
-        ("1024 CPUs = 64 LLCs x 8 cores x 2", Topology::regular(64, 8, 2, 8, true)),
-        ("1024 CPUs in one LLC", Topology::regular(1, 512, 2, 1, true)),
+        (
+            "8 CPUs = 2 LLCs x 2 cores x 2",
+            Topology::regular(2, 2, 2, 2, true),
+        ),
+        (
+            "64 CPUs = 8 LLCs x 4 cores x 2",
+            Topology::regular(8, 4, 2, 8, true),
+        ),
+        (
+            "1024 CPUs = 64 LLCs x 8 cores x 2",
+            Topology::regular(64, 8, 2, 8, true),
+        ),
+        (
+            "1024 CPUs in one LLC",
+            Topology::regular(1, 512, 2, 1, true),
+        ),
     ];
-    println!("native placement, ns per decision: median of {SAMPLES} samples of {DECISIONS} decisions (least, most)");
+    println!(
+        "native placement, ns per decision: median of {SAMPLES} samples of {DECISIONS} decisions (least, most)"
+    );
     for (name, topology) in &machines {
         println!("{name}");
         for scene in &SCENES {

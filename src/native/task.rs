@@ -33,7 +33,8 @@ impl Task {
     /// Allows the CPUs of `mask`, one bit per CPU number, and no other.
     pub fn allow(&mut self, mask: &[u64], facts: &Facts) {
         self.allowed.copy_from_slice(mask);
-        self.restricted = (0..facts.cpus.len()).any(|c| facts.cpus[c].online != 0 && !self.in_mask(c));
+        self.restricted =
+            (0..facts.cpus.len()).any(|c| facts.cpus[c].online != 0 && !self.in_mask(c));
     }
 
     fn in_mask(&self, cpu: usize) -> bool {

@@ -41,13 +41,17 @@ fn parse_machine(text: &str) -> Result<Topology> {
     }
     cpus.sort_by_key(|c| c.0);
     if cpus.iter().enumerate().any(|(i, c)| c.0 != i) {
-        return Err(format!("machine {text}: its CPUs are not 0 to {}", cpus.len() - 1));
+        return Err(format!(
+            "machine {text}: its CPUs are not 0 to {}",
+            cpus.len() - 1
+        ));
     }
     Ok(Topology::new(cpus.into_iter().map(|c| c.1).collect()))
 }
 
 fn number(text: &str) -> Result<usize> {
-    text.parse().map_err(|_| format!("{text:?} is not a number"))
+    text.parse()
+        .map_err(|_| format!("{text:?} is not a number"))
 }
 
 /// `1 2 5-7`
@@ -62,8 +66,12 @@ fn list(words: &[&str]) -> Result<Vec<usize>> {
 
 /// `4=200%`: of a nice 0 task that always runs.
 fn percent(word: &str) -> Result<(usize, u64)> {
-    let (cpu, load) = word.split_once('=').ok_or_else(|| format!("{word:?} is not CPU=percent"))?;
-    let load = load.strip_suffix('%').ok_or_else(|| format!("{word:?} lacks the %"))?;
+    let (cpu, load) = word
+        .split_once('=')
+        .ok_or_else(|| format!("{word:?} is not CPU=percent"))?;
+    let load = load
+        .strip_suffix('%')
+        .ok_or_else(|| format!("{word:?} lacks the %"))?;
     Ok((number(cpu)?, number(load)? as u64 * u64::from(NICE0) / 100))
 }
 
@@ -130,7 +138,9 @@ impl Row {
                 }
                 "may" => {
                     case.allowed.fill(false);
-                    list(&words[1..])?.into_iter().for_each(|c| case.allowed[c] = true);
+                    list(&words[1..])?
+                        .into_iter()
+                        .for_each(|c| case.allowed[c] = true);
                 }
                 "load" => {
                     for word in &words[1..] {
@@ -263,7 +273,11 @@ fn expectation_holds(word: &str, got: &Decision, recent: Option<usize>, counters
 }
 
 /// Runs one table; answers with the counters that its rows moved, and how many rows there are.
-fn run_table(name: &str, text: &str, failures: &mut Vec<String>) -> (BTreeSet<&'static str>, usize) {
+fn run_table(
+    name: &str,
+    text: &str,
+    failures: &mut Vec<String>,
+) -> (BTreeSet<&'static str>, usize) {
     let mut covered = BTreeSet::new();
     let mut rows = 0;
     let mut topology = None;
@@ -292,7 +306,12 @@ fn tables() -> Vec<(String, String)> {
         .unwrap()
         .map(|e| e.unwrap().path())
         .filter(|p| p.extension().is_some_and(|x| x == "txt"))
-        .map(|p| (p.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read_to_string(&p).unwrap()))
+        .map(|p| {
+            (
+                p.file_name().unwrap().to_string_lossy().into_owned(),
+                std::fs::read_to_string(&p).unwrap(),
+            )
+        })
         .collect();
     tables.sort();
     tables
@@ -312,7 +331,10 @@ fn decision_tables() {
         .map(stat_name)
         .filter(|name| !covered.contains(name))
         .collect();
-    assert!(uncovered.is_empty(), "no row of any table moves {uncovered:?}");
+    assert!(
+        uncovered.is_empty(),
+        "no row of any table moves {uncovered:?}"
+    );
 }
 
 #[test]

@@ -41,7 +41,10 @@ impl Tree {
 
     /// Shares of a CPU that all these tasks fight for, in percent.
     fn shares(&mut self, tasks: &[(usize, u32)]) -> Vec<f64> {
-        let weights: Vec<f64> = tasks.iter().map(|&(g, w)| f64::from(self.weight(g, w))).collect();
+        let weights: Vec<f64> = tasks
+            .iter()
+            .map(|&(g, w)| f64::from(self.weight(g, w)))
+            .collect();
         let total: f64 = weights.iter().sum();
         weights.into_iter().map(|w| 100.0 * w / total).collect()
     }
@@ -49,7 +52,10 @@ impl Tree {
 
 fn close(got: &[f64], expected: &[f64]) {
     for (g, e) in got.iter().zip(expected) {
-        assert!((g - e).abs() <= 0.02 * e, "shares {got:?}, worked out {expected:?}");
+        assert!(
+            (g - e).abs() <= 0.02 * e,
+            "shares {got:?}, worked out {expected:?}"
+        );
     }
     assert_eq!(got.len(), expected.len());
 }

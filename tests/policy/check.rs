@@ -23,7 +23,12 @@ pub fn check_invariants(machine: &Machine, case: &Case, got: &Decision) {
     if got.rung == "sis_none" && !case.features.sis_util && t.cpus[got.cpu].online {
         let passed = |c: &&usize| ok(**c) && (idle(**c) || core_idle(**c));
         let reach = t.llc_cpus(t.cpus[got.cpu].llc);
-        assert_eq!(reach.iter().find(passed), None, "an idle CPU was passed over: {}", say());
+        assert_eq!(
+            reach.iter().find(passed),
+            None,
+            "an idle CPU was passed over: {}",
+            say()
+        );
     }
 }
 
@@ -35,7 +40,10 @@ fn prev_idle_rule(machine: &Machine, case: &Case, got: &Decision) {
         assert!(case.features.prev_idle && idle_prev, "{case:?} got {got:?}");
     }
     if got.affine.starts_with("wa_weight") && case.features.prev_idle {
-        assert!(!idle_prev, "prev_idle passed over an idle CPU: {case:?} got {got:?}");
+        assert!(
+            !idle_prev,
+            "prev_idle passed over an idle CPU: {case:?} got {got:?}"
+        );
     }
 }
 
@@ -51,13 +59,26 @@ pub fn unrelated_idle_changes_nothing(
         return;
     }
     let cpu = rng.below(machine.topology.len());
-    let llc = |c: usize| if machine.topology.cpus[c].online { machine.topology.cpus[c].llc } else { 0 };
-    if !machine.cpus[cpu].idle || [case.this, case.prev, got.cpu].iter().any(|&c| llc(c) == llc(cpu)) {
+    let llc = |c: usize| {
+        if machine.topology.cpus[c].online {
+            machine.topology.cpus[c].llc
+        } else {
+            0
+        }
+    };
+    if !machine.cpus[cpu].idle
+        || [case.this, case.prev, got.cpu]
+            .iter()
+            .any(|&c| llc(c) == llc(cpu))
+    {
         return;
     }
     let before = machine.cpus[cpu];
     machine.set(cpu, machine.busy());
     let after = runner.native(machine, case);
-    assert_eq!(&after, got, "CPU {cpu} became busy and has no part in this: {case:?}");
+    assert_eq!(
+        &after, got,
+        "CPU {cpu} became busy and has no part in this: {case:?}"
+    );
     machine.set(cpu, before);
 }

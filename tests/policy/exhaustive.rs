@@ -55,7 +55,11 @@ fn set_idle(machine: &mut Machine, bits: usize) {
 fn compare(machine: &mut Machine, runner: &mut Runner, case: &Case) {
     let want = runner.model(machine, case);
     let got = runner.native(machine, case);
-    assert_eq!(got, want, "left the C, right the model\n{case:?}\n{:?}\n{:?}", machine.cpus, machine.topology);
+    assert_eq!(
+        got, want,
+        "left the C, right the model\n{case:?}\n{:?}\n{:?}",
+        machine.cpus, machine.topology
+    );
     check_invariants(machine, case, &got);
 }
 

@@ -5,7 +5,8 @@
 use crate::rng::Rng;
 use crate::topology::{NICE0, Topology, kernel_tunables};
 use scx_roost::native::sys::{
-    FEATURE_burst_slice, MAX_WEIGHT, MIN_WEIGHT, PREEMPT_LATER, PREEMPT_NO, PREEMPT_NOW, cpu_state, preempt,
+    FEATURE_burst_slice, MAX_WEIGHT, MIN_WEIGHT, PREEMPT_LATER, PREEMPT_NO, PREEMPT_NOW, cpu_state,
+    preempt,
 };
 use scx_roost::native::{Task, World};
 
@@ -33,7 +34,10 @@ fn drift(world: &World, cpu: usize, tasks: &[Task]) -> i128 {
     assert_eq!(world.cpu(cpu).weight, weight, "sum of weights of CPU {cpu}");
     let vtime = world.cpu(cpu).vtime;
     on_cpu()
-        .map(|t| i128::from(t.state.vruntime.wrapping_sub(vtime) as i64) * i128::from(t.state.joined_weight))
+        .map(|t| {
+            i128::from(t.state.vruntime.wrapping_sub(vtime) as i64)
+                * i128::from(t.state.joined_weight)
+        })
         .sum()
 }
 
@@ -78,12 +82,19 @@ fn the_clock_is_the_weighted_mean() {
                 (_, Some(on)) => world.charge(on, t, rng.below(4_000_000) as u64),
             }
             if t.state.joined == 0 {
-                assert!(i128::from(t.state.lag).abs() <= lag_limit(t), "lag {} is not clamped", t.state.lag);
+                assert!(
+                    i128::from(t.state.lag).abs() <= lag_limit(t),
+                    "lag {} is not clamped",
+                    t.state.lag
+                );
             }
             for (cpu, rounding) in rounding.iter_mut().enumerate() {
                 *rounding += 3 * i128::from(world.cpu(cpu).weight) + 3 * (1 << 21);
                 let drift = drift(&world, cpu, &tasks);
-                assert!(drift.abs() <= *rounding, "seed {seed} step {step} CPU {cpu}: {drift} of {rounding}");
+                assert!(
+                    drift.abs() <= *rounding,
+                    "seed {seed} step {step} CPU {cpu}: {drift} of {rounding}"
+                );
                 if world.cpu(cpu).weight == 0 {
                     *rounding = 0;
                 }
@@ -109,12 +120,26 @@ fn lag_is_kept_over_sleep_and_migration() {
     let left = a.state.deadline - a.state.vruntime;
     world.move_to(1, &mut a, 10 * MSEC);
     // Among two of equal weight it has to start 2 ms back to be 1 ms behind the new mean.
-    assert!(world.cpu(1).vtime.wrapping_sub(a.state.vruntime).abs_diff(MSEC) <= 2);
+    assert!(
+        world
+            .cpu(1)
+            .vtime
+            .wrapping_sub(a.state.vruntime)
+            .abs_diff(MSEC)
+            <= 2
+    );
     assert_eq!(a.state.deadline - a.state.vruntime, left);
     world.leave(&mut a, 11 * MSEC);
     assert!((a.state.lag - MSEC as i64).abs() <= 2);
     world.join(0, &mut a, 500 * MSEC);
-    assert!(world.cpu(0).vtime.wrapping_sub(a.state.vruntime).abs_diff(MSEC) <= 2);
+    assert!(
+        world
+            .cpu(0)
+            .vtime
+            .wrapping_sub(a.state.vruntime)
+            .abs_diff(MSEC)
+            <= 2
+    );
 }
 
 #[test]
@@ -130,7 +155,10 @@ fn what_a_sleeper_owes_melts() {
         assert_eq!(a.state.lag, -2 * MSEC as i64);
         world.join(0, &mut a, 4 * MSEC + slept);
         let lag = world.cpu(0).vtime.wrapping_sub(a.state.vruntime) as i64;
-        assert!((lag - expected * MSEC as i64).abs() <= 2, "slept {slept}: {lag}");
+        assert!(
+            (lag - expected * MSEC as i64).abs() <= 2,
+            "slept {slept}: {lag}"
+        );
     }
 }
 
@@ -139,23 +167,38 @@ fn reweigh_keeps_real_time() {
     let mut rng = Rng::new(7);
     for _ in 0..10_000 {
         let mut world = world(1);
-        let mut a = task(&world, 1, rng.within(NICE_19 as usize, NICE_M20 as usize) as u32);
-        let mut b = task(&world, 2, rng.within(NICE_19 as usize, NICE_M20 as usize) as u32);
+        let mut a = task(
+            &world,
+            1,
+            rng.within(NICE_19 as usize, NICE_M20 as usize) as u32,
+        );
+        let mut b = task(
+            &world,
+            2,
+            rng.within(NICE_19 as usize, NICE_M20 as usize) as u32,
+        );
         world.join(0, &mut a, 0);
         world.join(0, &mut b, 0);
         world.new_request(&mut a, 0);
         world.charge(0, &mut b, rng.below(3_000_000) as u64);
         let weight = rng.within(NICE_19 as usize, NICE_M20 as usize) as u32;
-        let lag = |world: &World, t: &Task| world.cpu(0).vtime.wrapping_sub(t.state.vruntime) as i64;
+        let lag =
+            |world: &World, t: &Task| world.cpu(0).vtime.wrapping_sub(t.state.vruntime) as i64;
         let limit = lag_limit(&a);
         let before = i128::from(lag(&world, &a)).clamp(-limit, limit) * i128::from(a.state.weight);
         let request = i128::from(a.state.deadline - a.state.vruntime) * i128::from(a.state.weight);
         world.reweigh(&mut a, weight, 0);
         let after = i128::from(lag(&world, &a)) * i128::from(weight);
         let slack = 4 * i128::from(weight.max(NICE_M20));
-        assert!((after - before).abs() <= slack, "lag {before} became {after}");
+        assert!(
+            (after - before).abs() <= slack,
+            "lag {before} became {after}"
+        );
         let now = i128::from(a.state.deadline - a.state.vruntime) * i128::from(weight);
-        assert!((now - request).abs() <= slack, "request {request} became {now}");
+        assert!(
+            (now - request).abs() <= slack,
+            "request {request} became {now}"
+        );
         assert_eq!(world.cpu(0).weight, u64::from(weight + b.state.weight));
     }
 }
@@ -196,7 +239,12 @@ fn serve(weights: &[u32], sleep_of: impl Fn(usize) -> Option<(u64, u64)>, span: 
         world.charge(0, &mut tasks[i], TICK);
         ran[i] += TICK;
         burst[i] += TICK;
-        if tasks[i].state.vruntime.wrapping_sub(tasks[i].state.deadline) as i64 >= 0 {
+        if tasks[i]
+            .state
+            .vruntime
+            .wrapping_sub(tasks[i].state.deadline) as i64
+            >= 0
+        {
             world.new_request(&mut tasks[i], 0);
         }
         if let Some((run, sleep)) = sleep_of(i)
@@ -228,7 +276,10 @@ fn shares_follow_weights() {
             let fair = span as f64 * f64::from(weights[i]) / total as f64;
             // Within 1 %, or two slices of the one that was served last.
             let slack = (fair * 0.01).max(2.0 * 2_800_000.0);
-            assert!((ran as f64 - fair).abs() <= slack, "{weights:?}: task {i} ran {ran}, fair is {fair}");
+            assert!(
+                (ran as f64 - fair).abs() <= slack,
+                "{weights:?}: task {i} ran {ran}, fair is {fair}"
+            );
         }
     }
 }
@@ -237,12 +288,23 @@ fn shares_follow_weights() {
 fn a_sleepers_credit_is_bounded() {
     // A task that sleeps most of the time gets what it asks for and takes nothing that is not its own.
     let span = 20_000 * MSEC;
-    let ran = serve(&[NICE0; 3], |i| (i == 0).then_some((2 * MSEC, 18 * MSEC)), span);
+    let ran = serve(
+        &[NICE0; 3],
+        |i| (i == 0).then_some((2 * MSEC, 18 * MSEC)),
+        span,
+    );
     let others = ran[1] + ran[2];
     assert!(ran[1].abs_diff(ran[2]) <= others / 100, "{ran:?}");
-    assert!(ran[0] >= span / 100 * 7 && ran[0] <= span / 100 * 11, "{ran:?}");
+    assert!(
+        ran[0] >= span / 100 * 7 && ran[0] <= span / 100 * 11,
+        "{ran:?}"
+    );
     // One that comes back after ten seconds does not make up for them.
-    let ran = serve(&[NICE0; 2], |i| (i == 0).then_some((4_000 * MSEC, 10_000 * MSEC)), 18_000 * MSEC);
+    let ran = serve(
+        &[NICE0; 2],
+        |i| (i == 0).then_some((4_000 * MSEC, 10_000 * MSEC)),
+        18_000 * MSEC,
+    );
     assert!(ran[0] <= 4_500 * MSEC, "{ran:?}");
 }
 
@@ -268,16 +330,40 @@ fn extreme_weights_do_not_overflow() {
         world.charge(0, &mut huge, 100 * MSEC);
         world.charge(0, &mut heavy[round], 100 * MSEC);
         world.cpu_fold(0, now);
-        world.reweigh(&mut light, if round % 2 == 0 { MAX_WEIGHT } else { MIN_WEIGHT }, now);
+        world.reweigh(
+            &mut light,
+            if round % 2 == 0 {
+                MAX_WEIGHT
+            } else {
+                MIN_WEIGHT
+            },
+            now,
+        );
         world.leave(&mut light, now);
         world.leave(&mut huge, now);
-        assert!(i128::from(light.state.lag).abs() <= lag_limit(&light), "{}", light.state.lag);
+        assert!(
+            i128::from(light.state.lag).abs() <= lag_limit(&light),
+            "{}",
+            light.state.lag
+        );
     }
     let total = 1000 * u64::from(NICE_M20);
     assert_eq!(world.cpu(0).weight, total);
-    let mean = heavy.iter().map(|t| u128::from(t.state.vruntime)).sum::<u128>() / 1000;
-    assert!(mean.abs_diff(u128::from(world.cpu(0).vtime)) < 2_000, "{mean} against {}", world.cpu(0).vtime);
-    assert!(world.cpu_load(0, now).abs_diff(total) <= total / 50, "{}", world.cpu_load(0, now));
+    let mean = heavy
+        .iter()
+        .map(|t| u128::from(t.state.vruntime))
+        .sum::<u128>()
+        / 1000;
+    assert!(
+        mean.abs_diff(u128::from(world.cpu(0).vtime)) < 2_000,
+        "{mean} against {}",
+        world.cpu(0).vtime
+    );
+    assert!(
+        world.cpu_load(0, now).abs_diff(total) <= total / 50,
+        "{}",
+        world.cpu_load(0, now)
+    );
 }
 
 #[test]
@@ -326,7 +412,11 @@ fn a_short_burst_is_protected_to_its_end() {
         (500_001, 700_000),
     ] {
         t.state.burst = burst;
-        assert_eq!(world.protected_ns(&t, FEATURE_burst_slice), expected, "burst {burst}");
+        assert_eq!(
+            world.protected_ns(&t, FEATURE_burst_slice),
+            expected,
+            "burst {burst}"
+        );
         assert_eq!(world.protected_ns(&t, 0), 700_000);
     }
 }
@@ -399,16 +489,36 @@ fn who_may_interrupt_whom() {
         t.state.batch = 1;
         assert_eq!(world.preempts(0, &t, now), PREEMPT_NO, "row {i}, batch");
         (t.state.batch, t.state.sched_idle) = (0, 1);
-        assert_eq!(world.preempts(0, &t, now), PREEMPT_NO, "row {i}, SCHED_IDLE");
+        assert_eq!(
+            world.preempts(0, &t, now),
+            PREEMPT_NO,
+            "row {i}, SCHED_IDLE"
+        );
         // A SCHED_IDLE task gives way at once, but not to another.
         world.cpu_mut(0).curr_sched_idle = 1;
-        assert_eq!(world.preempts(0, &t, now), PREEMPT_NO, "row {i}, two of SCHED_IDLE");
+        assert_eq!(
+            world.preempts(0, &t, now),
+            PREEMPT_NO,
+            "row {i}, two of SCHED_IDLE"
+        );
         t.state.sched_idle = 0;
-        assert_eq!(world.preempts(0, &t, now), PREEMPT_NOW, "row {i}, against SCHED_IDLE");
+        assert_eq!(
+            world.preempts(0, &t, now),
+            PREEMPT_NOW,
+            "row {i}, against SCHED_IDLE"
+        );
         t.state.batch = 1;
-        assert_eq!(world.preempts(0, &t, now), PREEMPT_NOW, "row {i}, batch against SCHED_IDLE");
+        assert_eq!(
+            world.preempts(0, &t, now),
+            PREEMPT_NOW,
+            "row {i}, batch against SCHED_IDLE"
+        );
         t.state.batch = 0;
         world.cpu_mut(0).curr_pid = 0;
-        assert_eq!(world.preempts(0, &t, now), PREEMPT_NO, "row {i}, nobody runs");
+        assert_eq!(
+            world.preempts(0, &t, now),
+            PREEMPT_NO,
+            "row {i}, nobody runs"
+        );
     }
 }

@@ -15,7 +15,8 @@ const CASES_PER_MACHINE: u64 = 2000;
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |v| {
-        v.parse().unwrap_or_else(|_| panic!("{name}={v} is not a number"))
+        v.parse()
+            .unwrap_or_else(|_| panic!("{name}={v} is not a number"))
     })
 }
 
@@ -58,7 +59,10 @@ fn machine(rng: &mut Rng) -> Topology {
     let mut cpus: Vec<Cpu> = (0..n * threads)
         .map(|cpu| {
             let core = if apart { cpu % n } else { cpu / threads };
-            Cpu { core, ..cores[core] }
+            Cpu {
+                core,
+                ..cores[core]
+            }
         })
         .collect();
     if rng.chance(30) {
@@ -105,7 +109,11 @@ fn renew_state(machine: &mut Machine, rng: &mut Rng) {
     }
     for llc in 0..machine.llcs.len() {
         let size = machine.topology.llc_cpus(llc).len();
-        let budget = if rng.chance(50) { size } else { rng.within(0, size) };
+        let budget = if rng.chance(50) {
+            size
+        } else {
+            rng.within(0, size)
+        };
         let load = load(rng);
         machine.set_llc(llc, LlcNow { budget, load });
     }
@@ -133,7 +141,11 @@ fn renew_mask(allowed: &mut [bool], topology: &Topology, rng: &mut Rng) {
 
 fn waker(rng: &mut Rng, partner: u32) -> Waker {
     Waker {
-        last_wakee: if rng.chance(40) { partner } else { rng.below(3) as u32 },
+        last_wakee: if rng.chance(40) {
+            partner
+        } else {
+            rng.below(3) as u32
+        },
         flips: *rng.pick(&[0, 1, 4, 8, 64, 512, 4096, 1 << 20]) + rng.below(3) as u32,
         decay_at: NOW - rng.pick(&[0, 999_999_999, 1_000_000_000, 1_000_000_001, NOW]),
     }
@@ -222,7 +234,11 @@ fn random_cases() {
     if std::env::var_os("ROOST_REPLAY").is_some() {
         return run(number("ROOST_REPLAY", 0));
     }
-    let default = if cfg!(debug_assertions) { 200_000 } else { 10_000_000 };
+    let default = if cfg!(debug_assertions) {
+        200_000
+    } else {
+        10_000_000
+    };
     let machines = number("ROOST_CASES", default).div_ceil(CASES_PER_MACHINE);
     let clock = || std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
     let seed = number("ROOST_SEED", clock());

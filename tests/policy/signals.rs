@@ -26,7 +26,10 @@ fn decayed_halves_every_32_periods() {
         let ns = rng.scale(2000 * PERIOD as usize) as u64;
         let expected = avg as f64 * decay(ns);
         let got = decayed(avg, ns) as f64;
-        assert!((got - expected).abs() <= 3.0 + expected * 1e-4, "{avg} after {ns}: {got}, {expected}");
+        assert!(
+            (got - expected).abs() <= 3.0 + expected * 1e-4,
+            "{avg} after {ns}: {got}, {expected}"
+        );
     }
     assert_eq!(decayed(1 << 31, u64::MAX), 0);
 }
@@ -65,8 +68,14 @@ fn a_busy_cpu_and_then_an_idle_one_follow_the_exponential() {
             let expected = 1.0 - decay(now);
             let load = world.cpu_load(0, now) as f64 / full;
             let util = world.cpu_util(0, now) as f64 / f64::from(CAPACITY_SCALE);
-            assert!((load - expected).abs() <= slack, "tick {tick} at {now}: load {load}, {expected}");
-            assert!((util - expected).abs() <= slack, "tick {tick} at {now}: util {util}, {expected}");
+            assert!(
+                (load - expected).abs() <= slack,
+                "tick {tick} at {now}: load {load}, {expected}"
+            );
+            assert!(
+                (util - expected).abs() <= slack,
+                "tick {tick} at {now}: util {util}, {expected}"
+            );
         }
         world.leave(&mut t, now);
         let from = world.cpu_load(0, now) as f64;
@@ -75,7 +84,10 @@ fn a_busy_cpu_and_then_an_idle_one_follow_the_exponential() {
             let gap = ms * MSEC;
             let expected = from * decay(gap);
             let got = world.cpu_load(0, now + gap) as f64;
-            assert!((got - expected).abs() <= from * 0.001, "{ms} ms later: {got}, {expected}");
+            assert!(
+                (got - expected).abs() <= from * 0.001,
+                "{ms} ms later: {got}, {expected}"
+            );
         }
         assert_eq!(world.cpu_load(0, now + 10_000 * MSEC), 0);
         assert_eq!(world.cpu_util(0, now + 10_000 * MSEC), 0);
@@ -96,8 +108,14 @@ fn reading_changes_nothing_and_agrees_with_folding() {
         }
         now += rng.below(2 * PERIOD as usize) as u64;
         let (load, util) = (world.cpu_load(0, now), world.cpu_util(0, now));
-        assert_eq!((load, util), (world.cpu_load(0, now), world.cpu_util(0, now)));
-        assert!(load <= u64::from(NICE0) && util <= u64::from(CAPACITY_SCALE), "{load} {util}");
+        assert_eq!(
+            (load, util),
+            (world.cpu_load(0, now), world.cpu_util(0, now))
+        );
+        assert!(
+            load <= u64::from(NICE0) && util <= u64::from(CAPACITY_SCALE),
+            "{load} {util}"
+        );
         world.cpu_fold(0, now);
         assert_eq!(world.cpu_load(0, now), load);
         assert_eq!(world.cpu_util(0, now), util);
@@ -118,10 +136,21 @@ fn a_tasks_signals_follow_what_it_does() {
         t.state.running_sum += MSEC;
         world.task_fold(&mut t, now);
     }
-    assert!(t.state.runnable_avg.abs_diff(CAPACITY_SCALE) <= 1, "{}", t.state.runnable_avg);
-    assert!(t.state.util_avg.abs_diff(CAPACITY_SCALE / 4) <= 2, "{}", t.state.util_avg);
+    assert!(
+        t.state.runnable_avg.abs_diff(CAPACITY_SCALE) <= 1,
+        "{}",
+        t.state.runnable_avg
+    );
+    assert!(
+        t.state.util_avg.abs_diff(CAPACITY_SCALE / 4) <= 2,
+        "{}",
+        t.state.util_avg
+    );
     let half_life = 32 * PERIOD;
-    let (load, util) = (world.task_load(&mut t, now + half_life), world.task_util(&mut t, now + half_life));
+    let (load, util) = (
+        world.task_load(&mut t, now + half_life),
+        world.task_util(&mut t, now + half_life),
+    );
     assert!(load.abs_diff(u64::from(NICE0) / 2) <= 32, "{load}");
     assert!(util.abs_diff(u64::from(CAPACITY_SCALE) / 8) <= 2, "{util}");
 }
@@ -164,7 +193,11 @@ fn the_scan_budget_is_the_kernels() {
             last = got;
         }
         assert_eq!(scan_budget(0, nr_cpus), nr_cpus);
-        assert_eq!(scan_budget(876 * u64::from(nr_cpus), nr_cpus), 0, "85 % busy");
+        assert_eq!(
+            scan_budget(876 * u64::from(nr_cpus), nr_cpus),
+            0,
+            "85 % busy"
+        );
     }
 }
 
@@ -180,6 +213,13 @@ fn an_llcs_sums_are_those_of_its_cpus() {
     }
     world.llc_sum(1, 1000);
     let llc = world.llc(1);
-    assert_eq!((llc.load, llc.util, llc.scan_budget), (2200, 2200, scan_budget(2200, 4)));
-    assert_eq!((world.llc(0).load, world.llc(0).scan_budget), (0, 4), "the other is left alone");
+    assert_eq!(
+        (llc.load, llc.util, llc.scan_budget),
+        (2200, 2200, scan_budget(2200, 4))
+    );
+    assert_eq!(
+        (world.llc(0).load, world.llc(0).scan_budget),
+        (0, 4),
+        "the other is left alone"
+    );
 }

@@ -6,7 +6,8 @@ use crate::setup::NOW;
 use crate::topology::Topology;
 use scx_roost::native::Queues;
 use scx_roost::native::sys::{
-    STAT_dispatch_steal_llc, STAT_dispatch_steal_machine, STAT_dispatch_steal_node, STAT_steal_miss, STEAL_TRIES, SET_WAITING,
+    SET_WAITING, STAT_dispatch_steal_llc, STAT_dispatch_steal_machine, STAT_dispatch_steal_node,
+    STAT_steal_miss, STEAL_TRIES,
 };
 
 /// How many tasks wait on each CPU, how many of them only that CPU may run, and which queues a thief tried.
@@ -41,7 +42,11 @@ impl Queues for Waiting {
     }
 
     fn head_ran_at(&self, cpu: usize) -> u64 {
-        if self.tasks[cpu] > 0 { self.ran_at[cpu] } else { 0 }
+        if self.tasks[cpu] > 0 {
+            self.ran_at[cpu]
+        } else {
+            0
+        }
     }
 }
 
@@ -66,7 +71,11 @@ fn the_nearest_queue_first() {
     }
     queues.tried.clear();
     assert!(!world.steal(1, &mut queues, NOW));
-    assert_eq!(queues.tried, [20], "the nearer ones were found empty on the way");
+    assert_eq!(
+        queues.tried,
+        [20],
+        "the nearer ones were found empty on the way"
+    );
     queues.tried.clear();
     assert!(!world.steal(1, &mut queues, NOW));
     assert_eq!(queues.tried, [0; 0], "an empty queue has left the set");
@@ -74,7 +83,10 @@ fn the_nearest_queue_first() {
 
 #[test]
 fn a_thief_gives_up_after_its_tries_and_never_robs_itself() {
-    for topology in [Topology::regular(1, 1024, 1, 1, false), Topology::regular(128, 4, 2, 16, true)] {
+    for topology in [
+        Topology::regular(1, 1024, 1, 1, false),
+        Topology::regular(128, 4, 2, 16, true),
+    ] {
         let n = topology.len();
         let mut world = topology.world();
         let mut queues = Waiting::new(n);
@@ -91,13 +103,20 @@ fn a_thief_gives_up_after_its_tries_and_never_robs_itself() {
             assert!(!queues.tried.contains(&thief));
             queues.tried.sort();
             queues.tried.dedup();
-            assert_eq!(queues.tried.len(), STEAL_TRIES as usize, "no queue is tried twice");
+            assert_eq!(
+                queues.tried.len(),
+                STEAL_TRIES as usize,
+                "no queue is tried twice"
+            );
         }
         let still: u32 = (0..topology.nr_llcs())
             .flat_map(|l| world.llc(l).set[SET_WAITING as usize])
             .map(u64::count_ones)
             .sum();
-        assert_eq!(still as usize, n, "a queue with a pinned task stays in the set");
+        assert_eq!(
+            still as usize, n,
+            "a queue with a pinned task stays in the set"
+        );
     }
 }
 
@@ -116,11 +135,18 @@ fn whoever_waits_is_found_within_the_tries() {
             queues.pinned[cpu] += usize::from(rng.chance(50));
             world.mark_waiting(cpu);
         }
-        let to_be_had = |q: &Waiting| (0..32).filter(|&c| c != thief).any(|c| q.tasks[c] > q.pinned[c]);
+        let to_be_had = |q: &Waiting| {
+            (0..32)
+                .filter(|&c| c != thief)
+                .any(|c| q.tasks[c] > q.pinned[c])
+        };
         let total: usize = queues.tasks.iter().sum();
         let expected = to_be_had(&queues);
         assert_eq!(world.steal(thief, &mut queues, NOW), expected);
-        assert_eq!(queues.tasks.iter().sum::<usize>(), total - usize::from(expected));
+        assert_eq!(
+            queues.tasks.iter().sum::<usize>(),
+            total - usize::from(expected)
+        );
     }
 }
 
@@ -144,7 +170,10 @@ fn a_task_queued_at_the_wrong_moment_comes_back_with_its_cpus_tick() {
     world.mark_waiting(2);
     assert!(!world.steal(0, &mut queues, NOW));
     queues.0.tasks[2] = 1;
-    assert!(!world.steal(0, &mut queues, NOW), "not in the set: not seen yet");
+    assert!(
+        !world.steal(0, &mut queues, NOW),
+        "not in the set: not seen yet"
+    );
     world.mark_waiting(2); // what tick_help() does while somebody waits
     assert!(world.steal(0, &mut queues, NOW));
 }
@@ -161,7 +190,13 @@ fn a_task_that_ran_a_moment_ago_is_left_where_its_cache_is_warm() {
     queues.tasks[5] = 1;
     queues.ran_at[5] = NOW - 500_000;
     world.mark_waiting(5);
-    assert!(world.steal(0, &mut queues, NOW), "one of another LLC that is cold");
+    assert!(
+        world.steal(0, &mut queues, NOW),
+        "one of another LLC that is cold"
+    );
     assert_eq!(queues.tried, [5]);
-    assert!(world.steal(0, &mut queues, NOW + 1), "and the first, once it has cooled");
+    assert!(
+        world.steal(0, &mut queues, NOW + 1),
+        "and the first, once it has cooled"
+    );
 }

@@ -38,12 +38,21 @@ impl Topology {
             llcs[cpus[c].llc].push(c);
             cores[cpus[c].core].push(c);
         }
-        let others = |c: usize| cores[cpus[c].core].iter().copied().filter(|&o| o != c).collect();
+        let others = |c: usize| {
+            cores[cpus[c].core]
+                .iter()
+                .copied()
+                .filter(|&o| o != c)
+                .collect()
+        };
         let siblings = (0..cpus.len())
             .map(|c| if cpus[c].online { others(c) } else { vec![] })
             .collect();
         let capacities = || online().map(|c| cpus[c].capacity);
-        let (least, most) = (capacities().min().unwrap_or(0), capacities().max().unwrap_or(0));
+        let (least, most) = (
+            capacities().min().unwrap_or(0),
+            capacities().max().unwrap_or(0),
+        );
         Topology {
             smt: cores.iter().any(|c| c.len() > 1),
             // Capacities differ by more than a fifth.
@@ -56,7 +65,13 @@ impl Topology {
 
     /// `llcs` caches of `cores` cores of `threads` threads, `llcs_per_node` to a node. Siblings are neighbours (n, n+1)
     /// or, `apart`, a machine's worth of cores away (n, n+k).
-    pub fn regular(llcs: usize, cores: usize, threads: usize, llcs_per_node: usize, apart: bool) -> Self {
+    pub fn regular(
+        llcs: usize,
+        cores: usize,
+        threads: usize,
+        llcs_per_node: usize,
+        apart: bool,
+    ) -> Self {
         let all = llcs * cores;
         let cpus = (0..all * threads)
             .map(|cpu| {
@@ -94,7 +109,10 @@ impl Topology {
     }
 
     pub fn nr_nodes(&self) -> usize {
-        self.online().map(|c| self.cpus[c].node + 1).max().unwrap_or(0)
+        self.online()
+            .map(|c| self.cpus[c].node + 1)
+            .max()
+            .unwrap_or(0)
     }
 
     pub fn smt(&self) -> bool {
@@ -158,7 +176,10 @@ impl Topology {
             };
         }
         let siblings = self.siblings(cpu);
-        assert!(siblings.len() < MAX_SMT as usize, "more threads than a core may have");
+        assert!(
+            siblings.len() < MAX_SMT as usize,
+            "more threads than a core may have"
+        );
         let mut sib = [0; MAX_SMT as usize];
         for (to, from) in sib.iter_mut().zip(siblings) {
             *to = *from as u16;

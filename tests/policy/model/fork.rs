@@ -83,7 +83,10 @@ impl Ladder<'_> {
 
     fn idlest(groups: &[(usize, Group)], local: usize) -> Option<(usize, Group)> {
         let mut best: Option<(usize, Group)> = None;
-        for &(id, group) in groups.iter().filter(|(id, g)| *id != local && g.allowed > 0) {
+        for &(id, group) in groups
+            .iter()
+            .filter(|(id, g)| *id != local && g.allowed > 0)
+        {
             if best.is_none_or(|(_, b)| group.idler_than(&b)) {
                 best = Some((id, group));
             }
@@ -95,10 +98,18 @@ impl Ladder<'_> {
         let machine = self.now.machine;
         let local_id = machine.cpus[self.w.this].node;
         let llcs_of = |node: usize| {
-            (0..machine.nr_llcs()).filter(move |&l| machine.cpus[self.now.llc_cpus(l)[0]].node == node)
+            (0..machine.nr_llcs())
+                .filter(move |&l| machine.cpus[self.now.llc_cpus(l)[0]].node == node)
         };
         let groups: Vec<(usize, Group)> = (0..machine.nr_nodes())
-            .map(|n| (n, llcs_of(n).map(|l| self.llc_group(l)).fold(Group::default(), Group::add)))
+            .map(|n| {
+                (
+                    n,
+                    llcs_of(n)
+                        .map(|l| self.llc_group(l))
+                        .fold(Group::default(), Group::add),
+                )
+            })
             .collect();
         let local = groups[local_id].1;
         let Some((id, idlest)) = Self::idlest(&groups, local_id) else {
@@ -106,12 +117,18 @@ impl Ladder<'_> {
         };
         // adjust_numa_imbalance(): up to imb_numa_nr tasks, a difference of two idle CPUs is no reason to leave.
         let llcs = llcs_of(local_id).count();
-        let imb_numa_nr = (if llcs > 1 { llcs } else { local.cpus / 8 }).max(1).min(local.allowed);
+        let imb_numa_nr = (if llcs > 1 { llcs } else { local.cpus / 8 })
+            .max(1)
+            .min(local.allowed);
         let running = local.allowed - local.idle;
         if local.idle > 0 && running < imb_numa_nr && idlest.idle <= local.idle + 2 {
             return local_id;
         }
-        if self.push(&local, &idlest) { id } else { local_id }
+        if self.push(&local, &idlest) {
+            id
+        } else {
+            local_id
+        }
     }
 
     fn fork_llc(&self, node: usize) -> usize {
@@ -152,7 +169,11 @@ impl Ladder<'_> {
             }
         }
         let load = |&c: &usize| now.cpus[c].load * 1024 / u64::from(now.machine.cpus[c].capacity);
-        walk.find(|&c| self.free(c))
-            .or_else(|| cpus.iter().copied().filter(|&c| self.ok(c)).min_by_key(load))
+        walk.find(|&c| self.free(c)).or_else(|| {
+            cpus.iter()
+                .copied()
+                .filter(|&c| self.ok(c))
+                .min_by_key(load)
+        })
     }
 }

@@ -122,7 +122,11 @@ impl Now<'_> {
 
     /// Ours: an offline CPU counts as one of the first LLC. A task can still have it as its previous CPU.
     fn llc(&self, c: usize) -> usize {
-        if self.online(c) { self.machine.cpus[c].llc } else { 0 }
+        if self.online(c) {
+            self.machine.cpus[c].llc
+        } else {
+            0
+        }
     }
 
     fn share_cache(&self, a: usize, b: usize) -> bool {
@@ -192,7 +196,8 @@ impl Ladder<'_> {
         if !self.now.machine.asym() {
             return true;
         }
-        let quiet = !self.now.machine.smt() || self.now.other_threads(c).iter().all(|&s| self.now.idle(s));
+        let quiet =
+            !self.now.machine.smt() || self.now.other_threads(c).iter().all(|&s| self.now.idle(s));
         quiet && self.fits(c)
     }
 
@@ -304,7 +309,11 @@ impl Ladder<'_> {
         let cpus = &self.now.machine.cpus;
         let mut this_eff = i128::from(self.now.cpus[this].load);
         if self.w.sync {
-            let current = if self.w.waker.ours { i128::from(self.w.waker.load) } else { 0 };
+            let current = if self.w.waker.ours {
+                i128::from(self.w.waker.load)
+            } else {
+                0
+            };
             if current > this_eff {
                 return true;
             }
@@ -312,7 +321,11 @@ impl Ladder<'_> {
         }
         let load = i128::from(self.w.task.load);
         let smt_pair = cpus[this].core == cpus[prev].core;
-        let pct = if smt_pair { 110 } else { i128::from(self.now.imbalance_pct) };
+        let pct = if smt_pair {
+            110
+        } else {
+            i128::from(self.now.imbalance_pct)
+        };
         this_eff = (this_eff + load) * 100 * i128::from(cpus[prev].capacity);
         let mut prev_eff = i128::from(self.now.cpus[prev].load) - load;
         prev_eff *= (100 + (pct - 100) / 2) * i128::from(cpus[this].capacity);
@@ -403,7 +416,11 @@ impl Ladder<'_> {
 
     /// Where a walk begins. Ours: an offline CPU's place is that of the first one.
     fn place(&self, target: usize) -> usize {
-        if self.now.online(target) { target } else { self.now.llc_cpus(0)[0] }
+        if self.now.online(target) {
+            target
+        } else {
+            self.now.llc_cpus(0)[0]
+        }
     }
 
     /// The CPUs of the target's LLC that the task may use, from the one after the target on and around.
@@ -442,7 +459,8 @@ impl Ladder<'_> {
         let home = now.llc(target);
         for i in 0..nr_llcs {
             let cpus = now.llc_cpus((home + i) % nr_llcs);
-            let (before, from) = cpus.split_at(cpus.partition_point(|&c| i == 0 && c < self.place(target)));
+            let (before, from) =
+                cpus.split_at(cpus.partition_point(|&c| i == 0 && c < self.place(target)));
             for &c in from.iter().chain(before) {
                 if !self.ok(c) || !self.free(c) {
                     continue;
@@ -469,7 +487,11 @@ impl Ladder<'_> {
     /// wide_idle, ours: the LLCs of the node, then all, in order; in each a wholly idle core before a thread.
     fn wide(&self, target: usize) -> Decision {
         let machine = self.now.machine;
-        let node = if self.now.online(target) { machine.cpus[target].node } else { 0 };
+        let node = if self.now.online(target) {
+            machine.cpus[target].node
+        } else {
+            0
+        };
         for near in [true, false] {
             for llc in 0..machine.nr_llcs() {
                 let cpus = self.now.llc_cpus(llc);
