@@ -479,7 +479,6 @@ fn who_may_interrupt_whom() {
             curr_pid: 9,
             curr_weight: NICE0,
             curr_start: now - c.ran * UNIT,
-            curr_protected: 7 * UNIT,
             curr_vruntime: c.curr_vruntime * UNIT,
             curr_deadline: c.curr_deadline * UNIT,
             ..Default::default()

@@ -225,7 +225,6 @@ impl Runner {
         wakeup.features = feature_bits(case.features);
         wakeup.fork = case.fork;
         wakeup.sync = case.sync;
-        wakeup.waker_idle = machine.cpus[case.this].idle;
         wakeup.waker_pcpu_kthread = case.waker_pcpu_kthread;
         let at = machine.world.place(wakeup);
         let left = if case.waker_ours {
