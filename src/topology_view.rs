@@ -98,7 +98,8 @@ fn kind(llc: &Llc) -> String {
     }
 }
 
-fn count(n: usize, what: &str) -> String {
+/// '1 core', '2 cores'.
+pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 

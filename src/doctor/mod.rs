@@ -118,7 +118,7 @@ pub fn check_start(host: &Host) -> Result<()> {
         bail!("{}", failed.sentence());
     }
     for check in report.checks.iter().filter(|c| c.verdict == Verdict::Warn) {
-        warn!("{}{}", check.sentence(), listed(&check.items, " ", "; "));
+        warn!("{}{}", check.sentence(), listed(&check.items, "; ", ""));
     }
     Ok(())
 }

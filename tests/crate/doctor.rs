@@ -168,7 +168,11 @@ fn groups_that_lose_their_limit_are_listed_once() {
         check.items,
         ["/a.slice (50 % of a CPU)", "/a.slice/b/c (300 % of a CPU)"]
     );
-    assert!(report.text().contains("2 control groups have a CPU limit"));
+    assert!(
+        report
+            .text()
+            .contains("the CPU limit (cpu.max) of 2 control groups is not enforced")
+    );
 }
 
 #[test]

@@ -62,8 +62,15 @@ fn same(plan: &Plan, part: impl Fn(&(usize, usize, usize)) -> usize, cpu: usize)
 fn write(possible: &[usize], plan: &Plan) -> Tree {
     let online: Vec<usize> = plan.keys().copied().collect();
     let tree = Tree::new(possible, &online);
-    for (&cpu, place) in plan {
-        tree.node(place.0, &same(plan, |p| p.0, cpu));
+    for node in 0..3 {
+        let cpus: Vec<usize> = plan
+            .iter()
+            .filter(|(_, p)| p.0 == node)
+            .map(|(c, _)| *c)
+            .collect();
+        tree.node(node, &cpus);
+    }
+    for &cpu in plan.keys() {
         tree.core(cpu, &same(plan, |p| p.2, cpu));
         tree.cache(cpu, 0, "Unified", 3, &same(plan, |p| p.1, cpu), "8192K");
     }
@@ -77,7 +84,7 @@ fn ids(cpus: &[u16]) -> Vec<usize> {
 #[test]
 fn what_is_read_is_what_was_written() {
     let mut dice = Dice(1);
-    for round in 0..150 {
+    for round in 0..50 {
         let (possible, plan) = plan(&mut dice);
         let tree = write(&possible, &plan);
         let machine = Machine::read(tree.root()).expect("a machine");

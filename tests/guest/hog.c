@@ -221,7 +221,8 @@ static int report(double percent)
 		bad |= percent && fabs(off) > percent;
 	}
 	printf("# hog total: %.0f ms\n", ms);
-	return bad;
+	/* Nobody ran: whoever asked expects at least that. */
+	return bad || ms < 1;
 }
 
 int main(int argc, char **argv)

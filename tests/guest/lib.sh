@@ -18,7 +18,7 @@ not_ok() {
 	echo "not ok - $1"
 	[ -z "$told" ] || return 0
 	told=1
-	[ -s $LOG ] && tail -n 12 $LOG | sed 's/^/# roost: /'
+	[ -s $LOG ] && grep -v -e '^$' -e 'libbpf: struct_ops' -e 'SCX_EV_' $LOG | tail -n 12 | sed 's/^/# roost: /'
 	dmesg | grep -v 'smpboot' | tail -n 8 | sed 's/^/# dmesg: /'
 }
 
