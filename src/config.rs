@@ -162,7 +162,7 @@ mod tests {
         let tun = config.tunables(64, &CpuFreq::default(), true);
         assert_eq!(
             (tun.slice_ns, tun.min_slice_ns, tun.timers),
-            (2_800_000, 700_000, 1)
+            (2_800_000, u64::from(MIN_SLICE.default.value(64)) * 1000, 1)
         );
         config.slice_us = Some(1500);
         let tun = config.tunables(64, &CpuFreq::default(), false);

@@ -87,6 +87,8 @@ pub const PRESETS: &[Preset] = &[
         features: MAINLINE
             .with(bits::wide_idle)
             .with(bits::burst_slice)
+            .with(bits::prev_core)
+            .with(bits::core_first)
             .with(bits::sync_local),
     },
     Preset {
@@ -158,7 +160,7 @@ pub const SLICE: Tunable = Tunable {
 pub const MIN_SLICE: Tunable = Tunable {
     name: "min-slice-us",
     unit: "us",
-    default: Default::Fixed(100),
+    default: Default::Fixed(700),
     min: 0,
     max: 100_000,
     help: "Time a running task keeps the CPU before a wakeup may take it",
@@ -199,6 +201,8 @@ mod tests {
         assert_eq!(diff("lawall", "mainline"), FeatureSet::default());
         let own = bits::wide_idle
             .with(bits::burst_slice)
+            .with(bits::prev_core)
+            .with(bits::core_first)
             .with(bits::sync_local);
         assert_eq!(diff("roost", "mainline"), own);
     }

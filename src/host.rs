@@ -7,44 +7,54 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
 pub struct Host {
+    /// Describes the machine: /sys, or the folder given with --sysfs.
     pub sys: PathBuf,
+    /// Describes the kernel that runs: /sys/kernel.
+    pub kernel: PathBuf,
     pub proc: PathBuf,
     /// Root of the cgroup v2 tree, where there is one.
     pub cgroup: Option<PathBuf>,
 }
 
 impl Host {
-    /// The running machine, with /sys replaced by `sys`.
+    /// The running kernel, on the machine that `sys` describes.
     pub fn new(sys: &Path) -> Host {
-        let mut host = Host {
+        Host {
             sys: sys.to_path_buf(),
+            kernel: PathBuf::from("/sys/kernel"),
             proc: PathBuf::from("/proc"),
-            cgroup: None,
-        };
-        host.cgroup = host.find_cgroup();
-        host
-    }
-
-    /// On the running machine it may be mounted anywhere; a described machine has it in its usual place.
-    fn find_cgroup(&self) -> Option<PathBuf> {
-        if !self.is_real() {
-            return Some(self.sys.join("fs/cgroup")).filter(|p| p.is_dir());
+            cgroup: cgroup_mount(),
         }
-        let mounts = self.proc_text("self/mounts")?;
-        let mut fields = mounts
-            .lines()
-            .map(|l| l.split_whitespace().collect::<Vec<_>>());
-        let mount = fields.find(|f| f.get(2) == Some(&"cgroup2"))?;
-        Some(PathBuf::from(mount[1]))
     }
 
-    pub fn is_real(&self) -> bool {
+    /// Machine and kernel as a folder describes them, which holds what /sys holds, and /proc as `proc`.
+    pub fn in_folder(root: &Path) -> Host {
+        Host {
+            sys: root.to_path_buf(),
+            kernel: root.join("kernel"),
+            proc: root.join("proc"),
+            cgroup: Some(root.join("fs/cgroup")).filter(|p| p.is_dir()),
+        }
+    }
+
+    /// The machine is the one that the kernel runs on.
+    pub fn own_machine(&self) -> bool {
         self.sys == Path::new("/sys")
+    }
+
+    /// The kernel is the one that runs us.
+    pub fn own_kernel(&self) -> bool {
+        self.kernel == Path::new("/sys/kernel")
     }
 
     /// The trimmed text of a file below /sys, or None where the kernel does not offer it.
     pub fn sys_text(&self, path: &str) -> Option<String> {
         text(&self.sys.join(path))
+    }
+
+    /// The same below /sys/kernel.
+    pub fn kernel_text(&self, path: &str) -> Option<String> {
+        text(&self.kernel.join(path))
     }
 
     pub fn proc_text(&self, path: &str) -> Option<String> {
@@ -53,13 +63,13 @@ impl Host {
 
     /// The kernel is built with PREEMPT_RT, where bpf_timer is refused.
     pub fn preempt_rt(&self) -> bool {
-        self.sys_text("kernel/realtime").as_deref() == Some("1")
+        self.kernel_text("realtime").as_deref() == Some("1")
     }
 
     /// Counts CPUs coming and going. It is read before the machine and handed to the kernel with the scheduler,
     /// which refuses it if a CPU came or went in between.
     pub fn hotplug_seq(&self) -> Result<u64> {
-        let path = self.sys.join("kernel/sched_ext/hotplug_seq");
+        let path = self.kernel.join("sched_ext/hotplug_seq");
         let text = std::fs::read_to_string(&path).with_context(|| {
             format!(
                 "cannot read {}: this kernel has no sched_ext",
@@ -74,6 +84,15 @@ impl Host {
             )
         })
     }
+}
+
+fn cgroup_mount() -> Option<PathBuf> {
+    let mounts = text(Path::new("/proc/self/mounts"))?;
+    let mut fields = mounts
+        .lines()
+        .map(|l| l.split_whitespace().collect::<Vec<_>>());
+    let mount = fields.find(|f| f.get(2) == Some(&"cgroup2"))?;
+    Some(PathBuf::from(mount[1]))
 }
 
 fn text(path: &Path) -> Option<String> {

@@ -2,12 +2,15 @@
 //! The binary: arguments, log, signals. Everything else is in the library.
 
 use anyhow::{Context, Result};
+use libbpf_rs::PrintLevel;
+use log::debug;
 use scx_roost::cli::{self, Command};
 use scx_roost::host::Host;
 use scx_roost::machine::Machine;
 use scx_roost::stats::monitor;
 use scx_roost::{doctor, print, scheduler, stats, topology_view};
 use simplelog::{ColorChoice, ConfigBuilder, LevelFilter, TermLogger, TerminalMode};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -84,14 +87,17 @@ fn init_log(verbose: bool) -> Result<()> {
         .set_target_level(LevelFilter::Off)
         .set_thread_level(LevelFilter::Off)
         .set_location_level(LevelFilter::Off);
-    TermLogger::init(
-        level,
-        config.build(),
-        TerminalMode::Stderr,
-        ColorChoice::Auto,
-    )
-    .context("cannot start the log")?;
-    scx_utils::init_libbpf_logging(None);
+    let color = if std::io::stderr().is_terminal() {
+        ColorChoice::Auto
+    } else {
+        ColorChoice::Never
+    };
+    TermLogger::init(level, config.build(), TerminalMode::Stderr, color)
+        .context("cannot start the log")?;
+    // What libbpf says is for whoever asks for more: it warns about things that are meant to be so.
+    libbpf_rs::set_print(Some((PrintLevel::Debug, |_, text| {
+        debug!("{}", text.trim_end())
+    })));
     Ok(())
 }
 

@@ -193,7 +193,7 @@ fn read_machine(host: &Host, restarted: bool) -> Result<(Machine, u64)> {
 
 /// A machine described elsewhere (--sysfs) can be run only where the CPUs are the same.
 fn check_described(host: &Host, machine: &Machine) -> Result<()> {
-    if host.is_real() {
+    if host.own_machine() || !host.own_kernel() {
         return Ok(());
     }
     let real = Machine::read(Path::new("/sys"))?;
@@ -220,16 +220,22 @@ impl<'obj> Scheduler<'obj> {
         hotplug_seq: u64,
         object: &'obj mut MaybeUninit<OpenObject>,
     ) -> Result<Scheduler<'obj>> {
+        let begin = Instant::now();
+        let took = |step: &str| debug!("{step} after {} ms", begin.elapsed().as_millis());
         let builder = BpfSkelBuilder::default();
         let mut skel = scx_ops_open!(builder, object, roost_ops, config.open_opts())?;
+        took("BPF object opened");
         fill(&mut skel, &machine.facts()?, tun)?;
         let ops = skel.struct_ops.roost_ops_mut();
         // The macro above reads it too, but later than the machine was read.
         ops.hotplug_seq = hotplug_seq;
         ops.exit_dump_len = config.exit_dump_len;
         ops.flags &= known_flags();
-        let mut skel = scx_ops_load!(skel, roost_ops, uei)?;
+        let mut skel = scx_ops_load!(skel, roost_ops, uei)
+            .context("the kernel refuses the scheduler (-v shows what it says; 'scx_roost doctor' may know why)")?;
+        took("BPF programs loaded");
         let link = Some(scx_ops_attach!(skel, roost_ops)?);
+        took("scheduler attached");
         Ok(Scheduler { skel, link })
     }
 
@@ -329,4 +335,68 @@ fn copy<To: Copy, From: Copy>(to: &mut [To], from: &[From]) -> Result<()> {
         std::ptr::copy_nonoverlapping(from.as_ptr().cast::<To>(), to.as_mut_ptr(), from.len())
     };
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use tempfile::TempDir;
+
+    fn described(online: &str) -> (TempDir, Host) {
+        let dir = tempfile::tempdir().unwrap();
+        let cpu = dir.path().join("devices/system/cpu");
+        fs::create_dir_all(&cpu).unwrap();
+        fs::create_dir_all(dir.path().join("kernel/sched_ext")).unwrap();
+        fs::write(cpu.join("possible"), "0-3\n").unwrap();
+        fs::write(cpu.join("online"), online).unwrap();
+        fs::write(dir.path().join("kernel/sched_ext/hotplug_seq"), "7\n").unwrap();
+        let host = Host::in_folder(dir.path());
+        (dir, host)
+    }
+
+    #[test]
+    fn the_machine_comes_with_its_hotplug_count() {
+        let (_dir, host) = described("0-3\n");
+        let (machine, seq) = read_machine(&host, false).unwrap();
+        assert_eq!((machine.cpus.len(), seq), (4, 7));
+    }
+
+    #[test]
+    fn at_the_first_start_garbage_is_an_error_at_once() {
+        let (_dir, host) = described("garbage\n");
+        let begin = Instant::now();
+        assert!(read_machine(&host, false).is_err());
+        assert!(begin.elapsed() < SETTLE_TIME / 2);
+    }
+
+    #[test]
+    fn after_a_restart_the_machine_may_take_a_moment() {
+        let (dir, host) = described("garbage\n");
+        let settle = std::thread::spawn(move || {
+            sleep(Duration::from_millis(150));
+            fs::write(dir.path().join("devices/system/cpu/online"), "0-2\n").unwrap();
+            dir
+        });
+        let (machine, _) = read_machine(&host, true).unwrap();
+        assert_eq!(machine.online(), [0, 1, 2]);
+        settle.join().unwrap();
+    }
+
+    #[test]
+    fn a_cpu_that_went_later_is_noticed() {
+        let (dir, host) = described("0-3\n");
+        let (machine, _) = read_machine(&host, false).unwrap();
+        assert!(!online_changed(&host, &machine));
+        fs::write(dir.path().join("devices/system/cpu/online"), "0-1,3\n").unwrap();
+        assert!(online_changed(&host, &machine));
+    }
+
+    #[test]
+    fn tables_are_copied_whole_or_not_at_all() {
+        let mut to = [0u16; 3];
+        copy(&mut to, &[1i16, 2]).unwrap();
+        assert_eq!(to, [1, 2, 0]);
+        assert!(copy(&mut to, &[1i16; 4]).is_err());
+    }
 }

@@ -50,7 +50,7 @@ fn llc_text(m: &Machine, index: u16) -> String {
         let label = if m.asym() {
             format!("    capacity {capacity:>4} ")
         } else {
-            "    ".to_string()
+            "   ".to_string()
         };
         text += &wrap(&label, cores.into_iter());
     }
@@ -98,7 +98,8 @@ fn kind(llc: &Llc) -> String {
     }
 }
 
-fn count(n: usize, what: &str) -> String {
+/// '1 core', '2 cores'.
+pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 

@@ -46,6 +46,10 @@ def per_switch(*classes):
     return lambda m: sum(m[c] for c in classes) / max(m["machine_switches"], 1)
 
 
+def kernel_and_bpf(m):
+    return m["kernel"] + m["bpf"]
+
+
 def avoidable(m):
     return 100 * m["avoidable"] / max(m["looks"], 1)
 
@@ -64,6 +68,7 @@ def cost_tables(result, names):
     for name in names:
         runs = runs_of(result, name, "cost")
         ratios.append([name] + [ratio(result, name, "cost", m, figure("ns")) for m in COST_METERS]
+                      + [ratio(result, name, "cost", m, kernel_and_bpf) for m in COST_METERS[:3]]
                       + [ratio(result, name, "cost", m, figure(k)) for k in ("switches", "migrations")
                          for m in ("hackbench", "forks")])
         figures.append([name] + [spread(runs, m, avoidable) for m in ("workers50", "workers31")]
@@ -71,13 +76,16 @@ def cost_tables(result, names):
                        + [mean(runs, m, per_switch("bpf")) for m in COST_METERS[:3]]
                        + [mean(runs, m, per_switch("kernel", "bpf")) for m in COST_METERS[:3]])
     return ["### Work: ratios to EEVDF (8 CPUs, 2 LLCs x 2 cores x 2 threads)", "",
-            "time: virtual time. switches, migrations: of the workload's tasks. Fewer is not better by itself.", "",
-            *table(["scheduler", *[f"{m} time" for m in COST_METERS], "hackbench switches", "forks switches",
+            "time: virtual time. insns: all instructions executed in the kernel and in BPF, for the same work. switches, "
+            "migrations: of the workload's tasks. Fewer is not better by itself.", "",
+            *table(["scheduler", *[f"{m} time" for m in COST_METERS],
+                    *[f"{m} insns" for m in COST_METERS[:3]], "hackbench switches", "forks switches",
                     "hackbench migrations", "forks migrations"], ratios), "",
             "### Core sharing, and instructions per context switch", "",
             "avoidable: share of time, in per cent, in which a worker shared its core while another core had none, with "
             "half and with 31 % of the CPUs wanted (mean, and range over seeds). Instructions: executed by the whole "
-            "machine, per context switch of the whole machine.", "",
+            "machine, per context switch of the whole machine; a scheduler that switches less (through idle, say) has the "
+            "fixed part of the work spread over fewer switches, so read them with the totals above.", "",
             *table(["scheduler", "avoidable %, half", "avoidable %, 31", "moves, half", "BPF hackbench", "BPF pipe",
                     "BPF forks", "kernel+BPF hackbench", "kernel+BPF pipe", "kernel+BPF forks"], figures), ""]
 

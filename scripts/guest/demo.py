@@ -103,7 +103,7 @@ def main():
     args, options = ap.parse_known_args()
     try:
         kernel = Kernel.get(args.kernel)
-        args.accel = "kvm" if kvm_works(kernel, args.topology) else "tcg"
+        args.accel = "kvm" if kvm_works(kernel, args.topology) else "tcg" if args.shell else "icount"
         return (shell if args.shell else demo)(kernel, args, options)
     except LabError as e:
         print(f"scripts/run: {e}", file=sys.stderr)

@@ -4,6 +4,7 @@
 
   lab.py kernel [PREFIX...]              fetch the newest Debian kernel of each version, print release and path
   lab.py qemu                            fetch a QEMU that can count instructions, print its command
+  lab.py check                           say what a boot would use; exit status 1 and the reason when there can be none
   lab.py boot [--topology T] [--accel A] [--program P]... [--script FILE]   boot, run the script (default: a prompt)
 
 As a library: Kernel.get(prefix), Qemu.system(), Qemu.with_plugins(), Image(kernel), boot(...).
@@ -23,6 +24,14 @@ def _cmd_kernel(args):
     for prefix in args.prefix or [DEFAULT_PREFIX]:
         k = Kernel.get(prefix, args.refresh)
         print(f"{k.release} {k.vmlinuz}")
+
+
+def _cmd_check(_args):
+    try:
+        print(f"Linux {Kernel.get().release}, QEMU {'.'.join(map(str, Qemu.system().version))}")
+    except LabError as e:
+        print(e)
+        return 1
 
 
 def _cmd_qemu(_args):
@@ -52,6 +61,8 @@ def main():
     k.set_defaults(run=_cmd_kernel)
     q = sub.add_parser("qemu")
     q.set_defaults(run=_cmd_qemu)
+    c = sub.add_parser("check")
+    c.set_defaults(run=_cmd_check)
     b = sub.add_parser("boot")
     b.add_argument("--kernel", default=DEFAULT_PREFIX)
     b.add_argument("--topology", choices=TOPOLOGIES, default="8")

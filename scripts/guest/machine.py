@@ -75,6 +75,9 @@ class Boot:
                     out.append((head, words))
         return out
 
+    def hit_tcg_race(self):
+        return TCG_PATCHING_RACE in self.kernel_log
+
     def tail(self, count=25):
         kernel = [f"kernel: {line}" for line in self.kernel_log.splitlines()[-count:]]
         return "\n".join(self.lines[-count:] + kernel)
@@ -103,12 +106,13 @@ def command(kernel, initrd, topology, accel, qemu, seed, append, extra, kernel_l
 
 
 def boot(kernel, image, topology="8", accel="tcg", qemu=None, seed=0, append="", extra=(), limit_s=300,
-         on_line=None, interactive=False):
+         on_line=None, interactive=False, retry=True):
     """Boot the image, run its job, power off. extra: more QEMU arguments (-plugin ...). on_line is called with each
-    line of the job as it comes. interactive: the terminal is the guest's, and nothing is recorded but the kernel log."""
+    line of the job as it comes. interactive: the terminal is the guest's, and nothing is recorded but the kernel log. retry: repeat a boot that QEMU's
+    patching race spoilt (on_line then hears both)."""
     args = (kernel, image, topology, accel, qemu or Qemu.system(), seed, append, extra, limit_s, on_line, interactive)
     r = _boot_once(*args)
-    if TCG_PATCHING_RACE in r.kernel_log:
+    if retry and r.hit_tcg_race():
         say(f"QEMU's '{TCG_PATCHING_RACE}' (a race of TCG while the guest patches its code): this boot is repeated once")
         r = _boot_once(*args)
         r.retried = True

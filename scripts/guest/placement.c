@@ -18,16 +18,16 @@
 
 #define MAX_CPUS 256
 #define MAX_PIDS (1 << 22)
-#define TRACING "/sys/kernel/tracing/"
-#define PAGE 4096
+#define TRACING	 "/sys/kernel/tracing/"
+#define PAGE	 4096
 /* Types of ring buffer records (kernel: enum ring_buffer_type); smaller ones are data of that many words. */
 enum { TYPE_DATA_MAX = 28, TYPE_PADDING, TYPE_TIME_EXTEND, TYPE_TIME_STAMP };
 enum kind { SWITCH, WAKEUP, MIGRATE, NR_KINDS };
 
 struct record {
 	uint64_t time;
-	size_t order;			/* as read: of one CPU's records with equal times */
-	int cpu, kind, pid, other;	/* switch: next and previous pid; wakeup, migration: pid and CPU */
+	size_t order;		   /* as read: of one CPU's records with equal times */
+	int cpu, kind, pid, other; /* switch: next and previous pid; wakeup, migration: pid and CPU */
 };
 
 static struct {
@@ -40,8 +40,8 @@ static const char *other_fields[NR_KINDS] = { "prev_pid", "target_cpu", "dest_cp
 static struct record *records;
 static size_t nr_records, room;
 static int core_of[MAX_CPUS], llc_of[MAX_CPUS], nr_cpus;
-static int running[MAX_CPUS];		/* pid, 0 idle */
-static int last_cpu[MAX_PIDS];		/* + 1; 0 not seen yet */
+static int running[MAX_CPUS];  /* pid, 0 idle */
+static int last_cpu[MAX_PIDS]; /* + 1; 0 not seen yet */
 
 static void die(const char *what)
 {

@@ -7,4 +7,6 @@ FEATURE(prev_idle, "Lawall 2020", "wake_affine: an idle previous CPU is the targ
 FEATURE(sis_util, "mainline (SIS_UTIL)", "the scan for an idle CPU in the LLC visits fewer CPUs the busier the LLC is")
 FEATURE(wide_idle, "scx_roost", "no idle CPU in the LLC: look in the node, then in the whole machine")
 FEATURE(burst_slice, "scx_roost", "a task that sleeps early requests what it last used, so its deadline is earlier; shares do not change")
+FEATURE(prev_core, "Roy v7 2025", "a wakeup keeps the previous CPU when its whole core is idle")
+FEATURE(core_first, "scx_roost", "an idle CPU beside a busy sibling is not taken while a core of its LLC is wholly idle")
 FEATURE(sync_local, "scx_roost", "a sync wakeup whose waker is alone and about to sleep stays on the waker's CPU")

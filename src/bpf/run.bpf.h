@@ -37,7 +37,6 @@ static __always_inline void insert_preempting(struct task_struct *p, struct task
 	cs->curr_deadline = ts->deadline;
 	cs->curr_vruntime = ts->vruntime;
 	cs->curr_start = now;
-	cs->curr_protected = protected_ns(ts, tun.features);
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_left(ts), enq_flags | SCX_ENQ_PREEMPT);
 }
 
@@ -55,19 +54,15 @@ static __always_inline void insert_waiting(struct task_struct *p, struct task_st
 		arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
 }
 
-/* Does the waking task interrupt? If it may only later, the running task's slice shrinks to what is protected. */
 static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs, u64 now, u64 enq_flags)
 {
 	enum preempt verdict;
 
 	if (!(enq_flags & SCX_ENQ_WAKEUP))
 		return false;
-	verdict = preempts(cs, ts, now);
-	if (verdict == PREEMPT_LATER) {
+	verdict = preempts(cs, ts, tun.features, now);
+	if (verdict == PREEMPT_LATER)
 		count(STAT_preempt_protected);
-		if (cs->curr_slice > cs->curr_protected)
-			cs->curr_slice = cs->curr_protected;
-	}
 	return verdict == PREEMPT_NOW;
 }
 
@@ -199,7 +194,7 @@ static __always_inline void run_dispatch(s32 cpu, struct task_struct *prev)
 	}
 	unmark_waiting(cpu);
 	mark_idle(cpu, cs);
-	if (steal(cpu, scx_bpf_now()))
+	if (anybody_waits() && steal(cpu, scx_bpf_now()))
 		return;
 	/* Stealing may have let go of the lock of our queue. */
 	if (cs->weight && queue_take(cpu)) {
@@ -227,7 +222,6 @@ static __always_inline void run_running(struct task_struct *p, struct task_state
 	cs->curr_vruntime = ts->vruntime;
 	cs->curr_start = now;
 	cs->curr_slice = slice_left(ts);
-	cs->curr_protected = protected_ns(ts, tun.features);
 	cs->curr_sched_idle = ts->sched_idle;
 	cs->dispatched_at = now;
 	if (ts->sched_idle)

@@ -12,6 +12,7 @@ STAT(wa_weight_this, "wake_affine: decided by load; the waker's CPU is the targe
 STAT(wa_weight_prev, "wake_affine: decided by load; the previous CPU is the target")
 STAT(wa_wide, "wake_affine not asked: wake_wide, one waker of many wakees")
 STAT(wa_same, "wake_affine not asked: waker and previous CPU are the same, or the waker's CPU is not allowed")
+STAT(prev_core, "the previous CPU, its whole core idle (feature prev_core); wake_affine not asked")
 /* select_idle_sibling: the rung that gave the CPU */
 STAT(sis_target, "the target itself, idle")
 STAT(sis_prev, "the previous CPU, idle, sharing the target's cache")

@@ -6,6 +6,14 @@
 #include "ctx.bpf.h"
 #include "policy/ladder.h"
 
+/* preempt_count()'s fields of interrupts; bpf_in_task() of the scx headers would need a kconfig extern. */
+#define INTERRUPT_COUNTS 0xffff00
+
+static __always_inline bool in_task(void)
+{
+	return !(get_preempt_count() & INTERRUPT_COUNTS);
+}
+
 /*
  * Who wakes. In an interrupt that is the task it interrupted, as in the kernel's own rule; only the test for a
  * per-CPU kthread asks for task context there too.
@@ -15,13 +23,12 @@ static __always_inline void gather_waker(struct wakeup *w, u64 wake_flags)
 	struct task_struct *waker = bpf_get_current_task_btf();
 
 	w->waker_pid = waker->pid;
-	w->waker_idle = waker->flags & PF_IDLE;
 	w->sync = (wake_flags & SCX_WAKE_SYNC) && !(waker->flags & PF_EXITING);
-	if (w->waker_idle)
+	if (waker->flags & PF_IDLE)
 		return;
 	/* NULL for a waker of another class. */
 	w->waker_ts = bpf_task_storage_get(&task_states, waker, 0, 0);
-	w->waker_pcpu_kthread = pcpu_kthread(waker) && bpf_in_task();
+	w->waker_pcpu_kthread = pcpu_kthread(waker) && in_task();
 }
 
 /* What the wakeup got, whichever rung gave it. */

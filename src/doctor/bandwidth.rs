@@ -4,6 +4,7 @@
 
 use super::Check;
 use crate::host::Host;
+use crate::topology_view::count;
 use std::fs;
 use std::path::Path;
 
@@ -20,8 +21,8 @@ pub fn check(host: &Host) -> Check {
     let mut check = Check::warn(
         "cpu.max",
         format!(
-            "{} control groups have a CPU limit that is not enforced while scx_roost runs",
-            limited.len()
+            "the CPU limit (cpu.max) of {} is not enforced while scx_roost runs",
+            count(limited.len(), "control group")
         ),
         "limit them by cpu.weight, or leave such machines to the kernel's scheduler",
     );

@@ -16,8 +16,8 @@ const FIX: &str =
     "boot a kernel that is built with CONFIG_DEBUG_INFO_BTF=y and pahole 1.26 or later";
 
 pub fn present(host: &Host) -> Option<Check> {
-    // libbpf reads the running kernel's; a described machine has none.
-    if !host.is_real() {
+    // libbpf reads that of the running kernel, no other.
+    if !host.own_kernel() {
         return None;
     }
     Some(match Btf::from_vmlinux() {
@@ -29,7 +29,7 @@ pub fn present(host: &Host) -> Option<Check> {
 /// pahole before 1.26 leaves the hidden argument of some kfuncs in their public prototype. Whoever calls one of them
 /// does not load ("func_proto incompatible with vmlinux"), seen on Debian's 7.1.13.
 pub fn usable(host: &Host) -> Option<Check> {
-    if !host.is_real() || Btf::from_vmlinux().is_err() {
+    if !host.own_kernel() || Btf::from_vmlinux().is_err() {
         return None;
     }
     let used = kfuncs_used().unwrap_or_default();
@@ -54,7 +54,9 @@ pub fn usable(host: &Host) -> Option<Check> {
     ))
 }
 
-/// Names of the kernel functions that our BPF object calls, without the suffixes of its compatibility variants.
+/// Names of the sched_ext functions that our BPF object calls, without the suffixes of their compatibility variants.
+/// The compiler describes a function of the kernel only where it is called. (The list of the externals themselves,
+/// .ksyms, is overwritten by libbpf as it opens the object.)
 pub fn kfuncs_used() -> Result<BTreeSet<String>> {
     let mut object = MaybeUninit::<OpenObject>::uninit();
     let skel = BpfSkelBuilder::default()
@@ -63,18 +65,13 @@ pub fn kfuncs_used() -> Result<BTreeSet<String>> {
     // SAFETY: the object lives as long as `skel`, which outlives the reference.
     let raw = unsafe { skel.open_object().as_libbpf_object().as_ref() };
     let btf = Btf::from_bpf_object(raw)?.context("the BPF object has no BTF")?;
-    let mut names = BTreeSet::new();
-    for section in btf
-        .type_by_kind::<types::DataSec<'_>>()
-        .filter(|s| s.name().is_some_and(|n| n == ".ksyms"))
-    {
-        for entry in section.iter() {
-            let func = btf.type_by_id::<types::Func<'_>>(entry.ty);
-            let name = func.and_then(|f| Some(f.name()?.to_string_lossy().into_owned()));
-            names.extend(name.map(|n| n.split("___").next().unwrap_or_default().to_string()));
-        }
-    }
-    Ok(names)
+    let names = btf
+        .type_by_kind::<types::Func<'_>>()
+        .filter_map(|f| Some(f.name()?.to_string_lossy().into_owned()))
+        .filter(|n| n.starts_with("scx_bpf_") || n.starts_with("__scx_bpf_"));
+    Ok(names
+        .map(|n| n.split("___").next().unwrap_or_default().to_string())
+        .collect())
 }
 
 #[cfg(test)]
@@ -84,7 +81,7 @@ mod tests {
     #[test]
     fn our_kfuncs_are_found_in_the_object() {
         let used = kfuncs_used().unwrap();
-        assert!(used.iter().any(|k| k.starts_with("scx_bpf_")), "{used:?}");
+        assert!(used.contains("scx_bpf_kick_cpu"), "{used:?}");
         assert!(used.iter().all(|k| !k.contains("___")), "{used:?}");
     }
 }

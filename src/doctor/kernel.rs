@@ -22,7 +22,7 @@ pub fn release(host: &Host) -> Check {
 }
 
 pub fn sched_ext(host: &Host) -> Check {
-    if host.sys.join("kernel/sched_ext").is_dir() {
+    if host.kernel.join("sched_ext").is_dir() {
         return Check::ok("sched_ext", "the kernel has sched_ext");
     }
     Check::fail(
@@ -70,20 +70,22 @@ pub fn privileges(host: &Host) -> Check {
     )
 }
 
-/// One scheduler at a time. One of ours is a failure to start too, but good news for the machine.
+/// One scheduler at a time. Finding our own is good news for the machine, but nothing starts beside it either.
 pub fn attached(host: &Host) -> Check {
     let state = settled_state(host);
     if state == "disabled" {
         return Check::ok("attached", "no sched_ext scheduler is attached");
     }
     let name = host
-        .sys_text("kernel/sched_ext/root/ops")
+        .kernel_text("sched_ext/root/ops")
         .unwrap_or_else(|| "unknown".to_string());
-    Check::fail(
-        "attached",
-        format!("the sched_ext scheduler '{name}' is attached already (state {state})"),
-        "stop it first, for example with 'scxctl stop' or Ctrl-C where it runs",
-    )
+    let found = format!("the sched_ext scheduler '{name}' is attached already (state {state})");
+    let fix = "stop it first, with 'scxctl stop' or Ctrl-C where it runs";
+    if name.starts_with("roost_") {
+        Check::warn("attached", found, fix)
+    } else {
+        Check::fail("attached", found, fix)
+    }
 }
 
 fn settled_state(host: &Host) -> String {
@@ -91,7 +93,7 @@ fn settled_state(host: &Host) -> String {
     loop {
         // Without the file there is no sched_ext, which is another check.
         let state = host
-            .sys_text("kernel/sched_ext/state")
+            .kernel_text("sched_ext/state")
             .unwrap_or_else(|| "disabled".to_string());
         if state != "disabling" || Instant::now() > end {
             return state;

@@ -82,7 +82,11 @@ pub struct Report {
 
 /// Every check, those first without which the others mean little.
 pub fn examine(host: &Host) -> Report {
-    let mut checks = vec![kernel::release(host), kernel::sched_ext(host)];
+    let mut checks = vec![
+        machine(host),
+        kernel::release(host),
+        kernel::sched_ext(host),
+    ];
     checks.extend(
         [btf::present(host), btf::usable(host)]
             .into_iter()
@@ -93,9 +97,11 @@ pub fn examine(host: &Host) -> Report {
         kernel::tracer(host),
         kernel::privileges(host),
         kernel::attached(host),
+        kernel::realtime(host),
+        kernel::memlock(host),
+        cpufreq(host),
+        bandwidth::check(host),
     ]);
-    checks.extend([kernel::realtime(host), kernel::memlock(host)]);
-    checks.extend([machine(host), cpufreq(host), bandwidth::check(host)]);
     Report {
         runnable: checks.iter().all(|c| c.verdict != Verdict::Fail),
         checks,
@@ -105,11 +111,14 @@ pub fn examine(host: &Host) -> Report {
 /// Before a start: the first failure as an error, warnings to the log.
 pub fn check_start(host: &Host) -> Result<()> {
     let report = examine(host);
-    if let Some(failed) = report.checks.iter().find(|c| c.verdict == Verdict::Fail) {
+    let prevents = |c: &&Check| {
+        c.verdict == Verdict::Fail || (c.name == "attached" && c.verdict != Verdict::Ok)
+    };
+    if let Some(failed) = report.checks.iter().find(prevents) {
         bail!("{}", failed.sentence());
     }
     for check in report.checks.iter().filter(|c| c.verdict == Verdict::Warn) {
-        warn!("{}{}", check.sentence(), listed(&check.items, " ", "; "));
+        warn!("{}{}", check.sentence(), listed(&check.items, "; ", ""));
     }
     Ok(())
 }
@@ -120,7 +129,7 @@ fn machine(host: &Host) -> Check {
         Err(e) => Check::fail(
             "machine",
             format!("{e:#}"),
-            "report this with a copy of the file",
+            "check --sysfs, or report this with a copy of the file",
         ),
     }
 }

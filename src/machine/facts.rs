@@ -5,18 +5,6 @@ use super::{Cpu, Llc, Machine};
 use crate::bpf::intf::{self, cpu_facts, llc_facts, machine_facts, node_facts};
 use anyhow::{Result, bail};
 
-/// An offline CPU.
-const EMPTY: cpu_facts = cpu_facts {
-    llc: 0,
-    pos: 0,
-    node: 0,
-    core: 0,
-    capacity: 0,
-    online: 0,
-    nr_sib: 0,
-    sib: [0; intf::MAX_SMT as usize],
-};
-
 /// Tables as long as the machine needs: `cpus` by CPU number (offline CPUs are zero), `llc_cpus` LLC by LLC.
 #[derive(Clone)]
 pub struct Facts {
@@ -36,7 +24,7 @@ impl Machine {
                 intf::MAX_NODES
             );
         }
-        let mut cpus = vec![EMPTY; self.nr_cpu_ids as usize];
+        let mut cpus = vec![offline_row(); self.nr_cpu_ids as usize];
         for cpu in &self.cpus {
             cpus[cpu.id as usize] = cpu_row(cpu);
         }
@@ -69,6 +57,11 @@ impl Machine {
     }
 }
 
+fn offline_row() -> cpu_facts {
+    // SAFETY: plain numbers, for which zero is a value.
+    unsafe { std::mem::zeroed() }
+}
+
 fn cpu_row(cpu: &Cpu) -> cpu_facts {
     let mut row = cpu_facts {
         llc: cpu.llc,
@@ -78,7 +71,7 @@ fn cpu_row(cpu: &Cpu) -> cpu_facts {
         capacity: cpu.capacity,
         online: 1,
         nr_sib: cpu.siblings.len() as u8,
-        ..EMPTY
+        ..offline_row()
     };
     row.sib[..cpu.siblings.len()].copy_from_slice(&cpu.siblings);
     row

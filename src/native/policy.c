@@ -40,6 +40,12 @@ void roost_unmark_waiting(struct world *w, s32 cpu)
 	unmark_waiting(cpu);
 }
 
+bool roost_anybody_waits(struct world *w)
+{
+	the_world = w;
+	return anybody_waits();
+}
+
 bool roost_steal(struct world *w, s32 cpu, u64 now)
 {
 	the_world = w;
@@ -102,10 +108,10 @@ u64 roost_protected_ns(struct world *w, const struct task_state *ts, u32 feature
 	return protected_ns(ts, features);
 }
 
-enum preempt roost_preempts(struct world *w, s32 cpu, const struct task_state *ts, u64 now)
+enum preempt roost_preempts(struct world *w, s32 cpu, const struct task_state *ts, u32 features, u64 now)
 {
 	the_world = w;
-	return preempts(cpu_state(cpu), ts, now);
+	return preempts(cpu_state(cpu), ts, features, now);
 }
 
 void roost_burst_end(struct world *w, struct task_state *ts)

@@ -19,6 +19,7 @@ void roost_mark_idle(struct world *w, s32 cpu);
 void roost_mark_busy(struct world *w, s32 cpu);
 void roost_mark_waiting(struct world *w, s32 cpu);
 void roost_unmark_waiting(struct world *w, s32 cpu);
+bool roost_anybody_waits(struct world *w);
 bool roost_steal(struct world *w, s32 cpu, u64 now);
 s32 roost_idle_helper(struct world *w, s32 cpu);
 
@@ -31,7 +32,7 @@ void roost_queue_charge(struct world *w, s32 cpu, struct task_state *ts, u64 ns)
 void roost_new_request(struct world *w, struct task_state *ts, u32 features);
 u64 roost_slice_left(struct world *w, const struct task_state *ts);
 u64 roost_protected_ns(struct world *w, const struct task_state *ts, u32 features);
-enum preempt roost_preempts(struct world *w, s32 cpu, const struct task_state *ts, u64 now);
+enum preempt roost_preempts(struct world *w, s32 cpu, const struct task_state *ts, u32 features, u64 now);
 void roost_burst_end(struct world *w, struct task_state *ts);
 
 /* signals (signal.h) */

@@ -71,8 +71,6 @@ pub struct Wakeup<'a> {
     pub this_allowed: bool,
     pub fork: bool,
     pub sync: bool,
-    /// An interrupt on an idle CPU wakes the task.
-    pub waker_idle: bool,
     pub waker_pcpu_kthread: bool,
 }
 
@@ -91,7 +89,6 @@ impl<'a> Wakeup<'a> {
             prev,
             fork: false,
             sync: false,
-            waker_idle: false,
             waker_pcpu_kthread: false,
         }
     }
@@ -114,7 +111,6 @@ impl<'a> Wakeup<'a> {
             prev_any: self.prev as i32,
             fork: self.fork,
             sync: self.sync,
-            waker_idle: self.waker_idle,
             this_allowed: self.this_allowed,
             waker_pcpu_kthread: self.waker_pcpu_kthread,
         }

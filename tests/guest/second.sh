@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A second scheduler is refused with one sentence; the first goes on.
 # topology: 8
-# accel: tcg
+# accel: icount
 # timeout: 90
 # quick: yes
 . /tests/lib.sh

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Scheduling goes on while the scheduler's process is stopped.
 # topology: 8
-# accel: tcg
+# accel: icount
 # timeout: 120
 # quick: yes
 . /tests/lib.sh

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # sysrq S takes the scheduler off: it says so and ends.
 # topology: 8
-# accel: tcg
+# accel: icount
 # timeout: 90
 # quick: yes
 . /tests/lib.sh

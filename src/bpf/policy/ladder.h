@@ -4,7 +4,9 @@
  * own header; it answers with a CPU or NO_CPU, and the first answer wins.
  *
  *	fork:	idlest node -> idlest LLC -> idlest CPU
- *	wakeup:	target = wake_affine			who of waker and previous CPU to look around
+ *	wakeup:	[sync_local] the waker's CPU		the waker is about to sleep
+ *		[prev_core] the previous CPU		its whole core idle
+ *		target = wake_affine			who of waker and previous CPU to look around
  *		1 the target				idle
  *		2 the previous CPU			idle, same cache as the target
  *		3 behind the per-CPU kthread that wakes it
@@ -24,6 +26,7 @@
 
 #include "capacity.h"
 #include "fork.h"
+#include "prev_core.h"
 #include "sync_local.h"
 #include "wake_affine.h"
 
@@ -55,11 +58,15 @@ static __always_inline struct placement place_fork(const struct wakeup *w)
 	return placed(cpu != NO_CPU ? cpu : w->prev_any, PLACE_BUSY, STAT_fork_busy);
 }
 
-/* Rung 9: [wide_idle] an idle CPU in the target's node, then anywhere. */
-static __always_inline struct placement place_wide(const struct wakeup *w, s32 target)
+/* Rung 9: nothing in the LLC; [wide_idle] an idle CPU in the target's node, then anywhere. */
+static __always_inline struct placement place_beyond(const struct wakeup *w, s32 target)
 {
 	const volatile struct node_facts *node = node_facts(cpu_facts(target)->node);
-	s32 cpu = scan_llcs(w->p, node->first_llc, node->first_llc + node->nr_llcs, w->ts->sched_idle);
+	s32 cpu;
+
+	if (!has(w, FEATURE_wide_idle) || machine_facts()->nr_llcs == 1)
+		return placed(target, PLACE_BUSY, STAT_sis_none);
+	cpu = scan_llcs(w->p, node->first_llc, node->first_llc + node->nr_llcs, w->ts->sched_idle);
 
 	if (cpu != NO_CPU)
 		return placed_free(cpu, STAT_wide_node);
@@ -81,6 +88,8 @@ static __always_inline struct placement place_search(const struct wakeup *w, s32
 	s32 cpu = NO_CPU;
 	u32 budget;
 
+	if (set_empty(SET_IDLE, cpu_facts(target)->llc))
+		return place_beyond(w, target);
 	if (machine_facts()->smt && !core) {
 		cpu = sis_smt(w, target);
 		if (cpu != NO_CPU)
@@ -97,9 +106,7 @@ static __always_inline struct placement place_search(const struct wakeup *w, s32
 		cpu = sis_cpu(w, target, budget);
 	if (cpu != NO_CPU)
 		return placed_free(cpu, STAT_sis_cpu);
-	if (has(w, FEATURE_wide_idle) && machine_facts()->nr_llcs > 1)
-		return place_wide(w, target);
-	return placed(target, PLACE_BUSY, STAT_sis_none);
+	return place_beyond(w, target);
 }
 
 /* Rungs 1 to 5: CPUs known by name. */
@@ -131,10 +138,14 @@ static __always_inline struct placement place_wakeup(const struct wakeup *w)
 {
 	/* Asked before this wakeup makes the task its waker's last wakee. */
 	bool local = sync_local(w);
+	s32 cpu;
 
 	record_wakee(w);
 	if (local)
 		return placed(w->this_cpu, PLACE_BUSY, STAT_sync_local);
+	cpu = prev_core(w);
+	if (cpu != NO_CPU)
+		return placed(cpu, PLACE_IDLE, STAT_prev_core);
 	return select_idle_sibling(w, wake_target(w));
 }
 

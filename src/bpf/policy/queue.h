@@ -19,10 +19,13 @@
 #include "signal.h"
 
 /* Kernel: TICK_NSEC at 250 Hz. No more than this, or two requests, of lag either way (update_entity_lag()). */
-#define LAG_FLOOR_NS   4000000ULL
+#define LAG_FLOOR_NS 4000000ULL
 
-/* A burst up to this is over soon. ns. */
-#define SHORT_BURST_NS 500000ULL
+/* [burst_slice] A task that uses less than this part of a CPU is light: it asks for little, and gets it soon. */
+#define LIGHT_UTIL   (CAPACITY_SCALE / 8)
+
+/* [burst_slice] A light task interrupts after this part of the minimum slice. */
+#define LIGHT_SHARE  8
 
 static __always_inline u64 to_virtual(u64 ns, u32 weight)
 {
@@ -42,9 +45,14 @@ static __always_inline s64 divided(s64 x, u64 y)
 
 /* ---- requests ---- */
 
+static __always_inline bool light(const struct task_state *ts, u32 features)
+{
+	return (features & FEATURE_burst_slice) && ts->burst && ts->util_avg < LIGHT_UTIL;
+}
+
 /*
- * The time that the task asks for: its own (sched_attr.sched_runtime), else the machine's slice. [burst_slice] A task
- * that sleeps before its slice ends asks for what it last used.
+ * The time that the task asks for: its own (sched_attr.sched_runtime), else the machine's slice. [burst_slice] A light
+ * task asks for what it last used.
  */
 static __always_inline u64 request_ns(const struct task_state *ts, u32 features)
 {
@@ -52,9 +60,9 @@ static __always_inline u64 request_ns(const struct task_state *ts, u32 features)
 
 	if (ts->custom_slice)
 		return ts->custom_slice;
-	if (!(features & FEATURE_burst_slice) || !ts->burst || ts->burst >= t->slice_ns)
+	if (!light(ts, features) || ts->burst >= t->slice_ns)
 		return t->slice_ns;
-	return ts->burst > t->min_slice_ns ? ts->burst : t->min_slice_ns;
+	return ts->burst > t->min_slice_ns / LIGHT_SHARE ? ts->burst : t->min_slice_ns / LIGHT_SHARE;
 }
 
 static __always_inline void new_request(struct task_state *ts, u32 features)
@@ -71,19 +79,6 @@ static __always_inline u64 slice_left(const struct task_state *ts)
 		return least;
 	left = (ts->deadline - ts->vruntime) * ts->weight / NICE0_WEIGHT;
 	return left > least ? left : least;
-}
-
-/*
- * For how long no wakeup interrupts it: the minimum slice. [burst_slice] A task that is about to sleep by itself is let
- * finish: twice its usual burst, where that is short.
- */
-static __always_inline u64 protected_ns(const struct task_state *ts, u32 features)
-{
-	u64 least = tunables()->min_slice_ns;
-
-	if (!(features & FEATURE_burst_slice) || !ts->burst || ts->burst > SHORT_BURST_NS)
-		return least;
-	return 2 * ts->burst > least ? 2 * ts->burst : least;
 }
 
 /* ---- joining and leaving ---- */
@@ -126,7 +121,7 @@ static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 	ts->joined_weight = ts->weight;
 }
 
-/* The task leaves the queue that counts it, and keeps its lag. */
+/* The task leaves the queue that counts it, and keeps its lag. Alone, it was the mean: it has none. */
 static __always_inline void queue_leave(struct task_state *ts, u64 now)
 {
 	struct cpu_state *cs;
@@ -136,13 +131,16 @@ static __always_inline void queue_leave(struct task_state *ts, u64 now)
 	if (!ts->joined)
 		return;
 	cs = cpu_state(ts->joined - 1);
-	lag = cs->vtime - ts->vruntime;
 	cpu_integrate(cs, now);
-	rest = cs->weight > ts->joined_weight ? cs->weight - ts->joined_weight : 0;
-	if (rest && lag)
-		atomic_add(&cs->vtime, divided(lag * (s64)ts->joined_weight, rest));
+	ts->lag = 0;
+	if (cs->weight > ts->joined_weight) {
+		rest = cs->weight - ts->joined_weight;
+		lag = cs->vtime - ts->vruntime;
+		if (lag)
+			atomic_add(&cs->vtime, divided(lag * (s64)ts->joined_weight, rest));
+		ts->lag = clamped_lag(ts, lag);
+	}
 	atomic_add(&cs->weight, -(u64)ts->joined_weight);
-	ts->lag = clamped_lag(ts, lag);
 	ts->left_at = now;
 	ts->joined = 0;
 }
@@ -199,13 +197,25 @@ enum preempt {
 };
 
 /*
+ * For how long @ts does not interrupt a running task: the minimum slice. [burst_slice] A light task interrupts sooner;
+ * tasks that would only take turns do not.
+ */
+static __always_inline u64 protected_ns(const struct task_state *ts, u32 features)
+{
+	u64 least = tunables()->min_slice_ns;
+
+	return light(ts, features) ? least / LIGHT_SHARE : least;
+}
+
+/*
  * May the task that just joined interrupt the one running there? A SCHED_IDLE task always gives way; batch and idle
  * tasks never interrupt. Otherwise the earlier deadline wins, or the one that is owed time against one that is ahead
- * of the mean: the kernel would find the latter not eligible.
+ * of the mean: the kernel would find the latter not eligible. If only later, the slice of the running task ends when
+ * its protection does.
  */
-static __always_inline enum preempt preempts(const struct cpu_state *cs, const struct task_state *ts, u64 now)
+static __always_inline enum preempt preempts(struct cpu_state *cs, const struct task_state *ts, u32 features, u64 now)
 {
-	u64 ran = now - cs->curr_start, vruntime;
+	u64 ran = now - cs->curr_start, vruntime, wait;
 
 	if (!cs->curr_pid)
 		return PREEMPT_NO;
@@ -218,7 +228,12 @@ static __always_inline enum preempt preempts(const struct cpu_state *cs, const s
 		if (!before(cs->vtime, vruntime) || before(cs->vtime, ts->vruntime))
 			return PREEMPT_NO;
 	}
-	return (s64)ran >= (s64)cs->curr_protected ? PREEMPT_NOW : PREEMPT_LATER;
+	wait = protected_ns(ts, features);
+	if ((s64)ran >= (s64)wait)
+		return PREEMPT_NOW;
+	if (cs->curr_slice > wait)
+		cs->curr_slice = wait;
+	return PREEMPT_LATER;
 }
 
 /* ---- bursts ---- */

@@ -8,11 +8,27 @@
 
 #include "idle_scan.h"
 
+static __always_inline bool has_idle_core(s32 cpu)
+{
+	return machine_facts()->smt && !set_empty(SET_IDLE_CORE, cpu_facts(cpu)->llc);
+}
+
+/* [core_first] @cpu shares its core with a busy sibling, though a whole core of its LLC is to be had. */
+static __always_inline bool core_to_be_had(const struct wakeup *w, s32 cpu)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+
+	return has(w, FEATURE_core_first) && has_idle_core(cpu) && !set_has(SET_IDLE_CORE, f->llc, f->pos);
+}
+
+/* The set is asked first: most CPUs are not in it, and it holds those that run only a SCHED_IDLE task too. */
 static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
 {
-	if (!idle_for(w, cpu) && (w->ts->sched_idle || !cpu_sched_idle(cpu)))
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+
+	if (!set_has(SET_IDLE, f->llc, f->pos) || !cpu_free(cpu, w->ts->sched_idle))
 		return NO_CPU;
-	return asym_fits(w, cpu) ? cpu : NO_CPU;
+	return core_to_be_had(w, cpu) || !asym_fits(w, cpu) ? NO_CPU : cpu;
 }
 
 /* The target itself: the waker's CPU or the previous one, and either may be forbidden to the task. */
@@ -50,11 +66,6 @@ static __always_inline s32 sis_recent(const struct wakeup *w, s32 recent, s32 ta
 	if (!task_allowed(w->p, recent))
 		return NO_CPU;
 	return free_and_fits(w, recent);
-}
-
-static __always_inline bool has_idle_core(s32 cpu)
-{
-	return machine_facts()->smt && !set_empty(SET_IDLE_CORE, cpu_facts(cpu)->llc);
 }
 
 /* Another thread of @cpu's core that is free. */

@@ -133,7 +133,8 @@ static __always_inline u64 task_util(struct task_state *ts, u64 now)
 
 /*
  * The task becomes runnable on @cpu: its blocked load leaves the CPU that held it
- * (kernel: remove_entity_load_avg, attach_entity_load_avg).
+ * (kernel: remove_entity_load_avg, attach_entity_load_avg). A new task's utilisation is guessed as half of what the CPU
+ * has left (kernel: post_init_entity_util_avg()).
  */
 static __always_inline void load_follows(struct task_state *ts, s32 cpu, u64 now)
 {
@@ -141,6 +142,8 @@ static __always_inline void load_follows(struct task_state *ts, s32 cpu, u64 now
 
 	if (ts->load_cpu == cpu + 1)
 		return;
+	if (!ts->load_cpu)
+		ts->util_avg = (CAPACITY_SCALE - cpu_util(cpu, now)) / 2;
 	load = task_load(ts, now);
 	if (ts->load_cpu)
 		atomic_add((u64 *)&cpu_state(ts->load_cpu - 1)->load_moved, -load);
@@ -148,11 +151,10 @@ static __always_inline void load_follows(struct task_state *ts, s32 cpu, u64 now
 	ts->load_cpu = cpu + 1;
 }
 
-/* A new task counts as always runnable and half running (kernel: init_entity_runnable_average). */
+/* A new task counts as always runnable (kernel: init_entity_runnable_average()). */
 static __always_inline void task_signals_init(struct task_state *ts, u64 now)
 {
 	ts->runnable_avg = CAPACITY_SCALE;
-	ts->util_avg = CAPACITY_SCALE / 2;
 	ts->folded_at = now;
 }
 

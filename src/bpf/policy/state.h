@@ -35,7 +35,6 @@ struct cpu_state {
 	u64 curr_deadline;   /* virtual */
 	u64 curr_vruntime;   /* virtual run time when it started to run */
 	u64 curr_start;	     /* ns */
-	u64 curr_protected;  /* ns for which no wakeup interrupts it */
 	u64 curr_slice;	     /* ns it may run while others wait */
 	u32 curr_sched_idle; /* it has policy SCHED_IDLE */
 	u32 idle_marked;     /* our bit in the LLC's idle set is set */

@@ -89,6 +89,14 @@ subprog bool steal_from_llcs(s32 cpu, u32 from, u32 end, u64 now, u32 *tries non
 	return false;
 }
 
+/* Is there anything to steal? On up to 64 LLCs, one word answers. */
+static __always_inline bool anybody_waits(void)
+{
+	if (machine_facts()->nr_llcs == 1)
+		return !set_empty(SET_WAITING, 0);
+	return machine_facts()->nr_llcs > WORD_BITS || *llcs_word(SET_WAITING, 0);
+}
+
 /* Give @cpu, which has nothing to run, a waiting task of another: of the LLC, the node, the machine. */
 static __always_inline bool steal(s32 cpu, u64 now)
 {

@@ -77,8 +77,8 @@ static __always_inline s32 wake_affine(const struct wakeup *w)
 {
 	s32 target;
 
-	if (idle_for(w, w->this_cpu) && share_cache(w->this_cpu, w->prev_any)) {
-		if (cpu_idle(w->prev_any)) {
+	if (cpu_idle_marked(w->this_cpu) && share_cache(w->this_cpu, w->prev_any)) {
+		if (cpu_idle_marked(w->prev_any)) {
 			count(STAT_wa_idle_prev);
 			return w->prev_any;
 		}
@@ -89,7 +89,7 @@ static __always_inline s32 wake_affine(const struct wakeup *w)
 		count(STAT_wa_sync);
 		return w->this_cpu;
 	}
-	if (has(w, FEATURE_prev_idle) && cpu_idle(w->prev_any)) {
+	if (has(w, FEATURE_prev_idle) && cpu_idle_marked(w->prev_any)) {
 		count(STAT_wa_prev_idle);
 		return w->prev_any;
 	}

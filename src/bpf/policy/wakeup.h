@@ -6,7 +6,7 @@
 #ifndef ROOST_WAKEUP_H
 #define ROOST_WAKEUP_H
 
-#include "bits.h"
+#include "cpu_set.h"
 #include "signal.h"
 
 struct wakeup {
@@ -21,8 +21,7 @@ struct wakeup {
 	s32 prev;     /* where the task last ran; NO_CPU if it may not run there now */
 	s32 prev_any; /* the same, allowed or not */
 	bool fork;
-	bool waker_idle; /* an interrupt on an idle CPU wakes the task */
-	bool sync;	 /* the waker says that it is about to sleep, and is not exiting */
+	bool sync; /* the waker says that it is about to sleep, and is not exiting */
 	bool this_allowed;
 	bool waker_pcpu_kthread; /* the waker is a kthread of this one CPU, in task context */
 };
@@ -52,10 +51,12 @@ static __always_inline bool cpu_sched_idle(s32 cpu)
 	return cs->curr_sched_idle && cs->curr_pid && cpu_nr_running(cpu) == 1;
 }
 
-/* cpu_idle(), which for the CPU of a waker that runs needs no look. */
-static __always_inline bool idle_for(const struct wakeup *w, s32 cpu)
+/* cpu_idle(), without a look at the kernel's state where ours rules it out already. */
+static __always_inline bool cpu_idle_marked(s32 cpu)
 {
-	return cpu == w->this_cpu && !w->waker_idle ? false : cpu_idle(cpu);
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+
+	return set_has(SET_IDLE, f->llc, f->pos) && cpu_idle(cpu);
 }
 
 /*

@@ -10,8 +10,8 @@ use clap::Parser;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{OpenObject, PrintLevel, ProgramInput, libbpf_sys};
 use std::mem::{MaybeUninit, size_of};
-use std::sync::Mutex;
 use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Mutex;
 
 #[derive(Parser)]
 #[command(version)]
@@ -32,8 +32,11 @@ const F_SIS_UTIL: u32 = 2;
 const F_WIDE_IDLE: u32 = 4;
 const F_CLAIM: u32 = 256;
 const F_ALL: u32 = 0x1ff;
-const MASKS: [(&str, u32); 3] =
-    [("mainline", F_PREV_IDLE | F_SIS_UTIL), ("all", F_ALL), ("all but claim", F_ALL & !F_CLAIM)];
+const MASKS: [(&str, u32); 3] = [
+    ("mainline", F_PREV_IDLE | F_SIS_UTIL),
+    ("all", F_ALL),
+    ("all but claim", F_ALL & !F_CLAIM),
+];
 
 struct Shape {
     cpus: usize,
@@ -42,10 +45,26 @@ struct Shape {
 }
 
 const SHAPES: [Shape; 4] = [
-    Shape { cpus: 8, llcs: 2, nodes: 1 },
-    Shape { cpus: 64, llcs: 8, nodes: 1 },
-    Shape { cpus: 1024, llcs: 64, nodes: 8 },
-    Shape { cpus: 1024, llcs: 4, nodes: 4 },
+    Shape {
+        cpus: 8,
+        llcs: 2,
+        nodes: 1,
+    },
+    Shape {
+        cpus: 64,
+        llcs: 8,
+        nodes: 1,
+    },
+    Shape {
+        cpus: 1024,
+        llcs: 64,
+        nodes: 8,
+    },
+    Shape {
+        cpus: 1024,
+        llcs: 4,
+        nodes: 4,
+    },
 ];
 
 /// Which CPU is idle, all others being busy.
@@ -59,7 +78,12 @@ enum Idle {
     LastOfMachine,
     Nobody,
 }
-const SCENES: [Idle; 4] = [Idle::Prev, Idle::LastOfLlc, Idle::LastOfMachine, Idle::Nobody];
+const SCENES: [Idle; 4] = [
+    Idle::Prev,
+    Idle::LastOfLlc,
+    Idle::LastOfMachine,
+    Idle::Nobody,
+];
 
 const TARGET: usize = 0;
 const PREV: usize = 2;
@@ -96,18 +120,30 @@ fn verdict() -> String {
     lines.last().unwrap_or(&"no log").to_string()
 }
 
-fn load<'obj>(name: &str, mask: u32, object: &'obj mut MaybeUninit<OpenObject>) -> Result<LadderSkel<'obj>> {
+fn load<'obj>(
+    name: &str,
+    mask: u32,
+    object: &'obj mut MaybeUninit<OpenObject>,
+) -> Result<LadderSkel<'obj>> {
     let mut open = LadderSkelBuilder::default().open(object)?;
     for mut prog in open.open_object_mut().progs_mut() {
         prog.set_autoload(prog.name().to_str() == Some(name));
     }
-    open.maps.rodata_data.as_mut().context("the object has no .rodata")?.frozen_features = mask;
+    open.maps
+        .rodata_data
+        .as_mut()
+        .context("the object has no .rodata")?
+        .frozen_features = mask;
     Ok(open.load()?)
 }
 
 /// Verified instructions and bytes of machine code.
 fn cost(skel: &LadderSkel, name: &str) -> Result<(u32, u32)> {
-    let prog = skel.object().progs().find(|p| p.name() == name).context("no such program")?;
+    let prog = skel
+        .object()
+        .progs()
+        .find(|p| p.name() == name)
+        .context("no such program")?;
     let mut info = libbpf_sys::bpf_prog_info::default();
     let mut len = size_of::<libbpf_sys::bpf_prog_info>() as u32;
     let fd = prog.as_fd().as_raw_fd();
@@ -194,8 +230,16 @@ fn time(skel: &mut LadderSkel, name: &str, cli: &Cli) -> Result<f64> {
     let packet = [0u8; 64];
     let mut best = u128::MAX;
     for _ in 0..cli.rounds {
-        let prog = skel.object_mut().progs_mut().find(|p| p.name() == name).context("no such program")?;
-        let input = ProgramInput { data_in: Some(&packet), repeat: cli.repeat, ..Default::default() };
+        let prog = skel
+            .object_mut()
+            .progs_mut()
+            .find(|p| p.name() == name)
+            .context("no such program")?;
+        let input = ProgramInput {
+            data_in: Some(&packet),
+            repeat: cli.repeat,
+            ..Default::default()
+        };
         best = best.min(prog.test_run(input)?.duration.as_nanos());
     }
     Ok(best as f64)
@@ -206,7 +250,11 @@ fn measure(name: &str, mask_name: &str, mask: u32, cli: &Cli) -> Result<()> {
     let mut skel = match load(name, mask, &mut object) {
         Ok(skel) => skel,
         Err(e) => {
-            println!("| {name} | {mask_name} | refused: {} ({}) |", verdict(), e.root_cause());
+            println!(
+                "| {name} | {mask_name} | refused: {} ({}) |",
+                verdict(),
+                e.root_cause()
+            );
             return Ok(());
         }
     };
@@ -214,12 +262,24 @@ fn measure(name: &str, mask_name: &str, mask: u32, cli: &Cli) -> Result<()> {
     print!("| {name} | {mask_name} | {insns} | {bytes} |");
     for shape in SHAPES {
         for idle in SCENES {
-            let bss = skel.maps.bss_data.as_mut().context("the object has no .bss")?;
+            let bss = skel
+                .maps
+                .bss_data
+                .as_mut()
+                .context("the object has no .bss")?;
             let expected = stage(bss, &shape, idle, mask);
             let ns = time(&mut skel, name, cli)?;
-            let bss = skel.maps.bss_data.as_mut().context("the object has no .bss")?;
+            let bss = skel
+                .maps
+                .bss_data
+                .as_mut()
+                .context("the object has no .bss")?;
             if let Some(cpu) = expected.filter(|_| name != "prog_empty") {
-                anyhow::ensure!(bss.result == cpu as i32, "{name} chose CPU {} instead of {cpu}", bss.result);
+                anyhow::ensure!(
+                    bss.result == cpu as i32,
+                    "{name} chose CPU {} instead of {cpu}",
+                    bss.result
+                );
             }
             print!(" {ns:.0} |");
         }
@@ -231,12 +291,17 @@ fn measure(name: &str, mask_name: &str, mask: u32, cli: &Cli) -> Result<()> {
 fn main() -> Result<()> {
     let cli = Cli::parse();
     libbpf_rs::set_print(Some((PrintLevel::Debug, keep_log)));
-    println!("Nanoseconds per decision; idle: prev, last of LLC, last of machine, nobody; prog_empty is the loop itself.");
+    println!(
+        "Nanoseconds per decision; idle: prev, last of LLC, last of machine, nobody; prog_empty is the loop itself."
+    );
     print!("| program | mask | verified instructions | bytes |");
     for shape in SHAPES {
         print!(" {} CPUs, {} LLCs | | | |", shape.cpus, shape.llcs);
     }
-    println!("\n|---|---|---|---|{}", "---|".repeat(SHAPES.len() * SCENES.len()));
+    println!(
+        "\n|---|---|---|---|{}",
+        "---|".repeat(SHAPES.len() * SCENES.len())
+    );
     for name in PROGRAMS.iter().filter(|n| n.contains(&cli.only)) {
         for (mask_name, mask) in MASKS {
             measure(name, mask_name, mask, &cli)?;

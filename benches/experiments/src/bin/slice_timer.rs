@@ -45,7 +45,11 @@ fn main() -> Result<()> {
     let mut object = MaybeUninit::<OpenObject>::uninit();
     let builder = SliceTimerSkelBuilder::default();
     let mut skel = scx_ops_open!(builder, &mut object, slice_timer_ops, None)?;
-    let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
+    let rodata = skel
+        .maps
+        .rodata_data
+        .as_mut()
+        .context("the object has no .rodata")?;
     rodata.variant = cli.variant as u32;
     rodata.slice_ns = cli.slice_us * 1000;
     rodata.nr_cpus = *scx_utils::NR_CPUS_POSSIBLE as u32;
@@ -55,8 +59,15 @@ fn main() -> Result<()> {
     while !stop.load(Ordering::Relaxed) && !uei_exited!(&skel, uei) {
         std::thread::sleep(Duration::from_millis(100));
     }
-    let bss = skel.maps.bss_data.as_ref().context("the object has no .bss")?;
-    eprintln!("timer armed {} fired {} kicked {}", bss.nr_arms, bss.nr_fires, bss.nr_kicks);
+    let bss = skel
+        .maps
+        .bss_data
+        .as_ref()
+        .context("the object has no .bss")?;
+    eprintln!(
+        "timer armed {} fired {} kicked {}",
+        bss.nr_arms, bss.nr_fires, bss.nr_kicks
+    );
     uei_report!(&skel, uei)?;
     Ok(())
 }

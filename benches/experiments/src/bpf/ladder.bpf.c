@@ -9,15 +9,22 @@
 
 char _license[] SEC("license") = "GPL";
 
-#define MAX_CPUS	1024
-#define MAX_LLCS	1024
-#define LLC_WORDS	16
-#define MAX_NODES	64
-#define CLAIM_TTL	1000000
+#define MAX_CPUS  1024
+#define MAX_LLCS  1024
+#define LLC_WORDS 16
+#define MAX_NODES 64
+#define CLAIM_TTL 1000000
 
 enum {
-	F_PREV_IDLE = 1, F_SIS_UTIL = 2, F_WIDE_IDLE = 4, F_PREV_CORE = 8, F_RECENT_CORE = 16,
-	F_SYNC_CORE = 32, F_UTIL_FITS = 64, F_BIAS_PREV = 128, F_CLAIM = 256,
+	F_PREV_IDLE = 1,
+	F_SIS_UTIL = 2,
+	F_WIDE_IDLE = 4,
+	F_PREV_CORE = 8,
+	F_RECENT_CORE = 16,
+	F_SYNC_CORE = 32,
+	F_UTIL_FITS = 64,
+	F_BIAS_PREV = 128,
+	F_CLAIM = 256,
 };
 
 struct cpu_facts {
@@ -65,20 +72,34 @@ static __always_inline bool allowed_cpu(u32 cpu)
 
 /*
  * The number of the lowest set bit; `word` is not 0. BPF has no instruction for it. Two ways: clang's own is free of
- * branches; the other halves six times, which costs the verifier up to 2^6 paths.
+ * branches; the other (-DBRANCHY) halves,
+ * which costs the verifier up to 2^6 paths.
  */
 #ifdef BRANCHY
 static __always_inline u32 lowest(u64 word)
 {
 	u32 n = 0;
 
-#define HALF(bits)				\
-	if (!(word & ((1ull << (bits)) - 1))) {	\
-		n += (bits);			\
-		word >>= (bits);		\
+	if (!(word & 0xffffffff)) {
+		n += 32;
+		word >>= 32;
 	}
-	HALF(32) HALF(16) HALF(8) HALF(4) HALF(2)
-#undef HALF
+	if (!(word & 0xffff)) {
+		n += 16;
+		word >>= 16;
+	}
+	if (!(word & 0xff)) {
+		n += 8;
+		word >>= 8;
+	}
+	if (!(word & 0xf)) {
+		n += 4;
+		word >>= 4;
+	}
+	if (!(word & 0x3)) {
+		n += 2;
+		word >>= 2;
+	}
 	return n + !(word & 1);
 }
 #else
@@ -89,102 +110,102 @@ static __always_inline u32 lowest(u64 word)
 #endif
 
 #define LOOP_PLAIN(i, from, to, max)	for (i = (from); i < (to) && i < (max); i++)
-#define LOOP_MAY_GOTO(i, from, to, max)	for (i = (from); i < (to) && can_loop; i++)
+#define LOOP_MAY_GOTO(i, from, to, max) for (i = (from); i < (to) && can_loop; i++)
 #define LOOP_UNKNOWN(i, from, to, max)	for (i = (from) + zero; i < (to) && can_loop; i += one)
-#define LOOP_ITER(i, from, to, max)		bpf_for(i, from, to)
+#define LOOP_ITER(i, from, to, max)	bpf_for (i, from, to)
 
-#define INLINED		static __always_inline
-#define SUBPROG		__noinline
+#define INLINED				static __always_inline
+#define SUBPROG				__noinline
 
 /* One row per program: name, mask, loop, compilation of scan_llc. */
-#define NAME(x) x##_plain_live
-#define MASK live_features
-#define LOOP LOOP_PLAIN
-#define SCAN INLINED
+#define NAME(x)				x##_plain_live
+#define MASK				live_features
+#define LOOP				LOOP_PLAIN
+#define SCAN				INLINED
+#define ONE_WORD			0
+#include "ladder.h"
+
+#define NAME(x)	 x##_plain_frozen
+#define MASK	 frozen_features
+#define LOOP	 LOOP_PLAIN
+#define SCAN	 INLINED
 #define ONE_WORD 0
 #include "ladder.h"
 
-#define NAME(x) x##_plain_frozen
-#define MASK frozen_features
-#define LOOP LOOP_PLAIN
-#define SCAN INLINED
+#define NAME(x)	 x##_may_goto_live
+#define MASK	 live_features
+#define LOOP	 LOOP_MAY_GOTO
+#define SCAN	 INLINED
 #define ONE_WORD 0
 #include "ladder.h"
 
-#define NAME(x) x##_may_goto_live
-#define MASK live_features
-#define LOOP LOOP_MAY_GOTO
-#define SCAN INLINED
+#define NAME(x)	 x##_may_goto_frozen
+#define MASK	 frozen_features
+#define LOOP	 LOOP_MAY_GOTO
+#define SCAN	 INLINED
 #define ONE_WORD 0
 #include "ladder.h"
 
-#define NAME(x) x##_may_goto_frozen
-#define MASK frozen_features
-#define LOOP LOOP_MAY_GOTO
-#define SCAN INLINED
+#define NAME(x)	 x##_unknown_live
+#define MASK	 live_features
+#define LOOP	 LOOP_UNKNOWN
+#define SCAN	 INLINED
 #define ONE_WORD 0
 #include "ladder.h"
 
-#define NAME(x) x##_unknown_live
-#define MASK live_features
-#define LOOP LOOP_UNKNOWN
-#define SCAN INLINED
+#define NAME(x)	 x##_unknown_frozen
+#define MASK	 frozen_features
+#define LOOP	 LOOP_UNKNOWN
+#define SCAN	 INLINED
 #define ONE_WORD 0
 #include "ladder.h"
 
-#define NAME(x) x##_unknown_frozen
-#define MASK frozen_features
-#define LOOP LOOP_UNKNOWN
-#define SCAN INLINED
+#define NAME(x)	 x##_iter_live
+#define MASK	 live_features
+#define LOOP	 LOOP_ITER
+#define SCAN	 INLINED
 #define ONE_WORD 0
 #include "ladder.h"
 
-#define NAME(x) x##_iter_live
-#define MASK live_features
-#define LOOP LOOP_ITER
-#define SCAN INLINED
+#define NAME(x)	 x##_iter_frozen
+#define MASK	 frozen_features
+#define LOOP	 LOOP_ITER
+#define SCAN	 INLINED
 #define ONE_WORD 0
 #include "ladder.h"
 
-#define NAME(x) x##_iter_frozen
-#define MASK frozen_features
-#define LOOP LOOP_ITER
-#define SCAN INLINED
+#define NAME(x)	 x##_plain_live_sub
+#define MASK	 live_features
+#define LOOP	 LOOP_PLAIN
+#define SCAN	 SUBPROG
 #define ONE_WORD 0
 #include "ladder.h"
 
-#define NAME(x) x##_plain_live_sub
-#define MASK live_features
-#define LOOP LOOP_PLAIN
-#define SCAN SUBPROG
+#define NAME(x)	 x##_unknown_live_sub
+#define MASK	 live_features
+#define LOOP	 LOOP_UNKNOWN
+#define SCAN	 SUBPROG
 #define ONE_WORD 0
 #include "ladder.h"
 
-#define NAME(x) x##_unknown_live_sub
-#define MASK live_features
-#define LOOP LOOP_UNKNOWN
-#define SCAN SUBPROG
+#define NAME(x)	 x##_unknown_frozen_sub
+#define MASK	 frozen_features
+#define LOOP	 LOOP_UNKNOWN
+#define SCAN	 SUBPROG
 #define ONE_WORD 0
 #include "ladder.h"
 
-#define NAME(x) x##_unknown_frozen_sub
-#define MASK frozen_features
-#define LOOP LOOP_UNKNOWN
-#define SCAN SUBPROG
+#define NAME(x)	 x##_iter_live_sub
+#define MASK	 live_features
+#define LOOP	 LOOP_ITER
+#define SCAN	 SUBPROG
 #define ONE_WORD 0
 #include "ladder.h"
 
-#define NAME(x) x##_iter_live_sub
-#define MASK live_features
-#define LOOP LOOP_ITER
-#define SCAN SUBPROG
-#define ONE_WORD 0
-#include "ladder.h"
-
-#define NAME(x) x##_unknown_live_word
-#define MASK live_features
-#define LOOP LOOP_UNKNOWN
-#define SCAN INLINED
+#define NAME(x)	 x##_unknown_live_word
+#define MASK	 live_features
+#define LOOP	 LOOP_UNKNOWN
+#define SCAN	 INLINED
 #define ONE_WORD 1
 #include "ladder.h"
 

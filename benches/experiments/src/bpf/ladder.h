@@ -59,7 +59,8 @@ SCAN s32 NAME(scan_llc)(u32 features, u32 llc, u32 pos, u32 whole_core)
 	nr = l->nr_words;
 	if (features & F_SIS_UTIL && nr > l->budget)
 		nr = l->budget;
-	LOOP(k, 0, nr + 1, LLC_WORDS + 1) {
+	LOOP(k, 0, nr + 1, LLC_WORDS + 1)
+	{
 		u64 word;
 
 		w = first + k;
@@ -71,7 +72,8 @@ SCAN s32 NAME(scan_llc)(u32 features, u32 llc, u32 pos, u32 whole_core)
 			word &= tail;
 		else if (k == l->nr_words)
 			word &= ~tail;
-		LOOP(b, 0, 64, 64) {
+		LOOP(b, 0, 64, 64)
+		{
 			u32 cpu;
 
 			if (!word)
@@ -91,14 +93,16 @@ static __always_inline s32 NAME(scan_wide)(u32 features, u32 from, u32 to, u32 s
 	u32 w, b;
 	s32 cpu;
 
-	LOOP(w, from / 64, (to + 63) / 64, MAX_LLCS / 64) {
+	LOOP(w, from / 64, (to + 63) / 64, MAX_LLCS / 64)
+	{
 		u64 word = whole_core ? llcs_with_core[w & 15] : llcs_with_cpu[w & 15];
 
 		if (w == from / 64)
 			word &= ~0ull << (from & 63);
 		if (w == to / 64)
 			word &= (1ull << (to & 63)) - 1;
-		LOOP(b, 0, 64, 64) {
+		LOOP(b, 0, 64, 64)
+		{
 			u32 llc;
 
 			if (!word)
@@ -119,7 +123,8 @@ static __always_inline s32 NAME(idle_sibling)(u32 features, struct cpu_facts *pr
 {
 	u32 i;
 
-	LOOP(i, 0, prev->nr_sib, 8) {
+	LOOP(i, 0, prev->nr_sib, 8)
+	{
 		u32 cpu = prev->sib[i & 7];
 
 		if (NAME(free)(features, cpu))
@@ -171,7 +176,8 @@ static __always_inline s32 NAME(ladder)(void)
 			return target;
 	if (NAME(fits)(features, target))
 		return target;
-	if (!(features & F_BIAS_PREV) && share && (NAME(free)(features, query.prev) || NAME(fits)(features, query.prev)))
+	if (!(features & F_BIAS_PREV) && share &&
+	    (NAME(free)(features, query.prev) || NAME(fits)(features, query.prev)))
 		return query.prev;
 	if (r->llc == t->llc && !(features & F_RECENT_CORE) && NAME(free)(features, recent))
 		return recent;

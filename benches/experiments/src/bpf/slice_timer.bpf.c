@@ -10,15 +10,15 @@
 char _license[] SEC("license") = "GPL";
 UEI_DEFINE(uei);
 
-#define CLOCK_MONOTONIC	1
+#define CLOCK_MONOTONIC 1
 #define MAX_CPUS	1024
-#define MIN_WAIT_NS	20000	/* a timer shorter than this costs more than it brings */
+#define MIN_WAIT_NS	20000 /* a timer shorter than this costs more than it brings */
 
 enum variant {
-	TICK,		/* the kernel's tick alone */
-	ON_RUNNING,	/* each task that starts to run in front of a queue arms its CPU's timer */
-	ON_ENQUEUE,	/* the first task to wait arms the CPU's timer, its callback re-arms while somebody waits */
-	PERIODIC,	/* one timer for the machine, each period, while anybody waits anywhere */
+	TICK,	    /* the kernel's tick alone */
+	ON_RUNNING, /* each task that starts to run in front of a queue arms its CPU's timer */
+	ON_ENQUEUE, /* the first task to wait arms the CPU's timer, its callback re-arms while somebody waits */
+	PERIODIC,   /* one timer for the machine, each period, while anybody waits anywhere */
 };
 
 const volatile u32 variant = TICK;
@@ -38,12 +38,12 @@ struct {
 
 /* One cache line per CPU, written from the CPUs that enqueue on it. */
 struct cpu_state {
-	u64 started;	/* when the running task's slice began */
-	u32 armed;	/* the timer will fire: nobody else needs to arm it */
+	u64 started; /* when the running task's slice began */
+	u32 armed;   /* the timer will fire: nobody else needs to arm it */
 } __attribute__((aligned(64)));
 
 static struct cpu_state cpus[MAX_CPUS];
-u64 nr_arms, nr_fires, nr_kicks;	/* summed without atomics: near enough for a report */
+u64 nr_arms, nr_fires, nr_kicks; /* summed without atomics: near enough for a report */
 
 static struct cpu_state *cpu_state(s32 cpu)
 {
@@ -107,7 +107,7 @@ static int machine_timer_fn(void *map, int *key, struct bpf_timer *timer)
 	s32 cpu;
 
 	nr_fires++;
-	bpf_for(cpu, 0, nr_cpus) {
+	bpf_for (cpu, 0, nr_cpus) {
 		cs = cpu_state(cpu);
 		if (!cs || !scx_bpf_dsq_nr_queued(cpu))
 			continue;
@@ -169,7 +169,7 @@ void BPF_STRUCT_OPS(slice_timer_dispatch, s32 cpu, struct task_struct *prev)
 
 	if (scx_bpf_dsq_move_to_local(cpu, 0))
 		return;
-	bpf_for(i, 1, nr_cpus) {
+	bpf_for (i, 1, nr_cpus) {
 		s32 victim = (cpu + i) % nr_cpus;
 
 		if (scx_bpf_dsq_nr_queued(victim) && scx_bpf_dsq_move_to_local(victim, 0))
@@ -197,7 +197,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(slice_timer_init)
 	u32 key;
 	s32 err;
 
-	bpf_for(key, 0, nr_cpus) {
+	bpf_for (key, 0, nr_cpus) {
 		struct slice_timer *t = bpf_map_lookup_elem(&timers, &key);
 
 		if (!t)
@@ -206,8 +206,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(slice_timer_init)
 		if (!err)
 			err = bpf_timer_init(&t->timer, &timers, CLOCK_MONOTONIC);
 		if (!err)
-			err = variant == PERIODIC ? bpf_timer_set_callback(&t->timer, machine_timer_fn) :
-						    bpf_timer_set_callback(&t->timer, cpu_timer_fn);
+			err = variant == PERIODIC ? bpf_timer_set_callback(&t->timer, machine_timer_fn)
+						  : bpf_timer_set_callback(&t->timer, cpu_timer_fn);
 		if (err)
 			return err;
 	}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The doctor's findings on described machines.
+
+use crate::support::{Numbering, Shape, Tree};
+use scx_roost::doctor::{self, Check, Report, Verdict};
+use scx_roost::host::Host;
+use std::fs;
+
+/// A machine on which everything is well.
+struct Patient {
+    tree: Tree,
+    host: Host,
+}
+
+const SHAPE: Shape = Shape {
+    nodes: 1,
+    llcs: 2,
+    cores: 2,
+    threads: 2,
+    numbering: Numbering::Adjacent,
+};
+
+fn healthy() -> Patient {
+    let tree = SHAPE.tree();
+    tree.write("kernel/sched_ext/state", "disabled");
+    tree.write("kernel/sched_ext/hotplug_seq", "0");
+    tree.write("fs/cgroup/cpu.max", "");
+    tree.write("proc/sys/kernel/osrelease", "7.2.13");
+    tree.write("proc/sys/kernel/ftrace_enabled", "1");
+    tree.write("proc/sys/net/core/bpf_jit_enable", "1");
+    tree.write("proc/self/status", "Name:\tx\nCapEff:\t000001ffffffffff");
+    let host = Host::in_folder(tree.root());
+    Patient { tree, host }
+}
+
+fn check<'a>(report: &'a Report, name: &str) -> &'a Check {
+    report
+        .checks
+        .iter()
+        .find(|c| c.name == name)
+        .unwrap_or_else(|| panic!("no check '{name}'"))
+}
+
+fn start_error(host: &Host) -> String {
+    let error = doctor::check_start(host).unwrap_err().to_string();
+    assert!(!error.contains('\n'), "{error}");
+    error
+}
+
+#[test]
+fn a_healthy_machine_can_run_it() {
+    let patient = healthy();
+    let report = doctor::examine(&patient.host);
+    assert!(report.runnable, "{}", report.text());
+    assert!(
+        report.checks.iter().all(|c| c.verdict == Verdict::Ok),
+        "{}",
+        report.text()
+    );
+    doctor::check_start(&patient.host).unwrap();
+    assert!(
+        check(&report, "machine")
+            .found
+            .starts_with("8 CPUs of 8 online")
+    );
+}
+
+#[test]
+fn no_sched_ext() {
+    let patient = healthy();
+    patient.tree.remove("kernel/sched_ext");
+    assert!(!doctor::examine(&patient.host).runnable);
+    assert_eq!(
+        start_error(&patient.host),
+        "this kernel has no sched_ext: boot a kernel of 6.12 or later that is built with CONFIG_SCHED_CLASS_EXT=y"
+    );
+}
+
+#[test]
+fn another_scheduler_is_attached() {
+    let patient = healthy();
+    patient.tree.write("kernel/sched_ext/state", "enabled");
+    patient
+        .tree
+        .write("kernel/sched_ext/root/ops", "bpfland_1.1.4");
+    let error = start_error(&patient.host);
+    assert!(
+        error.starts_with("the sched_ext scheduler 'bpfland_1.1.4' is attached already"),
+        "{error}"
+    );
+}
+
+#[test]
+fn our_own_scheduler_is_no_flaw_of_the_machine() {
+    let patient = healthy();
+    patient.tree.write("kernel/sched_ext/state", "enabled");
+    patient
+        .tree
+        .write("kernel/sched_ext/root/ops", "roost_0.1.0");
+    assert!(doctor::examine(&patient.host).runnable);
+    assert!(start_error(&patient.host).contains("'roost_0.1.0' is attached already"));
+}
+
+#[test]
+fn a_scheduler_that_is_leaving_is_waited_for() {
+    let patient = healthy();
+    let state = patient.tree.root().join("kernel/sched_ext/state");
+    fs::write(&state, "disabling\n").unwrap();
+    let leave = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        fs::write(&state, "disabled\n").unwrap();
+    });
+    doctor::check_start(&patient.host).unwrap();
+    leave.join().unwrap();
+}
+
+#[test]
+fn privileges_are_needed() {
+    let patient = healthy();
+    for (caps, enough) in [
+        ("0000000000000000", false),
+        ("0000008000000000", false), // CAP_BPF alone
+        ("000000c000000000", true),  // and CAP_PERFMON
+        ("0000000000200000", true),  // CAP_SYS_ADMIN
+    ] {
+        patient
+            .tree
+            .write("proc/self/status", &format!("CapEff:\t{caps}"));
+        assert_eq!(doctor::check_start(&patient.host).is_ok(), enough, "{caps}");
+    }
+}
+
+#[test]
+fn jit_and_tracer_are_needed() {
+    let patient = healthy();
+    patient.tree.write("proc/sys/net/core/bpf_jit_enable", "0");
+    assert!(start_error(&patient.host).contains("sysctl net.core.bpf_jit_enable=1"));
+    patient.tree.write("proc/sys/net/core/bpf_jit_enable", "1");
+    patient.tree.remove("proc/sys/kernel/ftrace_enabled");
+    assert!(start_error(&patient.host).contains("CONFIG_FUNCTION_TRACER=y"));
+}
+
+#[test]
+fn a_realtime_kernel_runs_with_a_warning() {
+    let patient = healthy();
+    patient.tree.write("kernel/realtime", "1");
+    let report = doctor::examine(&patient.host);
+    assert!(report.runnable && patient.host.preempt_rt());
+    assert_eq!(check(&report, "realtime").verdict, Verdict::Warn);
+}
+
+#[test]
+fn groups_that_lose_their_limit_are_listed_once() {
+    let patient = healthy();
+    patient
+        .tree
+        .write("fs/cgroup/a.slice/cpu.max", "50000 100000");
+    patient
+        .tree
+        .write("fs/cgroup/a.slice/b/cpu.max", "max 100000");
+    patient
+        .tree
+        .write("fs/cgroup/a.slice/b/c/cpu.max", "300000 100000");
+    let report = doctor::examine(&patient.host);
+    let check = check(&report, "cpu.max");
+    assert!(report.runnable);
+    assert_eq!(
+        check.items,
+        ["/a.slice (50 % of a CPU)", "/a.slice/b/c (300 % of a CPU)"]
+    );
+    assert!(
+        report
+            .text()
+            .contains("the CPU limit (cpu.max) of 2 control groups is not enforced")
+    );
+}
+
+#[test]
+fn a_long_list_of_groups_is_cut_in_the_text_only() {
+    let patient = healthy();
+    for i in 0..30 {
+        patient
+            .tree
+            .write(&format!("fs/cgroup/g{i:02}/cpu.max"), "50000 100000");
+    }
+    let report = doctor::examine(&patient.host);
+    assert_eq!(check(&report, "cpu.max").items.len(), 30);
+    let text = report.text();
+    assert!(
+        text.contains("/g19 ") && !text.contains("/g20 ") && text.contains("and 10 more"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_governor_is_named() {
+    let patient = healthy();
+    for (policy, governor) in [(0, "schedutil"), (4, "schedutil")] {
+        let dir = format!("devices/system/cpu/cpufreq/policy{policy}");
+        patient
+            .tree
+            .write(&format!("{dir}/scaling_governor"), governor);
+        patient
+            .tree
+            .write(&format!("{dir}/scaling_driver"), "acpi-cpufreq");
+    }
+    let report = doctor::examine(&patient.host);
+    assert_eq!(
+        check(&report, "cpufreq").found,
+        "governor schedutil, driver acpi-cpufreq: --cpuperf auto follows each CPU's utilisation"
+    );
+}
+
+#[test]
+fn a_sysfs_that_cannot_be_understood() {
+    let patient = healthy();
+    patient.tree.write("devices/system/cpu/online", "many");
+    let error = start_error(&patient.host);
+    assert!(
+        error.contains("online reads 'many': a list of CPUs such as '0-3,8' is expected"),
+        "{error}"
+    );
+}
+
+#[test]
+fn json_says_what_text_says() {
+    let patient = healthy();
+    patient.tree.remove("kernel/sched_ext");
+    let report = doctor::examine(&patient.host);
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["runnable"], false);
+    assert_eq!(
+        json["checks"].as_array().unwrap().len(),
+        report.checks.len()
+    );
+    assert_eq!(json["checks"][2]["verdict"], "fail");
+}

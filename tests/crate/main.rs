@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The tests of the Rust half against its library and its binary, in one program so that they are linked once.
+
+mod bad_input;
+mod doctor;
+mod machine;
+mod machine_random;
+mod object;
+mod stats;
+mod support;

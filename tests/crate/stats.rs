@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The statistics socket as a client sees it, with counters of a test's own.
+
+use scx_roost::stats::server::StatsServer;
+use scx_roost::stats::source::{Attached, Counted, Running, Source};
+use scx_roost::stats::{Counters, Metrics, NR_STATS, ROWS};
+use scx_stats::StatsClient;
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Longer than a snapshot lasts.
+const FRESH: Duration = Duration::from_millis(60);
+
+struct Fake(Arc<AtomicU64>);
+
+impl Counted for Fake {
+    fn read(&self) -> Counters {
+        [self.0.load(Ordering::Relaxed); NR_STATS]
+    }
+}
+
+struct Served {
+    server: StatsServer,
+    counter: Arc<AtomicU64>,
+    _attached: Attached,
+    dir: TempDir,
+}
+
+fn serve() -> Served {
+    let dir = tempfile::tempdir().unwrap();
+    let (source, counter) = (Source::default(), Arc::new(AtomicU64::new(0)));
+    let running = Running {
+        preset: "roost".into(),
+        features: "prev_idle".into(),
+        ..Running::default()
+    };
+    let attached = source.attach(Box::new(Fake(counter.clone())), running);
+    let server = StatsServer::launch(&path(&dir), source).unwrap();
+    Served {
+        server,
+        counter,
+        _attached: attached,
+        dir,
+    }
+}
+
+fn path(dir: &TempDir) -> PathBuf {
+    dir.path().join("scx/root/stats")
+}
+
+fn connect(path: &Path) -> StatsClient {
+    StatsClient::new()
+        .set_path(path)
+        .connect(Some(5000))
+        .unwrap()
+}
+
+fn ask(client: &mut StatsClient, target: &str) -> Metrics {
+    std::thread::sleep(FRESH);
+    client
+        .request("stats", vec![("target".into(), target.into())])
+        .unwrap()
+}
+
+/// One line there, one line back.
+fn raw(stream: &UnixStream, line: &str) -> Value {
+    let mut stream = stream;
+    stream.write_all(line.as_bytes()).unwrap();
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).unwrap();
+    serde_json::from_str(&answer).unwrap()
+}
+
+#[test]
+fn scx_stats_clients_get_their_own_deltas() {
+    let served = serve();
+    let (mut a, mut b) = (connect(&path(&served.dir)), connect(&path(&served.dir)));
+    ask(&mut a, "top");
+    served.counter.store(5, Ordering::Relaxed);
+    let metrics = ask(&mut a, "top");
+    assert_eq!(
+        (metrics.sis_prev, metrics.preset.as_str(), metrics.running),
+        (5, "roost", 1)
+    );
+    assert_eq!(ask(&mut b, "top").sis_prev, 0);
+    served.counter.store(7, Ordering::Relaxed);
+    assert_eq!(ask(&mut a, "top").sis_prev, 2);
+    assert_eq!(ask(&mut b, "top").sis_prev, 2);
+    assert_eq!(ask(&mut b, "totals").sis_prev, 7);
+}
+
+#[test]
+fn without_a_target_it_is_top() {
+    let served = serve();
+    let stream = UnixStream::connect(path(&served.dir)).unwrap();
+    let answer = raw(&stream, "{\"req\":\"stats\",\"args\":{}}\n");
+    assert_eq!(answer["errno"], 0);
+    assert_eq!(answer["args"]["resp"]["features"], "prev_idle");
+}
+
+#[test]
+fn the_metadata_describes_every_counter() {
+    let served = serve();
+    let stream = UnixStream::connect(path(&served.dir)).unwrap();
+    let answer = raw(&stream, "{\"req\":\"stats_meta\"}\n");
+    let fields = &answer["args"]["resp"]["Metrics"]["fields"];
+    for row in ROWS {
+        assert_eq!(fields[row.name]["desc"], row.help, "{answer}");
+    }
+}
+
+#[test]
+fn a_bad_request_is_answered_and_the_connection_lives_on() {
+    let served = serve();
+    let stream = UnixStream::connect(path(&served.dir)).unwrap();
+    for (line, expected) in [
+        ("nonsense\n", "a request is a line of JSON"),
+        ("{\"req\":\"reboot\"}\n", "unknown request 'reboot'"),
+        (
+            "{\"req\":\"stats\",\"args\":{\"target\":\"all\"}}\n",
+            "unknown target 'all'",
+        ),
+    ] {
+        let answer = raw(&stream, line);
+        assert_eq!(answer["errno"], libc::EINVAL);
+        assert!(
+            answer["args"]["resp"].as_str().unwrap().contains(expected),
+            "{answer}"
+        );
+    }
+    assert_eq!(raw(&stream, "{\"req\":\"stats\"}\n")["errno"], 0);
+}
+
+#[test]
+fn a_line_without_end_is_cut_off() {
+    let served = serve();
+    let mut stream = UnixStream::connect(path(&served.dir)).unwrap();
+    // The server may hang up while we write.
+    let _ = stream.write_all(&[b' '; 100_000]);
+    let mut rest = Vec::new();
+    let _ = stream.read_to_end(&mut rest);
+    assert!(rest.is_empty());
+    assert_eq!(ask(&mut connect(&path(&served.dir)), "totals").sis_prev, 0);
+}
+
+#[test]
+fn clients_beyond_the_limit_are_told_so() {
+    let served = serve();
+    let clients: Vec<StatsClient> = (0..32).map(|_| connect(&path(&served.dir))).collect();
+    let extra = UnixStream::connect(path(&served.dir)).unwrap();
+    let mut answer = String::new();
+    BufReader::new(&extra).read_line(&mut answer).unwrap();
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["errno"], libc::EBUSY);
+    drop(clients);
+    std::thread::sleep(Duration::from_millis(300));
+    ask(&mut connect(&path(&served.dir)), "top");
+}
+
+#[test]
+fn the_socket_goes_with_the_server_and_clients_see_the_end() {
+    let served = serve();
+    let mut stream = UnixStream::connect(path(&served.dir)).unwrap();
+    raw(&stream, "{\"req\":\"stats\"}\n");
+    drop(served.server);
+    assert!(!path(&served.dir).exists());
+    assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+}
+
+#[test]
+fn a_live_socket_is_not_taken() {
+    let served = serve();
+    let Err(error) = StatsServer::launch(&path(&served.dir), Source::default()) else {
+        panic!("it was taken")
+    };
+    assert!(
+        error
+            .to_string()
+            .contains("another scheduler serves its statistics"),
+        "{error}"
+    );
+    assert_eq!(ask(&mut connect(&path(&served.dir)), "top").running, 1);
+}
+
+#[test]
+fn a_dead_socket_is_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(path(&dir).parent().unwrap()).unwrap();
+    drop(UnixListener::bind(path(&dir)).unwrap());
+    assert!(path(&dir).exists());
+    let _server = StatsServer::launch(&path(&dir), Source::default()).unwrap();
+    assert_eq!(ask(&mut connect(&path(&dir)), "top").running, 0);
+}
+
+#[test]
+fn a_file_that_is_no_socket_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("precious");
+    std::fs::write(&file, "text").unwrap();
+    let Err(error) = StatsServer::launch(&file, Source::default()) else {
+        panic!("it was taken")
+    };
+    assert!(error.to_string().contains("is no socket"), "{error}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "text");
+}
+
+#[test]
+fn a_socket_that_took_our_place_is_not_removed() {
+    let served = serve();
+    std::fs::remove_file(path(&served.dir)).unwrap();
+    let _other = UnixListener::bind(path(&served.dir)).unwrap();
+    drop(served.server);
+    assert!(path(&served.dir).exists());
+}
