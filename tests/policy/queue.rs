@@ -331,7 +331,7 @@ fn extreme_weights_do_not_overflow() {
         world.join(0, t, now);
         world.new_request(t, 0);
     }
-    for round in 0..200 {
+    for round in 0..200usize {
         now += 100 * MSEC;
         for t in [&mut light, &mut huge] {
             world.join(0, t, now);
@@ -339,7 +339,7 @@ fn extreme_weights_do_not_overflow() {
         }
         world.charge(0, &mut light, 100 * MSEC);
         world.charge(0, &mut huge, 100 * MSEC);
-        world.charge(0, &mut heavy[round], 100 * MSEC);
+        world.charge(0, &mut heavy[round * 5], 100 * MSEC);
         world.cpu_fold(0, now);
         world.reweigh(
             &mut light,
