@@ -32,7 +32,6 @@ fn build() -> Result<(), String> {
         &tables::stats("src/bpf/stats.tbl.h")?,
     )?;
     rerun_if_changed(Path::new("src/bpf"))?;
-    native::build(&out)?;
     println!("cargo:rerun-if-changed=build");
     println!("cargo:rerun-if-changed=build.rs");
     native::build(&out)?;

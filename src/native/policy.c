@@ -40,6 +40,12 @@ void roost_unmark_waiting(struct world *w, s32 cpu)
 	unmark_waiting(cpu);
 }
 
+bool roost_anybody_waits(struct world *w)
+{
+	the_world = w;
+	return anybody_waits();
+}
+
 bool roost_steal(struct world *w, s32 cpu, u64 now)
 {
 	the_world = w;

@@ -19,6 +19,7 @@ void roost_mark_idle(struct world *w, s32 cpu);
 void roost_mark_busy(struct world *w, s32 cpu);
 void roost_mark_waiting(struct world *w, s32 cpu);
 void roost_unmark_waiting(struct world *w, s32 cpu);
+bool roost_anybody_waits(struct world *w);
 bool roost_steal(struct world *w, s32 cpu, u64 now);
 s32 roost_idle_helper(struct world *w, s32 cpu);
 

@@ -34,6 +34,12 @@ unsafe extern "C" fn head_ran_at(queues: *mut c_void, cpu: i32) -> u64 {
 impl World {
     // ---- stealing ----
 
+    /// Is any CPU in the set of those with waiters?
+    pub fn anybody_waits(&mut self) -> bool {
+        // SAFETY: only what the world owns is touched.
+        self.run(|w| unsafe { sys::roost_anybody_waits(w) })
+    }
+
     /// Gives `cpu` a waiting task of another CPU, if there is one to be had.
     pub fn steal(&mut self, cpu: usize, mut queues: &mut dyn Queues, now: u64) -> bool {
         let queues: *mut &mut dyn Queues = &mut queues;
@@ -93,7 +99,7 @@ impl World {
         self.run(|w| unsafe { sys::roost_slice_left(w, &task.state) })
     }
 
-    /// For how long no wakeup interrupts the task.
+    /// For how long the task, when it wakes, does not interrupt another.
     pub fn protected_ns(&mut self, task: &Task, features: u32) -> u64 {
         // SAFETY: see `leave`.
         self.run(|w| unsafe { sys::roost_protected_ns(w, &task.state, features) })

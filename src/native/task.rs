@@ -71,7 +71,6 @@ pub struct Wakeup<'a> {
     pub this_allowed: bool,
     pub fork: bool,
     pub sync: bool,
-    /// An interrupt on an idle CPU wakes the task.
     pub waker_pcpu_kthread: bool,
 }
 

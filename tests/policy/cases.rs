@@ -175,6 +175,8 @@ impl Row {
             Some("sis_util") => &mut features.sis_util,
             Some("wide_idle") => &mut features.wide_idle,
             Some("sync_local") => &mut features.sync_local,
+            Some("prev_core") => &mut features.prev_core,
+            Some("core_first") => &mut features.core_first,
             _ => return Err("not known".into()),
         };
         if *bit == on {

@@ -29,11 +29,13 @@ fn small_machines() -> Vec<Topology> {
 }
 
 fn all_features() -> impl Iterator<Item = Features> {
-    (0..16).map(|bits| Features {
+    (0..64).map(|bits| Features {
         prev_idle: bits & 1 != 0,
         sis_util: bits & 2 != 0,
         wide_idle: bits & 4 != 0,
         sync_local: bits & 8 != 0,
+        prev_core: bits & 16 != 0,
+        core_first: bits & 32 != 0,
     })
 }
 
@@ -111,6 +113,8 @@ fn eight_cpus(topology: Topology) {
     let mut runner = Runner::new(&machine);
     let features = Features {
         wide_idle: true,
+        prev_core: true,
+        core_first: true,
         ..MAINLINE
     };
     let mut case = Case::new(8, 0, 0);

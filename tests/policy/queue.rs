@@ -143,6 +143,17 @@ fn lag_is_kept_over_sleep_and_migration() {
 }
 
 #[test]
+fn a_task_alone_was_the_mean() {
+    let mut world = world(1);
+    let mut a = task(&world, 1, NICE0);
+    world.join(0, &mut a, 0);
+    world.charge(0, &mut a, 5 * MSEC);
+    world.cpu_mut(0).vtime += 1000; // what rounding may leave
+    world.leave(&mut a, 5 * MSEC);
+    assert_eq!(a.state.lag, 0);
+}
+
+#[test]
 fn what_a_sleeper_owes_melts() {
     for (slept, expected) in [(0, -2), (MSEC, -1), (2 * MSEC, 0), (9 * MSEC, 0)] {
         let mut world = world(1);
@@ -320,7 +331,7 @@ fn extreme_weights_do_not_overflow() {
         world.join(0, t, now);
         world.new_request(t, 0);
     }
-    for round in 0..200 {
+    for round in 0..200usize {
         now += 100 * MSEC;
         for t in [&mut light, &mut huge] {
             world.join(0, t, now);
@@ -328,7 +339,7 @@ fn extreme_weights_do_not_overflow() {
         }
         world.charge(0, &mut light, 100 * MSEC);
         world.charge(0, &mut huge, 100 * MSEC);
-        world.charge(0, &mut heavy[round], 100 * MSEC);
+        world.charge(0, &mut heavy[round * 5], 100 * MSEC);
         world.cpu_fold(0, now);
         world.reweigh(
             &mut light,
@@ -378,8 +389,11 @@ fn a_request_is_the_slice_the_custom_slice_or_the_burst() {
     t.state.burst = 1_000_000;
     assert_eq!(request(&mut world, &mut t, 0), 2_800_000);
     assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 1_000_000);
+    t.state.util_avg = 128; // an eighth of a CPU: no longer light
+    assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 2_800_000);
+    t.state.util_avg = 127;
     t.state.burst = 50_000;
-    assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 700_000);
+    assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 87_500);
     t.state.burst = 90_000_000;
     assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 2_800_000);
     t.state.custom_slice = 100_000;
@@ -401,23 +415,40 @@ fn a_slice_ends_with_the_request_but_has_a_minimum() {
 }
 
 #[test]
-fn a_short_burst_is_protected_to_its_end() {
+fn a_light_task_interrupts_sooner() {
     let mut world = world(1);
     let mut t = task(&world, 1, NICE0);
-    for (burst, expected) in [
-        (0, 700_000),
-        (100_000, 700_000),
-        (400_000, 800_000),
-        (500_000, 1_000_000),
-        (500_001, 700_000),
-    ] {
+    for (burst, util, expected) in [(0, 0, 700_000), (1, 127, 87_500), (1, 128, 700_000)] {
         t.state.burst = burst;
-        assert_eq!(
-            world.protected_ns(&t, FEATURE_burst_slice),
-            expected,
-            "burst {burst}"
-        );
+        t.state.util_avg = util;
+        let protected = world.protected_ns(&t, FEATURE_burst_slice);
+        assert_eq!(protected, expected, "burst {burst}, utilisation {util}");
         assert_eq!(world.protected_ns(&t, 0), 700_000);
+    }
+}
+
+#[test]
+fn who_may_interrupt_later_shortens_the_running_slice() {
+    let mut world = world(1);
+    let mut t = task(&world, 1, NICE0);
+    for (features, slice, expected) in [
+        (0, 2_800_000, 700_000),
+        (0, 600_000, 600_000),
+        (FEATURE_burst_slice, 2_800_000, 87_500),
+    ] {
+        *world.cpu_mut(0) = cpu_state {
+            curr_pid: 9,
+            curr_weight: NICE0,
+            curr_deadline: 10,
+            curr_slice: slice,
+            curr_start: 1000,
+            ..Default::default()
+        };
+        t.state.burst = 1;
+        t.state.deadline = 5;
+        assert_eq!(world.preempts(0, &t, features, 1000), PREEMPT_LATER);
+        assert_eq!(world.cpu(0).curr_slice, expected);
+        assert_eq!(world.preempts(0, &t, features, 1000 + 700_000), PREEMPT_NOW);
     }
 }
 

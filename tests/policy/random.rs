@@ -185,6 +185,8 @@ fn case(allowed: &[bool], topology: &Topology, online: &[usize], rng: &mut Rng) 
         sis_util: rng.chance(50),
         wide_idle: rng.chance(40),
         sync_local: rng.chance(40),
+        prev_core: rng.chance(25),
+        core_first: rng.chance(25),
     };
     case
 }

@@ -19,7 +19,7 @@ impl Rng {
     /// 0..end
     pub fn below(&mut self, end: usize) -> usize {
         assert!(end > 0);
-        (u128::from(self.next()) * end as u128 >> 64) as usize
+        ((u128::from(self.next()) * end as u128) >> 64) as usize
     }
 
     /// from..=to

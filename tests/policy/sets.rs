@@ -104,6 +104,7 @@ fn waiting_sets_too() {
             world.unmark_waiting(cpu);
         }
     }
+    assert!(world.anybody_waits());
     for llc in 0..4 {
         let cpus = topology.llc_cpus(llc);
         for (pos, &cpu) in cpus.iter().enumerate() {
@@ -113,6 +114,22 @@ fn waiting_sets_too() {
             has(&world.llc_sets().set[SET_WAITING], llc),
             cpus.iter().any(|&c| waiting[c])
         );
+    }
+}
+
+#[test]
+fn anybody_waits_on_any_machine() {
+    for topology in machines() {
+        let mut world = topology.world();
+        // Beyond 64 LLCs it says yes without a look.
+        let looks = topology.nr_llcs() <= 64;
+        assert_eq!(world.anybody_waits(), !looks);
+        for cpu in [0, topology.len() - 1] {
+            world.mark_waiting(cpu);
+            assert!(world.anybody_waits());
+            world.unmark_waiting(cpu);
+            assert_eq!(world.anybody_waits(), !looks);
+        }
     }
 }
 

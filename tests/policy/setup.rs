@@ -5,8 +5,9 @@ use crate::model::{self, CpuNow, Decision, Features, LlcNow, TaskNow, WakerNow};
 use crate::topology::{NICE0, Topology, kernel_tunables};
 use scx_roost::machine::Facts;
 use scx_roost::native::sys::{
-    CAPACITY_SCALE, FEATURE_prev_idle, FEATURE_sis_util, FEATURE_sync_local, FEATURE_wide_idle,
-    PLACE_IDLE, STAT_fork_busy, STAT_wa_idle_this, STAT_wa_same, cpu_view, waker_state,
+    CAPACITY_SCALE, FEATURE_core_first, FEATURE_prev_core, FEATURE_prev_idle, FEATURE_sis_util,
+    FEATURE_sync_local, FEATURE_wide_idle, PLACE_IDLE, STAT_fork_busy, STAT_wa_idle_this,
+    STAT_wa_same, cpu_view, waker_state,
 };
 use scx_roost::native::{Task, Wakeup, World, stat_name};
 
@@ -22,6 +23,8 @@ pub const MAINLINE: Features = Features {
     sis_util: true,
     wide_idle: false,
     sync_local: false,
+    prev_core: false,
+    core_first: false,
 };
 
 pub fn feature_bits(f: Features) -> u32 {
@@ -30,6 +33,8 @@ pub fn feature_bits(f: Features) -> u32 {
         (f.sis_util, FEATURE_sis_util),
         (f.wide_idle, FEATURE_wide_idle),
         (f.sync_local, FEATURE_sync_local),
+        (f.prev_core, FEATURE_prev_core),
+        (f.core_first, FEATURE_core_first),
     ]
     .iter()
     .map(|&(on, bit)| if on { bit } else { 0 })

@@ -127,7 +127,12 @@ fn a_tasks_signals_follow_what_it_does() {
     let mut world = world();
     let mut t = Task::new(1, &world);
     world.task_signals_init(&mut t, 0);
-    assert_eq!(t.state.util_avg, CAPACITY_SCALE / 2);
+    // A new task is thought to use half of what its first CPU has left.
+    world.cpu_mut(0).util_avg = CAPACITY_SCALE / 4;
+    world.load_follows(0, &mut t, 0);
+    assert_eq!(t.state.util_avg, CAPACITY_SCALE * 3 / 8);
+    world.load_follows(1, &mut t, 0);
+    assert_eq!(t.state.util_avg, CAPACITY_SCALE * 3 / 8, "guessed once");
     let mut now = 0;
     // Always runnable, a quarter of the time running.
     for _ in 0..400 {

@@ -13,10 +13,12 @@
 static __always_inline s32 prev_core(const struct wakeup *w)
 {
 	const volatile struct cpu_facts *f = cpu_facts(w->prev_any);
+	/* Without SMT no set of cores is kept. */
+	enum cpu_set set = machine_facts()->smt ? SET_IDLE_CORE : SET_IDLE;
 
 	if (!has(w, FEATURE_prev_core) || w->prev == NO_CPU || w->prev == w->this_cpu)
 		return NO_CPU;
-	return set_has(SET_IDLE_CORE, f->llc, f->pos) && core_idle(w->prev) ? w->prev : NO_CPU;
+	return set_has(set, f->llc, f->pos) && core_idle(w->prev) ? w->prev : NO_CPU;
 }
 
 #endif /* ROOST_PREV_CORE_H */

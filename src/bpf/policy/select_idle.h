@@ -13,12 +13,17 @@ static __always_inline bool has_idle_core(s32 cpu)
 	return machine_facts()->smt && !set_empty(SET_IDLE_CORE, cpu_facts(cpu)->llc);
 }
 
-/* [core_first] @cpu shares its core with a busy sibling, though a whole core of its LLC is to be had. */
+/*
+ * [core_first] @cpu shares its core with a busy sibling, though a whole core of its LLC is to be had. An LLC that
+ * sis_util leaves unsearched gives none, and what is at hand is taken.
+ */
 static __always_inline bool core_to_be_had(const struct wakeup *w, s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 
-	return has(w, FEATURE_core_first) && has_idle_core(cpu) && !set_has(SET_IDLE_CORE, f->llc, f->pos);
+	if (!has(w, FEATURE_core_first) || !has_idle_core(cpu) || set_has(SET_IDLE_CORE, f->llc, f->pos))
+		return false;
+	return !has(w, FEATURE_sis_util) || llc_state(f->llc)->scan_budget;
 }
 
 /* The set is asked first: most CPUs are not in it, and it holds those that run only a SCHED_IDLE task too. */

@@ -41,6 +41,8 @@ pub struct Features {
     pub sis_util: bool,
     pub wide_idle: bool,
     pub sync_local: bool,
+    pub prev_core: bool,
+    pub core_first: bool,
 }
 
 /// The other side of a wakeup: who woke whom.
@@ -153,12 +155,16 @@ impl Now<'_> {
 
     /// test_idle_cores(). Ours: exact, where the kernel has a hint that a failed search corrects.
     fn has_idle_core(&self, llc: usize) -> bool {
-        let held = |c: usize| !self.counts_as_idle(c);
         self.machine.smt()
             && self
                 .llc_cpus(llc)
                 .iter()
-                .any(|&c| !held(c) && !self.other_threads(c).iter().any(|&s| held(s)))
+                .any(|&c| self.core_counts_as_idle(c))
+    }
+
+    fn core_counts_as_idle(&self, c: usize) -> bool {
+        let threads = self.other_threads(c).iter().copied();
+        threads.chain([c]).all(|t| self.counts_as_idle(t))
     }
 }
 
@@ -223,6 +229,8 @@ impl Ladder<'_> {
                 idle: false,
                 ..self.at(self.w.this, "sync_local")
             }
+        } else if self.prev_core() {
+            self.at(self.w.prev, "prev_core")
         } else {
             let (target, affine) = self.target(waker.flips);
             Decision {
@@ -261,6 +269,13 @@ impl Ladder<'_> {
             && short(w.task.burst)
             && short(w.waker.burst)
             && self.now.cpus[w.this].nr_running == 1
+    }
+
+    /// The previous CPU's whole core is idle. Ours: of the waker's own CPU the target rung decides; a core that
+    /// SCHED_IDLE tasks hold is not idle; and the CPU has to be allowed.
+    fn prev_core(&self) -> bool {
+        let w = self.w;
+        w.features.prev_core && self.ok(w.prev) && w.prev != w.this && self.now.core_idle(w.prev)
     }
 
     fn wake_wide(&self, waker_flips: u32) -> bool {
@@ -337,18 +352,25 @@ impl Ladder<'_> {
 
     // ---- select_idle_sibling ----
 
+    /// A CPU known by name is taken. core_first, ours: not beside a busy sibling while the search, if there is one,
+    /// has a whole core in prospect.
+    fn will_do(&self, c: usize) -> bool {
+        let llc = self.now.llc(c);
+        let search = !self.w.features.sis_util || self.now.llcs[llc].budget > 0;
+        let better = self.w.features.core_first
+            && search
+            && self.now.has_idle_core(llc)
+            && !self.now.core_counts_as_idle(c);
+        self.free(c) && !better && self.asym_fits(c)
+    }
+
     fn select_idle_sibling(&self, target: usize) -> Decision {
         let (now, w) = (self.now, self.w);
-        if self.ok(target) && self.free(target) && self.asym_fits(target) {
+        if self.ok(target) && self.will_do(target) {
             return self.at(target, "sis_target");
         }
         let prev_ok = self.ok(w.prev);
-        if prev_ok
-            && w.prev != target
-            && now.share_cache(w.prev, target)
-            && self.free(w.prev)
-            && self.asym_fits(w.prev)
-        {
+        if prev_ok && w.prev != target && now.share_cache(w.prev, target) && self.will_do(w.prev) {
             return self.at(w.prev, "sis_prev");
         }
         if w.waker.pcpu_kthread
@@ -376,8 +398,7 @@ impl Ladder<'_> {
             && recent != target
             && now.share_cache(recent, target)
             && self.ok(recent)
-            && self.free(recent)
-            && self.asym_fits(recent)
+            && self.will_do(recent)
         {
             return self.at(recent, "sis_recent");
         }
