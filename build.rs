@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Builds the BPF half and turns the two C tables into Rust, so that a feature or a counter is written once.
-//! The steps live in build/: `clang` finds the compiler, `tables` reads the rows.
+//! The steps live in build/: `clang` finds the compiler, `tables` reads the rows, `native` compiles the policy for
+//! tests, benches and the simulator.
 
 #[path = "build/clang.rs"]
 mod clang;
@@ -34,6 +35,7 @@ fn build() -> Result<(), String> {
     native::build(&out)?;
     println!("cargo:rerun-if-changed=build");
     println!("cargo:rerun-if-changed=build.rs");
+    native::build(&out)?;
     build_bpf().map_err(|e| format!("the BPF half does not build: {}", chain(e.as_ref())))
 }
 

@@ -12,13 +12,8 @@ const SANITIZERS: &str = "-fsanitize=address,undefined";
 
 pub fn build(out: &Path) -> Result<(), String> {
     println!("cargo:rerun-if-env-changed=ROOST_SANITIZE");
-    for file in [
-        "native/policy.c",
-        "native/policy.h",
-        "native/port.native.h",
-        "bpf",
-    ] {
-        println!("cargo:rerun-if-changed=src/{file}");
+    for file in ["policy.c", "policy.h", "port.native.h"] {
+        println!("cargo:rerun-if-changed=src/native/{file}");
     }
     let mut cc = cc::Build::new();
     cc.file("src/native/policy.c")
@@ -89,9 +84,11 @@ fn declarations(out: &Path) -> Result<(), String> {
         .header("src/native/policy.h")
         .clang_args(["-DROOST_NATIVE", "-std=gnu11"])
         .allowlist_function("roost_.*")
-        .allowlist_type("(cgroup|cpu|llc|node|machine)_(facts|state)|llc_sets|tunables|world|enum_.*")
-        .allowlist_type("roost_.*|placing|preempt|wakeup|port_task|cpu_view")
-        .allowlist_var("(MAX|CPU|WORD|STEAL)_.*|NO_CPU|CAPACITY_SCALE|NICE0_WEIGHT|ROOT_CGROUP|CGROUP_DEPTH|MIN_WEIGHT")
+        .allowlist_type("(cgroup|cpu|llc)_state|cpu_set|llc_sets|world|roost_.*|placing|preempt|wakeup|port_task|cpu_view")
+        // These are what `machine::facts` makes and `config` sets.
+        .blocklist_type("(cpu|llc|node|machine)_facts|tunables")
+        .raw_line("use crate::bpf::intf::{cpu_facts, llc_facts, machine_facts, node_facts, tunables};")
+        .allowlist_var("(MAX|MIN|CPU|WORD|STEAL)_.*|NO_CPU|CAPACITY_SCALE|NICE0_WEIGHT|ROOT_CGROUP|CGROUP_DEPTH|SET_.*")
         .derive_default(true)
         .prepend_enum_name(false)
         .generate_comments(false)

@@ -134,6 +134,7 @@ void BPF_STRUCT_OPS(roost_disable, struct task_struct *p)
 	if (!ts)
 		return;
 	queue_leave(ts, scx_bpf_now());
+	load_ends(ts, scx_bpf_now());
 	ts->started = ts->runnable_since = 0;
 }
 
@@ -141,8 +142,10 @@ void BPF_STRUCT_OPS(roost_exit_task, struct task_struct *p, struct scx_exit_task
 {
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
 
-	if (ts)
-		queue_leave(ts, scx_bpf_now());
+	if (!ts)
+		return;
+	queue_leave(ts, scx_bpf_now());
+	load_ends(ts, scx_bpf_now());
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(roost_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)

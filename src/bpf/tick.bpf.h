@@ -7,9 +7,10 @@
 #include "policy/select_idle.h"
 
 #define LLC_SUM_NS 4000000ULL
+#define BALANCE_NS 20000000ULL
 
 /*
- * Ask schedutil for the frequency that the CPU's utilisation needs, a quarter above it (kernel: map_util_perf()).
+ * Tell schedutil the CPU's utilisation; it adds the headroom itself (kernel: sugov_effective_cpu_perf()).
  * sched_ext itself sets every CPU to the maximum when it is enabled, and leaves it there.
  */
 static __always_inline void tick_cpuperf(s32 cpu, struct cpu_state *cs)
@@ -18,9 +19,7 @@ static __always_inline void tick_cpuperf(s32 cpu, struct cpu_state *cs)
 
 	if (tun.cpuperf != CPUPERF_UTIL)
 		return;
-	want = cs->util_avg + cs->util_avg / 4;
-	if (want > CAPACITY_SCALE)
-		want = CAPACITY_SCALE;
+	want = cs->util_avg;
 	/* Small changes are not worth a frequency change. */
 	if (want + CAPACITY_SCALE / 16 > cs->cpuperf && want < cs->cpuperf + CAPACITY_SCALE / 16)
 		return;
@@ -91,6 +90,33 @@ subprog u32 tick_rescue(s32 cpu, u64 now)
 	return 0;
 }
 
+/*
+ * Weights hold over CPUs only if their queues weigh the same (kernel: sched_balance_rq()). If another queue of the LLC
+ * outweighs this one by more than two of its tasks, one of them comes here.
+ */
+subprog u32 tick_balance(s32 cpu, u64 now)
+{
+	const volatile struct llc_facts *f = llc_facts(cpu_facts(cpu)->llc);
+	u64 own = cpu_state(cpu)->weight, most = own;
+	s32 busiest = NO_CPU;
+	u32 i;
+
+	for_below (i, f->nr_cpus, MAX_CPUS) {
+		s32 other = llc_cpu(f->first + i);
+
+		if (cpu_state(other)->weight <= most || !set_has(SET_WAITING, cpu_facts(cpu)->llc, i))
+			continue;
+		most = cpu_state(other)->weight;
+		busiest = other;
+	}
+	if (busiest == NO_CPU || most - own <= 2 * most / (queue_length(busiest) + 1))
+		return 0;
+	cpu_state(cpu)->rescue_from = busiest + 1;
+	count(STAT_balance_pull);
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	return 0;
+}
+
 static __always_inline void run_tick(struct task_struct *p, struct task_state *ts, u64 now)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
@@ -107,6 +133,10 @@ static __always_inline void run_tick(struct task_struct *p, struct task_state *t
 	if (queue_contended(cs))
 		call_help(cpu);
 	tick_rescue(cpu, now);
+	if (now - cs->balanced_at >= BALANCE_NS) {
+		cs->balanced_at = now;
+		tick_balance(cpu, now);
+	}
 }
 
 #endif /* ROOST_TICK_BPF_H */

@@ -6,8 +6,8 @@
 #include "ctx.bpf.h"
 #include "policy/ladder.h"
 
-/* preempt_count()'s fields of interrupts; bpf_in_task() of the scx headers would need a kconfig extern. */
-#define INTERRUPT_COUNTS 0xffff00
+/* preempt_count()'s fields of NMI, interrupt and softirq being served (kernel: in_task()); bpf_in_task() of the scx headers would need a kconfig extern. */
+#define INTERRUPT_COUNTS 0xff0100
 
 static __always_inline bool in_task(void)
 {

@@ -8,22 +8,13 @@ pub mod sys;
 mod task;
 
 pub use queues::Queues;
-pub use sys::{cpu_facts, llc_facts, machine_facts, node_facts, tunables};
 pub use task::{Task, Wakeup};
 
+use crate::bpf::intf::tunables;
+use crate::machine::Facts;
 use std::cell::UnsafeCell;
 use std::ffi::CStr;
 use std::ptr;
-
-/// What does not change while a machine runs: the tables that userspace writes before load (intf.h).
-#[derive(Clone, Debug, Default)]
-pub struct Facts {
-    pub machine: machine_facts,
-    pub cpus: Vec<cpu_facts>,
-    pub llcs: Vec<llc_facts>,
-    pub nodes: Vec<node_facts>,
-    pub llc_cpus: Vec<u16>,
-}
 
 /// Memory that C changes through raw pointers, on several threads where a test wants that.
 struct Shared<T>(Box<[UnsafeCell<T>]>);

@@ -96,6 +96,12 @@ u64 roost_slice_left(struct world *w, const struct task_state *ts)
 	return slice_left(ts);
 }
 
+u64 roost_protected_ns(struct world *w, const struct task_state *ts, u32 features)
+{
+	the_world = w;
+	return protected_ns(ts, features);
+}
+
 enum preempt roost_preempts(struct world *w, s32 cpu, const struct task_state *ts, u32 features, u64 now)
 {
 	the_world = w;

@@ -9,8 +9,7 @@ pub trait Queues {
     /// The first task of `cpu`'s queue that may run on the thief's CPU goes there next; false: none may.
     fn take(&mut self, cpu: usize) -> bool;
     fn length(&self, cpu: usize) -> usize;
-
-    /// When the first task of `cpu`'s queue last ran, ns; 0: the queue is empty.
+    /// ns: when the first task of `cpu`'s queue last ran; 0: the queue is empty.
     fn head_ran_at(&self, cpu: usize) -> u64;
 }
 
@@ -92,6 +91,12 @@ impl World {
     pub fn slice_left(&mut self, task: &Task) -> u64 {
         // SAFETY: see `leave`.
         self.run(|w| unsafe { sys::roost_slice_left(w, &task.state) })
+    }
+
+    /// For how long no wakeup interrupts the task.
+    pub fn protected_ns(&mut self, task: &Task, features: u32) -> u64 {
+        // SAFETY: see `leave`.
+        self.run(|w| unsafe { sys::roost_protected_ns(w, &task.state, features) })
     }
 
     /// May the task, which just joined `cpu`'s queue, interrupt the one that runs there?

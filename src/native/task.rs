@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A task as the policy knows it, and one wakeup of it.
 
-use super::sys;
-use super::{Facts, World};
+use super::{World, sys};
+use crate::machine::Facts;
 use std::ptr;
 
 /// A task's state (state.h), its number and the CPUs it may use.
@@ -71,6 +71,7 @@ pub struct Wakeup<'a> {
     pub this_allowed: bool,
     pub fork: bool,
     pub sync: bool,
+    /// An interrupt on an idle CPU wakes the task.
     pub waker_pcpu_kthread: bool,
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # After suspend to memory the scheduler runs again.
 # topology: 2
-# accel: icount
+# accel: tcg
 # timeout: 120
 # own-boot: yes
 . /tests/lib.sh

@@ -401,6 +401,27 @@ fn a_slice_ends_with_the_request_but_has_a_minimum() {
 }
 
 #[test]
+fn a_short_burst_is_protected_to_its_end() {
+    let mut world = world(1);
+    let mut t = task(&world, 1, NICE0);
+    for (burst, expected) in [
+        (0, 700_000),
+        (100_000, 700_000),
+        (400_000, 800_000),
+        (500_000, 1_000_000),
+        (500_001, 700_000),
+    ] {
+        t.state.burst = burst;
+        assert_eq!(
+            world.protected_ns(&t, FEATURE_burst_slice),
+            expected,
+            "burst {burst}"
+        );
+        assert_eq!(world.protected_ns(&t, 0), 700_000);
+    }
+}
+
+#[test]
 fn bursts_are_learnt_up_at_once_and_down_by_a_quarter() {
     let mut world = world(1);
     let mut t = task(&world, 1, NICE0);
@@ -432,7 +453,7 @@ fn who_may_interrupt_whom() {
         expected,
     };
     let table = [
-        // an earlier deadline wins, after the minimum slice of 0.7 ms
+        // an earlier deadline wins, once the running task's 0.7 ms of protection are over
         row(10, 990, 1020, 995, 1010, PREEMPT_NOW),
         row(7, 990, 1020, 995, 1010, PREEMPT_NOW),
         row(6, 990, 1020, 995, 1010, PREEMPT_LATER),

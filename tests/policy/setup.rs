@@ -3,11 +3,12 @@
 
 use crate::model::{self, CpuNow, Decision, Features, LlcNow, TaskNow, WakerNow};
 use crate::topology::{NICE0, Topology, kernel_tunables};
+use scx_roost::machine::Facts;
 use scx_roost::native::sys::{
     CAPACITY_SCALE, FEATURE_prev_idle, FEATURE_sis_util, FEATURE_sync_local, FEATURE_wide_idle,
     PLACE_IDLE, STAT_fork_busy, STAT_wa_idle_this, STAT_wa_same, cpu_view, waker_state,
 };
-use scx_roost::native::{Facts, Task, Wakeup, World, stat_name};
+use scx_roost::native::{Task, Wakeup, World, stat_name};
 
 /// The time of every decision; far from 0, so that nothing that starts as 0 looks recent.
 pub const NOW: u64 = 3_600_000_000_000;

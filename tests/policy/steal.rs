@@ -2,10 +2,11 @@
 //! Stealing: near before far, a bounded number of tries, and empty queues leave the set.
 
 use crate::rng::Rng;
+use crate::setup::NOW;
 use crate::topology::Topology;
 use scx_roost::native::Queues;
 use scx_roost::native::sys::{
-    STAT_dispatch_steal_llc, STAT_dispatch_steal_machine, STAT_dispatch_steal_node,
+    SET_WAITING, STAT_dispatch_steal_llc, STAT_dispatch_steal_machine, STAT_dispatch_steal_node,
     STAT_steal_miss, STEAL_TRIES,
 };
 
@@ -13,6 +14,7 @@ use scx_roost::native::sys::{
 struct Waiting {
     tasks: Vec<usize>,
     pinned: Vec<usize>,
+    ran_at: Vec<u64>,
     tried: Vec<usize>,
 }
 
@@ -21,6 +23,7 @@ impl Waiting {
         Waiting {
             tasks: vec![0; n],
             pinned: vec![0; n],
+            ran_at: vec![1; n],
             tried: vec![],
         }
     }
@@ -38,14 +41,14 @@ impl Queues for Waiting {
         self.tasks[cpu]
     }
 
-    /// Whatever waits last ran long ago.
     fn head_ran_at(&self, cpu: usize) -> u64 {
-        u64::from(self.tasks[cpu] > 0)
+        if self.tasks[cpu] > 0 {
+            self.ran_at[cpu]
+        } else {
+            0
+        }
     }
 }
-
-/// ns; well beyond any migration cost.
-const NOW: u64 = 1_000_000_000;
 
 #[test]
 fn the_nearest_queue_first() {
@@ -94,7 +97,7 @@ fn a_thief_gives_up_after_its_tries_and_never_robs_itself() {
         for thief in [0, 1, n / 2, n - 1] {
             queues.tried.clear();
             world.clear_counters();
-            assert!(!world.steal(thief, &mut queues));
+            assert!(!world.steal(thief, &mut queues, NOW));
             assert_eq!(queues.tried.len(), STEAL_TRIES as usize);
             assert_eq!(world.count(STAT_steal_miss), u64::from(STEAL_TRIES));
             assert!(!queues.tried.contains(&thief));
@@ -107,7 +110,7 @@ fn a_thief_gives_up_after_its_tries_and_never_robs_itself() {
             );
         }
         let still: u32 = (0..topology.nr_llcs())
-            .flat_map(|l| world.llc(l).waiting)
+            .flat_map(|l| world.llc(l).set[SET_WAITING as usize])
             .map(u64::count_ones)
             .sum();
         assert_eq!(
@@ -139,7 +142,7 @@ fn whoever_waits_is_found_within_the_tries() {
         };
         let total: usize = queues.tasks.iter().sum();
         let expected = to_be_had(&queues);
-        assert_eq!(world.steal(thief, &mut queues), expected);
+        assert_eq!(world.steal(thief, &mut queues, NOW), expected);
         assert_eq!(
             queues.tasks.iter().sum::<usize>(),
             total - usize::from(expected)
@@ -158,13 +161,42 @@ fn a_task_queued_at_the_wrong_moment_comes_back_with_its_cpus_tick() {
         fn length(&self, _: usize) -> usize {
             0 // the thief looks just before the task is queued
         }
+        fn head_ran_at(&self, cpu: usize) -> u64 {
+            self.0.head_ran_at(cpu)
+        }
     }
     let mut world = Topology::regular(1, 4, 1, 1, false).world();
     let mut queues = Late(Waiting::new(4));
     world.mark_waiting(2);
-    assert!(!world.steal(0, &mut queues));
+    assert!(!world.steal(0, &mut queues, NOW));
     queues.0.tasks[2] = 1;
-    assert!(!world.steal(0, &mut queues), "not in the set: not seen yet");
+    assert!(
+        !world.steal(0, &mut queues, NOW),
+        "not in the set: not seen yet"
+    );
     world.mark_waiting(2); // what tick_help() does while somebody waits
-    assert!(world.steal(0, &mut queues));
+    assert!(world.steal(0, &mut queues, NOW));
+}
+
+#[test]
+fn a_task_that_ran_a_moment_ago_is_left_where_its_cache_is_warm() {
+    let mut world = Topology::regular(2, 4, 1, 2, false).world();
+    let mut queues = Waiting::new(8);
+    queues.tasks[2] = 1;
+    queues.ran_at[2] = NOW - 499_999;
+    world.mark_waiting(2);
+    assert!(!world.steal(0, &mut queues, NOW));
+    assert_eq!(queues.tried, [0; 0], "its queue is passed over");
+    queues.tasks[5] = 1;
+    queues.ran_at[5] = NOW - 500_000;
+    world.mark_waiting(5);
+    assert!(
+        world.steal(0, &mut queues, NOW),
+        "one of another LLC that is cold"
+    );
+    assert_eq!(queues.tried, [5]);
+    assert!(
+        world.steal(0, &mut queues, NOW + 1),
+        "and the first, once it has cooled"
+    );
 }

@@ -2,8 +2,10 @@
 //! Machines to test on: which CPU shares what, and the tables made of that. Written for clarity; the model of the
 //! placement reads the description, the C reads the tables.
 
+use scx_roost::bpf::intf::{cpu_facts, llc_facts, machine_facts, node_facts, tunables};
+use scx_roost::machine::Facts;
+use scx_roost::native::World;
 use scx_roost::native::sys::{CAPACITY_SCALE, MAX_SMT, NICE0_WEIGHT};
-use scx_roost::native::{Facts, World, cpu_facts, llc_facts, machine_facts, node_facts, tunables};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cpu {
@@ -131,7 +133,10 @@ impl Topology {
                 smt: self.smt().into(),
                 asym: self.asym().into(),
             },
-            ..Default::default()
+            cpus: vec![],
+            llcs: vec![],
+            nodes: vec![],
+            llc_cpus: vec![],
         };
         for llc in 0..self.nr_llcs() {
             let cpus = self.llc_cpus(llc);
@@ -159,14 +164,23 @@ impl Topology {
     fn cpu_facts(&self, cpu: usize) -> cpu_facts {
         let c = self.cpus[cpu];
         if !c.online {
-            return cpu_facts::default();
+            return cpu_facts {
+                llc: 0,
+                pos: 0,
+                node: 0,
+                core: 0,
+                capacity: 0,
+                online: 0,
+                nr_sib: 0,
+                sib: [0; MAX_SMT as usize],
+            };
         }
         let siblings = self.siblings(cpu);
         assert!(
             siblings.len() < MAX_SMT as usize,
             "more threads than a core may have"
         );
-        let mut sib = [0; MAX_SMT as usize - 1];
+        let mut sib = [0; MAX_SMT as usize];
         for (to, from) in sib.iter_mut().zip(siblings) {
             *to = *from as u16;
         }
@@ -187,14 +201,17 @@ impl Topology {
     }
 }
 
-/// The kernel's own numbers on eight CPUs and more: base_slice_ns and imbalance_pct of an LLC. The rest is ours.
+/// The kernel's own numbers on eight CPUs and more: base_slice_ns, migration_cost and imbalance_pct of an LLC. The rest is ours.
 pub fn kernel_tunables() -> tunables {
     tunables {
         slice_ns: 2_800_000,
         min_slice_ns: 700_000,
         rescue_ns: 20_000_000,
+        migration_cost_ns: 500_000,
+        features: 0,
+        cpuperf: 0,
+        timers: 1,
         imbalance_pct: 117,
-        ..Default::default()
     }
 }
 

@@ -2,6 +2,9 @@
 /*
  * Sets of CPUs: a word per 64 CPUs in each LLC, and over them a set of the LLCs that have any. A search reads words,
  * not CPUs, and on a machine of many LLCs passes over the empty ones.
+ *
+ * An LLC that has any is always in the set of LLCs once its CPUs have come to rest; an empty one may stay in it until
+ * its next change, and costs a search a look.
  */
 #ifndef ROOST_CPU_SET_H
 #define ROOST_CPU_SET_H
@@ -51,11 +54,12 @@ static __always_inline bool set_empty(enum cpu_set set, u32 llc)
 /* Add the CPUs of @mask, which lie in the word of @pos. */
 static __always_inline void set_add_mask(enum cpu_set set, u32 llc, u32 pos, u64 mask)
 {
-	u64 *word = set_word(set, llc, pos);
-	bool first = !*word;
-
-	atomic_or(word, mask);
-	if (first && machine_facts()->nr_llcs > 1)
+	atomic_or(set_word(set, llc, pos), mask);
+	/*
+	 * Asked after the entry, never before: whoever empties the LLC meanwhile looks once more after it has cleared the
+	 * LLC's bit, so that one of the two sets it.
+	 */
+	if (machine_facts()->nr_llcs > 1 && !(*llcs_word(set, llc) & bit_of(llc)))
 		atomic_or(llcs_word(set, llc), bit_of(llc));
 }
 

@@ -14,22 +14,31 @@
 
 /* ---- keeping the sets ---- */
 
-/* Enter the threads of @cpu's core as an idle core if all are idle; the long way, for threads in several words. */
-subprog u32 core_gains_split(s32 cpu)
+/* ---- idle cores, the long way, for those whose threads lie in several words ---- */
+
+subprog bool siblings_marked(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
-	u32 llc = f->llc, i;
+	u32 i;
 
 	for_below (i, f->nr_sib, MAX_SMT)
-		if (!set_has(SET_IDLE, llc, cpu_facts(sibling(f, i))->pos))
-			return 0;
-	set_add(SET_IDLE_CORE, llc, f->pos);
+		if (!set_has(SET_IDLE, f->llc, cpu_facts(sibling(f, i))->pos))
+			return false;
+	return true;
+}
+
+subprog u32 core_enters_split(s32 cpu)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+	u32 i;
+
+	set_add(SET_IDLE_CORE, f->llc, f->pos);
 	for_below (i, f->nr_sib, MAX_SMT)
-		set_add(SET_IDLE_CORE, llc, cpu_facts(sibling(f, i))->pos);
+		set_add(SET_IDLE_CORE, f->llc, cpu_facts(sibling(f, i))->pos);
 	return 0;
 }
 
-subprog u32 core_loses_split(s32 cpu)
+subprog u32 core_leaves_split(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	u32 i;
@@ -40,21 +49,40 @@ subprog u32 core_loses_split(s32 cpu)
 	return 0;
 }
 
-/* The core of @cpu became wholly idle, or may have. @mask: its threads as bits of one word, 0 if they lie in several. */
-static __always_inline void core_gains(s32 cpu, u32 llc, u32 pos, u64 mask)
+/* ---- idle cores; @mask: the core's threads as bits of one word, 0 if they lie in several ---- */
+
+static __always_inline bool core_marked(s32 cpu, u32 llc, u32 pos, u64 mask)
 {
-	if (!mask)
-		core_gains_split(cpu);
-	else if ((*set_word(SET_IDLE, llc, pos) & mask) == mask)
-		set_add_mask(SET_IDLE_CORE, llc, pos, mask);
+	return mask ? (*set_word(SET_IDLE, llc, pos) & mask) == mask : siblings_marked(cpu);
 }
 
-static __always_inline void core_loses(s32 cpu, u32 llc, u32 pos, u64 mask)
+static __always_inline void core_enters(s32 cpu, u32 llc, u32 pos, u64 mask)
+{
+	if (mask)
+		set_add_mask(SET_IDLE_CORE, llc, pos, mask);
+	else
+		core_enters_split(cpu);
+}
+
+static __always_inline void core_leaves(s32 cpu, u32 llc, u32 pos, u64 mask)
 {
 	if (!mask)
-		core_loses_split(cpu);
+		core_leaves_split(cpu);
 	else if (*set_word(SET_IDLE_CORE, llc, pos) & mask)
 		set_remove_mask(SET_IDLE_CORE, llc, pos, mask);
+}
+
+/* @cpu became idle; is its core? A sibling that leaves between the look and the entry finds nothing to take back. */
+static __always_inline void core_gains(s32 cpu, u32 llc, u32 pos, u64 mask)
+{
+	if (!core_marked(cpu, llc, pos, mask))
+		return;
+	core_enters(cpu, llc, pos, mask);
+	if (core_marked(cpu, llc, pos, mask))
+		return;
+	core_leaves(cpu, llc, pos, mask);
+	if (core_marked(cpu, llc, pos, mask))
+		core_enters(cpu, llc, pos, mask);
 }
 
 /* @cpu has nothing to run. Called on that CPU. */
@@ -80,7 +108,7 @@ static __always_inline void mark_busy(s32 cpu, struct cpu_state *cs)
 	cs->idle_marked = 0;
 	set_remove(SET_IDLE, f->llc, f->pos);
 	if (machine_facts()->smt)
-		core_loses(cpu, f->llc, f->pos, cs->core_mask);
+		core_leaves(cpu, f->llc, f->pos, cs->core_mask);
 }
 
 /* Set the precomputed mask of a core whose threads lie in one word; once, at init. */

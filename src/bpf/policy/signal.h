@@ -151,6 +151,15 @@ static __always_inline void load_follows(struct task_state *ts, s32 cpu, u64 now
 	ts->load_cpu = cpu + 1;
 }
 
+/* The task leaves our class or dies: its load goes with it (kernel: task_dead_fair(), detach_task_cfs_rq()). */
+static __always_inline void load_ends(struct task_state *ts, u64 now)
+{
+	if (!ts->load_cpu)
+		return;
+	atomic_add((u64 *)&cpu_state(ts->load_cpu - 1)->load_moved, -task_load(ts, now));
+	ts->load_cpu = 0;
+}
+
 /* A new task counts as always runnable (kernel: init_entity_runnable_average()). */
 static __always_inline void task_signals_init(struct task_state *ts, u64 now)
 {

@@ -51,6 +51,7 @@ struct cpu_state {
 	/* set once in ops.init */
 	u64 core_mask; /* this core's threads as bits of this CPU's word; 0: they lie in several words */
 
+	u64 balanced_at;   /* ns: when this CPU last compared its queue's weight with others */
 	u64 dispatched_at; /* ns: when this CPU last chose a task */
 	u32 rescue_from;   /* 1 + the CPU whose queue this CPU shall serve next; 0: none */
 	u32 cpuperf;	   /* the last frequency request, 0..CAPACITY_SCALE */
@@ -112,7 +113,6 @@ struct task_state {
 	s32 recent_cpu; /* 1 + the recently used CPU (kernel: recent_used_cpu); 0: none */
 	struct waker_state waker;
 	u32 cgroup; /* index into the cgroup table; 0: the root */
-	u32 placed; /* select_cpu has inserted it into a local queue */
 };
 
 struct cgroup_state {

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What one placement decision costs, run natively: ns per wakeup at 8, 64 and 1,024 CPUs, with everything idle, half
+//! of it, one CPU of the last LLC, and nothing. The same C runs in the kernel, where peeks at other CPUs' run queues cost more.
+//!
+//! cargo bench --bench placement
+
+#[path = "../tests/policy/rng.rs"]
+#[allow(dead_code)]
+mod rng;
+#[path = "../tests/policy/topology.rs"]
+#[allow(dead_code)]
+mod topology;
+
+use rng::Rng;
+use scx_roost::native::sys::{FEATURE_prev_idle, FEATURE_sis_util, FEATURE_wide_idle};
+use scx_roost::native::{Task, Wakeup, World};
+use std::time::Instant;
+use topology::Topology;
+
+const SAMPLES: usize = 31;
+const DECISIONS: usize = 20_000;
+const MAINLINE: u32 = FEATURE_prev_idle | FEATURE_sis_util;
+
+struct Scene {
+    name: &'static str,
+    /// Is the CPU idle?
+    idle: fn(usize, usize) -> bool,
+    features: u32,
+    restricted: bool,
+}
+
+const SCENES: [Scene; 6] = [
+    Scene {
+        name: "all idle",
+        idle: |_, _| true,
+        features: MAINLINE,
+        restricted: false,
+    },
+    Scene {
+        name: "half idle",
+        idle: |cpu, _| cpu % 2 == 0,
+        features: MAINLINE,
+        restricted: false,
+    },
+    Scene {
+        name: "half idle, restricted task",
+        idle: |cpu, _| cpu % 2 == 0,
+        features: MAINLINE,
+        restricted: true,
+    },
+    Scene {
+        name: "all busy",
+        idle: |_, _| false,
+        features: MAINLINE,
+        restricted: false,
+    },
+    Scene {
+        name: "all busy, wide_idle",
+        idle: |_, _| false,
+        features: MAINLINE | FEATURE_wide_idle,
+        restricted: false,
+    },
+    Scene {
+        name: "last CPU idle, wide_idle",
+        idle: |cpu, n| cpu == n - 1,
+        features: MAINLINE | FEATURE_wide_idle,
+        restricted: false,
+    },
+];
+
+/// Wakeups between random CPUs, drawn before the clock runs.
+fn pairs(n: usize) -> Vec<(usize, usize)> {
+    let mut rng = Rng::new(n as u64);
+    (0..1024).map(|_| (rng.below(n), rng.below(n))).collect()
+}
+
+fn prepare(topology: &Topology, scene: &Scene) -> (World, Task) {
+    let mut world = topology.world();
+    let n = topology.len();
+    for cpu in 0..n {
+        if (scene.idle)(cpu, n) {
+            world.set_idle(cpu);
+        } else {
+            world.set_busy(cpu);
+        }
+    }
+    let mut task = Task::new(1, &world);
+    if scene.restricted {
+        // Every third CPU is forbidden.
+        let mut mask = vec![0u64; n.div_ceil(64)];
+        (0..n)
+            .filter(|c| c % 3 != 2)
+            .for_each(|c| mask[c / 64] |= 1 << (c % 64));
+        task.allow(&mask, world.facts());
+    }
+    (world, task)
+}
+
+/// ns per decision, one figure a sample, in order of size.
+fn measure(topology: &Topology, scene: &Scene) -> Vec<f64> {
+    let (mut world, mut task) = prepare(topology, scene);
+    let facts = world.facts().clone();
+    let pairs = pairs(topology.len());
+    let mut samples: Vec<f64> = (0..=SAMPLES)
+        .map(|_| {
+            let start = Instant::now();
+            for i in 0..DECISIONS {
+                let (this, prev) = pairs[i % pairs.len()];
+                let mut wakeup = Wakeup::new(&mut task, this, prev, &facts);
+                wakeup.features = scene.features;
+                std::hint::black_box(world.place(wakeup));
+            }
+            start.elapsed().as_nanos() as f64 / DECISIONS as f64
+        })
+        .skip(1) // the first warms the caches
+        .collect();
+    samples.sort_by(f64::total_cmp);
+    samples
+}
+
+fn main() {
+    let machines = [
+        (
+            "8 CPUs = 2 LLCs x 2 cores x 2",
+            Topology::regular(2, 2, 2, 2, true),
+        ),
+        (
+            "64 CPUs = 8 LLCs x 4 cores x 2",
+            Topology::regular(8, 4, 2, 8, true),
+        ),
+        (
+            "1024 CPUs = 64 LLCs x 8 cores x 2",
+            Topology::regular(64, 8, 2, 8, true),
+        ),
+        (
+            "1024 CPUs in one LLC",
+            Topology::regular(1, 512, 2, 1, true),
+        ),
+    ];
+    println!(
+        "native placement, ns per decision: median of {SAMPLES} samples of {DECISIONS} decisions (least, most)"
+    );
+    for (name, topology) in &machines {
+        println!("{name}");
+        for scene in &SCENES {
+            let ns = measure(topology, scene);
+            println!(
+                "  {:<28} {:8.1}  ({:.1}, {:.1})",
+                scene.name,
+                ns[SAMPLES / 2],
+                ns[0],
+                ns[SAMPLES - 1]
+            );
+        }
+    }
+    println!("JIT cost through BPF_PROG_RUN: skipped, no program of type syscall wraps the ladder");
+}
