@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # sched_attr.sched_runtime, the custom slice, is accepted, and a shorter one means more switches.
-# topology: 2
+# topology: 1
 # accel: icount
 # timeout: 120
 . /tests/lib.sh
