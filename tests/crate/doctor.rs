@@ -108,7 +108,10 @@ fn a_scheduler_that_is_leaving_is_waited_for() {
     fs::write(&state, "disabling\n").unwrap();
     let leave = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(200));
-        fs::write(&state, "disabled\n").unwrap();
+        // Renamed into place: a file being written is empty for a moment, as sysfs's never is.
+        let whole = state.with_extension("new");
+        fs::write(&whole, "disabled\n").unwrap();
+        fs::rename(&whole, &state).unwrap();
     });
     doctor::check_start(&patient.host).unwrap();
     leave.join().unwrap();
