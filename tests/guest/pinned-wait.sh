@@ -16,7 +16,6 @@ hog -w 0 -t 60 n=8 >/dev/null &
 HOG=$!
 sleep 1
 check "it computes, against free hogs on both CPUs" probe spin 4 100 1
-check "it sleeps and wakes, against free hogs on both CPUs" probe sleep 3 100 1
 kill -KILL $HOG
 stop_roost
 finish
