@@ -72,17 +72,31 @@ static __always_inline void core_leaves(s32 cpu, u32 llc, u32 pos, u64 mask)
 		set_remove_mask(SET_IDLE_CORE, llc, pos, mask);
 }
 
+/*
+ * The core was entered while a sibling left. Taking it back may undo the entry of a sibling that came back meanwhile,
+ * so that one looks again, until the entry and the look before it agree.
+ */
+subprog u32 core_settles(s32 cpu, u32 llc, u32 pos, u64 mask)
+{
+	while (may_loop) {
+		core_leaves(cpu, llc, pos, mask);
+		if (!core_marked(cpu, llc, pos, mask))
+			break;
+		core_enters(cpu, llc, pos, mask);
+		if (core_marked(cpu, llc, pos, mask))
+			break;
+	}
+	return 0;
+}
+
 /* @cpu became idle; is its core? A sibling that leaves between the look and the entry finds nothing to take back. */
 static __always_inline void core_gains(s32 cpu, u32 llc, u32 pos, u64 mask)
 {
 	if (!core_marked(cpu, llc, pos, mask))
 		return;
 	core_enters(cpu, llc, pos, mask);
-	if (core_marked(cpu, llc, pos, mask))
-		return;
-	core_leaves(cpu, llc, pos, mask);
-	if (core_marked(cpu, llc, pos, mask))
-		core_enters(cpu, llc, pos, mask);
+	if (!core_marked(cpu, llc, pos, mask))
+		core_settles(cpu, llc, pos, mask);
 }
 
 /* @cpu has nothing to run. Called on that CPU. */
