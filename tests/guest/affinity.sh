@@ -3,7 +3,6 @@
 # topology: 8
 # accel: tcg
 # timeout: 120
-# quick: yes
 . /tests/lib.sh
 start_roost
 stress-ng -q --cpu 8 -t 10 &

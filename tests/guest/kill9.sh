@@ -3,7 +3,6 @@
 # topology: 8
 # accel: tcg
 # timeout: 120
-# quick: yes
 . /tests/lib.sh
 stress-ng -q --cpu 2 --pipe 1 -t 100 &
 for delay in 0.05 0.2 0.4 0.6 0.8 1 1.5; do

@@ -3,7 +3,6 @@
 # topology: 1 4
 # accel: icount
 # timeout: 120
-# quick: yes
 . /tests/lib.sh
 start_roost
 # Weights: the kernel's sched_prio_to_weight.

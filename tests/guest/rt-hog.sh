@@ -3,7 +3,6 @@
 # topology: 8
 # accel: icount
 # timeout: 200
-# quick: yes
 . /tests/lib.sh
 start_roost
 hog -w 0 -t 60 cpus=2,fifo=50 >/dev/null 2>&1 &

@@ -3,7 +3,6 @@
 # topology: 1 4 8 2node 64
 # accel: icount
 # timeout: 60
-# quick: yes
 . /tests/lib.sh
 SYS=/sys/devices/system
 scx_roost topology | sed 's/^/# /'
