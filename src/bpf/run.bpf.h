@@ -230,7 +230,7 @@ static __always_inline void run_running(struct task_struct *p, struct task_state
 		mark_idle(cpu, cs);
 	else
 		mark_busy(cpu, cs);
-	if (somebody_waits(cpu, cs))
+	if (queue_contended(cs))
 		arm_slice_timer(cpu, cs, now, now + cs->curr_slice);
 }
 
