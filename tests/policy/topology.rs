@@ -55,8 +55,7 @@ impl Topology {
         );
         Topology {
             smt: cores.iter().any(|c| c.len() > 1),
-            // Capacities differ by more than a fifth.
-            asym: least * 10 < most * 8,
+            asym: least < most,
             llcs,
             siblings,
             cpus,
