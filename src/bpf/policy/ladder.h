@@ -145,7 +145,7 @@ static __always_inline struct placement place_wakeup(const struct wakeup *w)
 		return placed(w->this_cpu, PLACE_BUSY, STAT_sync_local);
 	cpu = prev_core(w);
 	if (cpu != NO_CPU)
-		return placed(cpu, PLACE_IDLE, STAT_prev_core);
+		return placed_free(cpu, STAT_prev_core);
 	return select_idle_sibling(w, wake_target(w));
 }
 

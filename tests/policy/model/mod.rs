@@ -271,11 +271,15 @@ impl Ladder<'_> {
             && self.now.cpus[w.this].nr_running == 1
     }
 
-    /// The previous CPU's whole core is idle. Ours: of the waker's own CPU the target rung decides; a core that
-    /// SCHED_IDLE tasks hold is not idle; and the CPU has to be allowed.
+    /// is_idle_core(prev): each of its threads is idle, or runs a SCHED_IDLE task and nothing else. Ours: the CPU has
+    /// to be allowed.
     fn prev_core(&self) -> bool {
-        let w = self.w;
-        w.features.prev_core && self.ok(w.prev) && w.prev != w.this && self.now.core_idle(w.prev)
+        let (now, prev) = (self.now, self.w.prev);
+        let free = |c: usize| now.idle(c) || now.only_sched_idle(c);
+        self.w.features.prev_core
+            && self.ok(prev)
+            && free(prev)
+            && now.other_threads(prev).iter().all(|&s| free(s))
     }
 
     fn wake_wide(&self, waker_flips: u32) -> bool {
