@@ -31,7 +31,7 @@ STAT(fork_idle, "fork: an idle CPU in the idlest group")
 STAT(fork_busy, "fork: nothing idle, the least loaded CPU of the idlest group")
 /* what a wakeup got */
 STAT(placed_prev, "wakeups placed on the previous CPU")
-STAT(placed_idle_core, "wakeups placed on a wholly idle core")
+STAT(placed_idle_core, "wakeups placed on a wholly idle core; without SMT, on an idle CPU")
 STAT(placed_other_llc, "wakeups placed in another LLC than the previous CPU's")
 /* queueing and dispatch */
 STAT(enq_idle, "tasks inserted straight into the local queue of an idle CPU")

@@ -6,7 +6,7 @@ use crate::topology::{NICE0, Topology, kernel_tunables};
 use scx_roost::machine::Facts;
 use scx_roost::native::sys::{
     CAPACITY_SCALE, FEATURE_core_first, FEATURE_prev_core, FEATURE_prev_idle, FEATURE_sis_util,
-    FEATURE_sync_local, FEATURE_wide_idle, PLACE_IDLE, STAT_fork_busy, STAT_wa_idle_this,
+    FEATURE_sync_local, FEATURE_wide_idle, PLACE_IDLE, STAT_placed_other_llc, STAT_wa_idle_this,
     STAT_wa_same, cpu_view, waker_state,
 };
 use scx_roost::native::{Task, Wakeup, World, stat_name};
@@ -26,6 +26,10 @@ pub const MAINLINE: Features = Features {
     prev_core: false,
     core_first: false,
 };
+
+/// The rows of stats.tbl.h that count what a placement decides and what came of it.
+pub const PLACEMENT_STATS: std::ops::RangeInclusive<u32> =
+    STAT_wa_idle_this..=STAT_placed_other_llc;
 
 pub fn feature_bits(f: Features) -> u32 {
     [
@@ -305,9 +309,9 @@ fn affine_counter(world: &World) -> &'static str {
     moved.first().copied().unwrap_or("")
 }
 
-/// The counters of the ladder's rungs and of wake_affine that moved.
+/// The counters of placement that moved.
 pub fn moved(world: &World) -> Vec<&'static str> {
-    (STAT_wa_idle_this..=STAT_fork_busy)
+    PLACEMENT_STATS
         .filter(|&s| world.count(s) > 0)
         .map(stat_name)
         .collect()

@@ -149,10 +149,25 @@ static __always_inline struct placement place_wakeup(const struct wakeup *w)
 	return select_idle_sibling(w, wake_target(w));
 }
 
+/* What the wakeup got, whichever rung gave it. */
+static __always_inline void count_placement(const struct wakeup *w, s32 cpu)
+{
+	if (cpu == w->prev_any)
+		count(STAT_placed_prev);
+	else if (!share_cache(cpu, w->prev_any))
+		count(STAT_placed_other_llc);
+	if (in_idle_core(cpu))
+		count(STAT_placed_idle_core);
+}
+
 /* The whole decision. The CPU may be one that the task may not use (prev_any): the caller leaves that to the core. */
 static __always_inline struct placement place(const struct wakeup *w)
 {
-	return w->fork ? place_fork(w) : place_wakeup(w);
+	struct placement at = w->fork ? place_fork(w) : place_wakeup(w);
+
+	if (!w->fork)
+		count_placement(w, at.cpu);
+	return at;
 }
 
 #endif /* ROOST_LADDER_H */
