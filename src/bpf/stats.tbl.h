@@ -16,6 +16,7 @@ STAT(prev_core, "the previous CPU, its whole core idle (feature prev_core); wake
 /* select_idle_sibling: the rung that gave the CPU */
 STAT(sis_target, "the target itself, idle")
 STAT(sis_prev, "the previous CPU, idle, sharing the target's cache")
+STAT(core_first, "an idle CPU was passed over because its sibling is busy and a core is idle (feature core_first)")
 STAT(sis_kthread, "the previous CPU, behind the per-CPU kthread that wakes the task there")
 STAT(sis_recent, "the recently used CPU, idle, sharing the target's cache")
 STAT(sis_capacity, "an idle CPU that fits the task on a machine of unequal CPUs")
