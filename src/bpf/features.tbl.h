@@ -8,7 +8,7 @@
  */
 FEATURE(prev_idle, "Lawall 2020", "wake_affine: an idle previous CPU is the target, also across LLCs")
 FEATURE(sis_util, "mainline (SIS_UTIL)", "the scan for an idle CPU in the LLC visits fewer CPUs the busier the LLC is")
-FEATURE(wide_idle, "scx_roost", "no idle CPU in the LLC: look in the node, then in the whole machine")
+FEATURE(wide_idle, "scx_roost", "no idle CPU found in the LLC: look in the others of the node, then of the machine")
 FEATURE(burst_slice, "scx_roost", "a task that uses less than 1/8 of a CPU requests what it last used, and may interrupt after 1/8 of the minimum slice; shares do not change")
 FEATURE(prev_core, "Roy v7 2025", "a wakeup keeps the previous CPU when its whole core is idle")
 FEATURE(core_first, "scx_roost", "an idle CPU beside a busy sibling is not taken while a core of its LLC is wholly idle")

@@ -58,20 +58,24 @@ static __always_inline struct placement place_fork(const struct wakeup *w)
 	return placed(cpu != NO_CPU ? cpu : w->prev_any, PLACE_BUSY, STAT_fork_busy);
 }
 
-/* Rung 9: nothing in the LLC; [wide_idle] an idle CPU in the target's node, then anywhere. */
+/*
+ * Rung 9: nothing in the LLC; [wide_idle] an idle CPU in another of the target's node, then anywhere. The LLC itself is
+ * not looked at again: if something is idle there, sis_util's budget forbade to look so far.
+ */
 static __always_inline struct placement place_beyond(const struct wakeup *w, s32 target)
 {
 	const volatile struct node_facts *node = node_facts(cpu_facts(target)->node);
+	u32 own = cpu_facts(target)->llc;
 	s32 cpu;
 
 	if (!has(w, FEATURE_wide_idle) || machine_facts()->nr_llcs == 1)
 		return placed(target, PLACE_BUSY, STAT_sis_none);
-	cpu = scan_llcs(w->p, node->first_llc, node->first_llc + node->nr_llcs, w->ts->sched_idle);
+	cpu = scan_llcs(w->p, node->first_llc, node->first_llc + node->nr_llcs, own, w->ts->sched_idle);
 
 	if (cpu != NO_CPU)
 		return placed_free(cpu, STAT_wide_node);
 	if (machine_facts()->nr_nodes > 1) {
-		cpu = scan_llcs(w->p, 0, machine_facts()->nr_llcs, w->ts->sched_idle);
+		cpu = scan_llcs(w->p, 0, machine_facts()->nr_llcs, own, w->ts->sched_idle);
 		if (cpu != NO_CPU)
 			return placed_free(cpu, STAT_wide_machine);
 	}

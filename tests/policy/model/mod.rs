@@ -509,7 +509,7 @@ impl Ladder<'_> {
         best.map(|(_, _, c)| c)
     }
 
-    /// wide_idle, ours: the LLCs of the node, then all, in order; in each a wholly idle core before a thread.
+    /// wide_idle, ours: the other LLCs of the node, then all others, in order; in each a wholly idle core before a thread.
     fn wide(&self, target: usize) -> Decision {
         let machine = self.now.machine;
         let node = if self.now.online(target) {
@@ -520,7 +520,8 @@ impl Ladder<'_> {
         for near in [true, false] {
             for llc in 0..machine.nr_llcs() {
                 let cpus = self.now.llc_cpus(llc);
-                if near && machine.cpus[cpus[0]].node != node {
+                let away = near && machine.cpus[cpus[0]].node != node;
+                if away || llc == self.now.llc(target) {
                     continue;
                 }
                 let usable = || cpus.iter().copied().filter(|&c| self.ok(c));
