@@ -173,6 +173,14 @@ impl Case {
     }
 }
 
+fn model_waker(w: waker_state) -> model::Waker {
+    model::Waker {
+        last_wakee: w.last_wakee,
+        flips: w.flips,
+        decay_at: w.decay_at,
+    }
+}
+
 fn waker_state(w: model::Waker) -> waker_state {
     waker_state {
         decay_at: w.decay_at,
@@ -247,11 +255,8 @@ impl Runner {
             affine: affine_counter(&machine.world),
             idle: at.how == PLACE_IDLE,
             recent: usize::try_from(self.wakee.state.recent_cpu - 1).ok(),
-            waker: model::Waker {
-                last_wakee: left.last_wakee,
-                flips: left.flips,
-                decay_at: left.decay_at,
-            },
+            waker: model_waker(left),
+            wakee: model_waker(self.wakee.state.waker),
         }
     }
 

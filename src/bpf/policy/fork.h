@@ -180,4 +180,15 @@ static __always_inline s32 fork_idle_cpu(const struct wakeup *w, u32 llc)
 	return cpu != NO_CPU ? cpu : scan(w, llc, start, SCAN_CPU, MAX_CPUS);
 }
 
+/*
+ * What a child has of its parent: a copy of whom it wakes (kernel: dup_task_struct()), and the parent's CPU as the recently
+ * used one (wake_up_new_task()).
+ */
+static __always_inline void inherit(const struct wakeup *w)
+{
+	w->ts->recent_cpu = w->prev_any + 1;
+	if (w->waker_ts)
+		w->ts->waker = w->waker_ts->waker;
+}
+
 #endif /* ROOST_FORK_H */

@@ -52,6 +52,8 @@ static __always_inline struct placement place_fork(const struct wakeup *w)
 	u32 llc = fork_llc(w->p, fork_node(w->p, f->node), f->llc);
 	s32 cpu = fork_idle_cpu(w, llc);
 
+	inherit(w);
+
 	if (cpu != NO_CPU)
 		return placed_free(cpu, STAT_fork_idle);
 	cpu = least_loaded(w->p, llc, w->now);

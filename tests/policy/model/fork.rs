@@ -35,7 +35,7 @@ impl Group {
 impl Ladder<'_> {
     pub(super) fn fork(&self) -> Decision {
         let llc = self.fork_llc(self.fork_node());
-        match self.fork_cpu(llc) {
+        let decision = match self.fork_cpu(llc) {
             Some(c) if self.free(c) => self.at(c, "fork_idle"),
             Some(c) => Decision {
                 idle: false,
@@ -45,6 +45,16 @@ impl Ladder<'_> {
                 idle: false,
                 ..self.at(self.w.prev, "fork_busy")
             },
+        };
+        // dup_task_struct(), as far as the parent is known; wake_up_new_task().
+        Decision {
+            recent: Some(self.w.prev),
+            wakee: if self.w.waker.ours {
+                self.w.waker.waker
+            } else {
+                self.w.task.waker
+            },
+            ..decision
         }
     }
 

@@ -102,6 +102,8 @@ pub struct Decision {
     pub idle: bool,
     pub recent: Option<usize>,
     pub waker: Waker,
+    /// Of the task itself.
+    pub wakee: Waker,
 }
 
 const MSEC: u64 = 1_000_000;
@@ -215,6 +217,7 @@ impl Ladder<'_> {
             idle: self.now.idle(cpu),
             recent: self.w.task.recent,
             waker: self.w.waker.waker,
+            wakee: self.w.task.waker,
         }
     }
 
