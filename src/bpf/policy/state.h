@@ -115,6 +115,12 @@ struct task_state {
 	u32 cgroup; /* index into the cgroup table; 0: the root */
 };
 
+/* The first task of a queue, as a thief sees it. */
+struct waiter {
+	u64 ran_at; /* ns: when it last ran */
+	u32 sched_idle;
+};
+
 struct cgroup_state {
 	u64 run_sum;	   /* sum over its tasks of nice weight x ns runnable since the last sweep; atomic */
 	u32 weight;	   /* cpu.weight scaled to NICE0_WEIGHT = 100 */
