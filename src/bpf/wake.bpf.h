@@ -3,7 +3,7 @@
 #ifndef ROOST_WAKE_BPF_H
 #define ROOST_WAKE_BPF_H
 
-#include "ctx.bpf.h"
+#include "timer.bpf.h"
 #include "policy/ladder.h"
 
 /* preempt_count()'s fields of NMI, interrupt and softirq being served (kernel: in_task()); bpf_in_task() of the scx headers would need a kconfig extern. */
@@ -31,6 +31,14 @@ static __always_inline void gather_waker(struct wakeup *w, u64 wake_flags)
 	w->waker_pcpu_kthread = pcpu_kthread(waker) && in_task();
 }
 
+/* The waker said that it is about to sleep. If it does not, its slice ends on time. */
+static __always_inline void waker_gives_way(s32 cpu, u64 now)
+{
+	struct cpu_state *cs = cpu_state(cpu);
+
+	arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
+}
+
 static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake_flags)
 {
 	struct wakeup w = {};
@@ -51,10 +59,13 @@ static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake
 	gather_waker(&w, wake_flags);
 
 	at = place(&w);
-	if (at.how == PLACE_IDLE) {
+	if (at.how == PLACE_BUSY)
+		return at.cpu;
+	if (at.how == PLACE_IDLE)
 		count(STAT_enq_idle);
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, tun.slice_ns, 0);
-	}
+	else
+		waker_gives_way(w.this_cpu, w.now);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, tun.slice_ns, 0);
 	return at.cpu;
 }
 

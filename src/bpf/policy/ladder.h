@@ -148,7 +148,7 @@ static __always_inline struct placement place_wakeup(const struct wakeup *w)
 
 	record_wakee(w);
 	if (local)
-		return placed(w->this_cpu, PLACE_BUSY, STAT_sync_local);
+		return placed(w->this_cpu, PLACE_NEXT, STAT_sync_local);
 	cpu = prev_core(w);
 	if (cpu != NO_CPU)
 		return placed_free(cpu, STAT_prev_core);
