@@ -96,6 +96,12 @@ void roost_new_request(struct world *w, struct task_state *ts, u32 features)
 	new_request(ts, features);
 }
 
+void roost_first_request(struct world *w, struct task_state *ts, u32 features)
+{
+	the_world = w;
+	first_request(ts, features);
+}
+
 u64 roost_slice_left(struct world *w, const struct task_state *ts)
 {
 	the_world = w;

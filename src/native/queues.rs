@@ -99,6 +99,11 @@ impl World {
         self.run(|w| unsafe { sys::roost_new_request(w, &mut task.state, features) })
     }
 
+    pub fn first_request(&mut self, task: &mut Task, features: u32) {
+        // SAFETY: see `leave`.
+        self.run(|w| unsafe { sys::roost_first_request(w, &mut task.state, features) })
+    }
+
     pub fn slice_left(&mut self, task: &Task) -> u64 {
         // SAFETY: see `leave`.
         self.run(|w| unsafe { sys::roost_slice_left(w, &task.state) })

@@ -400,6 +400,23 @@ fn a_request_is_the_slice_the_custom_slice_or_the_burst() {
     assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 100_000);
 }
 
+/// place_entity() with ENQUEUE_INITIAL.
+#[test]
+fn a_new_task_asks_for_half() {
+    let mut world = world(1);
+    for (weight, custom, expected) in [
+        (NICE0, 0, 1_400_000),
+        (2 * NICE0, 0, 700_000),
+        (NICE0, 100_000, 50_000),
+    ] {
+        let mut t = task(&world, 1, weight);
+        t.state.vruntime = 7 * MSEC;
+        t.state.custom_slice = custom;
+        world.first_request(&mut t, 0);
+        assert_eq!(t.state.deadline - t.state.vruntime, expected);
+    }
+}
+
 #[test]
 fn a_slice_ends_with_the_request_but_has_a_minimum() {
     let mut world = world(1);

@@ -70,6 +70,15 @@ static __always_inline void new_request(struct task_state *ts, u32 features)
 	ts->deadline = ts->vruntime + to_virtual(request_ns(ts, features), ts->weight);
 }
 
+/*
+ * A new task starts with half a request: those that are there are halfway through theirs, on average (kernel:
+ * PLACE_DEADLINE_INITIAL).
+ */
+static __always_inline void first_request(struct task_state *ts, u32 features)
+{
+	ts->deadline = ts->vruntime + to_virtual(request_ns(ts, features), ts->weight) / 2;
+}
+
 /* How long it may run now while others wait: to the end of its request, but at least the minimum slice. */
 static __always_inline u64 slice_left(const struct task_state *ts)
 {
