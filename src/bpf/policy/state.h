@@ -128,8 +128,7 @@ struct cgroup_state {
 	u32 load;	   /* decayed mean of the weight of its own runnable tasks */
 	u32 children;	   /* sum of the weights of its active child groups, as of the last sweep */
 	u32 next_children; /* the sum being made */
-	u32 used;
-	u32 active; /* a task of the group or below was runnable lately */
+	u32 active;	   /* a task of the group or below was runnable lately */
 };
 
 #endif /* ROOST_STATE_H */
