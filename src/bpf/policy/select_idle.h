@@ -149,7 +149,7 @@ subprog u32 llc_sum(u32 llc, u64 now)
 		s32 cpu = llc_cpu(f->first + i);
 
 		load += cpu_load(cpu, now);
-		util += cpu_util(cpu, now);
+		util += scaled_util(cpu_util(cpu, now), cpu);
 	}
 	ls->load = load;
 	ls->util = util;

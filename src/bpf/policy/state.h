@@ -72,7 +72,7 @@ struct llc_state {
 	u64 set[NR_CPU_SETS][CPU_WORDS];
 	u64 summed_at;	 /* ns: when the sums below were made; atomic */
 	u64 load;	 /* sum of the CPUs' load_avg */
-	u32 util;	 /* sum of the CPUs' util_avg */
+	u32 util;	 /* sum of the CPUs' util_avg, each scaled by its capacity */
 	u32 scan_budget; /* CPUs a wakeup may look at (kernel: sd_share->nr_idle_scan) */
 } __attribute__((aligned(CACHELINE)));
 
