@@ -73,6 +73,7 @@ struct llc_facts {
 	u16 nr_cpus;  /* online CPUs */
 	u16 nr_words; /* words that hold one bit per CPU */
 	u16 node;
+	u32 capacity; /* sum of its CPUs' */
 };
 
 struct node_facts {

@@ -151,11 +151,29 @@ impl Row {
                         self.machine.set(cpu, now);
                     }
                 }
+                "used" => {
+                    for word in &words[1..] {
+                        let (cpu, part) = percent(word)?;
+                        let now = CpuNow {
+                            util: part * 1024 / u64::from(NICE0),
+                            ..self.machine.cpus[cpu]
+                        };
+                        self.machine.set(cpu, now);
+                    }
+                }
                 "llc-load" => {
                     for word in &words[1..] {
                         let (llc, load) = percent(word)?;
                         let mut now = self.machine.llcs[llc];
                         now.load = load;
+                        self.machine.set_llc(llc, now);
+                    }
+                }
+                "llc-used" => {
+                    for word in &words[1..] {
+                        let (llc, part) = percent(word)?;
+                        let mut now = self.machine.llcs[llc];
+                        now.util = part * 1024 / u64::from(NICE0);
                         self.machine.set_llc(llc, now);
                     }
                 }

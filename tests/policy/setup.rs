@@ -67,6 +67,7 @@ impl Machine {
                 .map(|l| LlcNow {
                     budget: l.nr_cpus.into(),
                     load: 0,
+                    util: l.capacity.into(),
                 })
                 .collect(),
             topology,
@@ -76,6 +77,9 @@ impl Machine {
         for cpu in 0..machine.cpus.len() {
             machine.set(cpu, machine.busy());
         }
+        for llc in 0..machine.llcs.len() {
+            machine.set_llc(llc, machine.llcs[llc]);
+        }
         machine
     }
 
@@ -83,6 +87,7 @@ impl Machine {
         CpuNow {
             nr_running: 1,
             load: NICE0.into(),
+            util: CAPACITY_SCALE.into(),
             ..Default::default()
         }
     }
@@ -109,6 +114,7 @@ impl Machine {
         state.curr_pid = (now.nr_running > 0).into();
         state.curr_sched_idle = now.sched_idle.into();
         state.load_avg = now.load;
+        state.util_avg = now.util as u32;
         state.folded_at = NOW;
         state.load_since = NOW;
         if now.idle || now.sched_idle {
@@ -122,6 +128,7 @@ impl Machine {
         self.llcs[llc] = now;
         self.world.llc_mut(llc).scan_budget = now.budget as u32;
         self.world.llc_mut(llc).load = now.load;
+        self.world.llc_mut(llc).util = now.util as u32;
     }
 }
 

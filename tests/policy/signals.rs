@@ -168,7 +168,11 @@ fn utilisation_is_scaled_by_capacity() {
     let mut world = topology.world();
     let mut t = Task::new(1, &world);
     world.load_follows(1, &mut t, 0);
-    assert_eq!(t.state.util_avg, CAPACITY_SCALE / 4, "half of the small CPU");
+    assert_eq!(
+        t.state.util_avg,
+        CAPACITY_SCALE / 4,
+        "half of the small CPU"
+    );
     let mut now = 0;
     for (cpu, expected) in [(1, CAPACITY_SCALE / 4), (0, CAPACITY_SCALE / 2)] {
         world.load_follows(cpu, &mut t, now);

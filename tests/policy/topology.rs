@@ -144,6 +144,7 @@ impl Topology {
                 nr_cpus: cpus.len() as u16,
                 nr_words: cpus.len().div_ceil(64) as u16,
                 node: self.cpus[cpus[0]].node as u16,
+                capacity: cpus.iter().map(|&c| self.cpus[c].capacity).sum(),
             });
             facts.llc_cpus.extend(cpus.iter().map(|&c| c as u16));
         }

@@ -3,7 +3,7 @@
  * Where a task that wakes or is forked shall run: the order of the rungs, and nothing else. Each rung lives in its
  * own header; it answers with a CPU or NO_CPU, and the first answer wins.
  *
- *	fork:	idlest node -> idlest LLC -> idlest CPU
+ *	fork:	idlest node -> idlest LLC -> an idle CPU, or the idlest core and thread
  *	wakeup:	[sync_local] the waker's CPU		the waker is about to sleep
  *		[prev_core] the previous CPU		its whole core idle
  *		target = wake_affine			who of waker and previous CPU to look around
@@ -56,7 +56,7 @@ static __always_inline struct placement place_fork(const struct wakeup *w)
 
 	if (cpu != NO_CPU)
 		return placed_free(cpu, STAT_fork_idle);
-	cpu = least_loaded(w->p, llc, w->now);
+	cpu = fork_busy_cpu(w->p, llc, w->this_cpu, w->now);
 	return placed(cpu != NO_CPU ? cpu : w->prev_any, PLACE_BUSY, STAT_fork_busy);
 }
 

@@ -18,6 +18,8 @@ pub struct CpuNow {
     pub sched_idle: bool,
     /// cpu_load()
     pub load: u64,
+    /// cpu_util_cfs() of the CPU's own time, 0..1024
+    pub util: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,6 +28,8 @@ pub struct LlcNow {
     pub budget: usize,
     /// The sum of the CPUs' loads, when it was last made.
     pub load: u64,
+    /// The same of their utilisation, scaled by capacity.
+    pub util: u64,
 }
 
 pub struct Now<'a> {
