@@ -6,7 +6,6 @@
 #include "policy/cgroup.h"
 
 #define SCHED_BATCH_POLICY 3   /* uapi: SCHED_BATCH */
-#define SCHED_IDLE_POLICY  5   /* uapi: SCHED_IDLE */
 #define SCHED_IDLE_WEIGHT  3   /* kernel: WEIGHT_IDLEPRIO */
 #define RT_PRIOS	   100 /* kernel: MAX_RT_PRIO; static_prio of nice -20 */
 

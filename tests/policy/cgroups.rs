@@ -20,7 +20,6 @@ impl Tree {
             let cg = world.cgroup_mut(i + 1);
             cg.parent = parent;
             cg.weight = weight * NICE0 / 100;
-            cg.used = 1;
         }
         Tree { world }
     }
