@@ -4,7 +4,8 @@
 
 A test is a shell script whose first lines say what it wants: '# topology: 8' (several: '1 4 8'), '# accel: tcg',
 '# timeout: 120' (guest seconds), '# quick: yes' (also run on every kernel of the matrix), '# own-boot: yes',
-'# twice: yes' (its own boot, done twice: both must print the same bytes). '# kernels: 7.1' (only on that kernel, with the matrix). Tests that want the same machine share a boot.
+'# twice: yes' (its own boot, done twice: both must print the same bytes), '# kernels: 7.1' (only on that kernel, with
+the matrix). Tests that want the same machine share a boot.
 The last line is 'N passed, N failed, N skipped'.
 """
 import argparse
@@ -91,7 +92,7 @@ def build_tools():
     return sorted(p for p in dest.iterdir() if (TESTS / f"{p.name}.c").exists())
 
 
-def image_for(kernel, scheduler, tests):
+def image_for(kernel, scheduler, tests, times):
     image = Image(kernel)
     image.program(scheduler, "bin/scx_roost")
     for tool in TOOLS:
@@ -104,6 +105,7 @@ def image_for(kernel, scheduler, tests):
     image.file(Path(__file__).resolve().parent / "run-tests", "job")
     image.data("tests/list", "".join(f"{t.name} {t.timeout_s}\n" for t in tests).encode())
     image.data("tests/accel", tests[0].accel.encode())
+    image.data("tests/times", str(times).encode())
     return image
 
 
@@ -120,8 +122,8 @@ def split_into_boots(tests):
 class Run:
     """All tests of one call; boots run side by side, outcomes are printed as they come."""
 
-    def __init__(self, scheduler, verbose):
-        self.scheduler, self.verbose = scheduler, verbose
+    def __init__(self, scheduler, times, verbose):
+        self.scheduler, self.times, self.verbose = scheduler, times, verbose
         self.qemu = Qemu.for_tests()
         self.outcomes, self.lock = [], threading.Lock()
 
@@ -135,6 +137,11 @@ class Run:
                 for line in outcome.output:
                     print(f"    {line}", flush=True)
 
+    def boot(self, kernel, tests, limit, **more):
+        image = image_for(kernel, self.scheduler, tests, self.times)
+        return boot(kernel, image, tests[0].topology, tests[0].accel, self.qemu, append=FAST_KERNEL,
+                    limit_s=limit, **more)
+
     def boot_tests(self, kernel, tests):
         """One boot; a test that hangs it fails, and those behind it get another boot."""
         raced = False
@@ -146,8 +153,7 @@ class Run:
             if TOPOLOGIES[first.topology].cpus > 16:
                 limit *= 2
             sections = Sections(lambda *section, label=label: self.judge(label, *section))
-            r = boot(kernel, image_for(kernel, self.scheduler, tests), first.topology, first.accel, self.qemu,
-                     append=FAST_KERNEL, limit_s=limit, on_line=sections.feed, retry=False)
+            r = self.boot(kernel, tests, limit, on_line=sections.feed, retry=False)
             done = sections.ended
             if done < len(tests) and r.hit_tcg_race() and not raced:
                 print(f"# {label}: QEMU's int3 race spoilt {tests[done].name}: it is run again, once", flush=True)
@@ -162,8 +168,7 @@ class Run:
             tests = tests[done:]
 
     def compare(self, label, kernel, tests, first, limit):
-        again = boot(kernel, image_for(kernel, self.scheduler, tests), tests[0].topology, tests[0].accel, self.qemu,
-                     append=FAST_KERNEL, limit_s=limit)
+        again = self.boot(kernel, tests, limit)
         diff = list(difflib.unified_diff(first.lines, again.lines, "first boot", "second boot", lineterm="", n=0))
         self.record(Outcome(f"{label} {tests[0].name}: second boot prints the same", "failed" if diff else "passed",
                             f"{len(diff)} lines of difference" if diff else "", diff[:20], host_s=again.wall_s))
@@ -233,6 +238,8 @@ def parse_args():
     ap.add_argument("--kernel", action="append", help=f"version prefix (default {DEFAULT_PREFIX})")
     ap.add_argument("--matrix", action="store_true", help=f"the quick tests on {', '.join(MATRIX)}, less {DEFAULT_PREFIX}")
     ap.add_argument("--every-kernel", action="store_true", help="all tests on each kernel of the matrix")
+    ap.add_argument("--times", type=int, default=1,
+                    help="what is random (stress) goes on for so many times the shortest time")
     ap.add_argument("--topology", choices=TOPOLOGIES)
     ap.add_argument("--scheduler", default=str(TOP / "target/release/scx_roost"))
     ap.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="guests side by side")
@@ -251,7 +258,7 @@ def main():
                     print(t.name, t.topology, t.accel, f"{t.timeout_s}s", "quick" if t.quick else "")
             return 0
         build_tools()
-        run = Run(args.scheduler, args.verbose)
+        run = Run(args.scheduler, args.times, args.verbose)
         boots = []
         for prefix, tests in plan:
             try:

@@ -113,7 +113,7 @@ class Qemu:
     @staticmethod
     def with_plugins():
         """A QEMU whose plugin interface is reliable (9.1 or later): the system's, else one kept in the cache.
-        From 8.1 on QEMU also divides icount's time among the virtual CPUs; before, one could stand still for a second."""
+        From 8.1 on icount's time is divided among the virtual CPUs; before, one could stand still for a second."""
         if os.environ.get("ROOST_QEMU") or shutil.which("qemu-system-x86_64"):
             q = Qemu.system()
             if q.version >= PLUGIN_QEMU:

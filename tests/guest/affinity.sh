@@ -5,7 +5,7 @@
 # timeout: 120
 . /tests/lib.sh
 start_roost
-stress-ng -q --cpu 4 -t 6 &
-check "masks are honoured" affine 24 2
+stress-ng -q --cpu 4 -t 100 &
+check "masks are honoured" affine 24 $TIMES
 stop_roost
 finish

@@ -7,7 +7,7 @@
 # Tasks that come and go all the time, but leave most of the (emulated) CPUs' time to the loading, which takes about 2 s.
 probe sleep 100 100000 >/dev/null &
 probe sleep 100 100000 >/dev/null &
-for delay in 0.2 0.6 1.2 1.6 1.8 2 2.2; do
+for delay in 0.3 1 1.6 1.9 2.2; do
 	scx_roost >$LOG 2>&1 &
 	ROOST_PID=$!
 	sleep $delay
