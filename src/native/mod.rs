@@ -113,6 +113,10 @@ impl World {
         &self.facts
     }
 
+    pub fn tunables(&self) -> &tunables {
+        &self.tunables
+    }
+
     pub fn tunables_mut(&mut self) -> &mut tunables {
         &mut self.tunables
     }
@@ -184,6 +188,10 @@ impl World {
 
     pub fn counters(&self) -> &[u64] {
         &self.counters
+    }
+
+    pub fn counters_mut(&mut self) -> &mut [u64] {
+        &mut self.counters
     }
 
     pub fn clear_counters(&mut self) {
