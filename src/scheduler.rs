@@ -229,6 +229,11 @@ pub fn load_object<'obj>(
     ops.hotplug_seq = hotplug_seq;
     ops.exit_dump_len = config.exit_dump_len;
     ops.flags &= known_flags();
+    // Since Linux 6.19; the macro below would warn of it at every start.
+    if !compat::struct_has_field("sched_ext_ops", "cgroup_set_idle").unwrap_or(false) {
+        debug!("this kernel does not tell of changes to cpu.idle");
+        ops.cgroup_set_idle = std::ptr::null_mut();
+    }
     scx_ops_load!(skel, roost_ops, uei).context(
         "the kernel refuses the scheduler (-v shows what it says; 'scx_roost doctor' may know why)",
     )

@@ -263,6 +263,18 @@ impl World {
         self.run(|w| unsafe { sys::roost_cgroup_sweep(w, ns) })
     }
 
+    /// cpu.weight, scaled, and cpu.idle of a group are set.
+    pub fn cgroup_weigh(&mut self, index: usize, cpu_weight: u32, idle: bool) {
+        // SAFETY: C checks the index.
+        self.run(|w| unsafe { sys::roost_cgroup_weigh(w, index as u32, cpu_weight, idle) })
+    }
+
+    /// The task takes over what its group has now.
+    pub fn cgroup_apply(&mut self, task: &mut Task, now: u64) {
+        // SAFETY: the task lives through the call; C checks the index of its group.
+        self.run(|w| unsafe { sys::roost_cgroup_apply(w, &mut task.state, now) })
+    }
+
     pub fn cgroup_task_weight(&mut self, index: usize, nice_weight: u32) -> u32 {
         // SAFETY: C checks the index.
         self.run(|w| unsafe { sys::roost_cgroup_task_weight(w, index as u32, nice_weight) })
