@@ -28,8 +28,11 @@ subprog u32 take_index(void)
 		u64 vacant = ~*word & (i ? ~0ULL : ~1ULL);
 		u64 bit = vacant & -vacant;
 
-		if (vacant && !(atomic_or(word, bit) & bit))
+		if (vacant && !(atomic_or(word, bit) & bit)) {
+			if (i >= cgroup_words)
+				cgroup_words = i + 1;
 			return i * WORD_BITS + lowest_bit(bit);
+		}
 	}
 	return ROOT_CGROUP;
 }

@@ -5,7 +5,7 @@
  * This file binds sched_ext's callbacks to the policy, in the order of a task's life:
  *
  *	select_cpu			where it shall run	policy/ladder.h, through wake.bpf.h
- *	runnable, enqueue		it joins a queue	policy/queue.h, through run.bpf.h
+ *	enqueue				it joins a queue	policy/queue.h, through run.bpf.h
  *	dispatch			who runs next		policy/steal.h, through run.bpf.h
  *	running, tick, stopping		time is accounted	policy/signal.h, through run.bpf.h, tick.bpf.h
  *	init_task ... exit_task		its context		ctx.bpf.h
@@ -49,14 +49,6 @@ void BPF_STRUCT_OPS(roost_tick, struct task_struct *p)
 
 	if (ts)
 		run_tick(p, ts, scx_bpf_now());
-}
-
-void BPF_STRUCT_OPS(roost_runnable, struct task_struct *p, u64 enq_flags)
-{
-	struct task_state *ts = task_state_of(p);
-
-	if (ts)
-		run_runnable(p, ts, scx_bpf_now());
 }
 
 void BPF_STRUCT_OPS(roost_running, struct task_struct *p)
@@ -232,7 +224,6 @@ SCX_OPS_DEFINE(roost_ops,
 	       .enqueue			= (void *)roost_enqueue,
 	       .dispatch		= (void *)roost_dispatch,
 	       .tick			= (void *)roost_tick,
-	       .runnable		= (void *)roost_runnable,
 	       .running			= (void *)roost_running,
 	       .stopping		= (void *)roost_stopping,
 	       .yield			= (void *)roost_yield,
@@ -252,7 +243,7 @@ SCX_OPS_DEFINE(roost_ops,
 	       .dump_task		= (void *)roost_dump_task,
 	       .init			= (void *)roost_init,
 	       .exit			= (void *)roost_exit,
-	       .flags			= SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED,
+	       .flags			= SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED | SCX_OPS_ALLOW_QUEUED_WAKEUP,
 	       .timeout_ms		= 5000,
 	       .name			= "roost");
 /* clang-format on */

@@ -21,6 +21,7 @@ struct llc_state llc_states[MAX_LLCS] = {};
 struct llc_sets sets_of_llcs = {};
 struct cgroup_state cgroup_states[MAX_CGROUPS] = {};
 u64 cgroups_used[CGROUP_WORDS] = {}; /* bit: the index is taken */
+u32 cgroup_words = 0;		     /* only grows, under the kernel's cgroup lock: how far a sweep looks */
 u64 swept_at = 0;		     /* ns: last sweep of the cgroups */
 
 volatile u32 unknown_zero = 0; /* always 0; the verifier must not know (port.h: from_zero) */

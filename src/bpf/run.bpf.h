@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A task's way through a queue: runnable, enqueue, dispatch, running, stopping. The bookkeeping hangs on what the
+ * A task's way through a queue: enqueue, dispatch, running, stopping. The bookkeeping hangs on what the
  * task context remembers (joined, started), not on the order of callbacks: a task that exits or cannot migrate may
  * skip enqueue, bypass mode skips all of them, and one callback too many changes nothing.
  */
@@ -10,17 +10,23 @@
 #include "policy/steal.h"
 #include "timer.bpf.h"
 
-/* ---- runnable ---- */
+/* ---- joining ---- */
 
-static __always_inline void run_runnable(struct task_struct *p, struct task_state *ts, u64 now)
+/*
+ * @cpu's queue counts the task. Called by enqueue and by running, whichever comes first: a task inserted straight from
+ * select_cpu is not enqueued, and a stolen one comes from another queue. A callback of its own for what becomes
+ * runnable would cost more than this test in two places.
+ */
+static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now)
 {
-	s32 cpu = scx_bpf_task_cpu(p);
-
-	if (!ts->runnable_since)
-		ts->runnable_since = now;
 	if (ts->joined == cpu + 1)
 		return;
-	queue_leave(ts, now);
+	if (ts->runnable_since) {
+		queue_move(cpu, ts, now);
+		load_follows(ts, cpu, now);
+		return;
+	}
+	ts->runnable_since = now;
 	load_follows(ts, cpu, now);
 	queue_join(cpu, ts, now);
 	new_request(ts, tun.features);
@@ -71,8 +77,7 @@ static __always_inline void run_enqueue(struct task_struct *p, struct task_state
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *cs = cpu_state(cpu);
 
-	if (ts->joined != cpu + 1)
-		queue_move(cpu, ts, now);
+	run_join(ts, cpu, now);
 	if (!before(ts->vruntime, ts->deadline))
 		new_request(ts, tun.features);
 	if (wins_cpu(ts, cs, now, enq_flags)) {
@@ -211,10 +216,7 @@ static __always_inline void run_running(struct task_struct *p, struct task_state
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *cs = cpu_state(cpu);
 
-	if (ts->joined != cpu + 1) {
-		queue_move(cpu, ts, now);
-		load_follows(ts, cpu, now);
-	}
+	run_join(ts, cpu, now);
 	ts->started = now;
 	cs->curr_pid = p->pid;
 	cs->curr_weight = ts->joined_weight;

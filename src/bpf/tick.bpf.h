@@ -42,12 +42,12 @@ static __always_inline void tick_llc(s32 cpu, u64 now)
 subprog u32 tick_cgroups(u64 now)
 {
 	u64 last = swept_at, ns = now - last;
-	u32 pass, i;
+	u32 words = cgroup_words, pass, i;
 
 	if (ns < SWEEP_NS || !atomic_cas(&swept_at, last, now))
 		return 0;
 	for (pass = 0; pass < 2; pass++) {
-		for_below (i, CGROUP_WORDS, CGROUP_WORDS) {
+		for_below (i, words, CGROUP_WORDS) {
 			u64 word = cgroups_used[i % CGROUP_WORDS];
 
 			for (; word && may_loop; word &= word - 1) {

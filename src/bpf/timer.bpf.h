@@ -33,6 +33,20 @@ static __always_inline void arm_slice_timer(s32 cpu, struct cpu_state *cs, u64 n
 			cpu == bpf_get_smp_processor_id() ? BPF_F_TIMER_CPU_PIN : 0);
 }
 
+/*
+ * Somebody waits for @cpu: in its queue, or in the kernel's local one, uncounted yet, because two wakeups found the same
+ * CPU idle or because the waker stays longer than it said (sync_local).
+ */
+static __always_inline bool somebody_waits(s32 cpu, const struct cpu_state *cs)
+{
+	struct rq *rq;
+
+	if (queue_contended(cs))
+		return true;
+	rq = rq_of(cpu);
+	return rq && rq->scx.local_dsq.nr;
+}
+
 /* Tasks wait on @cpu: an idle CPU shall look for work (kernel: nohz_balancer_kick()). */
 subprog u32 call_help(s32 cpu)
 {
@@ -57,7 +71,7 @@ static int slice_timer_fired(void *map, u32 *key, struct slice_timer *t)
 
 	cs->timer_at = 0;
 	count(STAT_timer_fire);
-	if (!cs->curr_pid || !queue_contended(cs)) {
+	if (!cs->curr_pid || !somebody_waits(cpu, cs)) {
 		count(STAT_timer_spurious);
 	} else if (before(now + SLICE_SLACK_NS, end)) {
 		arm_slice_timer(cpu, cs, now, end);

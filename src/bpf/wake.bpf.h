@@ -3,7 +3,7 @@
 #ifndef ROOST_WAKE_BPF_H
 #define ROOST_WAKE_BPF_H
 
-#include "ctx.bpf.h"
+#include "timer.bpf.h"
 #include "policy/ladder.h"
 
 /* preempt_count()'s fields of NMI, interrupt and softirq being served (kernel: in_task()); bpf_in_task() of the scx headers would need a kconfig extern. */
@@ -44,6 +44,14 @@ static __always_inline void count_placement(const struct wakeup *w, s32 cpu)
 		count(STAT_placed_idle_core);
 }
 
+/* The waker said that it is about to sleep. If it does not, its slice ends on time. */
+static __always_inline void waker_gives_way(s32 cpu, u64 now)
+{
+	struct cpu_state *cs = cpu_state(cpu);
+
+	arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
+}
+
 static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake_flags)
 {
 	struct wakeup w = {};
@@ -65,10 +73,13 @@ static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake
 
 	at = place(&w);
 	count_placement(&w, at.cpu);
-	if (at.how == PLACE_IDLE) {
+	if (at.how == PLACE_BUSY)
+		return at.cpu;
+	if (at.how == PLACE_IDLE)
 		count(STAT_enq_idle);
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, tun.slice_ns, 0);
-	}
+	else
+		waker_gives_way(w.this_cpu, w.now);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, tun.slice_ns, 0);
 	return at.cpu;
 }
 

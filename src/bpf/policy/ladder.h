@@ -142,7 +142,7 @@ static __always_inline struct placement place_wakeup(const struct wakeup *w)
 
 	record_wakee(w);
 	if (local)
-		return placed(w->this_cpu, PLACE_BUSY, STAT_sync_local);
+		return placed(w->this_cpu, PLACE_NEXT, STAT_sync_local);
 	cpu = prev_core(w);
 	if (cpu != NO_CPU)
 		return placed(cpu, PLACE_IDLE, STAT_prev_core);

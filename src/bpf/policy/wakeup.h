@@ -30,6 +30,7 @@ struct wakeup {
 enum placing {
 	PLACE_BUSY, /* queue behind whoever runs there */
 	PLACE_IDLE, /* idle: run there at once */
+	PLACE_NEXT, /* run there as soon as the waker sleeps, ahead of its queue */
 };
 
 struct placement {
