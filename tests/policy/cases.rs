@@ -2,7 +2,7 @@
 //! The decision tables of tests/cases/*.txt, run by the C, natively and as BPF, and by the model. The format is
 //! explained in tests/cases/README.md.
 
-use crate::model::{CpuNow, Decision, Waker};
+use crate::model::{CpuNow, Decision, How, Waker};
 use crate::setup::{By, Case, Machine, NOW, PLACEMENT_STATS, Runner, WAKEE, WAKER, moved};
 use crate::topology::{Cpu, NICE0, Topology};
 use scx_roost::native::{World, stat_name, stat_of};
@@ -280,11 +280,12 @@ impl Row {
     }
 }
 
-/// A counter that moved, `busy` or `idle`, `recent=1`, `recent-kept`.
+/// A counter that moved, `busy`, `idle` or `next`, `recent=1`, `recent-kept`.
 fn expectation_holds(word: &str, got: &Decision, recent: Option<usize>, counters: &[&str]) -> bool {
     match (word, word.strip_prefix("recent=")) {
-        ("idle", _) => got.idle,
-        ("busy", _) => !got.idle,
+        ("idle", _) => got.how == How::Idle,
+        ("busy", _) => got.how == How::Busy,
+        ("next", _) => got.how == How::Next,
         ("recent-kept", _) => got.recent == recent,
         _ if word.starts_with('!') => {
             stat_of(&word[1..]).is_some() && !counters.contains(&&word[1..])

@@ -7,8 +7,8 @@ use crate::topology::{NICE0, Topology, kernel_tunables};
 use scx_roost::machine::Facts;
 use scx_roost::native::sys::{
     CAPACITY_SCALE, FEATURE_core_first, FEATURE_prev_core, FEATURE_prev_idle, FEATURE_sis_util,
-    FEATURE_sync_local, FEATURE_wide_idle, PLACE_IDLE, STAT_placed_other_llc, STAT_wa_idle_this,
-    STAT_wa_same, cpu_view, placement, waker_state,
+    FEATURE_sync_local, FEATURE_wide_idle, PLACE_IDLE, PLACE_NEXT, STAT_placed_other_llc,
+    STAT_wa_idle_this, STAT_wa_same, cpu_view, placement, waker_state,
 };
 use scx_roost::native::{Task, Wakeup, World, stat_name};
 
@@ -291,7 +291,11 @@ impl Runner {
             cpu: usize::try_from(at.cpu).unwrap_or(usize::MAX),
             rung: stat_name(at.rung),
             affine: affine_counter(&machine.world),
-            idle: at.how == PLACE_IDLE,
+            how: match at.how {
+                PLACE_IDLE => model::How::Idle,
+                PLACE_NEXT => model::How::Next,
+                _ => model::How::Busy,
+            },
             recent: usize::try_from(self.wakee.state.recent_cpu - 1).ok(),
             waker: model_waker(left),
             wakee: model_waker(self.wakee.state.waker),

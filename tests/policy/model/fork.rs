@@ -2,7 +2,7 @@
 //! fork: the kernel's sched_balance_find_dst_cpu() and sched_balance_find_dst_group() on two levels, nodes and LLCs,
 //! and the choice of the CPU in the LLC.
 
-use super::{Decision, Ladder};
+use super::{Decision, How, Ladder};
 use crate::topology::NICE0;
 use std::cmp::Ordering;
 
@@ -69,11 +69,11 @@ impl Ladder<'_> {
         let decision = match self.fork_cpu(llc) {
             Some(c) if self.free(c) => self.at(c, "fork_idle"),
             Some(c) => Decision {
-                idle: false,
+                how: How::Busy,
                 ..self.at(c, "fork_busy")
             },
             None => Decision {
-                idle: false,
+                how: How::Busy,
                 ..self.at(self.w.prev, "fork_busy")
             },
         };

@@ -96,6 +96,20 @@ pub struct Wake<'a> {
     pub features: Features,
 }
 
+/// How the CPU is taken: behind who runs there, at once because it idles, or as the next after the waker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    Busy,
+    Idle,
+    Next,
+}
+
+impl How {
+    pub fn idle(idle: bool) -> How {
+        if idle { How::Idle } else { How::Busy }
+    }
+}
+
 /// The decision, which rung gave it, and what it leaves behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
@@ -103,7 +117,7 @@ pub struct Decision {
     pub rung: &'static str,
     /// How wake_affine answered; empty when it had no part.
     pub affine: &'static str,
-    pub idle: bool,
+    pub how: How,
     pub recent: Option<usize>,
     pub waker: Waker,
     /// Of the task itself.
@@ -218,7 +232,7 @@ impl Ladder<'_> {
             cpu,
             rung,
             affine: "",
-            idle: self.now.idle(cpu),
+            how: How::idle(self.now.idle(cpu)),
             recent: self.w.task.recent,
             waker: self.w.waker.waker,
             wakee: self.w.task.waker,
@@ -233,7 +247,7 @@ impl Ladder<'_> {
         let waker = self.record_wakee();
         let mut decision = if local {
             Decision {
-                idle: false,
+                how: How::Next,
                 ..self.at(self.w.this, "sync_local")
             }
         } else if self.prev_core() {
@@ -391,7 +405,7 @@ impl Ladder<'_> {
             && self.asym_fits(w.prev)
         {
             return Decision {
-                idle: false,
+                how: How::Busy,
                 ..self.at(w.prev, "sis_kthread")
             };
         }
@@ -441,7 +455,7 @@ impl Ladder<'_> {
 
     fn nothing(&self, target: usize) -> Decision {
         Decision {
-            idle: false,
+            how: How::Busy,
             ..self.at(target, "sis_none")
         }
     }
