@@ -170,15 +170,30 @@ static __always_inline bool queue_first(s32 cpu, struct waiter *first)
 
 /* ---- memory and counting ---- */
 
-/* Where the result is not used, one locked instruction. */
+/*
+ * Where the result is not used the compiler chooses BPF's atomics without one: on x86 a locked instruction, which is a
+ * full barrier. Elsewhere these order nothing, so there the result counts as used.
+ */
+#ifdef __TARGET_ARCH_x86
+#define full_barrier(old)
+#else
+#define full_barrier(old) barrier_var(old)
+#endif
+
 static __always_inline u64 atomic_or(u64 *p, u64 bits)
 {
-	return __sync_fetch_and_or(p, bits);
+	u64 old = __sync_fetch_and_or(p, bits);
+
+	full_barrier(old);
+	return old;
 }
 
 static __always_inline u64 atomic_and(u64 *p, u64 bits)
 {
-	return __sync_fetch_and_and(p, bits);
+	u64 old = __sync_fetch_and_and(p, bits);
+
+	full_barrier(old);
+	return old;
 }
 
 static __always_inline void atomic_add(u64 *p, u64 v)
