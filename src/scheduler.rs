@@ -232,6 +232,11 @@ pub fn load_object<'obj>(
         debug!("this kernel does not tell of changes to cpu.idle");
         ops.cgroup_set_idle = std::ptr::null_mut();
     }
+    // The kernel warns of ops.cpu_release() where it can do without (release.bpf.h).
+    if compat::ksym_exists("scx_bpf_reenqueue_local___v2").unwrap_or(false) {
+        ops.cpu_release = std::ptr::null_mut();
+        skel.progs.roost_switch.set_autoload(true);
+    }
     scx_ops_load!(skel, roost_ops, uei).context(
         "the kernel refuses the scheduler (-v shows what it says; 'scx_roost doctor' may know why)",
     )
