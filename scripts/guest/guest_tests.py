@@ -4,8 +4,9 @@
 
 A test is a shell script whose first lines say what it wants: '# topology: 8' (several: '1 4 8'), '# accel: tcg',
 '# timeout: 120' (guest seconds), '# quick: yes' (also run on every kernel of the matrix), '# own-boot: yes',
-'# twice: yes' (its own boot, done twice: both must print the same bytes). '# kernels: 7.1' (only on that kernel, with the matrix). '# needs: policy'
-puts the native tests of the policy and their tables into the guest. Tests that want the same machine share a boot.
+'# twice: yes' (its own boot, done twice: both must print the same bytes), '# kernels: 7.1' (only on that kernel, with
+the matrix), '# needs: policy' (the native tests of the policy and their tables are put into the guest). Tests that
+want the same machine share a boot.
 The last line is 'N passed, N failed, N skipped'.
 """
 import argparse
@@ -24,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from lab import DEFAULT_PREFIX, MATRIX, TOPOLOGIES, Image, Kernel, LabError, boot    # noqa: E402
+from lab import DEFAULT_PREFIX, MATRIX, TOPOLOGIES, Image, Kernel, LabError, Qemu, boot    # noqa: E402
 
 TOP = Path(__file__).resolve().parents[2]
 TESTS = TOP / "tests/guest"
@@ -32,6 +33,9 @@ TOOLS = ("stress-ng", "hackbench", "rtcwake")
 TESTS_PER_BOOT = 9
 # Host seconds beyond the tests' own: boot, and clean-up between tests.
 BOOT_LIMIT_S = 120
+# Loops of plain moves, which TCG translates well, in place of string instructions, which it does a byte at a time; no
+# switch at each access to user memory; pages are not cleared twice. Half of the time of a load or fork.
+FAST_KERNEL = "clearcpuid=erms,fsrm,rep_good,smap init_on_alloc=0"
 # Under icount the guest's second can last several of the host's.
 ICOUNT_STRETCH = 4
 
@@ -55,7 +59,8 @@ class Outcome:
     verdict: str                # passed, failed, skipped
     reason: str = ""
     output: list = field(default_factory=list)
-    seconds: float = 0.0
+    seconds: float = 0.0        # of the guest
+    host_s: float = 0.0
 
 
 def read_tests():
@@ -103,7 +108,7 @@ def policy_suite():
     return exes[0]
 
 
-def image_for(kernel, scheduler, tests):
+def image_for(kernel, scheduler, tests, times):
     image = Image(kernel)
     image.program(scheduler, "bin/scx_roost")
     for tool in TOOLS:
@@ -120,6 +125,7 @@ def image_for(kernel, scheduler, tests):
     image.file(Path(__file__).resolve().parent / "run-tests", "job")
     image.data("tests/list", "".join(f"{t.name} {t.timeout_s}\n" for t in tests).encode())
     image.data("tests/accel", tests[0].accel.encode())
+    image.data("tests/times", str(times).encode())
     return image
 
 
@@ -136,8 +142,9 @@ def split_into_boots(tests):
 class Run:
     """All tests of one call; boots run side by side, outcomes are printed as they come."""
 
-    def __init__(self, scheduler, verbose):
-        self.scheduler, self.verbose = scheduler, verbose
+    def __init__(self, scheduler, times, verbose):
+        self.scheduler, self.times, self.verbose = scheduler, times, verbose
+        self.qemu = Qemu.for_tests()
         self.outcomes, self.lock = [], threading.Lock()
 
     def record(self, outcome):
@@ -145,10 +152,15 @@ class Run:
             self.outcomes.append(outcome)
             mark = {"passed": "ok", "failed": "not ok", "skipped": "skip"}[outcome.verdict]
             why = f": {outcome.reason}" if outcome.reason else ""
-            print(f"{mark} {outcome.name} ({outcome.seconds:.1f} s){why}", flush=True)
+            print(f"{mark} {outcome.name} ({outcome.seconds:.1f} s, host {outcome.host_s:.1f} s){why}", flush=True)
             if outcome.verdict == "failed" or self.verbose:
                 for line in outcome.output:
                     print(f"    {line}", flush=True)
+
+    def boot(self, kernel, tests, limit, **more):
+        image = image_for(kernel, self.scheduler, tests, self.times)
+        return boot(kernel, image, tests[0].topology, tests[0].accel, self.qemu, append=FAST_KERNEL,
+                    limit_s=limit, **more)
 
     def boot_tests(self, kernel, tests):
         """One boot; a test that hangs it fails, and those behind it get another boot."""
@@ -161,8 +173,7 @@ class Run:
             if TOPOLOGIES[first.topology].cpus > 16:
                 limit *= 2
             sections = Sections(lambda *section, label=label: self.judge(label, *section))
-            r = boot(kernel, image_for(kernel, self.scheduler, tests), first.topology, first.accel, limit_s=limit,
-                     on_line=sections.feed, retry=False)
+            r = self.boot(kernel, tests, limit, on_line=sections.feed, retry=False)
             done = sections.ended
             if done < len(tests) and r.hit_tcg_race() and not raced:
                 print(f"# {label}: QEMU's int3 race spoilt {tests[done].name}: it is run again, once", flush=True)
@@ -170,21 +181,21 @@ class Run:
             elif done < len(tests):
                 how = f"no end after {r.wall_s:.0f} s" if r.timed_out else "the guest stopped"
                 self.record(Outcome(f"{label} {tests[done].name}", "failed", f"hang or crash: {how}",
-                                    r.tail().splitlines(), r.wall_s))
+                                    r.tail().splitlines(), host_s=r.wall_s))
                 done += 1
             elif first.twice:
                 self.compare(label, kernel, tests, r, limit)
             tests = tests[done:]
 
     def compare(self, label, kernel, tests, first, limit):
-        again = boot(kernel, image_for(kernel, self.scheduler, tests), tests[0].topology, tests[0].accel, limit_s=limit)
+        again = self.boot(kernel, tests, limit)
         diff = list(difflib.unified_diff(first.lines, again.lines, "first boot", "second boot", lineterm="", n=0))
         self.record(Outcome(f"{label} {tests[0].name}: second boot prints the same", "failed" if diff else "passed",
-                            f"{len(diff)} lines of difference" if diff else "", diff[:20], again.wall_s))
+                            f"{len(diff)} lines of difference" if diff else "", diff[:20], host_s=again.wall_s))
 
-    def judge(self, label, name, lines, rc, seconds):
+    def judge(self, label, name, lines, rc, seconds, host_s):
         verdict, reason = verdict_of(lines, rc)
-        self.record(Outcome(f"{label} {name}", verdict, reason, lines, seconds))
+        self.record(Outcome(f"{label} {name}", verdict, reason, lines, seconds, host_s))
 
 
 class Sections:
@@ -192,14 +203,15 @@ class Sections:
 
     def __init__(self, on_end):
         self.on_end, self.ended, self.body = on_end, 0, []
+        self.begin = time.monotonic()
 
     def feed(self, line):
         if line.startswith("::test-begin "):
-            self.body = []
+            self.body, self.begin = [], time.monotonic()
         elif line.startswith("::test-end "):
             name, rc, seconds = line.split()[1:]
             self.ended += 1
-            self.on_end(name, self.body, int(rc), float(seconds))
+            self.on_end(name, self.body, int(rc), float(seconds), time.monotonic() - self.begin)
         else:
             self.body.append(line)
 
@@ -246,6 +258,8 @@ def parse_args():
     ap.add_argument("--kernel", action="append", help=f"version prefix (default {DEFAULT_PREFIX})")
     ap.add_argument("--matrix", action="store_true", help=f"the quick tests on {', '.join(MATRIX)}, less {DEFAULT_PREFIX}")
     ap.add_argument("--every-kernel", action="store_true", help="all tests on each kernel of the matrix")
+    ap.add_argument("--times", type=int, default=1,
+                    help="what is random (stress) goes on for so many times the shortest time")
     ap.add_argument("--topology", choices=TOPOLOGIES)
     ap.add_argument("--scheduler", default=str(TOP / "target/release/scx_roost"))
     ap.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="guests side by side")
@@ -264,7 +278,7 @@ def main():
                     print(t.name, t.topology, t.accel, f"{t.timeout_s}s", "quick" if t.quick else "")
             return 0
         build_tools()
-        run = Run(args.scheduler, args.verbose)
+        run = Run(args.scheduler, args.times, args.verbose)
         boots = []
         for prefix, tests in plan:
             try:

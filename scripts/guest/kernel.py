@@ -112,7 +112,8 @@ class Qemu:
 
     @staticmethod
     def with_plugins():
-        """A QEMU whose plugin interface is reliable (9.1 or later): the system's, else one kept in the cache."""
+        """A QEMU whose plugin interface is reliable (9.1 or later): the system's, else one kept in the cache.
+        From 8.1 on icount's time is divided among the virtual CPUs; before, one could stand still for a second."""
         if os.environ.get("ROOST_QEMU") or shutil.which("qemu-system-x86_64"):
             q = Qemu.system()
             if q.version >= PLUGIN_QEMU:
@@ -123,6 +124,18 @@ class Qemu:
         cmd = (str(dest / "usr/bin/qemu-system-x86_64"),
                "-L", str(dest / "usr/share/qemu"), "-L", str(dest / "usr/share/seabios"))
         return Qemu(cmd, _qemu_version(cmd))
+
+    @staticmethod
+    def for_tests():
+        """ROOST_QEMU; else the one with plugins, for the sake of its fair icount; else the system's."""
+        if os.environ.get("ROOST_QEMU"):
+            return Qemu.system()
+        try:
+            return Qemu.with_plugins()
+        except LabError as e:
+            old = Qemu.system()
+            say(f"QEMU {old.version[0]}.{old.version[1]} does the tests, which may starve a virtual CPU: {e}")
+            return old
 
 
 def _qemu_version(cmd):

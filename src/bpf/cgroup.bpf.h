@@ -89,7 +89,6 @@ static __always_inline s32 cgroup_add(struct cgroup *cgrp, struct scx_cgroup_ini
 	cg->sched_idle = cg->idle || cgroup_state(cg->parent)->sched_idle;
 	cg->load = cg->children = 0;
 	cg->run_sum = 0;
-	cg->used = 1;
 	return 0;
 }
 
@@ -100,7 +99,6 @@ static __always_inline void cgroup_remove(struct cgroup *cgrp)
 	/* A group that found the table full has its parent's index. */
 	if (index == ROOT_CGROUP || (cgrp->level > 1 && index == parent_index(cgrp)))
 		return;
-	cgroup_state(index)->used = 0;
 	atomic_and(&cgroups_used[(index / WORD_BITS) % CGROUP_WORDS], ~bit_of(index));
 }
 

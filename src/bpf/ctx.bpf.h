@@ -6,7 +6,6 @@
 #include "policy/cgroup.h"
 
 #define SCHED_BATCH_POLICY 3   /* uapi: SCHED_BATCH */
-#define SCHED_IDLE_POLICY  5   /* uapi: SCHED_IDLE */
 #define RT_PRIOS	   100 /* kernel: MAX_RT_PRIO; static_prio of nice -20 */
 
 static __always_inline struct task_state *task_state_of(struct task_struct *p)

@@ -10,11 +10,13 @@
 #include <bpf_experimental.h>
 #include "maps.bpf.h"
 
-#define subprog	  __noinline
-#define nonnull	  __arg_nonnull
-#define opaque(x) barrier_var(x)
-#define may_loop  can_loop
-#define from_zero unknown_zero
+#define subprog		  __noinline
+#define nonnull		  __arg_nonnull
+#define opaque(x)	  barrier_var(x)
+#define may_loop	  can_loop
+#define from_zero	  unknown_zero
+
+#define SCHED_IDLE_POLICY 5 /* uapi: SCHED_IDLE */
 
 /* ---- facts and state ---- */
 
@@ -148,17 +150,20 @@ static __always_inline struct task_struct *queue_head(s32 cpu)
 }
 
 /* se.exec_start is on the clock that leaves out interrupts; it lags scx_bpf_now() by their time. */
-static __always_inline u64 queue_head_ran_at(s32 cpu)
+static __always_inline bool queue_first(s32 cpu, struct waiter *first)
 {
 	struct task_struct *head;
-	u64 at = 0;
+	bool any = false;
 
 	bpf_rcu_read_lock();
 	head = queue_head(cpu);
-	if (head)
-		at = head->se.exec_start;
+	if (head) {
+		any = true;
+		first->ran_at = head->se.exec_start;
+		first->sched_idle = head->policy == SCHED_IDLE_POLICY;
+	}
 	bpf_rcu_read_unlock();
-	return at;
+	return any;
 }
 
 #endif /* ROOST_TEST */

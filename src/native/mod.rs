@@ -105,7 +105,7 @@ impl World {
             queues: ptr::null_mut(),
             queue_take: None,
             queue_length: None,
-            queue_head_ran_at: None,
+            queue_first: None,
         }
     }
 

@@ -96,6 +96,12 @@ void roost_new_request(struct world *w, struct task_state *ts, u32 features)
 	new_request(ts, features);
 }
 
+void roost_first_request(struct world *w, struct task_state *ts, u32 features)
+{
+	the_world = w;
+	first_request(ts, features);
+}
+
 u64 roost_slice_left(struct world *w, const struct task_state *ts)
 {
 	the_world = w;
@@ -206,11 +212,9 @@ void roost_cgroup_sweep(struct world *w, u64 ns)
 
 	the_world = w;
 	for (i = 1; i < w->nr_cgroups; i++)
-		if (w->cgroups[i].used)
-			cgroup_measure(i, ns);
+		cgroup_measure(i, ns);
 	for (i = 1; i < w->nr_cgroups; i++)
-		if (w->cgroups[i].used)
-			cgroup_settle(i);
+		cgroup_settle(i);
 }
 
 u32 roost_cgroup_task_weight(struct world *w, u32 index, u32 nice_weight)

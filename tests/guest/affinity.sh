@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A task never runs on a CPU outside its mask.
 # topology: 8
-# accel: tcg
+# accel: icount
 # timeout: 120
 . /tests/lib.sh
 start_roost
-stress-ng -q --cpu 8 -t 10 &
-check "masks are honoured" affine 24 6
+stress-ng -q --cpu 4 -t 100 &
+check "masks are honoured" affine 24 $TIMES
 stop_roost
 finish

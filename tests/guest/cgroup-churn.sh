@@ -8,14 +8,14 @@ start_roost
 CG=/sys/fs/cgroup
 hog -w 0 -t 100 n=2 >/dev/null &
 n=0
-while [ $n -lt 40 ]; do
+while [ $n -lt 15 ]; do
 	mkdir -p $CG/a$n/b
 	echo +cpu >$CG/a$n/cgroup.subtree_control
-	echo $((1 + n * 249)) >$CG/a$n/cpu.weight
+	echo $((1 + n * 700)) >$CG/a$n/cpu.weight
 	sh -c "echo \$\$ >$CG/a$n/b/cgroup.procs; forks 20 2 >/dev/null; echo \$\$ >$CG/cgroup.procs" || break
 	rmdir $CG/a$n/b $CG/a$n || break
 	n=$((n + 1))
 done
-check "40 groups (got $n)" [ $n = 40 ]
+check "15 groups (got $n)" [ $n = 15 ]
 stop_roost
 finish

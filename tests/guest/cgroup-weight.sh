@@ -16,9 +16,9 @@ echo +cpu >$CG/b/cgroup.subtree_control
 group b/x 100
 group b/y 200
 start_roost
-check "one CPU: 100 against 300" hog -t 5 -p 10 cpus=1,n=2,cgroup=$CG/a,weight=50 cpus=1,n=2,cgroup=$CG/b/x,weight=150
-check "one CPU: 100 against 300, split 100 to 200" hog -t 5 -p 10 cpus=1,n=2,cgroup=$CG/a,weight=50 \
+check "one CPU: 100 against 300" hog -t 4 -p 10 cpus=1,n=2,cgroup=$CG/a,weight=50 cpus=1,n=2,cgroup=$CG/b/x,weight=150
+check "one CPU: 100 against 300, split 100 to 200" hog -t 4 -p 10 cpus=1,n=2,cgroup=$CG/a,weight=50 \
 	cpus=1,n=2,cgroup=$CG/b/x,weight=50 cpus=1,n=2,cgroup=$CG/b/y,weight=100
-check "all CPUs: 100 against 300" hog -t 5 -p 10 n=8,cgroup=$CG/a,weight=100 n=8,cgroup=$CG/b/y,weight=300
+check "all CPUs: 100 against 300" hog -t 4 -p 10 n=8,cgroup=$CG/a,weight=100 n=8,cgroup=$CG/b/y,weight=300
 stop_roost
 finish

@@ -3,7 +3,6 @@
 # topology: 8
 # accel: icount
 # timeout: 180
-# quick: yes
 . /tests/lib.sh
 start_roost
 check "every child is born, runs and is reaped" forks 10000 4

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # kill -9 at any moment of the load, and when enabled under work, leaves the kernel's own scheduler.
 # topology: 8
-# accel: tcg
+# accel: icount
 # timeout: 120
 . /tests/lib.sh
-stress-ng -q --cpu 2 --pipe 1 -t 100 &
-for delay in 0.05 0.2 0.4 0.6 0.8 1 1.5; do
+# Tasks that come and go all the time, but leave most of the (emulated) CPUs' time to the loading, which takes about 2 s.
+probe sleep 100 100000 >/dev/null &
+probe sleep 100 100000 >/dev/null &
+for delay in 0.3 1 1.6 1.9 2.2; do
 	scx_roost >$LOG 2>&1 &
 	ROOST_PID=$!
 	sleep $delay

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # 50 times loaded and unloaded, with work going on.
 # topology: 2
-# accel: tcg
+# accel: icount
 # timeout: 400
 . /tests/lib.sh
 # Tasks that come and go all the time, but leave most of the (emulated) CPUs' time to the loading.

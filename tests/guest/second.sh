@@ -3,7 +3,6 @@
 # topology: 8
 # accel: icount
 # timeout: 90
-# quick: yes
 . /tests/lib.sh
 start_roost
 scx_roost >/tmp/second.log 2>&1

@@ -5,8 +5,8 @@
 # timeout: 120
 . /tests/lib.sh
 start_roost
-hog -t 4 -p 10 cpus=0,slice_us=500 cpus=0,slice_us=500 >/tmp/short || not_ok "short slices: set, kept, shared"
-hog -t 4 -p 10 cpus=0,slice_us=20000 cpus=0,slice_us=20000 >/tmp/long || not_ok "long slices: set, kept, shared"
+hog -t 2 -p 10 cpus=0,slice_us=500 cpus=0,slice_us=500 >/tmp/short || not_ok "short slices: set, kept, shared"
+hog -t 2 -p 10 cpus=0,slice_us=20000 cpus=0,slice_us=20000 >/tmp/long || not_ok "long slices: set, kept, shared"
 cat /tmp/short /tmp/long
 switches() { sed -n 's/.* \([0-9]*\) switches$/\1/p' "$1" | awk '{ n += $1 } END { print n + 0 }'; }
 check "slices of 0.5 ms switch at least 4 times as often as slices of 20 ms" \

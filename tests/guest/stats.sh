@@ -6,10 +6,10 @@
 # quick: yes
 . /tests/lib.sh
 start_roost --stats 1
-stress-ng -q --pipe 2 -t 4 &
-sleep 3
+stress-ng -q --pipe 1 -t 3 &
+sleep 2.2
 check "--stats prints something" [ "$(wc -l <$LOG)" -ge 2 ]
-timeout -s INT 3 scx_roost --monitor 1 >/tmp/monitor 2>&1
+timeout -s INT 2.2 scx_roost --monitor 1 >/tmp/monitor 2>&1
 check "--monitor prints something" [ -s /tmp/monitor ]
 head -n 5 /tmp/monitor | sed 's/^/# monitor: /'
 stop_roost

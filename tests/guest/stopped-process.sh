@@ -6,7 +6,7 @@
 . /tests/lib.sh
 start_roost
 kill -STOP $ROOST_PID
-check "stress-ng ends well meanwhile" stress-ng -q --cpu 4 --pipe 2 --fork 1 -t 8
+check "stress-ng ends well meanwhile" stress-ng -q --cpu 4 --pipe 2 --fork 1 -t $((2 * TIMES))
 check "still enabled" state_is enabled
 kill -CONT $ROOST_PID
 stop_roost

@@ -6,6 +6,6 @@
 # quick: yes
 . /tests/lib.sh
 start_roost
-check "stress-ng ends well" stress-ng -q --cpu 2 --fork 2 --pipe 2 --affinity 4 --yield 2 --timer 1 -t 5
+check "stress-ng ends well" stress-ng -q --cpu 2 --fork 2 --pipe 2 --affinity 4 --yield 2 --timer 1 -t $TIMES
 stop_roost
 finish

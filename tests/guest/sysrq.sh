@@ -3,7 +3,6 @@
 # topology: 8
 # accel: icount
 # timeout: 90
-# quick: yes
 . /tests/lib.sh
 start_roost
 echo 1 >/proc/sys/kernel/sysrq

@@ -4,6 +4,8 @@
 # accel: icount
 # timeout: 200
 . /tests/lib.sh
+# Not the scheduler's own 5 s.
+export SCX_TIMEOUT_MS=2000
 start_roost
 # The starving is done by real-time tasks that nothing throttles, so no scheduler of the ordinary class could help.
 echo -1 >/proc/sys/kernel/sched_rt_runtime_us

@@ -3,10 +3,9 @@
 //! explained in tests/cases/README.md.
 
 use crate::model::{CpuNow, Decision, Waker};
-use crate::setup::{By, Case, Machine, NOW, Runner, WAKEE, WAKER, moved};
+use crate::setup::{By, Case, Machine, NOW, PLACEMENT_STATS, Runner, WAKEE, WAKER, moved};
 use crate::topology::{Cpu, NICE0, Topology};
-use scx_roost::native::sys::{STAT_fork_busy, STAT_wa_idle_this};
-use scx_roost::native::{World, stat_name};
+use scx_roost::native::{World, stat_name, stat_of};
 use std::collections::BTreeSet;
 
 type Result<T> = std::result::Result<T, String>;
@@ -152,11 +151,29 @@ impl Row {
                         self.machine.set(cpu, now);
                     }
                 }
+                "used" => {
+                    for word in &words[1..] {
+                        let (cpu, part) = percent(word)?;
+                        let now = CpuNow {
+                            util: part * 1024 / u64::from(NICE0),
+                            ..self.machine.cpus[cpu]
+                        };
+                        self.machine.set(cpu, now);
+                    }
+                }
                 "llc-load" => {
                     for word in &words[1..] {
                         let (llc, load) = percent(word)?;
                         let mut now = self.machine.llcs[llc];
                         now.load = load;
+                        self.machine.set_llc(llc, now);
+                    }
+                }
+                "llc-used" => {
+                    for word in &words[1..] {
+                        let (llc, part) = percent(word)?;
+                        let mut now = self.machine.llcs[llc];
+                        now.util = part * 1024 / u64::from(NICE0);
                         self.machine.set_llc(llc, now);
                     }
                 }
@@ -269,6 +286,9 @@ fn expectation_holds(word: &str, got: &Decision, recent: Option<usize>, counters
         ("idle", _) => got.idle,
         ("busy", _) => !got.idle,
         ("recent-kept", _) => got.recent == recent,
+        _ if word.starts_with('!') => {
+            stat_of(&word[1..]).is_some() && !counters.contains(&&word[1..])
+        }
         (_, Some(cpu)) => got.recent.map(|c| c.to_string()).as_deref() == Some(cpu),
         _ => counters.contains(&word),
     }
@@ -341,7 +361,7 @@ fn check_tables(start: Start) {
         covered.extend(counters);
     }
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
-    let uncovered: Vec<&str> = (STAT_wa_idle_this..=STAT_fork_busy)
+    let uncovered: Vec<&str> = PLACEMENT_STATS
         .map(stat_name)
         .filter(|name| !covered.contains(name))
         .collect();
@@ -368,6 +388,8 @@ fn a_wrong_row_is_noticed() {
         "X | prev=1 idle | waker=0 -> 0 wa_prev_idle sis_target",
         "X | prev=1 idle | waker=0 -> 1 wa_prev_idle sis_prev",
         "X | prev=1 idle | waker=0 -> 1 wa_prev_idle",
+        "X | prev=1 idle | waker=0 -> 1 sis_target !sis_targte",
+        "X | prev=1 idle | waker=0 -> 1 sis_target !placed_prev",
         "X | prev=1 idle | waker=0 | +prev_idle -> 1 sis_target",
         "X | prev=1 sleepy | waker=0 -> 1 sis_target",
         "X | waker=0 -> 1 sis_target",

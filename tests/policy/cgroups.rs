@@ -19,7 +19,6 @@ impl Tree {
         for (i, &(parent, weight)) in groups.iter().enumerate() {
             let cg = world.cgroup_mut(i + 1);
             cg.parent = parent;
-            cg.used = 1;
             world.cgroup_weigh(i + 1, weight * NICE0 / 100, false);
         }
         Tree { world }

@@ -99,6 +99,7 @@ fn cpu_now(rng: &mut Rng, idle_percent: usize) -> CpuNow {
         nr_running: if idle { 0 } else { rng.within(1, 3) as u32 },
         sched_idle: !idle && rng.chance(8),
         load: load(rng),
+        util: rng.below(1025) as u64,
     }
 }
 
@@ -116,7 +117,8 @@ fn renew_state(machine: &mut Machine, rng: &mut Rng) {
             rng.within(0, size)
         };
         let load = load(rng);
-        machine.set_llc(llc, LlcNow { budget, load });
+        let util = rng.below(size * 1024 + 1) as u64;
+        machine.set_llc(llc, LlcNow { budget, load, util });
     }
 }
 

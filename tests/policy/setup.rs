@@ -7,7 +7,7 @@ use crate::topology::{NICE0, Topology, kernel_tunables};
 use scx_roost::machine::Facts;
 use scx_roost::native::sys::{
     CAPACITY_SCALE, FEATURE_core_first, FEATURE_prev_core, FEATURE_prev_idle, FEATURE_sis_util,
-    FEATURE_sync_local, FEATURE_wide_idle, PLACE_IDLE, STAT_fork_busy, STAT_wa_idle_this,
+    FEATURE_sync_local, FEATURE_wide_idle, PLACE_IDLE, STAT_placed_other_llc, STAT_wa_idle_this,
     STAT_wa_same, cpu_view, placement, waker_state,
 };
 use scx_roost::native::{Task, Wakeup, World, stat_name};
@@ -27,6 +27,10 @@ pub const MAINLINE: Features = Features {
     prev_core: false,
     core_first: false,
 };
+
+/// The rows of stats.tbl.h that count what a placement decides and what came of it.
+pub const PLACEMENT_STATS: std::ops::RangeInclusive<u32> =
+    STAT_wa_idle_this..=STAT_placed_other_llc;
 
 pub fn feature_bits(f: Features) -> u32 {
     [
@@ -64,6 +68,7 @@ impl Machine {
                 .map(|l| LlcNow {
                     budget: l.nr_cpus.into(),
                     load: 0,
+                    util: l.capacity.into(),
                 })
                 .collect(),
             topology,
@@ -73,6 +78,9 @@ impl Machine {
         for cpu in 0..machine.cpus.len() {
             machine.set(cpu, machine.busy());
         }
+        for llc in 0..machine.llcs.len() {
+            machine.set_llc(llc, machine.llcs[llc]);
+        }
         machine
     }
 
@@ -80,6 +88,7 @@ impl Machine {
         CpuNow {
             nr_running: 1,
             load: NICE0.into(),
+            util: CAPACITY_SCALE.into(),
             ..Default::default()
         }
     }
@@ -106,6 +115,7 @@ impl Machine {
         state.curr_pid = (now.nr_running > 0).into();
         state.curr_sched_idle = now.sched_idle.into();
         state.load_avg = now.load;
+        state.util_avg = now.util as u32;
         state.folded_at = NOW;
         state.load_since = NOW;
         if now.idle || now.sched_idle {
@@ -119,6 +129,7 @@ impl Machine {
         self.llcs[llc] = now;
         self.world.llc_mut(llc).scan_budget = now.budget as u32;
         self.world.llc_mut(llc).load = now.load;
+        self.world.llc_mut(llc).util = now.util as u32;
     }
 }
 
@@ -167,6 +178,14 @@ impl Case {
             waker_pcpu_kthread: false,
             features: MAINLINE,
         }
+    }
+}
+
+fn model_waker(w: waker_state) -> model::Waker {
+    model::Waker {
+        last_wakee: w.last_wakee,
+        flips: w.flips,
+        decay_at: w.decay_at,
     }
 }
 
@@ -274,11 +293,8 @@ impl Runner {
             affine: affine_counter(&machine.world),
             idle: at.how == PLACE_IDLE,
             recent: usize::try_from(self.wakee.state.recent_cpu - 1).ok(),
-            waker: model::Waker {
-                last_wakee: left.last_wakee,
-                flips: left.flips,
-                decay_at: left.decay_at,
-            },
+            waker: model_waker(left),
+            wakee: model_waker(self.wakee.state.waker),
         }
     }
 
@@ -336,9 +352,9 @@ fn affine_counter(world: &World) -> &'static str {
     moved.first().copied().unwrap_or("")
 }
 
-/// The counters of the ladder's rungs and of wake_affine that moved.
+/// The counters of placement that moved.
 pub fn moved(world: &World) -> Vec<&'static str> {
-    (STAT_wa_idle_this..=STAT_fork_busy)
+    PLACEMENT_STATS
         .filter(|&s| world.count(s) > 0)
         .map(stat_name)
         .collect()

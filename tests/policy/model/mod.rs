@@ -18,6 +18,8 @@ pub struct CpuNow {
     pub sched_idle: bool,
     /// cpu_load()
     pub load: u64,
+    /// cpu_util_cfs() of the CPU's own time, 0..1024
+    pub util: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,6 +28,8 @@ pub struct LlcNow {
     pub budget: usize,
     /// The sum of the CPUs' loads, when it was last made.
     pub load: u64,
+    /// The same of their utilisation, scaled by capacity.
+    pub util: u64,
 }
 
 pub struct Now<'a> {
@@ -102,6 +106,8 @@ pub struct Decision {
     pub idle: bool,
     pub recent: Option<usize>,
     pub waker: Waker,
+    /// Of the task itself.
+    pub wakee: Waker,
 }
 
 const MSEC: u64 = 1_000_000;
@@ -215,6 +221,7 @@ impl Ladder<'_> {
             idle: self.now.idle(cpu),
             recent: self.w.task.recent,
             waker: self.w.waker.waker,
+            wakee: self.w.task.waker,
         }
     }
 
@@ -271,11 +278,15 @@ impl Ladder<'_> {
             && self.now.cpus[w.this].nr_running == 1
     }
 
-    /// The previous CPU's whole core is idle. Ours: of the waker's own CPU the target rung decides; a core that
-    /// SCHED_IDLE tasks hold is not idle; and the CPU has to be allowed.
+    /// is_idle_core(prev): each of its threads is idle, or runs a SCHED_IDLE task and nothing else. Ours: the CPU has
+    /// to be allowed.
     fn prev_core(&self) -> bool {
-        let w = self.w;
-        w.features.prev_core && self.ok(w.prev) && w.prev != w.this && self.now.core_idle(w.prev)
+        let (now, prev) = (self.now, self.w.prev);
+        let free = |c: usize| now.idle(c) || now.only_sched_idle(c);
+        self.w.features.prev_core
+            && self.ok(prev)
+            && free(prev)
+            && now.other_threads(prev).iter().all(|&s| free(s))
     }
 
     fn wake_wide(&self, waker_flips: u32) -> bool {
@@ -505,7 +516,7 @@ impl Ladder<'_> {
         best.map(|(_, _, c)| c)
     }
 
-    /// wide_idle, ours: the LLCs of the node, then all, in order; in each a wholly idle core before a thread.
+    /// wide_idle, ours: the other LLCs of the node, then all others, in order; in each a wholly idle core before a thread.
     fn wide(&self, target: usize) -> Decision {
         let machine = self.now.machine;
         let node = if self.now.online(target) {
@@ -516,7 +527,8 @@ impl Ladder<'_> {
         for near in [true, false] {
             for llc in 0..machine.nr_llcs() {
                 let cpus = self.now.llc_cpus(llc);
-                if near && machine.cpus[cpus[0]].node != node {
+                let away = near && machine.cpus[cpus[0]].node != node;
+                if away || llc == self.now.llc(target) {
                     continue;
                 }
                 let usable = || cpus.iter().copied().filter(|&c| self.ok(c));
