@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! scx_roost as a library: `run(&config, shutdown)` runs the scheduler until it ends. No signal handler and no
+//! scx_roost as a library: `run(&config, stop)` runs the scheduler until it ends. No signal handler and no
 //! logger is installed here, so that a bundle of schedulers can embed it; `main.rs` does both for the binary.
 
 pub mod bpf;
@@ -14,7 +14,9 @@ pub mod native;
 pub mod print;
 pub mod scheduler;
 pub mod stats;
+pub mod stop;
 pub mod topology_view;
 
 pub use config::Config;
 pub use scheduler::run;
+pub use stop::{Stop, Stopper, stopper};

@@ -8,13 +8,11 @@ use scx_roost::cli::{self, Command};
 use scx_roost::host::Host;
 use scx_roost::machine::Machine;
 use scx_roost::stats::monitor;
-use scx_roost::{doctor, print, scheduler, stats, topology_view};
+use scx_roost::{Stop, doctor, print, scheduler, stats, stopper, topology_view};
 use simplelog::{ColorChoice, ConfigBuilder, LevelFilter, TermLogger, TerminalMode};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 fn main() -> ExitCode {
     match cli::parse(std::env::args_os()).and_then(perform) {
@@ -38,7 +36,7 @@ fn perform(command: Command) -> Result<ExitCode> {
             json,
         } => {
             init_log(false)?;
-            monitor::monitor(&path, interval, json, &*on_signal()?)
+            monitor::monitor(&path, interval, json, &on_signal()?)
         }
         Command::Run { config, verbose } => {
             init_log(verbose)?;
@@ -101,11 +99,10 @@ fn init_log(verbose: bool) -> Result<()> {
     Ok(())
 }
 
-/// Set by SIGINT, SIGTERM and SIGHUP.
-fn on_signal() -> Result<Arc<AtomicBool>> {
-    let shutdown = Arc::new(AtomicBool::new(false));
-    let flag = shutdown.clone();
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-        .context("cannot catch signals")?;
-    Ok(shutdown)
+/// Stopped by SIGINT, SIGTERM and SIGHUP.
+fn on_signal() -> Result<Stop> {
+    let (stopper, stop) = stopper();
+    let mut held = Some(stopper);
+    ctrlc::set_handler(move || drop(held.take())).context("cannot catch signals")?;
+    Ok(stop)
 }

@@ -14,6 +14,7 @@ use crate::machine::{Facts, Machine};
 use crate::stats::server::StatsServer;
 use crate::stats::source::{Counted, Running, Source};
 use crate::stats::{Counters, NR_STATS, add, monitor};
+use crate::stop::{Stop, Stopper, stopper};
 use crate::topology_view;
 use anyhow::{Context, Result, bail};
 use libbpf_rs::{Link, OpenObject};
@@ -21,8 +22,6 @@ use log::{debug, info};
 use scx_utils::{UserExitInfo, compat, scx_ops_attach, scx_ops_load, scx_ops_open, uei_report};
 use std::mem::MaybeUninit;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
@@ -34,9 +33,9 @@ const WATCH_NAP: Duration = Duration::from_millis(100);
 /// How often it compares the machine with the facts, in naps.
 const MACHINE_EVERY: u32 = 5;
 
-/// Runs until `shutdown` is set or the kernel ends it, over restarts. Errors of the scheduler are errors here; so is
+/// Runs until it is stopped or the kernel ends it, over restarts. Errors of the scheduler are errors here; so is
 /// SysRq-S, as in scx_utils: somebody had to save the machine from us.
-pub fn run(config: &Config, shutdown: Arc<AtomicBool>) -> Result<UserExitInfo> {
+pub fn run(config: &Config, stop: Stop) -> Result<UserExitInfo> {
     let host = Host::new(&config.sysfs);
     doctor::check_start(&host)?;
     scx_utils::try_set_rlimit_infinity();
@@ -47,12 +46,14 @@ pub fn run(config: &Config, shutdown: Arc<AtomicBool>) -> Result<UserExitInfo> {
         config,
         host,
         source,
-        shutdown,
+        stop,
         restarts: 0,
     };
     loop {
         match runner.run_once()? {
-            Ended::Exit(info) if runner.stopping() || !info.should_restart() => return Ok(info),
+            Ended::Exit(info) if runner.stop.stopped() || !info.should_restart() => {
+                return Ok(info);
+            }
             Ended::Exit(_) => info!("the kernel asks for a restart (hotplug or suspend)"),
             Ended::MachineChanged => {
                 info!("the machine is not the one this scheduler was loaded for: restarting")
@@ -64,23 +65,25 @@ pub fn run(config: &Config, shutdown: Arc<AtomicBool>) -> Result<UserExitInfo> {
 
 /// Prints statistics beside the scheduler, until dropped.
 struct Printer {
-    exit: Arc<AtomicBool>,
+    stopper: Option<Stopper>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Printer {
     fn start(config: &Config, source: &Source) -> Result<Printer> {
-        let exit = Arc::new(AtomicBool::new(false));
-        let start =
-            |interval| monitor::start(source.clone(), interval, config.stats_json, exit.clone());
+        let (stopper, stop) = stopper();
+        let start = |interval| monitor::start(source.clone(), interval, config.stats_json, stop);
         let thread = config.stats_interval.map(start).transpose()?;
-        Ok(Printer { exit, thread })
+        Ok(Printer {
+            stopper: Some(stopper),
+            thread,
+        })
     }
 }
 
 impl Drop for Printer {
     fn drop(&mut self) {
-        self.exit.store(true, Ordering::Relaxed);
+        drop(self.stopper.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -96,15 +99,11 @@ struct Runner<'a> {
     config: &'a Config,
     host: Host,
     source: Source,
-    shutdown: Arc<AtomicBool>,
+    stop: Stop,
     restarts: u64,
 }
 
 impl Runner<'_> {
-    fn stopping(&self) -> bool {
-        self.shutdown.load(Ordering::Relaxed)
-    }
-
     /// Load, watch, unload.
     fn run_once(&mut self) -> Result<Ended> {
         let begin = Instant::now();
@@ -152,8 +151,7 @@ impl Runner<'_> {
     /// /sys does, so the machine may have been read a moment too early.
     fn watch(&self, scheduler: &Scheduler, machine: &Machine) -> bool {
         let mut naps: u32 = 0;
-        while !self.stopping() && !scheduler.exited() {
-            sleep(WATCH_NAP);
+        while !scheduler.exited() && self.stop.sleep(WATCH_NAP) {
             naps = naps.wrapping_add(1);
             if naps.is_multiple_of(MACHINE_EVERY) && online_changed(&self.host, machine) {
                 return true;
@@ -233,6 +231,11 @@ pub fn load_object<'obj>(
     if !compat::struct_has_field("sched_ext_ops", "cgroup_set_idle").unwrap_or(false) {
         debug!("this kernel does not tell of changes to cpu.idle");
         ops.cgroup_set_idle = std::ptr::null_mut();
+    }
+    // The kernel warns of ops.cpu_release() where it can do without (release.bpf.h).
+    if compat::ksym_exists("scx_bpf_reenqueue_local___v2").unwrap_or(false) {
+        ops.cpu_release = std::ptr::null_mut();
+        skel.progs.roost_switch.set_autoload(true);
     }
     scx_ops_load!(skel, roost_ops, uei).context(
         "the kernel refuses the scheduler (-v shows what it says; 'scx_roost doctor' may know why)",

@@ -16,6 +16,7 @@
  */
 #include <scx/common.bpf.h>
 #include "cgroup.bpf.h"
+#include "release.bpf.h"
 #include "tick.bpf.h"
 #include "wake.bpf.h"
 
@@ -91,10 +92,9 @@ void BPF_STRUCT_OPS(roost_set_weight, struct task_struct *p, u32 weight)
 		task_settings(ts, p, scx_bpf_now());
 }
 
-/* A task of a higher class takes the CPU: what waits in its local queue goes back to enqueue, where others find it. */
 void BPF_STRUCT_OPS(roost_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
-	scx_bpf_reenqueue_local();
+	give_back_local();
 }
 
 s32 BPF_STRUCT_OPS(roost_init_task, struct task_struct *p, struct scx_init_task_args *args)

@@ -4,30 +4,24 @@
 use super::source::{Deltas, Source};
 use super::{Metrics, view};
 use crate::print;
+use crate::stop::Stop;
 use anyhow::{Context, Result};
 use log::info;
 use scx_stats::StatsClient;
 use std::io::{Error, ErrorKind};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{JoinHandle, sleep};
-use std::time::{Duration, Instant};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
-/// How often a sleeping printer looks whether it should end, and a client whether the server is back.
-const NAP: Duration = Duration::from_millis(100);
+/// How often a client looks whether the server is back.
+const RETRY: Duration = Duration::from_secs(1);
 const TIMEOUT_MS: u64 = 5000;
 
-/// Prints what `source` counts until `exit` is set.
-pub fn start(
-    source: Source,
-    interval: Duration,
-    json: bool,
-    exit: Arc<AtomicBool>,
-) -> Result<JoinHandle<()>> {
+/// Prints what `source` counts until it is stopped.
+pub fn start(source: Source, interval: Duration, json: bool, stop: Stop) -> Result<JoinHandle<()>> {
     let body = move || {
         let mut deltas = Deltas::new(source);
-        if let Err(e) = print_each(interval, json, &exit, || Ok(deltas.take())) {
+        if let Err(e) = print_each(interval, json, &stop, || Ok(deltas.take())) {
             log::warn!("statistics are no longer printed: {e:#}");
         }
     };
@@ -37,17 +31,17 @@ pub fn start(
         .context("cannot start the thread that prints statistics")
 }
 
-/// Asks the scheduler behind `path` until `exit` is set. Waits for one that is not there.
-pub fn monitor(path: &Path, interval: Duration, json: bool, exit: &AtomicBool) -> Result<()> {
+/// Asks the scheduler behind `path` until it is stopped. Waits for one that is not there.
+pub fn monitor(path: &Path, interval: Duration, json: bool, stop: &Stop) -> Result<()> {
     let mut waiting = false;
-    while !exit.load(Ordering::Relaxed) {
+    while !stop.stopped() {
         match StatsClient::new().set_path(path).connect(Some(TIMEOUT_MS)) {
             Ok(mut client) => {
                 waiting = false;
                 // The server counts from the first request on.
                 let first = request(&mut client);
                 let result =
-                    first.and_then(|_| print_each(interval, json, exit, || request(&mut client)));
+                    first.and_then(|_| print_each(interval, json, stop, || request(&mut client)));
                 match result {
                     Ok(()) => return Ok(()),
                     Err(e) => info!("the scheduler at {} went away ({e:#})", path.display()),
@@ -71,7 +65,7 @@ pub fn monitor(path: &Path, interval: Duration, json: bool, exit: &AtomicBool) -
                 });
             }
         }
-        nap(Duration::from_secs(1), exit);
+        stop.sleep(RETRY);
     }
     Ok(())
 }
@@ -88,17 +82,14 @@ fn request(client: &mut StatsClient) -> Result<Metrics> {
     client.request("stats", vec![("target".to_string(), "top".to_string())])
 }
 
-/// Ends without error when `exit` is set or nobody reads any more.
+/// Ends without error when it is stopped or nobody reads any more.
 fn print_each(
     interval: Duration,
     json: bool,
-    exit: &AtomicBool,
+    stop: &Stop,
     mut next: impl FnMut() -> Result<Metrics>,
 ) -> Result<()> {
-    loop {
-        if !nap(interval, exit) {
-            return Ok(());
-        }
+    while stop.sleep(interval) {
         let metrics = next()?;
         let read = if json {
             print::json_line(&metrics)?
@@ -106,22 +97,8 @@ fn print_each(
             print::text(&view::block(&metrics))?
         };
         if !read {
-            return Ok(());
+            break;
         }
     }
-}
-
-/// False when `exit` was set meanwhile.
-fn nap(time: Duration, exit: &AtomicBool) -> bool {
-    let end = Instant::now() + time;
-    loop {
-        if exit.load(Ordering::Relaxed) {
-            return false;
-        }
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return true;
-        }
-        sleep(left.min(NAP));
-    }
+    Ok(())
 }

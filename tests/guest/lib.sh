@@ -92,7 +92,7 @@ stop_roost() {
 }
 
 # Lines of the kernel log that no healthy run prints.
-BAD_DMESG='sched_ext:.*(error|stall|runtime)|BUG:|WARNING:|Oops|rcu.*stall|soft lockup|hard LOCKUP|blocked for more'
+BAD_DMESG='sched_ext:.*(error|stall|runtime)|BUG:|WARNING:|Oops|rcu.*stall|soft lockup|hard LOCKUP|blocked for more|deprecated'
 
 dmesg_clean() { ! dmesg | grep -E -A12 "$BAD_DMESG" | head -n 30 | sed 's/^/# dmesg: /' | grep .; }
 

@@ -21,5 +21,18 @@ else
 	echo "# this kernel reserves no time for sched_ext beside real-time tasks: nothing pinned behind the hog could run"
 fi
 kill -KILL $RT
+# Real-time tasks that come where others run: what those leave in the local queue is given back.
+hog -w 0 -t 4 n=8 >/dev/null &
+HOGS=$!
+scx_roost --monitor 4 --json >/tmp/monitor &
+MONITOR=$!
+sleep 1
+hog -w 0 -t 1 cpus=3,fifo=50 >/dev/null
+hog -w 0 -t 1 cpus=4,fifo=50 >/dev/null
+wait $HOGS
+sleep 1
+kill -INT $MONITOR
+given=$(sed -n 's/.*"given_back":\([0-9]*\).*/\1/p' /tmp/monitor | head -n 1)
+check "a local queue was given back (got ${given:-nothing})" [ "${given:-0}" -gt 0 ]
 stop_roost
 finish
