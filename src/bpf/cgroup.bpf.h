@@ -52,6 +52,21 @@ static __always_inline u32 parent_index(struct cgroup *cgrp)
 	return index;
 }
 
+/* cpu.idle, from the cpu controller's own state: what the callback is told holds it from Linux 7.3 on only. */
+static __always_inline bool cpu_idle_of(struct cgroup *cgrp)
+{
+	u64 at = bpf_core_enum_value(enum cgroup_subsys_id, cpu_cgrp_id) * sizeof(void *);
+	void *css = NULL, *subsys = __builtin_preserve_access_index(&cgrp->subsys);
+	struct task_group *tg;
+
+	/* NULL while the group is being made: a new one is not idle. */
+	bpf_probe_read_kernel(&css, sizeof(css), subsys + at);
+	if (!css)
+		return false;
+	tg = css - bpf_core_field_offset(struct task_group, css);
+	return BPF_CORE_READ(tg, idle);
+}
+
 static __always_inline s32 cgroup_add(struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 {
 	struct cgroup_index *ci;
@@ -69,8 +84,9 @@ static __always_inline s32 cgroup_add(struct cgroup *cgrp, struct scx_cgroup_ini
 		return 0;
 	}
 	cg = cgroup_state(ci->index);
-	cg->weight = scaled_weight(args->weight);
+	cgroup_weigh(ci->index, scaled_weight(args->weight), cpu_idle_of(cgrp));
 	cg->parent = parent_index(cgrp);
+	cg->sched_idle = cg->idle || cgroup_state(cg->parent)->sched_idle;
 	cg->load = cg->children = 0;
 	cg->run_sum = 0;
 	return 0;

@@ -50,8 +50,7 @@ enum roost_stat {
 };
 
 enum cpuperf_mode {
-	CPUPERF_OFF,  /* never touch the frequency request */
-	CPUPERF_MAX,  /* ask for the maximum once and leave it (what sched_ext does by itself) */
+	CPUPERF_OFF,  /* never touch the frequency request; sched_ext sets it to SCX_CPUPERF_ONE at enable */
 	CPUPERF_UTIL, /* follow the CPU's utilisation */
 };
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The port over kfuncs and maps; what each function means is in policy/port.h. */
+/*
+ * The port over kfuncs and maps; what each function means is in policy/port.h. With ROOST_TEST what it asks of the kernel
+ * comes from maps as well (port.test.bpf.h).
+ */
 #ifndef ROOST_PORT_BPF_H
 #define ROOST_PORT_BPF_H
 
@@ -7,11 +10,7 @@
 #include <bpf_experimental.h>
 #include "maps.bpf.h"
 
-/* A macro, not a typedef: CO-RE relocates fields by the name of the struct. */
-#define port_task	  struct task_struct
-
 #define subprog		  __noinline
-#define trusted		  __arg_trusted
 #define nonnull		  __arg_nonnull
 #define opaque(x)	  barrier_var(x)
 #define may_loop	  can_loop
@@ -70,6 +69,14 @@ static __always_inline struct cgroup_state *cgroup_state(u32 index)
 {
 	return &cgroup_states[index % MAX_CGROUPS];
 }
+
+#ifdef ROOST_TEST
+#include "port.test.bpf.h"
+#else
+
+/* A macro, not a typedef: CO-RE relocates fields by the name of the struct. */
+#define port_task struct task_struct
+#define trusted	  __arg_trusted
 
 /* ---- the kernel's view of a CPU ---- */
 
@@ -158,6 +165,8 @@ static __always_inline bool queue_first(s32 cpu, struct waiter *first)
 	bpf_rcu_read_unlock();
 	return any;
 }
+
+#endif /* ROOST_TEST */
 
 /* ---- memory and counting ---- */
 

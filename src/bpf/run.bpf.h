@@ -132,7 +132,7 @@ static __always_inline void run_fold(struct task_state *ts, u64 now)
 	if (ts->cgroup == ROOT_CGROUP)
 		return;
 	cgroup_charge(ts->cgroup, runnable, ts->nice_weight);
-	queue_reweigh(ts, cgroup_task_weight(ts->cgroup, ts->nice_weight), now);
+	cgroup_apply(ts, now);
 }
 
 /* ---- dispatch ---- */

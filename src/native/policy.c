@@ -223,6 +223,18 @@ u32 roost_cgroup_task_weight(struct world *w, u32 index, u32 nice_weight)
 	return cgroup_task_weight(index, nice_weight);
 }
 
+void roost_cgroup_weigh(struct world *w, u32 index, u32 cpu_weight, bool idle)
+{
+	the_world = w;
+	cgroup_weigh(index, cpu_weight, idle);
+}
+
+void roost_cgroup_apply(struct world *w, struct task_state *ts, u64 now)
+{
+	the_world = w;
+	cgroup_apply(ts, now);
+}
+
 /* ---- words ---- */
 
 u32 roost_lowest_bit(u64 word)

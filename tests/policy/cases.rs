@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The decision tables of tests/cases/*.txt, run by the C and by the model. The format is explained in
-//! tests/cases/README.md.
+//! The decision tables of tests/cases/*.txt, run by the C, natively and as BPF, and by the model. The format is
+//! explained in tests/cases/README.md.
 
 use crate::model::{CpuNow, Decision, Waker};
-use crate::setup::{Case, Machine, NOW, PLACEMENT_STATS, Runner, WAKEE, WAKER, moved};
+use crate::setup::{By, Case, Machine, NOW, PLACEMENT_STATS, Runner, WAKEE, WAKER, moved};
 use crate::topology::{Cpu, NICE0, Topology};
-use scx_roost::native::{stat_name, stat_of};
+use scx_roost::native::{World, stat_name, stat_of};
 use std::collections::BTreeSet;
 
 type Result<T> = std::result::Result<T, String>;
@@ -259,10 +259,10 @@ impl Row {
         Ok(())
     }
 
-    fn check(&mut self, covered: &mut BTreeSet<&'static str>) -> Result<()> {
+    fn check(&mut self, by: &mut By, covered: &mut BTreeSet<&'static str>) -> Result<()> {
         let mut runner = Runner::new(&self.machine);
         let model = runner.model(&mut self.machine, &self.case);
-        let got = runner.native(&mut self.machine, &self.case);
+        let got = runner.run(by, &mut self.machine, &self.case);
         let counters = moved(&self.machine.world);
         covered.extend(&counters);
         if got != model {
@@ -294,24 +294,31 @@ fn expectation_holds(word: &str, got: &Decision, recent: Option<usize>, counters
     }
 }
 
+/// Makes ready for a machine.
+type Start = fn(&World) -> By;
+
 /// Runs one table; answers with the counters that its rows moved, and how many rows there are.
 fn run_table(
+    start: Start,
     name: &str,
     text: &str,
     failures: &mut Vec<String>,
 ) -> (BTreeSet<&'static str>, usize) {
     let mut covered = BTreeSet::new();
     let mut rows = 0;
-    let mut topology = None;
+    let (mut topology, mut by) = (None, By::Native);
     for (i, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap().trim();
         let outcome = if line.is_empty() {
             Ok(())
         } else if let Some(machine) = line.strip_prefix("machine ") {
-            parse_machine(machine).map(|t| topology = Some(t))
+            parse_machine(machine).map(|t| {
+                by = start(&t.world());
+                topology = Some(t);
+            })
         } else if let Some(topology) = &topology {
             rows += 1;
-            Row::parse(topology, line).and_then(|mut row| row.check(&mut covered))
+            Row::parse(topology, line).and_then(|mut row| row.check(&mut by, &mut covered))
         } else {
             Err("a row before any machine".into())
         };
@@ -323,7 +330,9 @@ fn run_table(
 }
 
 fn tables() -> Vec<(String, String)> {
-    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases");
+    // In the guest there is no source tree.
+    let dir = std::env::var("ROOST_TABLES");
+    let dir = dir.unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases").into());
     let mut tables: Vec<(String, String)> = std::fs::read_dir(dir)
         .unwrap()
         .map(|e| e.unwrap().path())
@@ -339,12 +348,15 @@ fn tables() -> Vec<(String, String)> {
     tables
 }
 
-#[test]
-fn decision_tables() {
+fn native(_: &World) -> By {
+    By::Native
+}
+
+fn check_tables(start: Start) {
     let mut failures = vec![];
     let mut covered = BTreeSet::new();
     for (name, text) in tables() {
-        let (counters, rows) = run_table(&name, &text, &mut failures);
+        let (counters, rows) = run_table(start, &name, &text, &mut failures);
         println!("{name}: {rows} rows");
         covered.extend(counters);
     }
@@ -357,6 +369,17 @@ fn decision_tables() {
         uncovered.is_empty(),
         "no row of any table moves {uncovered:?}"
     );
+}
+
+#[test]
+fn decision_tables() {
+    check_tables(native);
+}
+
+#[test]
+#[ignore = "needs a kernel that lets it load BPF: tests/guest/policy-bpf.sh runs it"]
+fn decision_tables_as_bpf() {
+    check_tables(By::bpf);
 }
 
 #[test]
@@ -373,7 +396,12 @@ fn a_wrong_row_is_noticed() {
     ];
     for row in wrong {
         let mut failures = vec![];
-        run_table("wrong", &format!("machine 0 1\n{row}"), &mut failures);
+        run_table(
+            native,
+            "wrong",
+            &format!("machine 0 1\n{row}"),
+            &mut failures,
+        );
         assert_eq!(failures.len(), 1, "{row}");
     }
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! One situation, given to the C and to the model alike.
 
+use crate::jit::Jit;
 use crate::model::{self, CpuNow, Decision, Features, LlcNow, TaskNow, WakerNow};
 use crate::topology::{NICE0, Topology, kernel_tunables};
 use scx_roost::machine::Facts;
 use scx_roost::native::sys::{
     CAPACITY_SCALE, FEATURE_core_first, FEATURE_prev_core, FEATURE_prev_idle, FEATURE_sis_util,
     FEATURE_sync_local, FEATURE_wide_idle, PLACE_IDLE, STAT_placed_other_llc, STAT_wa_idle_this,
-    STAT_wa_same, cpu_view, waker_state,
+    STAT_wa_same, cpu_view, placement, waker_state,
 };
 use scx_roost::native::{Task, Wakeup, World, stat_name};
 
@@ -196,6 +197,19 @@ fn waker_state(w: model::Waker) -> waker_state {
     }
 }
 
+/// How the C is run.
+pub enum By {
+    Native,
+    Bpf(Box<Jit>),
+}
+
+impl By {
+    /// As BPF, on machines like this one.
+    pub fn bpf(machine: &World) -> By {
+        By::Bpf(Box::new(Jit::load(machine).expect("this kernel loads BPF")))
+    }
+}
+
 /// What the C and the model answer to one case.
 pub struct Runner {
     wakee: Task,
@@ -240,6 +254,23 @@ impl Runner {
 
     /// The C's decision. Counters start at 0.
     pub fn native(&mut self, machine: &mut Machine, case: &Case) -> Decision {
+        self.decide(machine, case, |world, wakeup| world.place(wakeup))
+    }
+
+    /// The same, natively or as BPF.
+    pub fn run(&mut self, by: &mut By, machine: &mut Machine, case: &Case) -> Decision {
+        self.decide(machine, case, |world, wakeup| match by {
+            By::Native => world.place(wakeup),
+            By::Bpf(jit) => jit.place(world, wakeup).expect("BPF_PROG_RUN works"),
+        })
+    }
+
+    fn decide(
+        &mut self,
+        machine: &mut Machine,
+        case: &Case,
+        place: impl FnOnce(&mut World, Wakeup<'_>) -> placement,
+    ) -> Decision {
         self.arm(machine, case);
         machine.world.clear_counters();
         let mut wakeup = Wakeup::new(&mut self.wakee, case.this, case.prev, &machine.facts);
@@ -250,7 +281,7 @@ impl Runner {
         wakeup.fork = case.fork;
         wakeup.sync = case.sync;
         wakeup.waker_pcpu_kthread = case.waker_pcpu_kthread;
-        let at = machine.world.place(wakeup);
+        let at = place(&mut machine.world, wakeup);
         let left = if case.waker_ours {
             self.waker.state.waker
         } else {

@@ -129,19 +129,28 @@ static __always_inline bool node_tolerates(u32 node, const struct group *local, 
 	return local->idle && running + 1 <= few && idlest->idle <= local->idle + 2;
 }
 
+/* All LLCs of a node. Apart from the loop over nodes: inside it the verifier multiplies the one by the other. */
+subprog u32 node_group(port_task *p trusted, u32 node, struct group *g nonnull)
+{
+	const volatile struct node_facts *f = node_facts(node);
+	u32 i;
+
+	for_below (i, f->nr_llcs, MAX_LLCS)
+		group_add(g, p, f->first_llc + i);
+	return g->allowed;
+}
+
 subprog u32 fork_node(port_task *p trusted, u32 local_node)
 {
 	struct group local = {}, best = {};
-	u32 nr_nodes = machine_facts()->nr_nodes, best_node = local_node, n, i, pct = tunables()->imbalance_pct;
+	u32 nr_nodes = machine_facts()->nr_nodes, best_node = local_node, n, pct = tunables()->imbalance_pct;
 
 	if (nr_nodes == 1)
 		return local_node;
 	for_below (n, nr_nodes, MAX_NODES) {
-		const volatile struct node_facts *f = node_facts(n);
 		struct group g = {};
 
-		for_below (i, f->nr_llcs, MAX_LLCS)
-			group_add(&g, p, f->first_llc + i);
+		node_group(p, n, &g);
 		if (n == local_node) {
 			local = g;
 		} else if (idler(&g, &best)) {

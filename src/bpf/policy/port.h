@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The port: every question that the policy asks of the world, and nothing else. It is implemented twice, over
- * kfuncs and maps in port.bpf.h and over plain memory in src/native/port.native.h; the policy is the same C.
+ * kfuncs and maps in port.bpf.h and over plain memory in src/native/port.native.h; the policy is the same C. For tests
+ * of the compiled BPF, port.test.bpf.h answers placement's questions of the kernel from maps.
  *
  * Facts and state:
  *   const volatile struct machine_facts *machine_facts(void)

@@ -92,7 +92,8 @@ struct task_state {
 	u32 weight;	   /* effective: nice and cgroups */
 	u32 nice_weight;   /* from nice or SCHED_IDLE alone */
 	u64 custom_slice;  /* ns from sched_attr.sched_runtime; 0: none */
-	u32 sched_idle;	   /* policy SCHED_IDLE */
+	u32 idle_policy;   /* policy SCHED_IDLE */
+	u32 sched_idle;	   /* that, or a group with cpu.idle above it */
 	u32 batch;	   /* policy SCHED_BATCH */
 
 	/* running */
@@ -123,12 +124,15 @@ struct waiter {
 
 struct cgroup_state {
 	u64 run_sum;	   /* sum over its tasks of nice weight x ns runnable since the last sweep; atomic */
-	u32 weight;	   /* cpu.weight scaled to NICE0_WEIGHT = 100 */
+	u32 cpu_weight;	   /* cpu.weight scaled to NICE0_WEIGHT = 100 */
+	u32 weight;	   /* what counts: that, or with cpu.idle that of a SCHED_IDLE task */
 	u32 parent;	   /* index; the root's parent is itself */
 	u32 load;	   /* decayed mean of the weight of its own runnable tasks */
 	u32 children;	   /* sum of the weights of its active child groups, as of the last sweep */
 	u32 next_children; /* the sum being made */
 	u32 active;	   /* a task of the group or below was runnable lately */
+	u32 idle;	   /* cpu.idle */
+	u32 sched_idle;	   /* cpu.idle, its own or of a group above it, as of the last sweep */
 };
 
 #endif /* ROOST_STATE_H */
