@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Stealing, the only balancer: a CPU without work looks for a queue that has waiters, in its LLC, then in the node,
- * then in the machine. CPUs with waiters that others may run are in a set, kept like the idle ones (idle_scan.h).
+ * Stealing: a CPU without work looks for a queue that has waiters, in its LLC, then in the node, then in the machine.
+ * CPUs with waiters that others may run are in a set, kept like the idle ones (idle_scan.h).
  *
  * A queue may be in the set and give nothing: its tasks are pinned, or gone. The thief then goes on to the next, at most
  * STEAL_TRIES of them, and takes an empty queue out of the set. A task put there at that very moment is not lost: its
  * own CPU serves it, and that CPU's tick enters it again.
  *
- * A task that ran within the last migration_cost is worth more where its cache is warm (kernel: task_hot()): its queue is
+ * A task that ran within the last migration_cost is worth more where its cache is warm: its queue is
  * passed over, and the tick or slice timer of its CPU calls for help once it has waited.
  */
 #ifndef ROOST_STEAL_H
