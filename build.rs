@@ -43,6 +43,10 @@ fn build_bpf() -> Result<(), Box<dyn std::error::Error>> {
         .enable_intf("src/bpf/intf.h", "bpf_intf.rs")
         .enable_skel("src/bpf/main.bpf.c", "bpf")
         .build()?;
+    // For tests and benches; no part of the library or of the program.
+    scx_cargo::BpfBuilder::new()?
+        .enable_skel("src/bpf/test.bpf.c", "test")
+        .build()?;
     Ok(())
 }
 

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What one placement decision costs, run natively: ns per wakeup at 8, 64 and 1,024 CPUs, with everything idle, half
-//! of it, one CPU of the last LLC, and nothing. The same C runs in the kernel, where peeks at other CPUs' run queues cost more.
+//! What one placement decision costs, run natively and as BPF: ns per wakeup at 8, 64 and 1,024 CPUs, with everything
+//! idle, half of it, one CPU of the last LLC, and nothing. The same C runs in the scheduler, where peeks at other CPUs'
+//! run queues cost more.
 //!
-//! cargo bench --bench placement
+//! cargo bench --bench placement [-- --samples N]
+//!
+//! BPF wants root, and a kernel that lets it load BPF; no sched_ext.
 
+#[path = "../tests/policy/jit.rs"]
+mod jit;
 #[path = "../tests/policy/rng.rs"]
 #[allow(dead_code)]
 mod rng;
@@ -96,26 +101,50 @@ fn prepare(topology: &Topology, scene: &Scene) -> (World, Task) {
     (world, task)
 }
 
-/// ns per decision, one figure a sample, in order of size.
-fn measure(topology: &Topology, scene: &Scene) -> Vec<f64> {
+/// ns per decision: median and quartiles of so many samples.
+fn median(samples: usize, mut measure: impl FnMut() -> f64) -> String {
+    measure(); // warms the caches
+    let mut ns: Vec<f64> = (0..samples).map(|_| measure()).collect();
+    ns.sort_by(f64::total_cmp);
+    let [median, low, high] = [2, 1, 3].map(|quarter| ns[(samples - 1) * quarter / 4]);
+    format!("{median:8.1} ({low:6.1}, {high:6.1})")
+}
+
+fn native(topology: &Topology, scene: &Scene, samples: usize) -> String {
     let (mut world, mut task) = prepare(topology, scene);
     let facts = world.facts().clone();
     let pairs = pairs(topology.len());
-    let mut samples: Vec<f64> = (0..=SAMPLES)
-        .map(|_| {
-            let start = Instant::now();
-            for i in 0..DECISIONS {
-                let (this, prev) = pairs[i % pairs.len()];
-                let mut wakeup = Wakeup::new(&mut task, this, prev, &facts);
-                wakeup.features = scene.features;
-                std::hint::black_box(world.place(wakeup));
-            }
-            start.elapsed().as_nanos() as f64 / DECISIONS as f64
-        })
-        .skip(1) // the first warms the caches
-        .collect();
-    samples.sort_by(f64::total_cmp);
-    samples
+    median(samples, || {
+        let start = Instant::now();
+        for i in 0..DECISIONS {
+            let (this, prev) = pairs[i % pairs.len()];
+            let mut wakeup = Wakeup::new(&mut task, this, prev, &facts);
+            wakeup.features = scene.features;
+            std::hint::black_box(world.place(wakeup));
+        }
+        start.elapsed().as_nanos() as f64 / DECISIONS as f64
+    })
+}
+
+fn as_bpf(topology: &Topology, scene: &Scene, samples: usize) -> anyhow::Result<String> {
+    let (mut world, mut task) = prepare(topology, scene);
+    world.tunables_mut().features = scene.features;
+    let pairs = pairs(topology.len());
+    let mut cost = jit::cost(&world, &mut task, &pairs, DECISIONS as u32)?;
+    Ok(median(samples, || cost().expect("it ran before")))
+}
+
+/// `--samples N`; cargo adds `--bench`.
+fn samples() -> usize {
+    let args: Vec<String> = std::env::args().collect();
+    match args.iter().position(|a| a == "--samples") {
+        Some(i) => args
+            .get(i + 1)
+            .and_then(|n| n.parse().ok())
+            .filter(|&n| n > 0)
+            .expect("--samples N"),
+        None => SAMPLES,
+    }
 }
 
 fn main() {
@@ -137,21 +166,31 @@ fn main() {
             Topology::regular(1, 512, 2, 1, true),
         ),
     ];
+    let samples = samples();
+    libbpf_rs::set_print(None); // the reason of a refusal is printed once, below
     println!(
-        "native placement, ns per decision: median of {SAMPLES} samples of {DECISIONS} decisions (quartiles)"
+        "placement, ns per decision: median of {samples} samples of {DECISIONS} decisions (quartiles)"
     );
+    let mut refused = None;
     for (name, topology) in &machines {
-        println!("{name}");
+        println!("{name:<42} native                     BPF, JIT-compiled");
         for scene in &SCENES {
-            let ns = measure(topology, scene);
+            let bpf = match &refused {
+                None => as_bpf(topology, scene, samples),
+                Some(_) => Ok("-".into()),
+            };
             println!(
-                "  {:<28} {:8.1}  ({:.1}, {:.1})",
+                "  {:<28} {}   {}",
                 scene.name,
-                ns[SAMPLES / 2],
-                ns[SAMPLES / 4],
-                ns[SAMPLES * 3 / 4]
+                native(topology, scene, samples),
+                bpf.unwrap_or_else(|e| {
+                    refused = Some(format!("{e:#}"));
+                    "-".into()
+                })
             );
         }
     }
-    println!("JIT cost through BPF_PROG_RUN: skipped, no program of type syscall wraps the ladder");
+    if let Some(why) = refused {
+        println!("JIT cost through BPF_PROG_RUN: skipped: {why}");
+    }
 }

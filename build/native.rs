@@ -88,7 +88,7 @@ fn declarations(out: &Path) -> Result<(), String> {
         // These are what `machine::facts` makes and `config` sets.
         .blocklist_type("(cpu|llc|node|machine)_facts|tunables")
         .raw_line("use crate::bpf::intf::{cpu_facts, llc_facts, machine_facts, node_facts, tunables};")
-        .allowlist_var("(MAX|MIN|CPU|WORD|STEAL)_.*|NO_CPU|CAPACITY_SCALE|NICE0_WEIGHT|ROOT_CGROUP|CGROUP_DEPTH|SET_.*")
+        .allowlist_var("(MAX|MIN|CPU|WORD|STEAL)_.*|NO_CPU|CAPACITY_SCALE|NICE0_WEIGHT|ROOT_CGROUP|CGROUP_DEPTH|SET_.*|IDLE_WEIGHT")
         .derive_default(true)
         .prepend_enum_name(false)
         .generate_comments(false)

@@ -11,9 +11,7 @@ use std::collections::BTreeSet;
 pub enum CpuPerf {
     /// Follow utilisation where the governor is schedutil, else do nothing
     Auto,
-    /// Ask for the highest frequency once
-    Max,
-    /// Never ask
+    /// Never ask: sched_ext itself asks for the highest frequency when a scheduler is enabled, and that stays
     Off,
 }
 
@@ -44,7 +42,6 @@ impl CpuFreq {
     pub fn mode(&self, asked: CpuPerf) -> u32 {
         match asked {
             CpuPerf::Off => intf::cpuperf_mode_CPUPERF_OFF,
-            CpuPerf::Max => intf::cpuperf_mode_CPUPERF_MAX,
             CpuPerf::Auto if self.schedutil() => intf::cpuperf_mode_CPUPERF_UTIL,
             CpuPerf::Auto => intf::cpuperf_mode_CPUPERF_OFF,
         }
@@ -88,7 +85,6 @@ fn join(names: &BTreeSet<String>) -> String {
 pub fn mode_name(mode: u32) -> &'static str {
     match mode {
         intf::cpuperf_mode_CPUPERF_UTIL => "util",
-        intf::cpuperf_mode_CPUPERF_MAX => "max",
         _ => "off",
     }
 }
@@ -121,12 +117,8 @@ mod tests {
     }
 
     #[test]
-    fn an_explicit_wish_does_not_ask_the_governor() {
+    fn off_does_not_ask_the_governor() {
         for governor in ["schedutil", "performance"] {
-            assert_eq!(
-                governed_by(&[governor]).mode(CpuPerf::Max),
-                intf::cpuperf_mode_CPUPERF_MAX
-            );
             assert_eq!(
                 governed_by(&[governor]).mode(CpuPerf::Off),
                 intf::cpuperf_mode_CPUPERF_OFF

@@ -163,7 +163,8 @@ pub const MIN_SLICE: Tunable = Tunable {
     default: Default::Fixed(700),
     min: 0,
     max: 100_000,
-    help: "Time a running task keeps the CPU before a wakeup may take it",
+    help: "Least slice of a task while others wait, and time that it runs before a wakeup may take the CPU \
+           (an eighth of it against a light task with burst_slice, none for a SCHED_IDLE task)",
 };
 
 pub const RESCUE: Tunable = Tunable {

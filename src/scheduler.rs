@@ -3,6 +3,7 @@
 //! that does it again after hotplug or suspend. The link is never pinned: when this process ends, however it ends,
 //! the kernel's own scheduler takes over.
 
+use crate::bpf::copy_rows;
 use crate::bpf::intf::tunables;
 use crate::bpf::skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, types};
 use crate::config::Config;
@@ -212,6 +213,32 @@ struct Scheduler<'obj> {
     link: Option<Link>,
 }
 
+/// The programs in the kernel, made for the machine of `facts`, which need not be this one; nothing is attached.
+pub fn load_object<'obj>(
+    config: &Config,
+    facts: &Facts,
+    tun: &tunables,
+    hotplug_seq: u64,
+    object: &'obj mut MaybeUninit<OpenObject>,
+) -> Result<BpfSkel<'obj>> {
+    let builder = BpfSkelBuilder::default();
+    let mut skel = scx_ops_open!(builder, object, roost_ops, config.open_opts())?;
+    fill(&mut skel, facts, tun)?;
+    let ops = skel.struct_ops.roost_ops_mut();
+    // The macro above reads it too, but later than the machine was read.
+    ops.hotplug_seq = hotplug_seq;
+    ops.exit_dump_len = config.exit_dump_len;
+    ops.flags &= known_flags();
+    // Since Linux 6.19; the macro below would warn of it at every start.
+    if !compat::struct_has_field("sched_ext_ops", "cgroup_set_idle").unwrap_or(false) {
+        debug!("this kernel does not tell of changes to cpu.idle");
+        ops.cgroup_set_idle = std::ptr::null_mut();
+    }
+    scx_ops_load!(skel, roost_ops, uei).context(
+        "the kernel refuses the scheduler (-v shows what it says; 'scx_roost doctor' may know why)",
+    )
+}
+
 impl<'obj> Scheduler<'obj> {
     fn load(
         config: &Config,
@@ -222,17 +249,7 @@ impl<'obj> Scheduler<'obj> {
     ) -> Result<Scheduler<'obj>> {
         let begin = Instant::now();
         let took = |step: &str| debug!("{step} after {} ms", begin.elapsed().as_millis());
-        let builder = BpfSkelBuilder::default();
-        let mut skel = scx_ops_open!(builder, object, roost_ops, config.open_opts())?;
-        took("BPF object opened");
-        fill(&mut skel, &machine.facts()?, tun)?;
-        let ops = skel.struct_ops.roost_ops_mut();
-        // The macro above reads it too, but later than the machine was read.
-        ops.hotplug_seq = hotplug_seq;
-        ops.exit_dump_len = config.exit_dump_len;
-        ops.flags &= known_flags();
-        let mut skel = scx_ops_load!(skel, roost_ops, uei)
-            .context("the kernel refuses the scheduler (-v shows what it says; 'scx_roost doctor' may know why)")?;
+        let mut skel = load_object(config, &machine.facts()?, tun, hotplug_seq, object)?;
         took("BPF programs loaded");
         let link = Some(scx_ops_attach!(skel, roost_ops)?);
         took("scheduler attached");
@@ -306,35 +323,18 @@ fn fill(skel: &mut OpenBpfSkel, facts: &Facts, tun: &tunables) -> Result<()> {
         .rodata_data
         .as_mut()
         .context("the BPF object has no .rodata")?;
-    copy(
+    copy_rows(
         std::slice::from_mut(&mut rodata.machine),
         std::slice::from_ref(&facts.machine),
     )?;
-    copy(
+    copy_rows(
         std::slice::from_mut(&mut rodata.tun),
         std::slice::from_ref(tun),
     )?;
-    copy(&mut rodata.cpus, &facts.cpus)?;
-    copy(&mut rodata.llcs, &facts.llcs)?;
-    copy(&mut rodata.nodes, &facts.nodes)?;
-    copy(&mut rodata.llc_cpus, &facts.llc_cpus)
-}
-
-/// bindgen and the skeleton each have their own Rust type for one C struct: copied is what C sees, its bytes.
-fn copy<To: Copy, From: Copy>(to: &mut [To], from: &[From]) -> Result<()> {
-    const { assert!(size_of::<To>() == size_of::<From>() && align_of::<To>() >= align_of::<From>()) };
-    if from.len() > to.len() {
-        bail!(
-            "{} rows do not fit into a table of {}",
-            from.len(),
-            to.len()
-        );
-    }
-    // SAFETY: both sides are plain C data of one size, and `to` is long enough.
-    unsafe {
-        std::ptr::copy_nonoverlapping(from.as_ptr().cast::<To>(), to.as_mut_ptr(), from.len())
-    };
-    Ok(())
+    copy_rows(&mut rodata.cpus, &facts.cpus)?;
+    copy_rows(&mut rodata.llcs, &facts.llcs)?;
+    copy_rows(&mut rodata.nodes, &facts.nodes)?;
+    copy_rows(&mut rodata.llc_cpus, &facts.llc_cpus)
 }
 
 #[cfg(test)]
@@ -390,13 +390,5 @@ mod tests {
         assert!(!online_changed(&host, &machine));
         fs::write(dir.path().join("devices/system/cpu/online"), "0-1,3\n").unwrap();
         assert!(online_changed(&host, &machine));
-    }
-
-    #[test]
-    fn tables_are_copied_whole_or_not_at_all() {
-        let mut to = [0u16; 3];
-        copy(&mut to, &[1i16, 2]).unwrap();
-        assert_eq!(to, [1, 2, 0]);
-        assert!(copy(&mut to, &[1i16; 4]).is_err());
     }
 }

@@ -5,12 +5,15 @@
 A test is a shell script whose first lines say what it wants: '# topology: 8' (several: '1 4 8'), '# accel: tcg',
 '# timeout: 120' (guest seconds), '# quick: yes' (also run on every kernel of the matrix), '# own-boot: yes',
 '# twice: yes' (its own boot, done twice: both must print the same bytes), '# kernels: 7.1' (only on that kernel, with
-the matrix). Tests that want the same machine share a boot.
+the matrix), '# needs: policy' (the native tests of the policy and their tables are put into the guest). Tests that
+want the same machine share a boot.
 The last line is 'N passed, N failed, N skipped'.
 """
 import argparse
 import concurrent.futures
 import difflib
+import functools
+import json
 import os
 import re
 import resource
@@ -47,6 +50,7 @@ class Test:
     own_boot: bool
     twice: bool
     kernel: str                 # prefix of the only kernel it is for, or ''
+    policy: bool                # wants tests/policy in the guest
 
 
 @dataclass
@@ -75,7 +79,7 @@ def read_tests():
             yes = {key for key, value in head.items() if value == "yes"}
             out.append(Test(path.stem, topology, head["accel"], int(head["timeout"]),
                             "quick" in yes, bool({"own-boot", "twice"} & yes), "twice" in yes,
-                            head.get("kernels", "")))
+                            head.get("kernels", ""), head.get("needs") == "policy"))
     return out
 
 
@@ -92,6 +96,18 @@ def build_tools():
     return sorted(p for p in dest.iterdir() if (TESTS / f"{p.name}.c").exists())
 
 
+@functools.cache
+def policy_suite():
+    """The native tests of the policy, built."""
+    cmd = ["cargo", "test", "--release", "--locked", "--no-run", "--test", "policy", "--message-format=json"]
+    out = subprocess.run(cmd, cwd=TOP, stdout=subprocess.PIPE, text=True)
+    built = [m for m in map(json.loads, out.stdout.splitlines()) if m.get("executable")]
+    exes = [m["executable"] for m in built if m["target"]["name"] == "policy"]
+    if out.returncode or not exes:
+        raise LabError("tests/policy does not build: see the messages above")
+    return exes[0]
+
+
 def image_for(kernel, scheduler, tests, times):
     image = Image(kernel)
     image.program(scheduler, "bin/scx_roost")
@@ -99,6 +115,10 @@ def image_for(kernel, scheduler, tests, times):
         image.program(tool)
     for exe in build_tools():
         image.program(exe)
+    if any(t.policy for t in tests):
+        image.program(policy_suite(), "bin/policy")
+        for table in sorted((TOP / "tests/cases").glob("*.txt")):
+            image.file(table, f"tests/cases/{table.name}")
     image.file(TESTS / "lib.sh", "tests/lib.sh")
     for name in {t.name for t in tests}:
         image.file(TESTS / f"{name}.sh", f"tests/{name}.sh")

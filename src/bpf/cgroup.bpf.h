@@ -52,6 +52,21 @@ static __always_inline u32 parent_index(struct cgroup *cgrp)
 	return index;
 }
 
+/* cpu.idle, from the cpu controller's own state: what the callback is told holds it from Linux 7.3 on only. */
+static __always_inline bool cpu_idle_of(struct cgroup *cgrp)
+{
+	u64 at = bpf_core_enum_value(enum cgroup_subsys_id, cpu_cgrp_id) * sizeof(void *);
+	void *css = NULL, *subsys = __builtin_preserve_access_index(&cgrp->subsys);
+	struct task_group *tg;
+
+	/* NULL while the group is being made: a new one is not idle. */
+	bpf_probe_read_kernel(&css, sizeof(css), subsys + at);
+	if (!css)
+		return false;
+	tg = css - bpf_core_field_offset(struct task_group, css);
+	return BPF_CORE_READ(tg, idle);
+}
+
 static __always_inline s32 cgroup_add(struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 {
 	struct cgroup_index *ci;
@@ -69,11 +84,11 @@ static __always_inline s32 cgroup_add(struct cgroup *cgrp, struct scx_cgroup_ini
 		return 0;
 	}
 	cg = cgroup_state(ci->index);
-	cg->weight = scaled_weight(args->weight);
+	cgroup_weigh(ci->index, scaled_weight(args->weight), cpu_idle_of(cgrp));
 	cg->parent = parent_index(cgrp);
+	cg->sched_idle = cg->idle || cgroup_state(cg->parent)->sched_idle;
 	cg->load = cg->children = 0;
 	cg->run_sum = 0;
-	cg->used = 1;
 	return 0;
 }
 
@@ -84,7 +99,6 @@ static __always_inline void cgroup_remove(struct cgroup *cgrp)
 	/* A group that found the table full has its parent's index. */
 	if (index == ROOT_CGROUP || (cgrp->level > 1 && index == parent_index(cgrp)))
 		return;
-	cgroup_state(index)->used = 0;
 	atomic_and(&cgroups_used[(index / WORD_BITS) % CGROUP_WORDS], ~bit_of(index));
 }
 

@@ -6,8 +6,6 @@
 #include "policy/cgroup.h"
 
 #define SCHED_BATCH_POLICY 3   /* uapi: SCHED_BATCH */
-#define SCHED_IDLE_POLICY  5   /* uapi: SCHED_IDLE */
-#define SCHED_IDLE_WEIGHT  3   /* kernel: WEIGHT_IDLEPRIO */
 #define RT_PRIOS	   100 /* kernel: MAX_RT_PRIO; static_prio of nice -20 */
 
 static __always_inline struct task_state *task_state_of(struct task_struct *p)
@@ -57,7 +55,7 @@ static __always_inline u32 nice_weight(struct task_struct *p)
 	u32 level = p->static_prio - RT_PRIOS;
 
 	if (p->policy == SCHED_IDLE_POLICY)
-		return SCHED_IDLE_WEIGHT * (NICE0_WEIGHT / 1024);
+		return IDLE_WEIGHT;
 	return weights[level < 40 ? level : 20] * (NICE0_WEIGHT / 1024);
 }
 
@@ -65,10 +63,10 @@ static __always_inline u32 nice_weight(struct task_struct *p)
 static __always_inline void task_settings(struct task_state *ts, struct task_struct *p, u64 now)
 {
 	ts->nice_weight = nice_weight(p);
-	ts->sched_idle = p->policy == SCHED_IDLE_POLICY;
+	ts->idle_policy = p->policy == SCHED_IDLE_POLICY;
 	ts->batch = p->policy == SCHED_BATCH_POLICY;
 	ts->custom_slice = p->se.custom_slice ? p->se.slice : 0;
-	queue_reweigh(ts, cgroup_task_weight(ts->cgroup, ts->nice_weight), now);
+	cgroup_apply(ts, now);
 }
 
 #endif /* ROOST_CTX_BPF_H */

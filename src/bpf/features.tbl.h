@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The one table of features. A row is FEATURE(name, source, help); its place is its bit. build.rs reads the same
- * rows for Rust (src/features.rs), so that a feature is named once. Append only: the bits are an interface.
+ * rows for Rust (src/features.rs), so that a feature is named once.
+ *
+ * The name is the interface: it is what is typed. Bits mean something within one build only, so rows may move and go
+ * until version 1.0. From 1.0 on a row stays where it is and new ones are appended.
  */
 FEATURE(prev_idle, "Lawall 2020", "wake_affine: an idle previous CPU is the target, also across LLCs")
 FEATURE(sis_util, "mainline (SIS_UTIL)", "the scan for an idle CPU in the LLC visits fewer CPUs the busier the LLC is")
-FEATURE(wide_idle, "scx_roost", "no idle CPU in the LLC: look in the node, then in the whole machine")
-FEATURE(burst_slice, "scx_roost", "a task that sleeps early requests what it last used, so its deadline is earlier; shares do not change")
+FEATURE(wide_idle, "scx_roost", "no idle CPU found in the LLC: look in the others of the node, then of the machine")
+FEATURE(burst_slice, "scx_roost", "a task that uses less than 1/8 of a CPU requests what it last used, and may interrupt after 1/8 of the minimum slice; shares do not change")
 FEATURE(prev_core, "Roy v7 2025", "a wakeup keeps the previous CPU when its whole core is idle")
 FEATURE(core_first, "scx_roost", "an idle CPU beside a busy sibling is not taken while a core of its LLC is wholly idle")
 FEATURE(sync_local, "scx_roost", "a sync wakeup whose waker is alone and about to sleep stays on the waker's CPU")

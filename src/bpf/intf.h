@@ -50,8 +50,7 @@ enum roost_stat {
 };
 
 enum cpuperf_mode {
-	CPUPERF_OFF,  /* never touch the frequency request */
-	CPUPERF_MAX,  /* ask for the maximum once and leave it (what sched_ext does by itself) */
+	CPUPERF_OFF,  /* never touch the frequency request; sched_ext sets it to SCX_CPUPERF_ONE at enable */
 	CPUPERF_UTIL, /* follow the CPU's utilisation */
 };
 
@@ -73,6 +72,7 @@ struct llc_facts {
 	u16 nr_cpus;  /* online CPUs */
 	u16 nr_words; /* words that hold one bit per CPU */
 	u16 node;
+	u32 capacity; /* sum of its CPUs' */
 };
 
 struct node_facts {
@@ -87,7 +87,7 @@ struct machine_facts {
 	u32 nr_llcs;
 	u32 nr_nodes;
 	u32 smt;  /* 1: some core has more than one online thread */
-	u32 asym; /* 1: CPU capacities differ by more than 20 % (kernel: sched_asym_cpucap_active) */
+	u32 asym; /* 1: CPUs differ in capacity (kernel: sched_asym_cpucap_active) */
 };
 
 /* Tunables, written by userspace before load. All times in nanoseconds. */

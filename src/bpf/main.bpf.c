@@ -165,7 +165,15 @@ void BPF_STRUCT_OPS(roost_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 	u32 index = cgroup_index(cgrp);
 
 	if (index != ROOT_CGROUP)
-		cgroup_state(index)->weight = scaled_weight(weight);
+		cgroup_weigh(index, scaled_weight(weight), cgroup_state(index)->idle);
+}
+
+void BPF_STRUCT_OPS(roost_cgroup_set_idle, struct cgroup *cgrp, bool idle)
+{
+	u32 index = cgroup_index(cgrp);
+
+	if (index != ROOT_CGROUP)
+		cgroup_weigh(index, cgroup_state(index)->cpu_weight, idle);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(roost_init)
@@ -230,6 +238,7 @@ SCX_OPS_DEFINE(roost_ops,
 	       .cgroup_exit		= (void *)roost_cgroup_exit,
 	       .cgroup_move		= (void *)roost_cgroup_move,
 	       .cgroup_set_weight	= (void *)roost_cgroup_set_weight,
+	       .cgroup_set_idle		= (void *)roost_cgroup_set_idle,
 	       .dump_cpu		= (void *)roost_dump_cpu,
 	       .dump_task		= (void *)roost_dump_task,
 	       .init			= (void *)roost_init,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The port over kfuncs and maps; what each function means is in policy/port.h. */
+/*
+ * The port over kfuncs and maps; what each function means is in policy/port.h. With ROOST_TEST what it asks of the kernel
+ * comes from maps as well (port.test.bpf.h).
+ */
 #ifndef ROOST_PORT_BPF_H
 #define ROOST_PORT_BPF_H
 
@@ -7,15 +10,13 @@
 #include <bpf_experimental.h>
 #include "maps.bpf.h"
 
-/* A macro, not a typedef: CO-RE relocates fields by the name of the struct. */
-#define port_task struct task_struct
+#define subprog		  __noinline
+#define nonnull		  __arg_nonnull
+#define opaque(x)	  barrier_var(x)
+#define may_loop	  can_loop
+#define from_zero	  unknown_zero
 
-#define subprog	  __noinline
-#define trusted	  __arg_trusted
-#define nonnull	  __arg_nonnull
-#define opaque(x) barrier_var(x)
-#define may_loop  can_loop
-#define from_zero unknown_zero
+#define SCHED_IDLE_POLICY 5 /* uapi: SCHED_IDLE */
 
 /* ---- facts and state ---- */
 
@@ -68,6 +69,14 @@ static __always_inline struct cgroup_state *cgroup_state(u32 index)
 {
 	return &cgroup_states[index % MAX_CGROUPS];
 }
+
+#ifdef ROOST_TEST
+#include "port.test.bpf.h"
+#else
+
+/* A macro, not a typedef: CO-RE relocates fields by the name of the struct. */
+#define port_task struct task_struct
+#define trusted	  __arg_trusted
 
 /* ---- the kernel's view of a CPU ---- */
 
@@ -141,18 +150,23 @@ static __always_inline struct task_struct *queue_head(s32 cpu)
 }
 
 /* se.exec_start is on the clock that leaves out interrupts; it lags scx_bpf_now() by their time. */
-static __always_inline u64 queue_head_ran_at(s32 cpu)
+static __always_inline bool queue_first(s32 cpu, struct waiter *first)
 {
 	struct task_struct *head;
-	u64 at = 0;
+	bool any = false;
 
 	bpf_rcu_read_lock();
 	head = queue_head(cpu);
-	if (head)
-		at = head->se.exec_start;
+	if (head) {
+		any = true;
+		first->ran_at = head->se.exec_start;
+		first->sched_idle = head->policy == SCHED_IDLE_POLICY;
+	}
 	bpf_rcu_read_unlock();
-	return at;
+	return any;
 }
+
+#endif /* ROOST_TEST */
 
 /* ---- memory and counting ---- */
 

@@ -19,6 +19,8 @@
  */
 static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now)
 {
+	bool is_new = !ts->load_cpu;
+
 	if (ts->joined == cpu + 1)
 		return;
 	if (ts->runnable_since) {
@@ -29,7 +31,10 @@ static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now)
 	ts->runnable_since = now;
 	load_follows(ts, cpu, now);
 	queue_join(cpu, ts, now);
-	new_request(ts, tun.features);
+	if (is_new)
+		first_request(ts, tun.features);
+	else
+		new_request(ts, tun.features);
 }
 
 /* ---- enqueue ---- */
@@ -127,7 +132,7 @@ static __always_inline void run_fold(struct task_state *ts, u64 now)
 	if (ts->cgroup == ROOT_CGROUP)
 		return;
 	cgroup_charge(ts->cgroup, runnable, ts->nice_weight);
-	queue_reweigh(ts, cgroup_task_weight(ts->cgroup, ts->nice_weight), now);
+	cgroup_apply(ts, now);
 }
 
 /* ---- dispatch ---- */

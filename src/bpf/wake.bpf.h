@@ -31,19 +31,6 @@ static __always_inline void gather_waker(struct wakeup *w, u64 wake_flags)
 	w->waker_pcpu_kthread = pcpu_kthread(waker) && in_task();
 }
 
-/* What the wakeup got, whichever rung gave it. */
-static __always_inline void count_placement(const struct wakeup *w, s32 cpu)
-{
-	if (w->fork)
-		return;
-	if (cpu == w->prev_any)
-		count(STAT_placed_prev);
-	else if (!share_cache(cpu, w->prev_any))
-		count(STAT_placed_other_llc);
-	if (machine.smt && set_has(SET_IDLE_CORE, cpu_facts(cpu)->llc, cpu_facts(cpu)->pos))
-		count(STAT_placed_idle_core);
-}
-
 /* The waker said that it is about to sleep. If it does not, its slice ends on time. */
 static __always_inline void waker_gives_way(s32 cpu, u64 now)
 {
@@ -72,7 +59,6 @@ static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake
 	gather_waker(&w, wake_flags);
 
 	at = place(&w);
-	count_placement(&w, at.cpu);
 	if (at.how == PLACE_BUSY)
 		return at.cpu;
 	if (at.how == PLACE_IDLE)

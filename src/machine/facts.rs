@@ -33,8 +33,8 @@ impl Machine {
             nr_llcs: n.nr_llcs,
         };
         Ok(Facts {
+            llcs: llc_rows(&self.llcs, &cpus),
             cpus,
-            llcs: llc_rows(&self.llcs),
             nodes: self.nodes.iter().map(node).collect(),
             llc_cpus: self
                 .llcs
@@ -77,8 +77,12 @@ fn cpu_row(cpu: &Cpu) -> cpu_facts {
     row
 }
 
-fn llc_rows(llcs: &[Llc]) -> Vec<llc_facts> {
+fn llc_rows(llcs: &[Llc], cpus: &[cpu_facts]) -> Vec<llc_facts> {
     let mut first = 0;
+    let capacity = |llc: &Llc| {
+        let of = |&cpu: &u16| u32::from(cpus[cpu as usize].capacity);
+        llc.cpus.iter().map(of).sum()
+    };
     let row = |llc: &Llc| {
         let nr_cpus = llc.cpus.len() as u16;
         let row = llc_facts {
@@ -86,6 +90,7 @@ fn llc_rows(llcs: &[Llc]) -> Vec<llc_facts> {
             nr_cpus,
             nr_words: nr_cpus.div_ceil(intf::WORD_BITS as u16),
             node: llc.node,
+            capacity: capacity(llc),
         };
         first += nr_cpus;
         row

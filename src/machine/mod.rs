@@ -80,13 +80,9 @@ impl Machine {
         self.cpus.iter().any(|c| !c.siblings.is_empty())
     }
 
-    /// Capacities differ by more than 20 % (kernel: sched_asym_cpucap_active).
+    /// CPUs differ in capacity, by however little (kernel: sched_asym_cpucap_active).
     pub fn asym(&self) -> bool {
-        let capacities = || self.cpus.iter().map(|c| u32::from(c.capacity));
-        match (capacities().min(), capacities().max()) {
-            (Some(min), Some(max)) => min * 5 < max * 4,
-            _ => false,
-        }
+        self.cpus.windows(2).any(|c| c[0].capacity != c[1].capacity)
     }
 
     pub fn online(&self) -> Vec<u16> {

@@ -105,12 +105,16 @@ impl World {
             queues: ptr::null_mut(),
             queue_take: None,
             queue_length: None,
-            queue_head_ran_at: None,
+            queue_first: None,
         }
     }
 
     pub fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    pub fn tunables(&self) -> &tunables {
+        &self.tunables
     }
 
     pub fn tunables_mut(&mut self) -> &mut tunables {
@@ -186,6 +190,10 @@ impl World {
         &self.counters
     }
 
+    pub fn counters_mut(&mut self) -> &mut [u64] {
+        &mut self.counters
+    }
+
     pub fn clear_counters(&mut self) {
         self.counters.fill(0);
     }
@@ -253,6 +261,18 @@ impl World {
         assert!(ns > 0, "a sweep looks at the time since the last one");
         // SAFETY: only what the world owns is touched.
         self.run(|w| unsafe { sys::roost_cgroup_sweep(w, ns) })
+    }
+
+    /// cpu.weight, scaled, and cpu.idle of a group are set.
+    pub fn cgroup_weigh(&mut self, index: usize, cpu_weight: u32, idle: bool) {
+        // SAFETY: C checks the index.
+        self.run(|w| unsafe { sys::roost_cgroup_weigh(w, index as u32, cpu_weight, idle) })
+    }
+
+    /// The task takes over what its group has now.
+    pub fn cgroup_apply(&mut self, task: &mut Task, now: u64) {
+        // SAFETY: the task lives through the call; C checks the index of its group.
+        self.run(|w| unsafe { sys::roost_cgroup_apply(w, &mut task.state, now) })
     }
 
     pub fn cgroup_task_weight(&mut self, index: usize, nice_weight: u32) -> u32 {

@@ -96,6 +96,12 @@ void roost_new_request(struct world *w, struct task_state *ts, u32 features)
 	new_request(ts, features);
 }
 
+void roost_first_request(struct world *w, struct task_state *ts, u32 features)
+{
+	the_world = w;
+	first_request(ts, features);
+}
+
 u64 roost_slice_left(struct world *w, const struct task_state *ts)
 {
 	the_world = w;
@@ -206,17 +212,27 @@ void roost_cgroup_sweep(struct world *w, u64 ns)
 
 	the_world = w;
 	for (i = 1; i < w->nr_cgroups; i++)
-		if (w->cgroups[i].used)
-			cgroup_measure(i, ns);
+		cgroup_measure(i, ns);
 	for (i = 1; i < w->nr_cgroups; i++)
-		if (w->cgroups[i].used)
-			cgroup_settle(i);
+		cgroup_settle(i);
 }
 
 u32 roost_cgroup_task_weight(struct world *w, u32 index, u32 nice_weight)
 {
 	the_world = w;
 	return cgroup_task_weight(index, nice_weight);
+}
+
+void roost_cgroup_weigh(struct world *w, u32 index, u32 cpu_weight, bool idle)
+{
+	the_world = w;
+	cgroup_weigh(index, cpu_weight, idle);
+}
+
+void roost_cgroup_apply(struct world *w, struct task_state *ts, u64 now)
+{
+	the_world = w;
+	cgroup_apply(ts, now);
 }
 
 /* ---- words ---- */

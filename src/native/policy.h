@@ -30,6 +30,7 @@ void roost_queue_move(struct world *w, s32 cpu, struct task_state *ts, u64 now);
 void roost_queue_reweigh(struct world *w, struct task_state *ts, u32 weight, u64 now);
 void roost_queue_charge(struct world *w, s32 cpu, struct task_state *ts, u64 ns);
 void roost_new_request(struct world *w, struct task_state *ts, u32 features);
+void roost_first_request(struct world *w, struct task_state *ts, u32 features);
 u64 roost_slice_left(struct world *w, const struct task_state *ts);
 u64 roost_protected_ns(struct world *w, const struct task_state *ts, u32 features);
 enum preempt roost_preempts(struct world *w, s32 cpu, const struct task_state *ts, u32 features, u64 now);
@@ -53,6 +54,8 @@ void roost_llc_sum(struct world *w, u32 llc, u64 now);
 void roost_cgroup_charge(struct world *w, u32 index, u64 ns, u32 weight);
 void roost_cgroup_sweep(struct world *w, u64 ns);
 u32 roost_cgroup_task_weight(struct world *w, u32 index, u32 nice_weight);
+void roost_cgroup_weigh(struct world *w, u32 index, u32 cpu_weight, bool idle);
+void roost_cgroup_apply(struct world *w, struct task_state *ts, u64 now);
 
 /* words (bits.h) */
 u32 roost_lowest_bit(u64 word);

@@ -57,7 +57,7 @@ struct world {
 	void *queues;
 	bool (*queue_take)(void *queues, s32 cpu);
 	u32 (*queue_length)(void *queues, s32 cpu);
-	u64 (*queue_head_ran_at)(void *queues, s32 cpu);
+	bool (*queue_first)(void *queues, s32 cpu, struct waiter *first);
 };
 
 static _Thread_local struct world *the_world;
@@ -163,9 +163,9 @@ static __always_inline u32 queue_length(s32 cpu)
 	return the_world->queue_length(the_world->queues, cpu);
 }
 
-static __always_inline u64 queue_head_ran_at(s32 cpu)
+static __always_inline bool queue_first(s32 cpu, struct waiter *first)
 {
-	return the_world->queue_head_ran_at(the_world->queues, cpu);
+	return the_world->queue_first(the_world->queues, cpu, first);
 }
 
 /* ---- memory and counting ---- */

@@ -9,8 +9,8 @@ pub trait Queues {
     /// The first task of `cpu`'s queue that may run on the thief's CPU goes there next; false: none may.
     fn take(&mut self, cpu: usize) -> bool;
     fn length(&self, cpu: usize) -> usize;
-    /// ns: when the first task of `cpu`'s queue last ran; 0: the queue is empty.
-    fn head_ran_at(&self, cpu: usize) -> u64;
+    /// The first task of `cpu`'s queue.
+    fn first(&self, cpu: usize) -> Option<sys::waiter>;
 }
 
 unsafe extern "C" fn take(queues: *mut c_void, cpu: i32) -> bool {
@@ -25,10 +25,15 @@ unsafe extern "C" fn length(queues: *mut c_void, cpu: i32) -> u32 {
     queues.length(cpu as usize) as u32
 }
 
-unsafe extern "C" fn head_ran_at(queues: *mut c_void, cpu: i32) -> u64 {
+unsafe extern "C" fn first(queues: *mut c_void, cpu: i32, first: *mut sys::waiter) -> bool {
     // SAFETY: as in `take`.
     let queues = unsafe { &*queues.cast::<&mut dyn Queues>() };
-    queues.head_ran_at(cpu as usize)
+    let Some(waiter) = queues.first(cpu as usize) else {
+        return false;
+    };
+    // SAFETY: C passes one of its own.
+    unsafe { *first = waiter };
+    true
 }
 
 impl World {
@@ -48,7 +53,7 @@ impl World {
             (*w).queues = queues.cast();
             (*w).queue_take = Some(take);
             (*w).queue_length = Some(length);
-            (*w).queue_head_ran_at = Some(head_ran_at);
+            (*w).queue_first = Some(first);
             sys::roost_steal(w, cpu as i32, now)
         })
     }
@@ -92,6 +97,11 @@ impl World {
     pub fn new_request(&mut self, task: &mut Task, features: u32) {
         // SAFETY: see `leave`.
         self.run(|w| unsafe { sys::roost_new_request(w, &mut task.state, features) })
+    }
+
+    pub fn first_request(&mut self, task: &mut Task, features: u32) {
+        // SAFETY: see `leave`.
+        self.run(|w| unsafe { sys::roost_first_request(w, &mut task.state, features) })
     }
 
     pub fn slice_left(&mut self, task: &Task) -> u64 {

@@ -37,6 +37,16 @@ impl Task {
             (0..facts.cpus.len()).any(|c| facts.cpus[c].online != 0 && !self.in_mask(c));
     }
 
+    /// What `allow` set.
+    pub fn mask(&self) -> &[u64] {
+        &self.allowed
+    }
+
+    /// The mask leaves out some online CPU.
+    pub fn restricted(&self) -> bool {
+        self.restricted
+    }
+
     fn in_mask(&self, cpu: usize) -> bool {
         self.allowed[cpu / 64] >> (cpu % 64) & 1 != 0
     }

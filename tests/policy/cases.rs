@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The decision tables of tests/cases/*.txt, run by the C and by the model. The format is explained in
-//! tests/cases/README.md.
+//! The decision tables of tests/cases/*.txt, run by the C, natively and as BPF, and by the model. The format is
+//! explained in tests/cases/README.md.
 
-use crate::model::{CpuNow, Decision, Waker};
-use crate::setup::{Case, Machine, NOW, Runner, WAKEE, WAKER, moved};
+use crate::model::{CpuNow, Decision, How, Waker};
+use crate::setup::{By, Case, Machine, NOW, PLACEMENT_STATS, Runner, WAKEE, WAKER, moved};
 use crate::topology::{Cpu, NICE0, Topology};
-use scx_roost::native::stat_name;
-use scx_roost::native::sys::{STAT_fork_busy, STAT_wa_idle_this};
+use scx_roost::native::{World, stat_name, stat_of};
 use std::collections::BTreeSet;
 
 type Result<T> = std::result::Result<T, String>;
@@ -152,11 +151,29 @@ impl Row {
                         self.machine.set(cpu, now);
                     }
                 }
+                "used" => {
+                    for word in &words[1..] {
+                        let (cpu, part) = percent(word)?;
+                        let now = CpuNow {
+                            util: part * 1024 / u64::from(NICE0),
+                            ..self.machine.cpus[cpu]
+                        };
+                        self.machine.set(cpu, now);
+                    }
+                }
                 "llc-load" => {
                     for word in &words[1..] {
                         let (llc, load) = percent(word)?;
                         let mut now = self.machine.llcs[llc];
                         now.load = load;
+                        self.machine.set_llc(llc, now);
+                    }
+                }
+                "llc-used" => {
+                    for word in &words[1..] {
+                        let (llc, part) = percent(word)?;
+                        let mut now = self.machine.llcs[llc];
+                        now.util = part * 1024 / u64::from(NICE0);
                         self.machine.set_llc(llc, now);
                     }
                 }
@@ -242,10 +259,10 @@ impl Row {
         Ok(())
     }
 
-    fn check(&mut self, covered: &mut BTreeSet<&'static str>) -> Result<()> {
+    fn check(&mut self, by: &mut By, covered: &mut BTreeSet<&'static str>) -> Result<()> {
         let mut runner = Runner::new(&self.machine);
         let model = runner.model(&mut self.machine, &self.case);
-        let got = runner.native(&mut self.machine, &self.case);
+        let got = runner.run(by, &mut self.machine, &self.case);
         let counters = moved(&self.machine.world);
         covered.extend(&counters);
         if got != model {
@@ -263,35 +280,46 @@ impl Row {
     }
 }
 
-/// A counter that moved, `busy` or `idle`, `recent=1`, `recent-kept`.
+/// A counter that moved, `busy`, `idle` or `next`, `recent=1`, `recent-kept`.
 fn expectation_holds(word: &str, got: &Decision, recent: Option<usize>, counters: &[&str]) -> bool {
     match (word, word.strip_prefix("recent=")) {
-        ("idle", _) => got.idle,
-        ("busy", _) => !got.idle,
+        ("idle", _) => got.how == How::Idle,
+        ("busy", _) => got.how == How::Busy,
+        ("next", _) => got.how == How::Next,
         ("recent-kept", _) => got.recent == recent,
+        _ if word.starts_with('!') => {
+            stat_of(&word[1..]).is_some() && !counters.contains(&&word[1..])
+        }
         (_, Some(cpu)) => got.recent.map(|c| c.to_string()).as_deref() == Some(cpu),
         _ => counters.contains(&word),
     }
 }
 
+/// Makes ready for a machine.
+type Start = fn(&World) -> By;
+
 /// Runs one table; answers with the counters that its rows moved, and how many rows there are.
 fn run_table(
+    start: Start,
     name: &str,
     text: &str,
     failures: &mut Vec<String>,
 ) -> (BTreeSet<&'static str>, usize) {
     let mut covered = BTreeSet::new();
     let mut rows = 0;
-    let mut topology = None;
+    let (mut topology, mut by) = (None, By::Native);
     for (i, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap().trim();
         let outcome = if line.is_empty() {
             Ok(())
         } else if let Some(machine) = line.strip_prefix("machine ") {
-            parse_machine(machine).map(|t| topology = Some(t))
+            parse_machine(machine).map(|t| {
+                by = start(&t.world());
+                topology = Some(t);
+            })
         } else if let Some(topology) = &topology {
             rows += 1;
-            Row::parse(topology, line).and_then(|mut row| row.check(&mut covered))
+            Row::parse(topology, line).and_then(|mut row| row.check(&mut by, &mut covered))
         } else {
             Err("a row before any machine".into())
         };
@@ -303,7 +331,9 @@ fn run_table(
 }
 
 fn tables() -> Vec<(String, String)> {
-    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases");
+    // In the guest there is no source tree.
+    let dir = std::env::var("ROOST_TABLES");
+    let dir = dir.unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases").into());
     let mut tables: Vec<(String, String)> = std::fs::read_dir(dir)
         .unwrap()
         .map(|e| e.unwrap().path())
@@ -319,17 +349,20 @@ fn tables() -> Vec<(String, String)> {
     tables
 }
 
-#[test]
-fn decision_tables() {
+fn native(_: &World) -> By {
+    By::Native
+}
+
+fn check_tables(start: Start) {
     let mut failures = vec![];
     let mut covered = BTreeSet::new();
     for (name, text) in tables() {
-        let (counters, rows) = run_table(&name, &text, &mut failures);
+        let (counters, rows) = run_table(start, &name, &text, &mut failures);
         println!("{name}: {rows} rows");
         covered.extend(counters);
     }
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
-    let uncovered: Vec<&str> = (STAT_wa_idle_this..=STAT_fork_busy)
+    let uncovered: Vec<&str> = PLACEMENT_STATS
         .map(stat_name)
         .filter(|name| !covered.contains(name))
         .collect();
@@ -340,18 +373,36 @@ fn decision_tables() {
 }
 
 #[test]
+fn decision_tables() {
+    check_tables(native);
+}
+
+#[test]
+#[ignore = "needs a kernel that lets it load BPF: tests/guest/policy-bpf.sh runs it"]
+fn decision_tables_as_bpf() {
+    check_tables(By::bpf);
+}
+
+#[test]
 fn a_wrong_row_is_noticed() {
     let wrong = [
         "X | prev=1 idle | waker=0 -> 0 wa_prev_idle sis_target",
         "X | prev=1 idle | waker=0 -> 1 wa_prev_idle sis_prev",
         "X | prev=1 idle | waker=0 -> 1 wa_prev_idle",
+        "X | prev=1 idle | waker=0 -> 1 sis_target !sis_targte",
+        "X | prev=1 idle | waker=0 -> 1 sis_target !placed_prev",
         "X | prev=1 idle | waker=0 | +prev_idle -> 1 sis_target",
         "X | prev=1 sleepy | waker=0 -> 1 sis_target",
         "X | waker=0 -> 1 sis_target",
     ];
     for row in wrong {
         let mut failures = vec![];
-        run_table("wrong", &format!("machine 0 1\n{row}"), &mut failures);
+        run_table(
+            native,
+            "wrong",
+            &format!("machine 0 1\n{row}"),
+            &mut failures,
+        );
         assert_eq!(failures.len(), 1, "{row}");
     }
 }

@@ -2,8 +2,8 @@
 //! cgroup weights: trees whose shares are worked out by hand.
 
 use crate::topology::{NICE0, Topology, kernel_tunables};
-use scx_roost::native::World;
-use scx_roost::native::sys::{CGROUP_DEPTH, MAX_WEIGHT, MIN_WEIGHT};
+use scx_roost::native::sys::{CGROUP_DEPTH, IDLE_WEIGHT, MAX_WEIGHT, MIN_WEIGHT};
+use scx_roost::native::{Task, World};
 
 const SWEEP: u64 = 10_000_000;
 
@@ -19,8 +19,7 @@ impl Tree {
         for (i, &(parent, weight)) in groups.iter().enumerate() {
             let cg = world.cgroup_mut(i + 1);
             cg.parent = parent;
-            cg.weight = weight * NICE0 / 100;
-            cg.used = 1;
+            world.cgroup_weigh(i + 1, weight * NICE0 / 100, false);
         }
         Tree { world }
     }
@@ -115,6 +114,46 @@ fn a_group_that_runs_half_the_time_keeps_its_weight_while_it_runs() {
         tree.world.cgroup_sweep(SWEEP);
     }
     close(&tree.shares(&[(1, NICE0), (2, NICE0)]), &[50.0, 50.0]);
+}
+
+#[test]
+fn cpu_idle_weighs_as_one_sched_idle_task() {
+    // Whatever its cpu.weight, and however many run in it; the old weight is back with cpu.idle off.
+    let mut tree = Tree::new(&[(0, 300), (0, 100)]);
+    let tasks = [(1, NICE0), (1, NICE0), (2, NICE0)];
+    tree.world.cgroup_weigh(1, 3 * NICE0, true);
+    tree.run(&tasks, 30);
+    let idle = 100.0 * f64::from(IDLE_WEIGHT) / f64::from(NICE0 + IDLE_WEIGHT);
+    close(
+        &tree.shares(&tasks),
+        &[idle / 2.0, idle / 2.0, 100.0 - idle],
+    );
+    tree.world.cgroup_weigh(1, 3 * NICE0, false);
+    tree.run(&tasks, 30);
+    close(&tree.shares(&tasks), &[37.5, 37.5, 25.0]);
+}
+
+#[test]
+fn tasks_below_cpu_idle_give_way() {
+    // 1 is idle, 2 its child; 3 is not.
+    let mut tree = Tree::new(&[(0, 100), (1, 100), (0, 100)]);
+    let gives_way = |tree: &mut Tree, group: u32, idle_policy: u32| {
+        let mut task = Task::new(1, &tree.world);
+        (task.state.cgroup, task.state.idle_policy) = (group, idle_policy);
+        tree.world.cgroup_apply(&mut task, 0);
+        task.state.sched_idle == 1
+    };
+    for (idle, expected) in [(true, [false, true, true, false]), (false, [false; 4])] {
+        tree.world.cgroup_weigh(1, NICE0, idle);
+        tree.run(&[], 3);
+        for (group, expected) in (0..).zip(expected) {
+            assert_eq!(gives_way(&mut tree, group, 0), expected, "{group}, {idle}");
+            assert!(
+                gives_way(&mut tree, group, 1),
+                "policy SCHED_IDLE in {group}"
+            );
+        }
+    }
 }
 
 #[test]

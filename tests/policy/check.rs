@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What must hold of any decision, whatever the features and whatever the model says.
 
-use crate::model::Decision;
+use crate::model::{Decision, How};
 use crate::rng::Rng;
 use crate::setup::{Case, Machine, Runner};
 
@@ -15,7 +15,7 @@ pub fn check_invariants(machine: &Machine, case: &Case, got: &Decision) {
         "a CPU that is not allowed: {}",
         say()
     );
-    if got.idle {
+    if got.how == How::Idle {
         assert!(ok(got.cpu) && idle(got.cpu), "taken as idle: {}", say());
     }
     prev_idle_rule(machine, case, got);

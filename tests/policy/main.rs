@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Tests of the policy, run natively: decision tables, exhaustive and random comparison with an independent model,
+//! Tests of the policy, run natively and in part as BPF: decision tables, exhaustive and random comparison with an independent model,
 //! properties of queues, signals, sets, stealing and cgroup weights.
 
 mod cases;
 mod cgroups;
 mod check;
 mod exhaustive;
+mod jit;
+mod load;
 mod model;
 mod queue;
 mod random;

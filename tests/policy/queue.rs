@@ -5,8 +5,8 @@
 use crate::rng::Rng;
 use crate::topology::{NICE0, Topology, kernel_tunables};
 use scx_roost::native::sys::{
-    FEATURE_burst_slice, MAX_WEIGHT, MIN_WEIGHT, PREEMPT_LATER, PREEMPT_NO, PREEMPT_NOW, cpu_state,
-    preempt,
+    FEATURE_burst_slice, MAX_WEIGHT, MIN_WEIGHT, PREEMPT_LATER, PREEMPT_NO, PREEMPT_NOW,
+    STAT_burst_preempt, STAT_burst_request, cpu_state, preempt,
 };
 use scx_roost::native::{Task, World};
 
@@ -397,7 +397,27 @@ fn a_request_is_the_slice_the_custom_slice_or_the_burst() {
     t.state.burst = 90_000_000;
     assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 2_800_000);
     t.state.custom_slice = 100_000;
+    t.state.burst = 50_000;
     assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 100_000);
+    // Counted are the two that burst_slice shortened.
+    assert_eq!(world.count(STAT_burst_request), 2);
+}
+
+/// place_entity() with ENQUEUE_INITIAL.
+#[test]
+fn a_new_task_asks_for_half() {
+    let mut world = world(1);
+    for (weight, custom, expected) in [
+        (NICE0, 0, 1_400_000),
+        (2 * NICE0, 0, 700_000),
+        (NICE0, 100_000, 50_000),
+    ] {
+        let mut t = task(&world, 1, weight);
+        t.state.vruntime = 7 * MSEC;
+        t.state.custom_slice = custom;
+        world.first_request(&mut t, 0);
+        assert_eq!(t.state.deadline - t.state.vruntime, expected);
+    }
 }
 
 #[test]
@@ -449,6 +469,11 @@ fn who_may_interrupt_later_shortens_the_running_slice() {
         assert_eq!(world.preempts(0, &t, features, 1000), PREEMPT_LATER);
         assert_eq!(world.cpu(0).curr_slice, expected);
         assert_eq!(world.preempts(0, &t, features, 1000 + 700_000), PREEMPT_NOW);
+        assert_eq!(world.count(STAT_burst_preempt), 0);
+        let early = world.preempts(0, &t, features, 1000 + 87_500);
+        let light = features == FEATURE_burst_slice;
+        assert_eq!(early == PREEMPT_NOW, light, "a light task need not wait");
+        assert_eq!(world.count(STAT_burst_preempt), u64::from(light));
     }
 }
 

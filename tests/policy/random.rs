@@ -7,8 +7,9 @@
 use crate::check::{check_invariants, unrelated_idle_changes_nothing};
 use crate::model::{CpuNow, Features, LlcNow, Waker};
 use crate::rng::Rng;
-use crate::setup::{Case, Machine, NOW, Runner, WAKEE, WAKER};
+use crate::setup::{By, Case, Machine, NOW, Runner, WAKEE, WAKER};
 use crate::topology::{Cpu, NICE0, Topology};
+use scx_roost::native::World;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const CASES_PER_MACHINE: u64 = 2000;
@@ -98,6 +99,7 @@ fn cpu_now(rng: &mut Rng, idle_percent: usize) -> CpuNow {
         nr_running: if idle { 0 } else { rng.within(1, 3) as u32 },
         sched_idle: !idle && rng.chance(8),
         load: load(rng),
+        util: rng.below(1025) as u64,
     }
 }
 
@@ -115,7 +117,8 @@ fn renew_state(machine: &mut Machine, rng: &mut Rng) {
             rng.within(0, size)
         };
         let load = load(rng);
-        machine.set_llc(llc, LlcNow { budget, load });
+        let util = rng.below(size * 1024 + 1) as u64;
+        machine.set_llc(llc, LlcNow { budget, load, util });
     }
 }
 
@@ -192,14 +195,15 @@ fn case(allowed: &[bool], topology: &Topology, online: &[usize], rng: &mut Rng) 
 }
 
 /// One machine and its cases; they all follow from the seed.
-fn episode(seed: u64) {
+fn episode(seed: u64, start: fn(&World) -> By, cases: u64) {
     let mut rng = Rng::new(seed);
     let mut machine = Machine::new(machine(&mut rng));
+    let mut by = start(&machine.world);
     let mut runner = Runner::new(&machine);
     let online: Vec<usize> = machine.topology.online().collect();
     let mut allowed = vec![true; machine.topology.len()];
     renew_state(&mut machine, &mut rng);
-    for i in 0..CASES_PER_MACHINE {
+    for i in 0..cases {
         if i % 100 == 0 {
             renew_state(&mut machine, &mut rng);
         }
@@ -212,7 +216,7 @@ fn episode(seed: u64) {
         }
         let case = case(&allowed, &machine.topology, &online, &mut rng);
         let want = runner.model(&mut machine, &case);
-        let got = runner.native(&mut machine, &case);
+        let got = runner.run(&mut by, &mut machine, &case);
         if got != want {
             panic!("case {i}: the C says {got:?}\nthe model says {want:?}\n{case:?}");
         }
@@ -224,7 +228,7 @@ fn episode(seed: u64) {
 }
 
 fn run(seed: u64) {
-    let outcome = std::panic::catch_unwind(|| episode(seed));
+    let outcome = std::panic::catch_unwind(|| episode(seed, |_| By::Native, CASES_PER_MACHINE));
     if let Err(cause) = outcome {
         eprintln!("to replay: ROOST_REPLAY={seed} cargo test --release --test policy random_cases");
         std::panic::resume_unwind(cause);
@@ -259,4 +263,18 @@ fn random_cases() {
             });
         }
     });
+}
+
+/// Fewer than natively: each machine is a load, each case a copy of the world and a system call.
+#[test]
+#[ignore = "needs a kernel that lets it load BPF: tests/guest/policy-bpf.sh runs it"]
+fn random_cases_as_bpf() {
+    const MACHINES: u64 = 12;
+    const CASES: u64 = 100;
+    let clock = || std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
+    let seed = number("ROOST_SEED", clock());
+    println!("seed {seed}: {MACHINES} machines of {CASES} cases");
+    for i in 0..MACHINES {
+        episode(Rng::new(seed ^ i).next(), By::bpf, CASES);
+    }
 }

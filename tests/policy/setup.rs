@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! One situation, given to the C and to the model alike.
 
+use crate::jit::Jit;
 use crate::model::{self, CpuNow, Decision, Features, LlcNow, TaskNow, WakerNow};
 use crate::topology::{NICE0, Topology, kernel_tunables};
 use scx_roost::machine::Facts;
 use scx_roost::native::sys::{
     CAPACITY_SCALE, FEATURE_core_first, FEATURE_prev_core, FEATURE_prev_idle, FEATURE_sis_util,
-    FEATURE_sync_local, FEATURE_wide_idle, PLACE_IDLE, STAT_fork_busy, STAT_wa_idle_this,
-    STAT_wa_same, cpu_view, waker_state,
+    FEATURE_sync_local, FEATURE_wide_idle, PLACE_IDLE, PLACE_NEXT, STAT_placed_other_llc,
+    STAT_wa_idle_this, STAT_wa_same, cpu_view, placement, waker_state,
 };
 use scx_roost::native::{Task, Wakeup, World, stat_name};
 
@@ -26,6 +27,10 @@ pub const MAINLINE: Features = Features {
     prev_core: false,
     core_first: false,
 };
+
+/// The rows of stats.tbl.h that count what a placement decides and what came of it.
+pub const PLACEMENT_STATS: std::ops::RangeInclusive<u32> =
+    STAT_wa_idle_this..=STAT_placed_other_llc;
 
 pub fn feature_bits(f: Features) -> u32 {
     [
@@ -63,6 +68,7 @@ impl Machine {
                 .map(|l| LlcNow {
                     budget: l.nr_cpus.into(),
                     load: 0,
+                    util: l.capacity.into(),
                 })
                 .collect(),
             topology,
@@ -72,6 +78,9 @@ impl Machine {
         for cpu in 0..machine.cpus.len() {
             machine.set(cpu, machine.busy());
         }
+        for llc in 0..machine.llcs.len() {
+            machine.set_llc(llc, machine.llcs[llc]);
+        }
         machine
     }
 
@@ -79,6 +88,7 @@ impl Machine {
         CpuNow {
             nr_running: 1,
             load: NICE0.into(),
+            util: CAPACITY_SCALE.into(),
             ..Default::default()
         }
     }
@@ -105,6 +115,7 @@ impl Machine {
         state.curr_pid = (now.nr_running > 0).into();
         state.curr_sched_idle = now.sched_idle.into();
         state.load_avg = now.load;
+        state.util_avg = now.util as u32;
         state.folded_at = NOW;
         state.load_since = NOW;
         if now.idle || now.sched_idle {
@@ -118,6 +129,7 @@ impl Machine {
         self.llcs[llc] = now;
         self.world.llc_mut(llc).scan_budget = now.budget as u32;
         self.world.llc_mut(llc).load = now.load;
+        self.world.llc_mut(llc).util = now.util as u32;
     }
 }
 
@@ -169,11 +181,32 @@ impl Case {
     }
 }
 
+fn model_waker(w: waker_state) -> model::Waker {
+    model::Waker {
+        last_wakee: w.last_wakee,
+        flips: w.flips,
+        decay_at: w.decay_at,
+    }
+}
+
 fn waker_state(w: model::Waker) -> waker_state {
     waker_state {
         decay_at: w.decay_at,
         last_wakee: w.last_wakee,
         flips: w.flips,
+    }
+}
+
+/// How the C is run.
+pub enum By {
+    Native,
+    Bpf(Box<Jit>),
+}
+
+impl By {
+    /// As BPF, on machines like this one.
+    pub fn bpf(machine: &World) -> By {
+        By::Bpf(Box::new(Jit::load(machine).expect("this kernel loads BPF")))
     }
 }
 
@@ -221,6 +254,23 @@ impl Runner {
 
     /// The C's decision. Counters start at 0.
     pub fn native(&mut self, machine: &mut Machine, case: &Case) -> Decision {
+        self.decide(machine, case, |world, wakeup| world.place(wakeup))
+    }
+
+    /// The same, natively or as BPF.
+    pub fn run(&mut self, by: &mut By, machine: &mut Machine, case: &Case) -> Decision {
+        self.decide(machine, case, |world, wakeup| match by {
+            By::Native => world.place(wakeup),
+            By::Bpf(jit) => jit.place(world, wakeup).expect("BPF_PROG_RUN works"),
+        })
+    }
+
+    fn decide(
+        &mut self,
+        machine: &mut Machine,
+        case: &Case,
+        place: impl FnOnce(&mut World, Wakeup<'_>) -> placement,
+    ) -> Decision {
         self.arm(machine, case);
         machine.world.clear_counters();
         let mut wakeup = Wakeup::new(&mut self.wakee, case.this, case.prev, &machine.facts);
@@ -231,7 +281,7 @@ impl Runner {
         wakeup.fork = case.fork;
         wakeup.sync = case.sync;
         wakeup.waker_pcpu_kthread = case.waker_pcpu_kthread;
-        let at = machine.world.place(wakeup);
+        let at = place(&mut machine.world, wakeup);
         let left = if case.waker_ours {
             self.waker.state.waker
         } else {
@@ -241,13 +291,14 @@ impl Runner {
             cpu: usize::try_from(at.cpu).unwrap_or(usize::MAX),
             rung: stat_name(at.rung),
             affine: affine_counter(&machine.world),
-            idle: at.how == PLACE_IDLE,
-            recent: usize::try_from(self.wakee.state.recent_cpu - 1).ok(),
-            waker: model::Waker {
-                last_wakee: left.last_wakee,
-                flips: left.flips,
-                decay_at: left.decay_at,
+            how: match at.how {
+                PLACE_IDLE => model::How::Idle,
+                PLACE_NEXT => model::How::Next,
+                _ => model::How::Busy,
             },
+            recent: usize::try_from(self.wakee.state.recent_cpu - 1).ok(),
+            waker: model_waker(left),
+            wakee: model_waker(self.wakee.state.waker),
         }
     }
 
@@ -305,9 +356,9 @@ fn affine_counter(world: &World) -> &'static str {
     moved.first().copied().unwrap_or("")
 }
 
-/// The counters of the ladder's rungs and of wake_affine that moved.
+/// The counters of placement that moved.
 pub fn moved(world: &World) -> Vec<&'static str> {
-    (STAT_wa_idle_this..=STAT_fork_busy)
+    PLACEMENT_STATS
         .filter(|&s| world.count(s) > 0)
         .map(stat_name)
         .collect()

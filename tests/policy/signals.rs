@@ -160,6 +160,38 @@ fn a_tasks_signals_follow_what_it_does() {
     assert!(util.abs_diff(u64::from(CAPACITY_SCALE) / 8) <= 2, "{util}");
 }
 
+/// update_rq_clock_pelt(): what runs on a CPU of half the capacity does half the work.
+#[test]
+fn utilisation_is_scaled_by_capacity() {
+    let mut topology = Topology::regular(1, 2, 1, 1, false);
+    topology.cpus[1].capacity = CAPACITY_SCALE / 2;
+    let mut world = topology.world();
+    let mut t = Task::new(1, &world);
+    world.load_follows(1, &mut t, 0);
+    assert_eq!(
+        t.state.util_avg,
+        CAPACITY_SCALE / 4,
+        "half of the small CPU"
+    );
+    let mut now = 0;
+    for (cpu, expected) in [(1, CAPACITY_SCALE / 4), (0, CAPACITY_SCALE / 2)] {
+        world.load_follows(cpu, &mut t, now);
+        for _ in 0..400 {
+            now += 4 * MSEC;
+            t.state.running_sum += 2 * MSEC;
+            world.task_fold(&mut t, now);
+        }
+        let util = t.state.util_avg;
+        assert!(util.abs_diff(expected) <= 2, "CPU {cpu}: {util}");
+    }
+    for cpu in 0..2 {
+        world.cpu_mut(cpu).util_avg = 600;
+        world.cpu_mut(cpu).folded_at = now;
+    }
+    world.llc_sum(0, now);
+    assert_eq!(world.llc(0).util, 600 + 300);
+}
+
 #[test]
 fn a_blocked_load_follows_its_task() {
     let mut world = world();

@@ -7,7 +7,7 @@ use crate::topology::Topology;
 use scx_roost::native::Queues;
 use scx_roost::native::sys::{
     SET_WAITING, STAT_dispatch_steal_llc, STAT_dispatch_steal_machine, STAT_dispatch_steal_node,
-    STAT_steal_miss, STEAL_TRIES,
+    STAT_steal_miss, STEAL_TRIES, waiter,
 };
 
 /// How many tasks wait on each CPU, how many of them only that CPU may run, and which queues a thief tried.
@@ -15,6 +15,7 @@ struct Waiting {
     tasks: Vec<usize>,
     pinned: Vec<usize>,
     ran_at: Vec<u64>,
+    sched_idle: Vec<bool>,
     tried: Vec<usize>,
 }
 
@@ -24,6 +25,7 @@ impl Waiting {
             tasks: vec![0; n],
             pinned: vec![0; n],
             ran_at: vec![1; n],
+            sched_idle: vec![false; n],
             tried: vec![],
         }
     }
@@ -41,12 +43,11 @@ impl Queues for Waiting {
         self.tasks[cpu]
     }
 
-    fn head_ran_at(&self, cpu: usize) -> u64 {
-        if self.tasks[cpu] > 0 {
-            self.ran_at[cpu]
-        } else {
-            0
-        }
+    fn first(&self, cpu: usize) -> Option<waiter> {
+        (self.tasks[cpu] > 0).then(|| waiter {
+            ran_at: self.ran_at[cpu],
+            sched_idle: self.sched_idle[cpu].into(),
+        })
     }
 }
 
@@ -161,8 +162,8 @@ fn a_task_queued_at_the_wrong_moment_comes_back_with_its_cpus_tick() {
         fn length(&self, _: usize) -> usize {
             0 // the thief looks just before the task is queued
         }
-        fn head_ran_at(&self, cpu: usize) -> u64 {
-            self.0.head_ran_at(cpu)
+        fn first(&self, cpu: usize) -> Option<waiter> {
+            self.0.first(cpu)
         }
     }
     let mut world = Topology::regular(1, 4, 1, 1, false).world();
@@ -199,4 +200,23 @@ fn a_task_that_ran_a_moment_ago_is_left_where_its_cache_is_warm() {
         world.steal(0, &mut queues, NOW + 1),
         "and the first, once it has cooled"
     );
+}
+
+/// task_hot(): SD_SHARE_CPUCAPACITY, task_has_idle_policy().
+#[test]
+fn a_thread_of_the_same_core_and_a_sched_idle_task_are_never_hot() {
+    // CPUs 0 and 1 are one core, 2 and 3 the other.
+    let mut world = Topology::regular(1, 2, 2, 1, false).world();
+    let mut queues = Waiting::new(4);
+    queues.ran_at.fill(NOW - 1);
+    queues.tasks[1] = 1;
+    world.mark_waiting(1);
+    for other_core in [2, 3] {
+        assert!(!world.steal(other_core, &mut queues, NOW));
+    }
+    assert!(world.steal(0, &mut queues, NOW), "it shares the warm cache");
+    queues.tasks[1] = 1;
+    queues.sched_idle[1] = true;
+    assert!(world.steal(3, &mut queues, NOW), "a SCHED_IDLE task");
+    assert_eq!(queues.tried, [1, 1]);
 }

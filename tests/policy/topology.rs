@@ -55,8 +55,7 @@ impl Topology {
         );
         Topology {
             smt: cores.iter().any(|c| c.len() > 1),
-            // Capacities differ by more than a fifth.
-            asym: least * 10 < most * 8,
+            asym: least < most,
             llcs,
             siblings,
             cpus,
@@ -145,6 +144,7 @@ impl Topology {
                 nr_cpus: cpus.len() as u16,
                 nr_words: cpus.len().div_ceil(64) as u16,
                 node: self.cpus[cpus[0]].node as u16,
+                capacity: cpus.iter().map(|&c| self.cpus[c].capacity).sum(),
             });
             facts.llc_cpus.extend(cpus.iter().map(|&c| c as u16));
         }

@@ -7,6 +7,8 @@
  * runnable tasks of the group by their nice weights (the idea of scx_flatcg, and of the kernel's own group shares).
  * What is active and how much is runnable comes from a sweep every SWEEP_NS over sums that tasks add to at most once
  * a period: nothing is done on a wakeup.
+ * cpu.idle: the group weighs as much as one SCHED_IDLE task, and its tasks give way to others as such a task does
+ * (kernel: sched_group_set_idle(), se_is_idle()).
  * Limits: shares follow a change with a delay of some sweeps; a group beyond MAX_CGROUPS counts as its parent.
  *
  * Weights here are scaled to NICE0_WEIGHT = cpu.weight 100.
@@ -21,10 +23,20 @@
 
 enum {
 	ROOT_CGROUP = 0,
-	CGROUP_DEPTH = 16,    /* levels that are looked at; deeper groups count as their ancestor */
-	MIN_WEIGHT = 16,      /* of a task, whatever its group has */
-	MAX_WEIGHT = 1 << 22, /* kernel: MAX_SHARES, in our scale */
+	CGROUP_DEPTH = 16,			 /* levels that are looked at; deeper groups count as their ancestor */
+	MIN_WEIGHT = 16,			 /* of a task, whatever its group has */
+	MAX_WEIGHT = 1 << 22,			 /* kernel: MAX_SHARES, in our scale */
+	IDLE_WEIGHT = 3 * (NICE0_WEIGHT / 1024), /* kernel: WEIGHT_IDLEPRIO */
 };
+
+static __always_inline void cgroup_weigh(u32 index, u32 cpu_weight, bool idle)
+{
+	struct cgroup_state *cg = cgroup_state(index);
+
+	cg->cpu_weight = cpu_weight;
+	cg->idle = idle;
+	cg->weight = idle ? IDLE_WEIGHT : cpu_weight;
+}
 
 /* A task of the group was runnable for @ns with @weight. */
 static __always_inline void cgroup_charge(u32 index, u64 ns, u32 weight)
@@ -64,6 +76,7 @@ static __always_inline void cgroup_settle(u32 index)
 	cg->children = cg->next_children;
 	cg->next_children = 0;
 	cg->active = 0;
+	cg->sched_idle = cg->idle || cgroup_state(cg->parent)->sched_idle;
 }
 
 /* The weight that a task of nice weight @nice_weight has in its CPU's queue. */
@@ -87,6 +100,13 @@ static __always_inline u32 cgroup_task_weight(u32 index, u32 nice_weight)
 		cg = parent;
 	}
 	return weight < MIN_WEIGHT ? MIN_WEIGHT : weight > MAX_WEIGHT ? MAX_WEIGHT : weight;
+}
+
+/* Take over what the task's group has now. */
+static __always_inline void cgroup_apply(struct task_state *ts, u64 now)
+{
+	ts->sched_idle = ts->idle_policy || cgroup_state(ts->cgroup)->sched_idle;
+	queue_reweigh(ts, cgroup_task_weight(ts->cgroup, ts->nice_weight), now);
 }
 
 #endif /* ROOST_CGROUP_H */

@@ -103,6 +103,14 @@ subprog s32 next_llc(u32 set, u32 from, u32 end)
 	return NO_CPU;
 }
 
+/* @cpu's whole core is in the set of idle ones. Without SMT no such set is kept, and the CPU is its core. */
+static __always_inline bool in_idle_core(s32 cpu)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+
+	return set_has(machine_facts()->smt ? SET_IDLE_CORE : SET_IDLE, f->llc, f->pos);
+}
+
 /* The first CPU of @llc in @set, NO_CPU if there is none. */
 subprog s32 set_first(u32 set, u32 llc)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * fork: descent to the idlest group, from nodes to LLCs to CPUs, the parent's own group preferred as long as no other
- * is clearly idler. After the kernel's sched_balance_find_dst_cpu(), sched_balance_find_dst_group() and
+ * fork: descent to the idlest group, from nodes to LLCs to cores to CPUs, the parent's own group preferred as long as no
+ * other is clearly idler. After the kernel's sched_balance_find_dst_cpu(), sched_balance_find_dst_group() and
  * sched_balance_find_dst_group_cpu() (kernel/sched/fair.c).
  *
  * Limits: ties between equally idle CPUs go to the first in order of number, where the kernel asks for the shallowest
- * idle state; loads are the sums of the last LLC_SUM_NS.
+ * idle state; loads and utilisation of LLCs are the sums of the last LLC_SUM_NS. Busy groups are not told from overloaded
+ * ones.
  */
 #ifndef ROOST_FORK_H
 #define ROOST_FORK_H
@@ -16,8 +17,9 @@
 struct group {
 	u32 idle;    /* idle CPUs that the task may use */
 	u32 allowed; /* CPUs that it may use */
-	u32 cpus;    /* all CPUs of the LLCs of which it may use some, */
-	u64 load;    /* and their load */
+	u64 load;    /* of all its CPUs */
+	u64 util;    /* the same */
+	u64 capacity;
 };
 
 subprog u32 llc_idle_allowed(port_task *p trusted, u32 llc)
@@ -60,28 +62,55 @@ static __always_inline void group_add(struct group *g, port_task *p, u32 llc)
 		return;
 	g->idle += llc_idle_allowed(p, llc);
 	g->allowed += allowed;
-	g->cpus += llc_facts(llc)->nr_cpus;
 	g->load += llc_state(llc)->load;
+	g->util += llc_state(llc)->util;
+	g->capacity += llc_facts(llc)->capacity;
 }
 
-/* Is @a idler than @b: more idle CPUs, or with none in either, less load per CPU? */
+/* Some CPU is idle, or all have time left (kernel: group_has_spare, group_has_capacity()). */
+static __always_inline bool has_spare(const struct group *g)
+{
+	return g->idle || g->util * tunables()->imbalance_pct < g->capacity * 100;
+}
+
+/* Load in proportion to capacity; g->allowed is not 0. */
+static __always_inline u64 mean_load(const struct group *g)
+{
+	return g->load * CAPACITY_SCALE / g->capacity;
+}
+
+/*
+ * Is @a idler than @b? One with time to spare is idler than a busy one; of two such, the one with more idle CPUs, then
+ * with less utilisation; of two busy ones, the one with less load (kernel: update_pick_idlest()).
+ */
 static __always_inline bool idler(const struct group *a, const struct group *b)
 {
+	bool spare = has_spare(a);
+
 	if (!a->allowed || !b->allowed)
 		return a->allowed;
-	if (a->idle || b->idle)
-		return a->idle > b->idle;
-	return a->load * b->cpus < b->load * a->cpus;
+	if (spare != has_spare(b))
+		return spare;
+	if (spare)
+		return a->idle != b->idle ? a->idle > b->idle : a->util < b->util;
+	return mean_load(a) < mean_load(b);
 }
 
-/* The parent's own group is kept unless another is idler by more than the margin. */
-static __always_inline bool leave_local(const struct group *local, const struct group *idlest)
+/*
+ * The parent's own group is kept unless another is idler by more than the margin of @pct, and of @margin in load. With
+ * time to spare in both, only idle CPUs count.
+ */
+static __always_inline bool leave_local(const struct group *local, const struct group *idlest, u32 pct, u64 margin)
 {
-	if (!local->allowed)
-		return true;
-	if (local->idle || idlest->idle)
+	bool spare = has_spare(local);
+
+	if (!local->allowed || !idlest->allowed)
+		return idlest->allowed;
+	if (spare != has_spare(idlest))
+		return !spare;
+	if (spare)
 		return idlest->idle > local->idle;
-	return 100 * local->load * idlest->cpus > tunables()->imbalance_pct * idlest->load * local->cpus;
+	return mean_load(local) > mean_load(idlest) + margin && 100 * mean_load(local) > pct * mean_load(idlest);
 }
 
 /*
@@ -91,7 +120,7 @@ static __always_inline bool leave_local(const struct group *local, const struct 
 static __always_inline bool node_tolerates(u32 node, const struct group *local, const struct group *idlest)
 {
 	u32 llcs = node_facts(node)->nr_llcs, running = local->allowed - local->idle;
-	u32 few = llcs > 1 ? llcs : local->cpus / 8;
+	u32 few = llcs > 1 ? llcs : llc_facts(node_facts(node)->first_llc)->nr_cpus / 8;
 
 	if (!few)
 		few = 1;
@@ -100,19 +129,28 @@ static __always_inline bool node_tolerates(u32 node, const struct group *local, 
 	return local->idle && running + 1 <= few && idlest->idle <= local->idle + 2;
 }
 
+/* All LLCs of a node. Apart from the loop over nodes: inside it the verifier multiplies the one by the other. */
+subprog u32 node_group(port_task *p trusted, u32 node, struct group *g nonnull)
+{
+	const volatile struct node_facts *f = node_facts(node);
+	u32 i;
+
+	for_below (i, f->nr_llcs, MAX_LLCS)
+		group_add(g, p, f->first_llc + i);
+	return g->allowed;
+}
+
 subprog u32 fork_node(port_task *p trusted, u32 local_node)
 {
 	struct group local = {}, best = {};
-	u32 nr_nodes = machine_facts()->nr_nodes, best_node = local_node, n, i;
+	u32 nr_nodes = machine_facts()->nr_nodes, best_node = local_node, n, pct = tunables()->imbalance_pct;
 
 	if (nr_nodes == 1)
 		return local_node;
 	for_below (n, nr_nodes, MAX_NODES) {
-		const volatile struct node_facts *f = node_facts(n);
 		struct group g = {};
 
-		for_below (i, f->nr_llcs, MAX_LLCS)
-			group_add(&g, p, f->first_llc + i);
+		node_group(p, n, &g);
 		if (n == local_node) {
 			local = g;
 		} else if (idler(&g, &best)) {
@@ -120,7 +158,9 @@ subprog u32 fork_node(port_task *p trusted, u32 local_node)
 			best_node = n;
 		}
 	}
-	if (node_tolerates(local_node, &local, &best) || !best.allowed || !leave_local(&local, &best))
+	/* Between nodes, also by that part of a nice 0 task's load. */
+	if (node_tolerates(local_node, &local, &best) ||
+	    !leave_local(&local, &best, pct, NICE0_WEIGHT * (pct - 100) / 100))
 		return local_node;
 	return best_node;
 }
@@ -142,28 +182,129 @@ subprog u32 fork_llc(port_task *p trusted, u32 node, u32 local_llc)
 			best_llc = f->first_llc + i;
 		}
 	}
-	return best.allowed && leave_local(&local, &best) ? best_llc : local.allowed ? local_llc : best_llc;
+	return leave_local(&local, &best, tunables()->imbalance_pct, 0) || !local.allowed ? best_llc : local_llc;
 }
 
-/* Nothing is idle in the LLC: its least loaded CPU, by load per capacity. */
-subprog s32 least_loaded(port_task *p trusted, u32 llc, u64 now)
+/* ---- nothing is idle in the LLC ---- */
+
+/* The less loaded of two CPUs, @a if they are equal; NO_CPU is more than any (kernel: sched_balance_find_dst_group_cpu()). */
+static __always_inline s32 less_loaded(port_task *p, s32 a, s32 b, u64 now)
+{
+	if (!task_allowed(p, b))
+		return a;
+	return a == NO_CPU || cpu_load(b, now) < cpu_load(a, now) ? b : a;
+}
+
+subprog s32 least_loaded_of_llc(port_task *p trusted, u32 llc, u64 now)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);
-	u64 least = ~0ULL;
 	s32 best = NO_CPU;
 	u32 i;
 
-	for_below (i, f->nr_cpus, MAX_CPUS) {
-		s32 cpu = llc_cpu(f->first + i);
-		u64 load = cpu_load(cpu, now) * CAPACITY_SCALE / cpu_facts(cpu)->capacity;
-
-		if (load < least && task_allowed(p, cpu)) {
-			least = load;
-			best = cpu;
-		}
-	}
+	for_below (i, f->nr_cpus, MAX_CPUS)
+		best = less_loaded(p, best, llc_cpu(f->first + i), now);
 	return best;
 }
+
+/* Of the core whose first thread is @cpu. */
+subprog s32 least_loaded_of_core(port_task *p trusted, s32 cpu, u64 now)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+	s32 best = less_loaded(p, NO_CPU, cpu, now);
+	u32 i;
+
+	for_below (i, f->nr_sib, MAX_SMT)
+		best = less_loaded(p, best, sibling(f, i), now);
+	return best;
+}
+
+static __always_inline void group_add_cpu(struct group *g, port_task *p, s32 cpu, u64 now)
+{
+	if (!task_allowed(p, cpu))
+		return;
+	g->allowed++;
+	g->load += cpu_load(cpu, now);
+	g->util += scaled_util(cpu_util(cpu, now), cpu);
+	g->capacity += cpu_facts(cpu)->capacity;
+}
+
+/* Adds the CPUs of @cpu's core. */
+subprog u32 group_add_core(port_task *p trusted, struct group *g nonnull, s32 cpu, u64 now)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+	u32 i;
+
+	group_add_cpu(g, p, cpu, now);
+	for_below (i, f->nr_sib, MAX_SMT)
+		group_add_cpu(g, p, sibling(f, i), now);
+	return 0;
+}
+
+/* The idlest core of the LLC by one of its CPUs; @cpu itself unless another core is clearly idler. */
+subprog s32 fork_core(port_task *p trusted, u32 llc, s32 cpu, u64 now)
+{
+	const volatile struct llc_facts *f = llc_facts(llc);
+	struct group local = {}, best = {};
+	s32 best_cpu = cpu;
+	u32 i;
+
+	group_add_core(p, &local, cpu, now);
+	for_below (i, f->nr_cpus, MAX_CPUS) {
+		s32 other = llc_cpu(f->first + i);
+		const volatile struct cpu_facts *o = cpu_facts(other);
+		struct group g = {};
+
+		/* A core once, by its first thread. */
+		if ((o->nr_sib && sibling(o, 0) < other) || share_core(other, cpu))
+			continue;
+		group_add_core(p, &g, other, now);
+		if (idler(&g, &best)) {
+			best = g;
+			best_cpu = other;
+		}
+	}
+	return leave_local(&local, &best, tunables()->imbalance_pct, 0) ? best_cpu : cpu;
+}
+
+/* The idlest CPU of @cpu's core; @cpu itself unless another is clearly idler. */
+subprog s32 fork_thread(port_task *p trusted, s32 cpu, u64 now)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+	struct group local = {}, best = {};
+	s32 best_cpu = cpu;
+	u32 i;
+
+	group_add_cpu(&local, p, cpu, now);
+	for_below (i, f->nr_sib, MAX_SMT) {
+		struct group g = {};
+
+		group_add_cpu(&g, p, sibling(f, i), now);
+		if (idler(&g, &best)) {
+			best = g;
+			best_cpu = sibling(f, i);
+		}
+	}
+	return leave_local(&local, &best, SMT_IMBALANCE_PCT, 0) ? best_cpu : cpu;
+}
+
+/* The descent from the LLC on: from the parent's CPU, or in another LLC from its least loaded one. */
+subprog s32 fork_busy_cpu(port_task *p trusted, u32 llc, s32 this_cpu, u64 now)
+{
+	s32 from = this_cpu, cpu;
+
+	if (cpu_facts(from)->llc != llc)
+		from = least_loaded_of_llc(p, llc, now);
+	if (from == NO_CPU)
+		return NO_CPU;
+	cpu = fork_core(p, llc, from, now);
+	if (cpu != from)
+		cpu = least_loaded_of_core(p, cpu, now);
+	if (cpu != NO_CPU)
+		cpu = fork_thread(p, cpu, now);
+	return cpu != NO_CPU && task_allowed(p, cpu) ? cpu : NO_CPU;
+}
+
+/* ---- idle CPUs ---- */
 
 /* In the chosen LLC: a wholly idle core, the parent's idle sibling, any idle CPU; NO_CPU if there is none. */
 static __always_inline s32 fork_idle_cpu(const struct wakeup *w, u32 llc)
@@ -178,6 +319,17 @@ static __always_inline s32 fork_idle_cpu(const struct wakeup *w, u32 llc)
 			cpu = free_sibling(w->p, w->this_cpu, w->ts->sched_idle);
 	}
 	return cpu != NO_CPU ? cpu : scan(w, llc, start, SCAN_CPU, MAX_CPUS);
+}
+
+/*
+ * What a child has of its parent: a copy of whom it wakes (kernel: dup_task_struct()), and the parent's CPU as the recently
+ * used one (wake_up_new_task()).
+ */
+static __always_inline void inherit(const struct wakeup *w)
+{
+	w->ts->recent_cpu = w->prev_any + 1;
+	if (w->waker_ts)
+		w->ts->waker = w->waker_ts->waker;
 }
 
 #endif /* ROOST_FORK_H */

@@ -220,8 +220,8 @@ static __always_inline s32 scan(const struct wakeup *w, u32 llc, u32 start, enum
 	return scan_llc(w->p, &s);
 }
 
-/* A free CPU in the LLCs [@from, @end), a wholly idle core before a thread. */
-subprog s32 scan_llcs(port_task *p trusted, u32 from, u32 end, bool sched_idle)
+/* A free CPU in the LLCs [@from, @end) but @own, a wholly idle core before a thread. */
+subprog s32 scan_llcs(port_task *p trusted, u32 from, u32 end, u32 own, bool sched_idle)
 {
 	while (may_loop) {
 		struct scan s = { .what = SCAN_CORE, .budget = MAX_CPUS };
@@ -229,6 +229,9 @@ subprog s32 scan_llcs(port_task *p trusted, u32 from, u32 end, bool sched_idle)
 
 		if (llc == NO_CPU)
 			return NO_CPU;
+		from = llc + 1;
+		if ((u32)llc == own)
+			continue;
 		s.llc = llc;
 		s.sched_idle = sched_idle;
 		if (machine_facts()->smt)
@@ -238,7 +241,6 @@ subprog s32 scan_llcs(port_task *p trusted, u32 from, u32 end, bool sched_idle)
 			cpu = scan_llc(p, &s);
 		if (cpu != NO_CPU)
 			return cpu;
-		from = llc + 1;
 	}
 	return NO_CPU;
 }

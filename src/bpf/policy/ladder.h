@@ -3,7 +3,7 @@
  * Where a task that wakes or is forked shall run: the order of the rungs, and nothing else. Each rung lives in its
  * own header; it answers with a CPU or NO_CPU, and the first answer wins.
  *
- *	fork:	idlest node -> idlest LLC -> idlest CPU
+ *	fork:	idlest node -> idlest LLC -> an idle CPU, or the idlest core and thread
  *	wakeup:	[sync_local] the waker's CPU		the waker is about to sleep
  *		[prev_core] the previous CPU		its whole core idle
  *		target = wake_affine			who of waker and previous CPU to look around
@@ -52,26 +52,32 @@ static __always_inline struct placement place_fork(const struct wakeup *w)
 	u32 llc = fork_llc(w->p, fork_node(w->p, f->node), f->llc);
 	s32 cpu = fork_idle_cpu(w, llc);
 
+	inherit(w);
+
 	if (cpu != NO_CPU)
 		return placed_free(cpu, STAT_fork_idle);
-	cpu = least_loaded(w->p, llc, w->now);
+	cpu = fork_busy_cpu(w->p, llc, w->this_cpu, w->now);
 	return placed(cpu != NO_CPU ? cpu : w->prev_any, PLACE_BUSY, STAT_fork_busy);
 }
 
-/* Rung 9: nothing in the LLC; [wide_idle] an idle CPU in the target's node, then anywhere. */
+/*
+ * Rung 9: nothing in the LLC; [wide_idle] an idle CPU in another of the target's node, then anywhere. The LLC itself is
+ * not looked at again: if something is idle there, sis_util's budget forbade to look so far.
+ */
 static __always_inline struct placement place_beyond(const struct wakeup *w, s32 target)
 {
 	const volatile struct node_facts *node = node_facts(cpu_facts(target)->node);
+	u32 own = cpu_facts(target)->llc;
 	s32 cpu;
 
 	if (!has(w, FEATURE_wide_idle) || machine_facts()->nr_llcs == 1)
 		return placed(target, PLACE_BUSY, STAT_sis_none);
-	cpu = scan_llcs(w->p, node->first_llc, node->first_llc + node->nr_llcs, w->ts->sched_idle);
+	cpu = scan_llcs(w->p, node->first_llc, node->first_llc + node->nr_llcs, own, w->ts->sched_idle);
 
 	if (cpu != NO_CPU)
 		return placed_free(cpu, STAT_wide_node);
 	if (machine_facts()->nr_nodes > 1) {
-		cpu = scan_llcs(w->p, 0, machine_facts()->nr_llcs, w->ts->sched_idle);
+		cpu = scan_llcs(w->p, 0, machine_facts()->nr_llcs, own, w->ts->sched_idle);
 		if (cpu != NO_CPU)
 			return placed_free(cpu, STAT_wide_machine);
 	}
@@ -145,14 +151,29 @@ static __always_inline struct placement place_wakeup(const struct wakeup *w)
 		return placed(w->this_cpu, PLACE_NEXT, STAT_sync_local);
 	cpu = prev_core(w);
 	if (cpu != NO_CPU)
-		return placed(cpu, PLACE_IDLE, STAT_prev_core);
+		return placed_free(cpu, STAT_prev_core);
 	return select_idle_sibling(w, wake_target(w));
+}
+
+/* What the wakeup got, whichever rung gave it. */
+static __always_inline void count_placement(const struct wakeup *w, s32 cpu)
+{
+	if (cpu == w->prev_any)
+		count(STAT_placed_prev);
+	else if (!share_cache(cpu, w->prev_any))
+		count(STAT_placed_other_llc);
+	if (in_idle_core(cpu))
+		count(STAT_placed_idle_core);
 }
 
 /* The whole decision. The CPU may be one that the task may not use (prev_any): the caller leaves that to the core. */
 static __always_inline struct placement place(const struct wakeup *w)
 {
-	return w->fork ? place_fork(w) : place_wakeup(w);
+	struct placement at = w->fork ? place_fork(w) : place_wakeup(w);
+
+	if (!w->fork)
+		count_placement(w, at.cpu);
+	return at;
 }
 
 #endif /* ROOST_LADDER_H */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The port: every question that the policy asks of the world, and nothing else. It is implemented twice, over
- * kfuncs and maps in port.bpf.h and over plain memory in src/native/port.native.h; the policy is the same C.
+ * kfuncs and maps in port.bpf.h and over plain memory in src/native/port.native.h; the policy is the same C. For tests
+ * of the compiled BPF, port.test.bpf.h answers placement's questions of the kernel from maps.
  *
  * Facts and state:
  *   const volatile struct machine_facts *machine_facts(void)
@@ -26,7 +27,7 @@
  * Queues of waiting tasks, ordered by deadline:
  *   bool queue_take(s32 cpu)		the first task of @cpu's queue that may run on this CPU is to run here next
  *   u32 queue_length(s32 cpu)
- *   u64 queue_head_ran_at(s32 cpu)	ns: when the first task of @cpu's queue last ran; 0: the queue is empty
+ *   bool queue_first(s32 cpu, struct waiter *first)	the first task of @cpu's queue; false: it is empty
  *
  * Memory and counting:
  *   u64 atomic_or(u64 *p, u64 bits), atomic_and(u64 *p, u64 bits)	return the old value; full barriers

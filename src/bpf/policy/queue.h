@@ -50,6 +50,11 @@ static __always_inline bool light(const struct task_state *ts, u32 features)
 	return (features & FEATURE_burst_slice) && ts->burst && ts->util_avg < LIGHT_UTIL;
 }
 
+static __always_inline bool asks_little(const struct task_state *ts, u32 features)
+{
+	return !ts->custom_slice && light(ts, features) && ts->burst < tunables()->slice_ns;
+}
+
 /*
  * The time that the task asks for: its own (sched_attr.sched_runtime), else the machine's slice. [burst_slice] A light
  * task asks for what it last used.
@@ -60,14 +65,25 @@ static __always_inline u64 request_ns(const struct task_state *ts, u32 features)
 
 	if (ts->custom_slice)
 		return ts->custom_slice;
-	if (!light(ts, features) || ts->burst >= t->slice_ns)
+	if (!asks_little(ts, features))
 		return t->slice_ns;
 	return ts->burst > t->min_slice_ns / LIGHT_SHARE ? ts->burst : t->min_slice_ns / LIGHT_SHARE;
 }
 
 static __always_inline void new_request(struct task_state *ts, u32 features)
 {
+	if (asks_little(ts, features))
+		count(STAT_burst_request);
 	ts->deadline = ts->vruntime + to_virtual(request_ns(ts, features), ts->weight);
+}
+
+/*
+ * A new task starts with half a request: those that are there are halfway through theirs, on average (kernel:
+ * PLACE_DEADLINE_INITIAL).
+ */
+static __always_inline void first_request(struct task_state *ts, u32 features)
+{
+	ts->deadline = ts->vruntime + to_virtual(request_ns(ts, features), ts->weight) / 2;
 }
 
 /* How long it may run now while others wait: to the end of its request, but at least the minimum slice. */
@@ -229,8 +245,11 @@ static __always_inline enum preempt preempts(struct cpu_state *cs, const struct 
 			return PREEMPT_NO;
 	}
 	wait = protected_ns(ts, features);
-	if ((s64)ran >= (s64)wait)
+	if ((s64)ran >= (s64)wait) {
+		if ((s64)ran < (s64)tunables()->min_slice_ns)
+			count(STAT_burst_preempt);
 		return PREEMPT_NOW;
+	}
 	if (cs->curr_slice > wait)
 		cs->curr_slice = wait;
 	return PREEMPT_LATER;

@@ -31,9 +31,12 @@ static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 
-	if (!set_has(SET_IDLE, f->llc, f->pos) || !cpu_free(cpu, w->ts->sched_idle))
+	if (!set_has(SET_IDLE, f->llc, f->pos) || !cpu_free(cpu, w->ts->sched_idle) || !asym_fits(w, cpu))
 		return NO_CPU;
-	return core_to_be_had(w, cpu) || !asym_fits(w, cpu) ? NO_CPU : cpu;
+	if (!core_to_be_had(w, cpu))
+		return cpu;
+	count(STAT_core_first);
+	return NO_CPU;
 }
 
 /* The target itself: the waker's CPU or the previous one, and either may be forbidden to the task. */
@@ -146,7 +149,7 @@ subprog u32 llc_sum(u32 llc, u64 now)
 		s32 cpu = llc_cpu(f->first + i);
 
 		load += cpu_load(cpu, now);
-		util += cpu_util(cpu, now);
+		util += scaled_util(cpu_util(cpu, now), cpu);
 	}
 	ls->load = load;
 	ls->util = util;

@@ -94,7 +94,7 @@ static __always_inline u64 cpu_load(s32 cpu, u64 now)
 	return load > 0 ? load : 0;
 }
 
-/* Utilisation of any CPU now, 0..CAPACITY_SCALE, without writing. */
+/* Utilisation of any CPU now, without writing: of its own time, 0..CAPACITY_SCALE. */
 static __always_inline u64 cpu_util(s32 cpu, u64 now)
 {
 	struct cpu_state *cs = cpu_state(cpu);
@@ -107,14 +107,22 @@ static __always_inline u64 cpu_util(s32 cpu, u64 now)
 	return folded(cs->util_avg, (busy < ns ? busy : ns) * CAPACITY_SCALE, ns);
 }
 
+/* @util of @cpu's time, as the part of the biggest CPU's capacity that it is worth (kernel: update_rq_clock_pelt()). */
+static __always_inline u64 scaled_util(u64 util, s32 cpu)
+{
+	return util * cpu_facts(cpu)->capacity / CAPACITY_SCALE;
+}
+
 /* ---- a task's ---- */
 
 static __always_inline void task_fold(struct task_state *ts, u64 now)
 {
 	u64 ns = now - ts->folded_at;
+	u32 capacity = ts->load_cpu ? cpu_facts(ts->load_cpu - 1)->capacity : CAPACITY_SCALE;
 
 	ts->runnable_avg = folded(ts->runnable_avg, ts->runnable_sum * CAPACITY_SCALE, ns);
-	ts->util_avg = folded(ts->util_avg, ts->running_sum * CAPACITY_SCALE, ns);
+	/* All of it is taken to have run on the CPU where the task is now. */
+	ts->util_avg = folded(ts->util_avg, ts->running_sum * capacity, ns);
 	ts->runnable_sum = ts->running_sum = 0;
 	ts->folded_at = now;
 }
@@ -125,7 +133,7 @@ static __always_inline u64 task_load(struct task_state *ts, u64 now)
 	return decayed(ts->runnable_avg, now - ts->folded_at) * ts->weight / CAPACITY_SCALE;
 }
 
-/* Utilisation of a task that sleeps or just woke, 0..CAPACITY_SCALE. */
+/* Utilisation of a task that sleeps or just woke, as a part of the biggest CPU, 0..CAPACITY_SCALE. */
 static __always_inline u64 task_util(struct task_state *ts, u64 now)
 {
 	return decayed(ts->util_avg, now - ts->folded_at);
@@ -143,7 +151,7 @@ static __always_inline void load_follows(struct task_state *ts, s32 cpu, u64 now
 	if (ts->load_cpu == cpu + 1)
 		return;
 	if (!ts->load_cpu)
-		ts->util_avg = (CAPACITY_SCALE - cpu_util(cpu, now)) / 2;
+		ts->util_avg = scaled_util(CAPACITY_SCALE - cpu_util(cpu, now), cpu) / 2;
 	load = task_load(ts, now);
 	if (ts->load_cpu)
 		atomic_add((u64 *)&cpu_state(ts->load_cpu - 1)->load_moved, -load);

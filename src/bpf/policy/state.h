@@ -72,7 +72,7 @@ struct llc_state {
 	u64 set[NR_CPU_SETS][CPU_WORDS];
 	u64 summed_at;	 /* ns: when the sums below were made; atomic */
 	u64 load;	 /* sum of the CPUs' load_avg */
-	u32 util;	 /* sum of the CPUs' util_avg */
+	u32 util;	 /* sum of the CPUs' util_avg, each scaled by its capacity */
 	u32 scan_budget; /* CPUs a wakeup may look at (kernel: sd_share->nr_idle_scan) */
 } __attribute__((aligned(CACHELINE)));
 
@@ -92,7 +92,8 @@ struct task_state {
 	u32 weight;	   /* effective: nice and cgroups */
 	u32 nice_weight;   /* from nice or SCHED_IDLE alone */
 	u64 custom_slice;  /* ns from sched_attr.sched_runtime; 0: none */
-	u32 sched_idle;	   /* policy SCHED_IDLE */
+	u32 idle_policy;   /* policy SCHED_IDLE */
+	u32 sched_idle;	   /* that, or a group with cpu.idle above it */
 	u32 batch;	   /* policy SCHED_BATCH */
 
 	/* running */
@@ -115,15 +116,23 @@ struct task_state {
 	u32 cgroup; /* index into the cgroup table; 0: the root */
 };
 
+/* The first task of a queue, as a thief sees it. */
+struct waiter {
+	u64 ran_at; /* ns: when it last ran */
+	u32 sched_idle;
+};
+
 struct cgroup_state {
 	u64 run_sum;	   /* sum over its tasks of nice weight x ns runnable since the last sweep; atomic */
-	u32 weight;	   /* cpu.weight scaled to NICE0_WEIGHT = 100 */
+	u32 cpu_weight;	   /* cpu.weight scaled to NICE0_WEIGHT = 100 */
+	u32 weight;	   /* what counts: that, or with cpu.idle that of a SCHED_IDLE task */
 	u32 parent;	   /* index; the root's parent is itself */
 	u32 load;	   /* decayed mean of the weight of its own runnable tasks */
 	u32 children;	   /* sum of the weights of its active child groups, as of the last sweep */
 	u32 next_children; /* the sum being made */
-	u32 used;
-	u32 active; /* a task of the group or below was runnable lately */
+	u32 active;	   /* a task of the group or below was runnable lately */
+	u32 idle;	   /* cpu.idle */
+	u32 sched_idle;	   /* cpu.idle, its own or of a group above it, as of the last sweep */
 };
 
 #endif /* ROOST_STATE_H */

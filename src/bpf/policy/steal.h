@@ -33,12 +33,17 @@ static __always_inline void unmark_waiting(s32 cpu)
 		set_remove(SET_WAITING, f->llc, f->pos);
 }
 
-/* The first task of @cpu's queue ran a moment ago. */
-static __always_inline bool queue_hot(s32 cpu, u64 now)
+/*
+ * The first task of @victim's queue ran a moment ago. Threads of a core share its caches, and no SCHED_IDLE task is worth
+ * the wait (kernel: task_hot()).
+ */
+static __always_inline bool queue_hot(s32 victim, s32 thief, u64 now)
 {
-	u64 ran_at = queue_head_ran_at(cpu);
+	struct waiter first = {};
 
-	return ran_at && now - ran_at < tunables()->migration_cost_ns;
+	if (share_core(victim, thief) || !queue_first(victim, &first) || first.sched_idle)
+		return false;
+	return now - first.ran_at < tunables()->migration_cost_ns;
 }
 
 /* Take one waiting task of any CPU of @llc, from position @start on and around. */
@@ -60,7 +65,7 @@ subprog bool steal_from_llc(s32 cpu, u32 llc, u32 start, u64 now, u32 *tries non
 			if (*tries == 0)
 				return false;
 			--*tries;
-			if (queue_hot(victim, now))
+			if (queue_hot(victim, cpu, now))
 				continue;
 			if (queue_take(victim))
 				return true;

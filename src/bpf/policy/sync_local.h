@@ -3,9 +3,9 @@
  * sync_local (ours). Problem: the two ends of a pipe on two CPUs cost an idle exit, an interrupt and two context
  * switches per message, where on one CPU they cost one switch.
  * Method: a sync wakeup whose waker runs alone, and which in its last bursts was as short as the wakee, leaves the
- * wakee on the waker's CPU: the waker is about to sleep.
+ * wakee on the waker's CPU, next in line: the waker is about to sleep.
  * Limits: the waker may have lied. So only a pair that keeps waking each other, and only while both run in short
- * bursts; a waker that stays on is overtaken by its wakee's deadline, or the wakee is stolen by an idle CPU.
+ * bursts. A waker that stays on is stopped at the end of its slice; until then nobody else can take the wakee.
  */
 #ifndef ROOST_SYNC_LOCAL_H
 #define ROOST_SYNC_LOCAL_H

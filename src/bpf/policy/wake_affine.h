@@ -50,8 +50,7 @@ static __always_inline s32 wake_affine_weight(const struct wakeup *w)
 {
 	s64 this_load = cpu_load(w->this_cpu, w->now), prev_load = cpu_load(w->prev_any, w->now);
 	s64 load = task_load(w->ts, w->now);
-	/* Threads of one core are balanced with the tighter SMT margin (kernel: sd_init(), imbalance_pct 110). */
-	u32 pct = share_core(w->this_cpu, w->prev_any) ? 110 : tunables()->imbalance_pct;
+	u32 pct = share_core(w->this_cpu, w->prev_any) ? SMT_IMBALANCE_PCT : tunables()->imbalance_pct;
 
 	if (w->sync) {
 		s64 current_load = w->waker_ts ? task_load(w->waker_ts, w->now) : 0;

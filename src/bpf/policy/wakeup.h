@@ -9,6 +9,8 @@
 #include "cpu_set.h"
 #include "signal.h"
 
+#define SMT_IMBALANCE_PCT 110 /* kernel: sd_init(), of the threads of a core */
+
 struct wakeup {
 	port_task *p; /* the task that wakes */
 	struct task_state *ts;

@@ -2,15 +2,25 @@
 //! fork: the kernel's sched_balance_find_dst_cpu() and sched_balance_find_dst_group() on two levels, nodes and LLCs,
 //! and the choice of the CPU in the LLC.
 
-use super::{Decision, Ladder};
+use super::{Decision, How, Ladder};
+use crate::topology::NICE0;
+use std::cmp::Ordering;
 
 /// struct sg_lb_stats
 #[derive(Clone, Copy, Default)]
 struct Group {
     idle: usize,
     allowed: usize,
-    cpus: usize,
     load: u128,
+    util: u128,
+    capacity: u128,
+}
+
+/// enum group_type, as far as it is told apart. Ours: overloaded is busy.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    HasSpare,
+    Busy,
 }
 
 impl Group {
@@ -18,33 +28,64 @@ impl Group {
         Group {
             idle: self.idle + other.idle,
             allowed: self.allowed + other.allowed,
-            cpus: self.cpus + other.cpus,
             load: self.load + other.load,
+            util: self.util + other.util,
+            capacity: self.capacity + other.capacity,
         }
     }
 
-    /// update_pick_idlest(). Ours: of equals the first, where the kernel compares utilisation.
-    fn idler_than(&self, other: &Group) -> bool {
-        if self.idle > 0 || other.idle > 0 {
-            return self.idle > other.idle;
+    /// group_has_capacity(). Ours: what waits is not looked at, and the margin is that of an LLC at all levels.
+    fn kind(&self, pct: u128) -> Kind {
+        if self.idle > 0 || self.capacity * 100 > self.util * pct {
+            Kind::HasSpare
+        } else {
+            Kind::Busy
         }
-        self.load * (other.cpus as u128) < other.load * (self.cpus as u128)
+    }
+
+    /// avg_load
+    fn mean_load(&self) -> u128 {
+        self.load * 1024 / self.capacity
+    }
+
+    /// update_pick_idlest()
+    fn idler_than(&self, other: &Group, pct: u128) -> bool {
+        match self.kind(pct).cmp(&other.kind(pct)) {
+            Ordering::Less => return true,
+            Ordering::Greater => return false,
+            Ordering::Equal => {}
+        }
+        match self.kind(pct) {
+            Kind::HasSpare if self.idle == other.idle => self.util < other.util,
+            Kind::HasSpare => self.idle > other.idle,
+            Kind::Busy => self.mean_load() < other.mean_load(),
+        }
     }
 }
 
 impl Ladder<'_> {
     pub(super) fn fork(&self) -> Decision {
         let llc = self.fork_llc(self.fork_node());
-        match self.fork_cpu(llc) {
+        let decision = match self.fork_cpu(llc) {
             Some(c) if self.free(c) => self.at(c, "fork_idle"),
             Some(c) => Decision {
-                idle: false,
+                how: How::Busy,
                 ..self.at(c, "fork_busy")
             },
             None => Decision {
-                idle: false,
+                how: How::Busy,
                 ..self.at(self.w.prev, "fork_busy")
             },
+        };
+        // dup_task_struct(), as far as the parent is known; wake_up_new_task().
+        Decision {
+            recent: Some(self.w.prev),
+            wakee: if self.w.waker.ours {
+                self.w.waker.waker
+            } else {
+                self.w.task.waker
+            },
+            ..decision
         }
     }
 
@@ -61,33 +102,48 @@ impl Ladder<'_> {
                 .filter(|&&c| self.ok(c) && self.now.counts_as_idle(c))
                 .count(),
             allowed,
-            cpus: cpus.len(),
             load: self.now.llcs[llc].load.into(),
+            util: self.now.llcs[llc].util.into(),
+            capacity: cpus
+                .iter()
+                .map(|&c| u128::from(self.now.machine.cpus[c].capacity))
+                .sum(),
         }
     }
 
-    /// sched_balance_find_dst_group(): does the idlest other group win over the local one?
-    fn push(&self, local: &Group, idlest: &Group) -> bool {
+    /// sched_balance_find_dst_group(): does the idlest other group win over the local one? Of two equally idle others the
+    /// first.
+    fn push(&self, local: &Group, idlest: &Group, pct: u128, between_nodes: bool) -> bool {
         if idlest.allowed == 0 {
             return false;
         }
         if local.allowed == 0 {
             return true;
         }
-        if local.idle > 0 || idlest.idle > 0 {
+        let usual = u128::from(self.now.imbalance_pct);
+        match local.kind(usual).cmp(&idlest.kind(usual)) {
+            Ordering::Less => return false,
+            Ordering::Greater => return true,
+            Ordering::Equal => {}
+        }
+        if local.kind(usual) == Kind::HasSpare {
             return idlest.idle > local.idle;
         }
-        100 * local.load * (idlest.cpus as u128)
-            > u128::from(self.now.imbalance_pct) * idlest.load * (local.cpus as u128)
+        let imbalance = u128::from(NICE0) * (pct - 100) / 100;
+        let (local, idlest) = (local.mean_load(), idlest.mean_load());
+        if between_nodes && idlest + imbalance >= local {
+            return false;
+        }
+        idlest < local + imbalance && 100 * local > pct * idlest
     }
 
-    fn idlest(groups: &[(usize, Group)], local: usize) -> Option<(usize, Group)> {
+    fn idlest(&self, groups: &[(usize, Group)], local: usize) -> Option<(usize, Group)> {
         let mut best: Option<(usize, Group)> = None;
         for &(id, group) in groups
             .iter()
             .filter(|(id, g)| *id != local && g.allowed > 0)
         {
-            if best.is_none_or(|(_, b)| group.idler_than(&b)) {
+            if best.is_none_or(|(_, b)| group.idler_than(&b, self.now.imbalance_pct.into())) {
                 best = Some((id, group));
             }
         }
@@ -112,19 +168,24 @@ impl Ladder<'_> {
             })
             .collect();
         let local = groups[local_id].1;
-        let Some((id, idlest)) = Self::idlest(&groups, local_id) else {
+        let Some((id, idlest)) = self.idlest(&groups, local_id) else {
             return local_id;
         };
         // adjust_numa_imbalance(): up to imb_numa_nr tasks, a difference of two idle CPUs is no reason to leave.
         let llcs = llcs_of(local_id).count();
-        let imb_numa_nr = (if llcs > 1 { llcs } else { local.cpus / 8 })
-            .max(1)
-            .min(local.allowed);
+        let cpus = llcs_of(local_id).map(|l| self.now.llc_cpus(l).len());
+        let imb_numa_nr = (if llcs > 1 {
+            llcs
+        } else {
+            cpus.sum::<usize>() / 8
+        })
+        .max(1)
+        .min(local.allowed);
         let running = local.allowed - local.idle;
         if local.idle > 0 && running < imb_numa_nr && idlest.idle <= local.idle + 2 {
             return local_id;
         }
-        if self.push(&local, &idlest) {
+        if self.push(&local, &idlest, self.now.imbalance_pct.into(), true) {
             id
         } else {
             local_id
@@ -142,15 +203,19 @@ impl Ladder<'_> {
             .iter()
             .find(|(id, _)| *id == local_id)
             .map_or(Group::default(), |g| g.1);
-        match Self::idlest(&groups, local_id) {
-            Some((id, idlest)) if self.push(&local, &idlest) => id,
+        match self.idlest(&groups, local_id) {
+            Some((id, idlest))
+                if self.push(&local, &idlest, self.now.imbalance_pct.into(), false) =>
+            {
+                id
+            }
             _ if local.allowed > 0 => local_id,
             _ => groups[0].0,
         }
     }
 
-    /// A wholly idle core, the parent's idle sibling, any free CPU, the least loaded one: what the kernel's descent
-    /// through the LLC and its cores comes to. Ours: of equals the next one after the parent.
+    /// A wholly idle core, the parent's idle sibling, any free CPU: what the kernel's descent through the LLC and its
+    /// cores comes to. Ours: of equals the next one after the parent.
     fn fork_cpu(&self, llc: usize) -> Option<usize> {
         let now = self.now;
         let local = now.machine.cpus[self.w.this].llc == llc;
@@ -168,12 +233,70 @@ impl Ladder<'_> {
                 return Some(s);
             }
         }
-        let load = |&c: &usize| now.cpus[c].load * 1024 / u64::from(now.machine.cpus[c].capacity);
-        walk.find(|&c| self.free(c)).or_else(|| {
-            cpus.iter()
-                .copied()
-                .filter(|&c| self.ok(c))
-                .min_by_key(load)
+        walk.find(|&c| self.free(c))
+            .or_else(|| self.busy_cpu(llc, local))
+    }
+
+    /// Nothing is idle: from the parent's CPU, or the least loaded one of another LLC, to the idlest core, its least
+    /// loaded thread, and the idlest thread.
+    fn busy_cpu(&self, llc: usize, local: bool) -> Option<usize> {
+        let least = |cpus: &[usize]| {
+            let usable = cpus.iter().copied().filter(|&c| self.ok(c));
+            usable.min_by_key(|&c| self.now.cpus[c].load)
+        };
+        let mut cpu = if local {
+            self.w.this
+        } else {
+            least(self.now.llc_cpus(llc))?
+        };
+        let pct = self.now.imbalance_pct.into();
+        let cores: Vec<(usize, Group)> = self
+            .now
+            .llc_cpus(llc)
+            .iter()
+            .map(|&c| self.core(c)[0])
+            .map(|first| (first, self.cpus_group(&self.core(first))))
+            .collect();
+        let own = self.core(cpu);
+        if let Some((core, idlest)) = self.idlest(&cores, own[0])
+            && self.push(&self.cpus_group(&own), &idlest, pct, false)
+        {
+            cpu = least(&self.core(core))?;
+        }
+        let threads: Vec<(usize, Group)> = self
+            .now
+            .other_threads(cpu)
+            .iter()
+            .map(|&c| (c, self.cpus_group(&[c])))
+            .collect();
+        match self.idlest(&threads, cpu) {
+            Some((c, idlest)) if self.push(&self.cpus_group(&[cpu]), &idlest, 110, false) => {
+                Some(c)
+            }
+            _ => Some(cpu).filter(|&c| self.ok(c)),
+        }
+    }
+
+    /// The threads of a core, in order of number.
+    fn core(&self, cpu: usize) -> Vec<usize> {
+        let mut threads = self.now.other_threads(cpu).to_vec();
+        threads.push(cpu);
+        threads.sort();
+        threads
+    }
+
+    /// What the task could use of these CPUs, none of which is idle.
+    fn cpus_group(&self, cpus: &[usize]) -> Group {
+        let usable = cpus.iter().filter(|&&c| self.ok(c));
+        usable.fold(Group::default(), |group, &c| {
+            let capacity = u64::from(self.now.machine.cpus[c].capacity);
+            group.add(Group {
+                idle: 0,
+                allowed: 1,
+                load: self.now.cpus[c].load.into(),
+                util: (self.now.cpus[c].util * capacity / 1024).into(),
+                capacity: capacity.into(),
+            })
         })
     }
 }

@@ -18,6 +18,8 @@ pub struct CpuNow {
     pub sched_idle: bool,
     /// cpu_load()
     pub load: u64,
+    /// cpu_util_cfs() of the CPU's own time, 0..1024
+    pub util: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,6 +28,8 @@ pub struct LlcNow {
     pub budget: usize,
     /// The sum of the CPUs' loads, when it was last made.
     pub load: u64,
+    /// The same of their utilisation, scaled by capacity.
+    pub util: u64,
 }
 
 pub struct Now<'a> {
@@ -92,6 +96,20 @@ pub struct Wake<'a> {
     pub features: Features,
 }
 
+/// How the CPU is taken: behind who runs there, at once because it idles, or as the next after the waker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    Busy,
+    Idle,
+    Next,
+}
+
+impl How {
+    pub fn idle(idle: bool) -> How {
+        if idle { How::Idle } else { How::Busy }
+    }
+}
+
 /// The decision, which rung gave it, and what it leaves behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
@@ -99,9 +117,11 @@ pub struct Decision {
     pub rung: &'static str,
     /// How wake_affine answered; empty when it had no part.
     pub affine: &'static str,
-    pub idle: bool,
+    pub how: How,
     pub recent: Option<usize>,
     pub waker: Waker,
+    /// Of the task itself.
+    pub wakee: Waker,
 }
 
 const MSEC: u64 = 1_000_000;
@@ -212,9 +232,10 @@ impl Ladder<'_> {
             cpu,
             rung,
             affine: "",
-            idle: self.now.idle(cpu),
+            how: How::idle(self.now.idle(cpu)),
             recent: self.w.task.recent,
             waker: self.w.waker.waker,
+            wakee: self.w.task.waker,
         }
     }
 
@@ -226,7 +247,7 @@ impl Ladder<'_> {
         let waker = self.record_wakee();
         let mut decision = if local {
             Decision {
-                idle: false,
+                how: How::Next,
                 ..self.at(self.w.this, "sync_local")
             }
         } else if self.prev_core() {
@@ -271,11 +292,15 @@ impl Ladder<'_> {
             && self.now.cpus[w.this].nr_running == 1
     }
 
-    /// The previous CPU's whole core is idle. Ours: of the waker's own CPU the target rung decides; a core that
-    /// SCHED_IDLE tasks hold is not idle; and the CPU has to be allowed.
+    /// is_idle_core(prev): each of its threads is idle, or runs a SCHED_IDLE task and nothing else. Ours: the CPU has
+    /// to be allowed.
     fn prev_core(&self) -> bool {
-        let w = self.w;
-        w.features.prev_core && self.ok(w.prev) && w.prev != w.this && self.now.core_idle(w.prev)
+        let (now, prev) = (self.now, self.w.prev);
+        let free = |c: usize| now.idle(c) || now.only_sched_idle(c);
+        self.w.features.prev_core
+            && self.ok(prev)
+            && free(prev)
+            && now.other_threads(prev).iter().all(|&s| free(s))
     }
 
     fn wake_wide(&self, waker_flips: u32) -> bool {
@@ -380,7 +405,7 @@ impl Ladder<'_> {
             && self.asym_fits(w.prev)
         {
             return Decision {
-                idle: false,
+                how: How::Busy,
                 ..self.at(w.prev, "sis_kthread")
             };
         }
@@ -430,7 +455,7 @@ impl Ladder<'_> {
 
     fn nothing(&self, target: usize) -> Decision {
         Decision {
-            idle: false,
+            how: How::Busy,
             ..self.at(target, "sis_none")
         }
     }
@@ -505,7 +530,7 @@ impl Ladder<'_> {
         best.map(|(_, _, c)| c)
     }
 
-    /// wide_idle, ours: the LLCs of the node, then all, in order; in each a wholly idle core before a thread.
+    /// wide_idle, ours: the other LLCs of the node, then all others, in order; in each a wholly idle core before a thread.
     fn wide(&self, target: usize) -> Decision {
         let machine = self.now.machine;
         let node = if self.now.online(target) {
@@ -516,7 +541,8 @@ impl Ladder<'_> {
         for near in [true, false] {
             for llc in 0..machine.nr_llcs() {
                 let cpus = self.now.llc_cpus(llc);
-                if near && machine.cpus[cpus[0]].node != node {
+                let away = near && machine.cpus[cpus[0]].node != node;
+                if away || llc == self.now.llc(target) {
                     continue;
                 }
                 let usable = || cpus.iter().copied().filter(|&c| self.ok(c));

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What port.bpf.h asks of the kernel, answered from maps that the test fills. Placement asks nothing of queues, so they
+ * are left out.
+ */
+#ifndef ROOST_PORT_TEST_BPF_H
+#define ROOST_PORT_TEST_BPF_H
+
+typedef struct port_task {
+	u64 allowed[CPU_WORDS]; /* one bit per CPU number */
+	u32 restricted;		/* the mask leaves out some online CPU */
+} port_task;
+
+/* A task of the test lives in a map. */
+#define trusted __arg_nonnull
+
+struct cpu_view {
+	u32 idle;	/* kernel: available_idle_cpu() */
+	u32 nr_running; /* kernel: rq->nr_running */
+};
+
+struct cpu_view cpu_views[MAX_CPUS] = {};
+
+static __always_inline bool cpu_idle(s32 cpu)
+{
+	return cpu_views[(u32)cpu % MAX_CPUS].idle;
+}
+
+static __always_inline u32 cpu_nr_running(s32 cpu)
+{
+	return cpu_views[(u32)cpu % MAX_CPUS].nr_running;
+}
+
+static __always_inline bool task_restricted(port_task *p)
+{
+	return p->restricted;
+}
+
+static __always_inline bool task_allowed(port_task *p, s32 cpu)
+{
+	u32 word = (u32)cpu / WORD_BITS;
+
+	opaque(word);
+	return cpu_facts(cpu)->online && (p->allowed[word % CPU_WORDS] >> ((u32)cpu % WORD_BITS) & 1);
+}
+
+#endif /* ROOST_PORT_TEST_BPF_H */

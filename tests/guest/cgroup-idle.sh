@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# cpu.idle: the group weighs as much as one SCHED_IDLE task and gives way at once; read at the start, and followed.
+# topology: 2
+# accel: icount
+# timeout: 200
+. /tests/lib.sh
+CG=/sys/fs/cgroup
+mkdir $CG/idle $CG/idle/below $CG/other
+echo +cpu >$CG/idle/cgroup.subtree_control
+echo 400 >$CG/idle/cpu.weight
+echo 1 >$CG/idle/cpu.idle
+# shares WEIGHT [GROUP]: two hogs of the idle group, which shall weigh so much, against one of 1024 beside it
+shares() { hog -t 5 cpus=1,n=2,cgroup=$CG/${2:-idle},weight="$1" cpus=1,n=1,cgroup=$CG/other,weight=1024; }
+# at_most PERCENT: what the idle group had
+idle_had_at_most() {
+	got=$(shares 3 "$2" | sed -n 's/.*hog .*weight=3: .*share \([0-9.]*\) %.*/\1/p')
+	echo "# the idle group had $got %"
+	[ -n "$got" ] && within 0 "$1" "$got"
+}
+start_roost
+check "a group that was idle at the start gets next to nothing" idle_had_at_most 1.5 idle
+check "one below it too" idle_had_at_most 1.5 idle/below
+hog -t 15 cpus=1,n=1,cgroup=$CG/idle >/dev/null &
+sleep 1
+check "a task beside it does not wait for it" probe sleep 3 1 1
+wait $!
+if [ "$(uname -r | cut -d. -f1)" -lt 7 ]; then
+	# The callback came with Linux 6.19.
+	stop_roost
+	finish
+fi
+echo 0 >$CG/idle/cpu.idle
+echo 400 >$CG/idle/cpu.weight
+check "no longer idle: its weight counts" hog -t 5 -p 10 cpus=1,n=2,cgroup=$CG/idle,weight=200 \
+	cpus=1,n=1,cgroup=$CG/other,weight=100
+echo 1 >$CG/idle/cpu.idle
+check "idle again" idle_had_at_most 1.5 idle
+stop_roost
+finish

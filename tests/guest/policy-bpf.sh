@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Placement as the kernel compiles it: the decision tables and random machines through BPF_PROG_RUN (src/bpf/test.bpf.c),
+# and the scheduler's own object loads for machines of every shape.
+# topology: 4
+# accel: tcg
+# timeout: 300
+# needs: policy
+. /tests/lib.sh
+# tested NAME: one ignored test of the native suite, which wants such a kernel
+tested() {
+	ROOST_TABLES=/tests/cases policy --exact --ignored --nocapture "$1" >/tmp/out 2>&1 &&
+		grep -q '^test result: ok. 1 passed' /tmp/out && return
+	tail -n 30 /tmp/out | sed 's/^/# /'
+	return 1
+}
+for name in cases::decision_tables_as_bpf random::random_cases_as_bpf load::the_scheduler_loads_for_every_machine; do
+	check "$name" tested $name
+done
+finish

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Placement as the kernel runs it: src/bpf/test.bpf.c, loaded and run through BPF_PROG_RUN on a copy of a world.
+//! The tests take decisions with it, the bench times them.
+#![allow(dead_code)]
+
+use anyhow::{Context, Result};
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{ProgramInput, ProgramMut};
+use scx_roost::bpf::copy_rows;
+use scx_roost::native::{Task, Wakeup, World, sys};
+use std::mem::MaybeUninit;
+use std::slice::{from_mut, from_ref};
+
+mod skel {
+    include!(concat!(env!("OUT_DIR"), "/test_skel.rs"));
+}
+use skel::{TestSkel, TestSkelBuilder, types};
+
+pub struct Jit {
+    skel: TestSkel<'static>,
+}
+
+impl Jit {
+    /// Loads the programs with the facts and tunables of `world`, which are constants to the verifier, as in the
+    /// scheduler.
+    pub fn load(world: &World) -> Result<Jit> {
+        // The skeleton borrows it; a test process loads a few objects and ends.
+        let object = Box::leak(Box::new(MaybeUninit::uninit()));
+        let mut open = TestSkelBuilder::default().open(object)?;
+        // The headers of scx bring programs of their own, which want a kernel with sched_ext.
+        for mut prog in open.open_object_mut().progs_mut() {
+            let ours = ["decide", "cost"].map(Some).contains(&prog.name().to_str());
+            prog.set_autoload(ours);
+        }
+        let rodata = open.maps.rodata_data.as_mut().context("no .rodata")?;
+        let facts = world.facts();
+        copy_rows(from_mut(&mut rodata.machine), from_ref(&facts.machine))?;
+        copy_rows(from_mut(&mut rodata.tun), from_ref(world.tunables()))?;
+        copy_rows(&mut rodata.cpus, &facts.cpus)?;
+        copy_rows(&mut rodata.llcs, &facts.llcs)?;
+        copy_rows(&mut rodata.nodes, &facts.nodes)?;
+        copy_rows(&mut rodata.llc_cpus, &facts.llc_cpus)?;
+        let skel = open.load().context("the kernel refuses test.bpf.c")?;
+        Ok(Jit { skel })
+    }
+
+    fn bss(&mut self) -> &mut types::bss {
+        self.skel.maps.bss_data.as_mut().expect("there is a .bss")
+    }
+
+    /// What `World::place` does, done by the BPF program: the world and the tasks change in the same way.
+    pub fn place(&mut self, world: &mut World, mut wakeup: Wakeup<'_>) -> Result<sys::placement> {
+        self.send(world, &wakeup)?;
+        run(&mut self.skel.progs.decide)?;
+        self.receive(world, &mut wakeup)
+    }
+
+    fn send(&mut self, world: &World, wakeup: &Wakeup<'_>) -> Result<()> {
+        let bss = self.bss();
+        for cpu in 0..world.nr_cpus() {
+            copy_rows(from_mut(&mut bss.cpu_states[cpu]), from_ref(world.cpu(cpu)))?;
+            copy_rows(from_mut(&mut bss.cpu_views[cpu]), from_ref(world.view(cpu)))?;
+        }
+        for llc in 0..world.facts().llcs.len() {
+            copy_rows(from_mut(&mut bss.llc_states[llc]), from_ref(world.llc(llc)))?;
+        }
+        copy_rows(from_mut(&mut bss.sets_of_llcs), from_ref(world.llc_sets()))?;
+        send_task(bss, wakeup.task)?;
+        if let Some(waker) = &wakeup.waker {
+            copy_rows(from_mut(&mut bss.waker), from_ref(&waker.state))?;
+        }
+        for cpu in bss.stats.iter_mut() {
+            cpu.v.fill(0);
+        }
+        bss.query = types::query {
+            now: wakeup.now,
+            features: wakeup.features,
+            waker_pid: wakeup.waker_pid,
+            pid: wakeup.task.pid,
+            this_cpu: wakeup.this_cpu as i32,
+            prev: wakeup.prev as i32,
+            waker_ours: wakeup.waker.is_some().into(),
+            fork: wakeup.fork.into(),
+            sync: wakeup.sync.into(),
+            waker_pcpu_kthread: wakeup.waker_pcpu_kthread.into(),
+            ..Default::default()
+        };
+        Ok(())
+    }
+
+    fn receive(&mut self, world: &mut World, wakeup: &mut Wakeup<'_>) -> Result<sys::placement> {
+        let mut answer = sys::placement::default();
+        let bss = self.bss();
+        copy_rows(from_mut(&mut answer), from_ref(&bss.answer))?;
+        for cpu in 0..world.nr_cpus() {
+            copy_rows(from_mut(world.cpu_mut(cpu)), from_ref(&bss.cpu_states[cpu]))?;
+        }
+        for llc in 0..world.facts().llcs.len() {
+            copy_rows(from_mut(world.llc_mut(llc)), from_ref(&bss.llc_states[llc]))?;
+        }
+        copy_rows(from_mut(&mut wakeup.task.state), from_ref(&bss.wakee))?;
+        if let Some(waker) = &mut wakeup.waker {
+            copy_rows(from_mut(&mut waker.state), from_ref(&bss.waker))?;
+        }
+        for cpu in &bss.stats {
+            for (sum, counted) in world.counters_mut().iter_mut().zip(&cpu.v) {
+                *sum += counted;
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// The features of tunables and the pairs of (waker's CPU, previous CPU) in turn: ns per decision.
+pub fn cost(
+    world: &World,
+    task: &mut Task,
+    pairs: &[(usize, usize)],
+    decisions: u32,
+) -> Result<impl FnMut() -> Result<f64>> {
+    let mut jit = Jit::load(world)?;
+    let wakeup = Wakeup::new(task, 0, 0, world.facts());
+    jit.send(world, &wakeup)?;
+    let bss = jit.bss();
+    anyhow::ensure!(
+        pairs.len() == bss.pairs.len(),
+        "{} pairs, expected {}",
+        pairs.len(),
+        bss.pairs.len()
+    );
+    for (to, &(this, prev)) in bss.pairs.iter_mut().zip(pairs) {
+        *to = types::pair {
+            this_cpu: this as i32,
+            prev: prev as i32,
+        };
+    }
+    bss.nr_decisions = decisions;
+    Ok(move || {
+        run(&mut jit.skel.progs.cost)?;
+        Ok(jit.bss().took_ns as f64 / f64::from(decisions))
+    })
+}
+
+fn send_task(bss: &mut types::bss, task: &Task) -> Result<()> {
+    copy_rows(from_mut(&mut bss.wakee), from_ref(&task.state))?;
+    copy_rows(&mut bss.task.allowed, task.mask())?;
+    bss.task.restricted = task.restricted().into();
+    Ok(())
+}
+
+fn run(program: &mut ProgramMut<'_>) -> Result<()> {
+    let out = program.test_run(ProgramInput::default())?;
+    anyhow::ensure!(
+        out.return_value == 0,
+        "the program returned {}",
+        out.return_value
+    );
+    Ok(())
+}

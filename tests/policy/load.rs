@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The scheduler's own object passes the verifier whatever the machine: its facts are constants there, so that another
+//! machine is another program.
+
+use crate::topology::Topology;
+use scx_roost::config::Config;
+use scx_roost::cpufreq::CpuFreq;
+use scx_roost::native::sys::ROOST_NR_FEATURES;
+use scx_roost::scheduler::load_object;
+use std::mem::MaybeUninit;
+use std::time::Instant;
+
+/// LLCs, cores of each, threads of each, LLCs of a node
+const MACHINES: [(usize, usize, usize, usize); 7] = [
+    (1, 1, 1, 1),
+    (1, 4, 1, 1),
+    (8, 4, 2, 8),
+    (16, 8, 2, 2),
+    (64, 8, 2, 8),
+    (128, 8, 1, 2),
+    (1, 512, 2, 1),
+];
+
+#[test]
+#[ignore = "needs a kernel with sched_ext: tests/guest/policy-bpf.sh runs it"]
+fn the_scheduler_loads_for_every_machine() {
+    let mut config = Config::default();
+    let presets = [config.features.0, (1 << ROOST_NR_FEATURES) - 1];
+    for (llcs, cores, threads, llcs_per_node) in MACHINES {
+        let topology = Topology::regular(llcs, cores, threads, llcs_per_node, true);
+        for features in presets {
+            config.features.0 = features;
+            let tun = config.tunables(topology.len() as u32, &CpuFreq::default(), true);
+            let mut object = MaybeUninit::uninit();
+            let begin = Instant::now();
+            let loaded = load_object(&config, &topology.facts(), &tun, 0, &mut object);
+            if let Err(e) = loaded {
+                panic!("{llcs} LLCs x {cores} cores x {threads}, features {features:#x}: {e:#}");
+            }
+            let s = begin.elapsed().as_secs_f64();
+            println!("{llcs} LLCs x {cores} cores x {threads}, features {features:#x}: {s:.1} s");
+        }
+    }
+}
