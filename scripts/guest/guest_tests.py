@@ -139,6 +139,11 @@ def split_into_boots(tests):
             yield group[i::boots]
 
 
+def expected_s(tests):
+    """A rough measure of how long a boot lasts: the long ones begin first. Each CPU costs seconds to boot."""
+    return (2 if tests[0].twice else 1) * (sum(t.timeout_s for t in tests) + 10 * TOPOLOGIES[tests[0].topology].cpus)
+
+
 class Run:
     """All tests of one call; boots run side by side, outcomes are printed as they come."""
 
@@ -290,7 +295,7 @@ def main():
                 run.record(Outcome(f"kernel {prefix}", "skipped", str(e)))
                 continue
             boots += [(kernel, part) for part in split_into_boots(tests)]
-        boots.sort(key=lambda b: -sum(t.timeout_s for t in b[1]))
+        boots.sort(key=lambda b: -expected_s(b[1]))
         start = time.monotonic()
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
             for f in [pool.submit(run.boot_tests, *b) for b in boots]:

@@ -3,7 +3,6 @@
 # topology: 8
 # accel: icount
 # timeout: 120
-# quick: yes
 . /tests/lib.sh
 start_roost --stats 1
 stress-ng -q --pipe 1 -t 3 &
