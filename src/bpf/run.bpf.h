@@ -69,7 +69,8 @@ static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs
 {
 	enum preempt verdict;
 
-	if (!(enq_flags & SCX_ENQ_WAKEUP))
+	/* What is forked or moved interrupts nobody but a SCHED_IDLE task. */
+	if (!(enq_flags & SCX_ENQ_WAKEUP) && !cs->curr_sched_idle)
 		return false;
 	verdict = preempts(cs, ts, tun.features, now);
 	if (verdict == PREEMPT_LATER)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static int parent(int count)
@@ -19,10 +20,19 @@ static int parent(int count)
 	return 0;
 }
 
+static long now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 int main(int argc, char **argv)
 {
 	int count = argc > 1 ? atoi(argv[1]) : 10000, parallel = argc > 2 ? atoi(argv[2]) : 4;
 	int status, bad = 0, ended = 0;
+	long begin = now_ms();
 
 	for (int i = 0; i < parallel; i++)
 		if (!fork())
@@ -31,6 +41,6 @@ int main(int argc, char **argv)
 		ended++;
 		bad += !WIFEXITED(status) || WEXITSTATUS(status);
 	}
-	printf("# forks: %d, %d parents, %d in trouble\n", count, ended, bad);
+	printf("# forks: %d, %d parents, %d in trouble, %ld ms\n", count, ended, bad, now_ms() - begin);
 	return bad || ended != parallel;
 }

@@ -4,7 +4,7 @@
  *
  *   hog [-t SECONDS] [-w WARMUP] [-p PERCENT] SPEC...
  *
- * A SPEC is a comma-separated list: n=COUNT cpus=LIST nice=N slice_us=N fifo=PRIO cgroup=DIR weight=W.
+ * A SPEC is a comma-separated list: n=COUNT cpus=LIST nice=N slice_us=N fifo=PRIO idle=1 (SCHED_IDLE) cgroup=DIR weight=W.
  * After the warm-up the CPU clocks of all tasks are read at once, and again SECONDS later. Each SPEC gives one line:
  * its milliseconds, its share of all, the share that its weights promise, and the context switches of its tasks.
  * With -p the exit status is 1 when a share is off by more than PERCENT of itself.
@@ -39,7 +39,7 @@ struct attr { /* struct sched_attr of sched_setattr(2), version 0 */
 struct spec {
 	const char *text;
 	char cpus[64], cgroup[128];
-	int count, nice, fifo;
+	int count, nice, fifo, idle;
 	long slice_us;
 	double weight;
 	double ms;
@@ -87,6 +87,8 @@ static void parse(struct spec *s, char *text)
 			s->nice = atoi(value);
 		else if (!strcmp(word, "fifo"))
 			s->fifo = atoi(value);
+		else if (!strcmp(word, "idle"))
+			s->idle = atoi(value);
 		else if (!strcmp(word, "slice_us"))
 			s->slice_us = atol(value);
 		else if (!strcmp(word, "cgroup"))
@@ -127,7 +129,9 @@ static void join_cgroup(const char *dir)
 static void set_attr(const struct spec *s)
 {
 	struct attr a = { .size = sizeof(a),
-			  .policy = s->fifo ? SCHED_FIFO : SCHED_OTHER,
+			  .policy = s->fifo   ? SCHED_FIFO
+				    : s->idle ? SCHED_IDLE
+					      : SCHED_OTHER,
 			  .nice = s->nice,
 			  .priority = s->fifo,
 			  .runtime = s->slice_us * 1000 };
@@ -150,7 +154,7 @@ static void burn(const struct spec *s)
 		join_cgroup(s->cgroup);
 	if (s->cpus[0])
 		pin(s->cpus);
-	if (s->nice || s->slice_us || s->fifo)
+	if (s->nice || s->slice_us || s->fifo || s->idle)
 		set_attr(s);
 	for (volatile unsigned long i = 0;; i++)
 		;
