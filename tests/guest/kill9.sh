@@ -17,6 +17,7 @@ for delay in 0.3 1 1.6 1.9 2.2; do
 	check "killed after $delay s: state is disabled" state_is disabled
 done
 start_roost
+stress-ng -q --cpu 4 --pipe 2 -t 100 &
 sleep 1
 end_roost KILL 137
 check "the machine is alive" forks 200 2
