@@ -60,7 +60,7 @@ static __always_inline void insert_waiting(struct task_struct *p, struct task_st
 	else
 		mark_waiting(cpu);
 	count(STAT_enq_queued);
-	bound_wait(cs, ts);
+	ts->waits_since = now;
 	scx_bpf_dsq_insert_vtime(p, cpu, slice_left(ts), ts->deadline, enq_flags);
 	if (cs->curr_pid)
 		arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
@@ -201,12 +201,49 @@ static __always_inline bool dispatch_rescue(struct cpu_state *cs)
 	return true;
 }
 
+/*
+ * The kernel ends a scheduler under which a task waits 5 s (timeout_ms). A light task among many has a deadline further off
+ * than that: every HUNGRY_LOOK_NS who has waited for HUNGRY_NS is fetched, out of its turn.
+ */
+#define HUNGRY_NS      2000000000ULL
+#define HUNGRY_LOOK_NS 500000000ULL
+
+static __noinline bool serve_hungry(s32 cpu, u64 now)
+{
+	struct task_struct *p;
+	bool served = false;
+
+	bpf_for_each (scx_dsq, p, cpu, 0) {
+		struct task_state *ts = task_state_of(p);
+
+		if (!ts || (s64)(now - ts->waits_since) < (s64)HUNGRY_NS)
+			continue;
+		served = scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);
+		if (served)
+			count(STAT_hungry);
+		break;
+	}
+	return served;
+}
+
+static __always_inline bool dispatch_hungry(s32 cpu, struct cpu_state *cs)
+{
+	u64 now = cs->dispatched_at;
+
+	if ((s64)(now - cs->looked_at) < (s64)HUNGRY_LOOK_NS)
+		return false;
+	cs->looked_at = now;
+	return serve_hungry(cpu, now);
+}
+
 /* Own queue; the previous task; other queues. A CPU that searches already counts as idle: see idle_scan.h. */
 static __always_inline void run_dispatch(s32 cpu, struct task_struct *prev)
 {
 	struct cpu_state *cs = cpu_state(cpu);
 
 	if (cs->rescue_from && dispatch_rescue(cs))
+		return;
+	if (dispatch_hungry(cpu, cs))
 		return;
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED) && dispatch_prev(cpu, cs, prev))
 		return;

@@ -17,4 +17,3 @@ mod setup;
 mod signals;
 mod steal;
 mod topology;
-mod waiting;

@@ -435,6 +435,17 @@ fn a_slice_ends_with_the_request_but_has_a_minimum() {
 }
 
 #[test]
+fn yielding_often_is_yielding_once() {
+    let mut world = world(1);
+    let mut t = task(&world, 1, NICE0);
+    for _ in 0..1_000_000 {
+        world.yield_request(&mut t, 0);
+    }
+    assert_eq!(t.state.deadline - t.state.vruntime, 2 * 2_800_000);
+    assert_eq!(world.slice_left(&t), 2_800_000);
+}
+
+#[test]
 fn a_light_task_interrupts_sooner() {
     let mut world = world(1);
     let mut t = task(&world, 1, NICE0);

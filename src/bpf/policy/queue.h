@@ -9,7 +9,8 @@
  * runs first.
  *
  * Limits: there is no test of eligibility when the next task is picked, as EEVDF has. A task that is ahead of the mean
- * still waits, because its deadline moves with its virtual run time; but for up to one request it may run early.
+ * still waits, because its deadline moves with its virtual run time; but for up to one request it may run early. And a light
+ * task's deadline is far away, where EEVDF would pass over who is ahead: run.bpf.h fetches who waits too long.
  *
  * Virtual times are nanoseconds at NICE0_WEIGHT: a task of twice the weight ages half as fast.
  */
@@ -19,18 +20,13 @@
 #include "signal.h"
 
 /* Kernel: TICK_NSEC at 250 Hz. No more than this, or two requests, of lag either way (update_entity_lag()). */
-#define LAG_FLOOR_NS  4000000ULL
-
-/* Nobody waits much longer, however small its weight: sched_ext ends a scheduler under which a task waits 5 s. */
-#define WAIT_LIMIT_NS 1000000000ULL
-#define WAIT_CROWD    8
-#define WAIT_SHORT_NS 10000000ULL /* virtual; a deadline so near needs no look */
+#define LAG_FLOOR_NS 4000000ULL
 
 /* [burst_slice] A task that uses less than this part of a CPU is light: it asks for little, and gets it soon. */
-#define LIGHT_UTIL    (CAPACITY_SCALE / 8)
+#define LIGHT_UTIL   (CAPACITY_SCALE / 8)
 
 /* [burst_slice] A light task interrupts after this part of the minimum slice. */
-#define LIGHT_SHARE   8
+#define LIGHT_SHARE  8
 
 static __always_inline u64 to_virtual(u64 ns, u32 weight)
 {
@@ -114,22 +110,6 @@ static __always_inline u64 slice_left(const struct task_state *ts)
 	if (left > most)
 		left = most;
 	return left > least ? left : least;
-}
-
-/*
- * The task is about to wait: its deadline is no further off than the queue's clock will go in WAIT_LIMIT_NS, and its
- * request is shorter by as much. EEVDF needs no such limit: it passes over who is ahead of the mean, so that a light task's
- * turn comes. A queue that grows meanwhile has a slower clock: WAIT_CROWD tasks of nice 0 are reckoned with anyway.
- */
-static __always_inline void bound_wait(const struct cpu_state *cs, struct task_state *ts)
-{
-	u64 weight = cs->weight > WAIT_CROWD * NICE0_WEIGHT ? cs->weight : WAIT_CROWD * NICE0_WEIGHT, latest;
-
-	if ((s64)(ts->deadline - cs->vtime) <= (s64)WAIT_SHORT_NS)
-		return;
-	latest = cs->vtime + WAIT_LIMIT_NS * NICE0_WEIGHT / weight;
-	if (before(latest, ts->deadline))
-		ts->deadline = latest;
 }
 
 /* ---- joining and leaving ---- */

@@ -53,6 +53,7 @@ struct cpu_state {
 
 	u64 balanced_at;   /* ns: when this CPU last compared its queue's weight with others */
 	u64 dispatched_at; /* ns: when this CPU last chose a task */
+	u64 looked_at;	   /* ns: when this CPU last looked for who waits too long */
 	u32 rescue_from;   /* 1 + the CPU whose queue this CPU shall serve next; 0: none */
 	u32 cpuperf;	   /* the last frequency request, 0..CAPACITY_SCALE */
 	u64 timer_at;	   /* ns: when the slice timer fires; 0: not armed; atomic */
@@ -87,6 +88,7 @@ struct task_state {
 	u64 deadline;	   /* virtual; key of the deadline queue */
 	s64 lag;	   /* what the queue owes it, virtual ns; valid while not joined */
 	u64 left_at;	   /* ns: when it left its queue */
+	u64 waits_since;   /* ns: when it was last queued behind others */
 	s32 joined;	   /* 1 + the CPU whose queue counts it; 0: none */
 	u32 joined_weight; /* the weight that queue counts */
 	u32 weight;	   /* effective: nice and cgroups */
