@@ -41,10 +41,19 @@ check "who yields all the time waits at most 100 ms for a hog" [ $rc = 0 ]
 kill -KILL $hogs
 stays "it yielded beside a hog"
 
+# Each comes while the other runs, and none may wait for the end of a slice that grew by yielding.
+come() {
+	late=0
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		probe spin 0.12 100 1 || late=1
+	done
+	probe spin 5 100 1 && [ $late = 0 ]
+}
+
 probe -y 1 spin 8 100 1 >/tmp/yielder &
 yielder=$!
-sleep 1.5
-check "a task moved to who yielded and now computes waits at most 100 ms" probe spin 5.5 100 1
+sleep 1.05
+check "who comes to a task that yielded and now computes waits at most 100 ms" come
 wait $yielder
 rc=$?
 cat /tmp/yielder
