@@ -149,17 +149,23 @@ static __always_inline struct task_struct *queue_head(s32 cpu)
 	return p;
 }
 
-/* se.exec_start is on the clock that leaves out interrupts; it lags scx_bpf_now() by their time. */
+/*
+ * se.exec_start is on clock_task, which lags behind the clock by all the time ever spent in interrupts, where that is
+ * accounted; the lag is added.
+ */
 static __always_inline bool queue_first(s32 cpu, struct waiter *first)
 {
+	struct rq *rq = rq_of(cpu);
 	struct task_struct *head;
 	bool any = false;
 
+	if (!rq)
+		return false;
 	bpf_rcu_read_lock();
 	head = queue_head(cpu);
 	if (head) {
 		any = true;
-		first->ran_at = head->se.exec_start;
+		first->ran_at = head->se.exec_start + (rq->clock - rq->clock_task);
 		first->sched_idle = head->policy == SCHED_IDLE_POLICY;
 	}
 	bpf_rcu_read_unlock();

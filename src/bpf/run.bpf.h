@@ -60,6 +60,7 @@ static __always_inline void insert_waiting(struct task_struct *p, struct task_st
 	else
 		mark_waiting(cpu);
 	count(STAT_enq_queued);
+	bound_wait(cs, ts);
 	scx_bpf_dsq_insert_vtime(p, cpu, slice_left(ts), ts->deadline, enq_flags);
 	if (cs->curr_pid)
 		arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
@@ -88,7 +89,8 @@ static __always_inline void run_enqueue(struct task_struct *p, struct task_state
 		new_request(ts, tun.features);
 	if (wins_cpu(ts, cs, now, enq_flags)) {
 		insert_preempting(p, ts, cs, now, enq_flags);
-	} else if (pcpu_kthread(p)) {
+	} else if (pcpu_kthread(p) && (enq_flags & SCX_ENQ_WAKEUP)) {
+		/* At the end of a slice it waits as others do: two that went to the local queue in turn would keep it for good. */
 		count(STAT_enq_kthread);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_left(ts), enq_flags);
 		if (cs->curr_pid)
@@ -138,6 +140,14 @@ static __always_inline void run_fold(struct task_state *ts, u64 now)
 
 /* ---- dispatch ---- */
 
+static __always_inline bool take_own(s32 cpu)
+{
+	if (!queue_take(cpu))
+		return false;
+	count(STAT_dispatch_own);
+	return true;
+}
+
 /* The previous task goes on: its deadline is still the earliest, or nobody else is there. */
 static __always_inline void keep(struct task_struct *prev, struct task_state *ts, struct cpu_state *cs, u64 now)
 {
@@ -169,9 +179,12 @@ static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, struct 
 		head = queue_head(cpu);
 	if (head && before(head->scx.dsq_vtime, ts->deadline)) {
 		bpf_rcu_read_unlock();
-		return queue_take(cpu);
+		if (take_own(cpu))
+			return true;
+		/* Somebody else took it meanwhile. */
+	} else {
+		bpf_rcu_read_unlock();
 	}
-	bpf_rcu_read_unlock();
 	keep(prev, ts, cs, now);
 	return true;
 }
@@ -197,21 +210,15 @@ static __always_inline void run_dispatch(s32 cpu, struct task_struct *prev)
 		return;
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED) && dispatch_prev(cpu, cs, prev))
 		return;
-	if (cs->weight) {
-		if (queue_take(cpu)) {
-			count(STAT_dispatch_own);
-			return;
-		}
-	}
+	if (cs->weight && take_own(cpu))
+		return;
 	unmark_waiting(cpu);
 	mark_idle(cpu, cs);
 	if (anybody_waits() && steal(cpu, scx_bpf_now()))
 		return;
 	/* Stealing may have let go of the lock of our queue. */
-	if (cs->weight && queue_take(cpu)) {
-		count(STAT_dispatch_own);
+	if (cs->weight && take_own(cpu))
 		return;
-	}
 	count(STAT_dispatch_none);
 }
 

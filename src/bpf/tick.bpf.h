@@ -34,7 +34,7 @@ static __always_inline void tick_llc(s32 cpu, u64 now)
 	u32 llc = cpu_facts(cpu)->llc;
 	u64 *at = &llc_state(llc)->summed_at, last = *at;
 
-	if (now - last >= LLC_SUM_NS && atomic_cas(at, last, now))
+	if ((s64)(now - last) >= (s64)LLC_SUM_NS && atomic_cas(at, last, now))
 		llc_sum(llc, now);
 }
 
@@ -44,7 +44,8 @@ subprog u32 tick_cgroups(u64 now)
 	u64 last = swept_at, ns = now - last;
 	u32 words = cgroup_words, pass, i;
 
-	if (ns < SWEEP_NS || !atomic_cas(&swept_at, last, now))
+	/* Signed: the clocks of two CPUs differ a little. */
+	if ((s64)ns < (s64)SWEEP_NS || !atomic_cas(&swept_at, last, now))
 		return 0;
 	for (pass = 0; pass < 2; pass++) {
 		for_below (i, words, CGROUP_WORDS) {

@@ -16,21 +16,28 @@
 /* A slice that ends within this is over: arming a timer again would cost more. ns. */
 #define SLICE_SLACK_NS 20000ULL
 
+/* So late no timer is: ns. */
+#define TIMER_LOST_NS  4000000ULL
+
 /* May be called from any CPU: a bpf_timer is pinned only to its caller's. */
 static __always_inline void arm_slice_timer(s32 cpu, struct cpu_state *cs, u64 now, u64 at)
 {
 	struct slice_timer *t;
 	u32 key = cpu;
 
-	if (!tun.timers || (cs->timer_at && !before(at, cs->timer_at)))
+	if (!tun.timers)
+		return;
+	/* One that is long overdue was lost. */
+	if (cs->timer_at && !before(at, cs->timer_at) && before(now, cs->timer_at + TIMER_LOST_NS))
 		return;
 	t = bpf_map_lookup_elem(&slice_timers, &key);
 	if (!t)
 		return;
 	cs->timer_at = at;
 	count(STAT_timer_arm);
-	bpf_timer_start(&t->timer, before(now, at) ? at - now : 0,
-			cpu == bpf_get_smp_processor_id() ? BPF_F_TIMER_CPU_PIN : 0);
+	if (bpf_timer_start(&t->timer, before(now, at) ? at - now : 0,
+			    cpu == bpf_get_smp_processor_id() ? BPF_F_TIMER_CPU_PIN : 0))
+		cs->timer_at = 0;
 }
 
 /*

@@ -109,6 +109,17 @@ impl World {
         self.run(|w| unsafe { sys::roost_slice_left(w, &task.state) })
     }
 
+    /// The task, which `cpu`'s queue counts, is about to wait there.
+    pub fn bound_wait(&mut self, cpu: usize, task: &mut Task) {
+        // SAFETY: see `join`.
+        self.run(|w| unsafe { sys::roost_bound_wait(w, cpu as i32, &mut task.state) })
+    }
+
+    pub fn yield_request(&mut self, task: &mut Task, features: u32) {
+        // SAFETY: see `leave`.
+        self.run(|w| unsafe { sys::roost_yield_request(w, &mut task.state, features) })
+    }
+
     /// For how long the task, when it wakes, does not interrupt another.
     pub fn protected_ns(&mut self, task: &Task, features: u32) -> u64 {
         // SAFETY: see `leave`.

@@ -224,7 +224,7 @@ impl Row {
             "waker" => self.case.this = n,
             "prev" => self.case.prev = n,
             "recent" => self.case.recent = Some(n),
-            "util" => self.case.wakee_util = n as u32 + 1, // loses one where it is read
+            "util" => self.case.wakee_util = n as u32,
             "running" => {
                 let now = CpuNow {
                     nr_running: n as u32,
@@ -232,10 +232,11 @@ impl Row {
                 };
                 self.machine.set(self.case.this, now);
             }
-            "budget" => {
+            "budget" | "stale-budget" => {
                 for llc in 0..self.machine.llcs.len() {
                     let mut now = self.machine.llcs[llc];
                     now.budget = n;
+                    now.age = if key == "budget" { 0 } else { 21_000_000 };
                     self.machine.set_llc(llc, now);
                 }
             }

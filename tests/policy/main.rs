@@ -17,3 +17,4 @@ mod setup;
 mod signals;
 mod steal;
 mod topology;
+mod waiting;

@@ -516,9 +516,9 @@ fn who_may_interrupt_whom() {
         // a later one does not, nor the same
         row(5, 990, 1020, 995, 1030, PREEMPT_NO),
         row(5, 990, 1020, 995, 1020, PREEMPT_NO),
-        // unless the running task is ahead of the mean and the other is not
+        // unless the running task is ahead of the mean and the other is not, and no longer protected
         row(20, 990, 1020, 995, 1030, PREEMPT_NOW),
-        row(6, 996, 1020, 995, 1030, PREEMPT_LATER),
+        row(6, 996, 1020, 995, 1030, PREEMPT_NO),
         row(20, 980, 1020, 995, 1030, PREEMPT_NO),
         row(20, 990, 1020, 1001, 1030, PREEMPT_NO),
         row(20, 990, 1020, 1000, 1030, PREEMPT_NOW),

@@ -19,13 +19,18 @@
 #include "signal.h"
 
 /* Kernel: TICK_NSEC at 250 Hz. No more than this, or two requests, of lag either way (update_entity_lag()). */
-#define LAG_FLOOR_NS 4000000ULL
+#define LAG_FLOOR_NS  4000000ULL
+
+/* Nobody waits much longer, however small its weight: sched_ext ends a scheduler under which a task waits 5 s. */
+#define WAIT_LIMIT_NS 1000000000ULL
+#define WAIT_CROWD    8
+#define WAIT_SHORT_NS 10000000ULL /* virtual; a deadline so near needs no look */
 
 /* [burst_slice] A task that uses less than this part of a CPU is light: it asks for little, and gets it soon. */
-#define LIGHT_UTIL   (CAPACITY_SCALE / 8)
+#define LIGHT_UTIL    (CAPACITY_SCALE / 8)
 
 /* [burst_slice] A light task interrupts after this part of the minimum slice. */
-#define LIGHT_SHARE  8
+#define LIGHT_SHARE   8
 
 static __always_inline u64 to_virtual(u64 ns, u32 weight)
 {
@@ -86,22 +91,52 @@ static __always_inline void first_request(struct task_state *ts, u32 features)
 	ts->deadline = ts->vruntime + to_virtual(request_ns(ts, features), ts->weight) / 2;
 }
 
+/* The task yields: it is a request further back than it would be with a new one, however often it yields. */
+static __always_inline void yield_request(struct task_state *ts, u32 features)
+{
+	ts->deadline = ts->vruntime + 2 * to_virtual(request_ns(ts, features), ts->weight);
+}
+
+/* How long it may run at once, whatever it asked for before. */
+static __always_inline u64 slice_limit(const struct task_state *ts)
+{
+	return ts->custom_slice ? ts->custom_slice : tunables()->slice_ns;
+}
+
 /* How long it may run now while others wait: to the end of its request, but at least the minimum slice. */
 static __always_inline u64 slice_left(const struct task_state *ts)
 {
-	u64 least = tunables()->min_slice_ns, left;
+	u64 least = tunables()->min_slice_ns, most = slice_limit(ts), left;
 
 	if (!before(ts->vruntime, ts->deadline))
 		return least;
 	left = (ts->deadline - ts->vruntime) * ts->weight / NICE0_WEIGHT;
+	if (left > most)
+		left = most;
 	return left > least ? left : least;
+}
+
+/*
+ * The task is about to wait: its deadline is no further off than the queue's clock will go in WAIT_LIMIT_NS, and its
+ * request is shorter by as much. EEVDF needs no such limit: it passes over who is ahead of the mean, so that a light task's
+ * turn comes. A queue that grows meanwhile has a slower clock: WAIT_CROWD tasks of nice 0 are reckoned with anyway.
+ */
+static __always_inline void bound_wait(const struct cpu_state *cs, struct task_state *ts)
+{
+	u64 weight = cs->weight > WAIT_CROWD * NICE0_WEIGHT ? cs->weight : WAIT_CROWD * NICE0_WEIGHT, latest;
+
+	if ((s64)(ts->deadline - cs->vtime) <= (s64)WAIT_SHORT_NS)
+		return;
+	latest = cs->vtime + WAIT_LIMIT_NS * NICE0_WEIGHT / weight;
+	if (before(latest, ts->deadline))
+		ts->deadline = latest;
 }
 
 /* ---- joining and leaving ---- */
 
 static __always_inline s64 clamped_lag(const struct task_state *ts, s64 lag)
 {
-	u64 slice = 2 * (ts->custom_slice ? ts->custom_slice : tunables()->slice_ns);
+	u64 slice = 2 * slice_limit(ts);
 	s64 limit = to_virtual(slice > LAG_FLOOR_NS ? slice : LAG_FLOOR_NS, ts->weight);
 
 	return lag > limit ? limit : lag < -limit ? -limit : lag;
@@ -226,12 +261,13 @@ static __always_inline u64 protected_ns(const struct task_state *ts, u32 feature
 /*
  * May the task that just joined interrupt the one running there? A SCHED_IDLE task always gives way; batch and idle
  * tasks never interrupt. Otherwise the earlier deadline wins, or the one that is owed time against one that is ahead
- * of the mean: the kernel would find the latter not eligible. If only later, the slice of the running task ends when
- * its protection does.
+ * of the mean: the kernel would find the latter not eligible. A running task is protected for a while: the earlier
+ * deadline ends its slice then. Who is only owed time waits on, because the order of the queue is by deadline.
  */
 static __always_inline enum preempt preempts(struct cpu_state *cs, const struct task_state *ts, u32 features, u64 now)
 {
 	u64 ran = now - cs->curr_start, vruntime, wait;
+	bool earlier;
 
 	if (!cs->curr_pid)
 		return PREEMPT_NO;
@@ -239,7 +275,8 @@ static __always_inline enum preempt preempts(struct cpu_state *cs, const struct 
 		return PREEMPT_NOW;
 	if (ts->sched_idle || ts->batch)
 		return PREEMPT_NO;
-	if (!before(ts->deadline, cs->curr_deadline)) {
+	earlier = before(ts->deadline, cs->curr_deadline);
+	if (!earlier) {
 		vruntime = cs->curr_vruntime + to_virtual(ran, cs->curr_weight);
 		if (!before(cs->vtime, vruntime) || before(cs->vtime, ts->vruntime))
 			return PREEMPT_NO;
@@ -250,6 +287,8 @@ static __always_inline enum preempt preempts(struct cpu_state *cs, const struct 
 			count(STAT_burst_preempt);
 		return PREEMPT_NOW;
 	}
+	if (!earlier)
+		return PREEMPT_NO;
 	if (cs->curr_slice > wait)
 		cs->curr_slice = wait;
 	return PREEMPT_LATER;

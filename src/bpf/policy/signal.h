@@ -35,6 +35,9 @@ static __always_inline u64 decayed(u64 avg, u64 ns)
 	u64 periods = ns >> PERIOD_SHIFT;
 	u64 part = ((ns & (PERIOD_NS - 1)) * period_takes) >> 16;
 
+	/* Another CPU's clock may be a little ahead of ours. */
+	if ((s64)ns <= 0)
+		return avg;
 	if (periods >= HALF_LIFE_PERIODS * 32)
 		return 0;
 	avg >>= periods / HALF_LIFE_PERIODS;

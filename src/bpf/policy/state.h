@@ -61,7 +61,7 @@ struct cpu_state {
 
 /* Sets of an LLC's CPUs; kept and searched in cpu_set.h. */
 enum cpu_set {
-	SET_IDLE,	 /* CPUs that have nothing to run */
+	SET_IDLE,	 /* CPUs that have nothing of ours to run, or only a SCHED_IDLE task */
 	SET_IDLE_CORE,	 /* those of them whose whole core is idle */
 	SET_WAITING,	 /* CPUs whose queue holds a task that another CPU may run */
 	NR_CPU_SETS = 4, /* a power of two: indexes are masked by it */

@@ -43,7 +43,7 @@ static __always_inline bool queue_hot(s32 victim, s32 thief, u64 now)
 
 	if (share_core(victim, thief) || !queue_first(victim, &first) || first.sched_idle)
 		return false;
-	return now - first.ran_at < tunables()->migration_cost_ns;
+	return (s64)(now - first.ran_at) < (s64)tunables()->migration_cost_ns;
 }
 
 /* Take one waiting task of any CPU of @llc, from position @start on and around. */
