@@ -2,7 +2,7 @@
 # A task that weighs nearly nothing, or that yields all the time, still gets its turn, and others theirs beside it.
 # topology: 2
 # accel: icount
-# timeout: 240
+# timeout: 300
 . /tests/lib.sh
 start_roost
 
