@@ -63,10 +63,32 @@ subprog u32 tick_cgroups(u64 now)
 	return 0;
 }
 
-/*
- * A queue in this LLC whose CPU has not dispatched for long, because a task of a higher class keeps it: serve it from
- * here, in place of the task that runs here now.
- */
+/* One of the first tasks of @victim's queue may run on @cpu. */
+subprog bool queue_offers(s32 victim, s32 cpu)
+{
+	struct task_struct *p;
+	bool offers = false;
+	u32 looks = 0;
+
+	bpf_rcu_read_lock();
+	bpf_for_each (scx_dsq, p, victim, 0) {
+		offers = !task_pinned(p) && task_allowed(p, cpu);
+		if (offers || ++looks == QUEUE_LOOKS)
+			break;
+	}
+	bpf_rcu_read_unlock();
+	return offers;
+}
+
+/* A task of a higher class keeps @cpu, which has not dispatched for long. */
+static __always_inline bool abandoned(s32 cpu, u64 now)
+{
+	struct cpu_state *cs = cpu_state(cpu);
+
+	return !cs->curr_pid && (s64)(now - cs->dispatched_at) >= (s64)tun.rescue_ns && cpu_taken(cpu);
+}
+
+/* Serve an abandoned queue of this LLC from here, in place of the task that runs here now. */
 subprog u32 tick_rescue(s32 cpu, u64 now)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
@@ -79,10 +101,10 @@ subprog u32 tick_rescue(s32 cpu, u64 now)
 		for (; word && may_loop; word &= word - 1) {
 			s32 other = llc_cpu(llc_facts(f->llc)->first + i * WORD_BITS + lowest_bit(word));
 
-			if (other == cpu || cpu_state(other)->curr_pid ||
-			    now - cpu_state(other)->dispatched_at < tun.rescue_ns)
+			if (other == cpu || !abandoned(other, now) || !queue_offers(other, cpu))
 				continue;
-			cpu_state(cpu)->rescue_from = other + 1;
+			if (!assign_queue(cpu, other, STAT_rescue, now))
+				continue;
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 			return 0;
 		}
@@ -111,9 +133,10 @@ subprog u32 tick_balance(s32 cpu, u64 now)
 	}
 	if (busiest == NO_CPU || most - own <= 2 * most / (queue_length(busiest) + 1))
 		return 0;
-	cpu_state(cpu)->rescue_from = busiest + 1;
-	count(STAT_balance_pull);
-	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	if (queue_hot(busiest, cpu, now) || !queue_offers(busiest, cpu))
+		return 0;
+	if (assign_queue(cpu, busiest, STAT_balance_pull, now))
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	return 0;
 }
 
