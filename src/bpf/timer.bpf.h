@@ -147,4 +147,23 @@ static __always_inline s32 slice_timer_init(u32 cpu)
 	return err ?: bpf_timer_set_callback(&t->timer, slice_timer_fired);
 }
 
+/*
+ * Set all timers, once, at the first ops.init_task: ops.init may sleep, and the verifier takes the callback for a part of
+ * the program that sets it, where it may not read a task's mask of CPUs then.
+ */
+static __always_inline s32 slice_timers_init(void)
+{
+	s32 cpu, err;
+
+	if (!tun.timers || timers_set)
+		return 0;
+	timers_set = 1;
+	bpf_for (cpu, 0, machine.nr_cpu_ids) {
+		err = cpu_facts(cpu)->online ? slice_timer_init(cpu) : 0;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 #endif /* ROOST_TIMER_BPF_H */

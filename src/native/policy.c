@@ -61,7 +61,7 @@ s32 roost_idle_helper(struct world *w, port_task *p, s32 cpu)
 bool roost_assign_queue(struct world *w, s32 cpu, s32 victim, u64 now)
 {
 	the_world = w;
-	return assign_queue(cpu, victim, STAT_rescue, now);
+	return assign_queue(cpu, victim, false, now);
 }
 
 s32 roost_assigned_queue(struct world *w, s32 cpu, u64 now)

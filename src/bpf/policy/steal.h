@@ -157,7 +157,7 @@ subprog s32 idle_helper(port_task *p trusted, s32 cpu)
  * @cpu, which runs a task, shall next take one from @victim's queue. All CPUs of an LLC see the same queue: one of them
  * at a time gets it. False: another has it, or @cpu has a queue to serve already.
  */
-static __always_inline bool assign_queue(s32 cpu, s32 victim, enum roost_stat why, u64 now)
+static __always_inline bool assign_queue(s32 cpu, s32 victim, bool balances, u64 now)
 {
 	struct cpu_state *cs = cpu_state(cpu);
 	u64 *at = &cpu_state(victim)->served_at, last = *at;
@@ -169,7 +169,7 @@ static __always_inline bool assign_queue(s32 cpu, s32 victim, enum roost_stat wh
 		return false;
 	cs->serve_next = victim + 1;
 	cs->serve_until = now + SERVE_NS;
-	cs->serve_balances = why == STAT_balance_pull;
+	cs->serve_balances = balances;
 	return true;
 }
 
