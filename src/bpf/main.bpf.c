@@ -94,7 +94,10 @@ void BPF_STRUCT_OPS(roost_cpu_release, s32 cpu, struct scx_cpu_release_args *arg
 s32 BPF_STRUCT_OPS(roost_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	s32 err = slice_timers_init();
 
+	if (err)
+		return err;
 	if (!ts)
 		return -ENOMEM;
 	ts->cgroup = cgroup_index(args->cgroup);
@@ -180,9 +183,6 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(roost_init)
 		core_mask_init(cpu);
 		llc_state(cpu_facts(cpu)->llc)->scan_budget = llc_facts(cpu_facts(cpu)->llc)->nr_cpus;
 		err = scx_bpf_create_dsq(cpu, -1);
-		if (err)
-			return err;
-		err = tun.timers ? slice_timer_init(cpu) : 0;
 		if (err)
 			return err;
 	}

@@ -64,6 +64,8 @@ static __always_inline void insert_waiting(struct task_struct *p, struct task_st
 	scx_bpf_dsq_insert_vtime(p, cpu, slice_left(ts), ts->deadline, enq_flags);
 	if (cs->curr_pid)
 		arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
+	else if (cpu_taken(cpu))
+		arm_slice_timer(cpu, cs, now, now + TAKEN_NS);
 }
 
 static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs, u64 now, u64 enq_flags)
@@ -189,15 +191,14 @@ static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, struct 
 	return true;
 }
 
-/* A queue whose own CPU does not dispatch was assigned to this CPU by its tick. */
-static __always_inline bool dispatch_rescue(struct cpu_state *cs)
+/* Another CPU's queue was assigned to this one by its tick. */
+static __always_inline bool dispatch_assigned(struct cpu_state *cs)
 {
-	s32 from = cs->rescue_from - 1;
+	s32 from = assigned_queue(cs, scx_bpf_now());
 
-	cs->rescue_from = 0;
-	if (!queue_take(from))
+	if (from == NO_CPU || !queue_take(from))
 		return false;
-	count(STAT_rescue);
+	count(cs->serve_balances ? STAT_balance_pull : STAT_rescue);
 	return true;
 }
 
@@ -241,7 +242,7 @@ static __always_inline void run_dispatch(s32 cpu, struct task_struct *prev)
 {
 	struct cpu_state *cs = cpu_state(cpu);
 
-	if (cs->rescue_from && dispatch_rescue(cs))
+	if (cs->serve_next && dispatch_assigned(cs))
 		return;
 	if (dispatch_hungry(cpu, cs))
 		return;

@@ -52,10 +52,22 @@ bool roost_steal(struct world *w, s32 cpu, u64 now)
 	return steal(cpu, now);
 }
 
-s32 roost_idle_helper(struct world *w, s32 cpu)
+s32 roost_idle_helper(struct world *w, port_task *p, s32 cpu)
 {
 	the_world = w;
-	return idle_helper(cpu);
+	return idle_helper(p, cpu);
+}
+
+bool roost_assign_queue(struct world *w, s32 cpu, s32 victim, u64 now)
+{
+	the_world = w;
+	return assign_queue(cpu, victim, false, now);
+}
+
+s32 roost_assigned_queue(struct world *w, s32 cpu, u64 now)
+{
+	the_world = w;
+	return assigned_queue(cpu_state(cpu), now);
 }
 
 /* ---- queues ---- */

@@ -21,7 +21,9 @@ void roost_mark_waiting(struct world *w, s32 cpu);
 void roost_unmark_waiting(struct world *w, s32 cpu);
 bool roost_anybody_waits(struct world *w);
 bool roost_steal(struct world *w, s32 cpu, u64 now);
-s32 roost_idle_helper(struct world *w, s32 cpu);
+s32 roost_idle_helper(struct world *w, port_task *p, s32 cpu);
+bool roost_assign_queue(struct world *w, s32 cpu, s32 victim, u64 now);
+s32 roost_assigned_queue(struct world *w, s32 cpu, u64 now);
 
 /* queues (queue.h) */
 void roost_queue_join(struct world *w, s32 cpu, struct task_state *ts, u64 now);

@@ -51,12 +51,15 @@ struct cpu_state {
 	/* set once in ops.init */
 	u64 core_mask; /* this core's threads as bits of this CPU's word; 0: they lie in several words */
 
-	u64 balanced_at;   /* ns: when this CPU last compared its queue's weight with others */
-	u64 dispatched_at; /* ns: when this CPU last chose a task */
-	u64 looked_at;	   /* ns: when this CPU last looked for who waits too long */
-	u32 rescue_from;   /* 1 + the CPU whose queue this CPU shall serve next; 0: none */
-	u32 cpuperf;	   /* the last frequency request, 0..CAPACITY_SCALE */
-	u64 timer_at;	   /* ns: when the slice timer fires; 0: not armed; atomic */
+	u64 balanced_at;    /* ns: when this CPU last compared its queue's weight with others */
+	u64 dispatched_at;  /* ns: when this CPU last chose a task */
+	u64 looked_at;	    /* ns: when this CPU last looked for who waits too long */
+	u64 served_at;	    /* ns: when another CPU was last assigned this one's queue; atomic */
+	u64 serve_until;    /* ns: serve_next lapses then */
+	u32 serve_next;	    /* 1 + the CPU whose queue this CPU shall serve next; 0: none */
+	u32 serve_balances; /* it evens out weights; else it rescues */
+	u32 cpuperf;	    /* the last frequency request, 0..CAPACITY_SCALE */
+	u64 timer_at;	    /* ns: when the slice timer fires; 0: not armed; atomic */
 	struct waker_state idle_waker;
 } __attribute__((aligned(2 * CACHELINE)));
 
