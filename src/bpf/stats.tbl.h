@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The one table of counters. A row is STAT(name, help); all count events since the scheduler was loaded. build.rs
- * reads the same rows for Rust (src/stats/), where each becomes a field of the statistics and its description.
+ * The one table of counters. A row is STAT(name, help); all count events since the first load, restarts included.
+ * build.rs reads the same rows for Rust (src/stats/), where each becomes a field of the statistics and its description.
  */
 /* wake_affine: who is the target (kernel: wake_affine_idle, wake_affine_weight) */
 STAT(wa_idle_this, "wake_affine: the waker's CPU is idle (interrupt) and shares the cache; it is the target")
@@ -53,7 +53,7 @@ STAT(dispatch_none, "dispatch: nothing to run, the CPU goes idle")
 STAT(steal_miss, "a queue that looked worth stealing from gave nothing")
 STAT(rescue, "a task that waited too long behind a CPU that does not dispatch was fetched by another")
 STAT(balance_pull, "a CPU whose queue weighs less fetched a task from the heaviest queue of its LLC")
-STAT(idle_kick, "an idle CPU woken by a tick because a queue had waiters")
+STAT(idle_kick, "an idle CPU woken by a tick or a slice timer because a queue had waiters")
 STAT(timer_arm, "slice timer armed")
 STAT(timer_fire, "slice timer fired")
 STAT(timer_spurious, "slice timer fired and nobody waited")
