@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Builds the BPF half and turns the two C tables into Rust, so that a feature or a counter is written once.
 //! The steps live in build/: `clang` finds the compiler, `tables` reads the rows, `native` compiles the policy for
-//! tests, benches and the simulator.
+//! tests and benches.
 
 #[path = "build/clang.rs"]
 mod clang;

@@ -7,7 +7,8 @@ use crate::features::{self, DEFAULT_PRESET, MIGRATION_COST, MIN_SLICE, RESCUE, S
 use anyhow::{Result, anyhow};
 use clap::builder::RangedU64ValueParser;
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -48,7 +49,6 @@ pub enum Command {
     name = "scx_roost",
     disable_version_flag = true,
     disable_help_subcommand = true,
-    args_conflicts_with_subcommands = true,
     after_help = after_help(),
 )]
 struct Cli {
@@ -145,8 +145,13 @@ struct RunArgs {
 
 /// The command line, or one sentence on what is wrong with it.
 pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Result<Command> {
-    match Cli::try_parse_from(args) {
-        Ok(cli) => cli.resolve(),
+    let command = Cli::command();
+    let matches = command.clone().try_get_matches_from(args);
+    match matches.and_then(|m| Ok((Cli::from_arg_matches(&m)?, m))) {
+        Ok((cli, matches)) => {
+            no_run_option_with_subcommand(&command, &matches)?;
+            cli.resolve()
+        }
         Err(e) if matches!(e.kind(), ErrorKind::DisplayHelp) => {
             Ok(Command::Print(e.render().to_string()))
         }
@@ -154,6 +159,23 @@ pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Re
             "{}; see scx_roost --help",
             sentence(&e.render().to_string())
         )),
+    }
+}
+
+/// A subcommand takes the global options, before its name or after it, and none of those that say how to run. clap's
+/// own `args_conflicts_with_subcommands` would refuse the global ones too.
+fn no_run_option_with_subcommand(command: &clap::Command, matches: &ArgMatches) -> Result<()> {
+    let Some(subcommand) = matches.subcommand_name() else {
+        return Ok(());
+    };
+    let typed = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let mut options = command.get_arguments().filter(|a| !a.is_global_set());
+    match options.find(|a| typed(a.get_id().as_str())) {
+        Some(option) => Err(anyhow!(
+            "the option '--{}' cannot be used with '{subcommand}'; see scx_roost --help",
+            option.get_long().unwrap_or_default()
+        )),
+        None => Ok(()),
     }
 }
 
@@ -176,19 +198,24 @@ fn sentence(error: &str) -> String {
 impl Cli {
     fn resolve(self) -> Result<Command> {
         let (sysfs, json) = (self.common.sysfs.clone(), self.common.json);
-        Ok(match self.command {
-            Some(Sub::Topology) => Command::Topology { sysfs, json },
-            Some(Sub::Doctor) => Command::Doctor { sysfs, json },
-            None if self.run.version => Command::Print(version() + "\n"),
-            None if self.run.help_stats => Command::HelpStats,
-            None => match self.run.monitor {
-                Some(interval) => Command::Monitor {
-                    path: self.run.stats_path,
-                    interval,
-                    json,
-                },
-                None => self.resolve_run()?,
+        match self.command {
+            Some(Sub::Topology) => return Ok(Command::Topology { sysfs, json }),
+            Some(Sub::Doctor) => return Ok(Command::Doctor { sysfs, json }),
+            None => (),
+        }
+        let (print_version, help_stats) = (self.run.version, self.run.help_stats);
+        let (monitor, path) = (self.run.monitor, self.run.stats_path.clone());
+        // Before anything that does not need it: a wrong name is an error whatever else was asked for.
+        let run = self.resolve_run()?;
+        Ok(match monitor {
+            _ if print_version => Command::Print(version() + "\n"),
+            _ if help_stats => Command::HelpStats,
+            Some(interval) => Command::Monitor {
+                path,
+                interval,
+                json,
             },
+            None => run,
         })
     }
 
@@ -209,6 +236,7 @@ impl Cli {
             exit_dump_len: run.exit_dump_len,
             libbpf: self.libbpf,
         };
+        config.check_slices()?;
         Ok(Command::Run {
             config: Box::new(config),
             verbose: run.verbose,
@@ -268,7 +296,6 @@ Exit status: 0 when stopped by a signal or replaced on request; 1 after an error
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     fn parsed(args: &[&str]) -> Result<Command> {
         parse(std::iter::once(&"scx_roost").chain(args))
@@ -314,6 +341,30 @@ mod tests {
     }
 
     #[test]
+    fn global_options_may_stand_before_the_subcommand() {
+        let command = parsed(&["--json", "--sysfs", "/x", "topology"]).unwrap();
+        let Command::Topology { sysfs, json } = command else {
+            panic!("expected topology")
+        };
+        assert!(json && sysfs.as_os_str() == "/x");
+        let command = parsed(&["--sysfs", "/x", "doctor", "--json"]).unwrap();
+        let Command::Doctor { sysfs, json } = command else {
+            panic!("expected doctor")
+        };
+        assert!(json && sysfs.as_os_str() == "/x");
+    }
+
+    #[test]
+    fn a_wrong_name_is_refused_whatever_else_is_asked_for() {
+        for asked in [&["--monitor", "1"][..], &["--help-stats"], &["--version"]] {
+            for wrong in [["--preset", "nonsense"], ["--enable", "gibberish"]] {
+                let error = error(&[asked, &wrong[..]].concat());
+                assert!(error.starts_with("unknown "), "{asked:?}: {error}");
+            }
+        }
+    }
+
+    #[test]
     fn every_error_is_one_sentence() {
         for args in [
             &["--presett", "roost"][..],
@@ -323,6 +374,7 @@ mod tests {
             &["--stats", "1", "--monitor", "1"],
             &["--cpuperf", "fast"],
             &["--slice-us", "1000", "topology"],
+            &["--monitor", "1", "--json", "doctor"],
             &["doctor", "--preset", "roost"],
             &["--preset"],
             &["nonsense"],

@@ -64,15 +64,33 @@ impl Config {
         let ns = |set: Option<u32>, row: &Tunable| {
             u64::from(set.unwrap_or_else(|| row.default.value(nr_cpus))) * 1000
         };
+        let (mut slice_ns, mut min_slice_ns) =
+            (ns(self.slice_us, &SLICE), ns(self.min_slice_us, &MIN_SLICE));
+        // A default gives way to what was asked for.
+        if self.slice_us.is_none() {
+            slice_ns = slice_ns.max(min_slice_ns);
+        } else if self.min_slice_us.is_none() {
+            min_slice_ns = min_slice_ns.min(slice_ns);
+        }
         tunables {
-            slice_ns: ns(self.slice_us, &SLICE),
-            min_slice_ns: ns(self.min_slice_us, &MIN_SLICE),
+            slice_ns,
+            min_slice_ns,
             rescue_ns: ns(self.rescue_us, &RESCUE),
             migration_cost_ns: ns(self.migration_cost_us, &MIGRATION_COST),
             features: self.features.0,
             cpuperf: cpufreq.mode(self.cpuperf),
             timers: timers.into(),
             imbalance_pct: IMBALANCE_PCT,
+        }
+    }
+
+    /// No slice may be shorter than the least one.
+    pub fn check_slices(&self) -> Result<()> {
+        match (self.slice_us, self.min_slice_us) {
+            (Some(slice), Some(min)) if slice < min => bail!(
+                "--slice-us {slice} is below --min-slice-us {min}: give a longer slice or a smaller minimum"
+            ),
+            _ => Ok(()),
         }
     }
 
@@ -154,6 +172,28 @@ mod tests {
         let error =
             resolve_features("roost", &names(&["sis_util"]), &names(&["sis_util"])).unwrap_err();
         assert!(error.to_string().contains("both --enable and --disable"));
+    }
+
+    #[test]
+    fn a_slice_is_never_below_the_least_one() {
+        let tun = |slice_us, min_slice_us| {
+            let config = Config {
+                slice_us,
+                min_slice_us,
+                ..Config::default()
+            };
+            config.check_slices().map(|()| {
+                let tun = config.tunables(64, &CpuFreq::default(), true);
+                (tun.slice_ns / 1000, tun.min_slice_ns / 1000)
+            })
+        };
+        assert_eq!(tun(Some(500), None).unwrap(), (500, 500));
+        assert_eq!(tun(None, Some(5000)).unwrap(), (5000, 5000));
+        assert_eq!(tun(Some(900), Some(900)).unwrap(), (900, 900));
+        assert_eq!(
+            tun(Some(900), Some(901)).unwrap_err().to_string(),
+            "--slice-us 900 is below --min-slice-us 901: give a longer slice or a smaller minimum"
+        );
     }
 
     #[test]

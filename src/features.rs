@@ -154,7 +154,7 @@ pub const SLICE: Tunable = Tunable {
     default: Default::BaseSlice,
     min: 100,
     max: 100_000,
-    help: "Time a task requests at once: shorter serves waiters sooner, longer switches less",
+    help: "Time a task requests at once (by default at least --min-slice-us): shorter serves waiters sooner, longer switches less",
 };
 
 pub const MIN_SLICE: Tunable = Tunable {
@@ -164,7 +164,7 @@ pub const MIN_SLICE: Tunable = Tunable {
     min: 0,
     max: 100_000,
     help: "Least slice of a task while others wait, and time that it runs before a wakeup may take the CPU \
-           (an eighth of it against a light task with burst_slice, none for a SCHED_IDLE task)",
+           (an eighth of it against a light task with burst_slice, none for a SCHED_IDLE task); by default at most --slice-us",
 };
 
 pub const RESCUE: Tunable = Tunable {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The binary: arguments, log, signals. Everything else is in the library.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use libbpf_rs::PrintLevel;
 use log::debug;
 use scx_roost::cli::{self, Command};
 use scx_roost::host::Host;
-use scx_roost::machine::Machine;
+use scx_roost::machine::{self, Machine};
 use scx_roost::stats::monitor;
 use scx_roost::{Stop, doctor, print, scheduler, stats, stopper, topology_view};
 use simplelog::{ColorChoice, ConfigBuilder, LevelFilter, TermLogger, TerminalMode};
@@ -47,7 +47,7 @@ fn perform(command: Command) -> Result<ExitCode> {
 }
 
 fn topology(sysfs: &Path, json: bool) -> Result<()> {
-    let machine = Machine::read(sysfs)?;
+    let machine = Machine::read(sysfs).map_err(|e| anyhow!("{e:#}: {}", machine::advice(&e)))?;
     if json {
         print::json(&machine)?
     } else {

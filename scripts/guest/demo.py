@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from lab import DEFAULT_PREFIX, TOPOLOGIES, Image, Kernel, LabError, boot, kvm_works    # noqa: E402
+from lab import DEFAULT_PREFIX, TOPOLOGIES, Image, Kernel, LabError, Qemu, boot, kvm_works    # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
+ROOST = TOP / "target/release/scx_roost"
 LIMIT_S = 1200
 PROGRAMS = ("hackbench", "stress-ng")
 ROWS = (("time, s", "time_s"), ("context switches", "switches"), ("migrations", "migrations"),
@@ -28,9 +29,16 @@ def compiled(src, exe):
     return exe
 
 
+def check(options):
+    """Wrong options are said now, not after a boot: with --version everything is resolved and nothing is run."""
+    p = subprocess.run([ROOST, "--version", *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if p.returncode:
+        raise LabError(p.stderr.strip().removeprefix("scx_roost: "))
+
+
 def guest_image(kernel, options):
     image = Image(kernel)
-    image.program(TOP / "target/release/scx_roost")
+    image.program(ROOST)
     for p in PROGRAMS:
         image.program(p)
     image.program(compiled(HERE / "placement.c", TOP / "target/guest/placement"))
@@ -64,7 +72,7 @@ def shell(kernel, args, options):
     image = guest_image(kernel, options)
     image.job("stty sane\necho \"scx_roost $(cat /demo.args) starts it; 'poweroff -f' or Ctrl-A X leaves\"\n"
               "setsid cttyhack sh\n")
-    boot(kernel, image, args.topology, args.accel, interactive=True)
+    boot(kernel, image, args.topology, args.accel, qemu=Qemu.for_tests(), interactive=True)
     return 0
 
 
@@ -78,16 +86,18 @@ def demo(kernel, args, options):
         options = [*options, "--stats", "1"]
     image = guest_image(kernel, options)
     image.file(HERE / "demo", "job")
+    qemu = Qemu.for_tests()
     print(f"booting Linux {kernel.release} with {TOPOLOGIES[args.topology].cpus} CPUs and "
-          f"{TOPOLOGIES[args.topology].llcs} LLCs in QEMU ({args.accel})", flush=True)
-    r = boot(kernel, image, args.topology, args.accel, limit_s=LIMIT_S, on_line=show)
+          f"{TOPOLOGIES[args.topology].llcs} LLCs in QEMU {'.'.join(map(str, qemu.version))} ({args.accel})", flush=True)
+    r = boot(kernel, image, args.topology, args.accel, qemu=qemu, limit_s=LIMIT_S, on_line=show)
     if r.retried:
         print("(booted twice: QEMU's int3 race)")
     values = measures(r)
     if values:
         print("\n" + table(values))
         if args.accel != "kvm":
-            print("An emulated machine: counts and shares mean something, times only as ratios, caches and SMT nothing.")
+            print("An emulated machine: times mean something as ratios only, caches and SMT nothing.")
+        print("One sample: another start differs by some 15 %. scripts/bench repeats and compares.")
     if not r.complete or r.rc != 0:
         print("FAILED: " + ("the guest hung" if r.timed_out else "see above") +
               ("" if r.complete else f"; its last words:\n{r.tail()}"))
@@ -102,6 +112,7 @@ def main():
     ap.add_argument("--kernel", default=DEFAULT_PREFIX, help="version prefix of the Debian kernel")
     args, options = ap.parse_known_args()
     try:
+        check(options)
         kernel = Kernel.get(args.kernel)
         args.accel = "kvm" if kvm_works(kernel, args.topology) else "tcg" if args.shell else "icount"
         return (shell if args.shell else demo)(kernel, args, options)

@@ -7,7 +7,7 @@
   lab.py check                           say what a boot would use; exit status 1 and the reason when there can be none
   lab.py boot [--topology T] [--accel A] [--program P]... [--script FILE]   boot, run the script (default: a prompt)
 
-As a library: Kernel.get(prefix), Qemu.system(), Qemu.with_plugins(), Image(kernel), boot(...).
+As a library: Kernel.get(prefix), Qemu.for_tests(), Qemu.with_plugins(), Image(kernel), boot(...).
 """
 import argparse
 import sys
@@ -28,7 +28,7 @@ def _cmd_kernel(args):
 
 def _cmd_check(_args):
     try:
-        print(f"Linux {Kernel.get().release}, QEMU {'.'.join(map(str, Qemu.system().version))}")
+        print(f"Linux {Kernel.get().release}, QEMU {'.'.join(map(str, Qemu.for_tests().version))}")
     except LabError as e:
         print(e)
         return 1

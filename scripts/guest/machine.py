@@ -188,7 +188,7 @@ def kvm_works(kernel, topology="8"):
         say("trying a short boot with KVM")
         image = Image()
         image.job("exit 0\n")
-        want, qemu = TOPOLOGIES[topology], Qemu.system()
+        want, qemu = TOPOLOGIES[topology], Qemu.for_tests()
         r = _boot_once(kernel, image, topology, "kvm", qemu, 0, "", (), 20, None, False)
         facts = dict(w.split("=", 1) for _, words in r.events("boot") for w in words)
         good = r.complete and facts.get("cpus") == str(want.cpus) and facts.get("llcs") == str(want.llcs)

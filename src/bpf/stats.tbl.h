@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The one table of counters. A row is STAT(name, help); all count events since the scheduler was loaded. build.rs
- * reads the same rows for Rust (src/stats/), where each becomes a field of the statistics and its description.
+ * The one table of counters. A row is STAT(name, help); all count events since the first load, restarts included.
+ * build.rs reads the same rows for Rust (src/stats/), where each becomes a field of the statistics and its description.
  */
 /* wake_affine: who is the target (kernel: wake_affine_idle, wake_affine_weight) */
 STAT(wa_idle_this, "wake_affine: the waker's CPU is idle (interrupt) and shares the cache; it is the target")

@@ -8,7 +8,7 @@ mod kernel;
 
 use crate::cpufreq::CpuFreq;
 use crate::host::Host;
-use crate::machine::Machine;
+use crate::machine::{self, Machine};
 use crate::topology_view;
 use anyhow::{Result, bail};
 use log::warn;
@@ -126,11 +126,7 @@ pub fn check_start(host: &Host) -> Result<()> {
 fn machine(host: &Host) -> Check {
     match Machine::read(&host.sys).and_then(|m| m.facts().map(|_| m)) {
         Ok(machine) => Check::ok("machine", topology_view::summary(&machine)),
-        Err(e) => Check::fail(
-            "machine",
-            format!("{e:#}"),
-            "check --sysfs, or report this with a copy of the file",
-        ),
+        Err(e) => Check::fail("machine", format!("{e:#}"), machine::advice(&e)),
     }
 }
 

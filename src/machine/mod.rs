@@ -12,6 +12,7 @@ mod read;
 
 pub use facts::Facts;
 pub use files::parse_cpulist;
+pub use read::advice;
 
 use serde::Serialize;
 

@@ -9,6 +9,7 @@ use super::{Cpu, Llc, LlcKind, Machine, Node};
 use crate::bpf::intf;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
+use std::io::{Error, ErrorKind};
 use std::path::Path;
 
 /// Where an online CPU is, in the kernel's terms.
@@ -35,12 +36,7 @@ impl Machine {
     /// Reads the machine below `root`, which holds what /sys holds.
     pub fn read(root: &Path) -> Result<Machine> {
         let dir = root.join("devices/system/cpu");
-        if !dir.is_dir() {
-            bail!(
-                "{} is not a folder: the root of sysfs is expected to hold devices/system/cpu",
-                dir.display()
-            );
-        }
+        check_folder(&dir)?;
         let possible = cpulist(&dir.join("possible"))?;
         let online = cpulist(&dir.join("online"))?;
         check_online(&dir, &possible, &online)?;
@@ -51,6 +47,30 @@ impl Machine {
             .collect::<Result<Vec<_>>>()?;
         check_threads(&dir, &places)?;
         Ok(number(&possible, &places))
+    }
+}
+
+fn check_folder(dir: &Path) -> Result<()> {
+    let meta = std::fs::metadata(dir).with_context(|| format!("cannot read {}", dir.display()))?;
+    if !meta.is_dir() {
+        return Err(Error::from(ErrorKind::NotADirectory))
+            .with_context(|| format!("cannot read {}", dir.display()));
+    }
+    Ok(())
+}
+
+/// What to do about an error of `Machine::read`.
+pub fn advice(error: &anyhow::Error) -> &'static str {
+    let kind = error
+        .chain()
+        .find_map(|e| Some(e.downcast_ref::<Error>()?.kind()));
+    match kind {
+        Some(ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            "give --sysfs a folder that holds what /sys holds, or mount sysfs on /sys"
+        }
+        Some(ErrorKind::PermissionDenied) => "run as a user who may read it",
+        Some(_) => "check --sysfs",
+        None => "check --sysfs, or report this with a copy of the file",
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The policy of src/bpf/policy/, compiled natively and run over memory that a `World` owns. Tests, benches and the
-//! simulator come through here; nothing else calls the C. What decides is the same C as in the kernel, so nothing is
+//! The policy of src/bpf/policy/, compiled natively and run over memory that a `World` owns. Tests and benches
+//! come through here; nothing else calls the C. What decides is the same C as in the kernel, so nothing is
 //! decided here.
 
 mod queues;

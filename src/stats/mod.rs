@@ -39,11 +39,11 @@ macro_rules! stat_table {
             pub features: String,
             #[stat(desc = "cpufreq governors of the machine")]
             pub governor: String,
-            #[stat(desc = "what the scheduler does about frequencies: off, max or util")]
+            #[stat(desc = "what the scheduler does about frequencies: off or util")]
             pub cpuperf: String,
             #[stat(desc = "restarts after hotplug or suspend")]
             pub restarts: u64,
-            #[stat(desc = "1 while the scheduler is loaded, 0 during a restart")]
+            #[stat(desc = "1 while the scheduler is loaded, 0 before the first load and during a restart")]
             pub running: u64,
             #[stat(desc = "milliseconds that the counters cover")]
             pub interval_ms: u64,
@@ -51,6 +51,11 @@ macro_rules! stat_table {
         }
 
         impl Metrics {
+            /// A scheduler is loaded, or one was.
+            pub fn was_loaded(&self) -> bool {
+                self.running == 1 || !self.preset.is_empty()
+            }
+
             pub fn counters(&self) -> Counters {
                 let mut counters = [0; NR_STATS];
                 $(counters[intf::$index as usize] = self.$name;)*

@@ -5,10 +5,11 @@ use super::source::{Deltas, Source};
 use super::{Metrics, view};
 use crate::print;
 use crate::stop::Stop;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use log::info;
 use scx_stats::StatsClient;
 use std::io::{Error, ErrorKind};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -48,6 +49,13 @@ pub fn monitor(path: &Path, interval: Duration, json: bool, stop: &Stop) -> Resu
                 }
             }
             Err(e) if retryable(&e) => {
+                // connect() refuses a file that is no socket as it refuses a socket that nobody serves.
+                if std::fs::metadata(path).is_ok_and(|m| !m.file_type().is_socket()) {
+                    bail!(
+                        "{} exists and is no socket: give the --stats-path of the scheduler",
+                        path.display()
+                    );
+                }
                 if !waiting {
                     info!(
                         "no scheduler serves statistics at {}: waiting for one",
@@ -91,6 +99,10 @@ fn print_each(
 ) -> Result<()> {
     while stop.sleep(interval) {
         let metrics = next()?;
+        // Before the first load there is nothing to tell.
+        if !metrics.was_loaded() {
+            continue;
+        }
         let read = if json {
             print::json_line(&metrics)?
         } else {
@@ -101,4 +113,23 @@ fn print_each(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stop::stopper;
+
+    #[test]
+    fn a_file_that_is_no_socket_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let (_stopper, stop) = stopper();
+        let error = monitor(file.path(), Duration::from_secs(1), false, &stop).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .ends_with("exists and is no socket: give the --stats-path of the scheduler"),
+            "{error}"
+        );
+    }
 }

@@ -152,6 +152,7 @@ mod tests {
     fn loaded(source: &Source, restarts: u64) -> (Arc<AtomicU64>, Attached) {
         let counter = Arc::new(AtomicU64::new(0));
         let running = Running {
+            preset: "roost".into(),
             restarts,
             ..Running::default()
         };
@@ -181,11 +182,13 @@ mod tests {
     #[test]
     fn counters_survive_a_restart() {
         let source = Source::default();
+        assert!(!source.totals().was_loaded());
         let (counter, attached) = loaded(&source, 0);
         counter.store(7, Ordering::Relaxed);
         let mut deltas = Deltas::new(source.clone());
         drop(attached);
         assert_eq!(source.totals().running, 0);
+        assert!(source.totals().was_loaded());
         let (counter, _attached) = loaded(&source, 1);
         counter.store(2, Ordering::Relaxed);
         let metrics = take(&mut deltas);

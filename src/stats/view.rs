@@ -24,7 +24,7 @@ pub fn block(metrics: &Metrics) -> String {
 }
 
 fn head(m: &Metrics) -> String {
-    let state = if m.running == 1 { "" } else { "  (restarting)" };
+    let state = if m.running == 1 { "" } else { "  (not loaded)" };
     format!(
         "scx_roost {}: {}; governor {}, cpuperf {}; restarts {}; {:.1} s{state}\n",
         m.preset,
@@ -79,6 +79,14 @@ mod tests {
         assert!(text.contains(&cell("sis_prev", 123)));
         assert!(text.starts_with("scx_roost roost: prev_idle; "));
         assert!(text.contains("2.5 s\n"));
+    }
+
+    #[test]
+    fn a_block_between_two_loads_says_so() {
+        let mut m = sample();
+        assert!(!head(&m).contains("(not loaded)"));
+        m.running = 0;
+        assert!(head(&m).ends_with("  (not loaded)\n"));
     }
 
     #[test]

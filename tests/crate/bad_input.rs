@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The binary and bad input: one sentence, exit status 1, nothing left behind.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -11,15 +14,16 @@ fn roost(args: &[&str]) -> Output {
         .expect("the binary runs")
 }
 
-/// The last line on stderr, after exit status 1.
+/// The one line on stderr, after exit status 1.
 fn refusal(args: &[&str]) -> String {
     let output = roost(args);
     let stderr = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(1), "{args:?}: {stderr}");
     assert!(output.stdout.is_empty(), "{args:?}");
-    let last = stderr.lines().last().unwrap_or_default().to_string();
-    assert!(last.starts_with("scx_roost: "), "{args:?}: {stderr}");
-    last
+    let line = stderr.strip_suffix('\n').unwrap_or_default();
+    assert!(!line.contains('\n'), "{args:?}: {stderr}");
+    assert!(line.starts_with("scx_roost: "), "{args:?}: {stderr}");
+    line.to_string()
 }
 
 #[test]
@@ -33,6 +37,10 @@ fn unknown_names() {
             .contains("unknown feature 'magic': expected one of prev_idle")
     );
     assert!(refusal(&["--disable", "magic"]).contains("unknown feature 'magic'"));
+    assert!(
+        refusal(&["--monitor", "1", "--preset", "nonsense"]).contains("unknown preset 'nonsense'")
+    );
+    assert!(refusal(&["--help-stats", "--enable", "magic"]).contains("unknown feature 'magic'"));
     assert!(refusal(&["--fast"]).contains("unexpected argument '--fast' found"));
     assert!(refusal(&["toplogy"]).contains("unrecognized subcommand 'toplogy'"));
 }
@@ -45,10 +53,79 @@ fn a_sysfs_that_is_none() {
         let text =
             String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
         assert!(
-            text.contains("/nonexistent/devices/system/cpu is not a folder"),
+            text.contains("cannot read /nonexistent/devices/system/cpu: No such file or directory"),
+            "{text}"
+        );
+        assert!(
+            text.contains("give --sysfs a folder that holds what /sys holds"),
             "{text}"
         );
     }
+}
+
+#[test]
+fn each_kind_of_unreadable_sysfs_has_its_own_advice() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().to_str().unwrap();
+    let system = dir.path().join("devices/system");
+    std::fs::create_dir_all(&system).unwrap();
+    std::fs::write(system.join("cpu"), "").unwrap();
+    let sentence = refusal(&["--sysfs", root, "topology"]);
+    assert!(
+        sentence.contains("devices/system/cpu: not a directory: give --sysfs a folder"),
+        "{sentence}"
+    );
+    std::fs::remove_file(system.join("cpu")).unwrap();
+    std::fs::create_dir(system.join("cpu")).unwrap();
+    std::fs::write(system.join("cpu/possible"), "x").unwrap();
+    let sentence = refusal(&["--sysfs", root, "topology"]);
+    assert!(
+        sentence.contains("reads 'x'") && sentence.ends_with("report this with a copy of the file"),
+        "{sentence}"
+    );
+}
+
+/// Root may read everything, so the binary runs as nobody.
+#[test]
+fn a_sysfs_that_may_not_be_read() {
+    if unsafe { libc::geteuid() } != 0 {
+        println!("skipped: only root can become another user");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), Permissions::from_mode(0o000)).unwrap();
+    // A copy where nobody may go: the build folder may be closed to him.
+    let bin = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(bin.path(), Permissions::from_mode(0o755)).unwrap();
+    let exe = bin.path().join("scx_roost");
+    std::fs::copy(env!("CARGO_BIN_EXE_scx_roost"), &exe).unwrap();
+    let output = Command::new(&exe)
+        .args(["topology", "--sysfs", dir.path().to_str().unwrap()])
+        .uid(65534)
+        .gid(65534)
+        .output()
+        .expect("the binary runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(
+        stderr.contains("Permission denied (os error 13): run as a user who may read it\n"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn global_options_before_a_subcommand() {
+    let before = roost(&["--json", "topology"]);
+    assert!(before.status.success());
+    assert_eq!(before.stdout, roost(&["topology", "--json"]).stdout);
+}
+
+#[test]
+fn a_monitor_of_what_is_no_socket() {
+    assert_eq!(
+        refusal(&["--monitor", "1", "--stats-path", "/etc/passwd"]),
+        "scx_roost: /etc/passwd exists and is no socket: give the --stats-path of the scheduler"
+    );
 }
 
 #[test]

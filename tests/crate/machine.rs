@@ -454,9 +454,9 @@ node 0
 #[test]
 fn a_root_that_is_none() {
     let empty = tempfile::tempdir().unwrap();
-    let error = Machine::read(empty.path()).unwrap_err().to_string();
+    let error = format!("{:#}", Machine::read(empty.path()).unwrap_err());
     assert!(
-        error.contains("devices/system/cpu is not a folder"),
+        error.contains("devices/system/cpu: No such file or directory"),
         "{error}"
     );
 }

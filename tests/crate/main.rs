@@ -6,5 +6,6 @@ mod doctor;
 mod machine;
 mod machine_random;
 mod object;
+mod scripts;
 mod stats;
 mod support;

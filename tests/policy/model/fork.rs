@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! fork: the kernel's sched_balance_find_dst_cpu() and sched_balance_find_dst_group() on two levels, nodes and LLCs,
-//! and the choice of the CPU in the LLC.
+//! fork: the kernel's sched_balance_find_dst_cpu() and sched_balance_find_dst_group() level by level: nodes, LLCs,
+//! cores, threads; or, where the LLC has an idle CPU, the choice among those.
 
 use super::{Decision, How, Ladder};
 use crate::topology::NICE0;
