@@ -149,23 +149,26 @@ static __always_inline struct task_struct *queue_head(s32 cpu)
 	return p;
 }
 
-/*
- * se.exec_start is on clock_task, which lags behind the clock by all the time ever spent in interrupts, where that is
- * accounted; the lag is added.
- */
-static __always_inline bool queue_first(s32 cpu, struct waiter *first)
+/* How far clock_task is behind the clock: all the time ever spent in interrupts, where that is accounted. */
+subprog u64 clock_lag(s32 cpu)
 {
 	struct rq *rq = rq_of(cpu);
+
+	return rq ? rq->clock - rq->clock_task : 0;
+}
+
+/* se.exec_start is on clock_task. */
+static __always_inline bool queue_first(s32 cpu, struct waiter *first)
+{
+	u64 lag = clock_lag(cpu);
 	struct task_struct *head;
 	bool any = false;
 
-	if (!rq)
-		return false;
 	bpf_rcu_read_lock();
 	head = queue_head(cpu);
 	if (head) {
 		any = true;
-		first->ran_at = head->se.exec_start + (rq->clock - rq->clock_task);
+		first->ran_at = head->se.exec_start + lag;
 		first->sched_idle = head->policy == SCHED_IDLE_POLICY;
 	}
 	bpf_rcu_read_unlock();

@@ -181,12 +181,10 @@ static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, struct 
 		head = queue_head(cpu);
 	if (head && before(head->scx.dsq_vtime, ts->deadline)) {
 		bpf_rcu_read_unlock();
-		if (take_own(cpu))
-			return true;
-		/* Somebody else took it meanwhile. */
-	} else {
-		bpf_rcu_read_unlock();
+		/* If somebody else took it meanwhile, dispatch goes on. */
+		return take_own(cpu);
 	}
+	bpf_rcu_read_unlock();
 	keep(prev, ts, cs, now);
 	return true;
 }
@@ -209,7 +207,7 @@ static __always_inline bool dispatch_assigned(struct cpu_state *cs)
 #define HUNGRY_NS      2000000000ULL
 #define HUNGRY_LOOK_NS 500000000ULL
 
-static __noinline bool serve_hungry(s32 cpu, u64 now)
+subprog bool serve_hungry(s32 cpu, u64 now)
 {
 	struct task_struct *p;
 	bool served = false;

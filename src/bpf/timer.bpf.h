@@ -20,24 +20,31 @@
 #define TIMER_LOST_NS  4000000ULL
 
 /* May be called from any CPU: a bpf_timer is pinned only to its caller's. */
-static __always_inline void arm_slice_timer(s32 cpu, struct cpu_state *cs, u64 now, u64 at)
+subprog u32 slice_timer_start(s32 cpu, u64 now, u64 at)
 {
+	struct cpu_state *cs = cpu_state(cpu);
 	struct slice_timer *t;
 	u32 key = cpu;
 
 	if (!tun.timers)
-		return;
+		return 0;
 	/* One that is long overdue was lost. */
 	if (cs->timer_at && !before(at, cs->timer_at) && before(now, cs->timer_at + TIMER_LOST_NS))
-		return;
+		return 0;
 	t = bpf_map_lookup_elem(&slice_timers, &key);
 	if (!t)
-		return;
+		return 0;
 	cs->timer_at = at;
 	count(STAT_timer_arm);
 	if (bpf_timer_start(&t->timer, before(now, at) ? at - now : 0,
 			    cpu == bpf_get_smp_processor_id() ? BPF_F_TIMER_CPU_PIN : 0))
 		cs->timer_at = 0;
+	return 0;
+}
+
+static __always_inline void arm_slice_timer(s32 cpu, struct cpu_state *cs, u64 now, u64 at)
+{
+	slice_timer_start(cpu, now, at);
 }
 
 /*

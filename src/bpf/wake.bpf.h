@@ -65,7 +65,7 @@ static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake
 		count(STAT_enq_idle);
 	else
 		waker_gives_way(w.this_cpu, w.now);
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_limit(w.ts), 0);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, tun.slice_ns, 0);
 	return at.cpu;
 }
 

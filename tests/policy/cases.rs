@@ -224,7 +224,7 @@ impl Row {
             "waker" => self.case.this = n,
             "prev" => self.case.prev = n,
             "recent" => self.case.recent = Some(n),
-            "util" => self.case.wakee_util = n as u32,
+            "util" => self.case.wakee_util = n as u32 + 1, // loses one where it is read
             "running" => {
                 let now = CpuNow {
                     nr_running: n as u32,

@@ -442,7 +442,7 @@ fn yielding_often_is_yielding_once() {
         world.yield_request(&mut t, 0);
     }
     assert_eq!(t.state.deadline - t.state.vruntime, 2 * 2_800_000);
-    assert_eq!(world.slice_left(&t), 2_800_000);
+    assert_eq!(world.slice_left(&t), 2 * 2_800_000);
 }
 
 #[test]

@@ -93,22 +93,14 @@ static __always_inline void yield_request(struct task_state *ts, u32 features)
 	ts->deadline = ts->vruntime + 2 * to_virtual(request_ns(ts, features), ts->weight);
 }
 
-/* How long it may run at once, whatever it asked for before. */
-static __always_inline u64 slice_limit(const struct task_state *ts)
-{
-	return ts->custom_slice ? ts->custom_slice : tunables()->slice_ns;
-}
-
 /* How long it may run now while others wait: to the end of its request, but at least the minimum slice. */
 static __always_inline u64 slice_left(const struct task_state *ts)
 {
-	u64 least = tunables()->min_slice_ns, most = slice_limit(ts), left;
+	u64 least = tunables()->min_slice_ns, left;
 
 	if (!before(ts->vruntime, ts->deadline))
 		return least;
 	left = (ts->deadline - ts->vruntime) * ts->weight / NICE0_WEIGHT;
-	if (left > most)
-		left = most;
 	return left > least ? left : least;
 }
 
@@ -116,7 +108,7 @@ static __always_inline u64 slice_left(const struct task_state *ts)
 
 static __always_inline s64 clamped_lag(const struct task_state *ts, s64 lag)
 {
-	u64 slice = 2 * slice_limit(ts);
+	u64 slice = 2 * (ts->custom_slice ? ts->custom_slice : tunables()->slice_ns);
 	s64 limit = to_virtual(slice > LAG_FLOOR_NS ? slice : LAG_FLOOR_NS, ts->weight);
 
 	return lag > limit ? limit : lag < -limit ? -limit : lag;

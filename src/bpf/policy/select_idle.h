@@ -22,8 +22,11 @@ static __always_inline bool has_idle_core(s32 cpu)
 static __always_inline u32 llc_budget(u32 llc, u64 now)
 {
 	const struct llc_state *ls = llc_state(llc);
+	/* All ones if stale. Without a branch: 6.18's verifier follows each of many. */
+	u32 stale = (s64)(ls->summed_at + STALE_SUM_NS - now) >> 63;
 
-	return (s64)(now - ls->summed_at) > (s64)STALE_SUM_NS ? llc_facts(llc)->nr_cpus : ls->scan_budget;
+	opaque(stale);
+	return (ls->scan_budget & ~stale) | (llc_facts(llc)->nr_cpus & stale);
 }
 
 /*
