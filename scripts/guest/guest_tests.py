@@ -87,9 +87,10 @@ def build_tools():
     """Compile tests/guest/*.c for the guest, static."""
     dest = TOP / "target/guest"
     dest.mkdir(parents=True, exist_ok=True)
+    headers = max(h.stat().st_mtime for h in TESTS.glob("*.h"))
     for src in sorted(TESTS.glob("*.c")):
         exe = dest / src.stem
-        if not exe.exists() or exe.stat().st_mtime < src.stat().st_mtime:
+        if not exe.exists() or exe.stat().st_mtime < max(headers, src.stat().st_mtime):
             cmd = [os.environ.get("CC", "gcc"), "-O2", "-Wall", "-Werror", "-static", "-pthread", "-o", exe, src, "-lm"]
             if subprocess.run(cmd).returncode:
                 raise LabError(f"{src.name} does not compile: see the messages above")

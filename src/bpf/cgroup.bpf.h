@@ -71,24 +71,26 @@ static __always_inline s32 cgroup_add(struct cgroup *cgrp, struct scx_cgroup_ini
 {
 	struct cgroup_index *ci;
 	struct cgroup_state *cg;
+	u32 index;
 
 	if (cgrp->level == 0)
 		return 0;
 	ci = bpf_cgrp_storage_get(&cgroup_indices, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!ci)
 		return -ENOMEM;
-	ci->index = take_index();
-	if (ci->index == ROOT_CGROUP) {
+	index = take_index();
+	if (index == ROOT_CGROUP) {
 		count(STAT_cgroup_full);
 		ci->index = parent_index(cgrp);
 		return 0;
 	}
-	cg = cgroup_state(ci->index);
-	cgroup_weigh(ci->index, scaled_weight(args->weight), cpu_idle_of(cgrp));
+	cg = cgroup_state(index);
+	cgroup_weigh(index, scaled_weight(args->weight), cpu_idle_of(cgrp));
 	cg->parent = parent_index(cgrp);
 	cg->sched_idle = cg->idle || cgroup_state(cg->parent)->sched_idle;
-	cg->load = cg->children = 0;
+	cg->load = cg->children = cg->next_children = cg->active = 0;
 	cg->run_sum = 0;
+	ci->index = index;
 	return 0;
 }
 

@@ -68,20 +68,14 @@ void BPF_STRUCT_OPS(roost_stopping, struct task_struct *p, bool runnable)
 		run_stopping(p, ts, runnable, scx_bpf_now());
 }
 
-/* One request further back in the queue. */
 bool BPF_STRUCT_OPS(roost_yield, struct task_struct *from, struct task_struct *to)
 {
 	struct task_state *ts = task_state_of(from);
 
 	if (ts)
-		ts->deadline += to_virtual(request_ns(ts, tun.features), ts->weight);
+		yield_request(ts, tun.features);
 	scx_bpf_task_set_slice(from, 0);
 	return false;
-}
-
-bool BPF_STRUCT_OPS(roost_core_sched_before, struct task_struct *a, struct task_struct *b)
-{
-	return before(a->scx.dsq_vtime, b->scx.dsq_vtime);
 }
 
 void BPF_STRUCT_OPS(roost_set_weight, struct task_struct *p, u32 weight)
@@ -100,7 +94,10 @@ void BPF_STRUCT_OPS(roost_cpu_release, s32 cpu, struct scx_cpu_release_args *arg
 s32 BPF_STRUCT_OPS(roost_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	s32 err = slice_timers_init();
 
+	if (err)
+		return err;
 	if (!ts)
 		return -ENOMEM;
 	ts->cgroup = cgroup_index(args->cgroup);
@@ -188,9 +185,6 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(roost_init)
 		err = scx_bpf_create_dsq(cpu, -1);
 		if (err)
 			return err;
-		err = tun.timers ? slice_timer_init(cpu) : 0;
-		if (err)
-			return err;
 	}
 	return 0;
 }
@@ -227,7 +221,6 @@ SCX_OPS_DEFINE(roost_ops,
 	       .running			= (void *)roost_running,
 	       .stopping		= (void *)roost_stopping,
 	       .yield			= (void *)roost_yield,
-	       .core_sched_before	= (void *)roost_core_sched_before,
 	       .set_weight		= (void *)roost_set_weight,
 	       .cpu_release		= (void *)roost_cpu_release,
 	       .init_task		= (void *)roost_init_task,

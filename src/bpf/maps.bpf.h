@@ -24,6 +24,8 @@ u64 cgroups_used[CGROUP_WORDS] = {}; /* bit: the index is taken */
 u32 cgroup_words = 0;		     /* only grows, under the kernel's cgroup lock: how far a sweep looks */
 u64 swept_at = 0;		     /* ns: last sweep of the cgroups */
 
+u32 timers_set = 0; /* bool */
+
 volatile u32 unknown_zero = 0; /* always 0; the verifier must not know (port.h: from_zero) */
 
 struct cpu_stats {

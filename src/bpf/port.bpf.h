@@ -149,9 +149,18 @@ static __always_inline struct task_struct *queue_head(s32 cpu)
 	return p;
 }
 
-/* se.exec_start is on the clock that leaves out interrupts; it lags scx_bpf_now() by their time. */
+/* How far clock_task is behind the clock: all the time ever spent in interrupts, where that is accounted. */
+subprog u64 clock_lag(s32 cpu)
+{
+	struct rq *rq = rq_of(cpu);
+
+	return rq ? rq->clock - rq->clock_task : 0;
+}
+
+/* se.exec_start is on clock_task. */
 static __always_inline bool queue_first(s32 cpu, struct waiter *first)
 {
+	u64 lag = clock_lag(cpu);
 	struct task_struct *head;
 	bool any = false;
 
@@ -159,7 +168,7 @@ static __always_inline bool queue_first(s32 cpu, struct waiter *first)
 	head = queue_head(cpu);
 	if (head) {
 		any = true;
-		first->ran_at = head->se.exec_start;
+		first->ran_at = head->se.exec_start + lag;
 		first->sched_idle = head->policy == SCHED_IDLE_POLICY;
 	}
 	bpf_rcu_read_unlock();

@@ -10,10 +10,11 @@
 #ifndef ROOST_RELEASE_BPF_H
 #define ROOST_RELEASE_BPF_H
 
-#include "ctx.bpf.h"
+#include "timer.bpf.h"
 
 static __always_inline int give_back_local(void)
 {
+	watch_taken(bpf_get_smp_processor_id());
 	if (scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) <= 0)
 		return 0;
 	count(STAT_given_back);

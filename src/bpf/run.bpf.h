@@ -60,9 +60,12 @@ static __always_inline void insert_waiting(struct task_struct *p, struct task_st
 	else
 		mark_waiting(cpu);
 	count(STAT_enq_queued);
+	ts->waits_since = now;
 	scx_bpf_dsq_insert_vtime(p, cpu, slice_left(ts), ts->deadline, enq_flags);
 	if (cs->curr_pid)
 		arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
+	else if (cpu_taken(cpu))
+		arm_slice_timer(cpu, cs, now, now + TAKEN_NS);
 }
 
 static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs, u64 now, u64 enq_flags)
@@ -88,7 +91,8 @@ static __always_inline void run_enqueue(struct task_struct *p, struct task_state
 		new_request(ts, tun.features);
 	if (wins_cpu(ts, cs, now, enq_flags)) {
 		insert_preempting(p, ts, cs, now, enq_flags);
-	} else if (pcpu_kthread(p)) {
+	} else if (pcpu_kthread(p) && (enq_flags & SCX_ENQ_WAKEUP)) {
+		/* At the end of a slice it waits as others do: two that went to the local queue in turn would keep it for good. */
 		count(STAT_enq_kthread);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_left(ts), enq_flags);
 		if (cs->curr_pid)
@@ -138,6 +142,14 @@ static __always_inline void run_fold(struct task_state *ts, u64 now)
 
 /* ---- dispatch ---- */
 
+static __always_inline bool take_own(s32 cpu)
+{
+	if (!queue_take(cpu))
+		return false;
+	count(STAT_dispatch_own);
+	return true;
+}
+
 /* The previous task goes on: its deadline is still the earliest, or nobody else is there. */
 static __always_inline void keep(struct task_struct *prev, struct task_state *ts, struct cpu_state *cs, u64 now)
 {
@@ -169,23 +181,58 @@ static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, struct 
 		head = queue_head(cpu);
 	if (head && before(head->scx.dsq_vtime, ts->deadline)) {
 		bpf_rcu_read_unlock();
-		return queue_take(cpu);
+		/* If somebody else took it meanwhile, dispatch goes on. */
+		return take_own(cpu);
 	}
 	bpf_rcu_read_unlock();
 	keep(prev, ts, cs, now);
 	return true;
 }
 
-/* A queue whose own CPU does not dispatch was assigned to this CPU by its tick. */
-static __always_inline bool dispatch_rescue(struct cpu_state *cs)
+/* Another CPU's queue was assigned to this one by its tick. */
+static __always_inline bool dispatch_assigned(struct cpu_state *cs)
 {
-	s32 from = cs->rescue_from - 1;
+	s32 from = assigned_queue(cs, scx_bpf_now());
 
-	cs->rescue_from = 0;
-	if (!queue_take(from))
+	if (from == NO_CPU || !queue_take(from))
 		return false;
-	count(STAT_rescue);
+	count(cs->serve_balances ? STAT_balance_pull : STAT_rescue);
 	return true;
+}
+
+/*
+ * The kernel ends a scheduler under which a task waits 5 s (timeout_ms). A light task among many has a deadline further off
+ * than that: every HUNGRY_LOOK_NS who has waited for HUNGRY_NS is fetched, out of its turn.
+ */
+#define HUNGRY_NS      2000000000ULL
+#define HUNGRY_LOOK_NS 500000000ULL
+
+subprog bool serve_hungry(s32 cpu, u64 now)
+{
+	struct task_struct *p;
+	bool served = false;
+
+	bpf_for_each (scx_dsq, p, cpu, 0) {
+		struct task_state *ts = task_state_of(p);
+
+		if (!ts || (s64)(now - ts->waits_since) < (s64)HUNGRY_NS)
+			continue;
+		served = scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);
+		if (served)
+			count(STAT_hungry);
+		break;
+	}
+	return served;
+}
+
+static __always_inline bool dispatch_hungry(s32 cpu, struct cpu_state *cs)
+{
+	u64 now = cs->dispatched_at;
+
+	if ((s64)(now - cs->looked_at) < (s64)HUNGRY_LOOK_NS)
+		return false;
+	cs->looked_at = now;
+	return serve_hungry(cpu, now);
 }
 
 /* Own queue; the previous task; other queues. A CPU that searches already counts as idle: see idle_scan.h. */
@@ -193,25 +240,21 @@ static __always_inline void run_dispatch(s32 cpu, struct task_struct *prev)
 {
 	struct cpu_state *cs = cpu_state(cpu);
 
-	if (cs->rescue_from && dispatch_rescue(cs))
+	if (cs->serve_next && dispatch_assigned(cs))
+		return;
+	if (dispatch_hungry(cpu, cs))
 		return;
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED) && dispatch_prev(cpu, cs, prev))
 		return;
-	if (cs->weight) {
-		if (queue_take(cpu)) {
-			count(STAT_dispatch_own);
-			return;
-		}
-	}
+	if (cs->weight && take_own(cpu))
+		return;
 	unmark_waiting(cpu);
 	mark_idle(cpu, cs);
 	if (anybody_waits() && steal(cpu, scx_bpf_now()))
 		return;
 	/* Stealing may have let go of the lock of our queue. */
-	if (cs->weight && queue_take(cpu)) {
-		count(STAT_dispatch_own);
+	if (cs->weight && take_own(cpu))
 		return;
-	}
 	count(STAT_dispatch_none);
 }
 

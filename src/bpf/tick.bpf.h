@@ -34,7 +34,7 @@ static __always_inline void tick_llc(s32 cpu, u64 now)
 	u32 llc = cpu_facts(cpu)->llc;
 	u64 *at = &llc_state(llc)->summed_at, last = *at;
 
-	if (now - last >= LLC_SUM_NS && atomic_cas(at, last, now))
+	if ((s64)(now - last) >= (s64)LLC_SUM_NS && atomic_cas(at, last, now))
 		llc_sum(llc, now);
 }
 
@@ -44,7 +44,8 @@ subprog u32 tick_cgroups(u64 now)
 	u64 last = swept_at, ns = now - last;
 	u32 words = cgroup_words, pass, i;
 
-	if (ns < SWEEP_NS || !atomic_cas(&swept_at, last, now))
+	/* Signed: the clocks of two CPUs differ a little. */
+	if ((s64)ns < (s64)SWEEP_NS || !atomic_cas(&swept_at, last, now))
 		return 0;
 	for (pass = 0; pass < 2; pass++) {
 		for_below (i, words, CGROUP_WORDS) {
@@ -63,11 +64,49 @@ subprog u32 tick_cgroups(u64 now)
 	return 0;
 }
 
+/* One of the first tasks of @victim's queue may run on @cpu. */
+subprog bool queue_offers(s32 victim, s32 cpu)
+{
+	struct task_struct *p;
+	bool offers = false;
+	u32 looks = 0;
+
+	bpf_rcu_read_lock();
+	bpf_for_each (scx_dsq, p, victim, 0) {
+		offers = !task_pinned(p) && task_allowed(p, cpu);
+		if (offers || ++looks == QUEUE_LOOKS)
+			break;
+	}
+	bpf_rcu_read_unlock();
+	return offers;
+}
+
 /*
- * A queue in this LLC whose CPU has not dispatched for long, because a task of a higher class keeps it: serve it from
- * here, in place of the task that runs here now.
+ * @cpu, which runs a task, shall next take one from @victim's queue. If none there may run on @cpu, the queue still counts
+ * as looked after for a while, and others look further.
  */
-subprog u32 tick_rescue(s32 cpu, u64 now)
+subprog u32 serve_from(s32 cpu, s32 victim, bool balances, u64 now)
+{
+	if (!assign_queue(cpu, victim, balances, now))
+		return 0;
+	if (queue_offers(victim, cpu))
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	else
+		cpu_state(cpu)->serve_next = 0;
+	return 0;
+}
+
+/* A task of a higher class keeps @cpu, which has not dispatched for long, and nobody has lately looked after its queue. */
+static __always_inline bool abandoned(s32 cpu, u64 now)
+{
+	struct cpu_state *cs = cpu_state(cpu);
+
+	return !cs->curr_pid && (s64)(now - cs->dispatched_at) >= (s64)tun.rescue_ns &&
+	       (s64)(now - cs->served_at) >= (s64)SERVE_NS && cpu_taken(cpu);
+}
+
+/* A CPU of @cpu's LLC whose queue is abandoned; NO_CPU if there is none. */
+subprog s32 abandoned_queue(s32 cpu, u64 now)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	u32 nr_words = llc_facts(f->llc)->nr_words;
@@ -79,14 +118,20 @@ subprog u32 tick_rescue(s32 cpu, u64 now)
 		for (; word && may_loop; word &= word - 1) {
 			s32 other = llc_cpu(llc_facts(f->llc)->first + i * WORD_BITS + lowest_bit(word));
 
-			if (other == cpu || cpu_state(other)->curr_pid ||
-			    now - cpu_state(other)->dispatched_at < tun.rescue_ns)
-				continue;
-			cpu_state(cpu)->rescue_from = other + 1;
-			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-			return 0;
+			if (other != cpu && abandoned(other, now))
+				return other;
 		}
 	}
+	return NO_CPU;
+}
+
+/* Serve an abandoned queue from here, in place of the task that runs here now. */
+subprog u32 tick_rescue(s32 cpu, u64 now)
+{
+	s32 victim = abandoned_queue(cpu, now);
+
+	if (victim != NO_CPU)
+		serve_from(cpu, victim, false, now);
 	return 0;
 }
 
@@ -111,9 +156,8 @@ subprog u32 tick_balance(s32 cpu, u64 now)
 	}
 	if (busiest == NO_CPU || most - own <= 2 * most / (queue_length(busiest) + 1))
 		return 0;
-	cpu_state(cpu)->rescue_from = busiest + 1;
-	count(STAT_balance_pull);
-	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	if (!queue_hot(busiest, cpu, now))
+		serve_from(cpu, busiest, true, now);
 	return 0;
 }
 

@@ -16,21 +16,35 @@
 /* A slice that ends within this is over: arming a timer again would cost more. ns. */
 #define SLICE_SLACK_NS 20000ULL
 
+/* So late no timer is: ns. */
+#define TIMER_LOST_NS  4000000ULL
+
 /* May be called from any CPU: a bpf_timer is pinned only to its caller's. */
-static __always_inline void arm_slice_timer(s32 cpu, struct cpu_state *cs, u64 now, u64 at)
+subprog u32 slice_timer_start(s32 cpu, u64 now, u64 at)
 {
+	struct cpu_state *cs = cpu_state(cpu);
 	struct slice_timer *t;
 	u32 key = cpu;
 
-	if (!tun.timers || (cs->timer_at && !before(at, cs->timer_at)))
-		return;
+	if (!tun.timers)
+		return 0;
+	/* One that is long overdue was lost. */
+	if (cs->timer_at && !before(at, cs->timer_at) && before(now, cs->timer_at + TIMER_LOST_NS))
+		return 0;
 	t = bpf_map_lookup_elem(&slice_timers, &key);
 	if (!t)
-		return;
+		return 0;
 	cs->timer_at = at;
 	count(STAT_timer_arm);
-	bpf_timer_start(&t->timer, before(now, at) ? at - now : 0,
-			cpu == bpf_get_smp_processor_id() ? BPF_F_TIMER_CPU_PIN : 0);
+	if (bpf_timer_start(&t->timer, before(now, at) ? at - now : 0,
+			    cpu == bpf_get_smp_processor_id() ? BPF_F_TIMER_CPU_PIN : 0))
+		cs->timer_at = 0;
+	return 0;
+}
+
+static __always_inline void arm_slice_timer(s32 cpu, struct cpu_state *cs, u64 now, u64 at)
+{
+	slice_timer_start(cpu, now, at);
 }
 
 /*
@@ -47,6 +61,56 @@ static __always_inline bool somebody_waits(s32 cpu, const struct cpu_state *cs)
 	return rq && rq->scx.local_dsq.nr;
 }
 
+/* A real-time task keeps a CPU for so long: what waits there needs another. ns */
+#define TAKEN_NS    2000000ULL
+
+/* So many tasks of a queue are asked where they may run. */
+#define QUEUE_LOOKS 4
+
+/*
+ * A task of a higher class runs on @cpu. Between two tasks of ours, when the kernel puts the one back and has not yet
+ * chosen the other, the one still counts as running.
+ */
+static __always_inline bool cpu_taken(s32 cpu)
+{
+	struct rq *rq = rq_of(cpu);
+
+	return rq && rq->curr->prio < RT_PRIOS;
+}
+
+/*
+ * A real-time task takes @cpu. While it runs there is no tick of ours, and idle CPUs have none either: the timer looks
+ * after those that wait.
+ */
+static __always_inline void watch_taken(s32 cpu)
+{
+	struct cpu_state *cs = cpu_state(cpu);
+	u64 now;
+
+	if (!cs->weight)
+		return;
+	now = scx_bpf_now();
+	arm_slice_timer(cpu, cs, now, now + TAKEN_NS);
+}
+
+/* An idle CPU that may run one of the first tasks of @cpu's queue. */
+subprog s32 queue_helper(s32 cpu)
+{
+	s32 helper = NO_CPU;
+	struct task_struct *p;
+	u32 looks = 0;
+
+	bpf_rcu_read_lock();
+	bpf_for_each (scx_dsq, p, cpu, 0) {
+		if (!task_pinned(p))
+			helper = idle_helper(p, cpu);
+		if (helper != NO_CPU || ++looks == QUEUE_LOOKS)
+			break;
+	}
+	bpf_rcu_read_unlock();
+	return helper;
+}
+
 /* Tasks wait on @cpu: an idle CPU shall look for work (kernel: nohz_balancer_kick()). */
 subprog u32 call_help(s32 cpu)
 {
@@ -55,7 +119,7 @@ subprog u32 call_help(s32 cpu)
 	if (!queue_length(cpu))
 		return 0;
 	mark_waiting(cpu);
-	helper = idle_helper(cpu);
+	helper = queue_helper(cpu);
 	if (helper == NO_CPU)
 		return 0;
 	count(STAT_idle_kick);
@@ -71,7 +135,10 @@ static int slice_timer_fired(void *map, u32 *key, struct slice_timer *t)
 
 	cs->timer_at = 0;
 	count(STAT_timer_fire);
-	if (!cs->curr_pid || !somebody_waits(cpu, cs)) {
+	if (!cs->curr_pid && cs->weight && cpu_taken(cpu)) {
+		call_help(cpu);
+		arm_slice_timer(cpu, cs, now, now + TAKEN_NS);
+	} else if (!cs->curr_pid || !somebody_waits(cpu, cs)) {
 		count(STAT_timer_spurious);
 	} else if (before(now + SLICE_SLACK_NS, end)) {
 		arm_slice_timer(cpu, cs, now, end);
@@ -92,6 +159,25 @@ static __always_inline s32 slice_timer_init(u32 cpu)
 		return -ENOENT;
 	err = bpf_timer_init(&t->timer, &slice_timers, CLOCK_MONOTONIC);
 	return err ?: bpf_timer_set_callback(&t->timer, slice_timer_fired);
+}
+
+/*
+ * Set all timers, once, at the first ops.init_task: ops.init may sleep, and the verifier takes the callback for a part of
+ * the program that sets it, where it may not read a task's mask of CPUs then.
+ */
+static __always_inline s32 slice_timers_init(void)
+{
+	s32 cpu, err;
+
+	if (!tun.timers || timers_set)
+		return 0;
+	timers_set = 1;
+	bpf_for (cpu, 0, machine.nr_cpu_ids) {
+		err = cpu_facts(cpu)->online ? slice_timer_init(cpu) : 0;
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 #endif /* ROOST_TIMER_BPF_H */

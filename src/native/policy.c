@@ -52,10 +52,22 @@ bool roost_steal(struct world *w, s32 cpu, u64 now)
 	return steal(cpu, now);
 }
 
-s32 roost_idle_helper(struct world *w, s32 cpu)
+s32 roost_idle_helper(struct world *w, port_task *p, s32 cpu)
 {
 	the_world = w;
-	return idle_helper(cpu);
+	return idle_helper(p, cpu);
+}
+
+bool roost_assign_queue(struct world *w, s32 cpu, s32 victim, u64 now)
+{
+	the_world = w;
+	return assign_queue(cpu, victim, false, now);
+}
+
+s32 roost_assigned_queue(struct world *w, s32 cpu, u64 now)
+{
+	the_world = w;
+	return assigned_queue(cpu_state(cpu), now);
 }
 
 /* ---- queues ---- */
@@ -106,6 +118,12 @@ u64 roost_slice_left(struct world *w, const struct task_state *ts)
 {
 	the_world = w;
 	return slice_left(ts);
+}
+
+void roost_yield_request(struct world *w, struct task_state *ts, u32 features)
+{
+	the_world = w;
+	yield_request(ts, features);
 }
 
 u64 roost_protected_ns(struct world *w, const struct task_state *ts, u32 features)

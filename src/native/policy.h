@@ -21,7 +21,9 @@ void roost_mark_waiting(struct world *w, s32 cpu);
 void roost_unmark_waiting(struct world *w, s32 cpu);
 bool roost_anybody_waits(struct world *w);
 bool roost_steal(struct world *w, s32 cpu, u64 now);
-s32 roost_idle_helper(struct world *w, s32 cpu);
+s32 roost_idle_helper(struct world *w, port_task *p, s32 cpu);
+bool roost_assign_queue(struct world *w, s32 cpu, s32 victim, u64 now);
+s32 roost_assigned_queue(struct world *w, s32 cpu, u64 now);
 
 /* queues (queue.h) */
 void roost_queue_join(struct world *w, s32 cpu, struct task_state *ts, u64 now);
@@ -32,6 +34,7 @@ void roost_queue_charge(struct world *w, s32 cpu, struct task_state *ts, u64 ns)
 void roost_new_request(struct world *w, struct task_state *ts, u32 features);
 void roost_first_request(struct world *w, struct task_state *ts, u32 features);
 u64 roost_slice_left(struct world *w, const struct task_state *ts);
+void roost_yield_request(struct world *w, struct task_state *ts, u32 features);
 u64 roost_protected_ns(struct world *w, const struct task_state *ts, u32 features);
 enum preempt roost_preempts(struct world *w, s32 cpu, const struct task_state *ts, u32 features, u64 now);
 void roost_burst_end(struct world *w, struct task_state *ts);

@@ -58,11 +58,25 @@ impl World {
         })
     }
 
-    /// An idle CPU that could serve a queue of `cpu`.
-    pub fn idle_helper(&mut self, cpu: usize) -> Option<usize> {
-        // SAFETY: C checks the CPU.
-        let helper = self.run(|w| unsafe { sys::roost_idle_helper(w, cpu as i32) });
+    /// An idle CPU that may run the task, which waits on `cpu`.
+    pub fn idle_helper(&mut self, task: &Task, cpu: usize) -> Option<usize> {
+        let mut port = task.port();
+        // SAFETY: C checks the CPU; the task lives through the call.
+        let helper = self.run(|w| unsafe { sys::roost_idle_helper(w, &mut port, cpu as i32) });
         usize::try_from(helper).ok()
+    }
+
+    /// `cpu` shall next serve `victim`'s queue; false: it may not.
+    pub fn assign_queue(&mut self, cpu: usize, victim: usize, now: u64) -> bool {
+        // SAFETY: C checks the CPUs.
+        self.run(|w| unsafe { sys::roost_assign_queue(w, cpu as i32, victim as i32, now) })
+    }
+
+    /// The queue that `cpu` was assigned, which is then no longer so.
+    pub fn assigned_queue(&mut self, cpu: usize, now: u64) -> Option<usize> {
+        // SAFETY: C checks the CPU.
+        let victim = self.run(|w| unsafe { sys::roost_assigned_queue(w, cpu as i32, now) });
+        usize::try_from(victim).ok()
     }
 
     // ---- queues ----
@@ -107,6 +121,11 @@ impl World {
     pub fn slice_left(&mut self, task: &Task) -> u64 {
         // SAFETY: see `leave`.
         self.run(|w| unsafe { sys::roost_slice_left(w, &task.state) })
+    }
+
+    pub fn yield_request(&mut self, task: &mut Task, features: u32) {
+        // SAFETY: see `leave`.
+        self.run(|w| unsafe { sys::roost_yield_request(w, &mut task.state, features) })
     }
 
     /// For how long the task, when it wakes, does not interrupt another.

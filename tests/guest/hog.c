@@ -10,37 +10,24 @@
  * With -p the exit status is 1 when a share is off by more than PERCENT of itself.
  */
 #define _GNU_SOURCE
-#include <errno.h>
+#include "attr.h"
 #include <math.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #define MAX_SPECS 64
 #define MAX_TASKS 512
 
-struct attr { /* struct sched_attr of sched_setattr(2), version 0 */
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime, deadline, period;
-};
-
 struct spec {
 	const char *text;
 	char cpus[64], cgroup[128];
-	int count, nice, fifo, idle;
-	long slice_us;
+	struct wish wish;
+	int count;
 	double weight;
 	double ms;
 	long switches;
@@ -84,13 +71,13 @@ static void parse(struct spec *s, char *text)
 		else if (!strcmp(word, "cpus"))
 			snprintf(s->cpus, sizeof(s->cpus), "%s", value);
 		else if (!strcmp(word, "nice"))
-			s->nice = atoi(value);
+			s->wish.nice = atoi(value);
 		else if (!strcmp(word, "fifo"))
-			s->fifo = atoi(value);
+			s->wish.fifo = atoi(value);
 		else if (!strcmp(word, "idle"))
-			s->idle = atoi(value);
+			s->wish.idle = atoi(value);
 		else if (!strcmp(word, "slice_us"))
-			s->slice_us = atol(value);
+			s->wish.slice_us = atol(value);
 		else if (!strcmp(word, "cgroup"))
 			snprintf(s->cgroup, sizeof(s->cgroup), "%s", value);
 		else if (!strcmp(word, "weight"))
@@ -126,36 +113,18 @@ static void join_cgroup(const char *dir)
 		die(path);
 }
 
-static void set_attr(const struct spec *s)
-{
-	struct attr a = { .size = sizeof(a),
-			  .policy = s->fifo   ? SCHED_FIFO
-				    : s->idle ? SCHED_IDLE
-					      : SCHED_OTHER,
-			  .nice = s->nice,
-			  .priority = s->fifo,
-			  .runtime = s->slice_us * 1000 };
-
-	if (syscall(SYS_sched_setattr, 0, &a, 0))
-		die("sched_setattr");
-	memset(&a, 0, sizeof(a));
-	if (syscall(SYS_sched_getattr, 0, &a, sizeof(a), 0))
-		die("sched_getattr");
-	if (s->slice_us && a.runtime != (uint64_t)s->slice_us * 1000) {
-		errno = ERANGE;
-		die("the kernel did not keep sched_runtime");
-	}
-}
-
 static void burn(const struct spec *s)
 {
+	const char *failed;
+
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (s->cgroup[0])
 		join_cgroup(s->cgroup);
 	if (s->cpus[0])
 		pin(s->cpus);
-	if (s->nice || s->slice_us || s->fifo || s->idle)
-		set_attr(s);
+	failed = set_attr(&s->wish);
+	if (failed)
+		die(failed);
 	for (volatile unsigned long i = 0;; i++)
 		;
 }

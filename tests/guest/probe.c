@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * probe MODE SECONDS LIMIT_MS [CPU]: how long a task of the ordinary class is kept from its CPU.
+ * probe [-i] [-n NICE] [-s SLICE_US] [-y YIELD_S] MODE SECONDS LIMIT_MS [CPU]: how long a task is kept from its CPU.
  * MODE spin: it never sleeps; the longest time between two looks at the clock is its longest wait.
  * MODE sleep: it sleeps 2 ms again and again; the longest lateness is its longest wait.
- * Exit status 1 when the longest wait is over LIMIT_MS.
+ * With -i its policy is SCHED_IDLE. With -y it calls sched_yield() before each look of its first YIELD_S seconds.
+ * The move to CPU is a part of the first wait. Exit status 1 when the longest wait is over LIMIT_MS.
  */
 #define _GNU_SOURCE
-#include <sched.h>
+#include "attr.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define NAP_NS 2000000
@@ -22,29 +22,28 @@ static double now_ms(void)
 	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
 }
 
-int main(int argc, char **argv)
+static int pin(int cpu)
 {
-	double start, last, longest = 0, sum = 0, limit;
-	int sleeper;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* 0 when the longest wait is within the limit. */
+static int measure(const char *mode, double start, double ms, double yield_ms, double limit)
+{
+	struct timespec nap = { 0, NAP_NS };
+	double last = start, longest = 0, sum = 0;
+	int sleeper = !strcmp(mode, "sleep");
 	long n = 0;
 
-	if (argc < 4)
-		return 2;
-	sleeper = !strcmp(argv[1], "sleep");
-	limit = atof(argv[3]);
-	if (argc > 4) {
-		cpu_set_t set;
-
-		CPU_ZERO(&set);
-		CPU_SET(atoi(argv[4]), &set);
-		if (sched_setaffinity(0, sizeof(set), &set))
-			return 2;
-	}
-	start = last = now_ms();
-	while (last - start < atof(argv[2]) * 1e3) {
-		struct timespec nap = { 0, NAP_NS };
+	while (last - start < ms) {
 		double t, wait;
 
+		if (last - start < yield_ms)
+			sched_yield();
 		if (sleeper)
 			nanosleep(&nap, NULL);
 		t = now_ms();
@@ -55,7 +54,41 @@ int main(int argc, char **argv)
 		/* The clock is read again after a sleep so that only the sleep itself is measured. */
 		last = sleeper ? now_ms() : t;
 	}
-	printf("# probe %s: longest wait %.3f ms, mean %.4f ms, %ld looks, limit %.0f ms\n", argv[1], longest, sum / n,
-	       n, limit);
+	printf("# probe %s: longest wait %.3f ms, mean %.4f ms, %ld looks, limit %.0f ms\n", mode, longest, sum / n, n,
+	       limit);
 	return longest > limit || n < 3;
+}
+
+int main(int argc, char **argv)
+{
+	double start, yield_ms = 0;
+	struct wish wish = {};
+	const char *failed;
+	int c;
+
+	while ((c = getopt(argc, argv, "in:s:y:")) > 0) {
+		if (c == 'i')
+			wish.idle = 1;
+		else if (c == 'n')
+			wish.nice = atoi(optarg);
+		else if (c == 's')
+			wish.slice_us = atol(optarg);
+		else if (c == 'y')
+			yield_ms = atof(optarg) * 1e3;
+		else
+			return 2;
+	}
+	argc -= optind;
+	argv += optind;
+	if (argc < 3)
+		return 2;
+	failed = set_attr(&wish);
+	if (failed) {
+		perror(failed);
+		return 2;
+	}
+	start = now_ms();
+	if (argc > 3 && pin(atoi(argv[3])))
+		return 2;
+	return measure(argv[0], start, atof(argv[1]) * 1e3, yield_ms, atof(argv[2]));
 }

@@ -5,6 +5,18 @@
 # timeout: 200
 . /tests/lib.sh
 start_roost
+# All other CPUs sleep when a real-time task takes a CPU: one of them has to be called.
+slow=
+for i in 1 2 3; do
+	probe spin 1.5 20 >/tmp/probe.out &
+	PROBE=$!
+	sleep 0.3
+	# The CPU it is on.
+	cpu=$(awk '{ print $39 }' /proc/$PROBE/stat)
+	hog -w 0 -t 0.6 cpus="$cpu",fifo=50 >/dev/null
+	wait $PROBE || slow="$slow $(cat /tmp/probe.out)"
+done
+check "a task that loses its CPU to a real-time one goes on elsewhere within 20 ms $slow" [ -z "$slow" ]
 hog -w 0 -t 60 cpus=2,fifo=50 >/dev/null 2>&1 &
 RT=$!
 sleep 0.3

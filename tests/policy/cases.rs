@@ -232,10 +232,11 @@ impl Row {
                 };
                 self.machine.set(self.case.this, now);
             }
-            "budget" => {
+            "budget" | "stale-budget" => {
                 for llc in 0..self.machine.llcs.len() {
                     let mut now = self.machine.llcs[llc];
                     now.budget = n;
+                    now.age = if key == "budget" { 0 } else { 21_000_000 };
                     self.machine.set_llc(llc, now);
                 }
             }

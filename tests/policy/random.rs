@@ -118,7 +118,14 @@ fn renew_state(machine: &mut Machine, rng: &mut Rng) {
         };
         let load = load(rng);
         let util = rng.below(size * 1024 + 1) as u64;
-        machine.set_llc(llc, LlcNow { budget, load, util });
+        let age = *rng.pick(&[0, 0, 0, 20_000_000, 20_000_001]);
+        let now = LlcNow {
+            budget,
+            load,
+            util,
+            age,
+        };
+        machine.set_llc(llc, now);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::rng::Rng;
 use crate::topology::Topology;
-use scx_roost::native::{World, sys};
+use scx_roost::native::{Task, World, sys};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const SET_IDLE: usize = sys::SET_IDLE as usize;
@@ -135,15 +135,65 @@ fn anybody_waits_on_any_machine() {
 
 #[test]
 fn an_idle_helper_is_near_if_it_can_be() {
+    // LLCs of four CPUs, two LLCs to a node.
+    let topology = Topology::regular(4, 4, 1, 2, false);
+    let mut world = topology.world();
+    let task = Task::new(1, &world);
+    assert_eq!(world.idle_helper(&task, 9), None);
+    for (idle, why) in [
+        (2, "of the machine"),
+        (14, "of the node"),
+        (8, "of the LLC, around its end"),
+        (11, "of the LLC, the next from its own position on"),
+    ] {
+        world.set_idle(idle);
+        assert_eq!(world.idle_helper(&task, 9), Some(idle), "{why}");
+    }
+    assert_eq!(world.idle_helper(&task, 1), Some(2));
+    for busy in [11, 8, 14] {
+        world.set_busy(busy);
+    }
+    assert_eq!(world.idle_helper(&task, 9), Some(2));
+}
+
+/// The set holds CPUs that run a SCHED_IDLE or a real-time task: a kick does not make those look for work.
+#[test]
+fn a_helper_is_idle_and_not_only_marked() {
+    let mut world = Topology::regular(2, 4, 1, 2, false).world();
+    let task = Task::new(1, &world);
+    for marked in [0, 2, 3, 4, 6, 7] {
+        world.set_idle(marked);
+    }
+    for taken in [0, 2, 4, 6] {
+        world.view_mut(taken).idle = 0;
+        world.view_mut(taken).nr_running = 1;
+    }
+    // Alone there, as SCHED_IDLE.
+    (world.cpu_mut(0).curr_pid, world.cpu_mut(0).curr_sched_idle) = (77, 1);
+    assert_eq!(world.idle_helper(&task, 5), Some(7));
+    assert_eq!(world.idle_helper(&task, 1), Some(3));
+    world.view_mut(3).idle = 0;
+    assert_eq!(world.idle_helper(&task, 1), Some(7), "the other LLC's");
+    world.view_mut(7).idle = 0;
+    assert_eq!(world.idle_helper(&task, 1), None);
+}
+
+#[test]
+fn a_helper_may_run_the_task() {
     let topology = Topology::regular(2, 4, 1, 2, false);
     let mut world = topology.world();
-    assert_eq!(world.idle_helper(1), None);
-    world.mark_idle(6);
-    assert_eq!(world.idle_helper(1), Some(6));
-    world.mark_idle(3);
-    assert_eq!(world.idle_helper(1), Some(3));
-    world.mark_busy(6);
-    assert_eq!(world.idle_helper(5), Some(3));
+    let mut task = Task::new(1, &world);
+    let facts = topology.facts();
+    (0..6).for_each(|cpu| world.set_idle(cpu));
+    task.allow(&[0b1111_0000], &facts);
+    assert_eq!(world.idle_helper(&task, 7), Some(4));
+    assert_eq!(
+        world.idle_helper(&task, 1),
+        Some(4),
+        "its own LLC has only others"
+    );
+    task.allow(&[0b1000_0000], &facts);
+    assert_eq!(world.idle_helper(&task, 7), None, "pinned where it waits");
 }
 
 /// What is left over when every thread has stopped.

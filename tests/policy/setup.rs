@@ -69,6 +69,7 @@ impl Machine {
                     budget: l.nr_cpus.into(),
                     load: 0,
                     util: l.capacity.into(),
+                    age: 0,
                 })
                 .collect(),
             topology,
@@ -127,6 +128,7 @@ impl Machine {
 
     pub fn set_llc(&mut self, llc: usize, now: LlcNow) {
         self.llcs[llc] = now;
+        self.world.llc_mut(llc).summed_at = NOW - now.age;
         self.world.llc_mut(llc).scan_budget = now.budget as u32;
         self.world.llc_mut(llc).load = now.load;
         self.world.llc_mut(llc).util = now.util as u32;

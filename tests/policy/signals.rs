@@ -31,7 +31,9 @@ fn decayed_halves_every_32_periods() {
             "{avg} after {ns}: {got}, {expected}"
         );
     }
-    assert_eq!(decayed(1 << 31, u64::MAX), 0);
+    assert_eq!(decayed(1 << 31, u64::MAX / 2), 0);
+    // A clock that is behind: nothing has decayed yet.
+    assert_eq!(decayed(1 << 31, 100u64.wrapping_neg()), (1 << 31) - 1);
 }
 
 #[test]

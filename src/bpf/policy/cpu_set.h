@@ -111,20 +111,6 @@ static __always_inline bool in_idle_core(s32 cpu)
 	return set_has(machine_facts()->smt ? SET_IDLE_CORE : SET_IDLE, f->llc, f->pos);
 }
 
-/* The first CPU of @llc in @set, NO_CPU if there is none. */
-subprog s32 set_first(u32 set, u32 llc)
-{
-	u32 nr_words = llc_facts(llc)->nr_words, i;
-
-	for_below (i, nr_words, CPU_WORDS) {
-		u64 word = *set_word(set, llc, i * WORD_BITS);
-
-		if (word)
-			return llc_cpu(llc_facts(llc)->first + i * WORD_BITS + lowest_bit(word));
-	}
-	return NO_CPU;
-}
-
 /* The bits of word @i of a walk that begins at position @start and comes around to it: first its end, last its head. */
 static __always_inline u64 walk_mask(u32 i, u32 nr_words, u32 start)
 {

@@ -2,8 +2,8 @@
 /*
  * The sets of idle CPUs, and the search in them.
  *
- * A CPU enters the set when it looks for work and its own queue is empty (dispatch), and leaves it when a task of
- * ours runs there (running). The set is a filter: a candidate counts only after a peek at the kernel's own state
+ * A CPU enters the set when it looks for work and its own queue is empty (dispatch), or runs a SCHED_IDLE task, and leaves
+ * it when another task of ours runs there (running). The set is a filter: a candidate counts only after a peek at the kernel's own state
  * (cpu_idle), so a task of another class, or one just placed there, is seen. A search thus reads words, not CPUs.
  */
 #ifndef ROOST_IDLE_SCAN_H
@@ -11,8 +11,6 @@
 
 #include "cpu_set.h"
 #include "wakeup.h"
-
-/* ---- keeping the sets ---- */
 
 /* ---- idle cores, the long way, for those whose threads lie in several words ---- */
 

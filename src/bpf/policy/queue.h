@@ -9,7 +9,8 @@
  * runs first.
  *
  * Limits: there is no test of eligibility when the next task is picked, as EEVDF has. A task that is ahead of the mean
- * still waits, because its deadline moves with its virtual run time; but for up to one request it may run early.
+ * still waits, because its deadline moves with its virtual run time; but for up to one request it may run early. And a light
+ * task's deadline is far away, where EEVDF would pass over who is ahead: run.bpf.h fetches who waits too long.
  *
  * Virtual times are nanoseconds at NICE0_WEIGHT: a task of twice the weight ages half as fast.
  */
@@ -84,6 +85,12 @@ static __always_inline void new_request(struct task_state *ts, u32 features)
 static __always_inline void first_request(struct task_state *ts, u32 features)
 {
 	ts->deadline = ts->vruntime + to_virtual(request_ns(ts, features), ts->weight) / 2;
+}
+
+/* The task yields: it is a request further back than it would be with a new one, however often it yields. */
+static __always_inline void yield_request(struct task_state *ts, u32 features)
+{
+	ts->deadline = ts->vruntime + 2 * to_virtual(request_ns(ts, features), ts->weight);
 }
 
 /* How long it may run now while others wait: to the end of its request, but at least the minimum slice. */
@@ -226,12 +233,13 @@ static __always_inline u64 protected_ns(const struct task_state *ts, u32 feature
 /*
  * May the task that just joined interrupt the one running there? A SCHED_IDLE task always gives way; batch and idle
  * tasks never interrupt. Otherwise the earlier deadline wins, or the one that is owed time against one that is ahead
- * of the mean: the kernel would find the latter not eligible. If only later, the slice of the running task ends when
- * its protection does.
+ * of the mean: the kernel would find the latter not eligible. A running task is protected for a while: the earlier
+ * deadline ends its slice then. Who is only owed time waits on, because the order of the queue is by deadline.
  */
 static __always_inline enum preempt preempts(struct cpu_state *cs, const struct task_state *ts, u32 features, u64 now)
 {
 	u64 ran = now - cs->curr_start, vruntime, wait;
+	bool earlier;
 
 	if (!cs->curr_pid)
 		return PREEMPT_NO;
@@ -239,7 +247,8 @@ static __always_inline enum preempt preempts(struct cpu_state *cs, const struct 
 		return PREEMPT_NOW;
 	if (ts->sched_idle || ts->batch)
 		return PREEMPT_NO;
-	if (!before(ts->deadline, cs->curr_deadline)) {
+	earlier = before(ts->deadline, cs->curr_deadline);
+	if (!earlier) {
 		vruntime = cs->curr_vruntime + to_virtual(ran, cs->curr_weight);
 		if (!before(cs->vtime, vruntime) || before(cs->vtime, ts->vruntime))
 			return PREEMPT_NO;
@@ -250,6 +259,8 @@ static __always_inline enum preempt preempts(struct cpu_state *cs, const struct 
 			count(STAT_burst_preempt);
 		return PREEMPT_NOW;
 	}
+	if (!earlier)
+		return PREEMPT_NO;
 	if (cs->curr_slice > wait)
 		cs->curr_slice = wait;
 	return PREEMPT_LATER;

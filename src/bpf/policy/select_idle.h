@@ -8,9 +8,25 @@
 
 #include "idle_scan.h"
 
+#define STALE_SUM_NS 20000000ULL
+
 static __always_inline bool has_idle_core(s32 cpu)
 {
 	return machine_facts()->smt && !set_empty(SET_IDLE_CORE, cpu_facts(cpu)->llc);
+}
+
+/*
+ * How many CPUs of the LLC a search may visit. The sums are made by ticks of tasks that run: when nobody ran for a while,
+ * the last ones say nothing (the kernel makes them in idle balancing too).
+ */
+static __always_inline u32 llc_budget(u32 llc, u64 now)
+{
+	const struct llc_state *ls = llc_state(llc);
+	/* All ones if stale. Without a branch: 6.18's verifier follows each of many. */
+	u32 stale = (s64)(ls->summed_at + STALE_SUM_NS - now) >> 63;
+
+	opaque(stale);
+	return (ls->scan_budget & ~stale) | (llc_facts(llc)->nr_cpus & stale);
 }
 
 /*
@@ -23,7 +39,7 @@ static __always_inline bool core_to_be_had(const struct wakeup *w, s32 cpu)
 
 	if (!has(w, FEATURE_core_first) || !has_idle_core(cpu) || set_has(SET_IDLE_CORE, f->llc, f->pos))
 		return false;
-	return !has(w, FEATURE_sis_util) || llc_state(f->llc)->scan_budget;
+	return !has(w, FEATURE_sis_util) || llc_budget(f->llc, w->now);
 }
 
 /* The set is asked first: most CPUs are not in it, and it holds those that run only a SCHED_IDLE task too. */
@@ -104,7 +120,7 @@ static __always_inline u32 after(s32 cpu)
 /* [sis_util] The busier the target's LLC, the fewer CPUs of it are looked at; none when it is nearly full. */
 static __always_inline u32 sis_budget(const struct wakeup *w, s32 target)
 {
-	u32 budget = has(w, FEATURE_sis_util) ? llc_state(cpu_facts(target)->llc)->scan_budget : MAX_CPUS;
+	u32 budget = has(w, FEATURE_sis_util) ? llc_budget(cpu_facts(target)->llc, w->now) : MAX_CPUS;
 
 	if (!budget)
 		count(STAT_sis_budget_out);

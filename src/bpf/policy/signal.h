@@ -32,9 +32,13 @@ static __always_inline u64 decayed(u64 avg, u64 ns)
 	};
 	/* 1 - 2^(-1/32) in 2^-16: the part that one period takes. Within a period, in proportion. */
 	const u64 period_takes = 1404;
-	u64 periods = ns >> PERIOD_SHIFT;
-	u64 part = ((ns & (PERIOD_NS - 1)) * period_takes) >> 16;
+	u64 periods, part;
 
+	/* Another CPU's clock may be a little ahead of ours. Without a branch: 6.18's verifier follows each of many. */
+	ns &= ~(u64)((s64)ns >> 63);
+	opaque(ns);
+	periods = ns >> PERIOD_SHIFT;
+	part = ((ns & (PERIOD_NS - 1)) * period_takes) >> 16;
 	if (periods >= HALF_LIFE_PERIODS * 32)
 		return 0;
 	avg >>= periods / HALF_LIFE_PERIODS;

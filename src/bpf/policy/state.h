@@ -51,17 +51,21 @@ struct cpu_state {
 	/* set once in ops.init */
 	u64 core_mask; /* this core's threads as bits of this CPU's word; 0: they lie in several words */
 
-	u64 balanced_at;   /* ns: when this CPU last compared its queue's weight with others */
-	u64 dispatched_at; /* ns: when this CPU last chose a task */
-	u32 rescue_from;   /* 1 + the CPU whose queue this CPU shall serve next; 0: none */
-	u32 cpuperf;	   /* the last frequency request, 0..CAPACITY_SCALE */
-	u64 timer_at;	   /* ns: when the slice timer fires; 0: not armed; atomic */
+	u64 balanced_at;    /* ns: when this CPU last compared its queue's weight with others */
+	u64 dispatched_at;  /* ns: when this CPU last chose a task */
+	u64 looked_at;	    /* ns: when this CPU last looked for who waits too long */
+	u64 served_at;	    /* ns: when another CPU was last assigned this one's queue; atomic */
+	u64 serve_until;    /* ns: serve_next lapses then */
+	u32 serve_next;	    /* 1 + the CPU whose queue this CPU shall serve next; 0: none */
+	u32 serve_balances; /* it evens out weights; else it rescues */
+	u32 cpuperf;	    /* the last frequency request, 0..CAPACITY_SCALE */
+	u64 timer_at;	    /* ns: when the slice timer fires; 0: not armed; atomic */
 	struct waker_state idle_waker;
 } __attribute__((aligned(2 * CACHELINE)));
 
 /* Sets of an LLC's CPUs; kept and searched in cpu_set.h. */
 enum cpu_set {
-	SET_IDLE,	 /* CPUs that have nothing to run */
+	SET_IDLE,	 /* CPUs that have nothing of ours to run, or only a SCHED_IDLE task */
 	SET_IDLE_CORE,	 /* those of them whose whole core is idle */
 	SET_WAITING,	 /* CPUs whose queue holds a task that another CPU may run */
 	NR_CPU_SETS = 4, /* a power of two: indexes are masked by it */
@@ -87,6 +91,7 @@ struct task_state {
 	u64 deadline;	   /* virtual; key of the deadline queue */
 	s64 lag;	   /* what the queue owes it, virtual ns; valid while not joined */
 	u64 left_at;	   /* ns: when it left its queue */
+	u64 waits_since;   /* ns: when it was last queued behind others */
 	s32 joined;	   /* 1 + the CPU whose queue counts it; 0: none */
 	u32 joined_weight; /* the weight that queue counts */
 	u32 weight;	   /* effective: nice and cgroups */

@@ -43,7 +43,7 @@ static __always_inline bool queue_hot(s32 victim, s32 thief, u64 now)
 
 	if (share_core(victim, thief) || !queue_first(victim, &first) || first.sched_idle)
 		return false;
-	return now - first.ran_at < tunables()->migration_cost_ns;
+	return (s64)(now - first.ran_at) < (s64)tunables()->migration_cost_ns;
 }
 
 /* Take one waiting task of any CPU of @llc, from position @start on and around. */
@@ -128,15 +128,58 @@ static __always_inline bool steal(s32 cpu, u64 now)
 	return false;
 }
 
-/* An idle CPU that could serve a queue of @cpu: of its LLC, then any. NO_CPU if there is none. */
-static __always_inline s32 idle_helper(s32 cpu)
+/*
+ * An idle CPU that may run @p, which waits on @cpu: of its LLC, from its own position on and around, then of the node, then
+ * of the machine. One that runs a SCHED_IDLE task or a task of another class is in the set, but a kick would not make it
+ * look for work. NO_CPU if there is none.
+ */
+subprog s32 idle_helper(port_task *p trusted, s32 cpu)
 {
-	s32 helper = set_first(SET_IDLE, cpu_facts(cpu)->llc), llc;
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+	const volatile struct node_facts *node = node_facts(f->node);
+	struct scan s = { .what = SCAN_CPU, .llc = f->llc, .start = f->pos, .budget = MAX_CPUS, .sched_idle = true };
+	s32 helper = scan_llc(p, &s);
 
 	if (helper != NO_CPU || machine_facts()->nr_llcs == 1)
 		return helper;
-	llc = next_llc(SET_IDLE, 0, machine_facts()->nr_llcs);
-	return llc == NO_CPU ? NO_CPU : set_first(SET_IDLE, llc);
+	helper = scan_llcs(p, node->first_llc, node->first_llc + node->nr_llcs, f->llc, true);
+	if (helper != NO_CPU || machine_facts()->nr_nodes == 1)
+		return helper;
+	return scan_llcs(p, 0, machine_facts()->nr_llcs, f->llc, true);
+}
+
+/* ---- a busy CPU is to serve another's queue ---- */
+
+/* An assignment that was not carried out within this lapses. ns */
+#define SERVE_NS 5000000ULL
+
+/*
+ * @cpu, which runs a task, shall next take one from @victim's queue. All CPUs of an LLC see the same queue: one of them
+ * at a time gets it. False: another has it, or @cpu has a queue to serve already.
+ */
+static __always_inline bool assign_queue(s32 cpu, s32 victim, bool balances, u64 now)
+{
+	struct cpu_state *cs = cpu_state(cpu);
+	u64 *at = &cpu_state(victim)->served_at, last = *at;
+
+	if (cs->serve_next && before(now, cs->serve_until))
+		return false;
+	/* Signed: the clocks of two CPUs differ a little. */
+	if ((s64)(now - last) < (s64)SERVE_NS || !atomic_cas(at, last, now))
+		return false;
+	cs->serve_next = victim + 1;
+	cs->serve_until = now + SERVE_NS;
+	cs->serve_balances = balances;
+	return true;
+}
+
+/* The queue that @cs was assigned; NO_CPU if that was long ago. Asked once, when serve_next is set. */
+static __always_inline s32 assigned_queue(struct cpu_state *cs, u64 now)
+{
+	s32 victim = cs->serve_next - 1;
+
+	cs->serve_next = 0;
+	return before(now, cs->serve_until) ? victim : NO_CPU;
 }
 
 #endif /* ROOST_STEAL_H */

@@ -30,6 +30,8 @@ pub struct LlcNow {
     pub load: u64,
     /// The same of their utilisation, scaled by capacity.
     pub util: u64,
+    /// How long ago these were made, ns.
+    pub age: u64,
 }
 
 pub struct Now<'a> {
@@ -381,7 +383,7 @@ impl Ladder<'_> {
     /// has a whole core in prospect.
     fn will_do(&self, c: usize) -> bool {
         let llc = self.now.llc(c);
-        let search = !self.w.features.sis_util || self.now.llcs[llc].budget > 0;
+        let search = !self.w.features.sis_util || self.budget(llc) > 0;
         let better = self.w.features.core_first
             && search
             && self.now.has_idle_core(llc)
@@ -477,9 +479,18 @@ impl Ladder<'_> {
         after.iter().chain(before).copied().filter(|&c| self.ok(c))
     }
 
+    /// Ours: what was summed more than 20 ms ago limits nothing.
+    fn budget(&self, llc: usize) -> usize {
+        let now = &self.now.llcs[llc];
+        if now.age > 20 * MSEC {
+            return self.now.llc_cpus(llc).len();
+        }
+        now.budget
+    }
+
     fn select_idle_cpu(&self, target: usize, has_core: bool) -> Option<(usize, &'static str)> {
         let budget = if self.w.features.sis_util {
-            self.now.llcs[self.now.llc(target)].budget
+            self.budget(self.now.llc(target))
         } else {
             usize::MAX
         };

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# A task that weighs nearly nothing, or that yields all the time, still gets its turn, and others theirs beside it.
+# topology: 2
+# accel: icount
+# timeout: 300
+. /tests/lib.sh
+start_roost
+
+# stays WHAT: the watchdog ended nothing. If it did, what follows has a new scheduler to look at.
+stays() {
+	check "the scheduler stays: $1" roost_enabled
+	roost_enabled || start_roost
+}
+
+# beside_hogs WHAT PROBE...: the probe gets its turn on CPU 1 among 10 hogs.
+beside_hogs() {
+	what=$1
+	shift
+	hog -w 0 -t 60 cpus=1,n=10 >/dev/null &
+	hogs=$!
+	sleep 0.5
+	check "$what runs every 3 s" "$@"
+	kill -KILL $hogs
+	stays "$what"
+}
+
+# The watchdog's limit is 5 s; who has waited 2 s is fetched, which is looked at twice a second.
+beside_hogs "a SCHED_IDLE task" probe -i spin 8 3000 1
+beside_hogs "a task of nice 19 that asks for 100 ms" probe -n 19 -s 100000 spin 8 3000 1
+
+# What a task did that was alone on its CPU, a hog must not pay for, nor the task itself.
+probe -y 7 spin 7 100 1 >/tmp/yielder &
+yielder=$!
+sleep 1
+hog -w 0 -t 60 cpus=1 >/dev/null &
+hogs=$!
+wait $yielder
+rc=$?
+cat /tmp/yielder
+check "who yields all the time waits at most 100 ms for a hog" [ $rc = 0 ]
+kill -KILL $hogs
+stays "it yielded beside a hog"
+
+# Each comes while the other runs, and none may wait for the end of a slice that grew by yielding.
+come() {
+	late=0
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		probe spin 0.12 100 1 || late=1
+	done
+	probe spin 5 100 1 && [ $late = 0 ]
+}
+
+probe -y 1 spin 8 100 1 >/tmp/yielder &
+yielder=$!
+sleep 1.05
+check "who comes to a task that yielded and now computes waits at most 100 ms" come
+wait $yielder
+rc=$?
+cat /tmp/yielder
+check "who yielded and now computes waits at most 100 ms" [ $rc = 0 ]
+stays "it computes after it yielded"
+stop_roost
+finish
