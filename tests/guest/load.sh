@@ -6,6 +6,12 @@
 # quick: yes
 . /tests/lib.sh
 start_roost
+# The verifiers differ: what one follows in a moment costs another minutes, and the kernel gives up at a million. So a program
+# that comes near it anywhere is found here, before it comes too near somewhere else.
+VERIFIED_LIMIT=300000
+most_verified() { awk '/^verified_insns:/ && $2 > most { most = $2 } END { print most + 0 }' /proc/$ROOST_PID/fdinfo/*; }
+verified=$(most_verified)
+check "no program takes the verifier more than $VERIFIED_LIMIT instructions (most: $verified)" within 1 $VERIFIED_LIMIT "$verified"
 check "the kernel names it" grep -q '^roost' $SCX/root/ops
 stop_roost
 start_roost

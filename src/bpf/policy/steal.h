@@ -37,13 +37,26 @@ static __always_inline void unmark_waiting(s32 cpu)
  * The first task of @victim's queue ran a moment ago. Threads of a core share its caches, and no SCHED_IDLE task is worth
  * the wait (kernel: task_hot()).
  */
-static __always_inline bool queue_hot(s32 victim, s32 thief, u64 now)
+subprog bool queue_hot(s32 victim, s32 thief, u64 now)
 {
 	struct waiter first = {};
 
 	if (share_core(victim, thief) || !queue_first(victim, &first) || first.sched_idle)
 		return false;
 	return (s64)(now - first.ran_at) < (s64)tunables()->migration_cost_ns;
+}
+
+/* Take one waiting task of @victim's queue. */
+subprog bool steal_from_queue(s32 victim, s32 cpu, u64 now)
+{
+	if (queue_hot(victim, cpu, now))
+		return false;
+	if (queue_take(victim))
+		return true;
+	count(STAT_steal_miss);
+	if (!queue_length(victim))
+		unmark_waiting(victim);
+	return false;
 }
 
 /* Take one waiting task of any CPU of @llc, from position @start on and around. */
@@ -65,13 +78,8 @@ subprog bool steal_from_llc(s32 cpu, u32 llc, u32 start, u64 now, u32 *tries non
 			if (*tries == 0)
 				return false;
 			--*tries;
-			if (queue_hot(victim, cpu, now))
-				continue;
-			if (queue_take(victim))
+			if (steal_from_queue(victim, cpu, now))
 				return true;
-			count(STAT_steal_miss);
-			if (!queue_length(victim))
-				unmark_waiting(victim);
 		}
 	}
 	return false;
