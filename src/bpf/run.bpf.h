@@ -164,12 +164,16 @@ static __always_inline void keep(struct task_struct *prev, struct task_state *ts
 		arm_slice_timer(ts->joined - 1, cs, now, now + cs->curr_slice);
 }
 
-/* The previous task is still runnable: does it, or the first in the queue, go next? True: it is settled. */
+/*
+ * The previous task is still runnable: does it, or the first in the queue, go next? If a thief takes that one meanwhile, the
+ * previous task goes on. False: it has no context.
+ */
 static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, struct task_struct *prev)
 {
 	struct task_state *ts = task_state_of(prev);
 	struct task_struct *head = NULL;
 	u64 now = scx_bpf_now();
+	bool gives_way;
 
 	if (!ts)
 		return false;
@@ -179,13 +183,10 @@ static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, struct 
 	bpf_rcu_read_lock();
 	if (queue_contended(cs))
 		head = queue_head(cpu);
-	if (head && before(head->scx.dsq_vtime, ts->deadline)) {
-		bpf_rcu_read_unlock();
-		/* If somebody else took it meanwhile, dispatch goes on. */
-		return take_own(cpu);
-	}
+	gives_way = head && before(head->scx.dsq_vtime, ts->deadline);
 	bpf_rcu_read_unlock();
-	keep(prev, ts, cs, now);
+	if (!gives_way || !take_own(cpu))
+		keep(prev, ts, cs, now);
 	return true;
 }
 
