@@ -43,9 +43,6 @@ u64 took_ns = 0;
 
 static __always_inline void gather(struct wakeup *w, s32 this_cpu, s32 prev)
 {
-	w->p = &task;
-	w->ts = &wakee;
-	w->waker_ts = query.waker_ours ? &waker : NULL;
 	w->now = query.now;
 	w->waker_pid = query.waker_pid;
 	w->pid = query.pid;
@@ -58,6 +55,11 @@ static __always_inline void gather(struct wakeup *w, s32 this_cpu, s32 prev)
 	w->waker_pcpu_kthread = query.waker_pcpu_kthread;
 }
 
+static __always_inline struct placement place_query(struct wakeup *w)
+{
+	return place(&task, &wakee, query.waker_ours ? &waker : NULL, w);
+}
+
 /* One decision, with the features of the query. */
 SEC("syscall")
 int decide(void *ctx)
@@ -65,7 +67,7 @@ int decide(void *ctx)
 	struct wakeup w = { .features = query.features };
 
 	gather(&w, query.this_cpu, query.prev);
-	answer = place(&w);
+	answer = place_query(&w);
 	return 0;
 }
 
@@ -75,7 +77,7 @@ subprog s32 decide_pair(u32 i)
 	struct wakeup w = { .features = tun.features };
 
 	gather(&w, pairs[i % NR_PAIRS].this_cpu, pairs[i % NR_PAIRS].prev);
-	return place(&w).cpu;
+	return place_query(&w).cpu;
 }
 
 /* nr_decisions of them, timed. */

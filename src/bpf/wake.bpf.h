@@ -16,19 +16,18 @@ static __always_inline bool in_task(void)
 
 /*
  * Who wakes. In an interrupt that is the task it interrupted, as in the kernel's own rule; only the test for a
- * per-CPU kthread asks for task context there too.
+ * per-CPU kthread asks for task context there too. NULL: the idle task, or one of another class.
  */
-static __always_inline void gather_waker(struct wakeup *w, u64 wake_flags)
+static __always_inline struct task_state *gather_waker(struct wakeup *w, u64 wake_flags)
 {
 	struct task_struct *waker = bpf_get_current_task_btf();
 
 	w->waker_pid = waker->pid;
 	w->sync = (wake_flags & SCX_WAKE_SYNC) && !(waker->flags & PF_EXITING);
 	if (waker->flags & PF_IDLE)
-		return;
-	/* NULL for a waker of another class. */
-	w->waker_ts = bpf_task_storage_get(&task_states, waker, 0, 0);
+		return NULL;
 	w->waker_pcpu_kthread = pcpu_kthread(waker) && in_task();
+	return bpf_task_storage_get(&task_states, waker, 0, 0);
 }
 
 /* The waker said that it is about to sleep. If it does not, its slice ends on time. */
@@ -41,13 +40,12 @@ static __always_inline void waker_gives_way(s32 cpu, u64 now)
 
 static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake_flags)
 {
+	struct task_state *ts = task_state_of(p), *waker;
 	struct wakeup w = {};
 	struct placement at;
 
-	w.ts = task_state_of(p);
-	if (!w.ts)
+	if (!ts)
 		return prev;
-	w.p = p;
 	w.pid = p->pid;
 	w.now = scx_bpf_now();
 	w.features = tun.features;
@@ -56,9 +54,9 @@ static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake
 	w.prev = task_allowed(p, prev) ? prev : NO_CPU;
 	w.fork = wake_flags & SCX_WAKE_FORK;
 	w.this_allowed = task_allowed(p, w.this_cpu);
-	gather_waker(&w, wake_flags);
+	waker = gather_waker(&w, wake_flags);
 
-	at = place(&w);
+	at = place(p, ts, waker, &w);
 	if (at.how == PLACE_BUSY)
 		return at.cpu;
 	if (at.how == PLACE_IDLE)

@@ -2,10 +2,11 @@
 /* The policy over the native port: what policy.h promises, one line each. */
 #include "policy.h"
 
-struct placement roost_place(struct world *w, const struct wakeup *wakeup)
+struct placement roost_place(struct world *w, port_task *p, struct task_state *ts, struct task_state *waker,
+			     struct wakeup *wakeup)
 {
 	the_world = w;
-	return place(wakeup);
+	return place(p, ts, waker, wakeup);
 }
 
 /* ---- sets ---- */

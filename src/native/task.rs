@@ -3,7 +3,6 @@
 
 use super::{World, sys};
 use crate::machine::Facts;
-use std::ptr;
 
 /// A task's state (state.h), its number and the CPUs it may use.
 #[derive(Clone, Debug)]
@@ -103,12 +102,9 @@ impl<'a> Wakeup<'a> {
         }
     }
 
-    pub(super) fn raw(self, port: &mut sys::port_task) -> sys::wakeup {
+    pub(super) fn raw(&self) -> sys::wakeup {
         sys::wakeup {
-            p: port,
             pid: self.task.pid,
-            ts: &mut self.task.state,
-            waker_ts: self.waker.map_or(ptr::null_mut(), |w| &raw mut w.state),
             now: self.now,
             features: self.features,
             waker_pid: self.waker_pid,
@@ -123,6 +119,8 @@ impl<'a> Wakeup<'a> {
             sync: self.sync,
             this_allowed: self.this_allowed,
             waker_pcpu_kthread: self.waker_pcpu_kthread,
+            // The rest is of the task's state, and set there.
+            ..Default::default()
         }
     }
 }

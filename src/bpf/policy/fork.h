@@ -307,29 +307,29 @@ subprog s32 fork_busy_cpu(port_task *p trusted, u32 llc, s32 this_cpu, u64 now)
 /* ---- idle CPUs ---- */
 
 /* In the chosen LLC: a wholly idle core, the parent's idle sibling, any idle CPU; NO_CPU if there is none. */
-static __always_inline s32 fork_idle_cpu(const struct wakeup *w, u32 llc)
+static __always_inline s32 fork_idle_cpu(port_task *p, const struct wakeup *w, u32 llc)
 {
 	bool local = cpu_facts(w->this_cpu)->llc == llc;
 	u32 start = local ? after(w->this_cpu) : 0;
 	s32 cpu = NO_CPU;
 
 	if (machine_facts()->smt) {
-		cpu = scan(w, llc, start, SCAN_CORE, MAX_CPUS);
+		cpu = scan(p, w, llc, start, SCAN_CORE, MAX_CPUS);
 		if (cpu == NO_CPU && local)
-			cpu = free_sibling(w->p, w->this_cpu, w->ts->sched_idle);
+			cpu = free_sibling(p, w->this_cpu, w->sched_idle);
 	}
-	return cpu != NO_CPU ? cpu : scan(w, llc, start, SCAN_CPU, MAX_CPUS);
+	return cpu != NO_CPU ? cpu : scan(p, w, llc, start, SCAN_CPU, MAX_CPUS);
 }
 
 /*
  * What a child has of its parent: a copy of whom it wakes (kernel: dup_task_struct()), and the parent's CPU as the recently
  * used one (wake_up_new_task()).
  */
-static __always_inline void inherit(const struct wakeup *w)
+static __always_inline void inherit(struct task_state *ts, const struct task_state *parent, const struct wakeup *w)
 {
-	w->ts->recent_cpu = w->prev_any + 1;
-	if (w->waker_ts)
-		w->ts->waker = w->waker_ts->waker;
+	ts->recent_cpu = w->prev_any + 1;
+	if (parent)
+		ts->waker = parent->waker;
 }
 
 #endif /* ROOST_FORK_H */

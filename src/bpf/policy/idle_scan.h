@@ -210,12 +210,13 @@ subprog s32 scan_llc(port_task *p trusted, const struct scan *s nonnull)
 	return NO_CPU;
 }
 
-static __always_inline s32 scan(const struct wakeup *w, u32 llc, u32 start, enum scan_for what, u32 budget)
+static __always_inline s32 scan(port_task *p, const struct wakeup *w, u32 llc, u32 start, enum scan_for what,
+				u32 budget)
 {
 	struct scan s = { .what = what, .llc = llc, .start = start, .budget = budget };
 
-	s.sched_idle = w->ts->sched_idle;
-	return scan_llc(w->p, &s);
+	s.sched_idle = w->sched_idle;
+	return scan_llc(p, &s);
 }
 
 /* A free CPU in the LLCs [@from, @end) but @own, a wholly idle core before a thread. */

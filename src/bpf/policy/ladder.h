@@ -20,6 +20,8 @@
  *
  * With prev_idle and sis_util, and nothing else, this is the kernel's select_task_rq_fair() (kernel/sched/fair.c);
  * what it leaves out is listed in docs/faithfulness.md.
+ *
+ * Each group of rungs is a subprogram, and so joins the verifier's paths where it ends: fork, known CPUs, search.
  */
 #ifndef ROOST_LADDER_H
 #define ROOST_LADDER_H
@@ -30,129 +32,153 @@
 #include "sync_local.h"
 #include "wake_affine.h"
 
-static __always_inline struct placement placed(s32 cpu, enum placing how, enum roost_stat rung)
+static __always_inline void placed(struct placement *at, s32 cpu, enum placing how, enum roost_stat rung)
 {
-	struct placement at = { .cpu = cpu, .how = how, .rung = rung };
-
 	count(rung);
-	return at;
+	at->cpu = cpu;
+	at->how = how;
+	at->rung = rung;
 }
 
 /* Free CPUs are taken at once when idle; one that runs a SCHED_IDLE task is queued on, and preempted there. */
-static __always_inline struct placement placed_free(s32 cpu, enum roost_stat rung)
+static __always_inline void placed_free(struct placement *at, s32 cpu, enum roost_stat rung)
 {
 	struct cpu_state *cs = cpu_state(cpu);
 
-	return placed(cpu, cs->curr_sched_idle && cs->curr_pid ? PLACE_BUSY : PLACE_IDLE, rung);
+	placed(at, cpu, cs->curr_sched_idle && cs->curr_pid ? PLACE_BUSY : PLACE_IDLE, rung);
 }
 
-static __always_inline struct placement place_fork(const struct wakeup *w)
+subprog u32 place_fork(port_task *p trusted, const struct wakeup *w nonnull, struct placement *at nonnull)
 {
 	const volatile struct cpu_facts *f = cpu_facts(w->this_cpu);
-	u32 llc = fork_llc(w->p, fork_node(w->p, f->node), f->llc);
-	s32 cpu = fork_idle_cpu(w, llc);
+	u32 llc = fork_llc(p, fork_node(p, f->node), f->llc);
+	s32 cpu = fork_idle_cpu(p, w, llc);
 
-	inherit(w);
-
-	if (cpu != NO_CPU)
-		return placed_free(cpu, STAT_fork_idle);
-	cpu = fork_busy_cpu(w->p, llc, w->this_cpu, w->now);
-	return placed(cpu != NO_CPU ? cpu : w->prev_any, PLACE_BUSY, STAT_fork_busy);
+	if (cpu != NO_CPU) {
+		placed_free(at, cpu, STAT_fork_idle);
+		return 0;
+	}
+	cpu = fork_busy_cpu(p, llc, w->this_cpu, w->now);
+	placed(at, cpu != NO_CPU ? cpu : w->prev_any, PLACE_BUSY, STAT_fork_busy);
+	return 0;
 }
 
 /*
  * Rung 9: nothing in the LLC; [wide_idle] an idle CPU in another of the target's node, then anywhere. The LLC itself is
  * not looked at again: if something is idle there, sis_util's budget forbade to look so far.
  */
-static __always_inline struct placement place_beyond(const struct wakeup *w, s32 target)
+static __always_inline void place_beyond(port_task *p, const struct wakeup *w, s32 target, struct placement *at)
 {
 	const volatile struct node_facts *node = node_facts(cpu_facts(target)->node);
 	u32 own = cpu_facts(target)->llc;
-	s32 cpu;
+	s32 cpu = NO_CPU;
 
 	if (!has(w, FEATURE_wide_idle) || machine_facts()->nr_llcs == 1)
-		return placed(target, PLACE_BUSY, STAT_sis_none);
-	cpu = scan_llcs(w->p, node->first_llc, node->first_llc + node->nr_llcs, own, w->ts->sched_idle);
-
+		return placed(at, target, PLACE_BUSY, STAT_sis_none);
+	cpu = scan_llcs(p, node->first_llc, node->first_llc + node->nr_llcs, own, w->sched_idle);
 	if (cpu != NO_CPU)
-		return placed_free(cpu, STAT_wide_node);
+		return placed_free(at, cpu, STAT_wide_node);
 	if (machine_facts()->nr_nodes > 1) {
-		cpu = scan_llcs(w->p, 0, machine_facts()->nr_llcs, own, w->ts->sched_idle);
+		cpu = scan_llcs(p, 0, machine_facts()->nr_llcs, own, w->sched_idle);
 		if (cpu != NO_CPU)
-			return placed_free(cpu, STAT_wide_machine);
+			return placed_free(at, cpu, STAT_wide_machine);
 	}
-	return placed(target, PLACE_BUSY, STAT_sis_none);
+	placed(at, target, PLACE_BUSY, STAT_sis_none);
 }
 
 /*
  * Rungs 6 to 9: search. A budget of 0 spares the search for a core too; otherwise it bounds only the walk that starts
  * without hope of a core (kernel: select_idle_cpu()).
  */
-static __always_inline struct placement place_search(const struct wakeup *w, s32 target)
+static __always_inline void place_search(port_task *p, const struct wakeup *w, s32 target, struct placement *at)
 {
 	bool core = has_idle_core(target);
 	s32 cpu = NO_CPU;
 	u32 budget;
 
 	if (set_empty(SET_IDLE, cpu_facts(target)->llc))
-		return place_beyond(w, target);
+		return place_beyond(p, w, target, at);
 	if (machine_facts()->smt && !core) {
-		cpu = sis_smt(w, target);
+		cpu = sis_smt(p, w, target);
 		if (cpu != NO_CPU)
-			return placed_free(cpu, STAT_sis_smt);
+			return placed_free(at, cpu, STAT_sis_smt);
 	}
 	budget = sis_budget(w, target);
 	if (budget && core) {
-		cpu = sis_core(w, target);
+		cpu = sis_core(p, w, target);
 		if (cpu != NO_CPU)
-			return placed_free(cpu, STAT_sis_core);
+			return placed_free(at, cpu, STAT_sis_core);
 		budget = MAX_CPUS;
 	}
 	if (budget)
-		cpu = sis_cpu(w, target, budget);
+		cpu = sis_cpu(p, w, target, budget);
 	if (cpu != NO_CPU)
-		return placed_free(cpu, STAT_sis_cpu);
-	return place_beyond(w, target);
+		return placed_free(at, cpu, STAT_sis_cpu);
+	place_beyond(p, w, target, at);
 }
 
-/* Rungs 1 to 5: CPUs known by name. */
-static __always_inline struct placement select_idle_sibling(const struct wakeup *w, s32 target)
+/* Rungs 5 to 9: an idle CPU found by looking around the target, or the target. */
+subprog u32 search(port_task *p trusted, const struct wakeup *w nonnull, s32 target, struct placement *at nonnull)
 {
-	s32 recent, cpu = sis_target(w, target);
-
-	if (cpu != NO_CPU)
-		return placed_free(cpu, STAT_sis_target);
-	cpu = sis_prev(w, target);
-	if (cpu != NO_CPU)
-		return placed_free(cpu, STAT_sis_prev);
-	cpu = sis_kthread(w);
-	if (cpu != NO_CPU)
-		return placed(cpu, PLACE_BUSY, STAT_sis_kthread);
-	recent = w->ts->recent_cpu - 1;
-	w->ts->recent_cpu = w->prev_any + 1;
-	cpu = sis_recent(w, recent, target);
-	if (cpu != NO_CPU)
-		return placed_free(cpu, STAT_sis_recent);
-	if (machine_facts()->asym) {
-		cpu = sis_capacity(w->p, target, task_util(w->ts, w->now), w->ts->sched_idle);
-		return cpu != NO_CPU ? placed_free(cpu, STAT_sis_capacity) : placed(target, PLACE_BUSY, STAT_sis_none);
-	}
-	return place_search(w, target);
-}
-
-static __always_inline struct placement place_wakeup(const struct wakeup *w)
-{
-	/* Asked before this wakeup makes the task its waker's last wakee. */
-	bool local = sync_local(w);
 	s32 cpu;
 
-	record_wakee(w);
+	if (!machine_facts()->asym) {
+		place_search(p, w, target, at);
+		return 0;
+	}
+	cpu = sis_capacity(p, target, w->util, w->sched_idle);
+	if (cpu != NO_CPU)
+		placed_free(at, cpu, STAT_sis_capacity);
+	else
+		placed(at, target, PLACE_BUSY, STAT_sis_none);
+	return 0;
+}
+
+/* Rungs 1 to 4: CPUs known by name. False: none of them will do. */
+subprog bool known_cpus(port_task *p trusted, struct task_state *ts nonnull, const struct wakeup *w nonnull, s32 target,
+			struct placement *at nonnull)
+{
+	s32 cpu = sis_target(w, target);
+
+	if (cpu != NO_CPU) {
+		placed_free(at, cpu, STAT_sis_target);
+		return true;
+	}
+	cpu = sis_prev(w, target);
+	if (cpu != NO_CPU) {
+		placed_free(at, cpu, STAT_sis_prev);
+		return true;
+	}
+	cpu = sis_kthread(w);
+	if (cpu != NO_CPU) {
+		placed(at, cpu, PLACE_BUSY, STAT_sis_kthread);
+		return true;
+	}
+	ts->recent_cpu = w->prev_any + 1;
+	cpu = sis_recent(p, w, target);
+	if (cpu != NO_CPU) {
+		placed_free(at, cpu, STAT_sis_recent);
+		return true;
+	}
+	return false;
+}
+
+static __always_inline void place_wakeup(port_task *p, struct task_state *ts, struct task_state *waker,
+					 const struct wakeup *w, struct placement *at)
+{
+	/* Asked before this wakeup makes the task its waker's last wakee. */
+	bool local = sync_local(ts, waker, w);
+	s32 cpu, target;
+
+	record_wakee(waker, w);
 	if (local)
-		return placed(w->this_cpu, PLACE_NEXT, STAT_sync_local);
+		return placed(at, w->this_cpu, PLACE_NEXT, STAT_sync_local);
 	cpu = prev_core(w);
 	if (cpu != NO_CPU)
-		return placed_free(cpu, STAT_prev_core);
-	return select_idle_sibling(w, wake_target(w));
+		return placed_free(at, cpu, STAT_prev_core);
+	target = wake_target(ts, waker, w);
+	if (!known_cpus(p, ts, w, target, at))
+		search(p, w, target, at);
 }
 
 /* What the wakeup got, whichever rung gave it. */
@@ -166,13 +192,23 @@ static __always_inline void count_placement(const struct wakeup *w, s32 cpu)
 		count(STAT_placed_idle_core);
 }
 
-/* The whole decision. The CPU may be one that the task may not use (prev_any): the caller leaves that to the core. */
-static __always_inline struct placement place(const struct wakeup *w)
+/*
+ * The whole decision. @waker: the current task's state; NULL: the idle task, or not ours. The CPU may be one that the task
+ * may not use (prev_any): the caller leaves that to the core.
+ */
+static __always_inline struct placement place(port_task *p, struct task_state *ts, struct task_state *waker,
+					      struct wakeup *w)
 {
-	struct placement at = w->fork ? place_fork(w) : place_wakeup(w);
+	struct placement at = { .cpu = NO_CPU };
 
-	if (!w->fork)
+	wakeup_of(w, ts);
+	if (w->fork) {
+		place_fork(p, w, &at);
+		inherit(ts, waker, w);
+	} else {
+		place_wakeup(p, ts, waker, w, &at);
 		count_placement(w, at.cpu);
+	}
 	return at;
 }
 

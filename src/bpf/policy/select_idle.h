@@ -47,7 +47,7 @@ static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 
-	if (!set_has(SET_IDLE, f->llc, f->pos) || !cpu_free(cpu, w->ts->sched_idle) || !asym_fits(w, cpu))
+	if (!set_has(SET_IDLE, f->llc, f->pos) || !cpu_free(cpu, w->sched_idle) || !asym_fits(w, cpu))
 		return NO_CPU;
 	if (!core_to_be_had(w, cpu))
 		return cpu;
@@ -83,11 +83,13 @@ static __always_inline s32 sis_kthread(const struct wakeup *w)
 }
 
 /* The CPU used before the previous one. */
-static __always_inline s32 sis_recent(const struct wakeup *w, s32 recent, s32 target)
+static __always_inline s32 sis_recent(port_task *p, const struct wakeup *w, s32 target)
 {
+	s32 recent = w->recent;
+
 	if (recent == NO_CPU || recent == w->prev_any || recent == target || !share_cache(recent, target))
 		return NO_CPU;
-	if (!task_allowed(w->p, recent))
+	if (!task_allowed(p, recent))
 		return NO_CPU;
 	return free_and_fits(w, recent);
 }
@@ -105,9 +107,9 @@ subprog s32 free_sibling(port_task *p trusted, s32 cpu, bool sched_idle)
 }
 
 /* Another thread of the previous CPU's core, when that shares the target's cache. */
-static __always_inline s32 sis_smt(const struct wakeup *w, s32 target)
+static __always_inline s32 sis_smt(port_task *p, const struct wakeup *w, s32 target)
 {
-	return share_cache(w->prev_any, target) ? free_sibling(w->p, w->prev_any, w->ts->sched_idle) : NO_CPU;
+	return share_cache(w->prev_any, target) ? free_sibling(p, w->prev_any, w->sched_idle) : NO_CPU;
 }
 
 static __always_inline u32 after(s32 cpu)
@@ -128,15 +130,15 @@ static __always_inline u32 sis_budget(const struct wakeup *w, s32 target)
 }
 
 /* A wholly idle core of the target's LLC. */
-static __always_inline s32 sis_core(const struct wakeup *w, s32 target)
+static __always_inline s32 sis_core(port_task *p, const struct wakeup *w, s32 target)
 {
-	return scan(w, cpu_facts(target)->llc, after(target), SCAN_CORE, MAX_CPUS);
+	return scan(p, w, cpu_facts(target)->llc, after(target), SCAN_CORE, MAX_CPUS);
 }
 
 /* An idle CPU of the target's LLC, at most @budget CPUs away. */
-static __always_inline s32 sis_cpu(const struct wakeup *w, s32 target, u32 budget)
+static __always_inline s32 sis_cpu(port_task *p, const struct wakeup *w, s32 target, u32 budget)
 {
-	return scan(w, cpu_facts(target)->llc, after(target), SCAN_CPU, budget);
+	return scan(p, w, cpu_facts(target)->llc, after(target), SCAN_CPU, budget);
 }
 
 /*

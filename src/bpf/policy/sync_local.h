@@ -20,14 +20,16 @@ static __always_inline bool short_burst(const struct task_state *ts)
 	return ts->burst && ts->burst <= SYNC_BURST_NS;
 }
 
-static __always_inline bool sync_local(const struct wakeup *w)
+/* @waker: the current task's state; NULL: the idle task, or not ours. */
+static __always_inline bool sync_local(const struct task_state *ts, const struct task_state *waker,
+				       const struct wakeup *w)
 {
-	if (!has(w, FEATURE_sync_local) || !w->sync || !w->this_allowed || !w->waker_ts)
+	if (!has(w, FEATURE_sync_local) || !w->sync || !w->this_allowed || !waker)
 		return false;
 	/* Partners: each was the last that the other woke. */
-	if (w->waker_ts->waker.last_wakee != w->pid || w->ts->waker.last_wakee != w->waker_pid)
+	if (waker->waker.last_wakee != w->pid || ts->waker.last_wakee != w->waker_pid)
 		return false;
-	return short_burst(w->ts) && short_burst(w->waker_ts) && cpu_nr_running(w->this_cpu) == 1;
+	return short_burst(ts) && short_burst(waker) && cpu_nr_running(w->this_cpu) == 1;
 }
 
 #endif /* ROOST_SYNC_LOCAL_H */

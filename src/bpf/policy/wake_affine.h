@@ -10,15 +10,16 @@
 
 #define FLIP_DECAY_NS 1000000000ULL /* kernel: HZ */
 
-static __always_inline struct waker_state *waker_of(const struct wakeup *w)
+/* @waker: the current task's state; NULL: the idle task, or not ours. So in all of this file. */
+static __always_inline struct waker_state *waker_of(struct task_state *waker, const struct wakeup *w)
 {
-	return w->waker_ts ? &w->waker_ts->waker : &cpu_state(w->this_cpu)->idle_waker;
+	return waker ? &waker->waker : &cpu_state(w->this_cpu)->idle_waker;
 }
 
 /* A waker that keeps changing its wakee flips often; a server does, a partner in a pipe does not. */
-static __always_inline void record_wakee(const struct wakeup *w)
+static __always_inline void record_wakee(struct task_state *waker, const struct wakeup *w)
 {
-	struct waker_state *ws = waker_of(w);
+	struct waker_state *ws = waker_of(waker, w);
 
 	if (w->now - ws->decay_at > FLIP_DECAY_NS) {
 		ws->flips >>= 1;
@@ -31,9 +32,9 @@ static __always_inline void record_wakee(const struct wakeup *w)
 }
 
 /* One waker of more wakees than fit around its cache: do not pull them all to it. */
-static __always_inline bool wake_wide(const struct wakeup *w)
+static __always_inline bool wake_wide(struct task_state *ts, struct task_state *waker, const struct wakeup *w)
 {
-	u32 master = waker_of(w)->flips, slave = w->ts->waker.flips;
+	u32 master = waker_of(waker, w)->flips, slave = ts->waker.flips;
 	u32 factor = llc_facts(cpu_facts(w->this_cpu)->llc)->nr_cpus;
 
 	if (master < slave) {
@@ -46,14 +47,14 @@ static __always_inline bool wake_wide(const struct wakeup *w)
 }
 
 /* The waker's CPU if the task would find less load there, in proportion to capacity; else the previous one. */
-static __always_inline s32 wake_affine_weight(const struct wakeup *w)
+static __always_inline s32 wake_affine_weight(struct task_state *ts, struct task_state *waker, const struct wakeup *w)
 {
 	s64 this_load = cpu_load(w->this_cpu, w->now), prev_load = cpu_load(w->prev_any, w->now);
-	s64 load = task_load(w->ts, w->now);
+	s64 load = task_load(ts, w->now);
 	u32 pct = share_core(w->this_cpu, w->prev_any) ? SMT_IMBALANCE_PCT : tunables()->imbalance_pct;
 
 	if (w->sync) {
-		s64 current_load = w->waker_ts ? task_load(w->waker_ts, w->now) : 0;
+		s64 current_load = waker ? task_load(waker, w->now) : 0;
 
 		if (current_load > this_load)
 			return w->this_cpu;
@@ -72,7 +73,7 @@ static __always_inline s32 wake_affine_weight(const struct wakeup *w)
  * 3. [prev_idle] The previous CPU is idle, whatever the cache: the previous one.
  * 4. Otherwise by load.
  */
-static __always_inline s32 wake_affine(const struct wakeup *w)
+static __always_inline s32 wake_affine(struct task_state *ts, struct task_state *waker, const struct wakeup *w)
 {
 	s32 target;
 
@@ -92,7 +93,7 @@ static __always_inline s32 wake_affine(const struct wakeup *w)
 		count(STAT_wa_prev_idle);
 		return w->prev_any;
 	}
-	target = wake_affine_weight(w);
+	target = wake_affine_weight(ts, waker, w);
 	if (target == w->this_cpu)
 		count(STAT_wa_weight_this);
 	else
@@ -101,14 +102,14 @@ static __always_inline s32 wake_affine(const struct wakeup *w)
 }
 
 /* The CPU around which to look for an idle one. */
-static __always_inline s32 wake_target(const struct wakeup *w)
+static __always_inline s32 wake_target(struct task_state *ts, struct task_state *waker, const struct wakeup *w)
 {
 	if (w->prev == NO_CPU) {
 		/* Its affinity changed while it slept: the kernel would pick such a CPU and then fall back. */
 		count(STAT_wa_same);
 		return w->this_allowed ? w->this_cpu : w->prev_any;
 	}
-	if (wake_wide(w)) {
+	if (wake_wide(ts, waker, w)) {
 		count(STAT_wa_wide);
 		return w->prev_any;
 	}
@@ -116,7 +117,7 @@ static __always_inline s32 wake_target(const struct wakeup *w)
 		count(STAT_wa_same);
 		return w->prev_any;
 	}
-	return wake_affine(w);
+	return wake_affine(ts, waker, w);
 }
 
 #endif /* ROOST_WAKE_AFFINE_H */

@@ -2,6 +2,9 @@
 /*
  * One wakeup or fork: the facts gathered before the decision, and the decision. What decides reads this and the
  * port, and touches neither clock nor kernel.
+ *
+ * struct wakeup holds numbers only, no pointer: so it can be handed to a subprogram, which the verifier checks once for
+ * any wakeup. The tasks themselves are arguments beside it.
  */
 #ifndef ROOST_WAKEUP_H
 #define ROOST_WAKEUP_H
@@ -12,16 +15,16 @@
 #define SMT_IMBALANCE_PCT 110 /* kernel: sd_init(), of the threads of a core */
 
 struct wakeup {
-	port_task *p; /* the task that wakes */
-	struct task_state *ts;
-	struct task_state *waker_ts; /* the current task's; NULL: the idle task, or not ours */
-	u64 now;		     /* ns */
-	u32 features;		     /* roost_feature bits */
+	u64 now;      /* ns */
+	u64 util;     /* the task's, 0..CAPACITY_SCALE; 0 where all CPUs are equal */
+	u32 features; /* roost_feature bits */
 	u32 waker_pid;
 	u32 pid;
-	s32 this_cpu; /* the CPU that decides: the waker's */
-	s32 prev;     /* where the task last ran; NO_CPU if it may not run there now */
-	s32 prev_any; /* the same, allowed or not */
+	s32 this_cpu;	 /* the CPU that decides: the waker's */
+	s32 prev;	 /* where the task last ran; NO_CPU if it may not run there now */
+	s32 prev_any;	 /* the same, allowed or not */
+	s32 recent;	 /* the recently used CPU; NO_CPU: none */
+	bool sched_idle; /* the task has policy SCHED_IDLE, or its group cpu.idle */
 	bool fork;
 	bool sync; /* the waker says that it is about to sleep, and is not exiting */
 	bool this_allowed;
@@ -40,6 +43,15 @@ struct placement {
 	enum placing how;
 	enum roost_stat rung; /* which rung decided */
 };
+
+/* What the decision has to know of the task's state. */
+static __always_inline void wakeup_of(struct wakeup *w, struct task_state *ts)
+{
+	w->recent = ts->recent_cpu - 1;
+	w->sched_idle = ts->sched_idle;
+	if (machine_facts()->asym)
+		w->util = task_util(ts, w->now);
+}
 
 static __always_inline bool has(const struct wakeup *w, enum roost_feature f)
 {
@@ -98,7 +110,7 @@ static __always_inline bool util_fits(u64 util, s32 cpu)
 /* On a machine of unequal CPUs, the task has to fit, and a busy sibling would take from it (kernel: asym_fits_cpu()). */
 static __always_inline bool asym_fits(const struct wakeup *w, s32 cpu)
 {
-	return !machine_facts()->asym || (siblings_idle(cpu) && util_fits(task_util(w->ts, w->now), cpu));
+	return !machine_facts()->asym || (siblings_idle(cpu) && util_fits(w->util, cpu));
 }
 
 #endif /* ROOST_WAKEUP_H */
