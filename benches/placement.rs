@@ -127,10 +127,9 @@ fn native(topology: &Topology, scene: &Scene, samples: usize) -> String {
 }
 
 fn as_bpf(topology: &Topology, scene: &Scene, samples: usize) -> anyhow::Result<String> {
-    let (mut world, mut task) = prepare(topology, scene);
-    world.tunables_mut().features = scene.features;
+    let (world, mut task) = prepare(topology, scene);
     let pairs = pairs(topology.len());
-    let mut cost = jit::cost(&world, &mut task, &pairs, DECISIONS as u32)?;
+    let mut cost = jit::cost(&world, &mut task, scene.features, &pairs, DECISIONS as u32)?;
     Ok(median(samples, || cost().expect("it ran before")))
 }
 

@@ -86,8 +86,8 @@ fn declarations(out: &Path) -> Result<(), String> {
         .allowlist_function("roost_.*")
         .allowlist_type("(cgroup|cpu|llc)_state|cpu_set|llc_sets|world|roost_.*|placing|preempt|wakeup|port_task|cpu_view")
         // These are what `machine::facts` makes and `config` sets.
-        .blocklist_type("(cpu|llc|node|machine)_facts|tunables")
-        .raw_line("use crate::bpf::intf::{cpu_facts, llc_facts, machine_facts, node_facts, tunables};")
+        .blocklist_type("(cpu|llc|node|machine)_facts|tunables|arm|policy_image")
+        .raw_line("use crate::bpf::intf::{cpu_facts, llc_facts, machine_facts, node_facts, policy_image, tunables};")
         .allowlist_var("(MAX|MIN|CPU|WORD|STEAL)_.*|NO_CPU|CAPACITY_SCALE|NICE0_WEIGHT|ROOT_CGROUP|CGROUP_DEPTH|SET_.*|IDLE_WEIGHT")
         .derive_default(true)
         .prepend_enum_name(false)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What is meant, after `cli` took what was typed: presets resolved to features, one value per tunable.
 
-use crate::bpf::intf::tunables;
+use crate::bpf::intf::{arm, tunables};
 use crate::cpufreq::{CpuFreq, CpuPerf};
 use crate::features::{self, FeatureSet, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable};
 use anyhow::{Context, Result, bail};
@@ -59,8 +59,17 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The table of tunables for a machine of so many CPUs. `timers`: bpf_timer may be used.
-    pub fn tunables(&self, nr_cpus: u32, cpufreq: &CpuFreq, timers: bool) -> tunables {
+    /// What is settled at load. `timers`: bpf_timer may be used.
+    pub fn tunables(&self, cpufreq: &CpuFreq, timers: bool) -> tunables {
+        tunables {
+            cpuperf: cpufreq.mode(self.cpuperf),
+            timers: timers.into(),
+            imbalance_pct: IMBALANCE_PCT,
+        }
+    }
+
+    /// The policy of all tasks, on a machine of so many CPUs.
+    pub fn arm(&self, nr_cpus: u32) -> arm {
         let ns = |set: Option<u32>, row: &Tunable| {
             u64::from(set.unwrap_or_else(|| row.default.value(nr_cpus))) * 1000
         };
@@ -72,15 +81,13 @@ impl Config {
         } else if self.min_slice_us.is_none() {
             min_slice_ns = min_slice_ns.min(slice_ns);
         }
-        tunables {
+        arm {
+            features: self.features.0,
+            used: 1,
             slice_ns,
             min_slice_ns,
             rescue_ns: ns(self.rescue_us, &RESCUE),
             migration_cost_ns: ns(self.migration_cost_us, &MIGRATION_COST),
-            features: self.features.0,
-            cpuperf: cpufreq.mode(self.cpuperf),
-            timers: timers.into(),
-            imbalance_pct: IMBALANCE_PCT,
         }
     }
 
@@ -176,22 +183,22 @@ mod tests {
 
     #[test]
     fn a_slice_is_never_below_the_least_one() {
-        let tun = |slice_us, min_slice_us| {
+        let arm = |slice_us, min_slice_us| {
             let config = Config {
                 slice_us,
                 min_slice_us,
                 ..Config::default()
             };
             config.check_slices().map(|()| {
-                let tun = config.tunables(64, &CpuFreq::default(), true);
-                (tun.slice_ns / 1000, tun.min_slice_ns / 1000)
+                let arm = config.arm(64);
+                (arm.slice_ns / 1000, arm.min_slice_ns / 1000)
             })
         };
-        assert_eq!(tun(Some(500), None).unwrap(), (500, 500));
-        assert_eq!(tun(None, Some(5000)).unwrap(), (5000, 5000));
-        assert_eq!(tun(Some(900), Some(900)).unwrap(), (900, 900));
+        assert_eq!(arm(Some(500), None).unwrap(), (500, 500));
+        assert_eq!(arm(None, Some(5000)).unwrap(), (5000, 5000));
+        assert_eq!(arm(Some(900), Some(900)).unwrap(), (900, 900));
         assert_eq!(
-            tun(Some(900), Some(901)).unwrap_err().to_string(),
+            arm(Some(900), Some(901)).unwrap_err().to_string(),
             "--slice-us 900 is below --min-slice-us 901: give a longer slice or a smaller minimum"
         );
     }
@@ -199,13 +206,14 @@ mod tests {
     #[test]
     fn tunables_are_nanoseconds_and_defaults_follow_the_machine() {
         let mut config = Config::default();
-        let tun = config.tunables(64, &CpuFreq::default(), true);
+        let arm = config.arm(64);
         assert_eq!(
-            (tun.slice_ns, tun.min_slice_ns, tun.timers),
-            (2_800_000, u64::from(MIN_SLICE.default.value(64)) * 1000, 1)
+            (arm.slice_ns, arm.min_slice_ns),
+            (2_800_000, u64::from(MIN_SLICE.default.value(64)) * 1000)
         );
         config.slice_us = Some(1500);
-        let tun = config.tunables(64, &CpuFreq::default(), false);
-        assert_eq!((tun.slice_ns, tun.timers), (1_500_000, 0));
+        assert_eq!(config.arm(64).slice_ns, 1_500_000);
+        let timers = |may| config.tunables(&CpuFreq::default(), may).timers;
+        assert_eq!((timers(true), timers(false)), (1, 0));
     }
 }

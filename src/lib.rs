@@ -12,6 +12,7 @@ pub mod host;
 pub mod machine;
 pub mod native;
 pub mod print;
+pub mod publish;
 pub mod scheduler;
 pub mod stats;
 pub mod stop;

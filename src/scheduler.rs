@@ -4,13 +4,14 @@
 //! the kernel's own scheduler takes over.
 
 use crate::bpf::copy_rows;
-use crate::bpf::intf::tunables;
+use crate::bpf::intf::{policy_image, tunables};
 use crate::bpf::skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, types};
 use crate::config::Config;
 use crate::cpufreq::{self, CpuFreq};
 use crate::doctor;
 use crate::host::Host;
 use crate::machine::{Facts, Machine};
+use crate::publish::image;
 use crate::stats::server::StatsServer;
 use crate::stats::source::{Counted, Running, Source};
 use crate::stats::{Counters, NR_STATS, add, monitor};
@@ -109,11 +110,17 @@ impl Runner<'_> {
         let begin = Instant::now();
         let (machine, hotplug_seq) = read_machine(&self.host, self.restarts > 0)?;
         let cpufreq = CpuFreq::read(&self.host);
-        let tun =
-            self.config
-                .tunables(machine.cpus.len() as u32, &cpufreq, !self.host.preempt_rt());
+        let tun = self.config.tunables(&cpufreq, !self.host.preempt_rt());
+        let arm = self.config.arm(machine.cpus.len() as u32);
         let mut object = MaybeUninit::<OpenObject>::uninit();
-        let scheduler = Scheduler::load(self.config, &machine, &tun, hotplug_seq, &mut object)?;
+        let scheduler = Scheduler::load(
+            self.config,
+            &machine,
+            &tun,
+            &image(&[arm]),
+            hotplug_seq,
+            &mut object,
+        )?;
         let counters = scheduler.counters(machine.nr_cpu_ids.into())?;
         let attached = self
             .source
@@ -122,7 +129,7 @@ impl Runner<'_> {
             "scx_roost runs: preset {} ({}), slice {} us, cpuperf {}; {}; loaded in {} ms",
             self.config.preset,
             self.config.features,
-            tun.slice_ns / 1000,
+            arm.slice_ns / 1000,
             cpufreq::mode_name(tun.cpuperf),
             topology_view::summary(&machine),
             begin.elapsed().as_millis()
@@ -216,12 +223,13 @@ pub fn load_object<'obj>(
     config: &Config,
     facts: &Facts,
     tun: &tunables,
+    policy: &policy_image,
     hotplug_seq: u64,
     object: &'obj mut MaybeUninit<OpenObject>,
 ) -> Result<BpfSkel<'obj>> {
     let builder = BpfSkelBuilder::default();
     let mut skel = scx_ops_open!(builder, object, roost_ops, config.open_opts())?;
-    fill(&mut skel, facts, tun)?;
+    fill(&mut skel, facts, tun, policy)?;
     let ops = skel.struct_ops.roost_ops_mut();
     // The macro above reads it too, but later than the machine was read.
     ops.hotplug_seq = hotplug_seq;
@@ -247,12 +255,13 @@ impl<'obj> Scheduler<'obj> {
         config: &Config,
         machine: &Machine,
         tun: &tunables,
+        policy: &policy_image,
         hotplug_seq: u64,
         object: &'obj mut MaybeUninit<OpenObject>,
     ) -> Result<Scheduler<'obj>> {
         let begin = Instant::now();
         let took = |step: &str| debug!("{step} after {} ms", begin.elapsed().as_millis());
-        let mut skel = load_object(config, &machine.facts()?, tun, hotplug_seq, object)?;
+        let mut skel = load_object(config, &machine.facts()?, tun, policy, hotplug_seq, object)?;
         took("BPF programs loaded");
         let link = Some(scx_ops_attach!(skel, roost_ops)?);
         took("scheduler attached");
@@ -319,8 +328,19 @@ fn known_flags() -> u64 {
     known
 }
 
-/// Writes what the BPF half reads as constants.
-fn fill(skel: &mut OpenBpfSkel, facts: &Facts, tun: &tunables) -> Result<()> {
+/// Writes what the BPF half reads as constants, and its first policy.
+fn fill(
+    skel: &mut OpenBpfSkel,
+    facts: &Facts,
+    tun: &tunables,
+    policy: &policy_image,
+) -> Result<()> {
+    let bss: &mut types::bss = skel
+        .maps
+        .bss_data
+        .as_mut()
+        .context("the BPF object has no .bss")?;
+    copy_rows(&mut bss.policy.slot[..1], std::slice::from_ref(policy))?;
     let rodata: &mut types::rodata = skel
         .maps
         .rodata_data

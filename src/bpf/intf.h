@@ -19,7 +19,8 @@ enum {
 	MAX_CPUS = 1024,     /* CPU ids below this; a larger machine is refused at load */
 	MAX_LLCS = MAX_CPUS, /* without an L3 or L2 every core may be its own LLC */
 	MAX_NODES = 64,
-	MAX_SMT = 8, /* hardware threads of one core */
+	MAX_SMT = 8,   /* hardware threads of one core */
+	MAX_ARMS = 16, /* a power of two: indexes are masked by it */
 	MAX_CGROUPS = 4096,
 	CGROUP_WORDS = MAX_CGROUPS / 64,
 	WORD_BITS = 64,
@@ -90,16 +91,39 @@ struct machine_facts {
 	u32 asym; /* 1: CPUs differ in capacity (kernel: sched_asym_cpucap_active) */
 };
 
-/* Tunables, written by userspace before load. All times in nanoseconds. */
+/* What is settled at load. */
 struct tunables {
-	u64 slice_ns;	       /* request of a task that sets none (kernel: base_slice_ns) */
-	u64 min_slice_ns;      /* a running task is not preempted by a wakeup before this */
-	u64 rescue_ns;	       /* a queue whose CPU has not dispatched for this long is open to rescue */
-	u64 migration_cost_ns; /* a task that ran this recently is not stolen (kernel: sysctl_sched_migration_cost) */
-	u32 features;
 	u32 cpuperf;	   /* cpuperf_mode */
 	u32 timers;	   /* 0: bpf_timer is not to be had (PREEMPT_RT): slices end at the tick */
 	u32 imbalance_pct; /* kernel: sd->imbalance_pct, 117 between cores, in wake_affine's weight rule */
+};
+
+/* One policy: what may change while the scheduler runs, for the tasks that are on this arm. Arm 0 is everybody else's. */
+struct arm {
+	u32 features; /* roost_feature bits */
+	u32 used;     /* bool; an unused arm is a copy of arm 0, for tasks that are not told yet */
+	/* ns */
+	u64 slice_ns;	  /* request of a task that sets none (kernel: base_slice_ns) */
+	u64 min_slice_ns; /* a running task is not preempted by a wakeup before this */
+	/* of the machine as a whole: read from arm 0 only */
+	u64 rescue_ns;	       /* a queue whose CPU has not dispatched for this long is open to rescue */
+	u64 migration_cost_ns; /* a task that ran this recently is not stolen (kernel: sysctl_sched_migration_cost) */
+};
+
+/* All that may change, in one piece. */
+struct policy_image {
+	u32 generation; /* one more with every publication */
+	u32 nr_arms;	/* used ones */
+	struct arm arm[MAX_ARMS];
+};
+
+/*
+ * One image is live, userspace writes the other and then flips the index (src/publish/). Readers load the index once
+ * and reach the image through it.
+ */
+struct policy_store {
+	struct policy_image slot[2];
+	u32 index;
 };
 
 #endif /* ROOST_INTF_H */

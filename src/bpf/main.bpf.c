@@ -36,7 +36,7 @@ void BPF_STRUCT_OPS(roost_enqueue, struct task_struct *p, u64 enq_flags)
 	if (ts)
 		run_enqueue(p, ts, scx_bpf_now(), enq_flags);
 	else
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, tun.slice_ns, enq_flags);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, machine_arm()->slice_ns, enq_flags);
 }
 
 void BPF_STRUCT_OPS(roost_dispatch, s32 cpu, struct task_struct *prev)
@@ -73,7 +73,7 @@ bool BPF_STRUCT_OPS(roost_yield, struct task_struct *from, struct task_struct *t
 	struct task_state *ts = task_state_of(from);
 
 	if (ts)
-		yield_request(ts, tun.features);
+		yield_request(ts, ts->pol.features);
 	scx_bpf_task_set_slice(from, 0);
 	return false;
 }
@@ -102,6 +102,7 @@ s32 BPF_STRUCT_OPS(roost_init_task, struct task_struct *p, struct scx_init_task_
 		return -ENOMEM;
 	ts->cgroup = cgroup_index(args->cgroup);
 	ts->weight = NICE0_WEIGHT;
+	policy_take(ts);
 	task_signals_init(ts, scx_bpf_now());
 	task_settings(ts, p, scx_bpf_now());
 	return 0;

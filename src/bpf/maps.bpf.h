@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Every map and global of the scheduler. Facts and tunables are constants to the verifier; userspace sets them. */
+/*
+ * Every map and global of the scheduler. Facts and tunables are constants to the verifier; userspace sets them. The policy
+ * may change at any time; userspace alone writes it.
+ */
 #ifndef ROOST_MAPS_BPF_H
 #define ROOST_MAPS_BPF_H
 
@@ -13,6 +16,10 @@ const volatile struct llc_facts llcs[MAX_LLCS] = {};
 const volatile struct node_facts nodes[MAX_NODES] = {};
 const volatile u16 llc_cpus[MAX_CPUS] = {};
 const volatile struct tunables tun = {};
+
+/* ---- policy, set before load and published anew while the scheduler runs ---- */
+
+struct policy_store policy = {};
 
 /* ---- state ---- */
 

@@ -50,6 +50,15 @@ static __always_inline const volatile struct tunables *tunables(void)
 	return &tun;
 }
 
+/* One load of the index; what is read through it depends on it, so that no barrier is needed. */
+static __always_inline const struct arm *arm_now(u32 arm)
+{
+	u32 slot = *(volatile u32 *)&policy.index;
+
+	opaque(arm);
+	return &policy.slot[slot % 2].arm[arm % MAX_ARMS];
+}
+
 static __always_inline struct cpu_state *cpu_state(s32 cpu)
 {
 	return &cpu_states[(u32)cpu % MAX_CPUS];

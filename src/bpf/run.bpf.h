@@ -32,9 +32,9 @@ static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now)
 	load_follows(ts, cpu, now);
 	queue_join(cpu, ts, now);
 	if (is_new)
-		first_request(ts, tun.features);
+		first_request(ts, ts->pol.features);
 	else
-		new_request(ts, tun.features);
+		new_request(ts, ts->pol.features);
 }
 
 /* ---- enqueue ---- */
@@ -75,7 +75,7 @@ static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs
 	/* What is forked or moved interrupts nobody but a SCHED_IDLE task. */
 	if (!(enq_flags & SCX_ENQ_WAKEUP) && !cs->curr_sched_idle)
 		return false;
-	verdict = preempts(cs, ts, tun.features, now);
+	verdict = preempts(cs, ts, ts->pol.features, now);
 	if (verdict == PREEMPT_LATER)
 		count(STAT_preempt_protected);
 	return verdict == PREEMPT_NOW;
@@ -86,9 +86,12 @@ static __always_inline void run_enqueue(struct task_struct *p, struct task_state
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *cs = cpu_state(cpu);
 
+	/* Else select_cpu has done it. */
+	if (!__COMPAT_is_enq_cpu_selected(enq_flags))
+		policy_take(ts);
 	run_join(ts, cpu, now);
 	if (!before(ts->vruntime, ts->deadline))
-		new_request(ts, tun.features);
+		new_request(ts, ts->pol.features);
 	if (wins_cpu(ts, cs, now, enq_flags)) {
 		insert_preempting(p, ts, cs, now, enq_flags);
 	} else if (pcpu_kthread(p) && (enq_flags & SCX_ENQ_WAKEUP)) {
@@ -178,8 +181,10 @@ static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, struct 
 	if (!ts)
 		return false;
 	run_charge(cs, ts, now);
-	if (!before(ts->vruntime, ts->deadline))
-		new_request(ts, tun.features);
+	if (!before(ts->vruntime, ts->deadline)) {
+		policy_take(ts);
+		new_request(ts, ts->pol.features);
+	}
 	bpf_rcu_read_lock();
 	if (queue_contended(cs))
 		head = queue_head(cpu);

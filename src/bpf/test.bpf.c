@@ -7,15 +7,15 @@
 #define ROOST_TEST
 #include <scx/common.bpf.h>
 #include "policy/ladder.h"
+#include "policy/queue.h"
 
 char _license[] SEC("license") = "GPL";
 
 enum { NR_PAIRS = 1024 };
 
-/* A wakeup as the test describes it; the rest of struct wakeup is set from it. */
+/* A wakeup as the test describes it; the rest of struct wakeup is set from it, and the features are those of the arm. */
 struct query {
 	u64 now;
-	u32 features;
 	u32 waker_pid;
 	u32 pid;
 	s32 this_cpu;
@@ -43,6 +43,8 @@ u64 took_ns = 0;
 
 static __always_inline void gather(struct wakeup *w, s32 this_cpu, s32 prev)
 {
+	policy_take(&wakee);
+	w->features = wakee.pol.features;
 	w->now = query.now;
 	w->waker_pid = query.waker_pid;
 	w->pid = query.pid;
@@ -60,21 +62,21 @@ static __always_inline struct placement place_query(struct wakeup *w)
 	return place(&task, &wakee, query.waker_ours ? &waker : NULL, w);
 }
 
-/* One decision, with the features of the query. */
+/* One decision. */
 SEC("syscall")
 int decide(void *ctx)
 {
-	struct wakeup w = { .features = query.features };
+	struct wakeup w = {};
 
 	gather(&w, query.this_cpu, query.prev);
 	answer = place_query(&w);
 	return 0;
 }
 
-/* The same with the features constant, as the scheduler has them, for a pair of CPUs. */
+/* The same for a pair of CPUs. */
 subprog s32 decide_pair(u32 i)
 {
-	struct wakeup w = { .features = tun.features };
+	struct wakeup w = {};
 
 	gather(&w, pairs[i % NR_PAIRS].this_cpu, pairs[i % NR_PAIRS].prev);
 	return place_query(&w).cpu;
@@ -90,5 +92,39 @@ int cost(void *ctx)
 	bpf_for (i, 0, nr_decisions)
 		decide_pair(i);
 	took_ns = bpf_ktime_get_ns() - start;
+	return 0;
+}
+
+/* Reads of an arm whose numbers are all the same, and how many found two. */
+u64 nr_reads = 0;
+u64 nr_torn = 0;
+
+subprog u32 read_arm(void)
+{
+	const struct arm *arm;
+	u64 first, last;
+	u32 i;
+
+	bpf_rcu_read_lock();
+	arm = machine_arm();
+	first = arm->features;
+	/* A while, so that flips fall into it. */
+	for (i = from_zero; i < 100 && may_loop; i++)
+		barrier();
+	last = arm->migration_cost_ns;
+	bpf_rcu_read_unlock();
+	nr_reads++;
+	nr_torn += first != last;
+	return 0;
+}
+
+/* As callbacks do: nr_decisions reads, each a reader of its own. */
+SEC("syscall")
+int read_arms(void *ctx)
+{
+	u32 i;
+
+	bpf_for (i, 0, nr_decisions)
+		read_arm();
 	return 0;
 }

@@ -101,7 +101,7 @@ static __always_inline bool abandoned(s32 cpu, u64 now)
 {
 	struct cpu_state *cs = cpu_state(cpu);
 
-	return !cs->curr_pid && (s64)(now - cs->dispatched_at) >= (s64)tun.rescue_ns &&
+	return !cs->curr_pid && (s64)(now - cs->dispatched_at) >= (s64)machine_arm()->rescue_ns &&
 	       (s64)(now - cs->served_at) >= (s64)SERVE_NS && cpu_taken(cpu);
 }
 

@@ -48,7 +48,8 @@ static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake
 		return prev;
 	w.pid = p->pid;
 	w.now = scx_bpf_now();
-	w.features = tun.features;
+	policy_take(ts);
+	w.features = ts->pol.features;
 	w.this_cpu = bpf_get_smp_processor_id();
 	w.prev_any = prev;
 	w.prev = task_allowed(p, prev) ? prev : NO_CPU;
@@ -63,7 +64,7 @@ static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake
 		count(STAT_enq_idle);
 	else
 		waker_gives_way(w.this_cpu, w.now);
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, tun.slice_ns, 0);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, ts->pol.slice_ns, 0);
 	return at.cpu;
 }
 

@@ -10,8 +10,9 @@ mod task;
 pub use queues::Queues;
 pub use task::{Task, Wakeup};
 
-use crate::bpf::intf::tunables;
+use crate::bpf::intf::{arm, policy_image, tunables};
 use crate::machine::Facts;
+use crate::publish::image;
 use std::cell::UnsafeCell;
 use std::ffi::CStr;
 use std::ptr;
@@ -46,6 +47,7 @@ impl<T: Default> Shared<T> {
 pub struct World {
     facts: Box<Facts>,
     tunables: tunables,
+    policy: Box<policy_image>,
     views: Shared<sys::cpu_view>,
     cpus: Shared<sys::cpu_state>,
     llcs: Shared<sys::llc_state>,
@@ -55,11 +57,12 @@ pub struct World {
 }
 
 impl World {
-    /// All CPUs are busy and the sets are empty, as when the scheduler has just been loaded. `cgroups` is the size of
-    /// the table of cgroups, the root included.
-    pub fn new(facts: Facts, tunables: tunables, cgroups: usize) -> Self {
+    /// All CPUs are busy and the sets are empty, as when the scheduler has just been loaded. All tasks are on `arm`.
+    /// `cgroups` is the size of the table of cgroups, the root included.
+    pub fn new(facts: Facts, arm: arm, tunables: tunables, cgroups: usize) -> Self {
         let mut world = World {
             tunables,
+            policy: Box::new(image(&[arm])),
             views: Shared::new(facts.cpus.len()),
             cpus: Shared::new(facts.cpus.len()),
             llcs: Shared::new(facts.llcs.len()),
@@ -91,6 +94,7 @@ impl World {
         sys::world {
             machine: self.facts.machine,
             tunables: self.tunables,
+            policy: &raw const *self.policy,
             cpus: self.facts.cpus.as_ptr(),
             llcs: self.facts.llcs.as_ptr(),
             nodes: self.facts.nodes.as_ptr(),
@@ -117,8 +121,12 @@ impl World {
         &self.tunables
     }
 
-    pub fn tunables_mut(&mut self) -> &mut tunables {
-        &mut self.tunables
+    pub fn policy(&self) -> &policy_image {
+        &self.policy
+    }
+
+    pub fn policy_mut(&mut self) -> &mut policy_image {
+        &mut self.policy
     }
 
     pub fn nr_cpus(&self) -> usize {

@@ -103,6 +103,12 @@ void roost_queue_charge(struct world *w, s32 cpu, struct task_state *ts, u64 ns)
 	queue_charge(cpu_state(cpu), ts, ns);
 }
 
+void roost_policy_take(struct world *w, struct task_state *ts)
+{
+	the_world = w;
+	policy_take(ts);
+}
+
 void roost_new_request(struct world *w, struct task_state *ts, u32 features)
 {
 	the_world = w;

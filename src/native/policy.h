@@ -32,6 +32,7 @@ void roost_queue_leave(struct world *w, struct task_state *ts, u64 now);
 void roost_queue_move(struct world *w, s32 cpu, struct task_state *ts, u64 now);
 void roost_queue_reweigh(struct world *w, struct task_state *ts, u32 weight, u64 now);
 void roost_queue_charge(struct world *w, s32 cpu, struct task_state *ts, u64 ns);
+void roost_policy_take(struct world *w, struct task_state *ts);
 void roost_new_request(struct world *w, struct task_state *ts, u32 features);
 void roost_first_request(struct world *w, struct task_state *ts, u32 features);
 u64 roost_slice_left(struct world *w, const struct task_state *ts);

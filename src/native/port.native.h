@@ -40,6 +40,7 @@ struct cpu_view {
 struct world {
 	struct machine_facts machine;
 	struct tunables tunables;
+	const struct policy_image *policy;
 	const struct cpu_facts *cpus;	/* machine.nr_cpu_ids */
 	const struct llc_facts *llcs;	/* machine.nr_llcs */
 	const struct node_facts *nodes; /* machine.nr_nodes */
@@ -105,6 +106,11 @@ static __always_inline s32 llc_cpu(u32 index)
 static __always_inline const volatile struct tunables *tunables(void)
 {
 	return &the_world->tunables;
+}
+
+static __always_inline const struct arm *arm_now(u32 arm)
+{
+	return &the_world->policy->arm[in_range("arm", arm, MAX_ARMS)];
 }
 
 static __always_inline struct cpu_state *cpu_state(s32 cpu)

@@ -108,6 +108,11 @@ impl World {
         self.run(|w| unsafe { sys::roost_queue_charge(w, cpu as i32, &mut task.state, ns) })
     }
 
+    pub fn policy_take(&mut self, task: &mut Task) {
+        // SAFETY: see `leave`; C checks the arm.
+        self.run(|w| unsafe { sys::roost_policy_take(w, &mut task.state) })
+    }
+
     pub fn new_request(&mut self, task: &mut Task, features: u32) {
         // SAFETY: see `leave`.
         self.run(|w| unsafe { sys::roost_new_request(w, &mut task.state, features) })

@@ -14,12 +14,19 @@ pub struct Task {
 }
 
 impl Task {
-    /// A task of nice 0 that may run everywhere.
+    /// A task of nice 0 that may run everywhere, with the policy of arm 0.
     pub fn new(pid: u32, world: &World) -> Self {
         let words = world.nr_cpus().div_ceil(64);
+        let arm = &world.policy().arm[0];
         Task {
             pid,
             state: sys::task_state {
+                pol: sys::task_policy {
+                    features: arm.features,
+                    arm: 0,
+                    slice_ns: arm.slice_ns,
+                    min_slice_ns: arm.min_slice_ns,
+                },
                 weight: sys::NICE0_WEIGHT,
                 nice_weight: sys::NICE0_WEIGHT,
                 ..Default::default()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! cgroup weights: trees whose shares are worked out by hand.
 
-use crate::topology::{NICE0, Topology, kernel_tunables};
+use crate::topology::{NICE0, Topology, kernel_arm, kernel_tunables};
 use scx_roost::native::sys::{CGROUP_DEPTH, IDLE_WEIGHT, MAX_WEIGHT, MIN_WEIGHT};
 use scx_roost::native::{Task, World};
 
@@ -15,7 +15,7 @@ impl Tree {
     /// Groups as (parent, cpu.weight); the first is number 1, the root is 0.
     fn new(groups: &[(u32, u32)]) -> Self {
         let facts = Topology::regular(1, 2, 1, 1, false).facts();
-        let mut world = World::new(facts, kernel_tunables(), groups.len() + 1);
+        let mut world = World::new(facts, kernel_arm(), kernel_tunables(), groups.len() + 1);
         for (i, &(parent, weight)) in groups.iter().enumerate() {
             let cg = world.cgroup_mut(i + 1);
             cg.parent = parent;

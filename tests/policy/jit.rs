@@ -7,8 +7,10 @@ use anyhow::{Context, Result};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{ProgramInput, ProgramMut};
 use scx_roost::bpf::copy_rows;
+use scx_roost::bpf::intf::policy_store;
 use scx_roost::native::{Task, Wakeup, World, sys};
 use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 use std::slice::{from_mut, from_ref};
 
 mod skel {
@@ -22,16 +24,20 @@ pub struct Jit {
 
 impl Jit {
     /// Loads the programs with the facts and tunables of `world`, which are constants to the verifier, as in the
-    /// scheduler.
+    /// scheduler, and with its policy.
     pub fn load(world: &World) -> Result<Jit> {
         // The skeleton borrows it; a test process loads a few objects and ends.
         let object = Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = TestSkelBuilder::default().open(object)?;
         // The headers of scx bring programs of their own, which want a kernel with sched_ext.
         for mut prog in open.open_object_mut().progs_mut() {
-            let ours = ["decide", "cost"].map(Some).contains(&prog.name().to_str());
+            let ours = ["decide", "cost", "read_arms"]
+                .map(Some)
+                .contains(&prog.name().to_str());
             prog.set_autoload(ours);
         }
+        let bss = open.maps.bss_data.as_mut().context("no .bss")?;
+        copy_rows(&mut bss.policy.slot[..1], from_ref(world.policy()))?;
         let rodata = open.maps.rodata_data.as_mut().context("no .rodata")?;
         let facts = world.facts();
         copy_rows(from_mut(&mut rodata.machine), from_ref(&facts.machine))?;
@@ -72,9 +78,9 @@ impl Jit {
         for cpu in bss.stats.iter_mut() {
             cpu.v.fill(0);
         }
+        bss.policy.slot[0].arm[0].features = wakeup.features;
         bss.query = types::query {
             now: wakeup.now,
-            features: wakeup.features,
             waker_pid: wakeup.waker_pid,
             pid: wakeup.task.pid,
             this_cpu: wakeup.this_cpu as i32,
@@ -111,15 +117,17 @@ impl Jit {
     }
 }
 
-/// The features of tunables and the pairs of (waker's CPU, previous CPU) in turn: ns per decision.
+/// The pairs of (waker's CPU, previous CPU) in turn: ns per decision.
 pub fn cost(
     world: &World,
     task: &mut Task,
+    features: u32,
     pairs: &[(usize, usize)],
     decisions: u32,
 ) -> Result<impl FnMut() -> Result<f64>> {
     let mut jit = Jit::load(world)?;
-    let wakeup = Wakeup::new(task, 0, 0, world.facts());
+    let mut wakeup = Wakeup::new(task, 0, 0, world.facts());
+    wakeup.features = features;
     jit.send(world, &wakeup)?;
     let bss = jit.bss();
     anyhow::ensure!(
@@ -139,6 +147,23 @@ pub fn cost(
         run(&mut jit.skel.progs.cost)?;
         Ok(jit.bss().took_ns as f64 / f64::from(decisions))
     })
+}
+
+/// Readers in the kernel, and the policy they read.
+impl Jit {
+    /// Where the policy is. It lives as long as this.
+    pub fn store(&mut self) -> NonNull<policy_store> {
+        const { assert!(size_of::<policy_store>() == size_of::<types::policy_store>()) };
+        NonNull::from(&mut self.bss().policy).cast()
+    }
+
+    /// The numbers of arm 0 are read so often. Answers with how many reads there were so far, and how many found numbers of
+    /// two images.
+    pub fn read_arms(&mut self, reads: u32) -> Result<(u64, u64)> {
+        self.bss().nr_decisions = reads;
+        run(&mut self.skel.progs.read_arms)?;
+        Ok((self.bss().nr_reads, self.bss().nr_torn))
+    }
 }
 
 fn send_task(bss: &mut types::bss, task: &Task) -> Result<()> {

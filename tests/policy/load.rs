@@ -6,6 +6,7 @@ use crate::topology::Topology;
 use scx_roost::config::Config;
 use scx_roost::cpufreq::CpuFreq;
 use scx_roost::native::sys::ROOST_NR_FEATURES;
+use scx_roost::publish::image;
 use scx_roost::scheduler::load_object;
 use std::mem::MaybeUninit;
 use std::time::Instant;
@@ -30,10 +31,11 @@ fn the_scheduler_loads_for_every_machine() {
         let topology = Topology::regular(llcs, cores, threads, llcs_per_node, true);
         for features in presets {
             config.features.0 = features;
-            let tun = config.tunables(topology.len() as u32, &CpuFreq::default(), true);
+            let tun = config.tunables(&CpuFreq::default(), true);
+            let policy = image(&[config.arm(topology.len() as u32)]);
             let mut object = MaybeUninit::uninit();
             let begin = Instant::now();
-            let loaded = load_object(&config, &topology.facts(), &tun, 0, &mut object);
+            let loaded = load_object(&config, &topology.facts(), &tun, &policy, 0, &mut object);
             if let Err(e) = loaded {
                 panic!("{llcs} LLCs x {cores} cores x {threads}, features {features:#x}: {e:#}");
             }

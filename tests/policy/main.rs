@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Tests of the policy, run natively and in part as BPF: decision tables, exhaustive and random comparison with an independent model,
-//! properties of queues, signals, sets, stealing and cgroup weights.
+//! properties of queues, signals, sets, stealing, cgroup weights and arms.
 
+mod arms;
 mod cases;
 mod cgroups;
 mod check;

@@ -3,7 +3,7 @@
 //! do no harm, and who may interrupt whom.
 
 use crate::rng::Rng;
-use crate::topology::{NICE0, Topology, kernel_tunables};
+use crate::topology::{NICE0, Topology, kernel_arm};
 use scx_roost::native::sys::{
     FEATURE_burst_slice, MAX_WEIGHT, MIN_WEIGHT, PREEMPT_LATER, PREEMPT_NO, PREEMPT_NOW,
     STAT_burst_preempt, STAT_burst_request, cpu_state, preempt,
@@ -46,7 +46,7 @@ fn lag_limit(task: &Task) -> i128 {
     let slice = if task.state.custom_slice > 0 {
         task.state.custom_slice
     } else {
-        kernel_tunables().slice_ns
+        kernel_arm().slice_ns
     };
     i128::from((2 * slice).max(4 * MSEC)) * i128::from(NICE0) / i128::from(task.state.weight)
 }

@@ -3,7 +3,7 @@
 
 use crate::jit::Jit;
 use crate::model::{self, CpuNow, Decision, Features, LlcNow, TaskNow, WakerNow};
-use crate::topology::{NICE0, Topology, kernel_tunables};
+use crate::topology::{NICE0, Topology, kernel_arm, kernel_tunables};
 use scx_roost::machine::Facts;
 use scx_roost::native::sys::{
     CAPACITY_SCALE, FEATURE_core_first, FEATURE_prev_core, FEATURE_prev_idle, FEATURE_sis_util,
@@ -59,7 +59,7 @@ impl Machine {
     /// Every CPU runs one task of nice 0.
     pub fn new(topology: Topology) -> Self {
         let facts = topology.facts();
-        let world = World::new(facts.clone(), kernel_tunables(), 1);
+        let world = World::new(facts.clone(), kernel_arm(), kernel_tunables(), 1);
         let mut machine = Machine {
             cpus: vec![CpuNow::default(); topology.len()],
             llcs: facts

@@ -2,7 +2,7 @@
 //! Machines to test on: which CPU shares what, and the tables made of that. Written for clarity; the model of the
 //! placement reads the description, the C reads the tables.
 
-use scx_roost::bpf::intf::{cpu_facts, llc_facts, machine_facts, node_facts, tunables};
+use scx_roost::bpf::intf::{arm, cpu_facts, llc_facts, machine_facts, node_facts, tunables};
 use scx_roost::machine::Facts;
 use scx_roost::native::World;
 use scx_roost::native::sys::{CAPACITY_SCALE, MAX_SMT, NICE0_WEIGHT};
@@ -197,18 +197,25 @@ impl Topology {
     }
 
     pub fn world(&self) -> World {
-        World::new(self.facts(), kernel_tunables(), 1)
+        World::new(self.facts(), kernel_arm(), kernel_tunables(), 1)
     }
 }
 
-/// The kernel's own numbers on eight CPUs and more: base_slice_ns, migration_cost and imbalance_pct of an LLC. The rest is ours.
-pub fn kernel_tunables() -> tunables {
-    tunables {
+/// The kernel's own numbers on eight CPUs and more: base_slice_ns and migration_cost. The rest is ours.
+pub fn kernel_arm() -> arm {
+    arm {
+        features: 0,
+        used: 1,
         slice_ns: 2_800_000,
         min_slice_ns: 700_000,
         rescue_ns: 20_000_000,
         migration_cost_ns: 500_000,
-        features: 0,
+    }
+}
+
+/// imbalance_pct is the kernel's, of an LLC.
+pub fn kernel_tunables() -> tunables {
+    tunables {
         cpuperf: 0,
         timers: 1,
         imbalance_pct: 117,

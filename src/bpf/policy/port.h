@@ -11,6 +11,7 @@
  *   const volatile struct node_facts *node_facts(u32 node)
  *   s32 llc_cpu(u32 index)				CPU number at llc_facts.first + pos
  *   const volatile struct tunables *tunables(void)
+ *   const struct arm *arm_now(u32 arm)	of the live image: asked anew, it may be another's; arm: below MAX_ARMS
  *   struct cpu_state *cpu_state(s32 cpu)
  *   struct llc_state *llc_state(u32 llc)
  *   struct llc_sets *llc_sets(void)
@@ -51,6 +52,12 @@
 #else
 #include "../port.bpf.h"
 #endif
+
+/* Where the tunables of the machine as a whole are. */
+static __always_inline const struct arm *machine_arm(void)
+{
+	return arm_now(0);
+}
 
 static __always_inline bool share_cache(s32 a, s32 b)
 {

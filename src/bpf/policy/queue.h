@@ -44,6 +44,19 @@ static __always_inline s64 divided(s64 x, u64 y)
 	return x < 0 ? -(s64)((u64)-x / y) : (s64)((u64)x / y);
 }
 
+/* ---- policy ---- */
+
+/* Take over what the task's arm says now: with each wakeup and each new request. */
+static __always_inline void policy_take(struct task_state *ts)
+{
+	const struct arm *arm = arm_now(ts->arm);
+
+	ts->pol.features = arm->features;
+	ts->pol.arm = ts->arm;
+	ts->pol.slice_ns = arm->slice_ns;
+	ts->pol.min_slice_ns = arm->min_slice_ns;
+}
+
 /* ---- requests ---- */
 
 static __always_inline bool light(const struct task_state *ts, u32 features)
@@ -53,22 +66,22 @@ static __always_inline bool light(const struct task_state *ts, u32 features)
 
 static __always_inline bool asks_little(const struct task_state *ts, u32 features)
 {
-	return !ts->custom_slice && light(ts, features) && ts->burst < tunables()->slice_ns;
+	return !ts->custom_slice && light(ts, features) && ts->burst < ts->pol.slice_ns;
 }
 
 /*
- * The time that the task asks for: its own (sched_attr.sched_runtime), else the machine's slice. [burst_slice] A light
+ * The time that the task asks for: its own (sched_attr.sched_runtime), else its arm's slice. [burst_slice] A light
  * task asks for what it last used.
  */
 static __always_inline u64 request_ns(const struct task_state *ts, u32 features)
 {
-	const volatile struct tunables *t = tunables();
+	u64 least = ts->pol.min_slice_ns / LIGHT_SHARE;
 
 	if (ts->custom_slice)
 		return ts->custom_slice;
 	if (!asks_little(ts, features))
-		return t->slice_ns;
-	return ts->burst > t->min_slice_ns / LIGHT_SHARE ? ts->burst : t->min_slice_ns / LIGHT_SHARE;
+		return ts->pol.slice_ns;
+	return ts->burst > least ? ts->burst : least;
 }
 
 static __always_inline void new_request(struct task_state *ts, u32 features)
@@ -96,7 +109,7 @@ static __always_inline void yield_request(struct task_state *ts, u32 features)
 /* How long it may run now while others wait: to the end of its request, but at least the minimum slice. */
 static __always_inline u64 slice_left(const struct task_state *ts)
 {
-	u64 least = tunables()->min_slice_ns, left;
+	u64 least = ts->pol.min_slice_ns, left;
 
 	if (!before(ts->vruntime, ts->deadline))
 		return least;
@@ -108,7 +121,7 @@ static __always_inline u64 slice_left(const struct task_state *ts)
 
 static __always_inline s64 clamped_lag(const struct task_state *ts, s64 lag)
 {
-	u64 slice = 2 * (ts->custom_slice ? ts->custom_slice : tunables()->slice_ns);
+	u64 slice = 2 * (ts->custom_slice ? ts->custom_slice : ts->pol.slice_ns);
 	s64 limit = to_virtual(slice > LAG_FLOOR_NS ? slice : LAG_FLOOR_NS, ts->weight);
 
 	return lag > limit ? limit : lag < -limit ? -limit : lag;
@@ -225,7 +238,7 @@ enum preempt {
  */
 static __always_inline u64 protected_ns(const struct task_state *ts, u32 features)
 {
-	u64 least = tunables()->min_slice_ns;
+	u64 least = ts->pol.min_slice_ns;
 
 	return light(ts, features) ? least / LIGHT_SHARE : least;
 }
@@ -255,7 +268,7 @@ static __always_inline enum preempt preempts(struct cpu_state *cs, const struct 
 	}
 	wait = protected_ns(ts, features);
 	if ((s64)ran >= (s64)wait) {
-		if ((s64)ran < (s64)tunables()->min_slice_ns)
+		if ((s64)ran < (s64)ts->pol.min_slice_ns)
 			count(STAT_burst_preempt);
 		return PREEMPT_NOW;
 	}

@@ -43,7 +43,7 @@ subprog bool queue_hot(s32 victim, s32 thief, u64 now)
 
 	if (share_core(victim, thief) || !queue_first(victim, &first) || first.sched_idle)
 		return false;
-	return (s64)(now - first.ran_at) < (s64)tunables()->migration_cost_ns;
+	return (s64)(now - first.ran_at) < (s64)machine_arm()->migration_cost_ns;
 }
 
 /* Take one waiting task of @victim's queue. */

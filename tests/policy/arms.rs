@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A new policy in the running kernel: readers see one image or the other, and a task keeps what it took.
+
+use crate::jit::Jit;
+use crate::topology::{Topology, kernel_arm};
+use scx_roost::bpf::intf::{arm, policy_image};
+use scx_roost::native::Task;
+use scx_roost::publish::{MapUpdate, Publisher, image};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Instant;
+
+fn of(features: u32) -> policy_image {
+    image(&[arm {
+        features,
+        migration_cost_ns: features.into(),
+        ..kernel_arm()
+    }])
+}
+
+/// What runs programs is used by one thread at a time.
+struct Handed<T>(T);
+
+// SAFETY: as said.
+unsafe impl<T> Send for Handed<T> {}
+
+#[test]
+#[ignore = "needs a kernel that lets it load BPF: tests/guest/policy-bpf.sh runs it"]
+fn no_reader_in_the_kernel_sees_parts_of_two() {
+    const FLIPS: u32 = 200;
+    let mut world = Topology::regular(1, 2, 1, 1, false).world();
+    *world.policy_mut() = of(0);
+    let mut jit = Handed(Jit::load(&world).expect("this kernel loads BPF"));
+    let grace = MapUpdate::new().expect("this kernel makes maps");
+    // SAFETY: the store lives until the scope below has ended.
+    let mut publisher = unsafe { Publisher::new(jit.0.store(), grace) };
+    let done = AtomicBool::new(false);
+    let begin = Instant::now();
+    let (reads, torn) = thread::scope(|s| {
+        let reader = s.spawn(|| {
+            let jit = &mut jit;
+            let mut seen = (0, 0);
+            while !done.load(Ordering::Relaxed) {
+                seen = jit.0.read_arms(1000).expect("BPF_PROG_RUN works");
+            }
+            seen
+        });
+        for features in 1..=FLIPS {
+            publisher.publish(&of(features)).expect("the kernel waits");
+        }
+        done.store(true, Ordering::Relaxed);
+        reader.join().unwrap()
+    });
+    let us = begin.elapsed().as_micros() / u128::from(FLIPS);
+    println!("{FLIPS} flips, {us} us each; {reads} reads");
+    assert!(reads > 0, "nobody read");
+    assert_eq!(torn, 0, "of {reads} reads");
+    assert_eq!(publisher.live().generation, FLIPS);
+}
+
+/// What a task took is its own until it takes again, and unused arms are everybody's.
+#[test]
+fn a_task_takes_the_policy_of_its_arm() {
+    let mut world = Topology::regular(1, 1, 1, 1, false).world();
+    let arms = [1, 2].map(|n| arm {
+        features: n,
+        slice_ns: u64::from(n) * 1_000_000,
+        min_slice_ns: u64::from(n) * 1000,
+        ..kernel_arm()
+    });
+    *world.policy_mut() = image(&arms);
+    let mut task = Task::new(1, &world);
+    for (arm, expected) in [(0, 1), (1, 2), (2, 1), (15, 1)] {
+        task.state.arm = arm;
+        world.policy_take(&mut task);
+        let pol = task.state.pol;
+        assert_eq!((pol.features, pol.arm), (expected, arm));
+        assert_eq!(pol.slice_ns, u64::from(expected) * 1_000_000);
+        assert_eq!(pol.min_slice_ns, u64::from(expected) * 1000);
+    }
+    task.state.custom_slice = 0;
+    *world.policy_mut() = image(&arms[1..]);
+    world.new_request(&mut task, 0);
+    assert_eq!(
+        task.state.deadline, 1_000_000,
+        "it has not taken the new one"
+    );
+    world.policy_take(&mut task);
+    world.new_request(&mut task, 0);
+    assert_eq!(task.state.deadline, 2_000_000);
+}
