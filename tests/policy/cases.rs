@@ -2,7 +2,7 @@
 //! The decision tables of tests/cases/*.txt, run by the C, natively and as BPF, and by the model. The format is
 //! explained in tests/cases/README.md.
 
-use crate::model::{CpuNow, Decision, How, Waker};
+use crate::model::{CpuNow, Decision, How, LlcNow, Waker};
 use crate::setup::{By, Case, Machine, NOW, PLACEMENT_STATS, Runner, WAKEE, WAKER, moved};
 use crate::topology::{Cpu, NICE0, Topology};
 use scx_roost::native::{World, stat_name, stat_of};
@@ -82,6 +82,102 @@ struct Row {
     expected: Vec<String>,
 }
 
+/// A clause of one or more words: its first, and what it does with the others.
+type Clause = (&'static str, fn(&mut Row, &[&str]) -> Result<()>);
+
+/// Those of one feature stand together.
+const CLAUSES: &[Clause] = &[
+    // the tasks
+    ("sync", |r, w| flag(&mut r.case.sync, w)),
+    ("fork", |r, w| flag(&mut r.case.fork, w)),
+    ("kthread", |r, w| flag(&mut r.case.waker_pcpu_kthread, w)),
+    ("wakee-sched-idle", |r, w| {
+        flag(&mut r.case.wakee_sched_idle, w)
+    }),
+    ("may", |r, w| {
+        r.case.allowed.fill(false);
+        list(w)?.into_iter().for_each(|c| r.case.allowed[c] = true);
+        Ok(())
+    }),
+    // the machine
+    ("idle", |r, w| {
+        list(w)?.into_iter().for_each(|c| r.idle(c));
+        Ok(())
+    }),
+    ("sched-idle", |r, w| {
+        for cpu in list(w)? {
+            r.machine.set(cpu, r.machine.busy());
+            r.change_cpu(cpu, |now| now.sched_idle = true);
+        }
+        Ok(())
+    }),
+    ("load", |r, w| r.cpus(w, |now, load| now.load = load)),
+    ("used", |r, w| {
+        r.cpus(w, |now, part| now.util = part * 1024 / u64::from(NICE0))
+    }),
+    ("llc-load", |r, w| r.llcs(w, |now, load| now.load = load)),
+    ("llc-used", |r, w| {
+        r.llcs(w, |now, part| now.util = part * 1024 / u64::from(NICE0))
+    }),
+    // sync_local
+    ("partners", |r, _| {
+        let case = &mut r.case;
+        case.waker.last_wakee = WAKEE;
+        case.wakee.last_wakee = WAKER;
+        case.waker_burst = 20_000;
+        case.wakee_burst = 20_000;
+        Ok(())
+    }),
+];
+
+/// `key=value`
+type Setting = (&'static str, fn(&mut Row, &str) -> Result<()>);
+
+const SETTINGS: &[Setting] = &[
+    ("waker", |r, v| set(&mut r.case.this, number(v)?)),
+    ("prev", |r, v| set(&mut r.case.prev, number(v)?)),
+    ("recent", |r, v| set(&mut r.case.recent, Some(number(v)?))),
+    // loses one where it is read
+    ("util", |r, v| {
+        set(&mut r.case.wakee_util, number(v)? as u32 + 1)
+    }),
+    ("running", |r, v| {
+        let nr_running = number(v)? as u32;
+        r.change_cpu(r.case.this, |now| now.nr_running = nr_running);
+        Ok(())
+    }),
+    // flips=WAKER,WAKEE
+    ("flips", |r, v| {
+        let (waker, wakee) = v.split_once(',').ok_or("flips=WAKER,WAKEE")?;
+        let flips = |text: &str| -> Result<Waker> {
+            Ok(Waker {
+                flips: number(text)? as u32,
+                decay_at: NOW,
+                last_wakee: 0,
+            })
+        };
+        r.case.waker = flips(waker)?;
+        r.case.waker.last_wakee = WAKEE;
+        r.case.wakee = flips(wakee)?;
+        Ok(())
+    }),
+    // sis_util
+    ("budget", |r, v| r.budget(v, 0)),
+    ("stale-budget", |r, v| r.budget(v, 21_000_000)),
+];
+
+fn set<T>(field: &mut T, value: T) -> Result<()> {
+    *field = value;
+    Ok(())
+}
+
+fn flag(field: &mut bool, rest: &[&str]) -> Result<()> {
+    if !rest.is_empty() {
+        return Err(format!("{rest:?} not known"));
+    }
+    set(field, true)
+}
+
 impl Row {
     fn parse(topology: &Topology, line: &str) -> Result<Row> {
         let (situation, answer) = line.split_once("->").ok_or("no ->")?;
@@ -111,151 +207,87 @@ impl Row {
 
     fn clause(&mut self, words: &[&str]) -> Result<()> {
         let head = *words.first().ok_or("empty")?;
-        let case = &mut self.case;
-        match head.split_once('=') {
-            Some((key, value)) => return self.setting(key, value, &words[1..]),
-            None => match head {
-                "sync" => case.sync = true,
-                "fork" => case.fork = true,
-                "kthread" => case.waker_pcpu_kthread = true,
-                "wakee-sched-idle" => case.wakee_sched_idle = true,
-                "partners" => {
-                    case.waker.last_wakee = WAKEE;
-                    case.wakee.last_wakee = WAKER;
-                    case.waker_burst = 20_000;
-                    case.wakee_burst = 20_000;
-                }
-                "idle" => list(&words[1..])?.into_iter().for_each(|c| self.idle(c)),
-                "sched-idle" => {
-                    for cpu in list(&words[1..])? {
-                        let now = CpuNow {
-                            sched_idle: true,
-                            ..self.machine.busy()
-                        };
-                        self.machine.set(cpu, now);
-                    }
-                }
-                "may" => {
-                    case.allowed.fill(false);
-                    list(&words[1..])?
-                        .into_iter()
-                        .for_each(|c| case.allowed[c] = true);
-                }
-                "load" => {
-                    for word in &words[1..] {
-                        let (cpu, load) = percent(word)?;
-                        let now = CpuNow {
-                            load,
-                            ..self.machine.cpus[cpu]
-                        };
-                        self.machine.set(cpu, now);
-                    }
-                }
-                "used" => {
-                    for word in &words[1..] {
-                        let (cpu, part) = percent(word)?;
-                        let now = CpuNow {
-                            util: part * 1024 / u64::from(NICE0),
-                            ..self.machine.cpus[cpu]
-                        };
-                        self.machine.set(cpu, now);
-                    }
-                }
-                "llc-load" => {
-                    for word in &words[1..] {
-                        let (llc, load) = percent(word)?;
-                        let mut now = self.machine.llcs[llc];
-                        now.load = load;
-                        self.machine.set_llc(llc, now);
-                    }
-                }
-                "llc-used" => {
-                    for word in &words[1..] {
-                        let (llc, part) = percent(word)?;
-                        let mut now = self.machine.llcs[llc];
-                        now.util = part * 1024 / u64::from(NICE0);
-                        self.machine.set_llc(llc, now);
-                    }
-                }
-                _ => return self.feature(head),
-            },
+        if let Some((key, value)) = head.split_once('=') {
+            self.setting(key, value)?;
+            return self.at(value, key == "waker", &words[1..]);
         }
-        Ok(())
+        match CLAUSES.iter().find(|c| c.0 == head) {
+            Some((_, apply)) => apply(self, &words[1..]),
+            None => self.feature(head),
+        }
     }
 
     /// `+wide_idle` or `-prev_idle`
     fn feature(&mut self, word: &str) -> Result<()> {
         let on = word.starts_with('+');
-        let features = &mut self.case.features;
-        let bit = match word.strip_prefix(['+', '-']) {
-            Some("prev_idle") => &mut features.prev_idle,
-            Some("sis_util") => &mut features.sis_util,
-            Some("wide_idle") => &mut features.wide_idle,
-            Some("sync_local") => &mut features.sync_local,
-            Some("prev_core") => &mut features.prev_core,
-            Some("core_first") => &mut features.core_first,
-            _ => return Err("not known".into()),
-        };
-        if *bit == on {
+        let name = word.strip_prefix(['+', '-']).ok_or("not known")?;
+        let switch = self.case.features.switch(name).ok_or("not known")?;
+        if *switch == on {
             return Err("says what mainline has anyway".into());
         }
-        *bit = on;
+        *switch = on;
         Ok(())
     }
 
-    /// `prev=4 idle core`, `flips=8,80`
-    fn setting(&mut self, key: &str, value: &str, rest: &[&str]) -> Result<()> {
-        if key == "flips" {
-            let (waker, wakee) = value.split_once(',').ok_or("flips=WAKER,WAKEE")?;
-            let flips = |text: &str| -> Result<Waker> {
-                Ok(Waker {
-                    flips: number(text)? as u32,
-                    decay_at: NOW,
-                    last_wakee: 0,
-                })
-            };
-            self.case.waker = flips(waker)?;
-            self.case.waker.last_wakee = WAKEE;
-            self.case.wakee = flips(wakee)?;
-            return Ok(());
-        }
-        let n = number(value)?;
-        match key {
-            "waker" => self.case.this = n,
-            "prev" => self.case.prev = n,
-            "recent" => self.case.recent = Some(n),
-            "util" => self.case.wakee_util = n as u32 + 1, // loses one where it is read
-            "running" => {
-                let now = CpuNow {
-                    nr_running: n as u32,
-                    ..self.machine.cpus[self.case.this]
-                };
-                self.machine.set(self.case.this, now);
-            }
-            "budget" | "stale-budget" => {
-                for llc in 0..self.machine.llcs.len() {
-                    let mut now = self.machine.llcs[llc];
-                    now.budget = n;
-                    now.age = if key == "budget" { 0 } else { 21_000_000 };
-                    self.machine.set_llc(llc, now);
-                }
-            }
-            _ => return Err("not known".into()),
-        }
+    /// `prev=4`, `flips=8,80`
+    fn setting(&mut self, key: &str, value: &str) -> Result<()> {
+        let (_, apply) = SETTINGS.iter().find(|s| s.0 == key).ok_or("not known")?;
+        apply(self, value)
+    }
+
+    /// What is behind a setting: nothing, or that the CPU it names is `idle`, or `idle core`.
+    fn at(&mut self, cpu: &str, waker: bool, rest: &[&str]) -> Result<()> {
         match rest {
-            [] => {}
-            ["idle"] => {
-                self.idle(n);
-                // An idle waker is an interrupt on the idle task.
-                self.case.waker_ours &= key != "waker";
-            }
+            [] => return Ok(()),
+            ["idle"] => self.idle(number(cpu)?),
             ["idle", "core"] => {
-                for cpu in std::iter::once(n).chain(self.machine.topology.siblings(n).to_vec()) {
-                    self.idle(cpu);
+                let cpu = number(cpu)?;
+                for c in std::iter::once(cpu).chain(self.machine.topology.siblings(cpu).to_vec()) {
+                    self.idle(c);
                 }
-                self.case.waker_ours &= key != "waker";
             }
             _ => return Err(format!("{rest:?} not known")),
+        }
+        // An idle waker is an interrupt on the idle task.
+        self.case.waker_ours &= !waker;
+        Ok(())
+    }
+
+    fn change_cpu(&mut self, cpu: usize, change: impl Fn(&mut CpuNow)) {
+        let mut now = self.machine.cpus[cpu];
+        change(&mut now);
+        self.machine.set(cpu, now);
+    }
+
+    /// `4=200% 5=0%`, of CPUs
+    fn cpus(&mut self, words: &[&str], change: fn(&mut CpuNow, u64)) -> Result<()> {
+        for word in words {
+            let (cpu, part) = percent(word)?;
+            self.change_cpu(cpu, |now| change(now, part));
+        }
+        Ok(())
+    }
+
+    /// The same of LLCs.
+    fn llcs(&mut self, words: &[&str], change: fn(&mut LlcNow, u64)) -> Result<()> {
+        for word in words {
+            let (llc, part) = percent(word)?;
+            let mut now = self.machine.llcs[llc];
+            change(&mut now, part);
+            self.machine.set_llc(llc, now);
+        }
+        Ok(())
+    }
+
+    fn budget(&mut self, value: &str, age: u64) -> Result<()> {
+        let budget = number(value)?;
+        for llc in 0..self.machine.llcs.len() {
+            let now = LlcNow {
+                budget,
+                age,
+                ..self.machine.llcs[llc]
+            };
+            self.machine.set_llc(llc, now);
         }
         Ok(())
     }

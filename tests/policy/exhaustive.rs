@@ -29,14 +29,7 @@ fn small_machines() -> Vec<Topology> {
 }
 
 fn all_features() -> impl Iterator<Item = Features> {
-    (0..64).map(|bits| Features {
-        prev_idle: bits & 1 != 0,
-        sis_util: bits & 2 != 0,
-        wide_idle: bits & 4 != 0,
-        sync_local: bits & 8 != 0,
-        prev_core: bits & 16 != 0,
-        core_first: bits & 32 != 0,
-    })
+    (0..1 << Features::NAMES.len()).map(Features::of_mask)
 }
 
 fn mask(bits: usize, len: usize) -> Vec<bool> {

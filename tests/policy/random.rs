@@ -190,14 +190,7 @@ fn case(allowed: &[bool], topology: &Topology, online: &[usize], rng: &mut Rng) 
     case.waker = waker(rng, WAKEE);
     case.waker_burst = *rng.pick(&[0, 1, 100_000, 100_001]);
     case.waker_pcpu_kthread = rng.chance(10);
-    case.features = Features {
-        prev_idle: rng.chance(50),
-        sis_util: rng.chance(50),
-        wide_idle: rng.chance(40),
-        sync_local: rng.chance(40),
-        prev_core: rng.chance(25),
-        core_first: rng.chance(25),
-    };
+    case.features = Features::each(|| rng.chance(35));
     case
 }
 

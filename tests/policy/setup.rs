@@ -6,9 +6,8 @@ use crate::model::{self, CpuNow, Decision, Features, LlcNow, TaskNow, WakerNow};
 use crate::topology::{NICE0, Topology, kernel_arm, kernel_tunables};
 use scx_roost::machine::Facts;
 use scx_roost::native::sys::{
-    CAPACITY_SCALE, FEATURE_core_first, FEATURE_prev_core, FEATURE_prev_idle, FEATURE_sis_util,
-    FEATURE_sync_local, FEATURE_wide_idle, PLACE_IDLE, PLACE_NEXT, STAT_placed_other_llc,
-    STAT_wa_idle_this, STAT_wa_same, cpu_view, placement, waker_state,
+    CAPACITY_SCALE, PLACE_IDLE, PLACE_NEXT, STAT_placed_other_llc, STAT_wa_idle_this, STAT_wa_same,
+    cpu_view, placement, waker_state,
 };
 use scx_roost::native::{Task, Wakeup, World, stat_name};
 
@@ -22,29 +21,12 @@ pub const WAKER: u32 = 1001;
 pub const MAINLINE: Features = Features {
     prev_idle: true,
     sis_util: true,
-    wide_idle: false,
-    sync_local: false,
-    prev_core: false,
-    core_first: false,
+    ..Features::NONE
 };
 
 /// The rows of stats.tbl.h that count what a placement decides and what came of it.
 pub const PLACEMENT_STATS: std::ops::RangeInclusive<u32> =
     STAT_wa_idle_this..=STAT_placed_other_llc;
-
-pub fn feature_bits(f: Features) -> u32 {
-    [
-        (f.prev_idle, FEATURE_prev_idle),
-        (f.sis_util, FEATURE_sis_util),
-        (f.wide_idle, FEATURE_wide_idle),
-        (f.sync_local, FEATURE_sync_local),
-        (f.prev_core, FEATURE_prev_core),
-        (f.core_first, FEATURE_core_first),
-    ]
-    .iter()
-    .map(|&(on, bit)| if on { bit } else { 0 })
-    .sum()
-}
 
 /// A machine and the state of its CPUs, in the C's world and for the model.
 pub struct Machine {
@@ -279,7 +261,7 @@ impl Runner {
         wakeup.waker = case.waker_ours.then_some(&mut self.waker);
         wakeup.waker_pid = WAKER;
         wakeup.now = NOW;
-        wakeup.features = feature_bits(case.features);
+        wakeup.features = case.features.bits();
         wakeup.fork = case.fork;
         wakeup.sync = case.sync;
         wakeup.waker_pcpu_kthread = case.waker_pcpu_kthread;

@@ -4,7 +4,10 @@
 //!
 //! Where the scheduler knowingly differs from the kernel, so does the model; each place says "ours:".
 
+mod features;
 mod fork;
+
+pub use features::Features;
 
 use crate::topology::Topology;
 
@@ -39,16 +42,6 @@ pub struct Now<'a> {
     pub cpus: &'a [CpuNow],
     pub llcs: &'a [LlcNow],
     pub imbalance_pct: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Features {
-    pub prev_idle: bool,
-    pub sis_util: bool,
-    pub wide_idle: bool,
-    pub sync_local: bool,
-    pub prev_core: bool,
-    pub core_first: bool,
 }
 
 /// The other side of a wakeup: who woke whom.
