@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What is meant, after `cli` took what was typed: presets resolved to features, one value per tunable.
 
-use crate::bpf::intf::{arm, tunables};
+use crate::bpf::intf::{arm, task_policy, tunables};
 use crate::cpufreq::{CpuFreq, CpuPerf};
 use crate::features::{self, FeatureSet, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable};
 use anyhow::{Context, Result, bail};
@@ -82,10 +82,12 @@ impl Config {
             min_slice_ns = min_slice_ns.min(slice_ns);
         }
         arm {
-            features: self.features.0,
-            used: 1,
-            slice_ns,
-            min_slice_ns,
+            task: task_policy {
+                features: self.features.0,
+                arm: 0,
+                slice_ns,
+                min_slice_ns,
+            },
             rescue_ns: ns(self.rescue_us, &RESCUE),
             migration_cost_ns: ns(self.migration_cost_us, &MIGRATION_COST),
         }
@@ -190,7 +192,7 @@ mod tests {
                 ..Config::default()
             };
             config.check_slices().map(|()| {
-                let arm = config.arm(64);
+                let arm = config.arm(64).task;
                 (arm.slice_ns / 1000, arm.min_slice_ns / 1000)
             })
         };
@@ -206,13 +208,13 @@ mod tests {
     #[test]
     fn tunables_are_nanoseconds_and_defaults_follow_the_machine() {
         let mut config = Config::default();
-        let arm = config.arm(64);
+        let arm = config.arm(64).task;
         assert_eq!(
             (arm.slice_ns, arm.min_slice_ns),
             (2_800_000, u64::from(MIN_SLICE.default.value(64)) * 1000)
         );
         config.slice_us = Some(1500);
-        assert_eq!(config.arm(64).slice_ns, 1_500_000);
+        assert_eq!(config.arm(64).task.slice_ns, 1_500_000);
         let timers = |may| config.tunables(&CpuFreq::default(), may).timers;
         assert_eq!((timers(true), timers(false)), (1, 0));
     }

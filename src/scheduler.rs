@@ -4,7 +4,7 @@
 //! the kernel's own scheduler takes over.
 
 use crate::bpf::copy_rows;
-use crate::bpf::intf::{policy_image, tunables};
+use crate::bpf::intf::{MAX_ARMS, policy_image, tunables};
 use crate::bpf::skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, types};
 use crate::config::Config;
 use crate::cpufreq::{self, CpuFreq};
@@ -129,7 +129,7 @@ impl Runner<'_> {
             "scx_roost runs: preset {} ({}), slice {} us, cpuperf {}; {}; loaded in {} ms",
             self.config.preset,
             self.config.features,
-            arm.slice_ns / 1000,
+            arm.task.slice_ns / 1000,
             cpufreq::mode_name(tun.cpuperf),
             topology_view::summary(&machine),
             begin.elapsed().as_millis()
@@ -274,7 +274,7 @@ impl<'obj> Scheduler<'obj> {
         let stats = &bss.context("the BPF object has no .bss")?.stats;
         Ok(CpuCounters {
             first: stats.as_ptr(),
-            nr_cpus: nr_cpus.min(stats.len()),
+            nr_rows: (nr_cpus * MAX_ARMS as usize).min(stats.len()),
         })
     }
 
@@ -292,10 +292,10 @@ impl<'obj> Scheduler<'obj> {
     }
 }
 
-/// The counters that the BPF half keeps for each CPU, in memory that it shares with us.
+/// The counters that the BPF half keeps for each arm on each CPU, in memory that it shares with us.
 struct CpuCounters {
     first: *const types::cpu_stats,
-    nr_cpus: usize,
+    nr_rows: usize,
 }
 
 // SAFETY: the memory is mapped until the scheduler is unloaded, and `Attached` is dropped before that.
@@ -304,9 +304,9 @@ unsafe impl Send for CpuCounters {}
 impl Counted for CpuCounters {
     fn read(&self) -> Counters {
         // SAFETY: as above; volatile because the BPF half goes on counting.
-        let of_cpu = |cpu| unsafe { (&raw const (*self.first.add(cpu)).v).read_volatile() };
-        (0..self.nr_cpus)
-            .map(of_cpu)
+        let row = |i| unsafe { (&raw const (*self.first.add(i)).v).read_volatile() };
+        (0..self.nr_rows)
+            .map(row)
             .fold([0; NR_STATS], |sum, v| add(&sum, &v))
     }
 }

@@ -98,14 +98,22 @@ struct tunables {
 	u32 imbalance_pct; /* kernel: sd->imbalance_pct, 117 between cores, in wake_affine's weight rule */
 };
 
-/* One policy: what may change while the scheduler runs, for the tasks that are on this arm. Arm 0 is everybody else's. */
-struct arm {
+/* What a task takes of its arm with each wakeup and each new request. */
+struct task_policy {
 	u32 features; /* roost_feature bits */
-	u32 used;     /* bool; an unused arm is a copy of arm 0, for tasks that are not told yet */
+	u32 arm;      /* whose this is */
 	/* ns */
 	u64 slice_ns;	  /* request of a task that sets none (kernel: base_slice_ns) */
 	u64 min_slice_ns; /* a running task is not preempted by a wakeup before this */
-	/* of the machine as a whole: read from arm 0 only */
+};
+
+/*
+ * One policy: what may change while the scheduler runs, for the tasks that are on this arm. Arm 0 is everybody else's; an arm
+ * that is not used is a copy of it, for tasks that are not told yet.
+ */
+struct arm {
+	struct task_policy task;
+	/* ns, of the machine as a whole: read from arm 0 only */
 	u64 rescue_ns;	       /* a queue whose CPU has not dispatched for this long is open to rescue */
 	u64 migration_cost_ns; /* a task that ran this recently is not stolen (kernel: sysctl_sched_migration_cost) */
 };

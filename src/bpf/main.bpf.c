@@ -36,7 +36,7 @@ void BPF_STRUCT_OPS(roost_enqueue, struct task_struct *p, u64 enq_flags)
 	if (ts)
 		run_enqueue(p, ts, scx_bpf_now(), enq_flags);
 	else
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, machine_arm()->slice_ns, enq_flags);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, machine_arm()->task.slice_ns, enq_flags);
 }
 
 void BPF_STRUCT_OPS(roost_dispatch, s32 cpu, struct task_struct *prev)

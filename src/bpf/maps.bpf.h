@@ -39,8 +39,8 @@ struct cpu_stats {
 	u64 v[ROOST_NR_STATS];
 } __attribute__((aligned(CACHELINE)));
 
-/* Counters of each CPU; userspace sums them. */
-struct cpu_stats stats[MAX_CPUS] = {};
+/* Counters of each arm on each CPU, a CPU's rows together; userspace sums them. */
+struct cpu_stats stats[MAX_CPUS * MAX_ARMS] = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

@@ -227,9 +227,17 @@ static __always_inline bool atomic_cas(u64 *p, u64 old, u64 v)
 	return __sync_bool_compare_and_swap(p, old, v);
 }
 
+static __always_inline void count_for(u32 arm, enum roost_stat s)
+{
+	u32 row = bpf_get_smp_processor_id() * MAX_ARMS + arm;
+
+	opaque(row);
+	stats[row % (MAX_CPUS * MAX_ARMS)].v[s]++;
+}
+
 static __always_inline void count(enum roost_stat s)
 {
-	stats[(u32)bpf_get_smp_processor_id() % MAX_CPUS].v[s]++;
+	count_for(0, s);
 }
 
 #endif /* ROOST_PORT_BPF_H */

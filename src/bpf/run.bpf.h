@@ -43,7 +43,7 @@ static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now)
 static __always_inline void insert_preempting(struct task_struct *p, struct task_state *ts, struct cpu_state *cs,
 					      u64 now, u64 enq_flags)
 {
-	count(STAT_preempt_wakeup);
+	count_for(ts->pol.arm, STAT_preempt_wakeup);
 	/* Until it runs, the next wakeup is compared with this task and not with the one that gives way. */
 	cs->curr_deadline = ts->deadline;
 	cs->curr_vruntime = ts->vruntime;
@@ -57,10 +57,10 @@ static __always_inline void insert_waiting(struct task_struct *p, struct task_st
 					   u64 now, u64 enq_flags)
 {
 	if (task_pinned(p))
-		count(STAT_enq_pinned);
+		count_for(ts->pol.arm, STAT_enq_pinned);
 	else
 		mark_waiting(cpu);
-	count(STAT_enq_queued);
+	count_for(ts->pol.arm, STAT_enq_queued);
 	ts->waits_since = now;
 	scx_bpf_dsq_insert_vtime(p, cpu, slice_left(ts), ts->deadline, enq_flags);
 	if (cs->curr_pid)
@@ -78,7 +78,7 @@ static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs
 		return false;
 	verdict = preempts(cs, ts, ts->pol.features, now);
 	if (verdict == PREEMPT_LATER)
-		count(STAT_preempt_protected);
+		count_for(ts->pol.arm, STAT_preempt_protected);
 	return verdict == PREEMPT_NOW;
 }
 
@@ -88,7 +88,7 @@ static __always_inline void run_enqueue(struct task_struct *p, struct task_state
 	struct cpu_state *cs = cpu_state(cpu);
 
 	if (enq_flags & SCX_ENQ_REENQ)
-		count(STAT_enq_back);
+		count_for(ts->pol.arm, STAT_enq_back);
 	/* Else select_cpu has done it. */
 	if (!__COMPAT_is_enq_cpu_selected(enq_flags))
 		policy_take(ts);
@@ -99,12 +99,12 @@ static __always_inline void run_enqueue(struct task_struct *p, struct task_state
 		insert_preempting(p, ts, cs, now, enq_flags);
 	} else if (pcpu_kthread(p) && (enq_flags & SCX_ENQ_WAKEUP)) {
 		/* At the end of a slice it waits as others do: two that went to the local queue in turn would keep it for good. */
-		count(STAT_enq_kthread);
+		count_for(ts->pol.arm, STAT_enq_kthread);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_left(ts), enq_flags);
 		if (cs->curr_pid)
 			arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
 	} else if (SCX_ENQ_IMMED && !(enq_flags & SCX_ENQ_REENQ) && cs->weight == ts->weight && cpu_curr_idle(cpu)) {
-		count(STAT_enq_idle);
+		count_for(ts->pol.arm, STAT_enq_idle);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_left(ts), enq_flags | SCX_ENQ_IMMED);
 	} else {
 		insert_waiting(p, ts, cs, cpu, now, enq_flags);
@@ -159,7 +159,7 @@ static __always_inline bool take_own(s32 cpu)
 /* The previous task goes on: its deadline is still the earliest, or nobody else is there. */
 static __always_inline void keep(struct task_struct *prev, struct task_state *ts, struct cpu_state *cs, u64 now)
 {
-	count(STAT_dispatch_keep);
+	count_for(ts->pol.arm, STAT_dispatch_keep);
 	cs->curr_deadline = ts->deadline;
 	cs->curr_vruntime = ts->vruntime;
 	cs->curr_start = now;

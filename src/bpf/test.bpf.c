@@ -36,6 +36,7 @@ struct port_task task = {};
 struct task_state wakee = {};
 struct task_state waker = {};
 struct placement answer = {};
+u32 ran_on = 0; /* CPU: its counters moved */
 
 struct pair pairs[NR_PAIRS] = {};
 u32 nr_decisions = 0;
@@ -45,6 +46,7 @@ static __always_inline void gather(struct wakeup *w, s32 this_cpu, s32 prev)
 {
 	policy_take(&wakee);
 	w->features = wakee.pol.features;
+	w->arm = wakee.pol.arm;
 	w->now = query.now;
 	w->waker_pid = query.waker_pid;
 	w->pid = query.pid;
@@ -70,6 +72,7 @@ int decide(void *ctx)
 
 	gather(&w, query.this_cpu, query.prev);
 	answer = place_query(&w);
+	ran_on = bpf_get_smp_processor_id();
 	return 0;
 }
 
@@ -107,7 +110,7 @@ subprog u32 read_arm(void)
 
 	bpf_rcu_read_lock();
 	arm = machine_arm();
-	first = arm->features;
+	first = arm->task.features;
 	/* A while, so that flips fall into it. */
 	for (i = from_zero; i < 100 && may_loop; i++)
 		barrier();

@@ -10,7 +10,7 @@ mod task;
 pub use queues::Queues;
 pub use task::{Task, Wakeup};
 
-use crate::bpf::intf::{arm, policy_image, tunables};
+use crate::bpf::intf::{MAX_ARMS, arm, policy_image, tunables};
 use crate::machine::Facts;
 use crate::publish::image;
 use std::cell::UnsafeCell;
@@ -68,7 +68,7 @@ impl World {
             llcs: Shared::new(facts.llcs.len()),
             llc_sets: Shared::new(1),
             cgroups: Shared::new(cgroups.max(1)),
-            counters: vec![0; sys::ROOST_NR_STATS as usize],
+            counters: no_counters(),
             facts: Box::new(facts),
         };
         for cpu in 0..world.facts.cpus.len() {
@@ -189,15 +189,17 @@ impl World {
 
     // ---- counters ----
 
-    /// What a counter of stats.tbl.h has counted.
+    /// What a counter of stats.tbl.h has counted, for tasks of all arms.
     pub fn count(&self, stat: sys::roost_stat) -> u64 {
-        self.counters[stat as usize]
+        (0..MAX_ARMS).map(|arm| self.count_for(arm, stat)).sum()
     }
 
-    pub fn counters(&self) -> &[u64] {
-        &self.counters
+    /// The same for the tasks of one; what no task has to do with counts for arm 0.
+    pub fn count_for(&self, arm: u32, stat: sys::roost_stat) -> u64 {
+        self.counters[(arm * sys::ROOST_NR_STATS + stat) as usize]
     }
 
+    /// A row of ROOST_NR_STATS for each arm.
     pub fn counters_mut(&mut self) -> &mut [u64] {
         &mut self.counters
     }
@@ -248,7 +250,7 @@ impl World {
     pub fn marker(&self) -> Marker<'_> {
         Marker {
             world: self,
-            counters: vec![0; sys::ROOST_NR_STATS as usize],
+            counters: no_counters(),
         }
     }
 
@@ -310,6 +312,11 @@ impl Marker<'_> {
             }
         }
     }
+}
+
+/// A row per arm.
+fn no_counters() -> Vec<u64> {
+    vec![0; (MAX_ARMS * sys::ROOST_NR_STATS) as usize]
 }
 
 /// The name of a counter, as in stats.tbl.h.

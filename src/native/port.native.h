@@ -52,7 +52,7 @@ struct world {
 	struct llc_sets *llc_sets;
 	struct cgroup_state *cgroups; /* nr_cgroups */
 	u64 nr_cgroups;
-	u64 *counters; /* ROOST_NR_STATS */
+	u64 *counters; /* ROOST_NR_STATS of each arm */
 
 	/* the caller's queues */
 	void *queues;
@@ -201,9 +201,14 @@ static __always_inline bool atomic_cas(u64 *p, u64 old, u64 v)
 	return __atomic_compare_exchange_n(p, &old, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
+static __always_inline void count_for(u32 arm, enum roost_stat s)
+{
+	the_world->counters[in_range("arm", arm, MAX_ARMS) * ROOST_NR_STATS + s]++;
+}
+
 static __always_inline void count(enum roost_stat s)
 {
-	the_world->counters[s]++;
+	count_for(0, s);
 }
 
 #endif /* ROOST_PORT_NATIVE_H */

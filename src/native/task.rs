@@ -17,13 +17,13 @@ impl Task {
     /// A task of nice 0 that may run everywhere, with the policy of arm 0.
     pub fn new(pid: u32, world: &World) -> Self {
         let words = world.nr_cpus().div_ceil(64);
-        let arm = &world.policy().arm[0];
+        let arm = &world.policy().arm[0].task;
         Task {
             pid,
             state: sys::task_state {
                 pol: sys::task_policy {
                     features: arm.features,
-                    arm: 0,
+                    arm: arm.arm,
                     slice_ns: arm.slice_ns,
                     min_slice_ns: arm.min_slice_ns,
                 },
@@ -114,6 +114,7 @@ impl<'a> Wakeup<'a> {
             pid: self.task.pid,
             now: self.now,
             features: self.features,
+            arm: self.task.state.pol.arm,
             waker_pid: self.waker_pid,
             this_cpu: self.this_cpu as i32,
             prev: if self.prev_allowed {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The image of a set of arms (struct policy_image): numbers in, bytes out.
 
-use crate::bpf::intf::{MAX_ARMS, arm, policy_image};
+use crate::bpf::intf::{MAX_ARMS, arm, policy_image, task_policy};
 
 /// `arms[0]` is everybody's who is on no other. An unused row is a copy of it: a task whose arm was deleted is served so until
 /// it is told.
@@ -12,13 +12,18 @@ pub fn image(arms: &[arm]) -> policy_image {
         generation: 0,
         nr_arms: arms.len() as u32,
         arm: std::array::from_fn(|i| match arms.get(i) {
-            Some(arm) => self::arm { used: 1, ..*arm },
-            None => self::arm {
-                used: 0,
-                ..*everybody
-            },
+            Some(arm) => numbered(arm, i as u32),
+            None => numbered(everybody, 0),
         }),
     }
+}
+
+fn numbered(arm: &arm, number: u32) -> arm {
+    let task = task_policy {
+        arm: number,
+        ..arm.task
+    };
+    self::arm { task, ..*arm }
 }
 
 #[cfg(test)]
@@ -27,10 +32,12 @@ mod tests {
 
     fn arm(features: u32) -> arm {
         self::arm {
-            features,
-            used: 1,
-            slice_ns: u64::from(features) * 1000,
-            min_slice_ns: 7,
+            task: task_policy {
+                features,
+                arm: 99,
+                slice_ns: u64::from(features) * 1000,
+                min_slice_ns: 7,
+            },
             rescue_ns: 8,
             migration_cost_ns: 9,
         }
@@ -40,14 +47,11 @@ mod tests {
     fn unused_rows_are_everybodys() {
         let image = image(&[arm(1), arm(2)]);
         let row = |i: usize| {
-            (
-                image.arm[i].used,
-                image.arm[i].features,
-                image.arm[i].slice_ns,
-            )
+            let task = image.arm[i].task;
+            (task.arm, task.features, task.slice_ns)
         };
         assert_eq!(image.nr_arms, 2);
-        assert_eq!(row(0), (1, 1, 1000));
+        assert_eq!(row(0), (0, 1, 1000));
         assert_eq!(row(1), (1, 2, 2000));
         for i in 2..MAX_ARMS as usize {
             assert_eq!(row(i), (0, 1, 1000), "arm {i}");
@@ -57,6 +61,8 @@ mod tests {
     #[test]
     fn all_rows_may_be_used() {
         let arms: Vec<arm> = (0..MAX_ARMS).map(arm).collect();
-        assert!(image(&arms).arm.iter().all(|a| a.used == 1));
+        for (i, arm) in image(&arms).arm.iter().enumerate() {
+            assert_eq!((arm.task.arm, arm.task.features), (i as u32, i as u32));
+        }
     }
 }

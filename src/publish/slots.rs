@@ -81,7 +81,7 @@ impl<G: Grace> Publisher<G> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bpf::intf::arm;
+    use crate::bpf::intf::{arm, task_policy};
     use crate::publish::image;
     use anyhow::bail;
     use std::cell::Cell;
@@ -91,10 +91,12 @@ mod tests {
 
     fn of(features: u32) -> policy_image {
         image(&[arm {
-            features,
-            used: 1,
-            slice_ns: features.into(),
-            min_slice_ns: features.into(),
+            task: task_policy {
+                features,
+                arm: 0,
+                slice_ns: features.into(),
+                min_slice_ns: features.into(),
+            },
             rescue_ns: features.into(),
             migration_cost_ns: features.into(),
         }])
@@ -133,7 +135,7 @@ mod tests {
             assert_eq!(publisher.publish(&of(features)).unwrap(), features);
             let live = publisher.live();
             assert_eq!(
-                (live.generation, live.arm[0].features),
+                (live.generation, live.arm[0].task.features),
                 (features, features)
             );
         }
@@ -151,14 +153,14 @@ mod tests {
         assert_eq!(grace.waits.get(), 2);
         grace.fails.set(true);
         assert!(publisher.publish(&of(2)).is_err());
-        assert_eq!(publisher.live().arm[0].features, 2);
+        assert_eq!(publisher.live().arm[0].task.features, 2);
         for features in 3..6 {
             assert!(publisher.publish(&of(features)).is_err());
-            assert_eq!(publisher.live().arm[0].features, 2);
+            assert_eq!(publisher.live().arm[0].task.features, 2);
         }
         grace.fails.set(false);
         assert_eq!(publisher.publish(&of(6)).unwrap(), 3);
-        assert_eq!(publisher.live().arm[0].features, 6);
+        assert_eq!(publisher.live().arm[0].task.features, 6);
     }
 
     const READERS: usize = 2;
@@ -187,7 +189,7 @@ mod tests {
         unsafe {
             let index = AtomicU32::from_ptr(&raw mut (*store).index).load(Ordering::Acquire);
             let arm = &raw const (*store).slot[index as usize % 2].arm[0];
-            let features = (&raw const (*arm).features).read_volatile();
+            let features = (&raw const (*arm).task.features).read_volatile();
             thread::yield_now();
             let last = (&raw const (*arm).migration_cost_ns).read_volatile();
             u64::from(features) != last

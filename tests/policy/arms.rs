@@ -3,7 +3,7 @@
 
 use crate::jit::Jit;
 use crate::topology::{Topology, kernel_arm};
-use scx_roost::bpf::intf::{arm, policy_image};
+use scx_roost::bpf::intf::{arm, policy_image, task_policy};
 use scx_roost::native::Task;
 use scx_roost::publish::{MapUpdate, Publisher, image};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,10 @@ use std::time::Instant;
 
 fn of(features: u32) -> policy_image {
     image(&[arm {
-        features,
+        task: task_policy {
+            features,
+            ..kernel_arm().task
+        },
         migration_cost_ns: features.into(),
         ..kernel_arm()
     }])
@@ -63,18 +66,21 @@ fn no_reader_in_the_kernel_sees_parts_of_two() {
 fn a_task_takes_the_policy_of_its_arm() {
     let mut world = Topology::regular(1, 1, 1, 1, false).world();
     let arms = [1, 2].map(|n| arm {
-        features: n,
-        slice_ns: u64::from(n) * 1_000_000,
-        min_slice_ns: u64::from(n) * 1000,
+        task: task_policy {
+            features: n,
+            arm: 0,
+            slice_ns: u64::from(n) * 1_000_000,
+            min_slice_ns: u64::from(n) * 1000,
+        },
         ..kernel_arm()
     });
     *world.policy_mut() = image(&arms);
     let mut task = Task::new(1, &world);
-    for (arm, expected) in [(0, 1), (1, 2), (2, 1), (15, 1)] {
+    for (arm, is, expected) in [(0, 0, 1), (1, 1, 2), (2, 0, 1), (15, 0, 1)] {
         task.state.arm = arm;
         world.policy_take(&mut task);
         let pol = task.state.pol;
-        assert_eq!((pol.features, pol.arm), (expected, arm));
+        assert_eq!((pol.features, pol.arm), (expected, is));
         assert_eq!(pol.slice_ns, u64::from(expected) * 1_000_000);
         assert_eq!(pol.min_slice_ns, u64::from(expected) * 1000);
     }

@@ -75,10 +75,7 @@ impl Jit {
         if let Some(waker) = &wakeup.waker {
             copy_rows(from_mut(&mut bss.waker), from_ref(&waker.state))?;
         }
-        for cpu in bss.stats.iter_mut() {
-            cpu.v.fill(0);
-        }
-        bss.policy.slot[0].arm[0].features = wakeup.features;
+        bss.policy.slot[0].arm[0].task.features = wakeup.features;
         bss.query = types::query {
             now: wakeup.now,
             waker_pid: wakeup.waker_pid,
@@ -89,7 +86,6 @@ impl Jit {
             fork: wakeup.fork.into(),
             sync: wakeup.sync.into(),
             waker_pcpu_kthread: wakeup.waker_pcpu_kthread.into(),
-            ..Default::default()
         };
         Ok(())
     }
@@ -108,9 +104,14 @@ impl Jit {
         if let Some(waker) = &mut wakeup.waker {
             copy_rows(from_mut(&mut waker.state), from_ref(&bss.waker))?;
         }
-        for cpu in &bss.stats {
-            for (sum, counted) in world.counters_mut().iter_mut().zip(&cpu.v) {
-                *sum += counted;
+        let arms = sys::MAX_ARMS as usize;
+        let counted = bss.stats.iter_mut().skip(bss.ran_on as usize * arms);
+        let sums = world
+            .counters_mut()
+            .chunks_mut(sys::ROOST_NR_STATS as usize);
+        for (sums, counted) in sums.zip(counted) {
+            for (sum, n) in sums.iter_mut().zip(&mut counted.v) {
+                *sum += std::mem::take(n);
             }
         }
         Ok(answer)

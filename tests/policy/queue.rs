@@ -46,7 +46,7 @@ fn lag_limit(task: &Task) -> i128 {
     let slice = if task.state.custom_slice > 0 {
         task.state.custom_slice
     } else {
-        kernel_arm().slice_ns
+        kernel_arm().task.slice_ns
     };
     i128::from((2 * slice).max(4 * MSEC)) * i128::from(NICE0) / i128::from(task.state.weight)
 }

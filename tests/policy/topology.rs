@@ -2,7 +2,9 @@
 //! Machines to test on: which CPU shares what, and the tables made of that. Written for clarity; the model of the
 //! placement reads the description, the C reads the tables.
 
-use scx_roost::bpf::intf::{arm, cpu_facts, llc_facts, machine_facts, node_facts, tunables};
+use scx_roost::bpf::intf::{
+    arm, cpu_facts, llc_facts, machine_facts, node_facts, task_policy, tunables,
+};
 use scx_roost::machine::Facts;
 use scx_roost::native::World;
 use scx_roost::native::sys::{CAPACITY_SCALE, MAX_SMT, NICE0_WEIGHT};
@@ -204,10 +206,12 @@ impl Topology {
 /// The kernel's own numbers on eight CPUs and more: base_slice_ns and migration_cost. The rest is ours.
 pub fn kernel_arm() -> arm {
     arm {
-        features: 0,
-        used: 1,
-        slice_ns: 2_800_000,
-        min_slice_ns: 700_000,
+        task: task_policy {
+            features: 0,
+            arm: 0,
+            slice_ns: 2_800_000,
+            min_slice_ns: 700_000,
+        },
         rescue_ns: 20_000_000,
         migration_cost_ns: 500_000,
     }

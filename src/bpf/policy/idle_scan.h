@@ -156,6 +156,7 @@ struct scan {
 	u32 llc;
 	u32 start;
 	u32 budget;	 /* CPUs to visit at most */
+	u32 arm;	 /* the task's */
 	bool sched_idle; /* the task has policy SCHED_IDLE */
 };
 
@@ -199,7 +200,7 @@ subprog s32 scan_llc(port_task *p trusted, const struct scan *s nonnull)
 			s32 cpu = llc_cpu(f->first + pos);
 
 			if (s->budget < f->nr_cpus && walk_distance(p, s->llc, s->start, pos) >= s->budget) {
-				count(STAT_sis_budget_out);
+				count_for(s->arm, STAT_sis_budget_out);
 				return NO_CPU;
 			}
 			if (scan_accepts(p, s, cpu))
@@ -215,6 +216,7 @@ static __always_inline s32 scan(port_task *p, const struct wakeup *w, u32 llc, u
 {
 	struct scan s = { .what = what, .llc = llc, .start = start, .budget = budget };
 
+	s.arm = w->arm;
 	s.sched_idle = w->sched_idle;
 	return scan_llc(p, &s);
 }

@@ -35,7 +35,8 @@
  *   void atomic_add(u64 *p, u64 v)
  *   u64 atomic_swap(u64 *p, u64 v)				returns the old value
  *   bool atomic_cas(u64 *p, u64 old, u64 v)			true if *p was old and is now v
- *   void count(enum roost_stat s)
+ *   void count_for(u32 arm, enum roost_stat s)	of a task on that arm
+ *   void count(enum roost_stat s)		of the machine: arm 0
  *   subprog			what precedes a function that holds a loop: a program of its own to the verifier,
  *				checked once for any argument; its task parameter is marked trusted, its pointers nonnull
  *   from_zero			0, which the verifier does not know to be 0, so that it checks a loop's body once

@@ -49,12 +49,7 @@ static __always_inline s64 divided(s64 x, u64 y)
 /* Take over what the task's arm says now: with each wakeup and each new request. */
 static __always_inline void policy_take(struct task_state *ts)
 {
-	const struct arm *arm = arm_now(ts->arm);
-
-	ts->pol.features = arm->features;
-	ts->pol.arm = ts->arm;
-	ts->pol.slice_ns = arm->slice_ns;
-	ts->pol.min_slice_ns = arm->min_slice_ns;
+	ts->pol = arm_now(ts->arm)->task;
 }
 
 /* ---- requests ---- */
@@ -87,7 +82,7 @@ static __always_inline u64 request_ns(const struct task_state *ts, u32 features)
 static __always_inline void new_request(struct task_state *ts, u32 features)
 {
 	if (asks_little(ts, features))
-		count(STAT_burst_request);
+		count_for(ts->pol.arm, STAT_burst_request);
 	ts->deadline = ts->vruntime + to_virtual(request_ns(ts, features), ts->weight);
 }
 
@@ -289,7 +284,7 @@ static __always_inline enum preempt preempts(struct cpu_state *cs, const struct 
 	wait = protected_ns(ts, features);
 	if ((s64)ran >= (s64)wait) {
 		if ((s64)ran < (s64)ts->pol.min_slice_ns)
-			count(STAT_burst_preempt);
+			count_for(ts->pol.arm, STAT_burst_preempt);
 		return PREEMPT_NOW;
 	}
 	if (!earlier)

@@ -89,15 +89,8 @@ struct llc_sets {
 	u64 set[NR_CPU_SETS][CPU_WORDS] __attribute__((aligned(CACHELINE)));
 };
 
-/* A task's arm as it was when the task last asked. Callbacks read this and not the live one, which may change between them. */
-struct task_policy {
-	u32 features;
-	u32 arm;
-	u64 slice_ns;
-	u64 min_slice_ns;
-};
-
 struct task_state {
+	/* Its arm as it was when the task last asked. Callbacks read this, not the live one, which may change between them. */
 	struct task_policy pol;
 	u32 arm; /* which arm the task is on */
 

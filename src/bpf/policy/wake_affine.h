@@ -79,25 +79,25 @@ static __always_inline s32 wake_affine(struct task_state *ts, struct task_state 
 
 	if (cpu_idle_marked(w->this_cpu) && share_cache(w->this_cpu, w->prev_any)) {
 		if (cpu_idle_marked(w->prev_any)) {
-			count(STAT_wa_idle_prev);
+			count_for(w->arm, STAT_wa_idle_prev);
 			return w->prev_any;
 		}
-		count(STAT_wa_idle_this);
+		count_for(w->arm, STAT_wa_idle_this);
 		return w->this_cpu;
 	}
 	if (w->sync && cpu_nr_running(w->this_cpu) == 1) {
-		count(STAT_wa_sync);
+		count_for(w->arm, STAT_wa_sync);
 		return w->this_cpu;
 	}
 	if (has(w, FEATURE_prev_idle) && cpu_idle_marked(w->prev_any)) {
-		count(STAT_wa_prev_idle);
+		count_for(w->arm, STAT_wa_prev_idle);
 		return w->prev_any;
 	}
 	target = wake_affine_weight(ts, waker, w);
 	if (target == w->this_cpu)
-		count(STAT_wa_weight_this);
+		count_for(w->arm, STAT_wa_weight_this);
 	else
-		count(STAT_wa_weight_prev);
+		count_for(w->arm, STAT_wa_weight_prev);
 	return target;
 }
 
@@ -106,15 +106,15 @@ static __always_inline s32 wake_target(struct task_state *ts, struct task_state 
 {
 	if (w->prev == NO_CPU) {
 		/* Its affinity changed while it slept: the kernel would pick such a CPU and then fall back. */
-		count(STAT_wa_same);
+		count_for(w->arm, STAT_wa_same);
 		return w->this_allowed ? w->this_cpu : w->prev_any;
 	}
 	if (wake_wide(ts, waker, w)) {
-		count(STAT_wa_wide);
+		count_for(w->arm, STAT_wa_wide);
 		return w->prev_any;
 	}
 	if (!w->this_allowed || w->this_cpu == w->prev_any) {
-		count(STAT_wa_same);
+		count_for(w->arm, STAT_wa_same);
 		return w->prev_any;
 	}
 	return wake_affine(ts, waker, w);

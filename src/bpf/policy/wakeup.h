@@ -18,6 +18,7 @@ struct wakeup {
 	u64 now;      /* ns */
 	u64 util;     /* the task's, 0..CAPACITY_SCALE; 0 where all CPUs are equal */
 	u32 features; /* roost_feature bits */
+	u32 arm;      /* whose they are */
 	u32 waker_pid;
 	u32 pid;
 	s32 this_cpu;	 /* the CPU that decides: the waker's */
@@ -49,8 +50,7 @@ static __always_inline void wakeup_of(struct wakeup *w, struct task_state *ts)
 {
 	w->recent = ts->recent_cpu - 1;
 	w->sched_idle = ts->sched_idle;
-	if (machine_facts()->asym)
-		w->util = task_util(ts, w->now);
+	w->util = machine_facts()->asym ? task_util(ts, w->now) : 0;
 }
 
 static __always_inline bool has(const struct wakeup *w, enum roost_feature f)
