@@ -23,6 +23,7 @@ static __always_inline struct task_state *gather_waker(struct wakeup *w, u64 wak
 	struct task_struct *waker = bpf_get_current_task_btf();
 
 	w->waker_pid = waker->pid;
+	w->waker_pcpu_kthread = false;
 	w->sync = (wake_flags & SCX_WAKE_SYNC) && !(waker->flags & PF_EXITING);
 	if (waker->flags & PF_IDLE)
 		return NULL;
@@ -41,7 +42,7 @@ static __always_inline void waker_gives_way(s32 cpu, u64 now)
 static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake_flags)
 {
 	struct task_state *ts = task_state_of(p), *waker;
-	struct wakeup w = {};
+	struct wakeup w;
 	struct placement at;
 
 	if (!ts)
@@ -50,6 +51,7 @@ static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake
 	w.now = scx_bpf_now();
 	policy_take(ts);
 	w.features = ts->pol.features;
+	w.arm = ts->pol.arm;
 	w.this_cpu = bpf_get_smp_processor_id();
 	w.prev_any = prev;
 	w.prev = task_allowed(p, prev) ? prev : NO_CPU;
@@ -64,7 +66,7 @@ static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake
 		waker_gives_way(w.this_cpu, w.now);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, ts->pol.slice_ns, 0);
 	} else if (SCX_ENQ_IMMED) {
-		count(STAT_enq_idle);
+		count_for(w.arm, STAT_enq_idle);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, ts->pol.slice_ns, SCX_ENQ_IMMED);
 	}
 	return at.cpu;

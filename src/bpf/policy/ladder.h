@@ -32,21 +32,23 @@
 #include "sync_local.h"
 #include "wake_affine.h"
 
-static __always_inline void placed(struct placement *at, s32 cpu, enum placing how, enum roost_stat rung)
+static __always_inline struct placement placed(const struct wakeup *w, s32 cpu, enum placing how, enum roost_stat rung)
 {
-	count(rung);
-	at->cpu = cpu;
-	at->how = how;
-	at->rung = rung;
+	struct placement at = { .cpu = cpu, .how = how, .rung = rung };
+
+	count_for(w->arm, rung);
+	return at;
 }
 
 /* Free CPUs are taken at once when idle; one that runs a SCHED_IDLE task is queued on, and preempted there. */
-static __always_inline void placed_free(struct placement *at, s32 cpu, enum roost_stat rung)
+static __always_inline struct placement placed_free(const struct wakeup *w, s32 cpu, enum roost_stat rung)
 {
 	struct cpu_state *cs = cpu_state(cpu);
 
-	placed(at, cpu, cs->curr_sched_idle && cs->curr_pid ? PLACE_BUSY : PLACE_IDLE, rung);
+	return placed(w, cpu, cs->curr_sched_idle && cs->curr_pid ? PLACE_BUSY : PLACE_IDLE, rung);
 }
+
+/* ---- the groups; subprograms answer through @at ---- */
 
 subprog u32 place_fork(port_task *p trusted, const struct wakeup *w nonnull, struct placement *at nonnull)
 {
@@ -55,11 +57,11 @@ subprog u32 place_fork(port_task *p trusted, const struct wakeup *w nonnull, str
 	s32 cpu = fork_idle_cpu(p, w, llc);
 
 	if (cpu != NO_CPU) {
-		placed_free(at, cpu, STAT_fork_idle);
+		*at = placed_free(w, cpu, STAT_fork_idle);
 		return 0;
 	}
 	cpu = fork_busy_cpu(p, llc, w->this_cpu, w->now);
-	placed(at, cpu != NO_CPU ? cpu : w->prev_any, PLACE_BUSY, STAT_fork_busy);
+	*at = placed(w, cpu != NO_CPU ? cpu : w->prev_any, PLACE_BUSY, STAT_fork_busy);
 	return 0;
 }
 
@@ -67,54 +69,54 @@ subprog u32 place_fork(port_task *p trusted, const struct wakeup *w nonnull, str
  * Rung 9: nothing in the LLC; [wide_idle] an idle CPU in another of the target's node, then anywhere. The LLC itself is
  * not looked at again: if something is idle there, sis_util's budget forbade to look so far.
  */
-static __always_inline void place_beyond(port_task *p, const struct wakeup *w, s32 target, struct placement *at)
+static __always_inline struct placement place_beyond(port_task *p, const struct wakeup *w, s32 target)
 {
 	const volatile struct node_facts *node = node_facts(cpu_facts(target)->node);
 	u32 own = cpu_facts(target)->llc;
-	s32 cpu = NO_CPU;
+	s32 cpu;
 
 	if (!has(w, FEATURE_wide_idle) || machine_facts()->nr_llcs == 1)
-		return placed(at, target, PLACE_BUSY, STAT_sis_none);
+		return placed(w, target, PLACE_BUSY, STAT_sis_none);
 	cpu = scan_llcs(p, node->first_llc, node->first_llc + node->nr_llcs, own, w->sched_idle);
 	if (cpu != NO_CPU)
-		return placed_free(at, cpu, STAT_wide_node);
+		return placed_free(w, cpu, STAT_wide_node);
 	if (machine_facts()->nr_nodes > 1) {
 		cpu = scan_llcs(p, 0, machine_facts()->nr_llcs, own, w->sched_idle);
 		if (cpu != NO_CPU)
-			return placed_free(at, cpu, STAT_wide_machine);
+			return placed_free(w, cpu, STAT_wide_machine);
 	}
-	placed(at, target, PLACE_BUSY, STAT_sis_none);
+	return placed(w, target, PLACE_BUSY, STAT_sis_none);
 }
 
 /*
  * Rungs 6 to 9: search. A budget of 0 spares the search for a core too; otherwise it bounds only the walk that starts
  * without hope of a core (kernel: select_idle_cpu()).
  */
-static __always_inline void place_search(port_task *p, const struct wakeup *w, s32 target, struct placement *at)
+static __always_inline struct placement place_search(port_task *p, const struct wakeup *w, s32 target)
 {
 	bool core = has_idle_core(target);
 	s32 cpu = NO_CPU;
 	u32 budget;
 
 	if (set_empty(SET_IDLE, cpu_facts(target)->llc))
-		return place_beyond(p, w, target, at);
+		return place_beyond(p, w, target);
 	if (machine_facts()->smt && !core) {
 		cpu = sis_smt(p, w, target);
 		if (cpu != NO_CPU)
-			return placed_free(at, cpu, STAT_sis_smt);
+			return placed_free(w, cpu, STAT_sis_smt);
 	}
 	budget = sis_budget(w, target);
 	if (budget && core) {
 		cpu = sis_core(p, w, target);
 		if (cpu != NO_CPU)
-			return placed_free(at, cpu, STAT_sis_core);
+			return placed_free(w, cpu, STAT_sis_core);
 		budget = MAX_CPUS;
 	}
 	if (budget)
 		cpu = sis_cpu(p, w, target, budget);
 	if (cpu != NO_CPU)
-		return placed_free(at, cpu, STAT_sis_cpu);
-	place_beyond(p, w, target, at);
+		return placed_free(w, cpu, STAT_sis_cpu);
+	return place_beyond(p, w, target);
 }
 
 /* Rungs 5 to 9: an idle CPU found by looking around the target, or the target. */
@@ -123,73 +125,92 @@ subprog u32 search(port_task *p trusted, const struct wakeup *w nonnull, s32 tar
 	s32 cpu;
 
 	if (!machine_facts()->asym) {
-		place_search(p, w, target, at);
+		*at = place_search(p, w, target);
 		return 0;
 	}
 	cpu = sis_capacity(p, target, w->util, w->sched_idle);
-	if (cpu != NO_CPU)
-		placed_free(at, cpu, STAT_sis_capacity);
-	else
-		placed(at, target, PLACE_BUSY, STAT_sis_none);
+	*at = cpu != NO_CPU ? placed_free(w, cpu, STAT_sis_capacity) : placed(w, target, PLACE_BUSY, STAT_sis_none);
 	return 0;
 }
 
-/* Rungs 1 to 4: CPUs known by name. False: none of them will do. */
+/* Rungs 1 to 4: CPUs known by name. NO_CPU: none of them will do. */
+static __always_inline struct placement place_known(port_task *p, struct task_state *ts, const struct wakeup *w,
+						    s32 target)
+{
+	struct placement none = { .cpu = NO_CPU };
+	s32 cpu = sis_target(w, target);
+
+	if (cpu != NO_CPU)
+		return placed_free(w, cpu, STAT_sis_target);
+	cpu = sis_prev(w, target);
+	if (cpu != NO_CPU)
+		return placed_free(w, cpu, STAT_sis_prev);
+	cpu = sis_kthread(w);
+	if (cpu != NO_CPU)
+		return placed(w, cpu, PLACE_BUSY, STAT_sis_kthread);
+	ts->recent_cpu = w->prev_any + 1;
+	cpu = sis_recent(p, w, target);
+	return cpu != NO_CPU ? placed_free(w, cpu, STAT_sis_recent) : none;
+}
+
 subprog bool known_cpus(port_task *p trusted, struct task_state *ts nonnull, const struct wakeup *w nonnull, s32 target,
 			struct placement *at nonnull)
 {
-	s32 cpu = sis_target(w, target);
-
-	if (cpu != NO_CPU) {
-		placed_free(at, cpu, STAT_sis_target);
-		return true;
-	}
-	cpu = sis_prev(w, target);
-	if (cpu != NO_CPU) {
-		placed_free(at, cpu, STAT_sis_prev);
-		return true;
-	}
-	cpu = sis_kthread(w);
-	if (cpu != NO_CPU) {
-		placed(at, cpu, PLACE_BUSY, STAT_sis_kthread);
-		return true;
-	}
-	ts->recent_cpu = w->prev_any + 1;
-	cpu = sis_recent(p, w, target);
-	if (cpu != NO_CPU) {
-		placed_free(at, cpu, STAT_sis_recent);
-		return true;
-	}
-	return false;
+	*at = place_known(p, ts, w, target);
+	return at->cpu != NO_CPU;
 }
 
-static __always_inline void place_wakeup(port_task *p, struct task_state *ts, struct task_state *waker,
-					 const struct wakeup *w, struct placement *at)
+/* ---- their order ---- */
+
+static __always_inline struct placement select_idle_sibling(port_task *p, struct task_state *ts, const struct wakeup *w,
+							    s32 target)
+{
+	/* A copy of its own goes into memory: @w stays in registers on the shorter ways. */
+	const struct wakeup handed = *w;
+	struct placement at;
+
+	if (!known_cpus(p, ts, &handed, target, &at))
+		search(p, &handed, target, &at);
+	return at;
+}
+
+static __always_inline struct placement place_wakeup(port_task *p, struct task_state *ts, struct task_state *waker,
+						     const struct wakeup *w)
 {
 	/* Asked before this wakeup makes the task its waker's last wakee. */
 	bool local = sync_local(ts, waker, w);
-	s32 cpu, target;
+	s32 cpu;
 
 	record_wakee(waker, w);
 	if (local)
-		return placed(at, w->this_cpu, PLACE_NEXT, STAT_sync_local);
+		return placed(w, w->this_cpu, PLACE_NEXT, STAT_sync_local);
 	cpu = prev_core(w);
 	if (cpu != NO_CPU)
-		return placed_free(at, cpu, STAT_prev_core);
-	target = wake_target(ts, waker, w);
-	if (!known_cpus(p, ts, w, target, at))
-		search(p, w, target, at);
+		return placed_free(w, cpu, STAT_prev_core);
+	return select_idle_sibling(p, ts, w, wake_target(ts, waker, w));
+}
+
+/* As select_idle_sibling() does. */
+static __always_inline struct placement place_child(port_task *p, struct task_state *ts, struct task_state *parent,
+						    const struct wakeup *w)
+{
+	const struct wakeup handed = *w;
+	struct placement at;
+
+	place_fork(p, &handed, &at);
+	inherit(ts, parent, w);
+	return at;
 }
 
 /* What the wakeup got, whichever rung gave it. */
 static __always_inline void count_placement(const struct wakeup *w, s32 cpu)
 {
 	if (cpu == w->prev_any)
-		count(STAT_placed_prev);
+		count_for(w->arm, STAT_placed_prev);
 	else if (!share_cache(cpu, w->prev_any))
-		count(STAT_placed_other_llc);
+		count_for(w->arm, STAT_placed_other_llc);
 	if (in_idle_core(cpu))
-		count(STAT_placed_idle_core);
+		count_for(w->arm, STAT_placed_idle_core);
 }
 
 /*
@@ -199,16 +220,13 @@ static __always_inline void count_placement(const struct wakeup *w, s32 cpu)
 static __always_inline struct placement place(port_task *p, struct task_state *ts, struct task_state *waker,
 					      struct wakeup *w)
 {
-	struct placement at = { .cpu = NO_CPU };
+	struct placement at;
 
 	wakeup_of(w, ts);
-	if (w->fork) {
-		place_fork(p, w, &at);
-		inherit(ts, waker, w);
-	} else {
-		place_wakeup(p, ts, waker, w, &at);
-		count_placement(w, at.cpu);
-	}
+	if (w->fork)
+		return place_child(p, ts, waker, w);
+	at = place_wakeup(p, ts, waker, w);
+	count_placement(w, at.cpu);
 	return at;
 }
 
