@@ -62,13 +62,82 @@ fn demo(options: &str) -> Output {
 fn the_demo_tries_its_options_before_the_boot() {
     for (options, sentence) in [
         ("--preset nonsense", "unknown preset 'nonsense'"),
-        ("--slice-us 5", "invalid value '5'"),
-        ("doctor", "cannot be used with 'doctor'"),
+        ("--slice-us 5", "100 to 100000 us are possible"),
+        ("doctor", "'doctor' does not run the scheduler"),
+        ("--json topology", "'topology' does not run the scheduler"),
+        ("--monitor 1", "'--monitor' does not run the scheduler"),
+        ("--monitor=1", "'--monitor' does not run the scheduler"),
+        ("--help-stats", "'--help-stats' does not run the scheduler"),
+        ("-V", "'-V' does not run the scheduler"),
         ("--preset mainline --stats 1", "would boot"),
         ("--topology 8", "would boot"),
     ] {
         let said = refusal(&demo(options));
         assert!(said.starts_with("scripts/run: "), "{options}: {said}");
         assert!(said.contains(sentence), "{options}: {said}");
+    }
+}
+
+/// The matrix without these kernels: `gone` from the archive, or `unreachable`. The last line and the exit status.
+fn matrix(why: &str, missing: &str, options: &str) -> (String, Option<i32>) {
+    let script = format!(
+        "import sys; sys.path.insert(0, 'scripts/guest'); import guest_tests as g\n\
+         def get(prefix):\n\
+         \x20   if prefix in {missing:?}.split():\n\
+         \x20       raise (g.NoSuchKernel if {why:?} == 'gone' else g.LabError)({why:?})\n\
+         \x20   return prefix\n\
+         g.Kernel.get, g.build_tools, g.Qemu.for_tests = get, lambda: None, lambda: None\n\
+         g.Run.boot_tests = lambda run, kernel, tests: run.record(g.Outcome(kernel, 'passed'))\n\
+         sys.argv = ['guest_tests.py', '--matrix', *{options:?}.split()]\n\
+         sys.exit(g.main())"
+    );
+    let output = top("python3", &["-B", "-c", &script]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let last = text.lines().last().unwrap_or_default().to_string();
+    (last, output.status.code())
+}
+
+#[test]
+fn a_required_matrix_is_not_skipped() {
+    const ALL: &str = "6.16 6.18 6.19 7.0 7.1 7.3";
+    for (why, missing, options, verdict, status) in [
+        ("gone", "6.16", "", "5 passed, 0 failed, 1 skipped", 0),
+        (
+            "gone",
+            "6.16",
+            "--require-vm",
+            "5 passed, 0 failed, 1 skipped",
+            0,
+        ),
+        ("gone", "6.16 6.18", "", "4 passed, 0 failed, 2 skipped", 0),
+        (
+            "gone",
+            "6.16 6.18",
+            "--require-vm",
+            "4 passed, 2 failed, 0 skipped",
+            1,
+        ),
+        (
+            "unreachable",
+            "6.16",
+            "--require-vm",
+            "5 passed, 1 failed, 0 skipped",
+            1,
+        ),
+        ("unreachable", ALL, "", "0 passed, 0 failed, 6 skipped", 0),
+        (
+            "unreachable",
+            ALL,
+            "--require-vm",
+            "0 passed, 6 failed, 0 skipped",
+            1,
+        ),
+    ] {
+        let said = matrix(why, missing, options);
+        assert_eq!(
+            said,
+            (verdict.to_string(), Some(status)),
+            "{why} {missing} {options}"
+        );
     }
 }
