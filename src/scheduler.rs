@@ -3,16 +3,16 @@
 //! that does it again after hotplug or suspend. The link is never pinned: when this process ends, however it ends,
 //! the kernel's own scheduler takes over.
 
-use crate::bpf::copy_rows;
 use crate::bpf::intf::tunables;
-use crate::bpf::skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, types};
+use crate::bpf::skel::{BpfSkel, BpfSkelBuilder, types};
 use crate::config::Config;
 use crate::cpufreq::{self, CpuFreq};
 use crate::doctor;
+use crate::fill_rodata;
 use crate::host::Host;
 use crate::machine::{Facts, Machine};
 use crate::stats::server::StatsServer;
-use crate::stats::source::{Counted, Running, Source};
+use crate::stats::source::{Counted, CounterSource, Running};
 use crate::stats::{Counters, NR_STATS, add, monitor};
 use crate::stop::{Stop, Stopper, stopper};
 use crate::topology_view;
@@ -39,7 +39,7 @@ pub fn run(config: &Config, stop: Stop) -> Result<UserExitInfo> {
     let host = Host::new(&config.sysfs);
     doctor::check_start(&host)?;
     scx_utils::try_set_rlimit_infinity();
-    let source = Source::default();
+    let source = CounterSource::default();
     let _server = StatsServer::launch(&config.stats_path, source.clone())?;
     let _printer = Printer::start(config, &source)?;
     let mut runner = Runner {
@@ -70,7 +70,7 @@ struct Printer {
 }
 
 impl Printer {
-    fn start(config: &Config, source: &Source) -> Result<Printer> {
+    fn start(config: &Config, source: &CounterSource) -> Result<Printer> {
         let (stopper, stop) = stopper();
         let start = |interval| monitor::start(source.clone(), interval, config.stats_json, stop);
         let thread = config.stats_interval.map(start).transpose()?;
@@ -98,7 +98,7 @@ enum Ended {
 struct Runner<'a> {
     config: &'a Config,
     host: Host,
-    source: Source,
+    source: CounterSource,
     stop: Stop,
     restarts: u64,
 }
@@ -115,7 +115,7 @@ impl Runner<'_> {
         let mut object = MaybeUninit::<OpenObject>::uninit();
         let scheduler = Scheduler::load(self.config, &machine, &tun, hotplug_seq, &mut object)?;
         let counters = scheduler.counters(machine.nr_cpu_ids.into())?;
-        let attached = self
+        let counting = self
             .source
             .attach(Box::new(counters), self.describe(&cpufreq, &tun));
         info!(
@@ -128,7 +128,7 @@ impl Runner<'_> {
             begin.elapsed().as_millis()
         );
         let changed = self.watch(&scheduler, &machine);
-        drop(attached);
+        drop(counting);
         let info = scheduler.unload()?;
         Ok(if changed && !info.should_restart() {
             Ended::MachineChanged
@@ -221,7 +221,8 @@ pub fn load_object<'obj>(
 ) -> Result<BpfSkel<'obj>> {
     let builder = BpfSkelBuilder::default();
     let mut skel = scx_ops_open!(builder, object, roost_ops, config.open_opts())?;
-    fill(&mut skel, facts, tun)?;
+    let rodata = skel.maps.rodata_data.as_mut();
+    fill_rodata!(rodata.context("the BPF object has no .rodata")?, facts, tun);
     let ops = skel.struct_ops.roost_ops_mut();
     // The macro above reads it too, but later than the machine was read.
     ops.hotplug_seq = hotplug_seq;
@@ -289,7 +290,7 @@ struct CpuCounters {
     nr_cpus: usize,
 }
 
-// SAFETY: the memory is mapped until the scheduler is unloaded, and `Attached` is dropped before that.
+// SAFETY: the memory is mapped until the scheduler is unloaded, and `Counting` is dropped before that.
 unsafe impl Send for CpuCounters {}
 
 impl Counted for CpuCounters {
@@ -317,27 +318,6 @@ fn known_flags() -> u64 {
     let known = flags.iter().fold(0, |all, f| all | f);
     debug!("sched_ext_ops flags of this kernel: {known:#x}");
     known
-}
-
-/// Writes what the BPF half reads as constants.
-fn fill(skel: &mut OpenBpfSkel, facts: &Facts, tun: &tunables) -> Result<()> {
-    let rodata: &mut types::rodata = skel
-        .maps
-        .rodata_data
-        .as_mut()
-        .context("the BPF object has no .rodata")?;
-    copy_rows(
-        std::slice::from_mut(&mut rodata.machine),
-        std::slice::from_ref(&facts.machine),
-    )?;
-    copy_rows(
-        std::slice::from_mut(&mut rodata.tun),
-        std::slice::from_ref(tun),
-    )?;
-    copy_rows(&mut rodata.cpus, &facts.cpus)?;
-    copy_rows(&mut rodata.llcs, &facts.llcs)?;
-    copy_rows(&mut rodata.nodes, &facts.nodes)?;
-    copy_rows(&mut rodata.llc_cpus, &facts.llc_cpus)
 }
 
 #[cfg(test)]

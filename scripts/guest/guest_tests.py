@@ -8,6 +8,10 @@ A test is a shell script whose first lines say what it wants: '# topology: 8' (s
 the matrix), '# needs: policy' (the native tests of the policy and their tables are put into the guest). Tests that
 want the same machine share a boot.
 The last line is 'N passed, N failed, N skipped'.
+
+  guest_tests.py nice stress -v        these two, with all that they print
+  guest_tests.py --kernel 6.18 load    on another kernel
+  guest_tests.py --matrix              the quick ones on every kernel of the matrix
 """
 import argparse
 import concurrent.futures
@@ -25,7 +29,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from lab import DEFAULT_PREFIX, MATRIX, TOPOLOGIES, Image, Kernel, LabError, Qemu, boot    # noqa: E402
+from lab import (DEFAULT_PREFIX, MATRIX, TOPOLOGIES, Image, Kernel, LabError, NoSuchKernel, Qemu, boot,    # noqa: E402
+                 compile_static)
 
 TOP = Path(__file__).resolve().parents[2]
 TESTS = TOP / "tests/guest"
@@ -84,17 +89,8 @@ def read_tests():
 
 
 def build_tools():
-    """Compile tests/guest/*.c for the guest, static."""
-    dest = TOP / "target/guest"
-    dest.mkdir(parents=True, exist_ok=True)
-    headers = max(h.stat().st_mtime for h in TESTS.glob("*.h"))
-    for src in sorted(TESTS.glob("*.c")):
-        exe = dest / src.stem
-        if not exe.exists() or exe.stat().st_mtime < max(headers, src.stat().st_mtime):
-            cmd = [os.environ.get("CC", "gcc"), "-O2", "-Wall", "-Werror", "-static", "-pthread", "-o", exe, src, "-lm"]
-            if subprocess.run(cmd).returncode:
-                raise LabError(f"{src.name} does not compile: see the messages above")
-    return sorted(p for p in dest.iterdir() if (TESTS / f"{p.name}.c").exists())
+    """tests/guest/*.c, compiled for the guest."""
+    return [compile_static(src, TOP / "target/guest" / src.stem) for src in sorted(TESTS.glob("*.c"))]
 
 
 @functools.cache
@@ -258,6 +254,24 @@ def choose(args):
     return [(k, common if not args.test else tests) for k in args.kernel or [DEFAULT_PREFIX]]
 
 
+def plan_boots(run, plan, args):
+    """(kernel, tests) of each boot. A kernel of the matrix that cannot be had is a skip; with --require-vm only one is,
+    and only if the archive no longer has it."""
+    boots, missing = [], []
+    for prefix, tests in plan:
+        try:
+            kernel = Kernel.get(prefix)
+            boots += [(kernel, part) for part in split_into_boots(tests)]
+        except LabError as e:
+            if not (args.matrix or args.every_kernel):
+                raise
+            missing.append((prefix, e))
+    for prefix, e in missing:
+        fine = not args.require_vm or (isinstance(e, NoSuchKernel) and len(missing) == 1 and boots)
+        run.record(Outcome(f"kernel {prefix}", "skipped" if fine else "failed", str(e)))
+    return boots
+
+
 def parse_args():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("test", nargs="*", help="names of tests (default: all)")
@@ -266,10 +280,11 @@ def parse_args():
     ap.add_argument("--every-kernel", action="store_true", help="all tests on each kernel of the matrix")
     ap.add_argument("--times", type=int, default=1,
                     help="what is random (stress) goes on for so many times the shortest time")
-    ap.add_argument("--topology", choices=TOPOLOGIES)
-    ap.add_argument("--scheduler", default=str(TOP / "target/release/scx_roost"))
+    ap.add_argument("--topology", choices=TOPOLOGIES, help="only tests that want this machine")
+    ap.add_argument("--scheduler", default=str(TOP / "target/release/scx_roost"), help="the binary under test")
+    ap.add_argument("--require-vm", action="store_true", help="of the matrix, at most one kernel may be missing")
     ap.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="guests side by side")
-    ap.add_argument("--list", action="store_true")
+    ap.add_argument("--list", action="store_true", help="show the tests and what they want, and run none")
     ap.add_argument("-v", "--verbose", action="store_true", help="show what passing tests printed too")
     return ap.parse_args()
 
@@ -285,17 +300,7 @@ def main():
             return 0
         build_tools()
         run = Run(args.scheduler, args.times, args.verbose)
-        boots = []
-        for prefix, tests in plan:
-            try:
-                kernel = Kernel.get(prefix)
-            except LabError as e:
-                if not (args.matrix or args.every_kernel):
-                    raise
-                # The archive drops old kernels as it rolls.
-                run.record(Outcome(f"kernel {prefix}", "skipped", str(e)))
-                continue
-            boots += [(kernel, part) for part in split_into_boots(tests)]
+        boots = plan_boots(run, plan, args)
         boots.sort(key=lambda b: -expected_s(b[1]))
         start = time.monotonic()
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* From the kernel's task to ours: the only lookups of task storage, and what we read of a task's settings. */
+/* From the kernel's task to ours, where ours must be there, and what we read of a task's settings. */
 #ifndef ROOST_CTX_BPF_H
 #define ROOST_CTX_BPF_H
 

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{ProgramInput, ProgramMut};
 use scx_roost::bpf::copy_rows;
+use scx_roost::fill_rodata;
 use scx_roost::native::{Task, Wakeup, World, sys};
 use std::mem::MaybeUninit;
 use std::slice::{from_mut, from_ref};
@@ -33,13 +34,7 @@ impl Jit {
             prog.set_autoload(ours);
         }
         let rodata = open.maps.rodata_data.as_mut().context("no .rodata")?;
-        let facts = world.facts();
-        copy_rows(from_mut(&mut rodata.machine), from_ref(&facts.machine))?;
-        copy_rows(from_mut(&mut rodata.tun), from_ref(world.tunables()))?;
-        copy_rows(&mut rodata.cpus, &facts.cpus)?;
-        copy_rows(&mut rodata.llcs, &facts.llcs)?;
-        copy_rows(&mut rodata.nodes, &facts.nodes)?;
-        copy_rows(&mut rodata.llc_cpus, &facts.llc_cpus)?;
+        fill_rodata!(rodata, world.facts(), world.tunables());
         let skel = open.load().context("the kernel refuses test.bpf.c")?;
         Ok(Jit { skel })
     }
