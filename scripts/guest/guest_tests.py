@@ -16,7 +16,6 @@ The last line is 'N passed, N failed, N skipped'.
 import argparse
 import concurrent.futures
 import difflib
-import functools
 import json
 import os
 import re
@@ -39,8 +38,9 @@ TESTS_PER_BOOT = 9
 # Host seconds beyond the tests' own: boot, and clean-up between tests.
 BOOT_LIMIT_S = 120
 # Loops of plain moves, which TCG translates well, in place of string instructions, which it does a byte at a time; no
-# switch at each access to user memory; pages are not cleared twice. Half of the time of a load or fork.
-FAST_KERNEL = "clearcpuid=erms,fsrm,rep_good,smap init_on_alloc=0"
+# switch at each access to user memory; pages are not cleared twice: half of the time of a load or fork. The kernel does
+# not try out its cryptography, which costs as much as the first load, beside which it goes on.
+FAST_KERNEL = "clearcpuid=erms,fsrm,rep_good,smap init_on_alloc=0 cryptomgr.notests"
 # Under icount the guest's second can last several of the host's.
 ICOUNT_STRETCH = 4
 
@@ -93,7 +93,6 @@ def build_tools():
     return [compile_static(src, TOP / "target/guest" / src.stem) for src in sorted(TESTS.glob("*.c"))]
 
 
-@functools.cache
 def policy_suite():
     """The native tests of the policy, built."""
     cmd = ["cargo", "test", "--release", "--locked", "--no-run", "--test", "policy", "--message-format=json"]
@@ -105,21 +104,31 @@ def policy_suite():
     return exes[0]
 
 
-def image_for(kernel, scheduler, tests, times):
+class Contents:
+    """What the guests get, built and read before the first boot: whoever edits or builds meanwhile changes no test."""
+
+    def __init__(self, scheduler, tests):
+        policy = any(t.policy for t in tests) and policy_suite()
+        self.common, self.policy = Image(), Image()
+        self.common.program(scheduler, "bin/scx_roost")
+        for program in (*TOOLS, *build_tools()):
+            self.common.program(program)
+        self.common.file(TESTS / "lib.sh", "tests/lib.sh")
+        self.common.file(Path(__file__).resolve().parent / "run-tests", "job")
+        self.scripts = {t.name: (TESTS / f"{t.name}.sh").read_bytes() for t in tests}
+        if policy:
+            self.policy.program(policy, "bin/policy")
+            for table in sorted((TOP / "tests/cases").glob("*.txt")):
+                self.policy.file(table, f"tests/cases/{table.name}")
+
+
+def image_for(kernel, contents, tests, times):
     image = Image(kernel)
-    image.program(scheduler, "bin/scx_roost")
-    for tool in TOOLS:
-        image.program(tool)
-    for exe in build_tools():
-        image.program(exe)
+    image.files.update(contents.common.files)
     if any(t.policy for t in tests):
-        image.program(policy_suite(), "bin/policy")
-        for table in sorted((TOP / "tests/cases").glob("*.txt")):
-            image.file(table, f"tests/cases/{table.name}")
-    image.file(TESTS / "lib.sh", "tests/lib.sh")
+        image.files.update(contents.policy.files)
     for name in {t.name for t in tests}:
-        image.file(TESTS / f"{name}.sh", f"tests/{name}.sh")
-    image.file(Path(__file__).resolve().parent / "run-tests", "job")
+        image.data(f"tests/{name}.sh", contents.scripts[name])
     image.data("tests/list", "".join(f"{t.name} {t.timeout_s}\n" for t in tests).encode())
     image.data("tests/accel", tests[0].accel.encode())
     image.data("tests/times", str(times).encode())
@@ -144,8 +153,8 @@ def expected_s(tests):
 class Run:
     """All tests of one call; boots run side by side, outcomes are printed as they come."""
 
-    def __init__(self, scheduler, times, verbose):
-        self.scheduler, self.times, self.verbose = scheduler, times, verbose
+    def __init__(self, contents, times, verbose):
+        self.contents, self.times, self.verbose = contents, times, verbose
         self.qemu = Qemu.for_tests()
         self.outcomes, self.lock = [], threading.Lock()
 
@@ -160,7 +169,7 @@ class Run:
                     print(f"    {line}", flush=True)
 
     def boot(self, kernel, tests, limit, **more):
-        image = image_for(kernel, self.scheduler, tests, self.times)
+        image = image_for(kernel, self.contents, tests, self.times)
         return boot(kernel, image, tests[0].topology, tests[0].accel, self.qemu, append=FAST_KERNEL,
                     limit_s=limit, **more)
 
@@ -298,8 +307,7 @@ def main():
                 for t in tests:
                     print(t.name, t.topology, t.accel, f"{t.timeout_s}s", "quick" if t.quick else "")
             return 0
-        build_tools()
-        run = Run(args.scheduler, args.times, args.verbose)
+        run = Run(Contents(args.scheduler, [t for _, tests in plan for t in tests]), args.times, args.verbose)
         boots = plan_boots(run, plan, args)
         boots.sort(key=lambda b: -expected_s(b[1]))
         start = time.monotonic()

@@ -22,16 +22,20 @@ pub struct Jit {
 }
 
 impl Jit {
-    /// Loads the programs with the facts and tunables of `world`, which are constants to the verifier, as in the
-    /// scheduler.
+    /// Loads the program `decide` with the facts and tunables of `world`, which are constants to the verifier, as in
+    /// the scheduler.
     pub fn load(world: &World) -> Result<Jit> {
+        Jit::load_program(world, "decide")
+    }
+
+    /// Each of the programs holds all of placement, and costs the verifier as much: only one is loaded.
+    fn load_program(world: &World, name: &str) -> Result<Jit> {
         // The skeleton borrows it; a test process loads a few objects and ends.
         let object = Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = TestSkelBuilder::default().open(object)?;
         // The headers of scx bring programs of their own, which want a kernel with sched_ext.
         for mut prog in open.open_object_mut().progs_mut() {
-            let ours = ["decide", "cost"].map(Some).contains(&prog.name().to_str());
-            prog.set_autoload(ours);
+            prog.set_autoload(prog.name() == name);
         }
         let rodata = open.maps.rodata_data.as_mut().context("no .rodata")?;
         fill_rodata!(rodata, world.facts(), world.tunables());
@@ -113,7 +117,7 @@ pub fn cost(
     pairs: &[(usize, usize)],
     decisions: u32,
 ) -> Result<impl FnMut() -> Result<f64>> {
-    let mut jit = Jit::load(world)?;
+    let mut jit = Jit::load_program(world, "cost")?;
     let wakeup = Wakeup::new(task, 0, 0, world.facts());
     jit.send(world, &wakeup)?;
     let bss = jit.bss();

@@ -52,7 +52,6 @@ struct cpu_state {
 	/* set once in ops.init */
 	u64 core_mask; /* this core's threads as bits of this CPU's word; 0: they lie in several words */
 
-	u64 hot_until;	    /* ns: a thief found the first task of the queue cache-hot, until then */
 	u32 help_for;	    /* 1 + the CPU whose queue this CPU was woken to help; 0: none */
 	u32 rescue_llc;	    /* the LLC other than its own whose queues its tick looked after last */
 	u64 balanced_at;    /* ns: when this CPU last compared its queue's weight with others */
