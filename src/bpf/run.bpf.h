@@ -29,6 +29,7 @@ static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now)
 		return;
 	}
 	ts->runnable_since = now;
+	cgroup_enter(ts);
 	load_follows(ts, cpu, now);
 	queue_join(cpu, ts, now);
 	if (is_new)
@@ -121,23 +122,18 @@ static __always_inline void run_charge(struct cpu_state *cs, struct task_state *
 	queue_charge(cs, ts, ns);
 }
 
-/* At most once a period: fold the task's signals, charge its cgroup, take over a changed weight. */
+/* At most once a period: fold the task's signals, take over a weight that its cgroup changed. */
 static __always_inline void run_fold(struct task_state *ts, u64 now)
 {
-	u64 runnable;
-
 	if ((s64)(now - ts->folded_at) < (s64)PERIOD_NS)
 		return;
 	if (ts->runnable_since) {
 		ts->runnable_sum += now - ts->runnable_since;
 		ts->runnable_since = now;
 	}
-	runnable = ts->runnable_sum;
 	task_fold(ts, now);
-	if (ts->cgroup == ROOT_CGROUP)
-		return;
-	cgroup_charge(ts->cgroup, runnable, ts->nice_weight);
-	cgroup_apply(ts, now);
+	if (ts->cgroup != ROOT_CGROUP)
+		cgroup_apply(ts, now);
 }
 
 /* ---- dispatch ---- */
@@ -296,6 +292,7 @@ static __always_inline void run_stopping(struct task_struct *p, struct task_stat
 		burst_end(ts);
 		ts->runnable_sum += now - ts->runnable_since;
 		ts->runnable_since = 0;
+		cgroup_leave(ts);
 		queue_leave(ts, now);
 	}
 	run_fold(ts, now);
