@@ -175,6 +175,18 @@ subprog u32 tick_balance(s32 cpu, u64 now)
 	return 0;
 }
 
+/* cpu.idle may have changed while the task runs on, alone: nothing else would tell the wakers. */
+static __always_inline void follow_idle(s32 cpu, struct cpu_state *cs, const struct task_state *ts)
+{
+	if (cs->curr_sched_idle == ts->sched_idle)
+		return;
+	cs->curr_sched_idle = ts->sched_idle;
+	if (ts->sched_idle)
+		mark_idle(cpu, cs);
+	else
+		mark_busy(cpu, cs);
+}
+
 static __always_inline void run_tick(struct task_struct *p, struct task_state *ts, u64 now)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
@@ -184,6 +196,7 @@ static __always_inline void run_tick(struct task_struct *p, struct task_state *t
 	run_fold(ts, now);
 	/* The weight may have changed with the cgroup's. */
 	cs->curr_weight = ts->joined_weight;
+	follow_idle(cpu, cs, ts);
 	cpu_fold(cs, now);
 	tick_cpuperf(cpu, cs);
 	tick_llc(cpu, now);
