@@ -199,10 +199,12 @@ static __always_inline bool dispatch_assigned(struct cpu_state *cs)
 
 /*
  * The kernel ends a scheduler under which a task waits 5 s (timeout_ms). A light task among many has a deadline further off
- * than that: every HUNGRY_LOOK_NS who has waited for HUNGRY_NS is fetched, out of its turn.
+ * than that: every HUNGRY_LOOK_NS who has waited for HUNGRY_NS is fetched, out of its turn, for the least slice. Where there
+ * is one there are more: the next look is HUNGRY_NEXT_NS later, by which 300 have their turn in time.
  */
 #define HUNGRY_NS      2000000000ULL
 #define HUNGRY_LOOK_NS 500000000ULL
+#define HUNGRY_NEXT_NS 10000000ULL
 
 subprog bool serve_hungry(s32 cpu, u64 now)
 {
@@ -215,8 +217,11 @@ subprog bool serve_hungry(s32 cpu, u64 now)
 		if (!ts || (s64)(now - ts->waits_since) < (s64)HUNGRY_NS)
 			continue;
 		served = scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);
-		if (served)
+		if (served) {
 			count(STAT_hungry);
+			/* With all of its request a crowd would get more than it is due. */
+			ts->deadline = ts->vruntime;
+		}
 		break;
 	}
 	return served;
@@ -229,7 +234,10 @@ static __always_inline bool dispatch_hungry(s32 cpu, struct cpu_state *cs)
 	if ((s64)(now - cs->looked_at) < (s64)HUNGRY_LOOK_NS)
 		return false;
 	cs->looked_at = now;
-	return serve_hungry(cpu, now);
+	if (!serve_hungry(cpu, now))
+		return false;
+	cs->looked_at = now - HUNGRY_LOOK_NS + HUNGRY_NEXT_NS;
+	return true;
 }
 
 /* Own queue; the previous task; other queues. A CPU that searches already counts as idle: see idle_scan.h. */

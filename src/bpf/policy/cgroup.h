@@ -26,7 +26,7 @@
 enum {
 	ROOT_CGROUP = 0,
 	CGROUP_DEPTH = 16,			 /* levels that are looked at; deeper groups count as their ancestor */
-	MIN_WEIGHT = 16,			 /* of a task, whatever its group has */
+	MIN_WEIGHT = 1,				 /* of a task, whatever its group has */
 	MAX_WEIGHT = 1 << 22,			 /* kernel: MAX_SHARES, in our scale */
 	IDLE_WEIGHT = 3 * (NICE0_WEIGHT / 1024), /* kernel: WEIGHT_IDLEPRIO */
 	MEAN_SWEEPS = 8,			 /* sweeps that a group's mean reaches back, on average */
