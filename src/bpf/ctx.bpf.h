@@ -17,6 +17,14 @@ static __always_inline struct task_state *task_state_of(struct task_struct *p)
 	return ts;
 }
 
+/* The CPU that the task is on; where the kernel keeps it in the task, without a call. */
+static __always_inline s32 task_cpu(struct task_struct *p)
+{
+	if (bpf_core_field_exists(p->thread_info.cpu))
+		return p->thread_info.cpu;
+	return scx_bpf_task_cpu(p);
+}
+
 /*
  * p->migration_disabled is 1 also for a task that is only inside this program, where the program's entry disables
  * migration (see is_migration_disabled() of the scx headers, which would need a kconfig extern).

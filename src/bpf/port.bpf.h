@@ -134,7 +134,7 @@ static __always_inline u32 queue_length(s32 cpu)
 	return scx_bpf_dsq_nr_queued(cpu);
 }
 
-/* To be called under RCU. */
+/* No program here can sleep, so all run under RCU. */
 static __always_inline struct task_struct *queue_head(s32 cpu)
 {
 	struct bpf_iter_scx_dsq it;
@@ -164,14 +164,12 @@ static __always_inline bool queue_first(s32 cpu, struct waiter *first)
 	struct task_struct *head;
 	bool any = false;
 
-	bpf_rcu_read_lock();
 	head = queue_head(cpu);
 	if (head) {
 		any = true;
 		first->ran_at = head->se.exec_start + lag;
 		first->sched_idle = head->policy == SCHED_IDLE_POLICY;
 	}
-	bpf_rcu_read_unlock();
 	return any;
 }
 

@@ -49,6 +49,7 @@ static __always_inline void insert_preempting(struct task_struct *p, struct task
 	cs->curr_deadline = ts->deadline;
 	cs->curr_vruntime = ts->vruntime;
 	cs->curr_start = now;
+	cs->curr_sched_idle = ts->sched_idle;
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_left(ts), enq_flags | SCX_ENQ_PREEMPT);
 }
 
@@ -65,7 +66,7 @@ static __always_inline void insert_waiting(struct task_struct *p, struct task_st
 	scx_bpf_dsq_insert_vtime(p, cpu, slice_left(ts), ts->deadline, enq_flags);
 	if (cs->curr_pid)
 		arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
-	else if (cpu_taken(cpu))
+	else if (!SCX_ENQ_IMMED || cpu_taken(cpu))
 		arm_slice_timer(cpu, cs, now, now + TAKEN_NS);
 }
 
@@ -84,9 +85,11 @@ static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs
 
 static __always_inline void run_enqueue(struct task_struct *p, struct task_state *ts, u64 now, u64 enq_flags)
 {
-	s32 cpu = scx_bpf_task_cpu(p);
+	s32 cpu = task_cpu(p);
 	struct cpu_state *cs = cpu_state(cpu);
 
+	if (enq_flags & SCX_ENQ_REENQ)
+		count(STAT_enq_back);
 	run_join(ts, cpu, now);
 	if (!before(ts->vruntime, ts->deadline))
 		new_request(ts, tun.features);
@@ -98,9 +101,9 @@ static __always_inline void run_enqueue(struct task_struct *p, struct task_state
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_left(ts), enq_flags);
 		if (cs->curr_pid)
 			arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
-	} else if (cs->weight == ts->weight && cpu_curr_idle(cpu)) {
+	} else if (SCX_ENQ_IMMED && !(enq_flags & SCX_ENQ_REENQ) && cs->weight == ts->weight && cpu_curr_idle(cpu)) {
 		count(STAT_enq_idle);
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_left(ts), enq_flags);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_left(ts), enq_flags | SCX_ENQ_IMMED);
 	} else {
 		insert_waiting(p, ts, cs, cpu, now, enq_flags);
 	}
@@ -115,7 +118,7 @@ static __always_inline void run_charge(struct cpu_state *cs, struct task_state *
 
 	if (!ts->started || ns <= 0)
 		return;
-	ts->started = now;
+	ts->started = cs->charged_at = now;
 	ts->running_sum += ns;
 	ts->burst_run += ns;
 	cs->busy_sum += ns;
@@ -176,11 +179,9 @@ static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, struct 
 	run_charge(cs, ts, now);
 	if (!before(ts->vruntime, ts->deadline))
 		new_request(ts, tun.features);
-	bpf_rcu_read_lock();
 	if (queue_contended(cs))
 		head = queue_head(cpu);
 	gives_way = head && before(head->scx.dsq_vtime, ts->deadline);
-	bpf_rcu_read_unlock();
 	if (!gives_way || !take_own(cpu))
 		keep(prev, ts, cs, now);
 	return true;
@@ -194,6 +195,18 @@ static __always_inline bool dispatch_assigned(struct cpu_state *cs)
 	if (from == NO_CPU || !queue_take(from))
 		return false;
 	count(cs->serve_balances ? STAT_balance_pull : STAT_rescue);
+	return true;
+}
+
+/* Woken to help a CPU whose queue waits: that one first, however many others there are. */
+static __always_inline bool dispatch_help(s32 cpu, struct cpu_state *cs)
+{
+	s32 from = cs->help_for - 1;
+
+	cs->help_for = 0;
+	if (!steal_from_queue(from, cpu, scx_bpf_now()))
+		return false;
+	count(STAT_dispatch_help);
 	return true;
 }
 
@@ -255,6 +268,8 @@ static __always_inline void run_dispatch(s32 cpu, struct task_struct *prev)
 		return;
 	unmark_waiting(cpu);
 	mark_idle(cpu, cs);
+	if (cs->help_for && dispatch_help(cpu, cs))
+		return;
 	if (anybody_waits() && steal(cpu, scx_bpf_now()))
 		return;
 	/* Stealing may have let go of the lock of our queue. */
@@ -267,11 +282,11 @@ static __always_inline void run_dispatch(s32 cpu, struct task_struct *prev)
 
 static __always_inline void run_running(struct task_struct *p, struct task_state *ts, u64 now)
 {
-	s32 cpu = scx_bpf_task_cpu(p);
+	s32 cpu = task_cpu(p);
 	struct cpu_state *cs = cpu_state(cpu);
 
 	run_join(ts, cpu, now);
-	ts->started = now;
+	ts->started = cs->charged_at = now;
 	cs->curr_pid = p->pid;
 	cs->curr_weight = ts->joined_weight;
 	cs->curr_deadline = ts->deadline;
@@ -290,7 +305,7 @@ static __always_inline void run_running(struct task_struct *p, struct task_state
 
 static __always_inline void run_stopping(struct task_struct *p, struct task_state *ts, bool runnable, u64 now)
 {
-	struct cpu_state *cs = cpu_state(scx_bpf_task_cpu(p));
+	struct cpu_state *cs = cpu_state(task_cpu(p));
 
 	run_charge(cs, ts, now);
 	ts->started = 0;

@@ -85,13 +85,11 @@ subprog bool queue_offers(s32 victim, s32 cpu)
 	bool offers = false;
 	u32 looks = 0;
 
-	bpf_rcu_read_lock();
 	bpf_for_each (scx_dsq, p, victim, 0) {
 		offers = !task_pinned(p) && task_allowed(p, cpu);
 		if (offers || ++looks == QUEUE_LOOKS)
 			break;
 	}
-	bpf_rcu_read_unlock();
 	return offers;
 }
 
@@ -119,18 +117,17 @@ static __always_inline bool abandoned(s32 cpu, u64 now)
 	       (s64)(now - cs->served_at) >= (s64)SERVE_NS && cpu_taken(cpu);
 }
 
-/* A CPU of @cpu's LLC whose queue is abandoned; NO_CPU if there is none. */
-subprog s32 abandoned_queue(s32 cpu, u64 now)
+/* A CPU of @llc whose queue is abandoned; NO_CPU if there is none. */
+subprog s32 abandoned_queue(s32 cpu, u32 llc, u64 now)
 {
-	const volatile struct cpu_facts *f = cpu_facts(cpu);
-	u32 nr_words = llc_facts(f->llc)->nr_words;
-	u32 i;
+	const volatile struct llc_facts *f = llc_facts(llc);
+	u32 nr_words = f->nr_words, i;
 
 	for_below (i, nr_words, CPU_WORDS) {
-		u64 word = *set_word(SET_WAITING, f->llc, i * WORD_BITS);
+		u64 word = *set_word(SET_WAITING, llc, i * WORD_BITS);
 
 		for (; word && may_loop; word &= word - 1) {
-			s32 other = llc_cpu(llc_facts(f->llc)->first + i * WORD_BITS + lowest_bit(word));
+			s32 other = llc_cpu(f->first + i * WORD_BITS + lowest_bit(word));
 
 			if (other != cpu && abandoned(other, now))
 				return other;
@@ -139,11 +136,30 @@ subprog s32 abandoned_queue(s32 cpu, u64 now)
 	return NO_CPU;
 }
 
+/*
+ * The same in one other LLC, the next that has waiters: real-time tasks may have all CPUs of a small one. Each tick looks
+ * at another.
+ */
+subprog s32 abandoned_elsewhere(s32 cpu, u64 now)
+{
+	struct cpu_state *cs = cpu_state(cpu);
+	s32 llc = next_llc(SET_WAITING, cs->rescue_llc + 1, machine_facts()->nr_llcs);
+
+	if (llc == NO_CPU)
+		llc = next_llc(SET_WAITING, 0, machine_facts()->nr_llcs);
+	if (llc == NO_CPU)
+		return NO_CPU;
+	cs->rescue_llc = llc;
+	return abandoned_queue(cpu, llc, now);
+}
+
 /* Serve an abandoned queue from here, in place of the task that runs here now. */
 subprog u32 tick_rescue(s32 cpu, u64 now)
 {
-	s32 victim = abandoned_queue(cpu, now);
+	s32 victim = abandoned_queue(cpu, cpu_facts(cpu)->llc, now);
 
+	if (victim == NO_CPU && machine_facts()->nr_llcs > 1)
+		victim = abandoned_elsewhere(cpu, now);
 	if (victim != NO_CPU)
 		serve_from(cpu, victim, false, now);
 	return 0;
@@ -189,7 +205,7 @@ static __always_inline void follow_idle(s32 cpu, struct cpu_state *cs, const str
 
 static __always_inline void run_tick(struct task_struct *p, struct task_state *ts, u64 now)
 {
-	s32 cpu = scx_bpf_task_cpu(p);
+	s32 cpu = task_cpu(p);
 	struct cpu_state *cs = cpu_state(cpu);
 
 	run_charge(cs, ts, now);

@@ -26,11 +26,6 @@ subprog u32 slice_timer_start(s32 cpu, u64 now, u64 at)
 	struct slice_timer *t;
 	u32 key = cpu;
 
-	if (!tun.timers)
-		return 0;
-	/* One that is long overdue was lost. */
-	if (cs->timer_at && !before(at, cs->timer_at) && before(now, cs->timer_at + TIMER_LOST_NS))
-		return 0;
 	t = bpf_map_lookup_elem(&slice_timers, &key);
 	if (!t)
 		return 0;
@@ -44,6 +39,11 @@ subprog u32 slice_timer_start(s32 cpu, u64 now, u64 at)
 
 static __always_inline void arm_slice_timer(s32 cpu, struct cpu_state *cs, u64 now, u64 at)
 {
+	if (!tun.timers)
+		return;
+	/* It fires in time already. But one that is long overdue was lost. */
+	if (cs->timer_at && !before(at, cs->timer_at) && before(now, cs->timer_at + TIMER_LOST_NS))
+		return;
 	slice_timer_start(cpu, now, at);
 }
 
@@ -100,14 +100,12 @@ subprog s32 queue_helper(s32 cpu)
 	struct task_struct *p;
 	u32 looks = 0;
 
-	bpf_rcu_read_lock();
 	bpf_for_each (scx_dsq, p, cpu, 0) {
 		if (!task_pinned(p))
 			helper = idle_helper(p, cpu);
 		if (helper != NO_CPU || ++looks == QUEUE_LOOKS)
 			break;
 	}
-	bpf_rcu_read_unlock();
 	return helper;
 }
 
@@ -123,6 +121,7 @@ subprog u32 call_help(s32 cpu)
 	if (helper == NO_CPU)
 		return 0;
 	count(STAT_idle_kick);
+	cpu_state(helper)->help_for = cpu + 1;
 	scx_bpf_kick_cpu(helper, SCX_KICK_IDLE);
 	return 0;
 }

@@ -61,11 +61,13 @@ static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake
 	at = place(&w);
 	if (at.how == PLACE_BUSY)
 		return at.cpu;
-	if (at.how == PLACE_IDLE)
-		count(STAT_enq_idle);
-	else
+	if (at.how == PLACE_NEXT) {
 		waker_gives_way(w.this_cpu, w.now);
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, tun.slice_ns, 0);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, tun.slice_ns, 0);
+	} else if (SCX_ENQ_IMMED) {
+		count(STAT_enq_idle);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, tun.slice_ns, SCX_ENQ_IMMED);
+	}
 	return at.cpu;
 }
 

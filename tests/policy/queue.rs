@@ -142,6 +142,44 @@ fn lag_is_kept_over_sleep_and_migration() {
     );
 }
 
+/// kernel: update_curr() before place_entity().
+#[test]
+fn who_joins_is_placed_against_what_has_run_by_now() {
+    let mut rng = Rng::new(3);
+    for _ in 0..1000 {
+        let ran = rng.below(8_000_000) as u64;
+        let weights = [(); 3].map(|()| rng.within(1024, 1 << 18) as u32);
+        let lag = rng.below(4_000_000) as i64 - 2_000_000;
+        let [charged, uncharged] = [true, false].map(|charge_first| {
+            let mut world = world(1);
+            let [mut runner, mut waiter, mut newcomer] =
+                [0, 1, 2].map(|i| task(&world, i as u32 + 1, weights[i]));
+            for t in [&mut runner, &mut waiter] {
+                world.join(0, t, 0);
+            }
+            world.cpu_mut(0).curr_pid = 1;
+            runner.state.started = 1;
+            newcomer.state.lag = lag;
+            // Owed time melts with sleep; here it has not slept.
+            newcomer.state.left_at = ran;
+            if charge_first {
+                world.charge(0, &mut runner, ran);
+                world.cpu_mut(0).charged_at = ran;
+            }
+            world.join(0, &mut newcomer, ran);
+            if !charge_first {
+                world.charge(0, &mut runner, ran);
+            }
+            newcomer.state.vruntime.wrapping_sub(world.cpu(0).vtime) as i64
+        });
+        // What is charged late counts for the newcomer's weight too: both sides round by a few ns of the lightest.
+        assert!(
+            (charged - uncharged).abs() <= 100,
+            "{charged} {uncharged} of {ran} ns, {weights:?}"
+        );
+    }
+}
+
 #[test]
 fn a_task_alone_was_the_mean() {
     let mut world = world(1);

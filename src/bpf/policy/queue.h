@@ -114,6 +114,23 @@ static __always_inline s64 clamped_lag(const struct task_state *ts, s64 lag)
 	return lag > limit ? limit : lag < -limit ? -limit : lag;
 }
 
+/* A running task is charged at least at every tick: 100 Hz is the slowest. ns */
+#define CHARGE_NS 10000000ULL
+
+/*
+ * By how much the mean has moved since what runs there was last charged; the task that joins is placed against where it is
+ * now (kernel: update_curr() before place_entity()). The running task itself, reweighed, has just been charged.
+ */
+static __always_inline u64 clock_behind(const struct cpu_state *cs, const struct task_state *ts, u64 now)
+{
+	u64 weight = cs->weight;
+	s64 ns = now - cs->charged_at;
+
+	if (!cs->curr_pid || ts->started || !weight || ns <= 0)
+		return 0;
+	return (ns < (s64)CHARGE_NS ? (u64)ns : CHARGE_NS) * NICE0_WEIGHT / weight;
+}
+
 /*
  * Place the task by its lag. Its joining moves the mean, by which it would lose a part of its lag: it is placed
  * further out by as much (kernel: place_entity()).
@@ -122,6 +139,7 @@ static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 {
 	struct cpu_state *cs = cpu_state(cpu);
 	u64 vtime = cs->vtime, weight = cs->weight;
+	u64 ahead = clock_behind(cs, ts, now);
 	s64 lag = ts->lag;
 
 	if (lag < 0) {
@@ -131,7 +149,7 @@ static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 		lag = slept > -lag ? 0 : lag + slept;
 	}
 	cpu_integrate(cs, now);
-	ts->vruntime = vtime;
+	ts->vruntime = vtime + ahead;
 	if (weight && lag) {
 		/* A lag times its own task's weight is real time, which fits; times the queue's weight it may not. */
 		s64 moves = divided(lag * (s64)ts->weight, weight);
@@ -139,6 +157,8 @@ static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 		ts->vruntime -= lag + moves;
 		atomic_add(&cs->vtime, -moves);
 	}
+	if (ahead)
+		atomic_add(&cs->vtime, ahead * ts->weight / (weight + ts->weight));
 	atomic_add(&cs->weight, ts->weight);
 	ts->joined = cpu + 1;
 	ts->joined_weight = ts->weight;

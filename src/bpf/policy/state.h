@@ -36,6 +36,7 @@ struct cpu_state {
 	u64 curr_vruntime;   /* virtual run time when it started to run */
 	u64 curr_start;	     /* ns */
 	u64 curr_slice;	     /* ns it may run while others wait */
+	u64 charged_at;	     /* ns: what runs there was last charged, or began */
 	u32 curr_sched_idle; /* it has policy SCHED_IDLE */
 	u32 idle_marked;     /* our bit in the LLC's idle set is set */
 
@@ -51,6 +52,9 @@ struct cpu_state {
 	/* set once in ops.init */
 	u64 core_mask; /* this core's threads as bits of this CPU's word; 0: they lie in several words */
 
+	u64 hot_until;	    /* ns: a thief found the first task of the queue cache-hot, until then */
+	u32 help_for;	    /* 1 + the CPU whose queue this CPU was woken to help; 0: none */
+	u32 rescue_llc;	    /* the LLC other than its own whose queues its tick looked after last */
 	u64 balanced_at;    /* ns: when this CPU last compared its queue's weight with others */
 	u64 dispatched_at;  /* ns: when this CPU last chose a task */
 	u64 looked_at;	    /* ns: when this CPU last looked for who waits too long */
