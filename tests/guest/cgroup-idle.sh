@@ -18,8 +18,8 @@ idle_had_at_most() {
 	[ -n "$got" ] && within 0 "$1" "$got"
 }
 # at_once: a probe beside a hog of the idle group never waits for it. Its policy is SCHED_BATCH, so that it interrupts
-# nobody else: behind another hog it waits for the end of a slice. The mean is judged, because the emulator at times holds one
-# CPU for about a millisecond while it executes the other.
+# nobody else: behind another hog it waits for the end of its slice, 20 ms here. The mean is judged, because the emulator at
+# times holds one CPU for about a millisecond while it executes the other.
 at_once() {
 	probe -b sleep 3 5 1 >/tmp/probe || return 1
 	cat /tmp/probe
@@ -29,7 +29,7 @@ at_once() {
 start_roost
 check "a group that was idle at the start gets next to nothing" idle_had_at_most 1.5 idle
 check "one below it too" idle_had_at_most 1.5 idle/below
-hog -t 4 cpus=1,n=1,cgroup=$CG/idle >/dev/null &
+hog -t 4 cpus=1,n=1,slice_us=20000,cgroup=$CG/idle >/dev/null &
 sleep 1
 check "a task beside it does not wait for it" at_once
 wait $!
