@@ -28,6 +28,9 @@
 /* [burst_slice] A light task interrupts after this part of the minimum slice. */
 #define LIGHT_SHARE  8
 
+/* Who joined without any lag may be this far ahead of the mean by rounding. Virtual ns */
+#define ROUNDING_NS  64
+
 static __always_inline u64 to_virtual(u64 ns, u32 weight)
 {
 	return weight == NICE0_WEIGHT ? ns : ns * NICE0_WEIGHT / weight;
@@ -258,7 +261,7 @@ static __always_inline u64 protected_ns(const struct task_state *ts, u32 feature
  */
 static __always_inline enum preempt preempts(struct cpu_state *cs, const struct task_state *ts, u32 features, u64 now)
 {
-	u64 ran = now - cs->curr_start, vruntime, wait;
+	u64 ran = now - cs->curr_start, mean, vruntime, wait;
 	bool earlier;
 
 	if (!cs->curr_pid)
@@ -269,8 +272,9 @@ static __always_inline enum preempt preempts(struct cpu_state *cs, const struct 
 		return PREEMPT_NO;
 	earlier = before(ts->deadline, cs->curr_deadline);
 	if (!earlier) {
+		mean = cs->vtime + clock_behind(cs, ts, now) + ROUNDING_NS;
 		vruntime = cs->curr_vruntime + to_virtual(ran, cs->curr_weight);
-		if (!before(cs->vtime, vruntime) || before(cs->vtime, ts->vruntime))
+		if (!before(mean, vruntime) || before(mean, ts->vruntime))
 			return PREEMPT_NO;
 	}
 	wait = protected_ns(ts, features);
