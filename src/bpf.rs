@@ -40,6 +40,22 @@ pub fn copy_rows<To: Copy, From: Copy>(to: &mut [To], from: &[From]) -> Result<(
     Ok(())
 }
 
+/// Writes what the BPF half reads as constants: `Facts` and `tunables` into the .rodata of a skeleton. A macro, because
+/// each skeleton has a type of its own for it.
+#[macro_export]
+macro_rules! fill_rodata {
+    ($rodata:expr, $facts:expr, $tun:expr) => {{
+        use std::slice::{from_mut, from_ref};
+        let (rodata, facts) = ($rodata, $facts);
+        $crate::bpf::copy_rows(from_mut(&mut rodata.machine), from_ref(&facts.machine))?;
+        $crate::bpf::copy_rows(from_mut(&mut rodata.tun), from_ref($tun))?;
+        $crate::bpf::copy_rows(&mut rodata.cpus, &facts.cpus)?;
+        $crate::bpf::copy_rows(&mut rodata.llcs, &facts.llcs)?;
+        $crate::bpf::copy_rows(&mut rodata.nodes, &facts.nodes)?;
+        $crate::bpf::copy_rows(&mut rodata.llc_cpus, &facts.llc_cpus)?;
+    }};
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,6 @@ use crate::config::{Config, STATS_PATH, resolve_features};
 use crate::cpufreq::CpuPerf;
 use crate::features::{self, DEFAULT_PRESET, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable};
 use anyhow::{Result, anyhow};
-use clap::builder::RangedU64ValueParser;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -98,16 +97,16 @@ struct RunArgs {
     #[arg(long, value_name = "FEATURE")]
     disable: Vec<String>,
 
-    #[arg(long, value_name = "US", help = tunable_help(&SLICE), value_parser = tunable_range(&SLICE))]
+    #[arg(long, value_name = "US", help = tunable_help(&SLICE), value_parser = |text: &str| tunable(&SLICE, text))]
     slice_us: Option<u32>,
 
-    #[arg(long, value_name = "US", help = tunable_help(&MIN_SLICE), value_parser = tunable_range(&MIN_SLICE))]
+    #[arg(long, value_name = "US", help = tunable_help(&MIN_SLICE), value_parser = |text: &str| tunable(&MIN_SLICE, text))]
     min_slice_us: Option<u32>,
 
-    #[arg(long, value_name = "US", help = tunable_help(&RESCUE), value_parser = tunable_range(&RESCUE))]
+    #[arg(long, value_name = "US", help = tunable_help(&RESCUE), value_parser = |text: &str| tunable(&RESCUE, text))]
     rescue_us: Option<u32>,
 
-    #[arg(long, value_name = "US", help = tunable_help(&MIGRATION_COST), value_parser = tunable_range(&MIGRATION_COST))]
+    #[arg(long, value_name = "US", help = tunable_help(&MIGRATION_COST), value_parser = |text: &str| tunable(&MIGRATION_COST, text))]
     migration_cost_us: Option<u32>,
 
     /// Frequency requests to the governor
@@ -258,8 +257,13 @@ fn tunable_help(t: &Tunable) -> String {
     )
 }
 
-fn tunable_range(t: &Tunable) -> RangedU64ValueParser<u32> {
-    RangedU64ValueParser::new().range(u64::from(t.min)..=u64::from(t.max))
+/// A value of this tunable. clap's own range would be told in Rust's notation and without the unit.
+fn tunable(t: &Tunable, text: &str) -> Result<u32, String> {
+    let in_range = |n: &u32| (t.min..=t.max).contains(n);
+    text.parse()
+        .ok()
+        .filter(in_range)
+        .ok_or_else(|| format!("{} to {} {} are possible", t.min, t.max, t.unit))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -391,11 +395,15 @@ mod tests {
 
     #[test]
     fn ranges_are_named() {
-        assert!(
-            error(&["--slice-us", "5"]).contains("100..=100000"),
-            "{}",
-            error(&["--slice-us", "5"])
-        );
+        for wrong in ["5", "100001", "fast", "-1", "1.5", "99999999999"] {
+            let error = error(&[&format!("--slice-us={wrong}")]);
+            assert!(
+                error.contains(&format!(
+                    "invalid value '{wrong}' for '--slice-us <US>': 100 to 100000 us are possible"
+                )),
+                "{error}"
+            );
+        }
         assert!(error(&["--stats", "0"]).contains("0.1 to 3600"));
     }
 

@@ -5,15 +5,16 @@
 
 use crate::bpf::copy_rows;
 use crate::bpf::intf::{MAX_ARMS, policy_image, tunables};
-use crate::bpf::skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, types};
+use crate::bpf::skel::{BpfSkel, BpfSkelBuilder, types};
 use crate::config::Config;
 use crate::cpufreq::{self, CpuFreq};
 use crate::doctor;
+use crate::fill_rodata;
 use crate::host::Host;
 use crate::machine::{Facts, Machine};
 use crate::publish::image;
 use crate::stats::server::StatsServer;
-use crate::stats::source::{Counted, Running, Source};
+use crate::stats::source::{Counted, CounterSource, Running};
 use crate::stats::{Counters, NR_STATS, add, monitor};
 use crate::stop::{Stop, Stopper, stopper};
 use crate::topology_view;
@@ -23,6 +24,7 @@ use log::{debug, info};
 use scx_utils::{UserExitInfo, compat, scx_ops_attach, scx_ops_load, scx_ops_open, uei_report};
 use std::mem::MaybeUninit;
 use std::path::Path;
+use std::slice::{from_mut, from_ref};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
@@ -40,7 +42,7 @@ pub fn run(config: &Config, stop: Stop) -> Result<UserExitInfo> {
     let host = Host::new(&config.sysfs);
     doctor::check_start(&host)?;
     scx_utils::try_set_rlimit_infinity();
-    let source = Source::default();
+    let source = CounterSource::default();
     let _server = StatsServer::launch(&config.stats_path, source.clone())?;
     let _printer = Printer::start(config, &source)?;
     let mut runner = Runner {
@@ -71,7 +73,7 @@ struct Printer {
 }
 
 impl Printer {
-    fn start(config: &Config, source: &Source) -> Result<Printer> {
+    fn start(config: &Config, source: &CounterSource) -> Result<Printer> {
         let (stopper, stop) = stopper();
         let start = |interval| monitor::start(source.clone(), interval, config.stats_json, stop);
         let thread = config.stats_interval.map(start).transpose()?;
@@ -99,7 +101,7 @@ enum Ended {
 struct Runner<'a> {
     config: &'a Config,
     host: Host,
-    source: Source,
+    source: CounterSource,
     stop: Stop,
     restarts: u64,
 }
@@ -122,7 +124,7 @@ impl Runner<'_> {
             &mut object,
         )?;
         let counters = scheduler.counters(machine.nr_cpu_ids.into())?;
-        let attached = self
+        let counting = self
             .source
             .attach(Box::new(counters), self.describe(&cpufreq, &tun));
         info!(
@@ -135,7 +137,7 @@ impl Runner<'_> {
             begin.elapsed().as_millis()
         );
         let changed = self.watch(&scheduler, &machine);
-        drop(attached);
+        drop(counting);
         let info = scheduler.unload()?;
         Ok(if changed && !info.should_restart() {
             Ended::MachineChanged
@@ -229,7 +231,11 @@ pub fn load_object<'obj>(
 ) -> Result<BpfSkel<'obj>> {
     let builder = BpfSkelBuilder::default();
     let mut skel = scx_ops_open!(builder, object, roost_ops, config.open_opts())?;
-    fill(&mut skel, facts, tun, policy)?;
+    let rodata = skel.maps.rodata_data.as_mut();
+    fill_rodata!(rodata.context("the BPF object has no .rodata")?, facts, tun);
+    let bss = skel.maps.bss_data.as_mut();
+    let first = &mut bss.context("the BPF object has no .bss")?.policy.slot[0];
+    copy_rows(from_mut(first), from_ref(policy))?;
     let ops = skel.struct_ops.roost_ops_mut();
     // The macro above reads it too, but later than the machine was read.
     ops.hotplug_seq = hotplug_seq;
@@ -298,7 +304,7 @@ struct CpuCounters {
     nr_rows: usize,
 }
 
-// SAFETY: the memory is mapped until the scheduler is unloaded, and `Attached` is dropped before that.
+// SAFETY: the memory is mapped until the scheduler is unloaded, and `Counting` is dropped before that.
 unsafe impl Send for CpuCounters {}
 
 impl Counted for CpuCounters {
@@ -326,38 +332,6 @@ fn known_flags() -> u64 {
     let known = flags.iter().fold(0, |all, f| all | f);
     debug!("sched_ext_ops flags of this kernel: {known:#x}");
     known
-}
-
-/// Writes what the BPF half reads as constants, and its first policy.
-fn fill(
-    skel: &mut OpenBpfSkel,
-    facts: &Facts,
-    tun: &tunables,
-    policy: &policy_image,
-) -> Result<()> {
-    let bss: &mut types::bss = skel
-        .maps
-        .bss_data
-        .as_mut()
-        .context("the BPF object has no .bss")?;
-    copy_rows(&mut bss.policy.slot[..1], std::slice::from_ref(policy))?;
-    let rodata: &mut types::rodata = skel
-        .maps
-        .rodata_data
-        .as_mut()
-        .context("the BPF object has no .rodata")?;
-    copy_rows(
-        std::slice::from_mut(&mut rodata.machine),
-        std::slice::from_ref(&facts.machine),
-    )?;
-    copy_rows(
-        std::slice::from_mut(&mut rodata.tun),
-        std::slice::from_ref(tun),
-    )?;
-    copy_rows(&mut rodata.cpus, &facts.cpus)?;
-    copy_rows(&mut rodata.llcs, &facts.llcs)?;
-    copy_rows(&mut rodata.nodes, &facts.nodes)?;
-    copy_rows(&mut rodata.llc_cpus, &facts.llc_cpus)
 }
 
 #[cfg(test)]

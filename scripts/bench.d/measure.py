@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 sys.path.insert(0, str(TOP / "scripts/guest"))
-from lab import Image, Kernel, LabError, Qemu, boot    # noqa: E402
+from lab import Image, Kernel, LabError, Qemu, boot, compile_static    # noqa: E402
 
 EEVDF = "eevdf"
 
@@ -115,15 +115,16 @@ class Bench:
         self.qemu = Qemu.with_plugins()
         self.build_dir = build_dir
         build_dir.mkdir(parents=True, exist_ok=True)
-        self.plugin = self._compile("plugin.c", "plugin.so", "-shared", "-fPIC", "-fvisibility=hidden")
-        self.guest = self._compile("guest.c", "guest", "-static")
-        self.nothing = self._compile("nothing.c", "nothing", "-static", "-nostdlib", "-s")
+        self.plugin = self._compile_plugin()
+        self.guest = compile_static(HERE / "guest.c", build_dir / "guest")
+        self.nothing = compile_static(HERE / "nothing.c", build_dir / "nothing", "-nostdlib", "-s")
 
-    def _compile(self, source, target, *flags):
-        out = self.build_dir / target
-        cmd = [os.environ.get("CC", "gcc"), "-O2", "-Wall", *flags, "-o", str(out), str(HERE / source)]
+    def _compile_plugin(self):
+        out = self.build_dir / "plugin.so"
+        cmd = [os.environ.get("CC", "gcc"), "-O2", "-Wall", "-shared", "-fPIC", "-fvisibility=hidden", "-o", str(out),
+               str(HERE / "plugin.c")]
         if subprocess.run(cmd).returncode:
-            raise LabError(f"{source} did not compile ({shlex.join(cmd)}): see the messages above")
+            raise LabError(f"plugin.c did not compile ({shlex.join(cmd)}): see the messages above")
         return out
 
     def image(self, scheduler, suite, seed):

@@ -9,28 +9,26 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from lab import DEFAULT_PREFIX, TOPOLOGIES, Image, Kernel, LabError, Qemu, boot, kvm_works    # noqa: E402
+from lab import DEFAULT_PREFIX, TOPOLOGIES, Image, Kernel, LabError, Qemu, boot, compile_static, kvm_works    # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 ROOST = TOP / "target/release/scx_roost"
 LIMIT_S = 1200
 PROGRAMS = ("hackbench", "stress-ng")
+# What scx_roost does in place of running.
+NO_RUN = ("--monitor", "--help-stats", "-V", "--version", "topology", "doctor")
 ROWS = (("time, s", "time_s"), ("context switches", "switches"), ("migrations", "migrations"),
         ("wakeups", "wakeups"), ("  on the previous CPU, %", "previous_pct"), ("  on an idle CPU, %", "idle_cpu_pct"),
         ("  on an idle core, %", "idle_core_pct"), ("  in another LLC, %", "other_llc_pct"))
 
 
-def compiled(src, exe):
-    cmd = ["gcc", "-O2", "-static", "-pthread", "-o", str(exe), str(src), "-lm"]
-    exe.parent.mkdir(parents=True, exist_ok=True)
-    if subprocess.run(cmd).returncode:
-        raise LabError(f"{src.name} does not compile: see the messages above")
-    return exe
-
-
 def check(options):
     """Wrong options are said now, not after a boot: with --version everything is resolved and nothing is run."""
+    for word in (o.split("=")[0] for o in options):
+        if word in NO_RUN:
+            raise LabError(f"'{word}' does not run the scheduler, and the virtual machine is there to run it: "
+                           f"ask target/release/scx_roost, or take a prompt there with scripts/run --shell")
     p = subprocess.run([ROOST, "--version", *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if p.returncode:
         raise LabError(p.stderr.strip().removeprefix("scx_roost: "))
@@ -41,8 +39,8 @@ def guest_image(kernel, options):
     image.program(ROOST)
     for p in PROGRAMS:
         image.program(p)
-    image.program(compiled(HERE / "placement.c", TOP / "target/guest/placement"))
-    image.program(compiled(TOP / "tests/guest/forks.c", TOP / "target/guest/forks"))
+    image.program(compile_static(HERE / "placement.c", TOP / "target/guest/placement"))
+    image.program(compile_static(TOP / "tests/guest/forks.c", TOP / "target/guest/forks"))
     image.data("demo.args", shlex.join(options).encode())
     return image
 
@@ -109,7 +107,7 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     ap.add_argument("--shell", action="store_true", help="a prompt in the guest")
     ap.add_argument("--topology", choices=TOPOLOGIES, default="16")
-    ap.add_argument("--kernel", default=DEFAULT_PREFIX, help="version prefix of the Debian kernel")
+    ap.add_argument("--kernel", default=DEFAULT_PREFIX, help=f"version prefix of the Debian kernel (default {DEFAULT_PREFIX})")
     args, options = ap.parse_known_args()
     try:
         check(options)

@@ -19,6 +19,10 @@ NAMES = ("linux-binary-{}-cloud-amd64", "linux-image-{}-cloud-amd64")
 PLUGIN_QEMU = (9, 1)
 
 
+class NoSuchKernel(LabError):
+    """The archive answers, and has none of this version: it drops old ones as it rolls."""
+
+
 @dataclass(frozen=True)
 class Kernel:
     release: str                # uname -r
@@ -92,8 +96,8 @@ def _fetch(prefix):
         shutil.rmtree(dest / "usr/lib/modules" / kernel.release / "kernel", ignore_errors=True)
         say(f"kernel {kernel.release} is in {dest}")
         return kernel
-    raise LabError(f"no kernel package for version {prefix} is in the Debian suites {', '.join(SUITES)}: "
-                   "name another version, or set ROOST_KERNEL to a kernel image")
+    raise NoSuchKernel(f"no kernel package for version {prefix} is in the Debian suites {', '.join(SUITES)}: "
+                       "name another version, or set ROOST_KERNEL to a kernel image")
 
 
 @dataclass(frozen=True)

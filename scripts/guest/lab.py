@@ -15,8 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from archive import CACHE, LabError, say                                    # noqa: E402,F401
-from image import Image                                                     # noqa: E402
-from kernel import DEFAULT_PREFIX, MATRIX, Kernel, Qemu                     # noqa: E402,F401
+from image import Image, compile_static                                     # noqa: E402,F401
+from kernel import DEFAULT_PREFIX, MATRIX, Kernel, NoSuchKernel, Qemu       # noqa: E402,F401
 from machine import ACCELS, TOPOLOGIES, Boot, boot, kvm_works               # noqa: E402,F401
 
 
@@ -55,23 +55,24 @@ def _cmd_boot(args):
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     sub = ap.add_subparsers(required=True)
-    k = sub.add_parser("kernel")
-    k.add_argument("prefix", nargs="*")
+    k = sub.add_parser("kernel", help="fetch kernels")
+    k.add_argument("prefix", nargs="*", help=f"version prefix (default {DEFAULT_PREFIX})")
     k.add_argument("--refresh", action="store_true", help="look for a newer one than the cache holds")
     k.set_defaults(run=_cmd_kernel)
-    q = sub.add_parser("qemu")
+    q = sub.add_parser("qemu", help="fetch a QEMU")
     q.set_defaults(run=_cmd_qemu)
-    c = sub.add_parser("check")
+    c = sub.add_parser("check", help="say what a boot would use")
     c.set_defaults(run=_cmd_check)
-    b = sub.add_parser("boot")
-    b.add_argument("--kernel", default=DEFAULT_PREFIX)
-    b.add_argument("--topology", choices=TOPOLOGIES, default="8")
-    b.add_argument("--accel", choices=ACCELS, default="tcg")
-    b.add_argument("--program", action="append", default=[])
-    b.add_argument("--script")
-    b.add_argument("--seed", type=int, default=0)
-    b.add_argument("--append", default="")
-    b.add_argument("--limit", type=int, default=300)
+    b = sub.add_parser("boot", help="boot a guest", formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    b.add_argument("--kernel", default=DEFAULT_PREFIX, help="version prefix of the Debian kernel")
+    b.add_argument("--topology", choices=TOPOLOGIES, default="8", help="the guest's machine; docs/testing.md lists them")
+    b.add_argument("--accel", choices=ACCELS, default="tcg", help="how time passes: emulated on the host's clock, "
+                   "emulated with a clock that counts instructions, or KVM")
+    b.add_argument("--program", action="append", default=[], help="put this program on the guest's PATH; may be repeated")
+    b.add_argument("--script", help="shell script that the guest runs before it powers off; without one, a prompt")
+    b.add_argument("--seed", type=int, default=0, help="with icount: another date and command line, so another course")
+    b.add_argument("--append", default="", help="more words for the kernel's command line")
+    b.add_argument("--limit", type=int, default=300, help="seconds of the host that a script may take")
     b.set_defaults(run=_cmd_boot)
     args = ap.parse_args()
     try:

@@ -88,18 +88,27 @@ static __always_inline s32 cgroup_add(struct cgroup *cgrp, struct scx_cgroup_ini
 	cgroup_weigh(index, scaled_weight(args->weight), cpu_idle_of(cgrp));
 	cg->parent = parent_index(cgrp);
 	cg->sched_idle = cg->idle || cgroup_state(cg->parent)->sched_idle;
+	/* Not runnable: a task that dies may outlive its group, and the index was the group's. */
 	cg->load = cg->children = cg->next_children = cg->active = 0;
-	cg->run_sum = 0;
 	ci->index = index;
 	return 0;
 }
 
-static __always_inline void cgroup_remove(struct cgroup *cgrp)
+/* ROOT_CGROUP for one that found the table full: it has its parent's index. */
+static __always_inline u32 own_index(struct cgroup *cgrp)
 {
 	u32 index = cgroup_index(cgrp);
 
-	/* A group that found the table full has its parent's index. */
 	if (index == ROOT_CGROUP || (cgrp->level > 1 && index == parent_index(cgrp)))
+		return ROOT_CGROUP;
+	return index;
+}
+
+static __always_inline void cgroup_remove(struct cgroup *cgrp)
+{
+	u32 index = own_index(cgrp);
+
+	if (index == ROOT_CGROUP)
 		return;
 	atomic_and(&cgroups_used[(index / WORD_BITS) % CGROUP_WORDS], ~bit_of(index));
 }

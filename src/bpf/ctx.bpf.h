@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* From the kernel's task to ours: the only lookups of task storage, and what we read of a task's settings. */
+/* From the kernel's task to ours, where ours must be there, and what we read of a task's settings. */
 #ifndef ROOST_CTX_BPF_H
 #define ROOST_CTX_BPF_H
 
@@ -67,13 +67,14 @@ static __always_inline u32 nice_weight(struct task_struct *p)
 	return weights[level < 40 ? level : 20] * (NICE0_WEIGHT / 1024);
 }
 
-/* Read policy, nice and custom slice, which change together (kernel: __setscheduler_params()). */
+/* Read policy, nice and custom slice, which change together (kernel: __setscheduler_params()); ts->cgroup may be new. */
 static __always_inline void task_settings(struct task_state *ts, struct task_struct *p, u64 now)
 {
 	ts->nice_weight = nice_weight(p);
 	ts->idle_policy = p->policy == SCHED_IDLE_POLICY;
 	ts->batch = p->policy == SCHED_BATCH_POLICY;
 	ts->custom_slice = p->se.custom_slice ? p->se.slice : 0;
+	cgroup_follow(ts);
 	cgroup_apply(ts, now);
 }
 

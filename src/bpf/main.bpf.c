@@ -123,6 +123,7 @@ void BPF_STRUCT_OPS(roost_disable, struct task_struct *p)
 
 	if (!ts)
 		return;
+	cgroup_leave(ts);
 	queue_leave(ts, scx_bpf_now());
 	load_ends(ts, scx_bpf_now());
 	ts->started = ts->runnable_since = 0;
@@ -134,6 +135,7 @@ void BPF_STRUCT_OPS(roost_exit_task, struct task_struct *p, struct scx_exit_task
 
 	if (!ts)
 		return;
+	cgroup_leave(ts);
 	queue_leave(ts, scx_bpf_now());
 	load_ends(ts, scx_bpf_now());
 }
@@ -160,7 +162,7 @@ void BPF_STRUCT_OPS(roost_cgroup_move, struct task_struct *p, struct cgroup *fro
 
 void BPF_STRUCT_OPS(roost_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 {
-	u32 index = cgroup_index(cgrp);
+	u32 index = own_index(cgrp);
 
 	if (index != ROOT_CGROUP)
 		cgroup_weigh(index, scaled_weight(weight), cgroup_state(index)->idle);
@@ -168,7 +170,7 @@ void BPF_STRUCT_OPS(roost_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 
 void BPF_STRUCT_OPS(roost_cgroup_set_idle, struct cgroup *cgrp, bool idle)
 {
-	u32 index = cgroup_index(cgrp);
+	u32 index = own_index(cgrp);
 
 	if (index != ROOT_CGROUP)
 		cgroup_weigh(index, cgroup_state(index)->cpu_weight, idle);

@@ -29,7 +29,8 @@ struct llc_sets sets_of_llcs = {};
 struct cgroup_state cgroup_states[MAX_CGROUPS] = {};
 u64 cgroups_used[CGROUP_WORDS] = {}; /* bit: the index is taken */
 u32 cgroup_words = 0;		     /* only grows, under the kernel's cgroup lock: how far a sweep looks */
-u64 swept_at = 0;		     /* ns: last sweep of the cgroups */
+u64 swept_at = 0;		     /* ns: when a tick last swept cgroups */
+u32 sweep_next = 0;		     /* where the sweep goes on, in words: first each is measured, then each settled */
 
 u32 timers_set = 0; /* bool */
 

@@ -29,6 +29,7 @@ static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now)
 		return;
 	}
 	ts->runnable_since = now;
+	cgroup_enter(ts);
 	load_follows(ts, cpu, now);
 	queue_join(cpu, ts, now);
 	if (is_new)
@@ -127,23 +128,18 @@ static __always_inline void run_charge(struct cpu_state *cs, struct task_state *
 	queue_charge(cs, ts, ns);
 }
 
-/* At most once a period: fold the task's signals, charge its cgroup, take over a changed weight. */
+/* At most once a period: fold the task's signals, take over a weight that its cgroup changed. */
 static __always_inline void run_fold(struct task_state *ts, u64 now)
 {
-	u64 runnable;
-
 	if ((s64)(now - ts->folded_at) < (s64)PERIOD_NS)
 		return;
 	if (ts->runnable_since) {
 		ts->runnable_sum += now - ts->runnable_since;
 		ts->runnable_since = now;
 	}
-	runnable = ts->runnable_sum;
 	task_fold(ts, now);
-	if (ts->cgroup == ROOT_CGROUP)
-		return;
-	cgroup_charge(ts->cgroup, runnable, ts->nice_weight);
-	cgroup_apply(ts, now);
+	if (ts->cgroup != ROOT_CGROUP)
+		cgroup_apply(ts, now);
 }
 
 /* ---- dispatch ---- */
@@ -221,10 +217,12 @@ static __always_inline bool dispatch_help(s32 cpu, struct cpu_state *cs)
 
 /*
  * The kernel ends a scheduler under which a task waits 5 s (timeout_ms). A light task among many has a deadline further off
- * than that: every HUNGRY_LOOK_NS who has waited for HUNGRY_NS is fetched, out of its turn.
+ * than that: every HUNGRY_LOOK_NS who has waited for HUNGRY_NS is fetched, out of its turn, for the least slice. Where there
+ * is one there are more: the next look is HUNGRY_NEXT_NS later, by which 300 have their turn in time.
  */
 #define HUNGRY_NS      2000000000ULL
 #define HUNGRY_LOOK_NS 500000000ULL
+#define HUNGRY_NEXT_NS 10000000ULL
 
 subprog bool serve_hungry(s32 cpu, u64 now)
 {
@@ -237,8 +235,11 @@ subprog bool serve_hungry(s32 cpu, u64 now)
 		if (!ts || (s64)(now - ts->waits_since) < (s64)HUNGRY_NS)
 			continue;
 		served = scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);
-		if (served)
+		if (served) {
 			count(STAT_hungry);
+			/* With all of its request a crowd would get more than it is due. */
+			ts->deadline = ts->vruntime;
+		}
 		break;
 	}
 	return served;
@@ -251,7 +252,10 @@ static __always_inline bool dispatch_hungry(s32 cpu, struct cpu_state *cs)
 	if ((s64)(now - cs->looked_at) < (s64)HUNGRY_LOOK_NS)
 		return false;
 	cs->looked_at = now;
-	return serve_hungry(cpu, now);
+	if (!serve_hungry(cpu, now))
+		return false;
+	cs->looked_at = now - HUNGRY_LOOK_NS + HUNGRY_NEXT_NS;
+	return true;
 }
 
 /* Own queue; the previous task; other queues. A CPU that searches already counts as idle: see idle_scan.h. */
@@ -316,6 +320,7 @@ static __always_inline void run_stopping(struct task_struct *p, struct task_stat
 		burst_end(ts);
 		ts->runnable_sum += now - ts->runnable_since;
 		ts->runnable_since = 0;
+		cgroup_leave(ts);
 		queue_leave(ts, now);
 	}
 	run_fold(ts, now);

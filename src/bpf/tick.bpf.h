@@ -6,8 +6,14 @@
 #include "run.bpf.h"
 #include "policy/select_idle.h"
 
-#define LLC_SUM_NS 4000000ULL
-#define BALANCE_NS 20000000ULL
+#define LLC_SUM_NS     4000000ULL
+#define BALANCE_NS     20000000ULL
+
+/* So many times a tick measures, or settles, a word of the table. */
+#define SWEEP_WORDS    8
+
+/* ns until the next tick goes on: this one is done long before. */
+#define SWEEP_PAUSE_NS 1000000ULL
 
 /*
  * Tell schedutil the CPU's utilisation; it adds the headroom itself (kernel: sugov_effective_cpu_perf()).
@@ -38,29 +44,37 @@ static __always_inline void tick_llc(s32 cpu, u64 now)
 		llc_sum(llc, now);
 }
 
-/* One CPU of the machine sweeps the cgroups in use. */
+/*
+ * One CPU of the machine sweeps the cgroups in use: all are measured, then all are settled. Interrupts are off, so where
+ * there are more than 256 of them a later tick goes on.
+ */
 subprog u32 tick_cgroups(u64 now)
 {
-	u64 last = swept_at, ns = now - last;
-	u32 words = cgroup_words, pass, i;
+	u64 last = swept_at;
+	u32 words = cgroup_words, at = sweep_next, i;
 
 	/* Signed: the clocks of two CPUs differ a little. */
-	if ((s64)ns < (s64)SWEEP_NS || !atomic_cas(&swept_at, last, now))
+	if ((s64)(now - last) < (s64)(at ? SWEEP_PAUSE_NS : SWEEP_NS) || !atomic_cas(&swept_at, last, now))
 		return 0;
-	for (pass = 0; pass < 2; pass++) {
-		for_below (i, words, CGROUP_WORDS) {
-			u64 word = cgroups_used[i % CGROUP_WORDS];
+	for_below (i, SWEEP_WORDS, SWEEP_WORDS) {
+		bool settles = at >= words;
+		u32 first = (settles ? at - words : at) % CGROUP_WORDS;
+		u64 word = cgroups_used[first];
 
-			for (; word && may_loop; word &= word - 1) {
-				u32 index = i * WORD_BITS + lowest_bit(word);
+		for (; word && may_loop; word &= word - 1) {
+			u32 index = first * WORD_BITS + lowest_bit(word);
 
-				if (pass == 0)
-					cgroup_measure(index, ns);
-				else
-					cgroup_settle(index);
-			}
+			if (settles)
+				cgroup_settle(index);
+			else
+				cgroup_measure(index);
+		}
+		if (++at >= 2 * words) {
+			at = 0;
+			break;
 		}
 	}
+	sweep_next = at;
 	return 0;
 }
 
@@ -177,6 +191,18 @@ subprog u32 tick_balance(s32 cpu, u64 now)
 	return 0;
 }
 
+/* cpu.idle may have changed while the task runs on, alone: nothing else would tell the wakers. */
+static __always_inline void follow_idle(s32 cpu, struct cpu_state *cs, const struct task_state *ts)
+{
+	if (cs->curr_sched_idle == ts->sched_idle)
+		return;
+	cs->curr_sched_idle = ts->sched_idle;
+	if (ts->sched_idle)
+		mark_idle(cpu, cs);
+	else
+		mark_busy(cpu, cs);
+}
+
 static __always_inline void run_tick(struct task_struct *p, struct task_state *ts, u64 now)
 {
 	s32 cpu = task_cpu(p);
@@ -186,6 +212,7 @@ static __always_inline void run_tick(struct task_struct *p, struct task_state *t
 	run_fold(ts, now);
 	/* The weight may have changed with the cgroup's. */
 	cs->curr_weight = ts->joined_weight;
+	follow_idle(cpu, cs, ts);
 	cpu_fold(cs, now);
 	tick_cpuperf(cpu, cs);
 	tick_llc(cpu, now);

@@ -263,16 +263,28 @@ impl World {
 
     // ---- cgroups ----
 
-    pub fn cgroup_charge(&mut self, index: usize, ns: u64, weight: u32) {
-        // SAFETY: C checks the index.
-        self.run(|w| unsafe { sys::roost_cgroup_charge(w, index as u32, ns, weight) })
+    /// The task becomes runnable.
+    pub fn cgroup_enter(&mut self, task: &mut Task) {
+        // SAFETY: the task lives through the call; C checks the index of its group.
+        self.run(|w| unsafe { sys::roost_cgroup_enter(w, &mut task.state) })
     }
 
-    /// What one CPU does for the machine every SWEEP_NS.
-    pub fn cgroup_sweep(&mut self, ns: u64) {
-        assert!(ns > 0, "a sweep looks at the time since the last one");
+    /// The task sleeps or leaves.
+    pub fn cgroup_leave(&mut self, task: &mut Task) {
+        // SAFETY: see `cgroup_enter`.
+        self.run(|w| unsafe { sys::roost_cgroup_leave(w, &mut task.state) })
+    }
+
+    /// The task's group or nice weight changed.
+    pub fn cgroup_follow(&mut self, task: &mut Task) {
+        // SAFETY: see `cgroup_enter`.
+        self.run(|w| unsafe { sys::roost_cgroup_follow(w, &mut task.state) })
+    }
+
+    /// What CPUs do for the machine every SWEEP_NS.
+    pub fn cgroup_sweep(&mut self) {
         // SAFETY: only what the world owns is touched.
-        self.run(|w| unsafe { sys::roost_cgroup_sweep(w, ns) })
+        self.run(|w| unsafe { sys::roost_cgroup_sweep(w) })
     }
 
     /// cpu.weight, scaled, and cpu.idle of a group are set.

@@ -225,19 +225,31 @@ void roost_llc_sum(struct world *w, u32 llc, u64 now)
 
 /* ---- cgroups ---- */
 
-void roost_cgroup_charge(struct world *w, u32 index, u64 ns, u32 weight)
+void roost_cgroup_enter(struct world *w, struct task_state *ts)
 {
 	the_world = w;
-	cgroup_charge(index, ns, weight);
+	cgroup_enter(ts);
 }
 
-void roost_cgroup_sweep(struct world *w, u64 ns)
+void roost_cgroup_leave(struct world *w, struct task_state *ts)
+{
+	the_world = w;
+	cgroup_leave(ts);
+}
+
+void roost_cgroup_follow(struct world *w, struct task_state *ts)
+{
+	the_world = w;
+	cgroup_follow(ts);
+}
+
+void roost_cgroup_sweep(struct world *w)
 {
 	u32 i;
 
 	the_world = w;
 	for (i = 1; i < w->nr_cgroups; i++)
-		cgroup_measure(i, ns);
+		cgroup_measure(i);
 	for (i = 1; i < w->nr_cgroups; i++)
 		cgroup_settle(i);
 }

@@ -56,8 +56,10 @@ u32 roost_scan_budget(u64 util, u32 nr_cpus);
 void roost_llc_sum(struct world *w, u32 llc, u64 now);
 
 /* cgroup weights (cgroup.h) */
-void roost_cgroup_charge(struct world *w, u32 index, u64 ns, u32 weight);
-void roost_cgroup_sweep(struct world *w, u64 ns);
+void roost_cgroup_enter(struct world *w, struct task_state *ts);
+void roost_cgroup_leave(struct world *w, struct task_state *ts);
+void roost_cgroup_follow(struct world *w, struct task_state *ts);
+void roost_cgroup_sweep(struct world *w);
 u32 roost_cgroup_task_weight(struct world *w, u32 index, u32 nice_weight);
 void roost_cgroup_weigh(struct world *w, u32 index, u32 cpu_weight, bool idle);
 void roost_cgroup_apply(struct world *w, struct task_state *ts, u64 now);

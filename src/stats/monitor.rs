@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The two printers of statistics: a thread beside the scheduler (--stats) and a client of its own (--monitor).
 
-use super::source::{Deltas, Source};
+use super::source::{CounterSource, Deltas};
 use super::{Metrics, view};
 use crate::print;
 use crate::stop::Stop;
@@ -19,7 +19,12 @@ const RETRY: Duration = Duration::from_secs(1);
 const TIMEOUT_MS: u64 = 5000;
 
 /// Prints what `source` counts until it is stopped.
-pub fn start(source: Source, interval: Duration, json: bool, stop: Stop) -> Result<JoinHandle<()>> {
+pub fn start(
+    source: CounterSource,
+    interval: Duration,
+    json: bool,
+    stop: Stop,
+) -> Result<JoinHandle<()>> {
     let body = move || {
         let mut deltas = Deltas::new(source);
         if let Err(e) = print_each(interval, json, &stop, || Ok(deltas.take())) {

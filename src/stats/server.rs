@@ -6,8 +6,8 @@
 //! length, takes over the socket of a running scheduler and leaves its own behind. Nothing can be changed here.
 
 use super::Metrics;
-use super::source::{Deltas, Source};
-use anyhow::{Context, Result, bail};
+use super::source::{CounterSource, Deltas};
+use anyhow::{Context, Result, anyhow, bail};
 use log::{debug, warn};
 use scx_stats::{Meta, StatsErrno, StatsRequest, StatsResponse};
 use serde_json::Value;
@@ -38,16 +38,15 @@ pub struct StatsServer {
 }
 
 struct Shared {
-    source: Source,
+    source: CounterSource,
     exit: AtomicBool,
     clients: Mutex<BTreeMap<u64, UnixStream>>,
 }
 
 impl StatsServer {
-    pub fn launch(path: &Path, source: Source) -> Result<StatsServer> {
+    pub fn launch(path: &Path, source: CounterSource) -> Result<StatsServer> {
         make_room(path)?;
-        let listener = UnixListener::bind(path)
-            .with_context(|| format!("cannot create the statistics socket {}", path.display()))?;
+        let listener = UnixListener::bind(path).map_err(|e| refused("create the", path, &e))?;
         let shared = Arc::new(Shared {
             source,
             exit: AtomicBool::new(false),
@@ -97,9 +96,7 @@ impl Shared {
 /// Makes the folder, and removes a socket on which nobody listens. One that is served is left alone.
 fn make_room(path: &Path) -> Result<()> {
     if let Some(dir) = path.parent() {
-        fs::create_dir_all(dir).with_context(|| {
-            format!("cannot create {} for the statistics socket", dir.display())
-        })?;
+        fs::create_dir_all(dir).map_err(|e| refused("create the folder of the", path, &e))?;
     }
     let Ok(meta) = fs::symlink_metadata(path) else {
         return Ok(());
@@ -115,12 +112,18 @@ fn make_room(path: &Path) -> Result<()> {
             "another scheduler serves its statistics at {}: stop it or give another --stats-path",
             path.display()
         ),
-        Err(e) if e.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path)
-            .with_context(|| format!("cannot remove the dead socket {}", path.display())),
-        Err(e) => {
-            Err(e).with_context(|| format!("cannot tell whether {} is served", path.display()))
+        Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(|e| refused("replace the dead", path, &e))
         }
+        Err(e) => Err(refused("tell who serves the", path, &e)),
     }
+}
+
+fn refused(what: &str, path: &Path, e: &std::io::Error) -> anyhow::Error {
+    anyhow!(
+        "cannot {what} statistics socket {}: {e}: give --stats-path a path that you may write to",
+        path.display()
+    )
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {
@@ -203,7 +206,7 @@ fn read_line(reader: &mut BufReader<UnixStream>) -> Result<Option<Vec<u8>>> {
 }
 
 struct Client {
-    source: Source,
+    source: CounterSource,
     /// From the first request for `top` on.
     deltas: Option<Deltas>,
 }

@@ -26,12 +26,12 @@ pub struct Running {
 
 /// A shared handle; clones see the same counters.
 #[derive(Clone, Default)]
-pub struct Source(Arc<Mutex<State>>);
+pub struct CounterSource(Arc<Mutex<State>>);
 
 /// Counting is over when this is dropped; what was counted is kept.
-pub struct Attached(Source);
+pub struct Counting(CounterSource);
 
-impl Drop for Attached {
+impl Drop for Counting {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.base = Some(Box::new(state.read()));
@@ -50,15 +50,15 @@ struct State {
     snapshot: Option<(Instant, Box<Counters>)>,
 }
 
-impl Source {
+impl CounterSource {
     /// A scheduler was loaded. It is to be unloaded only after the returned value is dropped.
     #[must_use]
-    pub fn attach(&self, counted: Box<dyn Counted>, running: Running) -> Attached {
+    pub fn attach(&self, counted: Box<dyn Counted>, running: Running) -> Counting {
         let mut state = self.lock();
         state.counted = Some(counted);
         state.running = running;
         state.snapshot = None;
-        Attached(self.clone())
+        Counting(self.clone())
     }
 
     /// Counters since the first load; they never run backwards, over restarts neither.
@@ -109,13 +109,13 @@ impl State {
 
 /// The view of one client: growth since it last asked; the first time, since it came.
 pub struct Deltas {
-    source: Source,
+    source: CounterSource,
     last: Counters,
     at: Instant,
 }
 
 impl Deltas {
-    pub fn new(source: Source) -> Deltas {
+    pub fn new(source: CounterSource) -> Deltas {
         let last = source.totals().counters();
         Deltas {
             source,
@@ -149,15 +149,15 @@ mod tests {
         }
     }
 
-    fn loaded(source: &Source, restarts: u64) -> (Arc<AtomicU64>, Attached) {
+    fn loaded(source: &CounterSource, restarts: u64) -> (Arc<AtomicU64>, Counting) {
         let counter = Arc::new(AtomicU64::new(0));
         let running = Running {
             preset: "roost".into(),
             restarts,
             ..Running::default()
         };
-        let attached = source.attach(Box::new(Fake(counter.clone())), running);
-        (counter, attached)
+        let counting = source.attach(Box::new(Fake(counter.clone())), running);
+        (counter, counting)
     }
 
     fn take(deltas: &mut Deltas) -> Metrics {
@@ -167,8 +167,8 @@ mod tests {
 
     #[test]
     fn each_client_has_its_own_delta() {
-        let source = Source::default();
-        let (counter, _attached) = loaded(&source, 0);
+        let source = CounterSource::default();
+        let (counter, _counting) = loaded(&source, 0);
         let mut early = Deltas::new(source.clone());
         counter.store(10, Ordering::Relaxed);
         assert_eq!(take(&mut early).sis_target, 10);
@@ -181,15 +181,15 @@ mod tests {
 
     #[test]
     fn counters_survive_a_restart() {
-        let source = Source::default();
+        let source = CounterSource::default();
         assert!(!source.totals().was_loaded());
-        let (counter, attached) = loaded(&source, 0);
+        let (counter, counting) = loaded(&source, 0);
         counter.store(7, Ordering::Relaxed);
         let mut deltas = Deltas::new(source.clone());
-        drop(attached);
+        drop(counting);
         assert_eq!(source.totals().running, 0);
         assert!(source.totals().was_loaded());
-        let (counter, _attached) = loaded(&source, 1);
+        let (counter, _counting) = loaded(&source, 1);
         counter.store(2, Ordering::Relaxed);
         let metrics = take(&mut deltas);
         assert_eq!(

@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Random machines: what is read must be what was written, whatever the numbering.
 
+use crate::rng::Rng;
 use crate::support::Tree;
 use scx_roost::machine::Machine;
 use std::collections::BTreeMap;
 
-/// A small generator: the same seed, the same machines.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % n
-    }
-
-    fn shuffle(&mut self, items: &mut [usize]) {
-        for i in (1..items.len()).rev() {
-            items.swap(i, self.below(i + 1));
-        }
+fn shuffle(rng: &mut Rng, items: &mut [usize]) {
+    for i in (1..items.len()).rev() {
+        items.swap(i, rng.below(i + 1));
     }
 }
 
@@ -28,24 +16,24 @@ impl Dice {
 type Plan = BTreeMap<usize, (usize, usize, usize)>;
 
 /// Nodes, LLCs and cores of random size, CPU numbers dealt at random with holes, some CPUs offline.
-fn plan(dice: &mut Dice) -> (Vec<usize>, Plan) {
+fn plan(rng: &mut Rng) -> (Vec<usize>, Plan) {
     let mut slots = Vec::new();
     let (mut llc, mut core) = (0, 0);
-    for node in 0..1 + dice.below(3) {
-        for _ in 0..1 + dice.below(3) {
-            for _ in 0..1 + dice.below(3) {
-                slots.extend((0..1 + dice.below(3)).map(|_| (node, llc, core)));
+    for node in 0..1 + rng.below(3) {
+        for _ in 0..1 + rng.below(3) {
+            for _ in 0..1 + rng.below(3) {
+                slots.extend((0..1 + rng.below(3)).map(|_| (node, llc, core)));
                 core += 1;
             }
             llc += 1;
         }
     }
-    let mut numbers: Vec<usize> = (0..slots.len() + dice.below(5)).collect();
-    dice.shuffle(&mut numbers);
+    let mut numbers: Vec<usize> = (0..slots.len() + rng.below(5)).collect();
+    shuffle(rng, &mut numbers);
     let mut possible = numbers[..slots.len()].to_vec();
     let mut plan: Plan = possible.iter().copied().zip(slots).collect();
-    for _ in 0..dice.below(3).min(plan.len() - 1) {
-        let victim = *plan.keys().nth(dice.below(plan.len())).expect("a CPU");
+    for _ in 0..rng.below(3).min(plan.len() - 1) {
+        let victim = *plan.keys().nth(rng.below(plan.len())).expect("a CPU");
         plan.remove(&victim);
     }
     possible.sort_unstable();
@@ -83,9 +71,9 @@ fn ids(cpus: &[u16]) -> Vec<usize> {
 
 #[test]
 fn what_is_read_is_what_was_written() {
-    let mut dice = Dice(1);
+    let mut rng = Rng::new(1);
     for round in 0..50 {
-        let (possible, plan) = plan(&mut dice);
+        let (possible, plan) = plan(&mut rng);
         let tree = write(&possible, &plan);
         let machine = Machine::read(tree.root()).expect("a machine");
         assert_eq!(

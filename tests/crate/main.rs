@@ -6,6 +6,9 @@ mod doctor;
 mod machine;
 mod machine_random;
 mod object;
+#[path = "../policy/rng.rs"]
+#[allow(dead_code)]
+mod rng;
 mod scripts;
 mod stats;
 mod support;

@@ -62,13 +62,70 @@ fn demo(options: &str) -> Output {
 fn the_demo_tries_its_options_before_the_boot() {
     for (options, sentence) in [
         ("--preset nonsense", "unknown preset 'nonsense'"),
-        ("--slice-us 5", "invalid value '5'"),
-        ("doctor", "cannot be used with 'doctor'"),
+        ("--slice-us 5", "100 to 100000 us are possible"),
+        ("doctor", "'doctor' does not run the scheduler"),
+        ("--json topology", "'topology' does not run the scheduler"),
+        ("--monitor 1", "'--monitor' does not run the scheduler"),
+        ("--monitor=1", "'--monitor' does not run the scheduler"),
+        ("--help-stats", "'--help-stats' does not run the scheduler"),
+        ("-V", "'-V' does not run the scheduler"),
         ("--preset mainline --stats 1", "would boot"),
         ("--topology 8", "would boot"),
     ] {
         let said = refusal(&demo(options));
         assert!(said.starts_with("scripts/run: "), "{options}: {said}");
         assert!(said.contains(sentence), "{options}: {said}");
+    }
+}
+
+/// The matrix without these kernels, `gone` from the archive or `unreachable`: the kernels it would boot, and what is
+/// recorded of the others.
+fn matrix(why: &str, missing: &str, options: &str) -> String {
+    let script = format!(
+        "import sys; sys.path.insert(0, 'scripts/guest'); import guest_tests as g\n\
+         def get(prefix):\n\
+         \x20   if prefix in {missing:?}.split():\n\
+         \x20       raise (g.NoSuchKernel if {why:?} == 'gone' else g.LabError)({why:?})\n\
+         \x20   return prefix\n\
+         g.Kernel.get = get\n\
+         class Run:\n\
+         \x20   record = lambda self, outcome: verdicts.append(outcome.verdict)\n\
+         verdicts, sys.argv = [], ['guest_tests.py', '--matrix', *{options:?}.split()]\n\
+         args = g.parse_args()\n\
+         kernels = {{k for k, _ in g.plan_boots(Run(), g.choose(args), args)}}\n\
+         print(len(kernels), *verdicts)"
+    );
+    let output = top("python3", &["-B", "-c", &script]);
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stdout)
+        .trim_end()
+        .to_string()
+}
+
+#[test]
+fn a_required_matrix_is_not_skipped() {
+    const ALL: &str = "6.16 6.18 6.19 7.0 7.1 7.3";
+    const REQUIRED: &str = "--require-vm";
+    for (why, missing, options, outcome) in [
+        ("gone", "6.16", "", "5 skipped"),
+        ("gone", "6.16", REQUIRED, "5 skipped"),
+        ("gone", "6.16 6.18", "", "4 skipped skipped"),
+        ("gone", "6.16 6.18", REQUIRED, "4 failed failed"),
+        ("unreachable", "6.16", REQUIRED, "5 failed"),
+        (
+            "unreachable",
+            ALL,
+            "",
+            &format!("0{}", " skipped".repeat(6)),
+        ),
+        (
+            "unreachable",
+            ALL,
+            REQUIRED,
+            &format!("0{}", " failed".repeat(6)),
+        ),
+    ] {
+        let said = matrix(why, missing, options);
+        assert_eq!(said, outcome, "{why} {missing} {options}");
     }
 }

@@ -2,7 +2,7 @@
 //! The statistics socket as a client sees it, with counters of a test's own.
 
 use scx_roost::stats::server::StatsServer;
-use scx_roost::stats::source::{Attached, Counted, Running, Source};
+use scx_roost::stats::source::{Counted, CounterSource, Counting, Running};
 use scx_roost::stats::{Counters, Metrics, NR_STATS, ROWS};
 use scx_stats::StatsClient;
 use serde_json::Value;
@@ -28,24 +28,24 @@ impl Counted for Fake {
 struct Served {
     server: StatsServer,
     counter: Arc<AtomicU64>,
-    _attached: Attached,
+    _counting: Counting,
     dir: TempDir,
 }
 
 fn serve() -> Served {
     let dir = tempfile::tempdir().unwrap();
-    let (source, counter) = (Source::default(), Arc::new(AtomicU64::new(0)));
+    let (source, counter) = (CounterSource::default(), Arc::new(AtomicU64::new(0)));
     let running = Running {
         preset: "roost".into(),
         features: "prev_idle".into(),
         ..Running::default()
     };
-    let attached = source.attach(Box::new(Fake(counter.clone())), running);
+    let counting = source.attach(Box::new(Fake(counter.clone())), running);
     let server = StatsServer::launch(&path(&dir), source).unwrap();
     Served {
         server,
         counter,
-        _attached: attached,
+        _counting: counting,
         dir,
     }
 }
@@ -176,7 +176,7 @@ fn the_socket_goes_with_the_server_and_clients_see_the_end() {
 #[test]
 fn a_live_socket_is_not_taken() {
     let served = serve();
-    let Err(error) = StatsServer::launch(&path(&served.dir), Source::default()) else {
+    let Err(error) = StatsServer::launch(&path(&served.dir), CounterSource::default()) else {
         panic!("it was taken")
     };
     assert!(
@@ -194,7 +194,7 @@ fn a_dead_socket_is_replaced() {
     std::fs::create_dir_all(path(&dir).parent().unwrap()).unwrap();
     drop(UnixListener::bind(path(&dir)).unwrap());
     assert!(path(&dir).exists());
-    let _server = StatsServer::launch(&path(&dir), Source::default()).unwrap();
+    let _server = StatsServer::launch(&path(&dir), CounterSource::default()).unwrap();
     assert_eq!(ask(&mut connect(&path(&dir)), "top").running, 0);
 }
 
@@ -203,11 +203,30 @@ fn a_file_that_is_no_socket_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("precious");
     std::fs::write(&file, "text").unwrap();
-    let Err(error) = StatsServer::launch(&file, Source::default()) else {
+    let Err(error) = StatsServer::launch(&file, CounterSource::default()) else {
         panic!("it was taken")
     };
     assert!(error.to_string().contains("is no socket"), "{error}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "text");
+}
+
+#[test]
+fn a_place_that_cannot_be_written_to_is_told_with_advice() {
+    for (place, what) in [
+        ("/proc/roost", "the"),
+        ("/proc/roost/stats", "the folder of the"),
+    ] {
+        let Err(error) = StatsServer::launch(Path::new(place), CounterSource::default()) else {
+            panic!("{place} was taken")
+        };
+        let error = error.to_string();
+        let begin = format!("cannot create {what} statistics socket {place}: ");
+        assert!(error.starts_with(&begin), "{error}");
+        assert!(
+            error.ends_with(": give --stats-path a path that you may write to"),
+            "{error}"
+        );
+    }
 }
 
 #[test]

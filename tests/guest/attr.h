@@ -19,7 +19,7 @@ struct attr { /* struct sched_attr of sched_setattr(2), version 0 */
 };
 
 struct wish {
-	int nice, fifo, idle;
+	int nice, fifo, idle, batch;
 	long slice_us;
 };
 
@@ -27,14 +27,15 @@ struct wish {
 static const char *set_attr(const struct wish *w)
 {
 	struct attr a = { .size = sizeof(a),
-			  .policy = w->fifo   ? SCHED_FIFO
-				    : w->idle ? SCHED_IDLE
-					      : SCHED_OTHER,
+			  .policy = w->fifo    ? SCHED_FIFO
+				    : w->idle  ? SCHED_IDLE
+				    : w->batch ? SCHED_BATCH
+					       : SCHED_OTHER,
 			  .nice = w->nice,
 			  .priority = w->fifo,
 			  .runtime = w->slice_us * 1000 };
 
-	if (!w->nice && !w->fifo && !w->idle && !w->slice_us)
+	if (!w->nice && !w->fifo && !w->idle && !w->batch && !w->slice_us)
 		return NULL;
 	if (syscall(SYS_sched_setattr, 0, &a, 0))
 		return "sched_setattr";

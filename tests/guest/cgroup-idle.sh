@@ -17,18 +17,29 @@ idle_had_at_most() {
 	echo "# the idle group had $got %"
 	[ -n "$got" ] && within 0 "$1" "$got"
 }
+# at_once: a probe beside a hog of the idle group never waits for it. Its policy is SCHED_BATCH, so that it interrupts
+# nobody else: behind another hog it waits for the end of its slice, 20 ms here. The mean is judged, because the emulator at
+# times holds one CPU for about a millisecond while it executes the other.
+at_once() {
+	probe -b sleep 3 5 1 >/tmp/probe || return 1
+	cat /tmp/probe
+	mean=$(sed -n 's/.* mean \([0-9.]*\) ms.*/\1/p' /tmp/probe)
+	[ -n "$mean" ] && within 0 0.2 "$mean"
+}
 start_roost
 check "a group that was idle at the start gets next to nothing" idle_had_at_most 1.5 idle
 check "one below it too" idle_had_at_most 1.5 idle/below
-hog -t 15 cpus=1,n=1,cgroup=$CG/idle >/dev/null &
+hog -t 4 cpus=1,n=1,slice_us=20000,cgroup=$CG/idle >/dev/null &
 sleep 1
-check "a task beside it does not wait for it" probe sleep 3 1 1
+check "a task beside it does not wait for it" at_once
 wait $!
-if [ "$(uname -r | cut -d. -f1)" -lt 7 ]; then
-	# The callback came with Linux 6.19.
+case $(uname -r) in
+6.1[0-8].*)
 	stop_roost
-	finish
-fi
+	check "kernel log is clean" dmesg_clean
+	skip "a change of cpu.idle: its callback came with Linux 6.19"
+	;;
+esac
 echo 0 >$CG/idle/cpu.idle
 echo 400 >$CG/idle/cpu.weight
 check "no longer idle: its weight counts" hog -t 5 -p 10 cpus=1,n=2,cgroup=$CG/idle,weight=200 \

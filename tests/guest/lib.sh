@@ -85,8 +85,17 @@ end_roost() {
 	check "state is disabled after SIG$1" state_is disabled
 }
 
+# counter NAME FILE: of the last line of JSON there.
+counter() { sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" "$2" | tail -n 1; }
+
+# A task that the scheduler does not know is placed by no rule.
+no_stranger() {
+	totals >/tmp/totals && [ "$(counter no_task_ctx /tmp/totals)" = 0 ]
+}
+
 stop_roost() {
 	check "scheduler still enabled" roost_enabled
+	check "every task had its context (no_task_ctx is 0)" no_stranger
 	check "no bad event" events_clean
 	end_roost INT 0
 }
@@ -96,8 +105,12 @@ BAD_DMESG='sched_ext:.*(error|stall|runtime)|BUG:|WARNING:|Oops|rcu.*stall|soft 
 
 dmesg_clean() { ! dmesg | grep -E -A12 "$BAD_DMESG" | head -n 30 | sed 's/^/# dmesg: /' | grep .; }
 
+left_behind() { find /run -type s; find /sys/fs/bpf -mindepth 1; }
+
 finish() {
 	check "kernel log is clean" dmesg_clean
 	check "state is disabled at the end" state_is disabled
+	left=$(left_behind)
+	check "no socket and nothing pinned is left $left" [ -z "$left" ]
 	exit 0
 }

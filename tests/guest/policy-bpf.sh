@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Placement as the kernel compiles it: the decision tables and random machines through BPF_PROG_RUN (src/bpf/test.bpf.c),
 # and the scheduler's own object loads for machines of every shape.
-# topology: 4
+# topology: 2
 # accel: tcg
 # timeout: 300
 # needs: policy

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * probe [-i] [-n NICE] [-s SLICE_US] [-y YIELD_S] MODE SECONDS LIMIT_MS [CPU]: how long a task is kept from its CPU.
+ * probe [-b] [-i] [-n NICE] [-s SLICE_US] [-y YIELD_S] MODE SECONDS LIMIT_MS [CPU]: how long a task is kept from its CPU.
  * MODE spin: it never sleeps; the longest time between two looks at the clock is its longest wait.
  * MODE sleep: it sleeps 2 ms again and again; the longest lateness is its longest wait.
- * With -i its policy is SCHED_IDLE. With -y it calls sched_yield() before each look of its first YIELD_S seconds.
+ * With -b its policy is SCHED_BATCH, with -i SCHED_IDLE. With -y it calls sched_yield() before each look of its first YIELD_S seconds.
  * The move to CPU is a part of the first wait. Exit status 1 when the longest wait is over LIMIT_MS.
  */
 #define _GNU_SOURCE
@@ -66,8 +66,10 @@ int main(int argc, char **argv)
 	const char *failed;
 	int c;
 
-	while ((c = getopt(argc, argv, "in:s:y:")) > 0) {
-		if (c == 'i')
+	while ((c = getopt(argc, argv, "bin:s:y:")) > 0) {
+		if (c == 'b')
+			wish.batch = 1;
+		else if (c == 'i')
 			wish.idle = 1;
 		else if (c == 'n')
 			wish.nice = atoi(optarg);

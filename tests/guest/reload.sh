@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # 50 times loaded and unloaded, with work going on.
 # topology: 2
-# accel: icount
-# timeout: 400
+# accel: tcg
+# timeout: 1500
 . /tests/lib.sh
 # Tasks that come and go all the time, but leave most of the (emulated) CPUs' time to the loading.
-probe sleep 380 100000 >/dev/null &
-probe sleep 380 100000 >/dev/null &
+probe sleep 1500 100000 >/dev/null &
+probe sleep 1500 100000 >/dev/null &
 n=0
 while [ $n -lt 50 ]; do
 	scx_roost >$LOG 2>&1 &

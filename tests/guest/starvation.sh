@@ -24,9 +24,14 @@ beside_hogs() {
 	stays "$what"
 }
 
-# The watchdog's limit is 5 s; who has waited 2 s is fetched, which is looked at twice a second.
+# The watchdog's limit is 5 s; who has waited 2 s is fetched, which is looked at twice a second at least.
 beside_hogs "a SCHED_IDLE task" probe -i spin 8 3000 1
 beside_hogs "a task of nice 19 that asks for 100 ms" probe -n 19 -s 100000 spin 8 3000 1
+
+# Each of a crowd has to have its turn within the limit, however little they are due together.
+check "25 SCHED_IDLE hogs leave one of nice -20 its share" sh -c 'hog -w 1 -t 8 cpus=1,n=25,idle=1 cpus=1,nice=-20 |
+	tee /tmp/crowd && grep -q "nice=-20: .*share 9[5-9]" /tmp/crowd'
+stays "a crowd of SCHED_IDLE tasks beside nice -20"
 
 # What a task did that was alone on its CPU, a hog must not pay for, nor the task itself.
 probe -y 7 spin 7 100 1 >/tmp/yielder &

@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Counters come over the socket, which is gone afterwards.
+# Counters come as a table, as JSON, and over the socket, which is gone afterwards.
 # topology: 8
 # accel: icount
 # timeout: 120
 . /tests/lib.sh
 start_roost --stats 1
-stress-ng -q --pipe 1 -t 3 &
+stress-ng -q --pipe 1 -t 7 &
+STRESS=$!
 sleep 2.2
-check "--stats prints something" [ "$(wc -l <$LOG)" -ge 2 ]
-timeout -s INT 2.2 scx_roost --monitor 1 >/tmp/monitor 2>&1
-check "--monitor prints something" [ -s /tmp/monitor ]
-head -n 5 /tmp/monitor | sed 's/^/# monitor: /'
+grep -A 3 '^scx_roost roost: ' $LOG | sed 's/^/# stats: /'
+check "--stats prints the head of its table" grep -q '^scx_roost roost: .*; [0-9.]* s$' $LOG
+check "--stats prints a counter that moved" grep -q '^  placed_prev  *[1-9]' $LOG
+timeout -s INT 2.2 scx_roost --monitor 1 --json >/tmp/monitor 2>/tmp/err
+sed 's/^/# monitor said: /' /tmp/err
+running=$(counter running /tmp/monitor) placed=$(counter placed_prev /tmp/monitor)
+check "--monitor sees it running (got ${running:-nothing})" [ "${running:-0}" = 1 ]
+check "--monitor sees a counter move (got ${placed:-nothing})" [ "${placed:-0}" -gt 0 ]
+totals >/tmp/totals
+all=$(counter placed_prev /tmp/totals)
+check "the totals have counted more (got ${all:-nothing})" [ "${all:-0}" -gt "${placed:-0}" ]
+wait $STRESS
 stop_roost
-check "no socket is left" [ -z "$(find /run -type s | head -n 1)" ]
 finish

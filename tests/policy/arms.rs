@@ -33,7 +33,7 @@ fn no_reader_in_the_kernel_sees_parts_of_two() {
     const FLIPS: u32 = 200;
     let mut world = Topology::regular(1, 2, 1, 1, false).world();
     *world.policy_mut() = of(0);
-    let mut jit = Handed(Jit::load(&world).expect("this kernel loads BPF"));
+    let mut jit = Handed(Jit::load_reader(&world).expect("this kernel loads BPF"));
     let grace = MapUpdate::new().expect("this kernel makes maps");
     // SAFETY: the store lives until the scope below has ended.
     let mut publisher = unsafe { Publisher::new(jit.0.store(), grace) };

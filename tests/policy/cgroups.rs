@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! cgroup weights: trees whose shares are worked out by hand.
+//! cgroup weights: trees whose shares are worked out by hand, what groups count, and a CPU that groups fight for.
 
+use crate::rng::Rng;
 use crate::topology::{NICE0, Topology, kernel_arm, kernel_tunables};
 use scx_roost::native::sys::{CGROUP_DEPTH, IDLE_WEIGHT, MAX_WEIGHT, MIN_WEIGHT};
 use scx_roost::native::{Task, World};
 
-const SWEEP: u64 = 10_000_000;
+const MSEC: u64 = 1_000_000;
 
 struct Tree {
     world: World,
@@ -24,13 +25,23 @@ impl Tree {
         Tree { world }
     }
 
+    fn task(&self, group: usize, nice_weight: u32) -> Task {
+        let mut task = Task::new(1, &self.world);
+        (task.state.cgroup, task.state.nice_weight) = (group as u32, nice_weight);
+        task
+    }
+
     /// For `sweeps` periods, tasks of each (group, nice weight) are always runnable.
     fn run(&mut self, tasks: &[(usize, u32)], sweeps: usize) {
+        let mut tasks: Vec<Task> = tasks.iter().map(|&(g, w)| self.task(g, w)).collect();
+        for task in &mut tasks {
+            self.world.cgroup_enter(task);
+        }
         for _ in 0..sweeps {
-            for &(group, weight) in tasks {
-                self.world.cgroup_charge(group, SWEEP, weight);
-            }
-            self.world.cgroup_sweep(SWEEP);
+            self.world.cgroup_sweep();
+        }
+        for task in &mut tasks {
+            self.world.cgroup_leave(task);
         }
     }
 
@@ -99,7 +110,7 @@ fn who_sleeps_leaves_its_share_to_its_siblings() {
     tree.run(&all, 30);
     close(&tree.shares(&all), &[37.5, 12.5, 50.0]);
     let awake = [(4, NICE0), (2, NICE0)];
-    tree.run(&awake, 60);
+    tree.run(&awake, 70);
     close(&tree.shares(&awake), &[50.0, 50.0]);
     tree.run(&all, 30);
     close(&tree.shares(&all), &[37.5, 12.5, 50.0]);
@@ -108,10 +119,9 @@ fn who_sleeps_leaves_its_share_to_its_siblings() {
 #[test]
 fn a_group_that_runs_half_the_time_keeps_its_weight_while_it_runs() {
     let mut tree = Tree::new(&[(0, 100), (0, 100)]);
-    for _ in 0..60 {
-        tree.world.cgroup_charge(1, SWEEP / 2, NICE0);
-        tree.world.cgroup_charge(2, SWEEP, NICE0);
-        tree.world.cgroup_sweep(SWEEP);
+    for _ in 0..30 {
+        tree.run(&[(1, NICE0), (2, NICE0)], 1);
+        tree.run(&[(2, NICE0)], 1);
     }
     close(&tree.shares(&[(1, NICE0), (2, NICE0)]), &[50.0, 50.0]);
 }
@@ -137,9 +147,9 @@ fn cpu_idle_weighs_as_one_sched_idle_task() {
 fn tasks_below_cpu_idle_give_way() {
     // 1 is idle, 2 its child; 3 is not.
     let mut tree = Tree::new(&[(0, 100), (1, 100), (0, 100)]);
-    let gives_way = |tree: &mut Tree, group: u32, idle_policy: u32| {
-        let mut task = Task::new(1, &tree.world);
-        (task.state.cgroup, task.state.idle_policy) = (group, idle_policy);
+    let gives_way = |tree: &mut Tree, group, idle_policy: u32| {
+        let mut task = tree.task(group, NICE0);
+        task.state.idle_policy = idle_policy;
         tree.world.cgroup_apply(&mut task, 0);
         task.state.sched_idle == 1
     };
@@ -169,6 +179,20 @@ fn weights_stay_within_bounds() {
 }
 
 #[test]
+fn little_is_divided_to_the_nearest() {
+    // cpu.weight 1 is 163 in our unit; in a hundred parts 1.63, below a group of its own half of that.
+    let mut tree = Tree::new(&[(0, 1), (1, 100), (1, 100)]);
+    let crowd = vec![(1, NICE0); 100];
+    tree.run(&crowd, 30);
+    assert_eq!(tree.weight(1, NICE0), 2);
+    let halves: Vec<_> = (0..100).map(|i| (2 + i % 2, NICE0)).collect();
+    tree.run(&halves, 80);
+    assert_eq!(tree.weight(2, NICE0), 2);
+    tree.run(&crowd[..60], 80);
+    assert_eq!(tree.weight(1, NICE0), 3);
+}
+
+#[test]
 fn a_chain_deeper_than_we_look_ends() {
     let chain: Vec<(u32, u32)> = (0..3 * CGROUP_DEPTH).map(|parent| (parent, 100)).collect();
     let mut tree = Tree::new(&chain);
@@ -178,12 +202,166 @@ fn a_chain_deeper_than_we_look_ends() {
 }
 
 #[test]
-fn a_sweep_counts_what_was_runnable_since_the_last() {
+fn a_groups_load_is_the_mean_of_what_is_runnable() {
     let mut tree = Tree::new(&[(0, 100)]);
-    tree.run(&[(1, NICE0), (1, NICE0)], 40);
-    let load = tree.world.cgroup(1).load;
-    assert!(load.abs_diff(2 * NICE0) <= 8, "{load}");
-    tree.run(&[], 60);
+    let load = |tree: &Tree| tree.world.cgroup(1).load as i64 / i64::from(NICE0 / 1000);
+    let (one, three) = ([(1, NICE0)], [(1, NICE0); 3]);
+    tree.run(&one, 1);
+    assert_eq!(load(&tree) / 10, 102, "the first sweep sees one task");
+    // As fast up as down.
+    tree.run(&three, 10);
+    let up = load(&tree);
+    tree.run(&three, 70);
+    assert_eq!(tree.world.cgroup(1).load, u64::from(3 * NICE0));
+    tree.run(&one, 10);
+    let down = load(&tree);
+    assert!(
+        up > 2_000 && (up + down - 4 * 1024).abs() <= 5,
+        "{up} {down}"
+    );
+    tree.run(&[], 80);
     assert_eq!(tree.world.cgroup(1).load, 0, "nobody runs any more");
     assert_eq!(tree.world.cgroup(1).active, 0);
+}
+
+#[test]
+fn what_a_group_counts_is_what_is_runnable_in_it() {
+    let mut tree = Tree::new(&[(0, 100), (0, 100), (2, 100)]);
+    let mut rng = Rng::new(3);
+    let mut tasks: Vec<Task> = (0..30).map(|i| tree.task(i % 4, NICE0)).collect();
+    for _ in 0..20_000 {
+        let task = &mut tasks[rng.below(30)];
+        match rng.below(5) {
+            0 => task.state.nice_weight = rng.within(15, 88761) as u32 * 16,
+            1 => task.state.cgroup = rng.below(4) as u32,
+            2 if task.state.runnable_since == 0 => {
+                task.state.runnable_since = 1;
+                tree.world.cgroup_enter(task);
+            }
+            _ => {
+                // Also when it is asleep already: one call too many changes nothing.
+                task.state.runnable_since = 0;
+                tree.world.cgroup_leave(task);
+            }
+        }
+        tree.world.cgroup_follow(task);
+        for group in 1..4 {
+            let sum: u64 = tasks
+                .iter()
+                .map(|t| &t.state)
+                .filter(|t| t.runnable_since != 0 && t.cgroup == group)
+                .map(|t| u64::from(t.nice_weight))
+                .sum();
+            assert_eq!(tree.world.cgroup(group as usize).runnable, sum);
+        }
+    }
+    assert_eq!(tree.world.cgroup(0).runnable, 0, "the root's is not kept");
+}
+
+/// Tasks of a group that fight for the CPU: each runs for `burst` and then sleeps, or never sleeps.
+struct Crowd {
+    group: usize,
+    count: usize,
+    burst_and_sleep: Option<(u64, u64)>,
+}
+
+fn hogs(group: usize, count: usize) -> Crowd {
+    Crowd {
+        group,
+        count,
+        burst_and_sleep: None,
+    }
+}
+
+/// One CPU serves crowds by the real functions, as run.bpf.h and tick.bpf.h call them: earliest deadline first, to the
+/// end of its slice; a tick every 4 ms takes over weights and sweeps. Answers with the percentage that each crowd had.
+fn fight(tree: &mut Tree, crowds: &[Crowd], span: u64) -> Vec<f64> {
+    const STEP: u64 = MSEC / 4;
+    let world = &mut tree.world;
+    let mut owner = Vec::new();
+    let mut tasks = Vec::new();
+    for (i, crowd) in crowds.iter().enumerate() {
+        for _ in 0..crowd.count {
+            let mut task = Task::new(1, world);
+            task.state.cgroup = crowd.group as u32;
+            owner.push(i);
+            tasks.push(task);
+        }
+    }
+    let mut ran = vec![0; crowds.len()];
+    let mut wakes_at = vec![0; tasks.len()];
+    let mut burst = vec![0; tasks.len()];
+    let (mut current, mut slice_end, mut swept) = (None, 0, 0);
+    for now in (MSEC..span).step_by(STEP as usize) {
+        for (i, task) in tasks.iter_mut().enumerate() {
+            if task.state.runnable_since == 0 && wakes_at[i] <= now {
+                task.state.runnable_since = now;
+                world.cgroup_enter(task);
+                world.join(0, task, now);
+                world.new_request(task, 0);
+            }
+        }
+        if now >= slice_end || current.is_none() {
+            current = (0..tasks.len())
+                .filter(|&i| tasks[i].state.runnable_since != 0)
+                .min_by_key(|&i| tasks[i].state.deadline);
+            slice_end = now + current.map_or(0, |i| world.slice_left(&tasks[i]));
+        }
+        let Some(i) = current else { continue };
+        let task = &mut tasks[i];
+        world.charge(0, task, STEP);
+        ran[owner[i]] += STEP;
+        burst[i] += STEP;
+        if task.state.vruntime.wrapping_sub(task.state.deadline) as i64 >= 0 {
+            world.new_request(task, 0);
+        }
+        let tick = now % (4 * MSEC) == 0;
+        if let Some((run, sleep)) = crowds[owner[i]].burst_and_sleep
+            && burst[i] >= run
+        {
+            (burst[i], wakes_at[i], current) = (0, now + sleep, None);
+            task.state.runnable_since = 0;
+            world.cgroup_leave(task);
+            world.leave(task, now);
+        }
+        if tick || current.is_none() || now + STEP >= slice_end {
+            world.cgroup_apply(task, now);
+        }
+        if tick && now - swept >= 10 * MSEC {
+            swept = now;
+            world.cgroup_sweep();
+        }
+    }
+    let total: u64 = ran.iter().sum();
+    ran.iter()
+        .map(|&ns| 100.0 * ns as f64 / total as f64)
+        .collect()
+}
+
+#[test]
+fn a_cpu_is_shared_by_weight_however_unequal_the_crowds() {
+    let napping = |group, count| Crowd {
+        group,
+        count,
+        burst_and_sleep: Some((MSEC, 5 * MSEC)),
+    };
+    let cases = [
+        ([100, 1000], [hogs(1, 1), hogs(2, 1)]),
+        ([100, 1000], [hogs(1, 4), hogs(2, 4)]),
+        ([100, 1000], [hogs(1, 1), hogs(2, 8)]),
+        ([100, 1000], [hogs(1, 8), hogs(2, 1)]),
+        ([100, 100], [hogs(1, 1), hogs(2, 20)]),
+        ([100, 100], [hogs(1, 1), napping(2, 30)]),
+        ([1, 100], [hogs(1, 4), hogs(2, 4)]),
+    ];
+    for (weights, crowds) in cases {
+        let mut tree = Tree::new(&[(0, weights[0]), (0, weights[1])]);
+        let got = fight(&mut tree, &crowds, 30_000 * MSEC);
+        let due = 100.0 * f64::from(weights[0]) / f64::from(weights[0] + weights[1]);
+        let counts = crowds.map(|c| c.count);
+        assert!(
+            (got[0] - due).abs() <= 0.05 * due,
+            "{weights:?} with {counts:?} tasks: {got:?}, the first is due {due}"
+        );
+    }
 }

@@ -2,7 +2,7 @@
 //! Every situation on small machines: the C against the model, and what must hold of any decision.
 
 use crate::check::check_invariants;
-use crate::model::Features;
+use crate::model::{CpuNow, Features, LlcNow};
 use crate::setup::{Case, MAINLINE, Machine, Runner};
 use crate::topology::Topology;
 
@@ -36,14 +36,65 @@ fn mask(bits: usize, len: usize) -> Vec<bool> {
     (0..len).map(|c| bits >> c & 1 != 0).collect()
 }
 
-fn set_idle(machine: &mut Machine, bits: usize) {
-    for cpu in 0..machine.topology.len() {
-        let now = if bits >> cpu & 1 != 0 {
-            machine.idle(0)
-        } else {
-            machine.busy()
+/// Up to three online CPUs, and one that is offline among four.
+fn three_online() -> Vec<Topology> {
+    let without = |off: usize, mut topology: Topology| {
+        topology.cpus[off].online = false;
+        Topology::new(topology.cpus)
+    };
+    let mut machines = small_machines();
+    machines.retain(|t| t.len() < 4);
+    machines.extend([
+        without(3, Topology::regular(1, 4, 1, 1, false)),
+        without(0, Topology::regular(1, 2, 2, 1, false)),
+        without(0, Topology::regular(2, 1, 2, 2, true)),
+        without(3, Topology::regular(4, 1, 1, 2, false)),
+    ]);
+    machines
+}
+
+/// How a wakeup comes about: one of these at a time.
+const KINDS: [fn(&mut Case); 7] = [
+    |_| (),
+    |case| case.wakee_sched_idle = true,
+    |case| case.sync = true,
+    |case| case.fork = true,
+    |case| case.waker_pcpu_kthread = true,
+    // An interrupt on the idle task, or a waker of another class.
+    |case| case.waker_ours = false,
+    partners,
+];
+
+/// The states of a CPU, in base 2 or 3: busy, idle, with a SCHED_IDLE task.
+fn set_states(machine: &mut Machine, base: usize, mut states: usize) {
+    for cpu in machine.topology.online().collect::<Vec<_>>() {
+        let now = match states % base {
+            0 => machine.busy(),
+            1 => machine.idle(0),
+            _ => CpuNow {
+                sched_idle: true,
+                ..machine.busy()
+            },
         };
+        states /= base;
         machine.set(cpu, now);
+    }
+}
+
+fn set_budget(machine: &mut Machine, full: bool) {
+    for llc in 0..machine.llcs.len() {
+        let budget = if full {
+            machine.facts.llcs[llc].nr_cpus.into()
+        } else {
+            0
+        };
+        machine.set_llc(
+            llc,
+            LlcNow {
+                budget,
+                ..machine.llcs[llc]
+            },
+        );
     }
 }
 
@@ -58,33 +109,58 @@ fn compare(machine: &mut Machine, runner: &mut Runner, case: &Case) {
     check_invariants(machine, case, &got);
 }
 
-#[test]
-fn four_cpus_every_input() {
-    let mut cases = 0u64;
-    for topology in small_machines() {
-        let n = topology.len();
-        let mut machine = Machine::new(topology);
-        let mut runner = Runner::new(&machine);
-        for idle in 0..1 << n {
-            set_idle(&mut machine, idle);
+/// On the machine as it is: every waker's CPU, previous CPU, affinity, kind of wakeup and set of features; in the first
+/// `with_recent` kinds every recently used CPU too.
+fn every_wakeup(machine: &mut Machine, runner: &mut Runner, with_recent: usize) -> u64 {
+    let n = machine.topology.len();
+    let online: Vec<usize> = machine.topology.online().collect();
+    let mut cases = 0;
+    for at in 0..online.len() * n {
+        for (kind, set) in KINDS.iter().enumerate() {
+            let mut case = Case::new(n, online[at / n], at % n);
+            set(&mut case);
             for bits in 1..1 << n {
-                for at in 0..n * n {
+                case.allowed = mask(bits, n);
+                for recent in 0..=if kind < with_recent { n } else { 0 } {
+                    case.recent = recent.checked_sub(1);
                     for features in all_features() {
-                        for kind in 0..5 {
-                            let mut case = Case::new(n, at / n, at % n);
-                            case.allowed = mask(bits, n);
-                            case.features = features;
-                            case.sync = kind == 1 || kind == 4;
-                            case.fork = kind == 2;
-                            case.waker_pcpu_kthread = kind == 3;
-                            if kind == 4 {
-                                partners(&mut case);
-                            }
-                            compare(&mut machine, &mut runner, &case);
-                            cases += 1;
-                        }
+                        case.features = features;
+                        compare(machine, runner, &case);
+                        cases += 1;
                     }
                 }
+            }
+        }
+    }
+    cases
+}
+
+#[test]
+fn four_cpus_every_input() {
+    let mut cases = 0;
+    for topology in small_machines() {
+        let mut machine = Machine::new(topology);
+        let mut runner = Runner::new(&machine);
+        for idle in 0..1 << machine.topology.len() {
+            set_states(&mut machine, 2, idle);
+            cases += every_wakeup(&mut machine, &mut runner, 1);
+        }
+    }
+    println!("{cases} cases");
+}
+
+/// A third state of a CPU, an offline CPU, and no budget for a scan: each multiplies the cases.
+#[test]
+fn three_cpus_every_state() {
+    let mut cases = 0;
+    for topology in three_online() {
+        let mut machine = Machine::new(topology);
+        let mut runner = Runner::new(&machine);
+        for budget in [true, false] {
+            set_budget(&mut machine, budget);
+            for states in 0..3usize.pow(machine.topology.online().count() as u32) {
+                set_states(&mut machine, 3, states);
+                cases += every_wakeup(&mut machine, &mut runner, 2);
             }
         }
     }
@@ -93,6 +169,7 @@ fn four_cpus_every_input() {
 
 /// Waker and wakee keep waking each other, in short bursts.
 fn partners(case: &mut Case) {
+    case.sync = true;
     case.wakee.last_wakee = crate::setup::WAKER;
     case.waker.last_wakee = crate::setup::WAKEE;
     case.wakee_burst = 20_000;
@@ -112,7 +189,7 @@ fn eight_cpus(topology: Topology) {
     };
     let mut case = Case::new(8, 0, 0);
     for idle in 0..256 {
-        set_idle(&mut machine, idle);
+        set_states(&mut machine, 2, idle);
         for bits in 1..256 {
             case.allowed = mask(bits, 8);
             for at in 0..64 {

@@ -8,6 +8,7 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{ProgramInput, ProgramMut};
 use scx_roost::bpf::copy_rows;
 use scx_roost::bpf::intf::policy_store;
+use scx_roost::fill_rodata;
 use scx_roost::native::{Task, Wakeup, World, sys};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -23,29 +24,25 @@ pub struct Jit {
 }
 
 impl Jit {
-    /// Loads the programs with the facts and tunables of `world`, which are constants to the verifier, as in the
-    /// scheduler, and with its policy.
+    /// Loads the program `decide` with the facts and tunables of `world`, which are constants to the verifier, as in
+    /// the scheduler, and with its policy.
     pub fn load(world: &World) -> Result<Jit> {
+        Jit::load_program(world, "decide")
+    }
+
+    /// Each of the programs holds all of placement, and costs the verifier as much: only one is loaded.
+    fn load_program(world: &World, name: &str) -> Result<Jit> {
         // The skeleton borrows it; a test process loads a few objects and ends.
         let object = Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = TestSkelBuilder::default().open(object)?;
         // The headers of scx bring programs of their own, which want a kernel with sched_ext.
         for mut prog in open.open_object_mut().progs_mut() {
-            let ours = ["decide", "cost", "read_arms"]
-                .map(Some)
-                .contains(&prog.name().to_str());
-            prog.set_autoload(ours);
+            prog.set_autoload(prog.name() == name);
         }
         let bss = open.maps.bss_data.as_mut().context("no .bss")?;
         copy_rows(&mut bss.policy.slot[..1], from_ref(world.policy()))?;
         let rodata = open.maps.rodata_data.as_mut().context("no .rodata")?;
-        let facts = world.facts();
-        copy_rows(from_mut(&mut rodata.machine), from_ref(&facts.machine))?;
-        copy_rows(from_mut(&mut rodata.tun), from_ref(world.tunables()))?;
-        copy_rows(&mut rodata.cpus, &facts.cpus)?;
-        copy_rows(&mut rodata.llcs, &facts.llcs)?;
-        copy_rows(&mut rodata.nodes, &facts.nodes)?;
-        copy_rows(&mut rodata.llc_cpus, &facts.llc_cpus)?;
+        fill_rodata!(rodata, world.facts(), world.tunables());
         let skel = open.load().context("the kernel refuses test.bpf.c")?;
         Ok(Jit { skel })
     }
@@ -126,7 +123,7 @@ pub fn cost(
     pairs: &[(usize, usize)],
     decisions: u32,
 ) -> Result<impl FnMut() -> Result<f64>> {
-    let mut jit = Jit::load(world)?;
+    let mut jit = Jit::load_program(world, "cost")?;
     let mut wakeup = Wakeup::new(task, 0, 0, world.facts());
     wakeup.features = features;
     jit.send(world, &wakeup)?;
@@ -152,6 +149,11 @@ pub fn cost(
 
 /// Readers in the kernel, and the policy they read.
 impl Jit {
+    /// Loads the program that reads the arms, and nothing else.
+    pub fn load_reader(world: &World) -> Result<Jit> {
+        Jit::load_program(world, "read_arms")
+    }
+
     /// Where the policy is. It lives as long as this.
     pub fn store(&mut self) -> NonNull<policy_store> {
         const { assert!(size_of::<policy_store>() == size_of::<types::policy_store>()) };

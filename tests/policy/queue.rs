@@ -180,6 +180,31 @@ fn who_joins_is_placed_against_what_has_run_by_now() {
     }
 }
 
+/// What the running task has used counts against it before it is charged.
+#[test]
+fn who_is_owed_nothing_interrupts_who_is_ahead_by_now() {
+    for (lag, expected) in [(0, PREEMPT_NOW), (-(2 * MSEC as i64), PREEMPT_NO)] {
+        let mut world = world(1);
+        let [mut runner, mut waiter, mut newcomer] = [1, 2, 3].map(|pid| task(&world, pid, NICE0));
+        for t in [&mut runner, &mut waiter] {
+            world.join(0, t, 0);
+            world.new_request(t, 0);
+        }
+        let cpu = world.cpu_mut(0);
+        (cpu.curr_pid, cpu.curr_weight) = (1, NICE0);
+        (cpu.curr_vruntime, cpu.curr_deadline) = (runner.state.vruntime, runner.state.deadline);
+        newcomer.state.lag = lag;
+        newcomer.state.left_at = 2 * MSEC;
+        world.join(0, &mut newcomer, 2 * MSEC);
+        newcomer.state.deadline = runner.state.deadline + MSEC;
+        assert_eq!(
+            world.preempts(0, &newcomer, 0, 2 * MSEC),
+            expected,
+            "lag {lag}"
+        );
+    }
+}
+
 #[test]
 fn a_task_alone_was_the_mean() {
     let mut world = world(1);

@@ -5,11 +5,13 @@
  * Problem: a group's weight is what all its tasks together may have against its siblings, but queues order tasks.
  * Method: a task's effective weight is its group's weight among the active siblings at each level, shared among the
  * runnable tasks of the group by their nice weights (the idea of scx_flatcg, and of the kernel's own group shares).
- * What is active and how much is runnable comes from a sweep every SWEEP_NS over sums that tasks add to at most once
- * a period: nothing is done on a wakeup.
+ * A group counts the nice weights of its runnable tasks: one atomic when a task wakes, one when it sleeps. A sweep every
+ * SWEEP_NS takes the mean over time, and learns which groups are active. Presence is counted, not time charged when a task
+ * runs: then who waits long, the light ones, would deliver their time in lumps.
  * cpu.idle: the group weighs as much as one SCHED_IDLE task, and its tasks give way to others as such a task does
  * (kernel: sched_group_set_idle(), se_is_idle()).
- * Limits: shares follow a change with a delay of some sweeps; a group beyond MAX_CGROUPS counts as its parent.
+ * Limits: shares follow a change with a delay of some sweeps, and a group is active until its mean is 0, 0.7 s after its
+ * last task; a group beyond MAX_CGROUPS counts as its parent.
  *
  * Weights here are scaled to NICE0_WEIGHT = cpu.weight 100.
  */
@@ -24,9 +26,11 @@
 enum {
 	ROOT_CGROUP = 0,
 	CGROUP_DEPTH = 16,			 /* levels that are looked at; deeper groups count as their ancestor */
-	MIN_WEIGHT = 16,			 /* of a task, whatever its group has */
+	MIN_WEIGHT = 1,				 /* of a task, whatever its group has */
 	MAX_WEIGHT = 1 << 22,			 /* kernel: MAX_SHARES, in our scale */
 	IDLE_WEIGHT = 3 * (NICE0_WEIGHT / 1024), /* kernel: WEIGHT_IDLEPRIO */
+	MEAN_SWEEPS = 8,			 /* sweeps that a group's mean reaches back, on average */
+	FRACTION_BITS = 8,			 /* of a weight while it is worked out */
 };
 
 static __always_inline void cgroup_weigh(u32 index, u32 cpu_weight, bool idle)
@@ -38,22 +42,53 @@ static __always_inline void cgroup_weigh(u32 index, u32 cpu_weight, bool idle)
 	cg->weight = idle ? IDLE_WEIGHT : cpu_weight;
 }
 
-/* A task of the group was runnable for @ns with @weight. */
-static __always_inline void cgroup_charge(u32 index, u64 ns, u32 weight)
+/* The task is runnable from now on. What was added is remembered: exactly that is taken off, whatever changes meanwhile. */
+static __always_inline void cgroup_enter(struct task_state *ts)
 {
-	if (index != ROOT_CGROUP)
-		atomic_add(&cgroup_state(index)->run_sum, ns * weight);
+	if (ts->cgroup == ROOT_CGROUP)
+		return;
+	ts->counted_in = ts->cgroup;
+	ts->counted_weight = ts->nice_weight;
+	atomic_add(&cgroup_state(ts->cgroup)->runnable, ts->nice_weight);
 }
 
-/* First half of a sweep, for one group: its load over the last @ns, and its ancestors become active with it. */
-static __always_inline void cgroup_measure(u32 index, u64 ns)
+/* It sleeps, or leaves our class, its group or the world. */
+static __always_inline void cgroup_leave(struct task_state *ts)
+{
+	if (ts->counted_in == ROOT_CGROUP)
+		return;
+	atomic_add(&cgroup_state(ts->counted_in)->runnable, -(u64)ts->counted_weight);
+	ts->counted_in = ROOT_CGROUP;
+}
+
+/* Its group or its nice weight may have changed, awake or asleep. */
+static __always_inline void cgroup_follow(struct task_state *ts)
+{
+	cgroup_leave(ts);
+	if (ts->runnable_since)
+		cgroup_enter(ts);
+}
+
+/* @mean moves a step towards @now, up as fast as down, and gets there. */
+static __always_inline u64 mean_step(u64 mean, u64 now)
+{
+	if (now >= mean)
+		return mean + (now - mean + MEAN_SWEEPS - 1) / MEAN_SWEEPS;
+	return mean - (mean - now + MEAN_SWEEPS - 1) / MEAN_SWEEPS;
+}
+
+/* First half of a sweep, for one group: its load, and its ancestors become active with it. */
+static __always_inline void cgroup_measure(u32 index)
 {
 	struct cgroup_state *cg = cgroup_state(index);
-	u64 load = atomic_swap(&cg->run_sum, 0) / ns;
+	u64 runnable = cg->runnable;
 	u32 level;
 
-	/* A mean over a few sweeps; a group that slept through this one keeps a rest of activity. */
-	cg->load = load >= cg->load ? (cg->load + 3 * load) / 4 : cg->load - (cg->load - load + 3) / 4;
+	/* Most groups of a machine sleep most of the time. */
+	if (!runnable && !cg->load)
+		return;
+	/* Who comes after a long sleep has no past to be averaged with. */
+	cg->load = cg->load ? mean_step(cg->load, runnable) : runnable;
 	if (!cg->load)
 		return;
 	for_below (level, CGROUP_DEPTH, CGROUP_DEPTH) {
@@ -89,7 +124,7 @@ static __always_inline u32 cgroup_task_weight(u32 index, u32 nice_weight)
 	if (index == ROOT_CGROUP)
 		return nice_weight;
 	/* Its part of the group; the group's load already holds this task, or will after the next sweep. */
-	weight = (u64)cg->weight * nice_weight / (cg->load > nice_weight ? cg->load : nice_weight);
+	weight = ((u64)cg->weight * nice_weight << FRACTION_BITS) / (cg->load > nice_weight ? cg->load : nice_weight);
 	for_below (level, CGROUP_DEPTH, CGROUP_DEPTH) {
 		struct cgroup_state *parent = cgroup_state(cg->parent);
 
@@ -99,6 +134,7 @@ static __always_inline u32 cgroup_task_weight(u32 index, u32 nice_weight)
 		weight = weight * parent->weight / (parent->children > cg->weight ? parent->children : cg->weight);
 		cg = parent;
 	}
+	weight = (weight + (1 << FRACTION_BITS) / 2) >> FRACTION_BITS;
 	return weight < MIN_WEIGHT ? MIN_WEIGHT : weight > MAX_WEIGHT ? MAX_WEIGHT : weight;
 }
 

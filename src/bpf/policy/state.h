@@ -52,7 +52,6 @@ struct cpu_state {
 	/* set once in ops.init */
 	u64 core_mask; /* this core's threads as bits of this CPU's word; 0: they lie in several words */
 
-	u64 hot_until;	    /* ns: a thief found the first task of the queue cache-hot, until then */
 	u32 help_for;	    /* 1 + the CPU whose queue this CPU was woken to help; 0: none */
 	u32 rescue_llc;	    /* the LLC other than its own whose queues its tick looked after last */
 	u64 balanced_at;    /* ns: when this CPU last compared its queue's weight with others */
@@ -126,7 +125,11 @@ struct task_state {
 	/* placement */
 	s32 recent_cpu; /* 1 + the recently used CPU (kernel: recent_used_cpu); 0: none */
 	struct waker_state waker;
-	u32 cgroup; /* index into the cgroup table; 0: the root */
+
+	/* cgroups, as indexes into their table; 0: the root */
+	u32 cgroup;
+	u32 counted_in;	    /* whose runnable holds it; the root's is not kept */
+	u32 counted_weight; /* with this weight */
 };
 
 /* The first task of a queue, as a thief sees it. */
@@ -136,11 +139,11 @@ struct waiter {
 };
 
 struct cgroup_state {
-	u64 run_sum;	   /* sum over its tasks of nice weight x ns runnable since the last sweep; atomic */
+	u64 runnable;	   /* sum of the nice weights of its own runnable tasks; atomic */
+	u64 load;	   /* its mean over the last sweeps; not 0 while a task is runnable */
 	u32 cpu_weight;	   /* cpu.weight scaled to NICE0_WEIGHT = 100 */
 	u32 weight;	   /* what counts: that, or with cpu.idle that of a SCHED_IDLE task */
 	u32 parent;	   /* index; the root's parent is itself */
-	u32 load;	   /* decayed mean of the weight of its own runnable tasks */
 	u32 children;	   /* sum of the weights of its active child groups, as of the last sweep */
 	u32 next_children; /* the sum being made */
 	u32 active;	   /* a task of the group or below was runnable lately */

@@ -39,23 +39,16 @@ static __always_inline void unmark_waiting(s32 cpu)
  */
 subprog bool queue_hot(s32 victim, s32 thief, u64 now)
 {
-	u64 cost = machine_arm()->migration_cost_ns;
 	struct waiter first = {};
 
 	if (share_core(victim, thief) || !queue_first(victim, &first) || first.sched_idle)
 		return false;
-	if ((s64)(now - first.ran_at) >= (s64)cost)
-		return false;
-	cpu_state(victim)->hot_until = first.ran_at + cost;
-	return true;
+	return (s64)(now - first.ran_at) < (s64)machine_arm()->migration_cost_ns;
 }
 
 /* Take one waiting task of @victim's queue. */
 subprog bool steal_from_queue(s32 victim, s32 cpu, u64 now)
 {
-	/* One look at a hot queue does for all thieves until it has cooled. */
-	if (before(now, cpu_state(victim)->hot_until) && !share_core(victim, cpu))
-		return false;
 	if (queue_hot(victim, cpu, now))
 		return false;
 	if (queue_take(victim))

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# A task that is pinned behind a real-time hog stays alive, where the kernel reserves time for sched_ext.
+# topology: 8
+# accel: icount
+# timeout: 120
+. /tests/lib.sh
+[ -d /sys/kernel/debug/sched/ext_server ] ||
+	skip "this kernel reserves no time for sched_ext beside real-time tasks (/sys/kernel/debug/sched/ext_server)"
+start_roost
+hog -w 0 -t 60 cpus=2,fifo=50 >/dev/null 2>&1 &
+RT=$!
+sleep 0.3
+check "a task pinned behind the hog stays alive" hog -t 4 cpus=2
+kill -KILL $RT
+stop_roost
+finish
