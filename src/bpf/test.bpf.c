@@ -111,8 +111,8 @@ subprog u32 read_arm(void)
 	bpf_rcu_read_lock();
 	arm = machine_arm();
 	first = arm->task.features;
-	/* A while, so that flips fall into it. */
-	for (i = from_zero; i < 100 && may_loop; i++)
+	/* Time for many flips. */
+	for (i = from_zero; i < 10000 && may_loop; i++)
 		barrier();
 	last = arm->migration_cost_ns;
 	bpf_rcu_read_unlock();

@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    /// As the scheduler reads: one load of the index, then what it leads to. In the middle others may run.
+    /// As the scheduler reads: one load of the index, then what it leads to. In the middle there is time for many flips.
     fn torn(store: NonNull<policy_store>) -> bool {
         let store = store.as_ptr();
         // SAFETY: the test's store outlives its threads.
@@ -190,7 +190,7 @@ mod tests {
             let index = AtomicU32::from_ptr(&raw mut (*store).index).load(Ordering::Acquire);
             let arm = &raw const (*store).slot[index as usize % 2].arm[0];
             let features = (&raw const (*arm).task.features).read_volatile();
-            thread::yield_now();
+            (0..50).for_each(|_| thread::yield_now());
             let last = (&raw const (*arm).migration_cost_ns).read_volatile();
             u64::from(features) != last
         }
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn no_reader_sees_parts_of_two() {
-        const FLIPS: u32 = 20_000;
+        const FLIPS: u32 = 2_000;
         let mut store = store();
         let shared = Shared((&mut store).into());
         let reads: [AtomicU64; READERS] = Default::default();
@@ -225,6 +225,9 @@ mod tests {
                         reads.fetch_add(1, Ordering::SeqCst);
                     }
                 });
+            }
+            while reads.iter().any(|r| r.load(Ordering::SeqCst) == 0) {
+                thread::yield_now();
             }
             // SAFETY: the store outlives the scope; readers only read.
             let mut publisher = unsafe { Publisher::new(shared.get(), Reads(&reads)) };

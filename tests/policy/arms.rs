@@ -37,25 +37,29 @@ fn no_reader_in_the_kernel_sees_parts_of_two() {
     let grace = MapUpdate::new().expect("this kernel makes maps");
     // SAFETY: the store lives until the scope below has ended.
     let mut publisher = unsafe { Publisher::new(jit.0.store(), grace) };
-    let done = AtomicBool::new(false);
-    let begin = Instant::now();
+    let (begun, done) = (AtomicBool::new(false), AtomicBool::new(false));
     let (reads, torn) = thread::scope(|s| {
         let reader = s.spawn(|| {
             let jit = &mut jit;
             let mut seen = (0, 0);
             while !done.load(Ordering::Relaxed) {
-                seen = jit.0.read_arms(1000).expect("BPF_PROG_RUN works");
+                seen = jit.0.read_arms(100).expect("BPF_PROG_RUN works");
+                begun.store(true, Ordering::Relaxed);
             }
             seen
         });
+        while !begun.load(Ordering::Relaxed) {
+            thread::yield_now();
+        }
+        let begin = Instant::now();
         for features in 1..=FLIPS {
             publisher.publish(&of(features)).expect("the kernel waits");
         }
+        let us = begin.elapsed().as_micros() / u128::from(FLIPS);
+        println!("{FLIPS} flips, {us} us each");
         done.store(true, Ordering::Relaxed);
         reader.join().unwrap()
     });
-    let us = begin.elapsed().as_micros() / u128::from(FLIPS);
-    println!("{FLIPS} flips, {us} us each; {reads} reads");
     assert!(reads > 0, "nobody read");
     assert_eq!(torn, 0, "of {reads} reads");
     assert_eq!(publisher.live().generation, FLIPS);
