@@ -213,11 +213,11 @@ impl World {
     /// Where the task shall run. Changes what a wakeup changes: who wakes whom, the recently used CPU, counters.
     pub fn place(&mut self, wakeup: Wakeup<'_>) -> sys::placement {
         let mut port = wakeup.task.port();
-        let mut raw = wakeup.raw();
+        let raw = wakeup.raw();
         let task = &raw mut wakeup.task.state;
         let waker = wakeup.waker.map_or(ptr::null_mut(), |w| &raw mut w.state);
         // SAFETY: the world and the tasks live through the call.
-        self.run(|w| unsafe { sys::roost_place(w, &mut port, task, waker, &mut raw) })
+        self.run(|w| unsafe { sys::roost_place(w, &mut port, task, waker, &raw) })
     }
 
     // ---- sets ----

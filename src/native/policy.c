@@ -3,7 +3,7 @@
 #include "policy.h"
 
 struct placement roost_place(struct world *w, port_task *p, struct task_state *ts, struct task_state *waker,
-			     struct wakeup *wakeup)
+			     const struct wakeup *wakeup)
 {
 	the_world = w;
 	return place(p, ts, waker, wakeup);

@@ -12,7 +12,7 @@
 
 /* placement (ladder.h) */
 struct placement roost_place(struct world *w, port_task *p, struct task_state *ts, struct task_state *waker,
-			     struct wakeup *wakeup);
+			     const struct wakeup *wakeup);
 
 /* idle and waiting sets (idle_scan.h, steal.h) */
 void roost_core_mask_init(struct world *w, s32 cpu);

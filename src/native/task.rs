@@ -127,7 +127,7 @@ impl<'a> Wakeup<'a> {
             sync: self.sync,
             this_allowed: self.this_allowed,
             waker_pcpu_kthread: self.waker_pcpu_kthread,
-            // The rest is of the task's state, and set there.
+            // The rest is of the task's state, and added there.
             ..Default::default()
         }
     }

@@ -165,12 +165,11 @@ subprog bool known_cpus(port_task *p trusted, struct task_state *ts nonnull, con
 static __always_inline struct placement select_idle_sibling(port_task *p, struct task_state *ts, const struct wakeup *w,
 							    s32 target)
 {
-	/* A copy of its own goes into memory: @w stays in registers on the shorter ways. */
-	const struct wakeup handed = *w;
+	const struct wakeup copy = handed(w, ts);
 	struct placement at;
 
-	if (!known_cpus(p, ts, &handed, target, &at))
-		search(p, &handed, target, &at);
+	if (!known_cpus(p, ts, &copy, target, &at))
+		search(p, &copy, target, &at);
 	return at;
 }
 
@@ -190,14 +189,13 @@ static __always_inline struct placement place_wakeup(port_task *p, struct task_s
 	return select_idle_sibling(p, ts, w, wake_target(ts, waker, w));
 }
 
-/* As select_idle_sibling() does. */
 static __always_inline struct placement place_child(port_task *p, struct task_state *ts, struct task_state *parent,
 						    const struct wakeup *w)
 {
-	const struct wakeup handed = *w;
+	const struct wakeup copy = handed(w, ts);
 	struct placement at;
 
-	place_fork(p, &handed, &at);
+	place_fork(p, &copy, &at);
 	inherit(ts, parent, w);
 	return at;
 }
@@ -218,11 +216,10 @@ static __always_inline void count_placement(const struct wakeup *w, s32 cpu)
  * may not use (prev_any): the caller leaves that to the core.
  */
 static __always_inline struct placement place(port_task *p, struct task_state *ts, struct task_state *waker,
-					      struct wakeup *w)
+					      const struct wakeup *w)
 {
 	struct placement at;
 
-	wakeup_of(w, ts);
 	if (w->fork)
 		return place_child(p, ts, waker, w);
 	at = place_wakeup(p, ts, waker, w);

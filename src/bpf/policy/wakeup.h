@@ -16,20 +16,22 @@
 
 struct wakeup {
 	u64 now;      /* ns */
-	u64 util;     /* the task's, 0..CAPACITY_SCALE; 0 where all CPUs are equal */
 	u32 features; /* roost_feature bits */
 	u32 arm;      /* whose they are */
 	u32 waker_pid;
 	u32 pid;
-	s32 this_cpu;	 /* the CPU that decides: the waker's */
-	s32 prev;	 /* where the task last ran; NO_CPU if it may not run there now */
-	s32 prev_any;	 /* the same, allowed or not */
-	s32 recent;	 /* the recently used CPU; NO_CPU: none */
-	bool sched_idle; /* the task has policy SCHED_IDLE, or its group cpu.idle */
+	s32 this_cpu; /* the CPU that decides: the waker's */
+	s32 prev;     /* where the task last ran; NO_CPU if it may not run there now */
+	s32 prev_any; /* the same, allowed or not */
 	bool fork;
 	bool sync; /* the waker says that it is about to sleep, and is not exiting */
 	bool this_allowed;
 	bool waker_pcpu_kthread; /* the waker is a kthread of this one CPU, in task context */
+
+	/* of the task's state; only groups of rungs have these: handed() */
+	bool sched_idle; /* it has policy SCHED_IDLE, or its group cpu.idle */
+	s32 recent;	 /* the recently used CPU; NO_CPU: none */
+	u64 util;	 /* 0..CAPACITY_SCALE; 0 where all CPUs are equal */
 };
 
 /* How the chosen CPU is to be taken. */
@@ -45,12 +47,18 @@ struct placement {
 	enum roost_stat rung; /* which rung decided */
 };
 
-/* What the decision has to know of the task's state. */
-static __always_inline void wakeup_of(struct wakeup *w, struct task_state *ts)
+/*
+ * What a group of rungs is handed: the wakeup, and what the group has to know of the task's state. A copy, because what is
+ * handed on lives in memory, and on the ways that need no group the wakeup itself stays in registers.
+ */
+static __always_inline struct wakeup handed(const struct wakeup *w, struct task_state *ts)
 {
-	w->recent = ts->recent_cpu - 1;
-	w->sched_idle = ts->sched_idle;
-	w->util = machine_facts()->asym ? task_util(ts, w->now) : 0;
+	struct wakeup copy = *w;
+
+	copy.recent = ts->recent_cpu - 1;
+	copy.sched_idle = ts->sched_idle;
+	copy.util = machine_facts()->asym ? task_util(ts, w->now) : 0;
+	return copy;
 }
 
 static __always_inline bool has(const struct wakeup *w, enum roost_feature f)
