@@ -93,14 +93,17 @@ def cost_tables(result, names):
                     "kernel+BPF steady pipe"], figures), ""]
 
 
-def latency_table(result, names):
+LATENCY = {"latency": "2 CPUs", "latency1": "1 CPU"}
+
+
+def latency_table(result, names, suite):
     rows = []
     for name in names:
-        runs = runs_of(result, name, "latency")
+        runs = runs_of(result, name, suite)
         rows.append([name] + [mean(runs, "probe", figure(k)) for k in ("samples", "p50", "p99", "max")]
                     + [mean(runs, "probe", per_switch("bpf")), mean(runs, "probe", per_switch("kernel", "bpf")),
                        mean(runs, "probe", lambda m: m["machine_switches"] * 1e9 / m["ns"])])
-    return ["### Wakeup latency of a SCHED_OTHER probe under twice as many CPU hogs as CPUs (2 CPUs), us", "",
+    return [f"### Wakeup latency of a SCHED_OTHER probe under twice as many CPU hogs as CPUs ({LATENCY[suite]}), us", "",
             *table(["scheduler", "samples", "p50", "p99", "max", "BPF insns/switch", "kernel+BPF insns/switch",
                     "switches/s"], rows), ""]
 
@@ -109,7 +112,7 @@ def facts_table(result, names):
     rows = []
     for name in names:
         s = result["schedulers"][name]
-        runs = [r for suite in ("cost", "latency") for r in s.get(suite, [])]
+        runs = [r for suite in ("cost", *LATENCY) for r in s.get(suite, [])]
         loads = [r["load_s"] for r in runs if "load_s" in r]
         bad = sorted({r["failed"] for r in runs if "failed" in r})
         again = [r["rerun_identical"] for r in runs if "rerun_identical" in r]
@@ -123,7 +126,7 @@ def profile_tables(result, names, top=40):
     """The functions that took the most, per context switch of the machine; first seed."""
     lines = []
     for name in names:
-        for suite in ("cost", "latency"):
+        for suite in ("cost", *LATENCY):
             for meter, m in (runs_of(result, name, suite) or [{"meters": {}}])[0]["meters"].items():
                 switches = max(m["machine_switches"], 1)
                 rows = [[f, f"{n / switches:.0f}"] for f, n in list(m.get("profile", {}).items())[:top]]
@@ -140,6 +143,7 @@ def markdown(result):
              *facts_table(result, names)]
     if "cost" in done:
         lines += cost_tables(result, names)
-    if "latency" in done:
-        lines += latency_table(result, names)
+    for suite in LATENCY:
+        if suite in done:
+            lines += latency_table(result, names, suite)
     return "\n".join(lines + profile_tables(result, names))
