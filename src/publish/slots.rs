@@ -38,7 +38,7 @@ impl<G: Grace> Publisher<G> {
     }
 
     /// Makes the image live and answers with its generation. Every callback that begins after this is back reads it, and
-    /// none that is running reads another. After an error the image is live nevertheless.
+    /// none that is running reads another. An error leaves the old image or the new one live, and that whole.
     pub fn publish(&mut self, image: &policy_image) -> Result<u32> {
         let live = self.index().load(Ordering::Relaxed);
         let generation = self.live().generation.wrapping_add(1);
