@@ -288,7 +288,7 @@ def parse_args():
     ap.add_argument("--matrix", action="store_true", help=f"the quick tests on {', '.join(MATRIX)}, less {DEFAULT_PREFIX}")
     ap.add_argument("--every-kernel", action="store_true", help="all tests on each kernel of the matrix")
     ap.add_argument("--times", type=int, default=1,
-                    help="what is random (stress) goes on for so many times the shortest time")
+                    help="what is random (stress) goes on for so many times the shortest time; reload repeats 50 times")
     ap.add_argument("--topology", choices=TOPOLOGIES, help="only tests that want this machine")
     ap.add_argument("--scheduler", default=str(TOP / "target/release/scx_roost"), help="the binary under test")
     ap.add_argument("--require-vm", action="store_true", help="of the matrix, at most one kernel may be missing")

@@ -12,6 +12,9 @@ echo -1 >/proc/sys/kernel/sched_rt_runtime_us
 for f in /sys/kernel/debug/sched/*_server/cpu1/runtime; do
 	[ -f "$f" ] && echo 0 >"$f"
 done
+# Once the kernel has begun to throw the scheduler out it queues what wakes where that ran last, behind the hog as well. RCU's
+# thread must not be there, because the rest waits for it.
+taskset -p 1 "$(grep -lx rcu_preempt /proc/[0-9]*/comm | cut -d/ -f3)" >/dev/null
 hog -w 0 -t 60 cpus=1,fifo=50 >/dev/null &
 sleep 1
 hog -w 0 -t 60 cpus=1 >/dev/null &
