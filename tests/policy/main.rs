@@ -9,6 +9,7 @@ mod exhaustive;
 mod jit;
 mod load;
 mod model;
+mod preempt;
 mod queue;
 mod random;
 mod rng;
