@@ -2,6 +2,7 @@
 //! Tests of the policy, run natively and in part as BPF: decision tables, exhaustive and random comparison with an independent model,
 //! properties of queues, signals, sets, stealing and cgroup weights.
 
+mod balance;
 mod cases;
 mod cgroups;
 mod check;
