@@ -64,6 +64,7 @@ static __always_inline void insert_waiting(struct task_struct *p, struct task_st
 	count_for(ts->pol.arm, STAT_enq_queued);
 	ts->waits_since = now;
 	scx_bpf_dsq_insert_vtime(p, cpu, slice_left(ts), ts->deadline, enq_flags);
+	/* Before Linux 7.1 who goes to an idle CPU waits here too, and nothing tells if a real-time task comes first. */
 	if (cs->curr_pid)
 		arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
 	else if (!SCX_ENQ_IMMED || cpu_taken(cpu))

@@ -4,10 +4,10 @@
 #define ROOST_TICK_BPF_H
 
 #include "run.bpf.h"
+#include "policy/balance.h"
 #include "policy/select_idle.h"
 
 #define LLC_SUM_NS     4000000ULL
-#define BALANCE_NS     20000000ULL
 
 /* So many times a tick measures, or settles, a word of the table. */
 #define SWEEP_WORDS    8
@@ -165,29 +165,13 @@ subprog u32 tick_rescue(s32 cpu, u64 now)
 	return 0;
 }
 
-/*
- * Weights hold over CPUs only if their queues weigh the same (kernel: sched_balance_rq()). If another queue of the LLC
- * outweighs this one by more than two of its tasks, one of them comes here.
- */
+/* Every BALANCE_NS: a task of a queue that is worse off comes here. */
 subprog u32 tick_balance(s32 cpu, u64 now)
 {
-	const volatile struct llc_facts *f = llc_facts(cpu_facts(cpu)->llc);
-	u64 own = cpu_state(cpu)->weight, most = own;
-	s32 busiest = NO_CPU;
-	u32 i;
+	s32 victim = queue_to_relieve(cpu, now);
 
-	for_below (i, f->nr_cpus, MAX_CPUS) {
-		s32 other = llc_cpu(f->first + i);
-
-		if (cpu_state(other)->weight <= most || !set_has(SET_WAITING, cpu_facts(cpu)->llc, i))
-			continue;
-		most = cpu_state(other)->weight;
-		busiest = other;
-	}
-	if (busiest == NO_CPU || most - own <= 2 * most / (queue_length(busiest) + 1))
-		return 0;
-	if (!queue_hot(busiest, cpu, now))
-		serve_from(cpu, busiest, true, now);
+	if (victim != NO_CPU)
+		serve_from(cpu, victim, true, now);
 	return 0;
 }
 

@@ -71,6 +71,12 @@ s32 roost_assigned_queue(struct world *w, s32 cpu, u64 now)
 	return assigned_queue(cpu_state(cpu), now);
 }
 
+s32 roost_queue_to_relieve(struct world *w, s32 cpu, u64 now)
+{
+	the_world = w;
+	return queue_to_relieve(cpu, now);
+}
+
 /* ---- queues ---- */
 
 void roost_queue_join(struct world *w, s32 cpu, struct task_state *ts, u64 now)

@@ -8,7 +8,7 @@
 
 #include "../bpf/policy/cgroup.h"
 #include "../bpf/policy/ladder.h"
-#include "../bpf/policy/steal.h"
+#include "../bpf/policy/balance.h"
 
 /* placement (ladder.h) */
 struct placement roost_place(struct world *w, port_task *p, struct task_state *ts, struct task_state *waker,
@@ -25,6 +25,7 @@ bool roost_steal(struct world *w, s32 cpu, u64 now);
 s32 roost_idle_helper(struct world *w, port_task *p, s32 cpu);
 bool roost_assign_queue(struct world *w, s32 cpu, s32 victim, u64 now);
 s32 roost_assigned_queue(struct world *w, s32 cpu, u64 now);
+s32 roost_queue_to_relieve(struct world *w, s32 cpu, u64 now);
 
 /* queues (queue.h) */
 void roost_queue_join(struct world *w, s32 cpu, struct task_state *ts, u64 now);

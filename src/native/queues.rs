@@ -14,7 +14,7 @@ pub trait Queues {
 }
 
 unsafe extern "C" fn take(queues: *mut c_void, cpu: i32) -> bool {
-    // SAFETY: `steal` made the pointer, and is not back yet.
+    // SAFETY: `with_queues` made the pointer, and is not back yet.
     let queues = unsafe { &mut *queues.cast::<&mut dyn Queues>() };
     queues.take(cpu as usize)
 }
@@ -46,15 +46,40 @@ impl World {
     }
 
     /// Gives `cpu` a waiting task of another CPU, if there is one to be had.
-    pub fn steal(&mut self, cpu: usize, mut queues: &mut dyn Queues, now: u64) -> bool {
+    pub fn steal(&mut self, cpu: usize, queues: &mut dyn Queues, now: u64) -> bool {
+        // SAFETY: C checks the CPU.
+        self.with_queues(queues, |w| unsafe { sys::roost_steal(w, cpu as i32, now) })
+    }
+
+    /// The queue that shall give `cpu`, which runs a task, one of its own.
+    pub fn queue_to_relieve(
+        &mut self,
+        cpu: usize,
+        queues: &mut dyn Queues,
+        now: u64,
+    ) -> Option<usize> {
+        // SAFETY: C checks the CPU.
+        let victim = self.with_queues(queues, |w| unsafe {
+            sys::roost_queue_to_relieve(w, cpu as i32, now)
+        });
+        usize::try_from(victim).ok()
+    }
+
+    fn with_queues<T>(
+        &mut self,
+        mut queues: &mut dyn Queues,
+        f: impl FnOnce(*mut sys::world) -> T,
+    ) -> T {
         let queues: *mut &mut dyn Queues = &mut queues;
-        // SAFETY: the world and the queues live through the call.
-        self.run(|w| unsafe {
-            (*w).queues = queues.cast();
-            (*w).queue_take = Some(take);
-            (*w).queue_length = Some(length);
-            (*w).queue_first = Some(first);
-            sys::roost_steal(w, cpu as i32, now)
+        self.run(|w| {
+            // SAFETY: the world and the queues live through the call.
+            unsafe {
+                (*w).queues = queues.cast();
+                (*w).queue_take = Some(take);
+                (*w).queue_length = Some(length);
+                (*w).queue_first = Some(first);
+            }
+            f(w)
         })
     }
 

@@ -3,6 +3,7 @@
 //! properties of queues, signals, sets, stealing, cgroup weights and arms.
 
 mod arms;
+mod balance;
 mod cases;
 mod cgroups;
 mod check;
@@ -10,6 +11,7 @@ mod exhaustive;
 mod jit;
 mod load;
 mod model;
+mod preempt;
 mod queue;
 mod random;
 mod rng;

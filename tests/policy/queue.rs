@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Queues: the virtual clock stays the weighted mean, lag is kept and clamped, shares follow weights, extreme weights
-//! do no harm, and who may interrupt whom.
+//! Queues: the virtual clock stays the weighted mean, lag is kept and clamped, shares follow weights, and
+//! extreme weights do no harm.
 
 use crate::rng::Rng;
 use crate::topology::{NICE0, Topology, kernel_arm};
-use scx_roost::native::sys::{
-    FEATURE_burst_slice, MAX_WEIGHT, MIN_WEIGHT, PREEMPT_LATER, PREEMPT_NO, PREEMPT_NOW,
-    STAT_burst_preempt, STAT_burst_request, cpu_state, preempt,
-};
+use scx_roost::native::sys::{FEATURE_burst_slice, MAX_WEIGHT, MIN_WEIGHT, STAT_burst_request};
 use scx_roost::native::{Task, World};
 
 /// The weight of nice -20, in our scale.
 const NICE_M20: u32 = 88761 * 16;
 /// The weight of nice 19.
 const NICE_19: u32 = 15 * 16;
-const MSEC: u64 = 1_000_000;
+pub(crate) const MSEC: u64 = 1_000_000;
 
-fn world(cpus: usize) -> World {
+pub(crate) fn world(cpus: usize) -> World {
     Topology::regular(1, cpus, 1, 1, false).world()
 }
 
-fn task(world: &World, pid: u32, weight: u32) -> Task {
+pub(crate) fn task(world: &World, pid: u32, weight: u32) -> Task {
     let mut task = Task::new(pid, world);
     task.state.weight = weight;
     task.state.nice_weight = weight;
@@ -176,31 +173,6 @@ fn who_joins_is_placed_against_what_has_run_by_now() {
         assert!(
             (charged - uncharged).abs() <= 100,
             "{charged} {uncharged} of {ran} ns, {weights:?}"
-        );
-    }
-}
-
-/// What the running task has used counts against it before it is charged.
-#[test]
-fn who_is_owed_nothing_interrupts_who_is_ahead_by_now() {
-    for (lag, expected) in [(0, PREEMPT_NOW), (-(2 * MSEC as i64), PREEMPT_NO)] {
-        let mut world = world(1);
-        let [mut runner, mut waiter, mut newcomer] = [1, 2, 3].map(|pid| task(&world, pid, NICE0));
-        for t in [&mut runner, &mut waiter] {
-            world.join(0, t, 0);
-            world.new_request(t, 0);
-        }
-        let cpu = world.cpu_mut(0);
-        (cpu.curr_pid, cpu.curr_weight) = (1, NICE0);
-        (cpu.curr_vruntime, cpu.curr_deadline) = (runner.state.vruntime, runner.state.deadline);
-        newcomer.state.lag = lag;
-        newcomer.state.left_at = 2 * MSEC;
-        world.join(0, &mut newcomer, 2 * MSEC);
-        newcomer.state.deadline = runner.state.deadline + MSEC;
-        assert_eq!(
-            world.preempts(0, &newcomer, 0, 2 * MSEC),
-            expected,
-            "lag {lag}"
         );
     }
 }
@@ -509,49 +481,6 @@ fn yielding_often_is_yielding_once() {
 }
 
 #[test]
-fn a_light_task_interrupts_sooner() {
-    let mut world = world(1);
-    let mut t = task(&world, 1, NICE0);
-    for (burst, util, expected) in [(0, 0, 700_000), (1, 127, 87_500), (1, 128, 700_000)] {
-        t.state.burst = burst;
-        t.state.util_avg = util;
-        let protected = world.protected_ns(&t, FEATURE_burst_slice);
-        assert_eq!(protected, expected, "burst {burst}, utilisation {util}");
-        assert_eq!(world.protected_ns(&t, 0), 700_000);
-    }
-}
-
-#[test]
-fn who_may_interrupt_later_shortens_the_running_slice() {
-    let mut world = world(1);
-    let mut t = task(&world, 1, NICE0);
-    for (features, slice, expected) in [
-        (0, 2_800_000, 700_000),
-        (0, 600_000, 600_000),
-        (FEATURE_burst_slice, 2_800_000, 87_500),
-    ] {
-        *world.cpu_mut(0) = cpu_state {
-            curr_pid: 9,
-            curr_weight: NICE0,
-            curr_deadline: 10,
-            curr_slice: slice,
-            curr_start: 1000,
-            ..Default::default()
-        };
-        t.state.burst = 1;
-        t.state.deadline = 5;
-        assert_eq!(world.preempts(0, &t, features, 1000), PREEMPT_LATER);
-        assert_eq!(world.cpu(0).curr_slice, expected);
-        assert_eq!(world.preempts(0, &t, features, 1000 + 700_000), PREEMPT_NOW);
-        assert_eq!(world.count(STAT_burst_preempt), 0);
-        let early = world.preempts(0, &t, features, 1000 + 87_500);
-        let light = features == FEATURE_burst_slice;
-        assert_eq!(early == PREEMPT_NOW, light, "a light task need not wait");
-        assert_eq!(world.count(STAT_burst_preempt), u64::from(light));
-    }
-}
-
-#[test]
 fn bursts_are_learnt_up_at_once_and_down_by_a_quarter() {
     let mut world = world(1);
     let mut t = task(&world, 1, NICE0);
@@ -559,95 +488,5 @@ fn bursts_are_learnt_up_at_once_and_down_by_a_quarter() {
         t.state.burst_run = run;
         world.burst_end(&mut t);
         assert_eq!((t.state.burst, t.state.burst_run), (burst, 0));
-    }
-}
-
-/// Times in units of 0.1 ms; the queue's mean is at 1000 and the running task started at `ran` before now.
-struct Contest {
-    ran: u64,
-    curr_vruntime: u64,
-    curr_deadline: u64,
-    vruntime: u64,
-    deadline: u64,
-    expected: preempt,
-}
-
-#[test]
-fn who_may_interrupt_whom() {
-    let row = |ran, curr_vruntime, curr_deadline, vruntime, deadline, expected| Contest {
-        ran,
-        curr_vruntime,
-        curr_deadline,
-        vruntime,
-        deadline,
-        expected,
-    };
-    let table = [
-        // an earlier deadline wins, once the running task's 0.7 ms of protection are over
-        row(10, 990, 1020, 995, 1010, PREEMPT_NOW),
-        row(7, 990, 1020, 995, 1010, PREEMPT_NOW),
-        row(6, 990, 1020, 995, 1010, PREEMPT_LATER),
-        // a later one does not, nor the same
-        row(5, 990, 1020, 995, 1030, PREEMPT_NO),
-        row(5, 990, 1020, 995, 1020, PREEMPT_NO),
-        // unless the running task is ahead of the mean and the other is not, and no longer protected
-        row(20, 990, 1020, 995, 1030, PREEMPT_NOW),
-        row(6, 996, 1020, 995, 1030, PREEMPT_NO),
-        row(20, 980, 1020, 995, 1030, PREEMPT_NO),
-        row(20, 990, 1020, 1001, 1030, PREEMPT_NO),
-        row(20, 990, 1020, 1000, 1030, PREEMPT_NOW),
-    ];
-    const UNIT: u64 = 100_000;
-    for (i, c) in table.iter().enumerate() {
-        let mut world = world(1);
-        let mut t = task(&world, 1, NICE0);
-        t.state.vruntime = c.vruntime * UNIT;
-        t.state.deadline = c.deadline * UNIT;
-        let now = 1_000_000 * UNIT;
-        *world.cpu_mut(0) = cpu_state {
-            vtime: 1000 * UNIT,
-            curr_pid: 9,
-            curr_weight: NICE0,
-            curr_start: now - c.ran * UNIT,
-            curr_vruntime: c.curr_vruntime * UNIT,
-            curr_deadline: c.curr_deadline * UNIT,
-            ..Default::default()
-        };
-        assert_eq!(world.preempts(0, &t, 0, now), c.expected, "row {i}");
-        // Batch and SCHED_IDLE tasks never interrupt.
-        t.state.batch = 1;
-        assert_eq!(world.preempts(0, &t, 0, now), PREEMPT_NO, "row {i}, batch");
-        (t.state.batch, t.state.sched_idle) = (0, 1);
-        assert_eq!(
-            world.preempts(0, &t, 0, now),
-            PREEMPT_NO,
-            "row {i}, SCHED_IDLE"
-        );
-        // A SCHED_IDLE task gives way at once, but not to another.
-        world.cpu_mut(0).curr_sched_idle = 1;
-        assert_eq!(
-            world.preempts(0, &t, 0, now),
-            PREEMPT_NO,
-            "row {i}, two of SCHED_IDLE"
-        );
-        t.state.sched_idle = 0;
-        assert_eq!(
-            world.preempts(0, &t, 0, now),
-            PREEMPT_NOW,
-            "row {i}, against SCHED_IDLE"
-        );
-        t.state.batch = 1;
-        assert_eq!(
-            world.preempts(0, &t, 0, now),
-            PREEMPT_NOW,
-            "row {i}, batch against SCHED_IDLE"
-        );
-        t.state.batch = 0;
-        world.cpu_mut(0).curr_pid = 0;
-        assert_eq!(
-            world.preempts(0, &t, 0, now),
-            PREEMPT_NO,
-            "row {i}, nobody runs"
-        );
     }
 }

@@ -233,9 +233,11 @@ static __always_inline void queue_reweigh(struct task_state *ts, u32 weight, u64
 static __always_inline void queue_charge(struct cpu_state *cs, struct task_state *ts, u64 ns)
 {
 	u64 own = to_virtual(ns, ts->joined_weight), weight = cs->weight;
+	u64 mean = weight <= ts->joined_weight ? own : ns * NICE0_WEIGHT / weight;
 
 	ts->vruntime += own;
-	atomic_add(&cs->vtime, weight <= ts->joined_weight ? own : ns * NICE0_WEIGHT / weight);
+	cs->progress += mean;
+	atomic_add(&cs->vtime, mean);
 }
 
 /* Somebody besides the running task is in the queue. */

@@ -26,8 +26,9 @@ struct waker_state {
  */
 struct cpu_state {
 	/* the queue: running and waiting tasks (queue.h) */
-	u64 vtime;  /* weighted mean of their virtual run times, ns at NICE0_WEIGHT; atomic */
-	u64 weight; /* sum of their weights; atomic */
+	u64 vtime;    /* weighted mean of their virtual run times, ns at NICE0_WEIGHT; atomic */
+	u64 weight;   /* sum of their weights; atomic */
+	u64 progress; /* how far running has moved the mean; compared within the LLC (balance.h). Virtual ns */
 
 	/* the running task; curr_pid == 0: none of ours */
 	u32 curr_pid;
@@ -54,7 +55,8 @@ struct cpu_state {
 
 	u32 help_for;	    /* 1 + the CPU whose queue this CPU was woken to help; 0: none */
 	u32 rescue_llc;	    /* the LLC other than its own whose queues its tick looked after last */
-	u64 balanced_at;    /* ns: when this CPU last compared its queue's weight with others */
+	u32 balance_llc;    /* the LLC other than its own whose queues its tick compared last */
+	u64 balanced_at;    /* ns: when this CPU last compared its queue with others */
 	u64 dispatched_at;  /* ns: when this CPU last chose a task */
 	u64 looked_at;	    /* ns: when this CPU last looked for who waits too long */
 	u64 served_at;	    /* ns: when another CPU was last assigned this one's queue; atomic */

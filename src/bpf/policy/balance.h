@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Balance of busy CPUs: weights hold over CPUs only if their queues advance alike (kernel: sched_balance_rq()). Every
+ * BALANCE_NS the tick of a busy CPU looks for a queue whose first task shall come here:
+ *
+ *  - in its LLC one that outweighs its own by more than two of its tasks;
+ *  - in its LLC one that its own has got ahead of by AHEAD_NS. What no move of a whole task evens out, as three tasks on two
+ *    CPUs, takes turns this way. The kernel leaves it, within imbalance_pct;
+ *  - in another LLC, a different one each time, where both the CPUs' mean load and the queue's weight are higher.
+ */
+#ifndef ROOST_BALANCE_H
+#define ROOST_BALANCE_H
+
+#include "steal.h"
+
+/* How often a CPU looks, ns */
+#define BALANCE_NS  20000000ULL
+
+/* So much of its own running time may a CPU's tasks be ahead of those of another, ns */
+#define AHEAD_NS    50000000ULL
+
+/* What a CPU fell behind further than this, in units of AHEAD_NS, it did so by idling: that is not owed to its tasks. */
+#define AHEAD_LIMIT 4
+
+/* @other, its queue's weight @most, outweighs a queue of weight @own by more than two of its tasks. */
+static __always_inline bool outweighs(s32 other, u64 most, u64 own)
+{
+	return other != NO_CPU && most - own > 2 * most / (queue_length(other) + 1);
+}
+
+/* The queue of @cpu's LLC that shall give @cpu a task; NO_CPU if there is none. */
+subprog s32 uneven_queue(s32 cpu)
+{
+	const volatile struct llc_facts *f = llc_facts(cpu_facts(cpu)->llc);
+	struct cpu_state *own = cpu_state(cpu);
+	u64 ahead = to_virtual(AHEAD_NS, own->weight ? own->weight : NICE0_WEIGHT);
+	u64 most = own->weight, least = own->progress, first = own->progress;
+	s32 heaviest = NO_CPU, slowest = NO_CPU;
+	u32 i;
+
+	for_below (i, f->nr_cpus, MAX_CPUS) {
+		s32 other = llc_cpu(f->first + i);
+		struct cpu_state *cs = cpu_state(other);
+
+		if (before(first, cs->progress))
+			first = cs->progress;
+		if (cs->weight <= own->weight || !set_has(SET_WAITING, cpu_facts(cpu)->llc, i))
+			continue;
+		if (cs->weight > most) {
+			most = cs->weight;
+			heaviest = other;
+		}
+		if (before(cs->progress, least)) {
+			least = cs->progress;
+			slowest = other;
+		}
+	}
+	if (outweighs(heaviest, most, own->weight))
+		return heaviest;
+	if (before(least + ahead, own->progress))
+		return slowest;
+	if (before(own->progress + AHEAD_LIMIT * ahead, first))
+		own->progress = first - AHEAD_LIMIT * ahead;
+	return NO_CPU;
+}
+
+/* The heaviest queue of @llc, if it outweighs @cpu's; else NO_CPU. */
+subprog s32 heavier_queue(s32 cpu, u32 llc)
+{
+	const volatile struct llc_facts *f = llc_facts(llc);
+	u64 own = cpu_state(cpu)->weight, most = own;
+	s32 heaviest = NO_CPU;
+	u32 i;
+
+	for_below (i, f->nr_cpus, MAX_CPUS) {
+		s32 other = llc_cpu(f->first + i);
+
+		if (cpu_state(other)->weight <= most || !set_has(SET_WAITING, llc, i))
+			continue;
+		most = cpu_state(other)->weight;
+		heaviest = other;
+	}
+	return outweighs(heaviest, most, own) ? heaviest : NO_CPU;
+}
+
+/* The CPUs of @llc have more load than those of @own, beyond the tolerance (kernel: sd->imbalance_pct). */
+static __always_inline bool llc_loaded_more(u32 llc, u32 own)
+{
+	u64 there = llc_state(llc)->load * llc_facts(own)->nr_cpus;
+	u64 here = llc_state(own)->load * llc_facts(llc)->nr_cpus;
+
+	return there * 100 > here * tunables()->imbalance_pct;
+}
+
+/* The same in one other LLC, the next that has waiters. */
+subprog s32 uneven_llc(s32 cpu)
+{
+	struct cpu_state *cs = cpu_state(cpu);
+	u32 own = cpu_facts(cpu)->llc;
+	s32 llc = next_llc(SET_WAITING, cs->balance_llc + 1, machine_facts()->nr_llcs);
+
+	if (llc == NO_CPU)
+		llc = next_llc(SET_WAITING, 0, machine_facts()->nr_llcs);
+	if (llc == NO_CPU)
+		return NO_CPU;
+	cs->balance_llc = llc;
+	if ((u32)llc == own || !llc_loaded_more(llc, own))
+		return NO_CPU;
+	return heavier_queue(cpu, llc);
+}
+
+/* The queue that shall give @cpu, which runs a task, one of its own; NO_CPU: none, or its first task's cache is warm. */
+static __always_inline s32 queue_to_relieve(s32 cpu, u64 now)
+{
+	s32 victim = uneven_queue(cpu);
+
+	if (victim == NO_CPU && machine_facts()->nr_llcs > 1)
+		victim = uneven_llc(cpu);
+	if (victim == NO_CPU || queue_hot(victim, cpu, now))
+		return NO_CPU;
+	return victim;
+}
+
+#endif /* ROOST_BALANCE_H */
