@@ -137,9 +137,8 @@ const SETTINGS: &[Setting] = &[
     ("waker", |r, v| set(&mut r.case.this, number(v)?)),
     ("prev", |r, v| set(&mut r.case.prev, number(v)?)),
     ("recent", |r, v| set(&mut r.case.recent, Some(number(v)?))),
-    // loses one where it is read
     ("util", |r, v| {
-        set(&mut r.case.wakee_util, number(v)? as u32 + 1)
+        set(&mut r.case.wakee_util, number(v)? as u32)
     }),
     ("running", |r, v| {
         let nr_running = number(v)? as u32;

@@ -20,3 +20,4 @@ mod setup;
 mod signals;
 mod steal;
 mod topology;
+mod util_est;

@@ -221,7 +221,8 @@ impl Runner {
         s.weight = case.wakee_weight;
         s.sched_idle = case.wakee_sched_idle.into();
         s.runnable_avg = CAPACITY_SCALE;
-        s.util_avg = case.wakee_util;
+        s.util_est = case.wakee_util;
+        s.load_cpu = 1;
         s.folded_at = NOW;
         s.waker = waker_state(case.wakee);
         s.burst = case.wakee_burst;
@@ -290,7 +291,7 @@ impl Runner {
     pub fn model(&mut self, machine: &mut Machine, case: &Case) -> Decision {
         self.arm(machine, case);
         let load = machine.world.task_load(&mut self.wakee, NOW);
-        let util = machine.world.task_util(&mut self.wakee, NOW);
+        let util = machine.world.task_util_est(&self.wakee);
         let waker_load = machine.world.task_load(&mut self.waker, NOW);
         let now = model::Now {
             machine: &machine.topology,
