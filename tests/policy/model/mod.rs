@@ -23,6 +23,12 @@ pub struct CpuNow {
     pub load: u64,
     /// cpu_util_cfs() of the CPU's own time, 0..1024
     pub util: u64,
+    /// cfs_rq.avg.util_est
+    pub est: u64,
+    /// How much of its capacity it lacks now.
+    pub pressure: u32,
+    /// cpu_util_rt(), cpu_util_dl(), cpu_util_irq()
+    pub rt: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -89,6 +95,9 @@ pub struct Wake<'a> {
     pub fork: bool,
     pub sync: bool,
     pub features: Features,
+    /// Percent of the capacity that must be left over.
+    pub fits_margin: u32,
+    pub fits_rt: bool,
 }
 
 /// How the CPU is taken: behind who runs there, at once because it idles, or as the next after the waker.
@@ -208,8 +217,13 @@ impl Ladder<'_> {
         self.now.idle(c) || (!self.w.task.sched_idle && self.now.only_sched_idle(c))
     }
 
+    /// get_actual_cpu_capacity()
+    fn capacity_of(&self, c: usize) -> u64 {
+        u64::from(self.now.machine.cpus[c].capacity - self.now.cpus[c].pressure)
+    }
+
     fn fits(&self, c: usize) -> bool {
-        self.w.task.util * 1280 < u64::from(self.now.machine.cpus[c].capacity) * 1024
+        self.w.task.util * 1280 < self.capacity_of(c) * 1024
     }
 
     /// asym_fits_cpu()
@@ -384,15 +398,56 @@ impl Ladder<'_> {
         self.free(c) && !better && self.asym_fits(c)
     }
 
+    /// task_fits_remaining_cpu_capacity() of UTIL_FITS_CAPACITY. v2: a margin, and what is left of real-time tasks.
+    fn fits_remaining(&self, c: usize) -> bool {
+        let total = self.now.cpus[c].est + self.w.task.util;
+        let mut capacity = self.capacity_of(c);
+        if self.w.fits_rt {
+            capacity = capacity.saturating_sub(self.now.cpus[c].rt.into()).max(1);
+        }
+        let fits = match self.w.fits_margin {
+            0 => total <= capacity,
+            20 => total * 1280 < capacity * 1024,
+            other => panic!("no version of the patch has a margin of {other} %"),
+        };
+        self.w.features.util_fits && fits
+    }
+
+    /// A CPU known by name: idle, or with room. Ours: whether there is room is asked of busy CPUs only, so that what
+    /// core_first passes over is not taken as one of these.
+    fn known(&self, c: usize, idle: &'static str, fits: &'static str) -> Option<Decision> {
+        if !self.ok(c) {
+            None
+        } else if self.free(c) {
+            self.will_do(c).then(|| self.at(c, idle))
+        } else if self.fits_remaining(c) && self.asym_fits(c) {
+            Some(Decision {
+                how: How::Busy,
+                ..self.at(c, fits)
+            })
+        } else {
+            None
+        }
+    }
+
+    fn known_prev(&self, target: usize) -> Option<Decision> {
+        if !self.now.share_cache(self.w.prev, target) {
+            return None;
+        }
+        self.known(self.w.prev, "sis_prev", "fits_prev")
+    }
+
     fn select_idle_sibling(&self, target: usize) -> Decision {
         let (now, w) = (self.now, self.w);
-        if self.ok(target) && self.will_do(target) {
-            return self.at(target, "sis_target");
+        // SELECT_BIAS_PREV: the previous CPU first, and not once more after the target.
+        let bias = w.features.bias_prev;
+        let early = if bias { self.known_prev(target) } else { None };
+        let found = early.or_else(|| self.known(target, "sis_target", "fits_target"));
+        let late = !bias && w.prev != target;
+        if let Some(d) = found.or_else(|| if late { self.known_prev(target) } else { None }) {
+            return d;
         }
         let prev_ok = self.ok(w.prev);
-        if prev_ok && w.prev != target && now.share_cache(w.prev, target) && self.will_do(w.prev) {
-            return self.at(w.prev, "sis_prev");
-        }
         if w.waker.pcpu_kthread
             && prev_ok
             && w.prev == w.this
@@ -417,15 +472,15 @@ impl Ladder<'_> {
             && recent != w.prev
             && recent != target
             && now.share_cache(recent, target)
-            && self.ok(recent)
-            && self.will_do(recent)
+            && let Some(d) = self.known(recent, "sis_recent", "fits_recent")
         {
-            return self.at(recent, "sis_recent");
+            return d;
         }
         if now.machine.asym() {
             return match self.capacity(target) {
                 Some(c) => self.at(c, "sis_capacity"),
-                None => self.nothing(target),
+                // The search by capacity has an end of its own.
+                None => self.stay(target, "sis_none"),
             };
         }
         let llc = now.llc(target);
@@ -448,10 +503,20 @@ impl Ladder<'_> {
         self.nothing(target)
     }
 
+    /// SELECT_BIAS_PREV prefers the previous CPU if it shares the target's cache.
     fn nothing(&self, target: usize) -> Decision {
+        let prev = self.w.prev;
+        let stays = self.ok(prev) && prev != target && self.now.share_cache(prev, target);
+        if self.w.features.bias_prev && stays {
+            return self.stay(prev, "bias_prev_last");
+        }
+        self.stay(target, "sis_none")
+    }
+
+    fn stay(&self, cpu: usize, rung: &'static str) -> Decision {
         Decision {
             how: How::Busy,
-            ..self.at(target, "sis_none")
+            ..self.at(cpu, rung)
         }
     }
 
@@ -505,7 +570,7 @@ impl Ladder<'_> {
         let now = self.now;
         let nr_llcs = now.machine.nr_llcs();
         let has_core = (0..nr_llcs).any(|l| now.has_idle_core(l));
-        let mut best: Option<(i32, u32, usize)> = None;
+        let mut best: Option<(i32, u64, usize)> = None;
         let home = now.llc(target);
         for i in 0..nr_llcs {
             let cpus = now.llc_cpus((home + i) % nr_llcs);
@@ -525,7 +590,7 @@ impl Ladder<'_> {
                     (false, true) => 1,
                     (false, false) => 2,
                 };
-                let capacity = now.machine.cpus[c].capacity;
+                let capacity = self.capacity_of(c);
                 if best.is_none_or(|(r, cap, _)| rank < r || (rank == r && capacity > cap)) {
                     best = Some((rank, capacity, c));
                 }
