@@ -5,6 +5,7 @@
 //! Where the scheduler knowingly differs from the kernel, so does the model; each place says "ours:".
 
 mod features;
+mod fits;
 mod fork;
 
 pub use features::Features;
@@ -217,11 +218,6 @@ impl Ladder<'_> {
         self.now.idle(c) || (!self.w.task.sched_idle && self.now.only_sched_idle(c))
     }
 
-    /// get_actual_cpu_capacity()
-    fn capacity_of(&self, c: usize) -> u64 {
-        u64::from(self.now.machine.cpus[c].capacity - self.now.cpus[c].pressure)
-    }
-
     fn fits(&self, c: usize) -> bool {
         self.w.task.util * 1280 < self.capacity_of(c) * 1024
     }
@@ -396,45 +392,6 @@ impl Ladder<'_> {
             && self.now.has_idle_core(llc)
             && !self.now.core_counts_as_idle(c);
         self.free(c) && !better && self.asym_fits(c)
-    }
-
-    /// task_fits_remaining_cpu_capacity() of UTIL_FITS_CAPACITY. v2: a margin, and what is left of real-time tasks.
-    fn fits_remaining(&self, c: usize) -> bool {
-        let total = self.now.cpus[c].est + self.w.task.util;
-        let mut capacity = self.capacity_of(c);
-        if self.w.fits_rt {
-            capacity = capacity.saturating_sub(self.now.cpus[c].rt.into()).max(1);
-        }
-        let fits = match self.w.fits_margin {
-            0 => total <= capacity,
-            20 => total * 1280 < capacity * 1024,
-            other => panic!("no version of the patch has a margin of {other} %"),
-        };
-        self.w.features.util_fits && fits
-    }
-
-    /// A CPU known by name: idle, or with room. Ours: whether there is room is asked of busy CPUs only, so that what
-    /// core_first passes over is not taken as one of these.
-    fn known(&self, c: usize, idle: &'static str, fits: &'static str) -> Option<Decision> {
-        if !self.ok(c) {
-            None
-        } else if self.free(c) {
-            self.will_do(c).then(|| self.at(c, idle))
-        } else if self.fits_remaining(c) && self.asym_fits(c) {
-            Some(Decision {
-                how: How::Busy,
-                ..self.at(c, fits)
-            })
-        } else {
-            None
-        }
-    }
-
-    fn known_prev(&self, target: usize) -> Option<Decision> {
-        if !self.now.share_cache(self.w.prev, target) {
-            return None;
-        }
-        self.known(self.w.prev, "sis_prev", "fits_prev")
     }
 
     fn select_idle_sibling(&self, target: usize) -> Decision {
