@@ -145,7 +145,7 @@ fn compare(machine: &mut Machine, runner: &mut Runner, case: &Case) {
 }
 
 /// Sanitizers make a case several times as slow, and look for other mistakes than a wrong answer: one case in five will do.
-/// `every_wakeup` skips so that each of the feature sets is tried.
+/// It must be no divisor of the number of feature sets, so that each of them is tried.
 fn one_in() -> u64 {
     if std::env::var_os("ROOST_SANITIZE").is_some() {
         5
@@ -165,6 +165,7 @@ fn every_wakeup(
     let n = machine.topology.len();
     let online: Vec<usize> = machine.topology.online().collect();
     let every = one_in();
+    assert!(every == 1 || !(sets.len() as u64).is_multiple_of(every));
     let mut cases = 0;
     for at in 0..online.len() * n {
         for (kind, set) in KINDS.iter().enumerate() {
