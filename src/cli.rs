@@ -350,7 +350,7 @@ mod tests {
         };
         assert_eq!(
             config.features.to_string(),
-            "prev_idle sis_util wide_idle sync_local"
+            "prev_idle sis_util wide_idle sync_local avg_idle"
         );
         assert!(verbose);
     }

@@ -7,6 +7,7 @@
 mod features;
 mod fits;
 mod fork;
+pub mod idle;
 
 pub use features::Features;
 
