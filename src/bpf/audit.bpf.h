@@ -49,12 +49,17 @@ subprog u32 audit_cpus(void)
 	u32 cpu;
 
 	for_below (cpu, machine.nr_cpu_ids, MAX_CPUS) {
-		u64 sum = cpu_state(cpu)->util_est;
-		s64 drift = sum - audited_util[cpu % MAX_CPUS];
+		u32 index = cpu;
+		u64 sum, given;
+		s64 drift;
 
+		opaque(index);
+		sum = cpu_state(index)->util_est;
+		given = audited_util[index % MAX_CPUS];
+		audited_util[index % MAX_CPUS] = 0;
+		drift = sum - given;
 		audited.util_est += sum;
 		audited.util_drift += drift < 0 ? -drift : drift;
-		audited_util[cpu % MAX_CPUS] = 0;
 	}
 	return 0;
 }
