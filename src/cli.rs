@@ -284,7 +284,11 @@ fn after_help() -> String {
     }
     text += "\nFeatures:\n";
     for f in features::FEATURES {
-        let _ = writeln!(text, "  {:<22} {} ({})", f.name, f.help, f.source);
+        let of = match f.parent {
+            "" => String::new(),
+            parent => format!("with {parent}: "),
+        };
+        let _ = writeln!(text, "  {:<22} {of}{} ({})", f.name, f.help, f.source);
     }
     text += "\nExamples:
   scx_roost                                 run with the default preset

@@ -123,7 +123,15 @@ pub fn resolve_features(preset: &str, enable: &[String], disable: &[String]) -> 
     for name in disable {
         set = set.without(known_feature(name)?);
     }
-    Ok(set)
+    // One that a preset brought, and whose feature was disabled, does nothing and says nothing.
+    match features::orphans(set).find(|f| enable.iter().any(|e| e == f.name)) {
+        Some(f) => bail!(
+            "feature '{}' needs '{}': enable that too, or not this",
+            f.name,
+            f.parent
+        ),
+        None => Ok(set),
+    }
 }
 
 fn known_feature(name: &str) -> Result<FeatureSet> {
@@ -166,7 +174,7 @@ mod tests {
         let preset = resolve_features("fast", &[], &[]).unwrap_err().to_string();
         assert_eq!(
             preset,
-            "unknown preset 'fast': expected one of roost, mainline, mainline-no-prev-idle, lawall"
+            "unknown preset 'fast': expected one of roost, mainline, mainline-no-prev-idle, lawall, roy-v7"
         );
         let feature = resolve_features("roost", &names(&["claims"]), &[])
             .unwrap_err()
@@ -174,6 +182,17 @@ mod tests {
         assert!(
             feature.starts_with("unknown feature 'claims': expected one of prev_idle, sis_util")
         );
+    }
+
+    #[test]
+    fn a_sub_switch_alone_is_refused() {
+        let error = resolve_features("mainline", &names(&["prev_core_fits"]), &[]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "feature 'prev_core_fits' needs 'prev_core': enable that too, or not this"
+        );
+        let both = resolve_features("mainline", &names(&["prev_core_fits", "prev_core"]), &[]).unwrap();
+        assert!(both.has(bits::prev_core.with(bits::prev_core_fits)));
     }
 
     #[test]

@@ -31,15 +31,19 @@ enum {
 };
 
 enum roost_feature_bit {
-#define FEATURE(name, source, help) FEATURE_BIT_##name,
+#define FEATURE(name, source, help)	      FEATURE_BIT_##name,
+#define SUBSWITCH(name, parent, source, help) FEATURE_BIT_##name,
 #include "features.tbl.h"
+#undef SUBSWITCH
 #undef FEATURE
 	ROOST_NR_FEATURES
 };
 
 enum roost_feature {
-#define FEATURE(name, source, help) FEATURE_##name = 1 << FEATURE_BIT_##name,
+#define FEATURE(name, source, help)	      FEATURE_##name = 1 << FEATURE_BIT_##name,
+#define SUBSWITCH(name, parent, source, help) FEATURE_##name = 1 << FEATURE_BIT_##name,
 #include "features.tbl.h"
+#undef SUBSWITCH
 #undef FEATURE
 };
 

@@ -13,7 +13,11 @@ STAT(wa_weight_prev, "wake_affine: decided by load; the previous CPU is the targ
 STAT(wa_wide, "wake_affine not asked: wake_wide, one waker of many wakees")
 STAT(wa_same, "wake_affine not asked: waker and previous CPU are the same, or the waker's CPU is not allowed")
 STAT(prev_core, "the previous CPU, its whole core idle (feature prev_core); wake_affine not asked")
+STAT(prev_core_small, "prev_core or recent_core found a CPU too small for the task: taken, or with prev_core_fits passed over")
 /* select_idle_sibling: the rung that gave the CPU */
+STAT(recent_core, "the recently used CPU, its whole core idle, before the target was asked (feature recent_core)")
+STAT(sync_core, "the target, its whole core idle, on a sync wakeup (feature sync_core)")
+STAT(sync_core_passed, "an idle target was passed over: no sync wakeup, or a thread of its core is busy (feature sync_core)")
 STAT(sis_target, "the target itself, idle")
 STAT(sis_prev, "the previous CPU, idle, sharing the target's cache")
 STAT(core_first, "an idle CPU was passed over because its sibling is busy and a core is idle (feature core_first)")

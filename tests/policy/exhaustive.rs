@@ -5,6 +5,10 @@ use crate::check::check_invariants;
 use crate::model::{CpuNow, Features, LlcNow};
 use crate::setup::{Case, MAINLINE, Machine, Runner};
 use crate::topology::Topology;
+use scx_roost::features::{PRESETS, feature};
+use std::sync::LazyLock;
+
+static FEATURE_SETS: LazyLock<Vec<Features>> = LazyLock::new(feature_sets);
 
 /// Every way in which up to four CPUs can share cores and caches, up to relabelling, and two nodes.
 fn small_machines() -> Vec<Topology> {
@@ -28,8 +32,35 @@ fn small_machines() -> Vec<Topology> {
     ]
 }
 
-fn all_features() -> impl Iterator<Item = Features> {
-    (0..1 << Features::NAMES.len()).map(Features::of_mask)
+/// Each switch alone and with each other, a sub-switch with its feature; on top of nothing and of mainline, and what
+/// placement has of the presets.
+fn feature_sets() -> Vec<Features> {
+    let whole = |name: &str| {
+        let parent = feature(name).expect(name).parent;
+        let mut features = Features::NONE;
+        for name in [name, parent] {
+            features.switch(name).into_iter().for_each(|on| *on = true);
+        }
+        features
+    };
+    let mut sets = vec![Features::NONE];
+    for (i, a) in Features::NAMES.iter().enumerate() {
+        for b in &Features::NAMES[..=i] {
+            let pair = whole(a).or(whole(b));
+            sets.extend([pair, pair.or(MAINLINE)]);
+        }
+    }
+    for preset in PRESETS {
+        let mut set = Features::NONE;
+        for name in Features::NAMES {
+            let on = preset.features.has(feature(name).expect(name).bit);
+            *set.switch(name).expect(name) = on;
+        }
+        sets.push(set);
+    }
+    sets.sort_by_key(Features::bits);
+    sets.dedup();
+    sets
 }
 
 fn mask(bits: usize, len: usize) -> Vec<bool> {
@@ -109,14 +140,15 @@ fn compare(machine: &mut Machine, runner: &mut Runner, case: &Case) {
     check_invariants(machine, case, &got);
 }
 
-/// Sanitizers make a case several times as slow, and look for other mistakes than a wrong answer: one case in five will do.
-/// Five is no divisor of the number of feature sets, so each of them is tried.
+/// Sanitizers make a case several times as slow, and look for other mistakes than a wrong answer: one case in five will do,
+/// or in seven: what does not divide the number of feature sets, so that each of them is tried.
 fn one_in() -> u64 {
-    if std::env::var_os("ROOST_SANITIZE").is_some() {
-        5
-    } else {
-        1
+    if std::env::var_os("ROOST_SANITIZE").is_none() {
+        return 1;
     }
+    let sets = FEATURE_SETS.len() as u64;
+    let of = [5, 7, 11, 13].into_iter().find(|n| !sets.is_multiple_of(*n));
+    of.expect("not all four divide the number of feature sets")
 }
 
 /// On the machine as it is: every waker's CPU, previous CPU, affinity, kind of wakeup and set of features; in the first
@@ -134,7 +166,7 @@ fn every_wakeup(machine: &mut Machine, runner: &mut Runner, with_recent: usize) 
                 case.allowed = mask(bits, n);
                 for recent in 0..=if kind < with_recent { n } else { 0 } {
                     case.recent = recent.checked_sub(1);
-                    for features in all_features() {
+                    for &features in FEATURE_SETS.iter() {
                         cases += 1;
                         if cases % every == 0 {
                             case.features = features;
@@ -198,6 +230,7 @@ fn eight_cpus(topology: Topology) {
         wide_idle: true,
         prev_core: true,
         core_first: true,
+        sync_core: true,
         ..MAINLINE
     };
     let mut case = Case::new(8, 0, 0);

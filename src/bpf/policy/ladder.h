@@ -7,10 +7,11 @@
  *	wakeup:	[sync_local] the waker's CPU		the waker is about to sleep
  *		[prev_core] the previous CPU		its whole core idle
  *		target = wake_affine			who of waker and previous CPU to look around
- *		1 the target				idle
+ *		0 [recent_core] the recently used CPU	its whole core idle, same cache as the target
+ *		1 the target				idle; [sync_core] a sync wakeup, its whole core idle
  *		2 the previous CPU			idle, same cache as the target
  *		3 behind the per-CPU kthread that wakes it
- *		4 the recently used CPU			idle, same cache as the target
+ *		4 the recently used CPU			idle, same cache as the target; not with recent_core
  *		5 by capacity				asymmetric machines; ends here
  *		6 the previous CPU's SMT sibling	no core in the LLC is wholly idle
  *		7 a wholly idle core of the LLC
@@ -133,15 +134,22 @@ subprog u32 search(port_task *p trusted, const struct wakeup *w nonnull, s32 tar
 	return 0;
 }
 
-/* Rungs 1 to 4: CPUs known by name. NO_CPU: none of them will do. */
+/* Rungs 0 to 4: CPUs known by name. NO_CPU: none of them will do. */
 static __always_inline struct placement place_known(port_task *p, struct task_state *ts, const struct wakeup *w,
 						    s32 target)
 {
 	struct placement none = { .cpu = NO_CPU };
-	s32 cpu = sis_target(w, target);
+	s32 cpu;
 
+	if (has(w, FEATURE_recent_core)) {
+		ts->recent_cpu = w->prev_any + 1;
+		cpu = recent_core(p, w, target);
+		if (cpu != NO_CPU)
+			return placed_free(w, cpu, STAT_recent_core);
+	}
+	cpu = sis_target(w, target);
 	if (cpu != NO_CPU)
-		return placed_free(w, cpu, STAT_sis_target);
+		return placed_free(w, cpu, has(w, FEATURE_sync_core) ? STAT_sync_core : STAT_sis_target);
 	cpu = sis_prev(w, target);
 	if (cpu != NO_CPU)
 		return placed_free(w, cpu, STAT_sis_prev);
@@ -183,7 +191,7 @@ static __always_inline struct placement place_wakeup(port_task *p, struct task_s
 	record_wakee(waker, w);
 	if (local)
 		return placed(w, w->this_cpu, PLACE_NEXT, STAT_sync_local);
-	cpu = prev_core(w);
+	cpu = prev_core(ts, w);
 	if (cpu != NO_CPU)
 		return placed_free(w, cpu, STAT_prev_core);
 	return select_idle_sibling(p, ts, w, wake_target(ts, waker, w));

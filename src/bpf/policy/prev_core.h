@@ -4,8 +4,8 @@
  * that is theirs, warm and idle.
  * Method: before anything else, a wakeup keeps the previous CPU if every thread of its core is idle, or runs nothing but a
  * SCHED_IDLE task.
- * Limits: as in the source there is no test of capacity, a SCHED_IDLE wakee is not told from others, and recent_cpu is
- * left as it is. Ours: the CPU has to be allowed.
+ * Limits: as in the source there is no test of capacity (prev_core_fits, ours, adds it here and in recent_core), a SCHED_IDLE
+ * wakee is not told from others, and recent_cpu is left as it is. Ours: the CPU has to be allowed.
  */
 #ifndef ROOST_PREV_CORE_H
 #define ROOST_PREV_CORE_H
@@ -26,11 +26,26 @@ subprog bool core_free(s32 cpu)
 	return true;
 }
 
-static __always_inline s32 prev_core(const struct wakeup *w)
+/* On a machine of unequal CPUs, does a task of @util fit there? [prev_core_fits] If not, it does not go there. */
+static __always_inline bool core_suits(const struct wakeup *w, u64 util, s32 cpu)
 {
+	if (!machine_facts()->asym || (siblings_idle(cpu) && util_fits(util, cpu)))
+		return true;
+	count_for(w->arm, STAT_prev_core_small);
+	return !has(w, FEATURE_prev_core_fits);
+}
+
+static __always_inline s32 prev_core(struct task_state *ts, const struct wakeup *w)
+{
+	u64 util = 0;
+
 	if (!has(w, FEATURE_prev_core) || w->prev == NO_CPU)
 		return NO_CPU;
-	return in_idle_core(w->prev) && core_free(w->prev) ? w->prev : NO_CPU;
+	if (!in_idle_core(w->prev) || !core_free(w->prev))
+		return NO_CPU;
+	if (machine_facts()->asym)
+		util = task_util(ts, w->now);
+	return core_suits(w, util, w->prev) ? w->prev : NO_CPU;
 }
 
 #endif /* ROOST_PREV_CORE_H */

@@ -7,6 +7,8 @@
 #define ROOST_SELECT_IDLE_H
 
 #include "idle_scan.h"
+#include "recent_core.h"
+#include "sync_core.h"
 
 #define STALE_SUM_NS 20000000ULL
 
@@ -45,9 +47,7 @@ static __always_inline bool core_to_be_had(const struct wakeup *w, s32 cpu)
 /* The set is asked first: most CPUs are not in it, and it holds those that run only a SCHED_IDLE task too. */
 static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
 {
-	const volatile struct cpu_facts *f = cpu_facts(cpu);
-
-	if (!set_has(SET_IDLE, f->llc, f->pos) || !cpu_free(cpu, w->sched_idle) || !asym_fits(w, cpu))
+	if (!cpu_marked(cpu) || !cpu_free(cpu, w->sched_idle) || !asym_fits(w, cpu))
 		return NO_CPU;
 	if (!core_to_be_had(w, cpu))
 		return cpu;
@@ -60,7 +60,9 @@ static __always_inline s32 sis_target(const struct wakeup *w, s32 target)
 {
 	bool allowed = target == w->this_cpu ? w->this_allowed : target == w->prev;
 
-	return allowed ? free_and_fits(w, target) : NO_CPU;
+	if (!allowed)
+		return NO_CPU;
+	return has(w, FEATURE_sync_core) ? sync_core(w, target) : free_and_fits(w, target);
 }
 
 /* The previous CPU, when it shares the target's cache. */
@@ -82,16 +84,12 @@ static __always_inline s32 sis_kthread(const struct wakeup *w)
 	return asym_fits(w, w->prev) ? w->prev : NO_CPU;
 }
 
-/* The CPU used before the previous one. */
+/* The CPU used before the previous one. With recent_core it was asked already. */
 static __always_inline s32 sis_recent(port_task *p, const struct wakeup *w, s32 target)
 {
-	s32 recent = w->recent;
+	s32 recent = has(w, FEATURE_recent_core) ? NO_CPU : known_recent(p, w, target);
 
-	if (recent == NO_CPU || recent == w->prev_any || recent == target || !share_cache(recent, target))
-		return NO_CPU;
-	if (!task_allowed(p, recent))
-		return NO_CPU;
-	return free_and_fits(w, recent);
+	return recent == NO_CPU ? NO_CPU : free_and_fits(w, recent);
 }
 
 /* Another thread of @cpu's core that is free. */

@@ -74,12 +74,18 @@ static __always_inline bool cpu_sched_idle(s32 cpu)
 	return cs->curr_sched_idle && cs->curr_pid && cpu_nr_running(cpu) == 1;
 }
 
-/* cpu_idle(), without a look at the kernel's state where ours rules it out already. */
-static __always_inline bool cpu_idle_marked(s32 cpu)
+/* @cpu may be free. Most CPUs of a busy machine are not: asked before the kernel's state. */
+static __always_inline bool cpu_marked(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 
-	return set_has(SET_IDLE, f->llc, f->pos) && cpu_idle(cpu);
+	return set_has(SET_IDLE, f->llc, f->pos);
+}
+
+/* cpu_idle(), without a look at the kernel's state where ours rules it out already. */
+static __always_inline bool cpu_idle_marked(s32 cpu)
+{
+	return cpu_marked(cpu) && cpu_idle(cpu);
 }
 
 /*

@@ -287,15 +287,24 @@ impl Ladder<'_> {
             && self.now.cpus[w.this].nr_running == 1
     }
 
-    /// is_idle_core(prev): each of its threads is idle, or runs a SCHED_IDLE task and nothing else. Ours: the CPU has
-    /// to be allowed.
+    /// is_idle_core(prev). Ours: the CPU has to be allowed.
     fn prev_core(&self) -> bool {
-        let (now, prev) = (self.now, self.w.prev);
-        let free = |c: usize| now.idle(c) || now.only_sched_idle(c);
+        let prev = self.w.prev;
         self.w.features.prev_core
             && self.ok(prev)
-            && free(prev)
-            && now.other_threads(prev).iter().all(|&s| free(s))
+            && self.is_idle_core(prev)
+            && self.core_suits(prev)
+    }
+
+    /// is_idle_core(): of the source, where a SCHED_IDLE task counts for nothing, whoever wakes.
+    fn is_idle_core(&self, c: usize) -> bool {
+        let free = |t: usize| self.now.idle(t) || self.now.only_sched_idle(t);
+        free(c) && self.now.other_threads(c).iter().all(|&s| free(s))
+    }
+
+    /// The source asks nothing. prev_core_fits, ours: as the kernel asks elsewhere.
+    fn core_suits(&self, c: usize) -> bool {
+        !self.w.features.prev_core_fits || self.asym_fits(c)
     }
 
     fn wake_wide(&self, waker_flips: u32) -> bool {
@@ -385,9 +394,32 @@ impl Ladder<'_> {
     }
 
     fn select_idle_sibling(&self, target: usize) -> Decision {
+        if !self.w.features.recent_core {
+            return self.rest_of_siblings(target);
+        }
+        let decision = match self.recent(target) {
+            Some(c) if self.is_idle_core(c) && self.core_suits(c) => self.at(c, "recent_core"),
+            _ => self.rest_of_siblings(target),
+        };
+        Decision {
+            recent: Some(self.w.prev),
+            ..decision
+        }
+    }
+
+    fn rest_of_siblings(&self, target: usize) -> Decision {
         let (now, w) = (self.now, self.w);
-        if self.ok(target) && self.will_do(target) {
-            return self.at(target, "sis_target");
+        let sync_core = w.features.sync_core;
+        let takes_target = if sync_core {
+            w.sync && self.is_idle_core(target) && self.asym_fits(target)
+        } else {
+            self.will_do(target)
+        };
+        if self.ok(target) && takes_target {
+            return self.at(
+                target,
+                if sync_core { "sync_core" } else { "sis_target" },
+            );
         }
         let prev_ok = self.ok(w.prev);
         if prev_ok && w.prev != target && now.share_cache(w.prev, target) && self.will_do(w.prev) {
@@ -411,13 +443,18 @@ impl Ladder<'_> {
         }
     }
 
+    /// recent_used_cpu, where it is another CPU of the target's cache and allowed.
+    fn recent(&self, target: usize) -> Option<usize> {
+        let w = self.w;
+        w.task.recent.filter(|&c| {
+            c != w.prev && c != target && self.now.share_cache(c, target) && self.ok(c)
+        })
+    }
+
     fn search(&self, target: usize) -> Decision {
         let (now, w) = (self.now, self.w);
-        if let Some(recent) = w.task.recent
-            && recent != w.prev
-            && recent != target
-            && now.share_cache(recent, target)
-            && self.ok(recent)
+        if let Some(recent) = self.recent(target)
+            && !w.features.recent_core
             && self.will_do(recent)
         {
             return self.at(recent, "sis_recent");
