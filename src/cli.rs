@@ -3,7 +3,9 @@
 
 use crate::config::{Config, STATS_PATH, resolve_features};
 use crate::cpufreq::CpuPerf;
-use crate::features::{self, DEFAULT_PRESET, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable};
+use crate::features::{
+    self, CLAIM_TTL, DEFAULT_PRESET, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable,
+};
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -102,6 +104,9 @@ struct RunArgs {
 
     #[arg(long, value_name = "US", help = tunable_help(&MIN_SLICE), value_parser = |text: &str| tunable(&MIN_SLICE, text))]
     min_slice_us: Option<u32>,
+
+    #[arg(long, value_name = "US", help = tunable_help(&CLAIM_TTL), value_parser = |text: &str| tunable(&CLAIM_TTL, text))]
+    claim_ttl_us: Option<u32>,
 
     #[arg(long, value_name = "US", help = tunable_help(&RESCUE), value_parser = |text: &str| tunable(&RESCUE, text))]
     rescue_us: Option<u32>,
@@ -225,6 +230,7 @@ impl Cli {
             preset: run.preset,
             slice_us: run.slice_us,
             min_slice_us: run.min_slice_us,
+            claim_ttl_us: run.claim_ttl_us,
             rescue_us: run.rescue_us,
             migration_cost_us: run.migration_cost_us,
             cpuperf: run.cpuperf,

@@ -3,7 +3,9 @@
 
 use crate::bpf::intf::{arm, task_policy, tunables};
 use crate::cpufreq::{CpuFreq, CpuPerf};
-use crate::features::{self, FeatureSet, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable};
+use crate::features::{
+    self, CLAIM_TTL, FeatureSet, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable,
+};
 use anyhow::{Context, Result, bail};
 use libbpf_rs::libbpf_sys::bpf_object_open_opts;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
@@ -23,6 +25,7 @@ pub struct Config {
     pub features: FeatureSet,
     pub slice_us: Option<u32>,
     pub min_slice_us: Option<u32>,
+    pub claim_ttl_us: Option<u32>,
     pub rescue_us: Option<u32>,
     pub migration_cost_us: Option<u32>,
     pub cpuperf: CpuPerf,
@@ -45,6 +48,7 @@ impl Default for Config {
                 .map_or_else(FeatureSet::default, |p| p.features),
             slice_us: None,
             min_slice_us: None,
+            claim_ttl_us: None,
             rescue_us: None,
             migration_cost_us: None,
             cpuperf: CpuPerf::Auto,
@@ -87,6 +91,7 @@ impl Config {
                 arm: 0,
                 slice_ns,
                 min_slice_ns,
+                claim_ttl_ns: ns(self.claim_ttl_us, &CLAIM_TTL),
             },
             rescue_ns: ns(self.rescue_us, &RESCUE),
             migration_cost_ns: ns(self.migration_cost_us, &MIGRATION_COST),
@@ -174,7 +179,7 @@ mod tests {
         let preset = resolve_features("fast", &[], &[]).unwrap_err().to_string();
         assert_eq!(
             preset,
-            "unknown preset 'fast': expected one of roost, mainline, mainline-no-prev-idle, lawall, roy-v7"
+            "unknown preset 'fast': expected one of roost, mainline, mainline-no-prev-idle, lawall, patra, roy-v7"
         );
         let feature = resolve_features("roost", &names(&["claims"]), &[])
             .unwrap_err()
@@ -191,7 +196,8 @@ mod tests {
             error.to_string(),
             "feature 'prev_core_fits' needs 'prev_core': enable that too, or not this"
         );
-        let both = resolve_features("mainline", &names(&["prev_core_fits", "prev_core"]), &[]).unwrap();
+        let both =
+            resolve_features("mainline", &names(&["prev_core_fits", "prev_core"]), &[]).unwrap();
         assert!(both.has(bits::prev_core.with(bits::prev_core_fits)));
     }
 

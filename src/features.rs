@@ -118,6 +118,11 @@ pub const PRESETS: &[Preset] = &[
         features: MAINLINE,
     },
     Preset {
+        name: "patra",
+        help: "mainline with Patra's claim of an idle CPU",
+        features: MAINLINE.with(bits::claim).with(bits::claim_plain),
+    },
+    Preset {
         name: "roy-v7",
         help: "mainline with Roy's \"prefer the previous CPU\" v7",
         features: MAINLINE
@@ -204,7 +209,16 @@ pub const MIGRATION_COST: Tunable = Tunable {
     help: "A task that ran this recently is not stolen by an idle CPU (kernel: sysctl_sched_migration_cost)",
 };
 
-pub const TUNABLES: &[&Tunable] = &[&SLICE, &MIN_SLICE, &RESCUE, &MIGRATION_COST];
+pub const CLAIM_TTL: Tunable = Tunable {
+    name: "claim-ttl-us",
+    unit: "us",
+    default: Default::Fixed(1_000),
+    min: 50,
+    max: 1_000_000,
+    help: "With claim_expiry: an older claim of an idle CPU counts for nothing",
+};
+
+pub const TUNABLES: &[&Tunable] = &[&SLICE, &MIN_SLICE, &CLAIM_TTL, &RESCUE, &MIGRATION_COST];
 
 #[cfg(test)]
 mod tests {
@@ -219,6 +233,8 @@ mod tests {
     fn a_preset_differs_from_its_base_in_its_own_bits_only() {
         assert_eq!(diff("mainline-no-prev-idle", "mainline"), bits::prev_idle);
         assert_eq!(diff("lawall", "mainline"), FeatureSet::default());
+        let patra = bits::claim.with(bits::claim_plain);
+        assert_eq!(diff("patra", "mainline"), patra);
         let roy = bits::prev_core
             .with(bits::recent_core)
             .with(bits::sync_core);

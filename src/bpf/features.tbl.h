@@ -17,3 +17,7 @@ FEATURE(sync_local, "scx_roost", "a sync wakeup whose waker is alone and about t
 FEATURE(recent_core, "Roy v7 2025", "a wakeup takes the recently used CPU when its whole core is idle, before the target")
 FEATURE(sync_core, "Roy v7 2025", "the target is taken as idle only on a sync wakeup, and when its whole core is idle")
 SUBSWITCH(prev_core_fits, prev_core, "scx_roost", "prev_core and recent_core pass over a CPU that is too small for the task")
+FEATURE(claim, "Patra 2017", "an idle CPU that a wakeup chose is claimed, so that another does not choose it too")
+SUBSWITCH(claim_plain, claim, "Patra 2017", "the claim is a load and a store, as in the source, and no compare-and-swap with a second look")
+SUBSWITCH(claim_expiry, claim, "scx_roost", "a claim older than claim-ttl-us counts for nothing")
+SUBSWITCH(core_claim, claim, "scx_roost", "who takes a CPU because its whole core is idle claims the core too")

@@ -109,6 +109,7 @@ struct task_policy {
 	/* ns */
 	u64 slice_ns;	  /* request of a task that sets none (kernel: base_slice_ns) */
 	u64 min_slice_ns; /* a running task is not preempted by a wakeup before this */
+	u64 claim_ttl_ns; /* at most a second; with claim_expiry: an older claim counts for nothing */
 };
 
 /*

@@ -11,10 +11,14 @@
 #define ROOST_RELEASE_BPF_H
 
 #include "timer.bpf.h"
+#include "policy/claim.h"
 
 static __always_inline int give_back_local(void)
 {
-	watch_taken(bpf_get_smp_processor_id());
+	s32 cpu = bpf_get_smp_processor_id();
+
+	claim_clear(cpu, cpu_state(cpu), false);
+	watch_taken(cpu);
 	if (scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) <= 0)
 		return 0;
 	count(STAT_given_back);

@@ -34,10 +34,21 @@ STAT(wide_machine, "an idle CPU in another node (feature wide_idle)")
 STAT(sync_local, "kept on the CPU of a waker about to sleep (feature sync_local)")
 STAT(fork_idle, "fork: an idle CPU in the idlest group")
 STAT(fork_busy, "fork: nothing idle, the least loaded CPU of the idlest group")
+/* claims: what wakeups found and took (feature claim) */
+STAT(claim_set, "idle CPUs claimed")
+STAT(claim_seen, "an idle CPU or core was passed over because another wakeup had claimed it")
+STAT(claim_expired, "claims taken over because they were too old (claim_expiry)")
 /* what a wakeup got */
 STAT(placed_prev, "wakeups placed on the previous CPU")
 STAT(placed_idle_core, "wakeups placed on a wholly idle core; without SMT, on an idle CPU")
 STAT(placed_other_llc, "wakeups placed in another LLC than the previous CPU's")
+/* races: wakeups for one CPU, and the end of claims */
+STAT(stacked, "placed on an idle CPU for which another task had been placed in the same instant, and which began first")
+STAT(claim_conflict, "a race for an idle CPU lost to another claim")
+STAT(core_claim_conflict, "a race for an idle core lost to another claim (core_claim)")
+STAT(claim_release, "claims given back at once: the CPU had become busy between look and claim")
+STAT(claim_clear_run, "claims ended by a task of ours that ran there")
+STAT(claim_clear_idle, "claims ended by a CPU that went idle, or was taken by another class")
 /* queueing and dispatch */
 STAT(enq_idle, "tasks inserted straight into the local queue of an idle CPU (Linux 7.1 on)")
 STAT(enq_queued, "tasks queued by deadline; before Linux 7.1 those for an idle CPU too")

@@ -37,6 +37,7 @@ mod tests {
                 arm: 99,
                 slice_ns: u64::from(features) * 1000,
                 min_slice_ns: 7,
+                claim_ttl_ns: 8,
             },
             rescue_ns: 8,
             migration_cost_ns: 9,

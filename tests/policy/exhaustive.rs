@@ -3,12 +3,18 @@
 
 use crate::check::check_invariants;
 use crate::model::{CpuNow, Features, LlcNow};
-use crate::setup::{Case, MAINLINE, Machine, Runner};
+use crate::setup::{CLAIM_TTL, Case, MAINLINE, Machine, Runner};
 use crate::topology::Topology;
 use scx_roost::features::{PRESETS, feature};
 use std::sync::LazyLock;
 
-static FEATURE_SETS: LazyLock<Vec<Features>> = LazyLock::new(feature_sets);
+/// Those with claims are tried on machines where CPUs are claimed, the others where none is: they could not tell.
+static WITHOUT_CLAIMS: LazyLock<Vec<Features>> = LazyLock::new(|| sets_where(|f| !f.claim));
+static WITH_CLAIMS: LazyLock<Vec<Features>> = LazyLock::new(|| sets_where(|f| f.claim));
+
+fn sets_where(keep: fn(&Features) -> bool) -> Vec<Features> {
+    feature_sets().into_iter().filter(keep).collect()
+}
 
 /// Every way in which up to four CPUs can share cores and caches, up to relabelling, and two nodes.
 fn small_machines() -> Vec<Topology> {
@@ -32,8 +38,8 @@ fn small_machines() -> Vec<Topology> {
     ]
 }
 
-/// Each switch alone and with each other, a sub-switch with its feature; on top of nothing and of mainline, and what
-/// placement has of the presets.
+/// Each switch alone; each, and each with each other, on top of mainline; a sub-switch with its feature; and what placement has
+/// of the presets.
 fn feature_sets() -> Vec<Features> {
     let whole = |name: &str| {
         let parent = feature(name).expect(name).parent;
@@ -45,10 +51,12 @@ fn feature_sets() -> Vec<Features> {
     };
     let mut sets = vec![Features::NONE];
     for (i, a) in Features::NAMES.iter().enumerate() {
-        for b in &Features::NAMES[..=i] {
-            let pair = whole(a).or(whole(b));
-            sets.extend([pair, pair.or(MAINLINE)]);
-        }
+        sets.push(whole(a));
+        sets.extend(
+            Features::NAMES[..=i]
+                .iter()
+                .map(|b| whole(a).or(whole(b)).or(MAINLINE)),
+        );
     }
     for preset in PRESETS {
         let mut set = Features::NONE;
@@ -96,6 +104,27 @@ const KINDS: [fn(&mut Case); 7] = [
     partners,
 ];
 
+/// The states of a CPU with claims, in base 3 to 6: busy, idle, idle and claimed, its core claimed alone, either too long ago to
+/// count where claims expire.
+fn set_claims(machine: &mut Machine, base: usize, mut states: usize) {
+    for cpu in machine.topology.online().collect::<Vec<_>>() {
+        let mut now = if states % base == 0 {
+            machine.busy()
+        } else {
+            machine.idle(0)
+        };
+        match states % base {
+            2 => now.claim_age = Some(CLAIM_TTL),
+            3 => now.core_claim_age = Some(CLAIM_TTL),
+            4 => now.claim_age = Some(CLAIM_TTL + 1),
+            5 => now.core_claim_age = Some(CLAIM_TTL + 1),
+            _ => (),
+        }
+        states /= base;
+        machine.set(cpu, now);
+    }
+}
+
 /// The states of a CPU, in base 2 or 3: busy, idle, with a SCHED_IDLE task.
 fn set_states(machine: &mut Machine, base: usize, mut states: usize) {
     for cpu in machine.topology.online().collect::<Vec<_>>() {
@@ -142,21 +171,28 @@ fn compare(machine: &mut Machine, runner: &mut Runner, case: &Case) {
 
 /// Sanitizers make a case several times as slow, and look for other mistakes than a wrong answer: one case in five will do,
 /// or in seven: what does not divide the number of feature sets, so that each of them is tried.
-fn one_in() -> u64 {
+fn one_in(sets: &[Features]) -> u64 {
     if std::env::var_os("ROOST_SANITIZE").is_none() {
         return 1;
     }
-    let sets = FEATURE_SETS.len() as u64;
-    let of = [5, 7, 11, 13].into_iter().find(|n| !sets.is_multiple_of(*n));
+    let sets = sets.len() as u64;
+    let of = [5, 7, 11, 13]
+        .into_iter()
+        .find(|n| !sets.is_multiple_of(*n));
     of.expect("not all four divide the number of feature sets")
 }
 
 /// On the machine as it is: every waker's CPU, previous CPU, affinity, kind of wakeup and set of features; in the first
 /// `with_recent` kinds every recently used CPU too.
-fn every_wakeup(machine: &mut Machine, runner: &mut Runner, with_recent: usize) -> u64 {
+fn every_wakeup(
+    machine: &mut Machine,
+    runner: &mut Runner,
+    with_recent: usize,
+    sets: &[Features],
+) -> u64 {
     let n = machine.topology.len();
     let online: Vec<usize> = machine.topology.online().collect();
-    let every = one_in();
+    let every = one_in(sets);
     let mut cases = 0;
     for at in 0..online.len() * n {
         for (kind, set) in KINDS.iter().enumerate() {
@@ -166,7 +202,7 @@ fn every_wakeup(machine: &mut Machine, runner: &mut Runner, with_recent: usize) 
                 case.allowed = mask(bits, n);
                 for recent in 0..=if kind < with_recent { n } else { 0 } {
                     case.recent = recent.checked_sub(1);
-                    for &features in FEATURE_SETS.iter() {
+                    for &features in sets {
                         cases += 1;
                         if cases % every == 0 {
                             case.features = features;
@@ -188,7 +224,7 @@ fn four_cpus_every_input() {
         let mut runner = Runner::new(&machine);
         for idle in 0..1 << machine.topology.len() {
             set_states(&mut machine, 2, idle);
-            cases += every_wakeup(&mut machine, &mut runner, 1);
+            cases += every_wakeup(&mut machine, &mut runner, 1, &WITHOUT_CLAIMS);
         }
     }
     println!("{cases} cases");
@@ -205,8 +241,24 @@ fn three_cpus_every_state() {
             set_budget(&mut machine, budget);
             for states in 0..3usize.pow(machine.topology.online().count() as u32) {
                 set_states(&mut machine, 3, states);
-                cases += every_wakeup(&mut machine, &mut runner, 2);
+                cases += every_wakeup(&mut machine, &mut runner, 2, &WITHOUT_CLAIMS);
             }
+        }
+    }
+    println!("{cases} cases");
+}
+
+#[test]
+fn four_cpus_claimed() {
+    let mut cases = 0;
+    for topology in small_machines() {
+        let mut machine = Machine::new(topology);
+        let mut runner = Runner::new(&machine);
+        let online = machine.topology.online().count() as u32;
+        let base: usize = if online < 4 { 6 } else { 3 };
+        for states in 0..base.pow(online) {
+            set_claims(&mut machine, base, states);
+            cases += every_wakeup(&mut machine, &mut runner, 1, &WITH_CLAIMS);
         }
     }
     println!("{cases} cases");

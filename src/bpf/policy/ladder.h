@@ -19,10 +19,12 @@
  *		9 [wide_idle] the node, the machine
  *		  the target, busy
  *
+ * [claim] Whatever is idle is claimed when it is about to be the answer; if another was quicker, the next rung is asked.
+ *
  * With prev_idle and sis_util, and nothing else, this is the kernel's select_task_rq_fair() (kernel/sched/fair.c);
  * what it leaves out is listed in docs/faithfulness.md.
  *
- * Each group of rungs is a subprogram, and so joins the verifier's paths where it ends: fork, known CPUs, search.
+ * Each group of rungs is a subprogram, and so joins the verifier's paths where it ends: known CPUs, search.
  */
 #ifndef ROOST_LADDER_H
 #define ROOST_LADDER_H
@@ -51,21 +53,6 @@ static __always_inline struct placement placed_free(const struct wakeup *w, s32 
 
 /* ---- the groups; subprograms answer through @at ---- */
 
-subprog u32 place_fork(port_task *p trusted, const struct wakeup *w nonnull, struct placement *at nonnull)
-{
-	const volatile struct cpu_facts *f = cpu_facts(w->this_cpu);
-	u32 llc = fork_llc(p, fork_node(p, f->node), f->llc);
-	s32 cpu = fork_idle_cpu(p, w, llc);
-
-	if (cpu != NO_CPU) {
-		*at = placed_free(w, cpu, STAT_fork_idle);
-		return 0;
-	}
-	cpu = fork_busy_cpu(p, llc, w->this_cpu, w->now);
-	*at = placed(w, cpu != NO_CPU ? cpu : w->prev_any, PLACE_BUSY, STAT_fork_busy);
-	return 0;
-}
-
 /*
  * Rung 9: nothing in the LLC; [wide_idle] an idle CPU in another of the target's node, then anywhere. The LLC itself is
  * not looked at again: if something is idle there, sis_util's budget forbade to look so far.
@@ -74,15 +61,17 @@ static __always_inline struct placement place_beyond(port_task *p, const struct 
 {
 	const volatile struct node_facts *node = node_facts(cpu_facts(target)->node);
 	u32 own = cpu_facts(target)->llc;
+	struct scan s;
 	s32 cpu;
 
 	if (!has(w, FEATURE_wide_idle) || machine_facts()->nr_llcs == 1)
 		return placed(w, target, PLACE_BUSY, STAT_sis_none);
-	cpu = scan_llcs(p, node->first_llc, node->first_llc + node->nr_llcs, own, w->sched_idle);
+	s = scan_for(w);
+	cpu = scan_llcs_and_take(p, &s, node->first_llc, node->first_llc + node->nr_llcs, own);
 	if (cpu != NO_CPU)
 		return placed_free(w, cpu, STAT_wide_node);
 	if (machine_facts()->nr_nodes > 1) {
-		cpu = scan_llcs(p, 0, machine_facts()->nr_llcs, own, w->sched_idle);
+		cpu = scan_llcs_and_take(p, &s, 0, machine_facts()->nr_llcs, own);
 		if (cpu != NO_CPU)
 			return placed_free(w, cpu, STAT_wide_machine);
 	}
@@ -129,7 +118,7 @@ subprog u32 search(port_task *p trusted, const struct wakeup *w nonnull, s32 tar
 		*at = place_search(p, w, target);
 		return 0;
 	}
-	cpu = sis_capacity(p, target, w->util, w->sched_idle);
+	cpu = sis_capacity(p, w, target);
 	*at = cpu != NO_CPU ? placed_free(w, cpu, STAT_sis_capacity) : placed(w, target, PLACE_BUSY, STAT_sis_none);
 	return 0;
 }
@@ -197,13 +186,25 @@ static __always_inline struct placement place_wakeup(port_task *p, struct task_s
 	return select_idle_sibling(p, ts, w, wake_target(ts, waker, w));
 }
 
+/* No group of its own: it would be one more frame above the deepest chain of programs, which have 512 bytes of stack. */
+static __always_inline struct placement place_fork(port_task *p, const struct wakeup *w)
+{
+	const volatile struct cpu_facts *f = cpu_facts(w->this_cpu);
+	u32 llc = fork_llc(p, fork_node(p, f->node), f->llc);
+	s32 cpu = fork_idle_cpu(p, w, llc);
+
+	if (cpu != NO_CPU)
+		return placed_free(w, cpu, STAT_fork_idle);
+	cpu = fork_busy_cpu(p, llc, w->this_cpu, w->now);
+	return placed(w, cpu != NO_CPU ? cpu : w->prev_any, PLACE_BUSY, STAT_fork_busy);
+}
+
 static __always_inline struct placement place_child(port_task *p, struct task_state *ts, struct task_state *parent,
 						    const struct wakeup *w)
 {
 	const struct wakeup copy = handed(w, ts);
-	struct placement at;
+	struct placement at = place_fork(p, &copy);
 
-	place_fork(p, &copy, &at);
 	inherit(ts, parent, w);
 	return at;
 }

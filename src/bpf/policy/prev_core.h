@@ -10,21 +10,7 @@
 #ifndef ROOST_PREV_CORE_H
 #define ROOST_PREV_CORE_H
 
-#include "wakeup.h"
-
-/* Every thread of the core is free (source: is_idle_core()). */
-subprog bool core_free(s32 cpu)
-{
-	const volatile struct cpu_facts *f = cpu_facts(cpu);
-	u32 i;
-
-	if (!cpu_free(cpu, false))
-		return false;
-	for_below (i, f->nr_sib, MAX_SMT)
-		if (!cpu_free(sibling(f, i), false))
-			return false;
-	return true;
-}
+#include "claim.h"
 
 /* On a machine of unequal CPUs, does a task of @util fit there? [prev_core_fits] If not, it does not go there. */
 static __always_inline bool core_suits(const struct wakeup *w, u64 util, s32 cpu)
@@ -45,7 +31,7 @@ static __always_inline s32 prev_core(struct task_state *ts, const struct wakeup 
 		return NO_CPU;
 	if (machine_facts()->asym)
 		util = task_util(ts, w->now);
-	return core_suits(w, util, w->prev) ? w->prev : NO_CPU;
+	return core_suits(w, util, w->prev) && core_take(w, w->prev) ? w->prev : NO_CPU;
 }
 
 #endif /* ROOST_PREV_CORE_H */

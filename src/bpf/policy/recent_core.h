@@ -27,7 +27,7 @@ static __always_inline s32 recent_core(port_task *p, const struct wakeup *w, s32
 
 	if (recent == NO_CPU || !in_idle_core(recent) || !core_free(recent))
 		return NO_CPU;
-	return core_suits(w, w->util, recent) ? recent : NO_CPU;
+	return core_suits(w, w->util, recent) && core_take(w, recent) ? recent : NO_CPU;
 }
 
 #endif /* ROOST_RECENT_CORE_H */

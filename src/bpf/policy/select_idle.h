@@ -50,7 +50,7 @@ static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
 	if (!cpu_marked(cpu) || !cpu_free(cpu, w->sched_idle) || !asym_fits(w, cpu))
 		return NO_CPU;
 	if (!core_to_be_had(w, cpu))
-		return cpu;
+		return take(w, cpu) ? cpu : NO_CPU;
 	count_for(w->arm, STAT_core_first);
 	return NO_CPU;
 }
@@ -93,13 +93,13 @@ static __always_inline s32 sis_recent(port_task *p, const struct wakeup *w, s32 
 }
 
 /* Another thread of @cpu's core that is free. */
-subprog s32 free_sibling(port_task *p trusted, s32 cpu, bool sched_idle)
+subprog s32 free_sibling(port_task *p trusted, const struct wakeup *w nonnull, s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	u32 i;
 
 	for_below (i, f->nr_sib, MAX_SMT)
-		if (cpu_free(sibling(f, i), sched_idle) && task_allowed(p, sibling(f, i)))
+		if (cpu_free(sibling(f, i), w->sched_idle) && task_allowed(p, sibling(f, i)) && take(w, sibling(f, i)))
 			return sibling(f, i);
 	return NO_CPU;
 }
@@ -107,7 +107,7 @@ subprog s32 free_sibling(port_task *p trusted, s32 cpu, bool sched_idle)
 /* Another thread of the previous CPU's core, when that shares the target's cache. */
 static __always_inline s32 sis_smt(port_task *p, const struct wakeup *w, s32 target)
 {
-	return share_cache(w->prev_any, target) ? free_sibling(p, w->prev_any, w->sched_idle) : NO_CPU;
+	return share_cache(w->prev_any, target) ? free_sibling(p, w, w->prev_any) : NO_CPU;
 }
 
 static __always_inline u32 after(s32 cpu)

@@ -20,9 +20,10 @@ struct wakeup {
 	u32 arm;      /* whose they are */
 	u32 waker_pid;
 	u32 pid;
-	s32 this_cpu; /* the CPU that decides: the waker's */
-	s32 prev;     /* where the task last ran; NO_CPU if it may not run there now */
-	s32 prev_any; /* the same, allowed or not */
+	s32 this_cpu;  /* the CPU that decides: the waker's */
+	s32 prev;      /* where the task last ran; NO_CPU if it may not run there now */
+	s32 prev_any;  /* the same, allowed or not */
+	u32 claim_ttl; /* ns */
 	bool fork;
 	bool sync; /* the waker says that it is about to sleep, and is not exiting */
 	bool this_allowed;
@@ -31,7 +32,7 @@ struct wakeup {
 	/* of the task's state; only groups of rungs have these: handed() */
 	bool sched_idle; /* it has policy SCHED_IDLE, or its group cpu.idle */
 	s32 recent;	 /* the recently used CPU; NO_CPU: none */
-	u64 util;	 /* 0..CAPACITY_SCALE; 0 where all CPUs are equal */
+	u32 util;	 /* 0..CAPACITY_SCALE; 0 where all CPUs are equal */
 };
 
 /* How the chosen CPU is to be taken. */
@@ -113,6 +114,20 @@ subprog bool siblings_idle(s32 cpu)
 static __always_inline bool core_idle(s32 cpu)
 {
 	return cpu_idle(cpu) && (!machine_facts()->smt || siblings_idle(cpu));
+}
+
+/* Every thread of the core is free (source: is_idle_core()). */
+subprog bool core_free(s32 cpu)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+	u32 i;
+
+	if (!cpu_free(cpu, false))
+		return false;
+	for_below (i, f->nr_sib, MAX_SMT)
+		if (!cpu_free(sibling(f, i), false))
+			return false;
+	return true;
 }
 
 /* @util fits on @cpu with a fifth to spare (kernel: fits_capacity()). */

@@ -43,6 +43,7 @@ macro_rules! features {
 features! {
     prev_idle sis_util wide_idle sync_local core_first
     prev_core recent_core sync_core prev_core_fits
+    claim claim_plain claim_expiry core_claim
 }
 
 impl Features {

@@ -23,6 +23,10 @@ pub struct CpuNow {
     pub load: u64,
     /// cpu_util_cfs() of the CPU's own time, 0..1024
     pub util: u64,
+    /// How long ago a wakeup claimed it, ns.
+    pub claim_age: Option<u64>,
+    /// The same of its core, of which it is the first thread.
+    pub core_claim_age: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,6 +46,8 @@ pub struct Now<'a> {
     pub cpus: &'a [CpuNow],
     pub llcs: &'a [LlcNow],
     pub imbalance_pct: u64,
+    /// ns
+    pub claim_ttl: u64,
 }
 
 /// The other side of a wakeup: who woke whom.
@@ -117,6 +123,10 @@ pub struct Decision {
     pub waker: Waker,
     /// Of the task itself.
     pub wakee: Waker,
+    /// The CPU that it claimed.
+    pub claims: Option<usize>,
+    /// The first thread of the core that it claimed.
+    pub claims_core: Option<usize>,
 }
 
 const MSEC: u64 = 1_000_000;
@@ -205,7 +215,58 @@ impl Ladder<'_> {
 
     /// choose_idle_cpu(): a SCHED_IDLE task is no reason not to run there, unless the wakee is one too.
     fn free(&self, c: usize) -> bool {
-        self.now.idle(c) || (!self.w.task.sched_idle && self.now.only_sched_idle(c))
+        let free = self.now.idle(c) || (!self.w.task.sched_idle && self.now.only_sched_idle(c));
+        free && !self.claimed(c)
+    }
+
+    // ---- claim: "per cpu variable that is set as soon as a cpu is selected"; others then do not select it ----
+
+    /// Ours: with claim_expiry not for ever.
+    fn stands(&self, age: Option<u64>) -> bool {
+        let f = &self.w.features;
+        f.claim && age.is_some_and(|age| !f.claim_expiry || age <= self.now.claim_ttl)
+    }
+
+    fn claimed(&self, c: usize) -> bool {
+        self.stands(self.now.cpus[c].claim_age)
+    }
+
+    fn idle_unclaimed(&self, c: usize) -> bool {
+        self.now.idle(c) && !self.claimed(c)
+    }
+
+    fn first_thread(&self, c: usize) -> usize {
+        let threads = self.now.other_threads(c).iter().copied();
+        threads.chain([c]).min().unwrap_or(c)
+    }
+
+    /// "Sibling of a claimed CPU: no idle core; the thread itself is still free." core_claim, ours: nor is a claimed core.
+    fn core_claimed(&self, c: usize) -> bool {
+        let first = self.now.cpus[self.first_thread(c)];
+        self.claimed(c)
+            || self.now.other_threads(c).iter().any(|&s| self.claimed(s))
+            || (self.w.features.core_claim && self.stands(first.core_claim_age))
+    }
+
+    fn idle_core(&self, c: usize) -> bool {
+        self.now.core_idle(c) && !self.core_claimed(c)
+    }
+
+    /// An idle CPU is the answer, and claimed.
+    fn taken(&self, cpu: usize, rung: &'static str) -> Decision {
+        Decision {
+            claims: self.w.features.claim.then_some(cpu),
+            ..self.at(cpu, rung)
+        }
+    }
+
+    /// The same, because its core is idle.
+    fn core_taken(&self, cpu: usize, rung: &'static str) -> Decision {
+        let f = &self.w.features;
+        Decision {
+            claims_core: (f.claim && f.core_claim).then(|| self.first_thread(cpu)),
+            ..self.taken(cpu, rung)
+        }
     }
 
     fn fits(&self, c: usize) -> bool {
@@ -231,6 +292,8 @@ impl Ladder<'_> {
             recent: self.w.task.recent,
             waker: self.w.waker.waker,
             wakee: self.w.task.waker,
+            claims: None,
+            claims_core: None,
         }
     }
 
@@ -246,7 +309,7 @@ impl Ladder<'_> {
                 ..self.at(self.w.this, "sync_local")
             }
         } else if self.prev_core() {
-            self.at(self.w.prev, "prev_core")
+            self.core_taken(self.w.prev, "prev_core")
         } else {
             let (target, affine) = self.target(waker.flips);
             Decision {
@@ -299,7 +362,8 @@ impl Ladder<'_> {
     /// is_idle_core(): of the source, where a SCHED_IDLE task counts for nothing, whoever wakes.
     fn is_idle_core(&self, c: usize) -> bool {
         let free = |t: usize| self.now.idle(t) || self.now.only_sched_idle(t);
-        free(c) && self.now.other_threads(c).iter().all(|&s| free(s))
+        let core = free(c) && self.now.other_threads(c).iter().all(|&s| free(s));
+        core && !self.core_claimed(c)
     }
 
     /// The source asks nothing. prev_core_fits, ours: as the kernel asks elsewhere.
@@ -327,8 +391,8 @@ impl Ladder<'_> {
         if !self.ok(this) || this == prev {
             return (prev, "wa_same");
         }
-        if self.now.idle(this) && self.now.share_cache(this, prev) {
-            return if self.now.idle(prev) {
+        if self.idle_unclaimed(this) && self.now.share_cache(this, prev) {
+            return if self.idle_unclaimed(prev) {
                 (prev, "wa_idle_prev")
             } else {
                 (this, "wa_idle_this")
@@ -337,7 +401,7 @@ impl Ladder<'_> {
         if self.w.sync && self.now.cpus[this].nr_running == 1 {
             return (this, "wa_sync");
         }
-        if self.w.features.prev_idle && self.now.idle(prev) {
+        if self.w.features.prev_idle && self.idle_unclaimed(prev) {
             return (prev, "wa_prev_idle");
         }
         if self.this_is_lighter() {
@@ -398,7 +462,9 @@ impl Ladder<'_> {
             return self.rest_of_siblings(target);
         }
         let decision = match self.recent(target) {
-            Some(c) if self.is_idle_core(c) && self.core_suits(c) => self.at(c, "recent_core"),
+            Some(c) if self.is_idle_core(c) && self.core_suits(c) => {
+                self.core_taken(c, "recent_core")
+            }
             _ => self.rest_of_siblings(target),
         };
         Decision {
@@ -416,14 +482,15 @@ impl Ladder<'_> {
             self.will_do(target)
         };
         if self.ok(target) && takes_target {
-            return self.at(
-                target,
-                if sync_core { "sync_core" } else { "sis_target" },
-            );
+            return if sync_core {
+                self.core_taken(target, "sync_core")
+            } else {
+                self.taken(target, "sis_target")
+            };
         }
         let prev_ok = self.ok(w.prev);
         if prev_ok && w.prev != target && now.share_cache(w.prev, target) && self.will_do(w.prev) {
-            return self.at(w.prev, "sis_prev");
+            return self.taken(w.prev, "sis_prev");
         }
         if w.waker.pcpu_kthread
             && prev_ok
@@ -457,11 +524,11 @@ impl Ladder<'_> {
             && !w.features.recent_core
             && self.will_do(recent)
         {
-            return self.at(recent, "sis_recent");
+            return self.taken(recent, "sis_recent");
         }
         if now.machine.asym() {
             return match self.capacity(target) {
-                Some(c) => self.at(c, "sis_capacity"),
+                Some(c) => self.taken(c, "sis_capacity"),
                 None => self.nothing(target),
             };
         }
@@ -473,11 +540,14 @@ impl Ladder<'_> {
                 .iter()
                 .find(|&&s| self.ok(s) && self.free(s));
             if let Some(&s) = sibling {
-                return self.at(s, "sis_smt");
+                return self.taken(s, "sis_smt");
             }
         }
         if let Some((c, rung)) = self.select_idle_cpu(target, has_core) {
-            return self.at(c, rung);
+            return match rung {
+                "sis_core" => self.core_taken(c, rung),
+                _ => self.taken(c, rung),
+            };
         }
         if w.features.wide_idle && now.machine.nr_llcs() > 1 {
             return self.wide(target);
@@ -532,7 +602,7 @@ impl Ladder<'_> {
             return cpu(budget).map(|c| (c, "sis_cpu"));
         }
         // Ours: when no idle core may be used, the first free CPU in order of number; the kernel's order is by core.
-        let core = self.walk(target).find(|&c| self.now.core_idle(c));
+        let core = self.walk(target).find(|&c| self.idle_core(c));
         core.map(|c| (c, "sis_core"))
             .or_else(|| cpu(usize::MAX).map(|c| (c, "sis_cpu")))
     }
@@ -587,9 +657,12 @@ impl Ladder<'_> {
                     continue;
                 }
                 let usable = || cpus.iter().copied().filter(|&c| self.ok(c));
-                let core = usable().find(|&c| machine.smt() && self.now.core_idle(c));
-                if let Some(c) = core.or_else(|| usable().find(|&c| self.free(c))) {
-                    return self.at(c, if near { "wide_node" } else { "wide_machine" });
+                let rung = if near { "wide_node" } else { "wide_machine" };
+                if let Some(c) = usable().find(|&c| machine.smt() && self.idle_core(c)) {
+                    return self.core_taken(c, rung);
+                }
+                if let Some(c) = usable().find(|&c| self.free(c)) {
+                    return self.taken(c, rung);
                 }
             }
         }
