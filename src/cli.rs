@@ -4,7 +4,7 @@
 use crate::config::{Config, STATS_PATH, resolve_features};
 use crate::cpufreq::CpuPerf;
 use crate::features::{
-    self, CLAIM_TTL, DEFAULT_PRESET, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable,
+    self, CLAIM_TTL, DEFAULT_PRESET, FITS_MARGIN, FITS_RT, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable,
 };
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind;
@@ -113,6 +113,12 @@ struct RunArgs {
 
     #[arg(long, value_name = "US", help = tunable_help(&MIGRATION_COST), value_parser = |text: &str| tunable(&MIGRATION_COST, text))]
     migration_cost_us: Option<u32>,
+
+    #[arg(long, value_name = "PERCENT", help = tunable_help(&FITS_MARGIN), value_parser = |text: &str| tunable(&FITS_MARGIN, text))]
+    fits_margin: Option<u32>,
+
+    #[arg(long, value_name = "0|1", help = tunable_help(&FITS_RT), value_parser = |text: &str| tunable(&FITS_RT, text))]
+    fits_rt: Option<u32>,
 
     /// Frequency requests to the governor
     #[arg(long, value_enum, value_name = "MODE", default_value = "auto")]
@@ -233,6 +239,8 @@ impl Cli {
             claim_ttl_us: run.claim_ttl_us,
             rescue_us: run.rescue_us,
             migration_cost_us: run.migration_cost_us,
+            fits_margin: run.fits_margin,
+            fits_rt: run.fits_rt,
             cpuperf: run.cpuperf,
             sysfs: self.common.sysfs,
             stats_path: run.stats_path,
@@ -257,10 +265,20 @@ pub fn version() -> String {
 }
 
 fn tunable_help(t: &Tunable) -> String {
+    let unit = unit_after(", in ", t);
     format!(
-        "{}, in {} ({} to {}; default: {})",
-        t.help, t.unit, t.min, t.max, t.default
+        "{}{unit} ({} to {}; default: {})",
+        t.help, t.min, t.max, t.default
     )
+}
+
+/// Nothing, if there is no unit.
+fn unit_after(word: &str, t: &Tunable) -> String {
+    if t.unit.is_empty() {
+        String::new()
+    } else {
+        format!("{word}{}", t.unit)
+    }
 }
 
 /// A value of this tunable. clap's own range would be told in Rust's notation and without the unit.
@@ -269,7 +287,7 @@ fn tunable(t: &Tunable, text: &str) -> Result<u32, String> {
     text.parse()
         .ok()
         .filter(in_range)
-        .ok_or_else(|| format!("{} to {} {} are possible", t.min, t.max, t.unit))
+        .ok_or_else(|| format!("{} to {}{} are possible", t.min, t.max, unit_after(" ", t)))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -340,7 +358,7 @@ mod tests {
         };
         assert_eq!(
             config.features.to_string(),
-            "prev_idle sis_util wide_idle sync_local"
+            "prev_idle sis_util wide_idle sync_local avg_idle"
         );
         assert!(verbose);
     }

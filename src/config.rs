@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What is meant, after `cli` took what was typed: presets resolved to features, one value per tunable.
 
-use crate::bpf::intf::{arm, task_policy, tunables};
+use crate::bpf::intf::{CAPACITY_SCALE, arm, task_policy, tunables};
 use crate::cpufreq::{CpuFreq, CpuPerf};
 use crate::features::{
-    self, CLAIM_TTL, FeatureSet, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable,
+    self, CLAIM_TTL, FITS_MARGIN, FITS_RT, FeatureSet, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable,
 };
 use anyhow::{Context, Result, bail};
 use libbpf_rs::libbpf_sys::bpf_object_open_opts;
@@ -28,6 +28,9 @@ pub struct Config {
     pub claim_ttl_us: Option<u32>,
     pub rescue_us: Option<u32>,
     pub migration_cost_us: Option<u32>,
+    /// Percent.
+    pub fits_margin: Option<u32>,
+    pub fits_rt: Option<u32>,
     pub cpuperf: CpuPerf,
     pub sysfs: PathBuf,
     pub stats_path: PathBuf,
@@ -51,6 +54,8 @@ impl Default for Config {
             claim_ttl_us: None,
             rescue_us: None,
             migration_cost_us: None,
+            fits_margin: None,
+            fits_rt: None,
             cpuperf: CpuPerf::Auto,
             sysfs: PathBuf::from("/sys"),
             stats_path: PathBuf::from(STATS_PATH),
@@ -74,9 +79,10 @@ impl Config {
 
     /// The policy of all tasks, on a machine of so many CPUs.
     pub fn arm(&self, nr_cpus: u32) -> arm {
-        let ns = |set: Option<u32>, row: &Tunable| {
-            u64::from(set.unwrap_or_else(|| row.default.value(nr_cpus))) * 1000
-        };
+        let value =
+            |set: Option<u32>, row: &Tunable| set.unwrap_or_else(|| row.default.value(nr_cpus));
+        let ns = |set, row| u64::from(value(set, row)) * 1000;
+        let margin = value(self.fits_margin, &FITS_MARGIN);
         let (mut slice_ns, mut min_slice_ns) =
             (ns(self.slice_us, &SLICE), ns(self.min_slice_us, &MIN_SLICE));
         // A default gives way to what was asked for.
@@ -92,6 +98,8 @@ impl Config {
                 slice_ns,
                 min_slice_ns,
                 claim_ttl_ns: ns(self.claim_ttl_us, &CLAIM_TTL),
+                fits_scale: CAPACITY_SCALE * 100 / (100 - margin),
+                fits_rt: value(self.fits_rt, &FITS_RT),
             },
             rescue_ns: ns(self.rescue_us, &RESCUE),
             migration_cost_ns: ns(self.migration_cost_us, &MIGRATION_COST),
@@ -171,7 +179,8 @@ mod tests {
     fn switches_go_on_top_of_the_preset() {
         let set =
             resolve_features("mainline", &names(&["wide_idle"]), &names(&["sis_util"])).unwrap();
-        assert_eq!(set, bits::prev_idle.with(bits::wide_idle));
+        let mainline = features::preset("mainline").unwrap().features;
+        assert_eq!(set, mainline.without(bits::sis_util).with(bits::wide_idle));
     }
 
     #[test]
@@ -179,7 +188,7 @@ mod tests {
         let preset = resolve_features("fast", &[], &[]).unwrap_err().to_string();
         assert_eq!(
             preset,
-            "unknown preset 'fast': expected one of roost, mainline, mainline-no-prev-idle, lawall, patra, roy-v7"
+            "unknown preset 'fast': expected one of roost, mainline, mainline-no-prev-idle, lawall, patra, roy-v7, desnoyers"
         );
         let feature = resolve_features("roost", &names(&["claims"]), &[])
             .unwrap_err()
@@ -240,6 +249,11 @@ mod tests {
         );
         config.slice_us = Some(1500);
         assert_eq!(config.arm(64).task.slice_ns, 1_500_000);
+        assert_eq!((arm.fits_scale, arm.fits_rt), (1024, 0));
+        // fits_capacity() of the kernel
+        (config.fits_margin, config.fits_rt) = (Some(20), Some(1));
+        let arm = config.arm(64).task;
+        assert_eq!((arm.fits_scale, arm.fits_rt), (1280, 1));
         let timers = |may| config.tunables(&CpuFreq::default(), may).timers;
         assert_eq!((timers(true), timers(false)), (1, 0));
     }

@@ -87,7 +87,7 @@ pub struct Preset {
     pub features: FeatureSet,
 }
 
-const MAINLINE: FeatureSet = bits::prev_idle.with(bits::sis_util);
+const MAINLINE: FeatureSet = bits::prev_idle.with(bits::sis_util).with(bits::avg_idle);
 
 pub const DEFAULT_PRESET: &str = "roost";
 
@@ -128,7 +128,13 @@ pub const PRESETS: &[Preset] = &[
         features: MAINLINE
             .with(bits::prev_core)
             .with(bits::recent_core)
-            .with(bits::sync_core),
+            .with(bits::sync_core)
+            .with(bits::avg_idle_every),
+    },
+    Preset {
+        name: "desnoyers",
+        help: "mainline with Desnoyers' UTIL_FITS_CAPACITY and SELECT_BIAS_PREV, which keep tasks where they were",
+        features: MAINLINE.with(bits::util_fits).with(bits::bias_prev),
     },
 ];
 
@@ -218,7 +224,33 @@ pub const CLAIM_TTL: Tunable = Tunable {
     help: "With claim_expiry: an older claim of an idle CPU counts for nothing",
 };
 
-pub const TUNABLES: &[&Tunable] = &[&SLICE, &MIN_SLICE, &CLAIM_TTL, &RESCUE, &MIGRATION_COST];
+pub const FITS_MARGIN: Tunable = Tunable {
+    name: "fits-margin",
+    unit: "percent",
+    default: Default::Fixed(0),
+    min: 0,
+    max: 50,
+    help: "Part of a CPU's capacity that a task may not fill up to be placed there with util_fits; its second version has 20",
+};
+
+pub const FITS_RT: Tunable = Tunable {
+    name: "fits-rt",
+    unit: "",
+    default: Default::Fixed(0),
+    min: 0,
+    max: 1,
+    help: "Whether util_fits takes real-time, deadline and interrupt time off the capacity, as its second version does",
+};
+
+pub const TUNABLES: &[&Tunable] = &[
+    &SLICE,
+    &MIN_SLICE,
+    &CLAIM_TTL,
+    &RESCUE,
+    &MIGRATION_COST,
+    &FITS_MARGIN,
+    &FITS_RT,
+];
 
 #[cfg(test)]
 mod tests {
@@ -237,8 +269,13 @@ mod tests {
         assert_eq!(diff("patra", "mainline"), patra);
         let roy = bits::prev_core
             .with(bits::recent_core)
-            .with(bits::sync_core);
+            .with(bits::sync_core)
+            .with(bits::avg_idle_every);
         assert_eq!(diff("roy-v7", "mainline"), roy);
+        assert_eq!(
+            diff("desnoyers", "mainline"),
+            bits::util_fits.with(bits::bias_prev)
+        );
         let own = bits::wide_idle
             .with(bits::burst_slice)
             .with(bits::prev_core)
@@ -318,7 +355,7 @@ mod tests {
     fn a_set_prints_its_names() {
         assert_eq!(
             preset("mainline").unwrap().features.to_string(),
-            "prev_idle sis_util"
+            "prev_idle sis_util avg_idle"
         );
         assert_eq!(FeatureSet::default().to_string(), "none");
     }

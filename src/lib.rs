@@ -10,6 +10,7 @@ pub mod doctor;
 pub mod features;
 pub mod host;
 pub mod machine;
+pub mod model;
 pub mod native;
 pub mod print;
 pub mod publish;

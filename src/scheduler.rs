@@ -4,7 +4,7 @@
 //! the kernel's own scheduler takes over.
 
 use crate::bpf::copy_rows;
-use crate::bpf::intf::{MAX_ARMS, policy_image, tunables};
+use crate::bpf::intf::{MAX_ARMS, policy_image, policy_store, tunables};
 use crate::bpf::skel::{BpfSkel, BpfSkelBuilder, types};
 use crate::config::Config;
 use crate::cpufreq::{self, CpuFreq};
@@ -12,7 +12,7 @@ use crate::doctor;
 use crate::fill_rodata;
 use crate::host::Host;
 use crate::machine::{Facts, Machine};
-use crate::publish::image;
+use crate::publish::{Capacity, MapUpdate, Publisher, image};
 use crate::stats::server::StatsServer;
 use crate::stats::source::{Counted, CounterSource, Running};
 use crate::stats::{Counters, NR_STATS, add, monitor};
@@ -20,10 +20,11 @@ use crate::stop::{Stop, Stopper, stopper};
 use crate::topology_view;
 use anyhow::{Context, Result, bail};
 use libbpf_rs::{Link, OpenObject};
-use log::{debug, info};
+use log::{debug, info, warn};
 use scx_utils::{UserExitInfo, compat, scx_ops_attach, scx_ops_load, scx_ops_open, uei_report};
 use std::mem::MaybeUninit;
 use std::path::Path;
+use std::ptr::NonNull;
 use std::slice::{from_mut, from_ref};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
@@ -35,6 +36,8 @@ const SETTLE_NAP: Duration = Duration::from_millis(20);
 const WATCH_NAP: Duration = Duration::from_millis(100);
 /// How often it compares the machine with the facts, in naps.
 const MACHINE_EVERY: u32 = 5;
+/// How often it looks what cpufreq allows, in naps.
+const LIMITS_EVERY: u32 = 10;
 
 /// Runs until it is stopped or the kernel ends it, over restarts. Errors of the scheduler are errors here; so is
 /// SysRq-S, as in scx_utils: somebody had to save the machine from us.
@@ -114,12 +117,14 @@ impl Runner<'_> {
         let cpufreq = CpuFreq::read(&self.host);
         let tun = self.config.tunables(&cpufreq, !self.host.preempt_rt());
         let arm = self.config.arm(machine.cpus.len() as u32);
+        let facts = machine.facts()?;
+        let capacity = Capacity::new(&self.host, &facts);
         let mut object = MaybeUninit::<OpenObject>::uninit();
-        let scheduler = Scheduler::load(
+        let mut scheduler = Scheduler::load(
             self.config,
-            &machine,
+            &facts,
             &tun,
-            &image(&[arm]),
+            &image(&[arm], &capacity.now(&self.host)),
             hotplug_seq,
             &mut object,
         )?;
@@ -136,7 +141,9 @@ impl Runner<'_> {
             topology_view::summary(&machine),
             begin.elapsed().as_millis()
         );
-        let changed = self.watch(&scheduler, &machine);
+        // SAFETY: it is dropped with `watch`, before the scheduler is unloaded, and nobody else writes the policy.
+        let publisher = unsafe { Publisher::new(scheduler.policy()?, MapUpdate::new()?) };
+        let changed = self.watch(&scheduler, &machine, &capacity, publisher);
         drop(counting);
         let info = scheduler.unload()?;
         Ok(if changed && !info.should_restart() {
@@ -158,12 +165,25 @@ impl Runner<'_> {
 
     /// Until the end. True when the machine is no longer the one that was loaded: the kernel tells of hotplug before
     /// /sys does, so the machine may have been read a moment too early.
-    fn watch(&self, scheduler: &Scheduler, machine: &Machine) -> bool {
+    fn watch(
+        &self,
+        scheduler: &Scheduler,
+        machine: &Machine,
+        capacity: &Capacity,
+        mut publisher: Publisher<MapUpdate>,
+    ) -> bool {
         let mut naps: u32 = 0;
         while !scheduler.exited() && self.stop.sleep(WATCH_NAP) {
             naps = naps.wrapping_add(1);
             if naps.is_multiple_of(MACHINE_EVERY) && online_changed(&self.host, machine) {
                 return true;
+            }
+            if naps.is_multiple_of(LIMITS_EVERY) {
+                match capacity.follow(&self.host, &mut publisher) {
+                    Ok(true) => debug!("cpufreq's limits have changed"),
+                    Ok(false) => (),
+                    Err(e) => warn!("the new limits of cpufreq are not followed: {e:#}"),
+                }
             }
         }
         false
@@ -259,7 +279,7 @@ pub fn load_object<'obj>(
 impl<'obj> Scheduler<'obj> {
     fn load(
         config: &Config,
-        machine: &Machine,
+        facts: &Facts,
         tun: &tunables,
         policy: &policy_image,
         hotplug_seq: u64,
@@ -267,11 +287,19 @@ impl<'obj> Scheduler<'obj> {
     ) -> Result<Scheduler<'obj>> {
         let begin = Instant::now();
         let took = |step: &str| debug!("{step} after {} ms", begin.elapsed().as_millis());
-        let mut skel = load_object(config, &machine.facts()?, tun, policy, hotplug_seq, object)?;
+        let mut skel = load_object(config, facts, tun, policy, hotplug_seq, object)?;
         took("BPF programs loaded");
         let link = Some(scx_ops_attach!(skel, roost_ops)?);
         took("scheduler attached");
         Ok(Scheduler { skel, link })
+    }
+
+    /// Where the policy is. Not to be used after the scheduler is unloaded.
+    fn policy(&mut self) -> Result<NonNull<policy_store>> {
+        const { assert!(size_of::<policy_store>() == size_of::<types::policy_store>()) };
+        let bss = self.skel.maps.bss_data.as_mut();
+        let store = &mut bss.context("the BPF object has no .bss")?.policy;
+        Ok(NonNull::from(store).cast())
     }
 
     /// The counters of the first `nr_cpus` CPUs. Not to be read after the scheduler is unloaded.

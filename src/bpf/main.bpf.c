@@ -10,11 +10,13 @@
  *	running, tick, stopping		time is accounted	policy/signal.h, through run.bpf.h, tick.bpf.h
  *	init_task ... exit_task		its context		ctx.bpf.h
  *	cgroup_*			weights of groups	policy/cgroup.h, through cgroup.bpf.h
+ *	roost_audit			are the sums right?	audit.bpf.h, asked by tests
  *
  * The policy is plain C over the port (policy/port.h) and is compiled natively too. No decision waits for userspace,
  * and no kconfig extern is referenced, so that it loads where there is no /boot/config.
  */
 #include <scx/common.bpf.h>
+#include "audit.bpf.h"
 #include "cgroup.bpf.h"
 #include "release.bpf.h"
 #include "tick.bpf.h"
@@ -184,6 +186,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(roost_init)
 		if (!cpu_facts(cpu)->online)
 			continue;
 		core_mask_init(cpu);
+		idle_init(cpu_state(cpu));
 		llc_state(cpu_facts(cpu)->llc)->scan_budget = llc_facts(cpu_facts(cpu)->llc)->nr_cpus;
 		err = scx_bpf_create_dsq(cpu, -1);
 		if (err)

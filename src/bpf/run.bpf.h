@@ -14,16 +14,17 @@
 /* ---- joining ---- */
 
 /*
- * @cpu's queue counts the task. Called by enqueue and by running, whichever comes first: a task inserted straight from
+ * @cpu's queue counts the task, which was runnable elsewhere (@moved: how it came) or arrives. Called by enqueue and by running, whichever comes first: a task inserted straight from
  * select_cpu is not enqueued, and a stolen one comes from another queue. A callback of its own for what becomes
  * runnable would cost more than this test in two places.
  */
-static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now)
+static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now, enum arrival moved)
 {
 	bool is_new = !ts->load_cpu;
 
 	if (ts->joined == cpu + 1)
 		return;
+	idle_ends(cpu_state(cpu), now, ts->runnable_since ? moved : is_new ? ARRIVAL_FORK : ARRIVAL_WAKEUP);
 	if (ts->runnable_since) {
 		queue_move(cpu, ts, now);
 		load_follows(ts, cpu, now);
@@ -95,7 +96,7 @@ static __always_inline void run_enqueue(struct task_struct *p, struct task_state
 	/* Else select_cpu has done it. */
 	if (!__COMPAT_is_enq_cpu_selected(enq_flags))
 		policy_take(ts);
-	run_join(ts, cpu, now);
+	run_join(ts, cpu, now, ARRIVAL_OTHER);
 	if (!before(ts->vruntime, ts->deadline))
 		new_request(ts, ts->pol.features);
 	if (wins_cpu(ts, cs, now, enq_flags)) {
@@ -120,13 +121,15 @@ static __always_inline void run_enqueue(struct task_struct *p, struct task_state
 static __always_inline void run_charge(struct cpu_state *cs, struct task_state *ts, u64 now)
 {
 	s64 ns = now - ts->started;
+	u64 work;
 
 	if (!ts->started || ns <= 0)
 		return;
+	work = at_full_speed(cs, ns);
 	ts->started = cs->charged_at = now;
-	ts->running_sum += ns;
+	ts->running_sum += work;
 	ts->burst_run += ns;
-	cs->busy_sum += ns;
+	cs->busy_sum += work;
 	queue_charge(cs, ts, ns);
 }
 
@@ -264,6 +267,8 @@ static __always_inline bool dispatch_hungry(s32 cpu, struct cpu_state *cs)
 static __always_inline void run_dispatch(s32 cpu, struct task_struct *prev)
 {
 	struct cpu_state *cs = cpu_state(cpu);
+	bool asked;
+	u64 now;
 
 	if (cs->serve_next && dispatch_assigned(cs))
 		return;
@@ -278,13 +283,16 @@ static __always_inline void run_dispatch(s32 cpu, struct task_struct *prev)
 	if (!cs->idle_marked)
 		claim_clear(cpu, cs, false);
 	mark_idle(cpu, cs);
-	if (cs->help_for && dispatch_help(cpu, cs))
+	now = scx_bpf_now();
+	asked = cs->help_for;
+	if (asked && dispatch_help(cpu, cs))
 		return;
-	if (anybody_waits() && steal(cpu, scx_bpf_now()))
+	if (anybody_waits() && steal(cpu, now, asked))
 		return;
 	/* Stealing may have let go of the lock of our queue. */
 	if (cs->weight && take_own(cpu))
 		return;
+	idle_begins(cs, now);
 	count(STAT_dispatch_none);
 }
 
@@ -295,7 +303,7 @@ static __always_inline void run_running(struct task_struct *p, struct task_state
 	s32 cpu = task_cpu(p);
 	struct cpu_state *cs = cpu_state(cpu);
 
-	run_join(ts, cpu, now);
+	run_join(ts, cpu, now, ARRIVAL_STEAL);
 	placed_runs(ts, cpu, now);
 	claim_clear(cpu, cs, true);
 	ts->started = cs->charged_at = now;
@@ -317,7 +325,8 @@ static __always_inline void run_running(struct task_struct *p, struct task_state
 
 static __always_inline void run_stopping(struct task_struct *p, struct task_state *ts, bool runnable, u64 now)
 {
-	struct cpu_state *cs = cpu_state(task_cpu(p));
+	s32 cpu = task_cpu(p);
+	struct cpu_state *cs = cpu_state(cpu);
 
 	run_charge(cs, ts, now);
 	ts->started = 0;
@@ -331,6 +340,8 @@ static __always_inline void run_stopping(struct task_struct *p, struct task_stat
 		queue_leave(ts, now);
 	}
 	run_fold(ts, now);
+	if (!runnable)
+		util_est_sleep(ts, cpu);
 	cpu_fold(cs, now);
 }
 

@@ -56,6 +56,8 @@ pub struct World {
     llc_sets: Shared<sys::llc_sets>,
     cgroups: Shared<sys::cgroup_state>,
     counters: Vec<u64>,
+    /// How far each look at the clock moves it, ns.
+    pub clock_step: u64,
 }
 
 impl World {
@@ -64,7 +66,7 @@ impl World {
     pub fn new(facts: Facts, arm: arm, tunables: tunables, cgroups: usize) -> Self {
         let mut world = World {
             tunables,
-            policy: Box::new(image(&[arm])),
+            policy: Box::new(image(&[arm], &facts.capacities())),
             views: Shared::new(facts.cpus.len()),
             cpus: Shared::new(facts.cpus.len()),
             llcs: Shared::new(facts.llcs.len()),
@@ -72,6 +74,7 @@ impl World {
             cgroups: Shared::new(cgroups.max(1)),
             counters: no_counters(),
             facts: Box::new(facts),
+            clock_step: 0,
         };
         for cpu in 0..world.facts.cpus.len() {
             if world.facts.cpus[cpu].online == 0 {
@@ -81,6 +84,7 @@ impl World {
             world.run(|w| unsafe { sys::roost_core_mask_init(w, cpu as i32) });
             let llc = world.facts.cpus[cpu].llc as usize;
             world.llcs.get_mut(llc).scan_budget = world.facts.llcs[llc].nr_cpus.into();
+            world.idle_init(cpu);
         }
         world
     }
@@ -109,6 +113,8 @@ impl World {
             nr_cgroups: self.cgroups.0.len() as u64,
             counters,
             yields: false,
+            clock: 0,
+            clock_step: self.clock_step,
             queues: ptr::null_mut(),
             queue_take: None,
             queue_length: None,
@@ -176,7 +182,7 @@ impl World {
     pub fn set_idle(&mut self, cpu: usize) {
         *self.view_mut(cpu) = sys::cpu_view {
             idle: 1,
-            nr_running: 0,
+            ..Default::default()
         };
         self.mark_idle(cpu);
     }
@@ -184,8 +190,8 @@ impl World {
     /// The CPU runs one task.
     pub fn set_busy(&mut self, cpu: usize) {
         *self.view_mut(cpu) = sys::cpu_view {
-            idle: 0,
             nr_running: 1,
+            ..Default::default()
         };
         self.mark_busy(cpu);
     }

@@ -21,7 +21,7 @@ void roost_mark_busy(struct world *w, s32 cpu);
 void roost_mark_waiting(struct world *w, s32 cpu);
 void roost_unmark_waiting(struct world *w, s32 cpu);
 bool roost_anybody_waits(struct world *w);
-bool roost_steal(struct world *w, s32 cpu, u64 now);
+bool roost_steal(struct world *w, s32 cpu, u64 now, bool asked);
 s32 roost_idle_helper(struct world *w, port_task *p, s32 cpu);
 bool roost_assign_queue(struct world *w, s32 cpu, s32 victim, u64 now);
 s32 roost_assigned_queue(struct world *w, s32 cpu, u64 now);
@@ -31,6 +31,12 @@ s32 roost_queue_to_relieve(struct world *w, s32 cpu, u64 now);
 void roost_claim_clear(struct world *w, s32 cpu, bool ran);
 void roost_placed_idle(struct world *w, struct task_state *ts, s32 cpu, u64 looked_at);
 void roost_placed_runs(struct world *w, struct task_state *ts, s32 cpu, u64 now);
+
+/* idle periods (avg_idle.h) */
+void roost_idle_init(struct world *w, s32 cpu);
+void roost_idle_begins(struct world *w, s32 cpu, u64 now);
+void roost_idle_ends(struct world *w, s32 cpu, u64 now, enum arrival arrival);
+u64 roost_search_budget(struct world *w, s32 cpu);
 
 /* queues (queue.h) */
 void roost_queue_join(struct world *w, s32 cpu, struct task_state *ts, u64 now);
@@ -56,7 +62,8 @@ u64 roost_cpu_util(struct world *w, s32 cpu, u64 now);
 void roost_task_signals_init(struct world *w, struct task_state *ts, u64 now);
 void roost_task_fold(struct world *w, struct task_state *ts, u64 now);
 u64 roost_task_load(struct world *w, struct task_state *ts, u64 now);
-u64 roost_task_util(struct world *w, struct task_state *ts, u64 now);
+u64 roost_task_util_est(struct world *w, const struct task_state *ts);
+void roost_util_est_sleep(struct world *w, struct task_state *ts, s32 cpu);
 void roost_load_follows(struct world *w, struct task_state *ts, s32 cpu, u64 now);
 u32 roost_scan_budget(u64 util, u32 nr_cpus);
 void roost_llc_sum(struct world *w, u32 llc, u64 now);

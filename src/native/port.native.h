@@ -35,6 +35,7 @@ typedef struct port_task {
 struct cpu_view {
 	u32 idle;	/* kernel: available_idle_cpu() */
 	u32 nr_running; /* kernel: rq->nr_running */
+	u32 rt_util;	/* kernel: cpu_util_rt() and its like */
 };
 
 /* One machine, as one thread sees it: threads may share the arrays, but each has its own counters. */
@@ -55,6 +56,9 @@ struct world {
 	u64 nr_cgroups;
 	u64 *counters; /* ROOST_NR_STATS of each arm */
 	bool yields;   /* a CPU was seen idle: the other threads come first, for tests of races */
+
+	u64 clock; /* ns; each look at it takes clock_step */
+	u64 clock_step;
 
 	/* the caller's queues */
 	void *queues;
@@ -115,6 +119,11 @@ static __always_inline const struct arm *arm_now(u32 arm)
 	return &the_world->policy->arm[in_range("arm", arm, MAX_ARMS)];
 }
 
+static __always_inline u32 cpu_capacity_now(s32 cpu)
+{
+	return the_world->policy->capacity[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)];
+}
+
 static __always_inline struct cpu_state *cpu_state(s32 cpu)
 {
 	return &the_world->cpu_states[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)];
@@ -151,6 +160,11 @@ static __always_inline u32 cpu_nr_running(s32 cpu)
 	return the_world->views[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)].nr_running;
 }
 
+static __always_inline u64 cpu_rt_util(s32 cpu)
+{
+	return the_world->views[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)].rt_util;
+}
+
 /* ---- the task at hand ---- */
 
 static __always_inline bool task_restricted(port_task *p)
@@ -178,6 +192,11 @@ static __always_inline u32 queue_length(s32 cpu)
 static __always_inline bool queue_first(s32 cpu, struct waiter *first)
 {
 	return the_world->queue_first(the_world->queues, cpu, first);
+}
+
+static __always_inline u64 clock_ns(void)
+{
+	return the_world->clock += the_world->clock_step;
 }
 
 /* ---- memory and counting ---- */

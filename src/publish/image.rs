@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The image of a set of arms (struct policy_image): numbers in, bytes out.
 
-use crate::bpf::intf::{MAX_ARMS, arm, policy_image, task_policy};
+use crate::bpf::intf::{MAX_ARMS, MAX_CPUS, arm, policy_image, task_policy};
 
 /// `arms[0]` is everybody's who is on no other. An unused row is a copy of it: a task whose arm was deleted is served so until
-/// it is told.
-pub fn image(arms: &[arm]) -> policy_image {
+/// it is told. `capacity` is that of each CPU by number, as far as there are CPUs.
+pub fn image(arms: &[arm], capacity: &[u16]) -> policy_image {
     let everybody = arms.first().expect("there is an arm of everybody");
     assert!(arms.len() <= MAX_ARMS as usize, "{} arms", arms.len());
     policy_image {
@@ -15,7 +15,13 @@ pub fn image(arms: &[arm]) -> policy_image {
             Some(arm) => numbered(arm, i as u32),
             None => numbered(everybody, 0),
         }),
+        capacity: table(capacity),
     }
+}
+
+/// Beyond the last CPU there is none.
+pub fn table(capacity: &[u16]) -> [u16; MAX_CPUS as usize] {
+    std::array::from_fn(|cpu| capacity.get(cpu).copied().unwrap_or(0))
 }
 
 fn numbered(arm: &arm, number: u32) -> arm {
@@ -38,6 +44,8 @@ mod tests {
                 slice_ns: u64::from(features) * 1000,
                 min_slice_ns: 7,
                 claim_ttl_ns: 8,
+                fits_scale: 1024,
+                fits_rt: 0,
             },
             rescue_ns: 8,
             migration_cost_ns: 9,
@@ -46,7 +54,7 @@ mod tests {
 
     #[test]
     fn unused_rows_are_everybodys() {
-        let image = image(&[arm(1), arm(2)]);
+        let image = image(&[arm(1), arm(2)], &[1024, 512]);
         let row = |i: usize| {
             let task = image.arm[i].task;
             (task.arm, task.features, task.slice_ns)
@@ -57,12 +65,13 @@ mod tests {
         for i in 2..MAX_ARMS as usize {
             assert_eq!(row(i), (0, 1, 1000), "arm {i}");
         }
+        assert_eq!(image.capacity[..4], [1024, 512, 0, 0]);
     }
 
     #[test]
     fn all_rows_may_be_used() {
         let arms: Vec<arm> = (0..MAX_ARMS).map(arm).collect();
-        for (i, arm) in image(&arms).arm.iter().enumerate() {
+        for (i, arm) in image(&arms, &[]).arm.iter().enumerate() {
             assert_eq!((arm.task.arm, arm.task.features), (i as u32, i as u32));
         }
     }

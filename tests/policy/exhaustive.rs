@@ -125,18 +125,41 @@ fn set_claims(machine: &mut Machine, base: usize, mut states: usize) {
     }
 }
 
-/// The states of a CPU, in base 2 or 3: busy, idle, with a SCHED_IDLE task.
-fn set_states(machine: &mut Machine, base: usize, mut states: usize) {
+type State = fn(&Machine) -> CpuNow;
+
+const FULL_OR_IDLE: &[State] = &[Machine::busy, idle];
+const ROOM_TOO: &[State] = &[Machine::busy, idle, room];
+const ALL_STATES: &[State] = &[Machine::busy, idle, room, sched_idle];
+
+fn idle(machine: &Machine) -> CpuNow {
+    machine.idle(0)
+}
+
+/// Busy, and the task fits beside who runs there.
+fn room(machine: &Machine) -> CpuNow {
+    CpuNow {
+        est: 0,
+        ..machine.busy()
+    }
+}
+
+fn sched_idle(machine: &Machine) -> CpuNow {
+    CpuNow {
+        sched_idle: true,
+        ..machine.busy()
+    }
+}
+
+/// How many ways there are for all CPUs to be in one of these.
+fn ways(machine: &Machine, of: &[State]) -> usize {
+    of.len().pow(machine.topology.online().count() as u32)
+}
+
+/// One of them.
+fn set_states(machine: &mut Machine, of: &[State], mut way: usize) {
     for cpu in machine.topology.online().collect::<Vec<_>>() {
-        let now = match states % base {
-            0 => machine.busy(),
-            1 => machine.idle(0),
-            _ => CpuNow {
-                sched_idle: true,
-                ..machine.busy()
-            },
-        };
-        states /= base;
+        let now = of[way % of.len()](machine);
+        way /= of.len();
         machine.set(cpu, now);
     }
 }
@@ -219,18 +242,22 @@ fn every_wakeup(
 #[test]
 fn four_cpus_every_input() {
     let mut cases = 0;
+    let (fits, others): (Vec<Features>, Vec<Features>) =
+        WITHOUT_CLAIMS.iter().partition(|f| f.util_fits);
     for topology in small_machines() {
         let mut machine = Machine::new(topology);
         let mut runner = Runner::new(&machine);
-        for idle in 0..1 << machine.topology.len() {
-            set_states(&mut machine, 2, idle);
-            cases += every_wakeup(&mut machine, &mut runner, 1, &WITHOUT_CLAIMS);
+        for (sets, states) in [(&others, FULL_OR_IDLE), (&fits, ROOM_TOO)] {
+            for way in 0..ways(&machine, states) {
+                set_states(&mut machine, states, way);
+                cases += every_wakeup(&mut machine, &mut runner, 1, sets);
+            }
         }
     }
     println!("{cases} cases");
 }
 
-/// A third state of a CPU, an offline CPU, and no budget for a scan: each multiplies the cases.
+/// All states of a CPU, an offline CPU, and no budget for a scan: each multiplies the cases.
 #[test]
 fn three_cpus_every_state() {
     let mut cases = 0;
@@ -239,8 +266,8 @@ fn three_cpus_every_state() {
         let mut runner = Runner::new(&machine);
         for budget in [true, false] {
             set_budget(&mut machine, budget);
-            for states in 0..3usize.pow(machine.topology.online().count() as u32) {
-                set_states(&mut machine, 3, states);
+            for way in 0..ways(&machine, ALL_STATES) {
+                set_states(&mut machine, ALL_STATES, way);
                 cases += every_wakeup(&mut machine, &mut runner, 2, &WITHOUT_CLAIMS);
             }
         }
@@ -287,7 +314,7 @@ fn eight_cpus(topology: Topology) {
     };
     let mut case = Case::new(8, 0, 0);
     for idle in 0..256 {
-        set_states(&mut machine, 2, idle);
+        set_states(&mut machine, FULL_OR_IDLE, idle);
         for bits in 1..256 {
             case.allowed = mask(bits, 8);
             for at in 0..64 {

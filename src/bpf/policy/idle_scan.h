@@ -288,12 +288,14 @@ subprog s32 scan_llcs(port_task *p trusted, struct scan *s nonnull, u32 from, u3
 		if ((u32)llc == own)
 			continue;
 		s->llc = llc;
+		s->start = 0;
 		s->what = SCAN_CORE;
 		if (machine_facts()->smt)
 			cpu = scan_llc(p, s);
+		if (cpu != NO_CPU)
+			return cpu;
 		s->what = SCAN_CPU;
-		if (cpu == NO_CPU)
-			cpu = scan_llc(p, s);
+		cpu = scan_llc(p, s);
 		if (cpu != NO_CPU)
 			return cpu;
 	}

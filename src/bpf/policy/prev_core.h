@@ -15,7 +15,7 @@
 /* On a machine of unequal CPUs, does a task of @util fit there? [prev_core_fits] If not, it does not go there. */
 static __always_inline bool core_suits(const struct wakeup *w, u64 util, s32 cpu)
 {
-	if (!machine_facts()->asym || (siblings_idle(cpu) && util_fits(util, cpu)))
+	if (!machine_facts()->asym || (siblings_idle(cpu) && fits_capacity(util, cpu)))
 		return true;
 	count_for(w->arm, STAT_prev_core_small);
 	return !has(w, FEATURE_prev_core_fits);
@@ -30,7 +30,7 @@ static __always_inline s32 prev_core(struct task_state *ts, const struct wakeup 
 	if (!in_idle_core(w->prev) || !core_free(w->prev))
 		return NO_CPU;
 	if (machine_facts()->asym)
-		util = task_util(ts, w->now);
+		util = demand_of(w, ts);
 	return core_suits(w, util, w->prev) && core_take(w, w->prev) ? w->prev : NO_CPU;
 }
 

@@ -11,21 +11,21 @@
 
 #include "prev_core.h"
 
-/* The recently used CPU, where it is neither the previous one nor the target, shares the target's cache and is allowed. */
-static __always_inline s32 known_recent(port_task *p, const struct wakeup *w, s32 target)
+/* The CPU used before the previous one. */
+static __always_inline bool recent_usable(port_task *p, const struct wakeup *w, s32 target)
 {
 	s32 recent = w->recent;
 
 	if (recent == NO_CPU || recent == w->prev_any || recent == target || !share_cache(recent, target))
-		return NO_CPU;
-	return task_allowed(p, recent) ? recent : NO_CPU;
+		return false;
+	return task_allowed(p, recent);
 }
 
 static __always_inline s32 recent_core(port_task *p, const struct wakeup *w, s32 target)
 {
-	s32 recent = known_recent(p, w, target);
+	s32 recent = w->recent;
 
-	if (recent == NO_CPU || !in_idle_core(recent) || !core_free(recent))
+	if (!recent_usable(p, w, target) || !in_idle_core(recent) || !core_free(recent))
 		return NO_CPU;
 	return core_suits(w, w->util, recent) && core_take(w, recent) ? recent : NO_CPU;
 }

@@ -45,9 +45,14 @@ static __always_inline bool core_to_be_had(const struct wakeup *w, s32 cpu)
 }
 
 /* The set is asked first: most CPUs are not in it, and it holds those that run only a SCHED_IDLE task too. */
+static __always_inline bool marked_free(const struct wakeup *w, s32 cpu)
+{
+	return cpu_marked(cpu) && cpu_free(cpu, w->sched_idle);
+}
+
 static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
 {
-	if (!cpu_marked(cpu) || !cpu_free(cpu, w->sched_idle) || !asym_fits(w, cpu))
+	if (!marked_free(w, cpu) || !asym_fits(w, cpu))
 		return NO_CPU;
 	if (!core_to_be_had(w, cpu))
 		return take(w, cpu) ? cpu : NO_CPU;
@@ -55,22 +60,16 @@ static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
 	return NO_CPU;
 }
 
-/* The target itself: the waker's CPU or the previous one, and either may be forbidden to the task. */
-static __always_inline s32 sis_target(const struct wakeup *w, s32 target)
+/* The target is the waker's CPU or the previous one, and either may be forbidden to the task. */
+static __always_inline bool target_usable(const struct wakeup *w, s32 target)
 {
-	bool allowed = target == w->this_cpu ? w->this_allowed : target == w->prev;
-
-	if (!allowed)
-		return NO_CPU;
-	return has(w, FEATURE_sync_core) ? sync_core(w, target) : free_and_fits(w, target);
+	return target == w->this_cpu ? w->this_allowed : target == w->prev;
 }
 
 /* The previous CPU, when it shares the target's cache. */
-static __always_inline s32 sis_prev(const struct wakeup *w, s32 target)
+static __always_inline bool prev_usable(const struct wakeup *w, s32 target)
 {
-	if (w->prev == NO_CPU || w->prev == target || !share_cache(w->prev, target))
-		return NO_CPU;
-	return free_and_fits(w, w->prev);
+	return w->prev != NO_CPU && share_cache(w->prev, target);
 }
 
 /*
@@ -82,14 +81,6 @@ static __always_inline s32 sis_kthread(const struct wakeup *w)
 	if (!w->waker_pcpu_kthread || w->prev != w->this_cpu || cpu_nr_running(w->this_cpu) > 1)
 		return NO_CPU;
 	return asym_fits(w, w->prev) ? w->prev : NO_CPU;
-}
-
-/* The CPU used before the previous one. With recent_core it was asked already. */
-static __always_inline s32 sis_recent(port_task *p, const struct wakeup *w, s32 target)
-{
-	s32 recent = has(w, FEATURE_recent_core) ? NO_CPU : known_recent(p, w, target);
-
-	return recent == NO_CPU ? NO_CPU : free_and_fits(w, recent);
 }
 
 /* Another thread of @cpu's core that is free. */

@@ -20,6 +20,20 @@ struct waker_state {
 	u32 flips;
 };
 
+/* How far a search for work goes. */
+enum steal_level {
+	STEAL_LLC,
+	STEAL_NODE,
+	STEAL_MACHINE,
+	NR_STEAL_LEVELS,
+};
+
+/* The idle periods of a CPU (avg_idle.h), ns. */
+struct idle_time {
+	u64 since; /* when the one began that has not ended; 0: none */
+	u64 mean;
+};
+
 /*
  * One CPU's run queue, its running task and its signals. Written by callbacks that hold the CPU's rq lock, but for
  * the fields marked "atomic", which thieves and wakers change too.
@@ -29,6 +43,7 @@ struct cpu_state {
 	u64 vtime;    /* weighted mean of their virtual run times, ns at NICE0_WEIGHT; atomic */
 	u64 weight;   /* sum of their weights; atomic */
 	u64 progress; /* how far running has moved the mean; compared within the LLC (balance.h). Virtual ns */
+	u64 util_est; /* sum of what they are estimated to use (util_est.h); atomic */
 
 	/* the running task; curr_pid == 0: none of ours */
 	u32 curr_pid;
@@ -48,26 +63,31 @@ struct cpu_state {
 	u64 folded_at;	/* ns */
 	u64 load_since; /* ns: load_sum is complete up to here */
 	u64 load_sum;	/* integral of weight over time since folded_at */
-	u64 busy_sum;	/* ns run since folded_at */
+	u64 busy_sum;	/* ns run since folded_at, as time at full speed */
 	u64 load_avg;	/* decayed mean of weight, blocked tasks included */
 	u32 util_avg;	/* decayed mean of running, 0..CAPACITY_SCALE */
+	u32 slow;	/* the part of full speed that the last tick found missing, 0..CAPACITY_SCALE - 1 */
 	s64 load_moved; /* load that came or left with a migrating task since folded_at; atomic */
 
 	/* set once in ops.init */
 	u64 core_mask; /* this core's threads as bits of this CPU's word; 0: they lie in several words */
 
-	u32 help_for;	    /* 1 + the CPU whose queue this CPU was woken to help; 0: none */
-	u32 rescue_llc;	    /* the LLC other than its own whose queues its tick looked after last */
-	u32 balance_llc;    /* the LLC other than its own whose queues its tick compared last */
-	u64 balanced_at;    /* ns: when this CPU last compared its queue with others */
-	u64 dispatched_at;  /* ns: when this CPU last chose a task */
-	u64 looked_at;	    /* ns: when this CPU last looked for who waits too long */
-	u64 served_at;	    /* ns: when another CPU was last assigned this one's queue; atomic */
-	u64 serve_until;    /* ns: serve_next lapses then */
-	u32 serve_next;	    /* 1 + the CPU whose queue this CPU shall serve next; 0: none */
-	u32 serve_balances; /* it evens out weights; else it rescues */
-	u32 cpuperf;	    /* the last frequency request, 0..CAPACITY_SCALE */
-	u64 timer_at;	    /* ns: when the slice timer fires; 0: not armed; atomic */
+	u32 help_for;			    /* 1 + the CPU whose queue this CPU was woken to help; 0: none */
+	u32 rescue_llc;			    /* the LLC other than its own whose queues its tick looked after last */
+	u32 balance_llc;		    /* the LLC other than its own whose queues its tick compared last */
+	struct idle_time idle_wakeup;	    /* as ended by wakeups alone */
+	struct idle_time idle_every;	    /* as ended by whatever arrives */
+	u64 steal_cost[NR_STEAL_LEVELS];    /* what a search of the level costs at most, ns */
+	u64 steal_cost_at[NR_STEAL_LEVELS]; /* ns: when that last changed */
+	u64 balanced_at;		    /* ns: when this CPU last compared its queue with others */
+	u64 dispatched_at;		    /* ns: when this CPU last chose a task */
+	u64 looked_at;			    /* ns: when this CPU last looked for who waits too long */
+	u64 served_at;			    /* ns: when another CPU was last assigned this one's queue; atomic */
+	u64 serve_until;		    /* ns: serve_next lapses then */
+	u32 serve_next;			    /* 1 + the CPU whose queue this CPU shall serve next; 0: none */
+	u32 serve_balances;		    /* it evens out weights; else it rescues */
+	u32 cpuperf;			    /* the last frequency request, 0..CAPACITY_SCALE */
+	u64 timer_at;			    /* ns: when the slice timer fires; 0: not armed; atomic */
 	struct waker_state idle_waker;
 } __attribute__((aligned(2 * CACHELINE)));
 
@@ -106,6 +126,7 @@ struct task_state {
 	u64 waits_since;   /* ns: when it was last queued behind others */
 	s32 joined;	   /* 1 + the CPU whose queue counts it; 0: none */
 	u32 joined_weight; /* the weight that queue counts */
+	u32 joined_util;   /* what the sum of that CPU counts (util_est.h) */
 	u32 weight;	   /* effective: nice and cgroups */
 	u32 nice_weight;   /* from nice or SCHED_IDLE alone */
 	u64 custom_slice;  /* ns from sched_attr.sched_runtime; 0: none */
@@ -122,9 +143,11 @@ struct task_state {
 	u64 folded_at;	    /* ns */
 	u64 runnable_since; /* ns; 0: asleep */
 	u64 runnable_sum;   /* ns runnable since folded_at */
-	u64 running_sum;    /* ns run since folded_at */
+	u64 running_sum;    /* ns run since folded_at, as time at full speed */
+	u64 est_at;	    /* folded_at when util_est was last renewed */
 	u32 runnable_avg;   /* 0..CAPACITY_SCALE */
 	u32 util_avg;	    /* 0..CAPACITY_SCALE */
+	u32 util_est;	    /* what it usually uses, as of its last sleep; 0..CAPACITY_SCALE */
 	s32 load_cpu;	    /* 1 + the CPU whose load_avg holds its load; 0: none */
 
 	/* placement */

@@ -10,7 +10,7 @@
 #define ROOST_WAKEUP_H
 
 #include "cpu_set.h"
-#include "signal.h"
+#include "util_est.h"
 
 #define SMT_IMBALANCE_PCT 110 /* kernel: sd_init(), of the threads of a core */
 
@@ -32,7 +32,9 @@ struct wakeup {
 	/* of the task's state; only groups of rungs have these: handed() */
 	bool sched_idle; /* it has policy SCHED_IDLE, or its group cpu.idle */
 	s32 recent;	 /* the recently used CPU; NO_CPU: none */
-	u32 util;	 /* 0..CAPACITY_SCALE; 0 where all CPUs are equal */
+	u32 util;	 /* what it is estimated to use, 0..CAPACITY_SCALE */
+	u32 fits_scale;	 /* util_fits: its arm's */
+	u32 fits_rt;
 };
 
 /* How the chosen CPU is to be taken. */
@@ -48,6 +50,12 @@ struct placement {
 	enum roost_stat rung; /* which rung decided */
 };
 
+/* What the task is estimated to use; a new one: as it will begin. 0..CAPACITY_SCALE */
+static __always_inline u32 demand_of(const struct wakeup *w, struct task_state *ts)
+{
+	return ts->load_cpu ? task_util_est(ts) : first_util_est(w->prev_any, w->now);
+}
+
 /*
  * What a group of rungs is handed: the wakeup, and what the group has to know of the task's state. A copy, because what is
  * handed on lives in memory, and on the ways that need no group the wakeup itself stays in registers.
@@ -58,7 +66,9 @@ static __always_inline struct wakeup handed(const struct wakeup *w, struct task_
 
 	copy.recent = ts->recent_cpu - 1;
 	copy.sched_idle = ts->sched_idle;
-	copy.util = machine_facts()->asym ? task_util(ts, w->now) : 0;
+	copy.fits_scale = ts->pol.fits_scale;
+	copy.fits_rt = ts->pol.fits_rt;
+	copy.util = demand_of(w, ts);
 	return copy;
 }
 
@@ -131,15 +141,15 @@ subprog bool core_free(s32 cpu)
 }
 
 /* @util fits on @cpu with a fifth to spare (kernel: fits_capacity()). */
-static __always_inline bool util_fits(u64 util, s32 cpu)
+static __always_inline bool fits_capacity(u64 util, s32 cpu)
 {
-	return util * 1280 < (u64)cpu_facts(cpu)->capacity * 1024;
+	return util * 1280 < (u64)cpu_capacity_now(cpu) * 1024;
 }
 
 /* On a machine of unequal CPUs, the task has to fit, and a busy sibling would take from it (kernel: asym_fits_cpu()). */
 static __always_inline bool asym_fits(const struct wakeup *w, s32 cpu)
 {
-	return !machine_facts()->asym || (siblings_idle(cpu) && util_fits(w->util, cpu));
+	return !machine_facts()->asym || (siblings_idle(cpu) && fits_capacity(w->util, cpu));
 }
 
 #endif /* ROOST_WAKEUP_H */

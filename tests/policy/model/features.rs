@@ -44,6 +44,7 @@ features! {
     prev_idle sis_util wide_idle sync_local core_first
     prev_core recent_core sync_core prev_core_fits
     claim claim_plain claim_expiry core_claim
+    util_fits bias_prev
 }
 
 impl Features {
@@ -59,7 +60,7 @@ impl Features {
 
 #[test]
 fn every_feature_is_a_switch_of_placement_or_of_queueing() {
-    const OF_QUEUEING: &[&str] = &["burst_slice"];
+    const OF_QUEUEING: &[&str] = &["burst_slice", "avg_idle", "avg_idle_every"];
     let mut placement = Features::default();
     for feature in scx_roost::features::FEATURES {
         let known = placement.switch(feature.name).is_some();

@@ -5,7 +5,9 @@
 //! Where the scheduler knowingly differs from the kernel, so does the model; each place says "ours:".
 
 mod features;
+mod fits;
 mod fork;
+pub mod idle;
 
 pub use features::Features;
 
@@ -27,6 +29,12 @@ pub struct CpuNow {
     pub claim_age: Option<u64>,
     /// The same of its core, of which it is the first thread.
     pub core_claim_age: Option<u64>,
+    /// cfs_rq.avg.util_est
+    pub est: u64,
+    /// How much of its capacity it lacks now.
+    pub pressure: u32,
+    /// cpu_util_rt(), cpu_util_dl(), cpu_util_irq()
+    pub rt: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,6 +103,9 @@ pub struct Wake<'a> {
     pub fork: bool,
     pub sync: bool,
     pub features: Features,
+    /// Percent of the capacity that must be left over.
+    pub fits_margin: u32,
+    pub fits_rt: bool,
 }
 
 /// How the CPU is taken: behind who runs there, at once because it idles, or as the next after the waker.
@@ -270,7 +281,7 @@ impl Ladder<'_> {
     }
 
     fn fits(&self, c: usize) -> bool {
-        self.w.task.util * 1280 < u64::from(self.now.machine.cpus[c].capacity) * 1024
+        self.w.task.util * 1280 < self.capacity_of(c) * 1024
     }
 
     /// asym_fits_cpu()
@@ -475,23 +486,16 @@ impl Ladder<'_> {
 
     fn rest_of_siblings(&self, target: usize) -> Decision {
         let (now, w) = (self.now, self.w);
-        let sync_core = w.features.sync_core;
-        let takes_target = if sync_core {
-            w.sync && self.is_idle_core(target) && self.asym_fits(target)
-        } else {
-            self.will_do(target)
-        };
-        if self.ok(target) && takes_target {
-            return if sync_core {
-                self.core_taken(target, "sync_core")
-            } else {
-                self.taken(target, "sis_target")
-            };
+        // SELECT_BIAS_PREV: the previous CPU first, and not once more after the target.
+        let bias = w.features.bias_prev;
+        let early = if bias { self.known_prev(target) } else { None };
+        let again = bias && w.prev == target && self.ok(target);
+        let found = early.or_else(|| if again { None } else { self.known_target(target) });
+        let late = !bias && w.prev != target;
+        if let Some(d) = found.or_else(|| if late { self.known_prev(target) } else { None }) {
+            return d;
         }
         let prev_ok = self.ok(w.prev);
-        if prev_ok && w.prev != target && now.share_cache(w.prev, target) && self.will_do(w.prev) {
-            return self.taken(w.prev, "sis_prev");
-        }
         if w.waker.pcpu_kthread
             && prev_ok
             && w.prev == w.this
@@ -521,15 +525,19 @@ impl Ladder<'_> {
     fn search(&self, target: usize) -> Decision {
         let (now, w) = (self.now, self.w);
         if let Some(recent) = self.recent(target)
-            && !w.features.recent_core
-            && self.will_do(recent)
+            && let Some(d) = if w.features.recent_core {
+                self.beside(recent, "fits_recent")
+            } else {
+                self.known(recent, "sis_recent", "fits_recent")
+            }
         {
-            return self.taken(recent, "sis_recent");
+            return d;
         }
         if now.machine.asym() {
             return match self.capacity(target) {
                 Some(c) => self.taken(c, "sis_capacity"),
-                None => self.nothing(target),
+                // The search by capacity has an end of its own.
+                None => self.stay(target, "sis_none"),
             };
         }
         let llc = now.llc(target);
@@ -555,10 +563,20 @@ impl Ladder<'_> {
         self.nothing(target)
     }
 
+    /// SELECT_BIAS_PREV prefers the previous CPU if it shares the target's cache.
     fn nothing(&self, target: usize) -> Decision {
+        let prev = self.w.prev;
+        let stays = self.ok(prev) && prev != target && self.now.share_cache(prev, target);
+        if self.w.features.bias_prev && stays {
+            return self.stay(prev, "bias_prev_last");
+        }
+        self.stay(target, "sis_none")
+    }
+
+    fn stay(&self, cpu: usize, rung: &'static str) -> Decision {
         Decision {
             how: How::Busy,
-            ..self.at(target, "sis_none")
+            ..self.at(cpu, rung)
         }
     }
 
@@ -612,7 +630,7 @@ impl Ladder<'_> {
         let now = self.now;
         let nr_llcs = now.machine.nr_llcs();
         let has_core = (0..nr_llcs).any(|l| now.has_idle_core(l));
-        let mut best: Option<(i32, u32, usize)> = None;
+        let mut best: Option<(i32, u64, usize)> = None;
         let home = now.llc(target);
         for i in 0..nr_llcs {
             let cpus = now.llc_cpus((home + i) % nr_llcs);
@@ -632,7 +650,7 @@ impl Ladder<'_> {
                     (false, true) => 1,
                     (false, false) => 2,
                 };
-                let capacity = now.machine.cpus[c].capacity;
+                let capacity = self.capacity_of(c);
                 if best.is_none_or(|(r, cap, _)| rank < r || (rank == r && capacity > cap)) {
                     best = Some((rank, capacity, c));
                 }
