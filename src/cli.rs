@@ -4,7 +4,8 @@
 use crate::config::{Config, STATS_PATH, resolve_features};
 use crate::cpufreq::CpuPerf;
 use crate::features::{
-    self, CLAIM_TTL, DEFAULT_PRESET, FITS_MARGIN, FITS_RT, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable,
+    self, CLAIM_TTL, DEFAULT_PRESET, FITS_MARGIN, FITS_RT, MIGRATION_COST, MIN_SLICE, RESCUE,
+    SLICE, Tunable,
 };
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind;

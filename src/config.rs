@@ -4,7 +4,8 @@
 use crate::bpf::intf::{CAPACITY_SCALE, arm, task_policy, tunables};
 use crate::cpufreq::{CpuFreq, CpuPerf};
 use crate::features::{
-    self, CLAIM_TTL, FITS_MARGIN, FITS_RT, FeatureSet, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable,
+    self, CLAIM_TTL, FITS_MARGIN, FITS_RT, FeatureSet, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE,
+    Tunable,
 };
 use anyhow::{Context, Result, bail};
 use libbpf_rs::libbpf_sys::bpf_object_open_opts;

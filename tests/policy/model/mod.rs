@@ -490,7 +490,13 @@ impl Ladder<'_> {
         let bias = w.features.bias_prev;
         let early = if bias { self.known_prev(target) } else { None };
         let again = bias && w.prev == target && self.ok(target);
-        let found = early.or_else(|| if again { None } else { self.known_target(target) });
+        let found = early.or_else(|| {
+            if again {
+                None
+            } else {
+                self.known_target(target)
+            }
+        });
         let late = !bias && w.prev != target;
         if let Some(d) = found.or_else(|| if late { self.known_prev(target) } else { None }) {
             return d;
