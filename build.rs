@@ -39,6 +39,9 @@ fn build() -> Result<(), String> {
 }
 
 fn build_bpf() -> Result<(), Box<dyn std::error::Error>> {
+    if std::env::var_os("CARGO_FEATURE_SPIN").is_some() {
+        define("ROOST_SPIN");
+    }
     scx_cargo::BpfBuilder::new()?
         .enable_intf("src/bpf/intf.h", "bpf_intf.rs")
         .enable_skel("src/bpf/main.bpf.c", "bpf")
@@ -48,6 +51,14 @@ fn build_bpf() -> Result<(), Box<dyn std::error::Error>> {
         .enable_skel("src/bpf/test.bpf.c", "test")
         .build()?;
     Ok(())
+}
+
+/// BpfBuilder takes flags from the environment only.
+fn define(name: &str) {
+    const FLAGS: &str = "BPF_EXTRA_CFLAGS_PRE_INCL";
+    let flags = std::env::var(FLAGS).unwrap_or_default();
+    // SAFETY: a build script has one thread.
+    unsafe { std::env::set_var(FLAGS, format!("{flags} -D{name}")) };
 }
 
 /// An error with its causes: the compiler's messages are in the last.

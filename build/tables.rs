@@ -2,13 +2,24 @@
 //! Reads the rows of src/bpf/*.tbl.h. Their strings are written alike in C and Rust, so a row is passed on as it
 //! is, as one line of a macro call; what the macro makes of it stands in src/features.rs and src/stats/.
 
-/// FEATURE(name, "source", "help") -> `name, roost_feature_FEATURE_name, "source", "help";`
+/// FEATURE(name, "source", "help") -> `name, roost_feature_FEATURE_name, "", "source", "help";`
+/// SUBSWITCH(name, parent, "source", "help") -> the same with "parent".
 pub fn features(path: &str) -> Result<String, String> {
-    let line = |r: &Row| format!("{0}, roost_feature_FEATURE_{0}, {1}", r.name, r.rest);
-    Ok(call(
-        "feature_table",
-        rows(path, "FEATURE")?.iter().map(line),
-    ))
+    let mut lines = Vec::new();
+    for row in rows(path, &["FEATURE", "SUBSWITCH"])? {
+        let (parent, rest) = match row.macro_name {
+            "SUBSWITCH" => row
+                .rest
+                .split_once(',')
+                .ok_or_else(|| format!("{path}: SUBSWITCH({}) names no parent", row.name))?,
+            _ => ("", row.rest.as_str()),
+        };
+        let (name, parent, rest) = (&row.name, parent.trim(), rest.trim());
+        lines.push(format!(
+            "{name}, roost_feature_FEATURE_{name}, {parent:?}, {rest}"
+        ));
+    }
+    Ok(call("feature_table", lines.into_iter()))
 }
 
 /// STAT(name, "help") -> `name, roost_stat_STAT_name, "group", "help";` where the group is the comment above the
@@ -20,10 +31,11 @@ pub fn stats(path: &str) -> Result<String, String> {
             r.name, r.group, r.rest
         )
     };
-    Ok(call("stat_table", rows(path, "STAT")?.iter().map(line)))
+    Ok(call("stat_table", rows(path, &["STAT"])?.iter().map(line)))
 }
 
 struct Row {
+    macro_name: &'static str,
     /// The comment above, up to its colon.
     group: String,
     name: String,
@@ -31,17 +43,21 @@ struct Row {
     rest: String,
 }
 
-fn rows(path: &str, macro_name: &str) -> Result<Vec<Row>, String> {
+fn rows(path: &str, macro_names: &[&'static str]) -> Result<Vec<Row>, String> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))?;
     let (mut rows, mut group) = (Vec::new(), String::new());
     for line in text.lines().map(str::trim) {
         if let Some(comment) = line.strip_prefix("/*").and_then(|l| l.strip_suffix("*/")) {
             group = comment.split(':').next().unwrap_or("").trim().to_string();
-        } else if let Some(rest) = line.strip_prefix(macro_name) {
+        } else if let Some((macro_name, rest)) = macro_names
+            .iter()
+            .find_map(|m| Some((*m, line.strip_prefix(m)?)))
+        {
             let (name, rest) = split(rest).ok_or_else(|| {
                 format!("{path}: '{line}': expected is {macro_name}(name, \"...\") on one line")
             })?;
             rows.push(Row {
+                macro_name,
                 group: group.clone(),
                 name,
                 rest,
@@ -50,7 +66,8 @@ fn rows(path: &str, macro_name: &str) -> Result<Vec<Row>, String> {
     }
     if rows.is_empty() {
         return Err(format!(
-            "{path}: no {macro_name}(...) row, one a line is expected"
+            "{path}: no {}(...) row, one a line is expected",
+            macro_names[0]
         ));
     }
     Ok(rows)

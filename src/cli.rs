@@ -4,7 +4,8 @@
 use crate::config::{Config, STATS_PATH, resolve_features};
 use crate::cpufreq::CpuPerf;
 use crate::features::{
-    self, DEFAULT_PRESET, FITS_MARGIN, FITS_RT, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable,
+    self, CLAIM_TTL, DEFAULT_PRESET, FITS_MARGIN, FITS_RT, MIGRATION_COST, MIN_SLICE, RESCUE,
+    SLICE, Tunable,
 };
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind;
@@ -104,6 +105,9 @@ struct RunArgs {
 
     #[arg(long, value_name = "US", help = tunable_help(&MIN_SLICE), value_parser = |text: &str| tunable(&MIN_SLICE, text))]
     min_slice_us: Option<u32>,
+
+    #[arg(long, value_name = "US", help = tunable_help(&CLAIM_TTL), value_parser = |text: &str| tunable(&CLAIM_TTL, text))]
+    claim_ttl_us: Option<u32>,
 
     #[arg(long, value_name = "US", help = tunable_help(&RESCUE), value_parser = |text: &str| tunable(&RESCUE, text))]
     rescue_us: Option<u32>,
@@ -233,6 +237,7 @@ impl Cli {
             preset: run.preset,
             slice_us: run.slice_us,
             min_slice_us: run.min_slice_us,
+            claim_ttl_us: run.claim_ttl_us,
             rescue_us: run.rescue_us,
             migration_cost_us: run.migration_cost_us,
             fits_margin: run.fits_margin,
@@ -304,7 +309,11 @@ fn after_help() -> String {
     }
     text += "\nFeatures:\n";
     for f in features::FEATURES {
-        let _ = writeln!(text, "  {:<22} {} ({})", f.name, f.help, f.source);
+        let of = match f.parent {
+            "" => String::new(),
+            parent => format!("with {parent}: "),
+        };
+        let _ = writeln!(text, "  {:<22} {of}{} ({})", f.name, f.help, f.source);
     }
     text += "\nExamples:
   scx_roost                                 run with the default preset

@@ -4,7 +4,8 @@
 use crate::bpf::intf::{CAPACITY_SCALE, arm, task_policy, tunables};
 use crate::cpufreq::{CpuFreq, CpuPerf};
 use crate::features::{
-    self, FITS_MARGIN, FITS_RT, FeatureSet, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable,
+    self, CLAIM_TTL, FITS_MARGIN, FITS_RT, FeatureSet, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE,
+    Tunable,
 };
 use anyhow::{Context, Result, bail};
 use libbpf_rs::libbpf_sys::bpf_object_open_opts;
@@ -25,6 +26,7 @@ pub struct Config {
     pub features: FeatureSet,
     pub slice_us: Option<u32>,
     pub min_slice_us: Option<u32>,
+    pub claim_ttl_us: Option<u32>,
     pub rescue_us: Option<u32>,
     pub migration_cost_us: Option<u32>,
     /// Percent.
@@ -50,6 +52,7 @@ impl Default for Config {
                 .map_or_else(FeatureSet::default, |p| p.features),
             slice_us: None,
             min_slice_us: None,
+            claim_ttl_us: None,
             rescue_us: None,
             migration_cost_us: None,
             fits_margin: None,
@@ -95,6 +98,7 @@ impl Config {
                 arm: 0,
                 slice_ns,
                 min_slice_ns,
+                claim_ttl_ns: ns(self.claim_ttl_us, &CLAIM_TTL),
                 fits_scale: CAPACITY_SCALE * 100 / (100 - margin),
                 fits_rt: value(self.fits_rt, &FITS_RT),
             },
@@ -133,7 +137,15 @@ pub fn resolve_features(preset: &str, enable: &[String], disable: &[String]) -> 
     for name in disable {
         set = set.without(known_feature(name)?);
     }
-    Ok(set)
+    // One that a preset brought, and whose feature was disabled, does nothing and says nothing.
+    match features::orphans(set).find(|f| enable.iter().any(|e| e == f.name)) {
+        Some(f) => bail!(
+            "feature '{}' needs '{}': enable that too, or not this",
+            f.name,
+            f.parent
+        ),
+        None => Ok(set),
+    }
 }
 
 fn known_feature(name: &str) -> Result<FeatureSet> {
@@ -177,7 +189,7 @@ mod tests {
         let preset = resolve_features("fast", &[], &[]).unwrap_err().to_string();
         assert_eq!(
             preset,
-            "unknown preset 'fast': expected one of roost, mainline, mainline-no-prev-idle, lawall, desnoyers"
+            "unknown preset 'fast': expected one of roost, mainline, mainline-no-prev-idle, lawall, patra, roy-v7, desnoyers"
         );
         let feature = resolve_features("roost", &names(&["claims"]), &[])
             .unwrap_err()
@@ -185,6 +197,18 @@ mod tests {
         assert!(
             feature.starts_with("unknown feature 'claims': expected one of prev_idle, sis_util")
         );
+    }
+
+    #[test]
+    fn a_sub_switch_alone_is_refused() {
+        let error = resolve_features("mainline", &names(&["prev_core_fits"]), &[]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "feature 'prev_core_fits' needs 'prev_core': enable that too, or not this"
+        );
+        let both =
+            resolve_features("mainline", &names(&["prev_core_fits", "prev_core"]), &[]).unwrap();
+        assert!(both.has(bits::prev_core.with(bits::prev_core_fits)));
     }
 
     #[test]

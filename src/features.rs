@@ -9,6 +9,8 @@ use std::fmt;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Feature {
     pub name: &'static str,
+    /// Of a sub-switch: the feature that it changes, without which it does nothing. Else empty.
+    pub parent: &'static str,
     /// Who proposed it.
     pub source: &'static str,
     pub help: &'static str,
@@ -49,7 +51,7 @@ impl fmt::Display for FeatureSet {
 }
 
 macro_rules! feature_table {
-    ($($name:ident, $bit:ident, $source:literal, $help:literal;)*) => {
+    ($($name:ident, $bit:ident, $parent:literal, $source:literal, $help:literal;)*) => {
         /// The features under their names.
         #[allow(non_upper_case_globals)]
         pub mod bits {
@@ -58,7 +60,9 @@ macro_rules! feature_table {
         }
 
         pub const FEATURES: &[Feature] =
-            &[$(Feature { name: stringify!($name), source: $source, help: $help, bit: bits::$name }),*];
+            &[$(Feature {
+                name: stringify!($name), parent: $parent, source: $source, help: $help, bit: bits::$name,
+            }),*];
     };
 }
 
@@ -66,6 +70,13 @@ include!(concat!(env!("OUT_DIR"), "/features_tbl.rs"));
 
 pub fn feature(name: &str) -> Option<&'static Feature> {
     FEATURES.iter().find(|f| f.name == name)
+}
+
+/// The sub-switches of a set whose feature is not in it.
+pub fn orphans(set: FeatureSet) -> impl Iterator<Item = &'static Feature> {
+    FEATURES.iter().filter(move |f| {
+        set.has(f.bit) && feature(f.parent).is_some_and(|parent| !set.has(parent.bit))
+    })
 }
 
 /// A named set of features.
@@ -105,6 +116,20 @@ pub const PRESETS: &[Preset] = &[
         name: "lawall",
         help: "the same as mainline: Lawall's patch is part of it since 5.10",
         features: MAINLINE,
+    },
+    Preset {
+        name: "patra",
+        help: "mainline with Patra's claim of an idle CPU",
+        features: MAINLINE.with(bits::claim).with(bits::claim_plain),
+    },
+    Preset {
+        name: "roy-v7",
+        help: "mainline with Roy's \"prefer the previous CPU\" v7",
+        features: MAINLINE
+            .with(bits::prev_core)
+            .with(bits::recent_core)
+            .with(bits::sync_core)
+            .with(bits::avg_idle_every),
     },
     Preset {
         name: "desnoyers",
@@ -190,6 +215,15 @@ pub const MIGRATION_COST: Tunable = Tunable {
     help: "A task that ran this recently is not stolen by an idle CPU (kernel: sysctl_sched_migration_cost)",
 };
 
+pub const CLAIM_TTL: Tunable = Tunable {
+    name: "claim-ttl-us",
+    unit: "us",
+    default: Default::Fixed(1_000),
+    min: 50,
+    max: 1_000_000,
+    help: "With claim_expiry: an older claim of an idle CPU counts for nothing",
+};
+
 pub const FITS_MARGIN: Tunable = Tunable {
     name: "fits-margin",
     unit: "percent",
@@ -211,6 +245,7 @@ pub const FITS_RT: Tunable = Tunable {
 pub const TUNABLES: &[&Tunable] = &[
     &SLICE,
     &MIN_SLICE,
+    &CLAIM_TTL,
     &RESCUE,
     &MIGRATION_COST,
     &FITS_MARGIN,
@@ -230,6 +265,13 @@ mod tests {
     fn a_preset_differs_from_its_base_in_its_own_bits_only() {
         assert_eq!(diff("mainline-no-prev-idle", "mainline"), bits::prev_idle);
         assert_eq!(diff("lawall", "mainline"), FeatureSet::default());
+        let patra = bits::claim.with(bits::claim_plain);
+        assert_eq!(diff("patra", "mainline"), patra);
+        let roy = bits::prev_core
+            .with(bits::recent_core)
+            .with(bits::sync_core)
+            .with(bits::avg_idle_every);
+        assert_eq!(diff("roy-v7", "mainline"), roy);
         assert_eq!(
             diff("desnoyers", "mainline"),
             bits::util_fits.with(bits::bias_prev)
@@ -257,6 +299,19 @@ mod tests {
     fn each_feature_is_one_bit_at_its_row() {
         for (row, feature) in FEATURES.iter().enumerate() {
             assert_eq!(feature.bit.0, 1 << row, "{}", feature.name);
+        }
+    }
+
+    #[test]
+    fn a_sub_switch_changes_a_feature_that_is_none_itself() {
+        for sub in FEATURES.iter().filter(|f| !f.parent.is_empty()) {
+            let parent = feature(sub.parent).expect(sub.name);
+            assert_eq!(parent.parent, "", "{}", sub.name);
+            assert!(orphans(sub.bit).eq([sub]), "{}", sub.name);
+            assert_eq!(orphans(sub.bit.with(parent.bit)).count(), 0, "{}", sub.name);
+        }
+        for preset in PRESETS {
+            assert_eq!(orphans(preset.features).count(), 0, "{}", preset.name);
         }
     }
 

@@ -5,8 +5,8 @@
 A test is a shell script whose first lines say what it wants: '# topology: 8' (several: '1 4 8'), '# accel: tcg',
 '# timeout: 120' (guest seconds), '# quick: yes' (also run on every kernel of the matrix), '# own-boot: yes',
 '# twice: yes' (its own boot, done twice: both must print the same bytes), '# kernels: 7.1' (only on that kernel, with
-the matrix), '# needs: policy' (the native tests of the policy and their tables are put into the guest). Tests that
-want the same machine share a boot.
+the matrix), '# needs: policy' (the native tests of the policy and their tables are put into the guest), '# needs: spin' (the
+scheduler with the feature spin, too). Tests that want the same machine share a boot.
 The last line is 'N passed, N failed, N skipped'.
 
   guest_tests.py nice stress -v        these two, with all that they print
@@ -55,7 +55,7 @@ class Test:
     own_boot: bool
     twice: bool
     kernel: str                 # prefix of the only kernel it is for, or ''
-    policy: bool                # wants tests/policy in the guest
+    needs: str                  # 'policy': tests/policy in the guest; 'spin': the scheduler that spins; or ''
 
 
 @dataclass
@@ -84,7 +84,7 @@ def read_tests():
             yes = {key for key, value in head.items() if value == "yes"}
             out.append(Test(path.stem, topology, head["accel"], int(head["timeout"]),
                             "quick" in yes, bool({"own-boot", "twice"} & yes), "twice" in yes,
-                            head.get("kernels", ""), head.get("needs") == "policy"))
+                            head.get("kernels", ""), head.get("needs", "")))
     return out
 
 
@@ -93,14 +93,14 @@ def build_tools():
     return [compile_static(src, TOP / "target/guest" / src.stem) for src in sorted(TESTS.glob("*.c"))]
 
 
-def policy_suite():
-    """The native tests of the policy, built."""
-    cmd = ["cargo", "test", "--release", "--locked", "--no-run", "--test", "policy", "--message-format=json"]
+def test_program(name, *options):
+    """What cargo makes of a test of this name, for the guest to run."""
+    cmd = ["cargo", "test", "--release", "--locked", "--no-run", "--test", name, "--message-format=json", *options]
     out = subprocess.run(cmd, cwd=TOP, stdout=subprocess.PIPE, text=True)
     built = [m for m in map(json.loads, out.stdout.splitlines()) if m.get("executable")]
-    exes = [m["executable"] for m in built if m["target"]["name"] == "policy"]
+    exes = [m["executable"] for m in built if m["target"]["name"] == name]
     if out.returncode or not exes:
-        raise LabError("tests/policy does not build: see the messages above")
+        raise LabError(f"the test {name} does not build: see the messages above")
     return exes[0]
 
 
@@ -108,9 +108,11 @@ class Contents:
     """What the guests get, built and read before the first boot: whoever edits or builds meanwhile changes no test."""
 
     def __init__(self, scheduler, tests):
-        policy = any(t.policy for t in tests) and policy_suite()
+        policy = any(t.needs == "policy" for t in tests) and test_program("policy")
         self.common, self.policy = Image(), Image()
         self.common.program(scheduler, "bin/scx_roost")
+        if any(t.needs == "spin" for t in tests):
+            self.common.program(test_program("spin", "--features", "spin"), "bin/scx_roost_spin")
         for program in (*TOOLS, *build_tools()):
             self.common.program(program)
         self.common.file(TESTS / "lib.sh", "tests/lib.sh")
@@ -125,7 +127,7 @@ class Contents:
 def image_for(kernel, contents, tests, times):
     image = Image(kernel)
     image.files.update(contents.common.files)
-    if any(t.policy for t in tests):
+    if any(t.needs == "policy" for t in tests):
         image.files.update(contents.policy.files)
     for name in {t.name for t in tests}:
         image.data(f"tests/{name}.sh", contents.scripts[name])

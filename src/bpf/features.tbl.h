@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The one table of features. A row is FEATURE(name, source, help); its place is its bit. build.rs reads the same
- * rows for Rust (src/features.rs), so that a feature is named once.
+ * The one table of features. A row is FEATURE(name, source, help), or SUBSWITCH(name, parent, source, help) for a deviation
+ * that can be switched on where its feature is on; its place is its bit. build.rs reads the same rows for Rust
+ * (src/features.rs), so that a feature is named once.
  *
  * The name is the interface: it is what is typed. Bits mean something within one build only, so rows may move and go
  * until version 1.0. From 1.0 on a row stays where it is and new ones are appended.
@@ -13,7 +14,14 @@ FEATURE(burst_slice, "scx_roost", "a task that uses less than 1/8 of a CPU reque
 FEATURE(prev_core, "Roy v7 2025", "a wakeup keeps the previous CPU when its whole core is idle")
 FEATURE(core_first, "scx_roost", "an idle CPU beside a busy sibling is not taken while a core of its LLC is wholly idle")
 FEATURE(sync_local, "scx_roost", "a sync wakeup whose waker is alone and about to sleep stays on the waker's CPU")
+FEATURE(recent_core, "Roy v7 2025", "a wakeup takes the recently used CPU when its whole core is idle, before the target")
+FEATURE(sync_core, "Roy v7 2025", "the target is taken as idle only on a sync wakeup, and when its whole core is idle")
+SUBSWITCH(prev_core_fits, prev_core, "scx_roost", "prev_core and recent_core pass over a CPU that is too small for the task")
+FEATURE(claim, "Patra 2017", "an idle CPU that a wakeup chose is claimed, so that another does not choose it too")
+SUBSWITCH(claim_plain, claim, "Patra 2017", "the claim is a load and a store, as in the source, and no compare-and-swap with a second look")
+SUBSWITCH(claim_expiry, claim, "scx_roost", "a claim older than claim-ttl-us counts for nothing")
+SUBSWITCH(core_claim, claim, "scx_roost", "who takes a CPU because its whole core is idle claims the core too")
 FEATURE(avg_idle, "mainline", "a CPU whose mean idle period is shorter than a search for work costs does not search; wakeups end the period")
-FEATURE(avg_idle_every, "Huang v6", "with avg_idle: whatever arrives ends the idle period, not wakeups alone")
+SUBSWITCH(avg_idle_every, avg_idle, "Huang v6", "whatever arrives ends the idle period, not wakeups alone")
 FEATURE(util_fits, "Desnoyers 2023", "a busy target, previous or recently used CPU is taken when the task's estimated use fits into what it has left")
 FEATURE(bias_prev, "Desnoyers 2023", "the previous CPU is asked before the target, and is the answer when nothing is idle")

@@ -31,15 +31,19 @@ enum {
 };
 
 enum roost_feature_bit {
-#define FEATURE(name, source, help) FEATURE_BIT_##name,
+#define FEATURE(name, source, help)	      FEATURE_BIT_##name,
+#define SUBSWITCH(name, parent, source, help) FEATURE_BIT_##name,
 #include "features.tbl.h"
+#undef SUBSWITCH
 #undef FEATURE
 	ROOST_NR_FEATURES
 };
 
 enum roost_feature {
-#define FEATURE(name, source, help) FEATURE_##name = 1 << FEATURE_BIT_##name,
+#define FEATURE(name, source, help)	      FEATURE_##name = 1 << FEATURE_BIT_##name,
+#define SUBSWITCH(name, parent, source, help) FEATURE_##name = 1 << FEATURE_BIT_##name,
 #include "features.tbl.h"
+#undef SUBSWITCH
 #undef FEATURE
 };
 
@@ -105,6 +109,7 @@ struct task_policy {
 	/* ns */
 	u64 slice_ns;	  /* request of a task that sets none (kernel: base_slice_ns) */
 	u64 min_slice_ns; /* a running task is not preempted by a wakeup before this */
+	u64 claim_ttl_ns; /* at most a second; with claim_expiry: an older claim counts for nothing */
 	/* util_fits */
 	u32 fits_scale; /* demand counts so many times as much, of CAPACITY_SCALE; that itself: no margin */
 	u32 fits_rt;	/* 1: capacity less real-time, deadline and interrupt time */

@@ -7,6 +7,7 @@
 #ifndef ROOST_RUN_BPF_H
 #define ROOST_RUN_BPF_H
 
+#include "policy/claim.h"
 #include "policy/steal.h"
 #include "timer.bpf.h"
 
@@ -278,6 +279,9 @@ static __always_inline void run_dispatch(s32 cpu, struct task_struct *prev)
 	if (cs->weight && take_own(cpu))
 		return;
 	unmark_waiting(cpu);
+	/* One that is marked may be claimed for a task on its way, though it was woken for nothing. */
+	if (!cs->idle_marked)
+		claim_clear(cpu, cs, false);
 	mark_idle(cpu, cs);
 	now = scx_bpf_now();
 	asked = cs->help_for;
@@ -300,6 +304,8 @@ static __always_inline void run_running(struct task_struct *p, struct task_state
 	struct cpu_state *cs = cpu_state(cpu);
 
 	run_join(ts, cpu, now, ARRIVAL_STEAL);
+	placed_runs(ts, cpu, now);
+	claim_clear(cpu, cs, true);
 	ts->started = cs->charged_at = now;
 	cs->curr_pid = p->pid;
 	cs->curr_weight = ts->joined_weight;

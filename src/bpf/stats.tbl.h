@@ -13,7 +13,11 @@ STAT(wa_weight_prev, "wake_affine: decided by load; the previous CPU is the targ
 STAT(wa_wide, "wake_affine not asked: wake_wide, one waker of many wakees")
 STAT(wa_same, "wake_affine not asked: waker and previous CPU are the same, or the waker's CPU is not allowed")
 STAT(prev_core, "the previous CPU, its whole core idle (feature prev_core); wake_affine not asked")
+STAT(prev_core_small, "prev_core or recent_core found a CPU too small for the task: taken, or with prev_core_fits passed over")
 /* select_idle_sibling: the rung that gave the CPU */
+STAT(recent_core, "the recently used CPU, its whole core idle, before the target was asked (feature recent_core)")
+STAT(sync_core, "the target, its whole core idle, on a sync wakeup (feature sync_core)")
+STAT(sync_core_passed, "an idle target was passed over: no sync wakeup, or a thread of its core is busy (feature sync_core)")
 STAT(sis_target, "the target itself, idle")
 STAT(sis_prev, "the previous CPU, idle, sharing the target's cache")
 STAT(core_first, "an idle CPU was passed over because its sibling is busy and a core is idle (feature core_first)")
@@ -30,6 +34,10 @@ STAT(wide_machine, "an idle CPU in another node (feature wide_idle)")
 STAT(sync_local, "kept on the CPU of a waker about to sleep (feature sync_local)")
 STAT(fork_idle, "fork: an idle CPU in the idlest group")
 STAT(fork_busy, "fork: nothing idle, the least loaded CPU of the idlest group")
+/* claims: what wakeups found and took (feature claim) */
+STAT(claim_set, "idle CPUs claimed")
+STAT(claim_seen, "an idle CPU or core was passed over because another wakeup had claimed it")
+STAT(claim_expired, "claims taken over because they were too old (claim_expiry)")
 /* util_fits and bias_prev: the rung that gave the CPU, and what it cost */
 STAT(fits_target, "the target, busy, whose room the task fits into (feature util_fits)")
 STAT(fits_target_nonsync, "of these, those of a wakeup that is not sync")
@@ -43,6 +51,13 @@ STAT(bias_prev_last, "nothing idle was found: the previous CPU, busy, in place o
 STAT(placed_prev, "wakeups placed on the previous CPU")
 STAT(placed_idle_core, "wakeups placed on a wholly idle core; without SMT, on an idle CPU")
 STAT(placed_other_llc, "wakeups placed in another LLC than the previous CPU's")
+/* races: wakeups for one CPU, and the end of claims */
+STAT(stacked, "placed on an idle CPU for which another task had been placed in the same instant, and which began first")
+STAT(claim_conflict, "a race for an idle CPU lost to another claim")
+STAT(core_claim_conflict, "a race for an idle core lost to another claim (core_claim)")
+STAT(claim_release, "claims given back at once: the CPU had become busy between look and claim")
+STAT(claim_clear_run, "claims ended by a task of ours that ran there")
+STAT(claim_clear_idle, "claims ended by a CPU that went idle, or was taken by another class")
 /* queueing and dispatch */
 STAT(enq_idle, "tasks inserted straight into the local queue of an idle CPU (Linux 7.1 on)")
 STAT(enq_queued, "tasks queued by deadline; before Linux 7.1 those for an idle CPU too")

@@ -48,6 +48,7 @@ static __always_inline void gather(struct wakeup *w, s32 this_cpu, s32 prev)
 	policy_take(&wakee);
 	w->features = wakee.pol.features;
 	w->arm = wakee.pol.arm;
+	w->claim_ttl = wakee.pol.claim_ttl_ns;
 	w->now = query.now;
 	w->waker_pid = query.waker_pid;
 	w->pid = query.pid;

@@ -39,6 +39,22 @@ static __always_inline void waker_gives_way(s32 cpu, u64 now)
 	arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
 }
 
+#ifdef ROOST_SPIN
+/* Of a test's build alone: the instant between the look at a CPU and the insertion there, made long enough to be met. */
+#define SPIN_NS 1000000ULL
+
+subprog u32 spin_gap(void)
+{
+	u64 end = bpf_ktime_get_ns() + SPIN_NS;
+
+	while (before(bpf_ktime_get_ns(), end) && may_loop)
+		;
+	return 0;
+}
+#else
+#define spin_gap()
+#endif
+
 static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake_flags)
 {
 	struct task_state *ts = task_state_of(p), *waker;
@@ -52,6 +68,7 @@ static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake
 	policy_take(ts);
 	w.features = ts->pol.features;
 	w.arm = ts->pol.arm;
+	w.claim_ttl = ts->pol.claim_ttl_ns;
 	w.this_cpu = bpf_get_smp_processor_id();
 	w.prev_any = prev;
 	w.prev = task_allowed(p, prev) ? prev : NO_CPU;
@@ -65,7 +82,11 @@ static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake
 	if (at.how == PLACE_NEXT) {
 		waker_gives_way(w.this_cpu, w.now);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, ts->pol.slice_ns, 0);
-	} else if (SCX_ENQ_IMMED) {
+		return at.cpu;
+	}
+	placed_idle(ts, at.cpu, w.now);
+	spin_gap();
+	if (SCX_ENQ_IMMED) {
 		count_for(w.arm, STAT_enq_idle);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, ts->pol.slice_ns, SCX_ENQ_IMMED);
 	}

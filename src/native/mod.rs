@@ -3,10 +3,12 @@
 //! come through here; nothing else calls the C. What decides is the same C as in the kernel, so nothing is
 //! decided here.
 
+mod claims;
 mod queues;
 pub mod sys;
 mod task;
 
+pub use claims::Placer;
 pub use queues::Queues;
 pub use task::{Task, Wakeup};
 
@@ -110,6 +112,7 @@ impl World {
             cgroups: self.cgroups.ptr(),
             nr_cgroups: self.cgroups.0.len() as u64,
             counters,
+            yields: false,
             clock: 0,
             clock_step: self.clock_step,
             queues: ptr::null_mut(),

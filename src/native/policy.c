@@ -101,6 +101,26 @@ s32 roost_queue_to_relieve(struct world *w, s32 cpu, u64 now)
 	return queue_to_relieve(cpu, now);
 }
 
+/* ---- claims ---- */
+
+void roost_claim_clear(struct world *w, s32 cpu, bool ran)
+{
+	the_world = w;
+	claim_clear(cpu, cpu_state(cpu), ran);
+}
+
+void roost_placed_idle(struct world *w, struct task_state *ts, s32 cpu, u64 looked_at)
+{
+	the_world = w;
+	placed_idle(ts, cpu, looked_at);
+}
+
+void roost_placed_runs(struct world *w, struct task_state *ts, s32 cpu, u64 now)
+{
+	the_world = w;
+	placed_runs(ts, cpu, now);
+}
+
 /* ---- queues ---- */
 
 void roost_queue_join(struct world *w, s32 cpu, struct task_state *ts, u64 now)

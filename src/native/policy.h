@@ -27,6 +27,11 @@ bool roost_assign_queue(struct world *w, s32 cpu, s32 victim, u64 now);
 s32 roost_assigned_queue(struct world *w, s32 cpu, u64 now);
 s32 roost_queue_to_relieve(struct world *w, s32 cpu, u64 now);
 
+/* claims (claim.h) */
+void roost_claim_clear(struct world *w, s32 cpu, bool ran);
+void roost_placed_idle(struct world *w, struct task_state *ts, s32 cpu, u64 looked_at);
+void roost_placed_runs(struct world *w, struct task_state *ts, s32 cpu, u64 now);
+
 /* idle periods (avg_idle.h) */
 void roost_idle_init(struct world *w, s32 cpu);
 void roost_idle_begins(struct world *w, s32 cpu, u64 now);

@@ -7,6 +7,7 @@
 #ifndef ROOST_PORT_NATIVE_H
 #define ROOST_PORT_NATIVE_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -54,6 +55,7 @@ struct world {
 	struct cgroup_state *cgroups; /* nr_cgroups */
 	u64 nr_cgroups;
 	u64 *counters; /* ROOST_NR_STATS of each arm */
+	bool yields;   /* a CPU was seen idle: the other threads come first, for tests of races */
 
 	u64 clock; /* ns; each look at it takes clock_step */
 	u64 clock_step;
@@ -146,7 +148,11 @@ static __always_inline struct cgroup_state *cgroup_state(u32 index)
 
 static __always_inline bool cpu_idle(s32 cpu)
 {
-	return the_world->views[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)].idle;
+	bool idle = the_world->views[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)].idle;
+
+	if (idle && the_world->yields)
+		sched_yield();
+	return idle;
 }
 
 static __always_inline u32 cpu_nr_running(s32 cpu)

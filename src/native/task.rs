@@ -26,6 +26,7 @@ impl Task {
                     arm: arm.arm,
                     slice_ns: arm.slice_ns,
                     min_slice_ns: arm.min_slice_ns,
+                    claim_ttl_ns: arm.claim_ttl_ns,
                     fits_scale: arm.fits_scale,
                     fits_rt: arm.fits_rt,
                 },
@@ -117,6 +118,7 @@ impl<'a> Wakeup<'a> {
             now: self.now,
             features: self.features,
             arm: self.task.state.pol.arm,
+            claim_ttl: self.task.state.pol.claim_ttl_ns as u32,
             waker_pid: self.waker_pid,
             this_cpu: self.this_cpu as i32,
             prev: if self.prev_allowed {

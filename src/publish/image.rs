@@ -43,6 +43,7 @@ mod tests {
                 arm: 99,
                 slice_ns: u64::from(features) * 1000,
                 min_slice_ns: 7,
+                claim_ttl_ns: 8,
                 fits_scale: 1024,
                 fits_rt: 0,
             },

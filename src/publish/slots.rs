@@ -96,6 +96,7 @@ mod tests {
                 arm: 0,
                 slice_ns: features.into(),
                 min_slice_ns: features.into(),
+                claim_ttl_ns: features.into(),
                 fits_scale: features,
                 fits_rt: features,
             },

@@ -76,6 +76,7 @@ fn a_task_takes_the_policy_of_its_arm() {
             arm: 0,
             slice_ns: u64::from(n) * 1_000_000,
             min_slice_ns: u64::from(n) * 1000,
+            claim_ttl_ns: 0,
             fits_scale: 1024 + n,
             fits_rt: n,
         },

@@ -3,7 +3,9 @@
 //! explained in tests/cases/README.md.
 
 use crate::model::{CpuNow, Decision, How, LlcNow, Waker};
-use crate::setup::{By, Case, Machine, NOW, PLACEMENT_STATS, Runner, WAKEE, WAKER, moved};
+use crate::setup::{
+    By, CLAIM_TTL, Case, Machine, NOW, PLACEMENT_STATS, Runner, WAKEE, WAKER, moved,
+};
 use crate::topology::{Cpu, NICE0, Topology};
 use scx_roost::native::{World, stat_name, stat_of};
 use std::collections::BTreeSet;
@@ -118,6 +120,19 @@ const CLAUSES: &[Clause] = &[
     ("llc-load", |r, w| r.llcs(w, |now, load| now.load = load)),
     ("llc-used", |r, w| {
         r.llcs(w, |now, part| now.util = part * 1024 / u64::from(NICE0))
+    }),
+    // claim
+    ("claimed", |r, w| {
+        r.each(w, |now| now.claim_age = Some(1000))
+    }),
+    ("claimed-old", |r, w| {
+        r.each(w, |now| now.claim_age = Some(CLAIM_TTL + 1))
+    }),
+    ("core-claimed", |r, w| {
+        r.each(w, |now| now.core_claim_age = Some(1000))
+    }),
+    ("core-claimed-old", |r, w| {
+        r.each(w, |now| now.core_claim_age = Some(CLAIM_TTL + 1))
     }),
     // util_fits
     ("est", |r, w| r.numbers(w, |now, est| now.est = est as u64)),
@@ -260,6 +275,13 @@ impl Row {
         }
         // An idle waker is an interrupt on the idle task.
         self.case.waker_ours &= !waker;
+        Ok(())
+    }
+
+    fn each(&mut self, cpus: &[&str], change: fn(&mut CpuNow)) -> Result<()> {
+        for cpu in list(cpus)? {
+            self.change_cpu(cpu, change);
+        }
         Ok(())
     }
 

@@ -19,6 +19,16 @@ pub fn check_invariants(machine: &Machine, case: &Case, got: &Decision) {
         assert!(ok(got.cpu) && idle(got.cpu), "taken as idle: {}", say());
     }
     prev_idle_rule(machine, case, got);
+    match got.claims {
+        Some(cpu) => assert!(case.features.claim && cpu == got.cpu, "claims: {}", say()),
+        None => assert!(
+            !case.features.claim || got.how != How::Idle,
+            "an idle CPU is taken unclaimed: {}",
+            say()
+        ),
+    }
+    // With claims, what another claimed is not counted as free, whatever its age.
+    let idle = |c: usize| idle(c) && !(case.features.claim && machine.cpus[c].claim_age.is_some());
     let core_idle = |c: usize| idle(c) && t.siblings(c).iter().all(|&s| idle(s));
     let nothing = ["sis_none", "bias_prev_last"].contains(&got.rung);
     if nothing && !case.features.sis_util && t.cpus[got.cpu].online {
@@ -37,12 +47,13 @@ pub fn check_invariants(machine: &Machine, case: &Case, got: &Decision) {
 /// alone and about to sleep.
 fn prev_idle_rule(machine: &Machine, case: &Case, got: &Decision) {
     let idle_prev = machine.cpus[case.prev].idle;
+    let claimed = case.features.claim && machine.cpus[case.prev].claim_age.is_some();
     if got.affine == "wa_prev_idle" {
         assert!(case.features.prev_idle && idle_prev, "{case:?} got {got:?}");
     }
     if got.affine.starts_with("wa_weight") && case.features.prev_idle {
         assert!(
-            !idle_prev,
+            !idle_prev || claimed,
             "prev_idle passed over an idle CPU: {case:?} got {got:?}"
         );
     }

@@ -3,8 +3,18 @@
 
 use crate::check::check_invariants;
 use crate::model::{CpuNow, Features, LlcNow};
-use crate::setup::{Case, MAINLINE, Machine, Runner};
+use crate::setup::{CLAIM_TTL, Case, MAINLINE, Machine, Runner};
 use crate::topology::Topology;
+use scx_roost::features::{PRESETS, feature};
+use std::sync::LazyLock;
+
+/// Those with claims are tried on machines where CPUs are claimed, the others where none is: they could not tell.
+static WITHOUT_CLAIMS: LazyLock<Vec<Features>> = LazyLock::new(|| sets_where(|f| !f.claim));
+static WITH_CLAIMS: LazyLock<Vec<Features>> = LazyLock::new(|| sets_where(|f| f.claim));
+
+fn sets_where(keep: fn(&Features) -> bool) -> Vec<Features> {
+    feature_sets().into_iter().filter(keep).collect()
+}
 
 /// Every way in which up to four CPUs can share cores and caches, up to relabelling, and two nodes.
 fn small_machines() -> Vec<Topology> {
@@ -28,20 +38,37 @@ fn small_machines() -> Vec<Topology> {
     ]
 }
 
-/// Every feature and every pair of them, by themselves and switched over in mainline.
+/// Each switch alone; each, and each with each other, on top of mainline; a sub-switch with its feature; and what placement has
+/// of the presets.
 fn feature_sets() -> Vec<Features> {
-    let few = (0..1u32 << Features::NAMES.len()).filter(|mask| mask.count_ones() <= 2);
-    let mainline = mask_of(MAINLINE);
-    let mut masks: Vec<u32> = few.flat_map(|mask| [mask, mask ^ mainline]).collect();
-    masks.sort_unstable();
-    masks.dedup();
-    masks.into_iter().map(Features::of_mask).collect()
-}
-
-/// The inverse of `Features::of_mask`.
-fn mask_of(mut features: Features) -> u32 {
-    let bit = |(i, name): (usize, &&str)| u32::from(*features.switch(name).unwrap()) << i;
-    Features::NAMES.iter().enumerate().map(bit).sum()
+    let whole = |name: &str| {
+        let parent = feature(name).expect(name).parent;
+        let mut features = Features::NONE;
+        for name in [name, parent] {
+            features.switch(name).into_iter().for_each(|on| *on = true);
+        }
+        features
+    };
+    let mut sets = vec![Features::NONE];
+    for (i, a) in Features::NAMES.iter().enumerate() {
+        sets.push(whole(a));
+        sets.extend(
+            Features::NAMES[..=i]
+                .iter()
+                .map(|b| whole(a).or(whole(b)).or(MAINLINE)),
+        );
+    }
+    for preset in PRESETS {
+        let mut set = Features::NONE;
+        for name in Features::NAMES {
+            let on = preset.features.has(feature(name).expect(name).bit);
+            *set.switch(name).expect(name) = on;
+        }
+        sets.push(set);
+    }
+    sets.sort_by_key(Features::bits);
+    sets.dedup();
+    sets
 }
 
 fn mask(bits: usize, len: usize) -> Vec<bool> {
@@ -76,6 +103,27 @@ const KINDS: [fn(&mut Case); 7] = [
     |case| case.waker_ours = false,
     partners,
 ];
+
+/// The states of a CPU with claims, in base 3 to 6: busy, idle, idle and claimed, its core claimed alone, either too long ago to
+/// count where claims expire.
+fn set_claims(machine: &mut Machine, base: usize, mut states: usize) {
+    for cpu in machine.topology.online().collect::<Vec<_>>() {
+        let mut now = if states % base == 0 {
+            machine.busy()
+        } else {
+            machine.idle(0)
+        };
+        match states % base {
+            2 => now.claim_age = Some(CLAIM_TTL),
+            3 => now.core_claim_age = Some(CLAIM_TTL),
+            4 => now.claim_age = Some(CLAIM_TTL + 1),
+            5 => now.core_claim_age = Some(CLAIM_TTL + 1),
+            _ => (),
+        }
+        states /= base;
+        machine.set(cpu, now);
+    }
+}
 
 type State = fn(&Machine) -> CpuNow;
 
@@ -144,14 +192,17 @@ fn compare(machine: &mut Machine, runner: &mut Runner, case: &Case) {
     check_invariants(machine, case, &got);
 }
 
-/// Sanitizers make a case several times as slow, and look for other mistakes than a wrong answer: one case in five will do.
-/// It must be no divisor of the number of feature sets, so that each of them is tried.
-fn one_in() -> u64 {
-    if std::env::var_os("ROOST_SANITIZE").is_some() {
-        5
-    } else {
-        1
+/// Sanitizers make a case several times as slow, and look for other mistakes than a wrong answer: one case in five will do,
+/// or in seven: what does not divide the number of feature sets, so that each of them is tried.
+fn one_in(sets: &[Features]) -> u64 {
+    if std::env::var_os("ROOST_SANITIZE").is_none() {
+        return 1;
     }
+    let sets = sets.len() as u64;
+    let of = [5, 7, 11, 13]
+        .into_iter()
+        .find(|n| !sets.is_multiple_of(*n));
+    of.expect("not all four divide the number of feature sets")
 }
 
 /// On the machine as it is: every waker's CPU, previous CPU, affinity, kind of wakeup and set of features; in the first
@@ -164,8 +215,7 @@ fn every_wakeup(
 ) -> u64 {
     let n = machine.topology.len();
     let online: Vec<usize> = machine.topology.online().collect();
-    let every = one_in();
-    assert!(every == 1 || !(sets.len() as u64).is_multiple_of(every));
+    let every = one_in(sets);
     let mut cases = 0;
     for at in 0..online.len() * n {
         for (kind, set) in KINDS.iter().enumerate() {
@@ -192,7 +242,8 @@ fn every_wakeup(
 #[test]
 fn four_cpus_every_input() {
     let mut cases = 0;
-    let (fits, others): (Vec<_>, Vec<_>) = feature_sets().into_iter().partition(|f| f.util_fits);
+    let (fits, others): (Vec<Features>, Vec<Features>) =
+        WITHOUT_CLAIMS.iter().partition(|f| f.util_fits);
     for topology in small_machines() {
         let mut machine = Machine::new(topology);
         let mut runner = Runner::new(&machine);
@@ -210,7 +261,6 @@ fn four_cpus_every_input() {
 #[test]
 fn three_cpus_every_state() {
     let mut cases = 0;
-    let sets = feature_sets();
     for topology in three_online() {
         let mut machine = Machine::new(topology);
         let mut runner = Runner::new(&machine);
@@ -218,8 +268,24 @@ fn three_cpus_every_state() {
             set_budget(&mut machine, budget);
             for way in 0..ways(&machine, ALL_STATES) {
                 set_states(&mut machine, ALL_STATES, way);
-                cases += every_wakeup(&mut machine, &mut runner, 2, &sets);
+                cases += every_wakeup(&mut machine, &mut runner, 2, &WITHOUT_CLAIMS);
             }
+        }
+    }
+    println!("{cases} cases");
+}
+
+#[test]
+fn four_cpus_claimed() {
+    let mut cases = 0;
+    for topology in small_machines() {
+        let mut machine = Machine::new(topology);
+        let mut runner = Runner::new(&machine);
+        let online = machine.topology.online().count() as u32;
+        let base: usize = if online < 4 { 6 } else { 3 };
+        for states in 0..base.pow(online) {
+            set_claims(&mut machine, base, states);
+            cases += every_wakeup(&mut machine, &mut runner, 1, &WITH_CLAIMS);
         }
     }
     println!("{cases} cases");
@@ -243,6 +309,7 @@ fn eight_cpus(topology: Topology) {
         wide_idle: true,
         prev_core: true,
         core_first: true,
+        sync_core: true,
         ..MAINLINE
     };
     let mut case = Case::new(8, 0, 0);

@@ -7,6 +7,7 @@ mod balance;
 mod cases;
 mod cgroups;
 mod check;
+mod claims;
 mod exhaustive;
 mod idle_time;
 mod jit;

@@ -7,7 +7,7 @@
 use crate::check::{check_invariants, unrelated_idle_changes_nothing};
 use crate::model::{CpuNow, Features, LlcNow, Waker};
 use crate::rng::Rng;
-use crate::setup::{By, Case, Machine, NOW, Runner, WAKEE, WAKER};
+use crate::setup::{By, CLAIM_TTL, Case, Machine, NOW, Runner, WAKEE, WAKER};
 use crate::topology::{Cpu, NICE0, Topology};
 use scx_roost::native::World;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -100,10 +100,17 @@ fn cpu_now(rng: &mut Rng, idle_percent: usize) -> CpuNow {
         sched_idle: !idle && rng.chance(8),
         load: load(rng),
         util: rng.below(1025) as u64,
+        claim_age: claim_age(rng, 25),
+        core_claim_age: claim_age(rng, 10),
         est: rng.scale(3000) as u64,
         pressure: *rng.pick(&[0, 0, 0, 1, 100, 399]),
         rt: *rng.pick(&[0, 0, 1, 300, 2000]),
     }
+}
+
+fn claim_age(rng: &mut Rng, percent: usize) -> Option<u64> {
+    let ages = [1, CLAIM_TTL - 1, CLAIM_TTL, CLAIM_TTL + 1, NOW - 1];
+    rng.chance(percent).then(|| *rng.pick(&ages))
 }
 
 fn renew_state(machine: &mut Machine, rng: &mut Rng) {

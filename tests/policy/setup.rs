@@ -6,13 +6,16 @@ use crate::model::{self, CpuNow, Decision, Features, LlcNow, TaskNow, WakerNow};
 use crate::topology::{NICE0, Topology, kernel_arm, kernel_tunables};
 use scx_roost::machine::Facts;
 use scx_roost::native::sys::{
-    CAPACITY_SCALE, PLACE_IDLE, PLACE_NEXT, STAT_placed_other_llc, STAT_wa_idle_this, STAT_wa_same,
-    cpu_view, placement, waker_state,
+    CAPACITY_SCALE, PLACE_IDLE, PLACE_NEXT, STAT_claim_set, STAT_placed_other_llc,
+    STAT_wa_idle_this, STAT_wa_same, cpu_view, placement, waker_state,
 };
 use scx_roost::native::{Task, Wakeup, World, stat_name};
 
 /// The time of every decision; far from 0, so that nothing that starts as 0 looks recent.
 pub const NOW: u64 = 3_600_000_000_000;
+
+/// ns: as in `kernel_arm()`.
+pub const CLAIM_TTL: u64 = 1_000_000;
 
 pub const WAKEE: u32 = 1000;
 pub const WAKER: u32 = 1001;
@@ -102,6 +105,8 @@ impl Machine {
         let state = self.world.cpu_mut(cpu);
         state.curr_pid = (now.nr_running > 0).into();
         state.curr_sched_idle = now.sched_idle.into();
+        state.claim = now.claim_age.map_or(0, |age| NOW - age);
+        state.core_claim = now.core_claim_age.map_or(0, |age| NOW - age);
         state.load_avg = now.load;
         state.util_avg = now.util as u32;
         state.util_est = now.est;
@@ -280,6 +285,7 @@ impl Runner {
         wakeup.sync = case.sync;
         wakeup.waker_pcpu_kthread = case.waker_pcpu_kthread;
         let at = place(&mut machine.world, wakeup);
+        let (claims, claims_core) = taken_back(machine, at.cpu);
         let left = if case.waker_ours {
             self.waker.state.waker
         } else {
@@ -297,6 +303,8 @@ impl Runner {
             recent: usize::try_from(self.wakee.state.recent_cpu - 1).ok(),
             waker: model_waker(left),
             wakee: model_waker(self.wakee.state.waker),
+            claims,
+            claims_core,
         }
     }
 
@@ -311,6 +319,7 @@ impl Runner {
             cpus: &machine.cpus,
             llcs: &machine.llcs,
             imbalance_pct: kernel_tunables().imbalance_pct.into(),
+            claim_ttl: CLAIM_TTL,
         };
         model::decide(
             &now,
@@ -344,6 +353,24 @@ impl Runner {
             },
         )
     }
+}
+
+/// What a decision claimed, so that the next finds the machine as this one did: the CPU, and the first thread of the core.
+fn taken_back(machine: &mut Machine, cpu: i32) -> (Option<usize>, Option<usize>) {
+    let set = machine.world.count(STAT_claim_set);
+    assert!(set < 2, "{set} CPUs were claimed");
+    if set == 0 {
+        return (None, None);
+    }
+    let cpu = usize::try_from(cpu).expect("who claims has an answer");
+    let siblings = machine.topology.siblings(cpu);
+    let first = siblings.iter().copied().chain([cpu]).min().unwrap_or(cpu);
+    assert_eq!(machine.world.cpu(cpu).claim, NOW, "CPU {cpu} is claimed");
+    let core = machine.world.cpu(first).core_claim == NOW;
+    for c in [cpu, first] {
+        machine.set(c, machine.cpus[c]);
+    }
+    (Some(cpu), core.then_some(first))
 }
 
 /// Which of wake_affine's counters moved: one, or none.

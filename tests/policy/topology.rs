@@ -211,6 +211,7 @@ pub fn kernel_arm() -> arm {
             arm: 0,
             slice_ns: 2_800_000,
             min_slice_ns: 700_000,
+            claim_ttl_ns: crate::setup::CLAIM_TTL,
             fits_scale: CAPACITY_SCALE,
             fits_rt: 0,
         },

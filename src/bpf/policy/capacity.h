@@ -17,18 +17,16 @@ enum suits {
 };
 
 struct choice {
-	u64 util; /* of the task */
-	s32 cpu;  /* the best so far */
+	s32 cpu; /* the best so far */
 	enum suits suits;
 	u32 capacity;
-	bool core;	 /* some core of the machine is wholly idle */
-	bool sched_idle; /* the task has policy SCHED_IDLE */
-	bool perfect;	 /* it fits there, and nothing better is to be had */
+	bool core;    /* some core of the machine is wholly idle */
+	bool perfect; /* it fits there, and nothing better is to be had */
 };
 
-static __always_inline void choose(struct choice *best, s32 cpu)
+static __always_inline void choose(struct choice *best, u64 util, s32 cpu)
 {
-	bool quiet = !best->core || siblings_idle(cpu), fits = fits_capacity(best->util, cpu);
+	bool quiet = !best->core || siblings_idle(cpu), fits = fits_capacity(util, cpu);
 	enum suits suits = quiet ? SUITS_QUIET : fits ? SUITS_SHARED : SUITS_NEITHER;
 	u32 capacity = cpu_capacity_now(cpu);
 
@@ -41,7 +39,8 @@ static __always_inline void choose(struct choice *best, s32 cpu)
 }
 
 /* Every free CPU of @llc, from position @start on and around, up to the perfect one. */
-subprog u32 choose_in_llc(port_task *p trusted, struct choice *best nonnull, u32 llc, u32 start)
+subprog u32 choose_in_llc(port_task *p trusted, const struct wakeup *w nonnull, struct choice *best nonnull, u32 llc,
+			  u32 start)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);
 	u32 nr_words = f->nr_words, i;
@@ -54,9 +53,9 @@ subprog u32 choose_in_llc(port_task *p trusted, struct choice *best nonnull, u32
 			s32 cpu = llc_cpu(f->first + base + lowest_bit(word));
 
 			word &= word - 1;
-			if (!cpu_free(cpu, best->sched_idle) || !task_allowed(p, cpu))
+			if (!cpu_free(cpu, w->sched_idle) || claimed(w, cpu) || !task_allowed(p, cpu))
 				continue;
-			choose(best, cpu);
+			choose(best, w->util, cpu);
 			if (best->perfect)
 				return 0;
 		}
@@ -74,24 +73,32 @@ static __always_inline bool machine_has_idle_core(void)
 }
 
 /*
- * A free CPU on which @util fits, over the whole machine and from the target on; without one the free CPU that suits
+ * A free CPU on which the task fits, over the whole machine and from the target on; without one the free CPU that suits
  * best. While some core is wholly idle, threads beside a busy sibling come last.
  */
-subprog s32 sis_capacity(port_task *p trusted, s32 target, u64 util, bool sched_idle)
+subprog s32 choose_in_machine(port_task *p trusted, const struct wakeup *w nonnull, s32 target)
 {
 	const volatile struct cpu_facts *t = cpu_facts(target);
 	struct choice best = { .cpu = NO_CPU, .suits = SUITS_NOT_SEEN };
 	u32 nr_llcs = machine_facts()->nr_llcs, i;
 
-	best.util = util;
-	best.sched_idle = sched_idle;
 	best.core = machine_has_idle_core();
 	for_below (i, nr_llcs, MAX_LLCS) {
-		choose_in_llc(p, &best, (t->llc + i) % nr_llcs, i ? 0 : t->pos);
+		choose_in_llc(p, w, &best, (t->llc + i) % nr_llcs, i ? 0 : t->pos);
 		if (best.perfect)
 			break;
 	}
 	return best.cpu;
+}
+
+/* [claim] Where another wakeup was quicker, the next best. */
+subprog s32 sis_capacity(port_task *p trusted, const struct wakeup *w nonnull, s32 target)
+{
+	s32 cpu = choose_in_machine(p, w, target);
+
+	while (cpu != NO_CPU && !take(w, cpu) && may_loop)
+		cpu = choose_in_machine(p, w, target);
+	return cpu;
 }
 
 #endif /* ROOST_CAPACITY_H */

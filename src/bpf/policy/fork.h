@@ -307,7 +307,7 @@ subprog s32 fork_busy_cpu(port_task *p trusted, u32 llc, s32 this_cpu, u64 now)
 /* ---- idle CPUs ---- */
 
 /* In the chosen LLC: a wholly idle core, the parent's idle sibling, any idle CPU; NO_CPU if there is none. */
-static __always_inline s32 fork_idle_cpu(port_task *p, const struct wakeup *w, u32 llc)
+subprog s32 fork_idle_cpu(port_task *p trusted, const struct wakeup *w nonnull, u32 llc)
 {
 	bool local = cpu_facts(w->this_cpu)->llc == llc;
 	u32 start = local ? after(w->this_cpu) : 0;
@@ -316,7 +316,7 @@ static __always_inline s32 fork_idle_cpu(port_task *p, const struct wakeup *w, u
 	if (machine_facts()->smt) {
 		cpu = scan(p, w, llc, start, SCAN_CORE, MAX_CPUS);
 		if (cpu == NO_CPU && local)
-			cpu = free_sibling(p, w->this_cpu, w->sched_idle);
+			cpu = free_sibling(p, w, w->this_cpu);
 	}
 	return cpu != NO_CPU ? cpu : scan(p, w, llc, start, SCAN_CPU, MAX_CPUS);
 }

@@ -9,8 +9,8 @@
 #ifndef ROOST_IDLE_SCAN_H
 #define ROOST_IDLE_SCAN_H
 
+#include "claim.h"
 #include "cpu_set.h"
-#include "wakeup.h"
 
 /* ---- idle cores, the long way, for those whose threads lie in several words ---- */
 
@@ -156,15 +156,48 @@ struct scan {
 	u32 llc;
 	u32 start;
 	u32 budget;	 /* CPUs to visit at most */
-	u32 arm;	 /* the task's */
 	bool sched_idle; /* the task has policy SCHED_IDLE */
+
+	/* of the wakeup, if there is one: whether what is found is claimed */
+	u32 arm;
+	u32 features;
+	u64 now;
+	u64 claim_ttl;
 };
+
+static __always_inline struct scan scan_for(const struct wakeup *w)
+{
+	struct scan s = { .budget = MAX_CPUS };
+
+	s.sched_idle = w->sched_idle;
+	s.arm = w->arm;
+	s.features = w->features;
+	s.now = w->now;
+	s.claim_ttl = w->claim_ttl;
+	return s;
+}
+
+/* No other wakeup has chosen it. */
+static __always_inline bool scan_unclaimed(const struct scan *s, s32 cpu)
+{
+	bool free;
+
+	if (s->what == SCAN_CORE)
+		free = core_unclaimed(cpu, s->features, s->now, s->claim_ttl);
+	else
+		free = !claim_counts(claim_stamp(&cpu_state(cpu)->claim), s->features, s->now, s->claim_ttl);
+	if (!free)
+		count_for(s->arm, STAT_claim_seen);
+	return free;
+}
 
 static __always_inline bool scan_accepts(port_task *p, const struct scan *s, s32 cpu)
 {
 	if (s->what == SCAN_CORE ? !core_idle(cpu) : !cpu_free(cpu, s->sched_idle))
 		return false;
-	return task_allowed(p, cpu);
+	if (!task_allowed(p, cpu))
+		return false;
+	return !(s->features & FEATURE_claim) || scan_unclaimed(s, cpu);
 }
 
 /*
@@ -211,21 +244,42 @@ subprog s32 scan_llc(port_task *p trusted, const struct scan *s nonnull)
 	return NO_CPU;
 }
 
+/* What the scan found is the answer; false: another wakeup was quicker, and the scan goes on. */
+static __always_inline bool scan_takes(const struct scan *s, s32 cpu)
+{
+	if (s->what == SCAN_CORE)
+		return claim_core_take(cpu, s->features, s->arm, s->now, s->claim_ttl);
+	return claim_take(cpu, s->features, s->arm, s->now, s->claim_ttl);
+}
+
+/* The first CPU that the scan accepts, claimed. Apart from the scan, which others make too, deep in a chain of programs. */
+subprog s32 scan_and_take(port_task *p trusted, const struct scan *s nonnull)
+{
+	while (may_loop) {
+		s32 cpu = scan_llc(p, s);
+
+		if (cpu == NO_CPU || scan_takes(s, cpu))
+			return cpu;
+	}
+	return NO_CPU;
+}
+
 static __always_inline s32 scan(port_task *p, const struct wakeup *w, u32 llc, u32 start, enum scan_for what,
 				u32 budget)
 {
-	struct scan s = { .what = what, .llc = llc, .start = start, .budget = budget };
+	struct scan s = scan_for(w);
 
-	s.arm = w->arm;
-	s.sched_idle = w->sched_idle;
-	return scan_llc(p, &s);
+	s.what = what;
+	s.llc = llc;
+	s.start = start;
+	s.budget = budget;
+	return has(w, FEATURE_claim) ? scan_and_take(p, &s) : scan_llc(p, &s);
 }
 
-/* A free CPU in the LLCs [@from, @end) but @own, a wholly idle core before a thread. */
-subprog s32 scan_llcs(port_task *p trusted, u32 from, u32 end, u32 own, bool sched_idle)
+/* A free CPU in the LLCs [@from, @end) but @own, a wholly idle core before a thread. @s: all but what and where; afterwards what was found. */
+subprog s32 scan_llcs(port_task *p trusted, struct scan *s nonnull, u32 from, u32 end, u32 own)
 {
 	while (may_loop) {
-		struct scan s = { .what = SCAN_CORE, .budget = MAX_CPUS };
 		s32 llc = next_llc(SET_IDLE, from, end), cpu = NO_CPU;
 
 		if (llc == NO_CPU)
@@ -233,14 +287,27 @@ subprog s32 scan_llcs(port_task *p trusted, u32 from, u32 end, u32 own, bool sch
 		from = llc + 1;
 		if ((u32)llc == own)
 			continue;
-		s.llc = llc;
-		s.sched_idle = sched_idle;
+		s->llc = llc;
+		s->start = 0;
+		s->what = SCAN_CORE;
 		if (machine_facts()->smt)
-			cpu = scan_llc(p, &s);
-		s.what = SCAN_CPU;
-		if (cpu == NO_CPU)
-			cpu = scan_llc(p, &s);
+			cpu = scan_llc(p, s);
 		if (cpu != NO_CPU)
+			return cpu;
+		s->what = SCAN_CPU;
+		cpu = scan_llc(p, s);
+		if (cpu != NO_CPU)
+			return cpu;
+	}
+	return NO_CPU;
+}
+
+subprog s32 scan_llcs_and_take(port_task *p trusted, struct scan *s nonnull, u32 from, u32 end, u32 own)
+{
+	while (may_loop) {
+		s32 cpu = scan_llcs(p, s, from, end, own);
+
+		if (cpu == NO_CPU || !(s->features & FEATURE_claim) || scan_takes(s, cpu))
 			return cpu;
 	}
 	return NO_CPU;

@@ -7,11 +7,12 @@
  *	wakeup:	[sync_local] the waker's CPU		the waker is about to sleep
  *		[prev_core] the previous CPU		its whole core idle
  *		target = wake_affine			who of waker and previous CPU to look around
+ *		0 [recent_core] the recently used CPU	its whole core idle, same cache as the target
  *		  [bias_prev] 2 comes before 1
- *		1 the target				idle, [util_fits] or with room
- *		2 the previous CPU			as 1, same cache as the target
+ *		1 the target				idle ([sync_core] its whole core, and sync); [util_fits] or with room
+ *		2 the previous CPU			idle, [util_fits] or with room; same cache as the target
  *		3 behind the per-CPU kthread that wakes it
- *		4 the recently used CPU			as 1, same cache as the target
+ *		4 the recently used CPU			as 2; with recent_core [util_fits] with room only
  *		5 by capacity				asymmetric machines; ends here
  *		6 the previous CPU's SMT sibling	no core in the LLC is wholly idle
  *		7 a wholly idle core of the LLC
@@ -20,10 +21,12 @@
  *		  [bias_prev] the previous CPU, busy	same cache as the target
  *		  the target, busy
  *
+ * [claim] Whatever is idle is claimed when it is about to be the answer; if another was quicker, the next rung is asked.
+ *
  * With prev_idle and sis_util, and nothing else, this is the kernel's select_task_rq_fair() (kernel/sched/fair.c);
  * what it leaves out is listed in docs/faithfulness.md.
  *
- * Each group of rungs is a subprogram, and so joins the verifier's paths where it ends: fork, known CPUs, search.
+ * Each group of rungs is a subprogram, and so joins the verifier's paths where it ends: known CPUs, search.
  */
 #ifndef ROOST_LADDER_H
 #define ROOST_LADDER_H
@@ -54,21 +57,6 @@ static __always_inline struct placement placed_free(const struct wakeup *w, s32 
 
 /* ---- the groups; subprograms answer through @at ---- */
 
-subprog u32 place_fork(port_task *p trusted, const struct wakeup *w nonnull, struct placement *at nonnull)
-{
-	const volatile struct cpu_facts *f = cpu_facts(w->this_cpu);
-	u32 llc = fork_llc(p, fork_node(p, f->node), f->llc);
-	s32 cpu = fork_idle_cpu(p, w, llc);
-
-	if (cpu != NO_CPU) {
-		*at = placed_free(w, cpu, STAT_fork_idle);
-		return 0;
-	}
-	cpu = fork_busy_cpu(p, llc, w->this_cpu, w->now);
-	*at = placed(w, cpu != NO_CPU ? cpu : w->prev_any, PLACE_BUSY, STAT_fork_busy);
-	return 0;
-}
-
 /* Nothing is idle. */
 static __always_inline struct placement placed_busy(const struct wakeup *w, s32 target)
 {
@@ -85,15 +73,17 @@ static __always_inline struct placement place_beyond(port_task *p, const struct 
 {
 	const volatile struct node_facts *node = node_facts(cpu_facts(target)->node);
 	u32 own = cpu_facts(target)->llc;
+	struct scan s;
 	s32 cpu;
 
 	if (!has(w, FEATURE_wide_idle) || machine_facts()->nr_llcs == 1)
 		return placed_busy(w, target);
-	cpu = scan_llcs(p, node->first_llc, node->first_llc + node->nr_llcs, own, w->sched_idle);
+	s = scan_for(w);
+	cpu = scan_llcs_and_take(p, &s, node->first_llc, node->first_llc + node->nr_llcs, own);
 	if (cpu != NO_CPU)
 		return placed_free(w, cpu, STAT_wide_node);
 	if (machine_facts()->nr_nodes > 1) {
-		cpu = scan_llcs(p, 0, machine_facts()->nr_llcs, own, w->sched_idle);
+		cpu = scan_llcs_and_take(p, &s, 0, machine_facts()->nr_llcs, own);
 		if (cpu != NO_CPU)
 			return placed_free(w, cpu, STAT_wide_machine);
 	}
@@ -140,19 +130,16 @@ subprog u32 search(port_task *p trusted, const struct wakeup *w nonnull, s32 tar
 		*at = place_search(p, w, target);
 		return 0;
 	}
-	cpu = sis_capacity(p, target, w->util, w->sched_idle);
+	cpu = sis_capacity(p, w, target);
 	*at = cpu != NO_CPU ? placed_free(w, cpu, STAT_sis_capacity) : placed(w, target, PLACE_BUSY, STAT_sis_none);
 	return 0;
 }
 
-/* @cpu, known by name, is free; [util_fits] or has room. NO_CPU: neither. */
-static __always_inline struct placement place_there(const struct wakeup *w, s32 cpu, enum roost_stat idle,
-						    enum roost_stat fits)
+/* @cpu is busy, and [util_fits] has room. NO_CPU: not so. */
+static __always_inline struct placement place_beside(const struct wakeup *w, s32 cpu, enum roost_stat fits)
 {
 	struct placement none = { .cpu = NO_CPU };
 
-	if (free_and_fits(w, cpu) != NO_CPU)
-		return placed_free(w, cpu, idle);
 	if (!fits_beside(w, cpu))
 		return none;
 	if (!set_empty(SET_IDLE, cpu_facts(cpu)->llc))
@@ -160,6 +147,24 @@ static __always_inline struct placement place_there(const struct wakeup *w, s32 
 	if (fits == STAT_fits_target && !w->sync)
 		count_for(w->arm, STAT_fits_target_nonsync);
 	return placed(w, cpu, PLACE_BUSY, fits);
+}
+
+/* @cpu, known by name, is free; [util_fits] or has room. NO_CPU: neither. */
+static __always_inline struct placement place_there(const struct wakeup *w, s32 cpu, enum roost_stat idle,
+						    enum roost_stat fits)
+{
+	if (free_and_fits(w, cpu) != NO_CPU)
+		return placed_free(w, cpu, idle);
+	return place_beside(w, cpu, fits);
+}
+
+static __always_inline struct placement place_target(const struct wakeup *w, s32 target)
+{
+	if (!has(w, FEATURE_sync_core))
+		return place_there(w, target, STAT_sis_target, STAT_fits_target);
+	if (sync_core(w, target) != NO_CPU)
+		return placed_free(w, target, STAT_sync_core);
+	return place_beside(w, target, STAT_fits_target);
 }
 
 /* Rungs 1 and 2, in the other order with bias_prev. */
@@ -175,28 +180,37 @@ static __always_inline struct placement place_target_or_prev(const struct wakeup
 		return at;
 	}
 	if (target_usable(w, target) && !(bias && w->prev == target))
-		at = place_there(w, target, STAT_sis_target, STAT_fits_target);
+		at = place_target(w, target);
 	if (at.cpu == NO_CPU && !bias && w->prev != target && prev_usable(w, target))
 		at = place_there(w, w->prev, STAT_sis_prev, STAT_fits_prev);
 	return at;
 }
 
-/* Rungs 1 to 4: CPUs known by name. NO_CPU: none of them will do. */
+/* Rungs 0 to 4: CPUs known by name. NO_CPU: none of them will do. */
 static __always_inline struct placement place_known(port_task *p, struct task_state *ts, const struct wakeup *w,
 						    s32 target)
 {
-	struct placement at = place_target_or_prev(w, target);
+	struct placement at;
 	s32 cpu;
 
+	if (has(w, FEATURE_recent_core)) {
+		ts->recent_cpu = w->prev_any + 1;
+		cpu = recent_core(p, w, target);
+		if (cpu != NO_CPU)
+			return placed_free(w, cpu, STAT_recent_core);
+	}
+	at = place_target_or_prev(w, target);
 	if (at.cpu != NO_CPU)
 		return at;
 	cpu = sis_kthread(w);
 	if (cpu != NO_CPU)
 		return placed(w, cpu, PLACE_BUSY, STAT_sis_kthread);
 	ts->recent_cpu = w->prev_any + 1;
-	if (recent_usable(p, w, target))
-		at = place_there(w, w->recent, STAT_sis_recent, STAT_fits_recent);
-	return at;
+	if (!recent_usable(p, w, target))
+		return at;
+	if (has(w, FEATURE_recent_core))
+		return place_beside(w, w->recent, STAT_fits_recent);
+	return place_there(w, w->recent, STAT_sis_recent, STAT_fits_recent);
 }
 
 subprog bool known_cpus(port_task *p trusted, struct task_state *ts nonnull, const struct wakeup *w nonnull, s32 target,
@@ -229,19 +243,31 @@ static __always_inline struct placement place_wakeup(port_task *p, struct task_s
 	record_wakee(waker, w);
 	if (local)
 		return placed(w, w->this_cpu, PLACE_NEXT, STAT_sync_local);
-	cpu = prev_core(w);
+	cpu = prev_core(ts, w);
 	if (cpu != NO_CPU)
 		return placed_free(w, cpu, STAT_prev_core);
 	return select_idle_sibling(p, ts, w, wake_target(ts, waker, w));
+}
+
+/* No group of its own: it would be one more frame above the deepest chain of programs, which have 512 bytes of stack. */
+static __always_inline struct placement place_fork(port_task *p, const struct wakeup *w)
+{
+	const volatile struct cpu_facts *f = cpu_facts(w->this_cpu);
+	u32 llc = fork_llc(p, fork_node(p, f->node), f->llc);
+	s32 cpu = fork_idle_cpu(p, w, llc);
+
+	if (cpu != NO_CPU)
+		return placed_free(w, cpu, STAT_fork_idle);
+	cpu = fork_busy_cpu(p, llc, w->this_cpu, w->now);
+	return placed(w, cpu != NO_CPU ? cpu : w->prev_any, PLACE_BUSY, STAT_fork_busy);
 }
 
 static __always_inline struct placement place_child(port_task *p, struct task_state *ts, struct task_state *parent,
 						    const struct wakeup *w)
 {
 	const struct wakeup copy = handed(w, ts);
-	struct placement at;
+	struct placement at = place_fork(p, &copy);
 
-	place_fork(p, &copy, &at);
 	inherit(ts, parent, w);
 	return at;
 }

@@ -4,33 +4,34 @@
  * that is theirs, warm and idle.
  * Method: before anything else, a wakeup keeps the previous CPU if every thread of its core is idle, or runs nothing but a
  * SCHED_IDLE task.
- * Limits: as in the source there is no test of capacity, a SCHED_IDLE wakee is not told from others, and recent_cpu is
- * left as it is. Ours: the CPU has to be allowed.
+ * Limits: as in the source there is no test of capacity (prev_core_fits, ours, adds it here and in recent_core), a SCHED_IDLE
+ * wakee is not told from others, and recent_cpu is left as it is. Ours: the CPU has to be allowed.
  */
 #ifndef ROOST_PREV_CORE_H
 #define ROOST_PREV_CORE_H
 
-#include "wakeup.h"
+#include "claim.h"
 
-/* Every thread of the core is free (source: is_idle_core()). */
-subprog bool core_free(s32 cpu)
+/* On a machine of unequal CPUs, does a task of @util fit there? [prev_core_fits] If not, it does not go there. */
+static __always_inline bool core_suits(const struct wakeup *w, u64 util, s32 cpu)
 {
-	const volatile struct cpu_facts *f = cpu_facts(cpu);
-	u32 i;
-
-	if (!cpu_free(cpu, false))
-		return false;
-	for_below (i, f->nr_sib, MAX_SMT)
-		if (!cpu_free(sibling(f, i), false))
-			return false;
-	return true;
+	if (!machine_facts()->asym || (siblings_idle(cpu) && fits_capacity(util, cpu)))
+		return true;
+	count_for(w->arm, STAT_prev_core_small);
+	return !has(w, FEATURE_prev_core_fits);
 }
 
-static __always_inline s32 prev_core(const struct wakeup *w)
+static __always_inline s32 prev_core(struct task_state *ts, const struct wakeup *w)
 {
+	u64 util = 0;
+
 	if (!has(w, FEATURE_prev_core) || w->prev == NO_CPU)
 		return NO_CPU;
-	return in_idle_core(w->prev) && core_free(w->prev) ? w->prev : NO_CPU;
+	if (!in_idle_core(w->prev) || !core_free(w->prev))
+		return NO_CPU;
+	if (machine_facts()->asym)
+		util = demand_of(w, ts);
+	return core_suits(w, util, w->prev) && core_take(w, w->prev) ? w->prev : NO_CPU;
 }
 
 #endif /* ROOST_PREV_CORE_H */

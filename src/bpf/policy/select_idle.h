@@ -7,6 +7,8 @@
 #define ROOST_SELECT_IDLE_H
 
 #include "idle_scan.h"
+#include "recent_core.h"
+#include "sync_core.h"
 
 #define STALE_SUM_NS 20000000ULL
 
@@ -45,9 +47,7 @@ static __always_inline bool core_to_be_had(const struct wakeup *w, s32 cpu)
 /* The set is asked first: most CPUs are not in it, and it holds those that run only a SCHED_IDLE task too. */
 static __always_inline bool marked_free(const struct wakeup *w, s32 cpu)
 {
-	const volatile struct cpu_facts *f = cpu_facts(cpu);
-
-	return set_has(SET_IDLE, f->llc, f->pos) && cpu_free(cpu, w->sched_idle);
+	return cpu_marked(cpu) && cpu_free(cpu, w->sched_idle);
 }
 
 static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
@@ -55,7 +55,7 @@ static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
 	if (!marked_free(w, cpu) || !asym_fits(w, cpu))
 		return NO_CPU;
 	if (!core_to_be_had(w, cpu))
-		return cpu;
+		return take(w, cpu) ? cpu : NO_CPU;
 	count_for(w->arm, STAT_core_first);
 	return NO_CPU;
 }
@@ -72,16 +72,6 @@ static __always_inline bool prev_usable(const struct wakeup *w, s32 target)
 	return w->prev != NO_CPU && share_cache(w->prev, target);
 }
 
-/* The CPU used before the previous one. */
-static __always_inline bool recent_usable(port_task *p, const struct wakeup *w, s32 target)
-{
-	s32 recent = w->recent;
-
-	if (recent == NO_CPU || recent == w->prev_any || recent == target || !share_cache(recent, target))
-		return false;
-	return task_allowed(p, recent);
-}
-
 /*
  * A per-CPU kthread wakes the task that waits for it on this CPU and will sleep next: stay, behind it. The kernel's
  * case is a kworker that completes I/O.
@@ -94,13 +84,13 @@ static __always_inline s32 sis_kthread(const struct wakeup *w)
 }
 
 /* Another thread of @cpu's core that is free. */
-subprog s32 free_sibling(port_task *p trusted, s32 cpu, bool sched_idle)
+subprog s32 free_sibling(port_task *p trusted, const struct wakeup *w nonnull, s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	u32 i;
 
 	for_below (i, f->nr_sib, MAX_SMT)
-		if (cpu_free(sibling(f, i), sched_idle) && task_allowed(p, sibling(f, i)))
+		if (cpu_free(sibling(f, i), w->sched_idle) && task_allowed(p, sibling(f, i)) && take(w, sibling(f, i)))
 			return sibling(f, i);
 	return NO_CPU;
 }
@@ -108,7 +98,7 @@ subprog s32 free_sibling(port_task *p trusted, s32 cpu, bool sched_idle)
 /* Another thread of the previous CPU's core, when that shares the target's cache. */
 static __always_inline s32 sis_smt(port_task *p, const struct wakeup *w, s32 target)
 {
-	return share_cache(w->prev_any, target) ? free_sibling(p, w->prev_any, w->sched_idle) : NO_CPU;
+	return share_cache(w->prev_any, target) ? free_sibling(p, w, w->prev_any) : NO_CPU;
 }
 
 static __always_inline u32 after(s32 cpu)

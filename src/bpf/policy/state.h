@@ -55,6 +55,9 @@ struct cpu_state {
 	u64 charged_at;	     /* ns: what runs there was last charged, or began */
 	u32 curr_sched_idle; /* it has policy SCHED_IDLE */
 	u32 idle_marked;     /* our bit in the LLC's idle set is set */
+	u64 claim;	/* ns: when a wakeup chose this CPU, idle, for a task that has not come yet; 0: none; atomic */
+	u64 core_claim; /* the same of the core; kept in the state of its first thread; atomic */
+	u64 placed_started; /* ns: when a task last began here that was placed here as idle */
 
 	/* signals (signal.h) */
 	u64 folded_at;	/* ns */
@@ -148,6 +151,8 @@ struct task_state {
 	s32 load_cpu;	    /* 1 + the CPU whose load_avg holds its load; 0: none */
 
 	/* placement */
+	u64 idle_at;	/* ns: before idle_cpu was looked at */
+	s32 idle_cpu;	/* 1 + the CPU on which it was placed as idle and has not run yet; 0: none */
 	s32 recent_cpu; /* 1 + the recently used CPU (kernel: recent_used_cpu); 0: none */
 	struct waker_state waker;
 

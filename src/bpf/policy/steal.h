@@ -186,10 +186,10 @@ subprog s32 idle_helper(port_task *p trusted, s32 cpu)
 
 	if (helper != NO_CPU || machine_facts()->nr_llcs == 1)
 		return helper;
-	helper = scan_llcs(p, node->first_llc, node->first_llc + node->nr_llcs, f->llc, true);
+	helper = scan_llcs(p, &s, node->first_llc, node->first_llc + node->nr_llcs, f->llc);
 	if (helper != NO_CPU || machine_facts()->nr_nodes == 1)
 		return helper;
-	return scan_llcs(p, 0, machine_facts()->nr_llcs, f->llc, true);
+	return scan_llcs(p, &s, 0, machine_facts()->nr_llcs, f->llc);
 }
 
 /* ---- a busy CPU is to serve another's queue ---- */

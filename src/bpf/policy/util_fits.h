@@ -33,7 +33,7 @@ static __always_inline bool util_fits(const struct wakeup *w, s32 cpu)
 /* Whether @cpu, which the task may use, will do though it is not free. */
 subprog bool fits_beside(const struct wakeup *w nonnull, s32 cpu)
 {
-	if (!has(w, FEATURE_util_fits) || marked_free(w, cpu))
+	if (!has(w, FEATURE_util_fits) || (marked_free(w, cpu) && !claimed(w, cpu)))
 		return false;
 	if (util_fits(w, cpu))
 		return asym_fits(w, cpu);

@@ -6,7 +6,7 @@
 #ifndef ROOST_WAKE_AFFINE_H
 #define ROOST_WAKE_AFFINE_H
 
-#include "wakeup.h"
+#include "claim.h"
 
 #define FLIP_DECAY_NS 1000000000ULL /* kernel: HZ */
 
@@ -72,13 +72,14 @@ static __always_inline s32 wake_affine_weight(struct task_state *ts, struct task
  * 2. The waker runs alone and is about to sleep: this one.
  * 3. [prev_idle] The previous CPU is idle, whatever the cache: the previous one.
  * 4. Otherwise by load.
+ * [claim] An idle CPU that another wakeup has chosen is not idle.
  */
 static __always_inline s32 wake_affine(struct task_state *ts, struct task_state *waker, const struct wakeup *w)
 {
 	s32 target;
 
-	if (cpu_idle_marked(w->this_cpu) && share_cache(w->this_cpu, w->prev_any)) {
-		if (cpu_idle_marked(w->prev_any)) {
+	if (idle_unclaimed(w, w->this_cpu) && share_cache(w->this_cpu, w->prev_any)) {
+		if (idle_unclaimed(w, w->prev_any)) {
 			count_for(w->arm, STAT_wa_idle_prev);
 			return w->prev_any;
 		}
@@ -89,7 +90,7 @@ static __always_inline s32 wake_affine(struct task_state *ts, struct task_state 
 		count_for(w->arm, STAT_wa_sync);
 		return w->this_cpu;
 	}
-	if (has(w, FEATURE_prev_idle) && cpu_idle_marked(w->prev_any)) {
+	if (has(w, FEATURE_prev_idle) && idle_unclaimed(w, w->prev_any)) {
 		count_for(w->arm, STAT_wa_prev_idle);
 		return w->prev_any;
 	}

@@ -20,9 +20,10 @@ struct wakeup {
 	u32 arm;      /* whose they are */
 	u32 waker_pid;
 	u32 pid;
-	s32 this_cpu; /* the CPU that decides: the waker's */
-	s32 prev;     /* where the task last ran; NO_CPU if it may not run there now */
-	s32 prev_any; /* the same, allowed or not */
+	s32 this_cpu;  /* the CPU that decides: the waker's */
+	s32 prev;      /* where the task last ran; NO_CPU if it may not run there now */
+	s32 prev_any;  /* the same, allowed or not */
+	u32 claim_ttl; /* ns */
 	bool fork;
 	bool sync; /* the waker says that it is about to sleep, and is not exiting */
 	bool this_allowed;
@@ -31,7 +32,7 @@ struct wakeup {
 	/* of the task's state; only groups of rungs have these: handed() */
 	bool sched_idle; /* it has policy SCHED_IDLE, or its group cpu.idle */
 	s32 recent;	 /* the recently used CPU; NO_CPU: none */
-	u64 util;	 /* what it is estimated to use, 0..CAPACITY_SCALE */
+	u32 util;	 /* what it is estimated to use, 0..CAPACITY_SCALE */
 	u32 fits_scale;	 /* util_fits: its arm's */
 	u32 fits_rt;
 };
@@ -49,6 +50,12 @@ struct placement {
 	enum roost_stat rung; /* which rung decided */
 };
 
+/* What the task is estimated to use; a new one: as it will begin. 0..CAPACITY_SCALE */
+static __always_inline u32 demand_of(const struct wakeup *w, struct task_state *ts)
+{
+	return ts->load_cpu ? task_util_est(ts) : first_util_est(w->prev_any, w->now);
+}
+
 /*
  * What a group of rungs is handed: the wakeup, and what the group has to know of the task's state. A copy, because what is
  * handed on lives in memory, and on the ways that need no group the wakeup itself stays in registers.
@@ -61,7 +68,7 @@ static __always_inline struct wakeup handed(const struct wakeup *w, struct task_
 	copy.sched_idle = ts->sched_idle;
 	copy.fits_scale = ts->pol.fits_scale;
 	copy.fits_rt = ts->pol.fits_rt;
-	copy.util = ts->load_cpu ? task_util_est(ts) : first_util_est(w->prev_any, w->now);
+	copy.util = demand_of(w, ts);
 	return copy;
 }
 
@@ -78,12 +85,18 @@ static __always_inline bool cpu_sched_idle(s32 cpu)
 	return cs->curr_sched_idle && cs->curr_pid && cpu_nr_running(cpu) == 1;
 }
 
-/* cpu_idle(), without a look at the kernel's state where ours rules it out already. */
-static __always_inline bool cpu_idle_marked(s32 cpu)
+/* @cpu may be free. Most CPUs of a busy machine are not: asked before the kernel's state. */
+static __always_inline bool cpu_marked(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 
-	return set_has(SET_IDLE, f->llc, f->pos) && cpu_idle(cpu);
+	return set_has(SET_IDLE, f->llc, f->pos);
+}
+
+/* cpu_idle(), without a look at the kernel's state where ours rules it out already. */
+static __always_inline bool cpu_idle_marked(s32 cpu)
+{
+	return cpu_marked(cpu) && cpu_idle(cpu);
 }
 
 /*
@@ -111,6 +124,20 @@ subprog bool siblings_idle(s32 cpu)
 static __always_inline bool core_idle(s32 cpu)
 {
 	return cpu_idle(cpu) && (!machine_facts()->smt || siblings_idle(cpu));
+}
+
+/* Every thread of the core is free (source: is_idle_core()). */
+subprog bool core_free(s32 cpu)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+	u32 i;
+
+	if (!cpu_free(cpu, false))
+		return false;
+	for_below (i, f->nr_sib, MAX_SMT)
+		if (!cpu_free(sibling(f, i), false))
+			return false;
+	return true;
 }
 
 /* @util fits on @cpu with a fifth to spare (kernel: fits_capacity()). */

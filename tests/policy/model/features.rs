@@ -27,6 +27,11 @@ macro_rules! features {
                 None
             }
 
+            /// What either has.
+            pub fn or(self, other: Features) -> Features {
+                Features { $($name: self.$name || other.$name,)* }
+            }
+
             /// Bits as the C has them.
             pub fn bits(&self) -> u32 {
                 0 $(| if self.$name { bits::$name.0 } else { 0 })*
@@ -35,7 +40,12 @@ macro_rules! features {
     };
 }
 
-features! { prev_idle sis_util wide_idle sync_local prev_core core_first util_fits bias_prev }
+features! {
+    prev_idle sis_util wide_idle sync_local core_first
+    prev_core recent_core sync_core prev_core_fits
+    claim claim_plain claim_expiry core_claim
+    util_fits bias_prev
+}
 
 impl Features {
     /// Bit i of `mask` is the switch NAMES[i].

@@ -35,15 +35,33 @@ impl Ladder<'_> {
         if !self.ok(c) {
             None
         } else if self.free(c) {
-            self.will_do(c).then(|| self.at(c, idle))
-        } else if self.fits_remaining(c) && self.asym_fits(c) {
-            Some(Decision {
-                how: How::Busy,
-                ..self.at(c, fits)
-            })
+            self.will_do(c).then(|| self.taken(c, idle))
         } else {
-            None
+            self.beside(c, fits)
         }
+    }
+
+    /// Busy, or claimed for another, with room.
+    pub(super) fn beside(&self, c: usize, fits: &'static str) -> Option<Decision> {
+        let room = !self.free(c) && self.fits_remaining(c) && self.asym_fits(c);
+        room.then(|| Decision {
+            how: How::Busy,
+            ..self.at(c, fits)
+        })
+    }
+
+    /// The source of sync_core replaces the test whether the target is idle.
+    pub(super) fn known_target(&self, target: usize) -> Option<Decision> {
+        if !self.w.features.sync_core {
+            return self.known(target, "sis_target", "fits_target");
+        }
+        if !self.ok(target) {
+            return None;
+        }
+        if self.w.sync && self.is_idle_core(target) && self.asym_fits(target) {
+            return Some(self.core_taken(target, "sync_core"));
+        }
+        self.beside(target, "fits_target")
     }
 
     pub(super) fn known_prev(&self, target: usize) -> Option<Decision> {

@@ -67,7 +67,11 @@ impl Ladder<'_> {
     pub(super) fn fork(&self) -> Decision {
         let llc = self.fork_llc(self.fork_node());
         let decision = match self.fork_cpu(llc) {
-            Some(c) if self.free(c) => self.at(c, "fork_idle"),
+            // A whole core, if there was one to be had, was the first choice.
+            Some(c) if self.now.machine.smt() && self.idle_core(c) => {
+                self.core_taken(c, "fork_idle")
+            }
+            Some(c) if self.free(c) => self.taken(c, "fork_idle"),
             Some(c) => Decision {
                 how: How::Busy,
                 ..self.at(c, "fork_busy")
@@ -223,7 +227,7 @@ impl Ladder<'_> {
         let (before, after) = cpus.split_at(cpus.partition_point(|&c| local && c <= self.w.this));
         let mut walk = after.iter().chain(before).copied().filter(|&c| self.ok(c));
         if now.machine.smt() {
-            if let Some(c) = walk.clone().find(|&c| now.core_idle(c)) {
+            if let Some(c) = walk.clone().find(|&c| self.idle_core(c)) {
                 return Some(c);
             }
             let mut siblings = now.other_threads(self.w.this).iter().copied();

@@ -4,6 +4,7 @@
 //!
 //! Where the scheduler knowingly differs from the kernel, so does the model; each place says "ours:".
 
+mod claims;
 mod features;
 mod fits;
 mod fork;
@@ -25,6 +26,10 @@ pub struct CpuNow {
     pub load: u64,
     /// cpu_util_cfs() of the CPU's own time, 0..1024
     pub util: u64,
+    /// How long ago a wakeup claimed it, ns.
+    pub claim_age: Option<u64>,
+    /// The same of its core, of which it is the first thread.
+    pub core_claim_age: Option<u64>,
     /// cfs_rq.avg.util_est
     pub est: u64,
     /// How much of its capacity it lacks now.
@@ -50,6 +55,8 @@ pub struct Now<'a> {
     pub cpus: &'a [CpuNow],
     pub llcs: &'a [LlcNow],
     pub imbalance_pct: u64,
+    /// ns
+    pub claim_ttl: u64,
 }
 
 /// The other side of a wakeup: who woke whom.
@@ -128,6 +135,10 @@ pub struct Decision {
     pub waker: Waker,
     /// Of the task itself.
     pub wakee: Waker,
+    /// The CPU that it claimed.
+    pub claims: Option<usize>,
+    /// The first thread of the core that it claimed.
+    pub claims_core: Option<usize>,
 }
 
 const MSEC: u64 = 1_000_000;
@@ -216,7 +227,8 @@ impl Ladder<'_> {
 
     /// choose_idle_cpu(): a SCHED_IDLE task is no reason not to run there, unless the wakee is one too.
     fn free(&self, c: usize) -> bool {
-        self.now.idle(c) || (!self.w.task.sched_idle && self.now.only_sched_idle(c))
+        let free = self.now.idle(c) || (!self.w.task.sched_idle && self.now.only_sched_idle(c));
+        free && !self.claimed(c)
     }
 
     fn fits(&self, c: usize) -> bool {
@@ -242,6 +254,8 @@ impl Ladder<'_> {
             recent: self.w.task.recent,
             waker: self.w.waker.waker,
             wakee: self.w.task.waker,
+            claims: None,
+            claims_core: None,
         }
     }
 
@@ -257,7 +271,7 @@ impl Ladder<'_> {
                 ..self.at(self.w.this, "sync_local")
             }
         } else if self.prev_core() {
-            self.at(self.w.prev, "prev_core")
+            self.core_taken(self.w.prev, "prev_core")
         } else {
             let (target, affine) = self.target(waker.flips);
             Decision {
@@ -298,15 +312,25 @@ impl Ladder<'_> {
             && self.now.cpus[w.this].nr_running == 1
     }
 
-    /// is_idle_core(prev): each of its threads is idle, or runs a SCHED_IDLE task and nothing else. Ours: the CPU has
-    /// to be allowed.
+    /// is_idle_core(prev). Ours: the CPU has to be allowed.
     fn prev_core(&self) -> bool {
-        let (now, prev) = (self.now, self.w.prev);
-        let free = |c: usize| now.idle(c) || now.only_sched_idle(c);
+        let prev = self.w.prev;
         self.w.features.prev_core
             && self.ok(prev)
-            && free(prev)
-            && now.other_threads(prev).iter().all(|&s| free(s))
+            && self.is_idle_core(prev)
+            && self.core_suits(prev)
+    }
+
+    /// is_idle_core(): of the source, where a SCHED_IDLE task counts for nothing, whoever wakes.
+    fn is_idle_core(&self, c: usize) -> bool {
+        let free = |t: usize| self.now.idle(t) || self.now.only_sched_idle(t);
+        let core = free(c) && self.now.other_threads(c).iter().all(|&s| free(s));
+        core && !self.core_claimed(c)
+    }
+
+    /// The source asks nothing. prev_core_fits, ours: as the kernel asks elsewhere.
+    fn core_suits(&self, c: usize) -> bool {
+        !self.w.features.prev_core_fits || self.asym_fits(c)
     }
 
     fn wake_wide(&self, waker_flips: u32) -> bool {
@@ -329,8 +353,8 @@ impl Ladder<'_> {
         if !self.ok(this) || this == prev {
             return (prev, "wa_same");
         }
-        if self.now.idle(this) && self.now.share_cache(this, prev) {
-            return if self.now.idle(prev) {
+        if self.idle_unclaimed(this) && self.now.share_cache(this, prev) {
+            return if self.idle_unclaimed(prev) {
                 (prev, "wa_idle_prev")
             } else {
                 (this, "wa_idle_this")
@@ -339,7 +363,7 @@ impl Ladder<'_> {
         if self.w.sync && self.now.cpus[this].nr_running == 1 {
             return (this, "wa_sync");
         }
-        if self.w.features.prev_idle && self.now.idle(prev) {
+        if self.w.features.prev_idle && self.idle_unclaimed(prev) {
             return (prev, "wa_prev_idle");
         }
         if self.this_is_lighter() {
@@ -396,11 +420,34 @@ impl Ladder<'_> {
     }
 
     fn select_idle_sibling(&self, target: usize) -> Decision {
+        if !self.w.features.recent_core {
+            return self.rest_of_siblings(target);
+        }
+        let decision = match self.recent(target) {
+            Some(c) if self.is_idle_core(c) && self.core_suits(c) => {
+                self.core_taken(c, "recent_core")
+            }
+            _ => self.rest_of_siblings(target),
+        };
+        Decision {
+            recent: Some(self.w.prev),
+            ..decision
+        }
+    }
+
+    fn rest_of_siblings(&self, target: usize) -> Decision {
         let (now, w) = (self.now, self.w);
         // SELECT_BIAS_PREV: the previous CPU first, and not once more after the target.
         let bias = w.features.bias_prev;
         let early = if bias { self.known_prev(target) } else { None };
-        let found = early.or_else(|| self.known(target, "sis_target", "fits_target"));
+        let again = bias && w.prev == target && self.ok(target);
+        let found = early.or_else(|| {
+            if again {
+                None
+            } else {
+                self.known_target(target)
+            }
+        });
         let late = !bias && w.prev != target;
         if let Some(d) = found.or_else(|| if late { self.known_prev(target) } else { None }) {
             return d;
@@ -424,19 +471,28 @@ impl Ladder<'_> {
         }
     }
 
+    /// recent_used_cpu, where it is another CPU of the target's cache and allowed.
+    fn recent(&self, target: usize) -> Option<usize> {
+        let w = self.w;
+        w.task.recent.filter(|&c| {
+            c != w.prev && c != target && self.now.share_cache(c, target) && self.ok(c)
+        })
+    }
+
     fn search(&self, target: usize) -> Decision {
         let (now, w) = (self.now, self.w);
-        if let Some(recent) = w.task.recent
-            && recent != w.prev
-            && recent != target
-            && now.share_cache(recent, target)
-            && let Some(d) = self.known(recent, "sis_recent", "fits_recent")
+        if let Some(recent) = self.recent(target)
+            && let Some(d) = if w.features.recent_core {
+                self.beside(recent, "fits_recent")
+            } else {
+                self.known(recent, "sis_recent", "fits_recent")
+            }
         {
             return d;
         }
         if now.machine.asym() {
             return match self.capacity(target) {
-                Some(c) => self.at(c, "sis_capacity"),
+                Some(c) => self.taken(c, "sis_capacity"),
                 // The search by capacity has an end of its own.
                 None => self.stay(target, "sis_none"),
             };
@@ -449,11 +505,14 @@ impl Ladder<'_> {
                 .iter()
                 .find(|&&s| self.ok(s) && self.free(s));
             if let Some(&s) = sibling {
-                return self.at(s, "sis_smt");
+                return self.taken(s, "sis_smt");
             }
         }
         if let Some((c, rung)) = self.select_idle_cpu(target, has_core) {
-            return self.at(c, rung);
+            return match rung {
+                "sis_core" => self.core_taken(c, rung),
+                _ => self.taken(c, rung),
+            };
         }
         if w.features.wide_idle && now.machine.nr_llcs() > 1 {
             return self.wide(target);
@@ -518,7 +577,7 @@ impl Ladder<'_> {
             return cpu(budget).map(|c| (c, "sis_cpu"));
         }
         // Ours: when no idle core may be used, the first free CPU in order of number; the kernel's order is by core.
-        let core = self.walk(target).find(|&c| self.now.core_idle(c));
+        let core = self.walk(target).find(|&c| self.idle_core(c));
         core.map(|c| (c, "sis_core"))
             .or_else(|| cpu(usize::MAX).map(|c| (c, "sis_cpu")))
     }
@@ -573,9 +632,12 @@ impl Ladder<'_> {
                     continue;
                 }
                 let usable = || cpus.iter().copied().filter(|&c| self.ok(c));
-                let core = usable().find(|&c| machine.smt() && self.now.core_idle(c));
-                if let Some(c) = core.or_else(|| usable().find(|&c| self.free(c))) {
-                    return self.at(c, if near { "wide_node" } else { "wide_machine" });
+                let rung = if near { "wide_node" } else { "wide_machine" };
+                if let Some(c) = usable().find(|&c| machine.smt() && self.idle_core(c)) {
+                    return self.core_taken(c, rung);
+                }
+                if let Some(c) = usable().find(|&c| self.free(c)) {
+                    return self.taken(c, rung);
                 }
             }
         }

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Claims of idle CPUs, and wakeups of several threads in one world.
+
+use super::{Task, Wakeup, World, no_counters, sys};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+impl World {
+    /// The CPU runs a task of ours (`ran`), or goes idle: nobody's claim of it stands any more.
+    pub fn claim_clear(&mut self, cpu: usize, ran: bool) {
+        // SAFETY: C checks the CPU.
+        self.run(|w| unsafe { sys::roost_claim_clear(w, cpu as i32, ran) })
+    }
+
+    /// The task was placed on `cpu`, which was looked at after `looked_at`, as idle.
+    pub fn placed_idle(&mut self, task: &mut Task, cpu: usize, looked_at: u64) {
+        // SAFETY: the task lives through the call.
+        self.run(|w| unsafe {
+            sys::roost_placed_idle(w, &mut task.state, cpu as i32, looked_at);
+        })
+    }
+
+    /// The task runs on `cpu`.
+    pub fn placed_runs(&mut self, task: &mut Task, cpu: usize, now: u64) {
+        // SAFETY: see `placed_idle`; C checks the CPU.
+        self.run(|w| unsafe { sys::roost_placed_runs(w, &mut task.state, cpu as i32, now) })
+    }
+
+    /// A hold on the world for one more thread, which places tasks. No other may have the same waker's CPU.
+    pub fn placer(&self) -> Placer<'_> {
+        Placer {
+            world: self,
+            counters: no_counters(),
+        }
+    }
+}
+
+/// One thread that wakes tasks while others do.
+pub struct Placer<'a> {
+    world: &'a World,
+    counters: Vec<u64>,
+}
+
+impl Placer<'_> {
+    /// As `World::place`, but that other threads run between a look at an idle CPU and what follows from it. The waker is a
+    /// task of the same thread.
+    pub fn place(&mut self, wakeup: Wakeup<'_>) -> sys::placement {
+        let mut port = wakeup.task.port();
+        let raw = wakeup.raw();
+        let task = &raw mut wakeup.task.state;
+        let waker = wakeup.waker.map_or(ptr::null_mut(), |w| &raw mut w.state);
+        let mut world = self.world.raw(self.counters.as_mut_ptr());
+        world.yields = true;
+        // SAFETY: world and tasks live through the call; what threads share of the state changes by atomics only.
+        unsafe { sys::roost_place(&mut world, &mut port, task, waker, &raw) }
+    }
+
+    /// The task is put on the CPU: answers with how many stood there before it.
+    pub fn insert(&mut self, cpu: usize) -> u32 {
+        let (idle, nr_running) = self.view(cpu);
+        idle.store(0, Ordering::SeqCst);
+        nr_running.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// It runs there.
+    pub fn run(&mut self, cpu: usize) {
+        let mut world = self.world.raw(self.counters.as_mut_ptr());
+        // SAFETY: C checks the CPU; claims change by atomics only.
+        unsafe { sys::roost_claim_clear(&mut world, cpu as i32, true) }
+    }
+
+    /// The CPU is idle again.
+    pub fn drain(&mut self, cpu: usize) {
+        let (idle, nr_running) = self.view(cpu);
+        nr_running.store(0, Ordering::SeqCst);
+        idle.store(1, Ordering::SeqCst);
+    }
+
+    /// What this thread counted, for tasks of all arms.
+    pub fn count(&self, stat: sys::roost_stat) -> u64 {
+        let rows = self.counters.chunks(sys::ROOST_NR_STATS as usize);
+        rows.map(|row| row[stat as usize]).sum()
+    }
+
+    fn view(&self, cpu: usize) -> (&AtomicU32, &AtomicU32) {
+        self.world.check(cpu);
+        // SAFETY: the CPU exists, and its view lives as long as the world; Rust changes it by atomics, C only reads it.
+        unsafe {
+            let view = self.world.views.ptr().add(cpu);
+            (
+                AtomicU32::from_ptr(&raw mut (*view).idle),
+                AtomicU32::from_ptr(&raw mut (*view).nr_running),
+            )
+        }
+    }
+}

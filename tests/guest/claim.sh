@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Wakeups at one instant: without claims they choose the same idle CPU, with claims they do not. A build of its own spins between
+# the look at a CPU and the insertion there, so that the race is met; how often it happens without that is printed.
+# topology: 8
+# accel: icount
+# timeout: 240
+# quick: yes
+# needs: spin
+. /tests/lib.sh
+# In each LLC two wakers (one core) and two idle CPUs: 16 rounds are 64 wakeups onto 64 idle CPUs.
+ROUNDS=16
+WAKERS="0 1 4 5"
+
+# stacked ARGS...: run so; how many tasks were stacked is in $stacked, all counters in /tmp/totals
+stacked() {
+	start_roost "$@"
+	check "64 wakeups at 16 instants ($*)" stack $ROUNDS $WAKERS
+	stop_roost
+	stacked=$(counter stacked /tmp/totals)
+}
+
+# sum COUNTER...: their sum
+sum() {
+	total=0
+	for name in "$@"; do total=$((total + $(counter "$name" /tmp/totals))); done
+	echo $total
+}
+
+no_claim_lost() {
+	set=$(counter claim_set /tmp/totals)
+	left=$((set - $(sum claim_clear_run claim_clear_idle claim_expired claim_release)))
+	echo "# $set claims, $left of them stand; $(counter claim_seen /tmp/totals) seen by others," \
+		"$(counter claim_release /tmp/totals) given back"
+	[ "$set" -ge 64 ] && within 0 "$NCPU" "$left"
+}
+
+stacked --preset mainline
+echo "# without the spin $stacked tasks are stacked"
+
+scx_roost() { exec scx_roost_spin "$@"; }
+stacked --preset mainline
+check "without claims tasks are stacked (got $stacked)" [ "$stacked" -ge $ROUNDS ]
+check "and nothing is claimed" [ "$(counter claim_set /tmp/totals)" = 0 ]
+stacked --preset mainline --enable claim
+check "with claims none is (got $stacked)" [ "$stacked" = 0 ]
+check "every claim has ended, or stands" no_claim_lost
+stacked --preset patra
+check "nor with the source's plain claims (got $stacked)" [ "$stacked" = 0 ]
+# The spin lasts as long as a claim does by default.
+stacked --preset mainline --enable claim --enable claim_expiry --claim-ttl-us 100000 --enable core_claim
+check "nor with all of claim's switches (got $stacked)" [ "$stacked" = 0 ]
+check "every claim has ended, expired, or stands" no_claim_lost
+finish

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Several wakeups at once: with claims no two take the same idle CPU, without them they do. With real threads over the same C,
+//! and the same in turn.
+
+use crate::model::Features;
+use crate::setup::{MAINLINE, NOW};
+use crate::topology::Topology;
+use scx_roost::native::sys::{
+    PLACE_IDLE, STAT_claim_clear_idle, STAT_claim_clear_run, STAT_claim_conflict,
+    STAT_claim_expired, STAT_claim_release, STAT_claim_set, STAT_stacked, placement,
+};
+use scx_roost::native::{Placer, Task, Wakeup, World};
+use std::sync::Barrier;
+use std::thread;
+
+const CLAIM: Features = Features {
+    claim: true,
+    ..MAINLINE
+};
+const PLAIN: Features = Features {
+    claim_plain: true,
+    ..CLAIM
+};
+const CORES: Features = Features {
+    core_claim: true,
+    ..CLAIM
+};
+
+/// `cpus` idle CPUs, cores of `threads`, and behind them one busy core for each of `wakers`; one LLC.
+fn machine(cpus: usize, threads: usize, wakers: usize) -> World {
+    let mut world = Topology::regular(1, cpus / threads + wakers, threads, 1, false).world();
+    (0..cpus).for_each(|cpu| world.set_idle(cpu));
+    world
+}
+
+/// A task wakes whose previous CPU is the waker's, `from`, which is busy: the first idle CPU is everybody's choice.
+fn place(
+    placer: &mut Placer<'_>,
+    world: &World,
+    waker: &mut Task,
+    from: usize,
+    features: Features,
+    now: u64,
+) -> placement {
+    let mut task = Task::new(1000, world);
+    let mut wakeup = Wakeup::new(&mut task, from, from, world.facts());
+    wakeup.features = features.bits();
+    wakeup.now = now;
+    wakeup.waker_pid = waker.pid;
+    wakeup.waker = Some(waker);
+    placer.place(wakeup)
+}
+
+#[derive(Default, Debug)]
+struct Outcome {
+    /// Tasks put on an idle CPU on which another stood already.
+    stacked: u64,
+    /// Tasks put on a CPU that did not look idle.
+    busy: u64,
+    /// Tasks beside a busy sibling.
+    shared: u64,
+    set: u64,
+    ended: u64,
+    conflicts: u64,
+    released: u64,
+}
+
+impl Outcome {
+    fn add(&mut self, placer: &Placer<'_>) {
+        self.set += placer.count(STAT_claim_set);
+        self.ended += placer.count(STAT_claim_clear_run)
+            + placer.count(STAT_claim_clear_idle)
+            + placer.count(STAT_claim_expired);
+        self.released += placer.count(STAT_claim_release);
+        self.conflicts += placer.count(STAT_claim_conflict);
+    }
+}
+
+const WAKERS: usize = 8;
+
+/// In each of `rounds`, WAKERS threads wake so many tasks as `per_waker`, onto `cpus` idle CPUs; what they chose runs at once.
+fn race(cpus: usize, threads: usize, per_waker: usize, rounds: u64, features: Features) -> Outcome {
+    let world = &machine(cpus, threads, WAKERS);
+    let barrier = &Barrier::new(WAKERS);
+    let thread = |number: usize| {
+        let mut placer = world.placer();
+        let mut waker = Task::new(number as u32 + 1, world);
+        let from = cpus + number * threads;
+        let mut outcome = Outcome::default();
+        for round in 0..rounds {
+            barrier.wait();
+            for _ in 0..per_waker {
+                let now = NOW + round;
+                let at = place(&mut placer, world, &mut waker, from, features, now);
+                // The instant between the look and the insertion, as long as it takes.
+                thread::yield_now();
+                if at.how == PLACE_IDLE {
+                    outcome.stacked += u64::from(placer.insert(at.cpu as usize) > 0);
+                    placer.run(at.cpu as usize);
+                } else {
+                    outcome.busy += 1;
+                }
+            }
+            if barrier.wait().is_leader() {
+                outcome.shared += shared_cores(world, cpus, threads);
+                (0..cpus).for_each(|cpu| placer.drain(cpu));
+            }
+        }
+        outcome.add(&placer);
+        outcome
+    };
+    let mut sum = Outcome::default();
+    thread::scope(|s| {
+        let threads: Vec<_> = (0..WAKERS).map(|n| s.spawn(move || thread(n))).collect();
+        for t in threads {
+            let o = t.join().unwrap();
+            sum.stacked += o.stacked;
+            sum.busy += o.busy;
+            sum.shared += o.shared;
+            sum.set += o.set;
+            sum.ended += o.ended;
+            sum.conflicts += o.conflicts;
+            sum.released += o.released;
+        }
+    });
+    assert!((0..cpus).all(|cpu| world.cpu(cpu).claim == 0 && world.cpu(cpu).core_claim == 0));
+    println!("{features:?}: {sum:?}");
+    sum
+}
+
+/// Cores on whose threads more than one task was put.
+fn shared_cores(world: &World, cpus: usize, threads: usize) -> u64 {
+    let busy = |cpu: usize| u64::from(world.view(cpu).nr_running > 0);
+    (0..cpus)
+        .step_by(threads)
+        .filter(|&core| (core..core + threads).map(busy).sum::<u64>() > 1)
+        .count() as u64
+}
+
+const ROUNDS: u64 = 2000;
+
+#[test]
+fn wakeups_at_once_share_an_idle_cpu_without_claims() {
+    let off = race(64, 1, 8, ROUNDS, MAINLINE);
+    assert!(off.stacked > 0, "{off:?}");
+    assert_eq!(off.set, 0, "{off:?}");
+}
+
+#[test]
+fn with_claims_64_wakeups_take_64_idle_cpus() {
+    let on = race(64, 1, 8, ROUNDS, CLAIM);
+    assert_eq!((on.stacked, on.busy), (0, 0), "{on:?}");
+    assert_eq!(on.set, 64 * ROUNDS + on.released, "{on:?}");
+    assert_eq!(on.set, on.ended + on.released, "{on:?}");
+    // Seen idle, and taken by another before it was claimed.
+    assert!(on.released > 0, "there was no race: {on:?}");
+}
+
+/// The source's store narrows the race and does not close it: what is left is printed.
+#[test]
+fn plain_claims_narrow_the_race() {
+    let off = race(64, 1, 8, ROUNDS, MAINLINE);
+    let plain = race(64, 1, 8, ROUNDS, PLAIN);
+    assert!(plain.stacked < off.stacked, "{plain:?}");
+}
+
+/// Each of eight wakeups finds one of eight idle cores.
+#[test]
+fn with_core_claims_no_two_settle_on_one_core() {
+    let cores = race(16, 2, 1, ROUNDS, CORES);
+    assert_eq!(
+        (cores.stacked, cores.busy, cores.shared),
+        (0, 0, 0),
+        "{cores:?}"
+    );
+    let threads = race(16, 2, 1, ROUNDS, CLAIM);
+    assert_eq!((threads.stacked, threads.busy), (0, 0), "{threads:?}");
+}
+
+/// C1, C13: one wakeup after the other, before any of the tasks has come.
+#[test]
+fn claims_stand_until_the_task_has_come() {
+    for (cpus, features, distinct) in [
+        (2, CLAIM, 2),
+        (64, CLAIM, 64),
+        (64, PLAIN, 64),
+        (64, MAINLINE, 1),
+    ] {
+        let world = &machine(cpus, 1, 1);
+        let mut placer = world.placer();
+        let mut waker = Task::new(1, world);
+        let mut chosen: Vec<i32> = (0..cpus)
+            .map(|_| place(&mut placer, world, &mut waker, cpus, features, NOW).cpu)
+            .collect();
+        chosen.sort_unstable();
+        chosen.dedup();
+        assert_eq!(chosen.len(), distinct, "{features:?}");
+    }
+}
+
+/// C4, C7, C9: what ends a claim; with it the core's.
+#[test]
+fn a_claim_ends_when_something_runs_there() {
+    for ran in [true, false] {
+        let mut world = machine(4, 2, 1);
+        let mut waker = Task::new(1, &world);
+        let at = place(&mut world.placer(), &world, &mut waker, 4, CORES, NOW);
+        let cpu = at.cpu as usize;
+        let claims = |world: &World| (world.cpu(cpu).claim, world.cpu(cpu & !1).core_claim);
+        assert_eq!(claims(&world), (NOW, NOW));
+        world.clear_counters();
+        world.claim_clear(cpu, ran);
+        assert_eq!(claims(&world), (0, 0));
+        world.claim_clear(cpu, ran);
+        let counted = [STAT_claim_clear_run, STAT_claim_clear_idle].map(|s| world.count(s));
+        assert_eq!(counted, [u64::from(ran), u64::from(!ran)], "once");
+    }
+    // Facts change by a new load, and state then starts from nothing.
+    assert!((0..4).all(|cpu| machine(4, 2, 1).cpu(cpu).claim == 0));
+}
+
+/// The second of two that were placed on one idle CPU counts itself, wherever it runs in the end.
+#[test]
+fn who_was_stacked_is_counted() {
+    let mut world = machine(4, 1, 1);
+    let mut tasks = [1, 2, 3].map(|pid| Task::new(pid, &world));
+    world.placed_idle(&mut tasks[0], 1, NOW);
+    world.placed_idle(&mut tasks[1], 1, NOW + 1);
+    world.placed_runs(&mut tasks[0], 1, NOW + 100);
+    assert_eq!(world.count(STAT_stacked), 0);
+    world.placed_runs(&mut tasks[1], 2, NOW + 200);
+    assert_eq!(world.count(STAT_stacked), 1, "stolen meanwhile");
+    world.placed_runs(&mut tasks[1], 1, NOW + 300);
+    assert_eq!(world.count(STAT_stacked), 1, "it was not placed anew");
+    world.placed_idle(&mut tasks[2], 1, NOW + 400);
+    world.placed_runs(&mut tasks[2], 1, NOW + 500);
+    assert_eq!(
+        world.count(STAT_stacked),
+        1,
+        "it looked after the others had begun"
+    );
+}
