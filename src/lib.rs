@@ -14,6 +14,7 @@ pub mod native;
 pub mod print;
 pub mod publish;
 pub mod scheduler;
+pub mod socket;
 pub mod stats;
 pub mod stop;
 pub mod topology_view;

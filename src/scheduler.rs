@@ -13,9 +13,8 @@ use crate::fill_rodata;
 use crate::host::Host;
 use crate::machine::{Facts, Machine};
 use crate::publish::image;
-use crate::stats::server::StatsServer;
 use crate::stats::source::{Counted, CounterSource, Running};
-use crate::stats::{Counters, NR_STATS, add, monitor};
+use crate::stats::{Counters, NR_STATS, add, monitor, server};
 use crate::stop::{Stop, Stopper, stopper};
 use crate::topology_view;
 use anyhow::{Context, Result, bail};
@@ -43,7 +42,7 @@ pub fn run(config: &Config, stop: Stop) -> Result<UserExitInfo> {
     doctor::check_start(&host)?;
     scx_utils::try_set_rlimit_infinity();
     let source = CounterSource::default();
-    let _server = StatsServer::launch(&config.stats_path, source.clone())?;
+    let _server = server::launch(&config.stats_path, source.clone())?;
     let _printer = Printer::start(config, &source)?;
     let mut runner = Runner {
         config,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The statistics socket as a client sees it, with counters of a test's own.
 
-use scx_roost::stats::server::StatsServer;
+use scx_roost::socket::Server;
+use scx_roost::stats::server;
 use scx_roost::stats::source::{Counted, CounterSource, Counting, Running};
 use scx_roost::stats::{Counters, Metrics, NR_STATS, ROWS};
 use scx_stats::StatsClient;
@@ -26,7 +27,7 @@ impl Counted for Fake {
 }
 
 struct Served {
-    server: StatsServer,
+    server: Server,
     counter: Arc<AtomicU64>,
     _counting: Counting,
     dir: TempDir,
@@ -41,7 +42,7 @@ fn serve() -> Served {
         ..Running::default()
     };
     let counting = source.attach(Box::new(Fake(counter.clone())), running);
-    let server = StatsServer::launch(&path(&dir), source).unwrap();
+    let server = server::launch(&path(&dir), source).unwrap();
     Served {
         server,
         counter,
@@ -176,7 +177,7 @@ fn the_socket_goes_with_the_server_and_clients_see_the_end() {
 #[test]
 fn a_live_socket_is_not_taken() {
     let served = serve();
-    let Err(error) = StatsServer::launch(&path(&served.dir), CounterSource::default()) else {
+    let Err(error) = server::launch(&path(&served.dir), CounterSource::default()) else {
         panic!("it was taken")
     };
     assert!(
@@ -194,7 +195,7 @@ fn a_dead_socket_is_replaced() {
     std::fs::create_dir_all(path(&dir).parent().unwrap()).unwrap();
     drop(UnixListener::bind(path(&dir)).unwrap());
     assert!(path(&dir).exists());
-    let _server = StatsServer::launch(&path(&dir), CounterSource::default()).unwrap();
+    let _server = server::launch(&path(&dir), CounterSource::default()).unwrap();
     assert_eq!(ask(&mut connect(&path(&dir)), "top").running, 0);
 }
 
@@ -203,7 +204,7 @@ fn a_file_that_is_no_socket_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("precious");
     std::fs::write(&file, "text").unwrap();
-    let Err(error) = StatsServer::launch(&file, CounterSource::default()) else {
+    let Err(error) = server::launch(&file, CounterSource::default()) else {
         panic!("it was taken")
     };
     assert!(error.to_string().contains("is no socket"), "{error}");
@@ -216,7 +217,7 @@ fn a_place_that_cannot_be_written_to_is_told_with_advice() {
         ("/proc/roost", "the"),
         ("/proc/roost/stats", "the folder of the"),
     ] {
-        let Err(error) = StatsServer::launch(Path::new(place), CounterSource::default()) else {
+        let Err(error) = server::launch(Path::new(place), CounterSource::default()) else {
             panic!("{place} was taken")
         };
         let error = error.to_string();

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A Unix socket that answers lines of JSON with lines of JSON, in scx_stats' wire format; who answers, and what, is
+//! given.
+//!
+//! The listener is our own: that of scx_stats makes every client wait for the scheduler's loop, reads lines of any
+//! length, takes over the socket of a running scheduler and leaves its own behind.
+
+use anyhow::{Context, Result, anyhow, bail};
+use log::{debug, warn};
+use scx_stats::{StatsErrno, StatsResponse};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+const CLIENTS_MAX: usize = 32;
+const LINE_MAX: usize = 4096;
+/// A request must arrive whole within this time, and an answer must be taken.
+const LINE_TIME: Duration = Duration::from_secs(5);
+/// A client that asks for nothing for longer is dropped.
+const IDLE_TIME: Duration = Duration::from_secs(2 * 3600);
+
+/// One connected client, and what it is answered.
+pub trait Client: Send {
+    /// An error is answered with its text, and with the errno of a `StatsErrno` in it, else EINVAL.
+    fn request(&mut self, line: &[u8]) -> Result<Value>;
+}
+
+/// What a socket is for, in messages.
+#[derive(Clone, Copy)]
+pub struct Purpose {
+    /// "statistics"
+    pub name: &'static str,
+    /// "serves its statistics"
+    pub served: &'static str,
+    /// "--stats-path"
+    pub option: &'static str,
+    /// "stats": begins the names of the threads.
+    pub thread: &'static str,
+}
+
+/// Serves until it is dropped; then the socket is gone.
+pub struct Server {
+    path: PathBuf,
+    /// Device and inode of our socket: another one under the same name is not ours to remove.
+    identity: Option<(u64, u64)>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    purpose: Purpose,
+    welcome: Box<dyn Fn() -> Box<dyn Client> + Send + Sync>,
+    exit: AtomicBool,
+    clients: Mutex<BTreeMap<u64, UnixStream>>,
+}
+
+impl Server {
+    /// `welcome` makes what answers one client.
+    pub fn launch(
+        path: &Path,
+        purpose: Purpose,
+        welcome: impl Fn() -> Box<dyn Client> + Send + Sync + 'static,
+    ) -> Result<Server> {
+        purpose.make_room(path)?;
+        let listener =
+            UnixListener::bind(path).map_err(|e| purpose.refused("create the", path, &e))?;
+        let shared = Arc::new(Shared {
+            purpose,
+            welcome: Box::new(welcome),
+            exit: AtomicBool::new(false),
+            clients: Mutex::default(),
+        });
+        let server = Server {
+            path: path.to_path_buf(),
+            identity: identity(path),
+            shared: shared.clone(),
+        };
+        spawn(purpose.thread, move || listen(&listener, &shared))?;
+        Ok(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.exit.store(true, Ordering::Relaxed);
+        // Wakes the listener out of accept().
+        let _ = UnixStream::connect(&self.path);
+        if self.identity.is_some() && identity(&self.path) == self.identity {
+            let _ = fs::remove_file(&self.path);
+        }
+        for client in self.shared.clients().values() {
+            let _ = client.shutdown(std::net::Shutdown::Both);
+        }
+    }
+}
+
+impl Shared {
+    fn clients(&self) -> MutexGuard<'_, BTreeMap<u64, UnixStream>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// False when there are too many clients.
+    fn admit(&self, id: u64, stream: &UnixStream) -> bool {
+        let mut clients = self.clients();
+        if clients.len() >= CLIENTS_MAX {
+            return false;
+        }
+        stream
+            .try_clone()
+            .is_ok_and(|copy| clients.insert(id, copy).is_none())
+    }
+}
+
+impl Purpose {
+    /// Makes the folder, and removes a socket on which nobody listens. One that is served is left alone.
+    fn make_room(&self, path: &Path) -> Result<()> {
+        let option = self.option;
+        if let Some(dir) = path.parent() {
+            fs::create_dir_all(dir)
+                .map_err(|e| self.refused("create the folder of the", path, &e))?;
+        }
+        let Ok(meta) = fs::symlink_metadata(path) else {
+            return Ok(());
+        };
+        if !meta.file_type().is_socket() {
+            bail!(
+                "{} exists and is no socket: remove it or give another {option}",
+                path.display()
+            );
+        }
+        match UnixStream::connect(path) {
+            Ok(_) => bail!(
+                "another scheduler {} at {}: stop it or give another {option}",
+                self.served,
+                path.display()
+            ),
+            Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
+                fs::remove_file(path).map_err(|e| self.refused("replace the dead", path, &e))
+            }
+            Err(e) => Err(self.refused("tell who serves the", path, &e)),
+        }
+    }
+
+    fn refused(&self, what: &str, path: &Path, e: &std::io::Error) -> anyhow::Error {
+        anyhow!(
+            "cannot {what} {} socket {}: {e}: give {} a path that you may write to",
+            self.name,
+            path.display(),
+            self.option
+        )
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let meta = fs::symlink_metadata(path).ok()?;
+    Some((meta.dev(), meta.ino()))
+}
+
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<()> {
+    thread::Builder::new()
+        .name(name.to_string())
+        .spawn(body)
+        .with_context(|| format!("cannot start the thread '{name}'"))?;
+    Ok(())
+}
+
+fn listen(listener: &UnixListener, shared: &Arc<Shared>) {
+    for (id, stream) in listener.incoming().enumerate() {
+        if shared.exit.load(Ordering::Relaxed) {
+            return;
+        }
+        let accepted = stream
+            .map_err(Into::into)
+            .and_then(|s| welcome(id as u64, s, shared));
+        if let Err(e) = accepted {
+            warn!("{}: a client was not served: {e:#}", shared.purpose.name);
+            // Out of file descriptors, say: do not spin.
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+fn welcome(id: u64, mut stream: UnixStream, shared: &Arc<Shared>) -> Result<()> {
+    stream.set_write_timeout(Some(LINE_TIME))?;
+    if !shared.admit(id, &stream) {
+        let text = format!("{CLIENTS_MAX} clients are served already");
+        return send(&mut stream, &response(libc::EBUSY, Value::from(text)));
+    }
+    let shared = shared.clone();
+    let name = format!("{}-client", shared.purpose.thread);
+    spawn(&name, move || {
+        if let Err(e) = serve(stream, &shared) {
+            debug!("{}: a client left: {e:#}", shared.purpose.name);
+        }
+        shared.clients().remove(&id);
+    })
+}
+
+fn serve(mut stream: UnixStream, shared: &Shared) -> Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut client = (shared.welcome)();
+    while let Some(line) = read_line(&mut reader)? {
+        send(&mut stream, &answer(client.request(&line)))?;
+    }
+    Ok(())
+}
+
+/// None at the end of the stream.
+fn read_line(reader: &mut BufReader<UnixStream>) -> Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    reader.get_ref().set_read_timeout(Some(IDLE_TIME))?;
+    loop {
+        let chunk = reader.fill_buf()?;
+        if chunk.is_empty() {
+            return Ok(None);
+        }
+        let end = chunk.iter().position(|b| *b == b'\n');
+        let taken = end.map_or(chunk.len(), |e| e + 1);
+        line.extend_from_slice(&chunk[..taken]);
+        reader.consume(taken);
+        if line.len() > LINE_MAX {
+            bail!("a request of more than {LINE_MAX} bytes");
+        }
+        if end.is_some() {
+            return Ok(Some(line));
+        }
+        reader.get_ref().set_read_timeout(Some(LINE_TIME))?;
+    }
+}
+
+fn answer(result: Result<Value>) -> StatsResponse {
+    match result {
+        Ok(value) => response(0, value),
+        Err(e) => {
+            let errno = e.downcast_ref::<StatsErrno>().map_or(libc::EINVAL, |e| e.0);
+            response(errno, Value::from(format!("{e:#}")))
+        }
+    }
+}
+
+fn response(errno: i32, resp: Value) -> StatsResponse {
+    StatsResponse {
+        errno,
+        args: BTreeMap::from([("resp".to_string(), resp)]),
+    }
+}
+
+fn send(stream: &mut UnixStream, response: &StatsResponse) -> Result<()> {
+    let line = serde_json::to_string(response)? + "\n";
+    Ok(stream.write_all(line.as_bytes())?)
+}
