@@ -112,7 +112,7 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|p| p.name == name)
 }
 
-/// A number that can be set at start.
+/// A number that can be set at start and, with `ctl set`, while the scheduler runs.
 #[derive(Debug)]
 pub struct Tunable {
     pub name: &'static str,
@@ -120,7 +120,20 @@ pub struct Tunable {
     pub default: Default,
     pub min: u32,
     pub max: u32,
+    /// It is one for the whole machine, not for each arm.
+    pub machine_wide: bool,
     pub help: &'static str,
+}
+
+impl Tunable {
+    /// A value that was typed, or what is possible instead.
+    pub fn parse(&self, text: &str) -> Result<u32, String> {
+        let in_range = |n: &u32| (self.min..=self.max).contains(n);
+        text.parse()
+            .ok()
+            .filter(in_range)
+            .ok_or_else(|| format!("{} to {} {} are possible", self.min, self.max, self.unit))
+    }
 }
 
 #[derive(Debug)]
@@ -154,6 +167,7 @@ pub const SLICE: Tunable = Tunable {
     default: Default::BaseSlice,
     min: 100,
     max: 100_000,
+    machine_wide: false,
     help: "Time a task requests at once (by default at least --min-slice-us): shorter serves waiters sooner, longer switches less",
 };
 
@@ -163,6 +177,7 @@ pub const MIN_SLICE: Tunable = Tunable {
     default: Default::Fixed(700),
     min: 0,
     max: 100_000,
+    machine_wide: false,
     help: "Least slice of a task while others wait, and time that it runs before a wakeup may take the CPU \
            (an eighth of it against a light task with burst_slice, none for a SCHED_IDLE task); by default at most --slice-us",
 };
@@ -173,6 +188,7 @@ pub const RESCUE: Tunable = Tunable {
     default: Default::Fixed(20_000),
     min: 1_000,
     max: 1_000_000,
+    machine_wide: true,
     help: "Time after which tasks may be fetched from a CPU that does not dispatch",
 };
 
@@ -182,10 +198,15 @@ pub const MIGRATION_COST: Tunable = Tunable {
     default: Default::Fixed(500),
     min: 0,
     max: 100_000,
+    machine_wide: true,
     help: "A task that ran this recently is not stolen by an idle CPU (kernel: sysctl_sched_migration_cost)",
 };
 
 pub const TUNABLES: &[&Tunable] = &[&SLICE, &MIN_SLICE, &RESCUE, &MIGRATION_COST];
+
+pub fn known_tunable(name: &str) -> Option<&'static Tunable> {
+    TUNABLES.iter().copied().find(|t| t.name == name)
+}
 
 #[cfg(test)]
 mod tests {

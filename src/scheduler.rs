@@ -7,21 +7,23 @@ use crate::bpf::copy_rows;
 use crate::bpf::intf::{MAX_ARMS, policy_image, tunables};
 use crate::bpf::skel::{BpfSkel, BpfSkelBuilder, types};
 use crate::config::Config;
+use crate::control::Control;
 use crate::cpufreq::{self, CpuFreq};
 use crate::doctor;
 use crate::fill_rodata;
 use crate::host::Host;
+use crate::live::Loaded;
 use crate::machine::{Facts, Machine};
-use crate::publish::image;
 use crate::stats::source::{Counted, CounterSource, Running};
-use crate::stats::{Counters, NR_STATS, add, monitor, server};
+use crate::stats::{ArmCounts, monitor, server};
 use crate::stop::{Stop, Stopper, stopper};
 use crate::topology_view;
 use anyhow::{Context, Result, bail};
 use libbpf_rs::{Link, OpenObject};
-use log::{debug, info};
+use log::{debug, info, warn};
 use scx_utils::{UserExitInfo, compat, scx_ops_attach, scx_ops_load, scx_ops_open, uei_report};
 use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::slice::{from_mut, from_ref};
 use std::thread::{JoinHandle, sleep};
@@ -44,10 +46,14 @@ pub fn run(config: &Config, stop: Stop) -> Result<UserExitInfo> {
     let source = CounterSource::default();
     let _server = server::launch(&config.stats_path, source.clone())?;
     let _printer = Printer::start(config, &source)?;
+    let control = Control::new(config.settings.clone(), source.clone());
+    let _ctl = control.launch(&config.ctl_path, config.ctl_group)?;
     let mut runner = Runner {
         config,
         host,
         source,
+        control,
+        members: None,
         stop,
         restarts: 0,
     };
@@ -101,6 +107,9 @@ struct Runner<'a> {
     config: &'a Config,
     host: Host,
     source: CounterSource,
+    control: Control,
+    /// The map of those who were put on an arm, which outlives a load.
+    members: Option<OwnedFd>,
     stop: Stop,
     restarts: u64,
 }
@@ -112,31 +121,37 @@ impl Runner<'_> {
         let (machine, hotplug_seq) = read_machine(&self.host, self.restarts > 0)?;
         let cpufreq = CpuFreq::read(&self.host);
         let tun = self.config.tunables(&cpufreq, !self.host.preempt_rt());
-        let arm = self.config.arm(machine.cpus.len() as u32);
+        let policy = self.control.image(machine.cpus.len() as u32);
         let mut object = MaybeUninit::<OpenObject>::uninit();
-        let scheduler = Scheduler::load(
+        let mut scheduler = Scheduler::load(
             self.config,
             &machine,
             &tun,
-            &image(&[arm]),
+            &policy,
             hotplug_seq,
+            self.members.as_ref().map(OwnedFd::as_fd),
             &mut object,
         )?;
+        self.members = Some(scheduler.members()?);
+        let told = self.control.attach(Box::new(scheduler.live()?), &policy)?;
+        scheduler.attach()?;
         let counters = scheduler.counters(machine.nr_cpu_ids.into())?;
         let counting = self
             .source
             .attach(Box::new(counters), self.describe(&cpufreq, &tun));
+        let everybody = self.control.everybody();
         info!(
             "scx_roost runs: preset {} ({}), slice {} us, cpuperf {}; {}; loaded in {} ms",
-            self.config.preset,
-            self.config.features,
-            arm.task.slice_ns / 1000,
+            everybody.preset,
+            everybody.features,
+            policy.arm[0].task.slice_ns / 1000,
             cpufreq::mode_name(tun.cpuperf),
             topology_view::summary(&machine),
             begin.elapsed().as_millis()
         );
         let changed = self.watch(&scheduler, &machine);
         drop(counting);
+        drop(told);
         let info = scheduler.unload()?;
         Ok(if changed && !info.should_restart() {
             Ended::MachineChanged
@@ -147,8 +162,6 @@ impl Runner<'_> {
 
     fn describe(&self, cpufreq: &CpuFreq, tun: &tunables) -> Running {
         Running {
-            preset: self.config.preset.clone(),
-            features: self.config.features.to_string(),
             governor: cpufreq.governor(),
             cpuperf: cpufreq::mode_name(tun.cpuperf).to_string(),
             restarts: self.restarts,
@@ -161,6 +174,9 @@ impl Runner<'_> {
         let mut naps: u32 = 0;
         while !scheduler.exited() && self.stop.sleep(WATCH_NAP) {
             naps = naps.wrapping_add(1);
+            if let Err(e) = self.control.refresh() {
+                warn!("rules are not up to date: {e:#}");
+            }
             if naps.is_multiple_of(MACHINE_EVERY) && online_changed(&self.host, machine) {
                 return true;
             }
@@ -226,6 +242,7 @@ pub fn load_object<'obj>(
     tun: &tunables,
     policy: &policy_image,
     hotplug_seq: u64,
+    members: Option<BorrowedFd>,
     object: &'obj mut MaybeUninit<OpenObject>,
 ) -> Result<BpfSkel<'obj>> {
     let builder = BpfSkelBuilder::default();
@@ -235,6 +252,11 @@ pub fn load_object<'obj>(
     let bss = skel.maps.bss_data.as_mut();
     let first = &mut bss.context("the BPF object has no .bss")?.policy.slot[0];
     copy_rows(from_mut(first), from_ref(policy))?;
+    if let Some(members) = members {
+        skel.maps.arm_members.reuse_fd(members)?;
+    }
+    // Attached when there are rules about names.
+    skel.progs.roost_rename.set_autoattach(false);
     let ops = skel.struct_ops.roost_ops_mut();
     // The macro above reads it too, but later than the machine was read.
     ops.hotplug_seq = hotplug_seq;
@@ -262,15 +284,36 @@ impl<'obj> Scheduler<'obj> {
         tun: &tunables,
         policy: &policy_image,
         hotplug_seq: u64,
+        members: Option<BorrowedFd>,
         object: &'obj mut MaybeUninit<OpenObject>,
     ) -> Result<Scheduler<'obj>> {
         let begin = Instant::now();
-        let took = |step: &str| debug!("{step} after {} ms", begin.elapsed().as_millis());
-        let mut skel = load_object(config, &machine.facts()?, tun, policy, hotplug_seq, object)?;
-        took("BPF programs loaded");
-        let link = Some(scx_ops_attach!(skel, roost_ops)?);
-        took("scheduler attached");
-        Ok(Scheduler { skel, link })
+        let facts = machine.facts()?;
+        let skel = load_object(config, &facts, tun, policy, hotplug_seq, members, object)?;
+        debug!(
+            "BPF programs loaded after {} ms",
+            begin.elapsed().as_millis()
+        );
+        Ok(Scheduler { skel, link: None })
+    }
+
+    fn attach(&mut self) -> Result<()> {
+        let begin = Instant::now();
+        self.link = Some(scx_ops_attach!(self.skel, roost_ops)?);
+        debug!(
+            "scheduler attached after {} ms",
+            begin.elapsed().as_millis()
+        );
+        Ok(())
+    }
+
+    /// What is told of changes. Not to be used after the scheduler is unloaded.
+    fn live(&mut self) -> Result<Loaded> {
+        Loaded::new(&mut self.skel)
+    }
+
+    fn members(&self) -> Result<OwnedFd> {
+        Ok(self.skel.maps.arm_members.as_fd().try_clone_to_owned()?)
     }
 
     /// The counters of the first `nr_cpus` CPUs. Not to be read after the scheduler is unloaded.
@@ -307,12 +350,19 @@ struct CpuCounters {
 unsafe impl Send for CpuCounters {}
 
 impl Counted for CpuCounters {
-    fn read(&self) -> Counters {
+    fn read(&self, slot: usize) -> ArmCounts {
         // SAFETY: as above; volatile because the BPF half goes on counting.
-        let row = |i| unsafe { (&raw const (*self.first.add(i)).v).read_volatile() };
-        (0..self.nr_rows)
-            .map(row)
-            .fold([0; NR_STATS], |sum, v| add(&sum, &v))
+        let row = |i| unsafe { self.first.add(i).read_volatile() };
+        (slot..self.nr_rows)
+            .step_by(MAX_ARMS as usize)
+            .map(|i| {
+                let row = row(i);
+                ArmCounts {
+                    counters: row.v,
+                    hists: row.hist,
+                }
+            })
+            .fold(ArmCounts::default(), |sum, cpu| sum.plus(&cpu))
     }
 }
 

@@ -7,12 +7,15 @@
 
 use anyhow::{Context, Result, anyhow, bail};
 use log::{debug, warn};
-use scx_stats::{StatsErrno, StatsResponse};
+use scx_stats::StatsResponse;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, ErrorKind, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::io::{BufRead, BufReader, Error, ErrorKind, Write};
+use std::mem::{offset_of, zeroed};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,10 +30,40 @@ const LINE_TIME: Duration = Duration::from_secs(5);
 /// A client that asks for nothing for longer is dropped.
 const IDLE_TIME: Duration = Duration::from_secs(2 * 3600);
 
+/// So many requests that arrived together are answered together.
+const TOGETHER_MAX: usize = 64;
+const TOGETHER_BYTES: usize = 1 << 16;
+
 /// One connected client, and what it is answered.
 pub trait Client: Send {
-    /// An error is answered with its text, and with the errno of a `StatsErrno` in it, else EINVAL.
-    fn request(&mut self, line: &[u8]) -> Result<Value>;
+    /// Answers to requests, one each, that arrived together. An error is answered with its text, and with the errno of a
+    /// `Refused` in it, else EINVAL.
+    fn requests(&mut self, lines: &[Vec<u8>]) -> Vec<Result<Value>>;
+}
+
+/// An error with the errno that a client is told.
+#[derive(Debug)]
+pub struct Refused(pub i32, pub String);
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(&self.1)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+pub fn refuse(errno: i32, text: impl Into<String>) -> anyhow::Error {
+    Refused(errno, text.into()).into()
+}
+
+/// Who may connect.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Access {
+    /// Whoever the process's umask lets.
+    Umask,
+    /// The owner, and the group of this number if there is one.
+    Owner { group: Option<u32> },
 }
 
 /// What a socket is for, in messages.
@@ -44,6 +77,7 @@ pub struct Purpose {
     pub option: &'static str,
     /// "stats": begins the names of the threads.
     pub thread: &'static str,
+    pub access: Access,
 }
 
 /// Serves until it is dropped; then the socket is gone.
@@ -54,9 +88,11 @@ pub struct Server {
     shared: Arc<Shared>,
 }
 
+type Welcome = dyn Fn(&UnixStream) -> Result<Box<dyn Client>> + Send + Sync;
+
 struct Shared {
     purpose: Purpose,
-    welcome: Box<dyn Fn() -> Box<dyn Client> + Send + Sync>,
+    welcome: Box<Welcome>,
     exit: AtomicBool,
     clients: Mutex<BTreeMap<u64, UnixStream>>,
 }
@@ -66,11 +102,11 @@ impl Server {
     pub fn launch(
         path: &Path,
         purpose: Purpose,
-        welcome: impl Fn() -> Box<dyn Client> + Send + Sync + 'static,
+        welcome: impl Fn(&UnixStream) -> Result<Box<dyn Client>> + Send + Sync + 'static,
     ) -> Result<Server> {
         purpose.make_room(path)?;
         let listener =
-            UnixListener::bind(path).map_err(|e| purpose.refused("create the", path, &e))?;
+            bind(path, purpose.access).map_err(|e| purpose.refused("create the", path, &e))?;
         let shared = Arc::new(Shared {
             purpose,
             welcome: Box::new(welcome),
@@ -158,6 +194,56 @@ impl Purpose {
     }
 }
 
+fn bind(path: &Path, access: Access) -> std::io::Result<UnixListener> {
+    match access {
+        Access::Umask => UnixListener::bind(path),
+        Access::Owner { group } => bind_private(path, group),
+    }
+}
+
+/// The file has its mode from the first moment: a socket's mode before bind() is that of its file. Nobody can connect before
+/// listen().
+fn bind_private(path: &Path, group: Option<u32>) -> std::io::Result<UnixListener> {
+    let ok = |rc: i32| {
+        if rc < 0 {
+            Err(Error::last_os_error())
+        } else {
+            Ok(rc)
+        }
+    };
+    // SAFETY: plain calls on a descriptor that the listener owns from here on, with an address that is alive.
+    unsafe {
+        let fd = ok(libc::socket(
+            libc::AF_UNIX,
+            libc::SOCK_STREAM | libc::SOCK_CLOEXEC,
+            0,
+        ))?;
+        let listener = UnixListener::from_raw_fd(fd);
+        let mut at: libc::sockaddr_un = zeroed();
+        at.sun_family = libc::AF_UNIX as _;
+        let name = path.as_os_str().as_bytes();
+        if name.len() >= at.sun_path.len() {
+            return Err(Error::from(ErrorKind::InvalidFilename));
+        }
+        for (to, from) in at.sun_path.iter_mut().zip(name) {
+            *to = *from as _;
+        }
+        let len = offset_of!(libc::sockaddr_un, sun_path) + name.len() + 1;
+        ok(libc::fchmod(fd, 0o600))?;
+        ok(libc::bind(
+            listener.as_raw_fd(),
+            (&raw const at).cast(),
+            len as _,
+        ))?;
+        if group.is_some() {
+            chown(path, None, group)?;
+            fs::set_permissions(path, fs::Permissions::from_mode(0o660))?;
+        }
+        ok(libc::listen(fd, 128))?;
+        Ok(listener)
+    }
+}
+
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let meta = fs::symlink_metadata(path).ok()?;
     Some((meta.dev(), meta.ino()))
@@ -204,10 +290,16 @@ fn welcome(id: u64, mut stream: UnixStream, shared: &Arc<Shared>) -> Result<()> 
 }
 
 fn serve(mut stream: UnixStream, shared: &Shared) -> Result<()> {
-    let mut reader = BufReader::new(stream.try_clone()?);
-    let mut client = (shared.welcome)();
+    let mut reader = BufReader::with_capacity(TOGETHER_BYTES, stream.try_clone()?);
+    let mut client = (shared.welcome)(&stream)?;
     while let Some(line) = read_line(&mut reader)? {
-        send(&mut stream, &answer(client.request(&line)))?;
+        let mut lines = vec![line];
+        while lines.len() < TOGETHER_MAX && reader.buffer().contains(&b'\n') {
+            lines.extend(read_line(&mut reader)?);
+        }
+        for result in client.requests(&lines) {
+            send(&mut stream, &answer(result))?;
+        }
     }
     Ok(())
 }
@@ -239,7 +331,7 @@ fn answer(result: Result<Value>) -> StatsResponse {
     match result {
         Ok(value) => response(0, value),
         Err(e) => {
-            let errno = e.downcast_ref::<StatsErrno>().map_or(libc::EINVAL, |e| e.0);
+            let errno = e.downcast_ref::<Refused>().map_or(libc::EINVAL, |e| e.0);
             response(errno, Value::from(format!("{e:#}")))
         }
     }

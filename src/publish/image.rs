@@ -3,17 +3,23 @@
 
 use crate::bpf::intf::{MAX_ARMS, arm, policy_image, task_policy};
 
-/// `arms[0]` is everybody's who is on no other. An unused row is a copy of it: a task whose arm was deleted is served so until
-/// it is told.
+/// `arms[0]` is everybody's who is on no other.
 pub fn image(arms: &[arm]) -> policy_image {
-    let everybody = arms.first().expect("there is an arm of everybody");
-    assert!(arms.len() <= MAX_ARMS as usize, "{} arms", arms.len());
+    let rows: Vec<Option<arm>> = arms.iter().copied().map(Some).collect();
+    image_of_rows(&rows)
+}
+
+/// The same with rows that are not used. They are copies of the first: a task whose arm was deleted is served so until it is told.
+pub fn image_of_rows(rows: &[Option<arm>]) -> policy_image {
+    let everybody = rows.first().copied().flatten();
+    let everybody = everybody.expect("there is an arm of everybody");
+    assert!(rows.len() <= MAX_ARMS as usize, "{} arms", rows.len());
     policy_image {
         generation: 0,
-        nr_arms: arms.len() as u32,
-        arm: std::array::from_fn(|i| match arms.get(i) {
-            Some(arm) => numbered(arm, i as u32),
-            None => numbered(everybody, 0),
+        nr_arms: rows.iter().flatten().count() as u32,
+        arm: std::array::from_fn(|i| match rows.get(i) {
+            Some(Some(arm)) => numbered(arm, i as u32),
+            _ => numbered(&everybody, 0),
         }),
     }
 }
@@ -56,6 +62,14 @@ mod tests {
         for i in 2..MAX_ARMS as usize {
             assert_eq!(row(i), (0, 1, 1000), "arm {i}");
         }
+    }
+
+    #[test]
+    fn a_row_between_others_may_be_unused() {
+        let image = image_of_rows(&[Some(arm(1)), None, Some(arm(3))]);
+        let numbers = image.arm.map(|a| (a.task.arm, a.task.features));
+        assert_eq!(numbers[..4], [(0, 1), (0, 1), (2, 3), (0, 1)]);
+        assert_eq!(image.nr_arms, 2);
     }
 
     #[test]

@@ -7,5 +7,5 @@ mod image;
 mod slots;
 
 pub use grace::{Grace, MapUpdate};
-pub use image::image;
+pub use image::{image, image_of_rows};
 pub use slots::Publisher;

@@ -4,11 +4,10 @@
 
 use super::Metrics;
 use super::source::{CounterSource, Deltas};
-use crate::socket::{Client, Purpose, Server};
+use crate::socket::{Access, Client, Purpose, Server};
 use anyhow::{Context, Result, bail};
-use scx_stats::{Meta, StatsRequest};
+use scx_stats::StatsRequest;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 const PURPOSE: Purpose = Purpose {
@@ -16,15 +15,16 @@ const PURPOSE: Purpose = Purpose {
     served: "serves its statistics",
     option: "--stats-path",
     thread: "stats",
+    access: Access::Umask,
 };
 
 /// Serves the counters of `source` until the returned value is dropped.
 pub fn launch(path: &Path, source: CounterSource) -> Result<Server> {
-    Server::launch(path, PURPOSE, move || {
-        Box::new(Reader {
+    Server::launch(path, PURPOSE, move |_| {
+        Ok(Box::new(Reader {
             source: source.clone(),
             deltas: None,
-        })
+        }))
     })
 }
 
@@ -35,24 +35,22 @@ struct Reader {
 }
 
 impl Client for Reader {
+    fn requests(&mut self, lines: &[Vec<u8>]) -> Vec<Result<Value>> {
+        lines.iter().map(|line| self.request(line)).collect()
+    }
+}
+
+impl Reader {
     fn request(&mut self, line: &[u8]) -> Result<Value> {
         let request: StatsRequest =
             serde_json::from_slice(line).context("a request is a line of JSON")?;
         match request.req.as_str() {
             "stats" => self.stats(request.args.get("target").map_or("top", String::as_str)),
-            "stats_meta" => {
-                let meta = Metrics::meta();
-                Ok(serde_json::to_value(BTreeMap::from([(
-                    meta.name.clone(),
-                    meta,
-                )]))?)
-            }
+            "stats_meta" => Ok(serde_json::to_value(super::metas())?),
             other => bail!("unknown request '{other}': expected is stats or stats_meta"),
         }
     }
-}
 
-impl Reader {
     fn stats(&mut self, target: &str) -> Result<Value> {
         let metrics = match target {
             "top" => self.top(),

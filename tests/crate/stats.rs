@@ -3,8 +3,8 @@
 
 use scx_roost::socket::Server;
 use scx_roost::stats::server;
-use scx_roost::stats::source::{Counted, CounterSource, Counting, Running};
-use scx_roost::stats::{Counters, Metrics, NR_STATS, ROWS};
+use scx_roost::stats::source::{ArmShown, Counted, CounterSource, Counting, Running};
+use scx_roost::stats::{ArmCounts, Metrics, NR_STATS, ROWS};
 use scx_stats::StatsClient;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -21,8 +21,11 @@ const FRESH: Duration = Duration::from_millis(60);
 struct Fake(Arc<AtomicU64>);
 
 impl Counted for Fake {
-    fn read(&self) -> Counters {
-        [self.0.load(Ordering::Relaxed); NR_STATS]
+    fn read(&self, _slot: usize) -> ArmCounts {
+        ArmCounts {
+            counters: [self.0.load(Ordering::Relaxed); NR_STATS],
+            ..ArmCounts::default()
+        }
     }
 }
 
@@ -36,12 +39,13 @@ struct Served {
 fn serve() -> Served {
     let dir = tempfile::tempdir().unwrap();
     let (source, counter) = (CounterSource::default(), Arc::new(AtomicU64::new(0)));
-    let running = Running {
+    source.set_arms(vec![ArmShown {
+        slot: 0,
+        name: "default".into(),
         preset: "roost".into(),
         features: "prev_idle".into(),
-        ..Running::default()
-    };
-    let counting = source.attach(Box::new(Fake(counter.clone())), running);
+    }]);
+    let counting = source.attach(Box::new(Fake(counter.clone())), Running::default());
     let server = server::launch(&path(&dir), source).unwrap();
     Served {
         server,
@@ -94,6 +98,7 @@ fn scx_stats_clients_get_their_own_deltas() {
     assert_eq!(ask(&mut a, "top").sis_prev, 2);
     assert_eq!(ask(&mut b, "top").sis_prev, 2);
     assert_eq!(ask(&mut b, "totals").sis_prev, 7);
+    assert_eq!(ask(&mut b, "totals").arms["default"].counters.sis_prev, 7);
 }
 
 #[test]
@@ -111,8 +116,10 @@ fn the_metadata_describes_every_counter() {
     let stream = UnixStream::connect(path(&served.dir)).unwrap();
     let answer = raw(&stream, "{\"req\":\"stats_meta\"}\n");
     let fields = &answer["args"]["resp"]["Metrics"]["fields"];
+    let of_arms = &answer["args"]["resp"]["ArmCounters"]["fields"];
     for row in ROWS {
         assert_eq!(fields[row.name]["desc"], row.help, "{answer}");
+        assert_eq!(of_arms[row.name]["desc"], row.help, "{answer}");
     }
 }
 
