@@ -84,7 +84,7 @@ fn declarations(out: &Path) -> Result<(), String> {
         .header("src/native/policy.h")
         .clang_args(["-DROOST_NATIVE", "-std=gnu11"])
         .allowlist_function("roost_.*")
-        .allowlist_type("(cgroup|cpu|llc)_state|cpu_set|llc_sets|world|roost_.*|placing|preempt|wakeup|port_task|cpu_view")
+        .allowlist_type("(cgroup|cpu|llc)_state|cpu_set|steal_level|llc_sets|world|roost_.*|placing|preempt|wakeup|port_task|cpu_view")
         // These are what `machine::facts` makes and `config` sets.
         .blocklist_type("(cpu|llc|node|machine)_facts|tunables|arm|policy_image")
         .raw_line("use crate::bpf::intf::{cpu_facts, llc_facts, machine_facts, node_facts, policy_image, tunables};")

@@ -338,7 +338,13 @@ mod tests {
         let mainline = Settings::of_preset("mainline").unwrap();
         let asked = change(r#"{"enable":["wide_idle"],"disable":["sis_util"]}"#);
         let set = mainline.changed(&asked).unwrap().features;
-        assert_eq!(set, bits::prev_idle.with(bits::wide_idle));
+        assert_eq!(
+            set,
+            mainline
+                .features
+                .without(bits::sis_util)
+                .with(bits::wide_idle)
+        );
     }
 
     #[test]

@@ -407,7 +407,7 @@ mod tests {
         };
         assert_eq!(
             config.settings.features.to_string(),
-            "prev_idle sis_util wide_idle sync_local"
+            "prev_idle sis_util wide_idle sync_local avg_idle"
         );
         assert!(verbose);
     }

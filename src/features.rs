@@ -76,7 +76,7 @@ pub struct Preset {
     pub features: FeatureSet,
 }
 
-const MAINLINE: FeatureSet = bits::prev_idle.with(bits::sis_util);
+const MAINLINE: FeatureSet = bits::prev_idle.with(bits::sis_util).with(bits::avg_idle);
 
 pub const DEFAULT_PRESET: &str = "roost";
 
@@ -287,7 +287,7 @@ mod tests {
     fn a_set_prints_its_names() {
         assert_eq!(
             preset("mainline").unwrap().features.to_string(),
-            "prev_idle sis_util"
+            "prev_idle sis_util avg_idle"
         );
         assert_eq!(FeatureSet::default().to_string(), "none");
     }

@@ -13,3 +13,5 @@ FEATURE(burst_slice, "scx_roost", "a task that uses less than 1/8 of a CPU reque
 FEATURE(prev_core, "Roy v7 2025", "a wakeup keeps the previous CPU when its whole core is idle")
 FEATURE(core_first, "scx_roost", "an idle CPU beside a busy sibling is not taken while a core of its LLC is wholly idle")
 FEATURE(sync_local, "scx_roost", "a sync wakeup whose waker is alone and about to sleep stays on the waker's CPU")
+FEATURE(avg_idle, "mainline", "a CPU whose mean idle period is shorter than a search for work costs does not search; wakeups end the period")
+FEATURE(avg_idle_every, "Huang v6", "with avg_idle: whatever arrives ends the idle period, not wakeups alone")

@@ -201,6 +201,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(roost_init)
 		if (!cpu_facts(cpu)->online)
 			continue;
 		core_mask_init(cpu);
+		idle_init(cpu_state(cpu));
 		llc_state(cpu_facts(cpu)->llc)->scan_budget = llc_facts(cpu_facts(cpu)->llc)->nr_cpus;
 		err = scx_bpf_create_dsq(cpu, -1);
 		if (err)

@@ -184,6 +184,11 @@ static __always_inline bool queue_first(s32 cpu, struct waiter *first)
 
 #endif /* ROOST_TEST */
 
+static __always_inline u64 clock_ns(void)
+{
+	return bpf_ktime_get_ns();
+}
+
 /* ---- memory and counting ---- */
 
 /*

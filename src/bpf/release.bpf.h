@@ -14,7 +14,10 @@
 
 static __always_inline int give_back_local(void)
 {
-	watch_taken(bpf_get_smp_processor_id());
+	s32 cpu = bpf_get_smp_processor_id();
+
+	idle_ends(cpu_state(cpu), scx_bpf_now(), ARRIVAL_WAKEUP);
+	watch_taken(cpu);
 	if (scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) <= 0)
 		return 0;
 	count(STAT_given_back);

@@ -14,16 +14,17 @@
 /* ---- joining ---- */
 
 /*
- * @cpu's queue counts the task. Called by enqueue and by running, whichever comes first: a task inserted straight from
+ * @cpu's queue counts the task, which was runnable elsewhere (@moved: how it came) or arrives. Called by enqueue and by running, whichever comes first: a task inserted straight from
  * select_cpu is not enqueued, and a stolen one comes from another queue. A callback of its own for what becomes
  * runnable would cost more than this test in two places.
  */
-static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now)
+static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now, enum arrival moved)
 {
 	bool is_new = !ts->load_cpu;
 
 	if (ts->joined == cpu + 1)
 		return;
+	idle_ends(cpu_state(cpu), now, ts->runnable_since ? moved : is_new ? ARRIVAL_FORK : ARRIVAL_WAKEUP);
 	if (ts->runnable_since) {
 		queue_move(cpu, ts, now);
 		load_follows(ts, cpu, now);
@@ -99,7 +100,7 @@ static __always_inline void run_enqueue(struct task_struct *p, struct task_state
 		if (enq_flags & SCX_ENQ_WAKEUP)
 			ts->woken_at = now;
 	}
-	run_join(ts, cpu, now);
+	run_join(ts, cpu, now, ARRIVAL_OTHER);
 	if (!before(ts->vruntime, ts->deadline))
 		new_request(ts, ts->pol.features);
 	if (wins_cpu(ts, cs, now, enq_flags)) {
@@ -268,6 +269,8 @@ static __always_inline bool dispatch_hungry(s32 cpu, struct cpu_state *cs)
 static __always_inline void run_dispatch(s32 cpu, struct task_struct *prev)
 {
 	struct cpu_state *cs = cpu_state(cpu);
+	bool asked;
+	u64 now;
 
 	if (cs->serve_next && dispatch_assigned(cs))
 		return;
@@ -279,13 +282,16 @@ static __always_inline void run_dispatch(s32 cpu, struct task_struct *prev)
 		return;
 	unmark_waiting(cpu);
 	mark_idle(cpu, cs);
-	if (cs->help_for && dispatch_help(cpu, cs))
+	now = scx_bpf_now();
+	asked = cs->help_for;
+	if (asked && dispatch_help(cpu, cs))
 		return;
-	if (anybody_waits() && steal(cpu, scx_bpf_now()))
+	if (anybody_waits() && steal(cpu, now, asked))
 		return;
 	/* Stealing may have let go of the lock of our queue. */
 	if (cs->weight && take_own(cpu))
 		return;
+	idle_begins(cs, now);
 	count(STAT_dispatch_none);
 }
 
@@ -296,7 +302,7 @@ static __always_inline void run_running(struct task_struct *p, struct task_state
 	s32 cpu = task_cpu(p);
 	struct cpu_state *cs = cpu_state(cpu);
 
-	run_join(ts, cpu, now);
+	run_join(ts, cpu, now, ARRIVAL_STEAL);
 	if (ts->woken_at) {
 		hist_for(ts->pol.arm, HIST_wakeup_latency, now - ts->woken_at);
 		ts->woken_at = 0;

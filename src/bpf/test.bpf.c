@@ -7,6 +7,7 @@
 #define ROOST_TEST
 #include <scx/common.bpf.h>
 #include "policy/ladder.h"
+#include "policy/avg_idle.h"
 #include "policy/queue.h"
 
 char _license[] SEC("license") = "GPL";
@@ -95,6 +96,20 @@ int cost(void *ctx)
 	bpf_for (i, 0, nr_decisions)
 		decide_pair(i);
 	took_ns = bpf_ktime_get_ns() - start;
+	return 0;
+}
+
+/* What happens to CPU 0's idle periods. */
+u32 begins = 0; /* one begins; else one ends by arrival */
+u32 arrives = 0;
+
+SEC("syscall")
+int idle_event(void *ctx)
+{
+	if (begins)
+		idle_begins(cpu_state(0), query.now);
+	else
+		idle_ends(cpu_state(0), query.now, arrives % (ARRIVAL_OTHER + 1));
 	return 0;
 }
 

@@ -54,6 +54,8 @@ pub struct World {
     llc_sets: Shared<sys::llc_sets>,
     cgroups: Shared<sys::cgroup_state>,
     counters: Vec<u64>,
+    /// How far each look at the clock moves it, ns.
+    pub clock_step: u64,
 }
 
 impl World {
@@ -70,6 +72,7 @@ impl World {
             cgroups: Shared::new(cgroups.max(1)),
             counters: no_counters(),
             facts: Box::new(facts),
+            clock_step: 0,
         };
         for cpu in 0..world.facts.cpus.len() {
             if world.facts.cpus[cpu].online == 0 {
@@ -79,6 +82,7 @@ impl World {
             world.run(|w| unsafe { sys::roost_core_mask_init(w, cpu as i32) });
             let llc = world.facts.cpus[cpu].llc as usize;
             world.llcs.get_mut(llc).scan_budget = world.facts.llcs[llc].nr_cpus.into();
+            world.idle_init(cpu);
         }
         world
     }
@@ -106,6 +110,8 @@ impl World {
             cgroups: self.cgroups.ptr(),
             nr_cgroups: self.cgroups.0.len() as u64,
             counters,
+            clock: 0,
+            clock_step: self.clock_step,
             queues: ptr::null_mut(),
             queue_take: None,
             queue_length: None,

@@ -47,10 +47,34 @@ bool roost_anybody_waits(struct world *w)
 	return anybody_waits();
 }
 
-bool roost_steal(struct world *w, s32 cpu, u64 now)
+bool roost_steal(struct world *w, s32 cpu, u64 now, bool asked)
 {
 	the_world = w;
-	return steal(cpu, now);
+	return steal(cpu, now, asked);
+}
+
+void roost_idle_init(struct world *w, s32 cpu)
+{
+	the_world = w;
+	idle_init(cpu_state(cpu));
+}
+
+void roost_idle_begins(struct world *w, s32 cpu, u64 now)
+{
+	the_world = w;
+	idle_begins(cpu_state(cpu), now);
+}
+
+void roost_idle_ends(struct world *w, s32 cpu, u64 now, enum arrival arrival)
+{
+	the_world = w;
+	idle_ends(cpu_state(cpu), now, arrival);
+}
+
+u64 roost_search_budget(struct world *w, s32 cpu)
+{
+	the_world = w;
+	return search_budget(cpu_state(cpu));
 }
 
 s32 roost_idle_helper(struct world *w, port_task *p, s32 cpu)

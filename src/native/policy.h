@@ -21,11 +21,17 @@ void roost_mark_busy(struct world *w, s32 cpu);
 void roost_mark_waiting(struct world *w, s32 cpu);
 void roost_unmark_waiting(struct world *w, s32 cpu);
 bool roost_anybody_waits(struct world *w);
-bool roost_steal(struct world *w, s32 cpu, u64 now);
+bool roost_steal(struct world *w, s32 cpu, u64 now, bool asked);
 s32 roost_idle_helper(struct world *w, port_task *p, s32 cpu);
 bool roost_assign_queue(struct world *w, s32 cpu, s32 victim, u64 now);
 s32 roost_assigned_queue(struct world *w, s32 cpu, u64 now);
 s32 roost_queue_to_relieve(struct world *w, s32 cpu, u64 now);
+
+/* idle periods (avg_idle.h) */
+void roost_idle_init(struct world *w, s32 cpu);
+void roost_idle_begins(struct world *w, s32 cpu, u64 now);
+void roost_idle_ends(struct world *w, s32 cpu, u64 now, enum arrival arrival);
+u64 roost_search_budget(struct world *w, s32 cpu);
 
 /* queues (queue.h) */
 void roost_queue_join(struct world *w, s32 cpu, struct task_state *ts, u64 now);

@@ -54,6 +54,9 @@ struct world {
 	u64 nr_cgroups;
 	u64 *counters; /* ROOST_NR_STATS of each arm */
 
+	u64 clock; /* ns; each look at it takes clock_step */
+	u64 clock_step;
+
 	/* the caller's queues */
 	void *queues;
 	bool (*queue_take)(void *queues, s32 cpu);
@@ -172,6 +175,11 @@ static __always_inline u32 queue_length(s32 cpu)
 static __always_inline bool queue_first(s32 cpu, struct waiter *first)
 {
 	return the_world->queue_first(the_world->queues, cpu, first);
+}
+
+static __always_inline u64 clock_ns(void)
+{
+	return the_world->clock += the_world->clock_step;
 }
 
 /* ---- memory and counting ---- */

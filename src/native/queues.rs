@@ -45,10 +45,12 @@ impl World {
         self.run(|w| unsafe { sys::roost_anybody_waits(w) })
     }
 
-    /// Gives `cpu` a waiting task of another CPU, if there is one to be had.
-    pub fn steal(&mut self, cpu: usize, queues: &mut dyn Queues, now: u64) -> bool {
+    /// Gives `cpu` a waiting task of another CPU, if there is one to be had; `asked`: whatever its idle periods are.
+    pub fn steal(&mut self, cpu: usize, queues: &mut dyn Queues, now: u64, asked: bool) -> bool {
         // SAFETY: C checks the CPU.
-        self.with_queues(queues, |w| unsafe { sys::roost_steal(w, cpu as i32, now) })
+        self.with_queues(queues, |w| unsafe {
+            sys::roost_steal(w, cpu as i32, now, asked)
+        })
     }
 
     /// The queue that shall give `cpu`, which runs a task, one of its own.
@@ -102,6 +104,31 @@ impl World {
         // SAFETY: C checks the CPU.
         let victim = self.run(|w| unsafe { sys::roost_assigned_queue(w, cpu as i32, now) });
         usize::try_from(victim).ok()
+    }
+
+    // ---- idle periods ----
+
+    /// As at load: the longest mean.
+    pub fn idle_init(&mut self, cpu: usize) {
+        // SAFETY: C checks the CPU; so below.
+        self.run(|w| unsafe { sys::roost_idle_init(w, cpu as i32) })
+    }
+
+    /// A search for work that began at `now` found nothing.
+    pub fn idle_begins(&mut self, cpu: usize, now: u64) {
+        // SAFETY: see `idle_init`.
+        self.run(|w| unsafe { sys::roost_idle_begins(w, cpu as i32, now) })
+    }
+
+    pub fn idle_ends(&mut self, cpu: usize, now: u64, arrival: sys::arrival) {
+        // SAFETY: see `idle_init`.
+        self.run(|w| unsafe { sys::roost_idle_ends(w, cpu as i32, now, arrival) })
+    }
+
+    /// How long a search for work may take, ns.
+    pub fn search_budget(&mut self, cpu: usize) -> u64 {
+        // SAFETY: see `idle_init`.
+        self.run(|w| unsafe { sys::roost_search_budget(w, cpu as i32) })
     }
 
     // ---- queues ----

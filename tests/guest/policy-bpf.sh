@@ -13,7 +13,7 @@ tested() {
 	tail -n 30 /tmp/out | sed 's/^/# /'
 	return 1
 }
-for name in cases::decision_tables_as_bpf arms::no_reader_in_the_kernel_sees_parts_of_two random::random_cases_as_bpf load::the_scheduler_loads_for_every_machine; do
+for name in cases::decision_tables_as_bpf arms::no_reader_in_the_kernel_sees_parts_of_two random::random_cases_as_bpf idle_time::the_table_as_bpf load::the_scheduler_loads_for_every_machine; do
 	check "$name" tested $name
 done
 finish

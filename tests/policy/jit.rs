@@ -31,7 +31,7 @@ impl Jit {
     }
 
     /// Each of the programs holds all of placement, and costs the verifier as much: only one is loaded.
-    fn load_program(world: &World, name: &str) -> Result<Jit> {
+    pub fn load_program(world: &World, name: &str) -> Result<Jit> {
         // The skeleton borrows it; a test process loads a few objects and ends.
         let object = Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = TestSkelBuilder::default().open(object)?;
@@ -45,6 +45,23 @@ impl Jit {
         fill_rodata!(rodata, world.facts(), world.tunables());
         let skel = open.load().context("the kernel refuses test.bpf.c")?;
         Ok(Jit { skel })
+    }
+
+    /// What `World::idle_begins` (None) or `idle_ends` do to CPU 0.
+    pub fn idle_event(
+        &mut self,
+        world: &mut World,
+        arrival: Option<sys::arrival>,
+        now: u64,
+    ) -> Result<()> {
+        let bss = self.bss();
+        copy_rows(from_mut(&mut bss.cpu_states[0]), from_ref(world.cpu(0)))?;
+        bss.query.now = now;
+        bss.begins = arrival.is_none().into();
+        bss.arrives = arrival.unwrap_or_default();
+        run(&mut self.skel.progs.idle_event)?;
+        let bss = self.bss();
+        copy_rows(from_mut(world.cpu_mut(0)), from_ref(&bss.cpu_states[0]))
     }
 
     fn bss(&mut self) -> &mut types::bss {

@@ -8,6 +8,7 @@ mod cases;
 mod cgroups;
 mod check;
 mod exhaustive;
+mod idle_time;
 mod jit;
 mod load;
 mod model;

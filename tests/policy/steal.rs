@@ -11,8 +11,8 @@ use scx_roost::native::sys::{
 };
 
 /// How many tasks wait on each CPU, how many of them only that CPU may run, and which queues a thief tried.
-struct Waiting {
-    tasks: Vec<usize>,
+pub(crate) struct Waiting {
+    pub tasks: Vec<usize>,
     pinned: Vec<usize>,
     ran_at: Vec<u64>,
     sched_idle: Vec<bool>,
@@ -20,7 +20,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn new(n: usize) -> Self {
+    pub fn new(n: usize) -> Self {
         Waiting {
             tasks: vec![0; n],
             pinned: vec![0; n],
@@ -66,19 +66,19 @@ fn the_nearest_queue_first() {
         (9, STAT_dispatch_steal_node),
         (20, STAT_dispatch_steal_machine),
     ] {
-        assert!(world.steal(1, &mut queues, NOW));
+        assert!(world.steal(1, &mut queues, NOW, false));
         assert_eq!(queues.tried.last(), Some(&victim));
         assert_eq!(world.count(stat), 1);
     }
     queues.tried.clear();
-    assert!(!world.steal(1, &mut queues, NOW));
+    assert!(!world.steal(1, &mut queues, NOW, false));
     assert_eq!(
         queues.tried,
         [20],
         "the nearer ones were found empty on the way"
     );
     queues.tried.clear();
-    assert!(!world.steal(1, &mut queues, NOW));
+    assert!(!world.steal(1, &mut queues, NOW, false));
     assert_eq!(queues.tried, [0; 0], "an empty queue has left the set");
 }
 
@@ -98,7 +98,7 @@ fn a_thief_gives_up_after_its_tries_and_never_robs_itself() {
         for thief in [0, 1, n / 2, n - 1] {
             queues.tried.clear();
             world.clear_counters();
-            assert!(!world.steal(thief, &mut queues, NOW));
+            assert!(!world.steal(thief, &mut queues, NOW, false));
             assert_eq!(queues.tried.len(), STEAL_TRIES as usize);
             assert_eq!(world.count(STAT_steal_miss), u64::from(STEAL_TRIES));
             assert!(!queues.tried.contains(&thief));
@@ -143,7 +143,7 @@ fn whoever_waits_is_found_within_the_tries() {
         };
         let total: usize = queues.tasks.iter().sum();
         let expected = to_be_had(&queues);
-        assert_eq!(world.steal(thief, &mut queues, NOW), expected);
+        assert_eq!(world.steal(thief, &mut queues, NOW, false), expected);
         assert_eq!(
             queues.tasks.iter().sum::<usize>(),
             total - usize::from(expected)
@@ -169,14 +169,14 @@ fn a_task_queued_at_the_wrong_moment_comes_back_with_its_cpus_tick() {
     let mut world = Topology::regular(1, 4, 1, 1, false).world();
     let mut queues = Late(Waiting::new(4));
     world.mark_waiting(2);
-    assert!(!world.steal(0, &mut queues, NOW));
+    assert!(!world.steal(0, &mut queues, NOW, false));
     queues.0.tasks[2] = 1;
     assert!(
-        !world.steal(0, &mut queues, NOW),
+        !world.steal(0, &mut queues, NOW, false),
         "not in the set: not seen yet"
     );
     world.mark_waiting(2); // what tick_help() does while somebody waits
-    assert!(world.steal(0, &mut queues, NOW));
+    assert!(world.steal(0, &mut queues, NOW, false));
 }
 
 #[test]
@@ -186,18 +186,18 @@ fn a_task_that_ran_a_moment_ago_is_left_where_its_cache_is_warm() {
     queues.tasks[2] = 1;
     queues.ran_at[2] = NOW - 499_999;
     world.mark_waiting(2);
-    assert!(!world.steal(0, &mut queues, NOW));
+    assert!(!world.steal(0, &mut queues, NOW, false));
     assert_eq!(queues.tried, [0; 0], "its queue is passed over");
     queues.tasks[5] = 1;
     queues.ran_at[5] = NOW - 500_000;
     world.mark_waiting(5);
     assert!(
-        world.steal(0, &mut queues, NOW),
+        world.steal(0, &mut queues, NOW, false),
         "one of another LLC that is cold"
     );
     assert_eq!(queues.tried, [5]);
     assert!(
-        world.steal(0, &mut queues, NOW + 1),
+        world.steal(0, &mut queues, NOW + 1, false),
         "and the first, once it has cooled"
     );
 }
@@ -212,12 +212,15 @@ fn a_thread_of_the_same_core_and_a_sched_idle_task_are_never_hot() {
     queues.tasks[1] = 1;
     world.mark_waiting(1);
     for other_core in [2, 3] {
-        assert!(!world.steal(other_core, &mut queues, NOW));
+        assert!(!world.steal(other_core, &mut queues, NOW, false));
     }
-    assert!(world.steal(0, &mut queues, NOW), "it shares the warm cache");
+    assert!(
+        world.steal(0, &mut queues, NOW, false),
+        "it shares the warm cache"
+    );
     queues.tasks[1] = 1;
     queues.sched_idle[1] = true;
-    assert!(world.steal(3, &mut queues, NOW), "a SCHED_IDLE task");
+    assert!(world.steal(3, &mut queues, NOW, false), "a SCHED_IDLE task");
     assert_eq!(queues.tried, [1, 1]);
 }
 

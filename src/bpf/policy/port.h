@@ -30,6 +30,9 @@
  *   u32 queue_length(s32 cpu)
  *   bool queue_first(s32 cpu, struct waiter *first)	the first task of @cpu's queue; false: it is empty
  *
+ * The clock, read anew, where a callback's own time (now) stands still:
+ *   u64 clock_ns(void)			ns
+ *
  * Memory and counting:
  *   u64 atomic_or(u64 *p, u64 bits), atomic_and(u64 *p, u64 bits)	return the old value; full barriers
  *   void atomic_add(u64 *p, u64 v)

@@ -20,6 +20,20 @@ struct waker_state {
 	u32 flips;
 };
 
+/* How far a search for work goes. */
+enum steal_level {
+	STEAL_LLC,
+	STEAL_NODE,
+	STEAL_MACHINE,
+	NR_STEAL_LEVELS,
+};
+
+/* The idle periods of a CPU (avg_idle.h), ns. */
+struct idle_time {
+	u64 since; /* when the one began that has not ended; 0: none */
+	u64 mean;
+};
+
 /*
  * One CPU's run queue, its running task and its signals. Written by callbacks that hold the CPU's rq lock, but for
  * the fields marked "atomic", which thieves and wakers change too.
@@ -53,18 +67,22 @@ struct cpu_state {
 	/* set once in ops.init */
 	u64 core_mask; /* this core's threads as bits of this CPU's word; 0: they lie in several words */
 
-	u32 help_for;	    /* 1 + the CPU whose queue this CPU was woken to help; 0: none */
-	u32 rescue_llc;	    /* the LLC other than its own whose queues its tick looked after last */
-	u32 balance_llc;    /* the LLC other than its own whose queues its tick compared last */
-	u64 balanced_at;    /* ns: when this CPU last compared its queue with others */
-	u64 dispatched_at;  /* ns: when this CPU last chose a task */
-	u64 looked_at;	    /* ns: when this CPU last looked for who waits too long */
-	u64 served_at;	    /* ns: when another CPU was last assigned this one's queue; atomic */
-	u64 serve_until;    /* ns: serve_next lapses then */
-	u32 serve_next;	    /* 1 + the CPU whose queue this CPU shall serve next; 0: none */
-	u32 serve_balances; /* it evens out weights; else it rescues */
-	u32 cpuperf;	    /* the last frequency request, 0..CAPACITY_SCALE */
-	u64 timer_at;	    /* ns: when the slice timer fires; 0: not armed; atomic */
+	u32 help_for;			    /* 1 + the CPU whose queue this CPU was woken to help; 0: none */
+	u32 rescue_llc;			    /* the LLC other than its own whose queues its tick looked after last */
+	u32 balance_llc;		    /* the LLC other than its own whose queues its tick compared last */
+	struct idle_time idle_wakeup;	    /* as ended by wakeups alone */
+	struct idle_time idle_every;	    /* as ended by whatever arrives */
+	u64 steal_cost[NR_STEAL_LEVELS];    /* what a search of the level costs at most, ns */
+	u64 steal_cost_at[NR_STEAL_LEVELS]; /* ns: when that last changed */
+	u64 balanced_at;		    /* ns: when this CPU last compared its queue with others */
+	u64 dispatched_at;		    /* ns: when this CPU last chose a task */
+	u64 looked_at;			    /* ns: when this CPU last looked for who waits too long */
+	u64 served_at;			    /* ns: when another CPU was last assigned this one's queue; atomic */
+	u64 serve_until;		    /* ns: serve_next lapses then */
+	u32 serve_next;			    /* 1 + the CPU whose queue this CPU shall serve next; 0: none */
+	u32 serve_balances;		    /* it evens out weights; else it rescues */
+	u32 cpuperf;			    /* the last frequency request, 0..CAPACITY_SCALE */
+	u64 timer_at;			    /* ns: when the slice timer fires; 0: not armed; atomic */
 	struct waker_state idle_waker;
 } __attribute__((aligned(2 * CACHELINE)));
 

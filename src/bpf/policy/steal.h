@@ -13,6 +13,7 @@
 #ifndef ROOST_STEAL_H
 #define ROOST_STEAL_H
 
+#include "avg_idle.h"
 #include "idle_scan.h"
 
 enum { STEAL_TRIES = 16 };
@@ -110,30 +111,65 @@ static __always_inline bool anybody_waits(void)
 	return machine_facts()->nr_llcs > WORD_BITS || *llcs_word(SET_WAITING, 0);
 }
 
-/* Give @cpu, which has nothing to run, a waiting task of another: of the LLC, the node, the machine. */
-static __always_inline bool steal(s32 cpu, u64 now)
+/* One search: what it may still spend. */
+struct search {
+	u64 now;    /* ns */
+	u64 budget; /* ns of the idle period that are left */
+	u32 tries;
+};
+
+static __always_inline bool search_level(s32 cpu, enum steal_level level, struct search *s)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	const volatile struct node_facts *node = node_facts(f->node);
-	u32 tries = STEAL_TRIES;
 
-	if (!set_empty(SET_WAITING, f->llc) && steal_from_llc(cpu, f->llc, f->pos, now, &tries)) {
-		count(STAT_dispatch_steal_llc);
-		return true;
-	}
-	if (machine_facts()->nr_llcs == 1)
+	if (level == STEAL_LLC)
+		return steal_from_llc(cpu, f->llc, f->pos, s->now, &s->tries);
+	if (level == STEAL_NODE)
+		return steal_from_llcs(cpu, node->first_llc, node->first_llc + node->nr_llcs, s->now, &s->tries);
+	return steal_from_llcs(cpu, 0, machine_facts()->nr_llcs, s->now, &s->tries);
+}
+
+/* [avg_idle] Search @level if the idle period is worth it. False: nothing, and what is left of the budget is in @s. */
+static __always_inline bool steal_level(s32 cpu, enum steal_level level, struct search *s)
+{
+	struct cpu_state *cs = cpu_state(cpu);
+	u64 began, took;
+	bool got;
+
+	if (s->budget < cs->steal_cost[level]) {
+		count(STAT_steal_skipped);
+		s->budget = 0;
 		return false;
-	if (steal_from_llcs(cpu, node->first_llc, node->first_llc + node->nr_llcs, now, &tries)) {
-		count(STAT_dispatch_steal_node);
-		return true;
 	}
-	if (machine_facts()->nr_nodes == 1)
+	began = clock_ns();
+	got = search_level(cpu, level, s);
+	took = clock_ns() - began;
+	search_took(cs, level, took, s->now);
+	s->budget = s->budget > took ? s->budget - took : 0;
+	if (got)
+		count(STAT_dispatch_steal_llc + level);
+	return got;
+}
+
+/*
+ * Give @cpu, which has nothing to run, a waiting task of another: of the LLC, the node, the machine. @asked: somebody has
+ * waited so long that its CPU called for help.
+ */
+static __always_inline bool steal(s32 cpu, u64 now, bool asked)
+{
+	struct search s = { .now = now, .tries = STEAL_TRIES };
+
+	s.budget = asked ? ~0ULL : search_budget(cpu_state(cpu));
+	if (!set_empty(SET_WAITING, cpu_facts(cpu)->llc) && steal_level(cpu, STEAL_LLC, &s))
+		return true;
+	if (machine_facts()->nr_llcs == 1 || !s.budget)
 		return false;
-	if (steal_from_llcs(cpu, 0, machine_facts()->nr_llcs, now, &tries)) {
-		count(STAT_dispatch_steal_machine);
+	if (steal_level(cpu, STEAL_NODE, &s))
 		return true;
-	}
-	return false;
+	if (machine_facts()->nr_nodes == 1 || !s.budget)
+		return false;
+	return steal_level(cpu, STEAL_MACHINE, &s);
 }
 
 /*

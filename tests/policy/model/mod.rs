@@ -6,6 +6,7 @@
 
 mod features;
 mod fork;
+pub mod idle;
 
 pub use features::Features;
 

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Problem: a CPU without work looks for some in other queues. Where its idle periods are shorter than the search takes, the
+ * search delays what wakes there next, and finds what its own CPU would soon have run.
+ *
+ * Method: each CPU keeps the mean length of its idle periods (kernel: rq->avg_idle). A period begins when a search began that
+ * found nothing, so the search counts as idle time. [avg_idle] A level of the search, LLC, node, machine, is left out when the
+ * mean is less than what this search has cost so far and what that level may cost (kernel: sched_balance_newidle()). As in the
+ * kernel a wakeup ends the period, and whatever else arrives does not, so that the next wakeup makes it too long.
+ * [avg_idle_every] Every arrival ends it: wakeup, fork, stolen task, another (Huang, in Roy's v7).
+ *
+ * Limits: who waits longer than a slice is found all the same: its CPU's timer or tick calls an idle one, which then searches
+ * whatever its mean is. The means are kept whether or not anybody reads them. What is idle at load starts with the longest.
+ */
+#ifndef ROOST_AVG_IDLE_H
+#define ROOST_AVG_IDLE_H
+
+#include "bits.h"
+
+/* What ends an idle period. */
+enum arrival {
+	ARRIVAL_WAKEUP,
+	ARRIVAL_FORK,
+	ARRIVAL_STEAL,
+	ARRIVAL_OTHER,
+};
+
+/* No search costs more than this beyond the migration cost (kernel: update_newidle_cost()). ns */
+#define SEARCH_SLACK_NS 200ULL
+
+#define SECOND_NS	1000000000ULL
+
+/* The longest mean: twice what a search may cost (kernel: 2 * rq->max_idle_balance_cost). ns */
+static __always_inline u64 longest_idle(const struct cpu_state *cs)
+{
+	u64 cost = cs->steal_cost[STEAL_LLC] + cs->steal_cost[STEAL_NODE] + cs->steal_cost[STEAL_MACHINE];
+	u64 least = machine_arm()->migration_cost_ns;
+
+	return 2 * (cost > least ? cost : least);
+}
+
+static __always_inline void idle_init(struct cpu_state *cs)
+{
+	cs->idle_wakeup.mean = cs->idle_every.mean = longest_idle(cs);
+}
+
+/* A search that began at @now has found nothing. A CPU that is idle already and searched in vain once more idles on. */
+static __always_inline void idle_begins(struct cpu_state *cs, u64 now)
+{
+	if (!cs->idle_every.since)
+		cs->idle_wakeup.since = cs->idle_every.since = now;
+}
+
+/* Fold one period into the mean, an eighth of it (kernel: update_avg(), update_rq_avg_idle()). */
+static __always_inline void idle_fold(struct idle_time *t, u64 now, u64 longest)
+{
+	u64 period;
+
+	if (!t->since)
+		return;
+	/* The clocks of two CPUs differ a little. */
+	period = (s64)(now - t->since) > 0 ? now - t->since : 0;
+	t->since = 0;
+	if (period > t->mean)
+		t->mean += (period - t->mean) / 8;
+	else
+		t->mean -= (t->mean - period) / 8;
+	if (t->mean > longest)
+		t->mean = longest;
+}
+
+/* A task arrives on a CPU that may be idle. One that was stolen ends the period, but in the kernel is no part of the mean. */
+static __always_inline void idle_ends(struct cpu_state *cs, u64 now, enum arrival arrival)
+{
+	u64 longest;
+
+	if (!cs->idle_every.since && !cs->idle_wakeup.since)
+		return;
+	longest = longest_idle(cs);
+	if (cs->idle_every.since)
+		count(STAT_avg_idle_wakeup + arrival);
+	idle_fold(&cs->idle_every, now, longest);
+	if (arrival == ARRIVAL_WAKEUP)
+		idle_fold(&cs->idle_wakeup, now, longest);
+	else if (arrival == ARRIVAL_STEAL)
+		cs->idle_wakeup.since = 0;
+}
+
+/* How long a search may take. ns */
+static __always_inline u64 search_budget(const struct cpu_state *cs)
+{
+	u32 features = machine_arm()->task.features;
+
+	if (!(features & FEATURE_avg_idle))
+		return ~0ULL;
+	return features & FEATURE_avg_idle_every ? cs->idle_every.mean : cs->idle_wakeup.mean;
+}
+
+/*
+ * A search of @level took @ns. What it may cost is the most it has, forgotten by one per cent a second (kernel:
+ * update_newidle_cost()).
+ */
+static __always_inline void search_took(struct cpu_state *cs, enum steal_level level, u64 ns, u64 now)
+{
+	u64 most = machine_arm()->migration_cost_ns + SEARCH_SLACK_NS;
+	u64 *cost = &cs->steal_cost[level];
+
+	if (ns > *cost)
+		*cost = ns < most ? ns : most;
+	else if ((s64)(now - cs->steal_cost_at[level]) > (s64)SECOND_NS)
+		*cost = *cost * 253 / 256;
+	else
+		return;
+	cs->steal_cost_at[level] = now;
+}
+
+#endif /* ROOST_AVG_IDLE_H */
