@@ -2,9 +2,10 @@
 //! Arms: policies side by side, each with its own features and tunables. Arm `default` is everybody's who is on no other. A
 //! change is made whole or not at all.
 
-use crate::bpf::intf::{MAX_ARMS, arm, policy_image, task_policy};
+use crate::bpf::intf::{CAPACITY_SCALE, MAX_ARMS, arm, policy_image, task_policy};
 use crate::features::{
-    self, DEFAULT_PRESET, FeatureSet, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable,
+    self, DEFAULT_PRESET, FITS_MARGIN, FITS_RT, FeatureSet, MIGRATION_COST, MIN_SLICE, RESCUE,
+    SLICE, Tunable,
 };
 use crate::publish::image_of_rows;
 use crate::socket::refuse;
@@ -121,12 +122,15 @@ impl Settings {
     /// As the BPF half reads it, on a machine of so many CPUs.
     pub fn arm(&self, nr_cpus: u32) -> arm {
         let ns = |row: &Tunable| u64::from(self.value(row, nr_cpus)) * 1000;
+        let margin = self.value(&FITS_MARGIN, nr_cpus);
         arm {
             task: task_policy {
                 features: self.features.0,
                 arm: 0,
                 slice_ns: ns(&SLICE),
                 min_slice_ns: ns(&MIN_SLICE),
+                fits_scale: CAPACITY_SCALE * 100 / (100 - margin),
+                fits_rt: self.value(&FITS_RT, nr_cpus),
             },
             rescue_ns: ns(&RESCUE),
             migration_cost_ns: ns(&MIGRATION_COST),
@@ -305,9 +309,10 @@ impl Arms {
         Ok(slot)
     }
 
-    pub fn image(&self, nr_cpus: u32) -> policy_image {
+    /// `capacity` is that of each CPU by number.
+    pub fn image(&self, nr_cpus: u32, capacity: &[u16]) -> policy_image {
         let row = |slot: &Option<Arm>| slot.as_ref().map(|arm| arm.settings.arm(nr_cpus));
-        image_of_rows(&self.slots.each_ref().map(row))
+        image_of_rows(&self.slots.each_ref().map(row), capacity)
     }
 }
 
@@ -327,9 +332,9 @@ mod tests {
     }
 
     fn refusal(arms: &mut Arms, arm: &str, text: &str) -> String {
-        let before = arms.image(8);
+        let before = arms.image(8, &[]);
         let error = arms.change(arm, &change(text)).unwrap_err().to_string();
-        assert_eq!(format!("{before:?}"), format!("{:?}", arms.image(8)));
+        assert_eq!(format!("{before:?}"), format!("{:?}", arms.image(8, &[])));
         error
     }
 
@@ -352,7 +357,7 @@ mod tests {
         let mut arms = arms();
         let asked = r#"{"preset":"roost","disable":["sync_local"],"set":{"slice-us":"900","min-slice-us":200}}"#;
         arms.change("x", &change(asked)).unwrap();
-        let image = arms.image(64);
+        let image = arms.image(64, &[]);
         let everybody = Settings::default().arm(64);
         assert_eq!(format!("{:?}", image.arm[0]), format!("{everybody:?}"));
         let task = image.arm[1].task;
@@ -413,7 +418,7 @@ mod tests {
     #[test]
     fn reset_returns_to_the_origin() {
         let mut arms = arms();
-        let before = arms.image(8);
+        let before = arms.image(8, &[]);
         for arm in ["x", DEFAULT_ARM] {
             arms.change(
                 arm,
@@ -422,7 +427,7 @@ mod tests {
             .unwrap();
             arms.reset(arm).unwrap();
         }
-        assert_eq!(format!("{before:?}"), format!("{:?}", arms.image(8)));
+        assert_eq!(format!("{before:?}"), format!("{:?}", arms.image(8, &[])));
     }
 
     #[test]
@@ -434,8 +439,8 @@ mod tests {
         let full = arms.add("more", None).unwrap_err().to_string();
         assert!(full.starts_with("there are 16 arms"), "{full}");
         assert_eq!(arms.delete("a7").unwrap(), 7);
-        assert_eq!(arms.image(8).arm[7].task.arm, 0);
-        assert_eq!(arms.image(8).nr_arms, 15);
+        assert_eq!(arms.image(8, &[]).arm[7].task.arm, 0);
+        assert_eq!(arms.image(8, &[]).nr_arms, 15);
         assert_eq!(arms.add("more", None).unwrap(), 7);
     }
 
@@ -466,6 +471,14 @@ mod tests {
         assert_eq!(arm(Some(500), None), (500, 500));
         assert_eq!(arm(None, Some(5000)), (5000, 5000));
         assert_eq!(arm(Some(900), Some(900)), (900, 900));
+        let task = Settings::default().arm(64).task;
+        assert_eq!((task.fits_scale, task.fits_rt), (1024, 0));
+        // fits_capacity() of the kernel
+        let mut settings = Settings::default();
+        settings.set(&FITS_MARGIN, 20);
+        settings.set(&FITS_RT, 1);
+        let task = settings.arm(64).task;
+        assert_eq!((task.fits_scale, task.fits_rt), (1280, 1));
         let min = u64::from(MIN_SLICE.default.value(64));
         assert_eq!(arm(None, None), (2800, min));
         assert_eq!(arm(Some(1500), None), (1500, min));

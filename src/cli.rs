@@ -6,7 +6,9 @@ use crate::config::{Config, STATS_PATH, ctl_path_beside};
 use crate::cpufreq::CpuPerf;
 use crate::ctl;
 use crate::exec::{self, ExecArgs};
-use crate::features::{self, DEFAULT_PRESET, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable};
+use crate::features::{
+    self, DEFAULT_PRESET, FITS_MARGIN, FITS_RT, MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable,
+};
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -147,6 +149,12 @@ struct RunArgs {
     #[arg(long, value_name = "US", help = tunable_help(&MIGRATION_COST), value_parser = |text: &str| tunable(&MIGRATION_COST, text))]
     migration_cost_us: Option<u32>,
 
+    #[arg(long, value_name = "PERCENT", help = tunable_help(&FITS_MARGIN), value_parser = |text: &str| tunable(&FITS_MARGIN, text))]
+    fits_margin: Option<u32>,
+
+    #[arg(long, value_name = "0|1", help = tunable_help(&FITS_RT), value_parser = |text: &str| tunable(&FITS_RT, text))]
+    fits_rt: Option<u32>,
+
     /// Frequency requests to the governor
     #[arg(long, value_enum, value_name = "MODE", default_value = "auto")]
     cpuperf: CpuPerf,
@@ -285,6 +293,8 @@ impl Cli {
             (&MIN_SLICE, run.min_slice_us),
             (&RESCUE, run.rescue_us),
             (&MIGRATION_COST, run.migration_cost_us),
+            (&FITS_MARGIN, run.fits_margin),
+            (&FITS_RT, run.fits_rt),
         ] {
             let value = value.map(|v| (row.name.to_string(), v.into()));
             change.set.extend(value);
@@ -317,9 +327,10 @@ pub fn version() -> String {
 }
 
 fn tunable_help(t: &Tunable) -> String {
+    let unit = t.unit_after(", in ");
     format!(
-        "{}, in {} ({} to {}; default: {})",
-        t.help, t.unit, t.min, t.max, t.default
+        "{}{unit} ({} to {}; default: {})",
+        t.help, t.min, t.max, t.default
     )
 }
 

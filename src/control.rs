@@ -84,6 +84,8 @@ struct State {
     rules: Rules,
     generation: u32,
     nr_cpus: u32,
+    /// Of each CPU by number.
+    capacity: Vec<u16>,
     source: CounterSource,
     /// None while no scheduler is loaded.
     live: Option<Box<dyn Live>>,
@@ -127,6 +129,7 @@ impl Control {
             rules,
             generation: 0,
             nr_cpus: 1,
+            capacity: Vec::new(),
             source,
             live: None,
             arms_changed: false,
@@ -152,13 +155,26 @@ impl Control {
     }
 
     /// What the next scheduler begins with.
-    pub fn image(&self, nr_cpus: u32) -> policy_image {
+    pub fn image(&self, nr_cpus: u32, capacity: Vec<u16>) -> policy_image {
         let mut state = self.lock();
         state.nr_cpus = nr_cpus;
+        state.capacity = capacity;
         policy_image {
             generation: state.generation,
-            ..state.arms.image(nr_cpus)
+            ..state.image()
         }
+    }
+
+    /// Publishes what CPUs are worth now; true if that has changed.
+    pub fn set_capacity(&self, capacity: Vec<u16>) -> Result<bool> {
+        let mut state = self.lock();
+        if state.capacity == capacity {
+            return Ok(false);
+        }
+        state.capacity = capacity;
+        state.arms_changed = true;
+        state.flush()?;
+        Ok(true)
     }
 
     /// What arm default is now.
@@ -193,12 +209,17 @@ impl Control {
 }
 
 impl State {
+    fn image(&self) -> policy_image {
+        self.arms.image(self.nr_cpus, &self.capacity)
+    }
+
     /// Publishes what was changed.
     fn flush(&mut self) -> Result<()> {
         if self.arms_changed {
             self.generation = self.generation.wrapping_add(1);
+            let image = self.image();
             if let Some(live) = &mut self.live {
-                self.generation = live.publish(&self.arms.image(self.nr_cpus))?;
+                self.generation = live.publish(&image)?;
             }
             self.show_arms();
             self.arms_changed = false;

@@ -305,8 +305,12 @@ fn tunables() -> String {
         };
         let _ = writeln!(
             text,
-            "  {:<18} {} to {} {}{place}: {}",
-            t.name, t.min, t.max, t.unit, t.help
+            "  {:<18} {} to {}{}{place}: {}",
+            t.name,
+            t.min,
+            t.max,
+            t.unit_after(" "),
+            t.help
         );
     }
     text + "\nFeatures and presets: scx_roost --help"

@@ -106,6 +106,11 @@ pub const PRESETS: &[Preset] = &[
         help: "the same as mainline: Lawall's patch is part of it since 5.10",
         features: MAINLINE,
     },
+    Preset {
+        name: "desnoyers",
+        help: "mainline with Desnoyers' UTIL_FITS_CAPACITY and SELECT_BIAS_PREV, which keep tasks where they were",
+        features: MAINLINE.with(bits::util_fits).with(bits::bias_prev),
+    },
 ];
 
 pub fn preset(name: &str) -> Option<&'static Preset> {
@@ -129,10 +134,19 @@ impl Tunable {
     /// A value that was typed, or what is possible instead.
     pub fn parse(&self, text: &str) -> Result<u32, String> {
         let in_range = |n: &u32| (self.min..=self.max).contains(n);
-        text.parse()
-            .ok()
-            .filter(in_range)
-            .ok_or_else(|| format!("{} to {} {} are possible", self.min, self.max, self.unit))
+        text.parse().ok().filter(in_range).ok_or_else(|| {
+            let unit = self.unit_after(" ");
+            format!("{} to {}{unit} are possible", self.min, self.max)
+        })
+    }
+
+    /// Nothing, if there is no unit.
+    pub fn unit_after(&self, word: &str) -> String {
+        if self.unit.is_empty() {
+            String::new()
+        } else {
+            format!("{word}{}", self.unit)
+        }
     }
 }
 
@@ -202,7 +216,34 @@ pub const MIGRATION_COST: Tunable = Tunable {
     help: "A task that ran this recently is not stolen by an idle CPU (kernel: sysctl_sched_migration_cost)",
 };
 
-pub const TUNABLES: &[&Tunable] = &[&SLICE, &MIN_SLICE, &RESCUE, &MIGRATION_COST];
+pub const FITS_MARGIN: Tunable = Tunable {
+    name: "fits-margin",
+    unit: "percent",
+    default: Default::Fixed(0),
+    min: 0,
+    max: 50,
+    machine_wide: false,
+    help: "Part of a CPU's capacity that a task may not fill up to be placed there with util_fits; its second version has 20",
+};
+
+pub const FITS_RT: Tunable = Tunable {
+    name: "fits-rt",
+    unit: "",
+    default: Default::Fixed(0),
+    min: 0,
+    max: 1,
+    machine_wide: false,
+    help: "Whether util_fits takes real-time, deadline and interrupt time off the capacity, as its second version does",
+};
+
+pub const TUNABLES: &[&Tunable] = &[
+    &SLICE,
+    &MIN_SLICE,
+    &RESCUE,
+    &MIGRATION_COST,
+    &FITS_MARGIN,
+    &FITS_RT,
+];
 
 pub fn known_tunable(name: &str) -> Option<&'static Tunable> {
     TUNABLES.iter().copied().find(|t| t.name == name)
@@ -221,6 +262,10 @@ mod tests {
     fn a_preset_differs_from_its_base_in_its_own_bits_only() {
         assert_eq!(diff("mainline-no-prev-idle", "mainline"), bits::prev_idle);
         assert_eq!(diff("lawall", "mainline"), FeatureSet::default());
+        assert_eq!(
+            diff("desnoyers", "mainline"),
+            bits::util_fits.with(bits::bias_prev)
+        );
         let own = bits::wide_idle
             .with(bits::burst_slice)
             .with(bits::prev_core)

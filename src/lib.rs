@@ -15,6 +15,7 @@ pub mod features;
 pub mod host;
 pub mod live;
 pub mod machine;
+pub mod model;
 pub mod native;
 pub mod print;
 pub mod publish;

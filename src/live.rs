@@ -5,7 +5,7 @@
 use crate::bpf::intf::{
     MAX_COMM_RULES, MAX_TICKETS, arm_member, arm_rules, policy_image, policy_store, ticket,
 };
-use crate::bpf::skel::BpfSkel;
+use crate::bpf::skel::{BpfSkel, types};
 use crate::control::{Live, Ticket};
 use crate::publish::{MapUpdate, Publisher};
 use crate::rules::Table;
@@ -40,6 +40,8 @@ unsafe impl Send for Loaded {}
 impl Loaded {
     /// To be dropped before the skeleton.
     pub fn new(skel: &mut BpfSkel) -> Result<Loaded> {
+        const { assert!(size_of::<policy_store>() == size_of::<types::policy_store>()) };
+        const { assert!(size_of::<arm_rules>() == size_of::<types::arm_rules>()) };
         let bss = skel.maps.bss_data.as_mut();
         let bss = bss.context("the BPF object has no .bss")?;
         let store = NonNull::from(&mut bss.policy).cast::<policy_store>();

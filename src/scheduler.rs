@@ -14,6 +14,7 @@ use crate::fill_rodata;
 use crate::host::Host;
 use crate::live::Loaded;
 use crate::machine::{Facts, Machine};
+use crate::publish::Capacity;
 use crate::stats::source::{Counted, CounterSource, Running};
 use crate::stats::{ArmCounts, monitor, server};
 use crate::stop::{Stop, Stopper, stopper};
@@ -36,6 +37,8 @@ const SETTLE_NAP: Duration = Duration::from_millis(20);
 const WATCH_NAP: Duration = Duration::from_millis(100);
 /// How often it compares the machine with the facts, in naps.
 const MACHINE_EVERY: u32 = 5;
+/// How often it looks what cpufreq allows, in naps.
+const LIMITS_EVERY: u32 = 10;
 
 /// Runs until it is stopped or the kernel ends it, over restarts. Errors of the scheduler are errors here; so is
 /// SysRq-S, as in scx_utils: somebody had to save the machine from us.
@@ -121,11 +124,14 @@ impl Runner<'_> {
         let (machine, hotplug_seq) = read_machine(&self.host, self.restarts > 0)?;
         let cpufreq = CpuFreq::read(&self.host);
         let tun = self.config.tunables(&cpufreq, !self.host.preempt_rt());
-        let policy = self.control.image(machine.cpus.len() as u32);
+        let facts = machine.facts()?;
+        let capacity = Capacity::new(&self.host, &facts);
+        let worth = capacity.now(&self.host);
+        let policy = self.control.image(machine.cpus.len() as u32, worth);
         let mut object = MaybeUninit::<OpenObject>::uninit();
         let mut scheduler = Scheduler::load(
             self.config,
-            &machine,
+            &facts,
             &tun,
             &policy,
             hotplug_seq,
@@ -149,7 +155,7 @@ impl Runner<'_> {
             topology_view::summary(&machine),
             begin.elapsed().as_millis()
         );
-        let changed = self.watch(&scheduler, &machine);
+        let changed = self.watch(&scheduler, &machine, &capacity);
         drop(counting);
         drop(told);
         let info = scheduler.unload()?;
@@ -170,7 +176,7 @@ impl Runner<'_> {
 
     /// Until the end. True when the machine is no longer the one that was loaded: the kernel tells of hotplug before
     /// /sys does, so the machine may have been read a moment too early.
-    fn watch(&self, scheduler: &Scheduler, machine: &Machine) -> bool {
+    fn watch(&self, scheduler: &Scheduler, machine: &Machine, capacity: &Capacity) -> bool {
         let mut naps: u32 = 0;
         while !scheduler.exited() && self.stop.sleep(WATCH_NAP) {
             naps = naps.wrapping_add(1);
@@ -179,6 +185,13 @@ impl Runner<'_> {
             }
             if naps.is_multiple_of(MACHINE_EVERY) && online_changed(&self.host, machine) {
                 return true;
+            }
+            if naps.is_multiple_of(LIMITS_EVERY) {
+                match self.control.set_capacity(capacity.now(&self.host)) {
+                    Ok(true) => debug!("cpufreq's limits have changed"),
+                    Ok(false) => (),
+                    Err(e) => warn!("the new limits of cpufreq are not followed: {e:#}"),
+                }
             }
         }
         false
@@ -280,7 +293,7 @@ pub fn load_object<'obj>(
 impl<'obj> Scheduler<'obj> {
     fn load(
         config: &Config,
-        machine: &Machine,
+        facts: &Facts,
         tun: &tunables,
         policy: &policy_image,
         hotplug_seq: u64,
@@ -288,8 +301,7 @@ impl<'obj> Scheduler<'obj> {
         object: &'obj mut MaybeUninit<OpenObject>,
     ) -> Result<Scheduler<'obj>> {
         let begin = Instant::now();
-        let facts = machine.facts()?;
-        let skel = load_object(config, &facts, tun, policy, hotplug_seq, members, object)?;
+        let skel = load_object(config, facts, tun, policy, hotplug_seq, members, object)?;
         debug!(
             "BPF programs loaded after {} ms",
             begin.elapsed().as_millis()

@@ -15,3 +15,5 @@ FEATURE(core_first, "scx_roost", "an idle CPU beside a busy sibling is not taken
 FEATURE(sync_local, "scx_roost", "a sync wakeup whose waker is alone and about to sleep stays on the waker's CPU")
 FEATURE(avg_idle, "mainline", "a CPU whose mean idle period is shorter than a search for work costs does not search; wakeups end the period")
 FEATURE(avg_idle_every, "Huang v6", "with avg_idle: whatever arrives ends the idle period, not wakeups alone")
+FEATURE(util_fits, "Desnoyers 2023", "a busy target, previous or recently used CPU is taken when the task's estimated use fits into what it has left")
+FEATURE(bias_prev, "Desnoyers 2023", "the previous CPU is asked before the target, and is the answer when nothing is idle")

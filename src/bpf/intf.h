@@ -113,6 +113,9 @@ struct task_policy {
 	/* ns */
 	u64 slice_ns;	  /* request of a task that sets none (kernel: base_slice_ns) */
 	u64 min_slice_ns; /* a running task is not preempted by a wakeup before this */
+	/* util_fits */
+	u32 fits_scale; /* demand counts so many times as much, of CAPACITY_SCALE; that itself: no margin */
+	u32 fits_rt;	/* 1: capacity less real-time, deadline and interrupt time */
 };
 
 /*
@@ -131,6 +134,7 @@ struct policy_image {
 	u32 generation; /* one more with every publication */
 	u32 nr_arms;	/* used ones */
 	struct arm arm[MAX_ARMS];
+	u16 capacity[MAX_CPUS]; /* of each CPU as cpufreq limits it now, 1..CAPACITY_SCALE; 0: offline */
 };
 
 /*

@@ -10,12 +10,14 @@
  *	running, tick, stopping		time is accounted	policy/signal.h, through run.bpf.h, tick.bpf.h
  *	init_task ... exit_task		its context, its arm	ctx.bpf.h, arm.bpf.h
  *	cgroup_*			weights of groups	policy/cgroup.h, through cgroup.bpf.h
+ *	roost_audit			are the sums right?	audit.bpf.h, asked by tests
  *
  * The policy is plain C over the port (policy/port.h) and is compiled natively too. No decision waits for userspace,
  * and no kconfig extern is referenced, so that it loads where there is no /boot/config.
  */
 #include <scx/common.bpf.h>
 #include "arm.bpf.h"
+#include "audit.bpf.h"
 #include "cgroup.bpf.h"
 #include "release.bpf.h"
 #include "tick.bpf.h"

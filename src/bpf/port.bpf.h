@@ -59,6 +59,14 @@ static __always_inline const struct arm *arm_now(u32 arm)
 	return &policy.slot[slot % 2].arm[arm % MAX_ARMS];
 }
 
+static __always_inline u32 cpu_capacity_now(s32 cpu)
+{
+	u32 slot = *(volatile u32 *)&policy.index;
+
+	opaque(cpu);
+	return policy.slot[slot % 2].capacity[(u32)cpu % MAX_CPUS];
+}
+
 static __always_inline struct cpu_state *cpu_state(s32 cpu)
 {
 	return &cpu_states[(u32)cpu % MAX_CPUS];
@@ -114,6 +122,24 @@ static __always_inline u32 cpu_nr_running(s32 cpu)
 	struct rq *rq = rq_of(cpu);
 
 	return rq ? rq->nr_running : 0;
+}
+
+/* Where interrupt time is accounted, a run queue has this too. */
+struct rq___irq {
+	struct sched_avg avg_irq;
+} __attribute__((preserve_access_index));
+
+static __always_inline u64 cpu_rt_util(s32 cpu)
+{
+	struct rq *rq = rq_of(cpu);
+	u64 util;
+
+	if (!rq)
+		return 0;
+	util = rq->avg_rt.util_avg + rq->avg_dl.util_avg;
+	if (bpf_core_field_exists(((struct rq___irq *)rq)->avg_irq))
+		util += ((struct rq___irq *)rq)->avg_irq.util_avg;
+	return util;
 }
 
 /* ---- the task at hand ---- */

@@ -17,6 +17,7 @@ typedef struct port_task {
 struct cpu_view {
 	u32 idle;	/* kernel: available_idle_cpu() */
 	u32 nr_running; /* kernel: rq->nr_running */
+	u32 rt_util;
 };
 
 struct cpu_view cpu_views[MAX_CPUS] = {};
@@ -29,6 +30,11 @@ static __always_inline bool cpu_idle(s32 cpu)
 static __always_inline u32 cpu_nr_running(s32 cpu)
 {
 	return cpu_views[(u32)cpu % MAX_CPUS].nr_running;
+}
+
+static __always_inline u64 cpu_rt_util(s32 cpu)
+{
+	return cpu_views[(u32)cpu % MAX_CPUS].rt_util;
 }
 
 static __always_inline bool task_restricted(port_task *p)

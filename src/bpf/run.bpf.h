@@ -125,13 +125,15 @@ static __always_inline void run_enqueue(struct task_struct *p, struct task_state
 static __always_inline void run_charge(struct cpu_state *cs, struct task_state *ts, u64 now)
 {
 	s64 ns = now - ts->started;
+	u64 work;
 
 	if (!ts->started || ns <= 0)
 		return;
+	work = at_full_speed(cs, ns);
 	ts->started = cs->charged_at = now;
-	ts->running_sum += ns;
+	ts->running_sum += work;
 	ts->burst_run += ns;
-	cs->busy_sum += ns;
+	cs->busy_sum += work;
 	queue_charge(cs, ts, ns);
 }
 
@@ -326,7 +328,8 @@ static __always_inline void run_running(struct task_struct *p, struct task_state
 
 static __always_inline void run_stopping(struct task_struct *p, struct task_state *ts, bool runnable, u64 now)
 {
-	struct cpu_state *cs = cpu_state(task_cpu(p));
+	s32 cpu = task_cpu(p);
+	struct cpu_state *cs = cpu_state(cpu);
 
 	run_charge(cs, ts, now);
 	ts->started = 0;
@@ -340,6 +343,8 @@ static __always_inline void run_stopping(struct task_struct *p, struct task_stat
 		queue_leave(ts, now);
 	}
 	run_fold(ts, now);
+	if (!runnable)
+		util_est_sleep(ts, cpu);
 	cpu_fold(cs, now);
 }
 

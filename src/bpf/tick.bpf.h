@@ -34,6 +34,14 @@ static __always_inline void tick_cpuperf(s32 cpu, struct cpu_state *cs)
 	scx_bpf_cpuperf_set(cpu, want);
 }
 
+/* How fast the CPU runs; where the kernel cannot tell, at full speed (kernel: arch_scale_freq_capacity()). */
+static __always_inline void tick_speed(s32 cpu, struct cpu_state *cs)
+{
+	u32 speed = scx_bpf_cpuperf_cur(cpu);
+
+	cs->slow = speed < CAPACITY_SCALE ? CAPACITY_SCALE - speed : 0;
+}
+
 /* One CPU of each LLC keeps the LLC's sums. */
 static __always_inline void tick_llc(s32 cpu, u64 now)
 {
@@ -192,6 +200,7 @@ static __always_inline void run_tick(struct task_struct *p, struct task_state *t
 	s32 cpu = task_cpu(p);
 	struct cpu_state *cs = cpu_state(cpu);
 
+	tick_speed(cpu, cs);
 	run_charge(cs, ts, now);
 	run_fold(ts, now);
 	/* The weight may have changed with the cgroup's. */

@@ -15,6 +15,13 @@ pub struct Facts {
     pub machine: machine_facts,
 }
 
+impl Facts {
+    /// The whole capacity of each CPU, by number.
+    pub fn capacities(&self) -> Vec<u16> {
+        self.cpus.iter().map(|c| c.capacity).collect()
+    }
+}
+
 impl Machine {
     pub fn facts(&self) -> Result<Facts> {
         if self.nodes.len() > intf::MAX_NODES as usize {

@@ -8,10 +8,12 @@
 
 mod facts;
 mod files;
+mod limits;
 mod read;
 
 pub use facts::Facts;
 pub use files::parse_cpulist;
+pub use limits::{Limit, Limits};
 pub use read::advice;
 
 use serde::Serialize;

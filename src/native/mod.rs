@@ -64,7 +64,7 @@ impl World {
     pub fn new(facts: Facts, arm: arm, tunables: tunables, cgroups: usize) -> Self {
         let mut world = World {
             tunables,
-            policy: Box::new(image(&[arm])),
+            policy: Box::new(image(&[arm], &facts.capacities())),
             views: Shared::new(facts.cpus.len()),
             cpus: Shared::new(facts.cpus.len()),
             llcs: Shared::new(facts.llcs.len()),
@@ -179,7 +179,7 @@ impl World {
     pub fn set_idle(&mut self, cpu: usize) {
         *self.view_mut(cpu) = sys::cpu_view {
             idle: 1,
-            nr_running: 0,
+            ..Default::default()
         };
         self.mark_idle(cpu);
     }
@@ -187,8 +187,8 @@ impl World {
     /// The CPU runs one task.
     pub fn set_busy(&mut self, cpu: usize) {
         *self.view_mut(cpu) = sys::cpu_view {
-            idle: 0,
             nr_running: 1,
+            ..Default::default()
         };
         self.mark_busy(cpu);
     }

@@ -230,10 +230,16 @@ u64 roost_task_load(struct world *w, struct task_state *ts, u64 now)
 	return task_load(ts, now);
 }
 
-u64 roost_task_util(struct world *w, struct task_state *ts, u64 now)
+u64 roost_task_util_est(struct world *w, const struct task_state *ts)
 {
 	the_world = w;
-	return task_util(ts, now);
+	return task_util_est(ts);
+}
+
+void roost_util_est_sleep(struct world *w, struct task_state *ts, s32 cpu)
+{
+	the_world = w;
+	util_est_sleep(ts, cpu);
 }
 
 void roost_load_follows(struct world *w, struct task_state *ts, s32 cpu, u64 now)

@@ -34,6 +34,7 @@ typedef struct port_task {
 struct cpu_view {
 	u32 idle;	/* kernel: available_idle_cpu() */
 	u32 nr_running; /* kernel: rq->nr_running */
+	u32 rt_util;	/* kernel: cpu_util_rt() and its like */
 };
 
 /* One machine, as one thread sees it: threads may share the arrays, but each has its own counters. */
@@ -116,6 +117,11 @@ static __always_inline const struct arm *arm_now(u32 arm)
 	return &the_world->policy->arm[in_range("arm", arm, MAX_ARMS)];
 }
 
+static __always_inline u32 cpu_capacity_now(s32 cpu)
+{
+	return the_world->policy->capacity[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)];
+}
+
 static __always_inline struct cpu_state *cpu_state(s32 cpu)
 {
 	return &the_world->cpu_states[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)];
@@ -146,6 +152,11 @@ static __always_inline bool cpu_idle(s32 cpu)
 static __always_inline u32 cpu_nr_running(s32 cpu)
 {
 	return the_world->views[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)].nr_running;
+}
+
+static __always_inline u64 cpu_rt_util(s32 cpu)
+{
+	return the_world->views[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)].rt_util;
 }
 
 /* ---- the task at hand ---- */

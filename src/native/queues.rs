@@ -245,9 +245,15 @@ impl World {
         self.run(|w| unsafe { sys::roost_task_load(w, &mut task.state, now) })
     }
 
-    pub fn task_util(&mut self, task: &mut Task, now: u64) -> u64 {
+    pub fn task_util_est(&mut self, task: &Task) -> u64 {
         // SAFETY: see `leave`.
-        self.run(|w| unsafe { sys::roost_task_util(w, &mut task.state, now) })
+        self.run(|w| unsafe { sys::roost_task_util_est(w, &task.state) })
+    }
+
+    /// The task, whose signals were folded, goes to sleep on `cpu`.
+    pub fn util_est_sleep(&mut self, cpu: usize, task: &mut Task) {
+        // SAFETY: see `join`.
+        self.run(|w| unsafe { sys::roost_util_est_sleep(w, &mut task.state, cpu as i32) })
     }
 
     /// The task becomes runnable on `cpu` and its load follows it there.

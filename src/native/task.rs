@@ -26,6 +26,8 @@ impl Task {
                     arm: arm.arm,
                     slice_ns: arm.slice_ns,
                     min_slice_ns: arm.min_slice_ns,
+                    fits_scale: arm.fits_scale,
+                    fits_rt: arm.fits_rt,
                 },
                 weight: sys::NICE0_WEIGHT,
                 nice_weight: sys::NICE0_WEIGHT,

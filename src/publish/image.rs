@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The image of a set of arms (struct policy_image): numbers in, bytes out.
 
-use crate::bpf::intf::{MAX_ARMS, arm, policy_image, task_policy};
+use crate::bpf::intf::{MAX_ARMS, MAX_CPUS, arm, policy_image, task_policy};
 
-/// `arms[0]` is everybody's who is on no other.
-pub fn image(arms: &[arm]) -> policy_image {
+/// `arms[0]` is everybody's who is on no other. `capacity` is that of each CPU by number, as far as there are CPUs.
+pub fn image(arms: &[arm], capacity: &[u16]) -> policy_image {
     let rows: Vec<Option<arm>> = arms.iter().copied().map(Some).collect();
-    image_of_rows(&rows)
+    image_of_rows(&rows, capacity)
 }
 
 /// The same with rows that are not used. They are copies of the first: a task whose arm was deleted is served so until it is told.
-pub fn image_of_rows(rows: &[Option<arm>]) -> policy_image {
+pub fn image_of_rows(rows: &[Option<arm>], capacity: &[u16]) -> policy_image {
     let everybody = rows.first().copied().flatten();
     let everybody = everybody.expect("there is an arm of everybody");
     assert!(rows.len() <= MAX_ARMS as usize, "{} arms", rows.len());
@@ -21,7 +21,13 @@ pub fn image_of_rows(rows: &[Option<arm>]) -> policy_image {
             Some(Some(arm)) => numbered(arm, i as u32),
             _ => numbered(&everybody, 0),
         }),
+        capacity: table(capacity),
     }
+}
+
+/// Beyond the last CPU there is none.
+fn table(capacity: &[u16]) -> [u16; MAX_CPUS as usize] {
+    std::array::from_fn(|cpu| capacity.get(cpu).copied().unwrap_or(0))
 }
 
 fn numbered(arm: &arm, number: u32) -> arm {
@@ -43,6 +49,8 @@ mod tests {
                 arm: 99,
                 slice_ns: u64::from(features) * 1000,
                 min_slice_ns: 7,
+                fits_scale: 1024,
+                fits_rt: 0,
             },
             rescue_ns: 8,
             migration_cost_ns: 9,
@@ -51,7 +59,7 @@ mod tests {
 
     #[test]
     fn unused_rows_are_everybodys() {
-        let image = image(&[arm(1), arm(2)]);
+        let image = image(&[arm(1), arm(2)], &[1024, 512]);
         let row = |i: usize| {
             let task = image.arm[i].task;
             (task.arm, task.features, task.slice_ns)
@@ -62,11 +70,12 @@ mod tests {
         for i in 2..MAX_ARMS as usize {
             assert_eq!(row(i), (0, 1, 1000), "arm {i}");
         }
+        assert_eq!(image.capacity[..4], [1024, 512, 0, 0]);
     }
 
     #[test]
     fn a_row_between_others_may_be_unused() {
-        let image = image_of_rows(&[Some(arm(1)), None, Some(arm(3))]);
+        let image = image_of_rows(&[Some(arm(1)), None, Some(arm(3))], &[]);
         let numbers = image.arm.map(|a| (a.task.arm, a.task.features));
         assert_eq!(numbers[..4], [(0, 1), (0, 1), (2, 3), (0, 1)]);
         assert_eq!(image.nr_arms, 2);
@@ -75,7 +84,7 @@ mod tests {
     #[test]
     fn all_rows_may_be_used() {
         let arms: Vec<arm> = (0..MAX_ARMS).map(arm).collect();
-        for (i, arm) in image(&arms).arm.iter().enumerate() {
+        for (i, arm) in image(&arms, &[]).arm.iter().enumerate() {
             assert_eq!((arm.task.arm, arm.task.features), (i as u32, i as u32));
         }
     }

@@ -90,16 +90,19 @@ mod tests {
     use std::thread;
 
     fn of(features: u32) -> policy_image {
-        image(&[arm {
+        let arms = [arm {
             task: task_policy {
                 features,
                 arm: 0,
                 slice_ns: features.into(),
                 min_slice_ns: features.into(),
+                fits_scale: features,
+                fits_rt: features,
             },
             rescue_ns: features.into(),
             migration_cost_ns: features.into(),
-        }])
+        }];
+        image(&arms, &[])
     }
 
     fn store() -> policy_store {

@@ -67,7 +67,7 @@ fn serve() -> Served {
     let (source, told) = (CounterSource::default(), Remembers::default());
     let control = Control::new(Settings::default(), source.clone());
     let server = control.launch(&dir.path().join("ctl"), None).unwrap();
-    let image = control.image(8);
+    let image = control.image(8, vec![1024; 8]);
     let attached = control.attach(Box::new(told.clone()), &image).unwrap();
     Served {
         control,
@@ -421,7 +421,7 @@ fn what_was_changed_between_two_schedulers_is_told_to_the_next() {
     let mut served = serve();
     served.done(&["ctl", "rules", "add", "--comm", "a*", "--arm", "default"]);
     drop(served.attached.take());
-    let image = served.control.image(8);
+    let image = served.control.image(8, vec![1024; 8]);
     served.done(&["ctl", "set", "--disable", "sync_local"]);
     assert_eq!(served.publications(), 0);
     let next = Remembers::default();
@@ -435,6 +435,20 @@ fn what_was_changed_between_two_schedulers_is_told_to_the_next() {
         0
     );
     assert_eq!(told.table.comms.len(), 1);
+}
+
+#[test]
+fn capacity_is_published_once_and_the_arms_stay() {
+    let served = serve();
+    let (whole, less) = (vec![1024; 8], vec![512; 8]);
+    assert!(!served.control.set_capacity(whole).unwrap());
+    served.done(&["ctl", "set", "--disable", "sync_local"]);
+    assert!(served.control.set_capacity(less.clone()).unwrap());
+    assert!(!served.control.set_capacity(less).unwrap());
+    assert_eq!(served.publications(), 2);
+    assert_eq!(served.features(0) & bits::sync_local.0, 0);
+    let image = served.told.0.lock().unwrap().image.unwrap();
+    assert_eq!((image.capacity[7], image.capacity[8]), (512, 0));
 }
 
 #[test]

@@ -11,14 +11,15 @@ use std::thread;
 use std::time::Instant;
 
 fn of(features: u32) -> policy_image {
-    image(&[arm {
+    let arms = [arm {
         task: task_policy {
             features,
             ..kernel_arm().task
         },
         migration_cost_ns: features.into(),
         ..kernel_arm()
-    }])
+    }];
+    image(&arms, &[])
 }
 
 /// What runs programs is used by one thread at a time.
@@ -75,10 +76,12 @@ fn a_task_takes_the_policy_of_its_arm() {
             arm: 0,
             slice_ns: u64::from(n) * 1_000_000,
             min_slice_ns: u64::from(n) * 1000,
+            fits_scale: 1024 + n,
+            fits_rt: n,
         },
         ..kernel_arm()
     });
-    *world.policy_mut() = image(&arms);
+    *world.policy_mut() = image(&arms, &[1024]);
     let mut task = Task::new(1, &world);
     for (arm, is, expected) in [(0, 0, 1), (1, 1, 2), (2, 0, 1), (15, 0, 1)] {
         task.state.arm = arm;
@@ -89,7 +92,7 @@ fn a_task_takes_the_policy_of_its_arm() {
         assert_eq!(pol.min_slice_ns, u64::from(expected) * 1000);
     }
     task.state.custom_slice = 0;
-    *world.policy_mut() = image(&arms[1..]);
+    *world.policy_mut() = image(&arms[1..], &[1024]);
     world.new_request(&mut task, 0);
     assert_eq!(
         task.state.deadline, 1_000_000,

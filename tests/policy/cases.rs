@@ -119,6 +119,13 @@ const CLAUSES: &[Clause] = &[
     ("llc-used", |r, w| {
         r.llcs(w, |now, part| now.util = part * 1024 / u64::from(NICE0))
     }),
+    // util_fits
+    ("est", |r, w| r.numbers(w, |now, est| now.est = est as u64)),
+    ("pressure", |r, w| {
+        r.numbers(w, |now, part| now.pressure = part as u32)
+    }),
+    ("rt", |r, w| r.numbers(w, |now, util| now.rt = util as u32)),
+    ("fits-rt", |r, w| flag(&mut r.case.fits_rt, w)),
     // sync_local
     ("partners", |r, _| {
         let case = &mut r.case;
@@ -137,9 +144,8 @@ const SETTINGS: &[Setting] = &[
     ("waker", |r, v| set(&mut r.case.this, number(v)?)),
     ("prev", |r, v| set(&mut r.case.prev, number(v)?)),
     ("recent", |r, v| set(&mut r.case.recent, Some(number(v)?))),
-    // loses one where it is read
     ("util", |r, v| {
-        set(&mut r.case.wakee_util, number(v)? as u32 + 1)
+        set(&mut r.case.wakee_util, number(v)? as u32)
     }),
     ("running", |r, v| {
         let nr_running = number(v)? as u32;
@@ -160,6 +166,10 @@ const SETTINGS: &[Setting] = &[
         r.case.waker.last_wakee = WAKEE;
         r.case.wakee = flips(wakee)?;
         Ok(())
+    }),
+    // util_fits
+    ("margin", |r, v| {
+        set(&mut r.case.fits_margin, number(v)? as u32)
     }),
     // sis_util
     ("budget", |r, v| r.budget(v, 0)),
@@ -264,6 +274,16 @@ impl Row {
         for word in words {
             let (cpu, part) = percent(word)?;
             self.change_cpu(cpu, |now| change(now, part));
+        }
+        Ok(())
+    }
+
+    /// `4=300 5=100`, of CPUs
+    fn numbers(&mut self, words: &[&str], change: fn(&mut CpuNow, usize)) -> Result<()> {
+        for word in words {
+            let (cpu, n) = word.split_once('=').ok_or("CPU=number is expected")?;
+            let n = number(n)?;
+            self.change_cpu(number(cpu)?, |now| change(now, n));
         }
         Ok(())
     }

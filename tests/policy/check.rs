@@ -20,7 +20,8 @@ pub fn check_invariants(machine: &Machine, case: &Case, got: &Decision) {
     }
     prev_idle_rule(machine, case, got);
     let core_idle = |c: usize| idle(c) && t.siblings(c).iter().all(|&s| idle(s));
-    if got.rung == "sis_none" && !case.features.sis_util && t.cpus[got.cpu].online {
+    let nothing = ["sis_none", "bias_prev_last"].contains(&got.rung);
+    if nothing && !case.features.sis_util && t.cpus[got.cpu].online {
         let passed = |c: &&usize| ok(**c) && (idle(**c) || core_idle(**c));
         let reach = t.llc_cpus(t.cpus[got.cpu].llc);
         assert_eq!(

@@ -28,8 +28,20 @@ fn small_machines() -> Vec<Topology> {
     ]
 }
 
-fn all_features() -> impl Iterator<Item = Features> {
-    (0..1 << Features::NAMES.len()).map(Features::of_mask)
+/// Every feature and every pair of them, by themselves and switched over in mainline.
+fn feature_sets() -> Vec<Features> {
+    let few = (0..1u32 << Features::NAMES.len()).filter(|mask| mask.count_ones() <= 2);
+    let mainline = mask_of(MAINLINE);
+    let mut masks: Vec<u32> = few.flat_map(|mask| [mask, mask ^ mainline]).collect();
+    masks.sort_unstable();
+    masks.dedup();
+    masks.into_iter().map(Features::of_mask).collect()
+}
+
+/// The inverse of `Features::of_mask`.
+fn mask_of(mut features: Features) -> u32 {
+    let bit = |(i, name): (usize, &&str)| u32::from(*features.switch(name).unwrap()) << i;
+    Features::NAMES.iter().enumerate().map(bit).sum()
 }
 
 fn mask(bits: usize, len: usize) -> Vec<bool> {
@@ -65,18 +77,41 @@ const KINDS: [fn(&mut Case); 7] = [
     partners,
 ];
 
-/// The states of a CPU, in base 2 or 3: busy, idle, with a SCHED_IDLE task.
-fn set_states(machine: &mut Machine, base: usize, mut states: usize) {
+type State = fn(&Machine) -> CpuNow;
+
+const FULL_OR_IDLE: &[State] = &[Machine::busy, idle];
+const ROOM_TOO: &[State] = &[Machine::busy, idle, room];
+const ALL_STATES: &[State] = &[Machine::busy, idle, room, sched_idle];
+
+fn idle(machine: &Machine) -> CpuNow {
+    machine.idle(0)
+}
+
+/// Busy, and the task fits beside who runs there.
+fn room(machine: &Machine) -> CpuNow {
+    CpuNow {
+        est: 0,
+        ..machine.busy()
+    }
+}
+
+fn sched_idle(machine: &Machine) -> CpuNow {
+    CpuNow {
+        sched_idle: true,
+        ..machine.busy()
+    }
+}
+
+/// How many ways there are for all CPUs to be in one of these.
+fn ways(machine: &Machine, of: &[State]) -> usize {
+    of.len().pow(machine.topology.online().count() as u32)
+}
+
+/// One of them.
+fn set_states(machine: &mut Machine, of: &[State], mut way: usize) {
     for cpu in machine.topology.online().collect::<Vec<_>>() {
-        let now = match states % base {
-            0 => machine.busy(),
-            1 => machine.idle(0),
-            _ => CpuNow {
-                sched_idle: true,
-                ..machine.busy()
-            },
-        };
-        states /= base;
+        let now = of[way % of.len()](machine);
+        way /= of.len();
         machine.set(cpu, now);
     }
 }
@@ -110,7 +145,7 @@ fn compare(machine: &mut Machine, runner: &mut Runner, case: &Case) {
 }
 
 /// Sanitizers make a case several times as slow, and look for other mistakes than a wrong answer: one case in five will do.
-/// Five is no divisor of the number of feature sets, so each of them is tried.
+/// `every_wakeup` skips so that each of the feature sets is tried.
 fn one_in() -> u64 {
     if std::env::var_os("ROOST_SANITIZE").is_some() {
         5
@@ -121,7 +156,12 @@ fn one_in() -> u64 {
 
 /// On the machine as it is: every waker's CPU, previous CPU, affinity, kind of wakeup and set of features; in the first
 /// `with_recent` kinds every recently used CPU too.
-fn every_wakeup(machine: &mut Machine, runner: &mut Runner, with_recent: usize) -> u64 {
+fn every_wakeup(
+    machine: &mut Machine,
+    runner: &mut Runner,
+    with_recent: usize,
+    sets: &[Features],
+) -> u64 {
     let n = machine.topology.len();
     let online: Vec<usize> = machine.topology.online().collect();
     let every = one_in();
@@ -134,7 +174,7 @@ fn every_wakeup(machine: &mut Machine, runner: &mut Runner, with_recent: usize) 
                 case.allowed = mask(bits, n);
                 for recent in 0..=if kind < with_recent { n } else { 0 } {
                     case.recent = recent.checked_sub(1);
-                    for features in all_features() {
+                    for &features in sets {
                         cases += 1;
                         if cases % every == 0 {
                             case.features = features;
@@ -151,29 +191,33 @@ fn every_wakeup(machine: &mut Machine, runner: &mut Runner, with_recent: usize) 
 #[test]
 fn four_cpus_every_input() {
     let mut cases = 0;
+    let (fits, others): (Vec<_>, Vec<_>) = feature_sets().into_iter().partition(|f| f.util_fits);
     for topology in small_machines() {
         let mut machine = Machine::new(topology);
         let mut runner = Runner::new(&machine);
-        for idle in 0..1 << machine.topology.len() {
-            set_states(&mut machine, 2, idle);
-            cases += every_wakeup(&mut machine, &mut runner, 1);
+        for (sets, states) in [(&others, FULL_OR_IDLE), (&fits, ROOM_TOO)] {
+            for way in 0..ways(&machine, states) {
+                set_states(&mut machine, states, way);
+                cases += every_wakeup(&mut machine, &mut runner, 1, sets);
+            }
         }
     }
     println!("{cases} cases");
 }
 
-/// A third state of a CPU, an offline CPU, and no budget for a scan: each multiplies the cases.
+/// All states of a CPU, an offline CPU, and no budget for a scan: each multiplies the cases.
 #[test]
 fn three_cpus_every_state() {
     let mut cases = 0;
+    let sets = feature_sets();
     for topology in three_online() {
         let mut machine = Machine::new(topology);
         let mut runner = Runner::new(&machine);
         for budget in [true, false] {
             set_budget(&mut machine, budget);
-            for states in 0..3usize.pow(machine.topology.online().count() as u32) {
-                set_states(&mut machine, 3, states);
-                cases += every_wakeup(&mut machine, &mut runner, 2);
+            for way in 0..ways(&machine, ALL_STATES) {
+                set_states(&mut machine, ALL_STATES, way);
+                cases += every_wakeup(&mut machine, &mut runner, 2, &sets);
             }
         }
     }
@@ -202,7 +246,7 @@ fn eight_cpus(topology: Topology) {
     };
     let mut case = Case::new(8, 0, 0);
     for idle in 0..256 {
-        set_states(&mut machine, 2, idle);
+        set_states(&mut machine, FULL_OR_IDLE, idle);
         for bits in 1..256 {
             case.allowed = mask(bits, 8);
             for at in 0..64 {

@@ -89,7 +89,11 @@ impl Jit {
         if let Some(waker) = &wakeup.waker {
             copy_rows(from_mut(&mut bss.waker), from_ref(&waker.state))?;
         }
-        bss.policy.slot[0].arm[0].task.features = wakeup.features;
+        copy_rows(&mut bss.policy.slot[..1], from_ref(world.policy()))?;
+        let pol = &wakeup.task.state.pol;
+        let arm = &mut bss.policy.slot[0].arm[0].task;
+        (arm.features, arm.fits_scale, arm.fits_rt) =
+            (wakeup.features, pol.fits_scale, pol.fits_rt);
         bss.query = types::query {
             now: wakeup.now,
             waker_pid: wakeup.waker_pid,

@@ -32,18 +32,12 @@ fn the_scheduler_loads_for_every_machine() {
         for features in presets {
             config.settings.features.0 = features;
             let tun = config.tunables(&CpuFreq::default(), true);
-            let policy = image(&[config.settings.arm(topology.len() as u32)]);
+            let facts = topology.facts();
+            let arms = [config.settings.arm(topology.len() as u32)];
+            let policy = image(&arms, &facts.capacities());
             let mut object = MaybeUninit::uninit();
             let begin = Instant::now();
-            let loaded = load_object(
-                &config,
-                &topology.facts(),
-                &tun,
-                &policy,
-                0,
-                None,
-                &mut object,
-            );
+            let loaded = load_object(&config, &facts, &tun, &policy, 0, None, &mut object);
             if let Err(e) = loaded {
                 panic!("{llcs} LLCs x {cores} cores x {threads}, features {features:#x}: {e:#}");
             }

@@ -21,3 +21,4 @@ mod setup;
 mod signals;
 mod steal;
 mod topology;
+mod util_est;

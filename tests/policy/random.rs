@@ -100,6 +100,9 @@ fn cpu_now(rng: &mut Rng, idle_percent: usize) -> CpuNow {
         sched_idle: !idle && rng.chance(8),
         load: load(rng),
         util: rng.below(1025) as u64,
+        est: rng.scale(3000) as u64,
+        pressure: *rng.pick(&[0, 0, 0, 1, 100, 399]),
+        rt: *rng.pick(&[0, 0, 1, 300, 2000]),
     }
 }
 
@@ -182,6 +185,8 @@ fn case(allowed: &[bool], topology: &Topology, online: &[usize], rng: &mut Rng) 
     case.sync = rng.chance(40);
     case.wakee_sched_idle = rng.chance(5);
     case.wakee_util = rng.below(1025) as u32;
+    case.fits_margin = *rng.pick(&[0, 0, 20]);
+    case.fits_rt = rng.chance(30);
     case.wakee_weight = rng.scale(1 << 22) as u32;
     case.wakee = waker(rng, WAKER);
     case.wakee_burst = *rng.pick(&[0, 1, 100_000, 100_001]);

@@ -67,11 +67,13 @@ impl Machine {
         machine
     }
 
+    /// Without room for any task.
     pub fn busy(&self) -> CpuNow {
         CpuNow {
             nr_running: 1,
             load: NICE0.into(),
             util: CAPACITY_SCALE.into(),
+            est: u64::from(CAPACITY_SCALE) * 2,
             ..Default::default()
         }
     }
@@ -93,12 +95,16 @@ impl Machine {
         *self.world.view_mut(cpu) = cpu_view {
             idle: now.idle.into(),
             nr_running: now.nr_running,
+            rt_util: now.rt,
         };
+        let capacity = self.topology.cpus[cpu].capacity - now.pressure;
+        self.world.policy_mut().capacity[cpu] = capacity as u16;
         let state = self.world.cpu_mut(cpu);
         state.curr_pid = (now.nr_running > 0).into();
         state.curr_sched_idle = now.sched_idle.into();
         state.load_avg = now.load;
         state.util_avg = now.util as u32;
+        state.util_est = now.est;
         state.folded_at = NOW;
         state.load_since = NOW;
         if now.idle || now.sched_idle {
@@ -129,6 +135,9 @@ pub struct Case {
     pub wakee_sched_idle: bool,
     /// 0..CAPACITY_SCALE
     pub wakee_util: u32,
+    /// Percent
+    pub fits_margin: u32,
+    pub fits_rt: bool,
     pub wakee_weight: u32,
     pub wakee: model::Waker,
     pub wakee_burst: u64,
@@ -152,6 +161,8 @@ impl Case {
             sync: false,
             wakee_sched_idle: false,
             wakee_util: 0,
+            fits_margin: 0,
+            fits_rt: false,
             wakee_weight: NICE0,
             wakee: model::Waker::default(),
             wakee_burst: 0,
@@ -221,8 +232,11 @@ impl Runner {
         s.weight = case.wakee_weight;
         s.sched_idle = case.wakee_sched_idle.into();
         s.runnable_avg = CAPACITY_SCALE;
-        s.util_avg = case.wakee_util;
+        s.util_est = case.wakee_util;
+        s.load_cpu = 1;
         s.folded_at = NOW;
+        s.pol.fits_scale = CAPACITY_SCALE * 100 / (100 - case.fits_margin);
+        s.pol.fits_rt = case.fits_rt.into();
         s.waker = waker_state(case.wakee);
         s.burst = case.wakee_burst;
         let s = &mut self.waker.state;
@@ -290,7 +304,7 @@ impl Runner {
     pub fn model(&mut self, machine: &mut Machine, case: &Case) -> Decision {
         self.arm(machine, case);
         let load = machine.world.task_load(&mut self.wakee, NOW);
-        let util = machine.world.task_util(&mut self.wakee, NOW);
+        let util = machine.world.task_util_est(&self.wakee);
         let waker_load = machine.world.task_load(&mut self.waker, NOW);
         let now = model::Now {
             machine: &machine.topology,
@@ -325,6 +339,8 @@ impl Runner {
                 fork: case.fork,
                 sync: case.sync,
                 features: case.features,
+                fits_margin: case.fits_margin,
+                fits_rt: case.fits_rt,
             },
         )
     }

@@ -154,12 +154,19 @@ fn a_tasks_signals_follow_what_it_does() {
         t.state.util_avg
     );
     let half_life = 32 * PERIOD;
-    let (load, util) = (
-        world.task_load(&mut t, now + half_life),
-        world.task_util(&mut t, now + half_life),
-    );
+    let load = world.task_load(&mut t, now + half_life);
     assert!(load.abs_diff(u64::from(NICE0) / 2) <= 32, "{load}");
-    assert!(util.abs_diff(u64::from(CAPACITY_SCALE) / 8) <= 2, "{util}");
+}
+
+/// arch_scale_freq_capacity(): who runs at half speed does half the work.
+#[test]
+fn a_slow_cpu_is_utilised_less() {
+    let mut world = world();
+    let state = world.cpu_mut(0);
+    state.curr_pid = 1;
+    state.slow = CAPACITY_SCALE / 2;
+    let util = world.cpu_util(0, 3200 * PERIOD);
+    assert_eq!(util, u64::from(CAPACITY_SCALE) / 2);
 }
 
 /// update_rq_clock_pelt(): what runs on a CPU of half the capacity does half the work.

@@ -211,6 +211,8 @@ pub fn kernel_arm() -> arm {
             arm: 0,
             slice_ns: 2_800_000,
             min_slice_ns: 700_000,
+            fits_scale: CAPACITY_SCALE,
+            fits_rt: 0,
         },
         rescue_ns: 20_000_000,
         migration_cost_ns: 500_000,

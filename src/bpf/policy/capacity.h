@@ -28,9 +28,9 @@ struct choice {
 
 static __always_inline void choose(struct choice *best, s32 cpu)
 {
-	bool quiet = !best->core || siblings_idle(cpu), fits = util_fits(best->util, cpu);
+	bool quiet = !best->core || siblings_idle(cpu), fits = fits_capacity(best->util, cpu);
 	enum suits suits = quiet ? SUITS_QUIET : fits ? SUITS_SHARED : SUITS_NEITHER;
-	u32 capacity = cpu_facts(cpu)->capacity;
+	u32 capacity = cpu_capacity_now(cpu);
 
 	best->perfect = quiet && fits;
 	if (best->perfect || suits < best->suits || (suits == best->suits && capacity > best->capacity)) {

@@ -7,15 +7,17 @@
  *	wakeup:	[sync_local] the waker's CPU		the waker is about to sleep
  *		[prev_core] the previous CPU		its whole core idle
  *		target = wake_affine			who of waker and previous CPU to look around
- *		1 the target				idle
- *		2 the previous CPU			idle, same cache as the target
+ *		  [bias_prev] 2 comes before 1
+ *		1 the target				idle, [util_fits] or with room
+ *		2 the previous CPU			as 1, same cache as the target
  *		3 behind the per-CPU kthread that wakes it
- *		4 the recently used CPU			idle, same cache as the target
+ *		4 the recently used CPU			as 1, same cache as the target
  *		5 by capacity				asymmetric machines; ends here
  *		6 the previous CPU's SMT sibling	no core in the LLC is wholly idle
  *		7 a wholly idle core of the LLC
  *		8 an idle CPU of the LLC		[sis_util] within the budget
  *		9 [wide_idle] the node, the machine
+ *		  [bias_prev] the previous CPU, busy	same cache as the target
  *		  the target, busy
  *
  * With prev_idle and sis_util, and nothing else, this is the kernel's select_task_rq_fair() (kernel/sched/fair.c);
@@ -26,10 +28,12 @@
 #ifndef ROOST_LADDER_H
 #define ROOST_LADDER_H
 
+#include "bias_prev.h"
 #include "capacity.h"
 #include "fork.h"
 #include "prev_core.h"
 #include "sync_local.h"
+#include "util_fits.h"
 #include "wake_affine.h"
 
 static __always_inline struct placement placed(const struct wakeup *w, s32 cpu, enum placing how, enum roost_stat rung)
@@ -65,6 +69,14 @@ subprog u32 place_fork(port_task *p trusted, const struct wakeup *w nonnull, str
 	return 0;
 }
 
+/* Nothing is idle. */
+static __always_inline struct placement placed_busy(const struct wakeup *w, s32 target)
+{
+	if (bias_last(w, target))
+		return placed(w, w->prev, PLACE_BUSY, STAT_bias_prev_last);
+	return placed(w, target, PLACE_BUSY, STAT_sis_none);
+}
+
 /*
  * Rung 9: nothing in the LLC; [wide_idle] an idle CPU in another of the target's node, then anywhere. The LLC itself is
  * not looked at again: if something is idle there, sis_util's budget forbade to look so far.
@@ -76,7 +88,7 @@ static __always_inline struct placement place_beyond(port_task *p, const struct 
 	s32 cpu;
 
 	if (!has(w, FEATURE_wide_idle) || machine_facts()->nr_llcs == 1)
-		return placed(w, target, PLACE_BUSY, STAT_sis_none);
+		return placed_busy(w, target);
 	cpu = scan_llcs(p, node->first_llc, node->first_llc + node->nr_llcs, own, w->sched_idle);
 	if (cpu != NO_CPU)
 		return placed_free(w, cpu, STAT_wide_node);
@@ -85,7 +97,7 @@ static __always_inline struct placement place_beyond(port_task *p, const struct 
 		if (cpu != NO_CPU)
 			return placed_free(w, cpu, STAT_wide_machine);
 	}
-	return placed(w, target, PLACE_BUSY, STAT_sis_none);
+	return placed_busy(w, target);
 }
 
 /*
@@ -133,24 +145,58 @@ subprog u32 search(port_task *p trusted, const struct wakeup *w nonnull, s32 tar
 	return 0;
 }
 
+/* @cpu, known by name, is free; [util_fits] or has room. NO_CPU: neither. */
+static __always_inline struct placement place_there(const struct wakeup *w, s32 cpu, enum roost_stat idle,
+						    enum roost_stat fits)
+{
+	struct placement none = { .cpu = NO_CPU };
+
+	if (free_and_fits(w, cpu) != NO_CPU)
+		return placed_free(w, cpu, idle);
+	if (!fits_beside(w, cpu))
+		return none;
+	if (!set_empty(SET_IDLE, cpu_facts(cpu)->llc))
+		count_for(w->arm, STAT_fits_idle_available);
+	if (fits == STAT_fits_target && !w->sync)
+		count_for(w->arm, STAT_fits_target_nonsync);
+	return placed(w, cpu, PLACE_BUSY, fits);
+}
+
+/* Rungs 1 and 2, in the other order with bias_prev. */
+static __always_inline struct placement place_target_or_prev(const struct wakeup *w, s32 target)
+{
+	struct placement at = { .cpu = NO_CPU };
+	bool bias = bias_first(w, target);
+
+	if (bias)
+		at = place_there(w, w->prev, STAT_sis_prev, STAT_fits_prev);
+	if (at.cpu != NO_CPU) {
+		count_for(w->arm, STAT_bias_prev_first);
+		return at;
+	}
+	if (target_usable(w, target) && !(bias && w->prev == target))
+		at = place_there(w, target, STAT_sis_target, STAT_fits_target);
+	if (at.cpu == NO_CPU && !bias && w->prev != target && prev_usable(w, target))
+		at = place_there(w, w->prev, STAT_sis_prev, STAT_fits_prev);
+	return at;
+}
+
 /* Rungs 1 to 4: CPUs known by name. NO_CPU: none of them will do. */
 static __always_inline struct placement place_known(port_task *p, struct task_state *ts, const struct wakeup *w,
 						    s32 target)
 {
-	struct placement none = { .cpu = NO_CPU };
-	s32 cpu = sis_target(w, target);
+	struct placement at = place_target_or_prev(w, target);
+	s32 cpu;
 
-	if (cpu != NO_CPU)
-		return placed_free(w, cpu, STAT_sis_target);
-	cpu = sis_prev(w, target);
-	if (cpu != NO_CPU)
-		return placed_free(w, cpu, STAT_sis_prev);
+	if (at.cpu != NO_CPU)
+		return at;
 	cpu = sis_kthread(w);
 	if (cpu != NO_CPU)
 		return placed(w, cpu, PLACE_BUSY, STAT_sis_kthread);
 	ts->recent_cpu = w->prev_any + 1;
-	cpu = sis_recent(p, w, target);
-	return cpu != NO_CPU ? placed_free(w, cpu, STAT_sis_recent) : none;
+	if (recent_usable(p, w, target))
+		at = place_there(w, w->recent, STAT_sis_recent, STAT_fits_recent);
+	return at;
 }
 
 subprog bool known_cpus(port_task *p trusted, struct task_state *ts nonnull, const struct wakeup *w nonnull, s32 target,

@@ -12,6 +12,7 @@
  *   s32 llc_cpu(u32 index)				CPU number at llc_facts.first + pos
  *   const volatile struct tunables *tunables(void)
  *   const struct arm *arm_now(u32 arm)	of the live image: asked anew, it may be another's; arm: below MAX_ARMS
+ *   u32 cpu_capacity_now(s32 cpu)	of the live image: cpu_facts.capacity less what limits it now
  *   struct cpu_state *cpu_state(s32 cpu)
  *   struct llc_state *llc_state(u32 llc)
  *   struct llc_sets *llc_sets(void)
@@ -20,6 +21,7 @@
  * The kernel's view of a CPU, peeked at and never claimed:
  *   bool cpu_idle(s32 cpu)		kernel: available_idle_cpu()
  *   u32 cpu_nr_running(s32 cpu)	kernel: rq->nr_running, all classes
+ *   u64 cpu_rt_util(s32 cpu)		what real-time and deadline tasks and interrupts use, 0..CAPACITY_SCALE or a bit more
  *
  * The task at hand (its type is the port's own):
  *   bool task_allowed(port_task *p, s32 cpu)	cpu is online and in the task's mask

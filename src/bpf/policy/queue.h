@@ -17,7 +17,7 @@
 #ifndef ROOST_QUEUE_H
 #define ROOST_QUEUE_H
 
-#include "signal.h"
+#include "util_est.h"
 
 /* Kernel: TICK_NSEC at 250 Hz. No more than this, or two requests, of lag either way (update_entity_lag()). */
 #define LAG_FLOOR_NS 4000000ULL
@@ -171,6 +171,7 @@ static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 	if (ahead)
 		atomic_add(&cs->vtime, ahead * ts->weight / (weight + ts->weight));
 	atomic_add(&cs->weight, ts->weight);
+	util_est_join(cs, ts);
 	ts->joined = cpu + 1;
 	ts->joined_weight = ts->weight;
 }
@@ -195,6 +196,7 @@ static __always_inline void queue_leave(struct task_state *ts, u64 now)
 		ts->lag = clamped_lag(ts, lag);
 	}
 	atomic_add(&cs->weight, -(u64)ts->joined_weight);
+	util_est_leave(cs, ts);
 	ts->left_at = now;
 	ts->joined = 0;
 }

@@ -43,11 +43,16 @@ static __always_inline bool core_to_be_had(const struct wakeup *w, s32 cpu)
 }
 
 /* The set is asked first: most CPUs are not in it, and it holds those that run only a SCHED_IDLE task too. */
-static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
+static __always_inline bool marked_free(const struct wakeup *w, s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 
-	if (!set_has(SET_IDLE, f->llc, f->pos) || !cpu_free(cpu, w->sched_idle) || !asym_fits(w, cpu))
+	return set_has(SET_IDLE, f->llc, f->pos) && cpu_free(cpu, w->sched_idle);
+}
+
+static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
+{
+	if (!marked_free(w, cpu) || !asym_fits(w, cpu))
 		return NO_CPU;
 	if (!core_to_be_had(w, cpu))
 		return cpu;
@@ -55,20 +60,26 @@ static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
 	return NO_CPU;
 }
 
-/* The target itself: the waker's CPU or the previous one, and either may be forbidden to the task. */
-static __always_inline s32 sis_target(const struct wakeup *w, s32 target)
+/* The target is the waker's CPU or the previous one, and either may be forbidden to the task. */
+static __always_inline bool target_usable(const struct wakeup *w, s32 target)
 {
-	bool allowed = target == w->this_cpu ? w->this_allowed : target == w->prev;
-
-	return allowed ? free_and_fits(w, target) : NO_CPU;
+	return target == w->this_cpu ? w->this_allowed : target == w->prev;
 }
 
 /* The previous CPU, when it shares the target's cache. */
-static __always_inline s32 sis_prev(const struct wakeup *w, s32 target)
+static __always_inline bool prev_usable(const struct wakeup *w, s32 target)
 {
-	if (w->prev == NO_CPU || w->prev == target || !share_cache(w->prev, target))
-		return NO_CPU;
-	return free_and_fits(w, w->prev);
+	return w->prev != NO_CPU && share_cache(w->prev, target);
+}
+
+/* The CPU used before the previous one. */
+static __always_inline bool recent_usable(port_task *p, const struct wakeup *w, s32 target)
+{
+	s32 recent = w->recent;
+
+	if (recent == NO_CPU || recent == w->prev_any || recent == target || !share_cache(recent, target))
+		return false;
+	return task_allowed(p, recent);
 }
 
 /*
@@ -80,18 +91,6 @@ static __always_inline s32 sis_kthread(const struct wakeup *w)
 	if (!w->waker_pcpu_kthread || w->prev != w->this_cpu || cpu_nr_running(w->this_cpu) > 1)
 		return NO_CPU;
 	return asym_fits(w, w->prev) ? w->prev : NO_CPU;
-}
-
-/* The CPU used before the previous one. */
-static __always_inline s32 sis_recent(port_task *p, const struct wakeup *w, s32 target)
-{
-	s32 recent = w->recent;
-
-	if (recent == NO_CPU || recent == w->prev_any || recent == target || !share_cache(recent, target))
-		return NO_CPU;
-	if (!task_allowed(p, recent))
-		return NO_CPU;
-	return free_and_fits(w, recent);
 }
 
 /* Another thread of @cpu's core that is free. */

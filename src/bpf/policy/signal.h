@@ -98,7 +98,13 @@ static __always_inline u64 cpu_load(s32 cpu, u64 now)
 	return load > 0 ? load : 0;
 }
 
-/* Utilisation of any CPU now, without writing: of its own time, 0..CAPACITY_SCALE. */
+/* @ns of running as time at full speed (kernel: cap_scale() with arch_scale_freq_capacity()). */
+static __always_inline u64 at_full_speed(const struct cpu_state *cs, u64 ns)
+{
+	return ns - ns * cs->slow / CAPACITY_SCALE;
+}
+
+/* Utilisation of any CPU now, without writing: of its own time at full speed, 0..CAPACITY_SCALE. */
 static __always_inline u64 cpu_util(s32 cpu, u64 now)
 {
 	struct cpu_state *cs = cpu_state(cpu);
@@ -107,7 +113,7 @@ static __always_inline u64 cpu_util(s32 cpu, u64 now)
 	if ((s64)ns < (s64)PERIOD_NS)
 		return cs->util_avg;
 	if (cs->curr_pid && (s64)(now - cs->curr_start) > 0)
-		busy += now - cs->curr_start < ns ? now - cs->curr_start : ns;
+		busy += at_full_speed(cs, now - cs->curr_start < ns ? now - cs->curr_start : ns);
 	return folded(cs->util_avg, (busy < ns ? busy : ns) * CAPACITY_SCALE, ns);
 }
 
@@ -137,16 +143,15 @@ static __always_inline u64 task_load(struct task_state *ts, u64 now)
 	return decayed(ts->runnable_avg, now - ts->folded_at) * ts->weight / CAPACITY_SCALE;
 }
 
-/* Utilisation of a task that sleeps or just woke, as a part of the biggest CPU, 0..CAPACITY_SCALE. */
-static __always_inline u64 task_util(struct task_state *ts, u64 now)
+/* What a new task is guessed to use on @cpu: half of what that has left (kernel: post_init_entity_util_avg()). */
+static __always_inline u64 first_util(s32 cpu, u64 now)
 {
-	return decayed(ts->util_avg, now - ts->folded_at);
+	return scaled_util(CAPACITY_SCALE - cpu_util(cpu, now), cpu) / 2;
 }
 
 /*
  * The task becomes runnable on @cpu: its blocked load leaves the CPU that held it
- * (kernel: remove_entity_load_avg, attach_entity_load_avg). A new task's utilisation is guessed as half of what the CPU
- * has left (kernel: post_init_entity_util_avg()).
+ * (kernel: remove_entity_load_avg, attach_entity_load_avg). A new task's utilisation is guessed.
  */
 static __always_inline void load_follows(struct task_state *ts, s32 cpu, u64 now)
 {
@@ -155,7 +160,7 @@ static __always_inline void load_follows(struct task_state *ts, s32 cpu, u64 now
 	if (ts->load_cpu == cpu + 1)
 		return;
 	if (!ts->load_cpu)
-		ts->util_avg = scaled_util(CAPACITY_SCALE - cpu_util(cpu, now), cpu) / 2;
+		ts->util_avg = first_util(cpu, now);
 	load = task_load(ts, now);
 	if (ts->load_cpu)
 		atomic_add((u64 *)&cpu_state(ts->load_cpu - 1)->load_moved, -load);

@@ -43,6 +43,7 @@ struct cpu_state {
 	u64 vtime;    /* weighted mean of their virtual run times, ns at NICE0_WEIGHT; atomic */
 	u64 weight;   /* sum of their weights; atomic */
 	u64 progress; /* how far running has moved the mean; compared within the LLC (balance.h). Virtual ns */
+	u64 util_est; /* sum of what they are estimated to use (util_est.h); atomic */
 
 	/* the running task; curr_pid == 0: none of ours */
 	u32 curr_pid;
@@ -59,9 +60,10 @@ struct cpu_state {
 	u64 folded_at;	/* ns */
 	u64 load_since; /* ns: load_sum is complete up to here */
 	u64 load_sum;	/* integral of weight over time since folded_at */
-	u64 busy_sum;	/* ns run since folded_at */
+	u64 busy_sum;	/* ns run since folded_at, as time at full speed */
 	u64 load_avg;	/* decayed mean of weight, blocked tasks included */
 	u32 util_avg;	/* decayed mean of running, 0..CAPACITY_SCALE */
+	u32 slow;	/* the part of full speed that the last tick found missing, 0..CAPACITY_SCALE - 1 */
 	s64 load_moved; /* load that came or left with a migrating task since folded_at; atomic */
 
 	/* set once in ops.init */
@@ -124,6 +126,7 @@ struct task_state {
 	u64 waits_since;   /* ns: when it was last queued behind others */
 	s32 joined;	   /* 1 + the CPU whose queue counts it; 0: none */
 	u32 joined_weight; /* the weight that queue counts */
+	u32 joined_util;   /* what the sum of that CPU counts (util_est.h) */
 	u32 weight;	   /* effective: nice and cgroups */
 	u32 nice_weight;   /* from nice or SCHED_IDLE alone */
 	u64 custom_slice;  /* ns from sched_attr.sched_runtime; 0: none */
@@ -140,9 +143,11 @@ struct task_state {
 	u64 folded_at;	    /* ns */
 	u64 runnable_since; /* ns; 0: asleep */
 	u64 runnable_sum;   /* ns runnable since folded_at */
-	u64 running_sum;    /* ns run since folded_at */
+	u64 running_sum;    /* ns run since folded_at, as time at full speed */
+	u64 est_at;	    /* folded_at when util_est was last renewed */
 	u32 runnable_avg;   /* 0..CAPACITY_SCALE */
 	u32 util_avg;	    /* 0..CAPACITY_SCALE */
+	u32 util_est;	    /* what it usually uses, as of its last sleep; 0..CAPACITY_SCALE */
 	s32 load_cpu;	    /* 1 + the CPU whose load_avg holds its load; 0: none */
 
 	/* placement */

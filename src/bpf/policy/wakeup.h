@@ -10,7 +10,7 @@
 #define ROOST_WAKEUP_H
 
 #include "cpu_set.h"
-#include "signal.h"
+#include "util_est.h"
 
 #define SMT_IMBALANCE_PCT 110 /* kernel: sd_init(), of the threads of a core */
 
@@ -31,7 +31,9 @@ struct wakeup {
 	/* of the task's state; only groups of rungs have these: handed() */
 	bool sched_idle; /* it has policy SCHED_IDLE, or its group cpu.idle */
 	s32 recent;	 /* the recently used CPU; NO_CPU: none */
-	u64 util;	 /* 0..CAPACITY_SCALE; 0 where all CPUs are equal */
+	u64 util;	 /* what it is estimated to use, 0..CAPACITY_SCALE */
+	u32 fits_scale;	 /* util_fits: its arm's */
+	u32 fits_rt;
 };
 
 /* How the chosen CPU is to be taken. */
@@ -57,7 +59,9 @@ static __always_inline struct wakeup handed(const struct wakeup *w, struct task_
 
 	copy.recent = ts->recent_cpu - 1;
 	copy.sched_idle = ts->sched_idle;
-	copy.util = machine_facts()->asym ? task_util(ts, w->now) : 0;
+	copy.fits_scale = ts->pol.fits_scale;
+	copy.fits_rt = ts->pol.fits_rt;
+	copy.util = ts->load_cpu ? task_util_est(ts) : first_util_est(w->prev_any, w->now);
 	return copy;
 }
 
@@ -110,15 +114,15 @@ static __always_inline bool core_idle(s32 cpu)
 }
 
 /* @util fits on @cpu with a fifth to spare (kernel: fits_capacity()). */
-static __always_inline bool util_fits(u64 util, s32 cpu)
+static __always_inline bool fits_capacity(u64 util, s32 cpu)
 {
-	return util * 1280 < (u64)cpu_facts(cpu)->capacity * 1024;
+	return util * 1280 < (u64)cpu_capacity_now(cpu) * 1024;
 }
 
 /* On a machine of unequal CPUs, the task has to fit, and a busy sibling would take from it (kernel: asym_fits_cpu()). */
 static __always_inline bool asym_fits(const struct wakeup *w, s32 cpu)
 {
-	return !machine_facts()->asym || (siblings_idle(cpu) && util_fits(w->util, cpu));
+	return !machine_facts()->asym || (siblings_idle(cpu) && fits_capacity(w->util, cpu));
 }
 
 #endif /* ROOST_WAKEUP_H */

@@ -35,7 +35,7 @@ macro_rules! features {
     };
 }
 
-features! { prev_idle sis_util wide_idle sync_local prev_core core_first }
+features! { prev_idle sis_util wide_idle sync_local prev_core core_first util_fits bias_prev }
 
 impl Features {
     /// Bit i of `mask` is the switch NAMES[i].

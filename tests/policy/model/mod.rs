@@ -5,6 +5,7 @@
 //! Where the scheduler knowingly differs from the kernel, so does the model; each place says "ours:".
 
 mod features;
+mod fits;
 mod fork;
 pub mod idle;
 
@@ -24,6 +25,12 @@ pub struct CpuNow {
     pub load: u64,
     /// cpu_util_cfs() of the CPU's own time, 0..1024
     pub util: u64,
+    /// cfs_rq.avg.util_est
+    pub est: u64,
+    /// How much of its capacity it lacks now.
+    pub pressure: u32,
+    /// cpu_util_rt(), cpu_util_dl(), cpu_util_irq()
+    pub rt: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,6 +97,9 @@ pub struct Wake<'a> {
     pub fork: bool,
     pub sync: bool,
     pub features: Features,
+    /// Percent of the capacity that must be left over.
+    pub fits_margin: u32,
+    pub fits_rt: bool,
 }
 
 /// How the CPU is taken: behind who runs there, at once because it idles, or as the next after the waker.
@@ -210,7 +220,7 @@ impl Ladder<'_> {
     }
 
     fn fits(&self, c: usize) -> bool {
-        self.w.task.util * 1280 < u64::from(self.now.machine.cpus[c].capacity) * 1024
+        self.w.task.util * 1280 < self.capacity_of(c) * 1024
     }
 
     /// asym_fits_cpu()
@@ -387,13 +397,15 @@ impl Ladder<'_> {
 
     fn select_idle_sibling(&self, target: usize) -> Decision {
         let (now, w) = (self.now, self.w);
-        if self.ok(target) && self.will_do(target) {
-            return self.at(target, "sis_target");
+        // SELECT_BIAS_PREV: the previous CPU first, and not once more after the target.
+        let bias = w.features.bias_prev;
+        let early = if bias { self.known_prev(target) } else { None };
+        let found = early.or_else(|| self.known(target, "sis_target", "fits_target"));
+        let late = !bias && w.prev != target;
+        if let Some(d) = found.or_else(|| if late { self.known_prev(target) } else { None }) {
+            return d;
         }
         let prev_ok = self.ok(w.prev);
-        if prev_ok && w.prev != target && now.share_cache(w.prev, target) && self.will_do(w.prev) {
-            return self.at(w.prev, "sis_prev");
-        }
         if w.waker.pcpu_kthread
             && prev_ok
             && w.prev == w.this
@@ -418,15 +430,15 @@ impl Ladder<'_> {
             && recent != w.prev
             && recent != target
             && now.share_cache(recent, target)
-            && self.ok(recent)
-            && self.will_do(recent)
+            && let Some(d) = self.known(recent, "sis_recent", "fits_recent")
         {
-            return self.at(recent, "sis_recent");
+            return d;
         }
         if now.machine.asym() {
             return match self.capacity(target) {
                 Some(c) => self.at(c, "sis_capacity"),
-                None => self.nothing(target),
+                // The search by capacity has an end of its own.
+                None => self.stay(target, "sis_none"),
             };
         }
         let llc = now.llc(target);
@@ -449,10 +461,20 @@ impl Ladder<'_> {
         self.nothing(target)
     }
 
+    /// SELECT_BIAS_PREV prefers the previous CPU if it shares the target's cache.
     fn nothing(&self, target: usize) -> Decision {
+        let prev = self.w.prev;
+        let stays = self.ok(prev) && prev != target && self.now.share_cache(prev, target);
+        if self.w.features.bias_prev && stays {
+            return self.stay(prev, "bias_prev_last");
+        }
+        self.stay(target, "sis_none")
+    }
+
+    fn stay(&self, cpu: usize, rung: &'static str) -> Decision {
         Decision {
             how: How::Busy,
-            ..self.at(target, "sis_none")
+            ..self.at(cpu, rung)
         }
     }
 
@@ -506,7 +528,7 @@ impl Ladder<'_> {
         let now = self.now;
         let nr_llcs = now.machine.nr_llcs();
         let has_core = (0..nr_llcs).any(|l| now.has_idle_core(l));
-        let mut best: Option<(i32, u32, usize)> = None;
+        let mut best: Option<(i32, u64, usize)> = None;
         let home = now.llc(target);
         for i in 0..nr_llcs {
             let cpus = now.llc_cpus((home + i) % nr_llcs);
@@ -526,7 +548,7 @@ impl Ladder<'_> {
                     (false, true) => 1,
                     (false, false) => 2,
                 };
-                let capacity = now.machine.cpus[c].capacity;
+                let capacity = self.capacity_of(c);
                 if best.is_none_or(|(r, cap, _)| rank < r || (rank == r && capacity > cap)) {
                     best = Some((rank, capacity, c));
                 }

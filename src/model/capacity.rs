@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What a CPU is worth while cpufreq keeps it below its highest frequency (kernel: cpufreq_get_pressure()).
+
+use crate::machine::Limit;
+
+/// `whole` is what each CPU is worth at its highest frequency, 0 offline. An online CPU is never worth nothing.
+pub fn capacities(whole: &[u16], limits: &[Option<Limit>]) -> Vec<u16> {
+    let of = |cpu: usize| match limits.get(cpu).copied().flatten() {
+        Some(limit) => limited(whole[cpu], limit),
+        None => whole[cpu],
+    };
+    (0..whole.len()).map(of).collect()
+}
+
+fn limited(whole: u16, limit: Limit) -> u16 {
+    let part = u64::from(whole) * u64::from(limit.now_khz) / u64::from(limit.most_khz.max(1));
+    (part as u16).clamp(whole.min(1), whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(now_khz: u32, most_khz: u32) -> Option<Limit> {
+        Some(Limit { now_khz, most_khz })
+    }
+
+    #[test]
+    fn as_much_less_as_the_frequency() {
+        let limits = [
+            None,
+            limit(3_000_000, 3_000_000),
+            limit(1_500_000, 3_000_000),
+            limit(1_000_000, 3_000_000),
+            limit(4_000_000, 3_000_000),
+            limit(0, 3_000_000),
+            limit(7, 0),
+        ];
+        let whole = [1024, 1024, 1024, 600, 1024, 1024, 1024];
+        assert_eq!(
+            capacities(&whole, &limits),
+            [1024, 1024, 512, 200, 1024, 1, 1024]
+        );
+    }
+
+    #[test]
+    fn an_offline_cpu_stays_nothing_and_who_is_not_limited_is_whole() {
+        assert_eq!(capacities(&[0, 512], &[limit(1, 2)]), [0, 512]);
+    }
+}

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! From what was read of the machine to the numbers that the policy wants: no file, no clock.
+
+mod capacity;
+
+pub use capacity::capacities;
