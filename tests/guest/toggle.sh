@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# 10,000 random changes of all features and of slices, on four arms, under stress: no stall, no leak, nothing lost.
+# 10,000 random changes of all features and of slices, on four arms, under stress: no stall, no leak, nothing lost, no sum drifts.
 # topology: 8
 # accel: icount
 # timeout: 200
@@ -32,5 +32,10 @@ check "its open files stay (before $fds, now $(files))" [ "$(files)" = "$fds" ]
 shown=$(scx_roost ctl show | sed -n 's/^generation //p')
 check "the last generation is live (got $shown)" [ "$shown" -ge $((10000 / TOGETHER)) ]
 check "a light task ran within a second at all times" wait $PROBE
+killall stress-ng hackbench
+sleep 1
+audit >/tmp/audit
+drift=$(counter util_drift /tmp/audit)
+check "the sums have not drifted (util_drift ${drift:-unknown})" [ "${drift:-1}" = 0 ]
 stop_roost
 finish
