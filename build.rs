@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Builds the BPF half and turns the two C tables into Rust, so that a feature or a counter is written once.
+//! Builds the BPF half and turns the C tables into Rust, so that a feature or a counter is written once.
 //! The steps live in build/: `clang` finds the compiler, `tables` reads the rows, `native` compiles the policy for
 //! tests and benches.
 
@@ -30,6 +30,10 @@ fn build() -> Result<(), String> {
     write(
         &out.join("stats_tbl.rs"),
         &tables::stats("src/bpf/stats.tbl.h")?,
+    )?;
+    write(
+        &out.join("hist_tbl.rs"),
+        &tables::hists("src/bpf/hist.tbl.h")?,
     )?;
     rerun_if_changed(Path::new("src/bpf"))?;
     println!("cargo:rerun-if-changed=build");

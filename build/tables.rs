@@ -34,6 +34,12 @@ pub fn stats(path: &str) -> Result<String, String> {
     Ok(call("stat_table", rows(path, &["STAT"])?.iter().map(line)))
 }
 
+/// HIST(name, "help") -> `name, roost_hist_HIST_name, "help";`
+pub fn hists(path: &str) -> Result<String, String> {
+    let line = |r: &Row| format!("{0}, roost_hist_HIST_{0}, {1}", r.name, r.rest);
+    Ok(call("hist_table", rows(path, &["HIST"])?.iter().map(line)))
+}
+
 struct Row {
     macro_name: &'static str,
     /// The comment above, up to its colon.

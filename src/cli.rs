@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What was typed. `parse` turns it into a `Command`, which holds only what is meant.
 
-use crate::config::{Config, STATS_PATH, resolve_features};
+use crate::arms::{Change, Settings};
+use crate::config::{Config, STATS_PATH, ctl_path_beside};
 use crate::cpufreq::CpuPerf;
+use crate::ctl;
+use crate::exec::{self, ExecArgs};
 use crate::features::{
     self, CLAIM_TTL, DEFAULT_PRESET, FITS_MARGIN, FITS_RT, MIGRATION_COST, MIN_SLICE, RESCUE,
     SLICE, Tunable,
@@ -12,9 +15,9 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What the binary is to do.
@@ -39,6 +42,15 @@ pub enum Command {
     Doctor {
         sysfs: PathBuf,
         json: bool,
+    },
+    Ctl {
+        path: PathBuf,
+        verb: ctl::Verb,
+        json: bool,
+    },
+    Exec {
+        path: PathBuf,
+        args: ExecArgs,
     },
 }
 
@@ -73,6 +85,32 @@ enum Sub {
     Topology,
     /// Say whether this machine can run scx_roost, what is missing and what will not work
     Doctor,
+    /// Show or change features, tunables, arms and rules of the running scheduler
+    #[command(after_help = ctl::EXAMPLES)]
+    Ctl {
+        #[command(subcommand)]
+        verb: ctl::Verb,
+
+        #[command(flatten)]
+        at: CtlPath,
+    },
+    /// Run a command, and all that it starts, on an arm
+    #[command(after_help = exec::EXAMPLES)]
+    Exec {
+        #[command(flatten)]
+        args: ExecArgs,
+
+        #[command(flatten)]
+        at: CtlPath,
+    },
+}
+
+#[derive(Debug, Args)]
+struct CtlPath {
+    /// Socket on which the scheduler is controlled
+    // Not "ctl_path": that is the option of a run.
+    #[arg(id = "ctl", long = "ctl-path", global = true, value_name = "PATH", default_value_os_t = ctl_path_beside(Path::new(STATS_PATH)))]
+    ctl_path: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -81,7 +119,7 @@ struct CommonArgs {
     #[arg(long, global = true, value_name = "ROOT", default_value = "/sys")]
     sysfs: PathBuf,
 
-    /// Print JSON: topology, doctor, and one line per interval with --stats and --monitor
+    /// Print JSON: topology, doctor, ctl, and one line per interval with --stats and --monitor
     #[arg(long, global = true)]
     json: bool,
 }
@@ -140,6 +178,14 @@ struct RunArgs {
     /// Socket that serves the statistics
     #[arg(long, value_name = "PATH", default_value = STATS_PATH)]
     stats_path: PathBuf,
+
+    /// Socket on which the scheduler is controlled; by default 'ctl' beside that of the statistics
+    #[arg(long, value_name = "PATH")]
+    ctl_path: Option<PathBuf>,
+
+    /// Group that may control the scheduler, besides its owner
+    #[arg(long, value_name = "NAME", value_parser = group)]
+    ctl_group: Option<u32>,
 
     /// Bytes of the debug dump after an error; 0 is the kernel's default
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
@@ -212,6 +258,14 @@ impl Cli {
         match self.command {
             Some(Sub::Topology) => return Ok(Command::Topology { sysfs, json }),
             Some(Sub::Doctor) => return Ok(Command::Doctor { sysfs, json }),
+            Some(Sub::Ctl { verb, at }) => {
+                let path = at.ctl_path;
+                return Ok(Command::Ctl { path, verb, json });
+            }
+            Some(Sub::Exec { args, at }) => {
+                let path = at.ctl_path;
+                return Ok(Command::Exec { path, args });
+            }
             None => (),
         }
         let (print_version, help_stats) = (self.run.version, self.run.help_stats);
@@ -232,25 +286,37 @@ impl Cli {
 
     fn resolve_run(self) -> Result<Command> {
         let run = self.run;
+        let mut change = Change {
+            preset: Some(run.preset),
+            enable: run.enable,
+            disable: run.disable,
+            ..Change::default()
+        };
+        for (row, value) in [
+            (&SLICE, run.slice_us),
+            (&MIN_SLICE, run.min_slice_us),
+            (&CLAIM_TTL, run.claim_ttl_us),
+            (&RESCUE, run.rescue_us),
+            (&MIGRATION_COST, run.migration_cost_us),
+            (&FITS_MARGIN, run.fits_margin),
+            (&FITS_RT, run.fits_rt),
+        ] {
+            let value = value.map(|v| (row.name.to_string(), v.into()));
+            change.set.extend(value);
+        }
+        let beside = ctl_path_beside(&run.stats_path);
         let config = Config {
-            features: resolve_features(&run.preset, &run.enable, &run.disable)?,
-            preset: run.preset,
-            slice_us: run.slice_us,
-            min_slice_us: run.min_slice_us,
-            claim_ttl_us: run.claim_ttl_us,
-            rescue_us: run.rescue_us,
-            migration_cost_us: run.migration_cost_us,
-            fits_margin: run.fits_margin,
-            fits_rt: run.fits_rt,
+            settings: Settings::default().changed(&change)?,
             cpuperf: run.cpuperf,
             sysfs: self.common.sysfs,
             stats_path: run.stats_path,
+            ctl_path: run.ctl_path.unwrap_or(beside),
+            ctl_group: run.ctl_group,
             stats_interval: run.stats,
             stats_json: self.common.json,
             exit_dump_len: run.exit_dump_len,
             libbpf: self.libbpf,
         };
-        config.check_slices()?;
         Ok(Command::Run {
             config: Box::new(config),
             verbose: run.verbose,
@@ -266,29 +332,29 @@ pub fn version() -> String {
 }
 
 fn tunable_help(t: &Tunable) -> String {
-    let unit = unit_after(", in ", t);
+    let unit = t.unit_after(", in ");
     format!(
         "{}{unit} ({} to {}; default: {})",
         t.help, t.min, t.max, t.default
     )
 }
 
-/// Nothing, if there is no unit.
-fn unit_after(word: &str, t: &Tunable) -> String {
-    if t.unit.is_empty() {
-        String::new()
-    } else {
-        format!("{word}{}", t.unit)
-    }
-}
-
 /// A value of this tunable. clap's own range would be told in Rust's notation and without the unit.
 fn tunable(t: &Tunable, text: &str) -> Result<u32, String> {
-    let in_range = |n: &u32| (t.min..=t.max).contains(n);
-    text.parse()
-        .ok()
-        .filter(in_range)
-        .ok_or_else(|| format!("{} to {}{} are possible", t.min, t.max, unit_after(" ", t)))
+    t.parse(text)
+}
+
+/// The number of a group that is given by name or by number.
+fn group(text: &str) -> Result<u32, String> {
+    let unknown = || format!("there is no group '{text}'");
+    if let Ok(number) = text.parse() {
+        return Ok(number);
+    }
+    let name = CString::new(text).map_err(|_| unknown())?;
+    // SAFETY: the name is alive; what is returned is read at once, and no other thread runs yet.
+    unsafe { libc::getgrnam(name.as_ptr()).as_ref() }
+        .map(|group| group.gr_gid)
+        .ok_or_else(unknown)
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -321,6 +387,8 @@ fn after_help() -> String {
   scx_roost --disable wide_idle             the default without one feature
   scx_roost --monitor 2 --json              statistics of a running scx_roost as JSON
   scx_roost doctor                          can this machine run it?
+  scx_roost ctl set --enable wide_idle      a feature more while it runs ('scx_roost ctl --help')
+  scx_roost exec --arm x -- make            a command on another arm ('scx_roost exec --help')
 
 Exit status: 0 when stopped by a signal or replaced on request; 1 after an error, a watchdog exit or SysRq-S.";
     text
@@ -358,7 +426,7 @@ mod tests {
             panic!("expected to run")
         };
         assert_eq!(
-            config.features.to_string(),
+            config.settings.features.to_string(),
             "prev_idle sis_util wide_idle sync_local avg_idle"
         );
         assert!(verbose);

@@ -142,7 +142,7 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|p| p.name == name)
 }
 
-/// A number that can be set at start.
+/// A number that can be set at start and, with `ctl set`, while the scheduler runs.
 #[derive(Debug)]
 pub struct Tunable {
     pub name: &'static str,
@@ -150,7 +150,29 @@ pub struct Tunable {
     pub default: Default,
     pub min: u32,
     pub max: u32,
+    /// It is one for the whole machine, not for each arm.
+    pub machine_wide: bool,
     pub help: &'static str,
+}
+
+impl Tunable {
+    /// A value that was typed, or what is possible instead.
+    pub fn parse(&self, text: &str) -> Result<u32, String> {
+        let in_range = |n: &u32| (self.min..=self.max).contains(n);
+        text.parse().ok().filter(in_range).ok_or_else(|| {
+            let unit = self.unit_after(" ");
+            format!("{} to {}{unit} are possible", self.min, self.max)
+        })
+    }
+
+    /// Nothing, if there is no unit.
+    pub fn unit_after(&self, word: &str) -> String {
+        if self.unit.is_empty() {
+            String::new()
+        } else {
+            format!("{word}{}", self.unit)
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -184,6 +206,7 @@ pub const SLICE: Tunable = Tunable {
     default: Default::BaseSlice,
     min: 100,
     max: 100_000,
+    machine_wide: false,
     help: "Time a task requests at once (by default at least --min-slice-us): shorter serves waiters sooner, longer switches less",
 };
 
@@ -193,6 +216,7 @@ pub const MIN_SLICE: Tunable = Tunable {
     default: Default::Fixed(700),
     min: 0,
     max: 100_000,
+    machine_wide: false,
     help: "Least slice of a task while others wait, and time that it runs before a wakeup may take the CPU \
            (an eighth of it against a light task with burst_slice, none for a SCHED_IDLE task); by default at most --slice-us",
 };
@@ -203,6 +227,7 @@ pub const RESCUE: Tunable = Tunable {
     default: Default::Fixed(20_000),
     min: 1_000,
     max: 1_000_000,
+    machine_wide: true,
     help: "Time after which tasks may be fetched from a CPU that does not dispatch",
 };
 
@@ -212,6 +237,7 @@ pub const MIGRATION_COST: Tunable = Tunable {
     default: Default::Fixed(500),
     min: 0,
     max: 100_000,
+    machine_wide: true,
     help: "A task that ran this recently is not stolen by an idle CPU (kernel: sysctl_sched_migration_cost)",
 };
 
@@ -221,6 +247,7 @@ pub const CLAIM_TTL: Tunable = Tunable {
     default: Default::Fixed(1_000),
     min: 50,
     max: 1_000_000,
+    machine_wide: false,
     help: "With claim_expiry: an older claim of an idle CPU counts for nothing",
 };
 
@@ -230,6 +257,7 @@ pub const FITS_MARGIN: Tunable = Tunable {
     default: Default::Fixed(0),
     min: 0,
     max: 50,
+    machine_wide: false,
     help: "Part of a CPU's capacity that a task may not fill up to be placed there with util_fits; its second version has 20",
 };
 
@@ -239,6 +267,7 @@ pub const FITS_RT: Tunable = Tunable {
     default: Default::Fixed(0),
     min: 0,
     max: 1,
+    machine_wide: false,
     help: "Whether util_fits takes real-time, deadline and interrupt time off the capacity, as its second version does",
 };
 
@@ -251,6 +280,10 @@ pub const TUNABLES: &[&Tunable] = &[
     &FITS_MARGIN,
     &FITS_RT,
 ];
+
+pub fn known_tunable(name: &str) -> Option<&'static Tunable> {
+    TUNABLES.iter().copied().find(|t| t.name == name)
+}
 
 #[cfg(test)]
 mod tests {

@@ -2,19 +2,26 @@
 //! scx_roost as a library: `run(&config, stop)` runs the scheduler until it ends. No signal handler and no
 //! logger is installed here, so that a bundle of schedulers can embed it; `main.rs` does both for the binary.
 
+pub mod arms;
 pub mod bpf;
 pub mod cli;
 pub mod config;
+pub mod control;
 pub mod cpufreq;
+pub mod ctl;
 pub mod doctor;
+pub mod exec;
 pub mod features;
 pub mod host;
+pub mod live;
 pub mod machine;
 pub mod model;
 pub mod native;
 pub mod print;
 pub mod publish;
+pub mod rules;
 pub mod scheduler;
+pub mod socket;
 pub mod stats;
 pub mod stop;
 pub mod topology_view;

@@ -8,7 +8,7 @@ use scx_roost::cli::{self, Command};
 use scx_roost::host::Host;
 use scx_roost::machine::{self, Machine};
 use scx_roost::stats::monitor;
-use scx_roost::{Stop, doctor, print, scheduler, stats, stopper, topology_view};
+use scx_roost::{Stop, ctl, doctor, exec, print, scheduler, stats, stopper, topology_view};
 use simplelog::{ColorChoice, ConfigBuilder, LevelFilter, TermLogger, TerminalMode};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -30,6 +30,8 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::HelpStats => print::text(&stats::describe()?).map(|_| ()),
         Command::Topology { sysfs, json } => topology(&sysfs, json),
         Command::Doctor { sysfs, json } => return doctor(&sysfs, json),
+        Command::Ctl { path, verb, json } => ctl::run(&path, verb, json),
+        Command::Exec { path, args } => return exec::run(&path, args),
         Command::Monitor {
             path,
             interval,

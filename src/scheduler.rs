@@ -4,18 +4,19 @@
 //! the kernel's own scheduler takes over.
 
 use crate::bpf::copy_rows;
-use crate::bpf::intf::{MAX_ARMS, policy_image, policy_store, tunables};
+use crate::bpf::intf::{MAX_ARMS, policy_image, tunables};
 use crate::bpf::skel::{BpfSkel, BpfSkelBuilder, types};
 use crate::config::Config;
+use crate::control::Control;
 use crate::cpufreq::{self, CpuFreq};
 use crate::doctor;
 use crate::fill_rodata;
 use crate::host::Host;
+use crate::live::Loaded;
 use crate::machine::{Facts, Machine};
-use crate::publish::{Capacity, MapUpdate, Publisher, image};
-use crate::stats::server::StatsServer;
+use crate::publish::Capacity;
 use crate::stats::source::{Counted, CounterSource, Running};
-use crate::stats::{Counters, NR_STATS, add, monitor};
+use crate::stats::{ArmCounts, monitor, server};
 use crate::stop::{Stop, Stopper, stopper};
 use crate::topology_view;
 use anyhow::{Context, Result, bail};
@@ -23,8 +24,8 @@ use libbpf_rs::{Link, OpenObject};
 use log::{debug, info, warn};
 use scx_utils::{UserExitInfo, compat, scx_ops_attach, scx_ops_load, scx_ops_open, uei_report};
 use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::ptr::NonNull;
 use std::slice::{from_mut, from_ref};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
@@ -46,12 +47,16 @@ pub fn run(config: &Config, stop: Stop) -> Result<UserExitInfo> {
     doctor::check_start(&host)?;
     scx_utils::try_set_rlimit_infinity();
     let source = CounterSource::default();
-    let _server = StatsServer::launch(&config.stats_path, source.clone())?;
+    let _server = server::launch(&config.stats_path, source.clone())?;
     let _printer = Printer::start(config, &source)?;
+    let control = Control::new(config.settings.clone(), source.clone());
+    let _ctl = control.launch(&config.ctl_path, config.ctl_group)?;
     let mut runner = Runner {
         config,
         host,
         source,
+        control,
+        members: None,
         stop,
         restarts: 0,
     };
@@ -105,6 +110,9 @@ struct Runner<'a> {
     config: &'a Config,
     host: Host,
     source: CounterSource,
+    control: Control,
+    /// The map of those who were put on an arm, which outlives a load.
+    members: Option<OwnedFd>,
     stop: Stop,
     restarts: u64,
 }
@@ -116,35 +124,40 @@ impl Runner<'_> {
         let (machine, hotplug_seq) = read_machine(&self.host, self.restarts > 0)?;
         let cpufreq = CpuFreq::read(&self.host);
         let tun = self.config.tunables(&cpufreq, !self.host.preempt_rt());
-        let arm = self.config.arm(machine.cpus.len() as u32);
         let facts = machine.facts()?;
         let capacity = Capacity::new(&self.host, &facts);
+        let worth = capacity.now(&self.host);
+        let policy = self.control.image(machine.cpus.len() as u32, worth);
         let mut object = MaybeUninit::<OpenObject>::uninit();
         let mut scheduler = Scheduler::load(
             self.config,
             &facts,
             &tun,
-            &image(&[arm], &capacity.now(&self.host)),
+            &policy,
             hotplug_seq,
+            self.members.as_ref().map(OwnedFd::as_fd),
             &mut object,
         )?;
+        self.members = Some(scheduler.members()?);
+        let told = self.control.attach(Box::new(scheduler.live()?), &policy)?;
+        scheduler.attach()?;
         let counters = scheduler.counters(machine.nr_cpu_ids.into())?;
         let counting = self
             .source
             .attach(Box::new(counters), self.describe(&cpufreq, &tun));
+        let everybody = self.control.everybody();
         info!(
             "scx_roost runs: preset {} ({}), slice {} us, cpuperf {}; {}; loaded in {} ms",
-            self.config.preset,
-            self.config.features,
-            arm.task.slice_ns / 1000,
+            everybody.preset,
+            everybody.features,
+            policy.arm[0].task.slice_ns / 1000,
             cpufreq::mode_name(tun.cpuperf),
             topology_view::summary(&machine),
             begin.elapsed().as_millis()
         );
-        // SAFETY: it is dropped with `watch`, before the scheduler is unloaded, and nobody else writes the policy.
-        let publisher = unsafe { Publisher::new(scheduler.policy()?, MapUpdate::new()?) };
-        let changed = self.watch(&scheduler, &machine, &capacity, publisher);
+        let changed = self.watch(&scheduler, &machine, &capacity);
         drop(counting);
+        drop(told);
         let info = scheduler.unload()?;
         Ok(if changed && !info.should_restart() {
             Ended::MachineChanged
@@ -155,8 +168,6 @@ impl Runner<'_> {
 
     fn describe(&self, cpufreq: &CpuFreq, tun: &tunables) -> Running {
         Running {
-            preset: self.config.preset.clone(),
-            features: self.config.features.to_string(),
             governor: cpufreq.governor(),
             cpuperf: cpufreq::mode_name(tun.cpuperf).to_string(),
             restarts: self.restarts,
@@ -165,21 +176,18 @@ impl Runner<'_> {
 
     /// Until the end. True when the machine is no longer the one that was loaded: the kernel tells of hotplug before
     /// /sys does, so the machine may have been read a moment too early.
-    fn watch(
-        &self,
-        scheduler: &Scheduler,
-        machine: &Machine,
-        capacity: &Capacity,
-        mut publisher: Publisher<MapUpdate>,
-    ) -> bool {
+    fn watch(&self, scheduler: &Scheduler, machine: &Machine, capacity: &Capacity) -> bool {
         let mut naps: u32 = 0;
         while !scheduler.exited() && self.stop.sleep(WATCH_NAP) {
             naps = naps.wrapping_add(1);
+            if let Err(e) = self.control.refresh() {
+                warn!("rules are not up to date: {e:#}");
+            }
             if naps.is_multiple_of(MACHINE_EVERY) && online_changed(&self.host, machine) {
                 return true;
             }
             if naps.is_multiple_of(LIMITS_EVERY) {
-                match capacity.follow(&self.host, &mut publisher) {
+                match self.control.set_capacity(capacity.now(&self.host)) {
                     Ok(true) => debug!("cpufreq's limits have changed"),
                     Ok(false) => (),
                     Err(e) => warn!("the new limits of cpufreq are not followed: {e:#}"),
@@ -247,6 +255,7 @@ pub fn load_object<'obj>(
     tun: &tunables,
     policy: &policy_image,
     hotplug_seq: u64,
+    members: Option<BorrowedFd>,
     object: &'obj mut MaybeUninit<OpenObject>,
 ) -> Result<BpfSkel<'obj>> {
     let builder = BpfSkelBuilder::default();
@@ -256,6 +265,11 @@ pub fn load_object<'obj>(
     let bss = skel.maps.bss_data.as_mut();
     let first = &mut bss.context("the BPF object has no .bss")?.policy.slot[0];
     copy_rows(from_mut(first), from_ref(policy))?;
+    if let Some(members) = members {
+        skel.maps.arm_members.reuse_fd(members)?;
+    }
+    // Attached when there are rules about names.
+    skel.progs.roost_rename.set_autoattach(false);
     let ops = skel.struct_ops.roost_ops_mut();
     // The macro above reads it too, but later than the machine was read.
     ops.hotplug_seq = hotplug_seq;
@@ -283,23 +297,35 @@ impl<'obj> Scheduler<'obj> {
         tun: &tunables,
         policy: &policy_image,
         hotplug_seq: u64,
+        members: Option<BorrowedFd>,
         object: &'obj mut MaybeUninit<OpenObject>,
     ) -> Result<Scheduler<'obj>> {
         let begin = Instant::now();
-        let took = |step: &str| debug!("{step} after {} ms", begin.elapsed().as_millis());
-        let mut skel = load_object(config, facts, tun, policy, hotplug_seq, object)?;
-        took("BPF programs loaded");
-        let link = Some(scx_ops_attach!(skel, roost_ops)?);
-        took("scheduler attached");
-        Ok(Scheduler { skel, link })
+        let skel = load_object(config, facts, tun, policy, hotplug_seq, members, object)?;
+        debug!(
+            "BPF programs loaded after {} ms",
+            begin.elapsed().as_millis()
+        );
+        Ok(Scheduler { skel, link: None })
     }
 
-    /// Where the policy is. Not to be used after the scheduler is unloaded.
-    fn policy(&mut self) -> Result<NonNull<policy_store>> {
-        const { assert!(size_of::<policy_store>() == size_of::<types::policy_store>()) };
-        let bss = self.skel.maps.bss_data.as_mut();
-        let store = &mut bss.context("the BPF object has no .bss")?.policy;
-        Ok(NonNull::from(store).cast())
+    fn attach(&mut self) -> Result<()> {
+        let begin = Instant::now();
+        self.link = Some(scx_ops_attach!(self.skel, roost_ops)?);
+        debug!(
+            "scheduler attached after {} ms",
+            begin.elapsed().as_millis()
+        );
+        Ok(())
+    }
+
+    /// What is told of changes. Not to be used after the scheduler is unloaded.
+    fn live(&mut self) -> Result<Loaded> {
+        Loaded::new(&mut self.skel)
+    }
+
+    fn members(&self) -> Result<OwnedFd> {
+        Ok(self.skel.maps.arm_members.as_fd().try_clone_to_owned()?)
     }
 
     /// The counters of the first `nr_cpus` CPUs. Not to be read after the scheduler is unloaded.
@@ -336,12 +362,19 @@ struct CpuCounters {
 unsafe impl Send for CpuCounters {}
 
 impl Counted for CpuCounters {
-    fn read(&self) -> Counters {
+    fn read(&self, slot: usize) -> ArmCounts {
         // SAFETY: as above; volatile because the BPF half goes on counting.
-        let row = |i| unsafe { (&raw const (*self.first.add(i)).v).read_volatile() };
-        (0..self.nr_rows)
-            .map(row)
-            .fold([0; NR_STATS], |sum, v| add(&sum, &v))
+        let row = |i| unsafe { self.first.add(i).read_volatile() };
+        (slot..self.nr_rows)
+            .step_by(MAX_ARMS as usize)
+            .map(|i| {
+                let row = row(i);
+                ArmCounts {
+                    counters: row.v,
+                    hists: row.hist,
+                }
+            })
+            .fold(ArmCounts::default(), |sum, cpu| sum.plus(&cpu))
     }
 }
 

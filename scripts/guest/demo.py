@@ -17,7 +17,7 @@ ROOST = TOP / "target/release/scx_roost"
 LIMIT_S = 1200
 PROGRAMS = ("hackbench", "stress-ng")
 # What scx_roost does in place of running.
-NO_RUN = ("--monitor", "--help-stats", "-V", "--version", "topology", "doctor")
+NO_RUN = ("--monitor", "--help-stats", "-V", "--version", "topology", "doctor", "ctl", "exec")
 ROWS = (("time, s", "time_s"), ("context switches", "switches"), ("migrations", "migrations"),
         ("wakeups", "wakeups"), ("  on the previous CPU, %", "previous_pct"), ("  on an idle CPU, %", "idle_cpu_pct"),
         ("  on an idle core, %", "idle_core_pct"), ("  in another LLC, %", "other_llc_pct"))

@@ -23,6 +23,7 @@ enum {
 	MAX_ARMS = 16, /* a power of two: indexes are masked by it */
 	MAX_CGROUPS = 4096,
 	CGROUP_WORDS = MAX_CGROUPS / 64,
+	NR_HIST_BUCKETS = 24,
 	WORD_BITS = 64,
 	CPU_WORDS = MAX_CPUS / WORD_BITS, /* words of a set of CPUs, of an LLC's CPUs, of a set of LLCs */
 	CAPACITY_SCALE = 1024,		  /* kernel: SCHED_CAPACITY_SCALE, the capacity of the biggest CPU */
@@ -52,6 +53,13 @@ enum roost_stat {
 #include "stats.tbl.h"
 #undef STAT
 	ROOST_NR_STATS
+};
+
+enum roost_hist {
+#define HIST(name, help) HIST_##name,
+#include "hist.tbl.h"
+#undef HIST
+	ROOST_NR_HISTS
 };
 
 enum cpuperf_mode {
@@ -141,6 +149,42 @@ struct policy_image {
 struct policy_store {
 	struct policy_image slot[2];
 	u32 index;
+};
+
+/* ---- who is on which arm (arm.bpf.h) ---- */
+
+enum {
+	MAX_COMM_RULES = 64,
+	MAX_CGROUP_RULES = 256,
+	MAX_TICKETS = 512, /* a power of two: indexes are masked by it */
+	COMM_LEN = 16,	   /* kernel: TASK_COMM_LEN */
+};
+
+/* Tasks whose name matches are on that arm. Of several the first counts. */
+struct comm_rule {
+	char glob[COMM_LEN]; /* * and ? as in a shell; ends with 0 */
+	u32 arm;
+};
+
+/* What a process was told: it is on an arm while the ticket is good. So an arm is deleted without looking for its members. */
+struct ticket {
+	u32 id; /* 0: none */
+	u32 arm;
+};
+
+/* Userspace alone writes it. A change is told by seq, which grows after it: a task then asks anew. */
+struct arm_rules {
+	u32 seq; /* from 2 on; 1 and 0 mean that a task must ask anew, once or twice */
+	u32 nr_comms;
+	u32 nr_cgroups; /* of the map cgroup_rules */
+	struct comm_rule comms[MAX_COMM_RULES];
+	struct ticket tickets[MAX_TICKETS]; /* at their id's remainder */
+};
+
+/* Kept with the leader of a process by the kernel, and by us over loads. Ids of tickets; 0: none. */
+struct arm_member {
+	u32 exec; /* it was started by 'scx_roost exec' */
+	u32 pid;  /* a rule names the process or one above it */
 };
 
 #endif /* ROOST_INTF_H */

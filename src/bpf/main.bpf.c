@@ -8,7 +8,7 @@
  *	enqueue				it joins a queue	policy/queue.h, through run.bpf.h
  *	dispatch			who runs next		policy/steal.h, through run.bpf.h
  *	running, tick, stopping		time is accounted	policy/signal.h, through run.bpf.h, tick.bpf.h
- *	init_task ... exit_task		its context		ctx.bpf.h
+ *	init_task ... exit_task		its context, its arm	ctx.bpf.h, arm.bpf.h
  *	cgroup_*			weights of groups	policy/cgroup.h, through cgroup.bpf.h
  *	roost_audit			are the sums right?	audit.bpf.h, asked by tests
  *
@@ -16,6 +16,7 @@
  * and no kconfig extern is referenced, so that it loads where there is no /boot/config.
  */
 #include <scx/common.bpf.h>
+#include "arm.bpf.h"
 #include "audit.bpf.h"
 #include "cgroup.bpf.h"
 #include "release.bpf.h"
@@ -50,6 +51,9 @@ void BPF_STRUCT_OPS(roost_tick, struct task_struct *p)
 {
 	struct task_state *ts = task_state_of(p);
 
+	/* A task that never sleeps follows here. */
+	if (ts)
+		arm_follow(p, ts);
 	if (ts)
 		run_tick(p, ts, scx_bpf_now());
 }
@@ -102,6 +106,8 @@ s32 BPF_STRUCT_OPS(roost_init_task, struct task_struct *p, struct scx_init_task_
 		return err;
 	if (!ts)
 		return -ENOMEM;
+	if (args->fork)
+		arm_inherit(p, ts);
 	ts->cgroup = cgroup_index(args->cgroup);
 	ts->weight = NICE0_WEIGHT;
 	policy_take(ts);
@@ -140,6 +146,17 @@ void BPF_STRUCT_OPS(roost_exit_task, struct task_struct *p, struct scx_exit_task
 	cgroup_leave(ts);
 	queue_leave(ts, scx_bpf_now());
 	load_ends(ts, scx_bpf_now());
+}
+
+/* The new name is not there yet. Attached while there are rules about names. */
+SEC("tp_btf/task_rename")
+int BPF_PROG(roost_rename, struct task_struct *p, const char *comm)
+{
+	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
+
+	if (ts)
+		ts->rules_seq = 0;
+	return 0;
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(roost_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)

@@ -20,6 +20,7 @@ const volatile struct tunables tun = {};
 /* ---- policy, set before load and published anew while the scheduler runs ---- */
 
 struct policy_store policy = {};
+struct arm_rules rules = {};
 
 /* ---- state ---- */
 
@@ -38,6 +39,7 @@ volatile u32 unknown_zero = 0; /* always 0; the verifier must not know (port.h: 
 
 struct cpu_stats {
 	u64 v[ROOST_NR_STATS];
+	u64 hist[ROOST_NR_HISTS][NR_HIST_BUCKETS];
 } __attribute__((aligned(CACHELINE)));
 
 /* Counters of each arm on each CPU, a CPU's rows together; userspace sums them. */
@@ -49,6 +51,22 @@ struct {
 	__type(key, int);
 	__type(value, struct task_state);
 } task_states SEC(".maps");
+
+/* Leaders of processes that were put on an arm. The daemon keeps it from one load to the next. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct arm_member);
+} arm_members SEC(".maps");
+
+/* From the id of a cgroup to the arm of what is in it and below. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_CGROUP_RULES);
+	__type(key, u64);
+	__type(value, u32);
+} cgroup_rules SEC(".maps");
 
 struct cgroup_index {
 	u32 index;

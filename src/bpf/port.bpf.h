@@ -271,4 +271,32 @@ static __always_inline void count(enum roost_stat s)
 	count_for(0, s);
 }
 
+/* The bucket of a time: floor(log2(us)), at most the last. A table, because every wakeup comes here. */
+subprog u32 hist_bucket(u64 ns)
+{
+	static const u8 log2_of[256] = {
+		[2 ... 3] = 1,	 [4 ... 7] = 2,	   [8 ... 15] = 3,    [16 ... 31] = 4,
+		[32 ... 63] = 5, [64 ... 127] = 6, [128 ... 255] = 7,
+	};
+	u64 us = ns >> 10;
+
+	if (us < 1 << 8)
+		return log2_of[us];
+	if (us < 1 << 16)
+		return 8 + log2_of[us >> 8];
+	if (us < 1 << 24)
+		return 16 + log2_of[us >> 16];
+	return NR_HIST_BUCKETS - 1;
+}
+
+static __always_inline void hist_for(u32 arm, enum roost_hist h, u64 ns)
+{
+	u32 bucket = hist_bucket(ns);
+	u32 row = bpf_get_smp_processor_id() * MAX_ARMS + arm;
+
+	opaque(row);
+	if (bucket < NR_HIST_BUCKETS)
+		stats[row % (MAX_CPUS * MAX_ARMS)].hist[h][bucket]++;
+}
+
 #endif /* ROOST_PORT_BPF_H */

@@ -7,6 +7,7 @@
 #ifndef ROOST_RUN_BPF_H
 #define ROOST_RUN_BPF_H
 
+#include "arm.bpf.h"
 #include "policy/claim.h"
 #include "policy/steal.h"
 #include "timer.bpf.h"
@@ -94,8 +95,12 @@ static __always_inline void run_enqueue(struct task_struct *p, struct task_state
 	if (enq_flags & SCX_ENQ_REENQ)
 		count_for(ts->pol.arm, STAT_enq_back);
 	/* Else select_cpu has done it. */
-	if (!__COMPAT_is_enq_cpu_selected(enq_flags))
+	if (!__COMPAT_is_enq_cpu_selected(enq_flags)) {
+		arm_follow(p, ts);
 		policy_take(ts);
+		if (enq_flags & SCX_ENQ_WAKEUP)
+			ts->woken_at = now;
+	}
 	run_join(ts, cpu, now, ARRIVAL_OTHER);
 	if (!before(ts->vruntime, ts->deadline))
 		new_request(ts, ts->pol.features);
@@ -306,6 +311,10 @@ static __always_inline void run_running(struct task_struct *p, struct task_state
 	run_join(ts, cpu, now, ARRIVAL_STEAL);
 	placed_runs(ts, cpu, now);
 	claim_clear(cpu, cs, true);
+	if (ts->woken_at) {
+		hist_for(ts->pol.arm, HIST_wakeup_latency, now - ts->woken_at);
+		ts->woken_at = 0;
+	}
 	ts->started = cs->charged_at = now;
 	cs->curr_pid = p->pid;
 	cs->curr_weight = ts->joined_weight;

@@ -3,6 +3,7 @@
 #ifndef ROOST_WAKE_BPF_H
 #define ROOST_WAKE_BPF_H
 
+#include "arm.bpf.h"
 #include "timer.bpf.h"
 #include "policy/ladder.h"
 
@@ -65,6 +66,7 @@ static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake
 		return prev;
 	w.pid = p->pid;
 	w.now = scx_bpf_now();
+	arm_follow(p, ts);
 	policy_take(ts);
 	w.features = ts->pol.features;
 	w.arm = ts->pol.arm;
@@ -73,6 +75,7 @@ static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake
 	w.prev_any = prev;
 	w.prev = task_allowed(p, prev) ? prev : NO_CPU;
 	w.fork = wake_flags & SCX_WAKE_FORK;
+	ts->woken_at = w.fork ? 0 : w.now;
 	w.this_allowed = task_allowed(p, w.this_cpu);
 	waker = gather_waker(&w, wake_flags);
 

@@ -3,24 +3,30 @@
 
 use crate::bpf::intf::{MAX_ARMS, MAX_CPUS, arm, policy_image, task_policy};
 
-/// `arms[0]` is everybody's who is on no other. An unused row is a copy of it: a task whose arm was deleted is served so until
-/// it is told. `capacity` is that of each CPU by number, as far as there are CPUs.
+/// `arms[0]` is everybody's who is on no other. `capacity` is that of each CPU by number, as far as there are CPUs.
 pub fn image(arms: &[arm], capacity: &[u16]) -> policy_image {
-    let everybody = arms.first().expect("there is an arm of everybody");
-    assert!(arms.len() <= MAX_ARMS as usize, "{} arms", arms.len());
+    let rows: Vec<Option<arm>> = arms.iter().copied().map(Some).collect();
+    image_of_rows(&rows, capacity)
+}
+
+/// The same with rows that are not used. They are copies of the first: a task whose arm was deleted is served so until it is told.
+pub fn image_of_rows(rows: &[Option<arm>], capacity: &[u16]) -> policy_image {
+    let everybody = rows.first().copied().flatten();
+    let everybody = everybody.expect("there is an arm of everybody");
+    assert!(rows.len() <= MAX_ARMS as usize, "{} arms", rows.len());
     policy_image {
         generation: 0,
-        nr_arms: arms.len() as u32,
-        arm: std::array::from_fn(|i| match arms.get(i) {
-            Some(arm) => numbered(arm, i as u32),
-            None => numbered(everybody, 0),
+        nr_arms: rows.iter().flatten().count() as u32,
+        arm: std::array::from_fn(|i| match rows.get(i) {
+            Some(Some(arm)) => numbered(arm, i as u32),
+            _ => numbered(&everybody, 0),
         }),
         capacity: table(capacity),
     }
 }
 
 /// Beyond the last CPU there is none.
-pub fn table(capacity: &[u16]) -> [u16; MAX_CPUS as usize] {
+fn table(capacity: &[u16]) -> [u16; MAX_CPUS as usize] {
     std::array::from_fn(|cpu| capacity.get(cpu).copied().unwrap_or(0))
 }
 
@@ -66,6 +72,14 @@ mod tests {
             assert_eq!(row(i), (0, 1, 1000), "arm {i}");
         }
         assert_eq!(image.capacity[..4], [1024, 512, 0, 0]);
+    }
+
+    #[test]
+    fn a_row_between_others_may_be_unused() {
+        let image = image_of_rows(&[Some(arm(1)), None, Some(arm(3))], &[]);
+        let numbers = image.arm.map(|a| (a.task.arm, a.task.features));
+        assert_eq!(numbers[..4], [(0, 1), (0, 1), (2, 3), (0, 1)]);
+        assert_eq!(image.nr_arms, 2);
     }
 
     #[test]

@@ -10,5 +10,5 @@ mod slots;
 
 pub use capacity::Capacity;
 pub use grace::{Grace, MapUpdate};
-pub use image::{image, table};
+pub use image::{image, image_of_rows};
 pub use slots::Publisher;

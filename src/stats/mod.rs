@@ -13,9 +13,65 @@ use anyhow::Result;
 use scx_stats::prelude::*;
 use scx_stats_derive::Stats;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Indexed by enum roost_stat.
 pub type Counters = [u64; NR_STATS];
+
+/// Indexed by bucket (src/bpf/hist.tbl.h).
+pub type Histogram = [u64; NR_BUCKETS];
+
+pub const NR_BUCKETS: usize = intf::NR_HIST_BUCKETS as usize;
+
+/// What was counted for one arm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArmCounts {
+    pub counters: Counters,
+    /// Indexed by enum roost_hist.
+    pub hists: [Histogram; NR_HISTS],
+}
+
+impl Default for ArmCounts {
+    fn default() -> ArmCounts {
+        ArmCounts {
+            counters: [0; NR_STATS],
+            hists: [[0; NR_BUCKETS]; NR_HISTS],
+        }
+    }
+}
+
+impl ArmCounts {
+    fn with(&self, other: &ArmCounts, each: impl Fn(u64, u64) -> u64) -> ArmCounts {
+        ArmCounts {
+            counters: std::array::from_fn(|i| each(self.counters[i], other.counters[i])),
+            hists: std::array::from_fn(|h| {
+                std::array::from_fn(|b| each(self.hists[h][b], other.hists[h][b]))
+            }),
+        }
+    }
+
+    pub fn plus(&self, other: &ArmCounts) -> ArmCounts {
+        self.with(other, u64::wrapping_add)
+    }
+
+    /// Growth from `old` to this.
+    pub fn since(&self, old: &ArmCounts) -> ArmCounts {
+        self.with(old, u64::saturating_sub)
+    }
+}
+
+/// The upper end of the bucket in which that share of all events is, in us; 0 without events.
+pub fn quantile_us(hist: &Histogram, share: f64) -> u64 {
+    let all: u64 = hist.iter().sum();
+    let rank = (all as f64 * share).ceil().max(1.0) as u64;
+    let mut seen = 0;
+    let reached = |n: &u64| {
+        seen += n;
+        seen >= rank
+    };
+    let bucket = hist.iter().position(reached);
+    bucket.map_or(0, |i| (1024u64 << (i + 1)) / 1000)
+}
 
 /// A row of the table.
 pub struct Row {
@@ -33,6 +89,8 @@ macro_rules! stat_table {
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
         #[stat(top, desc = "scx_roost: what was counted since the last request, and what runs", _om_prefix = "roost_")]
         pub struct Metrics {
+            #[stat(desc = "the same for each arm, by its name", _om_skip)]
+            pub arms: BTreeMap<String, ArmMetrics>,
             #[stat(desc = "preset the features started from")]
             pub preset: String,
             #[stat(desc = "features that are on")]
@@ -66,12 +124,75 @@ macro_rules! stat_table {
                 $(self.$name = counters[intf::$index as usize];)*
             }
         }
+
+        impl ArmMetrics {
+            pub fn counters(&self) -> Counters {
+                let mut counters = [0; NR_STATS];
+                $(counters[intf::$index as usize] = self.counters.$name;)*
+                counters
+            }
+
+            pub fn set(&mut self, counts: &ArmCounts) {
+                $(self.counters.$name = counts.counters[intf::$index as usize];)*
+                self.set_hists(&counts.hists);
+            }
+        }
+
+        /// The counters of one arm.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+        #[stat(desc = "counters of an arm")]
+        pub struct ArmCounters {
+            $(#[stat(desc = $help)] pub $name: u64,)*
+        }
+    };
+}
+
+macro_rules! hist_table {
+    ($($name:ident, $index:ident, $help:tt;)*) => {
+        /// Names of the histograms.
+        pub const HISTS: &[&str] = &[$(stringify!($name)),*];
+
+        /// The histograms of one arm.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+        #[stat(desc = "histograms of an arm: bucket i counts times from 2^i to 2^(i+1) times 1.024 us")]
+        pub struct ArmHists {
+            $(#[stat(desc = $help)] pub $name: Vec<u64>,)*
+        }
+
+        impl ArmMetrics {
+            fn set_hists(&mut self, hists: &[Histogram; NR_HISTS]) {
+                $(self.histograms.$name = hists[intf::$index as usize].to_vec();)*
+                let wakeups = &hists[intf::roost_hist_HIST_wakeup_latency as usize];
+                self.wakeup_p50_us = quantile_us(wakeups, 0.5);
+                self.wakeup_p99_us = quantile_us(wakeups, 0.99);
+            }
+        }
     };
 }
 
 include!(concat!(env!("OUT_DIR"), "/stats_tbl.rs"));
+include!(concat!(env!("OUT_DIR"), "/hist_tbl.rs"));
+
+/// What a client gets of one arm.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+#[stat(desc = "an arm: what was counted for the tasks on it")]
+pub struct ArmMetrics {
+    #[stat(desc = "preset the features started from")]
+    pub preset: String,
+    #[stat(desc = "features that are on")]
+    pub features: String,
+    #[stat(desc = "half of the wakeups ran within this time, us (upper end of the bucket)")]
+    pub wakeup_p50_us: u64,
+    #[stat(desc = "99 % of the wakeups ran within this time, us (upper end of the bucket)")]
+    pub wakeup_p99_us: u64,
+    #[stat(desc = "counters")]
+    pub counters: ArmCounters,
+    #[stat(desc = "histograms")]
+    pub histograms: ArmHists,
+}
 
 pub const NR_STATS: usize = ROWS.len();
+pub const NR_HISTS: usize = HISTS.len();
 
 /// Growth from `old` to `new`.
 pub fn delta(new: &Counters, old: &Counters) -> Counters {
@@ -82,11 +203,24 @@ pub fn add(a: &Counters, b: &Counters) -> Counters {
     std::array::from_fn(|i| a[i].wrapping_add(b[i]))
 }
 
+/// What the fields mean, for clients.
+pub fn metas() -> BTreeMap<String, StatsMeta> {
+    [
+        Metrics::meta(),
+        ArmMetrics::meta(),
+        ArmCounters::meta(),
+        ArmHists::meta(),
+    ]
+    .map(|meta| (meta.name.clone(), meta))
+    .into()
+}
+
 /// --help-stats: the fields and what they mean.
 pub fn describe() -> Result<String> {
     let mut text = Vec::new();
-    StatsServerData::<(), ()>::new()
-        .add_meta(Metrics::meta())
+    metas()
+        .into_values()
+        .fold(StatsServerData::<(), ()>::new(), |d, meta| d.add_meta(meta))
         .describe_meta(&mut text, None)?;
     Ok(String::from_utf8(text)?)
 }
@@ -125,6 +259,28 @@ mod tests {
                 row.name
             );
         }
+    }
+
+    #[test]
+    fn quantiles_are_ends_of_buckets() {
+        let mut hist = [0; NR_BUCKETS];
+        assert_eq!(quantile_us(&hist, 0.5), 0);
+        hist[0] = 98;
+        hist[3] = 2;
+        assert_eq!(quantile_us(&hist, 0.5), 2);
+        assert_eq!(quantile_us(&hist, 0.98), 2);
+        assert_eq!(quantile_us(&hist, 0.99), 16);
+    }
+
+    #[test]
+    fn each_counter_of_an_arm_has_its_own_field() {
+        let mut arm = ArmMetrics::default();
+        arm.set(&ArmCounts {
+            counters: numbered(),
+            ..ArmCounts::default()
+        });
+        assert_eq!(arm.counters(), numbered());
+        assert_eq!(arm.histograms.wakeup_latency, [0; NR_BUCKETS]);
     }
 
     #[test]

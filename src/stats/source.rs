@@ -2,26 +2,37 @@
 //! Where counters come from: the memory of the loaded scheduler, and what schedulers before a restart had counted.
 //! Server threads read it without the scheduler's loop, so that neither waits for the other.
 
-use super::{Counters, Metrics, NR_STATS, add, delta};
+use super::{ArmCounts, ArmMetrics, Counters, Metrics, NR_STATS, add, delta};
+use crate::bpf::intf::MAX_ARMS;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Clients that ask within this time of each other get the same snapshot.
 const SNAPSHOT_AGE_MAX: Duration = Duration::from_millis(50);
+const SLOTS: usize = MAX_ARMS as usize;
 
 /// What can be counted: the BPF half's counters, or a test's own.
 pub trait Counted: Send {
-    fn read(&self) -> Counters;
+    /// For the arm in this slot, since the load.
+    fn read(&self, slot: usize) -> ArmCounts;
 }
 
 /// What runs, for the fields of `Metrics` that are not counters.
 #[derive(Clone, Debug, Default)]
 pub struct Running {
-    pub preset: String,
-    pub features: String,
     pub governor: String,
     pub cpuperf: String,
     pub restarts: u64,
+}
+
+/// An arm as it is shown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ArmShown {
+    pub slot: usize,
+    pub name: String,
+    pub preset: String,
+    pub features: String,
 }
 
 /// A shared handle; clones see the same counters.
@@ -34,20 +45,37 @@ pub struct Counting(CounterSource);
 impl Drop for Counting {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        state.base = Some(Box::new(state.read()));
+        state.base = state.read();
         state.counted = None;
         state.snapshot = None;
     }
 }
 
+/// Of each slot that ever was in use.
+type Sample = BTreeMap<usize, ArmCounts>;
+
 #[derive(Default)]
 struct State {
     /// None while no scheduler is loaded.
     counted: Option<Box<dyn Counted>>,
+    /// One is, or was.
+    loaded: bool,
     running: Running,
-    /// Counted by schedulers that were unloaded.
-    base: Option<Box<Counters>>,
-    snapshot: Option<(Instant, Box<Counters>)>,
+    arms: Vec<LiveArm>,
+    /// How many arms there have been.
+    born: u64,
+    /// Counted by schedulers that were unloaded, for each slot that ever was in use.
+    base: Sample,
+    snapshot: Option<(Instant, Sample)>,
+}
+
+#[derive(Clone)]
+struct LiveArm {
+    shown: ArmShown,
+    /// No other arm has this number, not even one of the same name in the same slot.
+    number: u64,
+    /// What the slot had counted before.
+    before: ArmCounts,
 }
 
 impl CounterSource {
@@ -56,18 +84,50 @@ impl CounterSource {
     pub fn attach(&self, counted: Box<dyn Counted>, running: Running) -> Counting {
         let mut state = self.lock();
         state.counted = Some(counted);
+        state.loaded = true;
         state.running = running;
         state.snapshot = None;
         Counting(self.clone())
     }
 
+    /// These are the arms from now on. One that was not there in the same slot under the same name is new.
+    pub fn set_arms(&self, arms: Vec<ArmShown>) {
+        let mut state = self.lock();
+        let old = std::mem::take(&mut state.arms);
+        for shown in arms {
+            let same = |a: &&LiveArm| (a.shown.slot, &a.shown.name) == (shown.slot, &shown.name);
+            let arm = match old.iter().find(same) {
+                Some(arm) => LiveArm {
+                    shown,
+                    ..arm.clone()
+                },
+                None => state.bear(shown),
+            };
+            state.arms.push(arm);
+        }
+        state.snapshot = None;
+    }
+
     /// Counters since the first load; they never run backwards, over restarts neither.
     pub fn totals(&self) -> Metrics {
+        self.view().metrics()
+    }
+
+    fn view(&self) -> View {
         let mut state = self.lock();
-        let counters = state.snapshot();
-        let mut metrics = state.describe();
-        metrics.set_counters(&counters);
-        metrics
+        let sample = state.snapshot();
+        let none = ArmCounts::default();
+        let arms = state.arms.iter().map(|arm| {
+            let now = sample.get(&arm.shown.slot).unwrap_or(&none);
+            (arm.number, (arm.shown.clone(), now.since(&arm.before)))
+        });
+        View {
+            total: sample
+                .values()
+                .fold([0; NR_STATS], |sum, arm| add(&sum, &arm.counters)),
+            arms: arms.collect(),
+            rest: state.describe(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -76,28 +136,46 @@ impl CounterSource {
 }
 
 impl State {
-    fn snapshot(&mut self) -> Counters {
-        if let Some((at, counters)) = &self.snapshot
-            && at.elapsed() < SNAPSHOT_AGE_MAX
-        {
-            return **counters;
+    fn bear(&mut self, shown: ArmShown) -> LiveArm {
+        self.base.entry(shown.slot).or_default();
+        self.born += 1;
+        LiveArm {
+            number: self.born,
+            before: self.read().remove(&shown.slot).unwrap_or_default(),
+            shown,
         }
-        let counters = self.read();
-        self.snapshot = Some((Instant::now(), Box::new(counters)));
-        counters
     }
 
-    fn read(&self) -> Counters {
-        let base = self.base.as_deref().copied().unwrap_or([0; NR_STATS]);
-        self.counted
-            .as_ref()
-            .map_or(base, |c| add(&base, &c.read()))
+    fn snapshot(&mut self) -> Sample {
+        if let Some((at, sample)) = &self.snapshot
+            && at.elapsed() < SNAPSHOT_AGE_MAX
+        {
+            return sample.clone();
+        }
+        let sample = self.read();
+        self.snapshot = Some((Instant::now(), sample.clone()));
+        sample
+    }
+
+    fn read(&self) -> Sample {
+        let now = |(slot, base): (&usize, &ArmCounts)| match &self.counted {
+            Some(counted) => (*slot, base.plus(&counted.read(*slot))),
+            None => (*slot, base.clone()),
+        };
+        self.base
+            .iter()
+            .filter(|(slot, _)| **slot < SLOTS)
+            .map(now)
+            .collect()
     }
 
     fn describe(&self) -> Metrics {
+        let everybody = self.arms.iter().find(|arm| arm.shown.slot == 0);
+        let everybody = everybody.filter(|_| self.loaded);
+        let everybody = everybody.map(|arm| arm.shown.clone()).unwrap_or_default();
         Metrics {
-            preset: self.running.preset.clone(),
-            features: self.running.features.clone(),
+            preset: everybody.preset,
+            features: everybody.features,
             governor: self.running.governor.clone(),
             cpuperf: self.running.cpuperf.clone(),
             restarts: self.running.restarts,
@@ -107,16 +185,57 @@ impl State {
     }
 }
 
+/// All counters at one time.
+struct View {
+    total: Counters,
+    /// By their numbers.
+    arms: BTreeMap<u64, (ArmShown, ArmCounts)>,
+    /// What is no counter.
+    rest: Metrics,
+}
+
+impl View {
+    fn metrics(&self) -> Metrics {
+        let mut metrics = self.rest.clone();
+        metrics.set_counters(&self.total);
+        for (shown, counts) in self.arms.values() {
+            let mut arm = ArmMetrics {
+                preset: shown.preset.clone(),
+                features: shown.features.clone(),
+                ..ArmMetrics::default()
+            };
+            arm.set(counts);
+            metrics.arms.insert(shown.name.clone(), arm);
+        }
+        metrics
+    }
+
+    fn since(&self, old: &View) -> View {
+        let arms = self.arms.iter().map(|(number, (shown, counts))| {
+            let counts = match old.arms.get(number) {
+                Some((_, old)) => counts.since(old),
+                None => counts.clone(),
+            };
+            (*number, (shown.clone(), counts))
+        });
+        View {
+            total: delta(&self.total, &old.total),
+            arms: arms.collect(),
+            rest: self.rest.clone(),
+        }
+    }
+}
+
 /// The view of one client: growth since it last asked; the first time, since it came.
 pub struct Deltas {
     source: CounterSource,
-    last: Counters,
+    last: View,
     at: Instant,
 }
 
 impl Deltas {
     pub fn new(source: CounterSource) -> Deltas {
-        let last = source.totals().counters();
+        let last = source.view();
         Deltas {
             source,
             last,
@@ -125,9 +244,8 @@ impl Deltas {
     }
 
     pub fn take(&mut self) -> Metrics {
-        let mut metrics = self.source.totals();
-        let now = metrics.counters();
-        metrics.set_counters(&delta(&now, &self.last));
+        let now = self.source.view();
+        let mut metrics = now.since(&self.last).metrics();
         metrics.interval_ms = self.at.elapsed().as_millis() as u64;
         self.last = now;
         self.at = Instant::now();
@@ -144,15 +262,30 @@ mod tests {
     struct Fake(Arc<AtomicU64>);
 
     impl Counted for Fake {
-        fn read(&self) -> Counters {
-            [self.0.load(Ordering::Relaxed); NR_STATS]
+        fn read(&self, slot: usize) -> ArmCounts {
+            let count = self.0.load(Ordering::Relaxed) * (slot as u64 + 1);
+            ArmCounts {
+                counters: [count; NR_STATS],
+                ..ArmCounts::default()
+            }
+        }
+    }
+
+    fn shown(slot: usize, name: &str) -> ArmShown {
+        ArmShown {
+            slot,
+            name: name.into(),
+            preset: "roost".into(),
+            ..ArmShown::default()
         }
     }
 
     fn loaded(source: &CounterSource, restarts: u64) -> (Arc<AtomicU64>, Counting) {
         let counter = Arc::new(AtomicU64::new(0));
+        if restarts == 0 {
+            source.set_arms(vec![shown(0, "default")]);
+        }
         let running = Running {
-            preset: "roost".into(),
             restarts,
             ..Running::default()
         };
@@ -197,5 +330,46 @@ mod tests {
             (2, 1, 1)
         );
         assert_eq!(source.totals().sis_target, 9);
+    }
+
+    #[test]
+    fn an_arm_counts_from_its_own_beginning() {
+        let source = CounterSource::default();
+        let (counter, counting) = loaded(&source, 0);
+        let of = |name: &str| {
+            sleep(SNAPSHOT_AGE_MAX + Duration::from_millis(5));
+            let totals = source.totals();
+            (totals.arms[name].counters.sis_target, totals.sis_target)
+        };
+        counter.store(10, Ordering::Relaxed);
+        source.set_arms(vec![shown(0, "default"), shown(1, "x")]);
+        counter.store(15, Ordering::Relaxed);
+        assert_eq!(of("x"), (10, 45));
+        assert_eq!(of("default"), (15, 45));
+        // Another in the same slot; what the first had counted stays in the totals.
+        source.set_arms(vec![shown(0, "default"), shown(1, "y")]);
+        counter.store(16, Ordering::Relaxed);
+        assert_eq!(of("y"), (2, 48));
+        assert!(!source.totals().arms.contains_key("x"));
+        drop(counting);
+        assert_eq!(of("y"), (2, 48));
+        let (counter, _counting) = loaded(&source, 1);
+        counter.store(1, Ordering::Relaxed);
+        assert_eq!(of("y"), (4, 51));
+    }
+
+    #[test]
+    fn a_client_gets_the_growth_of_each_arm() {
+        let source = CounterSource::default();
+        let (counter, _counting) = loaded(&source, 0);
+        let mut deltas = Deltas::new(source.clone());
+        source.set_arms(vec![shown(0, "default"), shown(1, "x")]);
+        counter.store(3, Ordering::Relaxed);
+        let metrics = take(&mut deltas);
+        let of = |m: &Metrics, arm: &str| m.arms[arm].counters.sis_target;
+        assert_eq!((of(&metrics, "default"), of(&metrics, "x")), (3, 6));
+        counter.store(4, Ordering::Relaxed);
+        let metrics = take(&mut deltas);
+        assert_eq!((of(&metrics, "default"), of(&metrics, "x")), (1, 2));
     }
 }

@@ -19,7 +19,27 @@ pub fn block(metrics: &Metrics) -> String {
             let _ = writeln!(text, "  {}", cells.join("  ").trim_end());
         }
     }
+    if metrics.arms.len() > 1 {
+        text += &arms(metrics);
+    }
     text.push('\n');
+    text
+}
+
+/// How long the tasks of each arm waited from a wakeup until they ran.
+fn arms(metrics: &Metrics) -> String {
+    let mut text = "arms\n".to_string();
+    for (name, arm) in &metrics.arms {
+        let wakeups: u64 = arm.histograms.wakeup_latency.iter().sum();
+        let _ = writeln!(
+            text,
+            "  {name:<NAME_WIDTH$} {:>7} wakeups, p50 {} us, p99 {} us; {}",
+            short(wakeups),
+            arm.wakeup_p50_us,
+            arm.wakeup_p99_us,
+            arm.preset
+        );
+    }
     text
 }
 
@@ -51,6 +71,7 @@ fn short(n: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ArmMetrics;
     use super::*;
 
     fn sample() -> Metrics {
@@ -87,6 +108,25 @@ mod tests {
         assert!(!head(&m).contains("(not loaded)"));
         m.running = 0;
         assert!(head(&m).ends_with("  (not loaded)\n"));
+    }
+
+    #[test]
+    fn arms_are_shown_when_there_are_several() {
+        let mut m = sample();
+        m.arms.insert("default".into(), ArmMetrics::default());
+        assert!(!block(&m).contains("\narms\n"));
+        let mut arm = ArmMetrics {
+            preset: "mainline".into(),
+            wakeup_p99_us: 16,
+            ..ArmMetrics::default()
+        };
+        arm.histograms.wakeup_latency = vec![5, 2];
+        m.arms.insert("x".into(), arm);
+        let line = format!(
+            "{:<NAME_WIDTH$} {:>7} wakeups, p50 0 us, p99 16 us; mainline",
+            "x", 7
+        );
+        assert!(block(&m).contains(&line), "{}", block(&m));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! The tests of the Rust half against its library and its binary, in one program so that they are linked once.
 
 mod bad_input;
+mod ctl;
 mod doctor;
 mod machine;
 mod machine_random;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The statistics socket as a client sees it, with counters of a test's own.
 
-use scx_roost::stats::server::StatsServer;
-use scx_roost::stats::source::{Counted, CounterSource, Counting, Running};
-use scx_roost::stats::{Counters, Metrics, NR_STATS, ROWS};
+use scx_roost::socket::Server;
+use scx_roost::stats::server;
+use scx_roost::stats::source::{ArmShown, Counted, CounterSource, Counting, Running};
+use scx_roost::stats::{ArmCounts, Metrics, NR_STATS, ROWS};
 use scx_stats::StatsClient;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -20,13 +21,16 @@ const FRESH: Duration = Duration::from_millis(60);
 struct Fake(Arc<AtomicU64>);
 
 impl Counted for Fake {
-    fn read(&self) -> Counters {
-        [self.0.load(Ordering::Relaxed); NR_STATS]
+    fn read(&self, _slot: usize) -> ArmCounts {
+        ArmCounts {
+            counters: [self.0.load(Ordering::Relaxed); NR_STATS],
+            ..ArmCounts::default()
+        }
     }
 }
 
 struct Served {
-    server: StatsServer,
+    server: Server,
     counter: Arc<AtomicU64>,
     _counting: Counting,
     dir: TempDir,
@@ -35,13 +39,14 @@ struct Served {
 fn serve() -> Served {
     let dir = tempfile::tempdir().unwrap();
     let (source, counter) = (CounterSource::default(), Arc::new(AtomicU64::new(0)));
-    let running = Running {
+    source.set_arms(vec![ArmShown {
+        slot: 0,
+        name: "default".into(),
         preset: "roost".into(),
         features: "prev_idle".into(),
-        ..Running::default()
-    };
-    let counting = source.attach(Box::new(Fake(counter.clone())), running);
-    let server = StatsServer::launch(&path(&dir), source).unwrap();
+    }]);
+    let counting = source.attach(Box::new(Fake(counter.clone())), Running::default());
+    let server = server::launch(&path(&dir), source).unwrap();
     Served {
         server,
         counter,
@@ -93,6 +98,7 @@ fn scx_stats_clients_get_their_own_deltas() {
     assert_eq!(ask(&mut a, "top").sis_prev, 2);
     assert_eq!(ask(&mut b, "top").sis_prev, 2);
     assert_eq!(ask(&mut b, "totals").sis_prev, 7);
+    assert_eq!(ask(&mut b, "totals").arms["default"].counters.sis_prev, 7);
 }
 
 #[test]
@@ -110,8 +116,10 @@ fn the_metadata_describes_every_counter() {
     let stream = UnixStream::connect(path(&served.dir)).unwrap();
     let answer = raw(&stream, "{\"req\":\"stats_meta\"}\n");
     let fields = &answer["args"]["resp"]["Metrics"]["fields"];
+    let of_arms = &answer["args"]["resp"]["ArmCounters"]["fields"];
     for row in ROWS {
         assert_eq!(fields[row.name]["desc"], row.help, "{answer}");
+        assert_eq!(of_arms[row.name]["desc"], row.help, "{answer}");
     }
 }
 
@@ -176,7 +184,7 @@ fn the_socket_goes_with_the_server_and_clients_see_the_end() {
 #[test]
 fn a_live_socket_is_not_taken() {
     let served = serve();
-    let Err(error) = StatsServer::launch(&path(&served.dir), CounterSource::default()) else {
+    let Err(error) = server::launch(&path(&served.dir), CounterSource::default()) else {
         panic!("it was taken")
     };
     assert!(
@@ -194,7 +202,7 @@ fn a_dead_socket_is_replaced() {
     std::fs::create_dir_all(path(&dir).parent().unwrap()).unwrap();
     drop(UnixListener::bind(path(&dir)).unwrap());
     assert!(path(&dir).exists());
-    let _server = StatsServer::launch(&path(&dir), CounterSource::default()).unwrap();
+    let _server = server::launch(&path(&dir), CounterSource::default()).unwrap();
     assert_eq!(ask(&mut connect(&path(&dir)), "top").running, 0);
 }
 
@@ -203,7 +211,7 @@ fn a_file_that_is_no_socket_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("precious");
     std::fs::write(&file, "text").unwrap();
-    let Err(error) = StatsServer::launch(&file, CounterSource::default()) else {
+    let Err(error) = server::launch(&file, CounterSource::default()) else {
         panic!("it was taken")
     };
     assert!(error.to_string().contains("is no socket"), "{error}");
@@ -216,7 +224,7 @@ fn a_place_that_cannot_be_written_to_is_told_with_advice() {
         ("/proc/roost", "the"),
         ("/proc/roost/stats", "the folder of the"),
     ] {
-        let Err(error) = StatsServer::launch(Path::new(place), CounterSource::default()) else {
+        let Err(error) = server::launch(Path::new(place), CounterSource::default()) else {
             panic!("{place} was taken")
         };
         let error = error.to_string();

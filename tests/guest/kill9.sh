@@ -22,5 +22,5 @@ sleep 1
 end_roost KILL 137
 check "the machine is alive" forks 200 2
 # Nobody is left to remove it. A start does: the one above found those of the processes killed before.
-check "the socket is left, as it must be" rm /run/scx/root/stats
+check "the sockets are left, as they must be" rm /run/scx/root/stats /run/scx/root/ctl
 finish

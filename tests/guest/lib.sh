@@ -88,6 +88,36 @@ end_roost() {
 # counter NAME FILE: of the last line of JSON there.
 counter() { sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" "$2" | tail -n 1; }
 
+# arm_counter ARM NAME FILE: the same of one arm.
+arm_counter() {
+	sed -n "s/.*\"$1\":{\"counters\":{\([^}]*\)}.*/{\1}/p" "$3" | sed -n "s/.*\"$2\":\([0-9]*\).*/\1/p" | tail -n 1
+}
+
+# arm_wakeups ARM FILE: how many wakeups its histogram holds.
+arm_wakeups() {
+	sed -n "s/.*\"$1\":{\"counters\":{[^}]*},\"features\":\"[^\"]*\",\"histograms\":{\"wakeup_latency\":\[\([0-9,]*\)\].*/\1/p" "$2" |
+		awk -F, '{ for (i = 1; i <= NF; i++) sum += $i; print sum }'
+}
+
+# busy_arms [SECONDS]: the arms but default on which a task that wakes often is, in order.
+BUSY_WAKEUPS=20
+busy_arms() {
+	totals >/tmp/before
+	sleep "${1:-0.5}"
+	totals >/tmp/after
+	for arm in $(scx_roost ctl arms | cut -d' ' -f1 | grep -v '^default$'); do
+		grown=$(($(arm_wakeups "$arm" /tmp/after) - $(arm_wakeups "$arm" /tmp/before)))
+		[ $grown -lt $BUSY_WAKEUPS ] || echo "$arm"
+	done | sort | tr '\n' ' ' | sed 's/ $//'
+}
+
+# on_arms WHAT ARMS: exactly these are busy, a moment after a change.
+on_arms() {
+	sleep 0.1
+	busy=$(busy_arms)
+	check "$1: on ${2:-default alone} (got ${busy:-default alone})" [ "$busy" = "$2" ]
+}
+
 # A task that the scheduler does not know is placed by no rule.
 no_stranger() {
 	totals >/tmp/totals && [ "$(counter no_task_ctx /tmp/totals)" = 0 ]

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * probe [-b] [-i] [-n NICE] [-s SLICE_US] [-y YIELD_S] MODE SECONDS LIMIT_MS [CPU]: how long a task is kept from its CPU.
+ * probe [-b] [-i] [-c NAME] [-n NICE] [-s SLICE_US] [-y YIELD_S] MODE SECONDS LIMIT_MS [CPU]: how long a task is kept from its CPU.
  * MODE spin: it never sleeps; the longest time between two looks at the clock is its longest wait.
  * MODE sleep: it sleeps 2 ms again and again; the longest lateness is its longest wait.
  * With -b its policy is SCHED_BATCH, with -i SCHED_IDLE. With -y it calls sched_yield() before each look of its first YIELD_S seconds.
+ * With -c it calls itself NAME when there is a file /tmp/rename, which it removes.
  * The move to CPU is a part of the first wait. Exit status 1 when the longest wait is over LIMIT_MS.
  */
 #define _GNU_SOURCE
 #include "attr.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #define NAP_NS 2000000
@@ -32,7 +34,7 @@ static int pin(int cpu)
 }
 
 /* 0 when the longest wait is within the limit. */
-static int measure(const char *mode, double start, double ms, double yield_ms, double limit)
+static int measure(const char *mode, const char *name, double start, double ms, double yield_ms, double limit)
 {
 	struct timespec nap = { 0, NAP_NS };
 	double last = start, longest = 0, sum = 0;
@@ -44,6 +46,8 @@ static int measure(const char *mode, double start, double ms, double yield_ms, d
 
 		if (last - start < yield_ms)
 			sched_yield();
+		if (name && !unlink("/tmp/rename"))
+			prctl(PR_SET_NAME, name);
 		if (sleeper)
 			nanosleep(&nap, NULL);
 		t = now_ms();
@@ -63,14 +67,16 @@ int main(int argc, char **argv)
 {
 	double start, yield_ms = 0;
 	struct wish wish = {};
-	const char *failed;
+	const char *failed, *name = NULL;
 	int c;
 
-	while ((c = getopt(argc, argv, "bin:s:y:")) > 0) {
+	while ((c = getopt(argc, argv, "bic:n:s:y:")) > 0) {
 		if (c == 'b')
 			wish.batch = 1;
 		else if (c == 'i')
 			wish.idle = 1;
+		else if (c == 'c')
+			name = optarg;
 		else if (c == 'n')
 			wish.nice = atoi(optarg);
 		else if (c == 's')
@@ -92,5 +98,5 @@ int main(int argc, char **argv)
 	start = now_ms();
 	if (argc > 3 && pin(atoi(argv[3])))
 		return 2;
-	return measure(argv[0], start, atof(argv[1]) * 1e3, yield_ms, atof(argv[2]));
+	return measure(argv[0], name, start, atof(argv[1]) * 1e3, yield_ms, atof(argv[2]));
 }

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Prints the totals of the statistics socket, one line of JSON: what socat does where there is one. */
+/*
+ * totals [SOCKET [REQUEST]]: prints the answer of a socket, one line of JSON, which is that of the statistics and their totals
+ * unless given: what socat does where there is one.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#define REQUEST "{\"req\":\"stats\",\"args\":{\"target\":\"totals\"}}\n"
+#define REQUEST "{\"req\":\"stats\",\"args\":{\"target\":\"totals\"}}"
 
 int main(int argc, char **argv)
 {
+	const char *request = argc > 2 ? argv[2] : REQUEST;
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	char text[4096], *end = NULL;
 	ssize_t got;
 
 	strncpy(at.sun_path, argc > 1 ? argv[1] : "/var/run/scx/root/stats", sizeof(at.sun_path) - 1);
-	if (connect(fd, (struct sockaddr *)&at, sizeof(at)) || write(fd, REQUEST, strlen(REQUEST)) < 0) {
+	if (connect(fd, (struct sockaddr *)&at, sizeof(at)) || dprintf(fd, "%s\n", request) < 0) {
 		perror(at.sun_path);
 		return 1;
 	}

@@ -26,18 +26,18 @@ const MACHINES: [(usize, usize, usize, usize); 7] = [
 #[ignore = "needs a kernel with sched_ext: tests/guest/policy-bpf.sh runs it"]
 fn the_scheduler_loads_for_every_machine() {
     let mut config = Config::default();
-    let presets = [config.features.0, (1 << ROOST_NR_FEATURES) - 1];
+    let presets = [config.settings.features.0, (1 << ROOST_NR_FEATURES) - 1];
     for (llcs, cores, threads, llcs_per_node) in MACHINES {
         let topology = Topology::regular(llcs, cores, threads, llcs_per_node, true);
         for features in presets {
-            config.features.0 = features;
+            config.settings.features.0 = features;
             let tun = config.tunables(&CpuFreq::default(), true);
             let facts = topology.facts();
-            let arms = [config.arm(topology.len() as u32)];
+            let arms = [config.settings.arm(topology.len() as u32)];
             let policy = image(&arms, &facts.capacities());
             let mut object = MaybeUninit::uninit();
             let begin = Instant::now();
-            let loaded = load_object(&config, &facts, &tun, &policy, 0, &mut object);
+            let loaded = load_object(&config, &facts, &tun, &policy, 0, None, &mut object);
             if let Err(e) = loaded {
                 panic!("{llcs} LLCs x {cores} cores x {threads}, features {features:#x}: {e:#}");
             }

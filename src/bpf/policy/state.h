@@ -116,7 +116,10 @@ struct llc_sets {
 struct task_state {
 	/* Its arm as it was when the task last asked. Callbacks read this, not the live one, which may change between them. */
 	struct task_policy pol;
-	u32 arm; /* which arm the task is on */
+	u32 arm;       /* which arm the task is on */
+	u32 rules_seq; /* as of these rules */
+	u64 css_set;   /* and these cgroups (kernel: task_struct.cgroups) */
+	u64 woken_at;  /* ns; 0: it has run since, or was forked */
 
 	/* queue */
 	u64 vruntime;	   /* virtual run time, ns at NICE0_WEIGHT; valid while joined */

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which arm is a task on? Of what userspace told (struct arm_rules, struct arm_member) counts first how its process was
+ * started, then a rule about its process, then one about its cgroup or the nearest above it, then one about its name, else
+ * it is on arm 0.
+ *
+ * A task asks when the rules or its cgroups are others than when it last asked: at its wakeups and at ticks. So whoever
+ * changes a rule or moves a task need not find anybody, and neither a tracer nor the cpu controller is needed to follow moves.
+ */
+#ifndef ROOST_ARM_BPF_H
+#define ROOST_ARM_BPF_H
+
+#include "ctx.bpf.h"
+
+#define NO_ARM		 MAX_ARMS
+#define CGROUP_DEPTH_MAX 64
+/* Each step of a match goes on in the name or begins anew one letter later. */
+#define GLOB_STEPS_MAX	 (COMM_LEN * COMM_LEN + COMM_LEN)
+
+struct comm_name {
+	char text[COMM_LEN];
+};
+
+/* NO_ARM: the ticket is no longer good. */
+static __always_inline u32 arm_of_ticket(u32 id)
+{
+	u32 at = id;
+	struct ticket *ticket;
+
+	opaque(at);
+	ticket = &rules.tickets[at % MAX_TICKETS];
+	return id && ticket->id == id ? ticket->arm : NO_ARM;
+}
+
+/* What the task's process was told. */
+static __always_inline u32 arm_of_process(struct task_struct *p)
+{
+	struct arm_member *member = bpf_task_storage_get(&arm_members, p->group_leader, 0, 0);
+	u32 arm;
+
+	if (!member)
+		return NO_ARM;
+	arm = arm_of_ticket(member->exec);
+	return arm < MAX_ARMS ? arm : arm_of_ticket(member->pid);
+}
+
+/* The nearest cgroup with a rule, from the one of this state upwards. Its memory is not freed before we are done. */
+subprog u32 arm_of_cgroup(u64 css)
+{
+	u32 i;
+
+	for_below (i, CGROUP_DEPTH_MAX, CGROUP_DEPTH_MAX) {
+		/* A cgroup begins with its own state (kernel: struct cgroup.self). */
+		struct cgroup *cgrp = (void *)css;
+		u64 id;
+		u32 *arm;
+
+		if (!css)
+			break;
+		id = BPF_CORE_READ(cgrp, kn, id);
+		arm = bpf_map_lookup_elem(&cgroup_rules, &id);
+		if (arm)
+			return *arm;
+		css = (u64)BPF_CORE_READ(cgrp, self.parent);
+	}
+	return NO_ARM;
+}
+
+static __always_inline char letter(const char *text, u32 i)
+{
+	opaque(i);
+	return text[i % COMM_LEN];
+}
+
+/* Does the name match? At a mismatch the last * takes in one letter more. */
+subprog bool comm_matches(const struct comm_name *name nonnull, u32 rule)
+{
+	const struct comm_rule *r;
+	u32 i, g = from_zero, n = from_zero, star = COMM_LEN, taken = from_zero;
+
+	opaque(rule);
+	r = &rules.comms[rule % MAX_COMM_RULES];
+	for_below (i, GLOB_STEPS_MAX, GLOB_STEPS_MAX) {
+		char want = letter(r->glob, g), have = letter(name->text, n);
+
+		if (want == '*') {
+			star = g++;
+			taken = n;
+		} else if (have && (want == have || want == '?')) {
+			g++;
+			n++;
+		} else if (!have) {
+			return !want;
+		} else if (star < COMM_LEN) {
+			g = star + 1;
+			n = ++taken;
+		} else {
+			return false;
+		}
+	}
+	return false;
+}
+
+subprog u32 arm_of_comm(const struct comm_name *name nonnull)
+{
+	u32 i;
+
+	for_below (i, rules.nr_comms, MAX_COMM_RULES) {
+		u32 at = i;
+
+		if (!comm_matches(name, i))
+			continue;
+		opaque(at);
+		return rules.comms[at % MAX_COMM_RULES].arm;
+	}
+	return NO_ARM;
+}
+
+subprog u32 arm_by_rules(struct task_struct *p trusted)
+{
+	u32 arm = arm_of_process(p);
+
+	if (arm >= MAX_ARMS && rules.nr_cgroups)
+		arm = arm_of_cgroup((u64)BPF_CORE_READ(p, cgroups, dfl_cgrp));
+	if (arm >= MAX_ARMS && rules.nr_comms) {
+		struct comm_name name;
+
+		__builtin_memcpy(name.text, p->comm, COMM_LEN);
+		arm = arm_of_comm(&name);
+	}
+	return arm < MAX_ARMS ? arm : 0;
+}
+
+/* The task is on the arm that the rules say. */
+static __always_inline void arm_follow(struct task_struct *p, struct task_state *ts)
+{
+	u32 seq = *(volatile u32 *)&rules.seq;
+	u64 css_set = (u64)p->cgroups;
+
+	if (ts->css_set == css_set && ts->rules_seq == seq)
+		return;
+	ts->arm = arm_by_rules(p);
+	ts->css_set = css_set;
+	/* One that is being renamed may still have had the old name. */
+	ts->rules_seq = ts->rules_seq ? seq : 1;
+}
+
+/*
+ * A fork, by the task that runs. The child's cgroups are not set yet: if they turn out to be others than the parent's, it asks.
+ * A new process takes along what the parent's was told; threads have their leader.
+ */
+static __always_inline void arm_inherit(struct task_struct *p, struct task_state *ts)
+{
+	struct task_struct *parent = bpf_get_current_task_btf();
+	struct task_state *parent_ts = bpf_task_storage_get(&task_states, parent, 0, 0);
+	struct arm_member *told, *member;
+
+	if (!parent_ts)
+		return;
+	ts->arm = parent_ts->arm;
+	ts->rules_seq = parent_ts->rules_seq;
+	ts->css_set = parent_ts->css_set;
+	told = bpf_task_storage_get(&arm_members, parent->group_leader, 0, 0);
+	if (!told || p->pid != p->tgid)
+		return;
+	member = bpf_task_storage_get(&arm_members, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (member)
+		*member = *told;
+}
+
+#endif /* ROOST_ARM_BPF_H */

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The control socket: arms and rules of the running scheduler. They live here, in the process; a loaded scheduler is
+//! told of them, and so is the next one after a restart. Each request is carried out whole or not at all; those that
+//! arrived together are published together.
+
+use crate::arms::{Arms, Change, Settings};
+use crate::bpf::intf::policy_image;
+use crate::rules::{Rules, Table, Whom, pidfd_of};
+use crate::socket::{Access, Client, Purpose, Server, refuse};
+use crate::stats::source::{ArmShown, CounterSource};
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::io::Error;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What a request is, in its "args"; its "req" is "ctl".
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Op {
+    /// Of all arms without a name.
+    Show {
+        arm: Option<String>,
+    },
+    Set {
+        arm: String,
+        change: Change,
+    },
+    Reset {
+        arm: String,
+    },
+    ArmAdd {
+        arm: String,
+        preset: Option<String>,
+    },
+    ArmDel {
+        arm: String,
+    },
+    Rules {},
+    RuleAdd {
+        whom: Whom,
+        arm: String,
+    },
+    RuleDel {
+        whom: Whom,
+    },
+    /// Whoever asks is to be on this arm, and what it starts.
+    Exec {
+        arm: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct Request {
+    pub req: String,
+    #[serde(default)]
+    pub args: Value,
+}
+
+/// A loaded scheduler, or a test's own.
+pub trait Live: Send {
+    /// Makes the image live; the answer is its generation.
+    fn publish(&mut self, image: &policy_image) -> Result<u32>;
+    fn set_rules(&mut self, table: &Table) -> Result<()>;
+    fn tell(&mut self, process: BorrowedFd, ticket: Ticket) -> Result<()>;
+}
+
+/// What a process is told; the first counts more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ticket {
+    Exec(u32),
+    Pid(u32),
+}
+
+/// A shared handle.
+#[derive(Clone)]
+pub struct Control(Arc<Mutex<State>>);
+
+struct State {
+    arms: Arms,
+    rules: Rules,
+    generation: u32,
+    nr_cpus: u32,
+    /// Of each CPU by number.
+    capacity: Vec<u16>,
+    source: CounterSource,
+    /// None while no scheduler is loaded.
+    live: Option<Box<dyn Live>>,
+    arms_changed: bool,
+    rules_changed: bool,
+}
+
+/// The loaded scheduler is no longer told when this is dropped.
+pub struct Attached(Control);
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.0.lock().live = None;
+    }
+}
+
+enum Answer {
+    /// It is told when the change is live.
+    Changed,
+    Data(Value),
+}
+
+/// uapi: getsockopt() for a pidfd of who connected.
+const SO_PEERPIDFD: i32 = 77;
+
+const PURPOSE: Purpose = Purpose {
+    name: "control",
+    served: "is controlled",
+    option: "--ctl-path",
+    thread: "ctl",
+    access: Access::Owner { group: None },
+};
+
+impl Control {
+    /// Arm default is as `everybody` says. What is shown of the arms goes to `source`.
+    pub fn new(everybody: Settings, source: CounterSource) -> Control {
+        let mut rules = Rules::default();
+        rules.arm_added(0);
+        let state = State {
+            arms: Arms::new(everybody),
+            rules,
+            generation: 0,
+            nr_cpus: 1,
+            capacity: Vec::new(),
+            source,
+            live: None,
+            arms_changed: false,
+            rules_changed: false,
+        };
+        state.show_arms();
+        Control(Arc::new(Mutex::new(state)))
+    }
+
+    /// Serves until the returned value is dropped. The owner may connect, and `group` if there is one.
+    pub fn launch(&self, path: &Path, group: Option<u32>) -> Result<Server> {
+        let control = self.clone();
+        let purpose = Purpose {
+            access: Access::Owner { group },
+            ..PURPOSE
+        };
+        Server::launch(path, purpose, move |stream| {
+            Ok(Box::new(Peer {
+                control: control.clone(),
+                pidfd: peer_pidfd(stream)?,
+            }))
+        })
+    }
+
+    /// What the next scheduler begins with.
+    pub fn image(&self, nr_cpus: u32, capacity: Vec<u16>) -> policy_image {
+        let mut state = self.lock();
+        state.nr_cpus = nr_cpus;
+        state.capacity = capacity;
+        policy_image {
+            generation: state.generation,
+            ..state.image()
+        }
+    }
+
+    /// Publishes what CPUs are worth now; true if that has changed.
+    pub fn set_capacity(&self, capacity: Vec<u16>) -> Result<bool> {
+        let mut state = self.lock();
+        if state.capacity == capacity {
+            return Ok(false);
+        }
+        state.capacity = capacity;
+        state.arms_changed = true;
+        state.flush()?;
+        Ok(true)
+    }
+
+    /// What arm default is now.
+    pub fn everybody(&self) -> Settings {
+        self.lock().arms.everybody().settings.clone()
+    }
+
+    /// A scheduler was loaded with `image`. It is to be unloaded only after the returned value is dropped.
+    #[must_use = "without it nothing is told to the scheduler"]
+    pub fn attach(&self, live: Box<dyn Live>, image: &policy_image) -> Result<Attached> {
+        let mut state = self.lock();
+        state.live = Some(live);
+        state.arms_changed = state.generation != image.generation;
+        state.rules_changed = true;
+        let attached = Attached(self.clone());
+        let flushed = state.flush();
+        // Before `attached` takes it in an error's case.
+        drop(state);
+        flushed.map(|()| attached)
+    }
+
+    /// To be called now and then: cgroups may have been made anew, processes may have ended.
+    pub fn refresh(&self) -> Result<()> {
+        let mut state = self.lock();
+        state.rules_changed |= state.rules.refresh();
+        state.flush()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn image(&self) -> policy_image {
+        self.arms.image(self.nr_cpus, &self.capacity)
+    }
+
+    /// Publishes what was changed.
+    fn flush(&mut self) -> Result<()> {
+        if self.arms_changed {
+            self.generation = self.generation.wrapping_add(1);
+            let image = self.image();
+            if let Some(live) = &mut self.live {
+                self.generation = live.publish(&image)?;
+            }
+            self.show_arms();
+            self.arms_changed = false;
+        }
+        if self.rules_changed {
+            if let Some(live) = &mut self.live {
+                live.set_rules(&self.rules.table())?;
+            }
+            self.rules_changed = false;
+        }
+        Ok(())
+    }
+
+    fn show_arms(&self) {
+        let shown = |(slot, arm): (usize, &crate::arms::Arm)| ArmShown {
+            slot,
+            name: arm.name.clone(),
+            preset: arm.settings.preset.clone(),
+            features: arm.settings.features.to_string(),
+        };
+        self.source.set_arms(self.arms.iter().map(shown).collect());
+    }
+
+    fn apply(&mut self, op: Op, peer: BorrowedFd) -> Result<Answer> {
+        match op {
+            Op::Show { arm } => return self.show(arm.as_deref()).map(Answer::Data),
+            Op::Rules {} => return Ok(Answer::Data(self.show_rules())),
+            Op::Set { arm, change } => self.arms.change(&arm, &change)?,
+            Op::Reset { arm } => self.arms.reset(&arm)?,
+            Op::ArmAdd { arm, preset } => {
+                let slot = self.arms.add(&arm, preset.as_deref())?;
+                self.rules.arm_added(slot);
+                self.rules_changed = true;
+            }
+            Op::ArmDel { arm } => self.delete_arm(&arm)?,
+            Op::RuleAdd { whom, arm } => return self.add_rule(whom, &arm),
+            Op::RuleDel { whom } => {
+                self.rules.delete(&whom)?;
+                self.rules_changed = true;
+                return Ok(Answer::Changed);
+            }
+            Op::Exec { arm } => {
+                let ticket = self.rules.ticket_of_arm(self.arms.slot(&arm)?)?;
+                self.tell(peer, Ticket::Exec(ticket))?;
+                return Ok(Answer::Changed);
+            }
+        }
+        self.arms_changed = true;
+        Ok(Answer::Changed)
+    }
+
+    fn delete_arm(&mut self, name: &str) -> Result<()> {
+        let slot = self.arms.slot(name)?;
+        let rules = self.rules.of_arm(slot);
+        if rules > 0 {
+            let text = format!("arm '{name}' has {rules} rules: delete them first");
+            return Err(refuse(libc::EBUSY, text));
+        }
+        self.arms.delete(name)?;
+        self.rules.arm_deleted(slot);
+        self.rules_changed = true;
+        Ok(())
+    }
+
+    fn add_rule(&mut self, whom: Whom, arm: &str) -> Result<Answer> {
+        let slot = self.arms.slot(arm)?;
+        match &whom {
+            Whom::Cgroup(path) => self.rules.add_cgroup(path, slot)?,
+            Whom::Comm(glob) => self.rules.add_comm(glob, slot)?,
+            Whom::Pid(pid) => {
+                let pidfd = pidfd_of(*pid)?;
+                let ticket = self.rules.add_pid(*pid, pidfd.try_clone()?, slot)?;
+                if let Err(e) = self.tell(pidfd.as_fd(), Ticket::Pid(ticket)) {
+                    self.rules.delete(&whom)?;
+                    return Err(e);
+                }
+            }
+        }
+        self.rules_changed = true;
+        Ok(Answer::Changed)
+    }
+
+    /// The process is told now, and asks when the rules change.
+    fn tell(&mut self, process: BorrowedFd, ticket: Ticket) -> Result<()> {
+        let Some(live) = &mut self.live else {
+            let text = "the scheduler is being loaded: try again in a second";
+            return Err(refuse(libc::EAGAIN, text));
+        };
+        live.tell(process, ticket)?;
+        self.rules_changed = true;
+        Ok(())
+    }
+
+    fn show(&mut self, name: Option<&str>) -> Result<Value> {
+        self.flush()?;
+        let wanted = name.map(|name| self.arms.slot(name)).transpose()?;
+        let shown = |(slot, arm): (usize, &crate::arms::Arm)| {
+            let mut value = arm.describe(slot == 0, self.nr_cpus);
+            value["rules"] = self.rules.of_arm(slot).into();
+            value
+        };
+        let arms = self.arms.iter();
+        let arms = arms.filter(|(slot, _)| wanted.is_none_or(|w| w == *slot));
+        Ok(json!({"generation": self.generation, "arms": arms.map(shown).collect::<Vec<_>>()}))
+    }
+
+    fn show_rules(&self) -> Value {
+        let rule = |rule: &crate::rules::Rule| {
+            let arm = self.arms.get(rule.slot).map(|arm| arm.name.as_str());
+            json!({"whom": rule.whom, "arm": arm})
+        };
+        self.rules.iter().map(rule).collect()
+    }
+}
+
+/// One client.
+struct Peer {
+    control: Control,
+    pidfd: OwnedFd,
+}
+
+impl Client for Peer {
+    fn requests(&mut self, lines: &[Vec<u8>]) -> Vec<Result<Value>> {
+        let mut state = self.control.lock();
+        let mut answer = |line: &Vec<u8>| state.apply(parse(line)?, self.pidfd.as_fd());
+        let answers: Vec<Result<Answer>> = lines.iter().map(&mut answer).collect();
+        let flushed = state.flush();
+        let generation = json!({"generation": state.generation});
+        let told = |answer: Result<Answer>| match (answer?, &flushed) {
+            (Answer::Data(value), _) => Ok(value),
+            (Answer::Changed, Ok(())) => Ok(generation.clone()),
+            (Answer::Changed, Err(e)) => bail!("{e:#}"),
+        };
+        answers.into_iter().map(told).collect()
+    }
+}
+
+fn parse(line: &[u8]) -> Result<Op> {
+    let request: Request = serde_json::from_slice(line).context("a request is a line of JSON")?;
+    if request.req != "ctl" {
+        bail!("unknown request '{}': expected is ctl", request.req);
+    }
+    serde_json::from_value(request.args).context("a request's args do not say what to do")
+}
+
+/// The process at the other end. Unlike its number this cannot become another process's.
+fn peer_pidfd(stream: &UnixStream) -> Result<OwnedFd> {
+    let mut fd: i32 = -1;
+    let mut len = size_of::<i32>() as libc::socklen_t;
+    // SAFETY: the kernel writes one number of this length; the descriptor is ours then.
+    unsafe {
+        let at = (&raw mut fd).cast();
+        let socket = stream.as_raw_fd();
+        if libc::getsockopt(socket, libc::SOL_SOCKET, SO_PEERPIDFD, at, &mut len) < 0 {
+            return Err(Error::last_os_error()).context("cannot tell who connected");
+        }
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `scx_roost ctl`: what was typed becomes one request to the control socket, and its answer is printed.
+
+use crate::arms::{Change, DEFAULT_ARM};
+use crate::control::{Op, Request};
+use crate::features::{FEATURES, TUNABLES};
+use crate::print;
+use crate::rules::Whom;
+use crate::socket::refuse;
+use anyhow::{Context, Result, anyhow, bail};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Longer than any grace period of the kernel lasts.
+const ANSWER_TIME: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Show the features and tunables of all arms, or of one
+    Show {
+        #[arg(long, value_name = "NAME")]
+        arm: Option<String>,
+    },
+    /// Change features and tunables, all at once or none
+    #[command(after_help = tunables())]
+    Set(SetArgs),
+    /// Take an arm back to what it was made with
+    Reset {
+        #[arg(long, value_name = "NAME", default_value = DEFAULT_ARM)]
+        arm: String,
+    },
+    /// List, add or delete arms
+    Arms {
+        #[command(subcommand)]
+        verb: Option<ArmsVerb>,
+    },
+    /// List, add or delete rules about who is on which arm
+    Rules {
+        #[command(subcommand)]
+        verb: Option<RulesVerb>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct SetArgs {
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_ARM)]
+    arm: String,
+
+    /// Start from this preset's features instead of those that are on
+    #[arg(short, long, value_name = "NAME")]
+    preset: Option<String>,
+
+    /// Switch a feature on; may be repeated
+    #[arg(long, value_name = "FEATURE")]
+    enable: Vec<String>,
+
+    /// Switch a feature off; may be repeated
+    #[arg(long, value_name = "FEATURE")]
+    disable: Vec<String>,
+
+    /// Set a tunable, slice-us=1500 for instance; may be repeated
+    #[arg(long, value_name = "TUNABLE=VALUE", value_parser = pair)]
+    set: Vec<(String, String)>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ArmsVerb {
+    /// List the arms
+    List,
+    /// Add an arm, of a preset or as arm default is now
+    Add {
+        name: String,
+        #[arg(short, long, value_name = "NAME")]
+        preset: Option<String>,
+    },
+    /// Delete an arm; who was on it is where other rules say, or on arm default
+    Del { name: String },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum RulesVerb {
+    /// List the rules
+    List,
+    /// Put tasks on an arm
+    Add {
+        #[command(flatten)]
+        whom: WhomArgs,
+        #[arg(long, value_name = "NAME")]
+        arm: String,
+    },
+    /// Delete a rule
+    Del {
+        #[command(flatten)]
+        whom: WhomArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct WhomArgs {
+    /// The tasks of this cgroup and of those below it; the deepest rule counts
+    #[arg(long, value_name = "PATH")]
+    cgroup: Option<PathBuf>,
+
+    /// Tasks of this name; * and ? as in a shell; the first rule counts
+    #[arg(long, value_name = "GLOB")]
+    comm: Option<String>,
+
+    /// This process, as long as it runs, and what it forks from now on
+    #[arg(long, value_name = "N")]
+    pid: Option<u32>,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=');
+    let pair = pair.ok_or_else(|| "a tunable, = and its value are expected".to_string())?;
+    Ok((pair.0.to_string(), pair.1.to_string()))
+}
+
+impl WhomArgs {
+    fn whom(self) -> Result<Whom> {
+        Ok(match (self.cgroup, self.comm, self.pid) {
+            (Some(path), _, _) => Whom::Cgroup(
+                std::path::absolute(&path)
+                    .with_context(|| format!("cannot tell where {} is", path.display()))?,
+            ),
+            (_, Some(glob), _) => Whom::Comm(glob),
+            (_, _, Some(pid)) => Whom::Pid(pid),
+            _ => bail!("--cgroup, --comm or --pid is expected"),
+        })
+    }
+}
+
+/// An answer as text.
+type AsText = fn(&Value) -> String;
+
+/// What is asked, and how the answer becomes text.
+fn question(verb: Verb) -> Result<(Op, AsText)> {
+    Ok(match verb {
+        Verb::Show { arm } => (Op::Show { arm }, show),
+        Verb::Set(args) => (set(args)?, changed),
+        Verb::Reset { arm } => (Op::Reset { arm }, changed),
+        Verb::Arms { verb } => match verb {
+            None | Some(ArmsVerb::List) => (Op::Show { arm: None }, arms),
+            Some(ArmsVerb::Add { name: arm, preset }) => (Op::ArmAdd { arm, preset }, changed),
+            Some(ArmsVerb::Del { name: arm }) => (Op::ArmDel { arm }, changed),
+        },
+        Verb::Rules { verb } => match verb {
+            None | Some(RulesVerb::List) => (Op::Rules {}, rules),
+            Some(RulesVerb::Add { whom, arm }) => {
+                let whom = whom.whom()?;
+                (Op::RuleAdd { whom, arm }, changed)
+            }
+            Some(RulesVerb::Del { whom }) => (Op::RuleDel { whom: whom.whom()? }, changed),
+        },
+    })
+}
+
+fn set(args: SetArgs) -> Result<Op> {
+    let mut change = Change {
+        preset: args.preset,
+        enable: args.enable,
+        disable: args.disable,
+        ..Change::default()
+    };
+    for (name, value) in args.set {
+        if change.set.insert(name.clone(), value.into()).is_some() {
+            bail!("tunable '{name}' is set twice: set it once");
+        }
+    }
+    let arm = args.arm;
+    Ok(Op::Set { arm, change })
+}
+
+pub fn run(path: &Path, verb: Verb, json: bool) -> Result<()> {
+    let (op, as_text) = question(verb)?;
+    let answer = ask(path, &op)?;
+    if json {
+        print::json(&answer)?;
+    } else {
+        print::text(&as_text(&answer))?;
+    }
+    Ok(())
+}
+
+/// One request and its answer. A refusal is an error with the errno that came with it.
+pub fn ask(path: &Path, op: &Op) -> Result<Value> {
+    let mut stream = UnixStream::connect(path).map_err(|e| unreachable(path, e.kind(), &e))?;
+    stream.set_read_timeout(Some(ANSWER_TIME))?;
+    let request = Request {
+        req: "ctl".to_string(),
+        args: serde_json::to_value(op)?,
+    };
+    let line = serde_json::to_string(&request)? + "\n";
+    stream.write_all(line.as_bytes())?;
+    let mut answer = String::new();
+    let taken = BufReader::new(&stream).read_line(&mut answer);
+    taken.with_context(|| format!("no answer from the scheduler at {}", path.display()))?;
+    let answer: Value = serde_json::from_str(&answer)
+        .with_context(|| format!("the scheduler at {} went away", path.display()))?;
+    let resp = answer["args"]["resp"].clone();
+    match answer["errno"].as_i64() {
+        Some(0) => Ok(resp),
+        errno => Err(refuse(
+            errno.unwrap_or_default() as i32,
+            resp.as_str().unwrap_or("refused without a reason"),
+        )),
+    }
+}
+
+fn unreachable(path: &Path, kind: ErrorKind, e: &std::io::Error) -> anyhow::Error {
+    let path = path.display();
+    match kind {
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+            anyhow!("no scheduler is controlled at {path}: start scx_roost, or give its --ctl-path")
+        }
+        ErrorKind::PermissionDenied => anyhow!(
+            "you may not write to {path}: be root, or of the group that scx_roost was given with --ctl-group"
+        ),
+        _ => anyhow!("cannot reach the scheduler at {path}: {e}"),
+    }
+}
+
+fn changed(answer: &Value) -> String {
+    format!("generation {} is live\n", answer["generation"])
+}
+
+fn text_of(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn rows(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn show(answer: &Value) -> String {
+    let mut text = format!("generation {}\n", answer["generation"]);
+    for arm in rows(&answer["arms"]) {
+        let on = text_of(&arm["features"]);
+        let is_on = |name: &str| on.split(' ').any(|f| f == name);
+        let off: Vec<&str> = FEATURES
+            .iter()
+            .map(|f| f.name)
+            .filter(|f| !is_on(f))
+            .collect();
+        let off = if off.is_empty() {
+            "none".to_string()
+        } else {
+            off.join(" ")
+        };
+        let tunables = arm["tunables"].as_object().cloned().unwrap_or_default();
+        let tunables: Vec<String> = tunables.iter().map(|(n, v)| format!("{n} {v}")).collect();
+        let _ = write!(
+            text,
+            "arm {}: preset {}, {} rules\n  on        {on}\n  off       {off}\n  tunables  {}\n",
+            text_of(&arm["name"]),
+            text_of(&arm["preset"]),
+            arm["rules"],
+            tunables.join(", ")
+        );
+    }
+    text
+}
+
+fn arms(answer: &Value) -> String {
+    let mut text = String::new();
+    for arm in rows(&answer["arms"]) {
+        let _ = writeln!(
+            text,
+            "{:<16} preset {:<22} {} rules",
+            text_of(&arm["name"]),
+            text_of(&arm["preset"]),
+            arm["rules"]
+        );
+    }
+    text
+}
+
+fn rules(answer: &Value) -> String {
+    let mut text = String::new();
+    for rule in rows(answer) {
+        let whom = serde_json::from_value::<Whom>(rule["whom"].clone());
+        let whom = whom.map_or_else(|_| json!(rule["whom"]).to_string(), |w| w.to_string());
+        let _ = writeln!(text, "{whom} --arm {}", text_of(&rule["arm"]));
+    }
+    if text.is_empty() {
+        text = "no rules\n".to_string();
+    }
+    text
+}
+
+/// Below the options of `ctl set`.
+fn tunables() -> String {
+    let mut text = "Tunables:\n".to_string();
+    for t in TUNABLES {
+        let place = if t.machine_wide {
+            ", on arm default only"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            text,
+            "  {:<18} {} to {}{}{place}: {}",
+            t.name,
+            t.min,
+            t.max,
+            t.unit_after(" "),
+            t.help
+        );
+    }
+    text + "\nFeatures and presets: scx_roost --help"
+}
+
+/// Below the options of `ctl`.
+pub const EXAMPLES: &str = "Examples:
+  scx_roost ctl show                                     what is on, in all arms
+  scx_roost ctl set --disable sync_local --set slice-us=1500
+                                                         for all tasks, at once
+  scx_roost ctl arms add games --preset mainline         a second policy beside the first
+  scx_roost ctl set --arm games --enable prev_core       changes that one
+  scx_roost ctl rules add --comm 'Game*' --arm games     tasks of such a name are on it
+  scx_roost ctl rules add --cgroup /sys/fs/cgroup/user.slice --arm games
+  scx_roost ctl reset                                    arm default as at the start
+
+Exit status: 0 when it was done; 1 when it was refused, and nothing changed.";

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `scx_roost exec`: this process asks to be on an arm, and then becomes the command. So environment, files, signals and exit
+//! status need nobody to pass them on.
+
+use crate::control::Op;
+use crate::ctl::ask;
+use crate::socket::Refused;
+use anyhow::{Context, Result};
+use clap::Args;
+use std::ffi::{CString, OsString};
+use std::io::{Error, ErrorKind};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// A restart after hotplug is over by then.
+const TRIES: u32 = 100;
+const TRY_NAP: Duration = Duration::from_millis(100);
+
+/// As a shell's.
+const NOT_FOUND: u8 = 127;
+const NOT_RUN: u8 = 126;
+
+#[derive(Debug, Args)]
+pub struct ExecArgs {
+    /// The arm that the command and all that it starts is to be on
+    #[arg(long, value_name = "NAME")]
+    arm: String,
+
+    /// Under sudo: run the command as root, not as the user who called sudo
+    #[arg(long)]
+    as_root: bool,
+
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+pub const EXAMPLES: &str = "Examples:
+  scx_roost ctl arms add quiet --preset mainline
+  scx_roost exec --arm quiet -- make -j8        make and its compilers are on arm quiet
+  sudo scx_roost exec --arm quiet -- ./game     runs as who called sudo
+
+Exit status: that of the command; 126 when it cannot be run, 127 when there is none; 1 when the arm is refused.";
+
+/// Comes back only if the command cannot be run.
+pub fn run(path: &Path, args: ExecArgs) -> Result<ExitCode> {
+    join(path, &args.arm)?;
+    if !args.as_root {
+        drop_sudo()?;
+    }
+    let (program, rest) = args
+        .command
+        .split_first()
+        .context("a command is expected")?;
+    let e = Command::new(program).args(rest).exec();
+    eprintln!("scx_roost: cannot run {}: {e}", program.display());
+    Ok(ExitCode::from(if e.kind() == ErrorKind::NotFound {
+        NOT_FOUND
+    } else {
+        NOT_RUN
+    }))
+}
+
+fn join(path: &Path, arm: &str) -> Result<()> {
+    let op = Op::Exec {
+        arm: arm.to_string(),
+    };
+    for _ in 1..TRIES {
+        match ask(path, &op) {
+            Err(e) if again(&e) => sleep(TRY_NAP),
+            other => return other.map(|_| ()),
+        }
+    }
+    ask(path, &op).map(|_| ())
+}
+
+fn again(e: &anyhow::Error) -> bool {
+    e.downcast_ref::<Refused>()
+        .is_some_and(|e| e.0 == libc::EAGAIN)
+}
+
+/// Root by sudo becomes again who called it.
+fn drop_sudo() -> Result<()> {
+    let number = |name| std::env::var(name).ok()?.parse::<u32>().ok();
+    // SAFETY: plain calls with plain numbers and a string that is alive.
+    unsafe {
+        let (0, Some(uid), Some(gid)) = (libc::geteuid(), number("SUDO_UID"), number("SUDO_GID"))
+        else {
+            return Ok(());
+        };
+        let user = CString::new(std::env::var("SUDO_USER").unwrap_or_default())?;
+        if libc::initgroups(user.as_ptr(), gid) < 0
+            || libc::setgid(gid) < 0
+            || libc::setuid(uid) < 0
+        {
+            return Err(Error::last_os_error()).with_context(|| {
+                format!("cannot become user {uid} again, who called sudo: --as-root stays root")
+            });
+        }
+    }
+    Ok(())
+}

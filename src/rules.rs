@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Rules: which tasks are on which arm, by cgroup, by name, by process. `Table` is what the BPF half is told of them
+//! (struct arm_rules in src/bpf/intf.h).
+
+use crate::bpf::intf::{
+    COMM_LEN, MAX_ARMS, MAX_CGROUP_RULES, MAX_COMM_RULES, MAX_TICKETS, comm_rule, ticket,
+};
+use crate::socket::refuse;
+use anyhow::{Context, Result, bail};
+use libc::{EEXIST, ENOENT, ENOSPC, POLLIN, poll, pollfd};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Each arm has a ticket too.
+const MAX_PID_RULES: usize = (MAX_TICKETS - MAX_ARMS) as usize / 2;
+
+/// Whom a rule is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Whom {
+    /// The tasks of a cgroup of the default hierarchy and of those below it; of several the deepest counts.
+    Cgroup(PathBuf),
+    /// Tasks of this name; * and ? as in a shell. Of several the first counts.
+    Comm(String),
+    /// A process, and those that it forks from now on.
+    Pid(u32),
+}
+
+impl fmt::Display for Whom {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Whom::Cgroup(path) => write!(f, "--cgroup {}", path.display()),
+            Whom::Comm(glob) => write!(f, "--comm {glob}"),
+            Whom::Pid(pid) => write!(f, "--pid {pid}"),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Rule {
+    pub whom: Whom,
+    /// Slot of its arm.
+    pub slot: usize,
+    means: Means,
+}
+
+#[derive(Debug)]
+enum Means {
+    /// The cgroup's id when it was last looked at; None: there is none at that path.
+    Cgroup(Option<u64>),
+    Comm,
+    /// The process, and its ticket.
+    Pid(OwnedFd, u32),
+}
+
+/// What the BPF half is told.
+#[derive(Clone, Default)]
+pub struct Table {
+    pub cgroups: BTreeMap<u64, u32>,
+    pub comms: Vec<comm_rule>,
+    pub tickets: Vec<ticket>,
+}
+
+#[derive(Debug, Default)]
+pub struct Rules {
+    rules: Vec<Rule>,
+    /// The ticket of `exec` for each slot in use.
+    arms: BTreeMap<usize, u32>,
+    last_ticket: u32,
+}
+
+impl Rules {
+    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter()
+    }
+
+    /// How many rules put tasks on the arm in this slot.
+    pub fn of_arm(&self, slot: usize) -> usize {
+        self.rules.iter().filter(|r| r.slot == slot).count()
+    }
+
+    pub fn arm_added(&mut self, slot: usize) {
+        let ticket = self.new_ticket();
+        self.arms.insert(slot, ticket);
+    }
+
+    /// Whoever was started on it is on it no more.
+    pub fn arm_deleted(&mut self, slot: usize) {
+        self.arms.remove(&slot);
+    }
+
+    /// For those who are started on this arm.
+    pub fn ticket_of_arm(&self, slot: usize) -> Result<u32> {
+        self.arms.get(&slot).copied().context("an arm has a ticket")
+    }
+
+    pub fn add_cgroup(&mut self, path: &Path, slot: usize) -> Result<()> {
+        let id = cgroup_id(path).with_context(|| {
+            format!(
+                "no cgroup {}: give the path of its folder, below where cgroup2 is mounted",
+                path.display()
+            )
+        })?;
+        let path = path.to_path_buf();
+        self.add(Whom::Cgroup(path), slot, Means::Cgroup(Some(id)))
+    }
+
+    pub fn add_comm(&mut self, glob: &str, slot: usize) -> Result<()> {
+        let max = COMM_LEN as usize - 1;
+        if glob.is_empty() || glob.len() > max || glob.contains('\0') {
+            bail!(
+                "name '{glob}': the kernel's names of tasks have 1 to {max} bytes, and so has a pattern"
+            );
+        }
+        self.add(Whom::Comm(glob.to_string()), slot, Means::Comm)
+    }
+
+    /// The answer is the ticket that the process is to get.
+    pub fn add_pid(&mut self, pid: u32, pidfd: OwnedFd, slot: usize) -> Result<u32> {
+        let ticket = self.new_ticket();
+        self.add(Whom::Pid(pid), slot, Means::Pid(pidfd, ticket))?;
+        Ok(ticket)
+    }
+
+    pub fn delete(&mut self, whom: &Whom) -> Result<()> {
+        let Some(at) = self.rules.iter().position(|r| r.whom == *whom) else {
+            let text = format!("no rule {whom}: 'scx_roost ctl rules' lists them");
+            return Err(refuse(ENOENT, text));
+        };
+        self.rules.remove(at);
+        Ok(())
+    }
+
+    /// Looks whether cgroups were made anew and processes ended. True when that changed something.
+    pub fn refresh(&mut self) -> bool {
+        let before = self.rules.len();
+        self.rules.retain(|r| match &r.means {
+            Means::Pid(pidfd, _) => !ended(pidfd),
+            _ => true,
+        });
+        let mut changed = self.rules.len() != before;
+        for rule in &mut self.rules {
+            if let (Whom::Cgroup(path), Means::Cgroup(id)) = (&rule.whom, &mut rule.means) {
+                let now = cgroup_id(path).ok();
+                changed |= *id != now;
+                *id = now;
+            }
+        }
+        changed
+    }
+
+    pub fn table(&self) -> Table {
+        let mut table = Table::default();
+        let good = |(slot, id): (&usize, &u32)| ticket {
+            id: *id,
+            arm: *slot as u32,
+        };
+        table.tickets.extend(self.arms.iter().map(good));
+        for rule in &self.rules {
+            let arm = rule.slot as u32;
+            match (&rule.whom, &rule.means) {
+                (_, Means::Cgroup(Some(id))) => {
+                    table.cgroups.insert(*id, arm);
+                }
+                (Whom::Comm(glob), _) => table.comms.push(comm_rule {
+                    glob: padded(glob),
+                    arm,
+                }),
+                (_, Means::Pid(_, id)) => table.tickets.push(ticket { id: *id, arm }),
+                _ => (),
+            }
+        }
+        table
+    }
+
+    fn add(&mut self, whom: Whom, slot: usize, means: Means) -> Result<()> {
+        if let Some(old) = self.rules.iter().find(|r| r.whom == whom) {
+            let text = format!("there is a rule {} already: delete it first", old.whom);
+            return Err(refuse(EEXIST, text));
+        }
+        let (kind, max) = match &whom {
+            Whom::Cgroup(_) => ("--cgroup", MAX_CGROUP_RULES as usize),
+            Whom::Comm(_) => ("--comm", MAX_COMM_RULES as usize),
+            Whom::Pid(_) => ("--pid", MAX_PID_RULES),
+        };
+        let same = |r: &&Rule| std::mem::discriminant(&r.whom) == std::mem::discriminant(&whom);
+        if self.rules.iter().filter(same).count() >= max {
+            let text =
+                format!("there are {max} rules {kind}, which is all there can be: delete one");
+            return Err(refuse(ENOSPC, text));
+        }
+        self.rules.push(Rule { whom, slot, means });
+        Ok(())
+    }
+
+    /// One that was never given out and whose place in the BPF half's table is free.
+    fn new_ticket(&mut self) -> u32 {
+        let pids = self.rules.iter().filter_map(|r| match r.means {
+            Means::Pid(_, id) => Some(id),
+            _ => None,
+        });
+        let taken: Vec<u32> = self.arms.values().copied().chain(pids).collect();
+        loop {
+            self.last_ticket = self.last_ticket.wrapping_add(1).max(1);
+            let place = self.last_ticket % MAX_TICKETS;
+            if taken.iter().all(|id| id % MAX_TICKETS != place) {
+                return self.last_ticket;
+            }
+        }
+    }
+}
+
+fn padded(glob: &str) -> [std::ffi::c_char; COMM_LEN as usize] {
+    let mut text = [0; COMM_LEN as usize];
+    for (to, from) in text.iter_mut().zip(glob.bytes()) {
+        *to = from as _;
+    }
+    text
+}
+
+/// On the default hierarchy a folder's inode has the number of its cgroup.
+fn cgroup_id(path: &Path) -> Result<u64> {
+    let meta = std::fs::metadata(path)?;
+    if !path.join("cgroup.controllers").exists() {
+        bail!("it has no cgroup.controllers");
+    }
+    Ok(meta.ino())
+}
+
+pub fn pidfd_of(pid: u32) -> Result<OwnedFd> {
+    // SAFETY: a plain call; what it returns is ours.
+    unsafe {
+        let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0);
+        if fd < 0 {
+            let text = format!(
+                "no process {pid}: give the number of a process, not of one of its threads"
+            );
+            return Err(refuse(libc::ESRCH, text));
+        }
+        Ok(OwnedFd::from_raw_fd(fd as i32))
+    }
+}
+
+/// A pidfd can be read from when its process has ended.
+fn ended(pidfd: &OwnedFd) -> bool {
+    let mut fd = pollfd {
+        fd: pidfd.as_raw_fd(),
+        events: POLLIN,
+        revents: 0,
+    };
+    // SAFETY: one pollfd that is alive.
+    unsafe { poll(&mut fd, 1, 0) > 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    fn rules() -> Rules {
+        let mut rules = Rules::default();
+        rules.arm_added(0);
+        rules.arm_added(3);
+        rules
+    }
+
+    fn folder() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("cgroup.controllers"), "").unwrap();
+        dir
+    }
+
+    #[test]
+    fn the_table_holds_every_rule() {
+        let (mut rules, dir) = (rules(), folder());
+        rules.add_cgroup(dir.path(), 3).unwrap();
+        rules.add_comm("fire*", 3).unwrap();
+        let table = rules.table();
+        let id = std::fs::metadata(dir.path()).unwrap().ino();
+        assert_eq!(table.cgroups, BTreeMap::from([(id, 3)]));
+        assert_eq!(table.comms.len(), 1);
+        assert_eq!(table.comms[0].glob[..6], [102, 105, 114, 101, 42, 0]);
+        assert_eq!(table.tickets.len(), 2);
+        assert_eq!(rules.of_arm(3), 2);
+    }
+
+    #[test]
+    fn a_cgroup_that_is_made_anew_is_found_again() {
+        let (mut rules, dir) = (rules(), folder());
+        let path = dir.path().join("a");
+        let make = || {
+            std::fs::create_dir(&path).unwrap();
+            std::fs::write(path.join("cgroup.controllers"), "").unwrap();
+        };
+        make();
+        rules.add_cgroup(&path, 3).unwrap();
+        assert!(!rules.refresh());
+        std::fs::remove_dir_all(&path).unwrap();
+        assert!(rules.refresh() && rules.table().cgroups.is_empty());
+        make();
+        assert!(rules.refresh() && rules.table().cgroups.len() == 1);
+    }
+
+    #[test]
+    fn a_rule_ends_with_its_process() {
+        let mut rules = rules();
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let ticket = rules
+            .add_pid(child.id(), pidfd_of(child.id()).unwrap(), 3)
+            .unwrap();
+        assert!(!rules.refresh());
+        assert!(
+            rules
+                .table()
+                .tickets
+                .iter()
+                .any(|t| t.id == ticket && t.arm == 3)
+        );
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(rules.refresh());
+        assert_eq!((rules.table().tickets.len(), rules.of_arm(3)), (2, 0));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told() {
+        let mut rules = rules();
+        let told = |result: Result<()>, part: &str| {
+            let error = format!("{:#}", result.unwrap_err());
+            assert!(error.contains(part), "{error}");
+        };
+        told(
+            rules.add_cgroup(Path::new("/nowhere"), 3),
+            "no cgroup /nowhere: give",
+        );
+        told(rules.add_comm("", 3), "1 to 15 bytes");
+        told(rules.add_comm("0123456789abcdef", 3), "1 to 15 bytes");
+        rules.add_comm("a*", 3).unwrap();
+        told(rules.add_comm("a*", 0), "there is a rule --comm a* already");
+        told(rules.delete(&Whom::Pid(1)), "no rule --pid 1");
+        for i in 1..MAX_COMM_RULES {
+            rules.add_comm(&format!("n{i}"), 3).unwrap();
+        }
+        told(rules.add_comm("more", 3), "there are 64 rules --comm");
+        rules.delete(&Whom::Comm("a*".into())).unwrap();
+        rules.add_comm("more", 3).unwrap();
+    }
+
+    #[test]
+    fn tickets_never_share_a_place() {
+        let mut rules = rules();
+        for _ in 0..3 * MAX_TICKETS {
+            rules.arm_deleted(3);
+            rules.arm_added(3);
+            let tickets = rules.table().tickets;
+            assert_ne!(tickets[0].id % MAX_TICKETS, tickets[1].id % MAX_TICKETS);
+        }
+    }
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A Unix socket that answers lines of JSON with lines of JSON, in scx_stats' wire format; who answers, and what, is
+//! given.
+//!
+//! The listener is our own: that of scx_stats makes every client wait for the scheduler's loop, reads lines of any
+//! length, takes over the socket of a running scheduler and leaves its own behind.
+
+use anyhow::{Context, Result, anyhow, bail};
+use log::{debug, warn};
+use scx_stats::StatsResponse;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Error, ErrorKind, Write};
+use std::mem::{offset_of, zeroed};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+const CLIENTS_MAX: usize = 32;
+const LINE_MAX: usize = 4096;
+/// A request must arrive whole within this time, and an answer must be taken.
+const LINE_TIME: Duration = Duration::from_secs(5);
+/// A client that asks for nothing for longer is dropped.
+const IDLE_TIME: Duration = Duration::from_secs(2 * 3600);
+
+/// So many requests that arrived together are answered together.
+const TOGETHER_MAX: usize = 64;
+const TOGETHER_BYTES: usize = 1 << 16;
+
+/// One connected client, and what it is answered.
+pub trait Client: Send {
+    /// Answers to requests, one each, that arrived together. An error is answered with its text, and with the errno of a
+    /// `Refused` in it, else EINVAL.
+    fn requests(&mut self, lines: &[Vec<u8>]) -> Vec<Result<Value>>;
+}
+
+/// An error with the errno that a client is told.
+#[derive(Debug)]
+pub struct Refused(pub i32, pub String);
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(&self.1)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+pub fn refuse(errno: i32, text: impl Into<String>) -> anyhow::Error {
+    Refused(errno, text.into()).into()
+}
+
+/// Who may connect.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Access {
+    /// Whoever the process's umask lets.
+    Umask,
+    /// The owner, and the group of this number if there is one.
+    Owner { group: Option<u32> },
+}
+
+/// What a socket is for, in messages.
+#[derive(Clone, Copy)]
+pub struct Purpose {
+    /// "statistics"
+    pub name: &'static str,
+    /// "serves its statistics"
+    pub served: &'static str,
+    /// "--stats-path"
+    pub option: &'static str,
+    /// "stats": begins the names of the threads.
+    pub thread: &'static str,
+    pub access: Access,
+}
+
+/// Serves until it is dropped; then the socket is gone.
+pub struct Server {
+    path: PathBuf,
+    /// Device and inode of our socket: another one under the same name is not ours to remove.
+    identity: Option<(u64, u64)>,
+    shared: Arc<Shared>,
+}
+
+type Welcome = dyn Fn(&UnixStream) -> Result<Box<dyn Client>> + Send + Sync;
+
+struct Shared {
+    purpose: Purpose,
+    welcome: Box<Welcome>,
+    exit: AtomicBool,
+    clients: Mutex<BTreeMap<u64, UnixStream>>,
+}
+
+impl Server {
+    /// `welcome` makes what answers one client.
+    pub fn launch(
+        path: &Path,
+        purpose: Purpose,
+        welcome: impl Fn(&UnixStream) -> Result<Box<dyn Client>> + Send + Sync + 'static,
+    ) -> Result<Server> {
+        purpose.make_room(path)?;
+        let listener =
+            bind(path, purpose.access).map_err(|e| purpose.refused("create the", path, &e))?;
+        let shared = Arc::new(Shared {
+            purpose,
+            welcome: Box::new(welcome),
+            exit: AtomicBool::new(false),
+            clients: Mutex::default(),
+        });
+        let server = Server {
+            path: path.to_path_buf(),
+            identity: identity(path),
+            shared: shared.clone(),
+        };
+        spawn(purpose.thread, move || listen(&listener, &shared))?;
+        Ok(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.exit.store(true, Ordering::Relaxed);
+        // Wakes the listener out of accept().
+        let _ = UnixStream::connect(&self.path);
+        if self.identity.is_some() && identity(&self.path) == self.identity {
+            let _ = fs::remove_file(&self.path);
+        }
+        for client in self.shared.clients().values() {
+            let _ = client.shutdown(std::net::Shutdown::Both);
+        }
+    }
+}
+
+impl Shared {
+    fn clients(&self) -> MutexGuard<'_, BTreeMap<u64, UnixStream>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// False when there are too many clients.
+    fn admit(&self, id: u64, stream: &UnixStream) -> bool {
+        let mut clients = self.clients();
+        if clients.len() >= CLIENTS_MAX {
+            return false;
+        }
+        stream
+            .try_clone()
+            .is_ok_and(|copy| clients.insert(id, copy).is_none())
+    }
+}
+
+impl Purpose {
+    /// Makes the folder, and removes a socket on which nobody listens. One that is served is left alone.
+    fn make_room(&self, path: &Path) -> Result<()> {
+        let option = self.option;
+        if let Some(dir) = path.parent() {
+            fs::create_dir_all(dir)
+                .map_err(|e| self.refused("create the folder of the", path, &e))?;
+        }
+        let Ok(meta) = fs::symlink_metadata(path) else {
+            return Ok(());
+        };
+        if !meta.file_type().is_socket() {
+            bail!(
+                "{} exists and is no socket: remove it or give another {option}",
+                path.display()
+            );
+        }
+        match UnixStream::connect(path) {
+            Ok(_) => bail!(
+                "another scheduler {} at {}: stop it or give another {option}",
+                self.served,
+                path.display()
+            ),
+            Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
+                fs::remove_file(path).map_err(|e| self.refused("replace the dead", path, &e))
+            }
+            Err(e) => Err(self.refused("tell who serves the", path, &e)),
+        }
+    }
+
+    fn refused(&self, what: &str, path: &Path, e: &std::io::Error) -> anyhow::Error {
+        anyhow!(
+            "cannot {what} {} socket {}: {e}: give {} a path that you may write to",
+            self.name,
+            path.display(),
+            self.option
+        )
+    }
+}
+
+fn bind(path: &Path, access: Access) -> std::io::Result<UnixListener> {
+    match access {
+        Access::Umask => UnixListener::bind(path),
+        Access::Owner { group } => bind_private(path, group),
+    }
+}
+
+/// The file has its mode from the first moment: a socket's mode before bind() is that of its file. Nobody can connect before
+/// listen().
+fn bind_private(path: &Path, group: Option<u32>) -> std::io::Result<UnixListener> {
+    let ok = |rc: i32| {
+        if rc < 0 {
+            Err(Error::last_os_error())
+        } else {
+            Ok(rc)
+        }
+    };
+    // SAFETY: plain calls on a descriptor that the listener owns from here on, with an address that is alive.
+    unsafe {
+        let fd = ok(libc::socket(
+            libc::AF_UNIX,
+            libc::SOCK_STREAM | libc::SOCK_CLOEXEC,
+            0,
+        ))?;
+        let listener = UnixListener::from_raw_fd(fd);
+        let mut at: libc::sockaddr_un = zeroed();
+        at.sun_family = libc::AF_UNIX as _;
+        let name = path.as_os_str().as_bytes();
+        if name.len() >= at.sun_path.len() {
+            return Err(Error::from(ErrorKind::InvalidFilename));
+        }
+        for (to, from) in at.sun_path.iter_mut().zip(name) {
+            *to = *from as _;
+        }
+        let len = offset_of!(libc::sockaddr_un, sun_path) + name.len() + 1;
+        ok(libc::fchmod(fd, 0o600))?;
+        ok(libc::bind(
+            listener.as_raw_fd(),
+            (&raw const at).cast(),
+            len as _,
+        ))?;
+        if group.is_some() {
+            chown(path, None, group)?;
+            fs::set_permissions(path, fs::Permissions::from_mode(0o660))?;
+        }
+        ok(libc::listen(fd, 128))?;
+        Ok(listener)
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let meta = fs::symlink_metadata(path).ok()?;
+    Some((meta.dev(), meta.ino()))
+}
+
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<()> {
+    thread::Builder::new()
+        .name(name.to_string())
+        .spawn(body)
+        .with_context(|| format!("cannot start the thread '{name}'"))?;
+    Ok(())
+}
+
+fn listen(listener: &UnixListener, shared: &Arc<Shared>) {
+    for (id, stream) in listener.incoming().enumerate() {
+        if shared.exit.load(Ordering::Relaxed) {
+            return;
+        }
+        let accepted = stream
+            .map_err(Into::into)
+            .and_then(|s| welcome(id as u64, s, shared));
+        if let Err(e) = accepted {
+            warn!("{}: a client was not served: {e:#}", shared.purpose.name);
+            // Out of file descriptors, say: do not spin.
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+fn welcome(id: u64, mut stream: UnixStream, shared: &Arc<Shared>) -> Result<()> {
+    stream.set_write_timeout(Some(LINE_TIME))?;
+    if !shared.admit(id, &stream) {
+        let text = format!("{CLIENTS_MAX} clients are served already");
+        return send(&mut stream, &response(libc::EBUSY, Value::from(text)));
+    }
+    let shared = shared.clone();
+    let name = format!("{}-client", shared.purpose.thread);
+    spawn(&name, move || {
+        if let Err(e) = serve(stream, &shared) {
+            debug!("{}: a client left: {e:#}", shared.purpose.name);
+        }
+        shared.clients().remove(&id);
+    })
+}
+
+fn serve(mut stream: UnixStream, shared: &Shared) -> Result<()> {
+    let mut reader = BufReader::with_capacity(TOGETHER_BYTES, stream.try_clone()?);
+    let mut client = (shared.welcome)(&stream)?;
+    while let Some(line) = read_line(&mut reader)? {
+        let mut lines = vec![line];
+        while lines.len() < TOGETHER_MAX && reader.buffer().contains(&b'\n') {
+            lines.extend(read_line(&mut reader)?);
+        }
+        for result in client.requests(&lines) {
+            send(&mut stream, &answer(result))?;
+        }
+    }
+    Ok(())
+}
+
+/// None at the end of the stream.
+fn read_line(reader: &mut BufReader<UnixStream>) -> Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    reader.get_ref().set_read_timeout(Some(IDLE_TIME))?;
+    loop {
+        let chunk = reader.fill_buf()?;
+        if chunk.is_empty() {
+            return Ok(None);
+        }
+        let end = chunk.iter().position(|b| *b == b'\n');
+        let taken = end.map_or(chunk.len(), |e| e + 1);
+        line.extend_from_slice(&chunk[..taken]);
+        reader.consume(taken);
+        if line.len() > LINE_MAX {
+            bail!("a request of more than {LINE_MAX} bytes");
+        }
+        if end.is_some() {
+            return Ok(Some(line));
+        }
+        reader.get_ref().set_read_timeout(Some(LINE_TIME))?;
+    }
+}
+
+fn answer(result: Result<Value>) -> StatsResponse {
+    match result {
+        Ok(value) => response(0, value),
+        Err(e) => {
+            let errno = e.downcast_ref::<Refused>().map_or(libc::EINVAL, |e| e.0);
+            response(errno, Value::from(format!("{e:#}")))
+        }
+    }
+}
+
+fn response(errno: i32, resp: Value) -> StatsResponse {
+    StatsResponse {
+        errno,
+        args: BTreeMap::from([("resp".to_string(), resp)]),
+    }
+}
+
+fn send(stream: &mut UnixStream, response: &StatsResponse) -> Result<()> {
+    let line = serde_json::to_string(response)? + "\n";
+    Ok(stream.write_all(line.as_bytes())?)
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * toggle COUNT TOGETHER SEED FEATURE...: so many random changes over the control socket, of the arms default, a, b and c:
+ * features on and off, slices. TOGETHER of them are on their way at a time. Exit status 0 when all were done.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+static const char *const arms[] = { "default", "a", "b", "c" };
+
+static void list(FILE *to, const char *name, char **features, int n, unsigned int which)
+{
+	const char *comma = "";
+	int i;
+
+	fprintf(to, "\"%s\":[", name);
+	for (i = 0; i < n; i++) {
+		if (which >> i & 1) {
+			fprintf(to, "%s\"%s\"", comma, features[i]);
+			comma = ",";
+		}
+	}
+	fprintf(to, "]");
+}
+
+static void change(FILE *to, char **features, int n)
+{
+	unsigned int on = random() & ((1U << n) - 1);
+
+	fprintf(to, "{\"req\":\"ctl\",\"args\":{\"op\":\"set\",\"arm\":\"%s\",\"change\":{", arms[random() % 4]);
+	list(to, "enable", features, n, on);
+	fprintf(to, ",");
+	list(to, "disable", features, n, ~on);
+	fprintf(to, ",\"set\":{\"slice-us\":%ld,\"min-slice-us\":%ld}}}}\n", 1000 + random() % 5000, random() % 1000);
+}
+
+int main(int argc, char **argv)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = "/var/run/scx/root/ctl" };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0), count, together, done, i;
+	char answer[1024];
+	FILE *to, *from;
+
+	if (argc < 5 || connect(fd, (struct sockaddr *)&at, sizeof(at))) {
+		perror(at.sun_path);
+		return 1;
+	}
+	to = fdopen(fd, "w");
+	from = fdopen(fd, "r");
+	/* What is together leaves in one piece. */
+	setvbuf(to, NULL, _IOFBF, 1 << 16);
+	count = atoi(argv[1]);
+	together = atoi(argv[2]);
+	srandom(atoi(argv[3]));
+	for (done = 0; done < count; done += together) {
+		for (i = 0; i < together; i++)
+			change(to, argv + 4, argc - 4);
+		fflush(to);
+		for (i = 0; i < together; i++) {
+			if (!fgets(answer, sizeof(answer), from) || strncmp(answer, "{\"errno\":0,", 11)) {
+				printf("# toggle: after %d changes: %s\n", done + i, answer);
+				return 1;
+			}
+		}
+	}
+	printf("# toggle: %d changes\n", done);
+	return 0;
+}
