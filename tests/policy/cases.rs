@@ -3,10 +3,8 @@
 //! explained in tests/cases/README.md.
 
 use crate::model::{CpuNow, Decision, How, LlcNow, Waker};
-use crate::setup::{
-    By, CLAIM_TTL, Case, Machine, NOW, PLACEMENT_STATS, Runner, WAKEE, WAKER, moved,
-};
-use crate::topology::{Cpu, NICE0, Topology};
+use crate::setup::{By, Case, Machine, NOW, PLACEMENT_STATS, Runner, WAKEE, WAKER, moved};
+use crate::topology::{CLAIM_TTL, Cpu, NICE0, Topology};
 use scx_roost::native::{World, stat_name, stat_of};
 use std::collections::BTreeSet;
 

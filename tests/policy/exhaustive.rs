@@ -3,8 +3,8 @@
 
 use crate::check::check_invariants;
 use crate::model::{CpuNow, Features, LlcNow};
-use crate::setup::{CLAIM_TTL, Case, MAINLINE, Machine, Runner};
-use crate::topology::Topology;
+use crate::setup::{Case, MAINLINE, Machine, Runner};
+use crate::topology::{CLAIM_TTL, Topology};
 use scx_roost::features::{PRESETS, feature};
 use std::sync::LazyLock;
 
@@ -108,7 +108,7 @@ const KINDS: [fn(&mut Case); 7] = [
 /// count where claims expire.
 fn set_claims(machine: &mut Machine, base: usize, mut states: usize) {
     for cpu in machine.topology.online().collect::<Vec<_>>() {
-        let mut now = if states % base == 0 {
+        let mut now = if states.is_multiple_of(base) {
             machine.busy()
         } else {
             machine.idle(0)

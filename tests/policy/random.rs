@@ -7,8 +7,8 @@
 use crate::check::{check_invariants, unrelated_idle_changes_nothing};
 use crate::model::{CpuNow, Features, LlcNow, Waker};
 use crate::rng::Rng;
-use crate::setup::{By, CLAIM_TTL, Case, Machine, NOW, Runner, WAKEE, WAKER};
-use crate::topology::{Cpu, NICE0, Topology};
+use crate::setup::{By, Case, Machine, NOW, Runner, WAKEE, WAKER};
+use crate::topology::{CLAIM_TTL, Cpu, NICE0, Topology};
 use scx_roost::native::World;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -3,7 +3,7 @@
 
 use crate::jit::Jit;
 use crate::model::{self, CpuNow, Decision, Features, LlcNow, TaskNow, WakerNow};
-use crate::topology::{NICE0, Topology, kernel_arm, kernel_tunables};
+use crate::topology::{CLAIM_TTL, NICE0, Topology, kernel_arm, kernel_tunables};
 use scx_roost::machine::Facts;
 use scx_roost::native::sys::{
     CAPACITY_SCALE, PLACE_IDLE, PLACE_NEXT, STAT_claim_set, STAT_placed_other_llc,
@@ -13,9 +13,6 @@ use scx_roost::native::{Task, Wakeup, World, stat_name};
 
 /// The time of every decision; far from 0, so that nothing that starts as 0 looks recent.
 pub const NOW: u64 = 3_600_000_000_000;
-
-/// ns: as in `kernel_arm()`.
-pub const CLAIM_TTL: u64 = 1_000_000;
 
 pub const WAKEE: u32 = 1000;
 pub const WAKER: u32 = 1001;

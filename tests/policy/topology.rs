@@ -211,7 +211,7 @@ pub fn kernel_arm() -> arm {
             arm: 0,
             slice_ns: 2_800_000,
             min_slice_ns: 700_000,
-            claim_ttl_ns: crate::setup::CLAIM_TTL,
+            claim_ttl_ns: CLAIM_TTL,
             fits_scale: CAPACITY_SCALE,
             fits_rt: 0,
         },
@@ -228,6 +228,9 @@ pub fn kernel_tunables() -> tunables {
         imbalance_pct: 117,
     }
 }
+
+/// ns: as in `kernel_arm()`.
+pub const CLAIM_TTL: u64 = 1_000_000;
 
 /// The weight of nice 0.
 pub const NICE0: u32 = NICE0_WEIGHT;
