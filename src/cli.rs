@@ -212,6 +212,16 @@ pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Re
         Err(e) if matches!(e.kind(), ErrorKind::DisplayHelp) => {
             Ok(Command::Print(e.render().to_string()))
         }
+        Err(e)
+            if matches!(
+                e.kind(),
+                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+            ) =>
+        {
+            Err(anyhow!(
+                "a command is expected: show, set, reset, arms or rules; see scx_roost ctl --help"
+            ))
+        }
         Err(e) => Err(anyhow!(
             "{}; see scx_roost --help",
             sentence(&e.render().to_string())
@@ -228,10 +238,20 @@ fn no_run_option_with_subcommand(command: &clap::Command, matches: &ArgMatches) 
     let typed = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
     let mut options = command.get_arguments().filter(|a| !a.is_global_set());
     match options.find(|a| typed(a.get_id().as_str())) {
-        Some(option) => Err(anyhow!(
-            "the option '--{}' cannot be used with '{subcommand}'; see scx_roost --help",
-            option.get_long().unwrap_or_default()
-        )),
+        Some(option) => {
+            let option = option.get_long().unwrap_or_default();
+            let below = command.find_subcommand(subcommand);
+            let too =
+                below.is_some_and(|c| c.get_arguments().any(|a| a.get_long() == Some(option)));
+            let what = if too {
+                format!("stands behind '{subcommand}'")
+            } else {
+                format!("cannot be used with '{subcommand}'")
+            };
+            Err(anyhow!(
+                "the option '--{option}' {what}; see scx_roost --help"
+            ))
+        }
         None => Ok(()),
     }
 }
@@ -305,12 +325,19 @@ impl Cli {
             change.set.extend(value);
         }
         let beside = ctl_path_beside(&run.stats_path);
+        let ctl_path = run.ctl_path.unwrap_or(beside);
+        if ctl_path == run.stats_path {
+            let path = ctl_path.display();
+            return Err(anyhow!(
+                "--stats-path and --ctl-path are both {path}: give them two paths"
+            ));
+        }
         let config = Config {
             settings: Settings::default().changed(&change)?,
             cpuperf: run.cpuperf,
             sysfs: self.common.sysfs,
             stats_path: run.stats_path,
-            ctl_path: run.ctl_path.unwrap_or(beside),
+            ctl_path,
             ctl_group: run.ctl_group,
             stats_interval: run.stats,
             stats_json: self.common.json,
@@ -347,8 +374,11 @@ fn tunable(t: &Tunable, text: &str) -> Result<u32, String> {
 /// The number of a group that is given by name or by number.
 fn group(text: &str) -> Result<u32, String> {
     let unknown = || format!("there is no group '{text}'");
-    if let Ok(number) = text.parse() {
-        return Ok(number);
+    match text.parse() {
+        // chown() would take it for "leave the group as it is".
+        Ok(u32::MAX) => return Err(unknown()),
+        Ok(number) => return Ok(number),
+        Err(_) => (),
     }
     let name = CString::new(text).map_err(|_| unknown())?;
     // SAFETY: the name is alive; what is returned is read at once, and no other thread runs yet.
@@ -479,6 +509,7 @@ mod tests {
             &["doctor", "--preset", "roost"],
             &["--preset"],
             &["nonsense"],
+            &["ctl", "nonsense"],
         ] {
             let error = error(args);
             assert!(!error.contains('\n'), "{args:?}: {error}");

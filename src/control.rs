@@ -216,11 +216,11 @@ impl State {
     /// Publishes what was changed.
     fn flush(&mut self) -> Result<()> {
         if self.arms_changed {
-            self.generation = self.generation.wrapping_add(1);
             let image = self.image();
-            if let Some(live) = &mut self.live {
-                self.generation = live.publish(&image)?;
-            }
+            self.generation = match &mut self.live {
+                Some(live) => live.publish(&image)?,
+                None => self.generation.wrapping_add(1),
+            };
             self.show_arms();
             self.arms_changed = false;
         }

@@ -124,7 +124,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "roy-v7",
-        help: "mainline with Roy's \"prefer the previous CPU\" v7",
+        help: "mainline with Roy's \"prefer the previous CPU\" v7 and Huang's idle periods",
         features: MAINLINE
             .with(bits::prev_core)
             .with(bits::recent_core)

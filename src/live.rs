@@ -61,16 +61,18 @@ impl Loaded {
 
     fn write_cgroups(&mut self, wanted: &BTreeMap<u64, u32>) -> Result<()> {
         let tell = "cannot write a rule about a cgroup";
-        for id in self.written.keys().filter(|id| !wanted.contains_key(id)) {
+        let gone = self.written.keys().filter(|id| !wanted.contains_key(id));
+        for id in gone.copied().collect::<Vec<u64>>() {
             self.cgroups.delete(&id.to_ne_bytes()).context(tell)?;
+            self.written.remove(&id);
         }
-        for (id, arm) in wanted {
+        for (&id, &arm) in wanted {
             let (key, value) = (id.to_ne_bytes(), arm.to_ne_bytes());
             self.cgroups
                 .update(&key, &value, MapFlags::ANY)
                 .context(tell)?;
+            self.written.insert(id, arm);
         }
-        self.written = wanted.clone();
         Ok(())
     }
 

@@ -15,13 +15,13 @@ use std::io::{BufRead, BufReader, Error, ErrorKind, Write};
 use std::mem::{offset_of, zeroed};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, lchown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const CLIENTS_MAX: usize = 32;
 const LINE_MAX: usize = 4096;
@@ -236,12 +236,16 @@ fn bind_private(path: &Path, group: Option<u32>) -> std::io::Result<UnixListener
             len as _,
         ))?;
         if group.is_some() {
-            chown(path, None, group)?;
-            fs::set_permissions(path, fs::Permissions::from_mode(0o660))?;
+            give_to_group(path, group).inspect_err(|_| drop(fs::remove_file(path)))?;
         }
         ok(libc::listen(fd, 128))?;
         Ok(listener)
     }
+}
+
+fn give_to_group(path: &Path, group: Option<u32>) -> std::io::Result<()> {
+    lchown(path, None, group)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o660))
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {
@@ -281,12 +285,24 @@ fn welcome(id: u64, mut stream: UnixStream, shared: &Arc<Shared>) -> Result<()> 
     }
     let shared = shared.clone();
     let name = format!("{}-client", shared.purpose.thread);
+    let place = Place { id, shared };
     spawn(&name, move || {
-        if let Err(e) = serve(stream, &shared) {
-            debug!("{}: a client left: {e:#}", shared.purpose.name);
+        if let Err(e) = serve(stream, &place.shared) {
+            debug!("{}: a client left: {e:#}", place.shared.purpose.name);
         }
-        shared.clients().remove(&id);
     })
+}
+
+/// Given back however the client's thread ends, or when there is none.
+struct Place {
+    id: u64,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.shared.clients().remove(&self.id);
+    }
 }
 
 fn serve(mut stream: UnixStream, shared: &Shared) -> Result<()> {
@@ -307,6 +323,7 @@ fn serve(mut stream: UnixStream, shared: &Shared) -> Result<()> {
 /// None at the end of the stream.
 fn read_line(reader: &mut BufReader<UnixStream>) -> Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
+    let mut end_by = None;
     reader.get_ref().set_read_timeout(Some(IDLE_TIME))?;
     loop {
         let chunk = reader.fill_buf()?;
@@ -323,7 +340,12 @@ fn read_line(reader: &mut BufReader<UnixStream>) -> Result<Option<Vec<u8>>> {
         if end.is_some() {
             return Ok(Some(line));
         }
-        reader.get_ref().set_read_timeout(Some(LINE_TIME))?;
+        let end_by = *end_by.get_or_insert_with(|| Instant::now() + LINE_TIME);
+        let left = end_by.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            bail!("a request that does not end");
+        }
+        reader.get_ref().set_read_timeout(Some(left))?;
     }
 }
 

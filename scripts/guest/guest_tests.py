@@ -93,14 +93,14 @@ def build_tools():
     return [compile_static(src, TOP / "target/guest" / src.stem) for src in sorted(TESTS.glob("*.c"))]
 
 
-def test_program(name, *options):
-    """What cargo makes of a test of this name, for the guest to run."""
-    cmd = ["cargo", "test", "--release", "--locked", "--no-run", "--test", name, "--message-format=json", *options]
+def test_program(name, *command):
+    """What cargo makes of a test or example of this name, for the guest to run."""
+    cmd = ["cargo", *command, name, "--release", "--locked", "--message-format=json"]
     out = subprocess.run(cmd, cwd=TOP, stdout=subprocess.PIPE, text=True)
     built = [m for m in map(json.loads, out.stdout.splitlines()) if m.get("executable")]
     exes = [m["executable"] for m in built if m["target"]["name"] == name]
     if out.returncode or not exes:
-        raise LabError(f"the test {name} does not build: see the messages above")
+        raise LabError(f"{name} does not build: see the messages above")
     return exes[0]
 
 
@@ -108,11 +108,11 @@ class Contents:
     """What the guests get, built and read before the first boot: whoever edits or builds meanwhile changes no test."""
 
     def __init__(self, scheduler, tests):
-        policy = any(t.needs == "policy" for t in tests) and test_program("policy")
+        policy = any(t.needs == "policy" for t in tests) and test_program("policy", "test", "--no-run", "--test")
         self.common, self.policy = Image(), Image()
         self.common.program(scheduler, "bin/scx_roost")
         if any(t.needs == "spin" for t in tests):
-            self.common.program(test_program("spin", "--features", "spin"), "bin/scx_roost_spin")
+            self.common.program(test_program("spin", "build", "--features", "spin", "--example"), "bin/scx_roost_spin")
         for program in (*TOOLS, *build_tools()):
             self.common.program(program)
         self.common.file(TESTS / "lib.sh", "tests/lib.sh")

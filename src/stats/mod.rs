@@ -218,10 +218,11 @@ pub fn metas() -> BTreeMap<String, StatsMeta> {
 /// --help-stats: the fields and what they mean.
 pub fn describe() -> Result<String> {
     let mut text = Vec::new();
-    metas()
-        .into_values()
-        .fold(StatsServerData::<(), ()>::new(), |d, meta| d.add_meta(meta))
-        .describe_meta(&mut text, None)?;
+    let metas = metas().into_values();
+    let data = metas.fold(StatsServerData::<(), ()>::new(), |d, meta| d.add_meta(meta));
+    data.describe_meta(&mut text, None)?;
+    // Of itself it goes no deeper than the counters of an arm.
+    data.describe_meta(&mut text, Some(&[ArmHists::meta().name.as_str()]))?;
     Ok(String::from_utf8(text)?)
 }
 

@@ -17,6 +17,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 #[derive(Default)]
@@ -245,10 +246,13 @@ fn a_bad_request_is_answered_and_the_connection_lives_on() {
 fn a_line_without_end_is_cut_off() {
     let served = serve();
     let mut stream = UnixStream::connect(served.path()).unwrap();
+    let begin = Instant::now();
     let _ = stream.write_all(&[b' '; 100_000]);
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest);
     assert!(rest.is_empty());
+    // For its length, and not because time ran out.
+    assert!(begin.elapsed() < Duration::from_secs(3));
     served.done(&["ctl", "show"]);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * toggle COUNT TOGETHER SEED FEATURE...: so many random changes over the control socket, of the arms default, a, b and c:
- * features on and off, slices. TOGETHER of them are on their way at a time. Exit status 0 when all were done.
+ * features on and off, slices. TOGETHER of them are on their way at a time. A FEATURE is a name, or SUBSWITCH=FEATURE, which is
+ * on only beside that. Exit status 0 when all were done.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,14 +27,51 @@ static void list(FILE *to, const char *name, char **features, int n, unsigned in
 	fprintf(to, "]");
 }
 
-static void change(FILE *to, char **features, int n)
-{
-	unsigned int on = random() & ((1U << n) - 1);
+#define FEATURES_MAX 32
+static char *names[FEATURES_MAX];
+static int needs[FEATURES_MAX]; /* index of the feature; -1: none */
+static int nr_features;
 
+static int index_of(const char *name)
+{
+	for (int i = 0; i < nr_features; i++)
+		if (!strcmp(names[i], name))
+			return i;
+	return -1;
+}
+
+/* 0: all are known. */
+static int read_features(char **words, int n)
+{
+	char *parents[FEATURES_MAX];
+	int i;
+
+	if (n > FEATURES_MAX)
+		return -1;
+	nr_features = n;
+	for (i = 0; i < n; i++) {
+		names[i] = strtok(words[i], "=");
+		parents[i] = strtok(NULL, "=");
+	}
+	for (i = 0; i < n; i++) {
+		needs[i] = parents[i] ? index_of(parents[i]) : -1;
+		if (parents[i] && needs[i] < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void change(FILE *to)
+{
+	unsigned int on = random() & ((1ULL << nr_features) - 1), i;
+
+	for (i = 0; i < (unsigned int)nr_features; i++)
+		if (needs[i] >= 0 && !(on >> needs[i] & 1))
+			on &= ~(1U << i);
 	fprintf(to, "{\"req\":\"ctl\",\"args\":{\"op\":\"set\",\"arm\":\"%s\",\"change\":{", arms[random() % 4]);
-	list(to, "enable", features, n, on);
+	list(to, "enable", names, nr_features, on);
 	fprintf(to, ",");
-	list(to, "disable", features, n, ~on);
+	list(to, "disable", names, nr_features, ~on);
 	fprintf(to, ",\"set\":{\"slice-us\":%ld,\"min-slice-us\":%ld}}}}\n", 1000 + random() % 5000, random() % 1000);
 }
 
@@ -48,6 +86,10 @@ int main(int argc, char **argv)
 		perror(at.sun_path);
 		return 1;
 	}
+	if (read_features(argv + 4, argc - 4)) {
+		printf("# toggle: a sub-switch of no feature, or too many\n");
+		return 1;
+	}
 	to = fdopen(fd, "w");
 	from = fdopen(fd, "r");
 	/* What is together leaves in one piece. */
@@ -57,7 +99,7 @@ int main(int argc, char **argv)
 	srandom(atoi(argv[3]));
 	for (done = 0; done < count; done += together) {
 		for (i = 0; i < together; i++)
-			change(to, argv + 4, argc - 4);
+			change(to);
 		fflush(to);
 		for (i = 0; i < together; i++) {
 			if (!fgets(answer, sizeof(answer), from) || strncmp(answer, "{\"errno\":0,", 11)) {

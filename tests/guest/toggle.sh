@@ -15,11 +15,12 @@ stress-ng -q --affinity 1 -t 200 &
 scx_roost exec --arm a -- stress-ng -q --fork 1 -t 200 &
 scx_roost exec --arm b -- hackbench -T -p -g 1 -f 2 -l 1000000 >/dev/null &
 scx_roost exec --arm c -- probe sleep 200 1000 &
-features=$(scx_roost ctl show --arm default | sed -n -e 's/^  on  *//p' -e 's/^  off  *//p' | grep -v '^none$' | tr '\n' ' ')
-check "features: $features" [ -n "$features" ]
+# NAME, or of a sub-switch NAME=FEATURE
+features=$(scx_roost --help | sed -n '/^Features/,/^$/{s/^  \([a-z_]*\)  *with \([a-z_]*\): .*/\1=\2/p;t;s/^  \([a-z_]*\)  .*/\1/p}' | tr '\n' ' ')
+check "features: $features" [ "$(echo "$features" | wc -w)" -gt 10 ]
 rss() { awk '/^VmRSS:/ { print $2 }' /proc/$ROOST_PID/status; }
 files() { ls /proc/$ROOST_PID/fd | wc -l; }
-toggle 400 20 1 $features
+check "400 changes" toggle 400 20 1 $features
 kb=$(rss) fds=$(files)
 probe sleep 10 1000 &
 PROBE=$!
