@@ -134,7 +134,7 @@ subprog u32 arm_by_rules(struct task_struct *p trusted)
 /* The task is on the arm that the rules say. */
 static __always_inline void arm_follow(struct task_struct *p, struct task_state *ts)
 {
-	u32 seq = *(volatile u32 *)&rules.seq;
+	u32 seq = *(volatile u32 *)&rules.seq; /* the writer changes it last */
 	u64 css_set = (u64)p->cgroups;
 
 	if (ts->css_set == css_set && ts->rules_seq == seq)
@@ -147,7 +147,8 @@ static __always_inline void arm_follow(struct task_struct *p, struct task_state 
 
 /*
  * A fork, by the task that runs. The child's cgroups are not set yet: if they turn out to be others than the parent's, it asks.
- * A new process takes along what the parent's was told; threads have their leader.
+ * A new process takes along what the parent's was told. Its threads have their leader, and a copy: one that calls exec becomes
+ * the leader (kernel: de_thread()).
  */
 static __always_inline void arm_inherit(struct task_struct *p, struct task_state *ts)
 {
@@ -161,7 +162,7 @@ static __always_inline void arm_inherit(struct task_struct *p, struct task_state
 	ts->rules_seq = parent_ts->rules_seq;
 	ts->css_set = parent_ts->css_set;
 	told = bpf_task_storage_get(&arm_members, parent->group_leader, 0, 0);
-	if (!told || p->pid != p->tgid)
+	if (!told)
 		return;
 	member = bpf_task_storage_get(&arm_members, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (member)

@@ -21,7 +21,7 @@ FEATURE(claim, "Patra 2017", "an idle CPU that a wakeup chose is claimed, so tha
 SUBSWITCH(claim_plain, claim, "Patra 2017", "the claim is a load and a store, as in the source, and no compare-and-swap with a second look")
 SUBSWITCH(claim_expiry, claim, "scx_roost", "a claim older than claim-ttl-us counts for nothing")
 SUBSWITCH(core_claim, claim, "scx_roost", "who takes a CPU because its whole core is idle claims the core too")
-FEATURE(avg_idle, "mainline", "a CPU whose mean idle period is shorter than a search for work costs does not search; wakeups end the period")
+FEATURE(avg_idle, "mainline until 2026", "a CPU whose mean idle period is shorter than a search for work costs does not search; wakeups end the period")
 SUBSWITCH(avg_idle_every, avg_idle, "Huang v6", "whatever arrives ends the idle period, not wakeups alone")
 FEATURE(util_fits, "Desnoyers 2023", "a busy target, previous or recently used CPU is taken when the task's estimated use fits into what it has left")
 FEATURE(bias_prev, "Desnoyers 2023", "the previous CPU is asked before the target, and is the answer when nothing is idle")

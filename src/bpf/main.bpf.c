@@ -51,11 +51,11 @@ void BPF_STRUCT_OPS(roost_tick, struct task_struct *p)
 {
 	struct task_state *ts = task_state_of(p);
 
+	if (!ts)
+		return;
 	/* A task that never sleeps follows here. */
-	if (ts)
-		arm_follow(p, ts);
-	if (ts)
-		run_tick(p, ts, scx_bpf_now());
+	arm_follow(p, ts);
+	run_tick(p, ts, scx_bpf_now());
 }
 
 void BPF_STRUCT_OPS(roost_running, struct task_struct *p)
@@ -134,7 +134,8 @@ void BPF_STRUCT_OPS(roost_disable, struct task_struct *p)
 	cgroup_leave(ts);
 	queue_leave(ts, scx_bpf_now());
 	load_ends(ts, scx_bpf_now());
-	ts->started = ts->runnable_since = 0;
+	placed_nowhere(ts);
+	ts->started = ts->runnable_since = ts->woken_at = 0;
 }
 
 void BPF_STRUCT_OPS(roost_exit_task, struct task_struct *p, struct scx_exit_task_args *args)

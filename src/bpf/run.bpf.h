@@ -94,8 +94,8 @@ static __always_inline void run_enqueue(struct task_struct *p, struct task_state
 
 	if (enq_flags & SCX_ENQ_REENQ)
 		count_for(ts->pol.arm, STAT_enq_back);
-	/* Else select_cpu has done it. */
-	if (!__COMPAT_is_enq_cpu_selected(enq_flags)) {
+	/* Else select_cpu has done it; one that comes back is in the middle of its wakeup. */
+	if (!(enq_flags & SCX_ENQ_REENQ) && (!__COMPAT_is_enq_cpu_selected(enq_flags) || task_pinned(p))) {
 		arm_follow(p, ts);
 		policy_take(ts);
 		if (enq_flags & SCX_ENQ_WAKEUP)
@@ -312,7 +312,10 @@ static __always_inline void run_running(struct task_struct *p, struct task_state
 	placed_runs(ts, cpu, now);
 	claim_clear(cpu, cs, true);
 	if (ts->woken_at) {
-		hist_for(ts->pol.arm, HIST_wakeup_latency, now - ts->woken_at);
+		/* The clocks of two CPUs differ a little. */
+		s64 waited = now - ts->woken_at;
+
+		hist_for(ts->pol.arm, HIST_wakeup_latency, waited > 0 ? waited : 0);
 		ts->woken_at = 0;
 	}
 	ts->started = cs->charged_at = now;
@@ -334,6 +337,8 @@ static __always_inline void run_running(struct task_struct *p, struct task_state
 
 static __always_inline void run_stopping(struct task_struct *p, struct task_state *ts, bool runnable, u64 now)
 {
+	/* A task whose priority, affinity or group changes while it runs is taken out too, and does not sleep. */
+	bool sleeps = !runnable && p->__state;
 	s32 cpu = task_cpu(p);
 	struct cpu_state *cs = cpu_state(cpu);
 
@@ -341,15 +346,16 @@ static __always_inline void run_stopping(struct task_struct *p, struct task_stat
 	ts->started = 0;
 	cs->curr_pid = 0;
 	cs->curr_weight = 0;
-	if (!runnable) {
+	if (sleeps)
 		burst_end(ts);
+	if (!runnable) {
 		ts->runnable_sum += now - ts->runnable_since;
 		ts->runnable_since = 0;
 		cgroup_leave(ts);
 		queue_leave(ts, now);
 	}
 	run_fold(ts, now);
-	if (!runnable)
+	if (sleeps)
 		util_est_sleep(ts, cpu);
 	cpu_fold(cs, now);
 }

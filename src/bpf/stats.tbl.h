@@ -55,7 +55,7 @@ STAT(placed_other_llc, "wakeups placed in another LLC than the previous CPU's")
 STAT(stacked, "placed on an idle CPU for which another task had been placed in the same instant, and which began first")
 STAT(claim_conflict, "a race for an idle CPU lost to another claim")
 STAT(core_claim_conflict, "a race for an idle core lost to another claim (core_claim)")
-STAT(claim_release, "claims given back at once: the CPU had become busy between look and claim")
+STAT(claim_release, "claims given back: the CPU had become busy between look and claim, or the task ran elsewhere")
 STAT(claim_clear_run, "claims ended by a task of ours that ran there")
 STAT(claim_clear_idle, "claims ended by a CPU that went idle, or was taken by another class")
 /* queueing and dispatch */

@@ -178,6 +178,7 @@ subprog u32 tick_balance(s32 cpu, u64 now)
 {
 	s32 victim = queue_to_relieve(cpu, now);
 
+	searches_forgotten(cpu_state(cpu), now);
 	if (victim != NO_CPU)
 		serve_from(cpu, victim, true, now);
 	return 0;

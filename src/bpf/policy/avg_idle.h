@@ -6,8 +6,8 @@
  * Method: each CPU keeps the mean length of its idle periods (kernel: rq->avg_idle). A period begins when a search began that
  * found nothing, so the search counts as idle time. [avg_idle] A level of the search, LLC, node, machine, is left out when the
  * mean is less than what this search has cost so far and what that level may cost (kernel: sched_balance_newidle()). As in the
- * kernel a wakeup ends the period, and whatever else arrives does not, so that the next wakeup makes it too long.
- * [avg_idle_every] Every arrival ends it: wakeup, fork, stolen task, another (Huang, in Roy's v7).
+ * kernel until January 2026 a wakeup ends the period, and whatever else arrives does not, so that the next wakeup makes it too
+ * long. [avg_idle_every] Every arrival ends it: wakeup, fork, stolen task, another (Huang; in effect the kernel's way since).
  *
  * Limits: who waits longer than a slice is found all the same: its CPU's timer or tick calls an idle one, which then searches
  * whatever its mean is. The means are kept whether or not anybody reads them. What is idle at load starts with the longest.
@@ -69,6 +69,11 @@ static __always_inline void idle_fold(struct idle_time *t, u64 now, u64 longest)
 		t->mean = longest;
 }
 
+_Static_assert(STAT_avg_idle_wakeup + ARRIVAL_FORK == STAT_avg_idle_fork &&
+		       STAT_avg_idle_wakeup + ARRIVAL_STEAL == STAT_avg_idle_steal &&
+		       STAT_avg_idle_wakeup + ARRIVAL_OTHER == STAT_avg_idle_other,
+	       "a counter for each arrival, in their order");
+
 /* A task arrives on a CPU that may be idle. One that was stolen ends the period, but in the kernel is no part of the mean. */
 static __always_inline void idle_ends(struct cpu_state *cs, u64 now, enum arrival arrival)
 {
@@ -112,6 +117,14 @@ static __always_inline void search_took(struct cpu_state *cs, enum steal_level l
 	else
 		return;
 	cs->steal_cost_at[level] = now;
+}
+
+/* Costs are forgotten also while they keep the CPU from searching (kernel: sched_balance_domains()). */
+static __always_inline void searches_forgotten(struct cpu_state *cs, u64 now)
+{
+	search_took(cs, STEAL_LLC, 0, now);
+	search_took(cs, STEAL_NODE, 0, now);
+	search_took(cs, STEAL_MACHINE, 0, now);
 }
 
 #endif /* ROOST_AVG_IDLE_H */

@@ -5,13 +5,13 @@
  * Method: who chooses an idle CPU claims it, and to the wakeups of every arm with this feature it is idle no more. Looking
  * claims nothing: a candidate is claimed when it is about to be the answer, and whoever comes second looks on. A
  * compare-and-swap decides who was first, and then the CPU is looked at once more: between look and claim another task may
- * have come and run. The claim ends when a task of ours runs there, when the CPU goes idle, or when a task of a higher class
- * takes it.
+ * have come and run. The claim ends when a task of ours runs there, when the CPU goes idle, when a task of a higher class
+ * takes it, and when the task that it was for runs elsewhere, because it was stolen on its way.
  * claim_plain: the source's own, a load and a store, and no second look: it narrows the race and does not close it.
  * claim_expiry (ours): a claim older than claim-ttl-us counts for nothing. core_claim (ours): who takes a CPU because its whole
  * core is idle claims the core too, so that two do not settle on its two threads at once.
- * Limits: a claim whose task goes elsewhere (it was killed, or stolen on its way) stays until the CPU next runs a task, which no
- * wakeup with claims will bring; without claim_expiry only stealing does.
+ * Limits: a third task that comes and goes between a claim and its insertion ends the claim. One whose task was killed, or that
+ * stands on a CPU with a SCHED_IDLE task and was stolen, stays until something runs there, or with claim_expiry until it is old.
  *
  * Here too: how a task finds that it was stacked, on any arm.
  */
@@ -167,6 +167,22 @@ static __always_inline void placed_idle(struct task_state *ts, s32 cpu, u64 look
 	ts->idle_at = looked_at;
 }
 
+/* The task will not run on the CPU that it claimed, at @stamp: it was stolen on its way, or left our class. */
+subprog u32 claim_give_back(s32 cpu, u32 arm, u64 stamp)
+{
+	if (atomic_cas(&cpu_state(cpu)->claim, stamp, 0))
+		count_for(arm, STAT_claim_release);
+	atomic_cas(core_claim_of(cpu), stamp, 0);
+	return 0;
+}
+
+static __always_inline void placed_nowhere(struct task_state *ts)
+{
+	if (ts->idle_cpu)
+		claim_give_back(ts->idle_cpu - 1, ts->pol.arm, ts->idle_at);
+	ts->idle_cpu = 0;
+}
+
 /* The task runs, on @cpu. Another that was placed so began where this one was to, after this one's look: it was stacked. */
 static __always_inline void placed_runs(struct task_state *ts, s32 cpu, u64 now)
 {
@@ -177,8 +193,11 @@ static __always_inline void placed_runs(struct task_state *ts, s32 cpu, u64 now)
 	cs = cpu_state(ts->idle_cpu - 1);
 	if ((s64)(cs->placed_started - ts->idle_at) > 0)
 		count_for(ts->pol.arm, STAT_stacked);
-	if (ts->idle_cpu == cpu + 1)
-		cs->placed_started = now;
+	if (ts->idle_cpu != cpu + 1) {
+		placed_nowhere(ts);
+		return;
+	}
+	cs->placed_started = now;
 	ts->idle_cpu = 0;
 }
 

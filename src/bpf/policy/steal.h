@@ -130,6 +130,10 @@ static __always_inline bool search_level(s32 cpu, enum steal_level level, struct
 	return steal_from_llcs(cpu, 0, machine_facts()->nr_llcs, s->now, &s->tries);
 }
 
+_Static_assert(STAT_dispatch_steal_llc + STEAL_NODE == STAT_dispatch_steal_node &&
+		       STAT_dispatch_steal_llc + STEAL_MACHINE == STAT_dispatch_steal_machine,
+	       "a counter for each level, in their order");
+
 /* [avg_idle] Search @level if the idle period is worth it. False: nothing, and what is left of the budget is in @s. */
 static __always_inline bool steal_level(s32 cpu, enum steal_level level, struct search *s)
 {
@@ -165,7 +169,7 @@ static __always_inline bool steal(s32 cpu, u64 now, bool asked)
 		return true;
 	if (machine_facts()->nr_llcs == 1 || !s.budget)
 		return false;
-	if (steal_level(cpu, STEAL_NODE, &s))
+	if (node_facts(cpu_facts(cpu)->node)->nr_llcs > 1 && steal_level(cpu, STEAL_NODE, &s))
 		return true;
 	if (machine_facts()->nr_nodes == 1 || !s.budget)
 		return false;

@@ -7,7 +7,7 @@
  * Method (kernel: util_est_update(), util_est_enqueue(), util_est_dequeue()): when it goes to sleep a task's estimate goes up
  * to its utilisation at once, and down by a quarter of the difference. A CPU's sum gains the estimate of who joins its queue;
  * who leaves takes away the same number, whatever has become of the estimate since.
- * Limit: a task that never sleeps is counted with what it was thought to use when it joined.
+ * Limit: a task that never sleeps is counted with what it was thought to use when it last joined a queue or changed its weight.
  */
 #ifndef ROOST_UTIL_EST_H
 #define ROOST_UTIL_EST_H
