@@ -34,6 +34,10 @@ no_claim_lost() {
 	[ "$set" -ge 64 ] && within 0 "$NCPU" "$left"
 }
 
+# A task of another that comes and goes on a claimed CPU during the spin ends the claim (claim.h: Limits); a spin is a thousand
+# times as long as the instant it stands for, so that this is met now and then.
+MET=2
+
 stacked --preset mainline
 echo "# without the spin $stacked tasks are stacked"
 
@@ -42,12 +46,12 @@ stacked --preset mainline
 check "without claims tasks are stacked (got $stacked)" [ "$stacked" -ge $ROUNDS ]
 check "and nothing is claimed" [ "$(counter claim_set /tmp/totals)" = 0 ]
 stacked --preset mainline --enable claim
-check "with claims none is (got $stacked)" [ "$stacked" = 0 ]
+check "with claims none is, but for $MET at most (got $stacked)" within 0 $MET "$stacked"
 check "every claim has ended, or stands" no_claim_lost
 stacked --preset patra
-check "nor with the source's plain claims (got $stacked)" [ "$stacked" = 0 ]
+check "nor with the source's plain claims (got $stacked)" within 0 $MET "$stacked"
 # The spin lasts as long as a claim does by default.
 stacked --preset mainline --enable claim --enable claim_expiry --claim-ttl-us 100000 --enable core_claim
-check "nor with all of claim's switches (got $stacked)" [ "$stacked" = 0 ]
+check "nor with all of claim's switches (got $stacked)" within 0 $MET "$stacked"
 check "every claim has ended, expired, or stands" no_claim_lost
 finish
