@@ -34,9 +34,9 @@ no_claim_lost() {
 	[ "$set" -ge 64 ] && within 0 "$NCPU" "$left"
 }
 
-# A task of another that comes and goes on a claimed CPU during the spin ends the claim (claim.h: Limits); a spin is a thousand
-# times as long as the instant it stands for, so that this is met now and then.
-MET=2
+# A third task that comes and goes on a claimed CPU during the spin ends the claim (claim.h: Limits). The spin is a thousand times as
+# long as the instant it stands for: 3 of 15 runs had one task stacked in spite of a claim. Without claims it is 30 to 40.
+MET=4
 
 stacked --preset mainline
 echo "# without the spin $stacked tasks are stacked"
