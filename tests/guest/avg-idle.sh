@@ -4,7 +4,6 @@
 # accel: icount
 # timeout: 120
 . /tests/lib.sh
-idle() { awk '$1 == "cpu" { print $5 + $6 }' /proc/stat; }
 count_of() { totals >/tmp/totals && counter "$1" /tmp/totals; }
 # Children end the idle periods of CPUs 2 to 7 soon, and what waits may run on CPUs 0 and 1 only: they search in vain.
 short_idles() {
@@ -34,9 +33,9 @@ for features in "--disable avg_idle" "--enable avg_idle" "--enable avg_idle_ever
 	hog -w 1 -t 2 n=12 >/tmp/hog.out &
 	HOGS=$!
 	sleep 1.5
-	before=$(idle)
+	before=$(idle_ticks)
 	sleep 1
-	ticks=$(($(idle) - before))
+	ticks=$(($(idle_ticks) - before))
 	wait $HOGS
 	check "$features: 12 free hogs leave 8 CPUs no idle time (got $ticks of 800 ticks)" within 0 16 $ticks
 	stop_roost

@@ -56,6 +56,9 @@ wait_for() {
 	done
 }
 
+# Ticks that all CPUs together have been idle.
+idle_ticks() { awk '$1 == "cpu" { print $5 + $6 }' /proc/stat; }
+
 enabled_or_gone() { state_is enabled || ! roost_alive; }
 
 start_roost() {

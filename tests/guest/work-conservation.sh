@@ -5,13 +5,12 @@
 # timeout: 120
 . /tests/lib.sh
 start_roost
-idle() { awk '$1 == "cpu" { print $5 + $6 }' /proc/stat; }
 hog -w 1 -t 6 n=12 >/tmp/hog.out &
 HOG=$!
 sleep 2
-before=$(idle)
+before=$(idle_ticks)
 sleep 4
-ticks=$(($(idle) - before))
+ticks=$(($(idle_ticks) - before))
 wait $HOG
 cat /tmp/hog.out
 check "12 free hogs leave 8 CPUs no idle time (got $ticks of 3200 ticks)" within 0 32 $ticks
