@@ -4,9 +4,10 @@
 
 use crate::bpf::intf::{CAPACITY_SCALE, MAX_ARMS, arm, policy_image, task_policy};
 use crate::features::{
-    self, CLAIM_TTL, DEFAULT_PRESET, FITS_MARGIN, FITS_RT, FeatureSet, MIGRATION_COST, MIN_SLICE,
-    RESCUE, SLICE, Tunable,
+    self, CLAIM_TTL, DEFAULT_PRESET, DELAY, FITS_MARGIN, FITS_RT, FREQ_THRESHOLD, FeatureSet,
+    MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable, bits,
 };
+use crate::model::FreqRule;
 use crate::publish::image_of_rows;
 use crate::socket::refuse;
 use anyhow::{Context, Result, bail};
@@ -132,9 +133,20 @@ impl Settings {
                 claim_ttl_ns: ns(&CLAIM_TTL),
                 fits_scale: CAPACITY_SCALE * 100 / (100 - margin),
                 fits_rt: self.value(&FITS_RT, nr_cpus),
+                delay_ns: self.value(&DELAY, nr_cpus) * 1000,
+                pad: 0,
             },
             rescue_ns: ns(&RESCUE),
             migration_cost_ns: ns(&MIGRATION_COST),
+        }
+    }
+
+    /// When a CPU's frequency is low. Whoever does not ask has no rule.
+    pub fn freq_rule(&self) -> FreqRule {
+        if self.features.has(bits::delay_migration) {
+            FreqRule::of_code(self.value(&FREQ_THRESHOLD, 1))
+        } else {
+            FreqRule::Off
         }
     }
 }
@@ -208,10 +220,10 @@ impl Arm {
 
     /// For whoever asks, on a machine of so many CPUs.
     pub fn describe(&self, machine_wide: bool, nr_cpus: u32) -> Value {
-        let tunables: BTreeMap<&str, u32> = features::TUNABLES
+        let tunables: BTreeMap<&str, Value> = features::TUNABLES
             .iter()
             .filter(|t| machine_wide || !t.machine_wide)
-            .map(|t| (t.name, self.settings.value(t, nr_cpus)))
+            .map(|t| (t.name, t.shown(self.settings.value(t, nr_cpus))))
             .collect();
         json!({
             "name": self.name,
@@ -318,7 +330,18 @@ impl Arms {
         Ok(slot)
     }
 
-    /// `capacity` is that of each CPU by number.
+    /// Of each slot; an unused one is as arm default.
+    pub fn freq_rules(&self) -> [FreqRule; SLOTS] {
+        let rule = |slot: &Option<Arm>| {
+            slot.as_ref()
+                .unwrap_or(self.everybody())
+                .settings
+                .freq_rule()
+        };
+        self.slots.each_ref().map(rule)
+    }
+
+    /// `capacity` is that of each CPU by number. No frequency is low in it.
     pub fn image(&self, nr_cpus: u32, capacity: &[u16]) -> policy_image {
         let row = |slot: &Option<Arm>| slot.as_ref().map(|arm| arm.settings.arm(nr_cpus));
         image_of_rows(&self.slots.each_ref().map(row), capacity)
@@ -328,7 +351,6 @@ impl Arms {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::features::bits;
 
     fn change(text: &str) -> Change {
         serde_json::from_str(text).unwrap()
@@ -465,6 +487,30 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_about_frequencies_is_of_the_arms_that_delay() {
+        let mut arms = arms();
+        assert_eq!(arms.freq_rules(), [FreqRule::Off; SLOTS]);
+        arms.change("x", &change(r#"{"set":{"freq-threshold":"+5%"}}"#))
+            .unwrap();
+        assert_eq!(arms.freq_rules()[1], FreqRule::Off);
+        arms.change("x", &change(r#"{"enable":["delay_migration"]}"#))
+            .unwrap();
+        assert_eq!(
+            arms.freq_rules()[..3],
+            [FreqRule::Off, FreqRule::Above(5), FreqRule::Off]
+        );
+        let shown = arms.get(1).unwrap().describe(false, 8);
+        assert_eq!(shown["tunables"]["freq-threshold"], "+5%");
+        let smove = Settings::of_preset("smove").unwrap();
+        assert_eq!(smove.freq_rule(), FreqRule::Auto);
+        let error = refusal(&mut arms, "x", r#"{"set":{"freq-threshold":"fast"}}"#);
+        assert!(
+            error.starts_with("freq-threshold fast: off, auto, 1000 to"),
+            "{error}"
+        );
+    }
+
+    #[test]
     fn a_slice_is_never_below_the_least_one() {
         let arm = |slice: Option<u32>, min: Option<u32>| {
             let mut settings = Settings::default();
@@ -488,6 +534,7 @@ mod tests {
         settings.set(&FITS_RT, 1);
         let task = settings.arm(64).task;
         assert_eq!((task.fits_scale, task.fits_rt), (1280, 1));
+        assert_eq!(task.delay_ns, 50_000);
         let min = u64::from(MIN_SLICE.default.value(64));
         assert_eq!(arm(None, None), (2800, min));
         assert_eq!(arm(Some(1500), None), (1500, min));

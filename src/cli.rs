@@ -7,9 +7,10 @@ use crate::cpufreq::CpuPerf;
 use crate::ctl;
 use crate::exec::{self, ExecArgs};
 use crate::features::{
-    self, CLAIM_TTL, DEFAULT_PRESET, FITS_MARGIN, FITS_RT, MIGRATION_COST, MIN_SLICE, RESCUE,
-    SLICE, Tunable,
+    self, CLAIM_TTL, DEFAULT_PRESET, DELAY, FITS_MARGIN, FITS_RT, FREQ_THRESHOLD, MIGRATION_COST,
+    MIN_SLICE, RESCUE, SLICE, Tunable,
 };
+use crate::machine::FreqSource;
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -158,6 +159,25 @@ struct RunArgs {
 
     #[arg(long, value_name = "0|1", help = tunable_help(&FITS_RT), value_parser = |text: &str| tunable(&FITS_RT, text))]
     fits_rt: Option<u32>,
+
+    #[arg(long, value_name = "US", help = tunable_help(&DELAY), value_parser = |text: &str| tunable(&DELAY, text))]
+    delay_us: Option<u32>,
+
+    #[arg(long, value_name = "RULE", help = tunable_help(&FREQ_THRESHOLD), value_parser = |text: &str| tunable(&FREQ_THRESHOLD, text))]
+    freq_threshold: Option<u32>,
+
+    /// Where CPUs' frequencies are read: auto, cpuperf (what ticks see), cpufreq, off, or a folder with a file cpuN for each CPU,
+    /// which holds kHz
+    #[arg(long, value_name = "SOURCE", default_value = "auto")]
+    freq_source: FreqSource,
+
+    /// Milliseconds between two readings of them, 5 to 1000
+    #[arg(long, value_name = "MS", default_value = "20", value_parser = freq_period)]
+    freq_period_ms: Duration,
+
+    /// Make features and tunables constants of the programs: a little faster, and nothing can be changed while it runs
+    #[arg(long)]
+    freeze: bool,
 
     /// Frequency requests to the governor
     #[arg(long, value_enum, value_name = "MODE", default_value = "auto")]
@@ -320,8 +340,10 @@ impl Cli {
             (&MIGRATION_COST, run.migration_cost_us),
             (&FITS_MARGIN, run.fits_margin),
             (&FITS_RT, run.fits_rt),
+            (&DELAY, run.delay_us),
+            (&FREQ_THRESHOLD, run.freq_threshold),
         ] {
-            let value = value.map(|v| (row.name.to_string(), v.into()));
+            let value = value.map(|v| (row.name.to_string(), row.shown(v)));
             change.set.extend(value);
         }
         let beside = ctl_path_beside(&run.stats_path);
@@ -334,7 +356,10 @@ impl Cli {
         }
         let config = Config {
             settings: Settings::default().changed(&change)?,
+            freeze: run.freeze,
             cpuperf: run.cpuperf,
+            freq_source: run.freq_source,
+            freq_period: run.freq_period_ms,
             sysfs: self.common.sysfs,
             stats_path: run.stats_path,
             ctl_path,
@@ -361,8 +386,10 @@ pub fn version() -> String {
 fn tunable_help(t: &Tunable) -> String {
     let unit = t.unit_after(", in ");
     format!(
-        "{}{unit} ({} to {}; default: {})",
-        t.help, t.min, t.max, t.default
+        "{}{unit} ({}; default: {})",
+        t.help,
+        t.possible(),
+        t.default
     )
 }
 
@@ -385,6 +412,12 @@ fn group(text: &str) -> Result<u32, String> {
     unsafe { libc::getgrnam(name.as_ptr()).as_ref() }
         .map(|group| group.gr_gid)
         .ok_or_else(unknown)
+}
+
+fn freq_period(text: &str) -> Result<Duration, String> {
+    let ms = text.parse().ok().filter(|ms| (5..=1000).contains(ms));
+    ms.map(Duration::from_millis)
+        .ok_or_else(|| "5 to 1000 ms are possible".to_string())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -504,6 +537,9 @@ mod tests {
             &["--stats", "x"],
             &["--stats", "1", "--monitor", "1"],
             &["--cpuperf", "fast"],
+            &["--freq-threshold", "fast"],
+            &["--freq-source", "fast"],
+            &["--freq-period-ms", "4"],
             &["--slice-us", "1000", "topology"],
             &["--monitor", "1", "--json", "doctor"],
             &["doctor", "--preset", "roost"],

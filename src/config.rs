@@ -4,6 +4,7 @@
 use crate::arms::Settings;
 use crate::bpf::intf::tunables;
 use crate::cpufreq::{CpuFreq, CpuPerf};
+use crate::machine::FreqSource;
 use libbpf_rs::libbpf_sys::bpf_object_open_opts;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,12 @@ pub fn ctl_path_beside(stats: &Path) -> PathBuf {
 pub struct Config {
     /// Of the arm `default`, on which all tasks begin.
     pub settings: Settings,
+    /// They are constants of the programs that are loaded, and there is no other arm.
+    pub freeze: bool,
     pub cpuperf: CpuPerf,
+    /// Where frequencies of CPUs are read, and how often.
+    pub freq_source: FreqSource,
+    pub freq_period: Duration,
     pub sysfs: PathBuf,
     pub stats_path: PathBuf,
     pub ctl_path: PathBuf,
@@ -46,7 +52,10 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             settings: Settings::default(),
+            freeze: false,
             cpuperf: CpuPerf::Auto,
+            freq_source: FreqSource::Auto,
+            freq_period: Duration::from_millis(20),
             sysfs: PathBuf::from("/sys"),
             stats_path: PathBuf::from(STATS_PATH),
             ctl_path: ctl_path_beside(Path::new(STATS_PATH)),
@@ -66,6 +75,8 @@ impl Config {
             cpuperf: cpufreq.mode(self.cpuperf),
             timers: timers.into(),
             imbalance_pct: IMBALANCE_PCT,
+            frozen: self.freeze.into(),
+            features: self.settings.features.0,
         }
     }
 
@@ -82,6 +93,18 @@ mod tests {
     fn timers_are_used_where_they_may() {
         let timers = |may| Config::default().tunables(&CpuFreq::default(), may).timers;
         assert_eq!((timers(true), timers(false)), (1, 0));
+    }
+
+    #[test]
+    fn what_is_frozen_is_what_was_asked_for() {
+        let frozen = Config {
+            freeze: true,
+            ..Config::default()
+        };
+        let tun = |config: &Config| config.tunables(&CpuFreq::default(), true);
+        let features = Settings::default().features.0;
+        assert_eq!((tun(&frozen).frozen, tun(&frozen).features), (1, features));
+        assert_eq!(tun(&Config::default()).frozen, 0);
     }
 
     #[test]

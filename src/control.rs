@@ -5,12 +5,16 @@
 
 use crate::arms::{Arms, Change, Settings};
 use crate::bpf::intf::policy_image;
-use crate::rules::{Rules, Table, Whom, pidfd_of};
+use crate::model::FreqRule;
+use crate::publish::Frequencies;
+use crate::rules::{Found, Rules, Table, Whom, pidfd_of};
 use crate::socket::{Access, Client, Purpose, Server, refuse};
 use crate::stats::source::{ArmShown, CounterSource};
 use anyhow::{Context, Result, bail};
+use log::warn;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::Error;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -39,6 +43,8 @@ pub enum Op {
     ArmDel {
         arm: String,
     },
+    /// Do the sums that the scheduler keeps hold what they should?
+    Audit {},
     Rules {},
     RuleAdd {
         whom: Whom,
@@ -62,10 +68,31 @@ pub struct Request {
 
 /// A loaded scheduler, or a test's own.
 pub trait Live: Send {
-    /// Makes the image live; the answer is its generation.
+    /// Makes the image live; the answer is its generation, which is greater than that of the image and of the one before.
     fn publish(&mut self, image: &policy_image) -> Result<u32>;
     fn set_rules(&mut self, table: &Table) -> Result<()>;
+    /// How fast ticks found each of the first `nr_cpus` CPUs, of CAPACITY_SCALE.
+    fn speeds(&self, nr_cpus: usize) -> Vec<u32>;
+    /// The frequency of each CPU by number, in kHz, as it was just read.
+    fn set_frequencies(&mut self, khz: &[Option<u32>]);
+    /// Each thread of the process, which then asks anew.
     fn tell(&mut self, process: BorrowedFd, ticket: Ticket) -> Result<()>;
+    fn audit(&mut self) -> Result<Audit>;
+}
+
+/// Of util_est, which each CPU sums up over the tasks that it counts (src/bpf/audit.bpf.h). Who comes or goes meanwhile may be
+/// missed or counted twice.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Audit {
+    pub tasks: u64,
+    /// Those that some CPU counts.
+    pub joined: u64,
+    /// Of all CPUs.
+    pub util_est: u64,
+    /// By how much the CPUs' sums are not what their tasks gave, without sign.
+    pub util_drift: u64,
+    /// Of the CPUs where that is not 0, by number.
+    pub drift_of_cpu: BTreeMap<usize, i64>,
 }
 
 /// What a process is told; the first counts more.
@@ -86,11 +113,28 @@ struct State {
     nr_cpus: u32,
     /// Of each CPU by number.
     capacity: Vec<u16>,
+    frequencies: Frequencies,
+    /// Those in the image that was published last, of each arm.
+    thresholds: Vec<Vec<u32>>,
+    /// How often frequencies were read while an arm wanted them.
+    samples: u32,
     source: CounterSource,
     /// None while no scheduler is loaded.
     live: Option<Box<dyn Live>>,
+    /// Arm default is all there is, and stays as it is.
+    frozen: bool,
     arms_changed: bool,
     rules_changed: bool,
+}
+
+/// After so many samples it would be known if ticks see frequencies.
+const SAMPLES_TO_KNOW: u32 = 50;
+/// What is low is learnt anew after each so many.
+const SAMPLES_TO_LEARN: u32 = 50;
+
+/// The thresholds of each arm.
+fn rows(image: &policy_image) -> Vec<Vec<u32>> {
+    image.threshold.iter().map(|row| row.to_vec()).collect()
 }
 
 /// The loaded scheduler is no longer told when this is dropped.
@@ -120,8 +164,8 @@ const PURPOSE: Purpose = Purpose {
 };
 
 impl Control {
-    /// Arm default is as `everybody` says. What is shown of the arms goes to `source`.
-    pub fn new(everybody: Settings, source: CounterSource) -> Control {
+    /// Arm default is as `everybody` says; `frozen`: for good, and alone. What is shown of the arms goes to `source`.
+    pub fn new(everybody: Settings, frozen: bool, source: CounterSource) -> Control {
         let mut rules = Rules::default();
         rules.arm_added(0);
         let state = State {
@@ -130,8 +174,12 @@ impl Control {
             generation: 0,
             nr_cpus: 1,
             capacity: Vec::new(),
+            frequencies: Frequencies::default(),
+            thresholds: Vec::new(),
+            samples: 0,
             source,
             live: None,
+            frozen,
             arms_changed: false,
             rules_changed: false,
         };
@@ -159,10 +207,7 @@ impl Control {
         let mut state = self.lock();
         state.nr_cpus = nr_cpus;
         state.capacity = capacity;
-        policy_image {
-            generation: state.generation,
-            ..state.image()
-        }
+        state.image()
     }
 
     /// Publishes what CPUs are worth now; true if that has changed.
@@ -175,6 +220,24 @@ impl Control {
         state.arms_changed = true;
         state.flush()?;
         Ok(true)
+    }
+
+    /// Where the frequencies of the next scheduler's CPUs come from.
+    pub fn set_frequencies(&self, frequencies: Frequencies) {
+        let mut state = self.lock();
+        state.frequencies = frequencies;
+        state.samples = 0;
+        state.show_frequencies();
+    }
+
+    /// Some arm delays moves to slow CPUs.
+    pub fn wants_frequencies(&self) -> bool {
+        self.lock().wants_frequencies()
+    }
+
+    /// To be called again and again: reads frequencies, if an arm wants them, and learns what is low.
+    pub fn sample(&self) -> Result<()> {
+        self.lock().sample()
     }
 
     /// What arm default is now.
@@ -198,8 +261,11 @@ impl Control {
 
     /// To be called now and then: cgroups may have been made anew, processes may have ended.
     pub fn refresh(&self) -> Result<()> {
+        let paths = self.lock().rules.cgroups();
+        // Nobody waits for us while we look.
+        let found = paths.into_iter().map(Found::again).collect::<Vec<_>>();
         let mut state = self.lock();
-        state.rules_changed |= state.rules.refresh();
+        state.rules_changed |= state.rules.refresh(&found);
         state.flush()
     }
 
@@ -210,13 +276,57 @@ impl Control {
 
 impl State {
     fn image(&self) -> policy_image {
-        self.arms.image(self.nr_cpus, &self.capacity)
+        let mut image = policy_image {
+            generation: self.generation,
+            ..self.arms.image(self.nr_cpus, &self.capacity)
+        };
+        self.frequencies.fill(&mut image, &self.arms.freq_rules());
+        image
+    }
+
+    fn wants_frequencies(&self) -> bool {
+        let rules = self.arms.freq_rules();
+        rules.iter().any(|rule| *rule != FreqRule::Off)
+    }
+
+    fn sample(&mut self) -> Result<()> {
+        if !self.wants_frequencies() {
+            return Ok(());
+        }
+        let Some(live) = &mut self.live else {
+            return Ok(());
+        };
+        let source = self.frequencies.name().to_string();
+        let speeds = live.speeds(self.capacity.len());
+        if let Some(khz) = self.frequencies.sample(&speeds) {
+            live.set_frequencies(&khz);
+        }
+        self.samples = self.samples.wrapping_add(1);
+        let switched = source != self.frequencies.name();
+        if switched {
+            self.show_frequencies();
+        }
+        if self.samples == SAMPLES_TO_KNOW && !self.frequencies.known() {
+            warn!(
+                "delay_migration does nothing: no frequency of a CPU is known (see --freq-source)"
+            );
+        }
+        if switched || self.samples.is_multiple_of(SAMPLES_TO_LEARN) {
+            let image = self.image();
+            self.arms_changed |= self.thresholds != rows(&image);
+        }
+        self.flush()
+    }
+
+    fn show_frequencies(&self) {
+        self.source.set_freq_source(self.frequencies.name());
     }
 
     /// Publishes what was changed.
     fn flush(&mut self) -> Result<()> {
         if self.arms_changed {
             let image = self.image();
+            self.thresholds = rows(&image);
             self.generation = match &mut self.live {
                 Some(live) => live.publish(&image)?,
                 None => self.generation.wrapping_add(1),
@@ -243,9 +353,15 @@ impl State {
         self.source.set_arms(self.arms.iter().map(shown).collect());
     }
 
-    fn apply(&mut self, op: Op, peer: BorrowedFd) -> Result<Answer> {
-        match op {
+    fn apply(&mut self, asked: Asked, peer: BorrowedFd) -> Result<Answer> {
+        let reads = matches!(asked.op, Op::Show { .. } | Op::Audit {} | Op::Rules {});
+        if self.frozen && !reads {
+            let text = "the scheduler runs with --freeze, so that nothing can be changed: start it without";
+            return Err(refuse(libc::EROFS, text));
+        }
+        match asked.op {
             Op::Show { arm } => return self.show(arm.as_deref()).map(Answer::Data),
+            Op::Audit {} => return Ok(Answer::Data(json!(self.loaded()?.audit()?))),
             Op::Rules {} => return Ok(Answer::Data(self.show_rules())),
             Op::Set { arm, change } => self.arms.change(&arm, &change)?,
             Op::Reset { arm } => self.arms.reset(&arm)?,
@@ -255,7 +371,7 @@ impl State {
                 self.rules_changed = true;
             }
             Op::ArmDel { arm } => self.delete_arm(&arm)?,
-            Op::RuleAdd { whom, arm } => return self.add_rule(whom, &arm),
+            Op::RuleAdd { whom, arm } => return self.add_rule(whom, &arm, asked.cgroup),
             Op::RuleDel { whom } => {
                 self.rules.delete(&whom)?;
                 self.rules_changed = true;
@@ -263,7 +379,7 @@ impl State {
             }
             Op::Exec { arm } => {
                 let ticket = self.rules.ticket_of_arm(self.arms.slot(&arm)?)?;
-                self.tell(peer, Ticket::Exec(ticket))?;
+                self.loaded()?.tell(peer, Ticket::Exec(ticket))?;
                 return Ok(Answer::Changed);
             }
         }
@@ -284,15 +400,19 @@ impl State {
         Ok(())
     }
 
-    fn add_rule(&mut self, whom: Whom, arm: &str) -> Result<Answer> {
+    fn add_rule(&mut self, whom: Whom, arm: &str, cgroup: Option<Found>) -> Result<Answer> {
         let slot = self.arms.slot(arm)?;
         match &whom {
-            Whom::Cgroup(path) => self.rules.add_cgroup(path, slot)?,
+            Whom::Cgroup(path) => {
+                let found = cgroup.context("a cgroup is looked up first")?;
+                self.rules.add_cgroup(path, found, slot)?;
+            }
             Whom::Comm(glob) => self.rules.add_comm(glob, slot)?,
             Whom::Pid(pid) => {
                 let pidfd = pidfd_of(*pid)?;
                 let ticket = self.rules.add_pid(*pid, pidfd.try_clone()?, slot)?;
-                if let Err(e) = self.tell(pidfd.as_fd(), Ticket::Pid(ticket)) {
+                let live = self.loaded();
+                if let Err(e) = live.and_then(|l| l.tell(pidfd.as_fd(), Ticket::Pid(ticket))) {
                     self.rules.delete(&whom)?;
                     return Err(e);
                 }
@@ -302,15 +422,10 @@ impl State {
         Ok(Answer::Changed)
     }
 
-    /// The process is told now, and asks when the rules change.
-    fn tell(&mut self, process: BorrowedFd, ticket: Ticket) -> Result<()> {
-        let Some(live) = &mut self.live else {
-            let text = "the scheduler is being loaded: try again in a second";
-            return Err(refuse(libc::EAGAIN, text));
-        };
-        live.tell(process, ticket)?;
-        self.rules_changed = true;
-        Ok(())
+    fn loaded(&mut self) -> Result<&mut Box<dyn Live>> {
+        let text = "the scheduler is being loaded: try again in a second";
+        let live = self.live.as_mut();
+        live.ok_or_else(|| refuse(libc::EAGAIN, text))
     }
 
     fn show(&mut self, name: Option<&str>) -> Result<Value> {
@@ -323,7 +438,8 @@ impl State {
         };
         let arms = self.arms.iter();
         let arms = arms.filter(|(slot, _)| wanted.is_none_or(|w| w == *slot));
-        Ok(json!({"generation": self.generation, "arms": arms.map(shown).collect::<Vec<_>>()}))
+        let arms: Vec<Value> = arms.map(shown).collect();
+        Ok(json!({"generation": self.generation, "frozen": self.frozen, "arms": arms}))
     }
 
     fn show_rules(&self) -> Value {
@@ -343,9 +459,10 @@ struct Peer {
 
 impl Client for Peer {
     fn requests(&mut self, lines: &[Vec<u8>]) -> Vec<Result<Value>> {
+        let asked: Vec<Result<Asked>> = lines.iter().map(|line| parse(line)).collect();
         let mut state = self.control.lock();
-        let mut answer = |line: &Vec<u8>| state.apply(parse(line)?, self.pidfd.as_fd());
-        let answers: Vec<Result<Answer>> = lines.iter().map(&mut answer).collect();
+        let mut answer = |asked: Result<Asked>| state.apply(asked?, self.pidfd.as_fd());
+        let answers: Vec<Result<Answer>> = asked.into_iter().map(&mut answer).collect();
         let flushed = state.flush();
         let generation = json!({"generation": state.generation});
         let told = |answer: Result<Answer>| match (answer?, &flushed) {
@@ -357,12 +474,27 @@ impl Client for Peer {
     }
 }
 
-fn parse(line: &[u8]) -> Result<Op> {
+/// A request, and what had to be looked up for it: that may take long, and is done while others are served.
+struct Asked {
+    op: Op,
+    cgroup: Option<Found>,
+}
+
+fn parse(line: &[u8]) -> Result<Asked> {
     let request: Request = serde_json::from_slice(line).context("a request is a line of JSON")?;
     if request.req != "ctl" {
         bail!("unknown request '{}': expected is ctl", request.req);
     }
-    serde_json::from_value(request.args).context("a request's args do not say what to do")
+    let op = serde_json::from_value(request.args);
+    let op = op.context("a request's args do not say what to do")?;
+    let cgroup = match &op {
+        Op::RuleAdd {
+            whom: Whom::Cgroup(path),
+            ..
+        } => Some(Found::look_up(path)?),
+        _ => None,
+    };
+    Ok(Asked { op, cgroup })
 }
 
 /// The process at the other end. Unlike its number this cannot become another process's.

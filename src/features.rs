@@ -3,6 +3,8 @@
 //! The command line, its help and the statistics read these rows; a default is written here and nowhere else.
 
 use crate::bpf::intf;
+use crate::model::FreqRule;
+use serde_json::Value;
 use std::fmt;
 
 /// A switch over mainline's placement.
@@ -100,7 +102,11 @@ pub const PRESETS: &[Preset] = &[
             .with(bits::burst_slice)
             .with(bits::prev_core)
             .with(bits::core_first)
-            .with(bits::sync_local),
+            .with(bits::sync_local)
+            .with(bits::claim)
+            .with(bits::claim_expiry)
+            .with(bits::core_claim)
+            .with(bits::smt_spread),
     },
     Preset {
         name: "mainline",
@@ -116,6 +122,11 @@ pub const PRESETS: &[Preset] = &[
         name: "lawall",
         help: "the same as mainline: Lawall's patch is part of it since 5.10",
         features: MAINLINE,
+    },
+    Preset {
+        name: "smove",
+        help: "mainline with Gouicem's delayed migration (\"Smove\")",
+        features: MAINLINE.with(bits::delay_migration),
     },
     Preset {
         name: "patra",
@@ -158,11 +169,31 @@ pub struct Tunable {
 impl Tunable {
     /// A value that was typed, or what is possible instead.
     pub fn parse(&self, text: &str) -> Result<u32, String> {
+        if let Default::Rule(_) = self.default {
+            let rule = FreqRule::parse(text).map(FreqRule::code);
+            return rule.ok_or_else(|| format!("{} are possible", self.possible()));
+        }
         let in_range = |n: &u32| (self.min..=self.max).contains(n);
         text.parse().ok().filter(in_range).ok_or_else(|| {
             let unit = self.unit_after(" ");
-            format!("{} to {}{unit} are possible", self.min, self.max)
+            format!("{}{unit} are possible", self.possible())
         })
+    }
+
+    /// The values, without their unit.
+    pub fn possible(&self) -> String {
+        match self.default {
+            Default::Rule(_) => FreqRule::POSSIBLE.to_string(),
+            _ => format!("{} to {}", self.min, self.max),
+        }
+    }
+
+    /// A value as it is typed.
+    pub fn shown(&self, value: u32) -> Value {
+        match self.default {
+            Default::Rule(_) => FreqRule::of_code(value).to_string().into(),
+            _ => value.into(),
+        }
     }
 
     /// Nothing, if there is no unit.
@@ -180,12 +211,14 @@ pub enum Default {
     Fixed(u32),
     /// The kernel's base slice: 700 us x (1 + log2 of the CPUs, of 8 at most).
     BaseSlice,
+    /// The tunable is a rule about frequencies; this is its code.
+    Rule(u32),
 }
 
 impl Default {
     pub fn value(&self, nr_cpus: u32) -> u32 {
         match self {
-            Default::Fixed(value) => *value,
+            Default::Fixed(value) | Default::Rule(value) => *value,
             Default::BaseSlice => 700 * (1 + nr_cpus.clamp(1, 8).ilog2()),
         }
     }
@@ -195,6 +228,7 @@ impl fmt::Display for Default {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Default::Fixed(value) => write!(f, "{value}"),
+            Default::Rule(code) => write!(f, "{}", FreqRule::of_code(*code)),
             Default::BaseSlice => f.write_str("the kernel's base slice, 2800 from 8 CPUs on"),
         }
     }
@@ -271,6 +305,26 @@ pub const FITS_RT: Tunable = Tunable {
     help: "Whether util_fits takes real-time, deadline and interrupt time off the capacity, as its second version does",
 };
 
+pub const DELAY: Tunable = Tunable {
+    name: "delay-us",
+    unit: "us",
+    default: Default::Fixed(50),
+    min: 1,
+    max: 10_000,
+    machine_wide: false,
+    help: "With delay_migration: how long a task waits beside its waker before it moves",
+};
+
+pub const FREQ_THRESHOLD: Tunable = Tunable {
+    name: "freq-threshold",
+    unit: "",
+    default: Default::Rule(FreqRule::DEFAULT),
+    min: 0,
+    max: u32::MAX,
+    machine_wide: false,
+    help: "With delay_migration: a CPU's frequency is low at this or less; auto is learnt for each CPU",
+};
+
 pub const TUNABLES: &[&Tunable] = &[
     &SLICE,
     &MIN_SLICE,
@@ -279,6 +333,8 @@ pub const TUNABLES: &[&Tunable] = &[
     &MIGRATION_COST,
     &FITS_MARGIN,
     &FITS_RT,
+    &DELAY,
+    &FREQ_THRESHOLD,
 ];
 
 pub fn known_tunable(name: &str) -> Option<&'static Tunable> {
@@ -298,6 +354,7 @@ mod tests {
     fn a_preset_differs_from_its_base_in_its_own_bits_only() {
         assert_eq!(diff("mainline-no-prev-idle", "mainline"), bits::prev_idle);
         assert_eq!(diff("lawall", "mainline"), FeatureSet::default());
+        assert_eq!(diff("smove", "mainline"), bits::delay_migration);
         let patra = bits::claim.with(bits::claim_plain);
         assert_eq!(diff("patra", "mainline"), patra);
         let roy = bits::prev_core
@@ -313,7 +370,11 @@ mod tests {
             .with(bits::burst_slice)
             .with(bits::prev_core)
             .with(bits::core_first)
-            .with(bits::sync_local);
+            .with(bits::sync_local)
+            .with(bits::claim)
+            .with(bits::claim_expiry)
+            .with(bits::core_claim)
+            .with(bits::smt_spread);
         assert_eq!(diff("roost", "mainline"), own);
     }
 

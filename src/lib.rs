@@ -20,6 +20,7 @@ pub mod native;
 pub mod print;
 pub mod publish;
 pub mod rules;
+pub mod sampler;
 pub mod scheduler;
 pub mod socket;
 pub mod stats;

@@ -3,19 +3,21 @@
 //! BPF half, and the maps of members and cgroups.
 
 use crate::bpf::intf::{
-    MAX_COMM_RULES, MAX_TICKETS, arm_member, arm_rules, policy_image, policy_store, ticket,
+    CAPACITY_SCALE, MAX_COMM_RULES, MAX_CPUS, MAX_TICKETS, arm_member, arm_rules, arm_told, audit,
+    policy_image, policy_store, ticket,
 };
 use crate::bpf::skel::{BpfSkel, types};
-use crate::control::{Live, Ticket};
+use crate::control::{Audit, Live, Ticket};
 use crate::publish::{MapUpdate, Publisher};
 use crate::rules::Table;
 use anyhow::{Context, Result, bail};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, libbpf_sys};
 use std::collections::BTreeMap;
-use std::io::Error;
+use std::fs::File;
+use std::io::{Error, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The least number of rules that a task may have seen (struct arm_rules).
 const FIRST_SEQ: u32 = 2;
@@ -25,16 +27,24 @@ const NO_TICKET: ticket = ticket { id: 0, arm: 0 };
 pub struct Loaded {
     publisher: Publisher<MapUpdate>,
     rules: NonNull<arm_rules>,
-    members: MapHandle,
+    cpus: NonNull<[types::cpu_state]>,
+    freqs: NonNull<[u64]>,
+    told: NonNull<arm_told>,
+    /// Of each CPU.
+    drifts: NonNull<[i64; MAX_CPUS as usize]>,
     cgroups: MapHandle,
     /// What is in that map.
     written: BTreeMap<u64, u32>,
+    /// Programs.
+    tell: OwnedFd,
+    audit: OwnedFd,
     rename: OwnedFd,
     /// While there are rules about names.
     renames: Option<OwnedFd>,
 }
 
-// SAFETY: `rules` is memory that only we write, mapped until the scheduler is unloaded.
+// SAFETY: what is pointed to is mapped until the scheduler is unloaded. Rules, frequencies and `told` only we write; `drifts` is
+// written only while we wait for it.
 unsafe impl Send for Loaded {}
 
 impl Loaded {
@@ -42,19 +52,28 @@ impl Loaded {
     pub fn new(skel: &mut BpfSkel) -> Result<Loaded> {
         const { assert!(size_of::<policy_store>() == size_of::<types::policy_store>()) };
         const { assert!(size_of::<arm_rules>() == size_of::<types::arm_rules>()) };
+        const { assert!(size_of::<arm_told>() == size_of::<types::arm_told>()) };
         let bss = skel.maps.bss_data.as_mut();
         let bss = bss.context("the BPF object has no .bss")?;
         let store = NonNull::from(&mut bss.policy).cast::<policy_store>();
         let rules = NonNull::from(&mut bss.rules).cast::<arm_rules>();
-        let rename = skel.progs.roost_rename.as_fd().try_clone_to_owned()?;
+        let cpus = NonNull::from(&mut bss.cpu_states[..]);
+        let freqs = NonNull::from(&mut bss.cpu_freqs[..]);
+        let told = NonNull::from(&mut bss.told).cast::<arm_told>();
+        let drifts = NonNull::from(&mut bss.util_drifts);
         Ok(Loaded {
             // SAFETY: mapped until the scheduler is unloaded, and nobody else writes it.
             publisher: unsafe { Publisher::new(store, MapUpdate::new()?) },
             rules,
-            members: MapHandle::try_from(&skel.maps.arm_members)?,
+            cpus,
+            freqs,
+            told,
+            drifts,
             cgroups: MapHandle::try_from(&skel.maps.cgroup_rules)?,
             written: BTreeMap::new(),
-            rename,
+            tell: skel.progs.roost_tell.as_fd().try_clone_to_owned()?,
+            audit: skel.progs.roost_audit.as_fd().try_clone_to_owned()?,
+            rename: skel.progs.roost_rename.as_fd().try_clone_to_owned()?,
             renames: None,
         })
     }
@@ -130,21 +149,118 @@ impl Live for Loaded {
         Ok(())
     }
 
-    fn tell(&mut self, process: BorrowedFd, told: Ticket) -> Result<()> {
-        let key = process.as_raw_fd().to_ne_bytes();
-        let known = self.members.lookup(&key, MapFlags::ANY).ok().flatten();
-        let mut member = arm_member { exec: 0, pid: 0 };
-        if let Some(bytes) = known.filter(|b| b.len() == size_of::<arm_member>()) {
-            // SAFETY: plain numbers of this size.
-            member = unsafe { bytes.as_ptr().cast::<arm_member>().read_unaligned() };
-        }
-        match told {
-            Ticket::Exec(id) => member.exec = id,
-            Ticket::Pid(id) => member.pid = id,
-        }
-        let value = [member.exec.to_ne_bytes(), member.pid.to_ne_bytes()].concat();
-        self.members
-            .update(&key, &value, MapFlags::ANY)
-            .context("cannot put the process on the arm: has it ended?")
+    fn speeds(&self, nr_cpus: usize) -> Vec<u32> {
+        let speed = |cpu| {
+            // SAFETY: within the array; volatile because the BPF half writes it.
+            let slow = unsafe {
+                let state = self.cpus.cast::<types::cpu_state>().add(cpu).as_ptr();
+                (&raw const (*state).slow).read_volatile()
+            };
+            CAPACITY_SCALE.saturating_sub(slow)
+        };
+        (0..nr_cpus.min(self.cpus.len())).map(speed).collect()
     }
+
+    /// What is not known stays as it was, and is soon too old to count.
+    fn set_frequencies(&mut self, khz: &[Option<u32>]) {
+        let at = u64::from(clock_ms()) << 32;
+        for (cpu, khz) in khz.iter().enumerate().take(self.freqs.len()) {
+            let Some(khz) = khz else { continue };
+            // SAFETY: within the array; an atomic because the BPF half reads it.
+            let to = unsafe { AtomicU64::from_ptr(self.freqs.cast::<u64>().add(cpu).as_ptr()) };
+            to.store(at | u64::from(*khz), Ordering::Relaxed);
+        }
+    }
+
+    fn tell(&mut self, process: BorrowedFd, ticket: Ticket) -> Result<()> {
+        let (exec, pid) = match ticket {
+            Ticket::Exec(id) => (id, 0),
+            Ticket::Pid(id) => (0, id),
+        };
+        let member = arm_member { exec, pid };
+        let told = self.told.as_ptr();
+        // SAFETY: the structure, which is read and counted in only while the iterator runs.
+        let threads = unsafe {
+            told.write_volatile(arm_told { member, threads: 0 });
+            for_threads(self.tell.as_fd(), process)
+                .context("cannot put the process on the arm: has it ended?")?;
+            told.read_volatile().threads
+        };
+        if threads == 0 {
+            bail!("cannot put the process on the arm: it has ended");
+        }
+        Ok(())
+    }
+
+    fn audit(&mut self) -> Result<Audit> {
+        let mut answer = audit {
+            util_drift: 0,
+            util_est: 0,
+            nr_tasks: 0,
+            nr_joined: 0,
+        };
+        let mut run = libbpf_sys::bpf_test_run_opts {
+            sz: size_of::<libbpf_sys::bpf_test_run_opts>() as libbpf_sys::size_t,
+            // It is answered in place.
+            ctx_in: (&raw mut answer).cast(),
+            ctx_size_in: size_of::<audit>() as u32,
+            ..Default::default()
+        };
+        // SAFETY: the structures are alive; the drifts are not written again before the next run.
+        let drifts = unsafe {
+            let rc = libbpf_sys::bpf_prog_test_run_opts(self.audit.as_raw_fd(), &mut run);
+            if rc < 0 {
+                return Err(Error::from_raw_os_error(-rc)).context("cannot run the audit");
+            }
+            self.drifts.as_ptr().read_volatile()
+        };
+        let off = drifts.into_iter().enumerate().filter(|(_, d)| *d != 0);
+        Ok(Audit {
+            tasks: answer.nr_tasks,
+            joined: answer.nr_joined,
+            util_est: answer.util_est,
+            util_drift: answer.util_drift,
+            drift_of_cpu: off.collect(),
+        })
+    }
+}
+
+/// CLOCK_MONOTONIC, which is bpf_ktime_get_ns(), as struct policy_image counts it.
+fn clock_ms() -> u32 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the kernel writes one timespec; there is always this clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    (now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000) as u32
+}
+
+/// Runs an iterator over tasks for each thread of a process, its leader first.
+fn for_threads(program: BorrowedFd, process: BorrowedFd) -> Result<()> {
+    let mut which = libbpf_sys::bpf_iter_link_info::default();
+    which.task.pid_fd = process.as_raw_fd() as u32;
+    let options = libbpf_sys::bpf_link_create_opts {
+        sz: size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
+        iter_info: &mut which,
+        iter_info_len: size_of::<libbpf_sys::bpf_iter_link_info>() as u32,
+        ..Default::default()
+    };
+    let owned = |fd: i32| {
+        if fd < 0 {
+            return Err(Error::from_raw_os_error(-fd));
+        }
+        // SAFETY: a descriptor that the call before has made for us.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    };
+    // SAFETY: plain calls; what they are given is alive.
+    unsafe {
+        let kind = libbpf_sys::BPF_TRACE_ITER;
+        let link = libbpf_sys::bpf_link_create(program.as_raw_fd(), 0, kind, &options);
+        let link = owned(link)?;
+        let iterator = owned(libbpf_sys::bpf_iter_create(link.as_raw_fd()))?;
+        // It prints nothing: reading runs it to its end.
+        File::from(iterator).read_to_end(&mut Vec::new())?;
+    }
+    Ok(())
 }

@@ -10,8 +10,10 @@ use anyhow::{Context, Result, bail};
 use libc::{EEXIST, ENOENT, ENOSPC, POLLIN, poll, pollfd};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::fmt;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -50,11 +52,45 @@ pub struct Rule {
 
 #[derive(Debug)]
 enum Means {
-    /// The cgroup's id when it was last looked at; None: there is none at that path.
-    Cgroup(Option<u64>),
+    Cgroup(Found),
     Comm,
     /// The process, and its ticket.
     Pid(OwnedFd, u32),
+}
+
+/// A cgroup that was looked up. That is done without the rules: a path that a client typed may hang.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// Its folder's own path, with no link in it and all of it the kernel's: looking there again does not hang.
+    folder: PathBuf,
+    /// None: it is gone.
+    id: Option<u64>,
+}
+
+impl Found {
+    pub fn look_up(path: &Path) -> Result<Found> {
+        let found = path.canonicalize().map_err(Into::into).and_then(|folder| {
+            if !on_cgroup2(&folder)? {
+                bail!("it is not on cgroup2");
+            }
+            Ok(Found { folder, id: None }.again())
+        });
+        found.with_context(|| {
+            format!(
+                "no cgroup {}: give the path of its folder, below where cgroup2 is mounted",
+                path.display()
+            )
+        })
+    }
+
+    /// As it is now. On the default hierarchy a folder's inode has the number of its cgroup.
+    pub fn again(self) -> Found {
+        let folder = std::fs::metadata(&self.folder).ok();
+        Found {
+            id: folder.filter(|f| f.is_dir()).map(|f| f.ino()),
+            ..self
+        }
+    }
 }
 
 /// What the BPF half is told.
@@ -98,15 +134,18 @@ impl Rules {
         self.arms.get(&slot).copied().context("an arm has a ticket")
     }
 
-    pub fn add_cgroup(&mut self, path: &Path, slot: usize) -> Result<()> {
-        let id = cgroup_id(path).with_context(|| {
-            format!(
-                "no cgroup {}: give the path of its folder, below where cgroup2 is mounted",
-                path.display()
-            )
-        })?;
+    pub fn add_cgroup(&mut self, path: &Path, found: Found, slot: usize) -> Result<()> {
         let path = path.to_path_buf();
-        self.add(Whom::Cgroup(path), slot, Means::Cgroup(Some(id)))
+        self.add(Whom::Cgroup(path), slot, Means::Cgroup(found))
+    }
+
+    /// Those that there are rules about, to be looked up again.
+    pub fn cgroups(&self) -> Vec<Found> {
+        let found = self.rules.iter().filter_map(|r| match &r.means {
+            Means::Cgroup(found) => Some(found.clone()),
+            _ => None,
+        });
+        found.collect()
     }
 
     pub fn add_comm(&mut self, glob: &str, slot: usize) -> Result<()> {
@@ -135,8 +174,8 @@ impl Rules {
         Ok(())
     }
 
-    /// Looks whether cgroups were made anew and processes ended. True when that changed something.
-    pub fn refresh(&mut self) -> bool {
+    /// Takes over what was found of `cgroups()`, and looks whether processes ended. True when that changed something.
+    pub fn refresh(&mut self, cgroups: &[Found]) -> bool {
         let before = self.rules.len();
         self.rules.retain(|r| match &r.means {
             Means::Pid(pidfd, _) => !ended(pidfd),
@@ -144,10 +183,12 @@ impl Rules {
         });
         let mut changed = self.rules.len() != before;
         for rule in &mut self.rules {
-            if let (Whom::Cgroup(path), Means::Cgroup(id)) = (&rule.whom, &mut rule.means) {
-                let now = cgroup_id(path).ok();
-                changed |= *id != now;
-                *id = now;
+            if let Means::Cgroup(found) = &mut rule.means
+                && let Some(now) = cgroups.iter().find(|c| c.folder == found.folder)
+                && now != found
+            {
+                *found = now.clone();
+                changed = true;
             }
         }
         changed
@@ -163,7 +204,7 @@ impl Rules {
         for rule in &self.rules {
             let arm = rule.slot as u32;
             match (&rule.whom, &rule.means) {
-                (_, Means::Cgroup(Some(id))) => {
+                (_, Means::Cgroup(Found { id: Some(id), .. })) => {
                     table.cgroups.insert(*id, arm);
                 }
                 (Whom::Comm(glob), _) => table.comms.push(comm_rule {
@@ -222,13 +263,16 @@ fn padded(glob: &str) -> [std::ffi::c_char; COMM_LEN as usize] {
     text
 }
 
-/// On the default hierarchy a folder's inode has the number of its cgroup.
-fn cgroup_id(path: &Path) -> Result<u64> {
-    let meta = std::fs::metadata(path)?;
-    if !path.join("cgroup.controllers").exists() {
-        bail!("it has no cgroup.controllers");
+fn on_cgroup2(path: &Path) -> Result<bool> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: a structure of plain numbers, which the call fills, and a string that is alive.
+    unsafe {
+        let mut fs: libc::statfs = std::mem::zeroed();
+        if libc::statfs(path.as_ptr(), &mut fs) < 0 {
+            return Err(std::io::Error::last_os_error().into());
+        }
+        Ok(fs.f_type == libc::CGROUP2_SUPER_MAGIC)
     }
-    Ok(meta.ino())
 }
 
 pub fn pidfd_of(pid: u32) -> Result<OwnedFd> {
@@ -268,16 +312,21 @@ mod tests {
         rules
     }
 
-    fn folder() -> tempfile::TempDir {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("cgroup.controllers"), "").unwrap();
-        dir
+    /// As if it were a cgroup's.
+    fn found(folder: &Path) -> Found {
+        let folder = folder.to_path_buf();
+        Found { folder, id: None }.again()
+    }
+
+    fn refresh(rules: &mut Rules) -> bool {
+        let cgroups: Vec<Found> = rules.cgroups().into_iter().map(Found::again).collect();
+        rules.refresh(&cgroups)
     }
 
     #[test]
     fn the_table_holds_every_rule() {
-        let (mut rules, dir) = (rules(), folder());
-        rules.add_cgroup(dir.path(), 3).unwrap();
+        let (mut rules, dir) = (rules(), tempfile::tempdir().unwrap());
+        rules.add_cgroup(dir.path(), found(dir.path()), 3).unwrap();
         rules.add_comm("fire*", 3).unwrap();
         let table = rules.table();
         let id = std::fs::metadata(dir.path()).unwrap().ino();
@@ -290,19 +339,15 @@ mod tests {
 
     #[test]
     fn a_cgroup_that_is_made_anew_is_found_again() {
-        let (mut rules, dir) = (rules(), folder());
+        let (mut rules, dir) = (rules(), tempfile::tempdir().unwrap());
         let path = dir.path().join("a");
-        let make = || {
-            std::fs::create_dir(&path).unwrap();
-            std::fs::write(path.join("cgroup.controllers"), "").unwrap();
-        };
-        make();
-        rules.add_cgroup(&path, 3).unwrap();
-        assert!(!rules.refresh());
-        std::fs::remove_dir_all(&path).unwrap();
-        assert!(rules.refresh() && rules.table().cgroups.is_empty());
-        make();
-        assert!(rules.refresh() && rules.table().cgroups.len() == 1);
+        std::fs::create_dir(&path).unwrap();
+        rules.add_cgroup(&path, found(&path), 3).unwrap();
+        assert!(!refresh(&mut rules));
+        std::fs::remove_dir(&path).unwrap();
+        assert!(refresh(&mut rules) && rules.table().cgroups.is_empty());
+        std::fs::create_dir(&path).unwrap();
+        assert!(refresh(&mut rules) && rules.table().cgroups.len() == 1);
     }
 
     #[test]
@@ -312,7 +357,7 @@ mod tests {
         let ticket = rules
             .add_pid(child.id(), pidfd_of(child.id()).unwrap(), 3)
             .unwrap();
-        assert!(!rules.refresh());
+        assert!(!refresh(&mut rules));
         assert!(
             rules
                 .table()
@@ -322,7 +367,7 @@ mod tests {
         );
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(rules.refresh());
+        assert!(refresh(&mut rules));
         assert_eq!((rules.table().tickets.len(), rules.of_arm(3)), (2, 0));
     }
 
@@ -333,10 +378,9 @@ mod tests {
             let error = format!("{:#}", result.unwrap_err());
             assert!(error.contains(part), "{error}");
         };
-        told(
-            rules.add_cgroup(Path::new("/nowhere"), 3),
-            "no cgroup /nowhere: give",
-        );
+        let looked_up = |path| Found::look_up(Path::new(path)).map(drop);
+        told(looked_up("/nowhere"), "no cgroup /nowhere: give");
+        told(looked_up("/tmp"), "it is not on cgroup2");
         told(rules.add_comm("", 3), "1 to 15 bytes");
         told(rules.add_comm("0123456789abcdef", 3), "1 to 15 bytes");
         rules.add_comm("a*", 3).unwrap();

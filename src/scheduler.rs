@@ -14,7 +14,8 @@ use crate::fill_rodata;
 use crate::host::Host;
 use crate::live::Loaded;
 use crate::machine::{Facts, Machine};
-use crate::publish::Capacity;
+use crate::publish::{Capacity, Frequencies};
+use crate::sampler::Sampler;
 use crate::stats::source::{Counted, CounterSource, Running};
 use crate::stats::{ArmCounts, monitor, server};
 use crate::stop::{Stop, Stopper, stopper};
@@ -49,7 +50,7 @@ pub fn run(config: &Config, stop: Stop) -> Result<UserExitInfo> {
     let source = CounterSource::default();
     let _server = server::launch(&config.stats_path, source.clone())?;
     let _printer = Printer::start(config, &source)?;
-    let control = Control::new(config.settings.clone(), source.clone());
+    let control = Control::new(config.settings.clone(), config.freeze, source.clone());
     let _ctl = control.launch(&config.ctl_path, config.ctl_group)?;
     let mut runner = Runner {
         config,
@@ -127,6 +128,7 @@ impl Runner<'_> {
         let facts = machine.facts()?;
         let capacity = Capacity::new(&self.host, &facts);
         let worth = capacity.now(&self.host);
+        self.control.set_frequencies(self.frequencies(&facts, &tun));
         let policy = self.control.image(machine.cpus.len() as u32, worth);
         let mut object = MaybeUninit::<OpenObject>::uninit();
         let mut scheduler = Scheduler::load(
@@ -166,6 +168,16 @@ impl Runner<'_> {
         })
     }
 
+    /// Without timers no move can be delayed, so nobody has to know.
+    fn frequencies(&self, facts: &Facts, tun: &tunables) -> Frequencies {
+        if tun.timers == 0 {
+            return Frequencies::default();
+        }
+        let config = self.config;
+        let nr_cpus = facts.cpus.len();
+        Frequencies::new(&self.host, &config.freq_source, nr_cpus, config.freq_period)
+    }
+
     fn describe(&self, cpufreq: &CpuFreq, tun: &tunables) -> Running {
         Running {
             governor: cpufreq.governor(),
@@ -178,11 +190,14 @@ impl Runner<'_> {
     /// /sys does, so the machine may have been read a moment too early.
     fn watch(&self, scheduler: &Scheduler, machine: &Machine, capacity: &Capacity) -> bool {
         let mut naps: u32 = 0;
+        let mut sampler = None;
+        self.follow_frequencies(&mut sampler);
         while !scheduler.exited() && self.stop.sleep(WATCH_NAP) {
             naps = naps.wrapping_add(1);
             if let Err(e) = self.control.refresh() {
                 warn!("rules are not up to date: {e:#}");
             }
+            self.follow_frequencies(&mut sampler);
             if naps.is_multiple_of(MACHINE_EVERY) && online_changed(&self.host, machine) {
                 return true;
             }
@@ -195,6 +210,18 @@ impl Runner<'_> {
             }
         }
         false
+    }
+
+    /// A thread of its own, and its many wakeups, only while an arm wants it.
+    fn follow_frequencies(&self, sampler: &mut Option<Sampler>) {
+        if !self.control.wants_frequencies() {
+            *sampler = None;
+        } else if sampler.is_none() {
+            match Sampler::start(self.control.clone(), self.config.freq_period) {
+                Ok(started) => *sampler = Some(started),
+                Err(e) => warn!("{e:#}"),
+            }
+        }
     }
 }
 
@@ -270,6 +297,8 @@ pub fn load_object<'obj>(
     }
     // Attached when there are rules about names.
     skel.progs.roost_rename.set_autoattach(false);
+    // Run when a process is told.
+    skel.progs.roost_tell.set_autoattach(false);
     let ops = skel.struct_ops.roost_ops_mut();
     // The macro above reads it too, but later than the machine was read.
     ops.hotplug_seq = hotplug_seq;

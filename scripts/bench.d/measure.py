@@ -56,6 +56,10 @@ guest meter workers50 guest workers 4 30 {seed}
 guest meter workers31 guest workers 3 30 {seed}
 guest meter longpipe perf bench -f simple sched pipe -l 4500
 """)
+# The workers alone, so often that what differs between runs evens out.
+CORES_RUNS = 12
+CORES = Suite("8", 600, (), "".join(f"guest meter {meter}.{run} guest workers {count} 30 {{seed}}{run:02}\n"
+                                    for meter, count in (("workers50", 4), ("workers31", 3)) for run in range(CORES_RUNS)))
 # A probe and two hogs for each CPU. On one CPU nothing else executes: there the figure is exact, on two it holds the turns
 # that the virtual CPUs take (see deadlines() in guest.c).
 PROBE = """
@@ -67,6 +71,7 @@ kill -KILL $hogs
 """
 SUITES = {
     "cost": COST,
+    "cores": CORES,
     "latency": Suite("2", 600, (), PROBE.format(hogs=4, probes=2)),
     "latency1": Suite("1", 600, (), PROBE.format(hogs=2, probes=1)),
 }

@@ -3,7 +3,7 @@
 import math
 import statistics
 
-from measure import EEVDF
+from measure import CORES_RUNS, EEVDF
 
 COST_METERS = ("hackbench", "pipe", "forks", "workers50", "workers31")
 STEADY = "steady pipe"
@@ -108,11 +108,26 @@ def latency_table(result, names, suite):
                     "switches/s"], rows), ""]
 
 
+def cores_table(result, names):
+    rows = []
+    for name in names:
+        runs = runs_of(result, name, "cores")
+        row = [name, str(len(runs) * CORES_RUNS)]
+        for meter in ("workers50", "workers31"):
+            of = [{"meters": {meter: r["meters"][f"{meter}.{run}"]}} for r in runs for run in range(CORES_RUNS)]
+            row += [spread(of, meter, avoidable), mean(of, meter, figure("moves"), "{:.1f}")]
+        rows.append(row)
+    return ["### Core sharing, many runs in a boot", "",
+            "avoidable: share of time, in per cent, in which a worker shared its core while another core had none (mean, and range "
+            "over runs); moves: changes of CPU of all workers in a run, mean.", "",
+            *table(["scheduler", "runs", "avoidable %, half", "moves, half", "avoidable %, 31", "moves, 31"], rows), ""]
+
+
 def facts_table(result, names):
     rows = []
     for name in names:
         s = result["schedulers"][name]
-        runs = [r for suite in ("cost", *LATENCY) for r in s.get(suite, [])]
+        runs = [r for suite in ("cost", "cores", *LATENCY) for r in s.get(suite, [])]
         loads = [r["load_s"] for r in runs if "load_s" in r]
         bad = sorted({r["failed"] for r in runs if "failed" in r})
         again = [r["rerun_identical"] for r in runs if "rerun_identical" in r]
@@ -143,6 +158,8 @@ def markdown(result):
              *facts_table(result, names)]
     if "cost" in done:
         lines += cost_tables(result, names)
+    if "cores" in done:
+        lines += cores_table(result, names)
     for suite in LATENCY:
         if suite in done:
             lines += latency_table(result, names, suite)

@@ -89,8 +89,9 @@ def read_tests():
 
 
 def build_tools():
-    """tests/guest/*.c, compiled for the guest."""
-    return [compile_static(src, TOP / "target/guest" / src.stem) for src in sorted(TESTS.glob("*.c"))]
+    """tests/guest/*.c and the workloads of scripts/bench, compiled for the guest."""
+    sources = [*sorted(TESTS.glob("*.c")), TOP / "scripts/bench.d/guest.c"]
+    return [compile_static(src, TOP / "target/guest" / src.stem) for src in sources]
 
 
 def test_program(name, *command):

@@ -137,18 +137,37 @@ static __always_inline void arm_follow(struct task_struct *p, struct task_state 
 	u32 seq = *(volatile u32 *)&rules.seq; /* the writer changes it last */
 	u64 css_set = (u64)p->cgroups;
 
+	if (tun.frozen)
+		return;
 	if (ts->css_set == css_set && ts->rules_seq == seq)
 		return;
-	ts->arm = arm_by_rules(p);
 	ts->css_set = css_set;
-	/* One that is being renamed may still have had the old name. */
-	ts->rules_seq = ts->rules_seq ? seq : 1;
+	/* One that is being renamed may still have had the old name. Noted before it asks: who is told meanwhile asks again. */
+	__sync_lock_test_and_set(&ts->rules_seq, ts->rules_seq ? seq : 1);
+	ts->arm = arm_by_rules(p);
+}
+
+/* A thread of the process that is told: it asks at its next wakeup or tick. */
+static __always_inline void arm_tell(struct task_struct *p)
+{
+	struct arm_member *member = bpf_task_storage_get(&arm_members, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
+
+	if (!member)
+		return;
+	if (told.member.exec)
+		member->exec = told.member.exec;
+	if (told.member.pid)
+		member->pid = told.member.pid;
+	told.threads++;
+	if (ts)
+		__sync_lock_test_and_set(&ts->rules_seq, 0);
 }
 
 /*
  * A fork, by the task that runs. The child's cgroups are not set yet: if they turn out to be others than the parent's, it asks.
- * A new process takes along what the parent's was told. Its threads have their leader, and a copy: one that calls exec becomes
- * the leader (kernel: de_thread()).
+ * A new process takes along what the parent's was told. Its threads have their leader, and a copy, as arm_tell() gives one to
+ * those that there are: one that calls exec becomes the leader (kernel: de_thread()).
  */
 static __always_inline void arm_inherit(struct task_struct *p, struct task_state *ts)
 {

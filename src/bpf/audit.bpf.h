@@ -8,15 +8,8 @@
 
 #include "ctx.bpf.h"
 
-struct audit {
-	u64 util_drift; /* over all CPUs, by how much util_est is not the sum of what its tasks gave */
-	u64 util_est;	/* the sum over all CPUs */
-	u64 nr_tasks;
-	u64 nr_joined; /* those that some CPU counts */
-};
-
 struct audit audited = {};
-u64 audited_util[MAX_CPUS] = {};
+s64 util_drifts[MAX_CPUS] = {}; /* of each CPU, as of the last time; userspace reads it */
 
 static __always_inline void audit_task(struct task_struct *p)
 {
@@ -30,7 +23,21 @@ static __always_inline void audit_task(struct task_struct *p)
 	if (!joined)
 		return;
 	audited.nr_joined++;
-	audited_util[(u32)(joined - 1) % MAX_CPUS] += ts->joined_util;
+	util_drifts[(u32)(joined - 1) % MAX_CPUS] -= ts->joined_util;
+}
+
+subprog u32 audit_begins(void)
+{
+	u32 cpu;
+
+	audited = (struct audit){};
+	for_below (cpu, machine.nr_cpu_ids, MAX_CPUS) {
+		u32 index = cpu;
+
+		opaque(index);
+		util_drifts[index % MAX_CPUS] = 0;
+	}
+	return 0;
 }
 
 subprog u32 audit_tasks(void)
@@ -50,14 +57,11 @@ subprog u32 audit_cpus(void)
 
 	for_below (cpu, machine.nr_cpu_ids, MAX_CPUS) {
 		u32 index = cpu;
-		u64 sum, given;
-		s64 drift;
+		s64 sum, drift;
 
 		opaque(index);
 		sum = cpu_state(index)->util_est;
-		given = audited_util[index % MAX_CPUS];
-		audited_util[index % MAX_CPUS] = 0;
-		drift = sum - given;
+		drift = util_drifts[index % MAX_CPUS] += sum;
 		audited.util_est += sum;
 		audited.util_drift += drift < 0 ? -drift : drift;
 	}
@@ -67,13 +71,10 @@ subprog u32 audit_cpus(void)
 SEC("syscall")
 int roost_audit(struct audit *answer)
 {
-	audited.util_drift = audited.util_est = audited.nr_tasks = audited.nr_joined = 0;
+	audit_begins();
 	audit_tasks();
 	audit_cpus();
-	answer->util_drift = audited.util_drift;
-	answer->util_est = audited.util_est;
-	answer->nr_tasks = audited.nr_tasks;
-	answer->nr_joined = audited.nr_joined;
+	*answer = audited;
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #define ROOST_CTX_BPF_H
 
 #include "policy/cgroup.h"
+#include "policy/delay_wait.h"
 
 #define SCHED_BATCH_POLICY 3   /* uapi: SCHED_BATCH */
 #define RT_PRIOS	   100 /* kernel: MAX_RT_PRIO; static_prio of nice -20 */
@@ -42,6 +43,24 @@ static __always_inline bool migration_disabled(struct task_struct *p)
 static __always_inline bool task_pinned(struct task_struct *p)
 {
 	return p->nr_cpus_allowed == 1 || migration_disabled(p);
+}
+
+/* The port's question that wants a task's state. A task that does not fit here must not be moved: the kernel ends us for it. */
+subprog bool queue_take_settled(s32 cpu, s32 here, u64 now)
+{
+	struct task_struct *p;
+	bool taken = false;
+
+	bpf_for_each (scx_dsq, p, cpu, 0) {
+		struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
+
+		if (!ts || delay_keeps(ts, now) || task_pinned(p) || !task_allowed(p, here))
+			continue;
+		taken = scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);
+		if (taken)
+			break;
+	}
+	return taken;
 }
 
 static __always_inline bool pcpu_kthread(struct task_struct *p)

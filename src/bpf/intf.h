@@ -108,6 +108,8 @@ struct tunables {
 	u32 cpuperf;	   /* cpuperf_mode */
 	u32 timers;	   /* 0: bpf_timer is not to be had (PREEMPT_RT): slices end at the tick */
 	u32 imbalance_pct; /* kernel: sd->imbalance_pct, 117 between cores, in wake_affine's weight rule */
+	u32 frozen;	   /* 1: there is no arm but arm 0, and it never changes */
+	u32 features;	   /* frozen: roost_feature bits of it */
 };
 
 /* What a task takes of its arm with each wakeup and each new request. */
@@ -121,6 +123,9 @@ struct task_policy {
 	/* util_fits */
 	u32 fits_scale; /* demand counts so many times as much, of CAPACITY_SCALE; that itself: no margin */
 	u32 fits_rt;	/* 1: capacity less real-time, deadline and interrupt time */
+	/* delay_migration */
+	u32 delay_ns; /* how long a move is delayed; its threshold is in policy_image.threshold */
+	u32 pad;
 };
 
 /*
@@ -140,6 +145,12 @@ struct policy_image {
 	u32 nr_arms;	/* used ones */
 	struct arm arm[MAX_ARMS];
 	u16 capacity[MAX_CPUS]; /* of each CPU as cpufreq limits it now, 1..CAPACITY_SCALE; 0: offline */
+	/*
+	 * What is a low frequency, for tasks of each arm: this or less; 0: none is. In kHz, as userspace reads frequencies; or,
+	 * where freq_stale_ms is 0, as ticks see them, of CAPACITY_SCALE.
+	 */
+	u32 threshold[MAX_ARMS][MAX_CPUS];
+	u32 freq_stale_ms; /* a frequency that was read longer ago is not known */
 };
 
 /*
@@ -181,10 +192,25 @@ struct arm_rules {
 	struct ticket tickets[MAX_TICKETS]; /* at their id's remainder */
 };
 
-/* Kept with the leader of a process by the kernel, and by us over loads. Ids of tickets; 0: none. */
+/* Kept with the threads of a process by the kernel, and by us over loads; the leader's counts. Ids of tickets; 0: none. */
 struct arm_member {
 	u32 exec; /* it was started by 'scx_roost exec' */
 	u32 pid;  /* a rule names the process or one above it */
+};
+
+/* What userspace tells a process: roost_tell goes over its threads. */
+struct arm_told {
+	struct arm_member member; /* 0: that one stays */
+	u32 threads;		  /* how many have been told */
+};
+
+/* ---- are the sums right? (audit.bpf.h) ---- */
+
+struct audit {
+	u64 util_drift; /* over all CPUs, by how much util_est is not the sum of what its tasks gave */
+	u64 util_est;	/* the sum over all CPUs */
+	u64 nr_tasks;
+	u64 nr_joined; /* those that some CPU counts */
 };
 
 #endif /* ROOST_INTF_H */

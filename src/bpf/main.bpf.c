@@ -8,9 +8,9 @@
  *	enqueue				it joins a queue	policy/queue.h, through run.bpf.h
  *	dispatch			who runs next		policy/steal.h, through run.bpf.h
  *	running, tick, stopping		time is accounted	policy/signal.h, through run.bpf.h, tick.bpf.h
- *	init_task ... exit_task		its context, its arm	ctx.bpf.h, arm.bpf.h
+ *	init_task ... disable		its context, its arm	ctx.bpf.h, arm.bpf.h
  *	cgroup_*			weights of groups	policy/cgroup.h, through cgroup.bpf.h
- *	roost_audit			are the sums right?	audit.bpf.h, asked by tests
+ *	roost_audit			are the sums right?	audit.bpf.h, asked by ctl show --audit
  *
  * The policy is plain C over the port (policy/port.h) and is compiled natively too. No decision waits for userspace,
  * and no kconfig extern is referenced, so that it loads where there is no /boot/config.
@@ -36,6 +36,9 @@ void BPF_STRUCT_OPS(roost_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_state *ts = task_state_of(p);
 
+	/* Its CPU is going idle, the task left: it shall look for work, this task's too if that stays. */
+	if (enq_flags & SCX_ENQ_LAST)
+		scx_bpf_kick_cpu(task_cpu(p), 0);
 	if (ts)
 		run_enqueue(p, ts, scx_bpf_now(), enq_flags);
 	else
@@ -84,6 +87,7 @@ bool BPF_STRUCT_OPS(roost_yield, struct task_struct *from, struct task_struct *t
 	return false;
 }
 
+/* Also when the task joins our class, right after ops.enable. */
 void BPF_STRUCT_OPS(roost_set_weight, struct task_struct *p, u32 weight)
 {
 	struct task_state *ts = task_state_of(p);
@@ -100,7 +104,7 @@ void BPF_STRUCT_OPS(roost_cpu_release, s32 cpu, struct scx_cpu_release_args *arg
 s32 BPF_STRUCT_OPS(roost_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	s32 err = slice_timers_init();
+	s32 err = timers_init();
 
 	if (err)
 		return err;
@@ -112,19 +116,10 @@ s32 BPF_STRUCT_OPS(roost_init_task, struct task_struct *p, struct scx_init_task_
 	ts->weight = NICE0_WEIGHT;
 	policy_take(ts);
 	task_signals_init(ts, scx_bpf_now());
-	task_settings(ts, p, scx_bpf_now());
 	return 0;
 }
 
-void BPF_STRUCT_OPS(roost_enable, struct task_struct *p)
-{
-	struct task_state *ts = task_state_of(p);
-
-	if (ts)
-		task_settings(ts, p, scx_bpf_now());
-}
-
-/* The task leaves our class; it may still be counted in a queue. */
+/* The task leaves our class, or dies (the kernel does this before ops.exit_task); it may still be counted in a queue. */
 void BPF_STRUCT_OPS(roost_disable, struct task_struct *p)
 {
 	struct task_state *ts = task_state_of(p);
@@ -134,19 +129,9 @@ void BPF_STRUCT_OPS(roost_disable, struct task_struct *p)
 	cgroup_leave(ts);
 	queue_leave(ts, scx_bpf_now());
 	load_ends(ts, scx_bpf_now());
+	delay_ends(ts, NO_CPU, scx_bpf_now());
 	placed_nowhere(ts);
 	ts->started = ts->runnable_since = ts->woken_at = 0;
-}
-
-void BPF_STRUCT_OPS(roost_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
-{
-	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
-
-	if (!ts)
-		return;
-	cgroup_leave(ts);
-	queue_leave(ts, scx_bpf_now());
-	load_ends(ts, scx_bpf_now());
 }
 
 /* The new name is not there yet. Attached while there are rules about names. */
@@ -157,6 +142,15 @@ int BPF_PROG(roost_rename, struct task_struct *p, const char *comm)
 
 	if (ts)
 		ts->rules_seq = 0;
+	return 0;
+}
+
+/* Run over the threads of one process, its leader first, so that a thread that is cloned meanwhile copies what is new. */
+SEC("iter/task")
+int roost_tell(struct bpf_iter__task *ctx)
+{
+	if (ctx->task)
+		arm_tell(ctx->task);
 	return 0;
 }
 
@@ -248,8 +242,6 @@ SCX_OPS_DEFINE(roost_ops,
 	       .set_weight		= (void *)roost_set_weight,
 	       .cpu_release		= (void *)roost_cpu_release,
 	       .init_task		= (void *)roost_init_task,
-	       .exit_task		= (void *)roost_exit_task,
-	       .enable			= (void *)roost_enable,
 	       .disable			= (void *)roost_disable,
 	       .cgroup_init		= (void *)roost_cgroup_init,
 	       .cgroup_exit		= (void *)roost_cgroup_exit,
@@ -260,7 +252,8 @@ SCX_OPS_DEFINE(roost_ops,
 	       .dump_task		= (void *)roost_dump_task,
 	       .init			= (void *)roost_init,
 	       .exit			= (void *)roost_exit,
-	       .flags			= SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED | SCX_OPS_ALLOW_QUEUED_WAKEUP,
+	       .flags			= SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED |
+				  SCX_OPS_ALLOW_QUEUED_WAKEUP,
 	       .timeout_ms		= 5000,
 	       .name			= "roost");
 /* clang-format on */

@@ -21,6 +21,10 @@ const volatile struct tunables tun = {};
 
 struct policy_store policy = {};
 struct arm_rules rules = {};
+struct arm_told told = {};
+
+/* Frequencies as userspace reads them: kHz, and in the upper half when, in ms of clock_ns(). 0: not known. */
+u64 cpu_freqs[MAX_CPUS] = {};
 
 /* ---- state ---- */
 
@@ -52,7 +56,7 @@ struct {
 	__type(value, struct task_state);
 } task_states SEC(".maps");
 
-/* Leaders of processes that were put on an arm. The daemon keeps it from one load to the next. */
+/* Threads of processes that were put on an arm. The daemon keeps it from one load to the next. */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -90,5 +94,17 @@ struct {
 	__type(key, u32);
 	__type(value, struct slice_timer);
 } slice_timers SEC(".maps");
+
+struct delay_timer {
+	struct bpf_timer timer;
+};
+
+/* Delayed tasks move; one per CPU, never cancelled (delay.bpf.h). */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct delay_timer);
+} delay_timers SEC(".maps");
 
 #endif /* ROOST_MAPS_BPF_H */

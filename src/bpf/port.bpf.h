@@ -51,20 +51,40 @@ static __always_inline const volatile struct tunables *tunables(void)
 }
 
 /* One load of the index; what is read through it depends on it, so that no barrier is needed. */
-static __always_inline const struct arm *arm_now(u32 arm)
+static __always_inline const struct policy_image *image_now(void)
 {
 	u32 slot = *(volatile u32 *)&policy.index;
 
+	return &policy.slot[slot % 2];
+}
+
+static __always_inline const struct arm *arm_of(const struct policy_image *image, u32 arm)
+{
 	opaque(arm);
-	return &policy.slot[slot % 2].arm[arm % MAX_ARMS];
+	return &image->arm[arm % MAX_ARMS];
 }
 
 static __always_inline u32 cpu_capacity_now(s32 cpu)
 {
-	u32 slot = *(volatile u32 *)&policy.index;
-
 	opaque(cpu);
-	return policy.slot[slot % 2].capacity[(u32)cpu % MAX_CPUS];
+	return image_now()->capacity[(u32)cpu % MAX_CPUS];
+}
+
+static __always_inline struct freq_rule freq_rule(u32 arm, s32 cpu)
+{
+	u32 slot = *(volatile u32 *)&policy.index % 2;
+	struct freq_rule rule = { .stale_ms = policy.slot[slot].freq_stale_ms };
+
+	opaque(arm);
+	opaque(cpu);
+	rule.low = policy.slot[slot].threshold[arm % MAX_ARMS][(u32)cpu % MAX_CPUS];
+	return rule;
+}
+
+static __always_inline u64 cpu_freq_read(s32 cpu)
+{
+	opaque(cpu);
+	return *(volatile u64 *)&cpu_freqs[(u32)cpu % MAX_CPUS];
 }
 
 static __always_inline struct cpu_state *cpu_state(s32 cpu)
@@ -271,17 +291,13 @@ static __always_inline void count(enum roost_stat s)
 	count_for(0, s);
 }
 
-/* The bucket of a time: floor(log2(us)), at most the last. A table, because every wakeup comes here. */
-subprog u32 hist_bucket(u64 ns)
-{
-	static const u8 log2_of[256] = {
-		[2 ... 3] = 1,	 [4 ... 7] = 2,	   [8 ... 15] = 3,    [16 ... 31] = 4,
-		[32 ... 63] = 5, [64 ... 127] = 6, [128 ... 255] = 7,
-	};
-	u64 us = ns >> 10;
+static const u8 log2_of[256] = {
+	[2 ... 3] = 1,	 [4 ... 7] = 2,	   [8 ... 15] = 3,    [16 ... 31] = 4,
+	[32 ... 63] = 5, [64 ... 127] = 6, [128 ... 255] = 7,
+};
 
-	if (us < 1 << 8)
-		return log2_of[us];
+subprog u32 long_bucket(u64 us)
+{
 	if (us < 1 << 16)
 		return 8 + log2_of[us >> 8];
 	if (us < 1 << 24)
@@ -289,9 +305,15 @@ subprog u32 hist_bucket(u64 ns)
 	return NR_HIST_BUCKETS - 1;
 }
 
+/* The bucket of a time is floor(log2(us)), at most the last. A table, because every wakeup comes here. */
 static __always_inline void hist_for(u32 arm, enum roost_hist h, u64 ns)
 {
-	u32 bucket = hist_bucket(ns);
+	u64 us = ns >> 10;
+	u32 bucket;
+
+	/* The verifier wants to see the bound of the very number that indexes. */
+	opaque(us);
+	bucket = us < 1 << 8 ? log2_of[us] : long_bucket(us);
 	u32 row = bpf_get_smp_processor_id() * MAX_ARMS + arm;
 
 	opaque(row);

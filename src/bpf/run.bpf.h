@@ -10,7 +10,7 @@
 #include "arm.bpf.h"
 #include "policy/claim.h"
 #include "policy/steal.h"
-#include "timer.bpf.h"
+#include "delay.bpf.h"
 
 /* ---- joining ---- */
 
@@ -62,7 +62,7 @@ static __always_inline void insert_waiting(struct task_struct *p, struct task_st
 {
 	if (task_pinned(p))
 		count_for(ts->pol.arm, STAT_enq_pinned);
-	else
+	else if (!delay_keeps(ts, now))
 		mark_waiting(cpu);
 	count_for(ts->pol.arm, STAT_enq_queued);
 	ts->waits_since = now;
@@ -72,6 +72,26 @@ static __always_inline void insert_waiting(struct task_struct *p, struct task_st
 		arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
 	else if (!SCX_ENQ_IMMED || cpu_taken(cpu))
 		arm_slice_timer(cpu, cs, now, now + TAKEN_NS);
+}
+
+/*
+ * [smt_spread] The running task was told to leave for an idle core (tick), and its CPU found nothing else to run (SCX_ENQ_LAST).
+ * The only way from here to another CPU's local queue. False: the core is not to be had any more.
+ */
+static __always_inline bool insert_spread(struct task_struct *p, struct task_state *ts, u64 enq_flags)
+{
+	s32 to = ts->idle_cpu - 1;
+
+	if (to == NO_CPU)
+		return false;
+	if (task_pinned(p) || !task_allowed(p, to) || !core_idle(to)) {
+		count_for(ts->pol.arm, STAT_spread_lost);
+		placed_nowhere(ts);
+		return false;
+	}
+	count_for(ts->pol.arm, STAT_spread_run);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | to, slice_left(ts), enq_flags | SCX_ENQ_IMMED);
+	return true;
 }
 
 static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs, u64 now, u64 enq_flags)
@@ -91,32 +111,45 @@ static __always_inline void run_enqueue(struct task_struct *p, struct task_state
 {
 	s32 cpu = task_cpu(p);
 	struct cpu_state *cs = cpu_state(cpu);
+	bool delayed;
 
+	if ((enq_flags & SCX_ENQ_LAST) && insert_spread(p, ts, enq_flags))
+		return;
 	if (enq_flags & SCX_ENQ_REENQ)
 		count_for(ts->pol.arm, STAT_enq_back);
+	/* It was queued, and is again: as after a change of its affinity. */
+	if (ts->joined)
+		delay_ends(ts, NO_CPU, now);
 	/* Else select_cpu has done it; one that comes back is in the middle of its wakeup. */
 	if (!(enq_flags & SCX_ENQ_REENQ) && (!__COMPAT_is_enq_cpu_selected(enq_flags) || task_pinned(p))) {
+		/* A wakeup that another CPU is told to do has lost the mark that select_cpu was asked (kernel: sched_ttwu_pending()). */
+		if (ts->idle_cpu != cpu + 1)
+			placed_nowhere(ts);
 		arm_follow(p, ts);
-		policy_take(ts);
-		if (enq_flags & SCX_ENQ_WAKEUP)
+		policy_follow(ts);
+		if ((enq_flags & SCX_ENQ_WAKEUP) && !ts->woken_at)
 			ts->woken_at = now;
 	}
 	run_join(ts, cpu, now, ARRIVAL_OTHER);
 	if (!before(ts->vruntime, ts->deadline))
 		new_request(ts, ts->pol.features);
-	if (wins_cpu(ts, cs, now, enq_flags)) {
+	delayed = ts->delay_at;
+	if (!delayed && wins_cpu(ts, cs, now, enq_flags)) {
 		insert_preempting(p, ts, cs, now, enq_flags);
-	} else if (pcpu_kthread(p) && (enq_flags & SCX_ENQ_WAKEUP)) {
+	} else if (!delayed && pcpu_kthread(p) && (enq_flags & SCX_ENQ_WAKEUP)) {
 		/* At the end of a slice it waits as others do: two that went to the local queue in turn would keep it for good. */
 		count_for(ts->pol.arm, STAT_enq_kthread);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_left(ts), enq_flags);
 		if (cs->curr_pid)
 			arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
-	} else if (SCX_ENQ_IMMED && !(enq_flags & SCX_ENQ_REENQ) && cs->weight == ts->weight && cpu_curr_idle(cpu)) {
+	} else if (!delayed && SCX_ENQ_IMMED && !(enq_flags & SCX_ENQ_REENQ) && cs->weight == ts->weight &&
+		   cpu_curr_idle(cpu)) {
 		count_for(ts->pol.arm, STAT_enq_idle);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_left(ts), enq_flags | SCX_ENQ_IMMED);
 	} else {
 		insert_waiting(p, ts, cs, cpu, now, enq_flags);
+		if (delayed)
+			delay_begins(cpu, cs, ts, now);
 	}
 }
 
@@ -177,6 +210,19 @@ static __always_inline void keep(struct task_struct *prev, struct task_state *ts
 }
 
 /*
+ * [smt_spread] The tick sent the running task to an idle core. It is left without a slice, and the kernel enqueues it
+ * (SCX_OPS_ENQ_LAST). False: it stays, for the core was taken meanwhile, or others wait here, who are helped in another way.
+ */
+static __always_inline bool leaves_for_core(struct cpu_state *cs, struct task_state *ts)
+{
+	if (!queue_contended(cs) && core_idle(ts->idle_cpu - 1))
+		return true;
+	count_for(ts->pol.arm, STAT_spread_lost);
+	placed_nowhere(ts);
+	return false;
+}
+
+/*
  * The previous task is still runnable: does it, or the first in the queue, go next? If a thief takes that one meanwhile, the
  * previous task goes on. False: it has no context.
  */
@@ -191,9 +237,11 @@ static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, struct 
 		return false;
 	run_charge(cs, ts, now);
 	if (!before(ts->vruntime, ts->deadline)) {
-		policy_take(ts);
+		policy_follow(ts);
 		new_request(ts, ts->pol.features);
 	}
+	if (ts->idle_cpu && leaves_for_core(cs, ts))
+		return true;
 	if (queue_contended(cs))
 		head = queue_head(cpu);
 	gives_way = head && before(head->scx.dsq_vtime, ts->deadline);
@@ -203,11 +251,12 @@ static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, struct 
 }
 
 /* Another CPU's queue was assigned to this one by its tick. */
-static __always_inline bool dispatch_assigned(struct cpu_state *cs)
+static __always_inline bool dispatch_assigned(s32 cpu, struct cpu_state *cs)
 {
-	s32 from = assigned_queue(cs, scx_bpf_now());
+	u64 now = scx_bpf_now();
+	s32 from = assigned_queue(cs, now);
 
-	if (from == NO_CPU || !queue_take(from))
+	if (from == NO_CPU || !take_from(from, cpu, now))
 		return false;
 	count(cs->serve_balances ? STAT_balance_pull : STAT_rescue);
 	return true;
@@ -275,7 +324,7 @@ static __always_inline void run_dispatch(s32 cpu, struct task_struct *prev)
 	bool asked;
 	u64 now;
 
-	if (cs->serve_next && dispatch_assigned(cs))
+	if (cs->serve_next && dispatch_assigned(cpu, cs))
 		return;
 	if (dispatch_hungry(cpu, cs))
 		return;
@@ -286,7 +335,7 @@ static __always_inline void run_dispatch(s32 cpu, struct task_struct *prev)
 	unmark_waiting(cpu);
 	/* One that is marked may be claimed for a task on its way, though it was woken for nothing. */
 	if (!cs->idle_marked)
-		claim_clear(cpu, cs, false);
+		plain_claim_clear(cpu, cs, STAT_claim_clear_idle);
 	mark_idle(cpu, cs);
 	now = scx_bpf_now();
 	asked = cs->help_for;
@@ -303,21 +352,29 @@ static __always_inline void run_dispatch(s32 cpu, struct task_struct *prev)
 
 /* ---- running, stopping ---- */
 
+static __always_inline void wakeup_ends(struct task_state *ts, u64 now)
+{
+	/* The clocks of two CPUs differ a little. */
+	s64 waited = now - ts->woken_at;
+
+	waited = waited > 0 ? waited : 0;
+	hist_for(ts->pol.arm, HIST_wakeup_latency, waited);
+	if (ts->by_fits)
+		hist_for(ts->pol.arm, HIST_fits_wait, waited);
+	ts->woken_at = ts->by_fits = 0;
+}
+
 static __always_inline void run_running(struct task_struct *p, struct task_state *ts, u64 now)
 {
 	s32 cpu = task_cpu(p);
 	struct cpu_state *cs = cpu_state(cpu);
 
+	delay_ends(ts, cpu, now);
 	run_join(ts, cpu, now, ARRIVAL_STEAL);
-	placed_runs(ts, cpu, now);
-	claim_clear(cpu, cs, true);
-	if (ts->woken_at) {
-		/* The clocks of two CPUs differ a little. */
-		s64 waited = now - ts->woken_at;
-
-		hist_for(ts->pol.arm, HIST_wakeup_latency, waited > 0 ? waited : 0);
-		ts->woken_at = 0;
-	}
+	placed_runs(ts, cpu, cs, now);
+	plain_claim_clear(cpu, cs, STAT_claim_clear_run);
+	if (ts->woken_at)
+		wakeup_ends(ts, now);
 	ts->started = cs->charged_at = now;
 	cs->curr_pid = p->pid;
 	cs->curr_weight = ts->joined_weight;
@@ -327,6 +384,8 @@ static __always_inline void run_running(struct task_struct *p, struct task_state
 	cs->curr_slice = slice_left(ts);
 	cs->curr_sched_idle = ts->sched_idle;
 	cs->dispatched_at = now;
+	if (cs->idle_marked)
+		cs->busy_since = now;
 	if (ts->sched_idle)
 		mark_idle(cpu, cs);
 	else
@@ -353,6 +412,7 @@ static __always_inline void run_stopping(struct task_struct *p, struct task_stat
 		ts->runnable_since = 0;
 		cgroup_leave(ts);
 		queue_leave(ts, now);
+		placed_nowhere(ts);
 	}
 	run_fold(ts, now);
 	if (sleeps)

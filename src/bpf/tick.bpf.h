@@ -5,7 +5,7 @@
 
 #include "run.bpf.h"
 #include "policy/balance.h"
-#include "policy/select_idle.h"
+#include "policy/smt_spread.h"
 
 #define LLC_SUM_NS     4000000ULL
 
@@ -151,10 +151,8 @@ subprog s32 abandoned_queue(s32 cpu, u32 llc, u64 now)
 subprog s32 abandoned_elsewhere(s32 cpu, u64 now)
 {
 	struct cpu_state *cs = cpu_state(cpu);
-	s32 llc = next_llc(SET_WAITING, cs->rescue_llc + 1, machine_facts()->nr_llcs);
+	s32 llc = next_llc_around(SET_WAITING, cs->rescue_llc + 1);
 
-	if (llc == NO_CPU)
-		llc = next_llc(SET_WAITING, 0, machine_facts()->nr_llcs);
 	if (llc == NO_CPU)
 		return NO_CPU;
 	cs->rescue_llc = llc;
@@ -196,6 +194,24 @@ static __always_inline void follow_idle(s32 cpu, struct cpu_state *cs, const str
 		mark_busy(cpu, cs);
 }
 
+/* [smt_spread] Send the running task to an idle core: without a slice it comes to dispatch, which lets go of it. */
+static __always_inline void tick_spread(struct task_struct *p, struct cpu_state *cs, struct task_state *ts, s32 cpu,
+					u64 now)
+{
+	s32 to;
+
+	if (!(features_of(ts->pol.features) & FEATURE_smt_spread) || task_pinned(p) || queue_contended(cs))
+		return;
+	/* One order at a time: the task may not have come to dispatch yet. Without IMMED it could be caught behind another there. */
+	if (ts->idle_cpu || !SCX_ENQ_IMMED)
+		return;
+	to = spread_target(p, ts, cpu, now);
+	if (to == NO_CPU)
+		return;
+	placed_idle(ts, to, now);
+	scx_bpf_task_set_slice(p, 0);
+}
+
 static __always_inline void run_tick(struct task_struct *p, struct task_state *ts, u64 now)
 {
 	s32 cpu = task_cpu(p);
@@ -211,8 +227,10 @@ static __always_inline void run_tick(struct task_struct *p, struct task_state *t
 	tick_cpuperf(cpu, cs);
 	tick_llc(cpu, now);
 	tick_cgroups(now);
+	delay_watch(cs, now);
 	if (queue_contended(cs))
 		call_help(cpu);
+	tick_spread(p, cs, ts, cpu, now);
 	tick_rescue(cpu, now);
 	if (now - cs->balanced_at >= BALANCE_NS) {
 		cs->balanced_at = now;

@@ -149,6 +149,10 @@ static int slice_timer_fired(void *map, u32 *key, struct slice_timer *t)
 	return 0;
 }
 
+/*
+ * Timers are set once, at the first ops.init_task: ops.init may sleep, and the verifier takes the callback for a part of the
+ * program that sets it, where it may not read a task's mask of CPUs then, and the kernel does not let it move tasks.
+ */
 static __always_inline s32 slice_timer_init(u32 cpu)
 {
 	struct slice_timer *t = bpf_map_lookup_elem(&slice_timers, &cpu);
@@ -158,25 +162,6 @@ static __always_inline s32 slice_timer_init(u32 cpu)
 		return -ENOENT;
 	err = bpf_timer_init(&t->timer, &slice_timers, CLOCK_MONOTONIC);
 	return err ?: bpf_timer_set_callback(&t->timer, slice_timer_fired);
-}
-
-/*
- * Set all timers, once, at the first ops.init_task: ops.init may sleep, and the verifier takes the callback for a part of
- * the program that sets it, where it may not read a task's mask of CPUs then.
- */
-static __always_inline s32 slice_timers_init(void)
-{
-	s32 cpu, err;
-
-	if (!tun.timers || timers_set)
-		return 0;
-	timers_set = 1;
-	bpf_for (cpu, 0, machine.nr_cpu_ids) {
-		err = cpu_facts(cpu)->online ? slice_timer_init(cpu) : 0;
-		if (err)
-			return err;
-	}
-	return 0;
 }
 
 #endif /* ROOST_TIMER_BPF_H */

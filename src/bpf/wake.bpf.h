@@ -59,38 +59,46 @@ subprog u32 spin_gap(void)
 static __always_inline s32 wake_select(struct task_struct *p, s32 prev, u64 wake_flags)
 {
 	struct task_state *ts = task_state_of(p), *waker;
-	struct wakeup w;
+	struct wakeup facts, *w = &facts;
 	struct placement at;
 
 	if (!ts)
 		return prev;
-	w.pid = p->pid;
-	w.now = scx_bpf_now();
+	/* They are handed to subprograms in memory: the compiler shall not keep them in registers, and spill those, as well. */
+	opaque(w);
+	w->pid = p->pid;
+	w->now = scx_bpf_now();
 	arm_follow(p, ts);
-	policy_take(ts);
-	w.features = ts->pol.features;
-	w.arm = ts->pol.arm;
-	w.claim_ttl = ts->pol.claim_ttl_ns;
-	w.this_cpu = bpf_get_smp_processor_id();
-	w.prev_any = prev;
-	w.prev = task_allowed(p, prev) ? prev : NO_CPU;
-	w.fork = wake_flags & SCX_WAKE_FORK;
-	ts->woken_at = w.fork ? 0 : w.now;
-	w.this_allowed = task_allowed(p, w.this_cpu);
-	waker = gather_waker(&w, wake_flags);
+	policy_follow(ts);
+	w->features = features_of(ts->pol.features);
+	w->arm = ts->pol.arm;
+	w->claim_ttl = ts->pol.claim_ttl_ns;
+	w->this_cpu = bpf_get_smp_processor_id();
+	w->prev_any = prev;
+	w->prev = task_allowed(p, prev) ? prev : NO_CPU;
+	w->fork = wake_flags & SCX_WAKE_FORK;
+	ts->woken_at = w->fork ? 0 : w->now;
+	w->this_allowed = task_allowed(p, w->this_cpu);
+	waker = gather_waker(w, wake_flags);
 
-	at = place(p, ts, waker, &w);
-	if (at.how == PLACE_BUSY)
+	at = place(p, ts, waker, w);
+	if (has(w, FEATURE_util_fits))
+		ts->by_fits = placed_by_fits(&at);
+	if (at.how == PLACE_BUSY) {
+		/* With a SCHED_IDLE task it is as good as idle, and claimed. */
+		if (has(w, FEATURE_claim) && claim_made(cpu_state(at.cpu)->claim, w->now))
+			placed_idle(ts, at.cpu, w->now);
 		return at.cpu;
+	}
 	if (at.how == PLACE_NEXT) {
-		waker_gives_way(w.this_cpu, w.now);
+		waker_gives_way(w->this_cpu, w->now);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, ts->pol.slice_ns, 0);
 		return at.cpu;
 	}
-	placed_idle(ts, at.cpu, w.now);
+	placed_idle(ts, at.cpu, w->now);
 	spin_gap();
 	if (SCX_ENQ_IMMED) {
-		count_for(w.arm, STAT_enq_idle);
+		count_for(w->arm, STAT_enq_idle);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, ts->pol.slice_ns, SCX_ENQ_IMMED);
 	}
 	return at.cpu;

@@ -8,7 +8,7 @@ mod kernel;
 
 use crate::cpufreq::CpuFreq;
 use crate::host::Host;
-use crate::machine::{self, Machine};
+use crate::machine::{self, FreqFiles, Machine};
 use crate::topology_view;
 use anyhow::{Result, bail};
 use log::warn;
@@ -100,6 +100,7 @@ pub fn examine(host: &Host) -> Report {
         kernel::realtime(host),
         kernel::memlock(host),
         cpufreq(host),
+        frequencies(host),
         bandwidth::check(host),
     ]);
     Report {
@@ -132,6 +133,16 @@ fn machine(host: &Host) -> Check {
 
 fn cpufreq(host: &Host) -> Check {
     Check::ok("cpufreq", CpuFreq::read(host).describe())
+}
+
+/// Who wants delay_migration wants to know.
+fn frequencies(host: &Host) -> Check {
+    let nr_cpu_ids = Machine::read(&host.sys).map_or(0, |m| m.nr_cpu_ids as usize);
+    let found = match FreqFiles::of_cpufreq(host, nr_cpu_ids) {
+        Some(files) => format!("{}, or what ticks see if they see any", files.name),
+        None => "only what ticks see, if they do; delay_migration wants them".to_string(),
+    };
+    Check::ok("frequencies", found)
 }
 
 impl Report {

@@ -8,11 +8,13 @@
 
 mod facts;
 mod files;
+mod freq;
 mod limits;
 mod read;
 
 pub use facts::Facts;
 pub use files::parse_cpulist;
+pub use freq::{FreqFiles, FreqSource, least_khz};
 pub use limits::{Limit, Limits};
 pub use read::advice;
 

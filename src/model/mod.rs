@@ -2,5 +2,7 @@
 //! From what was read of the machine to the numbers that the policy wants: no file, no clock.
 
 mod capacity;
+mod threshold;
 
 pub use capacity::capacities;
+pub use threshold::{FreqRule, Learner};

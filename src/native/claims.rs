@@ -6,10 +6,10 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 impl World {
-    /// The CPU runs a task of ours (`ran`), or goes idle: nobody's claim of it stands any more.
-    pub fn claim_clear(&mut self, cpu: usize, ran: bool) {
+    /// The CPU turned to something else than the task that claimed it; `how` counts it. A plain claim does not outlive that.
+    pub fn plain_claim_clear(&mut self, cpu: usize, how: sys::roost_stat) {
         // SAFETY: C checks the CPU.
-        self.run(|w| unsafe { sys::roost_claim_clear(w, cpu as i32, ran) })
+        self.run(|w| unsafe { sys::roost_plain_claim_clear(w, cpu as i32, how) })
     }
 
     /// The task was placed on `cpu`, which was looked at after `looked_at`, as idle.
@@ -24,6 +24,12 @@ impl World {
     pub fn placed_runs(&mut self, task: &mut Task, cpu: usize, now: u64) {
         // SAFETY: see `placed_idle`; C checks the CPU.
         self.run(|w| unsafe { sys::roost_placed_runs(w, &mut task.state, cpu as i32, now) })
+    }
+
+    /// The task is queued anew before it ran, or leaves.
+    pub fn placed_nowhere(&mut self, task: &mut Task) {
+        // SAFETY: the task lives through the call.
+        self.run(|w| unsafe { sys::roost_placed_nowhere(w, &mut task.state) })
     }
 
     /// A hold on the world for one more thread, which places tasks. No other may have the same waker's CPU.
@@ -62,11 +68,14 @@ impl Placer<'_> {
         nr_running.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// It runs there.
-    pub fn run(&mut self, cpu: usize) {
+    /// It was placed there at `now`, and runs.
+    pub fn run(&mut self, task: &mut Task, cpu: usize, now: u64) {
         let mut world = self.world.raw(self.counters.as_mut_ptr());
-        // SAFETY: C checks the CPU; claims change by atomics only.
-        unsafe { sys::roost_claim_clear(&mut world, cpu as i32, true) }
+        // SAFETY: C checks the CPU; the task is this thread's, and claims change by atomics only.
+        unsafe {
+            sys::roost_placed_idle(&mut world, &mut task.state, cpu as i32, now);
+            sys::roost_placed_runs(&mut world, &mut task.state, cpu as i32, now);
+        }
     }
 
     /// The CPU is idle again.

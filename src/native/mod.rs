@@ -4,6 +4,7 @@
 //! decided here.
 
 mod claims;
+mod delay;
 mod queues;
 pub mod sys;
 mod task;
@@ -55,6 +56,7 @@ pub struct World {
     llcs: Shared<sys::llc_state>,
     llc_sets: Shared<sys::llc_sets>,
     cgroups: Shared<sys::cgroup_state>,
+    freqs: Vec<u64>,
     counters: Vec<u64>,
     /// How far each look at the clock moves it, ns.
     pub clock_step: u64,
@@ -72,6 +74,7 @@ impl World {
             llcs: Shared::new(facts.llcs.len()),
             llc_sets: Shared::new(1),
             cgroups: Shared::new(cgroups.max(1)),
+            freqs: vec![0; facts.cpus.len()],
             counters: no_counters(),
             facts: Box::new(facts),
             clock_step: 0,
@@ -111,12 +114,14 @@ impl World {
             llc_sets: self.llc_sets.ptr(),
             cgroups: self.cgroups.ptr(),
             nr_cgroups: self.cgroups.0.len() as u64,
+            freqs: self.freqs.as_ptr(),
             counters,
             yields: false,
             clock: 0,
             clock_step: self.clock_step,
             queues: ptr::null_mut(),
             queue_take: None,
+            queue_take_settled: None,
             queue_length: None,
             queue_first: None,
         }

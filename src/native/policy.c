@@ -5,8 +5,10 @@
 struct placement roost_place(struct world *w, port_task *p, struct task_state *ts, struct task_state *waker,
 			     const struct wakeup *wakeup)
 {
+	struct wakeup copy = *wakeup;
+
 	the_world = w;
-	return place(p, ts, waker, wakeup);
+	return place(p, ts, waker, &copy);
 }
 
 /* ---- sets ---- */
@@ -83,6 +85,12 @@ s32 roost_idle_helper(struct world *w, port_task *p, s32 cpu)
 	return idle_helper(p, cpu);
 }
 
+s32 roost_spread_target(struct world *w, port_task *p, const struct task_state *ts, s32 cpu, u64 now)
+{
+	the_world = w;
+	return spread_target(p, ts, cpu, now);
+}
+
 bool roost_assign_queue(struct world *w, s32 cpu, s32 victim, u64 now)
 {
 	the_world = w;
@@ -103,10 +111,10 @@ s32 roost_queue_to_relieve(struct world *w, s32 cpu, u64 now)
 
 /* ---- claims ---- */
 
-void roost_claim_clear(struct world *w, s32 cpu, bool ran)
+void roost_plain_claim_clear(struct world *w, s32 cpu, enum roost_stat how)
 {
 	the_world = w;
-	claim_clear(cpu, cpu_state(cpu), ran);
+	plain_claim_clear(cpu, cpu_state(cpu), how);
 }
 
 void roost_placed_idle(struct world *w, struct task_state *ts, s32 cpu, u64 looked_at)
@@ -118,7 +126,43 @@ void roost_placed_idle(struct world *w, struct task_state *ts, s32 cpu, u64 look
 void roost_placed_runs(struct world *w, struct task_state *ts, s32 cpu, u64 now)
 {
 	the_world = w;
-	placed_runs(ts, cpu, now);
+	placed_runs(ts, cpu, cpu_state(cpu), now);
+}
+
+void roost_placed_nowhere(struct world *w, struct task_state *ts)
+{
+	the_world = w;
+	placed_nowhere(ts);
+}
+
+/* ---- delayed migration ---- */
+
+bool roost_delay_due(const struct task_state *ts, u64 now)
+{
+	return delay_due(ts, now);
+}
+
+bool roost_delay_keeps(const struct task_state *ts, u64 now)
+{
+	return delay_keeps(ts, now);
+}
+
+u64 roost_delay_take(struct world *w, struct task_state *ts)
+{
+	the_world = w;
+	return delay_take(ts);
+}
+
+u64 roost_delay_runs(struct world *w, struct task_state *ts, s32 cpu, u64 now)
+{
+	the_world = w;
+	return delay_runs(ts, cpu, now);
+}
+
+s32 roost_delay_goes_to(struct world *w, port_task *p, const struct task_state *ts)
+{
+	the_world = w;
+	return delay_goes_to(p, ts);
 }
 
 /* ---- queues ---- */
@@ -153,10 +197,10 @@ void roost_queue_charge(struct world *w, s32 cpu, struct task_state *ts, u64 ns)
 	queue_charge(cpu_state(cpu), ts, ns);
 }
 
-void roost_policy_take(struct world *w, struct task_state *ts)
+void roost_policy_follow(struct world *w, struct task_state *ts)
 {
 	the_world = w;
-	policy_take(ts);
+	policy_follow(ts);
 }
 
 void roost_new_request(struct world *w, struct task_state *ts, u32 features)

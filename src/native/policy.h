@@ -23,14 +23,23 @@ void roost_unmark_waiting(struct world *w, s32 cpu);
 bool roost_anybody_waits(struct world *w);
 bool roost_steal(struct world *w, s32 cpu, u64 now, bool asked);
 s32 roost_idle_helper(struct world *w, port_task *p, s32 cpu);
+s32 roost_spread_target(struct world *w, port_task *p, const struct task_state *ts, s32 cpu, u64 now);
 bool roost_assign_queue(struct world *w, s32 cpu, s32 victim, u64 now);
 s32 roost_assigned_queue(struct world *w, s32 cpu, u64 now);
 s32 roost_queue_to_relieve(struct world *w, s32 cpu, u64 now);
 
 /* claims (claim.h) */
-void roost_claim_clear(struct world *w, s32 cpu, bool ran);
+void roost_plain_claim_clear(struct world *w, s32 cpu, enum roost_stat how);
 void roost_placed_idle(struct world *w, struct task_state *ts, s32 cpu, u64 looked_at);
 void roost_placed_runs(struct world *w, struct task_state *ts, s32 cpu, u64 now);
+void roost_placed_nowhere(struct world *w, struct task_state *ts);
+
+/* delayed migration (delay_migration.h) */
+bool roost_delay_due(const struct task_state *ts, u64 now);
+bool roost_delay_keeps(const struct task_state *ts, u64 now);
+u64 roost_delay_take(struct world *w, struct task_state *ts);
+u64 roost_delay_runs(struct world *w, struct task_state *ts, s32 cpu, u64 now);
+s32 roost_delay_goes_to(struct world *w, port_task *p, const struct task_state *ts);
 
 /* idle periods (avg_idle.h) */
 void roost_idle_init(struct world *w, s32 cpu);
@@ -44,7 +53,7 @@ void roost_queue_leave(struct world *w, struct task_state *ts, u64 now);
 void roost_queue_move(struct world *w, s32 cpu, struct task_state *ts, u64 now);
 void roost_queue_reweigh(struct world *w, struct task_state *ts, u32 weight, u64 now);
 void roost_queue_charge(struct world *w, s32 cpu, struct task_state *ts, u64 ns);
-void roost_policy_take(struct world *w, struct task_state *ts);
+void roost_policy_follow(struct world *w, struct task_state *ts);
 void roost_new_request(struct world *w, struct task_state *ts, u32 features);
 void roost_first_request(struct world *w, struct task_state *ts, u32 features);
 u64 roost_slice_left(struct world *w, const struct task_state *ts);

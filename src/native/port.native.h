@@ -54,8 +54,9 @@ struct world {
 	struct llc_sets *llc_sets;
 	struct cgroup_state *cgroups; /* nr_cgroups */
 	u64 nr_cgroups;
-	u64 *counters; /* ROOST_NR_STATS of each arm */
-	bool yields;   /* a CPU was seen idle: the other threads come first, for tests of races */
+	const u64 *freqs; /* machine.nr_cpu_ids; as in cpu_freqs */
+	u64 *counters;	  /* ROOST_NR_STATS of each arm */
+	bool yields;	  /* a CPU was seen idle: the other threads come first, for tests of races */
 
 	u64 clock; /* ns; each look at it takes clock_step */
 	u64 clock_step;
@@ -63,6 +64,7 @@ struct world {
 	/* the caller's queues */
 	void *queues;
 	bool (*queue_take)(void *queues, s32 cpu);
+	bool (*queue_take_settled)(void *queues, s32 cpu, u64 now);
 	u32 (*queue_length)(void *queues, s32 cpu);
 	bool (*queue_first)(void *queues, s32 cpu, struct waiter *first);
 };
@@ -114,14 +116,32 @@ static __always_inline const volatile struct tunables *tunables(void)
 	return &the_world->tunables;
 }
 
-static __always_inline const struct arm *arm_now(u32 arm)
+static __always_inline const struct policy_image *image_now(void)
 {
-	return &the_world->policy->arm[in_range("arm", arm, MAX_ARMS)];
+	return the_world->policy;
+}
+
+static __always_inline const struct arm *arm_of(const struct policy_image *image, u32 arm)
+{
+	return &image->arm[in_range("arm", arm, MAX_ARMS)];
 }
 
 static __always_inline u32 cpu_capacity_now(s32 cpu)
 {
 	return the_world->policy->capacity[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)];
+}
+
+static __always_inline struct freq_rule freq_rule(u32 arm, s32 cpu)
+{
+	const struct policy_image *image = the_world->policy;
+	u32 row = in_range("arm", arm, MAX_ARMS), at = in_range("cpu", cpu, the_world->machine.nr_cpu_ids);
+
+	return (struct freq_rule){ .low = image->threshold[row][at], .stale_ms = image->freq_stale_ms };
+}
+
+static __always_inline u64 cpu_freq_read(s32 cpu)
+{
+	return the_world->freqs[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)];
 }
 
 static __always_inline struct cpu_state *cpu_state(s32 cpu)
@@ -182,6 +202,12 @@ static __always_inline bool task_allowed(port_task *p, s32 cpu)
 static __always_inline bool queue_take(s32 cpu)
 {
 	return the_world->queue_take(the_world->queues, cpu);
+}
+
+static __always_inline bool queue_take_settled(s32 cpu, s32 here, u64 now)
+{
+	(void)here; /* the caller's queues know whose turn it is */
+	return the_world->queue_take_settled(the_world->queues, cpu, now);
 }
 
 static __always_inline u32 queue_length(s32 cpu)

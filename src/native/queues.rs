@@ -8,6 +8,10 @@ use std::ffi::c_void;
 pub trait Queues {
     /// The first task of `cpu`'s queue that may run on the thief's CPU goes there next; false: none may.
     fn take(&mut self, cpu: usize) -> bool;
+    /// The same, but for those that wait for a delayed move. None does, unless an implementation knows better.
+    fn take_settled(&mut self, cpu: usize, _now: u64) -> bool {
+        self.take(cpu)
+    }
     fn length(&self, cpu: usize) -> usize;
     /// The first task of `cpu`'s queue.
     fn first(&self, cpu: usize) -> Option<sys::waiter>;
@@ -17,6 +21,12 @@ unsafe extern "C" fn take(queues: *mut c_void, cpu: i32) -> bool {
     // SAFETY: `with_queues` made the pointer, and is not back yet.
     let queues = unsafe { &mut *queues.cast::<&mut dyn Queues>() };
     queues.take(cpu as usize)
+}
+
+unsafe extern "C" fn take_settled(queues: *mut c_void, cpu: i32, now: u64) -> bool {
+    // SAFETY: as in `take`.
+    let queues = unsafe { &mut *queues.cast::<&mut dyn Queues>() };
+    queues.take_settled(cpu as usize, now)
 }
 
 unsafe extern "C" fn length(queues: *mut c_void, cpu: i32) -> u32 {
@@ -78,6 +88,7 @@ impl World {
             unsafe {
                 (*w).queues = queues.cast();
                 (*w).queue_take = Some(take);
+                (*w).queue_take_settled = Some(take_settled);
                 (*w).queue_length = Some(length);
                 (*w).queue_first = Some(first);
             }
@@ -91,6 +102,16 @@ impl World {
         // SAFETY: C checks the CPU; the task lives through the call.
         let helper = self.run(|w| unsafe { sys::roost_idle_helper(w, &mut port, cpu as i32) });
         usize::try_from(helper).ok()
+    }
+
+    /// The idle core that the task, which runs on `cpu`, shall leave for.
+    pub fn spread_target(&mut self, task: &Task, cpu: usize, now: u64) -> Option<usize> {
+        let mut port = task.port();
+        // SAFETY: C checks the CPU; the task lives through the call.
+        let to = self.run(|w| unsafe {
+            sys::roost_spread_target(w, &mut port, &task.state, cpu as i32, now)
+        });
+        usize::try_from(to).ok()
     }
 
     /// `cpu` shall next serve `victim`'s queue; false: it may not.
@@ -160,9 +181,10 @@ impl World {
         self.run(|w| unsafe { sys::roost_queue_charge(w, cpu as i32, &mut task.state, ns) })
     }
 
-    pub fn policy_take(&mut self, task: &mut Task) {
+    /// A wakeup, or a new request: the task takes over what its arm says now.
+    pub fn policy_follow(&mut self, task: &mut Task) {
         // SAFETY: see `leave`; C checks the arm.
-        self.run(|w| unsafe { sys::roost_policy_take(w, &mut task.state) })
+        self.run(|w| unsafe { sys::roost_policy_follow(w, &mut task.state) })
     }
 
     pub fn new_request(&mut self, task: &mut Task, features: u32) {

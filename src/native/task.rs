@@ -29,6 +29,8 @@ impl Task {
                     claim_ttl_ns: arm.claim_ttl_ns,
                     fits_scale: arm.fits_scale,
                     fits_rt: arm.fits_rt,
+                    delay_ns: arm.delay_ns,
+                    pad: 0,
                 },
                 weight: sys::NICE0_WEIGHT,
                 nice_weight: sys::NICE0_WEIGHT,

@@ -22,6 +22,8 @@ pub fn image_of_rows(rows: &[Option<arm>], capacity: &[u16]) -> policy_image {
             _ => numbered(&everybody, 0),
         }),
         capacity: table(capacity),
+        threshold: [[0; MAX_CPUS as usize]; MAX_ARMS as usize],
+        freq_stale_ms: 0,
     }
 }
 
@@ -52,6 +54,8 @@ mod tests {
                 claim_ttl_ns: 8,
                 fits_scale: 1024,
                 fits_rt: 0,
+                delay_ns: 0,
+                pad: 0,
             },
             rescue_ns: 8,
             migration_cost_ns: 9,

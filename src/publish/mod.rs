@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! From the policy to the running scheduler: `image` puts the arms into one piece of memory, `slots` writes it beside
 //! the live one and flips, `grace` waits until nobody reads the old one.
-//! `capacity` publishes what cpufreq leaves of CPUs.
+//! `capacity` publishes what cpufreq leaves of CPUs, `frequencies` at which frequency a CPU is slow.
 
 mod capacity;
+mod frequencies;
 mod grace;
 mod image;
 mod slots;
 
 pub use capacity::Capacity;
+pub use frequencies::Frequencies;
 pub use grace::{Grace, MapUpdate};
 pub use image::{image, image_of_rows};
 pub use slots::Publisher;

@@ -41,7 +41,8 @@ impl<G: Grace> Publisher<G> {
     /// none that is running reads another. An error leaves the old image or the new one live, and that whole.
     pub fn publish(&mut self, image: &policy_image) -> Result<u32> {
         let live = self.index().load(Ordering::Relaxed);
-        let generation = self.live().generation.wrapping_add(1);
+        // Changes between two loads have counted on without us.
+        let generation = self.live().generation.max(image.generation) + 1;
         self.settle()?;
         let next = policy_image {
             generation,
@@ -99,6 +100,8 @@ mod tests {
                 claim_ttl_ns: features.into(),
                 fits_scale: features,
                 fits_rt: features,
+                delay_ns: features,
+                pad: features,
             },
             rescue_ns: features.into(),
             migration_cost_ns: features.into(),
@@ -142,6 +145,21 @@ mod tests {
                 (live.generation, live.arm[0].task.features),
                 (features, features)
             );
+        }
+    }
+
+    #[test]
+    fn generations_only_grow() {
+        let mut store = store();
+        // SAFETY: as above.
+        let mut publisher = unsafe { Publisher::new((&mut store).into(), Counting::default()) };
+        for (known, next) in [(0, 1), (7, 8), (3, 9)] {
+            let image = policy_image {
+                generation: known,
+                ..of(1)
+            };
+            assert_eq!(publisher.publish(&image).unwrap(), next);
+            assert_eq!(publisher.live().generation, next);
         }
     }
 

@@ -99,6 +99,8 @@ macro_rules! stat_table {
             pub governor: String,
             #[stat(desc = "what the scheduler does about frequencies: off or util")]
             pub cpuperf: String,
+            #[stat(desc = "where CPUs' frequencies come from: none, cpuperf, a file of cpufreq, a folder")]
+            pub freq_source: String,
             #[stat(desc = "restarts after hotplug or suspend")]
             pub restarts: u64,
             #[stat(desc = "1 while the scheduler is loaded, 0 before the first load and during a restart")]

@@ -61,6 +61,7 @@ struct State {
     /// One is, or was.
     loaded: bool,
     running: Running,
+    freq_source: String,
     arms: Vec<LiveArm>,
     /// How many arms there have been.
     born: u64,
@@ -106,6 +107,11 @@ impl CounterSource {
             state.arms.push(arm);
         }
         state.snapshot = None;
+    }
+
+    /// Where frequencies of CPUs come from now.
+    pub fn set_freq_source(&self, name: &str) {
+        self.lock().freq_source = name.to_string();
     }
 
     /// Counters since the first load; they never run backwards, over restarts neither.
@@ -178,6 +184,7 @@ impl State {
             features: everybody.features,
             governor: self.running.governor.clone(),
             cpuperf: self.running.cpuperf.clone(),
+            freq_source: self.freq_source.clone(),
             restarts: self.running.restarts,
             running: self.counted.is_some().into(),
             ..Metrics::default()

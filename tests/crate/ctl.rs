@@ -4,8 +4,11 @@
 use anyhow::{Result, bail};
 use scx_roost::arms::Settings;
 use scx_roost::bpf::intf::policy_image;
-use scx_roost::control::{Attached, Control, Live, Ticket};
+use scx_roost::control::{Attached, Audit, Control, Live, Ticket};
 use scx_roost::features::bits;
+use scx_roost::host::Host;
+use scx_roost::machine::FreqSource;
+use scx_roost::publish::Frequencies;
 use scx_roost::rules::Table;
 use scx_roost::socket::Server;
 use scx_roost::stats::source::CounterSource;
@@ -25,8 +28,13 @@ struct Told {
     image: Option<policy_image>,
     publications: u32,
     table: Table,
+    tables: u32,
     tickets: Vec<Ticket>,
+    khz: Vec<Option<u32>>,
     fails: bool,
+    audits: u32,
+    /// What the next audits say, the next one last.
+    drifts: Vec<u64>,
 }
 
 #[derive(Clone, Default)]
@@ -40,17 +48,41 @@ impl Live for Remembers {
         }
         told.publications += 1;
         told.image = Some(*image);
-        Ok(told.publications)
+        Ok(image.generation + 1)
     }
 
     fn set_rules(&mut self, table: &Table) -> Result<()> {
-        self.0.lock().unwrap().table = table.clone();
+        let mut told = self.0.lock().unwrap();
+        told.table = table.clone();
+        told.tables += 1;
         Ok(())
+    }
+
+    fn speeds(&self, nr_cpus: usize) -> Vec<u32> {
+        vec![1024; nr_cpus]
+    }
+
+    fn set_frequencies(&mut self, khz: &[Option<u32>]) {
+        self.0.lock().unwrap().khz = khz.to_vec();
     }
 
     fn tell(&mut self, _process: BorrowedFd, ticket: Ticket) -> Result<()> {
         self.0.lock().unwrap().tickets.push(ticket);
         Ok(())
+    }
+
+    fn audit(&mut self) -> Result<Audit> {
+        let mut told = self.0.lock().unwrap();
+        told.audits += 1;
+        let util_drift = told.drifts.pop().unwrap_or(0);
+        let of_cpu = (util_drift > 0).then_some((3, -(util_drift as i64)));
+        Ok(Audit {
+            tasks: 70,
+            joined: 2,
+            util_est: 300,
+            util_drift,
+            drift_of_cpu: of_cpu.into_iter().collect(),
+        })
     }
 }
 
@@ -64,9 +96,13 @@ struct Served {
 }
 
 fn serve() -> Served {
+    serve_with(false)
+}
+
+fn serve_with(frozen: bool) -> Served {
     let dir = tempfile::tempdir().unwrap();
     let (source, told) = (CounterSource::default(), Remembers::default());
-    let control = Control::new(Settings::default(), source.clone());
+    let control = Control::new(Settings::default(), frozen, source.clone());
     let server = control.launch(&dir.path().join("ctl"), None).unwrap();
     let image = control.image(8, vec![1024; 8]);
     let attached = control.attach(Box::new(told.clone()), &image).unwrap();
@@ -174,6 +210,30 @@ fn a_change_is_live_when_it_is_answered() {
             .features
             .contains("sync_local")
     );
+}
+
+#[test]
+fn what_is_frozen_can_be_seen_and_not_changed() {
+    let served = serve_with(true);
+    assert!(
+        served
+            .done(&["ctl", "show"])
+            .starts_with("generation 0, frozen\n")
+    );
+    for change in [
+        &["ctl", "set", "--enable", "claim"][..],
+        &["ctl", "reset"],
+        &["ctl", "arms", "add", "x"],
+        &["ctl", "rules", "add", "--comm", "x", "--arm", "default"],
+        &["exec", "--arm", "default", "--", "true"],
+    ] {
+        let said = served.refused(change);
+        assert!(said.contains("--freeze"), "{change:?}: {said}");
+    }
+    let stream = UnixStream::connect(served.path()).unwrap();
+    let answers = raw(&stream, &[&set("default", "")]);
+    assert_eq!(answers[0]["errno"], libc::EROFS);
+    assert_eq!(served.publications(), 0);
 }
 
 #[test]
@@ -387,9 +447,38 @@ fn arms_are_shown_changed_and_reset() {
 }
 
 #[test]
+fn an_audit_is_the_best_of_a_few() {
+    let served = serve();
+    let with = |drifts: &[u64]| {
+        let mut told = served.told.0.lock().unwrap();
+        (told.drifts, told.audits) = (drifts.to_vec(), 0);
+    };
+    with(&[0, 5]);
+    let json = served.done(&["ctl", "show", "--audit", "--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (&json["util_drift"], &json["tasks"]),
+        (&0.into(), &70.into())
+    );
+    assert_eq!(served.told.0.lock().unwrap().audits, 2);
+    with(&[1, 2, 9, 7, 4, 8]);
+    let text = served.done(&["ctl", "show", "--audit"]);
+    assert_eq!(
+        text,
+        "70 tasks, 2 of them counted by CPUs with a util_est of 300\ndrift 2\n  CPU 3    off by -2\n"
+    );
+    assert!(
+        served
+            .refused(&["ctl", "show", "--audit", "--arm", "default"])
+            .contains("cannot be used with")
+    );
+}
+
+#[test]
 fn exec_tells_who_asks_and_becomes_the_command() {
     let served = serve();
     served.done(&["ctl", "arms", "add", "x"]);
+    let tables = served.told.0.lock().unwrap().tables;
     let script = "cat; echo $1 $ROOST_TEST; exit 7";
     let mut child = Command::new(env!("CARGO_BIN_EXE_scx_roost"))
         .args(["exec", "--arm", "x", "--ctl-path"])
@@ -409,6 +498,8 @@ fn exec_tells_who_asks_and_becomes_the_command() {
         panic!("told was {:?}", told.tickets)
     };
     assert!(told.table.tickets.iter().any(|t| t.id == id && t.arm == 1));
+    // With new rules all tasks would ask.
+    assert_eq!(told.tables, tables);
 }
 
 #[test]
@@ -421,18 +512,68 @@ fn a_command_that_is_not_there_is_127() {
 }
 
 #[test]
+fn frequencies_are_read_while_an_arm_wants_them() {
+    let served = serve();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("cpu1"), "1300000\n").unwrap();
+    let host = Host::in_folder(folder.path());
+    let source = FreqSource::Folder(folder.path().into());
+    let period = std::time::Duration::from_millis(20);
+    let frequencies = Frequencies::new(&host, &source, 8, period);
+    served.control.set_frequencies(frequencies);
+    let khz = || {
+        served.control.sample().unwrap();
+        served.told.0.lock().unwrap().khz.clone()
+    };
+    assert_eq!(khz(), [None; 0], "nobody asks");
+    served.done(&["ctl", "arms", "add", "x", "--preset", "smove"]);
+    served.done(&[
+        "ctl",
+        "set",
+        "--arm",
+        "x",
+        "--set",
+        "freq-threshold=1400000",
+    ]);
+    assert_eq!(khz()[..3], [None, Some(1_300_000), None]);
+    let image = served.told.0.lock().unwrap().image.unwrap();
+    assert_eq!(
+        (image.threshold[0][1], image.threshold[1][1]),
+        (0, 1_400_000)
+    );
+    assert_eq!(
+        (image.freq_stale_ms, image.arm[1].task.delay_ns),
+        (60, 50_000)
+    );
+    let shown = served.done(&["ctl", "show", "--arm", "x"]);
+    assert!(shown.contains("freq-threshold 1400000"), "{shown}");
+    served.done(&["ctl", "reset", "--arm", "x"]);
+    let shown = served.done(&["ctl", "show", "--arm", "x"]);
+    assert!(shown.contains("freq-threshold auto"), "{shown}");
+    assert_eq!(
+        served.source.totals().freq_source,
+        folder.path().to_str().unwrap()
+    );
+}
+
+#[test]
 fn what_was_changed_between_two_schedulers_is_told_to_the_next() {
     let mut served = serve();
     served.done(&["ctl", "rules", "add", "--comm", "a*", "--arm", "default"]);
     drop(served.attached.take());
     let image = served.control.image(8, vec![1024; 8]);
+    let generation = |served: &Served| {
+        let shown = served.done(&["ctl", "show", "--json"]);
+        serde_json::from_str::<Value>(&shown).unwrap()["generation"].clone()
+    };
     served.done(&["ctl", "set", "--disable", "sync_local"]);
-    assert_eq!(served.publications(), 0);
+    assert_eq!((served.publications(), generation(&served)), (0, 1.into()));
     let next = Remembers::default();
     let _attached = served
         .control
         .attach(Box::new(next.clone()), &image)
         .unwrap();
+    assert_eq!(generation(&served), 2);
     let told = next.0.lock().unwrap();
     assert_eq!(
         told.image.unwrap().arm[0].task.features & bits::sync_local.0,

@@ -2,7 +2,7 @@
 # Idle periods are ended by what arrives; searches that they are not worth are left out, and who waits is fetched all the same.
 # topology: 8
 # accel: icount
-# timeout: 120
+# timeout: 240
 . /tests/lib.sh
 count_of() { totals >/tmp/totals && counter "$1" /tmp/totals; }
 # Children end the idle periods of CPUs 2 to 7 soon, and what waits may run on CPUs 0 and 1 only: they search in vain.
@@ -16,11 +16,20 @@ short_idles() {
 	kill $HOGS
 	wait $HOGS 2>/dev/null
 }
-for features in "--disable avg_idle" "--enable avg_idle" "--enable avg_idle_every"; do
+# Whether one of them is short enough differs with the course, 0 to 5 per start: another start may have to follow.
+begin() {
 	# shellcheck disable=SC2086 # an option and its argument
 	start_roost --preset mainline $features
 	short_idles >/tmp/forks.out
 	skipped=$(count_of steal_skipped)
+}
+for features in "--disable avg_idle" "--enable avg_idle" "--enable avg_idle_every"; do
+	begin
+	for _ in 1 2 3; do
+		[ "$features" = "--disable avg_idle" ] || [ "$skipped" -gt 0 ] && break
+		stop_roost
+		begin
+	done
 	if [ "$features" = "--disable avg_idle" ]; then
 		check "$features: every search is made" [ "$skipped" = 0 ]
 	else

@@ -6,7 +6,9 @@
 # accel: icount
 # timeout: 400
 . /tests/lib.sh
-audited() { audit >/tmp/audit && cat /tmp/audit && [ "$(counter util_drift /tmp/audit)" = 0 ]; }
+# drift_now: sets drift, and shows what the audit says
+drift_now() { audit && sed 's/^/# /' /tmp/audit; }
+audited() { drift_now && [ "$drift" = 0 ]; }
 fires() { [ "$(counter "$1" /tmp/totals)" -gt 0 ]; }
 CACHE=$(cat /sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list)
 # hackbench_moves WHERE GROUPS LOOPS: `moved` grows by the moves of that many groups, on the CPUs of a list.
@@ -30,14 +32,18 @@ moves_under() {
 	anywhere=$moved
 	totals >/tmp/totals
 	check "$1: the sums have not drifted" audited
-	grep -o -E '"(fits|bias)_[a-z_]*":[0-9]*|"placed_prev":[0-9]*' /tmp/totals | tr '\n' ' ' | sed 's/^/# /'
+	grep -o -E '"(fits|bias)_[a-z_]*":[0-9]+|"placed_prev":[0-9]+' /tmp/totals | tr '\n' ' ' | sed 's/^/# /'
 	echo
 }
 moves_under mainline
 check "mainline: util_fits is off" [ "$(counter fits_target /tmp/totals)$(counter fits_reject /tmp/totals)" = 00 ]
+check "mainline: nobody waits by it" [ "$(arm_hist default fits_wait /tmp/totals)" = 0 ]
 mainline_beside=$beside mainline_anywhere=$anywhere
 stop_roost
 moves_under desnoyers
+waits=$(arm_hist default fits_wait /tmp/totals)
+placed=$(($(counter fits_target /tmp/totals) + $(counter fits_prev /tmp/totals) + $(counter fits_recent /tmp/totals)))
+check "desnoyers: the waits of those who were placed by it (got $waits of $placed)" within $((placed * 9 / 10)) $placed "$waits"
 for name in fits_target fits_prev fits_recent fits_reject bias_prev_first bias_prev_last; do
 	check "desnoyers: $name fires" fires $name
 done
@@ -48,9 +54,7 @@ check "desnoyers: everywhere at most three quarters of the $mainline_anywhere mo
 stress-ng -q --fork 2 --pipe 2 --affinity 2 --timer 1 -t 4 &
 STRESS=$!
 sleep 2
-audit >/tmp/audit
-cat /tmp/audit
-drift=$(counter util_drift /tmp/audit)
+drift_now
 # A task may be on its way from one CPU to another while they are counted.
 check "under load the sums are right but for two tasks (got $drift)" within 0 2048 "$drift"
 kill $STRESS

@@ -96,11 +96,17 @@ arm_counter() {
 	sed -n "s/.*\"$1\":{\"counters\":{\([^}]*\)}.*/{\1}/p" "$3" | sed -n "s/.*\"$2\":\([0-9]*\).*/\1/p" | tail -n 1
 }
 
-# arm_wakeups ARM FILE: how many wakeups its histogram holds.
-arm_wakeups() {
-	sed -n "s/.*\"$1\":{\"counters\":{[^}]*},\"features\":\"[^\"]*\",\"histograms\":{\"wakeup_latency\":\[\([0-9,]*\)\].*/\1/p" "$2" |
+# arm_hist ARM HISTOGRAM FILE: how much it holds.
+arm_hist() {
+	sed -n "s/.*\"$1\":{\"counters\":{[^}]*},\"features\":\"[^\"]*\",\"histograms\":{[^}]*\"$2\":\[\([0-9,]*\)\].*/\1/p" "$3" |
 		awk -F, '{ for (i = 1; i <= NF; i++) sum += $i; print sum }'
 }
+
+# arm_wakeups ARM FILE: how many wakeups there were.
+arm_wakeups() { arm_hist "$1" wakeup_latency "$2"; }
+
+# audit: sets drift, that of util_est over all CPUs; what else it says is in /tmp/audit.
+audit() { scx_roost ctl show --audit >/tmp/audit && drift=$(sed -n 's/^drift //p' /tmp/audit); }
 
 # busy_arms [SECONDS]: the arms but default on which a task that wakes often is, in order.
 BUSY_WAKEUPS=20

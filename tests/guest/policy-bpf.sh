@@ -3,7 +3,7 @@
 # and the scheduler's own object loads for machines of every shape.
 # topology: 2
 # accel: tcg
-# timeout: 300
+# timeout: 600
 # needs: policy
 . /tests/lib.sh
 # tested NAME: one ignored test of the native suite, which wants such a kernel

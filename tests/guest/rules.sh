@@ -33,6 +33,10 @@ rule del --cgroup $CG/top/deep
 on_arms "that rule is gone" a
 echo $pid >$CG/other/cgroup.procs
 on_arms "moved out" ""
+start into $CG/top probe sleep 100 100000 >/dev/null &
+on_arms "cloned into it" a
+kill "$(cat $CG/top/cgroup.procs)"
+wait $!
 echo 0 >$CG/top/cgroup.procs
 waker
 two=$!
@@ -62,6 +66,14 @@ rule del --pid $pid
 on_arms "its cgroup again" a
 echo $pid >$CG/cgroup.procs
 on_arms "none" ""
+start thread /tmp/go probe sleep 100 100000 >/dev/null &
+four=$!
+sleep 0.1
+rule add --pid $four --arm c
+touch /tmp/go
+on_arms "one of its threads became the process" c
+kill $four
+wait $four
 rule add --pid $pid --arm c
 kill $pid
 wait $pid

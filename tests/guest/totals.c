@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * totals [SOCKET [REQUEST]]: prints the answer of a socket, one line of JSON, which is that of the statistics and their totals
- * unless given: what socat does where there is one.
+ * totals [SOCKET [REQUESTS]]: prints the answers of a socket, a line of JSON for each line of the requests, which is that of the
+ * statistics and their totals unless given: what socat does where there is one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,12 +11,22 @@
 
 #define REQUEST "{\"req\":\"stats\",\"args\":{\"target\":\"totals\"}}"
 
+static int lines(const char *text, size_t length)
+{
+	int n = 0;
+
+	while (length--)
+		n += *text++ == '\n';
+	return n;
+}
+
 int main(int argc, char **argv)
 {
 	const char *request = argc > 2 ? argv[2] : REQUEST;
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-	char text[4096], *end = NULL;
+	int left = 1 + lines(request, strlen(request));
+	char text[4096];
 	ssize_t got;
 
 	strncpy(at.sun_path, argc > 1 ? argv[1] : "/var/run/scx/root/stats", sizeof(at.sun_path) - 1);
@@ -24,9 +34,9 @@ int main(int argc, char **argv)
 		perror(at.sun_path);
 		return 1;
 	}
-	while (!end && (got = read(fd, text, sizeof(text))) > 0) {
+	while (left > 0 && (got = read(fd, text, sizeof(text))) > 0) {
 		fwrite(text, 1, got, stdout);
-		end = memchr(text, '\n', got);
+		left -= lines(text, got);
 	}
-	return !end;
+	return left > 0;
 }

@@ -79,6 +79,8 @@ fn a_task_takes_the_policy_of_its_arm() {
             claim_ttl_ns: 0,
             fits_scale: 1024 + n,
             fits_rt: n,
+            delay_ns: n,
+            pad: n,
         },
         ..kernel_arm()
     });
@@ -86,20 +88,23 @@ fn a_task_takes_the_policy_of_its_arm() {
     let mut task = Task::new(1, &world);
     for (arm, is, expected) in [(0, 0, 1), (1, 1, 2), (2, 0, 1), (15, 0, 1)] {
         task.state.arm = arm;
-        world.policy_take(&mut task);
+        world.policy_follow(&mut task);
         let pol = task.state.pol;
         assert_eq!((pol.features, pol.arm), (expected, is));
         assert_eq!(pol.slice_ns, u64::from(expected) * 1_000_000);
         assert_eq!(pol.min_slice_ns, u64::from(expected) * 1000);
     }
     task.state.custom_slice = 0;
-    *world.policy_mut() = image(&arms[1..], &[1024]);
+    *world.policy_mut() = policy_image {
+        generation: 1,
+        ..image(&arms[1..], &[1024])
+    };
     world.new_request(&mut task, 0);
     assert_eq!(
         task.state.deadline, 1_000_000,
         "it has not taken the new one"
     );
-    world.policy_take(&mut task);
+    world.policy_follow(&mut task);
     world.new_request(&mut task, 0);
     assert_eq!(task.state.deadline, 2_000_000);
 }

@@ -3,7 +3,9 @@
 //! explained in tests/cases/README.md.
 
 use crate::model::{CpuNow, Decision, How, LlcNow, Waker};
-use crate::setup::{By, Case, Machine, NOW, PLACEMENT_STATS, Runner, WAKEE, WAKER, moved};
+use crate::setup::{
+    By, Case, Machine, NOW, PLACEMENT_STATS, Runner, STALE_MS, WAKEE, WAKER, moved,
+};
 use crate::topology::{CLAIM_TTL, Cpu, NICE0, Topology};
 use scx_roost::native::{World, stat_name, stat_of};
 use std::collections::BTreeSet;
@@ -139,6 +141,13 @@ const CLAUSES: &[Clause] = &[
     }),
     ("rt", |r, w| r.numbers(w, |now, util| now.rt = util as u32)),
     ("fits-rt", |r, w| flag(&mut r.case.fits_rt, w)),
+    // delay_migration
+    ("freq", |r, w| r.numbers(w, |now, khz| now.khz = khz as u32)),
+    ("freq-old", |r, w| {
+        r.numbers(w, |now, khz| {
+            (now.khz, now.khz_age_ms) = (khz as u32, STALE_MS + 1)
+        })
+    }),
     // sync_local
     ("partners", |r, _| {
         let case = &mut r.case;
@@ -156,6 +165,10 @@ type Setting = (&'static str, fn(&mut Row, &str) -> Result<()>);
 const SETTINGS: &[Setting] = &[
     ("waker", |r, v| set(&mut r.case.this, number(v)?)),
     ("prev", |r, v| set(&mut r.case.prev, number(v)?)),
+    // smt_spread
+    ("burst", |r, v| {
+        set(&mut r.case.wakee_burst, number(v)? as u64 * 1000)
+    }),
     ("recent", |r, v| set(&mut r.case.recent, Some(number(v)?))),
     ("util", |r, v| {
         set(&mut r.case.wakee_util, number(v)? as u32)
@@ -183,6 +196,10 @@ const SETTINGS: &[Setting] = &[
     // util_fits
     ("margin", |r, v| {
         set(&mut r.case.fits_margin, number(v)? as u32)
+    }),
+    // delay_migration
+    ("threshold", |r, v| {
+        set(&mut r.case.threshold, number(v)? as u32)
     }),
     // sis_util
     ("budget", |r, v| r.budget(v, 0)),
@@ -353,8 +370,11 @@ impl Row {
     }
 }
 
-/// A counter that moved, `busy`, `idle` or `next`, `recent=1`, `recent-kept`.
+/// A counter that moved, `busy`, `idle` or `next`, `recent=1`, `recent-kept`, `delayed=1`.
 fn expectation_holds(word: &str, got: &Decision, recent: Option<usize>, counters: &[&str]) -> bool {
+    if let Some(cpu) = word.strip_prefix("delayed=") {
+        return got.delayed.map(|c| c.to_string()).as_deref() == Some(cpu);
+    }
     match (word, word.strip_prefix("recent=")) {
         ("idle", _) => got.how == How::Idle,
         ("busy", _) => got.how == How::Busy,

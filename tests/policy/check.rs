@@ -20,7 +20,11 @@ pub fn check_invariants(machine: &Machine, case: &Case, got: &Decision) {
     }
     prev_idle_rule(machine, case, got);
     match got.claims {
-        Some(cpu) => assert!(case.features.claim && cpu == got.cpu, "claims: {}", say()),
+        Some(cpu) => assert!(
+            case.features.claim && [Some(got.cpu), got.delayed].contains(&Some(cpu)),
+            "claims: {}",
+            say()
+        ),
         None => assert!(
             !case.features.claim || got.how != How::Idle,
             "an idle CPU is taken unclaimed: {}",
@@ -30,10 +34,14 @@ pub fn check_invariants(machine: &Machine, case: &Case, got: &Decision) {
     // With claims, what another claimed is not counted as free, whatever its age.
     let idle = |c: usize| idle(c) && !(case.features.claim && machine.cpus[c].claim_age.is_some());
     let core_idle = |c: usize| idle(c) && t.siblings(c).iter().all(|&s| idle(s));
-    let nothing = ["sis_none", "bias_prev_last"].contains(&got.rung);
-    if nothing && !case.features.sis_util && t.cpus[got.cpu].online {
+    delay_rule(machine, case, got);
+    // Where the ladder's own answer was is not known when the waker's CPU took the task.
+    let at_wakers = case.features.delay_migration && got.how == How::Idle && got.cpu == case.this;
+    let nothing = ["sis_none", "bias_prev_last"].contains(&got.rung) && !at_wakers;
+    let cpu = got.delayed.unwrap_or(got.cpu);
+    if nothing && !case.features.sis_util && t.cpus[cpu].online {
         let passed = |c: &&usize| ok(**c) && (idle(**c) || core_idle(**c));
-        let reach = t.llc_cpus(t.cpus[got.cpu].llc);
+        let reach = t.llc_cpus(t.cpus[cpu].llc);
         assert_eq!(
             reach.iter().find(passed),
             None,
@@ -41,6 +49,16 @@ pub fn check_invariants(machine: &Machine, case: &Case, got: &Decision) {
             say()
         );
     }
+}
+
+/// A delayed task waits beside its waker, for a CPU at a low frequency on which it has not run last.
+fn delay_rule(machine: &Machine, case: &Case, got: &Decision) {
+    let Some(cpu) = got.delayed else { return };
+    let rule = case.features.delay_migration && case.threshold > 0;
+    let moves = cpu != case.prev && cpu != case.this;
+    let low = (1..=case.threshold).contains(&machine.cpus[cpu].khz);
+    let here = got.cpu == case.this && got.how == How::Busy && case.allowed[case.this];
+    assert!(rule && moves && low && here, "{case:?} got {got:?}");
 }
 
 /// prev_idle: an idle, allowed previous CPU is the target, unless the waker's CPU is idle beside it, or the waker is
@@ -67,7 +85,9 @@ pub fn unrelated_idle_changes_nothing(
     got: &Decision,
     rng: &mut Rng,
 ) {
-    if case.fork || case.features.wide_idle || machine.topology.asym() {
+    let f = &case.features;
+    let unknown = f.wide_idle || f.smt_spread || f.delay_migration;
+    if case.fork || unknown || machine.topology.asym() {
         return;
     }
     let cpu = rng.below(machine.topology.len());

@@ -4,7 +4,7 @@
 
 use crate::model::Features;
 use crate::setup::{MAINLINE, NOW};
-use crate::topology::Topology;
+use crate::topology::{CLAIM_TTL, Topology};
 use scx_roost::native::sys::{
     PLACE_IDLE, STAT_claim_clear_idle, STAT_claim_clear_run, STAT_claim_conflict,
     STAT_claim_expired, STAT_claim_release, STAT_claim_set, STAT_stacked, placement,
@@ -41,14 +41,15 @@ fn place(
     from: usize,
     features: Features,
     now: u64,
-) -> placement {
+) -> (placement, Task) {
     let mut task = Task::new(1000, world);
+    task.state.pol.features = features.bits();
     let mut wakeup = Wakeup::new(&mut task, from, from, world.facts());
     wakeup.features = features.bits();
     wakeup.now = now;
     wakeup.waker_pid = waker.pid;
     wakeup.waker = Some(waker);
-    placer.place(wakeup)
+    (placer.place(wakeup), task)
 }
 
 #[derive(Default, Debug)]
@@ -91,12 +92,12 @@ fn race(cpus: usize, threads: usize, per_waker: usize, rounds: u64, features: Fe
             barrier.wait();
             for _ in 0..per_waker {
                 let now = NOW + round;
-                let at = place(&mut placer, world, &mut waker, from, features, now);
+                let (at, mut task) = place(&mut placer, world, &mut waker, from, features, now);
                 // The instant between the look and the insertion, as long as it takes.
                 thread::yield_now();
                 if at.how == PLACE_IDLE {
                     outcome.stacked += u64::from(placer.insert(at.cpu as usize) > 0);
-                    placer.run(at.cpu as usize);
+                    placer.run(&mut task, at.cpu as usize, now);
                 } else {
                     outcome.busy += 1;
                 }
@@ -175,6 +176,7 @@ fn with_core_claims_no_two_settle_on_one_core() {
     );
     let threads = race(16, 2, 1, ROUNDS, CLAIM);
     assert_eq!((threads.stacked, threads.busy), (0, 0), "{threads:?}");
+    assert!(threads.shared > 0, "there was no race: {threads:?}");
 }
 
 /// C1, C13: one wakeup after the other, before any of the tasks has come.
@@ -190,7 +192,8 @@ fn claims_stand_until_the_task_has_come() {
         let mut placer = world.placer();
         let mut waker = Task::new(1, world);
         let mut chosen: Vec<i32> = (0..cpus)
-            .map(|_| place(&mut placer, world, &mut waker, cpus, features, NOW).cpu)
+            .map(|_| place(&mut placer, world, &mut waker, cpus, features, NOW))
+            .map(|(at, _)| at.cpu)
             .collect();
         chosen.sort_unstable();
         chosen.dedup();
@@ -198,25 +201,120 @@ fn claims_stand_until_the_task_has_come() {
     }
 }
 
-/// C4, C7, C9: what ends a claim; with it the core's.
-#[test]
-fn a_claim_ends_when_something_runs_there() {
-    for ran in [true, false] {
-        let mut world = machine(4, 2, 1);
+/// A wakeup of this arm has claimed a CPU of a core of two threads.
+struct Claimed {
+    world: World,
+    task: Task,
+    cpu: usize,
+}
+
+impl Claimed {
+    fn by(features: Features) -> Self {
+        let world = machine(4, 2, 1);
         let mut waker = Task::new(1, &world);
-        let at = place(&mut world.placer(), &world, &mut waker, 4, CORES, NOW);
-        let cpu = at.cpu as usize;
-        let claims = |world: &World| (world.cpu(cpu).claim, world.cpu(cpu & !1).core_claim);
-        assert_eq!(claims(&world), (NOW, NOW));
-        world.clear_counters();
-        world.claim_clear(cpu, ran);
-        assert_eq!(claims(&world), (0, 0));
-        world.claim_clear(cpu, ran);
-        let counted = [STAT_claim_clear_run, STAT_claim_clear_idle].map(|s| world.count(s));
-        assert_eq!(counted, [u64::from(ran), u64::from(!ran)], "once");
+        let (at, task) = place(&mut world.placer(), &world, &mut waker, 4, features, NOW);
+        let mut claimed = Claimed {
+            world,
+            task,
+            cpu: at.cpu as usize,
+        };
+        claimed
+            .world
+            .placed_idle(&mut claimed.task, claimed.cpu, NOW);
+        assert!(claimed.stands());
+        claimed.world.clear_counters();
+        claimed
     }
+
+    /// The claims of the CPU and of its core, which end together.
+    fn stands(&self) -> bool {
+        let thread = self.world.cpu(self.cpu).claim != 0;
+        let core = self.world.cpu(self.cpu & !1).core_claim != 0;
+        assert_eq!(thread, core);
+        thread
+    }
+
+    fn ended_by(&self) -> [u64; 3] {
+        [
+            STAT_claim_clear_run,
+            STAT_claim_clear_idle,
+            STAT_claim_release,
+        ]
+        .map(|s| self.world.count(s))
+    }
+}
+
+/// C4, C7, C9, and who is stolen, queued anew, or leaves.
+#[test]
+fn a_claim_ends_with_its_task() {
+    let mut there = Claimed::by(CORES);
+    there.world.placed_runs(&mut there.task, there.cpu, NOW + 5);
+    assert!(!there.stands());
+    assert_eq!(there.ended_by(), [1, 0, 0]);
+    there.world.placed_runs(&mut there.task, there.cpu, NOW + 9);
+    assert_eq!(there.ended_by(), [1, 0, 0], "once");
+    let mut stolen = Claimed::by(CORES);
+    stolen.world.placed_runs(&mut stolen.task, 3, NOW + 5);
+    assert!(!stolen.stands());
+    assert_eq!(stolen.ended_by(), [0, 0, 1]);
+    let mut gone = Claimed::by(CORES);
+    gone.world.placed_nowhere(&mut gone.task);
+    assert!(!gone.stands());
+    assert_eq!(gone.ended_by(), [0, 0, 1]);
     // Facts change by a new load, and state then starts from nothing.
     assert!((0..4).all(|cpu| machine(4, 2, 1).cpu(cpu).claim == 0));
+}
+
+/// The CPU turns to a third task, which runs there and goes, or which is of another class. Only the source's claim ends.
+#[test]
+fn a_third_task_ends_plain_claims_only() {
+    let plain = Features {
+        claim_plain: true,
+        ..CORES
+    };
+    for how in [STAT_claim_clear_run, STAT_claim_clear_idle] {
+        let mut on = Claimed::by(CORES);
+        let mut third = Task::new(3, &on.world);
+        third.state.pol.features = CORES.bits();
+        on.world.placed_idle(&mut third, on.cpu, NOW - 1000);
+        on.world.placed_runs(&mut third, on.cpu, NOW + 2);
+        on.world.plain_claim_clear(on.cpu, how);
+        assert!(on.stands());
+        assert_eq!(on.ended_by(), [0, 0, 0]);
+        let mut off = Claimed::by(plain);
+        off.world.plain_claim_clear(off.cpu, how);
+        assert!(!off.stands());
+        let ran = u64::from(how == STAT_claim_clear_run);
+        assert_eq!(off.ended_by(), [ran, 1 - ran, 0]);
+        let mut own = Claimed::by(plain);
+        own.world.placed_runs(&mut own.task, own.cpu, NOW + 2);
+        own.world.plain_claim_clear(own.cpu, how);
+        assert_eq!(own.ended_by(), [1, 0, 0], "once");
+    }
+}
+
+/// A claim that was too old is another's by now: the task that made it does not end it.
+#[test]
+fn who_comes_late_does_not_end_anothers_claim() {
+    let mut late = Claimed::by(CORES);
+    let later = Features {
+        claim_expiry: true,
+        ..CORES
+    };
+    let mut waker = Task::new(1, &late.world);
+    let now = NOW + CLAIM_TTL + 1;
+    let (at, _) = place(
+        &mut late.world.placer(),
+        &late.world,
+        &mut waker,
+        4,
+        later,
+        now,
+    );
+    assert_eq!(at.cpu as usize, late.cpu);
+    late.world.placed_runs(&mut late.task, late.cpu, now + 5);
+    assert!(late.stands());
+    assert_eq!(late.ended_by(), [0, 0, 0]);
 }
 
 /// The second of two that were placed on one idle CPU counts itself, wherever it runs in the end.

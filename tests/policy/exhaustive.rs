@@ -3,7 +3,7 @@
 
 use crate::check::check_invariants;
 use crate::model::{CpuNow, Features, LlcNow};
-use crate::setup::{Case, MAINLINE, Machine, Runner};
+use crate::setup::{Case, MAINLINE, Machine, Runner, THRESHOLD};
 use crate::topology::{CLAIM_TTL, Topology};
 use scx_roost::features::{PRESETS, feature};
 use std::sync::LazyLock;
@@ -92,17 +92,31 @@ fn three_online() -> Vec<Topology> {
     machines
 }
 
+/// A task that runs for so long that smt_spread moves it.
+const LONG: u64 = 500_000;
+
 /// How a wakeup comes about: one of these at a time.
 const KINDS: [fn(&mut Case); 7] = [
     |_| (),
     |case| case.wakee_sched_idle = true,
-    |case| case.sync = true,
+    |case| {
+        case.sync = true;
+        case.wakee_burst = LONG;
+    },
     |case| case.fork = true,
-    |case| case.waker_pcpu_kthread = true,
+    |case| {
+        case.waker_pcpu_kthread = true;
+        case.wakee_burst = LONG;
+    },
     // An interrupt on the idle task, or a waker of another class.
     |case| case.waker_ours = false,
     partners,
 ];
+
+/// Every other CPU's is low.
+fn frequency(cpu: usize) -> u32 {
+    THRESHOLD + (cpu as u32 + 1) % 2
+}
 
 /// The states of a CPU with claims, in base 3 to 6: busy, idle, idle and claimed, its core claimed alone, either too long ago to
 /// count where claims expire.
@@ -121,6 +135,7 @@ fn set_claims(machine: &mut Machine, base: usize, mut states: usize) {
             _ => (),
         }
         states /= base;
+        now.khz = frequency(cpu);
         machine.set(cpu, now);
     }
 }
@@ -158,8 +173,9 @@ fn ways(machine: &Machine, of: &[State]) -> usize {
 /// One of them.
 fn set_states(machine: &mut Machine, of: &[State], mut way: usize) {
     for cpu in machine.topology.online().collect::<Vec<_>>() {
-        let now = of[way % of.len()](machine);
+        let mut now = of[way % of.len()](machine);
         way /= of.len();
+        now.khz = frequency(cpu);
         machine.set(cpu, now);
     }
 }

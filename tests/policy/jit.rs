@@ -81,6 +81,11 @@ impl Jit {
             copy_rows(from_mut(&mut bss.cpu_states[cpu]), from_ref(world.cpu(cpu)))?;
             copy_rows(from_mut(&mut bss.cpu_views[cpu]), from_ref(world.view(cpu)))?;
         }
+        // Here the clock runs.
+        let now = clock_ms() << 32;
+        for (to, &freq) in bss.cpu_freqs.iter_mut().zip(world.freqs()) {
+            *to = freq.wrapping_add(now);
+        }
         for llc in 0..world.facts().llcs.len() {
             copy_rows(from_mut(&mut bss.llc_states[llc]), from_ref(world.llc(llc)))?;
         }
@@ -195,6 +200,17 @@ fn send_task(bss: &mut types::bss, task: &Task) -> Result<()> {
     copy_rows(&mut bss.task.allowed, task.mask())?;
     bss.task.restricted = task.restricted().into();
     Ok(())
+}
+
+/// CLOCK_MONOTONIC
+fn clock_ms() -> u64 {
+    let mut t = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the kernel writes one timespec.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
+    t.tv_sec as u64 * 1000 + t.tv_nsec as u64 / 1_000_000
 }
 
 fn run(program: &mut ProgramMut<'_>) -> Result<()> {

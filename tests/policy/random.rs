@@ -7,7 +7,7 @@
 use crate::check::{check_invariants, unrelated_idle_changes_nothing};
 use crate::model::{CpuNow, Features, LlcNow, Waker};
 use crate::rng::Rng;
-use crate::setup::{By, Case, Machine, NOW, Runner, WAKEE, WAKER};
+use crate::setup::{By, Case, Machine, NOW, Runner, STALE_MS, THRESHOLD, WAKEE, WAKER};
 use crate::topology::{CLAIM_TTL, Cpu, NICE0, Topology};
 use scx_roost::native::World;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -105,6 +105,8 @@ fn cpu_now(rng: &mut Rng, idle_percent: usize) -> CpuNow {
         est: rng.scale(3000) as u64,
         pressure: *rng.pick(&[0, 0, 0, 1, 100, 399]),
         rt: *rng.pick(&[0, 0, 1, 300, 2000]),
+        khz: *rng.pick(&[0, 1, THRESHOLD, THRESHOLD, THRESHOLD + 1]),
+        khz_age_ms: *rng.pick(&[0, 0, 0, 1000, STALE_MS + 1]),
     }
 }
 
@@ -194,9 +196,10 @@ fn case(allowed: &[bool], topology: &Topology, online: &[usize], rng: &mut Rng) 
     case.wakee_util = rng.below(1025) as u32;
     case.fits_margin = *rng.pick(&[0, 0, 20]);
     case.fits_rt = rng.chance(30);
+    case.threshold = *rng.pick(&[0, THRESHOLD, THRESHOLD, THRESHOLD, 1]);
     case.wakee_weight = rng.scale(1 << 22) as u32;
     case.wakee = waker(rng, WAKER);
-    case.wakee_burst = *rng.pick(&[0, 1, 100_000, 100_001]);
+    case.wakee_burst = *rng.pick(&[0, 1, 100_000, 100_001, 499_999, 500_000]);
     case.waker_ours = rng.chance(80);
     case.waker_weight = rng.scale(1 << 22) as u32;
     case.waker = waker(rng, WAKEE);

@@ -2,7 +2,9 @@
 //! Sets of idle CPUs, of idle cores, of LLCs that have any: against a naive set, and changed by many threads at once.
 
 use crate::rng::Rng;
+use crate::setup::NOW;
 use crate::topology::Topology;
+use scx_roost::native::sys::{FEATURE_claim, FEATURE_claim_expiry};
 use scx_roost::native::{Task, World, sys};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -176,6 +178,26 @@ fn a_helper_is_idle_and_not_only_marked() {
     assert_eq!(world.idle_helper(&task, 1), Some(7), "the other LLC's");
     world.view_mut(7).idle = 0;
     assert_eq!(world.idle_helper(&task, 1), None);
+}
+
+/// A claimed CPU waits for the task that it is claimed for, where arm 0 has claims.
+#[test]
+fn a_helper_is_not_claimed() {
+    let mut world = Topology::regular(1, 4, 1, 1, false).world();
+    let task = Task::new(1, &world);
+    (1..3).for_each(|idle| world.set_idle(idle));
+    world.clock_step = NOW;
+    world.cpu_mut(1).claim = NOW - 1000;
+    assert_eq!(world.idle_helper(&task, 0), Some(1));
+    for (features, ttl, helper) in [
+        (FEATURE_claim, 0, 2),
+        (FEATURE_claim | FEATURE_claim_expiry, 2000, 2),
+        (FEATURE_claim | FEATURE_claim_expiry, 500, 1),
+    ] {
+        let arm = &mut world.policy_mut().arm[0].task;
+        (arm.features, arm.claim_ttl_ns) = (features, ttl);
+        assert_eq!(world.idle_helper(&task, 0), Some(helper), "{ttl}");
+    }
 }
 
 #[test]

@@ -6,13 +6,17 @@ use crate::model::{self, CpuNow, Decision, Features, LlcNow, TaskNow, WakerNow};
 use crate::topology::{CLAIM_TTL, NICE0, Topology, kernel_arm, kernel_tunables};
 use scx_roost::machine::Facts;
 use scx_roost::native::sys::{
-    CAPACITY_SCALE, PLACE_IDLE, PLACE_NEXT, STAT_claim_set, STAT_placed_other_llc,
-    STAT_wa_idle_this, STAT_wa_same, cpu_view, placement, waker_state,
+    CAPACITY_SCALE, PLACE_IDLE, PLACE_NEXT, STAT_claim_release, STAT_claim_set,
+    STAT_placed_other_llc, STAT_wa_idle_this, STAT_wa_same, cpu_view, placement, waker_state,
 };
 use scx_roost::native::{Task, Wakeup, World, stat_name};
 
 /// The time of every decision; far from 0, so that nothing that starts as 0 looks recent.
 pub const NOW: u64 = 3_600_000_000_000;
+
+/// What is a low frequency, unless a case says otherwise, and how old a reading may be.
+pub const THRESHOLD: u32 = 1200;
+pub const STALE_MS: u32 = 60_000;
 
 pub const WAKEE: u32 = 1000;
 pub const WAKER: u32 = 1001;
@@ -97,6 +101,7 @@ impl Machine {
             nr_running: now.nr_running,
             rt_util: now.rt,
         };
+        self.world.set_freq(cpu, now.khz, now.khz_age_ms);
         let capacity = self.topology.cpus[cpu].capacity - now.pressure;
         self.world.policy_mut().capacity[cpu] = capacity as u16;
         let state = self.world.cpu_mut(cpu);
@@ -140,6 +145,8 @@ pub struct Case {
     /// Percent
     pub fits_margin: u32,
     pub fits_rt: bool,
+    /// kHz, on all CPUs; 0: none is low.
+    pub threshold: u32,
     pub wakee_weight: u32,
     pub wakee: model::Waker,
     pub wakee_burst: u64,
@@ -165,6 +172,7 @@ impl Case {
             wakee_util: 0,
             fits_margin: 0,
             fits_rt: false,
+            threshold: THRESHOLD,
             wakee_weight: NICE0,
             wakee: model::Waker::default(),
             wakee_burst: 0,
@@ -229,7 +237,13 @@ impl Runner {
             self.words[cpu / 64] |= u64::from(may) << (cpu % 64);
         }
         self.wakee.allow(&self.words, &machine.facts);
+        let policy = machine.world.policy_mut();
+        policy.freq_stale_ms = STALE_MS;
+        policy.threshold[0][..machine.topology.len()].fill(case.threshold);
         let s = &mut self.wakee.state;
+        s.pol.features = case.features.bits();
+        s.delay_at = 0;
+        s.delay_cpu = 0;
         s.recent_cpu = case.recent.map_or(0, |c| c as i32 + 1);
         s.weight = case.wakee_weight;
         s.sched_idle = case.wakee_sched_idle.into();
@@ -282,7 +296,15 @@ impl Runner {
         wakeup.sync = case.sync;
         wakeup.waker_pcpu_kthread = case.waker_pcpu_kthread;
         let at = place(&mut machine.world, wakeup);
-        let (claims, claims_core) = taken_back(machine, at.cpu);
+        let s = &self.wakee.state;
+        let delayed = (s.delay_at > 0).then(|| s.delay_cpu as usize - 1);
+        assert!(delayed.is_none() || s.delay_at == NOW + u64::from(s.pol.delay_ns));
+        let claimed = if case.features.delay_hold_claim {
+            delayed.map_or(at.cpu, |c| c as i32)
+        } else {
+            at.cpu
+        };
+        let (claims, claims_core) = taken_back(machine, claimed);
         let left = if case.waker_ours {
             self.waker.state.waker
         } else {
@@ -302,6 +324,7 @@ impl Runner {
             wakee: model_waker(self.wakee.state.waker),
             claims,
             claims_core,
+            delayed,
         }
     }
 
@@ -347,6 +370,7 @@ impl Runner {
                 features: case.features,
                 fits_margin: case.fits_margin,
                 fits_rt: case.fits_rt,
+                threshold: case.threshold,
             },
         )
     }
@@ -354,16 +378,42 @@ impl Runner {
 
 /// What a decision claimed, so that the next finds the machine as this one did: the CPU, and the first thread of the core.
 fn taken_back(machine: &mut Machine, cpu: i32) -> (Option<usize>, Option<usize>) {
-    let set = machine.world.count(STAT_claim_set);
+    let released = machine.world.count(STAT_claim_release);
+    if released > 0 {
+        // Of a CPU that was the answer before the move there was delayed.
+        // The lowest bit says whether it is a plain claim.
+        let made = |stamp: u64| stamp & !1;
+        let was = |c: usize| machine.cpus[c].claim_age.map_or(0, |age| NOW - age);
+        for c in machine.topology.online() {
+            let claim = made(machine.world.cpu(c).claim);
+            assert!(
+                [0, made(NOW), made(was(c))].contains(&claim),
+                "CPU {c}: {claim}"
+            );
+        }
+    }
+    let set = machine.world.count(STAT_claim_set) - released;
     assert!(set < 2, "{set} CPUs were claimed");
+    let answer = claim_of(machine, cpu, set);
+    if released > 0 {
+        for c in 0..machine.topology.len() {
+            machine.set(c, machine.cpus[c]);
+        }
+    }
+    answer
+}
+
+fn claim_of(machine: &mut Machine, cpu: i32, set: u64) -> (Option<usize>, Option<usize>) {
     if set == 0 {
         return (None, None);
     }
     let cpu = usize::try_from(cpu).expect("who claims has an answer");
     let siblings = machine.topology.siblings(cpu);
     let first = siblings.iter().copied().chain([cpu]).min().unwrap_or(cpu);
-    assert_eq!(machine.world.cpu(cpu).claim, NOW, "CPU {cpu} is claimed");
-    let core = machine.world.cpu(first).core_claim == NOW;
+    // The lowest bit says whether it is a plain claim.
+    let made_now = |stamp: u64| stamp & !1 == NOW;
+    assert!(made_now(machine.world.cpu(cpu).claim), "CPU {cpu}");
+    let core = made_now(machine.world.cpu(first).core_claim);
     for c in [cpu, first] {
         machine.set(c, machine.cpus[c]);
     }

@@ -214,6 +214,8 @@ pub fn kernel_arm() -> arm {
             claim_ttl_ns: CLAIM_TTL,
             fits_scale: CAPACITY_SCALE,
             fits_rt: 0,
+            delay_ns: 50_000,
+            pad: 0,
         },
         rescue_ns: 20_000_000,
         migration_cost_ns: 500_000,
@@ -226,6 +228,8 @@ pub fn kernel_tunables() -> tunables {
         cpuperf: 0,
         timers: 1,
         imbalance_pct: 117,
+        frozen: 0,
+        features: 0,
     }
 }
 

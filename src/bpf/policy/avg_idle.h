@@ -94,7 +94,7 @@ static __always_inline void idle_ends(struct cpu_state *cs, u64 now, enum arriva
 /* How long a search may take. ns */
 static __always_inline u64 search_budget(const struct cpu_state *cs)
 {
-	u32 features = machine_arm()->task.features;
+	u32 features = features_of(machine_arm()->task.features);
 
 	if (!(features & FEATURE_avg_idle))
 		return ~0ULL;

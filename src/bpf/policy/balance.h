@@ -28,42 +28,6 @@ static __always_inline bool outweighs(s32 other, u64 most, u64 own)
 	return other != NO_CPU && most - own > 2 * most / (queue_length(other) + 1);
 }
 
-/* The queue of @cpu's LLC that shall give @cpu a task; NO_CPU if there is none. */
-subprog s32 uneven_queue(s32 cpu)
-{
-	const volatile struct llc_facts *f = llc_facts(cpu_facts(cpu)->llc);
-	struct cpu_state *own = cpu_state(cpu);
-	u64 ahead = to_virtual(AHEAD_NS, own->weight ? own->weight : NICE0_WEIGHT);
-	u64 most = own->weight, least = own->progress, first = own->progress;
-	s32 heaviest = NO_CPU, slowest = NO_CPU;
-	u32 i;
-
-	for_below (i, f->nr_cpus, MAX_CPUS) {
-		s32 other = llc_cpu(f->first + i);
-		struct cpu_state *cs = cpu_state(other);
-
-		if (before(first, cs->progress))
-			first = cs->progress;
-		if (cs->weight <= own->weight || !set_has(SET_WAITING, cpu_facts(cpu)->llc, i))
-			continue;
-		if (cs->weight > most) {
-			most = cs->weight;
-			heaviest = other;
-		}
-		if (before(cs->progress, least)) {
-			least = cs->progress;
-			slowest = other;
-		}
-	}
-	if (outweighs(heaviest, most, own->weight))
-		return heaviest;
-	if (before(least + ahead, own->progress))
-		return slowest;
-	if (before(own->progress + AHEAD_LIMIT * ahead, first))
-		own->progress = first - AHEAD_LIMIT * ahead;
-	return NO_CPU;
-}
-
 /* The heaviest queue of @llc, if it outweighs @cpu's; else NO_CPU. */
 subprog s32 heavier_queue(s32 cpu, u32 llc)
 {
@@ -83,6 +47,35 @@ subprog s32 heavier_queue(s32 cpu, u32 llc)
 	return outweighs(heaviest, most, own) ? heaviest : NO_CPU;
 }
 
+/* Of the heavier queues of @cpu's LLC the one that its own has got ahead of furthest, if far enough; else NO_CPU. */
+subprog s32 slower_queue(s32 cpu)
+{
+	const volatile struct llc_facts *f = llc_facts(cpu_facts(cpu)->llc);
+	struct cpu_state *own = cpu_state(cpu);
+	u64 ahead = to_virtual(AHEAD_NS, own->weight ? own->weight : NICE0_WEIGHT);
+	u64 least = own->progress, first = own->progress;
+	s32 slowest = NO_CPU;
+	u32 i;
+
+	for_below (i, f->nr_cpus, MAX_CPUS) {
+		s32 other = llc_cpu(f->first + i);
+		struct cpu_state *cs = cpu_state(other);
+
+		if (before(first, cs->progress))
+			first = cs->progress;
+		if (cs->weight <= own->weight || !before(cs->progress, least) ||
+		    !set_has(SET_WAITING, cpu_facts(cpu)->llc, i))
+			continue;
+		least = cs->progress;
+		slowest = other;
+	}
+	if (before(least + ahead, own->progress))
+		return slowest;
+	if (before(own->progress + AHEAD_LIMIT * ahead, first))
+		own->progress = first - AHEAD_LIMIT * ahead;
+	return NO_CPU;
+}
+
 /* The CPUs of @llc have more load than those of @own, beyond the tolerance (kernel: sd->imbalance_pct). */
 static __always_inline bool llc_loaded_more(u32 llc, u32 own)
 {
@@ -92,15 +85,13 @@ static __always_inline bool llc_loaded_more(u32 llc, u32 own)
 	return there * 100 > here * tunables()->imbalance_pct;
 }
 
-/* The same in one other LLC, the next that has waiters. */
+/* The heavier queue of one other LLC, the next that has waiters. */
 subprog s32 uneven_llc(s32 cpu)
 {
 	struct cpu_state *cs = cpu_state(cpu);
 	u32 own = cpu_facts(cpu)->llc;
-	s32 llc = next_llc(SET_WAITING, cs->balance_llc + 1, machine_facts()->nr_llcs);
+	s32 llc = next_llc_around(SET_WAITING, cs->balance_llc + 1);
 
-	if (llc == NO_CPU)
-		llc = next_llc(SET_WAITING, 0, machine_facts()->nr_llcs);
 	if (llc == NO_CPU)
 		return NO_CPU;
 	cs->balance_llc = llc;
@@ -112,8 +103,10 @@ subprog s32 uneven_llc(s32 cpu)
 /* The queue that shall give @cpu, which runs a task, one of its own; NO_CPU: none, or its first task's cache is warm. */
 static __always_inline s32 queue_to_relieve(s32 cpu, u64 now)
 {
-	s32 victim = uneven_queue(cpu);
+	s32 victim = heavier_queue(cpu, cpu_facts(cpu)->llc);
 
+	if (victim == NO_CPU)
+		victim = slower_queue(cpu);
 	if (victim == NO_CPU && machine_facts()->nr_llcs > 1)
 		victim = uneven_llc(cpu);
 	if (victim == NO_CPU || queue_hot(victim, cpu, now))

@@ -5,13 +5,13 @@
  * Method: who chooses an idle CPU claims it, and to the wakeups of every arm with this feature it is idle no more. Looking
  * claims nothing: a candidate is claimed when it is about to be the answer, and whoever comes second looks on. A
  * compare-and-swap decides who was first, and then the CPU is looked at once more: between look and claim another task may
- * have come and run. The claim ends when a task of ours runs there, when the CPU goes idle, when a task of a higher class
- * takes it, and when the task that it was for runs elsewhere, because it was stolen on its way.
- * claim_plain: the source's own, a load and a store, and no second look: it narrows the race and does not close it.
+ * have come and run. The claim ends with the task that it is for: when it runs, there or elsewhere because it was stolen on its
+ * way, when it is queued anew, and when it leaves our class. Whoever else comes and goes there meanwhile does not end it.
+ * claim_plain: the source's own, a load and a store, and no second look: it narrows the race and does not close it. Such a claim
+ * ends also with any other task that the CPU turns to, and when the CPU goes idle, as the source's does in schedule().
  * claim_expiry (ours): a claim older than claim-ttl-us counts for nothing. core_claim (ours): who takes a CPU because its whole
  * core is idle claims the core too, so that two do not settle on its two threads at once.
- * Limits: a third task that comes and goes between a claim and its insertion ends the claim. One whose task was killed, or that
- * stands on a CPU with a SCHED_IDLE task and was stolen, stays until something runs there, or with claim_expiry until it is old.
+ * Limit: a task that may run on one CPU only is not placed, so it asks no claim and may find one.
  *
  * Here too: how a task finds that it was stacked, on any arm.
  */
@@ -19,6 +19,21 @@
 #define ROOST_CLAIM_H
 
 #include "wakeup.h"
+
+/* The lowest bit of a stamp: the claim is a plain one. A nanosecond is no matter. */
+#define PLAIN_CLAIM 1ULL
+
+/* The stamp of a claim that is made at @now. */
+static __always_inline u64 claim_of(u64 now, u32 features)
+{
+	return features & FEATURE_claim_plain ? now | PLAIN_CLAIM : now & ~PLAIN_CLAIM;
+}
+
+/* The claim that @stamp stands for was made at @now, whichever kind it is. */
+static __always_inline bool claim_made(u64 stamp, u64 now)
+{
+	return (stamp | PLAIN_CLAIM) == (now | PLAIN_CLAIM);
+}
 
 /* @stamp: when it was claimed, ns; 0: it is not. */
 static __always_inline bool claim_counts(u64 stamp, u32 features, u64 now, u64 ttl)
@@ -31,13 +46,17 @@ static __always_inline u64 claim_stamp(const u64 *claim)
 	return *(const volatile u64 *)claim;
 }
 
-/* A core is claimed in the state of its first thread. */
-static __always_inline u64 *core_claim_of(s32 cpu)
+/* The first thread of @cpu's core: in its state is kept what is of the core. */
+static __always_inline s32 first_thread(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
-	s32 first = f->nr_sib && sibling(f, 0) < cpu ? sibling(f, 0) : cpu;
 
-	return &cpu_state(first)->core_claim;
+	return f->nr_sib && sibling(f, 0) < cpu ? sibling(f, 0) : cpu;
+}
+
+static __always_inline u64 *core_claim_of(s32 cpu)
+{
+	return &cpu_state(first_thread(cpu))->core_claim;
 }
 
 /* ---- looking ---- */
@@ -81,8 +100,8 @@ subprog bool core_unclaimed(s32 cpu, u32 features, u64 now, u64 ttl)
 static __always_inline bool claim_word(u64 *claim, u64 old, u64 now, u32 features)
 {
 	if (!(features & FEATURE_claim_plain))
-		return atomic_cas(claim, old, now);
-	*(volatile u64 *)claim = now;
+		return atomic_cas(claim, old, claim_of(now, features));
+	*(volatile u64 *)claim = claim_of(now, features);
 	return true;
 }
 
@@ -104,7 +123,7 @@ subprog bool claim_take(s32 cpu, u32 features, u32 arm, u64 now, u64 ttl)
 		count_for(arm, STAT_claim_expired);
 	if ((features & FEATURE_claim_plain) || cpu_free(cpu, false))
 		return true;
-	if (atomic_cas(claim, now, 0))
+	if (atomic_cas(claim, claim_of(now, features), 0))
 		count_for(arm, STAT_claim_release);
 	return false;
 }
@@ -126,7 +145,7 @@ subprog bool claim_core_take(s32 cpu, u32 features, u32 arm, u64 now, u64 ttl)
 	}
 	if (core_free(cpu) && claim_take(cpu, features, arm, now, ttl))
 		return true;
-	atomic_cas(core, now, 0);
+	atomic_cas(core, claim_of(now, features), 0);
 	return false;
 }
 
@@ -143,62 +162,68 @@ static __always_inline bool core_take(const struct wakeup *w, s32 cpu)
 
 /* ---- giving back ---- */
 
-/* @ran: a task of ours runs there; else the CPU idles, or another class took it. */
-subprog u32 claim_end(s32 cpu, bool ran)
+/* The claim made at @now ends, if it still stands. */
+static __always_inline bool claim_drop(u64 *claim, u64 now)
 {
-	if (atomic_swap(&cpu_state(cpu)->claim, 0))
-		count(ran ? STAT_claim_clear_run : STAT_claim_clear_idle);
-	atomic_swap(core_claim_of(cpu), 0);
-	return 0;
+	u64 stamp = claim_stamp(claim);
+
+	return claim_made(stamp, now) && atomic_cas(claim, stamp, 0);
 }
 
-static __always_inline void claim_clear(s32 cpu, const struct cpu_state *cs, bool ran)
+/* The claim of @cpu that was made at @now ends, and with it that of the core. False: it did not stand. */
+subprog bool claim_end(s32 cpu, u64 now)
 {
-	if (cs->claim)
-		claim_end(cpu, ran);
+	claim_drop(core_claim_of(cpu), now);
+	return claim_drop(&cpu_state(cpu)->claim, now);
 }
 
-/* ---- stacked: two tasks were placed on one CPU, each as if it were idle ---- */
+/* [claim_plain] The CPU turned to something else: a task of ours (@how: STAT_claim_clear_run), or idleness, or another class. */
+static __always_inline void plain_claim_clear(s32 cpu, const struct cpu_state *cs, enum roost_stat how)
+{
+	if ((cs->claim & PLAIN_CLAIM) && claim_end(cpu, cs->claim))
+		count(how);
+}
 
-/* @looked_at: ns, before the CPU was looked at. */
+/* ---- the task that it is for. Stacked: two tasks were placed on one CPU, each as if it were idle ---- */
+
+/* @looked_at: ns, before the CPU was looked at; the stamp of the task's claim, if it made one. */
 static __always_inline void placed_idle(struct task_state *ts, s32 cpu, u64 looked_at)
 {
 	ts->idle_cpu = cpu + 1;
 	ts->idle_at = looked_at;
+	ts->idle_seen = cpu_state(cpu)->placed_started;
 }
 
-/* The task will not run on the CPU that it claimed, at @stamp: it was stolen on its way, or left our class. */
-subprog u32 claim_give_back(s32 cpu, u32 arm, u64 stamp)
+/* Its placement as idle is over. Whether it made a claim tells the stamp: its arm may be another's by now. */
+static __always_inline void placed_over(struct task_state *ts, enum roost_stat how)
 {
-	if (atomic_cas(&cpu_state(cpu)->claim, stamp, 0))
-		count_for(arm, STAT_claim_release);
-	atomic_cas(core_claim_of(cpu), stamp, 0);
-	return 0;
+	if (claim_stamp(&cpu_state(ts->idle_cpu - 1)->claim) && claim_end(ts->idle_cpu - 1, ts->idle_at))
+		count_for(ts->pol.arm, how);
+	ts->idle_cpu = 0;
 }
 
+/* The task will not run where it was placed, or is queued there anew. */
 static __always_inline void placed_nowhere(struct task_state *ts)
 {
 	if (ts->idle_cpu)
-		claim_give_back(ts->idle_cpu - 1, ts->pol.arm, ts->idle_at);
-	ts->idle_cpu = 0;
+		placed_over(ts, STAT_claim_release);
 }
 
-/* The task runs, on @cpu. Another that was placed so began where this one was to, after this one's look: it was stacked. */
-static __always_inline void placed_runs(struct task_state *ts, s32 cpu, u64 now)
+/* The task runs, on @cpu, whose state is @cs. Another that was placed so began where this one was to, after this one's look: it was stacked.
+ * Not asked by the clock: a virtual CPU may stand still between its clock and its look. */
+static __always_inline void placed_runs(struct task_state *ts, s32 cpu, struct cpu_state *cs, u64 now)
 {
-	struct cpu_state *cs;
+	bool there = ts->idle_cpu == cpu + 1;
 
 	if (!ts->idle_cpu)
 		return;
-	cs = cpu_state(ts->idle_cpu - 1);
-	if ((s64)(cs->placed_started - ts->idle_at) > 0)
+	if (!there)
+		cs = cpu_state(ts->idle_cpu - 1);
+	if (cs->placed_started != ts->idle_seen)
 		count_for(ts->pol.arm, STAT_stacked);
-	if (ts->idle_cpu != cpu + 1) {
-		placed_nowhere(ts);
-		return;
-	}
-	cs->placed_started = now;
-	ts->idle_cpu = 0;
+	if (there)
+		cs->placed_started = now;
+	placed_over(ts, there ? STAT_claim_clear_run : STAT_claim_release);
 }
 
 #endif /* ROOST_CLAIM_H */

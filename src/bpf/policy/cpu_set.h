@@ -103,6 +103,22 @@ subprog s32 next_llc(u32 set, u32 from, u32 end)
 	return NO_CPU;
 }
 
+/* The next one from @from on and around to it. */
+static __always_inline s32 next_llc_around(u32 set, u32 from)
+{
+	s32 llc = next_llc(set, from, machine_facts()->nr_llcs);
+
+	return llc != NO_CPU ? llc : next_llc(set, 0, from);
+}
+
+/* Is any CPU in @set? On up to 64 LLCs, one word answers; on more the answer is yes. */
+static __always_inline bool set_any(enum cpu_set set)
+{
+	if (machine_facts()->nr_llcs == 1)
+		return !set_empty(set, 0);
+	return machine_facts()->nr_llcs > WORD_BITS || *llcs_word(set, 0);
+}
+
 /* @cpu's whole core is in the set of idle ones. Without SMT no such set is kept, and the CPU is its core. */
 static __always_inline bool in_idle_core(s32 cpu)
 {

@@ -7,6 +7,7 @@
  *	wakeup:	[sync_local] the waker's CPU		the waker is about to sleep
  *		[prev_core] the previous CPU		its whole core idle
  *		target = wake_affine			who of waker and previous CPU to look around
+ *		[smt_spread] an idle core elsewhere	the target's LLC has none, the task runs long
  *		0 [recent_core] the recently used CPU	its whole core idle, same cache as the target
  *		  [bias_prev] 2 comes before 1
  *		1 the target				idle ([sync_core] its whole core, and sync); [util_fits] or with room
@@ -21,6 +22,9 @@
  *		  [bias_prev] the previous CPU, busy	same cache as the target
  *		  the target, busy
  *
+ * [delay_migration] Whatever came out, of a fork too: if it is a move to a CPU at a low frequency, the task waits beside its
+ * waker first.
+ *
  * [claim] Whatever is idle is claimed when it is about to be the answer; if another was quicker, the next rung is asked.
  *
  * With prev_idle and sis_util, and nothing else, this is the kernel's select_task_rq_fair() (kernel/sched/fair.c);
@@ -33,8 +37,10 @@
 
 #include "bias_prev.h"
 #include "capacity.h"
+#include "delay_migration.h"
 #include "fork.h"
 #include "prev_core.h"
+#include "smt_spread.h"
 #include "sync_local.h"
 #include "util_fits.h"
 #include "wake_affine.h"
@@ -140,7 +146,7 @@ static __always_inline struct placement place_beside(const struct wakeup *w, s32
 {
 	struct placement none = { .cpu = NO_CPU };
 
-	if (!fits_beside(w, cpu))
+	if (!has(w, FEATURE_util_fits) || !fits_beside(w, cpu))
 		return none;
 	if (!set_empty(SET_IDLE, cpu_facts(cpu)->llc))
 		count_for(w->arm, STAT_fits_idle_available);
@@ -156,6 +162,11 @@ static __always_inline struct placement place_there(const struct wakeup *w, s32 
 	if (free_and_fits(w, cpu) != NO_CPU)
 		return placed_free(w, cpu, idle);
 	return place_beside(w, cpu, fits);
+}
+
+static __always_inline bool placed_by_fits(const struct placement *at)
+{
+	return at->rung == STAT_fits_target || at->rung == STAT_fits_prev || at->rung == STAT_fits_recent;
 }
 
 static __always_inline struct placement place_target(const struct wakeup *w, s32 target)
@@ -220,21 +231,36 @@ subprog bool known_cpus(port_task *p trusted, struct task_state *ts nonnull, con
 	return at->cpu != NO_CPU;
 }
 
+/* [smt_spread] Before the target's LLC is looked at: it holds threads beside busy ones alone. */
+subprog bool spread(port_task *p trusted, struct task_state *ts nonnull, const struct wakeup *w nonnull, s32 target,
+		    struct placement *at nonnull)
+{
+	s32 cpu = spread_wakeup(p, w, target);
+
+	if (cpu == NO_CPU)
+		return false;
+	ts->recent_cpu = w->prev_any + 1;
+	*at = placed_free(w, cpu, STAT_spread_wakeup);
+	return true;
+}
+
 /* ---- their order ---- */
 
-static __always_inline struct placement select_idle_sibling(port_task *p, struct task_state *ts, const struct wakeup *w,
+static __always_inline struct placement select_idle_sibling(port_task *p, struct task_state *ts, struct wakeup *w,
 							    s32 target)
 {
-	const struct wakeup copy = handed(w, ts);
 	struct placement at;
 
-	if (!known_cpus(p, ts, &copy, target, &at))
-		search(p, &copy, target, &at);
+	hand_over(w, ts);
+	if (has(w, FEATURE_smt_spread) && worth_a_core(ts->burst) && spread(p, ts, w, target, &at))
+		return at;
+	if (!known_cpus(p, ts, w, target, &at))
+		search(p, w, target, &at);
 	return at;
 }
 
 static __always_inline struct placement place_wakeup(port_task *p, struct task_state *ts, struct task_state *waker,
-						     const struct wakeup *w)
+						     struct wakeup *w)
 {
 	/* Asked before this wakeup makes the task its waker's last wakee. */
 	bool local = sync_local(ts, waker, w);
@@ -263,11 +289,12 @@ static __always_inline struct placement place_fork(port_task *p, const struct wa
 }
 
 static __always_inline struct placement place_child(port_task *p, struct task_state *ts, struct task_state *parent,
-						    const struct wakeup *w)
+						    struct wakeup *w)
 {
-	const struct wakeup copy = handed(w, ts);
-	struct placement at = place_fork(p, &copy);
+	struct placement at;
 
+	hand_over(w, ts);
+	at = place_fork(p, w);
 	inherit(ts, parent, w);
 	return at;
 }
@@ -288,15 +315,17 @@ static __always_inline void count_placement(const struct wakeup *w, s32 cpu)
  * may not use (prev_any): the caller leaves that to the core.
  */
 static __always_inline struct placement place(port_task *p, struct task_state *ts, struct task_state *waker,
-					      const struct wakeup *w)
+					      struct wakeup *w)
 {
 	struct placement at;
 
-	if (w->fork)
-		return place_child(p, ts, waker, w);
-	at = place_wakeup(p, ts, waker, w);
-	count_placement(w, at.cpu);
-	return at;
+	if (w->fork) {
+		at = place_child(p, ts, waker, w);
+	} else {
+		at = place_wakeup(p, ts, waker, w);
+		count_placement(w, at.cpu);
+	}
+	return delay_stage(ts, w, at);
 }
 
 #endif /* ROOST_LADDER_H */

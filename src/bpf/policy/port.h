@@ -11,8 +11,11 @@
  *   const volatile struct node_facts *node_facts(u32 node)
  *   s32 llc_cpu(u32 index)				CPU number at llc_facts.first + pos
  *   const volatile struct tunables *tunables(void)
- *   const struct arm *arm_now(u32 arm)	of the live image: asked anew, it may be another's; arm: below MAX_ARMS
+ *   const struct policy_image *image_now(void)	the live image: asked anew, it may be another
+ *   const struct arm *arm_of(const struct policy_image *image, u32 arm)	arm: below MAX_ARMS
  *   u32 cpu_capacity_now(s32 cpu)	of the live image: cpu_facts.capacity less what limits it now
+ *   struct freq_rule freq_rule(u32 arm, s32 cpu)	of the live image, in one look
+ *   u64 cpu_freq_read(s32 cpu)	what userspace last read, as in cpu_freqs
  *   struct cpu_state *cpu_state(s32 cpu)
  *   struct llc_state *llc_state(u32 llc)
  *   struct llc_sets *llc_sets(void)
@@ -29,6 +32,7 @@
  *
  * Queues of waiting tasks, ordered by deadline:
  *   bool queue_take(s32 cpu)		the first task of @cpu's queue that may run on this CPU is to run here next
+ *   bool queue_take_settled(s32 cpu, s32 here, u64 now)	the same of the tasks that wait for no move; @here: this CPU
  *   u32 queue_length(s32 cpu)
  *   bool queue_first(s32 cpu, struct waiter *first)	the first task of @cpu's queue; false: it is empty
  *
@@ -62,7 +66,15 @@
 /* Where the tunables of the machine as a whole are. */
 static __always_inline const struct arm *machine_arm(void)
 {
-	return arm_now(0);
+	return &image_now()->arm[0];
+}
+
+/*
+ * The features of an arm, that are @live. Frozen ones the verifier knows at load, so that it drops what they switch off.
+ */
+static __always_inline u32 features_of(u32 live)
+{
+	return tunables()->frozen ? tunables()->features : live;
 }
 
 static __always_inline bool share_cache(s32 a, s32 b)

@@ -49,10 +49,21 @@ static __always_inline s64 divided(s64 x, u64 y)
 
 /* ---- policy ---- */
 
-/* Take over what the task's arm says now: with each wakeup and each new request. */
+/* Take over what the task's arm says now. */
 static __always_inline void policy_take(struct task_state *ts)
 {
-	ts->pol = arm_now(ts->arm)->task;
+	const struct policy_image *image = image_now();
+
+	ts->pol = arm_of(image, ts->arm)->task;
+	ts->pol_generation = image->generation;
+}
+
+/* The same, with each wakeup and each new request. What is frozen is as it was when the task came. */
+static __always_inline void policy_follow(struct task_state *ts)
+{
+	if (tunables()->frozen || (ts->pol_generation == image_now()->generation && ts->pol.arm == ts->arm))
+		return;
+	policy_take(ts);
 }
 
 /* ---- requests ---- */

@@ -31,17 +31,50 @@ static __always_inline u32 llc_budget(u32 llc, u64 now)
 	return (ls->scan_budget & ~stale) | (llc_facts(llc)->nr_cpus & stale);
 }
 
+/* [claim] Of the wholly idle cores of @llc one has no claimed thread. */
+subprog bool has_unclaimed_core(u32 llc, u32 features, u64 now, u64 ttl)
+{
+	const volatile struct llc_facts *f = llc_facts(llc);
+	u32 nr_words = f->nr_words, i;
+
+	for_below (i, nr_words, CPU_WORDS) {
+		u64 word = *set_word(SET_IDLE_CORE, llc, i * WORD_BITS);
+
+		for (; word && may_loop; word &= word - 1) {
+			s32 cpu = llc_cpu(f->first + i * WORD_BITS + lowest_bit(word));
+
+			if (core_unclaimed(cpu, features, now, ttl))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* @cpu's core is wholly idle, and [claim] no thread of it is claimed. */
+static __always_inline bool core_whole(const struct wakeup *w, s32 cpu)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+
+	return set_has(SET_IDLE_CORE, f->llc, f->pos) &&
+	       (!has(w, FEATURE_claim) || core_unclaimed(cpu, w->features, w->now, w->claim_ttl));
+}
+
+/* Some core of @cpu's LLC is. */
+static __always_inline bool has_whole_core(const struct wakeup *w, s32 cpu)
+{
+	return has_idle_core(cpu) &&
+	       (!has(w, FEATURE_claim) || has_unclaimed_core(cpu_facts(cpu)->llc, w->features, w->now, w->claim_ttl));
+}
+
 /*
  * [core_first] @cpu shares its core with a busy sibling, though a whole core of its LLC is to be had. An LLC that
  * sis_util leaves unsearched gives none, and what is at hand is taken.
  */
 static __always_inline bool core_to_be_had(const struct wakeup *w, s32 cpu)
 {
-	const volatile struct cpu_facts *f = cpu_facts(cpu);
-
-	if (!has(w, FEATURE_core_first) || !has_idle_core(cpu) || set_has(SET_IDLE_CORE, f->llc, f->pos))
+	if (!has(w, FEATURE_core_first) || core_whole(w, cpu) || !has_whole_core(w, cpu))
 		return false;
-	return !has(w, FEATURE_sis_util) || llc_budget(f->llc, w->now);
+	return !has(w, FEATURE_sis_util) || llc_budget(cpu_facts(cpu)->llc, w->now);
 }
 
 /* The set is asked first: most CPUs are not in it, and it holds those that run only a SCHED_IDLE task too. */

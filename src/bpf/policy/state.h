@@ -58,6 +58,8 @@ struct cpu_state {
 	u64 claim;	/* ns: when a wakeup chose this CPU, idle, for a task that has not come yet; 0: none; atomic */
 	u64 core_claim; /* the same of the core; kept in the state of its first thread; atomic */
 	u64 placed_started; /* ns: when a task last began here that was placed here as idle */
+	u64 busy_since;	    /* ns: when it last ceased to be idle */
+	u64 spread_at; /* ns: when a task was last sent away from its core; kept in the state of its first thread; atomic */
 
 	/* signals (signal.h) */
 	u64 folded_at;	/* ns */
@@ -88,6 +90,8 @@ struct cpu_state {
 	u32 serve_balances;		    /* it evens out weights; else it rescues */
 	u32 cpuperf;			    /* the last frequency request, 0..CAPACITY_SCALE */
 	u64 timer_at;			    /* ns: when the slice timer fires; 0: not armed; atomic */
+	u64 delay_timer_at;		    /* the same of the delay timer */
+	u64 delay_until; /* ns: before this a task in the queue may wait for its move (delay_migration.h) */
 	struct waker_state idle_waker;
 } __attribute__((aligned(2 * CACHELINE)));
 
@@ -116,10 +120,12 @@ struct llc_sets {
 struct task_state {
 	/* Its arm as it was when the task last asked. Callbacks read this, not the live one, which may change between them. */
 	struct task_policy pol;
-	u32 arm;       /* which arm the task is on */
-	u32 rules_seq; /* as of these rules */
-	u64 css_set;   /* and these cgroups (kernel: task_struct.cgroups) */
-	u64 woken_at;  /* ns; 0: it has run since, or was forked */
+	u32 pol_generation; /* of the image that it was taken from */
+	u32 arm;	    /* which arm the task is on */
+	u32 rules_seq;	    /* as of these rules */
+	u64 css_set;	    /* and these cgroups (kernel: task_struct.cgroups) */
+	u64 woken_at;	    /* ns; 0: it has run since, or was forked */
+	u32 by_fits;	    /* util_fits placed it then on a busy CPU */
 
 	/* queue */
 	u64 vruntime;	   /* virtual run time, ns at NICE0_WEIGHT; valid while joined */
@@ -155,14 +161,23 @@ struct task_state {
 
 	/* placement */
 	u64 idle_at;	/* ns: before idle_cpu was looked at */
+	u64 idle_seen;	/* its placed_started, after that look */
 	s32 idle_cpu;	/* 1 + the CPU on which it was placed as idle and has not run yet; 0: none */
 	s32 recent_cpu; /* 1 + the recently used CPU (kernel: recent_used_cpu); 0: none */
+	u64 delay_at;	/* ns: when it moves to delay_cpu if it has not run by then; 0: it waits for no move; atomic */
+	s32 delay_cpu;	/* 1 + that CPU */
 	struct waker_state waker;
 
 	/* cgroups, as indexes into their table; 0: the root */
 	u32 cgroup;
 	u32 counted_in;	    /* whose runnable holds it; the root's is not kept */
 	u32 counted_weight; /* with this weight */
+};
+
+/* When is the frequency of a CPU low? */
+struct freq_rule {
+	u32 low;      /* this or less; 0: never */
+	u32 stale_ms; /* as in struct policy_image */
 };
 
 /* The first task of a queue, as a thief sees it. */

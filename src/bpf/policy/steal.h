@@ -47,12 +47,20 @@ subprog bool queue_hot(s32 victim, s32 thief, u64 now)
 	return (s64)(now - first.ran_at) < (s64)machine_arm()->migration_cost_ns;
 }
 
+/* A waiting task of @victim's queue goes to @cpu, none that waits for a delayed move. */
+static __always_inline bool take_from(s32 victim, s32 cpu, u64 now)
+{
+	if (before(now, cpu_state(victim)->delay_until))
+		return queue_take_settled(victim, cpu, now);
+	return queue_take(victim);
+}
+
 /* Take one waiting task of @victim's queue. */
 subprog bool steal_from_queue(s32 victim, s32 cpu, u64 now)
 {
 	if (queue_hot(victim, cpu, now))
 		return false;
-	if (queue_take(victim))
+	if (take_from(victim, cpu, now))
 		return true;
 	count(STAT_steal_miss);
 	if (!queue_length(victim))
@@ -103,12 +111,10 @@ subprog bool steal_from_llcs(s32 cpu, u32 from, u32 end, u64 now, u32 *tries non
 	return false;
 }
 
-/* Is there anything to steal? On up to 64 LLCs, one word answers. */
+/* Is there anything to steal? */
 static __always_inline bool anybody_waits(void)
 {
-	if (machine_facts()->nr_llcs == 1)
-		return !set_empty(SET_WAITING, 0);
-	return machine_facts()->nr_llcs > WORD_BITS || *llcs_word(SET_WAITING, 0);
+	return set_any(SET_WAITING);
 }
 
 /* One search: what it may still spend. */
@@ -179,15 +185,20 @@ static __always_inline bool steal(s32 cpu, u64 now, bool asked)
 /*
  * An idle CPU that may run @p, which waits on @cpu: of its LLC, from its own position on and around, then of the node, then
  * of the machine. One that runs a SCHED_IDLE task or a task of another class is in the set, but a kick would not make it
- * look for work. NO_CPU if there is none.
+ * look for work. [claim] One that is claimed waits for its task. NO_CPU if there is none.
  */
 subprog s32 idle_helper(port_task *p trusted, s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	const volatile struct node_facts *node = node_facts(f->node);
+	const struct arm *machine = machine_arm();
 	struct scan s = { .what = SCAN_CPU, .llc = f->llc, .start = f->pos, .budget = MAX_CPUS, .sched_idle = true };
-	s32 helper = scan_llc(p, &s);
+	s32 helper;
 
+	s.features = machine->task.features;
+	s.claim_ttl = machine->task.claim_ttl_ns;
+	s.now = clock_ns();
+	helper = scan_llc(p, &s);
 	if (helper != NO_CPU || machine_facts()->nr_llcs == 1)
 		return helper;
 	helper = scan_llcs(p, &s, node->first_llc, node->first_llc + node->nr_llcs, f->llc);

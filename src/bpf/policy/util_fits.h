@@ -30,10 +30,10 @@ static __always_inline bool util_fits(const struct wakeup *w, s32 cpu)
 	return demand + (w->fits_scale != CAPACITY_SCALE) <= cpu_room(w, cpu) * CAPACITY_SCALE;
 }
 
-/* Whether @cpu, which the task may use, will do though it is not free. */
+/* Whether @cpu, which the task may use, will do though it is not free. Asked with the feature only: a call costs. */
 subprog bool fits_beside(const struct wakeup *w nonnull, s32 cpu)
 {
-	if (!has(w, FEATURE_util_fits) || (marked_free(w, cpu) && !claimed(w, cpu)))
+	if (marked_free(w, cpu) && !claimed(w, cpu))
 		return false;
 	if (util_fits(w, cpu))
 		return asym_fits(w, cpu);

@@ -29,7 +29,7 @@ struct wakeup {
 	bool this_allowed;
 	bool waker_pcpu_kthread; /* the waker is a kthread of this one CPU, in task context */
 
-	/* of the task's state; only groups of rungs have these: handed() */
+	/* of the task's state; only groups of rungs have these: hand_over() */
 	bool sched_idle; /* it has policy SCHED_IDLE, or its group cpu.idle */
 	s32 recent;	 /* the recently used CPU; NO_CPU: none */
 	u32 util;	 /* what it is estimated to use, 0..CAPACITY_SCALE */
@@ -56,25 +56,23 @@ static __always_inline u32 demand_of(const struct wakeup *w, struct task_state *
 	return ts->load_cpu ? task_util_est(ts) : first_util_est(w->prev_any, w->now);
 }
 
-/*
- * What a group of rungs is handed: the wakeup, and what the group has to know of the task's state. A copy, because what is
- * handed on lives in memory, and on the ways that need no group the wakeup itself stays in registers.
- */
-static __always_inline struct wakeup handed(const struct wakeup *w, struct task_state *ts)
-{
-	struct wakeup copy = *w;
-
-	copy.recent = ts->recent_cpu - 1;
-	copy.sched_idle = ts->sched_idle;
-	copy.fits_scale = ts->pol.fits_scale;
-	copy.fits_rt = ts->pol.fits_rt;
-	copy.util = demand_of(w, ts);
-	return copy;
-}
-
 static __always_inline bool has(const struct wakeup *w, enum roost_feature f)
 {
 	return w->features & f;
+}
+
+/* What a group of rungs has to know of the task's state, as far as one of them will ask. */
+static __always_inline void hand_over(struct wakeup *w, struct task_state *ts)
+{
+	w->recent = ts->recent_cpu - 1;
+	w->sched_idle = ts->sched_idle;
+	w->util = 0;
+	if (has(w, FEATURE_util_fits)) {
+		w->fits_scale = ts->pol.fits_scale;
+		w->fits_rt = ts->pol.fits_rt;
+	}
+	if (machine_facts()->asym || has(w, FEATURE_util_fits))
+		w->util = demand_of(w, ts);
 }
 
 /* Does a SCHED_IDLE task, and nothing else, occupy @cpu? (kernel: sched_idle_cpu()) */
@@ -85,12 +83,10 @@ static __always_inline bool cpu_sched_idle(s32 cpu)
 	return cs->curr_sched_idle && cs->curr_pid && cpu_nr_running(cpu) == 1;
 }
 
-/* @cpu may be free. Most CPUs of a busy machine are not: asked before the kernel's state. */
+/* @cpu is in the idle set, so it may be free. Most CPUs of a busy machine are not: asked before the kernel's state. */
 static __always_inline bool cpu_marked(s32 cpu)
 {
-	const volatile struct cpu_facts *f = cpu_facts(cpu);
-
-	return set_has(SET_IDLE, f->llc, f->pos);
+	return cpu_state(cpu)->idle_marked;
 }
 
 /* cpu_idle(), without a look at the kernel's state where ours rules it out already. */

@@ -45,6 +45,8 @@ features! {
     prev_core recent_core sync_core prev_core_fits
     claim claim_plain claim_expiry core_claim
     util_fits bias_prev
+    delay_migration delay_only_idle delay_hold_claim
+    smt_spread
 }
 
 impl Features {
@@ -60,7 +62,13 @@ impl Features {
 
 #[test]
 fn every_feature_is_a_switch_of_placement_or_of_queueing() {
-    const OF_QUEUEING: &[&str] = &["burst_slice", "avg_idle", "avg_idle_every"];
+    const OF_QUEUEING: &[&str] = &[
+        "burst_slice",
+        "avg_idle",
+        "avg_idle_every",
+        "delay_repick",
+        "delay_steal",
+    ];
     let mut placement = Features::default();
     for feature in scx_roost::features::FEATURES {
         let known = placement.switch(feature.name).is_some();

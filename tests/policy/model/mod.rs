@@ -5,10 +5,13 @@
 //! Where the scheduler knowingly differs from the kernel, so does the model; each place says "ours:".
 
 mod claims;
+mod delay;
 mod features;
 mod fits;
 mod fork;
 pub mod idle;
+mod search;
+pub mod spread;
 
 pub use features::Features;
 
@@ -36,6 +39,9 @@ pub struct CpuNow {
     pub pressure: u32,
     /// cpu_util_rt(), cpu_util_dl(), cpu_util_irq()
     pub rt: u32,
+    /// Its frequency as it was last read; 0: it was not.
+    pub khz: u32,
+    pub khz_age_ms: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -107,6 +113,8 @@ pub struct Wake<'a> {
     /// Percent of the capacity that must be left over.
     pub fits_margin: u32,
     pub fits_rt: bool,
+    /// kHz
+    pub threshold: u32,
 }
 
 /// How the CPU is taken: behind who runs there, at once because it idles, or as the next after the waker.
@@ -139,6 +147,8 @@ pub struct Decision {
     pub claims: Option<usize>,
     /// The first thread of the core that it claimed.
     pub claims_core: Option<usize>,
+    /// Where it moves if it has not run in time.
+    pub delayed: Option<usize>,
 }
 
 const MSEC: u64 = 1_000_000;
@@ -213,11 +223,11 @@ struct Ladder<'a> {
 
 pub fn decide(now: &Now<'_>, w: &Wake<'_>) -> Decision {
     let ladder = Ladder { now, w };
-    if w.fork {
+    ladder.delay(if w.fork {
         ladder.fork()
     } else {
         ladder.wakeup()
-    }
+    })
 }
 
 impl Ladder<'_> {
@@ -256,6 +266,7 @@ impl Ladder<'_> {
             wakee: self.w.task.waker,
             claims: None,
             claims_core: None,
+            delayed: None,
         }
     }
 
@@ -412,14 +423,22 @@ impl Ladder<'_> {
     fn will_do(&self, c: usize) -> bool {
         let llc = self.now.llc(c);
         let search = !self.w.features.sis_util || self.budget(llc) > 0;
+        let whole = |c: usize| self.now.core_counts_as_idle(c) && !self.core_claimed(c);
         let better = self.w.features.core_first
             && search
-            && self.now.has_idle_core(llc)
-            && !self.now.core_counts_as_idle(c);
+            && self.now.machine.smt()
+            && !whole(c)
+            && self.now.llc_cpus(llc).iter().any(|&other| whole(other));
         self.free(c) && !better && self.asym_fits(c)
     }
 
     fn select_idle_sibling(&self, target: usize) -> Decision {
+        if let Some(cpu) = self.spread(target) {
+            return Decision {
+                recent: Some(self.w.prev),
+                ..self.core_taken(cpu, "spread_wakeup")
+            };
+        }
         if !self.w.features.recent_core {
             return self.rest_of_siblings(target);
         }
@@ -436,7 +455,7 @@ impl Ladder<'_> {
     }
 
     fn rest_of_siblings(&self, target: usize) -> Decision {
-        let (now, w) = (self.now, self.w);
+        let w = self.w;
         // SELECT_BIAS_PREV: the previous CPU first, and not once more after the target.
         let bias = w.features.bias_prev;
         let early = if bias { self.known_prev(target) } else { None };
@@ -452,13 +471,7 @@ impl Ladder<'_> {
         if let Some(d) = found.or_else(|| if late { self.known_prev(target) } else { None }) {
             return d;
         }
-        let prev_ok = self.ok(w.prev);
-        if w.waker.pcpu_kthread
-            && prev_ok
-            && w.prev == w.this
-            && now.cpus[w.this].nr_running <= 1
-            && self.asym_fits(w.prev)
-        {
+        if self.behind_kthread() {
             return Decision {
                 how: How::Busy,
                 ..self.at(w.prev, "sis_kthread")
@@ -471,176 +484,21 @@ impl Ladder<'_> {
         }
     }
 
+    /// A per-CPU kthread wakes the task on its own CPU, where it last ran and nothing else does.
+    fn behind_kthread(&self) -> bool {
+        let w = self.w;
+        w.waker.pcpu_kthread
+            && self.ok(w.prev)
+            && w.prev == w.this
+            && self.now.cpus[w.this].nr_running <= 1
+            && self.asym_fits(w.prev)
+    }
+
     /// recent_used_cpu, where it is another CPU of the target's cache and allowed.
     fn recent(&self, target: usize) -> Option<usize> {
         let w = self.w;
         w.task.recent.filter(|&c| {
             c != w.prev && c != target && self.now.share_cache(c, target) && self.ok(c)
         })
-    }
-
-    fn search(&self, target: usize) -> Decision {
-        let (now, w) = (self.now, self.w);
-        if let Some(recent) = self.recent(target)
-            && let Some(d) = if w.features.recent_core {
-                self.beside(recent, "fits_recent")
-            } else {
-                self.known(recent, "sis_recent", "fits_recent")
-            }
-        {
-            return d;
-        }
-        if now.machine.asym() {
-            return match self.capacity(target) {
-                Some(c) => self.taken(c, "sis_capacity"),
-                // The search by capacity has an end of its own.
-                None => self.stay(target, "sis_none"),
-            };
-        }
-        let llc = now.llc(target);
-        let has_core = now.has_idle_core(llc);
-        if now.machine.smt() && !has_core && now.share_cache(w.prev, target) {
-            let sibling = now
-                .other_threads(w.prev)
-                .iter()
-                .find(|&&s| self.ok(s) && self.free(s));
-            if let Some(&s) = sibling {
-                return self.taken(s, "sis_smt");
-            }
-        }
-        if let Some((c, rung)) = self.select_idle_cpu(target, has_core) {
-            return match rung {
-                "sis_core" => self.core_taken(c, rung),
-                _ => self.taken(c, rung),
-            };
-        }
-        if w.features.wide_idle && now.machine.nr_llcs() > 1 {
-            return self.wide(target);
-        }
-        self.nothing(target)
-    }
-
-    /// SELECT_BIAS_PREV prefers the previous CPU if it shares the target's cache.
-    fn nothing(&self, target: usize) -> Decision {
-        let prev = self.w.prev;
-        let stays = self.ok(prev) && prev != target && self.now.share_cache(prev, target);
-        if self.w.features.bias_prev && stays {
-            return self.stay(prev, "bias_prev_last");
-        }
-        self.stay(target, "sis_none")
-    }
-
-    fn stay(&self, cpu: usize, rung: &'static str) -> Decision {
-        Decision {
-            how: How::Busy,
-            ..self.at(cpu, rung)
-        }
-    }
-
-    /// Where a walk begins. Ours: an offline CPU's place is that of the first one.
-    fn place(&self, target: usize) -> usize {
-        if self.now.online(target) {
-            target
-        } else {
-            self.now.llc_cpus(0)[0]
-        }
-    }
-
-    /// The CPUs of the target's LLC that the task may use, from the one after the target on and around.
-    fn walk(&self, target: usize) -> impl Iterator<Item = usize> {
-        let cpus = self.now.llc_cpus(self.now.llc(target));
-        let from = self.place(target);
-        let (before, after) = cpus.split_at(cpus.partition_point(|&c| c <= from));
-        after.iter().chain(before).copied().filter(|&c| self.ok(c))
-    }
-
-    /// Ours: what was summed more than 20 ms ago limits nothing.
-    fn budget(&self, llc: usize) -> usize {
-        let now = &self.now.llcs[llc];
-        if now.age > 20 * MSEC {
-            return self.now.llc_cpus(llc).len();
-        }
-        now.budget
-    }
-
-    fn select_idle_cpu(&self, target: usize, has_core: bool) -> Option<(usize, &'static str)> {
-        let budget = if self.w.features.sis_util {
-            self.budget(self.now.llc(target))
-        } else {
-            usize::MAX
-        };
-        if budget == 0 {
-            return None;
-        }
-        let cpu = |walked: usize| self.walk(target).take(walked).find(|&c| self.free(c));
-        if !has_core {
-            return cpu(budget).map(|c| (c, "sis_cpu"));
-        }
-        // Ours: when no idle core may be used, the first free CPU in order of number; the kernel's order is by core.
-        let core = self.walk(target).find(|&c| self.idle_core(c));
-        core.map(|c| (c, "sis_core"))
-            .or_else(|| cpu(usize::MAX).map(|c| (c, "sis_cpu")))
-    }
-
-    /// select_idle_capacity(). Ours: in order of LLCs, not of numbers, and without a budget.
-    fn capacity(&self, target: usize) -> Option<usize> {
-        let now = self.now;
-        let nr_llcs = now.machine.nr_llcs();
-        let has_core = (0..nr_llcs).any(|l| now.has_idle_core(l));
-        let mut best: Option<(i32, u64, usize)> = None;
-        let home = now.llc(target);
-        for i in 0..nr_llcs {
-            let cpus = now.llc_cpus((home + i) % nr_llcs);
-            let (before, from) =
-                cpus.split_at(cpus.partition_point(|&c| i == 0 && c < self.place(target)));
-            for &c in from.iter().chain(before) {
-                if !self.ok(c) || !self.free(c) {
-                    continue;
-                }
-                let quiet = !has_core || now.other_threads(c).iter().all(|&s| now.idle(s));
-                if self.fits(c) && quiet {
-                    return Some(c);
-                }
-                // A quiet core that is too small beats a busy one that is big enough.
-                let rank = match (quiet, self.fits(c)) {
-                    (true, _) => 0,
-                    (false, true) => 1,
-                    (false, false) => 2,
-                };
-                let capacity = self.capacity_of(c);
-                if best.is_none_or(|(r, cap, _)| rank < r || (rank == r && capacity > cap)) {
-                    best = Some((rank, capacity, c));
-                }
-            }
-        }
-        best.map(|(_, _, c)| c)
-    }
-
-    /// wide_idle, ours: the other LLCs of the node, then all others, in order; in each a wholly idle core before a thread.
-    fn wide(&self, target: usize) -> Decision {
-        let machine = self.now.machine;
-        let node = if self.now.online(target) {
-            machine.cpus[target].node
-        } else {
-            0
-        };
-        for near in [true, false] {
-            for llc in 0..machine.nr_llcs() {
-                let cpus = self.now.llc_cpus(llc);
-                let away = near && machine.cpus[cpus[0]].node != node;
-                if away || llc == self.now.llc(target) {
-                    continue;
-                }
-                let usable = || cpus.iter().copied().filter(|&c| self.ok(c));
-                let rung = if near { "wide_node" } else { "wide_machine" };
-                if let Some(c) = usable().find(|&c| machine.smt() && self.idle_core(c)) {
-                    return self.core_taken(c, rung);
-                }
-                if let Some(c) = usable().find(|&c| self.free(c)) {
-                    return self.taken(c, rung);
-                }
-            }
-        }
-        self.nothing(target)
     }
 }

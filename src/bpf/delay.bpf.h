@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Delayed migration: the task waits in the queue of its waker's CPU, and a timer of that CPU moves it (policy/delay_migration.h
+ * decides both).
+ *
+ * One timer per CPU, as for slices: armed for whose time comes first, never cancelled. When it fires it goes through the queue,
+ * moves those whose time has come, and arms itself for the next; if nobody is left it has fired for nothing. Should it be lost,
+ * the tick of its CPU opens the queue to others. Frequencies are not looked at again: the source does not either.
+ */
+#ifndef ROOST_DELAY_BPF_H
+#define ROOST_DELAY_BPF_H
+
+#include "timer.bpf.h"
+#include "policy/delay_migration.h"
+
+/* So late the timer is as good as lost. ns */
+#define DELAY_LATE_NS 2000000ULL
+
+#ifdef ROOST_SPIN
+/* Of a test's build alone: every timer is lost. What it is asked counts as used, or the compiler would pass on nothing. */
+static __always_inline s32 start_timer(struct bpf_timer *timer, u64 ns, u64 flags)
+{
+	opaque(ns);
+	opaque(flags);
+	return 0;
+}
+#else
+#define start_timer(timer, ns, flags) bpf_timer_start(timer, ns, flags)
+#endif
+
+subprog u32 delay_timer_start(s32 cpu, u64 now, u64 at)
+{
+	struct cpu_state *cs = cpu_state(cpu);
+	struct delay_timer *t;
+	u32 key = cpu;
+
+	t = bpf_map_lookup_elem(&delay_timers, &key);
+	if (!t)
+		return 0;
+	cs->delay_timer_at = at;
+	count(STAT_delay_timer_arm);
+	if (start_timer(&t->timer, before(now, at) ? at - now : 0,
+			cpu == bpf_get_smp_processor_id() ? BPF_F_TIMER_CPU_PIN : 0))
+		cs->delay_timer_at = 0;
+	return 0;
+}
+
+static __always_inline void arm_delay_timer(s32 cpu, struct cpu_state *cs, u64 now, u64 at)
+{
+	if (cs->delay_timer_at && !before(at, cs->delay_timer_at) && before(now, cs->delay_timer_at + DELAY_LATE_NS))
+		return;
+	delay_timer_start(cpu, now, at);
+}
+
+/* The task has just been queued on its waker's CPU. */
+static __always_inline void delay_begins(s32 cpu, struct cpu_state *cs, const struct task_state *ts, u64 now)
+{
+	if (before(cs->delay_until, ts->delay_at))
+		cs->delay_until = ts->delay_at;
+	arm_delay_timer(cpu, cs, now, ts->delay_at);
+}
+
+/* The task runs on @cpu, or is queued anew (NO_CPU), before its delay was over. */
+static __always_inline void delay_ends(struct task_state *ts, s32 cpu, u64 now)
+{
+	u64 began;
+	s64 waited;
+
+	if (!ts->delay_at)
+		return;
+	began = delay_runs(ts, cpu, now);
+	if (!began)
+		return;
+	/* The clocks of two CPUs differ a little. */
+	waited = now - began;
+	hist_for(ts->pol.arm, HIST_delay_wait, waited > 0 ? waited : 0);
+}
+
+/* The tick of a CPU whose timer is overdue. Its queue is open to others: delay_until is over, too. */
+static __always_inline void delay_watch(struct cpu_state *cs, u64 now)
+{
+	if (!cs->delay_timer_at || before(now, cs->delay_timer_at + DELAY_LATE_NS))
+		return;
+	cs->delay_timer_at = 0;
+	count(STAT_delay_late);
+}
+
+/* What a look through a queue came to. */
+struct delay_pass {
+	u64 next;  /* ns: when the next task's delay is over; 0: none waits */
+	u32 moved; /* tasks */
+	u32 stay;  /* those that do not move after all */
+};
+
+/* The kernel still runs tasks of ours there, and none of a higher class: in the local queue of such a CPU nobody would find it. */
+static __always_inline bool delay_lands(s32 cpu)
+{
+	struct rq *rq = rq_of(cpu);
+
+	return rq && (rq->scx.flags & SCX_RQ_ONLINE) && rq->curr->prio >= RT_PRIOS;
+}
+
+/* The task does not move: others may have it. */
+static __always_inline void delay_stays(struct task_state *ts, struct delay_pass *pass, u64 began, enum roost_stat why)
+{
+	delay_unclaim(ts, ts->delay_cpu - 1, began);
+	count_for(ts->pol.arm, why);
+	pass->stay++;
+}
+
+/* Has the task's time come? A subprogram: 6.18's verifier gives up on a loop over a queue that compares times itself. */
+subprog bool delay_turn(const struct task_state *ts nonnull, u64 now, struct delay_pass *pass nonnull)
+{
+	u64 at = ts->delay_at;
+
+	if (!at || delay_due(ts, now))
+		return at;
+	if (!pass->next || before(at, pass->next))
+		pass->next = at;
+	return false;
+}
+
+/*
+ * Move those of @cpu's queue whose time has come. A task that was taken off and queued anew since the loop came to it is not
+ * moved: the kernel sees that it is not where the loop found it. So its mask, looked at here, still holds.
+ */
+subprog u32 delay_expire(s32 cpu, u64 now, struct delay_pass *pass nonnull)
+{
+	struct task_struct *p;
+
+	bpf_for_each (scx_dsq, p, cpu, 0) {
+		struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
+		u64 began;
+		u32 arm;
+		s32 to;
+
+		if (!ts || !delay_turn(ts, now, pass))
+			continue;
+		began = delay_take(ts);
+		if (!began)
+			continue;
+		arm = ts->pol.arm;
+		hist_for(arm, HIST_delay_wait, now - began);
+		to = task_pinned(p) ? NO_CPU : delay_goes_to(p, ts);
+		if (to == NO_CPU || !delay_lands(to)) {
+			delay_stays(ts, pass, began, STAT_delay_disallowed);
+			continue;
+		}
+		if (to != ts->delay_cpu - 1)
+			count_for(arm, STAT_delay_repick);
+		if (!scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | to, 0)) {
+			delay_stays(ts, pass, began, STAT_delay_refused);
+			continue;
+		}
+		/* [delay_hold_claim] Now the task itself keeps others away. */
+		delay_unclaim(ts, ts->delay_cpu - 1, began);
+		count_for(arm, STAT_delay_expire);
+		pass->moved++;
+		/* Who runs there ends its slice on time, though nobody waits in its queue. */
+		if (cpu_state(to)->curr_pid)
+			arm_slice_timer(to, cpu_state(to), now, cpu_state(to)->curr_start + cpu_state(to)->curr_slice);
+	}
+	return 0;
+}
+
+static int delay_timer_fired(void *map, u32 *key, struct delay_timer *t)
+{
+	struct delay_pass pass = {};
+	s32 cpu = *key;
+	struct cpu_state *cs = cpu_state(cpu);
+	u64 now = scx_bpf_now();
+
+	cs->delay_timer_at = 0;
+	count(STAT_delay_timer_fire);
+	delay_expire(cpu, now, &pass);
+	if (pass.next)
+		arm_delay_timer(cpu, cs, now, pass.next);
+	if (pass.stay)
+		call_help(cpu);
+	else if (!pass.moved && !pass.next)
+		count(STAT_delay_timer_spurious);
+	return 0;
+}
+
+static __always_inline s32 delay_timer_init(u32 cpu)
+{
+	struct delay_timer *t = bpf_map_lookup_elem(&delay_timers, &cpu);
+	s32 err;
+
+	if (!t)
+		return -ENOENT;
+	err = bpf_timer_init(&t->timer, &delay_timers, CLOCK_MONOTONIC);
+	return err ?: bpf_timer_set_callback(&t->timer, delay_timer_fired);
+}
+
+/* Both timers of each CPU, once; where and why: slice_timer_init(). */
+static __always_inline s32 timers_init(void)
+{
+	s32 cpu, err;
+
+	if (!tun.timers || timers_set)
+		return 0;
+	timers_set = 1;
+	bpf_for (cpu, 0, machine.nr_cpu_ids) {
+		if (!cpu_facts(cpu)->online)
+			continue;
+		err = slice_timer_init(cpu) ?: delay_timer_init(cpu);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+#endif /* ROOST_DELAY_BPF_H */

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * delay_migration (Gouicem 2020, "Smove"). Problem: a fork or wakeup goes to an idle CPU, and a CPU that was idle runs at a low
+ * frequency, which takes tens of milliseconds to rise, while the waker's own CPU is fast and about to be free: many a parent
+ * sleeps right after it forked.
+ * Method: after the ladder has chosen. If that CPU's frequency is at most the threshold of the task's arm, the task is queued
+ * beside its waker, and moves only if it has not run there within delay_ns. What runs there first ends the delay. Nobody is
+ * interrupted for it, and until its time no other CPU steals it.
+ * Ours, as sub-switches: delay_repick, delay_only_idle, delay_steal, delay_hold_claim. Always, beyond the source: the waker's CPU
+ * has to be allowed, and one that is idle itself runs the task at once.
+ * Limits: frequencies are those of the last tick or of the last reading; where none is known nothing is delayed. A waker that
+ * goes on makes its wakee wait for the whole delay. What calls exec cannot be placed: sched_ext does not ask.
+ *
+ * Queueing the task, the timer and the move itself are in delay.bpf.h; whom thieves leave alone in delay_wait.h.
+ */
+#ifndef ROOST_DELAY_MIGRATION_H
+#define ROOST_DELAY_MIGRATION_H
+
+#include "delay_wait.h"
+#include "idle_scan.h"
+
+#define NSEC_PER_MSEC 1000000ULL
+
+enum delay_verdict {
+	DELAY_NOT,
+	DELAY_HERE, /* wait beside the waker */
+	DELAY_IDLE, /* run there: it is idle */
+};
+
+/* In the unit of the threshold; 0: not known, or too long ago. */
+static __always_inline u32 cpu_freq(s32 cpu, u32 stale_ms)
+{
+	u64 seen;
+	u32 age;
+
+	if (!stale_ms)
+		return CAPACITY_SCALE - cpu_state(cpu)->slow;
+	seen = cpu_freq_read(cpu);
+	if (!(u32)seen)
+		return 0;
+	age = (u32)(clock_ns() / NSEC_PER_MSEC) - (u32)(seen >> 32);
+	return age <= stale_ms ? (u32)seen : 0;
+}
+
+/* The frequency of @cpu is low for tasks of @arm. */
+static __always_inline bool low_freq(u32 arm, s32 cpu)
+{
+	struct freq_rule rule = freq_rule(arm, cpu);
+	u32 freq;
+
+	if (!rule.low)
+		return false;
+	freq = cpu_freq(cpu, rule.stale_ms);
+	if (freq && freq <= rule.low)
+		return true;
+	count_for(arm, freq ? STAT_delay_fast : STAT_delay_unknown);
+	return false;
+}
+
+/* The task does not go to @cpu, which was claimed for it at @stamp, if it was. */
+static __always_inline void delay_unclaim(const struct task_state *ts, s32 cpu, u64 stamp)
+{
+	if ((ts->pol.features & FEATURE_claim) && claim_end(cpu, stamp))
+		count_for(ts->pol.arm, STAT_claim_release);
+}
+
+/* Shall the task, placed on @cpu (@idle: as idle), wait on @here? @now: when it was placed. */
+subprog u32 delay_decide(struct task_state *ts nonnull, s32 here, s32 cpu, bool idle, u64 now)
+{
+	u32 features = ts->pol.features, arm = ts->pol.arm;
+
+	if (((features & FEATURE_delay_only_idle) && !idle) || !low_freq(arm, cpu))
+		return DELAY_NOT;
+	if (cpu_idle(here) &&
+	    (!(features & FEATURE_claim) || claim_take(here, features, arm, now, ts->pol.claim_ttl_ns))) {
+		delay_unclaim(ts, cpu, now);
+		return DELAY_IDLE;
+	}
+	if (!(features & FEATURE_delay_hold_claim))
+		delay_unclaim(ts, cpu, now);
+	ts->delay_at = now + ts->pol.delay_ns;
+	ts->delay_cpu = cpu + 1;
+	return DELAY_HERE;
+}
+
+/* The last stage of a placement. */
+static __always_inline struct placement delay_stage(struct task_state *ts, const struct wakeup *w, struct placement at)
+{
+	u32 verdict;
+
+	if (!has(w, FEATURE_delay_migration) || at.how == PLACE_NEXT || at.cpu == w->prev_any ||
+	    at.cpu == w->this_cpu || !w->this_allowed)
+		return at;
+	verdict = delay_decide(ts, w->this_cpu, at.cpu, at.how == PLACE_IDLE, w->now);
+	if (verdict == DELAY_NOT)
+		return at;
+	at.cpu = w->this_cpu;
+	at.how = verdict == DELAY_IDLE ? PLACE_IDLE : PLACE_BUSY;
+	if (verdict == DELAY_IDLE)
+		count_for(w->arm, STAT_delay_idle_here);
+	else
+		count_for(w->arm, w->fork ? STAT_delay_fork : STAT_delay_wake);
+	return at;
+}
+
+/* ---- how a delay ends ---- */
+
+/* It is over; answers with when it began. 0: it was over already. */
+static __always_inline u64 delay_take(struct task_state *ts)
+{
+	u64 at = atomic_swap(&ts->delay_at, 0);
+
+	return at ? at - ts->pol.delay_ns : 0;
+}
+
+/* The task runs, on @cpu, or is queued anew (NO_CPU). Asked before it joins that CPU's queue. Answers as delay_take(). */
+static __always_inline u64 delay_runs(struct task_state *ts, s32 cpu, u64 now)
+{
+	u64 began = delay_take(ts);
+
+	if (!began)
+		return 0;
+	delay_unclaim(ts, ts->delay_cpu - 1, began);
+	if (cpu == NO_CPU)
+		count_for(ts->pol.arm, STAT_delay_dropped);
+	else if (ts->joined == cpu + 1)
+		count_for(ts->pol.arm, STAT_delay_cancel);
+	else
+		count_for(ts->pol.arm,
+			  (s64)(now - began) < (s64)ts->pol.delay_ns ? STAT_delay_stolen : STAT_delay_overdue);
+	return began;
+}
+
+/* [delay_repick] An idle CPU in the place of @cpu, in its LLC; else @cpu. */
+subprog s32 delay_other(port_task *p trusted, s32 cpu)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+	struct scan s = { .what = SCAN_CPU, .llc = f->llc, .start = f->pos, .budget = MAX_CPUS, .sched_idle = true };
+	s32 other = scan_llc(p, &s);
+
+	return other != NO_CPU ? other : cpu;
+}
+
+/* Where a task goes whose delay is over. NO_CPU: it stays. */
+static __always_inline s32 delay_goes_to(port_task *p, const struct task_state *ts)
+{
+	s32 cpu = ts->delay_cpu - 1;
+
+	if (!task_allowed(p, cpu))
+		return NO_CPU;
+	if (!(ts->pol.features & FEATURE_delay_repick) || cpu_idle(cpu))
+		return cpu;
+	return delay_other(p, cpu);
+}
+
+#endif /* ROOST_DELAY_MIGRATION_H */

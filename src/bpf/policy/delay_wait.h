@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Who waits for a delayed move (delay_migration.h), as whoever looks through a queue has to know. */
+#ifndef ROOST_DELAY_WAIT_H
+#define ROOST_DELAY_WAIT_H
+
+#include "port.h"
+
+/* So much before its time a task moves: arming the timer once more would cost more. ns */
+#define DELAY_SLACK_NS 2000ULL
+
+/* The delay is over, and the task has not run. */
+static __always_inline bool delay_due(const struct task_state *ts, u64 now)
+{
+	return ts->delay_at && (s64)(ts->delay_at - now) <= (s64)DELAY_SLACK_NS;
+}
+
+/* The task is not to be taken by another CPU yet. */
+static __always_inline bool delay_keeps(const struct task_state *ts, u64 now)
+{
+	return ts->delay_at && (s64)(ts->delay_at - now) > 0 && !(ts->pol.features & FEATURE_delay_steal);
+}
+
+#endif /* ROOST_DELAY_WAIT_H */

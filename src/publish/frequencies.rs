@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Frequencies of CPUs: where they come from, what is learnt of them, and what counts as low.
+
+use crate::bpf::intf::{CAPACITY_SCALE, MAX_ARMS, MAX_CPUS, policy_image};
+use crate::host::Host;
+use crate::machine::{FreqFiles, FreqSource, Limits, least_khz};
+use crate::model::{FreqRule, Learner};
+use std::time::Duration;
+
+/// A frequency that was read so many periods ago is not known any more.
+const STALE_PERIODS: u32 = 3;
+
+#[derive(Default)]
+enum From {
+    #[default]
+    Nothing,
+    /// What ticks see, as a part of the highest frequency.
+    Ticks,
+    Files(FreqFiles),
+}
+
+#[derive(Default)]
+pub struct Frequencies {
+    from: From,
+    /// Ticks are asked as soon as they are seen to see something.
+    ticks_may: bool,
+    learner: Learner,
+    stale_ms: u32,
+}
+
+impl Frequencies {
+    /// A sample is taken every `period`.
+    pub fn new(host: &Host, asked: &FreqSource, nr_cpu_ids: usize, period: Duration) -> Self {
+        let most = Limits::new(host, nr_cpu_ids).read(host);
+        let cpufreq = || FreqFiles::of_cpufreq(host, nr_cpu_ids).map_or(From::Nothing, From::Files);
+        Frequencies {
+            from: match asked {
+                FreqSource::Auto | FreqSource::Cpufreq => cpufreq(),
+                FreqSource::Cpuperf => From::Ticks,
+                FreqSource::Off => From::Nothing,
+                FreqSource::Folder(folder) => From::Files(FreqFiles::of_folder(folder, nr_cpu_ids)),
+            },
+            ticks_may: *asked == FreqSource::Auto,
+            learner: Learner::new(&least_khz(host, nr_cpu_ids), &most),
+            stale_ms: STALE_PERIODS * period.as_millis() as u32,
+        }
+    }
+
+    /// What is in use, for people.
+    pub fn name(&self) -> &str {
+        match &self.from {
+            From::Nothing => "none",
+            From::Ticks => "cpuperf",
+            From::Files(files) => &files.name,
+        }
+    }
+
+    pub fn known(&self) -> bool {
+        !matches!(self.from, From::Nothing)
+    }
+
+    /// One more sample. `speeds`: what ticks see. The answer is what the scheduler is to be told, in kHz.
+    pub fn sample(&mut self, speeds: &[u32]) -> Option<Vec<Option<u32>>> {
+        if self.ticks_may && speeds.iter().any(|&speed| speed != CAPACITY_SCALE) {
+            self.from = From::Ticks;
+            self.ticks_may = false;
+        }
+        match &mut self.from {
+            From::Nothing => None,
+            From::Ticks => {
+                let khz = self.learner.in_khz(speeds, CAPACITY_SCALE);
+                self.learner.add(&khz);
+                None
+            }
+            From::Files(files) => {
+                let khz = files.read();
+                self.learner.add(&khz);
+                Some(khz)
+            }
+        }
+    }
+
+    /// In the unit of the source, for each CPU.
+    fn thresholds(&self, rule: FreqRule) -> Vec<u32> {
+        let khz = self.learner.thresholds(rule);
+        match self.from {
+            From::Nothing => Vec::new(),
+            From::Ticks => self.learner.scaled(&khz, CAPACITY_SCALE),
+            From::Files(_) => khz,
+        }
+    }
+
+    /// `rules`: of each arm by its slot.
+    pub fn fill(&self, image: &mut policy_image, rules: &[FreqRule; MAX_ARMS as usize]) {
+        image.freq_stale_ms = match self.from {
+            From::Ticks => 0,
+            _ => self.stale_ms.max(1),
+        };
+        for (row, rule) in image.threshold.iter_mut().zip(rules) {
+            *row = [0; MAX_CPUS as usize];
+            for (to, khz) in row.iter_mut().zip(self.thresholds(*rule)) {
+                *to = khz;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arms::Settings;
+    use crate::publish::image;
+    use std::fs;
+    use tempfile::TempDir;
+
+    const PERIOD: Duration = Duration::from_millis(20);
+
+    /// Two CPUs of 1 to 4 GHz, of which 0 runs at 1 GHz.
+    fn machine() -> (TempDir, Host) {
+        let dir = tempfile::tempdir().unwrap();
+        for cpu in 0..2 {
+            let folder = dir
+                .path()
+                .join(format!("devices/system/cpu/cpu{cpu}/cpufreq"));
+            fs::create_dir_all(&folder).unwrap();
+            let files = [
+                ("cpuinfo_min_freq", "1000000"),
+                ("cpuinfo_max_freq", "4000000"),
+                ("scaling_max_freq", "4000000"),
+                ("scaling_cur_freq", ["1000000", "3000000"][cpu]),
+            ];
+            for (name, text) in files {
+                fs::write(folder.join(name), text).unwrap();
+            }
+        }
+        let host = Host::in_folder(dir.path());
+        (dir, host)
+    }
+
+    fn filled(frequencies: &Frequencies, rule: FreqRule) -> (u32, Vec<u32>, u32) {
+        let mut image = image(&[Settings::default().arm(2)], &[1024; 2]);
+        let mut rules = [FreqRule::Off; MAX_ARMS as usize];
+        rules[1] = rule;
+        frequencies.fill(&mut image, &rules);
+        assert_eq!(image.threshold[0][0], 0, "arm 0 has no rule");
+        let row = image.threshold[1];
+        (row[0], row[..3].to_vec(), image.freq_stale_ms)
+    }
+
+    #[test]
+    fn cpufreq_is_used_until_ticks_see_something() {
+        let (_dir, host) = machine();
+        let mut frequencies = Frequencies::new(&host, &FreqSource::Auto, 2, PERIOD);
+        assert_eq!(frequencies.name(), "scaling_cur_freq");
+        let khz = frequencies.sample(&[1024, 1024]);
+        assert_eq!(khz, Some(vec![Some(1_000_000), Some(3_000_000)]));
+        let rule = FreqRule::Khz(1_500_000);
+        let row = vec![1_500_000, 1_500_000, 0];
+        assert_eq!(filled(&frequencies, rule), (1_500_000, row, 60));
+        assert_eq!(frequencies.sample(&[1024, 700]), None);
+        assert_eq!(frequencies.name(), "cpuperf");
+        assert_eq!(filled(&frequencies, rule), (384, vec![384, 384, 0], 0));
+    }
+
+    #[test]
+    fn what_is_asked_for_is_used() {
+        let (dir, host) = machine();
+        let of = |asked| Frequencies::new(&host, &asked, 2, PERIOD);
+        let mut cpufreq = of(FreqSource::Cpufreq);
+        assert!(cpufreq.sample(&[1, 1]).is_some() && cpufreq.name() == "scaling_cur_freq");
+        assert_eq!(of(FreqSource::Cpuperf).name(), "cpuperf");
+        let mut off = of(FreqSource::Off);
+        assert_eq!(off.sample(&[1, 1]), None);
+        assert!(!off.known());
+        assert_eq!(filled(&off, FreqRule::Khz(5)).1, [0, 0, 0]);
+        fs::write(dir.path().join("cpu1"), "7000").unwrap();
+        let mut folder = of(FreqSource::Folder(dir.path().into()));
+        assert_eq!(folder.sample(&[1, 1]), Some(vec![None, Some(7000)]));
+    }
+
+    #[test]
+    fn a_machine_without_cpufreq_has_no_source() {
+        let dir = tempfile::tempdir().unwrap();
+        let host = Host::in_folder(dir.path());
+        let mut none = Frequencies::new(&host, &FreqSource::Auto, 2, PERIOD);
+        assert_eq!(none.sample(&[1024, 1024]), None);
+        assert!(!none.known() && none.name() == "none");
+    }
+}

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# smt_spread: who shares a core while another idles leaves for it, at a wakeup and while it runs, within three slices and two
+# ticks, and then stays there.
+# topology: 8
+# accel: icount
+# timeout: 150
+. /tests/lib.sh
+SOON_MS=17
+LLC=$(cat /sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list)
+RUNS=6
+guest deadlines
+
+fired() { counter "$1" /tmp/totals; }
+field() { sed -n "s/.*$1=\([0-9]*\).*/\1/p" /tmp/out; }
+# spinners WHERE COUNT MS: sets shared and moves
+spinners() {
+	taskset -c "$1" share "$2" "$3" >/tmp/out || not_ok "share: $(cat /tmp/out)"
+	shared=$(field shared) moves=$(field moves)
+	echo "# $2 spinners on CPUs $1, after $3 ms: $(cat /tmp/out)"
+}
+# workers COUNT: sets avoidable, of a thousand looks
+workers() {
+	looks=0 avoidable=0
+	for seed in $(seq $RUNS); do
+		guest workers "$1" 30 "$seed" >/tmp/out || not_ok "workers: $(cat /tmp/out)"
+		looks=$((looks + $(field looks)))
+		avoidable=$((avoidable + $(field avoidable)))
+	done
+	avoidable=$((avoidable * 1000 / looks))
+	echo "# $1 workers: of 1000 looks $avoidable avoidable"
+}
+
+start_roost --preset mainline
+guest settle 8
+spinners 0-7 4 200
+check "off: the four stay on two cores (got $shared)" [ "$shared" = 4 ]
+workers 4
+off=$avoidable
+totals >/tmp/totals
+check "off: nothing fires" [ "$(fired spread_wakeup)$(fired spread_run)$(fired spread_none)$(fired spread_lost)" = 0000 ]
+
+check "on" scx_roost ctl set --enable smt_spread
+totals >/tmp/totals
+before=$(fired spread_run)
+spinners 0-7 4 $SOON_MS
+check "four spinners have a core each, soon (sharing: $shared)" [ "$shared" = 0 ]
+totals >/tmp/totals
+check "spread_run counts it (got $(($(fired spread_run) - before)))" [ $(($(fired spread_run) - before)) -ge 2 ]
+spinners 0-7 4 400
+check "and stay there (sharing: $shared)" [ "$shared" = 0 ]
+check "for two moves, and a few where a kthread came between (got $moves)" [ "$moves" -le 8 ]
+spinners 0-7 2 $SOON_MS
+check "one of two leaves (sharing: $shared)" [ "$shared" = 0 ]
+spinners "$LLC" 4 200
+check "who may not use the idle cores stays (sharing: $shared)" [ "$shared" = 4 ]
+spinners 0-7 8 200
+check "with all cores busy nobody moves (got $moves)" [ "$moves" -le 2 ]
+workers 4
+check "at wakeups: less than a tenth is avoidable ($avoidable, off $off)" [ $((10 * avoidable)) -le "$off" ]
+totals >/tmp/totals
+check "spread_wakeup fires (got $(fired spread_wakeup))" [ "$(fired spread_wakeup)" -gt 0 ]
+echo "# spread_run $(fired spread_run), spread_none $(fired spread_none), spread_lost $(fired spread_lost)"
+stop_roost
+finish

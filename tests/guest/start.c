@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Ways to start a command that a shell has not:
+ * start into CGROUP CMD...: as a child that is in this cgroup from its first moment.
+ * start thread FILE CMD...: by a thread that is there before FILE is, and calls exec when it is: it becomes the process.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static _Noreturn void fail(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static _Noreturn void become(char **command)
+{
+	execvp(command[0], command);
+	fail(command[0]);
+}
+
+/* Waits for the child, and ends with it. */
+static int into(const char *cgroup, char **command)
+{
+	struct clone_args args = { .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD };
+	int fd = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC), status;
+	pid_t pid;
+
+	if (fd < 0)
+		fail(cgroup);
+	args.cgroup = fd;
+	pid = syscall(SYS_clone3, &args, sizeof(args));
+	if (pid < 0)
+		fail("clone3");
+	if (pid == 0)
+		become(command);
+	if (waitpid(pid, &status, 0) != pid)
+		fail("waitpid");
+	return !WIFEXITED(status) || WEXITSTATUS(status);
+}
+
+static void *run_thread(void *arg)
+{
+	char **argv = arg;
+
+	while (access(argv[0], F_OK))
+		usleep(2000);
+	become(argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+
+	if (argc > 3 && !strcmp(argv[1], "into"))
+		return into(argv[2], argv + 3);
+	if (argc < 4 || strcmp(argv[1], "thread"))
+		return 2;
+	if (pthread_create(&thread, NULL, run_thread, argv + 2))
+		fail("pthread_create");
+	pthread_join(thread, NULL);
+	return 1;
+}

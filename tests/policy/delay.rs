@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The life of a delayed migration after the placement, which the decision tables have (tests/cases/delay.txt): when it is over,
+//! where the task goes then, what ends it before, whom thieves leave alone. Rows B2, B9, B12, B16 of the source's table, and ours.
+
+use crate::model::Features;
+use crate::setup::{MAINLINE, NOW, STALE_MS, THRESHOLD};
+use crate::topology::Topology;
+use scx_roost::native::sys::{
+    CAPACITY_SCALE, STAT_claim_release, STAT_delay_cancel, STAT_delay_dropped, STAT_delay_overdue,
+    STAT_delay_stolen, STAT_delay_unknown, STAT_delay_wake, waiter,
+};
+use scx_roost::native::{Queues, Task, Wakeup, World};
+
+const DELAY: u64 = 50_000;
+/// DELAY_SLACK_NS in delay_wait.h.
+const SLACK: u64 = 2_000;
+
+const SMOVE: Features = Features {
+    delay_migration: true,
+    ..MAINLINE
+};
+
+/// Four CPUs of one LLC; 1 is idle and slow, the others run a task.
+fn machine() -> World {
+    let mut world = Topology::regular(1, 4, 1, 1, false).world();
+    world.policy_mut().threshold[0].fill(THRESHOLD);
+    world.policy_mut().freq_stale_ms = STALE_MS;
+    for cpu in 0..4 {
+        world.set_busy(cpu);
+        world.set_freq(cpu, THRESHOLD, 0);
+    }
+    world.set_idle(1);
+    world
+}
+
+/// A task whose previous CPU is the waker's, 0, wakes at `now`; `more` are switches that placement has no part in.
+fn wake(world: &mut World, features: Features, more: u32, now: u64) -> Task {
+    let mut task = Task::new(7, world);
+    let bits = features.bits() | more;
+    task.state.pol.features = bits;
+    let facts = world.facts().clone();
+    let mut wakeup = Wakeup::new(&mut task, 0, 0, &facts);
+    wakeup.now = now;
+    wakeup.features = bits;
+    world.place(wakeup);
+    task
+}
+
+fn delayed(features: Features, more: u32) -> (World, Task) {
+    let mut world = machine();
+    let task = wake(&mut world, features, more, NOW);
+    assert_eq!(world.count(STAT_delay_wake), 1);
+    assert_eq!(task.state.delay_cpu, 2, "1 + the CPU");
+    (world, task)
+}
+
+fn bit(name: &str) -> u32 {
+    scx_roost::features::feature(name).expect(name).bit.0
+}
+
+/// B2
+#[test]
+fn who_has_not_run_moves_when_the_time_is_over() {
+    let (mut world, mut task) = delayed(SMOVE, 0);
+    for early in [NOW, NOW + 1, NOW + DELAY - SLACK - 1] {
+        assert!(!world.delay_due(&task, early), "at {}", early - NOW);
+    }
+    for due in [NOW + DELAY - SLACK, NOW + DELAY, NOW + 100 * DELAY] {
+        assert!(world.delay_due(&task, due), "at {}", due - NOW);
+    }
+    assert_eq!(world.delay_take(&mut task), Some(NOW));
+    assert_eq!(world.delay_goes_to(&task), Some(1));
+    assert!(!world.delay_due(&task, NOW + DELAY), "once");
+    assert_eq!(world.delay_take(&mut task), None);
+}
+
+/// B1: it ran beside its waker; B16: on another CPU. The timer finds nothing.
+#[test]
+fn who_runs_does_not_move() {
+    for (cpu, after, stat) in [
+        (0, 1, STAT_delay_cancel),
+        (0, DELAY, STAT_delay_cancel),
+        (2, DELAY - 1, STAT_delay_stolen),
+        (2, DELAY, STAT_delay_overdue),
+    ] {
+        let (mut world, mut task) = delayed(SMOVE, 0);
+        world.join(0, &mut task, NOW);
+        assert_eq!(
+            world.delay_runs(&mut task, Some(cpu), NOW + after),
+            Some(NOW)
+        );
+        assert_eq!(world.count(stat), 1);
+        assert!(!world.delay_due(&task, NOW + DELAY));
+        assert_eq!(
+            world.delay_runs(&mut task, Some(cpu), NOW + after),
+            None,
+            "once"
+        );
+        assert_eq!(world.count(stat), 1);
+    }
+}
+
+/// B9: a change of affinity queues the task anew.
+#[test]
+fn who_is_queued_anew_does_not_move() {
+    let (mut world, mut task) = delayed(SMOVE, 0);
+    assert_eq!(world.delay_runs(&mut task, None, NOW + 1), Some(NOW));
+    assert_eq!(world.count(STAT_delay_dropped), 1);
+    assert!(!world.delay_due(&task, NOW + DELAY));
+}
+
+/// B10: nor to a CPU that is not allowed, or gone, by then.
+#[test]
+fn the_destination_is_asked_again() {
+    let (mut world, mut task) = delayed(SMOVE, bit("delay_repick"));
+    task.allow(&[0b1101], &world.facts().clone());
+    assert_eq!(world.delay_goes_to(&task), None);
+}
+
+/// B12
+#[test]
+fn each_has_its_own_time() {
+    let mut world = machine();
+    let begun = [0, 10_000, 20_000].map(|at| NOW + at);
+    let tasks = begun.map(|at| wake(&mut world, SMOVE, 0, at));
+    for (task, at) in tasks.iter().zip(begun) {
+        assert!(!world.delay_due(task, at + DELAY - SLACK - 1));
+        assert!(world.delay_due(task, at + DELAY));
+    }
+    let due = |now| tasks.each_ref().map(|t| world.delay_due(t, now));
+    assert_eq!(due(NOW + DELAY), [true, false, false]);
+    assert_eq!(due(NOW + DELAY + 10_000), [true, true, false]);
+}
+
+#[test]
+fn a_busy_destination_is_gone_to_or_with_repick_another_taken() {
+    let goes = |more: u32, idle: &[usize]| {
+        let (mut world, task) = delayed(SMOVE, more);
+        world.set_busy(1);
+        idle.iter().for_each(|&cpu| world.set_idle(cpu));
+        world.delay_goes_to(&task)
+    };
+    let repick = bit("delay_repick");
+    assert_eq!(goes(0, &[2]), Some(1), "as the source");
+    assert_eq!(goes(repick, &[2]), Some(2));
+    assert_eq!(goes(repick, &[]), Some(1), "nothing is idle");
+    assert_eq!(goes(repick, &[1, 2]), Some(1), "it is idle still");
+}
+
+/// One task waits on CPU 0, for a move until `until`.
+struct OneDelayed {
+    until: u64,
+    taken: bool,
+}
+
+impl Queues for OneDelayed {
+    fn take(&mut self, cpu: usize) -> bool {
+        let taken = cpu == 0 && !self.taken;
+        self.taken |= taken;
+        taken
+    }
+
+    fn take_settled(&mut self, cpu: usize, now: u64) -> bool {
+        now >= self.until && self.take(cpu)
+    }
+
+    fn length(&self, cpu: usize) -> usize {
+        usize::from(cpu == 0 && !self.taken)
+    }
+
+    fn first(&self, cpu: usize) -> Option<waiter> {
+        (self.length(cpu) > 0).then(waiter::default)
+    }
+}
+
+/// B16
+#[test]
+fn thieves_wait_for_the_end_of_a_delay() {
+    let (world, task) = delayed(SMOVE, 0);
+    assert!(world.delay_keeps(&task, NOW + DELAY - 1));
+    assert!(!world.delay_keeps(&task, NOW + DELAY));
+    let (world, task) = delayed(SMOVE, bit("delay_steal"));
+    assert!(!world.delay_keeps(&task, NOW));
+
+    let mut world = machine();
+    let until = NOW + DELAY;
+    world.cpu_mut(0).delay_until = until;
+    world.mark_waiting(0);
+    let mut queues = OneDelayed {
+        until,
+        taken: false,
+    };
+    assert!(!world.steal(1, &mut queues, until - 1, true));
+    world.mark_waiting(0);
+    assert!(world.steal(1, &mut queues, until, true));
+}
+
+/// C10, H1: the claim of the destination is given back at once, or when the task goes elsewhere.
+#[test]
+fn the_claim_of_the_destination() {
+    let claiming = Features {
+        claim: true,
+        ..SMOVE
+    };
+    let (world, _) = delayed(claiming, 0);
+    assert_eq!(world.cpu(1).claim, 0);
+    let hold = Features {
+        delay_hold_claim: true,
+        ..claiming
+    };
+    let (mut world, mut task) = delayed(hold, 0);
+    assert_eq!(world.cpu(1).claim, NOW, "kept while it waits");
+    world.join(0, &mut task, NOW);
+    world.delay_runs(&mut task, Some(0), NOW + 1);
+    assert_eq!(world.cpu(1).claim, 0, "it ran elsewhere");
+    assert_eq!(world.count(STAT_claim_release), 1);
+    let (mut world, mut task) = delayed(hold, 0);
+    assert_eq!(world.delay_take(&mut task), Some(NOW));
+    assert_eq!(world.cpu(1).claim, NOW, "kept until it is there");
+}
+
+/// Where ticks see frequencies (freq_stale_ms is 0) they count, of CAPACITY_SCALE, and what userspace read does not.
+#[test]
+fn the_frequency_that_ticks_see() {
+    for (slow, threshold, low) in [
+        (0, CAPACITY_SCALE - 1, false),
+        (0, CAPACITY_SCALE, true),
+        (624, 400, true),
+        (623, 400, false),
+    ] {
+        let mut world = machine();
+        world.policy_mut().freq_stale_ms = 0;
+        world.policy_mut().threshold[0].fill(threshold);
+        world.cpu_mut(1).slow = slow;
+        let task = wake(&mut world, SMOVE, 0, NOW);
+        assert_eq!(task.state.delay_at > 0, low, "{slow} {threshold}");
+        assert_eq!(world.count(STAT_delay_unknown), 0);
+    }
+}
+
+/// Each arm has its own threshold and its own delay.
+#[test]
+fn thresholds_and_delays_are_of_an_arm() {
+    let mut world = machine();
+    world.policy_mut().threshold[3].fill(THRESHOLD - 1);
+    for (arm, is_delayed) in [(0, true), (3, false)] {
+        let mut task = Task::new(7, &world);
+        task.state.pol.features = SMOVE.bits();
+        task.state.pol.arm = arm;
+        task.state.pol.delay_ns = 7_000;
+        let facts = world.facts().clone();
+        let mut wakeup = Wakeup::new(&mut task, 0, 0, &facts);
+        wakeup.now = NOW;
+        wakeup.features = SMOVE.bits();
+        world.place(wakeup);
+        let until = if is_delayed { NOW + 7_000 } else { 0 };
+        assert_eq!(task.state.delay_at, until, "arm {arm}");
+    }
+}
+
+/// And a threshold is of the CPU that was chosen.
+#[test]
+fn thresholds_are_of_a_cpu() {
+    for (cpu, is_delayed) in [(0, false), (1, true), (2, false)] {
+        let mut world = machine();
+        world.policy_mut().threshold[0].fill(0);
+        world.policy_mut().threshold[0][cpu] = THRESHOLD;
+        let task = wake(&mut world, SMOVE, 0, NOW);
+        assert_eq!(task.state.delay_at > 0, is_delayed, "CPU {cpu}");
+    }
+}

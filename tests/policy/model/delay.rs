@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Smove: "place threads on the local core [...] if the chosen core runs at a low frequency, and migrate them after a delay".
+
+use super::{Decision, How, Ladder};
+use crate::setup::STALE_MS;
+
+impl Ladder<'_> {
+    /// The last stage: the CPU was chosen.
+    pub(super) fn delay(&self, chosen: Decision) -> Decision {
+        let (w, f) = (self.w, &self.w.features);
+        let (new, this) = (chosen.cpu, w.this);
+        let moves = new != w.prev && new != this && chosen.how != How::Next;
+        // Ours: the source forgot to ask whether the task may run beside its waker.
+        if !f.delay_migration || !moves || !self.ok(this) || !self.low(new) {
+            return chosen;
+        }
+        if f.delay_only_idle && chosen.how != How::Idle {
+            return chosen;
+        }
+        // Ours: an interrupt on an idle CPU. Nobody has to be waited for.
+        if self.idle_unclaimed(this) {
+            return Decision {
+                cpu: this,
+                how: How::Idle,
+                claims: f.claim.then_some(this),
+                claims_core: None,
+                ..chosen
+            };
+        }
+        let keep = f.delay_hold_claim;
+        Decision {
+            cpu: this,
+            how: How::Busy,
+            delayed: Some(new),
+            claims: chosen.claims.filter(|_| keep),
+            claims_core: chosen.claims_core.filter(|_| keep),
+            ..chosen
+        }
+    }
+
+    /// "if (cpu_rq(new)->freq <= lowfreq)"; 0 switches it off.
+    fn low(&self, c: usize) -> bool {
+        let now = self.now.cpus[c];
+        let known = now.khz > 0 && now.khz_age_ms <= STALE_MS;
+        self.w.threshold > 0 && known && now.khz <= self.w.threshold
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! smt_spread, ours: one thread per core is where a machine that is not full comes to rest.
+
+use super::Ladder;
+use crate::topology::Topology;
+
+/// "Who runs for less is not worth a move." ns, the kernel's sysctl_sched_migration_cost.
+const MIGRATION_COST: u64 = 500_000;
+
+impl Ladder<'_> {
+    /// A core of its own, of the node, then of the machine, where the target's LLC has none to give.
+    pub(super) fn spread(&self, target: usize) -> Option<usize> {
+        let machine = self.now.machine;
+        let asked = self.w.features.smt_spread && self.w.task.burst >= MIGRATION_COST;
+        let apt = machine.smt() && !machine.asym() && !self.behind_kthread();
+        if !asked || !apt || self.now.has_idle_core(self.now.llc(target)) {
+            return None;
+        }
+        let node = if self.now.online(target) {
+            machine.cpus[target].node
+        } else {
+            0
+        };
+        let in_llcs = |near: bool| {
+            let cpus = (0..machine.nr_llcs()).flat_map(|l| self.now.llc_cpus(l));
+            let mut usable = cpus
+                .copied()
+                .filter(|&c| self.ok(c) && (!near || machine.cpus[c].node == node));
+            usable.find(|&c| self.idle_core(c))
+        };
+        in_llcs(true).or_else(|| in_llcs(false))
+    }
+}
+
+/// What decides on a running task: since when each CPU has been busy, when its core last sent one away, how long it has run, ns.
+#[derive(Debug)]
+pub struct Core {
+    pub idle: Vec<bool>,
+    pub busy_for: Vec<u64>,
+    pub sent: u64,
+    pub ran: u64,
+    pub allowed: Vec<bool>,
+    pub slice: u64,
+}
+
+/// "Two tasks that have been running on two threads of one core for a slice while another core idles: one moves."
+pub fn leaves_for(machine: &Topology, now: &Core, cpu: usize) -> Option<usize> {
+    let long = |c: usize| !now.idle[c] && now.busy_for[c] >= now.slice;
+    let shares = long(cpu) && machine.siblings(cpu).iter().any(|&s| long(s));
+    if !shares || now.ran < MIGRATION_COST || now.sent < now.slice {
+        return None;
+    }
+    let whole = |c: usize| now.idle[c] && machine.siblings(c).iter().all(|&s| now.idle[s]);
+    let own = &machine.cpus[cpu];
+    // The nearest: the LLC, the node, then by number of the LLC and of the CPU.
+    let far = |c: usize| {
+        let there = &machine.cpus[c];
+        (there.llc != own.llc, there.node != own.node, there.llc, c)
+    };
+    (0..machine.len())
+        .filter(|&c| now.allowed[c] && whole(c))
+        .min_by_key(|&c| far(c))
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! smt_spread of running tasks: when one leaves the core that it shares, and for which.
+
+use crate::model::spread::{Core, leaves_for};
+use crate::rng::Rng;
+use crate::setup::NOW;
+use crate::topology::{CLAIM_TTL, Topology};
+use scx_roost::features::bits;
+use scx_roost::native::sys::{STAT_claim_set, STAT_spread_none};
+use scx_roost::native::{Task, World};
+
+/// The arm's slice, and the kernel's migration cost, ns.
+const SLICE: u64 = 2_800_000;
+const MIGRATION_COST: u64 = 500_000;
+
+/// A machine whose CPUs have all been busy for long, and a task that has run on CPU 0 for as long.
+struct Scene {
+    topology: Topology,
+    world: World,
+    task: Task,
+}
+
+impl Scene {
+    fn new(topology: Topology) -> Scene {
+        let mut world = topology.world();
+        for cpu in topology.online().collect::<Vec<_>>() {
+            world.set_busy(cpu);
+            world.cpu_mut(cpu).curr_pid = 1;
+        }
+        let mut task = Task::new(7, &world);
+        task.state.pol.features = bits::smt_spread.0;
+        task.state.burst_run = NOW;
+        Scene {
+            topology,
+            world,
+            task,
+        }
+    }
+
+    /// 2 LLCs x 2 cores x 2 threads on each of 2 nodes: cores 0/8 1/9 | 2/10 3/11 || 4/12 5/13 | 6/14 7/15
+    fn of_two_nodes() -> Scene {
+        Scene::new(Topology::regular(4, 2, 2, 2, true))
+    }
+
+    fn idle(mut self, cpus: &[usize]) -> Scene {
+        for &cpu in cpus {
+            self.world.set_idle(cpu);
+            self.world.cpu_mut(cpu).curr_pid = 0;
+        }
+        self
+    }
+
+    /// The CPU was idle until then.
+    fn since(mut self, cpu: usize, at: u64) -> Scene {
+        self.world.cpu_mut(cpu).busy_since = at;
+        self
+    }
+
+    fn claims(mut self) -> Scene {
+        self.task.state.pol.features |= bits::claim.0 | bits::claim_expiry.0;
+        self
+    }
+
+    /// Where the task on CPU 0 goes.
+    fn target(&mut self) -> Option<usize> {
+        self.world.spread_target(&self.task, 0, NOW)
+    }
+}
+
+#[test]
+fn the_nearest_idle_core() {
+    for (idle, to) in [
+        (&[1, 9, 2, 10, 4, 12][..], Some(1)),
+        (&[2, 10, 4, 12], Some(2)),
+        (&[6, 14, 4, 12], Some(4)),
+        (&[1, 2, 4, 15], None),
+        (&[], None),
+    ] {
+        assert_eq!(
+            Scene::of_two_nodes().idle(idle).target(),
+            to,
+            "idle: {idle:?}"
+        );
+    }
+}
+
+#[test]
+fn only_one_that_the_task_may_use() {
+    let mut scene = Scene::of_two_nodes().idle(&[1, 9, 2, 10]);
+    scene
+        .task
+        .allow(&[1 | 1 << 8 | 1 << 10], scene.world.facts());
+    assert_eq!(scene.target(), Some(10));
+    let mut scene = Scene::of_two_nodes().idle(&[1, 9, 2, 10]);
+    scene.task.allow(&[1 | 1 << 8], scene.world.facts());
+    assert_eq!(scene.target(), None);
+    assert_eq!(scene.world.count(STAT_spread_none), 1);
+}
+
+#[test]
+fn both_threads_have_been_busy_for_a_slice() {
+    let scene = || Scene::of_two_nodes().idle(&[1, 9]);
+    assert_eq!(scene().since(8, NOW - SLICE).target(), Some(1));
+    assert_eq!(scene().since(8, NOW - SLICE + 1).target(), None);
+    assert_eq!(scene().since(0, NOW - SLICE + 1).target(), None);
+    // The clocks of two CPUs differ a little.
+    assert_eq!(scene().since(8, NOW + 1000).target(), None);
+    // An idle sibling; one that runs a task of another class, or a SCHED_IDLE task, which gives way.
+    assert_eq!(scene().idle(&[8]).target(), None);
+    let mut other_class = scene();
+    other_class.world.cpu_mut(8).curr_pid = 0;
+    assert_eq!(other_class.target(), None);
+    let mut sched_idle = scene();
+    sched_idle.world.mark_idle(8);
+    assert_eq!(sched_idle.target(), None);
+}
+
+#[test]
+fn not_who_has_just_begun_to_run() {
+    for (ran, to) in [(MIGRATION_COST - 1, None), (MIGRATION_COST, Some(1))] {
+        let mut scene = Scene::of_two_nodes().idle(&[1, 9]);
+        scene.task.state.burst_run = ran;
+        assert_eq!(scene.target(), to);
+    }
+}
+
+#[test]
+fn one_of_a_core_and_slice() {
+    let mut scene = Scene::of_two_nodes().idle(&[1, 9, 2, 10]);
+    let task = scene.task.clone();
+    assert_eq!(scene.world.spread_target(&task, 8, NOW), Some(1));
+    assert_eq!(scene.target(), None, "its sibling has just sent its own");
+    let later = NOW + SLICE;
+    assert_eq!(scene.world.spread_target(&task, 0, later), Some(1));
+}
+
+#[test]
+fn what_it_chooses_is_claimed() {
+    let mut scene = Scene::of_two_nodes().idle(&[1, 9, 2, 10]).claims();
+    scene.world.cpu_mut(9).claim = NOW - CLAIM_TTL;
+    assert_eq!(scene.target(), Some(2));
+    assert_eq!(scene.world.cpu(2).claim, NOW);
+    let mut off = Scene::of_two_nodes().idle(&[1, 9]);
+    off.world.cpu_mut(9).claim = NOW;
+    assert_eq!(off.target(), Some(1));
+    assert_eq!(off.world.count(STAT_claim_set), 0);
+}
+
+#[test]
+fn no_business_of_machines_without_smt_or_of_unequal_cpus() {
+    let mut plain = Scene::new(Topology::regular(2, 4, 1, 2, false)).idle(&[1]);
+    assert_eq!(plain.target(), None);
+    let mut topology = Topology::regular(1, 2, 2, 1, false);
+    topology.cpus[2].capacity = 512;
+    topology.cpus[3].capacity = 512;
+    let mut unequal = Scene::new(Topology::new(topology.cpus)).idle(&[2, 3]);
+    assert_eq!(unequal.target(), None);
+}
+
+#[test]
+fn random_scenes_as_the_model() {
+    let mut rng = Rng::new(0x5eed);
+    let mut moved = 0;
+    for round in 0..50_000 {
+        let llcs = rng.within(1, 4);
+        let per_node = *rng.pick(&[1, llcs]);
+        let threads = *rng.pick(&[2, 2, 4]);
+        let apart = rng.chance(50);
+        let topology = Topology::regular(llcs, rng.within(1, 3), threads, per_node, apart);
+        let n = topology.len();
+        let percent = *rng.pick(&[10, 50, 90]);
+        let idle: Vec<usize> = (1..n).filter(|_| rng.chance(percent)).collect();
+        let mut scene = Scene::new(topology).idle(&idle);
+        let mut core = Core {
+            idle: (0..n).map(|c| idle.contains(&c)).collect(),
+            busy_for: vec![NOW; n],
+            sent: NOW,
+            ran: *rng.pick(&[MIGRATION_COST - 1, MIGRATION_COST, NOW]),
+            allowed: (0..n).map(|c| c == 0 || rng.chance(70)).collect(),
+            slice: SLICE,
+        };
+        for cpu in 0..n {
+            core.busy_for[cpu] = *rng.pick(&[0, SLICE - 1, SLICE, NOW, NOW]);
+            scene.world.cpu_mut(cpu).busy_since = NOW - core.busy_for[cpu];
+        }
+        core.sent = *rng.pick(&[SLICE - 1, SLICE, NOW]);
+        let first = scene.topology.siblings(0).iter().copied().chain([0]).min();
+        scene.world.cpu_mut(first.unwrap()).spread_at = NOW - core.sent;
+        scene.task.state.burst_run = core.ran;
+        let mask = (0..n).fold(0, |m, c| m | u64::from(core.allowed[c]) << c);
+        scene.task.allow(&[mask], scene.world.facts());
+        let want = leaves_for(&scene.topology, &core, 0);
+        assert_eq!(
+            scene.target(),
+            want,
+            "round {round}: {core:?}\n{:?}",
+            scene.topology
+        );
+        moved += u32::from(want.is_some());
+    }
+    assert!(moved > 500, "only {moved} scenes moved a task");
+}
