@@ -134,11 +134,13 @@ subprog u32 arm_by_rules(struct task_struct *p trusted)
 /* The task is on the arm that the rules say. */
 static __always_inline void arm_follow(struct task_struct *p, struct task_state *ts)
 {
-	u32 seq = *(volatile u32 *)&rules.seq; /* the writer changes it last */
-	u64 css_set = (u64)p->cgroups;
+	u64 css_set;
+	u32 seq;
 
 	if (tun.frozen)
 		return;
+	seq = *(volatile u32 *)&rules.seq; /* the writer changes it last */
+	css_set = (u64)p->cgroups;
 	if (ts->css_set == css_set && ts->rules_seq == seq)
 		return;
 	ts->css_set = css_set;

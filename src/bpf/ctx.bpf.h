@@ -18,6 +18,14 @@ static __always_inline struct task_state *task_state_of(struct task_struct *p)
 	return ts;
 }
 
+/* ns; the clocks of two CPUs differ a little. */
+static __always_inline u64 waited_since(u64 since, u64 now)
+{
+	s64 waited = now - since;
+
+	return waited > 0 ? waited : 0;
+}
+
 /* The CPU that the task is on; where the kernel keeps it in the task, without a call. */
 static __always_inline s32 task_cpu(struct task_struct *p)
 {
@@ -45,19 +53,31 @@ static __always_inline bool task_pinned(struct task_struct *p)
 	return p->nr_cpus_allowed == 1 || migration_disabled(p);
 }
 
+/* A task that waits in a queue may go to another CPU now: it can, and it waits for no delayed move. */
+subprog bool may_leave(struct task_struct *p trusted, u64 now)
+{
+	struct task_state *ts;
+
+	if (task_pinned(p))
+		return false;
+	ts = bpf_task_storage_get(&task_states, p, 0, 0);
+	return ts && !delay_keeps(ts, now);
+}
+
+/* So many tasks of a queue are looked at with interrupts off. */
+#define QUEUE_LOOKS_MAX 32
+
 /* The port's question that wants a task's state. A task that does not fit here must not be moved: the kernel ends us for it. */
 subprog bool queue_take_settled(s32 cpu, s32 here, u64 now)
 {
 	struct task_struct *p;
 	bool taken = false;
+	u32 looks = 0;
 
 	bpf_for_each (scx_dsq, p, cpu, 0) {
-		struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
-
-		if (!ts || delay_keeps(ts, now) || task_pinned(p) || !task_allowed(p, here))
-			continue;
-		taken = scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);
-		if (taken)
+		if (may_leave(p, now) && task_allowed(p, here))
+			taken = scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);
+		if (taken || ++looks == QUEUE_LOOKS_MAX)
 			break;
 	}
 	return taken;

@@ -5,7 +5,7 @@
  *
  * One timer per CPU, as for slices: armed for whose time comes first, never cancelled. When it fires it goes through the queue,
  * moves those whose time has come, and arms itself for the next; if nobody is left it has fired for nothing. Should it be lost,
- * the tick of its CPU opens the queue to others. Frequencies are not looked at again: the source does not either.
+ * the tick of its CPU opens the queue to others, and arms it again. Frequencies are not looked at again: the source does not either.
  */
 #ifndef ROOST_DELAY_BPF_H
 #define ROOST_DELAY_BPF_H
@@ -18,14 +18,15 @@
 
 #ifdef ROOST_SPIN
 /* Of a test's build alone: every timer is lost. What it is asked counts as used, or the compiler would pass on nothing. */
-static __always_inline s32 start_timer(struct bpf_timer *timer, u64 ns, u64 flags)
+static __always_inline s32 start_delay_timer(struct bpf_timer *timer, s32 cpu, u64 now, u64 at)
 {
-	opaque(ns);
-	opaque(flags);
+	opaque(cpu);
+	opaque(now);
+	opaque(at);
 	return 0;
 }
 #else
-#define start_timer(timer, ns, flags) bpf_timer_start(timer, ns, flags)
+#define start_delay_timer(timer, cpu, now, at) start_timer(timer, cpu, now, at)
 #endif
 
 subprog u32 delay_timer_start(s32 cpu, u64 now, u64 at)
@@ -39,8 +40,7 @@ subprog u32 delay_timer_start(s32 cpu, u64 now, u64 at)
 		return 0;
 	cs->delay_timer_at = at;
 	count(STAT_delay_timer_arm);
-	if (start_timer(&t->timer, before(now, at) ? at - now : 0,
-			cpu == bpf_get_smp_processor_id() ? BPF_F_TIMER_CPU_PIN : 0))
+	if (start_delay_timer(&t->timer, cpu, now, at))
 		cs->delay_timer_at = 0;
 	return 0;
 }
@@ -52,44 +52,48 @@ static __always_inline void arm_delay_timer(s32 cpu, struct cpu_state *cs, u64 n
 	delay_timer_start(cpu, now, at);
 }
 
-/* The task has just been queued on its waker's CPU. */
-static __always_inline void delay_begins(s32 cpu, struct cpu_state *cs, const struct task_state *ts, u64 now)
+/* A task that waits for a move until @at is about to be queued on @cs: thieves look more closely until then. */
+static __always_inline void delay_begins(struct cpu_state *cs, u64 at)
 {
-	if (before(cs->delay_until, ts->delay_at))
-		cs->delay_until = ts->delay_at;
-	arm_delay_timer(cpu, cs, now, ts->delay_at);
+	if (before(cs->delay_until, at))
+		cs->delay_until = at;
 }
 
-/* The task runs on @cpu, or is queued anew (NO_CPU), before its delay was over. */
+/* The task runs on @cpu, or is queued anew (NO_CPU), and has not moved. */
 static __always_inline void delay_ends(struct task_state *ts, s32 cpu, u64 now)
 {
 	u64 began;
-	s64 waited;
 
 	if (!ts->delay_at)
 		return;
 	began = delay_runs(ts, cpu, now);
-	if (!began)
-		return;
-	/* The clocks of two CPUs differ a little. */
-	waited = now - began;
-	hist_for(ts->pol.arm, HIST_delay_wait, waited > 0 ? waited : 0);
+	if (began)
+		hist_for(ts->pol.arm, HIST_delay_wait, waited_since(began, now));
 }
 
 /* The tick of a CPU whose timer is overdue. Its queue is open to others: delay_until is over, too. */
-static __always_inline void delay_watch(struct cpu_state *cs, u64 now)
+static __always_inline void delay_watch(s32 cpu, struct cpu_state *cs, u64 now)
 {
 	if (!cs->delay_timer_at || before(now, cs->delay_timer_at + DELAY_LATE_NS))
 		return;
-	cs->delay_timer_at = 0;
 	count(STAT_delay_late);
+	if (queue_length(cpu)) {
+		mark_waiting(cpu);
+		delay_timer_start(cpu, now, now);
+	} else {
+		cs->delay_timer_at = 0;
+	}
 }
 
-/* What a look through a queue came to. */
+/* A look through a queue: what it came to, and the task at hand, which belongs to others once it has moved. */
 struct delay_pass {
-	u64 next;  /* ns: when the next task's delay is over; 0: none waits */
-	u32 moved; /* tasks */
-	u32 stay;  /* those that do not move after all */
+	u64 next;   /* ns: when the next task's delay is over; 0: none waits */
+	u32 moved;  /* tasks */
+	u32 stay;   /* those that do not move after all */
+	u64 began;  /* ns: when the task at hand was placed */
+	s32 placed; /* where; its claim is there */
+	u32 arm;
+	u32 features;
 };
 
 /* The kernel still runs tasks of ours there, and none of a higher class: in the local queue of such a CPU nobody would find it. */
@@ -100,16 +104,32 @@ static __always_inline bool delay_lands(s32 cpu)
 	return rq && (rq->scx.flags & SCX_RQ_ONLINE) && rq->curr->prio >= RT_PRIOS;
 }
 
-/* The task does not move: others may have it. */
-static __always_inline void delay_stays(struct task_state *ts, struct delay_pass *pass, u64 began, enum roost_stat why)
+/* The task at hand does not move: others may have it. */
+static __always_inline void delay_stays(struct delay_pass *pass, enum roost_stat why)
 {
-	delay_unclaim(ts, ts->delay_cpu - 1, began);
-	count_for(ts->pol.arm, why);
+	delay_unclaim(pass->features, pass->arm, pass->placed, pass->began);
+	count_for(pass->arm, why);
 	pass->stay++;
 }
 
-/* Has the task's time come? A subprogram: 6.18's verifier gives up on a loop over a queue that compares times itself. */
-subprog bool delay_turn(const struct task_state *ts nonnull, u64 now, struct delay_pass *pass nonnull)
+/* It has moved to @to, and keeps others away itself: [delay_hold_claim] its claim may end. */
+subprog u32 delay_moved(s32 to, u64 now, struct delay_pass *pass nonnull)
+{
+	struct cpu_state *cs = cpu_state(to);
+
+	delay_unclaim(pass->features, pass->arm, pass->placed, pass->began);
+	if (to != pass->placed)
+		count_for(pass->arm, STAT_delay_repick);
+	count_for(pass->arm, STAT_delay_expire);
+	pass->moved++;
+	/* Who runs there ends its slice on time, though nobody waits in its queue. */
+	if (cs->curr_pid)
+		arm_slice_timer(to, cs, now, cs->curr_start + cs->curr_slice);
+	return 0;
+}
+
+/* Has the task's time come? */
+static __always_inline bool delay_turn(const struct task_state *ts, u64 now, struct delay_pass *pass)
 {
 	u64 at = ts->delay_at;
 
@@ -121,44 +141,54 @@ subprog bool delay_turn(const struct task_state *ts nonnull, u64 now, struct del
 }
 
 /*
- * Move those of @cpu's queue whose time has come. A task that was taken off and queued anew since the loop came to it is not
- * moved: the kernel sees that it is not where the loop found it. So its mask, looked at here, still holds.
+ * Where a task of the queue goes now. NO_CPU: it goes nowhere. A subprogram: 6.18's verifier gives up on a loop over a queue
+ * that compares times itself.
+ */
+subprog s32 delay_leaves(struct task_struct *p trusted, u64 now, struct delay_pass *pass nonnull)
+{
+	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
+	s32 to;
+
+	if (!ts || !delay_turn(ts, now, pass))
+		return NO_CPU;
+	pass->placed = ts->delay_cpu - 1;
+	pass->arm = ts->pol.arm;
+	pass->features = ts->pol.features;
+	pass->began = delay_take(ts);
+	if (!pass->began)
+		return NO_CPU;
+	hist_for(pass->arm, HIST_delay_wait, waited_since(pass->began, now));
+	to = task_pinned(p) ? NO_CPU : delay_goes_to(p, ts);
+	if (to != NO_CPU && delay_lands(to))
+		return to;
+	delay_stays(pass, STAT_delay_disallowed);
+	return NO_CPU;
+}
+
+/*
+ * Move those of @cpu's queue whose time has come; what stands further back than so many is left to whoever is called to help.
+ * A task that was taken off and queued anew since the loop came to it is not moved: the kernel sees that it is not where the
+ * loop found it. So its mask, looked at before, still holds. Since Linux 7.1 a CPU that cannot run it at once sends it to its
+ * queue (SCX_ENQ_IMMED); before, it is next there.
  */
 subprog u32 delay_expire(s32 cpu, u64 now, struct delay_pass *pass nonnull)
 {
 	struct task_struct *p;
+	u32 looks = 0;
 
 	bpf_for_each (scx_dsq, p, cpu, 0) {
-		struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
-		u64 began;
-		u32 arm;
-		s32 to;
+		s32 to = delay_leaves(p, now, pass);
 
-		if (!ts || !delay_turn(ts, now, pass))
-			continue;
-		began = delay_take(ts);
-		if (!began)
-			continue;
-		arm = ts->pol.arm;
-		hist_for(arm, HIST_delay_wait, now - began);
-		to = task_pinned(p) ? NO_CPU : delay_goes_to(p, ts);
-		if (to == NO_CPU || !delay_lands(to)) {
-			delay_stays(ts, pass, began, STAT_delay_disallowed);
-			continue;
+		if (to == NO_CPU)
+			;
+		else if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | to, SCX_ENQ_IMMED))
+			delay_moved(to, now, pass);
+		else
+			delay_stays(pass, STAT_delay_refused);
+		if (++looks == QUEUE_LOOKS_MAX) {
+			pass->stay++;
+			break;
 		}
-		if (to != ts->delay_cpu - 1)
-			count_for(arm, STAT_delay_repick);
-		if (!scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | to, 0)) {
-			delay_stays(ts, pass, began, STAT_delay_refused);
-			continue;
-		}
-		/* [delay_hold_claim] Now the task itself keeps others away. */
-		delay_unclaim(ts, ts->delay_cpu - 1, began);
-		count_for(arm, STAT_delay_expire);
-		pass->moved++;
-		/* Who runs there ends its slice on time, though nobody waits in its queue. */
-		if (cpu_state(to)->curr_pid)
-			arm_slice_timer(to, cpu_state(to), now, cpu_state(to)->curr_start + cpu_state(to)->curr_slice);
 	}
 	return 0;
 }
@@ -176,7 +206,7 @@ static int delay_timer_fired(void *map, u32 *key, struct delay_timer *t)
 	if (pass.next)
 		arm_delay_timer(cpu, cs, now, pass.next);
 	if (pass.stay)
-		call_help(cpu);
+		call_help(cpu, now);
 	else if (!pass.moved && !pass.next)
 		count(STAT_delay_timer_spurious);
 	return 0;

@@ -72,12 +72,12 @@ static __always_inline u32 cpu_capacity_now(s32 cpu)
 
 static __always_inline struct freq_rule freq_rule(u32 arm, s32 cpu)
 {
-	u32 slot = *(volatile u32 *)&policy.index % 2;
-	struct freq_rule rule = { .stale_ms = policy.slot[slot].freq_stale_ms };
+	const struct policy_image *image = image_now();
+	struct freq_rule rule = { .stale_ms = image->freq_stale_ms };
 
 	opaque(arm);
 	opaque(cpu);
-	rule.low = policy.slot[slot].threshold[arm % MAX_ARMS][(u32)cpu % MAX_CPUS];
+	rule.low = image->threshold[arm % MAX_ARMS][(u32)cpu % MAX_CPUS];
 	return rule;
 }
 

@@ -15,8 +15,8 @@
 /* ---- joining ---- */
 
 /*
- * @cpu's queue counts the task, which was runnable elsewhere (@moved: how it came) or arrives. Called by enqueue and by running, whichever comes first: a task inserted straight from
- * select_cpu is not enqueued, and a stolen one comes from another queue. A callback of its own for what becomes
+ * @cpu's queue counts the task, which was runnable elsewhere (@moved: how it came) or arrives. Called by enqueue and by running,
+ * whichever comes first: a task inserted straight from select_cpu is not enqueued, and a stolen one comes from another queue. A callback of its own for what becomes
  * runnable would cost more than this test in two places.
  */
 static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now, enum arrival moved)
@@ -74,6 +74,17 @@ static __always_inline void insert_waiting(struct task_struct *p, struct task_st
 		arm_slice_timer(cpu, cs, now, now + TAKEN_NS);
 }
 
+/* The same beside its waker, until its time comes. Once queued it may run, and its delay be over. */
+static __always_inline void insert_delayed(struct task_struct *p, struct task_state *ts, struct cpu_state *cs, s32 cpu,
+					   u64 now, u64 enq_flags)
+{
+	u64 at = ts->delay_at;
+
+	delay_begins(cs, at);
+	insert_waiting(p, ts, cs, cpu, now, enq_flags);
+	arm_delay_timer(cpu, cs, now, at);
+}
+
 /*
  * [smt_spread] The running task was told to leave for an idle core (tick), and its CPU found nothing else to run (SCX_ENQ_LAST).
  * The only way from here to another CPU's local queue. False: the core is not to be had any more.
@@ -111,7 +122,7 @@ static __always_inline void run_enqueue(struct task_struct *p, struct task_state
 {
 	s32 cpu = task_cpu(p);
 	struct cpu_state *cs = cpu_state(cpu);
-	bool delayed;
+	bool lost_core;
 
 	if ((enq_flags & SCX_ENQ_LAST) && insert_spread(p, ts, enq_flags))
 		return;
@@ -130,26 +141,28 @@ static __always_inline void run_enqueue(struct task_struct *p, struct task_state
 		if ((enq_flags & SCX_ENQ_WAKEUP) && !ts->woken_at)
 			ts->woken_at = now;
 	}
+	/* [smt_spread] It ran elsewhere, and the idle core to which it was sent is taken. */
+	lost_core = ts->idle_cpu == cpu + 1 && ts->joined && ts->joined != cpu + 1;
 	run_join(ts, cpu, now, ARRIVAL_OTHER);
 	if (!before(ts->vruntime, ts->deadline))
 		new_request(ts, ts->pol.features);
-	delayed = ts->delay_at;
-	if (!delayed && wins_cpu(ts, cs, now, enq_flags)) {
+	if (ts->delay_at) {
+		insert_delayed(p, ts, cs, cpu, now, enq_flags);
+	} else if (wins_cpu(ts, cs, now, enq_flags)) {
 		insert_preempting(p, ts, cs, now, enq_flags);
-	} else if (!delayed && pcpu_kthread(p) && (enq_flags & SCX_ENQ_WAKEUP)) {
+	} else if (pcpu_kthread(p) && (enq_flags & SCX_ENQ_WAKEUP)) {
 		/* At the end of a slice it waits as others do: two that went to the local queue in turn would keep it for good. */
 		count_for(ts->pol.arm, STAT_enq_kthread);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_left(ts), enq_flags);
 		if (cs->curr_pid)
 			arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
-	} else if (!delayed && SCX_ENQ_IMMED && !(enq_flags & SCX_ENQ_REENQ) && cs->weight == ts->weight &&
-		   cpu_curr_idle(cpu)) {
+	} else if (SCX_ENQ_IMMED && !(enq_flags & SCX_ENQ_REENQ) && cs->weight == ts->weight && cpu_curr_idle(cpu)) {
 		count_for(ts->pol.arm, STAT_enq_idle);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_left(ts), enq_flags | SCX_ENQ_IMMED);
 	} else {
 		insert_waiting(p, ts, cs, cpu, now, enq_flags);
-		if (delayed)
-			delay_begins(cpu, cs, ts, now);
+		if (lost_core)
+			call_help(cpu, now);
 	}
 }
 
@@ -354,10 +367,8 @@ static __always_inline void run_dispatch(s32 cpu, struct task_struct *prev)
 
 static __always_inline void wakeup_ends(struct task_state *ts, u64 now)
 {
-	/* The clocks of two CPUs differ a little. */
-	s64 waited = now - ts->woken_at;
+	u64 waited = waited_since(ts->woken_at, now);
 
-	waited = waited > 0 ? waited : 0;
 	hist_for(ts->pol.arm, HIST_wakeup_latency, waited);
 	if (ts->by_fits)
 		hist_for(ts->pol.arm, HIST_fits_wait, waited);

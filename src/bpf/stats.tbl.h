@@ -40,6 +40,7 @@ STAT(fork_busy, "fork: nothing idle, the least loaded CPU of the idlest group")
 STAT(claim_set, "idle CPUs claimed")
 STAT(claim_seen, "an idle CPU or core was passed over because another wakeup had claimed it")
 STAT(claim_expired, "claims taken over because they were too old (claim_expiry)")
+STAT(claim_lost, "claims taken over that had not ended after 2 s (must stay 0)")
 /* util_fits and bias_prev: the rung that gave the CPU, and what it cost */
 STAT(fits_target, "the target, busy, whose room the task fits into (feature util_fits)")
 STAT(fits_target_nonsync, "of these, those of a wakeup that is not sync")
@@ -103,7 +104,7 @@ STAT(rescue, "a task that waited too long behind a task of a higher class was fe
 STAT(hungry, "a task that had waited for two seconds was fetched out of its turn")
 STAT(balance_pull, "a busy CPU fetched a task from a queue whose tasks get less by weight")
 STAT(spread_run, "a running task left a core that it shared for an idle one (feature smt_spread)")
-STAT(spread_lost, "a running task was to leave for an idle core that was no longer idle, or that it may no longer use")
+STAT(spread_lost, "a running task was to leave for an idle core, and stayed: the core was taken, forbidden by then, or others waited here")
 STAT(idle_kick, "an idle CPU woken by a tick or timer because a queue had waiters")
 /* idle periods: what ended them */
 STAT(avg_idle_wakeup, "idle periods ended by a wakeup, or by a real-time task")

@@ -87,14 +87,14 @@ subprog u32 tick_cgroups(u64 now)
 }
 
 /* One of the first tasks of @victim's queue may run on @cpu. */
-subprog bool queue_offers(s32 victim, s32 cpu)
+subprog bool queue_offers(s32 victim, s32 cpu, u64 now)
 {
 	struct task_struct *p;
 	bool offers = false;
 	u32 looks = 0;
 
 	bpf_for_each (scx_dsq, p, victim, 0) {
-		offers = !task_pinned(p) && task_allowed(p, cpu);
+		offers = may_leave(p, now) && task_allowed(p, cpu);
 		if (offers || ++looks == QUEUE_LOOKS)
 			break;
 	}
@@ -109,7 +109,7 @@ subprog u32 serve_from(s32 cpu, s32 victim, bool balances, u64 now)
 {
 	if (!assign_queue(cpu, victim, balances, now))
 		return 0;
-	if (queue_offers(victim, cpu))
+	if (queue_offers(victim, cpu, now))
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	else
 		cpu_state(cpu)->serve_next = 0;
@@ -209,7 +209,8 @@ static __always_inline void tick_spread(struct task_struct *p, struct cpu_state 
 	if (to == NO_CPU)
 		return;
 	placed_idle(ts, to, now);
-	scx_bpf_task_set_slice(p, 0);
+	if (!scx_bpf_task_set_slice(p, 0))
+		placed_nowhere(ts);
 }
 
 static __always_inline void run_tick(struct task_struct *p, struct task_state *ts, u64 now)
@@ -227,9 +228,9 @@ static __always_inline void run_tick(struct task_struct *p, struct task_state *t
 	tick_cpuperf(cpu, cs);
 	tick_llc(cpu, now);
 	tick_cgroups(now);
-	delay_watch(cs, now);
+	delay_watch(cpu, cs, now);
 	if (queue_contended(cs))
-		call_help(cpu);
+		call_help(cpu, now);
 	tick_spread(p, cs, ts, cpu, now);
 	tick_rescue(cpu, now);
 	if (now - cs->balanced_at >= BALANCE_NS) {

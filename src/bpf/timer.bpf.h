@@ -19,7 +19,14 @@
 /* So late no timer is: ns. */
 #define TIMER_LOST_NS  4000000ULL
 
-/* May be called from any CPU: a bpf_timer is pinned only to its caller's. */
+/* @cpu's timer shall fire at @at. May be called from any CPU: a bpf_timer is pinned only to its caller's. */
+static __always_inline s32 start_timer(struct bpf_timer *timer, s32 cpu, u64 now, u64 at)
+{
+	u64 flags = cpu == bpf_get_smp_processor_id() ? BPF_F_TIMER_CPU_PIN : 0;
+
+	return bpf_timer_start(timer, before(now, at) ? at - now : 0, flags);
+}
+
 subprog u32 slice_timer_start(s32 cpu, u64 now, u64 at)
 {
 	struct cpu_state *cs = cpu_state(cpu);
@@ -31,8 +38,7 @@ subprog u32 slice_timer_start(s32 cpu, u64 now, u64 at)
 		return 0;
 	cs->timer_at = at;
 	count(STAT_timer_arm);
-	if (bpf_timer_start(&t->timer, before(now, at) ? at - now : 0,
-			    cpu == bpf_get_smp_processor_id() ? BPF_F_TIMER_CPU_PIN : 0))
+	if (start_timer(&t->timer, cpu, now, at))
 		cs->timer_at = 0;
 	return 0;
 }
@@ -94,15 +100,15 @@ static __always_inline void watch_taken(s32 cpu)
 }
 
 /* An idle CPU that may run one of the first tasks of @cpu's queue. */
-subprog s32 queue_helper(s32 cpu)
+subprog s32 queue_helper(s32 cpu, u64 now)
 {
 	s32 helper = NO_CPU;
 	struct task_struct *p;
 	u32 looks = 0;
 
 	bpf_for_each (scx_dsq, p, cpu, 0) {
-		if (!task_pinned(p))
-			helper = idle_helper(p, cpu);
+		if (may_leave(p, now))
+			helper = idle_helper(p, cpu, now);
 		if (helper != NO_CPU || ++looks == QUEUE_LOOKS)
 			break;
 	}
@@ -110,14 +116,14 @@ subprog s32 queue_helper(s32 cpu)
 }
 
 /* Tasks wait on @cpu: an idle CPU shall look for work (kernel: nohz_balancer_kick()). */
-subprog u32 call_help(s32 cpu)
+subprog u32 call_help(s32 cpu, u64 now)
 {
 	s32 helper;
 
 	if (!queue_length(cpu))
 		return 0;
 	mark_waiting(cpu);
-	helper = queue_helper(cpu);
+	helper = queue_helper(cpu, now);
 	if (helper == NO_CPU)
 		return 0;
 	count(STAT_idle_kick);
@@ -135,7 +141,7 @@ static int slice_timer_fired(void *map, u32 *key, struct slice_timer *t)
 	cs->timer_at = 0;
 	count(STAT_timer_fire);
 	if (!cs->curr_pid && cs->weight && cpu_taken(cpu)) {
-		call_help(cpu);
+		call_help(cpu, now);
 		arm_slice_timer(cpu, cs, now, now + TAKEN_NS);
 	} else if (!cs->curr_pid || !somebody_waits(cpu, cs)) {
 		count(STAT_timer_spurious);
@@ -144,7 +150,7 @@ static int slice_timer_fired(void *map, u32 *key, struct slice_timer *t)
 	} else {
 		count(STAT_preempt_slice);
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-		call_help(cpu);
+		call_help(cpu, now);
 	}
 	return 0;
 }

@@ -7,7 +7,10 @@
 #include "timer.bpf.h"
 #include "policy/ladder.h"
 
-/* preempt_count()'s fields of NMI, interrupt and softirq being served (kernel: in_task()); bpf_in_task() of the scx headers would need a kconfig extern. */
+/*
+ * preempt_count()'s fields of NMI, interrupt and softirq being served (kernel: in_task()); bpf_in_task() of the scx headers would
+ * need a kconfig extern.
+ */
 #define INTERRUPT_COUNTS 0xff0100
 
 static __always_inline bool in_task(void)

@@ -79,10 +79,10 @@ u64 roost_search_budget(struct world *w, s32 cpu)
 	return search_budget(cpu_state(cpu));
 }
 
-s32 roost_idle_helper(struct world *w, port_task *p, s32 cpu)
+s32 roost_idle_helper(struct world *w, port_task *p, s32 cpu, u64 now)
 {
 	the_world = w;
-	return idle_helper(p, cpu);
+	return idle_helper(p, cpu, now);
 }
 
 s32 roost_spread_target(struct world *w, port_task *p, const struct task_state *ts, s32 cpu, u64 now)

@@ -22,7 +22,7 @@ void roost_mark_waiting(struct world *w, s32 cpu);
 void roost_unmark_waiting(struct world *w, s32 cpu);
 bool roost_anybody_waits(struct world *w);
 bool roost_steal(struct world *w, s32 cpu, u64 now, bool asked);
-s32 roost_idle_helper(struct world *w, port_task *p, s32 cpu);
+s32 roost_idle_helper(struct world *w, port_task *p, s32 cpu, u64 now);
 s32 roost_spread_target(struct world *w, port_task *p, const struct task_state *ts, s32 cpu, u64 now);
 bool roost_assign_queue(struct world *w, s32 cpu, s32 victim, u64 now);
 s32 roost_assigned_queue(struct world *w, s32 cpu, u64 now);

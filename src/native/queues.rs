@@ -97,10 +97,10 @@ impl World {
     }
 
     /// An idle CPU that may run the task, which waits on `cpu`.
-    pub fn idle_helper(&mut self, task: &Task, cpu: usize) -> Option<usize> {
+    pub fn idle_helper(&mut self, task: &Task, cpu: usize, now: u64) -> Option<usize> {
         let mut port = task.port();
         // SAFETY: C checks the CPU; the task lives through the call.
-        let helper = self.run(|w| unsafe { sys::roost_idle_helper(w, &mut port, cpu as i32) });
+        let helper = self.run(|w| unsafe { sys::roost_idle_helper(w, &mut port, cpu as i32, now) });
         usize::try_from(helper).ok()
     }
 

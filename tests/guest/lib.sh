@@ -127,14 +127,16 @@ on_arms() {
 	check "$1: on ${2:-default alone} (got ${busy:-default alone})" [ "$busy" = "$2" ]
 }
 
-# A task that the scheduler does not know is placed by no rule.
+# A task that the scheduler does not know is placed by no rule; a claim that is not given back keeps a CPU idle.
 no_stranger() {
 	totals >/tmp/totals && [ "$(counter no_task_ctx /tmp/totals)" = 0 ]
 }
+no_lost_claim() { [ "$(counter claim_lost /tmp/totals)" = 0 ]; }
 
 stop_roost() {
 	check "scheduler still enabled" roost_enabled
 	check "every task had its context (no_task_ctx is 0)" no_stranger
+	check "no claim was lost (claim_lost is 0)" no_lost_claim
 	check "no bad event" events_clean
 	end_roost INT 0
 }

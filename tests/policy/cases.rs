@@ -6,7 +6,7 @@ use crate::model::{CpuNow, Decision, How, LlcNow, Waker};
 use crate::setup::{
     By, Case, Machine, NOW, PLACEMENT_STATS, Runner, STALE_MS, WAKEE, WAKER, moved,
 };
-use crate::topology::{CLAIM_TTL, Cpu, NICE0, Topology};
+use crate::topology::{CLAIM_LOST, CLAIM_TTL, Cpu, NICE0, Topology};
 use scx_roost::native::{World, stat_name, stat_of};
 use std::collections::BTreeSet;
 
@@ -127,6 +127,9 @@ const CLAUSES: &[Clause] = &[
     }),
     ("claimed-old", |r, w| {
         r.each(w, |now| now.claim_age = Some(CLAIM_TTL + 1))
+    }),
+    ("claimed-lost", |r, w| {
+        r.each(w, |now| now.claim_age = Some(CLAIM_LOST + 1))
     }),
     ("core-claimed", |r, w| {
         r.each(w, |now| now.core_claim_age = Some(1000))

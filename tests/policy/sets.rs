@@ -141,7 +141,7 @@ fn an_idle_helper_is_near_if_it_can_be() {
     let topology = Topology::regular(4, 4, 1, 2, false);
     let mut world = topology.world();
     let task = Task::new(1, &world);
-    assert_eq!(world.idle_helper(&task, 9), None);
+    assert_eq!(world.idle_helper(&task, 9, NOW), None);
     for (idle, why) in [
         (2, "of the machine"),
         (14, "of the node"),
@@ -149,13 +149,13 @@ fn an_idle_helper_is_near_if_it_can_be() {
         (11, "of the LLC, the next from its own position on"),
     ] {
         world.set_idle(idle);
-        assert_eq!(world.idle_helper(&task, 9), Some(idle), "{why}");
+        assert_eq!(world.idle_helper(&task, 9, NOW), Some(idle), "{why}");
     }
-    assert_eq!(world.idle_helper(&task, 1), Some(2));
+    assert_eq!(world.idle_helper(&task, 1, NOW), Some(2));
     for busy in [11, 8, 14] {
         world.set_busy(busy);
     }
-    assert_eq!(world.idle_helper(&task, 9), Some(2));
+    assert_eq!(world.idle_helper(&task, 9, NOW), Some(2));
 }
 
 /// The set holds CPUs that run a SCHED_IDLE or a real-time task: a kick does not make those look for work.
@@ -172,12 +172,12 @@ fn a_helper_is_idle_and_not_only_marked() {
     }
     // Alone there, as SCHED_IDLE.
     (world.cpu_mut(0).curr_pid, world.cpu_mut(0).curr_sched_idle) = (77, 1);
-    assert_eq!(world.idle_helper(&task, 5), Some(7));
-    assert_eq!(world.idle_helper(&task, 1), Some(3));
+    assert_eq!(world.idle_helper(&task, 5, NOW), Some(7));
+    assert_eq!(world.idle_helper(&task, 1, NOW), Some(3));
     world.view_mut(3).idle = 0;
-    assert_eq!(world.idle_helper(&task, 1), Some(7), "the other LLC's");
+    assert_eq!(world.idle_helper(&task, 1, NOW), Some(7), "the other LLC's");
     world.view_mut(7).idle = 0;
-    assert_eq!(world.idle_helper(&task, 1), None);
+    assert_eq!(world.idle_helper(&task, 1, NOW), None);
 }
 
 /// A claimed CPU waits for the task that it is claimed for, where arm 0 has claims.
@@ -186,9 +186,8 @@ fn a_helper_is_not_claimed() {
     let mut world = Topology::regular(1, 4, 1, 1, false).world();
     let task = Task::new(1, &world);
     (1..3).for_each(|idle| world.set_idle(idle));
-    world.clock_step = NOW;
     world.cpu_mut(1).claim = NOW - 1000;
-    assert_eq!(world.idle_helper(&task, 0), Some(1));
+    assert_eq!(world.idle_helper(&task, 0, NOW), Some(1));
     for (features, ttl, helper) in [
         (FEATURE_claim, 0, 2),
         (FEATURE_claim | FEATURE_claim_expiry, 2000, 2),
@@ -196,7 +195,7 @@ fn a_helper_is_not_claimed() {
     ] {
         let arm = &mut world.policy_mut().arm[0].task;
         (arm.features, arm.claim_ttl_ns) = (features, ttl);
-        assert_eq!(world.idle_helper(&task, 0), Some(helper), "{ttl}");
+        assert_eq!(world.idle_helper(&task, 0, NOW), Some(helper), "{ttl}");
     }
 }
 
@@ -208,14 +207,18 @@ fn a_helper_may_run_the_task() {
     let facts = topology.facts();
     (0..6).for_each(|cpu| world.set_idle(cpu));
     task.allow(&[0b1111_0000], &facts);
-    assert_eq!(world.idle_helper(&task, 7), Some(4));
+    assert_eq!(world.idle_helper(&task, 7, NOW), Some(4));
     assert_eq!(
-        world.idle_helper(&task, 1),
+        world.idle_helper(&task, 1, NOW),
         Some(4),
         "its own LLC has only others"
     );
     task.allow(&[0b1000_0000], &facts);
-    assert_eq!(world.idle_helper(&task, 7), None, "pinned where it waits");
+    assert_eq!(
+        world.idle_helper(&task, 7, NOW),
+        None,
+        "pinned where it waits"
+    );
 }
 
 /// What is left over when every thread has stopped.

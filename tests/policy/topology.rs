@@ -235,6 +235,8 @@ pub fn kernel_tunables() -> tunables {
 
 /// ns: as in `kernel_arm()`.
 pub const CLAIM_TTL: u64 = 1_000_000;
+/// CLAIM_LOST_NS in claim.h.
+pub const CLAIM_LOST: u64 = 2_000_000_000;
 
 /// The weight of nice 0.
 pub const NICE0: u32 = NICE0_WEIGHT;

@@ -9,7 +9,8 @@
  * way, when it is queued anew, and when it leaves our class. Whoever else comes and goes there meanwhile does not end it.
  * claim_plain: the source's own, a load and a store, and no second look: it narrows the race and does not close it. Such a claim
  * ends also with any other task that the CPU turns to, and when the CPU goes idle, as the source's does in schedule().
- * claim_expiry (ours): a claim older than claim-ttl-us counts for nothing. core_claim (ours): who takes a CPU because its whole
+ * claim_expiry (ours): a claim older than claim-ttl-us counts for nothing. Without it one of 2 s does, which is there only by a
+ * mistake (counter claim_lost). core_claim (ours): who takes a CPU because its whole
  * core is idle claims the core too, so that two do not settle on its two threads at once.
  * Limit: a task that may run on one CPU only is not placed, so it asks no claim and may find one.
  *
@@ -35,10 +36,15 @@ static __always_inline bool claim_made(u64 stamp, u64 now)
 	return (stamp | PLAIN_CLAIM) == (now | PLAIN_CLAIM);
 }
 
+/* A claim that is so old was forgotten, and that is a mistake of ours; the longest claim_ttl is shorter. ns */
+#define CLAIM_LOST_NS 2000000000ULL
+
 /* @stamp: when it was claimed, ns; 0: it is not. */
 static __always_inline bool claim_counts(u64 stamp, u32 features, u64 now, u64 ttl)
 {
-	return stamp && !((features & FEATURE_claim_expiry) && (s64)(now - stamp) > (s64)ttl);
+	u64 limit = features & FEATURE_claim_expiry ? ttl : CLAIM_LOST_NS;
+
+	return stamp && (s64)(now - stamp) <= (s64)limit;
 }
 
 static __always_inline u64 claim_stamp(const u64 *claim)
@@ -120,7 +126,7 @@ subprog bool claim_take(s32 cpu, u32 features, u32 arm, u64 now, u64 ttl)
 	}
 	count_for(arm, STAT_claim_set);
 	if (old)
-		count_for(arm, STAT_claim_expired);
+		count_for(arm, (s64)(now - old) > (s64)CLAIM_LOST_NS ? STAT_claim_lost : STAT_claim_expired);
 	if ((features & FEATURE_claim_plain) || cpu_free(cpu, false))
 		return true;
 	if (atomic_cas(claim, claim_of(now, features), 0))
@@ -209,8 +215,10 @@ static __always_inline void placed_nowhere(struct task_state *ts)
 		placed_over(ts, STAT_claim_release);
 }
 
-/* The task runs, on @cpu, whose state is @cs. Another that was placed so began where this one was to, after this one's look: it was stacked.
- * Not asked by the clock: a virtual CPU may stand still between its clock and its look. */
+/*
+ * The task runs, on @cpu, whose state is @cs. If another that was placed so began where this one was to, after this one's look,
+ * this one was stacked. Not asked by the clock: a virtual CPU may stand still between its clock and its look.
+ */
 static __always_inline void placed_runs(struct task_state *ts, s32 cpu, struct cpu_state *cs, u64 now)
 {
 	bool there = ts->idle_cpu == cpu + 1;

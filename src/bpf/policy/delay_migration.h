@@ -57,11 +57,11 @@ static __always_inline bool low_freq(u32 arm, s32 cpu)
 	return false;
 }
 
-/* The task does not go to @cpu, which was claimed for it at @stamp, if it was. */
-static __always_inline void delay_unclaim(const struct task_state *ts, s32 cpu, u64 stamp)
+/* A task does not go to @cpu, which was claimed for it at @stamp, if it was. */
+static __always_inline void delay_unclaim(u32 features, u32 arm, s32 cpu, u64 stamp)
 {
-	if ((ts->pol.features & FEATURE_claim) && claim_end(cpu, stamp))
-		count_for(ts->pol.arm, STAT_claim_release);
+	if ((features & FEATURE_claim) && claim_end(cpu, stamp))
+		count_for(arm, STAT_claim_release);
 }
 
 /* Shall the task, placed on @cpu (@idle: as idle), wait on @here? @now: when it was placed. */
@@ -73,13 +73,14 @@ subprog u32 delay_decide(struct task_state *ts nonnull, s32 here, s32 cpu, bool 
 		return DELAY_NOT;
 	if (cpu_idle(here) &&
 	    (!(features & FEATURE_claim) || claim_take(here, features, arm, now, ts->pol.claim_ttl_ns))) {
-		delay_unclaim(ts, cpu, now);
+		delay_unclaim(features, arm, cpu, now);
 		return DELAY_IDLE;
 	}
 	if (!(features & FEATURE_delay_hold_claim))
-		delay_unclaim(ts, cpu, now);
-	ts->delay_at = now + ts->pol.delay_ns;
+		delay_unclaim(features, arm, cpu, now);
+	ts->delay_began = now;
 	ts->delay_cpu = cpu + 1;
+	ts->delay_at = now + ts->pol.delay_ns;
 	return DELAY_HERE;
 }
 
@@ -108,26 +109,25 @@ static __always_inline struct placement delay_stage(struct task_state *ts, const
 /* It is over; answers with when it began. 0: it was over already. */
 static __always_inline u64 delay_take(struct task_state *ts)
 {
-	u64 at = atomic_swap(&ts->delay_at, 0);
+	u64 began = ts->delay_began;
 
-	return at ? at - ts->pol.delay_ns : 0;
+	return atomic_swap(&ts->delay_at, 0) ? began : 0;
 }
 
 /* The task runs, on @cpu, or is queued anew (NO_CPU). Asked before it joins that CPU's queue. Answers as delay_take(). */
 static __always_inline u64 delay_runs(struct task_state *ts, s32 cpu, u64 now)
 {
-	u64 began = delay_take(ts);
+	u64 at = ts->delay_at, began = delay_take(ts);
 
 	if (!began)
 		return 0;
-	delay_unclaim(ts, ts->delay_cpu - 1, began);
+	delay_unclaim(ts->pol.features, ts->pol.arm, ts->delay_cpu - 1, began);
 	if (cpu == NO_CPU)
 		count_for(ts->pol.arm, STAT_delay_dropped);
 	else if (ts->joined == cpu + 1)
 		count_for(ts->pol.arm, STAT_delay_cancel);
 	else
-		count_for(ts->pol.arm,
-			  (s64)(now - began) < (s64)ts->pol.delay_ns ? STAT_delay_stolen : STAT_delay_overdue);
+		count_for(ts->pol.arm, (s64)(now - at) < 0 ? STAT_delay_stolen : STAT_delay_overdue);
 	return began;
 }
 

@@ -27,7 +27,7 @@
  *
  * [claim] Whatever is idle is claimed when it is about to be the answer; if another was quicker, the next rung is asked.
  *
- * With prev_idle and sis_util, and nothing else, this is the kernel's select_task_rq_fair() (kernel/sched/fair.c);
+ * With prev_idle and sis_util, and nothing else that acts here, this is the kernel's select_task_rq_fair() (kernel/sched/fair.c);
  * what it leaves out is listed in docs/faithfulness.md.
  *
  * Each group of rungs is a subprogram, and so joins the verifier's paths where it ends: known CPUs, search.

@@ -3,7 +3,7 @@
  * smt_spread (ours). Problem: two tasks share a core while another core has none, because the search for an idle CPU ends at
  * the LLC, and because who never sleeps is never placed anew. The kernel's load balancer repairs it, late.
  * Method: one thread per core is where a machine that is not full shall come to rest. At a wakeup, when the target's LLC has
- * no idle core, so that whatever is found there lies beside a busy thread, the task goes to an idle core of the node, then of
+ * no idle core that is nobody's yet, so that whatever is found there lies beside a busy thread, the task goes to an idle core of the node, then of
  * the machine. While it runs: when two threads of a core have both been busy for a slice and a core idles, the tick sends one
  * of the two tasks there, of the LLC, the node, the machine; at most one of a core and slice.
  * Limits: a move costs what the caches held. So only tasks that usually run for migration_cost at least. Not on machines of
@@ -64,7 +64,7 @@ static __always_inline s32 spread_wakeup(port_task *p, const struct wakeup *w, s
 
 	if (!machine_facts()->smt || machine_facts()->nr_llcs == 1 || machine_facts()->asym)
 		return NO_CPU;
-	if (has_idle_core(target) || sis_kthread(w) != NO_CPU)
+	if (has_whole_core(w, target) || sis_kthread(w) != NO_CPU)
 		return NO_CPU;
 	s = scan_for(w);
 	s.what = SCAN_CORE;

@@ -160,12 +160,13 @@ struct task_state {
 	s32 load_cpu;	    /* 1 + the CPU whose load_avg holds its load; 0: none */
 
 	/* placement */
-	u64 idle_at;	/* ns: before idle_cpu was looked at */
-	u64 idle_seen;	/* its placed_started, after that look */
-	s32 idle_cpu;	/* 1 + the CPU on which it was placed as idle and has not run yet; 0: none */
-	s32 recent_cpu; /* 1 + the recently used CPU (kernel: recent_used_cpu); 0: none */
-	u64 delay_at;	/* ns: when it moves to delay_cpu if it has not run by then; 0: it waits for no move; atomic */
-	s32 delay_cpu;	/* 1 + that CPU */
+	u64 idle_at;	 /* ns: before idle_cpu was looked at */
+	u64 idle_seen;	 /* its placed_started, after that look */
+	s32 idle_cpu;	 /* 1 + the CPU on which it was placed as idle and has not run yet; 0: none */
+	s32 recent_cpu;	 /* 1 + the recently used CPU (kernel: recent_used_cpu); 0: none */
+	u64 delay_at;	 /* ns: when it moves to delay_cpu if it has not run by then; 0: it waits for no move; atomic */
+	u64 delay_began; /* ns: when it was placed there */
+	s32 delay_cpu;	 /* 1 + that CPU */
 	struct waker_state waker;
 
 	/* cgroups, as indexes into their table; 0: the root */

@@ -187,7 +187,7 @@ static __always_inline bool steal(s32 cpu, u64 now, bool asked)
  * of the machine. One that runs a SCHED_IDLE task or a task of another class is in the set, but a kick would not make it
  * look for work. [claim] One that is claimed waits for its task. NO_CPU if there is none.
  */
-subprog s32 idle_helper(port_task *p trusted, s32 cpu)
+subprog s32 idle_helper(port_task *p trusted, s32 cpu, u64 now)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	const volatile struct node_facts *node = node_facts(f->node);
@@ -197,7 +197,7 @@ subprog s32 idle_helper(port_task *p trusted, s32 cpu)
 
 	s.features = machine->task.features;
 	s.claim_ttl = machine->task.claim_ttl_ns;
-	s.now = clock_ns();
+	s.now = now;
 	helper = scan_llc(p, &s);
 	if (helper != NO_CPU || machine_facts()->nr_llcs == 1)
 		return helper;

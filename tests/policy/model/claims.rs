@@ -2,12 +2,18 @@
 //! claim: "per cpu variable that is set as soon as a cpu is selected"; others then do not select it.
 
 use super::{Decision, Ladder};
+use crate::topology::CLAIM_LOST;
 
 impl Ladder<'_> {
-    /// Ours: with claim_expiry not for ever.
+    /// Ours: not for ever, and with claim_expiry not for long.
     fn stands(&self, age: Option<u64>) -> bool {
         let f = &self.w.features;
-        f.claim && age.is_some_and(|age| !f.claim_expiry || age <= self.now.claim_ttl)
+        let limit = if f.claim_expiry {
+            self.now.claim_ttl
+        } else {
+            CLAIM_LOST
+        };
+        f.claim && age.is_some_and(|age| age <= limit)
     }
 
     pub(super) fn claimed(&self, c: usize) -> bool {

@@ -418,17 +418,23 @@ impl Ladder<'_> {
 
     // ---- select_idle_sibling ----
 
+    /// Its core counts as idle, and nobody has claimed it.
+    fn core_whole(&self, c: usize) -> bool {
+        self.now.core_counts_as_idle(c) && !self.core_claimed(c)
+    }
+
+    fn has_whole_core(&self, llc: usize) -> bool {
+        let mut cpus = self.now.llc_cpus(llc).iter();
+        self.now.machine.smt() && cpus.any(|&c| self.core_whole(c))
+    }
+
     /// A CPU known by name is taken. core_first, ours: not beside a busy sibling while the search, if there is one,
     /// has a whole core in prospect.
     fn will_do(&self, c: usize) -> bool {
         let llc = self.now.llc(c);
         let search = !self.w.features.sis_util || self.budget(llc) > 0;
-        let whole = |c: usize| self.now.core_counts_as_idle(c) && !self.core_claimed(c);
-        let better = self.w.features.core_first
-            && search
-            && self.now.machine.smt()
-            && !whole(c)
-            && self.now.llc_cpus(llc).iter().any(|&other| whole(other));
+        let better =
+            self.w.features.core_first && search && !self.core_whole(c) && self.has_whole_core(llc);
         self.free(c) && !better && self.asym_fits(c)
     }
 

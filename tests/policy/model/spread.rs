@@ -13,7 +13,7 @@ impl Ladder<'_> {
         let machine = self.now.machine;
         let asked = self.w.features.smt_spread && self.w.task.burst >= MIGRATION_COST;
         let apt = machine.smt() && !machine.asym() && !self.behind_kthread();
-        if !asked || !apt || self.now.has_idle_core(self.now.llc(target)) {
+        if !asked || !apt || self.has_whole_core(self.now.llc(target)) {
             return None;
         }
         let node = if self.now.online(target) {
