@@ -175,7 +175,8 @@ struct RunArgs {
     #[arg(long, value_name = "MS", default_value = "20", value_parser = freq_period)]
     freq_period_ms: Duration,
 
-    /// Make features and tunables constants of the programs: a little faster, and nothing can be changed while it runs
+    /// Fix features and tunables at load: a little faster, because the features become constants of the programs, and nothing can
+    /// be changed while it runs
     #[arg(long)]
     freeze: bool,
 

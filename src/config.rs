@@ -28,7 +28,8 @@ pub fn ctl_path_beside(stats: &Path) -> PathBuf {
 pub struct Config {
     /// Of the arm `default`, on which all tasks begin.
     pub settings: Settings,
-    /// They are constants of the programs that are loaded, and there is no other arm.
+    /// They are fixed at load, and there is no other arm. Its features become a constant of the programs, its tunables are read
+    /// as ever.
     pub freeze: bool,
     pub cpuperf: CpuPerf,
     /// Where frequencies of CPUs are read, and how often.

@@ -5,8 +5,9 @@
 
 use crate::arms::{Arms, Change, Settings};
 use crate::bpf::intf::policy_image;
+use crate::machine::FreqFiles;
 use crate::model::FreqRule;
-use crate::publish::Frequencies;
+use crate::publish::{Frequencies, Reading};
 use crate::rules::{Found, Rules, Table, Whom, pidfd_of};
 use crate::socket::{Access, Client, Purpose, Server, refuse};
 use crate::stats::source::{ArmShown, CounterSource};
@@ -225,9 +226,12 @@ impl Control {
     /// Where the frequencies of the next scheduler's CPUs come from.
     pub fn set_frequencies(&self, frequencies: Frequencies) {
         let mut state = self.lock();
-        state.frequencies = frequencies;
+        let old = std::mem::replace(&mut state.frequencies, frequencies);
         state.samples = 0;
         state.show_frequencies();
+        // Nobody waits for us while its files are closed.
+        drop(state);
+        drop(old);
     }
 
     /// Some arm delays moves to slow CPUs.
@@ -235,9 +239,23 @@ impl Control {
         self.lock().wants_frequencies()
     }
 
-    /// To be called again and again: reads frequencies, if an arm wants them, and learns what is low.
-    pub fn sample(&self) -> Result<()> {
-        self.lock().sample()
+    /// To be called again and again: reads frequencies by `read`, if an arm wants them, and learns what is low.
+    pub fn sample(&self, read: impl FnOnce(&FreqFiles) -> Vec<Option<u32>>) -> Result<()> {
+        let state = self.lock();
+        if state.live.is_none() || !state.wants_frequencies() {
+            return Ok(());
+        }
+        let files = state.frequencies.files();
+        // Nobody waits for us while we read: a file may hang.
+        drop(state);
+        let read = files.map(|files| Reading::new(files, read));
+        let nothing_known = self.lock().sample(read.as_ref())?;
+        if nothing_known {
+            warn!(
+                "delay_migration does nothing: no frequency of a CPU is known (see --freq-source)"
+            );
+        }
+        Ok(())
     }
 
     /// What arm default is now.
@@ -289,33 +307,27 @@ impl State {
         rules.iter().any(|rule| *rule != FreqRule::Off)
     }
 
-    fn sample(&mut self) -> Result<()> {
-        if !self.wants_frequencies() {
-            return Ok(());
-        }
+    /// True once, when it is clear that no source tells anything.
+    fn sample(&mut self, read: Option<&Reading>) -> Result<bool> {
         let Some(live) = &mut self.live else {
-            return Ok(());
+            return Ok(false);
         };
         let source = self.frequencies.name().to_string();
         let speeds = live.speeds(self.capacity.len());
-        if let Some(khz) = self.frequencies.sample(&speeds) {
-            live.set_frequencies(&khz);
+        if let Some(khz) = self.frequencies.sample(&speeds, read) {
+            live.set_frequencies(khz);
         }
         self.samples = self.samples.wrapping_add(1);
         let switched = source != self.frequencies.name();
         if switched {
             self.show_frequencies();
         }
-        if self.samples == SAMPLES_TO_KNOW && !self.frequencies.known() {
-            warn!(
-                "delay_migration does nothing: no frequency of a CPU is known (see --freq-source)"
-            );
-        }
         if switched || self.samples.is_multiple_of(SAMPLES_TO_LEARN) {
             let image = self.image();
             self.arms_changed |= self.thresholds != rows(&image);
         }
-        self.flush()
+        self.flush()?;
+        Ok(self.samples == SAMPLES_TO_KNOW && !self.frequencies.known())
     }
 
     fn show_frequencies(&self) {

@@ -2,16 +2,17 @@
 //! Reads the CPUs' frequencies again and again, beside the scheduler's loop, which naps for longer.
 
 use crate::control::Control;
+use crate::machine::FreqFiles;
 use crate::stop::{Stopper, stopper};
 use anyhow::{Context, Result};
 use log::warn;
-use std::thread::{Builder, JoinHandle};
+use std::thread::Builder;
 use std::time::Duration;
 
-/// Until dropped.
+/// Until dropped. Nobody waits for the thread then: a file that it reads may hang. By the time that it comes back what it has
+/// read is too old, or of files that nobody asks any more.
 pub struct Sampler {
-    stopper: Option<Stopper>,
-    thread: Option<JoinHandle<()>>,
+    _stopper: Stopper,
 }
 
 impl Sampler {
@@ -20,7 +21,9 @@ impl Sampler {
         let run = move || {
             let mut told = false;
             while stop.sleep(period) {
-                let Err(e) = control.sample() else { continue };
+                let Err(e) = control.sample(FreqFiles::read) else {
+                    continue;
+                };
                 if !told {
                     warn!("frequencies of CPUs are not followed: {e:#}");
                 }
@@ -28,18 +31,7 @@ impl Sampler {
             }
         };
         let thread = Builder::new().name("freq".to_string()).spawn(run);
-        Ok(Sampler {
-            stopper: Some(stopper),
-            thread: Some(thread.context("cannot start the thread that reads frequencies")?),
-        })
-    }
-}
-
-impl Drop for Sampler {
-    fn drop(&mut self) {
-        drop(self.stopper.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        thread.context("cannot start the thread that reads frequencies")?;
+        Ok(Sampler { _stopper: stopper })
     }
 }

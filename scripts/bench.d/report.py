@@ -117,9 +117,10 @@ def cores_table(result, names):
             of = [{"meters": {meter: r["meters"][f"{meter}.{run}"]}} for r in runs for run in range(CORES_RUNS)]
             row += [spread(of, meter, avoidable), mean(of, meter, figure("moves"), "{:.1f}")]
         rows.append(row)
-    return ["### Core sharing, many runs in a boot", "",
-            "avoidable: share of time, in per cent, in which a worker shared its core while another core had none (mean, and range "
-            "over runs); moves: changes of CPU of all workers in a run, mean.", "",
+    return [f"### Core sharing, {CORES_RUNS} runs of each kind in a boot (8 CPUs, 2 LLCs x 2 cores x 2 threads)", "",
+            "avoidable: share of time, in per cent, in which a worker shared its core while another core had none, with "
+            "half and with 31 % of the CPUs wanted (mean, and range over all runs of all seeds); moves: changes of CPU of "
+            "all workers of a run, mean.", "",
             *table(["scheduler", "runs", "avoidable %, half", "moves, half", "avoidable %, 31", "moves, 31"], rows), ""]
 
 

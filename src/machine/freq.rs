@@ -2,10 +2,12 @@
 //! Where the frequency of each CPU is read: files of cpufreq, or a folder of somebody's own.
 
 use crate::host::Host;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use log::warn;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Mutex;
 
 /// What was asked for with --freq-source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,12 +43,22 @@ impl FromStr for FreqSource {
 /// Best first. `cpuinfo_cur_freq` asks the hardware at each read, and is left alone.
 const FILES: [&str; 2] = ["cpuinfo_avg_freq", "scaling_cur_freq"];
 
+/// A number of kHz is shorter.
+const BYTES_MAX: usize = 32;
+
 /// The files that are read, one of each CPU, by number. They are kept open: they have to be written in place.
 pub struct FreqFiles {
     /// What they are, for people.
     pub name: String,
     paths: Vec<PathBuf>,
+    open: Mutex<Open>,
+}
+
+/// By the same numbers.
+struct Open {
     files: Vec<Option<File>>,
+    /// It was told that this is no regular file.
+    told: Vec<bool>,
 }
 
 impl FreqFiles {
@@ -63,37 +75,106 @@ impl FreqFiles {
         FILES.iter().find_map(|name| {
             let path = |cpu| host.sys.join(cpufreq_file(cpu, name));
             let paths = (0..nr_cpu_ids).map(path).collect();
-            let mut files = FreqFiles::new((*name).to_string(), paths);
+            let files = FreqFiles::new((*name).to_string(), paths);
             files.read().iter().any(Option::is_some).then_some(files)
         })
     }
 
     fn new(name: String, paths: Vec<PathBuf>) -> FreqFiles {
-        let files = paths.iter().map(|_| None).collect();
-        FreqFiles { name, paths, files }
+        let open = Open {
+            files: paths.iter().map(|_| None).collect(),
+            told: vec![false; paths.len()],
+        };
+        FreqFiles {
+            name,
+            paths,
+            open: Mutex::new(open),
+        }
     }
 
-    /// In kHz; None: missing, or no number.
-    pub fn read(&mut self) -> Vec<Option<u32>> {
-        let each = self.paths.iter().zip(&mut self.files);
-        each.map(|(path, file)| {
+    /// In kHz; None: missing, or no number. It may take as long as a file system likes: nothing is to be locked meanwhile.
+    pub fn read(&self) -> Vec<Option<u32>> {
+        let (khz, odd) = self.read_and_judge();
+        if let Some(odd) = odd {
+            warn!("{odd}");
+        }
+        khz
+    }
+
+    /// And what is to be told of files that are none, once of each.
+    fn read_and_judge(&self) -> (Vec<Option<u32>>, Option<String>) {
+        // Another thread may still wait for a file.
+        let Ok(mut open) = self.open.try_lock() else {
+            return (Vec::new(), None);
+        };
+        let Open { files, told } = &mut *open;
+        let mut odd = Vec::new();
+        let each = self.paths.iter().zip(files).zip(told);
+        let each = each.map(|((path, file), told)| {
             if file.is_none() {
-                *file = File::open(path).ok();
+                *file = match open_regular(path) {
+                    Opened::File(file) => Some(file),
+                    Opened::Missing => None,
+                    Opened::Odd => {
+                        if !std::mem::replace(told, true) {
+                            odd.push(path);
+                        }
+                        None
+                    }
+                };
             }
             let khz = file.as_ref().and_then(khz);
             if khz.is_none() {
                 *file = None;
             }
             khz
-        })
-        .collect()
+        });
+        (each.collect(), complaint(&odd))
+    }
+}
+
+fn complaint(odd: &[&PathBuf]) -> Option<String> {
+    let (first, others) = odd.split_first()?;
+    let others = match others.len() {
+        0 => "is no regular file".to_string(),
+        n => format!("and {n} more are no regular files"),
+    };
+    let first = first.display();
+    Some(format!(
+        "{first} {others}: what frequency the CPU has is not read there (see --freq-source)"
+    ))
+}
+
+enum Opened {
+    File(File),
+    Missing,
+    /// A FIFO or a device: it might let us wait for ever, or do something when it is opened.
+    Odd,
+}
+
+fn open_regular(path: &Path) -> Opened {
+    // Before it is opened, and again in case it was exchanged meanwhile.
+    match fs::metadata(path) {
+        Ok(meta) if !meta.is_file() => return Opened::Odd,
+        Ok(_) => (),
+        Err(_) => return Opened::Missing,
+    }
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let Ok(file) = file else {
+        return Opened::Missing;
+    };
+    match file.metadata() {
+        Ok(meta) if meta.is_file() => Opened::File(file),
+        _ => Opened::Odd,
     }
 }
 
 fn khz(file: &File) -> Option<u32> {
-    let mut text = [0; 32];
+    let mut text = [0; BYTES_MAX];
     let len = file.read_at(&mut text, 0).ok()?;
-    let text = std::str::from_utf8(&text[..len]).ok()?;
+    let text = text.get(..len).filter(|t| t.len() < BYTES_MAX)?;
+    let text = std::str::from_utf8(text).ok()?;
     text.trim().parse().ok().filter(|&khz| khz > 0)
 }
 
@@ -114,7 +195,6 @@ pub fn least_khz(host: &Host, nr_cpu_ids: usize) -> Vec<Option<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     #[test]
     fn sources_by_name() {
@@ -141,7 +221,7 @@ mod tests {
         write(0, "1200000\n");
         write(2, "fast\n");
         write(3, "0\n");
-        let mut files = FreqFiles::of_folder(dir.path(), 4);
+        let files = FreqFiles::of_folder(dir.path(), 4);
         assert_eq!(files.read(), [Some(1_200_000), None, None, None]);
         write(0, "800000");
         write(1, "900000\n");
@@ -155,6 +235,41 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_regular_file_is_told_once_and_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |cpu: usize| dir.path().join(format!("cpu{cpu}"));
+        fs::write(path(0), "1000000\n").unwrap();
+        fs::create_dir(path(1)).unwrap();
+        let files = FreqFiles::of_folder(dir.path(), 4);
+        let (khz, odd) = files.read_and_judge();
+        assert_eq!(khz, [Some(1_000_000), None, None, None]);
+        let odd = odd.unwrap();
+        assert!(
+            odd.starts_with(path(1).to_str().unwrap()) && odd.contains("is no regular"),
+            "{odd}"
+        );
+        std::os::unix::fs::symlink("/dev/null", path(2)).unwrap();
+        fs::create_dir(path(3)).unwrap();
+        let odd = files.read_and_judge().1.unwrap();
+        assert!(odd.contains("cpu2 and 1 more"), "{odd}");
+        assert_eq!(files.read_and_judge().1, None);
+        fs::remove_file(path(2)).unwrap();
+        fs::write(path(2), "3000000\n").unwrap();
+        assert_eq!(files.read()[2], Some(3_000_000));
+    }
+
+    #[test]
+    fn what_is_too_long_is_no_number() {
+        let dir = tempfile::tempdir().unwrap();
+        let read = |text: &str| {
+            fs::write(dir.path().join("cpu0"), text).unwrap();
+            FreqFiles::of_folder(dir.path(), 1).read()[0]
+        };
+        assert_eq!(read(&format!("{:<31}", 7)), Some(7));
+        assert_eq!(read(&format!("{:<32}", 7)), None);
+    }
+
+    #[test]
     fn the_best_file_of_cpufreq() {
         let dir = tempfile::tempdir().unwrap();
         let host = Host::in_folder(dir.path());
@@ -163,7 +278,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
-        let found = || FreqFiles::of_cpufreq(&host, 2).map(|mut f| (f.name.clone(), f.read()));
+        let found = || FreqFiles::of_cpufreq(&host, 2).map(|f| (f.name.clone(), f.read()));
         assert_eq!(found(), None);
         write(1, "cpuinfo_cur_freq", "1\n");
         assert_eq!(found(), None);

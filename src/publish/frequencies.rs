@@ -5,7 +5,8 @@ use crate::bpf::intf::{CAPACITY_SCALE, MAX_ARMS, MAX_CPUS, policy_image};
 use crate::host::Host;
 use crate::machine::{FreqFiles, FreqSource, Limits, least_khz};
 use crate::model::{FreqRule, Learner};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// A frequency that was read so many periods ago is not known any more.
 const STALE_PERIODS: u32 = 3;
@@ -16,7 +17,29 @@ enum From {
     Nothing,
     /// What ticks see, as a part of the highest frequency.
     Ticks,
-    Files(FreqFiles),
+    Files(Arc<FreqFiles>),
+}
+
+/// What was read of a source's files.
+pub struct Reading {
+    files: Arc<FreqFiles>,
+    begun: Instant,
+    /// Of each CPU by number.
+    khz: Vec<Option<u32>>,
+}
+
+impl Reading {
+    /// By `read`, which may take long.
+    pub fn new(
+        files: Arc<FreqFiles>,
+        read: impl FnOnce(&FreqFiles) -> Vec<Option<u32>>,
+    ) -> Reading {
+        Reading {
+            begun: Instant::now(),
+            khz: read(&files),
+            files,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -32,13 +55,14 @@ impl Frequencies {
     /// A sample is taken every `period`.
     pub fn new(host: &Host, asked: &FreqSource, nr_cpu_ids: usize, period: Duration) -> Self {
         let most = Limits::new(host, nr_cpu_ids).read(host);
-        let cpufreq = || FreqFiles::of_cpufreq(host, nr_cpu_ids).map_or(From::Nothing, From::Files);
+        let files = |files| From::Files(Arc::new(files));
+        let cpufreq = || FreqFiles::of_cpufreq(host, nr_cpu_ids).map_or(From::Nothing, files);
         Frequencies {
             from: match asked {
                 FreqSource::Auto | FreqSource::Cpufreq => cpufreq(),
                 FreqSource::Cpuperf => From::Ticks,
                 FreqSource::Off => From::Nothing,
-                FreqSource::Folder(folder) => From::Files(FreqFiles::of_folder(folder, nr_cpu_ids)),
+                FreqSource::Folder(folder) => files(FreqFiles::of_folder(folder, nr_cpu_ids)),
             },
             ticks_may: *asked == FreqSource::Auto,
             learner: Learner::new(&least_khz(host, nr_cpu_ids), &most),
@@ -59,13 +83,26 @@ impl Frequencies {
         !matches!(self.from, From::Nothing)
     }
 
-    /// One more sample. `speeds`: what ticks see. The answer is what the scheduler is to be told, in kHz.
-    pub fn sample(&mut self, speeds: &[u32]) -> Option<Vec<Option<u32>>> {
+    /// What is to be read for the next sample, while nothing is locked: a file may hang.
+    pub fn files(&self) -> Option<Arc<FreqFiles>> {
+        match &self.from {
+            From::Files(files) => Some(files.clone()),
+            From::Nothing | From::Ticks => None,
+        }
+    }
+
+    /// One more sample. `speeds`: what ticks see; `read`: of `files()`. What took too long, or was read of files that are not ours
+    /// any more, says nothing. The answer is what the scheduler is to be told, in kHz.
+    pub fn sample<'a>(
+        &mut self,
+        speeds: &[u32],
+        read: Option<&'a Reading>,
+    ) -> Option<&'a [Option<u32>]> {
         if self.ticks_may && speeds.iter().any(|&speed| speed != CAPACITY_SCALE) {
             self.from = From::Ticks;
             self.ticks_may = false;
         }
-        match &mut self.from {
+        match &self.from {
             From::Nothing => None,
             From::Ticks => {
                 let khz = self.learner.in_khz(speeds, CAPACITY_SCALE);
@@ -73,9 +110,13 @@ impl Frequencies {
                 None
             }
             From::Files(files) => {
-                let khz = files.read();
-                self.learner.add(&khz);
-                Some(khz)
+                let stale = Duration::from_millis(self.stale_ms.into());
+                let good = |read: &&Reading| {
+                    Arc::ptr_eq(&read.files, files) && read.begun.elapsed() <= stale
+                };
+                let read = read.filter(good)?;
+                self.learner.add(&read.khz);
+                Some(&read.khz)
             }
         }
     }
@@ -113,7 +154,7 @@ mod tests {
     use std::fs;
     use tempfile::TempDir;
 
-    const PERIOD: Duration = Duration::from_millis(20);
+    const PERIOD: Duration = Duration::from_secs(1);
 
     /// Two CPUs of 1 to 4 GHz, of which 0 runs at 1 GHz.
     fn machine() -> (TempDir, Host) {
@@ -137,6 +178,17 @@ mod tests {
         (dir, host)
     }
 
+    fn read(frequencies: &Frequencies) -> Option<Reading> {
+        Some(Reading::new(frequencies.files()?, FreqFiles::read))
+    }
+
+    /// What the scheduler is told.
+    fn sampled(frequencies: &mut Frequencies, speeds: &[u32]) -> Option<Vec<Option<u32>>> {
+        let read = read(frequencies);
+        let told = frequencies.sample(speeds, read.as_ref());
+        told.map(<[_]>::to_vec)
+    }
+
     fn filled(frequencies: &Frequencies, rule: FreqRule) -> (u32, Vec<u32>, u32) {
         let mut image = image(&[Settings::default().arm(2)], &[1024; 2]);
         let mut rules = [FreqRule::Off; MAX_ARMS as usize];
@@ -152,12 +204,12 @@ mod tests {
         let (_dir, host) = machine();
         let mut frequencies = Frequencies::new(&host, &FreqSource::Auto, 2, PERIOD);
         assert_eq!(frequencies.name(), "scaling_cur_freq");
-        let khz = frequencies.sample(&[1024, 1024]);
+        let khz = sampled(&mut frequencies, &[1024, 1024]);
         assert_eq!(khz, Some(vec![Some(1_000_000), Some(3_000_000)]));
         let rule = FreqRule::Khz(1_500_000);
         let row = vec![1_500_000, 1_500_000, 0];
-        assert_eq!(filled(&frequencies, rule), (1_500_000, row, 60));
-        assert_eq!(frequencies.sample(&[1024, 700]), None);
+        assert_eq!(filled(&frequencies, rule), (1_500_000, row, 3000));
+        assert_eq!(sampled(&mut frequencies, &[1024, 700]), None);
         assert_eq!(frequencies.name(), "cpuperf");
         assert_eq!(filled(&frequencies, rule), (384, vec![384, 384, 0], 0));
     }
@@ -167,15 +219,28 @@ mod tests {
         let (dir, host) = machine();
         let of = |asked| Frequencies::new(&host, &asked, 2, PERIOD);
         let mut cpufreq = of(FreqSource::Cpufreq);
-        assert!(cpufreq.sample(&[1, 1]).is_some() && cpufreq.name() == "scaling_cur_freq");
+        assert!(sampled(&mut cpufreq, &[1, 1]).is_some() && cpufreq.name() == "scaling_cur_freq");
         assert_eq!(of(FreqSource::Cpuperf).name(), "cpuperf");
         let mut off = of(FreqSource::Off);
-        assert_eq!(off.sample(&[1, 1]), None);
+        assert_eq!(sampled(&mut off, &[1, 1]), None);
         assert!(!off.known());
         assert_eq!(filled(&off, FreqRule::Khz(5)).1, [0, 0, 0]);
         fs::write(dir.path().join("cpu1"), "7000").unwrap();
         let mut folder = of(FreqSource::Folder(dir.path().into()));
-        assert_eq!(folder.sample(&[1, 1]), Some(vec![None, Some(7000)]));
+        assert_eq!(sampled(&mut folder, &[1, 1]), Some(vec![None, Some(7000)]));
+    }
+
+    #[test]
+    fn what_was_read_of_others_or_long_ago_says_nothing() {
+        let (_dir, host) = machine();
+        let of = || Frequencies::new(&host, &FreqSource::Cpufreq, 2, PERIOD);
+        let (before, mut now) = (of(), of());
+        assert_eq!(now.sample(&[1, 1], read(&before).as_ref()), None);
+        assert!(now.sample(&[1, 1], read(&now).as_ref()).is_some());
+        assert_eq!(now.sample(&[1, 1], None), None);
+        let mut slow = read(&now).unwrap();
+        slow.begun -= 4 * PERIOD;
+        assert_eq!(now.sample(&[1, 1], Some(&slow)), None);
     }
 
     #[test]
@@ -183,7 +248,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let host = Host::in_folder(dir.path());
         let mut none = Frequencies::new(&host, &FreqSource::Auto, 2, PERIOD);
-        assert_eq!(none.sample(&[1024, 1024]), None);
+        assert_eq!(sampled(&mut none, &[1024, 1024]), None);
         assert!(!none.known() && none.name() == "none");
     }
 }

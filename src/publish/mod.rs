@@ -10,7 +10,7 @@ mod image;
 mod slots;
 
 pub use capacity::Capacity;
-pub use frequencies::Frequencies;
+pub use frequencies::{Frequencies, Reading};
 pub use grace::{Grace, MapUpdate};
 pub use image::{image, image_of_rows};
 pub use slots::Publisher;

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The commands that ask: what they print, and what they refuse.
+
+use super::*;
+use scx_roost::features::bits;
+
+#[test]
+fn wrong_names_and_values_are_one_sentence_and_change_nothing() {
+    let served = serve();
+    served.done(&["ctl", "arms", "add", "x", "--preset", "mainline"]);
+    served.done(&["ctl", "rules", "add", "--comm", "a*", "--arm", "x"]);
+    for (args, expected) in [
+        (
+            &["ctl", "set", "--enable", "magic"][..],
+            "unknown feature 'magic': expected one of prev_idle",
+        ),
+        (
+            &["ctl", "set", "--preset", "fast", "--enable", "wide_idle"],
+            "unknown preset 'fast': expected one of roost",
+        ),
+        (
+            &["ctl", "set", "--set", "slice-us=5"],
+            "slice-us 5: 100 to 100000 us are possible",
+        ),
+        (
+            &["ctl", "set", "--set", "slices=5"],
+            "unknown tunable 'slices': expected one of slice-us",
+        ),
+        (
+            &["ctl", "set", "--set", "slice-us"],
+            "a tunable, = and its value are expected",
+        ),
+        (&["ctl", "set"], "nothing to change"),
+        (
+            &["ctl", "set", "--arm", "y", "--enable", "wide_idle"],
+            "no arm 'y': there are default, x",
+        ),
+        (
+            &["ctl", "set", "--arm", "x", "--set", "rescue-us=2000"],
+            "set it on arm default",
+        ),
+        (&["ctl", "reset", "--arm", "y"], "no arm 'y'"),
+        (&["ctl", "show", "--arm", "y"], "no arm 'y'"),
+        (&["ctl", "arms", "add", "x"], "there is an arm 'x' already"),
+        (&["ctl", "arms", "add", "X"], "a name has 1 to 15 of a-z"),
+        (&["ctl", "arms", "del", "default"], "cannot be deleted"),
+        (
+            &["ctl", "arms", "del", "x"],
+            "arm 'x' has 1 rules: delete them first",
+        ),
+        (
+            &["ctl", "rules", "add", "--comm", "b", "--arm", "y"],
+            "no arm 'y'",
+        ),
+        (
+            &["ctl", "rules", "add", "--comm", "a*", "--arm", "x"],
+            "there is a rule --comm a* already",
+        ),
+        (
+            &["ctl", "rules", "add", "--pid", "4194304", "--arm", "x"],
+            "no process 4194304",
+        ),
+        (
+            &["ctl", "rules", "add", "--cgroup", "/nowhere", "--arm", "x"],
+            "no cgroup /nowhere",
+        ),
+        (&["ctl", "rules", "del", "--pid", "1"], "no rule --pid 1"),
+        (
+            &[
+                "ctl", "rules", "add", "--comm", "a", "--pid", "1", "--arm", "x",
+            ],
+            "cannot be used with",
+        ),
+        (&["ctl", "rules", "add", "--arm", "x"], "--cgroup <PATH>"),
+        (&["ctl", "explode"], "unrecognized subcommand 'explode'"),
+        (
+            &["exec", "--arm", "y", "--", "true"],
+            "no arm 'y': there are default, x",
+        ),
+    ] {
+        let error = served.refused(args);
+        assert!(error.contains(expected), "{args:?}: {error}");
+    }
+}
+
+#[test]
+fn what_is_frozen_can_be_seen_and_not_changed() {
+    let served = serve_with(true);
+    assert!(
+        served
+            .done(&["ctl", "show"])
+            .starts_with("generation 0, frozen\n")
+    );
+    for change in [
+        &["ctl", "set", "--enable", "claim"][..],
+        &["ctl", "reset"],
+        &["ctl", "arms", "add", "x"],
+        &["ctl", "rules", "add", "--comm", "x", "--arm", "default"],
+        &["exec", "--arm", "default", "--", "true"],
+    ] {
+        let said = served.refused(change);
+        assert!(said.contains("--freeze"), "{change:?}: {said}");
+    }
+    let stream = UnixStream::connect(served.path()).unwrap();
+    let answers = raw(&stream, &[&set("default", "")]);
+    assert_eq!(answers[0]["errno"], libc::EROFS);
+    assert_eq!(served.publications(), 0);
+}
+
+#[test]
+fn nobody_serves() {
+    let dir = tempfile::tempdir().unwrap();
+    let served = serve();
+    let args = ["ctl", "show", "--ctl-path"];
+    let output = Command::new(env!("CARGO_BIN_EXE_scx_roost"))
+        .args(args)
+        .arg(dir.path().join("ctl"))
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr.contains("no scheduler is controlled at"), "{stderr}");
+    drop(served);
+}
+
+#[test]
+fn arms_are_shown_changed_and_reset() {
+    let served = serve();
+    served.done(&["ctl", "arms", "add", "x", "--preset", "mainline"]);
+    served.done(&[
+        "ctl",
+        "set",
+        "--arm",
+        "x",
+        "--enable",
+        "wide_idle",
+        "--set",
+        "slice-us=900",
+    ]);
+    assert_eq!(served.features(1) & bits::wide_idle.0, bits::wide_idle.0);
+    let text = served.done(&["ctl", "show", "--arm", "x"]);
+    assert!(text.contains("arm x: preset mainline, 0 rules"), "{text}");
+    let on = text.lines().find(|l| l.starts_with("  on ")).unwrap();
+    assert!(on.contains("wide_idle"), "{text}");
+    assert!(
+        text.contains("slice-us 900") && !text.contains("rescue-us"),
+        "{text}"
+    );
+    let json: Value = serde_json::from_str(&served.done(&["ctl", "show", "--json"])).unwrap();
+    assert_eq!(json["generation"], 2);
+    assert_eq!(json["arms"][1]["tunables"]["slice-us"], 900);
+    assert_eq!(json["arms"][0]["tunables"]["rescue-us"], 20_000);
+    served.done(&["ctl", "reset", "--arm", "x"]);
+    assert_eq!(served.features(1) & bits::wide_idle.0, 0);
+    let list = served.done(&["ctl", "arms"]);
+    assert_eq!(list.lines().count(), 2, "{list}");
+    served.done(&["ctl", "arms", "del", "x"]);
+    assert_eq!(served.done(&["ctl", "arms", "list"]).lines().count(), 1);
+}
+
+#[test]
+fn an_audit_is_the_best_of_a_few() {
+    let served = serve();
+    let with = |drifts: &[u64]| {
+        let mut told = served.told.0.lock().unwrap();
+        (told.drifts, told.audits) = (drifts.to_vec(), 0);
+    };
+    with(&[0, 5]);
+    let json = served.done(&["ctl", "show", "--audit", "--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (&json["util_drift"], &json["tasks"]),
+        (&0.into(), &70.into())
+    );
+    assert_eq!(served.told.0.lock().unwrap().audits, 2);
+    with(&[1, 2, 9, 7, 4, 8]);
+    let text = served.done(&["ctl", "show", "--audit"]);
+    assert_eq!(
+        text,
+        "70 tasks, 2 of them counted by CPUs with a util_est of 300\ndrift 2\n  CPU 3    off by -2\n"
+    );
+    assert!(
+        served
+            .refused(&["ctl", "show", "--audit", "--arm", "default"])
+            .contains("cannot be used with")
+    );
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Frequencies of CPUs are read beside the control socket, and never hold it up.
+
+use super::*;
+use scx_roost::host::Host;
+use scx_roost::machine::{FreqFiles, FreqSource};
+use scx_roost::publish::Frequencies;
+use scx_roost::sampler::Sampler;
+use std::fs;
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// So that what is read in a busy test is not too old.
+const PERIOD: Duration = Duration::from_secs(1);
+/// An answer takes no time; one that does not come by then is not coming.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn follow(served: &Served, folder: &Path) {
+    let source = FreqSource::Folder(folder.into());
+    let frequencies = Frequencies::new(&Host::in_folder(folder), &source, 8, PERIOD);
+    served.control.set_frequencies(frequencies);
+}
+
+/// Somebody else asks something now.
+fn answers(served: &Served) -> bool {
+    let mut stream = UnixStream::connect(served.path()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let line = request(r#""op":"rules""#) + "\n";
+    stream.write_all(line.as_bytes()).unwrap();
+    let mut reader = BufReader::new(stream);
+    reader.read_line(&mut String::new()).is_ok_and(|n| n > 0)
+}
+
+fn fifo(path: &Path) {
+    let made = Command::new("mkfifo").arg(path).status().unwrap();
+    assert!(made.success());
+}
+
+#[test]
+fn frequencies_are_read_while_an_arm_wants_them() {
+    let served = serve();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("cpu1"), "1300000\n").unwrap();
+    follow(&served, folder.path());
+    let khz = || {
+        served.control.sample(FreqFiles::read).unwrap();
+        served.told.0.lock().unwrap().khz.clone()
+    };
+    assert_eq!(khz(), [None; 0], "nobody asks");
+    served.done(&["ctl", "arms", "add", "x", "--preset", "smove"]);
+    served.done(&[
+        "ctl",
+        "set",
+        "--arm",
+        "x",
+        "--set",
+        "freq-threshold=1400000",
+    ]);
+    assert_eq!(khz()[..3], [None, Some(1_300_000), None]);
+    let image = served.told.0.lock().unwrap().image.unwrap();
+    assert_eq!(
+        (image.threshold[0][1], image.threshold[1][1]),
+        (0, 1_400_000)
+    );
+    assert_eq!(
+        (image.freq_stale_ms, image.arm[1].task.delay_ns),
+        (3000, 50_000)
+    );
+    let shown = served.done(&["ctl", "show", "--arm", "x"]);
+    assert!(shown.contains("freq-threshold 1400000"), "{shown}");
+    served.done(&["ctl", "reset", "--arm", "x"]);
+    let shown = served.done(&["ctl", "show", "--arm", "x"]);
+    assert!(shown.contains("freq-threshold auto"), "{shown}");
+    assert_eq!(
+        served.source.totals().freq_source,
+        folder.path().to_str().unwrap()
+    );
+}
+
+#[test]
+fn a_fifo_is_not_read_and_holds_nobody_up() {
+    let served = serve();
+    let folder = tempfile::tempdir().unwrap();
+    let path = |cpu: usize| folder.path().join(format!("cpu{cpu}"));
+    fs::write(path(0), "1300000\n").unwrap();
+    fifo(&path(1));
+    fs::write(path(2), "2600000\n").unwrap();
+    follow(&served, folder.path());
+    served.done(&["ctl", "set", "--preset", "smove"]);
+    let control = served.control.clone();
+    let sampling = thread::spawn(move || control.sample(FreqFiles::read));
+    // Time to open it.
+    thread::sleep(Duration::from_millis(100));
+    let answered = answers(&served);
+    // Whoever waits for a writer has one now.
+    let _both_ends = fs::File::options().read(true).write(true).open(path(1));
+    sampling.join().unwrap().unwrap();
+    assert!(answered);
+    let khz = &served.told.0.lock().unwrap().khz;
+    assert_eq!(khz[..3], [Some(1_300_000), None, Some(2_600_000)]);
+}
+
+#[test]
+fn control_is_answered_while_files_are_read() {
+    let served = serve();
+    let folder = tempfile::tempdir().unwrap();
+    follow(&served, folder.path());
+    served.done(&["ctl", "set", "--preset", "smove"]);
+    let mut answered = false;
+    let slowly = |_: &FreqFiles| {
+        answered = answers(&served);
+        vec![Some(1_300_000)]
+    };
+    served.control.sample(slowly).unwrap();
+    assert!(answered);
+    assert_eq!(served.told.0.lock().unwrap().khz, [Some(1_300_000)]);
+}
+
+#[test]
+fn whoever_stops_the_sampler_does_not_wait_for_it() {
+    let served = serve();
+    let folder = tempfile::tempdir().unwrap();
+    follow(&served, folder.path());
+    served.done(&["ctl", "set", "--preset", "smove"]);
+    // What it has read it cannot tell.
+    let told = served.told.0.lock().unwrap();
+    let sampler = Sampler::start(served.control.clone(), Duration::from_millis(1)).unwrap();
+    thread::sleep(Duration::from_millis(100));
+    let (ended, end) = mpsc::channel();
+    thread::spawn(move || {
+        drop(sampler);
+        ended.send(()).unwrap();
+    });
+    let ended = end.recv_timeout(PATIENCE);
+    drop(told);
+    assert_eq!(ended, Ok(()));
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The control socket, with a scheduler that only remembers what it was told, and the commands that ask it.
+
+mod commands;
+mod frequencies;
+mod loaded;
+mod members;
+mod requests;
+
+use anyhow::{Result, bail};
+use scx_roost::arms::Settings;
+use scx_roost::bpf::intf::policy_image;
+use scx_roost::control::{Attached, Audit, Control, Live, Ticket};
+use scx_roost::rules::Table;
+use scx_roost::socket::Server;
+use scx_roost::stats::source::CounterSource;
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::BorrowedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
+use tempfile::TempDir;
+
+#[derive(Default)]
+struct Told {
+    image: Option<policy_image>,
+    publications: u32,
+    table: Table,
+    tables: u32,
+    tickets: Vec<Ticket>,
+    khz: Vec<Option<u32>>,
+    fails: bool,
+    audits: u32,
+    /// What the next audits say, the next one last.
+    drifts: Vec<u64>,
+}
+
+#[derive(Clone, Default)]
+struct Remembers(Arc<Mutex<Told>>);
+
+impl Live for Remembers {
+    fn publish(&mut self, image: &policy_image) -> Result<u32> {
+        let mut told = self.0.lock().unwrap();
+        if told.fails {
+            bail!("no grace");
+        }
+        told.publications += 1;
+        told.image = Some(*image);
+        Ok(image.generation + 1)
+    }
+
+    fn set_rules(&mut self, table: &Table) -> Result<()> {
+        let mut told = self.0.lock().unwrap();
+        told.table = table.clone();
+        told.tables += 1;
+        Ok(())
+    }
+
+    fn speeds(&self, nr_cpus: usize) -> Vec<u32> {
+        vec![1024; nr_cpus]
+    }
+
+    fn set_frequencies(&mut self, khz: &[Option<u32>]) {
+        self.0.lock().unwrap().khz = khz.to_vec();
+    }
+
+    fn tell(&mut self, _process: BorrowedFd, ticket: Ticket) -> Result<()> {
+        self.0.lock().unwrap().tickets.push(ticket);
+        Ok(())
+    }
+
+    fn audit(&mut self) -> Result<Audit> {
+        let mut told = self.0.lock().unwrap();
+        told.audits += 1;
+        let util_drift = told.drifts.pop().unwrap_or(0);
+        let of_cpu = (util_drift > 0).then_some((3, -(util_drift as i64)));
+        Ok(Audit {
+            tasks: 70,
+            joined: 2,
+            util_est: 300,
+            util_drift,
+            drift_of_cpu: of_cpu.into_iter().collect(),
+        })
+    }
+}
+
+struct Served {
+    control: Control,
+    source: CounterSource,
+    told: Remembers,
+    attached: Option<Attached>,
+    _server: Server,
+    dir: TempDir,
+}
+
+fn serve() -> Served {
+    serve_with(false)
+}
+
+fn serve_with(frozen: bool) -> Served {
+    let dir = tempfile::tempdir().unwrap();
+    let (source, told) = (CounterSource::default(), Remembers::default());
+    let control = Control::new(Settings::default(), frozen, source.clone());
+    let server = control.launch(&dir.path().join("ctl"), None).unwrap();
+    let image = control.image(8, vec![1024; 8]);
+    let attached = control.attach(Box::new(told.clone()), &image).unwrap();
+    Served {
+        control,
+        source,
+        told,
+        attached: Some(attached),
+        _server: server,
+        dir,
+    }
+}
+
+impl Served {
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("ctl")
+    }
+
+    fn publications(&self) -> u32 {
+        self.told.0.lock().unwrap().publications
+    }
+
+    /// Features of the arm in this slot, as they were told last.
+    fn features(&self, slot: usize) -> u32 {
+        let told = self.told.0.lock().unwrap();
+        told.image.unwrap().arm[slot].task.features
+    }
+
+    fn roost(&self, args: &[&str]) -> Output {
+        let (verb, rest) = args.split_first().unwrap();
+        Command::new(env!("CARGO_BIN_EXE_scx_roost"))
+            .args([verb, "--ctl-path"])
+            .arg(self.path())
+            .args(rest)
+            .output()
+            .expect("the binary runs")
+    }
+
+    fn done(&self, args: &[&str]) -> String {
+        let output = self.roost(args);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {stderr}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn refused(&self, args: &[&str]) -> String {
+        let before = (self.done(&["ctl", "show"]), self.done(&["ctl", "rules"]));
+        let output = self.roost(args);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr}");
+        let after = (self.done(&["ctl", "show"]), self.done(&["ctl", "rules"]));
+        assert_eq!(before, after, "{args:?}");
+        stderr
+    }
+}
+
+/// These lines there at once, as many back.
+fn raw(stream: &UnixStream, lines: &[&str]) -> Vec<Value> {
+    let mut writer = stream;
+    writer
+        .write_all((lines.join("\n") + "\n").as_bytes())
+        .unwrap();
+    let mut reader = BufReader::new(stream);
+    let mut answer = || {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    };
+    lines.iter().map(|_| answer()).collect()
+}
+
+fn request(args: &str) -> String {
+    format!("{{\"req\":\"ctl\",\"args\":{{{args}}}}}")
+}
+
+fn set(arm: &str, change: &str) -> String {
+    request(&format!(
+        "\"op\":\"set\",\"arm\":\"{arm}\",\"change\":{{{change}}}"
+    ))
+}
