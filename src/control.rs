@@ -5,8 +5,9 @@
 
 use crate::arms::{Arms, Change, Settings};
 use crate::bpf::intf::policy_image;
+use crate::features::bits;
 use crate::model::FreqRule;
-use crate::publish::Frequencies;
+use crate::publish::{Frequencies, Scans};
 use crate::rules::{Found, Rules, Table, Whom, pidfd_of};
 use crate::socket::{Access, Client, Purpose, Server, refuse};
 use crate::stats::source::{ArmShown, CounterSource};
@@ -75,6 +76,10 @@ pub trait Live: Send {
     fn speeds(&self, nr_cpus: usize) -> Vec<u32>;
     /// The frequency of each CPU by number, in kHz, as it was just read.
     fn set_frequencies(&mut self, khz: &[Option<u32>]);
+    /// The mean idle period of each of the first `nr_cpus` CPUs, in ns; `every`: as ended by whatever arrives.
+    fn idle_means(&self, nr_cpus: usize, every: bool) -> Vec<u64>;
+    /// How many CPUs of each LLC a scan is worth, which counts for so long.
+    fn set_scans(&mut self, worth: &[u32], counts_ms: u32);
     /// Each thread of the process, which then asks anew.
     fn tell(&mut self, process: BorrowedFd, ticket: Ticket) -> Result<()>;
     fn audit(&mut self) -> Result<Audit>;
@@ -114,6 +119,7 @@ struct State {
     /// Of each CPU by number.
     capacity: Vec<u16>,
     frequencies: Frequencies,
+    scans: Scans,
     /// Those in the image that was published last, of each arm.
     thresholds: Vec<Vec<u32>>,
     /// How often frequencies were read while an arm wanted them.
@@ -175,6 +181,7 @@ impl Control {
             nr_cpus: 1,
             capacity: Vec::new(),
             frequencies: Frequencies::default(),
+            scans: Scans::default(),
             thresholds: Vec::new(),
             samples: 0,
             source,
@@ -230,9 +237,20 @@ impl Control {
         state.show_frequencies();
     }
 
-    /// Some arm delays moves to slow CPUs.
-    pub fn wants_frequencies(&self) -> bool {
-        self.lock().wants_frequencies()
+    /// The caches of the next scheduler's machine.
+    pub fn set_scans(&self, scans: Scans) {
+        self.lock().scans = scans;
+    }
+
+    /// Some arm delays moves to slow CPUs, or bounds its scans.
+    pub fn wants_samples(&self) -> bool {
+        let state = self.lock();
+        state.wants_frequencies() || state.arms.want_scans()
+    }
+
+    /// To be called again and again: reads idle periods, if an arm wants them, and tells what a scan is worth.
+    pub fn sample_idle(&self) {
+        self.lock().sample_idle();
     }
 
     /// To be called again and again: reads frequencies, if an arm wants them, and learns what is low.
@@ -287,6 +305,16 @@ impl State {
     fn wants_frequencies(&self) -> bool {
         let rules = self.arms.freq_rules();
         rules.iter().any(|rule| *rule != FreqRule::Off)
+    }
+
+    fn sample_idle(&mut self) {
+        let everybody = self.arms.everybody().settings.features;
+        let Some(live) = self.live.as_mut().filter(|_| self.arms.want_scans()) else {
+            return;
+        };
+        let every = everybody.has(bits::avg_idle_every);
+        let means = live.idle_means(self.capacity.len(), every);
+        live.set_scans(&self.scans.worth(&means), self.scans.counts_ms);
     }
 
     fn sample(&mut self) -> Result<()> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Reads the CPUs' frequencies again and again, beside the scheduler's loop, which naps for longer.
+//! Reads the CPUs' frequencies and idle periods again and again, beside the scheduler's loop, which naps for longer.
 
 use crate::control::Control;
 use crate::stop::{Stopper, stopper};
@@ -20,6 +20,7 @@ impl Sampler {
         let run = move || {
             let mut told = false;
             while stop.sleep(period) {
+                control.sample_idle();
                 let Err(e) = control.sample() else { continue };
                 if !told {
                     warn!("frequencies of CPUs are not followed: {e:#}");
@@ -30,7 +31,10 @@ impl Sampler {
         let thread = Builder::new().name("freq".to_string()).spawn(run);
         Ok(Sampler {
             stopper: Some(stopper),
-            thread: Some(thread.context("cannot start the thread that reads frequencies")?),
+            thread: Some(
+                thread
+                    .context("cannot start the thread that reads frequencies and idle periods")?,
+            ),
         })
     }
 }

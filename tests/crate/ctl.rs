@@ -3,12 +3,12 @@
 
 use anyhow::{Result, bail};
 use scx_roost::arms::Settings;
-use scx_roost::bpf::intf::policy_image;
+use scx_roost::bpf::intf::{llc_facts, policy_image};
 use scx_roost::control::{Attached, Audit, Control, Live, Ticket};
 use scx_roost::features::bits;
 use scx_roost::host::Host;
 use scx_roost::machine::FreqSource;
-use scx_roost::publish::Frequencies;
+use scx_roost::publish::{Frequencies, Scans};
 use scx_roost::rules::Table;
 use scx_roost::socket::Server;
 use scx_roost::stats::source::CounterSource;
@@ -31,6 +31,8 @@ struct Told {
     tables: u32,
     tickets: Vec<Ticket>,
     khz: Vec<Option<u32>>,
+    /// And for how long they count.
+    scans: Vec<(u32, u32)>,
     fails: bool,
     audits: u32,
     /// What the next audits say, the next one last.
@@ -64,6 +66,16 @@ impl Live for Remembers {
 
     fn set_frequencies(&mut self, khz: &[Option<u32>]) {
         self.0.lock().unwrap().khz = khz.to_vec();
+    }
+
+    fn idle_means(&self, nr_cpus: usize, every: bool) -> Vec<u64> {
+        let mean = if every { 0 } else { 6 * 25_600 };
+        vec![mean; nr_cpus]
+    }
+
+    fn set_scans(&mut self, worth: &[u32], counts_ms: u32) {
+        let mut told = self.0.lock().unwrap();
+        told.scans = worth.iter().map(|worth| (*worth, counts_ms)).collect();
     }
 
     fn tell(&mut self, _process: BorrowedFd, ticket: Ticket) -> Result<()> {
@@ -554,6 +566,40 @@ fn frequencies_are_read_while_an_arm_wants_them() {
         served.source.totals().freq_source,
         folder.path().to_str().unwrap()
     );
+}
+
+#[test]
+fn budgets_of_scans_are_told_while_an_arm_wants_them() {
+    let served = serve();
+    let llc = |first, nr_cpus| llc_facts {
+        first,
+        nr_cpus,
+        nr_words: 1,
+        node: 0,
+        capacity: 1024 * u32::from(nr_cpus),
+    };
+    let period = Duration::from_millis(20);
+    let cpus = [0, 1, 2, 3, 4, 5, 6, 7];
+    let scans = Scans::new(&[llc(0, 1), llc(1, 7)], &cpus, period);
+    served.control.set_scans(scans);
+    let told = || {
+        served.told.0.lock().unwrap().scans.clear();
+        served.control.sample_idle();
+        served.told.0.lock().unwrap().scans.clone()
+    };
+    assert!(!served.control.wants_samples());
+    assert_eq!(told(), [], "nobody asks");
+    served.done(&["ctl", "arms", "add", "x", "--preset", "mainline"]);
+    served.done(&["ctl", "set", "--arm", "x", "--enable", "avg_idle_scan"]);
+    assert!(served.control.wants_samples());
+    assert_eq!(told(), [(1, 60), (6, 60)]);
+    // Which mean is the machine's affair.
+    served.done(&["ctl", "set", "--arm", "x", "--enable", "avg_idle_every"]);
+    assert_eq!(told(), [(1, 60), (6, 60)]);
+    served.done(&["ctl", "set", "--enable", "avg_idle_every"]);
+    assert_eq!(told(), [(1, 60), (4, 60)]);
+    served.done(&["ctl", "set", "--arm", "x", "--disable", "avg_idle"]);
+    assert_eq!(told(), [], "without its feature it does nothing");
 }
 
 #[test]
