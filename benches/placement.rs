@@ -30,44 +30,59 @@ struct Scene {
     name: &'static str,
     /// Is the CPU idle?
     idle: fn(usize, usize) -> bool,
+    /// Those that are have just been taken by another class: they are in the set, and the kernel says no.
+    taken: bool,
     features: u32,
     restricted: bool,
 }
 
-const SCENES: [Scene; 6] = [
+const SCENES: [Scene; 7] = [
     Scene {
         name: "all idle",
         idle: |_, _| true,
+        taken: false,
         features: MAINLINE,
         restricted: false,
     },
     Scene {
         name: "half idle",
         idle: |cpu, _| cpu % 2 == 0,
+        taken: false,
         features: MAINLINE,
         restricted: false,
     },
     Scene {
         name: "half idle, restricted task",
         idle: |cpu, _| cpu % 2 == 0,
+        taken: false,
         features: MAINLINE,
         restricted: true,
     },
     Scene {
         name: "all busy",
         idle: |_, _| false,
+        taken: false,
+        features: MAINLINE,
+        restricted: false,
+    },
+    Scene {
+        name: "all taken",
+        idle: |_, _| true,
+        taken: true,
         features: MAINLINE,
         restricted: false,
     },
     Scene {
         name: "all busy, wide_idle",
         idle: |_, _| false,
+        taken: false,
         features: MAINLINE | FEATURE_wide_idle,
         restricted: false,
     },
     Scene {
         name: "last CPU idle, wide_idle",
         idle: |cpu, n| cpu == n - 1,
+        taken: false,
         features: MAINLINE | FEATURE_wide_idle,
         restricted: false,
     },
@@ -85,6 +100,8 @@ fn prepare(topology: &Topology, scene: &Scene) -> (World, Task) {
     for cpu in 0..n {
         if (scene.idle)(cpu, n) {
             world.set_idle(cpu);
+            world.view_mut(cpu).idle = (!scene.taken).into();
+            world.view_mut(cpu).nr_running = scene.taken.into();
         } else {
             world.set_busy(cpu);
         }

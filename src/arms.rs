@@ -341,6 +341,13 @@ impl Arms {
         self.slots.each_ref().map(rule)
     }
 
+    /// Some arm bounds its scans by idle periods.
+    pub fn want_scans(&self) -> bool {
+        let mut used = self.slots.iter().flatten();
+        let both = bits::avg_idle.with(bits::avg_idle_scan);
+        used.any(|arm| arm.settings.features.has(both))
+    }
+
     /// `capacity` is that of each CPU by number. No frequency is low in it.
     pub fn image(&self, nr_cpus: u32, capacity: &[u16]) -> policy_image {
         let row = |slot: &Option<Arm>| slot.as_ref().map(|arm| arm.settings.arm(nr_cpus));

@@ -171,7 +171,7 @@ struct RunArgs {
     #[arg(long, value_name = "SOURCE", default_value = "auto")]
     freq_source: FreqSource,
 
-    /// Milliseconds between two readings of them, 5 to 1000
+    /// Milliseconds between two readings of them, and of idle periods for avg_idle_scan, 5 to 1000
     #[arg(long, value_name = "MS", default_value = "20", value_parser = freq_period)]
     freq_period_ms: Duration,
 

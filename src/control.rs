@@ -5,9 +5,10 @@
 
 use crate::arms::{Arms, Change, Settings};
 use crate::bpf::intf::policy_image;
+use crate::features::bits;
 use crate::machine::FreqFiles;
 use crate::model::FreqRule;
-use crate::publish::{Frequencies, Reading};
+use crate::publish::{Frequencies, Reading, Scans};
 use crate::rules::{Found, Rules, Table, Whom, pidfd_of};
 use crate::socket::{Access, Client, Purpose, Server, refuse};
 use crate::stats::source::{ArmShown, CounterSource};
@@ -76,6 +77,10 @@ pub trait Live: Send {
     fn speeds(&self, nr_cpus: usize) -> Vec<u32>;
     /// The frequency of each CPU by number, in kHz, as it was just read.
     fn set_frequencies(&mut self, khz: &[Option<u32>]);
+    /// The mean idle period of each of the first `nr_cpus` CPUs, in ns; `every`: as ended by whatever arrives.
+    fn idle_means(&self, nr_cpus: usize, every: bool) -> Vec<u64>;
+    /// How many CPUs of each LLC a scan is worth, which counts for so long.
+    fn set_scans(&mut self, worth: &[u32], counts_ms: u32);
     /// Each thread of the process, which then asks anew.
     fn tell(&mut self, process: BorrowedFd, ticket: Ticket) -> Result<()>;
     fn audit(&mut self) -> Result<Audit>;
@@ -115,6 +120,7 @@ struct State {
     /// Of each CPU by number.
     capacity: Vec<u16>,
     frequencies: Frequencies,
+    scans: Scans,
     /// Those in the image that was published last, of each arm.
     thresholds: Vec<Vec<u32>>,
     /// How often frequencies were read while an arm wanted them.
@@ -176,6 +182,7 @@ impl Control {
             nr_cpus: 1,
             capacity: Vec::new(),
             frequencies: Frequencies::default(),
+            scans: Scans::default(),
             thresholds: Vec::new(),
             samples: 0,
             source,
@@ -234,9 +241,20 @@ impl Control {
         drop(old);
     }
 
-    /// Some arm delays moves to slow CPUs.
-    pub fn wants_frequencies(&self) -> bool {
-        self.lock().wants_frequencies()
+    /// The caches of the next scheduler's machine.
+    pub fn set_scans(&self, scans: Scans) {
+        self.lock().scans = scans;
+    }
+
+    /// Some arm delays moves to slow CPUs, or bounds its scans.
+    pub fn wants_samples(&self) -> bool {
+        let state = self.lock();
+        state.wants_frequencies() || state.arms.want_scans()
+    }
+
+    /// To be called again and again: reads idle periods, if an arm wants them, and tells what a scan is worth.
+    pub fn sample_idle(&self) {
+        self.lock().sample_idle();
     }
 
     /// To be called again and again: reads frequencies by `read`, if an arm wants them, and learns what is low.
@@ -305,6 +323,16 @@ impl State {
     fn wants_frequencies(&self) -> bool {
         let rules = self.arms.freq_rules();
         rules.iter().any(|rule| *rule != FreqRule::Off)
+    }
+
+    fn sample_idle(&mut self) {
+        let everybody = self.arms.everybody().settings.features;
+        let Some(live) = self.live.as_mut().filter(|_| self.arms.want_scans()) else {
+            return;
+        };
+        let every = everybody.has(bits::avg_idle_every);
+        let means = live.idle_means(self.capacity.len(), every);
+        live.set_scans(&self.scans.worth(&means), self.scans.counts_ms);
     }
 
     /// True once, when it is clear that no source tells anything.

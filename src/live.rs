@@ -29,6 +29,7 @@ pub struct Loaded {
     rules: NonNull<arm_rules>,
     cpus: NonNull<[types::cpu_state]>,
     freqs: NonNull<[u64]>,
+    scans: NonNull<[u64]>,
     told: NonNull<arm_told>,
     /// Of each CPU.
     drifts: NonNull<[i64; MAX_CPUS as usize]>,
@@ -43,7 +44,7 @@ pub struct Loaded {
     renames: Option<OwnedFd>,
 }
 
-// SAFETY: what is pointed to is mapped until the scheduler is unloaded. Rules, frequencies and `told` only we write; `drifts` is
+// SAFETY: what is pointed to is mapped until the scheduler is unloaded. Rules, frequencies, budgets of scans and `told` only we write; `drifts` is
 // written only while we wait for it.
 unsafe impl Send for Loaded {}
 
@@ -59,6 +60,7 @@ impl Loaded {
         let rules = NonNull::from(&mut bss.rules).cast::<arm_rules>();
         let cpus = NonNull::from(&mut bss.cpu_states[..]);
         let freqs = NonNull::from(&mut bss.cpu_freqs[..]);
+        let scans = NonNull::from(&mut bss.llc_scans[..]);
         let told = NonNull::from(&mut bss.told).cast::<arm_told>();
         let drifts = NonNull::from(&mut bss.util_drifts);
         Ok(Loaded {
@@ -67,6 +69,7 @@ impl Loaded {
             rules,
             cpus,
             freqs,
+            scans,
             told,
             drifts,
             cgroups: MapHandle::try_from(&skel.maps.cgroup_rules)?,
@@ -169,6 +172,30 @@ impl Live for Loaded {
             // SAFETY: within the array; an atomic because the BPF half reads it.
             let to = unsafe { AtomicU64::from_ptr(self.freqs.cast::<u64>().add(cpu).as_ptr()) };
             to.store(at | u64::from(*khz), Ordering::Relaxed);
+        }
+    }
+
+    fn idle_means(&self, nr_cpus: usize, every: bool) -> Vec<u64> {
+        let mean = |cpu| {
+            // SAFETY: within the array; volatile because the BPF half writes it.
+            unsafe {
+                let state = self.cpus.cast::<types::cpu_state>().add(cpu).as_ptr();
+                if every {
+                    (&raw const (*state).idle_every.mean).read_volatile()
+                } else {
+                    (&raw const (*state).idle_wakeup.mean).read_volatile()
+                }
+            }
+        };
+        (0..nr_cpus.min(self.cpus.len())).map(mean).collect()
+    }
+
+    fn set_scans(&mut self, worth: &[u32], counts_ms: u32) {
+        let until = u64::from(clock_ms().wrapping_add(counts_ms)) << 32;
+        for (llc, worth) in worth.iter().enumerate().take(self.scans.len()) {
+            // SAFETY: within the array; an atomic because the BPF half reads it.
+            let to = unsafe { AtomicU64::from_ptr(self.scans.cast::<u64>().add(llc).as_ptr()) };
+            to.store(until | u64::from(*worth), Ordering::Relaxed);
         }
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Reads the CPUs' frequencies again and again, beside the scheduler's loop, which naps for longer.
+//! Reads the CPUs' frequencies and idle periods again and again, beside the scheduler's loop, which naps for longer.
 
 use crate::control::Control;
 use crate::machine::FreqFiles;
@@ -21,6 +21,7 @@ impl Sampler {
         let run = move || {
             let mut told = false;
             while stop.sleep(period) {
+                control.sample_idle();
                 let Err(e) = control.sample(FreqFiles::read) else {
                     continue;
                 };
@@ -31,7 +32,7 @@ impl Sampler {
             }
         };
         let thread = Builder::new().name("freq".to_string()).spawn(run);
-        thread.context("cannot start the thread that reads frequencies")?;
+        thread.context("cannot start the thread that reads frequencies and idle periods")?;
         Ok(Sampler { _stopper: stopper })
     }
 }

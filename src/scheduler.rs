@@ -14,7 +14,7 @@ use crate::fill_rodata;
 use crate::host::Host;
 use crate::live::Loaded;
 use crate::machine::{Facts, Machine};
-use crate::publish::{Capacity, Frequencies};
+use crate::publish::{Capacity, Frequencies, Scans};
 use crate::sampler::Sampler;
 use crate::stats::source::{Counted, CounterSource, Running};
 use crate::stats::{ArmCounts, monitor, server};
@@ -129,6 +129,8 @@ impl Runner<'_> {
         let capacity = Capacity::new(&self.host, &facts);
         let worth = capacity.now(&self.host);
         self.control.set_frequencies(self.frequencies(&facts, &tun));
+        let scans = Scans::new(&facts.llcs, &facts.llc_cpus, self.config.freq_period);
+        self.control.set_scans(scans);
         let policy = self.control.image(machine.cpus.len() as u32, worth);
         let mut object = MaybeUninit::<OpenObject>::uninit();
         let mut scheduler = Scheduler::load(
@@ -191,13 +193,13 @@ impl Runner<'_> {
     fn watch(&self, scheduler: &Scheduler, machine: &Machine, capacity: &Capacity) -> bool {
         let mut naps: u32 = 0;
         let mut sampler = None;
-        self.follow_frequencies(&mut sampler);
+        self.follow_samples(&mut sampler);
         while !scheduler.exited() && self.stop.sleep(WATCH_NAP) {
             naps = naps.wrapping_add(1);
             if let Err(e) = self.control.refresh() {
                 warn!("rules are not up to date: {e:#}");
             }
-            self.follow_frequencies(&mut sampler);
+            self.follow_samples(&mut sampler);
             if naps.is_multiple_of(MACHINE_EVERY) && online_changed(&self.host, machine) {
                 return true;
             }
@@ -213,8 +215,8 @@ impl Runner<'_> {
     }
 
     /// A thread of its own, and its many wakeups, only while an arm wants it.
-    fn follow_frequencies(&self, sampler: &mut Option<Sampler>) {
-        if !self.control.wants_frequencies() {
+    fn follow_samples(&self, sampler: &mut Option<Sampler>) {
+        if !self.control.wants_samples() {
             *sampler = None;
         } else if sampler.is_none() {
             match Sampler::start(self.control.clone(), self.config.freq_period) {

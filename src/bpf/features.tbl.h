@@ -23,6 +23,7 @@ SUBSWITCH(claim_expiry, claim, "scx_roost", "a claim older than claim-ttl-us cou
 SUBSWITCH(core_claim, claim, "scx_roost", "who takes a CPU because its whole core is idle claims the core too")
 FEATURE(avg_idle, "mainline until 2026", "a CPU whose mean idle period is shorter than a search for work costs does not search; wakeups end the period")
 SUBSWITCH(avg_idle_every, avg_idle, "Huang v6", "whatever arrives ends the idle period, not wakeups alone")
+SUBSWITCH(avg_idle_scan, avg_idle, "mainline until 2023 (SIS_PROP)", "the scan for an idle CPU in the LLC visits fewer CPUs the shorter the idle periods there are, but at least four")
 FEATURE(util_fits, "Desnoyers 2023", "a busy target, previous or recently used CPU is taken when the task's estimated use fits into what it has left")
 FEATURE(bias_prev, "Desnoyers 2023", "the previous CPU is asked before the target, and is the answer when nothing is idle")
 FEATURE(delay_migration, "Gouicem 2020", "a task that wakes or is forked for a CPU at a low frequency waits beside its waker for a moment, and moves only if it did not run there")

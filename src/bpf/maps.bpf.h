@@ -26,6 +26,9 @@ struct arm_told told = {};
 /* Frequencies as userspace reads them: kHz, and in the upper half when, in ms of clock_ns(). 0: not known. */
 u64 cpu_freqs[MAX_CPUS] = {};
 
+/* CPUs of each LLC that a scan is worth, and in the upper half until when that counts, in ms of clock_ns(). 0: not known. */
+u64 llc_scans[MAX_LLCS] = {};
+
 /* ---- state ---- */
 
 struct cpu_state cpu_states[MAX_CPUS] = {};

@@ -57,6 +57,7 @@ pub struct World {
     llc_sets: Shared<sys::llc_sets>,
     cgroups: Shared<sys::cgroup_state>,
     freqs: Vec<u64>,
+    llc_scans: Vec<u64>,
     counters: Vec<u64>,
     /// How far each look at the clock moves it, ns.
     pub clock_step: u64,
@@ -75,6 +76,7 @@ impl World {
             llc_sets: Shared::new(1),
             cgroups: Shared::new(cgroups.max(1)),
             freqs: vec![0; facts.cpus.len()],
+            llc_scans: vec![0; facts.llcs.len()],
             counters: no_counters(),
             facts: Box::new(facts),
             clock_step: 0,
@@ -115,6 +117,7 @@ impl World {
             cgroups: self.cgroups.ptr(),
             nr_cgroups: self.cgroups.0.len() as u64,
             freqs: self.freqs.as_ptr(),
+            llc_scans: self.llc_scans.as_ptr(),
             counters,
             yields: false,
             clock: 0,
@@ -161,6 +164,19 @@ impl World {
 
     pub fn llc_mut(&mut self, llc: usize) -> &mut sys::llc_state {
         self.llcs.get_mut(llc)
+    }
+
+    /// Userspace has told how many CPUs of the LLC a scan is worth; 0: nothing. It counts for `left_ms` more, by a clock that
+    /// stands still; below 0: no longer.
+    pub fn tell_scan(&mut self, llc: usize, worth: u32, left_ms: i32) {
+        let until = (self.clock_step / 1_000_000) as u32;
+        let until = until.wrapping_add_signed(left_ms);
+        self.llc_scans[llc] = u64::from(until) << 32 | u64::from(worth);
+    }
+
+    /// As `tell_scan` left them.
+    pub fn llc_scans(&self) -> &[u64] {
+        &self.llc_scans
     }
 
     pub fn llc_sets(&self) -> &sys::llc_sets {

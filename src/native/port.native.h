@@ -54,9 +54,10 @@ struct world {
 	struct llc_sets *llc_sets;
 	struct cgroup_state *cgroups; /* nr_cgroups */
 	u64 nr_cgroups;
-	const u64 *freqs; /* machine.nr_cpu_ids; as in cpu_freqs */
-	u64 *counters;	  /* ROOST_NR_STATS of each arm */
-	bool yields;	  /* a CPU was seen idle: the other threads come first, for tests of races */
+	const u64 *freqs;     /* machine.nr_cpu_ids; as in cpu_freqs */
+	const u64 *llc_scans; /* machine.nr_llcs; as in llc_scans */
+	u64 *counters;	      /* ROOST_NR_STATS of each arm */
+	bool yields;	      /* a CPU was seen idle: the other threads come first, for tests of races */
 
 	u64 clock; /* ns; each look at it takes clock_step */
 	u64 clock_step;
@@ -142,6 +143,11 @@ static __always_inline struct freq_rule freq_rule(u32 arm, s32 cpu)
 static __always_inline u64 cpu_freq_read(s32 cpu)
 {
 	return the_world->freqs[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)];
+}
+
+static __always_inline u64 llc_scan_told(u32 llc)
+{
+	return the_world->llc_scans[in_range("llc", llc, the_world->machine.nr_llcs)];
 }
 
 static __always_inline struct cpu_state *cpu_state(s32 cpu)

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Frequencies of CPUs: where they come from, what is learnt of them, and what counts as low.
 
+use super::STALE_PERIODS;
 use crate::bpf::intf::{CAPACITY_SCALE, MAX_ARMS, MAX_CPUS, policy_image};
 use crate::host::Host;
 use crate::machine::{FreqFiles, FreqSource, Limits, least_khz};
 use crate::model::{FreqRule, Learner};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// A frequency that was read so many periods ago is not known any more.
-const STALE_PERIODS: u32 = 3;
 
 #[derive(Default)]
 enum From {

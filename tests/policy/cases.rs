@@ -207,6 +207,9 @@ const SETTINGS: &[Setting] = &[
     // sis_util
     ("budget", |r, v| r.budget(v, 0)),
     ("stale-budget", |r, v| r.budget(v, 21_000_000)),
+    // avg_idle_scan
+    ("worth", |r, v| r.worth(v, 60_000)),
+    ("stale-worth", |r, v| r.worth(v, -1)),
 ];
 
 fn set<T>(field: &mut T, value: T) -> Result<()> {
@@ -345,6 +348,19 @@ impl Row {
             let now = LlcNow {
                 budget,
                 age,
+                ..self.machine.llcs[llc]
+            };
+            self.machine.set_llc(llc, now);
+        }
+        Ok(())
+    }
+
+    fn worth(&mut self, value: &str, worth_left_ms: i32) -> Result<()> {
+        let worth = number(value)?;
+        for llc in 0..self.machine.llcs.len() {
+            let now = LlcNow {
+                worth,
+                worth_left_ms,
                 ..self.machine.llcs[llc]
             };
             self.machine.set_llc(llc, now);

@@ -39,7 +39,8 @@ pub fn check_invariants(machine: &Machine, case: &Case, got: &Decision) {
     let at_wakers = case.features.delay_migration && got.how == How::Idle && got.cpu == case.this;
     let nothing = ["sis_none", "bias_prev_last"].contains(&got.rung) && !at_wakers;
     let cpu = got.delayed.unwrap_or(got.cpu);
-    if nothing && !case.features.sis_util && t.cpus[cpu].online {
+    let bounded = case.features.sis_util || case.features.avg_idle_scan;
+    if nothing && !bounded && t.cpus[cpu].online {
         let passed = |c: &&usize| ok(**c) && (idle(**c) || core_idle(**c));
         let reach = t.llc_cpus(t.cpus[cpu].llc);
         assert_eq!(

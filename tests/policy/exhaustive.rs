@@ -180,7 +180,8 @@ fn set_states(machine: &mut Machine, of: &[State], mut way: usize) {
     }
 }
 
-fn set_budget(machine: &mut Machine, full: bool) {
+/// sis_util's is all or nothing; avg_idle_scan's is `worth` CPUs.
+fn set_budgets(machine: &mut Machine, full: bool, worth: usize) {
     for llc in 0..machine.llcs.len() {
         let budget = if full {
             machine.facts.llcs[llc].nr_cpus.into()
@@ -191,6 +192,7 @@ fn set_budget(machine: &mut Machine, full: bool) {
             llc,
             LlcNow {
                 budget,
+                worth,
                 ..machine.llcs[llc]
             },
         );
@@ -263,6 +265,7 @@ fn four_cpus_every_input() {
     for topology in small_machines() {
         let mut machine = Machine::new(topology);
         let mut runner = Runner::new(&machine);
+        set_budgets(&mut machine, true, 2);
         for (sets, states) in [(&others, FULL_OR_IDLE), (&fits, ROOM_TOO)] {
             for way in 0..ways(&machine, states) {
                 set_states(&mut machine, states, way);
@@ -281,7 +284,7 @@ fn three_cpus_every_state() {
         let mut machine = Machine::new(topology);
         let mut runner = Runner::new(&machine);
         for budget in [true, false] {
-            set_budget(&mut machine, budget);
+            set_budgets(&mut machine, budget, 1);
             for way in 0..ways(&machine, ALL_STATES) {
                 set_states(&mut machine, ALL_STATES, way);
                 cases += every_wakeup(&mut machine, &mut runner, 2, &WITHOUT_CLAIMS);
@@ -297,6 +300,7 @@ fn four_cpus_claimed() {
     for topology in small_machines() {
         let mut machine = Machine::new(topology);
         let mut runner = Runner::new(&machine);
+        set_budgets(&mut machine, true, 1);
         let online = machine.topology.online().count() as u32;
         let base: usize = if online < 4 { 6 } else { 3 };
         for states in 0..base.pow(online) {

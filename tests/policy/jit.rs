@@ -86,6 +86,9 @@ impl Jit {
         for (to, &freq) in bss.cpu_freqs.iter_mut().zip(world.freqs()) {
             *to = freq.wrapping_add(now);
         }
+        for (to, &told) in bss.llc_scans.iter_mut().zip(world.llc_scans()) {
+            *to = told.wrapping_add(now);
+        }
         for llc in 0..world.facts().llcs.len() {
             copy_rows(from_mut(&mut bss.llc_states[llc]), from_ref(world.llc(llc)))?;
         }

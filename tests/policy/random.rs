@@ -136,6 +136,8 @@ fn renew_state(machine: &mut Machine, rng: &mut Rng) {
             load,
             util,
             age,
+            worth: rng.within(0, size),
+            worth_left_ms: *rng.pick(&[0, 0, 60_000, -1]),
         };
         machine.set_llc(llc, now);
     }

@@ -25,6 +25,7 @@ pub const WAKER: u32 = 1001;
 pub const MAINLINE: Features = Features {
     prev_idle: true,
     sis_util: true,
+    avg_idle: true,
     ..Features::NONE
 };
 
@@ -56,6 +57,8 @@ impl Machine {
                     load: 0,
                     util: l.capacity.into(),
                     age: 0,
+                    worth: 0,
+                    worth_left_ms: 0,
                 })
                 .collect(),
             topology,
@@ -127,6 +130,8 @@ impl Machine {
         self.world.llc_mut(llc).scan_budget = now.budget as u32;
         self.world.llc_mut(llc).load = now.load;
         self.world.llc_mut(llc).util = now.util as u32;
+        let worth = now.worth as u32;
+        self.world.tell_scan(llc, worth, now.worth_left_ms);
     }
 }
 

@@ -8,6 +8,7 @@
  * mean is less than what this search has cost so far and what that level may cost (kernel: sched_balance_newidle()). As in the
  * kernel until January 2026 a wakeup ends the period, and whatever else arrives does not, so that the next wakeup makes it too
  * long. [avg_idle_every] Every arrival ends it: wakeup, fork, stolen task, another (Huang; in effect the kernel's way since).
+ * [avg_idle_scan] The mean's other use: userspace reads those of an LLC and bounds the scan at wakeup (scan_worth()).
  *
  * Limits: who waits longer than a slice is found all the same: its CPU's timer or tick calls an idle one, which then searches
  * whatever its mean is. The means are kept whether or not anybody reads them. What is idle at load starts with the longest.

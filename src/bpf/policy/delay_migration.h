@@ -19,8 +19,6 @@
 #include "delay_wait.h"
 #include "idle_scan.h"
 
-#define NSEC_PER_MSEC 1000000ULL
-
 enum delay_verdict {
 	DELAY_NOT,
 	DELAY_HERE, /* wait beside the waker */
@@ -38,7 +36,7 @@ static __always_inline u32 cpu_freq(s32 cpu, u32 stale_ms)
 	seen = cpu_freq_read(cpu);
 	if (!(u32)seen)
 		return 0;
-	age = (u32)(clock_ns() / NSEC_PER_MSEC) - (u32)(seen >> 32);
+	age = clock_ms() - (u32)(seen >> 32);
 	return age <= stale_ms ? (u32)seen : 0;
 }
 

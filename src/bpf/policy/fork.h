@@ -314,11 +314,11 @@ subprog s32 fork_idle_cpu(port_task *p trusted, const struct wakeup *w nonnull, 
 	s32 cpu = NO_CPU;
 
 	if (machine_facts()->smt) {
-		cpu = scan(p, w, llc, start, SCAN_CORE, MAX_CPUS);
+		cpu = scan(p, w, llc, start, SCAN_CORE);
 		if (cpu == NO_CPU && local)
 			cpu = free_sibling(p, w, w->this_cpu);
 	}
-	return cpu != NO_CPU ? cpu : scan(p, w, llc, start, SCAN_CPU, MAX_CPUS);
+	return cpu != NO_CPU ? cpu : scan(p, w, llc, start, SCAN_CPU);
 }
 
 /*

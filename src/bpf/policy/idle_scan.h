@@ -156,6 +156,7 @@ struct scan {
 	u32 llc;
 	u32 start;
 	u32 budget;	 /* CPUs to visit at most */
+	bool by_idle;	 /* that is what avg_idle_scan allows; else, what sis_util does */
 	bool sched_idle; /* the task has policy SCHED_IDLE */
 
 	/* of the wakeup, if there is one: whether what is found is claimed */
@@ -233,7 +234,7 @@ subprog s32 scan_llc(port_task *p trusted, const struct scan *s nonnull)
 			s32 cpu = llc_cpu(f->first + pos);
 
 			if (s->budget < f->nr_cpus && walk_distance(p, s->llc, s->start, pos) >= s->budget) {
-				count_for(s->arm, STAT_sis_budget_out);
+				count_for(s->arm, s->by_idle ? STAT_idle_scan_out : STAT_sis_budget_out);
 				return NO_CPU;
 			}
 			if (scan_accepts(p, s, cpu))
@@ -264,16 +265,20 @@ subprog s32 scan_and_take(port_task *p trusted, const struct scan *s nonnull)
 	return NO_CPU;
 }
 
-static __always_inline s32 scan(port_task *p, const struct wakeup *w, u32 llc, u32 start, enum scan_for what,
-				u32 budget)
+static __always_inline s32 scan_within(port_task *p, const struct wakeup *w, struct scan *s)
+{
+	return has(w, FEATURE_claim) ? scan_and_take(p, s) : scan_llc(p, s);
+}
+
+/* Without a budget. */
+static __always_inline s32 scan(port_task *p, const struct wakeup *w, u32 llc, u32 start, enum scan_for what)
 {
 	struct scan s = scan_for(w);
 
 	s.what = what;
 	s.llc = llc;
 	s.start = start;
-	s.budget = budget;
-	return has(w, FEATURE_claim) ? scan_and_take(p, &s) : scan_llc(p, &s);
+	return scan_within(p, w, &s);
 }
 
 /* A free CPU in the LLCs [@from, @end) but @own, a wholly idle core before a thread. @s: all but what and where; afterwards what was found. */

@@ -17,7 +17,7 @@
  *		5 by capacity				asymmetric machines; ends here
  *		6 the previous CPU's SMT sibling	no core in the LLC is wholly idle
  *		7 a wholly idle core of the LLC
- *		8 an idle CPU of the LLC		[sis_util] within the budget
+ *		8 an idle CPU of the LLC		[sis_util] [avg_idle_scan] within the budgets
  *		9 [wide_idle] the node, the machine
  *		  [bias_prev] the previous CPU, busy	same cache as the target
  *		  the target, busy
@@ -121,7 +121,7 @@ static __always_inline struct placement place_search(port_task *p, const struct 
 		budget = MAX_CPUS;
 	}
 	if (budget)
-		cpu = sis_cpu(p, w, target, budget);
+		cpu = sis_cpu(p, w, target, budget, core);
 	if (cpu != NO_CPU)
 		return placed_free(w, cpu, STAT_sis_cpu);
 	return place_beyond(p, w, target);

@@ -16,6 +16,7 @@
  *   u32 cpu_capacity_now(s32 cpu)	of the live image: cpu_facts.capacity less what limits it now
  *   struct freq_rule freq_rule(u32 arm, s32 cpu)	of the live image, in one look
  *   u64 cpu_freq_read(s32 cpu)	what userspace last read, as in cpu_freqs
+ *   u64 llc_scan_told(u32 llc)	what userspace last told of it, as in llc_scans
  *   struct cpu_state *cpu_state(s32 cpu)
  *   struct llc_state *llc_state(u32 llc)
  *   struct llc_sets *llc_sets(void)
@@ -75,6 +76,14 @@ static __always_inline const struct arm *machine_arm(void)
 static __always_inline u32 features_of(u32 live)
 {
 	return tunables()->frozen ? tunables()->features : live;
+}
+
+#define NSEC_PER_MSEC 1000000ULL
+
+/* The clock as userspace stamps what it tells. */
+static __always_inline u32 clock_ms(void)
+{
+	return clock_ns() / NSEC_PER_MSEC;
 }
 
 static __always_inline bool share_cache(s32 a, s32 b)

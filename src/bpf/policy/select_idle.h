@@ -151,16 +151,50 @@ static __always_inline u32 sis_budget(const struct wakeup *w, s32 target)
 	return budget;
 }
 
+/*
+ * [avg_idle_scan] How many CPUs of @llc a scan is worth, which userspace folds from the idle periods there
+ * (src/model/idle.rs). It is never less than four, so that each scan looks, and bounds nothing when userspace has not told
+ * for a while. MAX_CPUS: not less than @budget, or all.
+ */
+subprog u32 scan_worth(u32 llc, u32 budget, u32 arm)
+{
+	u64 told = llc_scan_told(llc);
+	u32 worth = told;
+
+	if (worth >= budget || worth >= llc_facts(llc)->nr_cpus)
+		return MAX_CPUS;
+	if (!worth || (s32)((u32)(told >> 32) - clock_ms()) < 0) {
+		count_for(arm, STAT_idle_scan_unknown);
+		return MAX_CPUS;
+	}
+	count_for(arm, STAT_idle_scan_bound);
+	return worth;
+}
+
 /* A wholly idle core of the target's LLC. */
 static __always_inline s32 sis_core(port_task *p, const struct wakeup *w, s32 target)
 {
-	return scan(p, w, cpu_facts(target)->llc, after(target), SCAN_CORE, MAX_CPUS);
+	return scan(p, w, cpu_facts(target)->llc, after(target), SCAN_CORE);
 }
 
-/* An idle CPU of the target's LLC, at most @budget CPUs away. */
-static __always_inline s32 sis_cpu(port_task *p, const struct wakeup *w, s32 target, u32 budget)
+/*
+ * An idle CPU of the target's LLC, at most @budget CPUs away. @hope: of a wholly idle core; avg_idle_scan bounds nothing
+ * then, as sis_util does not.
+ */
+static __always_inline s32 sis_cpu(port_task *p, const struct wakeup *w, s32 target, u32 budget, bool hope)
 {
-	return scan(p, w, cpu_facts(target)->llc, after(target), SCAN_CPU, budget);
+	struct scan s = scan_for(w);
+	const u32 idle = FEATURE_avg_idle | FEATURE_avg_idle_scan;
+	u32 worth = MAX_CPUS;
+
+	s.what = SCAN_CPU;
+	s.llc = cpu_facts(target)->llc;
+	s.start = after(target);
+	if ((w->features & idle) == idle && !hope)
+		worth = scan_worth(s.llc, budget, w->arm);
+	s.by_idle = worth < budget;
+	s.budget = s.by_idle ? worth : budget;
+	return scan_within(p, w, &s);
 }
 
 /*

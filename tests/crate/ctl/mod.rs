@@ -3,6 +3,7 @@
 
 mod commands;
 mod frequencies;
+mod idle;
 mod loaded;
 mod members;
 mod requests;
@@ -31,6 +32,8 @@ struct Told {
     tables: u32,
     tickets: Vec<Ticket>,
     khz: Vec<Option<u32>>,
+    /// And for how long they count.
+    scans: Vec<(u32, u32)>,
     fails: bool,
     audits: u32,
     /// What the next audits say, the next one last.
@@ -64,6 +67,16 @@ impl Live for Remembers {
 
     fn set_frequencies(&mut self, khz: &[Option<u32>]) {
         self.0.lock().unwrap().khz = khz.to_vec();
+    }
+
+    fn idle_means(&self, nr_cpus: usize, every: bool) -> Vec<u64> {
+        let mean = if every { 0 } else { 6 * 25_600 };
+        vec![mean; nr_cpus]
+    }
+
+    fn set_scans(&mut self, worth: &[u32], counts_ms: u32) {
+        let mut told = self.0.lock().unwrap();
+        told.scans = worth.iter().map(|worth| (*worth, counts_ms)).collect();
     }
 
     fn tell(&mut self, _process: BorrowedFd, ticket: Ticket) -> Result<()> {

@@ -47,6 +47,7 @@ features! {
     util_fits bias_prev
     delay_migration delay_only_idle delay_hold_claim
     smt_spread
+    avg_idle avg_idle_scan
 }
 
 impl Features {
@@ -64,7 +65,6 @@ impl Features {
 fn every_feature_is_a_switch_of_placement_or_of_queueing() {
     const OF_QUEUEING: &[&str] = &[
         "burst_slice",
-        "avg_idle",
         "avg_idle_every",
         "delay_repick",
         "delay_steal",

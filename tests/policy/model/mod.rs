@@ -54,6 +54,10 @@ pub struct LlcNow {
     pub util: u64,
     /// How long ago these were made, ns.
     pub age: u64,
+    /// How many CPUs a scan is worth by the idle periods; 0: not known.
+    pub worth: usize,
+    /// For how long that counts, ms; below 0: no more.
+    pub worth_left_ms: i32,
 }
 
 pub struct Now<'a> {

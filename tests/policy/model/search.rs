@@ -89,6 +89,16 @@ impl Ladder<'_> {
         now.budget
     }
 
+    /// SIS_PROP: "if (!--nr) return -1", where no idle core is expected. Ours: the budget is made by userspace (src/model/idle.rs),
+    /// may be unknown or too old, and is beside nr_idle_scan's, not in its place.
+    fn worth(&self, llc: usize) -> usize {
+        let now = &self.now.llcs[llc];
+        let features = &self.w.features;
+        let on = features.avg_idle && features.avg_idle_scan;
+        let known = now.worth > 0 && now.worth_left_ms >= 0;
+        if on && known { now.worth } else { usize::MAX }
+    }
+
     fn select_idle_cpu(&self, target: usize, has_core: bool) -> Option<(usize, &'static str)> {
         let budget = if self.w.features.sis_util {
             self.budget(self.now.llc(target))
@@ -100,7 +110,8 @@ impl Ladder<'_> {
         }
         let cpu = |walked: usize| self.walk(target).take(walked).find(|&c| self.free(c));
         if !has_core {
-            return cpu(budget).map(|c| (c, "sis_cpu"));
+            let walked = budget.min(self.worth(self.now.llc(target)));
+            return cpu(walked).map(|c| (c, "sis_cpu"));
         }
         // Ours: when no idle core may be used, the first free CPU in order of number; the kernel's order is by core.
         let core = self.walk(target).find(|&c| self.idle_core(c));

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What a scan is worth by idle periods is told to the scheduler while an arm bounds its scans by it.
+
+use super::*;
+use scx_roost::bpf::intf::llc_facts;
+use scx_roost::publish::Scans;
+use std::time::Duration;
+
+#[test]
+fn budgets_of_scans_are_told_while_an_arm_wants_them() {
+    let served = serve();
+    let llc = |first, nr_cpus| llc_facts {
+        first,
+        nr_cpus,
+        nr_words: 1,
+        node: 0,
+        capacity: 1024 * u32::from(nr_cpus),
+    };
+    let period = Duration::from_millis(20);
+    let cpus = [0, 1, 2, 3, 4, 5, 6, 7];
+    let scans = Scans::new(&[llc(0, 1), llc(1, 7)], &cpus, period);
+    served.control.set_scans(scans);
+    let told = || {
+        served.told.0.lock().unwrap().scans.clear();
+        served.control.sample_idle();
+        served.told.0.lock().unwrap().scans.clone()
+    };
+    assert!(!served.control.wants_samples());
+    assert_eq!(told(), [], "nobody asks");
+    served.done(&["ctl", "arms", "add", "x", "--preset", "mainline"]);
+    served.done(&["ctl", "set", "--arm", "x", "--enable", "avg_idle_scan"]);
+    assert!(served.control.wants_samples());
+    assert_eq!(told(), [(1, 60), (6, 60)]);
+    // Which mean is the machine's affair.
+    served.done(&["ctl", "set", "--arm", "x", "--enable", "avg_idle_every"]);
+    assert_eq!(told(), [(1, 60), (6, 60)]);
+    served.done(&["ctl", "set", "--enable", "avg_idle_every"]);
+    assert_eq!(told(), [(1, 60), (4, 60)]);
+    served.done(&["ctl", "set", "--arm", "x", "--disable", "avg_idle"]);
+    assert_eq!(told(), [], "without its feature it does nothing");
+}
