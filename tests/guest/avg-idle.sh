@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Idle periods are ended by what arrives; searches that they are not worth are left out, and who waits is fetched all the same.
+# Scans at wakeup are bounded by them.
 # topology: 8
 # accel: icount
-# timeout: 240
+# timeout: 300
 . /tests/lib.sh
 count_of() { totals >/tmp/totals && counter "$1" /tmp/totals; }
 # Children end the idle periods of CPUs 2 to 7 soon, and what waits may run on CPUs 0 and 1 only: they search in vain.
@@ -49,4 +50,43 @@ for features in "--disable avg_idle" "--enable avg_idle" "--enable avg_idle_ever
 	check "$features: 12 free hogs leave 8 CPUs no idle time (got $ticks of 800 ticks)" within 0 16 $ticks
 	stop_roost
 done
+
+# avg_idle_scan, on a machine described as one cache of eight cores: a cache of four CPUs is always searched whole.
+one_cache() {
+	mkdir -p "$1"
+	echo 0-7 | tee "$1/possible" >"$1/online"
+	for cpu in 0 1 2 3 4 5 6 7; do mkdir "$1/cpu$cpu"; done
+}
+# scans COMMAND...: how many scans were bounded meanwhile, how many of them cut, how many not bounded because nothing was told lately
+scans() {
+	before="$(count_of idle_scan_bound) $(count_of idle_scan_out) $(count_of idle_scan_unknown)"
+	"$@"
+	after="$(count_of idle_scan_bound) $(count_of idle_scan_out) $(count_of idle_scan_unknown)"
+	# shellcheck disable=SC2046,SC2086 # numbers
+	set -- $before $after
+	bound=$(($4 - $1))
+	cut=$(($5 - $2))
+	unknown=$(($6 - $3))
+}
+# Userspace is stopped while the command runs, after it has told of the short idle periods.
+and_stopped() {
+	"$@" &
+	sleep 0.15
+	kill -STOP $ROOST_PID
+	wait $!
+	kill -CONT $ROOST_PID
+}
+one_cache /tmp/one/devices/system/cpu
+start_roost --sysfs /tmp/one --preset mainline --enable avg_idle_scan
+scans naps 12 400 3000 1000
+check "long idle periods bound no scan (got $bound)" [ "$bound" = 0 ]
+scans naps 12 400 60 20
+check "short ones bound scans (got $bound)" [ "$bound" -gt 0 ]
+check "and cut some (got $cut)" [ "$cut" -gt 0 ]
+scans and_stopped naps 12 1000 60 20
+check "what userspace told is forgotten when it is stopped ($bound bound, then $unknown not)" [ "$unknown" -gt "$bound" ]
+scx_roost ctl set --disable avg_idle_scan
+scans naps 12 400 60 20
+check "nor with the feature off (got $bound, $unknown unknown)" [ $((bound + unknown)) = 0 ]
+stop_roost
 finish

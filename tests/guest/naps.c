@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* naps COUNT MS NAP_US RUN_US: COUNT tasks that sleep for NAP_US and run for RUN_US in turn, for MS. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static long now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static void run_for(long us)
+{
+	long end = now_us() + us;
+
+	while (now_us() < end)
+		;
+}
+
+int main(int argc, char **argv)
+{
+	int count = argc > 1 ? atoi(argv[1]) : 1;
+	long ms = argc > 2 ? atol(argv[2]) : 100, nap_us = argc > 3 ? atol(argv[3]) : 50,
+	     run_us = argc > 4 ? atol(argv[4]) : 10;
+	struct timespec nap = { nap_us / 1000000, nap_us % 1000000 * 1000 };
+	long end = now_us() + ms * 1000;
+
+	for (int i = 0; i < count; i++) {
+		if (fork())
+			continue;
+		/* Timers are not gathered. */
+		prctl(PR_SET_TIMERSLACK, 1);
+		while (now_us() < end) {
+			nanosleep(&nap, NULL);
+			run_for(run_us);
+		}
+		_exit(0);
+	}
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
