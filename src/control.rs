@@ -22,6 +22,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// What a request is, in its "args"; its "req" is "ctl".
 #[derive(Debug, Serialize, Deserialize)]
@@ -75,8 +76,8 @@ pub trait Live: Send {
     fn set_rules(&mut self, table: &Table) -> Result<()>;
     /// How fast ticks found each of the first `nr_cpus` CPUs, of CAPACITY_SCALE.
     fn speeds(&self, nr_cpus: usize) -> Vec<u32>;
-    /// The frequency of each CPU by number, in kHz, as it was just read.
-    fn set_frequencies(&mut self, khz: &[Option<u32>]);
+    /// The frequency of each CPU by number, in kHz, as it was `age` ago.
+    fn set_frequencies(&mut self, khz: &[Option<u32>], age: Duration);
     /// The mean idle period of each of the first `nr_cpus` CPUs, in ns; `every`: as ended by whatever arrives.
     fn idle_means(&self, nr_cpus: usize, every: bool) -> Vec<u64>;
     /// How many CPUs of each LLC a scan is worth, which counts for so long.
@@ -343,7 +344,7 @@ impl State {
         let source = self.frequencies.name().to_string();
         let speeds = live.speeds(self.capacity.len());
         if let Some(khz) = self.frequencies.sample(&speeds, read) {
-            live.set_frequencies(khz);
+            live.set_frequencies(khz, read.map_or(Duration::ZERO, Reading::age));
         }
         self.samples = self.samples.wrapping_add(1);
         let switched = source != self.frequencies.name();

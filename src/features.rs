@@ -115,7 +115,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "mainline-no-prev-idle",
-        help: "the kernel's placement before 5.10, without Lawall's patch",
+        help: "mainline without Lawall's patch of 5.10",
         features: MAINLINE.without(bits::prev_idle),
     },
     Preset {
@@ -272,7 +272,7 @@ pub const MIGRATION_COST: Tunable = Tunable {
     min: 0,
     max: 100_000,
     machine_wide: true,
-    help: "A task that ran this recently is not stolen by an idle CPU (kernel: sysctl_sched_migration_cost)",
+    help: "A task that ran this recently is not stolen by an idle CPU (kernel: sysctl_sched_migration_cost); also the least run for which smt_spread moves a task, and a bound of idle periods and of what a search costs",
 };
 
 pub const CLAIM_TTL: Tunable = Tunable {

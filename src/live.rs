@@ -18,6 +18,7 @@ use std::io::{Error, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The least number of rules that a task may have seen (struct arm_rules).
 const FIRST_SEQ: u32 = 2;
@@ -165,8 +166,8 @@ impl Live for Loaded {
     }
 
     /// What is not known stays as it was, and is soon too old to count.
-    fn set_frequencies(&mut self, khz: &[Option<u32>]) {
-        let at = u64::from(clock_ms()) << 32;
+    fn set_frequencies(&mut self, khz: &[Option<u32>], age: Duration) {
+        let at = u64::from(clock_ms().wrapping_sub(age.as_millis() as u32)) << 32;
         for (cpu, khz) in khz.iter().enumerate().take(self.freqs.len()) {
             let Some(khz) = khz else { continue };
             // SAFETY: within the array; an atomic because the BPF half reads it.

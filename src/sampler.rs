@@ -9,30 +9,45 @@ use log::warn;
 use std::thread::Builder;
 use std::time::Duration;
 
-/// Until dropped. Nobody waits for the thread then: a file that it reads may hang. By the time that it comes back what it has
+/// Until dropped. Nobody waits for its threads then: a file that is read may hang. By the time that it comes back what was
 /// read is too old, or of files that nobody asks any more.
 pub struct Sampler {
-    _stopper: Stopper,
+    _stoppers: [Stopper; 2],
 }
 
 impl Sampler {
+    /// A thread each: idle periods wait for no file.
     pub fn start(control: Control, period: Duration) -> Result<Sampler> {
-        let (stopper, stop) = stopper();
-        let run = move || {
-            let mut told = false;
-            while stop.sleep(period) {
-                control.sample_idle();
-                let Err(e) = control.sample(FreqFiles::read) else {
-                    continue;
-                };
-                if !told {
-                    warn!("frequencies of CPUs are not followed: {e:#}");
-                }
-                told = true;
-            }
-        };
-        let thread = Builder::new().name("freq".to_string()).spawn(run);
-        thread.context("cannot start the thread that reads frequencies and idle periods")?;
-        Ok(Sampler { _stopper: stopper })
+        let idle = control.clone();
+        let idle = every(period, "idle", move || {
+            idle.sample_idle();
+            Ok(())
+        })?;
+        let freq = every(period, "freq", move || control.sample(FreqFiles::read))?;
+        Ok(Sampler {
+            _stoppers: [idle, freq],
+        })
     }
+}
+
+/// The first failure is told.
+fn every(
+    period: Duration,
+    name: &str,
+    mut sample: impl FnMut() -> Result<()> + Send + 'static,
+) -> Result<Stopper> {
+    let (stopper, stop) = stopper();
+    let run = move || {
+        let mut told = false;
+        while stop.sleep(period) {
+            let Err(e) = sample() else { continue };
+            if !told {
+                warn!("frequencies of CPUs are not followed: {e:#}");
+            }
+            told = true;
+        }
+    };
+    let thread = Builder::new().name(name.to_string()).spawn(run);
+    thread.context("cannot start the threads that read frequencies and idle periods")?;
+    Ok(stopper)
 }

@@ -88,12 +88,12 @@ static __always_inline void delay_watch(s32 cpu, struct cpu_state *cs, u64 now)
 /* A look through a queue: what it came to, and the task at hand, which belongs to others once it has moved. */
 struct delay_pass {
 	u64 next;   /* ns: when the next task's delay is over; 0: none waits */
+	bool more;  /* it ended before the queue did */
 	u32 moved;  /* tasks */
 	u32 stay;   /* those that do not move after all */
 	u64 began;  /* ns: when the task at hand was placed */
 	s32 placed; /* where; its claim is there */
 	u32 arm;
-	u32 features;
 };
 
 /* The kernel still runs tasks of ours there, and none of a higher class: in the local queue of such a CPU nobody would find it. */
@@ -107,7 +107,7 @@ static __always_inline bool delay_lands(s32 cpu)
 /* The task at hand does not move: others may have it. */
 static __always_inline void delay_stays(struct delay_pass *pass, enum roost_stat why)
 {
-	delay_unclaim(pass->features, pass->arm, pass->placed, pass->began);
+	delay_unclaim(pass->arm, pass->placed, pass->began);
 	count_for(pass->arm, why);
 	pass->stay++;
 }
@@ -117,7 +117,7 @@ subprog u32 delay_moved(s32 to, u64 now, struct delay_pass *pass nonnull)
 {
 	struct cpu_state *cs = cpu_state(to);
 
-	delay_unclaim(pass->features, pass->arm, pass->placed, pass->began);
+	delay_unclaim(pass->arm, pass->placed, pass->began);
 	if (to != pass->placed)
 		count_for(pass->arm, STAT_delay_repick);
 	count_for(pass->arm, STAT_delay_expire);
@@ -153,23 +153,24 @@ subprog s32 delay_leaves(struct task_struct *p trusted, u64 now, struct delay_pa
 		return NO_CPU;
 	pass->placed = ts->delay_cpu - 1;
 	pass->arm = ts->pol.arm;
-	pass->features = ts->pol.features;
 	pass->began = delay_take(ts);
 	if (!pass->began)
 		return NO_CPU;
 	hist_for(pass->arm, HIST_delay_wait, waited_since(pass->began, now));
-	to = task_pinned(p) ? NO_CPU : delay_goes_to(p, ts);
-	if (to != NO_CPU && delay_lands(to))
+	to = task_pinned(p) ? NO_CPU : delay_goes_to(p, ts, now);
+	if (to != NO_CPU && delay_lands(to)) {
+		ts->sent = 1;
 		return to;
+	}
 	delay_stays(pass, STAT_delay_disallowed);
 	return NO_CPU;
 }
 
 /*
- * Move those of @cpu's queue whose time has come; what stands further back than so many is left to whoever is called to help.
+ * Move those of @cpu's queue whose time has come, of so many as are looked at with interrupts off.
  * A task that was taken off and queued anew since the loop came to it is not moved: the kernel sees that it is not where the
  * loop found it. So its mask, looked at before, still holds. Since Linux 7.1 a CPU that cannot run it at once sends it to its
- * queue (SCX_ENQ_IMMED); before, it is next there.
+ * queue (SCX_ENQ_IMMED); before, it is next there, and should a real-time task have come since delay_lands() looked, after that one.
  */
 subprog u32 delay_expire(s32 cpu, u64 now, struct delay_pass *pass nonnull)
 {
@@ -186,7 +187,7 @@ subprog u32 delay_expire(s32 cpu, u64 now, struct delay_pass *pass nonnull)
 		else
 			delay_stays(pass, STAT_delay_refused);
 		if (++looks == QUEUE_LOOKS_MAX) {
-			pass->stay++;
+			pass->more = true;
 			break;
 		}
 	}
@@ -203,9 +204,11 @@ static int delay_timer_fired(void *map, u32 *key, struct delay_timer *t)
 	cs->delay_timer_at = 0;
 	count(STAT_delay_timer_fire);
 	delay_expire(cpu, now, &pass);
-	if (pass.next)
+	if (pass.more && pass.moved)
+		arm_delay_timer(cpu, cs, now, now);
+	else if (pass.next)
 		arm_delay_timer(cpu, cs, now, pass.next);
-	if (pass.stay)
+	if (pass.stay || (pass.more && !pass.moved))
 		call_help(cpu, now);
 	else if (!pass.moved && !pass.next)
 		count(STAT_delay_timer_spurious);

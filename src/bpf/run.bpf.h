@@ -16,8 +16,8 @@
 
 /*
  * @cpu's queue counts the task, which was runnable elsewhere (@moved: how it came) or arrives. Called by enqueue and by running,
- * whichever comes first: a task inserted straight from select_cpu is not enqueued, and a stolen one comes from another queue. A callback of its own for what becomes
- * runnable would cost more than this test in two places.
+ * whichever comes first: a task inserted straight from select_cpu is not enqueued, and a stolen one comes from another queue. A
+ * callback of its own for what becomes runnable would cost more than this test in two places.
  */
 static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now, enum arrival moved)
 {
@@ -25,8 +25,11 @@ static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now, en
 
 	if (ts->joined == cpu + 1)
 		return;
+	if (ts->runnable_since && ts->sent)
+		moved = ARRIVAL_OTHER;
 	idle_ends(cpu_state(cpu), now, ts->runnable_since ? moved : is_new ? ARRIVAL_FORK : ARRIVAL_WAKEUP);
 	if (ts->runnable_since) {
+		ts->sent = 0;
 		queue_move(cpu, ts, now);
 		load_follows(ts, cpu, now);
 		return;
@@ -74,15 +77,13 @@ static __always_inline void insert_waiting(struct task_struct *p, struct task_st
 		arm_slice_timer(cpu, cs, now, now + TAKEN_NS);
 }
 
-/* The same beside its waker, until its time comes. Once queued it may run, and its delay be over. */
+/* The same beside its waker, until its time comes. */
 static __always_inline void insert_delayed(struct task_struct *p, struct task_state *ts, struct cpu_state *cs, s32 cpu,
 					   u64 now, u64 enq_flags)
 {
-	u64 at = ts->delay_at;
-
-	delay_begins(cs, at);
+	delay_begins(cs, ts->delay_at);
 	insert_waiting(p, ts, cs, cpu, now, enq_flags);
-	arm_delay_timer(cpu, cs, now, at);
+	arm_delay_timer(cpu, cs, now, ts->delay_at);
 }
 
 /*
@@ -101,6 +102,7 @@ static __always_inline bool insert_spread(struct task_struct *p, struct task_sta
 		return false;
 	}
 	count_for(ts->pol.arm, STAT_spread_run);
+	ts->sent = 1;
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | to, slice_left(ts), enq_flags | SCX_ENQ_IMMED);
 	return true;
 }
@@ -131,7 +133,10 @@ static __always_inline void run_enqueue(struct task_struct *p, struct task_state
 	/* It was queued, and is again: as after a change of its affinity. */
 	if (ts->joined)
 		delay_ends(ts, NO_CPU, now);
-	/* Else select_cpu has done it; one that comes back is in the middle of its wakeup. */
+	/*
+	 * Else select_cpu has done it. One that comes back is in the middle of its wakeup, or was so lately: since Linux 7.1 the
+	 * kernel hands back also who was put on an idle CPU and is interrupted by a task of a higher class while it runs.
+	 */
 	if (!(enq_flags & SCX_ENQ_REENQ) && (!__COMPAT_is_enq_cpu_selected(enq_flags) || task_pinned(p))) {
 		/* A wakeup that another CPU is told to do has lost the mark that select_cpu was asked (kernel: sched_ttwu_pending()). */
 		if (ts->idle_cpu != cpu + 1)
@@ -161,8 +166,9 @@ static __always_inline void run_enqueue(struct task_struct *p, struct task_state
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_left(ts), enq_flags | SCX_ENQ_IMMED);
 	} else {
 		insert_waiting(p, ts, cs, cpu, now, enq_flags);
-		if (lost_core)
-			call_help(cpu, now);
+		/* The queue holds it only when this callback is over; so it is asked itself. */
+		if (lost_core && !task_pinned(p))
+			send_help(idle_helper(p, cpu, now), cpu);
 	}
 }
 

@@ -115,20 +115,23 @@ subprog s32 queue_helper(s32 cpu, u64 now)
 	return helper;
 }
 
-/* Tasks wait on @cpu: an idle CPU shall look for work (kernel: nohz_balancer_kick()). */
-subprog u32 call_help(s32 cpu, u64 now)
+/* @helper, if there is one, shall look into @cpu's queue. */
+static __always_inline void send_help(s32 helper, s32 cpu)
 {
-	s32 helper;
-
-	if (!queue_length(cpu))
-		return 0;
-	mark_waiting(cpu);
-	helper = queue_helper(cpu, now);
 	if (helper == NO_CPU)
-		return 0;
+		return;
 	count(STAT_idle_kick);
 	cpu_state(helper)->help_for = cpu + 1;
 	scx_bpf_kick_cpu(helper, SCX_KICK_IDLE);
+}
+
+/* Tasks wait on @cpu: an idle CPU shall look for work (kernel: nohz_balancer_kick()). */
+subprog u32 call_help(s32 cpu, u64 now)
+{
+	if (!queue_length(cpu))
+		return 0;
+	mark_waiting(cpu);
+	send_help(queue_helper(cpu, now), cpu);
 	return 0;
 }
 

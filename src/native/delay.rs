@@ -43,10 +43,10 @@ impl World {
     }
 
     /// Where the task goes whose delay is over. None: it stays.
-    pub fn delay_goes_to(&mut self, task: &Task) -> Option<usize> {
+    pub fn delay_goes_to(&mut self, task: &Task, now: u64) -> Option<usize> {
         let mut port = task.port();
         // SAFETY: see `delay_take`; C checks the CPU.
-        let to = self.run(|w| unsafe { sys::roost_delay_goes_to(w, &mut port, &task.state) });
+        let to = self.run(|w| unsafe { sys::roost_delay_goes_to(w, &mut port, &task.state, now) });
         usize::try_from(to).ok()
     }
 }

@@ -38,6 +38,11 @@ impl Reading {
             files,
         }
     }
+
+    /// Since it was begun.
+    pub fn age(&self) -> Duration {
+        self.begun.elapsed()
+    }
 }
 
 #[derive(Default)]
@@ -109,9 +114,7 @@ impl Frequencies {
             }
             From::Files(files) => {
                 let stale = Duration::from_millis(self.stale_ms.into());
-                let good = |read: &&Reading| {
-                    Arc::ptr_eq(&read.files, files) && read.begun.elapsed() <= stale
-                };
+                let good = |read: &&Reading| Arc::ptr_eq(&read.files, files) && read.age() <= stale;
                 let read = read.filter(good)?;
                 self.learner.add(&read.khz);
                 Some(&read.khz)

@@ -69,7 +69,7 @@ fn who_has_not_run_moves_when_the_time_is_over() {
         assert!(world.delay_due(&task, due), "at {}", due - NOW);
     }
     assert_eq!(world.delay_take(&mut task), Some(NOW));
-    assert_eq!(world.delay_goes_to(&task), Some(1));
+    assert_eq!(world.delay_goes_to(&task, NOW + DELAY), Some(1));
     assert!(!world.delay_due(&task, NOW + DELAY), "once");
     assert_eq!(world.delay_take(&mut task), None);
 }
@@ -114,7 +114,7 @@ fn who_is_queued_anew_does_not_move() {
 fn the_destination_is_asked_again() {
     let (mut world, mut task) = delayed(SMOVE, bit("delay_repick"));
     task.allow(&[0b1101], &world.facts().clone());
-    assert_eq!(world.delay_goes_to(&task), None);
+    assert_eq!(world.delay_goes_to(&task, NOW + DELAY), None);
 }
 
 /// B12
@@ -138,13 +138,27 @@ fn a_busy_destination_is_gone_to_or_with_repick_another_taken() {
         let (mut world, task) = delayed(SMOVE, more);
         world.set_busy(1);
         idle.iter().for_each(|&cpu| world.set_idle(cpu));
-        world.delay_goes_to(&task)
+        world.delay_goes_to(&task, NOW + DELAY)
     };
     let repick = bit("delay_repick");
     assert_eq!(goes(0, &[2]), Some(1), "as the source");
     assert_eq!(goes(repick, &[2]), Some(2));
     assert_eq!(goes(repick, &[]), Some(1), "nothing is idle");
     assert_eq!(goes(repick, &[1, 2]), Some(1), "it is idle still");
+}
+
+/// Another wakeup has just chosen it.
+#[test]
+fn repick_leaves_a_claimed_cpu_alone() {
+    let claiming = Features {
+        claim: true,
+        ..SMOVE
+    };
+    let (mut world, task) = delayed(claiming, bit("delay_repick"));
+    world.set_busy(1);
+    [2, 3].iter().for_each(|&cpu| world.set_idle(cpu));
+    world.cpu_mut(2).claim = NOW;
+    assert_eq!(world.delay_goes_to(&task, NOW + DELAY), Some(3));
 }
 
 /// One task waits on CPU 0, for a move until `until`.

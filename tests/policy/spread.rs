@@ -67,6 +67,15 @@ impl Scene {
     }
 }
 
+/// The ticks of two cores may come at the same instant.
+#[test]
+fn two_cores_that_look_at_once_choose_two() {
+    let mut scene = Scene::of_two_nodes().idle(&[2, 10, 3, 11]);
+    let from = |cpu| scene.world.spread_target(&scene.task, cpu, NOW);
+    let chosen = [0, 1].map(from);
+    assert_eq!(chosen, [Some(2), Some(3)]);
+}
+
 #[test]
 fn the_nearest_idle_core() {
     for (idle, to) in [
@@ -128,7 +137,7 @@ fn not_who_has_just_begun_to_run() {
 fn one_of_a_core_and_slice() {
     let mut scene = Scene::of_two_nodes().idle(&[1, 9, 2, 10]);
     let task = scene.task.clone();
-    assert_eq!(scene.world.spread_target(&task, 8, NOW), Some(1));
+    assert_eq!(scene.world.spread_target(&task, 8, NOW), Some(9));
     assert_eq!(scene.target(), None, "its sibling has just sent its own");
     let later = NOW + SLICE;
     assert_eq!(scene.world.spread_target(&task, 0, later), Some(1));

@@ -47,6 +47,12 @@ static __always_inline bool claim_counts(u64 stamp, u32 features, u64 now, u64 t
 	return stamp && (s64)(now - stamp) <= (s64)limit;
 }
 
+/* A claim that is taken over should have ended long ago. */
+static __always_inline bool claim_lost(u64 stamp, u64 now)
+{
+	return (s64)(now - stamp) > (s64)CLAIM_LOST_NS;
+}
+
 static __always_inline u64 claim_stamp(const u64 *claim)
 {
 	return *(const volatile u64 *)claim;
@@ -111,6 +117,14 @@ static __always_inline bool claim_word(u64 *claim, u64 old, u64 now, u32 feature
 	return true;
 }
 
+/* The claim made at @now ends, if it still stands. */
+static __always_inline bool claim_drop(u64 *claim, u64 now)
+{
+	u64 stamp = claim_stamp(claim);
+
+	return claim_made(stamp, now) && atomic_cas(claim, stamp, 0);
+}
+
 /* Claim @cpu, which was just seen idle; false: another was quicker. */
 subprog bool claim_take(s32 cpu, u32 features, u32 arm, u64 now, u64 ttl)
 {
@@ -125,8 +139,11 @@ subprog bool claim_take(s32 cpu, u32 features, u32 arm, u64 now, u64 ttl)
 		return false;
 	}
 	count_for(arm, STAT_claim_set);
-	if (old)
-		count_for(arm, (s64)(now - old) > (s64)CLAIM_LOST_NS ? STAT_claim_lost : STAT_claim_expired);
+	if (old) {
+		count_for(arm, claim_lost(old, now) ? STAT_claim_lost : STAT_claim_expired);
+		/* Its owner will find the thread another's, and not ask for the core. */
+		claim_drop(core_claim_of(cpu), old);
+	}
 	if ((features & FEATURE_claim_plain) || cpu_free(cpu, false))
 		return true;
 	if (atomic_cas(claim, claim_of(now, features), 0))
@@ -149,6 +166,8 @@ subprog bool claim_core_take(s32 cpu, u32 features, u32 arm, u64 now, u64 ttl)
 		count_for(arm, STAT_core_claim_conflict);
 		return false;
 	}
+	if (old && claim_lost(old, now))
+		count_for(arm, STAT_claim_lost);
 	if (core_free(cpu) && claim_take(cpu, features, arm, now, ttl))
 		return true;
 	atomic_cas(core, claim_of(now, features), 0);
@@ -167,14 +186,6 @@ static __always_inline bool core_take(const struct wakeup *w, s32 cpu)
 }
 
 /* ---- giving back ---- */
-
-/* The claim made at @now ends, if it still stands. */
-static __always_inline bool claim_drop(u64 *claim, u64 now)
-{
-	u64 stamp = claim_stamp(claim);
-
-	return claim_made(stamp, now) && atomic_cas(claim, stamp, 0);
-}
 
 /* The claim of @cpu that was made at @now ends, and with it that of the core. False: it did not stand. */
 subprog bool claim_end(s32 cpu, u64 now)

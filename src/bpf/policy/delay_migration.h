@@ -55,10 +55,10 @@ static __always_inline bool low_freq(u32 arm, s32 cpu)
 	return false;
 }
 
-/* A task does not go to @cpu, which was claimed for it at @stamp, if it was. */
-static __always_inline void delay_unclaim(u32 features, u32 arm, s32 cpu, u64 stamp)
+/* A task does not go to @cpu, which was claimed for it at @stamp, if it was: its arm may have no claims by now. */
+static __always_inline void delay_unclaim(u32 arm, s32 cpu, u64 stamp)
 {
-	if ((features & FEATURE_claim) && claim_end(cpu, stamp))
+	if (claim_stamp(&cpu_state(cpu)->claim) && claim_end(cpu, stamp))
 		count_for(arm, STAT_claim_release);
 }
 
@@ -71,11 +71,11 @@ subprog u32 delay_decide(struct task_state *ts nonnull, s32 here, s32 cpu, bool 
 		return DELAY_NOT;
 	if (cpu_idle(here) &&
 	    (!(features & FEATURE_claim) || claim_take(here, features, arm, now, ts->pol.claim_ttl_ns))) {
-		delay_unclaim(features, arm, cpu, now);
+		delay_unclaim(arm, cpu, now);
 		return DELAY_IDLE;
 	}
 	if (!(features & FEATURE_delay_hold_claim))
-		delay_unclaim(features, arm, cpu, now);
+		delay_unclaim(arm, cpu, now);
 	ts->delay_began = now;
 	ts->delay_cpu = cpu + 1;
 	ts->delay_at = now + ts->pol.delay_ns;
@@ -119,7 +119,7 @@ static __always_inline u64 delay_runs(struct task_state *ts, s32 cpu, u64 now)
 
 	if (!began)
 		return 0;
-	delay_unclaim(ts->pol.features, ts->pol.arm, ts->delay_cpu - 1, began);
+	delay_unclaim(ts->pol.arm, ts->delay_cpu - 1, began);
 	if (cpu == NO_CPU)
 		count_for(ts->pol.arm, STAT_delay_dropped);
 	else if (ts->joined == cpu + 1)
@@ -129,18 +129,23 @@ static __always_inline u64 delay_runs(struct task_state *ts, s32 cpu, u64 now)
 	return began;
 }
 
-/* [delay_repick] An idle CPU in the place of @cpu, in its LLC; else @cpu. */
-subprog s32 delay_other(port_task *p trusted, s32 cpu)
+/* [delay_repick] An idle CPU in the place of @cpu, in its LLC, [claim] nobody's; else @cpu. */
+subprog s32 delay_other(port_task *p trusted, const struct task_state *ts nonnull, s32 cpu, u64 now)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	struct scan s = { .what = SCAN_CPU, .llc = f->llc, .start = f->pos, .budget = MAX_CPUS, .sched_idle = true };
-	s32 other = scan_llc(p, &s);
+	s32 other;
 
+	s.arm = ts->pol.arm;
+	s.features = ts->pol.features;
+	s.claim_ttl = ts->pol.claim_ttl_ns;
+	s.now = now;
+	other = scan_llc(p, &s);
 	return other != NO_CPU ? other : cpu;
 }
 
 /* Where a task goes whose delay is over. NO_CPU: it stays. */
-static __always_inline s32 delay_goes_to(port_task *p, const struct task_state *ts)
+static __always_inline s32 delay_goes_to(port_task *p, const struct task_state *ts, u64 now)
 {
 	s32 cpu = ts->delay_cpu - 1;
 
@@ -148,7 +153,7 @@ static __always_inline s32 delay_goes_to(port_task *p, const struct task_state *
 		return NO_CPU;
 	if (!(ts->pol.features & FEATURE_delay_repick) || cpu_idle(cpu))
 		return cpu;
-	return delay_other(p, cpu);
+	return delay_other(p, ts, cpu, now);
 }
 
 #endif /* ROOST_DELAY_MIGRATION_H */

@@ -7,7 +7,7 @@
  *	wakeup:	[sync_local] the waker's CPU		the waker is about to sleep
  *		[prev_core] the previous CPU		its whole core idle
  *		target = wake_affine			who of waker and previous CPU to look around
- *		[smt_spread] an idle core elsewhere	the target's LLC has none, the task runs long
+ *		[smt_spread] an idle core elsewhere	the target's LLC has none, the task runs long, and 3 is not the answer
  *		0 [recent_core] the recently used CPU	its whole core idle, same cache as the target
  *		  [bias_prev] 2 comes before 1
  *		1 the target				idle ([sync_core] its whole core, and sync); [util_fits] or with room
@@ -30,7 +30,7 @@
  * With prev_idle and sis_util, and nothing else that acts here, this is the kernel's select_task_rq_fair() (kernel/sched/fair.c);
  * what it leaves out is listed in docs/faithfulness.md.
  *
- * Each group of rungs is a subprogram, and so joins the verifier's paths where it ends: known CPUs, search.
+ * Each group of rungs is a subprogram, and so joins the verifier's paths where it ends: spread, known CPUs, search.
  */
 #ifndef ROOST_LADDER_H
 #define ROOST_LADDER_H
@@ -299,7 +299,7 @@ static __always_inline struct placement place_child(port_task *p, struct task_st
 	return at;
 }
 
-/* What the wakeup got, whichever rung gave it. */
+/* What the wakeup got, whichever rung gave it; a delay comes after. */
 static __always_inline void count_placement(const struct wakeup *w, s32 cpu)
 {
 	if (cpu == w->prev_any)

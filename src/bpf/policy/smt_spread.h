@@ -112,12 +112,13 @@ static __always_inline bool spread_due(const struct task_state *ts, s32 cpu, u64
 
 /*
  * The idle core that the task that runs on @cpu shall go to; NO_CPU: it stays. The ticks of two threads may come at once: one
- * of them gets the turn of its core.
+ * of them gets the turn of its core. So may those of two cores: each begins to look from its own place, or both would choose the same.
  */
 subprog s32 spread_target(port_task *p trusted, const struct task_state *ts nonnull, s32 cpu, u64 now)
 {
 	u64 *turn = &cpu_state(first_thread(cpu))->spread_at, last = *turn;
-	struct scan s = { .what = SCAN_CORE, .llc = cpu_facts(cpu)->llc, .budget = MAX_CPUS };
+	const volatile struct cpu_facts *own = cpu_facts(cpu);
+	struct scan s = { .what = SCAN_CORE, .llc = own->llc, .start = own->pos, .budget = MAX_CPUS };
 	s32 to;
 
 	if (!spread_due(ts, cpu, now) || !atomic_cas(turn, last, now))

@@ -166,6 +166,7 @@ struct task_state {
 	s32 recent_cpu;	 /* 1 + the recently used CPU (kernel: recent_used_cpu); 0: none */
 	u64 delay_at;	 /* ns: when it moves to delay_cpu if it has not run by then; 0: it waits for no move; atomic */
 	u64 delay_began; /* ns: when it was placed there */
+	u8 sent;	 /* 1: a delayed move or smt_spread has put it on another CPU, where it has not run yet */
 	s32 delay_cpu;	 /* 1 + that CPU */
 	struct waker_state waker;
 

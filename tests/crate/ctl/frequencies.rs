@@ -94,10 +94,13 @@ fn a_fifo_is_not_read_and_holds_nobody_up() {
     // Time to open it.
     thread::sleep(Duration::from_millis(100));
     let answered = answers(&served);
+    thread::sleep(Duration::from_millis(100));
+    let waited = !sampling.is_finished();
     // Whoever waits for a writer has one now.
     let _both_ends = fs::File::options().read(true).write(true).open(path(1));
     sampling.join().unwrap().unwrap();
     assert!(answered);
+    assert!(!waited, "the pipe was opened, or read");
     let khz = &served.told.0.lock().unwrap().khz;
     assert_eq!(khz[..3], [Some(1_300_000), None, Some(2_600_000)]);
 }

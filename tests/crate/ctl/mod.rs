@@ -22,6 +22,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tempfile::TempDir;
 
 #[derive(Default)]
@@ -65,7 +66,7 @@ impl Live for Remembers {
         vec![1024; nr_cpus]
     }
 
-    fn set_frequencies(&mut self, khz: &[Option<u32>]) {
+    fn set_frequencies(&mut self, khz: &[Option<u32>], _age: Duration) {
         self.0.lock().unwrap().khz = khz.to_vec();
     }
 

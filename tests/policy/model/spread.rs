@@ -43,7 +43,7 @@ pub struct Core {
     pub slice: u64,
 }
 
-/// "Two tasks that have been running on two threads of one core for a slice while another core idles: one moves."
+/// Seen from the first CPU of a cache. "Two tasks that have been running on two threads of one core for a slice while another core idles: one moves."
 pub fn leaves_for(machine: &Topology, now: &Core, cpu: usize) -> Option<usize> {
     let long = |c: usize| !now.idle[c] && now.busy_for[c] >= now.slice;
     let shares = long(cpu) && machine.siblings(cpu).iter().any(|&s| long(s));
