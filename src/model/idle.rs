@@ -6,8 +6,8 @@
 const PART: u64 = 512;
 /// A scan for less finds too little. The kernel's.
 const LEAST: u64 = 4;
-/// What a scan costs for each CPU that it visits: about one line of memory that was last written by another CPU.
-/// docs/features/avg_idle.md says where the number is from.
+/// What a scan costs for each CPU that it visits: a look at a run queue that its own CPU wrote last. An estimate, whose reasons
+/// are in docs/features/avg_idle.md.
 const VISIT_NS: u64 = 50;
 
 /// CPUs of one cache, from the mean idle period of each CPU in it, in ns; at least four, as far as there are so many. 0: it has
