@@ -13,17 +13,19 @@ use crate::doctor;
 use crate::fill_rodata;
 use crate::host::Host;
 use crate::live::Loaded;
-use crate::machine::{Facts, Machine};
+use crate::machine::{Cpu, Facts, Machine};
 use crate::publish::{Capacity, Frequencies, Scans};
 use crate::sampler::Sampler;
+use crate::stats::host::CpuGauges;
 use crate::stats::source::{Counted, CounterSource, Running};
-use crate::stats::{ArmCounts, monitor, server};
+use crate::stats::{ArmCounts, Counters, NR_STATS, add, monitor, server};
 use crate::stop::{Stop, Stopper, stopper};
 use crate::topology_view;
 use anyhow::{Context, Result, bail};
 use libbpf_rs::{Link, OpenObject};
 use log::{debug, info, warn};
 use scx_utils::{UserExitInfo, compat, scx_ops_attach, scx_ops_load, scx_ops_open, uei_report};
+use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -146,6 +148,7 @@ impl Runner<'_> {
         let told = self.control.attach(Box::new(scheduler.live()?), &policy)?;
         scheduler.attach()?;
         let counters = scheduler.counters(machine.nr_cpu_ids.into())?;
+        self.source.set_cpus(cpu_gauges(&machine));
         let counting = self
             .source
             .attach(Box::new(counters), self.describe(&cpufreq, &tun));
@@ -225,6 +228,20 @@ impl Runner<'_> {
             }
         }
     }
+}
+
+/// What does not change of each CPU.
+fn cpu_gauges(machine: &Machine) -> BTreeMap<usize, CpuGauges> {
+    let gauges = |cpu: &Cpu| CpuGauges {
+        core: cpu.core.into(),
+        llc: cpu.llc.into(),
+        node: cpu.node.into(),
+        capacity: cpu.capacity.into(),
+        capacity_now: cpu.capacity.into(),
+        ..CpuGauges::default()
+    };
+    let cpus = machine.cpus.iter();
+    cpus.map(|cpu| (cpu.id.into(), gauges(cpu))).collect()
 }
 
 fn online_changed(host: &Host, machine: &Machine) -> bool {
@@ -403,9 +420,18 @@ impl Counted for CpuCounters {
                 ArmCounts {
                     counters: row.v,
                     hists: row.hist,
+                    sums: row.hist_sum,
                 }
             })
             .fold(ArmCounts::default(), |sum, cpu| sum.plus(&cpu))
+    }
+
+    fn read_cpu(&self, cpu: usize) -> Counters {
+        let first = cpu * MAX_ARMS as usize;
+        let rows = first.min(self.nr_rows)..(first + MAX_ARMS as usize).min(self.nr_rows);
+        // SAFETY: as above.
+        rows.map(|i| unsafe { (&raw const (*self.first.add(i)).v).read_volatile() })
+            .fold([0; NR_STATS], |sum, arm| add(&sum, &arm))
     }
 }
 

@@ -47,6 +47,7 @@ volatile u32 unknown_zero = 0; /* always 0; the verifier must not know (port.h: 
 struct cpu_stats {
 	u64 v[ROOST_NR_STATS];
 	u64 hist[ROOST_NR_HISTS][NR_HIST_BUCKETS];
+	u64 hist_sum[ROOST_NR_HISTS]; /* ns */
 } __attribute__((aligned(CACHELINE)));
 
 /* Counters of each arm on each CPU, a CPU's rows together; userspace sums them. */

@@ -323,8 +323,12 @@ static __always_inline void hist_for(u32 arm, enum roost_hist h, u64 ns)
 	u32 row = bpf_get_smp_processor_id() * MAX_ARMS + arm;
 
 	opaque(row);
-	if (bucket < NR_HIST_BUCKETS)
-		stats[row % (MAX_CPUS * MAX_ARMS)].hist[h][bucket]++;
+	if (bucket < NR_HIST_BUCKETS) {
+		struct cpu_stats *of = &stats[row % (MAX_CPUS * MAX_ARMS)];
+
+		of->hist[h][bucket]++;
+		of->hist_sum[h] += ns;
+	}
 }
 
 #endif /* ROOST_PORT_BPF_H */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Statistics. `Counters` is what the BPF half counted since it was loaded, `Metrics` is what a client gets:
 //! counters or their growth since the client last asked, and what runs. Both have one field per row of
-//! src/bpf/stats.tbl.h.
+//! src/bpf/stats.tbl.h. What the daemon itself tells has its tables in `host`.
 
+pub mod host;
 pub mod monitor;
 pub mod server;
 pub mod source;
@@ -10,6 +11,7 @@ pub mod view;
 
 use crate::bpf::intf;
 use anyhow::Result;
+use host::{ConditionMetrics, CpuGauges, CpuMetrics, CpusMetrics, Events, Gauges};
 use scx_stats::prelude::*;
 use scx_stats_derive::Stats;
 use serde::{Deserialize, Serialize};
@@ -29,6 +31,8 @@ pub struct ArmCounts {
     pub counters: Counters,
     /// Indexed by enum roost_hist.
     pub hists: [Histogram; NR_HISTS],
+    /// The times in each, in ns.
+    pub sums: [u64; NR_HISTS],
 }
 
 impl Default for ArmCounts {
@@ -36,6 +40,7 @@ impl Default for ArmCounts {
         ArmCounts {
             counters: [0; NR_STATS],
             hists: [[0; NR_BUCKETS]; NR_HISTS],
+            sums: [0; NR_HISTS],
         }
     }
 }
@@ -47,6 +52,7 @@ impl ArmCounts {
             hists: std::array::from_fn(|h| {
                 std::array::from_fn(|b| each(self.hists[h][b], other.hists[h][b]))
             }),
+            sums: std::array::from_fn(|h| each(self.sums[h], other.sums[h])),
         }
     }
 
@@ -91,6 +97,12 @@ macro_rules! stat_table {
         pub struct Metrics {
             #[stat(desc = "the same for each arm, by its name", _om_skip)]
             pub arms: BTreeMap<String, ArmMetrics>,
+            #[stat(desc = "states that somebody may want to act upon, by name", _om_label = "condition")]
+            pub conditions: BTreeMap<String, ConditionMetrics>,
+            #[stat(desc = "what happened to the daemon")]
+            pub events: Events,
+            #[stat(desc = "the machine and the daemon as they are now")]
+            pub gauges: Gauges,
             #[stat(desc = "preset the features started from")]
             pub preset: String,
             #[stat(desc = "features that are on")]
@@ -127,23 +139,34 @@ macro_rules! stat_table {
             }
         }
 
-        impl ArmMetrics {
-            pub fn counters(&self) -> Counters {
-                let mut counters = [0; NR_STATS];
-                $(counters[intf::$index as usize] = self.counters.$name;)*
-                counters
+        impl CounterFields {
+            pub fn new(counters: &Counters) -> CounterFields {
+                CounterFields { $($name: counters[intf::$index as usize],)* }
             }
 
-            pub fn set(&mut self, counts: &ArmCounts) {
-                $(self.counters.$name = counts.counters[intf::$index as usize];)*
-                self.set_hists(&counts.hists);
+            pub fn counters(&self) -> Counters {
+                let mut counters = [0; NR_STATS];
+                $(counters[intf::$index as usize] = self.$name;)*
+                counters
             }
         }
 
-        /// The counters of one arm.
+        impl ArmMetrics {
+            pub fn counters(&self) -> Counters {
+                self.counters.counters()
+            }
+
+            pub fn set(&mut self, counts: &ArmCounts) {
+                self.counters = CounterFields::new(&counts.counters);
+                self.set_hists(&counts.hists);
+                self.set_sums(&counts.sums);
+            }
+        }
+
+        /// The counters of an arm or a CPU.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
-        #[stat(desc = "counters of an arm")]
-        pub struct ArmCounters {
+        #[stat(desc = "counters of an arm or a CPU")]
+        pub struct CounterFields {
             $(#[stat(desc = $help)] pub $name: u64,)*
         }
     };
@@ -161,7 +184,23 @@ macro_rules! hist_table {
             $(#[stat(desc = $help)] pub $name: Vec<u64>,)*
         }
 
+        /// The sums of the histograms of one arm.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+        #[stat(desc = "sums of an arm's histograms: the times in them, in us")]
+        pub struct ArmSums {
+            $(#[stat(desc = $help)] pub $name: u64,)*
+        }
+
         impl ArmMetrics {
+            fn set_sums(&mut self, sums: &[u64; NR_HISTS]) {
+                $(self.histogram_sums_us.$name = sums[intf::$index as usize] / 1000;)*
+            }
+
+            /// Buckets and sum in us of each histogram, in the order of `HISTS`.
+            pub fn hists(&self) -> [(&[u64], u64); NR_HISTS] {
+                [$((&self.histograms.$name[..], self.histogram_sums_us.$name)),*]
+            }
+
             fn set_hists(&mut self, hists: &[Histogram; NR_HISTS]) {
                 $(self.histograms.$name = hists[intf::$index as usize].to_vec();)*
                 let wakeups = &hists[intf::roost_hist_HIST_wakeup_latency as usize];
@@ -188,9 +227,11 @@ pub struct ArmMetrics {
     #[stat(desc = "99 % of the wakeups ran within this time, us (upper end of the bucket)")]
     pub wakeup_p99_us: u64,
     #[stat(desc = "counters")]
-    pub counters: ArmCounters,
+    pub counters: CounterFields,
     #[stat(desc = "histograms")]
     pub histograms: ArmHists,
+    #[stat(desc = "sums of the histograms")]
+    pub histogram_sums_us: ArmSums,
 }
 
 pub const NR_STATS: usize = ROWS.len();
@@ -210,8 +251,15 @@ pub fn metas() -> BTreeMap<String, StatsMeta> {
     [
         Metrics::meta(),
         ArmMetrics::meta(),
-        ArmCounters::meta(),
         ArmHists::meta(),
+        ArmSums::meta(),
+        CounterFields::meta(),
+        ConditionMetrics::meta(),
+        CpuGauges::meta(),
+        CpuMetrics::meta(),
+        CpusMetrics::meta(),
+        Events::meta(),
+        Gauges::meta(),
     ]
     .map(|meta| (meta.name.clone(), meta))
     .into()
@@ -223,8 +271,9 @@ pub fn describe() -> Result<String> {
     let metas = metas().into_values();
     let data = metas.fold(StatsServerData::<(), ()>::new(), |d, meta| d.add_meta(meta));
     data.describe_meta(&mut text, None)?;
-    // Of itself it goes no deeper than the counters of an arm.
-    data.describe_meta(&mut text, Some(&[ArmHists::meta().name.as_str()]))?;
+    // Of itself it tells of what `top` holds, and no deeper than the counters of an arm.
+    let names = [ArmHists::meta(), ArmSums::meta(), CpusMetrics::meta()].map(|meta| meta.name);
+    data.describe_meta(&mut text, Some(&names.each_ref().map(String::as_str)))?;
     Ok(String::from_utf8(text)?)
 }
 

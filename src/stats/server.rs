@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The statistics socket. Requests: `stats` with target `top` (growth since this client last asked) or `totals` (since
-//! the scheduler started), and `stats_meta`. Nothing can be changed here.
+//! the scheduler started) or `cpus` (the same for each CPU), and `stats_meta`. Nothing can be changed here.
 
 use super::Metrics;
 use super::source::{CounterSource, Deltas};
@@ -52,12 +52,12 @@ impl Reader {
     }
 
     fn stats(&mut self, target: &str) -> Result<Value> {
-        let metrics = match target {
-            "top" => self.top(),
-            "totals" => self.source.totals(),
-            other => bail!("unknown target '{other}': expected is top or totals"),
-        };
-        Ok(serde_json::to_value(metrics)?)
+        Ok(match target {
+            "top" => serde_json::to_value(self.top())?,
+            "totals" => serde_json::to_value(self.source.totals())?,
+            "cpus" => serde_json::to_value(self.source.cpus())?,
+            other => bail!("unknown target '{other}': expected is top, totals or cpus"),
+        })
     }
 
     fn top(&mut self) -> Metrics {

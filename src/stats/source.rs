@@ -2,7 +2,10 @@
 //! Where counters come from: the memory of the loaded scheduler, and what schedulers before a restart had counted.
 //! Server threads read it without the scheduler's loop, so that neither waits for the other.
 
-use super::{ArmCounts, ArmMetrics, Counters, Metrics, NR_STATS, add, delta};
+use super::host::{
+    self, Condition, Conditions, CpuGauges, CpuMetrics, CpusMetrics, Event, Events, Gauges,
+};
+use super::{ArmCounts, ArmMetrics, CounterFields, Counters, Metrics, NR_STATS, add, delta};
 use crate::bpf::intf::MAX_ARMS;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,6 +19,8 @@ const SLOTS: usize = MAX_ARMS as usize;
 pub trait Counted: Send {
     /// For the arm in this slot, since the load.
     fn read(&self, slot: usize) -> ArmCounts;
+    /// On this CPU, for all arms, since the load.
+    fn read_cpu(&self, cpu: usize) -> Counters;
 }
 
 /// What runs, for the fields of `Metrics` that are not counters.
@@ -46,13 +51,17 @@ impl Drop for Counting {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.base = state.read();
+        state.cpu_base = state.read_cpus();
         state.counted = None;
         state.snapshot = None;
+        state.cpu_snapshot = None;
     }
 }
 
 /// Of each slot that ever was in use.
 type Sample = BTreeMap<usize, ArmCounts>;
+/// Of each CPU that was online at a load.
+type CpuSample = BTreeMap<usize, Counters>;
 
 #[derive(Default)]
 struct State {
@@ -67,7 +76,16 @@ struct State {
     born: u64,
     /// Counted by schedulers that were unloaded, for each slot that ever was in use.
     base: Sample,
+    /// The same, for each CPU by number.
+    cpu_base: CpuSample,
     snapshot: Option<(Instant, Sample)>,
+    cpu_snapshot: Option<(Instant, CpuSample)>,
+    events: Events,
+    gauges: Gauges,
+    /// Of the CPUs that were online at the load, by number.
+    cpus: BTreeMap<usize, CpuGauges>,
+    /// Those that there was something to tell of.
+    conditions: Conditions,
 }
 
 #[derive(Clone)]
@@ -88,6 +106,7 @@ impl CounterSource {
         state.loaded = true;
         state.running = running;
         state.snapshot = None;
+        state.cpu_snapshot = None;
         Counting(self.clone())
     }
 
@@ -112,6 +131,29 @@ impl CounterSource {
     /// Where frequencies of CPUs come from now.
     pub fn set_freq_source(&self, name: &str) {
         self.lock().freq_source = name.to_string();
+    }
+
+    pub fn event(&self, event: Event) {
+        self.lock().events.count(event);
+    }
+
+    pub fn set_gauges(&self, gauges: Gauges) {
+        self.lock().gauges = gauges;
+    }
+
+    /// All CPUs that were online at the load, by number.
+    pub fn set_cpus(&self, cpus: BTreeMap<usize, CpuGauges>) {
+        self.lock().cpus = cpus;
+    }
+
+    /// It lasts while there is a text, which says what was read and what to do.
+    pub fn set_condition(&self, which: Condition, text: Option<String>) {
+        host::set_condition(&mut self.lock().conditions, which, text);
+    }
+
+    /// Of each CPU, since the first load.
+    pub fn cpus(&self) -> CpusMetrics {
+        self.lock().describe_cpus()
     }
 
     /// Counters since the first load; they never run backwards, over restarts neither.
@@ -175,6 +217,40 @@ impl State {
             .collect()
     }
 
+    fn read_cpus(&self) -> CpuSample {
+        let now = |cpu: usize| {
+            let base = self.cpu_base.get(&cpu).unwrap_or(&[0; NR_STATS]);
+            match &self.counted {
+                Some(counted) => (cpu, add(base, &counted.read_cpu(cpu))),
+                None => (cpu, *base),
+            }
+        };
+        let gone = self.cpu_base.keys();
+        self.cpus.keys().chain(gone).copied().map(now).collect()
+    }
+
+    fn describe_cpus(&mut self) -> CpusMetrics {
+        let fresh = |(at, _): &(Instant, CpuSample)| at.elapsed() < SNAPSHOT_AGE_MAX;
+        let sample = match self.cpu_snapshot.take().filter(fresh) {
+            Some(fresh) => fresh,
+            None => (Instant::now(), self.read_cpus()),
+        };
+        let counted = |cpu: &usize| sample.1.get(cpu).unwrap_or(&[0; NR_STATS]);
+        let cpus = self.cpus.iter().map(|(cpu, gauges)| {
+            let metrics = CpuMetrics {
+                gauges: gauges.clone(),
+                counters: CounterFields::new(counted(cpu)),
+            };
+            (*cpu as u64, metrics)
+        });
+        let metrics = CpusMetrics {
+            running: self.counted.is_some().into(),
+            cpus: cpus.collect(),
+        };
+        self.cpu_snapshot = Some(sample);
+        metrics
+    }
+
     fn describe(&self) -> Metrics {
         let everybody = self.arms.iter().find(|arm| arm.shown.slot == 0);
         let everybody = everybody.filter(|_| self.loaded);
@@ -187,6 +263,12 @@ impl State {
             freq_source: self.freq_source.clone(),
             restarts: self.running.restarts,
             running: self.counted.is_some().into(),
+            conditions: host::no_conditions()
+                .into_iter()
+                .chain(self.conditions.clone())
+                .collect(),
+            events: self.events.clone(),
+            gauges: self.gauges.clone(),
             ..Metrics::default()
         }
     }
@@ -228,7 +310,10 @@ impl View {
         View {
             total: delta(&self.total, &old.total),
             arms: arms.collect(),
-            rest: self.rest.clone(),
+            rest: Metrics {
+                events: self.rest.events.since(&old.rest.events),
+                ..self.rest.clone()
+            },
         }
     }
 }
@@ -275,6 +360,10 @@ mod tests {
                 counters: [count; NR_STATS],
                 ..ArmCounts::default()
             }
+        }
+
+        fn read_cpu(&self, cpu: usize) -> Counters {
+            [self.0.load(Ordering::Relaxed) * (cpu as u64 + 1); NR_STATS]
         }
     }
 
@@ -378,5 +467,63 @@ mod tests {
         counter.store(4, Ordering::Relaxed);
         let metrics = take(&mut deltas);
         assert_eq!((of(&metrics, "default"), of(&metrics, "x")), (1, 2));
+    }
+
+    #[test]
+    fn cpus_count_over_restarts_and_forget_none() {
+        let source = CounterSource::default();
+        let set = |cpus: &[usize]| {
+            let gauges = |cpu: &usize| {
+                let capacity = 100 + *cpu as u64;
+                (
+                    *cpu,
+                    CpuGauges {
+                        capacity,
+                        ..CpuGauges::default()
+                    },
+                )
+            };
+            source.set_cpus(cpus.iter().map(gauges).collect());
+        };
+        let counted = |cpu: u64| {
+            sleep(SNAPSHOT_AGE_MAX + Duration::from_millis(5));
+            let cpus = source.cpus().cpus;
+            cpus.get(&cpu)
+                .map(|c| (c.gauges.capacity, c.counters.sis_target))
+        };
+        let (counter, counting) = loaded(&source, 0);
+        set(&[0, 2]);
+        counter.store(5, Ordering::Relaxed);
+        assert_eq!(
+            (counted(0), counted(1), counted(2)),
+            (Some((100, 5)), None, Some((102, 15)))
+        );
+        drop(counting);
+        assert_eq!(source.cpus().running, 0);
+        let (counter, counting) = loaded(&source, 1);
+        set(&[0]);
+        counter.store(1, Ordering::Relaxed);
+        assert_eq!((counted(0), counted(2)), (Some((100, 6)), None));
+        drop(counting);
+        let (_, _counting) = loaded(&source, 2);
+        set(&[0, 2]);
+        assert_eq!(counted(2), Some((102, 18)));
+    }
+
+    #[test]
+    fn clients_get_the_growth_of_events_and_all_conditions() {
+        let source = CounterSource::default();
+        source.event(Event::Suspend);
+        let mut deltas = Deltas::new(source.clone());
+        source.event(Event::Suspend);
+        source.set_condition(Condition::NoTimers, Some("none".into()));
+        let metrics = deltas.take();
+        assert_eq!(
+            (metrics.events.suspends, source.totals().events.suspends),
+            (1, 2)
+        );
+        assert_eq!(metrics.conditions.len(), Condition::ALL.len());
+        assert_eq!(metrics.conditions["no_timers"].active, 1);
+        assert_eq!(deltas.take().events.suspends, 0);
     }
 }

@@ -4,7 +4,7 @@
 use scx_roost::socket::Server;
 use scx_roost::stats::server;
 use scx_roost::stats::source::{ArmShown, Counted, CounterSource, Counting, Running};
-use scx_roost::stats::{ArmCounts, Metrics, NR_STATS, ROWS};
+use scx_roost::stats::{ArmCounts, Counters, Metrics, NR_STATS, ROWS};
 use scx_stats::StatsClient;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -26,6 +26,10 @@ impl Counted for Fake {
             counters: [self.0.load(Ordering::Relaxed); NR_STATS],
             ..ArmCounts::default()
         }
+    }
+
+    fn read_cpu(&self, _cpu: usize) -> Counters {
+        [self.0.load(Ordering::Relaxed); NR_STATS]
     }
 }
 

@@ -98,7 +98,7 @@ arm_counter() {
 
 # arm_hist ARM HISTOGRAM FILE: how much it holds.
 arm_hist() {
-	sed -n "s/.*\"$1\":{\"counters\":{[^}]*},\"features\":\"[^\"]*\",\"histograms\":{[^}]*\"$2\":\[\([0-9,]*\)\].*/\1/p" "$3" |
+	sed -n "s/.*\"$1\":{\"counters\":{[^}]*},\"features\":\"[^\"]*\",\"histogram_sums_us\":{[^}]*},\"histograms\":{[^}]*\"$2\":\[\([0-9,]*\)\].*/\1/p" "$3" |
 		awk -F, '{ for (i = 1; i <= NF; i++) sum += $i; print sum }'
 }
 

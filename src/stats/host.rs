@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What the daemon itself tells, beside the counters of the BPF half: events that it counts, gauges of the machine and of
+//! each CPU, and conditions, which are states with a name that somebody may want to act upon. A row of a table is all that one
+//! needs: the field in JSON, its description, its metric and its line of text follow from it.
+
+use super::CounterFields;
+use log::{info, warn};
+use scx_stats_derive::Stats;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A row of the tables of events and gauges.
+pub struct HostRow {
+    pub name: &'static str,
+    /// As OpenMetrics has it: what one is, "" for a count.
+    pub unit: &'static str,
+    pub help: &'static str,
+}
+
+macro_rules! event_table {
+    ($($name:ident, $variant:ident, $help:literal;)*) => {
+        /// What is counted, each time that it happens.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Event { $($variant),* }
+
+        pub const EVENTS: &[HostRow] =
+            &[$(HostRow { name: stringify!($name), unit: "", help: $help }),*];
+
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+        #[stat(desc = "what happened to the daemon")]
+        pub struct Events {
+            $(#[stat(desc = $help)] pub $name: u64,)*
+        }
+
+        impl Events {
+            pub fn count(&mut self, event: Event) {
+                match event { $(Event::$variant => self.$name += 1,)* }
+            }
+
+            /// Growth from `old` to this.
+            pub fn since(&self, old: &Events) -> Events {
+                Events { $($name: self.$name.saturating_sub(old.$name),)* }
+            }
+
+            /// In the order of the table.
+            pub fn values(&self) -> Vec<u64> {
+                vec![$(self.$name),*]
+            }
+        }
+    };
+}
+
+macro_rules! gauge_table {
+    ($table:ident, $struct:ident, $desc:literal, $($name:ident, $unit:literal, $help:literal;)*) => {
+        pub const $table: &[HostRow] =
+            &[$(HostRow { name: stringify!($name), unit: $unit, help: $help }),*];
+
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+        #[stat(desc = $desc)]
+        pub struct $struct {
+            $(#[stat(desc = $help)] pub $name: u64,)*
+        }
+
+        impl $struct {
+            /// In the order of the table.
+            pub fn values(&self) -> Vec<u64> {
+                vec![$(self.$name),*]
+            }
+        }
+    };
+}
+
+macro_rules! condition_table {
+    ($($name:ident, $variant:ident, $help:literal;)*) => {
+        /// A state that lasts, and that somebody may want to act upon.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Condition { $($variant),* }
+
+        impl Condition {
+            pub const ALL: &[Condition] = &[$(Condition::$variant),*];
+
+            pub fn name(self) -> &'static str {
+                match self { $(Condition::$variant => stringify!($name),)* }
+            }
+
+            pub fn help(self) -> &'static str {
+                match self { $(Condition::$variant => $help,)* }
+            }
+        }
+    };
+}
+
+event_table! {
+    policies_published, PolicyPublished, "policies made live, with features, tunables, capacities and thresholds";
+    thresholds_changed, ThresholdsChanged, "of these, those for other frequency thresholds";
+    capacities_changed, CapacitiesChanged, "of these, those for other capacities of CPUs";
+    machine_changed, MachineChanged, "the machine was no longer the one that was loaded: CPUs came or went";
+    periods, Period, "times that the daemon looked at the machine";
+    periods_late, PeriodLate, "of these, those that began too late: what had been told was too old by then";
+    clock_jumps, ClockJump, "the clock of the day was set";
+    suspends, Suspend, "the machine was suspended and woke";
+    reads_failed, ReadFailed, "a file of the machine that was there could not be read, or held no value";
+}
+
+gauge_table! {
+    GAUGES, Gauges, "the machine and the daemon as they are now",
+    period_ms, "milliseconds", "time between two looks at the machine";
+    cpus_online, "", "CPUs that are online";
+    busy_permille, "permille", "part of the time that the CPUs were busy, of a thousand";
+    psi_cpu_some_permille, "permille", "part of the last ten seconds in which a runnable task waited for a CPU (/proc/pressure/cpu)";
+    resident_kb, "kilobytes", "memory that the daemon holds";
+}
+
+gauge_table! {
+    CPU_GAUGES, CpuGauges, "a CPU as it is now",
+    core, "", "index of its core";
+    llc, "", "index of its last-level cache";
+    node, "", "index of its node";
+    capacity, "", "what it can do at its highest frequency, of 1024";
+    capacity_now, "", "what cpufreq's limits and cooling leave of that";
+    khz, "kilohertz", "its frequency as it was last read; 0: not known";
+    min_khz, "kilohertz", "its lowest frequency; 0: not known";
+    max_khz, "kilohertz", "its highest frequency; 0: not known";
+    threshold_khz, "kilohertz", "at most so much is slow to delay_migration, for arm default; 0: nothing is";
+    busy_permille, "permille", "part of the time that it was busy, of a thousand";
+    idle_mean_us, "microseconds", "its mean idle period; 0: not known";
+}
+
+condition_table! {
+    no_freq_source, NoFreqSource, "delay_migration is on and does nothing: no source tells frequencies";
+    freq_unreadable, FreqUnreadable, "files of frequencies are missing or hold no number";
+    freq_shared, FreqShared, "CPUs that share a cache share their frequency too: delay_migration cannot help there";
+    capacity_limited, CapacityLimited, "cpufreq's limits or cooling leave a CPU less than its capacity";
+    machine_unreadable, MachineUnreadable, "the machine cannot be read as it was at the load";
+    period_late, PeriodIsLate, "the daemon does not get to run in time: what it told is too old and does not count";
+    no_timers, NoTimers, "the kernel allows no BPF timers (PREEMPT_RT): slices end at ticks, no move is delayed";
+    cpus_offline, CpusOffline, "CPUs that were online at the load are gone";
+}
+
+/// What a client gets of a condition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+#[stat(desc = "a condition")]
+pub struct ConditionMetrics {
+    #[stat(desc = "1 while it lasts")]
+    pub active: u64,
+    #[stat(desc = "how often it began")]
+    pub count: u64,
+    #[stat(desc = "what was read, and what to do", _om_skip)]
+    pub text: String,
+}
+
+/// All of them, by name.
+pub type Conditions = BTreeMap<String, ConditionMetrics>;
+
+/// Each as it is while nothing is known.
+pub fn no_conditions() -> Conditions {
+    let quiet = |c: &Condition| (c.name().to_string(), ConditionMetrics::default());
+    Condition::ALL.iter().map(quiet).collect()
+}
+
+/// Tells of its beginning and its end, once each.
+pub fn set_condition(all: &mut Conditions, which: Condition, text: Option<String>) {
+    let state = all.entry(which.name().to_string()).or_default();
+    match (&text, state.active) {
+        (Some(text), 0) => {
+            state.count += 1;
+            warn!("{}: {text}", which.name());
+        }
+        (None, 1) => info!("{} is over", which.name()),
+        _ => (),
+    }
+    state.active = text.is_some().into();
+    state.text = text.unwrap_or_default();
+}
+
+/// What a client gets of a CPU.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+#[stat(desc = "a CPU")]
+pub struct CpuMetrics {
+    #[stat(desc = "as it is now")]
+    pub gauges: CpuGauges,
+    #[stat(desc = "what was counted on it, for all arms", _om_skip)]
+    pub counters: CounterFields,
+}
+
+/// The target `cpus`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+#[stat(desc = "all CPUs that were online at the load")]
+pub struct CpusMetrics {
+    #[stat(desc = "1 while the scheduler is loaded, 0 before the first load and during a restart")]
+    pub running: u64,
+    #[stat(desc = "by CPU number", _om_label = "cpu")]
+    pub cpus: BTreeMap<u64, CpuMetrics>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_counts_in_its_own_field() {
+        let mut events = Events::default();
+        events.count(Event::Suspend);
+        let before = events.clone();
+        events.count(Event::Suspend);
+        events.count(Event::Period);
+        let json = serde_json::to_value(events.since(&before)).unwrap();
+        for row in EVENTS {
+            let expected = u64::from(["suspends", "periods"].contains(&row.name));
+            assert_eq!(json[row.name], expected, "{}", row.name);
+        }
+        assert_eq!(events.values().iter().sum::<u64>(), 3);
+    }
+
+    #[test]
+    fn a_condition_counts_its_beginnings() {
+        let mut all = no_conditions();
+        let mut say = |text: Option<&str>| {
+            set_condition(&mut all, Condition::NoTimers, text.map(str::to_string))
+        };
+        for text in [None, Some("a"), Some("b"), None, None, Some("c")] {
+            say(text);
+        }
+        let state = &all["no_timers"];
+        assert_eq!((state.active, state.count, &*state.text), (1, 2, "c"));
+        let others = all.iter().filter(|(name, _)| *name != "no_timers");
+        assert!(others.map(|(_, c)| c.count).all(|count| count == 0));
+    }
+
+    #[test]
+    fn every_row_is_described_under_its_own_name() {
+        for table in [EVENTS, GAUGES, CPU_GAUGES] {
+            let mut names: Vec<&str> = table.iter().map(|row| row.name).collect();
+            names.dedup();
+            assert_eq!(names.len(), table.len());
+            assert!(table.iter().all(|row| !row.help.is_empty()));
+        }
+        assert!(Condition::ALL.iter().all(|c| !c.help().is_empty()));
+    }
+}
