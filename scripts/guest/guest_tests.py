@@ -3,7 +3,7 @@
 """Run tests/guest/*.sh in the virtual machine.
 
 A test is a shell script whose first lines say what it wants: '# topology: 8' (several: '1 4 8'), '# accel: tcg',
-'# timeout: 120' (guest seconds), '# quick: yes' (also run on every kernel of the matrix), '# own-boot: yes',
+'# timeout: 120' (guest seconds), '# quick: yes' (also run on every kernel of the matrix; '6.16 7.3': on these), '# own-boot: yes',
 '# twice: yes' (its own boot, done twice: both must print the same bytes), '# kernels: 7.1' (only on that kernel, with
 the matrix), '# needs: policy' (the native tests of the policy and their tables are put into the guest), '# needs: spin' (the
 scheduler with the feature spin, too). Tests that want the same machine share a boot.
@@ -51,7 +51,7 @@ class Test:
     topology: str
     accel: str
     timeout_s: int
-    quick: bool
+    quick: str                  # kernels of the matrix that it runs on too: 'yes' is all of them, or prefixes
     own_boot: bool
     twice: bool
     kernel: str                 # prefix of the only kernel it is for, or ''
@@ -83,7 +83,7 @@ def read_tests():
                 raise LabError(f"{path.name} asks for topology {topology}; known are {', '.join(TOPOLOGIES)}")
             yes = {key for key, value in head.items() if value == "yes"}
             out.append(Test(path.stem, topology, head["accel"], int(head["timeout"]),
-                            "quick" in yes, bool({"own-boot", "twice"} & yes), "twice" in yes,
+                            head.get("quick", ""), bool({"own-boot", "twice"} & yes), "twice" in yes,
                             head.get("kernels", ""), head.get("needs", "")))
     return out
 
@@ -260,9 +260,11 @@ def choose(args):
     if args.every_kernel:
         return [(k, common) for k in args.kernel or MATRIX] + special
     if args.matrix:
-        quick = [t for t in common if t.quick and t.topology == "8"]
+        def quick(kernel):
+            wanted = {"yes", kernel}
+            return [t for t in common if t.topology == "8" and wanted & set(t.quick.split())]
         # The default kernel runs all of them anyway.
-        return [(k, quick) for k in args.kernel or MATRIX if k != DEFAULT_PREFIX] + special
+        return [(k, quick(k)) for k in args.kernel or MATRIX if k != DEFAULT_PREFIX] + special
     return [(k, common if not args.test else tests) for k in args.kernel or [DEFAULT_PREFIX]]
 
 

@@ -120,10 +120,10 @@ fn the_metadata_describes_every_counter() {
     let stream = UnixStream::connect(path(&served.dir)).unwrap();
     let answer = raw(&stream, "{\"req\":\"stats_meta\"}\n");
     let fields = &answer["args"]["resp"]["Metrics"]["fields"];
-    let of_arms = &answer["args"]["resp"]["ArmCounters"]["fields"];
+    let of_arms = &answer["args"]["resp"]["CounterFields"]["fields"];
     for row in ROWS {
-        assert_eq!(fields[row.name]["desc"], row.help, "{answer}");
-        assert_eq!(of_arms[row.name]["desc"], row.help, "{answer}");
+        assert_eq!(fields[row.name]["desc"], row.help, "{}", row.name);
+        assert_eq!(of_arms[row.name]["desc"], row.help, "{}", row.name);
     }
 }
 

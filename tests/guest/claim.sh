@@ -4,7 +4,7 @@
 # topology: 8
 # accel: icount
 # timeout: 240
-# quick: yes
+# quick: 6.16 7.3
 # needs: spin
 . /tests/lib.sh
 # In each LLC two wakers (one core) and two idle CPUs: 16 rounds are 64 wakeups onto 64 idle CPUs.
