@@ -18,8 +18,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "now.h"
 
 #define MAX_CHILDREN 16
 #define PAUSE_US     200
@@ -37,22 +38,6 @@ struct child {
 static struct child *children;
 static int here, away, obeyed, disobeyed, lost;
 static double least = 1e9, most;
-
-static double now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
-}
-
-static void burn(double us)
-{
-	double end = now_us() + us;
-
-	while (now_us() < end)
-		;
-}
 
 static void start(struct child *c)
 {

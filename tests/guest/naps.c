@@ -4,24 +4,9 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-static long now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
-static void run_for(long us)
-{
-	long end = now_us() + us;
-
-	while (now_us() < end)
-		;
-}
+#include "now.h"
 
 int main(int argc, char **argv)
 {
@@ -29,7 +14,7 @@ int main(int argc, char **argv)
 	long ms = argc > 2 ? atol(argv[2]) : 100, nap_us = argc > 3 ? atol(argv[3]) : 50,
 	     run_us = argc > 4 ? atol(argv[4]) : 10;
 	struct timespec nap = { nap_us / 1000000, nap_us % 1000000 * 1000 };
-	long end = now_us() + ms * 1000;
+	double end = now_us() + ms * 1000;
 
 	for (int i = 0; i < count; i++) {
 		if (fork())
@@ -38,7 +23,7 @@ int main(int argc, char **argv)
 		prctl(PR_SET_TIMERSLACK, 1);
 		while (now_us() < end) {
 			nanosleep(&nap, NULL);
-			run_for(run_us);
+			burn(run_us);
 		}
 		_exit(0);
 	}

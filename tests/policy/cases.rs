@@ -344,28 +344,24 @@ impl Row {
 
     fn budget(&mut self, value: &str, age: u64) -> Result<()> {
         let budget = number(value)?;
-        for llc in 0..self.machine.llcs.len() {
-            let now = LlcNow {
-                budget,
-                age,
-                ..self.machine.llcs[llc]
-            };
-            self.machine.set_llc(llc, now);
-        }
+        self.each_llc(|llc| LlcNow { budget, age, ..llc });
         Ok(())
     }
 
     fn worth(&mut self, value: &str, worth_left_ms: i32) -> Result<()> {
         let worth = number(value)?;
-        for llc in 0..self.machine.llcs.len() {
-            let now = LlcNow {
-                worth,
-                worth_left_ms,
-                ..self.machine.llcs[llc]
-            };
-            self.machine.set_llc(llc, now);
-        }
+        self.each_llc(|llc| LlcNow {
+            worth,
+            worth_left_ms,
+            ..llc
+        });
         Ok(())
+    }
+
+    fn each_llc(&mut self, change: impl Fn(LlcNow) -> LlcNow) {
+        for llc in 0..self.machine.llcs.len() {
+            self.machine.set_llc(llc, change(self.machine.llcs[llc]));
+        }
     }
 
     fn check(&mut self, by: &mut By, covered: &mut BTreeSet<&'static str>) -> Result<()> {

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Time as the tests' programs count it, and a way to spend it. */
+#ifndef ROOST_TESTS_NOW_H
+#define ROOST_TESTS_NOW_H
+
+#include <time.h>
+
+static double now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
+}
+
+/* On the CPU. */
+static void burn(double us)
+{
+	double end = now_us() + us;
+
+	while (now_us() < end)
+		;
+}
+
+#endif /* ROOST_TESTS_NOW_H */
