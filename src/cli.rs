@@ -6,6 +6,7 @@ use crate::config::{Config, STATS_PATH, ctl_path_beside};
 use crate::cpufreq::CpuPerf;
 use crate::ctl;
 use crate::exec::{self, ExecArgs};
+use crate::export::{self, ExportArgs, Output};
 use crate::features::{
     self, CLAIM_TTL, DEFAULT_PRESET, DELAY, FITS_MARGIN, FITS_RT, FREQ_THRESHOLD, MIGRATION_COST,
     MIN_SLICE, RESCUE, SLICE, Tunable,
@@ -52,6 +53,11 @@ pub enum Command {
     Exec {
         path: PathBuf,
         args: ExecArgs,
+    },
+    Export {
+        /// Of the scheduler that is asked.
+        stats: PathBuf,
+        output: Output,
     },
 }
 
@@ -104,6 +110,23 @@ enum Sub {
         #[command(flatten)]
         at: CtlPath,
     },
+    /// Serve the statistics of the running scheduler to Prometheus
+    #[command(after_help = export::EXAMPLES)]
+    Export {
+        #[command(flatten)]
+        args: ExportArgs,
+
+        #[command(flatten)]
+        of: StatsPath,
+    },
+}
+
+#[derive(Debug, Args)]
+struct StatsPath {
+    /// Socket that serves the scheduler's statistics
+    // Not "stats_path": that is the option of a run.
+    #[arg(id = "stats-of", long = "stats-path", value_name = "PATH", default_value = STATS_PATH)]
+    stats_path: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -199,6 +222,10 @@ struct RunArgs {
     /// Socket that serves the statistics
     #[arg(long, value_name = "PATH", default_value = STATS_PATH)]
     stats_path: PathBuf,
+
+    /// Group that may read the statistics, besides the owner of the socket
+    #[arg(long, value_name = "NAME", value_parser = group)]
+    stats_group: Option<u32>,
 
     /// Socket on which the scheduler is controlled; by default 'ctl' beside that of the statistics
     #[arg(long, value_name = "PATH")]
@@ -307,6 +334,11 @@ impl Cli {
                 let path = at.ctl_path;
                 return Ok(Command::Exec { path, args });
             }
+            Some(Sub::Export { args, of }) => {
+                let stats = of.stats_path;
+                let output = args.output()?;
+                return Ok(Command::Export { stats, output });
+            }
             None => (),
         }
         let (print_version, help_stats) = (self.run.version, self.run.help_stats);
@@ -363,6 +395,7 @@ impl Cli {
             freq_period: run.freq_period_ms,
             sysfs: self.common.sysfs,
             stats_path: run.stats_path,
+            stats_group: run.stats_group,
             ctl_path,
             ctl_group: run.ctl_group,
             stats_interval: run.stats,
@@ -421,7 +454,7 @@ fn freq_period(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "5 to 1000 ms are possible".to_string())
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub fn seconds(text: &str) -> Result<Duration, String> {
     let secs: f64 = text
         .parse()
         .map_err(|_| "a number of seconds is expected".to_string())?;
@@ -459,137 +492,4 @@ Exit status: 0 when stopped by a signal or replaced on request; 1 after an error
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parsed(args: &[&str]) -> Result<Command> {
-        parse(std::iter::once(&"scx_roost").chain(args))
-    }
-
-    fn error(args: &[&str]) -> String {
-        parsed(args).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn the_definition_is_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn switches_may_be_repeated() {
-        let Command::Run { config, verbose } = parsed(&[
-            "--preset",
-            "mainline",
-            "--enable",
-            "wide_idle",
-            "--enable",
-            "sync_local",
-            "-v",
-        ])
-        .unwrap() else {
-            panic!("expected to run")
-        };
-        assert_eq!(
-            config.settings.features.to_string(),
-            "prev_idle sis_util wide_idle sync_local avg_idle"
-        );
-        assert!(verbose);
-    }
-
-    #[test]
-    fn subcommands_take_root_and_json() {
-        let command = parsed(&["topology", "--json", "--sysfs", "/x"]).unwrap();
-        let Command::Topology { sysfs, json } = command else {
-            panic!("expected topology")
-        };
-        assert!(json && sysfs.as_os_str() == "/x");
-    }
-
-    #[test]
-    fn global_options_may_stand_before_the_subcommand() {
-        let command = parsed(&["--json", "--sysfs", "/x", "topology"]).unwrap();
-        let Command::Topology { sysfs, json } = command else {
-            panic!("expected topology")
-        };
-        assert!(json && sysfs.as_os_str() == "/x");
-        let command = parsed(&["--sysfs", "/x", "doctor", "--json"]).unwrap();
-        let Command::Doctor { sysfs, json } = command else {
-            panic!("expected doctor")
-        };
-        assert!(json && sysfs.as_os_str() == "/x");
-    }
-
-    #[test]
-    fn a_wrong_name_is_refused_whatever_else_is_asked_for() {
-        for asked in [&["--monitor", "1"][..], &["--help-stats"], &["--version"]] {
-            for wrong in [["--preset", "nonsense"], ["--enable", "gibberish"]] {
-                let error = error(&[asked, &wrong[..]].concat());
-                assert!(error.starts_with("unknown "), "{asked:?}: {error}");
-            }
-        }
-    }
-
-    #[test]
-    fn every_error_is_one_sentence() {
-        for args in [
-            &["--presett", "roost"][..],
-            &["--slice-us", "5"],
-            &["--stats", "0"],
-            &["--stats", "x"],
-            &["--stats", "1", "--monitor", "1"],
-            &["--cpuperf", "fast"],
-            &["--freq-threshold", "fast"],
-            &["--freq-source", "fast"],
-            &["--freq-period-ms", "4"],
-            &["--slice-us", "1000", "topology"],
-            &["--monitor", "1", "--json", "doctor"],
-            &["doctor", "--preset", "roost"],
-            &["--preset"],
-            &["nonsense"],
-            &["ctl", "nonsense"],
-        ] {
-            let error = error(args);
-            assert!(!error.contains('\n'), "{args:?}: {error}");
-            assert!(
-                error.ends_with("; see scx_roost --help"),
-                "{args:?}: {error}"
-            );
-            assert!(!error.starts_with("error"), "{args:?}: {error}");
-        }
-    }
-
-    #[test]
-    fn ranges_are_named() {
-        for wrong in ["5", "100001", "fast", "-1", "1.5", "99999999999"] {
-            let error = error(&[&format!("--slice-us={wrong}")]);
-            assert!(
-                error.contains(&format!(
-                    "invalid value '{wrong}' for '--slice-us <US>': 100 to 100000 us are possible"
-                )),
-                "{error}"
-            );
-        }
-        assert!(error(&["--stats", "0"]).contains("0.1 to 3600"));
-    }
-
-    #[test]
-    fn help_names_every_row() {
-        let Command::Print(help) = parsed(&["--help"]).unwrap() else {
-            panic!("expected help")
-        };
-        for name in features::FEATURES
-            .iter()
-            .map(|f| f.name)
-            .chain(features::PRESETS.iter().map(|p| p.name))
-        {
-            assert!(help.contains(name), "{name}");
-        }
-        for tunable in features::TUNABLES {
-            assert!(
-                help.contains(&format!("--{}", tunable.name)),
-                "{}",
-                tunable.name
-            );
-        }
-    }
-}
+mod tests;

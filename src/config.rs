@@ -37,6 +37,8 @@ pub struct Config {
     pub freq_period: Duration,
     pub sysfs: PathBuf,
     pub stats_path: PathBuf,
+    /// Number of the group that may read the statistics, besides the owner of the socket.
+    pub stats_group: Option<u32>,
     pub ctl_path: PathBuf,
     /// Number of the group that may control the scheduler, besides its owner.
     pub ctl_group: Option<u32>,
@@ -59,6 +61,7 @@ impl Default for Config {
             freq_period: Duration::from_millis(20),
             sysfs: PathBuf::from("/sys"),
             stats_path: PathBuf::from(STATS_PATH),
+            stats_group: None,
             ctl_path: ctl_path_beside(Path::new(STATS_PATH)),
             ctl_group: None,
             stats_interval: None,

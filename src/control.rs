@@ -165,7 +165,7 @@ const SO_PEERPIDFD: i32 = 77;
 
 const PURPOSE: Purpose = Purpose {
     name: "control",
-    served: "is controlled",
+    served: "another scheduler is controlled",
     option: "--ctl-path",
     thread: "ctl",
     access: Access::Owner { group: None },

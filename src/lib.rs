@@ -11,6 +11,7 @@ pub mod cpufreq;
 pub mod ctl;
 pub mod doctor;
 pub mod exec;
+pub mod export;
 pub mod features;
 pub mod host;
 pub mod live;

@@ -8,7 +8,7 @@ use scx_roost::cli::{self, Command};
 use scx_roost::host::Host;
 use scx_roost::machine::{self, Machine};
 use scx_roost::stats::monitor;
-use scx_roost::{Stop, ctl, doctor, exec, print, scheduler, stats, stopper, topology_view};
+use scx_roost::{Stop, ctl, doctor, exec, export, print, scheduler, stats, stopper, topology_view};
 use simplelog::{ColorChoice, ConfigBuilder, LevelFilter, TermLogger, TerminalMode};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -32,6 +32,10 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Doctor { sysfs, json } => return doctor(&sysfs, json),
         Command::Ctl { path, verb, json } => ctl::run(&path, verb, json),
         Command::Exec { path, args } => return exec::run(&path, args),
+        Command::Export { stats, output } => {
+            init_log(false)?;
+            export::run(&stats, &output, &on_signal()?)
+        }
         Command::Monitor {
             path,
             interval,

@@ -50,7 +50,7 @@ pub fn run(config: &Config, stop: Stop) -> Result<UserExitInfo> {
     doctor::check_start(&host)?;
     scx_utils::try_set_rlimit_infinity();
     let source = CounterSource::default();
-    let _server = server::launch(&config.stats_path, source.clone())?;
+    let _server = server::launch(&config.stats_path, config.stats_group, source.clone())?;
     let _printer = Printer::start(config, &source)?;
     let control = Control::new(config.settings.clone(), config.freeze, source.clone());
     let _ctl = control.launch(&config.ctl_path, config.ctl_group)?;

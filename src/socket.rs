@@ -71,7 +71,7 @@ pub enum Access {
 pub struct Purpose {
     /// "statistics"
     pub name: &'static str,
-    /// "serves its statistics"
+    /// "another scheduler serves its statistics"
     pub served: &'static str,
     /// "--stats-path"
     pub option: &'static str,
@@ -82,10 +82,30 @@ pub struct Purpose {
 
 /// Serves until it is dropped; then the socket is gone.
 pub struct Server {
+    file: SocketFile,
+    shared: Arc<Shared>,
+}
+
+/// The file of a socket of ours, which goes when this is dropped.
+pub struct SocketFile {
     path: PathBuf,
     /// Device and inode of our socket: another one under the same name is not ours to remove.
     identity: Option<(u64, u64)>,
-    shared: Arc<Shared>,
+}
+
+impl SocketFile {
+    /// Wakes the listener out of accept().
+    pub fn wake(&self) {
+        let _ = UnixStream::connect(&self.path);
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if self.identity.is_some() && identity(&self.path) == self.identity {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
 }
 
 type Welcome = dyn Fn(&UnixStream) -> Result<Box<dyn Client>> + Send + Sync;
@@ -104,9 +124,7 @@ impl Server {
         purpose: Purpose,
         welcome: impl Fn(&UnixStream) -> Result<Box<dyn Client>> + Send + Sync + 'static,
     ) -> Result<Server> {
-        purpose.make_room(path)?;
-        let listener =
-            bind(path, purpose.access).map_err(|e| purpose.refused("create the", path, &e))?;
+        let (listener, file) = purpose.listen(path)?;
         let shared = Arc::new(Shared {
             purpose,
             welcome: Box::new(welcome),
@@ -114,8 +132,7 @@ impl Server {
             clients: Mutex::default(),
         });
         let server = Server {
-            path: path.to_path_buf(),
-            identity: identity(path),
+            file,
             shared: shared.clone(),
         };
         spawn(purpose.thread, move || listen(&listener, &shared))?;
@@ -126,11 +143,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.exit.store(true, Ordering::Relaxed);
-        // Wakes the listener out of accept().
-        let _ = UnixStream::connect(&self.path);
-        if self.identity.is_some() && identity(&self.path) == self.identity {
-            let _ = fs::remove_file(&self.path);
-        }
+        self.file.wake();
         for client in self.shared.clients().values() {
             let _ = client.shutdown(std::net::Shutdown::Both);
         }
@@ -155,6 +168,16 @@ impl Shared {
 }
 
 impl Purpose {
+    pub fn listen(&self, path: &Path) -> Result<(UnixListener, SocketFile)> {
+        self.make_room(path)?;
+        let listener = bind(path, self.access).map_err(|e| self.refused("create the", path, &e))?;
+        let file = SocketFile {
+            path: path.to_path_buf(),
+            identity: identity(path),
+        };
+        Ok((listener, file))
+    }
+
     /// Makes the folder, and removes a socket on which nobody listens. One that is served is left alone.
     fn make_room(&self, path: &Path) -> Result<()> {
         let option = self.option;
@@ -173,7 +196,7 @@ impl Purpose {
         }
         match UnixStream::connect(path) {
             Ok(_) => bail!(
-                "another scheduler {} at {}: stop it or give another {option}",
+                "{} at {}: stop it or give another {option}",
                 self.served,
                 path.display()
             ),
@@ -253,7 +276,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     Some((meta.dev(), meta.ino()))
 }
 
-fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<()> {
+pub fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<()> {
     thread::Builder::new()
         .name(name.to_string())
         .spawn(body)

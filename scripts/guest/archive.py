@@ -38,6 +38,14 @@ def mirror():
                    "set ROOST_MIRROR to one, or ROOST_KERNEL to a sched_ext kernel image of your own")
 
 
+def codename():
+    """The Debian release of this machine."""
+    for line in Path("/etc/os-release").read_text().splitlines():
+        if line.startswith("VERSION_CODENAME="):
+            return line.split("=", 1)[1].strip('"')
+    return "stable"
+
+
 class Archive:
     """A private package index over some suites: its own source list, lists and cache."""
 

@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from archive import CACHE, Archive, LabError, say, version_key
+from archive import CACHE, Archive, LabError, codename, say, version_key
 
 DEFAULT_PREFIX = "7.2"
 # The matrix of scripts/test: every kernel series of the archive that has sched_ext and whose BTF works.
@@ -152,10 +152,6 @@ def _qemu_version(cmd):
 
 
 def _fetch_qemu(dest):
-    codename = "stable"
-    for line in Path("/etc/os-release").read_text().splitlines():
-        if line.startswith("VERSION_CODENAME="):
-            codename = line.split("=", 1)[1].strip('"')
-    archive = Archive("qemu", (f"{codename}-backports",))
+    archive = Archive("qemu", (f"{codename()}-backports",))
     archive.update()
     archive.unpack(["qemu-system-x86", "qemu-system-data", "seabios"], dest)

@@ -176,6 +176,7 @@ macro_rules! hist_table {
     ($($name:ident, $index:ident, $help:tt;)*) => {
         /// Names of the histograms.
         pub const HISTS: &[&str] = &[$(stringify!($name)),*];
+        pub const HIST_HELPS: &[&str] = &[$($help),*];
 
         /// The histograms of one arm.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]

@@ -12,15 +12,23 @@ use std::path::Path;
 
 const PURPOSE: Purpose = Purpose {
     name: "statistics",
-    served: "serves its statistics",
+    served: "another scheduler serves its statistics",
     option: "--stats-path",
     thread: "stats",
     access: Access::Umask,
 };
 
-/// Serves the counters of `source` until the returned value is dropped.
-pub fn launch(path: &Path, source: CounterSource) -> Result<Server> {
-    Server::launch(path, PURPOSE, move |_| {
+/// Serves the counters of `source` until the returned value is dropped. With a group it is the owner and that group who may read
+/// them, without one whoever the umask lets.
+pub fn launch(path: &Path, group: Option<u32>, source: CounterSource) -> Result<Server> {
+    let purpose = match group {
+        Some(_) => Purpose {
+            access: Access::Owner { group },
+            ..PURPOSE
+        },
+        None => PURPOSE,
+    };
+    Server::launch(path, purpose, move |_| {
         Ok(Box::new(Reader {
             source: source.clone(),
             deltas: None,

@@ -4,6 +4,10 @@
 mod bad_input;
 mod ctl;
 mod doctor;
+mod export;
+#[path = "../monitoring/fake.rs"]
+#[allow(dead_code)]
+mod fake;
 mod machine;
 mod machine_random;
 mod object;

@@ -8,6 +8,7 @@ use scx_roost::stats::{ArmCounts, Counters, Metrics, NR_STATS, ROWS};
 use scx_stats::StatsClient;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,7 +51,7 @@ fn serve() -> Served {
         features: "prev_idle".into(),
     }]);
     let counting = source.attach(Box::new(Fake(counter.clone())), Running::default());
-    let server = server::launch(&path(&dir), source).unwrap();
+    let server = server::launch(&path(&dir), None, source).unwrap();
     Served {
         server,
         counter,
@@ -188,7 +189,7 @@ fn the_socket_goes_with_the_server_and_clients_see_the_end() {
 #[test]
 fn a_live_socket_is_not_taken() {
     let served = serve();
-    let Err(error) = server::launch(&path(&served.dir), CounterSource::default()) else {
+    let Err(error) = server::launch(&path(&served.dir), None, CounterSource::default()) else {
         panic!("it was taken")
     };
     assert!(
@@ -201,12 +202,21 @@ fn a_live_socket_is_not_taken() {
 }
 
 #[test]
+fn a_group_may_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let gid = unsafe { libc::getegid() };
+    let _server = server::launch(&path(&dir), Some(gid), CounterSource::default()).unwrap();
+    let meta = std::fs::metadata(path(&dir)).unwrap();
+    assert_eq!((meta.gid(), meta.mode() & 0o777), (gid, 0o660));
+}
+
+#[test]
 fn a_dead_socket_is_replaced() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(path(&dir).parent().unwrap()).unwrap();
     drop(UnixListener::bind(path(&dir)).unwrap());
     assert!(path(&dir).exists());
-    let _server = server::launch(&path(&dir), CounterSource::default()).unwrap();
+    let _server = server::launch(&path(&dir), None, CounterSource::default()).unwrap();
     assert_eq!(ask(&mut connect(&path(&dir)), "top").running, 0);
 }
 
@@ -215,7 +225,7 @@ fn a_file_that_is_no_socket_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("precious");
     std::fs::write(&file, "text").unwrap();
-    let Err(error) = server::launch(&file, CounterSource::default()) else {
+    let Err(error) = server::launch(&file, None, CounterSource::default()) else {
         panic!("it was taken")
     };
     assert!(error.to_string().contains("is no socket"), "{error}");
@@ -228,7 +238,7 @@ fn a_place_that_cannot_be_written_to_is_told_with_advice() {
         ("/proc/roost", "the"),
         ("/proc/roost/stats", "the folder of the"),
     ] {
-        let Err(error) = server::launch(Path::new(place), CounterSource::default()) else {
+        let Err(error) = server::launch(Path::new(place), None, CounterSource::default()) else {
             panic!("{place} was taken")
         };
         let error = error.to_string();

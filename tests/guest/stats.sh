@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Counters come as a table, as JSON, and over the socket, which is gone afterwards.
+# Counters come as a table, as JSON, over the socket, and as OpenMetrics. The socket is gone afterwards.
 # topology: 8
 # accel: icount
 # timeout: 120
 . /tests/lib.sh
-start_roost --stats 1
+start_roost --stats 1 --stats-group 4242
 stress-ng -q --pipe 1 -t 7 &
 STRESS=$!
 sleep 2.2
@@ -19,6 +19,16 @@ check "--monitor sees a counter move (got ${placed:-nothing})" [ "${placed:-0}" 
 totals >/tmp/totals
 all=$(counter placed_prev /tmp/totals)
 check "the totals have counted more (got ${all:-nothing})" [ "${all:-0}" -gt "${placed:-0}" ]
+# As somebody who has nothing but the group. -n: whom it would otherwise take for running already.
+as_reader() { start-stop-daemon -S -q -c "65534:$1" -n reader -a "$(command -v scx_roost)" -- export --once; }
+as_reader 4242 >/tmp/open 2>/tmp/err
+sed 's/^/# export said: /' /tmp/err
+check "the exporter sees it" grep -q '^roost_up 1' /tmp/open
+exported=$(sed -n 's/^roost_placed_prev_total{arm="default"} //p' /tmp/open)
+check "the exporter tells of no less (got ${exported:-nothing})" [ "${exported:-0}" -ge "${all:-1}" ]
+as_reader 65534 >/tmp/open 2>/tmp/err
+check "others may not read" grep -q 'no permission' /tmp/err
+check "and are told of nothing" [ "$(grep -c '^roost' /tmp/open)" = 1 ]
 wait $STRESS
 stop_roost
 finish

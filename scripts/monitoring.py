@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Asks the programs that read our metrics what they say to them: Prometheus, its node_exporter and promtool, and the strict
+OpenMetrics parser of its Python client, all of Debian's packages, unpacked into the cache. Needs no root and no scheduler:
+tests/monitoring/serve.rs serves statistics of its own. The last line is 'N passed, N failed, N skipped'.
+
+  scripts/monitoring.py [--require]
+    --require   packages that cannot be had are a failure, not a skip
+"""
+import argparse
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOP / "scripts/guest"))
+from archive import CACHE, Archive, LabError, codename                      # noqa: E402
+
+PACKAGES = ["prometheus", "prometheus-node-exporter", "python3-prometheus-client", "python3-decorator"]
+ALERTS, CONTRIB = "prometheus-alerts.yml", TOP / "contrib"
+OPEN = "application/openmetrics-text; version=1.0.0"
+# What Grafana puts in place of its variables.
+VARIABLES = {"$__rate_interval": "5s", "$instance": ".*", "$arm": ".*"}
+WIDTH = 24
+
+
+def tools():
+    """The folder with the unpacked packages, fetched once for each release of Debian."""
+    dest = CACHE / "monitoring" / codename()
+    if not (dest / "usr/bin/promtool").exists():
+        archive = Archive("monitoring", (codename(),))
+        archive.update()
+        dest.parent.mkdir(parents=True, exist_ok=True)
+        archive.unpack(PACKAGES, dest)
+    return dest
+
+
+def wait_for(what, is_there, seconds=15):
+    end = time.monotonic() + seconds
+    while not (value := is_there()):
+        if time.monotonic() > end:
+            raise AssertionError(f"{what} did not come within {seconds} s")
+        time.sleep(0.1)
+    return value
+
+
+def get(url, accept="*/*"):
+    request = urllib.request.Request(url, headers={"Accept": accept})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return answer.headers["Content-Type"], answer.read().decode()
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Setup:
+    """Statistics, exporter, node_exporter and Prometheus, each reading the one before, in a folder of their own."""
+
+    def __init__(self, folder, usr):
+        self.dir, self.bin = Path(folder), usr / "usr/bin"
+        self.started = []
+        self.stats, self.textfile = self.dir / "stats", self.dir / "text/roost.prom"
+        self.textfile.parent.mkdir()
+
+    def start(self, name, *cmd):
+        log = self.dir / f"{name}.log"
+        with open(log, "w") as out:
+            p = subprocess.Popen([str(c) for c in cmd], cwd=self.dir, stdin=subprocess.PIPE, stdout=out, stderr=out)
+        self.started.append(p)
+        return p, log
+
+    def begin(self):
+        self.daemon, _ = self.start("stats", TOP / "target/release/examples/fake_stats", self.stats)
+        wait_for("the statistics socket", self.stats.exists)
+        _, log = self.start("export", TOP / "target/release/scx_roost", "export", "--stats-path", self.stats,
+                            "--listen", "127.0.0.1:0", "--textfile", self.textfile, "--interval", "0.5")
+        self.exporter = wait_for("the exporter", lambda: re.search(r"http://(\S+)/metrics", log.read_text()))[1]
+        node, self.port = free_port(), free_port()
+        self.start("node", self.bin / "prometheus-node-exporter", "--collector.disable-defaults", "--collector.textfile",
+                   f"--collector.textfile.directory={self.textfile.parent}", f"--web.listen-address=127.0.0.1:{node}")
+        self.node = f"127.0.0.1:{node}"
+        job = (CONTRIB / "prometheus-scrape.yml").read_text()
+        job = job.replace("127.0.0.1:9849", self.exporter).replace("scrape_interval: 15s", "scrape_interval: 1s")
+        job = job.replace("scrape_timeout: 10s", "scrape_timeout: 1s").replace(ALERTS, str(CONTRIB / ALERTS))
+        (self.dir / "prometheus.yml").write_text("global:\n  evaluation_interval: 1s\n" + job)
+        self.start("prometheus", self.bin / "prometheus", f"--config.file={self.dir}/prometheus.yml",
+                   f"--storage.tsdb.path={self.dir}/data", f"--web.listen-address=127.0.0.1:{self.port}")
+
+    def end(self):
+        for p in reversed(self.started):
+            p.terminate()
+        for p in self.started:
+            p.stdin.close()
+            try:
+                p.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                p.kill()
+                p.wait()
+
+    def last_words(self):
+        for log in sorted(self.dir.glob("*.log")):
+            for line in log.read_text(errors="replace").splitlines()[-5:]:
+                print(f"# {log.stem}: {line}")
+
+    def api(self, path, **args):
+        url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(args)}"
+        try:
+            return json.loads(get(url)[1])["data"]
+        except urllib.error.HTTPError as e:
+            raise AssertionError(f"{args}: {json.loads(e.read())['error']}") from None
+        except OSError:
+            return None
+
+    def query(self, expr):
+        answer = self.api("query", query=expr)
+        return answer and answer["result"]
+
+    def promtool(self, *args, **options):
+        p = subprocess.run([self.bin / "promtool", *args], cwd=CONTRIB, text=True, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, **options)
+        assert p.returncode == 0, f"promtool {' '.join(args)}: {p.stdout}"
+
+
+def all_of_it_starts(setup):
+    setup.begin()
+
+
+def strict_openmetrics(setup):
+    """The Python client's parser takes all that we say, and finds what our own encoder meant."""
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
+    kind, text = get(f"http://{setup.exporter}/metrics", OPEN)
+    assert kind == OPEN + "; charset=utf-8", kind
+    families = {f.name: f for f in parse(text)}
+    assert len(families) > 200, len(families)
+    for family in families.values():
+        assert family.type in ("counter", "gauge", "histogram", "info") and family.documentation, family
+    latency = families["roost_wakeup_latency_seconds"]
+    assert (latency.type, latency.unit) == ("histogram", "seconds"), latency
+    assert families["roost_cpu_hertz"].samples[0].labels == {"cpu": "0", "core": "0", "llc": "0", "node": "0"}
+    (up,) = families["roost_up"].samples
+    assert up.value == 1
+
+
+def classic_format(setup):
+    """promtool reads it as node_exporter does, and finds nothing to complain about."""
+    setup.promtool("check", "metrics", input=get(f"http://{setup.exporter}/metrics")[1])
+    setup.promtool("check", "metrics", input=setup.textfile.read_text())
+
+
+def node_exporter_reads_the_textfile(setup):
+    def text():
+        try:
+            return get(f"http://{setup.node}/metrics")[1]
+        except OSError:
+            return ""
+    text = wait_for("node_exporter", text)
+    assert "\nnode_textfile_scrape_error 0\n" in text and "\nroost_up 1\n" in text, text[:2000]
+    assert 'roost_wakeup_latency_seconds_bucket{arm="games",le="+Inf"}' in text
+
+
+def alerts_are_what_they_are_meant_to_be(setup):
+    setup.promtool("check", "config", "prometheus-scrape.yml")
+    setup.promtool("test", "rules", "prometheus-alerts.test.yml")
+
+
+def prometheus_scrapes(setup):
+    wait_for("a scrape by Prometheus", lambda: setup.query("roost_up == 1"))
+    (target,) = setup.api("targets")["activeTargets"]
+    assert target["health"] == "up" and not target["lastError"], target
+    # Enough of them for a rate.
+    wait_for("a rate", lambda: setup.query('rate(roost_sis_prev_total{arm="games"}[5s]) > 500'))
+    wait_for("types", lambda: setup.api("metadata", metric="roost_wakeup_latency_seconds"))
+    (latency,) = setup.api("metadata", metric="roost_wakeup_latency_seconds")["roost_wakeup_latency_seconds"]
+    assert (latency["type"], latency["unit"]) == ("histogram", "seconds"), latency
+
+
+def prometheus_evaluates_the_alerts(setup):
+    def evaluated():
+        rules = [r for group in setup.api("rules")["groups"] for r in group["rules"]]
+        return rules and all(r["health"] != "unknown" for r in rules) and rules
+    for rule in wait_for("the alerts", evaluated):
+        assert rule["health"] == "ok", rule
+        # 'up' is the one that is not ours.
+        for metric in set(re.findall(r"\b(?:roost_\w+|up)\b", rule["query"])):
+            assert setup.query(metric), f"{rule['name']}: there is no {metric}"
+
+
+def expressions(dashboard):
+    for panel in dashboard["panels"]:
+        for target in panel.get("targets", []):
+            yield f"panel '{panel['title']}'", target["expr"]
+    for annotation in dashboard["annotations"]["list"]:
+        yield None, annotation["expr"]
+    for variable in dashboard["templating"]["list"]:
+        if variable["type"] == "query":
+            series, label = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["definition"]).groups()
+            yield f"variable {variable['name']}", f"count by ({label}) ({series})"
+
+
+def the_dashboard_shows_data(setup):
+    """All that it asks is answered; an annotation may have nothing to tell."""
+    asked = 0
+    for where, expr in expressions(json.loads((CONTRIB / "grafana-dashboard.json").read_text())):
+        for name, value in VARIABLES.items():
+            expr = expr.replace(name, value)
+        assert "$" not in expr, expr
+        assert setup.query(expr) or not where, f"{where}: no data for {expr}"
+        asked += 1
+    assert asked > 80, asked
+
+
+def the_dashboard_is_one(_):
+    """What Grafana demands of a file that is imported: there is no Grafana in Debian to ask."""
+    sources = []
+    dashboard = json.loads((CONTRIB / "grafana-dashboard.json").read_text(),
+                           object_hook=lambda part: sources.append(part.get("datasource")) or part)
+    chosen = {"type": "prometheus", "uid": "${datasource}"}
+    assert all(source in (None, chosen) for source in sources), "a query goes to another source than the chosen one"
+    assert re.fullmatch(r"[a-zA-Z0-9_-]{1,40}", dashboard["uid"]) and dashboard["schemaVersion"] >= 36
+    assert "id" not in dashboard, "an id is of one Grafana"
+    names = [v["name"] for v in dashboard["templating"]["list"]]
+    assert names[0] == "datasource" and dashboard["templating"]["list"][0]["type"] == "datasource"
+    ids, taken = set(), {}
+    for panel in dashboard["panels"]:
+        title, at = panel["title"], panel["gridPos"]
+        assert panel["id"] not in ids, f"panel '{title}': its id is another's"
+        ids.add(panel["id"])
+        assert 0 <= at["x"] and at["x"] + at["w"] <= WIDTH and min(at["w"], at["h"]) > 0, f"panel '{title}': {at}"
+        for cell in ((x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])):
+            other = taken.setdefault(cell, title)
+            assert other == title, f"panels '{title}' and '{other}' lie upon each other"
+        targets = panel.get("targets", [])
+        assert bool(targets) == (panel["type"] != "row"), f"panel '{title}'"
+        assert len({t["refId"] for t in targets}) == len(targets), f"panel '{title}': a refId twice"
+    used = set(re.findall(r"\$\{?([a-z]\w*)", json.dumps(dashboard)))
+    assert used == set(names), f"variables {used} are used, {names} are there"
+
+
+def a_daemon_that_goes_is_told(setup):
+    """The last one: it ends the statistics."""
+    setup.daemon.stdin.close()
+    setup.daemon.wait(timeout=10)
+    wait_for("roost_up 0", lambda: setup.query("roost_up == 0"))
+    assert not setup.query("roost_running"), "numbers of a scheduler that is gone"
+    wait_for("the alert", lambda: setup.query('ALERTS{alertname="RoostDaemonGone"}'))
+
+
+CHECKS = [alerts_are_what_they_are_meant_to_be, the_dashboard_is_one, all_of_it_starts, strict_openmetrics,
+          classic_format, node_exporter_reads_the_textfile, prometheus_scrapes, prometheus_evaluates_the_alerts,
+          the_dashboard_shows_data, a_daemon_that_goes_is_told]
+
+
+def check(setup, one):
+    try:
+        one(setup)
+    # Whatever it is: the other checks are still worth something.
+    except Exception as e:
+        print(f"FAIL {one.__name__}: {type(e).__name__} {e}")
+        setup.last_words()
+        return False
+    print(f"ok {one.__name__}")
+    return True
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--require", action="store_true", help="packages that cannot be had are a failure, not a skip")
+    args = ap.parse_args()
+    try:
+        usr = tools()
+    # OSError: no apt-get.
+    except (LabError, OSError) as e:
+        print(f"{'FAIL' if args.require else 'skip'} monitoring: {e}")
+        print(f"0 passed, {int(args.require)} failed, {int(not args.require)} skipped")
+        return int(args.require)
+    sys.path.insert(0, str(usr / "usr/lib/python3/dist-packages"))
+    os.environ["no_proxy"] = "127.0.0.1"
+    with tempfile.TemporaryDirectory(prefix="roost-monitoring-") as folder:
+        setup = Setup(folder, usr)
+        try:
+            failed = sum(not check(setup, one) for one in CHECKS)
+        finally:
+            setup.end()
+    print(f"{len(CHECKS) - failed} passed, {failed} failed, 0 skipped")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+use super::*;
+
+fn parsed(args: &[&str]) -> Result<Command> {
+    parse(std::iter::once(&"scx_roost").chain(args))
+}
+
+fn error(args: &[&str]) -> String {
+    parsed(args).unwrap_err().to_string()
+}
+
+#[test]
+fn the_definition_is_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn switches_may_be_repeated() {
+    let Command::Run { config, verbose } = parsed(&[
+        "--preset",
+        "mainline",
+        "--enable",
+        "wide_idle",
+        "--enable",
+        "sync_local",
+        "-v",
+    ])
+    .unwrap() else {
+        panic!("expected to run")
+    };
+    assert_eq!(
+        config.settings.features.to_string(),
+        "prev_idle sis_util wide_idle sync_local avg_idle"
+    );
+    assert!(verbose);
+}
+
+#[test]
+fn subcommands_take_root_and_json() {
+    let command = parsed(&["topology", "--json", "--sysfs", "/x"]).unwrap();
+    let Command::Topology { sysfs, json } = command else {
+        panic!("expected topology")
+    };
+    assert!(json && sysfs.as_os_str() == "/x");
+}
+
+#[test]
+fn global_options_may_stand_before_the_subcommand() {
+    let command = parsed(&["--json", "--sysfs", "/x", "topology"]).unwrap();
+    let Command::Topology { sysfs, json } = command else {
+        panic!("expected topology")
+    };
+    assert!(json && sysfs.as_os_str() == "/x");
+    let command = parsed(&["--sysfs", "/x", "doctor", "--json"]).unwrap();
+    let Command::Doctor { sysfs, json } = command else {
+        panic!("expected doctor")
+    };
+    assert!(json && sysfs.as_os_str() == "/x");
+}
+
+#[test]
+fn a_wrong_name_is_refused_whatever_else_is_asked_for() {
+    for asked in [&["--monitor", "1"][..], &["--help-stats"], &["--version"]] {
+        for wrong in [["--preset", "nonsense"], ["--enable", "gibberish"]] {
+            let error = error(&[asked, &wrong[..]].concat());
+            assert!(error.starts_with("unknown "), "{asked:?}: {error}");
+        }
+    }
+}
+
+#[test]
+fn every_error_is_one_sentence() {
+    for args in [
+        &["--presett", "roost"][..],
+        &["--slice-us", "5"],
+        &["--stats", "0"],
+        &["--stats", "x"],
+        &["--stats", "1", "--monitor", "1"],
+        &["--cpuperf", "fast"],
+        &["--freq-threshold", "fast"],
+        &["--freq-source", "fast"],
+        &["--freq-period-ms", "4"],
+        &["--slice-us", "1000", "topology"],
+        &["--monitor", "1", "--json", "doctor"],
+        &["doctor", "--preset", "roost"],
+        &["--preset"],
+        &["nonsense"],
+        &["ctl", "nonsense"],
+        &["--stats-path", "/x", "export"],
+        &["export", "--listen", "9849"],
+        &["export", "--interval", "1"],
+        &["export", "--once", "--unix", "/x"],
+    ] {
+        let error = error(args);
+        assert!(!error.contains('\n'), "{args:?}: {error}");
+        assert!(
+            error.ends_with("; see scx_roost --help"),
+            "{args:?}: {error}"
+        );
+        assert!(!error.starts_with("error"), "{args:?}: {error}");
+    }
+}
+
+#[test]
+fn ranges_are_named() {
+    for wrong in ["5", "100001", "fast", "-1", "1.5", "99999999999"] {
+        let error = error(&[&format!("--slice-us={wrong}")]);
+        assert!(
+            error.contains(&format!(
+                "invalid value '{wrong}' for '--slice-us <US>': 100 to 100000 us are possible"
+            )),
+            "{error}"
+        );
+    }
+    assert!(error(&["--stats", "0"]).contains("0.1 to 3600"));
+}
+
+#[test]
+fn help_names_every_row() {
+    let Command::Print(help) = parsed(&["--help"]).unwrap() else {
+        panic!("expected help")
+    };
+    for name in features::FEATURES
+        .iter()
+        .map(|f| f.name)
+        .chain(features::PRESETS.iter().map(|p| p.name))
+    {
+        assert!(help.contains(name), "{name}");
+    }
+    for tunable in features::TUNABLES {
+        assert!(
+            help.contains(&format!("--{}", tunable.name)),
+            "{}",
+            tunable.name
+        );
+    }
+}
+
+#[test]
+fn only_loopback_is_listened_at_unasked() {
+    let output = |args: &[&str]| match parsed(&[&["export"], args].concat()) {
+        Ok(Command::Export { output, .. }) => Ok(output),
+        Ok(other) => panic!("expected export: {other:?}"),
+        Err(e) => Err(e.to_string()),
+    };
+    let tcp = |address: &str| {
+        Ok(Output::Served {
+            tcp: address.parse().ok(),
+            unix: None,
+            textfile: None,
+        })
+    };
+    assert_eq!(output(&[]), tcp("127.0.0.1:9849"));
+    for own in ["127.8.0.1:1", "[::1]:9849", "[::ffff:127.0.0.1]:9849"] {
+        assert_eq!(output(&["--listen", own]), tcp(own));
+    }
+    for open in ["0.0.0.0:9849", "[::]:9849", "192.0.2.1:9849"] {
+        let error = output(&["--listen", open]).unwrap_err();
+        assert!(
+            error.ends_with("give a loopback address, or --public as well"),
+            "{error}"
+        );
+        assert_eq!(output(&["--listen", open, "--public"]), tcp(open));
+    }
+    // One that is asked for is enough.
+    let unix = output(&["--unix", "/x"]);
+    assert!(
+        matches!(unix, Ok(Output::Served { tcp: None, .. })),
+        "{unix:?}"
+    );
+}

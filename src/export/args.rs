@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What was typed behind `export`, and what is meant.
+
+use anyhow::{Result, bail};
+use clap::Args;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9849);
+
+pub const EXAMPLES: &str = "Without --listen, --unix and --textfile it listens at 127.0.0.1:9849.
+
+Examples:
+  scx_roost export                                      serve http://127.0.0.1:9849/metrics
+  scx_roost export --unix /run/scx_roost-export/sock    serve it at a Unix socket
+  scx_roost export --textfile /var/lib/prometheus/node-exporter/scx_roost.prom
+                                                        write a file that node_exporter reads
+  scx_roost export --once                               print the metrics and be done
+  scx_roost export --listen 0.0.0.0:9849 --public       serve it to everybody who reaches this machine
+
+The metrics, alerts and a dashboard are described in docs/monitoring.md.";
+
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Serve HTTP at this address
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Option<SocketAddr>,
+
+    /// --listen may be an address that other machines reach
+    #[arg(long)]
+    public: bool,
+
+    /// Serve HTTP at a Unix socket
+    #[arg(long, value_name = "PATH")]
+    unix: Option<PathBuf>,
+
+    /// Write a file for the textfile collector of node_exporter; its name ends in .prom
+    #[arg(long, value_name = "PATH")]
+    textfile: Option<PathBuf>,
+
+    /// How often the file is written
+    #[arg(long, value_name = "SECS", default_value = "15", value_parser = crate::cli::seconds, requires = "textfile")]
+    interval: Duration,
+
+    /// Print the metrics once, or write --textfile once, and exit
+    #[arg(long, conflicts_with_all = ["listen", "unix", "interval"])]
+    once: bool,
+}
+
+/// Where the metrics go.
+#[derive(Debug, PartialEq)]
+pub enum Output {
+    /// To stdout, or into this file.
+    Once(Option<PathBuf>),
+    Served {
+        tcp: Option<SocketAddr>,
+        unix: Option<PathBuf>,
+        textfile: Option<(PathBuf, Duration)>,
+    },
+}
+
+impl ExportArgs {
+    pub fn output(self) -> Result<Output> {
+        if self.once {
+            return Ok(Output::Once(self.textfile));
+        }
+        let default = (self.unix.is_none() && self.textfile.is_none()).then_some(LISTEN);
+        let tcp = self.listen.or(default);
+        if let Some(address) = tcp
+            && !address.ip().to_canonical().is_loopback()
+            && !self.public
+        {
+            bail!(
+                "--listen {address}: other machines reach this address, and nobody is asked who they are: \
+                 give a loopback address, or --public as well"
+            );
+        }
+        Ok(Output::Served {
+            tcp,
+            unix: self.unix,
+            textfile: self.textfile.map(|path| (path, self.interval)),
+        })
+    }
+}

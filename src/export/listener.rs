@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Who listens for scrapers. Each has a thread and a few seconds. Of too many the one that came first goes: a scrape takes
+//! milliseconds, so that is one who stalls.
+
+use super::Pages;
+use super::http::{self, HEAD_MAX};
+use crate::socket::{Access, Purpose, spawn};
+use anyhow::{Result, anyhow};
+use log::{debug, warn};
+use std::collections::BTreeMap;
+use std::io::{Error, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const CLIENTS_MAX: usize = 32;
+/// A request must arrive whole within this time, and an answer must be taken.
+const EACH_TIME: Duration = Duration::from_secs(5);
+/// How long, and how much, is still read of who says more than a head: closed at once, the answer would be lost to it.
+const REST_TIME: Duration = Duration::from_millis(200);
+const REST_MAX: usize = 1 << 16;
+
+const PURPOSE: Purpose = Purpose {
+    name: "metrics",
+    served: "another exporter serves its metrics",
+    option: "--unix",
+    thread: "export",
+    access: Access::Umask,
+};
+
+/// Serves until it is dropped.
+pub struct Listener {
+    shared: Arc<Shared>,
+    wake: Box<dyn Fn() + Send>,
+}
+
+struct Shared {
+    pages: Pages,
+    exit: AtomicBool,
+    clients: Mutex<BTreeMap<u64, UnixStream>>,
+}
+
+impl Listener {
+    /// The second is the address, with the port that the kernel chose for port 0.
+    pub fn tcp(address: SocketAddr, pages: Pages) -> Result<(Listener, SocketAddr)> {
+        let listen = || -> std::io::Result<_> {
+            let listener = TcpListener::bind(address)?;
+            let at = listener.local_addr()?;
+            Ok((listener, at))
+        };
+        let (listener, at) = listen()
+            .map_err(|e| anyhow!("cannot listen at {address}: {e}: give another --listen"))?;
+        let accept = move || {
+            let stream = listener.accept()?.0;
+            let _ = stream.set_nodelay(true);
+            Ok(stream.into())
+        };
+        let wake = move || drop(TcpStream::connect(at));
+        Ok((Listener::start(accept, wake, pages)?, at))
+    }
+
+    pub fn unix(path: &Path, pages: Pages) -> Result<Listener> {
+        let (listener, file) = PURPOSE.listen(path)?;
+        let accept = move || Ok(listener.accept()?.0.into());
+        Listener::start(accept, move || file.wake(), pages)
+    }
+
+    fn start(
+        accept: impl Fn() -> std::io::Result<OwnedFd> + Send + 'static,
+        wake: impl Fn() + Send + 'static,
+        pages: Pages,
+    ) -> Result<Listener> {
+        let shared = Arc::new(Shared {
+            pages,
+            exit: AtomicBool::new(false),
+            clients: Mutex::default(),
+        });
+        let listener = Listener {
+            shared: shared.clone(),
+            wake: Box::new(wake),
+        };
+        spawn("export", move || listen(accept, &shared))?;
+        Ok(listener)
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.shared.exit.store(true, Ordering::Relaxed);
+        (self.wake)();
+        for client in self.shared.clients().values() {
+            let _ = client.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Shared {
+    fn clients(&self) -> MutexGuard<'_, BTreeMap<u64, UnixStream>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn admit(&self, id: u64, stream: &UnixStream) -> std::io::Result<()> {
+        let copy = stream.try_clone()?;
+        let mut clients = self.clients();
+        if clients.len() >= CLIENTS_MAX
+            && let Some((_, first)) = clients.pop_first()
+        {
+            let _ = first.shutdown(Shutdown::Both);
+        }
+        clients.insert(id, copy);
+        Ok(())
+    }
+}
+
+fn listen(accept: impl Fn() -> std::io::Result<OwnedFd>, shared: &Arc<Shared>) {
+    for id in 0.. {
+        let stream = accept();
+        if shared.exit.load(Ordering::Relaxed) {
+            return;
+        }
+        let accepted = stream
+            .map_err(Into::into)
+            .and_then(|s| welcome(id, s, shared));
+        if let Err(e) = accepted {
+            warn!("a scraper was not served: {e:#}");
+            // Out of file descriptors, say: do not spin.
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+/// Both kinds of sockets are streams, and what std offers for one of them is right for the other.
+fn welcome(id: u64, stream: OwnedFd, shared: &Arc<Shared>) -> Result<()> {
+    let mut stream = UnixStream::from(stream);
+    shared.admit(id, &stream)?;
+    let place = Place {
+        id,
+        shared: shared.clone(),
+    };
+    spawn("export-client", move || {
+        if let Err(e) = serve(&mut stream, &place.shared.pages) {
+            debug!("a scraper left: {e}");
+        }
+    })
+}
+
+/// Given back however the client's thread ends, or when there is none.
+struct Place {
+    id: u64,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.shared.clients().remove(&self.id);
+    }
+}
+
+fn serve(stream: &mut UnixStream, pages: &Pages) -> std::io::Result<()> {
+    let end = Instant::now() + EACH_TIME;
+    let mut head = Vec::new();
+    let asked = loop {
+        if let Some(asked) = http::understand(&head) {
+            break asked;
+        }
+        let mut chunk = [0; 1024];
+        let room = (HEAD_MAX - head.len()).min(chunk.len());
+        stream.set_read_timeout(Some(left(end)?))?;
+        match stream.read(&mut chunk[..room])? {
+            0 => return Ok(()),
+            n => head.extend_from_slice(&chunk[..n]),
+        }
+    };
+    send(stream, &http::answer(asked, |format| pages.page(format)))?;
+    stream.shutdown(Shutdown::Write)?;
+    read_rest(stream)
+}
+
+fn left(end: Instant) -> std::io::Result<Duration> {
+    let left = end.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(Error::from(ErrorKind::TimedOut));
+    }
+    Ok(left)
+}
+
+fn send(stream: &mut UnixStream, mut bytes: &[u8]) -> std::io::Result<()> {
+    let end = Instant::now() + EACH_TIME;
+    while !bytes.is_empty() {
+        stream.set_write_timeout(Some(left(end)?))?;
+        let sent = stream.write(bytes)?;
+        bytes = &bytes[sent..];
+    }
+    Ok(())
+}
+
+fn read_rest(stream: &mut UnixStream) -> std::io::Result<()> {
+    let end = Instant::now() + REST_TIME;
+    let mut chunk = [0; 4096];
+    let mut rest = 0;
+    while rest < REST_MAX {
+        stream.set_read_timeout(Some(left(end)?))?;
+        match stream.read(&mut chunk)? {
+            0 => break,
+            n => rest += n,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `scx_roost export`: the statistics as Prometheus wants them. A process of its own that needs no rights but to read the
+//! statistics socket, and that scheduling never waits for: it comes and goes beside the scheduler in any order.
+
+mod args;
+mod classic;
+mod encode;
+mod http;
+mod listener;
+mod source;
+mod textfile;
+
+pub use args::{EXAMPLES, ExportArgs, Output};
+pub use listener::Listener;
+pub use source::Source;
+
+use crate::print;
+use crate::stop::Stop;
+use anyhow::Result;
+use log::{info, warn};
+use std::path::Path;
+use std::time::Duration;
+use textfile::TextFile;
+
+/// Nobody has to do anything but wait.
+const LONG: Duration = Duration::from_secs(3600);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Format {
+    OpenMetrics,
+    /// Prometheus' text format before that.
+    Classic,
+}
+
+impl Format {
+    fn content_type(self) -> &'static str {
+        match self {
+            Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Format::Classic => "text/plain; version=0.0.4; charset=utf-8",
+        }
+    }
+}
+
+/// What is asked for, written as it is wanted.
+#[derive(Clone)]
+pub struct Pages(Source);
+
+impl Pages {
+    pub fn new(source: Source) -> Pages {
+        Pages(source)
+    }
+
+    pub fn page(&self, format: Format) -> String {
+        let open = encode::open_metrics(self.0.ask());
+        match format {
+            Format::OpenMetrics => open,
+            Format::Classic => classic::from_open_metrics(&open),
+        }
+    }
+}
+
+/// Serves the statistics of the scheduler at `stats` until it is stopped.
+pub fn run(stats: &Path, output: &Output, stop: &Stop) -> Result<()> {
+    let pages = Pages::new(Source::start(stats)?);
+    match output {
+        Output::Once(None) => print::text(&pages.page(Format::OpenMetrics)).map(|_| ()),
+        Output::Once(Some(path)) => TextFile::new(path, true)?.write(&pages.page(Format::Classic)),
+        Output::Served {
+            tcp,
+            unix,
+            textfile,
+        } => {
+            let mut listeners = Vec::new();
+            if let Some(address) = tcp {
+                let (listener, at) = Listener::tcp(*address, pages.clone())?;
+                listeners.push(listener);
+                info!("metrics are at http://{at}/metrics");
+            }
+            if let Some(path) = unix {
+                listeners.push(Listener::unix(path, pages.clone())?);
+                info!("metrics are at /metrics of the socket {}", path.display());
+            }
+            match textfile {
+                Some((path, interval)) => keep_written(path, *interval, &pages, stop),
+                None => {
+                    while stop.sleep(LONG) {}
+                    Ok(())
+                }
+            }
+        }
+    }
+}
+
+/// A path that cannot be written to is an error at once; later it may be a full disk, which passes.
+fn keep_written(path: &Path, interval: Duration, pages: &Pages, stop: &Stop) -> Result<()> {
+    let mut file = TextFile::new(path, false)?;
+    file.write(&pages.page(Format::Classic))?;
+    info!("metrics are in {}", path.display());
+    let mut good = true;
+    while stop.sleep(interval) {
+        let written = file.write(&pages.page(Format::Classic));
+        if let Err(e) = written.as_ref()
+            && good
+        {
+            warn!("{e:#}");
+        }
+        good = written.is_ok();
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A file for the textfile collector of Prometheus' node_exporter. It reads what ends in .prom, at any time, so the file is
+//! whole whenever it is there.
+
+use anyhow::{Result, anyhow, bail};
+use std::ffi::OsString;
+use std::fs::{self, File, Permissions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// node_exporter runs as another user.
+const MODE: u32 = 0o644;
+
+/// Gone when this is dropped: numbers of an exporter that has ended would look like those of now.
+pub struct TextFile {
+    path: PathBuf,
+    written: bool,
+    keep: bool,
+}
+
+impl TextFile {
+    /// `keep`: it stays, because somebody calls us again.
+    pub fn new(path: &Path, keep: bool) -> Result<TextFile> {
+        if path.extension().is_none_or(|e| e != "prom") || path.file_stem().is_none() {
+            bail!(
+                "--textfile {}: node_exporter reads only names that end in .prom: give such a one",
+                path.display()
+            );
+        }
+        Ok(TextFile {
+            path: path.to_path_buf(),
+            written: false,
+            keep,
+        })
+    }
+
+    pub fn write(&mut self, text: &str) -> Result<()> {
+        let temporary = self.temporary();
+        replace(&self.path, &temporary, text).map_err(|e| {
+            let _ = fs::remove_file(&temporary);
+            anyhow!(
+                "cannot write {}: {e}: give --textfile a path in a folder that you may write to",
+                self.path.display()
+            )
+        })?;
+        self.written = true;
+        Ok(())
+    }
+
+    /// In the same folder, and so of the same file system; no name that node_exporter reads.
+    fn temporary(&self) -> PathBuf {
+        let mut name = OsString::from(".");
+        name.push(self.path.file_name().unwrap_or_default());
+        name.push(format!(".{}", std::process::id()));
+        self.path.with_file_name(name)
+    }
+}
+
+fn replace(path: &Path, temporary: &Path, text: &str) -> std::io::Result<()> {
+    // What lies there is of a process that had our number and was killed.
+    let _ = fs::remove_file(temporary);
+    let mut file = File::create_new(temporary)?;
+    file.write_all(text.as_bytes())?;
+    file.set_permissions(Permissions::from_mode(MODE))?;
+    fs::rename(temporary, path)
+}
+
+impl Drop for TextFile {
+    fn drop(&mut self) {
+        if self.written && !self.keep {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_node_exporter_reads() {
+        for wrong in ["/x/roost", "/x/roost.txt", "/x/.prom", ""] {
+            let Err(e) = TextFile::new(Path::new(wrong), false) else {
+                panic!("{wrong} was taken")
+            };
+            assert!(e.to_string().contains("end in .prom"), "{e}");
+        }
+    }
+
+    #[test]
+    fn it_is_whole_at_any_time_and_leaves_nothing_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("roost.prom");
+        let mut file = TextFile::new(&path, false).unwrap();
+        file.write("a 1\n").unwrap();
+        let first = File::open(&path).unwrap();
+        file.write("b 2\n").unwrap();
+        // Who has opened the first one reads all of it, and nothing else.
+        assert_eq!(std::io::read_to_string(first).unwrap(), "a 1\n");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "b 2\n");
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            MODE
+        );
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        drop(file);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_told_and_cleaned_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("roost.prom");
+        // A folder cannot be replaced by a file.
+        fs::create_dir(&path).unwrap();
+        let mut file = TextFile::new(&path, false).unwrap();
+        let error = file.write("a 1\n").unwrap_err().to_string();
+        assert!(
+            error.starts_with("cannot write /") && error.contains("--textfile"),
+            "{error}"
+        );
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The exporter as scrapers see it, over statistics of a test's own. What Prometheus and its own parsers say to it is asked by
+//! scripts/monitoring.py.
+
+use crate::fake::FakeDaemon;
+use scx_roost::export::{self, Listener, Output, Pages, Source};
+use scx_roost::features::FEATURES;
+use scx_roost::stats::host::{Condition, EVENTS};
+use scx_roost::stats::{HISTS, ROWS};
+use scx_roost::stopper;
+use std::collections::BTreeSet;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const OPEN: &str = "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: application/openmetrics-text; version=1.0.0\r\n\r\n";
+const CLASSIC: &str = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+
+struct Exported {
+    daemon: Option<FakeDaemon>,
+    counter: Arc<AtomicU64>,
+    _listener: Listener,
+    at: SocketAddr,
+    dir: TempDir,
+}
+
+impl Exported {
+    fn new() -> Exported {
+        let dir = tempfile::tempdir().unwrap();
+        let counter = Arc::new(AtomicU64::new(8));
+        let pages = Pages::new(Source::start(&stats(&dir)).unwrap());
+        let (listener, at) = Listener::tcp("127.0.0.1:0".parse().unwrap(), pages).unwrap();
+        let mut exported = Exported {
+            daemon: None,
+            counter,
+            _listener: listener,
+            at,
+            dir,
+        };
+        exported.begin();
+        exported
+    }
+
+    fn begin(&mut self) {
+        let counter = self.counter.clone();
+        let daemon = FakeDaemon::serve(&stats(&self.dir), move || counter.load(Ordering::Relaxed));
+        self.daemon = Some(daemon);
+    }
+
+    fn ask(&self, request: &str) -> String {
+        // Longer than a snapshot of the counters lasts.
+        sleep(Duration::from_millis(60));
+        asked(TcpStream::connect(self.at).unwrap(), request)
+    }
+}
+
+fn stats(dir: &TempDir) -> PathBuf {
+    dir.path().join("stats")
+}
+
+fn asked(mut stream: impl Read + Write, request: &str) -> String {
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// The value of a sample, by all that stands before it.
+fn value(text: &str, sample: &str) -> Option<f64> {
+    let line = text
+        .lines()
+        .find_map(|l| l.strip_prefix(sample)?.strip_prefix(' '))?;
+    Some(line.parse().unwrap())
+}
+
+fn families(text: &str) -> Vec<&str> {
+    let types = text.lines().filter_map(|l| l.strip_prefix("# TYPE "));
+    types.map(|t| t.split(' ').next().unwrap()).collect()
+}
+
+#[test]
+fn every_row_of_every_table_is_a_family_of_its_own() {
+    let text = Exported::new().ask(OPEN);
+    let names = families(&text);
+    let set: BTreeSet<&str> = names.iter().copied().collect();
+    assert_eq!(set.len(), names.len(), "a name twice: {names:?}");
+    for row in ROWS {
+        for name in [
+            format!("roost_{}", row.name),
+            format!("roost_all_{}", row.name),
+        ] {
+            assert!(set.contains(name.as_str()), "{name}");
+        }
+    }
+    for row in EVENTS {
+        assert!(
+            set.contains(format!("roost_{}", row.name).as_str()),
+            "{}",
+            row.name
+        );
+    }
+    for hist in HISTS {
+        assert!(
+            set.contains(format!("roost_{hist}_seconds").as_str()),
+            "{hist}"
+        );
+    }
+    for feature in FEATURES {
+        let on = f64::from(u8::from(feature.name == "prev_idle"));
+        let sample = format!(
+            "roost_feature{{arm=\"games\",feature=\"{}\"}}",
+            feature.name
+        );
+        assert_eq!(value(&text, &sample), Some(on), "{sample}");
+    }
+    for condition in Condition::ALL {
+        let active = f64::from(u8::from(*condition == Condition::CapacityLimited));
+        for family in ["roost_condition_active", "roost_condition_begun_total"] {
+            let sample = format!("{family}{{condition=\"{}\"}}", condition.name());
+            assert_eq!(value(&text, &sample), Some(active), "{sample}");
+        }
+    }
+}
+
+#[test]
+fn values_are_in_base_units_and_unknown_ones_are_left_out() {
+    let text = Exported::new().ask(OPEN);
+    let cpu = |name: &str, cpu: u64| {
+        let places = format!(
+            "cpu=\"{cpu}\",core=\"{cpu}\",llc=\"{}\",node=\"0\"",
+            cpu / 2
+        );
+        value(&text, &format!("roost_cpu{name}{{{places}}}"))
+    };
+    assert_eq!((cpu("_hertz", 2), cpu("_hertz", 3)), (Some(1e9), None));
+    assert_eq!(
+        (cpu("_busy_ratio", 0), cpu("_busy_ratio", 3)),
+        (Some(0.0), Some(0.75))
+    );
+    assert_eq!(
+        (cpu("_idle_mean_seconds", 1), cpu("_capacity_now", 1)),
+        (Some(0.00015), Some(924.0))
+    );
+    assert_eq!(value(&text, "roost_period_seconds"), Some(0.1));
+    assert!(text.contains("\nroost_busy_ratio 0.7\n"));
+    assert_eq!(value(&text, "roost_resident_bytes"), Some(16384.0));
+    assert!(text.contains("\n# UNIT roost_period_seconds seconds\n"));
+    // Places are labels, not metrics.
+    assert!(!text.contains("# TYPE roost_cpu_llc "));
+}
+
+#[test]
+fn buckets_are_cumulative_and_end_at_infinity() {
+    let text = Exported::new().ask(OPEN);
+    let bucket = |le: &str| {
+        let sample = format!("roost_wakeup_latency_seconds_bucket{{le=\"{le}\",arm=\"default\"}}");
+        value(&text, &sample)
+    };
+    // Half of 8, a quarter, an eighth: the rest is shared by none.
+    assert_eq!(
+        (
+            bucket("0.000002048"),
+            bucket("0.000004096"),
+            bucket("0.000008192")
+        ),
+        (Some(4.0), Some(6.0), Some(7.0))
+    );
+    assert_eq!(bucket("+Inf"), Some(7.0));
+    assert_eq!(
+        value(&text, "roost_wakeup_latency_seconds_count{arm=\"default\"}"),
+        Some(7.0)
+    );
+    assert_eq!(
+        value(&text, "roost_wakeup_latency_seconds_sum{arm=\"default\"}"),
+        Some(18e-6)
+    );
+}
+
+#[test]
+fn what_an_arm_counted_that_is_gone_stays_in_all() {
+    let exported = Exported::new();
+    let counts = || {
+        let text = exported.ask(OPEN);
+        let of = |sample: &str| value(&text, sample);
+        (
+            of("roost_sis_prev_total{arm=\"default\"}"),
+            of("roost_sis_prev_total{arm=\"games\"}"),
+            of("roost_all_sis_prev_total"),
+        )
+    };
+    let (default, games, all) = counts();
+    assert_eq!((default, all), (Some(8.0), Some(24.0)));
+    // The second arm came before there was anything to count.
+    assert_eq!(games, Some(16.0));
+    FakeDaemon::set_arms(&exported.daemon.as_ref().unwrap().source, &["default"]);
+    assert_eq!(counts(), (Some(8.0), None, Some(24.0)));
+    exported.counter.store(9, Ordering::Relaxed);
+    assert_eq!(counts(), (Some(9.0), None, Some(27.0)));
+}
+
+#[test]
+fn who_asks_for_openmetrics_gets_it() {
+    let exported = Exported::new();
+    let open = exported.ask(OPEN);
+    assert!(
+        open.contains(
+            "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"
+        )
+    );
+    assert!(open.contains("# TYPE roost_sis_prev counter\n") && open.ends_with("\n# EOF\n"));
+    let classic = exported.ask(CLASSIC);
+    assert!(classic.contains("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+    assert!(
+        classic.contains("# TYPE roost_sis_prev_total counter\n") && !classic.contains("# EOF")
+    );
+    assert!(classic.contains("# TYPE roost_scheduler_info gauge\n"));
+    let samples = |text: &str| text.lines().filter(|l| l.starts_with("roost_")).count();
+    assert_eq!(samples(&open), samples(&classic));
+    assert!(
+        exported
+            .ask("GET / HTTP/1.1\r\n\r\n")
+            .contains("href=\"/metrics\"")
+    );
+}
+
+#[test]
+fn a_daemon_may_go_and_come_back() {
+    let mut exported = Exported::new();
+    let up = |text: &str| value(text, "roost_up");
+    assert_eq!(up(&exported.ask(OPEN)), Some(1.0));
+    exported.daemon = None;
+    let text = exported.ask(OPEN);
+    assert_eq!(up(&text), Some(0.0));
+    assert_eq!(families(&text), ["roost_up"]);
+    exported.begin();
+    assert_eq!(up(&exported.ask(OPEN)), Some(1.0));
+    // Another one between two scrapes.
+    exported.daemon = None;
+    exported.begin();
+    assert_eq!(up(&exported.ask(OPEN)), Some(1.0));
+}
+
+#[test]
+fn a_daemon_that_is_stopped_keeps_no_scraper() {
+    let dir = tempfile::tempdir().unwrap();
+    let _silent = UnixListener::bind(stats(&dir)).unwrap();
+    let source = Source::start(&stats(&dir)).unwrap();
+    let begin = Instant::now();
+    let asking: Vec<_> = (0..100)
+        .map(|_| source.clone())
+        .map(|source| std::thread::spawn(move || source.ask().is_none()))
+        .collect();
+    assert!(asking.into_iter().all(|thread| thread.join().unwrap()));
+    assert!(
+        begin.elapsed() < Duration::from_secs(15),
+        "{:?}",
+        begin.elapsed()
+    );
+}
+
+/// More than are served at once, of all kinds.
+#[test]
+fn hostile_scrapers_keep_nobody_waiting() {
+    let exported = Exported::new();
+    let begin = Instant::now();
+    let connect = |request: &[u8]| {
+        let mut stream = TcpStream::connect(exported.at).unwrap();
+        let _ = stream.write_all(request);
+        stream
+    };
+    let mut held = Vec::new();
+    for _ in 0..40 {
+        held.push(connect(b""));
+        held.push(connect(b"GET /metrics HTTP/1.1\r\nx: "));
+        // It never reads what it asked for.
+        held.push(connect(OPEN.as_bytes()));
+        held.push(connect(&[0xff; 100_000]));
+    }
+    assert_eq!(value(&exported.ask(OPEN), "roost_up"), Some(1.0));
+    assert!(
+        begin.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        begin.elapsed()
+    );
+    let is_served = |stream: &&TcpStream| {
+        stream.set_nonblocking(true).unwrap();
+        let mut rest = [0; 1 << 16];
+        let mut stream = *stream;
+        loop {
+            match stream.read(&mut rest) {
+                Ok(0) => return false,
+                Ok(_) => (),
+                Err(e) => return e.kind() == ErrorKind::WouldBlock,
+            }
+        }
+    };
+    let served = held.iter().filter(is_served).count();
+    assert!((1..=32).contains(&served), "{served} are served at once");
+}
+
+#[test]
+fn who_says_nothing_is_dropped() {
+    let exported = Exported::new();
+    let mut silent = TcpStream::connect(exported.at).unwrap();
+    let mut slow = TcpStream::connect(exported.at).unwrap();
+    let begin = Instant::now();
+    // A byte a second does not make it a request in time.
+    while slow.write_all(b"G").is_ok() && begin.elapsed() < Duration::from_secs(30) {
+        sleep(Duration::from_millis(500));
+    }
+    assert!(begin.elapsed() < Duration::from_secs(20));
+    silent
+        .set_read_timeout(Some(Duration::from_secs(15)))
+        .unwrap();
+    assert_eq!(silent.read(&mut [0]).unwrap(), 0);
+}
+
+fn exporter(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_scx_roost"));
+    command.arg("export").args(args).stdin(Stdio::null());
+    command
+}
+
+fn await_it(what: &str, is: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(10);
+    while !is() {
+        assert!(Instant::now() < end, "{what}");
+        sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_signal_ends_it_and_nothing_is_left() {
+    let exported = Exported::new();
+    let dir = tempfile::tempdir().unwrap();
+    let [unix, file] = ["sock", "roost.prom"].map(|name| dir.path().join(name));
+    let text = |path: &Path| path.to_str().unwrap().to_string();
+    let mut child = exporter(&["--stats-path", &text(&stats(&exported.dir))])
+        .args([
+            "--unix",
+            &text(&unix),
+            "--textfile",
+            &text(&file),
+            "--interval",
+            "0.1",
+        ])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    await_it("a socket", || {
+        std::fs::metadata(&unix).is_ok_and(|m| m.file_type().is_socket())
+    });
+    let answer = asked(UnixStream::connect(&unix).unwrap(), CLASSIC);
+    assert_eq!(value(&answer, "roost_up"), Some(1.0));
+    let written = |sample: &str| value(&std::fs::read_to_string(&file).unwrap_or_default(), sample);
+    await_it("a file", || {
+        written("roost_sis_prev_total{arm=\"default\"}") == Some(8.0)
+    });
+    exported.counter.store(9, Ordering::Relaxed);
+    await_it("a newer file", || {
+        written("roost_sis_prev_total{arm=\"default\"}") == Some(9.0)
+    });
+    unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
+    assert!(child.wait().unwrap().success());
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn once_prints_or_writes_and_is_done() {
+    let exported = Exported::new();
+    let (at, file) = (stats(&exported.dir), exported.dir.path().join("roost.prom"));
+    let run = |more: &[&str]| {
+        let mut command = exporter(&["--once", "--stats-path", at.to_str().unwrap()]);
+        let output = command.args(more).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(run(&[]).ends_with("\n# EOF\n"));
+    assert_eq!(run(&["--textfile", file.to_str().unwrap()]), "");
+    assert_eq!(
+        value(&std::fs::read_to_string(&file).unwrap(), "roost_up"),
+        Some(1.0)
+    );
+}
+
+#[test]
+fn what_cannot_be_done_is_one_sentence() {
+    let dir = tempfile::tempdir().unwrap();
+    let (stopper, stop) = stopper();
+    let served = |tcp: Option<SocketAddr>, unix: Option<&str>, file: Option<&str>| Output::Served {
+        tcp,
+        unix: unix.map(PathBuf::from),
+        textfile: file.map(|f| (PathBuf::from(f), Duration::from_secs(1))),
+    };
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let unix = dir.path().join("sock");
+    let _served = UnixListener::bind(&unix).unwrap();
+    for (output, begin, end) in [
+        (
+            served(taken.local_addr().ok(), None, None),
+            "cannot listen at 127.0.0.1:",
+            "give another --listen",
+        ),
+        (
+            served(None, unix.to_str(), None),
+            "another exporter serves its metrics at /",
+            "give another --unix",
+        ),
+        (
+            served(None, None, Some("/proc/x.prom")),
+            "cannot write /proc/x.prom: ",
+            "that you may write to",
+        ),
+        (
+            Output::Once(Some("/x.txt".into())),
+            "--textfile /x.txt: ",
+            "give such a one",
+        ),
+    ] {
+        let error = export::run(&stats(&dir), &output, &stop)
+            .unwrap_err()
+            .to_string();
+        assert!(error.starts_with(begin) && error.ends_with(end), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+    drop(stopper);
+}
