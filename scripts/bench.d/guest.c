@@ -5,7 +5,8 @@
  *	guest meter NAME CMD...		run CMD, print what it cost
  *	guest workers N CHUNKS SEED	N processes that compute for 1-3 ms and then talk to a coordinator, CHUNKS times
  *	guest forks N TIMES CMD		N processes that fork, execute CMD and wait, TIMES times
- *	guest probe N MS SEED		N processes that sleep about 1 ms at a time, for MS: how late do they wake?
+ *	guest probe N MS SEED		N processes that sleep about 1 ms at a time, for MS: how late do they wake, on all CPUs and on
+ *					the first?
  *	guest hogs N			N processes that compute until this one is killed
  *	guest settle SECONDS		wait until the machine is idle
  *	guest spin N			compute a little: shifts what follows in time, by seed
@@ -299,18 +300,38 @@ static int workers(int count, int chunks, unsigned int seed)
 
 /* ---- probe: wakeup latency ---- */
 
+struct sample {
+	uint32_t late_us;
+	uint32_t cpu; /* where it woke */
+};
+
 static int ascending(const void *a, const void *b)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	uint32_t x = ((const struct sample *)a)->late_us, y = ((const struct sample *)b)->late_us;
 
 	return (x > y) - (x < y);
 }
 
 /*
- * Sleeps to one beat after the other, skipping those already missed; returns the number of samples, in microseconds.
+ * Begin on a CPU of one's own; from then on the scheduler may move us. Where two probes happened to begin would else decide what
+ * they measure: see deadlines().
+ */
+static void begin_on(int cpu)
+{
+	cpu_set_t all, one;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (sched_getaffinity(0, sizeof(all), &all) || sched_setaffinity(0, sizeof(one), &one) ||
+	    sched_setaffinity(0, sizeof(all), &all))
+		fail("affinity");
+}
+
+/*
+ * Sleeps to one beat after the other, skipping those already missed; returns the number of samples.
  * Beats are 0.5 to 1.5 ms apart: an even period would stay in step with the ticks, and measure where it began.
  */
-static uint32_t sleep_to_beats(uint32_t *late_us, int64_t length_ns, uint32_t dice)
+static uint32_t sleep_to_beats(struct sample *samples, int64_t length_ns, uint32_t dice)
 {
 	int64_t beat = now_ns() + PERIOD_NS, end = beat + length_ns;
 	uint32_t n = 0;
@@ -322,7 +343,8 @@ static uint32_t sleep_to_beats(uint32_t *late_us, int64_t length_ns, uint32_t di
 
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 		woken = now_ns();
-		late_us[n++] = (woken - beat) / 1000;
+		samples[n].cpu = sched_getcpu();
+		samples[n++].late_us = (woken - beat) / 1000;
 		while (beat <= woken) {
 			dice = dice * 1664525 + 1013904223;
 			beat += PERIOD_NS / 2 + (dice >> 8) % PERIOD_NS;
@@ -331,14 +353,35 @@ static uint32_t sleep_to_beats(uint32_t *late_us, int64_t length_ns, uint32_t di
 	return n;
 }
 
+static void print_figures(const char *prefix, const struct sample *sorted, uint32_t n)
+{
+	printf("%ssamples=%u ", prefix, n);
+	if (n)
+		printf("%sp50=%u %sp99=%u %smax=%u ", prefix, sorted[n / 2].late_us, prefix,
+		       sorted[n * 99ull / 100].late_us, prefix, sorted[n - 1].late_us);
+}
+
+/* Those of the first CPU come to the front, in the order in which they are. */
+static uint32_t keep_first_cpu(struct sample *samples, uint32_t n)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (samples[i].cpu == 0)
+			samples[kept++] = samples[i];
+	return kept;
+}
+
 static int probe(int count, int ms, uint32_t seed)
 {
 	size_t room = 2 * ms + 2; /* the shortest beat is half a millisecond */
-	uint32_t *samples = shared_memory(sizeof(*samples) * count * room);
+	struct sample *samples = shared_memory(sizeof(*samples) * count * room);
 	uint32_t *nr = shared_memory(sizeof(*nr) * count), total = 0;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	for (int i = 0; i < count; i++)
 		if (fork_or_fail() == 0) {
+			begin_on(i % cpus);
 			nr[i] = sleep_to_beats(samples + i * room, ms * 1000000ll, seed * 977 + i);
 			_exit(0);
 		}
@@ -351,8 +394,9 @@ static int probe(int count, int ms, uint32_t seed)
 	if (!total)
 		fail("no sample");
 	qsort(samples, total, sizeof(*samples), ascending);
-	printf("samples=%u p50=%u p99=%u max=%u\n", total, samples[total / 2], samples[total * 99ull / 100],
-	       samples[total - 1]);
+	print_figures("", samples, total);
+	print_figures("first_", samples, keep_first_cpu(samples, total));
+	printf("\n");
 	return 0;
 }
 
@@ -452,7 +496,8 @@ static void rtc_write(uint8_t reg, uint8_t value)
 /*
  * Under icount the virtual CPUs share one clock and take turns; a turn lasts until the next timer of the emulated
  * machine. The periodic timer of the real-time clock at its 8192 Hz makes turns short. The guest sees no interrupt
- * from it: its line is cut while the HPET stands in for the old timers, as Linux has it.
+ * from it: its line is cut while the HPET stands in for the old timers, as Linux has it. All the same a timer that ends a turn is
+ * served at once on the first CPU alone; on the second it waits for the turn of the first, up to 61 us of the 122.
  */
 static int deadlines(void)
 {

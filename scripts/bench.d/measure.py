@@ -60,8 +60,8 @@ guest meter longpipe perf bench -f simple sched pipe -l 4500
 CORES_RUNS = 12
 CORES = Suite("8", 600, (), "".join(f"guest meter {meter}.{run} guest workers {count} 30 {{seed}}{run:02}\n"
                                     for meter, count in (("workers50", 4), ("workers31", 3)) for run in range(CORES_RUNS)))
-# A probe and two hogs for each CPU. On one CPU nothing else executes: there the figure is exact, on two it holds the turns
-# that the virtual CPUs take (see deadlines() in guest.c).
+# A probe and two hogs for each CPU. On one CPU nothing else executes: there the figure is exact. On two it holds the turns
+# that the virtual CPUs take (see deadlines() in guest.c), so what woke on the first CPU, which waits for none, is told apart.
 PROBE = """
 guest hogs {hogs} &
 hogs=$!
