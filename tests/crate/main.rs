@@ -6,6 +6,8 @@ mod ctl;
 mod doctor;
 mod machine;
 mod machine_random;
+#[cfg(feature = "monitor")]
+mod monitor;
 mod object;
 #[path = "../policy/rng.rs"]
 #[allow(dead_code)]
