@@ -9,7 +9,7 @@ use crate::stats::client::{Client, follow};
 use crate::stats::host::CpusMetrics;
 use crate::stop::Stop;
 use anyhow::{Context, Result};
-use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -46,7 +46,8 @@ pub fn start(
     stop: Stop,
 ) -> Result<(Receiver<News>, Sender<Pace>)> {
     let (news, heard) = bounded(NEWS_MAX);
-    let (pace, steered) = bounded(NEWS_MAX);
+    // As many as a person types.
+    let (pace, steered) = unbounded();
     let mut feed = Feed {
         news,
         steered,

@@ -79,7 +79,7 @@ impl Monitor {
                 let (op, answer) = answer.context("the thread that asks for changes ended")?;
                 self.state.tick(self.begin.elapsed());
                 self.state.answered(&op, answer);
-                let _ = self.pace.try_send(Pace::Now);
+                let _ = self.pace.send(Pace::Now);
             }
             default(TICK) => (),
         }
@@ -99,10 +99,9 @@ impl Monitor {
 
     fn event(&mut self, event: Result<std::io::Result<Event>, RecvError>) -> Result<()> {
         let event = event.context("the thread that reads keys ended")?;
-        match event.context("cannot read keys from the terminal")? {
-            Event::Key(key) => action(&key).into_iter().for_each(|a| self.act(a)),
-            // The size is asked for with each picture.
-            _ => (),
+        // Of a change of size the next picture takes notice by itself.
+        if let Event::Key(key) = event.context("cannot read keys from the terminal")? {
+            action(&key).into_iter().for_each(|a| self.act(a));
         }
         Ok(())
     }
@@ -112,7 +111,7 @@ impl Monitor {
             Effect::None => (),
             Effect::Quit => self.going_on = false,
             Effect::Interval(interval) => {
-                let _ = self.pace.try_send(Pace::Interval(interval));
+                let _ = self.pace.send(Pace::Interval(interval));
             }
             Effect::Change(op) => {
                 if self.changes.try_send(op).is_err() {

@@ -15,22 +15,22 @@ type Column = (&'static str, &'static str, usize, fn(&ArmRates) -> String);
 const NAME: usize = 16;
 const PRESET: usize = 22;
 const NUMBERS: &[Column] = &[
-    ("wakeups", "/s", 8, |arm| rate(arm.wakeups())),
-    ("half ran", "within", 9, |arm| latency(arm, 0.5)),
-    ("99 % ran", "within", 9, |arm| latency(arm, 0.99)),
-    ("on prev", "CPU", 8, |arm| {
+    ("wakeups", "/s", 9, |arm| rate(arm.wakeups())),
+    ("latency", "p50", 9, |arm| latency(arm, 0.5)),
+    ("latency", "p99", 9, |arm| latency(arm, 0.99)),
+    ("previous", "CPU", 10, |arm| {
         part(arm, intf::roost_stat_STAT_placed_prev)
     }),
-    ("on idle", "core", 8, |arm| {
+    ("idle", "core", 7, |arm| {
         part(arm, intf::roost_stat_STAT_placed_idle_core)
     }),
-    ("in other", "LLC", 9, |arm| {
+    ("other", "LLC", 8, |arm| {
         part(arm, intf::roost_stat_STAT_placed_other_llc)
     }),
-    ("nothing", "idle", 8, |arm| {
+    ("nothing", "idle", 9, |arm| {
         part(arm, intf::roost_stat_STAT_sis_none)
     }),
-    ("preempted", "/s", 10, |arm| {
+    ("preempts", "/s", 10, |arm| {
         rate(arm.counters[intf::roost_stat_STAT_preempt_wakeup as usize])
     }),
 ];
@@ -48,8 +48,9 @@ fn part(arm: &ArmRates, counter: intf::roost_stat) -> String {
 pub fn rows(state: &State, room: Room) -> Vec<Row> {
     let theme = room.theme;
     let preset = room.width >= 100;
+    let name_width = if room.width < 50 { NAME - 6 } else { NAME };
     let line = |name: &str, preset_name: &str, role, cell: &dyn Fn(&Column) -> String| {
-        let mut text = format!(" {name:<NAME$}");
+        let mut text = format!(" {name:<name_width$.name_width$}");
         if preset {
             text += &format!("{preset_name:<PRESET$}");
         }

@@ -4,7 +4,8 @@
 use super::text::{Row, row, wrap};
 use super::theme::Role;
 use super::{Room, window};
-use crate::features::FEATURES;
+use crate::features::{FEATURES, Feature};
+use crate::monitor::sample::Sample;
 use crate::monitor::state::State;
 
 const NAME: usize = 24;
@@ -15,6 +16,9 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
     let Some(sample) = &state.sample else {
         return Vec::new();
     };
+    if room.width < 1 + NAME + ARM {
+        return narrow(state, sample, room);
+    }
     let arms = shown(state, room);
     let on: Vec<Vec<bool>> = arms.iter().map(|arm| sample.features_of(arm)).collect();
     let mut head = row(theme, Role::Heading, format!(" {:<NAME$}", "feature"));
@@ -52,8 +56,29 @@ fn column_of(arms: &[&str], arm: &str) -> usize {
     arms.iter().position(|a| *a == arm).unwrap_or(0)
 }
 
+/// The chosen arm alone, its state first.
+fn narrow(state: &State, sample: &Sample, room: Room) -> Vec<Row> {
+    let theme = room.theme;
+    let on = sample.features_of(state.one_arm());
+    let line = |(index, feature): (usize, &Feature)| {
+        let role = match (index == state.chosen.feature, on[index]) {
+            (true, _) => Role::Chosen,
+            (_, true) => Role::Good,
+            (_, false) => Role::Faint,
+        };
+        let text = format!("{:<6} {}", theme.on_off(on[index]), feature.name);
+        row(theme, role, text)
+    };
+    let lines = FEATURES.iter().enumerate().map(line).collect();
+    let head = format!(" arm {}", state.one_arm());
+    let mut rows = vec![row(theme, Role::Heading, head)];
+    let height = room.height.saturating_sub(1);
+    rows.extend(window(lines, state.chosen.feature, height));
+    rows
+}
+
 /// As many arms as there is room for, the chosen one among them.
-fn shown<'a>(state: &'a State, room: Room) -> Vec<&'a str> {
+fn shown(state: &State, room: Room) -> Vec<&str> {
     let arms = state.arms();
     let fit = (room.width.saturating_sub(1 + NAME) / ARM).max(1);
     window(arms.clone(), column_of(&arms, state.one_arm()), fit)

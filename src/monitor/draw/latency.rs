@@ -34,7 +34,9 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
     head.push(theme, Role::Plain, numbers);
     let mut rows = vec![head];
     if room.height > 6 {
+        let columns = format!(" {:<LABEL$}{:>11}  so far", "", "");
         rows.push(Row::default());
+        rows.push(row(theme, Role::Faint, columns));
     }
     let height = room.height.saturating_sub(rows.len());
     rows.extend(buckets(rates, hist, room, height));

@@ -23,6 +23,7 @@ struct Painter<'a> {
     llc: usize,
     /// Some frequency is known.
     khz: bool,
+    widths: Widths,
 }
 
 pub fn rows(state: &State, room: Room) -> Vec<Row> {
@@ -38,17 +39,16 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
     };
     let room_above = room.height - below;
     let mut rows = painter.picture(room_above);
+    let mut tail = painter.chosen(below);
     if rows.len() > room_above {
         let hidden = rows.len() + 1 - room_above;
         rows.truncate(room_above.saturating_sub(1));
-        rows.push(row(
-            room.theme,
-            Role::Faint,
-            format!(" ... and {hidden} lines more"),
-        ));
+        let more = format!(" ... and {hidden} lines more");
+        rows.push(row(room.theme, Role::Faint, more));
+    } else if rows.len() < room_above && below > 1 {
+        tail.insert(0, painter.legend(painter.layout(room_above).detail));
     }
-    let tail = painter.chosen(below);
-    rows.resize_with(room.height - tail.len().min(room.height), Row::default);
+    rows.resize_with(room.height.saturating_sub(tail.len()), Row::default);
     rows.extend(tail);
     rows
 }
@@ -63,12 +63,28 @@ impl<'a> Painter<'a> {
         let cpus = cores().flat_map(|c| &c.0).map(|(cpu, _)| *cpu);
         let llcs = state.nodes.iter().flat_map(|n| &n.llcs).map(|l| l.id);
         let ids = llcs.chain(state.nodes.iter().map(|n| n.id));
+        let (cpu, llc) = (
+            digits(cpus.max().unwrap_or(0)),
+            digits(ids.max().unwrap_or(0)),
+        );
+        let khz = cores().any(|c| c.khz() != 0);
+        let threads = cores().map(|c| c.0.len()).max().unwrap_or(1);
+        let of_khz = if khz { 6 } else { 0 };
+        let widths = Widths {
+            gap: GAP,
+            core: threads * (cpu + 5) + of_khz,
+            heading: HEADING + llc,
+            label: llc + 10,
+            llc: llc + 5,
+            node: llc + 30 + of_khz,
+        };
         Painter {
             state,
             room,
-            cpu: digits(cpus.max().unwrap_or(0)),
-            llc: digits(ids.max().unwrap_or(0)),
-            khz: cores().any(|c| c.khz() != 0),
+            cpu,
+            llc,
+            khz,
+            widths,
         }
     }
 
@@ -76,52 +92,52 @@ impl<'a> Painter<'a> {
         self.room.theme
     }
 
-    fn widths(&self) -> Widths {
-        let cores = self.state.nodes.iter().flat_map(Node::cores);
-        let threads = cores.map(|c| c.0.len()).max().unwrap_or(1);
-        let khz = if self.khz { 6 } else { 0 };
-        Widths {
-            gap: GAP,
-            core: threads * (self.cpu + 5) + khz,
-            heading: HEADING + self.llc,
-            label: self.llc + 10,
-            llc: self.llc + 11 + khz,
-            node: self.llc + 24 + khz,
-        }
+    fn layout(&self, lines: usize) -> Layout {
+        let columns = self.room.width.saturating_sub(2);
+        layout(&self.state.nodes, &self.widths, columns, lines)
     }
 
+    /// With air between rows of LLCs, where there is room for it.
     fn picture(&self, lines: usize) -> Vec<Row> {
+        let layout = self.layout(lines);
+        if layout.detail == Detail::Cores {
+            let airy = self.arranged(&layout, 1);
+            if airy.len() <= lines {
+                return airy;
+            }
+        }
+        self.arranged(&layout, 0)
+    }
+
+    fn arranged(&self, layout: &Layout, air: usize) -> Vec<Row> {
         let nodes = &self.state.nodes;
-        let layout = layout(
-            nodes,
-            &self.widths(),
-            self.room.width.saturating_sub(2),
-            lines,
-        );
         if layout.detail == Detail::Nodes {
             let blocks = nodes.iter().map(|node| vec![self.node(node)]).collect();
-            return self.side_by_side(blocks, &layout);
+            return self.side_by_side(blocks, layout, air);
         }
         let mut rows = Vec::new();
         for node in nodes {
             if nodes.len() > 1 {
-                let mut heading = row(self.theme(), Role::Heading, format!(" node {}  ", node.id));
-                heading.append(self.sum(&sum(node.cores())));
+                let mut heading = row(self.theme(), Role::Plain, " ");
+                heading.append(self.node(node));
                 rows.push(heading);
             }
             let blocks = node
                 .llcs
                 .iter()
-                .map(|llc| self.block(llc, &layout))
+                .map(|llc| self.block(llc, layout))
                 .collect();
-            rows.extend(self.side_by_side(blocks, &layout));
+            rows.extend(self.side_by_side(blocks, layout, air));
         }
         rows
     }
 
-    fn side_by_side(&self, blocks: Vec<Vec<Row>>, layout: &Layout) -> Vec<Row> {
+    fn side_by_side(&self, blocks: Vec<Vec<Row>>, layout: &Layout, air: usize) -> Vec<Row> {
         let mut rows = Vec::new();
         for together in blocks.chunks(layout.blocks) {
+            if !rows.is_empty() {
+                rows.resize_with(rows.len() + air, Row::default);
+            }
             let height = together.iter().map(Vec::len).max().unwrap_or(0);
             let first = rows.len();
             rows.resize_with(first + height, Row::default);
@@ -159,7 +175,7 @@ impl<'a> Painter<'a> {
                         line.append(self.busy(total.busy_permille));
                         line.push(theme, Role::Plain, " ");
                     }
-                    line.pad(self.widths().label);
+                    line.pad(self.widths.label);
                     for core in cores {
                         self.bars(&mut line, core);
                         line.push(theme, Role::Plain, " ");
@@ -169,20 +185,14 @@ impl<'a> Painter<'a> {
                 lines.map(line).collect()
             }
             Detail::Llcs | Detail::Nodes => {
-                let role = if self.holds_chosen(llc) {
-                    Role::Chosen
-                } else {
-                    Role::Plain
+                let role = match self.holds_chosen(llc) {
+                    true => Role::Chosen,
+                    false => Role::Faint,
                 };
-                let mut line = row(theme, role, label);
-                line.push(theme, Role::Plain, " ");
-                line.push(
-                    theme,
-                    Role::Busy(total.busy_permille),
-                    theme.bar(total.busy_permille).to_string(),
-                );
-                line.append(self.busy(total.busy_permille));
-                line.append(self.frequency(total.khz, Role::Plain));
+                let busy = total.busy_permille;
+                let mut line = row(theme, role, format!("{:>1$}", llc.id, self.llc));
+                line.push(theme, Role::Busy(busy), theme.bar(busy).to_string());
+                line.append(self.busy(busy));
                 vec![line]
             }
         }
@@ -194,14 +204,13 @@ impl<'a> Painter<'a> {
     }
 
     fn node(&self, node: &Node) -> Row {
-        let mut line = row(
-            self.theme(),
-            Role::Heading,
-            format!("node {:<1$} ", node.id, self.llc),
-        );
+        let label = format!("node {:<1$} ", node.id, self.llc);
+        let mut line = row(self.theme(), Role::Heading, label);
         let total = sum(node.cores());
-        line.append(self.sum(&total));
-        line.append(self.frequency(total.khz, Role::Plain));
+        line.append(self.busy(total.busy_permille));
+        let idle = format!("  {}/{} cores idle", total.idle_cores, total.cores);
+        line.push(self.theme(), Role::Faint, idle);
+        line.append(self.frequency(total.khz));
         line
     }
 
@@ -221,17 +230,30 @@ impl<'a> Painter<'a> {
         )
     }
 
-    fn frequency(&self, khz: u64, role: Role) -> Row {
-        if !self.khz {
-            return Row::default();
+    fn frequency(&self, khz: u64) -> Row {
+        match khz {
+            0 => Row::default(),
+            khz => row(self.theme(), Role::Plain, format!("  {}", ghz(khz))),
         }
-        let mut line = row(self.theme(), Role::Plain, "  ");
-        line.push(self.theme(), role, format!("{:>4}", ghz(khz)));
-        line
+    }
+
+    /// What the picture is made of.
+    fn legend(&self, detail: Detail) -> Row {
+        let khz = match self.khz {
+            true => format!(", its GHz; ! limited, {} low", self.theme().low()),
+            false => String::new(),
+        };
+        let text = match detail {
+            Detail::Cores => format!(" a core: its CPUs, each with its busy %{khz}"),
+            Detail::Threads => " an LLC: its busy %, a bar for each CPU, core by core".to_string(),
+            Detail::Llcs => " an LLC: its number, its busy %".to_string(),
+            Detail::Nodes => " a node: its busy %, its cores".to_string(),
+        };
+        row(self.theme(), Role::Faint, text)
     }
 
     fn cores(&self, cores: &[Core]) -> Row {
-        let width = self.widths().core;
+        let width = self.widths.core;
         let mut line = Row::default();
         for (i, core) in cores.iter().enumerate() {
             line.pad(i * (width + GAP));
@@ -257,8 +279,11 @@ impl<'a> Painter<'a> {
         if self.khz {
             let role = if core.slow() { Role::Slow } else { Role::Plain };
             line.push(theme, role, format!("{:>4}", ghz(core.khz())));
-            let sign = if core.limited() { "!" } else { " " };
-            line.push(theme, Role::Warning, sign);
+            match (core.limited(), core.slow()) {
+                (true, _) => line.push(theme, Role::Warning, "!"),
+                (_, true) => line.push(theme, Role::Slow, theme.low()),
+                _ => line.push(theme, Role::Plain, " "),
+            }
         }
         line
     }
@@ -289,7 +314,7 @@ impl<'a> Painter<'a> {
             return Vec::new();
         };
         let head = row(theme, Role::Heading, format!(" {}", place(cpu, metrics)));
-        let rows = match lines {
+        match lines {
             0 => vec![],
             1 => vec![head],
             _ => vec![
@@ -298,8 +323,7 @@ impl<'a> Painter<'a> {
                 row(theme, Role::Plain, format!(" {}", speed(metrics))),
                 row(theme, Role::Plain, format!(" {}", self.counted(cpu))),
             ],
-        };
-        rows
+        }
     }
 
     /// The counters that grew most on this CPU.
@@ -310,13 +334,17 @@ impl<'a> Painter<'a> {
             named.filter(|(_, rate)| *rate > 0.0).collect()
         });
         grown.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let most = grown.iter().take(5);
-        let most: Vec<String> = most
-            .map(|(name, n)| format!("{name} {}/s", rate(*n)))
-            .collect();
-        match most.is_empty() {
+        let mut text = String::new();
+        for (name, n) in grown {
+            let next = format!(" {name} {}/s", rate(n));
+            if text.len() + next.len() + 16 > self.room.width {
+                break;
+            }
+            text += &next;
+        }
+        match text.is_empty() {
             true => "counted nothing".to_string(),
-            false => format!("counted most: {}", most.join(", ")),
+            false => format!("counted most:{text}"),
         }
     }
 }

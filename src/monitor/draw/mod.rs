@@ -32,11 +32,13 @@ pub struct Room {
 /// From so many lines on there are two more of them: one with the views, one for the keys.
 const TALL: u16 = 8;
 const MIDDLE: u16 = 4;
+/// Beneath so many columns only what matters most is told.
+const NARROW: usize = 50;
 
 pub fn frame(frame: &mut Frame, state: &State, theme: Theme) {
     let area = frame.area();
     let width = usize::from(area.width);
-    let mut top = vec![header(state, theme, width)];
+    let mut top = vec![header(state, theme, area)];
     let mut bottom = Vec::new();
     if area.height >= TALL {
         top.push(tabs(state, theme, width));
@@ -113,27 +115,31 @@ fn paragraph(room: Room, role: Role, text: &str) -> Vec<Row> {
         .collect()
 }
 
-fn header(state: &State, theme: Theme, width: usize) -> Row {
+/// Where there is no room for the names of the views, it begins with that of this one.
+fn header(state: &State, theme: Theme, area: Rect) -> Row {
+    let width = usize::from(area.width);
+    let title = if area.height >= TALL {
+        "scx_roost"
+    } else {
+        state.view.name()
+    };
+    let mut left = row(theme, Role::Heading, format!(" {title} "));
     let mut right = Row::default();
     if state.paused {
         right.push(theme, Role::Warning, "PAUSED ");
     }
-    right.push(
-        theme,
-        Role::Faint,
-        format!("every {} s ", state.interval.as_secs_f64()),
-    );
-    let mut left = row(theme, Role::Heading, " scx_roost ");
+    if width >= NARROW {
+        let interval = format!("every {} s ", state.interval.as_secs_f64());
+        right.push(theme, Role::Faint, interval);
+    }
     for (role, text) in facts(state) {
-        if left.width() + text.len() + 2 + right.width() > width {
+        if left.width() + text.chars().count() + 1 + right.width() > width {
             break;
         }
         left.push(theme, role, text + "  ");
     }
-    if left.width() + right.width() <= width {
-        left.pad(width - right.width());
-        left.append(right);
-    }
+    left.pad(width.saturating_sub(right.width()));
+    left.append(right);
     left
 }
 
@@ -270,19 +276,20 @@ fn help(state: &State, room: Room) -> Vec<Row> {
 fn about(view: View) -> &'static [&'static str] {
     match view {
         View::Machine => &[
-            "Each core with its threads: number, how busy (a bar, and percent), and the core's frequency in GHz; '!' behind that: \
-             less than its capacity is left by cooling or cpufreq. A frequency that delay_migration takes for low has another \
-             colour. On a larger machine, or a smaller terminal, each thread is a bar only, then each LLC a number, then each node.",
-            "Left and right choose a thread, up and down the same place in the next LLC; below is what is known of it.",
+            "Each core: its CPUs (the threads), each with a bar and a number for how busy it is in percent, and the core's \
+             frequency in GHz. Behind that stands ! where cooling or cpufreq leave less than its capacity, and an arrow where \
+             delay_migration takes it for low. A core that is busy for less than 2 % counts as idle. On a larger machine, or a \
+             smaller terminal, a CPU is a bar only, then an LLC is a number, then a node.",
+            "Left and right choose a CPU, up and down the same place in the next LLC; below is what is known of it.",
         ],
         View::Rates => &[
             "What was counted, for each second of the last interval, by group. Left and right choose an arm, or all together; \
              below is what the chosen counter means, and its last values.",
         ],
         View::Arms => &[
-            "Arms side by side: wakeups for each second, the time from a wakeup until the task ran (half, and 99 % of the \
-             wakeups, were not longer), and what part of them was placed on the CPU where the task had run, on an idle core, and \
-             in another LLC. Below: the features of the chosen arm.",
+            "Arms side by side: wakeups for each second, the time from a wakeup until the task ran (of half of them, and of \
+             99 %, it was not longer), and what part of the wakeups was placed on the CPU where the task had run, on an idle \
+             core, in another LLC, and on a busy CPU because nothing idle was found. Below: the features of the chosen arm.",
         ],
         View::Latency => &[
             "How long tasks of the chosen arm (left, right) waited, in the last interval. Up and down choose another histogram.",

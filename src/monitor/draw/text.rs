@@ -117,7 +117,7 @@ mod tests {
         ] {
             assert!(rate(n).len() <= 7, "{n}: {}", rate(n));
         }
-        assert_eq!(rate(3.14), "3.1");
+        assert_eq!(rate(2.34), "2.3");
         assert_eq!(rate(f64::NAN), ">10T");
         assert_eq!((percent(4), percent(5), percent(u64::MAX)), (0, 1, 100));
         assert_eq!((ghz(3_900_000), ghz(0)), ("3.9".into(), " - ".into()));

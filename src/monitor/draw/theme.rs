@@ -89,6 +89,11 @@ impl Theme {
         }
     }
 
+    /// Behind a low frequency.
+    pub fn low(self) -> &'static str {
+        if self.utf8 { "↓" } else { "v" }
+    }
+
     pub fn rule(self) -> &'static str {
         if self.utf8 { "─" } else { "-" }
     }

@@ -13,8 +13,8 @@ use scx_roost::monitor::draw::frame;
 use scx_roost::monitor::draw::theme::Theme;
 use scx_roost::monitor::sample::Sample;
 use scx_roost::monitor::state::State;
-use scx_roost::stats::host::{CpuGauges, CpuMetrics, CpusMetrics};
-use scx_roost::stats::{ArmMetrics, CounterFields, Metrics, NR_BUCKETS, NR_STATS};
+use scx_roost::stats::host::{Condition, CpuGauges, CpuMetrics, CpusMetrics};
+use scx_roost::stats::{ArmMetrics, CounterFields, Metrics, NR_BUCKETS, NR_STATS, ROWS};
 use std::time::Duration;
 
 pub const THEME: Theme = Theme {
@@ -92,10 +92,9 @@ impl Shape {
                 busy_permille: busy,
                 idle_mean_us: 40 + 10 * (id % 7),
             };
-            let counters = std::array::from_fn(|i| (busy + i as u64) % 50 * seconds);
             let metrics = CpuMetrics {
                 gauges,
-                counters: CounterFields::new(&counters),
+                counters: counters(busy / 300, seconds),
             };
             (id, metrics)
         };
@@ -106,6 +105,54 @@ impl Shape {
 /// Half of the CPUs do nothing.
 fn busy(cpu: u64) -> u64 {
     if cpu % 2 == 0 { 0 } else { cpu * 137 % 1001 }
+}
+
+/// How often something happens in a second, on arm default.
+const HAPPENS: &[(&str, u64)] = &[
+    ("wa_sync", 310),
+    ("wa_prev_idle", 7420),
+    ("wa_weight_this", 640),
+    ("wa_weight_prev", 980),
+    ("wa_wide", 120),
+    ("wa_same", 1250),
+    ("prev_core", 2630),
+    ("sis_target", 4110),
+    ("sis_prev", 3350),
+    ("core_first", 860),
+    ("sis_recent", 410),
+    ("sis_core", 1390),
+    ("sis_cpu", 570),
+    ("sis_none", 240),
+    ("wide_node", 180),
+    ("sync_local", 470),
+    ("fork_idle", 96),
+    ("claim_set", 12_300),
+    ("claim_seen", 31),
+    ("placed_prev", 6900),
+    ("placed_idle_core", 8120),
+    ("placed_other_llc", 730),
+    ("enq_idle", 13_100),
+    ("enq_queued", 260),
+    ("preempt_wakeup", 17),
+    ("dispatch_own", 250),
+    ("dispatch_steal_llc", 8),
+    ("dispatch_keep", 44),
+    ("dispatch_none", 12_900),
+    ("avg_idle_wakeup", 12_800),
+    ("timer_arm", 230),
+    ("cpuperf_set", 1900),
+];
+
+/// After so many seconds, of which each brings a little more or less than the one before.
+fn counters(share: u64, seconds: u64) -> CounterFields {
+    let mut all = [0; NR_STATS];
+    for (place, (name, count)) in HAPPENS.iter().enumerate() {
+        let row = ROWS.iter().position(|row| row.name == *name).unwrap();
+        all[row] = (1..=seconds)
+            .map(|s| count * share * (10 + (s * 7 + place as u64) % 5) / 30)
+            .sum();
+    }
+    CounterFields::new(&all)
 }
 
 /// Two arms, one condition.
@@ -121,15 +168,18 @@ pub fn metrics(seconds: u64) -> Metrics {
         running: 1,
         ..Metrics::default()
     };
-    let counters: [u64; NR_STATS] = std::array::from_fn(|i| (i as u64 * 7919 % 4001) * seconds);
-    metrics.set_counters(&counters);
-    metrics
-        .arms
-        .insert("default".into(), arm("roost", &roost, 3, seconds));
-    metrics
-        .arms
-        .insert("games".into(), arm("mainline", &mainline, 1, seconds));
-    for condition in scx_roost::stats::host::Condition::ALL {
+    let arms = [
+        ("default", "roost", &roost, 3),
+        ("games", "mainline", &mainline, 1),
+    ];
+    let mut sum = [0; NR_STATS];
+    for (name, preset, features, share) in arms {
+        let arm = arm(preset, features, share, seconds);
+        sum = scx_roost::stats::add(&sum, &arm.counters());
+        metrics.arms.insert(name.into(), arm);
+    }
+    metrics.set_counters(&sum);
+    for condition in Condition::ALL {
         metrics
             .conditions
             .insert(condition.name().into(), Default::default());
@@ -145,29 +195,23 @@ pub fn metrics(seconds: u64) -> Metrics {
 }
 
 fn arm(preset: &str, features: &str, share: u64, seconds: u64) -> ArmMetrics {
-    let bucket = |b: usize| match b {
-        0..=9 => [40, 220, 310, 180, 90, 33, 12, 4, 0, 1][b] * share * 5 * seconds,
-        _ => 0,
-    };
+    const BUCKETS: [u64; 10] = [160, 890, 1250, 730, 360, 130, 48, 16, 0, 2];
+    let bucket = |b: usize| BUCKETS.get(b).map_or(0, |n| n * share * seconds * 4 / 3);
     let mut arm = ArmMetrics {
         preset: preset.into(),
         features: features.into(),
+        counters: counters(share, seconds),
         ..ArmMetrics::default()
     };
     arm.histograms.wakeup_latency = (0..NR_BUCKETS).map(bucket).collect();
-    arm.counters.placed_prev = 3000 * share * seconds;
-    arm.counters.placed_idle_core = 2500 * seconds;
-    arm.counters.placed_other_llc = 200 * seconds;
-    arm.counters.sis_none = 50 * seconds;
-    arm.counters.preempt_wakeup = 17 * seconds;
     arm
 }
 
-/// After three samples.
+/// After half a minute.
 pub fn state_of(shape: Shape) -> State {
     let mut state = State::new(Duration::from_secs(1));
     state.connected();
-    for seconds in 1..=3 {
+    for seconds in 1..=30 {
         state.sampled(shape.sample(seconds));
     }
     state

@@ -4,7 +4,8 @@
 use super::*;
 use scx_roost::socket::Server;
 use scx_roost::stats::server;
-use scx_roost::stats::source::{ArmShown, CounterSource};
+use scx_roost::stats::source::{ArmShown, Counted, CounterSource, Counting, Running};
+use scx_roost::stats::{ArmCounts, Counters};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::mem::zeroed;
@@ -19,7 +20,20 @@ const ENTER: &str = "\x1b[?1049h";
 const LEAVE: &str = "\x1b[?1049l";
 const LONG: Duration = Duration::from_secs(20);
 
-fn serve(dir: &TempDir) -> Server {
+/// A scheduler that has counted nothing yet.
+struct Fake;
+
+impl Counted for Fake {
+    fn read(&self, _slot: usize) -> ArmCounts {
+        ArmCounts::default()
+    }
+
+    fn read_cpu(&self, _cpu: usize) -> Counters {
+        [0; NR_STATS]
+    }
+}
+
+fn serve(dir: &TempDir) -> (Server, Counting) {
     let source = CounterSource::default();
     source.set_arms(vec![ArmShown {
         name: "default".into(),
@@ -30,7 +44,9 @@ fn serve(dir: &TempDir) -> Server {
     let sample = EIGHT.sample(1);
     let cpus = sample.cpus.cpus.into_iter();
     source.set_cpus(cpus.map(|(cpu, m)| (cpu as usize, m.gauges)).collect());
-    server::launch(&dir.path().join("stats"), source).unwrap()
+    let counting = source.attach(Box::new(Fake), Running::default());
+    let server = server::launch(&dir.path().join("stats"), source).unwrap();
+    (server, counting)
 }
 
 struct Pty {
@@ -38,6 +54,43 @@ struct Pty {
     child: Child,
     before: libc::termios,
     seen: Arc<Mutex<String>>,
+}
+
+/// What stands on a terminal that was told so: text, and where the cursor went.
+fn on_screen(seen: &str) -> String {
+    let mut lines = vec![vec![' '; 200]; 60];
+    let (mut y, mut x) = (0, 0);
+    let mut rest = seen.chars();
+    while let Some(c) = rest.next() {
+        if c != '\x1b' {
+            if !c.is_control() && y < lines.len() && x < lines[y].len() {
+                lines[y][x] = c;
+                x += 1;
+            }
+            continue;
+        }
+        rest.next();
+        let mut sequence = String::new();
+        for c in rest.by_ref() {
+            sequence.push(c);
+            if c.is_ascii_alphabetic() {
+                break;
+            }
+        }
+        match sequence.pop() {
+            Some('H') => {
+                let place = sequence.split_once(';').unwrap_or(("1", "1"));
+                let number = |text: &str| text.parse().map_or(0, |n: usize| n.max(1) - 1);
+                (y, x) = (number(place.0), number(place.1));
+            }
+            Some('J') => lines.iter_mut().for_each(|line| line.fill(' ')),
+            _ => (),
+        }
+    }
+    let lines = lines.iter().map(String::from_iter);
+    lines
+        .map(|line: String| line.trim_end().to_string() + "\n")
+        .collect()
 }
 
 fn modes(fd: &impl AsRawFd) -> libc::termios {
@@ -74,7 +127,10 @@ impl Pty {
         let mut command = Command::new(env!("CARGO_BIN_EXE_scx_roost"));
         command.args(["monitor", "--interval", "0.1", "--stats-path"]);
         command.arg(dir.path().join("stats"));
-        command.env_remove("NO_COLOR").env("TERM", "xterm").env("LC_ALL", "C.UTF-8");
+        command
+            .env_remove("NO_COLOR")
+            .env("TERM", "xterm")
+            .env("LC_ALL", "C.UTF-8");
         command.envs(env.iter().copied());
         command.stdin(stdio()).stdout(stdio()).stderr(stdio());
         // SAFETY: plain system calls between fork and exec.
@@ -109,8 +165,13 @@ impl Pty {
 
     fn wait_for(&self, text: &str) {
         let begin = Instant::now();
-        while !self.seen().contains(text) {
-            assert!(begin.elapsed() < LONG, "no {text:?} in {:?}", self.seen());
+        let there = |seen: &str| seen.contains(text) || on_screen(seen).contains(text);
+        while !there(&self.seen()) {
+            assert!(
+                begin.elapsed() < LONG,
+                "no {text:?} in\n{}",
+                on_screen(&self.seen())
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -140,9 +201,15 @@ impl Pty {
         self.wait_for(LEAVE);
         let seen = self.seen();
         assert!(seen.rfind(LEAVE) > seen.rfind(ENTER), "{seen:?}");
-        assert!(seen.rfind("\x1b[?25h") > seen.rfind("\x1b[?25l"), "no cursor: {seen:?}");
+        assert!(
+            seen.rfind("\x1b[?25h") > seen.rfind("\x1b[?25l"),
+            "no cursor: {seen:?}"
+        );
         let now = modes(&self.master);
-        assert_eq!((now.c_lflag, now.c_iflag), (self.before.c_lflag, self.before.c_iflag));
+        assert_eq!(
+            (now.c_lflag, now.c_iflag),
+            (self.before.c_lflag, self.before.c_iflag)
+        );
         status.code()
     }
 }
@@ -152,7 +219,7 @@ fn q_ends_it_and_the_terminal_is_as_before() {
     let dir = tempfile::tempdir().unwrap();
     let _server = serve(&dir);
     let mut pty = Pty::start(&dir, &[]);
-    for text in [ENTER, "8 CPUs", "roost", "GHz"] {
+    for text in [ENTER, "8 CPUs", "0▁  0 4▁  0  2.2", "its GHz"] {
         pty.wait_for(text);
     }
     assert!(pty.seen().contains("\x1b[38;5;"), "it has colours");
@@ -175,8 +242,12 @@ fn a_signal_ends_it_and_the_terminal_is_as_before() {
     let dir = tempfile::tempdir().unwrap();
     let _server = serve(&dir);
     let pty = Pty::start(&dir, &[("NO_COLOR", "1")]);
-    pty.wait_for("GHz");
-    assert!(!pty.seen().contains("\x1b[38;5;"), "no colours: {:?}", pty.seen());
+    pty.wait_for("its GHz");
+    assert!(
+        !pty.seen().contains("\x1b[38;5;"),
+        "no colours: {:?}",
+        pty.seen()
+    );
     pty.signal(libc::SIGTERM);
     assert_eq!(pty.ended(), Some(0));
 }
@@ -197,7 +268,10 @@ fn an_error_is_printed_on_the_terminal_that_was() {
     let pty = Pty::start(&dir, &[]);
     pty.wait_for("exists and is no socket");
     let seen = pty.seen();
-    assert!(seen.find(LEAVE) < seen.find("exists and is no socket"), "{seen:?}");
+    assert!(
+        seen.find(LEAVE) < seen.find("exists and is no socket"),
+        "{seen:?}"
+    );
     assert_eq!(pty.ended(), Some(1));
 }
 

@@ -37,7 +37,9 @@ fn number(rng: &mut Rng) -> u64 {
 }
 
 fn text(rng: &mut Rng) -> String {
-    const PIECES: &[&str] = &["a", "roost", " ", "\x1b[2J", "\n", "\0", "日本", "e\u{301}", "🦀", "none", "\t"];
+    const PIECES: &[&str] = &[
+        "a", "roost", " ", "\x1b[2J", "\n", "\0", "日本", "e\u{301}", "🦀", "none", "\t",
+    ];
     (0..rng.scale(200)).map(|_| *rng.pick(PIECES)).collect()
 }
 
@@ -50,7 +52,11 @@ fn hostile_arm(rng: &mut Rng) -> ArmMetrics {
         histogram_sums_us: ArmSums::default(),
         ..ArmMetrics::default()
     };
-    let length = if rng.chance(70) { NR_BUCKETS } else { rng.below(2 * NR_BUCKETS) };
+    let length = if rng.chance(70) {
+        NR_BUCKETS
+    } else {
+        rng.below(2 * NR_BUCKETS)
+    };
     arm.histograms.wakeup_latency = (0..length).map(|_| number(rng)).collect();
     arm
 }
@@ -76,7 +82,13 @@ fn hostile(rng: &mut Rng, seconds: u64) -> Sample {
     let mut cpus = CpusMetrics::default();
     let spread = rng.scale(64);
     for _ in 0..rng.below(200) {
-        let mut id = || if rng.chance(95) { rng.below(spread) as u64 } else { rng.next() };
+        let mut id = || {
+            if rng.chance(95) {
+                rng.below(spread) as u64
+            } else {
+                rng.next()
+            }
+        };
         let (core, llc, node) = (id(), id(), id());
         let gauges = CpuGauges {
             core,
@@ -92,9 +104,14 @@ fn hostile(rng: &mut Rng, seconds: u64) -> Sample {
             idle_mean_us: number(rng),
         };
         let counters = CounterFields::new(&std::array::from_fn(|_| number(rng)));
-        cpus.cpus.insert(rng.scale(1100) as u64 - 1, CpuMetrics { gauges, counters });
+        cpus.cpus
+            .insert(rng.scale(1100) as u64 - 1, CpuMetrics { gauges, counters });
     }
-    let at = if rng.chance(80) { seconds } else { rng.below(5) as u64 };
+    let at = if rng.chance(80) {
+        seconds
+    } else {
+        rng.below(5) as u64
+    };
     Sample::new(Duration::from_secs(at), totals, cpus)
 }
 
@@ -121,7 +138,10 @@ fn there_is_a_picture_of_everything() {
             let (width, height) = (rng.scale(200) as u16 - 1, rng.scale(70) as u16 - 1);
             let lines = picture_in(&state, width, height, theme);
             let clean = |line: &String| !line.chars().any(char::is_control);
-            assert!(lines.iter().all(clean), "seed {seed}, step {step}: {lines:?}");
+            assert!(
+                lines.iter().all(clean),
+                "seed {seed}, step {step}: {lines:?}"
+            );
         }
     }
 }

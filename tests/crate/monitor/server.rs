@@ -2,8 +2,8 @@
 //! The threads that talk with the scheduler, against one that is there, goes, is slow, or answers nonsense; and what is switched.
 
 use super::*;
-use crate::ctl::{self, features_of_slot};
-use scx_roost::features::{FEATURES, bits};
+use crate::ctl;
+use scx_roost::features::{FEATURES, FeatureSet, bits};
 use scx_roost::monitor::feed::{self, News};
 use scx_roost::monitor::state::{Action, Effect, Link, View};
 use scx_roost::stats::server;
@@ -51,7 +51,10 @@ fn a_restart_of_the_scheduler_is_seen_and_survived() {
     let Link::Waiting(why) = until(waiting) else {
         panic!("nobody serves")
     };
-    assert!(why.starts_with("no scheduler serves statistics at "), "{why}");
+    assert!(
+        why.starts_with("no scheduler serves statistics at "),
+        "{why}"
+    );
     let first = server::launch(&path, source()).unwrap();
     until(|s| s.link == Link::Connected && s.rates.is_some());
     drop(first);
@@ -68,10 +71,16 @@ fn answers(path: &Path, lines: Vec<Vec<u8>>) {
         for line in lines {
             let (mut stream, _) = listener.accept().unwrap();
             let mut request = String::new();
-            BufReader::new(stream.try_clone().unwrap()).read_line(&mut request).unwrap();
+            BufReader::new(stream.try_clone().unwrap())
+                .read_line(&mut request)
+                .unwrap();
             // Who reads it may hang up at any time.
             let _ = stream.write_all(&line);
             kept.push(stream);
+        }
+        // Nobody hangs up on who still waits.
+        loop {
+            std::thread::park();
         }
     });
 }
@@ -103,9 +112,17 @@ fn nonsense_is_no_answer() {
         ok("[]"),
         ok("{\"arms\":{\"x\":1}}"),
     ]);
-    let expected = ["not one of scx_stats", "unknown target", "version", "version"];
+    let expected = [
+        "not one of scx_stats",
+        "unknown target",
+        "version",
+        "version",
+    ];
     for (said, expected) in said.iter().zip(expected) {
-        assert!(said.contains("went away (") && said.contains(expected), "{said}");
+        assert!(
+            said.contains("went away (") && said.contains(expected),
+            "{said}"
+        );
     }
 }
 
@@ -137,20 +154,31 @@ fn toggle(state: &mut State, path: &Path, feature: &str) {
 }
 
 fn said(state: &State) -> (&str, bool) {
-    state.said.as_ref().map_or(("", false), |s| (&*s.text, s.bad))
+    state
+        .said
+        .as_ref()
+        .map_or(("", false), |s| (&*s.text, s.bad))
 }
 
 #[test]
 fn a_feature_is_switched_by_the_control_socket() {
     let served = ctl::serve_with(false);
     let mut state = state_of(EIGHT);
-    assert!(features_of_slot(&served, 0).has(bits::prev_core));
     toggle(&mut state, &served.path(), "prev_core");
-    assert_eq!(said(&state), ("prev_core off, arm default: generation 1 is live", false));
-    assert!(!features_of_slot(&served, 0).has(bits::prev_core));
+    assert_eq!(
+        said(&state),
+        ("prev_core off, arm default: generation 1 is live", false)
+    );
+    assert!(!FeatureSet(served.features(0)).has(bits::prev_core));
     toggle(&mut state, &served.path(), "delay_migration");
-    assert_eq!(said(&state), ("delay_migration on, arm default: generation 2 is live", false));
-    assert!(features_of_slot(&served, 0).has(bits::delay_migration));
+    assert_eq!(
+        said(&state),
+        (
+            "delay_migration on, arm default: generation 2 is live",
+            false
+        )
+    );
+    assert!(FeatureSet(served.features(0)).has(bits::delay_migration));
     let last = picture(&state, 100, 30);
     assert!(last[28].contains("delay_migration on, arm default: generation 2 is live"));
 }
@@ -161,7 +189,10 @@ fn a_refusal_is_told_and_no_more() {
     let served = ctl::serve_with(false);
     toggle(&mut state, &served.path(), "delay_repick");
     let (text, bad) = said(&state);
-    assert!(bad && text.contains("feature 'delay_repick' needs 'delay_migration'"), "{text}");
+    assert!(
+        bad && text.contains("feature 'delay_repick' needs 'delay_migration'"),
+        "{text}"
+    );
     drop(served);
     let frozen = ctl::serve_with(true);
     toggle(&mut state, &frozen.path(), "prev_core");
@@ -170,5 +201,8 @@ fn a_refusal_is_told_and_no_more() {
     assert!(picture(&state, 120, 30)[28].contains("runs with --freeze"));
     toggle(&mut state, Path::new("/nowhere/ctl"), "prev_core");
     let (text, bad) = said(&state);
-    assert!(bad && text.contains("no scheduler is controlled at /nowhere/ctl"), "{text}");
+    assert!(
+        bad && text.contains("no scheduler is controlled at /nowhere/ctl"),
+        "{text}"
+    );
 }
