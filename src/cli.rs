@@ -12,6 +12,7 @@ use crate::features::{
     MIN_SLICE, RESCUE, SLICE, Tunable,
 };
 use crate::machine::FreqSource;
+use crate::monitor;
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -59,6 +60,8 @@ pub enum Command {
         stats: PathBuf,
         output: Output,
     },
+    /// The live view.
+    View(monitor::Options),
 }
 
 /// A sched_ext scheduler: the kernel's own wakeup placement rebuilt in BPF, with placement ideas as switches.
@@ -119,6 +122,23 @@ enum Sub {
         #[command(flatten)]
         of: StatsPath,
     },
+    /// Show the running scheduler live: the machine, rates, arms, latencies, features to switch
+    #[command(after_help = monitor::EXAMPLES)]
+    Monitor(MonitorArgs),
+}
+
+#[derive(Debug, Args)]
+struct MonitorArgs {
+    /// Seconds between two pictures, 0.1 to 3600
+    #[arg(long, value_name = "SECS", default_value = "1", value_parser = seconds)]
+    interval: Duration,
+
+    #[command(flatten)]
+    of: StatsPath,
+
+    /// Socket on which features are switched; by default 'ctl' beside that of the statistics
+    #[arg(id = "ctl", long = "ctl-path", value_name = "PATH")]
+    ctl_path: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -143,7 +163,7 @@ struct CommonArgs {
     #[arg(long, global = true, value_name = "ROOT", default_value = "/sys")]
     sysfs: PathBuf,
 
-    /// Print JSON: topology, doctor, ctl, and one line per interval with --stats and --monitor
+    /// Print JSON: topology, doctor, ctl, and one line per interval with --stats, --monitor and monitor
     #[arg(long, global = true)]
     json: bool,
 }
@@ -339,6 +359,7 @@ impl Cli {
                 let output = args.output()?;
                 return Ok(Command::Export { stats, output });
             }
+            Some(Sub::Monitor(args)) => return Ok(Command::View(args.options(json))),
             None => (),
         }
         let (print_version, help_stats) = (self.run.version, self.run.help_stats);
@@ -407,6 +428,18 @@ impl Cli {
             config: Box::new(config),
             verbose: run.verbose,
         })
+    }
+}
+
+impl MonitorArgs {
+    fn options(self, json: bool) -> monitor::Options {
+        let beside = ctl_path_beside(&self.of.stats_path);
+        monitor::Options {
+            ctl_path: self.ctl_path.unwrap_or(beside),
+            stats_path: self.of.stats_path,
+            interval: self.interval,
+            json,
+        }
     }
 }
 
@@ -483,6 +516,7 @@ fn after_help() -> String {
   scx_roost --preset mainline --stats 1     as the kernel places, statistics every second
   scx_roost --disable wide_idle             the default without one feature
   scx_roost --monitor 2 --json              statistics of a running scx_roost as JSON
+  scx_roost monitor                         see live what it does ('scx_roost monitor --help')
   scx_roost doctor                          can this machine run it?
   scx_roost ctl set --enable wide_idle      a feature more while it runs ('scx_roost ctl --help')
   scx_roost exec --arm x -- make            a command on another arm ('scx_roost exec --help')

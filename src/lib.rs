@@ -17,6 +17,7 @@ pub mod host;
 pub mod live;
 pub mod machine;
 pub mod model;
+pub mod monitor;
 pub mod native;
 pub mod print;
 pub mod publish;

@@ -7,6 +7,7 @@ use log::debug;
 use scx_roost::cli::{self, Command};
 use scx_roost::host::Host;
 use scx_roost::machine::{self, Machine};
+use scx_roost::monitor as live;
 use scx_roost::stats::monitor;
 use scx_roost::{Stop, ctl, doctor, exec, export, print, scheduler, stats, stopper, topology_view};
 use simplelog::{ColorChoice, ConfigBuilder, LevelFilter, TermLogger, TerminalMode};
@@ -43,6 +44,13 @@ fn perform(command: Command) -> Result<ExitCode> {
         } => {
             init_log(false)?;
             monitor::monitor(&path, interval, json, &on_signal()?)
+        }
+        Command::View(options) => {
+            // What is logged would be written over the picture.
+            if !options.live() {
+                init_log(false)?;
+            }
+            live::run(&options, &on_signal()?)
         }
         Command::Run { config, verbose } => {
             init_log(verbose)?;

@@ -29,6 +29,20 @@ const LINE_MAX: usize = 4096;
 const LINE_TIME: Duration = Duration::from_secs(5);
 /// A client that asks for nothing for longer is dropped.
 const IDLE_TIME: Duration = Duration::from_secs(2 * 3600);
+const REQUEST: LineLimits = LineLimits {
+    bytes: LINE_MAX,
+    begin: IDLE_TIME,
+    whole: LINE_TIME,
+};
+
+/// What is read of one line from somebody who may mean harm.
+pub struct LineLimits {
+    pub bytes: usize,
+    /// Until its first byte comes.
+    pub begin: Duration,
+    /// From then on until its end.
+    pub whole: Duration,
+}
 
 /// So many requests that arrived together are answered together.
 const TOGETHER_MAX: usize = 64;
@@ -331,10 +345,10 @@ impl Drop for Place {
 fn serve(mut stream: UnixStream, shared: &Shared) -> Result<()> {
     let mut reader = BufReader::with_capacity(TOGETHER_BYTES, stream.try_clone()?);
     let mut client = (shared.welcome)(&stream)?;
-    while let Some(line) = read_line(&mut reader)? {
+    while let Some(line) = read_line(&mut reader, &REQUEST)? {
         let mut lines = vec![line];
         while lines.len() < TOGETHER_MAX && reader.buffer().contains(&b'\n') {
-            lines.extend(read_line(&mut reader)?);
+            lines.extend(read_line(&mut reader, &REQUEST)?);
         }
         for result in client.requests(&lines) {
             send(&mut stream, &answer(result))?;
@@ -344,10 +358,13 @@ fn serve(mut stream: UnixStream, shared: &Shared) -> Result<()> {
 }
 
 /// None at the end of the stream.
-fn read_line(reader: &mut BufReader<UnixStream>) -> Result<Option<Vec<u8>>> {
+pub fn read_line(
+    reader: &mut BufReader<UnixStream>,
+    limits: &LineLimits,
+) -> Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     let mut end_by = None;
-    reader.get_ref().set_read_timeout(Some(IDLE_TIME))?;
+    reader.get_ref().set_read_timeout(Some(limits.begin))?;
     loop {
         let chunk = reader.fill_buf()?;
         if chunk.is_empty() {
@@ -357,16 +374,16 @@ fn read_line(reader: &mut BufReader<UnixStream>) -> Result<Option<Vec<u8>>> {
         let taken = end.map_or(chunk.len(), |e| e + 1);
         line.extend_from_slice(&chunk[..taken]);
         reader.consume(taken);
-        if line.len() > LINE_MAX {
-            bail!("a request of more than {LINE_MAX} bytes");
+        if line.len() > limits.bytes {
+            bail!("a line of more than {} bytes", limits.bytes);
         }
         if end.is_some() {
             return Ok(Some(line));
         }
-        let end_by = *end_by.get_or_insert_with(|| Instant::now() + LINE_TIME);
+        let end_by = *end_by.get_or_insert_with(|| Instant::now() + limits.whole);
         let left = end_by.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            bail!("a request that does not end");
+            bail!("a line that does not end");
         }
         reader.get_ref().set_read_timeout(Some(left))?;
     }

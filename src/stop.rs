@@ -20,6 +20,11 @@ pub fn stopper() -> (Stopper, Stop) {
 }
 
 impl Stop {
+    /// Closes when it is stopped; for whoever waits for something else too.
+    pub fn channel(&self) -> &Receiver<Infallible> {
+        &self.0
+    }
+
     pub fn stopped(&self) -> bool {
         self.0.try_recv() == Err(TryRecvError::Disconnected)
     }

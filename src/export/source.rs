@@ -4,18 +4,17 @@
 
 use super::encode::Sample;
 use crate::socket::spawn;
+use crate::stats::client::Client;
 use anyhow::{Context, Result, anyhow};
 use crossbeam::channel::{Receiver, Sender, bounded};
 use log::info;
-use scx_stats::StatsClient;
-use serde::de::DeserializeOwned;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long the scheduler may take for each part of its answer.
-const PART_MS: u64 = 2000;
+const PART: Duration = Duration::from_secs(2);
 /// How long somebody who wants to know is kept waiting, less than Prometheus' 10 s.
 const PATIENCE: Duration = Duration::from_millis(4500);
 /// So many may wait for the next answer.
@@ -45,7 +44,7 @@ impl Source {
 
 struct Daemon {
     path: PathBuf,
-    client: Option<StatsClient>,
+    client: Option<Client>,
     /// What was last told of it, so that each change is told once.
     told: Option<String>,
 }
@@ -97,9 +96,8 @@ impl Daemon {
         Ok(sample)
     }
 
-    fn connect(&self) -> Result<StatsClient> {
-        let client = StatsClient::new().set_path(&self.path);
-        client.connect(Some(PART_MS)).map_err(|e| {
+    fn connect(&self) -> Result<Client> {
+        Client::connect(&self.path, PART).map_err(|e| {
             let path = self.path.display();
             match e.downcast_ref::<std::io::Error>().map(|e| e.kind()) {
                 Some(ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
@@ -115,13 +113,9 @@ impl Daemon {
     }
 }
 
-fn read(client: &mut StatsClient) -> Result<Sample> {
+fn read(client: &mut Client) -> Result<Sample> {
     Ok(Sample {
-        metrics: ask(client, "totals")?,
-        cpus: ask(client, "cpus")?,
+        metrics: client.ask("totals")?,
+        cpus: client.ask("cpus")?,
     })
-}
-
-fn ask<T: DeserializeOwned>(client: &mut StatsClient, target: &str) -> Result<T> {
-    client.request("stats", vec![("target".to_string(), target.to_string())])
 }

@@ -3,6 +3,7 @@
 //! counters or their growth since the client last asked, and what runs. Both have one field per row of
 //! src/bpf/stats.tbl.h. What the daemon itself tells has its tables in `host`.
 
+pub mod client;
 pub mod host;
 pub mod monitor;
 pub mod server;

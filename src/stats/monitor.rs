@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The two printers of statistics: a thread beside the scheduler (--stats) and a client of its own (--monitor).
 
+use super::client::follow;
 use super::source::{CounterSource, Deltas};
 use super::{Metrics, view};
 use crate::print;
 use crate::stop::Stop;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use log::info;
-use scx_stats::StatsClient;
-use std::io::{Error, ErrorKind};
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::Duration;
-
-/// How often a client looks whether the server is back.
-const RETRY: Duration = Duration::from_secs(1);
-const TIMEOUT_MS: u64 = 5000;
 
 /// Prints what `source` counts until it is stopped.
 pub fn start(
@@ -39,60 +33,12 @@ pub fn start(
 
 /// Asks the scheduler behind `path` until it is stopped. Waits for one that is not there.
 pub fn monitor(path: &Path, interval: Duration, json: bool, stop: &Stop) -> Result<()> {
-    let mut waiting = false;
-    while !stop.stopped() {
-        match StatsClient::new().set_path(path).connect(Some(TIMEOUT_MS)) {
-            Ok(mut client) => {
-                waiting = false;
-                // The server counts from the first request on.
-                let first = request(&mut client);
-                let result =
-                    first.and_then(|_| print_each(interval, json, stop, || request(&mut client)));
-                match result {
-                    Ok(()) => return Ok(()),
-                    Err(e) => info!("the scheduler at {} went away ({e:#})", path.display()),
-                }
-            }
-            Err(e) if retryable(&e) => {
-                // connect() refuses a file that is no socket as it refuses a socket that nobody serves.
-                if std::fs::metadata(path).is_ok_and(|m| !m.file_type().is_socket()) {
-                    bail!(
-                        "{} exists and is no socket: give the --stats-path of the scheduler",
-                        path.display()
-                    );
-                }
-                if !waiting {
-                    info!(
-                        "no scheduler serves statistics at {}: waiting for one",
-                        path.display()
-                    );
-                }
-                waiting = true;
-            }
-            Err(e) => {
-                return Err(e).with_context(|| {
-                    format!(
-                        "cannot read statistics from {}: run as a user who may write to it",
-                        path.display()
-                    )
-                });
-            }
-        }
-        stop.sleep(RETRY);
-    }
-    Ok(())
-}
-
-fn retryable(e: &anyhow::Error) -> bool {
-    let kind = e.downcast_ref::<Error>().map(Error::kind);
-    matches!(
-        kind,
-        Some(ErrorKind::NotFound | ErrorKind::ConnectionRefused)
-    )
-}
-
-fn request(client: &mut StatsClient) -> Result<Metrics> {
-    client.request("stats", vec![("target".to_string(), "top".to_string())])
+    let told = |text: String| info!("{text}");
+    follow(path, stop, told, |mut client| {
+        // The server counts from the first request on.
+        client.ask::<Metrics>("top")?;
+        print_each(interval, json, stop, || client.ask("top"))
+    })
 }
 
 /// Ends without error when it is stopped or nobody reads any more.

@@ -10,6 +10,8 @@ mod export;
 mod fake;
 mod machine;
 mod machine_random;
+#[cfg(feature = "monitor")]
+mod monitor;
 mod object;
 #[path = "../policy/rng.rs"]
 #[allow(dead_code)]

@@ -100,7 +100,7 @@ impl Live for Remembers {
     }
 }
 
-struct Served {
+pub struct Served {
     control: Control,
     source: CounterSource,
     told: Remembers,
@@ -113,7 +113,7 @@ fn serve() -> Served {
     serve_with(false)
 }
 
-fn serve_with(frozen: bool) -> Served {
+pub fn serve_with(frozen: bool) -> Served {
     let dir = tempfile::tempdir().unwrap();
     let (source, told) = (CounterSource::default(), Remembers::default());
     let control = Control::new(Settings::default(), frozen, source.clone());
@@ -131,7 +131,7 @@ fn serve_with(frozen: bool) -> Served {
 }
 
 impl Served {
-    fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         self.dir.path().join("ctl")
     }
 
@@ -140,7 +140,7 @@ impl Served {
     }
 
     /// Features of the arm in this slot, as they were told last.
-    fn features(&self, slot: usize) -> u32 {
+    pub fn features(&self, slot: usize) -> u32 {
         let told = self.told.0.lock().unwrap();
         told.image.unwrap().arm[slot].task.features
     }

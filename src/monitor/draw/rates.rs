@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! View Rates: the groups of the table, flowing through columns.
+
+use super::text::{Row, rate, row, wrap};
+use super::theme::Role;
+use super::{Room, sparkline};
+use crate::monitor::history::Line;
+use crate::monitor::rates::PerSecond;
+use crate::monitor::state::State;
+use crate::stats::ROWS;
+
+const NAME: usize = 23;
+const COLUMN: usize = NAME + 8;
+const GAP: usize = 3;
+/// Lines of what is said of the chosen counter: a head, its help, its past.
+const BELOW: usize = 4;
+
+/// A line of a column: the heading of a group, or a counter.
+enum Item {
+    Gap,
+    Group(&'static str),
+    Counter(usize),
+}
+
+pub fn rows(state: &State, room: Room) -> Vec<Row> {
+    let none = [0.0; ROWS.len()];
+    let rates = state.rates.as_ref();
+    let rates = rates.and_then(|r| r.of(state.chosen.arm.as_deref()));
+    let rates = rates.map_or(&none, |r| &r.counters);
+    let below = if room.height >= 3 * BELOW {
+        BELOW
+    } else {
+        usize::from(room.height > 2)
+    };
+    let mut rows = table(
+        state,
+        rates,
+        Room {
+            height: room.height - below,
+            ..room
+        },
+    );
+    let tail = past(state, rates, room, below);
+    rows.resize_with(room.height - tail.len().min(room.height), Row::default);
+    rows.extend(tail);
+    rows
+}
+
+fn items() -> Vec<Item> {
+    let mut items = Vec::new();
+    let numbered: Vec<(usize, &str)> = ROWS.iter().map(|r| r.group).enumerate().collect();
+    for group in numbered.chunk_by(|a, b| a.1 == b.1) {
+        if !items.is_empty() {
+            items.push(Item::Gap);
+        }
+        items.push(Item::Group(group[0].1));
+        items.extend(group.iter().map(|(index, _)| Item::Counter(*index)));
+    }
+    items
+}
+
+fn table(state: &State, rates: &PerSecond, room: Room) -> Vec<Row> {
+    let (items, height) = (items(), room.height.max(1));
+    let columns = ((room.width.saturating_sub(1) + GAP) / (COLUMN + GAP)).max(1);
+    let is_chosen = |item: &Item| matches!(item, Item::Counter(i) if *i == state.chosen.counter);
+    let chosen = items.iter().position(is_chosen).unwrap_or(0);
+    // Whole columns go by, so that nothing moves as long as the chosen one is to be seen.
+    let column = chosen / height;
+    let first = (column + 1).saturating_sub(columns) * height;
+    let mut rows = vec![Row::default(); height];
+    for (place, item) in items.iter().skip(first).take(columns * height).enumerate() {
+        let row = &mut rows[place % height];
+        row.pad(1 + place / height * (COLUMN + GAP));
+        put(row, item, is_chosen(item), rates, room);
+    }
+    rows
+}
+
+fn put(row: &mut Row, item: &Item, chosen: bool, rates: &PerSecond, room: Room) {
+    match item {
+        Item::Gap => (),
+        Item::Group(name) => {
+            let name: String = name.chars().take(COLUMN).collect();
+            row.push(room.theme, Role::Heading, name);
+        }
+        Item::Counter(index) => {
+            let value = rates[*index];
+            let role = match chosen {
+                true => Role::Chosen,
+                false if value == 0.0 => Role::Faint,
+                false => Role::Plain,
+            };
+            let text = format!("{:<NAME$} {:>7}", ROWS[*index].name, rate(value));
+            row.push(room.theme, role, text);
+        }
+    }
+}
+
+/// What the chosen counter means, and its last values.
+fn past(state: &State, rates: &PerSecond, room: Room, lines: usize) -> Vec<Row> {
+    let theme = room.theme;
+    let chosen = state.chosen.counter.min(ROWS.len() - 1);
+    let arm = state.chosen.arm.as_deref();
+    let of = arm.map_or("all arms".to_string(), |arm| format!("arm {arm}"));
+    let head = format!(" {}: {} /s, {of}", ROWS[chosen].name, rate(rates[chosen]));
+    let wide = room.width.saturating_sub(12);
+    let values = state.history.last(arm, Line::Counter(chosen), wide);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    let mut bars = row(theme, Role::Good, format!(" {}", sparkline(theme, &values)));
+    bars.push(theme, Role::Faint, format!(" max {}", rate(most)));
+    match lines {
+        0 => vec![],
+        1 => vec![row(theme, Role::Heading, head)],
+        _ => {
+            let rule = theme.rule().repeat(room.width);
+            let help = wrap(ROWS[chosen].help, room.width.saturating_sub(head.len() + 3));
+            let mut head = row(theme, Role::Heading, head + "  ");
+            head.push(
+                theme,
+                Role::Faint,
+                help.first().cloned().unwrap_or_default(),
+            );
+            let more = help.get(1..).unwrap_or_default().join(" ");
+            vec![
+                row(theme, Role::Faint, rule),
+                head,
+                row(theme, Role::Faint, format!(" {more}")),
+                bars,
+            ]
+        }
+    }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A line that is put together piece by piece and knows how wide it is; numbers in few columns.
+
+use super::theme::{Role, Theme};
+use ratatui::text::{Line, Span};
+
+/// A line in the making.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    spans: Vec<Span<'static>>,
+    width: usize,
+}
+
+impl Row {
+    pub fn push(&mut self, theme: Theme, role: Role, text: impl Into<String>) {
+        let span = Span::styled(text.into(), theme.style(role));
+        self.width += span.width();
+        self.spans.push(span);
+    }
+
+    /// Spaces up to this column.
+    pub fn pad(&mut self, column: usize) {
+        let missing = column.saturating_sub(self.width);
+        if missing > 0 {
+            self.spans.push(Span::raw(" ".repeat(missing)));
+            self.width += missing;
+        }
+    }
+
+    pub fn append(&mut self, other: Row) {
+        self.width += other.width;
+        self.spans.extend(other.spans);
+    }
+
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    pub fn line(self) -> Line<'static> {
+        Line::from(self.spans)
+    }
+}
+
+/// A row of one piece.
+pub fn row(theme: Theme, role: Role, text: impl Into<String>) -> Row {
+    let mut row = Row::default();
+    row.push(theme, role, text);
+    row
+}
+
+/// Words in lines of at most `width` columns.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let (mut lines, mut line) = (Vec::new(), String::new());
+    for word in text.split_whitespace() {
+        let mut rest: Vec<char> = word.chars().collect();
+        let used = line.chars().count();
+        if used > 0 && used + 1 + rest.len() > width {
+            lines.push(std::mem::take(&mut line));
+        }
+        while rest.len() > width {
+            lines.push(rest.drain(..width).collect());
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.extend(rest);
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+/// A rate in at most seven columns.
+pub fn rate(n: f64) -> String {
+    match n {
+        n if n < 0.05 => "0".to_string(),
+        n if n < 9.95 => format!("{n:.1}"),
+        n if n < 99_999.5 => format!("{n:.0}"),
+        n if n < 1e7 => format!("{:.0}k", n / 1e3),
+        n if n < 1e10 => format!("{:.1}M", n / 1e6),
+        n if n < 1e13 => format!("{:.1}G", n / 1e9),
+        _ => ">10T".to_string(),
+    }
+}
+
+pub fn percent(permille: u64) -> u64 {
+    (permille.min(1000) + 5) / 10
+}
+
+/// "3.9", in GHz; as wide, where it is not known.
+pub fn ghz(khz: u64) -> String {
+    match khz {
+        0 => " - ".to_string(),
+        khz => format!("{:.1}", khz.min(99_900_000) as f64 / 1e6),
+    }
+}
+
+/// A time in at most six columns.
+pub fn micros(us: u64) -> String {
+    match us {
+        0..10_000 => format!("{us} us"),
+        10_000..10_000_000 => format!("{} ms", us / 1000),
+        _ => format!("{} s", us / 1_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stay_narrow() {
+        for n in [
+            0.0, 0.04, 9.94, 9.96, 99_999.4, 99_999.6, 9.9e6, 1e7, 1e9, 9.99e12, 1e300,
+        ] {
+            assert!(rate(n).len() <= 7, "{n}: {}", rate(n));
+        }
+        assert_eq!(rate(2.34), "2.3");
+        assert_eq!(rate(f64::NAN), ">10T");
+        assert_eq!((percent(4), percent(5), percent(u64::MAX)), (0, 1, 100));
+        assert_eq!((ghz(3_900_000), ghz(0)), ("3.9".into(), " - ".into()));
+        for us in [0, 9_999, 10_000, 9_999_999, 10_000_000] {
+            assert!(micros(us).len() <= 7, "{}", micros(us));
+        }
+    }
+
+    #[test]
+    fn words_are_wrapped_and_long_ones_cut() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("abcdefgh i", 3), ["abc", "def", "gh", "i"]);
+        assert_eq!(wrap("  ", 5), [""; 0]);
+        assert_eq!(wrap("ab", 0), ["a", "b"]);
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Keys, and what they mean; the text of the help comes from the same table.
+
+use super::state::{Action, View};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+/// Keys as the help names them, and what they do; of some, in few words for the bar at the bottom.
+pub const HELP: &[(&str, &str, &str)] = &[
+    ("Tab, Shift-Tab, 1 to 6", "another view", "Tab view"),
+    (
+        "arrows, PgUp, PgDn, Home, End",
+        "choose: a CPU, a counter, an arm, a feature",
+        "arrows choose",
+    ),
+    (
+        "space",
+        "switch the chosen feature of the chosen arm (view Features)",
+        "space switch",
+    ),
+    ("p", "hold the picture, and go on", "p pause"),
+    ("+ and -", "longer or shorter interval", "+/- interval"),
+    ("?, h", "this help", "? help"),
+    ("q, Ctrl-C", "end", "q quit"),
+];
+
+pub fn action(key: &KeyEvent) -> Option<Action> {
+    if key.kind == KeyEventKind::Release {
+        return None;
+    }
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    Some(match key.code {
+        KeyCode::Char('c' | 'd') if control => Action::Quit,
+        KeyCode::Char(_) if control => return None,
+        KeyCode::Char('q') => Action::Quit,
+        KeyCode::Esc => Action::Close,
+        KeyCode::Char('?' | 'h') => Action::Help,
+        KeyCode::Char('p') => Action::Pause,
+        KeyCode::Char('+' | '=') => Action::Longer,
+        KeyCode::Char('-' | '_') => Action::Shorter,
+        KeyCode::Char(' ') | KeyCode::Enter => Action::Toggle,
+        KeyCode::Char(c @ '1'..='9') => {
+            let index = c.to_digit(10)? as usize - 1;
+            Action::Go(*View::ALL.get(index)?)
+        }
+        KeyCode::Tab => Action::NextView,
+        KeyCode::BackTab => Action::PreviousView,
+        KeyCode::Up => Action::Up,
+        KeyCode::Down => Action::Down,
+        KeyCode::Left => Action::Left,
+        KeyCode::Right => Action::Right,
+        KeyCode::PageUp => Action::PageUp,
+        KeyCode::PageDown => Action::PageDown,
+        KeyCode::Home => Action::Home,
+        KeyCode::End => Action::End,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(code: KeyCode, modifiers: KeyModifiers) -> Option<Action> {
+        action(&KeyEvent::new(code, modifiers))
+    }
+
+    #[test]
+    fn each_view_has_its_number() {
+        for (i, view) in View::ALL.iter().enumerate() {
+            let digit = char::from_digit(i as u32 + 1, 10).unwrap();
+            let got = of(KeyCode::Char(digit), KeyModifiers::NONE);
+            assert_eq!(got, Some(Action::Go(*view)));
+        }
+        assert_eq!(of(KeyCode::Char('9'), KeyModifiers::NONE), None);
+    }
+
+    #[test]
+    fn control_c_ends_and_c_does_nothing() {
+        let c = KeyCode::Char('c');
+        assert_eq!(of(c, KeyModifiers::CONTROL), Some(Action::Quit));
+        assert_eq!(of(c, KeyModifiers::NONE), None);
+        assert_eq!(of(KeyCode::Char('p'), KeyModifiers::CONTROL), None);
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The loop: whatever comes first, a key, a sample, an answer, a second that is over or the end, goes into the state; then it is
+//! drawn.
+
+use super::Options;
+use super::draw::{frame, theme::Theme};
+use super::feed::{self, Answer, News, Pace};
+use super::keys::action;
+use super::screen::Screen;
+use super::state::{Action, Effect, State};
+use crate::control::Op;
+use crate::stop::Stop;
+use anyhow::{Context, Result, anyhow};
+use crossbeam::channel::{Receiver, RecvError, Sender, bounded, select};
+use ratatui::crossterm::event::{self, Event};
+use std::time::{Duration, Instant};
+
+/// How often it is drawn where nothing happens, for what is told of time.
+const TICK: Duration = Duration::from_secs(1);
+/// More keys than a person types between two pictures; what is pasted does not draw a picture for each letter.
+const KEYS_MAX: usize = 256;
+
+pub fn run(options: &Options, stop: &Stop) -> Result<()> {
+    let begin = Instant::now();
+    // Before the terminal is taken: an error is then a plain line.
+    let (news, pace) = feed::start(&options.stats_path, options.interval, begin, stop.clone())?;
+    let (changes, answers) = feed::changes(&options.ctl_path)?;
+    let theme = Theme::of_environment();
+    let mut screen = Screen::open()?;
+    let keys = keys()?;
+    let mut monitor = Monitor {
+        state: State::new(options.interval),
+        begin,
+        pace,
+        changes,
+        going_on: true,
+    };
+    while monitor.going_on {
+        let draw = |f: &mut ratatui::Frame| frame(f, &monitor.state, theme);
+        match screen.terminal.draw(draw) {
+            Ok(_) => (),
+            // The terminal went away, and the signal that says so is on its way.
+            Err(_) if stop.sleep(TICK) => return Err(anyhow!("cannot draw on the terminal")),
+            Err(_) => return Ok(()),
+        }
+        monitor.wait(&keys, &news, &answers, stop)?;
+        monitor.state.tick(begin.elapsed());
+    }
+    Ok(())
+}
+
+struct Monitor {
+    state: State,
+    begin: Instant,
+    pace: Sender<Pace>,
+    changes: Sender<Op>,
+    going_on: bool,
+}
+
+impl Monitor {
+    /// For whatever comes first.
+    fn wait(
+        &mut self,
+        keys: &Receiver<std::io::Result<Event>>,
+        news: &Receiver<News>,
+        answers: &Receiver<Answer>,
+        stop: &Stop,
+    ) -> Result<()> {
+        select! {
+            recv(stop.channel()) -> _ => self.going_on = false,
+            recv(keys) -> key => {
+                self.event(key)?;
+                for key in keys.try_iter().take(KEYS_MAX) {
+                    self.event(Ok(key))?;
+                }
+            }
+            recv(news) -> news => self.hear(news.context("the thread that asks the scheduler ended")?)?,
+            recv(answers) -> answer => {
+                let (op, answer) = answer.context("the thread that asks for changes ended")?;
+                self.state.tick(self.begin.elapsed());
+                self.state.answered(&op, answer);
+                let _ = self.pace.send(Pace::Now);
+            }
+            default(TICK) => (),
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, news: News) -> Result<()> {
+        self.state.tick(self.begin.elapsed());
+        match news {
+            News::Connected => self.state.connected(),
+            News::Disconnected(why) => self.state.disconnected(&why),
+            News::Sample(sample) => self.state.sampled(*sample),
+            News::Over(e) => return Err(e),
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: Result<std::io::Result<Event>, RecvError>) -> Result<()> {
+        let event = event.context("the thread that reads keys ended")?;
+        // Of a change of size the next picture takes notice by itself.
+        if let Event::Key(key) = event.context("cannot read keys from the terminal")? {
+            action(&key).into_iter().for_each(|a| self.act(a));
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, action: Action) {
+        match self.state.act(action) {
+            Effect::None => (),
+            Effect::Quit => self.going_on = false,
+            Effect::Interval(interval) => {
+                let _ = self.pace.send(Pace::Interval(interval));
+            }
+            Effect::Change(op) => {
+                if self.changes.try_send(op).is_err() {
+                    let text =
+                        "the scheduler has not answered to what was asked before: wait for it";
+                    self.state.say(text, true);
+                }
+            }
+        }
+    }
+}
+
+/// Keys and changes of size, by a thread of its own that ends with the process: it cannot be called back from the terminal.
+fn keys() -> Result<Receiver<std::io::Result<Event>>> {
+    let (sender, receiver) = bounded(KEYS_MAX);
+    feed::spawn("monitor-keys", move || {
+        loop {
+            let event = event::read();
+            let over = event.is_err();
+            if sender.send(event).is_err() || over {
+                break;
+            }
+        }
+    })?;
+    Ok(receiver)
+}

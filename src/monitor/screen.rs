@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The terminal, taken over and given back: however the program ends, but for SIGKILL.
+
+use anyhow::{Context, Result};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::{Hide, Show};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use std::io::{Stdout, stdout};
+use std::sync::Once;
+
+pub struct Screen {
+    pub terminal: Terminal<CrosstermBackend<Stdout>>,
+}
+
+impl Screen {
+    pub fn open() -> Result<Screen> {
+        static HOOK: Once = Once::new();
+        HOOK.call_once(restore_on_panic);
+        let result = take().context("cannot take over the terminal");
+        // Given back also where only a part of it was taken.
+        result.inspect_err(|_| give_back())
+    }
+}
+
+fn take() -> Result<Screen> {
+    enable_raw_mode()?;
+    execute!(stdout(), EnterAlternateScreen, Hide)?;
+    let terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
+    Ok(Screen { terminal })
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+/// Each part for itself, and errors are nobody's: the terminal may be gone.
+fn give_back() {
+    let _ = execute!(stdout(), LeaveAlternateScreen, Show);
+    let _ = disable_raw_mode();
+}
+
+/// What is printed about a panic is to be read, by whichever thread it was.
+fn restore_on_panic() {
+    let printer = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        give_back();
+        printer(panic);
+    }));
+}

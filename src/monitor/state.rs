@@ -1,0 +1,544 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is to be seen, and what a key does to it. Pure: time comes in with the samples, and what is to be done outside goes out as
+//! an `Effect`.
+
+use super::history::History;
+use super::rates::Rates;
+use super::sample::{Sample, tidy};
+use super::topology::{Node, tree};
+use crate::arms::{Change, DEFAULT_ARM};
+use crate::control::Op;
+use crate::features::{FEATURES, Feature};
+use crate::stats::{HISTS, ROWS};
+use std::time::Duration;
+
+/// Steps of '+' and '-', in ms.
+const INTERVALS: &[u64] = &[100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000];
+const PAGE: isize = 10;
+/// What was said of a change is shown for so long.
+const SAID_FOR: Duration = Duration::from_secs(15);
+/// An answer that is later than the interval by so much is missed.
+const LATE: Duration = Duration::from_millis(1500);
+const SAID_MAX: usize = 500;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    Machine,
+    Rates,
+    Arms,
+    Latency,
+    Features,
+    Conditions,
+}
+
+impl View {
+    pub const ALL: &[View] = &[
+        View::Machine,
+        View::Rates,
+        View::Arms,
+        View::Latency,
+        View::Features,
+        View::Conditions,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            View::Machine => "Machine",
+            View::Rates => "Rates",
+            View::Arms => "Arms",
+            View::Latency => "Latency",
+            View::Features => "Features",
+            View::Conditions => "Conditions",
+        }
+    }
+
+    pub fn index(self) -> usize {
+        View::ALL.iter().position(|v| *v == self).unwrap_or(0)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Quit,
+    /// The help.
+    Close,
+    NextView,
+    PreviousView,
+    Go(View),
+    Up,
+    Down,
+    Left,
+    Right,
+    PageUp,
+    PageDown,
+    Home,
+    End,
+    Toggle,
+    Pause,
+    Longer,
+    Shorter,
+    Help,
+}
+
+/// What is to be done outside.
+#[derive(Debug)]
+pub enum Effect {
+    None,
+    Quit,
+    Interval(Duration),
+    /// To be asked of the control socket.
+    Change(Op),
+}
+
+/// How things stand with the scheduler's socket.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Link {
+    /// Not yet, or no longer; why.
+    Waiting(String),
+    Connected,
+}
+
+/// The last word about a change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Said {
+    pub text: String,
+    pub bad: bool,
+    at: Duration,
+}
+
+/// What is chosen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Chosen {
+    /// None: all together.
+    pub arm: Option<String>,
+    pub cpu: Option<u64>,
+    /// Index into `ROWS`.
+    pub counter: usize,
+    /// Index into `FEATURES`.
+    pub feature: usize,
+    /// Index into `HISTS`.
+    pub hist: usize,
+    /// The first line that is shown of the conditions.
+    pub line: usize,
+}
+
+#[derive(Clone, Debug)]
+pub struct State {
+    pub view: View,
+    pub help: bool,
+    pub paused: bool,
+    pub interval: Duration,
+    pub link: Link,
+    pub said: Option<Said>,
+    pub chosen: Chosen,
+    /// What is shown; None before the first answer.
+    pub sample: Option<Sample>,
+    /// None before the second answer.
+    pub rates: Option<Rates>,
+    pub nodes: Vec<Node>,
+    pub history: History,
+    /// The latest one, which is not shown while it is paused. None after a connection was lost.
+    last: Option<Sample>,
+    /// When something came last, and what the time is.
+    heard: Duration,
+    now: Duration,
+}
+
+impl State {
+    pub fn new(interval: Duration) -> State {
+        State {
+            view: View::Machine,
+            help: false,
+            paused: false,
+            interval,
+            link: Link::Waiting("connecting".to_string()),
+            said: None,
+            chosen: Chosen::default(),
+            sample: None,
+            rates: None,
+            nodes: Vec::new(),
+            history: History::default(),
+            last: None,
+            heard: Duration::ZERO,
+            now: Duration::ZERO,
+        }
+    }
+
+    pub fn tick(&mut self, now: Duration) {
+        self.now = self.now.max(now);
+        let old = |said: &mut Said| now.saturating_sub(said.at) >= SAID_FOR;
+        self.said.take_if(old);
+    }
+
+    /// A connection stands: counters of what comes now have nothing to do with those of before.
+    pub fn connected(&mut self) {
+        self.link = Link::Connected;
+        self.last = None;
+        self.heard = self.now;
+    }
+
+    pub fn disconnected(&mut self, why: &str) {
+        self.link = Link::Waiting(tidy(why, SAID_MAX));
+    }
+
+    pub fn sampled(&mut self, sample: Sample) {
+        self.tick(sample.at);
+        self.heard = sample.at;
+        let rates = self.last.as_ref().map(|old| Rates::between(old, &sample));
+        self.last = Some(sample.clone());
+        if self.paused {
+            return;
+        }
+        if let Some(rates) = rates {
+            self.history.add(&rates);
+            self.rates = Some(rates);
+        }
+        self.nodes = tree(&sample);
+        self.sample = Some(sample);
+        self.keep_choice();
+    }
+
+    /// Since when nothing was heard, if that is too long.
+    pub fn silent(&self) -> Option<Duration> {
+        let silent = self.now.saturating_sub(self.heard);
+        (self.link == Link::Connected && silent > self.interval + LATE).then_some(silent)
+    }
+
+    pub fn say(&mut self, text: &str, bad: bool) {
+        self.said = Some(Said {
+            text: tidy(text, SAID_MAX),
+            bad,
+            at: self.now,
+        });
+    }
+
+    pub fn arms(&self) -> Vec<&str> {
+        let arms = self.sample.iter().flat_map(|s| s.totals.arms.keys());
+        arms.map(String::as_str).collect()
+    }
+
+    /// The chosen arm, or the one that everybody is on.
+    pub fn one_arm(&self) -> &str {
+        self.chosen.arm.as_deref().unwrap_or(DEFAULT_ARM)
+    }
+
+    /// CPUs in the order of the picture, by LLC.
+    fn cpus(&self) -> Vec<Vec<u64>> {
+        let llcs = self.nodes.iter().flat_map(|n| &n.llcs);
+        let cpus = |llc: &super::topology::Llc| {
+            let threads = llc.cores.iter().flat_map(|core| &core.0);
+            threads.map(|(cpu, _)| *cpu).collect()
+        };
+        llcs.map(cpus).collect()
+    }
+
+    /// What was chosen may have gone.
+    fn keep_choice(&mut self) {
+        let there = |name: &String| self.arms().contains(&name.as_str());
+        if !self.chosen.arm.as_ref().is_none_or(there) {
+            self.chosen.arm = None;
+        }
+        let cpus = self.cpus().concat();
+        if self.chosen.cpu.is_none_or(|cpu| !cpus.contains(&cpu)) {
+            self.chosen.cpu = cpus.first().copied();
+        }
+    }
+
+    pub fn act(&mut self, action: Action) -> Effect {
+        match action {
+            Action::Close => self.help = false,
+            Action::Quit => return Effect::Quit,
+            Action::Help => self.help = !self.help,
+            Action::NextView => self.turn(1),
+            Action::PreviousView => self.turn(-1),
+            Action::Go(view) => self.go(view),
+            Action::Pause => self.paused = !self.paused,
+            Action::Longer => return self.pace(1),
+            Action::Shorter => return self.pace(-1),
+            Action::Toggle => return self.toggle(),
+            Action::Up => self.vertical(-1),
+            Action::Down => self.vertical(1),
+            Action::PageUp => self.vertical(-PAGE),
+            Action::PageDown => self.vertical(PAGE),
+            Action::Home => self.vertical(-(ROWS.len() as isize)),
+            Action::End => self.vertical(ROWS.len() as isize),
+            Action::Left => self.horizontal(-1),
+            Action::Right => self.horizontal(1),
+        }
+        Effect::None
+    }
+
+    fn go(&mut self, view: View) {
+        (self.view, self.help) = (view, false);
+    }
+
+    fn turn(&mut self, by: isize) {
+        let count = View::ALL.len() as isize;
+        let index = (self.view.index() as isize + by).rem_euclid(count);
+        self.go(View::ALL[index as usize]);
+    }
+
+    fn pace(&mut self, by: isize) -> Effect {
+        let now = self.interval.as_millis() as u64;
+        let next = match by {
+            1 => INTERVALS.iter().find(|ms| **ms > now),
+            _ => INTERVALS.iter().rev().find(|ms| **ms < now),
+        };
+        match next {
+            Some(ms) => {
+                self.interval = Duration::from_millis(*ms);
+                Effect::Interval(self.interval)
+            }
+            None => Effect::None,
+        }
+    }
+
+    fn vertical(&mut self, by: isize) {
+        match self.view {
+            View::Machine => self.choose_llc(by),
+            View::Rates => self.chosen.counter = moved(self.chosen.counter, by, ROWS.len()),
+            View::Arms => self.choose_arm(by, true),
+            View::Latency => self.chosen.hist = moved(self.chosen.hist, by, HISTS.len()),
+            View::Features => self.chosen.feature = moved(self.chosen.feature, by, FEATURES.len()),
+            View::Conditions => self.chosen.line = moved(self.chosen.line, by, ROWS.len()),
+        }
+    }
+
+    fn horizontal(&mut self, by: isize) {
+        match self.view {
+            View::Machine => self.choose_cpu(by),
+            View::Features => self.choose_arm(by, false),
+            View::Rates | View::Arms | View::Latency => self.choose_arm(by, true),
+            View::Conditions => (),
+        }
+    }
+
+    fn choose_cpu(&mut self, by: isize) {
+        let cpus = self.cpus().concat();
+        let here = cpus.iter().position(|cpu| Some(*cpu) == self.chosen.cpu);
+        let next = moved(here.unwrap_or(0), by, cpus.len());
+        self.chosen.cpu = cpus.get(next).copied();
+    }
+
+    /// The same place in another LLC.
+    fn choose_llc(&mut self, by: isize) {
+        let llcs = self.cpus();
+        let place = |cpus: &Vec<u64>| cpus.iter().position(|cpu| Some(*cpu) == self.chosen.cpu);
+        let here = llcs.iter().position(|cpus| place(cpus).is_some());
+        let (here, at) = (here.unwrap_or(0), llcs.iter().find_map(place).unwrap_or(0));
+        let next = llcs.get(moved(here, by, llcs.len()));
+        self.chosen.cpu = next.and_then(|cpus| cpus.get(at).or(cpus.last()).copied());
+    }
+
+    /// `all`: the arms together can be chosen too, before the first.
+    fn choose_arm(&mut self, by: isize, all: bool) {
+        let arms: Vec<Option<String>> = self.arms().iter().map(|a| Some(a.to_string())).collect();
+        let arms = if all {
+            [vec![None], arms].concat()
+        } else {
+            arms
+        };
+        let chosen = match all {
+            true => self.chosen.arm.clone(),
+            false => Some(self.one_arm().to_string()),
+        };
+        let here = arms.iter().position(|arm| *arm == chosen).unwrap_or(0);
+        if let Some(arm) = arms.get(moved(here, by, arms.len())) {
+            self.chosen.arm = arm.clone();
+        }
+    }
+
+    pub fn feature(&self) -> &'static Feature {
+        &FEATURES[self.chosen.feature.min(FEATURES.len() - 1)]
+    }
+
+    /// Switches the chosen feature, as it is now known to be.
+    fn toggle(&mut self) -> Effect {
+        if self.view != View::Features || self.help {
+            return Effect::None;
+        }
+        let (feature, arm) = (self.feature(), self.one_arm().to_string());
+        let Some(sample) = self.last.as_ref().or(self.sample.as_ref()) else {
+            return Effect::None;
+        };
+        if !sample.totals.arms.contains_key(&arm) {
+            return Effect::None;
+        }
+        let on = sample.features_of(&arm)[self.chosen.feature];
+        let name = vec![feature.name.to_string()];
+        let (enable, disable) = if on { (vec![], name) } else { (name, vec![]) };
+        let change = Change {
+            enable,
+            disable,
+            ..Change::default()
+        };
+        self.say(
+            &format!(
+                "asked to switch {} {} on arm {arm} ...",
+                feature.name,
+                if on { "off" } else { "on" }
+            ),
+            false,
+        );
+        Effect::Change(Op::Set { arm, change })
+    }
+
+    /// The scheduler's answer to a change.
+    pub fn answered(&mut self, op: &Op, answer: Result<u64, String>) {
+        let what = describe(op);
+        match answer {
+            Ok(generation) => self.say(&format!("{what}: generation {generation} is live"), false),
+            Err(why) => self.say(&format!("{what}: {why}"), true),
+        }
+    }
+}
+
+/// A change in words.
+pub fn describe(op: &Op) -> String {
+    match op {
+        Op::Set { arm, change } => {
+            let on = change.enable.iter().map(|name| format!("{name} on"));
+            let off = change.disable.iter().map(|name| format!("{name} off"));
+            let what: Vec<String> = on.chain(off).collect();
+            format!("{}, arm {arm}", what.join(", "))
+        }
+        _ => "the change".to_string(),
+    }
+}
+
+/// An index, moved and kept below `len`.
+fn moved(index: usize, by: isize, len: usize) -> usize {
+    let last = len.saturating_sub(1);
+    index.min(last).saturating_add_signed(by).min(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::ArmMetrics;
+
+    fn sample(at: u64, arms: &[&str]) -> Sample {
+        let mut sample = Sample {
+            at: Duration::from_secs(at),
+            ..Sample::default()
+        };
+        for arm in arms {
+            let metrics = ArmMetrics {
+                features: "prev_idle".into(),
+                ..ArmMetrics::default()
+            };
+            sample.totals.arms.insert(arm.to_string(), metrics);
+        }
+        sample.totals.sis_prev = at * at;
+        sample
+    }
+
+    fn running() -> State {
+        let mut state = State::new(Duration::from_secs(1));
+        state.connected();
+        state.sampled(sample(1, &["default", "x"]));
+        state.sampled(sample(2, &["default", "x"]));
+        state
+    }
+
+    fn sis_prev(state: &State) -> f64 {
+        let row = ROWS.iter().position(|r| r.name == "sis_prev").unwrap();
+        state.rates.as_ref().unwrap().all.counters[row]
+    }
+
+    #[test]
+    fn a_pause_holds_the_picture_and_nothing_else() {
+        let mut state = running();
+        assert_eq!(sis_prev(&state), 3.0);
+        state.act(Action::Pause);
+        state.sampled(sample(3, &["default"]));
+        assert_eq!((sis_prev(&state), state.arms().len()), (3.0, 2));
+        state.act(Action::Pause);
+        state.sampled(sample(4, &["default"]));
+        assert_eq!((sis_prev(&state), state.arms().len()), (7.0, 1));
+    }
+
+    #[test]
+    fn a_new_connection_has_nothing_to_do_with_the_old_one() {
+        let mut state = running();
+        state.disconnected("it went away");
+        assert_eq!(state.link, Link::Waiting("it went away".into()));
+        state.connected();
+        state.sampled(sample(100, &["default"]));
+        assert_eq!(sis_prev(&state), 3.0);
+        state.sampled(sample(101, &["default"]));
+        assert_eq!(sis_prev(&state), 201.0);
+    }
+
+    #[test]
+    fn silence_is_noticed() {
+        let mut state = running();
+        state.tick(Duration::from_millis(4500));
+        assert_eq!(state.silent(), None);
+        state.tick(Duration::from_millis(4501));
+        assert_eq!(state.silent(), Some(Duration::from_millis(2501)));
+        state.sampled(sample(5, &["default"]));
+        assert_eq!(state.silent(), None);
+    }
+
+    #[test]
+    fn the_space_bar_asks_for_the_opposite() {
+        let mut state = running();
+        assert!(matches!(state.act(Action::Toggle), Effect::None));
+        state.act(Action::Go(View::Features));
+        state.act(Action::Right);
+        for (on, enable, disable) in [(true, 0, 1), (false, 1, 0)] {
+            let name = state.feature().name;
+            let mut sample = sample(5, &["default", "x"]);
+            let arm = sample.totals.arms.get_mut("x").unwrap();
+            arm.features = if on { name.into() } else { "none".into() };
+            state.sampled(sample);
+            let Effect::Change(Op::Set { arm, change }) = state.act(Action::Toggle) else {
+                panic!("a change is expected")
+            };
+            assert_eq!(arm, "x");
+            assert_eq!(
+                (change.enable.len(), change.disable.len()),
+                (enable, disable)
+            );
+            assert_eq!([change.enable, change.disable].concat(), [name]);
+        }
+    }
+
+    #[test]
+    fn what_was_said_is_forgotten_in_time() {
+        let mut state = running();
+        state.say("no", true);
+        state.tick(Duration::from_secs(16));
+        assert!(state.said.is_some());
+        state.tick(Duration::from_secs(17));
+        assert!(state.said.is_none());
+    }
+
+    #[test]
+    fn an_arm_that_is_gone_is_not_chosen() {
+        let mut state = running();
+        state.act(Action::Go(View::Arms));
+        state.act(Action::End);
+        assert_eq!(state.chosen.arm.as_deref(), Some("x"));
+        state.sampled(sample(3, &["default"]));
+        assert_eq!(state.chosen.arm, None);
+    }
+
+    #[test]
+    fn the_interval_goes_by_steps_and_stays_in_bounds() {
+        let mut state = State::new(Duration::from_millis(700));
+        for _ in 0..100 {
+            state.act(Action::Longer);
+        }
+        assert_eq!(state.interval, Duration::from_secs(60));
+        let Effect::Interval(next) = state.act(Action::Shorter) else {
+            panic!("an interval is expected")
+        };
+        assert_eq!(next, Duration::from_secs(30));
+        for _ in 0..100 {
+            state.act(Action::Shorter);
+        }
+        assert_eq!(state.interval, Duration::from_millis(100));
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Who reads the statistics of a running scheduler: waits for one that is not there, and for the next one when it ends.
+
+use crate::socket::{LineLimits, read_line};
+use crate::stop::Stop;
+use anyhow::{Context, Result, anyhow, bail};
+use scx_stats::{StatsRequest, StatsResponse};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::io::{BufReader, Error, ErrorKind, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+/// How often a client looks whether the server is back.
+const RETRY: Duration = Duration::from_secs(1);
+/// How long who watches waits for an answer.
+const ANSWER_TIME: Duration = Duration::from_secs(5);
+/// Of all CPUs of the largest machine it is some 4 MB.
+const ANSWER_MAX: usize = 32 << 20;
+
+/// A connection.
+pub struct Client {
+    stream: BufReader<UnixStream>,
+    /// How long an answer may take.
+    patience: Duration,
+}
+
+impl Client {
+    pub fn connect(path: &Path, patience: Duration) -> Result<Client> {
+        let stream = UnixStream::connect(path)?;
+        stream.set_write_timeout(Some(patience))?;
+        Ok(Client {
+            stream: BufReader::new(stream),
+            patience,
+        })
+    }
+
+    /// The statistics that are called `target`.
+    pub fn ask<T: DeserializeOwned>(&mut self, target: &str) -> Result<T> {
+        let args = vec![("target".to_string(), target.to_string())];
+        let request = serde_json::to_string(&StatsRequest::new("stats", args))? + "\n";
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        let limits = LineLimits {
+            bytes: ANSWER_MAX,
+            begin: self.patience,
+            whole: self.patience,
+        };
+        let line = read_line(&mut self.stream, &limits).map_err(|e| self.in_time(e))?;
+        let line = line.context("the connection was closed")?;
+        let mut response: StatsResponse =
+            serde_json::from_slice(&line).context("the answer is not one of scx_stats")?;
+        let resp = response.args.remove("resp").unwrap_or(Value::Null);
+        if response.errno != 0 {
+            bail!(
+                resp.as_str()
+                    .unwrap_or("refused without a reason")
+                    .to_string()
+            );
+        }
+        serde_json::from_value(resp).context("the answer is not of this version of scx_roost")
+    }
+
+    /// The kernel's own words for a timeout say nothing of time.
+    fn in_time(&self, e: anyhow::Error) -> anyhow::Error {
+        match e.downcast_ref::<Error>().map(Error::kind) {
+            Some(ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                anyhow!("no answer within {:?}", self.patience)
+            }
+            _ => e,
+        }
+    }
+}
+
+/// Calls `session` with a connection to the scheduler behind `path`, again each time that it fails, until it ends well or is
+/// stopped. Waits for a scheduler that is not there. `told` gets a sentence whenever either begins.
+pub fn follow(
+    path: &Path,
+    stop: &Stop,
+    mut told: impl FnMut(String),
+    mut session: impl FnMut(Client) -> Result<()>,
+) -> Result<()> {
+    let mut waiting = false;
+    while !stop.stopped() {
+        match Client::connect(path, ANSWER_TIME) {
+            Ok(client) => {
+                waiting = false;
+                match session(client) {
+                    Ok(()) => return Ok(()),
+                    Err(e) => told(format!(
+                        "the scheduler at {} went away ({e:#})",
+                        path.display()
+                    )),
+                }
+            }
+            Err(e) if retryable(&e) => {
+                // connect() refuses a file that is no socket as it refuses a socket that nobody serves.
+                if std::fs::metadata(path).is_ok_and(|m| !m.file_type().is_socket()) {
+                    bail!(
+                        "{} exists and is no socket: give the --stats-path of the scheduler",
+                        path.display()
+                    );
+                }
+                if !waiting {
+                    told(format!(
+                        "no scheduler serves statistics at {}: waiting for one",
+                        path.display()
+                    ));
+                }
+                waiting = true;
+            }
+            Err(e) => {
+                return Err(e).with_context(|| {
+                    format!(
+                        "cannot read statistics from {}: run as a user who may write to it",
+                        path.display()
+                    )
+                });
+            }
+        }
+        stop.sleep(RETRY);
+    }
+    Ok(())
+}
+
+fn retryable(e: &anyhow::Error) -> bool {
+    let kind = e.downcast_ref::<Error>().map(Error::kind);
+    matches!(
+        kind,
+        Some(ErrorKind::NotFound | ErrorKind::ConnectionRefused)
+    )
+}

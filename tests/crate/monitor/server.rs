@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The threads that talk with the scheduler, against one that is there, goes, is slow, or answers nonsense; and what is switched.
+
+use super::*;
+use crate::ctl;
+use scx_roost::features::{FEATURES, FeatureSet, bits};
+use scx_roost::monitor::feed::{self, News};
+use scx_roost::monitor::state::{Action, Effect, Link, View};
+use scx_roost::stats::server;
+use scx_roost::stats::source::{ArmShown, CounterSource};
+use scx_roost::stopper;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::time::Instant;
+
+/// Longer than any step here takes.
+const LONG: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_millis(60);
+
+fn source() -> CounterSource {
+    let source = CounterSource::default();
+    source.set_arms(vec![ArmShown {
+        name: "default".into(),
+        preset: "roost".into(),
+        features: "prev_idle".into(),
+        ..ArmShown::default()
+    }]);
+    source
+}
+
+#[test]
+fn a_restart_of_the_scheduler_is_seen_and_survived() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("stats");
+    let (_stopper, stop) = stopper();
+    let (news, _pace) = feed::start(&path, SOON, Instant::now(), stop).unwrap();
+    let mut state = State::new(SOON);
+    let mut until = |wanted: fn(&State) -> bool| {
+        while !wanted(&state) {
+            match news.recv_timeout(LONG).expect("news") {
+                News::Connected => state.connected(),
+                News::Disconnected(why) => state.disconnected(&why),
+                News::Sample(sample) => state.sampled(*sample),
+                News::Over(e) => panic!("{e:#}"),
+            }
+        }
+        state.link.clone()
+    };
+    let waiting = |s: &State| matches!(s.link, Link::Waiting(ref why) if why != "connecting");
+    let Link::Waiting(why) = until(waiting) else {
+        panic!("nobody serves")
+    };
+    assert!(
+        why.starts_with("no scheduler serves statistics at "),
+        "{why}"
+    );
+    let first = server::launch(&path, None, source()).unwrap();
+    until(|s| s.link == Link::Connected && s.rates.is_some());
+    drop(first);
+    until(waiting);
+    let _second = server::launch(&path, None, source()).unwrap();
+    until(|s| s.link == Link::Connected);
+}
+
+/// Serves one answer after the other, each on a connection of its own, then no more.
+fn answers(path: &Path, lines: Vec<Vec<u8>>) {
+    let listener = UnixListener::bind(path).unwrap();
+    std::thread::spawn(move || {
+        let mut kept = Vec::new();
+        for line in lines {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = String::new();
+            BufReader::new(stream.try_clone().unwrap())
+                .read_line(&mut request)
+                .unwrap();
+            // Who reads it may hang up at any time.
+            let _ = stream.write_all(&line);
+            kept.push(stream);
+        }
+        // Nobody hangs up on who still waits.
+        loop {
+            std::thread::park();
+        }
+    });
+}
+
+/// What is said of the scheduler that answers so.
+fn said_of(lines: Vec<Vec<u8>>) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("stats");
+    let count = lines.len();
+    answers(&path, lines);
+    let (_stopper, stop) = stopper();
+    let (news, _pace) = feed::start(&path, SOON, Instant::now(), stop).unwrap();
+    let mut said = Vec::new();
+    while said.len() < count {
+        match news.recv_timeout(LONG).expect("news") {
+            News::Disconnected(why) => said.push(why),
+            other => panic!("{other:?}"),
+        }
+    }
+    said
+}
+
+#[test]
+fn nonsense_is_no_answer() {
+    let ok = |resp: &str| format!("{{\"errno\":0,\"args\":{{\"resp\":{resp}}}}}\n").into_bytes();
+    let said = said_of(vec![
+        b"}{\xff\xfe\x00\n".to_vec(),
+        b"{\"errno\":22,\"args\":{\"resp\":\"unknown target 'cpus'\"}}\n".to_vec(),
+        ok("[]"),
+        ok("{\"arms\":{\"x\":1}}"),
+    ]);
+    let expected = [
+        "not one of scx_stats",
+        "unknown target",
+        "version",
+        "version",
+    ];
+    for (said, expected) in said.iter().zip(expected) {
+        assert!(
+            said.contains("went away (") && said.contains(expected),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn an_endless_answer_is_cut_off() {
+    let said = said_of(vec![vec![b' '; (32 << 20) + 100_000]]);
+    assert!(said[0].contains("a line of more than"), "{said:?}");
+}
+
+#[test]
+fn a_scheduler_that_does_not_answer_is_given_up() {
+    let begin = Instant::now();
+    let said = said_of(vec![b"{\"errno\":".to_vec()]);
+    assert!(said[0].contains("no answer within 5 s"), "{said:?}");
+    assert!(begin.elapsed() < Duration::from_secs(10));
+}
+
+/// As the loop does it: a key, an effect, an answer.
+fn toggle(state: &mut State, path: &Path, feature: &str) {
+    state.chosen.feature = FEATURES.iter().position(|f| f.name == feature).unwrap();
+    state.act(Action::Go(View::Features));
+    let Effect::Change(op) = state.act(Action::Toggle) else {
+        panic!("a change is expected")
+    };
+    let (changes, answers) = feed::changes(path).unwrap();
+    changes.send(op).unwrap();
+    let (op, answer) = answers.recv_timeout(LONG).unwrap();
+    state.answered(&op, answer);
+}
+
+fn said(state: &State) -> (&str, bool) {
+    state
+        .said
+        .as_ref()
+        .map_or(("", false), |s| (&*s.text, s.bad))
+}
+
+#[test]
+fn a_feature_is_switched_by_the_control_socket() {
+    let served = ctl::serve_with(false);
+    let mut state = state_of(EIGHT);
+    toggle(&mut state, &served.path(), "prev_core");
+    assert_eq!(
+        said(&state),
+        ("prev_core off, arm default: generation 1 is live", false)
+    );
+    assert!(!FeatureSet(served.features(0)).has(bits::prev_core));
+    toggle(&mut state, &served.path(), "delay_migration");
+    assert_eq!(
+        said(&state),
+        (
+            "delay_migration on, arm default: generation 2 is live",
+            false
+        )
+    );
+    assert!(FeatureSet(served.features(0)).has(bits::delay_migration));
+    let last = picture(&state, 100, 30);
+    assert!(last[28].contains("delay_migration on, arm default: generation 2 is live"));
+}
+
+#[test]
+fn a_refusal_is_told_and_no_more() {
+    let mut state = state_of(EIGHT);
+    let served = ctl::serve_with(false);
+    toggle(&mut state, &served.path(), "delay_repick");
+    let (text, bad) = said(&state);
+    assert!(
+        bad && text.contains("feature 'delay_repick' needs 'delay_migration'"),
+        "{text}"
+    );
+    drop(served);
+    let frozen = ctl::serve_with(true);
+    toggle(&mut state, &frozen.path(), "prev_core");
+    let (text, bad) = said(&state);
+    assert!(bad && text.contains("runs with --freeze"), "{text}");
+    assert!(picture(&state, 120, 30)[28].contains("runs with --freeze"));
+    toggle(&mut state, Path::new("/nowhere/ctl"), "prev_core");
+    let (text, bad) = said(&state);
+    assert!(
+        bad && text.contains("no scheduler is controlled at /nowhere/ctl"),
+        "{text}"
+    );
+}
