@@ -116,7 +116,7 @@ impl Pty {
         let (mut master, mut slave) = (-1, -1);
         // SAFETY: two descriptors are written, and are ours.
         let (master, slave) = unsafe {
-            let mut size = size(100, 30);
+            let size = size(100, 30);
             let none = std::ptr::null_mut();
             let rc = libc::openpty(&mut master, &mut slave, none, none.cast(), &size);
             assert_eq!(rc, 0, "no pseudo terminal");
