@@ -66,7 +66,7 @@ impl Client {
     fn in_time(&self, e: anyhow::Error) -> anyhow::Error {
         match e.downcast_ref::<Error>().map(Error::kind) {
             Some(ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                anyhow!("no answer within {:?}", self.patience)
+                anyhow!("no answer within {} s", self.patience.as_secs_f64())
             }
             _ => e,
         }
