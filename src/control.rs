@@ -352,6 +352,7 @@ impl State {
             self.show_frequencies();
         }
         if switched || self.samples.is_multiple_of(SAMPLES_TO_LEARN) {
+            self.frequencies.learn();
             let image = self.image();
             self.arms_changed |= self.thresholds != rows(&image);
         }

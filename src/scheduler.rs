@@ -13,7 +13,7 @@ use crate::doctor;
 use crate::fill_rodata;
 use crate::host::Host;
 use crate::live::Loaded;
-use crate::machine::{Cpu, Facts, Machine};
+use crate::machine::{Cpu, Facts, Machine, Policies};
 use crate::publish::{Capacity, Frequencies, Scans};
 use crate::sampler::Sampler;
 use crate::stats::host::CpuGauges;
@@ -128,9 +128,11 @@ impl Runner<'_> {
         let cpufreq = CpuFreq::read(&self.host);
         let tun = self.config.tunables(&cpufreq, !self.host.preempt_rt());
         let facts = machine.facts()?;
-        let capacity = Capacity::new(&self.host, &facts);
+        let policies = Policies::read(&self.host, facts.cpus.len());
+        let capacity = Capacity::new(&policies, &facts);
         let worth = capacity.now(&self.host);
-        self.control.set_frequencies(self.frequencies(&facts, &tun));
+        self.control
+            .set_frequencies(self.frequencies(&policies, &tun));
         let scans = Scans::new(&facts.llcs, &facts.llc_cpus, self.config.freq_period);
         self.control.set_scans(scans);
         let policy = self.control.image(machine.cpus.len() as u32, worth);
@@ -174,13 +176,17 @@ impl Runner<'_> {
     }
 
     /// Without timers no move can be delayed, so nobody has to know.
-    fn frequencies(&self, facts: &Facts, tun: &tunables) -> Frequencies {
+    fn frequencies(&self, policies: &Policies, tun: &tunables) -> Frequencies {
         if tun.timers == 0 {
             return Frequencies::default();
         }
         let config = self.config;
-        let nr_cpus = facts.cpus.len();
-        Frequencies::new(&self.host, &config.freq_source, nr_cpus, config.freq_period)
+        Frequencies::new(
+            &self.host,
+            &config.freq_source,
+            policies,
+            config.freq_period,
+        )
     }
 
     fn describe(&self, cpufreq: &CpuFreq, tun: &tunables) -> Running {

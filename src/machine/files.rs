@@ -58,6 +58,13 @@ pub fn parse_cpulist(text: &str) -> Result<Vec<u16>> {
     Ok(cpus)
 }
 
+/// CPU numbers with spaces between them, as cpufreq writes them; None: anything else.
+pub fn parse_spaced(text: &str) -> Option<Vec<u16>> {
+    let cpus = text.split_ascii_whitespace().map(|n| number(n).ok());
+    let cpus = cpus.collect::<Option<Vec<u16>>>()?;
+    (!cpus.is_empty() && cpus.is_sorted_by(|a, b| a < b)).then_some(cpus)
+}
+
 fn number(text: &str) -> Result<u16> {
     let n: u32 = text
         .parse()
@@ -96,6 +103,14 @@ mod tests {
         assert!(error("4,2").contains("do not ascend"));
         assert!(error("0-1024").contains("beyond the 1024 CPUs"));
         assert!(error("0-99999999999").contains("not a number"));
+    }
+
+    #[test]
+    fn numbers_with_spaces() {
+        assert_eq!(parse_spaced("0 1 32 33"), Some(vec![0, 1, 32, 33]));
+        for wrong in ["", "1 0", "0 x", "0 1024", "0-3"] {
+            assert_eq!(parse_spaced(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

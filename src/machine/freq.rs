@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Where the frequency of each CPU is read: files of cpufreq, or a folder of somebody's own.
 
+use super::policy::cpufreq_file;
 use crate::host::Host;
 use log::warn;
 use std::fs::{self, File, OpenOptions};
@@ -178,20 +179,6 @@ fn khz(file: &File) -> Option<u32> {
     text.trim().parse().ok().filter(|&khz| khz > 0)
 }
 
-fn cpufreq_file(cpu: usize, name: &str) -> String {
-    format!("devices/system/cpu/cpu{cpu}/cpufreq/{name}")
-}
-
-/// The lowest frequency of each CPU, where cpufreq says it.
-pub fn least_khz(host: &Host, nr_cpu_ids: usize) -> Vec<Option<u32>> {
-    let least = |cpu| {
-        host.sys_text(&cpufreq_file(cpu, "cpuinfo_min_freq"))?
-            .parse()
-            .ok()
-    };
-    (0..nr_cpu_ids).map(least).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -292,7 +279,5 @@ mod tests {
             found(),
             Some(("cpuinfo_avg_freq".into(), vec![Some(3000), None]))
         );
-        write(0, "cpuinfo_min_freq", "400\n");
-        assert_eq!(least_khz(&host, 2), [Some(400), None]);
     }
 }

@@ -2,7 +2,7 @@
 //! What CPUs are worth, as cpufreq limits them.
 
 use crate::host::Host;
-use crate::machine::{Facts, Limits};
+use crate::machine::{Facts, Limits, Policies};
 use crate::model::capacities;
 
 pub struct Capacity {
@@ -12,11 +12,10 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    pub fn new(host: &Host, facts: &Facts) -> Capacity {
-        let whole = facts.capacities();
+    pub fn new(policies: &Policies, facts: &Facts) -> Capacity {
         Capacity {
-            limits: Limits::new(host, whole.len()),
-            whole,
+            limits: Limits::new(policies),
+            whole: facts.capacities(),
         }
     }
 
@@ -56,7 +55,7 @@ mod tests {
         let limit = |khz: &str| fs::write(folder.join("scaling_max_freq"), khz).unwrap();
         limit("2000\n");
         let host = Host::in_folder(dir.path());
-        let capacity = Capacity::new(&host, &facts(&[1024, 1000]));
+        let capacity = Capacity::new(&Policies::read(&host, 2), &facts(&[1024, 1000]));
         assert_eq!(capacity.now(&host), [1024, 1000]);
         limit("500\n");
         assert_eq!(capacity.now(&host), [1024, 250]);
