@@ -27,6 +27,8 @@ pub mod socket;
 pub mod stats;
 pub mod stop;
 pub mod topology_view;
+pub mod uevents;
+pub mod watch;
 
 pub use config::Config;
 pub use scheduler::run;

@@ -9,6 +9,8 @@ mod kernel;
 use crate::cpufreq::CpuFreq;
 use crate::host::Host;
 use crate::machine::{self, FreqFiles, Machine};
+use crate::stats::host::Condition;
+use crate::stats::source::CounterSource;
 use crate::topology_view;
 use anyhow::{Result, bail};
 use log::warn;
@@ -35,6 +37,9 @@ pub struct Check {
     pub fix: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<String>,
+    /// What a warning is called in the statistics.
+    #[serde(skip)]
+    pub condition: Option<Condition>,
 }
 
 impl Check {
@@ -50,6 +55,7 @@ impl Check {
             found: found.into(),
             fix: fix.map(str::to_string),
             items: Vec::new(),
+            condition: None,
         }
     }
 
@@ -59,6 +65,14 @@ impl Check {
 
     fn warn(name: &'static str, found: impl Into<String>, fix: &str) -> Check {
         Check::new(name, Verdict::Warn, found, Some(fix))
+    }
+
+    /// A warning that lasts as long as the scheduler runs.
+    fn lasting(self, condition: Condition) -> Check {
+        Check {
+            condition: Some(condition),
+            ..self
+        }
     }
 
     fn fail(name: &'static str, found: impl Into<String>, fix: &str) -> Check {
@@ -109,8 +123,8 @@ pub fn examine(host: &Host) -> Report {
     }
 }
 
-/// Before a start: the first failure as an error, warnings to the log.
-pub fn check_start(host: &Host) -> Result<()> {
+/// Before a start: the first failure as an error; warnings as conditions or to the log.
+pub fn check_start(host: &Host, source: &CounterSource) -> Result<()> {
     let report = examine(host);
     let prevents = |c: &&Check| {
         c.verdict == Verdict::Fail || (c.name == "attached" && c.verdict != Verdict::Ok)
@@ -119,7 +133,11 @@ pub fn check_start(host: &Host) -> Result<()> {
         bail!("{}", failed.sentence());
     }
     for check in report.checks.iter().filter(|c| c.verdict == Verdict::Warn) {
-        warn!("{}{}", check.sentence(), listed(&check.items, "; ", ""));
+        let text = format!("{}{}", check.sentence(), listed(&check.items, "; ", ""));
+        match check.condition {
+            Some(condition) => source.set_condition(condition, Some(text)),
+            None => warn!("{text}"),
+        }
     }
     Ok(())
 }

@@ -51,6 +51,8 @@ const BYTES_MAX: usize = 32;
 pub struct FreqFiles {
     /// What they are, for people.
     pub name: String,
+    /// They are those of /sys, which do not hang.
+    pub of_kernel: bool,
     paths: Vec<PathBuf>,
     open: Mutex<Open>,
 }
@@ -67,6 +69,7 @@ impl FreqFiles {
         let path = |cpu| folder.join(format!("cpu{cpu}"));
         FreqFiles::new(
             folder.display().to_string(),
+            false,
             (0..nr_cpu_ids).map(path).collect(),
         )
     }
@@ -76,18 +79,19 @@ impl FreqFiles {
         FILES.iter().find_map(|name| {
             let path = |cpu| host.sys.join(cpufreq_file(cpu, name));
             let paths = (0..nr_cpu_ids).map(path).collect();
-            let files = FreqFiles::new((*name).to_string(), paths);
+            let files = FreqFiles::new((*name).to_string(), true, paths);
             files.read().iter().any(Option::is_some).then_some(files)
         })
     }
 
-    fn new(name: String, paths: Vec<PathBuf>) -> FreqFiles {
+    fn new(name: String, of_kernel: bool, paths: Vec<PathBuf>) -> FreqFiles {
         let open = Open {
             files: paths.iter().map(|_| None).collect(),
             told: vec![false; paths.len()],
         };
         FreqFiles {
             name,
+            of_kernel,
             paths,
             open: Mutex::new(open),
         }

@@ -32,14 +32,18 @@ fn parse_stat(text: &str) -> Option<Vec<(u16, CpuTime)>> {
     (!times.is_empty()).then_some(times)
 }
 
-/// Microseconds since boot in which some task waited for a CPU; None where the kernel has no PSI.
-pub fn waited_us(host: &Host) -> Option<u64> {
+/// The part of the last ten seconds in which some task waited for a CPU, of 1000; None where the kernel has no PSI.
+pub fn waiting_permille(host: &Host) -> Option<u64> {
     let text = host.proc_text("pressure/cpu")?;
     let some = text.lines().find(|l| l.starts_with("some "))?;
-    let total = some
-        .split_ascii_whitespace()
-        .find_map(|f| f.strip_prefix("total="));
-    total?.parse().ok()
+    let mut fields = some.split_ascii_whitespace();
+    let percent: f64 = fields
+        .find_map(|f| f.strip_prefix("avg10="))?
+        .parse()
+        .ok()?;
+    (0.0..=100.0)
+        .contains(&percent)
+        .then_some((percent * 10.0) as u64)
 }
 
 /// What of us is in memory.
@@ -80,7 +84,7 @@ ctxt 77
     fn pressure_and_memory() {
         let dir = tempfile::tempdir().unwrap();
         let host = Host::in_folder(dir.path());
-        assert_eq!((waited_us(&host), resident_kb(&host)), (None, None));
+        assert_eq!((waiting_permille(&host), resident_kb(&host)), (None, None));
         fs::create_dir_all(host.proc.join("pressure")).unwrap();
         fs::create_dir_all(host.proc.join("self")).unwrap();
         let write = |name: &str, text: &str| fs::write(host.proc.join(name), text).unwrap();
@@ -90,11 +94,11 @@ ctxt 77
         );
         write("self/status", "Name:\tx\nVmRSS:\t    1234 kB\n");
         assert_eq!(
-            (waited_us(&host), resident_kb(&host)),
-            (Some(529), Some(1234))
+            (waiting_permille(&host), resident_kb(&host)),
+            (Some(19), Some(1234))
         );
-        write("pressure/cpu", "some total=many\n");
-        assert_eq!(waited_us(&host), None);
+        write("pressure/cpu", "some avg10=many\n");
+        assert_eq!(waiting_permille(&host), None);
     }
 
     #[test]

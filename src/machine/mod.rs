@@ -26,7 +26,7 @@ pub use files::parse_cpulist;
 pub use freq::{FreqFiles, FreqSource};
 pub use idle_states::{IdleState, idle_states};
 pub use limits::{Limit, Limits};
-pub use load::{CpuTime, cpu_times, resident_kb, waited_us};
+pub use load::{CpuTime, cpu_times, resident_kb, waiting_permille};
 pub use policy::{Policies, Policy, driver};
 pub use prefcore::Rankings;
 pub use read::advice;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How much of its time a CPU is busy, and the machine; how much of the time somebody waits for a CPU.
+//! How much of its time a CPU is busy, and the machine.
 
 use crate::machine::CpuTime;
-use std::time::Duration;
 
 /// In thousandths of the time between two looks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,24 +44,6 @@ impl BusyMeter {
     }
 }
 
-/// The same of PSI's "some".
-#[derive(Default)]
-pub struct WaitMeter {
-    last: Option<(u64, Duration)>,
-}
-
-impl WaitMeter {
-    /// `waited_us` so far, at the time `now`.
-    pub fn look(&mut self, waited_us: u64, now: Duration) -> u32 {
-        let last = self.last.replace((waited_us, now));
-        let Some((then_us, then)) = last else {
-            return 0;
-        };
-        let time = now.saturating_sub(then).as_micros() as u64;
-        permille(waited_us.saturating_sub(then_us), time)
-    }
-}
-
 fn permille(part: u64, all: u64) -> u32 {
     (part * 1000).checked_div(all).unwrap_or(0).min(1000) as u32
 }
@@ -97,14 +78,5 @@ mod tests {
         assert_eq!((busy.machine, busy.cpus), (1000, vec![(0, 1000), (2, 0)]));
         let same = meter.look(vec![(0, time(8, 4))]).unwrap();
         assert_eq!((same.machine, same.cpus), (0, vec![(0, 0)]));
-    }
-
-    #[test]
-    fn waiting_is_a_part_of_the_time() {
-        let (mut meter, second) = (WaitMeter::default(), Duration::from_secs(1));
-        assert_eq!(meter.look(7_000_000, second), 0);
-        assert_eq!(meter.look(7_250_000, 2 * second), 250);
-        assert_eq!(meter.look(7_250_000, 2 * second), 0);
-        assert_eq!(meter.look(1, 3 * second), 0);
     }
 }

@@ -10,7 +10,7 @@ mod preferred;
 mod threshold;
 mod time;
 
-pub use busy::{Busy, BusyMeter, WaitMeter};
+pub use busy::{Busy, BusyMeter};
 pub use capacity::capacities;
 pub use domains::Sharing;
 pub use idle::scan_worth;

@@ -11,6 +11,8 @@ const WHILE_BUSY: Duration = Duration::from_millis(400);
 const WHILE_IDLE: Duration = Duration::from_secs(1);
 /// A machine that is busy for less, in thousandths of all its CPUs, is idle.
 const IDLE_PERMILLE: u32 = 20;
+/// So many looks in a row make it one that stays so.
+const IDLE_LOOKS: u32 = 3;
 /// Later than this is late: a machine that is full lets us wait for a slice or some.
 const SLACK: Duration = Duration::from_millis(100);
 
@@ -25,6 +27,8 @@ pub struct Seen {
 
 pub struct Pace {
     nap: Duration,
+    /// Looks in a row after which the nap was the longest.
+    idle: u32,
 }
 
 /// How much later than meant a nap has ended.
@@ -37,12 +41,10 @@ pub struct Lateness {
 
 impl Pace {
     pub fn new() -> Pace {
-        Pace { nap: SHORTEST }
-    }
-
-    /// The nap now.
-    pub fn nap(&self) -> Duration {
-        self.nap
+        Pace {
+            nap: SHORTEST,
+            idle: 0,
+        }
     }
 
     /// The nap after this look: the shortest after a change, else twice the last one, up to what the machine's work allows.
@@ -56,12 +58,28 @@ impl Pace {
         } else {
             (self.nap * 2).min(most)
         };
+        self.idle = if self.nap == WHILE_IDLE {
+            self.idle + 1
+        } else {
+            0
+        };
         self.nap
     }
 
-    /// `took`: from the begin of the nap to its end. What was missed is not made up for: the next look sees it all.
-    pub fn lateness(&self, took: Duration) -> Option<Lateness> {
-        let by = took.checked_sub(self.nap).filter(|by| *by > SLACK)?;
+    /// Somebody has told of a change: the time until the next look.
+    pub fn hurry(&mut self) -> Duration {
+        (self.nap, self.idle) = (SHORTEST, 0);
+        self.nap
+    }
+
+    /// The machine has been idle for some looks.
+    pub fn idle(&self) -> bool {
+        self.idle >= IDLE_LOOKS
+    }
+
+    /// A look began `by` after its time. What was missed is not made up for: it sees it all.
+    pub fn lateness(&self, by: Duration) -> Option<Lateness> {
+        let by = Some(by).filter(|by| *by > SLACK)?;
         let skipped = by.as_nanos() / self.nap.as_nanos();
         Some(Lateness {
             by,
@@ -105,18 +123,25 @@ mod tests {
         let mut pace = Pace::new();
         let all = naps(&mut pace, false, Some(0), 20);
         assert!(all.iter().skip(3).sum::<u64>() >= 17 * 1000);
+        assert!(pace.idle());
+        assert_eq!(pace.hurry(), SHORTEST);
+        assert!(!pace.idle());
+        naps(&mut pace, false, Some(0), 5);
+        assert!(!pace.idle(), "for two looks");
+        naps(&mut pace, false, Some(0), 1);
+        assert!(pace.idle());
     }
 
     #[test]
     fn lateness_counts_from_the_end_of_the_nap() {
         let pace = Pace::new();
         let late = |ms| pace.lateness(Duration::from_millis(ms));
-        assert_eq!((late(50), late(100), late(200)), (None, None, None));
+        assert_eq!((late(0), late(100)), (None, None));
         let by = |ms, skipped| {
             let by = Duration::from_millis(ms);
             Some(Lateness { by, skipped })
         };
-        assert_eq!(late(201), by(101, 1));
-        assert_eq!(late(3_150), by(3_050, 30));
+        assert_eq!(late(101), by(101, 1));
+        assert_eq!(late(3_050), by(3_050, 30));
     }
 }

@@ -151,10 +151,10 @@ impl Seen {
 
     /// A CPU with one frequency has no low one.
     fn low(&self) -> u32 {
-        let known = self.range() > 0;
-        known
-            .then(|| self.settled.unwrap_or(self.least))
-            .unwrap_or(0)
+        if self.range() == 0 {
+            return 0;
+        }
+        self.settled.unwrap_or(self.least)
     }
 }
 

@@ -2,8 +2,9 @@
 //! What CPUs are worth, as cpufreq limits them.
 
 use crate::host::Host;
-use crate::machine::{Facts, Limits, Policies};
+use crate::machine::{Limits, Policies};
 use crate::model::capacities;
+use crate::topology_view::count;
 
 pub struct Capacity {
     /// At the highest frequency, by number.
@@ -12,39 +13,39 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    pub fn new(policies: &Policies, facts: &Facts) -> Capacity {
+    pub fn new(policies: &Policies, whole: Vec<u16>) -> Capacity {
         Capacity {
             limits: Limits::new(policies),
-            whole: facts.capacities(),
+            whole,
         }
+    }
+
+    /// cpufreq says something else from now on.
+    pub fn follow(&mut self, policies: &Policies) {
+        self.limits = Limits::new(policies);
     }
 
     pub fn now(&self, host: &Host) -> Vec<u16> {
         capacities(&self.whole, &self.limits.read(host))
+    }
+
+    /// What is to be told if some CPU is worth less than at its best.
+    pub fn limited(&self, now: &[u16]) -> Option<String> {
+        let less = |(whole, now): &(&u16, &u16)| now < whole;
+        let both = || self.whole.iter().zip(now);
+        let (cpu, (_, worth)) = both().enumerate().find(|(_, c)| less(c))?;
+        Some(format!(
+            "cpufreq holds {} below their highest frequency, CPU {cpu} to {worth} of {}: a power profile, or cooling (scaling_max_freq)",
+            count(both().filter(less).count(), "CPU"),
+            self.whole[cpu]
+        ))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bpf::intf::machine_facts;
     use std::fs;
-
-    fn facts(capacity: &[u16]) -> Facts {
-        // SAFETY: plain numbers, for which zero is a value.
-        let (row, machine) = unsafe { (std::mem::zeroed(), std::mem::zeroed::<machine_facts>()) };
-        let mut facts = Facts {
-            cpus: vec![row; capacity.len()],
-            llcs: vec![],
-            nodes: vec![],
-            llc_cpus: vec![],
-            machine,
-        };
-        for (cpu, &capacity) in facts.cpus.iter_mut().zip(capacity) {
-            cpu.capacity = capacity;
-        }
-        facts
-    }
 
     #[test]
     fn a_limit_counts_when_it_is_read() {
@@ -55,9 +56,15 @@ mod tests {
         let limit = |khz: &str| fs::write(folder.join("scaling_max_freq"), khz).unwrap();
         limit("2000\n");
         let host = Host::in_folder(dir.path());
-        let capacity = Capacity::new(&Policies::read(&host, 2), &facts(&[1024, 1000]));
+        let capacity = Capacity::new(&Policies::read(&host, 2), vec![1024, 1000]);
         assert_eq!(capacity.now(&host), [1024, 1000]);
+        assert_eq!(capacity.limited(&[1024, 1000]), None);
         limit("500\n");
         assert_eq!(capacity.now(&host), [1024, 250]);
+        let limited = capacity.limited(&[1024, 250]).unwrap();
+        assert!(
+            limited.contains("holds 1 CPU below") && limited.contains("CPU 1 to 250 of 1000"),
+            "{limited}"
+        );
     }
 }

@@ -108,8 +108,7 @@ impl Frequencies {
         match &self.from {
             From::Nothing => None,
             From::Ticks => {
-                let khz = self.learner.in_khz(speeds, CAPACITY_SCALE);
-                self.learner.add(&khz);
+                self.learner.add(&self.khz_of_ticks(speeds));
                 None
             }
             From::Files(files) => {
@@ -127,13 +126,28 @@ impl Frequencies {
         self.learner.look();
     }
 
-    /// In the unit of the source, for each CPU.
-    fn thresholds(&self, rule: FreqRule) -> Vec<u32> {
-        let khz = self.learner.thresholds(rule);
+    /// What ticks see, where they are the source.
+    pub fn khz_of_ticks(&self, speeds: &[u32]) -> Vec<Option<u32>> {
+        match self.from {
+            From::Ticks => self.learner.in_khz(speeds, CAPACITY_SCALE),
+            From::Nothing | From::Files(_) => Vec::new(),
+        }
+    }
+
+    /// For each CPU; nothing without a source.
+    pub fn thresholds_khz(&self, rule: FreqRule) -> Vec<u32> {
         match self.from {
             From::Nothing => Vec::new(),
+            From::Ticks | From::Files(_) => self.learner.thresholds(rule),
+        }
+    }
+
+    /// In the unit of the source, for each CPU.
+    fn thresholds(&self, rule: FreqRule) -> Vec<u32> {
+        let khz = self.thresholds_khz(rule);
+        match self.from {
             From::Ticks => self.learner.scaled(&khz, CAPACITY_SCALE),
-            From::Files(_) => khz,
+            From::Nothing | From::Files(_) => khz,
         }
     }
 

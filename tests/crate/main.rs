@@ -17,3 +17,4 @@ mod rng;
 mod scripts;
 mod stats;
 mod support;
+mod watch;
