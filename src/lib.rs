@@ -18,6 +18,7 @@ pub mod live;
 pub mod machine;
 pub mod model;
 pub mod native;
+pub mod outlook;
 pub mod print;
 pub mod publish;
 pub mod rules;

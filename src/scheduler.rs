@@ -28,6 +28,7 @@ use anyhow::{Context, Result, bail};
 use libbpf_rs::{Link, OpenObject};
 use log::{debug, info, warn};
 use scx_utils::{UserExitInfo, compat, scx_ops_attach, scx_ops_load, scx_ops_open, uei_report};
+use std::io::Error;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -45,6 +46,9 @@ pub fn run(config: &Config, stop: Stop) -> Result<UserExitInfo> {
     let source = CounterSource::default();
     doctor::check_start(&host, &source)?;
     scx_utils::try_set_rlimit_infinity();
+    if config.lock_memory {
+        lock_memory()?;
+    }
     let _server = server::launch(&config.stats_path, config.stats_group, source.clone())?;
     let _printer = Printer::start(config, &source)?;
     let control = Control::new(config.settings.clone(), config.freeze, source.clone());
@@ -73,6 +77,17 @@ pub fn run(config: &Config, stop: Stop) -> Result<UserExitInfo> {
         runner.restarts += 1;
         runner.source.event(Event::MachineChanged);
     }
+}
+
+/// What is in memory, and what will be: pages are locked as they come, so that stacks of threads are not filled for it.
+fn lock_memory() -> Result<()> {
+    // SAFETY: a plain call.
+    if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) } < 0 {
+        return Err(Error::last_os_error()).context(
+            "--lock-memory is refused: root, CAP_IPC_LOCK or a higher limit of locked memory (ulimit -l) is needed",
+        );
+    }
+    Ok(())
 }
 
 /// Prints statistics beside the scheduler, until dropped.
@@ -128,8 +143,7 @@ impl Runner<'_> {
         let facts = machine.facts()?;
         let timers = tun.timers != 0;
         let (host, control, source) = (&self.host, &self.control, &self.source);
-        let whole = facts.capacities();
-        let mut watch = Watch::new(self.config, host, control, source, &machine, whole, timers);
+        let mut watch = Watch::new(self.config, host, control, source, &machine, timers);
         let scans = Scans::new(&facts.llcs, &facts.llc_cpus, self.config.freq_period);
         self.control.set_scans(scans);
         let policy = self.control.image(machine.cpus.len() as u32, watch.worth());
@@ -195,8 +209,9 @@ impl Runner<'_> {
                     if scheduler.exited() {
                         break;
                     }
-                    watch.begun(pace.lateness(late));
-                    let Looked::Seen(seen) = watch.look(Clocks::now()) else {
+                    let now = Clocks::now();
+                    watch.begun(pace.lateness(late), &now);
+                    let Looked::Seen(seen) = watch.look(now) else {
                         return true;
                     };
                     let nap = pace.after(seen);

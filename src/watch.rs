@@ -24,8 +24,8 @@ const ODD_STAT: &str = "/proc/stat does not tell the times of CPUs: how busy the
 const OFTEN: Duration = Duration::from_millis(900);
 /// What seldom does: rankings, governors.
 const SELDOM: Duration = Duration::from_secs(10);
-/// How long it is told that the date was set.
-const JUMP_TOLD: Duration = Duration::from_secs(60);
+/// How long it is told of what takes no time: that the date was set, that a look was late.
+const TOLD: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Looked {
@@ -53,21 +53,21 @@ pub struct Watch<'a> {
     /// The times of CPUs cannot be read.
     odd_stat: bool,
     clocks: Option<Clocks>,
-    /// Since boot.
-    jump_told_until: Option<Duration>,
+    /// Until when it is told, since boot.
+    jump_until: Option<Duration>,
+    late_until: Option<Duration>,
     often: Every,
     seldom: Every,
 }
 
 impl<'a> Watch<'a> {
-    /// Before the load: what is read here goes into the first policy. `whole`: what each CPU is worth at its best, by number.
+    /// Before the load: what is read here goes into the first policy.
     pub fn new(
         config: &'a Config,
         host: &'a Host,
         control: &Control,
         source: &CounterSource,
         machine: &'a Machine,
-        whole: Vec<u16>,
         timers: bool,
     ) -> Watch<'a> {
         let mut watch = Watch {
@@ -79,14 +79,15 @@ impl<'a> Watch<'a> {
             timers,
             driver: None,
             policies: Policies::default(),
-            capacity: Capacity::new(&Policies::default(), whole),
+            capacity: Capacity::new(&Policies::default(), machine.capacities()),
             worth: Vec::new(),
             rankings: Rankings::default(),
             meter: BusyMeter::default(),
             busy: None,
             odd_stat: false,
             clocks: None,
-            jump_told_until: None,
+            jump_until: None,
+            late_until: None,
             often: Every::new(OFTEN),
             seldom: Every::new(SELDOM),
         };
@@ -125,17 +126,21 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// How late this look begins, if it does, and how long the nap was meant to be.
-    pub fn begun(&self, late: Option<Lateness>) {
-        let text = late.map(|late| {
+    /// How late a look begins at `now`, if it does.
+    pub fn begun(&mut self, late: Option<Lateness>, now: &Clocks) {
+        if let Some(late) = late {
             self.source.event(Event::PeriodLate);
             (0..late.skipped).for_each(|_| self.source.event(Event::PeriodSkipped));
-            format!(
+            self.late_until = Some(now.boot + TOLD);
+            let text = format!(
                 "a look at the machine began {} ms late: the daemon was stopped, or waited for a CPU",
                 late.by.as_millis()
-            )
-        });
-        self.source.set_condition(Condition::PeriodIsLate, text);
+            );
+            self.source
+                .set_condition(Condition::PeriodIsLate, Some(text));
+        } else if over(&mut self.late_until, now) {
+            self.source.set_condition(Condition::PeriodIsLate, None);
+        }
     }
 
     fn look_at_clocks(&mut self, now: Clocks) -> bool {
@@ -147,14 +152,13 @@ impl<'a> Watch<'a> {
         }
         if let Some(ms) = passed.jumped_ms {
             self.source.event(Event::ClockJump);
-            self.jump_told_until = Some(now.boot + JUMP_TOLD);
+            self.jump_until = Some(now.boot + TOLD);
             let text = format!(
                 "the date was set by {:+} s: what others log and measure by it jumps, scheduling does not",
                 ms as f64 / 1000.0
             );
             self.source.set_condition(Condition::ClockJump, Some(text));
-        } else if self.jump_told_until.is_some_and(|until| now.boot >= until) {
-            self.jump_told_until = None;
+        } else if over(&mut self.jump_until, &now) {
             self.source.set_condition(Condition::ClockJump, None);
         }
         passed != model::Passed::default()
@@ -326,6 +330,11 @@ fn offline(host: &Host, machine: &Machine) -> Option<String> {
             gone[0]
         )
     })
+}
+
+/// True once, when that time has come.
+fn over(until: &mut Option<Duration>, now: &Clocks) -> bool {
+    until.take_if(|until| now.boot >= *until).is_some()
 }
 
 /// Something that is to be done again when so much time has passed.

@@ -8,7 +8,8 @@ mod kernel;
 
 use crate::cpufreq::CpuFreq;
 use crate::host::Host;
-use crate::machine::{self, FreqFiles, Machine};
+use crate::machine::{self, Machine, several};
+use crate::outlook::Outlook;
 use crate::stats::host::Condition;
 use crate::stats::source::CounterSource;
 use crate::topology_view;
@@ -114,9 +115,9 @@ pub fn examine(host: &Host) -> Report {
         kernel::realtime(host),
         kernel::memlock(host),
         cpufreq(host),
-        frequencies(host),
-        bandwidth::check(host),
     ]);
+    checks.extend(model(host));
+    checks.push(bandwidth::check(host));
     Report {
         runnable: checks.iter().all(|c| c.verdict != Verdict::Fail),
         checks,
@@ -153,14 +154,28 @@ fn cpufreq(host: &Host) -> Check {
     Check::ok("cpufreq", CpuFreq::read(host).describe())
 }
 
-/// Who wants delay_migration wants to know.
-fn frequencies(host: &Host) -> Check {
-    let nr_cpu_ids = Machine::read(&host.sys).map_or(0, |m| m.nr_cpu_ids as usize);
-    let found = match FreqFiles::of_cpufreq(host, nr_cpu_ids) {
-        Some(files) => format!("{}, or what ticks see if they see any", files.name),
-        None => "only what ticks see, if they do; delay_migration wants them".to_string(),
+/// What the model makes of the machine. Who wants delay_migration wants to know of frequencies.
+fn model(host: &Host) -> Vec<Check> {
+    let Ok(machine) = Machine::read(&host.sys) else {
+        return Vec::new();
     };
-    Check::ok("frequencies", found)
+    let model = Outlook::read(host, &machine);
+    let shared = model.sharing.condition().map(|text| format!("; {text}"));
+    let found = model.source() + &shared.unwrap_or_default();
+    let limits = model.limited.clone();
+    let mut checks = vec![
+        Check::ok("frequencies", found),
+        Check::ok(
+            "limits",
+            limits.unwrap_or("no CPU is limited by cpufreq".into()),
+        ),
+        Check::ok("preferred", model.preference()),
+    ];
+    if let Some(odd) = several(&model.unreadable) {
+        let fix = "what they would say is taken for not known; report them with a copy";
+        checks.push(Check::warn("files", odd, fix));
+    }
+    checks
 }
 
 impl Report {

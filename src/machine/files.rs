@@ -65,6 +65,16 @@ pub fn parse_spaced(text: &str) -> Option<Vec<u16>> {
     (!cpus.is_empty() && cpus.is_sorted_by(|a, b| a < b)).then_some(cpus)
 }
 
+/// Ascending CPU numbers as the kernel writes them.
+pub fn cpulist_text(cpus: &[u16]) -> String {
+    let range = |range: &[u16]| match range {
+        [one] => one.to_string(),
+        _ => format!("{}-{}", range[0], range[range.len() - 1]),
+    };
+    let ranges = cpus.chunk_by(|a, b| a + 1 == *b).map(range);
+    ranges.collect::<Vec<_>>().join(",")
+}
+
 fn number(text: &str) -> Result<u16> {
     let n: u32 = text
         .parse()
@@ -93,6 +103,13 @@ mod tests {
         assert_eq!(parse_cpulist("0").unwrap(), [0]);
         assert_eq!(parse_cpulist("0-2,8,10-11").unwrap(), [0, 1, 2, 8, 10, 11]);
         assert_eq!(parse_cpulist("1023").unwrap(), [1023]);
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for text in ["", "0", "0-2,8,10-11", "0-1023", "7,9"] {
+            assert_eq!(cpulist_text(&parse_cpulist(text).unwrap()), text);
+        }
     }
 
     #[test]

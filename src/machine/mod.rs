@@ -22,7 +22,7 @@ mod read;
 pub use ask::several;
 pub use clocks::Clocks;
 pub use facts::Facts;
-pub use files::parse_cpulist;
+pub use files::{cpulist_text, parse_cpulist};
 pub use freq::{FreqFiles, FreqSource};
 pub use idle_states::{IdleState, idle_states};
 pub use limits::{Limit, Limits};
@@ -106,6 +106,15 @@ impl Machine {
     /// Where an online CPU stands in `cpus`.
     pub fn position(&self, id: u16) -> usize {
         self.cpus.partition_point(|c| c.id < id)
+    }
+
+    /// The whole capacity of each CPU by number, 0 offline.
+    pub fn capacities(&self) -> Vec<u16> {
+        let mut capacities = vec![0; self.nr_cpu_ids.into()];
+        for cpu in &self.cpus {
+            capacities[usize::from(cpu.id)] = cpu.capacity;
+        }
+        capacities
     }
 
     pub fn online(&self) -> Vec<u16> {

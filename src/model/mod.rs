@@ -11,7 +11,7 @@ mod threshold;
 mod time;
 
 pub use busy::{Busy, BusyMeter};
-pub use capacity::capacities;
+pub use capacity::{capacities, limited};
 pub use domains::Sharing;
 pub use idle::scan_worth;
 pub use pace::{Lateness, Pace, Seen};

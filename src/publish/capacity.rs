@@ -3,8 +3,7 @@
 
 use crate::host::Host;
 use crate::machine::{Limits, Policies};
-use crate::model::capacities;
-use crate::topology_view::count;
+use crate::model::{capacities, limited};
 
 pub struct Capacity {
     /// At the highest frequency, by number.
@@ -31,14 +30,7 @@ impl Capacity {
 
     /// What is to be told if some CPU is worth less than at its best.
     pub fn limited(&self, now: &[u16]) -> Option<String> {
-        let less = |(whole, now): &(&u16, &u16)| now < whole;
-        let both = || self.whole.iter().zip(now);
-        let (cpu, (_, worth)) = both().enumerate().find(|(_, c)| less(c))?;
-        Some(format!(
-            "cpufreq holds {} below their highest frequency, CPU {cpu} to {worth} of {}: a power profile, or cooling (scaling_max_freq)",
-            count(both().filter(less).count(), "CPU"),
-            self.whole[cpu]
-        ))
+        limited(&self.whole, now)
     }
 }
 
@@ -58,13 +50,7 @@ mod tests {
         let host = Host::in_folder(dir.path());
         let capacity = Capacity::new(&Policies::read(&host, 2), vec![1024, 1000]);
         assert_eq!(capacity.now(&host), [1024, 1000]);
-        assert_eq!(capacity.limited(&[1024, 1000]), None);
         limit("500\n");
         assert_eq!(capacity.now(&host), [1024, 250]);
-        let limited = capacity.limited(&[1024, 250]).unwrap();
-        assert!(
-            limited.contains("holds 1 CPU below") && limited.contains("CPU 1 to 250 of 1000"),
-            "{limited}"
-        );
     }
 }

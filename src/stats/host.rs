@@ -133,7 +133,7 @@ condition_table! {
     freq_shared, FreqShared, "CPUs that share a cache share their frequency too: delay_migration cannot help there";
     capacity_limited, CapacityLimited, "cpufreq's limits or cooling leave a CPU less than its capacity";
     machine_unreadable, MachineUnreadable, "the machine cannot be read as it was at the load";
-    period_late, PeriodIsLate, "the daemon does not get to run in time: what it told is too old and does not count";
+    period_late, PeriodIsLate, "the daemon did not get to run in time within the last minute: what it told was too old to count";
     clock_jump, ClockJump, "the clock of the day was set within the last minute";
     no_timers, NoTimers, "the kernel allows no BPF timers (PREEMPT_RT): slices end at ticks, no move is delayed";
     quota_ignored, QuotaIgnored, "control groups have a CPU limit (cpu.max), which nobody enforces while the scheduler runs";

@@ -95,9 +95,8 @@ impl Bench {
     /// A scheduler is loaded.
     fn watch(&self) -> Watch<'_> {
         let (control, source) = (&self.control, &self.source);
-        let whole = self.machine.facts().unwrap().capacities();
         let (host, machine) = (&self.host, &self.machine);
-        let watch = Watch::new(&self.config, host, control, source, machine, whole, true);
+        let watch = Watch::new(&self.config, host, control, source, machine, true);
         let image = control.image(8, watch.worth());
         let attached = control.attach(Box::new(self.told.clone()), &image);
         self.attached.replace(Some(attached.unwrap()));
@@ -337,17 +336,23 @@ fn one_frequency_for_a_cache_matters_to_who_delays() {
 }
 
 #[test]
-fn a_late_look_says_so_until_one_is_in_time() {
+fn of_a_late_look_it_is_told_for_a_minute() {
     let bench = bench("roost");
-    let watch = bench.watch();
+    let mut watch = bench.watch();
     let late = Lateness {
         by: 3 * SECOND,
         skipped: 30,
     };
-    watch.begun(Some(late));
+    let after = |seconds| Clocks {
+        boot: bench.now.boot + seconds * SECOND,
+        ..bench.now
+    };
+    watch.begun(Some(late), &after(0));
     assert_eq!(bench.state("period_late"), (1, 1));
-    watch.begun(Some(late));
-    watch.begun(None);
+    watch.begun(Some(late), &after(5));
+    watch.begun(None, &after(64));
+    assert_eq!(bench.state("period_late"), (1, 1));
+    watch.begun(None, &after(65));
     assert_eq!(bench.state("period_late"), (0, 1));
     let events = bench.source.totals().events;
     assert_eq!((events.periods_late, events.periods_skipped), (2, 60));

@@ -7,7 +7,10 @@
 . /tests/lib.sh
 period() { totals | sed -n 's/.*"period_ms":\([0-9]*\).*/\1/p'; }
 period_is() { [ "$(period)" = "$1" ]; }
-start_roost
+start_roost --lock-memory
+kb() { sed -n "s/^$1:[^0-9]*\([0-9]*\) kB/\1/p" /proc/$ROOST_PID/status; }
+check "its memory is locked ($(kb VmLck) kB)" [ "$(kb VmLck)" -gt 0 ]
+check "it holds less than 40 MB ($(kb VmRSS) kB)" [ "$(kb VmRSS)" -lt 40000 ]
 # Until the naps have grown, and until what was started with us is quiet.
 wait_for 20 period_is 1000
 check "its period becomes a second" period_is 1000
