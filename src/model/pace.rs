@@ -13,8 +13,8 @@ const WHILE_IDLE: Duration = Duration::from_secs(1);
 const IDLE_PERMILLE: u32 = 20;
 /// So many looks in a row make it one that stays so.
 const IDLE_LOOKS: u32 = 3;
-/// Later than this is late: a machine that is full lets us wait for a slice or some.
-const SLACK: Duration = Duration::from_millis(100);
+/// Later than this is late: a machine that is full lets us wait for some slices.
+const SLACK: Duration = Duration::from_millis(500);
 
 /// What a look has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,12 +136,12 @@ mod tests {
     fn lateness_counts_from_the_end_of_the_nap() {
         let pace = Pace::new();
         let late = |ms| pace.lateness(Duration::from_millis(ms));
-        assert_eq!((late(0), late(100)), (None, None));
+        assert_eq!((late(0), late(500)), (None, None));
         let by = |ms, skipped| {
             let by = Duration::from_millis(ms);
             Some(Lateness { by, skipped })
         };
-        assert_eq!(late(101), by(101, 1));
+        assert_eq!(late(501), by(501, 5));
         assert_eq!(late(3_050), by(3_050, 30));
     }
 }

@@ -2,8 +2,8 @@
 # On an idle machine the daemon sleeps: less than two wakeups a second, of all its threads together. The kernel's events
 # end its nap.
 # topology: 8
-# accel: tcg
-# timeout: 90
+# accel: icount
+# timeout: 120
 . /tests/lib.sh
 period() { totals | sed -n 's/.*"period_ms":\([0-9]*\).*/\1/p'; }
 period_is() { [ "$(period)" = "$1" ]; }
