@@ -223,6 +223,10 @@ struct RunArgs {
     #[arg(long)]
     freeze: bool,
 
+    /// Keep all memory of this process from being swapped out
+    #[arg(long)]
+    lock_memory: bool,
+
     /// Frequency requests to the governor
     #[arg(long, value_enum, value_name = "MODE", default_value = "auto")]
     cpuperf: CpuPerf,
@@ -411,6 +415,7 @@ impl Cli {
         let config = Config {
             settings: Settings::default().changed(&change)?,
             freeze: run.freeze,
+            lock_memory: run.lock_memory,
             cpuperf: run.cpuperf,
             freq_source: run.freq_source,
             freq_period: run.freq_period_ms,

@@ -31,6 +31,8 @@ pub struct Config {
     /// They are fixed at load, and there is no other arm. Its features become a constant of the programs, its tunables are read
     /// as ever.
     pub freeze: bool,
+    /// Nothing of this process is swapped out.
+    pub lock_memory: bool,
     pub cpuperf: CpuPerf,
     /// Where frequencies of CPUs are read, and how often.
     pub freq_source: FreqSource,
@@ -56,6 +58,7 @@ impl Default for Config {
         Config {
             settings: Settings::default(),
             freeze: false,
+            lock_memory: false,
             cpuperf: CpuPerf::Auto,
             freq_source: FreqSource::Auto,
             freq_period: Duration::from_millis(20),

@@ -19,6 +19,7 @@ pub mod machine;
 pub mod model;
 pub mod monitor;
 pub mod native;
+pub mod outlook;
 pub mod print;
 pub mod publish;
 pub mod rules;
@@ -28,6 +29,8 @@ pub mod socket;
 pub mod stats;
 pub mod stop;
 pub mod topology_view;
+pub mod uevents;
+pub mod watch;
 
 pub use config::Config;
 pub use scheduler::run;

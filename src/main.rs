@@ -8,8 +8,10 @@ use scx_roost::cli::{self, Command};
 use scx_roost::host::Host;
 use scx_roost::machine::{self, Machine};
 use scx_roost::monitor as live;
+use scx_roost::outlook::Outlook;
 use scx_roost::stats::monitor;
 use scx_roost::{Stop, ctl, doctor, exec, export, print, scheduler, stats, stopper, topology_view};
+use serde::Serialize;
 use simplelog::{ColorChoice, ConfigBuilder, LevelFilter, TermLogger, TerminalMode};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -62,12 +64,21 @@ fn perform(command: Command) -> Result<ExitCode> {
 
 fn topology(sysfs: &Path, json: bool) -> Result<()> {
     let machine = Machine::read(sysfs).map_err(|e| anyhow!("{e:#}: {}", machine::advice(&e)))?;
+    let model = Outlook::read(&Host::new(sysfs), &machine);
     if json {
-        print::json(&machine)?
+        print::json(&Shown { machine, model })?
     } else {
-        print::text(&topology_view::picture(&machine))?
+        print::text(&(topology_view::picture(&machine) + &model.text()))?
     };
     Ok(())
+}
+
+/// As JSON.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    machine: Machine,
+    model: Outlook,
 }
 
 fn doctor(sysfs: &Path, json: bool) -> Result<ExitCode> {

@@ -194,6 +194,12 @@ impl Rules {
         changed
     }
 
+    /// Some rule is about what may end, or be made anew, without our being told.
+    pub fn may_end(&self) -> bool {
+        let may = |rule: &Rule| !matches!(rule.whom, Whom::Comm(_));
+        self.rules.iter().any(may)
+    }
+
     pub fn table(&self) -> Table {
         let mut table = Table::default();
         let good = |(slot, id): (&usize, &u32)| ticket {

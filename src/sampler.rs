@@ -16,14 +16,21 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// A thread each: idle periods wait for no file.
+    /// A thread each: idle periods wait for no file. What is told while the machine is idle is told more rarely than it counts: it is
+    /// not known then, and nothing is delayed or bounded by it.
     pub fn start(control: Control, period: Duration) -> Result<Sampler> {
+        let nap = |control: &Control| {
+            let control = control.clone();
+            move || control.sample_nap(period)
+        };
         let idle = control.clone();
-        let idle = every(period, "idle", move || {
+        let idle = every(nap(&control), "idle", move || {
             idle.sample_idle();
             Ok(())
         })?;
-        let freq = every(period, "freq", move || control.sample(FreqFiles::read))?;
+        let freq = every(nap(&control), "freq", move || {
+            control.sample(FreqFiles::read)
+        })?;
         Ok(Sampler {
             _stoppers: [idle, freq],
         })
@@ -32,14 +39,14 @@ impl Sampler {
 
 /// The first failure is told.
 fn every(
-    period: Duration,
+    nap: impl Fn() -> Duration + Send + 'static,
     name: &str,
     mut sample: impl FnMut() -> Result<()> + Send + 'static,
 ) -> Result<Stopper> {
     let (stopper, stop) = stopper();
     let run = move || {
         let mut told = false;
-        while stop.sleep(period) {
+        while stop.sleep(nap()) {
             let Err(e) = sample() else { continue };
             if !told {
                 warn!("frequencies of CPUs are not followed: {e:#}");

@@ -13,19 +13,22 @@ use crate::doctor;
 use crate::fill_rodata;
 use crate::host::Host;
 use crate::live::Loaded;
-use crate::machine::{Cpu, Facts, Machine};
-use crate::publish::{Capacity, Frequencies, Scans};
+use crate::machine::{Clocks, Facts, Machine};
+use crate::model::Pace;
+use crate::publish::Scans;
 use crate::sampler::Sampler;
-use crate::stats::host::CpuGauges;
+use crate::stats::host::Event;
 use crate::stats::source::{Counted, CounterSource, Running};
 use crate::stats::{ArmCounts, Counters, NR_STATS, add, monitor, server};
-use crate::stop::{Stop, Stopper, stopper};
+use crate::stop::{Stop, Stopper, Woken, stopper};
 use crate::topology_view;
+use crate::uevents::Uevents;
+use crate::watch::{Looked, Watch};
 use anyhow::{Context, Result, bail};
 use libbpf_rs::{Link, OpenObject};
 use log::{debug, info, warn};
 use scx_utils::{UserExitInfo, compat, scx_ops_attach, scx_ops_load, scx_ops_open, uei_report};
-use std::collections::BTreeMap;
+use std::io::Error;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -36,24 +39,22 @@ use std::time::{Duration, Instant};
 /// How long a CPU that comes or goes may take until /sys agrees with itself.
 const SETTLE_TIME: Duration = Duration::from_secs(2);
 const SETTLE_NAP: Duration = Duration::from_millis(20);
-/// How often the loop looks for the end.
-const WATCH_NAP: Duration = Duration::from_millis(100);
-/// How often it compares the machine with the facts, in naps.
-const MACHINE_EVERY: u32 = 5;
-/// How often it looks what cpufreq allows, in naps.
-const LIMITS_EVERY: u32 = 10;
-
 /// Runs until it is stopped or the kernel ends it, over restarts. Errors of the scheduler are errors here; so is
 /// SysRq-S, as in scx_utils: somebody had to save the machine from us.
 pub fn run(config: &Config, stop: Stop) -> Result<UserExitInfo> {
     let host = Host::new(&config.sysfs);
-    doctor::check_start(&host)?;
-    scx_utils::try_set_rlimit_infinity();
     let source = CounterSource::default();
+    doctor::check_start(&host, &source)?;
+    scx_utils::try_set_rlimit_infinity();
+    if config.lock_memory {
+        lock_memory()?;
+    }
     let _server = server::launch(&config.stats_path, config.stats_group, source.clone())?;
     let _printer = Printer::start(config, &source)?;
     let control = Control::new(config.settings.clone(), config.freeze, source.clone());
     let _ctl = control.launch(&config.ctl_path, config.ctl_group)?;
+    let _uevents = Uevents::listen(control.bell())
+        .inspect_err(|e| warn!("{e:#}: its end is noticed within a second"));
     let mut runner = Runner {
         config,
         host,
@@ -74,7 +75,19 @@ pub fn run(config: &Config, stop: Stop) -> Result<UserExitInfo> {
             }
         }
         runner.restarts += 1;
+        runner.source.event(Event::MachineChanged);
     }
+}
+
+/// What is in memory, and what will be: pages are locked as they come, so that stacks of threads are not filled for it.
+fn lock_memory() -> Result<()> {
+    // SAFETY: a plain call.
+    if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) } < 0 {
+        return Err(Error::last_os_error()).context(
+            "--lock-memory is refused: root, CAP_IPC_LOCK or a higher limit of locked memory (ulimit -l) is needed",
+        );
+    }
+    Ok(())
 }
 
 /// Prints statistics beside the scheduler, until dropped.
@@ -128,12 +141,12 @@ impl Runner<'_> {
         let cpufreq = CpuFreq::read(&self.host);
         let tun = self.config.tunables(&cpufreq, !self.host.preempt_rt());
         let facts = machine.facts()?;
-        let capacity = Capacity::new(&self.host, &facts);
-        let worth = capacity.now(&self.host);
-        self.control.set_frequencies(self.frequencies(&facts, &tun));
+        let timers = tun.timers != 0;
+        let (host, control, source) = (&self.host, &self.control, &self.source);
+        let mut watch = Watch::new(self.config, host, control, source, &machine, timers);
         let scans = Scans::new(&facts.llcs, &facts.llc_cpus, self.config.freq_period);
         self.control.set_scans(scans);
-        let policy = self.control.image(machine.cpus.len() as u32, worth);
+        let policy = self.control.image(machine.cpus.len() as u32, watch.worth());
         let mut object = MaybeUninit::<OpenObject>::uninit();
         let mut scheduler = Scheduler::load(
             self.config,
@@ -148,7 +161,6 @@ impl Runner<'_> {
         let told = self.control.attach(Box::new(scheduler.live()?), &policy)?;
         scheduler.attach()?;
         let counters = scheduler.counters(machine.nr_cpu_ids.into())?;
-        self.source.set_cpus(cpu_gauges(&machine));
         let counting = self
             .source
             .attach(Box::new(counters), self.describe(&cpufreq, &tun));
@@ -162,7 +174,7 @@ impl Runner<'_> {
             topology_view::summary(&machine),
             begin.elapsed().as_millis()
         );
-        let changed = self.watch(&scheduler, &machine, &capacity);
+        let changed = self.watch(&scheduler, &mut watch);
         drop(counting);
         drop(told);
         let info = scheduler.unload()?;
@@ -173,16 +185,6 @@ impl Runner<'_> {
         })
     }
 
-    /// Without timers no move can be delayed, so nobody has to know.
-    fn frequencies(&self, facts: &Facts, tun: &tunables) -> Frequencies {
-        if tun.timers == 0 {
-            return Frequencies::default();
-        }
-        let config = self.config;
-        let nr_cpus = facts.cpus.len();
-        Frequencies::new(&self.host, &config.freq_source, nr_cpus, config.freq_period)
-    }
-
     fn describe(&self, cpufreq: &CpuFreq, tun: &tunables) -> Running {
         Running {
             governor: cpufreq.governor(),
@@ -191,26 +193,31 @@ impl Runner<'_> {
         }
     }
 
-    /// Until the end. True when the machine is no longer the one that was loaded: the kernel tells of hotplug before
-    /// /sys does, so the machine may have been read a moment too early.
-    fn watch(&self, scheduler: &Scheduler, machine: &Machine, capacity: &Capacity) -> bool {
-        let mut naps: u32 = 0;
-        let mut sampler = None;
-        self.follow_samples(&mut sampler);
-        while !scheduler.exited() && self.stop.sleep(WATCH_NAP) {
-            naps = naps.wrapping_add(1);
-            if let Err(e) = self.control.refresh() {
-                warn!("rules are not up to date: {e:#}");
-            }
+    /// Until the end. True when the machine is no longer the one that was loaded.
+    fn watch(&self, scheduler: &Scheduler, watch: &mut Watch) -> bool {
+        let bell = self.control.bell();
+        let (mut pace, mut sampler) = (Pace::new(), None);
+        let mut next = Instant::now();
+        while !scheduler.exited() {
             self.follow_samples(&mut sampler);
-            if naps.is_multiple_of(MACHINE_EVERY) && online_changed(&self.host, machine) {
-                return true;
-            }
-            if naps.is_multiple_of(LIMITS_EVERY) {
-                match self.control.set_capacity(capacity.now(&self.host)) {
-                    Ok(true) => debug!("cpufreq's limits have changed"),
-                    Ok(false) => (),
-                    Err(e) => warn!("the new limits of cpufreq are not followed: {e:#}"),
+            match self.stop.sleep_or(&bell, next - Instant::now()) {
+                Woken::Stopped => break,
+                // Something has changed or ended: whatever it is, the next look is not far.
+                Woken::Rung => next = next.min(Instant::now() + pace.hurry()),
+                Woken::InTime => {
+                    let late = next.elapsed();
+                    if scheduler.exited() {
+                        break;
+                    }
+                    let now = Clocks::now();
+                    watch.begun(pace.lateness(late), &now);
+                    let Looked::Seen(seen) = watch.look(now) else {
+                        return true;
+                    };
+                    let nap = pace.after(seen);
+                    watch.tell(nap);
+                    self.control.set_idle(pace.idle());
+                    next = Instant::now() + nap;
                 }
             }
         }
@@ -228,26 +235,6 @@ impl Runner<'_> {
             }
         }
     }
-}
-
-/// What does not change of each CPU.
-fn cpu_gauges(machine: &Machine) -> BTreeMap<usize, CpuGauges> {
-    let gauges = |cpu: &Cpu| CpuGauges {
-        core: cpu.core.into(),
-        llc: cpu.llc.into(),
-        node: cpu.node.into(),
-        capacity: cpu.capacity.into(),
-        capacity_now: cpu.capacity.into(),
-        ..CpuGauges::default()
-    };
-    let cpus = machine.cpus.iter();
-    cpus.map(|cpu| (cpu.id.into(), gauges(cpu))).collect()
-}
-
-fn online_changed(host: &Host, machine: &Machine) -> bool {
-    let text = host.sys_text("devices/system/cpu/online");
-    let online = text.and_then(|t| crate::machine::parse_cpulist(&t).ok());
-    online.is_some_and(|cpus| cpus != machine.online())
 }
 
 /// The machine, and the count of hotplug events at which it was read. After a restart /sys may still be changing:
@@ -496,14 +483,5 @@ mod tests {
         let (machine, _) = read_machine(&host, true).unwrap();
         assert_eq!(machine.online(), [0, 1, 2]);
         settle.join().unwrap();
-    }
-
-    #[test]
-    fn a_cpu_that_went_later_is_noticed() {
-        let (dir, host) = described("0-3\n");
-        let (machine, _) = read_machine(&host, false).unwrap();
-        assert!(!online_changed(&host, &machine));
-        fs::write(dir.path().join("devices/system/cpu/online"), "0-1,3\n").unwrap();
-        assert!(online_changed(&host, &machine));
     }
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! How the threads of one run are told to end: all of them wait at one channel on which nothing is ever sent, and which
-//! closes when its other end is dropped. A wait thus ends at once, and needs no polling.
+//! closes when its other end is dropped. A wait thus ends at once, and needs no polling. A `Bell` ends one too, and
+//! nothing else.
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded};
+use crossbeam::select;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -19,6 +21,35 @@ pub fn stopper() -> (Stopper, Stop) {
     (Stopper { _open: sender }, Stop(receiver))
 }
 
+/// Wakes one who waits; a ring that nobody waits for is kept, several are one.
+#[derive(Clone)]
+pub struct Bell {
+    ring: Sender<()>,
+    rung: Receiver<()>,
+}
+
+impl Default for Bell {
+    fn default() -> Bell {
+        let (ring, rung) = bounded(1);
+        Bell { ring, rung }
+    }
+}
+
+impl Bell {
+    pub fn ring(&self) {
+        // It is full when it was rung already.
+        let _ = self.ring.try_send(());
+    }
+}
+
+/// How a wait has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    InTime,
+    Rung,
+    Stopped,
+}
+
 impl Stop {
     /// Closes when it is stopped; for whoever waits for something else too.
     pub fn channel(&self) -> &Receiver<Infallible> {
@@ -32,6 +63,18 @@ impl Stop {
     /// Waits so long, or until it is stopped: then false.
     pub fn sleep(&self, time: Duration) -> bool {
         self.0.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
+    }
+
+    /// Waits so long, or until the bell rings, or until it is stopped.
+    pub fn sleep_or(&self, bell: &Bell, time: Duration) -> Woken {
+        if self.stopped() {
+            return Woken::Stopped;
+        }
+        select! {
+            recv(self.0) -> _ => Woken::Stopped,
+            recv(bell.rung) -> _ => Woken::Rung,
+            default(time) => Woken::InTime,
+        }
     }
 }
 
@@ -51,5 +94,32 @@ mod tests {
         drop(stopper);
         assert!(waiting.into_iter().all(|w| !w.join().unwrap()));
         assert!(stop.stopped() && !stop.sleep(Duration::from_secs(600)));
+    }
+
+    #[test]
+    fn a_bell_ends_a_wait_once() {
+        let (stopper, stop) = stopper();
+        let bell = Bell::default();
+        assert_eq!(
+            stop.sleep_or(&bell, Duration::from_millis(5)),
+            Woken::InTime
+        );
+        let ringer = bell.clone();
+        let ring = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            ringer.ring();
+        });
+        assert_eq!(stop.sleep_or(&bell, Duration::from_secs(600)), Woken::Rung);
+        ring.join().unwrap();
+        bell.ring();
+        bell.ring();
+        assert_eq!(stop.sleep_or(&bell, Duration::from_secs(600)), Woken::Rung);
+        assert_eq!(stop.sleep_or(&bell, Duration::ZERO), Woken::InTime);
+        bell.ring();
+        drop(stopper);
+        assert_eq!(
+            stop.sleep_or(&bell, Duration::from_secs(600)),
+            Woken::Stopped
+        );
     }
 }

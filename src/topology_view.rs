@@ -104,7 +104,7 @@ pub fn count(n: usize, what: &str) -> String {
 }
 
 /// Items behind a label, continued below each other.
-fn wrap(label: &str, items: impl Iterator<Item = String>) -> String {
+pub fn wrap(label: &str, items: impl Iterator<Item = String>) -> String {
     let (mut text, mut line) = (String::new(), label.to_string());
     for item in items {
         if line.len() + 1 + item.len() > WIDTH {

@@ -4,6 +4,7 @@
 
 use super::Check;
 use crate::host::Host;
+use crate::stats::host::Condition;
 use crate::topology_view::count;
 use std::fs;
 use std::path::Path;
@@ -25,7 +26,8 @@ pub fn check(host: &Host) -> Check {
             count(limited.len(), "control group")
         ),
         "limit them by cpu.weight, or leave such machines to the kernel's scheduler",
-    );
+    )
+    .lasting(Condition::QuotaIgnored);
     check.items = limited;
     check
 }

@@ -3,6 +3,7 @@
 
 use super::Check;
 use crate::host::Host;
+use crate::stats::host::Condition;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -111,6 +112,7 @@ pub fn realtime(host: &Host) -> Check {
         "a PREEMPT_RT kernel refuses BPF timers",
         "slices end at the tick; choose another kernel for short waits on a full machine",
     )
+    .lasting(Condition::NoTimers)
 }
 
 pub fn memlock(host: &Host) -> Check {

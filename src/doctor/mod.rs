@@ -8,7 +8,10 @@ mod kernel;
 
 use crate::cpufreq::CpuFreq;
 use crate::host::Host;
-use crate::machine::{self, FreqFiles, Machine};
+use crate::machine::{self, Machine, several};
+use crate::outlook::Outlook;
+use crate::stats::host::Condition;
+use crate::stats::source::CounterSource;
 use crate::topology_view;
 use anyhow::{Result, bail};
 use log::warn;
@@ -35,6 +38,9 @@ pub struct Check {
     pub fix: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<String>,
+    /// What a warning is called in the statistics.
+    #[serde(skip)]
+    pub condition: Option<Condition>,
 }
 
 impl Check {
@@ -50,6 +56,7 @@ impl Check {
             found: found.into(),
             fix: fix.map(str::to_string),
             items: Vec::new(),
+            condition: None,
         }
     }
 
@@ -59,6 +66,14 @@ impl Check {
 
     fn warn(name: &'static str, found: impl Into<String>, fix: &str) -> Check {
         Check::new(name, Verdict::Warn, found, Some(fix))
+    }
+
+    /// A warning that lasts as long as the scheduler runs.
+    fn lasting(self, condition: Condition) -> Check {
+        Check {
+            condition: Some(condition),
+            ..self
+        }
     }
 
     fn fail(name: &'static str, found: impl Into<String>, fix: &str) -> Check {
@@ -100,17 +115,17 @@ pub fn examine(host: &Host) -> Report {
         kernel::realtime(host),
         kernel::memlock(host),
         cpufreq(host),
-        frequencies(host),
-        bandwidth::check(host),
     ]);
+    checks.extend(model(host));
+    checks.push(bandwidth::check(host));
     Report {
         runnable: checks.iter().all(|c| c.verdict != Verdict::Fail),
         checks,
     }
 }
 
-/// Before a start: the first failure as an error, warnings to the log.
-pub fn check_start(host: &Host) -> Result<()> {
+/// Before a start: the first failure as an error; warnings as conditions or to the log.
+pub fn check_start(host: &Host, source: &CounterSource) -> Result<()> {
     let report = examine(host);
     let prevents = |c: &&Check| {
         c.verdict == Verdict::Fail || (c.name == "attached" && c.verdict != Verdict::Ok)
@@ -119,7 +134,11 @@ pub fn check_start(host: &Host) -> Result<()> {
         bail!("{}", failed.sentence());
     }
     for check in report.checks.iter().filter(|c| c.verdict == Verdict::Warn) {
-        warn!("{}{}", check.sentence(), listed(&check.items, "; ", ""));
+        let text = format!("{}{}", check.sentence(), listed(&check.items, "; ", ""));
+        match check.condition {
+            Some(condition) => source.set_condition(condition, Some(text)),
+            None => warn!("{text}"),
+        }
     }
     Ok(())
 }
@@ -135,14 +154,28 @@ fn cpufreq(host: &Host) -> Check {
     Check::ok("cpufreq", CpuFreq::read(host).describe())
 }
 
-/// Who wants delay_migration wants to know.
-fn frequencies(host: &Host) -> Check {
-    let nr_cpu_ids = Machine::read(&host.sys).map_or(0, |m| m.nr_cpu_ids as usize);
-    let found = match FreqFiles::of_cpufreq(host, nr_cpu_ids) {
-        Some(files) => format!("{}, or what ticks see if they see any", files.name),
-        None => "only what ticks see, if they do; delay_migration wants them".to_string(),
+/// What the model makes of the machine. Who wants delay_migration wants to know of frequencies.
+fn model(host: &Host) -> Vec<Check> {
+    let Ok(machine) = Machine::read(&host.sys) else {
+        return Vec::new();
     };
-    Check::ok("frequencies", found)
+    let model = Outlook::read(host, &machine);
+    let shared = model.sharing.condition().map(|text| format!("; {text}"));
+    let found = model.source() + &shared.unwrap_or_default();
+    let limits = model.limited.clone();
+    let mut checks = vec![
+        Check::ok("frequencies", found),
+        Check::ok(
+            "limits",
+            limits.unwrap_or("no CPU is limited by cpufreq".into()),
+        ),
+        Check::ok("preferred", model.preference()),
+    ];
+    if let Some(odd) = several(&model.unreadable) {
+        let fix = "what they would say is taken for not known; report them with a copy";
+        checks.push(Check::warn("files", odd, fix));
+    }
+    checks
 }
 
 impl Report {

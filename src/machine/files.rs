@@ -58,6 +58,23 @@ pub fn parse_cpulist(text: &str) -> Result<Vec<u16>> {
     Ok(cpus)
 }
 
+/// CPU numbers with spaces between them, as cpufreq writes them; None: anything else.
+pub fn parse_spaced(text: &str) -> Option<Vec<u16>> {
+    let cpus = text.split_ascii_whitespace().map(|n| number(n).ok());
+    let cpus = cpus.collect::<Option<Vec<u16>>>()?;
+    (!cpus.is_empty() && cpus.is_sorted_by(|a, b| a < b)).then_some(cpus)
+}
+
+/// Ascending CPU numbers as the kernel writes them.
+pub fn cpulist_text(cpus: &[u16]) -> String {
+    let range = |range: &[u16]| match range {
+        [one] => one.to_string(),
+        _ => format!("{}-{}", range[0], range[range.len() - 1]),
+    };
+    let ranges = cpus.chunk_by(|a, b| a + 1 == *b).map(range);
+    ranges.collect::<Vec<_>>().join(",")
+}
+
 fn number(text: &str) -> Result<u16> {
     let n: u32 = text
         .parse()
@@ -89,6 +106,13 @@ mod tests {
     }
 
     #[test]
+    fn what_is_written_is_read() {
+        for text in ["", "0", "0-2,8,10-11", "0-1023", "7,9"] {
+            assert_eq!(cpulist_text(&parse_cpulist(text).unwrap()), text);
+        }
+    }
+
+    #[test]
     fn garbage_is_refused_and_named() {
         let error = |text| format!("{:#}", parse_cpulist(text).unwrap_err());
         assert!(error("x").contains("'x' is not a number"));
@@ -96,6 +120,14 @@ mod tests {
         assert!(error("4,2").contains("do not ascend"));
         assert!(error("0-1024").contains("beyond the 1024 CPUs"));
         assert!(error("0-99999999999").contains("not a number"));
+    }
+
+    #[test]
+    fn numbers_with_spaces() {
+        assert_eq!(parse_spaced("0 1 32 33"), Some(vec![0, 1, 32, 33]));
+        for wrong in ["", "1 0", "0 x", "0 1024", "0-3"] {
+            assert_eq!(parse_spaced(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Where the frequency of each CPU is read: files of cpufreq, or a folder of somebody's own.
 
+use super::policy::cpufreq_file;
 use crate::host::Host;
 use log::warn;
 use std::fs::{self, File, OpenOptions};
@@ -50,6 +51,8 @@ const BYTES_MAX: usize = 32;
 pub struct FreqFiles {
     /// What they are, for people.
     pub name: String,
+    /// They are those of /sys, which do not hang.
+    pub of_kernel: bool,
     paths: Vec<PathBuf>,
     open: Mutex<Open>,
 }
@@ -66,6 +69,7 @@ impl FreqFiles {
         let path = |cpu| folder.join(format!("cpu{cpu}"));
         FreqFiles::new(
             folder.display().to_string(),
+            false,
             (0..nr_cpu_ids).map(path).collect(),
         )
     }
@@ -75,18 +79,19 @@ impl FreqFiles {
         FILES.iter().find_map(|name| {
             let path = |cpu| host.sys.join(cpufreq_file(cpu, name));
             let paths = (0..nr_cpu_ids).map(path).collect();
-            let files = FreqFiles::new((*name).to_string(), paths);
+            let files = FreqFiles::new((*name).to_string(), true, paths);
             files.read().iter().any(Option::is_some).then_some(files)
         })
     }
 
-    fn new(name: String, paths: Vec<PathBuf>) -> FreqFiles {
+    fn new(name: String, of_kernel: bool, paths: Vec<PathBuf>) -> FreqFiles {
         let open = Open {
             files: paths.iter().map(|_| None).collect(),
             told: vec![false; paths.len()],
         };
         FreqFiles {
             name,
+            of_kernel,
             paths,
             open: Mutex::new(open),
         }
@@ -176,20 +181,6 @@ fn khz(file: &File) -> Option<u32> {
     let text = text.get(..len).filter(|t| t.len() < BYTES_MAX)?;
     let text = std::str::from_utf8(text).ok()?;
     text.trim().parse().ok().filter(|&khz| khz > 0)
-}
-
-fn cpufreq_file(cpu: usize, name: &str) -> String {
-    format!("devices/system/cpu/cpu{cpu}/cpufreq/{name}")
-}
-
-/// The lowest frequency of each CPU, where cpufreq says it.
-pub fn least_khz(host: &Host, nr_cpu_ids: usize) -> Vec<Option<u32>> {
-    let least = |cpu| {
-        host.sys_text(&cpufreq_file(cpu, "cpuinfo_min_freq"))?
-            .parse()
-            .ok()
-    };
-    (0..nr_cpu_ids).map(least).collect()
 }
 
 #[cfg(test)]
@@ -292,7 +283,5 @@ mod tests {
             found(),
             Some(("cpuinfo_avg_freq".into(), vec![Some(3000), None]))
         );
-        write(0, "cpuinfo_min_freq", "400\n");
-        assert_eq!(least_khz(&host, 2), [Some(400), None]);
     }
 }

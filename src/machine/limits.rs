@@ -2,6 +2,7 @@
 //! How far cpufreq lets each CPU go: its highest frequency, and the one that it is held to now, by somebody's wish or by
 //! cooling.
 
+use super::policy::{Policies, cpufreq_file};
 use crate::host::Host;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,10 +17,10 @@ pub struct Limits {
 }
 
 impl Limits {
-    pub fn new(host: &Host, nr_cpu_ids: usize) -> Limits {
-        let most = |cpu| khz(host, cpu, "cpuinfo_max_freq").filter(|&khz| khz > 0);
+    pub fn new(policies: &Policies) -> Limits {
+        let most = policies.cpus.iter().map(|p| p.as_ref()?.max_khz);
         Limits {
-            most_khz: (0..nr_cpu_ids).map(most).collect(),
+            most_khz: most.collect(),
         }
     }
 
@@ -28,16 +29,14 @@ impl Limits {
         let now = |(cpu, most): (usize, &Option<u32>)| {
             Some(Limit {
                 most_khz: (*most)?,
-                now_khz: khz(host, cpu, "scaling_max_freq")?,
+                now_khz: host
+                    .sys_text(&cpufreq_file(cpu, "scaling_max_freq"))?
+                    .parse()
+                    .ok()?,
             })
         };
         self.most_khz.iter().enumerate().map(now).collect()
     }
-}
-
-fn khz(host: &Host, cpu: usize, file: &str) -> Option<u32> {
-    let path = format!("devices/system/cpu/cpu{cpu}/cpufreq/{file}");
-    host.sys_text(&path)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -62,7 +61,7 @@ mod tests {
         write(2, "cpuinfo_max_freq", "2000000\n");
         write(2, "scaling_max_freq", "<unknown>\n");
         let host = Host::in_folder(dir.path());
-        let limits = Limits::new(&host, 4);
+        let limits = Limits::new(&Policies::read(&host, 4));
         let first = |now_khz| {
             Some(Limit {
                 now_khz,

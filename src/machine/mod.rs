@@ -1,21 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The machine: CPUs, cores, last-level caches, nodes. `read` makes it from the files of a /sys, `facts` turns it
-//! into the tables that the BPF half gets.
+//! into the tables that the BPF half gets. What changes while the scheduler runs has a small reader each: `policy` and
+//! `limits` (cpufreq), `freq` (frequencies), `prefcore`, `idle_states`, `load` (/proc), `clocks`.
 //!
 //! scx_utils has a `Topology`, but its root is an environment variable and its cpumask width a process global, so
 //! that two machines cannot exist in one process; it takes AMD's preferred-core ranking for capacity, and it counts
 //! offline CPUs when it looks for little cores. Hence the small reader of our own.
 
+mod ask;
+mod clocks;
 mod facts;
 mod files;
 mod freq;
+mod idle_states;
 mod limits;
+mod load;
+mod policy;
+mod prefcore;
 mod read;
 
+pub use ask::several;
+pub use clocks::Clocks;
 pub use facts::Facts;
-pub use files::parse_cpulist;
-pub use freq::{FreqFiles, FreqSource, least_khz};
+pub use files::{cpulist_text, parse_cpulist};
+pub use freq::{FreqFiles, FreqSource};
+pub use idle_states::{IdleState, idle_states};
 pub use limits::{Limit, Limits};
+pub use load::{CpuTime, cpu_times, resident_kb, waiting_permille};
+pub use policy::{Policies, Policy, driver};
+pub use prefcore::Rankings;
 pub use read::advice;
 
 use serde::Serialize;
@@ -88,6 +101,20 @@ impl Machine {
     /// CPUs differ in capacity, by however little (kernel: sched_asym_cpucap_active).
     pub fn asym(&self) -> bool {
         self.cpus.windows(2).any(|c| c[0].capacity != c[1].capacity)
+    }
+
+    /// Where an online CPU stands in `cpus`.
+    pub fn position(&self, id: u16) -> usize {
+        self.cpus.partition_point(|c| c.id < id)
+    }
+
+    /// The whole capacity of each CPU by number, 0 offline.
+    pub fn capacities(&self) -> Vec<u16> {
+        let mut capacities = vec![0; self.nr_cpu_ids.into()];
+        for cpu in &self.cpus {
+            capacities[usize::from(cpu.id)] = cpu.capacity;
+        }
+        capacities
     }
 
     pub fn online(&self) -> Vec<u16> {

@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! From what was read of the machine to the numbers that the policy wants: no file, no clock.
 
+mod busy;
 mod capacity;
+mod domains;
 mod idle;
+mod pace;
+mod preferred;
 mod threshold;
+mod time;
 
-pub use capacity::capacities;
+pub use busy::{Busy, BusyMeter};
+pub use capacity::{capacities, limited};
+pub use domains::Sharing;
 pub use idle::scan_worth;
+pub use pace::{Lateness, Pace, Seen};
+pub use preferred::preferred_cores;
 pub use threshold::{FreqRule, Learner};
+pub use time::{Passed, passed};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What is a low frequency? A rule says it for all CPUs alike, or is learnt from the frequencies that each CPU was seen at.
 
-use crate::machine::Limit;
+use crate::machine::Policies;
 use std::fmt;
 
 /// When delay_migration takes a CPU's frequency for low. As a tunable it is a number: `code`.
@@ -85,6 +85,8 @@ const ENOUGH: u32 = 100;
 const SHARE: u32 = 100;
 /// What is learnt is at most so many per cent of the way from the lowest frequency to the highest.
 const FURTHEST: u64 = 25;
+/// So many looks in a row have to find that what is low has moved.
+const LOOKS: u32 = 2;
 
 /// One CPU: how far its frequency can go, and how often it was seen in each part of that.
 #[derive(Clone, Debug, Default)]
@@ -93,9 +95,21 @@ struct Seen {
     most: u32,
     bins: [u32; BINS],
     samples: u32,
+    /// What was learnt, as it is told.
+    settled: Option<u32>,
+    /// How many looks in a row have found something else.
+    moved: u32,
 }
 
 impl Seen {
+    fn new(least: u32, most: u32) -> Seen {
+        Seen {
+            least,
+            most,
+            ..Seen::default()
+        }
+    }
+
     fn range(&self) -> u64 {
         u64::from(self.most.saturating_sub(self.least))
     }
@@ -113,14 +127,34 @@ impl Seen {
     }
 
     /// The upper edge of the lowest bin that holds a hundredth of what was seen.
-    fn learnt(&self) -> u32 {
+    fn learnt(&self) -> Option<u32> {
         if self.samples < ENOUGH {
-            return self.least;
+            return None;
         }
         let held = |n: &u32| *n > 0 && u64::from(*n) * u64::from(SHARE) >= u64::from(self.samples);
         let lowest = self.bins.iter().position(held).unwrap_or(0) as u64;
         let edge = self.range() * (lowest + 1) / BINS as u64;
-        self.least + edge.min(self.range() * FURTHEST / 100) as u32
+        Some(self.least + edge.min(self.range() * FURTHEST / 100) as u32)
+    }
+
+    /// What is learnt first is told at once. Later it has to move by more than a bin, for more than one look: a CPU that is seen now
+    /// in one bin, now in the next, shall not change the policy each time.
+    fn settle(&mut self) {
+        let Some(learnt) = self.learnt() else { return };
+        let settled = *self.settled.get_or_insert(learnt);
+        let far = u64::from(learnt.abs_diff(settled)) * BINS as u64 > self.range();
+        self.moved = if far { self.moved + 1 } else { 0 };
+        if self.moved >= LOOKS {
+            (self.settled, self.moved) = (Some(learnt), 0);
+        }
+    }
+
+    /// A CPU with one frequency has no low one.
+    fn low(&self) -> u32 {
+        if self.range() == 0 {
+            return 0;
+        }
+        self.settled.unwrap_or(self.least)
     }
 }
 
@@ -131,18 +165,14 @@ pub struct Learner {
 }
 
 impl Learner {
-    /// `least_khz`, `most`: what cpufreq says of each CPU, or None.
-    pub fn new(least_khz: &[Option<u32>], most: &[Option<Limit>]) -> Learner {
-        let seen = |(least, most): (&Option<u32>, &Option<Limit>)| match (least, most) {
-            (Some(least), Some(most)) => Seen {
-                least: *least,
-                most: most.most_khz,
-                ..Seen::default()
-            },
-            _ => Seen::default(),
+    pub fn new(policies: &Policies) -> Learner {
+        let seen = |cpu| {
+            let policy = policies.of(cpu)?;
+            Some(Seen::new(policy.min_khz?, policy.max_khz?))
         };
+        let seen = |cpu| seen(cpu).unwrap_or_default();
         Learner {
-            cpus: least_khz.iter().zip(most).map(seen).collect(),
+            cpus: (0..policies.cpus.len()).map(seen).collect(),
         }
     }
 
@@ -155,11 +185,16 @@ impl Learner {
         }
     }
 
+    /// To be called now and then: what was seen since counts from now on.
+    pub fn look(&mut self) {
+        self.cpus.iter_mut().for_each(Seen::settle);
+    }
+
     /// What is low on each CPU, in kHz; 0: nothing is.
     pub fn thresholds(&self, rule: FreqRule) -> Vec<u32> {
         let of = |cpu: &Seen| match rule {
             FreqRule::Off => 0,
-            FreqRule::Auto => cpu.learnt(),
+            FreqRule::Auto => cpu.low(),
             FreqRule::Khz(khz) => khz,
             FreqRule::Above(percent) => {
                 let least = u64::from(cpu.least);
@@ -191,20 +226,29 @@ impl Learner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::Policy;
 
     fn learner(least: u32, most: u32) -> Learner {
-        let limit = Limit {
-            now_khz: most,
-            most_khz: most,
+        let policy = Policy {
+            min_khz: Some(least),
+            max_khz: Some(most),
+            ..Policy::default()
         };
-        Learner::new(&[Some(least), None], &[Some(limit), None])
+        Learner::new(&Policies {
+            cpus: vec![Some(policy), None],
+            odd: vec![],
+        })
+    }
+
+    fn add(learner: &mut Learner, khz: u32, times: u32) {
+        (0..times).for_each(|_| learner.add(&[Some(khz), Some(khz)]));
     }
 
     fn seen(at: &[(u32, u32)]) -> u32 {
         let mut learner = learner(1_000_000, 4_200_000);
-        for &(khz, times) in at {
-            (0..times).for_each(|_| learner.add(&[Some(khz), Some(khz)]));
-        }
+        at.iter()
+            .for_each(|&(khz, times)| add(&mut learner, khz, times));
+        learner.look();
         learner.thresholds(FreqRule::Auto)[0]
     }
 
@@ -258,6 +302,34 @@ mod tests {
         );
         // A CPU that never slows down is low at a quarter of its range at most.
         assert_eq!(seen(&[(4_200_000, 1000)]), 1_800_000);
+    }
+
+    #[test]
+    fn what_is_learnt_does_not_flap() {
+        let mut learner = learner(1_000_000, 4_200_000);
+        let mut told = |khz: u32| {
+            // So many that those before are forgotten.
+            add(&mut learner, khz, 200_000);
+            learner.look();
+            learner.thresholds(FreqRule::Auto)[0]
+        };
+        assert_eq!(told(1_050_000), 1_100_000);
+        assert_eq!(told(1_150_000), 1_100_000, "the next bin");
+        assert_eq!(told(1_150_000), 1_100_000);
+        assert_eq!(told(1_350_000), 1_100_000, "far, for one look");
+        assert_eq!(told(1_150_000), 1_100_000);
+        assert_eq!(told(1_350_000), 1_100_000);
+        assert_eq!(told(1_350_000), 1_400_000, "far, for two");
+        assert_eq!(told(1_050_000), 1_400_000);
+        assert_eq!(told(1_050_000), 1_100_000);
+    }
+
+    #[test]
+    fn one_frequency_is_never_low() {
+        let mut learner = learner(2_000_000, 2_000_000);
+        add(&mut learner, 2_000_000, 1000);
+        learner.look();
+        assert_eq!(learner.thresholds(FreqRule::Auto), [0, 0]);
     }
 
     #[test]

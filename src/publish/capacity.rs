@@ -2,8 +2,8 @@
 //! What CPUs are worth, as cpufreq limits them.
 
 use crate::host::Host;
-use crate::machine::{Facts, Limits};
-use crate::model::capacities;
+use crate::machine::{Limits, Policies};
+use crate::model::{capacities, limited};
 
 pub struct Capacity {
     /// At the highest frequency, by number.
@@ -12,40 +12,32 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    pub fn new(host: &Host, facts: &Facts) -> Capacity {
-        let whole = facts.capacities();
+    pub fn new(policies: &Policies, whole: Vec<u16>) -> Capacity {
         Capacity {
-            limits: Limits::new(host, whole.len()),
+            limits: Limits::new(policies),
             whole,
         }
     }
 
+    /// cpufreq says something else from now on.
+    pub fn follow(&mut self, policies: &Policies) {
+        self.limits = Limits::new(policies);
+    }
+
     pub fn now(&self, host: &Host) -> Vec<u16> {
         capacities(&self.whole, &self.limits.read(host))
+    }
+
+    /// What is to be told if some CPU is worth less than at its best.
+    pub fn limited(&self, now: &[u16]) -> Option<String> {
+        limited(&self.whole, now)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bpf::intf::machine_facts;
     use std::fs;
-
-    fn facts(capacity: &[u16]) -> Facts {
-        // SAFETY: plain numbers, for which zero is a value.
-        let (row, machine) = unsafe { (std::mem::zeroed(), std::mem::zeroed::<machine_facts>()) };
-        let mut facts = Facts {
-            cpus: vec![row; capacity.len()],
-            llcs: vec![],
-            nodes: vec![],
-            llc_cpus: vec![],
-            machine,
-        };
-        for (cpu, &capacity) in facts.cpus.iter_mut().zip(capacity) {
-            cpu.capacity = capacity;
-        }
-        facts
-    }
 
     #[test]
     fn a_limit_counts_when_it_is_read() {
@@ -56,7 +48,7 @@ mod tests {
         let limit = |khz: &str| fs::write(folder.join("scaling_max_freq"), khz).unwrap();
         limit("2000\n");
         let host = Host::in_folder(dir.path());
-        let capacity = Capacity::new(&host, &facts(&[1024, 1000]));
+        let capacity = Capacity::new(&Policies::read(&host, 2), vec![1024, 1000]);
         assert_eq!(capacity.now(&host), [1024, 1000]);
         limit("500\n");
         assert_eq!(capacity.now(&host), [1024, 250]);

@@ -4,7 +4,7 @@
 use super::STALE_PERIODS;
 use crate::bpf::intf::{CAPACITY_SCALE, MAX_ARMS, MAX_CPUS, policy_image};
 use crate::host::Host;
-use crate::machine::{FreqFiles, FreqSource, Limits, least_khz};
+use crate::machine::{FreqFiles, FreqSource, Policies};
 use crate::model::{FreqRule, Learner};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -56,8 +56,8 @@ pub struct Frequencies {
 
 impl Frequencies {
     /// A sample is taken every `period`.
-    pub fn new(host: &Host, asked: &FreqSource, nr_cpu_ids: usize, period: Duration) -> Self {
-        let most = Limits::new(host, nr_cpu_ids).read(host);
+    pub fn new(host: &Host, asked: &FreqSource, policies: &Policies, period: Duration) -> Self {
+        let nr_cpu_ids = policies.cpus.len();
         let files = |files| From::Files(Arc::new(files));
         let cpufreq = || FreqFiles::of_cpufreq(host, nr_cpu_ids).map_or(From::Nothing, files);
         Frequencies {
@@ -68,7 +68,7 @@ impl Frequencies {
                 FreqSource::Folder(folder) => files(FreqFiles::of_folder(folder, nr_cpu_ids)),
             },
             ticks_may: *asked == FreqSource::Auto,
-            learner: Learner::new(&least_khz(host, nr_cpu_ids), &most),
+            learner: Learner::new(policies),
             stale_ms: STALE_PERIODS * period.as_millis() as u32,
         }
     }
@@ -108,8 +108,7 @@ impl Frequencies {
         match &self.from {
             From::Nothing => None,
             From::Ticks => {
-                let khz = self.learner.in_khz(speeds, CAPACITY_SCALE);
-                self.learner.add(&khz);
+                self.learner.add(&self.khz_of_ticks(speeds));
                 None
             }
             From::Files(files) => {
@@ -122,13 +121,33 @@ impl Frequencies {
         }
     }
 
-    /// In the unit of the source, for each CPU.
-    fn thresholds(&self, rule: FreqRule) -> Vec<u32> {
-        let khz = self.learner.thresholds(rule);
+    /// What was seen since the last time says from now on what is low.
+    pub fn learn(&mut self) {
+        self.learner.look();
+    }
+
+    /// What ticks see, where they are the source.
+    pub fn khz_of_ticks(&self, speeds: &[u32]) -> Vec<Option<u32>> {
+        match self.from {
+            From::Ticks => self.learner.in_khz(speeds, CAPACITY_SCALE),
+            From::Nothing | From::Files(_) => Vec::new(),
+        }
+    }
+
+    /// For each CPU; nothing without a source.
+    pub fn thresholds_khz(&self, rule: FreqRule) -> Vec<u32> {
         match self.from {
             From::Nothing => Vec::new(),
+            From::Ticks | From::Files(_) => self.learner.thresholds(rule),
+        }
+    }
+
+    /// In the unit of the source, for each CPU.
+    fn thresholds(&self, rule: FreqRule) -> Vec<u32> {
+        let khz = self.thresholds_khz(rule);
+        match self.from {
             From::Ticks => self.learner.scaled(&khz, CAPACITY_SCALE),
-            From::Files(_) => khz,
+            From::Nothing | From::Files(_) => khz,
         }
     }
 
@@ -179,6 +198,10 @@ mod tests {
         (dir, host)
     }
 
+    fn of(host: &Host, asked: &FreqSource) -> Frequencies {
+        Frequencies::new(host, asked, &Policies::read(host, 2), PERIOD)
+    }
+
     fn read(frequencies: &Frequencies) -> Option<Reading> {
         Some(Reading::new(frequencies.files()?, FreqFiles::read))
     }
@@ -203,7 +226,7 @@ mod tests {
     #[test]
     fn cpufreq_is_used_until_ticks_see_something() {
         let (_dir, host) = machine();
-        let mut frequencies = Frequencies::new(&host, &FreqSource::Auto, 2, PERIOD);
+        let mut frequencies = of(&host, &FreqSource::Auto);
         assert_eq!(frequencies.name(), "scaling_cur_freq");
         let khz = sampled(&mut frequencies, &[1024, 1024]);
         assert_eq!(khz, Some(vec![Some(1_000_000), Some(3_000_000)]));
@@ -218,7 +241,7 @@ mod tests {
     #[test]
     fn what_is_asked_for_is_used() {
         let (dir, host) = machine();
-        let of = |asked| Frequencies::new(&host, &asked, 2, PERIOD);
+        let of = |asked| of(&host, &asked);
         let mut cpufreq = of(FreqSource::Cpufreq);
         assert!(sampled(&mut cpufreq, &[1, 1]).is_some() && cpufreq.name() == "scaling_cur_freq");
         assert_eq!(of(FreqSource::Cpuperf).name(), "cpuperf");
@@ -234,7 +257,7 @@ mod tests {
     #[test]
     fn what_was_read_of_others_or_long_ago_says_nothing() {
         let (_dir, host) = machine();
-        let of = || Frequencies::new(&host, &FreqSource::Cpufreq, 2, PERIOD);
+        let of = || of(&host, &FreqSource::Cpufreq);
         let (before, mut now) = (of(), of());
         assert_eq!(now.sample(&[1, 1], read(&before).as_ref()), None);
         assert!(now.sample(&[1, 1], read(&now).as_ref()).is_some());
@@ -248,7 +271,7 @@ mod tests {
     fn a_machine_without_cpufreq_has_no_source() {
         let dir = tempfile::tempdir().unwrap();
         let host = Host::in_folder(dir.path());
-        let mut none = Frequencies::new(&host, &FreqSource::Auto, 2, PERIOD);
+        let mut none = of(&host, &FreqSource::Auto);
         assert_eq!(sampled(&mut none, &[1024, 1024]), None);
         assert!(!none.known() && none.name() == "none");
     }

@@ -97,6 +97,7 @@ event_table! {
     machine_changed, MachineChanged, "the machine was no longer the one that was loaded: CPUs came or went";
     periods, Period, "times that the daemon looked at the machine";
     periods_late, PeriodLate, "of these, those that began too late: what had been told was too old by then";
+    periods_skipped, PeriodSkipped, "looks that were left out because one began too late";
     clock_jumps, ClockJump, "the clock of the day was set";
     suspends, Suspend, "the machine was suspended and woke";
     reads_failed, ReadFailed, "a file of the machine that was there could not be read, or held no value";
@@ -132,9 +133,11 @@ condition_table! {
     freq_shared, FreqShared, "CPUs that share a cache share their frequency too: delay_migration cannot help there";
     capacity_limited, CapacityLimited, "cpufreq's limits or cooling leave a CPU less than its capacity";
     machine_unreadable, MachineUnreadable, "the machine cannot be read as it was at the load";
-    period_late, PeriodIsLate, "the daemon does not get to run in time: what it told is too old and does not count";
+    period_late, PeriodIsLate, "the daemon did not get to run in time within the last minute: what it told was too old to count";
+    clock_jump, ClockJump, "the clock of the day was set within the last minute";
     no_timers, NoTimers, "the kernel allows no BPF timers (PREEMPT_RT): slices end at ticks, no move is delayed";
-    cpus_offline, CpusOffline, "CPUs that were online at the load are gone";
+    quota_ignored, QuotaIgnored, "control groups have a CPU limit (cpu.max), which nobody enforces while the scheduler runs";
+    cpus_offline, CpusOffline, "CPUs of the machine are offline";
 }
 
 /// What a client gets of a condition.

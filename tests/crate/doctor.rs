@@ -4,6 +4,7 @@
 use crate::support::{Numbering, Shape, Tree};
 use scx_roost::doctor::{self, Check, Report, Verdict};
 use scx_roost::host::Host;
+use scx_roost::stats::source::CounterSource;
 use std::fs;
 
 /// A machine on which everything is well.
@@ -41,8 +42,21 @@ fn check<'a>(report: &'a Report, name: &str) -> &'a Check {
         .unwrap_or_else(|| panic!("no check '{name}'"))
 }
 
+fn check_start(host: &Host) -> anyhow::Result<()> {
+    doctor::check_start(host, &CounterSource::default())
+}
+
+/// Those that a start begins with.
+fn conditions(host: &Host) -> Vec<String> {
+    let source = CounterSource::default();
+    doctor::check_start(host, &source).unwrap();
+    let conditions = source.totals().conditions.into_iter();
+    let active = conditions.filter(|(_, c)| c.active == 1);
+    active.map(|(name, _)| name).collect()
+}
+
 fn start_error(host: &Host) -> String {
-    let error = doctor::check_start(host).unwrap_err().to_string();
+    let error = check_start(host).unwrap_err().to_string();
     assert!(!error.contains('\n'), "{error}");
     error
 }
@@ -57,7 +71,7 @@ fn a_healthy_machine_can_run_it() {
         "{}",
         report.text()
     );
-    doctor::check_start(&patient.host).unwrap();
+    assert_eq!(conditions(&patient.host), [""; 0]);
     assert!(
         check(&report, "machine")
             .found
@@ -113,7 +127,7 @@ fn a_scheduler_that_is_leaving_is_waited_for() {
         fs::write(&whole, "disabled\n").unwrap();
         fs::rename(&whole, &state).unwrap();
     });
-    doctor::check_start(&patient.host).unwrap();
+    check_start(&patient.host).unwrap();
     leave.join().unwrap();
 }
 
@@ -129,7 +143,7 @@ fn privileges_are_needed() {
         patient
             .tree
             .write("proc/self/status", &format!("CapEff:\t{caps}"));
-        assert_eq!(doctor::check_start(&patient.host).is_ok(), enough, "{caps}");
+        assert_eq!(check_start(&patient.host).is_ok(), enough, "{caps}");
     }
 }
 
@@ -150,6 +164,7 @@ fn a_realtime_kernel_runs_with_a_warning() {
     let report = doctor::examine(&patient.host);
     assert!(report.runnable && patient.host.preempt_rt());
     assert_eq!(check(&report, "realtime").verdict, Verdict::Warn);
+    assert_eq!(conditions(&patient.host), ["no_timers"]);
 }
 
 #[test]
@@ -167,6 +182,7 @@ fn groups_that_lose_their_limit_are_listed_once() {
     let report = doctor::examine(&patient.host);
     let check = check(&report, "cpu.max");
     assert!(report.runnable);
+    assert_eq!(conditions(&patient.host), ["quota_ignored"]);
     assert_eq!(
         check.items,
         ["/a.slice (50 % of a CPU)", "/a.slice/b/c (300 % of a CPU)"]

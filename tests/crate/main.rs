@@ -17,5 +17,8 @@ mod object;
 #[allow(dead_code)]
 mod rng;
 mod scripts;
+mod soak;
 mod stats;
 mod support;
+mod trees;
+mod watch;

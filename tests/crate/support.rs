@@ -153,6 +153,19 @@ impl Tree {
         self.write("devices/system/node/online", &list(&nodes));
     }
 
+    /// Files of cpufreq, for CPUs that have one frequency.
+    pub fn cpufreq(&self, related: &[usize], files: &[(&str, &str)]) {
+        let list: Vec<String> = related.iter().map(usize::to_string).collect();
+        for &cpu in related {
+            let write = |name: &str, text: &str| {
+                let folder = format!("devices/system/cpu/cpu{cpu}/cpufreq");
+                self.write(&format!("{folder}/{name}"), text);
+            };
+            write("related_cpus", &list.join(" "));
+            files.iter().for_each(|(name, text)| write(name, text));
+        }
+    }
+
     pub fn write(&self, path: &str, text: &str) {
         let path = self.root().join(path);
         fs::create_dir_all(path.parent().expect("a file in a folder")).expect("a folder");

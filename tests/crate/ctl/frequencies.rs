@@ -3,7 +3,7 @@
 
 use super::*;
 use scx_roost::host::Host;
-use scx_roost::machine::{FreqFiles, FreqSource};
+use scx_roost::machine::{FreqFiles, FreqSource, Policies};
 use scx_roost::publish::Frequencies;
 use scx_roost::sampler::Sampler;
 use std::fs;
@@ -19,7 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 fn follow(served: &Served, folder: &Path) {
     let source = FreqSource::Folder(folder.into());
-    let frequencies = Frequencies::new(&Host::in_folder(folder), &source, 8, PERIOD);
+    let host = Host::in_folder(folder);
+    let policies = Policies::read(&host, 8);
+    let frequencies = Frequencies::new(&host, &source, &policies, PERIOD);
     served.control.set_frequencies(frequencies);
 }
 

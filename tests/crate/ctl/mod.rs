@@ -26,23 +26,23 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 #[derive(Default)]
-struct Told {
-    image: Option<policy_image>,
-    publications: u32,
-    table: Table,
-    tables: u32,
-    tickets: Vec<Ticket>,
-    khz: Vec<Option<u32>>,
+pub struct Told {
+    pub image: Option<policy_image>,
+    pub publications: u32,
+    pub table: Table,
+    pub tables: u32,
+    pub tickets: Vec<Ticket>,
+    pub khz: Vec<Option<u32>>,
     /// And for how long they count.
-    scans: Vec<(u32, u32)>,
-    fails: bool,
-    audits: u32,
+    pub scans: Vec<(u32, u32)>,
+    pub fails: bool,
+    pub audits: u32,
     /// What the next audits say, the next one last.
-    drifts: Vec<u64>,
+    pub drifts: Vec<u64>,
 }
 
 #[derive(Clone, Default)]
-struct Remembers(Arc<Mutex<Told>>);
+pub struct Remembers(pub Arc<Mutex<Told>>);
 
 impl Live for Remembers {
     fn publish(&mut self, image: &policy_image) -> Result<u32> {

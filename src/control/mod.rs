@@ -3,26 +3,28 @@
 //! told of them, and so is the next one after a restart. Each request is carried out whole or not at all; those that
 //! arrived together are published together.
 
+mod live;
+mod sampling;
+
+pub use live::{Audit, Live, Ticket};
+pub use sampling::CpuLive;
+
 use crate::arms::{Arms, Change, Settings};
 use crate::bpf::intf::policy_image;
-use crate::features::bits;
-use crate::machine::FreqFiles;
-use crate::model::FreqRule;
-use crate::publish::{Frequencies, Reading, Scans};
-use crate::rules::{Found, Rules, Table, Whom, pidfd_of};
+use crate::publish::{Frequencies, Scans};
+use crate::rules::{Found, Rules, Whom, pidfd_of};
 use crate::socket::{Access, Client, Purpose, Server, refuse};
+use crate::stats::host::Event;
 use crate::stats::source::{ArmShown, CounterSource};
+use crate::stop::Bell;
 use anyhow::{Context, Result, bail};
-use log::warn;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::io::Error;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// What a request is, in its "args"; its "req" is "ctl".
 #[derive(Debug, Serialize, Deserialize)]
@@ -69,46 +71,6 @@ pub struct Request {
     pub args: Value,
 }
 
-/// A loaded scheduler, or a test's own.
-pub trait Live: Send {
-    /// Makes the image live; the answer is its generation, which is greater than that of the image and of the one before.
-    fn publish(&mut self, image: &policy_image) -> Result<u32>;
-    fn set_rules(&mut self, table: &Table) -> Result<()>;
-    /// How fast ticks found each of the first `nr_cpus` CPUs, of CAPACITY_SCALE.
-    fn speeds(&self, nr_cpus: usize) -> Vec<u32>;
-    /// The frequency of each CPU by number, in kHz, as it was `age` ago.
-    fn set_frequencies(&mut self, khz: &[Option<u32>], age: Duration);
-    /// The mean idle period of each of the first `nr_cpus` CPUs, in ns; `every`: as ended by whatever arrives.
-    fn idle_means(&self, nr_cpus: usize, every: bool) -> Vec<u64>;
-    /// How many CPUs of each LLC a scan is worth, which counts for so long.
-    fn set_scans(&mut self, worth: &[u32], counts_ms: u32);
-    /// Each thread of the process, which then asks anew.
-    fn tell(&mut self, process: BorrowedFd, ticket: Ticket) -> Result<()>;
-    fn audit(&mut self) -> Result<Audit>;
-}
-
-/// Of util_est, which each CPU sums up over the tasks that it counts (src/bpf/audit.bpf.h). Who comes or goes meanwhile may be
-/// missed or counted twice.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Audit {
-    pub tasks: u64,
-    /// Those that some CPU counts.
-    pub joined: u64,
-    /// Of all CPUs.
-    pub util_est: u64,
-    /// By how much the CPUs' sums are not what their tasks gave, without sign.
-    pub util_drift: u64,
-    /// Of the CPUs where that is not 0, by number.
-    pub drift_of_cpu: BTreeMap<usize, i64>,
-}
-
-/// What a process is told; the first counts more.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Ticket {
-    Exec(u32),
-    Pid(u32),
-}
-
 /// A shared handle.
 #[derive(Clone)]
 pub struct Control(Arc<Mutex<State>>);
@@ -126,23 +88,21 @@ struct State {
     thresholds: Vec<Vec<u32>>,
     /// How often frequencies were read while an arm wanted them.
     samples: u32,
+    /// What was read last, of each CPU by number.
+    khz: Vec<Option<u32>>,
+    /// Online CPUs of which nothing was.
+    unread: usize,
+    /// Nobody works on the machine.
+    idle: bool,
     source: CounterSource,
+    /// Wakes who follows what is asked for here.
+    bell: Bell,
     /// None while no scheduler is loaded.
     live: Option<Box<dyn Live>>,
     /// Arm default is all there is, and stays as it is.
     frozen: bool,
     arms_changed: bool,
     rules_changed: bool,
-}
-
-/// After so many samples it would be known if ticks see frequencies.
-const SAMPLES_TO_KNOW: u32 = 50;
-/// What is low is learnt anew after each so many.
-const SAMPLES_TO_LEARN: u32 = 50;
-
-/// The thresholds of each arm.
-fn rows(image: &policy_image) -> Vec<Vec<u32>> {
-    image.threshold.iter().map(|row| row.to_vec()).collect()
 }
 
 /// The loaded scheduler is no longer told when this is dropped.
@@ -186,7 +146,11 @@ impl Control {
             scans: Scans::default(),
             thresholds: Vec::new(),
             samples: 0,
+            khz: Vec::new(),
+            unread: 0,
+            idle: false,
             source,
+            bell: Bell::default(),
             live: None,
             frozen,
             arms_changed: false,
@@ -227,54 +191,14 @@ impl Control {
         }
         state.capacity = capacity;
         state.arms_changed = true;
+        state.source.event(Event::CapacitiesChanged);
         state.flush()?;
         Ok(true)
     }
 
-    /// Where the frequencies of the next scheduler's CPUs come from.
-    pub fn set_frequencies(&self, frequencies: Frequencies) {
-        let mut state = self.lock();
-        let old = std::mem::replace(&mut state.frequencies, frequencies);
-        state.samples = 0;
-        state.show_frequencies();
-        // Nobody waits for us while its files are closed.
-        drop(state);
-        drop(old);
-    }
-
-    /// The caches of the next scheduler's machine.
-    pub fn set_scans(&self, scans: Scans) {
-        self.lock().scans = scans;
-    }
-
-    /// Some arm delays moves to slow CPUs, or bounds its scans.
-    pub fn wants_samples(&self) -> bool {
-        let state = self.lock();
-        state.wants_frequencies() || state.arms.want_scans()
-    }
-
-    /// To be called again and again: reads idle periods, if an arm wants them, and tells what a scan is worth.
-    pub fn sample_idle(&self) {
-        self.lock().sample_idle();
-    }
-
-    /// To be called again and again: reads frequencies by `read`, if an arm wants them, and learns what is low.
-    pub fn sample(&self, read: impl FnOnce(&FreqFiles) -> Vec<Option<u32>>) -> Result<()> {
-        let state = self.lock();
-        if state.live.is_none() || !state.wants_frequencies() {
-            return Ok(());
-        }
-        let files = state.frequencies.files();
-        // Nobody waits for us while we read: a file may hang.
-        drop(state);
-        let read = files.map(|files| Reading::new(files, read));
-        let nothing_known = self.lock().sample(read.as_ref())?;
-        if nothing_known {
-            warn!(
-                "delay_migration does nothing: no frequency of a CPU is known (see --freq-source)"
-            );
-        }
-        Ok(())
+    /// Rings when arms or rules have changed.
+    pub fn bell(&self) -> Bell {
+        self.lock().bell.clone()
     }
 
     /// What arm default is now.
@@ -296,14 +220,16 @@ impl Control {
         flushed.map(|()| attached)
     }
 
-    /// To be called now and then: cgroups may have been made anew, processes may have ended.
-    pub fn refresh(&self) -> Result<()> {
+    /// To be called now and then: cgroups may have been made anew, processes may have ended. True while there are rules to which
+    /// that may happen.
+    pub fn refresh(&self) -> Result<bool> {
         let paths = self.lock().rules.cgroups();
         // Nobody waits for us while we look.
         let found = paths.into_iter().map(Found::again).collect::<Vec<_>>();
         let mut state = self.lock();
         state.rules_changed |= state.rules.refresh(&found);
-        state.flush()
+        state.flush()?;
+        Ok(state.rules.may_end())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -321,55 +247,20 @@ impl State {
         image
     }
 
-    fn wants_frequencies(&self) -> bool {
-        let rules = self.arms.freq_rules();
-        rules.iter().any(|rule| *rule != FreqRule::Off)
-    }
-
-    fn sample_idle(&mut self) {
-        let everybody = self.arms.everybody().settings.features;
-        let Some(live) = self.live.as_mut().filter(|_| self.arms.want_scans()) else {
-            return;
-        };
-        let every = everybody.has(bits::avg_idle_every);
-        let means = live.idle_means(self.capacity.len(), every);
-        live.set_scans(&self.scans.worth(&means), self.scans.counts_ms);
-    }
-
-    /// True once, when it is clear that no source tells anything.
-    fn sample(&mut self, read: Option<&Reading>) -> Result<bool> {
-        let Some(live) = &mut self.live else {
-            return Ok(false);
-        };
-        let source = self.frequencies.name().to_string();
-        let speeds = live.speeds(self.capacity.len());
-        if let Some(khz) = self.frequencies.sample(&speeds, read) {
-            live.set_frequencies(khz, read.map_or(Duration::ZERO, Reading::age));
-        }
-        self.samples = self.samples.wrapping_add(1);
-        let switched = source != self.frequencies.name();
-        if switched {
-            self.show_frequencies();
-        }
-        if switched || self.samples.is_multiple_of(SAMPLES_TO_LEARN) {
-            let image = self.image();
-            self.arms_changed |= self.thresholds != rows(&image);
-        }
-        self.flush()?;
-        Ok(self.samples == SAMPLES_TO_KNOW && !self.frequencies.known())
-    }
-
-    fn show_frequencies(&self) {
-        self.source.set_freq_source(self.frequencies.name());
-    }
-
     /// Publishes what was changed.
     fn flush(&mut self) -> Result<()> {
+        if self.arms_changed || self.rules_changed {
+            self.bell.ring();
+        }
         if self.arms_changed {
             let image = self.image();
-            self.thresholds = rows(&image);
+            self.thresholds = sampling::rows(&image);
             self.generation = match &mut self.live {
-                Some(live) => live.publish(&image)?,
+                Some(live) => {
+                    let generation = live.publish(&image)?;
+                    self.source.event(Event::PolicyPublished);
+                    generation
+                }
                 None => self.generation.wrapping_add(1),
             };
             self.show_arms();

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What a loaded scheduler is told and asked (`crate::live` does it; tests have their own).
+
+use crate::bpf::intf::policy_image;
+use crate::rules::Table;
+use anyhow::Result;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// A loaded scheduler, or a test's own.
+pub trait Live: Send {
+    /// Makes the image live; the answer is its generation, which is greater than that of the image and of the one before.
+    fn publish(&mut self, image: &policy_image) -> Result<u32>;
+    fn set_rules(&mut self, table: &Table) -> Result<()>;
+    /// How fast ticks found each of the first `nr_cpus` CPUs, of CAPACITY_SCALE.
+    fn speeds(&self, nr_cpus: usize) -> Vec<u32>;
+    /// The frequency of each CPU by number, in kHz, as it was `age` ago.
+    fn set_frequencies(&mut self, khz: &[Option<u32>], age: Duration);
+    /// The mean idle period of each of the first `nr_cpus` CPUs, in ns; `every`: as ended by whatever arrives.
+    fn idle_means(&self, nr_cpus: usize, every: bool) -> Vec<u64>;
+    /// How many CPUs of each LLC a scan is worth, which counts for so long.
+    fn set_scans(&mut self, worth: &[u32], counts_ms: u32);
+    /// Each thread of the process, which then asks anew.
+    fn tell(&mut self, process: BorrowedFd, ticket: Ticket) -> Result<()>;
+    fn audit(&mut self) -> Result<Audit>;
+}
+
+/// Of util_est, which each CPU sums up over the tasks that it counts (src/bpf/audit.bpf.h). Who comes or goes meanwhile may be
+/// missed or counted twice.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Audit {
+    pub tasks: u64,
+    /// Those that some CPU counts.
+    pub joined: u64,
+    /// Of all CPUs.
+    pub util_est: u64,
+    /// By how much the CPUs' sums are not what their tasks gave, without sign.
+    pub util_drift: u64,
+    /// Of the CPUs where that is not 0, by number.
+    pub drift_of_cpu: BTreeMap<usize, i64>,
+}
+
+/// What a process is told; the first counts more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ticket {
+    Exec(u32),
+    Pid(u32),
+}

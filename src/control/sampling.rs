@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Frequencies and idle periods on their way from the machine to the loaded scheduler, while an arm wants them.
+
+use super::{Control, State};
+use crate::bpf::intf::policy_image;
+use crate::features::bits;
+use crate::machine::FreqFiles;
+use crate::model::FreqRule;
+use crate::publish::{Frequencies, Reading, Scans};
+use crate::stats::host::{Condition, Event};
+use crate::topology_view::count;
+use anyhow::Result;
+use log::warn;
+use std::time::Duration;
+
+/// After so many samples it would be known if ticks see frequencies.
+const SAMPLES_TO_KNOW: u32 = 50;
+/// What is low is learnt anew after each so many.
+const SAMPLES_TO_LEARN: u32 = 50;
+
+/// Between two samples of an idle machine.
+const IDLE_NAP: Duration = Duration::from_millis(500);
+
+const NO_SOURCE: &str =
+    "delay_migration does nothing: no frequency of a CPU is known (see --freq-source)";
+
+/// Of each CPU by number, as far as it is known.
+#[derive(Default)]
+pub struct CpuLive {
+    pub khz: Vec<Option<u32>>,
+    /// Of arm default; 0: nothing is low.
+    pub threshold_khz: Vec<u32>,
+    pub idle_ns: Vec<u64>,
+}
+
+/// The thresholds of each arm.
+pub(super) fn rows(image: &policy_image) -> Vec<Vec<u32>> {
+    image.threshold.iter().map(|row| row.to_vec()).collect()
+}
+
+impl Control {
+    /// Where frequencies of CPUs come from, of the scheduler that runs and of the next.
+    pub fn set_frequencies(&self, frequencies: Frequencies) {
+        let mut state = self.lock();
+        let old = std::mem::replace(&mut state.frequencies, frequencies);
+        state.samples = 0;
+        state.unread = 0;
+        state.khz = Vec::new();
+        state.show_frequencies();
+        // A scheduler that runs already has thresholds in the unit of the old source.
+        state.arms_changed |= state.live.is_some();
+        let flushed = state.flush();
+        // Nobody waits for us while its files are closed.
+        drop(state);
+        drop(old);
+        if let Err(e) = flushed {
+            warn!("the new source of frequencies is not followed: {e:#}");
+        }
+    }
+
+    /// The caches of the next scheduler's machine.
+    pub fn set_scans(&self, scans: Scans) {
+        self.lock().scans = scans;
+    }
+
+    /// Some arm delays moves to slow CPUs, or bounds its scans.
+    pub fn wants_samples(&self) -> bool {
+        let state = self.lock();
+        state.wants_frequencies() || state.arms.want_scans()
+    }
+
+    /// To be called again and again: reads idle periods, if an arm wants them, and tells what a scan is worth.
+    pub fn sample_idle(&self) {
+        self.lock().sample_idle();
+    }
+
+    /// To be called again and again: reads frequencies by `read`, if an arm wants them, and learns what is low.
+    pub fn sample(&self, read: impl FnOnce(&FreqFiles) -> Vec<Option<u32>>) -> Result<()> {
+        let state = self.lock();
+        if state.live.is_none() || !state.wants_frequencies() {
+            return Ok(());
+        }
+        let files = state.frequencies.files();
+        // Nobody waits for us while we read: a file may hang.
+        drop(state);
+        let read = files.map(|files| Reading::new(files, read));
+        self.lock().sample(read.as_ref())
+    }
+
+    /// Some arm delays moves to slow CPUs.
+    pub fn wants_frequencies(&self) -> bool {
+        self.lock().wants_frequencies()
+    }
+
+    /// Nobody works on the machine: samples may be rarer.
+    pub fn set_idle(&self, idle: bool) {
+        self.lock().idle = idle;
+    }
+
+    /// The time until the next sample.
+    pub fn sample_nap(&self, period: Duration) -> Duration {
+        match self.lock().idle {
+            true => period.max(IDLE_NAP),
+            false => period,
+        }
+    }
+
+    /// What is told to people of each CPU.
+    pub fn cpu_gauges(&self) -> CpuLive {
+        let state = self.lock();
+        let nr_cpus = state.capacity.len();
+        let everybody = &state.arms.everybody().settings;
+        let every = everybody.features.has(bits::avg_idle_every);
+        let live = state.live.as_ref();
+        let mut gauges = CpuLive {
+            idle_ns: live.map_or(Vec::new(), |live| live.idle_means(nr_cpus, every)),
+            threshold_khz: state.frequencies.thresholds_khz(state.arms.freq_rules()[0]),
+            khz: state.khz.clone(),
+        };
+        let files = state.frequencies.files();
+        let unasked = files.filter(|files| files.of_kernel && !state.wants_frequencies());
+        drop(state);
+        if let Some(files) = unasked {
+            gauges.khz = files.read();
+        }
+        gauges
+    }
+}
+
+impl State {
+    fn wants_frequencies(&self) -> bool {
+        let rules = self.arms.freq_rules();
+        rules.iter().any(|rule| *rule != FreqRule::Off)
+    }
+
+    fn sample_idle(&mut self) {
+        let everybody = self.arms.everybody().settings.features;
+        let Some(live) = self.live.as_mut().filter(|_| self.arms.want_scans()) else {
+            return;
+        };
+        let every = everybody.has(bits::avg_idle_every);
+        let means = live.idle_means(self.capacity.len(), every);
+        live.set_scans(&self.scans.worth(&means), self.scans.counts_ms);
+    }
+
+    fn sample(&mut self, read: Option<&Reading>) -> Result<()> {
+        let Some(live) = &mut self.live else {
+            return Ok(());
+        };
+        let source = self.frequencies.name().to_string();
+        let speeds = live.speeds(self.capacity.len());
+        let told = self.frequencies.sample(&speeds, read);
+        if let Some(khz) = told {
+            live.set_frequencies(khz, read.map_or(Duration::ZERO, Reading::age));
+        }
+        let khz = told.map(<[_]>::to_vec);
+        self.samples = self.samples.wrapping_add(1);
+        let switched = source != self.frequencies.name();
+        if switched {
+            self.show_frequencies();
+        }
+        self.khz = khz.unwrap_or_else(|| self.frequencies.khz_of_ticks(&speeds));
+        self.judge_samples();
+        if switched || self.samples.is_multiple_of(SAMPLES_TO_LEARN) {
+            self.frequencies.learn();
+            let image = self.image();
+            if self.thresholds != rows(&image) {
+                self.arms_changed = true;
+                self.source.event(Event::ThresholdsChanged);
+            }
+        }
+        self.flush()
+    }
+
+    /// Is a source known, and is it read whole?
+    fn judge_samples(&mut self) {
+        let known = self.frequencies.known();
+        if known || self.samples >= SAMPLES_TO_KNOW {
+            let text = (!known).then(|| NO_SOURCE.to_string());
+            self.source.set_condition(Condition::NoFreqSource, text);
+        }
+        let silent = |(cpu, khz): (usize, &Option<u32>)| {
+            let online = self.capacity.get(cpu).is_some_and(|worth| *worth > 0);
+            (online && khz.is_none()).then_some(cpu)
+        };
+        let from_files = self.frequencies.files().is_some();
+        let cpus = self.khz.iter().enumerate().filter_map(silent);
+        let cpus: Vec<usize> = cpus.filter(|_| from_files).collect();
+        (self.unread..cpus.len()).for_each(|_| self.source.event(Event::ReadFailed));
+        self.unread = cpus.len();
+        let text = cpus.first().map(|first| {
+            format!(
+                "{} does not tell the frequency of {}, CPU {first} first: moves there are not delayed",
+                self.frequencies.name(),
+                count(cpus.len(), "online CPU")
+            )
+        });
+        self.source.set_condition(Condition::FreqUnreadable, text);
+    }
+
+    pub(super) fn show_frequencies(&self) {
+        self.source.set_freq_source(self.frequencies.name());
+    }
+}

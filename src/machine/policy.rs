@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What cpufreq says of each CPU and seldom changes: who sets its frequency, how far that goes, and which CPUs share it.
+
+use super::ask::Asker;
+use crate::host::Host;
+use serde::Serialize;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Policy {
+    pub driver: Option<String>,
+    pub governor: Option<String>,
+    /// Energy or performance, where the hardware decides (energy_performance_preference).
+    pub epp: Option<String>,
+    pub min_khz: Option<u32>,
+    pub max_khz: Option<u32>,
+    /// Without boost.
+    pub base_khz: Option<u32>,
+    /// The CPUs that have one frequency with this one, itself included, ascending.
+    pub related: Vec<u16>,
+}
+
+/// Of each CPU by number; None: cpufreq does not have it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policies {
+    pub cpus: Vec<Option<Policy>>,
+    /// Sentences about files that are no use.
+    pub odd: Vec<String>,
+}
+
+impl Policies {
+    pub fn read(host: &Host, nr_cpu_ids: usize) -> Policies {
+        let mut ask = Asker::new(host);
+        Policies {
+            cpus: (0..nr_cpu_ids).map(|cpu| read(&mut ask, cpu)).collect(),
+            odd: ask.odd,
+        }
+    }
+
+    pub fn of(&self, cpu: usize) -> Option<&Policy> {
+        self.cpus.get(cpu)?.as_ref()
+    }
+}
+
+fn read(ask: &mut Asker, cpu: usize) -> Option<Policy> {
+    let file = |name| cpufreq_file(cpu, name);
+    let related = ask.cpus(&file("related_cpus"));
+    let policy = Policy {
+        driver: ask.text(&file("scaling_driver")),
+        governor: ask.text(&file("scaling_governor")),
+        epp: ask.text(&file("energy_performance_preference")),
+        min_khz: ask.number(&file("cpuinfo_min_freq")),
+        max_khz: ask.number(&file("cpuinfo_max_freq")),
+        base_khz: ask.number(&file("base_frequency")),
+        related: Vec::new(),
+    };
+    if policy == Policy::default() && related.is_none() {
+        return None;
+    }
+    let own = |related: &Vec<u16>| related.contains(&(cpu as u16));
+    Some(Policy {
+        related: related.filter(own).unwrap_or(vec![cpu as u16]),
+        ..policy
+    })
+}
+
+pub fn cpufreq_file(cpu: usize, name: &str) -> String {
+    format!("devices/system/cpu/cpu{cpu}/cpufreq/{name}")
+}
+
+/// The driver, which is one for all CPUs: the first CPU that cpufreq has names it. One file of most machines.
+pub fn driver(host: &Host, online: &[u16]) -> Option<String> {
+    let of = |&cpu: &u16| host.sys_text(&cpufreq_file(cpu.into(), "scaling_driver"));
+    // A driver that has some CPUs only has one of the first, or the last.
+    let mut asked = online.iter().take(1).chain(online.last());
+    asked.find_map(of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn what_is_there_is_read_and_garbage_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |cpu: usize, name: &str, text: &str| {
+            let path = dir.path().join(cpufreq_file(cpu, name));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write(0, "scaling_driver", "amd-pstate-epp\n");
+        write(0, "scaling_governor", "powersave\n");
+        write(0, "energy_performance_preference", "balance_performance\n");
+        write(0, "cpuinfo_min_freq", "400000\n");
+        write(0, "cpuinfo_max_freq", "4500000\n");
+        write(0, "base_frequency", "3700000\n");
+        write(0, "related_cpus", "0 1\n");
+        write(1, "cpuinfo_min_freq", "slow\n");
+        write(1, "cpuinfo_max_freq", "3000000\n");
+        write(1, "related_cpus", "0\n");
+        let host = Host::in_folder(dir.path());
+        let policies = Policies::read(&host, 3);
+        let first = policies.of(0).unwrap();
+        assert_eq!(first.driver.as_deref(), Some("amd-pstate-epp"));
+        assert_eq!(first.governor.as_deref(), Some("powersave"));
+        assert_eq!(first.epp.as_deref(), Some("balance_performance"));
+        let khz = (first.min_khz, first.base_khz, first.max_khz);
+        assert_eq!(khz, (Some(400_000), Some(3_700_000), Some(4_500_000)));
+        assert_eq!(first.related, [0, 1]);
+        let second = policies.of(1).unwrap();
+        assert_eq!((second.min_khz, second.max_khz), (None, Some(3_000_000)));
+        assert_eq!(second.related, [1], "who does not name itself is alone");
+        assert!(policies.of(2).is_none() && policies.of(3).is_none());
+        assert_eq!(policies.odd.len(), 1, "{:?}", policies.odd);
+        assert_eq!(driver(&host, &[0, 1]).as_deref(), Some("amd-pstate-epp"));
+        assert_eq!(driver(&host, &[1, 2]), None);
+        write(2, "scaling_driver", "cppc\n");
+        assert_eq!(driver(&host, &[1, 2]).as_deref(), Some("cppc"));
+    }
+}

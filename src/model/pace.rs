@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! How long the one loop naps: shortly while things change, long while the machine is idle. No clock here: times come in.
+
+use std::time::Duration;
+
+/// After a change.
+const SHORTEST: Duration = Duration::from_millis(100);
+/// While nothing changes.
+const WHILE_BUSY: Duration = Duration::from_millis(400);
+/// While nothing changes and nobody works.
+const WHILE_IDLE: Duration = Duration::from_secs(1);
+/// A machine that is busy for less, in thousandths of all its CPUs, is idle.
+const IDLE_PERMILLE: u32 = 20;
+/// So many looks in a row make it one that stays so.
+const IDLE_LOOKS: u32 = 3;
+/// Later than this is late: a machine that is full lets us wait for some slices.
+const SLACK: Duration = Duration::from_millis(500);
+
+/// What a look has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Something is not as it was.
+    pub changed: bool,
+    /// How busy the machine is, of 1000; None: not known.
+    pub busy: Option<u32>,
+}
+
+pub struct Pace {
+    nap: Duration,
+    /// Looks in a row after which the nap was the longest.
+    idle: u32,
+}
+
+/// How much later than meant a nap has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lateness {
+    pub by: Duration,
+    /// Naps that would have been over meanwhile.
+    pub skipped: u64,
+}
+
+impl Pace {
+    pub fn new() -> Pace {
+        Pace {
+            nap: SHORTEST,
+            idle: 0,
+        }
+    }
+
+    /// The nap after this look: the shortest after a change, else twice the last one, up to what the machine's work allows.
+    pub fn after(&mut self, seen: Seen) -> Duration {
+        let most = match seen.busy {
+            Some(busy) if busy < IDLE_PERMILLE => WHILE_IDLE,
+            _ => WHILE_BUSY,
+        };
+        self.nap = if seen.changed {
+            SHORTEST
+        } else {
+            (self.nap * 2).min(most)
+        };
+        self.idle = if self.nap == WHILE_IDLE {
+            self.idle + 1
+        } else {
+            0
+        };
+        self.nap
+    }
+
+    /// Somebody has told of a change: the time until the next look.
+    pub fn hurry(&mut self) -> Duration {
+        (self.nap, self.idle) = (SHORTEST, 0);
+        self.nap
+    }
+
+    /// The machine has been idle for some looks.
+    pub fn idle(&self) -> bool {
+        self.idle >= IDLE_LOOKS
+    }
+
+    /// A look began `by` after its time. What was missed is not made up for: it sees it all.
+    pub fn lateness(&self, by: Duration) -> Option<Lateness> {
+        let by = Some(by).filter(|by| *by > SLACK)?;
+        let skipped = by.as_nanos() / self.nap.as_nanos();
+        Some(Lateness {
+            by,
+            skipped: skipped as u64,
+        })
+    }
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn naps(pace: &mut Pace, changed: bool, busy: Option<u32>, looks: usize) -> Vec<u64> {
+        let seen = Seen { changed, busy };
+        let nap = |_| pace.after(seen).as_millis() as u64;
+        (0..looks).map(nap).collect()
+    }
+
+    #[test]
+    fn naps_grow_while_nothing_changes() {
+        let mut pace = Pace::new();
+        assert_eq!(
+            naps(&mut pace, false, Some(0), 5),
+            [200, 400, 800, 1000, 1000]
+        );
+        assert_eq!(naps(&mut pace, true, Some(0), 2), [100, 100]);
+        assert_eq!(naps(&mut pace, false, Some(500), 4), [200, 400, 400, 400]);
+        assert_eq!(naps(&mut pace, false, None, 2), [400, 400]);
+        assert_eq!(naps(&mut pace, false, Some(19), 3), [800, 1000, 1000]);
+        assert_eq!(naps(&mut pace, false, Some(20), 2), [400, 400]);
+    }
+
+    #[test]
+    fn an_idle_machine_is_left_alone() {
+        let mut pace = Pace::new();
+        let all = naps(&mut pace, false, Some(0), 20);
+        assert!(all.iter().skip(3).sum::<u64>() >= 17 * 1000);
+        assert!(pace.idle());
+        assert_eq!(pace.hurry(), SHORTEST);
+        assert!(!pace.idle());
+        naps(&mut pace, false, Some(0), 5);
+        assert!(!pace.idle(), "for two looks");
+        naps(&mut pace, false, Some(0), 1);
+        assert!(pace.idle());
+    }
+
+    #[test]
+    fn lateness_counts_from_the_end_of_the_nap() {
+        let pace = Pace::new();
+        let late = |ms| pace.lateness(Duration::from_millis(ms));
+        assert_eq!((late(0), late(500)), (None, None));
+        let by = |ms, skipped| {
+            let by = Duration::from_millis(ms);
+            Some(Lateness { by, skipped })
+        };
+        assert_eq!(late(501), by(501, 5));
+        assert_eq!(late(3_050), by(3_050, 30));
+    }
+}
