@@ -4,14 +4,14 @@
 use super::sample::Sample;
 use crate::control::Op;
 use crate::ctl;
+use crate::socket::spawn;
 use crate::stats::Metrics;
 use crate::stats::client::{Client, follow};
 use crate::stats::host::CpusMetrics;
 use crate::stop::Stop;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// So many changes may wait for the scheduler.
@@ -129,12 +129,4 @@ pub fn changes(path: &Path) -> Result<(Sender<Op>, Receiver<Answer>)> {
         }
     })?;
     Ok((ask, answers))
-}
-
-pub fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<()> {
-    thread::Builder::new()
-        .name(name.to_string())
-        .spawn(body)
-        .with_context(|| format!("cannot start the thread '{name}'"))?;
-    Ok(())
 }

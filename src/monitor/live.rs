@@ -9,6 +9,7 @@ use super::keys::action;
 use super::screen::Screen;
 use super::state::{Action, Effect, State};
 use crate::control::Op;
+use crate::socket::spawn;
 use crate::stop::Stop;
 use anyhow::{Context, Result, anyhow};
 use crossbeam::channel::{Receiver, RecvError, Sender, bounded, select};
@@ -127,7 +128,7 @@ impl Monitor {
 /// Keys and changes of size, by a thread of its own that ends with the process: it cannot be called back from the terminal.
 fn keys() -> Result<Receiver<std::io::Result<Event>>> {
     let (sender, receiver) = bounded(KEYS_MAX);
-    feed::spawn("monitor-keys", move || {
+    spawn("monitor-keys", move || {
         loop {
             let event = event::read();
             let over = event.is_err();

@@ -32,6 +32,8 @@ pub struct Room {
 /// From so many lines on there are two more of them: one with the views, one for the keys.
 const TALL: u16 = 8;
 const MIDDLE: u16 = 4;
+/// A refusal is a sentence, and its reason stands last.
+const SAID_LINES: usize = 3;
 /// Beneath so many columns only what matters most is told.
 const NARROW: usize = 50;
 
@@ -42,12 +44,15 @@ pub fn frame(frame: &mut Frame, state: &State, theme: Theme) {
     let mut bottom = Vec::new();
     if area.height >= TALL {
         top.push(tabs(state, theme, width));
-        bottom.push(said(state, theme).unwrap_or_default());
+        bottom = said(state, theme, width, SAID_LINES);
+        // A line is kept free for it, so that nothing moves.
+        bottom.resize_with(bottom.len().max(1), Row::default);
         bottom.push(keys(theme, width));
-    } else if area.height >= MIDDLE {
-        bottom.push(said(state, theme).unwrap_or_else(|| keys(theme, width)));
-    } else if let Some(said) = said(state, theme).filter(|_| area.height > 1) {
-        bottom.push(said);
+    } else if area.height > 1 {
+        bottom = said(state, theme, width, 1);
+        if bottom.is_empty() && area.height >= MIDDLE {
+            bottom.push(keys(theme, width));
+        }
     }
     let outside = (top.len() + bottom.len()) as u16;
     let height = area.height.saturating_sub(outside);
@@ -223,18 +228,16 @@ fn tabs(state: &State, theme: Theme, width: usize) -> Row {
 }
 
 /// What was said last; while there is no connection, why.
-fn said(state: &State, theme: Theme) -> Option<Row> {
-    let said = state.said.as_ref().map(|said| {
-        let role = if said.bad { Role::Bad } else { Role::Good };
-        row(theme, role, format!(" {}", said.text))
-    });
-    let why = || match &state.link {
-        Link::Waiting(why) if state.sample.is_some() => {
-            Some(row(theme, Role::Bad, format!(" {why}")))
-        }
-        _ => None,
+fn said(state: &State, theme: Theme, width: usize, lines: usize) -> Vec<Row> {
+    let (role, text) = match (&state.said, &state.link) {
+        (Some(said), _) if said.bad => (Role::Bad, &said.text),
+        (Some(said), _) => (Role::Good, &said.text),
+        (None, Link::Waiting(why)) if state.sample.is_some() => (Role::Bad, why),
+        _ => return Vec::new(),
     };
-    said.or_else(why)
+    let text = wrap(text, width.saturating_sub(2)).into_iter().take(lines);
+    text.map(|line| row(theme, role, format!(" {line}")))
+        .collect()
 }
 
 /// As many as there is room for, but for the last two, which say how to find the others and how to end.

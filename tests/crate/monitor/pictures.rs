@@ -106,6 +106,11 @@ fn no_scheduler_and_one_that_went_away() {
         .disconnected("the scheduler at /run/scx/root/stats went away (the connection was closed)");
     state.act(Action::Pause);
     shows("went-away", &state, 80, 16);
+    let mut state = state_after(EIGHT, &[Action::Go(View::Features)]);
+    let refusal =
+        "the scheduler runs with --freeze, so that nothing can be changed: start it without";
+    state.say(&format!("prev_core off, arm default: {refusal}"), true);
+    shows("refused", &state, 60, 12);
     let mut state = state_of(EIGHT);
     state.tick(Duration::from_secs(39));
     assert!(picture(&state, 80, 16)[0].contains("no answer for 9 s"));

@@ -111,6 +111,14 @@ fn size(columns: u16, lines: u16) -> libc::winsize {
     }
 }
 
+/// Where a test failed.
+impl Drop for Pty {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 impl Pty {
     fn start(dir: &TempDir, env: &[(&str, &str)]) -> Pty {
         let (mut master, mut slave) = (-1, -1);
@@ -120,6 +128,10 @@ impl Pty {
             let none = std::ptr::null_mut();
             let rc = libc::openpty(&mut master, &mut slave, none, none.cast(), &size);
             assert_eq!(rc, 0, "no pseudo terminal");
+            // Else who is started holds its own terminal open, and sees no end of it.
+            for fd in [master, slave] {
+                assert_eq!(libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC), 0);
+            }
             (File::from_raw_fd(master), OwnedFd::from_raw_fd(slave))
         };
         let before = modes(&master);
@@ -230,9 +242,9 @@ fn q_ends_it_and_the_terminal_is_as_before() {
     // SAFETY: the kernel reads a size.
     unsafe { libc::ioctl(pty.master.as_raw_fd(), libc::TIOCSWINSZ, &size(40, 12)) };
     pty.type_keys("6");
-    pty.wait_for("Conditions");
+    pty.wait_for("No condition lasts now");
     pty.type_keys("5 ");
-    pty.wait_for("no scheduler is contr");
+    pty.wait_for(" scheduler is controlled at");
     pty.type_keys("q");
     assert_eq!(pty.ended(), Some(0));
 }
@@ -241,15 +253,14 @@ fn q_ends_it_and_the_terminal_is_as_before() {
 fn a_signal_ends_it_and_the_terminal_is_as_before() {
     let dir = tempfile::tempdir().unwrap();
     let _server = serve(&dir);
-    let pty = Pty::start(&dir, &[("NO_COLOR", "1")]);
-    pty.wait_for("its GHz");
-    assert!(
-        !pty.seen().contains("\x1b[38;5;"),
-        "no colours: {:?}",
-        pty.seen()
-    );
-    pty.signal(libc::SIGTERM);
-    assert_eq!(pty.ended(), Some(0));
+    for signal in [libc::SIGTERM, libc::SIGHUP] {
+        let pty = Pty::start(&dir, &[("NO_COLOR", "1")]);
+        pty.wait_for("its GHz");
+        let seen = pty.seen();
+        assert!(!seen.contains("\x1b[38;5;"), "no colours: {seen:?}");
+        pty.signal(signal);
+        assert_eq!(pty.ended(), Some(0));
+    }
 }
 
 #[test]
@@ -281,14 +292,18 @@ fn without_a_terminal_there_are_lines() {
     let dir = tempfile::tempdir().unwrap();
     let _server = serve(&dir);
     for (args, expected) in [(&[][..], "scx_roost "), (&["--json"], "{\"arms\":{")] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_scx_roost"))
-            .args(["monitor", "--interval", "0.1", "--stats-path"])
-            .arg(dir.path().join("stats"))
-            .args(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_scx_roost"));
+        command.args(["monitor", "--interval", "0.1", "--stats-path"]);
+        command.arg(dir.path().join("stats")).args(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        // SAFETY: a plain system call between fork and exec; nobody waits for longer for a line that does not come.
+        unsafe {
+            command.pre_exec(|| {
+                libc::alarm(LONG.as_secs() as u32);
+                Ok(())
+            });
+        }
+        let mut child = command.spawn().unwrap();
         let mut begin = [0; 10];
         let out = child.stdout.as_mut().unwrap();
         out.read_exact(&mut begin[..expected.len()]).unwrap();
