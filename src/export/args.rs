@@ -23,11 +23,11 @@ The metrics, alerts and a dashboard are described in docs/monitoring.md.";
 
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Serve HTTP at this address
+    /// Serve HTTP at this address, of this machine alone
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<SocketAddr>,
 
-    /// --listen may be an address that other machines reach
+    /// Let --listen be an address that other machines reach, without password or encryption
     #[arg(long)]
     public: bool,
 
