@@ -104,7 +104,11 @@ impl Shape {
 
 /// Half of the CPUs do nothing.
 fn busy(cpu: u64) -> u64 {
-    if cpu.is_multiple_of(2) { 0 } else { cpu * 137 % 1001 }
+    if cpu.is_multiple_of(2) {
+        0
+    } else {
+        cpu * 137 % 1001
+    }
 }
 
 /// How often something happens in a second, on arm default.
