@@ -22,16 +22,18 @@ pub fn features(path: &str) -> Result<String, String> {
     Ok(call("feature_table", lines.into_iter()))
 }
 
-/// STAT(name, "help") -> `name, roost_stat_STAT_name, "group", "help";` where the group is the comment above the
-/// rows, up to its colon.
+/// STAT(name, "help") -> `name, roost_stat_STAT_name, "group", false, "help";` where the group is the comment above the
+/// rows, up to its colon; MACHINE_STAT(name, "help") -> the same with true.
 pub fn stats(path: &str) -> Result<String, String> {
     let line = |r: &Row| {
+        let machine = r.macro_name == "MACHINE_STAT";
         format!(
-            "{0}, roost_stat_STAT_{0}, {1:?}, {2}",
+            "{0}, roost_stat_STAT_{0}, {1:?}, {machine}, {2}",
             r.name, r.group, r.rest
         )
     };
-    Ok(call("stat_table", rows(path, &["STAT"])?.iter().map(line)))
+    let rows = rows(path, &["STAT", "MACHINE_STAT"])?;
+    Ok(call("stat_table", rows.iter().map(line)))
 }
 
 /// HIST(name, "help") -> `name, roost_hist_HIST_name, "help";`

@@ -49,8 +49,10 @@ enum roost_feature {
 };
 
 enum roost_stat {
-#define STAT(name, help) STAT_##name,
+#define STAT(name, help)	 STAT_##name,
+#define MACHINE_STAT(name, help) STAT_##name,
 #include "stats.tbl.h"
+#undef MACHINE_STAT
 #undef STAT
 	ROOST_NR_STATS
 };

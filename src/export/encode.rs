@@ -3,12 +3,13 @@
 //! docs/monitoring.md describes them to who reads them.
 //!
 //! A family counts by arm or for all arms, never both, so that a sum over its labels counts nothing twice. `roost_x_total`
-//! ends with its arm, as a counter does whose process is gone; `roost_all_x_total` keeps what arms counted that are gone.
+//! ends with its arm, as a counter does whose process is gone; `roost_all_x_total` keeps what arms counted that are gone. What is
+//! counted of no arm is there for all only.
 
 use super::source::Answer;
 use crate::features::FEATURES;
 use crate::stats::host::{CPU_GAUGES, Condition, CpuMetrics, CpusMetrics, EVENTS, GAUGES, HostRow};
-use crate::stats::{HIST_HELPS, HISTS, Metrics, NR_BUCKETS, ROWS};
+use crate::stats::{HIST_HELPS, HISTS, Metrics, NR_BUCKETS, ROWS, Row};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
@@ -135,7 +136,8 @@ impl Families<'_> {
             .iter()
             .map(|(arm, of)| (arm, of.counters()))
             .collect();
-        for (i, row) in ROWS.iter().enumerate() {
+        let by_arm = |(_, row): &(usize, &Row)| !row.machine;
+        for (i, row) in ROWS.iter().enumerate().filter(by_arm) {
             let samples = arms
                 .iter()
                 .map(|(arm, n)| (vec![("arm", arm.as_str())], n[i]));
@@ -146,7 +148,10 @@ impl Families<'_> {
 
     fn all(&mut self, m: &Metrics) -> fmt::Result {
         for (row, n) in ROWS.iter().zip(m.counters()) {
-            let help = format!("all arms, those that are gone too: {}", row.help);
+            let help = match row.machine {
+                true => row.help.to_string(),
+                false => format!("all arms, those that are gone too: {}", row.help),
+            };
             self.counter(&format!("all_{}", row.name), &help, [(vec![], n)])?;
         }
         Ok(())
@@ -302,10 +307,9 @@ impl Gauge {
             _ => ("", "", (1.0, 1.0)),
         };
         let stem = row.name.strip_suffix(suffix).unwrap_or(row.name);
-        let (help, zero_is_unknown) = match row.help.split_once("; 0: ") {
-            Some((help, _)) => (help, true),
-            None => (row.help, false),
-        };
+        let known = row.help.strip_suffix("; 0: not known");
+        let help = known.unwrap_or(row.help);
+        let help = help.strip_suffix(", of a thousand").unwrap_or(help);
         let family = Family::new(format!("{prefix}{stem}").trim_end_matches('_'), help);
         Gauge {
             family: if unit.is_empty() {
@@ -314,7 +318,7 @@ impl Gauge {
                 family.of_unit(unit)
             },
             scale,
-            zero_is_unknown,
+            zero_is_unknown: known.is_some(),
         }
     }
 
@@ -378,7 +382,12 @@ mod tests {
                 "{}",
                 row.name
             );
-            assert!(!gauge.family.name.ends_with("_ms") && !gauge.family.help.contains("0:"));
+            let help = &gauge.family.help;
+            assert!(!gauge.family.name.ends_with("_ms") && !help.contains("of a thousand"));
+            assert!(!help.contains("not known"), "{help}");
+            // A threshold of 0 is one that nothing is below.
+            let known = gauge.value(0).is_some();
+            assert_eq!(known, !row.help.ends_with("not known"), "{help}");
         }
     }
 

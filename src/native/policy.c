@@ -389,8 +389,10 @@ u32 roost_count_bits(u64 word)
 const char *roost_stat_name(u32 stat)
 {
 	static const char *const names[ROOST_NR_STATS] = {
-#define STAT(name, help) #name,
+#define STAT(name, help)	 #name,
+#define MACHINE_STAT(name, help) #name,
 #include "../bpf/stats.tbl.h"
+#undef MACHINE_STAT
 #undef STAT
 	};
 

@@ -85,13 +85,15 @@ pub struct Row {
     pub name: &'static str,
     /// The part of the scheduler that counts it.
     pub group: &'static str,
+    /// It is counted of no arm: among the counters of arms it stands with the first one, and tells nothing of it.
+    pub machine: bool,
     pub help: &'static str,
 }
 
 macro_rules! stat_table {
-    ($($name:ident, $index:ident, $group:literal, $help:tt;)*) => {
+    ($($name:ident, $index:ident, $group:literal, $machine:literal, $help:tt;)*) => {
         pub const ROWS: &[Row] =
-            &[$(Row { name: stringify!($name), group: $group, help: $help }),*];
+            &[$(Row { name: stringify!($name), group: $group, machine: $machine, help: $help }),*];
 
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
         #[stat(top, desc = "scx_roost: what was counted since the last request, and what runs", _om_prefix = "roost_")]

@@ -259,3 +259,38 @@ fn a_socket_that_took_our_place_is_not_removed() {
     drop(served.server);
     assert!(path(&served.dir).exists());
 }
+
+/// The BPF half's calls, by what the table says of their rows.
+#[test]
+fn what_is_counted_of_no_arm_is_so_in_the_table() {
+    fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                sources(&path, found);
+            } else {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    sources(Path::new("src/bpf"), &mut found);
+    let mut seen = 0;
+    for path in found {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for line in text.lines().map(str::trim) {
+            let machine = line.starts_with("count(");
+            if !machine && !line.starts_with("count_for(") {
+                continue;
+            }
+            for rest in line.split("STAT_").skip(1) {
+                let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
+                let name = &rest[..end.unwrap_or(rest.len())];
+                let row = ROWS.iter().find(|row| row.name == name).unwrap();
+                assert_eq!(row.machine, machine, "{}: {line}", path.display());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 70, "{seen} calls");
+}

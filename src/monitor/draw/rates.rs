@@ -5,7 +5,6 @@ use super::text::{Row, rate, row, wrap};
 use super::theme::Role;
 use super::{Room, sparkline};
 use crate::monitor::history::Line;
-use crate::monitor::rates::PerSecond;
 use crate::monitor::state::State;
 use crate::stats::ROWS;
 
@@ -23,10 +22,6 @@ enum Item {
 }
 
 pub fn rows(state: &State, room: Room) -> Vec<Row> {
-    let none = [0.0; ROWS.len()];
-    let rates = state.rates.as_ref();
-    let rates = rates.and_then(|r| r.of(state.chosen.arm.as_deref()));
-    let rates = rates.map_or(&none, |r| &r.counters);
     let below = if room.height >= 3 * BELOW {
         BELOW
     } else {
@@ -34,16 +29,25 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
     };
     let mut rows = table(
         state,
-        rates,
         Room {
             height: room.height - below,
             ..room
         },
     );
-    let tail = past(state, rates, room, below);
+    let tail = past(state, room, below);
     rows.resize_with(room.height - tail.len().min(room.height), Row::default);
     rows.extend(tail);
     rows
+}
+
+/// Of the chosen arm, or of all. None: it is counted of no arm.
+fn value(state: &State, counter: usize) -> Option<f64> {
+    let arm = state.chosen.arm.as_deref();
+    if arm.is_some() && ROWS[counter].machine {
+        return None;
+    }
+    let rates = state.rates.as_ref().and_then(|r| r.of(arm));
+    Some(rates.map_or(0.0, |r| r.counters[counter]))
 }
 
 fn items() -> Vec<Item> {
@@ -59,7 +63,7 @@ fn items() -> Vec<Item> {
     items
 }
 
-fn table(state: &State, rates: &PerSecond, room: Room) -> Vec<Row> {
+fn table(state: &State, room: Room) -> Vec<Row> {
     let (items, height) = (items(), room.height.max(1));
     let columns = ((room.width.saturating_sub(1) + GAP) / (COLUMN + GAP)).max(1);
     let is_chosen = |item: &Item| matches!(item, Item::Counter(i) if *i == state.chosen.counter);
@@ -71,12 +75,12 @@ fn table(state: &State, rates: &PerSecond, room: Room) -> Vec<Row> {
     for (place, item) in items.iter().skip(first).take(columns * height).enumerate() {
         let row = &mut rows[place % height];
         row.pad(1 + place / height * (COLUMN + GAP));
-        put(row, item, is_chosen(item), rates, room);
+        put(row, item, is_chosen(item), state, room);
     }
     rows
 }
 
-fn put(row: &mut Row, item: &Item, chosen: bool, rates: &PerSecond, room: Room) {
+fn put(row: &mut Row, item: &Item, chosen: bool, state: &State, room: Room) {
     match item {
         Item::Gap => (),
         Item::Group(name) => {
@@ -84,27 +88,34 @@ fn put(row: &mut Row, item: &Item, chosen: bool, rates: &PerSecond, room: Room) 
             row.push(room.theme, Role::Heading, name);
         }
         Item::Counter(index) => {
-            let value = rates[*index];
+            let value = value(state, *index);
             let role = match chosen {
                 true => Role::Chosen,
-                false if value == 0.0 => Role::Faint,
+                false if value.unwrap_or(0.0) == 0.0 => Role::Faint,
                 false => Role::Plain,
             };
-            let text = format!("{:<NAME$} {:>7}", ROWS[*index].name, rate(value));
+            let text = value.map_or("-".to_string(), rate);
+            let text = format!("{:<NAME$} {text:>7}", ROWS[*index].name);
             row.push(room.theme, role, text);
         }
     }
 }
 
 /// What the chosen counter means, and its last values.
-fn past(state: &State, rates: &PerSecond, room: Room, lines: usize) -> Vec<Row> {
+fn past(state: &State, room: Room, lines: usize) -> Vec<Row> {
     let theme = room.theme;
     let chosen = state.chosen.counter.min(ROWS.len() - 1);
     let arm = state.chosen.arm.as_deref();
     let of = arm.map_or("all arms".to_string(), |arm| format!("arm {arm}"));
-    let head = format!(" {}: {} /s, {of}", ROWS[chosen].name, rate(rates[chosen]));
     let wide = room.width.saturating_sub(12);
-    let values = state.history.last(arm, Line::Counter(chosen), wide);
+    let (now, values) = match value(state, chosen) {
+        Some(now) => (
+            format!("{} /s, {of}", rate(now)),
+            state.history.last(arm, Line::Counter(chosen), wide),
+        ),
+        None => ("counted of no arm".to_string(), Vec::new()),
+    };
+    let head = format!(" {}: {now}", ROWS[chosen].name);
     let most = values.iter().copied().fold(0.0, f64::max);
     let mut bars = row(theme, Role::Good, format!(" {}", sparkline(theme, &values)));
     bars.push(theme, Role::Faint, format!(" max {}", rate(most)));
