@@ -471,7 +471,7 @@ fn tunable(t: &Tunable, text: &str) -> Result<u32, String> {
 }
 
 /// The number of a group that is given by name or by number.
-fn group(text: &str) -> Result<u32, String> {
+pub fn group(text: &str) -> Result<u32, String> {
     let unknown = || format!("there is no group '{text}'");
     match text.parse() {
         // chown() would take it for "leave the group as it is".

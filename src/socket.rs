@@ -10,12 +10,12 @@ use log::{debug, warn};
 use scx_stats::StatsResponse;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Error, ErrorKind, Write};
 use std::mem::{offset_of, zeroed};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, lchown};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -182,6 +182,15 @@ impl Shared {
 }
 
 impl Purpose {
+    /// The owner and this group may connect; without one it is as before.
+    pub fn for_group(self, group: Option<u32>) -> Purpose {
+        let access = group.map(|_| Access::Owner { group });
+        Purpose {
+            access: access.unwrap_or(self.access),
+            ..self
+        }
+    }
+
     pub fn listen(&self, path: &Path) -> Result<(UnixListener, SocketFile)> {
         self.make_room(path)?;
         let listener = bind(path, self.access).map_err(|e| self.refused("create the", path, &e))?;
@@ -241,48 +250,78 @@ fn bind(path: &Path, access: Access) -> std::io::Result<UnixListener> {
 /// The file has its mode from the first moment: a socket's mode before bind() is that of its file. Nobody can connect before
 /// listen().
 fn bind_private(path: &Path, group: Option<u32>) -> std::io::Result<UnixListener> {
-    let ok = |rc: i32| {
-        if rc < 0 {
-            Err(Error::last_os_error())
-        } else {
-            Ok(rc)
-        }
-    };
-    // SAFETY: plain calls on a descriptor that the listener owns from here on, with an address that is alive.
+    let (at, len) = address(path)?;
+    let listener = UnixListener::from(stream_socket()?);
+    let fd = listener.as_raw_fd();
+    // SAFETY: plain calls on a descriptor and an address that are alive.
     unsafe {
-        let fd = ok(libc::socket(
-            libc::AF_UNIX,
-            libc::SOCK_STREAM | libc::SOCK_CLOEXEC,
-            0,
-        ))?;
-        let listener = UnixListener::from_raw_fd(fd);
-        let mut at: libc::sockaddr_un = zeroed();
-        at.sun_family = libc::AF_UNIX as _;
-        let name = path.as_os_str().as_bytes();
-        if name.len() >= at.sun_path.len() {
-            return Err(Error::from(ErrorKind::InvalidFilename));
-        }
-        for (to, from) in at.sun_path.iter_mut().zip(name) {
-            *to = *from as _;
-        }
-        let len = offset_of!(libc::sockaddr_un, sun_path) + name.len() + 1;
         ok(libc::fchmod(fd, 0o600))?;
-        ok(libc::bind(
-            listener.as_raw_fd(),
-            (&raw const at).cast(),
-            len as _,
-        ))?;
+        ok(libc::bind(fd, (&raw const at).cast(), len))?;
         if group.is_some() {
             give_to_group(path, group).inspect_err(|_| drop(fs::remove_file(path)))?;
         }
         ok(libc::listen(fd, 128))?;
-        Ok(listener)
+    }
+    Ok(listener)
+}
+
+/// Of the socket itself, whatever its name leads to by now: root would change what somebody else's link points to.
+fn give_to_group(path: &Path, group: Option<u32>) -> std::io::Result<()> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_PATH | libc::O_NOFOLLOW)
+        .open(path)?;
+    if !file.metadata()?.file_type().is_socket() {
+        return Err(Error::other("it is no socket any more"));
+    }
+    // A descriptor of this kind has no fchown() and fchmod().
+    let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
+    chown(&itself, None, group)?;
+    fs::set_permissions(&itself, fs::Permissions::from_mode(0o660))
+}
+
+/// For as long as writing may take, and connecting: that waits while too many others do.
+pub fn connect(path: &Path, patience: Duration) -> std::io::Result<UnixStream> {
+    let (at, len) = address(path)?;
+    let stream = UnixStream::from(stream_socket()?);
+    stream.set_write_timeout(Some(patience))?;
+    // SAFETY: a plain call on a descriptor and an address that are alive.
+    ok(unsafe { libc::connect(stream.as_raw_fd(), (&raw const at).cast(), len) })?;
+    Ok(stream)
+}
+
+fn ok(rc: i32) -> std::io::Result<i32> {
+    if rc < 0 {
+        return Err(Error::last_os_error());
+    }
+    Ok(rc)
+}
+
+fn stream_socket() -> std::io::Result<OwnedFd> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+    // SAFETY: the descriptor is new, and nobody else's.
+    unsafe {
+        Ok(OwnedFd::from_raw_fd(ok(libc::socket(
+            libc::AF_UNIX,
+            kind,
+            0,
+        ))?))
     }
 }
 
-fn give_to_group(path: &Path, group: Option<u32>) -> std::io::Result<()> {
-    lchown(path, None, group)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o660))
+fn address(path: &Path) -> std::io::Result<(libc::sockaddr_un, libc::socklen_t)> {
+    // SAFETY: of numbers alone.
+    let mut at: libc::sockaddr_un = unsafe { zeroed() };
+    at.sun_family = libc::AF_UNIX as _;
+    let name = path.as_os_str().as_bytes();
+    if name.len() >= at.sun_path.len() || name.contains(&0) {
+        return Err(Error::from(ErrorKind::InvalidFilename));
+    }
+    for (to, from) in at.sun_path.iter_mut().zip(name) {
+        *to = *from as _;
+    }
+    let len = offset_of!(libc::sockaddr_un, sun_path) + name.len() + 1;
+    Ok((at, len as _))
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {

@@ -35,6 +35,10 @@ pub struct ExportArgs {
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
 
+    /// Group that may connect to --unix, besides its owner
+    #[arg(long, value_name = "NAME", value_parser = crate::cli::group, requires = "unix")]
+    unix_group: Option<u32>,
+
     /// Write a file for the textfile collector of node_exporter; its name ends in .prom
     #[arg(long, value_name = "PATH")]
     textfile: Option<PathBuf>,
@@ -55,7 +59,8 @@ pub enum Output {
     Once(Option<PathBuf>),
     Served {
         tcp: Option<SocketAddr>,
-        unix: Option<PathBuf>,
+        /// With the group that may connect.
+        unix: Option<(PathBuf, Option<u32>)>,
         textfile: Option<(PathBuf, Duration)>,
     },
 }
@@ -78,7 +83,7 @@ impl ExportArgs {
         }
         Ok(Output::Served {
             tcp,
-            unix: self.unix,
+            unix: self.unix.map(|path| (path, self.unix_group)),
             textfile: self.textfile.map(|path| (path, self.interval)),
         })
     }

@@ -8,12 +8,13 @@
 
 use super::source::Answer;
 use crate::features::FEATURES;
-use crate::stats::host::{CPU_GAUGES, Condition, CpuMetrics, CpusMetrics, EVENTS, GAUGES, HostRow};
+use crate::stats::host::{CPU_GAUGES, Condition, CpuGauges, EVENTS, GAUGES, HostRow};
 use crate::stats::{HIST_HELPS, HISTS, Metrics, NR_BUCKETS, ROWS, Row};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// What the scheduler said at one time.
@@ -21,7 +22,8 @@ use std::fmt;
 pub struct Sample {
     /// Its target `totals`.
     pub metrics: Metrics,
-    pub cpus: CpusMetrics,
+    /// Its target `cpu_gauges`: counters of each CPU would be a hundred times as many series.
+    pub cpus: BTreeMap<u64, CpuGauges>,
 }
 
 pub fn open_metrics(answer: Answer) -> String {
@@ -96,14 +98,16 @@ impl Families<'_> {
     /// What runs.
     fn about(&mut self, m: &Metrics) -> fmt::Result {
         let scheduler = vec![
-            ("version", env!("CARGO_PKG_VERSION")),
+            ("version", m.version.as_str()),
             ("preset", &m.preset),
             ("governor", &m.governor),
             ("cpuperf", &m.cpuperf),
             ("freq_source", &m.freq_source),
         ];
-        let help = "the scheduler: version of the exporter, preset of arm default, cpufreq governors, source of frequencies";
+        let help = "the scheduler: its version, preset of arm default, cpufreq governors, source of frequencies";
         self.info("scheduler", help, [scheduler])?;
+        let exporter = vec![("version", env!("CARGO_PKG_VERSION"))];
+        self.info("exporter", "the exporter", [exporter])?;
         let arms = m.arms.iter();
         let arms = arms.map(|(arm, of)| vec![("arm", arm.as_str()), ("preset", &of.preset)]);
         self.info(
@@ -164,6 +168,10 @@ impl Families<'_> {
             let mut encoder = self.family(&family, MetricType::Histogram)?;
             for (arm, hists) in &arms {
                 let (counts, sum_us) = hists[i];
+                // A scheduler of another version.
+                if counts.len() != NR_BUCKETS {
+                    continue;
+                }
                 let buckets: Vec<(f64, u64)> =
                     (0..).map(upper_end).zip(counts.iter().copied()).collect();
                 let sum = sum_us as f64 / 1e6;
@@ -204,9 +212,8 @@ impl Families<'_> {
         self.counter("condition_begun", "how often a condition began", begun)
     }
 
-    /// Gauges alone: counters of each CPU would be a hundred times as many series.
-    fn cpus(&mut self, cpus: &CpusMetrics) -> fmt::Result {
-        let cpus: Vec<Cpu> = cpus.cpus.iter().map(Cpu::new).collect();
+    fn cpus(&mut self, cpus: &BTreeMap<u64, CpuGauges>) -> fmt::Result {
+        let cpus: Vec<Cpu> = cpus.iter().map(Cpu::new).collect();
         for (i, row) in CPU_GAUGES.iter().enumerate() {
             if PLACES.contains(&row.name) {
                 continue;
@@ -339,8 +346,7 @@ struct Cpu {
 }
 
 impl Cpu {
-    fn new((number, cpu): (&u64, &CpuMetrics)) -> Cpu {
-        let of = &cpu.gauges;
+    fn new((number, of): (&u64, &CpuGauges)) -> Cpu {
         Cpu {
             names: [*number, of.core, of.llc, of.node].map(|n| n.to_string()),
             values: of.values(),
@@ -370,6 +376,15 @@ mod tests {
             "{text}"
         );
         assert_eq!(Family::new("x", "a \"b\"\nc\\").help, "a \\\"b\\\"\\nc\\\\");
+    }
+
+    #[test]
+    fn a_histogram_that_was_not_told_is_left_out() {
+        let mut sample = Sample::default();
+        sample.metrics.arms.insert("x".into(), Default::default());
+        let text = open_metrics(Some(Arc::new(sample)));
+        assert!(text.contains("roost_sis_prev_total{arm=\"x\"} 0"));
+        assert!(!text.contains("latency_seconds_count"), "{text}");
     }
 
     #[test]

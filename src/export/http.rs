@@ -2,11 +2,13 @@
 //! As much of HTTP/1.1 as a scraper needs: one request of GET or HEAD, one answer, and the connection is over. Pure.
 
 use super::Format;
+use anyhow::Result;
 use httparse::{EMPTY_HEADER, Header, Request, Status};
 
 /// A head may be so long; Prometheus' is of 300 bytes.
 pub const HEAD_MAX: usize = 8192;
 const HEADERS_MAX: usize = 64;
+const TEXT: &str = "text/plain; charset=utf-8";
 
 const INDEX: &str = "<!DOCTYPE html>
 <html><head><title>scx_roost export</title></head>
@@ -93,12 +95,21 @@ fn range(text: &str) -> (&str, f32) {
     (name, q)
 }
 
+/// To whom there is nothing to say now.
+pub const UNAVAILABLE: Asked = Asked {
+    page: Page::None("503 Service Unavailable"),
+    head_only: false,
+};
+
 /// The answer's bytes. `metrics` is asked only when they are wanted.
-pub fn answer(asked: Asked, metrics: impl FnOnce(Format) -> String) -> Vec<u8> {
+pub fn answer(asked: Asked, metrics: impl FnOnce(Format) -> Result<String>) -> Vec<u8> {
     let (status, kind, body) = match asked.page {
         Page::Index => ("200 OK", "text/html; charset=utf-8", INDEX.to_string()),
-        Page::Metrics(format) => ("200 OK", format.content_type(), metrics(format)),
-        Page::None(status) => (status, "text/plain; charset=utf-8", format!("{status}\n")),
+        Page::Metrics(format) => match metrics(format) {
+            Ok(text) => ("200 OK", format.content_type(), text),
+            Err(e) => ("503 Service Unavailable", TEXT, format!("{e:#}\n")),
+        },
+        Page::None(status) => (status, TEXT, format!("{status}\n")),
     };
     let allow = if status.starts_with("405") {
         "Allow: GET, HEAD\r\n"
@@ -200,7 +211,7 @@ mod tests {
     fn head_has_the_length_and_no_body() {
         let text = |request: &str| {
             let asked = understand(request.as_bytes()).unwrap();
-            String::from_utf8(answer(asked, |_| "x 1\n".into())).unwrap()
+            String::from_utf8(answer(asked, |_| Ok("x 1\n".into()))).unwrap()
         };
         let whole = text("GET /metrics HTTP/1.1\r\n\r\n");
         assert!(

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Who listens for scrapers. Each has a thread and a few seconds. Of too many the one that came first goes: a scrape takes
-//! milliseconds, so that is one who stalls.
+//! Who listens for scrapers. Each has a thread and a few seconds. Of too many the one goes that came first of those who have not
+//! asked yet, or do not take what they asked for: a scrape takes milliseconds, so that is one who stalls. Who waits for us stays.
 
 use super::Pages;
 use super::http::{self, HEAD_MAX};
 use crate::socket::{Access, Purpose, spawn};
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use log::{debug, warn};
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Read, Write};
@@ -42,7 +42,22 @@ pub struct Listener {
 struct Shared {
     pages: Pages,
     exit: AtomicBool,
-    clients: Mutex<BTreeMap<u64, UnixStream>>,
+    clients: Mutex<BTreeMap<u64, Client>>,
+}
+
+struct Client {
+    stream: UnixStream,
+    /// What we wait for; None: it waits for us.
+    awaited: Option<Awaited>,
+}
+
+/// In the order in which they go when there are too many.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Awaited {
+    /// That it asks.
+    Request,
+    /// That it takes its answer.
+    End,
 }
 
 impl Listener {
@@ -64,8 +79,9 @@ impl Listener {
         Ok((Listener::start(accept, wake, pages)?, at))
     }
 
-    pub fn unix(path: &Path, pages: Pages) -> Result<Listener> {
-        let (listener, file) = PURPOSE.listen(path)?;
+    /// With a group it is the owner and that group who may connect, without one whoever the umask lets.
+    pub fn unix(path: &Path, group: Option<u32>, pages: Pages) -> Result<Listener> {
+        let (listener, file) = PURPOSE.for_group(group).listen(path)?;
         let accept = move || Ok(listener.accept()?.0.into());
         Listener::start(accept, move || file.wake(), pages)
     }
@@ -94,25 +110,30 @@ impl Drop for Listener {
         self.shared.exit.store(true, Ordering::Relaxed);
         (self.wake)();
         for client in self.shared.clients().values() {
-            let _ = client.shutdown(Shutdown::Both);
+            let _ = client.stream.shutdown(Shutdown::Both);
         }
     }
 }
 
 impl Shared {
-    fn clients(&self) -> MutexGuard<'_, BTreeMap<u64, UnixStream>> {
+    fn clients(&self) -> MutexGuard<'_, BTreeMap<u64, Client>> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn admit(&self, id: u64, stream: &UnixStream) -> std::io::Result<()> {
-        let copy = stream.try_clone()?;
+    fn admit(&self, id: u64, stream: &UnixStream) -> Result<()> {
+        let client = Client {
+            stream: stream.try_clone()?,
+            awaited: Some(Awaited::Request),
+        };
         let mut clients = self.clients();
-        if clients.len() >= CLIENTS_MAX
-            && let Some((_, first)) = clients.pop_first()
-        {
-            let _ = first.shutdown(Shutdown::Both);
+        if clients.len() >= CLIENTS_MAX {
+            let stalls = clients.iter().filter_map(|(id, c)| Some((c.awaited?, *id)));
+            let (_, first) = stalls.min().context("too many wait for an answer")?;
+            if let Some(first) = clients.remove(&first) {
+                let _ = first.stream.shutdown(Shutdown::Both);
+            }
         }
-        clients.insert(id, copy);
+        clients.insert(id, client);
         Ok(())
     }
 }
@@ -137,13 +158,19 @@ fn listen(accept: impl Fn() -> std::io::Result<OwnedFd>, shared: &Arc<Shared>) {
 /// Both kinds of sockets are streams, and what std offers for one of them is right for the other.
 fn welcome(id: u64, stream: OwnedFd, shared: &Arc<Shared>) -> Result<()> {
     let mut stream = UnixStream::from(stream);
-    shared.admit(id, &stream)?;
+    if let Err(e) = shared.admit(id, &stream) {
+        // So little the kernel takes at once.
+        stream.set_write_timeout(Some(REST_TIME))?;
+        let refusal = http::answer(http::UNAVAILABLE, |format| shared.pages.page(format));
+        let _ = stream.write_all(&refusal);
+        return Err(e);
+    }
     let place = Place {
         id,
         shared: shared.clone(),
     };
     spawn("export-client", move || {
-        if let Err(e) = serve(&mut stream, &place.shared.pages) {
+        if let Err(e) = serve(&mut stream, &place) {
             debug!("a scraper left: {e}");
         }
     })
@@ -155,13 +182,21 @@ struct Place {
     shared: Arc<Shared>,
 }
 
+impl Place {
+    fn awaits(&self, awaited: Option<Awaited>) {
+        if let Some(client) = self.shared.clients().get_mut(&self.id) {
+            client.awaited = awaited;
+        }
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
         self.shared.clients().remove(&self.id);
     }
 }
 
-fn serve(stream: &mut UnixStream, pages: &Pages) -> std::io::Result<()> {
+fn serve(stream: &mut UnixStream, place: &Place) -> std::io::Result<()> {
     let end = Instant::now() + EACH_TIME;
     let mut head = Vec::new();
     let asked = loop {
@@ -176,7 +211,10 @@ fn serve(stream: &mut UnixStream, pages: &Pages) -> std::io::Result<()> {
             n => head.extend_from_slice(&chunk[..n]),
         }
     };
-    send(stream, &http::answer(asked, |format| pages.page(format)))?;
+    place.awaits(None);
+    let answer = http::answer(asked, |format| place.shared.pages.page(format));
+    place.awaits(Some(Awaited::End));
+    send(stream, &answer)?;
     stream.shutdown(Shutdown::Write)?;
     read_rest(stream)
 }

@@ -50,12 +50,13 @@ impl Pages {
         Pages(source)
     }
 
-    pub fn page(&self, format: Format) -> String {
-        let open = encode::open_metrics(self.0.ask());
-        match format {
+    /// An error: whether there is a scheduler is not known.
+    pub fn page(&self, format: Format) -> Result<String> {
+        let open = encode::open_metrics(self.0.ask()?);
+        Ok(match format {
             Format::OpenMetrics => open,
             Format::Classic => classic::from_open_metrics(&open),
-        }
+        })
     }
 }
 
@@ -63,8 +64,8 @@ impl Pages {
 pub fn run(stats: &Path, output: &Output, stop: &Stop) -> Result<()> {
     let pages = Pages::new(Source::start(stats)?);
     match output {
-        Output::Once(None) => print::text(&pages.page(Format::OpenMetrics)).map(|_| ()),
-        Output::Once(Some(path)) => TextFile::new(path, true)?.write(&pages.page(Format::Classic)),
+        Output::Once(None) => print::text(&pages.page(Format::OpenMetrics)?).map(|_| ()),
+        Output::Once(Some(path)) => TextFile::new(path, true)?.write(&pages.page(Format::Classic)?),
         Output::Served {
             tcp,
             unix,
@@ -76,8 +77,8 @@ pub fn run(stats: &Path, output: &Output, stop: &Stop) -> Result<()> {
                 listeners.push(listener);
                 info!("metrics are at http://{at}/metrics");
             }
-            if let Some(path) = unix {
-                listeners.push(Listener::unix(path, pages.clone())?);
+            if let Some((path, group)) = unix {
+                listeners.push(Listener::unix(path, *group, pages.clone())?);
                 info!("metrics are at /metrics of the socket {}", path.display());
             }
             match textfile {
@@ -91,14 +92,18 @@ pub fn run(stats: &Path, output: &Output, stop: &Stop) -> Result<()> {
     }
 }
 
-/// A path that cannot be written to is an error at once; later it may be a full disk, which passes.
+/// A path that cannot be written to is an error at once; later it may be a full disk, which passes. While nothing is known the file
+/// stays as it is, and its age tells.
 fn keep_written(path: &Path, interval: Duration, pages: &Pages, stop: &Stop) -> Result<()> {
     let mut file = TextFile::new(path, false)?;
-    file.write(&pages.page(Format::Classic))?;
+    if let Ok(page) = pages.page(Format::Classic) {
+        file.write(&page)?;
+    }
     info!("metrics are in {}", path.display());
     let mut good = true;
     while stop.sleep(interval) {
-        let written = file.write(&pages.page(Format::Classic));
+        let page = pages.page(Format::Classic);
+        let written = page.and_then(|page| file.write(&page));
         if let Err(e) = written.as_ref()
             && good
         {

@@ -4,14 +4,14 @@
 
 use super::encode::Sample;
 use crate::socket::spawn;
-use crate::stats::client::Client;
-use anyhow::{Context, Result, anyhow};
+use crate::stats::client::{self, Client};
+use anyhow::{Result, anyhow, bail};
 use crossbeam::channel::{Receiver, Sender, bounded};
 use log::info;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long the scheduler may take for each part of its answer.
 const PART: Duration = Duration::from_secs(2);
@@ -20,11 +20,16 @@ const PATIENCE: Duration = Duration::from_millis(4500);
 /// So many may wait for the next answer.
 const WAITING_MAX: usize = 64;
 
+/// Who asks within this time of another is answered the same: a crowd of scrapers costs the scheduler no more than one.
+const AGE_MAX: Duration = Duration::from_millis(500);
+
 /// None: there is no scheduler, or it says nothing.
 pub type Answer = Option<Arc<Sample>>;
+/// Or why that is not known.
+type Told = Result<Answer, String>;
 
 #[derive(Clone)]
-pub struct Source(Sender<Sender<Answer>>);
+pub struct Source(Sender<Sender<Told>>);
 
 impl Source {
     /// Of the scheduler that serves its statistics at `path`, now or later. The thread ends with the last clone.
@@ -35,16 +40,29 @@ impl Source {
         Ok(Source(sender))
     }
 
-    pub fn ask(&self) -> Answer {
+    /// An error is trouble of our own, or between the two: it tells nothing of the scheduler.
+    pub fn ask(&self) -> Result<Answer> {
         let (sender, receiver) = bounded(1);
-        self.0.try_send(sender).ok()?;
-        receiver.recv_timeout(PATIENCE).ok()?
+        if self.0.try_send(sender).is_err() {
+            bail!("{WAITING_MAX} wait for the scheduler's answer already");
+        }
+        let told = receiver.recv_timeout(PATIENCE);
+        told.map_err(|_| anyhow!("there is no answer yet, after {PATIENCE:?}"))?
+            .map_err(|text| anyhow!(text))
     }
+}
+
+/// Why there is no sample.
+struct Trouble {
+    text: String,
+    /// There is no scheduler, or it says nothing.
+    is_gone: bool,
 }
 
 struct Daemon {
     path: PathBuf,
     client: Option<Client>,
+    last: Option<(Instant, Arc<Sample>)>,
     /// What was last told of it, so that each change is told once.
     told: Option<String>,
 }
@@ -54,15 +72,14 @@ impl Daemon {
         Daemon {
             path: path.to_path_buf(),
             client: None,
+            last: None,
             told: None,
         }
     }
 
-    fn answer(&mut self, questions: &Receiver<Sender<Answer>>) {
+    fn answer(&mut self, questions: &Receiver<Sender<Told>>) {
         while let Ok(first) = questions.recv() {
-            let sample = self.sample();
-            self.tell(sample.as_ref().err());
-            let answer = sample.ok().map(Arc::new);
+            let answer = self.latest();
             for question in std::iter::once(first).chain(questions.try_iter()) {
                 // Who asked may have gone.
                 let _ = question.try_send(answer.clone());
@@ -70,9 +87,25 @@ impl Daemon {
         }
     }
 
-    fn tell(&mut self, trouble: Option<&anyhow::Error>) {
+    fn latest(&mut self) -> Told {
+        if let Some((at, sample)) = &self.last
+            && at.elapsed() < AGE_MAX
+        {
+            return Ok(Some(sample.clone()));
+        }
+        let sample = self.sample().map(Arc::new);
+        self.tell(sample.as_ref().err());
+        self.last = sample.as_ref().ok().map(|s| (Instant::now(), s.clone()));
+        match sample {
+            Ok(sample) => Ok(Some(sample)),
+            Err(trouble) if trouble.is_gone => Ok(None),
+            Err(trouble) => Err(trouble.text),
+        }
+    }
+
+    fn tell(&mut self, trouble: Option<&Trouble>) {
         let text = match trouble {
-            Some(e) => format!("{e:#}"),
+            Some(trouble) => trouble.text.clone(),
             None => format!("reading the statistics at {}", self.path.display()),
         };
         if self.told.as_ref() != Some(&text) {
@@ -82,7 +115,7 @@ impl Daemon {
     }
 
     /// By the connection of the last time. That one may be to a scheduler that is gone, and another one there.
-    fn sample(&mut self) -> Result<Sample> {
+    fn sample(&mut self) -> Result<Sample, Trouble> {
         if let Some(mut client) = self.client.take()
             && let Ok(sample) = read(&mut client)
         {
@@ -90,24 +123,33 @@ impl Daemon {
             return Ok(sample);
         }
         let mut client = self.connect()?;
-        let sample = read(&mut client)
-            .with_context(|| format!("the scheduler at {} does not answer", self.path.display()))?;
+        let sample = read(&mut client).map_err(|e| Trouble {
+            text: format!(
+                "the scheduler at {} does not answer: {e:#}",
+                self.path.display()
+            ),
+            is_gone: client::is_gone(&e),
+        })?;
         self.client = Some(client);
         Ok(sample)
     }
 
-    fn connect(&self) -> Result<Client> {
+    fn connect(&self) -> Result<Client, Trouble> {
         Client::connect(&self.path, PART).map_err(|e| {
             let path = self.path.display();
-            match e.downcast_ref::<std::io::Error>().map(|e| e.kind()) {
+            let text = match e.downcast_ref::<std::io::Error>().map(|e| e.kind()) {
                 Some(ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
-                    anyhow!("no scheduler serves statistics at {path}")
+                    format!("no scheduler serves statistics at {path}")
                 }
-                Some(ErrorKind::PermissionDenied) => anyhow!(
+                Some(ErrorKind::PermissionDenied) => format!(
                     "no permission to read the statistics at {path}: run as a user of the group that the scheduler \
                      was given with --stats-group"
                 ),
-                _ => anyhow!("cannot read the statistics at {path}: {e:#}"),
+                _ => format!("cannot read the statistics at {path}: {e:#}"),
+            };
+            Trouble {
+                text,
+                is_gone: client::is_gone(&e),
             }
         })
     }
@@ -116,6 +158,6 @@ impl Daemon {
 fn read(client: &mut Client) -> Result<Sample> {
     Ok(Sample {
         metrics: client.ask("totals")?,
-        cpus: client.ask("cpus")?,
+        cpus: client.ask("cpu_gauges")?,
     })
 }

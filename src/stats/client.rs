@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Who reads the statistics of a running scheduler: waits for one that is not there, and for the next one when it ends.
 
-use crate::socket::{LineLimits, read_line};
+use crate::socket::{self, LineLimits, read_line};
 use crate::stop::Stop;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use scx_stats::{StatsRequest, StatsResponse};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -29,8 +29,7 @@ pub struct Client {
 
 impl Client {
     pub fn connect(path: &Path, patience: Duration) -> Result<Client> {
-        let stream = UnixStream::connect(path)?;
-        stream.set_write_timeout(Some(patience))?;
+        let stream = socket::connect(path, patience)?;
         Ok(Client {
             stream: BufReader::new(stream),
             patience,
@@ -48,7 +47,8 @@ impl Client {
             whole: self.patience,
         };
         let line = read_line(&mut self.stream, &limits).map_err(|e| self.in_time(e))?;
-        let line = line.context("the connection was closed")?;
+        let closed = || Error::new(ErrorKind::UnexpectedEof, "the connection was closed");
+        let line = line.ok_or_else(closed)?;
         let mut response: StatsResponse =
             serde_json::from_slice(&line).context("the answer is not one of scx_stats")?;
         let resp = response.args.remove("resp").unwrap_or(Value::Null);
@@ -59,14 +59,19 @@ impl Client {
                     .to_string()
             );
         }
+        // An empty list has as few fields as an old scheduler.
+        if !resp.is_object() {
+            bail!("the answer is not of this version of scx_roost");
+        }
         serde_json::from_value(resp).context("the answer is not of this version of scx_roost")
     }
 
     /// The kernel's own words for a timeout say nothing of time.
     fn in_time(&self, e: anyhow::Error) -> anyhow::Error {
-        match e.downcast_ref::<Error>().map(Error::kind) {
+        match kind(&e) {
             Some(ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                anyhow!("no answer within {} s", self.patience.as_secs_f64())
+                let text = format!("no answer within {} s", self.patience.as_secs_f64());
+                Error::new(ErrorKind::TimedOut, text).into()
             }
             _ => e,
         }
@@ -124,10 +129,22 @@ pub fn follow(
     Ok(())
 }
 
+/// A socket that has no room for one more to connect is one of a scheduler that stands still.
 fn retryable(e: &anyhow::Error) -> bool {
-    let kind = e.downcast_ref::<Error>().map(Error::kind);
-    matches!(
-        kind,
-        Some(ErrorKind::NotFound | ErrorKind::ConnectionRefused)
-    )
+    use ErrorKind::{ConnectionRefused, NotFound, WouldBlock};
+    matches!(kind(e), Some(NotFound | ConnectionRefused | WouldBlock))
+}
+
+/// There is no scheduler, or it says nothing. Else whether there is one is not known.
+pub fn is_gone(e: &anyhow::Error) -> bool {
+    use ErrorKind::{BrokenPipe, ConnectionReset, TimedOut, UnexpectedEof};
+    retryable(e)
+        || matches!(
+            kind(e),
+            Some(BrokenPipe | ConnectionReset | TimedOut | UnexpectedEof)
+        )
+}
+
+fn kind(e: &anyhow::Error) -> Option<ErrorKind> {
+    e.downcast_ref::<Error>().map(Error::kind)
 }

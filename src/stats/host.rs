@@ -27,6 +27,7 @@ macro_rules! event_table {
             &[$(HostRow { name: stringify!($name), unit: "", help: $help }),*];
 
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+        #[serde(default)]
         #[stat(desc = "what happened to the daemon")]
         pub struct Events {
             $(#[stat(desc = $help)] pub $name: u64,)*
@@ -56,6 +57,7 @@ macro_rules! gauge_table {
             &[$(HostRow { name: stringify!($name), unit: $unit, help: $help }),*];
 
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+        #[serde(default)]
         #[stat(desc = $desc)]
         pub struct $struct {
             $(#[stat(desc = $help)] pub $name: u64,)*
@@ -142,6 +144,7 @@ condition_table! {
 
 /// What a client gets of a condition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+#[serde(default)]
 #[stat(desc = "a condition")]
 pub struct ConditionMetrics {
     #[stat(desc = "1 while it lasts")]
@@ -178,6 +181,7 @@ pub fn set_condition(all: &mut Conditions, which: Condition, text: Option<String
 
 /// What a client gets of a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+#[serde(default)]
 #[stat(desc = "a CPU")]
 pub struct CpuMetrics {
     #[stat(desc = "as it is now")]
@@ -188,6 +192,7 @@ pub struct CpuMetrics {
 
 /// The target `cpus`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+#[serde(default)]
 #[stat(desc = "all CPUs that were online at the load")]
 pub struct CpusMetrics {
     #[stat(desc = "1 while the scheduler is loaded, 0 before the first load and during a restart")]

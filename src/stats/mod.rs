@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Statistics. `Counters` is what the BPF half counted since it was loaded, `Metrics` is what a client gets:
 //! counters or their growth since the client last asked, and what runs. Both have one field per row of
-//! src/bpf/stats.tbl.h. What the daemon itself tells has its tables in `host`.
+//! src/bpf/stats.tbl.h. What the daemon itself tells has its tables in `host`. A field that a scheduler of another version does not
+//! tell is 0 or empty to who reads it.
 
 pub mod client;
 pub mod host;
@@ -96,6 +97,7 @@ macro_rules! stat_table {
             &[$(Row { name: stringify!($name), group: $group, machine: $machine, help: $help }),*];
 
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+        #[serde(default)]
         #[stat(top, desc = "scx_roost: what was counted since the last request, and what runs", _om_prefix = "roost_")]
         pub struct Metrics {
             #[stat(desc = "the same for each arm, by its name", _om_skip)]
@@ -106,6 +108,8 @@ macro_rules! stat_table {
             pub events: Events,
             #[stat(desc = "the machine and the daemon as they are now")]
             pub gauges: Gauges,
+            #[stat(desc = "version of the scheduler")]
+            pub version: String,
             #[stat(desc = "preset the features started from")]
             pub preset: String,
             #[stat(desc = "features that are on")]
@@ -168,6 +172,7 @@ macro_rules! stat_table {
 
         /// The counters of an arm or a CPU.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+        #[serde(default)]
         #[stat(desc = "counters of an arm or a CPU")]
         pub struct CounterFields {
             $(#[stat(desc = $help)] pub $name: u64,)*
@@ -183,6 +188,7 @@ macro_rules! hist_table {
 
         /// The histograms of one arm.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+        #[serde(default)]
         #[stat(desc = "histograms of an arm: bucket i counts times from 2^i to 2^(i+1) times 1.024 us")]
         pub struct ArmHists {
             $(#[stat(desc = $help)] pub $name: Vec<u64>,)*
@@ -190,6 +196,7 @@ macro_rules! hist_table {
 
         /// The sums of the histograms of one arm.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+        #[serde(default)]
         #[stat(desc = "sums of an arm's histograms: the times in them, in us")]
         pub struct ArmSums {
             $(#[stat(desc = $help)] pub $name: u64,)*
@@ -220,6 +227,7 @@ include!(concat!(env!("OUT_DIR"), "/hist_tbl.rs"));
 
 /// What a client gets of one arm.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+#[serde(default)]
 #[stat(desc = "an arm: what was counted for the tasks on it")]
 pub struct ArmMetrics {
     #[stat(desc = "preset the features started from")]
@@ -315,6 +323,16 @@ mod tests {
                 row.name
             );
         }
+    }
+
+    #[test]
+    fn what_another_version_does_not_tell_is_nothing() {
+        let json =
+            r#"{"sis_prev": 3, "unheard_of": 1, "gauges": {"cpus_online": 4}, "arms": {"x": {}}}"#;
+        let metrics: Metrics = serde_json::from_str(json).unwrap();
+        assert_eq!((metrics.sis_prev, metrics.sis_target), (3, 0));
+        assert_eq!(metrics.gauges.cpus_online, 4);
+        assert_eq!(metrics.arms["x"], ArmMetrics::default());
     }
 
     #[test]

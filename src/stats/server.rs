@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The statistics socket. Requests: `stats` with target `top` (growth since this client last asked) or `totals` (since
-//! the scheduler started) or `cpus` (the same for each CPU), and `stats_meta`. Nothing can be changed here.
+//! the scheduler started) or `cpus` (the same for each CPU) or `cpu_gauges` (no counters, by CPU), and `stats_meta`. Nothing can be changed here.
 
 use super::Metrics;
 use super::source::{CounterSource, Deltas};
@@ -21,14 +21,7 @@ const PURPOSE: Purpose = Purpose {
 /// Serves the counters of `source` until the returned value is dropped. With a group it is the owner and that group who may read
 /// them, without one whoever the umask lets.
 pub fn launch(path: &Path, group: Option<u32>, source: CounterSource) -> Result<Server> {
-    let purpose = match group {
-        Some(_) => Purpose {
-            access: Access::Owner { group },
-            ..PURPOSE
-        },
-        None => PURPOSE,
-    };
-    Server::launch(path, purpose, move |_| {
+    Server::launch(path, PURPOSE.for_group(group), move |_| {
         Ok(Box::new(Reader {
             source: source.clone(),
             deltas: None,
@@ -64,7 +57,8 @@ impl Reader {
             "top" => serde_json::to_value(self.top())?,
             "totals" => serde_json::to_value(self.source.totals())?,
             "cpus" => serde_json::to_value(self.source.cpus())?,
-            other => bail!("unknown target '{other}': expected is top, totals or cpus"),
+            "cpu_gauges" => serde_json::to_value(self.source.cpu_gauges())?,
+            other => bail!("unknown target '{other}': expected is top, totals, cpus or cpu_gauges"),
         })
     }
 

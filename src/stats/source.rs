@@ -156,6 +156,11 @@ impl CounterSource {
         self.lock().describe_cpus()
     }
 
+    /// As it is now, of each CPU.
+    pub fn cpu_gauges(&self) -> BTreeMap<usize, CpuGauges> {
+        self.lock().cpus.clone()
+    }
+
     /// Counters since the first load; they never run backwards, over restarts neither.
     pub fn totals(&self) -> Metrics {
         self.view().metrics()
@@ -256,6 +261,7 @@ impl State {
         let everybody = everybody.filter(|_| self.loaded);
         let everybody = everybody.map(|arm| arm.shown.clone()).unwrap_or_default();
         Metrics {
+            version: env!("CARGO_PKG_VERSION").to_string(),
             preset: everybody.preset,
             features: everybody.features,
             governor: self.running.governor.clone(),

@@ -11,7 +11,8 @@ use scx_roost::stopper;
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::os::unix::fs::FileTypeExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -56,8 +57,8 @@ impl Exported {
     }
 
     fn ask(&self, request: &str) -> String {
-        // Longer than a snapshot of the counters lasts.
-        sleep(Duration::from_millis(60));
+        // Longer than the exporter tells the same.
+        sleep(Duration::from_millis(550));
         asked(TcpStream::connect(self.at).unwrap(), request)
     }
 }
@@ -254,9 +255,12 @@ fn a_daemon_that_is_stopped_keeps_no_scraper() {
     let begin = Instant::now();
     let asking: Vec<_> = (0..100)
         .map(|_| source.clone())
-        .map(|source| std::thread::spawn(move || source.ask().is_none()))
+        .map(|source| std::thread::spawn(move || source.ask()))
         .collect();
-    assert!(asking.into_iter().all(|thread| thread.join().unwrap()));
+    let answers: Vec<_> = asking.into_iter().map(|t| t.join().unwrap()).collect();
+    // Those for whom there was no room learn nothing; the others, that it says nothing.
+    assert!(!answers.iter().flatten().any(Option::is_some));
+    assert!(answers.iter().flatten().count() >= 60);
     assert!(
         begin.elapsed() < Duration::from_secs(15),
         "{:?}",
@@ -306,6 +310,54 @@ fn hostile_scrapers_keep_nobody_waiting() {
 }
 
 #[test]
+fn who_waits_for_an_answer_stays_in_a_flood() {
+    let dir = tempfile::tempdir().unwrap();
+    let silent = UnixListener::bind(stats(&dir)).unwrap();
+    let pages = Pages::new(Source::start(&stats(&dir)).unwrap());
+    let (_listener, at) = Listener::tcp("127.0.0.1:0".parse().unwrap(), pages).unwrap();
+    let mut honest = TcpStream::connect(at).unwrap();
+    honest.write_all(OPEN.as_bytes()).unwrap();
+    // Its request is whole: the scheduler is asked.
+    let _asked = silent.accept().unwrap();
+    let _flood: Vec<_> = (0..60).map(|_| TcpStream::connect(at).unwrap()).collect();
+    assert_eq!(value(&asked(honest, ""), "roost_up"), Some(0.0));
+}
+
+#[test]
+fn what_the_exporter_cannot_know_it_does_not_tell() {
+    let dir = tempfile::tempdir().unwrap();
+    let refusing = UnixListener::bind(stats(&dir)).unwrap();
+    std::thread::spawn(move || {
+        for stream in refusing.incoming() {
+            let text = "{\"errno\":16,\"args\":{\"resp\":\"32 clients are served already\"}}\n";
+            let mut stream = stream.unwrap();
+            let _ = stream.write_all(text.as_bytes());
+            let _ = stream.read(&mut [0; 1024]);
+        }
+    });
+    let pages = Pages::new(Source::start(&stats(&dir)).unwrap());
+    let (_listener, at) = Listener::tcp("127.0.0.1:0".parse().unwrap(), pages).unwrap();
+    let answer = asked(TcpStream::connect(at).unwrap(), OPEN);
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(
+        answer.ends_with("32 clients are served already\n"),
+        "{answer}"
+    );
+}
+
+/// connect() waits without an end where nobody accepts.
+#[test]
+fn a_daemon_that_accepts_nobody_is_told_in_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let full = UnixListener::bind(stats(&dir)).unwrap();
+    // SAFETY: a plain call: room for one.
+    assert_eq!(unsafe { libc::listen(full.as_raw_fd(), 0) }, 0);
+    let _first = UnixStream::connect(stats(&dir)).unwrap();
+    let source = Source::start(&stats(&dir)).unwrap();
+    assert!(source.ask().unwrap().is_none());
+}
+
+#[test]
 fn who_says_nothing_is_dropped() {
     let exported = Exported::new();
     let mut silent = TcpStream::connect(exported.at).unwrap();
@@ -342,10 +394,13 @@ fn a_signal_ends_it_and_nothing_is_left() {
     let dir = tempfile::tempdir().unwrap();
     let [unix, file] = ["sock", "roost.prom"].map(|name| dir.path().join(name));
     let text = |path: &Path| path.to_str().unwrap().to_string();
+    let own = std::fs::metadata(dir.path()).unwrap();
     let mut child = exporter(&["--stats-path", &text(&stats(&exported.dir))])
         .args([
             "--unix",
             &text(&unix),
+            "--unix-group",
+            &own.gid().to_string(),
             "--textfile",
             &text(&file),
             "--interval",
@@ -356,6 +411,9 @@ fn a_signal_ends_it_and_nothing_is_left() {
         .unwrap();
     await_it("a socket", || {
         std::fs::metadata(&unix).is_ok_and(|m| m.file_type().is_socket())
+    });
+    await_it("a socket of the group", || {
+        std::fs::metadata(&unix).unwrap().mode() & 0o777 == 0o660
     });
     let answer = asked(UnixStream::connect(&unix).unwrap(), CLASSIC);
     assert_eq!(value(&answer, "roost_up"), Some(1.0));
@@ -396,7 +454,7 @@ fn what_cannot_be_done_is_one_sentence() {
     let (stopper, stop) = stopper();
     let served = |tcp: Option<SocketAddr>, unix: Option<&str>, file: Option<&str>| Output::Served {
         tcp,
-        unix: unix.map(PathBuf::from),
+        unix: unix.map(|path| (PathBuf::from(path), None)),
         textfile: file.map(|f| (PathBuf::from(f), Duration::from_secs(1))),
     };
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
