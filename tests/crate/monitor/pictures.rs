@@ -82,7 +82,7 @@ fn views() {
         80,
         36,
     );
-    shows("conditions", &of(View::Conditions, &[]), 120, 36);
+    shows("conditions", &of(View::Conditions, &[]), 120, 40);
     shows("help", &of(View::Machine, &[Help]), 80, 28);
 }
 
