@@ -9,45 +9,45 @@ use log::warn;
 use std::thread::Builder;
 use std::time::Duration;
 
-/// Until dropped. Nobody waits for its threads then: a file that is read may hang. By the time that it comes back what was
+/// A thread, until dropped. Nobody waits for it then: a file that is read may hang. By the time that it comes back what was
 /// read is too old, or of files that nobody asks any more.
 pub struct Sampler {
-    _stoppers: [Stopper; 2],
+    _stopper: Stopper,
+}
+
+/// Those that run: idle periods wait for no file.
+#[derive(Default)]
+pub struct Samplers {
+    pub frequencies: Option<Sampler>,
+    pub idle: Option<Sampler>,
 }
 
 impl Sampler {
-    /// A thread each: idle periods wait for no file. What is told while the machine is idle is told more rarely than it counts: it is
-    /// not known then, and nothing is delayed or bounded by it.
-    pub fn start(control: Control, period: Duration) -> Result<Sampler> {
-        let nap = |control: &Control| {
-            let control = control.clone();
-            move || control.sample_nap(period)
-        };
-        let idle = control.clone();
-        let idle = every(nap(&control), "idle", move || {
-            idle.sample_idle();
+    pub fn of_frequencies(control: Control, period: Duration) -> Result<Sampler> {
+        every(control, period, "freq", |c| c.sample(FreqFiles::read))
+    }
+
+    pub fn of_idle_periods(control: Control, period: Duration) -> Result<Sampler> {
+        every(control, period, "idle", |c| {
+            c.sample_idle();
             Ok(())
-        })?;
-        let freq = every(nap(&control), "freq", move || {
-            control.sample(FreqFiles::read)
-        })?;
-        Ok(Sampler {
-            _stoppers: [idle, freq],
         })
     }
 }
 
-/// The first failure is told.
+/// What is told while the machine is idle is told more rarely than it counts: it is not known then, and nothing is delayed or bounded
+/// by it. The first failure is told.
 fn every(
-    nap: impl Fn() -> Duration + Send + 'static,
+    control: Control,
+    period: Duration,
     name: &str,
-    mut sample: impl FnMut() -> Result<()> + Send + 'static,
-) -> Result<Stopper> {
+    sample: impl Fn(&Control) -> Result<()> + Send + 'static,
+) -> Result<Sampler> {
     let (stopper, stop) = stopper();
     let run = move || {
         let mut told = false;
-        while stop.sleep(nap()) {
-            let Err(e) = sample() else { continue };
+        while stop.sleep(control.sample_nap(period)) {
+            let Err(e) = sample(&control) else { continue };
             if !told {
                 warn!("frequencies of CPUs are not followed: {e:#}");
             }
@@ -56,5 +56,5 @@ fn every(
     };
     let thread = Builder::new().name(name.to_string()).spawn(run);
     thread.context("cannot start the threads that read frequencies and idle periods")?;
-    Ok(stopper)
+    Ok(Sampler { _stopper: stopper })
 }

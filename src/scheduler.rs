@@ -16,14 +16,14 @@ use crate::live::Loaded;
 use crate::machine::{Clocks, Facts, Machine};
 use crate::model::Pace;
 use crate::publish::Scans;
-use crate::sampler::Sampler;
+use crate::sampler::{Sampler, Samplers};
 use crate::stats::host::Event;
 use crate::stats::source::{Counted, CounterSource, Running};
 use crate::stats::{ArmCounts, Counters, NR_STATS, add, monitor, server};
 use crate::stop::{Stop, Stopper, Woken, stopper};
 use crate::topology_view;
 use crate::uevents::Uevents;
-use crate::watch::{Looked, Watch};
+use crate::watch::{Looked, Past, Watch};
 use anyhow::{Context, Result, bail};
 use libbpf_rs::{Link, OpenObject};
 use log::{debug, info, warn};
@@ -63,6 +63,7 @@ pub fn run(config: &Config, stop: Stop) -> Result<UserExitInfo> {
         members: None,
         stop,
         restarts: 0,
+        past: Past::default(),
     };
     loop {
         match runner.run_once()? {
@@ -131,6 +132,7 @@ struct Runner<'a> {
     members: Option<OwnedFd>,
     stop: Stop,
     restarts: u64,
+    past: Past,
 }
 
 impl Runner<'_> {
@@ -143,7 +145,8 @@ impl Runner<'_> {
         let facts = machine.facts()?;
         let timers = tun.timers != 0;
         let (host, control, source) = (&self.host, &self.control, &self.source);
-        let mut watch = Watch::new(self.config, host, control, source, &machine, timers);
+        let past = self.past;
+        let mut watch = Watch::new(self.config, host, control, source, &machine, timers, past);
         let scans = Scans::new(&facts.llcs, &facts.llc_cpus, self.config.freq_period);
         self.control.set_scans(scans);
         let policy = self.control.image(machine.cpus.len() as u32, watch.worth());
@@ -175,6 +178,7 @@ impl Runner<'_> {
             begin.elapsed().as_millis()
         );
         let changed = self.watch(&scheduler, &mut watch);
+        self.past = watch.past();
         drop(counting);
         drop(told);
         let info = scheduler.unload()?;
@@ -196,10 +200,10 @@ impl Runner<'_> {
     /// Until the end. True when the machine is no longer the one that was loaded.
     fn watch(&self, scheduler: &Scheduler, watch: &mut Watch) -> bool {
         let bell = self.control.bell();
-        let (mut pace, mut sampler) = (Pace::new(), None);
+        let (mut pace, mut samplers) = (Pace::new(), Samplers::default());
         let mut next = Instant::now();
         while !scheduler.exited() {
-            self.follow_samples(&mut sampler);
+            self.follow_samples(&mut samplers);
             match self.stop.sleep_or(&bell, next - Instant::now()) {
                 Woken::Stopped => break,
                 // Something has changed or ended: whatever it is, the next look is not far.
@@ -224,17 +228,24 @@ impl Runner<'_> {
         false
     }
 
-    /// A thread of its own, and its many wakeups, only while an arm wants it.
-    fn follow_samples(&self, sampler: &mut Option<Sampler>) {
-        if !self.control.wants_samples() {
-            *sampler = None;
-        } else if sampler.is_none() {
-            match Sampler::start(self.control.clone(), self.config.freq_period) {
-                Ok(started) => *sampler = Some(started),
-                Err(e) => warn!("{e:#}"),
-            }
-        }
+    /// A thread for what an arm wants, and its many wakeups, only while it wants it.
+    fn follow_samples(&self, samplers: &mut Samplers) {
+        let (control, period) = (&self.control, self.config.freq_period);
+        samplers.frequencies = match samplers.frequencies.take() {
+            _ if !control.wants_frequencies() => None,
+            None => started(Sampler::of_frequencies(control.clone(), period)),
+            running => running,
+        };
+        samplers.idle = match samplers.idle.take() {
+            _ if !control.wants_scans() => None,
+            None => started(Sampler::of_idle_periods(control.clone(), period)),
+            running => running,
+        };
     }
+}
+
+fn started(sampler: Result<Sampler>) -> Option<Sampler> {
+    sampler.inspect_err(|e| warn!("{e:#}")).ok()
 }
 
 /// The machine, and the count of hotplug events at which it was read. After a restart /sys may still be changing:

@@ -34,6 +34,16 @@ pub enum Looked {
     Seen(Seen),
 }
 
+/// What outlives a load.
+#[derive(Clone, Copy, Default)]
+pub struct Past {
+    /// Of the last look.
+    clocks: Option<Clocks>,
+    /// Until when it is told, since boot.
+    jump_until: Option<Duration>,
+    late_until: Option<Duration>,
+}
+
 pub struct Watch<'a> {
     config: &'a Config,
     host: &'a Host,
@@ -52,16 +62,13 @@ pub struct Watch<'a> {
     busy: Option<Busy>,
     /// The times of CPUs cannot be read.
     odd_stat: bool,
-    clocks: Option<Clocks>,
-    /// Until when it is told, since boot.
-    jump_until: Option<Duration>,
-    late_until: Option<Duration>,
+    past: Past,
     often: Every,
     seldom: Every,
 }
 
 impl<'a> Watch<'a> {
-    /// Before the load: what is read here goes into the first policy.
+    /// Before the load: what is read here goes into the first policy. `past`: of the load before.
     pub fn new(
         config: &'a Config,
         host: &'a Host,
@@ -69,6 +76,7 @@ impl<'a> Watch<'a> {
         source: &CounterSource,
         machine: &'a Machine,
         timers: bool,
+        past: Past,
     ) -> Watch<'a> {
         let mut watch = Watch {
             config,
@@ -85,9 +93,7 @@ impl<'a> Watch<'a> {
             meter: BusyMeter::default(),
             busy: None,
             odd_stat: false,
-            clocks: None,
-            jump_until: None,
-            late_until: None,
+            past,
             often: Every::new(OFTEN),
             seldom: Every::new(SELDOM),
         };
@@ -97,6 +103,11 @@ impl<'a> Watch<'a> {
         source.set_condition(Condition::CpusOffline, offline(host, machine));
         watch.tell_cpus();
         watch
+    }
+
+    /// For the next.
+    pub fn past(&self) -> Past {
+        self.past
     }
 
     /// What CPUs are worth now, by number.
@@ -122,7 +133,7 @@ impl<'a> Watch<'a> {
         }
         Looked::Seen(Seen {
             changed,
-            busy: self.busy.as_ref().map(|busy| busy.machine),
+            busy: self.busy.as_ref().map(Busy::of_one),
         })
     }
 
@@ -131,20 +142,20 @@ impl<'a> Watch<'a> {
         if let Some(late) = late {
             self.source.event(Event::PeriodLate);
             (0..late.skipped).for_each(|_| self.source.event(Event::PeriodSkipped));
-            self.late_until = Some(now.boot + TOLD);
+            self.past.late_until = Some(now.boot + TOLD);
             let text = format!(
                 "a look at the machine began {} ms late: the daemon was stopped, or waited for a CPU",
                 late.by.as_millis()
             );
             self.source
                 .set_condition(Condition::PeriodIsLate, Some(text));
-        } else if over(&mut self.late_until, now) {
+        } else if over(&mut self.past.late_until, now) {
             self.source.set_condition(Condition::PeriodIsLate, None);
         }
     }
 
     fn look_at_clocks(&mut self, now: Clocks) -> bool {
-        let then = self.clocks.replace(now).unwrap_or(now);
+        let then = self.past.clocks.replace(now).unwrap_or(now);
         let passed = passed(&then, &now);
         if let Some(time) = passed.suspended {
             self.source.event(Event::Suspend);
@@ -152,13 +163,13 @@ impl<'a> Watch<'a> {
         }
         if let Some(ms) = passed.jumped_ms {
             self.source.event(Event::ClockJump);
-            self.jump_until = Some(now.boot + TOLD);
+            self.past.jump_until = Some(now.boot + TOLD);
             let text = format!(
                 "the date was set by {:+} s: what others log and measure by it jumps, scheduling does not",
                 ms as f64 / 1000.0
             );
             self.source.set_condition(Condition::ClockJump, Some(text));
-        } else if over(&mut self.jump_until, &now) {
+        } else if over(&mut self.past.jump_until, &now) {
             self.source.set_condition(Condition::ClockJump, None);
         }
         passed != model::Passed::default()
@@ -249,7 +260,7 @@ impl<'a> Watch<'a> {
 
     /// Only who delays moves wants to know.
     fn tell_of_frequencies(&self) {
-        let wanted = self.timers && self.control.wants_frequencies();
+        let wanted = self.control.wants_frequencies();
         let shared = Sharing::new(self.machine, &self.policies).condition();
         self.source
             .set_condition(Condition::FreqShared, shared.filter(|_| wanted));

@@ -18,6 +18,7 @@ use crate::stats::host::Event;
 use crate::stats::source::{ArmShown, CounterSource};
 use crate::stop::Bell;
 use anyhow::{Context, Result, bail};
+use log::debug;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::io::Error;
@@ -180,7 +181,9 @@ impl Control {
         let mut state = self.lock();
         state.nr_cpus = nr_cpus;
         state.capacity = capacity;
-        state.image()
+        let image = state.image();
+        state.thresholds = sampling::rows(&image);
+        image
     }
 
     /// Publishes what CPUs are worth now; true if that has changed.
@@ -259,6 +262,7 @@ impl State {
                 Some(live) => {
                     let generation = live.publish(&image)?;
                     self.source.event(Event::PolicyPublished);
+                    debug!("policy {generation} is live");
                     generation
                 }
                 None => self.generation.wrapping_add(1),

@@ -10,7 +10,7 @@ use crate::publish::{Frequencies, Reading, Scans};
 use crate::stats::host::{Condition, Event};
 use crate::topology_view::count;
 use anyhow::Result;
-use log::warn;
+use log::{info, warn};
 use std::time::Duration;
 
 /// After so many samples it would be known if ticks see frequencies.
@@ -63,10 +63,9 @@ impl Control {
         self.lock().scans = scans;
     }
 
-    /// Some arm delays moves to slow CPUs, or bounds its scans.
-    pub fn wants_samples(&self) -> bool {
-        let state = self.lock();
-        state.wants_frequencies() || state.arms.want_scans()
+    /// Some arm bounds its scans.
+    pub fn wants_scans(&self) -> bool {
+        self.lock().arms.want_scans()
     }
 
     /// To be called again and again: reads idle periods, if an arm wants them, and tells what a scan is worth.
@@ -87,7 +86,7 @@ impl Control {
         self.lock().sample(read.as_ref())
     }
 
-    /// Some arm delays moves to slow CPUs.
+    /// Some arm delays moves to slow CPUs, and can.
     pub fn wants_frequencies(&self) -> bool {
         self.lock().wants_frequencies()
     }
@@ -130,7 +129,7 @@ impl Control {
 impl State {
     fn wants_frequencies(&self) -> bool {
         let rules = self.arms.freq_rules();
-        rules.iter().any(|rule| *rule != FreqRule::Off)
+        self.frequencies.wanted() && rules.iter().any(|rule| *rule != FreqRule::Off)
     }
 
     fn sample_idle(&mut self) {
@@ -150,6 +149,10 @@ impl State {
         let source = self.frequencies.name().to_string();
         let speeds = live.speeds(self.capacity.len());
         let told = self.frequencies.sample(&speeds, read);
+        // What came too late, or was not read because a thread still waits for a file, says nothing of the files.
+        if told.is_none_or(<[_]>::is_empty) && self.frequencies.files().is_some() {
+            return Ok(());
+        }
         if let Some(khz) = told {
             live.set_frequencies(khz, read.map_or(Duration::ZERO, Reading::age));
         }
@@ -167,6 +170,7 @@ impl State {
             if self.thresholds != rows(&image) {
                 self.arms_changed = true;
                 self.source.event(Event::ThresholdsChanged);
+                info!("other frequencies count as low now, by what was seen of the CPUs");
             }
         }
         self.flush()

@@ -11,28 +11,34 @@ pub struct Limit {
     pub most_khz: u32,
 }
 
-/// What does not change: the highest frequency of each CPU, by number; None where cpufreq does not have the CPU.
+/// What does not change, of each CPU by number: its highest frequency, None where cpufreq does not have the CPU, and the
+/// highest of its driver's table.
 pub struct Limits {
     most_khz: Vec<Option<u32>>,
+    table_khz: Vec<Option<u32>>,
 }
 
 impl Limits {
     pub fn new(policies: &Policies) -> Limits {
         let most = policies.cpus.iter().map(|p| p.as_ref()?.max_khz);
+        let table = policies.cpus.iter().map(|p| p.as_ref()?.table_khz);
         Limits {
             most_khz: most.collect(),
+            table_khz: table.collect(),
         }
     }
 
-    /// As it is now; one file of each CPU that cpufreq has.
+    /// As it is now; one file of each CPU that cpufreq has. Who may have the highest frequency of the table is not held to it: acpi-cpufreq
+    /// counts boost in the highest frequency (acpi_cpufreq_cpu_init()) and not in the table, and so not in scaling_max_freq.
     pub fn read(&self, host: &Host) -> Vec<Option<Limit>> {
         let now = |(cpu, most): (usize, &Option<u32>)| {
+            let most_khz = (*most)?;
+            let text = host.sys_text(&cpufreq_file(cpu, "scaling_max_freq"))?;
+            let now_khz = text.parse().ok()?;
+            let whole = self.table_khz[cpu].is_some_and(|table| now_khz >= table);
             Some(Limit {
-                most_khz: (*most)?,
-                now_khz: host
-                    .sys_text(&cpufreq_file(cpu, "scaling_max_freq"))?
-                    .parse()
-                    .ok()?,
+                most_khz,
+                now_khz: if whole { most_khz } else { now_khz },
             })
         };
         self.most_khz.iter().enumerate().map(now).collect()
@@ -71,5 +77,29 @@ mod tests {
         assert_eq!(limits.read(&host), [first(3_000_000), None, None, None]);
         write(0, "scaling_max_freq", "1200000\n");
         assert_eq!(limits.read(&host)[0], first(1_200_000));
+    }
+
+    /// As acpi-cpufreq has it on a Threadripper 3970X: boost to 4.5 GHz, and a table that ends at 3.7.
+    #[test]
+    fn who_may_have_all_of_the_table_is_not_limited() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| {
+            let path = dir.path().join(cpufreq_file(0, file));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("cpuinfo_max_freq", "4549121\n");
+        write(
+            "scaling_available_frequencies",
+            "3700000 2800000 2200000 \n",
+        );
+        let host = Host::in_folder(dir.path());
+        let limits = Limits::new(&Policies::read(&host, 1));
+        let now = |text: &str| {
+            write("scaling_max_freq", text);
+            limits.read(&host)[0].map(|limit| limit.now_khz)
+        };
+        assert_eq!(now("3700000\n"), Some(4_549_121));
+        assert_eq!(now("2800000\n"), Some(2_800_000));
     }
 }

@@ -15,6 +15,9 @@ pub struct Policy {
     pub max_khz: Option<u32>,
     /// Without boost.
     pub base_khz: Option<u32>,
+    /// The highest of the frequencies that may be asked for, where the driver has a table (scaling_available_frequencies). With boost
+    /// the hardware goes beyond it by itself.
+    pub table_khz: Option<u32>,
     /// The CPUs that have one frequency with this one, itself included, ascending.
     pub related: Vec<u16>,
 }
@@ -43,7 +46,12 @@ impl Policies {
 
 fn read(ask: &mut Asker, cpu: usize) -> Option<Policy> {
     let file = |name| cpufreq_file(cpu, name);
-    let related = ask.cpus(&file("related_cpus"));
+    // Where the hardware coordinates them, a policy is one CPU, and this tells who goes together.
+    let domain = ask.cpus(&file("freqdomain_cpus"));
+    let related = domain.or_else(|| ask.cpus(&file("related_cpus")));
+    let table = ask.text(&file("scaling_available_frequencies"));
+    let table = table.unwrap_or_default();
+    let table = table.split_whitespace().filter_map(|khz| khz.parse().ok());
     let policy = Policy {
         driver: ask.text(&file("scaling_driver")),
         governor: ask.text(&file("scaling_governor")),
@@ -51,6 +59,7 @@ fn read(ask: &mut Asker, cpu: usize) -> Option<Policy> {
         min_khz: ask.number(&file("cpuinfo_min_freq")),
         max_khz: ask.number(&file("cpuinfo_max_freq")),
         base_khz: ask.number(&file("base_frequency")),
+        table_khz: table.max(),
         related: Vec::new(),
     };
     if policy == Policy::default() && related.is_none() {

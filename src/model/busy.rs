@@ -12,6 +12,13 @@ pub struct Busy {
     pub cpus: Vec<(u16, u32)>,
 }
 
+impl Busy {
+    /// All CPUs together, in thousandths of one.
+    pub fn of_one(&self) -> u32 {
+        self.cpus.iter().map(|(_, busy)| busy).sum()
+    }
+}
+
 /// Remembers the last look.
 #[derive(Default)]
 pub struct BusyMeter {

@@ -9,8 +9,9 @@ const SHORTEST: Duration = Duration::from_millis(100);
 const WHILE_BUSY: Duration = Duration::from_millis(400);
 /// While nothing changes and nobody works.
 const WHILE_IDLE: Duration = Duration::from_secs(1);
-/// A machine that is busy for less, in thousandths of all its CPUs, is idle.
-const IDLE_PERMILLE: u32 = 20;
+/// A machine whose CPUs together are busy for less, in thousandths of one CPU, is idle: one task that runs is work, however many
+/// CPUs there are.
+const IDLE_PERMILLE: u32 = 150;
 /// So many looks in a row make it one that stays so.
 const IDLE_LOOKS: u32 = 3;
 /// Later than this is late: a machine that is full lets us wait for some slices.
@@ -21,7 +22,7 @@ const SLACK: Duration = Duration::from_millis(500);
 pub struct Seen {
     /// Something is not as it was.
     pub changed: bool,
-    /// How busy the machine is, of 1000; None: not known.
+    /// How busy all CPUs together are, in thousandths of one; None: not known.
     pub busy: Option<u32>,
 }
 
@@ -114,8 +115,8 @@ mod tests {
         assert_eq!(naps(&mut pace, true, Some(0), 2), [100, 100]);
         assert_eq!(naps(&mut pace, false, Some(500), 4), [200, 400, 400, 400]);
         assert_eq!(naps(&mut pace, false, None, 2), [400, 400]);
-        assert_eq!(naps(&mut pace, false, Some(19), 3), [800, 1000, 1000]);
-        assert_eq!(naps(&mut pace, false, Some(20), 2), [400, 400]);
+        assert_eq!(naps(&mut pace, false, Some(149), 3), [800, 1000, 1000]);
+        assert_eq!(naps(&mut pace, false, Some(150), 2), [400, 400]);
     }
 
     #[test]

@@ -47,6 +47,8 @@ impl Reading {
 
 #[derive(Default)]
 pub struct Frequencies {
+    /// Moves can be delayed, so somebody may want to know.
+    wanted: bool,
     from: From,
     /// Ticks are asked as soon as they are seen to see something.
     ticks_may: bool,
@@ -61,6 +63,7 @@ impl Frequencies {
         let files = |files| From::Files(Arc::new(files));
         let cpufreq = || FreqFiles::of_cpufreq(host, nr_cpu_ids).map_or(From::Nothing, files);
         Frequencies {
+            wanted: true,
             from: match asked {
                 FreqSource::Auto | FreqSource::Cpufreq => cpufreq(),
                 FreqSource::Cpuperf => From::Ticks,
@@ -80,6 +83,10 @@ impl Frequencies {
             From::Ticks => "cpuperf",
             From::Files(files) => &files.name,
         }
+    }
+
+    pub fn wanted(&self) -> bool {
+        self.wanted
     }
 
     pub fn known(&self) -> bool {

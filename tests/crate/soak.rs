@@ -10,7 +10,7 @@ use scx_roost::host::Host;
 use scx_roost::machine::{Clocks, FreqFiles, Machine, resident_kb};
 use scx_roost::publish::Scans;
 use scx_roost::stats::source::CounterSource;
-use scx_roost::watch::Watch;
+use scx_roost::watch::{Past, Watch};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -79,7 +79,15 @@ fn alone() {
     let source = CounterSource::default();
     let control = Control::new(config.settings.clone(), false, source.clone());
     control.set_scans(Scans::new(&facts.llcs, &facts.llc_cpus, PERIOD));
-    let mut watch = Watch::new(&config, &host, &control, &source, &machine, true);
+    let mut watch = Watch::new(
+        &config,
+        &host,
+        &control,
+        &source,
+        &machine,
+        true,
+        Past::default(),
+    );
     let image = control.image(64, watch.worth());
     let _attached = control
         .attach(Box::new(Remembers::default()), &image)

@@ -11,7 +11,7 @@ use scx_roost::machine::{Clocks, FreqFiles, Machine};
 use scx_roost::model::{Lateness, Seen};
 use scx_roost::stats::host::ConditionMetrics;
 use scx_roost::stats::source::CounterSource;
-use scx_roost::watch::{Looked, Watch};
+use scx_roost::watch::{Looked, Past, Watch};
 use std::cell::RefCell;
 use std::time::Duration;
 
@@ -94,9 +94,13 @@ fn bench(preset: &str) -> Bench {
 impl Bench {
     /// A scheduler is loaded.
     fn watch(&self) -> Watch<'_> {
+        self.watch_after(Past::default())
+    }
+
+    fn watch_after(&self, past: Past) -> Watch<'_> {
         let (control, source) = (&self.control, &self.source);
         let (host, machine) = (&self.host, &self.machine);
-        let watch = Watch::new(&self.config, host, control, source, machine, true);
+        let watch = Watch::new(&self.config, host, control, source, machine, true, past);
         let image = control.image(8, watch.worth());
         let attached = control.attach(Box::new(self.told.clone()), &image);
         self.attached.replace(Some(attached.unwrap()));
@@ -185,6 +189,23 @@ fn the_clocks_tell_of_suspend_and_of_a_date_that_was_set() {
 }
 
 #[test]
+fn what_is_told_for_a_time_is_over_in_time_after_another_load() {
+    let bench = bench("roost");
+    let mut watch = bench.watch();
+    bench.later(&mut watch, 0, 0, 0);
+    bench.later(&mut watch, 1, 0, 3600);
+    assert_eq!(bench.state("clock_jump"), (1, 1));
+    // The kernel ends the scheduler, the machine sleeps and wakes, and it is loaded anew.
+    let mut watch = bench.watch_after(watch.past());
+    bench.later(&mut watch, 3, 50, 3600);
+    let events = bench.source.totals().events;
+    assert_eq!((events.suspends, events.clock_jumps), (1, 1));
+    assert_eq!(bench.state("clock_jump"), (1, 1));
+    bench.later(&mut watch, 12, 50, 3600);
+    assert_eq!(bench.state("clock_jump"), (0, 1));
+}
+
+#[test]
 fn a_cpu_that_goes_is_another_machine_and_garbage_is_none() {
     let bench = bench("roost");
     let mut watch = bench.watch();
@@ -209,7 +230,8 @@ fn times_of_cpus_are_garbage() {
     bench.tree.write("proc/stat", &stat(10, 10));
     bench.later(&mut watch, 0, 0, 0);
     bench.tree.write("proc/stat", &stat(40, 80));
-    assert_eq!(seen(bench.later(&mut watch, 1, 0, 0)).busy, Some(300));
+    // Of one CPU: eight.
+    assert_eq!(seen(bench.later(&mut watch, 1, 0, 0)).busy, Some(2400));
     watch.tell(SECOND);
     let cpus = bench.source.cpus().cpus;
     assert_eq!(

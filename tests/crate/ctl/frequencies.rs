@@ -131,7 +131,8 @@ fn whoever_stops_the_sampler_does_not_wait_for_it() {
     served.done(&["ctl", "set", "--preset", "smove"]);
     // What it has read it cannot tell.
     let told = served.told.0.lock().unwrap();
-    let sampler = Sampler::start(served.control.clone(), Duration::from_millis(1)).unwrap();
+    let sampler =
+        Sampler::of_frequencies(served.control.clone(), Duration::from_millis(1)).unwrap();
     thread::sleep(Duration::from_millis(100));
     let (ended, end) = mpsc::channel();
     thread::spawn(move || {

@@ -25,11 +25,11 @@ fn budgets_of_scans_are_told_while_an_arm_wants_them() {
         served.control.sample_idle();
         served.told.0.lock().unwrap().scans.clone()
     };
-    assert!(!served.control.wants_samples());
+    assert!(!served.control.wants_scans());
     assert_eq!(told(), [], "nobody asks");
     served.done(&["ctl", "arms", "add", "x", "--preset", "mainline"]);
     served.done(&["ctl", "set", "--arm", "x", "--enable", "avg_idle_scan"]);
-    assert!(served.control.wants_samples());
+    assert!(served.control.wants_scans());
     assert_eq!(told(), [(1, 60), (6, 60)]);
     // Which mean is the machine's affair.
     served.done(&["ctl", "set", "--arm", "x", "--enable", "avg_idle_every"]);
