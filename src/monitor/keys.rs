@@ -37,7 +37,7 @@ pub fn action(key: &KeyEvent) -> Option<Action> {
         KeyCode::Char('p') => Action::Pause,
         KeyCode::Char('+' | '=') => Action::Longer,
         KeyCode::Char('-' | '_') => Action::Shorter,
-        KeyCode::Char(' ') | KeyCode::Enter => Action::Toggle,
+        KeyCode::Char(' ') => Action::Toggle,
         KeyCode::Char(c @ '1'..='9') => {
             let index = c.to_digit(10)? as usize - 1;
             Action::Go(*View::ALL.get(index)?)
