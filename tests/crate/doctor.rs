@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The doctor's findings on described machines.
 
-use crate::support::{Numbering, Shape, Tree};
+use crate::support::{SMALL_SMT, Tree};
 use scx_roost::doctor::{self, Check, Report, Verdict};
 use scx_roost::host::Host;
 use scx_roost::stats::source::CounterSource;
@@ -13,16 +13,8 @@ struct Patient {
     host: Host,
 }
 
-const SHAPE: Shape = Shape {
-    nodes: 1,
-    llcs: 2,
-    cores: 2,
-    threads: 2,
-    numbering: Numbering::Adjacent,
-};
-
 fn healthy() -> Patient {
-    let tree = SHAPE.tree();
+    let tree = SMALL_SMT.tree();
     tree.write("kernel/sched_ext/state", "disabled");
     tree.write("kernel/sched_ext/hotplug_seq", "0");
     tree.write("fs/cgroup/cpu.max", "");

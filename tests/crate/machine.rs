@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Machines described in folders: what is read from them, and what the BPF half gets.
 
-use crate::support::{Numbering, Shape, Tree};
+use crate::support::{Numbering, SMALL_SMT, Shape, Tree};
 use scx_roost::bpf::intf::WORD_BITS;
 use scx_roost::machine::{Facts, LlcKind, Machine};
 use scx_roost::topology_view;
@@ -12,13 +12,6 @@ const THREADRIPPER_3970X: Shape = Shape {
     cores: 4,
     threads: 2,
     numbering: Numbering::Halves,
-};
-const SMALL_SMT: Shape = Shape {
-    nodes: 1,
-    llcs: 2,
-    cores: 2,
-    threads: 2,
-    numbering: Numbering::Adjacent,
 };
 const TWO_NODES: Shape = Shape {
     nodes: 2,

@@ -28,6 +28,15 @@ pub struct Shape {
     pub numbering: Numbering,
 }
 
+/// 8 CPUs: two caches of two cores.
+pub const SMALL_SMT: Shape = Shape {
+    nodes: 1,
+    llcs: 2,
+    cores: 2,
+    threads: 2,
+    numbering: Numbering::Adjacent,
+};
+
 impl Shape {
     fn nr_cores(&self) -> usize {
         self.nodes * self.llcs * self.cores

@@ -2,7 +2,7 @@
 //! What the loop finds on a described machine that changes, and what it tells: to the scheduler, and to people.
 
 use crate::ctl::Remembers;
-use crate::support::{Numbering, Shape, Tree};
+use crate::support::{SMALL_SMT, Tree};
 use scx_roost::Config;
 use scx_roost::arms::{Change, Settings};
 use scx_roost::control::{Attached, Control};
@@ -15,13 +15,6 @@ use scx_roost::watch::{Looked, Past, Watch};
 use std::cell::RefCell;
 use std::time::Duration;
 
-const SHAPE: Shape = Shape {
-    nodes: 1,
-    llcs: 2,
-    cores: 2,
-    threads: 2,
-    numbering: Numbering::Adjacent,
-};
 const SECOND: Duration = Duration::from_secs(1);
 
 fn stat(busy: u64, idle: u64) -> String {
@@ -58,7 +51,7 @@ struct Bench {
 }
 
 fn bench(preset: &str) -> Bench {
-    let tree = SHAPE.tree();
+    let tree = SMALL_SMT.tree();
     freqs(&tree);
     tree.write("proc/stat", &stat(0, 0));
     let host = Host::in_folder(tree.root());

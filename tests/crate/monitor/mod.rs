@@ -14,6 +14,7 @@ use scx_roost::monitor::draw::theme::Theme;
 use scx_roost::monitor::sample::Sample;
 use scx_roost::monitor::state::State;
 use scx_roost::stats::host::{Condition, CpuGauges, CpuMetrics, CpusMetrics};
+use scx_roost::stats::source::{ArmShown, CounterSource};
 use scx_roost::stats::{ArmMetrics, CounterFields, Metrics, NR_BUCKETS, NR_STATS, ROWS};
 use std::time::Duration;
 
@@ -21,6 +22,18 @@ pub const THEME: Theme = Theme {
     color: true,
     utf8: true,
 };
+
+/// One arm, and nothing counted.
+fn source() -> CounterSource {
+    let source = CounterSource::default();
+    source.set_arms(vec![ArmShown {
+        name: "default".into(),
+        preset: "roost".into(),
+        features: "prev_idle".into(),
+        ..ArmShown::default()
+    }]);
+    source
+}
 
 /// A regular machine: so many of each in the one before.
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@
 use super::*;
 use scx_roost::socket::Server;
 use scx_roost::stats::server;
-use scx_roost::stats::source::{ArmShown, Counted, CounterSource, Counting, Running};
+use scx_roost::stats::source::{Counted, Counting, Running};
 use scx_roost::stats::{ArmCounts, Counters};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -34,13 +34,7 @@ impl Counted for Fake {
 }
 
 fn serve(dir: &TempDir) -> (Server, Counting) {
-    let source = CounterSource::default();
-    source.set_arms(vec![ArmShown {
-        name: "default".into(),
-        preset: "roost".into(),
-        features: "prev_idle".into(),
-        ..ArmShown::default()
-    }]);
+    let source = source();
     let sample = EIGHT.sample(1);
     let cpus = sample.cpus.cpus.into_iter();
     source.set_cpus(cpus.map(|(cpu, m)| (cpu as usize, m.gauges)).collect());

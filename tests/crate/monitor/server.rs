@@ -7,7 +7,6 @@ use scx_roost::features::{FEATURES, FeatureSet, bits};
 use scx_roost::monitor::feed::{self, News};
 use scx_roost::monitor::state::{Action, Effect, Link, View};
 use scx_roost::stats::server;
-use scx_roost::stats::source::{ArmShown, CounterSource};
 use scx_roost::stopper;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
@@ -17,17 +16,6 @@ use std::time::Instant;
 /// Longer than any step here takes.
 const LONG: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_millis(60);
-
-fn source() -> CounterSource {
-    let source = CounterSource::default();
-    source.set_arms(vec![ArmShown {
-        name: "default".into(),
-        preset: "roost".into(),
-        features: "prev_idle".into(),
-        ..ArmShown::default()
-    }]);
-    source
-}
 
 #[test]
 fn a_restart_of_the_scheduler_is_seen_and_survived() {
