@@ -143,8 +143,10 @@ static __always_inline void run_enqueue(struct task_struct *p, struct task_state
 			placed_nowhere(ts);
 		arm_follow(p, ts);
 		policy_follow(ts);
-		if ((enq_flags & SCX_ENQ_WAKEUP) && !ts->woken_at)
+		if ((enq_flags & SCX_ENQ_WAKEUP) && !ts->woken_at) {
+			count_for(ts->pol.arm, STAT_enq_unplaced);
 			ts->woken_at = now;
+		}
 	}
 	/* [smt_spread] It ran elsewhere, and the idle core to which it was sent is taken. */
 	lost_core = ts->idle_cpu == cpu + 1 && ts->joined && ts->joined != cpu + 1;

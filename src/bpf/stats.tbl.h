@@ -88,6 +88,7 @@ MACHINE_STAT(delay_timer_spurious, "delay timer fired and no task was left to mo
 STAT(enq_idle, "tasks inserted straight into the local queue of an idle CPU (Linux 7.1 on)")
 STAT(enq_queued, "tasks queued by deadline; before Linux 7.1 those for an idle CPU too")
 STAT(enq_back, "tasks that came back from a local queue: their CPU was taken before they ran")
+STAT(enq_unplaced, "wakeups that were not placed: the kernel asks for no CPU for who may not leave its own")
 STAT(enq_pinned, "queued tasks that may run on this one CPU only")
 STAT(enq_kthread, "per-CPU kthreads inserted straight into their CPU's local queue")
 STAT(preempt_wakeup, "a waking task with an earlier deadline took the CPU at once")

@@ -56,6 +56,9 @@ wait_for() {
 	done
 }
 
+# Seconds since the boot, which suspends count for.
+up() { cut -d' ' -f1 /proc/uptime; }
+
 # Ticks that all CPUs together have been idle.
 idle_ticks() { awk '$1 == "cpu" { print $5 + $6 }' /proc/stat; }
 
@@ -78,6 +81,15 @@ events_clean() {
 	! grep -E "$BAD_EVENTS" $SCX/root/events | grep -v ' 0$' | sed 's/^/# event: /' | grep .
 }
 
+# For toggle: each NAME, or of a sub-switch NAME=FEATURE.
+all_features() {
+	scx_roost --help | sed -n '/^Features/,/^$/{s/^  \([a-z_]*\)  *with \([a-z_]*\): .*/\1=\2/p;t;s/^  \([a-z_]*\)  .*/\1/p}' | tr '\n' ' '
+}
+
+# What the process holds: memory in kB, open files.
+roost_kb() { awk '/^VmRSS:/ { print $2 }' /proc/$ROOST_PID/status; }
+roost_files() { ls /proc/$ROOST_PID/fd | wc -l; }
+
 # end_roost SIGNAL STATUS: the signal ends it with that exit status and the machine is back on its own scheduler.
 end_roost() {
 	kill "-$1" "$ROOST_PID"
@@ -90,6 +102,9 @@ end_roost() {
 
 # counter NAME FILE: of the last line of JSON there.
 counter() { sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" "$2" | tail -n 1; }
+
+# condition NAME FILE: 1 while it lasts, in the last line of JSON there.
+condition() { sed -n "s/.*\"$1\":{\"active\":\([01]\).*/\1/p" "$2" | tail -n 1; }
 
 # arm_counter ARM NAME FILE: the same of one arm.
 arm_counter() {

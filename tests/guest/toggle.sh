@@ -15,21 +15,18 @@ stress-ng -q --affinity 1 -t 200 &
 scx_roost exec --arm a -- stress-ng -q --fork 1 -t 200 &
 scx_roost exec --arm b -- hackbench -T -p -g 1 -f 2 -l 1000000 >/dev/null &
 scx_roost exec --arm c -- probe sleep 200 1000 &
-# NAME, or of a sub-switch NAME=FEATURE
-features=$(scx_roost --help | sed -n '/^Features/,/^$/{s/^  \([a-z_]*\)  *with \([a-z_]*\): .*/\1=\2/p;t;s/^  \([a-z_]*\)  .*/\1/p}' | tr '\n' ' ')
+features=$(all_features)
 check "features: $features" [ "$(echo "$features" | wc -w)" -gt 10 ]
-rss() { awk '/^VmRSS:/ { print $2 }' /proc/$ROOST_PID/status; }
-files() { ls /proc/$ROOST_PID/fd | wc -l; }
 check "400 changes" toggle 400 20 1 $features
-kb=$(rss) fds=$(files)
+kb=$(roost_kb) fds=$(roost_files)
 probe sleep 10 1000 &
 PROBE=$!
-begin=$(cut -d' ' -f1 /proc/uptime)
+begin=$(up)
 check "10,000 changes" toggle 10000 $TOGETHER 2 $features
-echo "# they took $(awk "BEGIN { print $(cut -d' ' -f1 /proc/uptime) - $begin }") s"
-after=$(rss)
+echo "# they took $(awk "BEGIN { print $(up) - $begin }") s"
+after=$(roost_kb)
 check "the memory of the process stays (before $kb, after $after kB)" within 0 $((kb + 1024)) "$after"
-check "its open files stay (before $fds, now $(files))" [ "$(files)" = "$fds" ]
+check "its open files stay (before $fds, now $(roost_files))" [ "$(roost_files)" = "$fds" ]
 shown=$(scx_roost ctl show | sed -n 's/^generation //p')
 check "the last generation is live (got $shown)" [ "$shown" -ge $((10000 / TOGETHER)) ]
 check "a light task ran within a second at all times" wait $PROBE
