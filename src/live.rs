@@ -32,6 +32,8 @@ pub struct Loaded {
     freqs: NonNull<[u64]>,
     scans: NonNull<[u64]>,
     told: NonNull<arm_told>,
+    /// What the kernel has ended the scheduler for; 0: it has not.
+    exit_kind: NonNull<i32>,
     /// Of each CPU.
     drifts: NonNull<[i64; MAX_CPUS as usize]>,
     cgroups: MapHandle,
@@ -55,6 +57,9 @@ impl Loaded {
         const { assert!(size_of::<policy_store>() == size_of::<types::policy_store>()) };
         const { assert!(size_of::<arm_rules>() == size_of::<types::arm_rules>()) };
         const { assert!(size_of::<arm_told>() == size_of::<types::arm_told>()) };
+        let data = skel.maps.data_data.as_mut();
+        let data = data.context("the BPF object has no .data")?;
+        let exit_kind = NonNull::from(&mut data.uei.kind);
         let bss = skel.maps.bss_data.as_mut();
         let bss = bss.context("the BPF object has no .bss")?;
         let store = NonNull::from(&mut bss.policy).cast::<policy_store>();
@@ -72,6 +77,7 @@ impl Loaded {
             freqs,
             scans,
             told,
+            exit_kind,
             drifts,
             cgroups: MapHandle::try_from(&skel.maps.cgroup_rules)?,
             written: BTreeMap::new(),
@@ -218,6 +224,11 @@ impl Live for Loaded {
             bail!("cannot put the process on the arm: it has ended");
         }
         Ok(())
+    }
+
+    fn ended(&self) -> bool {
+        // SAFETY: as above; volatile because the BPF half writes it.
+        unsafe { self.exit_kind.as_ptr().read_volatile() != 0 }
     }
 
     fn audit(&mut self) -> Result<Audit> {

@@ -5,6 +5,7 @@
 use crate::bpf::intf::{
     COMM_LEN, MAX_ARMS, MAX_CGROUP_RULES, MAX_COMM_RULES, MAX_TICKETS, comm_rule, ticket,
 };
+use crate::rule_events::Subjects;
 use crate::socket::refuse;
 use anyhow::{Context, Result, bail};
 use libc::{EEXIST, ENOENT, ENOSPC, POLLIN, poll, pollfd};
@@ -194,10 +195,26 @@ impl Rules {
         changed
     }
 
-    /// Some rule is about what may end, or be made anew, without our being told.
-    pub fn may_end(&self) -> bool {
-        let may = |rule: &Rule| !matches!(rule.whom, Whom::Comm(_));
-        self.rules.iter().any(may)
+    /// What rules are about that may end, or be made anew.
+    pub fn subjects(&self) -> Subjects {
+        let mut subjects = Subjects::default();
+        for rule in &self.rules {
+            match &rule.means {
+                Means::Cgroup(found) => subjects.folders.push(found.folder.clone()),
+                Means::Pid(_, ticket) => subjects.tickets.push(*ticket),
+                Means::Comm => (),
+            }
+        }
+        subjects
+    }
+
+    /// A descriptor of each process that a rule is about, which can be read from when it has ended.
+    pub fn processes(&self) -> Result<Vec<OwnedFd>> {
+        let pidfds = self.rules.iter().filter_map(|r| match &r.means {
+            Means::Pid(pidfd, _) => Some(pidfd.try_clone()),
+            _ => None,
+        });
+        Ok(pidfds.collect::<std::io::Result<_>>()?)
     }
 
     pub fn table(&self) -> Table {

@@ -3,50 +3,122 @@
 
 use crate::control::Control;
 use crate::machine::FreqFiles;
-use crate::stop::{Stopper, stopper};
+use crate::stop::{Bell, Stop, Stopper, Woken, stopper};
 use anyhow::{Context, Result};
 use log::warn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Builder;
 use std::time::Duration;
 
 /// A thread, until dropped. Nobody waits for it then: a file that is read may hang. By the time that it comes back what was
 /// read is too old, or of files that nobody asks any more.
 pub struct Sampler {
+    rest: Rest,
     _stopper: Stopper,
 }
 
 /// Those that run: idle periods wait for no file.
 #[derive(Default)]
 pub struct Samplers {
-    pub frequencies: Option<Sampler>,
-    pub idle: Option<Sampler>,
+    frequencies: Option<Sampler>,
+    idle: Option<Sampler>,
+}
+
+impl Samplers {
+    /// A thread for what an arm wants, and its many wakeups, only while it wants it, and none while nobody works on the machine
+    /// (`resting`). What was told then is soon too old to count: no move is delayed and no scan bounded by it.
+    pub fn follow(&mut self, control: &Control, period: Duration, resting: bool) {
+        self.frequencies = match self.frequencies.take() {
+            _ if !control.wants_frequencies() => None,
+            None => started(Sampler::of_frequencies(control.clone(), period)),
+            running => running,
+        };
+        self.idle = match self.idle.take() {
+            _ if !control.wants_scans() => None,
+            None => started(Sampler::of_idle_periods(control.clone(), period)),
+            running => running,
+        };
+        for sampler in [&self.frequencies, &self.idle].into_iter().flatten() {
+            sampler.rest(resting);
+        }
+    }
+}
+
+fn started(sampler: Result<Sampler>) -> Option<Sampler> {
+    sampler.inspect_err(|e| warn!("{e:#}")).ok()
 }
 
 impl Sampler {
     pub fn of_frequencies(control: Control, period: Duration) -> Result<Sampler> {
-        every(control, period, "freq", |c| c.sample(FreqFiles::read))
+        every(
+            control,
+            period,
+            "freq",
+            |c| c.sample(FreqFiles::read),
+            |_| (),
+        )
     }
 
     pub fn of_idle_periods(control: Control, period: Duration) -> Result<Sampler> {
-        every(control, period, "idle", |c| {
+        let sample = |c: &Control| {
             c.sample_idle();
             Ok(())
-        })
+        };
+        every(control, period, "idle", sample, Control::forget_idle)
+    }
+
+    /// Takes no samples while `resting`, and one at once afterwards.
+    pub fn rest(&self, resting: bool) {
+        self.rest.set(resting);
     }
 }
 
-/// What is told while the machine is idle is told more rarely than it counts: it is not known then, and nothing is delayed or bounded
-/// by it. The first failure is told.
+/// Whether a thread rests, and what ends that.
+#[derive(Clone, Default)]
+struct Rest {
+    resting: Arc<AtomicBool>,
+    over: Bell,
+}
+
+impl Rest {
+    fn set(&self, resting: bool) {
+        if self.resting.swap(resting, Ordering::AcqRel) && !resting {
+            self.over.ring();
+        }
+    }
+
+    /// Until the next sample; false: there is none any more. `begun` is told when it is not in a period.
+    fn wait(&self, stop: &Stop, period: Duration, begun: impl FnOnce()) -> bool {
+        if !stop.sleep(period) {
+            return false;
+        }
+        if self.resting.load(Ordering::Acquire) {
+            begun();
+        }
+        while self.resting.load(Ordering::Acquire) {
+            if stop.wait_for(&self.over) == Woken::Stopped {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// The first failure of `sample` is told. `forget`: there will be no samples for a while.
 fn every(
     control: Control,
     period: Duration,
     name: &str,
     sample: impl Fn(&Control) -> Result<()> + Send + 'static,
+    forget: impl Fn(&Control) + Send + 'static,
 ) -> Result<Sampler> {
     let (stopper, stop) = stopper();
+    let rest = Rest::default();
+    let resting = rest.clone();
     let run = move || {
         let mut told = false;
-        while stop.sleep(control.sample_nap(period)) {
+        while resting.wait(&stop, period, || forget(&control)) {
             let Err(e) = sample(&control) else { continue };
             if !told {
                 warn!("frequencies of CPUs are not followed: {e:#}");
@@ -56,5 +128,41 @@ fn every(
     };
     let thread = Builder::new().name(name.to_string()).spawn(run);
     thread.context("cannot start the threads that read frequencies and idle periods")?;
-    Ok(Sampler { _stopper: stopper })
+    Ok(Sampler {
+        rest,
+        _stopper: stopper,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crossbeam::channel::unbounded;
+
+    const PERIOD: Duration = Duration::from_millis(5);
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn who_rests_does_nothing_and_goes_on_at_once() {
+        let ((stopper, stop), rest) = (stopper(), Rest::default());
+        let (tell, told) = unbounded();
+        let of_thread = rest.clone();
+        let thread = std::thread::spawn(move || {
+            let begun = || tell.send("rests").unwrap();
+            while of_thread.wait(&stop, PERIOD, begun) {
+                tell.send("samples").unwrap();
+            }
+        });
+        assert_eq!(told.recv_timeout(PATIENCE), Ok("samples"));
+        for _ in 0..3 {
+            rest.set(true);
+            while told.recv_timeout(PATIENCE).unwrap() != "rests" {}
+            assert!(told.recv_timeout(40 * PERIOD).is_err(), "it rests");
+            rest.set(false);
+            assert_eq!(told.recv_timeout(PATIENCE), Ok("samples"));
+        }
+        rest.set(true);
+        drop(stopper);
+        thread.join().unwrap();
+    }
 }

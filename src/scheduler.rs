@@ -13,17 +13,16 @@ use crate::doctor;
 use crate::fill_rodata;
 use crate::host::Host;
 use crate::live::Loaded;
-use crate::machine::{Clocks, Facts, Machine};
-use crate::model::Pace;
+use crate::looks::Looks;
+use crate::machine::{Facts, Machine};
 use crate::publish::Scans;
-use crate::sampler::{Sampler, Samplers};
 use crate::stats::host::Event;
 use crate::stats::source::{Counted, CounterSource, Running};
 use crate::stats::{ArmCounts, Counters, NR_STATS, add, monitor, server};
-use crate::stop::{Stop, Stopper, Woken, stopper};
+use crate::stop::{Stop, Stopper, stopper};
 use crate::topology_view;
 use crate::uevents::Uevents;
-use crate::watch::{Looked, Past, Watch};
+use crate::watch::{Past, Watch};
 use anyhow::{Context, Result, bail};
 use libbpf_rs::{Link, OpenObject};
 use log::{debug, info, warn};
@@ -146,7 +145,7 @@ impl Runner<'_> {
         let timers = tun.timers != 0;
         let (host, control, source) = (&self.host, &self.control, &self.source);
         let past = self.past;
-        let mut watch = Watch::new(self.config, host, control, source, &machine, timers, past);
+        let watch = Watch::new(self.config, host, control, source, &machine, timers, past);
         let scans = Scans::new(&facts.llcs, &facts.llc_cpus, self.config.freq_period);
         self.control.set_scans(scans);
         let policy = self.control.image(machine.cpus.len() as u32, watch.worth());
@@ -177,11 +176,13 @@ impl Runner<'_> {
             topology_view::summary(&machine),
             begin.elapsed().as_millis()
         );
-        let changed = self.watch(&scheduler, &mut watch);
-        self.past = watch.past();
+        let looks = Looks::start(watch, self.control.clone(), self.config.freq_period)?;
+        let over = looks.wait(&self.stop)?;
         drop(counting);
         drop(told);
         let info = scheduler.unload()?;
+        self.past = over.as_ref().map_or(self.past, |over| over.past);
+        let changed = over.is_some_and(|over| over.machine_changed);
         Ok(if changed && !info.should_restart() {
             Ended::MachineChanged
         } else {
@@ -196,56 +197,6 @@ impl Runner<'_> {
             restarts: self.restarts,
         }
     }
-
-    /// Until the end. True when the machine is no longer the one that was loaded.
-    fn watch(&self, scheduler: &Scheduler, watch: &mut Watch) -> bool {
-        let bell = self.control.bell();
-        let (mut pace, mut samplers) = (Pace::new(), Samplers::default());
-        let mut next = Instant::now();
-        while !scheduler.exited() {
-            self.follow_samples(&mut samplers);
-            match self.stop.sleep_or(&bell, next - Instant::now()) {
-                Woken::Stopped => break,
-                // Something has changed or ended: whatever it is, the next look is not far.
-                Woken::Rung => next = next.min(Instant::now() + pace.hurry()),
-                Woken::InTime => {
-                    let late = next.elapsed();
-                    if scheduler.exited() {
-                        break;
-                    }
-                    let now = Clocks::now();
-                    watch.begun(pace.lateness(late), &now);
-                    let Looked::Seen(seen) = watch.look(now) else {
-                        return true;
-                    };
-                    let nap = pace.after(seen);
-                    watch.tell(nap);
-                    self.control.set_idle(pace.idle());
-                    next = Instant::now() + nap;
-                }
-            }
-        }
-        false
-    }
-
-    /// A thread for what an arm wants, and its many wakeups, only while it wants it.
-    fn follow_samples(&self, samplers: &mut Samplers) {
-        let (control, period) = (&self.control, self.config.freq_period);
-        samplers.frequencies = match samplers.frequencies.take() {
-            _ if !control.wants_frequencies() => None,
-            None => started(Sampler::of_frequencies(control.clone(), period)),
-            running => running,
-        };
-        samplers.idle = match samplers.idle.take() {
-            _ if !control.wants_scans() => None,
-            None => started(Sampler::of_idle_periods(control.clone(), period)),
-            running => running,
-        };
-    }
-}
-
-fn started(sampler: Result<Sampler>) -> Option<Sampler> {
-    sampler.inspect_err(|e| warn!("{e:#}")).ok()
 }
 
 /// The machine, and the count of hotplug events at which it was read. After a restart /sys may still be changing:
@@ -382,13 +333,6 @@ impl<'obj> Scheduler<'obj> {
             first: stats.as_ptr(),
             nr_rows: (nr_cpus * MAX_ARMS as usize).min(stats.len()),
         })
-    }
-
-    /// The kernel has ended it, or is about to.
-    fn exited(&self) -> bool {
-        let data = self.skel.maps.data_data.as_ref();
-        // SAFETY: a valid reference; volatile because the BPF half writes it.
-        data.is_some_and(|d| unsafe { (&raw const d.uei.kind).read_volatile() } != 0)
     }
 
     /// Detaches, and reports why it ended. The reason of an error exit is the error.

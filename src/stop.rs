@@ -65,6 +65,17 @@ impl Stop {
         self.0.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
     }
 
+    /// Waits until the bell rings, or until it is stopped.
+    pub fn wait_for(&self, bell: &Bell) -> Woken {
+        if self.stopped() {
+            return Woken::Stopped;
+        }
+        select! {
+            recv(self.0) -> _ => Woken::Stopped,
+            recv(bell.rung) -> _ => Woken::Rung,
+        }
+    }
+
     /// Waits so long, or until the bell rings, or until it is stopped.
     pub fn sleep_or(&self, bell: &Bell, time: Duration) -> Woken {
         if self.stopped() {
@@ -112,6 +123,8 @@ mod tests {
         assert_eq!(stop.sleep_or(&bell, Duration::from_secs(600)), Woken::Rung);
         ring.join().unwrap();
         bell.ring();
+        assert_eq!(stop.wait_for(&bell), Woken::Rung);
+        bell.ring();
         bell.ring();
         assert_eq!(stop.sleep_or(&bell, Duration::from_secs(600)), Woken::Rung);
         assert_eq!(stop.sleep_or(&bell, Duration::ZERO), Woken::InTime);
@@ -121,5 +134,6 @@ mod tests {
             stop.sleep_or(&bell, Duration::from_secs(600)),
             Woken::Stopped
         );
+        assert_eq!(stop.wait_for(&bell), Woken::Stopped);
     }
 }

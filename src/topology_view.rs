@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The machine as text: nodes, caches, cores in brackets with the CPUs that are their threads.
 
-use crate::machine::{Cpu, Llc, LlcKind, Machine};
+use crate::machine::{Cpu, Llc, LlcKind, Machine, Node};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -28,7 +28,7 @@ pub fn summary(m: &Machine) -> String {
 pub fn picture(m: &Machine) -> String {
     let mut text = summary(m) + "\n";
     for node in &m.nodes {
-        let _ = writeln!(text, "node {}", node.id);
+        let _ = writeln!(text, "node {}{}", node.id, distances(m, node));
         for index in node.first_llc..node.first_llc + node.nr_llcs {
             text += &llc_text(m, index);
         }
@@ -37,6 +37,17 @@ pub fn picture(m: &Machine) -> String {
         text += &wrap("offline", m.offline.iter().map(|c| c.to_string()));
     }
     text
+}
+
+/// As numactl shows them; of several nodes.
+fn distances(m: &Machine, node: &Node) -> String {
+    match &node.distances {
+        Some(to) if m.nodes.len() > 1 => {
+            let to: Vec<String> = to.iter().map(u16::to_string).collect();
+            format!("  distances {}", to.join(" "))
+        }
+        _ => String::new(),
+    }
 }
 
 fn llc_text(m: &Machine, index: u16) -> String {

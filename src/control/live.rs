@@ -24,6 +24,8 @@ pub trait Live: Send {
     fn set_scans(&mut self, worth: &[u32], counts_ms: u32);
     /// Each thread of the process, which then asks anew.
     fn tell(&mut self, process: BorrowedFd, ticket: Ticket) -> Result<()>;
+    /// The kernel has ended it, or is about to.
+    fn ended(&self) -> bool;
     fn audit(&mut self) -> Result<Audit>;
 }
 

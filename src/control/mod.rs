@@ -11,7 +11,9 @@ pub use sampling::CpuLive;
 
 use crate::arms::{Arms, Change, Settings};
 use crate::bpf::intf::policy_image;
+use crate::model::Sparing;
 use crate::publish::{Frequencies, Scans};
+use crate::rule_events::{RuleEvents, Subjects};
 use crate::rules::{Found, Rules, Whom, pidfd_of};
 use crate::socket::{Access, Client, Purpose, Server, refuse};
 use crate::stats::host::Event;
@@ -87,14 +89,13 @@ struct State {
     scans: Scans,
     /// Those in the image that was published last, of each arm.
     thresholds: Vec<Vec<u32>>,
+    thresholds_told: Sparing,
     /// How often frequencies were read while an arm wanted them.
     samples: u32,
     /// What was read last, of each CPU by number.
     khz: Vec<Option<u32>>,
     /// Online CPUs of which nothing was.
     unread: usize,
-    /// Nobody works on the machine.
-    idle: bool,
     source: CounterSource,
     /// Wakes who follows what is asked for here.
     bell: Bell,
@@ -146,10 +147,10 @@ impl Control {
             frequencies: Frequencies::default(),
             scans: Scans::default(),
             thresholds: Vec::new(),
+            thresholds_told: Sparing::default(),
             samples: 0,
             khz: Vec::new(),
             unread: 0,
-            idle: false,
             source,
             bell: Bell::default(),
             live: None,
@@ -199,7 +200,7 @@ impl Control {
         Ok(true)
     }
 
-    /// Rings when arms or rules have changed.
+    /// Rings when somebody has changed arms or rules.
     pub fn bell(&self) -> Bell {
         self.lock().bell.clone()
     }
@@ -223,16 +224,35 @@ impl Control {
         flushed.map(|()| attached)
     }
 
-    /// To be called now and then: cgroups may have been made anew, processes may have ended. True while there are rules to which
-    /// that may happen.
+    /// What rules are about that may come or go.
+    pub fn subjects(&self) -> Subjects {
+        self.lock().rules.subjects()
+    }
+
+    /// Rings when something becomes of the subjects of rules that there are now, once.
+    pub fn listen(&self) -> Result<RuleEvents> {
+        let state = self.lock();
+        let (subjects, bell) = (state.rules.subjects(), state.bell.clone());
+        let processes = state.rules.processes()?;
+        drop(state);
+        RuleEvents::listen(subjects, processes, bell)
+    }
+
+    /// There is no scheduler any more that could be told anything.
+    pub fn ended(&self) -> bool {
+        self.lock().live.as_ref().is_none_or(|live| live.ended())
+    }
+
+    /// To be called now and then: cgroups may have been made anew, processes may have ended. True if that has changed something.
     pub fn refresh(&self) -> Result<bool> {
         let paths = self.lock().rules.cgroups();
         // Nobody waits for us while we look.
         let found = paths.into_iter().map(Found::again).collect::<Vec<_>>();
         let mut state = self.lock();
-        state.rules_changed |= state.rules.refresh(&found);
+        let changed = state.rules.refresh(&found);
+        state.rules_changed |= changed;
         state.flush()?;
-        Ok(state.rules.may_end())
+        Ok(changed)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -252,9 +272,6 @@ impl State {
 
     /// Publishes what was changed.
     fn flush(&mut self) -> Result<()> {
-        if self.arms_changed || self.rules_changed {
-            self.bell.ring();
-        }
         if self.arms_changed {
             let image = self.image();
             self.thresholds = sampling::rows(&image);
@@ -399,6 +416,9 @@ impl Client for Peer {
         let mut state = self.control.lock();
         let mut answer = |asked: Result<Asked>| state.apply(asked?, self.pidfd.as_fd());
         let answers: Vec<Result<Answer>> = asked.into_iter().map(&mut answer).collect();
+        if state.arms_changed || state.rules_changed {
+            state.bell.ring();
+        }
         let flushed = state.flush();
         let generation = json!({"generation": state.generation});
         let told = |answer: Result<Answer>| match (answer?, &flushed) {

@@ -4,8 +4,8 @@
 use super::{Control, State};
 use crate::bpf::intf::policy_image;
 use crate::features::bits;
-use crate::machine::FreqFiles;
-use crate::model::FreqRule;
+use crate::machine::{Clocks, FreqFiles};
+use crate::model::{FreqRule, and_before};
 use crate::publish::{Frequencies, Reading, Scans};
 use crate::stats::host::{Condition, Event};
 use crate::topology_view::count;
@@ -17,9 +17,6 @@ use std::time::Duration;
 const SAMPLES_TO_KNOW: u32 = 50;
 /// What is low is learnt anew after each so many.
 const SAMPLES_TO_LEARN: u32 = 50;
-
-/// Between two samples of an idle machine.
-const IDLE_NAP: Duration = Duration::from_millis(500);
 
 const NO_SOURCE: &str =
     "delay_migration does nothing: no frequency of a CPU is known (see --freq-source)";
@@ -73,6 +70,15 @@ impl Control {
         self.lock().sample_idle();
     }
 
+    /// Nobody reads idle periods for a while: a scan is not bounded by those of long ago.
+    pub fn forget_idle(&self) {
+        let mut state = self.lock();
+        let nothing = state.scans.nothing();
+        if let Some(live) = state.live.as_mut() {
+            live.set_scans(&nothing, 0);
+        }
+    }
+
     /// To be called again and again: reads frequencies by `read`, if an arm wants them, and learns what is low.
     pub fn sample(&self, read: impl FnOnce(&FreqFiles) -> Vec<Option<u32>>) -> Result<()> {
         let state = self.lock();
@@ -91,19 +97,6 @@ impl Control {
         self.lock().wants_frequencies()
     }
 
-    /// Nobody works on the machine: samples may be rarer.
-    pub fn set_idle(&self, idle: bool) {
-        self.lock().idle = idle;
-    }
-
-    /// The time until the next sample.
-    pub fn sample_nap(&self, period: Duration) -> Duration {
-        match self.lock().idle {
-            true => period.max(IDLE_NAP),
-            false => period,
-        }
-    }
-
     /// What is told to people of each CPU.
     pub fn cpu_gauges(&self) -> CpuLive {
         let state = self.lock();
@@ -111,18 +104,11 @@ impl Control {
         let everybody = &state.arms.everybody().settings;
         let every = everybody.features.has(bits::avg_idle_every);
         let live = state.live.as_ref();
-        let mut gauges = CpuLive {
+        CpuLive {
             idle_ns: live.map_or(Vec::new(), |live| live.idle_means(nr_cpus, every)),
             threshold_khz: state.frequencies.thresholds_khz(state.arms.freq_rules()[0]),
             khz: state.khz.clone(),
-        };
-        let files = state.frequencies.files();
-        let unasked = files.filter(|files| files.of_kernel && !state.wants_frequencies());
-        drop(state);
-        if let Some(files) = unasked {
-            gauges.khz = files.read();
         }
-        gauges
     }
 }
 
@@ -170,7 +156,12 @@ impl State {
             if self.thresholds != rows(&image) {
                 self.arms_changed = true;
                 self.source.event(Event::ThresholdsChanged);
-                info!("other frequencies count as low now, by what was seen of the CPUs");
+                if let Some(left_out) = self.thresholds_told.told(Clocks::now().monotonic) {
+                    info!(
+                        "other frequencies count as low now, by what was seen of the CPUs{}",
+                        and_before(left_out)
+                    );
+                }
             }
         }
         self.flush()
@@ -203,6 +194,7 @@ impl State {
     }
 
     pub(super) fn show_frequencies(&self) {
-        self.source.set_freq_source(self.frequencies.name());
+        let files = self.frequencies.files().filter(|files| files.of_kernel);
+        self.source.set_freq_source(self.frequencies.name(), files);
     }
 }

@@ -80,6 +80,11 @@ impl Check {
         Check::new(name, Verdict::Fail, found, Some(fix))
     }
 
+    /// With its items, in one line.
+    fn told(&self) -> String {
+        format!("{}{}", self.sentence(), listed(&self.items, "; ", ""))
+    }
+
     fn sentence(&self) -> String {
         match &self.fix {
             Some(fix) => format!("{}: {fix}", self.found),
@@ -134,13 +139,19 @@ pub fn check_start(host: &Host, source: &CounterSource) -> Result<()> {
         bail!("{}", failed.sentence());
     }
     for check in report.checks.iter().filter(|c| c.verdict == Verdict::Warn) {
-        let text = format!("{}{}", check.sentence(), listed(&check.items, "; ", ""));
+        let text = check.told();
         match check.condition {
             Some(condition) => source.set_condition(condition, Some(text)),
             None => warn!("{text}"),
         }
     }
     Ok(())
+}
+
+/// What is to be told of control groups whose CPU limit nobody enforces; they come and go.
+pub fn quota_ignored(host: &Host) -> Option<String> {
+    let check = bandwidth::check(host);
+    (check.verdict == Verdict::Warn).then(|| check.told())
 }
 
 fn machine(host: &Host) -> Check {

@@ -18,7 +18,7 @@ pub struct Facts {
 impl Facts {
     /// The whole capacity of each CPU, by number.
     pub fn capacities(&self) -> Vec<u16> {
-        self.cpus.iter().map(|c| c.capacity).collect()
+        capacities(&self.cpus)
     }
 }
 
@@ -31,10 +31,7 @@ impl Machine {
                 intf::MAX_NODES
             );
         }
-        let mut cpus = vec![offline_row(); self.nr_cpu_ids as usize];
-        for cpu in &self.cpus {
-            cpus[cpu.id as usize] = cpu_row(cpu);
-        }
+        let cpus = self.cpu_rows();
         let node = |n: &super::Node| node_facts {
             first_llc: n.first_llc,
             nr_llcs: n.nr_llcs,
@@ -52,6 +49,19 @@ impl Machine {
         })
     }
 
+    /// The whole capacity of each CPU by number, 0 offline.
+    pub fn capacities(&self) -> Vec<u16> {
+        capacities(&self.cpu_rows())
+    }
+
+    fn cpu_rows(&self) -> Vec<cpu_facts> {
+        let mut rows = vec![offline_row(); self.nr_cpu_ids.into()];
+        for cpu in &self.cpus {
+            rows[usize::from(cpu.id)] = cpu_row(cpu);
+        }
+        rows
+    }
+
     fn machine_row(&self) -> machine_facts {
         machine_facts {
             nr_cpu_ids: self.nr_cpu_ids.into(),
@@ -62,6 +72,10 @@ impl Machine {
             asym: self.asym().into(),
         }
     }
+}
+
+fn capacities(rows: &[cpu_facts]) -> Vec<u16> {
+    rows.iter().map(|row| row.capacity).collect()
 }
 
 fn offline_row() -> cpu_facts {

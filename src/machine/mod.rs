@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The machine: CPUs, cores, last-level caches, nodes. `read` makes it from the files of a /sys, `facts` turns it
 //! into the tables that the BPF half gets. What changes while the scheduler runs has a small reader each: `policy` and
-//! `limits` (cpufreq), `freq` (frequencies), `prefcore`, `idle_states`, `load` (/proc), `clocks`.
+//! `limits` and `modes` (cpufreq), `freq` (frequencies), `prefcore`, `idle_states`, `throttle`, `load` (/proc), `clocks`.
 //!
 //! scx_utils has a `Topology`, but its root is an environment variable and its cpumask width a process global, so
 //! that two machines cannot exist in one process; it takes AMD's preferred-core ranking for capacity, and it counts
@@ -15,9 +15,11 @@ mod freq;
 mod idle_states;
 mod limits;
 mod load;
+mod modes;
 mod policy;
 mod prefcore;
 mod read;
+mod throttle;
 
 pub use ask::several;
 pub use clocks::Clocks;
@@ -27,9 +29,11 @@ pub use freq::{FreqFiles, FreqSource};
 pub use idle_states::{IdleState, idle_states};
 pub use limits::{Limit, Limits};
 pub use load::{CpuTime, cpu_times, resident_kb, waiting_permille};
+pub use modes::Modes;
 pub use policy::{Policies, Policy, driver};
 pub use prefcore::Rankings;
 pub use read::advice;
+pub use throttle::{Throttled, Throttles};
 
 use serde::Serialize;
 
@@ -77,6 +81,9 @@ pub struct Node {
     pub id: u16,
     pub first_llc: u16,
     pub nr_llcs: u16,
+    /// How far it is to each of `Machine::nodes`, as the firmware has it: 10 to itself. None: not told. For people; placement knows
+    /// no distances.
+    pub distances: Option<Vec<u16>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -106,15 +113,6 @@ impl Machine {
     /// Where an online CPU stands in `cpus`.
     pub fn position(&self, id: u16) -> usize {
         self.cpus.partition_point(|c| c.id < id)
-    }
-
-    /// The whole capacity of each CPU by number, 0 offline.
-    pub fn capacities(&self) -> Vec<u16> {
-        let mut capacities = vec![0; self.nr_cpu_ids.into()];
-        for cpu in &self.cpus {
-            capacities[usize::from(cpu.id)] = cpu.capacity;
-        }
-        capacities
     }
 
     pub fn online(&self) -> Vec<u16> {

@@ -39,6 +39,20 @@ impl Policies {
         }
     }
 
+    /// The same CPUs have the same frequencies to choose from, whoever chooses.
+    pub fn same_frequencies(&self, other: &Policies) -> bool {
+        let chosen = |policies: &Policies| -> Vec<Option<Policy>> {
+            let unset = |policy: &Policy| Policy {
+                governor: None,
+                epp: None,
+                ..policy.clone()
+            };
+            let cpus = policies.cpus.iter();
+            cpus.map(|cpu| cpu.as_ref().map(unset)).collect()
+        };
+        chosen(self) == chosen(other)
+    }
+
     pub fn of(&self, cpu: usize) -> Option<&Policy> {
         self.cpus.get(cpu)?.as_ref()
     }

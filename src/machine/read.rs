@@ -40,13 +40,16 @@ impl Machine {
         let possible = cpulist(&dir.join("possible"))?;
         let online = cpulist(&dir.join("online"))?;
         check_online(&dir, &possible, &online)?;
-        let nodes = read_nodes(&root.join("devices/system/node"))?;
+        let node_dir = root.join("devices/system/node");
+        let nodes = read_nodes(&node_dir)?;
         let places = online
             .iter()
             .map(|&cpu| read_place(&dir.join(format!("cpu{cpu}")), cpu, &online, &nodes))
             .collect::<Result<Vec<_>>>()?;
         check_threads(&dir, &places)?;
-        Ok(number(&possible, &places))
+        let mut machine = number(&possible, &places);
+        read_distances(&node_dir, &mut machine.nodes);
+        Ok(machine)
     }
 }
 
@@ -101,6 +104,29 @@ fn read_nodes(dir: &Path) -> Result<BTreeMap<u16, u16>> {
         }
     }
     Ok(node_of)
+}
+
+/// A file has a number for each node that is online, also for those without CPUs. What is missing or does not fit is not known.
+fn read_distances(dir: &Path, nodes: &mut [Node]) {
+    let online = optional_cpulist(&dir.join("online"));
+    let online = online.ok().flatten().unwrap_or_default();
+    let ids: Vec<u16> = nodes.iter().map(|n| n.id).collect();
+    let place = |id: &u16| online.iter().position(|n| n == id);
+    let columns: Option<Vec<usize>> = ids.iter().map(place).collect();
+    for node in nodes {
+        let text = text(&dir.join(format!("node{}/distance", node.id)));
+        let row = text.ok().and_then(|text| parse_distances(&text));
+        let row = row.filter(|row| row.len() == online.len());
+        node.distances = row.zip(columns.as_ref()).map(|(row, columns)| {
+            let to = columns.iter().map(|&at| row[at]);
+            to.collect()
+        });
+    }
+}
+
+fn parse_distances(text: &str) -> Option<Vec<u16>> {
+    let numbers = text.split_ascii_whitespace();
+    numbers.map(|n| n.parse().ok()).collect()
 }
 
 fn read_place(dir: &Path, cpu: u16, online: &[u16], nodes: &BTreeMap<u16, u16>) -> Result<Place> {
@@ -315,6 +341,7 @@ fn make_node(id: u16, llc_keys: &[LlcKey]) -> Node {
         id,
         first_llc: first_llc as u16,
         nr_llcs: (end - first_llc) as u16,
+        distances: None,
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::machine::Limit;
 use crate::topology_view::count;
+use std::collections::VecDeque;
 
 /// `whole` is what each CPU is worth at its highest frequency, 0 offline. An online CPU is never worth nothing.
 pub fn capacities(whole: &[u16], limits: &[Option<Limit>]) -> Vec<u16> {
@@ -11,6 +12,46 @@ pub fn capacities(whole: &[u16], limits: &[Option<Limit>]) -> Vec<u16> {
         None => whole[cpu],
     };
     (0..whole.len()).map(of).collect()
+}
+
+/// A CPU has to be worth more, or a little less, in so many looks in a row before that counts: what goes down and up every second
+/// (cooling does) stays down, and changes nothing all the time.
+const LOOKS: usize = 5;
+/// A fall by this part of what counts is large, and counts at once.
+const LARGE: u16 = 20;
+
+/// What CPUs count for, by number: less at once, more only after a while.
+pub struct Settled {
+    worth: Vec<u16>,
+    /// The last looks.
+    seen: VecDeque<Vec<u16>>,
+}
+
+impl Settled {
+    pub fn new(worth: Vec<u16>) -> Settled {
+        Settled {
+            seen: std::iter::repeat_n(worth.clone(), LOOKS).collect(),
+            worth,
+        }
+    }
+
+    pub fn worth(&self) -> &[u16] {
+        &self.worth
+    }
+
+    /// CPUs are worth `now`.
+    pub fn look(&mut self, now: Vec<u16>) {
+        self.seen.pop_front();
+        self.seen.push_back(now);
+        for (cpu, worth) in self.worth.iter_mut().enumerate() {
+            let seen = || self.seen.iter().map(|look| look[cpu]);
+            let (least, most) = (seen().min().unwrap_or(0), seen().max().unwrap_or(0));
+            let large = least + (*worth / LARGE).max(1) <= *worth;
+            if large || most < *worth || least > *worth {
+                *worth = least;
+            }
+        }
+    }
 }
 
 /// What is to be told if some CPU is worth less `now` than at its best.
@@ -54,6 +95,53 @@ mod tests {
             capacities(&whole, &limits),
             [1024, 1024, 512, 200, 1024, 1, 1024]
         );
+    }
+
+    /// What counts after each of these looks.
+    fn counts(settled: &mut Settled, looks: &[u16]) -> Vec<u16> {
+        let look = |&now: &u16| {
+            settled.look(vec![now]);
+            settled.worth()[0]
+        };
+        looks.iter().map(look).collect()
+    }
+
+    #[test]
+    fn a_large_fall_counts_at_once_and_a_return_after_some_looks() {
+        let mut settled = Settled::new(vec![1000]);
+        assert_eq!(counts(&mut settled, &[950]), [950]);
+        assert_eq!(counts(&mut settled, &[500, 1000]), [500, 500]);
+        let back = counts(&mut settled, &[1000; 5]);
+        assert_eq!(back, [500, 500, 500, 1000, 1000]);
+    }
+
+    #[test]
+    fn what_flaps_stays_down() {
+        let mut settled = Settled::new(vec![1000]);
+        let all = counts(
+            &mut settled,
+            &[1000, 600, 1000, 1000, 600, 1000, 800, 1000, 600],
+        );
+        assert_eq!(all, [1000, 600, 600, 600, 600, 600, 600, 600, 600]);
+        assert_eq!(counts(&mut settled, &[1000, 800, 900, 1000])[3], 600);
+        assert_eq!(counts(&mut settled, &[1000]), [800], "the least of them");
+    }
+
+    #[test]
+    fn a_small_fall_waits() {
+        let mut settled = Settled::new(vec![1000]);
+        let all = counts(&mut settled, &[960, 1000, 960, 970, 965, 960]);
+        assert_eq!(all, [1000; 6]);
+        assert_eq!(counts(&mut settled, &[980, 960]), [960, 960]);
+        assert_eq!(counts(&mut settled, &[913, 960, 914]), [960; 3]);
+        assert_eq!(counts(&mut settled, &[912]), [912]);
+    }
+
+    #[test]
+    fn an_offline_cpu_and_the_least_stay() {
+        let mut settled = Settled::new(vec![0, 1]);
+        settled.look(vec![0, 1]);
+        assert_eq!(settled.worth(), [0, 1]);
     }
 
     #[test]

@@ -27,6 +27,11 @@ impl Scans {
         }
     }
 
+    /// Of each cache, when nothing is known.
+    pub fn nothing(&self) -> Vec<u32> {
+        vec![0; self.caches.len()]
+    }
+
     /// Of each cache, from the mean idle periods of all CPUs by number, in ns.
     pub fn worth(&self, means: &[u64]) -> Vec<u32> {
         let of = |cpus: &Vec<u16>| {

@@ -100,6 +100,7 @@ event_table! {
     periods, Period, "times that the daemon looked at the machine";
     periods_late, PeriodLate, "of these, those that began too late: what had been told was too old by then";
     periods_skipped, PeriodSkipped, "looks that were left out because one began too late";
+    looks_slow, LookSlow, "looks that took more than a second: a file did not answer";
     clock_jumps, ClockJump, "the clock of the day was set";
     suspends, Suspend, "the machine was suspended and woke";
     reads_failed, ReadFailed, "a file of the machine that was there could not be read, or held no value";
@@ -110,6 +111,7 @@ gauge_table! {
     period_ms, "milliseconds", "time between two looks at the machine";
     cpus_online, "", "CPUs that are online";
     busy_permille, "permille", "part of the time that the CPUs were busy, of a thousand";
+    saturated, "", "1 while the CPUs together are busy for 95 % of the time, or were and are for 90 %";
     psi_cpu_some_permille, "permille", "part of the last ten seconds in which a runnable task waited for a CPU (/proc/pressure/cpu)";
     resident_kb, "kilobytes", "memory that the daemon holds";
 }
@@ -136,6 +138,8 @@ condition_table! {
     capacity_limited, CapacityLimited, "cpufreq's limits or cooling leave a CPU less than its capacity";
     machine_unreadable, MachineUnreadable, "the machine cannot be read as it was at the load";
     period_late, PeriodIsLate, "the daemon did not get to run in time within the last minute: what it told was too old to count";
+    look_slow, LookIsSlow, "a look at the machine takes more than a second, or did within the last minute";
+    throttled, Throttled, "the hardware slowed CPUs down because of heat within the last minute";
     clock_jump, ClockJump, "the clock of the day was set within the last minute";
     no_timers, NoTimers, "the kernel allows no BPF timers (PREEMPT_RT): slices end at ticks, no move is delayed";
     quota_ignored, QuotaIgnored, "control groups have a CPU limit (cpu.max), which nobody enforces while the scheduler runs";

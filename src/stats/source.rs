@@ -7,12 +7,16 @@ use super::host::{
 };
 use super::{ArmCounts, ArmMetrics, CounterFields, Counters, Metrics, NR_STATS, add, delta};
 use crate::bpf::intf::MAX_ARMS;
+use crate::machine::FreqFiles;
+use crate::watch::LOOK_SLOW;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Clients that ask within this time of each other get the same snapshot.
 const SNAPSHOT_AGE_MAX: Duration = Duration::from_millis(50);
+/// And the same frequencies of CPUs.
+const KHZ_AGE_MAX: Duration = Duration::from_secs(1);
 const SLOTS: usize = MAX_ARMS as usize;
 
 /// What can be counted: the BPF half's counters, or a test's own.
@@ -71,6 +75,12 @@ struct State {
     loaded: bool,
     running: Running,
     freq_source: String,
+    /// Those of the kernel, if it is them.
+    freq_files: Option<Arc<FreqFiles>>,
+    /// When they were read.
+    khz_read: Option<Instant>,
+    /// Since when the daemon looks at the machine; None: it naps.
+    looking: Option<Instant>,
     arms: Vec<LiveArm>,
     /// How many arms there have been.
     born: u64,
@@ -128,9 +138,25 @@ impl CounterSource {
         state.snapshot = None;
     }
 
-    /// Where frequencies of CPUs come from now.
-    pub fn set_freq_source(&self, name: &str) {
-        self.lock().freq_source = name.to_string();
+    /// Where frequencies of CPUs come from now; `files`: those that are read when somebody asks.
+    pub fn set_freq_source(&self, name: &str, files: Option<Arc<FreqFiles>>) {
+        let mut state = self.lock();
+        state.freq_source = name.to_string();
+        state.khz_read = None;
+        let old = std::mem::replace(&mut state.freq_files, files);
+        // Nobody waits for us while its files are closed.
+        drop(state);
+        drop(old);
+    }
+
+    /// Who sets the frequencies now.
+    pub fn set_governor(&self, governor: &str) {
+        self.lock().running.governor = governor.to_string();
+    }
+
+    /// A look at the machine begins, or is over: it is told of one that does not end.
+    pub fn set_looking(&self, since: Option<Instant>) {
+        self.lock().looking = since;
     }
 
     pub fn event(&self, event: Event) {
@@ -142,8 +168,37 @@ impl CounterSource {
     }
 
     /// All CPUs that were online at the load, by number.
-    pub fn set_cpus(&self, cpus: BTreeMap<usize, CpuGauges>) {
-        self.lock().cpus = cpus;
+    pub fn set_cpus(&self, mut cpus: BTreeMap<usize, CpuGauges>) {
+        let mut state = self.lock();
+        if state.khz_read.is_some() {
+            let old = std::mem::take(&mut state.cpus);
+            for (cpu, gauges) in cpus.iter_mut().filter(|(_, gauges)| gauges.khz == 0) {
+                gauges.khz = old.get(cpu).map_or(0, |old| old.khz);
+            }
+        }
+        state.cpus = cpus;
+    }
+
+    /// Frequencies are read when somebody asks: to read one is work for its CPU.
+    fn follow_frequencies(&self) {
+        let state = self.lock();
+        let old = state.khz_read.is_none_or(|at| at.elapsed() >= KHZ_AGE_MAX);
+        let files = state.freq_files.clone().filter(|_| old);
+        drop(state);
+        // Nobody waits for us while we read.
+        let Some((files, khz)) = files.map(|files| (files.clone(), files.read())) else {
+            return;
+        };
+        let mut state = self.lock();
+        let ours = state.freq_files.as_ref();
+        // Empty: somebody else reads them.
+        if khz.is_empty() || !ours.is_some_and(|ours| Arc::ptr_eq(ours, &files)) {
+            return;
+        }
+        for (cpu, gauges) in &mut state.cpus {
+            gauges.khz = khz.get(*cpu).copied().flatten().unwrap_or(0).into();
+        }
+        state.khz_read = Some(Instant::now());
     }
 
     /// It lasts while there is a text, which says what was read and what to do.
@@ -153,11 +208,13 @@ impl CounterSource {
 
     /// Of each CPU, since the first load.
     pub fn cpus(&self) -> CpusMetrics {
+        self.follow_frequencies();
         self.lock().describe_cpus()
     }
 
     /// As it is now, of each CPU.
     pub fn cpu_gauges(&self) -> BTreeMap<usize, CpuGauges> {
+        self.follow_frequencies();
         self.lock().cpus.clone()
     }
 
@@ -168,6 +225,7 @@ impl CounterSource {
 
     fn view(&self) -> View {
         let mut state = self.lock();
+        state.judge_look();
         let sample = state.snapshot();
         let none = ArmCounts::default();
         let arms = state.arms.iter().map(|arm| {
@@ -189,6 +247,18 @@ impl CounterSource {
 }
 
 impl State {
+    /// Of a look that hangs nobody else can tell.
+    fn judge_look(&mut self) {
+        let taken = self.looking.map(|since| since.elapsed());
+        if let Some(taken) = taken.filter(|taken| *taken > LOOK_SLOW) {
+            let text = format!(
+                "a look at the machine has taken {} s and goes on: a file does not answer",
+                taken.as_secs()
+            );
+            host::set_condition(&mut self.conditions, Condition::LookIsSlow, Some(text));
+        }
+    }
+
     fn bear(&mut self, shown: ArmShown) -> LiveArm {
         self.base.entry(shown.slot).or_default();
         self.born += 1;

@@ -167,6 +167,31 @@ fn two_nodes() {
     assert_eq!(machine.cpus[4].node, 1);
 }
 
+/// A node without CPUs has a column too.
+#[test]
+fn distances_of_nodes() {
+    let tree = Tree::new(&[0, 1], &[0, 1]);
+    tree.node(0, &[0]);
+    tree.node(1, &[]);
+    tree.node(4, &[1]);
+    let distance = |node: usize, text: &str| {
+        tree.write(&format!("devices/system/node/node{node}/distance"), text);
+    };
+    let told = || {
+        let nodes = read(&tree).nodes.into_iter();
+        nodes.map(|n| n.distances).collect::<Vec<_>>()
+    };
+    assert_eq!(told(), [None, None]);
+    distance(0, "10 17 21");
+    distance(4, "22 28 10");
+    assert_eq!(told(), [Some(vec![10, 21]), Some(vec![22, 10])]);
+    let text = topology_view::picture(&read(&tree));
+    assert!(text.contains("node 4  distances 22 10\n"), "{text}");
+    distance(0, "10 21");
+    distance(4, "near far far");
+    assert_eq!(told(), [None, None]);
+}
+
 #[test]
 fn llcs_are_numbered_node_by_node() {
     // Even CPUs in node 0, odd CPUs in node 2, two LLCs each.

@@ -88,6 +88,7 @@ impl FakeDaemon {
             period_ms: 100,
             cpus_online: 4,
             busy_permille: 700,
+            saturated: 0,
             psi_cpu_some_permille: 12,
             resident_kb: 16,
         });

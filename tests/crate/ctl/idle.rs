@@ -4,7 +4,8 @@
 use super::*;
 use scx_roost::bpf::intf::llc_facts;
 use scx_roost::publish::Scans;
-use std::time::Duration;
+use scx_roost::sampler::Samplers;
+use std::time::{Duration, Instant};
 
 #[test]
 fn budgets_of_scans_are_told_while_an_arm_wants_them() {
@@ -36,6 +37,45 @@ fn budgets_of_scans_are_told_while_an_arm_wants_them() {
     assert_eq!(told(), [(1, 60), (6, 60)]);
     served.done(&["ctl", "set", "--enable", "avg_idle_every"]);
     assert_eq!(told(), [(1, 60), (4, 60)]);
+    served.control.forget_idle();
+    let scans = served.told.0.lock().unwrap().scans.clone();
+    assert_eq!(scans, [(0, 0), (0, 0)], "not known while nobody reads");
     served.done(&["ctl", "set", "--arm", "x", "--disable", "avg_idle"]);
     assert_eq!(told(), [], "without its feature it does nothing");
+}
+
+#[test]
+fn nothing_is_sampled_while_the_machine_rests() {
+    let served = serve();
+    served.control.set_scans(Scans::new(
+        &[llc_facts {
+            first: 0,
+            nr_cpus: 8,
+            nr_words: 1,
+            node: 0,
+            capacity: 8192,
+        }],
+        &[0, 1, 2, 3, 4, 5, 6, 7],
+        Duration::from_millis(20),
+    ));
+    served.done(&["ctl", "set", "--enable", "avg_idle_scan"]);
+    let told = |expected: &[(u32, u32)]| {
+        let end = Instant::now() + Duration::from_secs(20);
+        while served.told.0.lock().unwrap().scans != expected {
+            assert!(Instant::now() < end, "{expected:?} is told");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let mut samplers = Samplers::default();
+    let mut follow = |rests| samplers.follow(&served.control, Duration::from_millis(5), rests);
+    for _ in 0..2 {
+        follow(false);
+        told(&[(6, 60)]);
+        follow(true);
+        told(&[(0, 0)]);
+        std::thread::sleep(Duration::from_millis(100));
+        told(&[(0, 0)]);
+    }
+    follow(false);
+    told(&[(6, 60)]);
 }

@@ -36,6 +36,7 @@ pub struct Told {
     /// And for how long they count.
     pub scans: Vec<(u32, u32)>,
     pub fails: bool,
+    pub ended: bool,
     pub audits: u32,
     /// What the next audits say, the next one last.
     pub drifts: Vec<u64>,
@@ -83,6 +84,10 @@ impl Live for Remembers {
     fn tell(&mut self, _process: BorrowedFd, ticket: Ticket) -> Result<()> {
         self.0.lock().unwrap().tickets.push(ticket);
         Ok(())
+    }
+
+    fn ended(&self) -> bool {
+        self.0.lock().unwrap().ended
     }
 
     fn audit(&mut self) -> Result<Audit> {

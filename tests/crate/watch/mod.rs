@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the loop finds on a described machine that changes, and what it tells: to the scheduler, and to people.
 
+mod cpufreq;
+mod looks;
+
 use crate::ctl::Remembers;
 use crate::support::{SMALL_SMT, Tree};
 use scx_roost::Config;
@@ -11,8 +14,12 @@ use scx_roost::machine::{Clocks, FreqFiles, Machine};
 use scx_roost::model::{Lateness, Seen};
 use scx_roost::stats::host::ConditionMetrics;
 use scx_roost::stats::source::CounterSource;
+use scx_roost::stop::{Woken, stopper};
 use scx_roost::watch::{Looked, Past, Watch};
 use std::cell::RefCell;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::process::Command;
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -24,17 +31,19 @@ fn stat(busy: u64, idle: u64) -> String {
 }
 
 fn freqs(tree: &Tree) {
-    for cpu in 0..8 {
-        let files = [
-            ("scaling_driver", "acpi-cpufreq"),
-            ("scaling_governor", "ondemand"),
-            ("cpuinfo_min_freq", "1000000"),
-            ("cpuinfo_max_freq", "4000000"),
-            ("scaling_max_freq", "4000000"),
-            ("scaling_cur_freq", "2500000"),
-        ];
-        tree.cpufreq(&[cpu], &files);
-    }
+    (0..8).for_each(|cpu| freqs_of(tree, cpu));
+}
+
+fn freqs_of(tree: &Tree, cpu: usize) {
+    let files = [
+        ("scaling_driver", "acpi-cpufreq"),
+        ("scaling_governor", "ondemand"),
+        ("cpuinfo_min_freq", "1000000"),
+        ("cpuinfo_max_freq", "4000000"),
+        ("scaling_max_freq", "4000000"),
+        ("scaling_cur_freq", "2500000"),
+    ];
+    tree.cpufreq(&[cpu], &files);
 }
 
 /// A machine and the daemon on it, whose clock stands still until it is moved.
@@ -86,11 +95,11 @@ fn bench(preset: &str) -> Bench {
 
 impl Bench {
     /// A scheduler is loaded.
-    fn watch(&self) -> Watch<'_> {
+    fn watch(&self) -> Watch {
         self.watch_after(Past::default())
     }
 
-    fn watch_after(&self, past: Past) -> Watch<'_> {
+    fn watch_after(&self, past: Past) -> Watch {
         let (control, source) = (&self.control, &self.source);
         let (host, machine) = (&self.host, &self.machine);
         let watch = Watch::new(&self.config, host, control, source, machine, true, past);
@@ -243,114 +252,6 @@ fn times_of_cpus_are_garbage() {
 }
 
 #[test]
-fn limits_are_followed_and_told() {
-    let bench = bench("roost");
-    let mut watch = bench.watch();
-    bench.later(&mut watch, 0, 0, 0);
-    bench.rewrite(2..4, "scaling_max_freq", "1000000");
-    assert!(seen(bench.later(&mut watch, 1, 0, 0)).changed);
-    let capacity = || bench.told.0.lock().unwrap().image.unwrap().capacity;
-    assert_eq!(capacity()[1..5], [1024, 256, 256, 1024]);
-    assert_eq!(bench.source.cpus().cpus[&3].gauges.capacity_now, 256);
-    let text = bench.condition("capacity_limited").text;
-    assert!(
-        text.contains("holds 2 CPUs") && text.contains("CPU 2 to 256"),
-        "{text}"
-    );
-    assert!(!seen(bench.later(&mut watch, 2, 0, 0)).changed);
-    bench.rewrite(2..4, "scaling_max_freq", "4000000");
-    assert!(seen(bench.later(&mut watch, 3, 0, 0)).changed);
-    assert_eq!(capacity()[1..5], [1024; 4]);
-    assert_eq!(bench.state("capacity_limited"), (0, 1));
-    let events = bench.source.totals().events;
-    assert_eq!(
-        (events.capacities_changed, events.policies_published),
-        (2, 2)
-    );
-}
-
-#[test]
-fn a_driver_goes_and_another_comes() {
-    let bench = bench("smove");
-    let mut watch = bench.watch();
-    bench.later(&mut watch, 0, 0, 0);
-    bench.samples(60);
-    assert_eq!(bench.source.totals().freq_source, "scaling_cur_freq");
-    assert_eq!(bench.source.cpus().cpus[&0].gauges.khz, 0, "not told yet");
-    bench.later(&mut watch, 1, 0, 0);
-    assert_eq!(bench.source.cpus().cpus[&0].gauges.khz, 2_500_000);
-    for cpu in 0..8 {
-        bench
-            .tree
-            .remove(&format!("devices/system/cpu/cpu{cpu}/cpufreq"));
-    }
-    assert!(seen(bench.later(&mut watch, 2, 0, 0)).changed);
-    let threshold = || bench.told.0.lock().unwrap().image.unwrap().threshold[0][0];
-    assert_eq!(threshold(), 0);
-    bench.samples(49);
-    assert_eq!(
-        bench.state("no_freq_source"),
-        (0, 0),
-        "ticks may tell still"
-    );
-    bench.samples(2);
-    assert_eq!(bench.state("no_freq_source"), (1, 1));
-    assert_eq!(bench.source.totals().freq_source, "none");
-    freqs(&bench.tree);
-    bench.rewrite(0..8, "scaling_driver", "amd-pstate");
-    assert!(seen(bench.later(&mut watch, 3, 0, 0)).changed);
-    bench.samples(1);
-    assert_eq!(bench.state("no_freq_source"), (0, 1));
-    assert_eq!(threshold(), 1_000_000);
-    bench.rewrite(0..8, "scaling_cur_freq", "fast");
-    bench.samples(1);
-    assert_eq!(bench.state("freq_unreadable"), (1, 1));
-}
-
-#[test]
-fn frequencies_that_are_garbage_are_counted_once() {
-    let bench = bench("smove");
-    let mut watch = bench.watch();
-    bench.later(&mut watch, 0, 0, 0);
-    bench.samples(2);
-    bench.rewrite(3..6, "scaling_cur_freq", "<unknown>");
-    bench.samples(3);
-    let text = bench.condition("freq_unreadable").text;
-    assert!(text.contains("3 online CPUs, CPU 3 first"), "{text}");
-    assert_eq!(bench.source.totals().events.reads_failed, 3);
-    bench.rewrite(3..6, "scaling_cur_freq", "1000000");
-    bench.samples(1);
-    assert_eq!(bench.state("freq_unreadable"), (0, 1));
-}
-
-#[test]
-fn files_of_cpufreq_that_are_garbage_are_counted() {
-    let bench = bench("roost");
-    bench.rewrite(0..2, "cpuinfo_max_freq", "very fast");
-    let mut watch = bench.watch();
-    bench.later(&mut watch, 0, 0, 0);
-    assert_eq!(bench.source.totals().events.reads_failed, 2);
-    let cpus = bench.source.cpus().cpus;
-    assert_eq!(
-        (cpus[&0].gauges.max_khz, cpus[&2].gauges.max_khz),
-        (0, 4_000_000)
-    );
-}
-
-#[test]
-fn one_frequency_for_a_cache_matters_to_who_delays() {
-    for (preset, active) in [("roost", 0), ("smove", 1)] {
-        let bench = bench(preset);
-        for llc in [[0, 1, 2, 3], [4, 5, 6, 7]] {
-            bench.tree.cpufreq(&llc, &[]);
-        }
-        let mut watch = bench.watch();
-        bench.later(&mut watch, 0, 0, 0);
-        assert_eq!(bench.state("freq_shared"), (active, active), "{preset}");
-    }
-}
-
-#[test]
 fn of_a_late_look_it_is_told_for_a_minute() {
     let bench = bench("roost");
     let mut watch = bench.watch();
@@ -385,4 +286,135 @@ fn cpus_that_are_there_and_offline() {
         text.starts_with("of 10 CPUs 2 are offline (the first is 8)"),
         "{text}"
     );
+}
+
+#[test]
+fn cpus_that_smt_keeps_offline() {
+    for (control, advice) in [
+        ("off", "write 'on' to /sys/devices/system/cpu/smt/control"),
+        ("forceoff", "booted without 'nosmt=force'"),
+        ("notsupported", "writes 1 to its 'online'"),
+    ] {
+        let bench = bench("roost");
+        bench.tree.write("devices/system/cpu/present", "0-15");
+        bench.tree.write("devices/system/cpu/smt/control", control);
+        bench.watch();
+        let text = bench.condition("cpus_offline").text;
+        assert!(text.contains(advice), "{control}: {text}");
+    }
+}
+
+#[test]
+fn heat_is_told_for_a_minute() {
+    let bench = bench("roost");
+    let count = |cpu: usize, count: &str| {
+        let folder = format!("devices/system/cpu/cpu{cpu}/thermal_throttle");
+        let path = format!("{folder}/core_throttle_count");
+        bench.tree.write(&path, count);
+    };
+    (0..8).for_each(|cpu| count(cpu, "3"));
+    let mut watch = bench.watch();
+    bench.later(&mut watch, 0, 0, 0);
+    assert_eq!(bench.state("throttled"), (0, 0), "that was before us");
+    count(6, "4");
+    count(7, "9");
+    bench.later(&mut watch, 10, 0, 0);
+    let text = bench.condition("throttled").text;
+    assert!(
+        text.contains("slowed 2 CPUs down because of heat, CPU 6"),
+        "{text}"
+    );
+    for (second, active) in [(20, 1), (69, 1), (80, 0)] {
+        bench.later(&mut watch, second, 0, 0);
+        assert_eq!(bench.state("throttled"), (active, 1), "{second}");
+    }
+}
+
+#[test]
+fn a_cpu_limit_that_comes_later_is_told() {
+    let mut bench = bench("roost");
+    bench.tree.write("fs/cgroup/cpu.weight", "100");
+    bench.host = Host::in_folder(bench.tree.root());
+    let mut watch = bench.watch();
+    bench.later(&mut watch, 0, 0, 0);
+    assert_eq!(bench.state("quota_ignored"), (0, 0));
+    bench.tree.write("fs/cgroup/box/cpu.max", "50000 100000");
+    bench.later(&mut watch, 59, 0, 0);
+    assert_eq!(bench.state("quota_ignored"), (0, 0), "not yet");
+    bench.later(&mut watch, 60, 0, 0);
+    let text = bench.condition("quota_ignored").text;
+    assert!(text.contains("/box (50 % of a CPU)"), "{text}");
+    bench.tree.remove("fs/cgroup/box");
+    bench.later(&mut watch, 120, 0, 0);
+    assert_eq!(bench.state("quota_ignored"), (0, 1));
+}
+
+#[test]
+fn a_full_machine_is_shown() {
+    let bench = bench("roost");
+    let mut watch = bench.watch();
+    let mut after = |second: u64, busy: u64| {
+        bench
+            .tree
+            .write("proc/stat", &stat(busy, 100 * second - busy));
+        bench.later(&mut watch, second, 0, 0);
+        watch.tell(SECOND);
+        bench.source.totals().gauges.saturated
+    };
+    let all = [(1, 0), (2, 100), (3, 198), (4, 297), (5, 390), (6, 470)];
+    let all = all.map(|(second, busy)| after(second, busy));
+    assert_eq!(all, [0, 0, 0, 1, 1, 0]);
+}
+
+#[test]
+fn of_a_slow_look_it_is_told_for_a_minute() {
+    let bench = bench("roost");
+    let mut watch = bench.watch();
+    let after = |seconds| Clocks {
+        boot: bench.now.boot + seconds * SECOND,
+        ..bench.now
+    };
+    watch.ended(SECOND, &after(0));
+    assert_eq!(bench.state("look_slow"), (0, 0));
+    watch.ended(3 * SECOND, &after(1));
+    let text = bench.condition("look_slow").text;
+    assert!(
+        text.starts_with("a look at the machine took 3000 ms"),
+        "{text}"
+    );
+    watch.ended(Duration::ZERO, &after(60));
+    assert_eq!(bench.state("look_slow"), (1, 1));
+    watch.ended(Duration::ZERO, &after(61));
+    assert_eq!(bench.state("look_slow"), (0, 1));
+    assert_eq!(bench.source.totals().events.looks_slow, 1);
+}
+
+/// A process that a rule is about, in a machine at rest.
+#[test]
+fn a_rule_about_a_process_keeps_nobody_awake() {
+    let bench = bench("roost");
+    let mut watch = bench.watch();
+    let path = bench.tree.root().join("ctl");
+    let _server = bench.control.launch(&path, None).unwrap();
+    let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+    let rule = format!(
+        r#"{{"req":"ctl","args":{{"op":"rule_add","whom":{{"pid":{}}},"arm":"default"}}}}"#,
+        child.id()
+    );
+    let mut stream = UnixStream::connect(&path).unwrap();
+    stream.write_all((rule + "\n").as_bytes()).unwrap();
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).unwrap();
+    assert!(answer.contains("generation"), "{answer}");
+    let ((_stopper, stop), bell) = (stopper(), bench.control.bell());
+    let wait = |time| stop.sleep_or(&bell, time);
+    assert_eq!(wait(SECOND), Woken::Rung, "for the rule");
+    assert!(!seen(bench.later(&mut watch, 0, 0, 0)).changed);
+    assert_eq!(wait(SECOND / 5), Woken::InTime, "it lives");
+    assert!(!seen(bench.later(&mut watch, 1, 0, 0)).changed);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(wait(20 * SECOND), Woken::Rung);
+    assert!(seen(bench.later(&mut watch, 2, 0, 0)).changed);
+    assert!(!seen(bench.later(&mut watch, 3, 0, 0)).changed);
 }

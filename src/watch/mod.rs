@@ -2,29 +2,38 @@
 //! What the loop looks at while a scheduler is loaded: one `look` finds what has changed, publishes it and tells of it. It has no
 //! clock of its own and never naps; how long until the next look is for `model::Pace` to say.
 
+mod cpufreq;
+
 use crate::config::Config;
 use crate::control::Control;
+use crate::doctor;
 use crate::host::Host;
 use crate::machine::{
-    self, Clocks, Cpu, Machine, Policies, Rankings, parse_cpulist, resident_kb, several,
+    self, Clocks, Cpu, FreqSource, Machine, Throttled, Throttles, parse_cpulist, resident_kb,
     waiting_permille,
 };
-use crate::model::{self, Busy, BusyMeter, Lateness, Seen, Sharing, passed, preferred_cores};
-use crate::publish::{Capacity, Frequencies};
+use crate::model::{self, Busy, BusyMeter, Lateness, Saturation, Seen, passed};
+use crate::rule_events::RuleEvents;
 use crate::stats::host::{Condition, CpuGauges, Event, Gauges};
 use crate::stats::source::CounterSource;
-use log::{debug, info, warn};
+use crate::topology_view::count;
+use cpufreq::Known;
+use log::{info, warn};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const ONLINE: &str = "devices/system/cpu/online";
 const ODD_STAT: &str = "/proc/stat does not tell the times of CPUs: how busy they are is not known";
 
 /// What may change at any time: limits, the driver of cpufreq, the work.
 const OFTEN: Duration = Duration::from_millis(900);
-/// What seldom does: rankings, governors.
+/// What seldom does: rankings, governors, counts of heat.
 const SELDOM: Duration = Duration::from_secs(10);
-/// How long it is told of what takes no time: that the date was set, that a look was late.
+/// What takes a walk through all cgroups.
+const RARELY: Duration = Duration::from_secs(60);
+/// A look that takes longer is slow: a file does not answer.
+pub const LOOK_SLOW: Duration = Duration::from_secs(1);
+/// How long it is told of what takes no time: that the date was set, that a look was late or slow, that a CPU was too hot.
 const TOLD: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,64 +51,69 @@ pub struct Past {
     /// Until when it is told, since boot.
     jump_until: Option<Duration>,
     late_until: Option<Duration>,
+    slow_until: Option<Duration>,
+    hot_until: Option<Duration>,
 }
 
-pub struct Watch<'a> {
-    config: &'a Config,
-    host: &'a Host,
+/// It borrows nothing: its thread may outlast the load when a file does not answer.
+pub struct Watch {
+    freq_source: FreqSource,
+    freq_period: Duration,
+    host: Host,
     control: Control,
     source: CounterSource,
-    machine: &'a Machine,
+    machine: Machine,
     /// Moves can be delayed, so frequencies matter.
     timers: bool,
-    driver: Option<String>,
-    policies: Policies,
-    capacity: Capacity,
-    /// As published last.
-    worth: Vec<u16>,
-    rankings: Rankings,
+    cpufreq: Known,
+    /// None: there are no rules about what comes and goes, or nobody can listen to that.
+    rule_events: Option<RuleEvents>,
+    deaf_told: bool,
+    throttles: Throttles,
     meter: BusyMeter,
     busy: Option<Busy>,
+    saturation: Saturation,
     /// The times of CPUs cannot be read.
     odd_stat: bool,
     past: Past,
     often: Every,
     seldom: Every,
+    rarely: Every,
 }
 
-impl<'a> Watch<'a> {
+impl Watch {
     /// Before the load: what is read here goes into the first policy. `past`: of the load before.
     pub fn new(
-        config: &'a Config,
-        host: &'a Host,
+        config: &Config,
+        host: &Host,
         control: &Control,
         source: &CounterSource,
-        machine: &'a Machine,
+        machine: &Machine,
         timers: bool,
         past: Past,
-    ) -> Watch<'a> {
+    ) -> Watch {
         let mut watch = Watch {
-            config,
-            host,
+            freq_source: config.freq_source.clone(),
+            freq_period: config.freq_period,
+            host: host.clone(),
             control: control.clone(),
             source: source.clone(),
-            machine,
+            machine: machine.clone(),
             timers,
-            driver: None,
-            policies: Policies::default(),
-            capacity: Capacity::new(&Policies::default(), machine.capacities()),
-            worth: Vec::new(),
-            rankings: Rankings::default(),
+            cpufreq: Known::nothing(machine.capacities()),
+            rule_events: None,
+            deaf_told: false,
+            throttles: Throttles::read(host, &machine.online()),
             meter: BusyMeter::default(),
             busy: None,
+            saturation: Saturation::default(),
             odd_stat: false,
             past,
             often: Every::new(OFTEN),
             seldom: Every::new(SELDOM),
+            rarely: Every::new(RARELY),
         };
-        watch.read_cpufreq();
-        watch.worth = watch.capacity.now(host);
-        watch.look_seldom();
+        watch.begin_cpufreq();
         source.set_condition(Condition::CpusOffline, offline(host, machine));
         watch.tell_cpus();
         watch
@@ -110,12 +124,19 @@ impl<'a> Watch<'a> {
         self.past
     }
 
-    /// What CPUs are worth now, by number.
+    /// What CPUs count for now, by number.
     pub fn worth(&self) -> Vec<u16> {
-        self.worth.clone()
+        self.cpufreq.worth().to_vec()
     }
 
     pub fn look(&mut self, now: Clocks) -> Looked {
+        self.source.set_looking(Some(Instant::now()));
+        let looked = self.look_at_all(now);
+        self.source.set_looking(None);
+        looked
+    }
+
+    fn look_at_all(&mut self, now: Clocks) -> Looked {
         self.source.event(Event::Period);
         let mut changed = self.look_at_clocks(now);
         if self.online_changed() {
@@ -123,13 +144,19 @@ impl<'a> Watch<'a> {
         }
         changed |= self.look_at_rules();
         if self.often.due(now.monotonic) {
-            changed |= self.look_at_driver() | self.look_at_limits();
+            changed |= self.look_at_driver() | self.look_at_limits(now.monotonic);
             self.look_at_load();
             self.tell_cpus();
             self.tell_of_frequencies();
         }
         if self.seldom.due(now.monotonic) {
-            self.look_seldom();
+            changed |= self.look_at_modes();
+            self.look_at_rankings();
+            self.look_at_heat(&now);
+        }
+        if self.rarely.due(now.monotonic) {
+            let text = doctor::quota_ignored(&self.host);
+            self.source.set_condition(Condition::QuotaIgnored, text);
         }
         Looked::Seen(Seen {
             changed,
@@ -151,6 +178,21 @@ impl<'a> Watch<'a> {
                 .set_condition(Condition::PeriodIsLate, Some(text));
         } else if over(&mut self.past.late_until, now) {
             self.source.set_condition(Condition::PeriodIsLate, None);
+        }
+    }
+
+    /// How long the look took that is over at `now`.
+    pub fn ended(&mut self, took: Duration, now: &Clocks) {
+        if took > LOOK_SLOW {
+            self.source.event(Event::LookSlow);
+            self.past.slow_until = Some(now.boot + TOLD);
+            let text = format!(
+                "a look at the machine took {} ms: a file did not answer, or nobody let the daemon run",
+                took.as_millis()
+            );
+            self.source.set_condition(Condition::LookIsSlow, Some(text));
+        } else if over(&mut self.past.slow_until, now) {
+            self.source.set_condition(Condition::LookIsSlow, None);
         }
     }
 
@@ -189,99 +231,62 @@ impl<'a> Watch<'a> {
         online.is_some_and(|cpus| cpus != self.machine.online())
     }
 
-    /// True while there are rules about what may end by itself.
-    fn look_at_rules(&self) -> bool {
+    /// True if something has become of what rules are about.
+    fn look_at_rules(&mut self) -> bool {
+        // First: what comes meanwhile is heard.
+        self.listen();
         self.control.refresh().unwrap_or_else(|e| {
             warn!("rules are not up to date: {e:#}");
             true
         })
     }
 
-    /// True if cpufreq has another driver, or none any more, or one at last.
-    fn look_at_driver(&mut self) -> bool {
-        let driver = machine::driver(self.host, &self.machine.online());
-        if driver == self.driver {
-            return false;
+    fn listen(&mut self) {
+        let subjects = self.control.subjects();
+        if subjects.is_empty() {
+            self.rule_events = None;
+        } else if !self
+            .rule_events
+            .as_ref()
+            .is_some_and(|e| e.hears(&subjects))
+        {
+            self.rule_events = match self.control.listen() {
+                Ok(events) => Some(events),
+                Err(e) => {
+                    if !std::mem::replace(&mut self.deaf_told, true) {
+                        warn!("{e:#}: it is looked for at each look, within a second");
+                    }
+                    None
+                }
+            };
         }
-        let name = |driver: &Option<String>| driver.clone().unwrap_or("none".to_string());
-        let (was, is) = (name(&self.driver), name(&driver));
-        info!("cpufreq's driver is {is}, it was {was}: limits and frequencies are read anew");
-        self.read_cpufreq();
-        true
     }
 
-    fn read_cpufreq(&mut self) {
-        let nr_cpu_ids = usize::from(self.machine.nr_cpu_ids);
-        self.driver = machine::driver(self.host, &self.machine.online());
-        self.policies = Policies::read(self.host, nr_cpu_ids);
-        let odd = several(&self.policies.odd);
-        if let Some(odd) = &odd {
-            (0..self.policies.odd.len()).for_each(|_| self.source.event(Event::ReadFailed));
-            warn!("{odd}");
+    fn look_at_heat(&mut self, now: &Clocks) {
+        if !self.throttles.known() {
+            return;
         }
-        self.capacity.follow(&self.policies);
-        let (asked, period) = (&self.config.freq_source, self.config.freq_period);
-        // Without timers no move can be delayed, so nobody has to know.
-        let frequencies = match self.timers {
-            true => Frequencies::new(self.host, asked, &self.policies, period),
-            false => Frequencies::default(),
-        };
-        self.control.set_frequencies(frequencies);
-    }
-
-    fn look_at_limits(&mut self) -> bool {
-        let worth = self.capacity.now(self.host);
-        let changed = match self.control.set_capacity(worth.clone()) {
-            Ok(changed) => changed,
-            Err(e) => {
-                warn!("the new limits of cpufreq are not followed: {e:#}");
-                true
-            }
-        };
-        if changed {
-            debug!("cpufreq's limits have changed");
+        let throttles = Throttles::read(&self.host, &self.machine.online());
+        let hot = throttles.since(&self.throttles);
+        self.throttles = throttles;
+        if let Some(hot) = hot {
+            self.past.hot_until = Some(now.boot + TOLD);
+            self.source
+                .set_condition(Condition::Throttled, Some(too_hot(&hot)));
+        } else if over(&mut self.past.hot_until, now) {
+            self.source.set_condition(Condition::Throttled, None);
         }
-        self.worth = worth;
-        self.source.set_condition(
-            Condition::CapacityLimited,
-            self.capacity.limited(&self.worth),
-        );
-        changed
     }
 
     fn look_at_load(&mut self) {
-        let times = machine::cpu_times(self.host);
+        let times = machine::cpu_times(&self.host);
         self.odd_stat = times.is_none();
         match times {
             Some(times) => self.busy = self.meter.look(times).or(self.busy.take()),
             None => self.busy = None,
         }
-    }
-
-    /// Only who delays moves wants to know.
-    fn tell_of_frequencies(&self) {
-        let wanted = self.control.wants_frequencies();
-        let shared = Sharing::new(self.machine, &self.policies).condition();
-        self.source
-            .set_condition(Condition::FreqShared, shared.filter(|_| wanted));
-        if !wanted {
-            self.source.set_condition(Condition::NoFreqSource, None);
-            self.source.set_condition(Condition::FreqUnreadable, None);
-        }
-    }
-
-    fn look_seldom(&mut self) {
-        let rankings = Rankings::read(self.host, self.machine.nr_cpu_ids.into());
-        if rankings != self.rankings {
-            let cores = preferred_cores(self.machine, &rankings);
-            let first = cores.iter().take(8).map(u16::to_string);
-            let first = first.collect::<Vec<_>>().join(" ");
-            debug!(
-                "preferred cores, the best first: {first} ({} in all)",
-                cores.len()
-            );
-            self.rankings = rankings;
-        }
+        let busy = self.busy.as_ref();
+        self.saturation.look(busy.map(|busy| busy.machine));
     }
 
     /// The machine as it is now; `period` is the time until the next look.
@@ -291,13 +296,14 @@ impl<'a> Watch<'a> {
             period_ms: period.as_millis() as u64,
             cpus_online: self.machine.cpus.len() as u64,
             busy_permille: busy.into(),
-            psi_cpu_some_permille: waiting_permille(self.host).unwrap_or(0),
-            resident_kb: resident_kb(self.host).unwrap_or(0),
+            saturated: self.saturation.saturated().into(),
+            psi_cpu_some_permille: waiting_permille(&self.host).unwrap_or(0),
+            resident_kb: resident_kb(&self.host).unwrap_or(0),
         });
     }
 
     fn tell_cpus(&self) {
-        let live = self.control.cpu_gauges();
+        let (live, worth) = (self.control.cpu_gauges(), self.cpufreq.worth());
         let number = |of: &[Option<u32>], cpu: usize| of.get(cpu).copied().flatten().unwrap_or(0);
         let busy = |cpu: u16| {
             let cpus = &self.busy.as_ref()?.cpus;
@@ -306,13 +312,13 @@ impl<'a> Watch<'a> {
         };
         let gauges = |cpu: &Cpu| {
             let id = usize::from(cpu.id);
-            let policy = self.policies.of(id);
+            let policy = self.cpufreq.policies.of(id);
             CpuGauges {
                 core: cpu.core.into(),
                 llc: cpu.llc.into(),
                 node: cpu.node.into(),
                 capacity: cpu.capacity.into(),
-                capacity_now: self.worth.get(id).copied().unwrap_or(cpu.capacity).into(),
+                capacity_now: worth.get(id).copied().unwrap_or(cpu.capacity).into(),
                 khz: number(&live.khz, id).into(),
                 min_khz: policy.and_then(|p| p.min_khz).unwrap_or(0).into(),
                 max_khz: policy.and_then(|p| p.max_khz).unwrap_or(0).into(),
@@ -333,14 +339,35 @@ fn offline(host: &Host, machine: &Machine) -> Option<String> {
     let online = machine.online();
     let gone = present.iter().filter(|cpu| !online.contains(cpu));
     let gone: Vec<String> = gone.map(u16::to_string).collect();
+    let smt = host.sys_text("devices/system/cpu/smt/control");
     (!gone.is_empty()).then(|| {
         format!(
-            "of {} CPUs {} are offline (the first is {}): nothing runs there until somebody writes 1 to its 'online' in /sys",
+            "of {} CPUs {} are offline (the first is {}): nothing runs there until {}",
             present.len(),
             gone.len(),
-            gone[0]
+            gone[0],
+            remedy(smt.as_deref())
         )
     })
+}
+
+/// The kernel brings no second thread of a core online while SMT is off.
+fn remedy(smt: Option<&str>) -> &'static str {
+    match smt {
+        Some("off") => {
+            "SMT, which is off, is switched on again: write 'on' to /sys/devices/system/cpu/smt/control"
+        }
+        Some("forceoff") => "the machine is booted without 'nosmt=force': SMT is off for good",
+        _ => "somebody writes 1 to its 'online' in /sys",
+    }
+}
+
+fn too_hot(hot: &Throttled) -> String {
+    format!(
+        "the hardware slowed {} down because of heat, CPU {} first (thermal_throttle): mend the cooling",
+        count(hot.cpus, "CPU"),
+        hot.first
+    )
 }
 
 /// True once, when that time has come.

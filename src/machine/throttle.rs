@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! How often the hardware has slowed a CPU down by itself because it was too hot (x86: thermal_throttle). cpufreq's limits do not
+//! show that.
+
+use crate::host::Host;
+
+const FILES: [&str; 2] = ["core_throttle_count", "package_throttle_count"];
+
+/// Of each CPU that has such files, by its number, ascending.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Throttles(Vec<(u16, u64)>);
+
+/// Those that were slowed down meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Throttled {
+    pub first: u16,
+    pub cpus: usize,
+}
+
+impl Throttles {
+    /// Of these CPUs.
+    pub fn read(host: &Host, cpus: &[u16]) -> Throttles {
+        let count = |cpu: u16, file: &str| {
+            let path = format!("devices/system/cpu/cpu{cpu}/thermal_throttle/{file}");
+            host.sys_text(&path)?.parse::<u64>().ok()
+        };
+        let of = |&cpu: &u16| {
+            let counts = FILES.iter().filter_map(|file| count(cpu, file));
+            let sum = counts.reduce(|a, b| a.saturating_add(b))?;
+            Some((cpu, sum))
+        };
+        Throttles(cpus.iter().filter_map(of).collect())
+    }
+
+    /// There are such files.
+    pub fn known(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// Whose counts are greater than `then`. One that had none is no news.
+    pub fn since(&self, then: &Throttles) -> Option<Throttled> {
+        let before = |cpu: u16| {
+            let at = then.0.binary_search_by_key(&cpu, |(cpu, _)| *cpu);
+            at.ok().map(|at| then.0[at].1)
+        };
+        let grown = |(cpu, now): &&(u16, u64)| before(*cpu).is_some_and(|then| *now > then);
+        let mut grown = self.0.iter().filter(grown);
+        let first = grown.next()?.0;
+        Some(Throttled {
+            first,
+            cpus: grown.count() + 1,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn counts_that_grow_are_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |cpu: u16, file: &str, text: &str| {
+            let folder = dir
+                .path()
+                .join(format!("devices/system/cpu/cpu{cpu}/thermal_throttle"));
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join(file), text).unwrap();
+        };
+        let host = Host::in_folder(dir.path());
+        let read = || Throttles::read(&host, &[0, 1, 2, 7]);
+        let none = read();
+        assert!(!none.known());
+        write(1, "core_throttle_count", "5\n");
+        write(2, "core_throttle_count", "0\n");
+        write(7, "package_throttle_count", "many\n");
+        let first = read();
+        assert!(first.known());
+        assert_eq!((first.since(&none), first.since(&first)), (None, None));
+        write(1, "package_throttle_count", "1\n");
+        write(2, "core_throttle_count", "9\n");
+        let told = Throttled { first: 1, cpus: 2 };
+        assert_eq!(read().since(&first), Some(told));
+        write(1, "core_throttle_count", "0\n");
+        write(2, "core_throttle_count", "0\n");
+        assert_eq!(read().since(&first), None, "it was set back");
+    }
+}

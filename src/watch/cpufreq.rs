@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What a look finds of cpufreq: its driver, what somebody has set, its limits, the ranking of cores.
+
+use super::Watch;
+use crate::machine::{self, Modes, Policies, Rankings, several};
+use crate::model::{Settled, Sharing, Sparing, and_before, preferred_cores};
+use crate::publish::{Capacity, Frequencies};
+use crate::stats::host::{Condition, Event};
+use log::{debug, info, warn};
+use std::time::Duration;
+
+/// What is known of it.
+pub(super) struct Known {
+    driver: Option<String>,
+    pub(super) policies: Policies,
+    /// They were other ones at the last look: a driver registers CPU by CPU.
+    settling: bool,
+    modes: Modes,
+    capacity: Capacity,
+    /// What CPUs count for.
+    settled: Settled,
+    rankings: Rankings,
+    limits_told: Sparing,
+}
+
+impl Known {
+    /// Nothing yet. `whole`: what CPUs are worth at their highest frequency, by number.
+    pub(super) fn nothing(whole: Vec<u16>) -> Known {
+        Known {
+            driver: None,
+            policies: Policies::default(),
+            settling: false,
+            modes: Modes::default(),
+            settled: Settled::new(whole.clone()),
+            capacity: Capacity::new(&Policies::default(), whole),
+            rankings: Rankings::default(),
+            limits_told: Sparing::default(),
+        }
+    }
+
+    pub(super) fn worth(&self) -> &[u16] {
+        self.settled.worth()
+    }
+}
+
+impl Watch {
+    /// Before the load.
+    pub(super) fn begin_cpufreq(&mut self) {
+        self.read_cpufreq();
+        // Of frequencies that are not there it has to be told too.
+        self.follow_frequencies();
+        self.cpufreq.modes = Modes::read(&self.host, self.nr_cpu_ids());
+        self.look_at_rankings();
+    }
+
+    /// True if cpufreq has another driver, or none any more, or one at last.
+    pub(super) fn look_at_driver(&mut self) -> bool {
+        let driver = machine::driver(&self.host, &self.machine.online());
+        if driver == self.cpufreq.driver {
+            return self.cpufreq.settling && self.read_anew();
+        }
+        let name = |driver: &Option<String>| driver.clone().unwrap_or("none".to_string());
+        let (was, is) = (name(&self.cpufreq.driver), name(&driver));
+        info!("cpufreq's driver is {is}, it was {was}: limits and frequencies are read anew");
+        self.read_anew();
+        true
+    }
+
+    /// Governor, EPP, boost: true if somebody has set them.
+    pub(super) fn look_at_modes(&mut self) -> bool {
+        let modes = Modes::read(&self.host, self.nr_cpu_ids());
+        if modes == self.cpufreq.modes {
+            return false;
+        }
+        let (was, is) = (self.cpufreq.modes.text(), modes.text());
+        if is != was {
+            info!("cpufreq has {is}, it had {was}");
+            self.source.set_governor(&modes.governors());
+        }
+        self.cpufreq.modes = modes;
+        self.read_anew()
+    }
+
+    /// True if what was read is not what is known.
+    fn read_anew(&mut self) -> bool {
+        let before = self.cpufreq.policies.clone();
+        self.read_cpufreq();
+        if !self.cpufreq.policies.same_frequencies(&before) {
+            self.follow_frequencies();
+        }
+        self.cpufreq.policies != before
+    }
+
+    fn read_cpufreq(&mut self) {
+        let policies = Policies::read(&self.host, self.nr_cpu_ids());
+        let cpufreq = &mut self.cpufreq;
+        cpufreq.settling = policies != cpufreq.policies;
+        cpufreq.driver = machine::driver(&self.host, &self.machine.online());
+        if !cpufreq.settling {
+            return;
+        }
+        if let Some(odd) = several(&policies.odd).filter(|_| policies.odd != cpufreq.policies.odd) {
+            (0..policies.odd.len()).for_each(|_| self.source.event(Event::ReadFailed));
+            warn!("{odd}");
+        }
+        cpufreq.policies = policies;
+        cpufreq.capacity.follow(&cpufreq.policies);
+        // Of another driver what was before says nothing.
+        cpufreq.settled = Settled::new(cpufreq.capacity.now(&self.host));
+    }
+
+    fn follow_frequencies(&self) {
+        // Without timers no move can be delayed, so nobody has to know.
+        let frequencies = match self.timers {
+            true => Frequencies::new(
+                &self.host,
+                &self.freq_source,
+                &self.cpufreq.policies,
+                self.freq_period,
+            ),
+            false => Frequencies::default(),
+        };
+        self.control.set_frequencies(frequencies);
+    }
+
+    pub(super) fn look_at_limits(&mut self, now: Duration) -> bool {
+        let worth = self.cpufreq.capacity.now(&self.host);
+        self.cpufreq.settled.look(worth);
+        let worth = self.cpufreq.worth().to_vec();
+        let limited = self.cpufreq.capacity.limited(&worth);
+        let changed = match self.control.set_capacity(worth) {
+            Ok(changed) => changed,
+            Err(e) => {
+                warn!("the new limits of cpufreq are not followed: {e:#}");
+                true
+            }
+        };
+        if let Some(left_out) = changed
+            .then(|| self.cpufreq.limits_told.told(now))
+            .flatten()
+        {
+            let text = limited.as_deref().unwrap_or("cpufreq holds no CPU");
+            info!("capacities are published: {text}{}", and_before(left_out));
+        }
+        self.source
+            .set_condition(Condition::CapacityLimited, limited);
+        changed
+    }
+
+    /// Only who delays moves wants to know.
+    pub(super) fn tell_of_frequencies(&self) {
+        let wanted = self.control.wants_frequencies();
+        let shared = Sharing::new(&self.machine, &self.cpufreq.policies).condition();
+        self.source
+            .set_condition(Condition::FreqShared, shared.filter(|_| wanted));
+        if !wanted {
+            self.source.set_condition(Condition::NoFreqSource, None);
+            self.source.set_condition(Condition::FreqUnreadable, None);
+        }
+    }
+
+    pub(super) fn look_at_rankings(&mut self) {
+        let rankings = Rankings::read(&self.host, self.nr_cpu_ids());
+        if rankings != self.cpufreq.rankings {
+            let cores = preferred_cores(&self.machine, &rankings);
+            let first = cores.iter().take(8).map(u16::to_string);
+            let first = first.collect::<Vec<_>>().join(" ");
+            debug!(
+                "preferred cores, the best first: {first} ({} in all)",
+                cores.len()
+            );
+            self.cpufreq.rankings = rankings;
+        }
+    }
+
+    fn nr_cpu_ids(&self) -> usize {
+        self.machine.nr_cpu_ids.into()
+    }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Drivers, governors, limits and frequencies that change.
+
+use super::*;
+
+#[test]
+fn limits_are_followed_and_told() {
+    let bench = bench("roost");
+    let mut watch = bench.watch();
+    bench.later(&mut watch, 0, 0, 0);
+    bench.rewrite(2..4, "scaling_max_freq", "1000000");
+    assert!(seen(bench.later(&mut watch, 1, 0, 0)).changed);
+    let capacity = || bench.told.0.lock().unwrap().image.unwrap().capacity;
+    assert_eq!(capacity()[1..5], [1024, 256, 256, 1024]);
+    assert_eq!(bench.source.cpus().cpus[&3].gauges.capacity_now, 256);
+    let text = bench.condition("capacity_limited").text;
+    assert!(
+        text.contains("holds 2 CPUs") && text.contains("CPU 2 to 256"),
+        "{text}"
+    );
+    assert!(!seen(bench.later(&mut watch, 2, 0, 0)).changed);
+    bench.rewrite(2..4, "scaling_max_freq", "4000000");
+    for second in 3..7 {
+        assert!(!seen(bench.later(&mut watch, second, 0, 0)).changed);
+        assert_eq!(bench.state("capacity_limited"), (1, 1), "for a while");
+    }
+    assert!(seen(bench.later(&mut watch, 7, 0, 0)).changed);
+    assert_eq!(capacity()[1..5], [1024; 4]);
+    assert_eq!(bench.state("capacity_limited"), (0, 1));
+    let events = bench.source.totals().events;
+    assert_eq!(
+        (events.capacities_changed, events.policies_published),
+        (2, 2)
+    );
+}
+
+#[test]
+fn limits_that_flap_are_published_once() {
+    let bench = bench("roost");
+    let mut watch = bench.watch();
+    for second in 0..60 {
+        let khz = ["4000000", "3000000", "3900000"][second % 3];
+        bench.rewrite(0..8, "scaling_max_freq", khz);
+        let looked = seen(bench.later(&mut watch, second as u64, 0, 0));
+        assert_eq!(looked.changed, second == 1, "{second}");
+    }
+    let events = bench.source.totals().events;
+    let published = (events.capacities_changed, events.policies_published);
+    assert_eq!(published, (1, 1));
+    assert_eq!(bench.state("capacity_limited"), (1, 1));
+    let image = bench.told.0.lock().unwrap().image.unwrap();
+    assert_eq!(image.capacity[..8], [768; 8]);
+}
+
+#[test]
+fn governor_and_boost_are_followed() {
+    let bench = bench("smove");
+    let mut watch = bench.watch();
+    let changed = |watch: &mut Watch, second| seen(bench.later(watch, second, 0, 0)).changed;
+    for second in 0..3 {
+        assert!(!changed(&mut watch, second));
+    }
+    bench.samples(60);
+    bench.rewrite(0..8, "scaling_governor", "schedutil");
+    assert!(!changed(&mut watch, 4), "not yet");
+    assert!(changed(&mut watch, 10));
+    assert_eq!(bench.source.totals().governor, "schedutil");
+    assert!(!changed(&mut watch, 11), "it is as it was read");
+    let max = |bench: &Bench| bench.source.cpus().cpus[&5].gauges.max_khz;
+    assert_eq!(max(&bench), 4_000_000);
+    bench.rewrite(0..8, "cpuinfo_max_freq", "5000000");
+    bench.tree.write("devices/system/cpu/cpufreq/boost", "1");
+    assert!(changed(&mut watch, 20));
+    assert!(changed(&mut watch, 21), "4 of 5 GHz are left");
+    assert_eq!(max(&bench), 5_000_000);
+    assert_eq!(bench.state("capacity_limited"), (1, 1));
+    assert!(!changed(&mut watch, 22) && !changed(&mut watch, 31));
+}
+
+/// The first is there when the driver is seen; none of the others is missed.
+#[test]
+fn a_driver_that_comes_cpu_by_cpu_is_read_whole() {
+    let bench = bench("smove");
+    for cpu in 0..8 {
+        bench
+            .tree
+            .remove(&format!("devices/system/cpu/cpu{cpu}/cpufreq"));
+    }
+    let mut watch = bench.watch();
+    assert!(!seen(bench.later(&mut watch, 0, 0, 0)).changed);
+    let known = || {
+        let cpus = bench.source.cpus().cpus;
+        cpus.values().filter(|c| c.gauges.max_khz > 0).count()
+    };
+    for cpu in 0..8 {
+        freqs_of(&bench.tree, cpu);
+        let looked = seen(bench.later(&mut watch, 1 + cpu as u64, 0, 0));
+        assert!(looked.changed);
+        assert_eq!(known(), cpu + 1);
+    }
+    assert!(!seen(bench.later(&mut watch, 9, 0, 0)).changed);
+}
+
+#[test]
+fn a_driver_goes_and_another_comes() {
+    let bench = bench("smove");
+    let mut watch = bench.watch();
+    bench.later(&mut watch, 0, 0, 0);
+    bench.samples(60);
+    assert_eq!(bench.source.totals().freq_source, "scaling_cur_freq");
+    assert_eq!(bench.source.cpus().cpus[&0].gauges.khz, 2_500_000);
+    bench.later(&mut watch, 1, 0, 0);
+    assert_eq!(bench.source.cpus().cpus[&0].gauges.khz, 2_500_000);
+    for cpu in 0..8 {
+        bench
+            .tree
+            .remove(&format!("devices/system/cpu/cpu{cpu}/cpufreq"));
+    }
+    assert!(seen(bench.later(&mut watch, 2, 0, 0)).changed);
+    assert_eq!(bench.source.cpus().cpus[&0].gauges.khz, 0);
+    let threshold = || bench.told.0.lock().unwrap().image.unwrap().threshold[0][0];
+    assert_eq!(threshold(), 0);
+    bench.samples(49);
+    assert_eq!(
+        bench.state("no_freq_source"),
+        (0, 0),
+        "ticks may tell still"
+    );
+    bench.samples(2);
+    assert_eq!(bench.state("no_freq_source"), (1, 1));
+    assert_eq!(bench.source.totals().freq_source, "none");
+    freqs(&bench.tree);
+    bench.rewrite(0..8, "scaling_driver", "amd-pstate");
+    assert!(seen(bench.later(&mut watch, 3, 0, 0)).changed);
+    bench.samples(1);
+    assert_eq!(bench.state("no_freq_source"), (0, 1));
+    assert_eq!(threshold(), 1_000_000);
+    bench.rewrite(0..8, "scaling_cur_freq", "fast");
+    bench.samples(1);
+    assert_eq!(bench.state("freq_unreadable"), (1, 1));
+}
+
+#[test]
+fn frequencies_that_are_garbage_are_counted_once() {
+    let bench = bench("smove");
+    let mut watch = bench.watch();
+    bench.later(&mut watch, 0, 0, 0);
+    bench.samples(2);
+    bench.rewrite(3..6, "scaling_cur_freq", "<unknown>");
+    bench.samples(3);
+    let text = bench.condition("freq_unreadable").text;
+    assert!(text.contains("3 online CPUs, CPU 3 first"), "{text}");
+    assert_eq!(bench.source.totals().events.reads_failed, 3);
+    bench.rewrite(3..6, "scaling_cur_freq", "1000000");
+    bench.samples(1);
+    assert_eq!(bench.state("freq_unreadable"), (0, 1));
+}
+
+#[test]
+fn files_of_cpufreq_that_are_garbage_are_counted() {
+    let bench = bench("roost");
+    bench.rewrite(0..2, "cpuinfo_max_freq", "very fast");
+    let mut watch = bench.watch();
+    bench.later(&mut watch, 0, 0, 0);
+    assert_eq!(bench.source.totals().events.reads_failed, 2);
+    let cpus = bench.source.cpus().cpus;
+    assert_eq!(
+        (cpus[&0].gauges.max_khz, cpus[&2].gauges.max_khz),
+        (0, 4_000_000)
+    );
+}
+
+#[test]
+fn one_frequency_for_a_cache_matters_to_who_delays() {
+    for (preset, active) in [("roost", 0), ("smove", 1)] {
+        let bench = bench(preset);
+        for llc in [[0, 1, 2, 3], [4, 5, 6, 7]] {
+            bench.tree.cpufreq(&llc, &[]);
+        }
+        let mut watch = bench.watch();
+        bench.later(&mut watch, 0, 0, 0);
+        assert_eq!(bench.state("freq_shared"), (active, active), "{preset}");
+    }
+}
+
+#[test]
+fn frequencies_are_read_when_somebody_asks() {
+    let bench = bench("roost");
+    let mut watch = bench.watch();
+    bench.later(&mut watch, 0, 0, 0);
+    let khz = || bench.source.cpu_gauges()[&3].khz;
+    assert_eq!(khz(), 2_500_000);
+    bench.rewrite(0..8, "scaling_cur_freq", "1700000");
+    assert_eq!(khz(), 2_500_000, "of this second");
+    bench.later(&mut watch, 1, 0, 0);
+    assert_eq!(khz(), 2_500_000, "the loop reads none and forgets none");
+    std::thread::sleep(SECOND);
+    assert_eq!(khz(), 1_700_000);
+}
