@@ -12,11 +12,17 @@ const SANITIZERS: &str = "-fsanitize=address,undefined";
 
 pub fn build(out: &Path) -> Result<(), String> {
     println!("cargo:rerun-if-env-changed=ROOST_SANITIZE");
-    for file in ["policy.c", "policy.h", "port.native.h"] {
+    for file in [
+        "policy.c",
+        "callbacks.c",
+        "policy.h",
+        "port.native.h",
+        "act.native.h",
+    ] {
         println!("cargo:rerun-if-changed=src/native/{file}");
     }
     let mut cc = cc::Build::new();
-    cc.file("src/native/policy.c")
+    cc.files(["src/native/policy.c", "src/native/callbacks.c"])
         .define("ROOST_NATIVE", None)
         .std("gnu11")
         .warnings(true)
@@ -84,11 +90,11 @@ fn declarations(out: &Path) -> Result<(), String> {
         .header("src/native/policy.h")
         .clang_args(["-DROOST_NATIVE", "-std=gnu11"])
         .allowlist_function("roost_.*")
-        .allowlist_type("(cgroup|cpu|llc)_state|cpu_set|steal_level|llc_sets|world|roost_.*|placing|preempt|wakeup|port_task|cpu_view")
+        .allowlist_type("(cgroup|cpu|llc)_state|cpu_set|steal_level|llc_sets|world|roost_.*|placing|preempt|wakeup|port_task|(cpu|run)_view|times|kernel|cursor|timer_kind")
         // These are what `machine::facts` makes and `config` sets.
         .blocklist_type("(cpu|llc|node|machine)_facts|tunables|arm|policy_image")
         .raw_line("use crate::bpf::intf::{cpu_facts, llc_facts, machine_facts, node_facts, policy_image, tunables};")
-        .allowlist_var("(MAX|MIN|CPU|WORD|STEAL)_.*|NO_CPU|CAPACITY_SCALE|NICE0_WEIGHT|ROOT_CGROUP|CGROUP_DEPTH|SET_.*|IDLE_WEIGHT")
+        .allowlist_var("(MAX|MIN|CPU|WORD|STEAL)_.*|NO_CPU|CAPACITY_SCALE|NICE0_WEIGHT|ROOT_CGROUP|CGROUP_DEPTH|SET_.*|IDLE_WEIGHT|NR_HIST_BUCKETS|ROOST_NR_HISTS|(ENQ|KICK|WAKE)_.*")
         .derive_default(true)
         .prepend_enum_name(false)
         .generate_comments(false)

@@ -113,4 +113,46 @@ static __always_inline void cgroup_remove(struct cgroup *cgrp)
 	atomic_and(&cgroups_used[(index / WORD_BITS) % CGROUP_WORDS], ~bit_of(index));
 }
 
+/* ---- the sweep ---- */
+
+/* So many times a tick measures, or settles, a word of the table. */
+#define SWEEP_WORDS    8
+
+/* ns until the next tick goes on: this one is done long before. */
+#define SWEEP_PAUSE_NS 1000000ULL
+
+/*
+ * One CPU of the machine sweeps the cgroups in use: all are measured, then all are settled. Interrupts are off, so where
+ * there are more than 256 of them a later tick goes on.
+ */
+subprog u32 sweep_cgroups(u64 now)
+{
+	u64 last = swept_at;
+	u32 words = cgroup_words, at = sweep_next, i;
+
+	/* Signed: the clocks of two CPUs differ a little. */
+	if ((s64)(now - last) < (s64)(at ? SWEEP_PAUSE_NS : SWEEP_NS) || !atomic_cas(&swept_at, last, now))
+		return 0;
+	for_below (i, SWEEP_WORDS, SWEEP_WORDS) {
+		bool settles = at >= words;
+		u32 first = (settles ? at - words : at) % CGROUP_WORDS;
+		u64 word = cgroups_used[first];
+
+		for (; word && may_loop; word &= word - 1) {
+			u32 index = first * WORD_BITS + lowest_bit(word);
+
+			if (settles)
+				cgroup_settle(index);
+			else
+				cgroup_measure(index);
+		}
+		if (++at >= 2 * words) {
+			at = 0;
+			break;
+		}
+	}
+	sweep_next = at;
+	return 0;
+}
+
 #endif /* ROOST_CGROUP_BPF_H */

@@ -4,10 +4,11 @@
  *
  * This file binds sched_ext's callbacks to the policy, in the order of a task's life:
  *
- *	select_cpu			where it shall run	policy/ladder.h, through wake.bpf.h
- *	enqueue				it joins a queue	policy/queue.h, through run.bpf.h
- *	dispatch			who runs next		policy/steal.h, through run.bpf.h
- *	running, tick, stopping		time is accounted	policy/signal.h, through run.bpf.h, tick.bpf.h
+ *	select_cpu			where it shall run	policy/select_cpu.h, which asks policy/ladder.h
+ *	enqueue				it joins a queue	policy/enqueue.h, in the order of policy/queue.h
+ *	dispatch			who runs next		policy/dispatch.h, policy/steal.h
+ *	running, tick, stopping		time is accounted	policy/run.h, policy/tick.h, policy/signal.h
+ *	timers				slices end, moves come	policy/slice_timer.h, policy/delay_queue.h, by timers.bpf.h
  *	init_task ... disable		its context, its arm	ctx.bpf.h, arm.bpf.h
  *	cgroup_*			weights of groups	policy/cgroup.h, through cgroup.bpf.h
  *	roost_audit			are the sums right?	audit.bpf.h, asked by ctl show --audit
@@ -20,8 +21,11 @@
 #include "audit.bpf.h"
 #include "cgroup.bpf.h"
 #include "release.bpf.h"
-#include "tick.bpf.h"
-#include "wake.bpf.h"
+#include "timers.bpf.h"
+#include "policy/dispatch.h"
+#include "policy/enqueue.h"
+#include "policy/select_cpu.h"
+#include "policy/tick.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -29,20 +33,12 @@ UEI_DEFINE(uei);
 
 s32 BPF_STRUCT_OPS(roost_select_cpu, struct task_struct *p, s32 prev, u64 wake_flags)
 {
-	return wake_select(p, prev, wake_flags);
+	return run_select_cpu(p, prev, wake_flags);
 }
 
 void BPF_STRUCT_OPS(roost_enqueue, struct task_struct *p, u64 enq_flags)
 {
-	struct task_state *ts = task_state_of(p);
-
-	/* Its CPU is going idle, the task left: it shall look for work, this task's too if that stays. */
-	if (enq_flags & SCX_ENQ_LAST)
-		scx_bpf_kick_cpu(task_cpu(p), 0);
-	if (ts)
-		run_enqueue(p, ts, scx_bpf_now(), enq_flags);
-	else
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, machine_arm()->task.slice_ns, enq_flags);
+	run_enqueue(p, enq_flags);
 }
 
 void BPF_STRUCT_OPS(roost_dispatch, s32 cpu, struct task_struct *prev)
@@ -52,38 +48,22 @@ void BPF_STRUCT_OPS(roost_dispatch, s32 cpu, struct task_struct *prev)
 
 void BPF_STRUCT_OPS(roost_tick, struct task_struct *p)
 {
-	struct task_state *ts = task_state_of(p);
-
-	if (!ts)
-		return;
-	/* A task that never sleeps follows here. */
-	arm_follow(p, ts);
-	run_tick(p, ts, scx_bpf_now());
+	run_tick(p);
 }
 
 void BPF_STRUCT_OPS(roost_running, struct task_struct *p)
 {
-	struct task_state *ts = task_state_of(p);
-
-	if (ts)
-		run_running(p, ts, scx_bpf_now());
+	run_running(p);
 }
 
 void BPF_STRUCT_OPS(roost_stopping, struct task_struct *p, bool runnable)
 {
-	struct task_state *ts = task_state_of(p);
-
-	if (ts)
-		run_stopping(p, ts, runnable, scx_bpf_now());
+	run_stopping(p, runnable);
 }
 
 bool BPF_STRUCT_OPS(roost_yield, struct task_struct *from, struct task_struct *to)
 {
-	struct task_state *ts = task_state_of(from);
-
-	if (ts)
-		yield_request(ts, ts->pol.features);
-	scx_bpf_task_set_slice(from, 0);
+	run_yield(from);
 	return false;
 }
 
@@ -113,25 +93,14 @@ s32 BPF_STRUCT_OPS(roost_init_task, struct task_struct *p, struct scx_init_task_
 	if (args->fork)
 		arm_inherit(p, ts);
 	ts->cgroup = cgroup_index(args->cgroup);
-	ts->weight = NICE0_WEIGHT;
-	policy_take(ts);
-	task_signals_init(ts, scx_bpf_now());
+	task_begins(ts, scx_bpf_now());
 	return 0;
 }
 
 /* The task leaves our class, or dies (the kernel does this before ops.exit_task); it may still be counted in a queue. */
 void BPF_STRUCT_OPS(roost_disable, struct task_struct *p)
 {
-	struct task_state *ts = task_state_of(p);
-
-	if (!ts)
-		return;
-	cgroup_leave(ts);
-	queue_leave(ts, scx_bpf_now());
-	load_ends(ts, scx_bpf_now());
-	delay_ends(ts, NO_CPU, scx_bpf_now());
-	placed_nowhere(ts);
-	ts->started = ts->runnable_since = ts->woken_at = 0;
+	run_disable(p);
 }
 
 /* The new name is not there yet. Attached while there are rules about names. */
@@ -197,9 +166,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(roost_init)
 	bpf_for (cpu, 0, machine.nr_cpu_ids) {
 		if (!cpu_facts(cpu)->online)
 			continue;
-		core_mask_init(cpu);
-		idle_init(cpu_state(cpu));
-		llc_state(cpu_facts(cpu)->llc)->scan_budget = llc_facts(cpu_facts(cpu)->llc)->nr_cpus;
+		cpu_begins(cpu);
 		err = scx_bpf_create_dsq(cpu, -1);
 		if (err)
 			return err;

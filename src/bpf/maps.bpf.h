@@ -91,7 +91,7 @@ struct slice_timer {
 	struct bpf_timer timer;
 };
 
-/* Ends slices on time; one per CPU, never cancelled (timer.bpf.h). */
+/* Ends slices on time; one per CPU, never cancelled (slice_timer.h). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MAX_CPUS);
@@ -103,7 +103,7 @@ struct delay_timer {
 	struct bpf_timer timer;
 };
 
-/* Delayed tasks move; one per CPU, never cancelled (delay.bpf.h). */
+/* Delayed tasks move; one per CPU, never cancelled (delay_queue.h). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MAX_CPUS);

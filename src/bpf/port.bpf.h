@@ -234,6 +234,8 @@ static __always_inline bool queue_first(s32 cpu, struct waiter *first)
 	return any;
 }
 
+#include "act.bpf.h"
+
 #endif /* ROOST_TEST */
 
 static __always_inline u64 clock_ns(void)

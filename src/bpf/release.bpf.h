@@ -10,8 +10,8 @@
 #ifndef ROOST_RELEASE_BPF_H
 #define ROOST_RELEASE_BPF_H
 
-#include "timer.bpf.h"
 #include "policy/claim.h"
+#include "policy/slice_timer.h"
 
 static __always_inline int give_back_local(void)
 {

@@ -86,10 +86,7 @@ impl World {
                 continue;
             }
             // SAFETY: the CPU exists.
-            world.run(|w| unsafe { sys::roost_core_mask_init(w, cpu as i32) });
-            let llc = world.facts.cpus[cpu].llc as usize;
-            world.llcs.get_mut(llc).scan_budget = world.facts.llcs[llc].nr_cpus.into();
-            world.idle_init(cpu);
+            world.run(|w| unsafe { sys::roost_cpu_begins(w, cpu as i32) });
         }
         world
     }
@@ -124,9 +121,16 @@ impl World {
             clock_step: self.clock_step,
             queues: ptr::null_mut(),
             queue_take: None,
-            queue_take_settled: None,
             queue_length: None,
             queue_first: None,
+            queue_next: None,
+            queued_move: None,
+            times: ptr::null_mut(),
+            kernel: ptr::null(),
+            self_: ptr::null_mut(),
+            runs: ptr::null(),
+            current: ptr::null_mut(),
+            this_cpu: 0,
         }
     }
 

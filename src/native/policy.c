@@ -13,10 +13,10 @@ struct placement roost_place(struct world *w, port_task *p, struct task_state *t
 
 /* ---- sets ---- */
 
-void roost_core_mask_init(struct world *w, s32 cpu)
+void roost_cpu_begins(struct world *w, s32 cpu)
 {
 	the_world = w;
-	core_mask_init(cpu);
+	cpu_begins(cpu);
 }
 
 void roost_mark_idle(struct world *w, s32 cpu)

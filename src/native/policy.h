@@ -6,16 +6,29 @@
 #ifndef ROOST_NATIVE_POLICY_H
 #define ROOST_NATIVE_POLICY_H
 
-#include "../bpf/policy/cgroup.h"
-#include "../bpf/policy/ladder.h"
-#include "../bpf/policy/balance.h"
+#include "../bpf/policy/dispatch.h"
+#include "../bpf/policy/enqueue.h"
+#include "../bpf/policy/select_cpu.h"
+#include "../bpf/policy/tick.h"
+
+/* a task's life, for who plays the kernel (struct world.kernel): as main.bpf.c binds them */
+void roost_task_begins(struct world *w, struct task_state *ts, u64 now);
+s32 roost_select_cpu(struct world *w, port_task *p, s32 prev, u64 wake_flags);
+void roost_enqueue(struct world *w, port_task *p, u64 enq_flags);
+void roost_dispatch(struct world *w, s32 cpu, port_task *prev);
+void roost_running(struct world *w, port_task *p);
+void roost_tick(struct world *w, port_task *p);
+void roost_stopping(struct world *w, port_task *p, bool runnable);
+void roost_yield(struct world *w, port_task *p);
+void roost_disable(struct world *w, port_task *p);
+void roost_timer(struct world *w, enum timer_kind which, s32 cpu);
 
 /* placement (ladder.h) */
 struct placement roost_place(struct world *w, port_task *p, struct task_state *ts, struct task_state *waker,
 			     const struct wakeup *wakeup);
 
 /* idle and waiting sets (idle_scan.h, steal.h) */
-void roost_core_mask_init(struct world *w, s32 cpu);
+void roost_cpu_begins(struct world *w, s32 cpu);
 void roost_mark_idle(struct world *w, s32 cpu);
 void roost_mark_busy(struct world *w, s32 cpu);
 void roost_mark_waiting(struct world *w, s32 cpu);

@@ -25,10 +25,28 @@
 #define may_loop  true
 #define from_zero 0
 
-/* The task at hand. */
+/* A histogram of times. */
+struct times {
+	u64 hist[NR_HIST_BUCKETS];
+	u64 sum; /* ns */
+};
+
+/* The task at hand. Placement asks only where it may run. */
 typedef struct port_task {
 	const u64 *allowed; /* one bit per CPU number, as many words as the machine's CPUs need */
 	u32 restricted;	    /* the mask leaves out some online CPU */
+
+	struct task_state *state; /* NULL: the idle task */
+	u64 key;		  /* of the queue that it is in */
+	u64 slice;		  /* ns that it may run now */
+	u64 ran_at;		  /* ns: when it last ran */
+	u32 pid;
+	s32 cpu;       /* that it is on */
+	bool pinned;   /* it can run on one CPU only */
+	bool kthread;  /* a thread of the kernel */
+	bool runnable; /* it runs or waits */
+	bool sleeps;   /* it stops because it sleeps */
+	bool exits;    /* it is on its way out */
 } port_task;
 
 /* The kernel's view of one CPU. */
@@ -36,6 +54,35 @@ struct cpu_view {
 	u32 idle;	/* kernel: available_idle_cpu() */
 	u32 nr_running; /* kernel: rq->nr_running */
 	u32 rt_util;	/* kernel: cpu_util_rt() and its like */
+};
+
+/* More of it, which nobody asks who only places. */
+struct run_view {
+	u32 curr_idle; /* the idle task runs there */
+	u32 taken;     /* a task of a higher class runs there */
+	u32 local;     /* tasks that are to run there next */
+	u32 speed;     /* 0..CAPACITY_SCALE (kernel: arch_scale_freq_capacity()) */
+};
+
+enum timer_kind {
+	TIMER_SLICE,
+	TIMER_DELAY,
+};
+
+/* A place in a queue; all 0: before its first task. */
+struct cursor {
+	u64 key;
+	u64 seq;
+};
+
+/* What the caller's machine does for the policy, if it plays more than placement. @self: struct world.self */
+struct kernel {
+	void (*insert_local)(void *self, port_task *p, s32 cpu, u64 slice,
+			     u64 enq_flags); /* NO_CPU: where the task is */
+	void (*insert_queued)(void *self, port_task *p, s32 cpu, u64 slice, u64 key, u64 enq_flags);
+	void (*kick)(void *self, s32 cpu, u64 flags);
+	void (*ask_speed)(void *self, s32 cpu, u32 speed);
+	void (*start_timer)(void *self, enum timer_kind which, s32 cpu, u64 ns); /* anew, if it is started already */
 };
 
 /* One machine, as one thread sees it: threads may share the arrays, but each has its own counters. */
@@ -57,6 +104,7 @@ struct world {
 	const u64 *freqs;     /* machine.nr_cpu_ids; as in cpu_freqs */
 	const u64 *llc_scans; /* machine.nr_llcs; as in llc_scans */
 	u64 *counters;	      /* ROOST_NR_STATS of each arm */
+	struct times *times;  /* ROOST_NR_HISTS of each arm; NULL: not kept */
 	bool yields;	      /* a CPU was seen idle: the other threads come first, for tests of races */
 
 	u64 clock; /* ns; each look at it takes clock_step */
@@ -65,9 +113,17 @@ struct world {
 	/* the caller's queues */
 	void *queues;
 	bool (*queue_take)(void *queues, s32 cpu);
-	bool (*queue_take_settled)(void *queues, s32 cpu, u64 now);
 	u32 (*queue_length)(void *queues, s32 cpu);
 	bool (*queue_first)(void *queues, s32 cpu, struct waiter *first);
+	port_task *(*queue_next)(void *queues, s32 cpu, struct cursor *at); /* NULL: it ends */
+	bool (*queued_move)(void *queues, port_task *p, s32 cpu);	    /* NO_CPU: here */
+
+	/* the caller's machine, if it plays one */
+	const struct kernel *kernel;
+	void *self;
+	const struct run_view *runs; /* machine.nr_cpu_ids */
+	port_task *current;	     /* who runs on this_cpu */
+	s32 this_cpu;
 };
 
 static _Thread_local struct world *the_world;
@@ -210,12 +266,6 @@ static __always_inline bool queue_take(s32 cpu)
 	return the_world->queue_take(the_world->queues, cpu);
 }
 
-static __always_inline bool queue_take_settled(s32 cpu, s32 here, u64 now)
-{
-	(void)here; /* the caller's queues know whose turn it is */
-	return the_world->queue_take_settled(the_world->queues, cpu, now);
-}
-
 static __always_inline u32 queue_length(s32 cpu)
 {
 	return the_world->queue_length(the_world->queues, cpu);
@@ -267,5 +317,20 @@ static __always_inline void count(enum roost_stat s)
 {
 	count_for(0, s);
 }
+
+/* Buckets as in port.bpf.h: floor(log2(us)), at most the last. */
+static __always_inline void hist_for(u32 arm, enum roost_hist h, u64 ns)
+{
+	u32 bucket = 63 - __builtin_clzll((ns >> 10) | 1);
+	struct times *of;
+
+	if (!the_world->times)
+		return;
+	of = &the_world->times[in_range("arm", arm, MAX_ARMS) * ROOST_NR_HISTS + h];
+	of->hist[bucket < NR_HIST_BUCKETS ? bucket : NR_HIST_BUCKETS - 1]++;
+	of->sum += ns;
+}
+
+#include "act.native.h"
 
 #endif /* ROOST_PORT_NATIVE_H */

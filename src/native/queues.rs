@@ -3,18 +3,23 @@
 
 use super::{Task, World, sys};
 use std::ffi::c_void;
+use std::ptr;
 
 /// The queues of waiting tasks that a thief looks into.
 pub trait Queues {
     /// The first task of `cpu`'s queue that may run on the thief's CPU goes there next; false: none may.
     fn take(&mut self, cpu: usize) -> bool;
-    /// The same, but for those that wait for a delayed move. None does, unless an implementation knows better.
-    fn take_settled(&mut self, cpu: usize, _now: u64) -> bool {
-        self.take(cpu)
-    }
     fn length(&self, cpu: usize) -> usize;
     /// The first task of `cpu`'s queue.
     fn first(&self, cpu: usize) -> Option<sys::waiter>;
+    /// The task of `cpu`'s queue after the one at `at`, which moves on to it. Who has no tasks but numbers has none.
+    fn next(&mut self, _cpu: usize, _at: &mut sys::cursor) -> Option<ptr::NonNull<sys::port_task>> {
+        None
+    }
+    /// The task at hand goes from its queue to `cpu`, next there; None: here. False: it may not, or is no longer queued.
+    fn move_to(&mut self, _task: ptr::NonNull<sys::port_task>, _cpu: Option<usize>) -> bool {
+        false
+    }
 }
 
 unsafe extern "C" fn take(queues: *mut c_void, cpu: i32) -> bool {
@@ -23,10 +28,22 @@ unsafe extern "C" fn take(queues: *mut c_void, cpu: i32) -> bool {
     queues.take(cpu as usize)
 }
 
-unsafe extern "C" fn take_settled(queues: *mut c_void, cpu: i32, now: u64) -> bool {
+unsafe extern "C" fn next(
+    queues: *mut c_void,
+    cpu: i32,
+    at: *mut sys::cursor,
+) -> *mut sys::port_task {
+    // SAFETY: as in `take`; C passes a cursor of its own.
+    let (queues, at) = unsafe { (&mut *queues.cast::<&mut dyn Queues>(), &mut *at) };
+    let task = queues.next(cpu as usize, at);
+    task.map_or(ptr::null_mut(), ptr::NonNull::as_ptr)
+}
+
+unsafe extern "C" fn move_to(queues: *mut c_void, task: *mut sys::port_task, cpu: i32) -> bool {
     // SAFETY: as in `take`.
     let queues = unsafe { &mut *queues.cast::<&mut dyn Queues>() };
-    queues.take_settled(cpu as usize, now)
+    let task = ptr::NonNull::new(task).expect("C moves what `next` gave");
+    queues.move_to(task, usize::try_from(cpu).ok())
 }
 
 unsafe extern "C" fn length(queues: *mut c_void, cpu: i32) -> u32 {
@@ -88,7 +105,8 @@ impl World {
             unsafe {
                 (*w).queues = queues.cast();
                 (*w).queue_take = Some(take);
-                (*w).queue_take_settled = Some(take_settled);
+                (*w).queue_next = Some(next);
+                (*w).queued_move = Some(move_to);
                 (*w).queue_length = Some(length);
                 (*w).queue_first = Some(first);
             }

@@ -67,10 +67,13 @@ impl Task {
         facts.cpus[cpu].online != 0 && self.in_mask(cpu)
     }
 
-    pub(super) fn port(&self) -> sys::port_task {
+    /// The task as C is told of it; where it may run, and who it is.
+    pub fn port(&self) -> sys::port_task {
         sys::port_task {
             allowed: self.allowed.as_ptr(),
             restricted: self.restricted.into(),
+            pid: self.pid,
+            ..Default::default()
         }
     }
 }

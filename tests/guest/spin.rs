@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The scheduler for tests/guest/claim.sh and delay.sh: built with the feature `spin`, its wakeups spin between the look at an idle
-//! CPU and the insertion there (src/bpf/wake.bpf.h), and it loses timers (src/bpf/delay.bpf.h). Takes the scheduler's own options.
+//! CPU and the insertion there and it loses timers (both in src/bpf/act.bpf.h). Takes the scheduler's own options.
 
 use anyhow::{Result, bail};
 use scx_roost::cli::{Command, parse};

@@ -273,7 +273,7 @@ fn hogs(group: usize, count: usize) -> Crowd {
     }
 }
 
-/// One CPU serves crowds by the real functions, as run.bpf.h and tick.bpf.h call them: earliest deadline first, to the
+/// One CPU serves crowds by the real functions, as run.h and tick.h call them: earliest deadline first, to the
 /// end of its slice; a tick every 4 ms takes over weights and sweeps. Answers with the percentage that each crowd had.
 fn fight(tree: &mut Tree, crowds: &[Crowd], span: u64) -> Vec<f64> {
     const STEP: u64 = MSEC / 4;

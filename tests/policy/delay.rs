@@ -7,9 +7,10 @@ use crate::setup::{MAINLINE, NOW, STALE_MS, THRESHOLD};
 use crate::topology::Topology;
 use scx_roost::native::sys::{
     CAPACITY_SCALE, STAT_claim_release, STAT_delay_cancel, STAT_delay_dropped, STAT_delay_overdue,
-    STAT_delay_stolen, STAT_delay_unknown, STAT_delay_wake, waiter,
+    STAT_delay_stolen, STAT_delay_unknown, STAT_delay_wake, cursor, port_task, waiter,
 };
 use scx_roost::native::{Queues, Task, Wakeup, World};
+use std::ptr::NonNull;
 
 const DELAY: u64 = 50_000;
 /// DELAY_SLACK_NS in delay_wait.h.
@@ -161,9 +162,10 @@ fn repick_leaves_a_claimed_cpu_alone() {
     assert_eq!(world.delay_goes_to(&task, NOW + DELAY), Some(3));
 }
 
-/// One task waits on CPU 0, for a move until `until`.
+/// One task waits on CPU 0, for a move.
 struct OneDelayed {
-    until: u64,
+    task: Task,
+    port: port_task,
     taken: bool,
 }
 
@@ -174,16 +176,24 @@ impl Queues for OneDelayed {
         taken
     }
 
-    fn take_settled(&mut self, cpu: usize, now: u64) -> bool {
-        now >= self.until && self.take(cpu)
-    }
-
     fn length(&self, cpu: usize) -> usize {
         usize::from(cpu == 0 && !self.taken)
     }
 
     fn first(&self, cpu: usize) -> Option<waiter> {
         (self.length(cpu) > 0).then(waiter::default)
+    }
+
+    fn next(&mut self, cpu: usize, at: &mut cursor) -> Option<NonNull<port_task>> {
+        at.seq += 1;
+        self.port = self.task.port();
+        self.port.state = &raw mut self.task.state;
+        (at.seq == 1 && self.length(cpu) > 0).then_some(NonNull::from(&mut self.port))
+    }
+
+    fn move_to(&mut self, _: NonNull<port_task>, cpu: Option<usize>) -> bool {
+        assert_eq!(cpu, None, "it is taken here");
+        self.take(0)
     }
 }
 
@@ -196,12 +206,13 @@ fn thieves_wait_for_the_end_of_a_delay() {
     let (world, task) = delayed(SMOVE, bit("delay_steal"));
     assert!(!world.delay_keeps(&task, NOW));
 
-    let mut world = machine();
+    let (mut world, task) = delayed(SMOVE, 0);
     let until = NOW + DELAY;
     world.cpu_mut(0).delay_until = until;
     world.mark_waiting(0);
     let mut queues = OneDelayed {
-        until,
+        port: task.port(),
+        task,
         taken: false,
     };
     assert!(!world.steal(1, &mut queues, until - 1, true));

@@ -11,7 +11,7 @@
  * Limits: frequencies are those of the last tick or of the last reading; where none is known nothing is delayed. A waker that
  * goes on makes its wakee wait for the whole delay. What calls exec cannot be placed: sched_ext does not ask.
  *
- * Queueing the task, the timer and the move itself are in delay.bpf.h; whom thieves leave alone in delay_wait.h.
+ * Queueing the task, the timer and the move itself are in delay_queue.h; whom thieves leave alone in delay_wait.h.
  */
 #ifndef ROOST_DELAY_MIGRATION_H
 #define ROOST_DELAY_MIGRATION_H

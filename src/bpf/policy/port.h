@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The port: every question that the policy asks of the world, and nothing else. It is implemented twice, over
- * kfuncs and maps in port.bpf.h and over plain memory in src/native/port.native.h; the policy is the same C. For tests
- * of the compiled BPF, port.test.bpf.h answers placement's questions of the kernel from maps.
+ * The port: every question that the policy asks of the world and all that it has the kernel do, and nothing else. It is
+ * implemented twice, over kfuncs and maps in port.bpf.h and act.bpf.h and over plain memory in src/native/port.native.h and
+ * act.native.h; the policy is the same C. For tests of the compiled BPF, port.test.bpf.h answers placement's questions of the
+ * kernel from maps.
  *
  * Facts and state:
  *   const volatile struct machine_facts *machine_facts(void)
@@ -33,9 +34,44 @@
  *
  * Queues of waiting tasks, ordered by deadline:
  *   bool queue_take(s32 cpu)		the first task of @cpu's queue that may run on this CPU is to run here next
- *   bool queue_take_settled(s32 cpu, s32 here, u64 now)	the same of the tasks that wait for no move; @here: this CPU
  *   u32 queue_length(s32 cpu)
  *   bool queue_first(s32 cpu, struct waiter *first)	the first task of @cpu's queue; false: it is empty
+ *
+ * Beyond placement (act.bpf.h, act.native.h). Tasks:
+ *   struct task_state *task_state_if(p)	NULL: it has none
+ *   u32 task_pid(p), s32 task_cpu(p), u64 task_key(p)	the key by which its queue is ordered
+ *   bool task_pinned(p)		it can run on one CPU only
+ *   bool pcpu_kthread(p)		a thread of the kernel that is bound to one CPU
+ *   bool task_runnable(p), task_sleeps(p), task_is_idle(p), task_exits(p)
+ *   port_task *current_task(void), bool in_task(void)	false: an interrupt is served
+ *   bool enq_placed(u64 enq_flags)	select_cpu was asked
+ *   void arm_follow(p, ts)		the task is on the arm that the rules say
+ *
+ * CPUs:
+ *   s32 this_cpu(void), u64 cpu_clock(void)	ns; stands still in a callback
+ *   bool cpu_curr_idle(s32 cpu)		the idle task runs there
+ *   bool cpu_taken(s32 cpu)		a task of a higher class runs there. Between two tasks of ours, when the kernel puts
+ *					the one back and has not yet chosen the other, the one still counts as running
+ *   bool cpu_is_ours(s32 cpu)		it is online, and none of a higher class runs there: in the local queue of another
+ *					CPU nobody would find a task
+ *   u32 local_length(s32 cpu)		tasks in the kernel's own queue of the CPU, which are to run there next
+ *   u32 cpu_speed(s32 cpu)		0..CAPACITY_SCALE (kernel: arch_scale_freq_capacity())
+ *   void ask_speed(s32 cpu, u32 speed)
+ *   void kick_cpu(s32 cpu, u64 flags)
+ *   u32 sweep_cgroups(u64 now)		now and then, measure and settle all cgroups
+ *
+ * Where a task goes, out of select_cpu and enqueue:
+ *   void insert_local(p, u64 slice, u64 enq_flags)	next on its CPU
+ *   void insert_on(p, s32 cpu, u64 slice, u64 enq_flags)	next on that CPU
+ *   void insert_queued(p, s32 cpu, u64 slice, u64 key, u64 enq_flags)	into that CPU's queue
+ *   bool set_slice(p, u64 slice)	of a running task, ns
+ *   port_task *queue_head(s32 cpu)	NULL: it is empty
+ *   for_each_queued (p, cpu)		and in its body, once, bool queued_move_here(p), queued_move_to(p, cpu): the task is to run
+ *					there next; false: somebody else has it by now
+ *
+ * Timers, one of each kind per CPU; started anew if it was started:
+ *   s32 start_slice_timer(s32 cpu, u64 ns), start_delay_timer(s32 cpu, u64 ns)	0, or an error
+ *   void spin_gap(void)	of a test's build: the instant between the look at a CPU and the insertion there is long
  *
  * The clock, read anew, where a callback's own time (now) stands still:
  *   u64 clock_ns(void)			ns
@@ -47,6 +83,7 @@
  *   bool atomic_cas(u64 *p, u64 old, u64 v)			true if *p was old and is now v
  *   void count_for(u32 arm, enum roost_stat s)	of a task on that arm
  *   void count(enum roost_stat s)		of the machine: arm 0
+ *   void hist_for(u32 arm, enum roost_hist h, u64 ns)
  *   subprog			what precedes a function that holds a loop: a program of its own to the verifier,
  *				checked once for any argument; its task parameter is marked trusted, its pointers nonnull
  *   from_zero			0, which the verifier does not know to be 0, so that it checks a loop's body once

@@ -10,7 +10,7 @@
  *
  * Limits: there is no test of eligibility when the next task is picked, as EEVDF has. A task that is ahead of the mean
  * still waits, because its deadline moves with its virtual run time; but for up to one request it may run early. And a light
- * task's deadline is far away, where EEVDF would pass over who is ahead: run.bpf.h fetches who waits too long.
+ * task's deadline is far away, where EEVDF would pass over who is ahead: dispatch.h fetches who waits too long.
  *
  * Virtual times are nanoseconds at NICE0_WEIGHT: a task of twice the weight ages half as fast.
  */
@@ -39,6 +39,20 @@ static __always_inline u64 to_virtual(u64 ns, u32 weight)
 static __always_inline bool before(u64 a, u64 b)
 {
 	return (s64)(a - b) < 0;
+}
+
+/* ns; the clocks of two CPUs differ a little. */
+static __always_inline u64 waited_since(u64 since, u64 now)
+{
+	s64 waited = now - since;
+
+	return waited > 0 ? waited : 0;
+}
+
+/* ns; 0: it is over. */
+static __always_inline u64 time_until(u64 at, u64 now)
+{
+	return before(now, at) ? at - now : 0;
 }
 
 /* x / y of a signed x; BPF has only the unsigned division everywhere. */

@@ -14,6 +14,7 @@
 #define ROOST_STEAL_H
 
 #include "avg_idle.h"
+#include "delay_wait.h"
 #include "idle_scan.h"
 
 enum { STEAL_TRIES = 16 };
@@ -45,6 +46,37 @@ subprog bool queue_hot(s32 victim, s32 thief, u64 now)
 	if (share_core(victim, thief) || !queue_first(victim, &first) || first.sched_idle)
 		return false;
 	return (s64)(now - first.ran_at) < (s64)machine_arm()->migration_cost_ns;
+}
+
+/* A task that waits in a queue may go to another CPU now: it can, and it waits for no delayed move. */
+subprog bool may_leave(port_task *p trusted, u64 now)
+{
+	struct task_state *ts;
+
+	if (task_pinned(p))
+		return false;
+	ts = task_state_if(p);
+	return ts && !delay_keeps(ts, now);
+}
+
+/* So many tasks of a queue are looked at with interrupts off. */
+#define QUEUE_LOOKS_MAX 32
+
+/* A task that does not fit here must not be moved: the kernel ends us for it. @here: this CPU */
+subprog bool queue_take_settled(s32 cpu, s32 here, u64 now)
+{
+	port_task *p;
+	bool taken = false;
+	u32 looks = 0;
+
+	for_each_queued(p, cpu)
+	{
+		if (may_leave(p, now) && task_allowed(p, here))
+			taken = queued_move_here(p);
+		if (taken || ++looks == QUEUE_LOOKS_MAX)
+			break;
+	}
+	return taken;
 }
 
 /* A waiting task of @victim's queue goes to @cpu, none that waits for a delayed move. */

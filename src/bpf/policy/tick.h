@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What a running task's tick does for its CPU, its LLC and the machine: signals, frequency, help for queues. */
-#ifndef ROOST_TICK_BPF_H
-#define ROOST_TICK_BPF_H
+#ifndef ROOST_TICK_H
+#define ROOST_TICK_H
 
-#include "run.bpf.h"
-#include "policy/balance.h"
-#include "policy/smt_spread.h"
+#include "balance.h"
+#include "run.h"
+#include "smt_spread.h"
 
-#define LLC_SUM_NS     4000000ULL
-
-/* So many times a tick measures, or settles, a word of the table. */
-#define SWEEP_WORDS    8
-
-/* ns until the next tick goes on: this one is done long before. */
-#define SWEEP_PAUSE_NS 1000000ULL
+#define LLC_SUM_NS 4000000ULL
 
 /*
  * Tell schedutil the CPU's utilisation; it adds the headroom itself (kernel: sugov_effective_cpu_perf()).
@@ -23,7 +17,7 @@ static __always_inline void tick_cpuperf(s32 cpu, struct cpu_state *cs)
 {
 	u32 want;
 
-	if (tun.cpuperf != CPUPERF_UTIL)
+	if (tunables()->cpuperf != CPUPERF_UTIL)
 		return;
 	want = cs->util_avg;
 	/* Small changes are not worth a frequency change. */
@@ -31,13 +25,13 @@ static __always_inline void tick_cpuperf(s32 cpu, struct cpu_state *cs)
 		return;
 	cs->cpuperf = want;
 	count(STAT_cpuperf_set);
-	scx_bpf_cpuperf_set(cpu, want);
+	ask_speed(cpu, want);
 }
 
 /* How fast the CPU runs; where the kernel cannot tell, at full speed (kernel: arch_scale_freq_capacity()). */
 static __always_inline void tick_speed(s32 cpu, struct cpu_state *cs)
 {
-	u32 speed = scx_bpf_cpuperf_cur(cpu);
+	u32 speed = cpu_speed(cpu);
 
 	cs->slow = speed < CAPACITY_SCALE ? CAPACITY_SCALE - speed : 0;
 }
@@ -52,48 +46,15 @@ static __always_inline void tick_llc(s32 cpu, u64 now)
 		llc_sum(llc, now);
 }
 
-/*
- * One CPU of the machine sweeps the cgroups in use: all are measured, then all are settled. Interrupts are off, so where
- * there are more than 256 of them a later tick goes on.
- */
-subprog u32 tick_cgroups(u64 now)
-{
-	u64 last = swept_at;
-	u32 words = cgroup_words, at = sweep_next, i;
-
-	/* Signed: the clocks of two CPUs differ a little. */
-	if ((s64)(now - last) < (s64)(at ? SWEEP_PAUSE_NS : SWEEP_NS) || !atomic_cas(&swept_at, last, now))
-		return 0;
-	for_below (i, SWEEP_WORDS, SWEEP_WORDS) {
-		bool settles = at >= words;
-		u32 first = (settles ? at - words : at) % CGROUP_WORDS;
-		u64 word = cgroups_used[first];
-
-		for (; word && may_loop; word &= word - 1) {
-			u32 index = first * WORD_BITS + lowest_bit(word);
-
-			if (settles)
-				cgroup_settle(index);
-			else
-				cgroup_measure(index);
-		}
-		if (++at >= 2 * words) {
-			at = 0;
-			break;
-		}
-	}
-	sweep_next = at;
-	return 0;
-}
-
 /* One of the first tasks of @victim's queue may run on @cpu. */
 subprog bool queue_offers(s32 victim, s32 cpu, u64 now)
 {
-	struct task_struct *p;
+	port_task *p;
 	bool offers = false;
 	u32 looks = 0;
 
-	bpf_for_each (scx_dsq, p, victim, 0) {
+	for_each_queued(p, victim)
+	{
 		offers = may_leave(p, now) && task_allowed(p, cpu);
 		if (offers || ++looks == QUEUE_LOOKS)
 			break;
@@ -110,7 +71,7 @@ subprog u32 serve_from(s32 cpu, s32 victim, bool balances, u64 now)
 	if (!assign_queue(cpu, victim, balances, now))
 		return 0;
 	if (queue_offers(victim, cpu, now))
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		kick_cpu(cpu, KICK_PREEMPT);
 	else
 		cpu_state(cpu)->serve_next = 0;
 	return 0;
@@ -195,25 +156,24 @@ static __always_inline void follow_idle(s32 cpu, struct cpu_state *cs, const str
 }
 
 /* [smt_spread] Send the running task to an idle core: without a slice it comes to dispatch, which lets go of it. */
-static __always_inline void tick_spread(struct task_struct *p, struct cpu_state *cs, struct task_state *ts, s32 cpu,
-					u64 now)
+static __always_inline void tick_spread(port_task *p, struct cpu_state *cs, struct task_state *ts, s32 cpu, u64 now)
 {
 	s32 to;
 
 	if (!(features_of(ts->pol.features) & FEATURE_smt_spread) || task_pinned(p) || queue_contended(cs))
 		return;
 	/* One order at a time: the task may not have come to dispatch yet. Without IMMED it could be caught behind another there. */
-	if (ts->idle_cpu || !SCX_ENQ_IMMED)
+	if (ts->idle_cpu || !ENQ_IMMED)
 		return;
 	to = spread_target(p, ts, cpu, now);
 	if (to == NO_CPU)
 		return;
 	placed_idle(ts, to, now);
-	if (!scx_bpf_task_set_slice(p, 0))
+	if (!set_slice(p, 0))
 		placed_nowhere(ts);
 }
 
-static __always_inline void run_tick(struct task_struct *p, struct task_state *ts, u64 now)
+static __always_inline void tick_task(port_task *p, struct task_state *ts, u64 now)
 {
 	s32 cpu = task_cpu(p);
 	struct cpu_state *cs = cpu_state(cpu);
@@ -227,7 +187,7 @@ static __always_inline void run_tick(struct task_struct *p, struct task_state *t
 	cpu_fold(cs, now);
 	tick_cpuperf(cpu, cs);
 	tick_llc(cpu, now);
-	tick_cgroups(now);
+	sweep_cgroups(now);
 	delay_watch(cpu, cs, now);
 	if (queue_contended(cs))
 		call_help(cpu, now);
@@ -239,4 +199,15 @@ static __always_inline void run_tick(struct task_struct *p, struct task_state *t
 	}
 }
 
-#endif /* ROOST_TICK_BPF_H */
+static __always_inline void run_tick(port_task *p)
+{
+	struct task_state *ts = task_state_of(p);
+
+	if (!ts)
+		return;
+	/* A task that never sleeps follows here. */
+	arm_follow(p, ts);
+	tick_task(p, ts, cpu_clock());
+}
+
+#endif /* ROOST_TICK_H */

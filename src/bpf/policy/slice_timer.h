@@ -7,11 +7,12 @@
  * looks again: the slice is over, or it arms itself for the rest, or nobody waits any more. So it is armed about once
  * per slice, not once per context switch. The choice was measured: docs/experiments.md.
  */
-#ifndef ROOST_TIMER_BPF_H
-#define ROOST_TIMER_BPF_H
+#ifndef ROOST_SLICE_TIMER_H
+#define ROOST_SLICE_TIMER_H
 
-#include "ctx.bpf.h"
-#include "policy/steal.h"
+#include "cgroup.h"
+#include "delay_wait.h"
+#include "steal.h"
 
 /* A slice that ends within this is over: arming a timer again would cost more. ns. */
 #define SLICE_SLACK_NS 20000ULL
@@ -19,33 +20,20 @@
 /* So late no timer is: ns. */
 #define TIMER_LOST_NS  4000000ULL
 
-/* @cpu's timer shall fire at @at. May be called from any CPU: a bpf_timer is pinned only to its caller's. */
-static __always_inline s32 start_timer(struct bpf_timer *timer, s32 cpu, u64 now, u64 at)
-{
-	u64 flags = cpu == bpf_get_smp_processor_id() ? BPF_F_TIMER_CPU_PIN : 0;
-
-	return bpf_timer_start(timer, before(now, at) ? at - now : 0, flags);
-}
-
 subprog u32 slice_timer_start(s32 cpu, u64 now, u64 at)
 {
 	struct cpu_state *cs = cpu_state(cpu);
-	struct slice_timer *t;
-	u32 key = cpu;
 
-	t = bpf_map_lookup_elem(&slice_timers, &key);
-	if (!t)
-		return 0;
 	cs->timer_at = at;
 	count(STAT_timer_arm);
-	if (start_timer(&t->timer, cpu, now, at))
+	if (start_slice_timer(cpu, time_until(at, now)))
 		cs->timer_at = 0;
 	return 0;
 }
 
 static __always_inline void arm_slice_timer(s32 cpu, struct cpu_state *cs, u64 now, u64 at)
 {
-	if (!tun.timers)
+	if (!tunables()->timers)
 		return;
 	/* It fires in time already. But one that is long overdue was lost. */
 	if (cs->timer_at && !before(at, cs->timer_at) && before(now, cs->timer_at + TIMER_LOST_NS))
@@ -59,12 +47,7 @@ static __always_inline void arm_slice_timer(s32 cpu, struct cpu_state *cs, u64 n
  */
 static __always_inline bool somebody_waits(s32 cpu, const struct cpu_state *cs)
 {
-	struct rq *rq;
-
-	if (queue_contended(cs))
-		return true;
-	rq = rq_of(cpu);
-	return rq && rq->scx.local_dsq.nr;
+	return queue_contended(cs) || local_length(cpu);
 }
 
 /* A real-time task keeps a CPU for so long: what waits there needs another. ns */
@@ -72,17 +55,6 @@ static __always_inline bool somebody_waits(s32 cpu, const struct cpu_state *cs)
 
 /* So many tasks of a queue are asked where they may run. */
 #define QUEUE_LOOKS 4
-
-/*
- * A task of a higher class runs on @cpu. Between two tasks of ours, when the kernel puts the one back and has not yet
- * chosen the other, the one still counts as running.
- */
-static __always_inline bool cpu_taken(s32 cpu)
-{
-	struct rq *rq = rq_of(cpu);
-
-	return rq && rq->curr->prio < RT_PRIOS;
-}
 
 /*
  * A real-time task takes @cpu. While it runs there is no tick of ours, and idle CPUs have none either: the timer looks
@@ -95,7 +67,7 @@ static __always_inline void watch_taken(s32 cpu)
 
 	if (!cs->weight)
 		return;
-	now = scx_bpf_now();
+	now = cpu_clock();
 	arm_slice_timer(cpu, cs, now, now + TAKEN_NS);
 }
 
@@ -103,10 +75,11 @@ static __always_inline void watch_taken(s32 cpu)
 subprog s32 queue_helper(s32 cpu, u64 now)
 {
 	s32 helper = NO_CPU;
-	struct task_struct *p;
+	port_task *p;
 	u32 looks = 0;
 
-	bpf_for_each (scx_dsq, p, cpu, 0) {
+	for_each_queued(p, cpu)
+	{
 		if (may_leave(p, now))
 			helper = idle_helper(p, cpu, now);
 		if (helper != NO_CPU || ++looks == QUEUE_LOOKS)
@@ -122,7 +95,7 @@ static __always_inline void send_help(s32 helper, s32 cpu)
 		return;
 	count(STAT_idle_kick);
 	cpu_state(helper)->help_for = cpu + 1;
-	scx_bpf_kick_cpu(helper, SCX_KICK_IDLE);
+	kick_cpu(helper, KICK_IDLE);
 }
 
 /* Tasks wait on @cpu: an idle CPU shall look for work (kernel: nohz_balancer_kick()). */
@@ -135,11 +108,11 @@ subprog u32 call_help(s32 cpu, u64 now)
 	return 0;
 }
 
-static int slice_timer_fired(void *map, u32 *key, struct slice_timer *t)
+/* An idle CPU, or one that runs a task of a higher class, has no tick of ours: its timer looks after those that wait. */
+static __always_inline void slice_timer_fires(s32 cpu)
 {
-	s32 cpu = *key;
 	struct cpu_state *cs = cpu_state(cpu);
-	u64 now = scx_bpf_now(), end = cs->curr_start + cs->curr_slice;
+	u64 now = cpu_clock(), end = cs->curr_start + cs->curr_slice;
 
 	cs->timer_at = 0;
 	count(STAT_timer_fire);
@@ -152,25 +125,9 @@ static int slice_timer_fired(void *map, u32 *key, struct slice_timer *t)
 		arm_slice_timer(cpu, cs, now, end);
 	} else {
 		count(STAT_preempt_slice);
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		kick_cpu(cpu, KICK_PREEMPT);
 		call_help(cpu, now);
 	}
-	return 0;
 }
 
-/*
- * Timers are set once, at the first ops.init_task: ops.init may sleep, and the verifier takes the callback for a part of the
- * program that sets it, where it may not read a task's mask of CPUs then, and the kernel does not let it move tasks.
- */
-static __always_inline s32 slice_timer_init(u32 cpu)
-{
-	struct slice_timer *t = bpf_map_lookup_elem(&slice_timers, &cpu);
-	s32 err;
-
-	if (!t)
-		return -ENOENT;
-	err = bpf_timer_init(&t->timer, &slice_timers, CLOCK_MONOTONIC);
-	return err ?: bpf_timer_set_callback(&t->timer, slice_timer_fired);
-}
-
-#endif /* ROOST_TIMER_BPF_H */
+#endif /* ROOST_SLICE_TIMER_H */

@@ -7,40 +7,22 @@
  * moves those whose time has come, and arms itself for the next; if nobody is left it has fired for nothing. Should it be lost,
  * the tick of its CPU opens the queue to others, and arms it again. Frequencies are not looked at again: the source does not either.
  */
-#ifndef ROOST_DELAY_BPF_H
-#define ROOST_DELAY_BPF_H
+#ifndef ROOST_DELAY_QUEUE_H
+#define ROOST_DELAY_QUEUE_H
 
-#include "timer.bpf.h"
-#include "policy/delay_migration.h"
+#include "delay_migration.h"
+#include "slice_timer.h"
 
 /* So late the timer is as good as lost. ns */
 #define DELAY_LATE_NS 2000000ULL
 
-#ifdef ROOST_SPIN
-/* Of a test's build alone: every timer is lost. What it is asked counts as used, or the compiler would pass on nothing. */
-static __always_inline s32 start_delay_timer(struct bpf_timer *timer, s32 cpu, u64 now, u64 at)
-{
-	opaque(cpu);
-	opaque(now);
-	opaque(at);
-	return 0;
-}
-#else
-#define start_delay_timer(timer, cpu, now, at) start_timer(timer, cpu, now, at)
-#endif
-
 subprog u32 delay_timer_start(s32 cpu, u64 now, u64 at)
 {
 	struct cpu_state *cs = cpu_state(cpu);
-	struct delay_timer *t;
-	u32 key = cpu;
 
-	t = bpf_map_lookup_elem(&delay_timers, &key);
-	if (!t)
-		return 0;
 	cs->delay_timer_at = at;
 	count(STAT_delay_timer_arm);
-	if (start_delay_timer(&t->timer, cpu, now, at))
+	if (start_delay_timer(cpu, time_until(at, now)))
 		cs->delay_timer_at = 0;
 	return 0;
 }
@@ -96,14 +78,6 @@ struct delay_pass {
 	u32 arm;
 };
 
-/* The kernel still runs tasks of ours there, and none of a higher class: in the local queue of such a CPU nobody would find it. */
-static __always_inline bool delay_lands(s32 cpu)
-{
-	struct rq *rq = rq_of(cpu);
-
-	return rq && (rq->scx.flags & SCX_RQ_ONLINE) && rq->curr->prio >= RT_PRIOS;
-}
-
 /* The task at hand does not move: others may have it. */
 static __always_inline void delay_stays(struct delay_pass *pass, enum roost_stat why)
 {
@@ -144,9 +118,9 @@ static __always_inline bool delay_turn(const struct task_state *ts, u64 now, str
  * Where a task of the queue goes now. NO_CPU: it goes nowhere. A subprogram: 6.18's verifier gives up on a loop over a queue
  * that compares times itself.
  */
-subprog s32 delay_leaves(struct task_struct *p trusted, u64 now, struct delay_pass *pass nonnull)
+subprog s32 delay_leaves(port_task *p trusted, u64 now, struct delay_pass *pass nonnull)
 {
-	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
+	struct task_state *ts = task_state_if(p);
 	s32 to;
 
 	if (!ts || !delay_turn(ts, now, pass))
@@ -158,7 +132,7 @@ subprog s32 delay_leaves(struct task_struct *p trusted, u64 now, struct delay_pa
 		return NO_CPU;
 	hist_for(pass->arm, HIST_delay_wait, waited_since(pass->began, now));
 	to = task_pinned(p) ? NO_CPU : delay_goes_to(p, ts, now);
-	if (to != NO_CPU && delay_lands(to)) {
+	if (to != NO_CPU && cpu_is_ours(to)) {
 		ts->sent = 1;
 		return to;
 	}
@@ -170,19 +144,20 @@ subprog s32 delay_leaves(struct task_struct *p trusted, u64 now, struct delay_pa
  * Move those of @cpu's queue whose time has come, of so many as are looked at with interrupts off.
  * A task that was taken off and queued anew since the loop came to it is not moved: the kernel sees that it is not where the
  * loop found it. So its mask, looked at before, still holds. Since Linux 7.1 a CPU that cannot run it at once sends it to its
- * queue (SCX_ENQ_IMMED); before, it is next there, and should a real-time task have come since delay_lands() looked, after that one.
+ * queue (ENQ_IMMED); before, it is next there, and should a real-time task have come since delay_lands() looked, after that one.
  */
 subprog u32 delay_expire(s32 cpu, u64 now, struct delay_pass *pass nonnull)
 {
-	struct task_struct *p;
+	port_task *p;
 	u32 looks = 0;
 
-	bpf_for_each (scx_dsq, p, cpu, 0) {
+	for_each_queued(p, cpu)
+	{
 		s32 to = delay_leaves(p, now, pass);
 
 		if (to == NO_CPU)
 			;
-		else if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | to, SCX_ENQ_IMMED))
+		else if (queued_move_to(p, to))
 			delay_moved(to, now, pass);
 		else
 			delay_stays(pass, STAT_delay_refused);
@@ -194,12 +169,11 @@ subprog u32 delay_expire(s32 cpu, u64 now, struct delay_pass *pass nonnull)
 	return 0;
 }
 
-static int delay_timer_fired(void *map, u32 *key, struct delay_timer *t)
+static __always_inline void delay_timer_fires(s32 cpu)
 {
 	struct delay_pass pass = {};
-	s32 cpu = *key;
 	struct cpu_state *cs = cpu_state(cpu);
-	u64 now = scx_bpf_now();
+	u64 now = cpu_clock();
 
 	cs->delay_timer_at = 0;
 	count(STAT_delay_timer_fire);
@@ -212,36 +186,6 @@ static int delay_timer_fired(void *map, u32 *key, struct delay_timer *t)
 		call_help(cpu, now);
 	else if (!pass.moved && !pass.next)
 		count(STAT_delay_timer_spurious);
-	return 0;
 }
 
-static __always_inline s32 delay_timer_init(u32 cpu)
-{
-	struct delay_timer *t = bpf_map_lookup_elem(&delay_timers, &cpu);
-	s32 err;
-
-	if (!t)
-		return -ENOENT;
-	err = bpf_timer_init(&t->timer, &delay_timers, CLOCK_MONOTONIC);
-	return err ?: bpf_timer_set_callback(&t->timer, delay_timer_fired);
-}
-
-/* Both timers of each CPU, once; where and why: slice_timer_init(). */
-static __always_inline s32 timers_init(void)
-{
-	s32 cpu, err;
-
-	if (!tun.timers || timers_set)
-		return 0;
-	timers_set = 1;
-	bpf_for (cpu, 0, machine.nr_cpu_ids) {
-		if (!cpu_facts(cpu)->online)
-			continue;
-		err = slice_timer_init(cpu) ?: delay_timer_init(cpu);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-#endif /* ROOST_DELAY_BPF_H */
+#endif /* ROOST_DELAY_QUEUE_H */

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Enqueue: a task that has no CPU to itself yet waits its turn, interrupts who runs, or is put on an idle CPU. */
+#ifndef ROOST_ENQUEUE_H
+#define ROOST_ENQUEUE_H
+
+#include "run.h"
+
+/* The task takes the CPU at once: ahead of the local queue, the running task's slice is cut. */
+static __always_inline void insert_preempting(port_task *p, struct task_state *ts, struct cpu_state *cs, u64 now,
+					      u64 enq_flags)
+{
+	count_for(ts->pol.arm, STAT_preempt_wakeup);
+	/* Until it runs, the next wakeup is compared with this task and not with the one that gives way. */
+	cs->curr_deadline = ts->deadline;
+	cs->curr_vruntime = ts->vruntime;
+	cs->curr_start = now;
+	cs->curr_sched_idle = ts->sched_idle;
+	insert_local(p, slice_left(ts), enq_flags | ENQ_PREEMPT);
+}
+
+/* The task waits its turn by deadline. Somebody waits now: the running slice has to end on time. */
+static __always_inline void insert_waiting(port_task *p, struct task_state *ts, struct cpu_state *cs, s32 cpu, u64 now,
+					   u64 enq_flags)
+{
+	if (task_pinned(p))
+		count_for(ts->pol.arm, STAT_enq_pinned);
+	else if (!delay_keeps(ts, now))
+		mark_waiting(cpu);
+	count_for(ts->pol.arm, STAT_enq_queued);
+	ts->waits_since = now;
+	insert_queued(p, cpu, slice_left(ts), ts->deadline, enq_flags);
+	/* Before Linux 7.1 who goes to an idle CPU waits here too, and nothing tells if a real-time task comes first. */
+	if (cs->curr_pid)
+		arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
+	else if (!ENQ_IMMED || cpu_taken(cpu))
+		arm_slice_timer(cpu, cs, now, now + TAKEN_NS);
+}
+
+/* The same beside its waker, until its time comes. */
+static __always_inline void insert_delayed(port_task *p, struct task_state *ts, struct cpu_state *cs, s32 cpu, u64 now,
+					   u64 enq_flags)
+{
+	delay_begins(cs, ts->delay_at);
+	insert_waiting(p, ts, cs, cpu, now, enq_flags);
+	arm_delay_timer(cpu, cs, now, ts->delay_at);
+}
+
+/*
+ * [smt_spread] The running task was told to leave for an idle core (tick), and its CPU found nothing else to run (ENQ_LAST).
+ * The only way from here to another CPU's local queue. False: the core is not to be had any more.
+ */
+static __always_inline bool insert_spread(port_task *p, struct task_state *ts, u64 enq_flags)
+{
+	s32 to = ts->idle_cpu - 1;
+
+	if (to == NO_CPU)
+		return false;
+	if (task_pinned(p) || !task_allowed(p, to) || !core_idle(to)) {
+		count_for(ts->pol.arm, STAT_spread_lost);
+		placed_nowhere(ts);
+		return false;
+	}
+	count_for(ts->pol.arm, STAT_spread_run);
+	ts->sent = 1;
+	insert_on(p, to, slice_left(ts), enq_flags | ENQ_IMMED);
+	return true;
+}
+
+static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs, u64 now, u64 enq_flags)
+{
+	enum preempt verdict;
+
+	/* What is forked or moved interrupts nobody but a SCHED_IDLE task. */
+	if (!(enq_flags & ENQ_WAKEUP) && !cs->curr_sched_idle)
+		return false;
+	verdict = preempts(cs, ts, ts->pol.features, now);
+	if (verdict == PREEMPT_LATER)
+		count_for(ts->pol.arm, STAT_preempt_protected);
+	return verdict == PREEMPT_NOW;
+}
+
+static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u64 now, u64 enq_flags)
+{
+	s32 cpu = task_cpu(p);
+	struct cpu_state *cs = cpu_state(cpu);
+	bool lost_core;
+
+	if ((enq_flags & ENQ_LAST) && insert_spread(p, ts, enq_flags))
+		return;
+	if (enq_flags & ENQ_REENQ)
+		count_for(ts->pol.arm, STAT_enq_back);
+	/* It was queued, and is again: as after a change of its affinity. */
+	if (ts->joined)
+		delay_ends(ts, NO_CPU, now);
+	/*
+	 * Else select_cpu has done it. One that comes back is in the middle of its wakeup, or was so lately: since Linux 7.1 the
+	 * kernel hands back also who was put on an idle CPU and is interrupted by a task of a higher class while it runs.
+	 */
+	if (!(enq_flags & ENQ_REENQ) && (!enq_placed(enq_flags) || task_pinned(p))) {
+		/* A wakeup that another CPU is told to do has lost the mark that select_cpu was asked (kernel: sched_ttwu_pending()). */
+		if (ts->idle_cpu != cpu + 1)
+			placed_nowhere(ts);
+		arm_follow(p, ts);
+		policy_follow(ts);
+		if ((enq_flags & ENQ_WAKEUP) && !ts->woken_at) {
+			count_for(ts->pol.arm, STAT_enq_unplaced);
+			ts->woken_at = now;
+		}
+	}
+	/* [smt_spread] It ran elsewhere, and the idle core to which it was sent is taken. */
+	lost_core = ts->idle_cpu == cpu + 1 && ts->joined && ts->joined != cpu + 1;
+	run_join(ts, cpu, now, ARRIVAL_OTHER);
+	if (!before(ts->vruntime, ts->deadline))
+		new_request(ts, ts->pol.features);
+	if (ts->delay_at) {
+		insert_delayed(p, ts, cs, cpu, now, enq_flags);
+	} else if (wins_cpu(ts, cs, now, enq_flags)) {
+		insert_preempting(p, ts, cs, now, enq_flags);
+	} else if (pcpu_kthread(p) && (enq_flags & ENQ_WAKEUP)) {
+		/* At the end of a slice it waits as others do: two that went to the local queue in turn would keep it for good. */
+		count_for(ts->pol.arm, STAT_enq_kthread);
+		insert_local(p, slice_left(ts), enq_flags);
+		if (cs->curr_pid)
+			arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
+	} else if (ENQ_IMMED && !(enq_flags & ENQ_REENQ) && cs->weight == ts->weight && cpu_curr_idle(cpu)) {
+		count_for(ts->pol.arm, STAT_enq_idle);
+		insert_local(p, slice_left(ts), enq_flags | ENQ_IMMED);
+	} else {
+		insert_waiting(p, ts, cs, cpu, now, enq_flags);
+		/* The queue holds it only when this callback is over; so it is asked itself. */
+		if (lost_core && !task_pinned(p))
+			send_help(idle_helper(p, cpu, now), cpu);
+	}
+}
+
+static __always_inline void run_enqueue(port_task *p, u64 enq_flags)
+{
+	struct task_state *ts = task_state_of(p);
+
+	/* Its CPU is going idle, the task left: it shall look for work, this task's too if that stays. */
+	if (enq_flags & ENQ_LAST)
+		kick_cpu(task_cpu(p), 0);
+	if (ts)
+		enqueue_task(p, ts, cpu_clock(), enq_flags);
+	else
+		insert_local(p, machine_arm()->task.slice_ns, enq_flags);
+}
+
+#endif /* ROOST_ENQUEUE_H */

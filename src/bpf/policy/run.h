@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A task joins a queue, runs, is charged, stops. The bookkeeping hangs on what the task context remembers (joined, started), not
+ * on the order of callbacks: a task that exits or cannot migrate may skip enqueue, bypass mode skips all of them, and one
+ * callback too many changes nothing.
+ */
+#ifndef ROOST_RUN_H
+#define ROOST_RUN_H
+
+#include "cgroup.h"
+#include "claim.h"
+#include "delay_queue.h"
+
+/* ---- from its first day to its last ---- */
+
+/* The CPU is there, and runs nothing of ours yet. */
+static __always_inline void cpu_begins(s32 cpu)
+{
+	u32 llc = cpu_facts(cpu)->llc;
+
+	core_mask_init(cpu);
+	idle_init(cpu_state(cpu));
+	llc_state(llc)->scan_budget = llc_facts(llc)->nr_cpus;
+}
+
+/* A new task, of an arm and a cgroup; the rest of its state is 0. */
+static __always_inline void task_begins(struct task_state *ts, u64 now)
+{
+	ts->weight = NICE0_WEIGHT;
+	policy_take(ts);
+	task_signals_init(ts, now);
+}
+
+/* Ours of the kernel's task; it has to be there. */
+static __always_inline struct task_state *task_state_of(port_task *p)
+{
+	struct task_state *ts = task_state_if(p);
+
+	if (!ts)
+		count(STAT_no_task_ctx);
+	return ts;
+}
+
+/* ---- joining ---- */
+
+/*
+ * @cpu's queue counts the task, which was runnable elsewhere (@moved: how it came) or arrives. Called by enqueue and by running,
+ * whichever comes first: a task inserted straight from select_cpu is not enqueued, and a stolen one comes from another queue. A
+ * callback of its own for what becomes runnable would cost more than this test in two places.
+ */
+static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now, enum arrival moved)
+{
+	bool is_new = !ts->load_cpu;
+
+	if (ts->joined == cpu + 1)
+		return;
+	if (ts->runnable_since && ts->sent)
+		moved = ARRIVAL_OTHER;
+	idle_ends(cpu_state(cpu), now, ts->runnable_since ? moved : is_new ? ARRIVAL_FORK : ARRIVAL_WAKEUP);
+	if (ts->runnable_since) {
+		ts->sent = 0;
+		queue_move(cpu, ts, now);
+		load_follows(ts, cpu, now);
+		return;
+	}
+	ts->runnable_since = now;
+	cgroup_enter(ts);
+	load_follows(ts, cpu, now);
+	queue_join(cpu, ts, now);
+	if (is_new)
+		first_request(ts, ts->pol.features);
+	else
+		new_request(ts, ts->pol.features);
+}
+
+/* ---- charging ---- */
+
+/* Account what the running task has used since it was last charged. */
+static __always_inline void run_charge(struct cpu_state *cs, struct task_state *ts, u64 now)
+{
+	s64 ns = now - ts->started;
+	u64 work;
+
+	if (!ts->started || ns <= 0)
+		return;
+	work = at_full_speed(cs, ns);
+	ts->started = cs->charged_at = now;
+	ts->running_sum += work;
+	ts->burst_run += ns;
+	cs->busy_sum += work;
+	queue_charge(cs, ts, ns);
+}
+
+/* At most once a period: fold the task's signals, take over a weight that its cgroup changed. */
+static __always_inline void run_fold(struct task_state *ts, u64 now)
+{
+	if ((s64)(now - ts->folded_at) < (s64)PERIOD_NS)
+		return;
+	if (ts->runnable_since) {
+		ts->runnable_sum += now - ts->runnable_since;
+		ts->runnable_since = now;
+	}
+	task_fold(ts, now);
+	if (ts->cgroup != ROOT_CGROUP)
+		cgroup_apply(ts, now);
+}
+
+/* ---- running, stopping ---- */
+
+static __always_inline void wakeup_ends(struct task_state *ts, u64 now)
+{
+	u64 waited = waited_since(ts->woken_at, now);
+
+	hist_for(ts->pol.arm, HIST_wakeup_latency, waited);
+	if (ts->by_fits)
+		hist_for(ts->pol.arm, HIST_fits_wait, waited);
+	ts->woken_at = ts->by_fits = 0;
+}
+
+static __always_inline void task_runs(port_task *p, struct task_state *ts, u64 now)
+{
+	s32 cpu = task_cpu(p);
+	struct cpu_state *cs = cpu_state(cpu);
+
+	delay_ends(ts, cpu, now);
+	run_join(ts, cpu, now, ARRIVAL_STEAL);
+	placed_runs(ts, cpu, cs, now);
+	plain_claim_clear(cpu, cs, STAT_claim_clear_run);
+	if (ts->woken_at)
+		wakeup_ends(ts, now);
+	ts->started = cs->charged_at = now;
+	cs->curr_pid = task_pid(p);
+	cs->curr_weight = ts->joined_weight;
+	cs->curr_deadline = ts->deadline;
+	cs->curr_vruntime = ts->vruntime;
+	cs->curr_start = now;
+	cs->curr_slice = slice_left(ts);
+	cs->curr_sched_idle = ts->sched_idle;
+	cs->dispatched_at = now;
+	if (cs->idle_marked)
+		cs->busy_since = now;
+	if (ts->sched_idle)
+		mark_idle(cpu, cs);
+	else
+		mark_busy(cpu, cs);
+	if (queue_contended(cs))
+		arm_slice_timer(cpu, cs, now, now + cs->curr_slice);
+}
+
+static __always_inline void task_stops(port_task *p, struct task_state *ts, bool runnable, u64 now)
+{
+	/* A task whose priority, affinity or group changes while it runs is taken out too, and does not sleep. */
+	bool sleeps = !runnable && task_sleeps(p);
+	s32 cpu = task_cpu(p);
+	struct cpu_state *cs = cpu_state(cpu);
+
+	run_charge(cs, ts, now);
+	ts->started = 0;
+	cs->curr_pid = 0;
+	cs->curr_weight = 0;
+	if (sleeps)
+		burst_end(ts);
+	if (!runnable) {
+		ts->runnable_sum += now - ts->runnable_since;
+		ts->runnable_since = 0;
+		cgroup_leave(ts);
+		queue_leave(ts, now);
+		placed_nowhere(ts);
+	}
+	run_fold(ts, now);
+	if (sleeps)
+		util_est_sleep(ts, cpu);
+	cpu_fold(cs, now);
+}
+
+static __always_inline void run_running(port_task *p)
+{
+	struct task_state *ts = task_state_of(p);
+
+	if (ts)
+		task_runs(p, ts, cpu_clock());
+}
+
+static __always_inline void run_stopping(port_task *p, bool runnable)
+{
+	struct task_state *ts = task_state_of(p);
+
+	if (ts)
+		task_stops(p, ts, runnable, cpu_clock());
+}
+
+static __always_inline void run_yield(port_task *p)
+{
+	struct task_state *ts = task_state_of(p);
+
+	if (ts)
+		yield_request(ts, ts->pol.features);
+	set_slice(p, 0);
+}
+
+/* The task leaves our class, or dies; it may still be counted in a queue. */
+static __always_inline void run_disable(port_task *p)
+{
+	struct task_state *ts = task_state_of(p);
+	u64 now = cpu_clock();
+
+	if (!ts)
+		return;
+	cgroup_leave(ts);
+	queue_leave(ts, now);
+	load_ends(ts, now);
+	delay_ends(ts, NO_CPU, now);
+	placed_nowhere(ts);
+	ts->started = ts->runnable_since = ts->woken_at = 0;
+}
+
+#endif /* ROOST_RUN_H */

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Two timers of each CPU: what they do is policy (policy/slice_timer.h, policy/delay_queue.h). */
+#ifndef ROOST_TIMERS_BPF_H
+#define ROOST_TIMERS_BPF_H
+
+#include "policy/delay_queue.h"
+
+static int slice_timer_fired(void *map, u32 *key, struct slice_timer *t)
+{
+	slice_timer_fires(*key);
+	return 0;
+}
+
+static int delay_timer_fired(void *map, u32 *key, struct delay_timer *t)
+{
+	delay_timer_fires(*key);
+	return 0;
+}
+
+static __always_inline s32 slice_timer_init(u32 cpu)
+{
+	struct slice_timer *t = bpf_map_lookup_elem(&slice_timers, &cpu);
+	s32 err;
+
+	if (!t)
+		return -ENOENT;
+	err = bpf_timer_init(&t->timer, &slice_timers, CLOCK_MONOTONIC);
+	return err ?: bpf_timer_set_callback(&t->timer, slice_timer_fired);
+}
+
+static __always_inline s32 delay_timer_init(u32 cpu)
+{
+	struct delay_timer *t = bpf_map_lookup_elem(&delay_timers, &cpu);
+	s32 err;
+
+	if (!t)
+		return -ENOENT;
+	err = bpf_timer_init(&t->timer, &delay_timers, CLOCK_MONOTONIC);
+	return err ?: bpf_timer_set_callback(&t->timer, delay_timer_fired);
+}
+
+/*
+ * Both of each CPU, once, at the first ops.init_task: ops.init may sleep, and the verifier takes the callback for a part of the
+ * program that sets it, where it may not read a task's mask of CPUs then, and the kernel does not let it move tasks.
+ */
+static __always_inline s32 timers_init(void)
+{
+	s32 cpu, err;
+
+	if (!tun.timers || timers_set)
+		return 0;
+	timers_set = 1;
+	bpf_for (cpu, 0, machine.nr_cpu_ids) {
+		if (!cpu_facts(cpu)->online)
+			continue;
+		err = slice_timer_init(cpu) ?: delay_timer_init(cpu);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+#endif /* ROOST_TIMERS_BPF_H */

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* sched_ext's callbacks, bound to the policy as src/bpf/main.bpf.c binds them, for who plays the kernel: see policy.h. */
+#include "policy.h"
+
+void roost_task_begins(struct world *w, struct task_state *ts, u64 now)
+{
+	the_world = w;
+	task_begins(ts, now);
+}
+
+s32 roost_select_cpu(struct world *w, port_task *p, s32 prev, u64 wake_flags)
+{
+	the_world = w;
+	return run_select_cpu(p, prev, wake_flags);
+}
+
+void roost_enqueue(struct world *w, port_task *p, u64 enq_flags)
+{
+	the_world = w;
+	run_enqueue(p, enq_flags);
+}
+
+void roost_dispatch(struct world *w, s32 cpu, port_task *prev)
+{
+	the_world = w;
+	run_dispatch(cpu, prev);
+}
+
+void roost_running(struct world *w, port_task *p)
+{
+	the_world = w;
+	run_running(p);
+}
+
+void roost_tick(struct world *w, port_task *p)
+{
+	the_world = w;
+	run_tick(p);
+}
+
+void roost_stopping(struct world *w, port_task *p, bool runnable)
+{
+	the_world = w;
+	run_stopping(p, runnable);
+}
+
+void roost_yield(struct world *w, port_task *p)
+{
+	the_world = w;
+	run_yield(p);
+}
+
+void roost_disable(struct world *w, port_task *p)
+{
+	the_world = w;
+	run_disable(p);
+}
+
+void roost_timer(struct world *w, enum timer_kind which, s32 cpu)
+{
+	the_world = w;
+	if (which == TIMER_SLICE)
+		slice_timer_fires(cpu);
+	else
+		delay_timer_fires(cpu);
+}
