@@ -115,7 +115,7 @@ class Setup:
         self.node = self.serve("node", "/metrics", self.bin / "prometheus-node-exporter", "--collector.disable-defaults",
                                "--collector.textfile", f"--collector.textfile.directory={self.textfile.parent}")
         job = (CONTRIB / "prometheus-scrape.yml").read_text()
-        job = job.replace("127.0.0.1:9849", self.exporter).replace("scrape_interval: 15s", "scrape_interval: 3s")
+        job = job.replace("127.0.0.1:10849", self.exporter).replace("scrape_interval: 15s", "scrape_interval: 3s")
         job = job.replace("scrape_timeout: 10s", "scrape_timeout: 3s").replace(ALERTS, str(CONTRIB / ALERTS))
         (self.dir / "prometheus.yml").write_text("global:\n  evaluation_interval: 1s\n" + job)
         self.prometheus = self.serve("prometheus", "/-/ready", self.bin / "prometheus",

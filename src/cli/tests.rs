@@ -87,7 +87,7 @@ fn every_error_is_one_sentence() {
         &["nonsense"],
         &["ctl", "nonsense"],
         &["--stats-path", "/x", "export"],
-        &["export", "--listen", "9849"],
+        &["export", "--listen", "10849"],
         &["export", "--interval", "1"],
         &["export", "--once", "--unix", "/x"],
     ] {
@@ -150,11 +150,11 @@ fn only_loopback_is_listened_at_unasked() {
             textfile: None,
         })
     };
-    assert_eq!(output(&[]), tcp("127.0.0.1:9849"));
-    for own in ["127.8.0.1:1", "[::1]:9849", "[::ffff:127.0.0.1]:9849"] {
+    assert_eq!(output(&[]), tcp("127.0.0.1:10849"));
+    for own in ["127.8.0.1:1", "[::1]:10849", "[::ffff:127.0.0.1]:10849"] {
         assert_eq!(output(&["--listen", own]), tcp(own));
     }
-    for open in ["0.0.0.0:9849", "[::]:9849", "192.0.2.1:9849"] {
+    for open in ["0.0.0.0:10849", "[::]:10849", "192.0.2.1:10849"] {
         let error = output(&["--listen", open]).unwrap_err();
         assert!(
             error.ends_with("give a loopback address, or --public as well"),
