@@ -260,7 +260,7 @@ fn unreachable(path: &Path, kind: ErrorKind, e: &std::io::Error) -> anyhow::Erro
 }
 
 fn changed(answer: &Value) -> String {
-    format!("generation {} is live\n", answer["generation"])
+    format!("generation {} is in force\n", answer["generation"])
 }
 
 fn text_of(value: &Value) -> &str {

@@ -111,7 +111,7 @@ impl Feed {
     }
 }
 
-/// A change that was asked for, and the generation that it is live with, or why it is not.
+/// A change that was asked for, and the generation that it is in force with, or why it is not.
 pub type Answer = (Op, Result<u64, String>);
 
 /// Carries out changes by the control socket at `path`, one after the other.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Keys, and what they mean; the text of the help comes from the same table.
 
-use super::state::{Action, View};
+use super::state::{Action, State, View};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+const SWITCH: &str = "space switch";
 
 /// Keys as the help names them, and what they do; of some, in few words for the bar at the bottom.
 pub const HELP: &[(&str, &str, &str)] = &[
@@ -15,13 +17,30 @@ pub const HELP: &[(&str, &str, &str)] = &[
     (
         "space",
         "switch the chosen feature of the chosen arm (view Features)",
-        "space switch",
+        SWITCH,
     ),
     ("p", "hold the picture, and go on", "p pause"),
     ("+ and -", "longer or shorter interval", "+/- interval"),
-    ("?, h", "this help", "? help"),
-    ("q, Ctrl-C", "end", "q quit"),
+    ("?, h", "this help; also closes it", "? help"),
+    ("Esc", "closes this help", ""),
+    ("q", "closes this help; else ends, as Ctrl-C does", "q quit"),
 ];
+
+/// In the help nothing else is worth a place.
+const BAR_OF_HELP: &[&str] = &["q close"];
+
+/// What the bar at the bottom says: keys that do something now.
+pub fn bar(state: &State) -> Vec<&'static str> {
+    if state.help {
+        return BAR_OF_HELP.to_vec();
+    }
+    let short = HELP.iter().map(|(_, _, short)| *short);
+    let switches = |short: &&str| *short != SWITCH || state.view == View::Features;
+    short
+        .filter(|short| !short.is_empty())
+        .filter(switches)
+        .collect()
+}
 
 pub fn action(key: &KeyEvent) -> Option<Action> {
     if key.kind == KeyEventKind::Release {
@@ -31,7 +50,7 @@ pub fn action(key: &KeyEvent) -> Option<Action> {
     Some(match key.code {
         KeyCode::Char('c' | 'd') if control => Action::Quit,
         KeyCode::Char(_) if control => return None,
-        KeyCode::Char('q') => Action::Quit,
+        KeyCode::Char('q') => Action::Leave,
         KeyCode::Esc => Action::Close,
         KeyCode::Char('?' | 'h') => Action::Help,
         KeyCode::Char('p') => Action::Pause,
@@ -75,10 +94,25 @@ mod tests {
     }
 
     #[test]
+    fn the_bar_tells_of_what_works() {
+        let mut state = State::new(std::time::Duration::from_secs(1));
+        for view in View::ALL {
+            state.act(Action::Go(*view));
+            let switch = bar(&state).contains(&SWITCH);
+            assert_eq!(switch, *view == View::Features, "{view:?}");
+            assert!(bar(&state).ends_with(&["? help", "q quit"]));
+        }
+        state.act(Action::Help);
+        assert_eq!(bar(&state), BAR_OF_HELP);
+    }
+
+    #[test]
     fn control_c_ends_and_c_does_nothing() {
         let c = KeyCode::Char('c');
         assert_eq!(of(c, KeyModifiers::CONTROL), Some(Action::Quit));
         assert_eq!(of(c, KeyModifiers::NONE), None);
+        let q = of(KeyCode::Char('q'), KeyModifiers::NONE);
+        assert_eq!(q, Some(Action::Leave));
         assert_eq!(of(KeyCode::Char('p'), KeyModifiers::CONTROL), None);
     }
 }

@@ -2,12 +2,14 @@
 //! `scx_roost monitor`: a live view of the running scheduler in a terminal; lines, as --monitor prints them, where there is none.
 //!
 //! `sample` is what came over the socket, made safe; `state` makes of one sample after the other what is to be seen, and of keys
-//! what is to be done; `draw` makes a picture of the state. None of these knows of a terminal, a clock or a socket: `live` has
-//! those, in threads that wait for each other at channels.
+//! what is to be done, `choose` of arrows what is chosen; `draw` makes a picture of the state. None of these knows of a terminal,
+//! a clock or a socket: `live` has those, in threads that wait for each other at channels.
 //!
 //! The BPF half and the daemon know nothing of all this: it is a client like others, and may be left out of a build (cargo
 //! feature `monitor`).
 
+#[cfg(feature = "monitor")]
+pub mod choose;
 #[cfg(feature = "monitor")]
 pub mod draw;
 #[cfg(feature = "monitor")]

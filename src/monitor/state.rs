@@ -2,6 +2,7 @@
 //! What is to be seen, and what a key does to it. Pure: time comes in with the samples, and what is to be done outside goes out as
 //! an `Effect`.
 
+use super::choose::{ALL, Chosen, PAGE, Place};
 use super::history::History;
 use super::rates::Rates;
 use super::sample::{Sample, tidy};
@@ -9,12 +10,10 @@ use super::topology::{Node, tree};
 use crate::arms::{Change, DEFAULT_ARM};
 use crate::control::Op;
 use crate::features::{FEATURES, Feature};
-use crate::stats::{HISTS, ROWS};
 use std::time::Duration;
 
 /// Steps of '+' and '-', in ms.
 const INTERVALS: &[u64] = &[100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000];
-const PAGE: isize = 10;
 /// What was said of a change is shown for so long.
 const SAID_FOR: Duration = Duration::from_secs(15);
 /// An answer that is later than the interval by so much is missed.
@@ -60,6 +59,8 @@ impl View {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Quit,
+    /// Out of the help; where that is closed, out of the program.
+    Leave,
     /// The help.
     Close,
     NextView,
@@ -106,22 +107,6 @@ pub struct Said {
     at: Duration,
 }
 
-/// What is chosen.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Chosen {
-    /// None: all together.
-    pub arm: Option<String>,
-    pub cpu: Option<u64>,
-    /// Index into `ROWS`.
-    pub counter: usize,
-    /// Index into `FEATURES`.
-    pub feature: usize,
-    /// Index into `HISTS`.
-    pub hist: usize,
-    /// The first line that is shown of the conditions.
-    pub line: usize,
-}
-
 #[derive(Clone, Debug)]
 pub struct State {
     pub view: View,
@@ -136,6 +121,8 @@ pub struct State {
     /// None before the second answer.
     pub rates: Option<Rates>,
     pub nodes: Vec<Node>,
+    /// Where CPUs stand in the picture of the machine, as it was last drawn.
+    pub(super) places: Vec<Place>,
     pub history: History,
     /// The latest one, which is not shown while it is paused. None after a connection was lost.
     last: Option<Sample>,
@@ -157,6 +144,7 @@ impl State {
             sample: None,
             rates: None,
             nodes: Vec::new(),
+            places: Vec::new(),
             history: History::default(),
             last: None,
             heard: Duration::ZERO,
@@ -222,32 +210,11 @@ impl State {
         self.chosen.arm.as_deref().unwrap_or(DEFAULT_ARM)
     }
 
-    /// CPUs in the order of the picture, by LLC.
-    fn cpus(&self) -> Vec<Vec<u64>> {
-        let llcs = self.nodes.iter().flat_map(|n| &n.llcs);
-        let cpus = |llc: &super::topology::Llc| {
-            let threads = llc.cores.iter().flat_map(|core| &core.0);
-            threads.map(|(cpu, _)| *cpu).collect()
-        };
-        llcs.map(cpus).collect()
-    }
-
-    /// What was chosen may have gone.
-    fn keep_choice(&mut self) {
-        let there = |name: &String| self.arms().contains(&name.as_str());
-        if !self.chosen.arm.as_ref().is_none_or(there) {
-            self.chosen.arm = None;
-        }
-        let cpus = self.cpus().concat();
-        if self.chosen.cpu.is_none_or(|cpu| !cpus.contains(&cpu)) {
-            self.chosen.cpu = cpus.first().copied();
-        }
-    }
-
     pub fn act(&mut self, action: Action) -> Effect {
         match action {
             Action::Close => self.help = false,
-            Action::Quit => return Effect::Quit,
+            Action::Leave if self.help => self.help = false,
+            Action::Leave | Action::Quit => return Effect::Quit,
             Action::Help => self.help = !self.help,
             Action::NextView => self.turn(1),
             Action::PreviousView => self.turn(-1),
@@ -260,8 +227,8 @@ impl State {
             Action::Down => self.vertical(1),
             Action::PageUp => self.vertical(-PAGE),
             Action::PageDown => self.vertical(PAGE),
-            Action::Home => self.vertical(-(ROWS.len() as isize)),
-            Action::End => self.vertical(ROWS.len() as isize),
+            Action::Home => self.vertical(-ALL),
+            Action::End => self.vertical(ALL),
             Action::Left => self.horizontal(-1),
             Action::Right => self.horizontal(1),
         }
@@ -290,61 +257,6 @@ impl State {
                 Effect::Interval(self.interval)
             }
             None => Effect::None,
-        }
-    }
-
-    fn vertical(&mut self, by: isize) {
-        match self.view {
-            View::Machine => self.choose_llc(by),
-            View::Rates => self.chosen.counter = moved(self.chosen.counter, by, ROWS.len()),
-            View::Arms => self.choose_arm(by, true),
-            View::Latency => self.chosen.hist = moved(self.chosen.hist, by, HISTS.len()),
-            View::Features => self.chosen.feature = moved(self.chosen.feature, by, FEATURES.len()),
-            View::Conditions => self.chosen.line = moved(self.chosen.line, by, ROWS.len()),
-        }
-    }
-
-    fn horizontal(&mut self, by: isize) {
-        match self.view {
-            View::Machine => self.choose_cpu(by),
-            View::Features => self.choose_arm(by, false),
-            View::Rates | View::Arms | View::Latency => self.choose_arm(by, true),
-            View::Conditions => (),
-        }
-    }
-
-    fn choose_cpu(&mut self, by: isize) {
-        let cpus = self.cpus().concat();
-        let here = cpus.iter().position(|cpu| Some(*cpu) == self.chosen.cpu);
-        let next = moved(here.unwrap_or(0), by, cpus.len());
-        self.chosen.cpu = cpus.get(next).copied();
-    }
-
-    /// The same place in another LLC.
-    fn choose_llc(&mut self, by: isize) {
-        let llcs = self.cpus();
-        let place = |cpus: &Vec<u64>| cpus.iter().position(|cpu| Some(*cpu) == self.chosen.cpu);
-        let here = llcs.iter().position(|cpus| place(cpus).is_some());
-        let (here, at) = (here.unwrap_or(0), llcs.iter().find_map(place).unwrap_or(0));
-        let next = llcs.get(moved(here, by, llcs.len()));
-        self.chosen.cpu = next.and_then(|cpus| cpus.get(at).or(cpus.last()).copied());
-    }
-
-    /// `all`: the arms together can be chosen too, before the first.
-    fn choose_arm(&mut self, by: isize, all: bool) {
-        let arms: Vec<Option<String>> = self.arms().iter().map(|a| Some(a.to_string())).collect();
-        let arms = if all {
-            [vec![None], arms].concat()
-        } else {
-            arms
-        };
-        let chosen = match all {
-            true => self.chosen.arm.clone(),
-            false => Some(self.one_arm().to_string()),
-        };
-        let here = arms.iter().position(|arm| *arm == chosen).unwrap_or(0);
-        if let Some(arm) = arms.get(moved(here, by, arms.len())) {
-            self.chosen.arm = arm.clone();
         }
     }
 
@@ -387,7 +299,10 @@ impl State {
     pub fn answered(&mut self, op: &Op, answer: Result<u64, String>) {
         let what = describe(op);
         match answer {
-            Ok(generation) => self.say(&format!("{what}: generation {generation} is live"), false),
+            Ok(generation) => self.say(
+                &format!("{what}: generation {generation} is in force"),
+                false,
+            ),
             Err(why) => self.say(&format!("{what}: {why}"), true),
         }
     }
@@ -406,16 +321,10 @@ pub fn describe(op: &Op) -> String {
     }
 }
 
-/// An index, moved and kept below `len`.
-fn moved(index: usize, by: isize, len: usize) -> usize {
-    let last = len.saturating_sub(1);
-    index.min(last).saturating_add_signed(by).min(last)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::ArmMetrics;
+    use crate::stats::{ArmMetrics, ROWS};
 
     fn sample(at: u64, arms: &[&str]) -> Sample {
         let mut sample = Sample {
@@ -503,6 +412,17 @@ mod tests {
             );
             assert_eq!([change.enable, change.disable].concat(), [name]);
         }
+    }
+
+    #[test]
+    fn q_closes_the_help_before_it_ends() {
+        let mut state = running();
+        state.act(Action::Help);
+        assert!(matches!(state.act(Action::Leave), Effect::None));
+        assert!(!state.help);
+        assert!(matches!(state.act(Action::Leave), Effect::Quit));
+        state.act(Action::Help);
+        assert!(matches!(state.act(Action::Quit), Effect::Quit));
     }
 
     #[test]

@@ -66,10 +66,10 @@ impl Core {
         self.0.iter().all(|(_, g)| g.busy_permille < IDLE_PERMILLE)
     }
 
-    /// Slow for delay_migration.
-    pub fn slow(&self) -> bool {
-        let slow = |g: &CpuGauges| g.khz != 0 && g.khz <= g.threshold_khz;
-        self.0.iter().any(|(_, g)| slow(g))
+    /// At a low frequency for delay_migration.
+    pub fn low(&self) -> bool {
+        let low = |g: &CpuGauges| g.khz != 0 && g.khz <= g.threshold_khz;
+        self.0.iter().any(|(_, g)| low(g))
     }
 
     /// Cooled, or kept low by cpufreq.

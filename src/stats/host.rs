@@ -93,13 +93,13 @@ macro_rules! condition_table {
 }
 
 event_table! {
-    policies_published, PolicyPublished, "policies made live, with features, tunables, capacities and thresholds";
+    policies_published, PolicyPublished, "policies published, with features, tunables, capacities and thresholds";
     thresholds_changed, ThresholdsChanged, "of these, those for other frequency thresholds";
     capacities_changed, CapacitiesChanged, "of these, those for other capacities of CPUs";
     machine_changed, MachineChanged, "the machine was no longer the one that was loaded: CPUs came or went";
-    periods, Period, "times that the daemon looked at the machine";
+    periods, Period, "periods of the daemon: it reads the machine once in each";
     periods_late, PeriodLate, "of these, those that began too late: what had been told was too old by then";
-    periods_skipped, PeriodSkipped, "looks that were left out because one began too late";
+    periods_skipped, PeriodSkipped, "periods that were left out because one began too late";
     looks_slow, LookSlow, "looks that took more than a second: a file did not answer";
     clock_jumps, ClockJump, "the clock of the day was set";
     suspends, Suspend, "the machine was suspended and woke";
@@ -108,7 +108,7 @@ event_table! {
 
 gauge_table! {
     GAUGES, Gauges, "the machine and the daemon as they are now",
-    period_ms, "milliseconds", "time between two looks at the machine";
+    period_ms, "milliseconds", "time from one period of the daemon to the next";
     cpus_online, "", "CPUs that are online";
     busy_permille, "permille", "part of the time that the CPUs were busy, of a thousand";
     saturated, "", "1 while the CPUs together are busy for 95 % of the time, or were and are for 90 %";
@@ -126,7 +126,7 @@ gauge_table! {
     khz, "kilohertz", "its frequency as it was last read; 0: not known";
     min_khz, "kilohertz", "its lowest frequency; 0: not known";
     max_khz, "kilohertz", "its highest frequency; 0: not known";
-    threshold_khz, "kilohertz", "at most so much is slow to delay_migration, for arm default; 0: nothing is";
+    threshold_khz, "kilohertz", "at most so much is low to delay_migration, for arm default; 0: nothing is";
     busy_permille, "permille", "part of the time that it was busy, of a thousand";
     idle_mean_us, "microseconds", "its mean idle period; 0: not known";
 }

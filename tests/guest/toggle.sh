@@ -28,7 +28,7 @@ after=$(roost_kb)
 check "the memory of the process stays (before $kb, after $after kB)" within 0 $((kb + 1024)) "$after"
 check "its open files stay (before $fds, now $(roost_files))" [ "$(roost_files)" = "$fds" ]
 shown=$(scx_roost ctl show | sed -n 's/^generation //p')
-check "the last generation is live (got $shown)" [ "$shown" -ge $((10000 / TOGETHER)) ]
+check "the last generation is in force (got $shown)" [ "$shown" -ge $((10000 / TOGETHER)) ]
 check "a light task ran within a second at all times" wait $PROBE
 killall stress-ng hackbench
 sleep 1

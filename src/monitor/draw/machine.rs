@@ -4,6 +4,7 @@
 use super::Room;
 use super::text::{Row, ghz, micros, percent, rate, row};
 use super::theme::{Role, Theme};
+use crate::monitor::choose::Place;
 use crate::monitor::state::State;
 use crate::monitor::topology::{Core, Detail, Layout, Llc, Node, Sum, Widths, layout, sum};
 use crate::stats::ROWS;
@@ -32,11 +33,7 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
         return super::paragraph(room, Role::Faint, text);
     }
     let painter = Painter::new(state, room);
-    let below = if room.height >= 3 * BELOW {
-        BELOW
-    } else {
-        usize::from(room.height > 3)
-    };
+    let below = below(room);
     let room_above = room.height - below;
     let mut rows = painter.picture(room_above);
     let mut tail = painter.chosen(below);
@@ -51,6 +48,32 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
     rows.resize_with(room.height.saturating_sub(tail.len()), Row::default);
     rows.extend(tail);
     rows
+}
+
+/// Where each CPU stands in the picture, those too for which there is no room.
+pub fn places(state: &State, room: Room) -> Vec<Place> {
+    if state.nodes.is_empty() {
+        return Vec::new();
+    }
+    let rows = Painter::new(state, room).picture(room.height - below(room));
+    let of_line = |(line, row): (usize, &Row)| {
+        let place = |(column, cpu): &(usize, u64)| Place {
+            line,
+            column: *column,
+            cpu: *cpu,
+        };
+        row.marks().iter().map(place).collect::<Vec<_>>()
+    };
+    rows.iter().enumerate().flat_map(of_line).collect()
+}
+
+/// How many lines tell of the chosen CPU.
+fn below(room: Room) -> usize {
+    if room.height >= 3 * BELOW {
+        BELOW
+    } else {
+        usize::from(room.height > 3)
+    }
 }
 
 fn digits(n: u64) -> usize {
@@ -112,14 +135,18 @@ impl<'a> Painter<'a> {
     fn arranged(&self, layout: &Layout, air: usize) -> Vec<Row> {
         let nodes = &self.state.nodes;
         if layout.detail == Detail::Nodes {
-            let blocks = nodes.iter().map(|node| vec![self.node(node)]).collect();
-            return self.side_by_side(blocks, layout, air);
+            let block = |node: &Node| {
+                let mut line = self.stands_for(&node.llcs);
+                line.append(self.node(node, self.role_of(&line, Role::Heading)));
+                vec![line]
+            };
+            return self.side_by_side(nodes.iter().map(block).collect(), layout, air);
         }
         let mut rows = Vec::new();
         for node in nodes {
             if nodes.len() > 1 {
                 let mut heading = row(self.theme(), Role::Plain, " ");
-                heading.append(self.node(node));
+                heading.append(self.node(node, Role::Heading));
                 rows.push(heading);
             }
             let blocks = node
@@ -185,12 +212,10 @@ impl<'a> Painter<'a> {
                 lines.map(line).collect()
             }
             Detail::Llcs | Detail::Nodes => {
-                let role = match self.holds_chosen(llc) {
-                    true => Role::Chosen,
-                    false => Role::Faint,
-                };
+                let mut line = self.stands_for(std::slice::from_ref(llc));
+                let role = self.role_of(&line, Role::Faint);
                 let busy = total.busy_permille;
-                let mut line = row(theme, role, format!("{:>1$}", llc.id, self.llc));
+                line.push(theme, role, format!("{:>1$}", llc.id, self.llc));
                 line.push(theme, Role::Busy(busy), theme.bar(busy).to_string());
                 line.append(self.busy(busy));
                 vec![line]
@@ -198,14 +223,30 @@ impl<'a> Painter<'a> {
         }
     }
 
-    fn holds_chosen(&self, llc: &Llc) -> bool {
-        let mut threads = llc.cores.iter().flat_map(|core| &core.0);
-        threads.any(|(cpu, _)| Some(*cpu) == self.state.chosen.cpu)
+    /// The beginning of a line for all CPUs of these: the chosen one is there for all of them, or the first.
+    fn stands_for(&self, llcs: &[Llc]) -> Row {
+        let cores = || llcs.iter().flat_map(|llc| &llc.cores);
+        let cpus = || cores().flat_map(|core| &core.0).map(|(cpu, _)| *cpu);
+        let chosen = cpus().find(|cpu| Some(*cpu) == self.state.chosen.cpu);
+        let mut line = Row::default();
+        chosen
+            .or(cpus().next())
+            .into_iter()
+            .for_each(|cpu| line.mark(cpu));
+        line
     }
 
-    fn node(&self, node: &Node) -> Row {
+    /// Of what stands for CPUs: `role`, unless the chosen one is among them.
+    fn role_of(&self, line: &Row, role: Role) -> Role {
+        match line.marks().first() {
+            Some((_, cpu)) if Some(*cpu) == self.state.chosen.cpu => Role::Chosen,
+            _ => role,
+        }
+    }
+
+    fn node(&self, node: &Node, role: Role) -> Row {
         let label = format!("node {:<1$} ", node.id, self.llc);
-        let mut line = row(self.theme(), Role::Heading, label);
+        let mut line = row(self.theme(), role, label);
         let total = sum(node.cores());
         line.append(self.busy(total.busy_permille));
         let idle = format!("  {}/{} cores idle", total.idle_cores, total.cores);
@@ -269,6 +310,7 @@ impl<'a> Painter<'a> {
             let busy = gauges.busy_permille;
             let chosen = Some(*cpu) == self.state.chosen.cpu;
             let role = if chosen { Role::Chosen } else { Role::Faint };
+            line.mark(*cpu);
             line.push(theme, role, format!("{:>1$}", cpu, self.cpu));
             line.push(
                 theme,
@@ -277,11 +319,11 @@ impl<'a> Painter<'a> {
             );
         }
         if self.khz {
-            let role = if core.slow() { Role::Slow } else { Role::Plain };
+            let role = if core.low() { Role::Low } else { Role::Plain };
             line.push(theme, role, format!("{:>4}", ghz(core.khz())));
-            match (core.limited(), core.slow()) {
+            match (core.limited(), core.low()) {
                 (true, _) => line.push(theme, Role::Warning, "!"),
-                (_, true) => line.push(theme, Role::Slow, theme.low()),
+                (_, true) => line.push(theme, Role::Low, theme.low()),
                 _ => line.push(theme, Role::Plain, " "),
             }
         }
@@ -296,6 +338,7 @@ impl<'a> Painter<'a> {
             } else {
                 Role::Busy(gauges.busy_permille)
             };
+            line.mark(*cpu);
             line.push(
                 self.theme(),
                 role,
@@ -380,7 +423,7 @@ fn speed(metrics: &CpuMetrics) -> String {
     };
     let threshold = match g.threshold_khz {
         0 => String::new(),
-        khz => format!(", slow up to {}", ghz(khz)),
+        khz => format!(", low up to {}", ghz(khz)),
     };
     format!("capacity {}{limited}; {khz}{threshold}", g.capacity)
 }

@@ -11,7 +11,8 @@ mod rates;
 pub mod text;
 pub mod theme;
 
-use super::keys::HELP;
+use super::choose::Place;
+use super::keys::{self, HELP};
 use super::state::{Link, State, View};
 use crate::topology_view::count;
 use ratatui::Frame;
@@ -37,32 +38,45 @@ const SAID_LINES: usize = 3;
 /// Beneath so many columns only what matters most is told.
 const NARROW: usize = 50;
 
+/// What stands above the view, below it, and where it draws itself.
+struct Parts {
+    top: Vec<Row>,
+    bottom: Vec<Row>,
+    room: Room,
+}
+
+impl Parts {
+    fn of(state: &State, theme: Theme, area: Rect) -> Parts {
+        let width = usize::from(area.width);
+        let mut top = vec![header(state, theme, area)];
+        let mut bottom = Vec::new();
+        if area.height >= TALL {
+            top.push(tabs(state, theme, width));
+            bottom = said(state, theme, width, SAID_LINES);
+            // A line is kept free for it, so that nothing moves.
+            bottom.resize_with(bottom.len().max(1), Row::default);
+            bottom.push(keys(state, theme, width));
+        } else if area.height > 1 {
+            bottom = said(state, theme, width, 1);
+            if bottom.is_empty() && area.height >= MIDDLE {
+                bottom.push(keys(state, theme, width));
+            }
+        }
+        let height = usize::from(area.height).saturating_sub(top.len() + bottom.len());
+        let room = Room {
+            theme,
+            width,
+            height,
+        };
+        Parts { top, bottom, room }
+    }
+}
+
 pub fn frame(frame: &mut Frame, state: &State, theme: Theme) {
     let area = frame.area();
-    let width = usize::from(area.width);
-    let mut top = vec![header(state, theme, area)];
-    let mut bottom = Vec::new();
-    if area.height >= TALL {
-        top.push(tabs(state, theme, width));
-        bottom = said(state, theme, width, SAID_LINES);
-        // A line is kept free for it, so that nothing moves.
-        bottom.resize_with(bottom.len().max(1), Row::default);
-        bottom.push(keys(theme, width));
-    } else if area.height > 1 {
-        bottom = said(state, theme, width, 1);
-        if bottom.is_empty() && area.height >= MIDDLE {
-            bottom.push(keys(theme, width));
-        }
-    }
-    let outside = (top.len() + bottom.len()) as u16;
-    let height = area.height.saturating_sub(outside);
-    let room = Room {
-        theme,
-        width,
-        height: height.into(),
-    };
+    let Parts { top, bottom, room } = Parts::of(state, theme, area);
+    let (y, height) = (area.y + top.len() as u16, room.height as u16);
     let body = lines_of(body(state, room));
-    let y = area.y + top.len() as u16;
     put(frame, area, area.y, lines_of(top));
     put(
         frame,
@@ -74,6 +88,11 @@ pub fn frame(frame: &mut Frame, state: &State, theme: Theme) {
         body,
     );
     put(frame, area, y + height, lines_of(bottom));
+}
+
+/// Where CPUs stand in view Machine, drawn in this area.
+pub fn places(state: &State, theme: Theme, area: Rect) -> Vec<Place> {
+    machine::places(state, Parts::of(state, theme, area).room)
 }
 
 /// These lines from line `y` on, as far as there is room in `area`.
@@ -241,12 +260,12 @@ fn said(state: &State, theme: Theme, width: usize, lines: usize) -> Vec<Row> {
 }
 
 /// As many as there is room for, but for the last two, which say how to find the others and how to end.
-fn keys(theme: Theme, width: usize) -> Row {
-    let (first, last) = HELP.split_at(HELP.len() - 2);
-    let last: Vec<&str> = last.iter().map(|(_, _, short)| *short).collect();
+fn keys(state: &State, theme: Theme, width: usize) -> Row {
+    let bar = keys::bar(state);
+    let (first, last) = bar.split_at(bar.len().saturating_sub(2));
     let last = last.join("  ");
     let mut row = Row::default();
-    for (_, _, short) in first {
+    for short in first {
         if 1 + row.width() + short.len() + 2 + last.len() <= width {
             row.push(theme, Role::Faint, format!(" {short} "));
         }
@@ -283,7 +302,7 @@ fn about(view: View) -> &'static [&'static str] {
              frequency in GHz. Behind that stands ! where cooling or cpufreq leave less than its capacity, and an arrow where \
              delay_migration takes it for low. A core that is busy for less than 2 % counts as idle. On a larger machine, or a \
              smaller terminal, a CPU is a bar only, then an LLC is a number, then a node.",
-            "Left and right choose a CPU, up and down the same place in the next LLC; below is what is known of it.",
+            "Arrows choose a CPU as it is drawn, or an LLC or a node where these are; below is what is known of it.",
         ],
         View::Rates => &[
             "What was counted, for each second of the last interval, by group. Left and right choose an arm, or all together; \

@@ -9,6 +9,8 @@ use ratatui::text::{Line, Span};
 pub struct Row {
     spans: Vec<Span<'static>>,
     width: usize,
+    /// Columns at which CPUs can be chosen.
+    cpus: Vec<(usize, u64)>,
 }
 
 impl Row {
@@ -27,7 +29,19 @@ impl Row {
         }
     }
 
+    /// What is pushed next is, or stands for, this CPU.
+    pub fn mark(&mut self, cpu: u64) {
+        self.cpus.push((self.width, cpu));
+    }
+
+    /// The CPUs that are marked, by column.
+    pub fn marks(&self) -> &[(usize, u64)] {
+        &self.cpus
+    }
+
     pub fn append(&mut self, other: Row) {
+        let moved = |(column, cpu)| (self.width + column, cpu);
+        self.cpus.extend(other.cpus.into_iter().map(moved));
         self.width += other.width;
         self.spans.extend(other.spans);
     }

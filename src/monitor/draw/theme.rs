@@ -15,7 +15,7 @@ pub enum Role {
     Warning,
     Bad,
     /// Below the threshold of frequencies.
-    Slow,
+    Low,
     /// A part of a thousand.
     Busy(u64),
     Chosen,
@@ -54,7 +54,7 @@ impl Theme {
             Role::Good => colored(Color::Green),
             Role::Warning => colored(Color::Yellow).add_modifier(Modifier::BOLD),
             Role::Bad => colored(Color::Red).add_modifier(Modifier::BOLD),
-            Role::Slow => colored(Color::Cyan),
+            Role::Low => colored(Color::Cyan),
             Role::Busy(0..20) => colored(Color::DarkGray),
             Role::Busy(20..500) => colored(Color::Green),
             Role::Busy(500..850) => colored(Color::Yellow),
@@ -123,7 +123,7 @@ mod tests {
             color: false,
             utf8: true,
         };
-        for role in [Role::Faint, Role::Bad, Role::Busy(900), Role::Slow] {
+        for role in [Role::Faint, Role::Bad, Role::Busy(900), Role::Low] {
             let style = theme.style(role);
             assert_eq!((style.fg, style.bg), (None, None));
         }

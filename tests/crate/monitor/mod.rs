@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The live view: pictures of described machines, what keys do, and the binary on a terminal of ours.
 
+mod arrows;
 mod pictures;
 mod pty;
 mod random;

@@ -3,6 +3,8 @@
 
 use super::*;
 use crate::rng::Rng;
+use ratatui::layout::Rect;
+use scx_roost::monitor::draw::places;
 use scx_roost::monitor::state::{Action, Effect, View};
 use scx_roost::stats::ArmSums;
 use scx_roost::stats::host::ConditionMetrics;
@@ -24,6 +26,7 @@ const ACTIONS: &[Action] = &[
     Action::Shorter,
     Action::Help,
     Action::Close,
+    Action::Leave,
     Action::Quit,
 ];
 
@@ -137,6 +140,7 @@ fn there_is_a_picture_of_everything() {
             }
             let (width, height) = (rng.scale(200) as u16 - 1, rng.scale(70) as u16 - 1);
             let lines = picture_in(&state, width, height, theme);
+            state.drawn(places(&state, theme, Rect::new(0, 0, width, height)));
             let clean = |line: &String| !line.chars().any(char::is_control);
             assert!(
                 lines.iter().all(clean),

@@ -155,20 +155,23 @@ fn a_feature_is_switched_by_the_control_socket() {
     toggle(&mut state, &served.path(), "prev_core");
     assert_eq!(
         said(&state),
-        ("prev_core off, arm default: generation 1 is live", false)
+        (
+            "prev_core off, arm default: generation 1 is in force",
+            false
+        )
     );
     assert!(!FeatureSet(served.features(0)).has(bits::prev_core));
     toggle(&mut state, &served.path(), "delay_migration");
     assert_eq!(
         said(&state),
         (
-            "delay_migration on, arm default: generation 2 is live",
+            "delay_migration on, arm default: generation 2 is in force",
             false
         )
     );
     assert!(FeatureSet(served.features(0)).has(bits::delay_migration));
     let last = picture(&state, 100, 30);
-    assert!(last[28].contains("delay_migration on, arm default: generation 2 is live"));
+    assert!(last[28].contains("delay_migration on, arm default: generation 2 is in force"));
 }
 
 #[test]

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is chosen, and how it moves: along a list, over the arms, or over the CPUs as they stand in the picture.
+
+use super::state::{State, View};
+use crate::features::FEATURES;
+use crate::stats::{HISTS, ROWS};
+
+/// Lines of a list at once.
+pub const PAGE: isize = 10;
+/// Past the end of whatever there is.
+pub const ALL: isize = 1 << 20;
+
+/// What is chosen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Chosen {
+    /// None: all together.
+    pub arm: Option<String>,
+    pub cpu: Option<u64>,
+    /// Index into `ROWS`.
+    pub counter: usize,
+    /// Index into `FEATURES`.
+    pub feature: usize,
+    /// Index into `HISTS`.
+    pub hist: usize,
+    /// The first line that is shown of the conditions.
+    pub line: usize,
+}
+
+/// Where a CPU stands in the picture of the machine; where it is drawn together with others, it stands for all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub line: usize,
+    pub column: usize,
+    pub cpu: u64,
+}
+
+impl State {
+    /// Arrows go by these from now on. In the order of lines, and of columns in each.
+    pub fn drawn(&mut self, places: Vec<Place>) {
+        self.places = places;
+    }
+
+    /// What was chosen may have gone.
+    pub(super) fn keep_choice(&mut self) {
+        let there = |name: &String| self.arms().contains(&name.as_str());
+        if !self.chosen.arm.as_ref().is_none_or(there) {
+            self.chosen.arm = None;
+        }
+        let cpus = || {
+            let cores = self.nodes.iter().flat_map(|n| n.cores());
+            cores.flat_map(|core| &core.0).map(|(cpu, _)| *cpu)
+        };
+        if self
+            .chosen
+            .cpu
+            .is_none_or(|chosen| !cpus().any(|cpu| cpu == chosen))
+        {
+            self.chosen.cpu = cpus().next();
+        }
+    }
+
+    pub(super) fn vertical(&mut self, by: isize) {
+        match self.view {
+            View::Machine => self.choose_cpu(by, below),
+            View::Rates => self.chosen.counter = moved(self.chosen.counter, by, ROWS.len()),
+            View::Arms => self.choose_arm(by, true),
+            View::Latency => self.chosen.hist = moved(self.chosen.hist, by, HISTS.len()),
+            View::Features => self.chosen.feature = moved(self.chosen.feature, by, FEATURES.len()),
+            View::Conditions => self.chosen.line = moved(self.chosen.line, by, ROWS.len()),
+        }
+    }
+
+    pub(super) fn horizontal(&mut self, by: isize) {
+        match self.view {
+            View::Machine => self.choose_cpu(by, beside),
+            View::Features => self.choose_arm(by, false),
+            View::Rates | View::Arms | View::Latency => self.choose_arm(by, true),
+            View::Conditions => (),
+        }
+    }
+
+    /// So many steps, or until there is nothing more in that direction.
+    fn choose_cpu(&mut self, by: isize, step: fn(&[Place], Place, bool) -> Option<Place>) {
+        let chosen = |p: &&Place| Some(p.cpu) == self.chosen.cpu;
+        let Some(mut place) = self.places.iter().find(chosen).copied() else {
+            return;
+        };
+        for _ in 0..by.unsigned_abs() {
+            match step(&self.places, place, by > 0) {
+                Some(next) => place = next,
+                None => break,
+            }
+        }
+        self.chosen.cpu = Some(place.cpu);
+    }
+
+    /// `all`: the arms together can be chosen too, before the first.
+    fn choose_arm(&mut self, by: isize, all: bool) {
+        let arms: Vec<Option<String>> = self.arms().iter().map(|a| Some(a.to_string())).collect();
+        let arms = if all {
+            [vec![None], arms].concat()
+        } else {
+            arms
+        };
+        let chosen = match all {
+            true => self.chosen.arm.clone(),
+            false => Some(self.one_arm().to_string()),
+        };
+        let here = arms.iter().position(|arm| *arm == chosen).unwrap_or(0);
+        if let Some(arm) = arms.get(moved(here, by, arms.len())) {
+            self.chosen.arm = arm.clone();
+        }
+    }
+}
+
+/// The next one of the same line.
+fn beside(places: &[Place], from: Place, forward: bool) -> Option<Place> {
+    let line = places.iter().filter(|p| p.line == from.line).copied();
+    match forward {
+        true => line
+            .filter(|p| p.column > from.column)
+            .min_by_key(|p| p.column),
+        false => line
+            .filter(|p| p.column < from.column)
+            .max_by_key(|p| p.column),
+    }
+}
+
+/// The nearest one of the next line that has any.
+fn below(places: &[Place], from: Place, forward: bool) -> Option<Place> {
+    let lines = places.iter().map(|p| p.line);
+    let line = match forward {
+        true => lines.filter(|l| *l > from.line).min(),
+        false => lines.filter(|l| *l < from.line).max(),
+    };
+    let there = places.iter().filter(|p| Some(p.line) == line).copied();
+    there.min_by_key(|p| p.column.abs_diff(from.column))
+}
+
+/// An index, moved and kept below `len`.
+fn moved(index: usize, by: isize, len: usize) -> usize {
+    let last = len.saturating_sub(1);
+    index.min(last).saturating_add_signed(by).min(last)
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! In view Machine arrows go as the CPUs are drawn. Where the chosen one stands is read off the picture: it is reversed.
+
+use super::*;
+use ratatui::layout::Rect;
+use ratatui::style::Modifier;
+use scx_roost::monitor::draw::places;
+use scx_roost::monitor::state::Action;
+
+/// Beneath the lines with the facts and the views.
+const BODY: usize = 2;
+
+struct Seen {
+    state: State,
+    width: u16,
+    height: u16,
+}
+
+impl Seen {
+    fn new(shape: Shape, width: u16, height: u16) -> Seen {
+        Seen {
+            state: state_of(shape),
+            width,
+            height,
+        }
+    }
+
+    /// As the live view does: each picture, then a key.
+    fn press(&mut self, action: Action) -> Option<u64> {
+        let area = Rect::new(0, 0, self.width, self.height);
+        let places = places(&self.state, THEME, area);
+        self.state.drawn(places);
+        self.state.act(action);
+        self.state.chosen.cpu
+    }
+
+    /// Line and column of the chosen one.
+    fn chosen(&self) -> Option<(usize, usize)> {
+        let mut terminal = Terminal::new(TestBackend::new(self.width, self.height)).unwrap();
+        terminal.draw(|f| frame(f, &self.state, THEME)).unwrap();
+        let buffer = terminal.backend().buffer();
+        let width = usize::from(self.width);
+        let cells = buffer.content().iter().enumerate().skip(BODY * width);
+        let reversed = |(_, cell): &(usize, &ratatui::buffer::Cell)| {
+            cell.modifier.contains(Modifier::REVERSED)
+        };
+        let mut found = cells.filter(reversed).map(|(i, _)| (i / width, i % width));
+        found.next()
+    }
+}
+
+#[test]
+fn they_go_to_what_stands_there() {
+    use Action::*;
+    let mut seen = Seen::new(THREADRIPPER, 120, 24);
+    // Threads of a core are n and n + 32, and four caches stand side by side.
+    let path = [
+        (Right, 32),
+        (Right, 4),
+        (Left, 32),
+        (Left, 0),
+        (Left, 0),
+        (Up, 0),
+        (Down, 1),
+        (Down, 2),
+        (Down, 3),
+        (Down, 16),
+        (Right, 48),
+        (Up, 35),
+        (End, 51),
+        (PageUp, 32),
+        (PageDown, 51),
+        (Home, 32),
+    ];
+    for (step, (action, cpu)) in path.into_iter().enumerate() {
+        assert_eq!(seen.press(action), Some(cpu), "step {step}: {action:?}");
+    }
+}
+
+#[test]
+fn in_every_picture_they_go_that_way_or_stay() {
+    use Action::*;
+    // Cores, bars of threads, LLCs, nodes.
+    for (shape, width, height) in [
+        (EIGHT, 80, 18),
+        (THREADRIPPER, 120, 24),
+        (THREADRIPPER, 80, 20),
+        (LARGE, 120, 40),
+        (LARGE, 80, 24),
+        (LARGE, 60, 12),
+    ] {
+        let mut seen = Seen::new(shape, width, height);
+        let mut moves = 0;
+        for action in [Right, Right, Down, Down, Left, Down, Right, Up, Left, Up] {
+            let (was, before) = (seen.state.chosen.cpu, seen.chosen().unwrap());
+            let now = seen.press(action);
+            let after = seen.chosen().unwrap();
+            let goes = match action {
+                Right => after.0 == before.0 && after.1 > before.1,
+                Left => after.0 == before.0 && after.1 < before.1,
+                Down => after.0 > before.0,
+                _ => after.0 < before.0,
+            };
+            let stays = now == was && after == before;
+            assert!(
+                goes || stays,
+                "{width}x{height} {action:?}: {before:?} {after:?}"
+            );
+            moves += usize::from(goes);
+        }
+        assert!(moves >= 3, "{width}x{height}: {moves}");
+    }
+}
+
+/// What there is no room for can be chosen, and is told of.
+#[test]
+fn what_is_hidden_can_be_chosen() {
+    let mut seen = Seen::new(LARGE, 40, 10);
+    let last = seen.press(Action::End);
+    assert_ne!(last, Some(0));
+    assert!(
+        picture(&seen.state, 40, 10)
+            .iter()
+            .any(|l| l.contains(&format!("CPU {}", last.unwrap())))
+    );
+}
+
+#[test]
+fn before_the_first_picture_they_do_nothing() {
+    let mut state = state_of(EIGHT);
+    state.act(Action::Right);
+    assert_eq!(state.chosen.cpu, Some(0));
+}
