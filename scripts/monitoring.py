@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Asks the programs that read our metrics what they say to them: Prometheus, its node_exporter and promtool, and the strict
-OpenMetrics parser of its Python client, all of Debian's packages, unpacked into the cache. Needs no root and no scheduler:
-tests/monitoring/serve.rs serves statistics of its own. The last line is 'N passed, N failed, N skipped'.
+OpenMetrics parser of its Python client, all of Debian's packages, unpacked into the cache; and Grafana's model of a dashboard,
+of PyPI. Needs no root and no scheduler: tests/monitoring/serve.rs serves statistics of its own. The last line is 'N passed, N failed, N skipped'.
 
   scripts/monitoring.py [--require]
     --require   packages that cannot be had are a failure, not a skip
@@ -33,6 +33,10 @@ BUILT = TOP / os.environ.get("CARGO_TARGET_DIR", "target") / "release"
 # What Grafana puts in place of its variables.
 VARIABLES = {"$__rate_interval": "15s", "$instance": ".*", "$arm": ".*"}
 WIDTH = 24
+# Grafana's own model of a dashboard, generated from its schema; pure Python, of PyPI.
+SDK = "grafana-foundation-sdk==1769699998!10.1.0"
+# Grafana writes and reads these, and its schema has them not.
+NOT_IN_SCHEMA = {"definition", "titleFormat"}
 # A machine with other work may take long; one without is not kept waiting.
 PATIENCE = 60
 
@@ -47,6 +51,17 @@ def tools():
         archive.update()
         dest.parent.mkdir(parents=True, exist_ok=True)
         archive.unpack(PACKAGES, dest)
+    return dest
+
+
+def sdk():
+    """The folder with it, fetched once."""
+    dest = CACHE / "monitoring" / SDK.replace("==", "-").replace("!", "-")
+    if not (dest / "grafana_foundation_sdk").exists():
+        p = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", dest, SDK],
+                           text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if p.returncode:
+            raise LabError(f"pip cannot fetch {SDK}: {(p.stdout.strip().splitlines() or ['no reason'])[-1]}")
     return dest
 
 
@@ -278,6 +293,33 @@ def the_dashboard_is_one(_):
     assert used == set(names), f"variables {used} are used, {names} are there"
 
 
+def lost(before, after, path=""):
+    """What of `before` is not in `after`, but for what says nothing."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key, value in before.items():
+            if key in after:
+                yield from lost(value, after[key], f"{path}.{key}")
+            elif value not in (None, [], {}) and key not in NOT_IN_SCHEMA:
+                yield f"{path}.{key}: {value}"
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for i, (one, other) in enumerate(zip(before, after)):
+            yield from lost(one, other, f"{path}[{i}]")
+    elif before != after:
+        yield f"{path}: {before} and {after}"
+
+
+def the_dashboard_is_of_grafanas_schema(_):
+    """Read into Grafana's model, panels and queries too, and written again, it is the same: an unknown field would be gone."""
+    from grafana_foundation_sdk.cog.encoder import JSONEncoder
+    from grafana_foundation_sdk.cog.plugins import register_default_plugins
+    from grafana_foundation_sdk.models.dashboard import Dashboard
+    register_default_plugins()
+    before = json.loads((CONTRIB / "grafana-dashboard.json").read_text())
+    after = json.loads(json.dumps(Dashboard.from_json(before), cls=JSONEncoder))
+    gone = list(lost(before, after))
+    assert not gone, "; ".join(gone)
+
+
 def a_daemon_that_goes_is_told(setup):
     """The last one: it ends the statistics."""
     setup.daemon.stdin.close()
@@ -292,6 +334,10 @@ CHECKS = [alerts_are_what_they_are_meant_to_be, the_dashboard_is_one, all_of_it_
           the_dashboard_shows_data, a_daemon_that_goes_is_told]
 
 
+# Needs what is not of Debian.
+BY_SDK = [the_dashboard_is_of_grafanas_schema]
+
+
 def check(setup, one):
     try:
         one(setup)
@@ -302,6 +348,17 @@ def check(setup, one):
         return False
     print(f"ok {one.__name__}")
     return True
+
+
+def by_sdk(setup, require):
+    """How many passed, failed and were skipped."""
+    try:
+        sys.path.insert(0, str(sdk()))
+    except (LabError, OSError) as e:
+        print(f"{'FAIL' if require else 'skip'} {BY_SDK[0].__name__}: {e}")
+        return 0, len(BY_SDK) * require, len(BY_SDK) * (not require)
+    failed = sum(not check(setup, one) for one in BY_SDK)
+    return len(BY_SDK) - failed, failed, 0
 
 
 def main():
@@ -320,11 +377,12 @@ def main():
     with tempfile.TemporaryDirectory(prefix="roost-monitoring-") as folder:
         setup = Setup(folder, usr)
         try:
-            failed = sum(not check(setup, one) for one in CHECKS)
+            passed, failed, skipped = by_sdk(setup, args.require)
+            wrong = sum(not check(setup, one) for one in CHECKS)
         finally:
             setup.end()
-    print(f"{len(CHECKS) - failed} passed, {failed} failed, 0 skipped")
-    return int(failed > 0)
+    print(f"{passed + len(CHECKS) - wrong} passed, {failed + wrong} failed, {skipped} skipped")
+    return int(failed + wrong > 0)
 
 
 if __name__ == "__main__":
