@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 use super::*;
+use crate::features;
 
 fn parsed(args: &[&str]) -> Result<Command> {
     parse(std::iter::once(&"scx_roost").chain(args))
@@ -56,6 +57,65 @@ fn global_options_may_stand_before_the_subcommand() {
         panic!("expected doctor")
     };
     assert!(json && sysfs.as_os_str() == "/x");
+}
+
+/// Each subcommand has those of --sysfs and --json that mean something there, and refuses the other.
+#[test]
+fn json_and_sysfs_are_where_they_mean_something() {
+    let has = |path: &[&str], option: &str| {
+        let Command::Print(help) = parsed(&[path, &["--help"]].concat()).unwrap() else {
+            panic!("expected help")
+        };
+        help.contains(&format!("--{option}"))
+    };
+    for (path, json, sysfs) in [
+        (&["topology"][..], true, true),
+        (&["doctor"], true, true),
+        (&["ctl", "show"], true, false),
+        (&["ctl", "rules", "add"], true, false),
+        (&["monitor"], true, false),
+        (&["export"], false, false),
+        (&["exec"], false, false),
+    ] {
+        assert_eq!(
+            (has(path, "json"), has(path, "sysfs")),
+            (json, sysfs),
+            "{path:?}"
+        );
+    }
+    for args in [
+        &["export", "--json"][..],
+        &["exec", "--json", "--arm", "x", "true"],
+        &["monitor", "--sysfs", "/x"],
+        &["ctl", "show", "--sysfs", "/x"],
+    ] {
+        let error = error(args);
+        assert!(error.starts_with("unexpected argument '--"), "{error}");
+    }
+    for (args, option, name) in [
+        (&["--json", "export"][..], "json", "export"),
+        (&["--sysfs", "/x", "monitor"], "sysfs", "monitor"),
+    ] {
+        let expected = format!("the option '--{option}' cannot be used with '{name}'; see");
+        assert!(error(args).starts_with(&expected), "{}", error(args));
+    }
+    for args in [&["--json", "monitor"][..], &["monitor", "--json"]] {
+        assert!(
+            matches!(parsed(args), Ok(Command::View(o)) if o.json),
+            "{args:?}"
+        );
+    }
+    for args in [
+        &["--json", "ctl", "arms"][..],
+        &["ctl", "--json", "arms"],
+        &["ctl", "arms", "--json"],
+    ] {
+        assert!(
+            matches!(parsed(args), Ok(Command::Ctl { json: true, .. })),
+            "{args:?}"
+        );
+    }
+    assert!(error(&["--json"]).contains("give --stats or --monitor as well"));
 }
 
 #[test]

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The options as clap knows them, with their help, and the values that they take.
+
+use crate::config::{STATS_PATH, ctl_path_beside};
+use crate::cpufreq::CpuPerf;
+use crate::ctl;
+use crate::exec::{self, ExecArgs};
+use crate::export::{self, ExportArgs};
+use crate::features::{
+    self, CLAIM_TTL, DEFAULT_PRESET, DELAY, FITS_MARGIN, FITS_RT, FREQ_THRESHOLD, MIGRATION_COST,
+    MIN_SLICE, RESCUE, SLICE, Tunable,
+};
+use crate::machine::FreqSource;
+use crate::monitor;
+use clap::{Args, Parser, Subcommand};
+use scx_utils::libbpf_clap_opts::LibbpfOpts;
+use std::ffi::CString;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub const SYSFS: &str = "/sys";
+
+/// A sched_ext scheduler: the kernel's own wakeup placement rebuilt in BPF, with placement ideas as switches.
+///
+/// Without a subcommand the scheduler runs until it is stopped (Ctrl-C or SIGTERM); the kernel's own scheduler takes
+/// over again as soon as it ends, whatever the reason.
+#[derive(Debug, Parser)]
+#[command(
+    name = "scx_roost",
+    disable_version_flag = true,
+    disable_help_subcommand = true,
+    after_help = after_help(),
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Sub>,
+
+    #[command(flatten)]
+    pub run: RunArgs,
+
+    #[command(flatten)]
+    pub sysfs: SysfsArg,
+
+    #[command(flatten)]
+    pub json: JsonArg,
+
+    #[command(flatten, next_help_heading = "libbpf options")]
+    pub libbpf: LibbpfOpts,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Sub {
+    /// Show the CPUs, cores, caches and nodes that were found
+    Topology(MachineArgs),
+    /// Say whether this machine can run scx_roost, what is missing and what will not work
+    Doctor(MachineArgs),
+    /// Show or change features, tunables, arms and rules of the running scheduler
+    #[command(after_help = ctl::EXAMPLES)]
+    Ctl {
+        #[command(subcommand)]
+        verb: ctl::Verb,
+
+        #[command(flatten)]
+        at: CtlPath,
+
+        /// Print JSON
+        #[arg(long, global = true)]
+        json: bool,
+    },
+    /// Run a command, and all that it starts, on an arm
+    #[command(after_help = exec::EXAMPLES)]
+    Exec {
+        #[command(flatten)]
+        args: ExecArgs,
+
+        #[command(flatten)]
+        at: CtlPath,
+    },
+    /// Serve the statistics of the running scheduler to Prometheus
+    #[command(after_help = export::EXAMPLES)]
+    Export {
+        #[command(flatten)]
+        args: ExportArgs,
+
+        #[command(flatten)]
+        of: StatsPath,
+    },
+    /// Show the running scheduler live: the machine, rates, arms, latencies, features to switch
+    #[command(after_help = monitor::EXAMPLES)]
+    Monitor(MonitorArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct MonitorArgs {
+    /// Seconds between two pictures, 0.1 to 3600
+    #[arg(long, value_name = "SECS", default_value = "1", value_parser = seconds)]
+    pub interval: Duration,
+
+    #[command(flatten)]
+    pub of: StatsPath,
+
+    /// Socket on which features are switched; by default 'ctl' beside that of the statistics
+    #[arg(id = "ctl", long = "ctl-path", value_name = "PATH")]
+    pub ctl_path: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub json: JsonArg,
+}
+
+#[derive(Debug, Args)]
+pub struct MachineArgs {
+    #[command(flatten)]
+    pub sysfs: SysfsArg,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct StatsPath {
+    /// Socket that serves the scheduler's statistics
+    // Not "stats_path": that is the option of a run.
+    #[arg(id = "stats-of", long = "stats-path", value_name = "PATH", default_value = STATS_PATH)]
+    pub stats_path: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct CtlPath {
+    /// Socket on which the scheduler is controlled
+    // Not "ctl_path": that is the option of a run.
+    #[arg(id = "ctl", long = "ctl-path", global = true, value_name = "PATH", default_value_os_t = ctl_path_beside(Path::new(STATS_PATH)))]
+    pub ctl_path: PathBuf,
+}
+
+// These two may stand before a subcommand that has them too: their ids are the same in all.
+#[derive(Debug, Args)]
+pub struct SysfsArg {
+    /// Read the machine from this folder instead of /sys
+    #[arg(long, value_name = "ROOT", default_value = SYSFS)]
+    pub sysfs: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct JsonArg {
+    /// Print JSON: one line per interval of statistics
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Set of features to start from (see the list below)
+    #[arg(short, long, value_name = "NAME", default_value = DEFAULT_PRESET)]
+    pub preset: String,
+
+    /// Switch a feature on, on top of the preset; may be repeated (see the list below)
+    #[arg(long, value_name = "FEATURE")]
+    pub enable: Vec<String>,
+
+    /// Switch a feature off; may be repeated
+    #[arg(long, value_name = "FEATURE")]
+    pub disable: Vec<String>,
+
+    #[arg(long, value_name = "US", help = tunable_help(&SLICE), value_parser = |text: &str| tunable(&SLICE, text))]
+    pub slice_us: Option<u32>,
+
+    #[arg(long, value_name = "US", help = tunable_help(&MIN_SLICE), value_parser = |text: &str| tunable(&MIN_SLICE, text))]
+    pub min_slice_us: Option<u32>,
+
+    #[arg(long, value_name = "US", help = tunable_help(&CLAIM_TTL), value_parser = |text: &str| tunable(&CLAIM_TTL, text))]
+    pub claim_ttl_us: Option<u32>,
+
+    #[arg(long, value_name = "US", help = tunable_help(&RESCUE), value_parser = |text: &str| tunable(&RESCUE, text))]
+    pub rescue_us: Option<u32>,
+
+    #[arg(long, value_name = "US", help = tunable_help(&MIGRATION_COST), value_parser = |text: &str| tunable(&MIGRATION_COST, text))]
+    pub migration_cost_us: Option<u32>,
+
+    #[arg(long, value_name = "PERCENT", help = tunable_help(&FITS_MARGIN), value_parser = |text: &str| tunable(&FITS_MARGIN, text))]
+    pub fits_margin: Option<u32>,
+
+    #[arg(long, value_name = "0|1", help = tunable_help(&FITS_RT), value_parser = |text: &str| tunable(&FITS_RT, text))]
+    pub fits_rt: Option<u32>,
+
+    #[arg(long, value_name = "US", help = tunable_help(&DELAY), value_parser = |text: &str| tunable(&DELAY, text))]
+    pub delay_us: Option<u32>,
+
+    #[arg(long, value_name = "RULE", help = tunable_help(&FREQ_THRESHOLD), value_parser = |text: &str| tunable(&FREQ_THRESHOLD, text))]
+    pub freq_threshold: Option<u32>,
+
+    /// Where CPUs' frequencies are read: auto, cpuperf (what ticks see), cpufreq, off, or a folder with a file cpuN for each CPU,
+    /// which holds kHz
+    #[arg(long, value_name = "SOURCE", default_value = "auto")]
+    pub freq_source: FreqSource,
+
+    /// Milliseconds between two readings of them, and of idle periods for avg_idle_scan, 5 to 1000
+    #[arg(long, value_name = "MS", default_value = "20", value_parser = freq_period)]
+    pub freq_period_ms: Duration,
+
+    /// Fix features and tunables at load: a little faster, because the features become constants of the programs, and nothing can
+    /// be changed while it runs
+    #[arg(long)]
+    pub freeze: bool,
+
+    /// Keep all memory of this process from being swapped out
+    #[arg(long)]
+    pub lock_memory: bool,
+
+    /// Frequency requests to the governor
+    #[arg(long, value_enum, value_name = "MODE", default_value = "auto")]
+    pub cpuperf: CpuPerf,
+
+    /// Run, and print statistics every SECS seconds (0.1 to 3600)
+    #[arg(long, value_name = "SECS", value_parser = seconds, conflicts_with = "monitor")]
+    pub stats: Option<Duration>,
+
+    /// Do not run: print the statistics of the running scheduler every SECS seconds (0.1 to 3600)
+    #[arg(long, value_name = "SECS", value_parser = seconds)]
+    pub monitor: Option<Duration>,
+
+    /// Describe the statistics and exit
+    #[arg(long)]
+    pub help_stats: bool,
+
+    /// Socket that serves the statistics
+    #[arg(long, value_name = "PATH", default_value = STATS_PATH)]
+    pub stats_path: PathBuf,
+
+    /// Group that may read the statistics, besides the owner of the socket
+    #[arg(long, value_name = "NAME", value_parser = group)]
+    pub stats_group: Option<u32>,
+
+    /// Socket on which the scheduler is controlled; by default 'ctl' beside that of the statistics
+    #[arg(long, value_name = "PATH")]
+    pub ctl_path: Option<PathBuf>,
+
+    /// Group that may control the scheduler, besides its owner
+    #[arg(long, value_name = "NAME", value_parser = group)]
+    pub ctl_group: Option<u32>,
+
+    /// Bytes of the debug dump after an error; 0 is the kernel's default
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub exit_dump_len: u32,
+
+    /// Say more, also what libbpf says
+    #[arg(short, long)]
+    pub verbose: bool,
+
+    /// Print the version and exit
+    #[arg(short = 'V', long)]
+    pub version: bool,
+}
+
+fn tunable_help(t: &Tunable) -> String {
+    let unit = t.unit_after(", in ");
+    format!(
+        "{}{unit} ({}; default: {})",
+        t.help,
+        t.possible(),
+        t.default
+    )
+}
+
+/// A value of this tunable. clap's own range would be told in Rust's notation and without the unit.
+fn tunable(t: &Tunable, text: &str) -> Result<u32, String> {
+    t.parse(text)
+}
+
+/// The number of a group that is given by name or by number.
+pub fn group(text: &str) -> Result<u32, String> {
+    let unknown = || format!("there is no group '{text}'");
+    match text.parse() {
+        // chown() would take it for "leave the group as it is".
+        Ok(u32::MAX) => return Err(unknown()),
+        Ok(number) => return Ok(number),
+        Err(_) => (),
+    }
+    let name = CString::new(text).map_err(|_| unknown())?;
+    // SAFETY: the name is alive; what is returned is read at once, and no other thread runs yet.
+    unsafe { libc::getgrnam(name.as_ptr()).as_ref() }
+        .map(|group| group.gr_gid)
+        .ok_or_else(unknown)
+}
+
+fn freq_period(text: &str) -> Result<Duration, String> {
+    let ms = text.parse().ok().filter(|ms| (5..=1000).contains(ms));
+    ms.map(Duration::from_millis)
+        .ok_or_else(|| "5 to 1000 ms are possible".to_string())
+}
+
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let secs: f64 = text
+        .parse()
+        .map_err(|_| "a number of seconds is expected".to_string())?;
+    if !(0.1..=3600.0).contains(&secs) {
+        return Err("0.1 to 3600 seconds are possible".to_string());
+    }
+    Ok(Duration::from_secs_f64(secs))
+}
+
+/// The tables and examples below the options.
+fn after_help() -> String {
+    let mut text = String::from("Presets:\n");
+    for p in features::PRESETS {
+        let _ = writeln!(text, "  {:<22} {} [{}]", p.name, p.help, p.features);
+    }
+    text += "\nFeatures:\n";
+    for f in features::FEATURES {
+        let of = match f.parent {
+            "" => String::new(),
+            parent => format!("with {parent}: "),
+        };
+        let _ = writeln!(text, "  {:<22} {of}{} ({})", f.name, f.help, f.source);
+    }
+    text += "\nExamples:
+  scx_roost                                 run with the default preset
+  scx_roost --preset mainline --stats 1     as the kernel places, statistics every second
+  scx_roost --disable wide_idle             the default without one feature
+  scx_roost --monitor 2 --json              statistics of a running scx_roost as JSON
+  scx_roost monitor                         see live what it does ('scx_roost monitor --help')
+  scx_roost doctor                          can this machine run it?
+  scx_roost ctl set --enable wide_idle      a feature more while it runs ('scx_roost ctl --help')
+  scx_roost exec --arm x -- make            a command on another arm ('scx_roost exec --help')
+
+Exit status: 0 when stopped by a signal or replaced on request; 1 after an error, a watchdog exit or SysRq-S.";
+    text
+}
