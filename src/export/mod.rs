@@ -19,8 +19,11 @@ use crate::stop::Stop;
 use anyhow::Result;
 use log::{info, warn};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use textfile::TextFile;
+
+/// Only files have it; an alert watches its age.
+const WRITTEN: &str = "roost_textfile_timestamp_seconds";
 
 /// Nobody has to do anything but wait.
 const LONG: Duration = Duration::from_secs(3600);
@@ -58,6 +61,17 @@ impl Pages {
             Format::Classic => classic::from_open_metrics(&open),
         })
     }
+
+    /// For a file, which may outlive who wrote it: it says of when it is.
+    fn file_page(&self) -> Result<String> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let seconds = now.unwrap_or_default().as_millis() as f64 / 1e3;
+        let page = self.page(Format::Classic)?;
+        Ok(format!(
+            "{page}# HELP {WRITTEN} when the exporter wrote this file, in seconds since 1970\n\
+             # TYPE {WRITTEN} gauge\n{WRITTEN} {seconds}\n"
+        ))
+    }
 }
 
 /// Serves the statistics of the scheduler at `stats` until it is stopped.
@@ -65,7 +79,7 @@ pub fn run(stats: &Path, output: &Output, stop: &Stop) -> Result<()> {
     let pages = Pages::new(Source::start(stats)?);
     match output {
         Output::Once(None) => print::text(&pages.page(Format::OpenMetrics)?).map(|_| ()),
-        Output::Once(Some(path)) => TextFile::new(path, true)?.write(&pages.page(Format::Classic)?),
+        Output::Once(Some(path)) => TextFile::new(path, true)?.write(&pages.file_page()?),
         Output::Served {
             tcp,
             unix,
@@ -96,13 +110,13 @@ pub fn run(stats: &Path, output: &Output, stop: &Stop) -> Result<()> {
 /// stays as it is, and its age tells.
 fn keep_written(path: &Path, interval: Duration, pages: &Pages, stop: &Stop) -> Result<()> {
     let mut file = TextFile::new(path, false)?;
-    if let Ok(page) = pages.page(Format::Classic) {
+    if let Ok(page) = pages.file_page() {
         file.write(&page)?;
     }
     info!("metrics are in {}", path.display());
     let mut good = true;
     while stop.sleep(interval) {
-        let page = pages.page(Format::Classic);
+        let page = pages.file_page();
         let written = page.and_then(|page| file.write(&page));
         if let Err(e) = written.as_ref()
             && good

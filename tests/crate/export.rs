@@ -19,7 +19,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
 const OPEN: &str = "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: application/openmetrics-text; version=1.0.0\r\n\r\n";
@@ -395,6 +395,7 @@ fn a_signal_ends_it_and_nothing_is_left() {
     let [unix, file] = ["sock", "roost.prom"].map(|name| dir.path().join(name));
     let text = |path: &Path| path.to_str().unwrap().to_string();
     let own = std::fs::metadata(dir.path()).unwrap();
+    let log = exported.dir.path().join("log");
     let mut child = exporter(&["--stats-path", &text(&stats(&exported.dir))])
         .args([
             "--unix",
@@ -406,7 +407,7 @@ fn a_signal_ends_it_and_nothing_is_left() {
             "--interval",
             "0.1",
         ])
-        .stderr(Stdio::null())
+        .stderr(std::fs::File::create(&log).unwrap())
         .spawn()
         .unwrap();
     await_it("a socket", || {
@@ -428,6 +429,13 @@ fn a_signal_ends_it_and_nothing_is_left() {
     unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
     assert!(child.wait().unwrap().success());
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    // The folder is the owner's alone, and its group was to read.
+    let log = std::fs::read_to_string(&log).unwrap();
+    let told = format!(
+        "{} has mode 0700: let the group pass with 'chmod g+x ",
+        dir.path().display()
+    );
+    assert!(log.contains(&told), "{log}");
 }
 
 #[test]
@@ -440,12 +448,16 @@ fn once_prints_or_writes_and_is_done() {
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
-    assert!(run(&[]).ends_with("\n# EOF\n"));
+    let stamp = "roost_textfile_timestamp_seconds";
+    let printed = run(&[]);
+    assert!(printed.ends_with("\n# EOF\n") && !printed.contains(stamp));
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let before = now().as_millis() as f64 / 1e3;
     assert_eq!(run(&["--textfile", file.to_str().unwrap()]), "");
-    assert_eq!(
-        value(&std::fs::read_to_string(&file).unwrap(), "roost_up"),
-        Some(1.0)
-    );
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(value(&written, "roost_up"), Some(1.0));
+    let at = value(&written, stamp).unwrap();
+    assert!(before <= at && at <= now().as_secs_f64(), "{at}");
 }
 
 #[test]
