@@ -230,12 +230,19 @@ pub fn ask(path: &Path, op: &Op) -> Result<Value> {
     let mut answer = String::new();
     let taken = BufReader::new(&stream).read_line(&mut answer);
     if answer.is_empty() {
-        written
-            .and(taken)
-            .with_context(|| format!("no answer from the scheduler at {}", path.display()))?;
+        written.and(taken).with_context(|| {
+            format!(
+                "no answer from the scheduler at {}: see in its log whether it runs",
+                path.display()
+            )
+        })?;
     }
-    let answer: Value = serde_json::from_str(&answer)
-        .with_context(|| format!("the scheduler at {} went away", path.display()))?;
+    let answer: Value = serde_json::from_str(&answer).with_context(|| {
+        format!(
+            "the scheduler at {} went away: see its log, and ask again",
+            path.display()
+        )
+    })?;
     let resp = answer["args"]["resp"].clone();
     match answer["errno"].as_i64() {
         Some(0) => Ok(resp),
@@ -255,7 +262,7 @@ fn unreachable(path: &Path, kind: ErrorKind, e: &std::io::Error) -> anyhow::Erro
         ErrorKind::PermissionDenied => anyhow!(
             "you may not write to {path}: be root, or of the group that scx_roost was given with --ctl-group"
         ),
-        _ => anyhow!("cannot reach the scheduler at {path}: {e}"),
+        _ => anyhow!("cannot reach the scheduler at {path}: {e}: give its --ctl-path"),
     }
 }
 

@@ -198,6 +198,11 @@ impl Purpose {
             path: path.to_path_buf(),
             identity: identity(path),
         };
+        if let Access::Owner { group: Some(group) } = self.access
+            && let Some(text) = kept_out(path, group)
+        {
+            warn!("the {} socket {}: {text}", self.name, path.display());
+        }
         Ok((listener, file))
     }
 
@@ -278,6 +283,29 @@ fn give_to_group(path: &Path, group: Option<u32>) -> std::io::Result<()> {
     let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
     chown(&itself, None, group)?;
     fs::set_permissions(&itself, fs::Permissions::from_mode(0o660))
+}
+
+/// What keeps who is only of this group from coming to the socket, and what to do: the first folder above it that does not let them
+/// pass, by its mode. (An access control list may.)
+pub fn kept_out(path: &Path, group: u32) -> Option<String> {
+    let dir = fs::canonicalize(path.parent()?).ok()?;
+    let mut folders: Vec<&Path> = dir.ancestors().collect();
+    folders.reverse();
+    folders.into_iter().find_map(|folder| {
+        let meta = fs::metadata(folder).ok()?;
+        let (bit, whom) = match meta.gid() == group {
+            true => (0o010, 'g'),
+            false => (0o001, 'o'),
+        };
+        let mode = meta.mode() & 0o7777;
+        (mode & bit == 0).then(|| {
+            format!(
+                "group {group} cannot come to it, because the folder {0} has mode {mode:04o}: let the group pass with \
+                 'chmod {whom}+x {0}', or give a path elsewhere",
+                folder.display()
+            )
+        })
+    })
 }
 
 /// For as long as writing may take, and connecting: that waits while too many others do.

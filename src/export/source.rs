@@ -145,7 +145,7 @@ impl Daemon {
                     "no permission to read the statistics at {path}: run as a user of the group that the scheduler \
                      was given with --stats-group"
                 ),
-                _ => format!("cannot read the statistics at {path}: {e:#}"),
+                _ => format!("cannot read the statistics at {path}: {e:#}: give the --stats-path of the scheduler"),
             };
             Trouble {
                 text,

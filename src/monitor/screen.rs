@@ -20,7 +20,7 @@ impl Screen {
     pub fn open() -> Result<Screen> {
         static HOOK: Once = Once::new();
         HOOK.call_once(restore_on_panic);
-        let result = take().context("cannot take over the terminal");
+        let result = take().context("cannot take over the terminal: try --json, or print lines with 'scx_roost --monitor 1'");
         // Given back also where only a part of it was taken.
         result.inspect_err(|_| give_back())
     }

@@ -20,6 +20,9 @@ const ANSWER_TIME: Duration = Duration::from_secs(5);
 /// Of all CPUs of the largest machine it is some 4 MB.
 const ANSWER_MAX: usize = 32 << 20;
 
+const OTHER_VERSION: &str =
+    "the answer is not of this version of scx_roost: run the one that the scheduler is of";
+
 /// A connection.
 pub struct Client {
     stream: BufReader<UnixStream>,
@@ -61,9 +64,9 @@ impl Client {
         }
         // An empty list has as few fields as an old scheduler.
         if !resp.is_object() {
-            bail!("the answer is not of this version of scx_roost");
+            bail!(OTHER_VERSION);
         }
-        serde_json::from_value(resp).context("the answer is not of this version of scx_roost")
+        serde_json::from_value(resp).context(OTHER_VERSION)
     }
 
     /// The kernel's own words for a timeout say nothing of time.

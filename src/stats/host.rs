@@ -149,7 +149,7 @@ condition_table! {
 /// What a client gets of a condition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
 #[serde(default)]
-#[stat(desc = "a condition")]
+#[stat(desc = "a condition", _om_label = "condition")]
 pub struct ConditionMetrics {
     #[stat(desc = "1 while it lasts")]
     pub active: u64,
@@ -186,7 +186,7 @@ pub fn set_condition(all: &mut Conditions, which: Condition, text: Option<String
 /// What a client gets of a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
 #[serde(default)]
-#[stat(desc = "a CPU")]
+#[stat(desc = "a CPU", _om_label = "cpu")]
 pub struct CpuMetrics {
     #[stat(desc = "as it is now")]
     pub gauges: CpuGauges,
@@ -201,7 +201,7 @@ pub struct CpuMetrics {
 pub struct CpusMetrics {
     #[stat(desc = "1 while the scheduler is loaded, 0 before the first load and during a restart")]
     pub running: u64,
-    #[stat(desc = "by CPU number", _om_label = "cpu")]
+    #[stat(desc = "by CPU number")]
     pub cpus: BTreeMap<u64, CpuMetrics>,
 }
 

@@ -102,7 +102,7 @@ macro_rules! stat_table {
         pub struct Metrics {
             #[stat(desc = "the same for each arm, by its name", _om_skip)]
             pub arms: BTreeMap<String, ArmMetrics>,
-            #[stat(desc = "states that somebody may want to act upon, by name", _om_label = "condition")]
+            #[stat(desc = "states that somebody may want to act upon, by name")]
             pub conditions: BTreeMap<String, ConditionMetrics>,
             #[stat(desc = "what happened to the daemon")]
             pub events: Events,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The statistics socket as a client sees it, with counters of a test's own.
 
-use scx_roost::socket::Server;
+use scx_roost::socket::{Server, kept_out};
 use scx_roost::stats::server;
 use scx_roost::stats::source::{ArmShown, Counted, CounterSource, Counting, Running};
 use scx_roost::stats::{ArmCounts, Counters, Metrics, NR_STATS, ROWS};
 use scx_stats::StatsClient;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -104,6 +104,46 @@ fn scx_stats_clients_get_their_own_deltas() {
     assert_eq!(ask(&mut b, "top").sis_prev, 2);
     assert_eq!(ask(&mut b, "totals").sis_prev, 7);
     assert_eq!(ask(&mut b, "totals").arms["default"].counters.sis_prev, 7);
+}
+
+/// As scxtop does: the crate's client, no target, whatever comes taken as JSON, over one connection with the metadata.
+#[test]
+fn scxtop_gets_deltas_and_metadata() {
+    let served = serve();
+    let mut client = connect(&path(&served.dir));
+    let mut stats = || -> Value {
+        std::thread::sleep(FRESH);
+        client.request("stats", vec![]).unwrap()
+    };
+    assert_eq!(stats()["sis_prev"], 0);
+    served.counter.store(5, Ordering::Relaxed);
+    let stats = stats();
+    assert_eq!(
+        (&stats["sis_prev"], &stats["preset"]),
+        (&5.into(), &"roost".into())
+    );
+    let meta: Value = client.request("stats_meta", vec![]).unwrap();
+    // Whoever shows them finds each field described below the structure that is the top.
+    let structures = meta.as_object().unwrap();
+    let tops: Vec<_> = structures
+        .iter()
+        .filter(|(_, s)| s.get("top").is_some())
+        .collect();
+    let [(name, top)] = tops[..] else {
+        panic!("one top is expected: {:?}", structures.keys())
+    };
+    assert_eq!(name, "Metrics");
+    for field in stats.as_object().unwrap().keys() {
+        assert!(top["fields"][field]["desc"].is_string(), "{field}");
+    }
+    // What stands in a map by name has the name of that label with its structure.
+    for (structure, label) in [("ConditionMetrics", "condition"), ("CpuMetrics", "cpu")] {
+        assert_eq!(
+            meta[structure]["user"]["_om_label"], label,
+            "{}",
+            meta[structure]
+        );
+    }
 }
 
 #[test]
@@ -208,6 +248,41 @@ fn a_group_may_read() {
     let _server = server::launch(&path(&dir), Some(gid), CounterSource::default()).unwrap();
     let meta = std::fs::metadata(path(&dir)).unwrap();
     assert_eq!((meta.gid(), meta.mode() & 0o777), (gid, 0o660));
+}
+
+/// A folder that does not let the group pass is told of, with what to do; one of the group itself by its own bits.
+#[test]
+fn a_folder_that_keeps_the_group_out_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("a");
+    std::fs::create_dir_all(folder.join("b")).unwrap();
+    let (own, other) = (std::fs::metadata(&folder).unwrap().gid(), 54_321);
+    let mode = |path: &Path, mode: u32| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode(dir.path(), 0o711);
+    let socket = folder.join("b/stats");
+    let real = std::fs::canonicalize(&folder).unwrap();
+    let advice = |bits: u32, whom: char| {
+        Some(format!(
+            "group {} cannot come to it, because the folder {1} has mode {bits:04o}: let the group pass with \
+             'chmod {whom}+x {1}', or give a path elsewhere",
+            if whom == 'g' { own } else { other },
+            real.display()
+        ))
+    };
+    for (bits, of_own, of_other) in [
+        (0o755, None, None),
+        (0o711, None, None),
+        (0o700, advice(0o700, 'g'), advice(0o700, 'o')),
+        (0o750, None, advice(0o750, 'o')),
+        (0o701, advice(0o701, 'g'), None),
+    ] {
+        mode(&folder, bits);
+        assert_eq!(kept_out(&socket, own), of_own, "{bits:o}");
+        assert_eq!(kept_out(&socket, other), of_other, "{bits:o}");
+    }
+    mode(&folder, 0o755);
 }
 
 #[test]
