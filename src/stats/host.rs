@@ -100,7 +100,7 @@ event_table! {
     periods, Period, "periods of the daemon: it reads the machine once in each";
     periods_late, PeriodLate, "of these, those that began too late: what had been told was too old by then";
     periods_skipped, PeriodSkipped, "periods that were left out because one began too late";
-    looks_slow, LookSlow, "looks that took more than a second: a file did not answer";
+    periods_slow, PeriodSlow, "of the periods, those whose look at the machine took more than a second: a file did not answer";
     clock_jumps, ClockJump, "the clock of the day was set";
     suspends, Suspend, "the machine was suspended and woke";
     reads_failed, ReadFailed, "a file of the machine that was there could not be read, or held no value";
@@ -138,7 +138,7 @@ condition_table! {
     capacity_limited, CapacityLimited, "cpufreq's limits or cooling leave a CPU less than its capacity";
     machine_unreadable, MachineUnreadable, "the machine cannot be read as it was at the load";
     period_late, PeriodIsLate, "the daemon did not get to run in time within the last minute: what it told was too old to count";
-    look_slow, LookIsSlow, "a look at the machine takes more than a second, or did within the last minute";
+    period_slow, PeriodIsSlow, "a look at the machine takes more than a second, or did within the last minute";
     throttled, Throttled, "the hardware slowed CPUs down because of heat within the last minute";
     clock_jump, ClockJump, "the clock of the day was set within the last minute";
     no_timers, NoTimers, "the kernel allows no BPF timers (PREEMPT_RT): slices end at ticks, no move is delayed";

@@ -255,7 +255,7 @@ impl State {
                 "a look at the machine has taken {} s and goes on: a file does not answer",
                 taken.as_secs()
             );
-            host::set_condition(&mut self.conditions, Condition::LookIsSlow, Some(text));
+            host::set_condition(&mut self.conditions, Condition::PeriodIsSlow, Some(text));
         }
     }
 

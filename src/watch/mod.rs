@@ -184,15 +184,16 @@ impl Watch {
     /// How long the look took that is over at `now`.
     pub fn ended(&mut self, took: Duration, now: &Clocks) {
         if took > LOOK_SLOW {
-            self.source.event(Event::LookSlow);
+            self.source.event(Event::PeriodSlow);
             self.past.slow_until = Some(now.boot + TOLD);
             let text = format!(
                 "a look at the machine took {} ms: a file did not answer, or nobody let the daemon run",
                 took.as_millis()
             );
-            self.source.set_condition(Condition::LookIsSlow, Some(text));
+            self.source
+                .set_condition(Condition::PeriodIsSlow, Some(text));
         } else if over(&mut self.past.slow_until, now) {
-            self.source.set_condition(Condition::LookIsSlow, None);
+            self.source.set_condition(Condition::PeriodIsSlow, None);
         }
     }
 

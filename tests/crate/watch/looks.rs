@@ -20,7 +20,7 @@ fn a_file_that_does_not_answer_stops_nobody() {
     let looks = looks(&bench);
     let waiting = std::thread::spawn(move || looks.wait(&stop).unwrap().is_none());
     let end = Instant::now() + 20 * SECOND;
-    while bench.condition("look_slow").active == 0 {
+    while bench.condition("period_slow").active == 0 {
         assert!(Instant::now() < end, "it is told while it lasts");
         std::thread::sleep(SECOND / 10);
     }

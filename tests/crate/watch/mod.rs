@@ -375,18 +375,18 @@ fn of_a_slow_look_it_is_told_for_a_minute() {
         ..bench.now
     };
     watch.ended(SECOND, &after(0));
-    assert_eq!(bench.state("look_slow"), (0, 0));
+    assert_eq!(bench.state("period_slow"), (0, 0));
     watch.ended(3 * SECOND, &after(1));
-    let text = bench.condition("look_slow").text;
+    let text = bench.condition("period_slow").text;
     assert!(
         text.starts_with("a look at the machine took 3000 ms"),
         "{text}"
     );
     watch.ended(Duration::ZERO, &after(60));
-    assert_eq!(bench.state("look_slow"), (1, 1));
+    assert_eq!(bench.state("period_slow"), (1, 1));
     watch.ended(Duration::ZERO, &after(61));
-    assert_eq!(bench.state("look_slow"), (0, 1));
-    assert_eq!(bench.source.totals().events.looks_slow, 1);
+    assert_eq!(bench.state("period_slow"), (0, 1));
+    assert_eq!(bench.source.totals().events.periods_slow, 1);
 }
 
 /// A process that a rule is about, in a machine at rest.
