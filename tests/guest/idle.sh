@@ -3,7 +3,7 @@
 # kernel's events end its nap.
 # topology: 8
 # accel: icount
-# timeout: 150
+# timeout: 180
 . /tests/lib.sh
 period() { totals | sed -n 's/.*"period_ms":\([0-9]*\).*/\1/p'; }
 period_is() { [ "$(period)" = "$1" ]; }
@@ -34,6 +34,14 @@ sleeps "delay_migration and avg_idle_scan"
 scx_roost ctl set --disable delay_migration >/dev/null
 sleeps avg_idle_scan
 scx_roost ctl set --disable avg_idle_scan >/dev/null
+sleep 1000 &
+SLEEPER=$!
+mkdir /sys/fs/cgroup/box
+scx_roost ctl rules add --pid $SLEEPER --arm default >/dev/null
+scx_roost ctl rules add --cgroup /sys/fs/cgroup/box --arm default >/dev/null
+sleeps "rules about a process and a cgroup"
+kill $SLEEPER
+rmdir /sys/fs/cgroup/box
 looks() { totals >/tmp/totals && counter periods /tmp/totals; }
 # looks_in SECONDS: sets n. Naps of a second, or of 0.4 s on a machine that works, allow two in 0.8 s; after an event they follow each
 # other after 0.1, 0.2 and 0.4 s.
