@@ -9,10 +9,11 @@ use scx_roost::stats::host::{Condition, EVENTS};
 use scx_roost::stats::{HISTS, ROWS};
 use scx_roost::stopper;
 use std::collections::BTreeSet;
+use std::fs::Permissions;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -394,6 +395,7 @@ fn a_signal_ends_it_and_nothing_is_left() {
     let dir = tempfile::tempdir().unwrap();
     let [unix, file] = ["sock", "roost.prom"].map(|name| dir.path().join(name));
     let text = |path: &Path| path.to_str().unwrap().to_string();
+    std::fs::set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
     let own = std::fs::metadata(dir.path()).unwrap();
     let log = exported.dir.path().join("log");
     let mut child = exporter(&["--stats-path", &text(&stats(&exported.dir))])
