@@ -83,7 +83,7 @@ static __always_inline bool enq_placed(u64 enq_flags)
 
 /* Behind the policy: arm.bpf.h, cgroup.bpf.h. */
 static __always_inline void arm_follow(port_task *p, struct task_state *ts);
-static u32 sweep_cgroups(u64 now);
+subprog u32 sweep_cgroups(u64 now);
 
 /*
  * preempt_count()'s fields of NMI, interrupt and softirq being served (kernel: in_task()); bpf_in_task() of the scx headers would

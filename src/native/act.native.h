@@ -100,9 +100,10 @@ static __always_inline void arm_follow(port_task *p, struct task_state *ts)
 	(void)ts;
 }
 
-static __always_inline void sweep_cgroups(u64 now)
+static __always_inline u32 sweep_cgroups(u64 now)
 {
 	(void)now;
+	return 0;
 }
 
 /* ---- CPUs ---- */

@@ -78,7 +78,7 @@ impl Task {
     }
 }
 
-/// The facts of one wakeup or fork, as select_cpu gathers them (wake.bpf.h).
+/// The facts of one wakeup or fork, as select_cpu gathers them (select_cpu.h).
 pub struct Wakeup<'a> {
     pub task: &'a mut Task,
     /// The current task; None: the idle task, or one that is not ours.

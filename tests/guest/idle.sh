@@ -43,10 +43,11 @@ sleeps "rules about a process and a cgroup"
 kill $SLEEPER
 rmdir /sys/fs/cgroup/box
 looks() { totals >/tmp/totals && counter periods /tmp/totals; }
-# looks_in SECONDS: sets n. Naps of a second, or of 0.4 s on a machine that works, allow two in 0.8 s; after an event they follow each
+# looks_in SECONDS [EVENT]: sets n; writes into that file at the beginning. Naps of a second, or of 0.4 s on a machine that works, allow two in 0.8 s; after an event they follow each
 # other after 0.1, 0.2 and 0.4 s.
 looks_in() {
 	n=$(looks)
+	[ -z "$2" ] || echo change >"$2"
 	sleep "$1"
 	n=$(($(looks) - n))
 }
@@ -55,8 +56,7 @@ for _ in 1 2 3; do
 	looks_in 0.8
 	check "without an event it seldom looks (got $n in 0.8 s)" [ "$n" -le 2 ]
 	sleep 4
-	echo change >/sys/devices/system/cpu/cpu0/uevent
-	looks_in 0.8
+	looks_in 0.8 /sys/devices/system/cpu/cpu0/uevent
 	check "after one it looks again soon, and often (got $n in 0.8 s)" [ "$n" -ge 3 ]
 done
 stop_roost

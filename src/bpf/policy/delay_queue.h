@@ -144,7 +144,7 @@ subprog s32 delay_leaves(port_task *p trusted, u64 now, struct delay_pass *pass 
  * Move those of @cpu's queue whose time has come, of so many as are looked at with interrupts off.
  * A task that was taken off and queued anew since the loop came to it is not moved: the kernel sees that it is not where the
  * loop found it. So its mask, looked at before, still holds. Since Linux 7.1 a CPU that cannot run it at once sends it to its
- * queue (ENQ_IMMED); before, it is next there, and should a real-time task have come since delay_lands() looked, after that one.
+ * queue (ENQ_IMMED); before, it is next there, and should a real-time task have come since cpu_is_ours() looked, after that one.
  */
 subprog u32 delay_expire(s32 cpu, u64 now, struct delay_pass *pass nonnull)
 {

@@ -5,7 +5,7 @@
 use super::*;
 use scx_roost::monitor::state::{Action, View};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 fn file(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -30,13 +30,20 @@ fn compare(name: &str, shown: &str) {
     let path = file(&format!("tests/crate/monitor/shown/{name}.txt"));
     if anew() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, shown).unwrap();
+        draw(&path, shown);
     }
     let expected = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         shown == expected,
         "{name} is now\n{shown}\nand was\n{expected}"
     );
+}
+
+/// At once: the page is drawn beside the pictures that it takes.
+fn draw(path: &Path, text: &str) {
+    let new = path.with_extension("new");
+    fs::write(&new, text).unwrap();
+    fs::rename(&new, path).unwrap();
 }
 
 fn shows(name: &str, state: &State, width: u16, height: u16) {
@@ -151,7 +158,7 @@ fn the_page_shows_what_is_shown() {
         count += 1;
     }
     if anew() {
-        fs::write(&path, &drawn).unwrap();
+        draw(&path, &drawn);
     } else {
         assert!(page == drawn, "docs/monitor.md shows something else");
     }
