@@ -9,7 +9,8 @@
 /* Values are those of the kernel (enum scx_enq_flags, scx_kick_flags, scx_wake_flags), of Linux 7.2. */
 #define ENQ_WAKEUP   (1ULL << 0)
 #define ENQ_PREEMPT  (1ULL << 32)
-#define ENQ_IMMED    (1ULL << 33)
+#define IMMED	     (1ULL << 33)
+#define ENQ_IMMED    (the_world->immed)
 #define ENQ_REENQ    (1ULL << 40)
 #define ENQ_LAST     (1ULL << 41)
 #define ENQ_PLACED   (1ULL << 62) /* ours: select_cpu was asked (kernel: ENQUEUE_RQ_SELECTED) */
@@ -79,13 +80,15 @@ static __always_inline u64 task_key(port_task *p)
 
 static __always_inline port_task *current_task(void)
 {
+	if (__builtin_expect(!the_world->current, 0))
+		out_of_range("current task", 0, 0);
 	return the_world->current;
 }
 
 /* Interrupts run on behalf of the idle task only. */
 static __always_inline bool in_task(void)
 {
-	return the_world->current->state;
+	return current_task()->state;
 }
 
 static __always_inline bool enq_placed(u64 enq_flags)

@@ -5,11 +5,13 @@
 
 mod claims;
 mod delay;
+mod kernel;
 mod queues;
 pub mod sys;
 mod task;
 
 pub use claims::Placer;
+pub use kernel::{Act, Insert, Kernel, TaskId, To};
 pub use queues::Queues;
 pub use task::{Task, Wakeup};
 
@@ -131,6 +133,7 @@ impl World {
             runs: ptr::null(),
             current: ptr::null_mut(),
             this_cpu: 0,
+            immed: 0,
         }
     }
 

@@ -124,6 +124,7 @@ struct world {
 	const struct run_view *runs; /* machine.nr_cpu_ids */
 	port_task *current;	     /* who runs on this_cpu */
 	s32 this_cpu;
+	u64 immed; /* IMMED; 0: the kernel is older than Linux 7.1 */
 };
 
 static _Thread_local struct world *the_world;

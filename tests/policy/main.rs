@@ -12,6 +12,7 @@ mod delay;
 mod exhaustive;
 mod idle_time;
 mod jit;
+mod life;
 mod load;
 mod model;
 mod preempt;

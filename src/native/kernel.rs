@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! sched_ext's callbacks of the policy, for who plays the kernel around them: the simulator. The queues of waiting tasks are kept
+//! here, what the policy wants of the kernel is noted, and whoever called acts on it when the callback is back.
+
+use super::{Shared, World, sys};
+use crate::machine::Facts;
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::ptr;
+
+/// A task by its place in the tables; its pid is one more.
+pub type TaskId = usize;
+
+/// Where a task goes that is placed or queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Insert {
+    pub task: TaskId,
+    pub to: To,
+    /// ns that it may run.
+    pub slice: u64,
+    /// Bits of `sys::ENQ_*`, and `sys::IMMED`.
+    pub flags: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// Next on the CPU that it is on.
+    Local,
+    /// Next on that CPU.
+    LocalOn(usize),
+    /// Into that CPU's queue, by key.
+    Queue(usize, u64),
+}
+
+/// What a callback wants of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Bits of `sys::KICK_*`; 0: look again who shall run.
+    Kick { cpu: usize, flags: u64 },
+    Timer {
+        which: sys::timer_kind,
+        cpu: usize,
+        ns: u64,
+    },
+    /// A part of CAPACITY_SCALE.
+    AskSpeed { cpu: usize, speed: u32 },
+    /// The task, which was on `from`, left its queue and is to run next on `cpu`.
+    Moved {
+        task: TaskId,
+        from: usize,
+        cpu: usize,
+    },
+}
+
+/// The task at a place in a queue: by key, then as they came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Waiter {
+    key: u64,
+    seq: u64,
+    task: TaskId,
+}
+
+/// What C reads and writes while a callback runs, by raw pointers alone.
+#[derive(Default)]
+struct Side {
+    queues: Vec<Vec<Waiter>>,
+    local: Vec<VecDeque<TaskId>>,
+    came: u64,
+    insert: Option<Insert>,
+    acts: Vec<Act>,
+    here: usize,
+    /// The tasks' table, which does not move.
+    ports: *mut sys::port_task,
+}
+
+/// A machine whose tasks are scheduled by the policy.
+pub struct Kernel {
+    world: World,
+    raw: Box<sys::world>,
+    ports: Shared<sys::port_task>,
+    states: Shared<sys::task_state>,
+    runs: Shared<sys::run_view>,
+    times: Shared<sys::times>,
+    side: Shared<Side>,
+    table: Box<sys::kernel>,
+    masks: Vec<Box<[u64]>>,
+    idle_task: Box<sys::port_task>,
+}
+
+impl Kernel {
+    /// As `World::new`; `tasks` is how many there can be at once.
+    pub fn new(world: World, tasks: usize) -> Kernel {
+        let cpus = world.nr_cpus();
+        let side = Shared::new(1);
+        let mut kernel = Kernel {
+            raw: Box::default(),
+            ports: Shared::new(tasks),
+            states: Shared::new(tasks),
+            runs: Shared::new(cpus),
+            times: Shared::new((sys::MAX_ARMS * sys::ROOST_NR_HISTS) as usize),
+            side,
+            table: Box::new(table()),
+            masks: Vec::new(),
+            idle_task: Box::default(),
+            world,
+        };
+        *kernel.side.get_mut(0) = Side {
+            queues: vec![Vec::new(); cpus],
+            local: vec![VecDeque::new(); cpus],
+            ports: kernel.ports.ptr(),
+            ..Side::default()
+        };
+        let counters = kernel.world.counters.as_mut_ptr();
+        let mut raw = kernel.world.raw(counters);
+        raw.queues = kernel.side.ptr().cast();
+        raw.queue_take = Some(take);
+        raw.queue_length = Some(length);
+        raw.queue_first = Some(first);
+        raw.queue_next = Some(next);
+        raw.queued_move = Some(queued_move);
+        raw.kernel = &raw const *kernel.table;
+        raw.self_ = kernel.side.ptr().cast();
+        raw.runs = kernel.runs.ptr();
+        raw.times = kernel.times.ptr();
+        raw.immed = sys::IMMED;
+        *kernel.raw = raw;
+        let all = vec![u64::MAX; cpus.div_ceil(64)];
+        kernel.mask(&all);
+        for cpu in 0..cpus {
+            kernel.runs.get_mut(cpu).speed = sys::CAPACITY_SCALE;
+        }
+        kernel
+    }
+
+    pub fn facts(&self) -> &Facts {
+        self.world.facts()
+    }
+
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// What the policy's counters, and what is published, are changed through.
+    pub fn world_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
+
+    /// The time of all that follows, ns.
+    pub fn set_now(&mut self, now: u64) {
+        self.raw.clock = now;
+    }
+
+    // ---- tasks ----
+
+    /// A set of CPUs, one bit each, that tasks can be given; the first is every CPU.
+    pub fn mask(&mut self, mask: &[u64]) -> usize {
+        self.masks.push(mask.into());
+        self.masks.len() - 1
+    }
+
+    /// A new task: nothing is known of it.
+    pub fn begin(&mut self, task: TaskId, mask: usize, cpu: usize) {
+        let allowed = &self.masks[mask];
+        let online = |cpu: usize| self.world.facts().cpus[cpu].online != 0;
+        let within = |cpu: usize| allowed[cpu / 64] >> (cpu % 64) & 1 != 0;
+        let cpus = (0..self.world.nr_cpus()).filter(|&c| online(c));
+        let (inside, outside): (Vec<usize>, Vec<usize>) = cpus.partition(|&c| within(c));
+        let pointer = allowed.as_ptr();
+        *self.states.get_mut(task) = sys::task_state::default();
+        let state = &raw mut *self.states.get_mut(task);
+        *self.ports.get_mut(task) = sys::port_task {
+            allowed: pointer,
+            restricted: (!outside.is_empty()).into(),
+            state,
+            pid: task as u32 + 1,
+            cpu: cpu as i32,
+            pinned: inside.len() == 1,
+            ..Default::default()
+        };
+        let now = self.raw.clock;
+        // SAFETY: the task's state is in the table.
+        unsafe { sys::roost_task_begins(&mut *self.raw, state, now) };
+    }
+
+    /// It may use the CPU.
+    pub fn allowed(&self, task: TaskId, cpu: usize) -> bool {
+        allowed(self.ports.get(task), cpu)
+    }
+
+    pub fn cpu_of(&self, task: TaskId) -> usize {
+        self.ports.get(task).cpu as usize
+    }
+
+    pub fn set_cpu(&mut self, task: TaskId, cpu: usize) {
+        self.ports.get_mut(task).cpu = cpu as i32;
+    }
+
+    pub fn slice(&self, task: TaskId) -> u64 {
+        self.ports.get(task).slice
+    }
+
+    pub fn set_slice(&mut self, task: TaskId, ns: u64) {
+        self.ports.get_mut(task).slice = ns;
+    }
+
+    /// It has run for so long, until now.
+    pub fn ran(&mut self, task: TaskId, ns: u64) {
+        let now = self.raw.clock;
+        let port = self.ports.get_mut(task);
+        port.slice = port.slice.saturating_sub(ns);
+        port.ran_at = now;
+    }
+
+    pub fn set_runnable(&mut self, task: TaskId, runnable: bool, sleeps: bool) {
+        let port = self.ports.get_mut(task);
+        port.runnable = runnable;
+        port.sleeps = sleeps;
+    }
+
+    /// It runs, or waits to.
+    pub fn runnable(&self, task: TaskId) -> bool {
+        self.ports.get(task).runnable
+    }
+
+    pub fn pinned(&self, task: TaskId) -> bool {
+        self.ports.get(task).pinned
+    }
+
+    pub fn state(&self, task: TaskId) -> &sys::task_state {
+        self.states.get(task)
+    }
+
+    /// As Linux before 7.1, which has no SCX_ENQ_IMMED.
+    pub fn without_immed(&mut self) {
+        self.raw.immed = 0;
+    }
+
+    /// What the policy sees of a CPU.
+    pub fn view(&mut self, cpu: usize) -> (&mut sys::cpu_view, &mut sys::run_view) {
+        (self.world.views.get_mut(cpu), self.runs.get_mut(cpu))
+    }
+
+    // ---- what a callback left ----
+
+    /// Where the task of the last callback goes; None: it was not said.
+    pub fn inserted(&mut self) -> Option<Insert> {
+        self.side.get_mut(0).insert.take()
+    }
+
+    /// What it wants besides, in order.
+    pub fn acts(&mut self, to: &mut Vec<Act>) {
+        to.append(&mut self.side.get_mut(0).acts);
+    }
+
+    pub fn queue_length(&self, cpu: usize) -> usize {
+        self.side.get(0).queues[cpu].len()
+    }
+
+    /// Puts the task into the CPU's queue.
+    pub fn queue(&mut self, task: TaskId, cpu: usize, key: u64) {
+        self.ports.get_mut(task).key = key;
+        let side = self.side.get_mut(0);
+        side.came += 1;
+        let waiter = Waiter {
+            key,
+            seq: side.came,
+            task,
+        };
+        let queue = &mut side.queues[cpu];
+        let at = queue.partition_point(|w| before(w, &waiter));
+        queue.insert(at, waiter);
+    }
+
+    /// The tasks that are to run next on the CPU.
+    pub fn local(&mut self, cpu: usize) -> &mut VecDeque<TaskId> {
+        &mut self.side.get_mut(0).local[cpu]
+    }
+
+    // ---- callbacks; `here` is the CPU on which they run, `current` who runs there ----
+
+    fn call(&mut self, here: usize, current: Option<TaskId>) -> *mut sys::world {
+        self.side.get_mut(0).here = here;
+        let current = match current {
+            Some(task) => &raw mut *self.ports.get_mut(task),
+            None => &raw mut *self.idle_task,
+        };
+        self.raw.this_cpu = here as i32;
+        self.raw.current = current;
+        &raw mut *self.raw
+    }
+
+    fn port(&mut self, task: TaskId) -> *mut sys::port_task {
+        &raw mut *self.ports.get_mut(task)
+    }
+
+    /// Bits of `sys::WAKE_*`. The CPU that was chosen.
+    pub fn select_cpu(
+        &mut self,
+        here: usize,
+        current: Option<TaskId>,
+        task: TaskId,
+        flags: u64,
+    ) -> usize {
+        let (port, prev) = (self.port(task), self.ports.get(task).cpu);
+        let world = self.call(here, current);
+        // SAFETY: the tables live as long as `self`; C checks indexes; so below.
+        let cpu = unsafe { sys::roost_select_cpu(world, port, prev, flags) };
+        cpu as usize
+    }
+
+    pub fn enqueue(&mut self, here: usize, current: Option<TaskId>, task: TaskId, flags: u64) {
+        let port = self.port(task);
+        let world = self.call(here, current);
+        // SAFETY: see `select_cpu`.
+        unsafe { sys::roost_enqueue(world, port, flags) }
+    }
+
+    pub fn dispatch(&mut self, cpu: usize, prev: Option<TaskId>) {
+        let port = prev.map_or(ptr::null_mut(), |task| self.port(task));
+        let world = self.call(cpu, prev);
+        // SAFETY: see `select_cpu`.
+        unsafe { sys::roost_dispatch(world, cpu as i32, port) }
+    }
+
+    pub fn running(&mut self, cpu: usize, task: TaskId) {
+        let port = self.port(task);
+        let world = self.call(cpu, Some(task));
+        // SAFETY: see `select_cpu`.
+        unsafe { sys::roost_running(world, port) }
+    }
+
+    pub fn tick(&mut self, cpu: usize, task: TaskId) {
+        let port = self.port(task);
+        let world = self.call(cpu, Some(task));
+        // SAFETY: see `select_cpu`.
+        unsafe { sys::roost_tick(world, port) }
+    }
+
+    pub fn stopping(&mut self, cpu: usize, task: TaskId, runnable: bool) {
+        let port = self.port(task);
+        let world = self.call(cpu, Some(task));
+        // SAFETY: see `select_cpu`.
+        unsafe { sys::roost_stopping(world, port, runnable) }
+    }
+
+    pub fn disable(&mut self, cpu: usize, task: TaskId) {
+        let port = self.port(task);
+        let world = self.call(cpu, Some(task));
+        // SAFETY: see `select_cpu`.
+        unsafe { sys::roost_disable(world, port) }
+    }
+
+    /// A timer of `cpu` fires, which runs `current`.
+    pub fn timer(&mut self, which: sys::timer_kind, cpu: usize, current: Option<TaskId>) {
+        let world = self.call(cpu, current);
+        // SAFETY: see `select_cpu`.
+        unsafe { sys::roost_timer(world, which, cpu as i32) }
+    }
+}
+
+/// Virtual times go around; those in one queue are near each other.
+fn before(a: &Waiter, b: &Waiter) -> bool {
+    match a.key.wrapping_sub(b.key) as i64 {
+        0 => a.seq < b.seq,
+        ahead => ahead < 0,
+    }
+}
+
+fn allowed(port: &sys::port_task, cpu: usize) -> bool {
+    // SAFETY: the mask has a bit for each CPU of the machine, and lives as long as the table.
+    unsafe { *port.allowed.add(cpu / 64) >> (cpu % 64) & 1 != 0 }
+}
+
+fn table() -> sys::kernel {
+    sys::kernel {
+        insert_local: Some(insert_local),
+        insert_queued: Some(insert_queued),
+        kick: Some(kick),
+        ask_speed: Some(ask_speed),
+        start_timer: Some(start_timer),
+    }
+}
+
+impl Side {
+    fn port(&self, task: TaskId) -> &mut sys::port_task {
+        // SAFETY: the table lives as long as `Kernel`, and C holds no reference while it asks.
+        unsafe { &mut *self.ports.add(task) }
+    }
+
+    /// The task, the `at`-th of `from`'s queue, is to run next on `cpu`.
+    fn take(&mut self, from: usize, at: usize, cpu: usize) {
+        let task = self.queues[from].remove(at).task;
+        let was = std::mem::replace(&mut self.port(task).cpu, cpu as i32);
+        self.local[cpu].push_back(task);
+        self.acts.push(Act::Moved {
+            task,
+            from: was as usize,
+            cpu,
+        });
+    }
+}
+
+fn side<'a>(side: *mut c_void) -> &'a mut Side {
+    // SAFETY: `Kernel::new` made the pointer; while C runs nobody else holds what it points to.
+    unsafe { &mut *side.cast::<Side>() }
+}
+
+fn id(port: *mut sys::port_task) -> TaskId {
+    // SAFETY: C passes on what it was given.
+    unsafe { (*port).pid as usize - 1 }
+}
+
+unsafe extern "C" fn take(queues: *mut c_void, cpu: i32) -> bool {
+    let side = side(queues);
+    let (from, here) = (cpu as usize, side.here);
+    let fits = |w: &Waiter| allowed(side.port(w.task), here);
+    let Some(at) = side.queues[from].iter().position(fits) else {
+        return false;
+    };
+    side.take(from, at, here);
+    true
+}
+
+unsafe extern "C" fn length(queues: *mut c_void, cpu: i32) -> u32 {
+    side(queues).queues[cpu as usize].len() as u32
+}
+
+unsafe extern "C" fn first(queues: *mut c_void, cpu: i32, first: *mut sys::waiter) -> bool {
+    let side = side(queues);
+    let Some(waiter) = side.queues[cpu as usize].first() else {
+        return false;
+    };
+    // SAFETY: a queued task has a state, and C passes a waiter of its own.
+    unsafe {
+        let port = side.port(waiter.task);
+        *first = sys::waiter {
+            ran_at: port.ran_at,
+            sched_idle: (*port.state).idle_policy,
+        };
+    }
+    true
+}
+
+unsafe extern "C" fn next(
+    queues: *mut c_void,
+    cpu: i32,
+    at: *mut sys::cursor,
+) -> *mut sys::port_task {
+    let side = side(queues);
+    // SAFETY: C passes a cursor of its own.
+    let at = unsafe { &mut *at };
+    let last = Waiter {
+        key: at.key,
+        seq: at.seq,
+        task: 0,
+    };
+    let queue = &side.queues[cpu as usize];
+    let behind = |w: &&Waiter| at.seq == 0 || before(&last, w);
+    let Some(waiter) = queue.iter().find(behind) else {
+        return ptr::null_mut();
+    };
+    (at.key, at.seq) = (waiter.key, waiter.seq);
+    side.port(waiter.task)
+}
+
+unsafe extern "C" fn queued_move(queues: *mut c_void, task: *mut sys::port_task, cpu: i32) -> bool {
+    let (side, task) = (side(queues), id(task));
+    let to = usize::try_from(cpu).unwrap_or(side.here);
+    let found = side.queues.iter().enumerate().find_map(|(from, queue)| {
+        let at = queue.iter().position(|w| w.task == task)?;
+        Some((from, at))
+    });
+    let Some((from, at)) = found else {
+        return false;
+    };
+    side.take(from, at, to);
+    true
+}
+
+unsafe extern "C" fn insert_local(
+    this: *mut c_void,
+    task: *mut sys::port_task,
+    cpu: i32,
+    slice: u64,
+    flags: u64,
+) {
+    let to = usize::try_from(cpu).map_or(To::Local, To::LocalOn);
+    side(this).insert = Some(Insert {
+        task: id(task),
+        to,
+        slice,
+        flags,
+    });
+}
+
+unsafe extern "C" fn insert_queued(
+    this: *mut c_void,
+    task: *mut sys::port_task,
+    cpu: i32,
+    slice: u64,
+    key: u64,
+    flags: u64,
+) {
+    side(this).insert = Some(Insert {
+        task: id(task),
+        to: To::Queue(cpu as usize, key),
+        slice,
+        flags,
+    });
+}
+
+unsafe extern "C" fn kick(this: *mut c_void, cpu: i32, flags: u64) {
+    let cpu = cpu as usize;
+    side(this).acts.push(Act::Kick { cpu, flags });
+}
+
+unsafe extern "C" fn ask_speed(this: *mut c_void, cpu: i32, speed: u32) {
+    let cpu = cpu as usize;
+    side(this).acts.push(Act::AskSpeed { cpu, speed });
+}
+
+unsafe extern "C" fn start_timer(this: *mut c_void, which: sys::timer_kind, cpu: i32, ns: u64) {
+    let cpu = cpu as usize;
+    side(this).acts.push(Act::Timer { which, cpu, ns });
+}
