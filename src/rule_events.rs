@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Rings when a cgroup that a rule is about comes or goes (inotify), or a process of one ends (pidfd). So nobody has to look for that
-//! again and again. The first event ends it: whoever was rung looks, and listens anew.
+//! Rings when a cgroup that a rule is about comes or goes (inotify), or a process of one ends (pidfd), so that it is seen before the
+//! next look. The looks go on all the same: inotify tells nothing of a folder of the kernel's that goes with the one above it. The
+//! first event ends it: whoever was rung looks, and listens anew.
 
 use crate::stop::Bell;
 use anyhow::{Context, Result};
@@ -8,7 +9,9 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
 use std::ffi::OsString;
+use std::fs::Metadata;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,15 +46,21 @@ pub struct RuleEvents {
 #[derive(Clone, Debug, PartialEq)]
 struct Place {
     above: PathBuf,
+    /// Device and inode: another folder of that path is one to which nobody listens. cgroup2 does not tell that one goes itself
+    /// (IN_DELETE_SELF).
+    inode: (u64, u64),
     name: OsString,
 }
 
 impl Place {
     fn of(folder: &Path) -> Option<Place> {
-        let above = folder.ancestors().skip(1).find(|p| p.is_dir())?;
+        let is_folder = |path: &'_ Path| Some(path.metadata().ok()?).filter(Metadata::is_dir);
+        let mut all = folder.ancestors().skip(1);
+        let (above, meta) = all.find_map(|path| Some((path, is_folder(path)?)))?;
         let name = folder.strip_prefix(above).ok()?.iter().next()?;
         Some(Place {
             above: above.to_path_buf(),
+            inode: (meta.dev(), meta.ino()),
             name: name.to_os_string(),
         })
     }
@@ -204,6 +213,24 @@ mod tests {
             done.unwrap();
             assert!(rung(PATIENCE) && !events.hears(&subjects), "{path:?}");
         }
+    }
+
+    /// As after a folder of cgroup2, of which nothing is told when it goes itself.
+    #[test]
+    fn a_folder_above_that_is_another_one_is_not_heard() {
+        let dir = tempfile::tempdir().unwrap();
+        let (above, away) = (dir.path().join("a"), dir.path().join("away"));
+        fs::create_dir(&above).unwrap();
+        let subjects = about(&above.join("b"));
+        let bell = Bell::default();
+        let events = RuleEvents::listen(subjects.clone(), Vec::new(), bell.clone()).unwrap();
+        assert!(events.hears(&subjects));
+        // Nobody listens to names that move.
+        fs::rename(&above, &away).unwrap();
+        fs::create_dir(&above).unwrap();
+        assert!(!events.hears(&subjects));
+        let anew = RuleEvents::listen(subjects.clone(), Vec::new(), bell).unwrap();
+        assert!(anew.hears(&subjects));
     }
 
     #[test]
