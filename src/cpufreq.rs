@@ -4,7 +4,8 @@
 
 use crate::bpf::intf;
 use crate::host::Host;
-use std::collections::BTreeSet;
+use crate::machine::names;
+use std::fs::DirEntry;
 
 /// What was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -18,24 +19,23 @@ pub enum CpuPerf {
 /// Governors and drivers of the machine, each named once. Empty where there is no cpufreq.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct CpuFreq {
-    pub governors: BTreeSet<String>,
-    pub drivers: BTreeSet<String>,
+    pub governors: Vec<String>,
+    pub drivers: Vec<String>,
 }
 
 impl CpuFreq {
     pub fn read(host: &Host) -> CpuFreq {
-        let mut found = CpuFreq::default();
         let dir = host.sys.join("devices/system/cpu/cpufreq");
-        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-            let read = |name: &str| std::fs::read_to_string(entry.path().join(name)).ok();
-            found
-                .governors
-                .extend(read("scaling_governor").map(|s| s.trim().to_string()));
-            found
-                .drivers
-                .extend(read("scaling_driver").map(|s| s.trim().to_string()));
+        let policies = || std::fs::read_dir(&dir).into_iter().flatten().flatten();
+        let each = |name: &str| {
+            let read = |policy: DirEntry| std::fs::read_to_string(policy.path().join(name)).ok();
+            let all = policies().filter_map(read).map(|s| s.trim().to_string());
+            names(all.collect::<Vec<_>>().iter())
+        };
+        CpuFreq {
+            governors: each("scaling_governor"),
+            drivers: each("scaling_driver"),
         }
-        found
     }
 
     /// enum cpuperf_mode for the BPF half.
@@ -48,11 +48,7 @@ impl CpuFreq {
     }
 
     pub fn schedutil(&self) -> bool {
-        self.governors.contains("schedutil")
-    }
-
-    pub fn governor(&self) -> String {
-        join(&self.governors)
+        self.governors.iter().any(|name| name == "schedutil")
     }
 
     /// One sentence on who sets the frequencies.
@@ -67,18 +63,9 @@ impl CpuFreq {
         };
         format!(
             "governor {}, driver {}: {effect}",
-            self.governor(),
-            join(&self.drivers)
+            self.governors.join(" "),
+            self.drivers.join(" ")
         )
-    }
-}
-
-fn join(names: &BTreeSet<String>) -> String {
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    if names.is_empty() {
-        "none".to_string()
-    } else {
-        names.join(" ")
     }
 }
 
@@ -96,7 +83,7 @@ mod tests {
     fn governed_by(names: &[&str]) -> CpuFreq {
         CpuFreq {
             governors: names.iter().map(|n| n.to_string()).collect(),
-            drivers: BTreeSet::new(),
+            drivers: Vec::new(),
         }
     }
 

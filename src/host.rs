@@ -42,6 +42,11 @@ impl Host {
         self.sys == Path::new("/sys")
     }
 
+    /// The machine is described elsewhere (--sysfs) than the kernel: a file of it may be anywhere, and hang.
+    pub fn described(&self) -> bool {
+        self.kernel != self.sys.join("kernel")
+    }
+
     /// The kernel is the one that runs us.
     pub fn own_kernel(&self) -> bool {
         self.kernel == Path::new("/sys/kernel")

@@ -86,7 +86,7 @@ fn look_on(mut watch: Watch, control: &Control, period: Duration, stop: &Stop) -
                 }
                 let now = Clocks::now();
                 watch.begun(pace.lateness(begin - next), &now);
-                let Looked::Seen(seen) = watch.look(now) else {
+                let Looked::Seen(seen) = watch.look(now, pace.idle()) else {
                     machine_changed = true;
                     break;
                 };

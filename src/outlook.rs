@@ -3,7 +3,7 @@
 
 use crate::host::Host;
 use crate::machine::{
-    FreqFiles, IdleState, Limits, Machine, Policies, Policy, Rankings, cpulist_text, idle_states,
+    FreqFiles, IdleState, Limits, Machine, Policies, Rankings, cpulist_text, idle_states, names,
 };
 use crate::model::{FreqRule, Learner, Sharing, capacities, limited, preferred_cores};
 use crate::topology_view::{count, wrap};
@@ -47,14 +47,15 @@ impl Outlook {
     pub fn read(host: &Host, machine: &Machine) -> Outlook {
         let nr_cpu_ids = usize::from(machine.nr_cpu_ids);
         let policies = Policies::read(host, nr_cpu_ids);
+        let each = || policies.cpus.iter().flatten();
         let whole = machine.capacities();
         let limits = Limits::new(&policies).read(host);
         let rankings = Rankings::read(host, nr_cpu_ids);
         Outlook {
             freq_source: FreqFiles::of_cpufreq(host, nr_cpu_ids).map(|files| files.name),
-            drivers: names(&policies, |p| p.driver.as_ref()),
-            governors: names(&policies, |p| p.governor.as_ref()),
-            epp: names(&policies, |p| p.epp.as_ref()),
+            drivers: names(each().filter_map(|p| p.driver.as_ref())),
+            governors: names(each().filter_map(|p| p.governor.as_ref())),
+            epp: names(each().filter_map(|p| p.epp.as_ref())),
             ranges: ranges(machine, &policies),
             sharing: Sharing::new(machine, &policies),
             limited: limited(&whole, &capacities(&whole, &limits)),
@@ -178,14 +179,6 @@ fn ranges(machine: &Machine, policies: &Policies) -> Vec<Range> {
         cpus,
     };
     ranges.into_iter().rev().map(range).collect()
-}
-
-fn names<'a>(policies: &'a Policies, of: impl Fn(&'a Policy) -> Option<&'a String>) -> Vec<String> {
-    let policies = policies.cpus.iter().flatten();
-    let mut names: Vec<String> = policies.filter_map(of).cloned().collect();
-    names.sort_unstable();
-    names.dedup();
-    names
 }
 
 fn line(label: &str, text: &str) -> String {

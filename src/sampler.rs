@@ -27,7 +27,8 @@ pub struct Samplers {
 
 impl Samplers {
     /// A thread for what an arm wants, and its many wakeups, only while it wants it, and none while nobody works on the machine
-    /// (`resting`). What was told then is soon too old to count: no move is delayed and no scan bounded by it.
+    /// (`resting`). What was told of files then is soon too old to count, and so are idle periods: no move is delayed and no scan
+    /// bounded by them. What ticks see counts at any age: where they are the source, the last tick of a CPU delays moves to it still.
     pub fn follow(&mut self, control: &Control, period: Duration, resting: bool) {
         self.frequencies = match self.frequencies.take() {
             _ if !control.wants_frequencies() => None,
@@ -56,7 +57,7 @@ impl Sampler {
             period,
             "freq",
             |c| c.sample(FreqFiles::read),
-            |_| (),
+            Control::forget_frequencies,
         )
     }
 

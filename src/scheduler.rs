@@ -163,9 +163,7 @@ impl Runner<'_> {
         let told = self.control.attach(Box::new(scheduler.live()?), &policy)?;
         scheduler.attach()?;
         let counters = scheduler.counters(machine.nr_cpu_ids.into())?;
-        let counting = self
-            .source
-            .attach(Box::new(counters), self.describe(&cpufreq, &tun));
+        let counting = self.source.attach(Box::new(counters), self.describe(&tun));
         let everybody = self.control.everybody();
         info!(
             "scx_roost runs: preset {} ({}), slice {} us, cpuperf {}; {}; loaded in {} ms",
@@ -190,9 +188,8 @@ impl Runner<'_> {
         })
     }
 
-    fn describe(&self, cpufreq: &CpuFreq, tun: &tunables) -> Running {
+    fn describe(&self, tun: &tunables) -> Running {
         Running {
-            governor: cpufreq.governor(),
             cpuperf: cpufreq::mode_name(tun.cpuperf).to_string(),
             restarts: self.restarts,
         }

@@ -8,6 +8,7 @@ mod sampling;
 
 pub use live::{Audit, Live, Ticket};
 pub use sampling::CpuLive;
+use sampling::Sampled;
 
 use crate::arms::{Arms, Change, Settings};
 use crate::bpf::intf::policy_image;
@@ -92,9 +93,8 @@ struct State {
     thresholds_told: Sparing,
     /// How often frequencies were read while an arm wanted them.
     samples: u32,
-    /// What was read last, of each CPU by number.
-    khz: Vec<Option<u32>>,
-    /// Online CPUs of which nothing was.
+    sampled: Sampled,
+    /// Online CPUs of which nothing was sampled.
     unread: usize,
     source: CounterSource,
     /// Wakes who follows what is asked for here.
@@ -149,7 +149,7 @@ impl Control {
             thresholds: Vec::new(),
             thresholds_told: Sparing::default(),
             samples: 0,
-            khz: Vec::new(),
+            sampled: Sampled::default(),
             unread: 0,
             source,
             bell: Bell::default(),
@@ -187,17 +187,26 @@ impl Control {
         image
     }
 
-    /// Publishes what CPUs are worth now; true if that has changed.
+    /// Publishes what CPUs are worth now; true if that has changed. After an error they count for what they did: it is to be
+    /// called again.
     pub fn set_capacity(&self, capacity: Vec<u16>) -> Result<bool> {
         let mut state = self.lock();
         if state.capacity == capacity {
             return Ok(false);
         }
-        state.capacity = capacity;
+        let old = std::mem::replace(&mut state.capacity, capacity);
         state.arms_changed = true;
+        if let Err(e) = state.flush_policy() {
+            state.capacity = old;
+            return Err(e);
+        }
         state.source.event(Event::CapacitiesChanged);
-        state.flush()?;
         Ok(true)
+    }
+
+    /// To be called again and again: publishes what could not be published when it was changed.
+    pub fn publish(&self) -> Result<()> {
+        self.lock().flush_policy()
     }
 
     /// Rings when somebody has changed arms or rules.
@@ -251,7 +260,10 @@ impl Control {
         let mut state = self.lock();
         let changed = state.rules.refresh(&found);
         state.rules_changed |= changed;
-        state.flush()?;
+        // Rules put tasks on arms, so those are published first.
+        if !state.arms_changed {
+            state.flush_rules()?;
+        }
         Ok(changed)
     }
 
@@ -272,6 +284,11 @@ impl State {
 
     /// Publishes what was changed.
     fn flush(&mut self) -> Result<()> {
+        self.flush_policy()?;
+        self.flush_rules()
+    }
+
+    fn flush_policy(&mut self) -> Result<()> {
         if self.arms_changed {
             let image = self.image();
             self.thresholds = sampling::rows(&image);
@@ -287,6 +304,10 @@ impl State {
             self.show_arms();
             self.arms_changed = false;
         }
+        Ok(())
+    }
+
+    fn flush_rules(&mut self) -> Result<()> {
         if self.rules_changed {
             if let Some(live) = &mut self.live {
                 live.set_rules(&self.rules.table())?;

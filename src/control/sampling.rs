@@ -8,10 +8,12 @@ use crate::machine::{Clocks, FreqFiles};
 use crate::model::{FreqRule, and_before};
 use crate::publish::{Frequencies, Reading, Scans};
 use crate::stats::host::{Condition, Event};
+use crate::stats::source::KhzReader;
 use crate::topology_view::count;
 use anyhow::Result;
 use log::{info, warn};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// After so many samples it would be known if ticks see frequencies.
 const SAMPLES_TO_KNOW: u32 = 50;
@@ -25,9 +27,19 @@ const NO_SOURCE: &str =
 #[derive(Default)]
 pub struct CpuLive {
     pub khz: Vec<Option<u32>>,
+    /// When that was sampled; None: it is not known.
+    pub khz_at: Option<Instant>,
     /// Of arm default; 0: nothing is low.
     pub threshold_khz: Vec<u32>,
     pub idle_ns: Vec<u64>,
+}
+
+/// The last sample of frequencies.
+#[derive(Default)]
+pub(super) struct Sampled {
+    /// Of each CPU by number.
+    khz: Vec<Option<u32>>,
+    at: Option<Instant>,
 }
 
 /// The thresholds of each arm.
@@ -42,7 +54,7 @@ impl Control {
         let old = std::mem::replace(&mut state.frequencies, frequencies);
         state.samples = 0;
         state.unread = 0;
-        state.khz = Vec::new();
+        state.sampled = Sampled::default();
         state.show_frequencies();
         // A scheduler that runs already has thresholds in the unit of the old source.
         state.arms_changed |= state.live.is_some();
@@ -79,6 +91,11 @@ impl Control {
         }
     }
 
+    /// Nobody samples frequencies for a while: those of the last sample are not shown.
+    pub fn forget_frequencies(&self) {
+        self.lock().sampled = Sampled::default();
+    }
+
     /// To be called again and again: reads frequencies by `read`, if an arm wants them, and learns what is low.
     pub fn sample(&self, read: impl FnOnce(&FreqFiles) -> Vec<Option<u32>>) -> Result<()> {
         let state = self.lock();
@@ -104,10 +121,12 @@ impl Control {
         let everybody = &state.arms.everybody().settings;
         let every = everybody.features.has(bits::avg_idle_every);
         let live = state.live.as_ref();
+        let sampled = state.fresh();
         CpuLive {
             idle_ns: live.map_or(Vec::new(), |live| live.idle_means(nr_cpus, every)),
             threshold_khz: state.frequencies.thresholds_khz(state.arms.freq_rules()[0]),
-            khz: state.khz.clone(),
+            khz: sampled.map_or(Vec::new(), |sampled| sampled.khz.clone()),
+            khz_at: sampled.and_then(|sampled| sampled.at),
         }
     }
 }
@@ -116,6 +135,13 @@ impl State {
     fn wants_frequencies(&self) -> bool {
         let rules = self.arms.freq_rules();
         self.frequencies.wanted() && rules.iter().any(|rule| *rule != FreqRule::Off)
+    }
+
+    /// The last sample, while somebody wants samples and it is not too old.
+    fn fresh(&self) -> Option<&Sampled> {
+        let age = self.sampled.at.map(|at| at.elapsed());
+        let fresh = age.is_some_and(|age| age <= self.frequencies.stale());
+        (fresh && self.wants_frequencies()).then_some(&self.sampled)
     }
 
     fn sample_idle(&mut self) {
@@ -139,8 +165,9 @@ impl State {
         if told.is_none_or(<[_]>::is_empty) && self.frequencies.files().is_some() {
             return Ok(());
         }
+        let age = read.map_or(Duration::ZERO, Reading::age);
         if let Some(khz) = told {
-            live.set_frequencies(khz, read.map_or(Duration::ZERO, Reading::age));
+            live.set_frequencies(khz, age);
         }
         let khz = told.map(<[_]>::to_vec);
         self.samples = self.samples.wrapping_add(1);
@@ -148,7 +175,10 @@ impl State {
         if switched {
             self.show_frequencies();
         }
-        self.khz = khz.unwrap_or_else(|| self.frequencies.khz_of_ticks(&speeds));
+        self.sampled = Sampled {
+            khz: khz.unwrap_or_else(|| self.frequencies.khz_of_ticks(&speeds)),
+            at: Instant::now().checked_sub(age),
+        };
         self.judge_samples();
         if switched || self.samples.is_multiple_of(SAMPLES_TO_LEARN) {
             self.frequencies.learn();
@@ -179,7 +209,7 @@ impl State {
             (online && khz.is_none()).then_some(cpu)
         };
         let from_files = self.frequencies.files().is_some();
-        let cpus = self.khz.iter().enumerate().filter_map(silent);
+        let cpus = self.sampled.khz.iter().enumerate().filter_map(silent);
         let cpus: Vec<usize> = cpus.filter(|_| from_files).collect();
         (self.unread..cpus.len()).for_each(|_| self.source.event(Event::ReadFailed));
         self.unread = cpus.len();
@@ -195,6 +225,7 @@ impl State {
 
     pub(super) fn show_frequencies(&self) {
         let files = self.frequencies.files().filter(|files| files.of_kernel);
-        self.source.set_freq_source(self.frequencies.name(), files);
+        let reader = files.map(|files| Arc::new(move || files.read()) as Arc<KhzReader>);
+        self.source.set_freq_source(self.frequencies.name(), reader);
     }
 }

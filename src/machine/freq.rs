@@ -35,7 +35,9 @@ impl FromStr for FreqSource {
             _ if !text.contains('/') => Err(format!(
                 "'{text}' is no source: auto, cpuperf, cpufreq, off or a folder's path with a / in it is expected"
             )),
-            _ if !Path::new(text).is_dir() => Err(format!("'{text}' is no folder")),
+            _ if !Path::new(text).is_dir() => Err(format!(
+                "'{text}' is no folder: one is expected whose files cpu0, cpu1 and so on hold a number of kHz"
+            )),
             _ => Ok(FreqSource::Folder(PathBuf::from(text))),
         }
     }
@@ -51,7 +53,7 @@ const BYTES_MAX: usize = 32;
 pub struct FreqFiles {
     /// What they are, for people.
     pub name: String,
-    /// They are those of /sys, which do not hang.
+    /// They are those of the kernel's own /sys, which do not hang.
     pub of_kernel: bool,
     paths: Vec<PathBuf>,
     open: Mutex<Open>,
@@ -79,7 +81,7 @@ impl FreqFiles {
         FILES.iter().find_map(|name| {
             let path = |cpu| host.sys.join(cpufreq_file(cpu, name));
             let paths = (0..nr_cpu_ids).map(path).collect();
-            let files = FreqFiles::new((*name).to_string(), true, paths);
+            let files = FreqFiles::new((*name).to_string(), !host.described(), paths);
             files.read().iter().any(Option::is_some).then_some(files)
         })
     }
@@ -278,6 +280,8 @@ mod tests {
             found(),
             Some(("scaling_cur_freq".into(), vec![None, Some(2000)]))
         );
+        let of_kernel = |host: &Host| FreqFiles::of_cpufreq(host, 2).unwrap().of_kernel;
+        assert!(of_kernel(&host) && !of_kernel(&Host::new(dir.path())));
         write(0, "cpuinfo_avg_freq", "3000\n");
         assert_eq!(
             found(),

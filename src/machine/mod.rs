@@ -30,7 +30,7 @@ pub use idle_states::{IdleState, idle_states};
 pub use limits::{Limit, Limits};
 pub use load::{CpuTime, cpu_times, resident_kb, waiting_permille};
 pub use modes::Modes;
-pub use policy::{Policies, Policy, driver};
+pub use policy::{Policies, Policy, driver, names};
 pub use prefcore::Rankings;
 pub use read::advice;
 pub use throttle::{Throttled, Throttles};

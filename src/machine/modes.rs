@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What of cpufreq somebody may set while the scheduler runs, and what follows from it: governor, EPP, boost, and the highest
-//! frequency, which boost changes. Few files, so that they can be read again and again.
+//! frequency, which boost changes. Few files, of one CPU of each policy, so that they can be read again and again.
 
-use super::policy::cpufreq_file;
+use super::policy::{Policies, cpufreq_file, names};
 use crate::host::Host;
+use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
-    /// Of each CPU by number; None: cpufreq does not have it.
-    cpus: Vec<Option<Mode>>,
+    /// Of the first CPU of each policy.
+    cpus: BTreeMap<usize, Mode>,
     boost: Option<bool>,
 }
 
@@ -20,29 +21,44 @@ struct Mode {
 }
 
 impl Modes {
-    pub fn read(host: &Host, nr_cpu_ids: usize) -> Modes {
+    /// EPP is taken from `known` if that is given: to read it costs an interrupt on its CPU (intel_pstate asks an MSR of it).
+    pub fn read(host: &Host, policies: &Policies, known: Option<&Modes>) -> Modes {
+        let mode = |cpu| {
+            let text = |name| host.sys_text(&cpufreq_file(cpu, name));
+            let epp = match known {
+                Some(known) => known.cpus.get(&cpu).and_then(|mode| mode.epp.clone()),
+                None => text("energy_performance_preference"),
+            };
+            let mode = Mode {
+                governor: text("scaling_governor"),
+                max: text("cpuinfo_max_freq"),
+                epp,
+            };
+            (cpu, mode)
+        };
         Modes {
-            cpus: (0..nr_cpu_ids).map(|cpu| mode(host, cpu)).collect(),
+            cpus: policies.firsts().into_iter().map(mode).collect(),
             boost: boost(host),
         }
     }
 
     /// Each once; 'none' where cpufreq has no CPU.
     pub fn governors(&self) -> String {
-        let governors = self.cpus.iter().flatten();
-        let names = names(governors.filter_map(|m| m.governor.as_deref()));
-        names.unwrap_or("none".to_string())
+        let governors = self.cpus.values().filter_map(|m| m.governor.as_ref());
+        match names(governors) {
+            none if none.is_empty() => "none".to_string(),
+            names => names.join(" "),
+        }
     }
 
     /// 'governor schedutil, boost on'.
     pub fn text(&self) -> String {
-        let modes = || self.cpus.iter().flatten();
         let boost = self
             .boost
             .map(|on| if on { "boost on" } else { "boost off" });
         let all = [
-            named("governor", modes().filter_map(|m| m.governor.as_deref())),
-            named("EPP", modes().filter_map(|m| m.epp.as_deref())),
+            self.named("governor", |m| m.governor.as_ref()),
+            self.named("EPP", |m| m.epp.as_ref()),
             boost.map(str::to_string),
         ];
         let all: Vec<String> = all.into_iter().flatten().collect();
@@ -51,20 +67,11 @@ impl Modes {
         }
         all.join(", ")
     }
-}
 
-fn mode(host: &Host, cpu: usize) -> Option<Mode> {
-    let text = |name| host.sys_text(&cpufreq_file(cpu, name));
-    let max = text("cpuinfo_max_freq");
-    let governor = text("scaling_governor");
-    if max.is_none() && governor.is_none() {
-        return None;
+    fn named(&self, what: &str, of: impl Fn(&Mode) -> Option<&String>) -> Option<String> {
+        let names = names(self.cpus.values().filter_map(of));
+        (!names.is_empty()).then(|| format!("{what} {}", names.join(" ")))
     }
-    Some(Mode {
-        governor,
-        epp: text("energy_performance_preference"),
-        max,
-    })
 }
 
 fn boost(host: &Host) -> Option<bool> {
@@ -74,17 +81,6 @@ fn boost(host: &Host) -> Option<bool> {
         (None, Some(no_turbo)) => Some(no_turbo == "0"),
         (None, None) => None,
     }
-}
-
-fn named<'a>(what: &str, all: impl Iterator<Item = &'a str>) -> Option<String> {
-    names(all).map(|names| format!("{what} {names}"))
-}
-
-fn names<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
-    let mut names: Vec<&str> = names.collect();
-    names.sort_unstable();
-    names.dedup();
-    (!names.is_empty()).then(|| names.join(" "))
 }
 
 #[cfg(test)]
@@ -101,7 +97,8 @@ mod tests {
             fs::write(path, text).unwrap();
         };
         let host = Host::in_folder(dir.path());
-        let mut last = Modes::read(&host, 2);
+        let read = || Modes::read(&host, &Policies::read(&host, 2), None);
+        let mut last = read();
         assert_eq!(last.text(), "no governor");
         for (path, text, told) in [
             (
@@ -136,10 +133,34 @@ mod tests {
             ),
         ] {
             write(path, text);
-            let now = Modes::read(&host, 2);
+            let now = read();
             assert_ne!(now, last, "{path}");
             assert_eq!(now.text(), told);
             last = now;
         }
+    }
+    #[test]
+    fn one_cpu_of_a_policy_is_asked_and_epp_only_if_it_may_be() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |cpu: usize, name: &str, text: &str| {
+            let path = dir.path().join(cpufreq_file(cpu, name));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        for cpu in 0..4 {
+            write(cpu, "related_cpus", ["0 1", "2 3"][cpu / 2]);
+            write(cpu, "freqdomain_cpus", "0 1 2 3");
+            write(cpu, "scaling_governor", ["a", "no", "b", "no"][cpu]);
+            write(cpu, "energy_performance_preference", "power");
+        }
+        let host = Host::in_folder(dir.path());
+        let policies = Policies::read(&host, 4);
+        let known = Modes::read(&host, &policies, None);
+        assert_eq!(known.text(), "governor a b, EPP power");
+        write(2, "energy_performance_preference", "default");
+        let idle = Modes::read(&host, &policies, Some(&known));
+        assert_eq!(idle, known);
+        let busy = Modes::read(&host, &policies, None);
+        assert_eq!(busy.text(), "governor a b, EPP default power");
     }
 }

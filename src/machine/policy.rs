@@ -4,6 +4,7 @@
 use super::ask::Asker;
 use crate::host::Host;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Policy {
@@ -20,6 +21,8 @@ pub struct Policy {
     pub table_khz: Option<u32>,
     /// The CPUs that have one frequency with this one, itself included, ascending.
     pub related: Vec<u16>,
+    /// The lowest CPU of its policy, which is where the files of all these CPUs are one (related_cpus).
+    pub first: u16,
 }
 
 /// Of each CPU by number; None: cpufreq does not have it.
@@ -53,6 +56,17 @@ impl Policies {
         chosen(self) == chosen(other)
     }
 
+    /// One CPU of each policy, the first that cpufreq has, by number.
+    pub fn firsts(&self) -> Vec<usize> {
+        let mut seen = BTreeSet::new();
+        let cpus = self.cpus.iter().enumerate();
+        let first = |(cpu, policy): (usize, &Option<Policy>)| {
+            let new = seen.insert(policy.as_ref()?.first);
+            new.then_some(cpu)
+        };
+        cpus.filter_map(first).collect()
+    }
+
     pub fn of(&self, cpu: usize) -> Option<&Policy> {
         self.cpus.get(cpu)?.as_ref()
     }
@@ -62,7 +76,11 @@ fn read(ask: &mut Asker, cpu: usize) -> Option<Policy> {
     let file = |name| cpufreq_file(cpu, name);
     // Where the hardware coordinates them, a policy is one CPU, and this tells who goes together.
     let domain = ask.cpus(&file("freqdomain_cpus"));
-    let related = domain.or_else(|| ask.cpus(&file("related_cpus")));
+    let policy_cpus = ask.cpus(&file("related_cpus"));
+    let own = |related: &Vec<u16>| related.contains(&(cpu as u16));
+    let one = policy_cpus.clone().filter(own);
+    let first = one.and_then(|cpus| cpus.first().copied());
+    let related = domain.or(policy_cpus);
     let table = ask.text(&file("scaling_available_frequencies"));
     let table = table.unwrap_or_default();
     let table = table.split_whitespace().filter_map(|khz| khz.parse().ok());
@@ -74,16 +92,22 @@ fn read(ask: &mut Asker, cpu: usize) -> Option<Policy> {
         max_khz: ask.number(&file("cpuinfo_max_freq")),
         base_khz: ask.number(&file("base_frequency")),
         table_khz: table.max(),
-        related: Vec::new(),
+        ..Policy::default()
     };
     if policy == Policy::default() && related.is_none() {
         return None;
     }
-    let own = |related: &Vec<u16>| related.contains(&(cpu as u16));
     Some(Policy {
+        first: first.unwrap_or(cpu as u16),
         related: related.filter(own).unwrap_or(vec![cpu as u16]),
         ..policy
     })
+}
+
+/// Each once, in the alphabet's order.
+pub fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let names: BTreeSet<&String> = all.collect();
+    names.into_iter().cloned().collect()
 }
 
 pub fn cpufreq_file(cpu: usize, name: &str) -> String {

@@ -89,6 +89,11 @@ impl Frequencies {
         self.wanted
     }
 
+    /// What was sampled longer ago is not known any more.
+    pub fn stale(&self) -> Duration {
+        Duration::from_millis(self.stale_ms.into())
+    }
+
     pub fn known(&self) -> bool {
         !matches!(self.from, From::Nothing)
     }
@@ -112,6 +117,7 @@ impl Frequencies {
             self.from = From::Ticks;
             self.ticks_may = false;
         }
+        let stale = self.stale();
         match &self.from {
             From::Nothing => None,
             From::Ticks => {
@@ -119,7 +125,6 @@ impl Frequencies {
                 None
             }
             From::Files(files) => {
-                let stale = Duration::from_millis(self.stale_ms.into());
                 let good = |read: &&Reading| Arc::ptr_eq(&read.files, files) && read.age() <= stale;
                 let read = read.filter(good)?;
                 self.learner.add(&read.khz);

@@ -5,6 +5,7 @@
 //! tell is 0 or empty to who reads it.
 
 pub mod client;
+pub mod deltas;
 pub mod host;
 pub mod monitor;
 pub mod server;

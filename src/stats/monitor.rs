@@ -2,7 +2,8 @@
 //! The two printers of statistics: a thread beside the scheduler (--stats) and a client of its own (--monitor).
 
 use super::client::follow;
-use super::source::{CounterSource, Deltas};
+use super::deltas::Deltas;
+use super::source::CounterSource;
 use super::{Metrics, view};
 use crate::print;
 use crate::stop::Stop;

@@ -3,7 +3,8 @@
 //! the scheduler started) or `cpus` (the same for each CPU) or `cpu_gauges` (no counters, by CPU), and `stats_meta`. Nothing can be changed here.
 
 use super::Metrics;
-use super::source::{CounterSource, Deltas};
+use super::deltas::Deltas;
+use super::source::CounterSource;
 use crate::socket::{Access, Client, Purpose, Server};
 use anyhow::{Context, Result, bail};
 use scx_stats::StatsRequest;

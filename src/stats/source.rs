@@ -2,12 +2,12 @@
 //! Where counters come from: the memory of the loaded scheduler, and what schedulers before a restart had counted.
 //! Server threads read it without the scheduler's loop, so that neither waits for the other.
 
+use super::deltas::View;
 use super::host::{
     self, Condition, Conditions, CpuGauges, CpuMetrics, CpusMetrics, Event, Events, Gauges,
 };
-use super::{ArmCounts, ArmMetrics, CounterFields, Counters, Metrics, NR_STATS, add, delta};
+use super::{ArmCounts, CounterFields, Counters, Metrics, NR_STATS, add};
 use crate::bpf::intf::MAX_ARMS;
-use crate::machine::FreqFiles;
 use crate::watch::LOOK_SLOW;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,10 +27,12 @@ pub trait Counted: Send {
     fn read_cpu(&self, cpu: usize) -> Counters;
 }
 
+/// Reads the frequency of each CPU by number, in kHz, and does not hang. None: not known; empty: somebody else reads them now.
+pub type KhzReader = dyn Fn() -> Vec<Option<u32>> + Send + Sync;
+
 /// What runs, for the fields of `Metrics` that are not counters.
 #[derive(Clone, Debug, Default)]
 pub struct Running {
-    pub governor: String,
     pub cpuperf: String,
     pub restarts: u64,
 }
@@ -74,10 +76,10 @@ struct State {
     /// One is, or was.
     loaded: bool,
     running: Running,
+    governor: String,
     freq_source: String,
-    /// Those of the kernel, if it is them.
-    freq_files: Option<Arc<FreqFiles>>,
-    /// When they were read.
+    khz_reader: Option<Arc<KhzReader>>,
+    /// When the frequencies of `cpus` were read, or sampled.
     khz_read: Option<Instant>,
     /// Since when the daemon looks at the machine; None: it naps.
     looking: Option<Instant>,
@@ -138,12 +140,12 @@ impl CounterSource {
         state.snapshot = None;
     }
 
-    /// Where frequencies of CPUs come from now; `files`: those that are read when somebody asks.
-    pub fn set_freq_source(&self, name: &str, files: Option<Arc<FreqFiles>>) {
+    /// Where frequencies of CPUs come from now; `reader` is asked when somebody wants to know them.
+    pub fn set_freq_source(&self, name: &str, reader: Option<Arc<KhzReader>>) {
         let mut state = self.lock();
         state.freq_source = name.to_string();
         state.khz_read = None;
-        let old = std::mem::replace(&mut state.freq_files, files);
+        let old = std::mem::replace(&mut state.khz_reader, reader);
         // Nobody waits for us while its files are closed.
         drop(state);
         drop(old);
@@ -151,7 +153,7 @@ impl CounterSource {
 
     /// Who sets the frequencies now.
     pub fn set_governor(&self, governor: &str) {
-        self.lock().running.governor = governor.to_string();
+        self.lock().governor = governor.to_string();
     }
 
     /// A look at the machine begins, or is over: it is told of one that does not end.
@@ -167,14 +169,18 @@ impl CounterSource {
         self.lock().gauges = gauges;
     }
 
-    /// All CPUs that were online at the load, by number.
-    pub fn set_cpus(&self, mut cpus: BTreeMap<usize, CpuGauges>) {
+    /// All CPUs that were online at the load, by number. `khz_at`: when their frequencies were sampled; None: nobody samples
+    /// them.
+    pub fn set_cpus(&self, mut cpus: BTreeMap<usize, CpuGauges>, khz_at: Option<Instant>) {
         let mut state = self.lock();
-        if state.khz_read.is_some() {
+        // Whoever asks reads the files again before what is kept is too old.
+        if state.khz_reader.is_some() && state.khz_read >= khz_at {
             let old = std::mem::take(&mut state.cpus);
-            for (cpu, gauges) in cpus.iter_mut().filter(|(_, gauges)| gauges.khz == 0) {
+            for (cpu, gauges) in &mut cpus {
                 gauges.khz = old.get(cpu).map_or(0, |old| old.khz);
             }
+        } else {
+            state.khz_read = khz_at;
         }
         state.cpus = cpus;
     }
@@ -183,22 +189,22 @@ impl CounterSource {
     fn follow_frequencies(&self) {
         let state = self.lock();
         let old = state.khz_read.is_none_or(|at| at.elapsed() >= KHZ_AGE_MAX);
-        let files = state.freq_files.clone().filter(|_| old);
+        let reader = state.khz_reader.clone().filter(|_| old);
         drop(state);
+        let Some(reader) = reader else { return };
         // Nobody waits for us while we read.
-        let Some((files, khz)) = files.map(|files| (files.clone(), files.read())) else {
-            return;
-        };
+        let (begun, khz) = (Instant::now(), reader());
         let mut state = self.lock();
-        let ours = state.freq_files.as_ref();
-        // Empty: somebody else reads them.
-        if khz.is_empty() || !ours.is_some_and(|ours| Arc::ptr_eq(ours, &files)) {
+        let ours = state.khz_reader.as_ref();
+        // Empty: somebody else reads them. Newer: somebody else has.
+        let newer = state.khz_read.is_some_and(|at| at > begun);
+        if khz.is_empty() || newer || !ours.is_some_and(|ours| Arc::ptr_eq(ours, &reader)) {
             return;
         }
         for (cpu, gauges) in &mut state.cpus {
             gauges.khz = khz.get(*cpu).copied().flatten().unwrap_or(0).into();
         }
-        state.khz_read = Some(Instant::now());
+        state.khz_read = Some(begun);
     }
 
     /// It lasts while there is a text, which says what was read and what to do.
@@ -223,7 +229,7 @@ impl CounterSource {
         self.view().metrics()
     }
 
-    fn view(&self) -> View {
+    pub(super) fn view(&self) -> View {
         let mut state = self.lock();
         state.judge_look();
         let sample = state.snapshot();
@@ -334,7 +340,7 @@ impl State {
             version: env!("CARGO_PKG_VERSION").to_string(),
             preset: everybody.preset,
             features: everybody.features,
-            governor: self.running.governor.clone(),
+            governor: self.governor.clone(),
             cpuperf: self.running.cpuperf.clone(),
             freq_source: self.freq_source.clone(),
             restarts: self.running.restarts,
@@ -350,80 +356,10 @@ impl State {
     }
 }
 
-/// All counters at one time.
-struct View {
-    total: Counters,
-    /// By their numbers.
-    arms: BTreeMap<u64, (ArmShown, ArmCounts)>,
-    /// What is no counter.
-    rest: Metrics,
-}
-
-impl View {
-    fn metrics(&self) -> Metrics {
-        let mut metrics = self.rest.clone();
-        metrics.set_counters(&self.total);
-        for (shown, counts) in self.arms.values() {
-            let mut arm = ArmMetrics {
-                preset: shown.preset.clone(),
-                features: shown.features.clone(),
-                ..ArmMetrics::default()
-            };
-            arm.set(counts);
-            metrics.arms.insert(shown.name.clone(), arm);
-        }
-        metrics
-    }
-
-    fn since(&self, old: &View) -> View {
-        let arms = self.arms.iter().map(|(number, (shown, counts))| {
-            let counts = match old.arms.get(number) {
-                Some((_, old)) => counts.since(old),
-                None => counts.clone(),
-            };
-            (*number, (shown.clone(), counts))
-        });
-        View {
-            total: delta(&self.total, &old.total),
-            arms: arms.collect(),
-            rest: Metrics {
-                events: self.rest.events.since(&old.rest.events),
-                ..self.rest.clone()
-            },
-        }
-    }
-}
-
-/// The view of one client: growth since it last asked; the first time, since it came.
-pub struct Deltas {
-    source: CounterSource,
-    last: View,
-    at: Instant,
-}
-
-impl Deltas {
-    pub fn new(source: CounterSource) -> Deltas {
-        let last = source.view();
-        Deltas {
-            source,
-            last,
-            at: Instant::now(),
-        }
-    }
-
-    pub fn take(&mut self) -> Metrics {
-        let now = self.source.view();
-        let mut metrics = now.since(&self.last).metrics();
-        metrics.interval_ms = self.at.elapsed().as_millis() as u64;
-        self.last = now;
-        self.at = Instant::now();
-        metrics
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::deltas::Deltas;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::thread::sleep;
 
@@ -559,7 +495,7 @@ mod tests {
                     },
                 )
             };
-            source.set_cpus(cpus.iter().map(gauges).collect());
+            source.set_cpus(cpus.iter().map(gauges).collect(), None);
         };
         let counted = |cpu: u64| {
             sleep(SNAPSHOT_AGE_MAX + Duration::from_millis(5));

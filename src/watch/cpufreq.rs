@@ -20,7 +20,10 @@ pub(super) struct Known {
     /// What CPUs count for.
     settled: Settled,
     rankings: Rankings,
+    driver_told: Sparing,
+    modes_told: Sparing,
     limits_told: Sparing,
+    unpublished_told: Sparing,
 }
 
 impl Known {
@@ -34,7 +37,10 @@ impl Known {
             settled: Settled::new(whole.clone()),
             capacity: Capacity::new(&Policies::default(), whole),
             rankings: Rankings::default(),
+            driver_told: Sparing::default(),
+            modes_told: Sparing::default(),
             limits_told: Sparing::default(),
+            unpublished_told: Sparing::default(),
         }
     }
 
@@ -47,38 +53,50 @@ impl Watch {
     /// Before the load.
     pub(super) fn begin_cpufreq(&mut self) {
         self.read_cpufreq();
+        self.set_modes(Modes::read(&self.host, &self.cpufreq.policies, None));
         // Of frequencies that are not there it has to be told too.
         self.follow_frequencies();
-        self.cpufreq.modes = Modes::read(&self.host, self.nr_cpu_ids());
         self.look_at_rankings();
     }
 
     /// True if cpufreq has another driver, or none any more, or one at last.
-    pub(super) fn look_at_driver(&mut self) -> bool {
+    pub(super) fn look_at_driver(&mut self, now: Duration) -> bool {
         let driver = machine::driver(&self.host, &self.machine.online());
         if driver == self.cpufreq.driver {
             return self.cpufreq.settling && self.read_anew();
         }
-        let name = |driver: &Option<String>| driver.clone().unwrap_or("none".to_string());
-        let (was, is) = (name(&self.cpufreq.driver), name(&driver));
-        info!("cpufreq's driver is {is}, it was {was}: limits and frequencies are read anew");
+        if let Some(left_out) = self.cpufreq.driver_told.told(now) {
+            let name = |driver: &Option<String>| driver.clone().unwrap_or("none".to_string());
+            let (was, is) = (name(&self.cpufreq.driver), name(&driver));
+            info!(
+                "cpufreq's driver is {is}, it was {was}: limits and frequencies are read anew{}",
+                and_before(left_out)
+            );
+        }
         self.read_anew();
         true
     }
 
-    /// Governor, EPP, boost: true if somebody has set them.
-    pub(super) fn look_at_modes(&mut self) -> bool {
-        let modes = Modes::read(&self.host, self.nr_cpu_ids());
-        if modes == self.cpufreq.modes {
+    /// Governor, EPP, boost: true if somebody has set them. On an `idle` machine EPP is left for later: to read it wakes its CPU.
+    pub(super) fn look_at_modes(&mut self, now: Duration, idle: bool) -> bool {
+        let known = &self.cpufreq.modes;
+        let modes = Modes::read(&self.host, &self.cpufreq.policies, idle.then_some(known));
+        if modes == *known {
             return false;
         }
-        let (was, is) = (self.cpufreq.modes.text(), modes.text());
-        if is != was {
-            info!("cpufreq has {is}, it had {was}");
-            self.source.set_governor(&modes.governors());
+        let (was, is) = (known.text(), modes.text());
+        if is != was
+            && let Some(left_out) = self.cpufreq.modes_told.told(now)
+        {
+            info!("cpufreq has {is}, it had {was}{}", and_before(left_out));
         }
-        self.cpufreq.modes = modes;
+        self.set_modes(modes);
         self.read_anew()
+    }
+
+    fn set_modes(&mut self, modes: Modes) {
+        self.source.set_governor(&modes.governors());
+        self.cpufreq.modes = modes;
     }
 
     /// True if what was read is not what is known.
@@ -87,6 +105,7 @@ impl Watch {
         self.read_cpufreq();
         if !self.cpufreq.policies.same_frequencies(&before) {
             self.follow_frequencies();
+            self.set_modes(Modes::read(&self.host, &self.cpufreq.policies, None));
         }
         self.cpufreq.policies != before
     }
@@ -101,12 +120,15 @@ impl Watch {
         }
         if let Some(odd) = several(&policies.odd).filter(|_| policies.odd != cpufreq.policies.odd) {
             (0..policies.odd.len()).for_each(|_| self.source.event(Event::ReadFailed));
-            warn!("{odd}");
+            warn!("{odd}; what it would say is not known, see 'scx_roost topology'");
         }
+        let same_frequencies = policies.same_frequencies(&cpufreq.policies);
         cpufreq.policies = policies;
         cpufreq.capacity.follow(&cpufreq.policies);
-        // Of another driver what was before says nothing.
-        cpufreq.settled = Settled::new(cpufreq.capacity.now(&self.host));
+        // Of another driver what was before says nothing. Who chooses a frequency changes no limit.
+        if !same_frequencies {
+            cpufreq.settled = Settled::new(cpufreq.capacity.now(&self.host));
+        }
     }
 
     fn follow_frequencies(&self) {
@@ -128,23 +150,25 @@ impl Watch {
         self.cpufreq.settled.look(worth);
         let worth = self.cpufreq.worth().to_vec();
         let limited = self.cpufreq.capacity.limited(&worth);
-        let changed = match self.control.set_capacity(worth) {
-            Ok(changed) => changed,
-            Err(e) => {
-                warn!("the new limits of cpufreq are not followed: {e:#}");
-                true
+        let published = self.control.set_capacity(worth);
+        match &published {
+            Ok(false) => (),
+            Ok(true) => {
+                if let Some(left_out) = self.cpufreq.limits_told.told(now) {
+                    let text = limited.as_deref().unwrap_or("cpufreq holds no CPU");
+                    info!("capacities are published: {text}{}", and_before(left_out));
+                }
             }
-        };
-        if let Some(left_out) = changed
-            .then(|| self.cpufreq.limits_told.told(now))
-            .flatten()
-        {
-            let text = limited.as_deref().unwrap_or("cpufreq holds no CPU");
-            info!("capacities are published: {text}{}", and_before(left_out));
+            Err(e) => {
+                if let Some(left_out) = self.cpufreq.unpublished_told.told(now) {
+                    let left_out = and_before(left_out);
+                    warn!("the new limits of cpufreq are not followed yet: {e:#}{left_out}");
+                }
+            }
         }
         self.source
             .set_condition(Condition::CapacityLimited, limited);
-        changed
+        published.unwrap_or(true)
     }
 
     /// Only who delays moves wants to know.

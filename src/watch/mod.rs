@@ -12,7 +12,9 @@ use crate::machine::{
     self, Clocks, Cpu, FreqSource, Machine, Throttled, Throttles, parse_cpulist, resident_kb,
     waiting_permille,
 };
-use crate::model::{self, Busy, BusyMeter, Lateness, Saturation, Seen, passed};
+use crate::model::{
+    self, Busy, BusyMeter, Lateness, Saturation, Seen, Sparing, and_before, passed,
+};
 use crate::rule_events::RuleEvents;
 use crate::stats::host::{Condition, CpuGauges, Event, Gauges};
 use crate::stats::source::CounterSource;
@@ -69,6 +71,7 @@ pub struct Watch {
     /// None: there are no rules about what comes and goes, or nobody can listen to that.
     rule_events: Option<RuleEvents>,
     deaf_told: bool,
+    unpublished_told: Sparing,
     throttles: Throttles,
     meter: BusyMeter,
     busy: Option<Busy>,
@@ -103,6 +106,7 @@ impl Watch {
             cpufreq: Known::nothing(machine.capacities()),
             rule_events: None,
             deaf_told: false,
+            unpublished_told: Sparing::default(),
             throttles: Throttles::read(host, &machine.online()),
             meter: BusyMeter::default(),
             busy: None,
@@ -129,28 +133,30 @@ impl Watch {
         self.cpufreq.worth().to_vec()
     }
 
-    pub fn look(&mut self, now: Clocks) -> Looked {
+    /// `idle`: nobody has worked on the machine for some looks, and what would wake CPUs is left for later.
+    pub fn look(&mut self, now: Clocks, idle: bool) -> Looked {
         self.source.set_looking(Some(Instant::now()));
-        let looked = self.look_at_all(now);
+        let looked = self.look_at_all(now, idle);
         self.source.set_looking(None);
         looked
     }
 
-    fn look_at_all(&mut self, now: Clocks) -> Looked {
+    fn look_at_all(&mut self, now: Clocks, idle: bool) -> Looked {
         self.source.event(Event::Period);
         let mut changed = self.look_at_clocks(now);
         if self.online_changed() {
             return Looked::MachineChanged;
         }
+        self.publish_policy(now.monotonic);
         changed |= self.look_at_rules();
         if self.often.due(now.monotonic) {
-            changed |= self.look_at_driver() | self.look_at_limits(now.monotonic);
+            changed |= self.look_at_driver(now.monotonic) | self.look_at_limits(now.monotonic);
             self.look_at_load();
             self.tell_cpus();
             self.tell_of_frequencies();
         }
         if self.seldom.due(now.monotonic) {
-            changed |= self.look_at_modes();
+            changed |= self.look_at_modes(now.monotonic, idle);
             self.look_at_rankings();
             self.look_at_heat(&now);
         }
@@ -230,6 +236,18 @@ impl Watch {
         };
         self.source.set_condition(Condition::MachineUnreadable, odd);
         online.is_some_and(|cpus| cpus != self.machine.online())
+    }
+
+    /// What was changed meanwhile is live already, unless that failed.
+    fn publish_policy(&mut self, now: Duration) {
+        if let Err(e) = self.control.publish()
+            && let Some(left_out) = self.unpublished_told.told(now)
+        {
+            let left_out = and_before(left_out);
+            warn!(
+                "the policy that runs is not up to date, the next look tries again: {e:#}{left_out}"
+            );
+        }
     }
 
     /// True if something has become of what rules are about.
@@ -330,7 +348,8 @@ impl Watch {
         };
         let cpus = self.machine.cpus.iter();
         let cpus = cpus.map(|cpu| (usize::from(cpu.id), gauges(cpu)));
-        self.source.set_cpus(cpus.collect::<BTreeMap<_, _>>());
+        let cpus = cpus.collect::<BTreeMap<_, _>>();
+        self.source.set_cpus(cpus, live.khz_at);
     }
 }
 

@@ -107,7 +107,7 @@ fn alone() {
             kb = own_kb();
         }
         let begin = cpu_time();
-        watch.look(now);
+        watch.look(now, false);
         watch.tell(PERIOD);
         control.sample(FreqFiles::read).unwrap();
         control.sample_idle();

@@ -83,7 +83,8 @@ impl FakeDaemon {
     pub fn serve(path: &Path, count: impl Fn() -> u64 + Send + 'static) -> FakeDaemon {
         let source = CounterSource::default();
         FakeDaemon::set_arms(&source, &["default", "games"]);
-        source.set_cpus((0..4).map(cpu).collect());
+        source.set_cpus((0..4).map(cpu).collect(), None);
+        source.set_governor("schedutil");
         source.set_gauges(Gauges {
             period_ms: 100,
             cpus_online: 4,
@@ -98,7 +99,6 @@ impl FakeDaemon {
             Some("CPU 3: 724 of 1024".into()),
         );
         let running = Running {
-            governor: "schedutil".into(),
             cpuperf: "util".into(),
             restarts: 2,
         };

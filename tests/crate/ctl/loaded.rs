@@ -16,7 +16,11 @@ fn what_cannot_be_published_is_told() {
             == Some(1)
     );
     served.told.0.lock().unwrap().fails = false;
-    // The next one makes it good.
+    served.control.refresh().unwrap();
+    assert_eq!(served.publications(), 0, "rules are another thing");
+    served.control.publish().unwrap();
+    assert_eq!(served.features(0) & bits::sync_local.0, 0);
+    assert_eq!(served.publications(), 1);
     served.done(&["ctl", "set", "--disable", "wide_idle"]);
     assert_eq!(served.features(0) & bits::sync_local.0, 0);
 }

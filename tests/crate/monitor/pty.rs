@@ -37,7 +37,10 @@ fn serve(dir: &TempDir) -> (Server, Counting) {
     let source = source();
     let sample = EIGHT.sample(1);
     let cpus = sample.cpus.cpus.into_iter();
-    source.set_cpus(cpus.map(|(cpu, m)| (cpu as usize, m.gauges)).collect());
+    source.set_cpus(
+        cpus.map(|(cpu, m)| (cpu as usize, m.gauges)).collect(),
+        None,
+    );
     let counting = source.attach(Box::new(Fake), Running::default());
     let server = server::launch(&dir.path().join("stats"), None, source).unwrap();
     (server, counting)

@@ -116,7 +116,9 @@ fn a_driver_goes_and_another_comes() {
             .tree
             .remove(&format!("devices/system/cpu/cpu{cpu}/cpufreq"));
     }
+    assert_eq!(bench.source.totals().governor, "ondemand");
     assert!(seen(bench.later(&mut watch, 2, 0, 0)).changed);
+    assert_eq!(bench.source.totals().governor, "none");
     assert_eq!(bench.source.cpus().cpus[&0].gauges.khz, 0);
     let threshold = || bench.told.0.lock().unwrap().image.unwrap().threshold[0][0];
     assert_eq!(threshold(), 0);
@@ -131,7 +133,9 @@ fn a_driver_goes_and_another_comes() {
     assert_eq!(bench.source.totals().freq_source, "none");
     freqs(&bench.tree);
     bench.rewrite(0..8, "scaling_driver", "amd-pstate");
+    bench.rewrite(0..8, "scaling_governor", "powersave");
     assert!(seen(bench.later(&mut watch, 3, 0, 0)).changed);
+    assert_eq!(bench.source.totals().governor, "powersave");
     bench.samples(1);
     assert_eq!(bench.state("no_freq_source"), (0, 1));
     assert_eq!(threshold(), 1_000_000);
@@ -196,4 +200,126 @@ fn frequencies_are_read_when_somebody_asks() {
     assert_eq!(khz(), 2_500_000, "the loop reads none and forgets none");
     std::thread::sleep(SECOND);
     assert_eq!(khz(), 1_700_000);
+}
+
+const NOT_DELAYED: &str =
+    r#"{"op":"set","arm":"default","change":{"disable":["delay_migration"]}}"#;
+
+#[test]
+fn what_was_read_last_is_shown_not_an_old_sample() {
+    let bench = bench("smove");
+    let mut watch = bench.watch();
+    bench.later(&mut watch, 0, 0, 0);
+    let khz = || bench.source.cpu_gauges()[&3].khz;
+    bench.samples(1);
+    bench.later(&mut watch, 1, 0, 0);
+    assert_eq!(khz(), 2_500_000);
+    bench.ask(NOT_DELAYED);
+    bench.rewrite(0..8, "scaling_cur_freq", "1700000");
+    bench.later(&mut watch, 2, 0, 0);
+    std::thread::sleep(SECOND);
+    assert_eq!(khz(), 1_700_000);
+    bench.later(&mut watch, 3, 0, 0);
+    assert_eq!(khz(), 1_700_000);
+}
+
+#[test]
+fn a_sample_is_newer_than_what_was_read_before() {
+    let mut bench = bench("smove");
+    bench.config.freq_period = SECOND;
+    let mut watch = bench.watch();
+    bench.later(&mut watch, 0, 0, 0);
+    let khz = || bench.source.cpu_gauges()[&3].khz;
+    assert_eq!(khz(), 2_500_000);
+    bench.rewrite(0..8, "scaling_cur_freq", "1700000");
+    bench.samples(1);
+    bench.later(&mut watch, 1, 0, 0);
+    assert_eq!(khz(), 1_700_000);
+}
+
+/// Of a folder nobody reads when somebody asks: it may hang.
+#[test]
+fn a_sample_of_a_folder_is_shown_while_it_is_fresh() {
+    type End = fn(&Bench);
+    let ends: [(&str, End); 3] = [
+        ("switched off", |bench| bench.ask(NOT_DELAYED)),
+        ("at rest", |bench| bench.control.forget_frequencies()),
+        ("old", |_| std::thread::sleep(4 * SECOND)),
+    ];
+    for (why, end) in ends {
+        let mut bench = bench("smove");
+        bench.config.freq_source = FreqSource::Folder(bench.tree.root().into());
+        bench.config.freq_period = SECOND;
+        bench.tree.write("cpu3", "900000");
+        let mut watch = bench.watch();
+        let khz = || bench.source.cpu_gauges()[&3].khz;
+        bench.samples(1);
+        bench.later(&mut watch, 0, 0, 0);
+        assert_eq!(khz(), 900_000);
+        end(&bench);
+        bench.later(&mut watch, 1, 0, 0);
+        assert_eq!(khz(), 0, "{why}");
+        bench.ask(r#"{"op":"reset","arm":"default"}"#);
+        bench.samples(1);
+        bench.later(&mut watch, 2, 0, 0);
+        assert_eq!(khz(), 900_000, "again, after {why}");
+    }
+}
+
+#[test]
+fn who_chooses_frequencies_changes_no_limit() {
+    let bench = bench("roost");
+    let epp = "energy_performance_preference";
+    bench.rewrite(0..8, epp, "balance_performance");
+    let mut watch = bench.watch();
+    bench.rewrite(0..8, "scaling_max_freq", "1000000");
+    bench.later(&mut watch, 0, 0, 0);
+    let capacity = || bench.told.0.lock().unwrap().image.unwrap().capacity[3];
+    assert_eq!(capacity(), 256);
+    bench.rewrite(0..8, epp, "power");
+    bench.rewrite(0..8, "scaling_max_freq", "4000000");
+    for second in 10..14 {
+        let changed = seen(bench.later(&mut watch, second, 0, 0)).changed;
+        assert_eq!((changed, capacity()), (second == 10, 256), "{second}");
+    }
+    assert!(seen(bench.later(&mut watch, 14, 0, 0)).changed);
+    assert_eq!(capacity(), 1024);
+}
+
+#[test]
+fn on_an_idle_machine_epp_is_left_for_later() {
+    let bench = bench("roost");
+    let epp = "energy_performance_preference";
+    bench.rewrite(0..8, epp, "balance_performance");
+    let mut watch = bench.watch();
+    bench.later_idle(&mut watch, 0);
+    bench.rewrite(0..8, epp, "power");
+    assert!(!seen(bench.later_idle(&mut watch, 10)).changed);
+    assert!(seen(bench.later(&mut watch, 20, 0, 0)).changed);
+    assert!(!seen(bench.later(&mut watch, 30, 0, 0)).changed);
+    bench.rewrite(0..8, "scaling_governor", "powersave");
+    assert!(seen(bench.later_idle(&mut watch, 40)).changed);
+    assert!(!seen(bench.later(&mut watch, 50, 0, 0)).changed);
+}
+
+#[test]
+fn limits_that_cannot_be_published_are_tried_again() {
+    let bench = bench("roost");
+    let mut watch = bench.watch();
+    bench.later(&mut watch, 0, 0, 0);
+    let counted = || bench.source.totals().events.capacities_changed;
+    let fails = |fails| bench.told.0.lock().unwrap().fails = fails;
+    fails(true);
+    bench.rewrite(0..8, "scaling_max_freq", "1000000");
+    for second in 1..3 {
+        assert!(seen(bench.later(&mut watch, second, 0, 0)).changed);
+        assert_eq!(counted(), 0);
+    }
+    fails(false);
+    assert!(seen(bench.later(&mut watch, 3, 0, 0)).changed);
+    assert_eq!(counted(), 1);
+    let image = bench.told.0.lock().unwrap().image.unwrap();
+    assert_eq!(image.capacity[3], 256);
+    assert!(!seen(bench.later(&mut watch, 4, 0, 0)).changed);
+    assert_eq!(counted(), 1);
 }

@@ -10,7 +10,7 @@ use scx_roost::Config;
 use scx_roost::arms::{Change, Settings};
 use scx_roost::control::{Attached, Control};
 use scx_roost::host::Host;
-use scx_roost::machine::{Clocks, FreqFiles, Machine};
+use scx_roost::machine::{Clocks, FreqFiles, FreqSource, Machine};
 use scx_roost::model::{Lateness, Seen};
 use scx_roost::stats::host::ConditionMetrics;
 use scx_roost::stats::source::CounterSource;
@@ -111,13 +111,33 @@ impl Bench {
 
     /// `awake` later, after so much of suspend and with the date set by so many seconds.
     fn later(&self, watch: &mut Watch, awake: u64, asleep: u64, set: u64) -> Looked {
+        watch.look(self.after(awake, asleep, set), false)
+    }
+
+    fn after(&self, awake: u64, asleep: u64, set: u64) -> Clocks {
         let add = |time: Duration, seconds| time + Duration::from_secs(seconds);
-        let now = Clocks {
+        Clocks {
             monotonic: add(self.now.monotonic, awake),
             boot: add(self.now.boot, awake + asleep),
             real: add(self.now.real, awake + asleep + set),
-        };
-        watch.look(now)
+        }
+    }
+
+    /// The same on a machine on which nobody works.
+    fn later_idle(&self, watch: &mut Watch, awake: u64) -> Looked {
+        watch.look(self.after(awake, 0, 0), true)
+    }
+
+    /// Over the control socket; the answer.
+    fn ask(&self, args: &str) {
+        let path = self.tree.root().join("ctl");
+        let _server = self.control.launch(&path, None).unwrap();
+        let mut stream = UnixStream::connect(&path).unwrap();
+        let line = format!(r#"{{"req":"ctl","args":{args}}}"#) + "\n";
+        stream.write_all(line.as_bytes()).unwrap();
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer).unwrap();
+        assert!(answer.contains("generation"), "{answer}");
     }
 
     fn condition(&self, name: &str) -> ConditionMetrics {
@@ -394,18 +414,11 @@ fn of_a_slow_look_it_is_told_for_a_minute() {
 fn a_rule_about_a_process_keeps_nobody_awake() {
     let bench = bench("roost");
     let mut watch = bench.watch();
-    let path = bench.tree.root().join("ctl");
-    let _server = bench.control.launch(&path, None).unwrap();
     let mut child = Command::new("sleep").arg("600").spawn().unwrap();
-    let rule = format!(
-        r#"{{"req":"ctl","args":{{"op":"rule_add","whom":{{"pid":{}}},"arm":"default"}}}}"#,
-        child.id()
-    );
-    let mut stream = UnixStream::connect(&path).unwrap();
-    stream.write_all((rule + "\n").as_bytes()).unwrap();
-    let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer).unwrap();
-    assert!(answer.contains("generation"), "{answer}");
+    let pid = child.id();
+    bench.ask(&format!(
+        r#"{{"op":"rule_add","whom":{{"pid":{pid}}},"arm":"default"}}"#
+    ));
     let ((_stopper, stop), bell) = (stopper(), bench.control.bell());
     let wait = |time| stop.sleep_or(&bell, time);
     assert_eq!(wait(SECOND), Woken::Rung, "for the rule");
