@@ -268,6 +268,18 @@ def the_dashboard_shows_data(setup):
     assert asked > 80, asked
 
 
+def the_dashboard_shows_all_events(setup):
+    """Events are the counters without a label."""
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
+    told = {f.name for f in parse(get(f"http://{setup.exporter}/metrics", OPEN)[1])
+            if f.type == "counter" and not any(s.labels for s in f.samples) and not f.name.startswith("roost_all_")}
+    (panel,) = (p for p in json.loads((CONTRIB / "grafana-dashboard.json").read_text())["panels"] if p["title"] == "Events")
+    shown = {re.search(r"(roost_\w+)_total", target["expr"])[1] for target in panel["targets"]}
+    # The first would hide all others, the second has a panel of its own.
+    told -= {"roost_periods", "roost_restarts"}
+    assert shown == told and told, f"events {sorted(told - shown)} are not shown, {sorted(shown - told)} are none"
+
+
 def the_dashboard_is_one(_):
     """What Grafana demands of a file that is imported: there is no Grafana in Debian to ask."""
     sources = []
@@ -333,7 +345,7 @@ def a_daemon_that_goes_is_told(setup):
 
 CHECKS = [alerts_are_what_they_are_meant_to_be, the_dashboard_is_one, all_of_it_starts, strict_openmetrics,
           classic_format, node_exporter_reads_the_textfile, prometheus_scrapes, prometheus_evaluates_the_alerts,
-          the_dashboard_shows_data, a_daemon_that_goes_is_told]
+          the_dashboard_shows_data, the_dashboard_shows_all_events, a_daemon_that_goes_is_told]
 
 
 # Needs what is not of Debian.
