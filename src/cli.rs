@@ -16,12 +16,12 @@ use crate::features::{
 };
 use crate::monitor;
 use anyhow::{Result, anyhow};
-use args::{Cli, MachineArgs, MonitorArgs, SYSFS, Sub, SysfsArg};
+use args::{Cli, MachineArgs, MonitorArgs, Sub, SysfsArg};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What the binary is to do.
@@ -236,7 +236,7 @@ impl Cli {
             cpuperf: run.cpuperf,
             freq_source: run.freq_source,
             freq_period: run.freq_period_ms,
-            sysfs: self.sysfs.sysfs,
+            sysfs: self.sysfs.root(),
             stats_path: run.stats_path,
             stats_group: run.stats_group,
             ctl_path,
@@ -256,13 +256,8 @@ impl Cli {
 impl MachineArgs {
     /// Together with what stood before the subcommand; what stands behind it comes last and counts.
     fn with(self, before: SysfsArg, json: bool) -> (PathBuf, bool) {
-        let default = Path::new(SYSFS);
-        let sysfs = if self.sysfs.sysfs == default {
-            before.sysfs
-        } else {
-            self.sysfs.sysfs
-        };
-        (sysfs, json || self.json)
+        let sysfs = self.sysfs.sysfs.or(before.sysfs);
+        (SysfsArg { sysfs }.root(), json || self.json)
     }
 }
 

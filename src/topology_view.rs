@@ -3,7 +3,6 @@
 
 use crate::machine::{Cpu, Llc, LlcKind, Machine, Node};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 const WIDTH: usize = 100;
 
@@ -28,7 +27,7 @@ pub fn summary(m: &Machine) -> String {
 pub fn picture(m: &Machine) -> String {
     let mut text = summary(m) + "\n";
     for node in &m.nodes {
-        let _ = writeln!(text, "node {}{}", node.id, distances(m, node));
+        text += &node_text(m, node);
         for index in node.first_llc..node.first_llc + node.nr_llcs {
             text += &llc_text(m, index);
         }
@@ -39,14 +38,14 @@ pub fn picture(m: &Machine) -> String {
     text
 }
 
-/// As numactl shows them; of several nodes.
-fn distances(m: &Machine, node: &Node) -> String {
+/// Of several nodes with their distances, as numactl shows them.
+fn node_text(m: &Machine, node: &Node) -> String {
+    let label = format!("node {}", node.id);
     match &node.distances {
         Some(to) if m.nodes.len() > 1 => {
-            let to: Vec<String> = to.iter().map(u16::to_string).collect();
-            format!("  distances {}", to.join(" "))
+            wrap(&(label + "  distances"), to.iter().map(u16::to_string))
         }
-        _ => String::new(),
+        _ => label + "\n",
     }
 }
 

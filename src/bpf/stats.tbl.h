@@ -45,14 +45,14 @@ STAT(claim_set, "idle CPUs claimed")
 STAT(claim_seen, "an idle CPU or core was passed over because another wakeup had claimed it")
 STAT(claim_expired, "claims taken over because they were too old (claim_expiry)")
 STAT(claim_lost, "claims taken over that had not ended after 2 s (must stay 0)")
-/* util_fits and bias_prev: the rung that gave the CPU, and what it cost */
+/* util_fits and bias_prev: rungs that gave a CPU, which of them were asked first, and what it cost */
 STAT(fits_target, "the target, busy, whose room the task fits into (feature util_fits)")
 STAT(fits_target_nonsync, "of these, those of a wakeup that is not sync")
 STAT(fits_prev, "the previous CPU, busy, whose room the task fits into (feature util_fits)")
 STAT(fits_recent, "the recently used CPU, busy, whose room the task fits into (feature util_fits)")
 STAT(fits_reject, "a busy CPU without room for the task; the search went on (feature util_fits)")
 STAT(fits_idle_available, "a busy CPU was taken by room while its LLC had an idle one (feature util_fits)")
-STAT(bias_prev_first, "the previous CPU, idle or with room, before the target was asked (feature bias_prev)")
+STAT(bias_prev_first, "of sis_prev and fits_prev, those before the target was asked (feature bias_prev)")
 STAT(bias_prev_last, "nothing idle was found: the previous CPU, busy, in place of the target (feature bias_prev)")
 /* delayed migration: what became of a placement on another CPU, where the arm has a frequency rule */
 STAT(delay_wake, "wakeups whose move to a CPU at a low frequency is delayed (feature delay_migration)")

@@ -19,8 +19,6 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub const SYSFS: &str = "/sys";
-
 /// A sched_ext scheduler: the kernel's own wakeup placement rebuilt in BPF, with placement ideas as switches.
 ///
 /// Without a subcommand the scheduler runs until it is stopped (Ctrl-C or SIGTERM); the kernel's own scheduler takes
@@ -138,8 +136,14 @@ pub struct CtlPath {
 #[derive(Debug, Args)]
 pub struct SysfsArg {
     /// Read the machine from this folder instead of /sys
-    #[arg(long, value_name = "ROOT", default_value = SYSFS)]
-    pub sysfs: PathBuf,
+    #[arg(long, value_name = "ROOT")]
+    pub sysfs: Option<PathBuf>,
+}
+
+impl SysfsArg {
+    pub fn root(self) -> PathBuf {
+        self.sysfs.unwrap_or_else(|| "/sys".into())
+    }
 }
 
 #[derive(Debug, Args)]

@@ -52,6 +52,16 @@ fn global_options_may_stand_before_the_subcommand() {
         panic!("expected topology")
     };
     assert!(json && sysfs.as_os_str() == "/x");
+    for (behind, expected) in [
+        (&["--sysfs", "/sys"][..], "/sys"),
+        (&["--sysfs", "/y"], "/y"),
+    ] {
+        let command = parsed(&[&["--sysfs", "/x", "topology"], behind].concat()).unwrap();
+        let Command::Topology { sysfs, .. } = command else {
+            panic!("expected topology")
+        };
+        assert_eq!(sysfs.as_os_str(), expected);
+    }
     let command = parsed(&["--sysfs", "/x", "doctor", "--json"]).unwrap();
     let Command::Doctor { sysfs, json } = command else {
         panic!("expected doctor")

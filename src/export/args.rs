@@ -12,12 +12,12 @@ const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALH
 pub const EXAMPLES: &str = "Without --listen, --unix and --textfile it listens at 127.0.0.1:10849.
 
 Examples:
-  scx_roost export                                      serve http://127.0.0.1:10849/metrics
-  scx_roost export --unix /run/scx_roost-export/sock    serve it at a Unix socket
+  scx_roost export                                        serve http://127.0.0.1:10849/metrics
+  scx_roost export --unix /run/scx_roost-export/metrics   serve it at a Unix socket
   scx_roost export --textfile /var/lib/prometheus/node-exporter/scx_roost.prom
-                                                        write a file that node_exporter reads
-  scx_roost export --once                               print the metrics and be done
-  scx_roost export --listen 0.0.0.0:10849 --public       serve it to everybody who reaches this machine
+                                                          write a file that node_exporter reads
+  scx_roost export --once                                 print the metrics and be done
+  scx_roost export --listen 0.0.0.0:10849 --public        serve it to everybody who reaches this machine
 
 The metrics, alerts and a dashboard are described in docs/monitoring.md.";
 

@@ -16,7 +16,7 @@ pub use source::Source;
 
 use crate::print;
 use crate::stop::Stop;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use log::{info, warn};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -106,24 +106,32 @@ pub fn run(stats: &Path, output: &Output, stop: &Stop) -> Result<()> {
     }
 }
 
-/// A path that cannot be written to is an error at once; later it may be a full disk, which passes. While nothing is known the file
-/// stays as it is, and its age tells.
+/// A path that cannot be written to is an error at once, whatever is known; later it may be a full disk, which passes. While nothing
+/// is known the file stays as it is, and its age tells.
 fn keep_written(path: &Path, interval: Duration, pages: &Pages, stop: &Stop) -> Result<()> {
     let mut file = TextFile::new(path, false)?;
-    if let Ok(page) = pages.file_page() {
-        file.write(&page)?;
-    }
-    info!("metrics are in {}", path.display());
-    let mut good = true;
-    while stop.sleep(interval) {
-        let page = pages.file_page();
-        let written = page.and_then(|page| file.write(&page));
-        if let Err(e) = written.as_ref()
-            && good
-        {
-            warn!("{e:#}");
+    file.probe()?;
+    // How it went the last time.
+    let mut good = None;
+    loop {
+        match (write_page(&mut file, path, pages), good) {
+            (Ok(()), Some(true)) | (Err(_), Some(false)) => (),
+            (Ok(()), _) => {
+                info!("metrics are in {}", path.display());
+                good = Some(true);
+            }
+            (Err(e), _) => {
+                warn!("{e:#}");
+                good = Some(false);
+            }
         }
-        good = written.is_ok();
+        if !stop.sleep(interval) {
+            return Ok(());
+        }
     }
-    Ok(())
+}
+
+fn write_page(file: &mut TextFile, path: &Path, pages: &Pages) -> Result<()> {
+    let page = pages.file_page();
+    file.write(&page.with_context(|| format!("{} is not written", path.display()))?)
 }

@@ -7,8 +7,7 @@ use crate::socket::spawn;
 use crate::stats::client::{self, Client};
 use anyhow::{Result, anyhow, bail};
 use crossbeam::channel::{Receiver, Sender, bounded};
-use log::info;
-use std::io::ErrorKind;
+use log::{info, warn};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,11 +43,17 @@ impl Source {
     pub fn ask(&self) -> Result<Answer> {
         let (sender, receiver) = bounded(1);
         if self.0.try_send(sender).is_err() {
-            bail!("{WAITING_MAX} wait for the scheduler's answer already");
+            bail!(
+                "{WAITING_MAX} wait for the scheduler's answer already: ask again later, or less often"
+            );
         }
         let told = receiver.recv_timeout(PATIENCE);
-        told.map_err(|_| anyhow!("there is no answer yet, after {PATIENCE:?}"))?
-            .map_err(|text| anyhow!(text))
+        let late = |_| {
+            anyhow!(
+                "the scheduler's answer takes more than {PATIENCE:?}: see what keeps its process or this one from the CPUs"
+            )
+        };
+        told.map_err(late)?.map_err(|text| anyhow!(text))
     }
 }
 
@@ -108,10 +113,15 @@ impl Daemon {
             Some(trouble) => trouble.text.clone(),
             None => format!("reading the statistics at {}", self.path.display()),
         };
-        if self.told.as_ref() != Some(&text) {
-            info!("{text}");
-            self.told = Some(text);
+        if self.told.as_ref() == Some(&text) {
+            return;
         }
+        match trouble {
+            // Somebody has to mend it.
+            Some(trouble) if !trouble.is_gone => warn!("{text}"),
+            _ => info!("{text}"),
+        }
+        self.told = Some(text);
     }
 
     /// By the connection of the last time. That one may be to a scheduler that is gone, and another one there.
@@ -135,22 +145,9 @@ impl Daemon {
     }
 
     fn connect(&self) -> Result<Client, Trouble> {
-        Client::connect(&self.path, PART).map_err(|e| {
-            let path = self.path.display();
-            let text = match e.downcast_ref::<std::io::Error>().map(|e| e.kind()) {
-                Some(ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
-                    format!("no scheduler serves statistics at {path}")
-                }
-                Some(ErrorKind::PermissionDenied) => format!(
-                    "no permission to read the statistics at {path}: run as a user of the group that the scheduler \
-                     was given with --stats-group"
-                ),
-                _ => format!("cannot read the statistics at {path}: {e:#}: give the --stats-path of the scheduler"),
-            };
-            Trouble {
-                text,
-                is_gone: client::is_gone(&e),
-            }
+        Client::connect(&self.path, PART).map_err(|e| Trouble {
+            text: client::no_connection(&self.path, &e),
+            is_gone: client::is_gone(&e),
         })
     }
 }

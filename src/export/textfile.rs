@@ -5,7 +5,7 @@
 use anyhow::{Result, anyhow, bail};
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -35,17 +35,33 @@ impl TextFile {
         })
     }
 
+    /// An error that does not pass by itself. What lies at the path stays as it is.
+    pub fn probe(&self) -> Result<()> {
+        let temporary = self.temporary();
+        let tried = match self.path.is_dir() {
+            true => Err(ErrorKind::IsADirectory.into()),
+            false => create(&temporary),
+        };
+        self.tidied(&temporary, tried.map(drop))?;
+        let _ = fs::remove_file(&temporary);
+        Ok(())
+    }
+
     pub fn write(&mut self, text: &str) -> Result<()> {
         let temporary = self.temporary();
-        replace(&self.path, &temporary, text).map_err(|e| {
-            let _ = fs::remove_file(&temporary);
+        self.tidied(&temporary, replace(&self.path, &temporary, text))?;
+        self.written = true;
+        Ok(())
+    }
+
+    fn tidied(&self, temporary: &Path, result: std::io::Result<()>) -> Result<()> {
+        result.map_err(|e| {
+            let _ = fs::remove_file(temporary);
             anyhow!(
                 "cannot write {}: {e}: give --textfile a path in a folder that you may write to",
                 self.path.display()
             )
-        })?;
-        self.written = true;
-        Ok(())
+        })
     }
 
     /// In the same folder, and so of the same file system; no name that node_exporter reads.
@@ -57,10 +73,14 @@ impl TextFile {
     }
 }
 
-fn replace(path: &Path, temporary: &Path, text: &str) -> std::io::Result<()> {
+fn create(temporary: &Path) -> std::io::Result<File> {
     // What lies there is of a process that had our number and was killed.
     let _ = fs::remove_file(temporary);
-    let mut file = File::create_new(temporary)?;
+    File::create_new(temporary)
+}
+
+fn replace(path: &Path, temporary: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = create(temporary)?;
     file.write_all(text.as_bytes())?;
     file.set_permissions(Permissions::from_mode(MODE))?;
     fs::rename(temporary, path)
@@ -115,11 +135,13 @@ mod tests {
         // A folder cannot be replaced by a file.
         fs::create_dir(&path).unwrap();
         let mut file = TextFile::new(&path, false).unwrap();
-        let error = file.write("a 1\n").unwrap_err().to_string();
-        assert!(
-            error.starts_with("cannot write /") && error.contains("--textfile"),
-            "{error}"
-        );
+        for error in [file.probe(), file.write("a 1\n")].map(Result::unwrap_err) {
+            let error = error.to_string();
+            assert!(
+                error.starts_with("cannot write /") && error.contains("--textfile"),
+                "{error}"
+            );
+        }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 }

@@ -34,10 +34,19 @@ pub struct Place {
     pub cpu: u64,
 }
 
+/// What was drawn: keys go by it.
+#[derive(Clone, Debug, Default)]
+pub struct Drawn {
+    /// Of the CPUs in view Machine, in the order of lines, and of columns in each.
+    pub places: Vec<Place>,
+    /// How far view Conditions goes: the greatest `Chosen::line` that shows anything new.
+    pub last_line: usize,
+}
+
 impl State {
-    /// Arrows go by these from now on. In the order of lines, and of columns in each.
-    pub fn drawn(&mut self, places: Vec<Place>) {
-        self.places = places;
+    /// Keys go by it from now on.
+    pub fn drawn(&mut self, drawn: Drawn) {
+        self.drawn = drawn;
     }
 
     /// What was chosen may have gone.
@@ -66,7 +75,9 @@ impl State {
             View::Arms => self.choose_arm(by, true),
             View::Latency => self.chosen.hist = moved(self.chosen.hist, by, HISTS.len()),
             View::Features => self.chosen.feature = moved(self.chosen.feature, by, FEATURES.len()),
-            View::Conditions => self.chosen.line = moved(self.chosen.line, by, ROWS.len()),
+            View::Conditions => {
+                self.chosen.line = moved(self.chosen.line, by, self.drawn.last_line + 1);
+            }
         }
     }
 
@@ -82,11 +93,11 @@ impl State {
     /// So many steps, or until there is nothing more in that direction.
     fn choose_cpu(&mut self, by: isize, step: fn(&[Place], Place, bool) -> Option<Place>) {
         let chosen = |p: &&Place| Some(p.cpu) == self.chosen.cpu;
-        let Some(mut place) = self.places.iter().find(chosen).copied() else {
+        let Some(mut place) = self.drawn.places.iter().find(chosen).copied() else {
             return;
         };
         for _ in 0..by.unsigned_abs() {
-            match step(&self.places, place, by > 0) {
+            match step(&self.drawn.places, place, by > 0) {
                 Some(next) => place = next,
                 None => break,
             }

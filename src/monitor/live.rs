@@ -3,7 +3,7 @@
 //! drawn.
 
 use super::Options;
-use super::draw::{frame, places, theme::Theme};
+use super::draw::{drawn, frame, theme::Theme};
 use super::feed::{self, Answer, News, Pace};
 use super::keys::action;
 use super::screen::Screen;
@@ -39,9 +39,9 @@ pub fn run(options: &Options, stop: &Stop) -> Result<()> {
     while monitor.going_on {
         let draw = |f: &mut ratatui::Frame| frame(f, &monitor.state, theme);
         match screen.terminal.draw(draw) {
-            Ok(drawn) => {
-                let places = places(&monitor.state, theme, drawn.area);
-                monitor.state.drawn(places);
+            Ok(picture) => {
+                let drawn = drawn(&monitor.state, theme, picture.area);
+                monitor.state.drawn(drawn);
             }
             // The terminal went away, and the signal that says so is on its way.
             Err(_) if stop.sleep(TICK) => return Err(anyhow!("cannot draw on the terminal")),

@@ -2,7 +2,7 @@
 //! What is to be seen, and what a key does to it. Pure: time comes in with the samples, and what is to be done outside goes out as
 //! an `Effect`.
 
-use super::choose::{ALL, Chosen, PAGE, Place};
+use super::choose::{ALL, Chosen, Drawn, PAGE};
 use super::history::History;
 use super::rates::Rates;
 use super::sample::{Sample, tidy};
@@ -121,8 +121,8 @@ pub struct State {
     /// None before the second answer.
     pub rates: Option<Rates>,
     pub nodes: Vec<Node>,
-    /// Where CPUs stand in the picture of the machine, as it was last drawn.
-    pub(super) places: Vec<Place>,
+    /// The last time.
+    pub(super) drawn: Drawn,
     pub history: History,
     /// The latest one, which is not shown while it is paused. None after a connection was lost.
     last: Option<Sample>,
@@ -144,7 +144,7 @@ impl State {
             sample: None,
             rates: None,
             nodes: Vec::new(),
-            places: Vec::new(),
+            drawn: Drawn::default(),
             history: History::default(),
             last: None,
             heard: Duration::ZERO,

@@ -3,7 +3,7 @@
 
 use crate::socket::{self, LineLimits, read_line};
 use crate::stop::Stop;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use scx_stats::{StatsRequest, StatsResponse};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -111,25 +111,33 @@ pub fn follow(
                     );
                 }
                 if !waiting {
-                    told(format!(
-                        "no scheduler serves statistics at {}: waiting for one",
-                        path.display()
-                    ));
+                    told(no_connection(path, &e) + ": waiting for one");
                 }
                 waiting = true;
             }
-            Err(e) => {
-                return Err(e).with_context(|| {
-                    format!(
-                        "cannot read statistics from {}: run as a user who may write to it",
-                        path.display()
-                    )
-                });
-            }
+            Err(e) => return Err(anyhow!(no_connection(path, &e))),
         }
         stop.sleep(RETRY);
     }
     Ok(())
+}
+
+/// Why there is no connection to `path`, and what to do.
+pub fn no_connection(path: &Path, e: &anyhow::Error) -> String {
+    let path = path.display();
+    match kind(e) {
+        Some(ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+            format!("no scheduler serves statistics at {path}")
+        }
+        Some(ErrorKind::WouldBlock) => format!("no scheduler answers at {path}"),
+        Some(ErrorKind::PermissionDenied) => format!(
+            "no permission to read the statistics at {path}: run as a user of the group that the scheduler was given with \
+             --stats-group"
+        ),
+        _ => format!(
+            "cannot read the statistics at {path}: {e:#}: give the --stats-path of the scheduler"
+        ),
+    }
 }
 
 /// A socket that has no room for one more to connect is one of a scheduler that stands still.

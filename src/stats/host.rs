@@ -98,9 +98,9 @@ event_table! {
     capacities_changed, CapacitiesChanged, "of these, those for other capacities of CPUs";
     machine_changed, MachineChanged, "the machine was no longer the one that was loaded: CPUs came or went";
     periods, Period, "periods of the daemon: it reads the machine once in each";
-    periods_late, PeriodLate, "of these, those that began too late: what had been told was too old by then";
+    periods_late, PeriodLate, "of these, those that began more than 500 ms late";
     periods_skipped, PeriodSkipped, "periods that were left out because one began too late";
-    periods_slow, PeriodSlow, "of the periods, those whose look at the machine took more than a second: a file did not answer";
+    periods_slow, PeriodSlow, "of the periods, those whose look at the machine took more than a second: a file did not answer, or nobody let the daemon run";
     clock_jumps, ClockJump, "the clock of the day was set";
     suspends, Suspend, "the machine was suspended and woke";
     reads_failed, ReadFailed, "a file of the machine that was there could not be read, or held no value";
@@ -137,7 +137,7 @@ condition_table! {
     freq_shared, FreqShared, "CPUs that share a cache share their frequency too: delay_migration cannot help there";
     capacity_limited, CapacityLimited, "cpufreq's limits or cooling leave a CPU less than its capacity";
     machine_unreadable, MachineUnreadable, "the machine cannot be read as it was at the load";
-    period_late, PeriodIsLate, "the daemon did not get to run in time within the last minute: what it told was too old to count";
+    period_late, PeriodIsLate, "a period of the daemon began more than 500 ms late within the last minute";
     period_slow, PeriodIsSlow, "a look at the machine takes more than a second, or did within the last minute";
     throttled, Throttled, "the hardware slowed CPUs down because of heat within the last minute";
     clock_jump, ClockJump, "the clock of the day was set within the last minute";
@@ -155,7 +155,10 @@ pub struct ConditionMetrics {
     pub active: u64,
     #[stat(desc = "how often it began")]
     pub count: u64,
-    #[stat(desc = "what was read, and what to do", _om_skip)]
+    #[stat(
+        desc = "what was read; what to do is in docs/userspace.md, Conditions",
+        _om_skip
+    )]
     pub text: String,
 }
 

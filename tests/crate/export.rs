@@ -324,10 +324,9 @@ fn who_waits_for_an_answer_stays_in_a_flood() {
     assert_eq!(value(&asked(honest, ""), "roost_up"), Some(0.0));
 }
 
-#[test]
-fn what_the_exporter_cannot_know_it_does_not_tell() {
-    let dir = tempfile::tempdir().unwrap();
-    let refusing = UnixListener::bind(stats(&dir)).unwrap();
+/// Statistics of which nothing gets known.
+fn refuse(path: &Path) {
+    let refusing = UnixListener::bind(path).unwrap();
     std::thread::spawn(move || {
         for stream in refusing.incoming() {
             let text = "{\"errno\":16,\"args\":{\"resp\":\"32 clients are served already\"}}\n";
@@ -336,6 +335,12 @@ fn what_the_exporter_cannot_know_it_does_not_tell() {
             let _ = stream.read(&mut [0; 1024]);
         }
     });
+}
+
+#[test]
+fn what_the_exporter_cannot_know_it_does_not_tell() {
+    let dir = tempfile::tempdir().unwrap();
+    refuse(&stats(&dir));
     let pages = Pages::new(Source::start(&stats(&dir)).unwrap());
     let (_listener, at) = Listener::tcp("127.0.0.1:0".parse().unwrap(), pages).unwrap();
     let answer = asked(TcpStream::connect(at).unwrap(), OPEN);
@@ -438,6 +443,46 @@ fn a_signal_ends_it_and_nothing_is_left() {
         dir.path().display()
     );
     assert!(log.contains(&told), "{log}");
+}
+
+#[test]
+fn while_nothing_is_known_a_file_stays_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    refuse(&stats(&dir));
+    let run = |file: &Path, log: &Path| {
+        exporter(&["--interval", "0.1", "--stats-path"])
+            .arg(stats(&dir))
+            .arg("--textfile")
+            .arg(file)
+            .stderr(std::fs::File::create(log).unwrap())
+            .spawn()
+            .unwrap()
+    };
+    let [file, log] = ["roost.prom", "log"].map(|name| dir.path().join(name));
+    let said = || std::fs::read_to_string(&log).unwrap();
+    std::fs::write(&file, "old 1\n").unwrap();
+    let mut child = run(&file, &log);
+    let told = format!("{} is not written: ", file.display());
+    await_it("a word in the log", || said().contains(&told));
+    sleep(Duration::from_millis(500));
+    unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
+    assert!(child.wait().unwrap().success());
+    let said_at_last = said();
+    assert_eq!(said_at_last.matches(&told).count(), 1, "{said_at_last}");
+    assert!(!said_at_last.contains("metrics are in"), "{said_at_last}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "old 1\n");
+    // Socket, log and file: what was tried left nothing.
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 3);
+    // Where nothing can be written that is told at once, whatever is known.
+    let mut child = run(Path::new("/proc/nope/x.prom"), &log);
+    let end = Instant::now() + Duration::from_secs(10);
+    while child.try_wait().unwrap().is_none() && Instant::now() < end {
+        sleep(Duration::from_millis(20));
+    }
+    let _ = child.kill();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{}", said());
+    let told = "cannot write /proc/nope/x.prom: ";
+    assert!(said().contains(told), "{}", said());
 }
 
 #[test]

@@ -167,6 +167,25 @@ fn two_nodes() {
     assert_eq!(machine.cpus[4].node, 1);
 }
 
+/// Of so many nodes the distances do not stand in a line.
+#[test]
+fn a_machine_of_forty_nodes_has_a_picture() {
+    let cpus: Vec<usize> = (0..40).collect();
+    let tree = Tree::new(&cpus, &cpus);
+    for node in 0..40 {
+        tree.node(node, &[node]);
+        let distances = vec!["99"; 40].join(" ");
+        tree.write(
+            &format!("devices/system/node/node{node}/distance"),
+            &distances,
+        );
+    }
+    let machine = read(&tree);
+    check_picture(&machine);
+    let text = topology_view::picture(&machine);
+    assert_eq!(text.matches(" 99").count(), 40 * 40, "{text}");
+}
+
 /// A node without CPUs has a column too.
 #[test]
 fn distances_of_nodes() {

@@ -10,6 +10,17 @@ use crate::stats::host::{Condition, EVENTS, GAUGES};
 const NAME: usize = 24;
 
 pub fn rows(state: &State, room: Room) -> Vec<Row> {
+    let first = state.chosen.line.min(last_line(state, room));
+    let rows = all(state, room).into_iter();
+    rows.skip(first).take(room.height).collect()
+}
+
+/// The first line that is shown when the last one is.
+pub fn last_line(state: &State, room: Room) -> usize {
+    all(state, room).len().saturating_sub(room.height)
+}
+
+fn all(state: &State, room: Room) -> Vec<Row> {
     let Some(sample) = &state.sample else {
         return Vec::new();
     };
@@ -56,11 +67,7 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
         rows.push(row(theme, Role::Heading, format!(" {title}")));
         rows.extend(lines);
     }
-    let first = state
-        .chosen
-        .line
-        .min(rows.len().saturating_sub(room.height));
-    rows.into_iter().skip(first).take(room.height).collect()
+    rows
 }
 
 fn indented(room: Room, role: Role, text: &str) -> impl Iterator<Item = Row> {

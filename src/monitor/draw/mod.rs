@@ -11,7 +11,7 @@ mod rates;
 pub mod text;
 pub mod theme;
 
-use super::choose::Place;
+use super::choose::Drawn;
 use super::keys::{self, HELP};
 use super::state::{Link, State, View};
 use crate::topology_view::count;
@@ -90,9 +90,13 @@ pub fn frame(frame: &mut Frame, state: &State, theme: Theme) {
     put(frame, area, y + height, lines_of(bottom));
 }
 
-/// Where CPUs stand in view Machine, drawn in this area.
-pub fn places(state: &State, theme: Theme, area: Rect) -> Vec<Place> {
-    machine::places(state, Parts::of(state, theme, area).room)
+/// What keys go by, drawn in this area.
+pub fn drawn(state: &State, theme: Theme, area: Rect) -> Drawn {
+    let room = Parts::of(state, theme, area).room;
+    Drawn {
+        places: machine::places(state, room),
+        last_line: conditions::last_line(state, room),
+    }
 }
 
 /// These lines from line `y` on, as far as there is room in `area`.
@@ -321,8 +325,8 @@ fn about(view: View) -> &'static [&'static str] {
              --enable FEATURE' does, all or nothing. What the scheduler answers stands at the bottom.",
         ],
         View::Conditions => &[
-            "States that somebody may want to act upon: those that last now with what was read and what to do, then the others with \
-             how often they began; then what the daemon counted of itself.",
+            "States that somebody may want to act upon: those that last now with what was read, then the others with how often they \
+             began; then what the daemon counted of itself. What to do is in docs/userspace.md, Conditions.",
         ],
     }
 }

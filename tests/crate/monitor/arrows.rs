@@ -4,8 +4,8 @@
 use super::*;
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
-use scx_roost::monitor::draw::places;
-use scx_roost::monitor::state::Action;
+use scx_roost::monitor::draw::drawn;
+use scx_roost::monitor::state::{Action, View};
 
 /// Beneath the lines with the facts and the views.
 const BODY: usize = 2;
@@ -28,8 +28,8 @@ impl Seen {
     /// As the live view does: each picture, then a key.
     fn press(&mut self, action: Action) -> Option<u64> {
         let area = Rect::new(0, 0, self.width, self.height);
-        let places = places(&self.state, THEME, area);
-        self.state.drawn(places);
+        let drawn = drawn(&self.state, THEME, area);
+        self.state.drawn(drawn);
         self.state.act(action);
         self.state.chosen.cpu
     }
@@ -47,6 +47,23 @@ impl Seen {
         let mut found = cells.filter(reversed).map(|(i, _)| (i / width, i % width));
         found.next()
     }
+}
+
+/// There is nothing behind the last line through which one would have to go back.
+#[test]
+fn from_the_end_of_the_conditions_up_goes_up() {
+    let mut seen = Seen::new(EIGHT, 80, 24);
+    let mut shown = |action| {
+        seen.press(action);
+        picture_in(&seen.state, seen.width, seen.height, THEME)
+    };
+    let first = shown(Action::Go(View::Conditions));
+    let last = shown(Action::End);
+    assert_ne!(first, last);
+    assert_ne!(shown(Action::Up), last);
+    assert_eq!(shown(Action::Down), last);
+    assert_eq!(shown(Action::Down), last);
+    assert_eq!(shown(Action::Home), first);
 }
 
 #[test]

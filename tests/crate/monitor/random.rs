@@ -4,7 +4,7 @@
 use super::*;
 use crate::rng::Rng;
 use ratatui::layout::Rect;
-use scx_roost::monitor::draw::places;
+use scx_roost::monitor::draw::drawn;
 use scx_roost::monitor::state::{Action, Effect, View};
 use scx_roost::stats::ArmSums;
 use scx_roost::stats::host::ConditionMetrics;
@@ -140,7 +140,7 @@ fn there_is_a_picture_of_everything() {
             }
             let (width, height) = (rng.scale(200) as u16 - 1, rng.scale(70) as u16 - 1);
             let lines = picture_in(&state, width, height, theme);
-            state.drawn(places(&state, theme, Rect::new(0, 0, width, height)));
+            state.drawn(drawn(&state, theme, Rect::new(0, 0, width, height)));
             let clean = |line: &String| !line.chars().any(char::is_control);
             assert!(
                 lines.iter().all(clean),

@@ -6,11 +6,11 @@ use crate::ctl;
 use scx_roost::features::{FEATURES, FeatureSet, bits};
 use scx_roost::monitor::feed::{self, News};
 use scx_roost::monitor::state::{Action, Effect, Link, View};
-use scx_roost::stats::server;
+use scx_roost::stats::{client, server};
 use scx_roost::stopper;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Longer than any step here takes.
@@ -49,6 +49,19 @@ fn a_restart_of_the_scheduler_is_seen_and_survived() {
     until(waiting);
     let _second = server::launch(&path, None, source()).unwrap();
     until(|s| s.link == Link::Connected);
+}
+
+#[test]
+fn a_path_that_can_be_none_of_a_socket_is_told_as_that() {
+    let (_stopper, stop) = stopper();
+    let path = PathBuf::from("/x".repeat(100));
+    let error = client::follow(&path, &stop, |_| (), |_| Ok(())).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.starts_with("cannot read the statistics at /x/x")
+            && text.ends_with("give the --stats-path of the scheduler"),
+        "{text}"
+    );
 }
 
 /// Serves one answer after the other, each on a connection of its own, then no more.
