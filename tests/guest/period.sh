@@ -6,7 +6,7 @@
 # timeout: 120
 . /tests/lib.sh
 # A third more than was measured (docs/userspace.md): so many a period, and so many for each CPU.
-LIMIT=350000 LIMIT_CPU=14000
+LIMIT=262000 LIMIT_CPU=12600
 FREQS=/tmp/freqs
 mkdir -p $FREQS
 for cpu in $(seq 0 $((NCPU - 1))); do echo 2000000 >$FREQS/cpu"$cpu"; done
