@@ -382,15 +382,17 @@ fn table() -> sys::kernel {
 }
 
 impl Side {
-    fn port(&self, task: TaskId) -> &mut sys::port_task {
-        // SAFETY: the table lives as long as `Kernel`, and C holds no reference while it asks.
-        unsafe { &mut *self.ports.add(task) }
+    /// A task of the table, which lives as long as `Kernel`. C holds no reference to it while it asks.
+    fn port(&self, task: TaskId) -> *mut sys::port_task {
+        // SAFETY: whoever is queued is in the table.
+        unsafe { self.ports.add(task) }
     }
 
     /// The task, the `at`-th of `from`'s queue, is to run next on `cpu`.
     fn take(&mut self, from: usize, at: usize, cpu: usize) {
         let task = self.queues[from].remove(at).task;
-        let was = std::mem::replace(&mut self.port(task).cpu, cpu as i32);
+        // SAFETY: see `port`.
+        let was = unsafe { std::mem::replace(&mut (*self.port(task)).cpu, cpu as i32) };
         self.local[cpu].push_back(task);
         self.acts.push(Act::Moved {
             task,
@@ -413,7 +415,8 @@ fn id(port: *mut sys::port_task) -> TaskId {
 unsafe extern "C" fn take(queues: *mut c_void, cpu: i32) -> bool {
     let side = side(queues);
     let (from, here) = (cpu as usize, side.here);
-    let fits = |w: &Waiter| allowed(side.port(w.task), here);
+    // SAFETY: see `port`.
+    let fits = |w: &Waiter| unsafe { allowed(&*side.port(w.task), here) };
     let Some(at) = side.queues[from].iter().position(fits) else {
         return false;
     };
@@ -434,8 +437,8 @@ unsafe extern "C" fn first(queues: *mut c_void, cpu: i32, first: *mut sys::waite
     unsafe {
         let port = side.port(waiter.task);
         *first = sys::waiter {
-            ran_at: port.ran_at,
-            sched_idle: (*port.state).idle_policy,
+            ran_at: (*port).ran_at,
+            sched_idle: (*(*port).state).idle_policy,
         };
     }
     true

@@ -32,7 +32,7 @@ impl Machine {
         let everybody = arm {
             task: task_policy {
                 features: features.bits(),
-                delay_ns: DELAY.into(),
+                delay_ns: DELAY,
                 ..kernel_arm().task
             },
             ..kernel_arm()
