@@ -2,8 +2,9 @@
 //! Reads the CPUs' frequencies and idle periods again and again, beside the scheduler's loop, which naps for longer.
 
 use crate::control::Control;
-use crate::machine::FreqFiles;
-use crate::stop::{Bell, Stop, Stopper, Woken, stopper};
+use crate::machine::{Clocks, FreqFiles};
+use crate::model::{Sparing, and_before};
+use crate::stop::{Bell, Stop, Woken};
 use anyhow::{Context, Result};
 use log::warn;
 use std::sync::Arc;
@@ -15,58 +16,89 @@ use std::time::Duration;
 /// read is too old, or of files that nobody asks any more.
 pub struct Sampler {
     rest: Rest,
-    _stopper: Stopper,
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.rest.end();
+    }
 }
 
 /// Those that run: idle periods wait for no file.
-#[derive(Default)]
 pub struct Samplers {
     frequencies: Option<Sampler>,
     idle: Option<Sampler>,
+    stop: Stop,
+    failed_told: Sparing,
 }
 
 impl Samplers {
+    /// None yet. They end with `stop` too: whoever holds them may hang.
+    pub fn new(stop: Stop) -> Samplers {
+        Samplers {
+            frequencies: None,
+            idle: None,
+            stop,
+            failed_told: Sparing::default(),
+        }
+    }
+
     /// A thread for what an arm wants, and its many wakeups, only while it wants it, and none while nobody works on the machine
     /// (`resting`). What was told of files then is soon too old to count, and so are idle periods: no move is delayed and no scan
     /// bounded by them. What ticks see counts at any age: where they are the source, the last tick of a CPU delays moves to it still.
     pub fn follow(&mut self, control: &Control, period: Duration, resting: bool) {
         self.frequencies = match self.frequencies.take() {
             _ if !control.wants_frequencies() => None,
-            None => started(Sampler::of_frequencies(control.clone(), period)),
+            None => {
+                let sampler = Sampler::of_frequencies(control.clone(), period, self.stop.clone());
+                self.started(sampler)
+            }
             running => running,
         };
         self.idle = match self.idle.take() {
             _ if !control.wants_scans() => None,
-            None => started(Sampler::of_idle_periods(control.clone(), period)),
+            None => {
+                let sampler = Sampler::of_idle_periods(control.clone(), period, self.stop.clone());
+                self.started(sampler)
+            }
             running => running,
         };
         for sampler in [&self.frequencies, &self.idle].into_iter().flatten() {
             sampler.rest(resting);
         }
     }
-}
 
-fn started(sampler: Result<Sampler>) -> Option<Sampler> {
-    sampler.inspect_err(|e| warn!("{e:#}")).ok()
+    /// It is tried at each look.
+    fn started(&mut self, sampler: Result<Sampler>) -> Option<Sampler> {
+        let tell = |e: &anyhow::Error| {
+            if let Some(left_out) = self.failed_told.told(Clocks::now().monotonic) {
+                warn!("{e:#}{}", and_before(left_out));
+            }
+        };
+        sampler.inspect_err(tell).ok()
+    }
 }
 
 impl Sampler {
-    pub fn of_frequencies(control: Control, period: Duration) -> Result<Sampler> {
+    /// Until dropped or stopped.
+    pub fn of_frequencies(control: Control, period: Duration, stop: Stop) -> Result<Sampler> {
         every(
             control,
             period,
+            stop,
             "freq",
             |c| c.sample(FreqFiles::read),
             Control::forget_frequencies,
         )
     }
 
-    pub fn of_idle_periods(control: Control, period: Duration) -> Result<Sampler> {
+    /// Until dropped or stopped.
+    pub fn of_idle_periods(control: Control, period: Duration, stop: Stop) -> Result<Sampler> {
         let sample = |c: &Control| {
             c.sample_idle();
             Ok(())
         };
-        every(control, period, "idle", sample, Control::forget_idle)
+        every(control, period, stop, "idle", sample, Control::forget_idle)
     }
 
     /// Takes no samples while `resting`, and one at once afterwards.
@@ -75,10 +107,11 @@ impl Sampler {
     }
 }
 
-/// Whether a thread rests, and what ends that.
+/// Whether a thread rests, or has to end, and what wakes it for that.
 #[derive(Clone, Default)]
 struct Rest {
     resting: Arc<AtomicBool>,
+    ended: Arc<AtomicBool>,
     over: Bell,
 }
 
@@ -89,20 +122,29 @@ impl Rest {
         }
     }
 
+    fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+        self.over.ring();
+    }
+
     /// Until the next sample; false: there is none any more. `begun` is told when it is not in a period.
     fn wait(&self, stop: &Stop, period: Duration, begun: impl FnOnce()) -> bool {
-        if !stop.sleep(period) {
+        if self.ends(stop.sleep_or(&self.over, period)) {
             return false;
         }
         if self.resting.load(Ordering::Acquire) {
             begun();
         }
         while self.resting.load(Ordering::Acquire) {
-            if stop.wait_for(&self.over) == Woken::Stopped {
+            if self.ends(stop.wait_for(&self.over)) {
                 return false;
             }
         }
         true
+    }
+
+    fn ends(&self, woken: Woken) -> bool {
+        woken == Woken::Stopped || self.ended.load(Ordering::Acquire)
     }
 }
 
@@ -110,11 +152,11 @@ impl Rest {
 fn every(
     control: Control,
     period: Duration,
+    stop: Stop,
     name: &str,
     sample: impl Fn(&Control) -> Result<()> + Send + 'static,
     forget: impl Fn(&Control) + Send + 'static,
 ) -> Result<Sampler> {
-    let (stopper, stop) = stopper();
     let rest = Rest::default();
     let resting = rest.clone();
     let run = move || {
@@ -129,15 +171,13 @@ fn every(
     };
     let thread = Builder::new().name(name.to_string()).spawn(run);
     thread.context("cannot start the threads that read frequencies and idle periods")?;
-    Ok(Sampler {
-        rest,
-        _stopper: stopper,
-    })
+    Ok(Sampler { rest })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stop::stopper;
     use crossbeam::channel::unbounded;
 
     const PERIOD: Duration = Duration::from_millis(5);
@@ -165,5 +205,20 @@ mod tests {
         rest.set(true);
         drop(stopper);
         thread.join().unwrap();
+    }
+
+    #[test]
+    fn who_is_to_end_does_whatever_it_waits_for() {
+        for resting in [true, false] {
+            let ((_stopper, stop), rest) = (stopper(), Rest::default());
+            rest.set(resting);
+            let of_thread = rest.clone();
+            let (tell, told) = unbounded();
+            let wait = move || tell.send(of_thread.wait(&stop, 2 * PATIENCE, || ()));
+            let thread = std::thread::spawn(wait);
+            rest.end();
+            assert_eq!(told.recv_timeout(PATIENCE), Ok(false));
+            thread.join().unwrap().unwrap();
+        }
     }
 }

@@ -174,14 +174,13 @@ impl Runner<'_> {
             topology_view::summary(&machine),
             begin.elapsed().as_millis()
         );
-        let looks = Looks::start(watch, self.control.clone(), self.config.freq_period)?;
+        let looks = Looks::start(watch, control, source, self.config.freq_period)?;
         let over = looks.wait(&self.stop)?;
         drop(counting);
         drop(told);
         let info = scheduler.unload()?;
-        self.past = over.as_ref().map_or(self.past, |over| over.past);
-        let changed = over.is_some_and(|over| over.machine_changed);
-        Ok(if changed && !info.should_restart() {
+        self.past = over.past;
+        Ok(if over.machine_changed && !info.should_restart() {
             Ended::MachineChanged
         } else {
             Ended::Exit(info)

@@ -6,6 +6,8 @@ mod bandwidth;
 mod btf;
 mod kernel;
 
+pub use bandwidth::QuotaWalk;
+
 use crate::cpufreq::CpuFreq;
 use crate::host::Host;
 use crate::machine::{self, Machine, several};
@@ -17,6 +19,9 @@ use anyhow::{Result, bail};
 use log::warn;
 use serde::Serialize;
 use std::fmt::Write;
+
+/// Of a check, in a line of the log and in a condition.
+const ITEMS_TOLD: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -80,9 +85,15 @@ impl Check {
         Check::new(name, Verdict::Fail, found, Some(fix))
     }
 
-    /// With its items, in one line.
+    /// With its first items, in one line.
     fn told(&self) -> String {
-        format!("{}{}", self.sentence(), listed(&self.items, "; ", ""))
+        let told = self.items.len().min(ITEMS_TOLD);
+        let more = match self.items.len() - told {
+            0 => String::new(),
+            n => format!("; and {n} more"),
+        };
+        let items = listed(&self.items[..told], "; ", "");
+        format!("{}{items}{more}", self.sentence())
     }
 
     fn sentence(&self) -> String {
@@ -146,12 +157,6 @@ pub fn check_start(host: &Host, source: &CounterSource) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// What is to be told of control groups whose CPU limit nobody enforces; they come and go.
-pub fn quota_ignored(host: &Host) -> Option<String> {
-    let check = bandwidth::check(host);
-    (check.verdict == Verdict::Warn).then(|| check.told())
 }
 
 fn machine(host: &Host) -> Check {

@@ -3,6 +3,7 @@
 //! show that.
 
 use crate::host::Host;
+use std::collections::BTreeMap;
 
 const FILES: [&str; 2] = ["core_throttle_count", "package_throttle_count"];
 
@@ -30,6 +31,13 @@ impl Throttles {
             Some((cpu, sum))
         };
         Throttles(cpus.iter().filter_map(of).collect())
+    }
+
+    /// Counts that were read later. Those that could not be stay as they are.
+    pub fn follow(&mut self, now: Throttles) {
+        let all = self.0.drain(..).chain(now.0);
+        let all = all.collect::<BTreeMap<_, _>>();
+        self.0 = all.into_iter().collect();
     }
 
     /// There are such files.
@@ -85,5 +93,10 @@ mod tests {
         write(1, "core_throttle_count", "0\n");
         write(2, "core_throttle_count", "0\n");
         assert_eq!(read().since(&first), None, "it was set back");
+        let mut known = first.clone();
+        known.follow(none);
+        assert_eq!(known, first);
+        known.follow(Throttles(vec![(2, 4)]));
+        assert_eq!(known, Throttles(vec![(1, 5), (2, 4)]));
     }
 }

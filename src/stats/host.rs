@@ -34,8 +34,9 @@ macro_rules! event_table {
         }
 
         impl Events {
-            pub fn count(&mut self, event: Event) {
-                match event { $(Event::$variant => self.$name += 1,)* }
+            /// It happened so often.
+            pub fn count(&mut self, event: Event, times: u64) {
+                match event { $(Event::$variant => self.$name += times,)* }
             }
 
             /// Growth from `old` to this.
@@ -215,10 +216,10 @@ mod tests {
     #[test]
     fn an_event_counts_in_its_own_field() {
         let mut events = Events::default();
-        events.count(Event::Suspend);
+        events.count(Event::Suspend, 1);
         let before = events.clone();
-        events.count(Event::Suspend);
-        events.count(Event::Period);
+        events.count(Event::Suspend, 1);
+        events.count(Event::Period, 1);
         let json = serde_json::to_value(events.since(&before)).unwrap();
         for row in EVENTS {
             let expected = u64::from(["suspends", "periods"].contains(&row.name));

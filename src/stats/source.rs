@@ -8,7 +8,6 @@ use super::host::{
 };
 use super::{ArmCounts, CounterFields, Counters, Metrics, NR_STATS, add};
 use crate::bpf::intf::MAX_ARMS;
-use crate::watch::LOOK_SLOW;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -81,8 +80,6 @@ struct State {
     khz_reader: Option<Arc<KhzReader>>,
     /// When the frequencies of `cpus` were read, or sampled.
     khz_read: Option<Instant>,
-    /// Since when the daemon looks at the machine; None: it naps.
-    looking: Option<Instant>,
     arms: Vec<LiveArm>,
     /// How many arms there have been.
     born: u64,
@@ -156,13 +153,13 @@ impl CounterSource {
         self.lock().governor = governor.to_string();
     }
 
-    /// A look at the machine begins, or is over: it is told of one that does not end.
-    pub fn set_looking(&self, since: Option<Instant>) {
-        self.lock().looking = since;
+    pub fn event(&self, event: Event) {
+        self.events(event, 1);
     }
 
-    pub fn event(&self, event: Event) {
-        self.lock().events.count(event);
+    /// It happened so often.
+    pub fn events(&self, event: Event, times: u64) {
+        self.lock().events.count(event, times);
     }
 
     pub fn set_gauges(&self, gauges: Gauges) {
@@ -231,7 +228,6 @@ impl CounterSource {
 
     pub(super) fn view(&self) -> View {
         let mut state = self.lock();
-        state.judge_look();
         let sample = state.snapshot();
         let none = ArmCounts::default();
         let arms = state.arms.iter().map(|arm| {
@@ -253,18 +249,6 @@ impl CounterSource {
 }
 
 impl State {
-    /// Of a look that hangs nobody else can tell.
-    fn judge_look(&mut self) {
-        let taken = self.looking.map(|since| since.elapsed());
-        if let Some(taken) = taken.filter(|taken| *taken > LOOK_SLOW) {
-            let text = format!(
-                "a look at the machine has taken {} s and goes on: a file does not answer",
-                taken.as_secs()
-            );
-            host::set_condition(&mut self.conditions, Condition::PeriodIsSlow, Some(text));
-        }
-    }
-
     fn bear(&mut self, shown: ArmShown) -> LiveArm {
         self.base.entry(shown.slot).or_default();
         self.born += 1;

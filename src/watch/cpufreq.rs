@@ -132,6 +132,9 @@ impl Watch {
     }
 
     fn follow_frequencies(&self) {
+        if self.is_left_behind() {
+            return;
+        }
         // Without timers no move can be delayed, so nobody has to know.
         let frequencies = match self.timers {
             true => Frequencies::new(

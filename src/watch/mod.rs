@@ -3,10 +3,11 @@
 //! clock of its own and never naps; how long until the next look is for `model::Pace` to say.
 
 mod cpufreq;
+mod rules;
 
 use crate::config::Config;
 use crate::control::Control;
-use crate::doctor;
+use crate::doctor::QuotaWalk;
 use crate::host::Host;
 use crate::machine::{
     self, Clocks, Cpu, FreqSource, Machine, Throttled, Throttles, parse_cpulist, resident_kb,
@@ -15,14 +16,16 @@ use crate::machine::{
 use crate::model::{
     self, Busy, BusyMeter, Lateness, Saturation, Seen, Sparing, and_before, passed,
 };
-use crate::rule_events::RuleEvents;
 use crate::stats::host::{Condition, CpuGauges, Event, Gauges};
 use crate::stats::source::CounterSource;
 use crate::topology_view::count;
 use cpufreq::Known;
 use log::{info, warn};
+use rules::Ears;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 const ONLINE: &str = "devices/system/cpu/online";
 const ODD_STAT: &str = "/proc/stat does not tell the times of CPUs: how busy they are is not known";
@@ -31,8 +34,10 @@ const ODD_STAT: &str = "/proc/stat does not tell the times of CPUs: how busy the
 const OFTEN: Duration = Duration::from_millis(900);
 /// What seldom does: rankings, governors, counts of heat.
 const SELDOM: Duration = Duration::from_secs(10);
-/// What takes a walk through all cgroups.
-const RARELY: Duration = Duration::from_secs(60);
+/// What takes a walk through all cgroups. The start was preceded by one.
+const RARELY: Duration = Duration::from_secs(600);
+/// So many of them are seen in one look; the rest of the walk is for the next ones.
+const GROUPS: usize = 2000;
 /// A look that takes longer is slow: a file does not answer.
 pub const LOOK_SLOW: Duration = Duration::from_secs(1);
 /// How long it is told of what takes no time: that the date was set, that a look was late or slow, that a CPU was too hot.
@@ -57,6 +62,16 @@ pub struct Past {
     hot_until: Option<Duration>,
 }
 
+impl Past {
+    /// After a load that ended while a look hung, which nobody waits for any more: of that it is told as of one that was slow.
+    pub fn left_behind(self, now: &Clocks) -> Past {
+        Past {
+            slow_until: Some(now.boot + TOLD),
+            ..self
+        }
+    }
+}
+
 /// It borrows nothing: its thread may outlast the load when a file does not answer.
 pub struct Watch {
     freq_source: FreqSource,
@@ -68,9 +83,7 @@ pub struct Watch {
     /// Moves can be delayed, so frequencies matter.
     timers: bool,
     cpufreq: Known,
-    /// None: there are no rules about what comes and goes, or nobody can listen to that.
-    rule_events: Option<RuleEvents>,
-    deaf_told: bool,
+    ears: Ears,
     unpublished_told: Sparing,
     throttles: Throttles,
     meter: BusyMeter,
@@ -78,7 +91,12 @@ pub struct Watch {
     saturation: Saturation,
     /// The times of CPUs cannot be read.
     odd_stat: bool,
+    waiting_permille: u64,
+    resident_kb: u64,
+    /// The walk through all cgroups that goes on.
+    quotas: Option<QuotaWalk>,
     past: Past,
+    left_behind: Arc<AtomicBool>,
     often: Every,
     seldom: Every,
     rarely: Every,
@@ -104,18 +122,21 @@ impl Watch {
             machine: machine.clone(),
             timers,
             cpufreq: Known::nothing(machine.capacities()),
-            rule_events: None,
-            deaf_told: false,
+            ears: Ears::default(),
             unpublished_told: Sparing::default(),
             throttles: Throttles::read(host, &machine.online()),
             meter: BusyMeter::default(),
             busy: None,
             saturation: Saturation::default(),
             odd_stat: false,
+            waiting_permille: 0,
+            resident_kb: 0,
+            quotas: None,
             past,
+            left_behind: Arc::default(),
             often: Every::new(OFTEN),
             seldom: Every::new(SELDOM),
-            rarely: Every::new(RARELY),
+            rarely: Every::after(RARELY),
         };
         watch.begin_cpufreq();
         source.set_condition(Condition::CpusOffline, offline(host, machine));
@@ -133,22 +154,24 @@ impl Watch {
         self.cpufreq.worth().to_vec()
     }
 
-    /// `idle`: nobody has worked on the machine for some looks, and what would wake CPUs is left for later.
-    pub fn look(&mut self, now: Clocks, idle: bool) -> Looked {
-        self.source.set_looking(Some(Instant::now()));
-        let looked = self.look_at_all(now, idle);
-        self.source.set_looking(None);
-        looked
+    /// Set when nobody waits any more for a look that hangs: another load may have begun, which it should not disturb.
+    pub fn left_behind(&self) -> Arc<AtomicBool> {
+        self.left_behind.clone()
     }
 
-    fn look_at_all(&mut self, now: Clocks, idle: bool) -> Looked {
+    fn is_left_behind(&self) -> bool {
+        self.left_behind.load(Ordering::Acquire)
+    }
+
+    /// `idle`: nobody has worked on the machine for some looks, and what would wake CPUs is left for later.
+    pub fn look(&mut self, now: Clocks, idle: bool) -> Looked {
         self.source.event(Event::Period);
         let mut changed = self.look_at_clocks(now);
         if self.online_changed() {
             return Looked::MachineChanged;
         }
         self.publish_policy(now.monotonic);
-        changed |= self.look_at_rules();
+        changed |= self.look_at_rules(now.monotonic);
         if self.often.due(now.monotonic) {
             changed |= self.look_at_driver(now.monotonic) | self.look_at_limits(now.monotonic);
             self.look_at_load();
@@ -161,9 +184,9 @@ impl Watch {
             self.look_at_heat(&now);
         }
         if self.rarely.due(now.monotonic) {
-            let text = doctor::quota_ignored(&self.host);
-            self.source.set_condition(Condition::QuotaIgnored, text);
+            self.quotas = self.host.cgroup.as_deref().map(QuotaWalk::new);
         }
+        self.look_at_quotas();
         Looked::Seen(Seen {
             changed,
             busy: self.busy.as_ref().map(Busy::of_one),
@@ -174,7 +197,7 @@ impl Watch {
     pub fn begun(&mut self, late: Option<Lateness>, now: &Clocks) {
         if let Some(late) = late {
             self.source.event(Event::PeriodLate);
-            (0..late.skipped).for_each(|_| self.source.event(Event::PeriodSkipped));
+            self.source.events(Event::PeriodSkipped, late.skipped);
             self.past.late_until = Some(now.boot + TOLD);
             let text = format!(
                 "a look at the machine began {} ms late: the daemon was stopped, or waited for a CPU",
@@ -250,50 +273,32 @@ impl Watch {
         }
     }
 
-    /// True if something has become of what rules are about.
-    fn look_at_rules(&mut self) -> bool {
-        // First: what comes meanwhile is heard.
-        self.listen();
-        self.control.refresh().unwrap_or_else(|e| {
-            warn!("rules are not up to date: {e:#}");
-            true
-        })
-    }
-
-    fn listen(&mut self) {
-        let subjects = self.control.subjects();
-        if subjects.is_empty() {
-            self.rule_events = None;
-        } else if !self
-            .rule_events
-            .as_ref()
-            .is_some_and(|e| e.hears(&subjects))
-        {
-            self.rule_events = match self.control.listen() {
-                Ok(events) => Some(events),
-                Err(e) => {
-                    if !std::mem::replace(&mut self.deaf_told, true) {
-                        warn!("{e:#}: it is looked for at each look, within a second");
-                    }
-                    None
-                }
-            };
-        }
-    }
-
     fn look_at_heat(&mut self, now: &Clocks) {
-        if !self.throttles.known() {
-            return;
-        }
-        let throttles = Throttles::read(&self.host, &self.machine.online());
-        let hot = throttles.since(&self.throttles);
-        self.throttles = throttles;
-        if let Some(hot) = hot {
+        if let Some(hot) = self.throttled() {
             self.past.hot_until = Some(now.boot + TOLD);
             self.source
                 .set_condition(Condition::Throttled, Some(too_hot(&hot)));
         } else if over(&mut self.past.hot_until, now) {
             self.source.set_condition(Condition::Throttled, None);
+        }
+    }
+
+    /// Since the last look at that.
+    fn throttled(&mut self) -> Option<Throttled> {
+        if !self.throttles.known() {
+            return None;
+        }
+        let throttles = Throttles::read(&self.host, &self.machine.online());
+        let hot = throttles.since(&self.throttles);
+        self.throttles.follow(throttles);
+        hot
+    }
+
+    fn look_at_quotas(&mut self) {
+        let over = |walk: &mut QuotaWalk| walk.go_on(GROUPS);
+        if let Some(walk) = self.quotas.take_if(over) {
+            self.source
+                .set_condition(Condition::QuotaIgnored, walk.told());
         }
     }
 
@@ -306,9 +311,11 @@ impl Watch {
         }
         let busy = self.busy.as_ref();
         self.saturation.look(busy.map(|busy| busy.machine));
+        self.waiting_permille = waiting_permille(&self.host).unwrap_or(0);
+        self.resident_kb = resident_kb(&self.host).unwrap_or(0);
     }
 
-    /// The machine as it is now; `period` is the time until the next look.
+    /// The machine as the last look has seen it; `period` is the time until the next look.
     pub fn tell(&self, period: Duration) {
         let busy = self.busy.as_ref().map_or(0, |busy| busy.machine);
         self.source.set_gauges(Gauges {
@@ -316,8 +323,8 @@ impl Watch {
             cpus_online: self.machine.cpus.len() as u64,
             busy_permille: busy.into(),
             saturated: self.saturation.saturated().into(),
-            psi_cpu_some_permille: waiting_permille(&self.host).unwrap_or(0),
-            resident_kb: resident_kb(&self.host).unwrap_or(0),
+            psi_cpu_some_permille: self.waiting_permille,
+            resident_kb: self.resident_kb,
         });
     }
 
@@ -399,18 +406,32 @@ fn over(until: &mut Option<Duration>, now: &Clocks) -> bool {
 struct Every {
     period: Duration,
     next: Option<Duration>,
+    /// When it is first asked.
+    at_once: bool,
 }
 
 impl Every {
     fn new(period: Duration) -> Every {
-        Every { period, next: None }
+        Every {
+            period,
+            next: None,
+            at_once: true,
+        }
+    }
+
+    /// The first time after one period.
+    fn after(period: Duration) -> Every {
+        Every {
+            at_once: false,
+            ..Every::new(period)
+        }
     }
 
     fn due(&mut self, now: Duration) -> bool {
-        if self.next.is_some_and(|next| now < next) {
-            return false;
+        let due = self.next.map_or(self.at_once, |next| now >= next);
+        if due || self.next.is_none() {
+            self.next = Some(now + self.period);
         }
-        self.next = Some(now + self.period);
-        true
+        due
     }
 }

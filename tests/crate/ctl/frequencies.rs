@@ -6,6 +6,7 @@ use scx_roost::host::Host;
 use scx_roost::machine::{FreqFiles, FreqSource, Policies};
 use scx_roost::publish::Frequencies;
 use scx_roost::sampler::Sampler;
+use scx_roost::stop::stopper;
 use std::fs;
 use std::path::Path;
 use std::sync::mpsc;
@@ -131,8 +132,9 @@ fn whoever_stops_the_sampler_does_not_wait_for_it() {
     served.done(&["ctl", "set", "--preset", "smove"]);
     // What it has read it cannot tell.
     let told = served.told.0.lock().unwrap();
+    let (_stopper, stop) = stopper();
     let sampler =
-        Sampler::of_frequencies(served.control.clone(), Duration::from_millis(1)).unwrap();
+        Sampler::of_frequencies(served.control.clone(), Duration::from_millis(1), stop).unwrap();
     thread::sleep(Duration::from_millis(100));
     let (ended, end) = mpsc::channel();
     thread::spawn(move || {

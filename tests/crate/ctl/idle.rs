@@ -5,6 +5,7 @@ use super::*;
 use scx_roost::bpf::intf::llc_facts;
 use scx_roost::publish::Scans;
 use scx_roost::sampler::Samplers;
+use scx_roost::stop::stopper;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -66,7 +67,8 @@ fn nothing_is_sampled_while_the_machine_rests() {
             std::thread::sleep(Duration::from_millis(1));
         }
     };
-    let mut samplers = Samplers::default();
+    let (stopper, stop) = stopper();
+    let mut samplers = Samplers::new(stop);
     let mut follow = |rests| samplers.follow(&served.control, Duration::from_millis(5), rests);
     for _ in 0..2 {
         follow(false);
@@ -78,4 +80,11 @@ fn nothing_is_sampled_while_the_machine_rests() {
     }
     follow(false);
     told(&[(6, 60)]);
+    // Whoever holds them may hang.
+    drop(stopper);
+    std::thread::sleep(Duration::from_millis(100));
+    served.told.0.lock().unwrap().scans.clear();
+    std::thread::sleep(Duration::from_millis(100));
+    told(&[]);
+    drop(samplers);
 }

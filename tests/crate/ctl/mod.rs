@@ -36,6 +36,7 @@ pub struct Told {
     /// And for how long they count.
     pub scans: Vec<(u32, u32)>,
     pub fails: bool,
+    pub rules_fail: bool,
     pub ended: bool,
     pub audits: u32,
     /// What the next audits say, the next one last.
@@ -58,6 +59,9 @@ impl Live for Remembers {
 
     fn set_rules(&mut self, table: &Table) -> Result<()> {
         let mut told = self.0.lock().unwrap();
+        if told.rules_fail {
+            bail!("no room");
+        }
         told.table = table.clone();
         told.tables += 1;
         Ok(())

@@ -2,31 +2,87 @@
 //! The loop ends when it should, and one whose file does not answer holds nobody up.
 
 use super::*;
+use crossbeam::channel::bounded;
 use scx_roost::looks::Looks;
+use std::path::PathBuf;
 use std::time::Instant;
 
 fn looks(bench: &Bench) -> Looks {
-    Looks::start(bench.watch(), bench.control.clone(), SECOND).unwrap()
+    Looks::start(bench.watch(), &bench.control, &bench.source, SECOND).unwrap()
 }
 
-/// A pipe that nobody writes to.
-#[test]
-fn a_file_that_does_not_answer_stops_nobody() {
-    let bench = bench("roost");
-    let stat = bench.tree.remove("proc/stat");
-    let made = Command::new("mkfifo").arg(&stat).status().unwrap();
+/// Makes it a pipe that nobody writes to.
+fn hang(bench: &Bench, file: &str) -> PathBuf {
+    let path = bench.tree.remove(file);
+    let made = Command::new("mkfifo").arg(&path).status().unwrap();
     assert!(made.success());
-    let (stopper, stop) = stopper();
-    let looks = looks(&bench);
-    let waiting = std::thread::spawn(move || looks.wait(&stop).unwrap().is_none());
+    path
+}
+
+/// Without being asked.
+fn wait_until_told(bench: &Bench) {
     let end = Instant::now() + 20 * SECOND;
     while bench.condition("period_slow").active == 0 {
         assert!(Instant::now() < end, "it is told while it lasts");
         std::thread::sleep(SECOND / 10);
     }
-    drop(stopper);
-    assert!(waiting.join().unwrap(), "it is left behind");
-    std::fs::write(&stat, "cpu\n").unwrap();
+}
+
+#[test]
+fn a_file_that_does_not_answer_keeps_nobody_from_an_end() {
+    for stopped in [true, false] {
+        let bench = bench("roost");
+        let stat = hang(&bench, "proc/stat");
+        let (stopper, stop) = stopper();
+        let looks = looks(&bench);
+        let (tell, told) = bounded(1);
+        let wait = move || tell.send(looks.wait(&stop).unwrap()).unwrap();
+        std::thread::spawn(wait);
+        wait_until_told(&bench);
+        let stopper = match stopped {
+            true => {
+                drop(stopper);
+                None
+            }
+            false => {
+                bench.told.0.lock().unwrap().ended = true;
+                bench.control.bell().ring();
+                Some(stopper)
+            }
+        };
+        let over = told.recv_timeout(20 * SECOND).expect("it is left behind");
+        assert!(over.left_behind && !over.machine_changed);
+        drop(stopper);
+        is_over_after(&bench, over.past);
+        std::fs::write(&stat, "cpu\n").unwrap();
+    }
+}
+
+/// What was told of a look that hung, after a minute of the next load.
+fn is_over_after(bench: &Bench, past: Past) {
+    let mut watch = bench.watch_after(past);
+    let mut now = Clocks::now();
+    watch.ended(Duration::ZERO, &now);
+    assert_eq!(bench.state("period_slow"), (1, 1));
+    now.boot += 61 * SECOND;
+    watch.ended(Duration::ZERO, &now);
+    assert_eq!(bench.state("period_slow"), (0, 1));
+}
+
+#[test]
+fn a_slow_look_that_finds_another_machine_is_told_of_for_a_minute() {
+    let bench = bench("roost");
+    let online = hang(&bench, "devices/system/cpu/online");
+    let (_stopper, stop) = stopper();
+    let looks = looks(&bench);
+    let answer = std::thread::spawn(move || {
+        std::thread::sleep(8 * SECOND);
+        std::fs::write(&online, "0-2\n").unwrap();
+    });
+    let over = looks.wait(&stop).unwrap();
+    answer.join().unwrap();
+    assert!(over.machine_changed && !over.left_behind);
+    is_over_after(&bench, over.past);
 }
 
 #[test]
@@ -41,7 +97,7 @@ fn looks_end_with_the_scheduler_and_when_the_machine_is_another() {
             bench.told.0.lock().unwrap().ended = true;
         }
         bench.control.bell().ring();
-        let over = looks.wait(&stop).unwrap().unwrap();
+        let over = looks.wait(&stop).unwrap();
         assert_eq!(over.machine_changed, other);
     }
 }
@@ -52,5 +108,5 @@ fn looks_end_when_they_are_stopped() {
     let (stopper, stop) = stopper();
     let looks = looks(&bench);
     drop(stopper);
-    assert!(!looks.wait(&stop).unwrap().unwrap().machine_changed);
+    assert!(!looks.wait(&stop).unwrap().machine_changed);
 }

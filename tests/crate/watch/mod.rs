@@ -130,6 +130,11 @@ impl Bench {
 
     /// Over the control socket; the answer.
     fn ask(&self, args: &str) {
+        let answer = self.answer(args);
+        assert!(answer.contains("generation"), "{answer}");
+    }
+
+    fn answer(&self, args: &str) -> String {
         let path = self.tree.root().join("ctl");
         let _server = self.control.launch(&path, None).unwrap();
         let mut stream = UnixStream::connect(&path).unwrap();
@@ -137,7 +142,7 @@ impl Bench {
         stream.write_all(line.as_bytes()).unwrap();
         let mut answer = String::new();
         BufReader::new(stream).read_line(&mut answer).unwrap();
-        assert!(answer.contains("generation"), "{answer}");
+        answer
     }
 
     fn condition(&self, name: &str) -> ConditionMetrics {
@@ -275,9 +280,10 @@ fn times_of_cpus_are_garbage() {
 fn of_a_late_look_it_is_told_for_a_minute() {
     let bench = bench("roost");
     let mut watch = bench.watch();
+    // After weeks in which it was stopped: nothing is done so often.
     let late = Lateness {
         by: 3 * SECOND,
-        skipped: 30,
+        skipped: 1 << 60,
     };
     let after = |seconds| Clocks {
         boot: bench.now.boot + seconds * SECOND,
@@ -291,7 +297,7 @@ fn of_a_late_look_it_is_told_for_a_minute() {
     watch.begun(None, &after(65));
     assert_eq!(bench.state("period_late"), (0, 1));
     let events = bench.source.totals().events;
-    assert_eq!((events.periods_late, events.periods_skipped), (2, 60));
+    assert_eq!((events.periods_late, events.periods_skipped), (2, 2 << 60));
 }
 
 #[test]
@@ -351,6 +357,54 @@ fn heat_is_told_for_a_minute() {
 }
 
 #[test]
+fn heat_is_not_lost_when_counts_cannot_be_read() {
+    let bench = bench("roost");
+    let folder = "devices/system/cpu/cpu6/thermal_throttle";
+    let count = |count| {
+        let path = format!("{folder}/core_throttle_count");
+        bench.tree.write(&path, count);
+    };
+    count("3");
+    let mut watch = bench.watch();
+    bench.later(&mut watch, 0, 0, 0);
+    count("4");
+    bench.later(&mut watch, 10, 0, 0);
+    bench.tree.remove(folder);
+    bench.later(&mut watch, 20, 0, 0);
+    assert_eq!(bench.state("throttled"), (1, 1));
+    bench.later(&mut watch, 80, 0, 0);
+    assert_eq!(bench.state("throttled"), (0, 1));
+    count("5");
+    bench.later(&mut watch, 90, 0, 0);
+    assert_eq!(bench.state("throttled"), (1, 2));
+    bench.tree.remove(folder);
+    let mut watch = bench.watch_after(watch.past());
+    bench.later(&mut watch, 100, 0, 0);
+    assert_eq!(bench.state("throttled"), (1, 2));
+    bench.later(&mut watch, 160, 0, 0);
+    assert_eq!(bench.state("throttled"), (0, 2));
+}
+
+/// Then no file is read that could hang where nobody sees it.
+#[test]
+fn what_is_told_was_read_in_the_look() {
+    let bench = bench("roost");
+    let mut watch = bench.watch();
+    bench.later(&mut watch, 0, 0, 0);
+    bench.tree.write("proc/self/status", "VmRSS:\t77 kB");
+    let text = "some avg10=2.50 avg60=0.00 avg300=0.00 total=1";
+    bench.tree.write("proc/pressure/cpu", text);
+    let told = |watch: &Watch| {
+        watch.tell(SECOND);
+        let gauges = bench.source.totals().gauges;
+        (gauges.resident_kb, gauges.psi_cpu_some_permille)
+    };
+    assert_eq!(told(&watch), (0, 0));
+    bench.later(&mut watch, 1, 0, 0);
+    assert_eq!(told(&watch), (77, 25));
+}
+
+#[test]
 fn a_cpu_limit_that_comes_later_is_told() {
     let mut bench = bench("roost");
     bench.tree.write("fs/cgroup/cpu.weight", "100");
@@ -359,14 +413,29 @@ fn a_cpu_limit_that_comes_later_is_told() {
     bench.later(&mut watch, 0, 0, 0);
     assert_eq!(bench.state("quota_ignored"), (0, 0));
     bench.tree.write("fs/cgroup/box/cpu.max", "50000 100000");
-    bench.later(&mut watch, 59, 0, 0);
+    bench.later(&mut watch, 599, 0, 0);
     assert_eq!(bench.state("quota_ignored"), (0, 0), "not yet");
-    bench.later(&mut watch, 60, 0, 0);
+    bench.later(&mut watch, 600, 0, 0);
     let text = bench.condition("quota_ignored").text;
     assert!(text.contains("/box (50 % of a CPU)"), "{text}");
     bench.tree.remove("fs/cgroup/box");
-    bench.later(&mut watch, 120, 0, 0);
+    bench.later(&mut watch, 1200, 0, 0);
     assert_eq!(bench.state("quota_ignored"), (0, 1));
+}
+
+#[test]
+fn of_very_many_cgroups_a_look_sees_some() {
+    let mut bench = bench("roost");
+    bench.tree.write("fs/cgroup/cpu.max", "50000 100000");
+    let folder = |group| bench.tree.root().join(format!("fs/cgroup/{group}"));
+    (0..4500).for_each(|group| std::fs::create_dir(folder(group)).unwrap());
+    bench.host = Host::in_folder(bench.tree.root());
+    let mut watch = bench.watch();
+    bench.later(&mut watch, 0, 0, 0);
+    for (second, active) in [(600, 0), (601, 0), (602, 1)] {
+        bench.later(&mut watch, second, 0, 0);
+        assert_eq!(bench.state("quota_ignored"), (active, active), "{second}");
+    }
 }
 
 #[test]
@@ -407,6 +476,23 @@ fn of_a_slow_look_it_is_told_for_a_minute() {
     watch.ended(Duration::ZERO, &after(61));
     assert_eq!(bench.state("period_slow"), (0, 1));
     assert_eq!(bench.source.totals().events.periods_slow, 1);
+}
+
+/// It does not make the looks follow each other faster.
+#[test]
+fn rules_that_cannot_be_told_are_no_change() {
+    let bench = bench("roost");
+    let mut watch = bench.watch();
+    bench.told.0.lock().unwrap().rules_fail = true;
+    let rule = r#"{"op":"rule_add","whom":{"comm":"x"},"arm":"default"}"#;
+    let answer = bench.answer(rule);
+    assert!(answer.contains("no room"), "{answer}");
+    assert!(!seen(bench.later(&mut watch, 0, 0, 0)).changed);
+    bench.told.0.lock().unwrap().rules_fail = false;
+    let tables = || bench.told.0.lock().unwrap().tables;
+    let before = tables();
+    bench.later(&mut watch, 1, 0, 0);
+    assert_eq!(tables(), before + 1, "at last");
 }
 
 /// A process that a rule is about, in a machine at rest.
