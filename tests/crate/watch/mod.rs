@@ -410,9 +410,9 @@ fn a_cpu_limit_that_comes_later_is_told() {
     bench.tree.write("fs/cgroup/cpu.weight", "100");
     bench.host = Host::in_folder(bench.tree.root());
     let mut watch = bench.watch();
-    bench.later(&mut watch, 0, 0, 0);
-    assert_eq!(bench.state("quota_ignored"), (0, 0));
     bench.tree.write("fs/cgroup/box/cpu.max", "50000 100000");
+    bench.later(&mut watch, 0, 0, 0);
+    assert_eq!(bench.state("quota_ignored"), (0, 0), "the start has looked");
     bench.later(&mut watch, 599, 0, 0);
     assert_eq!(bench.state("quota_ignored"), (0, 0), "not yet");
     bench.later(&mut watch, 600, 0, 0);
