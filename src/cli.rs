@@ -61,6 +61,12 @@ pub enum Command {
         stats: PathBuf,
         output: Output,
     },
+    /// None: what is known is listed.
+    #[cfg(feature = "sim")]
+    Sim {
+        plan: Option<Box<crate::sim::Plan>>,
+        json: bool,
+    },
     /// The live view.
     View(monitor::Options),
 }
@@ -174,6 +180,11 @@ impl Cli {
                 let stats = of.stats_path;
                 let output = args.output()?;
                 return Ok(Command::Export { stats, output });
+            }
+            #[cfg(feature = "sim")]
+            Some(Sub::Sim { args, json: too }) => {
+                let (plan, json) = (args.plan()?.map(Box::new), json || too);
+                return Ok(Command::Sim { plan, json });
             }
             Some(Sub::Monitor(args)) => return Ok(Command::View(args.options(json))),
             None => (),

@@ -27,6 +27,8 @@ pub mod rule_events;
 pub mod rules;
 pub mod sampler;
 pub mod scheduler;
+#[cfg(feature = "sim")]
+pub mod sim;
 pub mod socket;
 pub mod stats;
 pub mod stop;

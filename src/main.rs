@@ -9,6 +9,8 @@ use scx_roost::host::Host;
 use scx_roost::machine::{self, Machine};
 use scx_roost::monitor as live;
 use scx_roost::outlook::Outlook;
+#[cfg(feature = "sim")]
+use scx_roost::sim;
 use scx_roost::stats::monitor;
 use scx_roost::{Stop, ctl, doctor, exec, export, print, scheduler, stats, stopper, topology_view};
 use serde::Serialize;
@@ -34,6 +36,8 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Topology { sysfs, json } => topology(&sysfs, json),
         Command::Doctor { sysfs, json } => return doctor(&sysfs, json),
         Command::Ctl { path, verb, json } => ctl::run(&path, verb, json),
+        #[cfg(feature = "sim")]
+        Command::Sim { plan, json } => simulate(plan.as_deref(), json),
         Command::Exec { path, args } => return exec::run(&path, args),
         Command::Export { stats, output } => {
             init_log(false)?;
@@ -79,6 +83,19 @@ struct Shown {
     #[serde(flatten)]
     machine: Machine,
     model: Outlook,
+}
+
+#[cfg(feature = "sim")]
+fn simulate(plan: Option<&sim::Plan>, json: bool) -> Result<()> {
+    let Some(plan) = plan else {
+        return print::text(&sim::list()).map(|_| ());
+    };
+    let report = sim::run(plan)?;
+    let printed = match json {
+        true => print::json(&report),
+        false => print::text(&report.text()),
+    };
+    printed.map(|_| ())
 }
 
 fn doctor(sysfs: &Path, json: bool) -> Result<ExitCode> {

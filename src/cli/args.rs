@@ -51,6 +51,17 @@ pub struct Cli {
 pub enum Sub {
     /// Show the CPUs, cores, caches and nodes that were found
     Topology(MachineArgs),
+    /// Run a workload on a modelled machine under the policy's own code, and compare variants
+    #[cfg(feature = "sim")]
+    #[command(after_help = crate::sim::EXAMPLES)]
+    Sim {
+        #[command(flatten)]
+        args: crate::sim::SimArgs,
+
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Say whether this machine can run scx_roost, what is missing and what will not work
     Doctor(MachineArgs),
     /// Show or change features, tunables, arms and rules of the running scheduler

@@ -158,13 +158,17 @@ impl Kernel {
         self.masks.len() - 1
     }
 
-    /// A new task: nothing is known of it.
+    /// A new task, on that CPU or the first that it may use: nothing is known of it.
     pub fn begin(&mut self, task: TaskId, mask: usize, cpu: usize) {
         let allowed = &self.masks[mask];
         let online = |cpu: usize| self.world.facts().cpus[cpu].online != 0;
         let within = |cpu: usize| allowed[cpu / 64] >> (cpu % 64) & 1 != 0;
         let cpus = (0..self.world.nr_cpus()).filter(|&c| online(c));
         let (inside, outside): (Vec<usize>, Vec<usize>) = cpus.partition(|&c| within(c));
+        let cpu = match within(cpu) {
+            true => cpu,
+            false => *inside.first().expect("a task may use some CPU"),
+        };
         let pointer = allowed.as_ptr();
         *self.states.get_mut(task) = sys::task_state::default();
         let state = &raw mut *self.states.get_mut(task);

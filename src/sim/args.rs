@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What was typed behind `scx_roost sim`, and what is meant.
+
+use super::load::{self, Load};
+use super::{MODELS, Model, model};
+use crate::arms::{Change, Settings};
+use crate::features;
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use std::fs;
+use std::path::Path;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  scx_roost sim --list                                         the machines and workloads that are known
+  scx_roost sim algorithm3                                     mainline beside roost
+  scx_roost sim algorithm3 --set workers=20 --variant mainline --variant roy-v7 --variant roost+claim=off
+  scx_roost sim hackbench --variant mainline --seeds 5 --json
+  scx_roost sim ./my.load --machine ryzen-3400g
+
+A file of one's own is written as those of src/sim/workloads are; docs/simulator.md describes it, and how far to trust what comes out.";
+
+/// The workloads of the sources, by name.
+pub const WORKLOADS: [(&str, &str); 14] = [
+    ("algorithm3", include_str!("workloads/algorithm3.load")),
+    ("chameneos", include_str!("workloads/chameneos.load")),
+    ("hackbench", include_str!("workloads/hackbench.load")),
+    ("kbuild", include_str!("workloads/kbuild.load")),
+    ("kbuild-sched", include_str!("workloads/kbuild-sched.load")),
+    ("nas", include_str!("workloads/nas.load")),
+    ("openssl", include_str!("workloads/openssl.load")),
+    ("pogocache", include_str!("workloads/pogocache.load")),
+    ("primesieve", include_str!("workloads/primesieve.load")),
+    ("schbench", include_str!("workloads/schbench.load")),
+    ("sqlite", include_str!("workloads/sqlite.load")),
+    ("tbench", include_str!("workloads/tbench.load")),
+    ("tiles", include_str!("workloads/tiles.load")),
+    ("x265", include_str!("workloads/x265.load")),
+];
+
+#[derive(Debug, Args)]
+pub struct SimArgs {
+    /// A workload by name, or the path of a file that describes one
+    #[arg(value_name = "WORKLOAD", required_unless_present = "list")]
+    workload: Option<String>,
+
+    /// The machine that is modelled
+    #[arg(long, value_name = "NAME", default_value = "tr-3970x")]
+    machine: String,
+
+    /// A preset, with features that are other: PRESET[+FEATURE=on|off]... May be repeated; the first is what the others are compared
+    /// with [default: mainline and roost]
+    #[arg(long, value_name = "VARIANT")]
+    variant: Vec<String>,
+
+    /// A param of the workload is this, such as workers=20 or chunk=2ms. May be repeated
+    #[arg(long, value_name = "PARAM=VALUE")]
+    set: Vec<String>,
+
+    /// Runs of each variant, each with another seed
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: u64,
+
+    /// The seed of the first run
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Show the machines and workloads that are known
+    #[arg(long)]
+    list: bool,
+}
+
+/// What is compared.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    pub name: String,
+    pub settings: Settings,
+}
+
+/// What is to be run.
+#[derive(Debug)]
+pub struct Plan {
+    pub workload: String,
+    pub load: Load,
+    pub model: &'static Model,
+    pub variants: Vec<Variant>,
+    pub seeds: std::ops::Range<u64>,
+}
+
+impl SimArgs {
+    /// None: what is known is to be listed.
+    pub fn plan(&self) -> Result<Option<Plan>> {
+        let Some(workload) = self.workload.as_ref().filter(|_| !self.list) else {
+            return Ok(None);
+        };
+        let model = model(&self.machine);
+        let known = || MODELS.iter().map(|m| m.name).collect::<Vec<_>>().join(", ");
+        let model = model.with_context(|| {
+            format!(
+                "there is no machine {}; there are: {}",
+                self.machine,
+                known()
+            )
+        })?;
+        let settings = self
+            .set
+            .iter()
+            .map(|set| setting(set))
+            .collect::<Result<load::Settings>>()?;
+        let load = Load::parse(&text(workload)?, &settings)
+            .with_context(|| format!("workload {workload}"))?;
+        let names: Vec<&str> = match self.variant.is_empty() {
+            true => vec!["mainline", "roost"],
+            false => self.variant.iter().map(String::as_str).collect(),
+        };
+        let variants = names.into_iter().map(variant).collect::<Result<_>>()?;
+        let end = self
+            .seed
+            .checked_add(self.seeds)
+            .context("the seed is too large")?;
+        Ok(Some(Plan {
+            workload: workload.clone(),
+            load,
+            model,
+            variants,
+            seeds: self.seed..end,
+        }))
+    }
+}
+
+/// A path has a dot or a slash, a name has none.
+fn text(workload: &str) -> Result<String> {
+    if let Some((_, text)) = WORKLOADS.iter().find(|(name, _)| *name == workload) {
+        return Ok(text.to_string());
+    }
+    if !workload.contains(['.', '/']) {
+        bail!(
+            "there is no workload {workload}; --list shows those there are, a file is given with its path, as ./{workload}"
+        );
+    }
+    fs::read_to_string(Path::new(workload))
+        .with_context(|| format!("cannot read the workload {workload}"))
+}
+
+fn setting(text: &str) -> Result<(String, i64)> {
+    let (name, value) = text
+        .split_once('=')
+        .with_context(|| format!("--set {text}: PARAM=VALUE was expected"))?;
+    let value = load::number(value).with_context(|| format!("--set {text}"))?;
+    Ok((name.to_string(), value))
+}
+
+fn variant(name: &str) -> Result<Variant> {
+    let mut parts = name.split('+');
+    let preset = parts.next().unwrap_or_default();
+    let settings = Settings::of_preset(preset).with_context(|| format!("variant {name}"))?;
+    let mut change = Change::default();
+    for part in parts {
+        let (feature, on) = part.split_once('=').unwrap_or((part, "on"));
+        ensure!(
+            features::feature(feature).is_some(),
+            "variant {name}: there is no feature {feature}"
+        );
+        match on {
+            "on" => change.enable.push(feature.to_string()),
+            "off" => change.disable.push(feature.to_string()),
+            _ => bail!("variant {name}: {feature} is on or off, not {on}"),
+        }
+    }
+    let settings = match change == Change::default() {
+        true => settings,
+        false => settings
+            .changed(&change)
+            .with_context(|| format!("variant {name}"))?,
+    };
+    Ok(Variant {
+        name: name.to_string(),
+        settings,
+    })
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `scx_roost sim`: runs of all variants with all seeds, on as many threads as there are CPUs, and the table of what came of them.
+
+use super::args::{Plan, WORKLOADS};
+use super::{MODELS, Measured, Scenario};
+use anyhow::{Result, anyhow};
+use serde::Serialize;
+use std::io::{IsTerminal, Write, stderr};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// What came of one variant, over its seeds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    pub variant: String,
+    /// In the unit of the workload, a run each.
+    pub results: Vec<f64>,
+    pub mean: f64,
+    /// How much better than the first variant, percent.
+    pub gain_percent: f64,
+    /// Standard error of the mean, percent of it; 0 with one run.
+    pub error_percent: f64,
+    /// Part of the CPU time with another thread of the core busy, percent.
+    pub shared_percent: f64,
+    /// To another core of the LLC and to another LLC, a second.
+    pub moves: f64,
+    pub far_moves: f64,
+    /// From a wakeup to running, us.
+    pub wakeup_p50_us: f64,
+    pub wakeup_p99_us: f64,
+    pub events: u64,
+}
+
+/// What came of a plan.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    pub workload: String,
+    pub machine: &'static str,
+    /// Of `mean`.
+    pub unit: String,
+    pub seeds: u64,
+    pub rows: Vec<Row>,
+}
+
+/// Runs all of it. Errors: a scenario that cannot be.
+pub fn run(plan: &Plan) -> Result<Report> {
+    let jobs: Vec<(usize, u64)> = (0..plan.variants.len())
+        .flat_map(|variant| plan.seeds.clone().map(move |seed| (variant, seed)))
+        .collect();
+    let measured = all(plan, &jobs)?;
+    let seeds = (plan.seeds.end - plan.seeds.start) as usize;
+    let better = measured[0].more_is_better();
+    let mut rows: Vec<Row> = Vec::new();
+    for (variant, runs) in plan.variants.iter().zip(measured.chunks(seeds)) {
+        let base = rows.first().map(|row| row.mean);
+        rows.push(row(&variant.name, runs, base, better));
+    }
+    Ok(Report {
+        workload: plan.workload.clone(),
+        machine: plan.model.name,
+        unit: measured[0].unit(&plan.load),
+        seeds: seeds as u64,
+        rows,
+    })
+}
+
+fn all(plan: &Plan, jobs: &[(usize, u64)]) -> Result<Vec<Measured>> {
+    let next = AtomicUsize::new(0);
+    let done: Vec<Mutex<Option<Result<Measured>>>> =
+        jobs.iter().map(|_| Mutex::new(None)).collect();
+    let work = || {
+        while let Some((at, (variant, seed))) = {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            jobs.get(at).map(|job| (at, *job))
+        } {
+            let scenario = Scenario {
+                model: plan.model,
+                load: plan.load.clone(),
+                settings: &plan.variants[variant].settings,
+                seed,
+            };
+            *done[at].lock().expect("no run panics") = Some(scenario.run());
+            progress(at + 1, jobs.len());
+        }
+    };
+    let threads = thread::available_parallelism()
+        .map_or(1, |n| n.get())
+        .min(jobs.len());
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    let taken = |slot: Mutex<Option<Result<Measured>>>| {
+        let result = slot.into_inner().ok().flatten();
+        result.unwrap_or_else(|| Err(anyhow!("a run did not end: report this with the command")))
+    };
+    done.into_iter().map(taken).collect()
+}
+
+fn progress(done: usize, all: usize) {
+    if stderr().is_terminal() {
+        let end = if done == all { "\n" } else { "" };
+        // Who does not see it misses nothing.
+        let _ = write!(stderr(), "\r{done} of {all} runs{end}");
+    }
+}
+
+fn row(variant: &str, runs: &[Measured], base: Option<f64>, more_is_better: bool) -> Row {
+    let results: Vec<f64> = runs.iter().map(Measured::result).collect();
+    let n = results.len() as f64;
+    let mean = results.iter().sum::<f64>() / n;
+    let spread = results.iter().map(|r| (r - mean).powi(2)).sum::<f64>();
+    let error = if n > 1.0 {
+        (spread / (n - 1.0) / n).sqrt()
+    } else {
+        0.0
+    };
+    let base = base.unwrap_or(mean);
+    let gain = if more_is_better {
+        mean / base
+    } else {
+        base / mean
+    };
+    let sum = |of: &dyn Fn(&Measured) -> f64| runs.iter().map(of).sum::<f64>();
+    let seconds = sum(&|m| m.ns() as f64 / 1e9);
+    let wakeup = |permille| sum(&|m| m.wakeups.quantile(permille).unwrap_or(0) as f64 / 1e3) / n;
+    Row {
+        variant: variant.to_string(),
+        mean,
+        gain_percent: (gain - 1.0) * 100.0,
+        error_percent: error / mean * 100.0,
+        shared_percent: sum(&|m| m.shared_ns as f64) / sum(&|m| m.busy_ns as f64) * 100.0,
+        moves: sum(&|m| m.moves[1] as f64) / seconds,
+        far_moves: sum(&|m| m.moves[2] as f64) / seconds,
+        wakeup_p50_us: wakeup(500),
+        wakeup_p99_us: wakeup(990),
+        events: runs.iter().map(|m| m.events).sum(),
+        results,
+    }
+}
+
+impl Report {
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "{} on {}, {} runs each; {}\n\n{:<24} {:>12} {:>8} {:>7} {:>8} {:>9} {:>9} {:>9} {:>9}\n",
+            self.workload,
+            self.machine,
+            self.seeds,
+            self.unit,
+            "variant",
+            "mean",
+            "better",
+            "error",
+            "shared",
+            "moves/s",
+            "far/s",
+            "p50 us",
+            "p99 us"
+        );
+        for row in &self.rows {
+            text += &format!(
+                "{:<24} {:>12.4} {:>7.1}% {:>6.1}% {:>7.1}% {:>9.0} {:>9.0} {:>9.1} {:>9.1}\n",
+                row.variant,
+                row.mean,
+                row.gain_percent,
+                row.error_percent,
+                row.shared_percent,
+                row.moves,
+                row.far_moves,
+                row.wakeup_p50_us,
+                row.wakeup_p99_us
+            );
+        }
+        text + "\nA model, not a measurement: docs/simulator.md says how far to trust it.\n"
+    }
+}
+
+/// Machines and workloads.
+pub fn list() -> String {
+    let machines = MODELS
+        .iter()
+        .map(|m| format!("  {:<14} {}\n", m.name, m.what));
+    let what = |text: &str| {
+        text.lines()
+            .next()
+            .unwrap_or_default()
+            .trim_start_matches("# ")
+            .to_string()
+    };
+    let loads = WORKLOADS
+        .iter()
+        .map(|(name, text)| format!("  {name:<14} {}\n", what(text)));
+    let (machines, loads): (String, String) = (machines.collect(), loads.collect());
+    format!("Machines:\n{machines}Workloads:\n{loads}")
+}

@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The loop: what is due next happens, and what hangs on it is timed anew. A segment of a task's work ends when its work is done at
+//! the speed its CPU has; each change of speed settles what was done before and times the rest anew.
+
+use super::clock::Clock;
+use super::cost::{Costs, Move};
+use super::measure::Measured;
+use super::sched::{Order, Scheduler, Wake};
+use super::speed::{Cores, FULL};
+use super::task::{State, Task, Then};
+use super::wait::{Channels, Wait};
+use crate::machine::Facts;
+use crate::native::TaskId;
+use crate::native::sys::{TIMER_SLICE, timer_kind};
+use anyhow::{Result, bail};
+
+/// Things that can happen next on a CPU.
+#[derive(Clone, Copy)]
+enum On {
+    /// The segment of who runs there ends.
+    Segment,
+    /// It picks anew.
+    Pick,
+    Tick,
+    Slice,
+    Delay,
+}
+const ON_CPU: usize = 5;
+/// And to a task: it arrives, its sleep is over.
+const ON_TASK: usize = 2;
+/// How late clocks of cores follow, ns.
+const BOOST_LATE: u64 = 1_000_000;
+
+struct Cpu {
+    running: Option<TaskId>,
+    /// Until then all is accounted for, ns.
+    settled: u64,
+    rate: u64,
+    idle_since: u64,
+}
+
+/// A machine, a load and a scheduler.
+pub struct Engine<S> {
+    pub clock: Clock,
+    pub sched: S,
+    pub measured: Measured,
+    pub(super) tasks: Vec<Task>,
+    pub(super) wait: Wait,
+    facts: Facts,
+    costs: Costs,
+    cores: Cores,
+    cpus: Vec<Cpu>,
+    orders: Vec<Order>,
+    ended: bool,
+}
+
+impl<S: Scheduler> Engine<S> {
+    pub fn new(
+        facts: Facts,
+        cores: Cores,
+        costs: Costs,
+        wait: Wait,
+        sched: S,
+        tasks: usize,
+    ) -> Engine<S> {
+        let cpus = facts.cpus.len();
+        let slots = cpus * ON_CPU + tasks * ON_TASK + 2;
+        let cpu = || Cpu {
+            running: None,
+            settled: 0,
+            rate: FULL,
+            idle_since: 0,
+        };
+        Engine {
+            clock: Clock::new(slots),
+            sched,
+            measured: Measured::new(&wait.load),
+            tasks: Vec::with_capacity(tasks),
+            cpus: (0..cpus).map(|_| cpu()).collect(),
+            facts,
+            costs,
+            cores,
+            wait,
+            orders: Vec::new(),
+            ended: false,
+        }
+    }
+
+    fn slot(&self, cpu: usize, on: On) -> usize {
+        cpu * ON_CPU + on as usize
+    }
+
+    fn arrival(&self, task: TaskId) -> usize {
+        self.cpus.len() * ON_CPU + task * ON_TASK
+    }
+
+    fn sleep(&self, task: TaskId) -> usize {
+        self.arrival(task) + 1
+    }
+
+    fn boost(&self) -> usize {
+        self.cpus.len() * ON_CPU + self.tasks.capacity() * ON_TASK
+    }
+
+    fn warm(&self) -> usize {
+        self.boost() + 1
+    }
+
+    /// Runs the load to its end, or for as long as it is measured. Errors: all wait for each other.
+    pub fn run(&mut self) -> Result<()> {
+        self.begin();
+        let end = self.wait.load.duration.map(|d| self.wait.load.warmup + d);
+        while let Some(at) = self.clock.next() {
+            if end.is_some_and(|end| at >= end) || self.ended {
+                break;
+            }
+            let slot = self.clock.pop().expect("one is due");
+            self.measured.events += 1;
+            self.sched.set_now(self.clock.now());
+            self.happens(slot);
+        }
+        if self.clock.next().is_none() && !self.ended {
+            let waiting = self.tasks.iter().filter(|t| t.state != State::Free).count();
+            bail!(
+                "the workload stands still after {} ms: {waiting} tasks wait, and nothing will wake them",
+                self.clock.now() / 1_000_000
+            );
+        }
+        self.measured.end(self.clock.now());
+        Ok(())
+    }
+
+    fn begin(&mut self) {
+        // Each CPU finds that it has nothing to do, as after a load.
+        (0..self.cpus.len()).for_each(|cpu| self.clock.set(self.slot(cpu, On::Pick), 0));
+        let load = &self.wait.load;
+        let (warmup, groups) = (load.warmup, load.groups.len());
+        for group in 0..groups {
+            let Some(count) = self.wait.starts(group) else {
+                continue;
+            };
+            let spread = self.wait.load.groups[group].start;
+            for me in 0..count {
+                let task = self.new_task(group, me as i64, None);
+                let at = 20_000 * task as u64 + spread * me / count;
+                self.clock.set(self.sleep(task), at);
+            }
+        }
+        if warmup > 0 {
+            self.clock.set(self.warm(), warmup);
+        } else {
+            self.measured.warm(0);
+        }
+    }
+
+    fn new_task(&mut self, group: usize, me: i64, parent: Option<TaskId>) -> TaskId {
+        let free = self.tasks.iter().position(|t| t.state == State::Free);
+        let mut new = Task::new(group, me, self.wait.loops);
+        new.parent = parent;
+        new.state = State::Asleep;
+        let task = match free {
+            Some(task) => {
+                self.tasks[task] = new;
+                task
+            }
+            None => {
+                assert!(
+                    self.tasks.len() < self.tasks.capacity(),
+                    "more tasks than the load was said to have"
+                );
+                self.tasks.push(new);
+                self.tasks.len() - 1
+            }
+        };
+        let cpu = parent.and_then(|p| self.tasks[p].cpu).unwrap_or(0);
+        self.sched.begin(task, self.wait.mask(group), cpu);
+        task
+    }
+
+    fn happens(&mut self, slot: usize) {
+        let per_cpu = self.cpus.len() * ON_CPU;
+        if slot == self.warm() {
+            self.measured.warm(self.clock.now());
+        } else if slot == self.boost() {
+            self.follow();
+        } else if slot >= per_cpu {
+            let (task, what) = ((slot - per_cpu) / ON_TASK, (slot - per_cpu) % ON_TASK);
+            match what {
+                0 => self.arrives(task),
+                _ => self.place(task, self.tasks[task].wake),
+            }
+        } else {
+            let (cpu, on) = (slot / ON_CPU, slot % ON_CPU);
+            match on {
+                0 => self.segment_ends(cpu),
+                1 => self.pick(cpu),
+                2 => self.tick(cpu),
+                3 => self.timer(cpu, TIMER_SLICE),
+                _ => self.timer(cpu, crate::native::sys::TIMER_DELAY),
+            }
+        }
+    }
+
+    // ---- time on a CPU ----
+
+    /// What has been done there until now is accounted for.
+    fn settle(&mut self, cpu: usize) {
+        let now = self.clock.now();
+        let at = &mut self.cpus[cpu];
+        let ns = now - at.settled;
+        at.settled = now;
+        let Some(task) = at.running else { return };
+        if ns == 0 {
+            return;
+        }
+        let rate = at.rate;
+        self.sched.ran(task, ns);
+        self.measured.ran(ns, self.cores.shared(cpu));
+        let left = &mut self.tasks[task].left;
+        *left = left.saturating_sub(ns * rate);
+    }
+
+    /// When the segment there ends, at the speed that the CPU has now. It is settled.
+    fn time(&mut self, cpu: usize) {
+        let slot = self.slot(cpu, On::Segment);
+        let Some(task) = self.cpus[cpu].running else {
+            self.clock.clear(slot);
+            return;
+        };
+        let rate = self.cores.rate(cpu);
+        self.cpus[cpu].rate = rate;
+        let ns = self.tasks[task].left.div_ceil(rate);
+        self.clock.set(slot, self.clock.now() + ns);
+    }
+
+    /// Work of the kernel's own that who runs there pays for.
+    fn pay(&mut self, cpu: usize, ns: u64) {
+        let Some(task) = self.cpus[cpu].running else {
+            return;
+        };
+        self.settle(cpu);
+        self.tasks[task].left += ns * FULL;
+        self.time(cpu);
+    }
+
+    /// The CPU begins or ceases to be busy: its siblings are slower or faster from now.
+    fn turns(&mut self, cpu: usize, busy: bool) {
+        let row = self.facts.cpus[cpu];
+        let siblings = row.sib[..usize::from(row.nr_sib)]
+            .iter()
+            .map(|&s| usize::from(s));
+        let siblings: Vec<usize> = siblings
+            .filter(|&s| self.cpus[s].running.is_some())
+            .collect();
+        siblings.iter().for_each(|&s| self.settle(s));
+        self.cores.turns(cpu, busy);
+        siblings.iter().for_each(|&s| self.time(s));
+        let slot = self.boost();
+        if self.cores.behind() && self.clock.due(slot).is_none() {
+            self.clock.set(slot, self.clock.now() + BOOST_LATE);
+        }
+    }
+
+    fn follow(&mut self) {
+        let busy: Vec<usize> = (0..self.cpus.len())
+            .filter(|&c| self.cpus[c].running.is_some())
+            .collect();
+        busy.iter().for_each(|&cpu| self.settle(cpu));
+        if self.cores.follow() {
+            busy.iter().for_each(|&cpu| self.time(cpu));
+        }
+    }
+
+    // ---- what happens ----
+
+    fn segment_ends(&mut self, cpu: usize) {
+        self.settle(cpu);
+        let task = self.cpus[cpu]
+            .running
+            .expect("a segment ends where somebody runs");
+        match std::mem::replace(&mut self.tasks[task].then, Then::Step) {
+            Then::Step => {}
+            Then::Wake(other, sync) => {
+                let wake = Wake {
+                    cpu,
+                    sync,
+                    fork: false,
+                };
+                self.place(other, wake);
+            }
+            Then::Fork(group) => {
+                let child = self.new_task(group, self.tasks[task].known.me, Some(task));
+                let wake = Wake {
+                    cpu,
+                    sync: false,
+                    fork: true,
+                };
+                self.place(child, wake);
+            }
+        }
+        self.proceed(cpu, task);
+    }
+
+    /// The task goes on with its program, until there is work to do or nothing.
+    fn proceed(&mut self, cpu: usize, task: TaskId) {
+        let now = self.clock.now();
+        match self
+            .wait
+            .proceed(&mut self.tasks, task, now, &self.costs, &mut self.measured)
+        {
+            Channels::Works => self.time(cpu),
+            Channels::Sleeps(until) => {
+                if let Some(until) = until {
+                    let wake = Wake {
+                        cpu,
+                        sync: false,
+                        fork: false,
+                    };
+                    self.tasks[task].wake = wake;
+                    self.clock.set(self.sleep(task), until.max(now));
+                }
+                self.tasks[task].state = State::Asleep;
+                self.sched.sleeps(cpu, task, &mut self.orders);
+                self.leaves(cpu);
+            }
+            Channels::Ends => {
+                self.sched.ends(cpu, task, &mut self.orders);
+                self.tasks[task].state = State::Free;
+                self.leaves(cpu);
+                self.ended = self.tasks.iter().all(|t| t.state == State::Free);
+                if let Some(parent) = self.wait.reap(&mut self.tasks, task) {
+                    let wake = Wake {
+                        cpu,
+                        sync: false,
+                        fork: false,
+                    };
+                    self.place(parent, wake);
+                }
+            }
+        }
+    }
+
+    /// Who ran there does not any more.
+    fn leaves(&mut self, cpu: usize) {
+        self.clock.clear(self.slot(cpu, On::Segment));
+        self.clock.set(self.slot(cpu, On::Pick), self.clock.now());
+        self.obey(cpu);
+    }
+
+    fn place(&mut self, task: TaskId, wake: Wake) {
+        debug_assert_eq!(self.tasks[task].state, State::Asleep);
+        let now = self.clock.now();
+        self.tasks[task].wake = wake;
+        self.tasks[task].woken_at = now;
+        self.tasks[task].state = State::Coming;
+        self.sched.place(wake, task, &mut self.orders);
+        self.clock.set(self.arrival(task), now + self.costs.arrive);
+        self.obey(wake.cpu);
+    }
+
+    fn arrives(&mut self, task: TaskId) {
+        self.tasks[task].state = State::Runnable;
+        let wake = self.tasks[task].wake;
+        self.sched.arrive(wake, task, &mut self.orders);
+        self.obey(wake.cpu);
+    }
+
+    fn tick(&mut self, cpu: usize) {
+        let Some(task) = self.cpus[cpu].running else {
+            return;
+        };
+        self.clock.set(
+            self.slot(cpu, On::Tick),
+            self.clock.now() + self.costs.tick_period,
+        );
+        self.pay(cpu, self.costs.tick);
+        self.sched.tick(cpu, task, &mut self.orders);
+        self.obey(cpu);
+    }
+
+    fn timer(&mut self, cpu: usize, which: timer_kind) {
+        self.pay(cpu, self.costs.timer);
+        self.settle(cpu);
+        self.sched.timer(cpu, which, &mut self.orders);
+        self.obey(cpu);
+    }
+
+    fn pick(&mut self, cpu: usize) {
+        self.settle(cpu);
+        let before = self.cpus[cpu].running;
+        let next = self.sched.pick(cpu, &mut self.orders);
+        if next != before {
+            self.switches(cpu, before, next);
+        } else if let Some(task) = next
+            && self.tasks[task].state == State::Runnable
+        {
+            self.time(cpu);
+        }
+        self.obey(cpu);
+    }
+
+    fn switches(&mut self, cpu: usize, before: Option<TaskId>, next: Option<TaskId>) {
+        let now = self.clock.now();
+        self.cpus[cpu].running = next;
+        match next {
+            Some(task) => {
+                self.measured.runs(
+                    now - self.tasks[task].woken_at,
+                    &mut self.tasks[task].woken_at,
+                );
+                let moved = self.tasks[task].cpu.map(|from| self.how_far(from, cpu));
+                self.tasks[task].cpu = Some(cpu);
+                let set = self.wait.set_of(self.tasks[task].group);
+                let refill = moved.map_or(0, |moved| self.costs.refill(moved, set));
+                self.measured.switches(moved);
+                self.tasks[task].left += (self.costs.switch + refill) * FULL;
+            }
+            None => {
+                self.cpus[cpu].idle_since = now;
+                self.clock.clear(self.slot(cpu, On::Tick));
+            }
+        }
+        if before.is_some() != next.is_some() {
+            self.turns(cpu, next.is_some());
+        }
+        if before.is_none() {
+            // Ticks of CPUs are apart from each other.
+            let period = self.costs.tick_period;
+            let shift = cpu as u64 * period / self.cpus.len() as u64;
+            let at = (now + period - shift) / period * period + shift;
+            self.clock.set(self.slot(cpu, On::Tick), at.max(now + 1));
+        }
+        self.first_segment(cpu);
+    }
+
+    /// Who runs there now has work to do, or has come to find out what.
+    fn first_segment(&mut self, cpu: usize) {
+        self.time(cpu);
+    }
+
+    fn how_far(&self, from: usize, to: usize) -> Move {
+        let (a, b) = (&self.facts.cpus[from], &self.facts.cpus[to]);
+        if a.core == b.core {
+            Move::SameCore
+        } else if a.llc == b.llc {
+            Move::SameLlc
+        } else {
+            Move::OtherLlc
+        }
+    }
+
+    /// Does what the scheduler wants, on behalf of `here`.
+    fn obey(&mut self, here: usize) {
+        let now = self.clock.now();
+        let mut orders = std::mem::take(&mut self.orders);
+        for order in orders.drain(..) {
+            match order {
+                Order::Reschedule(cpu) => {
+                    let hears = if cpu == here { 0 } else { self.costs.ipi };
+                    let wakes = match self.cpus[cpu].running {
+                        None if cpu != here => self.costs.exit(now - self.cpus[cpu].idle_since),
+                        _ => 0,
+                    };
+                    let slot = self.slot(cpu, On::Pick);
+                    let at = now + hears + wakes;
+                    if self.clock.due(slot).is_none_or(|due| due > at) {
+                        self.clock.set(slot, at);
+                    }
+                }
+                Order::Timer { which, cpu, ns } => {
+                    let on = if which == TIMER_SLICE {
+                        On::Slice
+                    } else {
+                        On::Delay
+                    };
+                    self.clock.set(self.slot(cpu, on), now + ns);
+                }
+            }
+        }
+        self.orders = orders;
+    }
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What the kernel's sched_ext core does around the callbacks of a scheduler (kernel/sched/ext: select_task_rq_scx(),
+//! do_enqueue_task(), balance_one(), put_prev_task_scx()), with the policy behind it. As of Linux 7.2, with the flags that
+//! main.bpf.c asks for: ENQ_LAST, ENQ_EXITING, ALLOW_QUEUED_WAKEUP.
+
+use super::sched::{Order, Scheduler, Wake};
+use crate::native::sys::{self, timer_kind};
+use crate::native::{Act, Insert, Kernel, TaskId, To};
+
+// Bits of flags, which C has in words of several widths.
+const IMMED: u64 = sys::IMMED;
+const LAST: u64 = sys::ENQ_LAST;
+const PLACED: u64 = sys::ENQ_PLACED;
+const PREEMPT: u64 = sys::ENQ_PREEMPT;
+const REENQ: u64 = sys::ENQ_REENQ;
+const WAKEUP: u64 = sys::ENQ_WAKEUP as u64;
+const KICK_IDLE: u64 = sys::KICK_IDLE as u64;
+const KICK_PREEMPT: u64 = sys::KICK_PREEMPT as u64;
+const FORK: u64 = sys::WAKE_FORK as u64;
+const SYNC: u64 = sys::WAKE_SYNC as u64;
+
+/// Kernel: SCX_SLICE_DFL. ns
+const SLICE_DEFAULT: u64 = 20_000_000;
+/// More rounds of dispatch than this in one pick are a loop (kernel: SCX_DSP_MAX_LOOPS).
+const DISPATCH_ROUNDS: usize = 32;
+
+/// The policy in its kernel.
+pub struct Ext {
+    kernel: Kernel,
+    /// Who runs on each CPU.
+    current: Vec<Option<TaskId>>,
+    /// Tasks of each CPU that run or wait, in whichever queue (kernel: rq->nr_running).
+    nr_running: Vec<u32>,
+    /// Of a task between its placement and its arrival: where select_cpu inserted it.
+    placed: Vec<Option<Insert>>,
+    /// It was asked where that task shall run.
+    asked: Vec<bool>,
+    acts: Vec<Act>,
+}
+
+impl Ext {
+    pub fn new(kernel: Kernel, tasks: usize) -> Ext {
+        let cpus = kernel.world().nr_cpus();
+        let mut ext = Ext {
+            kernel,
+            current: vec![None; cpus],
+            nr_running: vec![0; cpus],
+            placed: vec![None; tasks],
+            asked: vec![false; tasks],
+            acts: Vec::new(),
+        };
+        (0..cpus).for_each(|cpu| ext.view(cpu));
+        ext
+    }
+
+    /// The policy sees the CPU as it is now.
+    fn view(&mut self, cpu: usize) {
+        let local = self.kernel.local(cpu).len() as u32;
+        let idle = self.current[cpu].is_none();
+        let running = self.nr_running[cpu];
+        let (view, run) = self.kernel.view(cpu);
+        view.idle = (idle && running == 0).into();
+        view.nr_running = running;
+        run.curr_idle = idle.into();
+        run.local = local;
+    }
+
+    fn counts(&mut self, cpu: usize, more: i32) {
+        let count = self.nr_running[cpu].checked_add_signed(more);
+        self.nr_running[cpu] = count.expect("no CPU has less than no task");
+        self.view(cpu);
+    }
+
+    /// What the last callback wanted besides.
+    fn act(&mut self, orders: &mut Vec<Order>) {
+        let mut acts = std::mem::take(&mut self.acts);
+        self.kernel.acts(&mut acts);
+        for act in acts.drain(..) {
+            match act {
+                Act::Moved { task: _, from, cpu } => {
+                    if from != cpu {
+                        self.counts(from, -1);
+                        self.counts(cpu, 1);
+                    }
+                    self.view(cpu);
+                    orders.push(Order::Reschedule(cpu));
+                }
+                Act::Kick { cpu, flags } => self.kick(cpu, flags, orders),
+                Act::Timer { which, cpu, ns } => orders.push(Order::Timer { which, cpu, ns }),
+                Act::AskSpeed { .. } => {}
+            }
+        }
+        self.acts = acts;
+    }
+
+    fn kick(&mut self, cpu: usize, flags: u64, orders: &mut Vec<Order>) {
+        if flags & KICK_IDLE != 0 && self.current[cpu].is_some() {
+            return;
+        }
+        if flags & KICK_PREEMPT != 0
+            && let Some(task) = self.current[cpu]
+        {
+            self.kernel.set_slice(task, 0);
+        }
+        orders.push(Order::Reschedule(cpu));
+    }
+
+    /// Asks enqueue where the runnable task goes, and puts it there.
+    fn enqueue(&mut self, cpu: usize, task: TaskId, flags: u64, orders: &mut Vec<Order>) {
+        let current = self.current[cpu];
+        self.kernel.enqueue(cpu, current, task, flags);
+        let insert = self.kernel.inserted();
+        let insert = insert.expect("enqueue says where a task goes");
+        assert_eq!(insert.task, task, "enqueue inserts the task at hand");
+        self.insert(cpu, insert, orders);
+        self.act(orders);
+    }
+
+    fn insert(&mut self, cpu: usize, insert: Insert, orders: &mut Vec<Order>) {
+        let Insert { task, to, .. } = insert;
+        self.kernel.set_slice(task, insert.slice.max(1));
+        let to = match to {
+            To::Queue(of, key) => {
+                self.kernel.queue(task, of, key);
+                return;
+            }
+            To::Local => cpu,
+            To::LocalOn(other) => other,
+        };
+        let busy = self.current[to].is_some() || !self.kernel.local(to).is_empty();
+        if insert.flags & IMMED != 0 && busy {
+            self.enqueue(cpu, task, REENQ, orders);
+            return;
+        }
+        if to != cpu {
+            self.kernel.set_cpu(task, to);
+            self.counts(cpu, -1);
+            self.counts(to, 1);
+        }
+        if insert.flags & PREEMPT != 0 {
+            self.kernel.local(to).push_front(task);
+            if let Some(current) = self.current[to] {
+                self.kernel.set_slice(current, 0);
+            }
+            orders.push(Order::Reschedule(to));
+        } else {
+            self.kernel.local(to).push_back(task);
+        }
+        self.view(to);
+        if self.current[to].is_none() {
+            orders.push(Order::Reschedule(to));
+        }
+    }
+
+    /// The task leaves the CPU's run queue.
+    fn dequeue(&mut self, cpu: usize, task: TaskId, sleeps: bool) {
+        self.kernel.set_runnable(task, false, sleeps);
+        self.kernel.stopping(cpu, task, false);
+        self.counts(cpu, -1);
+    }
+
+    /// Fills the local queue by dispatch. True: who ran goes on.
+    fn balance(&mut self, cpu: usize, prev: Option<TaskId>, orders: &mut Vec<Order>) -> bool {
+        let goes_on = |ext: &Ext| prev.is_some_and(|p| ext.kernel.slice(p) > 0);
+        if goes_on(self) {
+            return true;
+        }
+        for _ in 0..DISPATCH_ROUNDS {
+            if !self.kernel.local(cpu).is_empty() {
+                return false;
+            }
+            self.kernel.dispatch(cpu, prev);
+            let moved = !self.kernel.local(cpu).is_empty();
+            self.act(orders);
+            if goes_on(self) {
+                return true;
+            }
+            if !moved {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Who ran, and still could, gives way to `next`.
+    fn put(&mut self, cpu: usize, prev: TaskId, next: Option<TaskId>, orders: &mut Vec<Order>) {
+        self.kernel.stopping(cpu, prev, true);
+        self.act(orders);
+        if self.kernel.slice(prev) > 0 {
+            self.kernel.local(cpu).push_front(prev);
+            self.view(cpu);
+        } else {
+            let last = if next.is_none() { LAST } else { 0 };
+            self.enqueue(cpu, prev, last, orders);
+        }
+    }
+}
+
+impl Scheduler for Ext {
+    fn set_now(&mut self, now: u64) {
+        self.kernel.set_now(now);
+    }
+
+    fn begin(&mut self, task: TaskId, mask: usize, cpu: usize) {
+        self.kernel.begin(task, mask, cpu);
+    }
+
+    fn place(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) -> usize {
+        self.asked[task] = !self.kernel.pinned(task);
+        if !self.asked[task] {
+            return self.kernel.cpu_of(task);
+        }
+        let fork = if wake.fork { FORK } else { 0 };
+        let sync = if wake.sync { SYNC } else { 0 };
+        let current = self.current[wake.cpu];
+        let cpu = self.kernel.select_cpu(wake.cpu, current, task, fork | sync);
+        self.placed[task] = self.kernel.inserted();
+        self.act(orders);
+        self.kernel.set_cpu(task, cpu);
+        cpu
+    }
+
+    fn arrive(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) {
+        let cpu = self.kernel.cpu_of(task);
+        self.kernel.set_runnable(task, true, false);
+        self.counts(cpu, 1);
+        match self.placed[task].take() {
+            Some(insert) => self.insert(cpu, insert, orders),
+            None => {
+                let wakeup = if wake.fork { 0 } else { WAKEUP };
+                // A wakeup that another CPU is told to do has lost the mark (kernel: ttwu_queue_cond()).
+                let told = wake.cpu != cpu && self.current[cpu].is_none();
+                let placed = if self.asked[task] && !told { PLACED } else { 0 };
+                self.enqueue(cpu, task, wakeup | placed, orders);
+            }
+        }
+        if self.current[cpu].is_none() {
+            orders.push(Order::Reschedule(cpu));
+        }
+    }
+
+    fn ran(&mut self, task: TaskId, ns: u64) {
+        self.kernel.ran(task, ns);
+    }
+
+    fn sleeps(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
+        self.dequeue(cpu, task, true);
+        self.act(orders);
+    }
+
+    fn ends(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
+        self.dequeue(cpu, task, false);
+        self.kernel.disable(cpu, task);
+        self.act(orders);
+    }
+
+    fn pick(&mut self, cpu: usize, orders: &mut Vec<Order>) -> Option<TaskId> {
+        let current = self.current[cpu];
+        let prev = current.filter(|&task| self.kernel.runnable(task));
+        if self.balance(cpu, prev, orders) {
+            return prev;
+        }
+        let next = self.kernel.local(cpu).pop_front();
+        if let Some(prev) = prev {
+            self.put(cpu, prev, next, orders);
+        }
+        self.current[cpu] = next;
+        self.view(cpu);
+        if let Some(next) = next {
+            if self.kernel.slice(next) == 0 {
+                self.kernel.set_slice(next, SLICE_DEFAULT);
+            }
+            self.kernel.running(cpu, next);
+            self.act(orders);
+        }
+        next
+    }
+
+    fn tick(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
+        self.kernel.tick(cpu, task);
+        self.act(orders);
+        if self.kernel.slice(task) == 0 {
+            orders.push(Order::Reschedule(cpu));
+        }
+    }
+
+    fn timer(&mut self, cpu: usize, which: timer_kind, orders: &mut Vec<Order>) {
+        let current = self.current[cpu];
+        self.kernel.timer(which, cpu, current);
+        self.act(orders);
+    }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Numbers of a workload: times in ns, sizes in bytes, counts, and what only a task knows when it comes there.
+
+use anyhow::{Context, Result, bail};
+
+/// What a name stands for.
+pub type Names<'a> = &'a dyn Fn(&str) -> Option<Atom>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Atom {
+    Number(i64),
+    /// Which task of its group it is.
+    Me,
+    /// Which task of its group sent what was received last; the one before that was kept.
+    From,
+    Kept,
+    /// Which turn of the inmost loop it is.
+    Turn,
+}
+
+/// Products of atoms, added up with their signs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expr(Vec<(bool, Vec<(bool, Atom)>)>);
+
+/// What a task knows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    pub me: i64,
+    pub from: i64,
+    pub kept: i64,
+    pub turn: i64,
+}
+
+const UNITS: [(&str, i64); 7] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("kB", 1_000),
+    ("MB", 1_000_000),
+    ("B", 1),
+];
+
+impl Expr {
+    pub fn number(n: i64) -> Expr {
+        Expr(vec![(true, vec![(true, Atom::Number(n))])])
+    }
+
+    /// Words with a sign between each two.
+    pub fn parse(words: &[&str], names: Names<'_>) -> Result<Expr> {
+        let mut sum = vec![(true, Vec::new())];
+        let mut times = true;
+        for (i, word) in words.iter().enumerate() {
+            if i % 2 == 0 {
+                let atom = atom(word, names)?;
+                sum.last_mut()
+                    .expect("it begins with one")
+                    .1
+                    .push((times, atom));
+                continue;
+            }
+            match *word {
+                "*" => times = true,
+                "/" => times = false,
+                "+" | "-" => {
+                    times = true;
+                    sum.push((*word == "+", Vec::new()));
+                }
+                _ => bail!("{word:?} where one of + - * / was expected"),
+            }
+        }
+        if words.len().is_multiple_of(2) {
+            bail!("a number was expected at the end of {:?}", words.join(" "));
+        }
+        Ok(Expr(sum))
+    }
+
+    /// None: it hangs on the task.
+    pub fn fixed(&self) -> Option<i64> {
+        let number = |(_, a): &(bool, Atom)| matches!(a, Atom::Number(_));
+        let fixed = self.0.iter().all(|(_, product)| product.iter().all(number));
+        fixed.then(|| self.value(&Known::default()))
+    }
+
+    pub fn value(&self, known: &Known) -> i64 {
+        let product = |factors: &[(bool, Atom)]| {
+            factors.iter().fold(1i64, |product, &(times, atom)| {
+                let value = atom.value(known);
+                match times {
+                    true => product.saturating_mul(value),
+                    false => product.checked_div(value).unwrap_or(0),
+                }
+            })
+        };
+        let signed = |(plus, factors): &(bool, Vec<_>)| {
+            if *plus {
+                product(factors)
+            } else {
+                -product(factors)
+            }
+        };
+        self.0.iter().map(signed).fold(0, i64::saturating_add)
+    }
+}
+
+impl Atom {
+    fn value(self, known: &Known) -> i64 {
+        match self {
+            Atom::Number(n) => n,
+            Atom::Me => known.me,
+            Atom::From => known.from,
+            Atom::Kept => known.kept,
+            Atom::Turn => known.turn,
+        }
+    }
+}
+
+fn atom(word: &str, names: Names<'_>) -> Result<Atom> {
+    if let Some(atom) = names(word) {
+        return Ok(atom);
+    }
+    let digits = word.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = &word[digits.len()..];
+    let scale = match unit {
+        "" | "%" => 1,
+        _ => {
+            let row = UNITS.iter().find(|(name, _)| *name == unit);
+            row.with_context(|| {
+                format!("{word:?} where a name, a number, a time or a size was expected")
+            })?
+            .1
+        }
+    };
+    let number: i64 = digits
+        .parse()
+        .with_context(|| format!("there is no {word:?}, and it is no number"))?;
+    let number = number.checked_mul(scale);
+    number
+        .map(Atom::Number)
+        .with_context(|| format!("{word:?} is too large"))
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Workloads: groups of tasks that run, sleep, and wait for each other. `parse` reads the text, `expr` its numbers; the text is
+//! described in docs/simulator.md.
+
+mod expr;
+mod parse;
+
+pub use expr::{Expr, Known};
+
+use anyhow::{Context, Result};
+use std::collections::BTreeMap;
+
+/// That are there at once, of all groups that are forked.
+const CHILDREN: usize = 8192;
+
+/// Params of a load that are set anew, by name.
+pub type Settings = BTreeMap<String, i64>;
+
+/// A workload.
+#[derive(Clone, Debug)]
+pub struct Load {
+    pub channels: Vec<Channel>,
+    pub locks: usize,
+    pub barriers: Vec<Barrier>,
+    pub groups: Vec<Group>,
+    /// ns before anything is measured.
+    pub warmup: u64,
+    /// ns that are measured; None: until the last task has ended.
+    pub duration: Option<u64>,
+    pub measure: Measure,
+    /// Names of what is counted and timed, by number.
+    pub marks: Vec<String>,
+    /// Nothing waits for anything: an oracle knows how fast that can be.
+    pub parallel: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// ns until the last task has ended.
+    Time,
+    /// So many of that mark a second.
+    Rate(usize),
+    /// ns, as quantiles, from a stamp to that mark.
+    Latency(usize),
+}
+
+/// Messages on their way, first come, first served.
+#[derive(Clone, Copy, Debug)]
+pub struct Channel {
+    /// Who sends one more waits.
+    pub capacity: u64,
+    /// Who sends tells the kernel that it is about to sleep (kernel: WF_SYNC): pipes and sockets do, futexes do not.
+    pub sync: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Barrier {
+    pub tasks: u64,
+    /// ns for which who waits spins before it sleeps.
+    pub spin: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Group {
+    pub name: String,
+    /// Its tasks are forked by others; else they are there from the start.
+    pub forked: bool,
+    pub count: u64,
+    /// Bytes that a task uses again and again.
+    pub set: u64,
+    /// Percent of a run that waits for memory.
+    pub memory: u64,
+    pub nice: i64,
+    /// First and last CPU of ranges; empty: all.
+    pub cpus: Vec<(u16, u16)>,
+    /// ns over which the starts of its tasks are spread.
+    pub start: u64,
+    pub program: Vec<Step>,
+}
+
+/// One of some objects of a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Which {
+    pub first: usize,
+    pub count: usize,
+    pub at: Expr,
+}
+
+/// How the length of a run differs from one to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vary {
+    No,
+    /// Percent, evenly to both sides.
+    Even(u64),
+    /// As times between independent events do.
+    Exponential,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// ns at the reference frequency, alone on a core, warm.
+    Run(Expr, Vary),
+    Sleep(Expr, Vary),
+    /// Sleeps to the next multiple of so many ns.
+    Until(Expr),
+    /// With a word that says what it is about.
+    Send(Which, usize),
+    Receive(Which),
+    Lock(Which),
+    Unlock(Which),
+    Barrier(usize),
+    Fork(usize, Expr),
+    /// Sleeps until one of those it forked has ended.
+    Wait,
+    Exec,
+    Exit,
+    Yield,
+    /// What is sent next carries the time.
+    Stamp,
+    /// Who sent what was received last is kept.
+    Keep,
+    Count(usize, Expr),
+    Latency(usize),
+    Jump(usize),
+    /// A loop of so many turns begins; the counter is the task's.
+    Turns(usize, Expr),
+    /// One turn less is left; back to the step, if any is.
+    Again(usize, usize),
+    /// To the step, unless what was received last is about that.
+    Unless(usize, usize),
+    /// To the step, unless it was the last to come to the barrier.
+    UnlessFirst(usize),
+}
+
+/// A time, a size or a number, as in the text of a workload.
+pub fn number(word: &str) -> Result<i64> {
+    let fixed = Expr::parse(&[word], &|_| None)?.fixed();
+    fixed.context("a number was expected")
+}
+
+impl Load {
+    /// Reads a workload; `settings` are params that are not what the text says.
+    pub fn parse(text: &str, settings: &Settings) -> Result<Load> {
+        parse::parse(text, settings)
+    }
+
+    /// Loops within loops, at most.
+    pub fn depth(&self) -> usize {
+        let slots = |s: &Step| match s {
+            Step::Turns(slot, _) => slot + 1,
+            _ => 0,
+        };
+        let steps = self.groups.iter().flat_map(|g| &g.program);
+        steps.map(slots).max().unwrap_or(0)
+    }
+
+    /// As many tasks as there can be at once: those of the start, and children.
+    pub fn tasks(&self) -> usize {
+        let (forked, start): (Vec<&Group>, Vec<&Group>) =
+            self.groups.iter().partition(|g| g.forked);
+        let start: u64 = start.iter().map(|g| g.count).sum();
+        let children = if forked.is_empty() { 0 } else { CHILDREN };
+        start as usize + children
+    }
+}
+
+impl Group {
+    /// The CPUs that its tasks may use, one bit each; None: all.
+    pub fn mask(&self, words: usize) -> Option<Vec<u64>> {
+        let mut mask = vec![0; words];
+        let cpus = self.cpus.iter().flat_map(|&(first, last)| first..=last);
+        cpus.filter(|&cpu| usize::from(cpu) < words * 64)
+            .for_each(|cpu| mask[usize::from(cpu) / 64] |= 1 << (cpu % 64));
+        (!self.cpus.is_empty()).then_some(mask)
+    }
+}

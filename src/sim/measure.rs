@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is counted and timed of a run, from the end of the warm-up on.
+
+use super::cost::Move;
+use super::load::{Load, Measure};
+
+/// Bits of a time that its bucket keeps: an error of 3 %.
+const FINE: u32 = 5;
+
+/// Times by their size, in buckets that are narrow for short ones.
+#[derive(Clone, Default)]
+pub struct Times {
+    buckets: Vec<u64>,
+    count: u64,
+}
+
+impl Times {
+    fn add(&mut self, ns: u64) {
+        let at = Times::bucket(ns);
+        if self.buckets.len() <= at {
+            self.buckets.resize(at + 1, 0);
+        }
+        self.buckets[at] += 1;
+        self.count += 1;
+    }
+
+    fn bucket(ns: u64) -> usize {
+        let big = (63 - (ns | 1).leading_zeros()).saturating_sub(FINE);
+        ((big as u64) << FINE) as usize + (ns >> big) as usize
+    }
+
+    /// The least time of a bucket.
+    fn least(at: usize) -> u64 {
+        let big = (at >> FINE).saturating_sub(1);
+        let fine = at - (big << FINE);
+        (fine as u64) << big
+    }
+
+    /// ns that so many of a thousand times do not exceed, but for the width of a bucket. None: there are none.
+    pub fn quantile(&self, permille: u64) -> Option<u64> {
+        let mut left = (self.count * permille).div_ceil(1000).max(1);
+        for (at, &n) in self.buckets.iter().enumerate() {
+            if n >= left {
+                return Some(Times::least(at));
+            }
+            left -= n;
+        }
+        None
+    }
+}
+
+#[derive(Clone)]
+pub struct Measured {
+    measure: Measure,
+    since: Option<u64>,
+    until: u64,
+    pub marks: Vec<u64>,
+    pub latency: Vec<Times>,
+    /// From a wakeup to running.
+    pub wakeups: Times,
+    pub busy_ns: u64,
+    /// Of these, with another thread of the core busy.
+    pub shared_ns: u64,
+    pub switches: u64,
+    pub moves: [u64; 3],
+    pub events: u64,
+}
+
+impl Measured {
+    pub fn new(load: &Load) -> Measured {
+        Measured {
+            measure: load.measure.clone(),
+            since: None,
+            until: 0,
+            marks: vec![0; load.marks.len()],
+            latency: vec![Times::default(); load.marks.len()],
+            wakeups: Times::default(),
+            busy_ns: 0,
+            shared_ns: 0,
+            switches: 0,
+            moves: [0; 3],
+            events: 0,
+        }
+    }
+
+    /// The warm-up is over.
+    pub fn warm(&mut self, now: u64) {
+        self.since = Some(now);
+    }
+
+    pub fn end(&mut self, now: u64) {
+        self.until = now;
+    }
+
+    fn counts(&self) -> bool {
+        self.since.is_some()
+    }
+
+    pub fn mark(&mut self, mark: usize, by: u64) {
+        if self.counts() {
+            self.marks[mark] += by;
+        }
+    }
+
+    pub fn latency(&mut self, mark: usize, ns: u64) {
+        if self.counts() {
+            self.latency[mark].add(ns);
+        }
+    }
+
+    pub fn ran(&mut self, ns: u64, shared: bool) {
+        if self.counts() {
+            self.busy_ns += ns;
+            self.shared_ns += if shared { ns } else { 0 };
+        }
+    }
+
+    /// A task runs that was woken so long ago, if it was woken since it ran last.
+    pub fn runs(&mut self, ns: u64, woken_at: &mut u64) {
+        if self.counts() && *woken_at > 0 {
+            self.wakeups.add(ns);
+        }
+        *woken_at = 0;
+    }
+
+    pub fn switches(&mut self, moved: Option<Move>) {
+        if self.counts() {
+            self.switches += 1;
+            if let Some(moved) = moved {
+                self.moves[moved as usize] += 1;
+            }
+        }
+    }
+
+    /// ns that were measured.
+    pub fn ns(&self) -> u64 {
+        self.until - self.since.unwrap_or(self.until)
+    }
+
+    pub fn more_is_better(&self) -> bool {
+        matches!(self.measure, Measure::Rate(_))
+    }
+
+    /// What `result` is.
+    pub fn unit(&self, load: &Load) -> String {
+        match self.measure {
+            Measure::Time => "ns until the last task has ended".to_string(),
+            Measure::Rate(mark) => format!("{} a second", load.marks[mark]),
+            Measure::Latency(mark) => format!("median of {}, ns", load.marks[mark]),
+        }
+    }
+
+    /// What the load asks for: a time in ns, a rate per second, or the median of a latency in ns.
+    pub fn result(&self) -> f64 {
+        match self.measure {
+            Measure::Time => self.ns() as f64,
+            Measure::Rate(mark) => self.marks[mark] as f64 * 1e9 / self.ns() as f64,
+            Measure::Latency(mark) => self.latency[mark].quantile(500).unwrap_or(0) as f64,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A simulator: the policy's own C, natively, on machines and under workloads that no test machine has. Discrete events, and the same
+//! for the same seed. docs/simulator.md says what is modelled and what is not.
+//!
+//! `load/` is what tasks do, `wait` what they do to each other; `machines`, `speed`, `cost` the machine; `sched` what the engine asks of a
+//! scheduler, `ext` the kernel's sched_ext around the policy; `engine` the loop, `clock` its time, `measure` what comes of it.
+
+mod args;
+mod clock;
+mod command;
+mod cost;
+mod engine;
+mod ext;
+pub mod load;
+mod machines;
+mod measure;
+mod rng;
+mod sched;
+mod speed;
+mod task;
+mod wait;
+
+pub use args::{EXAMPLES, Plan, SimArgs, WORKLOADS};
+pub use clock::Clock;
+pub use command::{Report, list, run};
+pub use machines::{MODELS, Model, model};
+pub use measure::{Measured, Times};
+pub use rng::Rng;
+
+use crate::arms::Settings;
+use crate::config::Config;
+use crate::cpufreq::CpuFreq;
+use crate::native::{Kernel, World};
+use anyhow::Result;
+use engine::Engine;
+use ext::Ext;
+use load::Load;
+use speed::Cores;
+use wait::Wait;
+
+/// One run.
+pub struct Scenario<'a> {
+    pub model: &'a Model,
+    pub load: Load,
+    pub settings: &'a Settings,
+    pub seed: u64,
+}
+
+impl Scenario<'_> {
+    /// Runs it. Errors: the machine is none that the policy handles.
+    pub fn run(self) -> Result<Measured> {
+        let machine = self.model.machine();
+        let facts = machine.facts()?;
+        let nr_cpus = facts.machine.nr_online;
+        let tasks = self.load.tasks();
+        let tunables = Config::default().tunables(&CpuFreq::default(), true);
+        let world = World::new(facts.clone(), self.settings.arm(nr_cpus), tunables, 1);
+        let mut kernel = Kernel::new(world, tasks);
+        let words = facts.cpus.len().div_ceil(64);
+        let masks = self.load.groups.iter().map(|g| match g.mask(words) {
+            Some(mask) => kernel.mask(&mask),
+            None => 0,
+        });
+        let masks: Vec<usize> = masks.collect();
+        let cores = facts.cpus.iter().map(|c| c.core.into()).collect();
+        let cores = Cores::new(self.model.speeds(), cores);
+        let ext = Ext::new(kernel, tasks);
+        let wait = Wait::new(self.load, masks, self.seed);
+        let mut engine = Engine::new(facts, cores, self.model.costs(), wait, ext, tasks);
+        engine.run()?;
+        Ok(engine.measured)
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! How fast a CPU works now: its core's frequency, less what the core's other threads take. The only place that multiplies them.
+
+/// Work in a ns at full speed.
+pub const FULL: u64 = 1 << 20;
+
+/// What the machine's parts do to each other. Parts of one, in 1/FULL.
+#[derive(Clone, Debug)]
+pub struct Speeds {
+    /// A thread's speed while another thread of its core is busy.
+    pub smt: u64,
+    /// With so many busy cores, and with all: the speed of each.
+    pub boost: Vec<u64>,
+}
+
+impl Speeds {
+    /// `all`: the speed with all `cores` busy, of that with `some` or fewer; between them it falls evenly.
+    pub fn new(smt: f64, cores: usize, some: usize, all: f64) -> Speeds {
+        let part = |x: f64| (x * FULL as f64).round() as u64;
+        let boost = |busy: usize| {
+            let over = busy.saturating_sub(some) as f64 / cores.saturating_sub(some).max(1) as f64;
+            part(1.0 - (1.0 - all) * over)
+        };
+        Speeds {
+            smt: part(smt),
+            boost: (0..=cores).map(boost).collect(),
+        }
+    }
+}
+
+/// Which CPUs are busy, and what that makes of the speed of each.
+pub struct Cores {
+    speeds: Speeds,
+    core_of: Vec<usize>,
+    /// Busy threads of each core.
+    busy: Vec<u32>,
+    busy_cores: usize,
+    /// The speed that all cores have now; it follows the number of busy ones late.
+    boost: u64,
+}
+
+impl Cores {
+    pub fn new(speeds: Speeds, core_of: Vec<usize>) -> Cores {
+        let cores = core_of.iter().max().map_or(0, |c| c + 1);
+        let boost = speeds.boost[0];
+        Cores {
+            busy: vec![0; cores],
+            busy_cores: 0,
+            boost,
+            core_of,
+            speeds,
+        }
+    }
+
+    /// A thread of the core begins or ceases to be busy.
+    pub fn turns(&mut self, cpu: usize, busy: bool) {
+        let threads = &mut self.busy[self.core_of[cpu]];
+        if busy {
+            *threads += 1;
+            self.busy_cores += usize::from(*threads == 1);
+        } else {
+            *threads -= 1;
+            self.busy_cores -= usize::from(*threads == 0);
+        }
+    }
+
+    /// Another thread of the busy CPU's core is busy too.
+    pub fn shared(&self, cpu: usize) -> bool {
+        self.busy[self.core_of[cpu]] > 1
+    }
+
+    /// Work in a ns of a busy CPU.
+    pub fn rate(&self, cpu: usize) -> u64 {
+        let smt = if self.shared(cpu) {
+            self.speeds.smt
+        } else {
+            FULL
+        };
+        smt * self.boost / FULL
+    }
+
+    /// The clocks of all cores follow what is busy. True: they are others now.
+    pub fn follow(&mut self) -> bool {
+        let boost = self.speeds.boost[self.busy_cores];
+        std::mem::replace(&mut self.boost, boost) != boost
+    }
+
+    /// They would be others.
+    pub fn behind(&self) -> bool {
+        self.speeds.boost[self.busy_cores] != self.boost
+    }
+}

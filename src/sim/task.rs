@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A task of the simulator: where in its program it is, and what it still has to do there.
+
+use super::load::Known;
+use super::sched::Wake;
+use std::collections::VecDeque;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// There is none of that number.
+    Free,
+    Asleep,
+    /// Placed, and not there yet.
+    Coming,
+    /// Runs, or waits to.
+    Runnable,
+}
+
+/// What a segment of work leads to.
+#[derive(Clone, Copy, Debug)]
+pub enum Then {
+    /// The next step.
+    Step,
+    /// Another task is woken.
+    Wake(usize, bool),
+    /// A new task of a group is there.
+    Fork(usize),
+}
+
+#[derive(Clone, Debug)]
+pub struct Task {
+    pub state: State,
+    pub group: usize,
+    pub pc: usize,
+    pub turns: Vec<(i64, i64)>,
+    pub known: Known,
+    /// What was received last is about this.
+    pub tag: usize,
+    pub stamp: u64,
+    /// It came last to a barrier.
+    pub first: bool,
+    /// Work of the segment, in 1/FULL ns at full speed.
+    pub left: u64,
+    pub then: Then,
+    /// What is to be done before the next step.
+    pub todo: VecDeque<Then>,
+    pub wake: Wake,
+    pub woken_at: u64,
+    /// Where it last ran.
+    pub cpu: Option<usize>,
+    pub parent: Option<usize>,
+    /// Of its children: those that have ended, and whether it waits for one.
+    pub ended: u64,
+    pub waits: bool,
+}
+
+impl Task {
+    pub fn new(group: usize, me: i64, loops: usize) -> Task {
+        Task {
+            state: State::Free,
+            group,
+            pc: 0,
+            turns: vec![(0, 0); loops],
+            known: Known {
+                me,
+                ..Known::default()
+            },
+            tag: usize::MAX,
+            stamp: 0,
+            first: false,
+            left: 0,
+            then: Then::Step,
+            todo: VecDeque::new(),
+            wake: Wake {
+                cpu: 0,
+                sync: false,
+                fork: true,
+            },
+            woken_at: 0,
+            cpu: None,
+            parent: None,
+            ended: 0,
+            waits: false,
+        }
+    }
+}

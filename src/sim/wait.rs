@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What tasks do to each other: messages, locks, barriers, children. A task goes through the steps of its program until one of them is
+//! work, or makes it wait.
+
+use super::cost::Costs;
+use super::load::{Load, Step, Vary, Which};
+use super::measure::Measured;
+use super::rng::Rng;
+use super::speed::FULL;
+use super::task::{Task, Then};
+use crate::native::TaskId;
+use std::collections::VecDeque;
+
+/// How far a task came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channels {
+    Works,
+    /// Until then, ns; None: until it is woken.
+    Sleeps(Option<u64>),
+    Ends,
+}
+
+struct Message {
+    from: i64,
+    tag: usize,
+    stamp: u64,
+}
+
+#[derive(Default)]
+struct Channel {
+    messages: VecDeque<Message>,
+    readers: VecDeque<TaskId>,
+    writers: VecDeque<TaskId>,
+}
+
+#[derive(Default)]
+struct Lock {
+    holder: Option<TaskId>,
+    waiters: VecDeque<TaskId>,
+}
+
+/// The state of a load.
+pub struct Wait {
+    pub load: Load,
+    pub loops: usize,
+    channels: Vec<Channel>,
+    locks: Vec<Lock>,
+    /// Who waits at each barrier.
+    barriers: Vec<Vec<TaskId>>,
+    masks: Vec<usize>,
+    rng: Rng,
+}
+
+impl Wait {
+    /// `masks`: of each group, as the scheduler numbers them.
+    pub fn new(load: Load, masks: Vec<usize>, seed: u64) -> Wait {
+        Wait {
+            loops: load.depth(),
+            channels: load.channels.iter().map(|_| Channel::default()).collect(),
+            locks: (0..load.locks).map(|_| Lock::default()).collect(),
+            barriers: load.barriers.iter().map(|_| Vec::new()).collect(),
+            masks,
+            rng: Rng::new(seed),
+            load,
+        }
+    }
+
+    /// How many tasks of the group are there from the start.
+    pub fn starts(&self, group: usize) -> Option<u64> {
+        let group = &self.load.groups[group];
+        (!group.forked).then_some(group.count)
+    }
+
+    pub fn mask(&self, group: usize) -> usize {
+        self.masks[group]
+    }
+
+    pub fn set_of(&self, group: usize) -> u64 {
+        self.load.groups[group].set
+    }
+
+    /// The task has ended: its parent, if it waits for that.
+    pub fn reap(&self, tasks: &mut [Task], task: TaskId) -> Option<TaskId> {
+        let parent = tasks[task].parent?;
+        tasks[parent].ended += 1;
+        std::mem::take(&mut tasks[parent].waits).then_some(parent)
+    }
+
+    fn drawn(&mut self, ns: i64, vary: Vary) -> u64 {
+        let ns = ns.max(0) as u64;
+        match vary {
+            Vary::No => ns,
+            Vary::Even(percent) => {
+                let width = ns * percent / 100;
+                ns - width + self.rng.below(2 * width + 1)
+            }
+            Vary::Exponential => (-(self.rng.part()).ln() * ns as f64) as u64,
+        }
+    }
+
+    fn which(&self, which: &Which, task: &Task) -> usize {
+        let at = which.at.value(&task.known).rem_euclid(which.count as i64);
+        which.first + at as usize
+    }
+
+    /// The task's next work, its wait, or its end.
+    pub fn proceed(
+        &mut self,
+        tasks: &mut [Task],
+        task: TaskId,
+        now: u64,
+        costs: &Costs,
+        measured: &mut Measured,
+    ) -> Channels {
+        loop {
+            if let Some(then) = tasks[task].todo.pop_front() {
+                let ns = match then {
+                    Then::Fork(_) => costs.fork,
+                    _ => costs.wake,
+                };
+                tasks[task].left += ns * FULL;
+                tasks[task].then = then;
+                return Channels::Works;
+            }
+            let step = self.load.groups[tasks[task].group].program[tasks[task].pc].clone();
+            if let Some(channels) = self.step(step, tasks, task, now, measured) {
+                return channels;
+            }
+        }
+    }
+
+    /// None: the step is done, and took no time.
+    fn step(
+        &mut self,
+        step: Step,
+        tasks: &mut [Task],
+        id: TaskId,
+        now: u64,
+        measured: &mut Measured,
+    ) -> Option<Channels> {
+        let task = &mut tasks[id];
+        task.pc += 1;
+        match step {
+            Step::Run(ns, vary) => {
+                let ns = self.drawn(ns.value(&task.known), vary);
+                task.left += ns * FULL;
+                task.then = Then::Step;
+                return Some(Channels::Works);
+            }
+            Step::Sleep(ns, vary) => {
+                let ns = self.drawn(ns.value(&task.known), vary);
+                return Some(Channels::Sleeps(Some(now + ns)));
+            }
+            Step::Until(period) => {
+                let period = period.value(&task.known).max(1) as u64;
+                return Some(Channels::Sleeps(Some((now / period + 1) * period)));
+            }
+            Step::Send(which, tag) => {
+                let at = self.which(&which, task);
+                let capacity = self.load.channels[at];
+                let channel = &mut self.channels[at];
+                if channel.messages.len() as u64 >= capacity.capacity {
+                    channel.writers.push_back(id);
+                    task.pc -= 1;
+                    return Some(Channels::Sleeps(None));
+                }
+                channel.messages.push_back(Message {
+                    from: task.known.me,
+                    tag,
+                    stamp: task.stamp,
+                });
+                if let Some(reader) = channel.readers.pop_front() {
+                    task.todo.push_back(Then::Wake(reader, capacity.sync));
+                }
+            }
+            Step::Receive(which) => {
+                let at = self.which(&which, task);
+                let sync = self.load.channels[at].sync;
+                let channel = &mut self.channels[at];
+                let Some(message) = channel.messages.pop_front() else {
+                    channel.readers.push_back(id);
+                    task.pc -= 1;
+                    return Some(Channels::Sleeps(None));
+                };
+                task.known.from = message.from;
+                task.tag = message.tag;
+                task.stamp = message.stamp;
+                if let Some(writer) = channel.writers.pop_front() {
+                    task.todo.push_back(Then::Wake(writer, sync));
+                }
+            }
+            Step::Lock(which) => {
+                let at = self.which(&which, task);
+                let lock = &mut self.locks[at];
+                if lock.holder.is_some() {
+                    lock.waiters.push_back(id);
+                    task.pc -= 1;
+                    return Some(Channels::Sleeps(None));
+                }
+                lock.holder = Some(id);
+            }
+            Step::Unlock(which) => {
+                let at = self.which(&which, task);
+                let lock = &mut self.locks[at];
+                assert_eq!(lock.holder, Some(id), "who unlocks has locked");
+                lock.holder = None;
+                if let Some(waiter) = lock.waiters.pop_front() {
+                    task.todo.push_back(Then::Wake(waiter, false));
+                }
+            }
+            Step::Barrier(at) => {
+                let all = self.load.barriers[at].tasks as usize;
+                let there = &mut self.barriers[at];
+                task.first = there.len() + 1 == all;
+                if !task.first {
+                    there.push(id);
+                    return Some(Channels::Sleeps(None));
+                }
+                let wakes = there.drain(..).map(|other| Then::Wake(other, false));
+                task.todo.extend(wakes);
+            }
+            Step::Fork(group, count) => {
+                let count = count.value(&task.known).max(0) as usize;
+                task.todo
+                    .extend(std::iter::repeat_n(Then::Fork(group), count));
+            }
+            Step::Wait => {
+                if task.ended == 0 {
+                    task.waits = true;
+                    task.pc -= 1;
+                    return Some(Channels::Sleeps(None));
+                }
+                task.ended -= 1;
+            }
+            Step::Exit => return Some(Channels::Ends),
+            Step::Exec | Step::Yield => {}
+            Step::Stamp => task.stamp = now,
+            Step::Keep => task.known.kept = task.known.from,
+            Step::Count(mark, by) => measured.mark(mark, by.value(&task.known).max(0) as u64),
+            Step::Latency(mark) => measured.latency(mark, now - task.stamp),
+            Step::Jump(to) => task.pc = to,
+            Step::Turns(slot, count) => {
+                task.turns[slot] = (0, count.value(&task.known));
+                task.known.turn = 0;
+            }
+            Step::Again(slot, to) => {
+                let (turn, count) = task.turns[slot];
+                task.turns[slot].0 = turn + 1;
+                if turn + 1 < count {
+                    task.known.turn = turn + 1;
+                    task.pc = to;
+                }
+            }
+            Step::Unless(tag, to) => {
+                if task.tag != tag {
+                    task.pc = to;
+                }
+            }
+            Step::UnlessFirst(to) => {
+                if !task.first {
+                    task.pc = to;
+                }
+            }
+        }
+        None
+    }
+}

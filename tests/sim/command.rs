@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The command line of `scx_roost sim`.
+
+use scx_roost::cli::{Command, parse};
+use scx_roost::sim::{self, Plan};
+
+fn plan(args: &str) -> anyhow::Result<Option<Box<Plan>>> {
+    let words = format!("scx_roost sim {args}");
+    match parse(words.split_whitespace())? {
+        Command::Sim { plan, .. } => Ok(plan),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_is_typed_is_run() {
+    let plan = plan("primesieve --set threads=2 --variant mainline --variant roost+claim=off --seeds 2 --seed 5")
+        .unwrap()
+        .unwrap();
+    assert_eq!(plan.seeds, 5..7);
+    let report = sim::run(&plan).unwrap();
+    let names: Vec<&str> = report.rows.iter().map(|r| r.variant.as_str()).collect();
+    assert_eq!(names, ["mainline", "roost+claim=off"]);
+    assert_eq!(report.rows[0].results.len(), 2);
+    // 2 s of work each, on cores of their own.
+    assert!((report.rows[1].mean / 2e9 - 1.0).abs() < 0.01);
+    assert!(report.text().contains("A model, not a measurement"));
+}
+
+#[test]
+fn what_is_wrong_is_one_sentence() {
+    for (args, told) in [
+        ("", "WORKLOAD"),
+        (
+            "nope",
+            "there is no workload nope; --list shows those there are",
+        ),
+        ("./nope.load", "cannot read the workload ./nope.load"),
+        (
+            "nas --machine x",
+            "there is no machine x; there are: tr-3970x",
+        ),
+        ("nas --variant x", "variant x: unknown preset 'x'"),
+        (
+            "nas --variant roost+x=off",
+            "variant roost+x=off: there is no feature x",
+        ),
+        (
+            "nas --variant roost+claim=maybe",
+            "claim is on or off, not maybe",
+        ),
+        ("nas --set ranks", "--set ranks: PARAM=VALUE was expected"),
+        (
+            "nas --set rank=3",
+            "there is no param rank; there are: ranks spin step",
+        ),
+        ("nas --seeds 0", "0 is not in 1..=1000"),
+    ] {
+        let error = plan(args).map(|_| ()).expect_err(args);
+        let error = format!("{error:#}");
+        assert!(error.contains(told), "{args}: {error}");
+    }
+    assert!(plan("--list").unwrap().is_none());
+}

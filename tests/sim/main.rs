@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Tests of the simulator: its clock, its workloads, and what runs of known outcome come to.
+
+mod clock;
+mod command;
+mod loads;
+mod runs;
+mod tables;

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Runs whose outcome is known: from arithmetic, or in its sign from the sources.
+
+use scx_roost::arms::Settings;
+use scx_roost::sim::load::Load;
+use scx_roost::sim::{Measured, Scenario, WORKLOADS, model};
+
+fn run(text: &str, params: &[(&str, i64)], preset: &str, seed: u64) -> Measured {
+    let params = params
+        .iter()
+        .map(|(name, value)| (name.to_string(), *value));
+    let scenario = Scenario {
+        model: model("tr-3970x").unwrap(),
+        load: Load::parse(text, &params.collect()).unwrap(),
+        settings: &Settings::of_preset(preset).unwrap(),
+        seed,
+    };
+    scenario.run().unwrap()
+}
+
+fn workload(name: &str) -> &'static str {
+    WORKLOADS.iter().find(|(n, _)| *n == name).unwrap().1
+}
+
+/// Within so many percent.
+fn near(got: f64, expected: f64, percent: f64) {
+    let off = (got / expected - 1.0) * 100.0;
+    assert!(
+        off.abs() <= percent,
+        "{got}, expected {expected}: {off:.2} % off"
+    );
+}
+
+#[test]
+fn one_task_alone_has_a_core_at_full_speed() {
+    let m = run("task a:\n    run 1s\n", &[], "mainline", 1);
+    near(m.result(), 1e9, 0.2);
+    assert_eq!(m.shared_ns, 0);
+}
+
+/// smt_speed of this machine is 0.55.
+#[test]
+fn two_on_a_core_slow_each_other_down() {
+    let m = run(
+        "task a, cpus 0:\n    run 1s\ntask b, cpus 32:\n    run 1s\n",
+        &[],
+        "mainline",
+        1,
+    );
+    near(m.result(), 1e9 / 0.55, 0.3);
+    near(m.shared_ns as f64, m.busy_ns as f64, 0.1);
+}
+
+/// 64 CPUs of 32 full cores: each at 0.55 of the speed that is left with all cores busy.
+#[test]
+fn who_never_sleeps_fills_the_machine() {
+    let hogs = "param n = 128\nwarmup 100ms\nduration 1s\nmeasure rate turns\n\
+                task hog x n:\n    forever\n        run 100us\n        count turns\n";
+    let full = 64.0 * 0.55 * 0.9433 * 1e4;
+    for preset in ["mainline", "roost"] {
+        near(run(hogs, &[], preset, 1).result(), full, 3.0);
+        near(run(hogs, &[("n", 64)], preset, 1).result(), full, 3.0);
+    }
+    let half = run(hogs, &[("n", 32)], "roost", 1);
+    near(half.result(), 32.0 * 0.9433 * 1e4, 3.0);
+}
+
+#[test]
+fn the_same_seed_is_the_same_run() {
+    let of = |seed| {
+        let m = run(workload("algorithm3"), &[], "roost", seed);
+        (
+            m.events,
+            m.marks,
+            m.busy_ns,
+            m.shared_ns,
+            m.switches,
+            m.moves,
+        )
+    };
+    assert_eq!(of(7), of(7));
+    assert_ne!(of(7), of(8));
+}
+
+/// Source 003: algorithm3 with half of the CPUs and with 31.25 % of them is faster where prev_core keeps workers on cores of their
+/// own. Sign, and the cause: less time on shared cores.
+#[test]
+fn prev_core_keeps_workers_apart() {
+    for workers in [32, 20] {
+        let of = |preset| run(workload("algorithm3"), &[("workers", workers)], preset, 1);
+        let (mainline, roy, roost) = (of("mainline"), of("roy-v7"), of("roost"));
+        let shared = |m: &Measured| m.shared_ns as f64 / m.busy_ns as f64;
+        for better in [&roy, &roost] {
+            assert!(
+                better.result() > 1.02 * mainline.result(),
+                "{workers} workers"
+            );
+            assert!(
+                shared(better) < shared(&mainline) / 2.0,
+                "{workers} workers"
+            );
+        }
+    }
+}
+
+#[test]
+fn who_waits_for_ever_is_told_of() {
+    let text = "pipe p\ntask a x 2:\n    receive p\n";
+    let scenario = Scenario {
+        model: model("tr-3970x").unwrap(),
+        load: Load::parse(text, &Default::default()).unwrap(),
+        settings: &Settings::of_preset("roost").unwrap(),
+        seed: 1,
+    };
+    let error = scenario.run().err().expect("nobody sends").to_string();
+    assert!(
+        error.contains("2 tasks wait, and nothing will wake them"),
+        "{error}"
+    );
+}
+
+/// All of the sources' workloads run, and come to something.
+#[test]
+fn every_workload_runs() {
+    for (name, text) in WORKLOADS {
+        if ["hackbench", "kbuild"].contains(&name) {
+            continue;
+        }
+        let m = run(text, &[], "roost", 1);
+        assert!(m.result() > 0.0, "{name}");
+    }
+}
