@@ -8,7 +8,7 @@ use super::measure::Measured;
 use super::sched::{Order, Scheduler, Wake};
 use super::speed::{Cores, FULL};
 use super::task::{State, Task, Then};
-use super::wait::{Channels, Wait};
+use super::wait::{Came, Wait};
 use crate::machine::Facts;
 use crate::native::TaskId;
 use crate::native::sys::{TIMER_SLICE, timer_kind};
@@ -308,8 +308,8 @@ impl<S: Scheduler> Engine<S> {
             .wait
             .proceed(&mut self.tasks, task, now, &self.costs, &mut self.measured)
         {
-            Channels::Works => self.time(cpu),
-            Channels::Sleeps(until) => {
+            Came::Works => self.time(cpu),
+            Came::Sleeps(until) => {
                 if let Some(until) = until {
                     let wake = Wake {
                         cpu,
@@ -323,7 +323,7 @@ impl<S: Scheduler> Engine<S> {
                 self.sched.sleeps(cpu, task, &mut self.orders);
                 self.leaves(cpu);
             }
-            Channels::Ends => {
+            Came::Ends => {
                 self.sched.ends(cpu, task, &mut self.orders);
                 self.tasks[task].state = State::Free;
                 self.leaves(cpu);
@@ -430,11 +430,6 @@ impl<S: Scheduler> Engine<S> {
             let at = (now + period - shift) / period * period + shift;
             self.clock.set(self.slot(cpu, On::Tick), at.max(now + 1));
         }
-        self.first_segment(cpu);
-    }
-
-    /// Who runs there now has work to do, or has come to find out what.
-    fn first_segment(&mut self, cpu: usize) {
         self.time(cpu);
     }
 

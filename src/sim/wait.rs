@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 /// How far a task came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Channels {
+pub enum Came {
     Works,
     /// Until then, ns; None: until it is woken.
     Sleeps(Option<u64>),
@@ -111,7 +111,7 @@ impl Wait {
         now: u64,
         costs: &Costs,
         measured: &mut Measured,
-    ) -> Channels {
+    ) -> Came {
         loop {
             if let Some(then) = tasks[task].todo.pop_front() {
                 let ns = match then {
@@ -120,11 +120,11 @@ impl Wait {
                 };
                 tasks[task].left += ns * FULL;
                 tasks[task].then = then;
-                return Channels::Works;
+                return Came::Works;
             }
             let step = self.load.groups[tasks[task].group].program[tasks[task].pc].clone();
-            if let Some(channels) = self.step(step, tasks, task, now, measured) {
-                return channels;
+            if let Some(came) = self.step(step, tasks, task, now, measured) {
+                return came;
             }
         }
     }
@@ -137,7 +137,7 @@ impl Wait {
         id: TaskId,
         now: u64,
         measured: &mut Measured,
-    ) -> Option<Channels> {
+    ) -> Option<Came> {
         let task = &mut tasks[id];
         task.pc += 1;
         match step {
@@ -145,15 +145,15 @@ impl Wait {
                 let ns = self.drawn(ns.value(&task.known), vary);
                 task.left += ns * FULL;
                 task.then = Then::Step;
-                return Some(Channels::Works);
+                return Some(Came::Works);
             }
             Step::Sleep(ns, vary) => {
                 let ns = self.drawn(ns.value(&task.known), vary);
-                return Some(Channels::Sleeps(Some(now + ns)));
+                return Some(Came::Sleeps(Some(now + ns)));
             }
             Step::Until(period) => {
                 let period = period.value(&task.known).max(1) as u64;
-                return Some(Channels::Sleeps(Some((now / period + 1) * period)));
+                return Some(Came::Sleeps(Some((now / period + 1) * period)));
             }
             Step::Send(which, tag) => {
                 let at = self.which(&which, task);
@@ -162,7 +162,7 @@ impl Wait {
                 if channel.messages.len() as u64 >= capacity.capacity {
                     channel.writers.push_back(id);
                     task.pc -= 1;
-                    return Some(Channels::Sleeps(None));
+                    return Some(Came::Sleeps(None));
                 }
                 channel.messages.push_back(Message {
                     from: task.known.me,
@@ -180,7 +180,7 @@ impl Wait {
                 let Some(message) = channel.messages.pop_front() else {
                     channel.readers.push_back(id);
                     task.pc -= 1;
-                    return Some(Channels::Sleeps(None));
+                    return Some(Came::Sleeps(None));
                 };
                 task.known.from = message.from;
                 task.tag = message.tag;
@@ -195,7 +195,7 @@ impl Wait {
                 if lock.holder.is_some() {
                     lock.waiters.push_back(id);
                     task.pc -= 1;
-                    return Some(Channels::Sleeps(None));
+                    return Some(Came::Sleeps(None));
                 }
                 lock.holder = Some(id);
             }
@@ -214,7 +214,7 @@ impl Wait {
                 task.first = there.len() + 1 == all;
                 if !task.first {
                     there.push(id);
-                    return Some(Channels::Sleeps(None));
+                    return Some(Came::Sleeps(None));
                 }
                 let wakes = there.drain(..).map(|other| Then::Wake(other, false));
                 task.todo.extend(wakes);
@@ -228,11 +228,11 @@ impl Wait {
                 if task.ended == 0 {
                     task.waits = true;
                     task.pc -= 1;
-                    return Some(Channels::Sleeps(None));
+                    return Some(Came::Sleeps(None));
                 }
                 task.ended -= 1;
             }
-            Step::Exit => return Some(Channels::Ends),
+            Step::Exit => return Some(Came::Ends),
             Step::Exec | Step::Yield => {}
             Step::Stamp => task.stamp = now,
             Step::Keep => task.known.kept = task.known.from,
