@@ -180,6 +180,12 @@ impl Runner<'_> {
         drop(told);
         let info = scheduler.unload()?;
         self.past = over.past;
+        if over.left_behind && info.should_restart() && !self.stop.stopped() {
+            // To read the machine again would be to wait for the same file, and nobody could stop that.
+            bail!(
+                "the machine has changed, and cannot be read anew, because a file in /sys or /proc does not answer: find it, and start scx_roost again"
+            );
+        }
         Ok(if over.machine_changed && !info.should_restart() {
             Ended::MachineChanged
         } else {

@@ -76,8 +76,10 @@ fn bench(preset: &str) -> Bench {
     Bench {
         tree,
         host,
+        // Samples count for three periods: a host that is slow shall not make them old.
         config: Config {
             settings,
+            freq_period: Duration::from_secs(1),
             ..Config::default()
         },
         machine,
