@@ -53,7 +53,7 @@ pub enum Act {
 }
 
 /// The task at a place in a queue: by key, then as they came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 struct Waiter {
     key: u64,
     seq: u64,

@@ -55,12 +55,6 @@ bool roost_steal(struct world *w, s32 cpu, u64 now, bool asked)
 	return steal(cpu, now, asked);
 }
 
-void roost_idle_init(struct world *w, s32 cpu)
-{
-	the_world = w;
-	idle_init(cpu_state(cpu));
-}
-
 void roost_idle_begins(struct world *w, s32 cpu, u64 now)
 {
 	the_world = w;

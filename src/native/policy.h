@@ -55,7 +55,6 @@ u64 roost_delay_runs(struct world *w, struct task_state *ts, s32 cpu, u64 now);
 s32 roost_delay_goes_to(struct world *w, port_task *p, const struct task_state *ts, u64 now);
 
 /* idle periods (avg_idle.h) */
-void roost_idle_init(struct world *w, s32 cpu);
 void roost_idle_begins(struct world *w, s32 cpu, u64 now);
 void roost_idle_ends(struct world *w, s32 cpu, u64 now, enum arrival arrival);
 u64 roost_search_budget(struct world *w, s32 cpu);

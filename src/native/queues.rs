@@ -147,26 +147,20 @@ impl World {
 
     // ---- idle periods ----
 
-    /// As at load: the longest mean.
-    pub fn idle_init(&mut self, cpu: usize) {
-        // SAFETY: C checks the CPU; so below.
-        self.run(|w| unsafe { sys::roost_idle_init(w, cpu as i32) })
-    }
-
     /// A search for work that began at `now` found nothing.
     pub fn idle_begins(&mut self, cpu: usize, now: u64) {
-        // SAFETY: see `idle_init`.
+        // SAFETY: C checks the CPU.
         self.run(|w| unsafe { sys::roost_idle_begins(w, cpu as i32, now) })
     }
 
     pub fn idle_ends(&mut self, cpu: usize, now: u64, arrival: sys::arrival) {
-        // SAFETY: see `idle_init`.
+        // SAFETY: C checks the CPU.
         self.run(|w| unsafe { sys::roost_idle_ends(w, cpu as i32, now, arrival) })
     }
 
     /// How long a search for work may take, ns.
     pub fn search_budget(&mut self, cpu: usize) -> u64 {
-        // SAFETY: see `idle_init`.
+        // SAFETY: C checks the CPU.
         self.run(|w| unsafe { sys::roost_search_budget(w, cpu as i32) })
     }
 

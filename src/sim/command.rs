@@ -66,14 +66,15 @@ pub fn run(plan: &Plan) -> Result<Report> {
 }
 
 fn all(plan: &Plan, jobs: &[(usize, u64)]) -> Result<Vec<Measured>> {
-    let next = AtomicUsize::new(0);
+    let (next, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let done: Vec<Mutex<Option<Result<Measured>>>> =
         jobs.iter().map(|_| Mutex::new(None)).collect();
     let work = || {
-        while let Some((at, (variant, seed))) = {
+        loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            jobs.get(at).map(|job| (at, *job))
-        } {
+            let Some(&(variant, seed)) = jobs.get(at) else {
+                break;
+            };
             let scenario = Scenario {
                 model: plan.model,
                 load: plan.load.clone(),
@@ -81,7 +82,7 @@ fn all(plan: &Plan, jobs: &[(usize, u64)]) -> Result<Vec<Measured>> {
                 seed,
             };
             *done[at].lock().expect("no run panics") = Some(scenario.run());
-            progress(at + 1, jobs.len());
+            progress(ended.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
         }
     };
     let threads = thread::available_parallelism()

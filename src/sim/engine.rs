@@ -51,7 +51,8 @@ pub struct Engine<S> {
     cores: Cores,
     cpus: Vec<Cpu>,
     orders: Vec<Order>,
-    ended: bool,
+    /// Numbers of tasks that have ended.
+    free: Vec<TaskId>,
 }
 
 impl<S: Scheduler> Engine<S> {
@@ -82,7 +83,7 @@ impl<S: Scheduler> Engine<S> {
             cores,
             wait,
             orders: Vec::new(),
-            ended: false,
+            free: Vec::new(),
         }
     }
 
@@ -111,7 +112,7 @@ impl<S: Scheduler> Engine<S> {
         self.begin();
         let end = self.wait.load.duration.map(|d| self.wait.load.warmup + d);
         while let Some(at) = self.clock.next() {
-            if end.is_some_and(|end| at >= end) || self.ended {
+            if end.is_some_and(|end| at >= end) || self.ended() {
                 break;
             }
             let slot = self.clock.pop().expect("one is due");
@@ -119,8 +120,8 @@ impl<S: Scheduler> Engine<S> {
             self.sched.set_now(self.clock.now());
             self.happens(slot);
         }
-        if self.clock.next().is_none() && !self.ended {
-            let waiting = self.tasks.iter().filter(|t| t.state != State::Free).count();
+        if self.clock.next().is_none() && !self.ended() {
+            let waiting = self.tasks.len() - self.free.len();
             bail!(
                 "the workload stands still after {} ms: {waiting} tasks wait, and nothing will wake them",
                 self.clock.now() / 1_000_000
@@ -153,12 +154,16 @@ impl<S: Scheduler> Engine<S> {
         }
     }
 
+    /// There were tasks, and none is left.
+    fn ended(&self) -> bool {
+        !self.tasks.is_empty() && self.free.len() == self.tasks.len()
+    }
+
     fn new_task(&mut self, group: usize, me: i64, parent: Option<TaskId>) -> TaskId {
-        let free = self.tasks.iter().position(|t| t.state == State::Free);
         let mut new = Task::new(group, me, self.wait.loops);
         new.parent = parent;
         new.state = State::Asleep;
-        let task = match free {
+        let task = match self.free.pop() {
             Some(task) => {
                 self.tasks[task] = new;
                 task
@@ -246,15 +251,10 @@ impl<S: Scheduler> Engine<S> {
     /// The CPU begins or ceases to be busy: its siblings are slower or faster from now.
     fn turns(&mut self, cpu: usize, busy: bool) {
         let row = self.facts.cpus[cpu];
-        let siblings = row.sib[..usize::from(row.nr_sib)]
-            .iter()
-            .map(|&s| usize::from(s));
-        let siblings: Vec<usize> = siblings
-            .filter(|&s| self.cpus[s].running.is_some())
-            .collect();
-        siblings.iter().for_each(|&s| self.settle(s));
+        let siblings = &row.sib[..usize::from(row.nr_sib)];
+        siblings.iter().for_each(|&s| self.settle(s.into()));
         self.cores.turns(cpu, busy);
-        siblings.iter().for_each(|&s| self.time(s));
+        siblings.iter().for_each(|&s| self.time(s.into()));
         let slot = self.boost();
         if self.cores.behind() && self.clock.due(slot).is_none() {
             self.clock.set(slot, self.clock.now() + BOOST_LATE);
@@ -326,8 +326,8 @@ impl<S: Scheduler> Engine<S> {
             Came::Ends => {
                 self.sched.ends(cpu, task, &mut self.orders);
                 self.tasks[task].state = State::Free;
+                self.free.push(task);
                 self.leaves(cpu);
-                self.ended = self.tasks.iter().all(|t| t.state == State::Free);
                 if let Some(parent) = self.wait.reap(&mut self.tasks, task) {
                     let wake = Wake {
                         cpu,

@@ -10,6 +10,7 @@ use super::speed::FULL;
 use super::task::{Task, Then};
 use crate::native::TaskId;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// How far a task came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ struct Lock {
 
 /// The state of a load.
 pub struct Wait {
-    pub load: Load,
+    pub load: Arc<Load>,
     pub loops: usize,
     channels: Vec<Channel>,
     locks: Vec<Lock>,
@@ -61,7 +62,7 @@ impl Wait {
             barriers: load.barriers.iter().map(|_| Vec::new()).collect(),
             masks,
             rng: Rng::new(seed),
-            load,
+            load: Arc::new(load),
         }
     }
 
@@ -112,6 +113,8 @@ impl Wait {
         costs: &Costs,
         measured: &mut Measured,
     ) -> Came {
+        // Beside what the steps change.
+        let load = Arc::clone(&self.load);
         loop {
             if let Some(then) = tasks[task].todo.pop_front() {
                 let ns = match then {
@@ -122,7 +125,7 @@ impl Wait {
                 tasks[task].then = then;
                 return Came::Works;
             }
-            let step = self.load.groups[tasks[task].group].program[tasks[task].pc].clone();
+            let step = &load.groups[tasks[task].group].program[tasks[task].pc];
             if let Some(came) = self.step(step, tasks, task, now, measured) {
                 return came;
             }
@@ -132,7 +135,7 @@ impl Wait {
     /// None: the step is done, and took no time.
     fn step(
         &mut self,
-        step: Step,
+        step: &Step,
         tasks: &mut [Task],
         id: TaskId,
         now: u64,
@@ -140,23 +143,23 @@ impl Wait {
     ) -> Option<Came> {
         let task = &mut tasks[id];
         task.pc += 1;
-        match step {
-            Step::Run(ns, vary) => {
+        match *step {
+            Step::Run(ref ns, vary) => {
                 let ns = self.drawn(ns.value(&task.known), vary);
                 task.left += ns * FULL;
                 task.then = Then::Step;
                 return Some(Came::Works);
             }
-            Step::Sleep(ns, vary) => {
+            Step::Sleep(ref ns, vary) => {
                 let ns = self.drawn(ns.value(&task.known), vary);
                 return Some(Came::Sleeps(Some(now + ns)));
             }
-            Step::Until(period) => {
+            Step::Until(ref period) => {
                 let period = period.value(&task.known).max(1) as u64;
                 return Some(Came::Sleeps(Some((now / period + 1) * period)));
             }
-            Step::Send(which, tag) => {
-                let at = self.which(&which, task);
+            Step::Send(ref which, tag) => {
+                let at = self.which(which, task);
                 let capacity = self.load.channels[at];
                 let channel = &mut self.channels[at];
                 if channel.messages.len() as u64 >= capacity.capacity {
@@ -173,8 +176,8 @@ impl Wait {
                     task.todo.push_back(Then::Wake(reader, capacity.sync));
                 }
             }
-            Step::Receive(which) => {
-                let at = self.which(&which, task);
+            Step::Receive(ref which) => {
+                let at = self.which(which, task);
                 let sync = self.load.channels[at].sync;
                 let channel = &mut self.channels[at];
                 let Some(message) = channel.messages.pop_front() else {
@@ -189,8 +192,8 @@ impl Wait {
                     task.todo.push_back(Then::Wake(writer, sync));
                 }
             }
-            Step::Lock(which) => {
-                let at = self.which(&which, task);
+            Step::Lock(ref which) => {
+                let at = self.which(which, task);
                 let lock = &mut self.locks[at];
                 if lock.holder.is_some() {
                     lock.waiters.push_back(id);
@@ -199,8 +202,8 @@ impl Wait {
                 }
                 lock.holder = Some(id);
             }
-            Step::Unlock(which) => {
-                let at = self.which(&which, task);
+            Step::Unlock(ref which) => {
+                let at = self.which(which, task);
                 let lock = &mut self.locks[at];
                 assert_eq!(lock.holder, Some(id), "who unlocks has locked");
                 lock.holder = None;
@@ -219,7 +222,7 @@ impl Wait {
                 let wakes = there.drain(..).map(|other| Then::Wake(other, false));
                 task.todo.extend(wakes);
             }
-            Step::Fork(group, count) => {
+            Step::Fork(group, ref count) => {
                 let count = count.value(&task.known).max(0) as usize;
                 task.todo
                     .extend(std::iter::repeat_n(Then::Fork(group), count));
@@ -236,10 +239,10 @@ impl Wait {
             Step::Exec | Step::Yield => {}
             Step::Stamp => task.stamp = now,
             Step::Keep => task.known.kept = task.known.from,
-            Step::Count(mark, by) => measured.mark(mark, by.value(&task.known).max(0) as u64),
+            Step::Count(mark, ref by) => measured.mark(mark, by.value(&task.known).max(0) as u64),
             Step::Latency(mark) => measured.latency(mark, now - task.stamp),
             Step::Jump(to) => task.pc = to,
-            Step::Turns(slot, count) => {
+            Step::Turns(slot, ref count) => {
                 task.turns[slot] = (0, count.value(&task.known));
                 task.known.turn = 0;
             }

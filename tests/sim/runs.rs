@@ -119,11 +119,11 @@ fn who_waits_for_ever_is_told_of() {
     );
 }
 
-/// All of the sources' workloads run, and come to something.
+/// All of the sources' workloads run, and come to something; but for hackbench, whose 1,280 tasks take half a minute.
 #[test]
 fn every_workload_runs() {
     for (name, text) in WORKLOADS {
-        if ["hackbench", "kbuild"].contains(&name) {
+        if name == "hackbench" {
             continue;
         }
         let m = run(text, &[], "roost", 1);
