@@ -2,19 +2,18 @@
 //! What was typed behind `scx_roost sim`, and what is meant.
 
 use super::load::{self, Load};
-use super::{MODELS, Model, model};
-use crate::arms::{Change, Settings};
-use crate::features;
-use anyhow::{Context, Result, bail, ensure};
+use super::{MODELS, Model, Policy, model};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::fs;
 use std::path::Path;
 
 pub const EXAMPLES: &str = "\
 Examples:
-  scx_roost sim --list                                         the machines and workloads that are known
+  scx_roost sim --list                                         the machines, workloads and variants that are known
   scx_roost sim algorithm3                                     mainline beside roost
   scx_roost sim algorithm3 --set workers=20 --variant mainline --variant roy-v7 --variant roost+claim=off
+  scx_roost sim algorithm3 --variant eevdf --variant eevdf:roy-v7 --variant pinned
   scx_roost sim hackbench --variant mainline --seeds 5 --json
   scx_roost sim ./my.load --machine ryzen-3400g
 
@@ -48,8 +47,9 @@ pub struct SimArgs {
     #[arg(long, value_name = "NAME", default_value = "tr-3970x")]
     machine: String,
 
-    /// A preset, with features that are other: PRESET[+FEATURE=on|off]... May be repeated; the first is what the others are compared
-    /// with [default: mainline and roost]
+    /// A preset, with features and tunables that are other: PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...; or eevdf[:PRESET...],
+    /// cfs[:PRESET...], pinned, cosmos, oracle (see --list). May be repeated; the first is what the others are compared with
+    /// [default: mainline and roost]
     #[arg(long, value_name = "VARIANT")]
     variant: Vec<String>,
 
@@ -65,7 +65,7 @@ pub struct SimArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Show the machines and workloads that are known
+    /// Show the machines, workloads and variants that are known
     #[arg(long)]
     list: bool,
 }
@@ -74,7 +74,7 @@ pub struct SimArgs {
 #[derive(Clone, Debug)]
 pub struct Variant {
     pub name: String,
-    pub settings: Settings,
+    pub policy: Policy,
 }
 
 /// What is to be run.
@@ -151,30 +151,9 @@ fn setting(text: &str) -> Result<(String, i64)> {
 }
 
 fn variant(name: &str) -> Result<Variant> {
-    let mut parts = name.split('+');
-    let preset = parts.next().unwrap_or_default();
-    let settings = Settings::of_preset(preset).with_context(|| format!("variant {name}"))?;
-    let mut change = Change::default();
-    for part in parts {
-        let (feature, on) = part.split_once('=').unwrap_or((part, "on"));
-        ensure!(
-            features::feature(feature).is_some(),
-            "variant {name}: there is no feature {feature}"
-        );
-        match on {
-            "on" => change.enable.push(feature.to_string()),
-            "off" => change.disable.push(feature.to_string()),
-            _ => bail!("variant {name}: {feature} is on or off, not {on}"),
-        }
-    }
-    let settings = match change == Change::default() {
-        true => settings,
-        false => settings
-            .changed(&change)
-            .with_context(|| format!("variant {name}"))?,
-    };
+    let policy = Policy::parse(name).with_context(|| format!("variant {name}"))?;
     Ok(Variant {
         name: name.to_string(),
-        settings,
+        policy,
     })
 }

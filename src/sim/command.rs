@@ -2,7 +2,7 @@
 //! `scx_roost sim`: runs of all variants with all seeds, on as many threads as there are CPUs, and the table of what came of them.
 
 use super::args::{Plan, WORKLOADS};
-use super::{MODELS, Measured, Scenario};
+use super::{MODELS, Measured, Scenario, policy};
 use anyhow::{Result, anyhow};
 use serde::Serialize;
 use std::io::{IsTerminal, Write, stderr};
@@ -78,7 +78,7 @@ fn all(plan: &Plan, jobs: &[(usize, u64)]) -> Result<Vec<Measured>> {
             let scenario = Scenario {
                 model: plan.model,
                 load: plan.load.clone(),
-                settings: &plan.variants[variant].settings,
+                policy: &plan.variants[variant].policy,
                 seed,
             };
             *done[at].lock().expect("no run panics") = Some(scenario.run());
@@ -174,7 +174,7 @@ impl Report {
     }
 }
 
-/// Machines and workloads.
+/// Machines, workloads and what a variant may be.
 pub fn list() -> String {
     let machines = MODELS
         .iter()
@@ -189,6 +189,10 @@ pub fn list() -> String {
     let loads = WORKLOADS
         .iter()
         .map(|(name, text)| format!("  {name:<14} {}\n", what(text)));
+    let variants = policy::NAMES
+        .iter()
+        .map(|(name, what)| format!("  {name:<14} {what}\n"));
     let (machines, loads): (String, String) = (machines.collect(), loads.collect());
-    format!("Machines:\n{machines}Workloads:\n{loads}")
+    let variants: String = variants.collect();
+    format!("Machines:\n{machines}Workloads:\n{loads}Variants:\n{variants}")
 }

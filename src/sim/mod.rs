@@ -3,7 +3,7 @@
 //! for the same seed. docs/simulator.md says what is modelled and what is not.
 //!
 //! `load/` is what tasks do, `wait` what they do to each other; `machines`, `speed`, `cost` the machine; `sched` what the engine asks of a
-//! scheduler, `ext` the kernel's sched_ext around the policy; `engine` the loop, `clock` its time, `measure` what comes of it.
+//! scheduler, `ext` the kernel's sched_ext around the policy, `policy` what can be compared; `engine` the loop, `clock` its time, `measure` what comes of it.
 
 mod args;
 mod clock;
@@ -14,6 +14,7 @@ mod ext;
 pub mod load;
 mod machines;
 mod measure;
+mod policy;
 mod rng;
 mod sched;
 mod speed;
@@ -25,16 +26,18 @@ pub use clock::Clock;
 pub use command::{Report, list, run};
 pub use machines::{MODELS, Model, model};
 pub use measure::{Measured, Times};
+pub use policy::{Policy, Rules};
 pub use rng::Rng;
 
 use crate::arms::Settings;
 use crate::config::Config;
 use crate::cpufreq::CpuFreq;
 use crate::native::{Kernel, World};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use engine::Engine;
 use ext::Ext;
 use load::Load;
+use sched::Scheduler;
 use speed::Cores;
 use wait::Wait;
 
@@ -42,19 +45,35 @@ use wait::Wait;
 pub struct Scenario<'a> {
     pub model: &'a Model,
     pub load: Load,
-    pub settings: &'a Settings,
+    pub policy: &'a Policy,
     pub seed: u64,
 }
 
 impl Scenario<'_> {
-    /// Runs it. Errors: the machine is none that the policy handles.
+    /// Runs it. Errors: the machine is none that the policy handles; the workload stands still; of it the bound is not known.
     pub fn run(self) -> Result<Measured> {
+        match self.policy {
+            Policy::Ext(settings) => self.under(settings, Ext::new),
+            Policy::Fair(..) | Policy::Pinned => {
+                bail!("the kernel's fair class is not modelled yet")
+            }
+            Policy::Cosmos => bail!("cosmos is not modelled yet"),
+            Policy::Oracle => bail!("there is no oracle yet"),
+        }
+    }
+
+    /// Under a scheduler over the policy's memory with these settings.
+    fn under<S: Scheduler>(
+        &self,
+        settings: &Settings,
+        sched: impl FnOnce(Kernel, usize) -> S,
+    ) -> Result<Measured> {
         let machine = self.model.machine();
         let facts = machine.facts()?;
         let nr_cpus = facts.machine.nr_online;
         let tasks = self.load.tasks();
         let tunables = Config::default().tunables(&CpuFreq::default(), true);
-        let world = World::new(facts.clone(), self.settings.arm(nr_cpus), tunables, 1);
+        let world = World::new(facts.clone(), settings.arm(nr_cpus), tunables, 1);
         let mut kernel = Kernel::new(world, tasks);
         let words = facts.cpus.len().div_ceil(64);
         let masks = self.load.groups.iter().map(|g| match g.mask(words) {
@@ -64,9 +83,9 @@ impl Scenario<'_> {
         let masks: Vec<usize> = masks.collect();
         let cores = facts.cpus.iter().map(|c| c.core.into()).collect();
         let cores = Cores::new(self.model.speeds(), cores);
-        let ext = Ext::new(kernel, tasks);
-        let wait = Wait::new(self.load, masks, self.seed);
-        let mut engine = Engine::new(facts, cores, self.model.costs(), wait, ext, tasks);
+        let wait = Wait::new(self.load.clone(), masks, self.seed);
+        let sched = sched(kernel, tasks);
+        let mut engine = Engine::new(facts, cores, self.model.costs(), wait, sched, tasks);
         engine.run()?;
         Ok(engine.measured)
     }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The command line of `scx_roost sim`.
 
+use scx_roost::arms::Settings;
 use scx_roost::cli::{Command, parse};
-use scx_roost::sim::{self, Plan};
+use scx_roost::features::{FITS_MARGIN, FITS_RT, bits};
+use scx_roost::sim::{self, Plan, Policy, Rules};
 
 fn plan(args: &str) -> anyhow::Result<Option<Box<Plan>>> {
     let words = format!("scx_roost sim {args}");
@@ -43,7 +45,16 @@ fn what_is_wrong_is_one_sentence() {
         ("nas --variant x", "variant x: unknown preset 'x'"),
         (
             "nas --variant roost+x=off",
-            "variant roost+x=off: there is no feature x",
+            "variant roost+x=off: there is no feature or tunable x",
+        ),
+        (
+            "nas --variant eevdf:x",
+            "variant eevdf:x: unknown preset 'x'",
+        ),
+        ("nas --variant roost+fits-margin=100", "fits-margin 100: "),
+        (
+            "nas --variant pinned:roost",
+            "variant pinned:roost: it takes no preset",
         ),
         (
             "nas --variant roost+claim=maybe",
@@ -61,4 +72,25 @@ fn what_is_wrong_is_one_sentence() {
         assert!(error.contains(told), "{args}: {error}");
     }
     assert!(plan("--list").unwrap().is_none());
+}
+
+#[test]
+fn a_variant_is_a_policy() {
+    let features = |preset: &str| Settings::of_preset(preset).unwrap().features;
+    let fair = |name: &str| match Policy::parse(name).unwrap() {
+        Policy::Fair(rules, settings) => (rules, settings.features),
+        other => panic!("{name}: {other:?}"),
+    };
+    assert_eq!(fair("eevdf"), (Rules::Eevdf, features("mainline")));
+    assert_eq!(fair("eevdf:roy-v7"), (Rules::Eevdf, features("roy-v7")));
+    assert_eq!(fair("cfs:smove"), (Rules::Cfs, features("smove")));
+    let claims = features("mainline").with(bits::claim);
+    assert_eq!(fair("eevdf+claim=on"), (Rules::Eevdf, claims));
+    assert_eq!(fair("eevdf:mainline+claim"), (Rules::Eevdf, claims));
+    let Policy::Ext(settings) = Policy::parse("desnoyers+fits-margin=20+fits-rt=1").unwrap() else {
+        panic!("a preset is the policy in sched_ext");
+    };
+    assert_eq!(settings.value(&FITS_MARGIN, 64), 20);
+    assert_eq!(settings.value(&FITS_RT, 64), 1);
+    assert_eq!(Policy::parse("pinned").unwrap(), Policy::Pinned);
 }

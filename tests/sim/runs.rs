@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Runs whose outcome is known: from arithmetic, or in its sign from the sources.
 
-use scx_roost::arms::Settings;
 use scx_roost::sim::load::Load;
-use scx_roost::sim::{Measured, Scenario, WORKLOADS, model};
+use scx_roost::sim::{Measured, Policy, Scenario, WORKLOADS, model};
 
-fn run(text: &str, params: &[(&str, i64)], preset: &str, seed: u64) -> Measured {
+fn run(text: &str, params: &[(&str, i64)], policy: &str, seed: u64) -> Measured {
     let params = params
         .iter()
         .map(|(name, value)| (name.to_string(), *value));
     let scenario = Scenario {
         model: model("tr-3970x").unwrap(),
         load: Load::parse(text, &params.collect()).unwrap(),
-        settings: &Settings::of_preset(preset).unwrap(),
+        policy: &Policy::parse(policy).unwrap(),
         seed,
     };
     scenario.run().unwrap()
@@ -109,7 +108,7 @@ fn who_waits_for_ever_is_told_of() {
     let scenario = Scenario {
         model: model("tr-3970x").unwrap(),
         load: Load::parse(text, &Default::default()).unwrap(),
-        settings: &Settings::of_preset("roost").unwrap(),
+        policy: &Policy::parse("roost").unwrap(),
         seed: 1,
     };
     let error = scenario.run().err().expect("nobody sends").to_string();

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What can be compared: the policy's own C in sched_ext, and what stands beside it.
+
+use crate::arms::{Change, Settings};
+use crate::features;
+use anyhow::{Result, bail, ensure};
+
+/// What a variant may be, for help and documentation.
+pub const NAMES: [(&str, &str); 6] = [
+    (
+        "PRESET",
+        "the policy's own C in sched_ext, with the preset's features",
+    ),
+    (
+        "eevdf[:PRESET]",
+        "the kernel's queueing and load balancer since 6.6; the preset says how it places [mainline]",
+    ),
+    ("cfs[:PRESET]", "the same before 6.6"),
+    ("pinned", "eevdf on the first thread of each core alone"),
+    (
+        "cosmos",
+        "scx_cosmos' rules as source 003 had them, in code of our own",
+    ),
+    (
+        "oracle",
+        "no scheduler: the best that can be, of workloads of which that is known",
+    ),
+];
+
+/// Which of the kernel's own rules order a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    Eevdf,
+    Cfs,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Policy {
+    /// The policy in sched_ext.
+    Ext(Settings),
+    /// The kernel's fair class: its own queues and load balancer, its placement by the policy's ladder.
+    Fair(Rules, Settings),
+    /// `Fair` with EEVDF and mainline's placement, tasks restricted to the first thread of each core.
+    Pinned,
+    Cosmos,
+    Oracle,
+}
+
+impl Policy {
+    /// Reads `PRESET`, `eevdf:PRESET` and so on, with what is other than the preset behind it: `+FEATURE=on|off`,
+    /// `+TUNABLE=VALUE`. Errors: there is none of that name.
+    pub fn parse(name: &str) -> Result<Policy> {
+        let end = name.find([':', '+']).unwrap_or(name.len());
+        let rest = name[end..].strip_prefix(':').map(str::to_string);
+        let rest = rest.unwrap_or_else(|| format!("mainline{}", &name[end..]));
+        let alone = |policy: Policy| {
+            ensure!(end == name.len(), "it takes no preset and no features");
+            Ok(policy)
+        };
+        match &name[..end] {
+            "eevdf" => Ok(Policy::Fair(Rules::Eevdf, settings(&rest)?)),
+            "cfs" => Ok(Policy::Fair(Rules::Cfs, settings(&rest)?)),
+            "pinned" => alone(Policy::Pinned),
+            "cosmos" => alone(Policy::Cosmos),
+            "oracle" => alone(Policy::Oracle),
+            _ => Ok(Policy::Ext(settings(name)?)),
+        }
+    }
+}
+
+/// A preset, and what is other.
+fn settings(name: &str) -> Result<Settings> {
+    let mut parts = name.split('+');
+    let settings = Settings::of_preset(parts.next().unwrap_or_default())?;
+    let mut change = Change::default();
+    for part in parts {
+        let (name, value) = part.split_once('=').unwrap_or((part, "on"));
+        if features::known_tunable(name).is_some() {
+            change.set.insert(name.to_string(), value.into());
+            continue;
+        }
+        ensure!(
+            features::feature(name).is_some(),
+            "there is no feature or tunable {name}"
+        );
+        match value {
+            "on" => change.enable.push(name.to_string()),
+            "off" => change.disable.push(name.to_string()),
+            _ => bail!("{name} is on or off, not {value}"),
+        }
+    }
+    match change == Change::default() {
+        true => Ok(settings),
+        false => settings.changed(&change),
+    }
+}
