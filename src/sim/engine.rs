@@ -9,6 +9,7 @@ use super::sched::{Order, Scheduler, Wake};
 use super::speed::{Cores, FULL};
 use super::task::{State, Task, Then};
 use super::wait::{Came, Wait};
+use super::watch::{Sight, Stop, Watch, What};
 use crate::machine::Facts;
 use crate::native::TaskId;
 use crate::native::sys::{TIMER_SLICE, timer_kind};
@@ -40,9 +41,10 @@ struct Cpu {
 }
 
 /// A machine, a load and a scheduler.
-pub struct Engine<S> {
+pub struct Engine<S, W = ()> {
     pub clock: Clock,
     pub sched: S,
+    pub watch: W,
     pub measured: Measured,
     pub(super) tasks: Vec<Task>,
     pub(super) wait: Wait,
@@ -55,15 +57,16 @@ pub struct Engine<S> {
     free: Vec<TaskId>,
 }
 
-impl<S: Scheduler> Engine<S> {
+impl<S: Scheduler, W: Watch> Engine<S, W> {
     pub fn new(
         facts: Facts,
         cores: Cores,
         costs: Costs,
         wait: Wait,
         sched: S,
+        watch: W,
         tasks: usize,
-    ) -> Engine<S> {
+    ) -> Engine<S, W> {
         let cpus = facts.cpus.len();
         let slots = cpus * ON_CPU + tasks * ON_TASK + 2;
         let cpu = || Cpu {
@@ -75,6 +78,7 @@ impl<S: Scheduler> Engine<S> {
         Engine {
             clock: Clock::new(slots),
             sched,
+            watch,
             measured: Measured::new(&wait.load),
             tasks: Vec::with_capacity(tasks),
             cpus: (0..cpus).map(|_| cpu()).collect(),
@@ -119,6 +123,11 @@ impl<S: Scheduler> Engine<S> {
             self.measured.events += 1;
             self.sched.set_now(self.clock.now());
             self.happens(slot);
+            self.watch.after(&Sight {
+                now: self.clock.now(),
+                tasks: &self.tasks,
+                sched: &self.sched,
+            })?;
         }
         if self.clock.next().is_none() && !self.ended() {
             let waiting = self.tasks.len() - self.free.len();
@@ -128,7 +137,12 @@ impl<S: Scheduler> Engine<S> {
             );
         }
         self.measured.end(self.clock.now());
+        self.see(What::Over);
         Ok(())
+    }
+
+    fn see(&mut self, what: What) {
+        self.watch.happens(self.clock.now(), what);
     }
 
     fn begin(&mut self) {
@@ -151,6 +165,7 @@ impl<S: Scheduler> Engine<S> {
             self.clock.set(self.warm(), warmup);
         } else {
             self.measured.warm(0);
+            self.see(What::Warm);
         }
     }
 
@@ -178,7 +193,9 @@ impl<S: Scheduler> Engine<S> {
             }
         };
         let cpu = parent.and_then(|p| self.tasks[p].cpu).unwrap_or(0);
-        self.sched.begin(task, self.wait.mask(group), cpu);
+        let mask = self.wait.mask(group);
+        self.sched.begin(task, mask, cpu);
+        self.see(What::Begins { task, group, mask });
         task
     }
 
@@ -186,13 +203,14 @@ impl<S: Scheduler> Engine<S> {
         let per_cpu = self.cpus.len() * ON_CPU;
         if slot == self.warm() {
             self.measured.warm(self.clock.now());
+            self.see(What::Warm);
         } else if slot == self.boost() {
             self.follow();
         } else if slot >= per_cpu {
             let (task, what) = ((slot - per_cpu) / ON_TASK, (slot - per_cpu) % ON_TASK);
             match what {
                 0 => self.arrives(task),
-                _ => self.place(task, self.tasks[task].wake),
+                _ => self.place(task, self.tasks[task].wake, None),
             }
         } else {
             let (cpu, on) = (slot / ON_CPU, slot % ON_CPU);
@@ -220,6 +238,7 @@ impl<S: Scheduler> Engine<S> {
         }
         let rate = at.rate;
         self.sched.ran(task, ns);
+        self.watch.happens(now, What::Ran { task, cpu, ns });
         self.measured.ran(ns, self.cores.shared(cpu));
         let left = &mut self.tasks[task].left;
         *left = left.saturating_sub(ns * rate);
@@ -233,7 +252,9 @@ impl<S: Scheduler> Engine<S> {
             return;
         };
         let rate = self.cores.rate(cpu);
-        self.cpus[cpu].rate = rate;
+        if std::mem::replace(&mut self.cpus[cpu].rate, rate) != rate {
+            self.see(What::Speed { cpu, rate });
+        }
         let ns = self.tasks[task].left.div_ceil(rate);
         self.clock.set(slot, self.clock.now() + ns);
     }
@@ -286,7 +307,7 @@ impl<S: Scheduler> Engine<S> {
                     sync,
                     fork: false,
                 };
-                self.place(other, wake);
+                self.place(other, wake, Some(task));
             }
             Then::Fork(group) => {
                 let child = self.new_task(group, self.tasks[task].known.me, Some(task));
@@ -295,7 +316,7 @@ impl<S: Scheduler> Engine<S> {
                     sync: false,
                     fork: true,
                 };
-                self.place(child, wake);
+                self.place(child, wake, Some(task));
             }
         }
         self.proceed(cpu, task);
@@ -320,10 +341,12 @@ impl<S: Scheduler> Engine<S> {
                     self.clock.set(self.sleep(task), until.max(now));
                 }
                 self.tasks[task].state = State::Asleep;
+                self.stops(cpu, task, Stop::Sleeps);
                 self.sched.sleeps(cpu, task, &mut self.orders);
                 self.leaves(cpu);
             }
             Came::Ends => {
+                self.stops(cpu, task, Stop::Ends);
                 self.sched.ends(cpu, task, &mut self.orders);
                 self.tasks[task].state = State::Free;
                 self.free.push(task);
@@ -334,7 +357,7 @@ impl<S: Scheduler> Engine<S> {
                         sync: false,
                         fork: false,
                     };
-                    self.place(parent, wake);
+                    self.place(parent, wake, Some(task));
                 }
             }
         }
@@ -347,13 +370,24 @@ impl<S: Scheduler> Engine<S> {
         self.obey(cpu);
     }
 
-    fn place(&mut self, task: TaskId, wake: Wake) {
+    fn stops(&mut self, cpu: usize, task: TaskId, why: Stop) {
+        self.see(What::Stops { task, cpu, why });
+    }
+
+    /// Without `waker` it is the timer of a sleep.
+    fn place(&mut self, task: TaskId, wake: Wake, waker: Option<TaskId>) {
         debug_assert_eq!(self.tasks[task].state, State::Asleep);
         let now = self.clock.now();
         self.tasks[task].wake = wake;
         self.tasks[task].woken_at = now;
         self.tasks[task].state = State::Coming;
-        self.sched.place(wake, task, &mut self.orders);
+        let cpu = self.sched.place(wake, task, &mut self.orders);
+        self.see(What::Placed {
+            task,
+            cpu,
+            wake,
+            waker,
+        });
         self.clock.set(self.arrival(task), now + self.costs.arrive);
         self.obey(wake.cpu);
     }
@@ -361,6 +395,7 @@ impl<S: Scheduler> Engine<S> {
     fn arrives(&mut self, task: TaskId) {
         self.tasks[task].state = State::Runnable;
         let wake = self.tasks[task].wake;
+        self.see(What::Arrives { task });
         self.sched.arrive(wake, task, &mut self.orders);
         self.obey(wake.cpu);
     }
@@ -402,14 +437,20 @@ impl<S: Scheduler> Engine<S> {
     fn switches(&mut self, cpu: usize, before: Option<TaskId>, next: Option<TaskId>) {
         let now = self.clock.now();
         self.cpus[cpu].running = next;
+        if let Some(before) = before
+            && self.tasks[before].state == State::Runnable
+        {
+            self.stops(cpu, before, Stop::GivesWay);
+        }
         match next {
             Some(task) => {
                 self.measured.runs(
                     now - self.tasks[task].woken_at,
                     &mut self.tasks[task].woken_at,
                 );
-                let moved = self.tasks[task].cpu.map(|from| self.how_far(from, cpu));
-                self.tasks[task].cpu = Some(cpu);
+                let from = self.tasks[task].cpu.replace(cpu);
+                let moved = from.map(|from| self.how_far(from, cpu));
+                self.see(What::Runs { task, cpu, from });
                 let set = self.wait.set_of(self.tasks[task].group);
                 let refill = moved.map_or(0, |moved| self.costs.refill(moved, set));
                 self.measured.switches(moved);
@@ -421,6 +462,10 @@ impl<S: Scheduler> Engine<S> {
             }
         }
         if before.is_some() != next.is_some() {
+            self.see(match next {
+                Some(_) => What::Busy { cpu },
+                None => What::Idle { cpu },
+            });
             self.turns(cpu, next.is_some());
         }
         if before.is_none() {

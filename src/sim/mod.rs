@@ -3,7 +3,8 @@
 //! for the same seed. docs/simulator.md says what is modelled and what is not.
 //!
 //! `load/` is what tasks do, `wait` what they do to each other; `machines`, `speed`, `cost` the machine; `sched` what the engine asks of a
-//! scheduler, `ext` the kernel's sched_ext around the policy, `policy` what can be compared; `engine` the loop, `clock` its time, `measure` what comes of it.
+//! scheduler, `ext` the kernel's sched_ext around the policy, `policy` what can be compared; `engine` the loop, `clock` its time, `measure` what
+//! comes of it, `watch` who looks on.
 
 mod args;
 mod clock;
@@ -20,6 +21,7 @@ mod sched;
 mod speed;
 mod task;
 mod wait;
+mod watch;
 
 pub use args::{EXAMPLES, Plan, SimArgs, WORKLOADS};
 pub use clock::Clock;
@@ -40,6 +42,7 @@ use load::Load;
 use sched::Scheduler;
 use speed::Cores;
 use wait::Wait;
+use watch::Watch;
 
 /// One run.
 pub struct Scenario<'a> {
@@ -52,8 +55,13 @@ pub struct Scenario<'a> {
 impl Scenario<'_> {
     /// Runs it. Errors: the machine is none that the policy handles; the workload stands still; of it the bound is not known.
     pub fn run(self) -> Result<Measured> {
+        self.watched(()).map(|(measured, ())| measured)
+    }
+
+    /// The same, looked at by `watch`.
+    fn watched<W: Watch>(&self, watch: W) -> Result<(Measured, W)> {
         match self.policy {
-            Policy::Ext(settings) => self.under(settings, Ext::new),
+            Policy::Ext(settings) => self.under(settings, watch, Ext::new),
             Policy::Fair(..) | Policy::Pinned => {
                 bail!("the kernel's fair class is not modelled yet")
             }
@@ -63,11 +71,12 @@ impl Scenario<'_> {
     }
 
     /// Under a scheduler over the policy's memory with these settings.
-    fn under<S: Scheduler>(
+    fn under<S: Scheduler, W: Watch>(
         &self,
         settings: &Settings,
+        watch: W,
         sched: impl FnOnce(Kernel, usize) -> S,
-    ) -> Result<Measured> {
+    ) -> Result<(Measured, W)> {
         let machine = self.model.machine();
         let facts = machine.facts()?;
         let nr_cpus = facts.machine.nr_online;
@@ -85,8 +94,9 @@ impl Scenario<'_> {
         let cores = Cores::new(self.model.speeds(), cores);
         let wait = Wait::new(self.load.clone(), masks, self.seed);
         let sched = sched(kernel, tasks);
-        let mut engine = Engine::new(facts, cores, self.model.costs(), wait, sched, tasks);
+        let costs = self.model.costs();
+        let mut engine = Engine::new(facts, cores, costs, wait, sched, watch, tasks);
         engine.run()?;
-        Ok(engine.measured)
+        Ok((engine.measured, engine.watch))
     }
 }
