@@ -165,7 +165,7 @@ impl Kernel {
         let within = |cpu: usize| allowed[cpu / 64] >> (cpu % 64) & 1 != 0;
         let cpus = (0..self.world.nr_cpus()).filter(|&c| online(c));
         let (inside, outside): (Vec<usize>, Vec<usize>) = cpus.partition(|&c| within(c));
-        let cpu = match within(cpu) {
+        let cpu = match within(cpu) && online(cpu) {
             true => cpu,
             false => *inside.first().expect("a task may use some CPU"),
         };

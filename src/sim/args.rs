@@ -2,20 +2,22 @@
 //! What was typed behind `scx_roost sim`, and what is meant.
 
 use super::load::{self, Load};
-use super::{MODELS, Model, Policy, model};
+use super::{MACHINES, Model, Policy, model};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub const EXAMPLES: &str = "\
 Examples:
-  scx_roost sim --list                                         the machines, workloads and variants that are known
+  scx_roost sim --list                                         the machines, workloads, variants and parameters
   scx_roost sim algorithm3                                     mainline beside roost
   scx_roost sim algorithm3 --set workers=20 --variant mainline --variant roy-v7 --variant roost+claim=off
   scx_roost sim algorithm3 --variant eevdf --variant eevdf:roy-v7 --variant pinned
   scx_roost sim hackbench --variant mainline --seeds 5 --json
   scx_roost sim ./my.load --machine ryzen-3400g
+  scx_roost sim algorithm3 --param smt_speed=0.6 --param refill_other_llc=540
+  scx_roost sim tbench --sysfs ./their-sys                     a machine of which we have the files
 
 A file of one's own is written as those of src/sim/workloads are; docs/simulator.md describes it, and how far to trust what comes out.";
 
@@ -47,6 +49,14 @@ pub struct SimArgs {
     #[arg(long, value_name = "NAME", default_value = "tr-3970x")]
     machine: String,
 
+    /// The machine that is below DIR as below /sys is modelled, with parameters of any
+    #[arg(long, value_name = "DIR", conflicts_with = "machine")]
+    sysfs: Option<PathBuf>,
+
+    /// A parameter of the machine is this, in the unit and within the range that --list shows, such as smt_speed=0.6. May be repeated
+    #[arg(long, value_name = "NAME=VALUE")]
+    param: Vec<String>,
+
     /// A preset, with features and tunables that are other: PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...; or eevdf[:PRESET...],
     /// cfs[:PRESET...], pinned, cosmos, oracle (see --list). May be repeated; the first is what the others are compared with
     /// [default: mainline and roost]
@@ -65,7 +75,7 @@ pub struct SimArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Show the machines, workloads and variants that are known
+    /// Show the machines, workloads, variants and parameters that are known
     #[arg(long)]
     list: bool,
 }
@@ -82,7 +92,7 @@ pub struct Variant {
 pub struct Plan {
     pub workload: String,
     pub load: Load,
-    pub model: &'static Model,
+    pub model: Model,
     pub variants: Vec<Variant>,
     pub seeds: std::ops::Range<u64>,
 }
@@ -93,15 +103,7 @@ impl SimArgs {
         let Some(workload) = self.workload.as_ref().filter(|_| !self.list) else {
             return Ok(None);
         };
-        let model = model(&self.machine);
-        let known = || MODELS.iter().map(|m| m.name).collect::<Vec<_>>().join(", ");
-        let model = model.with_context(|| {
-            format!(
-                "there is no machine {}; there are: {}",
-                self.machine,
-                known()
-            )
-        })?;
+        let model = self.model()?;
         let settings = self
             .set
             .iter()
@@ -125,6 +127,26 @@ impl SimArgs {
             variants,
             seeds: self.seed..end,
         }))
+    }
+
+    fn model(&self) -> Result<Model> {
+        let named = || {
+            let known = MACHINES.map(|(name, _)| name).join(", ");
+            let named = model(&self.machine);
+            named.with_context(|| {
+                format!("there is no machine {}; there are: {known}", self.machine)
+            })
+        };
+        let mut model = match &self.sysfs {
+            Some(sysfs) => {
+                Model::read(sysfs).with_context(|| format!("--sysfs {}", sysfs.display()))?
+            }
+            None => named()?,
+        };
+        self.param
+            .iter()
+            .try_for_each(|text| model.params.change(text))?;
+        Ok(model)
     }
 }
 

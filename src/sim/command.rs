@@ -2,7 +2,7 @@
 //! `scx_roost sim`: runs of all variants with all seeds, on as many threads as there are CPUs, and the table of what came of them.
 
 use super::args::{Plan, WORKLOADS};
-use super::{MODELS, Measured, Scenario, policy};
+use super::{MACHINES, Measured, Scenario, params, policy};
 use anyhow::{Result, anyhow};
 use serde::Serialize;
 use std::io::{IsTerminal, Write, stderr};
@@ -36,7 +36,7 @@ pub struct Row {
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     pub workload: String,
-    pub machine: &'static str,
+    pub machine: String,
     /// Of `mean`.
     pub unit: String,
     pub seeds: u64,
@@ -58,7 +58,7 @@ pub fn run(plan: &Plan) -> Result<Report> {
     }
     Ok(Report {
         workload: plan.workload.clone(),
-        machine: plan.model.name,
+        machine: plan.model.name.clone(),
         unit: measured[0].unit(&plan.load),
         seeds: seeds as u64,
         rows,
@@ -76,7 +76,7 @@ fn all(plan: &Plan, jobs: &[(usize, u64)]) -> Result<Vec<Measured>> {
                 break;
             };
             let scenario = Scenario {
-                model: plan.model,
+                model: &plan.model,
                 load: plan.load.clone(),
                 policy: &plan.variants[variant].policy,
                 seed,
@@ -174,11 +174,11 @@ impl Report {
     }
 }
 
-/// Machines, workloads and what a variant may be.
+/// Machines, workloads, what a variant may be, and parameters.
 pub fn list() -> String {
-    let machines = MODELS
+    let machines = MACHINES
         .iter()
-        .map(|m| format!("  {:<14} {}\n", m.name, m.what));
+        .map(|(name, what)| format!("  {name:<20} {what}\n"));
     let what = |text: &str| {
         text.lines()
             .next()
@@ -188,11 +188,14 @@ pub fn list() -> String {
     };
     let loads = WORKLOADS
         .iter()
-        .map(|(name, text)| format!("  {name:<14} {}\n", what(text)));
+        .map(|(name, text)| format!("  {name:<20} {}\n", what(text)));
     let variants = policy::NAMES
         .iter()
-        .map(|(name, what)| format!("  {name:<14} {what}\n"));
+        .map(|(name, what)| format!("  {name:<20} {what}\n"));
     let (machines, loads): (String, String) = (machines.collect(), loads.collect());
     let variants: String = variants.collect();
-    format!("Machines:\n{machines}Workloads:\n{loads}Variants:\n{variants}")
+    let params = params::text();
+    format!(
+        "Machines:\n{machines}Workloads:\n{loads}Variants:\n{variants}Parameters, of which machine, and in what range:\n{params}"
+    )
 }

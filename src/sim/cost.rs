@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the kernel's own work costs, ns at full speed; and how far apart CPUs are.
 
-/// Defaults are those of docs/simulator.md, which names their sources.
+use super::params::Params;
+
 #[derive(Clone, Debug)]
 pub struct Costs {
     /// Of the waker, for each wakeup.
@@ -9,9 +10,13 @@ pub struct Costs {
     /// From the placement until the task is on its CPU's run queue.
     pub arrive: u64,
     pub fork: u64,
+    /// After who sleeps, and from who could have gone on.
     pub switch: u64,
+    pub preempt: u64,
     pub tick: u64,
     pub timer: u64,
+    /// From its order until a timer is due at the soonest.
+    pub timer_late: u64,
     /// Until another CPU hears.
     pub ipi: u64,
     /// Out of a shallow idle state, and of a deep one.
@@ -28,23 +33,30 @@ pub struct Costs {
     pub tick_period: u64,
 }
 
-impl Default for Costs {
-    fn default() -> Costs {
+impl Costs {
+    pub fn new(params: &Params) -> Costs {
+        let ns = |name| params.ns(name);
+        let enqueue = ns("sched_enqueue");
         Costs {
-            wake: 1_000,
-            arrive: 400,
-            fork: 30_000,
-            switch: 700,
-            tick: 1_500,
-            timer: 1_500,
-            ipi: 950,
-            idle_exit: 1_000,
-            deep_exit: 25_000,
-            deep_after: 100_000,
-            refill_llc_per_mb: 30_000,
-            refill_far_per_mb: 270_000,
-            l2: 512_000,
-            tick_period: 4_000_000,
+            wake: ns("sched_select") + enqueue,
+            arrive: enqueue,
+            fork: ns("fork"),
+            switch: ns("switch_voluntary"),
+            preempt: ns("switch_involuntary"),
+            tick: ns("tick"),
+            timer: ns("hrtimer_fire"),
+            timer_late: ns("timer_late"),
+            ipi: ns("ipi_send") + ns("ipi_receive"),
+            idle_exit: ns("idle_c1_exit"),
+            deep_exit: ns("idle_deep_exit"),
+            deep_after: match params.count("idle_deep") {
+                0 => u64::MAX,
+                _ => ns("idle_deep_after"),
+            },
+            refill_llc_per_mb: ns("refill_llc"),
+            refill_far_per_mb: ns("refill_other_llc"),
+            l2: params.bytes("l2"),
+            tick_period: ns("tick_period"),
         }
     }
 }

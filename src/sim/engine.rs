@@ -29,8 +29,6 @@ enum On {
 const ON_CPU: usize = 5;
 /// And to a task: it arrives, its sleep is over.
 const ON_TASK: usize = 2;
-/// How late clocks of cores follow, ns.
-const BOOST_LATE: u64 = 1_000_000;
 
 struct Cpu {
     running: Option<TaskId>,
@@ -147,7 +145,11 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
 
     fn begin(&mut self) {
         // Each CPU finds that it has nothing to do, as after a load.
-        (0..self.cpus.len()).for_each(|cpu| self.clock.set(self.slot(cpu, On::Pick), 0));
+        for cpu in 0..self.cpus.len() {
+            if self.facts.cpus[cpu].online != 0 {
+                self.clock.set(self.slot(cpu, On::Pick), 0);
+            }
+        }
         let load = &self.wait.load;
         let (warmup, groups) = (load.warmup, load.groups.len());
         for group in 0..groups {
@@ -278,7 +280,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         siblings.iter().for_each(|&s| self.time(s.into()));
         let slot = self.boost();
         if self.cores.behind() && self.clock.due(slot).is_none() {
-            self.clock.set(slot, self.clock.now() + BOOST_LATE);
+            self.clock.set(slot, self.clock.now() + self.cores.late());
         }
     }
 
@@ -454,7 +456,12 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 let set = self.wait.set_of(self.tasks[task].group);
                 let refill = moved.map_or(0, |moved| self.costs.refill(moved, set));
                 self.measured.switches(moved);
-                self.tasks[task].left += (self.costs.switch + refill) * FULL;
+                let gave_way = before.is_some_and(|b| self.tasks[b].state == State::Runnable);
+                let switch = match gave_way {
+                    true => self.costs.preempt,
+                    false => self.costs.switch,
+                };
+                self.tasks[task].left += (switch + refill) * FULL;
             }
             None => {
                 self.cpus[cpu].idle_since = now;
@@ -513,7 +520,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                     } else {
                         On::Delay
                     };
-                    self.clock.set(self.slot(cpu, on), now + ns);
+                    let at = now + ns + self.costs.timer_late;
+                    self.clock.set(self.slot(cpu, on), at);
                 }
             }
         }

@@ -49,7 +49,9 @@ impl Ext {
             asked: vec![false; tasks],
             acts: Vec::new(),
         };
-        (0..cpus).for_each(|cpu| ext.view(cpu));
+        let online = |&cpu: &usize| ext.kernel.facts().cpus[cpu].online != 0;
+        let online: Vec<usize> = (0..cpus).filter(online).collect();
+        online.into_iter().for_each(|cpu| ext.view(cpu));
         ext
     }
 

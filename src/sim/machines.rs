@@ -1,106 +1,131 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The machines of the sources, and any other of whose shape we know.
+//! The machines of the sources, and any other whose /sys is at hand.
 
 use super::cost::Costs;
+use super::params::Params;
 use super::speed::Speeds;
-use crate::machine::{Cpu, Llc, LlcKind, Machine, Node};
+use crate::machine::{Cpu, Llc, LlcKind, Machine, Node, advice};
+use anyhow::{Context, Result};
+use std::path::Path;
 
-/// Nodes x LLCs x cores x threads, and what is known of their speeds.
-#[derive(Debug)]
-pub struct Model {
-    pub name: &'static str,
-    pub what: &'static str,
-    nodes: u16,
-    llcs: u16,
-    cores: u16,
-    threads: u16,
-    llc_kb: u32,
-    smt: f64,
-    /// So many busy cores have the highest clock; with all it is this part of it.
-    boost: (usize, f64),
-}
-
-pub const MODELS: [Model; 2] = [
-    Model {
-        name: "tr-3970x",
-        what: "AMD Threadripper 3970X (Zen 2): 32 cores, 64 threads, 8 caches of 4 cores; source 003",
-        nodes: 1,
-        llcs: 8,
-        cores: 4,
-        threads: 2,
-        llc_kb: 16_384,
-        smt: 0.55,
-        boost: (20, 0.9433),
-    },
-    Model {
-        name: "ryzen-3400g",
-        what: "AMD Ryzen 5 3400G (Zen+): 4 cores, 8 threads, one cache; source 001",
-        nodes: 1,
-        llcs: 1,
-        cores: 4,
-        threads: 2,
-        llc_kb: 4_096,
-        smt: 0.60,
-        boost: (4, 1.0),
-    },
+/// By name, as in data/params.tsv.
+pub const MACHINES: [(&str, &str); 8] = [
+    (
+        "tr-3970x",
+        "AMD Threadripper 3970X (Zen 2): 32 cores, 64 threads, 8 caches of 4 cores; source 003",
+    ),
+    (
+        "ryzen-3400g",
+        "AMD Ryzen 5 3400G (Zen+): 4 cores, 8 threads, one cache; source 001",
+    ),
+    (
+        "e7-8870v4/active",
+        "4 x Intel Xeon E7-8870 v4 (Broadwell): 80 cores, 160 threads, a cache a socket; intel_pstate, performance; source 000",
+    ),
+    (
+        "e7-8870v4/passive",
+        "the same; intel_cpufreq, schedutil; source 000",
+    ),
+    (
+        "e7-8870v4/powersave",
+        "the same; intel_pstate, powersave; source 001",
+    ),
+    (
+        "epyc-9654-2s",
+        "2 x AMD EPYC 9654 (Zen 4): 192 cores, 384 threads, 24 caches of 8 cores; source 004",
+    ),
+    (
+        "epyc-zen3-2s",
+        "2 x AMD EPYC of 64 cores (Zen 3): 256 threads, 16 caches of 8 cores; C2 disabled; reports on source 003",
+    ),
+    (
+        "fleming-2x24",
+        "2 nodes of 12 cores, 48 threads; a report on source 003",
+    ),
 ];
 
-pub fn model(name: &str) -> Option<&'static Model> {
-    MODELS.iter().find(|m| m.name == name)
+/// A machine, and what is known of it.
+#[derive(Clone, Debug)]
+pub struct Model {
+    pub name: String,
+    pub machine: Machine,
+    pub params: Params,
+}
+
+/// One of `MACHINES`.
+pub fn model(name: &str) -> Option<Model> {
+    let &(name, _) = MACHINES.iter().find(|(known, _)| *known == name)?;
+    let params = Params::of(name);
+    Some(Model {
+        name: name.to_string(),
+        machine: machine(&params),
+        params,
+    })
 }
 
 impl Model {
-    /// Siblings are numbered n and n + cores, as on those machines.
-    pub fn machine(&self) -> Machine {
-        let all = self.nodes * self.llcs * self.cores;
-        let cpus = (0..all * self.threads).map(|id| {
-            let core = id % all;
-            let llc = core / self.cores;
-            let thread = id / all;
-            Cpu {
-                id,
-                core,
-                llc,
-                node: llc / self.llcs,
-                pos: core % self.cores + thread * self.cores,
-                capacity: 1024,
-                siblings: (0..self.threads)
-                    .filter(|&t| t != thread)
-                    .map(|t| t * all + core)
-                    .collect(),
-            }
-        });
-        let cpus: Vec<Cpu> = cpus.collect();
-        let of = |llc: u16| cpus.iter().filter(|c| c.llc == llc).map(|c| c.id).collect();
-        let llcs = (0..self.nodes * self.llcs).map(|llc| Llc {
-            kind: LlcKind::L3,
-            size_kb: Some(self.llc_kb),
-            node: llc / self.llcs,
-            cpus: of(llc),
-        });
-        let llcs: Vec<Llc> = llcs.collect();
-        let nodes = (0..self.nodes).map(|id| Node {
-            id,
-            first_llc: id * self.llcs,
-            nr_llcs: self.llcs,
-            distances: None,
-        });
-        Machine {
-            nr_cpu_ids: all * self.threads,
-            offline: Vec::new(),
-            nr_cores: all,
-            nodes: nodes.collect(),
-            cpus,
-            llcs,
-        }
+    /// The machine whose files are below `sysfs`, with parameters of any. Errors: it cannot be read.
+    pub fn read(sysfs: &Path) -> Result<Model> {
+        let machine = Machine::read(sysfs);
+        let machine = machine.or_else(|error| {
+            let advice = advice(&error);
+            Err(error).context(advice)
+        })?;
+        Ok(Model {
+            name: sysfs.display().to_string(),
+            machine,
+            params: Params::of("*"),
+        })
     }
 
     pub fn speeds(&self) -> Speeds {
-        let cores = usize::from(self.nodes * self.llcs * self.cores);
-        Speeds::new(self.smt, cores, self.boost.0, self.boost.1)
+        Speeds::new(&self.params, self.machine.nr_cores.into())
     }
 
     pub fn costs(&self) -> Costs {
-        Costs::default()
+        Costs::new(&self.params)
+    }
+}
+
+/// Siblings are numbered n and n + cores, as on the 3970X.
+fn machine(params: &Params) -> Machine {
+    let of = |name| params.count(name) as u16;
+    let (nodes, llcs, cores, threads) = (of("nodes"), of("llcs"), of("cores"), of("threads"));
+    let all = nodes * llcs * cores;
+    let cpus = (0..all * threads).map(|id| {
+        let (core, thread) = (id % all, id / all);
+        let llc = core / cores;
+        let siblings = (0..threads).filter(|&t| t != thread);
+        Cpu {
+            id,
+            core,
+            llc,
+            node: llc / llcs,
+            pos: core % cores + thread * cores,
+            capacity: 1024,
+            siblings: siblings.map(|t| t * all + core).collect(),
+        }
+    });
+    let cpus: Vec<Cpu> = cpus.collect();
+    let of = |llc: u16| cpus.iter().filter(|c| c.llc == llc).map(|c| c.id).collect();
+    let llc = |llc: u16| Llc {
+        kind: LlcKind::L3,
+        size_kb: Some((params.bytes("l3") / 1000) as u32),
+        node: llc / llcs,
+        cpus: of(llc),
+    };
+    let node = |id: u16| Node {
+        id,
+        first_llc: id * llcs,
+        nr_llcs: llcs,
+        distances: None,
+    };
+    Machine {
+        nr_cpu_ids: all * threads,
+        offline: Vec::new(),
+        nr_cores: all,
+        nodes: (0..nodes).map(node).collect(),
+        llcs: (0..nodes * llcs).map(llc).collect(),
+        cpus,
     }
 }

@@ -2,9 +2,9 @@
 //! A simulator: the policy's own C, natively, on machines and under workloads that no test machine has. Discrete events, and the same
 //! for the same seed. docs/simulator.md says what is modelled and what is not.
 //!
-//! `load/` is what tasks do, `wait` what they do to each other; `machines`, `speed`, `cost` the machine; `sched` what the engine asks of a
-//! scheduler, `ext` the kernel's sched_ext around the policy, `policy` what can be compared; `engine` the loop, `clock` its time, `measure` what
-//! comes of it, `watch` who looks on.
+//! `load/` is what tasks do, `wait` what they do to each other; `machines`, `speed`, `cost` the machine, of `params`; `sched` what the
+//! engine asks of a scheduler, `ext` the kernel's sched_ext around the policy, `policy` what can be compared; `engine` the loop, `clock` its
+//! time, `measure` what comes of it, `watch` who looks on.
 
 mod args;
 mod clock;
@@ -15,6 +15,7 @@ mod ext;
 pub mod load;
 mod machines;
 mod measure;
+mod params;
 mod policy;
 mod rng;
 mod sched;
@@ -26,19 +27,21 @@ mod watch;
 pub use args::{EXAMPLES, Plan, SimArgs, WORKLOADS};
 pub use clock::Clock;
 pub use command::{Report, list, run};
-pub use machines::{MODELS, Model, model};
+pub use machines::{MACHINES, Model, model};
 pub use measure::{Measured, Times};
+pub use params::{Param, Params, Unit};
 pub use policy::{Policy, Rules};
 pub use rng::Rng;
 
 use crate::arms::Settings;
 use crate::config::Config;
 use crate::cpufreq::CpuFreq;
+use crate::machine::Cpu;
 use crate::native::{Kernel, World};
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use engine::Engine;
 use ext::Ext;
-use load::Load;
+use load::{Group, Load};
 use sched::Scheduler;
 use speed::Cores;
 use wait::Wait;
@@ -53,7 +56,8 @@ pub struct Scenario<'a> {
 }
 
 impl Scenario<'_> {
-    /// Runs it. Errors: the machine is none that the policy handles; the workload stands still; of it the bound is not known.
+    /// Runs it. Errors: the machine is none that the policy handles, or has no CPU that a group may use; the workload stands still; of it
+    /// the bound is not known.
     pub fn run(self) -> Result<Measured> {
         self.watched(()).map(|(measured, ())| measured)
     }
@@ -77,19 +81,24 @@ impl Scenario<'_> {
         watch: W,
         sched: impl FnOnce(Kernel, usize) -> S,
     ) -> Result<(Measured, W)> {
-        let machine = self.model.machine();
-        let facts = machine.facts()?;
+        let facts = self.model.machine.facts()?;
         let nr_cpus = facts.machine.nr_online;
         let tasks = self.load.tasks();
         let tunables = Config::default().tunables(&CpuFreq::default(), true);
         let world = World::new(facts.clone(), settings.arm(nr_cpus), tunables, 1);
         let mut kernel = Kernel::new(world, tasks);
         let words = facts.cpus.len().div_ceil(64);
-        let masks = self.load.groups.iter().map(|g| match g.mask(words) {
-            Some(mask) => kernel.mask(&mask),
-            None => 0,
-        });
-        let masks: Vec<usize> = masks.collect();
+        let mask = |group: &Group| {
+            let Some(mask) = group.mask(words) else {
+                return Ok(0);
+            };
+            let may = |cpu: &Cpu| mask[usize::from(cpu.id) / 64] >> (cpu.id % 64) & 1 != 0;
+            let some = self.model.machine.cpus.iter().any(may);
+            ensure!(some, "the machine has no CPU that {} may use", group.name);
+            Ok(kernel.mask(&mask))
+        };
+        let masks = self.load.groups.iter().map(mask);
+        let masks = masks.collect::<Result<Vec<usize>>>()?;
         let cores = facts.cpus.iter().map(|c| c.core.into()).collect();
         let cores = Cores::new(self.model.speeds(), cores);
         let wait = Wait::new(self.load.clone(), masks, self.seed);

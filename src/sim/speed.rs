@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! How fast a CPU works now: its core's frequency, less what the core's other threads take. The only place that multiplies them.
 
+use super::params::Params;
+
 /// Work in a ns at full speed.
 pub const FULL: u64 = 1 << 20;
 
@@ -11,19 +13,26 @@ pub struct Speeds {
     pub smt: u64,
     /// With so many busy cores, and with all: the speed of each.
     pub boost: Vec<u64>,
+    /// How late clocks of cores follow, ns.
+    pub late: u64,
 }
 
 impl Speeds {
-    /// `all`: the speed with all `cores` busy, of that with `some` or fewer; between them it falls evenly.
-    pub fn new(smt: f64, cores: usize, some: usize, all: f64) -> Speeds {
+    /// With more than `boost_cores` busy cores their speed falls evenly, to `boost_all` with all.
+    pub fn new(params: &Params, cores: usize) -> Speeds {
         let part = |x: f64| (x * FULL as f64).round() as u64;
+        let (some, all) = (
+            params.count("boost_cores") as usize,
+            params.part("boost_all"),
+        );
         let boost = |busy: usize| {
             let over = busy.saturating_sub(some) as f64 / cores.saturating_sub(some).max(1) as f64;
             part(1.0 - (1.0 - all) * over)
         };
         Speeds {
-            smt: part(smt),
+            smt: part(params.part("smt_speed")),
             boost: (0..=cores).map(boost).collect(),
+            late: params.ns("freq_ramp"),
         }
     }
 }
@@ -83,6 +92,11 @@ impl Cores {
     pub fn follow(&mut self) -> bool {
         let boost = self.speeds.boost[self.busy_cores];
         std::mem::replace(&mut self.boost, boost) != boost
+    }
+
+    /// How late they follow, ns.
+    pub fn late(&self) -> u64 {
+        self.speeds.late
     }
 
     /// They would be others.

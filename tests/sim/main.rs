@@ -4,5 +4,6 @@
 mod clock;
 mod command;
 mod loads;
+mod machine;
 mod runs;
 mod tables;

@@ -9,7 +9,7 @@ fn run(text: &str, params: &[(&str, i64)], policy: &str, seed: u64) -> Measured 
         .iter()
         .map(|(name, value)| (name.to_string(), *value));
     let scenario = Scenario {
-        model: model("tr-3970x").unwrap(),
+        model: &model("tr-3970x").unwrap(),
         load: Load::parse(text, &params.collect()).unwrap(),
         policy: &Policy::parse(policy).unwrap(),
         seed,
@@ -106,7 +106,7 @@ fn prev_core_keeps_workers_apart() {
 fn who_waits_for_ever_is_told_of() {
     let text = "pipe p\ntask a x 2:\n    receive p\n";
     let scenario = Scenario {
-        model: model("tr-3970x").unwrap(),
+        model: &model("tr-3970x").unwrap(),
         load: Load::parse(text, &Default::default()).unwrap(),
         policy: &Policy::parse("roost").unwrap(),
         seed: 1,

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What the model is made of, as numbers: data/params.tsv, where each has a range and a source. No default is typed anywhere else.
+
+use anyhow::{Context, Result, bail};
+use std::fmt;
+
+const ROWS: &str = include_str!("data/params.tsv");
+/// Of a machine that has no row of its own.
+const ANY: &str = "*";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    Ns,
+    Us,
+    Ms,
+    /// Time to load so much.
+    UsPerMb,
+    Mhz,
+    Kb,
+    Mb,
+    /// Of something that is 1.
+    Part,
+    Count,
+    PerSecond,
+}
+
+const UNITS: [(&str, Unit); 10] = [
+    ("ns", Unit::Ns),
+    ("us", Unit::Us),
+    ("ms", Unit::Ms),
+    ("us/MB", Unit::UsPerMb),
+    ("MHz", Unit::Mhz),
+    ("kB", Unit::Kb),
+    ("MB", Unit::Mb),
+    ("part", Unit::Part),
+    ("count", Unit::Count),
+    ("per_s", Unit::PerSecond),
+];
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let (name, _) = UNITS
+            .iter()
+            .find(|(_, unit)| unit == self)
+            .expect("it is there");
+        f.pad(name)
+    }
+}
+
+/// One number; `value`, `default`, `low` and `high` are in `unit`.
+#[derive(Clone, Debug)]
+pub struct Param {
+    pub name: &'static str,
+    pub value: f64,
+    pub default: f64,
+    /// What is plausible.
+    pub low: f64,
+    pub high: f64,
+    pub unit: Unit,
+    pub what: &'static str,
+    pub source: &'static str,
+}
+
+/// All of one machine.
+#[derive(Clone, Debug)]
+pub struct Params {
+    machine: String,
+    /// By name.
+    all: Vec<Param>,
+}
+
+impl Params {
+    /// As the sources have them: rows of the machine before those of MACHINE in a name MACHINE/MODE, these before those of any.
+    pub fn of(machine: &str) -> Params {
+        let base = machine.split('/').next().unwrap_or(machine);
+        let mut all: Vec<Param> = Vec::new();
+        for of in [machine, base, ANY] {
+            for param in rows().filter(|(m, _)| *m == of).map(|(_, param)| param) {
+                if !all.iter().any(|p| p.name == param.name) {
+                    all.push(param);
+                }
+            }
+        }
+        all.sort_by_key(|p| p.name);
+        Params {
+            machine: machine.to_string(),
+            all,
+        }
+    }
+
+    /// By name.
+    pub fn all(&self) -> &[Param] {
+        &self.all
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Param> {
+        let at = self.all.binary_search_by_key(&name, |p| p.name).ok()?;
+        Some(&self.all[at])
+    }
+
+    /// In the parameter's unit. Errors: there is none of that name, or its range does not have the value.
+    pub fn set(&mut self, name: &str, value: f64) -> Result<()> {
+        let at = self.all.binary_search_by_key(&name, |p| p.name);
+        let Ok(at) = at else {
+            bail!("there is no parameter {name}; --list shows those there are");
+        };
+        let param = &mut self.all[at];
+        let Param {
+            low, high, unit, ..
+        } = *param;
+        if !(low..=high).contains(&value) {
+            let of = &self.machine;
+            match low == high {
+                true => bail!("{name} of {of} is {low} {unit}, and nothing else"),
+                false => bail!("{name} of {of} is from {low} to {high} {unit}, not {value}"),
+            }
+        }
+        param.value = value;
+        Ok(())
+    }
+
+    /// From NAME=VALUE, as typed.
+    pub fn change(&mut self, text: &str) -> Result<()> {
+        let told = || format!("--param {text}");
+        let (name, value) = text
+            .split_once('=')
+            .with_context(|| format!("--param {text}: NAME=VALUE was expected"))?;
+        let value = value
+            .parse()
+            .with_context(|| format!("--param {text}: {value} is no number"))?;
+        self.set(name, value).with_context(told)
+    }
+
+    // ---- for who builds the model: a name that is not there, or in another unit, is a mistake in the code ----
+
+    fn known(&self, name: &str) -> &Param {
+        let param = self.get(name);
+        param.unwrap_or_else(|| panic!("params.tsv has no {name} of {}", self.machine))
+    }
+
+    fn wrong(&self, param: &Param, wanted: &str) -> ! {
+        panic!("{} is in {}, not {wanted}", param.name, param.unit)
+    }
+
+    pub fn ns(&self, name: &str) -> u64 {
+        let param = self.known(name);
+        let scale = match param.unit {
+            Unit::Ns => 1.0,
+            Unit::Us | Unit::UsPerMb => 1e3,
+            Unit::Ms => 1e6,
+            _ => self.wrong(param, "time"),
+        };
+        (param.value * scale).round() as u64
+    }
+
+    pub fn bytes(&self, name: &str) -> u64 {
+        let param = self.known(name);
+        let scale = match param.unit {
+            Unit::Kb => 1e3,
+            Unit::Mb => 1e6,
+            _ => self.wrong(param, "bytes"),
+        };
+        (param.value * scale).round() as u64
+    }
+
+    pub fn khz(&self, name: &str) -> u32 {
+        let param = self.known(name);
+        match param.unit {
+            Unit::Mhz => (param.value * 1e3).round() as u32,
+            _ => self.wrong(param, "a frequency"),
+        }
+    }
+
+    pub fn part(&self, name: &str) -> f64 {
+        let param = self.known(name);
+        match param.unit {
+            Unit::Part => param.value,
+            _ => self.wrong(param, "a part"),
+        }
+    }
+
+    pub fn count(&self, name: &str) -> u64 {
+        let param = self.known(name);
+        match param.unit {
+            Unit::Count => param.value.round() as u64,
+            _ => self.wrong(param, "a count"),
+        }
+    }
+
+    pub fn per_second(&self, name: &str) -> f64 {
+        let param = self.known(name);
+        match param.unit {
+            Unit::PerSecond => param.value,
+            _ => self.wrong(param, "a rate"),
+        }
+    }
+}
+
+fn rows() -> impl Iterator<Item = (&'static str, Param)> {
+    ROWS.lines().skip(1).map(|line| {
+        row(line).unwrap_or_else(|| panic!("params.tsv: {line:?} where a row was expected"))
+    })
+}
+
+/// A line: name, machine, default, range, unit, what, source.
+fn row(line: &'static str) -> Option<(&'static str, Param)> {
+    let cells: Vec<&str> = line.split('\t').collect();
+    let &[name, machine, default, range, unit, what, source] = &cells[..] else {
+        return None;
+    };
+    let (low, high) = range.split_once('-').unwrap_or((range, range));
+    let default = default.parse().ok()?;
+    let (low, high) = (low.parse().ok()?, high.parse().ok()?);
+    let param = Param {
+        name,
+        value: default,
+        default,
+        low,
+        high,
+        unit: UNITS.iter().find(|(name, _)| *name == unit)?.1,
+        what,
+        source,
+    };
+    (low <= default && default <= high).then_some((machine, param))
+}
+
+/// All rows, for people.
+pub fn text() -> String {
+    let line = |(machine, p): (&str, Param)| {
+        let range = match p.low == p.high {
+            true => String::new(),
+            false => format!("{}-{}", p.low, p.high),
+        };
+        format!(
+            "  {:<22} {machine:<18} {:>7} {range:<11} {:<6} {} ({})\n",
+            p.name, p.default, p.unit, p.what, p.source
+        )
+    };
+    rows().map(line).collect()
+}
