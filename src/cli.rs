@@ -61,10 +61,9 @@ pub enum Command {
         stats: PathBuf,
         output: Output,
     },
-    /// None: what is known is listed.
     #[cfg(feature = "sim")]
     Sim {
-        plan: Option<Box<crate::sim::Plan>>,
+        wanted: Box<crate::sim::Wanted>,
         json: bool,
     },
     /// The live view.
@@ -183,8 +182,8 @@ impl Cli {
             }
             #[cfg(feature = "sim")]
             Some(Sub::Sim { args, json: too }) => {
-                let (plan, json) = (args.plan()?.map(Box::new), json || too);
-                return Ok(Command::Sim { plan, json });
+                let (wanted, json) = (Box::new(args.wanted()?), json || too);
+                return Ok(Command::Sim { wanted, json });
             }
             Some(Sub::Monitor(args)) => return Ok(Command::View(args.options(json))),
             None => (),

@@ -37,7 +37,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Doctor { sysfs, json } => return doctor(&sysfs, json),
         Command::Ctl { path, verb, json } => ctl::run(&path, verb, json),
         #[cfg(feature = "sim")]
-        Command::Sim { plan, json } => simulate(plan.as_deref(), json),
+        Command::Sim { wanted, json } => simulate(&wanted, json),
         Command::Exec { path, args } => return exec::run(&path, args),
         Command::Export { stats, output } => {
             init_log(false)?;
@@ -86,16 +86,24 @@ struct Shown {
 }
 
 #[cfg(feature = "sim")]
-fn simulate(plan: Option<&sim::Plan>, json: bool) -> Result<()> {
-    let Some(plan) = plan else {
-        return print::text(&sim::list()).map(|_| ());
-    };
-    let report = sim::run(plan)?;
-    let printed = match json {
-        true => print::json(&report),
-        false => print::text(&report.text()),
+fn simulate(wanted: &sim::Wanted, json: bool) -> Result<()> {
+    let printed = match wanted {
+        sim::Wanted::List => print::text(&sim::list()),
+        sim::Wanted::Compare(plan) => {
+            let report = sim::run(plan)?;
+            shown(json, &report, || report.text())
+        }
     };
     printed.map(|_| ())
+}
+
+/// As JSON or as text.
+#[cfg(feature = "sim")]
+fn shown(json: bool, report: &impl Serialize, text: impl Fn() -> String) -> Result<bool> {
+    match json {
+        true => print::json(report),
+        false => print::text(&text()),
+    }
 }
 
 fn doctor(sysfs: &Path, json: bool) -> Result<ExitCode> {

@@ -87,6 +87,14 @@ pub struct Variant {
     pub policy: Policy,
 }
 
+/// What `scx_roost sim` is to do.
+#[derive(Debug)]
+pub enum Wanted {
+    /// Show what is known.
+    List,
+    Compare(Box<Plan>),
+}
+
 /// What is to be run.
 #[derive(Debug)]
 pub struct Plan {
@@ -98,11 +106,14 @@ pub struct Plan {
 }
 
 impl SimArgs {
-    /// None: what is known is to be listed.
-    pub fn plan(&self) -> Result<Option<Plan>> {
-        let Some(workload) = self.workload.as_ref().filter(|_| !self.list) else {
-            return Ok(None);
-        };
+    pub fn wanted(&self) -> Result<Wanted> {
+        match &self.workload {
+            Some(workload) if !self.list => Ok(Wanted::Compare(Box::new(self.plan(workload)?))),
+            _ => Ok(Wanted::List),
+        }
+    }
+
+    fn plan(&self, workload: &str) -> Result<Plan> {
         let model = self.model()?;
         let settings = self
             .set
@@ -120,13 +131,13 @@ impl SimArgs {
             .seed
             .checked_add(self.seeds)
             .context("the seed is too large")?;
-        Ok(Some(Plan {
-            workload: workload.clone(),
+        Ok(Plan {
+            workload: workload.to_string(),
             load,
             model,
             variants,
             seeds: self.seed..end,
-        }))
+        })
     }
 
     fn model(&self) -> Result<Model> {

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `scx_roost sim`: runs of all variants with all seeds, on as many threads as there are CPUs, and the table of what came of them.
+//! `scx_roost sim`: runs of all variants with all seeds, and the table of what came of them.
 
 use super::args::{Plan, WORKLOADS};
-use super::{MACHINES, Measured, Scenario, params, policy};
-use anyhow::{Result, anyhow};
+use super::{MACHINES, Measured, Scenario, params, policy, runs};
+use anyhow::Result;
 use serde::Serialize;
-use std::io::{IsTerminal, Write, stderr};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 /// What came of one variant, over its seeds.
 #[derive(Clone, Debug, Serialize)]
@@ -48,7 +44,16 @@ pub fn run(plan: &Plan) -> Result<Report> {
     let jobs: Vec<(usize, u64)> = (0..plan.variants.len())
         .flat_map(|variant| plan.seeds.clone().map(move |seed| (variant, seed)))
         .collect();
-    let measured = all(plan, &jobs)?;
+    let measured = runs::all(jobs.len(), |at| {
+        let (variant, seed) = jobs[at];
+        let scenario = Scenario {
+            model: &plan.model,
+            load: plan.load.clone(),
+            policy: &plan.variants[variant].policy,
+            seed,
+        };
+        scenario.run()
+    })?;
     let seeds = (plan.seeds.end - plan.seeds.start) as usize;
     let better = measured[0].more_is_better();
     let mut rows: Vec<Row> = Vec::new();
@@ -63,45 +68,6 @@ pub fn run(plan: &Plan) -> Result<Report> {
         seeds: seeds as u64,
         rows,
     })
-}
-
-fn all(plan: &Plan, jobs: &[(usize, u64)]) -> Result<Vec<Measured>> {
-    let (next, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let done: Vec<Mutex<Option<Result<Measured>>>> =
-        jobs.iter().map(|_| Mutex::new(None)).collect();
-    let work = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(&(variant, seed)) = jobs.get(at) else {
-                break;
-            };
-            let scenario = Scenario {
-                model: &plan.model,
-                load: plan.load.clone(),
-                policy: &plan.variants[variant].policy,
-                seed,
-            };
-            *done[at].lock().expect("no run panics") = Some(scenario.run());
-            progress(ended.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
-        }
-    };
-    let threads = thread::available_parallelism()
-        .map_or(1, |n| n.get())
-        .min(jobs.len());
-    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
-    let taken = |slot: Mutex<Option<Result<Measured>>>| {
-        let result = slot.into_inner().ok().flatten();
-        result.unwrap_or_else(|| Err(anyhow!("a run did not end: report this with the command")))
-    };
-    done.into_iter().map(taken).collect()
-}
-
-fn progress(done: usize, all: usize) {
-    if stderr().is_terminal() {
-        let end = if done == all { "\n" } else { "" };
-        // Who does not see it misses nothing.
-        let _ = write!(stderr(), "\r{done} of {all} runs{end}");
-    }
 }
 
 fn row(variant: &str, runs: &[Measured], base: Option<f64>, more_is_better: bool) -> Row {

@@ -4,7 +4,7 @@
 //!
 //! `load/` is what tasks do, `wait` what they do to each other; `machines`, `speed`, `cost` the machine, of `params`; `sched` what the
 //! engine asks of a scheduler, `ext` the kernel's sched_ext around the policy, `policy` what can be compared; `engine` the loop, `clock` its
-//! time, `measure` what comes of it, `watch` who looks on.
+//! time, `measure` what comes of it, `watch` who looks on, `runs` runs side by side.
 
 mod args;
 mod clock;
@@ -18,13 +18,14 @@ mod measure;
 mod params;
 mod policy;
 mod rng;
+mod runs;
 mod sched;
 mod speed;
 mod task;
 mod wait;
 mod watch;
 
-pub use args::{EXAMPLES, Plan, SimArgs, WORKLOADS};
+pub use args::{EXAMPLES, Plan, SimArgs, WORKLOADS, Wanted};
 pub use clock::Clock;
 pub use command::{Report, list, run};
 pub use machines::{MACHINES, Model, model};

@@ -4,21 +4,22 @@
 use scx_roost::arms::Settings;
 use scx_roost::cli::{Command, parse};
 use scx_roost::features::{FITS_MARGIN, FITS_RT, bits};
-use scx_roost::sim::{self, Plan, Policy, Rules};
+use scx_roost::sim::{self, Policy, Rules, Wanted};
 
-fn plan(args: &str) -> anyhow::Result<Option<Box<Plan>>> {
+fn wanted(args: &str) -> anyhow::Result<Wanted> {
     let words = format!("scx_roost sim {args}");
     match parse(words.split_whitespace())? {
-        Command::Sim { plan, .. } => Ok(plan),
+        Command::Sim { wanted, .. } => Ok(*wanted),
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
 fn what_is_typed_is_run() {
-    let plan = plan("primesieve --set threads=2 --variant mainline --variant roost+claim=off --seeds 2 --seed 5")
-        .unwrap()
-        .unwrap();
+    let args = "primesieve --set threads=2 --variant mainline --variant roost+claim=off --seeds 2 --seed 5";
+    let Wanted::Compare(plan) = wanted(args).unwrap() else {
+        panic!("{args}");
+    };
     assert_eq!(plan.seeds, 5..7);
     let report = sim::run(&plan).unwrap();
     let names: Vec<&str> = report.rows.iter().map(|r| r.variant.as_str()).collect();
@@ -67,11 +68,11 @@ fn what_is_wrong_is_one_sentence() {
         ),
         ("nas --seeds 0", "0 is not in 1..=1000"),
     ] {
-        let error = plan(args).map(|_| ()).expect_err(args);
+        let error = wanted(args).map(|_| ()).expect_err(args);
         let error = format!("{error:#}");
         assert!(error.contains(told), "{args}: {error}");
     }
-    assert!(plan("--list").unwrap().is_none());
+    assert!(matches!(wanted("--list").unwrap(), Wanted::List));
 }
 
 #[test]
