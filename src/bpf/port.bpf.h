@@ -10,13 +10,11 @@
 #include <bpf_experimental.h>
 #include "maps.bpf.h"
 
-#define subprog		  __noinline
-#define nonnull		  __arg_nonnull
-#define opaque(x)	  barrier_var(x)
-#define may_loop	  can_loop
-#define from_zero	  unknown_zero
-
-#define SCHED_IDLE_POLICY 5 /* uapi: SCHED_IDLE */
+#define subprog	  __noinline
+#define nonnull	  __arg_nonnull
+#define opaque(x) barrier_var(x)
+#define may_loop  can_loop
+#define from_zero unknown_zero
 
 /* ---- facts and state ---- */
 

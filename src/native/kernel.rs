@@ -73,6 +73,25 @@ struct Side {
     ports: *mut sys::port_task,
 }
 
+/// Policies of the class that tasks are of by default (uapi: SCHED_*).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SchedPolicy {
+    #[default]
+    Other = 0,
+    Batch = 3,
+    Idle = 5,
+}
+
+/// What a task is given by who starts it (kernel: struct sched_attr).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attr {
+    /// -20..=19
+    pub nice: i32,
+    pub policy: SchedPolicy,
+    /// ns; None: its arm's.
+    pub slice_ns: Option<u64>,
+}
+
 /// A machine whose tasks are scheduled by the policy.
 pub struct Kernel {
     world: World,
@@ -184,6 +203,15 @@ impl Kernel {
         let now = self.raw.clock;
         // SAFETY: the task's state is in the table.
         unsafe { sys::roost_task_begins(&mut *self.raw, state, now) };
+    }
+
+    /// It is given a nice level, a policy, a slice; so is every new task, before it is placed.
+    pub fn set_attr(&mut self, task: TaskId, attr: &Attr) {
+        let (policy, slice) = (attr.policy as u32, attr.slice_ns.unwrap_or(0));
+        let now = self.raw.clock;
+        let state = &raw mut *self.states.get_mut(task);
+        // SAFETY: the task's state is in the table.
+        unsafe { sys::roost_set_weight(&mut *self.raw, state, attr.nice, policy, slice, now) };
     }
 
     /// It may use the CPU.
@@ -345,6 +373,14 @@ impl Kernel {
         let world = self.call(cpu, Some(task));
         // SAFETY: see `select_cpu`.
         unsafe { sys::roost_stopping(world, port, runnable) }
+    }
+
+    /// The running task gives way.
+    pub fn yields(&mut self, cpu: usize, task: TaskId) {
+        let port = self.port(task);
+        let world = self.call(cpu, Some(task));
+        // SAFETY: see `select_cpu`.
+        unsafe { sys::roost_yield(world, port) }
     }
 
     pub fn disable(&mut self, cpu: usize, task: TaskId) {

@@ -11,7 +11,7 @@ pub mod sys;
 mod task;
 
 pub use claims::Placer;
-pub use kernel::{Act, Insert, Kernel, TaskId, To};
+pub use kernel::{Act, Attr, Insert, Kernel, SchedPolicy, TaskId, To};
 pub use queues::Queues;
 pub use task::{Task, Wakeup};
 

@@ -197,6 +197,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         let cpu = parent.and_then(|p| self.tasks[p].cpu).unwrap_or(0);
         let mask = self.wait.mask(group);
         self.sched.begin(task, mask, cpu);
+        self.sched.set_attr(task, self.wait.attr(group));
         self.see(What::Begins { task, group, mask });
         task
     }
@@ -253,7 +254,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.clock.clear(slot);
             return;
         };
-        let rate = self.cores.rate(cpu);
+        let memory = self.wait.memory(self.tasks[task].group);
+        let rate = self.cores.rate(cpu, memory);
         if std::mem::replace(&mut self.cpus[cpu].rate, rate) != rate {
             self.see(What::Speed { cpu, rate });
         }
@@ -327,11 +329,18 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     /// The task goes on with its program, until there is work to do or nothing.
     fn proceed(&mut self, cpu: usize, task: TaskId) {
         let now = self.clock.now();
-        match self
+        let came = self
             .wait
-            .proceed(&mut self.tasks, task, now, &self.costs, &mut self.measured)
-        {
+            .proceed(&mut self.tasks, task, now, &self.costs, &mut self.measured);
+        self.goes_on();
+        match came {
             Came::Works => self.time(cpu),
+            Came::Yields => {
+                self.tasks[task].left += self.costs.switch * FULL;
+                self.sched.yields(cpu, task, &mut self.orders);
+                self.leaves(cpu);
+            }
+            Came::Execs => self.execs(cpu, task),
             Came::Sleeps(until) => {
                 if let Some(until) = until {
                     let wake = Wake {
@@ -365,7 +374,32 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
     }
 
-    /// Who ran there does not any more.
+    /// Who spun in vain for what has come meanwhile does so no longer.
+    fn goes_on(&mut self) {
+        while let Some(task) = self.wait.freed.pop() {
+            let cpu = self.tasks[task].cpu.expect("who spins runs");
+            if self.cpus[cpu].running == Some(task) {
+                self.settle(cpu);
+                self.time(cpu);
+            }
+        }
+    }
+
+    /// The task begins a new program, of whose data no cache holds anything.
+    fn execs(&mut self, cpu: usize, task: TaskId) {
+        let to = self.sched.exec(cpu, task, &mut self.orders);
+        if to == cpu {
+            self.proceed(cpu, task);
+            return;
+        }
+        let at = self.clock.now() + self.costs.switch + self.costs.arrive;
+        self.tasks[task].state = State::Coming;
+        self.tasks[task].cpu = None;
+        self.clock.set(self.arrival(task), at);
+        self.leaves(cpu);
+    }
+
+    /// Who ran there does not any more, or gives way.
     fn leaves(&mut self, cpu: usize) {
         self.clock.clear(self.slot(cpu, On::Segment));
         self.clock.set(self.slot(cpu, On::Pick), self.clock.now());

@@ -5,7 +5,7 @@
 
 use super::sched::{Order, Scheduler, Wake};
 use crate::native::sys::{self, timer_kind};
-use crate::native::{Act, Insert, Kernel, TaskId, To};
+use crate::native::{Act, Attr, Insert, Kernel, TaskId, To};
 
 // Bits of flags, which C has in words of several widths.
 const IMMED: u64 = sys::IMMED;
@@ -207,6 +207,10 @@ impl Scheduler for Ext {
         self.kernel.begin(task, mask, cpu);
     }
 
+    fn set_attr(&mut self, task: TaskId, attr: &Attr) {
+        self.kernel.set_attr(task, attr);
+    }
+
     fn place(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) -> usize {
         self.asked[task] = !self.kernel.pinned(task);
         if !self.asked[task] {
@@ -243,6 +247,16 @@ impl Scheduler for Ext {
 
     fn ran(&mut self, task: TaskId, ns: u64) {
         self.kernel.ran(task, ns);
+    }
+
+    fn yields(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
+        self.kernel.yields(cpu, task);
+        self.act(orders);
+    }
+
+    /// sched_ext is not asked (kernel: select_task_rq_scx() of WF_EXEC is the CPU where it is).
+    fn exec(&mut self, cpu: usize, _: TaskId, _: &mut Vec<Order>) -> usize {
+        cpu
     }
 
     fn sleeps(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the engine asks of a scheduler, whichever it is.
 
-use crate::native::TaskId;
 use crate::native::sys::timer_kind;
+use crate::native::{Attr, TaskId};
 
 /// A wakeup or fork.
 #[derive(Clone, Copy, Debug)]
@@ -33,12 +33,19 @@ pub trait Scheduler {
     fn set_now(&mut self, now: u64);
     /// A task that may use the CPUs of a mask; it has run nowhere, and counts as on `cpu`.
     fn begin(&mut self, task: TaskId, mask: usize, cpu: usize);
+    /// It is given a nice level, a policy, a slice; right after its beginning, and perhaps again.
+    fn set_attr(&mut self, task: TaskId, attr: &Attr);
     /// Which CPU shall the task, which wakes or is new, run on?
     fn place(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) -> usize;
     /// It is there.
     fn arrive(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>);
     /// The running task has run for so long, until now.
     fn ran(&mut self, task: TaskId, ns: u64);
+    /// The running task gives way (kernel: sched_yield()); the CPU picks next.
+    fn yields(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>);
+    /// The running task begins a new program: on which CPU (kernel: sched_exec())? If on another, this one picks next, and the
+    /// task arrives there.
+    fn exec(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) -> usize;
     /// The running task sleeps; the CPU picks next.
     fn sleeps(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>);
     /// The same for the last time.

@@ -11,6 +11,8 @@ pub const FULL: u64 = 1 << 20;
 pub struct Speeds {
     /// A thread's speed while another thread of its core is busy.
     pub smt: u64,
+    /// The same of work that waits for memory.
+    pub smt_memory: u64,
     /// With so many busy cores, and with all: the speed of each.
     pub boost: Vec<u64>,
     /// How late clocks of cores follow, ns.
@@ -31,6 +33,7 @@ impl Speeds {
         };
         Speeds {
             smt: part(params.part("smt_speed")),
+            smt_memory: part(params.part("smt_speed_memory")),
             boost: (0..=cores).map(boost).collect(),
             late: params.ns("freq_ramp"),
         }
@@ -78,14 +81,19 @@ impl Cores {
         self.busy[self.core_of[cpu]] > 1
     }
 
-    /// Work in a ns of a busy CPU.
-    pub fn rate(&self, cpu: usize) -> u64 {
-        let smt = if self.shared(cpu) {
-            self.speeds.smt
-        } else {
-            FULL
+    /// Work in a ns of a busy CPU, of a task that waits for memory for so many percent of its time at full speed. No clock makes
+    /// that part faster or slower.
+    pub fn rate(&self, cpu: usize, memory: u64) -> u64 {
+        let (smt, smt_memory) = match self.shared(cpu) {
+            true => (self.speeds.smt, self.speeds.smt_memory),
+            false => (FULL, FULL),
         };
-        smt * self.boost / FULL
+        let core = smt * self.boost / FULL;
+        match memory {
+            0 => core,
+            // The times of both parts add up.
+            _ => 100 * core * smt_memory / ((100 - memory) * smt_memory + memory * core),
+        }
     }
 
     /// The clocks of all cores follow what is busy. True: they are others now.

@@ -39,6 +39,8 @@ pub struct Task {
     pub stamp: u64,
     /// It came last to a barrier.
     pub first: bool,
+    /// It waits at a barrier, on its CPU.
+    pub spins: bool,
     /// Work of the segment, in 1/FULL ns at full speed.
     pub left: u64,
     pub then: Then,
@@ -68,6 +70,7 @@ impl Task {
             tag: usize::MAX,
             stamp: 0,
             first: false,
+            spins: false,
             left: 0,
             then: Then::Step,
             todo: VecDeque::new(),

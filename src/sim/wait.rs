@@ -8,7 +8,7 @@ use super::measure::Measured;
 use super::rng::Rng;
 use super::speed::FULL;
 use super::task::{Task, Then};
-use crate::native::TaskId;
+use crate::native::{Attr, TaskId};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -18,6 +18,9 @@ pub enum Came {
     Works,
     /// Until then, ns; None: until it is woken.
     Sleeps(Option<u64>),
+    Yields,
+    /// It begins a new program.
+    Execs,
     Ends,
 }
 
@@ -48,6 +51,8 @@ pub struct Wait {
     locks: Vec<Lock>,
     /// Who waits at each barrier.
     barriers: Vec<Vec<TaskId>>,
+    /// Who spins there no longer: the last has come.
+    pub freed: Vec<TaskId>,
     masks: Vec<usize>,
     rng: Rng,
 }
@@ -60,6 +65,7 @@ impl Wait {
             channels: load.channels.iter().map(|_| Channel::default()).collect(),
             locks: (0..load.locks).map(|_| Lock::default()).collect(),
             barriers: load.barriers.iter().map(|_| Vec::new()).collect(),
+            freed: Vec::new(),
             masks,
             rng: Rng::new(seed),
             load: Arc::new(load),
@@ -74,6 +80,15 @@ impl Wait {
 
     pub fn mask(&self, group: usize) -> usize {
         self.masks[group]
+    }
+
+    pub fn attr(&self, group: usize) -> &Attr {
+        &self.load.groups[group].attr
+    }
+
+    /// Percent of its runs that wait for memory.
+    pub fn memory(&self, group: usize) -> u64 {
+        self.load.groups[group].memory
     }
 
     pub fn set_of(&self, group: usize) -> u64 {
@@ -130,6 +145,38 @@ impl Wait {
                 return came;
             }
         }
+    }
+
+    /// Who is not the last spins, if the barrier says so, and comes here again when that was in vain.
+    fn barrier(&mut self, at: usize, tasks: &mut [Task], id: TaskId) -> Option<Came> {
+        let barrier = self.load.barriers[at];
+        let there = &mut self.barriers[at];
+        let task = &mut tasks[id];
+        if std::mem::take(&mut task.spins) {
+            return Some(Came::Sleeps(None));
+        }
+        task.first = there.len() + 1 == barrier.tasks as usize;
+        if !task.first {
+            there.push(id);
+            if barrier.spin == 0 {
+                return Some(Came::Sleeps(None));
+            }
+            task.spins = true;
+            task.left += barrier.spin * FULL;
+            task.pc -= 1;
+            return Some(Came::Works);
+        }
+        for other in there.drain(..) {
+            let waits = &mut tasks[other];
+            if std::mem::take(&mut waits.spins) {
+                waits.left = 0;
+                waits.pc += 1;
+                self.freed.push(other);
+            } else {
+                tasks[id].todo.push_back(Then::Wake(other, false));
+            }
+        }
+        None
     }
 
     /// None: the step is done, and took no time.
@@ -211,17 +258,7 @@ impl Wait {
                     task.todo.push_back(Then::Wake(waiter, false));
                 }
             }
-            Step::Barrier(at) => {
-                let all = self.load.barriers[at].tasks as usize;
-                let there = &mut self.barriers[at];
-                task.first = there.len() + 1 == all;
-                if !task.first {
-                    there.push(id);
-                    return Some(Came::Sleeps(None));
-                }
-                let wakes = there.drain(..).map(|other| Then::Wake(other, false));
-                task.todo.extend(wakes);
-            }
+            Step::Barrier(at) => return self.barrier(at, tasks, id),
             Step::Fork(group, ref count) => {
                 let count = count.value(&task.known).max(0) as usize;
                 task.todo
@@ -236,7 +273,8 @@ impl Wait {
                 task.ended -= 1;
             }
             Step::Exit => return Some(Came::Ends),
-            Step::Exec | Step::Yield => {}
+            Step::Exec => return Some(Came::Execs),
+            Step::Yield => return Some(Came::Yields),
             Step::Stamp => task.stamp = now,
             Step::Keep => task.known.kept = task.known.from,
             Step::Count(mark, ref by) => measured.mark(mark, by.value(&task.known).max(0) as u64),

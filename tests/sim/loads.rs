@@ -83,6 +83,11 @@ fn what_is_wrong_is_told_with_its_line() {
             "line 1: \"warmup forever\": \"forever\" where a name, a number, a time or a size was expected",
         ),
         (
+            "task a, nice 20:\n    exit",
+            "a nice level, -20 to 19, was expected",
+        ),
+        ("task a, memory 101:\n    exit", "memory is at most 100 %"),
+        (
             "task a x me:\n    exit",
             "a number that is known from the start was expected",
         ),

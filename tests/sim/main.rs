@@ -6,4 +6,5 @@ mod command;
 mod loads;
 mod machine;
 mod runs;
+mod steps;
 mod tables;

@@ -4,7 +4,7 @@
 use scx_roost::sim::load::Load;
 use scx_roost::sim::{Measured, Policy, Scenario, WORKLOADS, model};
 
-fn run(text: &str, params: &[(&str, i64)], policy: &str, seed: u64) -> Measured {
+pub fn run(text: &str, params: &[(&str, i64)], policy: &str, seed: u64) -> Measured {
     let params = params
         .iter()
         .map(|(name, value)| (name.to_string(), *value));
@@ -22,7 +22,7 @@ fn workload(name: &str) -> &'static str {
 }
 
 /// Within so many percent.
-fn near(got: f64, expected: f64, percent: f64) {
+pub fn near(got: f64, expected: f64, percent: f64) {
     let off = (got / expected - 1.0) * 100.0;
     assert!(
         off.abs() <= percent,

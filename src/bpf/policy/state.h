@@ -11,6 +11,8 @@
 enum {
 	CACHELINE = 64,
 	NO_CPU = -1,
+	SCHED_BATCH_POLICY = 3, /* uapi: SCHED_BATCH, SCHED_IDLE */
+	SCHED_IDLE_POLICY = 5,
 };
 
 /* Who wakes whom (kernel: task_struct.last_wakee, wakee_flips, wakee_flip_decay_ts). The idle task's is its CPU's. */

@@ -7,6 +7,7 @@ mod parse;
 
 pub use expr::{Expr, Known};
 
+use crate::native::Attr;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 
@@ -70,7 +71,7 @@ pub struct Group {
     pub set: u64,
     /// Percent of a run that waits for memory.
     pub memory: u64,
-    pub nice: i64,
+    pub attr: Attr,
     /// First and last CPU of ranges; empty: all.
     pub cpus: Vec<(u16, u16)>,
     /// ns over which the starts of its tasks are spread.

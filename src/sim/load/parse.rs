@@ -3,6 +3,7 @@
 
 use super::expr::{Atom, Expr};
 use super::{Barrier, Channel, Group, Load, Measure, Settings, Step, Vary, Which};
+use crate::native::Attr;
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 
@@ -303,7 +304,7 @@ impl<'a> Parser<'a> {
             count: count as u64,
             set: 0,
             memory: 0,
-            nice: 0,
+            attr: Attr::default(),
             cpus: Vec::new(),
             start: 0,
             program: Vec::new(),
@@ -311,10 +312,14 @@ impl<'a> Parser<'a> {
         for part in parts {
             match part {
                 ["set", value @ ..] => group.set = self.time(value)?,
-                ["memory", value @ ..] => group.memory = self.time(value)?,
+                ["memory", value @ ..] => {
+                    group.memory = self.time(value)?;
+                    ensure!(group.memory <= 100, "memory is at most 100 %");
+                }
                 ["start", value @ ..] => group.start = self.time(value)?,
                 ["nice", value] => {
-                    group.nice = value.parse().context("a nice level was expected")?
+                    let nice = value.parse().ok().filter(|n| (-20..20).contains(n));
+                    group.attr.nice = nice.context("a nice level, -20 to 19, was expected")?;
                 }
                 ["cpus", list] => group.cpus = vec![range(list)?],
                 [list] if !group.cpus.is_empty() => group.cpus.push(range(list)?),

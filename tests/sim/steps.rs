@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What single steps and words of a workload do, by runs that are arithmetic.
+
+use crate::runs::{near, run};
+
+/// Kernel: sched_prio_to_weight[] of 0, 5 and -3.
+#[test]
+fn a_nice_level_is_a_weight() {
+    for (nice, weight) in [(5, 335.0), (-3, 1991.0)] {
+        let text = format!(
+            "warmup 100ms\nduration 4s\nmeasure rate turns\ntask a, cpus 0:\n    forever\n        run 1ms\n        count turns\n\
+             task b, cpus 0, nice {nice}:\n    forever\n        run 1ms\n"
+        );
+        let m = run(&text, &[], "roost", 1);
+        near(m.result(), 1000.0 * 1024.0 / (1024.0 + weight), 2.0);
+    }
+}
+
+/// Half of its work waits for memory, at 0.75 beside a busy sibling, where the other half is at 0.55.
+#[test]
+fn who_waits_for_memory_shares_a_core_better() {
+    for (memory, time) in [
+        (0, 1.0 / 0.55),
+        (50, 0.5 / 0.55 + 0.5 / 0.75),
+        (100, 1.0 / 0.75),
+    ] {
+        let text = format!(
+            "task a, cpus 0, memory {memory}:\n    run 1s\ntask b, cpus 32, memory {memory}:\n    run 1s\n"
+        );
+        near(run(&text, &[], "mainline", 1).result(), 1e9 * time, 0.3);
+    }
+}
+
+/// With all 32 cores busy clocks are at 0.9433 of their highest.
+#[test]
+fn no_clock_makes_memory_slower() {
+    for (memory, part) in [(0, 0.9433), (100, 1.0)] {
+        let text = format!(
+            "warmup 100ms\nduration 500ms\nmeasure rate turns\ntask hog x 32, memory {memory}:\n    forever\n        run 100us\n        count turns\n"
+        );
+        near(run(&text, &[], "roost", 1).result(), 32.0 * part * 1e4, 1.0);
+    }
+}
+
+/// Two on one CPU: who yields after each turn lets the other go first, and alone it goes on.
+#[test]
+fn who_yields_lets_the_other_go_first() {
+    let turns = |tasks: u64, step: &str| {
+        let text = format!(
+            "warmup 10ms\nduration 1s\nmeasure rate turns\ntask a x {tasks}, cpus 0:\n    forever\n        run 100us\n        {step}\n        count turns\n"
+        );
+        let m = run(&text, &[], "roost", 1);
+        (m.result(), m.switches as f64)
+    };
+    let (yielding, switches) = turns(2, "yield");
+    // But for those times when the other has had more, by a tick or a timer.
+    assert!(switches > 0.8 * yielding, "{switches} of {yielding}");
+    let (_, switches) = turns(2, "stamp");
+    assert!(switches < 500.0, "{switches}");
+    let (alone, switches) = turns(1, "yield");
+    assert_eq!(switches, 0.0);
+    near(alone, 1e4, 2.0);
+}
+
+#[test]
+fn who_begins_a_new_program_goes_on() {
+    let m = run(
+        "task a:\n    run 10ms\n    exec\n    run 10ms\n",
+        &[],
+        "roost",
+        1,
+    );
+    near(m.result(), 20e6, 0.5);
+    assert_eq!(m.moves, [0; 3]);
+}
+
+/// Who comes 50 us late is waited for on the CPU, or asleep; with one CPU nobody comes while another spins.
+#[test]
+fn who_spins_at_a_barrier_need_not_be_woken() {
+    let of = |spin: &str, cpus: &str| {
+        let text = format!(
+            "warmup 1ms\nduration 100ms\nmeasure rate turns\nbarrier all 2 spin {spin}\n\
+             task early, cpus 0:\n    forever\n        run 50us\n        barrier all\n\
+             task late, cpus {cpus}:\n    forever\n        run 100us\n        barrier all\n        count turns\n"
+        );
+        run(&text, &[], "mainline", 1)
+    };
+    let (spins, sleeps, one) = (of("80us", "1"), of("20us", "1"), of("80us", "0"));
+    assert_eq!(spins.wakeups.quantile(500), None);
+    near(spins.result(), 1e4, 0.5);
+    near(spins.busy_ns as f64, 2.0 * 100e6, 0.5);
+    assert!(sleeps.wakeups.quantile(500).is_some());
+    assert!(one.wakeups.quantile(500).is_some());
+}
