@@ -2,6 +2,7 @@
 //! scx_roost as a library: `run(&config, stop)` runs the scheduler until it ends. No signal handler and no
 //! logger is installed here, so that a bundle of schedulers can embed it; `main.rs` does both for the binary.
 
+pub mod ab;
 pub mod arms;
 pub mod bpf;
 pub mod cli;
@@ -23,6 +24,7 @@ pub mod native;
 pub mod outlook;
 pub mod print;
 pub mod publish;
+pub mod rng;
 pub mod rule_events;
 pub mod rules;
 pub mod sampler;

@@ -17,7 +17,6 @@ mod machines;
 mod measure;
 mod params;
 mod policy;
-mod rng;
 mod runs;
 mod sched;
 mod speed;
@@ -30,9 +29,9 @@ pub use clock::Clock;
 pub use command::{Report, list, run};
 pub use machines::{MACHINES, Model, model};
 pub use measure::{Measured, Times};
+pub use crate::rng::Rng;
 pub use params::{Param, Params, Unit};
 pub use policy::{Policy, Rules};
-pub use rng::Rng;
 
 use crate::arms::Settings;
 use crate::config::Config;

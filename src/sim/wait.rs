@@ -5,7 +5,7 @@
 use super::cost::Costs;
 use super::load::{Load, Step, Vary, Which};
 use super::measure::Measured;
-use super::rng::Rng;
+use super::Rng;
 use super::speed::FULL;
 use super::task::{Task, Then};
 use crate::native::{Attr, TaskId};

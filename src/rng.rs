@@ -8,6 +8,12 @@ impl Rng {
         Rng(seed)
     }
 
+    /// A stream of its own for each number.
+    pub fn stream(seed: u64, number: u64) -> Rng {
+        let of_seed = Rng(seed).next();
+        Rng(Rng(of_seed ^ number).next())
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What a statistic of the blocks would be, had other blocks been drawn (Efron 1979). The interval is that of percentiles, widened as one of
+//! Student's t is against the normal (Hesterberg 2015): percentiles alone are too narrow for few blocks.
+
+use super::Interval;
+use super::sample::quantile;
+use crate::rng::Rng;
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+
+/// Fewer blocks cannot bound their median with 95 %: all of them lie on one side of it with a chance of 2 in 2^n.
+pub const MIN_BLOCKS: usize = 6;
+
+/// Covers what `statistic` is of all blocks there could be with a chance of about `level`. None of fewer than `MIN_BLOCKS` values.
+pub fn interval(
+    values: &[f64],
+    statistic: impl Fn(&mut [f64]) -> f64,
+    level: f64,
+    resamples: usize,
+    rng: &mut Rng,
+) -> Option<Interval> {
+    let n = values.len();
+    let tail = tail(n, level)?;
+    let mut drawn = vec![0.0; n];
+    let mut all: Vec<f64> = (0..resamples)
+        .map(|_| {
+            let draw = |slot: &mut f64| *slot = values[rng.below(n as u64) as usize];
+            drawn.iter_mut().for_each(draw);
+            statistic(&mut drawn)
+        })
+        .collect();
+    all.sort_unstable_by(f64::total_cmp);
+    Some(Interval {
+        low: quantile(&all, tail),
+        high: quantile(&all, 1.0 - tail),
+    })
+}
+
+/// What lies beyond each end of the interval of n blocks.
+pub fn tail(n: usize, level: f64) -> Option<f64> {
+    if n < MIN_BLOCKS {
+        return None;
+    }
+    let student = StudentsT::new(0.0, 1.0, (n - 1) as f64).ok()?;
+    let t = student.inverse_cdf((1.0 - level) / 2.0);
+    let widened = t * (n as f64 / (n - 1) as f64).sqrt();
+    Some(Normal::standard().cdf(widened))
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Statistics of paired blocks. Numbers in, numbers out: no clock, no file, chance by a seed that is handed in.
+//!
+//! Begin with `verdict`. `pairs` is what is compared, `rank` and `shift` the signed-rank test and its estimate, `bootstrap` the interval
+//! of the median, `plan` when the data may be looked at, `holm` many comparisons, `power` what can be found at all.
+
+pub mod bootstrap;
+pub mod holm;
+pub mod pairs;
+pub mod plan;
+pub mod power;
+pub mod rank;
+pub mod sample;
+pub mod shift;
+pub mod verdict;
+
+use serde::{Deserialize, Serialize};
+
+/// From `low` to `high`, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Interval {
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    pub fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+
+    pub fn map(self, f: impl Fn(f64) -> f64) -> Interval {
+        Interval {
+            low: f(self.low),
+            high: f(self.high),
+        }
+    }
+}

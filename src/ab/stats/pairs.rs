@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Two variants, block by block: what a block says of their difference.
+
+use super::sample::median;
+use serde::{Deserialize, Serialize};
+
+/// How differences are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// Logarithms of other / base. All values are above 0.
+    Ratio,
+    /// other - base, in the unit of the metric: some value is 0 or less.
+    Difference,
+}
+
+/// The differences of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pairs {
+    pub scale: Scale,
+    pub differences: Vec<f64>,
+    /// Median of the variant that is compared with.
+    pub base: f64,
+}
+
+impl Pairs {
+    /// A block each; both lists are as long.
+    pub fn new(base: &[f64], other: &[f64]) -> Pairs {
+        let positive = base.iter().chain(other).all(|v| *v > 0.0);
+        let (scale, difference): (_, fn(f64, f64) -> f64) = match positive {
+            true => (Scale::Ratio, |b, o| (o / b).ln()),
+            false => (Scale::Difference, |b, o| o - b),
+        };
+        let both = base.iter().zip(other);
+        Pairs {
+            scale,
+            differences: both.map(|(b, o)| difference(*b, *o)).collect(),
+            base: median(base),
+        }
+    }
+
+    /// A part of the base (0.02: 2 %), as a difference.
+    pub fn margin(&self, part: f64) -> f64 {
+        match self.scale {
+            Scale::Ratio => part.ln_1p(),
+            Scale::Difference => part * self.base.abs(),
+        }
+    }
+
+    /// A difference as it is shown: the ratio other / base, or what is added to base.
+    pub fn shown(&self, difference: f64) -> f64 {
+        match self.scale {
+            Scale::Ratio => difference.exp(),
+            Scale::Difference => difference,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! When the data may be looked at. Fixed: once, at the end. Auto: at five looks that are declared before the first run; each spends its part
+//! of the allowed error, as t^2 of the whole at the part t of the blocks (Kim and DeMets 1987). The parts are tested each by itself and add up,
+//! so that the error stays below what is allowed whatever hangs together between looks (Bonferroni's bound).
+
+use serde::{Deserialize, Serialize};
+
+/// Of the most blocks, in eighths.
+const LOOKS: [usize; 5] = [2, 3, 4, 6, 8];
+/// The first look is at six blocks: fewer can say nothing.
+pub const MIN_AUTO: usize = 24;
+pub const MAX_AUTO: usize = 40;
+
+/// How many blocks there will be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Plan {
+    Fixed(usize),
+    /// At most so many.
+    Auto(usize),
+}
+
+/// A look at the first `blocks` of them, which may err with `share` of the allowed error.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Look {
+    pub blocks: usize,
+    pub share: f64,
+}
+
+impl Plan {
+    pub fn max(&self) -> usize {
+        match *self {
+            Plan::Fixed(n) | Plan::Auto(n) => n,
+        }
+    }
+
+    pub fn looks(&self) -> Vec<Look> {
+        match *self {
+            Plan::Fixed(blocks) => vec![Look { blocks, share: 1.0 }],
+            Plan::Auto(max) => auto(max),
+        }
+    }
+
+    /// Those that so many blocks allow.
+    pub fn taken(&self, blocks: usize) -> Vec<Look> {
+        let mut looks = self.looks();
+        looks.retain(|look| look.blocks <= blocks);
+        looks
+    }
+}
+
+fn auto(max: usize) -> Vec<Look> {
+    let mut spent = 0.0;
+    let look = |eighths: usize| {
+        let blocks = max * eighths / 8;
+        let all = (blocks as f64 / max as f64).powi(2);
+        let share = all - spent;
+        spent = all;
+        Look { blocks, share }
+    };
+    LOOKS.into_iter().map(look).collect()
+}

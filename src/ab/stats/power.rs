@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What so many blocks can find, and how many it takes.
+
+use super::Interval;
+use super::rank::critical_sum;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// The signed-rank test wants so many blocks where the t test wants one, of normal differences (3/pi; Hodges and Lehmann 1956).
+const RANKS_COST: f64 = std::f64::consts::PI / 3.0;
+
+/// The least shift that is found with a chance of `power`, of n differences whose shift has this interval at level 1 - `alpha`.
+pub fn least_shift(interval: Interval, n: usize, alpha: f64, power: f64) -> Option<f64> {
+    let (bound, beyond) = (t(n, 1.0 - alpha / 2.0)?, t(n, power)?);
+    Some(interval.half_width() * (bound + beyond) / bound)
+}
+
+/// Blocks that it takes to find `effect` (0.05: 5 % slower) with a chance of `power`, when runs of a variant scatter by `cv` (0.03: 3 %).
+pub fn blocks_needed(cv: f64, effect: f64, alpha: f64, power: f64) -> usize {
+    let shift = effect.ln_1p().abs();
+    let variance = 2.0 * cv * cv * RANKS_COST;
+    let enough = |n: &usize| {
+        let known = t(*n, 1.0 - alpha / 2.0).zip(t(*n, power));
+        known.is_some_and(|(bound, beyond)| {
+            (bound + beyond).powi(2) * variance <= *n as f64 * shift * shift
+        }) && critical_sum(*n, alpha / 2.0).is_some()
+    };
+    (2..100_000).find(enough).unwrap_or(100_000)
+}
+
+fn t(n: usize, share: f64) -> Option<f64> {
+    let student = StudentsT::new(0.0, 1.0, n.checked_sub(1)? as f64).ok()?;
+    Some(student.inverse_cdf(share))
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The signed-rank test (Wilcoxon 1945): are differences more often, and more, above 0 than below? Exact up to `EXACT_MAX` differences, also
+//! with ties: given the ranks, each sign is a coin, which is what the random order of each block makes true.
+
+use statrs::distribution::{ContinuousCDF, Normal};
+
+/// Above this the normal approximation is good to three digits, and the exact count is slow.
+pub const EXACT_MAX: usize = 100;
+
+/// Sums of ranks. Zeros are left out; ties share the mean of their ranks.
+pub struct SignedRank {
+    /// Of those above 0, twice: with ties a rank may be half a number.
+    plus: usize,
+    /// Twice, of all that are not 0.
+    ranks: Vec<usize>,
+}
+
+/// Chances of what was seen, or more, if signs were coins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct P {
+    /// Of sums so large: are the differences above 0?
+    pub greater: f64,
+    /// Of sums so small.
+    pub less: f64,
+}
+
+impl P {
+    pub const NOTHING: P = P {
+        greater: 1.0,
+        less: 1.0,
+    };
+
+    pub fn two_sided(&self) -> f64 {
+        (2.0 * self.greater.min(self.less)).min(1.0)
+    }
+}
+
+impl SignedRank {
+    pub fn new(differences: &[f64]) -> SignedRank {
+        let other: Vec<f64> = differences.iter().copied().filter(|d| *d != 0.0).collect();
+        let ranks = twice_ranks(&other);
+        let above = other.iter().zip(&ranks).filter(|(d, _)| **d > 0.0);
+        SignedRank {
+            plus: above.map(|(_, rank)| rank).sum(),
+            ranks,
+        }
+    }
+
+    /// The sum of the ranks of what is above 0.
+    pub fn sum(&self) -> f64 {
+        self.plus as f64 / 2.0
+    }
+
+    pub fn p(&self) -> P {
+        match self.ranks.len() {
+            0 => P::NOTHING,
+            1..=EXACT_MAX => self.exact(),
+            _ => self.approximate(),
+        }
+    }
+
+    pub fn exact(&self) -> P {
+        let chances = null_distribution(&self.ranks);
+        P {
+            greater: chances[self.plus..].iter().sum::<f64>().min(1.0),
+            less: chances[..=self.plus].iter().sum::<f64>().min(1.0),
+        }
+    }
+
+    /// With the correction for continuity; that for ties is in the ranks.
+    pub fn approximate(&self) -> P {
+        let mean = self.ranks.iter().sum::<usize>() as f64 / 4.0;
+        let squares = self.ranks.iter().map(|r| (r * r) as f64).sum::<f64>();
+        let deviation = (squares / 16.0).sqrt();
+        let z = |sum: f64| (sum - mean) / deviation;
+        let normal = Normal::standard();
+        P {
+            greater: normal.sf(z(self.sum() - 0.5)),
+            less: normal.cdf(z(self.sum() + 0.5)),
+        }
+    }
+}
+
+fn twice_ranks(values: &[f64]) -> Vec<usize> {
+    let size = |i: &usize| values[*i].abs();
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_unstable_by(|a, b| size(a).total_cmp(&size(b)));
+    let mut ranks = vec![0; values.len()];
+    let mut below = 0;
+    for tied in order.chunk_by(|a, b| size(a) == size(b)) {
+        // Of ranks below + 1 to below + len the mean, twice.
+        let rank = 2 * below + tied.len() + 1;
+        tied.iter().for_each(|i| ranks[*i] = rank);
+        below += tied.len();
+    }
+    ranks
+}
+
+/// Chance of each sum of a part of `ranks`, when each is taken or not by a coin.
+fn null_distribution(ranks: &[usize]) -> Vec<f64> {
+    let mut chances = vec![0.0; ranks.iter().sum::<usize>() + 1];
+    chances[0] = 1.0;
+    let mut top = 0;
+    for &rank in ranks {
+        top += rank;
+        for sum in (0..=top).rev() {
+            let taken = sum.checked_sub(rank).map_or(0.0, |rest| chances[rest]);
+            chances[sum] = (chances[sum] + taken) / 2.0;
+        }
+    }
+    chances
+}
+
+/// The largest sum of ranks of n differences (no ties, no zeros) below or at which chance `tail` is not exceeded. None: not even 0 is.
+pub fn critical_sum(n: usize, tail: f64) -> Option<usize> {
+    if n > EXACT_MAX {
+        return approximate_critical_sum(n as f64, tail);
+    }
+    let chances = null_distribution(&(1..=n).collect::<Vec<_>>());
+    let mut sum = 0.0;
+    let within = chances.iter().take_while(|chance| {
+        sum += **chance;
+        sum <= tail
+    });
+    within.count().checked_sub(1)
+}
+
+fn approximate_critical_sum(n: f64, tail: f64) -> Option<usize> {
+    let mean = n * (n + 1.0) / 4.0;
+    let deviation = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
+    let sum = mean + deviation * Normal::standard().inverse_cdf(tail) - 0.5;
+    (sum >= 0.0).then_some(sum as usize)
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! By how much differences are off 0: the median of all means of two of them (Hodges and Lehmann 1963), and the interval that the signed-rank
+//! test does not refuse.
+
+use super::Interval;
+use super::rank::critical_sum;
+use super::sample::quantile;
+
+/// Means of all pairs of differences, each with itself too, in order.
+pub struct Walsh {
+    means: Vec<f64>,
+    n: usize,
+}
+
+impl Walsh {
+    pub fn new(differences: &[f64]) -> Walsh {
+        let with_rest = |(i, a): (usize, &f64)| {
+            let a = *a;
+            differences[i..].iter().map(move |b| (a + b) / 2.0)
+        };
+        let mut means: Vec<f64> = differences.iter().enumerate().flat_map(with_rest).collect();
+        means.sort_unstable_by(f64::total_cmp);
+        Walsh {
+            means,
+            n: differences.len(),
+        }
+    }
+
+    pub fn estimate(&self) -> f64 {
+        quantile(&self.means, 0.5)
+    }
+
+    /// Covers the true shift with a chance of `level` or more. None: so few differences cannot tell.
+    pub fn interval(&self, level: f64) -> Option<Interval> {
+        let outside = critical_sum(self.n, (1.0 - level) / 2.0)?;
+        let (low, high) = (outside, self.means.len() - 1 - outside);
+        Some(Interval {
+            low: self.means[low],
+            high: self.means[high],
+        })
+    }
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Does it keep what it promises? A thousand comparisons of nothing with nothing, and of planted effects.
+
+use crate::noise::{self, ALL, CV, Noise};
+use scx_roost::ab::stats::plan::{MAX_AUTO, Plan};
+use scx_roost::ab::stats::power::blocks_needed;
+use scx_roost::ab::stats::verdict::{Compared, Direction, Judged, Rule, Verdict, judge, settled};
+
+const TIMES: u64 = 1000;
+
+/// Intervals are not what most of these tests look at.
+fn rule(plan: Plan) -> Rule {
+    Rule {
+        resamples: 1,
+        ..Rule::new(plan)
+    }
+}
+
+/// Each of the other variants with the first.
+fn verdicts(values: &[Vec<f64>], blocks: usize, rule: &Rule) -> Vec<Judged> {
+    let compared: Vec<Compared> = values[1..]
+        .iter()
+        .map(|other| Compared {
+            base: &values[0][..blocks],
+            other: &other[..blocks],
+            better: Direction::Lower,
+            exercised: true,
+        })
+        .collect();
+    judge(&compared, rule, 1)
+}
+
+/// As it goes: what is settled at a look ends it there.
+fn run(noise: Noise, factors: &[f64], rule: &Rule, seed: u64) -> Vec<Judged> {
+    let values = noise::compared(noise, factors, rule.plan.max(), seed);
+    let looks = rule.plan.looks().into_iter();
+    let mut judged = looks.map(|look| verdicts(&values, look.blocks, rule));
+    let mut last = judged.next().unwrap();
+    while !settled(&last)
+        && let Some(next) = judged.next()
+    {
+        last = next;
+    }
+    last
+}
+
+/// How many of a thousand have some verdict of `these`.
+fn count(noise: Noise, factors: &[f64], rule: &Rule, these: &[Verdict]) -> u64 {
+    let has = |seed: &u64| {
+        let judged = run(noise, factors, rule, *seed);
+        judged.iter().any(|j| these.contains(&j.verdict))
+    };
+    (0..TIMES).filter(has).count() as u64
+}
+
+/// So many of a thousand may err: the nominal part, and three standard deviations of the count.
+fn allowed(nominal: f64) -> u64 {
+    let times = TIMES as f64;
+    (nominal * times + 3.0 * (nominal * (1.0 - nominal) * times).sqrt()) as u64
+}
+
+const DIFFERENT: [Verdict; 2] = [Verdict::Better, Verdict::Worse];
+
+#[test]
+fn nothing_is_seldom_told_apart_from_nothing() {
+    for noise in ALL {
+        for blocks in [6, 12, 30] {
+            let found = count(noise, &[1.0; 2], &rule(Plan::Fixed(blocks)), &DIFFERENT);
+            println!("{noise:?}, {blocks} blocks: {found} of {TIMES}");
+            assert!(
+                found <= allowed(0.05),
+                "{noise:?}, {blocks} blocks: {found}"
+            );
+        }
+    }
+}
+
+#[test]
+fn nor_are_five_things_that_are_all_the_same() {
+    let found = count(Noise::Skewed, &[1.0; 5], &rule(Plan::Fixed(12)), &DIFFERENT);
+    println!("{found} of {TIMES}");
+    assert!(found <= allowed(0.05), "{found}");
+}
+
+#[test]
+fn looking_five_times_errs_no_more_often() {
+    for noise in ALL {
+        let found = count(noise, &[1.0; 2], &rule(Plan::Auto(MAX_AUTO)), &DIFFERENT);
+        println!("{noise:?}: {found} of {TIMES}");
+        assert!(found <= allowed(0.05), "{noise:?}: {found}");
+    }
+}
+
+#[test]
+fn what_differs_by_the_margin_is_seldom_called_equivalent() {
+    for plan in [Plan::Fixed(20), Plan::Auto(MAX_AUTO)] {
+        let rule = Rule {
+            margin: 0.05,
+            ..rule(plan)
+        };
+        for factor in [1.05, 1.0 / 1.05] {
+            let found = count(Noise::Normal, &[1.0, factor], &rule, &[Verdict::Equivalent]);
+            println!("{plan:?}, {factor:.3}: {found} of {TIMES}");
+            assert!(found <= allowed(0.05), "{plan:?}, {factor}: {found}");
+        }
+    }
+}
+
+#[test]
+fn what_is_the_same_is_called_equivalent_when_there_is_enough_of_it() {
+    let rule = Rule {
+        margin: 0.05,
+        ..rule(Plan::Fixed(20))
+    };
+    let found = count(Noise::Normal, &[1.0; 2], &rule, &[Verdict::Equivalent]);
+    println!("{found} of {TIMES}");
+    assert!(found >= 950, "{found}");
+}
+
+/// At least this many of a thousand: the power, less three standard deviations of the count.
+const POWER: u64 = 762;
+
+#[test]
+fn planted_effects_are_found_with_the_blocks_that_were_planned() {
+    for effect in [0.02, 0.05, 0.10] {
+        let blocks = blocks_needed(CV, effect, 0.05, 0.8);
+        // Of two that are 2 % apart none is found to be less than that apart.
+        let rule = Rule {
+            margin: 0.01,
+            ..rule(Plan::Fixed(blocks))
+        };
+        for (factor, verdict) in [
+            (1.0 + effect, Verdict::Worse),
+            (1.0 / (1.0 + effect), Verdict::Better),
+        ] {
+            let found = count(Noise::Normal, &[1.0, factor], &rule, &[verdict]);
+            println!("{effect}, {blocks} blocks, {verdict:?}: {found} of {TIMES}");
+            assert!(found >= POWER, "{effect}, {blocks} blocks: {found}");
+        }
+    }
+}
+
+#[test]
+fn looking_early_finds_large_effects_early() {
+    let rule = Rule {
+        margin: 0.01,
+        ..rule(Plan::Auto(MAX_AUTO))
+    };
+    for (effect, mean_at_most) in [(1.10, 0.3), (1.05, 0.4)] {
+        let (mut found, mut blocks) = (0, 0);
+        for seed in 0..TIMES {
+            let judged = run(Noise::Normal, &[1.0, effect], &rule, seed);
+            found += u64::from(judged[0].verdict == Verdict::Worse);
+            blocks += judged[0].blocks;
+        }
+        let part = blocks as f64 / (TIMES * MAX_AUTO as u64) as f64;
+        println!("{effect}: {found} of {TIMES}, after {part} of the blocks");
+        assert!(
+            found >= 990 && part <= mean_at_most,
+            "{effect}: {found}, {part}"
+        );
+    }
+}
+
+#[test]
+fn intervals_cover() {
+    let rule = Rule {
+        resamples: 1000,
+        ..rule(Plan::Fixed(12))
+    };
+    for noise in [Noise::Normal, Noise::Skewed, Noise::Outliers] {
+        let (mut median, mut shift) = (0, 0);
+        for seed in 0..TIMES {
+            let judged = &run(noise, &[1.0, 1.05], &rule, seed)[0];
+            let covers = |e: &scx_roost::ab::stats::verdict::Estimate| {
+                u64::from(e.interval.unwrap().contains(1.05))
+            };
+            median += covers(&judged.median);
+            shift += covers(&judged.shift);
+        }
+        println!("{noise:?}: median {median}, shift {shift} of {TIMES}");
+        // 950 less three standard deviations of the count.
+        assert!(median >= 929 && shift >= 929, "{noise:?}: {median} {shift}");
+    }
+}
+
+#[test]
+fn the_least_effect_is_one_that_is_found() {
+    let plan = rule(Plan::Fixed(12));
+    let mut least: Vec<f64> = (0..200)
+        .map(|seed| {
+            run(Noise::Normal, &[1.0; 2], &plan, seed)[0]
+                .least_effect
+                .unwrap()
+        })
+        .collect();
+    least.sort_unstable_by(f64::total_cmp);
+    let planted = 1.0 + least[100];
+    let plan = Rule {
+        margin: 0.0001,
+        ..plan
+    };
+    let found = count(Noise::Normal, &[1.0, planted], &plan, &[Verdict::Worse]);
+    println!("{planted}: {found} of {TIMES}");
+    assert!((POWER..=880).contains(&found), "{planted}: {found}");
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The order of runs.
+
+use crate::noise::{self, Noise};
+use scx_roost::ab::design::{Design, Turn};
+use scx_roost::ab::stats::rank::SignedRank;
+use scx_roost::rng::Rng;
+use std::collections::BTreeMap;
+
+fn design(seed: u64, variants: usize) -> Design {
+    Design {
+        seed,
+        variants,
+        warmups: 1,
+    }
+}
+
+#[test]
+fn the_order_is_a_function_of_seed_and_block() {
+    let all = |d: Design| (0..50).map(|b| d.block(b)).collect::<Vec<_>>();
+    assert_eq!(all(design(7, 4)), all(design(7, 4)));
+    assert_ne!(all(design(7, 4)), all(design(8, 4)));
+}
+
+#[test]
+fn each_block_has_each_variant_once_and_warm_ups_come_first() {
+    let design = design(3, 3);
+    let turns: Vec<Turn> = (0..design.runs(20)).map(|n| design.turn(n)).collect();
+    let (warm, rest) = turns.split_at(3);
+    assert!(warm.iter().all(|t| t.block.is_none()));
+    for (block, turns) in rest.chunks(3).enumerate() {
+        assert!(turns.iter().all(|t| t.block == Some(block)));
+        let mut variants: Vec<usize> = turns.iter().map(|t| t.variant).collect();
+        variants.sort_unstable();
+        assert_eq!(variants, [0, 1, 2]);
+    }
+}
+
+#[test]
+fn all_orders_are_as_frequent() {
+    let design = design(11, 3);
+    let mut orders: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
+    for block in 0..6000 {
+        *orders.entry(design.block(block)).or_default() += 1;
+    }
+    // 1000 each; the standard deviation is 29.
+    assert_eq!(orders.len(), 6);
+    assert!(
+        orders.values().all(|n| (900..1100).contains(n)),
+        "{orders:?}"
+    );
+}
+
+/// Of how many in a thousand a test of nothing with nothing says that they differ, where runs take after the one before.
+fn errors(order: impl Fn(u64, usize) -> bool) -> f64 {
+    let (blocks, times) = (20, 20_000);
+    let mut errors = 0;
+    for seed in 0..times {
+        let runs = Noise::Following.runs(2 * blocks, &mut Rng::stream(seed, 5));
+        let difference = |(block, pair): (usize, &[f64])| match order(seed, block) {
+            true => pair[1] - pair[0],
+            false => pair[0] - pair[1],
+        };
+        let differences: Vec<f64> = runs.chunks(2).enumerate().map(difference).collect();
+        errors += usize::from(SignedRank::new(&differences).p().two_sided() <= 0.05);
+    }
+    1000.0 * errors as f64 / times as f64
+}
+
+/// Why blocks are not ABBA or BAAB, each of two pairs: the two are not independent where runs take after each other.
+#[test]
+fn a_mirrored_order_errs_more_often() {
+    let own = errors(|seed, block| Rng::stream(seed, block as u64).below(2) == 0);
+    let mirrored = errors(|seed, block| {
+        let first = Rng::stream(seed, block as u64 / 2).below(2) == 0;
+        first == (block % 2 == 0)
+    });
+    println!("own {own}, mirrored {mirrored} of 1000");
+    assert!(own < 52.0, "{own}");
+    assert!(mirrored > 58.0, "{mirrored}");
+}
+
+#[test]
+fn what_drifts_meets_all_variants_alike() {
+    let values = noise::compared(Noise::Drifting, &[1.0; 3], 2000, 1);
+    let mean = |v: &Vec<f64>| v.iter().sum::<f64>() / v.len() as f64;
+    let means: Vec<f64> = values.iter().map(mean).collect();
+    let most = means.iter().copied().fold(f64::MIN, f64::max);
+    let least = means.iter().copied().fold(f64::MAX, f64::min);
+    assert!(most / least < 1.003, "{means:?}");
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Tests of `src/ab`: its statistics against reference values and by simulation, its design, and runs on a machine that is played.
+
+mod calibration;
+mod design;
+mod noise;
+mod reference;
+mod verdicts;

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Runs of a workload that are made up: how they scatter and drift, and what a variant does to them.
+
+use scx_roost::ab::design::Design;
+use scx_roost::rng::Rng;
+
+/// How runs scatter around 1, by about 3 %.
+#[derive(Clone, Copy, Debug)]
+pub enum Noise {
+    Normal,
+    /// A long tail above: exponential.
+    Skewed,
+    /// Each tenth run is disturbed, and takes up to a third longer.
+    Outliers,
+    /// Each run takes after the one before it, by a half.
+    Following,
+    /// All runs become slower, by a fifth in the end.
+    Drifting,
+    /// A metric of few values: ties and zeros.
+    Coarse,
+}
+
+pub const ALL: [Noise; 6] = [
+    Noise::Normal,
+    Noise::Skewed,
+    Noise::Outliers,
+    Noise::Following,
+    Noise::Drifting,
+    Noise::Coarse,
+];
+
+pub const CV: f64 = 0.03;
+
+fn normal(rng: &mut Rng) -> f64 {
+    (-2.0 * rng.part().ln()).sqrt() * (std::f64::consts::TAU * rng.part()).cos()
+}
+
+impl Noise {
+    /// So many runs, one after the other.
+    pub fn runs(self, count: usize, rng: &mut Rng) -> Vec<f64> {
+        let mut before = normal(rng);
+        let mut next = |at: usize| {
+            let z = normal(rng);
+            match self {
+                Noise::Normal => 1.0 + CV * z,
+                Noise::Skewed => 1.0 - CV * rng.part().ln(),
+                Noise::Outliers if rng.below(10) == 0 => 1.0 + rng.part() / 3.0,
+                Noise::Outliers => 1.0 + CV * z,
+                Noise::Following => {
+                    before = 0.5 * before + 0.75f64.sqrt() * z;
+                    1.0 + CV * before
+                }
+                Noise::Drifting => 1.0 + CV * z + 0.2 * at as f64 / count as f64,
+                Noise::Coarse => 40.0 + z.round(),
+            }
+        };
+        (0..count).map(&mut next).collect()
+    }
+}
+
+/// A comparison of variants, each this many times as slow as the workload is: values by variant and block.
+pub fn compared(noise: Noise, factors: &[f64], blocks: usize, seed: u64) -> Vec<Vec<f64>> {
+    let design = Design {
+        seed,
+        variants: factors.len(),
+        warmups: 0,
+    };
+    let count = design.runs(blocks);
+    let runs = noise.runs(count, &mut Rng::stream(seed, 1));
+    let mut values = vec![vec![0.0; blocks]; factors.len()];
+    for (number, run) in runs.into_iter().enumerate() {
+        let turn = design.turn(number);
+        let block = turn.block.expect("there are no warm-ups");
+        values[turn.variant][block] = run * factors[turn.variant];
+    }
+    values
+}

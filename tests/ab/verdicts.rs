@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is said of numbers that leave no doubt, and of those that say nothing.
+
+use scx_roost::ab::stats::pairs::Scale;
+use scx_roost::ab::stats::plan::Plan;
+use scx_roost::ab::stats::sample::outliers;
+use scx_roost::ab::stats::verdict::{Compared, Direction, Judged, Rule, Verdict, judge};
+
+const RUNS: [f64; 8] = [10.0, 10.3, 9.9, 10.1, 10.2, 9.8, 10.05, 10.15];
+
+fn one(base: &[f64], other: &[f64], better: Direction, plan: Plan) -> Judged {
+    let compared = Compared {
+        base,
+        other,
+        better,
+        exercised: true,
+    };
+    judge(&[compared], &Rule::new(plan), 1).remove(0)
+}
+
+fn times(factor: f64) -> Vec<f64> {
+    RUNS.iter()
+        .enumerate()
+        .map(|(i, r)| r * factor * (1.0 + 0.001 * i as f64))
+        .collect()
+}
+
+#[test]
+fn the_direction_decides_what_is_better() {
+    for (factor, direction, verdict) in [
+        (1.1, Direction::Lower, Verdict::Worse),
+        (0.9, Direction::Lower, Verdict::Better),
+        (1.1, Direction::Higher, Verdict::Better),
+        (0.9, Direction::Higher, Verdict::Worse),
+        (1.0, Direction::Higher, Verdict::Equivalent),
+    ] {
+        let judged = one(&RUNS, &times(factor), direction, Plan::Fixed(8));
+        assert_eq!(judged.verdict, verdict, "{factor} {direction:?} {judged:?}");
+        assert!(
+            (judged.shift.value / factor - 1.0).abs() < 0.01,
+            "{judged:?}"
+        );
+        assert!(
+            judged
+                .median
+                .interval
+                .unwrap()
+                .contains(judged.median.value)
+        );
+    }
+}
+
+#[test]
+fn few_blocks_say_nothing() {
+    let judged = one(
+        &RUNS[..5],
+        &times(2.0)[..5],
+        Direction::Lower,
+        Plan::Fixed(5),
+    );
+    assert_eq!(judged.verdict, Verdict::Inconclusive);
+    assert_eq!((judged.least_effect, judged.median.interval), (None, None));
+}
+
+#[test]
+fn a_plan_that_is_not_done_is_not_looked_at() {
+    let judged = one(&RUNS, &times(2.0), Direction::Lower, Plan::Fixed(12));
+    assert_eq!((judged.verdict, judged.blocks), (Verdict::Inconclusive, 0));
+    assert_eq!((judged.p, judged.shift.interval), (1.0, None));
+}
+
+#[test]
+fn between_two_looks_nothing_changes() {
+    let plan = Plan::Auto(24);
+    let base: Vec<f64> = RUNS.iter().cycle().take(8).copied().collect();
+    let at = |n: usize| one(&base[..n], &times(1.3)[..n], Direction::Lower, plan);
+    assert_eq!(at(6), Judged { ..at(7) });
+    assert_eq!(at(8).blocks, 6);
+}
+
+#[test]
+fn what_never_acted_is_not_equal() {
+    let compared = Compared {
+        base: &RUNS,
+        other: &RUNS,
+        better: Direction::Lower,
+        exercised: false,
+    };
+    let judged = judge(&[compared], &Rule::new(Plan::Fixed(8)), 1);
+    assert_eq!(judged[0].verdict, Verdict::NotExercised);
+}
+
+#[test]
+fn values_that_are_zero_are_subtracted() {
+    let base = [0.0, 3.0, 2.0, 1.0, 2.0, 4.0, 2.0, 3.0];
+    let other = base.map(|b| b + 5.0);
+    let judged = one(&base, &other, Direction::Lower, Plan::Fixed(8));
+    assert_eq!(
+        (judged.verdict, judged.scale),
+        (Verdict::Worse, Scale::Difference)
+    );
+    assert_eq!((judged.shift.value, judged.median.value), (5.0, 5.0));
+    let same = one(&[0.0; 8], &[0.0; 8], Direction::Lower, Plan::Fixed(8));
+    assert_eq!(same.verdict, Verdict::Equivalent);
+}
+
+#[test]
+fn many_comparisons_ask_for_more() {
+    let other = times(1.05);
+    let compared = Compared {
+        base: &RUNS[..6],
+        other: &other[..6],
+        better: Direction::Lower,
+        exercised: true,
+    };
+    let rule = Rule::new(Plan::Fixed(6));
+    assert_eq!(judge(&[compared], &rule, 1)[0].verdict, Verdict::Worse);
+    // Six blocks err 1 time in 32 at the least.
+    let two = judge(&[compared; 2], &rule, 1);
+    assert!(
+        two.iter()
+            .all(|j| j.verdict == Verdict::Inconclusive && j.p_adjusted == 0.0625)
+    );
+    assert!(two.iter().all(|j| j.least_effect.is_none()));
+}
+
+#[test]
+fn the_share_of_each_look_adds_up_to_the_whole() {
+    for plan in [
+        Plan::Fixed(7),
+        Plan::Auto(24),
+        Plan::Auto(40),
+        Plan::Auto(50),
+    ] {
+        let looks = plan.looks();
+        let sum: f64 = looks.iter().map(|l| l.share).sum();
+        assert!((sum - 1.0).abs() < 1e-12, "{plan:?}");
+        assert!(looks.is_sorted_by(|a, b| a.blocks < b.blocks));
+        assert_eq!(looks.last().unwrap().blocks, plan.max());
+    }
+}
+
+#[test]
+fn what_lies_far_off_is_named() {
+    assert_eq!(outliers(&[1.0, 1.1, 0.9, 9.0, 1.05, 0.95]), [3]);
+    assert!(outliers(&RUNS).is_empty());
+    assert!(outliers(&[1.0; 5]).is_empty());
+}
