@@ -36,6 +36,7 @@ pub mod stats;
 pub mod stop;
 pub mod topology_view;
 pub mod uevents;
+pub mod variant;
 pub mod watch;
 
 pub use config::Config;

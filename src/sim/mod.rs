@@ -24,12 +24,12 @@ mod task;
 mod wait;
 mod watch;
 
+pub use crate::rng::Rng;
 pub use args::{EXAMPLES, Plan, SimArgs, WORKLOADS, Wanted};
 pub use clock::Clock;
 pub use command::{Report, list, run};
 pub use machines::{MACHINES, Model, model};
 pub use measure::{Measured, Times};
-pub use crate::rng::Rng;
 pub use params::{Param, Params, Unit};
 pub use policy::{Policy, Rules};
 

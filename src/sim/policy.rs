@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What can be compared: the policy's own C in sched_ext, and what stands beside it.
 
-use crate::arms::{Change, Settings};
-use crate::features;
-use anyhow::{Result, bail, ensure};
+use crate::arms::Settings;
+use crate::variant::settings;
+use anyhow::{Result, ensure};
 
 /// What a variant may be, for help and documentation.
 pub const NAMES: [(&str, &str); 6] = [
@@ -65,32 +65,5 @@ impl Policy {
             "oracle" => alone(Policy::Oracle),
             _ => Ok(Policy::Ext(settings(name)?)),
         }
-    }
-}
-
-/// A preset, and what is other.
-fn settings(name: &str) -> Result<Settings> {
-    let mut parts = name.split('+');
-    let settings = Settings::of_preset(parts.next().unwrap_or_default())?;
-    let mut change = Change::default();
-    for part in parts {
-        let (name, value) = part.split_once('=').unwrap_or((part, "on"));
-        if features::known_tunable(name).is_some() {
-            change.set.insert(name.to_string(), value.into());
-            continue;
-        }
-        ensure!(
-            features::feature(name).is_some(),
-            "there is no feature or tunable {name}"
-        );
-        match value {
-            "on" => change.enable.push(name.to_string()),
-            "off" => change.disable.push(name.to_string()),
-            _ => bail!("{name} is on or off, not {value}"),
-        }
-    }
-    match change == Change::default() {
-        true => Ok(settings),
-        false => settings.changed(&change),
     }
 }

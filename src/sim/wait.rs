@@ -2,10 +2,10 @@
 //! What tasks do to each other: messages, locks, barriers, children. A task goes through the steps of its program until one of them is
 //! work, or makes it wait.
 
+use super::Rng;
 use super::cost::Costs;
 use super::load::{Load, Step, Vary, Which};
 use super::measure::Measured;
-use super::Rng;
 use super::speed::FULL;
 use super::task::{Task, Then};
 use crate::native::{Attr, TaskId};

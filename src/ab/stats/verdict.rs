@@ -127,7 +127,8 @@ struct Seen {
 impl Seen {
     fn new(compared: &Compared, rule: &Rule) -> Seen {
         let looks = rule.plan.taken(compared.base.len());
-        let pairs_at = |blocks: usize| Pairs::new(&compared.base[..blocks], &compared.other[..blocks]);
+        let pairs_at =
+            |blocks: usize| Pairs::new(&compared.base[..blocks], &compared.other[..blocks]);
         let mut seen = Seen {
             look: None,
             // Shown before there is anything to tell.
@@ -164,7 +165,13 @@ impl Seen {
         let shown = |d| self.pairs.shown(d);
         let median_interval = alpha.and_then(|alpha| {
             let mut rng = Rng::new(seed);
-            bootstrap::interval(differences, median_of, 1.0 - alpha, rule.resamples, &mut rng)
+            bootstrap::interval(
+                differences,
+                median_of,
+                1.0 - alpha,
+                rule.resamples,
+                &mut rng,
+            )
         });
         let shift_interval = alpha.and_then(|alpha| self.walsh.interval(1.0 - alpha));
         Judged {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Features and tunables as they are typed where variants are compared: a preset, and behind it what is other.
+
+use crate::arms::{Change, Settings};
+use crate::features;
+use anyhow::{Result, bail, ensure};
+
+/// Reads `PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...`; a feature alone is on. Errors: a name that is not known, a value that cannot be.
+pub fn settings(name: &str) -> Result<Settings> {
+    let mut parts = name.split('+');
+    let settings = Settings::of_preset(parts.next().unwrap_or_default())?;
+    let mut change = Change::default();
+    for part in parts {
+        let (name, value) = part.split_once('=').unwrap_or((part, "on"));
+        if features::known_tunable(name).is_some() {
+            change.set.insert(name.to_string(), value.into());
+            continue;
+        }
+        ensure!(
+            features::feature(name).is_some(),
+            "there is no feature or tunable {name}"
+        );
+        match value {
+            "on" => change.enable.push(name.to_string()),
+            "off" => change.disable.push(name.to_string()),
+            _ => bail!("{name} is on or off, not {value}"),
+        }
+    }
+    match change == Change::default() {
+        true => Ok(settings),
+        false => settings.changed(&change),
+    }
+}
