@@ -2,7 +2,9 @@
 //! Tests of `src/ab`: its statistics against reference values and by simulation, its design, and runs on a machine that is played.
 
 mod calibration;
+mod child;
 mod design;
+mod metrics;
 mod noise;
 mod reference;
 mod verdicts;

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Processes that a command left behind. Who loses its parent becomes ours, so they are children of ours that we did not have before.
+
+use anyhow::{Context, Result};
+use std::fmt;
+use std::fs;
+use std::io::Error;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+const NAP: Duration = Duration::from_millis(10);
+/// Generations that are ended: each may leave its children to us.
+const GENERATIONS: usize = 100;
+
+/// A process that outlived the command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    pub pid: i32,
+    pub name: String,
+    /// It went into a session of its own, as daemons do.
+    pub daemon: bool,
+}
+
+impl fmt::Display for Leftover {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let how = if self.daemon {
+            "daemonised"
+        } else {
+            "forked away"
+        };
+        write!(f, "{} ({}, {how})", self.name, self.pid)
+    }
+}
+
+/// Whoever is orphaned below us becomes our child from now on.
+pub fn become_subreaper() -> Result<()> {
+    // SAFETY: plain numbers.
+    if unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } < 0 {
+        return Err(Error::last_os_error()).context("cannot watch what the command leaves behind");
+    }
+    Ok(())
+}
+
+/// The children that we have before the command is started: helpers, which stay.
+pub struct Household(Vec<i32>);
+
+impl Household {
+    pub fn now() -> Household {
+        Household(children().map(|(pid, _)| pid).collect())
+    }
+
+    /// Those that are still there after `grace`. They are ended.
+    pub fn left_behind(&self, grace: Duration) -> Vec<Leftover> {
+        let end = Instant::now() + grace;
+        loop {
+            let left = self.reaped_and_living();
+            if left.is_empty() {
+                return left;
+            }
+            if Instant::now() >= end {
+                self.end_all();
+                return left;
+            }
+            sleep(NAP);
+        }
+    }
+
+    /// The command and all below it.
+    pub fn end(&self, command: i32) {
+        // SAFETY: plain numbers; the group is the one that the command was started in, and its leader is not reaped yet.
+        unsafe {
+            libc::kill(-command, libc::SIGKILL);
+            libc::waitpid(command, std::ptr::null_mut(), 0);
+        }
+        self.end_all();
+    }
+
+    fn end_all(&self) {
+        for _ in 0..GENERATIONS {
+            let left = self.reaped_and_living();
+            if left.is_empty() {
+                return;
+            }
+            for process in left {
+                // SAFETY: plain numbers; a child of ours that is not reaped keeps its number.
+                unsafe { libc::kill(process.pid, libc::SIGKILL) };
+            }
+            sleep(NAP);
+        }
+    }
+
+    /// Zombies are reaped.
+    fn reaped_and_living(&self) -> Vec<Leftover> {
+        let strange = children().filter(|(pid, s)| !self.0.contains(pid) && !reaped(*pid, s));
+        let leftover = |(pid, s): (i32, Stat)| Leftover {
+            pid,
+            daemon: s.session != own_session(),
+            name: s.name,
+        };
+        strange.map(leftover).collect()
+    }
+}
+
+fn children() -> impl Iterator<Item = (i32, Stat)> {
+    let me = std::process::id() as i32;
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok());
+    let all = pids.filter_map(|pid| Some((pid, stat(pid)?)));
+    all.filter(move |(_, s)| s.parent == me)
+}
+
+struct Stat {
+    name: String,
+    state: char,
+    parent: i32,
+    session: i32,
+}
+
+fn stat(pid: i32) -> Option<Stat> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (head, rest) = text.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    Some(Stat {
+        name: head.split_once('(')?.1.to_string(),
+        state: fields.next()?.chars().next()?,
+        parent: fields.next()?.parse().ok()?,
+        // The group stands between them.
+        session: fields.nth(1)?.parse().ok()?,
+    })
+}
+
+fn own_session() -> i32 {
+    // SAFETY: plain numbers.
+    unsafe { libc::getsid(0) }
+}
+
+fn reaped(pid: i32, stat: &Stat) -> bool {
+    // SAFETY: a child of ours; nobody asks for its status.
+    stat.state == 'Z' && unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) } == pid
+}

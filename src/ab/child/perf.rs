@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! How often a command and all that it starts moves to another CPU, as the kernel's own software event counts it.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::FromRawFd;
+
+const TYPE_SOFTWARE: u32 = 1;
+const CPU_MIGRATIONS: u64 = 4;
+/// disabled, inherit, enable_on_exec.
+const FLAGS: u64 = 1 | 1 << 1 | 1 << 12;
+const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
+
+/// struct perf_event_attr in its first version, which every kernel takes.
+#[repr(C)]
+#[derive(Default)]
+struct Attr {
+    kind: u32,
+    size: u32,
+    config: u64,
+    period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup: u32,
+    breakpoint: u32,
+    address: u64,
+}
+
+/// Counts what this thread starts from now on, from its exec.
+pub struct Migrations(File);
+
+impl Migrations {
+    /// None where the kernel does not let us.
+    pub fn of_children() -> Option<Migrations> {
+        let attr = Attr {
+            kind: TYPE_SOFTWARE,
+            size: size_of::<Attr>() as u32,
+            config: CPU_MIGRATIONS,
+            flags: FLAGS,
+            ..Attr::default()
+        };
+        let (this_thread, any_cpu, no_group) = (0, -1, -1);
+        // SAFETY: the attributes are alive and say their size; the descriptor that comes back is nobody else's.
+        unsafe {
+            let fd = libc::syscall(
+                libc::SYS_perf_event_open,
+                &attr,
+                this_thread,
+                any_cpu,
+                no_group,
+                CLOSE_ON_EXEC,
+            );
+            (fd >= 0).then(|| Migrations(File::from_raw_fd(fd as i32)))
+        }
+    }
+
+    pub fn count(&mut self) -> Option<u64> {
+        let mut bytes = [0; 8];
+        self.0.read_exact(&mut bytes).ok()?;
+        Some(u64::from_ne_bytes(bytes))
+    }
+}

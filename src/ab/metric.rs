@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is compared of a run: a number that was measured, or one that the command printed; and which way is better.
+
+use super::stats::verdict::Direction;
+use anyhow::{Context, Result, bail, ensure};
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What is measured of every run, whether it was asked for or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measured {
+    Wall,
+    User,
+    System,
+    MaxRss,
+    ContextSwitches,
+    Migrations,
+    Energy,
+    WakeupP50,
+    WakeupP99,
+}
+
+pub struct MeasuredRow {
+    pub measured: Measured,
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub help: &'static str,
+}
+
+const fn row(
+    measured: Measured,
+    name: &'static str,
+    unit: &'static str,
+    help: &'static str,
+) -> MeasuredRow {
+    MeasuredRow {
+        measured,
+        name,
+        unit,
+        help,
+    }
+}
+
+/// Less is better of all of them.
+pub const MEASURED: [MeasuredRow; 9] = [
+    row(
+        Measured::Wall,
+        "wall",
+        "s",
+        "from the start of the command to its end",
+    ),
+    row(
+        Measured::User,
+        "user",
+        "s",
+        "CPU time outside the kernel, of the command and what it waited for",
+    ),
+    row(
+        Measured::System,
+        "system",
+        "s",
+        "CPU time in the kernel, of the same",
+    ),
+    row(
+        Measured::MaxRss,
+        "max-rss",
+        "kB",
+        "most memory that one of its processes had",
+    ),
+    row(
+        Measured::ContextSwitches,
+        "context-switches",
+        "",
+        "of the same, both kinds",
+    ),
+    row(
+        Measured::Migrations,
+        "migrations",
+        "",
+        "to another CPU, of the command and all that it started",
+    ),
+    row(
+        Measured::Energy,
+        "energy",
+        "J",
+        "of all packages (RAPL), idle parts too",
+    ),
+    row(
+        Measured::WakeupP50,
+        "wakeup-p50",
+        "us",
+        "half of the wakeups ran within this time; under scx_roost alone",
+    ),
+    row(
+        Measured::WakeupP99,
+        "wakeup-p99",
+        "us",
+        "99 % of the wakeups ran within this time; under scx_roost alone",
+    ),
+];
+
+#[derive(Clone, Debug)]
+pub enum Source {
+    Measured(Measured),
+    /// Its first group, or all of it where it has none, of the last match.
+    Regex(Regex),
+    /// Where the number stands in JSON that the command printed.
+    Pointer(String),
+}
+
+#[derive(Clone, Debug)]
+pub struct Metric {
+    /// As it was typed, without its direction.
+    pub name: String,
+    pub source: Source,
+    pub better: Direction,
+}
+
+impl Metric {
+    /// Reads `[higher:|lower:]NAME`, `regex:PATTERN` or `json:/POINTER`. What is printed is better when it is `printed`, unless the word says.
+    /// Errors: no such name, a pattern that is none, a pointer without its slash.
+    pub fn parse(text: &str, printed: Direction) -> Result<Metric> {
+        let (asked, name) = match (text.strip_prefix("higher:"), text.strip_prefix("lower:")) {
+            (Some(rest), _) => (Some(Direction::Higher), rest),
+            (_, Some(rest)) => (Some(Direction::Lower), rest),
+            _ => (None, text),
+        };
+        let (source, usual) = if let Some(pattern) = name.strip_prefix("regex:") {
+            (Source::Regex(regex(pattern)?), printed)
+        } else if let Some(pointer) = name.strip_prefix("json:") {
+            ensure!(
+                pointer.starts_with('/'),
+                "metric {name}: a JSON pointer begins with a slash, as json:/result/seconds"
+            );
+            (Source::Pointer(pointer.to_string()), printed)
+        } else {
+            (Source::Measured(measured(name)?), Direction::Lower)
+        };
+        Ok(Metric {
+            name: name.to_string(),
+            source,
+            better: asked.unwrap_or(usual),
+        })
+    }
+
+    pub fn measured(which: Measured) -> Metric {
+        Metric {
+            name: row_of(which).name.to_string(),
+            source: Source::Measured(which),
+            better: Direction::Lower,
+        }
+    }
+
+    pub fn unit(&self) -> &'static str {
+        match self.source {
+            Source::Measured(which) => row_of(which).unit,
+            _ => "",
+        }
+    }
+
+    /// What the command printed of it. None: it is measured, not printed. Errors: there is no such number.
+    pub fn printed(&self, output: &str) -> Option<Result<f64>> {
+        match &self.source {
+            Source::Measured(_) => None,
+            Source::Regex(regex) => Some(matched(regex, output)),
+            Source::Pointer(pointer) => Some(pointed(pointer, output)),
+        }
+    }
+}
+
+pub fn row_of(which: Measured) -> &'static MeasuredRow {
+    let found = MEASURED.iter().find(|row| row.measured == which);
+    found.expect("each has its row")
+}
+
+fn measured(name: &str) -> Result<Measured> {
+    let found = MEASURED.iter().find(|row| row.name == name);
+    found.map(|row| row.measured).with_context(|| {
+        let names: Vec<&str> = MEASURED.iter().map(|row| row.name).collect();
+        format!(
+            "unknown metric '{name}': expected one of {}, regex:PATTERN or json:/POINTER",
+            names.join(", ")
+        )
+    })
+}
+
+fn regex(pattern: &str) -> Result<Regex> {
+    let regex = Regex::new(pattern).with_context(|| format!("metric regex:{pattern}"))?;
+    ensure!(
+        regex.captures_len() <= 2,
+        "metric regex:{pattern}: it has {} groups, and one is the number: write the others as (?:...)",
+        regex.captures_len() - 1
+    );
+    Ok(regex)
+}
+
+fn matched(regex: &Regex, output: &str) -> Result<f64> {
+    let Some(found) = regex.captures_iter(output).last() else {
+        bail!("the command printed nothing that '{regex}' matches");
+    };
+    let text = found.get(1).or(found.get(0)).map_or("", |m| m.as_str());
+    finite(text).with_context(|| format!("'{regex}' matched '{text}', which is no number"))
+}
+
+/// All of the output as JSON, or the last line that is.
+fn pointed(pointer: &str, output: &str) -> Result<f64> {
+    let lines = output.lines().rev();
+    let json = std::iter::once(output).chain(lines).find_map(|text| {
+        serde_json::from_str::<Value>(text)
+            .ok()
+            .filter(|v| !v.is_number())
+    });
+    let json = json.context("the command printed no JSON")?;
+    let Some(found) = json.pointer(pointer) else {
+        bail!("there is no {pointer} in the JSON that the command printed");
+    };
+    let number = found.as_f64().or_else(|| finite(found.as_str()?));
+    number.with_context(|| {
+        format!("{pointer} in the JSON of the command is {found}, which is no number")
+    })
+}
+
+fn finite(text: &str) -> Option<f64> {
+    let number = text.trim().parse::<f64>().ok()?;
+    number.is_finite().then_some(number)
+}

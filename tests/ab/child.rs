@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! One run of a command: what is measured, and what goes wrong.
+
+use scx_roost::ab::child::{Energy, Failure, Sample, Workload, become_subreaper, run};
+use scx_roost::ab::metric::Measured;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A child of one test would be a leftover of the other.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn workload(script: &str) -> Workload {
+    Workload {
+        command: ["sh", "-c", script].map(Into::into).to_vec(),
+        timeout: Some(Duration::from_secs(20)),
+        powercap: PathBuf::from("/nowhere"),
+    }
+}
+
+fn runs(workload: &Workload) -> Result<Sample, Failure> {
+    let _alone = alone();
+    become_subreaper().unwrap();
+    run(workload, &|| false)
+}
+
+fn told(script: &str) -> String {
+    runs(&workload(script)).unwrap_err().to_string()
+}
+
+/// As they show themselves, by what they were called with.
+fn lives(argument: &str) -> bool {
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let mut lines = all.filter_map(|e| fs::read_to_string(e.path().join("cmdline")).ok());
+    lines.any(|line| line.split('\0').any(|a| a == argument))
+}
+
+#[test]
+fn time_and_memory_are_measured() {
+    let busy = "sleep 0.2; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo done";
+    let sample = runs(&workload(busy)).unwrap();
+    let value = |which| sample.values[&which];
+    assert!((0.2..20.0).contains(&value(Measured::Wall)));
+    assert!((0.02..20.0).contains(&value(Measured::User)), "{sample:?}");
+    assert!(
+        value(Measured::Wall) >= value(Measured::User) + 0.15,
+        "{sample:?}"
+    );
+    assert!(value(Measured::MaxRss) > 500.0, "{sample:?}");
+    assert!(value(Measured::ContextSwitches) >= 1.0);
+    assert!(!sample.values.contains_key(&Measured::Energy));
+    assert_eq!(sample.output, "done\n");
+}
+
+/// Of a child's child, which the shell waits for.
+#[test]
+fn what_it_waits_for_counts() {
+    let busy = "sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done' & wait";
+    let sample = runs(&workload(busy)).unwrap();
+    assert!(sample.values[&Measured::User] > 0.02, "{sample:?}");
+}
+
+#[test]
+fn moves_to_other_cpus_are_counted_where_the_kernel_lets_us() {
+    let moves = "for i in 1 2 3 4 5 6; do taskset -c 0 true; taskset -cp 0 $$ >&2; taskset -cp 1 $$ >&2; done";
+    if std::thread::available_parallelism().unwrap().get() < 2 {
+        println!("skip: one CPU");
+        return;
+    }
+    let sample = runs(&workload(moves)).unwrap();
+    match sample.values.get(&Measured::Migrations) {
+        None => println!("skip: perf_event_open is not allowed here"),
+        Some(count) => assert!((6.0..1000.0).contains(count), "{sample:?}"),
+    }
+}
+
+#[test]
+fn what_fails_says_how() {
+    assert_eq!(
+        told("echo no luck >&2; exit 3"),
+        "the command failed (exit status: 3), and said last: no luck"
+    );
+    assert_eq!(
+        told("echo so far; kill -SEGV $$"),
+        "the command failed (signal: 11 (SIGSEGV)), and said last: so far"
+    );
+    assert_eq!(told("exit 1"), "the command failed (exit status: 1)");
+    let missing = Workload {
+        command: vec!["/no/such/command".into()],
+        ..workload("")
+    };
+    let missing = runs(&missing).unwrap_err().to_string();
+    assert_eq!(
+        missing,
+        "the command cannot be run: No such file or directory (os error 2)"
+    );
+}
+
+#[test]
+fn what_hangs_is_ended_with_all_that_it_started() {
+    let begin = Instant::now();
+    let hanging = Workload {
+        timeout: Some(Duration::from_millis(300)),
+        ..workload("sleep 7654 & setsid sleep 7654 & sleep 7654")
+    };
+    let told = runs(&hanging).unwrap_err().to_string();
+    assert!(
+        told.starts_with("the command did not end within 0.3 s and was ended"),
+        "{told}"
+    );
+    assert!(begin.elapsed() < Duration::from_secs(10));
+    assert!(!lives("7654"));
+}
+
+#[test]
+fn what_is_stopped_is_ended() {
+    let _alone = alone();
+    become_subreaper().unwrap();
+    let begin = Instant::now();
+    let stopped = run(&workload("sleep 7655"), &|| true);
+    assert!(matches!(stopped, Err(Failure::Stopped)), "{stopped:?}");
+    assert!(begin.elapsed() < Duration::from_secs(10) && !lives("7655"));
+}
+
+#[test]
+fn what_forks_away_or_daemonises_is_found_and_ended() {
+    for (script, how) in [
+        ("sleep 7656 &", "forked away"),
+        ("(setsid sleep 7656 &) ; sleep 0.3", "daemonised"),
+    ] {
+        let told = told(script);
+        assert!(
+            told.starts_with("the command ended and left processes behind"),
+            "{told}"
+        );
+        assert!(told.contains("sleep (") && told.contains(how), "{told}");
+        assert!(!lives("7656"));
+    }
+    // What ends just behind the command is none.
+    runs(&workload("sleep 0.05 &")).unwrap();
+}
+
+#[test]
+fn of_much_output_the_end_is_kept() {
+    let sample = runs(&workload(
+        "yes 0123456 | head -c 3000000; echo; echo last 5",
+    ))
+    .unwrap();
+    assert_eq!(sample.output.len(), 1 << 20);
+    assert!(sample.output.ends_with("\nlast 5\n"));
+}
+
+fn write(folder: &Path, zone: &str, file: &str, text: &str) {
+    let zone = folder.join(zone);
+    fs::create_dir_all(&zone).unwrap();
+    fs::write(zone.join(file), text).unwrap();
+}
+
+#[test]
+fn energy_is_the_packages_and_counters_wrap() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    assert!(Energy::new(path).is_none());
+    for (zone, name) in [
+        ("intel-rapl:0", "package-0\n"),
+        ("intel-rapl:0:0", "core\n"),
+        ("intel-rapl:1", "package-1\n"),
+        ("intel-rapl:2", "psys\n"),
+        ("intel-rapl-mmio:0", "package-0\n"),
+    ] {
+        write(path, zone, "name", name);
+        write(path, zone, "max_energy_range_uj", "10000000\n");
+        write(path, zone, "energy_uj", "9000000\n");
+    }
+    let mut energy = Energy::new(path).unwrap();
+    assert_eq!(energy.poll(), 0.0);
+    write(path, "intel-rapl:0", "energy_uj", "9500000\n");
+    write(path, "intel-rapl:1", "energy_uj", "1000000\n");
+    write(path, "intel-rapl:2", "energy_uj", "9999999\n");
+    write(path, "intel-rapl-mmio:0", "energy_uj", "9999999\n");
+    assert_eq!(energy.poll(), 2.5);
+    let sample = runs(&Workload {
+        powercap: path.to_path_buf(),
+        ..workload(&format!(
+            "echo 1200000 > {}/intel-rapl:1/energy_uj",
+            path.display()
+        ))
+    });
+    assert_eq!(sample.unwrap().values[&Measured::Energy], 0.2);
+}

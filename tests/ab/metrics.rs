@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is compared: words that name it, and numbers in what a command printed.
+
+use scx_roost::ab::metric::{MEASURED, Metric};
+use scx_roost::ab::stats::verdict::Direction::{self, Higher, Lower};
+
+fn metric(text: &str) -> Metric {
+    Metric::parse(text, Lower).unwrap()
+}
+
+fn error(text: &str) -> String {
+    format!("{:#}", Metric::parse(text, Lower).unwrap_err())
+}
+
+fn printed(metric: &str, output: &str) -> Result<f64, String> {
+    let number = self::metric(metric).printed(output).unwrap();
+    number.map_err(|e| format!("{e:#}"))
+}
+
+#[test]
+fn what_is_measured_has_a_name_and_less_of_it_is_better() {
+    for row in &MEASURED {
+        let metric = Metric::parse(row.name, Higher).unwrap();
+        assert_eq!((metric.name.as_str(), metric.unit()), (row.name, row.unit));
+        assert_eq!(metric.better, Lower);
+        assert!(metric.printed("1").is_none());
+    }
+}
+
+#[test]
+fn a_direction_is_said_for_one_or_for_all_that_is_printed() {
+    let better = |text: &str, printed: Direction| Metric::parse(text, printed).unwrap().better;
+    assert_eq!(better("regex:([0-9]+)", Lower), Lower);
+    assert_eq!(better("regex:([0-9]+)", Higher), Higher);
+    assert_eq!(better("lower:json:/ops", Higher), Lower);
+    assert_eq!(better("higher:wall", Lower), Higher);
+    assert_eq!(metric("higher:json:/ops").name, "json:/ops");
+}
+
+#[test]
+fn what_is_no_metric_is_told_with_what_is() {
+    assert_eq!(
+        error("time"),
+        "unknown metric 'time': expected one of wall, user, system, max-rss, context-switches, migrations, energy, wakeup-p50, \
+         wakeup-p99, regex:PATTERN or json:/POINTER"
+    );
+    assert!(error("regex:(").contains("unclosed group"));
+    assert!(error("regex:(a)(b)").contains("it has 2 groups, and one is the number"));
+    assert!(error("json:ops").contains("begins with a slash"));
+}
+
+#[test]
+fn the_last_match_is_the_number() {
+    let pattern = r"regex:([0-9.]+) ops/s";
+    assert_eq!(
+        printed(pattern, "run 1: 10.5 ops/s\nall: 12.25 ops/s\n"),
+        Ok(12.25)
+    );
+    assert_eq!(printed(r"regex:\d+", "7 and 8"), Ok(8.0));
+    assert_eq!(
+        printed(pattern, "nothing\n"),
+        Err("the command printed nothing that '([0-9.]+) ops/s' matches".into())
+    );
+    assert_eq!(
+        printed("regex:took (.*)", "took long"),
+        Err("'took (.*)' matched 'long', which is no number".into())
+    );
+    assert!(printed("regex:(.*)", "inf").is_err());
+}
+
+#[test]
+fn json_is_all_that_was_printed_or_its_last_line() {
+    assert_eq!(printed("json:/a/1", "{\"a\": [1,\n 2.5]}\n"), Ok(2.5));
+    assert_eq!(
+        printed("json:/n", "starting\n{\"n\": 1}\n{\"n\": 3}\ndone\n"),
+        Ok(3.0)
+    );
+    assert_eq!(printed("json:/n", "{\"n\": \"4.5\"}"), Ok(4.5));
+    let told = |output| printed("json:/n", output).unwrap_err();
+    assert_eq!(told("5 apples"), "the command printed no JSON");
+    assert_eq!(
+        told("{}"),
+        "there is no /n in the JSON that the command printed"
+    );
+    assert_eq!(
+        told("{\"n\": null}"),
+        "/n in the JSON of the command is null, which is no number"
+    );
+}
