@@ -10,7 +10,7 @@ use scx_roost::machine::{self, Machine};
 use scx_roost::monitor as live;
 use scx_roost::outlook::Outlook;
 #[cfg(feature = "sim")]
-use scx_roost::sim;
+use scx_roost::sim::{self, table};
 use scx_roost::stats::monitor;
 use scx_roost::{Stop, ctl, doctor, exec, export, print, scheduler, stats, stopper, topology_view};
 use serde::Serialize;
@@ -93,6 +93,21 @@ fn simulate(wanted: &sim::Wanted, json: bool) -> Result<()> {
             let report = sim::run(plan)?;
             shown(json, &report, || report.text())
         }
+        sim::Wanted::Table(plan) => {
+            let tables = table::tables(plan)?;
+            let text = || tables.iter().map(|t| t.text() + "\n").collect();
+            shown(json, &tables, text)
+        }
+        sim::Wanted::Markdown(plan) => {
+            let tables = table::tables(plan)?;
+            let text = || table::document(plan, &tables);
+            shown(json, &tables, text)
+        }
+        sim::Wanted::Sensitivity(plan) => {
+            let all = table::sensitivity(plan)?;
+            shown(json, &all, || table::sensitivity_text(&all))
+        }
+        sim::Wanted::Hash => print::text(&(table::Frozen::read()?.hash + "\n")),
     };
     printed.map(|_| ())
 }

@@ -2,10 +2,12 @@
 //! What was typed behind `scx_roost sim`, and what is meant.
 
 use super::load::{self, Load};
+use super::table::{Effort, TablePlan};
 use super::{MACHINES, Model, Policy, model};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 pub const EXAMPLES: &str = "\
@@ -16,6 +18,7 @@ Examples:
   scx_roost sim algorithm3 --variant eevdf --variant eevdf:roy-v7 --variant pinned
   scx_roost sim hackbench --variant mainline --seeds 5 --json
   scx_roost sim ./my.load --machine ryzen-3400g
+  scx_roost sim --table 003 --seeds 5                          published rows beside simulated ones
   scx_roost sim algorithm3 --param smt_speed=0.6 --param refill_other_llc=540
   scx_roost sim tbench --sysfs ./their-sys                     a machine of which we have the files
 
@@ -42,7 +45,7 @@ pub const WORKLOADS: [(&str, &str); 14] = [
 #[derive(Debug, Args)]
 pub struct SimArgs {
     /// A workload by name, or the path of a file that describes one
-    #[arg(value_name = "WORKLOAD", required_unless_present = "list")]
+    #[arg(value_name = "WORKLOAD", required_unless_present_any = ["list", "table", "hash"])]
     workload: Option<String>,
 
     /// The machine that is modelled
@@ -78,6 +81,30 @@ pub struct SimArgs {
     /// Show the machines, workloads, variants and parameters that are known
     #[arg(long)]
     list: bool,
+
+    /// The published rows of a source (000 to 004, or all) beside what comes out here, with a verdict each
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["workload", "machine", "sysfs", "variant", "set", "list"])]
+    table: Option<String>,
+
+    /// With --table: roost, too, beside the best of the sources, threads pinned by hand and what is known to be possible
+    #[arg(long, requires = "table")]
+    beside: bool,
+
+    /// With --table: each parameter at both ends of its range, one at a time, and which verdicts change
+    #[arg(long, requires = "table", conflicts_with_all = ["beside", "markdown"])]
+    sensitivity: bool,
+
+    /// With --table: runs of a tenth of the time, as the tests have them
+    #[arg(long, requires = "table")]
+    short: bool,
+
+    /// With --table: as Markdown, for docs/simulator/tables.md
+    #[arg(long, requires = "table")]
+    markdown: bool,
+
+    /// Print the hash of the model's parameters, for scripts/freeze
+    #[arg(long, hide = true)]
+    hash: bool,
 }
 
 /// What is compared.
@@ -93,6 +120,12 @@ pub enum Wanted {
     /// Show what is known.
     List,
     Compare(Box<Plan>),
+    Table(TablePlan),
+    /// A table, for a document.
+    Markdown(TablePlan),
+    Sensitivity(TablePlan),
+    /// Show the hash of the model's parameters.
+    Hash,
 }
 
 /// What is to be run.
@@ -102,15 +135,41 @@ pub struct Plan {
     pub load: Load,
     pub model: Model,
     pub variants: Vec<Variant>,
-    pub seeds: std::ops::Range<u64>,
+    pub seeds: Range<u64>,
 }
 
 impl SimArgs {
     pub fn wanted(&self) -> Result<Wanted> {
+        if let Some(source) = &self.table {
+            let plan = self.table_plan(source)?;
+            return Ok(match (self.sensitivity, self.markdown) {
+                (true, _) => Wanted::Sensitivity(plan),
+                (_, true) => Wanted::Markdown(plan),
+                _ => Wanted::Table(plan),
+            });
+        }
         match &self.workload {
+            _ if self.hash => Ok(Wanted::Hash),
             Some(workload) if !self.list => Ok(Wanted::Compare(Box::new(self.plan(workload)?))),
             _ => Ok(Wanted::List),
         }
+    }
+
+    fn table_plan(&self, source: &str) -> Result<TablePlan> {
+        Ok(TablePlan {
+            source: source.to_string(),
+            effort: Effort {
+                seeds: self.seeds()?,
+                short: self.short,
+                params: self.param.clone(),
+            },
+            beside: self.beside,
+        })
+    }
+
+    fn seeds(&self) -> Result<Range<u64>> {
+        let end = self.seed.checked_add(self.seeds);
+        Ok(self.seed..end.context("the seed is too large")?)
     }
 
     fn plan(&self, workload: &str) -> Result<Plan> {
@@ -127,16 +186,12 @@ impl SimArgs {
             false => self.variant.iter().map(String::as_str).collect(),
         };
         let variants = names.into_iter().map(variant).collect::<Result<_>>()?;
-        let end = self
-            .seed
-            .checked_add(self.seeds)
-            .context("the seed is too large")?;
         Ok(Plan {
             workload: workload.to_string(),
             load,
             model,
             variants,
-            seeds: self.seed..end,
+            seeds: self.seeds()?,
         })
     }
 
@@ -162,7 +217,7 @@ impl SimArgs {
 }
 
 /// A path has a dot or a slash, a name has none.
-fn text(workload: &str) -> Result<String> {
+pub(super) fn text(workload: &str) -> Result<String> {
     if let Some((_, text)) = WORKLOADS.iter().find(|(name, _)| *name == workload) {
         return Ok(text.to_string());
     }
@@ -175,7 +230,7 @@ fn text(workload: &str) -> Result<String> {
         .with_context(|| format!("cannot read the workload {workload}"))
 }
 
-fn setting(text: &str) -> Result<(String, i64)> {
+pub(super) fn setting(text: &str) -> Result<(String, i64)> {
     let (name, value) = text
         .split_once('=')
         .with_context(|| format!("--set {text}: PARAM=VALUE was expected"))?;

@@ -489,7 +489,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 self.see(What::Runs { task, cpu, from });
                 let set = self.wait.set_of(self.tasks[task].group);
                 let refill = moved.map_or(0, |moved| self.costs.refill(moved, set));
-                self.measured.switches(moved);
+                let migrates = from.is_some_and(|from| from != cpu);
+                self.measured.switches(moved, migrates);
                 let gave_way = before.is_some_and(|b| self.tasks[b].state == State::Runnable);
                 let switch = match gave_way {
                     true => self.costs.preempt,

@@ -62,6 +62,8 @@ pub struct Measured {
     /// Of these, with another thread of the core busy.
     pub shared_ns: u64,
     pub switches: u64,
+    /// To another CPU.
+    pub migrations: u64,
     pub moves: [u64; 3],
     pub events: u64,
 }
@@ -78,6 +80,7 @@ impl Measured {
             busy_ns: 0,
             shared_ns: 0,
             switches: 0,
+            migrations: 0,
             moves: [0; 3],
             events: 0,
         }
@@ -123,9 +126,11 @@ impl Measured {
         *woken_at = 0;
     }
 
-    pub fn switches(&mut self, moved: Option<Move>) {
+    /// A task runs that did not; on another CPU than before, if it `migrates`.
+    pub fn switches(&mut self, moved: Option<Move>, migrates: bool) {
         if self.counts() {
             self.switches += 1;
+            self.migrations += u64::from(migrates);
             if let Some(moved) = moved {
                 self.moves[moved as usize] += 1;
             }
@@ -156,6 +161,30 @@ impl Measured {
             Measure::Time => self.ns() as f64,
             Measure::Rate(mark) => self.marks[mark] as f64 * 1e9 / self.ns() as f64,
             Measure::Latency(mark) => self.latency[mark].quantile(500).unwrap_or(0) as f64,
+        }
+    }
+
+    /// ns for one of what the load counts, or until the last task has ended.
+    pub fn time_of_one(&self) -> f64 {
+        match self.measure {
+            Measure::Rate(_) => 1e9 / self.result(),
+            _ => self.ns() as f64,
+        }
+    }
+
+    /// How many the load counted; of one that counts none: itself.
+    pub fn counted(&self) -> u64 {
+        match self.measure {
+            Measure::Rate(mark) => self.marks[mark],
+            _ => 1,
+        }
+    }
+
+    /// ns that so many of a thousand of the load's latencies do not exceed. None: it measures none.
+    pub fn quantile(&self, permille: u64) -> Option<u64> {
+        match self.measure {
+            Measure::Latency(mark) => self.latency[mark].quantile(permille),
+            _ => None,
         }
     }
 }

@@ -4,7 +4,8 @@
 //!
 //! `load/` is what tasks do, `wait` what they do to each other; `machines`, `speed`, `cost` the machine, of `params`; `sched` what the
 //! engine asks of a scheduler, `ext` the kernel's sched_ext around the policy, `policy` what can be compared; `engine` the loop, `clock` its
-//! time, `measure` what comes of it, `watch` who looks on, `runs` runs side by side.
+//! time, `measure` what comes of it, `watch` who looks on, `runs` runs side by side; `table/` what
+//! the sources have published beside what comes out here.
 
 mod args;
 mod clock;
@@ -20,6 +21,7 @@ mod policy;
 mod runs;
 mod sched;
 mod speed;
+pub mod table;
 mod task;
 mod wait;
 mod watch;

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Our own choice beside each source's idea alone, threads pinned by hand, and what is known to be possible.
+
+use super::cases::{Case, Outcomes};
+use super::cells::{Beside, Cell, Cells};
+use super::metric::Metric;
+use super::{Figure, Row};
+use anyhow::Result;
+use serde::Serialize;
+
+/// Points that our own choice may be behind.
+const BEHIND: f64 = 1.5;
+
+/// What is to be compared, of the rows that share it.
+pub struct Wanted {
+    pub source: &'static str,
+    workload: &'static str,
+    cell: Cell,
+    policies: Vec<(Beside, &'static str)>,
+}
+
+/// A policy and how much better than the row's base it is, percent.
+#[derive(Clone, Debug, Serialize)]
+pub struct Gain {
+    pub variant: &'static str,
+    #[serde(flatten)]
+    pub gain: Figure,
+}
+
+/// What came of it. None: not modelled, or not known of this workload.
+#[derive(Clone, Debug, Serialize)]
+pub struct Compared {
+    pub workload: &'static str,
+    pub machine: &'static str,
+    pub metric: String,
+    pub ours: Option<Gain>,
+    /// The best of the sources' own.
+    pub source: Option<Gain>,
+    pub pinned: Option<Gain>,
+    pub oracle: Option<Gain>,
+    /// Points by which ours is behind the best source and behind pinned, where that is more than it may be.
+    pub behind_source: Option<f64>,
+    pub behind_pinned: Option<f64>,
+}
+
+/// One for each workload and metric that rows which count have, if there is a better of it. Errors: cells.tsv is none.
+pub fn wanted(rows: &[(Row, Result<Cell, String>)], cells: &Cells) -> Result<Vec<Wanted>> {
+    let mut wanted: Vec<Wanted> = Vec::new();
+    for (row, cell) in rows {
+        let Ok(cell) = cell else { continue };
+        let asked = matches!(
+            cell.metric,
+            Metric::Time | Metric::Rate | Metric::Quantile(500 | 990)
+        );
+        let same = |w: &Wanted| {
+            let of = |c: &Cell| (c.machine, c.loads.clone(), c.metric);
+            w.source == row.source && of(&w.cell) == of(cell)
+        };
+        if !asked || !row.used.counts() || wanted.iter().any(same) {
+            continue;
+        }
+        wanted.push(Wanted {
+            source: row.source,
+            workload: row.workload,
+            cell: cell.clone(),
+            policies: cells.beside(row.source)?,
+        });
+    }
+    Ok(wanted)
+}
+
+impl Wanted {
+    pub fn cases(&self) -> Vec<Case> {
+        let policies = self.policies.iter().map(|p| p.1).chain([self.cell.base]);
+        self.cell.cases(&policies.collect::<Vec<_>>())
+    }
+
+    pub fn compared(&self, outcomes: &Outcomes) -> Compared {
+        let best = |what: Beside| {
+            let of = self.policies.iter().filter(|p| p.0 == what);
+            let gains = of.filter_map(|&(_, policy)| self.gain(policy, outcomes));
+            gains.max_by(|a, b| a.gain.value.total_cmp(&b.gain.value))
+        };
+        let (ours, source) = (best(Beside::Ours), best(Beside::Source));
+        let pinned = best(Beside::Pinned);
+        let behind = |other: &Option<Gain>| {
+            let points = other.as_ref()?.gain.value - ours.as_ref()?.gain.value;
+            (points > BEHIND).then_some(points)
+        };
+        Compared {
+            workload: self.workload,
+            machine: self.cell.machine,
+            metric: self.cell.metric.to_string(),
+            behind_source: behind(&source),
+            behind_pinned: behind(&pinned),
+            oracle: best(Beside::Oracle),
+            ours,
+            source,
+            pinned,
+        }
+    }
+
+    fn gain(&self, variant: &'static str, outcomes: &Outcomes) -> Option<Gain> {
+        let cell = &self.cell;
+        let mean = |policy| {
+            let mean = outcomes.mean(cell.machine, &cell.loads, policy, cell.metric);
+            mean.ok()
+        };
+        let (base, of) = (mean(cell.base)?, mean(variant)?);
+        let gain = match cell.metric.more_is_better()? {
+            true => of.change_from(base),
+            false => base.change_from(of),
+        };
+        Some(Gain {
+            variant,
+            gain: gain.into(),
+        })
+    }
+}

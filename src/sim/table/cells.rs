@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What of ours a published row is: data/cells.tsv says which workload, policies and metric stand for the published words.
+
+use super::cases::Case;
+use super::metric::Metric;
+use super::rows::Row;
+use anyhow::{Context, Result, bail, ensure};
+
+pub(super) const CELLS: &str = include_str!("../data/cells.tsv");
+/// Of any source.
+const ANY: &str = "*";
+/// Nothing of ours stands for it; the note says why.
+const NONE: &str = "-";
+
+/// A line of cells.tsv.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    kind: &'static str,
+    source: &'static str,
+    published: &'static str,
+    ours: &'static str,
+    note: &'static str,
+}
+
+/// What is compared where.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    pub machine: &'static str,
+    /// Workloads that are run one after the other: a name and PARAM=VALUE each.
+    pub loads: Vec<&'static str>,
+    pub base: &'static str,
+    pub variant: &'static str,
+    pub metric: Metric,
+}
+
+impl Cell {
+    /// Each of its workloads with each of the policies.
+    pub fn cases(&self, policies: &[&'static str]) -> Vec<Case> {
+        let of = |&policy| {
+            self.loads.iter().map(move |&load| Case {
+                machine: self.machine,
+                load,
+                policy,
+            })
+        };
+        policies.iter().flat_map(of).collect()
+    }
+}
+
+/// What stands beside a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// Our own choice.
+    Ours,
+    /// One source's idea alone.
+    Source,
+    Pinned,
+    Oracle,
+}
+
+/// The whole of cells.tsv.
+pub struct Cells(Vec<Line>);
+
+impl Cells {
+    /// Errors: a line is none.
+    pub fn read() -> Result<Cells> {
+        let line = |text: &'static str| {
+            let cells: Vec<&str> = text.split('\t').collect();
+            let &[kind, source, published, ours, note] = &cells[..] else {
+                bail!("cells.tsv: {text:?} where 5 columns were expected");
+            };
+            ensure!(
+                ["load", "policy", "metric", "beside"].contains(&kind),
+                "cells.tsv: there is no kind {kind}"
+            );
+            Ok(Line {
+                kind,
+                source,
+                published,
+                ours,
+                note,
+            })
+        };
+        let lines = CELLS.lines().skip(1).map(line);
+        Ok(Cells(lines.collect::<Result<_>>()?))
+    }
+
+    /// The cell of a row, or why there is none. Errors: nothing is said of a word of the row.
+    pub fn of(&self, row: &Row) -> Result<Result<Cell, String>> {
+        let mut why = String::new();
+        let mut ours = |kind, published| -> Result<&'static str> {
+            let line = self.line(kind, row.source, published)?;
+            if line.ours == NONE && why.is_empty() {
+                let note = if line.note.is_empty() {
+                    "not modelled"
+                } else {
+                    line.note
+                };
+                why = format!("{published}: {note}");
+            }
+            Ok(line.ours)
+        };
+        let loads = ours("load", row.workload)?;
+        let (base, variant) = (ours("policy", row.base)?, ours("policy", row.variant)?);
+        let metric = ours("metric", row.metric)?;
+        if !why.is_empty() {
+            return Ok(Err(why));
+        }
+        Ok(Ok(Cell {
+            machine: row.machine,
+            loads: loads.split(';').map(str::trim).collect(),
+            base,
+            variant,
+            metric: Metric::parse(metric).with_context(|| format!("cells.tsv: {metric}"))?,
+        }))
+    }
+
+    fn line(&self, kind: &str, source: &str, published: &str) -> Result<Line> {
+        let of = |source: &str| {
+            let mut lines = self.0.iter();
+            lines.find(|l| (l.kind, l.source, l.published) == (kind, source, published))
+        };
+        of(source)
+            .or_else(|| of(ANY))
+            .copied()
+            .with_context(|| format!("cells.tsv says nothing of {kind} {source} {published:?}"))
+    }
+
+    /// Policies that stand beside the rows of a source. Errors: one is of no known kind.
+    pub fn beside(&self, source: &str) -> Result<Vec<(Beside, &'static str)>> {
+        let of = |l: &&Line| l.kind == "beside" && [ANY, source].contains(&l.source);
+        let lines = self.0.iter().filter(of);
+        let read = |line: &Line| {
+            let what = match line.published {
+                "ours" => Beside::Ours,
+                "source" => Beside::Source,
+                "pinned" => Beside::Pinned,
+                "oracle" => Beside::Oracle,
+                other => bail!("cells.tsv: {other} stands beside nothing"),
+            };
+            Ok((what, line.ours))
+        };
+        lines.map(read).collect()
+    }
+}

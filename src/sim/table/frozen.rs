@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Whether the model is still what it was before the first run on held-out rows: a hash of its parameters, its workloads and of
+//! what stands for which row, and the commit in which they were frozen.
+
+use super::cells::CELLS;
+use crate::sim::WORKLOADS;
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+const PARAMS: &str = include_str!("../data/params.tsv");
+/// Hash and commit, or nothing yet.
+const FROZEN: &str = include_str!("../data/frozen");
+/// Hash afterwards, what was changed and why, the rows that moved.
+const CHANGES: &str = include_str!("../data/changes.tsv");
+
+/// A later change.
+#[derive(Clone, Debug, Serialize)]
+pub struct Change {
+    pub hash: &'static str,
+    pub what: &'static str,
+    /// SOURCE:ROW, by spaces.
+    pub moved: &'static str,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Frozen {
+    /// Of what the model is now.
+    pub hash: String,
+    /// In which it was frozen; None: not yet.
+    pub commit: Option<&'static str>,
+    pub changes: Vec<Change>,
+    /// It is neither what was frozen nor what the last change has left.
+    pub unlogged: bool,
+}
+
+impl Frozen {
+    /// Errors: one of the two files is none.
+    pub fn read() -> Result<Frozen> {
+        let hash = hash();
+        let frozen = FROZEN.trim().split_once(' ');
+        let lines = CHANGES.lines().skip(1).map(|line| {
+            let mut cells = line.splitn(3, '\t');
+            let mut next = || {
+                cells
+                    .next()
+                    .with_context(|| format!("changes.tsv: {line:?} where 3 columns were expected"))
+            };
+            Ok(Change {
+                hash: next()?,
+                what: next()?,
+                moved: next()?,
+            })
+        });
+        let changes: Vec<Change> = lines.collect::<Result<_>>()?;
+        let last = changes.last().map(|c| c.hash).or(frozen.map(|f| f.0));
+        Ok(Frozen {
+            unlogged: last.is_some_and(|last| last != hash),
+            commit: frozen.map(|f| f.1),
+            hash,
+            changes,
+        })
+    }
+
+    pub fn text(&self) -> String {
+        let hash = &self.hash;
+        let Some(commit) = self.commit else {
+            return format!("Parameters {hash}, not frozen yet.\n");
+        };
+        let mut text = format!("Parameters {hash}, frozen in commit {commit}.\n");
+        for change in &self.changes {
+            text += &format!(
+                "Changed since: {}; rows moved: {}\n",
+                change.what, change.moved
+            );
+        }
+        if self.unlogged {
+            text += "Changed since, and not told of in changes.tsv.\n";
+        }
+        text
+    }
+}
+
+/// FNV-1a of 64 bits: the same on every host, and no secret.
+fn hash() -> String {
+    let loads = WORKLOADS.iter().flat_map(|(name, text)| [*name, text]);
+    let texts = [PARAMS, CELLS].into_iter().chain(loads);
+    let bytes = texts.flat_map(str::bytes);
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What the sources have published beside what comes out here, row by row.
+//!
+//! `rows` are the published ones, `cells` what of ours stands for them, `cases` what is run, `metric` what is read of it, `verdict` whether
+//! it agrees, `beside` our own choice beside the sources', `sensitivity` which verdicts hang on which parameter, `frozen` since when the model is what it is, `show` how all of it is printed.
+
+mod beside;
+mod cases;
+mod cells;
+mod frozen;
+mod metric;
+mod rows;
+mod sensitivity;
+mod show;
+mod verdict;
+
+pub use beside::Compared;
+pub use cases::Effort;
+pub use frozen::Frozen;
+pub use sensitivity::{Sensitive, sensitivity, text as sensitivity_text};
+pub use show::document;
+pub use verdict::{Demand, Verdict};
+
+use anyhow::{Context, Result, ensure};
+use beside::Wanted;
+use cases::{Case, Outcomes};
+use cells::{Cell, Cells};
+use metric::Mean;
+use rows::{Row, rows};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+const NOTES: &str = include_str!("../data/notes.tsv");
+/// All sources.
+pub const ALL: &str = "all";
+
+/// Which tables.
+#[derive(Clone, Debug)]
+pub struct TablePlan {
+    /// A source, as 003; or ALL.
+    pub source: String,
+    pub effort: Effort,
+    /// Our own choice, too.
+    pub beside: bool,
+}
+
+/// A figure and its standard error.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Figure {
+    pub value: f64,
+    pub error: Option<f64>,
+}
+
+impl From<Mean> for Figure {
+    fn from(mean: Mean) -> Figure {
+        Figure {
+            value: mean.mean,
+            error: mean.error,
+        }
+    }
+}
+
+/// A published row and what came of it here. Effects are changes of the metric from base to variant, percent.
+#[derive(Clone, Debug, Serialize)]
+pub struct Line {
+    pub source: &'static str,
+    pub row: &'static str,
+    pub machine: &'static str,
+    pub workload: &'static str,
+    pub metric: &'static str,
+    pub unit: &'static str,
+    /// lower, higher or none.
+    pub better: &'static str,
+    #[serde(rename = "use")]
+    pub used: &'static str,
+    #[serde(skip)]
+    message: &'static str,
+    #[serde(skip)]
+    counts: bool,
+    /// None: no effect, without a figure.
+    pub published: Option<Figure>,
+    pub published_base: Option<f64>,
+    pub published_variant: Option<f64>,
+    pub simulated: Option<Figure>,
+    /// In a unit of the simulator's.
+    pub simulated_base: Option<f64>,
+    pub simulated_variant: Option<f64>,
+    /// Simulated less published, points.
+    pub difference: Option<f64>,
+    pub verdict: Verdict,
+    /// Two standard errors reach over a limit: as many seeds should decide it.
+    pub undecided_seeds: Option<u64>,
+    /// Why it is not modelled.
+    pub why: Option<String>,
+    pub note: Option<&'static str>,
+}
+
+/// What came of the rows of one source.
+#[derive(Clone, Debug, Serialize)]
+pub struct Table {
+    pub source: &'static str,
+    pub message: &'static str,
+    pub seeds: u64,
+    pub short: bool,
+    pub frozen: Frozen,
+    /// That were other than in it.
+    pub params: Vec<String>,
+    /// Those that count.
+    pub rows: Vec<Line>,
+    /// Other schedulers, tails, sentences about many runs.
+    pub apart: Vec<Line>,
+    pub beside: Vec<Compared>,
+}
+
+/// Published rows and what of ours they are.
+struct Rows(Vec<(Row, Result<Cell, String>)>);
+
+impl Rows {
+    /// Errors: there is no such source; a table is none.
+    fn of(source: &str) -> Result<Rows> {
+        let (all, cells) = (rows()?, Cells::read()?);
+        let mut sources: Vec<&str> = all.iter().map(|r| r.source).collect();
+        sources.dedup();
+        ensure!(
+            source == ALL || sources.contains(&source),
+            "there is no table {source}; there are: {} {ALL}",
+            sources.join(" ")
+        );
+        let of = all
+            .into_iter()
+            .filter(|r| [ALL, r.source].contains(&source));
+        let with_cell = |row: Row| {
+            let cell = cells.of(&row);
+            let cell = cell.with_context(|| format!("{} {}", row.source, row.name))?;
+            Ok((row, cell))
+        };
+        Ok(Rows(of.map(with_cell).collect::<Result<_>>()?))
+    }
+
+    fn that_count(mut self) -> Rows {
+        self.0.retain(|(row, _)| row.used.counts());
+        self
+    }
+
+    fn machines(&self) -> BTreeSet<&'static str> {
+        let cells = self.0.iter().filter_map(|(_, cell)| cell.as_ref().ok());
+        cells.map(|cell| cell.machine).collect()
+    }
+
+    fn cases(&self) -> BTreeSet<Case> {
+        let cells = self.0.iter().filter_map(|(_, cell)| cell.as_ref().ok());
+        cells
+            .flat_map(|cell| cell.cases(&[cell.base, cell.variant]))
+            .collect()
+    }
+
+    fn lines(&self, outcomes: &Outcomes, seeds: u64) -> Result<Vec<Line>> {
+        let lines = self.0.iter();
+        lines
+            .map(|(row, cell)| line(row, cell, outcomes, seeds))
+            .collect()
+    }
+}
+
+/// Why rows cannot be run, by source and row; all others can. Errors: a table is none, or says nothing of a row; a workload is none.
+pub fn not_modelled() -> Result<Vec<(&'static str, &'static str, String)>> {
+    let mut all = Vec::new();
+    for (row, cell) in Rows::of(ALL)?.0 {
+        let why = match cell {
+            Err(why) => Some(why),
+            Ok(cell) => {
+                let cases = cell.cases(&[cell.base, cell.variant]);
+                let whys = cases.iter().map(|case| case.not_ready());
+                whys.collect::<Result<Vec<_>>>()?
+                    .into_iter()
+                    .flatten()
+                    .next()
+            }
+        };
+        all.extend(why.map(|why| (row.source, row.name, why)));
+    }
+    Ok(all)
+}
+
+/// Runs what the rows ask for. Errors: there is no such source; a table is none.
+pub fn tables(plan: &TablePlan) -> Result<Vec<Table>> {
+    let rows = Rows::of(&plan.source)?;
+    let beside = match plan.beside {
+        true => beside::wanted(&rows.0, &Cells::read()?)?,
+        false => Vec::new(),
+    };
+    let mut cases = rows.cases();
+    cases.extend(beside.iter().flat_map(Wanted::cases));
+    let (outcomes, _) = Outcomes::of(&cases, &plan.effort, &[])?;
+    let lines = rows.lines(&outcomes, plan.effort.runs())?;
+    let frozen = Frozen::read()?;
+    let table = |lines: &[Line]| {
+        let source = lines[0].source;
+        let (counted, apart) = lines.iter().cloned().partition(|l| l.counts);
+        let of = beside.iter().filter(|w| w.source == source);
+        Table {
+            source,
+            message: lines[0].message,
+            seeds: plan.effort.runs(),
+            short: plan.effort.short,
+            frozen: frozen.clone(),
+            params: plan.effort.params.clone(),
+            rows: counted,
+            apart,
+            beside: of.map(|w| w.compared(&outcomes)).collect(),
+        }
+    };
+    let of_sources = lines.chunk_by(|a, b| a.source == b.source);
+    Ok(of_sources.map(table).collect())
+}
+
+fn line(row: &Row, cell: &Result<Cell, String>, outcomes: &Outcomes, seeds: u64) -> Result<Line> {
+    let means = cell.as_ref().map_err(String::clone).and_then(|cell| {
+        let mean = |policy| outcomes.mean(cell.machine, &cell.loads, policy, cell.metric);
+        Ok((mean(cell.base)?, mean(cell.variant)?))
+    });
+    let demand = Demand::of(row);
+    let effect = means
+        .as_ref()
+        .ok()
+        .map(|(base, variant)| Figure::from(variant.change_from(*base)));
+    let published = row.effect.map(|value| Figure {
+        value,
+        error: row.error,
+    });
+    Ok(Line {
+        source: row.source,
+        row: row.name,
+        machine: row.machine,
+        workload: row.workload,
+        metric: row.metric,
+        unit: row.unit,
+        better: row.better,
+        used: row.used.name(),
+        message: row.message,
+        counts: row.used.counts(),
+        published,
+        published_base: row.base_value,
+        published_variant: row.variant_value,
+        simulated: effect,
+        simulated_base: means.as_ref().ok().map(|m| m.0.mean),
+        simulated_variant: means.as_ref().ok().map(|m| m.1.mean),
+        difference: effect.map(|e| e.value - row.effect.unwrap_or(0.0)),
+        verdict: effect.map_or(Verdict::NotModelled, |e| demand.judge(e.value)),
+        undecided_seeds: effect.and_then(|e| demand.undecided(e, seeds)),
+        why: means.err(),
+        note: note(row)?,
+    })
+}
+
+/// What somebody has written about the row.
+fn note(row: &Row) -> Result<Option<&'static str>> {
+    for line in NOTES.lines().skip(1) {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let &[source, name, note] = &cells[..] else {
+            anyhow::bail!("notes.tsv: {line:?} where 3 columns were expected");
+        };
+        let named = match name.strip_suffix('*') {
+            Some(start) => row.name.starts_with(start),
+            None => row.name == name,
+        };
+        if source == row.source && named {
+            return Ok(Some(note));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What the sources have published: the rows of data/tables.tsv.
+
+use anyhow::{Context, Result, ensure};
+
+const TABLES: &str = include_str!("../data/tables.tsv");
+const COLUMNS: usize = 17;
+
+/// What a row is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// A parameter was fitted to it.
+    Calibrates,
+    HeldOut,
+    /// No effect was published.
+    Control,
+    /// Threads pinned by hand: a bound, not a scheduler.
+    Bound,
+    /// A quantile so high that it lies at the edge of a delay, or an extreme: shown, not counted.
+    Tail,
+    /// Another scheduler.
+    Foreign,
+    /// A sentence over many runs.
+    Summary,
+    /// Not of the source itself.
+    Context,
+}
+
+const USES: [(&str, Use); 8] = [
+    ("calibrates", Use::Calibrates),
+    ("held-out", Use::HeldOut),
+    ("control", Use::Control),
+    ("bound", Use::Bound),
+    ("tail", Use::Tail),
+    ("foreign", Use::Foreign),
+    ("summary", Use::Summary),
+    ("context", Use::Context),
+];
+
+impl Use {
+    pub fn name(self) -> &'static str {
+        USES.iter().find(|u| u.1 == self).expect("it is there").0
+    }
+
+    /// It counts: the other uses are listed apart.
+    pub fn counts(self) -> bool {
+        matches!(
+            self,
+            Use::Calibrates | Use::HeldOut | Use::Control | Use::Bound
+        )
+    }
+}
+
+/// A line. An effect is the change of the metric from base to variant, percent.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub source: &'static str,
+    pub name: &'static str,
+    pub machine: &'static str,
+    pub workload: &'static str,
+    pub metric: &'static str,
+    pub unit: &'static str,
+    /// lower, higher or none.
+    pub better: &'static str,
+    pub base: &'static str,
+    pub variant: &'static str,
+    pub base_value: Option<f64>,
+    pub variant_value: Option<f64>,
+    /// None: no figure was published. Of a control that means none.
+    pub effect: Option<f64>,
+    /// Standard error of the effect, points.
+    pub error: Option<f64>,
+    pub used: Use,
+    pub message: &'static str,
+}
+
+/// All rows. Errors: a line is none.
+pub fn rows() -> Result<Vec<Row>> {
+    let lines = TABLES.lines().skip(1);
+    lines
+        .map(|line| row(line).with_context(|| format!("tables.tsv: {line:?}")))
+        .collect()
+}
+
+fn row(line: &'static str) -> Result<Row> {
+    let cells: Vec<&str> = line.split('\t').collect();
+    ensure!(
+        cells.len() == COLUMNS,
+        "{} columns, {COLUMNS} were expected",
+        cells.len()
+    );
+    ensure!(
+        ["lower", "higher", "none"].contains(&cells[6]),
+        "{} where lower, higher or none was expected",
+        cells[6]
+    );
+    let used = USES.iter().find(|(name, _)| *name == cells[14]);
+    let (_, used) = used.with_context(|| format!("there is no use {}", cells[14]))?;
+    Ok(Row {
+        source: cells[0],
+        name: cells[1],
+        machine: cells[2],
+        workload: cells[3],
+        metric: cells[4],
+        unit: cells[5],
+        better: cells[6],
+        base: cells[7],
+        variant: cells[8],
+        base_value: number(cells[9])?,
+        variant_value: number(cells[10])?,
+        effect: number(cells[11])?,
+        error: number(cells[13])?,
+        used: *used,
+        message: cells[15],
+    })
+}
+
+fn number(text: &str) -> Result<Option<f64>> {
+    match text {
+        "" => Ok(None),
+        _ => text
+            .parse()
+            .map(Some)
+            .with_context(|| format!("{text} is no number")),
+    }
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Tables as text and as Markdown.
+
+use super::beside::{Compared, Gain};
+use super::verdict::Verdict;
+use super::{Figure, Line, Table, TablePlan};
+
+/// Columns of a table; all but the first and the last stand at the right.
+pub type Cells = Vec<String>;
+
+pub enum Form {
+    Text,
+    Markdown,
+}
+
+/// docs/simulator/tables.md.
+pub fn document(plan: &TablePlan, tables: &[Table]) -> String {
+    let (source, runs) = (&plan.source, plan.effort.runs());
+    let beside = if plan.beside { " --beside" } else { "" };
+    let head = format!(
+        "# Published rows beside simulated ones\n\n\
+         Written by `scx_roost sim --table {source} --seeds {runs}{beside} --markdown`; [simulator.md](../simulator.md#tables) says what the \
+         columns are, and how far to trust them.\n\n"
+    );
+    let tables: Vec<String> = tables.iter().map(Table::markdown).collect();
+    head + &tables.join("\n")
+}
+
+impl Table {
+    pub fn text(&self) -> String {
+        self.shown(&Form::Text)
+    }
+
+    pub fn markdown(&self) -> String {
+        self.shown(&Form::Markdown)
+    }
+
+    fn shown(&self, form: &Form) -> String {
+        let runs = if self.short { "short runs" } else { "runs" };
+        let title = format!("Source {}", self.source);
+        let mut text = match form {
+            Form::Text => format!("{title}: {}\n", self.message),
+            Form::Markdown => format!("## {title}\n\n{}\n\n", self.message),
+        };
+        text += &format!("{} {runs} of each. {}", self.seeds, self.frozen.text());
+        if !self.params.is_empty() {
+            text += &format!("Here: {}.\n", self.params.join(", "));
+        }
+        let mut notes = Vec::new();
+        for (name, lines) in [("rows", &self.rows), ("apart, not counted", &self.apart)] {
+            let rows: Vec<Cells> = lines.iter().map(|l| cells(l, &mut notes)).collect();
+            if !rows.is_empty() {
+                text += "\n";
+                text += &table(form, &heads(name), &rows);
+            }
+        }
+        for (number, note) in (1..).zip(notes) {
+            text += &match form {
+                Form::Text => format!("[{number}] {note}\n"),
+                Form::Markdown => format!("\n[{number}] {note}\n"),
+            };
+        }
+        text += &format!("\n{}\n", self.tally());
+        text + &self.beside(form)
+    }
+
+    /// Verdicts, counted.
+    fn tally(&self) -> String {
+        let mut verdicts: Vec<Verdict> = self.rows.iter().map(|l| l.verdict).collect();
+        verdicts.sort();
+        let of = verdicts.chunk_by(|a, b| a == b);
+        let counts: Vec<String> = of.map(|v| format!("{} {}", v.len(), v[0].name())).collect();
+        let undecided = self.rows.iter().filter(|l| l.undecided_seeds.is_some());
+        format!(
+            "Of {} rows: {}; {} of these undecided.",
+            self.rows.len(),
+            counts.join(", "),
+            undecided.count()
+        )
+    }
+
+    fn beside(&self, form: &Form) -> String {
+        if self.beside.is_empty() {
+            return String::new();
+        }
+        let heads = [
+            "workload",
+            "metric",
+            "ours",
+            "best source",
+            "which",
+            "pinned",
+            "oracle",
+            "ours is behind",
+        ];
+        let heads: Cells = heads.map(String::from).into();
+        let rows: Vec<Cells> = self.beside.iter().map(compared).collect();
+        let lost = self.beside.iter().filter(|c| !c.behind().is_empty());
+        let known = self.beside.iter().filter(|c| c.ours.is_some());
+        format!(
+            "\nOur own choice beside the sources', percent better than the row's base:\n\n{}\nBehind on {} of {}.\n",
+            table(form, &heads, &rows),
+            lost.count(),
+            known.count()
+        )
+    }
+}
+
+fn heads(name: &str) -> Cells {
+    let heads = [name, "published", "se", "simulated", "se", "off", "verdict"];
+    heads.map(String::from).into()
+}
+
+fn cells(line: &Line, notes: &mut Vec<&'static str>) -> Cells {
+    let mut verdict = match line.counts || line.simulated.is_none() {
+        true => line.verdict.name().to_string(),
+        false => format!("({})", line.verdict.name()),
+    };
+    if let Some(why) = &line.why {
+        verdict += &format!(": {why}");
+    }
+    if let Some(seeds) = line.undecided_seeds {
+        verdict += &format!(", undecided: try --seeds {seeds}");
+    }
+    if let Some(note) = line.note {
+        let known = notes.iter().position(|n| *n == note);
+        let at = known.unwrap_or_else(|| {
+            notes.push(note);
+            notes.len() - 1
+        });
+        verdict += &format!(" [{}]", at + 1);
+    }
+    let value = |figure: Option<Figure>| figure.map_or("-".into(), |f| format!("{:+.2}%", f.value));
+    let error = |figure: Option<Figure>| {
+        let error = figure.and_then(|f| f.error);
+        error.map_or("-".into(), |e| format!("{e:.2}"))
+    };
+    let published = match line.published {
+        None => "none".to_string(),
+        some => value(some),
+    };
+    vec![
+        line.row.to_string(),
+        published,
+        error(line.published),
+        value(line.simulated),
+        error(line.simulated),
+        line.difference.map_or("-".into(), |d| format!("{d:+.2}")),
+        verdict,
+    ]
+}
+
+fn compared(line: &Compared) -> Cells {
+    let gain = |gain: &Option<Gain>| {
+        let gain = gain.as_ref();
+        gain.map_or("-".into(), |g| format!("{:+.2}%", g.gain.value))
+    };
+    let which = line.source.as_ref().map_or("-", |g| g.variant);
+    vec![
+        line.workload.to_string(),
+        line.metric.clone(),
+        gain(&line.ours),
+        gain(&line.source),
+        which.to_string(),
+        gain(&line.pinned),
+        gain(&line.oracle),
+        line.behind(),
+    ]
+}
+
+impl Compared {
+    /// What our own choice is behind, and by how many points; empty: nothing.
+    fn behind(&self) -> String {
+        let of = [
+            ("source", self.behind_source),
+            ("pinned", self.behind_pinned),
+        ];
+        let told = of
+            .into_iter()
+            .filter_map(|(what, points)| Some(format!("{what} by {:.1}", points?)));
+        told.collect::<Vec<_>>().join(", ")
+    }
+}
+
+pub fn table(form: &Form, heads: &Cells, rows: &[Cells]) -> String {
+    match form {
+        Form::Text => aligned(heads, rows),
+        Form::Markdown => {
+            let rule = heads.iter().map(|_| "---".to_string()).collect();
+            let line = |cells: &Cells| {
+                let cells = cells.iter().map(|c| c.replace('|', "\\|"));
+                format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+            };
+            [heads, &rule].into_iter().chain(rows).map(line).collect()
+        }
+    }
+}
+
+fn aligned(heads: &Cells, rows: &[Cells]) -> String {
+    let all = || [heads].into_iter().chain(rows);
+    let last = heads.len() - 1;
+    let width = |at: usize| {
+        all()
+            .map(|cells| cells[at].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..=last).map(width).collect();
+    let line = |cells: &Cells| {
+        let cell = |(at, text): (usize, &String)| match at {
+            0 => format!("{text:<0$}", widths[0]),
+            _ if at == last => format!("  {text}"),
+            _ => format!("  {text:>0$}", widths[at]),
+        };
+        let line: String = cells.iter().enumerate().map(cell).collect();
+        line.trim_end().to_string() + "\n"
+    };
+    all().map(line).collect()
+}
