@@ -3,7 +3,7 @@
 
 use super::cases::{Case, Outcomes};
 use super::cells::{Beside, Cell, Cells};
-use super::metric::Metric;
+use super::metric::{Metric, change};
 use super::{Figure, Row};
 use anyhow::Result;
 use serde::Serialize;
@@ -102,18 +102,15 @@ impl Wanted {
 
     fn gain(&self, variant: &'static str, outcomes: &Outcomes) -> Option<Gain> {
         let cell = &self.cell;
-        let mean = |policy| {
-            let mean = outcomes.mean(cell.machine, &cell.loads, policy, cell.metric);
-            mean.ok()
+        let values = |policy| {
+            let values = outcomes.values(cell.machine, &cell.loads, policy, cell.metric);
+            values.ok()
         };
-        let (base, of) = (mean(cell.base)?, mean(variant)?);
+        let (base, of) = (values(cell.base)?, values(variant)?);
         let gain = match cell.metric.more_is_better()? {
-            true => of.change_from(base),
-            false => base.change_from(of),
+            true => change(&base, &of),
+            false => change(&of, &base),
         };
-        Some(Gain {
-            variant,
-            gain: gain.into(),
-        })
+        Some(Gain { variant, gain })
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What is run for a table: each machine, workload and policy once for each seed, however many rows ask for it.
 
-use super::metric::{Mean, Metric};
+use super::metric::Metric;
 use crate::sim::args::{setting, text};
 use crate::sim::load::{Load, Settings};
 use crate::sim::{Measured, Model, Policy, Scenario, model, runs};
@@ -95,14 +95,14 @@ impl Outcomes {
         Ok((all.remove(0), extremes))
     }
 
-    /// Of workloads that are run one after the other: the metric's mean over seeds, or why there is none.
-    pub fn mean(
+    /// The metric for each seed, of workloads that are run one after the other; or why there is none.
+    pub fn values(
         &self,
         machine: &'static str,
         loads: &[&'static str],
         policy: &'static str,
         metric: Metric,
-    ) -> Result<Mean, String> {
+    ) -> Result<Vec<f64>, String> {
         let runs = loads.iter().map(|&load| {
             let case = Case {
                 machine,
@@ -118,7 +118,7 @@ impl Outcomes {
             metric.of(&parts)
         });
         let values = values.collect::<Result<Vec<f64>>>();
-        Ok(Mean::of(&values.map_err(|e| format!("{e:#}"))?))
+        values.map_err(|e| format!("{e:#}"))
     }
 }
 

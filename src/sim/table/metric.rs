@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is read of a run, and the mean of it over seeds.
+//! What is read of a run, and how it changes from one policy to another.
 
+use super::Figure;
 use crate::sim::Measured;
 use anyhow::{Context, Result};
 use std::fmt;
@@ -99,31 +100,20 @@ impl Metric {
     }
 }
 
-/// A mean and its standard error.
-#[derive(Clone, Copy, Debug)]
-pub struct Mean {
-    pub mean: f64,
-    /// None: there is one run only.
-    pub error: Option<f64>,
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
-impl Mean {
-    pub fn of(values: &[f64]) -> Mean {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let spread: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-        let error = (values.len() > 1).then(|| (spread / (n - 1.0) / n).sqrt());
-        Mean { mean, error }
-    }
-
-    /// The change from `base` to this, percent; its error is that of the ratio of two independent means.
-    pub fn change_from(self, base: Mean) -> Mean {
-        let ratio = self.mean / base.mean;
-        let part = |m: Mean| m.error.map(|e| e / m.mean);
-        let error = part(self).zip(part(base));
-        Mean {
-            mean: (ratio - 1.0) * 100.0,
-            error: error.map(|(a, b)| ratio * a.hypot(b) * 100.0),
-        }
+/// The change of the mean from `base` to `variant`, percent. Runs with the same seed are a pair: what the seed does to both is no error.
+pub fn change(base: &[f64], variant: &[f64]) -> Figure {
+    let (from, to) = (mean(base), mean(variant));
+    let ratio = to / from;
+    let n = base.len() as f64;
+    let off = base.iter().zip(variant).map(|(b, v)| v / to - b / from);
+    let spread: f64 = off.map(|off| off * off).sum();
+    let error = (spread / (n - 1.0) / n).sqrt() * ratio * 100.0;
+    Figure {
+        value: (ratio - 1.0) * 100.0,
+        error: (base.len() > 1).then_some(error),
     }
 }

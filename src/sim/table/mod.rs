@@ -25,7 +25,7 @@ use anyhow::{Context, Result, ensure};
 use beside::Wanted;
 use cases::{Case, Outcomes};
 use cells::{Cell, Cells};
-use metric::Mean;
+use metric::{change, mean};
 use rows::{Row, rows};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -49,15 +49,6 @@ pub struct TablePlan {
 pub struct Figure {
     pub value: f64,
     pub error: Option<f64>,
-}
-
-impl From<Mean> for Figure {
-    fn from(mean: Mean) -> Figure {
-        Figure {
-            value: mean.mean,
-            error: mean.error,
-        }
-    }
 }
 
 /// A published row and what came of it here. Effects are changes of the metric from base to variant, percent.
@@ -215,15 +206,13 @@ pub fn tables(plan: &TablePlan) -> Result<Vec<Table>> {
 }
 
 fn line(row: &Row, cell: &Result<Cell, String>, outcomes: &Outcomes, seeds: u64) -> Result<Line> {
-    let means = cell.as_ref().map_err(String::clone).and_then(|cell| {
-        let mean = |policy| outcomes.mean(cell.machine, &cell.loads, policy, cell.metric);
-        Ok((mean(cell.base)?, mean(cell.variant)?))
+    let values = cell.as_ref().map_err(String::clone).and_then(|cell| {
+        let of = |policy| outcomes.values(cell.machine, &cell.loads, policy, cell.metric);
+        Ok((of(cell.base)?, of(cell.variant)?))
     });
+    let known = values.as_ref().ok();
+    let effect = known.map(|(base, variant)| change(base, variant));
     let demand = Demand::of(row);
-    let effect = means
-        .as_ref()
-        .ok()
-        .map(|(base, variant)| Figure::from(variant.change_from(*base)));
     let published = row.effect.map(|value| Figure {
         value,
         error: row.error,
@@ -243,12 +232,12 @@ fn line(row: &Row, cell: &Result<Cell, String>, outcomes: &Outcomes, seeds: u64)
         published_base: row.base_value,
         published_variant: row.variant_value,
         simulated: effect,
-        simulated_base: means.as_ref().ok().map(|m| m.0.mean),
-        simulated_variant: means.as_ref().ok().map(|m| m.1.mean),
+        simulated_base: known.map(|v| mean(&v.0)),
+        simulated_variant: known.map(|v| mean(&v.1)),
         difference: effect.map(|e| e.value - row.effect.unwrap_or(0.0)),
         verdict: effect.map_or(Verdict::NotModelled, |e| demand.judge(e.value)),
         undecided_seeds: effect.and_then(|e| demand.undecided(e, seeds)),
-        why: means.err(),
+        why: values.err(),
         note: note(row)?,
     })
 }

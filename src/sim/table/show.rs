@@ -38,9 +38,11 @@ impl Table {
     fn shown(&self, form: &Form) -> String {
         let runs = if self.short { "short runs" } else { "runs" };
         let title = format!("Source {}", self.source);
+        let message = self.message.split_once(": ");
+        let message = message.map_or(self.message, |(_, rest)| rest);
         let mut text = match form {
-            Form::Text => format!("{title}: {}\n", self.message),
-            Form::Markdown => format!("## {title}\n\n{}\n\n", self.message),
+            Form::Text => format!("{title}: {message}\n"),
+            Form::Markdown => format!("## {title}\n\n{message}\n\n"),
         };
         text += &format!("{} {runs} of each. {}", self.seeds, self.frozen.text());
         if !self.params.is_empty() {
