@@ -96,7 +96,7 @@ fn row(variant: &str, runs: &[Measured], base: Option<f64>, more_is_better: bool
         error_percent: error / mean * 100.0,
         shared_percent: sum(&|m| m.shared_ns as f64) / sum(&|m| m.busy_ns as f64) * 100.0,
         moves: sum(&|m| m.moves[1] as f64) / seconds,
-        far_moves: sum(&|m| m.moves[2] as f64) / seconds,
+        far_moves: sum(&|m| (m.moves[2] + m.moves[3]) as f64) / seconds,
         wakeup_p50_us: wakeup(500),
         wakeup_p99_us: wakeup(990),
         events: runs.iter().map(|m| m.events).sum(),

@@ -2,6 +2,8 @@
 //! What the kernel's own work costs, ns at full speed; and how far apart CPUs are.
 
 use super::params::Params;
+use crate::bpf::intf::cpu_facts;
+use crate::machine::Facts;
 
 #[derive(Clone, Debug)]
 pub struct Costs {
@@ -24,18 +26,28 @@ pub struct Costs {
     pub deep_exit: u64,
     /// So long idle, a CPU is in the deep one.
     pub deep_after: u64,
-    /// For each byte of what a task uses again and again: after a move within an LLC (L2 from L3), and to another.
-    pub refill_llc_per_mb: u64,
-    pub refill_far_per_mb: u64,
-    /// The L2 of a core, bytes: no more of a working set is refilled within an LLC.
-    pub l2: u64,
     /// Period of the tick.
     pub tick_period: u64,
+    /// Cache lines that go from CPU to CPU: with a message, with a lock, with a wakeup.
+    pub message_lines: u64,
+    pub lock_lines: u64,
+    pub wake_lines: u64,
+    /// A line, by how far it comes from.
+    transfer: [u64; 4],
+    places: Vec<Place>,
+}
+
+/// Where a CPU is.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    core: u16,
+    llc: u16,
+    node: u16,
 }
 
 impl Costs {
-    pub fn new(params: &Params) -> Costs {
-        let ns = |name| params.ns(name);
+    pub fn new(params: &Params, facts: &Facts) -> Costs {
+        let ns = |name: &str| params.ns(name);
         let enqueue = ns("sched_enqueue");
         Costs {
             wake: ns("sched_select") + enqueue,
@@ -53,11 +65,21 @@ impl Costs {
                 0 => u64::MAX,
                 _ => ns("idle_deep_after"),
             },
-            refill_llc_per_mb: ns("refill_llc"),
-            refill_far_per_mb: ns("refill_other_llc"),
-            l2: params.bytes("l2"),
             tick_period: ns("tick_period"),
+            message_lines: params.count("lines_message"),
+            lock_lines: params.count("lines_lock"),
+            wake_lines: params.count("lines_wake"),
+            transfer: ["smt", "llc", "other_llc", "node"].map(|to| ns(&format!("transfer_{to}"))),
+            places: facts.cpus.iter().map(place).collect(),
         }
+    }
+}
+
+fn place(cpu: &cpu_facts) -> Place {
+    Place {
+        core: cpu.core,
+        llc: cpu.llc,
+        node: cpu.node,
     }
 }
 
@@ -67,24 +89,42 @@ pub enum Move {
     SameCore,
     SameLlc,
     OtherLlc,
+    OtherNode,
 }
 
 impl Costs {
-    /// ns until the caches hold `set` bytes again.
-    pub fn refill(&self, moved: Move, set: u64) -> u64 {
-        match moved {
-            Move::SameCore => 0,
-            Move::SameLlc => set.min(self.l2) * self.refill_llc_per_mb / 1_000_000,
-            Move::OtherLlc => set * self.refill_far_per_mb / 1_000_000,
+    pub fn how_far(&self, from: usize, to: usize) -> Move {
+        let (a, b) = (self.places[from], self.places[to]);
+        if a.core == b.core {
+            Move::SameCore
+        } else if a.llc == b.llc {
+            Move::SameLlc
+        } else if a.node == b.node {
+            Move::OtherLlc
+        } else {
+            Move::OtherNode
+        }
+    }
+
+    /// ns until a CPU has so many lines that another wrote.
+    pub fn transfer(&self, lines: u64, from: usize, to: usize) -> u64 {
+        match from == to {
+            true => 0,
+            false => lines * self.transfer[self.how_far(from, to) as usize],
         }
     }
 
     /// ns until a CPU that has been idle for so long runs.
     pub fn exit(&self, idle: u64) -> u64 {
-        if idle >= self.deep_after {
+        if self.deep(idle) {
             self.deep_exit
         } else {
             self.idle_exit
         }
+    }
+
+    /// A CPU that has been idle for so long is in the deep state.
+    pub fn deep(&self, idle: u64) -> bool {
+        idle >= self.deep_after
     }
 }

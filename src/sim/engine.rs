@@ -2,8 +2,10 @@
 //! The loop: what is due next happens, and what hangs on it is timed anew. A segment of a task's work ends when its work is done at
 //! the speed its CPU has; each change of speed settles what was done before and times the rest anew.
 
+use super::caches::Caches;
 use super::clock::Clock;
-use super::cost::{Costs, Move};
+use super::cost::Costs;
+use super::machines::Hardware;
 use super::measure::Measured;
 use super::sched::{Order, Scheduler, Wake};
 use super::speed::{Cores, FULL};
@@ -49,6 +51,7 @@ pub struct Engine<S, W = ()> {
     facts: Facts,
     costs: Costs,
     cores: Cores,
+    caches: Caches,
     cpus: Vec<Cpu>,
     orders: Vec<Order>,
     /// Numbers of tasks that have ended.
@@ -56,15 +59,13 @@ pub struct Engine<S, W = ()> {
 }
 
 impl<S: Scheduler, W: Watch> Engine<S, W> {
-    pub fn new(
-        facts: Facts,
-        cores: Cores,
-        costs: Costs,
-        wait: Wait,
-        sched: S,
-        watch: W,
-        tasks: usize,
-    ) -> Engine<S, W> {
+    pub fn new(hardware: Hardware, wait: Wait, sched: S, watch: W, tasks: usize) -> Engine<S, W> {
+        let Hardware {
+            facts,
+            costs,
+            cores,
+            caches,
+        } = hardware;
         let cpus = facts.cpus.len();
         let slots = cpus * ON_CPU + tasks * ON_TASK + 2;
         let cpu = || Cpu {
@@ -83,6 +84,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             facts,
             costs,
             cores,
+            caches,
             wait,
             orders: Vec::new(),
             free: Vec::new(),
@@ -424,7 +426,13 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             wake,
             waker,
         });
-        self.clock.set(self.arrival(task), now + self.costs.arrive);
+        let mut arrives = self.costs.arrive;
+        if let Some(waker) = waker {
+            let reaches = self.costs.transfer(self.costs.wake_lines, wake.cpu, cpu);
+            self.tasks[waker].left += reaches * FULL;
+            arrives += reaches;
+        }
+        self.clock.set(self.arrival(task), now + arrives);
         self.obey(wake.cpu);
     }
 
@@ -472,6 +480,12 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
 
     fn switches(&mut self, cpu: usize, before: Option<TaskId>, next: Option<TaskId>) {
         let now = self.clock.now();
+        if before.is_none()
+            && !self.cores.busy(cpu)
+            && self.costs.deep(now - self.cpus[cpu].idle_since)
+        {
+            self.caches.emptied(cpu);
+        }
         self.cpus[cpu].running = next;
         if let Some(before) = before
             && self.tasks[before].state == State::Runnable
@@ -485,12 +499,13 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                     &mut self.tasks[task].woken_at,
                 );
                 let from = self.tasks[task].cpu.replace(cpu);
-                let moved = from.map(|from| self.how_far(from, cpu));
                 self.see(What::Runs { task, cpu, from });
+                let from = from.map(|from| (from, self.costs.how_far(from, cpu)));
                 let set = self.wait.set_of(self.tasks[task].group);
-                let refill = moved.map_or(0, |moved| self.costs.refill(moved, set));
-                let migrates = from.is_some_and(|from| from != cpu);
-                self.measured.switches(moved, migrates);
+                let refill = self.caches.runs(task, cpu, from, set);
+                let migrates = from.is_some_and(|(from, _)| from != cpu);
+                self.measured
+                    .switches(from.map(|(_, moved)| moved), migrates);
                 let gave_way = before.is_some_and(|b| self.tasks[b].state == State::Runnable);
                 let switch = match gave_way {
                     true => self.costs.preempt,
@@ -518,17 +533,6 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.clock.set(self.slot(cpu, On::Tick), at.max(now + 1));
         }
         self.time(cpu);
-    }
-
-    fn how_far(&self, from: usize, to: usize) -> Move {
-        let (a, b) = (&self.facts.cpus[from], &self.facts.cpus[to]);
-        if a.core == b.core {
-            Move::SameCore
-        } else if a.llc == b.llc {
-            Move::SameLlc
-        } else {
-            Move::OtherLlc
-        }
     }
 
     /// Does what the scheduler wants, on behalf of `here`.

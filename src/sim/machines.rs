@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The machines of the sources, and any other whose /sys is at hand.
 
+use super::caches::Caches;
 use super::cost::Costs;
 use super::params::Params;
-use super::speed::Speeds;
-use crate::machine::{Cpu, Llc, LlcKind, Machine, Node, advice};
+use super::speed::{Cores, Speeds};
+use crate::machine::{Cpu, Facts, Llc, LlcKind, Machine, Node, advice};
 use anyhow::{Context, Result};
 use std::path::Path;
 
@@ -78,13 +79,26 @@ impl Model {
         })
     }
 
-    pub fn speeds(&self) -> Speeds {
-        Speeds::new(&self.params, self.machine.nr_cores.into())
+    /// What a run needs of it. Errors: it is none that the policy handles.
+    pub fn hardware(&self) -> Result<Hardware> {
+        let facts = self.machine.facts()?;
+        let cores = facts.cpus.iter().map(|c| c.core.into()).collect();
+        let speeds = Speeds::new(&self.params, self.machine.nr_cores.into());
+        Ok(Hardware {
+            costs: Costs::new(&self.params, &facts),
+            cores: Cores::new(speeds, cores),
+            caches: Caches::new(&self.params, &self.machine),
+            facts,
+        })
     }
+}
 
-    pub fn costs(&self) -> Costs {
-        Costs::new(&self.params)
-    }
+/// The parts of a machine, in one run.
+pub struct Hardware {
+    pub facts: Facts,
+    pub costs: Costs,
+    pub cores: Cores,
+    pub caches: Caches,
 }
 
 /// Siblings are numbered n and n + cores, as on the 3970X.

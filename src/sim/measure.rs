@@ -64,7 +64,8 @@ pub struct Measured {
     pub switches: u64,
     /// To another CPU.
     pub migrations: u64,
-    pub moves: [u64; 3],
+    /// By `Move`.
+    pub moves: [u64; 4],
     pub events: u64,
 }
 
@@ -81,7 +82,7 @@ impl Measured {
             shared_ns: 0,
             switches: 0,
             migrations: 0,
-            moves: [0; 3],
+            moves: [0; 4],
             events: 0,
         }
     }

@@ -2,17 +2,19 @@
 //! A simulator: the policy's own C, natively, on machines and under workloads that no test machine has. Discrete events, and the same
 //! for the same seed. docs/simulator.md says what is modelled and what is not.
 //!
-//! `load/` is what tasks do, `wait` what they do to each other; `machines`, `speed`, `cost` the machine, of `params`; `sched` what the
+//! `load/` is what tasks do, `wait` what they do to each other; `machines`, `speed`, `cost`, `caches` the machine, of `params`; `sched` what the
 //! engine asks of a scheduler, `ext` the kernel's sched_ext around the policy, `policy` what can be compared; `engine` the loop, `clock` its
 //! time, `measure` what comes of it, `watch` who looks on, `runs` runs side by side; `table/` what
 //! the sources have published beside what comes out here.
 
 mod args;
+mod caches;
 mod clock;
 mod command;
 mod cost;
 mod engine;
 mod ext;
+mod lines;
 pub mod load;
 mod machines;
 mod measure;
@@ -45,7 +47,6 @@ use engine::Engine;
 use ext::Ext;
 use load::{Group, Load};
 use sched::Scheduler;
-use speed::Cores;
 use wait::Wait;
 use watch::Watch;
 
@@ -83,9 +84,10 @@ impl Scenario<'_> {
         watch: W,
         sched: impl FnOnce(Kernel, usize) -> S,
     ) -> Result<(Measured, W)> {
-        let facts = self.model.machine.facts()?;
-        let nr_cpus = facts.machine.nr_online;
         let tasks = self.load.tasks();
+        let hardware = self.model.hardware()?;
+        let facts = &hardware.facts;
+        let nr_cpus = facts.machine.nr_online;
         let tunables = Config::default().tunables(&CpuFreq::default(), true);
         let world = World::new(facts.clone(), settings.arm(nr_cpus), tunables, 1);
         let mut kernel = Kernel::new(world, tasks);
@@ -101,12 +103,9 @@ impl Scenario<'_> {
         };
         let masks = self.load.groups.iter().map(mask);
         let masks = masks.collect::<Result<Vec<usize>>>()?;
-        let cores = facts.cpus.iter().map(|c| c.core.into()).collect();
-        let cores = Cores::new(self.model.speeds(), cores);
         let wait = Wait::new(self.load.clone(), masks, self.seed);
         let sched = sched(kernel, tasks);
-        let costs = self.model.costs();
-        let mut engine = Engine::new(facts, cores, costs, wait, sched, watch, tasks);
+        let mut engine = Engine::new(hardware, wait, sched, watch, tasks);
         engine.run()?;
         Ok((engine.measured, engine.watch))
     }

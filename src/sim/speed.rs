@@ -76,6 +76,11 @@ impl Cores {
         }
     }
 
+    /// Some thread of the CPU's core is busy.
+    pub fn busy(&self, cpu: usize) -> bool {
+        self.busy[self.core_of[cpu]] > 0
+    }
+
     /// Another thread of the busy CPU's core is busy too.
     pub fn shared(&self, cpu: usize) -> bool {
         self.busy[self.core_of[cpu]] > 1

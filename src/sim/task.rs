@@ -41,6 +41,8 @@ pub struct Task {
     pub first: bool,
     /// It waits at a barrier, on its CPU.
     pub spins: bool,
+    /// Its CPU has the cache lines that its step is about.
+    pub reached: bool,
     /// Work of the segment, in 1/FULL ns at full speed.
     pub left: u64,
     pub then: Then,
@@ -71,6 +73,7 @@ impl Task {
             stamp: 0,
             first: false,
             spins: false,
+            reached: false,
             left: 0,
             then: Then::Step,
             todo: VecDeque::new(),

@@ -4,6 +4,7 @@
 
 use super::Rng;
 use super::cost::Costs;
+use super::lines::{Lines, Shared};
 use super::load::{Load, Step, Vary, Which};
 use super::measure::Measured;
 use super::speed::FULL;
@@ -53,6 +54,7 @@ pub struct Wait {
     barriers: Vec<Vec<TaskId>>,
     /// Who spins there no longer: the last has come.
     pub freed: Vec<TaskId>,
+    lines: Lines,
     masks: Vec<usize>,
     rng: Rng,
 }
@@ -66,6 +68,7 @@ impl Wait {
             locks: (0..load.locks).map(|_| Lock::default()).collect(),
             barriers: load.barriers.iter().map(|_| Vec::new()).collect(),
             freed: Vec::new(),
+            lines: Lines::new(&load),
             masks,
             rng: Rng::new(seed),
             load: Arc::new(load),
@@ -141,6 +144,13 @@ impl Wait {
                 return Came::Works;
             }
             let step = &load.groups[tasks[task].group].program[tasks[task].pc];
+            // What is left to pay for is paid for before anything else happens.
+            if tasks[task].left > 0 && !matches!(step, Step::Run(..))
+                || self.reaches(step, &mut tasks[task], costs)
+            {
+                tasks[task].then = Then::Step;
+                return Came::Works;
+            }
             if let Some(came) = self.step(step, tasks, task, now, measured) {
                 return came;
             }
@@ -177,6 +187,25 @@ impl Wait {
             }
         }
         None
+    }
+
+    /// The task has to wait for the cache lines of what the step is about, which another CPU wrote. Once for each step: others may take
+    /// them away again.
+    fn reaches(&mut self, step: &Step, task: &mut Task, costs: &Costs) -> bool {
+        let shared = match step {
+            Step::Send(which, _) | Step::Receive(which) => Shared::Channel(self.which(which, task)),
+            Step::Lock(which) | Step::Unlock(which) => Shared::Lock(self.which(which, task)),
+            Step::Barrier(at) => Shared::Barrier(*at),
+            _ => return false,
+        };
+        if task.spins || std::mem::take(&mut task.reached) {
+            return false;
+        }
+        let cpu = task.cpu.expect("it runs");
+        let ns = self.lines.come(shared, cpu, costs);
+        task.left += ns * FULL;
+        task.reached = ns > 0;
+        ns > 0
     }
 
     /// None: the step is done, and took no time.

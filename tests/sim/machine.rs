@@ -125,3 +125,142 @@ fn every_machine_runs() {
         assert!((0.9..=1.0).contains(&used), "{name}: {used}");
     }
 }
+
+// ---- caches ----
+
+/// The mean time of what is counted, ns.
+fn each(model: &Model, text: &str) -> f64 {
+    let text = format!("warmup 10ms\nduration 200ms\nmeasure rate turns\n{text}");
+    1e9 / run_on(model, &text).result()
+}
+
+fn within(got: f64, expected: f64, off: f64) {
+    assert!(
+        (got - expected).abs() <= off,
+        "{got:.1}, expected {expected:.1}"
+    );
+}
+
+/// Two tasks that hand a message back and forth; the second runs on `cpu`.
+fn ping_pong(cpu: usize) -> String {
+    format!(
+        "pipe there\npipe back\n\
+         task a, cpus 0:\n    forever\n        run 10us\n        send there\n        receive back\n        count turns\n\
+         task b, cpus {cpu}:\n    forever\n        receive there\n        run 10us\n        send back\n"
+    )
+}
+
+/// Each of two messages is two times 10 lines (who sends needs them, and who receives) and 6 lines of a wakeup.
+#[test]
+fn lines_cost_by_how_far_they_come() {
+    for (name, pairs) in [
+        ("tr-3970x", [(1, 38.0), (4, 92.0)].as_slice()),
+        ("epyc-zen3-2s", &[(1, 18.0), (8, 84.0), (64, 200.0)]),
+    ] {
+        let model = model(name).unwrap();
+        let (first, line) = pairs[0];
+        let near = each(&model, &ping_pong(first));
+        for &(cpu, far) in &pairs[1..] {
+            let more = each(&model, &ping_pong(cpu)) - near;
+            within(more, 2.0 * 26.0 * (far - line), 20.0);
+        }
+    }
+}
+
+#[test]
+fn the_number_of_lines_is_a_parameter() {
+    let mut model = model("tr-3970x").unwrap();
+    let before = each(&model, &ping_pong(4));
+    model.params.set("lines_message", 20.0).unwrap();
+    within(
+        each(&model, &ping_pong(4)) - before,
+        4.0 * 10.0 * 92.0,
+        20.0,
+    );
+}
+
+/// Two tasks take a lock, each 2 lines away from the other, and seldom at once; a turn is of one of them.
+#[test]
+fn a_lock_is_handed_over() {
+    let text = |cpu: usize| {
+        let program = "    forever\n        lock l\n        run 100ns\n        unlock l\n        run 100us +- 5%\n        count turns\n";
+        format!("lock l\ntask a, cpus 0:\n{program}task b, cpus {cpu}:\n{program}")
+    };
+    let model = model("epyc-9654-2s").unwrap();
+    let more = each(&model, &text(100)) - each(&model, &text(1));
+    within(more, 2.0 * (200.0 - 20.0) / 2.0, 60.0);
+}
+
+/// Tasks that take turns on one CPU. Two of 200 kB fit into an L2 of 512 kB beside each other, of three each finds 112 kB of its own: a MB
+/// takes 30 us.
+#[test]
+fn who_does_not_fit_beside_others_loads_again() {
+    let turns = |set: &str, tasks: usize| {
+        let mut text = String::new();
+        for at in 0..tasks {
+            text += &format!("pipe p{at}\n");
+        }
+        for at in 0..tasks {
+            let next = (at + 1) % tasks;
+            let counts = if at == 0 { "        count turns\n" } else { "" };
+            let (first, second) = match at {
+                0 => (format!("send p{next}"), format!("receive p{at}")),
+                _ => (format!("receive p{at}"), format!("send p{next}")),
+            };
+            text += &format!(
+                "task t{at}, cpus 0, set {set}:\n    forever\n        run 10us\n        {first}\n        {second}\n{counts}"
+            );
+        }
+        each(&model("tr-3970x").unwrap(), &text)
+    };
+    within(turns("200kB", 2) - turns("0", 2), 0.0, 1.0);
+    within(turns("200kB", 3) - turns("0", 3), 3.0 * 88.0 * 30.0, 20.0);
+    // 400 kB and 400 kB: 112 kB of the other one are left.
+    within(turns("400kB", 2) - turns("0", 2), 2.0 * 288.0 * 30.0, 20.0);
+}
+
+/// After 200 us of idling it is empty: 400 kB are to be loaded again. Where C2 is disabled it is not.
+#[test]
+fn a_deep_idle_state_empties_the_l2() {
+    let text = |set: &str, sleep: &str| {
+        format!(
+            "task a, cpus 0, set {set}:\n    forever\n        sleep {sleep}\n        run 10us\n        count turns\n"
+        )
+    };
+    let model = model("tr-3970x").unwrap();
+    let cost = |sleep: &str| each(&model, &text("400kB", sleep)) - each(&model, &text("0", sleep));
+    within(cost("50us"), 0.0, 1.0);
+    // One turn more or less in 200 ms is 0.25 us.
+    within(cost("200us"), 400.0 * 30.0, 250.0);
+    let mut shallow = model.clone();
+    shallow.params.set("idle_deep", 0.0).unwrap();
+    let cost = each(&shallow, &text("400kB", "200us")) - each(&shallow, &text("0", "200us"));
+    within(cost, 0.0, 60.0);
+}
+
+/// A task of 1 MB goes to and fro between CPU 0 and another, as others keep one of them busy: within a cache it loads an L2 of 512 kB
+/// at 30 us a MB, from another cache all at 270, from another node at 400.
+#[test]
+fn a_move_costs_by_its_distance() {
+    let model = model("epyc-zen3-2s").unwrap();
+    let run = |cpu: usize, set: &str| {
+        let text = format!(
+            "duration 200ms\nmeasure rate turns\n\
+             task m, cpus 0, {cpu}, set {set}:\n    forever\n        until 10ms\n        sleep 2500us\n        run 1us\n        count turns\n\
+             task even, cpus 0:\n    forever\n        until 20ms\n        run 9ms\n\
+             task odd, cpus {cpu}:\n    forever\n        until 20ms\n        sleep 10ms\n        run 8ms\n"
+        );
+        run_on(&model, &text)
+    };
+    for (cpu, moved, us) in [(1, 1, 15.36), (8, 2, 270.0), (64, 3, 400.0)] {
+        let (with, without) = (run(cpu, "1MB"), run(cpu, "0"));
+        assert!(
+            with.moves[moved] > 0 && with.moves == without.moves,
+            "{:?}",
+            with.moves
+        );
+        let more = with.busy_ns as f64 - without.busy_ns as f64;
+        // Longer runs see some more ticks, of 1.5 us.
+        within(more / with.moves[moved] as f64 / 1e3, us, 0.8 + us / 100.0);
+    }
+}

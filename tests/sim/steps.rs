@@ -71,7 +71,7 @@ fn who_begins_a_new_program_goes_on() {
         1,
     );
     near(m.result(), 20e6, 0.5);
-    assert_eq!(m.moves, [0; 3]);
+    assert_eq!(m.moves, [0; 4]);
 }
 
 /// Who comes 50 us late is waited for on the CPU, or asleep; with one CPU nobody comes while another spins.

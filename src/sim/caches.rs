@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What of a task is still in the caches when it runs again. A cache holds what was used last: whoever runs pushes out what does not fit
+//! beside it, that of who ran longest ago first.
+
+use super::cost::Move;
+use super::params::Params;
+use crate::machine::Machine;
+use crate::native::TaskId;
+
+/// So many tasks of which a cache holds something are remembered.
+const HELD: usize = 64;
+
+/// A cache: of whom it holds how many bytes, who ran last first.
+#[derive(Clone)]
+struct Cache {
+    size: u64,
+    held: Vec<(TaskId, u64)>,
+}
+
+impl Cache {
+    fn new(bytes: u64, decay: f64) -> Cache {
+        Cache {
+            size: (bytes as f64 / decay) as u64,
+            held: Vec::new(),
+        }
+    }
+
+    /// The task uses so many bytes: as many as fit are there. How many were not?
+    fn hold(&mut self, task: TaskId, set: u64) -> u64 {
+        let set = set.min(self.size);
+        let had = self.forget(task).min(set);
+        self.held.insert(0, (task, set));
+        self.held.truncate(HELD);
+        let mut room = self.size;
+        for (_, bytes) in &mut self.held {
+            *bytes = room.min(*bytes);
+            room -= *bytes;
+        }
+        self.held.retain(|(_, bytes)| *bytes > 0);
+        set - had
+    }
+
+    /// Bytes that it held of the task.
+    fn forget(&mut self, task: TaskId) -> u64 {
+        let at = self.held.iter().position(|(t, _)| *t == task);
+        at.map_or(0, |at| self.held.remove(at).1)
+    }
+
+    fn lose(&mut self, part: f64) {
+        for (_, bytes) in &mut self.held {
+            *bytes -= (*bytes as f64 * part) as u64;
+        }
+    }
+}
+
+pub struct Caches {
+    /// Of each core, and of each LLC.
+    l2: Vec<Cache>,
+    llc: Vec<Cache>,
+    /// Of each CPU.
+    core_of: Vec<usize>,
+    llc_of: Vec<usize>,
+    /// ns for a MB: into the L2, into the LLC, and that from another node.
+    near: u64,
+    far: u64,
+    node: u64,
+    /// Part of an L2 that a deep idle state loses.
+    idle_loses: f64,
+}
+
+impl Caches {
+    pub fn new(params: &Params, machine: &Machine) -> Caches {
+        let decay = params.part("warmth_decay");
+        let llc = |kb: Option<u32>| kb.map_or(params.bytes("l3"), |kb| u64::from(kb) * 1000);
+        let (mut core_of, mut llc_of) = (Vec::new(), Vec::new());
+        core_of.resize(machine.nr_cpu_ids.into(), 0);
+        llc_of.resize(machine.nr_cpu_ids.into(), 0);
+        for cpu in &machine.cpus {
+            core_of[usize::from(cpu.id)] = cpu.core.into();
+            llc_of[usize::from(cpu.id)] = cpu.llc.into();
+        }
+        let llc = |l: &crate::machine::Llc| Cache::new(llc(l.size_kb), decay);
+        Caches {
+            l2: vec![Cache::new(params.bytes("l2"), decay); machine.nr_cores.into()],
+            llc: machine.llcs.iter().map(llc).collect(),
+            core_of,
+            llc_of,
+            near: params.ns("refill_llc"),
+            far: params.ns("refill_other_llc"),
+            node: params.ns("refill_node"),
+            idle_loses: params.part("refill_idle_l2"),
+        }
+    }
+
+    /// The CPU's core was in an idle state that empties its L2.
+    pub fn emptied(&mut self, cpu: usize) {
+        self.l2[self.core_of[cpu]].lose(self.idle_loses);
+    }
+
+    /// The task, which uses `set` bytes again and again, runs on `cpu`, and ran on `from` last: ns until the caches hold them again.
+    /// None: it ran nowhere, and loads them as a part of its work.
+    pub fn runs(&mut self, task: TaskId, cpu: usize, from: Option<(usize, Move)>, set: u64) -> u64 {
+        if set == 0 {
+            return 0;
+        }
+        // What it left elsewhere is written here from now on.
+        if let Some((from, moved)) = from {
+            if moved != Move::SameCore {
+                self.l2[self.core_of[from]].forget(task);
+            }
+            if matches!(moved, Move::OtherLlc | Move::OtherNode) {
+                self.llc[self.llc_of[from]].forget(task);
+            }
+        }
+        let l2 = self.l2[self.core_of[cpu]].hold(task, set);
+        let llc = self.llc[self.llc_of[cpu]].hold(task, set);
+        let ns = |bytes: u64, per_mb: u64| bytes * per_mb / 1_000_000;
+        match from {
+            None => 0,
+            Some((_, Move::SameCore | Move::SameLlc)) => {
+                ns(l2.saturating_sub(llc), self.near) + ns(llc, self.far)
+            }
+            Some((_, Move::OtherLlc)) => ns(set, self.far),
+            Some((_, Move::OtherNode)) => ns(set, self.node),
+        }
+    }
+}
