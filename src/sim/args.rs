@@ -4,7 +4,7 @@
 use super::load::{self, Load};
 use super::table::{Effort, TablePlan};
 use super::{MACHINES, Model, Policy, model};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use std::fs;
 use std::ops::Range;
@@ -179,8 +179,15 @@ impl SimArgs {
             .iter()
             .map(|set| setting(set))
             .collect::<Result<load::Settings>>()?;
-        let load = Load::parse(&text(workload)?, &settings)
-            .with_context(|| format!("workload {workload}"))?;
+        let text = text(workload)?;
+        let load = match workload.ends_with(".json") {
+            true if settings.is_empty() => Load::rtapp(&text),
+            true => Err(anyhow!(
+                "a file of rt-app has no params: --set is for workloads of our own"
+            )),
+            false => Load::parse(&text, &settings),
+        };
+        let load = load.with_context(|| format!("workload {workload}"))?;
         let names: Vec<&str> = match self.variant.is_empty() {
             true => vec!["mainline", "roost"],
             false => self.variant.iter().map(String::as_str).collect(),

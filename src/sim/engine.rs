@@ -179,7 +179,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     }
 
     fn new_task(&mut self, group: usize, me: i64, parent: Option<TaskId>) -> TaskId {
-        let mut new = Task::new(group, me, self.wait.loops);
+        let mut new = self.wait.task(group, me);
         new.parent = parent;
         new.state = State::Asleep;
         let task = match self.free.pop() {
@@ -199,7 +199,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         let cpu = parent.and_then(|p| self.tasks[p].cpu).unwrap_or(0);
         let mask = self.wait.mask(group);
         self.sched.begin(task, mask, cpu);
-        self.sched.set_attr(task, self.wait.attr(group));
+        self.sched.set_attr(task, &self.tasks[task].attr);
         self.see(What::Begins { task, group, mask });
         task
     }
@@ -256,8 +256,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.clock.clear(slot);
             return;
         };
-        let memory = self.wait.memory(self.tasks[task].group);
-        let rate = self.cores.rate(cpu, memory);
+        let rate = self.cores.rate(cpu, self.tasks[task].memory);
         if std::mem::replace(&mut self.cpus[cpu].rate, rate) != rate {
             self.see(What::Speed { cpu, rate });
         }
@@ -343,6 +342,10 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 self.leaves(cpu);
             }
             Came::Execs => self.execs(cpu, task),
+            Came::Changes => {
+                self.sched.set_attr(task, &self.tasks[task].attr);
+                self.proceed(cpu, task);
+            }
             Came::Sleeps(until) => {
                 if let Some(until) = until {
                     let wake = Wake {

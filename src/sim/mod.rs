@@ -2,7 +2,7 @@
 //! A simulator: the policy's own C, natively, on machines and under workloads that no test machine has. Discrete events, and the same
 //! for the same seed. docs/simulator.md says what is modelled and what is not.
 //!
-//! `load/` is what tasks do, `wait` what they do to each other; `machines`, `speed`, `cost`, `caches` the machine, of `params`; `sched` what the
+//! `load/` is what tasks do, `wait` and `cond` what they do to each other; `machines`, `speed`, `cost`, `caches` the machine, of `params`; `sched` what the
 //! engine asks of a scheduler, `ext` the kernel's sched_ext around the policy, `policy` what can be compared; `engine` the loop, `clock` its
 //! time, `measure` what comes of it, `watch` who looks on, `runs` runs side by side; `table/` what
 //! the sources have published beside what comes out here.
@@ -11,6 +11,7 @@ mod args;
 mod caches;
 mod clock;
 mod command;
+mod cond;
 mod cost;
 mod engine;
 mod ext;

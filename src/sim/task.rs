@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A task of the simulator: where in its program it is, and what it still has to do there.
 
-use super::load::Known;
+use super::load::{Group, Known};
 use super::sched::Wake;
+use crate::native::Attr;
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +44,15 @@ pub struct Task {
     pub spins: bool,
     /// Its CPU has the cache lines that its step is about.
     pub reached: bool,
+    /// It waits for a condition, asleep or on its way.
+    pub blocked: bool,
+    /// It runs until then, ns, whatever it does.
+    pub until: Option<u64>,
+    /// When its timers were last due, ns.
+    pub timers: Vec<Option<u64>>,
+    /// Percent of its work that waits for memory.
+    pub memory: u64,
+    pub attr: Attr,
     /// Work of the segment, in 1/FULL ns at full speed.
     pub left: u64,
     pub then: Then,
@@ -59,7 +69,8 @@ pub struct Task {
 }
 
 impl Task {
-    pub fn new(group: usize, me: i64, loops: usize) -> Task {
+    /// The `me`-th of a group: `of`, by its number; with so many loops within loops, and timers.
+    pub fn new(group: usize, of: &Group, me: i64, loops: usize, timers: usize) -> Task {
         Task {
             state: State::Free,
             group,
@@ -74,6 +85,11 @@ impl Task {
             first: false,
             spins: false,
             reached: false,
+            blocked: false,
+            until: None,
+            timers: vec![None; timers],
+            memory: of.memory,
+            attr: of.attr,
             left: 0,
             then: Then::Step,
             todo: VecDeque::new(),

@@ -9,7 +9,7 @@ use super::load::{Load, Step, Vary, Which};
 use super::measure::Measured;
 use super::speed::FULL;
 use super::task::{Task, Then};
-use crate::native::{Attr, TaskId};
+use crate::native::TaskId;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -22,6 +22,8 @@ pub enum Came {
     Yields,
     /// It begins a new program.
     Execs,
+    /// It has other attributes.
+    Changes,
     Ends,
 }
 
@@ -47,9 +49,14 @@ struct Lock {
 /// The state of a load.
 pub struct Wait {
     pub load: Arc<Load>,
-    pub loops: usize,
+    loops: usize,
+    timers: usize,
     channels: Vec<Channel>,
     locks: Vec<Lock>,
+    /// Who waits for each condition.
+    pub(super) conds: Vec<VecDeque<TaskId>>,
+    /// When timers that are shared were last due, ns.
+    pub(super) shared: Vec<Option<u64>>,
     /// Who waits at each barrier.
     barriers: Vec<Vec<TaskId>>,
     /// Who spins there no longer: the last has come.
@@ -64,6 +71,9 @@ impl Wait {
     pub fn new(load: Load, masks: Vec<usize>, seed: u64) -> Wait {
         Wait {
             loops: load.depth(),
+            timers: load.own_timers(),
+            conds: vec![VecDeque::new(); load.conds],
+            shared: vec![None; load.timers],
             channels: load.channels.iter().map(|_| Channel::default()).collect(),
             locks: (0..load.locks).map(|_| Lock::default()).collect(),
             barriers: load.barriers.iter().map(|_| Vec::new()).collect(),
@@ -85,13 +95,10 @@ impl Wait {
         self.masks[group]
     }
 
-    pub fn attr(&self, group: usize) -> &Attr {
-        &self.load.groups[group].attr
-    }
-
-    /// Percent of its runs that wait for memory.
-    pub fn memory(&self, group: usize) -> u64 {
-        self.load.groups[group].memory
+    /// A new task of the group, the `me`-th.
+    pub fn task(&self, group: usize, me: i64) -> Task {
+        let of = &self.load.groups[group];
+        Task::new(group, of, me, self.loops, self.timers)
     }
 
     pub fn set_of(&self, group: usize) -> u64 {
@@ -281,11 +288,29 @@ impl Wait {
             Step::Unlock(ref which) => {
                 let at = self.which(which, task);
                 let lock = &mut self.locks[at];
-                assert_eq!(lock.holder, Some(id), "who unlocks has locked");
+                // As a futex: it is not asked who locked it.
                 lock.holder = None;
                 if let Some(waiter) = lock.waiters.pop_front() {
                     task.todo.push_back(Then::Wake(waiter, false));
                 }
+            }
+            Step::Join(cond) => self.joins(cond, task, id),
+            Step::Block => return Wait::blocks(task),
+            Step::Signal(cond, all) => self.signals(cond, all, tasks, id),
+            Step::Timer {
+                at,
+                first,
+                period,
+                relative,
+            } => {
+                let late = if relative { Some(now) } else { None };
+                return self.timer(at, first + period, period, late, task, now);
+            }
+            Step::Runtime(ns) => return Wait::runs_until(ns, task, now),
+            Step::Memory(percent) => task.memory = percent,
+            Step::Attr(change) => {
+                change.apply(&mut task.attr);
+                return Some(Came::Changes);
             }
             Step::Barrier(at) => return self.barrier(at, tasks, id),
             Step::Fork(group, ref count) => {

@@ -5,6 +5,7 @@ mod clock;
 mod command;
 mod loads;
 mod machine;
+mod rtapp;
 mod runs;
 mod steps;
 mod tables;

@@ -8,13 +8,18 @@ pub fn run(text: &str, params: &[(&str, i64)], policy: &str, seed: u64) -> Measu
     let params = params
         .iter()
         .map(|(name, value)| (name.to_string(), *value));
+    let load = Load::parse(text, &params.collect()).unwrap();
+    scenario(load, policy, seed).unwrap()
+}
+
+pub fn scenario(load: Load, policy: &str, seed: u64) -> anyhow::Result<Measured> {
     let scenario = Scenario {
         model: &model("tr-3970x").unwrap(),
-        load: Load::parse(text, &params.collect()).unwrap(),
+        load,
         policy: &Policy::parse(policy).unwrap(),
         seed,
     };
-    scenario.run().unwrap()
+    scenario.run()
 }
 
 fn workload(name: &str) -> &'static str {

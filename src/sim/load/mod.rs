@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Workloads: groups of tasks that run, sleep, and wait for each other. `parse` reads the text, `expr` its numbers; the text is
-//! described in docs/simulator.md.
+//! described in docs/simulator.md. `rtapp` reads rt-app's files, `json` its JSON.
 
 mod expr;
+mod json;
 mod parse;
+mod rtapp;
 
 pub use expr::{Expr, Known};
 
-use crate::native::Attr;
+use crate::native::{Attr, SchedPolicy};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 
@@ -22,6 +24,9 @@ pub type Settings = BTreeMap<String, i64>;
 pub struct Load {
     pub channels: Vec<Channel>,
     pub locks: usize,
+    pub conds: usize,
+    /// That threads share.
+    pub timers: usize,
     pub barriers: Vec<Barrier>,
     pub groups: Vec<Group>,
     /// ns before anything is measured.
@@ -79,6 +84,29 @@ pub struct Group {
     pub program: Vec<Step>,
 }
 
+/// What a task is given anew, of what `Attr` has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    pub nice: Option<i32>,
+    pub policy: Option<SchedPolicy>,
+    pub slice_ns: Option<u64>,
+}
+
+impl Change {
+    pub fn apply(&self, attr: &mut Attr) {
+        attr.nice = self.nice.unwrap_or(attr.nice);
+        attr.policy = self.policy.unwrap_or(attr.policy);
+        attr.slice_ns = self.slice_ns.or(attr.slice_ns);
+    }
+}
+
+/// Which timer: one of the task's own, or of those that all share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    Own(usize),
+    Shared(usize),
+}
+
 /// One of some objects of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Which {
@@ -105,10 +133,28 @@ pub enum Step {
     /// Sleeps to the next multiple of so many ns.
     Until(Expr),
     /// With a word that says what it is about.
+    /// Sleeps until `period` ns after the time of the last use, before any of them `first`. Who comes too late goes on; `relative`: that
+    /// time counts as the last use then.
+    Timer {
+        at: Timer,
+        first: u64,
+        period: u64,
+        relative: bool,
+    },
+    /// Runs until so many ns have passed, however fast.
+    Runtime(u64),
+    /// Percent of what it runs from now on that waits for memory.
+    Memory(u64),
+    Attr(Change),
     Send(Which, usize),
     Receive(Which),
     Lock(Which),
     Unlock(Which),
+    /// Waits for a condition from now on, and sleeps for it, if it has not been signalled since.
+    Join(usize),
+    Block,
+    /// Whoever waited first for the condition, or all who do.
+    Signal(usize, bool),
     Barrier(usize),
     Fork(usize, Expr),
     /// Sleeps until one of those it forked has ended.
@@ -143,6 +189,23 @@ impl Load {
     /// Reads a workload; `settings` are params that are not what the text says.
     pub fn parse(text: &str, settings: &Settings) -> Result<Load> {
         parse::parse(text, settings)
+    }
+
+    /// Reads a file of rt-app. Errors: what it asks for is unknown, or is not modelled.
+    pub fn rtapp(text: &str) -> Result<Load> {
+        rtapp::parse(text)
+    }
+
+    /// Timers of its own that a task has, at most.
+    pub fn own_timers(&self) -> usize {
+        let own = |s: &Step| match s {
+            Step::Timer {
+                at: Timer::Own(at), ..
+            } => at + 1,
+            _ => 0,
+        };
+        let steps = self.groups.iter().flat_map(|g| &g.program);
+        steps.map(own).max().unwrap_or(0)
     }
 
     /// Loops within loops, at most.

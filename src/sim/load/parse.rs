@@ -42,6 +42,8 @@ pub fn parse(text: &str, settings: &Settings) -> Result<Load> {
     let mut load = Load {
         channels: Vec::new(),
         locks: 0,
+        conds: 0,
+        timers: 0,
         barriers: Vec::new(),
         groups: Vec::new(),
         warmup: 0,

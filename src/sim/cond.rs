@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What rt-app's tasks do besides: they wait for conditions and timers, and run for a time.
+
+use super::load::Timer;
+use super::speed::FULL;
+use super::task::{State, Task, Then};
+use super::wait::{Came, Wait};
+use crate::native::TaskId;
+
+/// rt-app looks at the time after each of these, ns of work.
+const LOOK: u64 = 32_000;
+
+impl Wait {
+    pub(super) fn joins(&mut self, cond: usize, task: &mut Task, id: TaskId) {
+        task.blocked = true;
+        self.conds[cond].push_back(id);
+    }
+
+    /// It may have been signalled since it joined.
+    pub(super) fn blocks(task: &Task) -> Option<Came> {
+        task.blocked.then_some(Came::Sleeps(None))
+    }
+
+    /// Nobody remembers it, if nobody waits.
+    pub(super) fn signals(&mut self, cond: usize, all: bool, tasks: &mut [Task], id: TaskId) {
+        let waiting = &mut self.conds[cond];
+        let count = if all {
+            waiting.len()
+        } else {
+            waiting.len().min(1)
+        };
+        for other in waiting.drain(..count) {
+            tasks[other].blocked = false;
+            if tasks[other].state == State::Asleep {
+                tasks[id].todo.push_back(Then::Wake(other, false));
+            }
+        }
+    }
+
+    /// `first`: when it is due if it never was; `late`: what counts as its last use, if it is due already.
+    pub(super) fn timer(
+        &mut self,
+        at: Timer,
+        first: u64,
+        period: u64,
+        late: Option<u64>,
+        task: &mut Task,
+        now: u64,
+    ) -> Option<Came> {
+        let last = match at {
+            Timer::Own(own) => &mut task.timers[own],
+            Timer::Shared(shared) => &mut self.shared[shared],
+        };
+        let due = last.map_or(first, |last| last + period);
+        *last = Some(due);
+        if now < due {
+            return Some(Came::Sleeps(Some(due)));
+        }
+        *last = late.or(*last);
+        None
+    }
+
+    /// It runs for so many ns, and then until it next looks.
+    pub(super) fn runs_until(ns: u64, task: &mut Task, now: u64) -> Option<Came> {
+        let until = *task.until.get_or_insert(now + ns);
+        if now >= until {
+            task.until = None;
+            return None;
+        }
+        task.pc -= 1;
+        task.left += LOOK * FULL;
+        Some(Came::Works)
+    }
+}
