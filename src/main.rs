@@ -91,7 +91,10 @@ fn simulate(wanted: &sim::Wanted, json: bool) -> Result<()> {
         sim::Wanted::List => print::text(&sim::list()),
         sim::Wanted::Compare(plan) => {
             let report = sim::run(plan)?;
-            shown(json, &report, || report.text())
+            let counters = || plan.counters.then(|| report.counters());
+            shown(json, &report, || {
+                report.text() + &counters().unwrap_or_default()
+            })
         }
         sim::Wanted::Table(plan) => {
             let tables = table::tables(plan)?;

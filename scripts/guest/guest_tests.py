@@ -6,7 +6,7 @@ A test is a shell script whose first lines say what it wants: '# topology: 8' (s
 '# timeout: 120' (guest seconds), '# quick: yes' (also run on every kernel of the matrix; '6.16 7.3': on these), '# own-boot: yes',
 '# twice: yes' (its own boot, done twice: both must print the same bytes), '# kernels: 7.1' (only on that kernel, with
 the matrix), '# needs: policy' (the native tests of the policy and their tables are put into the guest), '# needs: spin' (the
-scheduler with the feature spin, too). Tests that want the same machine share a boot.
+scheduler with the feature spin, too; 'rt-app': that, and the files tests/guest/*.json). Tests that want the same machine share a boot.
 The last line is 'N passed, N failed, N skipped'.
 
   guest_tests.py nice stress -v        these two, with all that they print
@@ -55,7 +55,7 @@ class Test:
     own_boot: bool
     twice: bool
     kernel: str                 # prefix of the only kernel it is for, or ''
-    needs: str                  # 'policy': tests/policy in the guest; 'spin': the scheduler that spins; or ''
+    needs: str                  # 'policy': tests/policy in the guest; 'spin': the scheduler that spins; 'rt-app'; or ''
 
 
 @dataclass
@@ -114,6 +114,10 @@ class Contents:
         self.common.program(scheduler, "bin/scx_roost")
         if any(t.needs == "spin" for t in tests):
             self.common.program(test_program("spin", "build", "--features", "spin", "--example"), "bin/scx_roost_spin")
+        if any(t.needs == "rt-app" for t in tests):
+            self.common.program("rt-app")
+            for file in sorted(TESTS.glob("*.json")):
+                self.common.file(file, f"tests/{file.name}")
         for program in (*TOOLS, *build_tools()):
             self.common.program(program)
         self.common.file(TESTS / "lib.sh", "tests/lib.sh")

@@ -78,6 +78,10 @@ pub struct SimArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
+    /// What the policy counted, too: the same names as scx_roost stats has
+    #[arg(long)]
+    counters: bool,
+
     /// Show the machines, workloads, variants and parameters that are known
     #[arg(long)]
     list: bool,
@@ -136,6 +140,8 @@ pub struct Plan {
     pub model: Model,
     pub variants: Vec<Variant>,
     pub seeds: Range<u64>,
+    /// The counters are shown too.
+    pub counters: bool,
 }
 
 impl SimArgs {
@@ -199,6 +205,7 @@ impl SimArgs {
             model,
             variants,
             seeds: self.seeds()?,
+            counters: self.counters,
         })
     }
 

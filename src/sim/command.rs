@@ -3,8 +3,10 @@
 
 use super::args::{Plan, WORKLOADS};
 use super::{MACHINES, Measured, Scenario, params, policy, runs};
+use crate::native::stat_name;
 use anyhow::Result;
 use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What came of one variant, over its seeds.
 #[derive(Clone, Debug, Serialize)]
@@ -26,6 +28,8 @@ pub struct Row {
     pub wakeup_p50_us: f64,
     pub wakeup_p99_us: f64,
     pub events: u64,
+    /// What the policy counted, a run; as `scx_roost stats` names it. None, if it is none of ours.
+    pub counters: BTreeMap<&'static str, f64>,
 }
 
 /// What came of a plan.
@@ -99,12 +103,47 @@ fn row(variant: &str, runs: &[Measured], base: Option<f64>, more_is_better: bool
         far_moves: sum(&|m| (m.moves[2] + m.moves[3]) as f64) / seconds,
         wakeup_p50_us: wakeup(500),
         wakeup_p99_us: wakeup(990),
+        counters: counters(runs),
         events: runs.iter().map(|m| m.events).sum(),
         results,
     }
 }
 
+fn counters(runs: &[Measured]) -> BTreeMap<&'static str, f64> {
+    let counted = runs.iter().map(|m| m.counters.len()).min().unwrap_or(0);
+    let mean =
+        |at: usize| runs.iter().map(|m| m.counters[at] as f64).sum::<f64>() / runs.len() as f64;
+    (0..counted)
+        .map(|at| (stat_name(at as u32), mean(at)))
+        .collect()
+}
+
 impl Report {
+    /// A line for each counter that is not 0 in all variants, a column a variant.
+    pub fn counters(&self) -> String {
+        let names: BTreeSet<&str> = self
+            .rows
+            .iter()
+            .flat_map(|row| &row.counters)
+            .filter(|(_, n)| **n > 0.0)
+            .map(|(name, _)| *name)
+            .collect();
+        let line = |name: &str, cell: &dyn Fn(&Row) -> String| {
+            let cells = self.rows.iter().map(|row| format!(" {:>16}", cell(row)));
+            format!("{name:<24}{}\n", cells.collect::<String>())
+        };
+        let count = |name: &str, row: &Row| {
+            row.counters
+                .get(name)
+                .map_or("-".into(), |n| format!("{n:.1}"))
+        };
+        let lines = names
+            .into_iter()
+            .map(|name| line(name, &|row| count(name, row)));
+        let head = line("counted, a run", &|row| row.variant.clone());
+        format!("\n{head}{}", lines.collect::<String>())
+    }
+
     pub fn text(&self) -> String {
         let mut text = format!(
             "{} on {}, {} runs each; {}\n\n{:<24} {:>12} {:>8} {:>7} {:>8} {:>9} {:>9} {:>9} {:>9}\n",

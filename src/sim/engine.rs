@@ -136,7 +136,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 self.clock.now() / 1_000_000
             );
         }
-        self.measured.end(self.clock.now());
+        self.measured.end(self.clock.now(), self.sched.counters());
         self.see(What::Over);
         Ok(())
     }
@@ -168,7 +168,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         if warmup > 0 {
             self.clock.set(self.warm(), warmup);
         } else {
-            self.measured.warm(0);
+            self.measured.warm(0, Vec::new());
             self.see(What::Warm);
         }
     }
@@ -207,7 +207,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     fn happens(&mut self, slot: usize) {
         let per_cpu = self.cpus.len() * ON_CPU;
         if slot == self.warm() {
-            self.measured.warm(self.clock.now());
+            self.measured.warm(self.clock.now(), self.sched.counters());
             self.see(What::Warm);
         } else if slot == self.boost() {
             self.follow();

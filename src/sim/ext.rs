@@ -300,6 +300,11 @@ impl Scheduler for Ext {
         }
     }
 
+    fn counters(&self) -> Vec<u64> {
+        let world = self.kernel.world();
+        (0..sys::ROOST_NR_STATS).map(|s| world.count(s)).collect()
+    }
+
     fn timer(&mut self, cpu: usize, which: timer_kind, orders: &mut Vec<Order>) {
         let current = self.current[cpu];
         self.kernel.timer(which, cpu, current);

@@ -67,6 +67,8 @@ pub struct Measured {
     /// By `Move`.
     pub moves: [u64; 4],
     pub events: u64,
+    /// What the policy counted, as the rows of stats.tbl.h; nothing, if it is none of ours.
+    pub counters: Vec<u64>,
 }
 
 impl Measured {
@@ -84,16 +86,23 @@ impl Measured {
             migrations: 0,
             moves: [0; 4],
             events: 0,
+            counters: Vec::new(),
         }
     }
 
     /// The warm-up is over.
-    pub fn warm(&mut self, now: u64) {
+    pub fn warm(&mut self, now: u64, counters: Vec<u64>) {
         self.since = Some(now);
+        self.counters = counters;
     }
 
-    pub fn end(&mut self, now: u64) {
+    pub fn end(&mut self, now: u64, counters: Vec<u64>) {
         self.until = now;
+        let began = std::mem::replace(&mut self.counters, counters);
+        self.counters
+            .iter_mut()
+            .zip(began)
+            .for_each(|(counter, began)| *counter -= began);
     }
 
     fn counts(&self) -> bool {

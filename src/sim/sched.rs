@@ -54,6 +54,10 @@ pub trait Scheduler {
     fn pick(&mut self, cpu: usize, orders: &mut Vec<Order>) -> Option<TaskId>;
     /// Every tick of a CPU that runs a task.
     fn tick(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>);
+    /// What the policy has counted, as the rows of stats.tbl.h; nothing, if it is none of ours.
+    fn counters(&self) -> Vec<u64> {
+        Vec::new()
+    }
     /// A timer that it started.
     fn timer(&mut self, cpu: usize, which: timer_kind, orders: &mut Vec<Order>);
 }
