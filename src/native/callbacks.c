@@ -70,3 +70,46 @@ void roost_timer(struct world *w, enum timer_kind which, s32 cpu)
 	else
 		delay_timer_fires(cpu);
 }
+
+/* ---- for a scheduler that queues by rules of its own: what placement asks for is kept, and nothing decided ---- */
+
+void roost_joins(struct world *w, port_task *p, enum arrival arrival)
+{
+	the_world = w;
+	run_join(task_state_if(p), task_cpu(p), cpu_clock(), arrival);
+}
+
+void roost_idles(struct world *w, s32 cpu)
+{
+	struct cpu_state *cs;
+
+	the_world = w;
+	cs = cpu_state(cpu);
+	if (!cs->idle_marked)
+		plain_claim_clear(cpu, cs, STAT_claim_clear_idle);
+	mark_idle(cpu, cs);
+	idle_begins(cs, cpu_clock());
+}
+
+void roost_tick_signals(struct world *w, port_task *p)
+{
+	s32 cpu = task_cpu(p);
+
+	the_world = w;
+	tick_signals(cpu, cpu_state(cpu), task_state_if(p), cpu_clock());
+}
+
+s32 roost_delay_over(struct world *w, port_task *p)
+{
+	struct task_state *ts = task_state_if(p);
+	s32 placed = ts->delay_cpu - 1;
+	u64 now, began;
+
+	the_world = w;
+	now = cpu_clock();
+	began = delay_take(ts);
+	if (!began)
+		return NO_CPU;
+	delay_unclaim(ts->pol.arm, placed, began);
+	return delay_goes_to(p, ts, now);
+}

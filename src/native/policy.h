@@ -25,6 +25,13 @@ void roost_yield(struct world *w, port_task *p);
 void roost_disable(struct world *w, port_task *p);
 void roost_timer(struct world *w, enum timer_kind which, s32 cpu);
 
+/* a task's life, for who queues by rules of its own: what placement asks for is kept, and nothing decided */
+void roost_joins(struct world *w, port_task *p,
+		 enum arrival arrival);	    /* it is runnable, or moved, and on its CPU from now */
+void roost_idles(struct world *w, s32 cpu); /* the CPU has nothing to run */
+void roost_tick_signals(struct world *w, port_task *p);
+s32 roost_delay_over(struct world *w, port_task *p); /* where it goes; NO_CPU: it stays */
+
 /* placement (ladder.h) */
 struct placement roost_place(struct world *w, port_task *p, struct task_state *ts, struct task_state *waker,
 			     const struct wakeup *wakeup);

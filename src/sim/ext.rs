@@ -3,6 +3,7 @@
 //! do_enqueue_task(), balance_one(), put_prev_task_scx()), with the policy behind it. As of Linux 7.2, with the flags that
 //! main.bpf.c asks for: ENQ_LAST, ENQ_EXITING, ALLOW_QUEUED_WAKEUP.
 
+use super::cpus::Cpus;
 use super::sched::{Order, Scheduler, Wake};
 use crate::native::sys::{self, timer_kind};
 use crate::native::{Act, Attr, Insert, Kernel, TaskId, To};
@@ -27,10 +28,7 @@ const DISPATCH_ROUNDS: usize = 32;
 /// The policy in its kernel.
 pub struct Ext {
     kernel: Kernel,
-    /// Who runs on each CPU.
-    current: Vec<Option<TaskId>>,
-    /// Tasks of each CPU that run or wait, in whichever queue (kernel: rq->nr_running).
-    nr_running: Vec<u32>,
+    cpus: Cpus,
     /// Of a task between its placement and its arrival: where select_cpu inserted it.
     placed: Vec<Option<Insert>>,
     /// It was asked where that task shall run.
@@ -39,38 +37,22 @@ pub struct Ext {
 }
 
 impl Ext {
-    pub fn new(kernel: Kernel, tasks: usize) -> Ext {
-        let cpus = kernel.world().nr_cpus();
-        let mut ext = Ext {
+    pub fn new(mut kernel: Kernel, tasks: usize) -> Ext {
+        Ext {
+            cpus: Cpus::new(&mut kernel),
             kernel,
-            current: vec![None; cpus],
-            nr_running: vec![0; cpus],
             placed: vec![None; tasks],
             asked: vec![false; tasks],
             acts: Vec::new(),
-        };
-        let online = |&cpu: &usize| ext.kernel.facts().cpus[cpu].online != 0;
-        let online: Vec<usize> = (0..cpus).filter(online).collect();
-        online.into_iter().for_each(|cpu| ext.view(cpu));
-        ext
+        }
     }
 
-    /// The policy sees the CPU as it is now.
     fn view(&mut self, cpu: usize) {
-        let local = self.kernel.local(cpu).len() as u32;
-        let idle = self.current[cpu].is_none();
-        let running = self.nr_running[cpu];
-        let (view, run) = self.kernel.view(cpu);
-        view.idle = (idle && running == 0).into();
-        view.nr_running = running;
-        run.curr_idle = idle.into();
-        run.local = local;
+        self.cpus.view(&mut self.kernel, cpu);
     }
 
     fn counts(&mut self, cpu: usize, more: i32) {
-        let count = self.nr_running[cpu].checked_add_signed(more);
-        self.nr_running[cpu] = count.expect("no CPU has less than no task");
-        self.view(cpu);
+        self.cpus.counts(&mut self.kernel, cpu, more);
     }
 
     /// What the last callback wanted besides.
@@ -96,11 +78,11 @@ impl Ext {
     }
 
     fn kick(&mut self, cpu: usize, flags: u64, orders: &mut Vec<Order>) {
-        if flags & KICK_IDLE != 0 && self.current[cpu].is_some() {
+        if flags & KICK_IDLE != 0 && self.cpus.current[cpu].is_some() {
             return;
         }
         if flags & KICK_PREEMPT != 0
-            && let Some(task) = self.current[cpu]
+            && let Some(task) = self.cpus.current[cpu]
         {
             self.kernel.set_slice(task, 0);
         }
@@ -109,7 +91,7 @@ impl Ext {
 
     /// Asks enqueue where the runnable task goes, and puts it there.
     fn enqueue(&mut self, cpu: usize, task: TaskId, flags: u64, orders: &mut Vec<Order>) {
-        let current = self.current[cpu];
+        let current = self.cpus.current[cpu];
         self.kernel.enqueue(cpu, current, task, flags);
         let insert = self.kernel.inserted();
         let insert = insert.expect("enqueue says where a task goes");
@@ -129,7 +111,7 @@ impl Ext {
             To::Local => cpu,
             To::LocalOn(other) => other,
         };
-        let busy = self.current[to].is_some() || !self.kernel.local(to).is_empty();
+        let busy = self.cpus.current[to].is_some() || !self.kernel.local(to).is_empty();
         if insert.flags & IMMED != 0 && busy {
             self.enqueue(cpu, task, REENQ, orders);
             return;
@@ -141,7 +123,7 @@ impl Ext {
         }
         if insert.flags & PREEMPT != 0 {
             self.kernel.local(to).push_front(task);
-            if let Some(current) = self.current[to] {
+            if let Some(current) = self.cpus.current[to] {
                 self.kernel.set_slice(current, 0);
             }
             orders.push(Order::Reschedule(to));
@@ -149,7 +131,7 @@ impl Ext {
             self.kernel.local(to).push_back(task);
         }
         self.view(to);
-        if self.current[to].is_none() {
+        if self.cpus.current[to].is_none() {
             orders.push(Order::Reschedule(to));
         }
     }
@@ -218,7 +200,7 @@ impl Scheduler for Ext {
         }
         let fork = if wake.fork { FORK } else { 0 };
         let sync = if wake.sync { SYNC } else { 0 };
-        let current = self.current[wake.cpu];
+        let current = self.cpus.current[wake.cpu];
         let cpu = self.kernel.select_cpu(wake.cpu, current, task, fork | sync);
         self.placed[task] = self.kernel.inserted();
         self.act(orders);
@@ -235,12 +217,12 @@ impl Scheduler for Ext {
             None => {
                 let wakeup = if wake.fork { 0 } else { WAKEUP };
                 // A wakeup that another CPU is told to do has lost the mark (kernel: ttwu_queue_cond()).
-                let told = wake.cpu != cpu && self.current[cpu].is_none();
+                let told = wake.cpu != cpu && self.cpus.current[cpu].is_none();
                 let placed = if self.asked[task] && !told { PLACED } else { 0 };
                 self.enqueue(cpu, task, wakeup | placed, orders);
             }
         }
-        if self.current[cpu].is_none() {
+        if self.cpus.current[cpu].is_none() {
             orders.push(Order::Reschedule(cpu));
         }
     }
@@ -271,7 +253,7 @@ impl Scheduler for Ext {
     }
 
     fn pick(&mut self, cpu: usize, orders: &mut Vec<Order>) -> Option<TaskId> {
-        let current = self.current[cpu];
+        let current = self.cpus.current[cpu];
         let prev = current.filter(|&task| self.kernel.runnable(task));
         if self.balance(cpu, prev, orders) {
             return prev;
@@ -280,7 +262,7 @@ impl Scheduler for Ext {
         if let Some(prev) = prev {
             self.put(cpu, prev, next, orders);
         }
-        self.current[cpu] = next;
+        self.cpus.current[cpu] = next;
         self.view(cpu);
         if let Some(next) = next {
             if self.kernel.slice(next) == 0 {
@@ -306,7 +288,7 @@ impl Scheduler for Ext {
     }
 
     fn timer(&mut self, cpu: usize, which: timer_kind, orders: &mut Vec<Order>) {
-        let current = self.current[cpu];
+        let current = self.cpus.current[cpu];
         self.kernel.timer(which, cpu, current);
         self.act(orders);
     }

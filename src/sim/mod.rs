@@ -2,10 +2,10 @@
 //! A simulator: the policy's own C, natively, on machines and under workloads that no test machine has. Discrete events, and the same
 //! for the same seed. docs/simulator.md says what is modelled and what is not.
 //!
-//! `load/` is what tasks do, `wait` and `cond` what they do to each other; `machines`, `speed`, `cost`, `caches` the machine, of `params`; `sched` what the
-//! engine asks of a scheduler, `ext` the kernel's sched_ext around the policy, `policy` what can be compared; `engine` the loop, `clock` its
-//! time, `measure` what comes of it, `watch` who looks on, `runs` runs side by side; `table/` what
-//! the sources have published beside what comes out here.
+//! `load/` is what tasks do, `wait` and `cond` what they do to each other; `machines`, `speed`, `cost`, `caches` the machine, of `params`; `sched`
+//! what the engine asks of a scheduler, `cpus` which tasks each CPU has, `ext` the kernel's sched_ext around the policy, `fair/` its fair class,
+//! `policy` what can be compared; `engine` the loop, `clock` its time, `measure` what comes of it, `watch` who looks on, `runs` runs side
+//! by side; `table/` what the sources have published beside what comes out here.
 
 mod args;
 mod caches;
@@ -13,8 +13,10 @@ mod clock;
 mod command;
 mod cond;
 mod cost;
+mod cpus;
 mod engine;
 mod ext;
+mod fair;
 mod lines;
 pub mod load;
 mod machines;
@@ -41,12 +43,13 @@ pub use policy::{Policy, Rules};
 use crate::arms::Settings;
 use crate::config::Config;
 use crate::cpufreq::CpuFreq;
-use crate::machine::Cpu;
+use crate::machine::Facts;
 use crate::native::{Kernel, World};
 use anyhow::{Result, bail, ensure};
 use engine::Engine;
 use ext::Ext;
-use load::{Group, Load};
+use fair::Fair;
+use load::Load;
 use sched::Scheduler;
 use wait::Wait;
 use watch::Watch;
@@ -70,12 +73,19 @@ impl Scenario<'_> {
     fn watched<W: Watch>(&self, watch: W) -> Result<(Measured, W)> {
         match self.policy {
             Policy::Ext(settings) => self.under(settings, watch, Ext::new),
-            Policy::Fair(..) | Policy::Pinned => {
-                bail!("the kernel's fair class is not modelled yet")
+            Policy::Fair(rules, settings) => self.fair(*rules, settings, watch),
+            Policy::Pinned => {
+                let placement = Settings::of_preset("mainline")?;
+                self.fair(Rules::Eevdf, &placement, watch)
             }
             Policy::Cosmos => bail!("cosmos is not modelled yet"),
             Policy::Oracle => bail!("there is no oracle yet"),
         }
+    }
+
+    fn fair<W: Watch>(&self, rules: Rules, settings: &Settings, watch: W) -> Result<(Measured, W)> {
+        let sched = |kernel, tasks| Fair::new(kernel, tasks, rules, &self.model.params);
+        self.under(settings, watch, sched)
     }
 
     /// Under a scheduler over the policy's memory with these settings.
@@ -92,22 +102,46 @@ impl Scenario<'_> {
         let tunables = Config::default().tunables(&CpuFreq::default(), true);
         let world = World::new(facts.clone(), settings.arm(nr_cpus), tunables, 1);
         let mut kernel = Kernel::new(world, tasks);
-        let words = facts.cpus.len().div_ceil(64);
-        let mask = |group: &Group| {
-            let Some(mask) = group.mask(words) else {
-                return Ok(0);
-            };
-            let may = |cpu: &Cpu| mask[usize::from(cpu.id) / 64] >> (cpu.id % 64) & 1 != 0;
-            let some = self.model.machine.cpus.iter().any(may);
-            ensure!(some, "the machine has no CPU that {} may use", group.name);
-            Ok(kernel.mask(&mask))
-        };
-        let masks = self.load.groups.iter().map(mask);
-        let masks = masks.collect::<Result<Vec<usize>>>()?;
+        let masks = self.masks(facts, &mut kernel)?;
         let wait = Wait::new(self.load.clone(), masks, self.seed);
         let sched = sched(kernel, tasks);
         let mut engine = Engine::new(hardware, wait, sched, watch, tasks);
         engine.run()?;
         Ok((engine.measured, engine.watch))
     }
+
+    /// Which CPUs each group of tasks may use, as the kernel numbers such sets. Errors: the machine has none of them.
+    fn masks(&self, facts: &Facts, kernel: &mut Kernel) -> Result<Vec<usize>> {
+        let words = facts.cpus.len().div_ceil(64);
+        let all = match self.policy {
+            Policy::Pinned => Some(first_threads(facts)),
+            _ => None,
+        };
+        let masks = self.load.groups.iter().map(|group| {
+            let mask = match (group.mask(words), &all) {
+                (None, None) => return Ok(0),
+                (Some(mask), None) => mask,
+                (None, Some(all)) => all.clone(),
+                (Some(mask), Some(all)) => mask.iter().zip(all).map(|(a, b)| a & b).collect(),
+            };
+            let may =
+                |cpu: usize| facts.cpus[cpu].online != 0 && mask[cpu / 64] >> (cpu % 64) & 1 != 0;
+            let some = (0..facts.cpus.len()).any(may);
+            ensure!(some, "the machine has no CPU that {} may use", group.name);
+            Ok(kernel.mask(&mask))
+        });
+        masks.collect()
+    }
+}
+
+/// One bit for each CPU that is the first of its core.
+fn first_threads(facts: &Facts) -> Vec<u64> {
+    let mut mask = vec![0; facts.cpus.len().div_ceil(64)];
+    for (cpu, row) in facts.cpus.iter().enumerate() {
+        let siblings = &row.sib[..usize::from(row.nr_sib)];
+        if row.online != 0 && siblings.iter().all(|&s| usize::from(s) > cpu) {
+            mask[cpu / 64] |= 1 << (cpu % 64);
+        }
+    }
+    mask
 }

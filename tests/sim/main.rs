@@ -3,6 +3,7 @@
 
 mod clock;
 mod command;
+mod fair;
 mod loads;
 mod machine;
 mod rtapp;

@@ -22,7 +22,7 @@ pub fn scenario(load: Load, policy: &str, seed: u64) -> anyhow::Result<Measured>
     scenario.run()
 }
 
-fn workload(name: &str) -> &'static str {
+pub fn workload(name: &str) -> &'static str {
     WORKLOADS.iter().find(|(n, _)| *n == name).unwrap().1
 }
 

@@ -173,11 +173,9 @@ static __always_inline void tick_spread(port_task *p, struct cpu_state *cs, stru
 		placed_nowhere(ts);
 }
 
-static __always_inline void tick_task(port_task *p, struct task_state *ts, u64 now)
+/* What placement will ask for is brought up to now. */
+static __always_inline void tick_signals(s32 cpu, struct cpu_state *cs, struct task_state *ts, u64 now)
 {
-	s32 cpu = task_cpu(p);
-	struct cpu_state *cs = cpu_state(cpu);
-
 	tick_speed(cpu, cs);
 	run_charge(cs, ts, now);
 	run_fold(ts, now);
@@ -187,6 +185,14 @@ static __always_inline void tick_task(port_task *p, struct task_state *ts, u64 n
 	cpu_fold(cs, now);
 	tick_cpuperf(cpu, cs);
 	tick_llc(cpu, now);
+}
+
+static __always_inline void tick_task(port_task *p, struct task_state *ts, u64 now)
+{
+	s32 cpu = task_cpu(p);
+	struct cpu_state *cs = cpu_state(cpu);
+
+	tick_signals(cpu, cs, ts, now);
 	sweep_cgroups(now);
 	delay_watch(cpu, cs, now);
 	if (queue_contended(cs))

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The load balancer: who waits goes to a CPU that has become idle (newidle) or has idled on (kicked by the tick of who is
+//! busy); who runs on a shared core goes to an idle one, after failures (active balance); and queues of unequal load are evened out.
+//! By the rules of benches/experiments/algorithm3/calibrate.py, which docs/calibration.md holds against published figures.
+
+use super::Fair;
+use super::levels::{LLC, Levels, MACHINE};
+use crate::machine::Facts;
+use crate::native::TaskId;
+use crate::sim::params::Params;
+use crate::sim::sched::Order;
+use std::cmp::Reverse;
+
+/// How often the balancer looks, and how far; see params.tsv.
+struct Pace {
+    /// ns between looks at the cores of an LLC of 8 CPUs; other LLCs in proportion, as domains are in the kernel.
+    core_interval: u64,
+    /// ns between looks at other LLCs, of 64 CPUs together.
+    llc_interval: u64,
+    active_after: u64,
+    hot: u64,
+    /// As far as a CPU that becomes idle looks: see `Levels::around`.
+    reach: usize,
+}
+
+impl Pace {
+    fn new(params: &Params) -> Pace {
+        let pace = params.part("balance_pace");
+        let interval = |name| (params.ns(name) as f64 / pace) as u64;
+        Pace {
+            core_interval: interval("balance_core_interval"),
+            llc_interval: interval("balance_llc_interval"),
+            active_after: params.count("balance_active_after"),
+            hot: params.ns("newidle_hot"),
+            reach: match params.count("newidle_far") {
+                0 => LLC,
+                _ => MACHINE,
+            },
+        }
+    }
+}
+
+/// CPUs for which the intervals are given.
+const CORE_CPUS: u64 = 8;
+const LLC_CPUS: u64 = 64;
+/// Busy CPUs look so much more rarely (kernel: sd->busy_factor).
+const BUSY_FACTOR: u64 = 16;
+
+/// Which groups of CPUs a look compares with its own.
+#[derive(Clone, Copy, Debug)]
+enum Scope {
+    /// The cores of an LLC.
+    Llc(usize),
+    /// An LLC with the others of its node.
+    Node(usize),
+    /// A node with the others.
+    Machine(usize),
+}
+
+/// Looks of one group.
+struct Look {
+    scope: Scope,
+    every: u64,
+    next: u64,
+    next_busy: u64,
+    failed: u64,
+}
+
+pub struct Balance {
+    levels: Levels,
+    looks: Vec<Look>,
+    /// When the first look is due.
+    due: u64,
+    pace: Pace,
+}
+
+impl Balance {
+    pub fn new(facts: &Facts, params: &Params) -> Balance {
+        let (levels, pace) = (Levels::new(facts), Pace::new(params));
+        let every = |interval: u64, cpus: usize, of: u64| interval * cpus as u64 / of;
+        let mut looks = Vec::new();
+        let mut add = |scope, every: u64, at: usize, of: usize| {
+            // Groups do not look at the same time.
+            let first = every / of as u64 * at as u64;
+            looks.push(Look {
+                scope,
+                every,
+                next: first,
+                next_busy: first,
+                failed: 0,
+            });
+        };
+        for (llc, cpus) in levels.llcs.iter().enumerate() {
+            let (of, node) = (levels.llcs.len(), levels.node[cpus[0]]);
+            let own = every(pace.core_interval, cpus.len(), CORE_CPUS);
+            add(Scope::Llc(llc), own, llc, of);
+            if levels.node_llcs[node].len() > 1 {
+                let node = every(pace.llc_interval, levels.nodes[node].len(), LLC_CPUS);
+                add(Scope::Node(llc), node, llc, of);
+            }
+        }
+        if levels.nodes.len() > 1 {
+            let all = every(pace.llc_interval, levels.all.len(), LLC_CPUS);
+            let of = levels.nodes.len();
+            (0..of).for_each(|node| add(Scope::Machine(node), all, node, of));
+        }
+        let due = looks.iter().map(|l| l.next).min().unwrap_or(u64::MAX);
+        Balance {
+            levels,
+            looks,
+            due,
+            pace,
+        }
+    }
+}
+
+impl Fair {
+    /// The tick of a busy CPU (kernel: sched_balance_trigger(), nohz_balancer_kick()).
+    pub(super) fn balance(&mut self, cpu: usize, orders: &mut Vec<Order>) {
+        if self.waiting > 0 && self.cpus.nr_running[cpu] > 1 {
+            self.call_idle(cpu, orders);
+        }
+        if self.now < self.balance.due {
+            return;
+        }
+        for at in 0..self.balance.looks.len() {
+            if self.balance.looks[at].next <= self.now {
+                self.look(at, orders);
+            }
+        }
+        let next = self.balance.looks.iter().map(|l| l.next).min();
+        self.balance.due = next.unwrap_or(u64::MAX);
+    }
+
+    // ---- who waits ----
+
+    /// The CPU has nothing to run: who waits elsewhere comes here, from near before far (kernel: sched_balance_newidle()).
+    pub(super) fn pull(&mut self, cpu: usize, orders: &mut Vec<Order>) -> Option<TaskId> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let reach = self.balance.pace.reach;
+        let found = (0..=reach).find_map(|level| {
+            let around = self.balance.levels.around(cpu)[level].iter();
+            let movable = |&&from: &&usize| self.movable(from, cpu).is_some();
+            let from = around.filter(movable).copied().reduce(|a, b| {
+                let longer = self.cpus.nr_running[b] > self.cpus.nr_running[a];
+                if longer { b } else { a }
+            });
+            from.and_then(|from| Some((from, self.movable(from, cpu)?)))
+        });
+        let (from, task) = found?;
+        self.moves(from, task, cpu, orders);
+        Some(task)
+    }
+
+    /// Who of the CPU's queue may go to another: it waits, behind somebody, for nothing else than its turn.
+    fn movable(&self, from: usize, to: usize) -> Option<TaskId> {
+        if from == to || self.cpus.nr_running[from] < 2 {
+            return None;
+        }
+        let waiting = self.queues[from].waiting.iter();
+        let mut able = waiting.filter(|&&task| {
+            let e = &self.entities[task];
+            !e.delayed
+                && self.now - e.ran_at.min(self.now) >= self.balance.pace.hot
+                && self.kernel.allowed(task, to)
+                && self.kernel.state(task).delay_at <= self.now
+        });
+        able.next().copied()
+    }
+
+    /// Somebody waits on this busy CPU: an idle one takes it, an idle core before a thread, near before far.
+    fn call_idle(&mut self, cpu: usize, orders: &mut Vec<Order>) {
+        let levels = &self.balance.levels;
+        let helps = |&to: &usize| self.cpus.idle(to) && self.movable(cpu, to).is_some();
+        let near = |cpus: &[usize]| {
+            let whole = cpus.iter().find(|&&to| self.idle_core(to) && helps(&to));
+            whole.or_else(|| cpus.iter().find(|&to| helps(to))).copied()
+        };
+        let to = levels.around(cpu)[LLC..].iter().find_map(|cpus| near(cpus));
+        if let Some(to) = to
+            && let Some(task) = self.movable(cpu, to)
+        {
+            self.sends(cpu, task, to, orders);
+        }
+    }
+
+    // ---- who runs ----
+
+    fn idle_core(&self, cpu: usize) -> bool {
+        let threads = self.balance.levels.threads(cpu);
+        threads.iter().all(|&t| self.cpus.idle(t))
+    }
+
+    fn busy(&self, cpus: &[usize]) -> usize {
+        cpus.iter()
+            .filter(|&&c| self.queues[c].current.is_some())
+            .count()
+    }
+
+    /// One look: a group with an idle core, and another, or itself, with a task that shares its core.
+    fn look(&mut self, at: usize, orders: &mut Vec<Order>) {
+        let look = &mut self.balance.looks[at];
+        look.next = self.now + look.every;
+        let scope = look.scope;
+        let Some(push) = self.push_for(scope) else {
+            self.balance.looks[at].failed = 0;
+            self.look_busy(at, orders);
+            return;
+        };
+        let look = &mut self.balance.looks[at];
+        look.failed += 1;
+        if look.failed < self.balance.pace.active_after {
+            return;
+        }
+        look.failed = 0;
+        let (from, to) = push;
+        self.queues[from].push = Some(to);
+        self.tell(from, orders);
+    }
+
+    /// From which CPU to which the running task should go.
+    fn push_for(&self, scope: Scope) -> Option<(usize, usize)> {
+        let levels = &self.balance.levels;
+        let own: &[usize] = match scope {
+            Scope::Llc(llc) | Scope::Node(llc) => &levels.llcs[llc],
+            Scope::Machine(node) => &levels.nodes[node],
+        };
+        let cores = || own.iter().copied().filter(|&c| self.idle_core(c));
+        cores().next()?;
+        let from = self.busiest(scope, own)?;
+        let shares = |cpu: usize| {
+            let threads = levels.threads(cpu);
+            self.queues[cpu].current.is_some() && self.busy(threads) > 1
+        };
+        let mut shared = from.iter().copied().filter(|&c| shares(c));
+        shared.find_map(|from| {
+            let task = self.queues[from].current?;
+            let to = cores().find(|&to| self.kernel.allowed(task, to))?;
+            Some((from, to))
+        })
+    }
+
+    /// Whose tasks a group looks at: its own within an LLC; else those of the busiest other, if that has enough more.
+    fn busiest(&self, scope: Scope, own: &[usize]) -> Option<&[usize]> {
+        let levels = &self.balance.levels;
+        let (others, more): (Vec<&[usize]>, usize) = match scope {
+            Scope::Llc(llc) => return Some(&levels.llcs[llc]),
+            Scope::Node(llc) => {
+                let node = levels.node[levels.llcs[llc][0]];
+                let llcs = levels.node_llcs[node].iter();
+                (llcs.map(|&l| levels.llcs[l].as_slice()).collect(), 1)
+            }
+            // A small imbalance between nodes is left (kernel: adjust_numa_imbalance()).
+            Scope::Machine(_) => (levels.nodes.iter().map(Vec::as_slice).collect(), 2),
+        };
+        let most = others
+            .into_iter()
+            .rev()
+            .max_by_key(|cpus| self.busy(cpus))?;
+        (self.busy(most) > self.busy(own) + more).then_some(most)
+    }
+
+    // ---- busy queues ----
+
+    /// The heaviest queue around gives the lightest of the group a task, if that evens them out. Busy CPUs look more rarely.
+    fn look_busy(&mut self, at: usize, orders: &mut Vec<Order>) {
+        let look = &mut self.balance.looks[at];
+        if self.waiting == 0 || self.now < look.next_busy {
+            return;
+        }
+        look.next_busy = self.now + look.every.saturating_mul(BUSY_FACTOR);
+        let levels = &self.balance.levels;
+        let (own, around): (&[usize], &[usize]) = match look.scope {
+            Scope::Llc(llc) => (&levels.llcs[llc], &levels.llcs[llc]),
+            Scope::Node(llc) => {
+                let node = levels.node[levels.llcs[llc][0]];
+                (&levels.llcs[llc], &levels.nodes[node])
+            }
+            Scope::Machine(node) => (&levels.nodes[node], &levels.all),
+        };
+        let load = |cpu: usize| self.queues[cpu].load(&self.entities);
+        let mut from: Vec<usize> = around
+            .iter()
+            .copied()
+            .filter(|&c| self.cpus.nr_running[c] > 1)
+            .collect();
+        from.sort_by_key(|&cpu| Reverse(load(cpu)));
+        let found = from.into_iter().find_map(|from| {
+            let mut to: Vec<usize> = own
+                .iter()
+                .copied()
+                .filter(|&to| load(to) < load(from))
+                .collect();
+            to.sort_by_key(|&cpu| load(cpu));
+            let (to, task) = to
+                .into_iter()
+                .find_map(|to| Some((to, self.movable(from, to)?)))?;
+            (load(from) - load(to) > self.entities[task].weight).then_some((from, task, to))
+        });
+        if let Some((from, task, to)) = found {
+            self.sends(from, task, to, orders);
+        }
+    }
+}

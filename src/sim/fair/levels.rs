@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! How near CPUs are to each other (kernel: scheduling domains): the threads of a core, an LLC, a node, the machine.
+
+use crate::machine::Facts;
+
+/// Levels of `Levels::around`; before these that of the core, between them that of the node.
+pub const LLC: usize = 1;
+pub const MACHINE: usize = 3;
+
+/// The CPUs of each core, LLC and node, and which of these each CPU is in.
+pub struct Levels {
+    pub cores: Vec<Vec<usize>>,
+    pub llcs: Vec<Vec<usize>>,
+    pub nodes: Vec<Vec<usize>>,
+    pub all: Vec<usize>,
+    /// LLCs of each node.
+    pub node_llcs: Vec<Vec<usize>>,
+    core: Vec<usize>,
+    pub llc: Vec<usize>,
+    pub node: Vec<usize>,
+}
+
+impl Levels {
+    pub fn new(facts: &Facts) -> Levels {
+        let online = (0..facts.cpus.len()).filter(|&c| facts.cpus[c].online != 0);
+        let all: Vec<usize> = online.collect();
+        let of = |which: &dyn Fn(usize) -> usize| -> Vec<usize> {
+            (0..facts.cpus.len()).map(which).collect()
+        };
+        let core = of(&|c| facts.cpus[c].core.into());
+        let llc = of(&|c| facts.cpus[c].llc.into());
+        let node = of(&|c| facts.cpus[c].node.into());
+        let groups = |of: &[usize]| {
+            let mut groups = vec![Vec::new(); of.iter().max().map_or(0, |m| m + 1)];
+            all.iter().for_each(|&cpu| groups[of[cpu]].push(cpu));
+            groups
+        };
+        let (cores, llcs, nodes) = (groups(&core), groups(&llc), groups(&node));
+        let mut node_llcs = vec![Vec::new(); nodes.len()];
+        for (number, cpus) in llcs.iter().enumerate() {
+            if let Some(&cpu) = cpus.first() {
+                node_llcs[node[cpu]].push(number);
+            }
+        }
+        Levels {
+            cores,
+            llcs,
+            nodes,
+            all,
+            node_llcs,
+            core,
+            llc,
+            node,
+        }
+    }
+
+    /// The threads of the CPU's core, itself among them.
+    pub fn threads(&self, cpu: usize) -> &[usize] {
+        &self.cores[self.core[cpu]]
+    }
+
+    /// What is around the CPU, from near to far; each contains the one before.
+    pub fn around(&self, cpu: usize) -> [&[usize]; 4] {
+        [
+            self.threads(cpu),
+            &self.llcs[self.llc[cpu]],
+            &self.nodes[self.node[cpu]],
+            &self.all,
+        ]
+    }
+}

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The kernel's fair class (kernel/sched/fair.c), over placement by the policy's own ladder: the presets are patches to the placement
+//! of the kernel, and here they stand in the kernel's own queueing and load balancer. `queue` is a CPU's run queue, `eevdf` and
+//! `cfs` the rules of who runs, `balance` what moves tasks between queues, `levels` how near CPUs are to each other.
+//! What placement asks for, idle CPUs, lengths of queues, load and utilisation, is what the policy keeps for itself.
+
+mod balance;
+mod cfs;
+mod eevdf;
+mod levels;
+mod queue;
+
+use super::cpus::Cpus;
+use super::params::Params;
+use super::policy::Rules;
+use super::sched::{Order, Scheduler, Wake};
+use crate::native::sys::{self, timer_kind};
+use crate::native::{Act, Attr, Kernel, SchedPolicy, TaskId};
+use balance::Balance;
+use cfs::Times;
+use queue::{Entity, Queue};
+
+const FORK: u64 = sys::WAKE_FORK as u64;
+const SYNC: u64 = sys::WAKE_SYNC as u64;
+
+pub struct Fair {
+    kernel: Kernel,
+    cpus: Cpus,
+    rules: Rules,
+    times: Times,
+    entities: Vec<Entity>,
+    queues: Vec<Queue>,
+    balance: Balance,
+    /// ns that a task asks for at a time.
+    slice: u64,
+    /// Its period, ns.
+    tick: u64,
+    now: u64,
+    /// Runnable tasks that do not run, on all CPUs.
+    waiting: usize,
+    acts: Vec<Act>,
+}
+
+impl Fair {
+    /// `tasks`: as many there can be at once.
+    pub fn new(mut kernel: Kernel, tasks: usize, rules: Rules, params: &Params) -> Fair {
+        let nr_cpus = kernel.world().nr_cpus();
+        let slice = params.ns("base_slice");
+        Fair {
+            cpus: Cpus::new(&mut kernel),
+            rules,
+            times: Times::new(params),
+            entities: vec![Entity::new(slice); tasks],
+            queues: vec![Queue::default(); nr_cpus],
+            balance: Balance::new(kernel.facts(), params),
+            slice,
+            tick: params.ns("tick_period"),
+            now: 0,
+            waiting: 0,
+            acts: Vec::new(),
+            kernel,
+        }
+    }
+
+    /// What the last callback wanted of a kernel that queues as the policy does is not wanted here.
+    fn forget_acts(&mut self) {
+        self.kernel.acts(&mut self.acts);
+        self.acts.clear();
+        self.kernel.inserted();
+    }
+
+    fn counts(&mut self, cpu: usize, more: i32) {
+        self.cpus.counts(&mut self.kernel, cpu, more);
+    }
+
+    /// Its queue decides anew who runs.
+    fn tell(&mut self, cpu: usize, orders: &mut Vec<Order>) {
+        self.queues[cpu].told = true;
+        orders.push(Order::Reschedule(cpu));
+    }
+
+    // ---- a task's virtual time ----
+
+    /// Who runs there has run until now (kernel: update_curr()). True: its slice is over, and somebody waits.
+    fn charge(&mut self, cpu: usize) -> bool {
+        let q = &mut self.queues[cpu];
+        let ns = (self.now - q.charged) as i64;
+        q.charged = self.now;
+        let Some(task) = q.current else {
+            return false;
+        };
+        let e = &mut self.entities[task];
+        e.vruntime += e.virtual_ns(ns);
+        e.picked_ran += ns;
+        e.ran_at = self.now;
+        match self.rules {
+            Rules::Eevdf => eevdf::charged(e) && !q.waiting.is_empty(),
+            Rules::Cfs => {
+                cfs::follow(q, &self.entities);
+                false
+            }
+        }
+    }
+
+    fn charge_and_tell(&mut self, cpu: usize, orders: &mut Vec<Order>) {
+        if self.charge(cpu) {
+            self.tell(cpu, orders);
+        }
+    }
+
+    // ---- joining and leaving a queue ----
+
+    /// The runnable task counts on the CPU that it is on, and waits there.
+    fn join(&mut self, task: TaskId, arrival: sys::arrival, orders: &mut Vec<Order>) {
+        let cpu = self.kernel.cpu_of(task);
+        self.charge_and_tell(cpu, orders);
+        let wakes = arrival == sys::ARRIVAL_WAKEUP;
+        let q = &self.queues[cpu];
+        match self.rules {
+            Rules::Eevdf => eevdf::place(q, &mut self.entities, task),
+            Rules::Cfs => cfs::place(q, &mut self.entities, task, &self.times, wakes),
+        }
+        self.queues[cpu].waiting.push(task);
+        self.waiting += 1;
+        self.kernel.joins(task, arrival);
+        self.counts(cpu, 1);
+        self.forget_acts();
+    }
+
+    /// Who waits on the CPU goes to another's queue, or to none; it is charged for already. Its relative place is kept.
+    fn take(&mut self, cpu: usize, task: TaskId) {
+        self.leave(cpu, task);
+        self.queues[cpu].remove(task);
+        self.waiting -= 1;
+        self.counts(cpu, -1);
+    }
+
+    /// What the task keeps of its place, while it still is in the queue.
+    fn leave(&mut self, cpu: usize, task: TaskId) {
+        let q = &mut self.queues[cpu];
+        match self.rules {
+            Rules::Eevdf => eevdf::leave(q, &mut self.entities, task, self.tick),
+            Rules::Cfs => cfs::follow(q, &self.entities),
+        }
+    }
+
+    /// The waiting task goes to another CPU.
+    fn moves(&mut self, from: usize, task: TaskId, to: usize, orders: &mut Vec<Order>) {
+        self.charge(from);
+        self.take(from, task);
+        let e = &mut self.entities[task];
+        match self.rules {
+            Rules::Eevdf => {
+                e.deadline -= e.vruntime;
+                e.relative = true;
+            }
+            Rules::Cfs => cfs::rebase(&self.queues[from], e),
+        }
+        self.kernel.set_cpu(task, to);
+        self.join(task, sys::ARRIVAL_STEAL, orders);
+    }
+
+    /// The same, and it runs there at once if it may.
+    fn sends(&mut self, from: usize, task: TaskId, to: usize, orders: &mut Vec<Order>) {
+        self.moves(from, task, to, orders);
+        self.check_preempt(to, task, orders);
+    }
+
+    /// The task has joined the queue (kernel: wakeup_preempt()).
+    fn check_preempt(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
+        let q = &self.queues[cpu];
+        let Some(current) = q.current else {
+            orders.push(Order::Reschedule(cpu));
+            return;
+        };
+        let policy = |task: TaskId| self.entities[task].policy;
+        let goes_first = match (policy(current), policy(task)) {
+            _ if q.told => false,
+            (SchedPolicy::Idle, SchedPolicy::Other | SchedPolicy::Batch) => true,
+            (_, SchedPolicy::Batch | SchedPolicy::Idle) => false,
+            _ => match self.rules {
+                Rules::Eevdf => eevdf::preempts(q, &mut self.entities, current, task),
+                Rules::Cfs => cfs::preempts(&self.entities, current, task, &self.times),
+            },
+        };
+        if goes_first {
+            self.tell(cpu, orders);
+        }
+    }
+
+    // ---- delayed dequeue ----
+
+    /// The task sleeps, but owes time beside others: it stays until it is picked, and is then quits.
+    fn stays(&self, cpu: usize, task: TaskId) -> bool {
+        let q = &self.queues[cpu];
+        self.rules == Rules::Eevdf && q.len() > 1 && !eevdf::eligible(q, &self.entities, task)
+    }
+
+    /// It is woken while it still is in a queue: it goes on there (kernel: requeue_delayed_entity()).
+    fn requeue(&mut self, cpu: usize, task: TaskId) {
+        self.charge(cpu);
+        self.entities[task].delayed = false;
+        let q = &mut self.queues[cpu];
+        let mean = q.mean(&self.entities);
+        if mean > self.entities[task].vruntime {
+            q.remove(task);
+            self.entities[task].lag = 0;
+            eevdf::place(q, &mut self.entities, task);
+            q.waiting.push(task);
+        }
+        self.waiting += 1;
+        self.kernel.joins(task, sys::ARRIVAL_WAKEUP);
+        self.counts(cpu, 1);
+        self.forget_acts();
+    }
+
+    /// It is quits.
+    fn gone(&mut self, cpu: usize, task: TaskId) {
+        self.leave(cpu, task);
+        let e = &mut self.entities[task];
+        e.lag = e.lag.min(0);
+        e.delayed = false;
+        self.queues[cpu].remove(task);
+    }
+
+    // ---- picking ----
+
+    fn choose(&mut self, cpu: usize) -> Option<TaskId> {
+        loop {
+            let q = &self.queues[cpu];
+            let task = match self.rules {
+                Rules::Eevdf => eevdf::pick(q, &self.entities),
+                Rules::Cfs => cfs::pick(q, &self.entities),
+            }?;
+            if !self.entities[task].delayed {
+                return Some(task);
+            }
+            self.gone(cpu, task);
+        }
+    }
+
+    /// The running task was told to go elsewhere, and still can.
+    fn pushed(&mut self, cpu: usize, orders: &mut Vec<Order>) {
+        let Some(to) = self.queues[cpu].push.take() else {
+            return;
+        };
+        let Some(task) = self.queues[cpu].current else {
+            return;
+        };
+        if !self.cpus.idle(to) || !self.kernel.allowed(task, to) {
+            return;
+        }
+        self.gives_way(cpu, task);
+        self.sends(cpu, task, to, orders);
+    }
+
+    /// Who runs there waits from now.
+    fn gives_way(&mut self, cpu: usize, task: TaskId) {
+        self.kernel.stopping(cpu, task, true);
+        let q = &mut self.queues[cpu];
+        q.current = None;
+        q.waiting.push(task);
+        self.waiting += 1;
+        self.forget_acts();
+    }
+
+    fn begins_to_run(&mut self, cpu: usize, task: TaskId) {
+        let q = &mut self.queues[cpu];
+        q.remove(task);
+        q.current = Some(task);
+        self.waiting -= 1;
+        let e = &mut self.entities[task];
+        e.protected = e.deadline;
+        e.picked_ran = 0;
+        self.cpus.current[cpu] = Some(task);
+        self.cpus.view(&mut self.kernel, cpu);
+        self.kernel.running(cpu, task);
+        self.forget_acts();
+    }
+
+    /// Nobody runs there.
+    fn idles(&mut self, cpu: usize) {
+        self.cpus.current[cpu] = None;
+        self.cpus.view(&mut self.kernel, cpu);
+        self.kernel.idles(cpu);
+    }
+
+    /// The running task stops being runnable.
+    fn stops(&mut self, cpu: usize, task: TaskId, sleeps: bool) {
+        self.charge(cpu);
+        let stays = sleeps && self.stays(cpu, task);
+        if !stays {
+            self.leave(cpu, task);
+        }
+        let q = &mut self.queues[cpu];
+        q.current = None;
+        if stays {
+            q.waiting.push(task);
+            self.entities[task].delayed = true;
+        }
+        self.kernel.set_runnable(task, false, sleeps);
+        self.kernel.stopping(cpu, task, false);
+        self.counts(cpu, -1);
+        self.forget_acts();
+    }
+
+    // ---- delayed migration ----
+
+    /// Those on the CPU whose delay is over go where they were placed; the others wait on.
+    fn delays_end(&mut self, cpu: usize, orders: &mut Vec<Order>) {
+        let at = |fair: &Fair, task: TaskId| fair.kernel.state(task).delay_at;
+        for task in self.queues[cpu].waiting.clone() {
+            if !(1..=self.now).contains(&at(self, task)) {
+                continue;
+            }
+            if let Some(to) = self.kernel.delay_over(task) {
+                self.sends(cpu, task, to, orders);
+            }
+        }
+        let waiting = self.queues[cpu].waiting.iter();
+        let next = waiting.map(|&t| at(self, t)).filter(|&at| at > 0).min();
+        if let Some(next) = next {
+            self.start_delay(cpu, next, orders);
+        }
+    }
+
+    fn start_delay(&self, cpu: usize, at: u64, orders: &mut Vec<Order>) {
+        orders.push(Order::Timer {
+            which: sys::TIMER_DELAY,
+            cpu,
+            ns: at.saturating_sub(self.now),
+        });
+    }
+}
+
+impl Scheduler for Fair {
+    fn set_now(&mut self, now: u64) {
+        self.now = now;
+        self.kernel.set_now(now);
+    }
+
+    fn begin(&mut self, task: TaskId, mask: usize, cpu: usize) {
+        self.kernel.begin(task, mask, cpu);
+        self.entities[task] = Entity::new(self.slice);
+    }
+
+    fn set_attr(&mut self, task: TaskId, attr: &Attr) {
+        self.charge(self.kernel.cpu_of(task));
+        self.kernel.set_attr(task, attr);
+        let weight = match attr.policy {
+            SchedPolicy::Idle => queue::IDLE,
+            _ => queue::weight(attr.nice),
+        };
+        let e = &mut self.entities[task];
+        e.policy = attr.policy;
+        e.reweighs(weight);
+        e.slice = attr.slice_ns.unwrap_or(self.slice) as i64;
+    }
+
+    fn place(&mut self, wake: Wake, task: TaskId, _orders: &mut Vec<Order>) -> usize {
+        let was = self.kernel.cpu_of(task);
+        // Who is still in a queue goes on there (kernel: ttwu_runnable()).
+        if self.entities[task].delayed || self.kernel.pinned(task) {
+            return was;
+        }
+        let fork = if wake.fork { FORK } else { 0 };
+        let sync = if wake.sync { SYNC } else { 0 };
+        let current = self.cpus.current[wake.cpu];
+        let cpu = self.kernel.select_cpu(wake.cpu, current, task, fork | sync);
+        self.forget_acts();
+        if cpu != was && self.rules == Rules::Cfs {
+            cfs::rebase(&self.queues[was], &mut self.entities[task]);
+        }
+        self.kernel.set_cpu(task, cpu);
+        cpu
+    }
+
+    fn arrive(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) {
+        let cpu = self.kernel.cpu_of(task);
+        self.kernel.set_runnable(task, true, false);
+        if self.entities[task].delayed {
+            self.requeue(cpu, task);
+        } else {
+            let arrival = match wake.fork {
+                true => sys::ARRIVAL_FORK,
+                false => sys::ARRIVAL_WAKEUP,
+            };
+            self.join(task, arrival, orders);
+        }
+        match self.kernel.state(task).delay_at {
+            0 => self.check_preempt(cpu, task, orders),
+            at => self.start_delay(cpu, at, orders),
+        }
+    }
+
+    fn ran(&mut self, task: TaskId, ns: u64) {
+        self.kernel.ran(task, ns);
+    }
+
+    fn yields(&mut self, cpu: usize, task: TaskId, _orders: &mut Vec<Order>) {
+        self.charge(cpu);
+        self.kernel.yields(cpu, task);
+        self.forget_acts();
+        if self.rules == Rules::Eevdf {
+            eevdf::yields(&mut self.entities[task]);
+        }
+    }
+
+    /// It stays: the kernel looks for the idlest CPU, itself left out, which the ladder has no rung for.
+    fn exec(&mut self, cpu: usize, _task: TaskId, _orders: &mut Vec<Order>) -> usize {
+        cpu
+    }
+
+    fn sleeps(&mut self, cpu: usize, task: TaskId, _orders: &mut Vec<Order>) {
+        self.stops(cpu, task, true);
+    }
+
+    fn ends(&mut self, cpu: usize, task: TaskId, _orders: &mut Vec<Order>) {
+        self.stops(cpu, task, false);
+        self.kernel.disable(cpu, task);
+        self.forget_acts();
+    }
+
+    fn pick(&mut self, cpu: usize, orders: &mut Vec<Order>) -> Option<TaskId> {
+        self.charge(cpu);
+        self.pushed(cpu, orders);
+        self.queues[cpu].told = false;
+        let next = match self.choose(cpu) {
+            None => self.pull(cpu, orders),
+            next => next,
+        };
+        let before = self.queues[cpu].current;
+        if next.is_some() && next == before {
+            return next;
+        }
+        if let Some(before) = before {
+            self.gives_way(cpu, before);
+        }
+        match next {
+            Some(next) => self.begins_to_run(cpu, next),
+            None => self.idles(cpu),
+        }
+        next
+    }
+
+    fn tick(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
+        let mut over = self.charge(cpu);
+        self.kernel.tick_signals(cpu, task);
+        self.forget_acts();
+        if self.rules == Rules::Cfs {
+            over = cfs::slice_over(&self.queues[cpu], &self.entities, &self.times);
+        }
+        if over {
+            self.tell(cpu, orders);
+        }
+        self.balance(cpu, orders);
+    }
+
+    fn counters(&self) -> Vec<u64> {
+        let world = self.kernel.world();
+        (0..sys::ROOST_NR_STATS).map(|s| world.count(s)).collect()
+    }
+
+    fn timer(&mut self, cpu: usize, which: timer_kind, orders: &mut Vec<Order>) {
+        if which == sys::TIMER_DELAY {
+            self.delays_end(cpu, orders);
+        }
+    }
+}
