@@ -7,9 +7,16 @@ use anyhow::{Result, bail, ensure};
 
 /// Reads `PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...`; a feature alone is on. Errors: a name that is not known, a value that cannot be.
 pub fn settings(name: &str) -> Result<Settings> {
+    Settings::default().changed(&change(name)?)
+}
+
+/// The same as a change of an arm.
+pub fn change(name: &str) -> Result<Change> {
     let mut parts = name.split('+');
-    let settings = Settings::of_preset(parts.next().unwrap_or_default())?;
-    let mut change = Change::default();
+    let mut change = Change {
+        preset: parts.next().map(str::to_string),
+        ..Change::default()
+    };
     for part in parts {
         let (name, value) = part.split_once('=').unwrap_or((part, "on"));
         if features::known_tunable(name).is_some() {
@@ -26,8 +33,5 @@ pub fn settings(name: &str) -> Result<Settings> {
             _ => bail!("{name} is on or off, not {value}"),
         }
     }
-    match change == Change::default() {
-        true => Ok(settings),
-        false => settings.changed(&change),
-    }
+    Ok(change)
 }

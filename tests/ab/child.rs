@@ -25,7 +25,7 @@ fn workload(script: &str) -> Workload {
 fn runs(workload: &Workload) -> Result<Sample, Failure> {
     let _alone = alone();
     become_subreaper().unwrap();
-    run(workload, &|| false)
+    run(workload, &|| false, &mut |_| ())
 }
 
 fn told(script: &str) -> String {
@@ -121,7 +121,7 @@ fn what_is_stopped_is_ended() {
     let _alone = alone();
     become_subreaper().unwrap();
     let begin = Instant::now();
-    let stopped = run(&workload("sleep 7655"), &|| true);
+    let stopped = run(&workload("sleep 7655"), &|| true, &mut |_| ());
     assert!(matches!(stopped, Err(Failure::Stopped)), "{stopped:?}");
     assert!(begin.elapsed() < Duration::from_secs(10) && !lives("7655"));
 }

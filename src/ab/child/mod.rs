@@ -89,14 +89,19 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// Runs it once. `become_subreaper` was called before. `stopped` is asked now and then.
-pub fn run(workload: &Workload, stopped: &dyn Fn() -> bool) -> Result<Sample, Failure> {
+/// Runs it once. `become_subreaper` was called before. `stopped` is asked now and then; `started` is told its group.
+pub fn run(
+    workload: &Workload,
+    stopped: &dyn Fn() -> bool,
+    started: &mut dyn FnMut(i32),
+) -> Result<Sample, Failure> {
     let (output, errors) = (memory(c"output")?, memory(c"errors")?);
     let mut energy = Energy::new(&workload.powercap);
     let mut migrations = Migrations::of_children();
     let household = Household::now();
     let begin = Instant::now();
     let pid = start(workload, &output, &errors)?;
+    started(pid);
     let ended = wait(pid, workload.timeout, stopped, begin, &mut energy);
     let wall = begin.elapsed();
     let (status, usage) = match ended {

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What spoils a comparison: it is looked at before and behind each run, kept with it, and told in the end.
+
+use serde::{Deserialize, Serialize};
+
+/// A step of the clock, as against a slow correction.
+const STEP_S: f64 = 0.05;
+
+/// What was seen around one run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Seen {
+    /// Governor, EPP and boost, as one text.
+    pub modes: String,
+    /// Some CPU was slowed down because it was hot.
+    pub throttled: bool,
+    pub battery: bool,
+    /// Tasks that ran before the command was started, without our own.
+    pub others: usize,
+    /// By how much the clock of the wall went another way than the monotonic one, s.
+    pub clock_step_s: f64,
+}
+
+/// A sentence for each thing that spoiled some of the runs.
+pub fn warnings<'a>(runs: impl Iterator<Item = &'a Seen> + Clone) -> Vec<String> {
+    let all = runs.clone().count();
+    let count = |bad: fn(&Seen) -> bool| runs.clone().filter(|s| bad(s)).count();
+    let mut told = modes(runs.clone());
+    let mut tell = |bad: fn(&Seen) -> bool, text: &str| match count(bad) {
+        0 => (),
+        n => told.push(format!("{text} ({n} of {all} runs)")),
+    };
+    tell(
+        |s| s.throttled,
+        "CPUs were slowed down because they were hot: let the machine cool, or give it longer pauses",
+    );
+    tell(|s| s.battery, "the machine ran on battery: plug it in");
+    tell(
+        |s| s.others > 0,
+        "other tasks ran when the command was started: end them",
+    );
+    tell(
+        |s| s.clock_step_s.abs() > STEP_S,
+        "the clock was set while the command ran; times that the command prints may be wrong",
+    );
+    told
+}
+
+fn modes<'a>(runs: impl Iterator<Item = &'a Seen>) -> Vec<String> {
+    let mut modes: Vec<&str> = runs.map(|s| s.modes.as_str()).collect();
+    modes.sort_unstable();
+    modes.dedup();
+    match modes.as_slice() {
+        [] => Vec::new(),
+        [one] if !one.contains("governor ") || one.contains("governor performance") => Vec::new(),
+        [one] => vec![format!(
+            "frequencies were not fixed ({one}): set the governor 'performance' to compare schedulers and not governors"
+        )],
+        several => vec![format!(
+            "governor, EPP or boost changed between runs ({}): the comparison says little",
+            several.join("; ")
+        )],
+    }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What a scheduler of ours has counted, and what of it belongs to one run.
+
+use crate::ab::metric::Measured;
+use crate::arms::DEFAULT_ARM;
+use crate::stats::client::Client;
+use crate::stats::{HISTS, Metrics, NR_BUCKETS, ROWS, delta, quantile_us};
+use anyhow::Result;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+const WAKEUPS: &str = "wakeup_latency";
+
+pub struct Counts {
+    counters: crate::stats::Counters,
+    wakeups: [u64; NR_BUCKETS],
+}
+
+impl Counts {
+    pub fn ask(stats: &Path) -> Result<Counts> {
+        let metrics: Metrics = Client::connect(stats, PATIENCE)?.ask("totals")?;
+        let mut wakeups = [0; NR_BUCKETS];
+        let which = HISTS.iter().position(|h| *h == WAKEUPS);
+        if let (Some(arm), Some(which)) = (metrics.arms.get(DEFAULT_ARM), which) {
+            let (buckets, _) = arm.hists()[which];
+            wakeups.iter_mut().zip(buckets).for_each(|(w, b)| *w = *b);
+        }
+        Ok(Counts {
+            counters: metrics.counters(),
+            wakeups,
+        })
+    }
+
+    pub fn since(&self, before: &Counts) -> Counts {
+        Counts {
+            counters: delta(&self.counters, &before.counters),
+            wakeups: std::array::from_fn(|i| self.wakeups[i].saturating_sub(before.wakeups[i])),
+        }
+    }
+
+    /// Upper ends of buckets; none without a wakeup.
+    pub fn quantiles(&self) -> Vec<(Measured, f64)> {
+        if self.wakeups.iter().all(|w| *w == 0) {
+            return Vec::new();
+        }
+        [(Measured::WakeupP50, 0.5), (Measured::WakeupP99, 0.99)]
+            .map(|(which, share)| (which, quantile_us(&self.wakeups, share) as f64))
+            .to_vec()
+    }
+
+    pub fn counters(&self) -> BTreeMap<String, u64> {
+        let named = ROWS.iter().zip(&self.counters);
+        named
+            .map(|(row, count)| (row.name.to_string(), *count))
+            .collect()
+    }
+}

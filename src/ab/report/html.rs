@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A page that needs nothing but itself.
+
+use super::text::title;
+use super::{Report, command, effect, number, remark, summary, svg, verdict_name};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+const STYLE: &str = "body{font:14px sans-serif;max-width:60em;margin:2em auto;padding:0 1em}table{border-collapse:collapse;margin:1em 0}\
+td,th{padding:.2em .8em;text-align:left;border-bottom:1px solid #ccc}td.n{text-align:right;font-variant-numeric:tabular-nums}\
+svg{display:block;max-width:100%;height:auto}svg text{font:12px sans-serif}.better{color:#006d4f}.worse{color:#a03c00}";
+
+pub fn html(report: &Report) -> String {
+    let command = escape(&command(report.plan));
+    let mut page = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{command}</title><style>{STYLE}</style></head><body>\n\
+         <h1><code>{command}</code></h1>\n<p>{}</p>\n",
+        escape(&summary(report))
+    );
+    for warning in &report.warnings {
+        let _ = writeln!(page, "<p><b>Warning:</b> {}</p>", escape(warning));
+    }
+    for metric in &report.metrics {
+        page += &table(metric);
+        for (heading, picture) in [
+            ("Effect, with its interval", svg::effects(metric)),
+            ("Distribution", svg::distribution(metric)),
+            ("Runs in order", svg::in_order(metric)),
+        ] {
+            let _ = write!(page, "<h3>{heading}</h3>\n{picture}");
+        }
+    }
+    page += &medians("Also measured, medians", report, &report.also);
+    page += &medians(
+        "Counters that differ, medians of a run",
+        report,
+        &report.counters,
+    );
+    page + "</body></html>\n"
+}
+
+fn table(metric: &super::MetricReport) -> String {
+    let mut table = format!(
+        "<h2>{}</h2>\n<table><tr><th>variant<th>median<th>of the first (95 %)<th>p<th>verdict</tr>\n",
+        escape(&title(metric))
+    );
+    for variant in &metric.variants {
+        let (effect, p, class, verdict) = match &variant.judged {
+            None => Default::default(),
+            Some(judged) => {
+                let name = verdict_name(judged.verdict);
+                let verdict = format!("{name} {}", remark(judged));
+                (
+                    effect(judged),
+                    format!("{:.4}", judged.p_adjusted),
+                    name,
+                    verdict,
+                )
+            }
+        };
+        let _ = writeln!(
+            table,
+            "<tr><td>{}<td class=\"n\">{}<td>{effect}<td class=\"n\">{p}<td class=\"{class}\">{}</tr>",
+            escape(&variant.variant),
+            number(variant.median),
+            escape(verdict.trim_end())
+        );
+    }
+    table + "</table>\n"
+}
+
+fn medians(title: &str, report: &Report, rows: &BTreeMap<String, Vec<Option<f64>>>) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut table = format!("<h2>{title}</h2>\n<table><tr><th>");
+    for variant in &report.plan.variants {
+        let _ = write!(table, "<th>{}", escape(variant));
+    }
+    table += "</tr>\n";
+    for (name, values) in rows {
+        let _ = write!(table, "<tr><td>{}", escape(name));
+        for value in values {
+            let _ = write!(
+                table,
+                "<td class=\"n\">{}",
+                value.map_or("-".to_string(), number)
+            );
+        }
+        table += "</tr>\n";
+    }
+    table + "</table>\n"
+}
+
+pub fn escape(text: &str) -> String {
+    let sign = |c: char| match c {
+        '&' => "&amp;".to_string(),
+        '<' => "&lt;".to_string(),
+        '>' => "&gt;".to_string(),
+        '"' => "&quot;".to_string(),
+        c => c.to_string(),
+    };
+    text.chars().map(sign).collect()
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! For a page or a mail.
+
+use super::text::title;
+use super::{Report, command, effect, number, remark, summary, verdict_name};
+use std::fmt::Write;
+
+pub fn markdown(report: &Report) -> String {
+    let mut text = format!(
+        "`{}`\n\n{}\n",
+        command(report.plan).replace('`', "'"),
+        summary(report)
+    );
+    for metric in &report.metrics {
+        let _ = write!(
+            text,
+            "\n**{}**\n\n| variant | median | of the first (95 %) | p | verdict |\n|---|---:|---|---:|---|\n",
+            cell(&title(metric))
+        );
+        for variant in &metric.variants {
+            let (effect, p, verdict) = match &variant.judged {
+                None => Default::default(),
+                Some(judged) => (
+                    effect(judged),
+                    format!("{:.4}", judged.p_adjusted),
+                    format!("{} {}", verdict_name(judged.verdict), remark(judged)),
+                ),
+            };
+            let _ = writeln!(
+                text,
+                "| {} | {} | {effect} | {p} | {} |",
+                cell(&variant.variant),
+                number(variant.median),
+                verdict.trim_end()
+            );
+        }
+    }
+    for warning in &report.warnings {
+        let _ = write!(text, "\nWarning: {warning}\n");
+    }
+    text
+}
+
+/// A bar would end the cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What came of a comparison, as data (which is also its JSON) and as it is shown: `text` on a terminal, `markdown`, `html` with pictures of
+//! `svg`; `compare` puts two side by side.
+
+pub mod compare;
+pub mod html;
+pub mod markdown;
+mod svg;
+pub mod text;
+
+use super::analysis;
+use super::condition::warnings;
+use super::result::{Header, Recorded, Repetition};
+use super::stats::pairs::Scale;
+use super::stats::sample::{median, outliers};
+use super::stats::verdict::{Direction, Judged, Verdict};
+use anyhow::Result;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Counters are shown when their median differs by this part or more.
+const MOVED: f64 = 0.1;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Report<'a> {
+    pub plan: &'a Header,
+    /// Whole blocks, without warm-ups.
+    pub blocks: usize,
+    /// Of these the verdicts are; the rest is still to come, or to be looked at.
+    pub metrics: Vec<MetricReport>,
+    /// Medians of what was measured besides, by name, in the order of the variants; none where it could not be.
+    pub also: BTreeMap<String, Vec<Option<f64>>>,
+    /// Counters of the scheduler that differ, a run, in the same order.
+    pub counters: BTreeMap<String, Vec<Option<f64>>>,
+    /// What spoils the comparison.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct MetricReport {
+    pub metric: String,
+    pub unit: &'static str,
+    pub better: Direction,
+    pub variants: Vec<VariantReport>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct VariantReport {
+    pub variant: String,
+    pub median: f64,
+    /// Of its runs, in the order in which they were run, each with its number; warm-ups not.
+    pub runs: Vec<(usize, f64)>,
+    /// Places in `runs` of those that lie far from the rest. They count.
+    pub outliers: Vec<usize>,
+    /// None: it is what the others are compared with.
+    pub judged: Option<Judged>,
+}
+
+impl Report<'_> {
+    pub fn new(recorded: &Recorded) -> Result<Report<'_>> {
+        let (header, runs) = (&recorded.header, recorded.runs.as_slice());
+        let judged = analysis::judged(header, runs)?;
+        let of: Vec<(String, String)> = analysis::pairs(header)?
+            .into_iter()
+            .map(|(variant, metric)| (variant, metric.name))
+            .collect();
+        let found = |variant: &str, metric: &str| {
+            let at = of.iter().position(|(v, m)| v == variant && m == metric);
+            at.map(|at| judged[at].clone())
+        };
+        let metrics = header.metrics()?.into_iter().map(|metric| MetricReport {
+            variants: header
+                .variants
+                .iter()
+                .map(|v| VariantReport::new(runs, v, &metric.name, found(v, &metric.name)))
+                .collect(),
+            unit: metric.unit(),
+            better: metric.better,
+            metric: metric.name,
+        });
+        let asked: BTreeSet<&str> = header.metrics.iter().map(|m| m.metric.as_str()).collect();
+        let mut also = medians(header, runs, |r| r.values.clone());
+        also.retain(|name, _| !asked.contains(name.as_str()));
+        let mut counters = medians(header, runs, |r| {
+            let as_number = |(name, count): (&String, &u64)| (name.clone(), *count as f64);
+            r.counters.iter().map(as_number).collect()
+        });
+        counters.retain(|_, medians| differ(medians));
+        Ok(Report {
+            plan: header,
+            blocks: analysis::blocks(header, runs),
+            metrics: metrics.collect(),
+            also,
+            counters,
+            warnings: warnings(counted(runs).map(|r| &r.seen)),
+        })
+    }
+}
+
+fn counted(runs: &[Repetition]) -> impl Iterator<Item = &Repetition> + Clone {
+    runs.iter().filter(|r| r.block.is_some())
+}
+
+impl VariantReport {
+    fn new(
+        runs: &[Repetition],
+        variant: &str,
+        metric: &str,
+        judged: Option<Judged>,
+    ) -> VariantReport {
+        let own = counted(runs).filter(|r| r.variant == variant);
+        let runs: Vec<(usize, f64)> = own
+            .filter_map(|r| Some((r.number, *r.values.get(metric)?)))
+            .collect();
+        let values: Vec<f64> = runs.iter().map(|(_, value)| *value).collect();
+        VariantReport {
+            variant: variant.to_string(),
+            median: median(&values),
+            outliers: outliers(&values),
+            runs,
+            judged,
+        }
+    }
+}
+
+fn medians(
+    header: &Header,
+    runs: &[Repetition],
+    values: impl Fn(&Repetition) -> BTreeMap<String, f64>,
+) -> BTreeMap<String, Vec<Option<f64>>> {
+    let mut all: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
+    let nothing = vec![Vec::new(); header.variants.len()];
+    for run in counted(runs) {
+        let Some(at) = header.variants.iter().position(|v| *v == run.variant) else {
+            continue;
+        };
+        for (name, value) in values(run) {
+            all.entry(name).or_insert(nothing.clone())[at].push(value);
+        }
+    }
+    let median_of = |v: &Vec<f64>| (!v.is_empty()).then(|| median(v));
+    all.into_iter()
+        .map(|(name, values)| (name, values.iter().map(median_of).collect()))
+        .collect()
+}
+
+fn differ(medians: &[Option<f64>]) -> bool {
+    let known = medians.iter().flatten().copied();
+    let most = known.clone().fold(f64::MIN, f64::max);
+    let least = known.fold(f64::MAX, f64::min);
+    most > 0.0 && most - least >= MOVED * most
+}
+
+pub fn verdict_name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Equivalent => "equivalent",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::NotExercised => "not exercised",
+    }
+}
+
+pub fn direction_text(better: Direction) -> &'static str {
+    match better {
+        Direction::Lower => "lower is better",
+        Direction::Higher => "higher is better",
+    }
+}
+
+/// Four digits that count.
+pub fn number(value: f64) -> String {
+    let size = value.abs();
+    match size {
+        _ if value == 0.0 => "0".to_string(),
+        s if s >= 1e7 || s < 1e-4 => format!("{value:.3e}"),
+        s if s >= 1000.0 => format!("{value:.0}"),
+        s if s >= 100.0 => format!("{value:.1}"),
+        s if s >= 10.0 => format!("{value:.2}"),
+        s if s >= 1.0 => format!("{value:.3}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+/// What a comparison comes to, in words: '0.967 (0.951 to 0.983)'.
+pub fn effect(judged: &Judged) -> String {
+    let sign = |value: f64| match judged.scale {
+        Scale::Ratio => format!("{value:.3}"),
+        Scale::Difference if value > 0.0 => format!("+{}", number(value)),
+        Scale::Difference => number(value),
+    };
+    match judged.median.interval {
+        Some(i) => format!(
+            "{} ({} to {})",
+            sign(judged.median.value),
+            sign(i.low),
+            sign(i.high)
+        ),
+        None => sign(judged.median.value),
+    }
+}
+
+/// Why, or how much there would have had to be.
+pub fn remark(judged: &Judged) -> String {
+    let least = judged.least_effect.map(|least| match judged.scale {
+        Scale::Ratio => format!("{:.1} %", least * 100.0),
+        Scale::Difference => number(least),
+    });
+    match (judged.verdict, judged.blocks, least) {
+        (Verdict::Inconclusive, 0, _) => "not looked at yet: the plan is not done".to_string(),
+        (Verdict::Inconclusive, n, Some(least)) => {
+            format!("{n} blocks find {least} or more")
+        }
+        (Verdict::Inconclusive, n, None) => format!("{n} blocks are too few to tell anything"),
+        (Verdict::NotExercised, ..) => "what is different never acted".to_string(),
+        (Verdict::Equivalent, ..) if judged.p_adjusted <= 0.05 => {
+            "a difference, and less than the margin".to_string()
+        }
+        _ => String::new(),
+    }
+}
+
+/// The command in one line.
+pub fn command(header: &Header) -> String {
+    header.command.join(" ")
+}
+
+/// What was done, in one line.
+pub fn summary(report: &Report) -> String {
+    let plan = report.plan;
+    format!(
+        "{} blocks of {} variants, on the whole {}; seed {}, margin {} %",
+        report.blocks,
+        plan.variants.len(),
+        plan.scope,
+        plan.seed,
+        (plan.rule.margin * 1e8).round() / 1e6
+    )
+}

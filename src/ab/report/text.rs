@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! For a terminal: a table and a strip of its runs for each metric.
+
+use super::{
+    MetricReport, Report, VariantReport, command, direction_text, effect, number, remark, summary,
+    verdict_name,
+};
+use std::fmt::Write;
+
+/// Columns of a strip.
+const STRIP: usize = 60;
+
+pub fn text(report: &Report) -> String {
+    let mut text = format!("{}\n{}\n", command(report.plan), summary(report));
+    for metric in &report.metrics {
+        text += &table(metric);
+        text += &strips(metric);
+    }
+    text += &also(report);
+    for warning in &report.warnings {
+        let _ = writeln!(text, "warning: {warning}");
+    }
+    text
+}
+
+/// 'wall in s, lower is better'.
+pub fn title(metric: &MetricReport) -> String {
+    let unit = match metric.unit {
+        "" => String::new(),
+        unit => format!(" in {unit}"),
+    };
+    format!("{}{unit}, {}", metric.metric, direction_text(metric.better))
+}
+
+fn width(metric: &MetricReport) -> usize {
+    let names = metric.variants.iter().map(|v| v.variant.chars().count());
+    names.max().unwrap_or(0).max(7)
+}
+
+fn table(metric: &MetricReport) -> String {
+    let width = width(metric);
+    let mut text = format!(
+        "\n{}\n  {:width$} {:>10}  {:<25} {:>8}  verdict\n",
+        title(metric),
+        "variant",
+        "median",
+        "of the first (95 %)",
+        "p"
+    );
+    for variant in &metric.variants {
+        let (effect, p, verdict) = match &variant.judged {
+            None => Default::default(),
+            Some(judged) => {
+                let remark = match remark(judged) {
+                    none if none.is_empty() => none,
+                    remark => format!(": {remark}"),
+                };
+                let verdict = format!("{}{remark}", verdict_name(judged.verdict));
+                (effect(judged), format!("{:.4}", judged.p_adjusted), verdict)
+            }
+        };
+        let line = format!(
+            "  {:width$} {:>10}  {effect:<25} {p:>8}  {verdict}",
+            variant.variant,
+            number(variant.median)
+        );
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+fn strips(metric: &MetricReport) -> String {
+    let all = metric
+        .variants
+        .iter()
+        .flat_map(|v| v.runs.iter().map(|(_, value)| *value));
+    let (least, most) = all.fold((f64::MAX, f64::MIN), |(l, m), v| (l.min(v), m.max(v)));
+    if least > most {
+        return String::new();
+    }
+    let width = width(metric);
+    let mut text = format!(
+        "  {:width$} {:<30}{:>30}\n",
+        "",
+        number(least),
+        number(most)
+    );
+    for variant in &metric.variants {
+        let strip = strip(variant, least, most);
+        let _ = writeln!(text, "  {:width$} {}", variant.variant, strip.trim_end());
+    }
+    for variant in &metric.variants {
+        for at in &variant.outliers {
+            let (run, value) = variant.runs[*at];
+            let _ = writeln!(
+                text,
+                "  {}: run {}, {}, lies far from the rest; it counts",
+                variant.variant,
+                run + 1,
+                number(value)
+            );
+        }
+    }
+    text
+}
+
+/// A dot for a run, two for two, # for more; the bar is the median.
+fn strip(variant: &VariantReport, least: f64, most: f64) -> String {
+    let column = |value: f64| match most > least {
+        true => ((value - least) / (most - least) * (STRIP - 1) as f64).round() as usize,
+        false => 0,
+    };
+    let mut counts = [0; STRIP];
+    for (_, value) in &variant.runs {
+        counts[column(*value)] += 1;
+    }
+    let sign = |(at, count): (usize, &usize)| match count {
+        _ if at == column(variant.median) => '|',
+        0 => ' ',
+        1 => '.',
+        2 => ':',
+        _ => '#',
+    };
+    counts.iter().enumerate().map(sign).collect()
+}
+
+fn also(report: &Report) -> String {
+    let mut text = String::new();
+    for (title, rows) in [
+        ("Also measured, medians", &report.also),
+        ("Counters that differ, medians of a run", &report.counters),
+    ] {
+        if rows.is_empty() {
+            continue;
+        }
+        let _ = write!(text, "\n{title}\n  {:20}", "");
+        for variant in &report.plan.variants {
+            let _ = write!(text, " {variant:>12}");
+        }
+        text.push('\n');
+        for (name, values) in rows {
+            let _ = write!(text, "  {name:20}");
+            for (value, variant) in values.iter().zip(&report.plan.variants) {
+                let width = variant.chars().count().max(12);
+                let shown = value.map_or("-".to_string(), number);
+                let _ = write!(text, " {shown:>width$}");
+            }
+            text.push('\n');
+        }
+    }
+    text + "\n"
+}

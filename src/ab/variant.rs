@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is compared: the scheduler with some settings, the kernel's own, or another one.
+
+use crate::arms::{Change, Settings};
+use crate::features::{self, FeatureSet};
+use crate::variant;
+use anyhow::{Context, Result, bail, ensure};
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// Ours. Among these it is switched while it runs.
+    Roost(Box<(Change, Settings)>),
+    /// No sched_ext scheduler.
+    Eevdf,
+    /// Another scheduler, with its arguments.
+    Scx(Vec<String>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variant {
+    /// As it was typed.
+    pub name: String,
+    pub kind: Kind,
+}
+
+impl Variant {
+    /// Reads `PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...`, `eevdf` or `scx:COMMAND`. Errors: what is none of these.
+    pub fn parse(name: &str) -> Result<Variant> {
+        let kind = match name.strip_prefix("scx:") {
+            Some(command) => Kind::Scx(words(command)?),
+            None if name == "eevdf" => Kind::Eevdf,
+            None => {
+                let settings = variant::settings(name);
+                let settings = settings.with_context(|| format!("variant {name}"))?;
+                Kind::Roost(Box::new((variant::change(name)?, settings)))
+            }
+        };
+        Ok(Variant {
+            name: name.to_string(),
+            kind,
+        })
+    }
+}
+
+/// Two or more, no two alike: their names tell them apart. An A/A comparison is of two ways to write the same.
+pub fn parse_all(names: &[String]) -> Result<Vec<Variant>> {
+    ensure!(
+        names.len() >= 2,
+        "give two variants or more, as --variant mainline --variant roost"
+    );
+    let twice = names
+        .iter()
+        .enumerate()
+        .find(|(i, n)| names[..*i].contains(n));
+    if let Some((_, name)) = twice {
+        bail!(
+            "variant {name} is given twice: to compare it with itself, write it in another way, such as {name}+prev_idle=on"
+        );
+    }
+    names.iter().map(|name| Variant::parse(name)).collect()
+}
+
+/// Words as a shell splits them: quotes and backslashes, and nothing else of a shell.
+fn words(text: &str) -> Result<Vec<String>> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            (c, Some(q)) if c == q => quote = None,
+            ('\\', q) if q != Some('\'') => word.get_or_insert_default().extend(chars.next()),
+            (c, Some(_)) => word.get_or_insert_default().push(c),
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (c, None) if c.is_whitespace() => words.extend(word.take()),
+            (c, None) => word.get_or_insert_default().push(c),
+        }
+    }
+    ensure!(quote.is_none(), "variant scx:{text}: a quote is not closed");
+    words.extend(word);
+    ensure!(
+        !words.is_empty(),
+        "variant scx: names no command, as scx:/usr/bin/scx_lavd"
+    );
+    Ok(words)
+}
+
+/// Counters of which one moves when the feature changes what would have happened. What has no row counts as having acted.
+pub const TRACES: &[(&str, &[&str])] = &[
+    ("prev_idle", &["wa_prev_idle"]),
+    ("sis_util", &["sis_budget_out"]),
+    ("wide_idle", &["wide_node", "wide_machine"]),
+    ("burst_slice", &["burst_request", "burst_preempt"]),
+    ("prev_core", &["prev_core"]),
+    ("core_first", &["core_first"]),
+    ("sync_local", &["sync_local"]),
+    ("recent_core", &["recent_core"]),
+    ("sync_core", &["sync_core", "sync_core_passed"]),
+    ("prev_core_fits", &["prev_core_small"]),
+    ("claim", &["claim_seen", "claim_conflict"]),
+    ("claim_expiry", &["claim_expired"]),
+    ("core_claim", &["claim_seen", "core_claim_conflict"]),
+    ("avg_idle", &["steal_skipped"]),
+    (
+        "avg_idle_every",
+        &["avg_idle_fork", "avg_idle_steal", "avg_idle_other"],
+    ),
+    ("avg_idle_scan", &["idle_scan_bound"]),
+    ("util_fits", &["fits_target", "fits_prev", "fits_recent"]),
+    ("bias_prev", &["bias_prev_first", "bias_prev_last"]),
+    ("delay_migration", &["delay_wake", "delay_fork"]),
+    ("delay_repick", &["delay_repick"]),
+    ("delay_steal", &["delay_stolen"]),
+    ("smt_spread", &["spread_wakeup", "spread_run"]),
+];
+
+/// Did anything act in which the two differ? `moved`: has this counter grown in the runs of the one that has the feature?
+pub fn exercised(base: &Variant, other: &Variant, moved: impl Fn(&Variant, &str) -> bool) -> bool {
+    let (Kind::Roost(a), Kind::Roost(b)) = (&base.kind, &other.kind) else {
+        return true;
+    };
+    let differ = FeatureSet(a.1.features.0 ^ b.1.features.0);
+    if differ == FeatureSet::default() || a.0.set != b.0.set {
+        return true;
+    }
+    let mut rows = features::FEATURES.iter().filter(|row| differ.has(row.bit));
+    rows.any(|row| {
+        let with = if a.1.features.has(row.bit) {
+            base
+        } else {
+            other
+        };
+        let traces = TRACES.iter().find(|(name, _)| *name == row.name);
+        traces.is_none_or(|(_, counters)| counters.iter().any(|c| moved(with, c)))
+    })
+}

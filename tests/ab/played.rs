@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A machine that is played: variants take their time by a rule, and things go wrong when they shall.
+
+use anyhow::{Result, bail};
+use scx_roost::ab::child::{Failure, Sample};
+use scx_roost::ab::condition::Seen;
+use scx_roost::ab::machine::{Machine, Taken};
+use scx_roost::ab::metric::Measured;
+use scx_roost::ab::result::{Asked, FORMAT, Header};
+use scx_roost::ab::stats::plan::Plan;
+use scx_roost::ab::stats::verdict::{Direction, Rule};
+use scx_roost::ab::variant::Variant;
+use scx_roost::rng::Rng;
+use std::collections::BTreeMap;
+
+pub struct Played {
+    rng: Rng,
+    /// How many times as long as the first, by name.
+    pub slow: BTreeMap<String, f64>,
+    /// The counter of each variant that moves.
+    pub counter: BTreeMap<String, &'static str>,
+    /// This run of this machine fails so.
+    pub fails: Option<(usize, fn() -> Failure)>,
+    pub refuses: bool,
+    pub stuck: bool,
+    pub seen: Seen,
+    pub now: String,
+    /// All that was asked of it.
+    pub asked: Vec<String>,
+    runs: usize,
+}
+
+impl Played {
+    pub fn new(seed: u64) -> Played {
+        Played {
+            rng: Rng::new(seed),
+            slow: BTreeMap::new(),
+            counter: BTreeMap::new(),
+            fails: None,
+            refuses: false,
+            stuck: false,
+            seen: Seen::default(),
+            now: "eevdf".to_string(),
+            asked: Vec::new(),
+            runs: 0,
+        }
+    }
+
+    pub fn slower(mut self, variant: &str, times: f64) -> Played {
+        self.slow.insert(variant.to_string(), times);
+        self
+    }
+
+    pub fn times(&self, what: &str) -> usize {
+        self.asked.iter().filter(|a| *a == what).count()
+    }
+}
+
+impl Machine for Played {
+    fn begin(&mut self, _: &[Variant]) -> Result<()> {
+        self.asked.push("begin".to_string());
+        if self.refuses {
+            bail!("another scheduler is attached");
+        }
+        Ok(())
+    }
+
+    fn switch(&mut self, variant: &Variant) -> Result<()> {
+        self.asked.push(variant.name.clone());
+        self.now = variant.name.clone();
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<Taken, Failure> {
+        self.runs += 1;
+        if let Some((_, failure)) = self.fails.filter(|(at, _)| *at == self.runs) {
+            return Err(failure());
+        }
+        let noise = 1.0 + 0.01 * (self.rng.part() + self.rng.part() - 1.0);
+        let wall = 10.0 * noise * self.slow.get(&self.now).unwrap_or(&1.0);
+        let values = BTreeMap::from([(Measured::Wall, wall), (Measured::User, 8.0 * noise)]);
+        let output = format!("{{\"ops\": {:.6}}}\n", 1000.0 / wall);
+        let own = self.counter.get(&self.now);
+        let grown = |counter: &&str| {
+            (
+                counter.to_string(),
+                if own == Some(counter) { 5 } else { 0 },
+            )
+        };
+        Ok(Taken {
+            sample: Sample { values, output },
+            counters: self.counter.values().map(grown).collect(),
+            seen: self.seen.clone(),
+        })
+    }
+
+    fn restore(&mut self) -> Result<()> {
+        self.asked.push("restore".to_string());
+        if self.stuck {
+            bail!("scx_lavd.service does not start");
+        }
+        self.now = "eevdf".to_string();
+        Ok(())
+    }
+}
+
+pub fn header(variants: &[&str], plan: Plan) -> Header {
+    Header {
+        format: FORMAT.to_string(),
+        version: "0".to_string(),
+        began: 1_000_000,
+        command: ["make", "-j16", "/home/me/secret"]
+            .map(str::to_string)
+            .to_vec(),
+        timeout_s: None,
+        variants: variants.iter().map(|v| v.to_string()).collect(),
+        metrics: vec![asked("wall", Direction::Lower)],
+        rule: Rule {
+            resamples: 500,
+            ..Rule::new(plan)
+        },
+        seed: 5,
+        warmups: 1,
+        scope: "machine".to_string(),
+        host: BTreeMap::from([
+            ("kernel".to_string(), "7.2.13".to_string()),
+            ("name".to_string(), "my-desk".to_string()),
+        ]),
+    }
+}
+
+pub fn asked(metric: &str, better: Direction) -> Asked {
+    Asked {
+        metric: metric.to_string(),
+        better,
+    }
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is shown of results.
+
+use crate::played::{Played, asked, header};
+use scx_roost::ab::condition::{Seen, warnings};
+use scx_roost::ab::report::compare::compare;
+use scx_roost::ab::report::html::html;
+use scx_roost::ab::report::markdown::markdown;
+use scx_roost::ab::report::text::text;
+use scx_roost::ab::report::{Report, number};
+use scx_roost::ab::result::{Recorded, ResultFile};
+use scx_roost::ab::run::run;
+use scx_roost::ab::share::{lines, redacted};
+use scx_roost::ab::stats::plan::Plan;
+use scx_roost::ab::stats::verdict::Direction;
+
+/// Of three variants, of which the last is slower; one run was disturbed.
+fn recorded(blocks: usize) -> Recorded {
+    let scx = "scx:/home/me/bin/scx_lavd --performance";
+    let mut header = header(&["mainline", "roost", scx], Plan::Fixed(blocks));
+    header.metrics.push(asked("json:/ops", Direction::Higher));
+    let mut machine = Played::new(1).slower(scx, 1.1);
+    machine.counter.insert("roost".into(), "wide_node");
+    machine.seen.modes = "governor schedutil".to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = ResultFile::create(&folder.path().join("r"), &header).unwrap();
+    let mut runs = Vec::new();
+    run(
+        &header,
+        &mut runs,
+        &mut machine,
+        &mut file,
+        &|| false,
+        &mut |_| (),
+    )
+    .unwrap();
+    let disturbed = runs
+        .iter_mut()
+        .find(|r| r.block == Some(3) && r.variant == "roost")
+        .unwrap();
+    disturbed.values.insert("wall".to_string(), 12.5);
+    Recorded { header, runs }
+}
+
+#[test]
+fn on_a_terminal() {
+    let recorded = recorded(8);
+    let text = text(&Report::new(&recorded).unwrap());
+    println!("{text}");
+    let has = |part: &str| assert!(text.contains(part), "{part} in\n{text}");
+    has(
+        "make -j16 /home/me/secret\n8 blocks of 3 variants, on the whole machine; seed 5, margin 2 %\n",
+    );
+    has("wall in s, lower is better\n");
+    has("json:/ops, higher is better\n");
+    has("lies far from the rest; it counts");
+    has("warning: frequencies were not fixed (governor schedutil)");
+    has("Also measured, medians\n");
+    has("  user ");
+    has("Counters that differ, medians of a run\n");
+    has("  wide_node ");
+    let row = |name: &str| {
+        text.lines()
+            .find(|l| l.trim_start().starts_with(name))
+            .unwrap()
+    };
+    assert!(
+        row("scx:/home").trim_end().ends_with("worse"),
+        "{}",
+        row("scx:/home")
+    );
+    let strips = text.lines().filter(|l| l.contains('|') && l.contains('.'));
+    assert!(strips.count() >= 4, "{text}");
+}
+
+#[test]
+fn few_blocks_are_told_so() {
+    let recorded = recorded(4);
+    let text = text(&Report::new(&recorded).unwrap());
+    assert!(
+        text.contains("inconclusive: 4 blocks are too few to tell anything"),
+        "{text}"
+    );
+}
+
+#[test]
+fn as_markdown() {
+    let recorded = recorded(8);
+    let text = markdown(&Report::new(&recorded).unwrap());
+    assert!(text.contains("| variant | median | of the first (95 %) | p | verdict |\n|---|---:|---|---:|---|\n| mainline |"));
+    let bars = |l: &str| l.matches('|').count();
+    assert!(
+        text.lines()
+            .filter(|l| l.starts_with('|'))
+            .all(|l| bars(l) == 6),
+        "{text}"
+    );
+    assert!(
+        text.contains("| worse |") && text.contains("\nWarning: frequencies"),
+        "{text}"
+    );
+}
+
+#[test]
+fn as_a_page_that_needs_nothing_but_itself() {
+    let mut recorded = recorded(8);
+    recorded.header.command = vec!["sh".to_string(), "a<b>&\"c\"".to_string()];
+    let page = html(&Report::new(&recorded).unwrap());
+    for outside in ["http", "src=", "href=", "<script", "@import", "url("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    assert!(page.contains("a&lt;b&gt;&amp;&quot;c&quot;") && !page.contains("a<b>"));
+    // Three pictures for each of two metrics, a dot for each run in two of them.
+    assert_eq!(page.matches("<svg ").count(), 6);
+    assert_eq!(page.matches("</svg>").count(), 6);
+    assert_eq!(page.matches("<circle").count(), 2 * (2 * 3 * 8 + 2));
+    assert!(!page.contains("NaN") && !page.contains("inf"));
+}
+
+#[test]
+fn as_json() {
+    let recorded = recorded(8);
+    let json = serde_json::to_value(Report::new(&recorded).unwrap()).unwrap();
+    let judged = &json["metrics"][0]["variants"][2]["judged"];
+    assert_eq!(judged["verdict"], "worse");
+    assert!((judged["median"]["value"].as_f64().unwrap() - 1.1).abs() < 0.02);
+    assert_eq!(json["plan"]["seed"], 5);
+    assert_eq!(json["blocks"], 8);
+}
+
+#[test]
+fn nothing_run_yet_is_shown_too() {
+    let mut recorded = recorded(8);
+    for left in [0, 3, 5] {
+        recorded.runs.truncate(left);
+        let report = Report::new(&recorded).unwrap();
+        let text = text(&report);
+        assert!(
+            text.contains("not looked at yet: the plan is not done"),
+            "{text}"
+        );
+        assert!(
+            !html(&report).contains("NaN") && !text.contains("NaN"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn what_is_shared_names_nobody() {
+    let recorded = recorded(6);
+    let shared = redacted(&recorded);
+    let text = lines(&shared).unwrap();
+    for private in ["secret", "/home", "my-desk"] {
+        assert!(!text.contains(private), "{private} in {text}");
+    }
+    assert_eq!(shared.header.command, ["make", "[2 arguments]"]);
+    assert_eq!(shared.header.host["kernel"], "7.2.13");
+    assert_eq!(shared.header.variants[2], "scx:scx_lavd --performance");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shared");
+    std::fs::write(&path, text).unwrap();
+    let read = Recorded::read(&path).unwrap();
+    assert_eq!(read, shared);
+    let judged = |r: &Recorded| scx_roost::ab::analysis::judged(&r.header, &r.runs).unwrap();
+    assert_eq!(judged(&read), judged(&recorded));
+}
+
+#[test]
+fn files_stand_side_by_side() {
+    let (a, mut b) = (recorded(8), recorded(8));
+    let names = ["a", "b"].map(str::to_string);
+    fn reports<'a>(a: &'a Recorded, b: &'a Recorded) -> [Report<'a>; 2] {
+        [Report::new(a).unwrap(), Report::new(b).unwrap()]
+    }
+    let text = compare(&names, &reports(&a, &b)).unwrap();
+    assert_eq!(text.matches(" worse ").count(), 4, "{text}");
+    b.header.variants.swap(0, 1);
+    let refused = compare(&names, &reports(&a, &b)).unwrap_err().to_string();
+    assert!(
+        refused.contains("b compares with roost, and a with mainline"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn what_spoils_it_is_told_once() {
+    let fine = Seen {
+        modes: "governor performance, boost on".to_string(),
+        ..Seen::default()
+    };
+    let told = |runs: &[Seen]| warnings(runs.iter());
+    assert!(told(&[fine.clone(), fine.clone()]).is_empty());
+    assert!(told(&[Seen::default()]).is_empty());
+    let hot = Seen {
+        throttled: true,
+        clock_step_s: -3.0,
+        ..fine.clone()
+    };
+    let both = told(&[fine.clone(), hot.clone(), hot]);
+    assert_eq!(both.len(), 2);
+    assert!(both[0].ends_with("(2 of 3 runs)") && both[1].starts_with("the clock was set"));
+    let busy = Seen {
+        modes: "governor performance, boost off".to_string(),
+        battery: true,
+        others: 2,
+        ..fine.clone()
+    };
+    let told = told(&[fine, busy]);
+    assert_eq!(told.len(), 3);
+    assert!(told[0].contains("changed between runs"), "{told:?}");
+}
+
+#[test]
+fn numbers_have_four_digits() {
+    let shown = [
+        0.0, 12345.6, 123.456, 12.3456, 1.23456, 0.123456, 1.5e-7, 2e9,
+    ]
+    .map(number);
+    assert_eq!(
+        shown,
+        [
+            "0", "12346", "123.5", "12.35", "1.235", "0.1235", "1.500e-7", "2.000e9"
+        ]
+    );
+}

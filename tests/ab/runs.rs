@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A comparison from its first run to its last, on a machine that is played.
+
+use crate::played::{Played, asked, header};
+use anyhow::Result;
+use scx_roost::ab::child::Failure;
+use scx_roost::ab::result::{Header, Recorded, Repetition, ResultFile};
+use scx_roost::ab::run::{End, run};
+use scx_roost::ab::stats::plan::Plan;
+use scx_roost::ab::stats::verdict::{Direction, Verdict};
+use scx_roost::ab::{analysis, variant};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tempfile::TempDir;
+
+const TWO: [&str; 2] = ["mainline", "roost"];
+
+struct Place {
+    _folder: TempDir,
+    path: PathBuf,
+}
+
+fn place() -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    Place {
+        path: folder.path().join("result.jsonl"),
+        _folder: folder,
+    }
+}
+
+/// From the beginning, or from where the file ends.
+fn go(header: &Header, path: &Path, machine: &mut Played) -> (Result<End>, Vec<Repetition>) {
+    let (mut file, mut runs) = match path.exists() {
+        true => ResultFile::resume(path, header).unwrap(),
+        false => (ResultFile::create(path, header).unwrap(), Vec::new()),
+    };
+    let ended = run(
+        header,
+        &mut runs,
+        machine,
+        &mut file,
+        &|| false,
+        &mut |_| (),
+    );
+    assert_eq!(Recorded::read(path).unwrap().runs, runs);
+    (ended, runs)
+}
+
+fn verdicts(header: &Header, runs: &[Repetition]) -> Vec<Verdict> {
+    let judged = analysis::judged(header, runs).unwrap();
+    judged.iter().map(|j| j.verdict).collect()
+}
+
+#[test]
+fn a_slow_variant_is_worse_and_one_that_is_the_same_is_not() {
+    let header = header(&["mainline", "roost", "roy-v7"], Plan::Fixed(12));
+    let mut machine = Played::new(1).slower("roy-v7", 1.05);
+    machine.counter.insert("roost".into(), "wide_node");
+    machine.counter.insert("roy-v7".into(), "prev_core");
+    let (ended, runs) = go(&header, &place().path, &mut machine);
+    assert_eq!((ended.unwrap(), runs.len()), (End::Done, 39));
+    assert_eq!(
+        verdicts(&header, &runs),
+        [Verdict::Equivalent, Verdict::Worse]
+    );
+    assert_eq!((machine.times("begin"), machine.times("restore")), (1, 1));
+    assert_eq!(machine.asked.last().unwrap(), "restore");
+    let order: Vec<&String> = runs.iter().map(|r| &r.variant).collect();
+    assert_eq!(order, machine.asked[1..40].iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_different_and_never_acts_is_not_exercised() {
+    let header = header(&["mainline", "mainline+prev_core=on"], Plan::Fixed(6));
+    for (counter, verdict) in [
+        (None, Verdict::NotExercised),
+        (Some("sis_prev"), Verdict::NotExercised),
+        (Some("prev_core"), Verdict::Equivalent),
+    ] {
+        let mut machine = Played::new(2);
+        let named = counter.map(|c| ("mainline+prev_core=on".to_string(), c));
+        machine.counter.extend(named);
+        let (_, runs) = go(&header, &place().path, &mut machine);
+        assert_eq!(verdicts(&header, &runs), [verdict], "{counter:?}");
+    }
+}
+
+#[test]
+fn counters_that_are_looked_at_are_counted() {
+    for (feature, counters) in variant::TRACES {
+        assert!(scx_roost::features::feature(feature).is_some(), "{feature}");
+        for counter in *counters {
+            let known = scx_roost::stats::ROWS.iter().any(|r| r.name == *counter);
+            assert!(known, "{counter}");
+        }
+    }
+}
+
+#[test]
+fn whatever_fails_is_told_and_the_machine_restored() {
+    let failures: [(fn() -> Failure, &str); 3] = [
+        (
+            || Failure::TimedOut(Duration::from_secs(3)),
+            "did not end within 3 s",
+        ),
+        (|| Failure::LeftBehind(Vec::new()), "left processes behind"),
+        (
+            || Failure::Other(anyhow::anyhow!("roost does not start")),
+            "roost does not start",
+        ),
+    ];
+    for (failure, told) in failures {
+        let header = header(&TWO, Plan::Fixed(6));
+        let mut machine = Played::new(3);
+        machine.fails = Some((5, failure));
+        let place = place();
+        let (ended, runs) = go(&header, &place.path, &mut machine);
+        let error = format!("{:#}", ended.unwrap_err());
+        assert!(
+            error.starts_with("run 5 under variant ") && error.contains(told),
+            "{error}"
+        );
+        assert!(error.contains("the 4 runs before it are in "), "{error}");
+        assert_eq!(
+            (runs.len(), machine.asked.last().unwrap().as_str()),
+            (4, "restore")
+        );
+    }
+}
+
+#[test]
+fn a_number_that_is_not_printed_ends_it() {
+    let mut header = header(&TWO, Plan::Fixed(6));
+    header.metrics = vec![asked("regex:took ([0-9]+)", Direction::Lower)];
+    let mut machine = Played::new(3);
+    let (ended, runs) = go(&header, &place().path, &mut machine);
+    let error = format!("{:#}", ended.unwrap_err());
+    assert!(
+        error.contains("the command printed nothing that 'took ([0-9]+)' matches"),
+        "{error}"
+    );
+    assert_eq!((runs.len(), machine.times("restore")), (0, 1));
+    header.metrics = vec![asked("energy", Direction::Lower)];
+    let (ended, _) = go(&header, &place().path, &mut Played::new(3));
+    let error = format!("{:#}", ended.unwrap_err());
+    assert!(
+        error.contains("energy cannot be measured under variant"),
+        "{error}"
+    );
+}
+
+#[test]
+fn numbers_that_are_printed_have_their_direction() {
+    let mut header = header(&TWO, Plan::Fixed(8));
+    header.metrics = vec![
+        asked("json:/ops", Direction::Higher),
+        asked("wall", Direction::Lower),
+    ];
+    let mut machine = Played::new(4).slower("roost", 1.1);
+    machine.counter.insert("roost".into(), "wide_node");
+    let (_, runs) = go(&header, &place().path, &mut machine);
+    assert_eq!(verdicts(&header, &runs), [Verdict::Worse, Verdict::Worse]);
+}
+
+#[test]
+fn a_machine_that_refuses_is_left_alone() {
+    let mut machine = Played::new(1);
+    machine.refuses = true;
+    let (ended, runs) = go(&header(&TWO, Plan::Fixed(6)), &place().path, &mut machine);
+    assert_eq!(
+        ended.unwrap_err().to_string(),
+        "another scheduler is attached"
+    );
+    assert_eq!((runs.len(), machine.asked), (0, vec!["begin".to_string()]));
+}
+
+#[test]
+fn a_machine_that_cannot_be_restored_is_told_of() {
+    let mut machine = Played::new(1);
+    machine.stuck = true;
+    let (ended, _) = go(&header(&TWO, Plan::Fixed(6)), &place().path, &mut machine);
+    assert_eq!(
+        format!("{:#}", ended.unwrap_err()),
+        "the machine is not as it was: scx_lavd.service does not start"
+    );
+    machine = Played::new(1);
+    machine.stuck = true;
+    machine.fails = Some((1, || Failure::TimedOut(Duration::from_secs(1))));
+    let (ended, _) = go(&header(&TWO, Plan::Fixed(6)), &place().path, &mut machine);
+    let error = format!("{:#}", ended.unwrap_err());
+    assert!(
+        error.contains("does not start") && error.contains("did not end"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_was_broken_off_goes_on_as_it_would_have() {
+    let (header, place) = (header(&TWO, Plan::Fixed(6)), place());
+    let (_, whole) = go(&header, &self::place().path, &mut Played::new(9));
+    let mut machine = Played::new(9);
+    machine.fails = Some((6, || Failure::Stopped));
+    let (ended, runs) = go(&header, &place.path, &mut machine);
+    assert_eq!((ended.unwrap(), runs.len()), (End::Stopped, 5));
+    assert_eq!(
+        (machine.times("restore"), machine.now.as_str()),
+        (1, "eevdf")
+    );
+    // The last line is cut off, as when the machine goes down.
+    let text = fs::read_to_string(&place.path).unwrap();
+    fs::write(&place.path, &text[..text.len() - 20]).unwrap();
+    let (ended, runs) = go(&header, &place.path, &mut Played::new(10));
+    assert_eq!((ended.unwrap(), runs.len()), (End::Done, 14));
+    let order = |runs: &[Repetition]| {
+        let of = |r: &Repetition| (r.number, r.block, r.variant.clone());
+        runs.iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(order(&runs), order(&whole));
+    assert_eq!(runs[..4], whole[..4]);
+}
+
+#[test]
+fn who_stops_it_between_runs_is_heard() {
+    let (header, place) = (header(&TWO, Plan::Fixed(6)), place());
+    let mut file = ResultFile::create(&place.path, &header).unwrap();
+    let (mut machine, mut runs) = (Played::new(1), Vec::new());
+    let ended = run(
+        &header,
+        &mut runs,
+        &mut machine,
+        &mut file,
+        &|| true,
+        &mut |_| (),
+    );
+    assert_eq!((ended.unwrap(), runs.len()), (End::Stopped, 0));
+    assert_eq!(machine.asked, ["begin", "restore"]);
+}
+
+#[test]
+fn auto_ends_at_the_first_look_that_settles_it() {
+    let mut header = header(&TWO, Plan::Auto(40));
+    // So narrow that nothing is equivalent.
+    header.rule.margin = 0.0001;
+    let runs_of = |times: f64| {
+        let mut machine = Played::new(7).slower("roost", times);
+        machine.counter.insert("roost".into(), "wide_node");
+        go(&header, &place().path, &mut machine).1
+    };
+    let large = runs_of(1.2);
+    assert_eq!(
+        (large.len(), verdicts(&header, &large)),
+        (22, vec![Verdict::Worse])
+    );
+    let none = runs_of(1.0);
+    assert_eq!(
+        (none.len(), verdicts(&header, &none)),
+        (82, vec![Verdict::Inconclusive])
+    );
+}
+
+#[test]
+fn a_file_of_another_plan_is_not_gone_on_with() {
+    let (header, place) = (header(&TWO, Plan::Fixed(6)), place());
+    go(&header, &place.path, &mut Played::new(1));
+    let error = |header: &Header| {
+        let result = ResultFile::resume(&place.path, header).map(|_| ());
+        format!("{:#}", result.unwrap_err())
+    };
+    let other = Header {
+        seed: 6,
+        ..header.clone()
+    };
+    assert!(
+        error(&other).contains("is of another comparison"),
+        "{}",
+        error(&other)
+    );
+    let later = Header {
+        began: 7,
+        ..header.clone()
+    };
+    assert!(ResultFile::resume(&place.path, &later).is_ok());
+    let created = ResultFile::create(&place.path, &header).map(|_| ());
+    assert!(
+        created
+            .unwrap_err()
+            .to_string()
+            .contains("exists: go on with it by --resume")
+    );
+    fs::write(&place.path, "{\"format\":\"else\"}\n").unwrap();
+    assert!(error(&header).contains("is no result file of scx_roost ab"));
+}

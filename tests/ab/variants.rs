@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Words that name what is compared.
+
+use scx_roost::ab::variant::{Kind, Variant, parse_all};
+
+fn error(name: &str) -> String {
+    format!("{:#}", Variant::parse(name).unwrap_err())
+}
+
+#[test]
+fn a_preset_with_what_is_other() {
+    let variant = Variant::parse("roost+claim=off+prev_core+slice-us=1500").unwrap();
+    let Kind::Roost(roost) = variant.kind else {
+        panic!("{variant:?}");
+    };
+    let (change, settings) = *roost;
+    assert_eq!(change.preset.as_deref(), Some("roost"));
+    assert_eq!(
+        (change.enable, change.disable),
+        (vec!["prev_core".to_string()], vec!["claim".to_string()])
+    );
+    assert_eq!(change.set["slice-us"], "1500");
+    assert!(!settings.features.has(scx_roost::features::bits::claim));
+    assert_eq!(settings.arm(8).task.slice_ns, 1_500_000);
+}
+
+#[test]
+fn the_kernels_own_and_others() {
+    assert_eq!(Variant::parse("eevdf").unwrap().kind, Kind::Eevdf);
+    let words = |name| match Variant::parse(name).unwrap().kind {
+        Kind::Scx(words) => words,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        words("scx:/usr/bin/scx_cosmos -m all"),
+        ["/usr/bin/scx_cosmos", "-m", "all"]
+    );
+    assert_eq!(
+        words(r#"scx:a 'b c' "d \"e" f\ g ''"#),
+        ["a", "b c", "d \"e", "f g", ""]
+    );
+}
+
+#[test]
+fn what_is_none_is_told() {
+    assert!(error("roast").contains("unknown preset 'roast': expected one of"));
+    assert!(error("roost+claims=off").contains("there is no feature or tunable claims"));
+    assert!(error("roost+claim=no").contains("claim is on or off, not no"));
+    assert!(error("roost+slice-us=5").contains("slice-us 5: 100 to 100000 us are possible"));
+    assert_eq!(
+        error("scx:"),
+        "variant scx: names no command, as scx:/usr/bin/scx_lavd"
+    );
+    assert_eq!(error("scx:a 'b"), "variant scx:a 'b: a quote is not closed");
+}
+
+#[test]
+fn two_or_more_and_no_two_alike() {
+    let all = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|n| n.to_string()).collect();
+        parse_all(&names)
+            .map(|v| v.len())
+            .map_err(|e| e.to_string())
+    };
+    assert_eq!(all(&["mainline", "roost"]), Ok(2));
+    assert!(
+        all(&["roost"])
+            .unwrap_err()
+            .contains("two variants or more")
+    );
+    assert!(
+        all(&["roost", "eevdf", "roost"])
+            .unwrap_err()
+            .contains("roost is given twice")
+    );
+}
