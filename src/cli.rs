@@ -5,6 +5,7 @@ mod args;
 
 pub use args::{group, seconds};
 
+use crate::ab::args::AbArgs;
 use crate::arms::{Change, Settings};
 use crate::config::{Config, ctl_path_beside};
 use crate::ctl;
@@ -43,6 +44,12 @@ pub enum Command {
         sysfs: PathBuf,
         json: bool,
     },
+    /// Compare variants on a command.
+    Ab {
+        args: Box<AbArgs>,
+        json: bool,
+    },
+    AbGuardian,
     Doctor {
         sysfs: PathBuf,
         json: bool,
@@ -180,6 +187,11 @@ impl Cli {
                 let output = args.output()?;
                 return Ok(Command::Export { stats, output });
             }
+            Some(Sub::Ab { args, json: too }) => {
+                let json = json || too;
+                return Ok(Command::Ab { args, json });
+            }
+            Some(Sub::AbGuardian) => return Ok(Command::AbGuardian),
             #[cfg(feature = "sim")]
             Some(Sub::Sim { args, json: too }) => {
                 let (wanted, json) = (Box::new(args.wanted()?), json || too);

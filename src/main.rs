@@ -12,7 +12,9 @@ use scx_roost::outlook::Outlook;
 #[cfg(feature = "sim")]
 use scx_roost::sim::{self, table};
 use scx_roost::stats::monitor;
-use scx_roost::{Stop, ctl, doctor, exec, export, print, scheduler, stats, stopper, topology_view};
+use scx_roost::{
+    Stop, ab, ctl, doctor, exec, export, print, scheduler, stats, stopper, topology_view,
+};
 use serde::Serialize;
 use simplelog::{ColorChoice, ConfigBuilder, LevelFilter, TermLogger, TerminalMode};
 use std::io::IsTerminal;
@@ -35,6 +37,8 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::HelpStats => print::text(&stats::describe()?).map(|_| ()),
         Command::Topology { sysfs, json } => topology(&sysfs, json),
         Command::Doctor { sysfs, json } => return doctor(&sysfs, json),
+        Command::Ab { args, json } => ab::command::perform(*args, json, &on_signal()?),
+        Command::AbGuardian => ab::real::guardian::watch(),
         Command::Ctl { path, verb, json } => ctl::run(&path, verb, json),
         #[cfg(feature = "sim")]
         Command::Sim { wanted, json } => simulate(&wanted, json),

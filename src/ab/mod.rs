@@ -6,7 +6,9 @@
 //! command yet.
 
 pub mod analysis;
+pub mod args;
 pub mod child;
+pub mod command;
 pub mod condition;
 pub mod design;
 pub mod machine;

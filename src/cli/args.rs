@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The options as clap knows them, with their help, and the values that they take.
 
+use crate::ab;
 use crate::config::{STATS_PATH, ctl_path_beside};
 use crate::cpufreq::CpuPerf;
 use crate::ctl;
@@ -51,6 +52,19 @@ pub struct Cli {
 pub enum Sub {
     /// Show the CPUs, cores, caches and nodes that were found
     Topology(MachineArgs),
+    /// Run a command under several variants, and say which is better
+    #[command(hide = true, after_help = ab::args::EXAMPLES)]
+    Ab {
+        #[command(flatten)]
+        args: Box<ab::args::AbArgs>,
+
+        /// Print JSON
+        #[arg(long, global = true)]
+        json: bool,
+    },
+    /// A process that `ab` starts for itself
+    #[command(name = ab::real::guardian::COMMAND, hide = true)]
+    AbGuardian,
     /// Run a workload on a modelled machine under the policy's own code, and compare variants
     #[cfg(feature = "sim")]
     #[command(after_help = crate::sim::EXAMPLES)]

@@ -99,7 +99,8 @@ fn counters_that_are_looked_at_are_counted() {
 
 #[test]
 fn whatever_fails_is_told_and_the_machine_restored() {
-    let failures: [(fn() -> Failure, &str); 3] = [
+    type Case = (fn() -> Failure, &'static str);
+    let failures: [Case; 3] = [
         (
             || Failure::TimedOut(Duration::from_secs(3)),
             "did not end within 3 s",
@@ -262,7 +263,8 @@ fn auto_ends_at_the_first_look_that_settles_it() {
 #[test]
 fn a_file_of_another_plan_is_not_gone_on_with() {
     let (header, place) = (header(&TWO, Plan::Fixed(6)), place());
-    go(&header, &place.path, &mut Played::new(1));
+    let (ended, _) = go(&header, &place.path, &mut Played::new(1));
+    assert_eq!(ended.unwrap(), End::Done);
     let error = |header: &Header| {
         let result = ResultFile::resume(&place.path, header).map(|_| ());
         format!("{:#}", result.unwrap_err())

@@ -173,7 +173,7 @@ pub fn number(value: f64) -> String {
     let size = value.abs();
     match size {
         _ if value == 0.0 => "0".to_string(),
-        s if s >= 1e7 || s < 1e-4 => format!("{value:.3e}"),
+        s if !(1e-4..1e7).contains(&s) => format!("{value:.3e}"),
         s if s >= 1000.0 => format!("{value:.0}"),
         s if s >= 100.0 => format!("{value:.1}"),
         s if s >= 10.0 => format!("{value:.2}"),

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What was typed behind `scx_roost ab`, and what is meant.
+
+use super::metric::{Measured, Metric, Source};
+use super::real::OF_ROOST;
+use super::result::{Asked, FORMAT, Header};
+use super::run::words;
+use super::stats::plan::{MAX_AUTO, MIN_AUTO, Plan};
+use super::stats::verdict::{Direction, Rule};
+use super::variant::{Kind, Variant, parse_all};
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Args, Subcommand};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  scx_roost ab --variant mainline --variant roy-v7 --variant roost+claim=off -n 12 -- make -j16
+  scx_roost ab --variant eevdf --variant 'scx:/usr/bin/scx_cosmos -m all' --variant roost \\
+      --metric 'regex:([0-9.]+) ops/s' --higher-is-better -n auto -- ./bench.sh
+  scx_roost ab show ab.jsonl                    what a result file says
+
+Exit status: 0 when all runs were made; 1 after an error, with the machine as it was found.";
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct AbArgs {
+    #[command(subcommand)]
+    pub look: Option<Look>,
+
+    /// What is compared; the first is what the others are compared with: PRESET[+FEATURE=on|off][+TUNABLE=VALUE]..., eevdf (the kernel's
+    /// own scheduler) or 'scx:COMMAND' (another one). Give it twice or more
+    #[arg(long, value_name = "VARIANT")]
+    variant: Vec<String>,
+
+    /// Runs of each variant; or auto, up to 40, or auto:MAX: until all is told, by a rule that keeps its error
+    #[arg(short = 'n', long = "blocks", value_name = "N", default_value = "12", value_parser = plan)]
+    plan: Plan,
+
+    /// wall, user, system, max-rss, context-switches, migrations, energy, wakeup-p50, wakeup-p99, 'regex:PATTERN' or 'json:/POINTER' of
+    /// what the command prints; with 'higher:' or 'lower:' before it. May be repeated [default: wall]
+    #[arg(long, value_name = "METRIC")]
+    metric: Vec<String>,
+
+    /// More is better of numbers that the command prints
+    #[arg(long)]
+    higher_is_better: bool,
+
+    /// Percent of a difference that do not matter
+    #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
+    margin: f64,
+
+    /// Runs of each variant before the first that counts
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    warmups: usize,
+
+    /// Of the order of runs; another one each time unless it is given
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Seconds after which the command is ended, which is an error
+    #[arg(long, value_name = "SECS", value_parser = crate::cli::seconds)]
+    timeout: Option<Duration>,
+
+    /// Where each run is written as soon as it is over
+    #[arg(long, value_name = "FILE", default_value = "ab.jsonl")]
+    result: PathBuf,
+
+    /// Go on with a result file that was broken off: all other options as they were
+    #[arg(long, requires = "seed")]
+    resume: bool,
+
+    /// Write the report there as Markdown, too
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+
+    /// Write it there as a page with pictures, too
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// What is run
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Look {
+    /// Show what a result file says
+    Show {
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+
+        /// Write it there as Markdown, too
+        #[arg(long, value_name = "FILE")]
+        markdown: Option<PathBuf>,
+
+        /// Write it there as a page with pictures, too
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+    },
+    /// Show what several result files say of the same variants, side by side
+    Compare {
+        #[arg(value_name = "FILE", num_args = 2.., required = true)]
+        files: Vec<PathBuf>,
+    },
+    /// Write a result file that names nobody: no arguments of commands, no folders, no name of the machine
+    Share {
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+
+        #[arg(value_name = "TO")]
+        to: PathBuf,
+    },
+}
+
+/// Where reports go besides.
+#[derive(Clone, Debug, Default)]
+pub struct Pages {
+    pub markdown: Option<PathBuf>,
+    pub html: Option<PathBuf>,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub struct Task {
+    pub header: Header,
+    pub command: Vec<OsString>,
+    pub timeout: Option<Duration>,
+    pub result: PathBuf,
+    pub resume: bool,
+    pub pages: Pages,
+}
+
+fn plan(text: &str) -> Result<Plan, String> {
+    let number = |text: &str, least: usize| {
+        let n = text.parse().ok().filter(|n| (least..=10_000).contains(n));
+        n.ok_or_else(|| {
+            format!("{least} to 10000 runs, or auto, or auto:{MIN_AUTO} and more are possible")
+        })
+    };
+    match text.strip_prefix("auto") {
+        Some("") => Ok(Plan::Auto(MAX_AUTO)),
+        Some(most) => number(most.strip_prefix(':').unwrap_or("?"), MIN_AUTO).map(Plan::Auto),
+        None => number(text, 1).map(Plan::Fixed),
+    }
+}
+
+impl AbArgs {
+    /// `facts` of the machine go into the result.
+    pub fn task(self, facts: BTreeMap<String, String>) -> Result<Task> {
+        ensure!(
+            !self.command.is_empty(),
+            "give the command that is run, behind --"
+        );
+        ensure!(
+            self.margin > 0.0 && self.margin <= 100.0,
+            "--margin {}: above 0 and at most 100 percent are possible",
+            self.margin
+        );
+        let variants = parse_all(&self.variant)?;
+        let metrics = self.metrics(&variants)?;
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
+        let header = Header {
+            format: FORMAT.to_string(),
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            began: now.as_secs(),
+            command: words(&self.command)?,
+            timeout_s: self.timeout.map(|t| t.as_secs_f64()),
+            variants: self.variant,
+            metrics,
+            rule: Rule {
+                margin: self.margin / 100.0,
+                ..Rule::new(self.plan)
+            },
+            seed: self.seed.unwrap_or(now.subsec_nanos().into()),
+            warmups: self.warmups,
+            scope: "machine".to_string(),
+            host: facts,
+        };
+        Ok(Task {
+            header,
+            command: self.command,
+            timeout: self.timeout,
+            result: self.result,
+            resume: self.resume,
+            pages: Pages {
+                markdown: self.markdown,
+                html: self.html,
+            },
+        })
+    }
+
+    fn metrics(&self, variants: &[Variant]) -> Result<Vec<Asked>> {
+        let printed = match self.higher_is_better {
+            true => Direction::Higher,
+            false => Direction::Lower,
+        };
+        let mut metrics: Vec<Metric> = self
+            .metric
+            .iter()
+            .map(|text| Metric::parse(text, printed))
+            .collect::<Result<_>>()?;
+        if metrics.is_empty() {
+            metrics.push(Metric::measured(Measured::Wall));
+        }
+        let prints = metrics
+            .iter()
+            .any(|m| !matches!(m.source, Source::Measured(_)));
+        ensure!(
+            prints || !self.higher_is_better,
+            "--higher-is-better is said of numbers that the command prints: give --metric 'regex:PATTERN' or 'json:/POINTER'"
+        );
+        let strange = variants.iter().find(|v| !matches!(v.kind, Kind::Roost(_)));
+        let of_roost = metrics
+            .iter()
+            .find(|m| matches!(m.source, Source::Measured(w) if OF_ROOST.contains(&w)));
+        if let (Some(metric), Some(variant)) = (of_roost, strange) {
+            bail!(
+                "{} is measured under scx_roost alone, and not under {}",
+                metric.name,
+                variant.name
+            );
+        }
+        let twice = metrics
+            .iter()
+            .enumerate()
+            .find(|(i, m)| metrics[..*i].iter().any(|o| o.name == m.name));
+        if let Some((_, metric)) = twice {
+            bail!("metric {} is given twice", metric.name);
+        }
+        let asked = |m: Metric| Asked {
+            metric: m.name,
+            better: m.better,
+        };
+        Ok(metrics.into_iter().map(asked).collect())
+    }
+}
+
+/// A written page, or none.
+pub fn write(path: &Option<PathBuf>, text: impl FnOnce() -> String) -> Result<()> {
+    match path {
+        Some(path) => {
+            std::fs::write(path, text()).with_context(|| format!("cannot write {}", path.display()))
+        }
+        None => Ok(()),
+    }
+}

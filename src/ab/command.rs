@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `scx_roost ab`: runs a comparison, or looks at the file of one.
+
+use super::args::{AbArgs, Look, Pages, Task, write};
+use super::child::Workload;
+use super::real::{Real, facts};
+use super::report::Report;
+use super::report::compare::compare;
+use super::report::html::html;
+use super::report::markdown::markdown;
+use super::report::text::text;
+use super::result::{Recorded, ResultFile};
+use super::run::{End, Progress, run};
+use super::share::{lines, redacted};
+use crate::host::Host;
+use crate::print;
+use crate::stop::Stop;
+use anyhow::{Result, bail};
+use std::io::{IsTerminal, Write, stderr};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+const POWERCAP: &str = "/sys/class/powercap";
+
+pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<()> {
+    match args.look.take() {
+        None => compare_variants(args.task(facts(&Host::new(Path::new("/sys"))))?, json, stop),
+        Some(Look::Show {
+            file,
+            markdown,
+            html,
+        }) => show(&Recorded::read(&file)?, &Pages { markdown, html }, json),
+        Some(Look::Compare { files }) => side_by_side(&files),
+        Some(Look::Share { file, to }) => {
+            let shared = lines(&redacted(&Recorded::read(&file)?))?;
+            write(&Some(to), || shared)
+        }
+    }
+}
+
+fn compare_variants(task: Task, json: bool, stop: &Stop) -> Result<()> {
+    let (mut file, mut runs) = match task.resume {
+        true => ResultFile::resume(&task.result, &task.header)?,
+        false => (ResultFile::create(&task.result, &task.header)?, Vec::new()),
+    };
+    let stopped = || stop.stopped();
+    let workload = Workload {
+        command: task.command,
+        timeout: task.timeout,
+        powercap: POWERCAP.into(),
+    };
+    let mut machine = Real::new(Host::new(Path::new("/sys")), workload, &stopped);
+    let mut progress = progress(runs.len());
+    let ended = run(
+        &task.header,
+        &mut runs,
+        &mut machine,
+        &mut file,
+        &stopped,
+        &mut progress,
+    );
+    if stderr().is_terminal() {
+        eprintln!();
+    }
+    if ended.is_err() && runs.is_empty() {
+        // Nothing was run: what there is says nothing, and would be in the way of the next try.
+        let _ = std::fs::remove_file(&task.result);
+    }
+    let end = ended?;
+    let recorded = Recorded {
+        header: task.header,
+        runs,
+    };
+    show(&recorded, &task.pages, json)?;
+    if end == End::Stopped {
+        bail!(
+            "stopped; go on with --resume --seed {} --result {} and all else as it was",
+            recorded.header.seed,
+            task.result.display()
+        );
+    }
+    Ok(())
+}
+
+/// On a terminal, with the time that is left if runs go on as they did.
+fn progress(done: usize) -> impl FnMut(&Progress) {
+    let begin = Instant::now();
+    move |p| {
+        if !stderr().is_terminal() {
+            return;
+        }
+        let left = match (p.number - done) as u32 {
+            0 => String::new(),
+            made => {
+                let each = begin.elapsed() / made;
+                let left = each * (p.all - p.number) as u32;
+                format!(", at most {} s left", left.as_secs())
+            }
+        };
+        let warm = if p.warmup { " (warm-up)" } else { "" };
+        // Who does not see it misses nothing.
+        let _ = write!(
+            stderr(),
+            "\r\x1b[Krun {} of at most {}: {}{warm}{left}",
+            p.number + 1,
+            p.all,
+            p.variant
+        );
+    }
+}
+
+fn show(recorded: &Recorded, pages: &Pages, json: bool) -> Result<()> {
+    let report = Report::new(recorded)?;
+    write(&pages.markdown, || markdown(&report))?;
+    write(&pages.html, || html(&report))?;
+    let printed = match json {
+        true => print::json(&report),
+        false => print::text(&text(&report)),
+    };
+    printed.map(|_| ())
+}
+
+fn side_by_side(files: &[PathBuf]) -> Result<()> {
+    let recorded = files
+        .iter()
+        .map(|f| Recorded::read(f))
+        .collect::<Result<Vec<_>>>()?;
+    let reports = recorded
+        .iter()
+        .map(Report::new)
+        .collect::<Result<Vec<_>>>()?;
+    let names: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
+    print::text(&compare(&names, &reports)?).map(|_| ())
+}
