@@ -112,7 +112,7 @@ fn simulate(wanted: &sim::Wanted, json: bool) -> Result<()> {
         }
         sim::Wanted::Sensitivity(plan) => {
             let all = table::sensitivity(plan)?;
-            shown(json, &all, || table::sensitivity_text(&all))
+            shown(json, &all, || all.text())
         }
         sim::Wanted::Hash => print::text(&(table::Frozen::read()?.hash + "\n")),
     };

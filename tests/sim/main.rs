@@ -8,5 +8,6 @@ mod loads;
 mod machine;
 mod rtapp;
 mod runs;
+mod shown;
 mod steps;
 mod tables;

@@ -17,7 +17,7 @@ mod verdict;
 pub use beside::Compared;
 pub use cases::Effort;
 pub use frozen::Frozen;
-pub use sensitivity::{Sensitive, sensitivity, text as sensitivity_text};
+pub use sensitivity::{Sensitive, Sensitivity, sensitivity};
 pub use show::document;
 pub use verdict::{Demand, Verdict};
 

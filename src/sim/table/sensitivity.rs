@@ -2,12 +2,22 @@
 //! Each parameter at both ends of its range, one at a time: which verdicts of a table hang on it.
 
 use super::cases::{Extreme, Outcomes};
+use super::metric::mean;
 use super::show::{Form, table};
 use super::{Line, Rows, TablePlan};
 use crate::sim::params::{Param, Unit};
 use crate::sim::{Model, model};
 use anyhow::Result;
 use serde::Serialize;
+
+/// What comes of all ends of all ranges.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sensitivity {
+    /// Of the effects with the parameters as they are, the mean of their standard errors, points. None: there is one run of each.
+    pub error: Option<f64>,
+    /// Those first that move the most.
+    pub ends: Vec<Sensitive>,
+}
 
 /// What an end of a range does to the rows that count.
 #[derive(Clone, Debug, Serialize)]
@@ -31,22 +41,26 @@ pub struct Changed {
     pub points: f64,
 }
 
-/// Runs the rows that count with each end of each range; those first that move the most. Errors: there is no such source; a table
-/// is none.
-pub fn sensitivity(plan: &TablePlan) -> Result<Vec<Sensitive>> {
+/// Runs the rows that count with each end of each range. Errors: there is no such source; a table is none.
+pub fn sensitivity(plan: &TablePlan) -> Result<Sensitivity> {
     let rows = Rows::of(&plan.source)?.that_count();
     let models = rows.machines().into_iter().filter_map(model);
     let models: Vec<Model> = models.collect();
     let extremes = extremes(&models);
     let (before, after) = Outcomes::of(&rows.cases(), &plan.effort, &extremes)?;
     let before = rows.lines(&before, plan.effort.runs())?;
-    let mut all = Vec::new();
+    let mut ends = Vec::new();
     for (extreme, outcomes) in extremes.iter().zip(after) {
         let after = rows.lines(&outcomes, plan.effort.runs())?;
-        all.extend(sensitive(*extreme, &models, &before, &after));
+        ends.extend(sensitive(*extreme, &models, &before, &after));
     }
-    all.sort_by(|a, b| b.mean_points.total_cmp(&a.mean_points));
-    Ok(all)
+    ends.sort_by(|a, b| b.mean_points.total_cmp(&a.mean_points));
+    let errors = before.iter().filter_map(|l| l.simulated?.error);
+    let errors: Vec<f64> = errors.collect();
+    Ok(Sensitivity {
+        error: (!errors.is_empty()).then(|| mean(&errors)),
+        ends,
+    })
 }
 
 /// Of parameters that any of the machines leaves open.
@@ -98,31 +112,40 @@ fn end(param: &Param, high: bool) -> (f64, Unit) {
     (if high { param.high } else { param.low }, param.unit)
 }
 
-pub fn text(all: &[Sensitive]) -> String {
-    let heads = [
-        "parameter",
-        "is",
-        "",
-        "mean",
-        "most",
-        "in",
-        "other verdicts",
-    ];
-    let heads = heads.map(String::from).into();
-    let row = |s: &Sensitive| {
-        let told = s.changed.iter();
-        let told =
-            told.map(|c| format!("{}: {} -> {} ({:+.1})", c.row, c.before, c.after, c.points));
-        vec![
-            s.param.to_string(),
-            s.value.to_string(),
-            s.unit.clone(),
-            format!("{:.2}", s.mean_points),
-            format!("{:+.2}", s.most_points),
-            s.most.to_string(),
-            told.collect::<Vec<_>>().join("; "),
-        ]
-    };
-    let rows: Vec<_> = all.iter().map(row).collect();
-    table(&Form::Text, &heads, &rows) + "\nChanges of simulated effects, points.\n"
+impl Sensitivity {
+    pub fn text(&self) -> String {
+        let heads = [
+            "parameter",
+            "is",
+            "",
+            "mean",
+            "most",
+            "in",
+            "other verdicts",
+        ];
+        let heads = heads.map(String::from).into();
+        let row = |s: &Sensitive| {
+            let told = s.changed.iter();
+            let told =
+                told.map(|c| format!("{}: {} -> {} ({:+.1})", c.row, c.before, c.after, c.points));
+            vec![
+                s.param.to_string(),
+                s.value.to_string(),
+                s.unit.clone(),
+                format!("{:.2}", s.mean_points),
+                format!("{:+.2}", s.most_points),
+                s.most.to_string(),
+                told.collect::<Vec<_>>().join("; "),
+            ]
+        };
+        let rows: Vec<_> = self.ends.iter().map(row).collect();
+        let error = match self.error {
+            Some(error) => format!("{error:.2}"),
+            None => "not known: there is one run of each".to_string(),
+        };
+        table(&Form::Text, &heads, &rows)
+            + &format!(
+                "\nChanges of simulated effects, points. Mean standard error of an effect: {error}.\n"
+            )
+    }
 }

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The tables as they come out of short runs with one seed, in the files of `shown/`: a change is seen, whether it hits or misses.
+//! After one that is meant, `ROOST_DRAW=1 cargo test --release --test sim shown` writes them anew: look at what git says of them.
+
+use scx_roost::sim::table::{Effort, TablePlan, tables};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn file(source: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sim/shown");
+    folder.join(format!("{source}.txt"))
+}
+
+/// Without the hash of the parameters: what they lead to is what counts.
+fn shown(source: &str) -> String {
+    let plan = TablePlan {
+        source: source.to_string(),
+        effort: Effort {
+            seeds: 1..2,
+            short: true,
+            params: Vec::new(),
+        },
+        beside: false,
+    };
+    let tables = tables(&plan).unwrap();
+    let lines = tables.iter().flat_map(|t| {
+        let text = t.text();
+        let lines = text.lines().map(str::to_string);
+        lines.collect::<Vec<_>>()
+    });
+    let lines = lines.filter(|line| !line.contains("Parameters "));
+    lines.map(|line| line + "\n").collect()
+}
+
+fn compare(source: &str) {
+    let (path, now) = (file(source), shown(source));
+    if std::env::var_os("ROOST_DRAW").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, &now).unwrap();
+    }
+    let before = fs::read_to_string(&path).unwrap_or_default();
+    for (now, before) in now.lines().zip(before.lines()) {
+        assert_eq!(now, before, "table {source}");
+    }
+    assert_eq!(
+        now.lines().count(),
+        before.lines().count(),
+        "table {source}"
+    );
+}
+
+#[test]
+fn table_000() {
+    compare("000");
+}
+
+#[test]
+fn table_001() {
+    compare("001");
+}
+
+#[test]
+fn table_002() {
+    compare("002");
+}
+
+#[test]
+fn table_003() {
+    compare("003");
+}
+
+#[test]
+fn table_004() {
+    compare("004");
+}
