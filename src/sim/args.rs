@@ -18,6 +18,7 @@ Examples:
   scx_roost sim algorithm3 --variant eevdf --variant eevdf:roy-v7 --variant pinned
   scx_roost sim hackbench --variant mainline --seeds 5 --json
   scx_roost sim ./my.load --machine ryzen-3400g
+  scx_roost sim ./rt-app.json --counters                       a file of rt-app, and what the policy counted
   scx_roost sim --table 003 --seeds 5                          published rows beside simulated ones
   scx_roost sim algorithm3 --param smt_speed=0.6 --param refill_other_llc=540
   scx_roost sim tbench --sysfs ./their-sys                     a machine of which we have the files
