@@ -303,6 +303,13 @@ impl Kernel {
         queue.insert(at, waiter);
     }
 
+    /// Who waits for the CPU, to run next or in its queue.
+    pub fn waiting(&self, cpu: usize) -> impl Iterator<Item = TaskId> {
+        let side = self.side.get(0);
+        let queued = side.queues[cpu].iter().map(|w| w.task);
+        side.local[cpu].iter().copied().chain(queued)
+    }
+
     /// The tasks that are to run next on the CPU.
     pub fn local(&mut self, cpu: usize) -> &mut VecDeque<TaskId> {
         &mut self.side.get_mut(0).local[cpu]

@@ -3,7 +3,7 @@
 
 use super::load::{self, Load};
 use super::table::{Effort, TablePlan};
-use super::{MACHINES, Model, Policy, model};
+use super::{MACHINES, Model, Pictures, Policy, model};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use std::fs;
@@ -22,6 +22,7 @@ Examples:
   scx_roost sim --table 003 --seeds 5                          published rows beside simulated ones
   scx_roost sim algorithm3 --param smt_speed=0.6 --param refill_other_llc=540
   scx_roost sim tbench --sysfs ./their-sys                     a machine of which we have the files
+  scx_roost sim algorithm3 --seeds 1 --svg why.svg             a picture of why
 
 A file of one's own is written as those of src/sim/workloads are; docs/simulator.md describes it, and how far to trust what comes out.";
 
@@ -83,6 +84,23 @@ pub struct SimArgs {
     #[arg(long)]
     counters: bool,
 
+    /// Write what the first seed looks like to FILE, as a trace that Perfetto opens (ui.perfetto.dev)
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+
+    /// Write the same as a picture: CPUs over time, one variant above the other
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
+    /// How long the trace and the picture are, from the end of the warm-up on, such as 500us
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = time)]
+    window: u64,
+
+    /// Check at every event that tasks, queues and times are as they must be; slower. What is wrong ends the run, with the command that
+    /// does it again
+    #[arg(long)]
+    check: bool,
+
     /// Show the machines, workloads, variants and parameters that are known
     #[arg(long)]
     list: bool,
@@ -143,6 +161,10 @@ pub struct Plan {
     pub seeds: Range<u64>,
     /// The counters are shown too.
     pub counters: bool,
+    pub pictures: Pictures,
+    pub check: bool,
+    /// What was typed, but for variants and seeds.
+    pub again: String,
 }
 
 impl SimArgs {
@@ -207,7 +229,26 @@ impl SimArgs {
             variants,
             seeds: self.seeds()?,
             counters: self.counters,
+            pictures: Pictures {
+                trace: self.trace.clone(),
+                svg: self.svg.clone(),
+                window: self.window,
+            },
+            check: self.check,
+            again: self.again(workload),
         })
+    }
+
+    fn again(&self, workload: &str) -> String {
+        let machine = match &self.sysfs {
+            Some(sysfs) => format!("--sysfs {}", sysfs.display()),
+            None => format!("--machine {}", self.machine),
+        };
+        let more = |option: &str, words: &[String]| -> String {
+            words.iter().map(|w| format!(" {option} {w}")).collect()
+        };
+        let (set, param) = (more("--set", &self.set), more("--param", &self.param));
+        format!("scx_roost sim {workload} {machine}{set}{param}")
     }
 
     fn model(&self) -> Result<Model> {
@@ -243,6 +284,12 @@ pub(super) fn text(workload: &str) -> Result<String> {
     }
     fs::read_to_string(Path::new(workload))
         .with_context(|| format!("cannot read the workload {workload}"))
+}
+
+fn time(text: &str) -> Result<u64> {
+    let ns = u64::try_from(load::number(text)?).ok();
+    ns.filter(|&ns| ns > 0)
+        .context("a time above 0 was expected")
 }
 
 pub(super) fn setting(text: &str) -> Result<(String, i64)> {

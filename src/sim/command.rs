@@ -2,9 +2,9 @@
 //! `scx_roost sim`: runs of all variants with all seeds, and the table of what came of them.
 
 use super::args::{Plan, WORKLOADS};
-use super::{MACHINES, Measured, Scenario, params, policy, runs};
+use super::{MACHINES, Measured, Scenario, params, policy, runs, trace};
 use crate::native::stat_name;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,8 +56,19 @@ pub fn run(plan: &Plan) -> Result<Report> {
             policy: &plan.variants[variant].policy,
             seed,
         };
-        scenario.run()
+        if !plan.check {
+            return scenario.run();
+        }
+        let variant = &plan.variants[variant].name;
+        let again = || {
+            format!(
+                "{} --variant {variant} --seed {seed} --seeds 1 --check",
+                plan.again
+            )
+        };
+        scenario.checked().with_context(again)
     })?;
+    trace::write(plan)?;
     let seeds = (plan.seeds.end - plan.seeds.start) as usize;
     let better = measured[0].more_is_better();
     let mut rows: Vec<Row> = Vec::new();

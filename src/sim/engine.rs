@@ -398,6 +398,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             return;
         }
         let at = self.clock.now() + self.costs.switch + self.costs.arrive;
+        self.stops(cpu, task, Stop::Moves);
         self.tasks[task].state = State::Coming;
         self.tasks[task].cpu = None;
         self.clock.set(self.arrival(task), at);

@@ -3,8 +3,10 @@
 //! do_enqueue_task(), balance_one(), put_prev_task_scx()), with the policy behind it. As of Linux 7.2, with the flags that
 //! main.bpf.c asks for: ENQ_LAST, ENQ_EXITING, ALLOW_QUEUED_WAKEUP.
 
+mod audit;
+
 use super::cpus::Cpus;
-use super::sched::{Order, Scheduler, Wake};
+use super::sched::{Belief, Bounds, Order, Scheduler, Wake};
 use crate::native::sys::{self, timer_kind};
 use crate::native::{Act, Attr, Insert, Kernel, TaskId, To};
 
@@ -45,6 +47,12 @@ impl Ext {
             asked: vec![false; tasks],
             acts: Vec::new(),
         }
+    }
+
+    /// For tests that break something.
+    #[cfg(test)]
+    pub fn kernel_mut(&mut self) -> &mut Kernel {
+        &mut self.kernel
     }
 
     fn view(&mut self, cpu: usize) {
@@ -285,6 +293,14 @@ impl Scheduler for Ext {
     fn counters(&self) -> Vec<u64> {
         let world = self.kernel.world();
         (0..sys::ROOST_NR_STATS).map(|s| world.count(s)).collect()
+    }
+
+    fn belief(&self) -> Option<&dyn Belief> {
+        Some(self)
+    }
+
+    fn bounds(&self) -> Bounds {
+        self.keeps_to()
     }
 
     fn timer(&mut self, cpu: usize, which: timer_kind, orders: &mut Vec<Order>) {

@@ -4,11 +4,12 @@
 //!
 //! `load/` is what tasks do, `wait` and `cond` what they do to each other; `machines`, `speed`, `cost`, `caches` the machine, of `params`; `sched`
 //! what the engine asks of a scheduler, `cpus` which tasks each CPU has, `ext` the kernel's sched_ext around the policy, `fair/` its fair class,
-//! `policy` what can be compared; `engine` the loop, `clock` its time, `measure` what comes of it, `watch` who looks on, `runs` runs side
-//! by side; `table/` what the sources have published beside what comes out here.
+//! `policy` what can be compared; `engine` the loop, `clock` its time, `measure` what comes of it, `watch` who looks on,
+//! `trace/` what it looked like, `check` whether it can be true, `runs` runs side by side; `table/` what the sources have published beside what comes out here.
 
 mod args;
 mod caches;
+mod check;
 mod clock;
 mod command;
 mod cond;
@@ -28,6 +29,7 @@ mod sched;
 mod speed;
 pub mod table;
 mod task;
+mod trace;
 mod wait;
 mod watch;
 
@@ -39,6 +41,7 @@ pub use machines::{MACHINES, Model, model};
 pub use measure::{Measured, Times};
 pub use params::{Param, Params, Unit};
 pub use policy::{Policy, Rules};
+pub use trace::Pictures;
 
 use crate::arms::Settings;
 use crate::config::Config;
@@ -46,6 +49,7 @@ use crate::cpufreq::CpuFreq;
 use crate::machine::Facts;
 use crate::native::{Kernel, World};
 use anyhow::{Result, bail, ensure};
+use check::Check;
 use engine::Engine;
 use ext::Ext;
 use fair::Fair;
@@ -67,6 +71,12 @@ impl Scenario<'_> {
     /// the bound is not known.
     pub fn run(self) -> Result<Measured> {
         self.watched(()).map(|(measured, ())| measured)
+    }
+
+    /// The same, checked at every event. Errors: also what is not as it must be.
+    pub fn checked(self) -> Result<Measured> {
+        let check = Check::new(self.model.machine.nr_cpu_ids.into(), &self.load);
+        self.watched(check).map(|(measured, _)| measured)
     }
 
     /// The same, looked at by `watch`.

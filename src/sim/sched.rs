@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the engine asks of a scheduler, whichever it is.
 
+use super::task::Task;
 use crate::native::sys::timer_kind;
 use crate::native::{Attr, TaskId};
 
@@ -58,6 +59,60 @@ pub trait Scheduler {
     fn counters(&self) -> Vec<u64> {
         Vec::new()
     }
+    /// What it believes, to be compared with what is. None: it does not say.
+    fn belief(&self) -> Option<&dyn Belief> {
+        None
+    }
+    /// What it keeps to; docs/simulator.md says why.
+    fn bounds(&self) -> Bounds {
+        Bounds::default()
+    }
     /// A timer that it started.
     fn timer(&mut self, cpu: usize, which: timer_kind, orders: &mut Vec<Order>);
+}
+
+/// What a scheduler says of itself when it is asked.
+pub trait Belief {
+    /// Adds who waits for the CPU, in whichever of its queues.
+    fn waiting(&self, cpu: usize, to: &mut Vec<TaskId>);
+    /// How many tasks run or wait there.
+    fn nr_running(&self, cpu: usize) -> usize;
+    /// It is seen as idle.
+    fn idle(&self, cpu: usize) -> bool;
+    /// A search for idle CPUs finds it.
+    fn listed(&self, cpu: usize) -> bool;
+    /// The virtual run time of a task that is runnable, which goes around, and whether it is ns.
+    fn vruntime(&self, task: TaskId) -> (u64, bool);
+    /// The virtual time of the CPU, which goes around and never goes back.
+    fn progress(&self, cpu: usize) -> u64;
+    /// What is wrong in what it keeps for itself.
+    fn audit(&self, now: u64, tasks: &[Task]) -> Result<(), String>;
+}
+
+/// ns; u64::MAX: there is no bound.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// So long a CPU may idle beside a task that waits and may run there, and so much longer for each task that waits.
+    pub idle: u64,
+    pub idle_each: u64,
+    /// So long a task that may run may wait, for each that there is, and so much besides.
+    pub turn: u64,
+    pub late: u64,
+    /// More of that where tasks are unequal.
+    pub hungry: u64,
+    /// So far apart may the run times be of equal tasks that shared a CPU for a while.
+    pub unfair: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds {
+            idle: u64::MAX,
+            idle_each: 0,
+            turn: u64::MAX,
+            late: 0,
+            hungry: 0,
+            unfair: u64::MAX,
+        }
+    }
 }

@@ -10,6 +10,8 @@ use crate::native::TaskId;
 pub enum Stop {
     Sleeps,
     Ends,
+    /// It goes on elsewhere, where it arrives later.
+    Moves,
     /// Another runs, or none: it still could.
     GivesWay,
 }

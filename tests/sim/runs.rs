@@ -19,7 +19,7 @@ pub fn scenario(load: Load, policy: &str, seed: u64) -> anyhow::Result<Measured>
         policy: &Policy::parse(policy).unwrap(),
         seed,
     };
-    scenario.run()
+    scenario.checked()
 }
 
 pub fn workload(name: &str) -> &'static str {

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What must be true of any scheduler, at every event: what the engine saw happen, held against what the scheduler says of itself.
+
+use super::load::Load;
+use super::sched::{Belief, Bounds, Scheduler};
+use super::task::Task;
+use super::watch::{Sight, Stop, Watch, What};
+use crate::native::{Attr, SchedPolicy, TaskId};
+use anyhow::{Result, bail};
+use std::collections::VecDeque;
+
+/// Run times are compared over so long. ns
+const WINDOW: u64 = 200_000_000;
+/// A CPU that goes idle may be on its way to look for work for so long. ns
+const UNLISTED: u64 = 100_000;
+/// After so many events what takes long is looked at after every so many of them only: all queues, sums, sets and claims.
+const CLOSE: u64 = 100_000;
+const SELDOM: u64 = 64;
+/// So many things that happened are told with a violation.
+const TOLD: usize = 12;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Nowhere,
+    Asleep,
+    Coming,
+    Waits { since: u64 },
+    Runs { cpu: usize },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    place: Place,
+    mask: usize,
+    /// ns that it ran since it was put on its CPU, and its virtual run time then.
+    ran: u64,
+    began: Option<u64>,
+    /// In this window: ns that it ran, where, and whether it was there and runnable all the time.
+    window: u64,
+    home: Option<usize>,
+    whole: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Lane {
+    running: Option<TaskId>,
+    idle_since: Option<u64>,
+    busy_since: Option<u64>,
+    busy: u64,
+    ran: u64,
+    progress: u64,
+}
+
+/// Looks at a run, and ends it when something is wrong.
+pub struct Check {
+    /// Of each group; None: every CPU.
+    masks: Vec<Option<Vec<u64>>>,
+    /// The longest slice that a task of the load asks for, ns; and whether its tasks are unequal.
+    slice: u64,
+    unequal: bool,
+    tasks: Vec<Seen>,
+    lanes: Vec<Lane>,
+    /// Who waits, by the events.
+    waiting: Vec<TaskId>,
+    /// Who began to run and who stopped in this event.
+    started: Vec<TaskId>,
+    stopped: Vec<TaskId>,
+    most_runnable: u64,
+    window_ends: u64,
+    now: u64,
+    events: u64,
+    told: VecDeque<(u64, What)>,
+    wrong: Option<String>,
+    scratch: Vec<TaskId>,
+}
+
+impl Check {
+    pub fn new(cpus: usize, load: &Load) -> Check {
+        let words = cpus.div_ceil(64);
+        Check {
+            masks: load.groups.iter().map(|g| g.mask(words)).collect(),
+            slice: 0,
+            unequal: false,
+            tasks: Vec::new(),
+            lanes: vec![Lane::default(); cpus],
+            waiting: Vec::new(),
+            started: Vec::new(),
+            stopped: Vec::new(),
+            most_runnable: 0,
+            window_ends: WINDOW,
+            now: 0,
+            events: 0,
+            told: VecDeque::with_capacity(TOLD),
+            wrong: None,
+            scratch: Vec::new(),
+        }
+    }
+
+    fn may_use(&self, task: TaskId, cpu: usize) -> bool {
+        let mask = &self.masks[self.tasks[task].mask];
+        mask.as_ref()
+            .is_none_or(|mask| mask[cpu / 64] >> (cpu % 64) & 1 != 0)
+    }
+
+    /// The first that is wrong counts.
+    fn wrong(&mut self, told: impl FnOnce() -> String) {
+        if self.wrong.is_none() {
+            self.wrong = Some(told());
+        }
+    }
+
+    fn expect(&mut self, task: TaskId, fits: impl FnOnce(Place) -> bool, what: &str) {
+        let place = self.tasks[task].place;
+        if !fits(place) {
+            self.wrong(|| format!("task {task} {what}, and it was {place:?}"));
+        }
+    }
+
+    fn begins(&mut self, task: TaskId, group: usize) {
+        if self.tasks.len() <= task {
+            let none = Seen {
+                place: Place::Nowhere,
+                mask: 0,
+                ran: 0,
+                began: None,
+                window: 0,
+                home: None,
+                whole: false,
+            };
+            self.tasks.resize(task + 1, none);
+        }
+        self.expect(task, |p| p == Place::Nowhere, "begins");
+        self.tasks[task] = Seen {
+            place: Place::Asleep,
+            mask: group,
+            ..self.tasks[task]
+        };
+    }
+
+    fn waits(&mut self, task: TaskId) {
+        self.tasks[task].place = Place::Waits { since: self.now };
+        self.waiting.push(task);
+    }
+
+    fn placed(&mut self, task: TaskId, cpu: usize) {
+        self.expect(task, |p| p == Place::Asleep, "is placed");
+        if !self.may_use(task, cpu) {
+            self.wrong(|| format!("task {task} is placed on CPU {cpu}, which it may not use"));
+        }
+        self.tasks[task].place = Place::Coming;
+    }
+
+    fn runs(&mut self, task: TaskId, cpu: usize) {
+        self.expect(task, |p| matches!(p, Place::Waits { .. }), "runs");
+        if !self.may_use(task, cpu) {
+            self.wrong(|| format!("task {task} runs on CPU {cpu}, which it may not use"));
+        }
+        if let Some(other) = self.lanes[cpu].running {
+            self.wrong(|| format!("task {task} runs on CPU {cpu}, and so does task {other}"));
+        }
+        self.waiting.retain(|&t| t != task);
+        self.lanes[cpu].running = Some(task);
+        self.started.push(task);
+        let seen = &mut self.tasks[task];
+        seen.place = Place::Runs { cpu };
+        (seen.ran, seen.began) = (0, None);
+        seen.whole &= seen.home.is_none_or(|home| home == cpu);
+        seen.home = Some(cpu);
+    }
+
+    fn stops(&mut self, task: TaskId, cpu: usize, why: Stop) {
+        self.expect(task, |p| p == Place::Runs { cpu }, "stops");
+        self.lanes[cpu].running = None;
+        self.stopped.push(task);
+        self.tasks[task].whole &= why == Stop::GivesWay;
+        match why {
+            Stop::GivesWay => self.waits(task),
+            Stop::Sleeps => self.tasks[task].place = Place::Asleep,
+            Stop::Ends => self.tasks[task].place = Place::Nowhere,
+            Stop::Moves => self.tasks[task].place = Place::Coming,
+        }
+    }
+
+    /// Run time of tasks is busy time of CPUs.
+    fn idle(&mut self, cpu: usize) {
+        let lane = &mut self.lanes[cpu];
+        lane.idle_since = Some(self.now);
+        if let Some(since) = lane.busy_since.take() {
+            lane.busy += self.now - since;
+        }
+        let (busy, ran) = (lane.busy, lane.ran);
+        if busy != ran {
+            self.wrong(|| format!("CPU {cpu} was busy for {busy} ns, and its tasks ran for {ran}"));
+        }
+    }
+
+    /// The scheduler's queues hold who waits, each once.
+    fn queues(&mut self, belief: &dyn Belief) -> Result<(), String> {
+        let mut queued = std::mem::take(&mut self.scratch);
+        queued.clear();
+        for cpu in 0..self.lanes.len() {
+            let before = queued.len();
+            belief.waiting(cpu, &mut queued);
+            for &task in &queued[before..] {
+                let seen = &mut self.tasks[task];
+                seen.whole &= seen.home.is_none_or(|home| home == cpu);
+                seen.home = Some(cpu);
+            }
+            let there = queued.len() - before + usize::from(self.lanes[cpu].running.is_some());
+            let told = belief.nr_running(cpu);
+            if told != there {
+                return Err(format!(
+                    "CPU {cpu} has {there} tasks that run or wait, and the scheduler counts {told}"
+                ));
+            }
+        }
+        for (cpu, lane) in self.lanes.iter().enumerate() {
+            let told = belief.idle(cpu);
+            let free = belief.nr_running(cpu) == 0 && lane.running.is_none();
+            if told && !free || !told && free && lane.idle_since.is_some() {
+                let what = if told { "idle, and is" } else { "busy, and is" };
+                return Err(format!("CPU {cpu} is seen as {what} not"));
+            }
+            let long = lane.idle_since.is_some_and(|at| self.now - at > UNLISTED);
+            if long && free && !belief.listed(cpu) {
+                return Err(format!("CPU {cpu} is idle, and no wakeup will find it"));
+            }
+        }
+        for &task in &queued {
+            let place = self.tasks[task].place;
+            if !matches!(place, Place::Waits { .. }) {
+                return Err(format!("task {task} is in a queue, and {place:?}"));
+            }
+        }
+        let all = queued.len();
+        queued.sort_unstable();
+        queued.dedup();
+        if queued.len() < all {
+            return Err("a task is in two places of queues at once".to_string());
+        }
+        if all < self.waiting.len() {
+            let lost = self
+                .waiting
+                .iter()
+                .find(|t| queued.binary_search(t).is_err());
+            let lost = lost.copied().unwrap_or_default();
+            return Err(format!("task {lost} waits, and is in no queue"));
+        }
+        self.scratch = queued;
+        Ok(())
+    }
+
+    fn progresses(&mut self, belief: &dyn Belief) -> Result<(), String> {
+        for cpu in 0..self.lanes.len() {
+            let progress = belief.progress(cpu);
+            let before = std::mem::replace(&mut self.lanes[cpu].progress, progress);
+            if (progress.wrapping_sub(before) as i64) < 0 {
+                return Err(format!("the virtual time of CPU {cpu} goes back"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A task's virtual time goes on by what it ran.
+    fn charges(&mut self, belief: &dyn Belief) -> Result<(), String> {
+        for task in self.started.drain(..) {
+            self.tasks[task].began = Some(belief.vruntime(task).0);
+        }
+        for task in self.stopped.drain(..) {
+            let seen = &self.tasks[task];
+            let (vruntime, in_ns) = belief.vruntime(task);
+            let Some(began) = seen.began.filter(|_| in_ns) else {
+                continue;
+            };
+            // One that was sent elsewhere was placed anew there.
+            let aged = vruntime.wrapping_sub(began);
+            if aged != seen.ran && !matches!(seen.place, Place::Runs { .. }) {
+                return Err(format!(
+                    "task {task} ran for {} ns, and was charged {aged}",
+                    seen.ran
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody waits too long: beside an idle CPU, or at all.
+    fn waits_end(&mut self, bounds: Bounds, tasks: &[Task]) -> Result<(), String> {
+        for &task in &self.waiting {
+            let attr = &tasks[task].attr;
+            self.slice = self.slice.max(attr.slice_ns.unwrap_or(0));
+            self.unequal |= attr.nice != 0 || attr.policy != SchedPolicy::default();
+        }
+        let running = self.lanes.iter().filter(|l| l.running.is_some()).count();
+        let runnable = (self.waiting.len() + running) as u64;
+        self.most_runnable = self.most_runnable.max(runnable);
+        let turn = bounds.turn.saturating_add(2 * self.slice);
+        let hungry = if self.unequal { bounds.hungry } else { 0 };
+        let late = turn.saturating_mul(self.most_runnable);
+        let late = late.saturating_add(bounds.late).saturating_add(hungry);
+        let each = bounds.idle_each.saturating_mul(self.waiting.len() as u64);
+        let idle = bounds.idle.saturating_add(each);
+        let idle_since = self.lanes.iter().filter_map(|l| l.idle_since).min();
+        for &task in &self.waiting {
+            let Place::Waits { since } = self.tasks[task].place else {
+                continue;
+            };
+            let waited = self.now - since;
+            if waited > late {
+                return Err(format!(
+                    "task {task} has waited for {waited} ns, and the bound is {late}"
+                ));
+            }
+            let both = |at: u64| self.now - since.max(at) > idle;
+            if !idle_since.is_some_and(both) {
+                continue;
+            }
+            let beside = (0..self.lanes.len())
+                .find(|&c| self.lanes[c].idle_since.is_some_and(both) && self.may_use(task, c));
+            if let Some(cpu) = beside {
+                return Err(format!(
+                    "task {task} has waited for {waited} ns beside CPU {cpu}, which is idle; the bound is {idle}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Equal tasks that shared a CPU through the window ran as long.
+    fn shares(&mut self, bounds: Bounds, tasks: &[Task]) -> Result<(), String> {
+        if self.now < self.window_ends {
+            return Ok(());
+        }
+        let mut least: Vec<Option<(u64, u64, Attr)>> = vec![None; self.lanes.len()];
+        let whole = |(seen, _): &(&Seen, &Task)| seen.whole;
+        for (seen, task) in self.tasks.iter().zip(tasks).filter(whole) {
+            let Some(home) = seen.home else { continue };
+            let (low, high, attr) = least[home].get_or_insert((u64::MAX, 0, task.attr));
+            if *attr == task.attr {
+                *low = (*low).min(seen.window);
+                *high = (*high).max(seen.window);
+            }
+        }
+        self.window_ends = self.now + WINDOW;
+        for seen in &mut self.tasks {
+            seen.whole = matches!(seen.place, Place::Waits { .. } | Place::Runs { .. });
+            seen.window = 0;
+            seen.home = match seen.place {
+                Place::Runs { cpu } => Some(cpu),
+                _ => None,
+            };
+        }
+        for (cpu, least) in least.into_iter().enumerate() {
+            let (low, high, _) = least.unwrap_or((0, 0, Attr::default()));
+            if high - low > bounds.unfair.saturating_add(4 * self.slice) {
+                return Err(format!(
+                    "of equal tasks that shared CPU {cpu} for {WINDOW} ns one ran {low} ns and one {high}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn look<S: Scheduler>(&mut self, sched: &S, tasks: &[Task]) -> Result<(), String> {
+        let bounds = sched.bounds();
+        let closely = self.events < CLOSE || self.events.is_multiple_of(SELDOM);
+        if let Some(belief) = sched.belief() {
+            self.charges(belief)?;
+            if closely {
+                self.queues(belief)?;
+                self.progresses(belief)?;
+                belief.audit(self.now, tasks)?;
+            }
+        }
+        if closely {
+            self.waits_end(bounds, tasks)?;
+        }
+        self.shares(bounds, tasks)
+    }
+}
+
+impl Watch for Check {
+    fn happens(&mut self, now: u64, what: What) {
+        if now < self.now {
+            self.wrong(|| "time goes back".to_string());
+        }
+        self.now = now;
+        match what {
+            What::Begins { task, group, .. } => self.begins(task, group),
+            What::Placed { task, cpu, .. } => self.placed(task, cpu),
+            What::Arrives { task } => {
+                self.expect(task, |p| p == Place::Coming, "arrives");
+                self.waits(task);
+            }
+            What::Runs { task, cpu, .. } => self.runs(task, cpu),
+            What::Stops { task, cpu, why } => self.stops(task, cpu, why),
+            What::Ran { task, cpu, ns } => {
+                self.expect(task, |p| p == Place::Runs { cpu }, "ran");
+                self.lanes[cpu].ran += ns;
+                self.tasks[task].ran += ns;
+                self.tasks[task].window += ns;
+            }
+            What::Busy { cpu } => {
+                self.lanes[cpu].idle_since = None;
+                self.lanes[cpu].busy_since = Some(now);
+            }
+            What::Idle { cpu } => self.idle(cpu),
+            _ => {}
+        }
+        if !matches!(what, What::Ran { .. } | What::Speed { .. }) {
+            if self.told.len() == TOLD {
+                self.told.pop_front();
+            }
+            self.told.push_back((now, what));
+        }
+    }
+
+    fn after<S: Scheduler>(&mut self, sight: &Sight<'_, S>) -> Result<()> {
+        self.events += 1;
+        self.now = sight.now;
+        let seen = match self.wrong.take() {
+            Some(wrong) => Err(wrong),
+            None => self.look(sight.sched, sight.tasks),
+        };
+        let Err(wrong) = seen else {
+            return Ok(());
+        };
+        let told: Vec<String> = self
+            .told
+            .iter()
+            .map(|(at, what)| format!("\n  {at} {what:?}"))
+            .collect();
+        bail!(
+            "event {}, at {} ns: {wrong}. What happened last:{}",
+            self.events,
+            self.now,
+            told.concat()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

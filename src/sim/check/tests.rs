@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Each thing that is checked is seen to be missed: by a scheduler that does one thing wrong.
+
+use super::*;
+use crate::native::Attr;
+use crate::native::sys::timer_kind;
+use crate::sim::ext::Ext;
+use crate::sim::sched::{Order, Wake};
+use crate::sim::{Policy, Scenario, model};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum How {
+    Right,
+    /// Who arrives is put nowhere.
+    Loses,
+    /// The CPU that it answers with is not one that the task may use.
+    Strays,
+    /// An idle CPU hears of nobody.
+    Deaf,
+    /// A CPU that searched is still idle to wakers, and not to the search.
+    Unlists,
+    /// Who runs goes on, and the others wait.
+    Sticks,
+    Favours,
+    /// It answers with a task that sleeps.
+    Raises,
+    Miscounts,
+    Overcharges,
+    GoesBack,
+    Claims,
+    CountsWeight,
+    SeesBusy,
+    Doubles,
+}
+
+struct Broken {
+    ext: Ext,
+    how: How,
+    now: u64,
+    current: Vec<Option<TaskId>>,
+}
+
+/// It goes wrong in the middle of the run.
+const FROM: u64 = 30_000_000;
+
+impl Broken {
+    fn is(&self, how: How) -> bool {
+        self.how == how && self.now >= FROM
+    }
+}
+
+impl Scheduler for Broken {
+    fn set_now(&mut self, now: u64) {
+        self.now = now;
+        self.ext.set_now(now);
+        let kernel = self.ext.kernel_mut();
+        let state = kernel.world_mut().cpu_mut(0);
+        match self.how {
+            How::GoesBack if now >= FROM => state.progress = state.progress.wrapping_sub(1 << 40),
+            How::Claims if now >= FROM => state.claim = FROM,
+            How::CountsWeight if now >= FROM => state.weight += 1,
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, task: TaskId, mask: usize, cpu: usize) {
+        self.ext.begin(task, mask, cpu);
+    }
+
+    fn set_attr(&mut self, task: TaskId, attr: &Attr) {
+        self.ext.set_attr(task, attr);
+    }
+
+    fn yields(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
+        self.ext.yields(cpu, task, orders);
+    }
+
+    fn exec(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) -> usize {
+        self.ext.exec(cpu, task, orders)
+    }
+
+    fn place(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) -> usize {
+        let cpu = self.ext.place(wake, task, orders);
+        match self.is(How::Strays) {
+            true => 3,
+            false => cpu,
+        }
+    }
+
+    fn arrive(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) {
+        if self.is(How::Loses) {
+            return;
+        }
+        self.ext.arrive(wake, task, orders);
+        if self.is(How::Deaf) {
+            orders.clear();
+        }
+    }
+
+    fn ran(&mut self, task: TaskId, ns: u64) {
+        self.ext.ran(task, ns);
+    }
+
+    fn sleeps(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
+        self.current[cpu] = None;
+        self.ext.sleeps(cpu, task, orders);
+    }
+
+    fn ends(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
+        self.current[cpu] = None;
+        self.ext.ends(cpu, task, orders);
+    }
+
+    fn pick(&mut self, cpu: usize, orders: &mut Vec<Order>) -> Option<TaskId> {
+        let stuck = self.is(How::Sticks) || self.is(How::Favours);
+        if stuck && self.current[cpu].is_some() {
+            return self.current[cpu];
+        }
+        let next = self.ext.pick(cpu, orders);
+        if self.is(How::Raises) && next.is_none() {
+            return Some(SLEEPER);
+        }
+        self.current[cpu] = next;
+        next
+    }
+
+    fn tick(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
+        self.ext.tick(cpu, task, orders);
+    }
+
+    fn timer(&mut self, cpu: usize, which: timer_kind, orders: &mut Vec<Order>) {
+        self.ext.timer(cpu, which, orders);
+    }
+
+    fn belief(&self) -> Option<&dyn Belief> {
+        Some(self)
+    }
+
+    fn bounds(&self) -> Bounds {
+        let bounds = self.ext.bounds();
+        match self.how {
+            How::Favours => Bounds {
+                turn: u64::MAX,
+                ..bounds
+            },
+            _ => bounds,
+        }
+    }
+}
+
+impl Belief for Broken {
+    fn waiting(&self, cpu: usize, to: &mut Vec<TaskId>) {
+        let before = to.len();
+        self.ext.waiting(cpu, to);
+        if self.is(How::Doubles) && to.len() > before {
+            to.push(to[before]);
+        }
+    }
+
+    fn nr_running(&self, cpu: usize) -> usize {
+        let more = match self.how {
+            How::Doubles => {
+                let mut waiting = Vec::new();
+                self.waiting(cpu, &mut waiting);
+                let doubled = waiting.len();
+                waiting.dedup();
+                doubled - waiting.len()
+            }
+            _ => usize::from(self.is(How::Miscounts)),
+        };
+        self.ext.nr_running(cpu) + more
+    }
+
+    fn idle(&self, cpu: usize) -> bool {
+        self.ext.idle(cpu) && !self.is(How::SeesBusy)
+    }
+
+    fn listed(&self, cpu: usize) -> bool {
+        self.ext.listed(cpu) && !self.is(How::Unlists)
+    }
+
+    fn vruntime(&self, task: TaskId) -> (u64, bool) {
+        let (vruntime, in_ns) = self.ext.vruntime(task);
+        let more = if self.is(How::Overcharges) {
+            self.now
+        } else {
+            0
+        };
+        (vruntime + more, in_ns)
+    }
+
+    fn progress(&self, cpu: usize) -> u64 {
+        self.ext.progress(cpu)
+    }
+
+    fn audit(&self, now: u64, tasks: &[Task]) -> Result<(), String> {
+        self.ext.audit(now, tasks)
+    }
+}
+
+/// The first is asleep most of the time.
+const SLEEPER: TaskId = 0;
+/// Four CPUs, of which one is left alone; two hogs share CPU 0.
+const LOAD: &str = "duration 500ms
+task sleeper, cpus 0-2:
+    forever
+        run 100us
+        sleep 1s
+task hog x 2, cpus 0:
+    forever
+        run 3ms
+task beats x 2, cpus 0-2:
+    forever
+        run 300us
+        sleep 1ms
+";
+
+fn outcome(how: How) -> Result<()> {
+    let load = Load::parse(LOAD, &Default::default())?;
+    let policy = Policy::parse("roost")?;
+    let Policy::Ext(settings) = &policy else {
+        unreachable!("a preset is one of ours")
+    };
+    let model = model("ryzen-3400g").expect("it is known");
+    let cpus = model.machine.nr_cpu_ids.into();
+    let scenario = Scenario {
+        model: &model,
+        policy: &policy,
+        seed: 1,
+        load,
+    };
+    let check = Check::new(cpus, &scenario.load);
+    let broken = |kernel, tasks| Broken {
+        ext: Ext::new(kernel, tasks),
+        how,
+        now: 0,
+        current: vec![None; cpus],
+    };
+    scenario.under(settings, check, broken).map(|_| ())
+}
+
+#[test]
+fn what_is_wrong_is_seen() {
+    outcome(How::Right).expect("a scheduler that is right");
+    let mut missed = Vec::new();
+    for (how, told) in [
+        (How::Loses, "waits, and is in no queue"),
+        (How::Strays, "is placed on CPU 3, which it may not use"),
+        (How::Deaf, "beside CPU"),
+        (How::Unlists, "is idle, and no wakeup will find it"),
+        (How::Sticks, "has waited for"),
+        (How::Favours, "of equal tasks that shared CPU 0"),
+        (How::Raises, "runs, and it was Asleep"),
+        (How::Miscounts, "that run or wait, and the scheduler counts"),
+        (How::Overcharges, "and was charged"),
+        (How::GoesBack, "the virtual time of CPU 0 goes back"),
+        (How::Claims, "the claim of CPU 0 is nobody's"),
+        (
+            How::CountsWeight,
+            "weight and estimated utilisation of CPU 0",
+        ),
+        (How::SeesBusy, "is seen as busy, and is not"),
+        (How::Doubles, "a task is in two places"),
+    ] {
+        match outcome(how) {
+            Err(error) if format!("{error:#}").contains(told) => {}
+            other => missed.push((how, other)),
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+/// What no scheduler can do, only the engine.
+#[test]
+fn times_are_those_of_the_events() {
+    let load = Load::parse(LOAD, &Default::default()).expect("it is a load");
+    let seen = |what: &[(u64, What)]| {
+        let mut check = Check::new(4, &load);
+        what.iter()
+            .for_each(|&(now, what)| check.happens(now, what));
+        check.wrong.expect("something is wrong")
+    };
+    let begins = |mask| What::Begins {
+        task: 0,
+        group: 0,
+        mask,
+    };
+    let ran = |ns| What::Ran {
+        task: 0,
+        cpu: 0,
+        ns,
+    };
+    let runs = What::Runs {
+        task: 0,
+        cpu: 0,
+        from: None,
+    };
+    assert!(seen(&[(0, begins(0)), (0, begins(0))]).contains("task 0 begins, and it was Asleep"));
+    assert!(seen(&[(5, begins(0)), (4, What::Idle { cpu: 0 })]).contains("time goes back"));
+    assert!(seen(&[(0, begins(0)), (0, runs)]).contains("task 0 runs, and it was Asleep"));
+    let told = seen(&[
+        (0, begins(0)),
+        (0, What::Busy { cpu: 0 }),
+        (9, ran(9)),
+        (10, What::Idle { cpu: 0 }),
+    ]);
+    assert!(told.contains("ran, and it was Asleep"));
+    let mut check = Check::new(4, &load);
+    check.happens(0, What::Busy { cpu: 1 });
+    check.happens(10, What::Idle { cpu: 1 });
+    let told = check.wrong.expect("nothing ran there");
+    assert_eq!(told, "CPU 1 was busy for 10 ns, and its tasks ran for 0");
+}

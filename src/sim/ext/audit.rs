@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What the policy believes, held against what is: its sums, its sets, its claims.
+
+use super::Ext;
+use crate::native::TaskId;
+use crate::native::sys::{self, SET_IDLE};
+use crate::sim::sched::{Belief, Bounds};
+use crate::sim::task::{State, Task};
+
+/// policy/claim.h
+const CLAIM_LOST: u64 = 2_000_000_000;
+const PLAIN_CLAIM: u64 = 1;
+/// policy/dispatch.h: HUNGRY_NS, HUNGRY_LOOK_NS, and as much again.
+const HUNGRY: u64 = 5_000_000_000;
+/// Of the engine (cost.rs), at most.
+const TICK: u64 = 4_000_000;
+/// An IPI, out of the deepest idle state, and the way to a queue. ns
+const WAY: u64 = 100_000;
+
+impl Ext {
+    /// A tick calls one idle CPU for a queue that waits (slice_timer.h: call_help), so that each task that waits there takes one more; a
+    /// task that ran a moment ago, or waits for its delayed move, stays. Who is fetched again and again before it has cooled down is
+    /// never helped: with a migration cost as long as a slice there is no bound.
+    pub(super) fn keeps_to(&self) -> Bounds {
+        let world = self.kernel.world();
+        let arm = &world.policy().arm[0];
+        let slice = arm.task.slice_ns.max(arm.task.min_slice_ns);
+        let least = arm.task.min_slice_ns.min(arm.task.slice_ns);
+        let hot = arm.migration_cost_ns;
+        let delay = u64::from(arm.task.delay_ns);
+        Bounds {
+            idle: match hot < least {
+                true => 2 * TICK + 2 * hot + delay + WAY,
+                false => u64::MAX,
+            },
+            idle_each: TICK + WAY,
+            turn: 2 * (slice + TICK),
+            late: 4 * (slice + TICK) + delay,
+            hungry: HUNGRY,
+            unfair: 4 * (slice + TICK),
+        }
+    }
+
+    fn claim_stands(&self, stamp: u64, now: u64) -> bool {
+        let arm = &self.kernel.world().policy().arm[0];
+        let expires = arm.task.features & sys::FEATURE_claim_expiry != 0;
+        let limit = match expires {
+            true => arm.task.claim_ttl_ns,
+            false => CLAIM_LOST,
+        };
+        stamp != 0 && now.saturating_sub(stamp) <= limit
+    }
+
+    /// A claim that stands is some task's that has been placed and not run yet: on the CPU, or [core_claim] on its core.
+    fn claims(&self, now: u64, tasks: &[Task]) -> Result<(), String> {
+        let world = self.kernel.world();
+        let core = |cpu: usize| world.facts().cpus[cpu].core;
+        let owner = |stamp: u64, fits: &dyn Fn(usize) -> bool| {
+            (0..tasks.len()).any(|task| {
+                let state = self.kernel.state(task);
+                let at = state.idle_cpu;
+                tasks[task].state != State::Free
+                    && tasks[task].state != State::Asleep
+                    && at != 0
+                    && state.idle_at | PLAIN_CLAIM == stamp | PLAIN_CLAIM
+                    && fits(at as usize - 1)
+            })
+        };
+        for cpu in 0..world.nr_cpus() {
+            let state = world.cpu(cpu);
+            if self.claim_stands(state.claim, now) && !owner(state.claim, &|at| at == cpu) {
+                return Err(format!("the claim of CPU {cpu} is nobody's"));
+            }
+            if self.claim_stands(state.core_claim, now)
+                && !owner(state.core_claim, &|at| core(at) == core(cpu))
+            {
+                return Err(format!("the claim of CPU {cpu}'s core is nobody's"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The sums of a CPU are those of the tasks that it counts.
+    fn sums(&self, tasks: &[Task]) -> Result<(), String> {
+        let world = self.kernel.world();
+        let mut sums = vec![(0, 0); world.nr_cpus()];
+        for (task, at) in tasks.iter().enumerate() {
+            let state = self.kernel.state(task);
+            if at.state == State::Free || state.joined == 0 {
+                continue;
+            }
+            let cpu = state.joined as usize - 1;
+            if !self.kernel.runnable(task) {
+                return Err(format!("CPU {cpu} counts task {task}, which sleeps"));
+            }
+            sums[cpu].0 += u64::from(state.joined_weight);
+            sums[cpu].1 += u64::from(state.joined_util);
+        }
+        for (cpu, sum) in sums.into_iter().enumerate() {
+            let state = world.cpu(cpu);
+            let kept = (state.weight, state.util_est);
+            if kept != sum {
+                return Err(format!(
+                    "weight and estimated utilisation of CPU {cpu} are {kept:?}, those of its tasks {sum:?}"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Belief for Ext {
+    fn waiting(&self, cpu: usize, to: &mut Vec<TaskId>) {
+        to.extend(self.kernel.waiting(cpu));
+    }
+
+    fn nr_running(&self, cpu: usize) -> usize {
+        self.kernel.world().view(cpu).nr_running as usize
+    }
+
+    fn idle(&self, cpu: usize) -> bool {
+        self.kernel.world().view(cpu).idle != 0
+    }
+
+    fn listed(&self, cpu: usize) -> bool {
+        let world = self.kernel.world();
+        let facts = &world.facts().cpus[cpu];
+        let pos = usize::from(facts.pos);
+        world.llc(facts.llc.into()).set[SET_IDLE as usize][pos / 64] >> (pos % 64) & 1 != 0
+    }
+
+    fn vruntime(&self, task: TaskId) -> (u64, bool) {
+        let state = self.kernel.state(task);
+        (state.vruntime, state.joined_weight == sys::NICE0_WEIGHT)
+    }
+
+    fn progress(&self, cpu: usize) -> u64 {
+        self.kernel.world().cpu(cpu).progress
+    }
+
+    fn audit(&self, now: u64, tasks: &[Task]) -> Result<(), String> {
+        self.sums(tasks)?;
+        self.claims(now, tasks)
+    }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Notes what happens within the window: from the end of the warm-up to the end of the run.
+
+use super::{Span, Speed, Trace, Wakeup};
+use crate::native::TaskId;
+use crate::sim::load::Load;
+use crate::sim::speed::FULL;
+use crate::sim::watch::{Stop, Watch, What};
+
+pub struct Recorder {
+    trace: Trace,
+    groups: Vec<(String, usize)>,
+    on: bool,
+    /// Of each number of a task: which one it is now, and its last wakeup if it has not run since.
+    who: Vec<(usize, Option<usize>)>,
+    /// On each CPU: who runs there since when, and how fast it is.
+    running: Vec<Option<(usize, u64)>>,
+    rate: Vec<u64>,
+    waiting: usize,
+}
+
+impl Recorder {
+    pub fn new(variant: &str, load: &Load, cpus: usize) -> Recorder {
+        Recorder {
+            trace: Trace {
+                variant: variant.to_string(),
+                since: 0,
+                until: 0,
+                tasks: Vec::new(),
+                spans: Vec::new(),
+                speeds: Vec::new(),
+                wakeups: Vec::new(),
+                waiting: Vec::new(),
+            },
+            groups: load.groups.iter().map(|g| (g.name.clone(), 0)).collect(),
+            on: false,
+            who: Vec::new(),
+            running: vec![None; cpus],
+            rate: vec![FULL; cpus],
+            waiting: 0,
+        }
+    }
+
+    pub fn trace(self) -> Trace {
+        self.trace
+    }
+
+    fn begins(&mut self, task: TaskId, group: usize) {
+        let (name, count) = &mut self.groups[group];
+        self.trace.tasks.push(format!("{name} {count}"));
+        *count += 1;
+        if self.who.len() <= task {
+            self.who.resize(task + 1, (0, None));
+        }
+        self.who[task] = (self.trace.tasks.len() - 1, None);
+    }
+
+    fn warm(&mut self, now: u64) {
+        self.on = true;
+        self.trace.since = now;
+        self.running
+            .iter_mut()
+            .flatten()
+            .for_each(|(_, at)| *at = now);
+        for (cpu, &rate) in self.rate.iter().enumerate() {
+            self.trace.speeds.push(Speed { at: now, cpu, rate });
+        }
+        self.trace.waiting.push((now, self.waiting));
+    }
+
+    fn span(&mut self, cpu: usize, to: u64, why: &'static str) {
+        let Some((task, from)) = self.running[cpu].take() else {
+            return;
+        };
+        if self.on {
+            self.trace.spans.push(Span {
+                cpu,
+                task,
+                from,
+                to,
+                why,
+            });
+        }
+    }
+
+    fn waits(&mut self, now: u64, waiting: usize) {
+        self.waiting = waiting;
+        if self.on {
+            self.trace.waiting.push((now, waiting));
+        }
+    }
+}
+
+impl Watch for Recorder {
+    fn happens(&mut self, now: u64, what: What) {
+        match what {
+            What::Begins { task, group, .. } => self.begins(task, group),
+            What::Placed {
+                task,
+                cpu,
+                wake,
+                waker,
+            } if self.on => {
+                let kind = match (wake.fork, wake.sync, waker) {
+                    (true, ..) => "fork",
+                    (_, true, _) => "sync wakeup",
+                    (.., None) => "timer",
+                    _ => "wakeup",
+                };
+                self.who[task].1 = Some(self.trace.wakeups.len());
+                self.trace.wakeups.push(Wakeup {
+                    task: self.who[task].0,
+                    at: now,
+                    here: wake.cpu,
+                    waker: waker.map(|w| self.who[w].0),
+                    kind,
+                    to: cpu,
+                    ran: None,
+                });
+            }
+            What::Arrives { .. } => self.waits(now, self.waiting + 1),
+            What::Runs { task, cpu, .. } => {
+                self.waits(now, self.waiting - 1);
+                let (who, woken) = &mut self.who[task];
+                self.running[cpu] = Some((*who, now));
+                if let Some(wakeup) = woken.take() {
+                    self.trace.wakeups[wakeup].ran = Some((cpu, now));
+                }
+            }
+            What::Stops { cpu, why, .. } => {
+                let told = match why {
+                    Stop::Sleeps => "sleeps",
+                    Stop::Ends => "ends",
+                    Stop::Moves => "moves",
+                    Stop::GivesWay => "gives way",
+                };
+                self.span(cpu, now, told);
+                if why == Stop::GivesWay {
+                    self.waits(now, self.waiting + 1);
+                }
+            }
+            What::Speed { cpu, rate } => {
+                self.rate[cpu] = rate;
+                if self.on {
+                    self.trace.speeds.push(Speed { at: now, cpu, rate });
+                }
+            }
+            What::Warm => self.warm(now),
+            What::Over => {
+                (0..self.running.len()).for_each(|cpu| self.span(cpu, now, ""));
+                self.trace.until = now;
+            }
+            _ => {}
+        }
+    }
+}

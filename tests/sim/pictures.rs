@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Traces and pictures: what is in them, and that the same seed gives the same bytes.
+
+use scx_roost::cli::{Command, parse};
+use scx_roost::sim::{self, Plan, Wanted};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::thread;
+
+const RUNS: &str = "x265 --seeds 2 --window 3ms --variant mainline --variant roost";
+
+fn plan(words: &str) -> Box<Plan> {
+    let command = parse(words.split_whitespace()).unwrap();
+    let Command::Sim { wanted, .. } = command else {
+        panic!("{words}");
+    };
+    let Wanted::Compare(plan) = *wanted else {
+        panic!("{words}");
+    };
+    plan
+}
+
+/// The table, the trace and the picture.
+fn written(folder: &Path, name: &str) -> [Vec<u8>; 3] {
+    let (trace, svg) = (
+        folder.join(format!("{name}.json")),
+        folder.join(format!("{name}.svg")),
+    );
+    let words = format!(
+        "scx_roost sim {RUNS} --trace {} --svg {}",
+        trace.display(),
+        svg.display()
+    );
+    let plan = plan(&words);
+    let report = sim::run(&plan).unwrap();
+    let read = |path: &Path| fs::read(path).unwrap();
+    [report.text().into_bytes(), read(&trace), read(&svg)]
+}
+
+/// Alone, and beside two others that were started in the other order.
+#[test]
+fn the_same_seed_is_the_same_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let alone = written(folder.path(), "alone");
+    let side_by_side: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> = ["b", "a"]
+            .map(|name| scope.spawn(|| written(folder.path(), name)))
+            .into();
+        threads.into_iter().map(|t| t.join().unwrap()).collect()
+    });
+    for other in side_by_side {
+        assert!(alone == other, "two runs of one seed differ");
+    }
+}
+
+#[test]
+fn a_trace_has_tracks_arrows_and_counters() {
+    let folder = tempfile::tempdir().unwrap();
+    let [_, trace, svg] = written(folder.path(), "x");
+    let trace: Value = serde_json::from_slice(&trace).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let of = |phase: &str| events.iter().filter(|e| e["ph"] == phase).count();
+    let names = |name: &str| {
+        events
+            .iter()
+            .filter(|e| e["name"] == name && e["ph"] == "M")
+            .count()
+    };
+    assert_eq!((names("process_name"), names("thread_name")), (2, 2 * 64));
+    assert!(of("X") > 20 && of("C") > 20);
+    assert!(of("s") > 10);
+    assert_eq!(of("s"), of("f"));
+    // Nobody runs twice at once on a CPU.
+    let mut last = std::collections::HashMap::new();
+    let mut spans: Vec<_> = events.iter().filter(|e| e["ph"] == "X").collect();
+    spans.sort_by(|a, b| a["ts"].as_f64().partial_cmp(&b["ts"].as_f64()).unwrap());
+    for span in spans {
+        let (from, ns) = (span["ts"].as_f64().unwrap(), span["dur"].as_f64().unwrap());
+        assert!(from + ns <= 3000.001, "{span} is behind the window");
+        let track = (span["pid"].as_u64(), span["tid"].as_u64());
+        let before = last.insert(track, from + ns).unwrap_or(0.0);
+        assert!(from >= before - 0.001, "{span} begins before {before}");
+    }
+    let svg = String::from_utf8(svg).unwrap();
+    assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
+    for label in ["mainline:", "roost:", "LLC 7", "CPU 31, 63", "2 ms"] {
+        assert!(svg.contains(label), "{label}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_told() {
+    let plan = plan("scx_roost sim x265 --seeds 1 --window 1ms --svg /nowhere/x.svg");
+    let error = format!("{:#}", sim::run(&plan).unwrap_err());
+    assert!(error.contains("cannot write /nowhere/x.svg"), "{error}");
+}
