@@ -17,9 +17,10 @@ pub enum Form {
 pub fn document(plan: &TablePlan, tables: &[Table]) -> String {
     let (source, runs) = (&plan.source, plan.effort.runs());
     let beside = if plan.beside { " --beside" } else { "" };
+    let short = if plan.effort.short { " --short" } else { "" };
     let head = format!(
         "# Published rows beside simulated ones\n\n\
-         Written by `scx_roost sim --table {source} --seeds {runs}{beside} --markdown`; [simulator.md](../simulator.md#tables) says what the \
+         Written by `scx_roost sim --table {source} --seeds {runs}{beside}{short} --markdown`; [simulator.md](../simulator.md#tables) says what the \
          columns are, and how far to trust them.\n\n"
     );
     let tables: Vec<String> = tables.iter().map(Table::markdown).collect();
