@@ -4,8 +4,9 @@
 //!
 //! `load/` is what tasks do, `wait` and `cond` what they do to each other; `machines`, `speed`, `cost`, `caches` the machine, of `params`; `sched`
 //! what the engine asks of a scheduler, `cpus` which tasks each CPU has, `ext` the kernel's sched_ext around the policy, `fair/` its fair class,
-//! `policy` what can be compared; `engine` the loop, `clock` its time, `measure` what comes of it, `watch` who looks on,
-//! `trace/` what it looked like, `check` whether it can be true, `runs` runs side by side; `table/` what the sources have published beside what comes out here.
+//! `cosmos` another scheduler, `oracle` a bound, `policy` what can be compared; `engine` the loop, `clock` its time, `measure` what comes
+//! of it, `watch` who looks on, `trace/` what it looked like, `check` whether it can be true, `runs` runs side by side; `table/` what the
+//! sources have published beside what comes out here.
 
 mod args;
 mod caches;
@@ -13,6 +14,7 @@ mod check;
 mod clock;
 mod command;
 mod cond;
+mod cosmos;
 mod cost;
 mod cpus;
 mod engine;
@@ -22,6 +24,7 @@ mod lines;
 pub mod load;
 mod machines;
 mod measure;
+mod oracle;
 mod params;
 mod policy;
 mod runs;
@@ -48,8 +51,9 @@ use crate::config::Config;
 use crate::cpufreq::CpuFreq;
 use crate::machine::Facts;
 use crate::native::{Kernel, World};
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use check::Check;
+use cosmos::Cosmos;
 use engine::Engine;
 use ext::Ext;
 use fair::Fair;
@@ -88,8 +92,11 @@ impl Scenario<'_> {
                 let placement = Settings::of_preset("mainline")?;
                 self.fair(Rules::Eevdf, &placement, watch)
             }
-            Policy::Cosmos => bail!("cosmos is not modelled yet"),
-            Policy::Oracle => bail!("there is no oracle yet"),
+            Policy::Cosmos => self.under(&Settings::default(), watch, Cosmos::new),
+            Policy::Oracle => {
+                let measured = oracle::bound(&self.load, self.model.hardware()?)?;
+                Ok((measured, watch))
+            }
         }
     }
 

@@ -116,8 +116,8 @@ fn a_sleeper_soon_runs() {
 #[test]
 fn an_idle_cpu_takes_who_waits() {
     let text = "duration 200ms\nmeasure latency done\n\
-        task hog, cpus 0, start 1ms:\n    run 1s\n\
-        task late, cpus 0, 8:\n    run 100us\n    sleep 50ms\n    stamp\n    run 20ms\n    latency done\n    sleep 1s\n";
+        task late, cpus 0, 8:\n    run 100us\n    sleep 50ms\n    stamp\n    run 20ms\n    latency done\n    sleep 1s\n\
+        task hog, cpus 0:\n    sleep 5ms\n    run 1s\n";
     for rules in RULES {
         let m = run(text, &[], rules, 1);
         let took = m.latency[0].quantile(500).unwrap() as f64;

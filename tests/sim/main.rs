@@ -6,6 +6,7 @@ mod command;
 mod fair;
 mod loads;
 mod machine;
+mod others;
 mod pictures;
 mod rtapp;
 mod runs;

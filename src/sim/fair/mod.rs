@@ -10,6 +10,9 @@ mod eevdf;
 mod levels;
 mod queue;
 
+pub use levels::{LLC, Levels};
+pub use queue::{NICE0, weight};
+
 use super::cpus::Cpus;
 use super::params::Params;
 use super::policy::Rules;

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The best that can be, known in hindsight, of workloads in which nothing waits for anything: no placement ends them sooner. Not a
+//! schedule but a bound: work may be divided at will, and wakeups, switches and caches cost nothing.
+
+use super::load::{Load, Measure, Step, Vary};
+use super::machines::Hardware;
+use super::measure::Measured;
+use super::speed::{Cores, FULL};
+use anyhow::{Result, bail, ensure};
+
+/// What the load would come to. Errors: of this load the bound is not known.
+pub fn bound(load: &Load, hardware: Hardware) -> Result<Measured> {
+    let tasks = tasks(load)?;
+    let online = |&cpu: &usize| hardware.facts.cpus[cpu].online != 0;
+    let cpus: Vec<usize> = (0..hardware.facts.cpus.len()).filter(online).collect();
+    let (alone, together) = speeds(hardware.cores, &cpus, tasks.len());
+    let longest = tasks.iter().copied().max().unwrap_or(0);
+    let all: u128 = tasks.iter().map(|&ns| u128::from(ns)).sum();
+    let ns = |work: u128, speed: u64| (work * u128::from(FULL)).div_ceil(u128::from(speed)) as u64;
+    let mut measured = Measured::new(load);
+    measured.busy_ns = all as u64;
+    measured.warm(0, Vec::new());
+    measured.end(ns(all, together).max(ns(longest.into(), alone)), Vec::new());
+    Ok(measured)
+}
+
+/// The work of each task, ns at full speed.
+fn tasks(load: &Load) -> Result<Vec<u64>> {
+    ensure!(
+        load.parallel,
+        "there is no oracle of this workload: its tasks wait for each other, and which placement is best is not known"
+    );
+    ensure!(
+        load.measure == Measure::Time && load.duration.is_none() && load.warmup == 0,
+        "there is an oracle of the time until all tasks have ended alone"
+    );
+    let mut tasks = Vec::new();
+    for group in &load.groups {
+        let mut work = 0;
+        ensure!(
+            group.cpus.is_empty() && group.memory == 0 && group.start == 0,
+            "there is no oracle of tasks that may not use all CPUs, wait for memory, or start later"
+        );
+        for step in &group.program {
+            match step {
+                Step::Run(ns, Vary::No) => match ns.fixed() {
+                    Some(ns) => work += ns.max(0) as u64,
+                    None => bail!("there is no oracle of tasks whose work differs"),
+                },
+                Step::Exit => break,
+                _ => bail!("there is an oracle of tasks that run and end alone"),
+            }
+        }
+        tasks.extend((0..group.count).map(|_| work));
+    }
+    Ok(tasks)
+}
+
+/// Work in a ns: of a task alone, and the most of so many together, over first threads of cores before second ones.
+fn speeds(mut cores: Cores, cpus: &[usize], tasks: usize) -> (u64, u64) {
+    let mut order = cpus.to_vec();
+    let (mut alone, mut together) = (0, 0);
+    let mut busy: Vec<usize> = Vec::new();
+    while busy.len() < tasks && !order.is_empty() {
+        let own = order.iter().position(|&cpu| {
+            cores.turns(cpu, true);
+            let own = !cores.shared(cpu);
+            cores.turns(cpu, false);
+            own
+        });
+        let cpu = order.remove(own.unwrap_or(0));
+        cores.turns(cpu, true);
+        cores.follow();
+        busy.push(cpu);
+        let rates = busy.iter().map(|&cpu| cores.rate(cpu, 0));
+        alone = alone.max(cores.rate(cpu, 0));
+        together = together.max(rates.sum());
+    }
+    (alone, together)
+}
