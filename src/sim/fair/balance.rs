@@ -21,6 +21,8 @@ struct Pace {
     hot: u64,
     /// As far as a CPU that becomes idle looks: see `Levels::around`.
     reach: usize,
+    /// ns that such a look takes for each CPU.
+    look_cost: u64,
 }
 
 impl Pace {
@@ -36,6 +38,7 @@ impl Pace {
                 0 => LLC,
                 _ => MACHINE,
             },
+            look_cost: params.ns("newidle_cost"),
         }
     }
 }
@@ -139,8 +142,7 @@ impl Fair {
         if self.waiting == 0 {
             return None;
         }
-        let reach = self.balance.pace.reach;
-        let found = (0..=reach).find_map(|level| {
+        let found = (0..=self.reach(cpu)?).find_map(|level| {
             let around = self.balance.levels.around(cpu)[level].iter();
             let movable = |&&from: &&usize| self.movable(from, cpu).is_some();
             let from = around.filter(movable).copied().reduce(|a, b| {
@@ -152,6 +154,18 @@ impl Fair {
         let (from, task) = found?;
         self.moves(from, task, cpu, orders);
         Some(task)
+    }
+
+    /// As far as it pays to look: levels whose looks take no longer together than the CPU idles on average.
+    fn reach(&self, cpu: usize) -> Option<usize> {
+        let pace = &self.balance.pace;
+        let mut cost = 0;
+        let pays = |&level: &usize| {
+            let cpus = self.balance.levels.around(cpu)[level].len() as u64;
+            cost += cpus * pace.look_cost;
+            self.queues[cpu].idle.affords(cost)
+        };
+        (0..=pace.reach).take_while(pays).last()
     }
 
     /// Who of the CPU's queue may go to another: it waits, behind somebody, for nothing else than its turn.

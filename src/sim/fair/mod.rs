@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The kernel's fair class (kernel/sched/fair.c), over placement by the policy's own ladder: the presets are patches to the placement
 //! of the kernel, and here they stand in the kernel's own queueing and load balancer. `queue` is a CPU's run queue, `eevdf` and
-//! `cfs` the rules of who runs, `balance` what moves tasks between queues, `levels` how near CPUs are to each other.
+//! `cfs` the rules of who runs, `balance` what moves tasks between queues, `idle` how long CPUs idle, `levels` how near CPUs are to each other.
 //! What placement asks for, idle CPUs, lengths of queues, load and utilisation, is what the policy keeps for itself.
 
 mod balance;
 mod cfs;
 mod eevdf;
+mod idle;
 mod levels;
 mod queue;
 
@@ -270,6 +271,7 @@ impl Fair {
     fn begins_to_run(&mut self, cpu: usize, task: TaskId) {
         let q = &mut self.queues[cpu];
         q.remove(task);
+        q.idle.forgets();
         q.current = Some(task);
         self.waiting -= 1;
         let e = &mut self.entities[task];
@@ -284,6 +286,7 @@ impl Fair {
     /// Nobody runs there.
     fn idles(&mut self, cpu: usize) {
         self.cpus.current[cpu] = None;
+        self.queues[cpu].idle.begins(self.now);
         self.cpus.view(&mut self.kernel, cpu);
         self.kernel.idles(cpu);
     }
@@ -380,6 +383,7 @@ impl Scheduler for Fair {
 
     fn arrive(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) {
         let cpu = self.kernel.cpu_of(task);
+        self.queues[cpu].idle.ends(self.now);
         self.kernel.set_runnable(task, true, false);
         if self.entities[task].delayed {
             self.requeue(cpu, task);

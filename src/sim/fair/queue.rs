@@ -2,6 +2,7 @@
 //! A CPU's run queue as the kernel's fair class keeps it: who runs, who waits, their virtual times. `eevdf` and `cfs` are the rules
 //! over it. Queues are short, so means and minima are computed anew each time and nothing can drift.
 
+use super::idle::Idle;
 use crate::native::{SchedPolicy, TaskId};
 
 /// The kernel's weight of nice 0. Virtual times are ns at this weight.
@@ -102,6 +103,7 @@ pub struct Queue {
     pub told: bool,
     /// The running task shall go to that CPU.
     pub push: Option<usize>,
+    pub idle: Idle,
 }
 
 impl Queue {
