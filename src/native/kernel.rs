@@ -164,6 +164,15 @@ impl Kernel {
         &mut self.world
     }
 
+    /// Userspace tells how many CPUs of each LLC a scan is worth; it counts for so long from now.
+    pub fn tell_scans(&mut self, worth: &[u32], counts_ms: u32) {
+        let now = (self.raw.clock / 1_000_000) as u32;
+        let until = u64::from(now.wrapping_add(counts_ms)) << 32;
+        for (told, worth) in self.world.llc_scans.iter_mut().zip(worth) {
+            *told = until | u64::from(*worth);
+        }
+    }
+
     /// The time of all that follows, ns.
     pub fn set_now(&mut self, now: u64) {
         self.raw.clock = now;

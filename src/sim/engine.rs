@@ -2,9 +2,12 @@
 //! The loop: what is due next happens, and what hangs on it is timed anew. A segment of a task's work ends when its work is done at
 //! the speed its CPU has; each change of speed settles what was done before and times the rest anew.
 
+mod pace;
+
 use super::caches::Caches;
 use super::clock::Clock;
 use super::cost::Costs;
+use super::daemon::Daemon;
 use super::machines::Hardware;
 use super::measure::Measured;
 use super::sched::{Order, Scheduler, Wake};
@@ -12,10 +15,11 @@ use super::speed::{Cores, FULL};
 use super::task::{State, Task, Then};
 use super::wait::{Came, Wait};
 use super::watch::{Sight, Stop, Watch, What};
+use crate::bpf::intf::CAPACITY_SCALE;
 use crate::machine::Facts;
 use crate::native::TaskId;
 use crate::native::sys::{TIMER_SLICE, timer_kind};
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 
 /// Things that can happen next on a CPU.
 #[derive(Clone, Copy)]
@@ -52,14 +56,25 @@ pub struct Engine<S, W = ()> {
     costs: Costs,
     cores: Cores,
     caches: Caches,
+    daemon: Daemon,
     cpus: Vec<Cpu>,
     orders: Vec<Order>,
     /// Numbers of tasks that have ended.
     free: Vec<TaskId>,
+    /// Tasks of the workload that have not, and those of them that only others can wake.
+    alive: usize,
+    stuck: usize,
 }
 
 impl<S: Scheduler, W: Watch> Engine<S, W> {
-    pub fn new(hardware: Hardware, wait: Wait, sched: S, watch: W, tasks: usize) -> Engine<S, W> {
+    pub fn new(
+        hardware: Hardware,
+        daemon: Daemon,
+        wait: Wait,
+        sched: S,
+        watch: W,
+        tasks: usize,
+    ) -> Engine<S, W> {
         let Hardware {
             facts,
             costs,
@@ -67,7 +82,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             caches,
         } = hardware;
         let cpus = facts.cpus.len();
-        let slots = cpus * ON_CPU + tasks * ON_TASK + 2;
+        let slots = cpus * ON_CPU + tasks * ON_TASK + 3;
         let cpu = || Cpu {
             running: None,
             settled: 0,
@@ -85,9 +100,12 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             costs,
             cores,
             caches,
+            daemon,
             wait,
             orders: Vec::new(),
             free: Vec::new(),
+            alive: 0,
+            stuck: 0,
         }
     }
 
@@ -103,12 +121,18 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.arrival(task) + 1
     }
 
-    fn boost(&self) -> usize {
+    /// Frequencies take a step.
+    fn steps(&self) -> usize {
         self.cpus.len() * ON_CPU + self.tasks.capacity() * ON_TASK
     }
 
     fn warm(&self) -> usize {
-        self.boost() + 1
+        self.steps() + 1
+    }
+
+    /// Userspace looks.
+    fn looks(&self) -> usize {
+        self.steps() + 2
     }
 
     /// Runs the load to its end, or for as long as it is measured. Errors: all wait for each other.
@@ -119,6 +143,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             if end.is_some_and(|end| at >= end) || self.ended() {
                 break;
             }
+            self.check_moves()?;
             let slot = self.clock.pop().expect("one is due");
             self.measured.events += 1;
             self.sched.set_now(self.clock.now());
@@ -129,15 +154,19 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 sched: &self.sched,
             })?;
         }
-        if self.clock.next().is_none() && !self.ended() {
-            let waiting = self.tasks.len() - self.free.len();
-            bail!(
-                "the workload stands still after {} ms: {waiting} tasks wait, and nothing will wake them",
-                self.clock.now() / 1_000_000
-            );
-        }
         self.measured.end(self.clock.now(), self.sched.counters());
         self.see(What::Over);
+        Ok(())
+    }
+
+    /// Somebody does something, or will.
+    fn check_moves(&self) -> Result<()> {
+        ensure!(
+            self.alive == 0 || self.stuck < self.alive,
+            "the workload stands still after {} ms: {} tasks wait, and nothing will wake them",
+            self.clock.now() / 1_000_000,
+            self.stuck
+        );
         Ok(())
     }
 
@@ -165,6 +194,9 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 self.clock.set(self.sleep(task), at);
             }
         }
+        if self.daemon.wanted() {
+            self.clock.set(self.looks(), self.daemon.period);
+        }
         if warmup > 0 {
             self.clock.set(self.warm(), warmup);
         } else {
@@ -175,7 +207,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
 
     /// There were tasks, and none is left.
     fn ended(&self) -> bool {
-        !self.tasks.is_empty() && self.free.len() == self.tasks.len()
+        !self.tasks.is_empty() && self.alive == 0
     }
 
     fn new_task(&mut self, group: usize, me: i64, parent: Option<TaskId>) -> TaskId {
@@ -196,6 +228,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 self.tasks.len() - 1
             }
         };
+        self.alive += usize::from(!self.wait.kernel(group));
         let cpu = parent.and_then(|p| self.tasks[p].cpu).unwrap_or(0);
         let mask = self.wait.mask(group);
         self.sched.begin(task, mask, cpu);
@@ -209,8 +242,10 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         if slot == self.warm() {
             self.measured.warm(self.clock.now(), self.sched.counters());
             self.see(What::Warm);
-        } else if slot == self.boost() {
+        } else if slot == self.steps() {
             self.follow();
+        } else if slot == self.looks() {
+            self.look();
         } else if slot >= per_cpu {
             let (task, what) = ((slot - per_cpu) / ON_TASK, (slot - per_cpu) % ON_TASK);
             match what {
@@ -226,74 +261,6 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 3 => self.timer(cpu, TIMER_SLICE),
                 _ => self.timer(cpu, crate::native::sys::TIMER_DELAY),
             }
-        }
-    }
-
-    // ---- time on a CPU ----
-
-    /// What has been done there until now is accounted for.
-    fn settle(&mut self, cpu: usize) {
-        let now = self.clock.now();
-        let at = &mut self.cpus[cpu];
-        let ns = now - at.settled;
-        at.settled = now;
-        let Some(task) = at.running else { return };
-        if ns == 0 {
-            return;
-        }
-        let rate = at.rate;
-        self.sched.ran(task, ns);
-        self.watch.happens(now, What::Ran { task, cpu, ns });
-        self.measured.ran(ns, self.cores.shared(cpu));
-        let left = &mut self.tasks[task].left;
-        *left = left.saturating_sub(ns * rate);
-    }
-
-    /// When the segment there ends, at the speed that the CPU has now. It is settled.
-    fn time(&mut self, cpu: usize) {
-        let slot = self.slot(cpu, On::Segment);
-        let Some(task) = self.cpus[cpu].running else {
-            self.clock.clear(slot);
-            return;
-        };
-        let rate = self.cores.rate(cpu, self.tasks[task].memory);
-        if std::mem::replace(&mut self.cpus[cpu].rate, rate) != rate {
-            self.see(What::Speed { cpu, rate });
-        }
-        let ns = self.tasks[task].left.div_ceil(rate);
-        self.clock.set(slot, self.clock.now() + ns);
-    }
-
-    /// Work of the kernel's own that who runs there pays for.
-    fn pay(&mut self, cpu: usize, ns: u64) {
-        let Some(task) = self.cpus[cpu].running else {
-            return;
-        };
-        self.settle(cpu);
-        self.tasks[task].left += ns * FULL;
-        self.time(cpu);
-    }
-
-    /// The CPU begins or ceases to be busy: its siblings are slower or faster from now.
-    fn turns(&mut self, cpu: usize, busy: bool) {
-        let row = self.facts.cpus[cpu];
-        let siblings = &row.sib[..usize::from(row.nr_sib)];
-        siblings.iter().for_each(|&s| self.settle(s.into()));
-        self.cores.turns(cpu, busy);
-        siblings.iter().for_each(|&s| self.time(s.into()));
-        let slot = self.boost();
-        if self.cores.behind() && self.clock.due(slot).is_none() {
-            self.clock.set(slot, self.clock.now() + self.cores.late());
-        }
-    }
-
-    fn follow(&mut self) {
-        let busy: Vec<usize> = (0..self.cpus.len())
-            .filter(|&c| self.cpus[c].running.is_some())
-            .collect();
-        busy.iter().for_each(|&cpu| self.settle(cpu));
-        if self.cores.follow() {
-            busy.iter().for_each(|&cpu| self.time(cpu));
         }
     }
 
@@ -355,6 +322,9 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                     };
                     self.tasks[task].wake = wake;
                     self.clock.set(self.sleep(task), until.max(now));
+                } else {
+                    self.tasks[task].stuck = true;
+                    self.stuck += 1;
                 }
                 self.tasks[task].state = State::Asleep;
                 self.stops(cpu, task, Stop::Sleeps);
@@ -366,6 +336,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 self.sched.ends(cpu, task, &mut self.orders);
                 self.tasks[task].state = State::Free;
                 self.free.push(task);
+                self.alive -= usize::from(!self.wait.kernel(self.tasks[task].group));
                 self.leaves(cpu);
                 if let Some(parent) = self.wait.reap(&mut self.tasks, task) {
                     let wake = Wake {
@@ -419,9 +390,12 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     /// Without `waker` it is the timer of a sleep.
     fn place(&mut self, task: TaskId, wake: Wake, waker: Option<TaskId>) {
         debug_assert_eq!(self.tasks[task].state, State::Asleep);
+        self.stuck -= usize::from(std::mem::take(&mut self.tasks[task].stuck));
         let now = self.clock.now();
         self.tasks[task].wake = wake;
-        self.tasks[task].woken_at = now;
+        // How soon threads of the kernel run is not what is measured.
+        let kernel = self.wait.kernel(self.tasks[task].group);
+        self.tasks[task].woken_at = if kernel { 0 } else { now };
         self.tasks[task].state = State::Coming;
         let cpu = self.sched.place(wake, task, &mut self.orders);
         self.see(What::Placed {
@@ -457,6 +431,10 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.clock.now() + self.costs.tick_period,
         );
         self.pay(cpu, self.costs.tick);
+        let speed = self.cores.clock(cpu) * u64::from(CAPACITY_SCALE) / FULL;
+        if let Some(kernel) = self.sched.kernel() {
+            kernel.view(cpu).1.speed = speed as u32;
+        }
         self.sched.tick(cpu, task, &mut self.orders);
         self.obey(cpu);
     }
@@ -556,6 +534,11 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                     if self.clock.due(slot).is_none_or(|due| due > at) {
                         self.clock.set(slot, at);
                     }
+                }
+                Order::Speed { cpu, speed } => {
+                    let part = u64::from(speed) * FULL / u64::from(CAPACITY_SCALE);
+                    self.cores.ask(cpu, part);
+                    self.follows(cpu);
                 }
                 Order::Timer { which, cpu, ns } => {
                     let on = if which == TIMER_SLICE {

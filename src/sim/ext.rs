@@ -79,7 +79,7 @@ impl Ext {
                 }
                 Act::Kick { cpu, flags } => self.kick(cpu, flags, orders),
                 Act::Timer { which, cpu, ns } => orders.push(Order::Timer { which, cpu, ns }),
-                Act::AskSpeed { .. } => {}
+                Act::AskSpeed { cpu, speed } => orders.push(Order::Speed { cpu, speed }),
             }
         }
         self.acts = acts;
@@ -189,6 +189,10 @@ impl Ext {
 }
 
 impl Scheduler for Ext {
+    fn kernel(&mut self) -> Option<&mut Kernel> {
+        Some(&mut self.kernel)
+    }
+
     fn set_now(&mut self, now: u64) {
         self.kernel.set_now(now);
     }

@@ -4,8 +4,9 @@
 use super::caches::Caches;
 use super::cost::Costs;
 use super::params::Params;
-use super::speed::{Cores, Speeds};
-use crate::machine::{Cpu, Facts, Llc, LlcKind, Machine, Node, advice};
+use super::speed::Cores;
+use crate::cpufreq::CpuFreq;
+use crate::machine::{Cpu, Facts, Llc, LlcKind, Machine, Node, Policies, Policy, advice};
 use anyhow::{Context, Result};
 use std::path::Path;
 
@@ -21,7 +22,7 @@ pub const MACHINES: [(&str, &str); 8] = [
     ),
     (
         "e7-8870v4/active",
-        "4 x Intel Xeon E7-8870 v4 (Broadwell): 80 cores, 160 threads, a cache a socket; intel_pstate, performance; source 000",
+        "4 x Intel Xeon E7-8870 v4 (Broadwell): 80 cores, 160 threads, a cache a socket; intel_pstate's own loop; source 000",
     ),
     (
         "e7-8870v4/passive",
@@ -29,7 +30,7 @@ pub const MACHINES: [(&str, &str); 8] = [
     ),
     (
         "e7-8870v4/powersave",
-        "the same; intel_pstate, powersave; source 001",
+        "the same; intel_pstate, slow; source 001",
     ),
     (
         "epyc-9654-2s",
@@ -79,14 +80,45 @@ impl Model {
         })
     }
 
+    /// What cpufreq would say of its CPUs.
+    pub fn policies(&self) -> Policies {
+        let (params, all) = (&self.params, &self.machine.cpus);
+        let mut cpus = vec![None; self.machine.nr_cpu_ids.into()];
+        for cpu in all {
+            let mut related = [cpu.siblings.as_slice(), &[cpu.id]].concat();
+            related.sort_unstable();
+            cpus[usize::from(cpu.id)] = Some(Policy {
+                min_khz: Some(params.khz("freq_min")),
+                max_khz: Some(params.khz("freq_max")),
+                first: related[0],
+                related,
+                ..Policy::default()
+            });
+        }
+        Policies {
+            cpus,
+            odd: Vec::new(),
+        }
+    }
+
+    /// Who sets its frequencies listens to what the scheduler asks for.
+    pub fn listens(&self) -> CpuFreq {
+        let governor = match self.params.count("governor") {
+            1 => "schedutil",
+            _ => "performance",
+        };
+        CpuFreq {
+            governors: vec![governor.to_string()],
+            drivers: Vec::new(),
+        }
+    }
+
     /// What a run needs of it. Errors: it is none that the policy handles.
     pub fn hardware(&self) -> Result<Hardware> {
         let facts = self.machine.facts()?;
-        let cores = facts.cpus.iter().map(|c| c.core.into()).collect();
-        let speeds = Speeds::new(&self.params, self.machine.nr_cores.into());
         Ok(Hardware {
             costs: Costs::new(&self.params, &facts),
-            cores: Cores::new(speeds, cores),
+            cores: Cores::new(&self.params, &facts),
             caches: Caches::new(&self.params, &self.machine),
             facts,
         })

@@ -2,11 +2,11 @@
 //! A simulator: the policy's own C, natively, on machines and under workloads that no test machine has. Discrete events, and the same
 //! for the same seed. docs/simulator.md says what is modelled and what is not.
 //!
-//! `load/` is what tasks do, `wait` and `cond` what they do to each other; `machines`, `speed`, `cost`, `caches` the machine, of `params`; `sched`
-//! what the engine asks of a scheduler, `cpus` which tasks each CPU has, `ext` the kernel's sched_ext around the policy, `fair/` its fair class,
-//! `cosmos` another scheduler, `oracle` a bound, `policy` what can be compared; `engine` the loop, `clock` its time, `measure` what comes
-//! of it, `watch` who looks on, `trace/` what it looked like, `check` whether it can be true, `runs` runs side by side; `table/` what the
-//! sources have published beside what comes out here.
+//! `load/` is what tasks do, `wait` and `cond` what they do to each other; `machines`, `speed`, `freq`, `cost`, `caches`, `kthreads` the
+//! machine, of `params`; `daemon` what userspace publishes; `sched` what the engine asks of a scheduler, `cpus` which tasks each CPU has, `ext`
+//! the kernel's sched_ext around the policy, `fair/` its fair class, `cosmos` another scheduler, `oracle` a bound, `policy` what can be
+//! compared; `engine` the loop, `clock` its time, `measure` what comes of it, `watch` who looks on, `trace/` what it looked like, `check`
+//! whether it can be true, `runs` runs side by side; `table/` what the sources have published beside what comes out here.
 
 mod args;
 mod caches;
@@ -17,9 +17,12 @@ mod cond;
 mod cosmos;
 mod cost;
 mod cpus;
+mod daemon;
 mod engine;
 mod ext;
 mod fair;
+mod freq;
+mod kthreads;
 mod lines;
 pub mod load;
 mod machines;
@@ -48,12 +51,12 @@ pub use trace::Pictures;
 
 use crate::arms::Settings;
 use crate::config::Config;
-use crate::cpufreq::CpuFreq;
 use crate::machine::Facts;
 use crate::native::{Kernel, World};
 use anyhow::{Result, ensure};
 use check::Check;
 use cosmos::Cosmos;
+use daemon::Daemon;
 use engine::Engine;
 use ext::Ext;
 use fair::Fair;
@@ -77,9 +80,16 @@ impl Scenario<'_> {
         self.watched(()).map(|(measured, ())| measured)
     }
 
+    /// The workload, and the threads of the kernel beside it.
+    fn whole(&self) -> Load {
+        let mut load = self.load.clone();
+        kthreads::add(&mut load, &self.model.params, &self.model.machine);
+        load
+    }
+
     /// The same, checked at every event. Errors: also what is not as it must be.
     pub fn checked(self) -> Result<Measured> {
-        let check = Check::new(self.model.machine.nr_cpu_ids.into(), &self.load);
+        let check = Check::new(self.model.machine.nr_cpu_ids.into(), &self.whole());
         self.watched(check).map(|(measured, _)| measured)
     }
 
@@ -112,30 +122,34 @@ impl Scenario<'_> {
         watch: W,
         sched: impl FnOnce(Kernel, usize) -> S,
     ) -> Result<(Measured, W)> {
-        let tasks = self.load.tasks();
+        let load = self.whole();
+        let tasks = load.tasks();
         let hardware = self.model.hardware()?;
         let facts = &hardware.facts;
         let nr_cpus = facts.machine.nr_online;
-        let tunables = Config::default().tunables(&CpuFreq::default(), true);
+        let tunables = Config::default().tunables(&self.model.listens(), true);
         let world = World::new(facts.clone(), settings.arm(nr_cpus), tunables, 1);
         let mut kernel = Kernel::new(world, tasks);
-        let masks = self.masks(facts, &mut kernel)?;
-        let wait = Wait::new(self.load.clone(), masks, self.seed);
+        let masks = self.masks(&load, facts, &mut kernel)?;
+        let wait = Wait::new(load, masks, self.seed);
         let sched = sched(kernel, tasks);
-        let mut engine = Engine::new(hardware, wait, sched, watch, tasks);
+        let daemon = Daemon::new(settings, &hardware.facts, &self.model.policies());
+        let mut engine = Engine::new(hardware, daemon, wait, sched, watch, tasks);
         engine.run()?;
         Ok((engine.measured, engine.watch))
     }
 
     /// Which CPUs each group of tasks may use, as the kernel numbers such sets. Errors: the machine has none of them.
-    fn masks(&self, facts: &Facts, kernel: &mut Kernel) -> Result<Vec<usize>> {
+    fn masks(&self, load: &Load, facts: &Facts, kernel: &mut Kernel) -> Result<Vec<usize>> {
         let words = facts.cpus.len().div_ceil(64);
         let all = match self.policy {
             Policy::Pinned => Some(first_threads(facts)),
             _ => None,
         };
-        let masks = self.load.groups.iter().map(|group| {
-            let mask = match (group.mask(words), &all) {
+        let masks = load.groups.iter().map(|group| {
+            // Threads of the kernel are pinned as it is.
+            let all = all.as_ref().filter(|_| !group.kernel);
+            let mask = match (group.mask(words), all) {
                 (None, None) => return Ok(0),
                 (Some(mask), None) => mask,
                 (None, Some(all)) => all.clone(),

@@ -63,14 +63,14 @@ fn speeds(mut cores: Cores, cpus: &[usize], tasks: usize) -> (u64, u64) {
     let mut busy: Vec<usize> = Vec::new();
     while busy.len() < tasks && !order.is_empty() {
         let own = order.iter().position(|&cpu| {
-            cores.turns(cpu, true);
+            cores.turns(cpu, true, 0);
             let own = !cores.shared(cpu);
-            cores.turns(cpu, false);
+            cores.turns(cpu, false, 0);
             own
         });
         let cpu = order.remove(own.unwrap_or(0));
-        cores.turns(cpu, true);
-        cores.follow();
+        cores.turns(cpu, true, 0);
+        cores.at_best();
         busy.push(cpu);
         let rates = busy.iter().map(|&cpu| cores.rate(cpu, 0));
         alone = alone.max(cores.rate(cpu, 0));

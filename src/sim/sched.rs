@@ -3,7 +3,7 @@
 
 use super::task::Task;
 use crate::native::sys::timer_kind;
-use crate::native::{Attr, TaskId};
+use crate::native::{Attr, Kernel, TaskId};
 
 /// A wakeup or fork.
 #[derive(Clone, Copy, Debug)]
@@ -26,10 +26,16 @@ pub enum Order {
         cpu: usize,
         ns: u64,
     },
+    /// The CPU shall have a part of the highest frequency, of CAPACITY_SCALE.
+    Speed { cpu: usize, speed: u32 },
 }
 
 /// Each call is an instant; what it wants goes into `orders`. A CPU that runs nothing has nothing runnable in its hand.
 pub trait Scheduler {
+    /// The policy's memory, if it has one: userspace publishes into it, and ticks tell it frequencies.
+    fn kernel(&mut self) -> Option<&mut Kernel> {
+        None
+    }
     /// The time of what follows, ns.
     fn set_now(&mut self, now: u64);
     /// A task that may use the CPUs of a mask; it has run nowhere, and counts as on `cpu`.

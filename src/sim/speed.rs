@@ -1,78 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! How fast a CPU works now: its core's frequency, less what the core's other threads take. The only place that multiplies them.
 
+use super::freq::Freqs;
 use super::params::Params;
+use crate::machine::Facts;
 
 /// Work in a ns at full speed.
 pub const FULL: u64 = 1 << 20;
 
-/// What the machine's parts do to each other. Parts of one, in 1/FULL.
-#[derive(Clone, Debug)]
-pub struct Speeds {
-    /// A thread's speed while another thread of its core is busy.
-    pub smt: u64,
-    /// The same of work that waits for memory.
-    pub smt_memory: u64,
-    /// With so many busy cores, and with all: the speed of each.
-    pub boost: Vec<u64>,
-    /// How late clocks of cores follow, ns.
-    pub late: u64,
-}
-
-impl Speeds {
-    /// With more than `boost_cores` busy cores their speed falls evenly, to `boost_all` with all.
-    pub fn new(params: &Params, cores: usize) -> Speeds {
-        let part = |x: f64| (x * FULL as f64).round() as u64;
-        let (some, all) = (
-            params.count("boost_cores") as usize,
-            params.part("boost_all"),
-        );
-        let boost = |busy: usize| {
-            let over = busy.saturating_sub(some) as f64 / cores.saturating_sub(some).max(1) as f64;
-            part(1.0 - (1.0 - all) * over)
-        };
-        Speeds {
-            smt: part(params.part("smt_speed")),
-            smt_memory: part(params.part("smt_speed_memory")),
-            boost: (0..=cores).map(boost).collect(),
-            late: params.ns("freq_ramp"),
-        }
-    }
-}
-
 /// Which CPUs are busy, and what that makes of the speed of each.
 pub struct Cores {
-    speeds: Speeds,
+    /// A thread's speed while another thread of its core is busy; and that of work that waits for memory. In 1/FULL.
+    smt: u64,
+    smt_memory: u64,
     core_of: Vec<usize>,
     /// Busy threads of each core.
     busy: Vec<u32>,
-    busy_cores: usize,
-    /// The speed that all cores have now; it follows the number of busy ones late.
-    boost: u64,
+    freqs: Freqs,
 }
 
 impl Cores {
-    pub fn new(speeds: Speeds, core_of: Vec<usize>) -> Cores {
+    pub fn new(params: &Params, facts: &Facts) -> Cores {
+        let part = |name| (params.part(name) * FULL as f64).round() as u64;
+        let core_of: Vec<usize> = facts.cpus.iter().map(|c| c.core.into()).collect();
         let cores = core_of.iter().max().map_or(0, |c| c + 1);
-        let boost = speeds.boost[0];
+        let mut nodes = vec![0; cores];
+        for cpu in facts.cpus.iter().filter(|c| c.online != 0) {
+            nodes[usize::from(cpu.core)] = cpu.node.into();
+        }
         Cores {
-            busy: vec![0; cores],
-            busy_cores: 0,
-            boost,
+            smt: part("smt_speed"),
+            smt_memory: part("smt_speed_memory"),
             core_of,
-            speeds,
+            busy: vec![0; cores],
+            freqs: Freqs::new(params, &nodes),
         }
     }
 
     /// A thread of the core begins or ceases to be busy.
-    pub fn turns(&mut self, cpu: usize, busy: bool) {
-        let threads = &mut self.busy[self.core_of[cpu]];
+    pub fn turns(&mut self, cpu: usize, busy: bool, now: u64) {
+        let core = self.core_of[cpu];
+        let threads = &mut self.busy[core];
         if busy {
             *threads += 1;
-            self.busy_cores += usize::from(*threads == 1);
+            if *threads == 1 {
+                self.freqs.turns(core, true, now);
+            }
         } else {
             *threads -= 1;
-            self.busy_cores -= usize::from(*threads == 0);
+            if *threads == 0 {
+                self.freqs.turns(core, false, now);
+            }
         }
     }
 
@@ -90,10 +68,10 @@ impl Cores {
     /// that part faster or slower.
     pub fn rate(&self, cpu: usize, memory: u64) -> u64 {
         let (smt, smt_memory) = match self.shared(cpu) {
-            true => (self.speeds.smt, self.speeds.smt_memory),
+            true => (self.smt, self.smt_memory),
             false => (FULL, FULL),
         };
-        let core = smt * self.boost / FULL;
+        let core = smt * self.clock(cpu) / FULL;
         match memory {
             0 => core,
             // The times of both parts add up.
@@ -101,19 +79,41 @@ impl Cores {
         }
     }
 
-    /// The clocks of all cores follow what is busy. True: they are others now.
-    pub fn follow(&mut self) -> bool {
-        let boost = self.speeds.boost[self.busy_cores];
-        std::mem::replace(&mut self.boost, boost) != boost
+    /// The frequency of the CPU's core, as a part of the highest.
+    pub fn clock(&self, cpu: usize) -> u64 {
+        self.freqs.of(self.core_of[cpu])
     }
 
-    /// How late they follow, ns.
-    pub fn late(&self) -> u64 {
-        self.speeds.late
+    /// The scheduler asks for a part of the highest.
+    pub fn ask(&mut self, cpu: usize, part: u64) {
+        self.freqs.ask(self.core_of[cpu], part);
     }
 
-    /// They would be others.
-    pub fn behind(&self) -> bool {
-        self.speeds.boost[self.busy_cores] != self.boost
+    /// Frequencies take their steps. True: those of a busy core have more to take.
+    pub fn follow(&mut self, now: u64) -> bool {
+        self.freqs.steps();
+        let mut behind = false;
+        for core in (0..self.busy.len()).filter(|&core| self.busy[core] > 0) {
+            self.freqs.follow(core, now);
+            behind |= self.freqs.behind(core, true);
+        }
+        behind
+    }
+
+    /// Busy cores are as fast as any governor ever lets them be beside each other.
+    pub fn at_best(&mut self) {
+        for core in (0..self.busy.len()).filter(|&core| self.busy[core] > 0) {
+            self.freqs.at_best(core);
+        }
+    }
+
+    /// When steps are due, ns from now, if the CPU's core or those around are not where they shall go.
+    pub fn behind(&self, cpu: usize) -> Option<u64> {
+        let behind = self.freqs.behind(self.core_of[cpu], self.busy(cpu));
+        behind.then_some(self.freqs.step)
+    }
+
+    pub fn step(&self) -> u64 {
+        self.freqs.step
     }
 }

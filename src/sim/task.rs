@@ -42,6 +42,8 @@ pub struct Task {
     pub first: bool,
     /// It waits at a barrier, on its CPU.
     pub spins: bool,
+    /// It sleeps until another wakes it.
+    pub stuck: bool,
     /// Its CPU has the cache lines that its step is about.
     pub reached: bool,
     /// It waits for a condition, asleep or on its way.
@@ -84,6 +86,7 @@ impl Task {
             stamp: 0,
             first: false,
             spins: false,
+            stuck: false,
             reached: false,
             blocked: false,
             until: None,

@@ -101,6 +101,11 @@ impl Wait {
         Task::new(group, of, me, self.loops, self.timers)
     }
 
+    /// Its tasks are the kernel's, not the workload's.
+    pub fn kernel(&self, group: usize) -> bool {
+        self.load.groups[group].kernel
+    }
+
     pub fn set_of(&self, group: usize) -> u64 {
         self.load.groups[group].set
     }

@@ -16,7 +16,7 @@ fn wanted(args: &str) -> anyhow::Result<Wanted> {
 
 #[test]
 fn what_is_typed_is_run() {
-    let args = "primesieve --set threads=2 --variant mainline --variant roost+claim=off --seeds 2 --seed 5";
+    let args = "primesieve --set threads=2 --variant mainline --variant roost+claim=off --seeds 2 --seed 5 --param noise_rate=0";
     let Wanted::Compare(plan) = wanted(args).unwrap() else {
         panic!("{args}");
     };

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The machine around the policy: each mechanism alone, against figures from its parameters.
 
+use crate::support;
 use scx_roost::sim::load::Load;
 use scx_roost::sim::{MACHINES, Measured, Model, Params, Policy, Scenario, model};
 
+/// Without threads of the kernel, which come when they like.
+fn quiet(model: &Model) -> Model {
+    let mut model = model.clone();
+    model.params.set("noise_rate", 0.0).unwrap();
+    model
+}
+
 fn run_on(model: &Model, text: &str) -> Measured {
     let scenario = Scenario {
-        model,
+        model: &quiet(model),
         load: Load::parse(text, &Default::default()).unwrap(),
         policy: &Policy::parse("mainline").unwrap(),
         seed: 1,
@@ -263,4 +271,129 @@ fn a_move_costs_by_its_distance() {
         // Longer runs see some more ticks, of 1.5 us.
         within(more / with.moves[moved] as f64 / 1e3, us, 0.8 + us / 100.0);
     }
+}
+
+// ---- threads of the kernel ----
+
+/// A machine that has nothing to do but for its threads of the kernel.
+fn kernel_time(model: &Model, seconds: u64) -> Measured {
+    let scenario = Scenario {
+        model,
+        load: Load::parse(
+            &format!("duration {seconds}s\nmeasure rate turns\ntask a:\n    forever\n        sleep 1s\n        count turns\n"),
+            &Default::default(),
+        )
+        .unwrap(),
+        policy: &Policy::parse("mainline").unwrap(),
+        seed: 1,
+    };
+    scenario.run().unwrap()
+}
+
+/// 20 a second on each of 64 CPUs, each 20 us and a switch of 0.5 us.
+#[test]
+fn noise_comes_as_often_as_it_should() {
+    let model = model("tr-3970x").unwrap();
+    let with = kernel_time(&model, 10);
+    let runs = 10.0 * 64.0 * 20.0;
+    within(with.busy_ns as f64 / 20_500.0, runs, runs / 20.0);
+    assert!(kernel_time(&quiet(&model), 10).busy_ns < 1_000_000);
+}
+
+/// intel_cpufreq: every 4 ms on each of 160 CPUs, 20 us at full speed and a switch.
+#[test]
+fn the_governors_kworkers_run_on_every_cpu() {
+    let time = |mode: &str| {
+        let model = model(&format!("e7-8870v4/{mode}")).unwrap();
+        kernel_time(&quiet(&model), 1).busy_ns as f64
+    };
+    // At the lowest of 1200 of 3000 MHz, where they have no reason to leave it, and beside that of the sibling, which is due then too.
+    let all = 250.0 * 160.0 * 20_500.0 * 3000.0 / 1200.0 / 0.6;
+    within(time("passive"), all, all / 50.0);
+    assert!(time("active") < 1e6);
+}
+
+// ---- frequencies ----
+
+/// How long 1 s of work takes, ns.
+fn second(model: &Model) -> f64 {
+    run_on(model, "task a, cpus 0:\n    run 1s\n").result()
+}
+
+/// From 1200 to 3000 MHz in 100 ms, in steps of 10 ms: 0.4, 0.46 ... 0.94 of the speed for 10 ms each, 33 ms are lost.
+#[test]
+fn a_slow_ramp_costs_what_it_should() {
+    let mut model = model("e7-8870v4/powersave").unwrap();
+    within(second(&model), 1.033e9, 0.001e9);
+    model.params.set("freq_ramp", 20.0).unwrap();
+    // Two steps: 0.4 and 0.7.
+    within(second(&model), 1.009e9, 0.001e9);
+    model.params.set("governor", 0.0).unwrap();
+    within(second(&model), 1e9, 0.001e9);
+}
+
+/// It goes down as fast as it went up: after 50 ms of idling half of the way is lost.
+#[test]
+fn an_idle_core_slows_down() {
+    let model = model("e7-8870v4/powersave").unwrap();
+    let text = |ms: u32| format!("task a, cpus 0:\n    run 1s\n    sleep {ms}ms\n    run 1s\n");
+    let lost = |ms: u32| run_on(&model, &text(ms)).result() - 2e9 - f64::from(ms) * 1e6 - 33e6;
+    // From 0.7: 0.7, 0.76 ... 0.94.
+    within(lost(50), 9e6, 1.2e6);
+    within(lost(200), 33e6, 1.2e6);
+    // With the highest governor nothing is.
+    let mut fast = model.clone();
+    fast.params.set("governor", 0.0).unwrap();
+    within(run_on(&fast, &text(200)).result(), 2.2e9, 1e6);
+}
+
+/// schedutil goes where the policy asks it to, with the utilisation: that grows with a half-life of 32 ms, and slower on a slow CPU.
+#[test]
+fn schedutil_follows_utilisation() {
+    let model = model("e7-8870v4/passive").unwrap();
+    let lost = second(&model) - 1e9;
+    assert!((30e6..400e6).contains(&lost), "{lost}");
+}
+
+// ---- what userspace publishes ----
+
+fn counts(preset: &str, model: &Model, text: &str) -> Measured {
+    let scenario = Scenario {
+        model,
+        load: Load::parse(text, &Default::default()).unwrap(),
+        policy: &Policy::parse(preset).unwrap(),
+        seed: 1,
+    };
+    scenario.run().unwrap()
+}
+
+/// Where every core idles at its lowest frequency, moves are delayed, so that the run is another one.
+#[test]
+fn slow_cpus_delay_moves() {
+    let text = "warmup 2s\nduration 500ms\nmeasure rate forks\n\
+        task child from a:\n    run 300us\n\
+        task a:\n    forever\n        fork child x 1\n        run 200us\n        wait\n        sleep 5ms\n        count forks\n";
+    let differs = |machine: &str| {
+        let model = quiet(&model(machine).unwrap());
+        let of = |preset: &str| counts(preset, &model, text).events;
+        of("mainline") != of("mainline+delay_migration")
+    };
+    assert!(differs("e7-8870v4/powersave"));
+}
+
+// ---- a machine of files ----
+
+#[test]
+fn a_machine_of_files_runs() {
+    let tree = support::SMALL_SMT.tree();
+    let model = Model::read(tree.root()).unwrap();
+    assert_eq!(model.machine.cpus.len(), 8);
+    let m = run_on(&model, "task a x 4:\n    run 100ms\n");
+    within(m.result(), 100e6, 1e6);
+    assert_eq!(m.shared_ns, 0);
+    let error = format!(
+        "{:#}",
+        Model::read(std::path::Path::new("/nowhere")).unwrap_err()
+    );
+    assert!(error.contains("/nowhere"), "{error}");
 }

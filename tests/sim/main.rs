@@ -12,4 +12,7 @@ mod rtapp;
 mod runs;
 mod shown;
 mod steps;
+#[allow(dead_code)]
+#[path = "../crate/support.rs"]
+mod support;
 mod tables;

@@ -4,6 +4,7 @@
 use scx_roost::sim::load::Load;
 use scx_roost::sim::{Measured, Policy, Scenario, WORKLOADS, model};
 
+/// Without threads of the kernel, which come when they like.
 pub fn run(text: &str, params: &[(&str, i64)], policy: &str, seed: u64) -> Measured {
     let params = params
         .iter()
@@ -12,9 +13,12 @@ pub fn run(text: &str, params: &[(&str, i64)], policy: &str, seed: u64) -> Measu
     scenario(load, policy, seed).unwrap()
 }
 
+/// Without threads of the kernel, which come when they like.
 pub fn scenario(load: Load, policy: &str, seed: u64) -> anyhow::Result<Measured> {
+    let mut model = model("tr-3970x").unwrap();
+    model.params.set("noise_rate", 0.0).unwrap();
     let scenario = Scenario {
-        model: &model("tr-3970x").unwrap(),
+        model: &model,
         load,
         policy: &Policy::parse(policy).unwrap(),
         seed,

@@ -229,7 +229,7 @@ fn outcome(how: How) -> Result<()> {
         seed: 1,
         load,
     };
-    let check = Check::new(cpus, &scenario.load);
+    let check = Check::new(cpus, &scenario.whole());
     let broken = |kernel, tasks| Broken {
         ext: Ext::new(kernel, tasks),
         how,

@@ -69,6 +69,8 @@ pub struct Barrier {
 #[derive(Clone, Debug)]
 pub struct Group {
     pub name: String,
+    /// Its tasks are the kernel's: the workload does not wait for their end.
+    pub kernel: bool,
     /// Its tasks are forked by others; else they are there from the start.
     pub forked: bool,
     pub count: u64,

@@ -302,6 +302,7 @@ impl<'a> Parser<'a> {
         ensure!(count > 0, "{count} tasks are none");
         let mut group = Group {
             name: name.to_string(),
+            kernel: false,
             forked,
             count: count as u64,
             set: 0,

@@ -212,6 +212,7 @@ impl Reader {
         task.program.push(Step::Exit);
         let cpus = cpus(members)?;
         Ok(Group {
+            kernel: false,
             name: name.to_string(),
             forked: false,
             count: task.instances,

@@ -87,13 +87,13 @@ pub fn write(plan: &Plan) -> Result<()> {
             duration: Some(plan.load.duration.unwrap_or(u64::MAX).min(*window)),
             ..plan.load.clone()
         };
-        let recorder = Recorder::new(&variant.name, &load, machine.nr_cpu_ids.into());
         let scenario = Scenario {
             model: &plan.model,
             load,
             policy: &variant.policy,
             seed: plan.seeds.start,
         };
+        let recorder = Recorder::new(&variant.name, &scenario.whole(), machine.nr_cpu_ids.into());
         let (measured, recorder) = scenario.watched(recorder)?;
         seen.push((recorder.trace(), measured));
     }

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What the daemon does while a scheduler runs: it looks at frequencies and idle periods, learns what is low, and publishes. By the same
+//! code (`model`, `publish`), over the policy's memory.
+
+use crate::arms::Settings;
+use crate::bpf::intf::CAPACITY_SCALE;
+use crate::config::Config;
+use crate::features::bits;
+use crate::host::Host;
+use crate::machine::{Facts, FreqSource, Policies};
+use crate::model::FreqRule;
+use crate::native::Kernel;
+use crate::publish::{Frequencies, Scans};
+use std::path::Path;
+
+/// As in `control`: what is low is learnt anew after each so many looks.
+const LOOKS_TO_LEARN: u32 = 50;
+
+pub struct Daemon {
+    /// None: nobody delays moves.
+    frequencies: Option<Frequencies>,
+    rule: FreqRule,
+    /// None: nobody bounds scans.
+    scans: Option<Scans>,
+    /// Which idle periods are meant.
+    every: bool,
+    looks: u32,
+    /// Between two looks, ns.
+    pub period: u64,
+}
+
+impl Daemon {
+    pub fn new(settings: &Settings, facts: &Facts, policies: &Policies) -> Daemon {
+        let period = Config::default().freq_period;
+        let rule = settings.freq_rule();
+        // Ticks see frequencies: no file is read.
+        let nowhere = Host::new(Path::new("/"));
+        let frequencies = || Frequencies::new(&nowhere, &FreqSource::Cpuperf, policies, period);
+        let bounded = bits::avg_idle.with(bits::avg_idle_scan);
+        let scans = || Scans::new(&facts.llcs, &facts.llc_cpus, period);
+        Daemon {
+            frequencies: (rule != FreqRule::Off).then(frequencies),
+            rule,
+            scans: settings.features.has(bounded).then(scans),
+            every: settings.features.has(bits::avg_idle_every),
+            looks: 0,
+            period: period.as_nanos() as u64,
+        }
+    }
+
+    /// Somebody wants to know.
+    pub fn wanted(&self) -> bool {
+        self.frequencies.is_some() || self.scans.is_some()
+    }
+
+    pub fn look(&mut self, kernel: &mut Kernel) {
+        self.looks += 1;
+        let cpus = 0..kernel.world().nr_cpus();
+        if let Some(scans) = &self.scans {
+            let mean = |cpu: usize| {
+                let state = kernel.world().cpu(cpu);
+                match self.every {
+                    true => state.idle_every.mean,
+                    false => state.idle_wakeup.mean,
+                }
+            };
+            let means: Vec<u64> = cpus.clone().map(mean).collect();
+            kernel.tell_scans(&scans.worth(&means), scans.counts_ms);
+        }
+        if let Some(frequencies) = &mut self.frequencies {
+            let speed = |cpu| CAPACITY_SCALE.saturating_sub(kernel.world().cpu(cpu).slow);
+            let speeds: Vec<u32> = cpus.map(speed).collect();
+            frequencies.sample(&speeds, None);
+            if self.looks % LOOKS_TO_LEARN == 1 {
+                frequencies.learn();
+                let rules = std::array::from_fn(|_| self.rule);
+                frequencies.fill(kernel.world_mut().policy_mut(), &rules);
+            }
+        }
+    }
+}

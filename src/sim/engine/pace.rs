@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Time on a CPU: what was done there until now, and when the rest will be, at a speed that changes under it. What changes speeds.
+
+use super::Engine;
+use super::On;
+use crate::sim::sched::Scheduler;
+use crate::sim::speed::FULL;
+use crate::sim::watch::{Watch, What};
+
+impl<S: Scheduler, W: Watch> Engine<S, W> {
+    /// What has been done there until now is accounted for.
+    pub(super) fn settle(&mut self, cpu: usize) {
+        let now = self.clock.now();
+        let at = &mut self.cpus[cpu];
+        let ns = now - at.settled;
+        at.settled = now;
+        let Some(task) = at.running else { return };
+        if ns == 0 {
+            return;
+        }
+        let rate = at.rate;
+        self.sched.ran(task, ns);
+        self.watch.happens(now, What::Ran { task, cpu, ns });
+        self.measured.ran(ns, self.cores.shared(cpu));
+        let left = &mut self.tasks[task].left;
+        *left = left.saturating_sub(ns * rate);
+    }
+
+    /// When the segment there ends, at the speed that the CPU has now. It is settled.
+    pub(super) fn time(&mut self, cpu: usize) {
+        let slot = self.slot(cpu, On::Segment);
+        let Some(task) = self.cpus[cpu].running else {
+            self.clock.clear(slot);
+            return;
+        };
+        let rate = self.cores.rate(cpu, self.memory(cpu));
+        if std::mem::replace(&mut self.cpus[cpu].rate, rate) != rate {
+            self.see(What::Speed { cpu, rate });
+        }
+        let ns = self.tasks[task].left.div_ceil(rate);
+        self.clock.set(slot, self.clock.now() + ns);
+    }
+
+    /// Work of the kernel's own that who runs there pays for.
+    pub(super) fn pay(&mut self, cpu: usize, ns: u64) {
+        let Some(task) = self.cpus[cpu].running else {
+            return;
+        };
+        self.settle(cpu);
+        self.tasks[task].left += ns * FULL;
+        self.time(cpu);
+    }
+
+    /// The CPU begins or ceases to be busy: its siblings are slower or faster from now.
+    pub(super) fn turns(&mut self, cpu: usize, busy: bool) {
+        let row = self.facts.cpus[cpu];
+        let siblings = &row.sib[..usize::from(row.nr_sib)];
+        siblings.iter().for_each(|&s| self.settle(s.into()));
+        self.cores.turns(cpu, busy, self.clock.now());
+        siblings.iter().for_each(|&s| self.time(s.into()));
+        self.follows(cpu);
+    }
+
+    /// Frequencies take a step soon, if those of the CPU's core or its neighbours have to.
+    pub(super) fn follows(&mut self, cpu: usize) {
+        let slot = self.steps();
+        if self.clock.due(slot).is_none()
+            && let Some(ns) = self.cores.behind(cpu)
+        {
+            self.clock.set(slot, self.clock.now() + ns);
+        }
+    }
+
+    pub(super) fn follow(&mut self) {
+        let now = self.clock.now();
+        let busy: Vec<usize> = (0..self.cpus.len())
+            .filter(|&c| self.cpus[c].running.is_some())
+            .collect();
+        busy.iter().for_each(|&cpu| self.settle(cpu));
+        if self.cores.follow(now) {
+            self.clock.set(self.steps(), now + self.cores.step());
+        }
+        for &cpu in &busy {
+            let memory = self.memory(cpu);
+            if self.cores.rate(cpu, memory) != self.cpus[cpu].rate {
+                self.time(cpu);
+            }
+        }
+    }
+
+    /// Of who runs there.
+    pub(super) fn memory(&self, cpu: usize) -> u64 {
+        let task = self.cpus[cpu].running;
+        task.map_or(0, |task| self.tasks[task].memory)
+    }
+
+    /// Userspace looks.
+    pub(super) fn look(&mut self) {
+        self.clock
+            .set(self.looks(), self.clock.now() + self.daemon.period);
+        if let Some(kernel) = self.sched.kernel() {
+            self.daemon.look(kernel);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Threads of the kernel, a group of one task for each CPU: they wake up there now and then, and compete with whoever runs.
+
+use super::load::{Expr, Group, Load, Step, Vary};
+use super::params::Params;
+use crate::machine::Machine;
+use crate::native::Attr;
+
+/// Adds those of the machine to a workload.
+pub fn add(load: &mut Load, params: &Params, machine: &Machine) {
+    let ns = |name| params.ns(name) as i64;
+    let rate = params.per_second("noise_rate");
+    let each = Step::Sleep(Expr::number((1e9 / rate) as i64), Vary::Exponential);
+    let noise = [each, Step::Run(Expr::number(ns("noise_run")), Vary::No)];
+    let until = Step::Until(Expr::number(ns("kworker_period")));
+    let kworker = [until, Step::Run(Expr::number(ns("kworker_run")), Vary::No)];
+    for cpu in &machine.cpus {
+        if rate > 0.0 {
+            load.groups.push(group("noise", cpu.id, &noise));
+        }
+        if ns("kworker_period") > 0 {
+            load.groups.push(group("kworker", cpu.id, &kworker));
+        }
+    }
+}
+
+fn group(name: &str, cpu: u16, steps: &[Step; 2]) -> Group {
+    let again = [Step::Jump(0)];
+    Group {
+        name: format!("{name}/{cpu}"),
+        kernel: true,
+        forked: false,
+        count: 1,
+        set: 0,
+        memory: 0,
+        attr: Attr::default(),
+        cpus: vec![(cpu, cpu)],
+        start: 0,
+        program: steps.iter().chain(&again).cloned().collect(),
+    }
+}
