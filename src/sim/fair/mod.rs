@@ -150,7 +150,7 @@ impl Fair {
 
     /// The waiting task goes to another CPU.
     fn moves(&mut self, from: usize, task: TaskId, to: usize, orders: &mut Vec<Order>) {
-        self.charge(from);
+        self.charge_and_tell(from, orders);
         self.take(from, task);
         let e = &mut self.entities[task];
         match self.rules {
@@ -201,8 +201,8 @@ impl Fair {
     }
 
     /// It is woken while it still is in a queue: it goes on there (kernel: requeue_delayed_entity()).
-    fn requeue(&mut self, cpu: usize, task: TaskId) {
-        self.charge(cpu);
+    fn requeue(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
+        self.charge_and_tell(cpu, orders);
         self.entities[task].delayed = false;
         let q = &mut self.queues[cpu];
         let mean = q.mean(&self.entities);
@@ -386,7 +386,7 @@ impl Scheduler for Fair {
         self.queues[cpu].idle.ends(self.now);
         self.kernel.set_runnable(task, true, false);
         if self.entities[task].delayed {
-            self.requeue(cpu, task);
+            self.requeue(cpu, task, orders);
         } else {
             let arrival = match wake.fork {
                 true => sys::ARRIVAL_FORK,

@@ -102,6 +102,6 @@ impl Demand {
             .abs()
             .min((simulated.value - high).abs());
         let more = (reach / off).powi(2) * seeds as f64;
-        (reach > off).then(|| (more.ceil() as u64).clamp(seeds + 1, MOST_SEEDS))
+        (reach > off).then(|| (more.ceil() as u64).min(MOST_SEEDS).max(seeds + 1))
     }
 }
