@@ -2,6 +2,7 @@
 //! The machine around the policy: each mechanism alone, against figures from its parameters.
 
 use crate::support;
+use scx_roost::native::stat_of;
 use scx_roost::sim::load::Load;
 use scx_roost::sim::{MACHINES, Measured, Model, Params, Policy, Scenario, model};
 
@@ -367,18 +368,24 @@ fn counts(preset: &str, model: &Model, text: &str) -> Measured {
     scenario.run().unwrap()
 }
 
-/// Where every core idles at its lowest frequency, moves are delayed, so that the run is another one.
+/// Where every core idles at its lowest frequency, each fork is delayed whose child goes to another CPU; where none is
+/// ever slow, userspace finds that each is fast.
 #[test]
 fn slow_cpus_delay_moves() {
     let text = "warmup 2s\nduration 500ms\nmeasure rate forks\n\
         task child from a:\n    run 300us\n\
         task a:\n    forever\n        fork child x 1\n        run 200us\n        wait\n        sleep 5ms\n        count forks\n";
-    let differs = |machine: &str| {
-        let model = quiet(&model(machine).unwrap());
-        let of = |preset: &str| counts(preset, &model, text).events;
-        of("mainline") != of("mainline+delay_migration")
+    let forks = |machine: &str| {
+        let m = counts(
+            "mainline+delay_migration",
+            &quiet(&model(machine).unwrap()),
+            text,
+        );
+        ["delay_fork", "delay_fast"].map(|name| m.counters[stat_of(name).unwrap() as usize])
     };
-    assert!(differs("e7-8870v4/powersave"));
+    let (slow, fast) = (forks("e7-8870v4/powersave"), forks("tr-3970x"));
+    assert!(slow[0] > 50 && slow[1] == 0, "{slow:?}");
+    assert!(fast[0] == 0 && fast[1] > 50, "{fast:?}");
 }
 
 // ---- a machine of files ----
