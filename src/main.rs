@@ -114,6 +114,10 @@ fn simulate(wanted: &sim::Wanted, json: bool) -> Result<()> {
             let all = table::sensitivity(plan)?;
             shown(json, &all, || all.text())
         }
+        sim::Wanted::Swarm(seeds) => {
+            let done = sim::swarm(seeds)?;
+            shown(json, &done, || done.text())
+        }
         sim::Wanted::Hash => print::text(&(table::Frozen::read()?.hash + "\n")),
     };
     printed.map(|_| ())

@@ -47,7 +47,7 @@ pub const WORKLOADS: [(&str, &str); 14] = [
 #[derive(Debug, Args)]
 pub struct SimArgs {
     /// A workload by name, or the path of a file that describes one
-    #[arg(value_name = "WORKLOAD", required_unless_present_any = ["list", "table", "hash"])]
+    #[arg(value_name = "WORKLOAD", required_unless_present_any = ["list", "table", "hash", "swarm"])]
     workload: Option<String>,
 
     /// The machine that is modelled
@@ -101,6 +101,14 @@ pub struct SimArgs {
     #[arg(long)]
     check: bool,
 
+    /// Run the random case of this seed: a machine, a workload, features, tunables and faults, checked at every event
+    #[arg(long, value_name = "SEED", conflicts_with = "workload")]
+    swarm: Option<u64>,
+
+    /// With --swarm: so many cases, of this seed and those behind it
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "swarm", value_parser = clap::value_parser!(u64).range(1..))]
+    swarm_count: u64,
+
     /// Show the machines, workloads, variants and parameters that are known
     #[arg(long)]
     list: bool,
@@ -147,6 +155,8 @@ pub enum Wanted {
     /// A table, for a document.
     Markdown(TablePlan),
     Sensitivity(TablePlan),
+    /// Random cases, by their seeds.
+    Swarm(Range<u64>),
     /// Show the hash of the model's parameters.
     Hash,
 }
@@ -176,6 +186,10 @@ impl SimArgs {
                 (_, true) => Wanted::Markdown(plan),
                 _ => Wanted::Table(plan),
             });
+        }
+        if let Some(first) = self.swarm {
+            let end = first.checked_add(self.swarm_count);
+            return Ok(Wanted::Swarm(first..end.context("the seed is too large")?));
         }
         match &self.workload {
             _ if self.hash => Ok(Wanted::Hash),

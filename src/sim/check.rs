@@ -16,6 +16,10 @@ const UNLISTED: u64 = 100_000;
 /// After so many events what takes long is looked at after every so many of them only: all queues, sums, sets and claims.
 const CLOSE: u64 = 100_000;
 const SELDOM: u64 = 64;
+/// The longest period of a tick. ns
+const TICK: u64 = 4_000_000;
+/// In a millisecond no more may happen than so much on each CPU.
+const STORM: u64 = 10_000;
 /// So many things that happened are told with a violation.
 const TOLD: usize = 12;
 
@@ -58,6 +62,8 @@ pub struct Check {
     /// The longest slice that a task of the load asks for, ns; and whether its tasks are unequal.
     slice: u64,
     unequal: bool,
+    /// So late may be what hangs on a timer or a tick, because of faults. ns
+    faults: u64,
     tasks: Vec<Seen>,
     lanes: Vec<Lane>,
     /// Who waits, by the events.
@@ -69,6 +75,8 @@ pub struct Check {
     window_ends: u64,
     now: u64,
     events: u64,
+    /// Which millisecond this is, and how many events there were before it.
+    millisecond: (u64, u64),
     told: VecDeque<(u64, What)>,
     wrong: Option<String>,
     scratch: Vec<TaskId>,
@@ -80,6 +88,7 @@ impl Check {
         Check {
             masks: load.groups.iter().map(|g| g.mask(words)).collect(),
             slice: 0,
+            faults: load.faults.late(TICK),
             unequal: false,
             tasks: Vec::new(),
             lanes: vec![Lane::default(); cpus],
@@ -90,6 +99,7 @@ impl Check {
             window_ends: WINDOW,
             now: 0,
             events: 0,
+            millisecond: (0, 0),
             told: VecDeque::with_capacity(TOLD),
             wrong: None,
             scratch: Vec::new(),
@@ -361,8 +371,22 @@ impl Check {
         Ok(())
     }
 
+    /// Time goes on, as there is no storm of timers or kicks.
+    fn time_passes(&mut self) -> Result<(), String> {
+        let millisecond = self.now / 1_000_000;
+        if self.millisecond.0 != millisecond {
+            self.millisecond = (millisecond, self.events);
+        }
+        let events = self.events - self.millisecond.1;
+        match events > STORM * self.lanes.len() as u64 {
+            true => Err(format!("within a millisecond there are {events} events")),
+            false => Ok(()),
+        }
+    }
+
     fn look<S: Scheduler>(&mut self, sched: &S, tasks: &[Task]) -> Result<(), String> {
-        let bounds = sched.bounds();
+        self.time_passes()?;
+        let bounds = sched.bounds().later(self.faults);
         let closely = self.events < CLOSE || self.events.is_multiple_of(SELDOM);
         if let Some(belief) = sched.belief() {
             self.charges(belief)?;

@@ -4,6 +4,7 @@
 
 mod pace;
 
+use super::Rng;
 use super::caches::Caches;
 use super::clock::Clock;
 use super::cost::Costs;
@@ -59,6 +60,8 @@ pub struct Engine<S, W = ()> {
     daemon: Daemon,
     cpus: Vec<Cpu>,
     orders: Vec<Order>,
+    /// Of what goes wrong.
+    chance: Rng,
     /// Numbers of tasks that have ended.
     free: Vec<TaskId>,
     /// Tasks of the workload that have not, and those of them that only others can wake.
@@ -101,6 +104,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             cores,
             caches,
             daemon,
+            chance: Rng::stream(wait.seed, 1),
             wait,
             orders: Vec::new(),
             free: Vec::new(),
@@ -430,6 +434,9 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.slot(cpu, On::Tick),
             self.clock.now() + self.costs.tick_period,
         );
+        if self.wait.load.faults.ticks_stop(cpu, self.clock.now()) {
+            return;
+        }
         self.pay(cpu, self.costs.tick);
         let speed = self.cores.clock(cpu) * u64::from(CAPACITY_SCALE) / FULL;
         if let Some(kernel) = self.sched.kernel() {
@@ -546,8 +553,12 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                     } else {
                         On::Delay
                     };
+                    let slot = self.slot(cpu, on);
                     let at = now + ns + self.costs.timer_late;
-                    self.clock.set(self.slot(cpu, on), at);
+                    match self.wait.load.faults.timer(&mut self.chance) {
+                        Some(late) => self.clock.set(slot, at + late),
+                        None => self.clock.clear(slot),
+                    }
                 }
             }
         }

@@ -6,7 +6,7 @@
 //! machine, of `params`; `daemon` what userspace publishes; `sched` what the engine asks of a scheduler, `cpus` which tasks each CPU has, `ext`
 //! the kernel's sched_ext around the policy, `fair/` its fair class, `cosmos` another scheduler, `oracle` a bound, `policy` what can be
 //! compared; `engine` the loop, `clock` its time, `measure` what comes of it, `watch` who looks on, `trace/` what it looked like, `check`
-//! whether it can be true, `runs` runs side by side; `table/` what the sources have published beside what comes out here.
+//! whether it can be true, `swarm/` random cases for that, `runs` runs side by side; `table/` what the sources have published beside what comes out here.
 
 mod args;
 mod caches;
@@ -33,6 +33,7 @@ mod policy;
 mod runs;
 mod sched;
 mod speed;
+mod swarm;
 pub mod table;
 mod task;
 mod trace;
@@ -47,6 +48,7 @@ pub use machines::{MACHINES, Model, model};
 pub use measure::{Measured, Times};
 pub use params::{Param, Params, Unit};
 pub use policy::{Policy, Rules};
+pub use swarm::{Swarmed, swarm};
 pub use trace::Pictures;
 
 use crate::arms::Settings;

@@ -122,3 +122,17 @@ impl Default for Bounds {
         }
     }
 }
+
+impl Bounds {
+    /// The same where what hangs on a timer or a tick is so late, ns.
+    pub fn later(self, ns: u64) -> Bounds {
+        Bounds {
+            idle: self.idle.saturating_add(2 * ns),
+            idle_each: self.idle_each + ns,
+            turn: self.turn.saturating_add(2 * ns),
+            late: self.late + 4 * ns,
+            hungry: self.hungry + 4 * ns,
+            unfair: self.unfair.saturating_add(4 * ns),
+        }
+    }
+}

@@ -63,6 +63,7 @@ pub struct Wait {
     pub freed: Vec<TaskId>,
     lines: Lines,
     masks: Vec<usize>,
+    pub seed: u64,
     rng: Rng,
 }
 
@@ -80,6 +81,7 @@ impl Wait {
             freed: Vec::new(),
             lines: Lines::new(&load),
             masks,
+            seed,
             rng: Rng::new(seed),
             load: Arc::new(load),
         }

@@ -100,6 +100,27 @@ fn the_clock_is_the_weighted_mean() {
     }
 }
 
+/// Also without a least slice: one of 0 ns ends where it began.
+#[test]
+fn a_slice_reaches_the_deadline() {
+    for weight in [MIN_WEIGHT, NICE_19, 526 * 16, NICE0, NICE_M20] {
+        for left in [1, 2, 1023, MSEC + 1] {
+            let mut world = world(1);
+            let mut t = task(&world, 1, weight);
+            t.state.pol.min_slice_ns = 0;
+            world.join(0, &mut t, 0);
+            t.state.deadline = t.state.vruntime + left;
+            let slice = world.slice_left(&t);
+            world.charge(0, &mut t, slice);
+            let short = t.state.deadline.wrapping_sub(t.state.vruntime) as i64;
+            assert!(
+                short <= 0,
+                "weight {weight}: {slice} ns of {left}, {short} short"
+            );
+        }
+    }
+}
+
 #[test]
 fn lag_is_kept_over_sleep_and_migration() {
     let mut world = world(2);

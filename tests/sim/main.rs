@@ -15,4 +15,5 @@ mod steps;
 #[allow(dead_code)]
 #[path = "../crate/support.rs"]
 mod support;
+mod swarm;
 mod tables;

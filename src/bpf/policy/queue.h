@@ -129,14 +129,17 @@ static __always_inline void yield_request(struct task_state *ts, u32 features)
 	ts->deadline = ts->vruntime + 2 * to_virtual(request_ns(ts, features), ts->weight);
 }
 
-/* How long it may run now while others wait: to the end of its request, but at least the minimum slice. */
+/*
+ * How long it may run now while others wait: to the end of its request, but at least the minimum slice. Rounded up: with
+ * no minimum a virtual ns that is left would be a slice of none, again and again.
+ */
 static __always_inline u64 slice_left(const struct task_state *ts)
 {
 	u64 least = ts->pol.min_slice_ns, left;
 
 	if (!before(ts->vruntime, ts->deadline))
 		return least;
-	left = (ts->deadline - ts->vruntime) * ts->weight / NICE0_WEIGHT;
+	left = ((ts->deadline - ts->vruntime) * ts->weight + NICE0_WEIGHT - 1) / NICE0_WEIGHT;
 	return left > least ? left : least;
 }
 

@@ -3,11 +3,13 @@
 //! described in docs/simulator.md. `rtapp` reads rt-app's files, `json` its JSON.
 
 mod expr;
+mod faults;
 mod json;
 mod parse;
 mod rtapp;
 
 pub use expr::{Expr, Known};
+pub use faults::Faults;
 
 use crate::native::{Attr, SchedPolicy};
 use anyhow::{Context, Result};
@@ -38,6 +40,7 @@ pub struct Load {
     pub marks: Vec<String>,
     /// Nothing waits for anything: an oracle knows how fast that can be.
     pub parallel: bool,
+    pub faults: Faults,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! From text to a workload. Blocks are indented by four spaces; what was expected is named with each error.
 
 use super::expr::{Atom, Expr};
-use super::{Barrier, Channel, Group, Load, Measure, Settings, Step, Vary, Which};
+use super::{Barrier, Channel, Faults, Group, Load, Measure, Settings, Step, Vary, Which};
 use crate::native::Attr;
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
@@ -51,6 +51,7 @@ pub fn parse(text: &str, settings: &Settings) -> Result<Load> {
         measure: Measure::Time,
         marks: Vec::new(),
         parallel: false,
+        faults: Faults::default(),
     };
     let mut rest = &lines[..];
     while let Some((line, below)) = rest.split_first() {
@@ -271,13 +272,20 @@ impl<'a> Parser<'a> {
         match &line.words[..] {
             ["param" | "pipe" | "socket" | "lock" | "barrier", ..] => {}
             ["parallel"] => load.parallel = true,
+            ["fault", "timers", "lost", value @ ..] => {
+                load.faults.timers_lost = self.time(value)?
+            }
+            ["fault", "timers", "late", value @ ..] => {
+                load.faults.timers_late = self.time(value)?
+            }
+            ["fault", "ticks", "stop", value @ ..] => load.faults.ticks_stop = self.time(value)?,
             ["warmup", value @ ..] => load.warmup = self.time(value)?,
             ["duration", value @ ..] => load.duration = Some(self.time(value)?),
             ["measure", "time"] => load.measure = Measure::Time,
             ["measure", "rate", name] => load.measure = Measure::Rate(self.mark(name)),
             ["measure", "latency", name] => load.measure = Measure::Latency(self.mark(name)),
             _ => bail!(
-                "param, pipe, socket, lock, barrier, warmup, duration, measure, parallel or task was expected"
+                "param, pipe, socket, lock, barrier, warmup, duration, measure, parallel, fault or task was expected"
             ),
         }
         Ok(())

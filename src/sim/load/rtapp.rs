@@ -2,7 +2,9 @@
 //! rt-app's files (its doc/tutorial.txt) as workloads. What of them is not modelled is refused by name.
 
 use super::json::{self, Node};
-use super::{Barrier, Change, Channel, Expr, Group, Load, Measure, Step, Timer, Vary, Which};
+use super::{
+    Barrier, Change, Channel, Expr, Faults, Group, Load, Measure, Step, Timer, Vary, Which,
+};
 use crate::native::{Attr, SchedPolicy};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
@@ -429,6 +431,7 @@ impl Reader {
             },
             marks: vec!["loops".to_string()],
             parallel: false,
+            faults: Faults::default(),
         })
     }
 }

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Swarm testing (Groce et al. 2012): random machines, workloads, features, tunables and faults, each run checked at every event. A seed
+//! is a case, and does it again.
+
+mod machine;
+mod workload;
+
+use super::load::Load;
+use super::machines::Model;
+use super::{Params, Policy, Rng, Scenario, runs};
+use crate::arms::Settings;
+use crate::features::{FEATURES, FeatureSet, MIN_SLICE, PRESETS, TUNABLES, orphans};
+use crate::topology_view::picture;
+use anyhow::{Context, Result};
+use serde::Serialize;
+use std::ops::Range;
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Swarmed {
+    pub cases: u64,
+    pub events: u64,
+    /// The largest machine, CPUs, and the most tasks at once.
+    pub cpus: usize,
+    pub tasks: usize,
+}
+
+impl Swarmed {
+    pub fn text(&self) -> String {
+        format!(
+            "{} cases, {} events, machines of up to {} CPUs, up to {} tasks: all as it must be\n",
+            self.cases, self.events, self.cpus, self.tasks
+        )
+    }
+}
+
+struct Case {
+    seed: u64,
+    model: Model,
+    text: String,
+    settings: Settings,
+}
+
+/// Runs a case for each seed. Errors: the first that a case has, with the command that does it again.
+pub fn swarm(seeds: &Range<u64>) -> Result<Swarmed> {
+    let count = (seeds.end - seeds.start) as usize;
+    let done = runs::all(count, |at| Case::new(seeds.start + at as u64).run())?;
+    Ok(Swarmed {
+        cases: count as u64,
+        events: done.iter().map(|d| d.0).sum(),
+        cpus: done.iter().map(|d| d.1).max().unwrap_or(0),
+        tasks: done.iter().map(|d| d.2).max().unwrap_or(0),
+    })
+}
+
+impl Case {
+    fn new(seed: u64) -> Case {
+        let mut rng = Rng::stream(seed, 0);
+        let machine = machine::machine(&mut rng);
+        let text = workload::text(&mut rng, &machine);
+        let model = Model {
+            name: format!("swarm {seed}"),
+            machine,
+            params: params(&mut rng),
+        };
+        Case {
+            seed,
+            model,
+            text,
+            settings: settings(&mut rng),
+        }
+    }
+
+    /// Events, CPUs, tasks.
+    fn run(&self) -> Result<(u64, usize, usize)> {
+        let load = Load::parse(&self.text, &Default::default()).with_context(|| self.told())?;
+        let tasks = load.groups.iter().map(|g| g.count as usize).sum();
+        let policy = Policy::Ext(self.settings.clone());
+        let scenario = Scenario {
+            model: &self.model,
+            load,
+            policy: &policy,
+            seed: self.seed,
+        };
+        let measured = scenario.checked().with_context(|| self.told())?;
+        Ok((measured.events, self.model.machine.cpus.len(), tasks))
+    }
+
+    /// How it is done again, and what it is.
+    fn told(&self) -> String {
+        let machine = picture(&self.model.machine);
+        let cpus = self.model.machine.cpus.len() as u32;
+        let tunables: String = TUNABLES
+            .iter()
+            .map(|row| format!(" {}={}", row.name, self.settings.value(row, cpus)))
+            .collect();
+        let params: String = self
+            .model
+            .params
+            .all()
+            .iter()
+            .filter(|p| p.value != p.default)
+            .map(|p| format!(" {}={}", p.name, p.value))
+            .collect();
+        format!(
+            "scx_roost sim --swarm {}\n{machine}features: {}\ntunables:{tunables}\nparams:{params}\n{}",
+            self.seed, self.settings.features, self.text
+        )
+    }
+}
+
+/// One of so many, and how often it is chosen.
+fn one_in(rng: &mut Rng, n: u64) -> bool {
+    rng.below(n) == 0
+}
+
+fn of<T: Copy>(rng: &mut Rng, some: &[T]) -> T {
+    some[rng.below(some.len() as u64) as usize]
+}
+
+/// Some parameters of the machine at an end of their range.
+fn params(rng: &mut Rng) -> Params {
+    let mut params = Params::of("*");
+    for _ in 0..rng.below(6) {
+        let all = params.all();
+        let param = &all[rng.below(all.len() as u64) as usize];
+        let (name, value) = (param.name, of(rng, &[param.low, param.high]));
+        // The shape is another's.
+        if !["nodes", "llcs", "cores", "threads"].contains(&name) {
+            params.set(name, value).expect("an end is in the range");
+        }
+    }
+    params
+}
+
+/// A preset or any features; tunables as they are, or at an end of their range.
+fn settings(rng: &mut Rng) -> Settings {
+    let preset = &PRESETS[rng.below(PRESETS.len() as u64) as usize];
+    let mut settings = Settings::of_preset(preset.name).expect("it is a preset");
+    if !one_in(rng, 3) {
+        settings.features = features(rng);
+    }
+    for &row in TUNABLES {
+        let known = row.max < u32::MAX;
+        if known && one_in(rng, 4) {
+            settings.set(row, of(rng, &[row.min, row.max]));
+        }
+    }
+    if settings.check().is_err() {
+        settings.set(&MIN_SLICE, MIN_SLICE.min);
+    }
+    settings
+}
+
+fn features(rng: &mut Rng) -> FeatureSet {
+    let dense = 1 + rng.below(4);
+    let mut set = FeatureSet(0);
+    for feature in FEATURES {
+        if rng.below(4) < dense {
+            set = set.with(feature.bit);
+        }
+    }
+    while let Some(orphan) = orphans(set).next() {
+        set = set.without(orphan.bit);
+    }
+    set
+}
