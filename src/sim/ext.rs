@@ -19,13 +19,9 @@ const REENQ: u64 = sys::ENQ_REENQ;
 const WAKEUP: u64 = sys::ENQ_WAKEUP as u64;
 const KICK_IDLE: u64 = sys::KICK_IDLE as u64;
 const KICK_PREEMPT: u64 = sys::KICK_PREEMPT as u64;
-const FORK: u64 = sys::WAKE_FORK as u64;
-const SYNC: u64 = sys::WAKE_SYNC as u64;
 
 /// Kernel: SCX_SLICE_DFL. ns
 const SLICE_DEFAULT: u64 = 20_000_000;
-/// More rounds of dispatch than this in one pick are a loop (kernel: SCX_DSP_MAX_LOOPS).
-const DISPATCH_ROUNDS: usize = 32;
 
 /// The policy in its kernel.
 pub struct Ext {
@@ -157,21 +153,12 @@ impl Ext {
         if goes_on(self) {
             return true;
         }
-        for _ in 0..DISPATCH_ROUNDS {
-            if !self.kernel.local(cpu).is_empty() {
-                return false;
-            }
-            self.kernel.dispatch(cpu, prev);
-            let moved = !self.kernel.local(cpu).is_empty();
-            self.act(orders);
-            if goes_on(self) {
-                return true;
-            }
-            if !moved {
-                return false;
-            }
+        if !self.kernel.local(cpu).is_empty() {
+            return false;
         }
-        false
+        self.kernel.dispatch(cpu, prev);
+        self.act(orders);
+        goes_on(self)
     }
 
     /// Who ran, and still could, gives way to `next`.
@@ -210,10 +197,10 @@ impl Scheduler for Ext {
         if !self.asked[task] {
             return self.kernel.cpu_of(task);
         }
-        let fork = if wake.fork { FORK } else { 0 };
-        let sync = if wake.sync { SYNC } else { 0 };
         let current = self.cpus.current[wake.cpu];
-        let cpu = self.kernel.select_cpu(wake.cpu, current, task, fork | sync);
+        let cpu = self
+            .kernel
+            .select_cpu(wake.cpu, current, task, wake.flags());
         self.placed[task] = self.kernel.inserted();
         self.act(orders);
         self.kernel.set_cpu(task, cpu);

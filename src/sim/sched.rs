@@ -2,7 +2,7 @@
 //! What the engine asks of a scheduler, whichever it is.
 
 use super::task::Task;
-use crate::native::sys::timer_kind;
+use crate::native::sys::{self, timer_kind};
 use crate::native::{Attr, Kernel, TaskId};
 
 /// A wakeup or fork.
@@ -13,6 +13,15 @@ pub struct Wake {
     /// The waker said that it is about to sleep.
     pub sync: bool,
     pub fork: bool,
+}
+
+impl Wake {
+    /// As the policy is told (kernel: WF_FORK, WF_SYNC).
+    pub fn flags(self) -> u64 {
+        let fork = if self.fork { sys::WAKE_FORK as u64 } else { 0 };
+        let sync = if self.sync { sys::WAKE_SYNC as u64 } else { 0 };
+        fork | sync
+    }
 }
 
 /// What a scheduler wants of the machine.

@@ -24,9 +24,6 @@ use balance::Balance;
 use cfs::Times;
 use queue::{Entity, Queue};
 
-const FORK: u64 = sys::WAKE_FORK as u64;
-const SYNC: u64 = sys::WAKE_SYNC as u64;
-
 pub struct Fair {
     kernel: Kernel,
     cpus: Cpus,
@@ -369,10 +366,10 @@ impl Scheduler for Fair {
         if self.entities[task].delayed || self.kernel.pinned(task) {
             return was;
         }
-        let fork = if wake.fork { FORK } else { 0 };
-        let sync = if wake.sync { SYNC } else { 0 };
         let current = self.cpus.current[wake.cpu];
-        let cpu = self.kernel.select_cpu(wake.cpu, current, task, fork | sync);
+        let cpu = self
+            .kernel
+            .select_cpu(wake.cpu, current, task, wake.flags());
         self.forget_acts();
         if cpu != was && self.rules == Rules::Cfs {
             cfs::rebase(&self.queues[was], &mut self.entities[task]);
