@@ -115,16 +115,12 @@ fn a_verdict_is_about_sign_and_size() {
             "{effect}: {simulated}"
         );
     }
-    let none = Demand::Within {
-        low: -2.0,
-        high: 2.0,
-    };
     for (simulated, verdict) in [
         (0.0, Verdict::Ok),
         (-2.0, Verdict::Ok),
         (2.1, Verdict::Effect),
     ] {
-        assert_eq!(none.judge(simulated), verdict, "{simulated}");
+        assert_eq!(Demand::None.judge(simulated), verdict, "{simulated}");
     }
 }
 

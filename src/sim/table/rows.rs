@@ -16,7 +16,7 @@ pub enum Use {
     Control,
     /// Threads pinned by hand: a bound, not a scheduler.
     Bound,
-    /// A quantile so high that it lies at the edge of a delay, or an extreme: shown, not counted.
+    /// The extreme of a run: shown, not counted.
     Tail,
     /// Another scheduler.
     Foreign,

@@ -47,33 +47,28 @@ impl Verdict {
 pub enum Demand {
     /// The sign of it, and so near.
     Like { effect: f64, near: f64 },
-    /// From none to what was published; a published effect that is lost in its own error lies between.
-    Within { low: f64, high: f64 },
+    /// None: what was published is small, or lost in its own error.
+    None,
 }
 
 impl Demand {
     pub fn of(row: &Row) -> Demand {
         let effect = row.effect.unwrap_or(0.0);
         let lost = row.error.is_some_and(|e| effect.abs() <= ERRORS * e);
-        let large = effect.abs() > NO_EFFECT && row.used != Use::Control;
-        if large && !lost {
-            let near = match row.workload.starts_with("algorithm3") {
-                true => NEAR_CALIBRATED,
-                false => NEAR,
-            };
-            return Demand::Like { effect, near };
+        if effect.abs() <= NO_EFFECT || lost || row.used == Use::Control {
+            return Demand::None;
         }
-        let published = if large { effect } else { 0.0 };
-        Demand::Within {
-            low: published.min(0.0) - NO_EFFECT,
-            high: published.max(0.0) + NO_EFFECT,
-        }
+        let near = match row.workload.starts_with("algorithm3") {
+            true => NEAR_CALIBRATED,
+            false => NEAR,
+        };
+        Demand::Like { effect, near }
     }
 
     /// Effects that are right.
     fn range(self) -> (f64, f64) {
         match self {
-            Demand::Within { low, high } => (low, high),
+            Demand::None => (-NO_EFFECT, NO_EFFECT),
             Demand::Like { effect, near } if effect > 0.0 => {
                 ((effect - near).max(0.0), effect + near)
             }
@@ -85,8 +80,8 @@ impl Demand {
         let (low, high) = self.range();
         let right = (low..=high).contains(&simulated) && simulated != 0.0;
         match self {
-            Demand::Within { .. } if (low..=high).contains(&simulated) => Verdict::Ok,
-            Demand::Within { .. } => Verdict::Effect,
+            Demand::None if (low..=high).contains(&simulated) => Verdict::Ok,
+            Demand::None => Verdict::Effect,
             Demand::Like { .. } if right => Verdict::Ok,
             Demand::Like { effect, .. } if simulated * effect <= 0.0 => Verdict::Sign,
             Demand::Like { .. } => Verdict::Size,
