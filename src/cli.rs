@@ -106,6 +106,11 @@ pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Re
     }
 }
 
+/// Is it the name of one of ours?
+pub fn is_subcommand(word: &str) -> bool {
+    Cli::command().find_subcommand(word).is_some()
+}
+
 /// Before a subcommand only those of its own options may stand that a run has too, under the same id.
 fn no_run_option_with_subcommand(command: &clap::Command, matches: &ArgMatches) -> Result<()> {
     let Some(name) = matches.subcommand_name() else {

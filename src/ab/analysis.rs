@@ -4,7 +4,7 @@
 use super::metric::Metric;
 use super::result::{Header, Repetition};
 use super::stats::verdict::{Compared, Judged, judge};
-use super::variant::exercised;
+use super::variant::{Variant, exercised};
 use anyhow::Result;
 
 /// Of one metric, a value for each whole block. None: some run has none.
@@ -37,19 +37,21 @@ pub fn pairs(header: &Header) -> Result<Vec<(String, Metric)>> {
 pub fn judged(header: &Header, runs: &[Repetition]) -> Result<Vec<Judged>> {
     let (blocks, variants) = (blocks(header, runs), header.variants()?);
     let base = &variants[0];
-    let of = |variant: &str, metric: &Metric| {
-        series(runs, blocks, variant, &metric.name).unwrap_or_default()
-    };
+    let of = |variant: &str, metric: &Metric| series(runs, blocks, variant, &metric.name);
     let pairs = pairs(header)?;
+    // Where one of them lacks a value nothing is paired.
     let values: Vec<(Vec<f64>, Vec<f64>)> = pairs
         .iter()
-        .map(|(variant, metric)| (of(&base.name, metric), of(variant, metric)))
+        .map(|(variant, metric)| of(&base.name, metric).zip(of(variant, metric)))
+        .map(Option::unwrap_or_default)
         .collect();
-    let moved = |variant: &super::variant::Variant, counter: &str| {
-        let mut own = runs
+    let moved = |variant: &Variant, counter: &str| {
+        let own = runs
             .iter()
             .filter(|r| r.variant == variant.name && r.block.is_some());
-        own.any(|r| r.counters.get(counter).is_some_and(|n| *n > 0))
+        let grew = |r: &&Repetition| r.counters.get(counter).is_some_and(|n| *n > 0);
+        // Whatever else runs on the machine moves it now and then.
+        2 * own.clone().filter(grew).count() > own.count()
     };
     let acted = |name: &str| {
         let other = variants.iter().find(|v| v.name == name);

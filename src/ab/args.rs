@@ -3,9 +3,9 @@
 
 use super::metric::{Measured, Metric, Source};
 use super::real::OF_ROOST;
-use super::result::{Asked, FORMAT, Header};
+use super::result::{Asked, FORMAT, Header, RUNS_MAX, distinct};
 use super::run::words;
-use super::stats::plan::{MAX_AUTO, MIN_AUTO, Plan};
+use super::stats::plan::{MAX_AUTO, Plan};
 use super::stats::verdict::{Direction, Rule};
 use super::variant::{Kind, Variant, parse_all};
 use anyhow::{Context, Result, bail, ensure};
@@ -60,9 +60,9 @@ pub struct AbArgs {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Seconds after which the command is ended, which is an error
-    #[arg(long, value_name = "SECS", value_parser = crate::cli::seconds)]
-    timeout: Option<Duration>,
+    /// Seconds after which a run is taken to hang: the command is ended, and that is an error
+    #[arg(long, value_name = "SECS", default_value = "3600", value_parser = crate::cli::seconds)]
+    timeout: Duration,
 
     /// Where each run is written as soon as it is over
     #[arg(long, value_name = "FILE", default_value = "ab.jsonl")]
@@ -127,24 +127,21 @@ pub struct Pages {
 pub struct Task {
     pub header: Header,
     pub command: Vec<OsString>,
-    pub timeout: Option<Duration>,
+    pub timeout: Duration,
     pub result: PathBuf,
     pub resume: bool,
     pub pages: Pages,
 }
 
 fn plan(text: &str) -> Result<Plan, String> {
-    let number = |text: &str, least: usize| {
-        let n = text.parse().ok().filter(|n| (least..=10_000).contains(n));
-        n.ok_or_else(|| {
-            format!("{least} to 10000 runs, or auto, or auto:{MIN_AUTO} and more are possible")
-        })
+    let number = |text: &str| text.parse().unwrap_or(0);
+    let plan = match text.strip_prefix("auto") {
+        Some("") => Plan::Auto(MAX_AUTO),
+        Some(most) => Plan::Auto(most.strip_prefix(':').map_or(0, number)),
+        None => Plan::Fixed(number(text)),
     };
-    match text.strip_prefix("auto") {
-        Some("") => Ok(Plan::Auto(MAX_AUTO)),
-        Some(most) => number(most.strip_prefix(':').unwrap_or("?"), MIN_AUTO).map(Plan::Auto),
-        None => number(text, 1).map(Plan::Fixed),
-    }
+    plan.checked().map_err(|e| e.to_string())?;
+    Ok(plan)
 }
 
 impl AbArgs {
@@ -159,6 +156,11 @@ impl AbArgs {
             "--margin {}: above 0 and at most 100 percent are possible",
             self.margin
         );
+        ensure!(
+            self.warmups <= RUNS_MAX,
+            "--warmups {}: at most {RUNS_MAX} are possible",
+            self.warmups
+        );
         let variants = parse_all(&self.variant)?;
         let metrics = self.metrics(&variants)?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
@@ -167,7 +169,7 @@ impl AbArgs {
             version: env!("CARGO_PKG_VERSION").to_string(),
             began: now.as_secs(),
             command: words(&self.command)?,
-            timeout_s: self.timeout.map(|t| t.as_secs_f64()),
+            timeout_s: self.timeout.as_secs_f64(),
             variants: self.variant,
             metrics,
             rule: Rule {
@@ -223,13 +225,7 @@ impl AbArgs {
                 variant.name
             );
         }
-        let twice = metrics
-            .iter()
-            .enumerate()
-            .find(|(i, m)| metrics[..*i].iter().any(|o| o.name == m.name));
-        if let Some((_, metric)) = twice {
-            bail!("metric {} is given twice", metric.name);
-        }
+        distinct(&metrics)?;
         let asked = |m: Metric| Asked {
             metric: m.name,
             better: m.better,

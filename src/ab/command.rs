@@ -3,7 +3,7 @@
 
 use super::args::{AbArgs, Look, Pages, Task, write};
 use super::child::Workload;
-use super::real::{Real, facts};
+use super::real::{Means, Real, facts, service};
 use super::report::Report;
 use super::report::compare::compare;
 use super::report::html::html;
@@ -15,7 +15,8 @@ use super::share::{lines, redacted};
 use crate::host::Host;
 use crate::print;
 use crate::stop::Stop;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use std::fs::File;
 use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -32,8 +33,8 @@ pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<()> {
         }) => show(&Recorded::read(&file)?, &Pages { markdown, html }, json),
         Some(Look::Compare { files }) => side_by_side(&files),
         Some(Look::Share { file, to }) => {
-            let shared = lines(&redacted(&Recorded::read(&file)?))?;
-            write(&Some(to), || shared)
+            let shared = lines(&redacted(&Recorded::read(&file)?)?)?;
+            write_new(&to, &shared)
         }
     }
 }
@@ -43,13 +44,21 @@ fn compare_variants(task: Task, json: bool, stop: &Stop) -> Result<()> {
         true => ResultFile::resume(&task.result, &task.header)?,
         false => (ResultFile::create(&task.result, &task.header)?, Vec::new()),
     };
+    let made = !task.resume;
     let stopped = || stop.stopped();
     let workload = Workload {
         command: task.command,
         timeout: task.timeout,
         powercap: POWERCAP.into(),
     };
-    let mut machine = Real::new(Host::new(Path::new("/sys")), workload, &stopped);
+    let means = Means {
+        host: Host::new(Path::new("/sys")),
+        program: std::env::current_exe().context("cannot find this program")?,
+        call: &service::call,
+        stopped: &stopped,
+        warn: &|text| eprintln!("warning: {text}"),
+    };
+    let mut machine = Real::new(means, workload);
     let mut progress = progress(runs.len());
     let ended = run(
         &task.header,
@@ -62,7 +71,7 @@ fn compare_variants(task: Task, json: bool, stop: &Stop) -> Result<()> {
     if stderr().is_terminal() {
         eprintln!();
     }
-    if ended.is_err() && runs.is_empty() {
+    if made && ended.is_err() && runs.is_empty() {
         // Nothing was run: what there is says nothing, and would be in the way of the next try.
         let _ = std::fs::remove_file(&task.result);
     }
@@ -107,6 +116,12 @@ fn progress(done: usize) -> impl FnMut(&Progress) {
             p.variant
         );
     }
+}
+
+/// Errors: there is a file of that name already, which might be the one that was read.
+fn write_new(path: &Path, text: &str) -> Result<()> {
+    let file = File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    file.with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn show(recorded: &Recorded, pages: &Pages, json: bool) -> Result<()> {

@@ -28,7 +28,7 @@ pub trait Machine {
     fn begin(&mut self, variants: &[Variant]) -> Result<()>;
 
     /// The scheduler is as the variant says when it comes back.
-    fn switch(&mut self, variant: &Variant) -> Result<()>;
+    fn switch(&mut self, variant: &Variant) -> Result<(), Failure>;
 
     /// One run of the command.
     fn run(&mut self) -> Result<Taken, Failure>;

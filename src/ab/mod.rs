@@ -7,6 +7,7 @@
 
 pub mod analysis;
 pub mod args;
+pub mod cgroup;
 pub mod child;
 pub mod command;
 pub mod condition;

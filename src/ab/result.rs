@@ -7,15 +7,20 @@ use super::design::Design;
 use super::metric::Metric;
 use super::stats::verdict::{Direction, Rule};
 use super::variant::{Variant, parse_all};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Of the first line; another number is another format.
 pub const FORMAT: &str = "scx_roost ab 1";
+/// What a variant is switched for.
+pub const SCOPES: [&str; 1] = ["machine"];
+/// Of one variant.
+pub const RUNS_MAX: usize = 10_000;
 
 /// What is compared, and by which rule. Written before the first run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,14 +30,15 @@ pub struct Header {
     /// Seconds since 1970.
     pub began: u64,
     pub command: Vec<String>,
-    pub timeout_s: Option<f64>,
+    /// A run that takes longer is an error.
+    pub timeout_s: f64,
     /// The first is what the others are compared with.
     pub variants: Vec<String>,
     pub metrics: Vec<Asked>,
     pub rule: Rule,
     pub seed: u64,
     pub warmups: usize,
-    /// What a variant is switched for: the machine.
+    /// One of `SCOPES`.
     pub scope: String,
     pub host: BTreeMap<String, String>,
 }
@@ -82,15 +88,83 @@ impl Header {
         self.metrics.iter().map(metric).collect()
     }
 
-    /// Nothing that decides about a run is different: what was broken off may go on.
-    pub fn same_plan(&self, other: &Header) -> bool {
+    /// What keeps a comparison that was broken off from going on as `other`. Errors: the first thing in which they differ.
+    fn same_plan(&self, other: &Header) -> Result<()> {
+        ensure!(
+            self.version == other.version,
+            "it was begun by version {}, and this is {}: one comparison is of one version",
+            self.version,
+            other.version
+        );
+        for (name, value) in &other.host {
+            let then = self.host.get(name).map_or("unknown", String::as_str);
+            ensure!(
+                then == value,
+                "it was begun on another machine, or another kernel: {name} was '{then}' and is '{value}'"
+            );
+        }
         let plan = |h: &Header| Header {
-            version: String::new(),
             began: 0,
             host: BTreeMap::new(),
             ..h.clone()
         };
-        plan(self) == plan(other)
+        ensure!(
+            plan(self) == plan(other),
+            "it is of another comparison: give the same command, variants, metrics, seed and rule"
+        );
+        Ok(())
+    }
+
+    /// Errors: what no `scx_roost ab` writes.
+    fn checked(self) -> Result<Header> {
+        self.variants()?;
+        let metrics = self.metrics()?;
+        ensure!(!metrics.is_empty(), "it has no metric");
+        distinct(&metrics)?;
+        ensure!(self.warmups <= RUNS_MAX, "warmups are {}", self.warmups);
+        SCOPES
+            .contains(&self.scope.as_str())
+            .then_some(())
+            .with_context(|| format!("the scope is '{}'", self.scope))?;
+        self.rule.checked()?;
+        Ok(self)
+    }
+}
+
+impl Repetition {
+    /// Is it the run that has this number in the plan, with all that is to be measured? Errors: no.
+    fn checked(self, at: usize, header: &Header, metrics: &[Metric]) -> Result<Repetition> {
+        ensure!(
+            self.number == at,
+            "it is run {}, and {at} was expected",
+            self.number
+        );
+        let turn = header.design().turn(at);
+        let variant = &header.variants[turn.variant];
+        ensure!(
+            self.block == turn.block && self.variant == *variant,
+            "run {at} is of {}, and {variant} has its turn",
+            self.variant
+        );
+        let missing = metrics
+            .iter()
+            .find(|m| !self.values.get(&m.name).is_some_and(|v| v.is_finite()));
+        match missing {
+            Some(metric) => bail!("run {at} has no {}", metric.name),
+            None => Ok(self),
+        }
+    }
+}
+
+/// A metric twice would be compared with itself.
+pub fn distinct(metrics: &[Metric]) -> Result<()> {
+    let twice = metrics
+        .iter()
+        .enumerate()
+        .find(|(i, m)| metrics[..*i].iter().any(|o| o.name == m.name));
+    match twice {
+        Some((_, metric)) => bail!("metric {} is given twice", metric.name),
+        None => Ok(()),
     }
 }
 
@@ -103,38 +177,52 @@ pub struct Recorded {
 
 impl Recorded {
     pub fn read(path: &Path) -> Result<Recorded> {
-        read(path).map(|(recorded, _)| recorded)
+        let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+        read(&file, path).map(|(recorded, _)| recorded)
+    }
+
+    /// Of the lines of a file. Errors: they are not those of a comparison.
+    pub fn of_lines(text: &str) -> Result<Recorded> {
+        let mut lines = text.lines();
+        let header = header(lines.next().context("it is empty")?)?;
+        let metrics = header.metrics()?;
+        let all = header.design().runs(header.rule.plan.max());
+        let run = |(at, line): (usize, &str)| {
+            let run = || {
+                ensure!(at < all, "there are {all} runs, and it is one more");
+                let run: Repetition = serde_json::from_str(line).context("it is no run")?;
+                run.checked(at, &header, &metrics)
+            };
+            run().with_context(|| format!("line {}", at + 2))
+        };
+        let runs = lines.enumerate().map(run).collect::<Result<_>>()?;
+        Ok(Recorded { header, runs })
     }
 }
 
-/// And how many bytes of it are whole lines.
-fn read(path: &Path) -> Result<(Recorded, usize)> {
-    let shown = path.display();
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
-    // A line that was cut off when the machine went down.
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    let mut lines = text[..whole].lines();
-    let first = lines.next().with_context(|| format!("{shown} is empty"))?;
-    let header: Header = serde_json::from_str(first)
-        .with_context(|| format!("{shown} is no result file of scx_roost ab"))?;
-    let format = &header.format;
+fn header(line: &str) -> Result<Header> {
+    let json: Value = serde_json::from_str(line).context("it is no result file of scx_roost ab")?;
+    let format = json.get("format").and_then(Value::as_str);
+    let format = format.context("it is no result file of scx_roost ab")?;
     ensure!(
         format == FORMAT,
-        "{shown} is of the format '{format}', and this version reads '{FORMAT}'"
+        "it is of the format '{format}', and this version reads '{FORMAT}'"
     );
-    let run = |(at, line): (usize, &str)| {
-        let run: Repetition = serde_json::from_str(line)
-            .with_context(|| format!("line {} of {shown} is no run", at + 2))?;
-        ensure!(
-            run.number == at,
-            "line {} of {shown} is run {}, and {at} was expected",
-            at + 2,
-            run.number
-        );
-        Ok(run)
-    };
-    let runs = lines.enumerate().map(run).collect::<Result<_>>()?;
-    Ok((Recorded { header, runs }, whole))
+    let header = serde_json::from_value::<Header>(json).map_err(anyhow::Error::from);
+    header.and_then(Header::checked).context("line 1")
+}
+
+/// And how many bytes of it are whole lines: the last one was cut off when the machine went down.
+fn read(mut file: &File, path: &Path) -> Result<(Recorded, usize)> {
+    let mut text = String::new();
+    let recorded = file
+        .read_to_string(&mut text)
+        .map_err(anyhow::Error::from)
+        .and_then(|_| {
+            let whole = text.rfind('\n').map_or(0, |end| end + 1);
+            Ok((Recorded::of_lines(&text[..whole])?, whole))
+        });
+    recorded.with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// One that is written.
@@ -154,26 +242,39 @@ impl ResultFile {
             ),
             _ => anyhow::anyhow!("cannot write {}: {e}", path.display()),
         })?;
-        let mut written = ResultFile {
-            file,
-            path: path.to_path_buf(),
-        };
+        let mut written = ResultFile::locked(file, path)?;
         written.line(header)?;
         Ok(written)
     }
 
-    /// Goes on behind the last whole line. Errors: it is of another plan.
+    /// Goes on behind the last whole line. Errors: it is of another plan, version, machine or kernel; somebody writes it.
     pub fn resume(path: &Path, header: &Header) -> Result<(ResultFile, Vec<Repetition>)> {
-        let (recorded, whole) = read(path)?;
-        ensure!(
-            recorded.header.same_plan(header),
-            "{} is of another comparison: give the same command, variants, metrics, seed and rule, or another --result",
-            path.display()
-        );
-        let file = OpenOptions::new().append(true).open(path)?;
-        file.set_len(whole as u64)?;
-        let path = path.to_path_buf();
-        Ok((ResultFile { file, path }, recorded.runs))
+        let file = OpenOptions::new().read(true).append(true).open(path);
+        let file = file.with_context(|| format!("cannot go on with {}", path.display()))?;
+        let written = ResultFile::locked(file, path)?;
+        let (recorded, whole) = read(&written.file, path)?;
+        recorded
+            .header
+            .same_plan(header)
+            .with_context(|| format!("cannot go on with {}", path.display()))?;
+        written.file.set_len(whole as u64)?;
+        Ok((written, recorded.runs))
+    }
+
+    /// Two who write would mix their lines.
+    fn locked(file: File, path: &Path) -> Result<ResultFile> {
+        match file.try_lock() {
+            Ok(()) => Ok(ResultFile {
+                file,
+                path: path.to_path_buf(),
+            }),
+            Err(TryLockError::WouldBlock) => {
+                bail!("another process writes {}", path.display())
+            }
+            Err(TryLockError::Error(e)) => {
+                Err(e).with_context(|| format!("cannot lock {}", path.display()))
+            }
+        }
     }
 
     pub fn append(&mut self, run: &Repetition) -> Result<()> {

@@ -1,47 +1,124 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A result file that may be given away: of commands only the name of the program is left, and nothing says whose machine it was.
+//! A result file that may be given away: of commands only the name of the program is left, of what was typed only what is a word of ours, and
+//! nothing says whose machine it was.
 
-use super::result::Recorded;
+use super::metric::{Metric, Source};
+use super::result::{Header, Recorded};
+use super::stats::verdict::Direction;
+use super::variant::{Kind, Variant};
+use crate::stats::ROWS;
+use anyhow::{Context, Result};
+use std::collections::BTreeMap;
 
 /// Of the host, by name.
 const KEPT: [&str; 3] = ["kernel", "cpu", "cpus"];
 
-/// All numbers as they are. What was typed that may hold names or paths is left out.
-pub fn redacted(recorded: &Recorded) -> Recorded {
-    let mut shared = recorded.clone();
-    let header = &mut shared.header;
-    let program = header.command.first().map(|word| file_name(word));
-    let arguments = header.command.len().saturating_sub(1);
-    header.command = program.into_iter().collect();
-    if arguments > 0 {
-        header.command.push(format!("[{arguments} arguments]"));
-    }
-    header.host.retain(|name, _| KEPT.contains(&name.as_str()));
-    header.variants = header.variants.iter().map(|v| variant(v)).collect();
-    for run in &mut shared.runs {
-        run.variant = variant(&run.variant);
-    }
-    shared
+/// Words of ours for what was typed.
+struct Names {
+    variants: BTreeMap<String, String>,
+    metrics: BTreeMap<String, String>,
 }
 
-/// Another scheduler without the folder that it lies in.
-fn variant(name: &str) -> String {
-    let Some(command) = name.strip_prefix("scx:") else {
-        return name.to_string();
+/// All numbers as they are. What was typed that may hold names or paths is left out; what is told apart still is. Errors: a metric is none.
+pub fn redacted(recorded: &Recorded) -> Result<Recorded> {
+    let names = Names::new(&recorded.header)?;
+    let mut shared = recorded.clone();
+    let header = &mut shared.header;
+    header.command = command(&header.command);
+    header.host.retain(|name, _| KEPT.contains(&name.as_str()));
+    if let Some(kernel) = header.host.get_mut("kernel") {
+        *kernel = release(kernel);
+    }
+    header.variants = header.variants.iter().map(|v| names.variant(v)).collect();
+    for asked in &mut header.metrics {
+        asked.metric = names.metrics[&asked.metric].clone();
+    }
+    for run in &mut shared.runs {
+        run.variant = names.variant(&run.variant);
+        let values = std::mem::take(&mut run.values).into_iter();
+        let known = |(name, value): (String, f64)| Some((names.metric(&name)?, value));
+        run.values = values.filter_map(known).collect();
+        run.counters
+            .retain(|name, _| ROWS.iter().any(|row| row.name == name));
+    }
+    Ok(shared)
+}
+
+impl Names {
+    fn new(header: &Header) -> Result<Names> {
+        let mut names = Names {
+            variants: BTreeMap::new(),
+            metrics: BTreeMap::new(),
+        };
+        for variant in &header.variants {
+            let number = names.variants.len();
+            let name = scheduler(variant, number)?;
+            names.variants.insert(variant.clone(), name);
+        }
+        for asked in &header.metrics {
+            let metric = Metric::parse(&asked.metric, Direction::Lower)?;
+            let number = names.metrics.len() + 1;
+            let name = match metric.source {
+                Source::Measured(_) => metric.name,
+                Source::Regex(_) => format!("regex:number-{number}"),
+                Source::Pointer(_) => format!("json:/number-{number}"),
+            };
+            names.metrics.insert(asked.metric.clone(), name);
+        }
+        Ok(names)
+    }
+
+    fn variant(&self, name: &str) -> String {
+        self.variants.get(name).cloned().unwrap_or_default()
+    }
+
+    /// None: nobody asked for it, and it is none of ours.
+    fn metric(&self, name: &str) -> Option<String> {
+        let measured = || Metric::parse(name, Direction::Lower).ok();
+        let ours = || measured().filter(|m| matches!(m.source, Source::Measured(_)));
+        let asked = self.metrics.get(name).cloned();
+        asked.or_else(|| ours().map(|m| m.name))
+    }
+}
+
+/// Another scheduler without its folder and its arguments; its place among the variants tells it from others.
+fn scheduler(variant: &str, place: usize) -> Result<String> {
+    let Kind::Scx(words) = Variant::parse(variant)?.kind else {
+        return Ok(variant.to_string());
     };
-    let words = command.split(' ').map(file_name).collect::<Vec<_>>();
-    format!("scx:{}", words.join(" "))
+    let of_name = |c: &char| c.is_ascii_alphanumeric() || "_-.".contains(*c);
+    let program: String = file_name(&words[0]).chars().filter(of_name).collect();
+    Ok(format!("scx:{program} variant-{place}"))
+}
+
+fn command(words: &[String]) -> Vec<String> {
+    let program = words.first().map(|word| file_name(word));
+    let arguments = words.len().saturating_sub(1);
+    let left = (arguments > 0).then(|| format!("[{arguments} arguments]"));
+    program.into_iter().chain(left).collect()
+}
+
+/// '7.2.13-rc1-of-my-desk': what stands behind the version is whoever built it.
+fn release(kernel: &str) -> String {
+    let digits = |c: char| c.is_ascii_digit() || c == '.';
+    let (version, rest) = kernel.split_at(kernel.find(|c| !digits(c)).unwrap_or(kernel.len()));
+    let candidate = rest.strip_prefix("-rc").map_or("", |n| {
+        let end = n.find(|c: char| !c.is_ascii_digit()).unwrap_or(n.len());
+        &rest[..3 + end]
+    });
+    format!("{version}{candidate}")
 }
 
 fn file_name(word: &str) -> String {
     word.rsplit('/').next().unwrap_or(word).to_string()
 }
 
-/// As a file.
-pub fn lines(recorded: &Recorded) -> serde_json::Result<String> {
+/// As a file, which can be read again.
+pub fn lines(recorded: &Recorded) -> Result<String> {
     let mut text = serde_json::to_string(&recorded.header)? + "\n";
     for run in &recorded.runs {
         text += &(serde_json::to_string(run)? + "\n");
     }
+    Recorded::of_lines(&text).context("what would be written cannot be read again")?;
     Ok(text)
 }

@@ -86,7 +86,7 @@ fn words(text: &str) -> Result<Vec<String>> {
     Ok(words)
 }
 
-/// Counters of which one moves when the feature changes what would have happened. What has no row counts as having acted.
+/// Counters of which one moves when the feature changes what would have happened; of two that only tell how, those without which it cannot have.
 pub const TRACES: &[(&str, &[&str])] = &[
     ("prev_idle", &["wa_prev_idle"]),
     ("sis_util", &["sis_budget_out"]),
@@ -99,6 +99,7 @@ pub const TRACES: &[(&str, &[&str])] = &[
     ("sync_core", &["sync_core", "sync_core_passed"]),
     ("prev_core_fits", &["prev_core_small"]),
     ("claim", &["claim_seen", "claim_conflict"]),
+    ("claim_plain", &["claim_set"]),
     ("claim_expiry", &["claim_expired"]),
     ("core_claim", &["claim_seen", "core_claim_conflict"]),
     ("avg_idle", &["steal_skipped"]),
@@ -111,11 +112,13 @@ pub const TRACES: &[(&str, &[&str])] = &[
     ("bias_prev", &["bias_prev_first", "bias_prev_last"]),
     ("delay_migration", &["delay_wake", "delay_fork"]),
     ("delay_repick", &["delay_repick"]),
+    ("delay_only_idle", &["delay_wake", "delay_fork"]),
+    ("delay_hold_claim", &["delay_wake", "delay_fork"]),
     ("delay_steal", &["delay_stolen"]),
     ("smt_spread", &["spread_wakeup", "spread_run"]),
 ];
 
-/// Did anything act in which the two differ? `moved`: has this counter grown in the runs of the one that has the feature?
+/// Did anything act in which the two differ? `moved`: does this counter grow in the runs of the one that has the feature?
 pub fn exercised(base: &Variant, other: &Variant, moved: impl Fn(&Variant, &str) -> bool) -> bool {
     let (Kind::Roost(a), Kind::Roost(b)) = (&base.kind, &other.kind) else {
         return true;
@@ -131,7 +134,11 @@ pub fn exercised(base: &Variant, other: &Variant, moved: impl Fn(&Variant, &str)
         } else {
             other
         };
-        let traces = TRACES.iter().find(|(name, _)| *name == row.name);
-        traces.is_none_or(|(_, counters)| counters.iter().any(|c| moved(with, c)))
+        traces(row.name).iter().any(|counter| moved(with, counter))
     })
+}
+
+fn traces(feature: &str) -> &'static [&'static str] {
+    let row = TRACES.iter().find(|(name, _)| *name == feature);
+    row.map_or(&[], |(_, counters)| counters)
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A child of one test would be a leftover of the other.
-fn alone() -> MutexGuard<'static, ()> {
+pub fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -17,7 +17,7 @@ fn alone() -> MutexGuard<'static, ()> {
 fn workload(script: &str) -> Workload {
     Workload {
         command: ["sh", "-c", script].map(Into::into).to_vec(),
-        timeout: Some(Duration::from_secs(20)),
+        timeout: Duration::from_secs(20),
         powercap: PathBuf::from("/nowhere"),
     }
 }
@@ -25,7 +25,7 @@ fn workload(script: &str) -> Workload {
 fn runs(workload: &Workload) -> Result<Sample, Failure> {
     let _alone = alone();
     become_subreaper().unwrap();
-    run(workload, &|| false, &mut |_| ())
+    run(workload, None, &|| false, &mut |_| ())
 }
 
 fn told(script: &str) -> String {
@@ -33,7 +33,7 @@ fn told(script: &str) -> String {
 }
 
 /// As they show themselves, by what they were called with.
-fn lives(argument: &str) -> bool {
+pub fn lives(argument: &str) -> bool {
     let all = fs::read_dir("/proc").unwrap().flatten();
     let mut lines = all.filter_map(|e| fs::read_to_string(e.path().join("cmdline")).ok());
     lines.any(|line| line.split('\0').any(|a| a == argument))
@@ -104,7 +104,7 @@ fn what_fails_says_how() {
 fn what_hangs_is_ended_with_all_that_it_started() {
     let begin = Instant::now();
     let hanging = Workload {
-        timeout: Some(Duration::from_millis(300)),
+        timeout: Duration::from_millis(300),
         ..workload("sleep 7654 & setsid sleep 7654 & sleep 7654")
     };
     let told = runs(&hanging).unwrap_err().to_string();
@@ -121,7 +121,7 @@ fn what_is_stopped_is_ended() {
     let _alone = alone();
     become_subreaper().unwrap();
     let begin = Instant::now();
-    let stopped = run(&workload("sleep 7655"), &|| true, &mut |_| ());
+    let stopped = run(&workload("sleep 7655"), None, &|| true, &mut |_| ());
     assert!(matches!(stopped, Err(Failure::Stopped)), "{stopped:?}");
     assert!(begin.elapsed() < Duration::from_secs(10) && !lives("7655"));
 }

@@ -4,9 +4,11 @@
 mod calibration;
 mod child;
 mod design;
+mod files;
 mod metrics;
 mod noise;
 mod played;
+mod real;
 mod reference;
 mod reports;
 mod runs;

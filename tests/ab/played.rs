@@ -6,7 +6,8 @@ use scx_roost::ab::child::{Failure, Sample};
 use scx_roost::ab::condition::Seen;
 use scx_roost::ab::machine::{Machine, Taken};
 use scx_roost::ab::metric::Measured;
-use scx_roost::ab::result::{Asked, FORMAT, Header};
+use scx_roost::ab::result::{Asked, FORMAT, Header, Repetition, ResultFile};
+use scx_roost::ab::run::{Progress, run};
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::verdict::{Direction, Rule};
 use scx_roost::ab::variant::Variant;
@@ -21,6 +22,8 @@ pub struct Played {
     pub counter: BTreeMap<String, &'static str>,
     /// This run of this machine fails so.
     pub fails: Option<(usize, fn() -> Failure)>,
+    /// This switch to a variant fails so.
+    pub does_not_load: Option<(usize, fn() -> Failure)>,
     pub refuses: bool,
     pub stuck: bool,
     pub seen: Seen,
@@ -37,6 +40,7 @@ impl Played {
             slow: BTreeMap::new(),
             counter: BTreeMap::new(),
             fails: None,
+            does_not_load: None,
             refuses: false,
             stuck: false,
             seen: Seen::default(),
@@ -65,8 +69,14 @@ impl Machine for Played {
         Ok(())
     }
 
-    fn switch(&mut self, variant: &Variant) -> Result<()> {
+    fn switch(&mut self, variant: &Variant) -> Result<(), Failure> {
         self.asked.push(variant.name.clone());
+        if let Some((_, failure)) = self
+            .does_not_load
+            .filter(|(at, _)| *at == self.times(&variant.name))
+        {
+            return Err(failure());
+        }
         self.now = variant.name.clone();
         Ok(())
     }
@@ -112,7 +122,7 @@ pub fn header(variants: &[&str], plan: Plan) -> Header {
         command: ["make", "-j16", "/home/me/secret"]
             .map(str::to_string)
             .to_vec(),
-        timeout_s: None,
+        timeout_s: 3600.0,
         variants: variants.iter().map(|v| v.to_string()).collect(),
         metrics: vec![asked("wall", Direction::Lower)],
         rule: Rule {
@@ -134,4 +144,15 @@ pub fn asked(metric: &str, better: Direction) -> Asked {
         metric: metric.to_string(),
         better,
     }
+}
+
+/// All runs of it on a machine that is played.
+pub fn played_runs(header: &Header, seed: u64) -> Vec<Repetition> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = ResultFile::create(&folder.path().join("r"), header).unwrap();
+    let mut runs = Vec::new();
+    let mut machine = Played::new(seed);
+    let (never, nobody) = (|| false, &mut |_: &Progress| ());
+    run(header, &mut runs, &mut machine, &mut file, &never, nobody).unwrap();
+    runs
 }

@@ -10,7 +10,6 @@ use scx_roost::ab::report::text::text;
 use scx_roost::ab::report::{Report, number};
 use scx_roost::ab::result::{Recorded, ResultFile};
 use scx_roost::ab::run::run;
-use scx_roost::ab::share::{lines, redacted};
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::verdict::Direction;
 
@@ -87,12 +86,12 @@ fn few_blocks_are_told_so() {
 fn as_markdown() {
     let recorded = recorded(8);
     let text = markdown(&Report::new(&recorded).unwrap());
-    assert!(text.contains("| variant | median | of the first (95 %) | p | verdict |\n|---|---:|---|---:|---|\n| mainline |"));
+    assert!(text.contains("| variant | median | of the first | shift | at | p | verdict |\n|---|---:|---|---|---|---:|---|\n| mainline |"));
     let bars = |l: &str| l.matches('|').count();
     assert!(
         text.lines()
             .filter(|l| l.starts_with('|'))
-            .all(|l| bars(l) == 6),
+            .all(|l| bars(l) == 8),
         "{text}"
     );
     assert!(
@@ -144,26 +143,6 @@ fn nothing_run_yet_is_shown_too() {
             "{text}"
         );
     }
-}
-
-#[test]
-fn what_is_shared_names_nobody() {
-    let recorded = recorded(6);
-    let shared = redacted(&recorded);
-    let text = lines(&shared).unwrap();
-    for private in ["secret", "/home", "my-desk"] {
-        assert!(!text.contains(private), "{private} in {text}");
-    }
-    assert_eq!(shared.header.command, ["make", "[2 arguments]"]);
-    assert_eq!(shared.header.host["kernel"], "7.2.13");
-    assert_eq!(shared.header.variants[2], "scx:scx_lavd --performance");
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("shared");
-    std::fs::write(&path, text).unwrap();
-    let read = Recorded::read(&path).unwrap();
-    assert_eq!(read, shared);
-    let judged = |r: &Recorded| scx_roost::ab::analysis::judged(&r.header, &r.runs).unwrap();
-    assert_eq!(judged(&read), judged(&recorded));
 }
 
 #[test]

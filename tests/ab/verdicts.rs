@@ -78,6 +78,30 @@ fn between_two_looks_nothing_changes() {
     assert_eq!(at(8).blocks, 6);
 }
 
+/// Blocks that differ at the first look, and then no more: what was told stands, with the numbers by which it was told.
+#[test]
+fn a_verdict_stands_beside_the_numbers_of_its_look() {
+    let base: Vec<f64> = RUNS.iter().cycle().take(24).copied().collect();
+    // Six blocks alone can never tell: the first look may err too little.
+    let plan = Plan::Auto(80);
+    let base: Vec<f64> = base.iter().cycle().take(80).copied().collect();
+    let other: Vec<f64> = base
+        .iter()
+        .enumerate()
+        .map(|(i, b)| b * if i < 20 { 1.3 + 0.001 * i as f64 } else { 0.9 })
+        .collect();
+    let at = |n: usize| one(&base[..n], &other[..n], Direction::Lower, plan);
+    let early = at(20);
+    assert_eq!((early.verdict, early.blocks), (Verdict::Worse, 20));
+    assert!(early.level.unwrap() > 0.99, "{early:?}");
+    let later = at(30);
+    assert_eq!((later.verdict, later.blocks), (Verdict::Worse, 20));
+    assert_eq!((later.median, later.shift), (early.median, early.shift));
+    assert!(later.median.interval.unwrap().low > 1.0);
+    let fixed = one(&RUNS, &times(1.1), Direction::Lower, Plan::Fixed(8));
+    assert_eq!(fixed.level, Some(0.95));
+}
+
 #[test]
 fn what_never_acted_is_not_equal() {
     let compared = Compared {

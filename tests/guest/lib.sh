@@ -100,6 +100,13 @@ end_roost() {
 	check "state is disabled after SIG$1" state_is disabled
 }
 
+# ab ARGUMENTS: a comparison; what it says is in $AB_LOG, its result in $AB_RESULT.
+AB_LOG=/tmp/ab.log
+AB_RESULT=/tmp/ab.jsonl
+ab() { scx_roost ab --result $AB_RESULT "$@" >$AB_LOG 2>&1; }
+ab_anew() { rm -f $AB_RESULT; }
+ab_says() { grep -q -e "$1" $AB_LOG || { sed 's/^/# ab: /' $AB_LOG && false; }; }
+
 # counter NAME FILE: of the last line of JSON there.
 counter() { sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" "$2" | tail -n 1; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Processes that a command left behind. Who loses its parent becomes ours, so they are children of ours that we did not have before.
 
+use crate::ab::cgroup::Cgroup;
 use anyhow::{Context, Result};
 use std::fmt;
 use std::fs;
@@ -42,11 +43,18 @@ pub fn become_subreaper() -> Result<()> {
 }
 
 /// The children that we have before the command is started: helpers, which stay.
-pub struct Household(Vec<i32>);
+pub struct Household<'a> {
+    pids: Vec<i32>,
+    cgroup: Option<&'a Cgroup>,
+}
 
-impl Household {
-    pub fn now() -> Household {
-        Household(children().map(|(pid, _)| pid).collect())
+impl Household<'_> {
+    /// `cgroup`: of the command.
+    pub fn now(cgroup: Option<&Cgroup>) -> Household<'_> {
+        Household {
+            pids: children().map(|(pid, _)| pid).collect(),
+            cgroup,
+        }
     }
 
     /// Those that are still there after `grace`. They are ended.
@@ -76,6 +84,8 @@ impl Household {
     }
 
     fn end_all(&self) {
+        // All at once, before they fork any more.
+        self.cgroup.iter().for_each(|c| c.kill());
         for _ in 0..GENERATIONS {
             let left = self.reaped_and_living();
             if left.is_empty() {
@@ -91,7 +101,7 @@ impl Household {
 
     /// Zombies are reaped.
     fn reaped_and_living(&self) -> Vec<Leftover> {
-        let strange = children().filter(|(pid, s)| !self.0.contains(pid) && !reaped(*pid, s));
+        let strange = children().filter(|(pid, s)| !self.pids.contains(pid) && !reaped(*pid, s));
         let leftover = |(pid, s): (i32, Stat)| Leftover {
             pid,
             daemon: s.session != own_session(),

@@ -9,6 +9,7 @@ mod perf;
 pub use energy::Energy;
 pub use leftover::{Leftover, become_subreaper};
 
+use super::cgroup::Cgroup;
 use super::metric::Measured;
 use anyhow::{Context, Result, bail};
 use leftover::Household;
@@ -34,7 +35,7 @@ const OUTPUT_MAX: u64 = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct Workload {
     pub command: Vec<OsString>,
-    pub timeout: Option<Duration>,
+    pub timeout: Duration,
     pub powercap: PathBuf,
 }
 
@@ -89,18 +90,20 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// Runs it once. `become_subreaper` was called before. `stopped` is asked now and then; `started` is told its group.
+/// Runs it once, in `cgroup`, which is empty behind it. `become_subreaper` was called before. `stopped` is asked now and then; `started` is
+/// told its group.
 pub fn run(
     workload: &Workload,
+    cgroup: Option<&Cgroup>,
     stopped: &dyn Fn() -> bool,
     started: &mut dyn FnMut(i32),
 ) -> Result<Sample, Failure> {
     let (output, errors) = (memory(c"output")?, memory(c"errors")?);
     let mut energy = Energy::new(&workload.powercap);
     let mut migrations = Migrations::of_children();
-    let household = Household::now();
+    let household = Household::now(cgroup);
     let begin = Instant::now();
-    let pid = start(workload, &output, &errors)?;
+    let pid = start(workload, cgroup, &output, &errors)?;
     started(pid);
     let ended = wait(pid, workload.timeout, stopped, begin, &mut energy);
     let wall = begin.elapsed();
@@ -149,7 +152,12 @@ fn memory(name: &std::ffi::CStr) -> Result<File> {
     }
 }
 
-fn start(workload: &Workload, output: &File, errors: &File) -> Result<i32, Failure> {
+fn start(
+    workload: &Workload,
+    cgroup: Option<&Cgroup>,
+    output: &File,
+    errors: &File,
+) -> Result<i32, Failure> {
     let (program, rest) = workload
         .command
         .split_first()
@@ -162,6 +170,9 @@ fn start(workload: &Workload, output: &File, errors: &File) -> Result<i32, Failu
         .stdout(copy(output)?)
         .stderr(copy(errors)?)
         .process_group(0);
+    if let Some(cgroup) = cgroup {
+        cgroup.takes(&mut command)?;
+    }
     let child = command.spawn().map_err(Failure::NotStarted)?;
     Ok(child.id() as i32)
 }
@@ -169,15 +180,15 @@ fn start(workload: &Workload, output: &File, errors: &File) -> Result<i32, Failu
 /// Until it ends, or may no longer go on.
 fn wait(
     pid: i32,
-    timeout: Option<Duration>,
+    timeout: Duration,
     stopped: &dyn Fn() -> bool,
     begin: Instant,
     energy: &mut Option<Energy>,
 ) -> Result<(), Failure> {
     let door = pidfd(pid)?;
     loop {
-        let left = timeout.map(|t| t.saturating_sub(begin.elapsed()));
-        if ends(door.as_raw_fd(), left.unwrap_or(LOOK).min(LOOK))? {
+        let left = timeout.saturating_sub(begin.elapsed());
+        if ends(door.as_raw_fd(), left.min(LOOK))? {
             return Ok(());
         }
         if let Some(energy) = energy {
@@ -186,7 +197,7 @@ fn wait(
         if stopped() {
             return Err(Failure::Stopped);
         }
-        if let Some(timeout) = timeout.filter(|t| begin.elapsed() >= *t) {
+        if begin.elapsed() >= timeout {
             return Err(Failure::TimedOut(timeout));
         }
     }

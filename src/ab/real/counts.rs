@@ -2,7 +2,6 @@
 //! What a scheduler of ours has counted, and what of it belongs to one run.
 
 use crate::ab::metric::Measured;
-use crate::arms::DEFAULT_ARM;
 use crate::stats::client::Client;
 use crate::stats::{HISTS, Metrics, NR_BUCKETS, ROWS, delta, quantile_us};
 use anyhow::Result;
@@ -23,9 +22,10 @@ impl Counts {
         let metrics: Metrics = Client::connect(stats, PATIENCE)?.ask("totals")?;
         let mut wakeups = [0; NR_BUCKETS];
         let which = HISTS.iter().position(|h| *h == WAKEUPS);
-        if let (Some(arm), Some(which)) = (metrics.arms.get(DEFAULT_ARM), which) {
+        // Of all arms: rules may have put tasks on others.
+        for (arm, which) in metrics.arms.values().zip(which.into_iter().cycle()) {
             let (buckets, _) = arm.hists()[which];
-            wakeups.iter_mut().zip(buckets).for_each(|(w, b)| *w = *b);
+            wakeups.iter_mut().zip(buckets).for_each(|(w, b)| *w += *b);
         }
         Ok(Counts {
             counters: metrics.counters(),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A process of our own that outlives us: when we are killed, its standard input ends, and it puts the machine back. Schedulers need it
-//! least: they die with us, and the kernel takes over. It ends the command, and starts the service that was stopped.
+//! A process of our own that outlives us: when we are killed, its standard input ends, and it puts the machine back. It ends all that we
+//! started, the command and the scheduler, takes our folder and cgroup away, and starts the service that was stopped.
 
+use super::ground::Ground;
 use super::scheduler::Attached;
 use super::service::{Service, call};
 use crate::host::Host;
@@ -17,12 +18,17 @@ pub const COMMAND: &str = "ab-guardian";
 
 /// A line to it.
 #[derive(Debug, Serialize, Deserialize)]
-enum Word {
+pub enum Word {
+    /// To be cleared.
+    Owns(Ground),
     /// Is to be started again.
     Restores(Service),
-    /// The command runs, in the group of this number.
+    /// The command runs, in the process group of this number.
     Runs(i32),
     Ended,
+    /// A scheduler of ours runs, in the process group of this number.
+    Schedules(i32),
+    ScheduledOut,
     /// All is well.
     Dismissed,
 }
@@ -31,8 +37,8 @@ enum Word {
 pub struct Guardian(Child);
 
 impl Guardian {
-    pub fn start() -> Result<Guardian> {
-        let program = std::env::current_exe().context("cannot find this program")?;
+    /// `program`: scx_roost.
+    pub fn start(program: &Path) -> Result<Guardian> {
         let child = Command::new(program)
             .arg(COMMAND)
             .stdin(Stdio::piped())
@@ -44,59 +50,72 @@ impl Guardian {
         )?))
     }
 
-    fn say(&mut self, word: &Word) -> Result<()> {
+    /// Before what it is about: else a kill in between is not restored.
+    pub fn say(&mut self, word: &Word) -> Result<()> {
         let line = serde_json::to_string(word)? + "\n";
         let door = self.0.stdin.as_mut().context("it listens")?;
         door.write_all(line.as_bytes())
             .context("the process that restores the machine when this one is killed is gone")
     }
 
-    pub fn restores(&mut self, service: &Service) -> Result<()> {
-        self.say(&Word::Restores(service.clone()))
-    }
-
-    /// If it is gone, `ended` and `dismiss` have nothing to tell it.
-    pub fn runs(&mut self, group: i32) {
-        let _ = self.say(&Word::Runs(group));
-    }
-
-    pub fn ended(&mut self) {
-        let _ = self.say(&Word::Ended);
+    /// If it is gone, the end of something is no news to it.
+    pub fn tell(&mut self, word: &Word) {
+        let _ = self.say(word);
     }
 
     pub fn dismiss(mut self) {
-        let _ = self.say(&Word::Dismissed);
+        self.tell(&Word::Dismissed);
         drop(self.0.stdin.take());
         let _ = self.0.wait();
     }
 }
 
+/// What it has heard.
+#[derive(Default)]
+struct Heard {
+    ground: Option<Ground>,
+    service: Option<Service>,
+    command: Option<i32>,
+    scheduler: Option<i32>,
+}
+
 /// Its side: listens until it is dismissed, or alone.
 pub fn watch() -> Result<()> {
     // Who ends all that was started from a terminal ends us last.
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
         // SAFETY: no handler is installed.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
-    let (mut service, mut group) = (None, None);
-    for line in stdin().lock().lines() {
-        match serde_json::from_str(&line?)? {
-            Word::Restores(stopped) => service = Some(stopped),
-            Word::Runs(pid) => group = Some(pid),
-            Word::Ended => group = None,
+    let mut heard = Heard::default();
+    // A line that was cut off when we were killed says nothing, and is the last.
+    for line in stdin().lock().lines().map_while(Result::ok) {
+        let Ok(word) = serde_json::from_str(&line) else {
+            break;
+        };
+        match word {
+            Word::Owns(ground) => heard.ground = Some(ground),
+            Word::Restores(service) => heard.service = Some(service),
+            Word::Runs(group) => heard.command = Some(group),
+            Word::Ended => heard.command = None,
+            Word::Schedules(group) => heard.scheduler = Some(group),
+            Word::ScheduledOut => heard.scheduler = None,
             Word::Dismissed => return Ok(()),
         }
     }
-    if let Some(group) = group {
-        // SAFETY: plain numbers.
-        unsafe { libc::kill(-group, libc::SIGKILL) };
-    }
-    match service {
-        Some(service) => {
-            let host = Host::new(Path::new("/sys"));
-            Attached(&host).wait_until_gone()?;
-            service.start(&call)
+    heard.restore()
+}
+
+impl Heard {
+    fn restore(self) -> Result<()> {
+        for group in self.command.into_iter().chain(self.scheduler) {
+            // SAFETY: plain numbers.
+            unsafe { libc::kill(-group, libc::SIGKILL) };
         }
-        None => Ok(()),
+        let cleared = self.ground.as_ref().map_or(Ok(()), Ground::clear);
+        if let Some(service) = self.service {
+            Attached(&Host::new(Path::new("/sys"))).wait_until_gone()?;
+            service.start(&call)?;
+        }
+        cleared
     }
 }

@@ -3,13 +3,15 @@
 
 mod conditions;
 mod counts;
+pub mod ground;
 pub mod guardian;
 mod scheduler;
 pub mod service;
 
 pub use conditions::facts;
 
-use super::child::{self, Failure, Workload};
+use super::cgroup::Cgroup;
+use super::child::{self, Failure, Sample, Workload};
 use super::machine::{Machine, Taken};
 use super::metric::Measured;
 use super::variant::{Kind, Variant};
@@ -17,19 +19,37 @@ use crate::host::Host;
 use anyhow::{Context, Result, bail, ensure};
 use conditions::Conditions;
 use counts::Counts;
-use guardian::Guardian;
-use scheduler::{Attached, Scheduler};
-use service::Service;
+use ground::Ground;
+use guardian::{Guardian, Word};
+use scheduler::{Attached, Epoch, Scheduler};
+use service::{Call, Service};
+use std::fs::File;
+use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::Duration;
 
 /// Between a switch and the run behind it.
 const SETTLE: Duration = Duration::from_millis(300);
+/// The command's cgroup below ours.
+const CGROUP: &str = "command";
+
+/// What a `Real` is given.
+pub struct Means<'a> {
+    pub host: Host,
+    /// scx_roost, for schedulers and for the process that outlives us.
+    pub program: PathBuf,
+    /// For services.
+    pub call: Call<'a>,
+    pub stopped: &'a dyn Fn() -> bool,
+    /// Is told what will be less good than it could be.
+    pub warn: &'a dyn Fn(&str),
+}
 
 pub struct Real<'a> {
-    host: Host,
+    means: Means<'a>,
     workload: Workload,
-    stopped: &'a dyn Fn() -> bool,
+    alone: Option<File>,
+    ground: Option<Ground>,
     scheduler: Option<Scheduler>,
     /// That was attached at the start, and is to be again.
     service: Option<Service>,
@@ -37,11 +57,12 @@ pub struct Real<'a> {
 }
 
 impl<'a> Real<'a> {
-    pub fn new(host: Host, workload: Workload, stopped: &'a dyn Fn() -> bool) -> Real<'a> {
+    pub fn new(means: Means<'a>, workload: Workload) -> Real<'a> {
         Real {
-            host,
+            means,
             workload,
-            stopped,
+            alone: None,
+            ground: None,
             scheduler: None,
             service: None,
             guardian: None,
@@ -49,39 +70,120 @@ impl<'a> Real<'a> {
     }
 
     fn attached(&self) -> Attached<'_> {
-        Attached(&self.host)
+        Attached(&self.means.host)
+    }
+
+    fn refuse_what_cannot_be(&self, variants: &[Variant]) -> Result<()> {
+        let wants_scx = variants.iter().any(|v| v.kind != Kind::Eevdf);
+        ensure!(
+            self.attached().known() || !wants_scx,
+            "this kernel has no sched_ext, which all variants but eevdf need: 'scx_roost doctor' says more"
+        );
+        // SAFETY: a plain call.
+        let root = unsafe { libc::geteuid() } == 0;
+        ensure!(
+            root || !wants_scx,
+            "schedulers are loaded by root: run it as root or with sudo"
+        );
+        Ok(())
+    }
+
+    /// All that `restore` undoes is noted before it is done.
+    fn prepare(&mut self) -> Result<()> {
+        let host = &self.means.host;
+        self.alone = Some(ground::alone(host)?);
+        child::become_subreaper()?;
+        let found = self.attached().name();
+        let service = found.map(|name| Service::of(&name, host, self.means.call));
+        let service = service.transpose()?;
+        let (ground, why) = Ground::new(host)?;
+        if let Some(why) = why {
+            (self.means.warn)(&format!(
+                "{why}: when this process is killed, what the command has put into other process groups goes on"
+            ));
+        }
+        self.ground = Some(ground.clone());
+        let guardian = self.guardian.insert(Guardian::start(&self.means.program)?);
+        guardian.say(&Word::Owns(ground))?;
+        if let Some(service) = service {
+            guardian.say(&Word::Restores(service.clone()))?;
+            self.service.insert(service).stop(self.means.call)?;
+            self.attached().wait_until_gone()?;
+        }
+        Ok(())
     }
 
     /// Is still what the variant says?
     fn check(&mut self) -> Result<()> {
+        let attached = Attached(&self.means.host);
         match &mut self.scheduler {
-            Some(scheduler) => scheduler.check(&Attached(&self.host)),
-            None => {
-                let name = self.attached().name();
-                ensure!(
-                    name.is_none(),
-                    "the scheduler {} was attached meanwhile",
-                    name.unwrap_or_default()
-                );
-                Ok(())
-            }
+            Some(scheduler) => scheduler.check(&attached),
+            None => match attached.name() {
+                None => Ok(()),
+                Some(name) => bail!("the scheduler {name} was attached meanwhile"),
+            },
         }
     }
 
-    fn measured(&mut self) -> Result<Taken, Failure> {
-        let before = self.counts()?;
-        let conditions = Conditions::before(&self.host);
-        let mut guardian = self.guardian.as_mut();
-        let sample = child::run(&self.workload, self.stopped, &mut |pid| {
-            guardian.iter_mut().for_each(|g| g.runs(pid));
+    fn start(&mut self, variant: &Variant) -> Result<(), Failure> {
+        let ground = self.ground.as_ref().context("a comparison has begun")?;
+        let guardian = &mut self.guardian;
+        let started = Scheduler::start(variant, &self.means.program, ground, &mut |group| {
+            guardian
+                .iter_mut()
+                .for_each(|g| g.tell(&Word::Schedules(group)));
         });
-        if let Some(guardian) = &mut self.guardian {
-            guardian.ended();
+        self.scheduler = started?;
+        match &mut self.scheduler {
+            Some(scheduler) => {
+                let attached = Attached(&self.means.host);
+                scheduler.wait_until_ready(variant, &attached, self.means.stopped)
+            }
+            None => Ok(()),
         }
-        let seen = conditions.after(&self.host);
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        let Some(scheduler) = self.scheduler.take() else {
+            return Ok(());
+        };
+        let stopped = scheduler.stop(&self.attached());
+        if let Some(guardian) = &mut self.guardian {
+            guardian.tell(&Word::ScheduledOut);
+        }
+        stopped
+    }
+
+    /// One run of the command alone.
+    fn sample(&mut self) -> Result<Sample, Failure> {
+        let cgroup = self.ground.as_ref().and_then(|g| g.cgroup.as_ref());
+        let cgroup = cgroup.map(|c| c.child(CGROUP)).transpose()?;
+        let guardian = &mut self.guardian;
+        let sample = child::run(
+            &self.workload,
+            cgroup.as_ref(),
+            self.means.stopped,
+            &mut |group| {
+                guardian.iter_mut().for_each(|g| g.tell(&Word::Runs(group)));
+            },
+        );
+        if let Some(guardian) = &mut self.guardian {
+            guardian.tell(&Word::Ended);
+        }
+        cgroup.iter().for_each(Cgroup::remove);
+        sample
+    }
+
+    fn measured(&mut self) -> Result<Taken, Failure> {
+        let epoch = self.attached().epoch();
+        let before = self.counts()?;
+        let conditions = Conditions::before(&self.means.host);
+        let sample = self.sample();
+        let seen = conditions.after(&self.means.host);
         let mut sample = sample?;
         self.check()
-            .context("the scheduler went away while the command ran")?;
+            .and_then(|()| same(&epoch, &self.attached().epoch()))
+            .context("while the command ran")?;
         let mut taken = Taken {
             seen,
             ..Taken::default()
@@ -104,45 +206,41 @@ impl<'a> Real<'a> {
     }
 }
 
+/// The run was under one scheduler from its begin to its end.
+fn same(before: &Epoch, after: &Epoch) -> Result<()> {
+    let name = |epoch: &Epoch| epoch.name.clone().unwrap_or("the kernel's own".to_string());
+    ensure!(
+        before == after,
+        "schedulers were attached anew ({} before, {} behind): CPUs that came or went, a suspend, or somebody who starts schedulers",
+        name(before),
+        name(after)
+    );
+    Ok(())
+}
+
 impl Machine for Real<'_> {
     fn begin(&mut self, variants: &[Variant]) -> Result<()> {
-        let wants_scx = variants.iter().any(|v| v.kind != Kind::Eevdf);
-        ensure!(
-            self.attached().known() || !wants_scx,
-            "this kernel has no sched_ext, which all variants but eevdf need: 'scx_roost doctor' says more"
-        );
-        // SAFETY: a plain call.
-        let root = unsafe { libc::geteuid() } == 0;
-        ensure!(
-            root || !wants_scx,
-            "schedulers are loaded by root: run it as root or with sudo"
-        );
-        child::become_subreaper()?;
-        let found = self.attached().name();
-        let service = found
-            .map(|name| Service::of(&name, &service::call))
-            .transpose()?;
-        let mut guardian = Guardian::start()?;
-        if let Some(service) = &service {
-            guardian.restores(service)?;
-            service.stop(&service::call)?;
-            self.attached().wait_until_gone()?;
+        self.refuse_what_cannot_be(variants)?;
+        match (self.prepare(), self.ground.is_some()) {
+            (Err(e), true) => match self.restore() {
+                Ok(()) => Err(e),
+                Err(r) => Err(e.context(format!("the machine is not as it was: {r:#}"))),
+            },
+            (prepared, _) => prepared,
         }
-        (self.guardian, self.service) = (Some(guardian), service);
-        Ok(())
     }
 
-    fn switch(&mut self, variant: &Variant) -> Result<()> {
+    fn switch(&mut self, variant: &Variant) -> Result<(), Failure> {
         let kept = self.scheduler.as_mut().map(|s| s.become_variant(variant));
         if !kept.transpose()?.unwrap_or(false) {
-            if let Some(scheduler) = self.scheduler.take() {
-                scheduler.stop(&self.attached())?;
-            }
-            let started = Scheduler::start(variant, &self.attached(), self.stopped);
-            self.scheduler = started.with_context(|| format!("variant {}", variant.name))?;
+            self.stop()?;
+            self.start(variant).map_err(|failure| match failure {
+                Failure::Other(e) => e.context(format!("variant {}", variant.name)).into(),
+                other => other,
+            })?;
         }
         sleep(SETTLE);
-        self.check()
+        Ok(self.check()?)
     }
 
     fn run(&mut self) -> Result<Taken, Failure> {
@@ -150,27 +248,26 @@ impl Machine for Real<'_> {
     }
 
     fn restore(&mut self) -> Result<()> {
-        let stopped = match self.scheduler.take() {
-            Some(scheduler) => scheduler.stop(&self.attached()),
+        let stopped = self.stop();
+        let started = match &self.service {
+            Some(service) => self
+                .attached()
+                .wait_until_gone()
+                .and_then(|()| service.start(self.means.call)),
             None => Ok(()),
         };
-        let started = match self.service.take() {
-            Some(service) => service.start(&service::call),
-            None => Ok(()),
-        };
-        if stopped.is_err() || started.is_err() {
-            bail!(
-                "{}",
-                [stopped, started]
-                    .into_iter()
-                    .filter_map(|r| Some(format!("{:#}", r.err()?)))
-                    .collect::<Vec<_>>()
-                    .join("; ")
-            );
-        }
+        let cleared = self.ground.take().map_or(Ok(()), |ground| ground.clear());
+        let wrong: Vec<String> = [stopped, started, cleared]
+            .into_iter()
+            .filter_map(|r| Some(format!("{:#}", r.err()?)))
+            .collect();
+        ensure!(wrong.is_empty(), "{}", wrong.join("; "));
+        // It tries once more what we could not.
         if let Some(guardian) = self.guardian.take() {
             guardian.dismiss();
         }
+        self.service = None;
+        self.alone = None;
         Ok(())
     }
 }

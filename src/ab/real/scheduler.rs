@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A scheduler that we started. It dies with us, whatever becomes of us, and the kernel goes back to its own when it dies.
+//! A scheduler that we started. It ends with us, whatever becomes of us, and the kernel goes back to its own when it ends.
 
+use super::ground::Ground;
+use crate::ab::child::Failure;
 use crate::ab::variant::{Kind, Variant};
 use crate::arms::DEFAULT_ARM;
 use crate::control::Op;
 use crate::ctl::ask;
 use crate::host::Host;
-use anyhow::{Context, Result, bail, ensure};
-use std::fs::{self, DirBuilder, File};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use std::fs::{self, File};
 use std::io::Error;
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -20,9 +21,20 @@ use std::time::{Duration, Instant};
 const START_TIME: Duration = Duration::from_secs(120);
 const END_TIME: Duration = Duration::from_secs(15);
 const NAP: Duration = Duration::from_millis(20);
+/// Its cgroup below ours.
+const CGROUP: &str = "scheduler";
 
 /// What of sched_ext is attached, by its files.
 pub struct Attached<'a>(pub &'a Host);
+
+/// It is another one when any scheduler was attached meanwhile, ours after a restart too.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Epoch {
+    /// None: the kernel's own runs.
+    pub name: Option<String>,
+    /// How many were attached since the boot, where the kernel counts them.
+    enabled: Option<String>,
+}
 
 impl Attached<'_> {
     /// The kernel has sched_ext.
@@ -48,6 +60,13 @@ impl Attached<'_> {
         (!self.gone()).then(|| name().unwrap_or_else(|| "unknown".to_string()))
     }
 
+    pub fn epoch(&self) -> Epoch {
+        Epoch {
+            name: self.name(),
+            enabled: self.0.kernel_text("sched_ext/enable_seq"),
+        }
+    }
+
     pub fn wait_until_gone(&self) -> Result<()> {
         let end = Instant::now() + END_TIME;
         while !self.gone() {
@@ -63,72 +82,77 @@ impl Attached<'_> {
     }
 }
 
+/// Dropped, it is killed with all that it started.
 pub struct Scheduler {
     child: Child,
-    folder: PathBuf,
+    ground: Ground,
     /// One of ours, which changes while it runs.
     ours: bool,
+    /// As the kernel calls it.
+    name: Option<String>,
 }
 
 impl Scheduler {
-    /// As the variant says; None for the kernel's own.
+    /// The group that it runs in.
+    pub fn group(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    /// As the variant says; None for the kernel's own. `program`: scx_roost. `started` is told its group.
     pub fn start(
         variant: &Variant,
-        attached: &Attached,
-        stopped: &dyn Fn() -> bool,
+        program: &Path,
+        ground: &Ground,
+        started: &mut dyn FnMut(i32),
     ) -> Result<Option<Scheduler>> {
-        let folder = std::env::temp_dir().join(format!("scx_roost-ab-{}", std::process::id()));
-        let ours = matches!(variant.kind, Kind::Roost(_));
         let mut command = match &variant.kind {
             Kind::Eevdf => return Ok(None),
-            Kind::Roost(_) => roost(&folder)?,
+            Kind::Roost(_) => roost(program, &ground.folder),
             Kind::Scx(words) => {
                 let mut command = Command::new(&words[0]);
                 command.args(&words[1..]);
                 command
             }
         };
-        if !folder.exists() {
-            let made = DirBuilder::new().mode(0o700).create(&folder);
-            made.with_context(|| format!("cannot make {}", folder.display()))?;
-        }
-        let child = spawn(&mut command, &folder)?;
-        let mut scheduler = Scheduler {
-            child,
-            folder,
-            ours,
+        let scheduler = Scheduler {
+            child: spawn(&mut command, ground)?,
+            ground: ground.clone(),
+            ours: matches!(variant.kind, Kind::Roost(_)),
+            name: None,
         };
-        match scheduler.wait_until_enabled(attached, stopped) {
-            Ok(()) => (),
-            Err(e) => {
-                let words = scheduler.last_words();
-                let _ = scheduler.stop(attached);
-                return Err(e.context(words));
-            }
-        }
-        scheduler.become_variant(variant)?;
+        started(scheduler.group());
         Ok(Some(scheduler))
     }
 
-    fn wait_until_enabled(
+    /// Comes back when it is attached and as the variant says.
+    pub fn wait_until_ready(
         &mut self,
+        variant: &Variant,
         attached: &Attached,
         stopped: &dyn Fn() -> bool,
-    ) -> Result<()> {
+    ) -> Result<(), Failure> {
         let end = Instant::now() + START_TIME;
         while !(attached.enabled() && self.answers()) {
-            if let Some(status) = self.child.try_wait()? {
-                bail!("it ended before it was attached ({status})");
+            if stopped() {
+                return Err(Failure::Stopped);
             }
-            ensure!(!stopped(), "stopped");
-            ensure!(
-                Instant::now() < end,
-                "it was not attached within {} s",
-                START_TIME.as_secs()
-            );
+            if let Some(status) = self.ended()? {
+                let words = self.last_words();
+                return Err(anyhow!("it ended before it was attached ({status}): {words}").into());
+            }
+            if Instant::now() >= end {
+                let (limit, words) = (START_TIME.as_secs(), self.last_words());
+                return Err(anyhow!("it was not attached within {limit} s: {words}").into());
+            }
             sleep(NAP);
         }
+        self.name = attached.name();
+        self.become_variant(variant)?;
         Ok(())
+    }
+
+    fn ended(&mut self) -> Result<Option<std::process::ExitStatus>> {
+        self.child.try_wait().context("cannot watch the scheduler")
     }
 
     fn answers(&self) -> bool {
@@ -136,12 +160,12 @@ impl Scheduler {
     }
 
     fn ctl(&self) -> PathBuf {
-        self.folder.join("ctl")
+        self.ground.folder.join("ctl")
     }
 
     /// Where one of ours serves its statistics.
     pub fn stats(&self) -> Option<PathBuf> {
-        self.ours.then(|| self.folder.join("stats"))
+        self.ours.then(|| self.ground.folder.join("stats"))
     }
 
     /// Changes it while it runs. False: it cannot become that.
@@ -159,9 +183,9 @@ impl Scheduler {
         Ok(true)
     }
 
-    /// It is still there.
+    /// It is still there, and it is the one that is attached.
     pub fn check(&mut self, attached: &Attached) -> Result<()> {
-        if let Some(status) = self.child.try_wait()? {
+        if let Some(status) = self.ended()? {
             bail!("the scheduler ended ({status}): {}", self.last_words());
         }
         ensure!(
@@ -169,28 +193,34 @@ impl Scheduler {
             "the scheduler is not attached any more: {}",
             self.last_words()
         );
+        let name = attached.name();
+        ensure!(
+            name == self.name,
+            "the scheduler {} is attached, which is not the one that was started",
+            name.unwrap_or_default()
+        );
         Ok(())
     }
 
     /// Comes back when the kernel has its own.
     pub fn stop(mut self, attached: &Attached) -> Result<()> {
-        let pid = self.child.id() as i32;
-        // SAFETY: plain numbers; it is not reaped yet, or has no such number any more.
-        unsafe { libc::kill(pid, libc::SIGINT) };
         let end = Instant::now() + END_TIME;
-        while self.child.try_wait()?.is_none() {
-            if Instant::now() > end {
-                self.child.kill()?;
-                self.child.wait()?;
-            }
+        // Whoever wraps it may not pass a signal on.
+        self.signal(libc::SIGINT);
+        while self.ended()?.is_none() && Instant::now() < end {
             sleep(NAP);
         }
-        let _ = fs::remove_dir_all(&self.folder);
+        drop(self);
         attached.wait_until_gone()
     }
 
+    fn signal(&self, signal: i32) {
+        // SAFETY: plain numbers. Where its leader has ended already, this is too soon after for the number to be another's.
+        unsafe { libc::kill(-self.group(), signal) };
+    }
+
     fn last_words(&self) -> String {
-        let text = fs::read_to_string(log(&self.folder)).unwrap_or_default();
+        let text = fs::read_to_string(log(&self.ground.folder)).unwrap_or_default();
         let last = text.lines().rev().find(|l| !l.trim().is_empty());
         last.map_or("it said nothing".to_string(), |l| {
             format!("it said last: {}", l.trim())
@@ -198,27 +228,41 @@ impl Scheduler {
     }
 }
 
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        self.signal(libc::SIGKILL);
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if let Some(cgroup) = &self.ground.cgroup {
+            // What does not end is told of when all is restored.
+            let _ = cgroup.end_child(CGROUP);
+        }
+    }
+}
+
 fn log(folder: &Path) -> PathBuf {
     folder.join("log")
 }
 
-/// This very program, with sockets of its own.
-fn roost(folder: &Path) -> Result<Command> {
-    let program = std::env::current_exe().context("cannot find this program")?;
+/// With sockets of its own.
+fn roost(program: &Path, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg("--stats-path").arg(folder.join("stats"));
     command.arg("--ctl-path").arg(folder.join("ctl"));
-    Ok(command)
+    command
 }
 
 /// In a group of its own: Ctrl-C is for us, who end it in order.
-fn spawn(command: &mut Command, folder: &Path) -> Result<Child> {
-    let log = File::create(log(folder)).context("cannot write the scheduler's log")?;
+fn spawn(command: &mut Command, ground: &Ground) -> Result<Child> {
+    let log = File::create(log(&ground.folder)).context("cannot write the scheduler's log")?;
     command
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log)
         .process_group(0);
+    if let Some(cgroup) = &ground.cgroup {
+        cgroup.child(CGROUP)?.takes(command)?;
+    }
     // SAFETY: what is called between fork and exec is one system call with plain numbers.
     unsafe {
         command.pre_exec(

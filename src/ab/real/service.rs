@@ -2,8 +2,11 @@
 //! A scheduler that is attached at the start and not ours: only one that can be stopped and started again may be taken off, which is
 //! one of systemd or of scx_loader.
 
+use crate::cli;
+use crate::host::Host;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
@@ -37,8 +40,8 @@ pub fn call(words: &[&str]) -> Result<String> {
 
 impl Service {
     /// That runs the attached scheduler of this name. Errors: it is none.
-    pub fn of(scheduler: &str, call: Call) -> Result<Service> {
-        Service::among(scheduler, &units(), call)
+    pub fn of(scheduler: &str, host: &Host, call: Call) -> Result<Service> {
+        Service::among(scheduler, &units(host), call)
     }
 
     /// `units`: those in which schedulers run.
@@ -132,18 +135,27 @@ fn loader(call: Call) -> Result<Service> {
     })
 }
 
-/// Of each process whose name is one of a scheduler: the unit that it runs in.
-fn units() -> Vec<Option<String>> {
-    let me = std::process::id();
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
-    let read = |pid: u32, file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).ok();
-    pids.filter(|pid| *pid != me)
-        .filter(|pid| {
-            read(*pid, "comm").is_some_and(|c| c.starts_with("scx_") && c.trim() != "scx_loader")
-        })
-        .map(|pid| unit_of(&read(pid, "cgroup").unwrap_or_default()))
-        .collect()
+/// The units in which schedulers run, each once; None for those that run in no unit.
+fn units(host: &Host) -> Vec<Option<String>> {
+    let entries = fs::read_dir(&host.proc).into_iter().flatten().flatten();
+    let names = entries.filter_map(|e| e.file_name().into_string().ok());
+    let pids = names.filter(|name| name.parse::<u32>().is_ok());
+    let read = |pid: &str, file: &str| host.proc_text(&format!("{pid}/{file}")).unwrap_or_default();
+    let schedulers = pids.filter(|pid| schedules(&read(pid, "comm"), &read(pid, "cmdline")));
+    let units: BTreeSet<_> = schedulers
+        .map(|pid| unit_of(&read(&pid, "cgroup")))
+        .collect();
+    units.into_iter().collect()
+}
+
+/// Is it the process of a scheduler, by its name and by its words, each of which ends with a zero byte? Not those of the kernel, which have
+/// no words, nor scx_loader, nor a scx_roost that does something else.
+pub fn schedules(comm: &str, cmdline: &str) -> bool {
+    let words: Vec<&str> = cmdline.split_terminator('\0').collect();
+    comm.starts_with("scx_")
+        && comm != "scx_loader"
+        && !words.is_empty()
+        && !(comm == "scx_roost" && words[1..].iter().any(|w| cli::is_subcommand(w)))
 }
 
 /// From /proc/PID/cgroup: '0::/system.slice/scx.service'. A user's session is no service.

@@ -2,7 +2,7 @@
 //! A page that needs nothing but itself.
 
 use super::text::title;
-use super::{Report, command, effect, number, remark, summary, svg, verdict_name};
+use super::{Report, command, effect, level, number, remark, shift, summary, svg, verdict_name};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -21,7 +21,7 @@ pub fn html(report: &Report) -> String {
         let _ = writeln!(page, "<p><b>Warning:</b> {}</p>", escape(warning));
     }
     for metric in &report.metrics {
-        page += &table(metric);
+        page += &table(metric, report.blocks);
         for (heading, picture) in [
             ("Effect, with its interval", svg::effects(metric)),
             ("Distribution", svg::distribution(metric)),
@@ -39,19 +39,21 @@ pub fn html(report: &Report) -> String {
     page + "</body></html>\n"
 }
 
-fn table(metric: &super::MetricReport) -> String {
+fn table(metric: &super::MetricReport, blocks: usize) -> String {
     let mut table = format!(
-        "<h2>{}</h2>\n<table><tr><th>variant<th>median<th>of the first (95 %)<th>p<th>verdict</tr>\n",
+        "<h2>{}</h2>\n<table><tr><th>variant<th>median<th>of the first<th>shift<th>at<th>p<th>verdict</tr>\n",
         escape(&title(metric))
     );
     for variant in &metric.variants {
-        let (effect, p, class, verdict) = match &variant.judged {
+        let (effect, shift, level, p, class, verdict) = match &variant.judged {
             None => Default::default(),
             Some(judged) => {
                 let name = verdict_name(judged.verdict);
                 let verdict = format!("{name} {}", remark(judged));
                 (
                     effect(judged),
+                    shift(judged),
+                    level(judged, blocks),
                     format!("{:.4}", judged.p_adjusted),
                     name,
                     verdict,
@@ -60,7 +62,7 @@ fn table(metric: &super::MetricReport) -> String {
         };
         let _ = writeln!(
             table,
-            "<tr><td>{}<td class=\"n\">{}<td>{effect}<td class=\"n\">{p}<td class=\"{class}\">{}</tr>",
+            "<tr><td>{}<td class=\"n\">{}<td>{effect}<td>{shift}<td>{level}<td class=\"n\">{p}<td class=\"{class}\">{}</tr>",
             escape(&variant.variant),
             number(variant.median),
             escape(verdict.trim_end())

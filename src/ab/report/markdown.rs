@@ -2,7 +2,7 @@
 //! For a page or a mail.
 
 use super::text::title;
-use super::{Report, command, effect, number, remark, summary, verdict_name};
+use super::{Report, command, effect, level, number, remark, shift, summary, verdict_name};
 use std::fmt::Write;
 
 pub fn markdown(report: &Report) -> String {
@@ -14,21 +14,23 @@ pub fn markdown(report: &Report) -> String {
     for metric in &report.metrics {
         let _ = write!(
             text,
-            "\n**{}**\n\n| variant | median | of the first (95 %) | p | verdict |\n|---|---:|---|---:|---|\n",
+            "\n**{}**\n\n| variant | median | of the first | shift | at | p | verdict |\n|---|---:|---|---|---|---:|---|\n",
             cell(&title(metric))
         );
         for variant in &metric.variants {
-            let (effect, p, verdict) = match &variant.judged {
+            let (effect, shift, level, p, verdict) = match &variant.judged {
                 None => Default::default(),
                 Some(judged) => (
                     effect(judged),
+                    shift(judged),
+                    level(judged, report.blocks),
                     format!("{:.4}", judged.p_adjusted),
                     format!("{} {}", verdict_name(judged.verdict), remark(judged)),
                 ),
             };
             let _ = writeln!(
                 text,
-                "| {} | {} | {effect} | {p} | {} |",
+                "| {} | {} | {effect} | {shift} | {level} | {p} | {} |",
                 cell(&variant.variant),
                 number(variant.median),
                 verdict.trim_end()

@@ -13,7 +13,7 @@ use super::condition::warnings;
 use super::result::{Header, Recorded, Repetition};
 use super::stats::pairs::Scale;
 use super::stats::sample::{median, outliers};
-use super::stats::verdict::{Direction, Judged, Verdict};
+use super::stats::verdict::{Direction, Estimate, Judged, Verdict};
 use anyhow::Result;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -184,19 +184,43 @@ pub fn number(value: f64) -> String {
 
 /// What a comparison comes to, in words: '0.967 (0.951 to 0.983)'.
 pub fn effect(judged: &Judged) -> String {
+    estimate(judged, &judged.median)
+}
+
+/// The same by Hodges and Lehmann.
+pub fn shift(judged: &Judged) -> String {
+    match judged.level {
+        Some(_) => estimate(judged, &judged.shift),
+        None => String::new(),
+    }
+}
+
+/// At which level intervals are, and of how many blocks when these are not all.
+pub fn level(judged: &Judged, blocks: usize) -> String {
+    let level = judged.level.map_or(String::new(), |level| {
+        format!("{} %", (level * 1e4).round() / 1e2)
+    });
+    match judged.blocks {
+        0 => level,
+        n if n == blocks => level,
+        n => format!("{level}, {n} blocks"),
+    }
+}
+
+fn estimate(judged: &Judged, estimate: &Estimate) -> String {
     let sign = |value: f64| match judged.scale {
         Scale::Ratio => format!("{value:.3}"),
         Scale::Difference if value > 0.0 => format!("+{}", number(value)),
         Scale::Difference => number(value),
     };
-    match judged.median.interval {
+    match estimate.interval {
         Some(i) => format!(
             "{} ({} to {})",
-            sign(judged.median.value),
+            sign(estimate.value),
             sign(i.low),
             sign(i.high)
         ),
-        None => sign(judged.median.value),
+        None => sign(estimate.value),
     }
 }
 

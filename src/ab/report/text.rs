@@ -2,8 +2,8 @@
 //! For a terminal: a table and a strip of its runs for each metric.
 
 use super::{
-    MetricReport, Report, VariantReport, command, direction_text, effect, number, remark, summary,
-    verdict_name,
+    MetricReport, Report, VariantReport, command, direction_text, effect, level, number, remark,
+    shift, summary, verdict_name,
 };
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ const STRIP: usize = 60;
 pub fn text(report: &Report) -> String {
     let mut text = format!("{}\n{}\n", command(report.plan), summary(report));
     for metric in &report.metrics {
-        text += &table(metric);
+        text += &table(metric, report.blocks);
         text += &strips(metric);
     }
     text += &also(report);
@@ -37,14 +37,14 @@ fn width(metric: &MetricReport) -> usize {
     names.max().unwrap_or(0).max(7)
 }
 
-fn table(metric: &MetricReport) -> String {
+fn table(metric: &MetricReport, blocks: usize) -> String {
     let width = width(metric);
     let mut text = format!(
         "\n{}\n  {:width$} {:>10}  {:<25} {:>8}  verdict\n",
         title(metric),
         "variant",
         "median",
-        "of the first (95 %)",
+        "of the first",
         "p"
     );
     for variant in &metric.variants {
@@ -65,6 +65,14 @@ fn table(metric: &MetricReport) -> String {
             number(variant.median)
         );
         let _ = writeln!(text, "{}", line.trim_end());
+        if let Some(judged) = variant.judged.as_ref().filter(|j| j.level.is_some()) {
+            let (shift, level) = (shift(judged), level(judged, blocks));
+            let _ = writeln!(
+                text,
+                "  {:width$} {:>10}  {shift}, both at {level}",
+                "", "shift"
+            );
+        }
     }
     text
 }

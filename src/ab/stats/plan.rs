@@ -3,6 +3,7 @@
 //! of the allowed error, as t^2 of the whole at the part t of the blocks (Kim and DeMets 1987). The parts are tested each by itself and add up,
 //! so that the error stays below what is allowed whatever hangs together between looks (Bonferroni's bound).
 
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 /// Of the most blocks, in eighths.
@@ -10,6 +11,8 @@ const LOOKS: [usize; 5] = [2, 3, 4, 6, 8];
 /// The first look is at six blocks: fewer can say nothing.
 pub const MIN_AUTO: usize = 24;
 pub const MAX_AUTO: usize = 40;
+/// More blocks than anybody waits for.
+pub const MAX_BLOCKS: usize = 10_000;
 
 /// How many blocks there will be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +31,19 @@ pub struct Look {
 }
 
 impl Plan {
+    /// Errors: there cannot be so many blocks.
+    pub fn checked(&self) -> Result<()> {
+        let (least, blocks) = match *self {
+            Plan::Fixed(n) => (1, n),
+            Plan::Auto(n) => (MIN_AUTO, n),
+        };
+        ensure!(
+            (least..=MAX_BLOCKS).contains(&blocks),
+            "{least} to {MAX_BLOCKS} runs, or auto, or auto:{MIN_AUTO} and more are possible"
+        );
+        Ok(())
+    }
+
     pub fn max(&self) -> usize {
         match *self {
             Plan::Fixed(n) | Plan::Auto(n) => n,

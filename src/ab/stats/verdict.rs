@@ -13,7 +13,11 @@ use super::rank::{P, SignedRank};
 use super::sample::{median, median_of};
 use super::shift::Walsh;
 use crate::rng::Rng;
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
+
+/// More take long and change nothing.
+const RESAMPLES_MAX: usize = 1_000_000;
 
 /// What is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +63,23 @@ impl Rule {
             resamples: 10_000,
         }
     }
+
+    /// Errors: by these values nothing can be told.
+    pub fn checked(&self) -> Result<()> {
+        let part = |name: &str, value: f64, most: f64| {
+            ensure!(value > 0.0 && value <= most, "{name} is {value}");
+            Ok(())
+        };
+        part("alpha", self.alpha, 0.5)?;
+        part("margin", self.margin, 1.0)?;
+        part("power", self.power, 0.999)?;
+        ensure!(
+            (1..=RESAMPLES_MAX).contains(&self.resamples),
+            "resamples are {}",
+            self.resamples
+        );
+        self.plan.checked()
+    }
 }
 
 /// One variant and metric beside the base.
@@ -84,8 +105,10 @@ pub struct Estimate {
 pub struct Judged {
     pub verdict: Verdict,
     pub scale: Scale,
-    /// That were looked at.
+    /// Of the look that told the verdict, or of the last one. All estimates are of these.
     pub blocks: usize,
+    /// Of both intervals; less is left for error at an early look. None: nothing was looked at.
+    pub level: Option<f64>,
     /// The median over blocks, with its bootstrap interval.
     pub median: Estimate,
     /// Hodges and Lehmann's, with the interval of the signed-rank test.
@@ -114,53 +137,114 @@ pub fn settled(judged: &[Judged]) -> bool {
     judged.iter().all(|j| j.verdict != Verdict::Inconclusive)
 }
 
-/// What all looks so far have shown.
-struct Seen {
-    /// The last look; None before the first.
+/// What one look has shown.
+struct Taken {
+    /// None: there was none yet, and this is only shown.
     look: Option<Look>,
     pairs: Pairs,
     walsh: Walsh,
+}
+
+/// What all looks so far have shown.
+struct Seen {
+    last: Taken,
+    /// The look that gave the least p.
+    differs: Option<Taken>,
+    /// The first that showed it.
+    equivalent: Option<Taken>,
     p: P,
-    equivalent: bool,
 }
 
 impl Seen {
     fn new(compared: &Compared, rule: &Rule) -> Seen {
-        let looks = rule.plan.taken(compared.base.len());
         let pairs_at =
             |blocks: usize| Pairs::new(&compared.base[..blocks], &compared.other[..blocks]);
+        let blocks = compared.base.len();
         let mut seen = Seen {
-            look: None,
-            // Shown before there is anything to tell.
-            pairs: pairs_at(compared.base.len()),
-            walsh: Walsh::new(&[]),
+            last: Taken::new(None, pairs_at(blocks)),
+            differs: None,
+            equivalent: None,
             p: P::NOTHING,
-            equivalent: false,
         };
-        for look in looks {
-            seen.take(look, pairs_at(look.blocks), rule);
+        for look in rule.plan.taken(blocks) {
+            seen.take(look, || Taken::new(Some(look), pairs_at(look.blocks)), rule);
         }
         seen
     }
 
-    fn take(&mut self, look: Look, pairs: Pairs, rule: &Rule) {
-        let p = SignedRank::new(&pairs.differences).p();
+    fn take(&mut self, look: Look, taken: impl Fn() -> Taken, rule: &Rule) {
+        self.last = taken();
+        let p = SignedRank::new(&self.last.pairs.differences).p();
         let counted = |now: f64, before: f64| before.min(now / look.share);
-        self.p = P {
+        let all = P {
             greater: counted(p.greater, self.p.greater),
             less: counted(p.less, self.p.less),
         };
-        self.walsh = Walsh::new(&pairs.differences);
-        let margin = pairs.margin(rule.margin);
-        let within = |i: Interval| -margin <= i.low && i.high <= margin;
-        let interval = self.walsh.interval(1.0 - 2.0 * rule.alpha * look.share);
-        self.equivalent |= interval.is_some_and(within);
-        (self.pairs, self.look) = (pairs, Some(look));
+        if all.two_sided() < self.p.two_sided() {
+            self.differs = Some(taken());
+        }
+        self.p = all;
+        if self.equivalent.is_none() && self.last.equivalent(look, rule) {
+            self.equivalent = Some(taken());
+        }
     }
 
     fn judged(&self, compared: &Compared, rule: &Rule, p: f64, many: f64, seed: u64) -> Judged {
+        let verdict = self.verdict(compared, rule, p);
+        // Verdict and numbers are of one look: later ones may say another thing, and are not what was told.
+        let told = match verdict {
+            Verdict::Better | Verdict::Worse => self.differs.as_ref(),
+            Verdict::Equivalent => self.equivalent.as_ref(),
+            Verdict::Inconclusive | Verdict::NotExercised => None,
+        };
+        let told = told.unwrap_or(&self.last);
+        Judged {
+            verdict,
+            p: self.p.two_sided(),
+            p_adjusted: p,
+            ..told.judged(rule, many, seed)
+        }
+    }
+
+    fn verdict(&self, compared: &Compared, rule: &Rule, p: f64) -> Verdict {
+        let higher = self.p.greater < self.p.less;
+        if !compared.exercised {
+            Verdict::NotExercised
+        } else if self.equivalent.is_some() {
+            Verdict::Equivalent
+        } else if p > rule.alpha {
+            Verdict::Inconclusive
+        } else if higher == (compared.better == Direction::Higher) {
+            Verdict::Better
+        } else {
+            Verdict::Worse
+        }
+    }
+}
+
+impl Taken {
+    fn new(look: Option<Look>, pairs: Pairs) -> Taken {
+        let differences: &[f64] = match look {
+            Some(_) => &pairs.differences,
+            None => &[],
+        };
+        Taken {
+            look,
+            walsh: Walsh::new(differences),
+            pairs,
+        }
+    }
+
+    fn equivalent(&self, look: Look, rule: &Rule) -> bool {
+        let margin = self.pairs.margin(rule.margin);
+        let within = |i: Interval| -margin <= i.low && i.high <= margin;
+        let interval = self.walsh.interval(1.0 - 2.0 * rule.alpha * look.share);
+        interval.is_some_and(within)
+    }
+
+    /// Its numbers; verdict and p are not of one look.
+    fn judged(&self, rule: &Rule, many: f64, seed: u64) -> Judged {
         let alpha = self.look.map(|look| rule.alpha * look.share);
-        let shift = self.walsh.estimate();
         let differences = &self.pairs.differences;
         let shown = |d| self.pairs.shown(d);
         let median_interval = alpha.and_then(|alpha| {
@@ -175,35 +259,21 @@ impl Seen {
         });
         let shift_interval = alpha.and_then(|alpha| self.walsh.interval(1.0 - alpha));
         Judged {
-            verdict: self.verdict(compared, rule, p),
+            verdict: Verdict::Inconclusive,
             scale: self.pairs.scale,
             blocks: self.look.map_or(0, |look| look.blocks),
+            level: alpha.map(|alpha| 1.0 - alpha),
             median: Estimate {
                 value: shown(median(differences)),
                 interval: median_interval.map(|i| i.map(shown)),
             },
             shift: Estimate {
-                value: shown(shift),
+                value: shown(self.walsh.estimate()),
                 interval: shift_interval.map(|i| i.map(shown)),
             },
-            p: self.p.two_sided(),
-            p_adjusted: p,
+            p: 1.0,
+            p_adjusted: 1.0,
             least_effect: alpha.and_then(|alpha| self.least_effect(rule, alpha / many)),
-        }
-    }
-
-    fn verdict(&self, compared: &Compared, rule: &Rule, p: f64) -> Verdict {
-        let higher = self.p.greater < self.p.less;
-        if !compared.exercised {
-            Verdict::NotExercised
-        } else if self.equivalent {
-            Verdict::Equivalent
-        } else if p > rule.alpha {
-            Verdict::Inconclusive
-        } else if higher == (compared.better == Direction::Higher) {
-            Verdict::Better
-        } else {
-            Verdict::Worse
         }
     }
 

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A cgroup (v2) for what a comparison starts. Whatever sessions and process groups it goes into, it is ended whole by cgroup.kill. It lies
+//! below our own and no controller is enabled for it, so that its tasks get what ours get.
+
+use crate::host::Host;
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Error, ErrorKind};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Who is killed may have much to give back.
+const END_TIME: Duration = Duration::from_secs(5);
+const NAP: Duration = Duration::from_millis(5);
+/// What ends each process of a cgroup and of those below it (Linux 5.14).
+const KILL: &str = "cgroup.kill";
+
+/// A name of it; it stays until it is removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cgroup(PathBuf);
+
+impl Cgroup {
+    /// Makes one below our own. Errors: there is no cgroup v2 with cgroup.kill, or it may not be written.
+    pub fn below_ours(host: &Host, name: &str) -> Result<Cgroup> {
+        let mount = host.cgroup.as_ref().context("no cgroup v2 is mounted")?;
+        let own = host.proc_text("self/cgroup").unwrap_or_default();
+        let own = own.lines().find_map(|l| l.strip_prefix("0::/"));
+        let own = mount.join(own.context("this process is in no cgroup v2")?);
+        let made = Cgroup::make(own.join(name))?;
+        if !made.0.join(KILL).exists() {
+            made.remove();
+            anyhow::bail!("{} has no {KILL}", own.display());
+        }
+        Ok(made)
+    }
+
+    /// One below it, which may be there already.
+    pub fn child(&self, name: &str) -> Result<Cgroup> {
+        let child = self.named(name);
+        match child.0.exists() {
+            true => Ok(child),
+            false => Cgroup::make(child.0),
+        }
+    }
+
+    fn named(&self, name: &str) -> Cgroup {
+        Cgroup(self.0.join(name))
+    }
+
+    /// As `end`, of one below it, if it is there.
+    pub fn end_child(&self, name: &str) -> Result<()> {
+        self.named(name).end()
+    }
+
+    fn make(path: PathBuf) -> Result<Cgroup> {
+        fs::create_dir(&path)
+            .with_context(|| format!("cannot make the cgroup {}", path.display()))?;
+        Ok(Cgroup(path))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The command is in it from its first instruction on.
+    pub fn takes(&self, command: &mut Command) -> Result<()> {
+        let path = self.0.join("cgroup.procs");
+        let procs = OpenOptions::new().write(true).open(&path);
+        let procs = procs.with_context(|| format!("cannot write {}", path.display()))?;
+        // SAFETY: what is called between fork and exec is one system call on a descriptor that the closure owns.
+        unsafe { command.pre_exec(move || enter(&procs)) };
+        Ok(())
+    }
+
+    /// Ends all that is in it, and below it.
+    pub fn kill(&self) {
+        // Nothing to end where it is gone.
+        let _ = fs::write(self.0.join(KILL), "1");
+    }
+
+    fn empty(&self) -> bool {
+        let events = fs::read_to_string(self.0.join("cgroup.events"));
+        events.is_ok_and(|e| e.lines().any(|l| l == "populated 0"))
+    }
+
+    /// Ends what is in it and takes it away, with those below. Errors: something does not end.
+    pub fn end(&self) -> Result<()> {
+        let end = Instant::now() + END_TIME;
+        loop {
+            self.kill();
+            if self.empty() || !self.0.exists() {
+                self.remove();
+                return Ok(());
+            }
+            ensure!(
+                Instant::now() < end,
+                "processes in {} do not end",
+                self.0.display()
+            );
+            sleep(NAP);
+        }
+    }
+
+    /// Takes it away if nothing is in it.
+    pub fn remove(&self) {
+        let below = fs::read_dir(&self.0).into_iter().flatten().flatten();
+        for child in below.filter(|e| e.path().is_dir()) {
+            let _ = fs::remove_dir(child.path());
+        }
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+fn enter(procs: &File) -> std::io::Result<()> {
+    // SAFETY: one byte that is alive; '0' is who writes it.
+    match unsafe { libc::write(procs.as_raw_fd(), c"0".as_ptr().cast(), 1) } {
+        1 => Ok(()),
+        0 => Err(Error::from(ErrorKind::WriteZero)),
+        _ => Err(Error::last_os_error()),
+    }
+}

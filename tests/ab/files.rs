@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Result files: what is wrong with one is a sentence, one is written by one process and goes on where it was begun, and what is shared
+//! names nobody.
+
+use crate::played::{asked, header, played_runs};
+use scx_roost::ab::analysis;
+use scx_roost::ab::report::Report;
+use scx_roost::ab::result::{Header, Recorded, ResultFile};
+use scx_roost::ab::share::{lines, redacted};
+use scx_roost::ab::stats::plan::Plan;
+use scx_roost::ab::stats::verdict::Direction;
+use std::fs;
+
+const TWO: [&str; 2] = ["mainline", "roost"];
+
+fn whole() -> Recorded {
+    let header = header(&TWO, Plan::Fixed(6));
+    let runs = played_runs(&header, 1);
+    Recorded { header, runs }
+}
+
+fn text() -> String {
+    lines(&whole()).unwrap()
+}
+
+#[test]
+fn what_is_broken_is_told_in_a_sentence() {
+    let text = text();
+    let replaced = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from} in {text}");
+        text.replacen(from, to, 1)
+    };
+    let line = |at: usize| text.lines().nth(at).unwrap().to_string() + "\n";
+    let cases = [
+        (String::new(), "it is empty"),
+        ("hello\n".into(), "it is no result file of scx_roost ab"),
+        ("{}\n".into(), "it is no result file of scx_roost ab"),
+        (
+            "{\"format\":\"scx_roost ab 9\"}\n".into(),
+            "it is of the format 'scx_roost ab 9', and this version reads 'scx_roost ab 1'",
+        ),
+        (
+            "{\"format\":\"scx_roost ab 1\"}\n".into(),
+            "line 1: missing field",
+        ),
+        (
+            replaced("\"mainline\",\"roost\"", "\"mainline\",\"mainline\""),
+            "line 1: variant mainline is given twice",
+        ),
+        (
+            replaced("\"metric\":\"wall\"", "\"metric\":\"walls\""),
+            "line 1: unknown metric 'walls'",
+        ),
+        (
+            replaced("\"fixed\":6", "\"fixed\":0"),
+            "line 1: 1 to 10000 runs",
+        ),
+        (
+            replaced("\"alpha\":0.05", "\"alpha\":7.5"),
+            "line 1: alpha is 7.5",
+        ),
+        (
+            replaced("\"resamples\":500", "\"resamples\":0"),
+            "line 1: resamples are 0",
+        ),
+        (
+            replaced("\"scope\":\"machine\"", "\"scope\":\"moon\""),
+            "line 1: the scope is 'moon'",
+        ),
+        (line(0) + "[]\n", "line 2: it is no run"),
+        (
+            line(0) + &line(2),
+            "line 2: it is run 1, and 0 was expected",
+        ),
+        (
+            replaced("\"variant\":\"mainline\"", "\"variant\":\"roost\""),
+            "line 2: run 0 is of roost, and mainline has its turn",
+        ),
+        (
+            replaced("\"wall\":", "\"wail\":"),
+            "line 2: run 0 has no wall",
+        ),
+        (
+            text.clone() + &line(14).replace("\"number\":13", "\"number\":14"),
+            "line 16: there are 14 runs, and it is one more",
+        ),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    for (text, told) in cases {
+        fs::write(&path, &text).unwrap();
+        let error = format!("{:#}", Recorded::read(&path).unwrap_err());
+        let begin = format!("cannot read {}: ", path.display());
+        assert!(
+            error.starts_with(&begin) && error.contains(told) && !error.contains('\n'),
+            "{told} in {error}"
+        );
+    }
+    fs::write(&path, [0xff, 0xfe, b'\n']).unwrap();
+    assert!(Recorded::read(&path).is_err());
+    assert!(Recorded::read(&folder.path().join("none")).is_err());
+}
+
+/// Of whatever part of the bytes is there, a report can be made or a sentence is told.
+#[test]
+fn no_part_of_a_file_brings_it_down() {
+    let text = text();
+    for end in (0..text.len()).step_by(37) {
+        if let Ok(recorded) = Recorded::of_lines(&text[..end]) {
+            Report::new(&recorded).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_value_that_is_missing_pairs_nothing() {
+    for variant in TWO {
+        let mut recorded = whole();
+        let run = recorded.runs.iter_mut().rfind(|r| r.variant == variant);
+        run.unwrap().values.clear();
+        let judged = analysis::judged(&recorded.header, &recorded.runs).unwrap();
+        assert_eq!(judged[0].blocks, 0, "{variant}");
+    }
+}
+
+#[test]
+fn one_process_writes_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let header = header(&TWO, Plan::Fixed(6));
+    let first = ResultFile::create(&path, &header).unwrap();
+    let error = format!(
+        "{:#}",
+        ResultFile::resume(&path, &header).map(|_| ()).unwrap_err()
+    );
+    assert!(error.starts_with("another process writes "), "{error}");
+    drop(first);
+    ResultFile::resume(&path, &header).unwrap();
+}
+
+#[test]
+fn a_comparison_goes_on_where_it_was_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let header = header(&TWO, Plan::Fixed(6));
+    drop(ResultFile::create(&path, &header).unwrap());
+    let refused = |change: fn(&mut Header)| {
+        let mut other = header.clone();
+        change(&mut other);
+        let resumed = ResultFile::resume(&path, &other).map(|_| ());
+        format!("{:#}", resumed.unwrap_err())
+    };
+    let version = refused(|h| h.version = "9.9".into());
+    assert!(
+        version.contains("begun by version 0, and this is 9.9"),
+        "{version}"
+    );
+    let kernel = refused(|h| *h.host.get_mut("kernel").unwrap() = "8.0".into());
+    assert!(
+        kernel.contains("kernel was '7.2.13' and is '8.0'"),
+        "{kernel}"
+    );
+    let command = refused(|h| h.command.push("more".into()));
+    assert!(command.contains("of another comparison"), "{command}");
+}
+
+#[test]
+fn what_is_shared_names_nobody() {
+    let secret = "regex:project-x took ([0-9.]+)";
+    let scx = [
+        "scx:/home/me/bin/scx_lavd --password",
+        "scx:'/home/my secrets/scx_lavd' --for=acme",
+    ];
+    let mut header = header(&["mainline", scx[0], scx[1]], Plan::Fixed(6));
+    header
+        .host
+        .insert("kernel".into(), "7.2.13-rc4-of-acme".into());
+    header.metrics.push(asked("json:/ops", Direction::Higher));
+    let mut runs = played_runs(&header, 1);
+    // As if the command had printed it.
+    header.metrics.push(asked(secret, Direction::Lower));
+    for run in &mut runs {
+        let wall = run.values["wall"];
+        run.values
+            .extend([(secret.to_string(), wall), ("my-own".to_string(), 1.0)]);
+        run.counters.insert("acme".into(), 1);
+    }
+    let recorded = Recorded { header, runs };
+    let shared = redacted(&recorded).unwrap();
+    let text = lines(&shared).unwrap();
+    for private in [
+        "secret", "/home", "my-desk", "project", "password", "acme", "my-own", "ops", "took",
+    ] {
+        assert!(!text.contains(private), "{private} in {text}");
+    }
+    assert_eq!(shared.header.command, ["make", "[2 arguments]"]);
+    assert_eq!(shared.header.host["kernel"], "7.2.13-rc4");
+    assert_eq!(
+        shared.header.variants[1..],
+        ["scx:scx_lavd variant-1", "scx:scx_lavd variant-2"]
+    );
+    let read = Recorded::of_lines(&text).unwrap();
+    assert_eq!(read, shared);
+    let judged = |r: &Recorded| analysis::judged(&r.header, &r.runs).unwrap();
+    assert_eq!(judged(&read), judged(&recorded));
+}
+
+#[test]
+fn what_could_not_be_read_again_is_not_written() {
+    let mut recorded = whole();
+    recorded.header.rule.margin = -1.0;
+    let error = format!("{:#}", lines(&recorded).unwrap_err());
+    assert!(
+        error.starts_with("what would be written cannot be read again"),
+        "{error}"
+    );
+}

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# ab leaves the machine with its own scheduler, and nothing of what it started, whatever goes wrong: the workload, a scheduler, Ctrl-C, SIGKILL.
+# topology: 4
+# accel: tcg
+# timeout: 600
+. /tests/lib.sh
+alone() { state_is disabled && ! pidof sleep && [ -z "$(ls -d /sys/fs/cgroup/scx_roost-ab-* /tmp/scx_roost-ab-* 2>/dev/null)" ]; }
+restored() {
+	wait_for 20 alone
+	check "$1: its own scheduler, no process, cgroup or folder is left" alone
+	ab_anew
+}
+starts() {
+	scx_roost ab --result $AB_RESULT "$@" >$AB_LOG 2>&1 &
+	AB=$!
+}
+runs_sleep() { pidof sleep >/dev/null; }
+
+for case in "false|the command failed" "sleep 100|did not end within 1 s" "sleep 100 &|forked away" "setsid sleep 100 & sleep 0.3|daemonised" \
+	"echo 5 apples|printed nothing that"; do
+	ab --variant mainline --variant roost -n 6 --timeout 1 --metric 'regex:took ([0-9]+)' -- sh -c "${case%%|*}"
+	check "status 1: ${case%%|*}" [ $? = 1 ]
+	check "told: ${case%%|*}" ab_says "${case#*|}"
+	restored "${case%%|*}"
+done
+
+ab --variant mainline --variant 'scx:sh -c "sleep 300 & exit 3"' -n 6 -- true
+check "a scheduler that ends is told of" ab_says 'it ended before it was attached (exit status: 3)'
+restored "a scheduler that ends"
+
+starts --variant mainline --variant roost -n 6 -- sh -c 'setsid sleep 60 & sleep 60'
+wait_for 60 runs_sleep
+kill -KILL $AB
+restored "killed in a run"
+
+starts --variant "scx:sh -c 'sleep 300 & scx_roost & wait'" --variant eevdf -n 6 -- sleep 60
+wait_for 60 state_is enabled
+kill -KILL $AB
+restored "killed with a wrapped scheduler"
+
+starts --variant "scx:sh -c 'scx_roost; true'" --variant eevdf -n 6 -- sleep 60
+wait_for 60 state_is enabled
+sleep 1
+kill -INT $AB
+wait $AB
+check "interrupted in a run: status 1" [ $? = 1 ]
+check "interrupted in a run: what goes on is told" ab_says 'stopped; go on with --resume --seed'
+check "the result stays" [ -s $AB_RESULT ]
+restored "interrupted in a run"
+
+starts --variant mainline --variant eevdf -n 6 --seed 1 -- true
+wait_for 10 test -s $AB_RESULT
+sleep 0.5
+kill -INT $AB
+wait $AB
+check "interrupted while a scheduler is loaded: this is no failure" ab_says 'stopped; go on with --resume --seed 1'
+check "the result stays" [ -s $AB_RESULT ]
+ab --variant mainline --variant eevdf -n 2 --seed 1 --resume -- true
+check "another plan is not gone on with" ab_says 'it is of another comparison'
+ab --variant mainline --variant eevdf -n 6 --seed 1 --resume -- true
+check "it goes on to its end" ab_says '6 blocks of 2 variants'
+restored "interrupted while a scheduler is loaded"
+
+ab --variant eevdf --variant mainline -n 6 -- sh -c 'scx_roost >/dev/null 2>&1 & pid=$!; sleep 20; kill -INT $pid; wait $pid'
+check "a scheduler that came and went during a run is seen" ab_says 'schedulers were attached anew'
+restored "a scheduler that came and went"
+
+start_roost
+ab --variant mainline --variant eevdf -n 6 -- true
+check "a foreign scheduler is not taken off" ab_says "is attached, and no service"
+check "it is still there" roost_enabled
+end_roost INT 0
+finish
