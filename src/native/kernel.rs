@@ -105,6 +105,8 @@ pub struct Kernel {
     side: Shared<Side>,
     table: Box<sys::kernel>,
     masks: Vec<Box<[u64]>>,
+    /// Of each task.
+    first_allowed: Vec<usize>,
     idle_task: Box<sys::port_task>,
 }
 
@@ -122,6 +124,7 @@ impl Kernel {
             side,
             table: Box::new(table()),
             masks: Vec::new(),
+            first_allowed: vec![0; tasks],
             idle_task: Box::default(),
             world,
         };
@@ -190,30 +193,45 @@ impl Kernel {
 
     /// A new task, on that CPU or the first that it may use: nothing is known of it.
     pub fn begin(&mut self, task: TaskId, mask: usize, cpu: usize) {
-        let allowed = &self.masks[mask];
-        let online = |cpu: usize| self.world.facts().cpus[cpu].online != 0;
-        let within = |cpu: usize| allowed[cpu / 64] >> (cpu % 64) & 1 != 0;
-        let cpus = (0..self.world.nr_cpus()).filter(|&c| online(c));
-        let (inside, outside): (Vec<usize>, Vec<usize>) = cpus.partition(|&c| within(c));
-        let cpu = match within(cpu) && online(cpu) {
-            true => cpu,
-            false => *inside.first().expect("a task may use some CPU"),
-        };
-        let pointer = allowed.as_ptr();
         *self.states.get_mut(task) = sys::task_state::default();
         let state = &raw mut *self.states.get_mut(task);
         *self.ports.get_mut(task) = sys::port_task {
-            allowed: pointer,
-            restricted: (!outside.is_empty()).into(),
             state,
             pid: task as u32 + 1,
-            cpu: cpu as i32,
-            pinned: inside.len() == 1,
             ..Default::default()
         };
+        self.set_affinity(task, mask);
+        self.set_cpu(task, self.usable(task, cpu));
         let now = self.raw.clock;
         // SAFETY: the task's state is in the table.
         unsafe { sys::roost_task_begins(&mut *self.raw, state, now) };
+    }
+
+    /// It may use the CPUs of that mask.
+    pub fn set_affinity(&mut self, task: TaskId, mask: usize) {
+        let allowed = &self.masks[mask];
+        let within = |cpu: &usize| allowed[cpu / 64] >> (cpu % 64) & 1 != 0;
+        let online = (0..self.world.nr_cpus()).filter(|&cpu| self.online(cpu));
+        let (inside, outside): (Vec<usize>, Vec<usize>) = online.partition(within);
+        let first = *inside.first().expect("a task may use some CPU");
+        let pointer = allowed.as_ptr();
+        let port = self.ports.get_mut(task);
+        port.allowed = pointer;
+        port.restricted = (!outside.is_empty()).into();
+        port.pinned = inside.len() == 1;
+        self.first_allowed[task] = first;
+    }
+
+    /// That CPU, or one that the task may use instead (kernel: select_fallback_rq()).
+    pub fn usable(&self, task: TaskId, cpu: usize) -> usize {
+        match self.allowed(task, cpu) && self.online(cpu) {
+            true => cpu,
+            false => self.first_allowed[task],
+        }
+    }
+
+    fn online(&self, cpu: usize) -> bool {
+        self.world.facts().cpus[cpu].online != 0
     }
 
     /// It is given a nice level, a policy, a slice; so is every new task, before it is placed.
@@ -312,6 +330,15 @@ impl Kernel {
         let queue = &mut side.queues[cpu];
         let at = queue.partition_point(|w| before(w, &waiter));
         queue.insert(at, waiter);
+    }
+
+    /// Takes the task, which waits, out of whichever queue it is in.
+    pub fn unqueue(&mut self, task: TaskId) {
+        let side = self.side.get_mut(0);
+        side.queues
+            .iter_mut()
+            .for_each(|q| q.retain(|w| w.task != task));
+        side.local.iter_mut().for_each(|q| q.retain(|&t| t != task));
     }
 
     /// Who waits for the CPU, to run next or in its queue.

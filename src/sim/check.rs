@@ -36,6 +36,8 @@ enum Place {
 struct Seen {
     place: Place,
     mask: usize,
+    /// Since when it may use these. ns
+    affine: u64,
     /// ns that it ran since it was put on its CPU, and its virtual run time then.
     ran: u64,
     began: Option<u64>,
@@ -131,6 +133,7 @@ impl Check {
             let none = Seen {
                 place: Place::Nowhere,
                 mask: 0,
+                affine: 0,
                 ran: 0,
                 began: None,
                 window: 0,
@@ -321,6 +324,7 @@ impl Check {
                     "task {task} has waited for {waited} ns, and the bound is {late}"
                 ));
             }
+            let since = since.max(self.tasks[task].affine);
             let both = |at: u64| self.now - since.max(at) > idle;
             if !idle_since.is_some_and(both) {
                 continue;
@@ -411,6 +415,11 @@ impl Watch for Check {
         self.now = now;
         match what {
             What::Begins { task, group, .. } => self.begins(task, group),
+            What::Affine { task, group, .. } => {
+                // It is taken out and put in again, with a virtual time that is right there.
+                let seen = &mut self.tasks[task];
+                (seen.mask, seen.affine, seen.began) = (group, now, None);
+            }
             What::Placed { task, cpu, .. } => self.placed(task, cpu),
             What::Arrives { task } => {
                 self.expect(task, |p| p == Place::Coming, "arrives");

@@ -216,6 +216,29 @@ impl Scheduler for Cosmos {
         self.entities[task].weight = weight(attr.nice) as u64;
     }
 
+    fn set_affinity(&mut self, task: TaskId, mask: usize, orders: &mut Vec<Order>) -> bool {
+        self.kernel.set_affinity(task, mask);
+        let cpu = self.kernel.cpu_of(task);
+        let to = self.kernel.usable(task, cpu);
+        let ran = self.cpus.current[cpu] == Some(task);
+        if !self.kernel.runnable(task) || ran && to == cpu {
+            return false;
+        }
+        if ran {
+            self.stops(task);
+            self.runs(cpu, None);
+            self.idle[cpu] = false;
+        } else {
+            self.local[cpu].retain(|&t| t != task);
+            self.shared
+                .iter_mut()
+                .for_each(|q| q.retain(|w| w.1 != task));
+        }
+        self.sets_cpu(task, to);
+        self.enqueue(task, true, orders);
+        ran
+    }
+
     fn place(&mut self, wake: Wake, task: TaskId, _orders: &mut Vec<Order>) -> usize {
         let prev = self.kernel.cpu_of(task);
         let asked = !self.kernel.pinned(task);
@@ -226,8 +249,9 @@ impl Scheduler for Cosmos {
         }
         let e = &mut self.entities[task];
         (e.asked, e.direct) = (asked, to.is_some());
-        self.kernel.set_cpu(task, to.unwrap_or(prev));
-        to.unwrap_or(prev)
+        let cpu = self.kernel.usable(task, to.unwrap_or(prev));
+        self.kernel.set_cpu(task, cpu);
+        cpu
     }
 
     fn arrive(&mut self, _wake: Wake, task: TaskId, orders: &mut Vec<Order>) {

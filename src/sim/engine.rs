@@ -85,7 +85,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             caches,
         } = hardware;
         let cpus = facts.cpus.len();
-        let slots = cpus * ON_CPU + tasks * ON_TASK + 3;
+        let slots = cpus * ON_CPU + tasks * ON_TASK + 4;
         let cpu = || Cpu {
             running: None,
             settled: 0,
@@ -137,6 +137,11 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     /// Userspace looks.
     fn looks(&self) -> usize {
         self.steps() + 2
+    }
+
+    /// Some task may use other CPUs.
+    fn changes(&self) -> usize {
+        self.steps() + 3
     }
 
     /// Runs the load to its end, or for as long as it is measured. Errors: all wait for each other.
@@ -201,6 +206,10 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         if self.daemon.wanted() {
             self.clock.set(self.looks(), self.daemon.period);
         }
+        if self.wait.load.faults.affinity > 0 {
+            self.clock
+                .set(self.changes(), self.wait.load.faults.affinity);
+        }
         if warmup > 0 {
             self.clock.set(self.warm(), warmup);
         } else {
@@ -250,6 +259,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.follow();
         } else if slot == self.looks() {
             self.look();
+        } else if slot == self.changes() {
+            self.change_affinity();
         } else if slot >= per_cpu {
             let (task, what) = ((slot - per_cpu) / ON_TASK, (slot - per_cpu) % ON_TASK);
             match what {
@@ -522,6 +533,31 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.clock.set(self.slot(cpu, On::Tick), at.max(now + 1));
         }
         self.time(cpu);
+    }
+
+    /// Some task is given the CPUs of some group of the workload, unless it is on its way just now.
+    fn change_affinity(&mut self) {
+        let period = self.wait.load.faults.affinity;
+        self.clock.set(self.changes(), self.clock.now() + period);
+        let task = self.chance.below(self.tasks.len() as u64) as usize;
+        let group = self.chance.below(self.wait.load.groups.len() as u64) as usize;
+        let kernel = |group: usize| self.wait.kernel(group);
+        let fixed = kernel(self.tasks[task].group) || kernel(group);
+        if fixed || !matches!(self.tasks[task].state, State::Asleep | State::Runnable) {
+            return;
+        }
+        let on = self.tasks[task].cpu.unwrap_or(0);
+        let ran = (self.cpus[on].running == Some(task)).then_some(on);
+        if let Some(cpu) = ran {
+            self.settle(cpu);
+        }
+        let mask = self.wait.mask(group);
+        self.see(What::Affine { task, group, mask });
+        let leaves = self.sched.set_affinity(task, mask, &mut self.orders);
+        self.obey(on);
+        if leaves {
+            self.pick(on);
+        }
     }
 
     /// Does what the scheduler wants, on behalf of `here`.

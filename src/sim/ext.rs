@@ -147,6 +147,17 @@ impl Ext {
         self.counts(cpu, -1);
     }
 
+    /// Who runs is taken out and put in, and runs on: where enqueue wanted it does not count (kernel: set_next_task_scx()).
+    fn put_in_again(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
+        self.kernel.stopping(cpu, task, false);
+        self.act(orders);
+        self.kernel.enqueue(cpu, Some(task), task, 0);
+        self.kernel.inserted();
+        self.act(orders);
+        self.kernel.running(cpu, task);
+        self.act(orders);
+    }
+
     /// Fills the local queue by dispatch. True: who ran goes on.
     fn balance(&mut self, cpu: usize, prev: Option<TaskId>, orders: &mut Vec<Order>) -> bool {
         let goes_on = |ext: &Ext| prev.is_some_and(|p| ext.kernel.slice(p) > 0);
@@ -192,17 +203,50 @@ impl Scheduler for Ext {
         self.kernel.set_attr(task, attr);
     }
 
+    /// Kernel: __do_set_cpus_allowed() takes the task out and puts it in again, where it runs or waits; affine_move_task() sends it elsewhere.
+    fn set_affinity(&mut self, task: TaskId, mask: usize, orders: &mut Vec<Order>) -> bool {
+        self.kernel.set_affinity(task, mask);
+        if !self.kernel.runnable(task) {
+            return false;
+        }
+        let cpu = self.kernel.cpu_of(task);
+        let ran = self.cpus.current[cpu] == Some(task);
+        if ran {
+            self.put_in_again(cpu, task, orders);
+        }
+        let to = self.kernel.usable(task, cpu);
+        if ran && to == cpu {
+            return false;
+        }
+        if ran {
+            self.kernel.stopping(cpu, task, true);
+            self.cpus.current[cpu] = None;
+        } else {
+            self.kernel.unqueue(task);
+            self.view(cpu);
+        }
+        self.act(orders);
+        if to != cpu {
+            self.kernel.set_cpu(task, to);
+            self.counts(cpu, -1);
+            self.counts(to, 1);
+        }
+        self.enqueue(to, task, 0, orders);
+        ran
+    }
+
     fn place(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) -> usize {
         self.asked[task] = !self.kernel.pinned(task);
-        if !self.asked[task] {
-            return self.kernel.cpu_of(task);
+        let mut cpu = self.kernel.cpu_of(task);
+        if self.asked[task] {
+            let current = self.cpus.current[wake.cpu];
+            cpu = self
+                .kernel
+                .select_cpu(wake.cpu, current, task, wake.flags());
+            self.placed[task] = self.kernel.inserted();
+            self.act(orders);
         }
-        let current = self.cpus.current[wake.cpu];
-        let cpu = self
-            .kernel
-            .select_cpu(wake.cpu, current, task, wake.flags());
-        self.placed[task] = self.kernel.inserted();
-        self.act(orders);
+        cpu = self.kernel.usable(task, cpu);
         self.kernel.set_cpu(task, cpu);
         cpu
     }

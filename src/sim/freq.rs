@@ -162,7 +162,14 @@ impl Freqs {
     pub fn behind(&self, core: usize, busy: bool) -> bool {
         let node = self.cores[core].node;
         let moved = self.highest[node] != self.boost[self.busy_cores[node]];
-        moved || busy && self.cores[core].now != self.wanted(core)
+        moved || busy && (self.cores[core].now != self.wanted(core) || self.rises(core))
+    }
+
+    /// Its utilisation grows while it is busy, and with it what is wanted.
+    fn rises(&self, core: usize) -> bool {
+        let of = &self.cores[core];
+        let highest = self.boost[self.busy_cores[of.node]];
+        self.governor == Governor::Schedutil && of.asked.is_none() && of.now != highest
     }
 
     /// Steps of all busy cores begin.

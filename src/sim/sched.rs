@@ -51,6 +51,9 @@ pub trait Scheduler {
     fn begin(&mut self, task: TaskId, mask: usize, cpu: usize);
     /// It is given a nice level, a policy, a slice; right after its beginning, and perhaps again.
     fn set_attr(&mut self, task: TaskId, attr: &Attr);
+    /// It may use other CPUs (kernel: sched_setaffinity()): waiting or running on one that it may not use any more, it waits on one that it
+    /// may. True: it ran there, and no longer does; the CPU picks next. Not called between placement and arrival.
+    fn set_affinity(&mut self, task: TaskId, mask: usize, orders: &mut Vec<Order>) -> bool;
     /// Which CPU shall the task, which wakes or is new, run on?
     fn place(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) -> usize;
     /// It is there.

@@ -26,6 +26,12 @@ pub enum What {
         group: usize,
         mask: usize,
     },
+    /// It may use the CPUs of another group.
+    Affine {
+        task: TaskId,
+        group: usize,
+        mask: usize,
+    },
     /// A wakeup, or a fork: the scheduler chose a CPU. Without `waker` it is the timer of a sleep.
     Placed {
         task: TaskId,

@@ -356,6 +356,14 @@ fn schedutil_follows_utilisation() {
     assert!((30e6..400e6).contains(&lost), "{lost}");
 }
 
+/// In the fair class nobody asks: a core that is busy from the start gets faster by its utilisation, within some half-lives.
+#[test]
+fn schedutil_follows_utilisation_that_nobody_tells() {
+    let model = quiet(&model("e7-8870v4/passive").unwrap());
+    let lost = counts("eevdf", &model, "task a, cpus 0:\n    run 1s\n").result() - 1e9;
+    assert!((10e6..100e6).contains(&lost), "{lost}");
+}
+
 // ---- what userspace publishes ----
 
 fn counts(preset: &str, model: &Model, text: &str) -> Measured {

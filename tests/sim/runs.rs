@@ -46,6 +46,18 @@ fn one_task_alone_has_a_core_at_full_speed() {
     assert_eq!(m.shared_ns, 0);
 }
 
+/// What they owe must not be forgotten while they sleep: one after the other they would run, and it would wait.
+#[test]
+fn sleepers_leave_a_hog_its_share() {
+    let text = "duration 2s\ntask sleeper x 9, cpus 0:\n    forever\n        run 536us\n        sleep 849us +- 30%\n\
+                measure rate turns\ntask hog, cpus 0:\n    forever\n        run 500us\n        count turns\n";
+    for preset in ["mainline", "roost", "eevdf"] {
+        // 2,000 turns a second, of ten.
+        let turns = run(text, &[], preset, 1).result();
+        assert!(turns > 180.0, "{preset}: {turns}");
+    }
+}
+
 /// smt_speed of this machine is 0.55.
 #[test]
 fn two_on_a_core_slow_each_other_down() {

@@ -153,6 +153,9 @@ static __always_inline s64 clamped_lag(const struct task_state *ts, s64 lag)
 	return lag > limit ? limit : lag < -limit ? -limit : lag;
 }
 
+/* Whatever is owed has melted after so long, 18 minutes; times NICE0_WEIGHT it fits. ns */
+#define LONG_SLEEP_NS (1ULL << 40)
+
 /* A running task is charged at least at every tick: 100 Hz is the slowest. ns */
 #define CHARGE_NS 10000000ULL
 
@@ -171,6 +174,21 @@ static __always_inline u64 clock_behind(const struct cpu_state *cs, const struct
 }
 
 /*
+ * What it owes melts while it sleeps, as fast as the mean of the queue that it joins moves: the kernel keeps it in its queue until the
+ * mean has come to it (delayed dequeue). Faster, and sleepers that use the whole CPU owe nothing whenever they come back: the mean
+ * then stands still, and who waits behind it waits for good. Virtual ns, no more than it owes.
+ */
+static __always_inline s64 melted(const struct task_state *ts, u64 weight, u64 now)
+{
+	u64 slept = now - ts->left_at, ns;
+
+	if (slept > LONG_SLEEP_NS)
+		slept = LONG_SLEEP_NS;
+	ns = slept * NICE0_WEIGHT / (weight + ts->weight);
+	return ns < (u64)-ts->lag ? (s64)ns : -ts->lag;
+}
+
+/*
  * Place the task by its lag. Its joining moves the mean, by which it would lose a part of its lag: it is placed
  * further out by as much (kernel: place_entity()).
  */
@@ -179,14 +197,8 @@ static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 	struct cpu_state *cs = cpu_state(cpu);
 	u64 vtime = cs->vtime, weight = cs->weight;
 	u64 ahead = clock_behind(cs, ts, now);
-	s64 lag = ts->lag;
+	s64 lag = ts->lag < 0 ? ts->lag + melted(ts, weight, now) : ts->lag;
 
-	if (lag < 0) {
-		/* What it owes melts while it sleeps (kernel: delayed dequeue). */
-		s64 slept = now - ts->left_at;
-
-		lag = slept > -lag ? 0 : lag + slept;
-	}
 	cpu_integrate(cs, now);
 	ts->vruntime = vtime + ahead;
 	if (weight && lag) {

@@ -67,6 +67,10 @@ impl Scheduler for Broken {
         self.ext.begin(task, mask, cpu);
     }
 
+    fn set_affinity(&mut self, task: TaskId, mask: usize, orders: &mut Vec<Order>) -> bool {
+        self.ext.set_affinity(task, mask, orders)
+    }
+
     fn set_attr(&mut self, task: TaskId, attr: &Attr) {
         self.ext.set_attr(task, attr);
     }

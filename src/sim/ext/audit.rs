@@ -51,19 +51,21 @@ impl Ext {
         stamp != 0 && now.saturating_sub(stamp) <= limit
     }
 
-    /// A claim that stands is some task's that has been placed and not run yet: on the CPU, or [core_claim] on its core.
+    /// A claim that stands is some task's that has been placed and not run yet: on the CPU, or [core_claim] on its core; or
+    /// [delay_hold_claim] that waits to move there.
     fn claims(&self, now: u64, tasks: &[Task]) -> Result<(), String> {
         let world = self.kernel.world();
         let core = |cpu: usize| world.facts().cpus[cpu].core;
         let owner = |stamp: u64, fits: &dyn Fn(usize) -> bool| {
             (0..tasks.len()).any(|task| {
                 let state = self.kernel.state(task);
-                let at = state.idle_cpu;
-                tasks[task].state != State::Free
-                    && tasks[task].state != State::Asleep
-                    && at != 0
-                    && state.idle_at | PLAIN_CLAIM == stamp | PLAIN_CLAIM
-                    && fits(at as usize - 1)
+                // One that runs may have been told to go there (smt_spread).
+                let there = !matches!(tasks[task].state, State::Free | State::Asleep);
+                let goes = |to: i32, made: u64| {
+                    to != 0 && made | PLAIN_CLAIM == stamp | PLAIN_CLAIM && fits(to as usize - 1)
+                };
+                let delayed = state.delay_at != 0 && goes(state.delay_cpu, state.delay_began);
+                there && (goes(state.idle_cpu, state.idle_at) || delayed)
             })
         };
         for cpu in 0..world.nr_cpus() {

@@ -360,17 +360,41 @@ impl Scheduler for Fair {
         e.slice = attr.slice_ns.unwrap_or(self.slice) as i64;
     }
 
+    fn set_affinity(&mut self, task: TaskId, mask: usize, orders: &mut Vec<Order>) -> bool {
+        self.kernel.set_affinity(task, mask);
+        let cpu = self.kernel.cpu_of(task);
+        let to = self.kernel.usable(task, cpu);
+        if to != cpu && self.entities[task].delayed {
+            self.gone(cpu, task);
+        }
+        if to == cpu || !self.kernel.runnable(task) {
+            return false;
+        }
+        let ran = self.queues[cpu].current == Some(task);
+        if ran {
+            self.charge(cpu);
+            self.gives_way(cpu, task);
+            self.cpus.current[cpu] = None;
+        }
+        self.sends(cpu, task, to, orders);
+        ran
+    }
+
     fn place(&mut self, wake: Wake, task: TaskId, _orders: &mut Vec<Order>) -> usize {
         let was = self.kernel.cpu_of(task);
         // Who is still in a queue goes on there (kernel: ttwu_runnable()).
-        if self.entities[task].delayed || self.kernel.pinned(task) {
+        if self.entities[task].delayed {
             return was;
         }
-        let current = self.cpus.current[wake.cpu];
-        let cpu = self
-            .kernel
-            .select_cpu(wake.cpu, current, task, wake.flags());
-        self.forget_acts();
+        let mut cpu = was;
+        if !self.kernel.pinned(task) {
+            let current = self.cpus.current[wake.cpu];
+            cpu = self
+                .kernel
+                .select_cpu(wake.cpu, current, task, wake.flags());
+            self.forget_acts();
+        }
+        cpu = self.kernel.usable(task, cpu);
         if cpu != was && self.rules == Rules::Cfs {
             cfs::rebase(&self.queues[was], &mut self.entities[task]);
         }

@@ -11,6 +11,8 @@ pub struct Faults {
     pub timers_late: u64,
     /// A CPU has no tick for so many ns, of three times as many; each CPU at another time.
     pub ticks_stop: u64,
+    /// Every so many ns some task is given the CPUs of some group.
+    pub affinity: u64,
 }
 
 impl Faults {

@@ -27,6 +27,9 @@ fn faults(rng: &mut Rng) -> String {
     if one_in(rng, 4) {
         text += &format!("fault ticks stop {}\n", of(rng, &["6ms", "25ms"]));
     }
+    if one_in(rng, 3) {
+        text += &format!("fault affinity {}\n", of(rng, &["100us", "1ms", "7ms"]));
+    }
     text
 }
 
