@@ -31,6 +31,8 @@ void roost_joins(struct world *w, port_task *p,
 void roost_idles(struct world *w, s32 cpu); /* the CPU has nothing to run */
 void roost_tick_signals(struct world *w, port_task *p);
 s32 roost_delay_over(struct world *w, port_task *p); /* where it goes; NO_CPU: it stays */
+/* @cpu, @idle or not, was chosen for a fork, or for the running task, which execs; where it goes */
+s32 roost_descended(struct world *w, port_task *p, s32 cpu, bool idle, bool exec);
 
 /* placement (ladder.h) */
 struct placement roost_place(struct world *w, port_task *p, struct task_state *ts, struct task_state *waker,

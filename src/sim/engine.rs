@@ -296,8 +296,9 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 };
                 self.place(other, wake, Some(task));
             }
-            Then::Fork(group) => {
+            fork @ (Then::Fork(group) | Then::Vfork(group)) => {
                 let child = self.new_task(group, self.tasks[task].known.me, Some(task));
+                self.tasks[child].borrows = matches!(fork, Then::Vfork(_));
                 let wake = Wake {
                     cpu,
                     sync: false,
@@ -449,7 +450,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             return;
         }
         self.pay(cpu, self.costs.tick);
-        let speed = self.cores.clock(cpu) * u64::from(CAPACITY_SCALE) / FULL;
+        let speed = self.cores.tick(cpu, self.clock.now()) * u64::from(CAPACITY_SCALE) / FULL;
+        self.follows(cpu);
         if let Some(kernel) = self.sched.kernel() {
             kernel.view(cpu).1.speed = speed as u32;
         }

@@ -3,6 +3,7 @@
 
 use super::params::Params;
 use super::speed::FULL;
+use crate::bpf::intf::CAPACITY_SCALE;
 
 /// Half-life of a CPU's utilisation (kernel: PELT), ns.
 const HALF_LIFE: f64 = 32e6;
@@ -15,8 +16,14 @@ enum Governor {
     Performance,
     /// By utilisation, or what the scheduler asks for.
     Schedutil,
-    /// The highest while busy, the lowest while idle, slowly (kernel: intel_pstate's powersave).
-    Ramp,
+    /// What the driver of each CPU asks for (kernel: intel_pstate's powersave; see `pstate`).
+    Pstate,
+}
+
+/// What a tick sees of a CPU that idles along, 0..=CAPACITY_SCALE.
+pub fn idle_speed(params: &Params) -> u32 {
+    let lowest = Freqs::new(params, &[]).lowest();
+    (lowest * u64::from(CAPACITY_SCALE) / FULL) as u32
 }
 
 struct Core {
@@ -51,7 +58,7 @@ impl Freqs {
         let governor = match params.count("governor") {
             0 => Governor::Performance,
             1 => Governor::Schedutil,
-            _ => Governor::Ramp,
+            _ => Governor::Pstate,
         };
         let min = part(f64::from(params.khz("freq_min")) / f64::from(params.khz("freq_max")));
         let (step, ramp) = (params.ns("freq_step"), params.ns("freq_ramp"));
@@ -88,34 +95,37 @@ impl Freqs {
         }
     }
 
+    /// CPUs are sampled.
+    pub fn sampled(&self) -> bool {
+        self.governor == Governor::Pstate
+    }
+
+    /// The lowest of all.
+    pub fn lowest(&self) -> u64 {
+        match self.governor {
+            Governor::Performance => FULL,
+            _ => self.min,
+        }
+    }
+
     pub fn of(&self, core: usize) -> u64 {
         self.cores[core].now
     }
 
-    /// The scheduler asks for a part of the highest, for the core.
+    /// The scheduler, or the driver, asks for a part of the highest, for the core.
     pub fn ask(&mut self, core: usize, part: u64) {
         self.cores[core].asked = Some(part);
     }
 
     /// Until now the core was busy or idle.
     fn account(&mut self, core: usize, busy: bool, now: u64) {
-        let (step, change, min) = (self.step, self.change, self.min);
         let core = &mut self.cores[core];
         let ns = now - core.since;
         core.since = now;
-        match self.governor {
-            Governor::Performance => {}
-            Governor::Schedutil => {
-                let kept = (-(ns as f64) / HALF_LIFE).exp2();
-                let was = if busy { 1.0 } else { 0.0 };
-                core.used = was + (core.used - was) * kept;
-            }
-            // Steps down while idle are not worth an event each.
-            Governor::Ramp if !busy => {
-                let down = u128::from(change) * u128::from(ns) / u128::from(step);
-                core.now = core.now.saturating_sub(down as u64).max(min);
-            }
-            Governor::Ramp => {}
+        if self.governor == Governor::Schedutil {
+            let kept = (-(ns as f64) / HALF_LIFE).exp2();
+            let was = if busy { 1.0 } else { 0.0 };
+            core.used = was + (core.used - was) * kept;
         }
     }
 
@@ -133,7 +143,8 @@ impl Freqs {
                 Governor::Performance => highest,
                 // What was not used for long is not wanted.
                 Governor::Schedutil => self.cores[core].now.min(self.wanted(core)),
-                Governor::Ramp => self.cores[core].now.min(highest),
+                // Who idles asks for nothing new.
+                Governor::Pstate => self.cores[core].now.min(highest),
             };
             self.cores[core].now = now;
         }
@@ -143,7 +154,8 @@ impl Freqs {
     fn wanted(&self, core: usize) -> u64 {
         let core = &self.cores[core];
         let wanted = match self.governor {
-            Governor::Performance | Governor::Ramp => FULL,
+            Governor::Performance => FULL,
+            Governor::Pstate => core.asked.unwrap_or(self.min),
             Governor::Schedutil => {
                 let used = core.asked.unwrap_or((core.used * FULL as f64) as u64);
                 ((used as f64 * HEADROOM) as u64).clamp(self.min, FULL)
@@ -184,8 +196,8 @@ impl Freqs {
         self.account(core, true, now);
         let wanted = self.wanted(core);
         let change = match self.governor {
-            Governor::Performance => FULL,
-            _ => self.change,
+            Governor::Performance | Governor::Pstate => FULL,
+            Governor::Schedutil => self.change,
         };
         let at = &mut self.cores[core];
         let next = wanted.clamp(at.now.saturating_sub(change), at.now + change);

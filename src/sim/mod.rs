@@ -30,6 +30,7 @@ mod measure;
 mod oracle;
 mod params;
 mod policy;
+mod pstate;
 mod runs;
 mod sched;
 mod speed;

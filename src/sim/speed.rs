@@ -3,10 +3,21 @@
 
 use super::freq::Freqs;
 use super::params::Params;
+use super::pstate::{Cycles, Pstate, Reader};
 use crate::machine::Facts;
 
 /// Work in a ns at full speed.
 pub const FULL: u64 = 1 << 20;
+
+/// What is counted on a CPU.
+struct Counters {
+    busy: bool,
+    /// Until then, ns.
+    since: u64,
+    cycles: Cycles,
+    tick: Reader,
+    driver: Pstate,
+}
 
 /// Which CPUs are busy, and what that makes of the speed of each.
 pub struct Cores {
@@ -17,6 +28,10 @@ pub struct Cores {
     /// Busy threads of each core.
     busy: Vec<u32>,
     freqs: Freqs,
+    cpus: Vec<Counters>,
+    threads: Vec<Vec<usize>>,
+    /// Between samples of the frequencies' driver, ns.
+    sample: u64,
 }
 
 impl Cores {
@@ -28,18 +43,86 @@ impl Cores {
         for cpu in facts.cpus.iter().filter(|c| c.online != 0) {
             nodes[usize::from(cpu.core)] = cpu.node.into();
         }
+        let mut threads = vec![Vec::new(); cores];
+        for (cpu, &core) in core_of.iter().enumerate() {
+            threads[core].push(cpu);
+        }
+        let freqs = Freqs::new(params, &nodes);
+        let (lowest, highest) = (params.khz("freq_min"), params.khz("freq_max"));
+        let counters = |_| Counters {
+            busy: false,
+            since: 0,
+            cycles: Cycles::default(),
+            tick: Reader::default(),
+            driver: Pstate::new(lowest, highest),
+        };
         Cores {
+            cpus: core_of.iter().map(counters).collect(),
+            threads,
+            sample: params.ns("freq_sample"),
             smt: part("smt_speed"),
             smt_memory: part("smt_speed_memory"),
             core_of,
             busy: vec![0; cores],
-            freqs: Freqs::new(params, &nodes),
+            freqs,
         }
+    }
+
+    /// What its threads counted until now, at the frequency that the core had.
+    fn count(&mut self, core: usize, now: u64) {
+        let frequency = self.freqs.of(core);
+        for &cpu in &self.threads[core] {
+            let counters = &mut self.cpus[cpu];
+            let ns = now - std::mem::replace(&mut counters.since, now);
+            if counters.busy {
+                counters.cycles.ran(ns, frequency);
+            }
+        }
+    }
+
+    /// The driver of the CPU is called, and the core is asked for what the neediest of its busy threads wants.
+    fn called(&mut self, cpu: usize, now: u64) {
+        if !self.freqs.sampled() {
+            return;
+        }
+        let core = self.core_of[cpu];
+        let frequency = self.freqs.of(core);
+        let counters = &mut self.cpus[cpu];
+        let cycles = counters.cycles;
+        counters.driver.called(cycles, now, self.sample, frequency);
+        self.vote(core);
+    }
+
+    fn vote(&mut self, core: usize) {
+        let busy = self.threads[core]
+            .iter()
+            .map(|&cpu| &self.cpus[cpu])
+            .filter(|c| c.busy);
+        if let Some(most) = busy.map(|c| c.driver.asks()).max() {
+            self.freqs.ask(core, most);
+        }
+    }
+
+    /// A tick of a busy CPU: its mean frequency since the one before, while it was busy (kernel: arch_scale_freq_tick()).
+    pub fn tick(&mut self, cpu: usize, now: u64) -> u64 {
+        let core = self.core_of[cpu];
+        self.count(core, now);
+        self.called(cpu, now);
+        let counters = &mut self.cpus[cpu];
+        let mean = counters.tick.read(counters.cycles);
+        mean.unwrap_or(self.freqs.of(core))
     }
 
     /// A thread of the core begins or ceases to be busy.
     pub fn turns(&mut self, cpu: usize, busy: bool, now: u64) {
         let core = self.core_of[cpu];
+        self.count(core, now);
+        self.cpus[cpu].busy = busy;
+        if busy {
+            self.called(cpu, now);
+        } else if self.freqs.sampled() {
+            self.vote(core);
+        }
         let threads = &mut self.busy[core];
         if busy {
             *threads += 1;
@@ -84,16 +167,22 @@ impl Cores {
         self.freqs.of(self.core_of[cpu])
     }
 
-    /// The scheduler asks for a part of the highest.
+    /// The scheduler asks for a part of the highest. intel_pstate's own loop does not listen.
     pub fn ask(&mut self, cpu: usize, part: u64) {
-        self.freqs.ask(self.core_of[cpu], part);
+        if !self.freqs.sampled() {
+            self.freqs.ask(self.core_of[cpu], part);
+        }
     }
 
     /// Frequencies take their steps. True: those of a busy core have more to take.
     pub fn follow(&mut self, now: u64) -> bool {
         self.freqs.steps();
         let mut behind = false;
-        for core in (0..self.busy.len()).filter(|&core| self.busy[core] > 0) {
+        for core in 0..self.busy.len() {
+            if self.busy[core] == 0 {
+                continue;
+            }
+            self.count(core, now);
             self.freqs.follow(core, now);
             behind |= self.freqs.behind(core, true);
         }

@@ -26,6 +26,18 @@ pub enum Then {
     Wake(usize, bool),
     /// A new task of a group is there.
     Fork(usize),
+    /// The same, in the memory of its parent.
+    Vfork(usize),
+}
+
+/// A task's memory, which a child of a vfork uses until it execs or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    Own,
+    Lent,
+    /// The same, and the task sleeps until it has it back.
+    Missed,
+    Returned,
 }
 
 #[derive(Clone, Debug)]
@@ -65,6 +77,9 @@ pub struct Task {
     /// Where it last ran.
     pub cpu: Option<usize>,
     pub parent: Option<usize>,
+    pub lends: Memory,
+    /// It uses its parent's memory.
+    pub borrows: bool,
     /// Of its children: those that have ended, and whether it waits for one.
     pub ended: u64,
     pub waits: bool,
@@ -104,6 +119,8 @@ impl Task {
             woken_at: 0,
             cpu: None,
             parent: None,
+            lends: Memory::Own,
+            borrows: false,
             ended: 0,
             waits: false,
         }

@@ -8,7 +8,7 @@ use super::lines::{Lines, Shared};
 use super::load::{Load, Step, Vary, Which};
 use super::measure::Measured;
 use super::speed::FULL;
-use super::task::{Task, Then};
+use super::task::{Memory, Task, Then};
 use crate::native::TaskId;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -114,9 +114,42 @@ impl Wait {
 
     /// The task has ended: its parent, if it waits for that.
     pub fn reap(&self, tasks: &mut [Task], task: TaskId) -> Option<TaskId> {
+        let missed = Wait::returns(tasks, task);
         let parent = tasks[task].parent?;
         tasks[parent].ended += 1;
-        std::mem::take(&mut tasks[parent].waits).then_some(parent)
+        let waits = std::mem::take(&mut tasks[parent].waits);
+        missed.or(waits.then_some(parent))
+    }
+
+    /// The task uses its parent's memory no longer: its parent, if it sleeps for that (kernel: complete_vfork_done()).
+    fn returns(tasks: &mut [Task], task: TaskId) -> Option<TaskId> {
+        let parent = tasks[task].parent?;
+        if !std::mem::take(&mut tasks[task].borrows) {
+            return None;
+        }
+        let before = std::mem::replace(&mut tasks[parent].lends, Memory::Returned);
+        (before == Memory::Missed).then_some(parent)
+    }
+
+    /// The step comes thrice: it forks, sleeps, and is done.
+    fn vforks(group: usize, task: &mut Task) -> Option<Came> {
+        task.pc -= 1;
+        match task.lends {
+            Memory::Own => {
+                task.lends = Memory::Lent;
+                task.todo.push_back(Then::Vfork(group));
+                None
+            }
+            Memory::Returned => {
+                task.lends = Memory::Own;
+                task.pc += 1;
+                None
+            }
+            Memory::Lent | Memory::Missed => {
+                task.lends = Memory::Missed;
+                Some(Came::Sleeps(None))
+            }
+        }
     }
 
     fn drawn(&mut self, ns: i64, vary: Vary) -> u64 {
@@ -150,7 +183,7 @@ impl Wait {
         loop {
             if let Some(then) = tasks[task].todo.pop_front() {
                 let ns = match then {
-                    Then::Fork(_) => costs.fork,
+                    Then::Fork(_) | Then::Vfork(_) => costs.fork,
                     _ => costs.wake,
                 };
                 tasks[task].left += ns * FULL;
@@ -325,6 +358,7 @@ impl Wait {
                 task.todo
                     .extend(std::iter::repeat_n(Then::Fork(group), count));
             }
+            Step::Vfork(group) => return Wait::vforks(group, task),
             Step::Wait => {
                 if task.ended == 0 {
                     task.waits = true;
@@ -334,7 +368,12 @@ impl Wait {
                 task.ended -= 1;
             }
             Step::Exit => return Some(Came::Ends),
-            Step::Exec => return Some(Came::Execs),
+            Step::Exec => {
+                if let Some(parent) = Wait::returns(tasks, id) {
+                    tasks[id].todo.push_back(Then::Wake(parent, false));
+                }
+                return Some(Came::Execs);
+            }
             Step::Yield => return Some(Came::Yields),
             Step::Stamp => task.stamp = now,
             Step::Keep => task.known.kept = task.known.from,

@@ -92,3 +92,18 @@ fn who_spins_at_a_barrier_need_not_be_woken() {
     assert!(sleeps.wakeups.quantile(500).is_some());
     assert!(one.wakeups.quantile(500).is_some());
 }
+
+/// The parent sleeps for the 10 ms until the child has a program of its own, or has ended; after a fork it goes on at once.
+#[test]
+fn a_vforking_parent_waits_for_its_memory() {
+    let time = |fork: &str, end: &str| {
+        let text = format!(
+            "task child from a:\n    run 10ms\n    {end}\n    run 20ms\n\
+             task a:\n    {fork} child\n    run 50ms\n"
+        );
+        run(&text, &[], "mainline", 1).result()
+    };
+    near(time("vfork", "exec"), 60e6, 0.5);
+    near(time("vfork", "exit"), 60e6, 0.5);
+    near(time("fork", "exec"), 50e6, 0.5);
+}

@@ -35,4 +35,22 @@ impl Kernel {
         let to = unsafe { sys::roost_delay_over(world, port) };
         usize::try_from(to).ok()
     }
+
+    /// That CPU was chosen for a fork by the task that runs `here`, or for that task, which execs (`exec`): where it goes, after the
+    /// last stage of placement, which may delay it. `idle`: it was chosen as idle.
+    pub fn descended(
+        &mut self,
+        here: usize,
+        current: Option<TaskId>,
+        task: TaskId,
+        cpu: usize,
+        idle: bool,
+    ) -> usize {
+        let exec = current == Some(task);
+        let port = self.port(task);
+        let world = self.call(here, current);
+        // SAFETY: see `select_cpu`.
+        let to = unsafe { sys::roost_descended(world, port, cpu as i32, idle, exec) };
+        to as usize
+    }
 }

@@ -10,6 +10,7 @@ use crate::native::TaskId;
 use crate::sim::params::Params;
 use crate::sim::sched::Order;
 use std::cmp::Reverse;
+use std::rc::Rc;
 
 /// How often the balancer looks, and how far; see params.tsv.
 struct Pace {
@@ -70,7 +71,7 @@ struct Look {
 }
 
 pub struct Balance {
-    levels: Levels,
+    pub(super) levels: Rc<Levels>,
     looks: Vec<Look>,
     /// When the first look is due.
     due: u64,
@@ -79,7 +80,7 @@ pub struct Balance {
 
 impl Balance {
     pub fn new(facts: &Facts, params: &Params) -> Balance {
-        let (levels, pace) = (Levels::new(facts), Pace::new(params));
+        let (levels, pace) = (Rc::new(Levels::new(facts)), Pace::new(params));
         let every = |interval: u64, cpus: usize, of: u64| interval * cpus as u64 / of;
         let mut looks = Vec::new();
         let mut add = |scope, every: u64, at: usize, of: usize| {

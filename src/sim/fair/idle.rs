@@ -27,6 +27,11 @@ impl Idle {
         self.since.get_or_insert(now);
     }
 
+    /// When that was, if nobody has come since; 0: never.
+    pub fn since(&self) -> u64 {
+        self.since.unwrap_or(0)
+    }
+
     /// A wakeup comes there.
     pub fn ends(&mut self, now: u64) {
         let Some(since) = self.since.take() else {

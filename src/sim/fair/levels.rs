@@ -59,6 +59,17 @@ impl Levels {
         &self.cores[self.core[cpu]]
     }
 
+    /// What the domains of the CPU are divided into (kernel: sd->groups), from the machine down to its core: nodes, LLCs, cores, threads.
+    pub fn groups(&self, cpu: usize) -> [Vec<&[usize]>; 4] {
+        let [core, llc, node, all] = self.around(cpu);
+        [
+            within(&self.nodes, all),
+            within(&self.llcs, node),
+            within(&self.cores, llc),
+            core.chunks(1).collect(),
+        ]
+    }
+
     /// What is around the CPU, from near to far; each contains the one before.
     pub fn around(&self, cpu: usize) -> [&[usize]; 4] {
         [
@@ -68,4 +79,10 @@ impl Levels {
             &self.all,
         ]
     }
+}
+
+/// Those groups that are in another, which are wholly in it or not at all.
+fn within<'a>(groups: &'a [Vec<usize>], outer: &[usize]) -> Vec<&'a [usize]> {
+    let inside = |group: &&Vec<usize>| group.first().is_some_and(|cpu| outer.contains(cpu));
+    groups.iter().filter(inside).map(Vec::as_slice).collect()
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The kernel's fair class (kernel/sched/fair.c), over placement by the policy's own ladder: the presets are patches to the placement
 //! of the kernel, and here they stand in the kernel's own queueing and load balancer. `queue` is a CPU's run queue, `eevdf` and
-//! `cfs` the rules of who runs, `balance` what moves tasks between queues, `idle` how long CPUs idle, `levels` how near CPUs are to each other.
+//! `cfs` the rules of who runs, `descent` where forks and execs go, `balance` what moves tasks between queues, `idle` how long CPUs idle,
+//! `levels` how near CPUs are to each other.
 //! What placement asks for, idle CPUs, lengths of queues, load and utilisation, is what the policy keeps for itself.
 
 mod balance;
 mod cfs;
+mod descent;
 mod eevdf;
 mod idle;
 mod levels;
@@ -15,9 +17,11 @@ pub use levels::{LLC, Levels};
 pub use queue::{NICE0, weight};
 
 use super::cpus::Cpus;
+use super::freq;
 use super::params::Params;
 use super::policy::Rules;
 use super::sched::{Order, Scheduler, Wake};
+use crate::bpf::intf::CAPACITY_SCALE;
 use crate::native::sys::{self, timer_kind};
 use crate::native::{Act, Attr, Kernel, SchedPolicy, TaskId};
 use balance::Balance;
@@ -47,6 +51,9 @@ impl Fair {
     pub fn new(mut kernel: Kernel, tasks: usize, rules: Rules, params: &Params) -> Fair {
         let nr_cpus = kernel.world().nr_cpus();
         let slice = params.ns("base_slice");
+        // The kernel has run for long: the last tick of each CPU saw it idle along.
+        let slow = CAPACITY_SCALE - freq::idle_speed(params);
+        (0..nr_cpus).for_each(|cpu| kernel.world_mut().cpu_mut(cpu).slow = slow);
         Fair {
             cpus: Cpus::new(&mut kernel),
             rules,
@@ -149,6 +156,12 @@ impl Fair {
     fn moves(&mut self, from: usize, task: TaskId, to: usize, orders: &mut Vec<Order>) {
         self.charge_and_tell(from, orders);
         self.take(from, task);
+        self.goes(from, task, to);
+        self.join(task, sys::ARRIVAL_STEAL, orders);
+    }
+
+    /// The task has left its queue for that of another CPU.
+    fn goes(&mut self, from: usize, task: TaskId, to: usize) {
         let e = &mut self.entities[task];
         match self.rules {
             Rules::Eevdf => {
@@ -158,7 +171,6 @@ impl Fair {
             Rules::Cfs => cfs::rebase(&self.queues[from], e),
         }
         self.kernel.set_cpu(task, to);
-        self.join(task, sys::ARRIVAL_STEAL, orders);
     }
 
     /// The same, and it runs there at once if it may.
@@ -337,6 +349,10 @@ impl Fair {
 }
 
 impl Scheduler for Fair {
+    fn kernel(&mut self) -> Option<&mut Kernel> {
+        Some(&mut self.kernel)
+    }
+
     fn set_now(&mut self, now: u64) {
         self.now = now;
         self.kernel.set_now(now);
@@ -389,9 +405,12 @@ impl Scheduler for Fair {
         let mut cpu = was;
         if !self.kernel.pinned(task) {
             let current = self.cpus.current[wake.cpu];
-            cpu = self
-                .kernel
-                .select_cpu(wake.cpu, current, task, wake.flags());
+            cpu = match wake.fork {
+                true => self.descends(wake.cpu, task, false),
+                false => self
+                    .kernel
+                    .select_cpu(wake.cpu, current, task, wake.flags()),
+            };
             self.forget_acts();
         }
         cpu = self.kernel.usable(task, cpu);
@@ -409,15 +428,18 @@ impl Scheduler for Fair {
         if self.entities[task].delayed {
             self.requeue(cpu, task, orders);
         } else {
-            let arrival = match wake.fork {
-                true => sys::ARRIVAL_FORK,
-                false => sys::ARRIVAL_WAKEUP,
+            let arrival = match (std::mem::take(&mut self.entities[task].execs), wake.fork) {
+                (true, _) => sys::ARRIVAL_STEAL,
+                (_, true) => sys::ARRIVAL_FORK,
+                _ => sys::ARRIVAL_WAKEUP,
             };
             self.join(task, arrival, orders);
         }
-        match self.kernel.state(task).delay_at {
-            0 => self.check_preempt(cpu, task, orders),
-            at => self.start_delay(cpu, at, orders),
+        // Who waits for a move is as any other on its CPU meanwhile, which may idle by now.
+        self.check_preempt(cpu, task, orders);
+        let delay_at = self.kernel.state(task).delay_at;
+        if delay_at > 0 {
+            self.start_delay(cpu, delay_at, orders);
         }
     }
 
@@ -434,9 +456,17 @@ impl Scheduler for Fair {
         }
     }
 
-    /// It stays: the kernel looks for the idlest CPU, itself left out, which the ladder has no rung for.
-    fn exec(&mut self, cpu: usize, _task: TaskId, _orders: &mut Vec<Order>) -> usize {
-        cpu
+    fn exec(&mut self, cpu: usize, task: TaskId, _orders: &mut Vec<Order>) -> usize {
+        if self.kernel.pinned(task) {
+            return cpu;
+        }
+        let to = self.descends(cpu, task, true);
+        if to != cpu {
+            self.stops(cpu, task, false);
+            self.goes(cpu, task, to);
+            self.entities[task].execs = true;
+        }
+        to
     }
 
     fn sleeps(&mut self, cpu: usize, task: TaskId, _orders: &mut Vec<Order>) {

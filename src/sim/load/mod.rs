@@ -162,6 +162,8 @@ pub enum Step {
     Signal(usize, bool),
     Barrier(usize),
     Fork(usize, Expr),
+    /// Forks, and sleeps until the child has exec'd or ended.
+    Vfork(usize),
     /// Sleeps until one of those it forked has ended.
     Wait,
     Exec,

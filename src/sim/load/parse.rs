@@ -415,10 +415,7 @@ impl<'a> Parser<'a> {
                 _ => bail!("there is no barrier {name}"),
             },
             ["fork", name, rest @ ..] => {
-                let group = *self
-                    .groups
-                    .get(name)
-                    .with_context(|| format!("there is no task {name}"))?;
+                let group = self.group_of(name)?;
                 let count = match rest {
                     [] => Expr::number(1),
                     ["x", count @ ..] => self.expr(count)?,
@@ -426,6 +423,7 @@ impl<'a> Parser<'a> {
                 };
                 Step::Fork(group, count)
             }
+            ["vfork", name] => Step::Vfork(self.group_of(name)?),
             ["wait"] => Step::Wait,
             ["exec"] => Step::Exec,
             ["exit"] => Step::Exit,
@@ -436,10 +434,15 @@ impl<'a> Parser<'a> {
             ["count", name, by @ ..] => Step::Count(self.mark(name), self.expr(by)?),
             ["latency", name] => Step::Latency(self.mark(name)),
             _ => bail!(
-                "a step was expected: run, sleep, until, send, receive, lock, unlock, barrier, fork, wait, exec, exit, yield, \
+                "a step was expected: run, sleep, until, send, receive, lock, unlock, barrier, fork, vfork, wait, exec, exit, yield, \
                  stamp, keep, count, latency, or a block: forever, repeat, on, first"
             ),
         })
+    }
+
+    fn group_of(&self, name: &str) -> Result<usize> {
+        let group = self.groups.get(name);
+        Ok(*group.with_context(|| format!("there is no task {name}"))?)
     }
 
     fn length(&self, words: &[&str]) -> Result<(Expr, Vary)> {

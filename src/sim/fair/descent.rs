@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Where forks and execs go: down from the machine by nodes, LLCs, cores and threads, each time to the idlest group, unless the one
+//! at hand is about as idle (kernel: sched_balance_find_dst_cpu(), before 6.10 find_idlest_cpu(), as of 5.9). The policy's own fork.h
+//! takes the first idle core instead; here it is the one that was used least, and so the slowest.
+
+use super::Fair;
+use crate::native::TaskId;
+use crate::sim::policy::Rules;
+use std::cmp::Ordering;
+
+/// Kernel: NICE_0_LOAD, scaled down.
+const NICE0_LOAD: u64 = 1024;
+/// Kernel: sd_init(), of the threads of a core.
+const THREADS_PCT: u64 = 110;
+/// Kernel: NUMA_IMBALANCE_MIN.
+const NODES_APART: usize = 2;
+
+/// How idle a group is (kernel: enum group_type).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Spare,
+    Busy,
+    Overloaded,
+}
+
+/// What is compared of a group of CPUs (kernel: struct sg_lb_stats).
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    kind: Kind,
+    cpus: usize,
+    idle: usize,
+    /// Runnable tasks.
+    running: usize,
+    util: u64,
+    /// In proportion to capacity.
+    load: u64,
+}
+
+impl Group {
+    /// Less than what is idler (kernel: update_pick_idlest()).
+    fn compare(&self, other: &Group) -> Ordering {
+        let within = match self.kind {
+            Kind::Spare => (other.idle.cmp(&self.idle)).then(self.util.cmp(&other.util)),
+            _ => self.load.cmp(&other.load),
+        };
+        self.kind.cmp(&other.kind).then(within)
+    }
+}
+
+/// Between what groups one is chosen.
+struct Domain {
+    nodes: bool,
+    /// Kernel: sd->imbalance_pct.
+    pct: u64,
+}
+
+impl Fair {
+    /// Where the new task, or the running one that execs, goes; `here` is where it is forked, or runs.
+    pub(super) fn descends(&mut self, here: usize, task: TaskId, exec: bool) -> usize {
+        let levels = self.balance.levels.clone();
+        let own = exec.then_some(here);
+        let mut cpu = here;
+        for domain in 0..4 {
+            let groups = &levels.groups(cpu)[domain];
+            if groups.len() < 2 {
+                continue;
+            }
+            let pct = u64::from(self.kernel.world().tunables().imbalance_pct);
+            let of = Domain {
+                nodes: domain == 0,
+                pct: if domain == 3 { THREADS_PCT } else { pct },
+            };
+            if let Some(group) = self.idlest(&of, groups, cpu, task, own) {
+                cpu = self.idlest_cpu(groups[group], task);
+            }
+        }
+        if !self.kernel.allowed(task, cpu) {
+            return self.kernel.cpu_of(task);
+        }
+        let current = self.cpus.current[here];
+        let idle = self.cpus.idle(cpu);
+        let to = self.kernel.descended(here, current, task, cpu, idle);
+        self.forget_acts();
+        to
+    }
+
+    /// The group that the task goes to; None: it stays in that of the CPU (kernel: find_idlest_group()).
+    fn idlest(
+        &mut self,
+        domain: &Domain,
+        groups: &[&[usize]],
+        cpu: usize,
+        task: TaskId,
+        own: Option<usize>,
+    ) -> Option<usize> {
+        let at = groups.iter().position(|cpus| cpus.contains(&cpu))?;
+        let local = self.group(groups[at], task, own, domain.pct);
+        let mut best: Option<(usize, Group)> = None;
+        // In a ring, from the one behind the CPU's own.
+        for group in (1..groups.len()).map(|n| (at + n) % groups.len()) {
+            let Some(other) = self.group(groups[group], task, own, domain.pct) else {
+                continue;
+            };
+            if best.is_none_or(|(_, best)| other.compare(&best).is_lt()) {
+                best = Some((group, other));
+            }
+        }
+        let (group, idlest) = best?;
+        let stays = local.is_some_and(|local| self.stays_local(domain, &local, &idlest));
+        (!stays).then_some(group)
+    }
+
+    fn stays_local(&self, domain: &Domain, local: &Group, idlest: &Group) -> bool {
+        if local.kind != idlest.kind {
+            return local.kind < idlest.kind;
+        }
+        if local.kind == Kind::Spare {
+            return domain.nodes && self.node_tolerates(local, idlest) || local.idle >= idlest.idle;
+        }
+        let imbalance = NICE0_LOAD * (domain.pct - 100) / 100;
+        domain.nodes && idlest.load + imbalance >= local.load
+            || idlest.load >= local.load + imbalance
+            || 100 * local.load <= domain.pct * idlest.load
+    }
+
+    /// Before 5.11 a node is left when it has no idle CPU; since then when it runs more than a few tasks (5.18: sd->imb_numa_nr,
+    /// one for each LLC, or an eighth of the CPUs of a node that is one LLC).
+    fn node_tolerates(&self, local: &Group, idlest: &Group) -> bool {
+        if self.rules == Rules::Cfs {
+            return local.idle > 0;
+        }
+        let llcs = self.balance.levels.node_llcs.iter().map(Vec::len).max();
+        let few = match llcs.unwrap_or(1) {
+            0 | 1 => local.cpus / 8,
+            llcs => llcs,
+        };
+        local.running < few.max(1) && idlest.idle <= local.idle + NODES_APART
+    }
+
+    /// None: the task may use none of its CPUs. `own`: where it runs itself, which does not count.
+    fn group(
+        &mut self,
+        cpus: &[usize],
+        task: TaskId,
+        own: Option<usize>,
+        pct: u64,
+    ) -> Option<Group> {
+        if !cpus.iter().any(|&cpu| self.kernel.allowed(task, cpu)) {
+            return None;
+        }
+        let (mut idle, mut running, mut util, mut load, mut capacity) = (0, 0, 0, 0, 0);
+        for &cpu in cpus {
+            let own = own == Some(cpu);
+            let tasks = self.cpus.nr_running[cpu] as usize - usize::from(own);
+            idle += usize::from(tasks == 0);
+            running += tasks;
+            let world = self.kernel.world_mut();
+            let (mut cpu_util, mut cpu_load) =
+                (world.cpu_util(cpu, self.now), world.cpu_load(cpu, self.now));
+            if own {
+                cpu_util = cpu_util.saturating_sub(self.kernel.state(task).util_avg.into());
+                cpu_load = cpu_load.saturating_sub(self.entities[task].weight as u64);
+            }
+            util += cpu_util;
+            load += cpu_load;
+            capacity += u64::from(self.kernel.facts().cpus[cpu].capacity);
+        }
+        let kind = match running.cmp(&cpus.len()) {
+            Ordering::Less => Kind::Spare,
+            _ if capacity * 100 > util * pct => Kind::Spare,
+            Ordering::Greater if capacity * 100 < util * pct => Kind::Overloaded,
+            _ => Kind::Busy,
+        };
+        Some(Group {
+            kind,
+            cpus: cpus.len(),
+            idle,
+            running,
+            util,
+            load: load * NICE0_LOAD / capacity,
+        })
+    }
+
+    /// Of a group: what went idle last, and so sleeps least deeply; else the least loaded (kernel: find_idlest_group_cpu()).
+    fn idlest_cpu(&mut self, cpus: &[usize], task: TaskId) -> usize {
+        let may = |cpu: &&usize| self.kernel.allowed(task, **cpu);
+        let allowed: Vec<usize> = cpus.iter().filter(may).copied().collect();
+        let idle = allowed.iter().rev().filter(|&&cpu| self.cpus.idle(cpu));
+        if let Some(&cpu) = idle.max_by_key(|&&cpu| self.queues[cpu].idle.since()) {
+            return cpu;
+        }
+        let now = self.now;
+        let world = self.kernel.world_mut();
+        let least = allowed.iter().min_by_key(|&&cpu| world.cpu_load(cpu, now));
+        *least.expect("the task may use some CPU of the group")
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What a CPU counts of its own cycles, who reads that, and what intel_pstate without HWP makes of it (kernel:
+//! drivers/cpufreq/intel_pstate.c: intel_pstate_update_util(), get_target_pstate(), as of 4.11 to today). Parts of the highest, in 1/FULL.
+
+use super::speed::FULL;
+
+/// Of Core processors (kernel: core_get_scaling()).
+const PSTATE_KHZ: u32 = 100_000;
+
+/// What has been counted since some time (APERF, MPERF).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cycles {
+    /// ns that the CPU was busy.
+    busy: u64,
+    /// These, times the frequency.
+    done: u64,
+}
+
+impl Cycles {
+    pub fn ran(&mut self, ns: u64, frequency: u64) {
+        self.busy += ns;
+        self.done += ns * frequency;
+    }
+
+    fn since(self, before: Cycles) -> Cycles {
+        Cycles {
+            busy: self.busy - before.busy,
+            done: self.done - before.done,
+        }
+    }
+
+    /// The mean frequency while it was busy.
+    fn mean(self) -> Option<u64> {
+        self.done.checked_div(self.busy)
+    }
+}
+
+/// Somebody who reads the counters now and then.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reader(Cycles);
+
+impl Reader {
+    /// The mean frequency since it read last, if the CPU was busy.
+    pub fn read(&mut self, counted: Cycles) -> Option<u64> {
+        counted
+            .since(std::mem::replace(&mut self.0, counted))
+            .mean()
+    }
+}
+
+/// The driver's loop on one CPU. It is called when the CPU begins to run something and at its ticks, so an idle CPU asks for what it asked for last.
+#[derive(Clone, Copy, Debug)]
+pub struct Pstate {
+    read: Cycles,
+    /// When it was sampled last, ns.
+    at: u64,
+    /// P-states, of 100 MHz each: the lowest, the highest, and what it asks for.
+    lowest: u64,
+    highest: u64,
+    state: u64,
+}
+
+impl Pstate {
+    /// kHz.
+    pub fn new(lowest: u32, highest: u32) -> Pstate {
+        let state = |khz: u32| (khz / PSTATE_KHZ).into();
+        Pstate {
+            read: Cycles::default(),
+            at: 0,
+            lowest: state(lowest),
+            highest: state(highest),
+            state: state(lowest),
+        }
+    }
+
+    /// What it asks for.
+    pub fn asks(&self) -> u64 {
+        self.state * FULL / self.highest
+    }
+
+    /// Samples the CPU, at the earliest so long after the last time, ns. `frequency`: that it has now.
+    pub fn called(&mut self, counted: Cycles, now: u64, period: u64, frequency: u64) {
+        let ns = now - self.at;
+        if ns < period {
+            return;
+        }
+        let sample = counted.since(self.read);
+        (self.read, self.at) = (counted, now);
+        // A quarter more than was used; and half of what it would lose is kept. Whole states: so it comes down to the lowest.
+        let most = u128::from(self.highest + self.highest / 4);
+        let target = (most * u128::from(sample.busy) / u128::from(ns)) as u64;
+        let target = target.max(self.lowest);
+        let mean = (sample.mean().unwrap_or(frequency) * self.highest + FULL / 2) / FULL;
+        self.state = (target + mean.saturating_sub(target) / 2).min(self.highest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERIOD: u64 = 10_000_000;
+    const LOWEST: u64 = FULL * 2 / 5;
+
+    const HIGHEST: u64 = 30;
+
+    fn driver() -> Pstate {
+        Pstate::new(1_200_000, 3_000_000)
+    }
+
+    /// P-states after each sample of 10 ms in which the CPU was busy for so many ms.
+    fn states(busy_ms: &[u64]) -> Vec<u64> {
+        let (mut driver, mut counted) = (driver(), Cycles::default());
+        let mut now = 0;
+        let mut sample = |ms: &u64| {
+            counted.ran(ms * 1_000_000, driver.asks());
+            now += PERIOD;
+            driver.called(counted, now, PERIOD, driver.asks());
+            driver.state
+        };
+        busy_ms.iter().map(&mut sample).collect()
+    }
+
+    #[test]
+    fn a_busy_cpu_asks_for_all_at_its_next_sample() {
+        assert_eq!(states(&[10, 10]), [HIGHEST, HIGHEST]);
+        // 37 x 0.4; x 0.6.
+        assert_eq!(states(&[4, 6]), [14, 22]);
+    }
+
+    /// By halves, to the lowest.
+    #[test]
+    fn an_idle_cpu_falls_by_halves() {
+        assert_eq!(states(&[10, 0, 0, 0, 0, 0]), [30, 21, 16, 14, 13, 12]);
+    }
+
+    #[test]
+    fn nobody_is_sampled_before_it_is_time() {
+        let (mut driver, mut counted) = (driver(), Cycles::default());
+        counted.ran(PERIOD - 1, LOWEST);
+        driver.called(counted, PERIOD - 1, PERIOD, LOWEST);
+        assert_eq!(driver.asks(), LOWEST);
+        driver.called(counted, PERIOD, PERIOD, LOWEST);
+        assert_eq!(driver.asks(), FULL);
+    }
+
+    #[test]
+    fn a_reader_sees_the_mean_of_what_was_busy() {
+        let (mut reader, mut counted) = (Reader::default(), Cycles::default());
+        counted.ran(3_000_000, FULL);
+        counted.ran(1_000_000, LOWEST);
+        assert_eq!(reader.read(counted), Some((3 * FULL + LOWEST) / 4));
+        assert_eq!(reader.read(counted), None);
+    }
+}
