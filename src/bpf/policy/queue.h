@@ -157,7 +157,7 @@ static __always_inline s64 clamped_lag(const struct task_state *ts, s64 lag)
 #define LONG_SLEEP_NS (1ULL << 40)
 
 /* A running task is charged at least at every tick: 100 Hz is the slowest. ns */
-#define CHARGE_NS 10000000ULL
+#define CHARGE_NS     10000000ULL
 
 /*
  * By how much the mean has moved since what runs there was last charged; the task that joins is placed against where it is

@@ -5,6 +5,7 @@
 //! `levels` how near CPUs are to each other.
 //! What placement asks for, idle CPUs, lengths of queues, load and utilisation, is what the policy keeps for itself.
 
+mod audit;
 mod balance;
 mod cfs;
 mod descent;
@@ -20,7 +21,7 @@ use super::cpus::Cpus;
 use super::freq;
 use super::params::Params;
 use super::policy::Rules;
-use super::sched::{Order, Scheduler, Wake};
+use super::sched::{Belief, Bounds, Order, Scheduler, Wake};
 use crate::bpf::intf::CAPACITY_SCALE;
 use crate::native::sys::{self, timer_kind};
 use crate::native::{Act, Attr, Kernel, SchedPolicy, TaskId};
@@ -517,6 +518,14 @@ impl Scheduler for Fair {
     fn counters(&self) -> Vec<u64> {
         let world = self.kernel.world();
         (0..sys::ROOST_NR_STATS).map(|s| world.count(s)).collect()
+    }
+
+    fn belief(&self) -> Option<&dyn Belief> {
+        Some(self)
+    }
+
+    fn bounds(&self) -> Bounds {
+        self.keeps_to()
     }
 
     fn timer(&mut self, cpu: usize, which: timer_kind, orders: &mut Vec<Order>) {

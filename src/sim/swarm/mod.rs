@@ -7,7 +7,7 @@ mod workload;
 
 use super::load::Load;
 use super::machines::Model;
-use super::{Params, Policy, Rng, Scenario, runs};
+use super::{Params, Policy, Rng, Rules, Scenario, runs};
 use crate::arms::Settings;
 use crate::features::{FEATURES, FeatureSet, MIN_SLICE, PRESETS, TUNABLES, orphans};
 use crate::topology_view::picture;
@@ -38,7 +38,7 @@ struct Case {
     seed: u64,
     model: Model,
     text: String,
-    settings: Settings,
+    policy: Policy,
 }
 
 /// Runs a case for each seed. Errors: the first that a case has, with the command that does it again.
@@ -67,7 +67,7 @@ impl Case {
             seed,
             model,
             text,
-            settings: settings(&mut rng),
+            policy: policy(&mut rng),
         }
     }
 
@@ -75,11 +75,10 @@ impl Case {
     fn run(&self) -> Result<(u64, usize, usize)> {
         let load = Load::parse(&self.text, &Default::default()).with_context(|| self.told())?;
         let tasks = load.groups.iter().map(|g| g.count as usize).sum();
-        let policy = Policy::Ext(self.settings.clone());
         let scenario = Scenario {
             model: &self.model,
             load,
-            policy: &policy,
+            policy: &self.policy,
             seed: self.seed,
         };
         let measured = scenario.checked().with_context(|| self.told())?;
@@ -89,11 +88,7 @@ impl Case {
     /// How it is done again, and what it is.
     fn told(&self) -> String {
         let machine = picture(&self.model.machine);
-        let cpus = self.model.machine.cpus.len() as u32;
-        let tunables: String = TUNABLES
-            .iter()
-            .map(|row| format!(" {}={}", row.name, self.settings.value(row, cpus)))
-            .collect();
+        let policy = self.policy_told();
         let params: String = self
             .model
             .params
@@ -103,8 +98,26 @@ impl Case {
             .map(|p| format!(" {}={}", p.name, p.value))
             .collect();
         format!(
-            "scx_roost sim --swarm {}\n{machine}features: {}\ntunables:{tunables}\nparams:{params}\n{}",
-            self.seed, self.settings.features, self.text
+            "scx_roost sim --swarm {}\n{machine}{policy}\nparams:{params}\n{}",
+            self.seed, self.text
+        )
+    }
+
+    fn policy_told(&self) -> String {
+        let (name, settings) = match &self.policy {
+            Policy::Ext(settings) => ("sched_ext", settings),
+            Policy::Fair(Rules::Eevdf, settings) => ("eevdf", settings),
+            Policy::Fair(Rules::Cfs, settings) => ("cfs", settings),
+            other => return format!("{other:?}"),
+        };
+        let cpus = self.model.machine.cpus.len() as u32;
+        let tunables: String = TUNABLES
+            .iter()
+            .map(|row| format!(" {}={}", row.name, settings.value(row, cpus)))
+            .collect();
+        format!(
+            "{name}, features: {}\ntunables:{tunables}",
+            settings.features
         )
     }
 }
@@ -131,6 +144,17 @@ fn params(rng: &mut Rng) -> Params {
         }
     }
     params
+}
+
+/// Mostly the policy in sched_ext; else what stands beside it.
+fn policy(rng: &mut Rng) -> Policy {
+    let settings = settings(rng);
+    match rng.below(8) {
+        0 => Policy::Fair(Rules::Eevdf, settings),
+        1 => Policy::Fair(Rules::Cfs, settings),
+        2 => Policy::Cosmos,
+        _ => Policy::Ext(settings),
+    }
 }
 
 /// A preset or any features; tunables as they are, or at an end of their range.
