@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What stands beside the policy and the kernel: a scheduler like scx_cosmos, and the best that can be.
 
-use crate::runs::{near, run, workload};
+use crate::runs::{near, run, smt, workload};
 use scx_roost::sim::load::Load;
 use scx_roost::sim::{Policy, Scenario, model};
 
@@ -12,7 +12,7 @@ const HOGS: &str = "param n = 128\nwarmup 100ms\nduration 1s\nmeasure rate turns
 fn cosmos_fills_the_machine() {
     for n in [64, 128] {
         let m = run(HOGS, &[("n", n)], "cosmos", 1);
-        near(m.result(), 64.0 * 0.55 * 0.9433 * 1e4, 3.0);
+        near(m.result(), 64.0 * smt() * 0.9433 * 1e4, 3.0);
     }
     let half = run(HOGS, &[("n", 32)], "cosmos", 1);
     near(half.result(), 32.0 * 0.9433 * 1e4, 3.0);
@@ -45,7 +45,7 @@ fn the_oracle_is_a_bound() {
     near(oracle("primesieve"), 2e9, 0.01);
     near(
         oracle("openssl"),
-        160.0 / (64.0 * 0.55 * 0.9433) * 1e9,
+        160.0 / (64.0 * smt() * 0.9433) * 1e9,
         0.01,
     );
     for name in ["primesieve", "openssl"] {

@@ -2,7 +2,7 @@
 //! Runs whose outcome is known: from arithmetic, or in its sign from the sources.
 
 use scx_roost::sim::load::Load;
-use scx_roost::sim::{Measured, Policy, Scenario, WORKLOADS, model};
+use scx_roost::sim::{Measured, Params, Policy, Scenario, WORKLOADS, model};
 
 /// Without threads of the kernel, which come when they like.
 pub fn run(text: &str, params: &[(&str, i64)], policy: &str, seed: u64) -> Measured {
@@ -15,8 +15,20 @@ pub fn run(text: &str, params: &[(&str, i64)], policy: &str, seed: u64) -> Measu
 
 /// Without threads of the kernel, which come when they like.
 pub fn scenario(load: Load, policy: &str, seed: u64) -> anyhow::Result<Measured> {
+    scenario_with(load, policy, seed, &[])
+}
+
+/// The same with parameters of the machine.
+pub fn scenario_with(
+    load: Load,
+    policy: &str,
+    seed: u64,
+    params: &[(&str, f64)],
+) -> anyhow::Result<Measured> {
     let mut model = model("tr-3970x").unwrap();
-    model.params.set("noise_rate", 0.0).unwrap();
+    for (name, value) in [("noise_rate", 0.0)].iter().chain(params) {
+        model.params.set(name, *value).unwrap();
+    }
     let scenario = Scenario {
         model: &model,
         load,
@@ -28,6 +40,11 @@ pub fn scenario(load: Load, policy: &str, seed: u64) -> anyhow::Result<Measured>
 
 pub fn workload(name: &str) -> &'static str {
     WORKLOADS.iter().find(|(n, _)| *n == name).unwrap().1
+}
+
+/// The speed of a thread beside a busy one, of that machine.
+pub fn smt() -> f64 {
+    Params::of("tr-3970x").part("smt_speed")
 }
 
 /// Within so many percent.
@@ -58,7 +75,6 @@ fn sleepers_leave_a_hog_its_share() {
     }
 }
 
-/// smt_speed of this machine is 0.55.
 #[test]
 fn two_on_a_core_slow_each_other_down() {
     let m = run(
@@ -67,16 +83,16 @@ fn two_on_a_core_slow_each_other_down() {
         "mainline",
         1,
     );
-    near(m.result(), 1e9 / 0.55, 0.3);
+    near(m.result(), 1e9 / smt(), 0.3);
     near(m.shared_ns as f64, m.busy_ns as f64, 0.1);
 }
 
-/// 64 CPUs of 32 full cores: each at 0.55 of the speed that is left with all cores busy.
+/// 64 CPUs of 32 full cores: each at a part of the speed that is left with all cores busy.
 #[test]
 fn who_never_sleeps_fills_the_machine() {
     let hogs = "param n = 128\nwarmup 100ms\nduration 1s\nmeasure rate turns\n\
                 task hog x n:\n    forever\n        run 100us\n        count turns\n";
-    let full = 64.0 * 0.55 * 0.9433 * 1e4;
+    let full = 64.0 * smt() * 0.9433 * 1e4;
     for preset in ["mainline", "roost"] {
         near(run(hogs, &[], preset, 1).result(), full, 3.0);
         near(run(hogs, &[("n", 64)], preset, 1).result(), full, 3.0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What single steps and words of a workload do, by runs that are arithmetic.
 
-use crate::runs::{near, run};
+use crate::runs::{near, run, smt};
 
 /// Kernel: sched_prio_to_weight[] of 0, 5 and -3.
 #[test]
@@ -16,12 +16,12 @@ fn a_nice_level_is_a_weight() {
     }
 }
 
-/// Half of its work waits for memory, at 0.75 beside a busy sibling, where the other half is at 0.55.
+/// Half of its work waits for memory, at 0.75 beside a busy sibling, where the other half is at the machine's.
 #[test]
 fn who_waits_for_memory_shares_a_core_better() {
     for (memory, time) in [
-        (0, 1.0 / 0.55),
-        (50, 0.5 / 0.55 + 0.5 / 0.75),
+        (0, 1.0 / smt()),
+        (50, 0.5 / smt() + 0.5 / 0.75),
         (100, 1.0 / 0.75),
     ] {
         let text = format!(

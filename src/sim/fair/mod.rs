@@ -90,7 +90,7 @@ impl Fair {
 
     // ---- a task's virtual time ----
 
-    /// Who runs there has run until now (kernel: update_curr()). True: its slice is over, and somebody waits.
+    /// Who runs there has run until now (kernel: update_curr()). True: nothing protects it any longer, and somebody waits.
     fn charge(&mut self, cpu: usize) -> bool {
         let q = &mut self.queues[cpu];
         let ns = (self.now - q.charged) as i64;
@@ -103,7 +103,10 @@ impl Fair {
         e.picked_ran += ns;
         e.ran_at = self.now;
         match self.rules {
-            Rules::Eevdf => eevdf::charged(e) && !q.waiting.is_empty(),
+            Rules::Eevdf => {
+                let over = eevdf::charged(e) || e.vruntime >= e.protected;
+                over && !q.waiting.is_empty()
+            }
             Rules::Cfs => {
                 cfs::follow(q, &self.entities);
                 false
@@ -171,33 +174,36 @@ impl Fair {
             }
             Rules::Cfs => cfs::rebase(&self.queues[from], e),
         }
+        e.ran_at = 0;
         self.kernel.set_cpu(task, to);
     }
 
     /// The same, and it runs there at once if it may.
     fn sends(&mut self, from: usize, task: TaskId, to: usize, orders: &mut Vec<Order>) {
         self.moves(from, task, to, orders);
-        self.check_preempt(to, task, orders);
+        self.check_preempt(to, task, false, orders);
     }
 
-    /// The task has joined the queue (kernel: wakeup_preempt()).
-    fn check_preempt(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
-        let q = &self.queues[cpu];
+    /// The task has joined the queue, newly forked or not (kernel: wakeup_preempt()).
+    fn check_preempt(&mut self, cpu: usize, task: TaskId, fork: bool, orders: &mut Vec<Order>) {
+        let q = &mut self.queues[cpu];
         let Some(current) = q.current else {
             orders.push(Order::Reschedule(cpu));
             return;
         };
         let policy = |task: TaskId| self.entities[task].policy;
         let goes_first = match (policy(current), policy(task)) {
-            _ if q.told => false,
             (SchedPolicy::Idle, SchedPolicy::Other | SchedPolicy::Batch) => true,
             (_, SchedPolicy::Batch | SchedPolicy::Idle) => false,
             _ => match self.rules {
-                Rules::Eevdf => eevdf::preempts(q, &mut self.entities, current, task),
+                Rules::Eevdf => !fork && eevdf::preempts(q, &mut self.entities, current, task),
                 Rules::Cfs => cfs::preempts(&self.entities, current, task, &self.times),
             },
         };
-        if goes_first {
+        if self.rules == Rules::Eevdf {
+            eevdf::protects_less(q, &mut self.entities, current, goes_first);
+        }
+        if goes_first && !q.told {
             self.tell(cpu, orders);
         }
     }
@@ -213,15 +219,13 @@ impl Fair {
     /// It is woken while it still is in a queue: it goes on there (kernel: requeue_delayed_entity()).
     fn requeue(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
         self.charge_and_tell(cpu, orders);
-        self.entities[task].delayed = false;
         let q = &mut self.queues[cpu];
-        let mean = q.mean(&self.entities);
-        if mean > self.entities[task].vruntime {
+        if eevdf::keep_lag(q, &mut self.entities, task, self.tick) {
             q.remove(task);
-            self.entities[task].lag = 0;
             eevdf::place(q, &mut self.entities, task);
             q.waiting.push(task);
         }
+        self.entities[task].delayed = false;
         self.waiting += 1;
         self.kernel.joins(task, sys::ARRIVAL_WAKEUP);
         self.counts(cpu, 1);
@@ -231,9 +235,7 @@ impl Fair {
     /// It is quits.
     fn gone(&mut self, cpu: usize, task: TaskId) {
         self.leave(cpu, task);
-        let e = &mut self.entities[task];
-        e.lag = e.lag.min(0);
-        e.delayed = false;
+        self.entities[task].delayed = false;
         self.queues[cpu].remove(task);
     }
 
@@ -243,7 +245,7 @@ impl Fair {
         loop {
             let q = &self.queues[cpu];
             let task = match self.rules {
-                Rules::Eevdf => eevdf::pick(q, &self.entities),
+                Rules::Eevdf => eevdf::pick(q, &self.entities, true),
                 Rules::Cfs => cfs::pick(q, &self.entities),
             }?;
             if !self.entities[task].delayed {
@@ -284,9 +286,12 @@ impl Fair {
         q.idle.forgets();
         q.current = Some(task);
         self.waiting -= 1;
+        if self.rules == Rules::Eevdf {
+            eevdf::protect(q, &mut self.entities, task);
+        }
         let e = &mut self.entities[task];
-        e.protected = e.deadline;
         e.picked_ran = 0;
+        e.ran_at = self.now;
         self.cpus.current[cpu] = Some(task);
         self.cpus.view(&mut self.kernel, cpu);
         self.kernel.running(cpu, task);
@@ -305,9 +310,7 @@ impl Fair {
     fn stops(&mut self, cpu: usize, task: TaskId, sleeps: bool) {
         self.charge(cpu);
         let stays = sleeps && self.stays(cpu, task);
-        if !stays {
-            self.leave(cpu, task);
-        }
+        self.leave(cpu, task);
         let q = &mut self.queues[cpu];
         q.current = None;
         if stays {
@@ -415,8 +418,13 @@ impl Scheduler for Fair {
             self.forget_acts();
         }
         cpu = self.kernel.usable(task, cpu);
-        if cpu != was && self.rules == Rules::Cfs {
-            cfs::rebase(&self.queues[was], &mut self.entities[task]);
+        if cpu != was {
+            let e = &mut self.entities[task];
+            // Who has changed its CPU is not hot (kernel: ENQUEUE_MIGRATED).
+            e.ran_at = 0;
+            if self.rules == Rules::Cfs {
+                cfs::rebase(&self.queues[was], e);
+            }
         }
         self.kernel.set_cpu(task, cpu);
         cpu
@@ -437,7 +445,7 @@ impl Scheduler for Fair {
             self.join(task, arrival, orders);
         }
         // Who waits for a move is as any other on its CPU meanwhile, which may idle by now.
-        self.check_preempt(cpu, task, orders);
+        self.check_preempt(cpu, task, wake.fork, orders);
         let delay_at = self.kernel.state(task).delay_at;
         if delay_at > 0 {
             self.start_delay(cpu, delay_at, orders);
@@ -453,7 +461,7 @@ impl Scheduler for Fair {
         self.kernel.yields(cpu, task);
         self.forget_acts();
         if self.rules == Rules::Eevdf {
-            eevdf::yields(&mut self.entities[task]);
+            eevdf::yields(&self.queues[cpu], &mut self.entities, task);
         }
     }
 

@@ -46,7 +46,7 @@ pub struct Entity {
     pub delayed: bool,
     /// EEVDF: it runs on until then, if it stays eligible, virtual (kernel: vprot).
     pub protected: i64,
-    /// ns: when it last ran.
+    /// ns: when it last ran; 0: it has not since it came to its CPU.
     pub ran_at: u64,
     /// ns that it has run since it was picked, and before that since the start.
     pub picked_ran: i64,
@@ -106,6 +106,8 @@ pub struct Queue {
     pub told: bool,
     /// The running task shall go to that CPU.
     pub push: Option<usize>,
+    /// EEVDF: it is picked before others as long as it is eligible (kernel: the next buddy).
+    pub next: Option<TaskId>,
     pub idle: Idle,
 }
 
@@ -144,5 +146,6 @@ impl Queue {
     pub fn remove(&mut self, task: TaskId) {
         let at = self.waiting.iter().position(|&t| t == task);
         self.waiting.remove(at.expect("who is taken waits here"));
+        self.next = self.next.filter(|&next| next != task);
     }
 }
