@@ -3,25 +3,27 @@
 
 use super::metric::Metric;
 use super::result::{Header, Repetition};
+use super::stats::sample::mean;
 use super::stats::verdict::{Compared, Judged, judge};
 use super::variant::{Variant, exercised};
 use anyhow::Result;
 
-/// Of one metric, a value for each whole block. None: some run has none.
+/// Of one metric, a value for each whole block: the mean of its runs there, which are two where blocks are mirrored. None: some run has none.
 pub fn series(runs: &[Repetition], blocks: usize, variant: &str, metric: &str) -> Option<Vec<f64>> {
-    let mut values = vec![None; blocks];
+    let mut values = vec![Vec::new(); blocks];
     for run in runs.iter().filter(|r| r.variant == variant) {
         if let Some(block) = run.block.filter(|b| *b < blocks) {
-            values[block] = run.values.get(metric).copied();
+            values[block].push(*run.values.get(metric)?);
         }
     }
-    values.into_iter().collect()
+    let known = |v: &Vec<f64>| (!v.is_empty()).then(|| mean(v));
+    values.iter().map(known).collect()
 }
 
 /// Blocks of which all runs are there.
 pub fn blocks(header: &Header, runs: &[Repetition]) -> usize {
     let warm = header.warmups * header.variants.len();
-    runs.len().saturating_sub(warm) / header.variants.len()
+    runs.len().saturating_sub(warm) / header.design().block_runs()
 }
 
 /// Each of the other variants with the first, metric by metric; `judged` has them in the same order.

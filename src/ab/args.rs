@@ -7,7 +7,7 @@ use super::result::{Asked, FORMAT, Header, RUNS_MAX, distinct};
 use super::run::words;
 use super::stats::plan::{MAX_AUTO, Plan};
 use super::stats::verdict::{Direction, Rule};
-use super::variant::{Kind, Variant, parse_all};
+use super::variant::{Kind, Scope, Variant, parse_all};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Subcommand};
 use std::collections::BTreeMap;
@@ -20,6 +20,8 @@ Examples:
   scx_roost ab --variant mainline --variant roy-v7 --variant roost+claim=off -n 12 -- make -j16
   scx_roost ab --variant eevdf --variant 'scx:/usr/bin/scx_cosmos -m all' --variant roost \\
       --metric 'regex:([0-9.]+) ops/s' --higher-is-better -n auto -- ./bench.sh
+  scx_roost ab --scope workload --variant mainline --variant mainline+prev_core -- ./game --demo
+      only the game is on these, on a machine in use
   scx_roost ab show ab.jsonl                    what a result file says
 
 Exit status: 0 when all runs were made; 1 after an error, with the machine as it was found.";
@@ -52,9 +54,17 @@ pub struct AbArgs {
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
     margin: f64,
 
+    /// For whom a variant is switched
+    #[arg(long, value_enum, value_name = "SCOPE", default_value = "machine")]
+    scope: Scope,
+
     /// Runs of each variant before the first that counts
     #[arg(long, value_name = "N", default_value_t = 1)]
     warmups: usize,
+
+    /// Run each block forwards and then backwards (ABBA), so that a drift within it cancels; a block takes twice the runs
+    #[arg(long)]
+    mirror: bool,
 
     /// Of the order of runs; another one each time unless it is given
     #[arg(long, value_name = "N")]
@@ -162,6 +172,7 @@ impl AbArgs {
             self.warmups
         );
         let variants = parse_all(&self.variant)?;
+        self.scope.takes(&variants)?;
         let metrics = self.metrics(&variants)?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
         let header = Header {
@@ -178,7 +189,8 @@ impl AbArgs {
             },
             seed: self.seed.unwrap_or(now.subsec_nanos().into()),
             warmups: self.warmups,
-            scope: "machine".to_string(),
+            mirrored: self.mirror,
+            scope: self.scope,
             host: facts,
         };
         Ok(Task {
@@ -218,6 +230,12 @@ impl AbArgs {
         let of_roost = metrics
             .iter()
             .find(|m| matches!(m.source, Source::Measured(w) if OF_ROOST.contains(&w)));
+        if let Some(metric) = of_roost.filter(|_| self.mirror) {
+            bail!(
+                "{} is a quantile of a run, and --mirror takes means of two runs: the mean of quantiles is the quantile of nothing",
+                metric.name
+            );
+        }
         if let (Some(metric), Some(variant)) = (of_roost, strange) {
             bail!(
                 "{} is measured under scx_roost alone, and not under {}",

@@ -58,7 +58,7 @@ fn compare_variants(task: Task, json: bool, stop: &Stop) -> Result<()> {
         stopped: &stopped,
         warn: &|text| eprintln!("warning: {text}"),
     };
-    let mut machine = Real::new(means, workload);
+    let mut machine = Real::new(means, task.header.scope, workload);
     let mut progress = progress(runs.len());
     let ended = run(
         &task.header,

@@ -14,6 +14,8 @@ pub struct Design {
     pub variants: usize,
     /// Of each variant, before the first block. They are kept, and count for nothing.
     pub warmups: usize,
+    /// A block is its order and then the same backwards (ABBA or BAAB), so that each variant runs twice in it.
+    pub mirrored: bool,
 }
 
 /// A place in the order.
@@ -25,12 +27,20 @@ pub struct Turn {
 }
 
 impl Design {
+    /// Runs of one block.
+    pub fn block_runs(&self) -> usize {
+        self.variants * if self.mirrored { 2 } else { 1 }
+    }
+
     /// All variants, in the order of this block.
     pub fn block(&self, block: usize) -> Vec<usize> {
         let mut rng = Rng::stream(self.seed ^ ORDER, block as u64);
         let mut order: Vec<usize> = (0..self.variants).collect();
         for end in (1..order.len()).rev() {
             order.swap(end, rng.below(end as u64 + 1) as usize);
+        }
+        if self.mirrored {
+            order.extend(order.clone().into_iter().rev());
         }
         order
     }
@@ -43,10 +53,10 @@ impl Design {
                 variant: number % self.variants,
             },
             Some(run) => {
-                let block = run / self.variants;
+                let block = run / self.block_runs();
                 Turn {
                     block: Some(block),
-                    variant: self.block(block)[run % self.variants],
+                    variant: self.block(block)[run % self.block_runs()],
                 }
             }
         }
@@ -54,6 +64,6 @@ impl Design {
 
     /// Runs that it takes to have so many blocks, warm-ups too.
     pub fn runs(&self, blocks: usize) -> usize {
-        (self.warmups + blocks) * self.variants
+        self.warmups * self.variants + blocks * self.block_runs()
     }
 }

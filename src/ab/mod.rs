@@ -2,8 +2,7 @@
 //! One workload under several variants: which is better, and how sure is that? docs/ab.md has the rules and their sources.
 //!
 //! In reading order: `variant`, `metric` and `design` are what is compared, of what, and when; `run` does it on a `machine`, with `child` for one
-//! run of the command; `result` is the file of it, `analysis` takes it to `stats/`, `condition` is what spoils it, `report/` shows it. It is not offered as a
-//! command yet.
+//! run of the command; `result` is the file of it, `analysis` takes it to `stats/`, `condition` is what spoils it, `report/` shows it.
 
 pub mod analysis;
 pub mod args;

@@ -6,7 +6,7 @@ use super::condition::Seen;
 use super::design::Design;
 use super::metric::Metric;
 use super::stats::verdict::{Direction, Rule};
-use super::variant::{Variant, parse_all};
+use super::variant::{Scope, Variant, parse_all};
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,8 +17,6 @@ use std::path::{Path, PathBuf};
 
 /// Of the first line; another number is another format.
 pub const FORMAT: &str = "scx_roost ab 1";
-/// What a variant is switched for.
-pub const SCOPES: [&str; 1] = ["machine"];
 /// Of one variant.
 pub const RUNS_MAX: usize = 10_000;
 
@@ -38,8 +36,9 @@ pub struct Header {
     pub rule: Rule,
     pub seed: u64,
     pub warmups: usize,
-    /// One of `SCOPES`.
-    pub scope: String,
+    /// Each block is run forwards and backwards.
+    pub mirrored: bool,
+    pub scope: Scope,
     pub host: BTreeMap<String, String>,
 }
 
@@ -70,9 +69,11 @@ impl Header {
             seed: self.seed,
             variants: self.variants.len(),
             warmups: self.warmups,
+            mirrored: self.mirrored,
         }
     }
 
+    /// Of which there are two or more.
     pub fn variants(&self) -> Result<Vec<Variant>> {
         parse_all(&self.variants)
     }
@@ -122,10 +123,7 @@ impl Header {
         ensure!(!metrics.is_empty(), "it has no metric");
         distinct(&metrics)?;
         ensure!(self.warmups <= RUNS_MAX, "warmups are {}", self.warmups);
-        SCOPES
-            .contains(&self.scope.as_str())
-            .then_some(())
-            .with_context(|| format!("the scope is '{}'", self.scope))?;
+        self.scope.takes(&self.variants()?)?;
         self.rule.checked()?;
         Ok(self)
     }

@@ -2,9 +2,11 @@
 //! What is compared: the scheduler with some settings, the kernel's own, or another one.
 
 use crate::arms::{Change, Settings};
-use crate::features::{self, FeatureSet};
+use crate::features::{self, FeatureSet, bits};
 use crate::variant;
 use anyhow::{Context, Result, bail, ensure};
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
@@ -14,6 +16,51 @@ pub enum Kind {
     Eevdf,
     /// Another scheduler, with its arguments.
     Scx(Vec<String>),
+}
+
+/// For whom a variant is switched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// For all tasks of the machine
+    #[default]
+    Machine,
+    /// For the command and what it starts, on an arm of its own; all else stays on the default preset
+    Workload,
+}
+
+/// Of these the CPU goes by what arm default has, whoever runs on it.
+const OF_DEFAULT_ARM: [FeatureSet; 2] = [bits::avg_idle, bits::avg_idle_every];
+
+impl Scope {
+    /// Errors: one of the variants cannot be for a part of the tasks.
+    pub fn takes(self, variants: &[Variant]) -> Result<()> {
+        if self == Scope::Machine {
+            return Ok(());
+        }
+        for variant in variants {
+            let Kind::Roost(roost) = &variant.kind else {
+                bail!(
+                    "{} schedules the whole machine: with --scope workload variants are arms of scx_roost",
+                    variant.name
+                );
+            };
+            ensure!(
+                !OF_DEFAULT_ARM.iter().any(|bit| roost.1.features.has(*bit)),
+                "{} has avg_idle, which is of the machine: it cannot be compared with --scope workload",
+                variant.name
+            );
+        }
+        Ok(())
+    }
+
+    /// What is compared, in words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Scope::Machine => "the whole machine",
+            Scope::Workload => "the command alone",
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

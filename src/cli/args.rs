@@ -53,7 +53,7 @@ pub enum Sub {
     /// Show the CPUs, cores, caches and nodes that were found
     Topology(MachineArgs),
     /// Run a command under several variants, and say which is better
-    #[command(hide = true, after_help = ab::args::EXAMPLES)]
+    #[command(after_help = ab::args::EXAMPLES)]
     Ab {
         #[command(flatten)]
         args: Box<ab::args::AbArgs>,

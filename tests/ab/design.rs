@@ -5,13 +5,14 @@ use crate::noise::{self, Noise};
 use scx_roost::ab::design::{Design, Turn};
 use scx_roost::ab::stats::rank::SignedRank;
 use scx_roost::rng::Rng;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn design(seed: u64, variants: usize) -> Design {
     Design {
         seed,
         variants,
         warmups: 1,
+        mirrored: false,
     }
 }
 
@@ -37,6 +38,25 @@ fn each_block_has_each_variant_once_and_warm_ups_come_first() {
 }
 
 #[test]
+fn a_mirrored_block_goes_forwards_and_backwards() {
+    let design = Design {
+        mirrored: true,
+        ..design(3, 3)
+    };
+    assert_eq!(design.runs(20), 3 + 20 * 6);
+    let mut first = BTreeSet::new();
+    for block in 0..20 {
+        let turns: Vec<Turn> = (0..6).map(|n| design.turn(3 + 6 * block + n)).collect();
+        assert!(turns.iter().all(|t| t.block == Some(block)));
+        let order: Vec<usize> = turns.iter().map(|t| t.variant).collect();
+        let backwards: Vec<usize> = order.iter().rev().copied().collect();
+        assert_eq!(order, backwards);
+        first.insert(order[0]);
+    }
+    assert_eq!(first.len(), 3);
+}
+
+#[test]
 fn all_orders_are_as_frequent() {
     let design = design(11, 3);
     let mut orders: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
@@ -51,8 +71,9 @@ fn all_orders_are_as_frequent() {
     );
 }
 
-/// Of how many in a thousand a test of nothing with nothing says that they differ, where runs take after the one before.
-fn errors(order: impl Fn(u64, usize) -> bool) -> f64 {
+/// Of how many in a thousand a test of nothing with nothing says that they differ, where runs take after the one before. `order`: of each pair
+/// of runs; so many pairs are one block.
+fn errors(pairs: usize, order: impl Fn(u64, usize) -> bool) -> f64 {
     let (blocks, times) = (20, 20_000);
     let mut errors = 0;
     for seed in 0..times {
@@ -61,23 +82,28 @@ fn errors(order: impl Fn(u64, usize) -> bool) -> f64 {
             true => pair[1] - pair[0],
             false => pair[0] - pair[1],
         };
-        let differences: Vec<f64> = runs.chunks(2).enumerate().map(difference).collect();
+        let of_pairs: Vec<f64> = runs.chunks(2).enumerate().map(difference).collect();
+        let differences: Vec<f64> = of_pairs.chunks(pairs).map(|p| p.iter().sum()).collect();
         errors += usize::from(SignedRank::new(&differences).p().two_sided() <= 0.05);
     }
     1000.0 * errors as f64 / times as f64
 }
 
-/// Why blocks are not ABBA or BAAB, each of two pairs: the two are not independent where runs take after each other.
+/// Why a mirrored block, ABBA or BAAB, is one block and not two: its halves are not independent where runs take after each other.
 #[test]
-fn a_mirrored_order_errs_more_often() {
-    let own = errors(|seed, block| Rng::stream(seed, block as u64).below(2) == 0);
-    let mirrored = errors(|seed, block| {
-        let first = Rng::stream(seed, block as u64 / 2).below(2) == 0;
-        first == (block % 2 == 0)
+fn halves_of_a_mirrored_block_are_no_blocks() {
+    let own = errors(1, |seed, block| {
+        Rng::stream(seed, block as u64).below(2) == 0
     });
-    println!("own {own}, mirrored {mirrored} of 1000");
+    let mirrored = |seed, pair| {
+        let first = Rng::stream(seed, pair as u64 / 2).below(2) == 0;
+        first == (pair % 2 == 0)
+    };
+    let (halves, whole) = (errors(1, mirrored), errors(2, mirrored));
+    println!("own {own}, halves {halves}, whole {whole} of 1000");
     assert!(own < 52.0, "{own}");
-    assert!(mirrored > 58.0, "{mirrored}");
+    assert!(halves > 58.0, "{halves}");
+    assert!(whole < 52.0, "{whole}");
 }
 
 #[test]

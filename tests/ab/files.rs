@@ -65,7 +65,7 @@ fn what_is_broken_is_told_in_a_sentence() {
         ),
         (
             replaced("\"scope\":\"machine\"", "\"scope\":\"moon\""),
-            "line 1: the scope is 'moon'",
+            "line 1: unknown variant `moon`",
         ),
         (line(0) + "[]\n", "line 2: it is no run"),
         (

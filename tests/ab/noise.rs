@@ -64,6 +64,7 @@ pub fn compared(noise: Noise, factors: &[f64], blocks: usize, seed: u64) -> Vec<
         seed,
         variants: factors.len(),
         warmups: 0,
+        mirrored: false,
     };
     let count = design.runs(blocks);
     let runs = noise.runs(count, &mut Rng::stream(seed, 1));

@@ -10,7 +10,7 @@ use scx_roost::ab::result::{Asked, FORMAT, Header, Repetition, ResultFile};
 use scx_roost::ab::run::{Progress, run};
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::verdict::{Direction, Rule};
-use scx_roost::ab::variant::Variant;
+use scx_roost::ab::variant::{Scope, Variant};
 use scx_roost::rng::Rng;
 use std::collections::BTreeMap;
 
@@ -131,7 +131,8 @@ pub fn header(variants: &[&str], plan: Plan) -> Header {
         },
         seed: 5,
         warmups: 1,
-        scope: "machine".to_string(),
+        mirrored: false,
+        scope: Scope::Machine,
         host: BTreeMap::from([
             ("kernel".to_string(), "7.2.13".to_string()),
             ("name".to_string(), "my-desk".to_string()),

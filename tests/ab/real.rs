@@ -10,7 +10,7 @@ use scx_roost::ab::real::ground::Ground;
 use scx_roost::ab::real::guardian::{COMMAND, Word};
 use scx_roost::ab::real::service::{Service, schedules, unit_of};
 use scx_roost::ab::real::{Means, Real};
-use scx_roost::ab::variant::{Variant, parse_all};
+use scx_roost::ab::variant::{Scope, Variant, parse_all};
 use scx_roost::host::Host;
 use std::cell::RefCell;
 use std::fs;
@@ -257,7 +257,11 @@ fn a_beginning_that_fails_is_undone() {
         Ok(String::new())
     };
     let host = played.host();
-    let mut real = Real::new(means(host, &call, &|| false), workload("true"));
+    let mut real = Real::new(
+        means(host, &call, &|| false),
+        Scope::Machine,
+        workload("true"),
+    );
     let variants = parse_all(&["mainline", "eevdf"].map(str::to_string)).unwrap();
     let error = format!("{:#}", real.begin(&variants).unwrap_err());
     assert_eq!(error, "no luck");
@@ -285,6 +289,7 @@ fn what_is_attached_comes_back_in_the_end() {
     let scx = played.scx(ATTACHES);
     let mut real = Real::new(
         means(played.host(), &call, &|| false),
+        Scope::Machine,
         workload("sleep 0.01"),
     );
     let variants = [
@@ -312,7 +317,13 @@ fn one_comparison_at_a_time() {
     let _alone = alone();
     let played = Played::new(&[]);
     let never = || false;
-    let real = || Real::new(means(played.host(), &no_call, &never), workload("true"));
+    let real = || {
+        Real::new(
+            means(played.host(), &no_call, &never),
+            Scope::Machine,
+            workload("true"),
+        )
+    };
     let (mut first, mut second) = (real(), real());
     first.begin(&[]).unwrap();
     let error = second.begin(&[]).unwrap_err().to_string();
@@ -331,7 +342,11 @@ fn who_stops_a_load_is_no_failure_and_nothing_is_left() {
     let _alone = alone();
     let played = Played::new(&[]);
     let scx = played.scx("sleep 7662 & sleep 7662");
-    let mut real = Real::new(means(played.host(), &no_call, &|| true), workload("true"));
+    let mut real = Real::new(
+        means(played.host(), &no_call, &|| true),
+        Scope::Machine,
+        workload("true"),
+    );
     let variant = Variant::parse(&scx).unwrap();
     real.begin(std::slice::from_ref(&variant)).unwrap();
     let failure = real.switch(&variant).unwrap_err();
@@ -348,7 +363,11 @@ fn a_scheduler_that_ends_is_told_of() {
     let _alone = alone();
     let played = Played::new(&[]);
     let scx = played.scx("echo no BTF; exit 5");
-    let mut real = Real::new(means(played.host(), &no_call, &|| false), workload("true"));
+    let mut real = Real::new(
+        means(played.host(), &no_call, &|| false),
+        Scope::Machine,
+        workload("true"),
+    );
     let variant = Variant::parse(&scx).unwrap();
     real.begin(std::slice::from_ref(&variant)).unwrap();
     let told = real.switch(&variant).unwrap_err().to_string();
@@ -366,7 +385,11 @@ fn who_is_attached_during_a_run_is_seen() {
     let played = Played::new(&[]);
     let seq = played.path("enable_seq");
     let came_and_went = workload(&format!("echo 5 >{}", seq.display()));
-    let mut real = Real::new(means(played.host(), &no_call, &|| false), came_and_went);
+    let mut real = Real::new(
+        means(played.host(), &no_call, &|| false),
+        Scope::Machine,
+        came_and_went,
+    );
     let variant = Variant::parse("eevdf").unwrap();
     real.begin(std::slice::from_ref(&variant)).unwrap();
     real.switch(&variant).unwrap();

@@ -246,6 +246,26 @@ fn what_was_broken_off_goes_on_as_it_would_have() {
     assert_eq!(runs[..4], whole[..4]);
 }
 
+/// A drift within each block, which the mirror takes out to the last digit.
+#[test]
+fn the_value_of_a_mirrored_block_is_the_mean_of_its_runs() {
+    let mut header = header(&TWO, Plan::Fixed(6));
+    header.mirrored = true;
+    let mut runs = crate::played::played_runs(&header, 1);
+    assert_eq!(runs.len(), 2 + 6 * 4);
+    for run in &mut runs {
+        let place = (run.number + 2) % 4;
+        run.values.insert("wall".into(), 10.0 + place as f64);
+    }
+    assert_eq!(analysis::blocks(&header, &runs), 6);
+    for variant in TWO {
+        let values = analysis::series(&runs, 6, variant, "wall").unwrap();
+        assert_eq!(values, [11.5; 6], "{variant}");
+    }
+    runs.pop();
+    assert_eq!(analysis::blocks(&header, &runs), 5);
+}
+
 /// Ctrl-C while a scheduler is loaded.
 #[test]
 fn who_stops_it_during_a_switch_is_heard() {

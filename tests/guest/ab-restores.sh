@@ -65,6 +65,13 @@ ab --variant eevdf --variant mainline -n 6 -- sh -c 'scx_roost >/dev/null 2>&1 &
 check "a scheduler that came and went during a run is seen" ab_says 'schedulers were attached anew'
 restored "a scheduler that came and went"
 
+check "the command alone is on an arm" ab --scope workload --variant mainline --variant mainline+slice-us=1000 -n 6 -- sh -c 'for i in 1 2 3 4; do echo | cat; done'
+check "it is told for whom" ab_says 'on the command alone'
+check "its wakeups are counted" [ "$(sed -n 's/.*"placed_prev":\([0-9]*\).*/\1/p' $AB_RESULT | sort -n | tail -n 1)" -gt 0 ]
+restored "the command alone"
+ab --scope workload --variant mainline --variant eevdf -n 6 -- true
+check "the kernel's own is of the machine" ab_says 'eevdf schedules the whole machine'
+
 start_roost
 ab --variant mainline --variant eevdf -n 6 -- true
 check "a foreign scheduler is not taken off" ab_says "is attached, and no service"

@@ -2,26 +2,27 @@
 # ab says what is so: the same twice is not better, a scheduler that is slow by intent is worse, and the kernel's own beside ours on three
 # workloads comes to an end. Afterwards the machine has its own scheduler.
 # topology: 4
-# accel: tcg
+# accel: icount
 # timeout: 900
 # needs: spin
 . /tests/lib.sh
 # verdict VARIANT: of the first metric.
 verdict() { sed -n "s/^  $1 .*  \([a-z ]*\)\(:.*\)*$/\1/p" $AB_LOG | head -n 1; }
+switches="stress-ng -q --switch 2 --switch-ops 300"
 shows() { sed 's/^/# /' $AB_LOG; }
 
-check "the same in other words is compared" ab --variant mainline --variant mainline+prev_idle=off -n 12 --seed 1 -- hackbench -p -g 1 -f 4 -l 40
+check "the same in other words is compared" ab --variant mainline --variant mainline+prev_idle=on -n 12 --seed 1 -- $switches
 shows
-said=$(verdict 'mainline+prev_idle=off')
+said=$(verdict 'mainline+prev_idle=on')
 check "it is not told apart ($said)" [ "$said" = inconclusive -o "$said" = equivalent ]
 check "state is disabled" state_is disabled
 ab_anew
-check "one that spins at each wakeup is compared" ab --variant mainline --variant scx:scx_roost_spin -n 6 --seed 2 -- hackbench -p -g 1 -f 4 -l 40
+check "one that spins at each wakeup is compared" ab --variant mainline --variant scx:scx_roost_spin -n 6 --warmups 0 --seed 2 -- $switches
 shows
 said=$(verdict scx:scx_roost_spin)
 check "it is worse ($said)" [ "$said" = worse ]
 check "state is disabled" state_is disabled
-for workload in "hackbench -p -g 2 -f 4 -l 40" "sh -c 'seq 20000 | gzip | md5sum'" "stress-ng -q --fork 2 --pipe 2 --fork-ops 200 --pipe-ops 20000"; do
+for workload in "hackbench -p -g 2 -f 4 -l 40" "sh -c 'seq 20000 | gzip | md5sum'" "$switches"; do
 	ab_anew
 	eval check "'eevdf and roost: ${workload%% *}'" ab --variant eevdf --variant roost -n 6 --warmups 0 -- $workload
 	said=$(verdict roost)

@@ -18,17 +18,20 @@ pub struct Counts {
 }
 
 impl Counts {
-    pub fn ask(stats: &Path) -> Result<Counts> {
+    /// `arm`: of this one alone; None: of all, for rules may put tasks on others.
+    pub fn ask(stats: &Path, arm: Option<&str>) -> Result<Counts> {
         let metrics: Metrics = Client::connect(stats, PATIENCE)?.ask("totals")?;
         let mut wakeups = [0; NR_BUCKETS];
         let which = HISTS.iter().position(|h| *h == WAKEUPS);
-        // Of all arms: rules may have put tasks on others.
-        for (arm, which) in metrics.arms.values().zip(which.into_iter().cycle()) {
+        let counted = |name: &str| arm.is_none_or(|arm| arm == name);
+        let arms = metrics.arms.iter().filter(|(name, _)| counted(name));
+        for ((_, arm), which) in arms.zip(which.into_iter().cycle()) {
             let (buckets, _) = arm.hists()[which];
             wakeups.iter_mut().zip(buckets).for_each(|(w, b)| *w += *b);
         }
+        let own = arm.and_then(|arm| metrics.arms.get(arm));
         Ok(Counts {
-            counters: metrics.counters(),
+            counters: own.map_or_else(|| metrics.counters(), |own| own.counters.counters()),
             wakeups,
         })
     }

@@ -14,7 +14,7 @@ use super::cgroup::Cgroup;
 use super::child::{self, Failure, Sample, Workload};
 use super::machine::{Machine, Taken};
 use super::metric::Measured;
-use super::variant::{Kind, Variant};
+use super::variant::{Kind, Scope, Variant};
 use crate::host::Host;
 use anyhow::{Context, Result, bail, ensure};
 use conditions::Conditions;
@@ -47,6 +47,7 @@ pub struct Means<'a> {
 
 pub struct Real<'a> {
     means: Means<'a>,
+    scope: Scope,
     workload: Workload,
     alone: Option<File>,
     ground: Option<Ground>,
@@ -57,9 +58,10 @@ pub struct Real<'a> {
 }
 
 impl<'a> Real<'a> {
-    pub fn new(means: Means<'a>, workload: Workload) -> Real<'a> {
+    pub fn new(means: Means<'a>, scope: Scope, workload: Workload) -> Real<'a> {
         Real {
             means,
+            scope,
             workload,
             alone: None,
             ground: None,
@@ -128,7 +130,8 @@ impl<'a> Real<'a> {
     fn start(&mut self, variant: &Variant) -> Result<(), Failure> {
         let ground = self.ground.as_ref().context("a comparison has begun")?;
         let guardian = &mut self.guardian;
-        let started = Scheduler::start(variant, &self.means.program, ground, &mut |group| {
+        let program = &self.means.program;
+        let started = Scheduler::start(variant, self.scope, program, ground, &mut |group| {
             guardian
                 .iter_mut()
                 .for_each(|g| g.tell(&Word::Schedules(group)));
@@ -158,9 +161,14 @@ impl<'a> Real<'a> {
     fn sample(&mut self) -> Result<Sample, Failure> {
         let cgroup = self.ground.as_ref().and_then(|g| g.cgroup.as_ref());
         let cgroup = cgroup.map(|c| c.child(CGROUP)).transpose()?;
+        let mut workload = self.workload.clone();
+        if let Some(scheduler) = &self.scheduler {
+            let before = scheduler.puts_on_arm(&self.means.program);
+            workload.command.splice(0..0, before);
+        }
         let guardian = &mut self.guardian;
         let sample = child::run(
-            &self.workload,
+            &workload,
             cgroup.as_ref(),
             self.means.stopped,
             &mut |group| {
@@ -199,10 +207,12 @@ impl<'a> Real<'a> {
 
     /// Of a scheduler of ours.
     fn counts(&self) -> Result<Option<Counts>> {
-        match self.scheduler.as_ref().and_then(Scheduler::stats) {
-            Some(path) => Counts::ask(&path).map(Some),
-            None => Ok(None),
-        }
+        let Some(scheduler) = &self.scheduler else {
+            return Ok(None);
+        };
+        let stats = scheduler.stats();
+        let counts = stats.map(|path| Counts::ask(&path, scheduler.counted_arm()));
+        counts.transpose()
     }
 }
 

@@ -3,12 +3,13 @@
 
 use super::ground::Ground;
 use crate::ab::child::Failure;
-use crate::ab::variant::{Kind, Variant};
+use crate::ab::variant::{Kind, Scope, Variant};
 use crate::arms::DEFAULT_ARM;
 use crate::control::Op;
 use crate::ctl::ask;
 use crate::host::Host;
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Error;
 use std::os::unix::process::CommandExt;
@@ -82,12 +83,24 @@ impl Attached<'_> {
     }
 }
 
+/// The arm of the command, where it has one.
+const ARM: &str = "ab";
+
+/// Whose arm is as the variant says.
+fn arm(scope: Scope) -> String {
+    match scope {
+        Scope::Machine => DEFAULT_ARM.to_string(),
+        Scope::Workload => ARM.to_string(),
+    }
+}
+
 /// Dropped, it is killed with all that it started.
 pub struct Scheduler {
     child: Child,
     ground: Ground,
     /// One of ours, which changes while it runs.
     ours: bool,
+    scope: Scope,
     /// As the kernel calls it.
     name: Option<String>,
 }
@@ -101,6 +114,7 @@ impl Scheduler {
     /// As the variant says; None for the kernel's own. `program`: scx_roost. `started` is told its group.
     pub fn start(
         variant: &Variant,
+        scope: Scope,
         program: &Path,
         ground: &Ground,
         started: &mut dyn FnMut(i32),
@@ -118,6 +132,7 @@ impl Scheduler {
             child: spawn(&mut command, ground)?,
             ground: ground.clone(),
             ours: matches!(variant.kind, Kind::Roost(_)),
+            scope,
             name: None,
         };
         started(scheduler.group());
@@ -147,6 +162,10 @@ impl Scheduler {
             sleep(NAP);
         }
         self.name = attached.name();
+        if self.scope == Scope::Workload {
+            let arm = arm(self.scope);
+            ask(&self.ctl(), &Op::ArmAdd { arm, preset: None })?;
+        }
         self.become_variant(variant)?;
         Ok(())
     }
@@ -157,6 +176,25 @@ impl Scheduler {
 
     fn answers(&self) -> bool {
         !self.ours || ask(&self.ctl(), &Op::Rules {}).is_ok()
+    }
+
+    /// What puts a command on the arm that is compared; nothing where that is everybody's.
+    pub fn puts_on_arm(&self, program: &Path) -> Vec<OsString> {
+        let words = ["exec", "--as-root", "--arm", ARM, "--ctl-path"];
+        let words = [program.as_os_str()]
+            .into_iter()
+            .chain(words.map(OsStr::new));
+        let path = self.ctl();
+        let all = words.chain([path.as_os_str(), OsStr::new("--")]);
+        match self.scope {
+            Scope::Machine => Vec::new(),
+            Scope::Workload => all.map(OsStr::to_os_string).collect(),
+        }
+    }
+
+    /// The arms of which counters are looked at; None: all.
+    pub fn counted_arm(&self) -> Option<&'static str> {
+        (self.scope == Scope::Workload).then_some(ARM)
     }
 
     fn ctl(&self) -> PathBuf {
@@ -176,7 +214,7 @@ impl Scheduler {
         if !self.ours {
             return Ok(false);
         }
-        let arm = || DEFAULT_ARM.to_string();
+        let arm = || arm(self.scope);
         ask(&self.ctl(), &Op::Reset { arm: arm() })?;
         let change = roost.0.clone();
         ask(&self.ctl(), &Op::Set { arm: arm(), change })?;

@@ -253,10 +253,11 @@ pub fn command(header: &Header) -> String {
 pub fn summary(report: &Report) -> String {
     let plan = report.plan;
     format!(
-        "{} blocks of {} variants, on the whole {}; seed {}, margin {} %",
+        "{} {}blocks of {} variants, on {}; seed {}, margin {} %",
         report.blocks,
+        if plan.mirrored { "mirrored " } else { "" },
         plan.variants.len(),
-        plan.scope,
+        plan.scope.text(),
         plan.seed,
         (plan.rule.margin * 1e8).round() / 1e6
     )
