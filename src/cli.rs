@@ -5,7 +5,7 @@ mod args;
 
 pub use args::{group, seconds};
 
-use crate::ab::args::AbArgs;
+use crate::ab::args::{AbArgs, TuneArgs};
 use crate::arms::{Change, Settings};
 use crate::config::{Config, ctl_path_beside};
 use crate::ctl;
@@ -47,6 +47,11 @@ pub enum Command {
     /// Compare variants on a command.
     Ab {
         args: Box<AbArgs>,
+        json: bool,
+    },
+    /// Find what suits a command.
+    Tune {
+        args: Box<TuneArgs>,
         json: bool,
     },
     AbGuardian,
@@ -195,6 +200,10 @@ impl Cli {
             Some(Sub::Ab { args, json: too }) => {
                 let json = json || too;
                 return Ok(Command::Ab { args, json });
+            }
+            Some(Sub::Tune { args, json: too }) => {
+                let json = json || too;
+                return Ok(Command::Tune { args, json });
             }
             Some(Sub::AbGuardian) => return Ok(Command::AbGuardian),
             #[cfg(feature = "sim")]

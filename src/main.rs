@@ -38,6 +38,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Topology { sysfs, json } => topology(&sysfs, json),
         Command::Doctor { sysfs, json } => return doctor(&sysfs, json),
         Command::Ab { args, json } => ab::command::perform(*args, json, &on_signal()?),
+        Command::Tune { args, json } => ab::command::tune(*args, json, &on_signal()?),
         Command::AbGuardian => ab::real::guardian::watch(),
         Command::Ctl { path, verb, json } => ctl::run(&path, verb, json),
         #[cfg(feature = "sim")]

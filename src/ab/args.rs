@@ -8,6 +8,7 @@ use super::run::words;
 use super::stats::plan::{MAX_AUTO, Plan};
 use super::stats::verdict::{Direction, Rule};
 use super::variant::{Kind, Scope, Variant, parse_all};
+use crate::features::DEFAULT_PRESET;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Subcommand};
 use std::collections::BTreeMap;
@@ -26,6 +27,15 @@ Examples:
 
 Exit status: 0 when all runs were made; 1 after an error, with the machine as it was found.";
 
+pub const TUNE_EXAMPLES: &str = "\
+Examples:
+  scx_roost tune -- make -j16                   changes of the default preset, by the time that make takes
+  scx_roost tune --base mainline --metric 'regex:([0-9.]+) ops/s' --higher-is-better -n auto -- ./bench.sh
+  scx_roost tune --scope workload -- ./game --demo
+
+Some 25 changes are run 7 times each, the better half again, and so on: about 350 runs. Then the best is compared with the base anew.
+Exit status: 0 when all runs were made, whatever was found; 1 after an error, with the machine as it was found.";
+
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct AbArgs {
@@ -41,6 +51,29 @@ pub struct AbArgs {
     #[arg(short = 'n', long = "blocks", value_name = "N", default_value = "12", value_parser = plan)]
     plan: Plan,
 
+    #[command(flatten)]
+    runs: Runs,
+
+    /// Where each run is written as soon as it is over
+    #[arg(long, value_name = "FILE", default_value = "ab.jsonl")]
+    result: PathBuf,
+
+    /// Go on with a result file that was broken off: all other options as they were
+    #[arg(long, requires = "seed")]
+    resume: bool,
+
+    /// Write the report there as Markdown, too
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+
+    /// Write it there as a page with pictures, too
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// How runs are made.
+#[derive(Debug, Args)]
+struct Runs {
     /// wall, user, system, max-rss, context-switches, migrations, energy, wakeup-p50, wakeup-p99, 'regex:PATTERN' or 'json:/POINTER' of
     /// what the command prints; with 'higher:' or 'lower:' before it. May be repeated [default: wall]
     #[arg(long, value_name = "METRIC")]
@@ -74,25 +107,31 @@ pub struct AbArgs {
     #[arg(long, value_name = "SECS", default_value = "3600", value_parser = crate::cli::seconds)]
     timeout: Duration,
 
-    /// Where each run is written as soon as it is over
-    #[arg(long, value_name = "FILE", default_value = "ab.jsonl")]
-    result: PathBuf,
-
-    /// Go on with a result file that was broken off: all other options as they were
-    #[arg(long, requires = "seed")]
-    resume: bool,
-
-    /// Write the report there as Markdown, too
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
-
-    /// Write it there as a page with pictures, too
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-
     /// What is run
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct TuneArgs {
+    /// What changes are made of: PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...
+    #[arg(long, value_name = "VARIANT", default_value = DEFAULT_PRESET)]
+    base: String,
+
+    /// Runs of each in the last comparison; or auto, up to 40, or auto:MAX
+    #[arg(short = 'n', long = "blocks", value_name = "N", default_value = "12", value_parser = plan)]
+    plan: Plan,
+
+    #[command(flatten)]
+    runs: Runs,
+
+    /// Folder of the result files, one for each round
+    #[arg(long, value_name = "FOLDER", default_value = "tune")]
+    result: PathBuf,
+
+    /// Go on where it was broken off: all other options as they were
+    #[arg(long, requires = "seed")]
+    resume: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -133,7 +172,7 @@ pub struct Pages {
 }
 
 /// What is to be done.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Task {
     pub header: Header,
     pub command: Vec<OsString>,
@@ -157,6 +196,47 @@ fn plan(text: &str) -> Result<Plan, String> {
 impl AbArgs {
     /// `facts` of the machine go into the result.
     pub fn task(self, facts: BTreeMap<String, String>) -> Result<Task> {
+        let variants = parse_all(&self.variant)?;
+        self.runs.scope.takes(&variants)?;
+        Ok(Task {
+            header: self
+                .runs
+                .header(self.variant, &variants, self.plan, facts)?,
+            command: self.runs.command,
+            timeout: self.runs.timeout,
+            result: self.result,
+            resume: self.resume,
+            pages: Pages {
+                markdown: self.markdown,
+                html: self.html,
+            },
+        })
+    }
+}
+
+impl TuneArgs {
+    /// The task of its last comparison, of which the base is the only variant yet, and its result the folder.
+    pub fn task(self, facts: BTreeMap<String, String>) -> Result<Task> {
+        let base = [Variant::parse(&self.base)?];
+        Ok(Task {
+            header: self.runs.header(vec![self.base], &base, self.plan, facts)?,
+            command: self.runs.command,
+            timeout: self.runs.timeout,
+            result: self.result,
+            resume: self.resume,
+            pages: Pages::default(),
+        })
+    }
+}
+
+impl Runs {
+    fn header(
+        &self,
+        names: Vec<String>,
+        variants: &[Variant],
+        plan: Plan,
+        facts: BTreeMap<String, String>,
+    ) -> Result<Header> {
         ensure!(
             !self.command.is_empty(),
             "give the command that is run, behind --"
@@ -171,38 +251,25 @@ impl AbArgs {
             "--warmups {}: at most {RUNS_MAX} are possible",
             self.warmups
         );
-        let variants = parse_all(&self.variant)?;
-        self.scope.takes(&variants)?;
-        let metrics = self.metrics(&variants)?;
+        let metrics = self.metrics(variants)?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
-        let header = Header {
+        Ok(Header {
             format: FORMAT.to_string(),
             version: env!("CARGO_PKG_VERSION").to_string(),
             began: now.as_secs(),
             command: words(&self.command)?,
             timeout_s: self.timeout.as_secs_f64(),
-            variants: self.variant,
+            variants: names,
             metrics,
             rule: Rule {
                 margin: self.margin / 100.0,
-                ..Rule::new(self.plan)
+                ..Rule::new(plan)
             },
             seed: self.seed.unwrap_or(now.subsec_nanos().into()),
             warmups: self.warmups,
             mirrored: self.mirror,
             scope: self.scope,
             host: facts,
-        };
-        Ok(Task {
-            header,
-            command: self.command,
-            timeout: self.timeout,
-            result: self.result,
-            resume: self.resume,
-            pages: Pages {
-                markdown: self.markdown,
-                html: self.html,
-            },
         })
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `scx_roost ab`: runs a comparison, or looks at the file of one.
 
-use super::args::{AbArgs, Look, Pages, Task, write};
+use super::args::{AbArgs, Look, Pages, Task, TuneArgs, write};
 use super::child::Workload;
 use super::real::{Means, Real, facts, service};
 use super::report::Report;
@@ -12,6 +12,7 @@ use super::report::text::text;
 use super::result::{Recorded, ResultFile};
 use super::run::{End, Progress, run};
 use super::share::{lines, redacted};
+use super::tune;
 use crate::host::Host;
 use crate::print;
 use crate::stop::Stop;
@@ -39,7 +40,55 @@ pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<()> {
     }
 }
 
+/// Tries changes of a base, and prints what came of it.
+pub fn tune(args: TuneArgs, json: bool, stop: &Stop) -> Result<()> {
+    let facts = facts(&Host::new(Path::new("/sys")));
+    let task = args.task(facts)?;
+    let cpus = std::thread::available_parallelism()?.get() as u32;
+    let candidates = tune::candidates(&task.header.variants[0], cpus)?;
+    // It may be there, with what is gone on with.
+    let _ = std::fs::create_dir(&task.result);
+    let tuned = tune::tune(&task.header, candidates, &mut |header, name| {
+        let result = task.result.join(name).with_extension("jsonl");
+        if stderr().is_terminal() {
+            eprintln!("{name}: {} variants", header.variants.len());
+        }
+        let one = Task {
+            header: header.clone(),
+            resume: task.resume && result.exists(),
+            result,
+            ..task.clone()
+        };
+        match record(&one, stop)? {
+            (recorded, End::Done) => Ok(recorded),
+            (_, End::Stopped) => bail!(
+                "stopped; go on with --resume --seed {} and all else as it was",
+                header.seed
+            ),
+        }
+    })?;
+    let printed = match json {
+        true => print::json(&tuned),
+        false => print::text(&tuned.text()?),
+    };
+    printed.map(|_| ())
+}
+
 fn compare_variants(task: Task, json: bool, stop: &Stop) -> Result<()> {
+    let (recorded, end) = record(&task, stop)?;
+    show(&recorded, &task.pages, json)?;
+    if end == End::Stopped {
+        bail!(
+            "stopped; go on with --resume --seed {} --result {} and all else as it was",
+            recorded.header.seed,
+            task.result.display()
+        );
+    }
+    Ok(())
+}
+
+/// Makes its runs, or goes on with them.
+fn record(task: &Task, stop: &Stop) -> Result<(Recorded, End)> {
     let (mut file, mut runs) = match task.resume {
         true => ResultFile::resume(&task.result, &task.header)?,
         false => (ResultFile::create(&task.result, &task.header)?, Vec::new()),
@@ -47,7 +96,7 @@ fn compare_variants(task: Task, json: bool, stop: &Stop) -> Result<()> {
     let made = !task.resume;
     let stopped = || stop.stopped();
     let workload = Workload {
-        command: task.command,
+        command: task.command.clone(),
         timeout: task.timeout,
         powercap: POWERCAP.into(),
     };
@@ -75,20 +124,11 @@ fn compare_variants(task: Task, json: bool, stop: &Stop) -> Result<()> {
         // Nothing was run: what there is says nothing, and would be in the way of the next try.
         let _ = std::fs::remove_file(&task.result);
     }
-    let end = ended?;
     let recorded = Recorded {
-        header: task.header,
+        header: task.header.clone(),
         runs,
     };
-    show(&recorded, &task.pages, json)?;
-    if end == End::Stopped {
-        bail!(
-            "stopped; go on with --resume --seed {} --result {} and all else as it was",
-            recorded.header.seed,
-            task.result.display()
-        );
-    }
-    Ok(())
+    Ok((recorded, ended?))
 }
 
 /// On a terminal, with the time that is left if runs go on as they did.

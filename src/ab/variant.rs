@@ -25,7 +25,7 @@ pub enum Scope {
     /// For all tasks of the machine
     #[default]
     Machine,
-    /// For the command and what it starts, on an arm of its own; all else stays on the default preset
+    /// For the command and what it starts, on an arm of its own; all else stays on the first variant
     Workload,
 }
 
@@ -33,21 +33,24 @@ pub enum Scope {
 const OF_DEFAULT_ARM: [FeatureSet; 2] = [bits::avg_idle, bits::avg_idle_every];
 
 impl Scope {
-    /// Errors: one of the variants cannot be for a part of the tasks.
+    /// Errors: what tells the variants apart cannot be for a part of the tasks.
     pub fn takes(self, variants: &[Variant]) -> Result<()> {
         if self == Scope::Machine {
             return Ok(());
         }
+        let of_machine = |variant: &Variant| match &variant.kind {
+            Kind::Roost(roost) => Ok(OF_DEFAULT_ARM.map(|bit| roost.1.features.has(bit))),
+            _ => bail!(
+                "{} schedules the whole machine: with --scope workload variants are arms of scx_roost",
+                variant.name
+            ),
+        };
+        let first = of_machine(&variants[0])?;
         for variant in variants {
-            let Kind::Roost(roost) = &variant.kind else {
-                bail!(
-                    "{} schedules the whole machine: with --scope workload variants are arms of scx_roost",
-                    variant.name
-                );
-            };
             ensure!(
-                !OF_DEFAULT_ARM.iter().any(|bit| roost.1.features.has(*bit)),
-                "{} has avg_idle, which is of the machine: it cannot be compared with --scope workload",
+                of_machine(variant)? == first,
+                "{} and {} differ in avg_idle, which is of the machine: they cannot be compared with --scope workload",
+                variants[0].name,
                 variant.name
             );
         }

@@ -62,6 +62,16 @@ pub enum Sub {
         #[arg(long, global = true)]
         json: bool,
     },
+    /// Find the features and tunables that suit a command, by the same runs and statistics
+    #[command(after_help = ab::args::TUNE_EXAMPLES)]
+    Tune {
+        #[command(flatten)]
+        args: Box<ab::args::TuneArgs>,
+
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// A process that `ab` starts for itself
     #[command(name = ab::real::guardian::COMMAND, hide = true)]
     AbGuardian,

@@ -12,5 +12,6 @@ mod real;
 mod reference;
 mod reports;
 mod runs;
+mod tune;
 mod variants;
 mod verdicts;

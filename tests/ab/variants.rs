@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Words that name what is compared.
 
-use scx_roost::ab::variant::{Kind, Variant, parse_all};
+use scx_roost::ab::variant::{Kind, Scope, Variant, parse_all};
 
 fn error(name: &str) -> String {
     format!("{:#}", Variant::parse(name).unwrap_err())
@@ -73,4 +73,22 @@ fn two_or_more_and_no_two_alike() {
             .unwrap_err()
             .contains("roost is given twice")
     );
+}
+
+#[test]
+fn what_is_of_the_machine_is_not_for_a_command() {
+    let refused = |names: &[&str]| {
+        let variants: Vec<_> = names.iter().map(|n| Variant::parse(n).unwrap()).collect();
+        assert!(Scope::Machine.takes(&variants).is_ok());
+        Scope::Workload.takes(&variants).map_err(|e| e.to_string())
+    };
+    assert_eq!(refused(&["mainline", "mainline+prev_core"]), Ok(()));
+    let eevdf = refused(&["mainline", "eevdf"]).unwrap_err();
+    assert!(
+        eevdf.starts_with("eevdf schedules the whole machine"),
+        "{eevdf}"
+    );
+    assert!(refused(&["scx:a", "mainline"]).is_err());
+    let idle = refused(&["mainline", "mainline+avg_idle=off"]).unwrap_err();
+    assert!(idle.contains("differ in avg_idle"), "{idle}");
 }

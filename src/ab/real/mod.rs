@@ -48,6 +48,8 @@ pub struct Means<'a> {
 pub struct Real<'a> {
     means: Means<'a>,
     scope: Scope,
+    /// That all but the command are on; None: they are where it is.
+    others: Option<Variant>,
     workload: Workload,
     alone: Option<File>,
     ground: Option<Ground>,
@@ -62,6 +64,7 @@ impl<'a> Real<'a> {
         Real {
             means,
             scope,
+            others: None,
             workload,
             alone: None,
             ground: None,
@@ -131,11 +134,17 @@ impl<'a> Real<'a> {
         let ground = self.ground.as_ref().context("a comparison has begun")?;
         let guardian = &mut self.guardian;
         let program = &self.means.program;
-        let started = Scheduler::start(variant, self.scope, program, ground, &mut |group| {
-            guardian
-                .iter_mut()
-                .for_each(|g| g.tell(&Word::Schedules(group)));
-        });
+        let started = Scheduler::start(
+            variant,
+            self.others.as_ref(),
+            program,
+            ground,
+            &mut |group| {
+                guardian
+                    .iter_mut()
+                    .for_each(|g| g.tell(&Word::Schedules(group)));
+            },
+        );
         self.scheduler = started?;
         match &mut self.scheduler {
             Some(scheduler) => {
@@ -231,6 +240,8 @@ fn same(before: &Epoch, after: &Epoch) -> Result<()> {
 impl Machine for Real<'_> {
     fn begin(&mut self, variants: &[Variant]) -> Result<()> {
         self.refuse_what_cannot_be(variants)?;
+        let own_arm = self.scope == Scope::Workload;
+        self.others = variants.first().filter(|_| own_arm).cloned();
         match (self.prepare(), self.ground.is_some()) {
             (Err(e), true) => match self.restore() {
                 Ok(()) => Err(e),

@@ -3,7 +3,7 @@
 
 use super::ground::Ground;
 use crate::ab::child::Failure;
-use crate::ab::variant::{Kind, Scope, Variant};
+use crate::ab::variant::{Kind, Variant};
 use crate::arms::DEFAULT_ARM;
 use crate::control::Op;
 use crate::ctl::ask;
@@ -86,21 +86,14 @@ impl Attached<'_> {
 /// The arm of the command, where it has one.
 const ARM: &str = "ab";
 
-/// Whose arm is as the variant says.
-fn arm(scope: Scope) -> String {
-    match scope {
-        Scope::Machine => DEFAULT_ARM.to_string(),
-        Scope::Workload => ARM.to_string(),
-    }
-}
-
 /// Dropped, it is killed with all that it started.
 pub struct Scheduler {
     child: Child,
     ground: Ground,
     /// One of ours, which changes while it runs.
     ours: bool,
-    scope: Scope,
+    /// All other tasks are on this one; None: they are where the command is.
+    others: Option<Variant>,
     /// As the kernel calls it.
     name: Option<String>,
 }
@@ -114,7 +107,7 @@ impl Scheduler {
     /// As the variant says; None for the kernel's own. `program`: scx_roost. `started` is told its group.
     pub fn start(
         variant: &Variant,
-        scope: Scope,
+        others: Option<&Variant>,
         program: &Path,
         ground: &Ground,
         started: &mut dyn FnMut(i32),
@@ -132,7 +125,7 @@ impl Scheduler {
             child: spawn(&mut command, ground)?,
             ground: ground.clone(),
             ours: matches!(variant.kind, Kind::Roost(_)),
-            scope,
+            others: others.cloned(),
             name: None,
         };
         started(scheduler.group());
@@ -162,8 +155,9 @@ impl Scheduler {
             sleep(NAP);
         }
         self.name = attached.name();
-        if self.scope == Scope::Workload {
-            let arm = arm(self.scope);
+        if let Some(others) = self.others.clone() {
+            self.set(DEFAULT_ARM, &others)?;
+            let arm = ARM.to_string();
             ask(&self.ctl(), &Op::ArmAdd { arm, preset: None })?;
         }
         self.become_variant(variant)?;
@@ -186,15 +180,15 @@ impl Scheduler {
             .chain(words.map(OsStr::new));
         let path = self.ctl();
         let all = words.chain([path.as_os_str(), OsStr::new("--")]);
-        match self.scope {
-            Scope::Machine => Vec::new(),
-            Scope::Workload => all.map(OsStr::to_os_string).collect(),
+        match self.others {
+            None => Vec::new(),
+            Some(_) => all.map(OsStr::to_os_string).collect(),
         }
     }
 
     /// The arms of which counters are looked at; None: all.
     pub fn counted_arm(&self) -> Option<&'static str> {
-        (self.scope == Scope::Workload).then_some(ARM)
+        self.others.as_ref().map(|_| ARM)
     }
 
     fn ctl(&self) -> PathBuf {
@@ -208,16 +202,19 @@ impl Scheduler {
 
     /// Changes it while it runs. False: it cannot become that.
     pub fn become_variant(&mut self, variant: &Variant) -> Result<bool> {
+        match self.ours {
+            true => self.set(self.counted_arm().unwrap_or(DEFAULT_ARM), variant),
+            false => Ok(false),
+        }
+    }
+
+    fn set(&self, arm: &str, variant: &Variant) -> Result<bool> {
         let Kind::Roost(roost) = &variant.kind else {
             return Ok(false);
         };
-        if !self.ours {
-            return Ok(false);
-        }
-        let arm = || arm(self.scope);
-        ask(&self.ctl(), &Op::Reset { arm: arm() })?;
-        let change = roost.0.clone();
-        ask(&self.ctl(), &Op::Set { arm: arm(), change })?;
+        let (arm, change) = (arm.to_string(), roost.0.clone());
+        ask(&self.ctl(), &Op::Reset { arm: arm.clone() })?;
+        ask(&self.ctl(), &Op::Set { arm, change })?;
         Ok(true)
     }
 
