@@ -6,6 +6,7 @@ mod args;
 pub use args::{group, seconds};
 
 use crate::ab::args::{AbArgs, TuneArgs};
+use crate::ab::suite::Pattern;
 use crate::arms::{Change, Settings};
 use crate::config::{Config, ctl_path_beside};
 use crate::ctl;
@@ -55,6 +56,7 @@ pub enum Command {
         json: bool,
     },
     AbGuardian,
+    AbWorkload(Pattern),
     Doctor {
         sysfs: PathBuf,
         json: bool,
@@ -205,6 +207,7 @@ impl Cli {
                 let json = json || too;
                 return Ok(Command::Tune { args, json });
             }
+            Some(Sub::AbWorkload { pattern }) => return Ok(Command::AbWorkload(pattern)),
             Some(Sub::AbGuardian) => return Ok(Command::AbGuardian),
             #[cfg(feature = "sim")]
             Some(Sub::Sim { args, json: too }) => {

@@ -39,6 +39,10 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Doctor { sysfs, json } => return doctor(&sysfs, json),
         Command::Ab { args, json } => ab::command::perform(*args, json, &on_signal()?),
         Command::Tune { args, json } => ab::command::tune(*args, json, &on_signal()?),
+        Command::AbWorkload(pattern) => {
+            let cpus = std::thread::available_parallelism()?.get();
+            pattern.perform(cpus, 1.0)
+        }
         Command::AbGuardian => ab::real::guardian::watch(),
         Command::Ctl { path, verb, json } => ctl::run(&path, verb, json),
         #[cfg(feature = "sim")]

@@ -7,6 +7,7 @@ use super::result::{Asked, FORMAT, Header, RUNS_MAX, distinct};
 use super::run::words;
 use super::stats::plan::{MAX_AUTO, Plan};
 use super::stats::verdict::{Direction, Rule};
+use super::suite::{self, Pattern, Suite};
 use super::variant::{Kind, Scope, Variant, parse_all};
 use crate::features::DEFAULT_PRESET;
 use anyhow::{Context, Result, bail, ensure};
@@ -23,6 +24,7 @@ Examples:
       --metric 'regex:([0-9.]+) ops/s' --higher-is-better -n auto -- ./bench.sh
   scx_roost ab --scope workload --variant mainline --variant mainline+prev_core -- ./game --demo
       only the game is on these, on a machine in use
+  scx_roost ab --suite placement --variant mainline --variant roost    on workloads that come along
   scx_roost ab show ab.jsonl                    what a result file says
 
 Exit status: 0 when all runs were made; 1 after an error, with the machine as it was found.";
@@ -53,6 +55,10 @@ pub struct AbArgs {
 
     #[command(flatten)]
     runs: Runs,
+
+    /// Compare on workloads that come along, in place of a command; each has a result file of its own, 'ab-pairs.jsonl' for instance
+    #[arg(long, value_enum, value_name = "SUITE", conflicts_with_all = ["command", "resume", "markdown", "html"])]
+    suite: Option<Suite>,
 
     /// Where each run is written as soon as it is over
     #[arg(long, value_name = "FILE", default_value = "ab.jsonl")]
@@ -211,6 +217,27 @@ impl AbArgs {
                 html: self.html,
             },
         })
+    }
+
+    /// One for each workload of the suite, or the one that was typed. `program`: scx_roost.
+    pub fn tasks(mut self, program: PathBuf, facts: BTreeMap<String, String>) -> Result<Vec<Task>> {
+        let Some(suite) = self.suite else {
+            return Ok(vec![self.task(facts)?]);
+        };
+        // So that the rest is looked at.
+        self.runs.command = vec![program.into()];
+        let whole = self.task(facts)?;
+        let task = |pattern: &Pattern| {
+            let mut task = whole.clone();
+            let words = [suite::COMMAND.to_string(), pattern.name()];
+            task.header.command.extend(words.clone());
+            task.command.extend(words.map(OsString::from));
+            let stem = whole.result.file_stem().unwrap_or_default();
+            let name = format!("{}-{}.jsonl", stem.display(), pattern.name());
+            task.result = whole.result.with_file_name(name);
+            task
+        };
+        Ok(suite.patterns().iter().map(task).collect())
     }
 }
 

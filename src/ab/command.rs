@@ -26,7 +26,13 @@ const POWERCAP: &str = "/sys/class/powercap";
 
 pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<()> {
     match args.look.take() {
-        None => compare_variants(args.task(facts(&Host::new(Path::new("/sys"))))?, json, stop),
+        None => {
+            let program = std::env::current_exe().context("cannot find this program")?;
+            let tasks = args.tasks(program, facts(&Host::new(Path::new("/sys"))))?;
+            tasks
+                .into_iter()
+                .try_for_each(|task| compare_variants(task, json, stop))
+        }
         Some(Look::Show {
             file,
             markdown,

@@ -20,5 +20,6 @@ pub mod result;
 pub mod run;
 pub mod share;
 pub mod stats;
+pub mod suite;
 pub mod tune;
 pub mod variant;

@@ -62,6 +62,9 @@ pub enum Sub {
         #[arg(long, global = true)]
         json: bool,
     },
+    /// A workload of `ab --suite`
+    #[command(name = ab::suite::COMMAND, hide = true)]
+    AbWorkload { pattern: ab::suite::Pattern },
     /// Find the features and tunables that suit a command, by the same runs and statistics
     #[command(after_help = ab::args::TUNE_EXAMPLES)]
     Tune {

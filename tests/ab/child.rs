@@ -22,7 +22,7 @@ fn workload(script: &str) -> Workload {
     }
 }
 
-fn runs(workload: &Workload) -> Result<Sample, Failure> {
+pub fn runs(workload: &Workload) -> Result<Sample, Failure> {
     let _alone = alone();
     become_subreaper().unwrap();
     run(workload, None, &|| false, &mut |_| ())

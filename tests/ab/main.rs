@@ -12,6 +12,7 @@ mod real;
 mod reference;
 mod reports;
 mod runs;
+mod suite;
 mod tune;
 mod variants;
 mod verdicts;

@@ -78,9 +78,9 @@ impl Played {
 }
 
 const ATTACHES: &str = "trap 'echo disabled >STATE; exit 0' INT
-echo enabled >STATE
 setsid sleep 7660 &
-while :; do sleep 0.05; done";
+echo enabled >STATE
+while :; do sleep 0.05 & wait $!; done";
 
 fn workload(script: &str) -> Workload {
     Workload {

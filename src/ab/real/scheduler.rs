@@ -298,14 +298,16 @@ fn spawn(command: &mut Command, ground: &Ground) -> Result<Child> {
     if let Some(cgroup) = &ground.cgroup {
         cgroup.child(CGROUP)?.takes(command)?;
     }
-    // SAFETY: what is called between fork and exec is one system call with plain numbers.
+    // SAFETY: what is called between fork and exec are two system calls with plain numbers.
     unsafe {
-        command.pre_exec(
-            || match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+        command.pre_exec(|| {
+            // Ignored where we run in the background of a script, and a shell could not take it back.
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
                 0 => Ok(()),
                 _ => Err(Error::last_os_error()),
-            },
-        )
+            }
+        })
     };
     let program = command.get_program().to_string_lossy().into_owned();
     command

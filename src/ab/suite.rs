@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Workloads that come along, one for each pattern of wakeups that placement can get wrong, and one that it cannot. Each does a fixed amount of
+//! work, so that its time is its result, and is as large as the machine has CPUs. `scx_roost ab --suite placement` compares on all of them.
+
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
+use std::hint::black_box;
+use std::io::{Error, PipeReader, PipeWriter, Read, Write, pipe};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// The subcommand that is one of them.
+pub const COMMAND: &str = "ab-workload";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Suite {
+    /// Ping-pong by one pair and by many, messages from many to many, forks, half and a third of the CPUs that compute and then tell, and a control
+    Placement,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Pattern {
+    /// Two tasks wake each other in turn
+    PingPong,
+    /// As many such pairs as there are cores of two
+    Pairs,
+    /// Groups of ten that write to ten, as hackbench
+    Messages,
+    /// Children that do little, one after the other
+    ForkWait,
+    /// Half as many tasks as CPUs compute for 1 to 5 ms and then tell one
+    ChunksHalf,
+    /// The same with three of ten
+    ChunksThird,
+    /// Every CPU computes, and nobody wakes anybody: whatever differs here is not of placement
+    Flat,
+}
+
+impl Suite {
+    pub fn patterns(self) -> &'static [Pattern] {
+        match self {
+            Suite::Placement => Pattern::value_variants(),
+        }
+    }
+}
+
+impl Pattern {
+    /// As it is typed.
+    pub fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or(String::new(), |v| v.get_name().to_string())
+    }
+
+    /// Does the work of it on a machine of so many CPUs; `part` of 1 is as much as is compared.
+    pub fn perform(self, cpus: usize, part: f64) -> Result<()> {
+        let times = |n: f64| (n * part).ceil() as usize;
+        match self {
+            Pattern::PingPong => pairs(1, times(20_000.0)),
+            Pattern::Pairs => pairs((cpus / 2).max(1), times(10_000.0)),
+            Pattern::Messages => messages(cpus.div_ceil(4), times(200.0)),
+            Pattern::ForkWait => forks(times(2_000.0)),
+            Pattern::ChunksHalf => chunks((cpus / 2).max(1), times(100.0)),
+            Pattern::ChunksThird => chunks((cpus * 3 / 10).max(1), times(100.0)),
+            Pattern::Flat => flat(cpus, times(200.0)),
+        }
+    }
+}
+
+fn join(threads: Vec<JoinHandle<Result<()>>>) -> Result<()> {
+    for thread in threads {
+        let ended = thread.join();
+        ended.map_err(|_| anyhow::anyhow!("a thread panicked"))??;
+    }
+    Ok(())
+}
+
+/// Answers each byte by one.
+fn answer(mut from: PipeReader, mut to: PipeWriter, times: usize) -> Result<()> {
+    let mut byte = [0];
+    for _ in 0..times {
+        from.read_exact(&mut byte)?;
+        to.write_all(&byte)?;
+    }
+    Ok(())
+}
+
+fn pairs(pairs: usize, times: usize) -> Result<()> {
+    let mut threads = Vec::new();
+    for _ in 0..pairs {
+        let (there, mut back) = (pipe()?, pipe()?);
+        let mut first = there.1;
+        // The ball.
+        first.write_all(&[0])?;
+        let echo = first.try_clone()?;
+        drop(first);
+        threads.push(thread::spawn(move || answer(there.0, back.1, times)));
+        threads.push(thread::spawn(move || {
+            let mut last = echo;
+            let mut byte = [0];
+            for at in 1..=times {
+                back.0.read_exact(&mut byte)?;
+                if at < times {
+                    last.write_all(&byte)?;
+                }
+            }
+            Ok(())
+        }));
+    }
+    join(threads)
+}
+
+const GROUP: usize = 10;
+const MESSAGE: [u8; 100] = [0; 100];
+
+fn messages(groups: usize, times: usize) -> Result<()> {
+    let mut threads = Vec::new();
+    for _ in 0..groups {
+        let mut doors = Vec::new();
+        for _ in 0..GROUP {
+            let (mut from, to) = pipe()?;
+            doors.push(to);
+            threads.push(thread::spawn(move || {
+                let mut message = MESSAGE;
+                for _ in 0..GROUP * times {
+                    from.read_exact(&mut message)?;
+                }
+                Ok(())
+            }));
+        }
+        for _ in 0..GROUP {
+            let doors = doors.iter().map(PipeWriter::try_clone);
+            let mut doors = doors.collect::<std::io::Result<Vec<_>>>()?;
+            threads.push(thread::spawn(move || {
+                for _ in 0..times {
+                    for door in &mut doors {
+                        door.write_all(&MESSAGE)?;
+                    }
+                }
+                Ok(())
+            }));
+        }
+    }
+    join(threads)
+}
+
+/// So that a child lives a little.
+const CHILD_STEPS: u64 = 20_000;
+
+fn steps(count: u64) -> u64 {
+    (0..count).fold(1, |sum: u64, i| {
+        black_box(sum.wrapping_mul(6364136223846793005).wrapping_add(i))
+    })
+}
+
+fn forks(times: usize) -> Result<()> {
+    for _ in 0..times {
+        // SAFETY: this process has one thread; the child only computes and ends.
+        let child = unsafe { libc::fork() };
+        ensure!(child >= 0, "cannot fork: {}", Error::last_os_error());
+        if child == 0 {
+            black_box(steps(CHILD_STEPS));
+            // SAFETY: a plain call.
+            unsafe { libc::_exit(0) };
+        }
+        // SAFETY: a child of ours.
+        let ended = unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+        ensure!(ended == child, "cannot wait: {}", Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Steps of a millisecond here and now, so that chunks last 1 to 5 ms everywhere.
+fn steps_of_ms() -> u64 {
+    let (mut count, begin) = (0, Instant::now());
+    while begin.elapsed() < Duration::from_millis(5) {
+        black_box(steps(1000));
+        count += 1000;
+    }
+    count / 5
+}
+
+fn chunks(tasks: usize, times: usize) -> Result<()> {
+    let ms = steps_of_ms();
+    let (mut from, to) = pipe()?;
+    let mut threads = Vec::new();
+    for task in 0..tasks {
+        let mut to = to.try_clone()?;
+        threads.push(thread::spawn(move || {
+            for at in 0..times {
+                // 1 to 5 ms, each task in another order.
+                black_box(steps(ms * (1 + (task * 3 + at * 2) as u64 % 5)));
+                to.write_all(&[0])?;
+            }
+            Ok(())
+        }));
+    }
+    drop(to);
+    let mut told = Vec::new();
+    from.read_to_end(&mut told).context("cannot listen")?;
+    ensure!(told.len() == tasks * times, "some did not tell");
+    join(threads)
+}
+
+fn flat(cpus: usize, times: usize) -> Result<()> {
+    let ms = steps_of_ms();
+    let work = move || {
+        black_box(steps(ms * times as u64));
+        Ok(())
+    };
+    join((0..cpus).map(|_| thread::spawn(work)).collect())
+}
