@@ -93,6 +93,13 @@ impl Ext {
         orders.push(Order::Reschedule(cpu));
     }
 
+    /// The CPU is told to do the wakeup of the task, which counts there already, and the mark that select_cpu was asked is lost: it
+    /// has another cache, or nothing else to do (kernel: ttwu_queue_cond()). Forks never have that mark (wake_up_new_task()).
+    fn told(&self, here: usize, cpu: usize) -> bool {
+        let llc = |cpu: usize| self.kernel.facts().cpus[cpu].llc;
+        here != cpu && (llc(here) != llc(cpu) || self.cpus.nr_running[cpu] == 1)
+    }
+
     /// Asks enqueue where the runnable task goes, and puts it there.
     fn enqueue(&mut self, cpu: usize, task: TaskId, flags: u64, orders: &mut Vec<Order>) {
         let current = self.cpus.current[cpu];
@@ -259,9 +266,8 @@ impl Scheduler for Ext {
             Some(insert) => self.insert(cpu, insert, orders),
             None => {
                 let wakeup = if wake.fork { 0 } else { WAKEUP };
-                // A wakeup that another CPU is told to do has lost the mark (kernel: ttwu_queue_cond()).
-                let told = wake.cpu != cpu && self.cpus.current[cpu].is_none();
-                let placed = if self.asked[task] && !told { PLACED } else { 0 };
+                let marked = self.asked[task] && !wake.fork && !self.told(wake.cpu, cpu);
+                let placed = if marked { PLACED } else { 0 };
                 self.enqueue(cpu, task, wakeup | placed, orders);
             }
         }
