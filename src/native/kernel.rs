@@ -240,7 +240,7 @@ impl Kernel {
         let now = self.raw.clock;
         let state = &raw mut *self.states.get_mut(task);
         // SAFETY: the task's state is in the table.
-        unsafe { sys::roost_set_weight(&mut *self.raw, state, attr.nice, policy, slice, now) };
+        unsafe { sys::roost_set_attr(&mut *self.raw, state, attr.nice, policy, slice, now) };
     }
 
     /// It may use the CPU.

@@ -14,7 +14,7 @@
 
 /* a task's life, for who plays the kernel (struct world.kernel): as main.bpf.c binds them */
 void roost_task_begins(struct world *w, struct task_state *ts, u64 now);
-void roost_set_weight(struct world *w, struct task_state *ts, s32 nice, u32 policy, u64 slice, u64 now);
+void roost_set_attr(struct world *w, struct task_state *ts, s32 nice, u32 policy, u64 slice, u64 now);
 s32 roost_select_cpu(struct world *w, port_task *p, s32 prev, u64 wake_flags);
 void roost_enqueue(struct world *w, port_task *p, u64 enq_flags);
 void roost_dispatch(struct world *w, s32 cpu, port_task *prev);
