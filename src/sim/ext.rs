@@ -154,12 +154,14 @@ impl Ext {
         self.counts(cpu, -1);
     }
 
-    /// Who runs is taken out and put in, and runs on: where enqueue wanted it does not count (kernel: set_next_task_scx()).
+    /// Who runs is taken out and put in, and runs on: where enqueue wanted it does not count, only for how long (kernel: set_next_task_scx()).
     fn put_in_again(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
         self.kernel.stopping(cpu, task, false);
         self.act(orders);
         self.kernel.enqueue(cpu, Some(task), task, 0);
-        self.kernel.inserted();
+        if let Some(insert) = self.kernel.inserted() {
+            self.kernel.set_slice(task, insert.slice.max(1));
+        }
         self.act(orders);
         self.kernel.running(cpu, task);
         self.act(orders);
@@ -210,7 +212,8 @@ impl Scheduler for Ext {
         self.kernel.set_attr(task, attr);
     }
 
-    /// Kernel: __do_set_cpus_allowed() takes the task out and puts it in again, where it runs or waits; affine_move_task() sends it elsewhere.
+    /// Kernel: __do_set_cpus_allowed() takes the task out and puts it in again where it runs; affine_move_task()
+    /// sends it elsewhere. Who waits is put in once, where it shall be.
     fn set_affinity(&mut self, task: TaskId, mask: usize, orders: &mut Vec<Order>) -> bool {
         self.kernel.set_affinity(task, mask);
         if !self.kernel.runnable(task) {

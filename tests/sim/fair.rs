@@ -130,12 +130,13 @@ fn an_idle_cpu_takes_who_waits() {
 /// is left there (kernel: task_hot()), and fetched at a tick; who slept for longer is taken at once.
 #[test]
 fn who_is_hot_is_left_to_the_next_tick() {
-    for (sleep, soon) in [(200, false), (900, true)] {
+    // From CPU 32 it is the other thread of the core.
+    for (sleep, near, soon) in [(200, 8, false), (900, 8, true), (200, 32, true)] {
         let text = format!(
             "duration 100ms\nmeasure latency woken\n\
              task hog, cpus 0, nice -15:\n    sleep 50050us\n    run 1s\n\
-             task late, cpus 0, 8:\n    run 50ms\n    stamp\n    sleep {sleep}us\n    run 10us\n    latency woken\n    sleep 1s\n\
-             task there, cpus 8:\n    sleep 49ms\n    run {}us\n    sleep 1s\n",
+             task late, cpus 0, {near}:\n    run 50ms\n    stamp\n    sleep {sleep}us\n    run 10us\n    latency woken\n    sleep 1s\n\
+             task there, cpus {near}:\n    sleep 49ms\n    run {}us\n    sleep 1s\n",
             1250 + sleep
         );
         let m = run(&text, &[], "eevdf", 1);

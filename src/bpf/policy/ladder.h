@@ -72,7 +72,8 @@ static __always_inline struct placement placed_busy(const struct wakeup *w, s32 
 }
 
 /*
- * Rung 9: nothing in the LLC; [wide_idle] an idle CPU in another of the target's node, then anywhere. The LLC itself is
+ * Rung 9: nothing in the LLC; [wide_idle] an idle CPU in another of the target's node, then anywhere, unless what the task does
+ * before it sleeps again is not worth that: its waker and its memory are in the node. The LLC itself is
  * not looked at again: if something is idle there, sis_util's budget forbade to look so far.
  */
 static __always_inline struct placement place_beyond(port_task *p, const struct wakeup *w, s32 target)
@@ -88,7 +89,7 @@ static __always_inline struct placement place_beyond(port_task *p, const struct 
 	cpu = scan_llcs_and_take(p, &s, node->first_llc, node->first_llc + node->nr_llcs, own);
 	if (cpu != NO_CPU)
 		return placed_free(w, cpu, STAT_wide_node);
-	if (machine_facts()->nr_nodes > 1) {
+	if (machine_facts()->nr_nodes > 1 && !w->brief) {
 		cpu = scan_llcs_and_take(p, &s, 0, machine_facts()->nr_llcs, own);
 		if (cpu != NO_CPU)
 			return placed_free(w, cpu, STAT_wide_machine);

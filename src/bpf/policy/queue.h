@@ -153,7 +153,7 @@ static __always_inline s64 clamped_lag(const struct task_state *ts, s64 lag)
 	return lag > limit ? limit : lag < -limit ? -limit : lag;
 }
 
-/* Whatever is owed has melted after so long, 18 minutes; times NICE0_WEIGHT it fits. ns */
+/* No longer sleep counts, 18 minutes: times NICE0_WEIGHT it fits. ns */
 #define LONG_SLEEP_NS (1ULL << 40)
 
 /* A running task is charged at least at every tick: 100 Hz is the slowest. ns */
@@ -180,7 +180,7 @@ static __always_inline u64 clock_behind(const struct cpu_state *cs, const struct
  */
 static __always_inline s64 melted(const struct task_state *ts, u64 weight, u64 now)
 {
-	u64 slept = now - ts->left_at, ns;
+	u64 slept = waited_since(ts->left_at, now), ns;
 
 	if (slept > LONG_SLEEP_NS)
 		slept = LONG_SLEEP_NS;

@@ -31,6 +31,7 @@ struct wakeup {
 
 	/* of the task's state; only groups of rungs have these: hand_over() */
 	bool sched_idle; /* it has policy SCHED_IDLE, or its group cpu.idle */
+	bool brief;	 /* what it usually does before it sleeps is shorter than a migration costs */
 	s32 recent;	 /* the recently used CPU; NO_CPU: none */
 	u32 util;	 /* what it is estimated to use, 0..CAPACITY_SCALE */
 	u32 fits_scale;	 /* util_fits: its arm's */
@@ -66,6 +67,7 @@ static __always_inline void hand_over(struct wakeup *w, struct task_state *ts)
 {
 	w->recent = ts->recent_cpu - 1;
 	w->sched_idle = ts->sched_idle;
+	w->brief = ts->burst && ts->burst < machine_arm()->migration_cost_ns;
 	w->util = 0;
 	if (has(w, FEATURE_util_fits)) {
 		w->fits_scale = ts->pol.fits_scale;

@@ -57,7 +57,7 @@ impl Belief for Fair {
         }
     }
 
-    /// Who sleeps in a queue owes something, and nobody is told to go where it may not.
+    /// Who is in a queue counts there, and is delayed if it sleeps.
     fn audit(&self, _now: u64, tasks: &[Task]) -> Result<(), String> {
         for (cpu, q) in self.queues.iter().enumerate() {
             for &task in &q.waiting {

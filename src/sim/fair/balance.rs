@@ -6,7 +6,7 @@
 use super::Fair;
 use super::levels::{LLC, Levels, MACHINE};
 use crate::machine::Facts;
-use crate::native::TaskId;
+use crate::native::{SchedPolicy, TaskId};
 use crate::sim::params::Params;
 use crate::sim::sched::Order;
 use std::cmp::Reverse;
@@ -178,11 +178,19 @@ impl Fair {
         let mut able = waiting.filter(|&&task| {
             let e = &self.entities[task];
             !e.delayed
-                && self.now - e.ran_at.min(self.now) >= self.balance.pace.hot
+                && !self.hot(task, from, to)
                 && self.kernel.allowed(task, to)
                 && self.kernel.state(task).delay_at <= self.now
         });
         able.next().copied()
+    }
+
+    /// It ran there so lately that its caches are warm (kernel: task_hot()); not seen from another thread of the core.
+    fn hot(&self, task: TaskId, from: usize, to: usize) -> bool {
+        let e = &self.entities[task];
+        let lately = e.ran_at > 0 && self.now - e.ran_at < self.balance.pace.hot;
+        let near = self.balance.levels.threads(from).contains(&to);
+        lately && !near && e.policy != SchedPolicy::Idle
     }
 
     /// Somebody waits on this busy CPU: an idle one takes it, an idle core before a thread, near before far.

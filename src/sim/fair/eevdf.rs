@@ -110,11 +110,18 @@ pub fn pick(q: &Queue, entities: &[Entity], protect: bool) -> Option<TaskId> {
 
 /// The task wakes, or comes, beside who runs: does it run at once (kernel: wakeup_preempt_fair())? Who asks for less than who runs does
 /// if it is eligible, whoever else waits, and then is the next (PREEMPT_SHORT).
-pub fn preempts(q: &mut Queue, entities: &mut [Entity], current: TaskId, task: TaskId) -> bool {
+pub fn preempts(
+    q: &mut Queue,
+    entities: &mut [Entity],
+    current: TaskId,
+    task: TaskId,
+    fork: bool,
+) -> bool {
     let less = entities[task].slice < entities[current].slice;
     let picked = pick(q, entities, !less) == Some(task);
+    // A fork interrupts nobody by its place alone.
     if !less {
-        return picked;
+        return picked && !fork;
     }
     let goes_first = picked || eligible(q, entities, task);
     let shorter = |next: TaskId| entities[next].slice < entities[task].slice;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The kernel's fair class (kernel/sched/fair.c), over placement by the policy's own ladder: the presets are patches to the placement
 //! of the kernel, and here they stand in the kernel's own queueing and load balancer. `queue` is a CPU's run queue, `eevdf` and
-//! `cfs` the rules of who runs, `descent` where forks and execs go, `balance` what moves tasks between queues, `idle` how long CPUs idle,
+//! `cfs` the rules of who runs, `descent` where forks and execs go, `balance` what moves tasks between queues, `audit` what is checked of it, `idle` how long CPUs idle,
 //! `levels` how near CPUs are to each other.
 //! What placement asks for, idle CPUs, lengths of queues, load and utilisation, is what the policy keeps for itself.
 
@@ -196,7 +196,7 @@ impl Fair {
             (SchedPolicy::Idle, SchedPolicy::Other | SchedPolicy::Batch) => true,
             (_, SchedPolicy::Batch | SchedPolicy::Idle) => false,
             _ => match self.rules {
-                Rules::Eevdf => !fork && eevdf::preempts(q, &mut self.entities, current, task),
+                Rules::Eevdf => eevdf::preempts(q, &mut self.entities, current, task, fork),
                 Rules::Cfs => cfs::preempts(&self.entities, current, task, &self.times),
             },
         };
@@ -385,6 +385,7 @@ impl Scheduler for Fair {
         let cpu = self.kernel.cpu_of(task);
         let to = self.kernel.usable(task, cpu);
         if to != cpu && self.entities[task].delayed {
+            self.charge_and_tell(cpu, orders);
             self.gone(cpu, task);
         }
         if to == cpu || !self.kernel.runnable(task) {

@@ -2,6 +2,7 @@
 //! From the recently used CPU on: what select_idle_sibling() finds by looking around the target, select_idle_capacity(), and
 //! what is left when nothing is idle.
 
+use super::spread::MIGRATION_COST;
 use super::{Decision, How, Ladder, MSEC};
 
 impl Ladder<'_> {
@@ -153,7 +154,8 @@ impl Ladder<'_> {
         best.map(|(_, _, c)| c)
     }
 
-    /// wide_idle, ours: the other LLCs of the node, then all others, in order; in each a wholly idle core before a thread.
+    /// wide_idle, ours: the other LLCs of the node, then all others, in order; in each a wholly idle core before a thread. Another node is
+    /// not for a task whose bursts are known, and shorter than a migration costs.
     fn wide(&self, target: usize) -> Decision {
         let machine = self.now.machine;
         let node = if self.now.online(target) {
@@ -164,8 +166,9 @@ impl Ladder<'_> {
         for near in [true, false] {
             for llc in 0..machine.nr_llcs() {
                 let cpus = self.now.llc_cpus(llc);
-                let away = near && machine.cpus[cpus[0]].node != node;
-                if away || llc == self.now.llc(target) {
+                let brief = self.w.task.burst > 0 && self.w.task.burst < MIGRATION_COST;
+                let far = machine.cpus[cpus[0]].node != node;
+                if far && (near || brief) || llc == self.now.llc(target) {
                     continue;
                 }
                 let usable = || cpus.iter().copied().filter(|&c| self.ok(c));

@@ -5,7 +5,7 @@ use super::Ladder;
 use crate::topology::Topology;
 
 /// "Who runs for less is not worth a move." ns, the kernel's sysctl_sched_migration_cost.
-const MIGRATION_COST: u64 = 500_000;
+pub(super) const MIGRATION_COST: u64 = 500_000;
 
 impl Ladder<'_> {
     /// A core of its own, of the node, then of the machine, where the target's LLC has none to give.
