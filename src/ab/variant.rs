@@ -47,6 +47,12 @@ impl Scope {
         };
         let first = of_machine(&variants[0])?;
         for variant in variants {
+            if let Some(tunable) = variant.machine_wide() {
+                bail!(
+                    "{} sets {tunable}, which is of the machine: it cannot be compared with --scope workload",
+                    variant.name
+                );
+            }
             ensure!(
                 of_machine(variant)? == first,
                 "{} and {} differ in avg_idle, which is of the machine: they cannot be compared with --scope workload",
@@ -89,6 +95,17 @@ impl Variant {
             name: name.to_string(),
             kind,
         })
+    }
+}
+
+impl Variant {
+    /// A tunable that it sets, and that is one for all tasks.
+    fn machine_wide(&self) -> Option<&str> {
+        let Kind::Roost(roost) = &self.kind else {
+            return None;
+        };
+        let wide = |name: &&String| features::known_tunable(name).is_some_and(|t| t.machine_wide);
+        roost.0.set.keys().find(wide).map(String::as_str)
     }
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! One run of a command: what is measured, and what goes wrong.
 
-use scx_roost::ab::child::{Energy, Failure, Sample, Workload, become_subreaper, run};
+use scx_roost::ab::child::{
+    Energy, Failure, Sample, Workload, become_subreaper, reaped_within, run,
+};
 use scx_roost::ab::metric::Measured;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -191,4 +193,20 @@ fn energy_is_the_packages_and_counters_wrap() {
         ))
     });
     assert_eq!(sample.unwrap().values[&Measured::Energy], 0.2);
+}
+
+#[test]
+fn who_does_not_end_is_not_waited_for_without_end() {
+    let _alone = alone();
+    let mut child = std::process::Command::new("sleep")
+        .arg("7666")
+        .spawn()
+        .unwrap();
+    let pid = child.id() as i32;
+    assert!(!reaped_within(pid, Duration::from_millis(50)));
+    child.kill().unwrap();
+    assert!(reaped_within(pid, Duration::from_secs(10)));
+    // Its status is taken.
+    assert!(reaped_within(pid, Duration::ZERO));
+    assert!(child.wait().is_err());
 }

@@ -6,8 +6,9 @@ use crate::child::{alone, lives};
 use scx_roost::ab::cgroup::Cgroup;
 use scx_roost::ab::child::{Failure, Workload};
 use scx_roost::ab::machine::Machine;
-use scx_roost::ab::real::ground::Ground;
-use scx_roost::ab::real::guardian::{COMMAND, Word};
+use scx_roost::ab::real::former::Former;
+use scx_roost::ab::real::ground::{self, Ground};
+use scx_roost::ab::real::guardian::{COMMAND, Guardian, Word};
 use scx_roost::ab::real::service::{Service, schedules, unit_of};
 use scx_roost::ab::real::{Means, Real};
 use scx_roost::ab::variant::{Scope, Variant, parse_all};
@@ -131,6 +132,12 @@ fn soon(what: impl Fn() -> bool) -> bool {
     true
 }
 
+fn scx_service() -> Service {
+    Service::Systemd {
+        unit: "scx.service".into(),
+    }
+}
+
 fn no_call(words: &[&str]) -> anyhow::Result<String> {
     panic!("{words:?}")
 }
@@ -252,7 +259,12 @@ fn a_beginning_that_fails_is_undone() {
     let said = RefCell::new(Vec::new());
     let call = |words: &[&str]| {
         said.borrow_mut().push(words.join(" "));
-        played.says("state", "disabled");
+        let state = if words[1] == "stop" {
+            "disabled"
+        } else {
+            "enabled"
+        };
+        played.says("state", state);
         anyhow::ensure!(words[1] != "stop", "no luck");
         Ok(String::new())
     };
@@ -283,7 +295,12 @@ fn what_is_attached_comes_back_in_the_end() {
     let said = RefCell::new(Vec::new());
     let call = |words: &[&str]| {
         said.borrow_mut().push(words[1].to_string());
-        played.says("state", "disabled");
+        let state = if words[1] == "stop" {
+            "disabled"
+        } else {
+            "enabled"
+        };
+        played.says("state", state);
         Ok(String::new())
     };
     let scx = played.scx(ATTACHES);
@@ -331,6 +348,94 @@ fn one_comparison_at_a_time() {
     first.restore().unwrap();
     second.begin(&[]).unwrap();
     second.restore().unwrap();
+}
+
+#[test]
+fn no_other_begins_before_the_machine_is_put_back() {
+    let _alone = alone();
+    let played = Played::new(&[]);
+    let host = played.host();
+    let lock = ground::alone(&host).unwrap();
+    let guardian = Guardian::start(Path::new(PROGRAM), &lock).unwrap();
+    // We are killed, and it still works.
+    drop(lock);
+    assert!(ground::alone(&host).is_err());
+    guardian.dismiss();
+    ground::alone(&host).unwrap();
+}
+
+/// Whoever is attached in its place, the service is told, and it is known whether it came back.
+#[test]
+fn who_was_attached_is_attached_again_or_it_is_told() {
+    let played = Played::new(&[]);
+    let former = Former {
+        name: "lavd".into(),
+        service: scx_service(),
+        kernel: played.host().kernel,
+    };
+    let says = |state: &str, ops: &str| {
+        played.says("root/ops", ops);
+        played.says("state", state);
+    };
+    says("disabled", "");
+    let comes = |_: &[&str]| {
+        says("enabled", "lavd");
+        Ok(String::new())
+    };
+    former.restore(&comes).unwrap();
+    // Of the loader nothing is asked when it is there.
+    let loader = Former {
+        service: Service::Loader {
+            scheduler: "scx_lavd".into(),
+            mode: 0,
+            args: Vec::new(),
+        },
+        ..former.clone()
+    };
+    loader.restore(&no_call).unwrap();
+    says("enabled", "rusty");
+    let calls = RefCell::new(0);
+    let does_not_come = |_: &[&str]| {
+        *calls.borrow_mut() += 1;
+        Ok(String::new())
+    };
+    let told = format!("{:#}", former.restore(&does_not_come).unwrap_err());
+    assert!(
+        told.starts_with("the scheduler rusty is still attached")
+            && told.ends_with("the service of lavd was told to start all the same"),
+        "{told}"
+    );
+    assert_eq!(*calls.borrow(), 1);
+    former.restore(&comes).unwrap();
+    says("disabled", "");
+    let fails = |_: &[&str]| anyhow::bail!("no luck");
+    let told = format!("{:#}", former.restore(&fails).unwrap_err());
+    assert_eq!(told, "the scheduler lavd is not started again: no luck");
+}
+
+#[test]
+fn a_command_is_not_blamed_for_its_scheduler() {
+    if !root() {
+        return;
+    }
+    let _alone = alone();
+    let played = Played::new(&[]);
+    let state = played.path("state");
+    let fails = workload(&format!("echo disabled >{}; exit 3", state.display()));
+    let scx = Variant::parse(&played.scx(ATTACHES)).unwrap();
+    let mut real = Real::new(
+        means(played.host(), &no_call, &|| false),
+        Scope::Machine,
+        fails,
+    );
+    real.begin(std::slice::from_ref(&scx)).unwrap();
+    real.switch(&scx).unwrap();
+    let told = real.run().unwrap_err().to_string();
+    assert!(
+        told.contains("the scheduler is not attached any more"),
+        "{told}"
+    );
+    real.restore().unwrap();
 }
 
 /// Ctrl-C while a scheduler is loaded.
@@ -411,11 +516,16 @@ fn who_outlives_us_ends_all_and_starts_the_service() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let (own, said) = (folder.path().join("own"), folder.path().join("said"));
+    let kernel = folder.path().join("kernel");
     fs::create_dir(&own).unwrap();
     let systemctl = folder.path().join("systemctl");
     write(
         systemctl.clone(),
-        &format!("#!/bin/sh\necho \"$@\" >>{}\n", said.display()),
+        &format!(
+            "#!/bin/sh\necho \"$@\" >>{}\nmkdir -p {place}/root; echo lavd >{place}/root/ops; echo enabled >{place}/state\n",
+            said.display(),
+            place = kernel.join("sched_ext").display()
+        ),
     );
     fs::set_permissions(&systemctl, fs::Permissions::from_mode(0o755)).unwrap();
     let host = Host::new(Path::new("/sys"));
@@ -447,8 +557,10 @@ fn who_outlives_us_ends_all_and_starts_the_service() {
             folder: own.clone(),
             cgroup: cgroup.clone(),
         }),
-        Word::Restores(Service::Systemd {
-            unit: "scx.service".into(),
+        Word::Restores(Former {
+            name: "lavd".into(),
+            service: scx_service(),
+            kernel: kernel.clone(),
         }),
         Word::Schedules(scheduler.id() as i32),
         Word::Runs(command.id() as i32),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Words that name what is compared.
 
+use scx_roost::ab::real::arm;
 use scx_roost::ab::variant::{Kind, Scope, Variant, parse_all};
 
 fn error(name: &str) -> String {
@@ -91,4 +92,63 @@ fn what_is_of_the_machine_is_not_for_a_command() {
     assert!(refused(&["scx:a", "mainline"]).is_err());
     let idle = refused(&["mainline", "mainline+avg_idle=off"]).unwrap_err();
     assert!(idle.contains("differ in avg_idle"), "{idle}");
+    for tunable in ["rescue-us=2000", "migration-cost-us=100"] {
+        let wide = format!("mainline+{tunable}");
+        for names in [[&wide[..], "roost"], ["roost", &wide[..]]] {
+            let told = refused(&names).unwrap_err();
+            let name = tunable.split('=').next().unwrap();
+            assert!(
+                told.contains(&format!("sets {name}, which is of the machine")),
+                "{told}"
+            );
+        }
+    }
+}
+
+/// Whatever the others are on, and whichever comes first.
+#[test]
+fn an_arm_has_nothing_of_the_variants_before() {
+    use scx_roost::arms::{Arms, DEFAULT_ARM, Settings};
+    use scx_roost::control::Op;
+    let variants = ["mainline+slice-us=1000", "mainline", "roost+fits-margin=5"]
+        .map(|n| Variant::parse(n).unwrap());
+    let mut arms = Arms::new(Settings::default());
+    let mut told = |op: Op| match op {
+        Op::ArmAdd { arm, preset } => {
+            arms.add(&arm, preset.as_deref()).unwrap();
+            None
+        }
+        Op::Reset { arm } => {
+            arms.reset(&arm).unwrap();
+            None
+        }
+        Op::Set { arm, change } => {
+            arms.change(&arm, &change).unwrap();
+            let slot = arms.slot(&arm).unwrap();
+            Some(arms.get(slot).unwrap().settings.clone())
+        }
+        other => panic!("{other:?}"),
+    };
+    for (round, others) in variants.iter().enumerate() {
+        let name = format!("ab{round}");
+        for op in arm::becomes(DEFAULT_ARM, others).unwrap() {
+            told(op);
+        }
+        told(arm::made(&name));
+        for variant in variants.iter().chain(variants.iter().rev()) {
+            let settings = arm::becomes(&name, variant).unwrap().map(&mut told);
+            let Kind::Roost(wanted) = &variant.kind else {
+                panic!("{variant:?}");
+            };
+            assert_eq!(
+                settings[1].as_ref(),
+                Some(&wanted.1),
+                "{} beside {}",
+                variant.name,
+                others.name
+            );
+        }
+    }
+    let eevdf = Variant::parse("eevdf").unwrap();
+    assert!(arm::becomes("ab", &eevdf).is_none());
 }

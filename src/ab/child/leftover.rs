@@ -13,6 +13,9 @@ const NAP: Duration = Duration::from_millis(10);
 /// Generations that are ended: each may leave its children to us.
 const GENERATIONS: usize = 100;
 
+/// A child is killed, and has so long for it.
+const END_TIME: Duration = Duration::from_secs(15);
+
 /// A process that outlived the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
@@ -73,14 +76,13 @@ impl Household<'_> {
         }
     }
 
-    /// The command and all below it.
-    pub fn end(&self, command: i32) {
+    /// The command and all below it. False: it does not end, killed as it is.
+    pub fn end(&self, command: i32) -> bool {
         // SAFETY: plain numbers; the group is the one that the command was started in, and its leader is not reaped yet.
-        unsafe {
-            libc::kill(-command, libc::SIGKILL);
-            libc::waitpid(command, std::ptr::null_mut(), 0);
-        }
+        unsafe { libc::kill(-command, libc::SIGKILL) };
+        let ended = reaped_within(command, END_TIME);
         self.end_all();
+        ended
     }
 
     fn end_all(&self) {
@@ -109,6 +111,19 @@ impl Household<'_> {
         };
         strange.map(leftover).collect()
     }
+}
+
+/// A child of ours ended and its status is taken, now or before. False: it did not end within that time.
+pub fn reaped_within(pid: i32, time: Duration) -> bool {
+    let end = Instant::now() + time;
+    // SAFETY: plain numbers.
+    while unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) } == 0 {
+        if Instant::now() >= end {
+            return false;
+        }
+        sleep(NAP);
+    }
+    true
 }
 
 fn children() -> impl Iterator<Item = (i32, Stat)> {

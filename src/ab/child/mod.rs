@@ -7,11 +7,11 @@ mod leftover;
 mod perf;
 
 pub use energy::Energy;
-pub use leftover::{Leftover, become_subreaper};
+pub use leftover::{Leftover, become_subreaper, reaped_within};
 
 use super::cgroup::Cgroup;
 use super::metric::Measured;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use leftover::Household;
 use perf::Migrations;
 use std::collections::BTreeMap;
@@ -110,8 +110,10 @@ pub fn run(
     let (status, usage) = match ended {
         Ok(()) => reap(pid)?,
         Err(failure) => {
-            household.end(pid);
-            return Err(failure);
+            return Err(match household.end(pid) {
+                true => failure,
+                false => anyhow!("{failure}; process {pid} was killed and does not end").into(),
+            });
         }
     };
     let left = household.left_behind(GRACE);

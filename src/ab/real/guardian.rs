@@ -2,12 +2,12 @@
 //! A process of our own that outlives us: when we are killed, its standard input ends, and it puts the machine back. It ends all that we
 //! started, the command and the scheduler, takes our folder and cgroup away, and starts the service that was stopped.
 
+use super::former::Former;
 use super::ground::Ground;
-use super::scheduler::Attached;
-use super::service::{Service, call};
-use crate::host::Host;
+use super::service::call;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use std::fs::File;
 use std::io::{BufRead, Write, stdin};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -21,8 +21,8 @@ pub const COMMAND: &str = "ab-guardian";
 pub enum Word {
     /// To be cleared.
     Owns(Ground),
-    /// Is to be started again.
-    Restores(Service),
+    /// Is to be attached again.
+    Restores(Former),
     /// The command runs, in the process group of this number.
     Runs(i32),
     Ended,
@@ -37,12 +37,14 @@ pub enum Word {
 pub struct Guardian(Child);
 
 impl Guardian {
-    /// `program`: scx_roost.
-    pub fn start(program: &Path) -> Result<Guardian> {
+    /// `program`: scx_roost. `alone`: what locks others out, which it holds until it has ended.
+    pub fn start(program: &Path, alone: &File) -> Result<Guardian> {
+        // A descriptor that it has from its start on, and writes nothing to.
+        let held = alone.try_clone().context("no descriptor is left")?;
         let child = Command::new(program)
             .arg(COMMAND)
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(held)
             .process_group(0)
             .spawn();
         Ok(Guardian(child.context(
@@ -74,7 +76,7 @@ impl Guardian {
 #[derive(Default)]
 struct Heard {
     ground: Option<Ground>,
-    service: Option<Service>,
+    former: Option<Former>,
     command: Option<i32>,
     scheduler: Option<i32>,
 }
@@ -94,7 +96,7 @@ pub fn watch() -> Result<()> {
         };
         match word {
             Word::Owns(ground) => heard.ground = Some(ground),
-            Word::Restores(service) => heard.service = Some(service),
+            Word::Restores(former) => heard.former = Some(former),
             Word::Runs(group) => heard.command = Some(group),
             Word::Ended => heard.command = None,
             Word::Schedules(group) => heard.scheduler = Some(group),
@@ -112,10 +114,7 @@ impl Heard {
             unsafe { libc::kill(-group, libc::SIGKILL) };
         }
         let cleared = self.ground.as_ref().map_or(Ok(()), Ground::clear);
-        if let Some(service) = self.service {
-            Attached(&Host::new(Path::new("/sys"))).wait_until_gone()?;
-            service.start(&call)?;
-        }
-        cleared
+        let restored = self.former.map_or(Ok(()), |former| former.restore(&call));
+        restored.and(cleared)
     }
 }

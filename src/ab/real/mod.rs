@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The machine that this runs on: schedulers that are started and stopped, and the state in which it was found.
 
+pub mod arm;
 mod conditions;
 mod counts;
+pub mod former;
 pub mod ground;
 pub mod guardian;
 mod scheduler;
@@ -19,10 +21,11 @@ use crate::host::Host;
 use anyhow::{Context, Result, bail, ensure};
 use conditions::Conditions;
 use counts::Counts;
+use former::Former;
 use ground::Ground;
 use guardian::{Guardian, Word};
 use scheduler::{Attached, Epoch, Scheduler};
-use service::{Call, Service};
+use service::Call;
 use std::fs::File;
 use std::path::PathBuf;
 use std::thread::sleep;
@@ -55,7 +58,7 @@ pub struct Real<'a> {
     ground: Option<Ground>,
     scheduler: Option<Scheduler>,
     /// That was attached at the start, and is to be again.
-    service: Option<Service>,
+    former: Option<Former>,
     guardian: Option<Guardian>,
 }
 
@@ -69,7 +72,7 @@ impl<'a> Real<'a> {
             alone: None,
             ground: None,
             scheduler: None,
-            service: None,
+            former: None,
             guardian: None,
         }
     }
@@ -96,11 +99,9 @@ impl<'a> Real<'a> {
     /// All that `restore` undoes is noted before it is done.
     fn prepare(&mut self) -> Result<()> {
         let host = &self.means.host;
-        self.alone = Some(ground::alone(host)?);
+        let alone = self.alone.insert(ground::alone(host)?);
         child::become_subreaper()?;
-        let found = self.attached().name();
-        let service = found.map(|name| Service::of(&name, host, self.means.call));
-        let service = service.transpose()?;
+        let former = Former::found(host, self.means.call)?;
         let (ground, why) = Ground::new(host)?;
         if let Some(why) = why {
             (self.means.warn)(&format!(
@@ -108,11 +109,12 @@ impl<'a> Real<'a> {
             ));
         }
         self.ground = Some(ground.clone());
-        let guardian = self.guardian.insert(Guardian::start(&self.means.program)?);
+        let guardian = Guardian::start(&self.means.program, alone)?;
+        let guardian = self.guardian.insert(guardian);
         guardian.say(&Word::Owns(ground))?;
-        if let Some(service) = service {
-            guardian.say(&Word::Restores(service.clone()))?;
-            self.service.insert(service).stop(self.means.call)?;
+        if let Some(former) = former {
+            guardian.say(&Word::Restores(former.clone()))?;
+            self.former.insert(former).service.stop(self.means.call)?;
             self.attached().wait_until_gone()?;
         }
         Ok(())
@@ -197,10 +199,13 @@ impl<'a> Real<'a> {
         let conditions = Conditions::before(&self.means.host);
         let sample = self.sample();
         let seen = conditions.after(&self.means.host);
+        // Before the command is blamed: it may have failed because its scheduler did.
+        if !matches!(sample, Err(Failure::Stopped)) {
+            self.check()
+                .and_then(|()| same(&epoch, &self.attached().epoch()))
+                .context("while the command ran")?;
+        }
         let mut sample = sample?;
-        self.check()
-            .and_then(|()| same(&epoch, &self.attached().epoch()))
-            .context("while the command ran")?;
         let mut taken = Taken {
             seen,
             ..Taken::default()
@@ -270,11 +275,8 @@ impl Machine for Real<'_> {
 
     fn restore(&mut self) -> Result<()> {
         let stopped = self.stop();
-        let started = match &self.service {
-            Some(service) => self
-                .attached()
-                .wait_until_gone()
-                .and_then(|()| service.start(self.means.call)),
+        let started = match &self.former {
+            Some(former) => former.restore(self.means.call),
             None => Ok(()),
         };
         let cleared = self.ground.take().map_or(Ok(()), |ground| ground.clear());
@@ -287,7 +289,7 @@ impl Machine for Real<'_> {
         if let Some(guardian) = self.guardian.take() {
             guardian.dismiss();
         }
-        self.service = None;
+        self.former = None;
         self.alone = None;
         Ok(())
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A scheduler that we started. It ends with us, whatever becomes of us, and the kernel goes back to its own when it ends.
 
+use super::arm;
 use super::ground::Ground;
-use crate::ab::child::Failure;
+use crate::ab::child::{Failure, reaped_within};
 use crate::ab::variant::{Kind, Variant};
 use crate::arms::DEFAULT_ARM;
 use crate::control::Op;
@@ -51,6 +52,11 @@ impl Attached<'_> {
         self.state().is_some_and(|s| s == "enabled")
     }
 
+    /// This one is attached.
+    pub fn is(&self, name: &str) -> bool {
+        self.enabled() && self.name().is_some_and(|n| n == name)
+    }
+
     fn gone(&self) -> bool {
         self.state().is_none_or(|s| s == "disabled")
     }
@@ -81,6 +87,19 @@ impl Attached<'_> {
         }
         Ok(())
     }
+
+    pub fn wait_until(&self, name: &str) -> Result<()> {
+        let end = Instant::now() + START_TIME;
+        while !self.is(name) {
+            ensure!(
+                Instant::now() < end,
+                "the scheduler {name} was started and is not attached after {} s",
+                START_TIME.as_secs()
+            );
+            sleep(NAP);
+        }
+        Ok(())
+    }
 }
 
 /// The arm of the command, where it has one.
@@ -96,6 +115,8 @@ pub struct Scheduler {
     others: Option<Variant>,
     /// As the kernel calls it.
     name: Option<String>,
+    /// It was ended.
+    over: bool,
 }
 
 impl Scheduler {
@@ -127,6 +148,7 @@ impl Scheduler {
             ours: matches!(variant.kind, Kind::Roost(_)),
             others: others.cloned(),
             name: None,
+            over: false,
         };
         started(scheduler.group());
         Ok(Some(scheduler))
@@ -157,8 +179,7 @@ impl Scheduler {
         self.name = attached.name();
         if let Some(others) = self.others.clone() {
             self.set(DEFAULT_ARM, &others)?;
-            let arm = ARM.to_string();
-            ask(&self.ctl(), &Op::ArmAdd { arm, preset: None })?;
+            ask(&self.ctl(), &arm::made(ARM))?;
         }
         self.become_variant(variant)?;
         Ok(())
@@ -209,12 +230,12 @@ impl Scheduler {
     }
 
     fn set(&self, arm: &str, variant: &Variant) -> Result<bool> {
-        let Kind::Roost(roost) = &variant.kind else {
+        let Some(ops) = arm::becomes(arm, variant) else {
             return Ok(false);
         };
-        let (arm, change) = (arm.to_string(), roost.0.clone());
-        ask(&self.ctl(), &Op::Reset { arm: arm.clone() })?;
-        ask(&self.ctl(), &Op::Set { arm, change })?;
+        for op in &ops {
+            ask(&self.ctl(), op)?;
+        }
         Ok(true)
     }
 
@@ -245,8 +266,29 @@ impl Scheduler {
         while self.ended()?.is_none() && Instant::now() < end {
             sleep(NAP);
         }
+        let ended = self.end();
         drop(self);
-        attached.wait_until_gone()
+        ended.and(attached.wait_until_gone())
+    }
+
+    /// With all that it started. Errors: it does not end, killed as it is.
+    fn end(&mut self) -> Result<()> {
+        if self.over {
+            return Ok(());
+        }
+        self.over = true;
+        self.signal(libc::SIGKILL);
+        let ended = reaped_within(self.group(), END_TIME);
+        if let Some(cgroup) = &self.ground.cgroup {
+            // What does not end is told of when all is restored.
+            let _ = cgroup.end_child(CGROUP);
+        }
+        ensure!(
+            ended,
+            "the scheduler, process {}, was killed and does not end",
+            self.group()
+        );
+        Ok(())
     }
 
     fn signal(&self, signal: i32) {
@@ -265,13 +307,8 @@ impl Scheduler {
 
 impl Drop for Scheduler {
     fn drop(&mut self) {
-        self.signal(libc::SIGKILL);
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        if let Some(cgroup) = &self.ground.cgroup {
-            // What does not end is told of when all is restored.
-            let _ = cgroup.end_child(CGROUP);
-        }
+        // Told where it is ended in order.
+        let _ = self.end();
     }
 }
 
