@@ -56,7 +56,10 @@ pub enum Command {
         json: bool,
     },
     AbGuardian,
-    AbWorkload(Pattern),
+    AbWorkload {
+        pattern: Pattern,
+        steps: u64,
+    },
     Doctor {
         sysfs: PathBuf,
         json: bool,
@@ -207,7 +210,9 @@ impl Cli {
                 let json = json || too;
                 return Ok(Command::Tune { args, json });
             }
-            Some(Sub::AbWorkload { pattern }) => return Ok(Command::AbWorkload(pattern)),
+            Some(Sub::AbWorkload { pattern, steps }) => {
+                return Ok(Command::AbWorkload { pattern, steps });
+            }
             Some(Sub::AbGuardian) => return Ok(Command::AbGuardian),
             #[cfg(feature = "sim")]
             Some(Sub::Sim { args, json: too }) => {

@@ -39,9 +39,9 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Doctor { sysfs, json } => return doctor(&sysfs, json),
         Command::Ab { args, json } => ab::command::perform(*args, json, &on_signal()?),
         Command::Tune { args, json } => ab::command::tune(*args, json, &on_signal()?),
-        Command::AbWorkload(pattern) => {
+        Command::AbWorkload { pattern, steps } => {
             let cpus = std::thread::available_parallelism()?.get();
-            pattern.perform(cpus, 1.0)
+            pattern.perform(cpus, 1.0, steps)
         }
         Command::AbGuardian => ab::real::guardian::watch(),
         Command::Ctl { path, verb, json } => ctl::run(&path, verb, json),

@@ -67,6 +67,7 @@ pub fn judged(header: &Header, runs: &[Repetition]) -> Result<Vec<Judged>> {
             other,
             better: metric.better,
             exercised: acted(variant),
+            coarse: metric.step() > header.rule.margin,
         })
         .collect();
     Ok(judge(&compared, &header.rule, header.seed))

@@ -49,7 +49,7 @@ pub struct AbArgs {
     #[arg(long, value_name = "VARIANT")]
     variant: Vec<String>,
 
-    /// Runs of each variant; or auto, up to 40, or auto:MAX: until all is told, by a rule that keeps its error
+    /// Blocks, each of one run of each variant; or auto, up to 40, or auto:MAX: until all is told, by a rule that keeps its error
     #[arg(short = 'n', long = "blocks", value_name = "N", default_value = "12", value_parser = plan)]
     plan: Plan,
 
@@ -113,7 +113,7 @@ struct Runs {
     #[arg(long, value_name = "SECS", default_value = "3600", value_parser = crate::cli::seconds)]
     timeout: Duration,
 
-    /// What is run
+    /// What is run, by who runs this: under sudo as root, unless it drops that itself
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
@@ -124,7 +124,7 @@ pub struct TuneArgs {
     #[arg(long, value_name = "VARIANT", default_value = DEFAULT_PRESET)]
     base: String,
 
-    /// Runs of each in the last comparison; or auto, up to 40, or auto:MAX
+    /// Blocks, each of one run of both, of the last comparison; or auto, up to 40, or auto:MAX
     #[arg(short = 'n', long = "blocks", value_name = "N", default_value = "12", value_parser = plan)]
     plan: Plan,
 
@@ -227,9 +227,11 @@ impl AbArgs {
         // So that the rest is looked at.
         self.runs.command = vec![program.into()];
         let whole = self.task(facts)?;
+        // The same for all runs of all workloads.
+        let steps = suite::steps_of_ms().to_string();
         let task = |pattern: &Pattern| {
             let mut task = whole.clone();
-            let words = [suite::COMMAND.to_string(), pattern.name()];
+            let words = [suite::COMMAND.to_string(), pattern.name(), steps.clone()];
             task.header.command.extend(words.clone());
             task.command.extend(words.map(OsString::from));
             let stem = whole.result.file_stem().unwrap_or_default();

@@ -51,7 +51,7 @@ pub fn tune(args: TuneArgs, json: bool, stop: &Stop) -> Result<()> {
     let facts = facts(&Host::new(Path::new("/sys")));
     let task = args.task(facts)?;
     let cpus = std::thread::available_parallelism()?.get() as u32;
-    let candidates = tune::candidates(&task.header.variants[0], cpus)?;
+    let candidates = tune::candidates(&task.header.variants[0], cpus, task.header.scope)?;
     // It may be there, with what is gone on with.
     let _ = std::fs::create_dir(&task.result);
     let tuned = tune::tune(&task.header, candidates, &mut |header, name| {

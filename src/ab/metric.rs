@@ -153,6 +153,14 @@ impl Metric {
         }
     }
 
+    /// Between two values that it can take, as a part of the lower one. 0: nothing keeps them apart.
+    pub fn step(&self) -> f64 {
+        match self.source {
+            Source::Measured(Measured::WakeupP50 | Measured::WakeupP99) => 1.0,
+            _ => 0.0,
+        }
+    }
+
     pub fn unit(&self) -> &'static str {
         match self.source {
             Source::Measured(which) => row_of(which).unit,

@@ -230,8 +230,9 @@ pub struct ResultFile {
 }
 
 impl ResultFile {
-    /// A new one, with its first line. Errors: there is one already.
+    /// A new one, with its first line. Errors: there is one already; it could not be read again.
     pub fn create(path: &Path, header: &Header) -> Result<ResultFile> {
+        header.clone().checked()?;
         let file = OpenOptions::new().append(true).create_new(true).open(path);
         let file = file.map_err(|e| match e.kind() {
             ErrorKind::AlreadyExists => anyhow::anyhow!(

@@ -51,17 +51,17 @@ impl Pattern {
         value.map_or(String::new(), |v| v.get_name().to_string())
     }
 
-    /// Does the work of it on a machine of so many CPUs; `part` of 1 is as much as is compared.
-    pub fn perform(self, cpus: usize, part: f64) -> Result<()> {
+    /// Does the work of it on a machine of so many CPUs; `part` of 1 is as much as is compared. `ms`: as of `steps_of_ms`, the same for all runs.
+    pub fn perform(self, cpus: usize, part: f64, ms: u64) -> Result<()> {
         let times = |n: f64| (n * part).ceil() as usize;
         match self {
             Pattern::PingPong => pairs(1, times(20_000.0)),
             Pattern::Pairs => pairs((cpus / 2).max(1), times(10_000.0)),
             Pattern::Messages => messages(cpus.div_ceil(4), times(200.0)),
             Pattern::ForkWait => forks(times(2_000.0)),
-            Pattern::ChunksHalf => chunks((cpus / 2).max(1), times(100.0)),
-            Pattern::ChunksThird => chunks((cpus * 3 / 10).max(1), times(100.0)),
-            Pattern::Flat => flat(cpus, times(200.0)),
+            Pattern::ChunksHalf => chunks((cpus / 2).max(1), times(100.0), ms),
+            Pattern::ChunksThird => chunks((cpus * 3 / 10).max(1), times(100.0), ms),
+            Pattern::Flat => flat(cpus, times(200.0), ms),
         }
     }
 }
@@ -169,18 +169,23 @@ fn forks(times: usize) -> Result<()> {
     Ok(())
 }
 
-/// Steps of a millisecond here and now, so that chunks last 1 to 5 ms everywhere.
-fn steps_of_ms() -> u64 {
-    let (mut count, begin) = (0, Instant::now());
-    while begin.elapsed() < Duration::from_millis(5) {
-        black_box(steps(1000));
-        count += 1000;
-    }
-    count / 5
+const TRIES: usize = 20;
+
+/// Steps of a millisecond on this machine, so that chunks last 1 to 5 ms everywhere. Counted once, before any run: a run that counted
+/// for itself would do as much work as its scheduler lets it count. Of some tries the best, which was disturbed least.
+pub fn steps_of_ms() -> u64 {
+    let all = (0..TRIES).map(|_| {
+        let (mut count, begin) = (0, Instant::now());
+        while begin.elapsed() < Duration::from_millis(5) {
+            black_box(steps(1000));
+            count += 1000;
+        }
+        count / 5
+    });
+    all.max().unwrap_or(1)
 }
 
-fn chunks(tasks: usize, times: usize) -> Result<()> {
-    let ms = steps_of_ms();
+fn chunks(tasks: usize, times: usize, ms: u64) -> Result<()> {
     let (mut from, to) = pipe()?;
     let mut threads = Vec::new();
     for task in 0..tasks {
@@ -201,8 +206,7 @@ fn chunks(tasks: usize, times: usize) -> Result<()> {
     join(threads)
 }
 
-fn flat(cpus: usize, times: usize) -> Result<()> {
-    let ms = steps_of_ms();
+fn flat(cpus: usize, times: usize, ms: u64) -> Result<()> {
     let work = move || {
         black_box(steps(ms * times as u64));
         Ok(())

@@ -8,7 +8,7 @@ use super::result::{Header, Recorded};
 use super::stats::pairs::Scale;
 use super::stats::plan::Plan;
 use super::stats::verdict::{Direction, Judged, Verdict};
-use super::variant::{Kind, Variant};
+use super::variant::{Kind, Scope, Variant, quoted};
 use crate::features::{FEATURES, SLICE};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
@@ -34,6 +34,7 @@ pub struct Tried {
 pub struct Tuned {
     pub base: String,
     pub command: Vec<String>,
+    pub scope: Scope,
     pub metric: String,
     /// In the last round that they were in, the best first.
     pub tried: Vec<Tried>,
@@ -44,9 +45,11 @@ pub struct Tuned {
 /// Makes the runs of a comparison, or goes on with them; the name is the round's.
 pub type Run<'a> = &'a mut dyn FnMut(&Header, &str) -> Result<Recorded>;
 
-/// One change each of what the base has: a feature the other way round, half and twice the slice.
-pub fn candidates(base: &str, cpus: u32) -> Result<Vec<String>> {
-    let Kind::Roost(roost) = Variant::parse(base)?.kind else {
+/// One change each of what the base has, and that can be for that scope: a feature the other way round, half and twice the slice.
+pub fn candidates(base: &str, cpus: u32, scope: Scope) -> Result<Vec<String>> {
+    let parsed = Variant::parse(base)?;
+    scope.takes(std::slice::from_ref(&parsed))?;
+    let Kind::Roost(roost) = &parsed.kind else {
         bail!("{base} has no features: give a preset, as --base mainline");
     };
     let features = FEATURES.iter().map(|feature| {
@@ -60,7 +63,11 @@ pub fn candidates(base: &str, cpus: u32) -> Result<Vec<String>> {
         .filter(|_| !roost.0.set.contains_key(SLICE.name));
     let all = features.chain(slices).map(|c| format!("{base}+{c}"));
     // A sub-switch without its feature is none.
-    Ok(all.filter(|name| Variant::parse(name).is_ok()).collect())
+    let can_be = |name: &String| {
+        let variant = Variant::parse(name);
+        variant.is_ok_and(|v| scope.takes(&[parsed.clone(), v]).is_ok())
+    };
+    Ok(all.filter(can_be).collect())
 }
 
 /// `confirm`: its variants are the base alone, its plan that of the last comparison.
@@ -93,6 +100,7 @@ pub fn tune(confirm: &Header, candidates: Vec<String>, run: Run) -> Result<Tuned
     Ok(Tuned {
         base: confirm.variants[0].clone(),
         command: confirm.command.clone(),
+        scope: confirm.scope,
         metric: confirm.metrics[0].metric.clone(),
         tried,
         best,
@@ -182,7 +190,7 @@ impl Tuned {
         best.map(|(variant, _)| variant.as_str())
     }
 
-    /// What puts the command on it from now on.
+    /// What makes it last, for whom it was measured: the machine, or the command alone.
     pub fn commands(&self) -> Result<Vec<String>> {
         let Some(found) = self.found() else {
             return Ok(Vec::new());
@@ -192,23 +200,37 @@ impl Tuned {
         };
         let change = &roost.0;
         let preset = change.preset.as_deref().unwrap_or_default();
-        let mut set = format!("scx_roost ctl set --arm {ARM}");
+        let mut switches = String::new();
         for (option, names) in [("enable", &change.enable), ("disable", &change.disable)] {
             names
                 .iter()
-                .for_each(|n| set += &format!(" --{option} {n}"));
+                .for_each(|n| switches += &format!(" --{option} {n}"));
         }
-        for (name, value) in &change.set {
-            set += &format!(" --set {name}={}", value.as_str().unwrap_or_default());
+        let tunables = |option: fn(&str, &str) -> String| -> String {
+            let all = change.set.iter();
+            all.map(|(name, value)| option(name, value.as_str().unwrap_or_default()))
+                .collect()
+        };
+        if self.scope == Scope::Machine {
+            let tunables = tunables(|name, value| format!(" --{name} {value}"));
+            return Ok(vec![format!(
+                "scx_roost --preset {preset}{switches}{tunables}"
+            )]);
         }
+        let tunables = tunables(|name, value| format!(" --set {name}={value}"));
+        let set = format!("scx_roost ctl set --arm {ARM}{switches}{tunables}");
         let program = self.command[0].rsplit('/').next().unwrap_or_default();
+        let words: Vec<String> = self.command.iter().map(|w| quoted(w)).collect();
         // As the kernel cuts names.
         let comm: String = program.chars().take(15).collect();
         Ok(vec![
             format!("scx_roost ctl arms add {ARM} --preset {preset}"),
             set,
-            format!("scx_roost ctl rules add --comm '{comm}' --arm {ARM}"),
-            format!("scx_roost exec --arm {ARM} -- {}", self.command.join(" ")),
+            format!(
+                "scx_roost ctl rules add --comm {} --arm {ARM}",
+                quoted(&comm)
+            ),
+            format!("scx_roost exec --arm {ARM} -- {}", words.join(" ")),
         ])
     }
 
@@ -240,7 +262,12 @@ impl Tuned {
         if commands.is_empty() {
             return Ok(text + &format!("So stay with {}.\n", self.base));
         }
-        text += "To have it from now on, for the process of that name (rules) or for all that the command starts (exec):\n";
+        text += match self.scope {
+            Scope::Machine => "To have it from now on, for all tasks, as it was measured:\n",
+            Scope::Workload => {
+                "To have it from now on, for the process of that name (rules) or for all that the command starts (exec):\n"
+            }
+        };
         Ok(text
             + &commands
                 .iter()

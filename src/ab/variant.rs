@@ -153,6 +153,15 @@ fn words(text: &str) -> Result<Vec<String>> {
     Ok(words)
 }
 
+/// A word as a shell reads it back.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 /// Counters of which one moves when the feature changes what would have happened; of two that only tell how, those without which it cannot have.
 pub const TRACES: &[(&str, &[&str])] = &[
     ("prev_idle", &["wa_prev_idle"]),

@@ -64,7 +64,13 @@ pub enum Sub {
     },
     /// A workload of `ab --suite`
     #[command(name = ab::suite::COMMAND, hide = true)]
-    AbWorkload { pattern: ab::suite::Pattern },
+    AbWorkload {
+        pattern: ab::suite::Pattern,
+
+        /// Of a millisecond
+        #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+        steps: u64,
+    },
     /// Find the features and tunables that suit a command, by the same runs and statistics
     #[command(after_help = ab::args::TUNE_EXAMPLES)]
     Tune {

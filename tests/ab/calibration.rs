@@ -25,6 +25,7 @@ fn verdicts(values: &[Vec<f64>], blocks: usize, rule: &Rule) -> Vec<Judged> {
             other: &other[..blocks],
             better: Direction::Lower,
             exercised: true,
+            coarse: false,
         })
         .collect();
     judge(&compared, rule, 1)

@@ -215,3 +215,17 @@ fn what_could_not_be_read_again_is_not_written() {
         "{error}"
     );
 }
+
+#[test]
+fn a_file_that_could_not_be_read_is_not_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let mut header = header(&["mainline", "eevdf"], Plan::Fixed(6));
+    header.scope = scx_roost::ab::variant::Scope::Workload;
+    let told = ResultFile::create(&path, &header).map(|_| ()).unwrap_err();
+    assert!(
+        told.to_string()
+            .starts_with("eevdf schedules the whole machine")
+    );
+    assert!(!path.exists());
+}

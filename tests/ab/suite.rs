@@ -2,17 +2,19 @@
 //! Workloads that come along: each ends, whatever the machine has, and wakes others or does not as it says.
 
 use crate::child::runs;
-use clap::ValueEnum;
+use clap::{Parser, ValueEnum};
+use scx_roost::ab::args::AbArgs;
 use scx_roost::ab::child::Workload;
 use scx_roost::ab::metric::Measured;
 use scx_roost::ab::suite::{COMMAND, Pattern};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 #[test]
 fn each_ends_on_one_cpu_and_on_many() {
     for pattern in Pattern::value_variants() {
         for cpus in [1, 3, 8] {
-            pattern.perform(cpus, 0.005).unwrap();
+            pattern.perform(cpus, 0.005, 100_000).unwrap();
         }
     }
 }
@@ -22,9 +24,14 @@ fn each_ends_on_one_cpu_and_on_many() {
 fn who_wakes_nobody_switches_seldom() {
     let switches = |pattern: Pattern| {
         let sample = runs(&Workload {
-            command: [env!("CARGO_BIN_EXE_scx_roost"), COMMAND, &pattern.name()]
-                .map(Into::into)
-                .to_vec(),
+            command: [
+                env!("CARGO_BIN_EXE_scx_roost"),
+                COMMAND,
+                &pattern.name(),
+                "400000",
+            ]
+            .map(Into::into)
+            .to_vec(),
             timeout: Duration::from_secs(60),
             powercap: "/nowhere".into(),
         });
@@ -33,4 +40,28 @@ fn who_wakes_nobody_switches_seldom() {
     };
     let (flat, ball) = (switches(Pattern::Flat), switches(Pattern::PingPong));
     assert!(ball > 5.0 * flat, "{ball} and {flat} a second");
+}
+
+#[derive(Parser)]
+struct Typed {
+    #[command(flatten)]
+    args: AbArgs,
+}
+
+/// The work of all runs of all workloads is counted in the same steps, and the file has them.
+#[test]
+fn the_amount_of_work_is_fixed_before_any_run() {
+    let words = "ab --suite placement --variant mainline --variant roost";
+    let typed = Typed::parse_from(words.split(' '));
+    let tasks = typed.args.tasks("roost".into(), BTreeMap::new()).unwrap();
+    assert_eq!(tasks.len(), Pattern::value_variants().len());
+    let steps = tasks[0].header.command.last().unwrap();
+    assert!(steps.parse::<u64>().unwrap() > 100, "{steps}");
+    for (task, pattern) in tasks.iter().zip(Pattern::value_variants()) {
+        assert_eq!(
+            task.header.command,
+            ["roost", COMMAND, &pattern.name(), steps]
+        );
+        assert_eq!(task.command.last().unwrap(), &steps[..]);
+    }
 }

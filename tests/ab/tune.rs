@@ -7,14 +7,21 @@ use scx_roost::ab::run::run;
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::verdict::Verdict;
 use scx_roost::ab::tune::{Tuned, candidates, tune};
-use scx_roost::ab::variant::TRACES;
+use scx_roost::ab::variant::{Scope, TRACES, Variant};
 
 /// On a machine where each of these changes takes so many times as long as without it.
 fn tuned(base: &str, times: &[(&str, f64)], seed: u64) -> (Tuned, Vec<String>) {
+    tuned_for(Scope::Machine, base, times, seed)
+}
+
+fn tuned_for(scope: Scope, base: &str, times: &[(&str, f64)], seed: u64) -> (Tuned, Vec<String>) {
     let mut names = Vec::new();
+    let mut confirm = header(&[base], Plan::Fixed(12));
+    confirm.scope = scope;
+    confirm.command.push("it's all".into());
     let tuned = tune(
-        &header(&[base], Plan::Fixed(12)),
-        candidates(base, 8).unwrap(),
+        &confirm,
+        candidates(base, 8, scope).unwrap(),
         &mut |header, name| {
             names.push(format!("{name} of {}", header.variants.len()));
             Ok(runs(header, times, seed + names.len() as u64))
@@ -61,7 +68,7 @@ fn runs(header: &Header, times: &[(&str, f64)], seed: u64) -> Recorded {
 
 #[test]
 fn each_feature_is_tried_the_other_way_round_and_slices_too() {
-    let all = candidates("mainline", 8).unwrap();
+    let all = candidates("mainline", 8, Scope::Machine).unwrap();
     for there in [
         "mainline+prev_idle=off",
         "mainline+prev_core=on",
@@ -72,8 +79,8 @@ fn each_feature_is_tried_the_other_way_round_and_slices_too() {
     }
     // A sub-switch whose feature is off.
     assert!(!all.iter().any(|c| c.contains("claim_plain")), "{all:?}");
-    assert!(candidates("eevdf", 8).is_err());
-    let set = candidates("mainline+slice-us=1000", 8).unwrap();
+    assert!(candidates("eevdf", 8, Scope::Machine).is_err());
+    let set = candidates("mainline+slice-us=1000", 8, Scope::Machine).unwrap();
     assert_eq!(
         set.iter().filter(|c| c.contains("slice")).count(),
         set.len()
@@ -101,13 +108,12 @@ fn what_helps_is_found_put_together_and_confirmed() {
     let text = tuned.text().unwrap();
     println!("{text}{names:?}");
     for part in [
-        "scx_roost ctl arms add tuned --preset mainline\n",
-        "scx_roost ctl set --arm tuned --enable prev_core --enable claim",
-        "scx_roost ctl rules add --comm 'make' --arm tuned\n",
-        "scx_roost exec --arm tuned -- make -j16",
+        "for all tasks, as it was measured:\n",
+        "  scx_roost --preset mainline --enable prev_core --enable claim",
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
+    assert!(!text.contains("--arm"), "{text}");
 }
 
 /// Of twenty searches where nothing helps, each has an error of 5 %.
@@ -121,7 +127,7 @@ fn where_nothing_helps_nothing_is_found() {
 
 #[test]
 fn where_all_is_worse_the_base_stays() {
-    let all: Vec<String> = candidates("mainline", 8).unwrap();
+    let all: Vec<String> = candidates("mainline", 8, Scope::Machine).unwrap();
     let changes: Vec<(&str, f64)> = all
         .iter()
         .map(|c| (c.split_once('+').unwrap().1, 1.3))
@@ -133,4 +139,30 @@ fn where_all_is_worse_the_base_stays() {
         text.ends_with("Nothing did better than mainline.\n"),
         "{text}"
     );
+}
+
+/// Each file can be read, and what is told is for the command alone.
+#[test]
+fn for_a_command_only_what_an_arm_can_have_is_tried() {
+    let all = candidates("roost", 8, Scope::Workload).unwrap();
+    assert!(
+        !all.iter()
+            .any(|c| c.contains("+avg_idle=") || c.contains("avg_idle_every"))
+    );
+    let mut variants = vec![Variant::parse("roost").unwrap()];
+    variants.extend(all.iter().map(|c| Variant::parse(c).unwrap()));
+    Scope::Workload.takes(&variants).unwrap();
+    assert!(candidates("roost", 8, Scope::Machine).unwrap().len() > all.len());
+    assert!(candidates("roost+rescue-us=2000", 8, Scope::Workload).is_err());
+    let helps = [("prev_core=on", 0.90), ("slice-us=5600", 0.95)];
+    let (tuned, _) = tuned_for(Scope::Workload, "mainline", &helps, 1);
+    let text = tuned.text().unwrap();
+    for part in [
+        "scx_roost ctl arms add tuned --preset mainline\n",
+        "scx_roost ctl set --arm tuned --enable prev_core --set slice-us=5600\n",
+        "scx_roost ctl rules add --comm make --arm tuned\n",
+        r"scx_roost exec --arm tuned -- make -j16 /home/me/secret 'it'\''s all'",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
 }

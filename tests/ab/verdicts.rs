@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What is said of numbers that leave no doubt, and of those that say nothing.
 
+use scx_roost::ab::metric::Metric;
+use scx_roost::ab::report::remark;
 use scx_roost::ab::stats::pairs::Scale;
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::sample::outliers;
-use scx_roost::ab::stats::verdict::{Compared, Direction, Judged, Rule, Verdict, judge};
+use scx_roost::ab::stats::verdict::{Compared, Direction, Judged, Rule, Verdict, judge, settled};
 
 const RUNS: [f64; 8] = [10.0, 10.3, 9.9, 10.1, 10.2, 9.8, 10.05, 10.15];
 
@@ -14,6 +16,7 @@ fn one(base: &[f64], other: &[f64], better: Direction, plan: Plan) -> Judged {
         other,
         better,
         exercised: true,
+        coarse: false,
     };
     judge(&[compared], &Rule::new(plan), 1).remove(0)
 }
@@ -109,6 +112,7 @@ fn what_never_acted_is_not_equal() {
         other: &RUNS,
         better: Direction::Lower,
         exercised: false,
+        coarse: false,
     };
     let judged = judge(&[compared], &Rule::new(Plan::Fixed(8)), 1);
     assert_eq!(judged[0].verdict, Verdict::NotExercised);
@@ -136,6 +140,7 @@ fn many_comparisons_ask_for_more() {
         other: &other[..6],
         better: Direction::Lower,
         exercised: true,
+        coarse: false,
     };
     let rule = Rule::new(Plan::Fixed(6));
     assert_eq!(judge(&[compared], &rule, 1)[0].verdict, Verdict::Worse);
@@ -169,4 +174,48 @@ fn what_lies_far_off_is_named() {
     assert_eq!(outliers(&[1.0, 1.1, 0.9, 9.0, 1.05, 0.95]), [3]);
     assert!(outliers(&RUNS).is_empty());
     assert!(outliers(&[1.0; 5]).is_empty());
+}
+
+/// Values that are powers of two are the same, and what was measured may be apart by nearly as much again.
+#[test]
+fn what_is_coarser_than_the_margin_is_not_equivalent() {
+    let coarse = |base: &[f64], other: &[f64]| {
+        let compared = Compared {
+            base,
+            other,
+            better: Direction::Lower,
+            exercised: true,
+            coarse: true,
+        };
+        judge(&[compared], &Rule::new(Plan::Fixed(8)), 1).remove(0)
+    };
+    let same = coarse(&[16.0; 8], &[16.0; 8]);
+    assert_eq!(
+        (same.verdict, same.same_bucket),
+        (Verdict::Inconclusive, true)
+    );
+    assert!(
+        remark(&same).starts_with("same bucket"),
+        "{}",
+        remark(&same)
+    );
+    assert!(settled(&[same]));
+    let twice = coarse(&[16.0; 8], &[32.0; 8]);
+    assert_eq!((twice.verdict, twice.same_bucket), (Verdict::Worse, false));
+    let step = |name: &str| Metric::parse(name, Direction::Lower).unwrap().step();
+    assert_eq!((step("wakeup-p99"), step("wall")), (1.0, 0.0));
+}
+
+/// Worse by 1.5 % in all blocks of the first looks, where the interval is too wide to be within the margin, and the same in all behind them.
+#[test]
+fn what_was_told_first_stands() {
+    let base: Vec<f64> = RUNS.iter().cycle().take(80).copied().collect();
+    let other: Vec<f64> = base
+        .iter()
+        .enumerate()
+        .map(|(i, b)| b * if i < 20 { 1.01 + 0.002 * i as f64 } else { 1.0 })
+        .collect();
+    let at = |n: usize| one(&base[..n], &other[..n], Direction::Lower, Plan::Auto(80));
+    assert_eq!(at(20).verdict, Verdict::Worse);
+    assert_eq!(at(80).verdict, Verdict::Worse, "{:?}", at(80));
 }

@@ -4,7 +4,7 @@
 use crate::ab::metric::Measured;
 use crate::stats::client::Client;
 use crate::stats::{HISTS, Metrics, NR_BUCKETS, ROWS, delta, quantile_us};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -29,7 +29,11 @@ impl Counts {
             let (buckets, _) = arm.hists()[which];
             wakeups.iter_mut().zip(buckets).for_each(|(w, b)| *w += *b);
         }
-        let own = arm.and_then(|arm| metrics.arms.get(arm));
+        let own = |arm| {
+            let found = metrics.arms.get(arm);
+            found.with_context(|| format!("the scheduler counts nothing of arm {arm}"))
+        };
+        let own = arm.map(own).transpose()?;
         Ok(Counts {
             counters: own.map_or_else(|| metrics.counters(), |own| own.counters.counters()),
             wakeups,

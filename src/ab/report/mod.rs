@@ -231,12 +231,17 @@ pub fn remark(judged: &Judged) -> String {
         Scale::Difference => number(least),
     });
     match (judged.verdict, judged.blocks, least) {
+        (Verdict::Inconclusive, ..) if judged.same_bucket => {
+            "same bucket: the steps of this metric are wider than the margin".to_string()
+        }
         (Verdict::Inconclusive, 0, _) => "not looked at yet: the plan is not done".to_string(),
         (Verdict::Inconclusive, n, Some(least)) => {
             format!("{n} blocks find {least} or more")
         }
         (Verdict::Inconclusive, n, None) => format!("{n} blocks are too few to tell anything"),
-        (Verdict::NotExercised, ..) => "what is different never acted".to_string(),
+        (Verdict::NotExercised, ..) => {
+            "what is different acted in no more than half of the runs".to_string()
+        }
         (Verdict::Equivalent, ..) if judged.p_adjusted <= 0.05 => {
             "a difference, and less than the margin".to_string()
         }

@@ -36,7 +36,7 @@ pub enum Verdict {
     Equivalent,
     /// Neither a difference nor its absence is shown.
     Inconclusive,
-    /// What is different in this variant never acted.
+    /// What is different in this variant acted in no more than half of the runs that have it.
     NotExercised,
 }
 
@@ -89,8 +89,10 @@ pub struct Compared<'a> {
     pub base: &'a [f64],
     pub other: &'a [f64],
     pub better: Direction,
-    /// False: what is different never acted.
+    /// False: what is different did not act.
     pub exercised: bool,
+    /// The steps of its values are wider than the margin: that values are the same does not say that they are within it.
+    pub coarse: bool,
 }
 
 /// A value and where it may lie.
@@ -104,6 +106,9 @@ pub struct Estimate {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     pub verdict: Verdict,
+    /// It would be equivalent, were the metric not too coarse to say so.
+    #[serde(default)]
+    pub same_bucket: bool,
     pub scale: Scale,
     /// Of the look that told the verdict, or of the last one. All estimates are of these.
     pub blocks: usize,
@@ -124,17 +129,24 @@ pub struct Judged {
 /// Judges all comparisons together. `seed` is for the bootstrap alone.
 pub fn judge(compared: &[Compared], rule: &Rule, seed: u64) -> Vec<Judged> {
     let seen: Vec<Seen> = compared.iter().map(|c| Seen::new(c, rule)).collect();
-    let ps: Vec<f64> = seen.iter().map(|s| s.p.two_sided()).collect();
-    let adjusted = holm::adjusted(&ps);
-    let many = ps.len() as f64;
-    let each = compared.iter().zip(&seen).zip(adjusted);
-    each.map(|((compared, seen), p)| seen.judged(compared, rule, p, many, seed))
-        .collect()
+    let looks = seen.iter().map(|s| s.ps.len()).max().unwrap_or(0);
+    // At each look, and without one.
+    let adjusted: Vec<Vec<f64>> = (0..looks.max(1))
+        .map(|look| holm::adjusted(&seen.iter().map(|s| s.p_at(look)).collect::<Vec<_>>()))
+        .collect();
+    let many = seen.len() as f64;
+    let each = compared.iter().zip(&seen).enumerate();
+    each.map(|(i, (compared, seen))| {
+        let ps: Vec<f64> = adjusted.iter().map(|all| all[i]).collect();
+        seen.judged(compared, rule, &ps, many, seed)
+    })
+    .collect()
 }
 
-/// Nothing more is needed of these: each has its verdict.
+/// Nothing more is needed of these: each has its verdict, or cannot have another one.
 pub fn settled(judged: &[Judged]) -> bool {
-    judged.iter().all(|j| j.verdict != Verdict::Inconclusive)
+    let open = |j: &Judged| j.verdict == Verdict::Inconclusive && !j.same_bucket;
+    !judged.iter().any(open)
 }
 
 /// What one look has shown.
@@ -150,9 +162,11 @@ struct Seen {
     last: Taken,
     /// The look that gave the least p.
     differs: Option<Taken>,
-    /// The first that showed it.
-    equivalent: Option<Taken>,
+    /// The first that showed it, and which that was.
+    equivalent: Option<(usize, Taken)>,
     p: P,
+    /// Two-sided, as it was after each look.
+    ps: Vec<f64>,
 }
 
 impl Seen {
@@ -165,6 +179,7 @@ impl Seen {
             differs: None,
             equivalent: None,
             p: P::NOTHING,
+            ps: Vec::new(),
         };
         for look in rule.plan.taken(blocks) {
             seen.take(look, || Taken::new(Some(look), pairs_at(look.blocks)), rule);
@@ -185,34 +200,48 @@ impl Seen {
         }
         self.p = all;
         if self.equivalent.is_none() && self.last.equivalent(look, rule) {
-            self.equivalent = Some(taken());
+            self.equivalent = Some((self.ps.len(), taken()));
         }
+        self.ps.push(all.two_sided());
     }
 
-    fn judged(&self, compared: &Compared, rule: &Rule, p: f64, many: f64, seed: u64) -> Judged {
-        let verdict = self.verdict(compared, rule, p);
+    /// What it was after that look, or is.
+    fn p_at(&self, look: usize) -> f64 {
+        let at = self.ps.get(look).copied();
+        at.unwrap_or(self.p.two_sided())
+    }
+
+    /// `ps`: as it counts among all comparisons, after each look.
+    fn judged(&self, compared: &Compared, rule: &Rule, ps: &[f64], many: f64, seed: u64) -> Judged {
+        let verdict = self.verdict(compared, rule, ps);
+        let p = ps.last().copied().unwrap_or(1.0);
+        let same_bucket = verdict == Verdict::Inconclusive && self.equivalent.is_some();
         // Verdict and numbers are of one look: later ones may say another thing, and are not what was told.
         let told = match verdict {
             Verdict::Better | Verdict::Worse => self.differs.as_ref(),
-            Verdict::Equivalent => self.equivalent.as_ref(),
+            Verdict::Equivalent => self.equivalent.as_ref().map(|(_, taken)| taken),
             Verdict::Inconclusive | Verdict::NotExercised => None,
         };
         let told = told.unwrap_or(&self.last);
         Judged {
             verdict,
+            same_bucket,
             p: self.p.two_sided(),
             p_adjusted: p,
             ..told.judged(rule, many, seed)
         }
     }
 
-    fn verdict(&self, compared: &Compared, rule: &Rule, p: f64) -> Verdict {
+    /// What was told first stands; of one look, that it does not matter.
+    fn verdict(&self, compared: &Compared, rule: &Rule, ps: &[f64]) -> Verdict {
         let higher = self.p.greater < self.p.less;
+        let equivalent = self.equivalent.as_ref().filter(|_| !compared.coarse);
+        let differs = ps.iter().position(|p| *p <= rule.alpha);
         if !compared.exercised {
             Verdict::NotExercised
-        } else if self.equivalent.is_some() {
+        } else if equivalent.is_some_and(|(at, _)| differs.is_none_or(|first| *at <= first)) {
             Verdict::Equivalent
-        } else if p > rule.alpha {
+        } else if differs.is_none() {
             Verdict::Inconclusive
         } else if higher == (compared.better == Direction::Higher) {
             Verdict::Better
@@ -260,6 +289,7 @@ impl Taken {
         let shift_interval = alpha.and_then(|alpha| self.walsh.interval(1.0 - alpha));
         Judged {
             verdict: Verdict::Inconclusive,
+            same_bucket: false,
             scale: self.pairs.scale,
             blocks: self.look.map_or(0, |look| look.blocks),
             level: alpha.map(|alpha| 1.0 - alpha),
