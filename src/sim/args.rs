@@ -129,7 +129,7 @@ pub struct SimArgs {
     #[arg(long, requires = "table")]
     short: bool,
 
-    /// With --table: as Markdown, for docs/simulator/tables.md
+    /// With --table: as Markdown, for docs/simulator/SOURCE.md
     #[arg(long, requires = "table")]
     markdown: bool,
 

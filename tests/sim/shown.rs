@@ -11,7 +11,7 @@ fn file(source: &str) -> PathBuf {
     folder.join(format!("{source}.txt"))
 }
 
-/// Without the hash of the parameters: what they lead to is what counts.
+/// Without the hash of the parameters and what was changed of them: what they lead to is what counts.
 fn shown(source: &str) -> String {
     let plan = TablePlan {
         source: source.to_string(),
@@ -28,7 +28,8 @@ fn shown(source: &str) -> String {
         let lines = text.lines().map(str::to_string);
         lines.collect::<Vec<_>>()
     });
-    let lines = lines.filter(|line| !line.contains("Parameters "));
+    let told = |line: &str| line.contains("Parameters ") || line.starts_with("Changed since");
+    let lines = lines.filter(|line| !told(line));
     lines.map(|line| line + "\n").collect()
 }
 

@@ -13,7 +13,7 @@ pub enum Form {
     Markdown,
 }
 
-/// docs/simulator/tables.md.
+/// docs/simulator/SOURCE.md.
 pub fn document(plan: &TablePlan, tables: &[Table]) -> String {
     let (source, runs) = (&plan.source, plan.effort.runs());
     let beside = if plan.beside { " --beside" } else { "" };
