@@ -5,10 +5,11 @@
 use crate::control::Op;
 use crate::ctl::ask;
 use crate::socket::Refused;
+use crate::user::User;
 use anyhow::{Context, Result};
 use clap::Args;
-use std::ffi::{CString, OsString};
-use std::io::{Error, ErrorKind};
+use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -33,6 +34,10 @@ pub struct ExecArgs {
     #[arg(long)]
     as_root: bool,
 
+    /// Run the command as this user, with the groups and the home; root alone can [default: who called sudo]
+    #[arg(long, value_name = "NAME", conflicts_with = "as_root")]
+    user: Option<String>,
+
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
@@ -46,15 +51,19 @@ Exit status: that of the command; 126 when it cannot be run, 127 when there is n
 
 /// Comes back only if the command cannot be run.
 pub fn run(path: &Path, args: ExecArgs) -> Result<ExitCode> {
+    let user = match args.as_root {
+        true => None,
+        false => User::of(args.user.as_deref())?,
+    };
     join(path, &args.arm)?;
-    if !args.as_root {
-        drop_sudo()?;
-    }
     let (program, rest) = args
         .command
         .split_first()
         .context("a command is expected")?;
-    let e = Command::new(program).args(rest).exec();
+    let mut command = Command::new(program);
+    command.args(rest);
+    user.iter().for_each(|user| user.takes(&mut command));
+    let e = command.exec();
     eprintln!("scx_roost: cannot run {}: {e}", program.display());
     Ok(ExitCode::from(if e.kind() == ErrorKind::NotFound {
         NOT_FOUND
@@ -79,26 +88,4 @@ fn join(path: &Path, arm: &str) -> Result<()> {
 fn again(e: &anyhow::Error) -> bool {
     e.downcast_ref::<Refused>()
         .is_some_and(|e| e.0 == libc::EAGAIN)
-}
-
-/// Root by sudo becomes again who called it.
-fn drop_sudo() -> Result<()> {
-    let number = |name| std::env::var(name).ok()?.parse::<u32>().ok();
-    // SAFETY: plain calls with plain numbers and a string that is alive.
-    unsafe {
-        let (0, Some(uid), Some(gid)) = (libc::geteuid(), number("SUDO_UID"), number("SUDO_GID"))
-        else {
-            return Ok(());
-        };
-        let user = CString::new(std::env::var("SUDO_USER").unwrap_or_default())?;
-        if libc::initgroups(user.as_ptr(), gid) < 0
-            || libc::setgid(gid) < 0
-            || libc::setuid(uid) < 0
-        {
-            return Err(Error::last_os_error()).with_context(|| {
-                format!("cannot become user {uid} again, who called sudo: --as-root stays root")
-            });
-        }
-    }
-    Ok(())
 }

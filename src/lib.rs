@@ -36,8 +36,10 @@ pub mod stats;
 pub mod stop;
 pub mod topology_view;
 pub mod uevents;
+pub mod user;
 pub mod variant;
 pub mod watch;
+mod whole_file;
 
 pub use config::Config;
 pub use scheduler::run;

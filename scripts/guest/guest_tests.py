@@ -5,7 +5,7 @@
 A test is a shell script whose first lines say what it wants: '# topology: 8' (several: '1 4 8'), '# accel: tcg',
 '# timeout: 120' (guest seconds), '# quick: yes' (also run on every kernel of the matrix; '6.16 7.3': on these), '# own-boot: yes',
 '# twice: yes' (its own boot, done twice: both must print the same bytes), '# kernels: 7.1' (only on that kernel, with
-the matrix), '# needs: policy' (the native tests of the policy and their tables are put into the guest), '# needs: spin' (the
+the matrix), '# long: yes' (only where it is named, or with --every-kernel), '# needs: policy' (the native tests of the policy and their tables are put into the guest), '# needs: spin' (the
 scheduler with the feature spin, too; 'rt-app': that, and the files tests/guest/*.json). Tests that want the same machine share a boot.
 The last line is 'N passed, N failed, N skipped'.
 
@@ -55,6 +55,7 @@ class Test:
     own_boot: bool
     twice: bool
     kernel: str                 # prefix of the only kernel it is for, or ''
+    long: bool
     needs: str                  # 'policy': tests/policy in the guest; 'spin': the scheduler that spins; 'rt-app'; or ''
 
 
@@ -84,7 +85,7 @@ def read_tests():
             yes = {key for key, value in head.items() if value == "yes"}
             out.append(Test(path.stem, topology, head["accel"], int(head["timeout"]),
                             head.get("quick", ""), bool({"own-boot", "twice"} & yes), "twice" in yes,
-                            head.get("kernels", ""), head.get("needs", "")))
+                            head.get("kernels", ""), "long" in yes, head.get("needs", "")))
     return out
 
 
@@ -259,6 +260,8 @@ def choose(args):
         tests = [t for t in tests if t.name in args.test]
     if args.topology:
         tests = [t for t in tests if t.topology == args.topology]
+    if not args.test and not args.every_kernel:
+        tests = [t for t in tests if not t.long]
     common = [t for t in tests if not t.kernel]
     special = [(t.kernel, [t]) for t in tests if t.kernel]
     if args.every_kernel:
@@ -311,10 +314,13 @@ def main():
     args = parse_args()
     try:
         plan = choose(args)
+        left = sorted({t.name for t in read_tests() if t.long} - {t.name for _, tests in plan for t in tests})
+        if left and not args.test:
+            print(f"# left out, as they take long: {' '.join(left)}; scripts/test --full runs them")
         if args.list:
             for _, tests in plan:
                 for t in tests:
-                    print(t.name, t.topology, t.accel, f"{t.timeout_s}s", "quick" if t.quick else "")
+                    print(t.name, t.topology, t.accel, f"{t.timeout_s}s", "quick" if t.quick else "long" if t.long else "")
             return 0
         run = Run(Contents(args.scheduler, [t for _, tests in plan for t in tests]), args.times, args.verbose)
         boots = plan_boots(run, plan, args)

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What was typed behind `scx_roost ab`, and what is meant.
 
+use super::concurrent::{self, Sides};
 use super::metric::{Measured, Metric, Source};
+use super::pages::Pages;
 use super::real::OF_ROOST;
-use super::result::{Asked, FORMAT, Header, RUNS_MAX, distinct};
+use super::result::{Asked, FORMAT, Header, RUNS_MAX, Recorded, distinct, exists, no_quantile};
 use super::run::words;
-use super::stats::plan::{MAX_AUTO, Plan};
+use super::stats::plan::{MAX_AUTO, MAX_BLOCKS, Plan};
 use super::stats::verdict::{Direction, Rule};
-use super::suite::{self, Pattern, Suite};
+use super::suite::{self, Item, Suite};
+use super::threadripper::{self, Place};
+use super::tune;
 use super::variant::{Kind, Scope, Variant, parse_all};
 use crate::features::DEFAULT_PRESET;
-use anyhow::{Context, Result, bail, ensure};
+use crate::machine::Machine;
+use crate::user::User;
+use anyhow::{Result, bail, ensure};
 use clap::{Args, Subcommand};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 pub const EXAMPLES: &str = "\
@@ -24,7 +30,10 @@ Examples:
       --metric 'regex:([0-9.]+) ops/s' --higher-is-better -n auto -- ./bench.sh
   scx_roost ab --scope workload --variant mainline --variant mainline+prev_core -- ./game --demo
       only the game is on these, on a machine in use
+  scx_roost ab --variant eevdf --variant pinned --variant roost -- make -j16    is one thread of each core enough?
+  scx_roost ab --concurrent --variant mainline --variant roost -- ./bench.sh    both at once, on half of the machine each
   scx_roost ab --suite placement --variant mainline --variant roost    on workloads that come along
+  scx_roost ab --suite threadripper-003          on those of source 003 that are installed in this folder, with its variants
   scx_roost ab show ab.jsonl                    what a result file says
 
 Exit status: 0 when all runs were made; 1 after an error, with the machine as it was found.";
@@ -45,7 +54,8 @@ pub struct AbArgs {
     pub look: Option<Look>,
 
     /// What is compared; the first is what the others are compared with: PRESET[+FEATURE=on|off][+TUNABLE=VALUE]..., eevdf (the kernel's
-    /// own scheduler) or 'scx:COMMAND' (another one). Give it twice or more
+    /// own scheduler) or 'scx:COMMAND' (another one); with @cpus=LIST or @cpus=cores (one thread of each core) behind it the command is
+    /// kept to these CPUs; pinned is eevdf@cpus=cores. Give it twice or more
     #[arg(long, value_name = "VARIANT")]
     variant: Vec<String>,
 
@@ -56,16 +66,21 @@ pub struct AbArgs {
     #[command(flatten)]
     runs: Runs,
 
-    /// Compare on workloads that come along, in place of a command; each has a result file of its own, 'ab-pairs.jsonl' for instance
-    #[arg(long, value_enum, value_name = "SUITE", conflicts_with_all = ["command", "resume", "markdown", "html"])]
+    /// Run two copies of the command at once, under two variants of ours, each on half of the last-level caches; sides are swapped in each
+    /// block. As with --scope workload
+    #[arg(long, conflicts_with = "mirror")]
+    concurrent: bool,
+
+    /// Compare on workloads of a suite, in place of a command; each has a result file of its own, 'ab-pairs.jsonl' for instance
+    #[arg(long, value_enum, value_name = "SUITE", conflicts_with_all = ["command", "markdown", "html"])]
     suite: Option<Suite>,
 
     /// Where each run is written as soon as it is over
     #[arg(long, value_name = "FILE", default_value = "ab.jsonl")]
     result: PathBuf,
 
-    /// Go on with a result file that was broken off: all other options as they were
-    #[arg(long, requires = "seed")]
+    /// Go on with a result file that was broken off, with its seed: all other options as they were, but for --timeout
+    #[arg(long)]
     resume: bool,
 
     /// Write the report there as Markdown, too
@@ -110,10 +125,15 @@ struct Runs {
     seed: Option<u64>,
 
     /// Seconds after which a run is taken to hang: the command is ended, and that is an error
-    #[arg(long, value_name = "SECS", default_value = "3600", value_parser = crate::cli::seconds)]
+    #[arg(long, value_name = "SECS", default_value = "3600", value_parser = timeout)]
     timeout: Duration,
 
-    /// What is run, by who runs this: under sudo as root, unless it drops that itself
+    /// Run the command as this user, with the groups and the home; root alone can. PATH stays as sudo made it: sudo env PATH=$PATH
+    /// scx_roost ab... Who called doas, pkexec or run0 is not known and has to be named [default: who called sudo, or who runs this]
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+
+    /// What is run
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
@@ -135,8 +155,8 @@ pub struct TuneArgs {
     #[arg(long, value_name = "FOLDER", default_value = "tune")]
     result: PathBuf,
 
-    /// Go on where it was broken off: all other options as they were
-    #[arg(long, requires = "seed")]
+    /// Go on where it was broken off, with its seed: all other options as they were, but for --timeout
+    #[arg(long)]
     resume: bool,
 }
 
@@ -170,22 +190,39 @@ pub enum Look {
     },
 }
 
-/// Where reports go besides.
-#[derive(Clone, Debug, Default)]
-pub struct Pages {
-    pub markdown: Option<PathBuf>,
-    pub html: Option<PathBuf>,
-}
-
 /// What is to be done.
 #[derive(Clone, Debug)]
 pub struct Task {
     pub header: Header,
     pub command: Vec<OsString>,
     pub timeout: Duration,
+    /// Whose the command is; None: ours.
+    pub user: Option<User>,
     pub result: PathBuf,
     pub resume: bool,
     pub pages: Pages,
+    /// Of which workload of a suite it is.
+    pub item: Option<Item>,
+}
+
+/// Of all tasks: each of the other variants with the first, metric by metric.
+fn comparisons(tasks: &[Task]) -> usize {
+    let of = |h: &Header| (h.variants.len() - 1) * h.metrics.len();
+    tasks.iter().map(|task| of(&task.header)).sum()
+}
+
+/// A sentence when no comparison can tell of a difference, whatever the runs are.
+pub fn too_few(tasks: &[Task]) -> Option<String> {
+    let (rule, all) = (tasks.first()?.header.rule, comparisons(tasks));
+    let can = |plan: &Plan| plan.can_tell(all, rule.alpha);
+    let enough = (1..=MAX_BLOCKS).map(Plan::Fixed).find(can)?;
+    (!can(&rule.plan)).then(|| {
+        format!(
+            "{} blocks are too few to tell of a difference in {all} comparisons, whatever comes out: -n {} is the least that can",
+            rule.plan.max(),
+            enough.max()
+        )
+    })
 }
 
 fn plan(text: &str) -> Result<Plan, String> {
@@ -199,66 +236,165 @@ fn plan(text: &str) -> Result<Plan, String> {
     Ok(plan)
 }
 
+/// Who waits longer for one run has forgotten it.
+const TIMEOUT_MAX_S: f64 = 30.0 * 86_400.0;
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    let secs = text.parse().ok();
+    let secs = secs.filter(|secs| (0.1..=TIMEOUT_MAX_S).contains(secs));
+    secs.map(Duration::from_secs_f64)
+        .ok_or_else(|| format!("0.1 to {TIMEOUT_MAX_S} seconds, which are 30 days, are possible"))
+}
+
 impl AbArgs {
     /// `facts` of the machine go into the result.
-    pub fn task(self, facts: BTreeMap<String, String>) -> Result<Task> {
+    fn task(&self, facts: BTreeMap<String, String>) -> Result<Task> {
         let variants = parse_all(&self.variant)?;
-        self.runs.scope.takes(&variants)?;
+        let names = self.variant.clone();
+        let mut header = self.runs.header(names, &variants, self.plan, facts)?;
+        if self.concurrent {
+            concurrent::takes(&variants)?;
+            header.sides = Some(Sides::of(&Machine::read(Path::new("/sys"))?)?);
+            header.scope = Scope::Workload;
+        }
+        header.scope.takes(&variants)?;
         Ok(Task {
-            header: self
-                .runs
-                .header(self.variant, &variants, self.plan, facts)?,
-            command: self.runs.command,
+            header,
+            user: User::of(self.runs.user.as_deref())?,
+            command: self.runs.command.clone(),
             timeout: self.runs.timeout,
-            result: self.result,
+            result: self.result.clone(),
             resume: self.resume,
             pages: Pages {
-                markdown: self.markdown,
-                html: self.html,
+                markdown: self.markdown.clone(),
+                html: self.html.clone(),
             },
+            item: None,
         })
     }
 
     /// One for each workload of the suite, or the one that was typed. `program`: scx_roost.
     pub fn tasks(mut self, program: PathBuf, facts: BTreeMap<String, String>) -> Result<Vec<Task>> {
-        let Some(suite) = self.suite else {
-            return Ok(vec![self.task(facts)?]);
-        };
+        // The second run of a block has the sides swapped.
+        self.runs.mirror |= self.concurrent;
+        match self.suite {
+            Some(suite) => self.tasks_of(suite, &program, facts, &Place::here()?),
+            None => {
+                if self.resume {
+                    self.runs.goes_on_with(&self.result)?;
+                }
+                Ok(vec![self.task(facts)?])
+            }
+        }
+    }
+
+    /// Those of a suite; `place` is where they are to run.
+    pub fn tasks_of(
+        mut self,
+        suite: Suite,
+        program: &Path,
+        facts: BTreeMap<String, String>,
+        place: &Place,
+    ) -> Result<Vec<Task>> {
+        self.runs.mirror |= self.concurrent;
+        let items = suite.items(program, "", place)?;
+        let begun = items.iter().map(|item| item.result(&self.result));
+        let begun: Vec<PathBuf> = begun.filter(|file| file.exists()).collect();
+        // Better now than when the others have run.
+        if let Some(file) = begun.first().filter(|_| !self.resume) {
+            return Err(exists(file));
+        }
+        let mut counted = None;
+        for file in &begun {
+            let header = self.runs.goes_on_with(file)?;
+            counted = counted.or(header.and_then(|mut h| h.command.pop()));
+        }
+        if suite == Suite::Threadripper {
+            ensure!(
+                !self.concurrent,
+                "workloads of threadripper-003 have one file and one port each, and cannot run twice at once"
+            );
+            if self.variant.is_empty() {
+                self.variant = threadripper::variants(place);
+            }
+        }
+        // The same for all runs of all workloads.
+        let steps = counted.unwrap_or_else(|| suite::steps_of_ms().to_string());
+        let typed = std::mem::take(&mut self.runs.metric);
+        let variants = parse_all(&self.variant)?;
         // So that the rest is looked at.
         self.runs.command = vec![program.into()];
-        let whole = self.task(facts)?;
-        // The same for all runs of all workloads.
-        let steps = suite::steps_of_ms().to_string();
-        let task = |pattern: &Pattern| {
-            let mut task = whole.clone();
-            let words = [suite::COMMAND.to_string(), pattern.name(), steps.clone()];
-            task.header.command.extend(words.clone());
-            task.command.extend(words.map(OsString::from));
-            let stem = whole.result.file_stem().unwrap_or_default();
-            let name = format!("{}-{}.jsonl", stem.display(), pattern.name());
-            task.result = whole.result.with_file_name(name);
-            task
+        let mut whole = self.task(facts)?;
+        let task = |item: Item| {
+            self.runs.metric = item.metric.iter().chain(&typed).cloned().collect();
+            whole.header.metrics = self.runs.metrics(&variants)?;
+            whole.header.workload = Some(item.name.clone());
+            whole.header.command = words(&item.command)?;
+            whole.result = item.result(&self.result);
+            Ok(Task {
+                command: item.command.clone(),
+                resume: begun.contains(&whole.result),
+                item: Some(item),
+                ..whole.clone()
+            })
         };
-        Ok(suite.patterns().iter().map(task).collect())
+        let items = suite.items(program, &steps, place)?;
+        let mut tasks: Vec<Task> = items.into_iter().map(task).collect::<Result<_>>()?;
+        if let Plan::Auto(_) = self.plan {
+            let all = comparisons(&tasks);
+            let rules = tasks.iter_mut().map(|task| &mut task.header.rule);
+            rules.for_each(|rule| rule.suite = all);
+        }
+        Ok(tasks)
+    }
+
+    /// What of a suite cannot be run here.
+    pub fn left_out(&self) -> Result<Vec<String>> {
+        match self.suite {
+            Some(Suite::Threadripper) => {
+                let place = Place::here()?;
+                let mut told = threadripper::missing(&place);
+                if self.variant.is_empty() {
+                    told.extend(threadripper::variants_left_out(&place));
+                }
+                Ok(told)
+            }
+            _ => Ok(Vec::new()),
+        }
     }
 }
 
 impl TuneArgs {
     /// The task of its last comparison, of which the base is the only variant yet, and its result the folder.
-    pub fn task(self, facts: BTreeMap<String, String>) -> Result<Task> {
+    pub fn task(mut self, facts: BTreeMap<String, String>) -> Result<Task> {
+        let first = tune::file(&self.result, tune::FIRST);
+        if self.resume && first.exists() {
+            self.runs.goes_on_with(&first)?;
+        }
         let base = [Variant::parse(&self.base)?];
         Ok(Task {
             header: self.runs.header(vec![self.base], &base, self.plan, facts)?,
+            user: User::of(self.runs.user.as_deref())?,
             command: self.runs.command,
             timeout: self.runs.timeout,
             result: self.result,
             resume: self.resume,
             pages: Pages::default(),
+            item: None,
         })
     }
 }
 
 impl Runs {
+    /// With the seed that the file has, unless one was typed, which then must be the same. The header of that file, if it has one.
+    fn goes_on_with(&mut self, file: &Path) -> Result<Option<Header>> {
+        let header = Recorded::begun(file)?.map(|begun| begun.header);
+        if let Some(header) = &header {
+            self.seed.get_or_insert(header.seed);
+        }
+        Ok(header)
+    }
+
     fn header(
         &self,
         names: Vec<String>,
@@ -268,7 +404,7 @@ impl Runs {
     ) -> Result<Header> {
         ensure!(
             !self.command.is_empty(),
-            "give the command that is run, behind --"
+            "give the command that is run, behind --, as in: -- make -j16"
         );
         ensure!(
             self.margin > 0.0 && self.margin <= 100.0,
@@ -287,6 +423,7 @@ impl Runs {
             version: env!("CARGO_PKG_VERSION").to_string(),
             began: now.as_secs(),
             command: words(&self.command)?,
+            workload: None,
             timeout_s: self.timeout.as_secs_f64(),
             variants: names,
             metrics,
@@ -298,6 +435,7 @@ impl Runs {
             warmups: self.warmups,
             mirrored: self.mirror,
             scope: self.scope,
+            sides: None,
             host: facts,
         })
     }
@@ -323,15 +461,12 @@ impl Runs {
             "--higher-is-better is said of numbers that the command prints: give --metric 'regex:PATTERN' or 'json:/POINTER'"
         );
         let strange = variants.iter().find(|v| !matches!(v.kind, Kind::Roost(_)));
+        if self.mirror {
+            no_quantile(&metrics)?;
+        }
         let of_roost = metrics
             .iter()
             .find(|m| matches!(m.source, Source::Measured(w) if OF_ROOST.contains(&w)));
-        if let Some(metric) = of_roost.filter(|_| self.mirror) {
-            bail!(
-                "{} is a quantile of a run, and --mirror takes means of two runs: the mean of quantiles is the quantile of nothing",
-                metric.name
-            );
-        }
         if let (Some(metric), Some(variant)) = (of_roost, strange) {
             bail!(
                 "{} is measured under scx_roost alone, and not under {}",
@@ -345,15 +480,5 @@ impl Runs {
             better: m.better,
         };
         Ok(metrics.into_iter().map(asked).collect())
-    }
-}
-
-/// A written page, or none.
-pub fn write(path: &Option<PathBuf>, text: impl FnOnce() -> String) -> Result<()> {
-    match path {
-        Some(path) => {
-            std::fs::write(path, text()).with_context(|| format!("cannot write {}", path.display()))
-        }
-        None => Ok(()),
     }
 }

@@ -3,7 +3,7 @@
 //! below our own and no controller is enabled for it, so that its tasks get what ours get.
 
 use crate::host::Host;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind};
@@ -25,27 +25,36 @@ const KILL: &str = "cgroup.kill";
 pub struct Cgroup(PathBuf);
 
 impl Cgroup {
-    /// Makes one below our own. Errors: there is no cgroup v2 with cgroup.kill, or it may not be written.
+    /// One below our own, which is not made yet. Errors: there is no cgroup v2.
     pub fn below_ours(host: &Host, name: &str) -> Result<Cgroup> {
         let mount = host.cgroup.as_ref().context("no cgroup v2 is mounted")?;
         let own = host.proc_text("self/cgroup").unwrap_or_default();
         let own = own.lines().find_map(|l| l.strip_prefix("0::/"));
         let own = mount.join(own.context("this process is in no cgroup v2")?);
-        let made = Cgroup::make(own.join(name))?;
-        if !made.0.join(KILL).exists() {
-            made.remove();
-            anyhow::bail!("{} has no {KILL}", own.display());
+        Ok(Cgroup(own.join(name)))
+    }
+
+    /// What somebody left there is ended before. Errors: it may not be written, or there is no cgroup.kill.
+    pub fn make(&self) -> Result<()> {
+        if self.0.exists() {
+            self.end()?;
         }
-        Ok(made)
+        let made = fs::create_dir(&self.0);
+        made.with_context(|| format!("cannot make the cgroup {}", self.0.display()))?;
+        if !self.0.join(KILL).exists() {
+            self.remove();
+            bail!("{} has no {KILL}", self.0.display());
+        }
+        Ok(())
     }
 
     /// One below it, which may be there already.
     pub fn child(&self, name: &str) -> Result<Cgroup> {
         let child = self.named(name);
-        match child.0.exists() {
-            true => Ok(child),
-            false => Cgroup::make(child.0),
+        if !child.0.exists() {
+            child.make()?;
         }
+        Ok(child)
     }
 
     fn named(&self, name: &str) -> Cgroup {
@@ -55,12 +64,6 @@ impl Cgroup {
     /// As `end`, of one below it, if it is there.
     pub fn end_child(&self, name: &str) -> Result<()> {
         self.named(name).end()
-    }
-
-    fn make(path: PathBuf) -> Result<Cgroup> {
-        fs::create_dir(&path)
-            .with_context(|| format!("cannot make the cgroup {}", path.display()))?;
-        Ok(Cgroup(path))
     }
 
     pub fn path(&self) -> &Path {
@@ -106,14 +109,18 @@ impl Cgroup {
         }
     }
 
-    /// Takes it away if nothing is in it.
+    /// Takes it away with those below, as far as nothing is in them.
     pub fn remove(&self) {
-        let below = fs::read_dir(&self.0).into_iter().flatten().flatten();
-        for child in below.filter(|e| e.path().is_dir()) {
-            let _ = fs::remove_dir(child.path());
-        }
-        let _ = fs::remove_dir(&self.0);
+        remove(&self.0);
     }
+}
+
+/// Only what has none below it can be taken away.
+fn remove(cgroup: &Path) {
+    let below = fs::read_dir(cgroup).into_iter().flatten().flatten();
+    let is_cgroup = |e: &fs::DirEntry| e.file_type().is_ok_and(|t| t.is_dir());
+    below.filter(is_cgroup).for_each(|e| remove(&e.path()));
+    let _ = fs::remove_dir(cgroup);
 }
 
 fn enter(procs: &File) -> std::io::Result<()> {

@@ -1,44 +1,59 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `scx_roost ab`: runs a comparison, or looks at the file of one.
 
-use super::args::{AbArgs, Look, Pages, Task, TuneArgs, write};
+use super::args::{AbArgs, Look, Task, TuneArgs, too_few};
 use super::child::Workload;
+use super::concurrent::Sides;
+use super::pages::Pages;
+use super::progress::{Among, Shown};
 use super::real::{Means, Real, facts, service};
 use super::report::Report;
 use super::report::compare::compare;
-use super::report::html::html;
-use super::report::markdown::markdown;
 use super::report::text::text;
 use super::result::{Recorded, ResultFile};
 use super::run::{End, Progress, run};
 use super::share::{lines, redacted};
+use super::suite_runs;
 use super::tune;
 use crate::host::Host;
 use crate::print;
 use crate::stop::Stop;
+use crate::user::give_back;
 use anyhow::{Context, Result, bail};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Write, stderr};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const POWERCAP: &str = "/sys/class/powercap";
+const STOPPED: &str = "stopped; go on with --resume and all else as it was";
 
 pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<()> {
     match args.look.take() {
         None => {
             let program = std::env::current_exe().context("cannot find this program")?;
+            args.left_out()?.iter().for_each(|text| eprintln!("{text}"));
             let tasks = args.tasks(program, facts(&Host::new(Path::new("/sys"))))?;
-            tasks
-                .into_iter()
-                .try_for_each(|task| compare_variants(task, json, stop))
+            too_few(&tasks)
+                .iter()
+                .for_each(|text| eprintln!("warning: {text}"));
+            match tasks.as_slice() {
+                [alone] if alone.item.is_none() => compare_variants(alone, json, stop),
+                several => compare_suite(several, json, stop),
+            }
         }
         Some(Look::Show {
             file,
             markdown,
             html,
-        }) => show(&Recorded::read(&file)?, &Pages { markdown, html }, json),
-        Some(Look::Compare { files }) => side_by_side(&files),
+        }) => {
+            let pages = Pages { markdown, html };
+            let recorded = Recorded::read(&file)?;
+            pages.check(&file)?;
+            show(&recorded, &pages, json)
+        }
+        Some(Look::Compare { files }) => side_by_side(&files, json),
         Some(Look::Share { file, to }) => {
             let shared = lines(&redacted(&Recorded::read(&file)?)?)?;
             write_new(&to, &shared)
@@ -53,9 +68,13 @@ pub fn tune(args: TuneArgs, json: bool, stop: &Stop) -> Result<()> {
     let cpus = std::thread::available_parallelism()?.get() as u32;
     let candidates = tune::candidates(&task.header.variants[0], cpus, task.header.scope)?;
     // It may be there, with what is gone on with.
-    let _ = std::fs::create_dir(&task.result);
+    if std::fs::create_dir(&task.result).is_ok() {
+        let mut opened = OpenOptions::new();
+        let opened = opened.read(true).custom_flags(libc::O_NOFOLLOW);
+        give_back(&opened.open(&task.result)?, &task.result);
+    }
     let tuned = tune::tune(&task.header, candidates, &mut |header, name| {
-        let result = task.result.join(name).with_extension("jsonl");
+        let result = tune::file(&task.result, name);
         if stderr().is_terminal() {
             eprintln!("{name}: {} variants", header.variants.len());
         }
@@ -65,12 +84,9 @@ pub fn tune(args: TuneArgs, json: bool, stop: &Stop) -> Result<()> {
             result,
             ..task.clone()
         };
-        match record(&one, stop)? {
+        match record(&one, stop, None)? {
             (recorded, End::Done) => Ok(recorded),
-            (_, End::Stopped) => bail!(
-                "stopped; go on with --resume --seed {} and all else as it was",
-                header.seed
-            ),
+            (_, End::Stopped) => bail!(STOPPED),
         }
     })?;
     let printed = match json {
@@ -80,31 +96,59 @@ pub fn tune(args: TuneArgs, json: bool, stop: &Stop) -> Result<()> {
     printed.map(|_| ())
 }
 
-fn compare_variants(task: Task, json: bool, stop: &Stop) -> Result<()> {
-    let (recorded, end) = record(&task, stop)?;
+fn compare_variants(task: &Task, json: bool, stop: &Stop) -> Result<()> {
+    task.pages.check(&task.result)?;
+    let (recorded, end) = record(task, stop, None)?;
     show(&recorded, &task.pages, json)?;
-    if end == End::Stopped {
-        bail!(
-            "stopped; go on with --resume --seed {} --result {} and all else as it was",
-            recorded.header.seed,
-            task.result.display()
-        );
+    match end {
+        End::Done => Ok(()),
+        End::Stopped => bail!(STOPPED),
     }
-    Ok(())
+}
+
+/// Each report behind its workload, the table in the end; as JSON, all of it in the end.
+fn compare_suite(tasks: &[Task], json: bool, stop: &Stop) -> Result<()> {
+    tasks
+        .iter()
+        .try_for_each(|task| task.pages.check(&task.result))?;
+    let begin = Instant::now();
+    let mut compare = |at: usize, task: &Task| {
+        let among = Among::new(tasks, at, begin);
+        let (recorded, end) = record(task, stop, Some(among))?;
+        if !json {
+            show(&recorded, &task.pages, json)?;
+        }
+        Ok((recorded, end))
+    };
+    let outcome = suite_runs::run_all(tasks, &mut compare, &|text| eprintln!("{text}"))?;
+    let closing = outcome.closing()?;
+    let printed = match (json, &closing) {
+        (true, _) => print::json(&outcome.whole(&closing)?),
+        (false, Some(closing)) => print::text(&closing.text()),
+        (false, None) => Ok(true),
+    };
+    printed?;
+    outcome.end(STOPPED)
 }
 
 /// Makes its runs, or goes on with them.
-fn record(task: &Task, stop: &Stop) -> Result<(Recorded, End)> {
-    let (mut file, mut runs) = match task.resume {
+fn record(task: &Task, stop: &Stop, among: Option<Among>) -> Result<(Recorded, End)> {
+    let (mut file, mut recorded) = match task.resume {
         true => ResultFile::resume(&task.result, &task.header)?,
-        false => (ResultFile::create(&task.result, &task.header)?, Vec::new()),
+        false => {
+            let (header, runs) = (task.header.clone(), Vec::new());
+            let file = ResultFile::create(&task.result, &header)?;
+            (file, Recorded { header, runs })
+        }
     };
     let made = !task.resume;
     let stopped = || stop.stopped();
     let workload = Workload {
         command: task.command.clone(),
         timeout: task.timeout,
+        cpus: Vec::new(),
         powercap: POWERCAP.into(),
+        user: task.user.clone(),
     };
     let means = Means {
         host: Host::new(Path::new("/sys")),
@@ -113,75 +157,57 @@ fn record(task: &Task, stop: &Stop) -> Result<(Recorded, End)> {
         stopped: &stopped,
         warn: &|text| eprintln!("warning: {text}"),
     };
-    let mut machine = Real::new(means, task.header.scope, workload);
-    let mut progress = progress(runs.len());
+    let sides = task.header.sides.as_ref().map(Sides::cpus).transpose()?;
+    let mut machine = Real::new(means, task.header.scope, workload).beside(sides);
+    let mut shown = Shown::new(recorded.runs.len(), among);
     let ended = run(
-        &task.header,
-        &mut runs,
+        &recorded.header,
+        &mut recorded.runs,
         &mut machine,
         &mut file,
         &stopped,
-        &mut progress,
+        &mut |now| tell(&mut shown, now),
     );
     if stderr().is_terminal() {
         eprintln!();
     }
-    if made && ended.is_err() && runs.is_empty() {
+    if made && ended.is_err() && recorded.runs.is_empty() {
         // Nothing was run: what there is says nothing, and would be in the way of the next try.
         let _ = std::fs::remove_file(&task.result);
     }
-    let recorded = Recorded {
-        header: task.header.clone(),
-        runs,
-    };
     Ok((recorded, ended?))
 }
 
-/// On a terminal, with the time that is left if runs go on as they did.
-fn progress(done: usize) -> impl FnMut(&Progress) {
-    let begin = Instant::now();
-    move |p| {
-        if !stderr().is_terminal() {
-            return;
-        }
-        let left = match (p.number - done) as u32 {
-            0 => String::new(),
-            made => {
-                let each = begin.elapsed() / made;
-                let left = each * (p.all - p.number) as u32;
-                format!(", at most {} s left", left.as_secs())
-            }
-        };
-        let warm = if p.warmup { " (warm-up)" } else { "" };
-        // Who does not see it misses nothing.
-        let _ = write!(
-            stderr(),
-            "\r\x1b[Krun {} of at most {}: {}{warm}{left}",
-            p.number + 1,
-            p.all,
-            p.variant
-        );
-    }
+/// On a terminal one line that changes, elsewhere one for each block.
+fn tell(progress: &mut Shown, now: &Progress) {
+    // Who does not see it misses nothing.
+    let _ = match stderr().is_terminal() {
+        true => write!(stderr(), "\r\x1b[K{}", progress.run(now)),
+        false => progress
+            .block(now)
+            .map_or(Ok(()), |line| writeln!(stderr(), "{line}")),
+    };
 }
 
 /// Errors: there is a file of that name already, which might be the one that was read.
 fn write_new(path: &Path, text: &str) -> Result<()> {
-    let file = File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    file.with_context(|| format!("cannot write {}", path.display()))
+    let written = File::create_new(path).and_then(|mut file| {
+        give_back(&file, path);
+        file.write_all(text.as_bytes())
+    });
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn show(recorded: &Recorded, pages: &Pages, json: bool) -> Result<()> {
     let report = Report::new(recorded)?;
-    write(&pages.markdown, || markdown(&report))?;
-    write(&pages.html, || html(&report))?;
-    let printed = match json {
-        true => print::json(&report),
-        false => print::text(&text(&report)),
+    match json {
+        true => print::json(&report)?,
+        false => print::text(&text(&report))?,
     };
-    printed.map(|_| ())
+    pages.write(&report)
 }
 
-fn side_by_side(files: &[PathBuf]) -> Result<()> {
+fn side_by_side(files: &[PathBuf], json: bool) -> Result<()> {
     let recorded = files
         .iter()
         .map(|f| Recorded::read(f))
@@ -191,5 +217,10 @@ fn side_by_side(files: &[PathBuf]) -> Result<()> {
         .map(Report::new)
         .collect::<Result<Vec<_>>>()?;
     let names: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
-    print::text(&compare(&names, &reports)?).map(|_| ())
+    let beside = compare(&names, &reports)?;
+    let printed = match json {
+        true => print::json(&beside),
+        false => print::text(&beside.text()),
+    };
+    printed.map(|_| ())
 }

@@ -6,17 +6,23 @@ use serde::{Deserialize, Serialize};
 /// A step of the clock, as against a slow correction.
 const STEP_S: f64 = 0.05;
 
+/// Other tasks are told of when they use more than so much of a CPU, and than this part of all that is busy: the kernel counts it by its tick.
+const OTHER_CPUS: f64 = 0.05;
+const OTHER_PART: f64 = 0.02;
+
 /// What was seen around one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Seen {
     /// Governor, EPP and boost, as one text.
     pub modes: String,
-    /// Some CPU was slowed down because it was hot.
-    pub throttled: bool,
+    /// Some CPU was slowed down because it was hot. None: this machine does not count that.
+    pub throttled: Option<bool>,
     pub battery: bool,
-    /// Tasks that ran before the command was started, without our own.
-    pub others: usize,
+    /// CPUs that were busy while the command ran, on average; of tasks and of hypervisors, not of interrupts.
+    pub busy_cpus: f64,
+    /// Of these, what the command did not use.
+    pub other_cpus: f64,
     /// By how much the clock of the wall went another way than the monotonic one, s.
     pub clock_step_s: f64,
 }
@@ -31,18 +37,24 @@ pub fn warnings<'a>(runs: impl Iterator<Item = &'a Seen> + Clone) -> Vec<String>
         n => told.push(format!("{text} ({n} of {all} runs)")),
     };
     tell(
-        |s| s.throttled,
+        |s| s.throttled == Some(true),
         "CPUs were slowed down because they were hot: let the machine cool, or give it longer pauses",
     );
     tell(|s| s.battery, "the machine ran on battery: plug it in");
     tell(
-        |s| s.others > 0,
-        "other tasks ran when the command was started: end them",
+        |s| s.other_cpus > OTHER_CPUS + OTHER_PART * s.busy_cpus,
+        "other tasks used CPUs while the command ran: end them",
     );
     tell(
         |s| s.clock_step_s.abs() > STEP_S,
         "the clock was set while the command ran; times that the command prints may be wrong",
     );
+    if all > 0 && runs.clone().all(|s| s.throttled.is_none()) {
+        told.push(
+            "whether CPUs were slowed down because they were hot is not observable here"
+                .to_string(),
+        );
+    }
     told
 }
 

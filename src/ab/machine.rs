@@ -33,6 +33,9 @@ pub trait Machine {
     /// One run of the command.
     fn run(&mut self) -> Result<Taken, Failure>;
 
+    /// Two runs at once, each under its variant and on its side.
+    fn run_beside(&mut self, variants: [&Variant; 2]) -> Result<[Taken; 2], Failure>;
+
     /// As it was found. Called once, also after an error.
     fn restore(&mut self) -> Result<()>;
 }

@@ -2,7 +2,7 @@
 //! What is compared of a run: a number that was measured, or one that the command printed; and which way is better.
 
 use super::stats::verdict::Direction;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -153,12 +153,17 @@ impl Metric {
         }
     }
 
+    /// Of all wakeups of a run.
+    pub fn quantile(&self) -> bool {
+        matches!(
+            self.source,
+            Source::Measured(Measured::WakeupP50 | Measured::WakeupP99)
+        )
+    }
+
     /// Between two values that it can take, as a part of the lower one. 0: nothing keeps them apart.
     pub fn step(&self) -> f64 {
-        match self.source {
-            Source::Measured(Measured::WakeupP50 | Measured::WakeupP99) => 1.0,
-            _ => 0.0,
-        }
+        if self.quantile() { 1.0 } else { 0.0 }
     }
 
     pub fn unit(&self) -> &'static str {
@@ -195,13 +200,20 @@ fn measured(name: &str) -> Result<Measured> {
 }
 
 fn regex(pattern: &str) -> Result<Regex> {
-    let regex = Regex::new(pattern).with_context(|| format!("metric regex:{pattern}"))?;
+    let regex = Regex::new(pattern).map_err(|e| anyhow!("metric regex:{pattern}: {}", why(&e)))?;
     ensure!(
         regex.captures_len() <= 2,
         "metric regex:{pattern}: it has {} groups, and one is the number: write the others as (?:...)",
         regex.captures_len() - 1
     );
     Ok(regex)
+}
+
+/// The last line of it; those before it draw where.
+fn why(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    last.trim_start_matches("error: ").to_string()
 }
 
 fn matched(regex: &Regex, output: &str) -> Result<f64> {

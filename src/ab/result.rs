@@ -2,16 +2,18 @@
 //! The result file: a line of JSON on what is compared, and one for each run as soon as it is over. So nothing is lost when it is broken off,
 //! and it can go on.
 
+use super::concurrent::{self, Sides};
 use super::condition::Seen;
 use super::design::Design;
 use super::metric::Metric;
 use super::stats::verdict::{Direction, Rule};
 use super::variant::{Scope, Variant, parse_all};
+use crate::user::give_back;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -28,6 +30,9 @@ pub struct Header {
     /// Seconds since 1970.
     pub began: u64,
     pub command: Vec<String>,
+    /// Its name in a suite.
+    #[serde(default)]
+    pub workload: Option<String>,
     /// A run that takes longer is an error.
     pub timeout_s: f64,
     /// The first is what the others are compared with.
@@ -39,6 +44,9 @@ pub struct Header {
     /// Each block is run forwards and backwards.
     pub mirrored: bool,
     pub scope: Scope,
+    /// Two copies run at once, each on one of these in turn; None: one alone.
+    #[serde(default)]
+    pub sides: Option<Sides>,
     pub host: BTreeMap<String, String>,
 }
 
@@ -89,7 +97,7 @@ impl Header {
         self.metrics.iter().map(metric).collect()
     }
 
-    /// What keeps a comparison that was broken off from going on as `other`. Errors: the first thing in which they differ.
+    /// What keeps a comparison that was broken off from going on as `other`. Errors: in what they differ.
     fn same_plan(&self, other: &Header) -> Result<()> {
         ensure!(
             self.version == other.version,
@@ -104,16 +112,32 @@ impl Header {
                 "it was begun on another machine, or another kernel: {name} was '{then}' and is '{value}'"
             );
         }
-        let plan = |h: &Header| Header {
-            began: 0,
-            host: BTreeMap::new(),
-            ..h.clone()
-        };
+        let (there, here) = (self.plan()?, other.plan()?);
+        let differ = here.iter().filter_map(|(field, value)| {
+            let then = there.get(field).unwrap_or(&Value::Null);
+            (then != value).then(|| format!("{field} is {then} there and {value} here"))
+        });
+        let differ: Vec<String> = differ.collect();
         ensure!(
-            plan(self) == plan(other),
-            "it is of another comparison: give the same command, variants, metrics, seed and rule"
+            differ.is_empty(),
+            "it is of another comparison: {}",
+            differ.join("; ")
         );
         Ok(())
+    }
+
+    /// What runs depend on, by name; where, when and how long they may take at most is not of it.
+    fn plan(&self) -> Result<Map<String, Value>> {
+        let Value::Object(mut plan) = serde_json::to_value(self)? else {
+            bail!("a header has names");
+        };
+        for of_this_time in ["version", "began", "host", "timeout_s"] {
+            plan.remove(of_this_time);
+        }
+        if let Some(Value::Object(rule)) = plan.remove("rule") {
+            plan.extend(rule);
+        }
+        Ok(plan)
     }
 
     /// Errors: what no `scx_roost ab` writes.
@@ -122,8 +146,19 @@ impl Header {
         let metrics = self.metrics()?;
         ensure!(!metrics.is_empty(), "it has no metric");
         distinct(&metrics)?;
+        if self.mirrored {
+            no_quantile(&metrics)?;
+        }
         ensure!(self.warmups <= RUNS_MAX, "warmups are {}", self.warmups);
         self.scope.takes(&self.variants()?)?;
+        if let Some(sides) = &self.sides {
+            concurrent::takes(&self.variants()?)?;
+            sides.cpus()?;
+            ensure!(
+                self.mirrored && self.scope == Scope::Workload,
+                "two copies run at once, and not as that is done"
+            );
+        }
         self.rule.checked()?;
         Ok(self)
     }
@@ -154,6 +189,17 @@ impl Repetition {
     }
 }
 
+/// Errors: one is a quantile of its run, and means of two runs are to be taken.
+pub fn no_quantile(metrics: &[Metric]) -> Result<()> {
+    match metrics.iter().find(|m| m.quantile()) {
+        Some(metric) => bail!(
+            "{} is a quantile of a run, and --mirror and --concurrent take means of two runs: the mean of quantiles is the quantile of nothing",
+            metric.name
+        ),
+        None => Ok(()),
+    }
+}
+
 /// A metric twice would be compared with itself.
 pub fn distinct(metrics: &[Metric]) -> Result<()> {
     let twice = metrics
@@ -179,6 +225,15 @@ impl Recorded {
         read(&file, path).map(|(recorded, _)| recorded)
     }
 
+    /// As `read`. None: it was broken off before it had its first line.
+    pub fn begun(path: &Path) -> Result<Option<Recorded>> {
+        let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        match broken_off(&bytes) {
+            true => Ok(None),
+            false => Recorded::read(path).map(Some),
+        }
+    }
+
     /// Of the lines of a file. Errors: they are not those of a comparison.
     pub fn of_lines(text: &str) -> Result<Recorded> {
         let mut lines = text.lines();
@@ -196,6 +251,13 @@ impl Recorded {
         let runs = lines.enumerate().map(run).collect::<Result<_>>()?;
         Ok(Recorded { header, runs })
     }
+}
+
+/// It has no whole line, and what there is of one is of ours.
+fn broken_off(bytes: &[u8]) -> bool {
+    let begin = format!("{{\"format\":\"{FORMAT}\"");
+    let common = begin.len().min(bytes.len());
+    !bytes.contains(&b'\n') && bytes[..common] == begin.as_bytes()[..common]
 }
 
 fn header(line: &str) -> Result<Header> {
@@ -217,10 +279,25 @@ fn read(mut file: &File, path: &Path) -> Result<(Recorded, usize)> {
         .read_to_string(&mut text)
         .map_err(anyhow::Error::from)
         .and_then(|_| {
-            let whole = text.rfind('\n').map_or(0, |end| end + 1);
-            Ok((Recorded::of_lines(&text[..whole])?, whole))
+            let lines = |text: &str| text.rfind('\n').map_or(0, |end| end + 1);
+            let mut whole = lines(&text);
+            let mut recorded = Recorded::of_lines(&text[..whole])?;
+            // Of two that ran at once one was written.
+            if recorded.header.sides.is_some() && recorded.runs.len() % 2 == 1 {
+                recorded.runs.pop();
+                whole = lines(&text[..whole - 1]);
+            }
+            Ok((recorded, whole))
         });
     recorded.with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Nothing is written over a result.
+pub fn exists(path: &Path) -> anyhow::Error {
+    anyhow::anyhow!(
+        "{} exists: go on with it by --resume, or give another --result",
+        path.display()
+    )
 }
 
 /// One that is written.
@@ -235,29 +312,38 @@ impl ResultFile {
         header.clone().checked()?;
         let file = OpenOptions::new().append(true).create_new(true).open(path);
         let file = file.map_err(|e| match e.kind() {
-            ErrorKind::AlreadyExists => anyhow::anyhow!(
-                "{} exists: go on with it by --resume, or give another --result",
-                path.display()
-            ),
+            ErrorKind::AlreadyExists => exists(path),
             _ => anyhow::anyhow!("cannot write {}: {e}", path.display()),
         })?;
-        let mut written = ResultFile::locked(file, path)?;
-        written.line(header)?;
-        Ok(written)
+        give_back(&file, path);
+        let written = ResultFile::locked(file, path).and_then(|mut written| {
+            written.line(header)?;
+            Ok(written)
+        });
+        // It would be in the way of the next try.
+        written.inspect_err(|_| drop(fs::remove_file(path)))
     }
 
-    /// Goes on behind the last whole line. Errors: it is of another plan, version, machine or kernel; somebody writes it.
-    pub fn resume(path: &Path, header: &Header) -> Result<(ResultFile, Vec<Repetition>)> {
+    /// Goes on behind the last whole line of what is recorded, which is the first one where that was not written. Errors: it is of another
+    /// plan, version, machine or kernel; somebody writes it.
+    pub fn resume(path: &Path, header: &Header) -> Result<(ResultFile, Recorded)> {
         let file = OpenOptions::new().read(true).append(true).open(path);
         let file = file.with_context(|| format!("cannot go on with {}", path.display()))?;
-        let written = ResultFile::locked(file, path)?;
+        let mut written = ResultFile::locked(file, path)?;
+        if broken_off(&fs::read(path)?) {
+            header.clone().checked()?;
+            written.file.set_len(0)?;
+            written.line(header)?;
+            let (header, runs) = (header.clone(), Vec::new());
+            return Ok((written, Recorded { header, runs }));
+        }
         let (recorded, whole) = read(&written.file, path)?;
         recorded
             .header
             .same_plan(header)
             .with_context(|| format!("cannot go on with {}", path.display()))?;
         written.file.set_len(whole as u64)?;
-        Ok((written, recorded.runs))
+        Ok((written, recorded))
     }
 
     /// Two who write would mix their lines.

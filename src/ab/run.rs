@@ -18,7 +18,20 @@ pub struct Progress<'a> {
     /// Runs that there will be at most.
     pub all: usize,
     pub variant: &'a str,
-    pub warmup: bool,
+    /// None: a warm-up.
+    pub block: Option<usize>,
+    /// Blocks that there will be at most.
+    pub blocks: usize,
+}
+
+/// A run that failed because of its command, with the machine as it was found behind it: another command may go well.
+#[derive(Debug)]
+pub struct CommandFailed(String);
+
+impl std::fmt::Display for CommandFailed {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 /// How it ended.
@@ -29,7 +42,8 @@ pub enum End {
     Stopped,
 }
 
-/// Runs what is not yet in `runs`, and puts it there and into the file. The machine is restored however it ends.
+/// Runs what is not yet in `runs`, and puts it there and into the file. The machine is restored however it ends, and left alone where nothing
+/// is to be run.
 pub fn run(
     header: &Header,
     runs: &mut Vec<Repetition>,
@@ -38,6 +52,9 @@ pub fn run(
     stopped: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&Progress),
 ) -> Result<End> {
+    if !lacks(header, runs)? {
+        return Ok(End::Done);
+    }
     let (variants, metrics) = (header.variants()?, header.metrics()?);
     machine.begin(&variants)?;
     let mut session = Session {
@@ -50,12 +67,16 @@ pub fn run(
     let ended = session.all(runs, stopped, tell);
     let restored = session.machine.restore();
     match (ended, restored) {
-        (Err(e), Err(r)) => Err(e.context(format!("the machine is not as it was: {r:#}"))),
+        // As text: it is no longer the command alone that failed.
+        (Err(e), Err(r)) => Err(anyhow!("the machine is not as it was: {r:#}: {e:#}")),
         (Err(e), Ok(())) => Err(e),
         (Ok(_), Err(r)) => Err(r.context("the machine is not as it was")),
         (Ok(end), Ok(())) => Ok(end),
     }
 }
+
+/// A run with its values by name.
+type Valued = (BTreeMap<String, f64>, Taken);
 
 struct Session<'a> {
     header: &'a Header,
@@ -74,56 +95,66 @@ impl Session<'_> {
     ) -> Result<End> {
         let design = self.header.design();
         let all = design.runs(self.header.rule.plan.max());
-        while runs.len() < all && !self.enough(runs)? {
+        while lacks(self.header, runs)? {
             if stopped() {
                 return Ok(End::Stopped);
             }
             let number = runs.len();
             let turn = design.turn(number);
-            let variant = self.variants[turn.variant].clone();
-            let warmup = turn.block.is_none();
+            let now = self.now(number);
+            let names: Vec<&str> = now.iter().map(|v| v.name.as_str()).collect();
+            let names = names.join(" beside ");
             tell(&Progress {
                 number,
                 all,
-                variant: &variant.name,
-                warmup,
-            });
-            let one = self.one(&variant);
-            let (values, taken) = match one {
-                Ok(one) => one,
-                Err(Failure::Stopped) => return Ok(End::Stopped),
-                Err(failure) => return Err(self.failed(number, &variant, failure)),
-            };
-            let run = Repetition {
-                number,
+                variant: &names,
                 block: turn.block,
-                variant: variant.name,
-                values,
-                counters: taken.counters,
-                seen: taken.seen,
+                blocks: self.header.rule.plan.max(),
+            });
+            let taken = match self.taken(&now) {
+                Ok(taken) => taken,
+                Err(Failure::Stopped) => return Ok(End::Stopped),
+                Err(failure) => return Err(self.failed(number, &names, failure)),
             };
-            self.file.append(&run)?;
-            runs.push(run);
+            for (variant, (values, taken)) in now.into_iter().zip(taken) {
+                let run = Repetition {
+                    number: runs.len(),
+                    block: turn.block,
+                    variant: variant.name,
+                    values,
+                    counters: taken.counters,
+                    seen: taken.seen,
+                };
+                self.file.append(&run)?;
+                runs.push(run);
+            }
         }
         Ok(End::Done)
     }
 
-    /// At a look that was declared, and nowhere else: has every comparison its verdict?
-    fn enough(&self, runs: &[Repetition]) -> Result<bool> {
-        let Plan::Auto(_) = self.header.rule.plan else {
-            return Ok(false);
-        };
-        let looks = self.header.rule.plan.looks();
-        let at_look = looks
-            .iter()
-            .any(|l| self.header.design().runs(l.blocks) == runs.len());
-        Ok(at_look && settled(&analysis::judged(self.header, runs)?))
+    /// Whose turn it is; of two the first is on the first side.
+    fn now(&self, number: usize) -> Vec<Variant> {
+        let copies = if self.header.sides.is_some() { 2 } else { 1 };
+        let design = self.header.design();
+        let turns = (number..number + copies).map(|n| design.turn(n).variant);
+        turns.map(|at| self.variants[at].clone()).collect()
     }
 
-    fn one(&mut self, variant: &Variant) -> Result<(BTreeMap<String, f64>, Taken), Failure> {
-        self.machine.switch(variant)?;
-        let taken = self.machine.run()?;
-        Ok((self.values(variant, &taken)?, taken))
+    fn taken(&mut self, now: &[Variant]) -> Result<Vec<Valued>, Failure> {
+        let taken = match now {
+            [one, other] => self.machine.run_beside([one, other])?.to_vec(),
+            [alone, ..] => {
+                self.machine.switch(alone).map_err(of_the_machine)?;
+                vec![self.machine.run()?]
+            }
+            [] => Vec::new(),
+        };
+        let both = now.iter().zip(taken);
+        both.map(|(variant, taken)| {
+            let values = self.values(variant, &taken).map_err(Failure::NoValue)?;
+            Ok((values, taken))
+        })
+        .collect()
     }
 
     /// All that was measured, and what was asked for besides.
@@ -148,18 +179,47 @@ impl Session<'_> {
         Ok(values)
     }
 
-    fn failed(&self, number: usize, variant: &Variant, failure: Failure) -> anyhow::Error {
-        let error = match failure {
-            Failure::Other(e) => e,
-            other => anyhow!("{other}"),
+    fn failed(&self, number: usize, variant: &str, failure: Failure) -> anyhow::Error {
+        let kept = match number {
+            0 => String::new(),
+            _ => format!(
+                "; the {number} runs before it are in {}",
+                self.file.path.display()
+            ),
         };
-        error.context(format!(
-            "run {} under variant {} failed; the {number} runs before it are in {}",
-            number + 1,
-            variant.name,
-            self.file.path.display()
-        ))
+        let text = format!("run {} under variant {variant} failed{kept}", number + 1);
+        match failure {
+            Failure::Other(e) => e.context(text),
+            Failure::NoValue(e) => e.context(CommandFailed(text)),
+            other => anyhow!("{other}").context(CommandFailed(text)),
+        }
     }
+}
+
+/// A variant that cannot be had is no fault of the command.
+fn of_the_machine(failure: Failure) -> Failure {
+    match failure {
+        Failure::Stopped | Failure::Other(_) => failure,
+        other => Failure::Other(anyhow!("{other}")),
+    }
+}
+
+/// Another run is to be made.
+fn lacks(header: &Header, runs: &[Repetition]) -> Result<bool> {
+    let all = header.design().runs(header.rule.plan.max());
+    Ok(runs.len() < all && !enough(header, runs)?)
+}
+
+/// At a look that was declared, and nowhere else: has every comparison its verdict?
+fn enough(header: &Header, runs: &[Repetition]) -> Result<bool> {
+    let Plan::Auto(_) = header.rule.plan else {
+        return Ok(false);
+    };
+    let looks = header.rule.plan.looks();
+    let at_look = looks
+        .iter()
+        .any(|l| header.design().runs(l.blocks) == runs.len());
+    Ok(at_look && settled(&analysis::judged(header, runs)?))
 }
 
 /// Of twelve digits: so many come back from JSON as they were, and a result says the same before and after it was written.

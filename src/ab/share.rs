@@ -2,16 +2,18 @@
 //! A result file that may be given away: of commands only the name of the program is left, of what was typed only what is a word of ours, and
 //! nothing says whose machine it was.
 
+use super::cpus::SUFFIX;
 use super::metric::{Metric, Source};
 use super::result::{Header, Recorded};
 use super::stats::verdict::Direction;
+use super::suite;
 use super::variant::{Kind, Variant};
 use crate::stats::ROWS;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 
 /// Of the host, by name.
-const KEPT: [&str; 3] = ["kernel", "cpu", "cpus"];
+const KEPT: [&str; 4] = ["kernel", "cpu", "cpus", "cores"];
 
 /// Words of ours for what was typed.
 struct Names {
@@ -25,6 +27,7 @@ pub fn redacted(recorded: &Recorded) -> Result<Recorded> {
     let mut shared = recorded.clone();
     let header = &mut shared.header;
     header.command = command(&header.command);
+    header.workload = header.workload.take().filter(|name| suite::has(name));
     header.host.retain(|name, _| KEPT.contains(&name.as_str()));
     if let Some(kernel) = header.host.get_mut("kernel") {
         *kernel = release(kernel);
@@ -88,7 +91,9 @@ fn scheduler(variant: &str, place: usize) -> Result<String> {
     };
     let of_name = |c: &char| c.is_ascii_alphanumeric() || "_-.".contains(*c);
     let program: String = file_name(&words[0]).chars().filter(of_name).collect();
-    Ok(format!("scx:{program} variant-{place}"))
+    let cpus = variant.rsplit_once(SUFFIX);
+    let cpus = cpus.map_or(String::new(), |(_, list)| format!("{SUFFIX}{list}"));
+    Ok(format!("scx:{program} variant-{place}{cpus}"))
 }
 
 fn command(words: &[String]) -> Vec<String> {

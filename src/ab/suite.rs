@@ -2,10 +2,14 @@
 //! Workloads that come along, one for each pattern of wakeups that placement can get wrong, and one that it cannot. Each does a fixed amount of
 //! work, so that its time is its result, and is as large as the machine has CPUs. `scx_roost ab --suite placement` compares on all of them.
 
+use super::threadripper::{self, Place};
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
+use std::ffi::OsString;
 use std::hint::black_box;
 use std::io::{Error, PipeReader, PipeWriter, Read, Write, pipe};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -14,8 +18,28 @@ pub const COMMAND: &str = "ab-workload";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Suite {
-    /// Ping-pong by one pair and by many, messages from many to many, forks, half and a third of the CPUs that compute and then tell, and a control
+    /// Ping-pong by one pair and by many, messages from many to many, forks, half and 31 % of the CPUs that compute and then tell, and a control
     Placement,
+    /// The workloads of source 003 that are installed, in the folder where they are, with its commands; what is missing is named
+    #[value(name = "threadripper-003")]
+    Threadripper,
+}
+
+/// What a source reports of its five runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Five {
+    Sum,
+    Mean,
+}
+
+/// A workload of a suite.
+#[derive(Clone, Debug)]
+pub struct Item {
+    pub name: String,
+    pub command: Vec<OsString>,
+    /// Its own, as it would be typed; None: the usual one.
+    pub metric: Option<String>,
+    pub five: Option<Five>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -30,17 +54,42 @@ pub enum Pattern {
     ForkWait,
     /// Half as many tasks as CPUs compute for 1 to 5 ms and then tell one
     ChunksHalf,
-    /// The same with three of ten
-    ChunksThird,
+    /// The same with 31.25 % of the CPUs, as many as in source 003
+    #[value(name = "chunks-31")]
+    Chunks31,
     /// Every CPU computes, and nobody wakes anybody: whatever differs here is not of placement
     Flat,
 }
 
 impl Suite {
-    pub fn patterns(self) -> &'static [Pattern] {
+    /// `program`: scx_roost. `steps`: what was counted once. Errors: there is none here.
+    pub fn items(self, program: &Path, steps: &str, place: &Place) -> Result<Vec<Item>> {
+        let item = |pattern: &Pattern| Item {
+            name: pattern.name(),
+            command: [program.as_os_str().to_os_string()]
+                .into_iter()
+                .chain([COMMAND, &pattern.name(), steps].map(OsString::from))
+                .collect(),
+            metric: None,
+            five: None,
+        };
         match self {
-            Suite::Placement => Pattern::value_variants(),
+            Suite::Placement => Ok(Pattern::value_variants().iter().map(item).collect()),
+            Suite::Threadripper => threadripper::items(place),
         }
+    }
+}
+
+/// Some suite has a workload of that name.
+pub fn has(name: &str) -> bool {
+    Pattern::value_variants().iter().any(|p| p.name() == name) || threadripper::has(name)
+}
+
+impl Item {
+    /// Its own result file, beside the one that was typed.
+    pub fn result(&self, typed: &Path) -> PathBuf {
+        let stem = typed.file_stem().unwrap_or_default();
+        typed.with_file_name(format!("{}-{}.jsonl", stem.display(), self.name))
     }
 }
 
@@ -53,6 +102,7 @@ impl Pattern {
 
     /// Does the work of it on a machine of so many CPUs; `part` of 1 is as much as is compared. `ms`: as of `steps_of_ms`, the same for all runs.
     pub fn perform(self, cpus: usize, part: f64, ms: u64) -> Result<()> {
+        may_open_many();
         let times = |n: f64| (n * part).ceil() as usize;
         match self {
             Pattern::PingPong => pairs(1, times(20_000.0)),
@@ -60,8 +110,28 @@ impl Pattern {
             Pattern::Messages => messages(cpus.div_ceil(4), times(200.0)),
             Pattern::ForkWait => forks(times(2_000.0)),
             Pattern::ChunksHalf => chunks((cpus / 2).max(1), times(100.0), ms),
-            Pattern::ChunksThird => chunks((cpus * 3 / 10).max(1), times(100.0), ms),
+            Pattern::Chunks31 => chunks(part_31(cpus), times(100.0), ms),
             Pattern::Flat => flat(cpus, times(200.0), ms),
+        }
+    }
+}
+
+/// 31.25 % of the CPUs, which are 20 of the 64 of source 003; at least one.
+pub fn part_31(cpus: usize) -> usize {
+    (cpus * 5).div_ceil(16)
+}
+
+/// Pipes of a machine of some hundred CPUs are more than the 1024 descriptors that a process has by habit; it may have more for the asking.
+fn may_open_many() {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the limit is alive. Where it cannot be had, a pipe that is one too many tells.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
         }
     }
 }
@@ -87,15 +157,11 @@ fn answer(mut from: PipeReader, mut to: PipeWriter, times: usize) -> Result<()> 
 fn pairs(pairs: usize, times: usize) -> Result<()> {
     let mut threads = Vec::new();
     for _ in 0..pairs {
-        let (there, mut back) = (pipe()?, pipe()?);
-        let mut first = there.1;
+        let ((from, mut last), mut back) = (pipe()?, pipe()?);
         // The ball.
-        first.write_all(&[0])?;
-        let echo = first.try_clone()?;
-        drop(first);
-        threads.push(thread::spawn(move || answer(there.0, back.1, times)));
+        last.write_all(&[0])?;
+        threads.push(thread::spawn(move || answer(from, back.1, times)));
         threads.push(thread::spawn(move || {
-            let mut last = echo;
             let mut byte = [0];
             for at in 1..=times {
                 back.0.read_exact(&mut byte)?;
@@ -127,12 +193,12 @@ fn messages(groups: usize, times: usize) -> Result<()> {
                 Ok(())
             }));
         }
+        let doors = Arc::new(doors);
         for _ in 0..GROUP {
-            let doors = doors.iter().map(PipeWriter::try_clone);
-            let mut doors = doors.collect::<std::io::Result<Vec<_>>>()?;
+            let doors = Arc::clone(&doors);
             threads.push(thread::spawn(move || {
                 for _ in 0..times {
-                    for door in &mut doors {
+                    for mut door in doors.iter() {
                         door.write_all(&MESSAGE)?;
                     }
                 }
@@ -187,14 +253,15 @@ pub fn steps_of_ms() -> u64 {
 
 fn chunks(tasks: usize, times: usize, ms: u64) -> Result<()> {
     let (mut from, to) = pipe()?;
+    let to = Arc::new(to);
     let mut threads = Vec::new();
     for task in 0..tasks {
-        let mut to = to.try_clone()?;
+        let to = Arc::clone(&to);
         threads.push(thread::spawn(move || {
             for at in 0..times {
                 // 1 to 5 ms, each task in another order.
                 black_box(steps(ms * (1 + (task * 3 + at * 2) as u64 % 5)));
-                to.write_all(&[0])?;
+                to.as_ref().write_all(&[0])?;
             }
             Ok(())
         }));

@@ -4,6 +4,7 @@
 //! its own, by the rule of any comparison: nothing that was looked at before counts there, so that its error is the error of the whole.
 
 use super::analysis;
+use super::cpus::Cpus;
 use super::result::{Header, Recorded};
 use super::stats::pairs::Scale;
 use super::stats::plan::Plan;
@@ -12,11 +13,14 @@ use super::variant::{Kind, Scope, Variant, quoted};
 use crate::features::{FEATURES, SLICE};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
+use std::path::{Path, PathBuf};
 
 /// Of each round: the least of which anything can be said.
 const BLOCKS: usize = 6;
 /// So many are put together.
 const LEFT: usize = 3;
+/// The name of the first round.
+pub const FIRST: &str = "round-1";
 /// That the commands name which are printed.
 const ARM: &str = "tuned";
 
@@ -42,6 +46,11 @@ pub struct Tuned {
     pub best: Option<(String, Judged)>,
 }
 
+/// Result file of a round.
+pub fn file(folder: &Path, round: &str) -> PathBuf {
+    folder.join(round).with_extension("jsonl")
+}
+
 /// Makes the runs of a comparison, or goes on with them; the name is the round's.
 pub type Run<'a> = &'a mut dyn FnMut(&Header, &str) -> Result<Recorded>;
 
@@ -49,6 +58,10 @@ pub type Run<'a> = &'a mut dyn FnMut(&Header, &str) -> Result<Recorded>;
 pub fn candidates(base: &str, cpus: u32, scope: Scope) -> Result<Vec<String>> {
     let parsed = Variant::parse(base)?;
     scope.takes(std::slice::from_ref(&parsed))?;
+    ensure!(
+        parsed.cpus == Cpus::All,
+        "{base} has CPUs, which tune does not search: keep the command to them, as by taskset"
+    );
     let Kind::Roost(roost) = &parsed.kind else {
         bail!("{base} has no features: give a preset, as --base mainline");
     };

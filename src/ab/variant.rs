@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What is compared: the scheduler with some settings, the kernel's own, or another one.
 
+use super::cpus::{Cpus, SUFFIX};
 use crate::arms::{Change, Settings};
 use crate::features::{self, FeatureSet, bits};
 use crate::variant;
@@ -77,23 +78,39 @@ pub struct Variant {
     /// As it was typed.
     pub name: String,
     pub kind: Kind,
+    /// Where the command may run.
+    pub cpus: Cpus,
 }
 
+/// The kernel's own scheduler, and one thread of each core for the command: the column of that name in source 003.
+pub const PINNED: &str = "pinned";
+const EEVDF: &str = "eevdf";
+
 impl Variant {
-    /// Reads `PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...`, `eevdf` or `scx:COMMAND`. Errors: what is none of these.
+    /// Reads `PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...`, `eevdf` or `scx:COMMAND`, each with `@cpus=LIST` behind it or not, or `pinned`.
+    /// Errors: what is none of these.
     pub fn parse(name: &str) -> Result<Variant> {
-        let kind = match name.strip_prefix("scx:") {
+        let (scheduler, cpus) = match name.rsplit_once(SUFFIX) {
+            None if name == PINNED => (EEVDF, Cpus::Cores),
+            None => (name, Cpus::All),
+            Some((scheduler, list)) => {
+                let cpus = Cpus::parse(list);
+                (scheduler, cpus.with_context(|| format!("variant {name}"))?)
+            }
+        };
+        let kind = match scheduler.strip_prefix("scx:") {
             Some(command) => Kind::Scx(words(command)?),
-            None if name == "eevdf" => Kind::Eevdf,
+            None if scheduler == EEVDF => Kind::Eevdf,
             None => {
-                let settings = variant::settings(name);
+                let settings = variant::settings(scheduler);
                 let settings = settings.with_context(|| format!("variant {name}"))?;
-                Kind::Roost(Box::new((variant::change(name)?, settings)))
+                Kind::Roost(Box::new((variant::change(scheduler)?, settings)))
             }
         };
         Ok(Variant {
             name: name.to_string(),
             kind,
+            cpus,
         })
     }
 }
@@ -199,6 +216,9 @@ pub fn exercised(base: &Variant, other: &Variant, moved: impl Fn(&Variant, &str)
     let (Kind::Roost(a), Kind::Roost(b)) = (&base.kind, &other.kind) else {
         return true;
     };
+    if base.cpus != other.cpus {
+        return true;
+    }
     let differ = FeatureSet(a.1.features.0 ^ b.1.features.0);
     if differ == FeatureSet::default() || a.0.set != b.0.set {
         return true;

@@ -2,10 +2,9 @@
 //! A file for the textfile collector of Prometheus' node_exporter. It reads what ends in .prom, at any time, so the file is
 //! whole whenever it is there.
 
+use crate::whole_file;
 use anyhow::{Result, anyhow, bail};
-use std::ffi::OsString;
-use std::fs::{self, File, Permissions};
-use std::io::{ErrorKind, Write};
+use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -37,53 +36,26 @@ impl TextFile {
 
     /// An error that does not pass by itself. What lies at the path stays as it is.
     pub fn probe(&self) -> Result<()> {
-        let temporary = self.temporary();
-        let tried = match self.path.is_dir() {
-            true => Err(ErrorKind::IsADirectory.into()),
-            false => create(&temporary),
-        };
-        self.tidied(&temporary, tried.map(drop))?;
-        let _ = fs::remove_file(&temporary);
-        Ok(())
+        self.told(whole_file::probe(&self.path))
     }
 
     pub fn write(&mut self, text: &str) -> Result<()> {
-        let temporary = self.temporary();
-        self.tidied(&temporary, replace(&self.path, &temporary, text))?;
+        let mode = Permissions::from_mode(MODE);
+        self.told(whole_file::replace(&self.path, text, |file| {
+            file.set_permissions(mode)
+        }))?;
         self.written = true;
         Ok(())
     }
 
-    fn tidied(&self, temporary: &Path, result: std::io::Result<()>) -> Result<()> {
+    fn told(&self, result: std::io::Result<()>) -> Result<()> {
         result.map_err(|e| {
-            let _ = fs::remove_file(temporary);
             anyhow!(
                 "cannot write {}: {e}: give --textfile a path in a folder that you may write to",
                 self.path.display()
             )
         })
     }
-
-    /// In the same folder, and so of the same file system; no name that node_exporter reads.
-    fn temporary(&self) -> PathBuf {
-        let mut name = OsString::from(".");
-        name.push(self.path.file_name().unwrap_or_default());
-        name.push(format!(".{}", std::process::id()));
-        self.path.with_file_name(name)
-    }
-}
-
-fn create(temporary: &Path) -> std::io::Result<File> {
-    // What lies there is of a process that had our number and was killed.
-    let _ = fs::remove_file(temporary);
-    File::create_new(temporary)
-}
-
-fn replace(path: &Path, temporary: &Path, text: &str) -> std::io::Result<()> {
-    let mut file = create(temporary)?;
-    file.write_all(text.as_bytes())?;
-    file.set_permissions(Permissions::from_mode(MODE))?;
-    fs::rename(temporary, path)
 }
 
 impl Drop for TextFile {
@@ -97,6 +69,7 @@ impl Drop for TextFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
 
     #[test]
     fn only_names_that_node_exporter_reads() {

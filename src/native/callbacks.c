@@ -14,6 +14,11 @@ void roost_set_attr(struct world *w, struct task_state *ts, s32 nice, u32 policy
 	settings_apply(ts, nice, policy, slice, now);
 }
 
+u32 roost_nice_weight(s32 nice)
+{
+	return nice_weight(nice);
+}
+
 s32 roost_select_cpu(struct world *w, port_task *p, s32 prev, u64 wake_flags)
 {
 	the_world = w;
@@ -114,6 +119,16 @@ s32 roost_delay_over(struct world *w, port_task *p)
 	return delay_goes_to(p, ts, now);
 }
 
+/*
+ * [delay_migration] The running task, which execs, does not go to @cpu, which is slow. Nothing waits, and nothing is to be moved when the
+ * time is over: no claim is made, and it is no fork that is counted.
+ */
+static bool exec_stays(const struct wakeup *w, s32 cpu, bool idle)
+{
+	return has(w, FEATURE_delay_migration) && cpu != w->this_cpu && w->this_allowed &&
+	       (idle || !has(w, FEATURE_delay_only_idle)) && low_freq(w->arm, cpu);
+}
+
 s32 roost_descended(struct world *w, port_task *p, s32 cpu, bool idle, bool exec)
 {
 	struct task_state *ts = task_state_if(p);
@@ -128,12 +143,8 @@ s32 roost_descended(struct world *w, port_task *p, s32 cpu, bool idle, bool exec
 	facts.arm = ts->pol.arm;
 	facts.this_cpu = this_cpu();
 	facts.this_allowed = task_allowed(p, facts.this_cpu);
-	if (exec) {
-		at = delay_stage(ts, &facts, at);
-		/* It runs: there is nothing to be moved when the time is over. */
-		delay_take(ts);
-		return at.cpu;
-	}
+	if (exec)
+		return exec_stays(&facts, cpu, idle) ? facts.this_cpu : cpu;
 	ts->woken_at = 0;
 	inherit(ts, task_is_idle(current_task()) ? NULL : task_state_if(current_task()), &facts);
 	count_for(facts.arm, idle ? STAT_fork_idle : STAT_fork_busy);

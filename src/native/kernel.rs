@@ -2,10 +2,12 @@
 //! sched_ext's callbacks of the policy, for who plays the kernel around them: the simulator. The queues of waiting tasks are kept
 //! here, what the policy wants of the kernel is noted, and whoever called acts on it when the callback is back.
 
+mod affinity;
 mod placement;
 
 use super::{Shared, World, sys};
 use crate::machine::Facts;
+use affinity::allowed;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ptr;
@@ -178,18 +180,12 @@ impl Kernel {
         }
     }
 
-    /// The time of all that follows, ns.
+    /// The time of all that follows, ns. Never 0, which says "not at all" in the policy's memory: a kernel has run for some time.
     pub fn set_now(&mut self, now: u64) {
-        self.raw.clock = now;
+        self.raw.clock = now.max(1);
     }
 
     // ---- tasks ----
-
-    /// A set of CPUs, one bit each, that tasks can be given; the first is every CPU.
-    pub fn mask(&mut self, mask: &[u64]) -> usize {
-        self.masks.push(mask.into());
-        self.masks.len() - 1
-    }
 
     /// A new task, on that CPU or the first that it may use: nothing is known of it.
     pub fn begin(&mut self, task: TaskId, mask: usize, cpu: usize) {
@@ -207,33 +203,6 @@ impl Kernel {
         unsafe { sys::roost_task_begins(&mut *self.raw, state, now) };
     }
 
-    /// It may use the CPUs of that mask.
-    pub fn set_affinity(&mut self, task: TaskId, mask: usize) {
-        let allowed = &self.masks[mask];
-        let within = |cpu: &usize| allowed[cpu / 64] >> (cpu % 64) & 1 != 0;
-        let online = (0..self.world.nr_cpus()).filter(|&cpu| self.online(cpu));
-        let (inside, outside): (Vec<usize>, Vec<usize>) = online.partition(within);
-        let first = *inside.first().expect("a task may use some CPU");
-        let pointer = allowed.as_ptr();
-        let port = self.ports.get_mut(task);
-        port.allowed = pointer;
-        port.restricted = (!outside.is_empty()).into();
-        port.pinned = inside.len() == 1;
-        self.first_allowed[task] = first;
-    }
-
-    /// That CPU, or one that the task may use instead (kernel: select_fallback_rq()).
-    pub fn usable(&self, task: TaskId, cpu: usize) -> usize {
-        match self.allowed(task, cpu) && self.online(cpu) {
-            true => cpu,
-            false => self.first_allowed[task],
-        }
-    }
-
-    fn online(&self, cpu: usize) -> bool {
-        self.world.facts().cpus[cpu].online != 0
-    }
-
     /// It is given a nice level, a policy, a slice; so is every new task, before it is placed.
     pub fn set_attr(&mut self, task: TaskId, attr: &Attr) {
         let (policy, slice) = (attr.policy as u32, attr.slice_ns.unwrap_or(0));
@@ -241,11 +210,6 @@ impl Kernel {
         let state = &raw mut *self.states.get_mut(task);
         // SAFETY: the task's state is in the table.
         unsafe { sys::roost_set_attr(&mut *self.raw, state, attr.nice, policy, slice, now) };
-    }
-
-    /// It may use the CPU.
-    pub fn allowed(&self, task: TaskId, cpu: usize) -> bool {
-        allowed(self.ports.get(task), cpu)
     }
 
     pub fn cpu_of(&self, task: TaskId) -> usize {
@@ -281,10 +245,6 @@ impl Kernel {
     /// It runs, or waits to.
     pub fn runnable(&self, task: TaskId) -> bool {
         self.ports.get(task).runnable
-    }
-
-    pub fn pinned(&self, task: TaskId) -> bool {
-        self.ports.get(task).pinned
     }
 
     pub fn state(&self, task: TaskId) -> &sys::task_state {
@@ -449,11 +409,6 @@ fn before(a: &Waiter, b: &Waiter) -> bool {
         0 => a.seq < b.seq,
         ahead => ahead < 0,
     }
-}
-
-fn allowed(port: &sys::port_task, cpu: usize) -> bool {
-    // SAFETY: the mask has a bit for each CPU of the machine, and lives as long as the table.
-    unsafe { *port.allowed.add(cpu / 64) >> (cpu % 64) & 1 != 0 }
 }
 
 fn table() -> sys::kernel {

@@ -397,6 +397,12 @@ pub fn scan_budget(util: u64, nr_cpus: u32) -> u32 {
     unsafe { sys::roost_scan_budget(util, nr_cpus) }
 }
 
+/// The weight of a nice level, -20..=19, of `sys::NICE0_WEIGHT` (settings.h).
+pub fn nice_weight(nice: i32) -> u32 {
+    // SAFETY: pure.
+    unsafe { sys::roost_nice_weight(nice) }
+}
+
 /// Index of the lowest bit of a word that is not 0 (bits.h).
 pub fn lowest_bit(word: u64) -> u32 {
     // SAFETY: pure.

@@ -294,6 +294,17 @@ u64 roost_task_util_est(struct world *w, const struct task_state *ts)
 	return task_util_est(ts);
 }
 
+u32 roost_cpu_demand(struct world *w, s32 cpu)
+{
+	the_world = w;
+	return cpu_demand(cpu, cpu_state(cpu));
+}
+
+bool roost_perf_changes(u32 asked, u32 want)
+{
+	return perf_changes(asked, want);
+}
+
 void roost_util_est_sleep(struct world *w, struct task_state *ts, s32 cpu)
 {
 	the_world = w;

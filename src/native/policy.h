@@ -14,6 +14,7 @@
 
 /* a task's life, for who plays the kernel (struct world.kernel): as main.bpf.c binds them */
 void roost_task_begins(struct world *w, struct task_state *ts, u64 now);
+u32 roost_nice_weight(s32 nice); /* in units of NICE0_WEIGHT */
 void roost_set_attr(struct world *w, struct task_state *ts, s32 nice, u32 policy, u64 slice, u64 now);
 s32 roost_select_cpu(struct world *w, port_task *p, s32 prev, u64 wake_flags);
 void roost_enqueue(struct world *w, port_task *p, u64 enq_flags);
@@ -95,6 +96,8 @@ void roost_task_signals_init(struct world *w, struct task_state *ts, u64 now);
 void roost_task_fold(struct world *w, struct task_state *ts, u64 now);
 u64 roost_task_load(struct world *w, struct task_state *ts, u64 now);
 u64 roost_task_util_est(struct world *w, const struct task_state *ts);
+u32 roost_cpu_demand(struct world *w, s32 cpu);
+bool roost_perf_changes(u32 asked, u32 want);
 void roost_util_est_sleep(struct world *w, struct task_state *ts, s32 cpu);
 void roost_load_follows(struct world *w, struct task_state *ts, s32 cpu, u64 now);
 u32 roost_scan_budget(u64 util, u32 nr_cpus);

@@ -284,6 +284,13 @@ impl World {
         self.run(|w| unsafe { sys::roost_task_util_est(w, &task.state) })
     }
 
+    /// What the CPU's tasks need, 0..CAPACITY_SCALE of it.
+    pub fn cpu_demand(&mut self, cpu: usize) -> u32 {
+        self.check(cpu);
+        // SAFETY: the CPU exists.
+        self.run(|w| unsafe { sys::roost_cpu_demand(w, cpu as i32) })
+    }
+
     /// The task, whose signals were folded, goes to sleep on `cpu`.
     pub fn util_est_sleep(&mut self, cpu: usize, task: &mut Task) {
         // SAFETY: see `join`.

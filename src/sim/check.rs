@@ -45,6 +45,8 @@ struct Seen {
     window: u64,
     home: Option<usize>,
     whole: bool,
+    /// It gave way in this window.
+    yielded: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,6 +70,8 @@ pub struct Check {
     faults: u64,
     tasks: Vec<Seen>,
     lanes: Vec<Lane>,
+    /// CPUs that are not there now.
+    away: Vec<bool>,
     /// Who waits, by the events.
     waiting: Vec<TaskId>,
     /// Who began to run and who stopped in this event.
@@ -94,6 +98,7 @@ impl Check {
             unequal: false,
             tasks: Vec::new(),
             lanes: vec![Lane::default(); cpus],
+            away: vec![false; cpus],
             waiting: Vec::new(),
             started: Vec::new(),
             stopped: Vec::new(),
@@ -109,9 +114,13 @@ impl Check {
     }
 
     fn may_use(&self, task: TaskId, cpu: usize) -> bool {
-        let mask = &self.masks[self.tasks[task].mask];
-        mask.as_ref()
-            .is_none_or(|mask| mask[cpu / 64] >> (cpu % 64) & 1 != 0)
+        let Some(mask) = &self.masks[self.tasks[task].mask] else {
+            return !self.away[cpu];
+        };
+        let within = |cpu: usize| mask[cpu / 64] >> (cpu % 64) & 1 != 0;
+        // Who has no CPU left may use every other.
+        let stranded = || !(0..self.away.len()).any(|c| within(c) && !self.away[c]);
+        !self.away[cpu] && (within(cpu) || stranded())
     }
 
     /// The first that is wrong counts.
@@ -139,6 +148,7 @@ impl Check {
                 window: 0,
                 home: None,
                 whole: false,
+                yielded: false,
             };
             self.tasks.resize(task + 1, none);
         }
@@ -191,6 +201,25 @@ impl Check {
             Stop::Sleeps => self.tasks[task].place = Place::Asleep,
             Stop::Ends => self.tasks[task].place = Place::Nowhere,
             Stop::Moves => self.tasks[task].place = Place::Coming,
+        }
+    }
+
+    fn goes(&mut self, cpu: usize, away: bool) {
+        self.away[cpu] = away;
+        self.lanes[cpu].idle_since = (!away).then_some(self.now);
+    }
+
+    /// What the scheduler knew of tasks and CPUs it has forgotten.
+    fn restarts(&mut self) {
+        for &task in &self.waiting {
+            self.tasks[task].place = Place::Waits { since: self.now };
+        }
+        for seen in &mut self.tasks {
+            (seen.began, seen.whole) = (None, false);
+        }
+        for lane in &mut self.lanes {
+            lane.progress = 0;
+            lane.idle_since = lane.idle_since.map(|_| self.now);
         }
     }
 
@@ -346,7 +375,7 @@ impl Check {
             return Ok(());
         }
         let mut least: Vec<Option<(u64, u64, Attr)>> = vec![None; self.lanes.len()];
-        let whole = |(seen, _): &(&Seen, &Task)| seen.whole;
+        let whole = |(seen, _): &(&Seen, &Task)| seen.whole && !(bounds.yields && seen.yielded);
         for (seen, task) in self.tasks.iter().zip(tasks).filter(whole) {
             let Some(home) = seen.home else { continue };
             let (low, high, attr) = least[home].get_or_insert((u64::MAX, 0, task.attr));
@@ -358,7 +387,7 @@ impl Check {
         self.window_ends = self.now + WINDOW;
         for seen in &mut self.tasks {
             seen.whole = matches!(seen.place, Place::Waits { .. } | Place::Runs { .. });
-            seen.window = 0;
+            (seen.window, seen.yielded) = (0, false);
             seen.home = match seen.place {
                 Place::Runs { cpu } => Some(cpu),
                 _ => None,
@@ -420,7 +449,10 @@ impl Watch for Check {
                 let seen = &mut self.tasks[task];
                 (seen.mask, seen.affine, seen.began) = (group, now, None);
             }
+            What::Away { cpu, away } => self.goes(cpu, away),
+            What::Restarts => self.restarts(),
             What::Placed { task, cpu, .. } => self.placed(task, cpu),
+            What::Yields { task } => self.tasks[task].yielded = true,
             What::Arrives { task } => {
                 self.expect(task, |p| p == Place::Coming, "arrives");
                 self.waits(task);

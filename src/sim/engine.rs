@@ -2,6 +2,9 @@
 //! The loop: what is due next happens, and what hangs on it is timed anew. A segment of a task's work ends when its work is done at
 //! the speed its CPU has; each change of speed settles what was done before and times the rest anew.
 
+mod faults;
+mod forks;
+mod hotplug;
 mod pace;
 
 use super::Rng;
@@ -45,6 +48,9 @@ struct Cpu {
     idle_since: u64,
 }
 
+/// See `Engine::run`; which CPUs are away.
+pub type Anew<'a, S> = dyn Fn(&[usize]) -> Result<(S, Daemon)> + 'a;
+
 /// A machine, a load and a scheduler.
 pub struct Engine<S, W = ()> {
     pub clock: Clock,
@@ -60,6 +66,9 @@ pub struct Engine<S, W = ()> {
     daemon: Daemon,
     cpus: Vec<Cpu>,
     orders: Vec<Order>,
+    /// CPUs that have gone away, and what schedulers before this one have counted.
+    away: Vec<usize>,
+    counted: Vec<u64>,
     /// Of what goes wrong.
     chance: Rng,
     /// Numbers of tasks that have ended.
@@ -67,6 +76,8 @@ pub struct Engine<S, W = ()> {
     /// Tasks of the workload that have not, and those of them that only others can wake.
     alive: usize,
     stuck: usize,
+    /// It forked one more than there can be.
+    full: bool,
 }
 
 impl<S: Scheduler, W: Watch> Engine<S, W> {
@@ -85,7 +96,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             caches,
         } = hardware;
         let cpus = facts.cpus.len();
-        let slots = cpus * ON_CPU + tasks * ON_TASK + 4;
+        let slots = cpus * ON_CPU + tasks * ON_TASK + 5;
         let cpu = || Cpu {
             running: None,
             settled: 0,
@@ -107,9 +118,12 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             chance: Rng::stream(wait.seed, 1),
             wait,
             orders: Vec::new(),
+            away: Vec::new(),
+            counted: Vec::new(),
             free: Vec::new(),
             alive: 0,
             stuck: 0,
+            full: false,
         }
     }
 
@@ -144,8 +158,14 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.steps() + 3
     }
 
-    /// Runs the load to its end, or for as long as it is measured. Errors: all wait for each other.
-    pub fn run(&mut self) -> Result<()> {
+    /// Some CPU goes away or comes back.
+    fn hotplugs(&self) -> usize {
+        self.steps() + 4
+    }
+
+    /// Runs the load to its end, or for as long as it is measured. `anew`: a scheduler, and what userspace does beside it, for the machine
+    /// without some CPUs. Errors: all wait for each other; `anew` has one.
+    pub fn run(&mut self, anew: &Anew<'_, S>) -> Result<()> {
         self.begin();
         let end = self.wait.load.duration.map(|d| self.wait.load.warmup + d);
         while let Some(at) = self.clock.next() {
@@ -156,20 +176,28 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             let slot = self.clock.pop().expect("one is due");
             self.measured.events += 1;
             self.sched.set_now(self.clock.now());
-            self.happens(slot);
+            match slot == self.hotplugs() {
+                true => self.hotplug(anew)?,
+                false => self.happens(slot),
+            }
             self.watch.after(&Sight {
                 now: self.clock.now(),
                 tasks: &self.tasks,
                 sched: &self.sched,
             })?;
         }
-        self.measured.end(self.clock.now(), self.sched.counters());
+        self.measured.end(self.clock.now(), self.counters());
         self.see(What::Over);
         Ok(())
     }
 
-    /// Somebody does something, or will.
+    /// Somebody does something, or will; and there are no more tasks than there can be.
     fn check_moves(&self) -> Result<()> {
+        ensure!(
+            !self.full,
+            "the workload has more than {} tasks at once, and that is the most",
+            self.tasks.len()
+        );
         ensure!(
             self.alive == 0 || self.stuck < self.alive,
             "the workload stands still after {} ms: {} tasks wait, and nothing will wake them",
@@ -188,6 +216,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         for cpu in 0..self.cpus.len() {
             if self.facts.cpus[cpu].online != 0 {
                 self.clock.set(self.slot(cpu, On::Pick), 0);
+            } else {
+                self.see(What::Away { cpu, away: true });
             }
         }
         let load = &self.wait.load;
@@ -206,10 +236,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         if self.daemon.wanted() {
             self.clock.set(self.looks(), self.daemon.period);
         }
-        if self.wait.load.faults.affinity > 0 {
-            self.clock
-                .set(self.changes(), self.wait.load.faults.affinity);
-        }
+        self.faults_begin();
         if warmup > 0 {
             self.clock.set(self.warm(), warmup);
         } else {
@@ -223,37 +250,10 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         !self.tasks.is_empty() && self.alive == 0
     }
 
-    fn new_task(&mut self, group: usize, me: i64, parent: Option<TaskId>) -> TaskId {
-        let mut new = self.wait.task(group, me);
-        new.parent = parent;
-        new.state = State::Asleep;
-        let task = match self.free.pop() {
-            Some(task) => {
-                self.tasks[task] = new;
-                task
-            }
-            None => {
-                assert!(
-                    self.tasks.len() < self.tasks.capacity(),
-                    "more tasks than the load was said to have"
-                );
-                self.tasks.push(new);
-                self.tasks.len() - 1
-            }
-        };
-        self.alive += usize::from(!self.wait.kernel(group));
-        let cpu = parent.and_then(|p| self.tasks[p].cpu).unwrap_or(0);
-        let mask = self.wait.mask(group);
-        self.sched.begin(task, mask, cpu);
-        self.sched.set_attr(task, &self.tasks[task].attr);
-        self.see(What::Begins { task, group, mask });
-        task
-    }
-
     fn happens(&mut self, slot: usize) {
         let per_cpu = self.cpus.len() * ON_CPU;
         if slot == self.warm() {
-            self.measured.warm(self.clock.now(), self.sched.counters());
+            self.measured.warm(self.clock.now(), self.counters());
             self.see(What::Warm);
         } else if slot == self.steps() {
             self.follow();
@@ -296,16 +296,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 };
                 self.place(other, wake, Some(task));
             }
-            fork @ (Then::Fork(group) | Then::Vfork(group)) => {
-                let child = self.new_task(group, self.tasks[task].known.me, Some(task));
-                self.tasks[child].borrows = matches!(fork, Then::Vfork(_));
-                let wake = Wake {
-                    cpu,
-                    sync: false,
-                    fork: true,
-                };
-                self.place(child, wake, Some(task));
-            }
+            Then::Fork(group) => self.forks(cpu, task, group, false),
+            Then::Vfork(group) => self.forks(cpu, task, group, true),
         }
         self.proceed(cpu, task);
     }
@@ -321,6 +313,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             Came::Works => self.time(cpu),
             Came::Yields => {
                 self.tasks[task].left += self.costs.switch * FULL;
+                self.see(What::Yields { task });
                 self.sched.yields(cpu, task, &mut self.orders);
                 self.leaves(cpu);
             }
@@ -537,31 +530,6 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.time(cpu);
     }
 
-    /// Some task is given the CPUs of some group of the workload, unless it is on its way just now.
-    fn change_affinity(&mut self) {
-        let period = self.wait.load.faults.affinity;
-        self.clock.set(self.changes(), self.clock.now() + period);
-        let task = self.chance.below(self.tasks.len() as u64) as usize;
-        let group = self.chance.below(self.wait.load.groups.len() as u64) as usize;
-        let kernel = |group: usize| self.wait.kernel(group);
-        let fixed = kernel(self.tasks[task].group) || kernel(group);
-        if fixed || !matches!(self.tasks[task].state, State::Asleep | State::Runnable) {
-            return;
-        }
-        let on = self.tasks[task].cpu.unwrap_or(0);
-        let ran = (self.cpus[on].running == Some(task)).then_some(on);
-        if let Some(cpu) = ran {
-            self.settle(cpu);
-        }
-        let mask = self.wait.mask(group);
-        self.see(What::Affine { task, group, mask });
-        let leaves = self.sched.set_affinity(task, mask, &mut self.orders);
-        self.obey(on);
-        if leaves {
-            self.pick(on);
-        }
-    }
-
     /// Does what the scheduler wants, on behalf of `here`.
     fn obey(&mut self, here: usize) {
         let now = self.clock.now();
@@ -593,10 +561,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                     };
                     let slot = self.slot(cpu, on);
                     let at = now + ns + self.costs.timer_late;
-                    match self.wait.load.faults.timer(&mut self.chance) {
-                        Some(late) => self.clock.set(slot, at + late),
-                        None => self.clock.clear(slot),
-                    }
+                    self.timer_set(slot, at);
                 }
             }
         }

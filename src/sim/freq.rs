@@ -31,9 +31,9 @@ struct Core {
     node: usize,
     /// Until then `used` and `now` are known, ns.
     since: u64,
-    /// Part of the time that it was busy, of late.
+    /// What was used of its highest frequency, of late (kernel: utilisation is that of the highest since 5.7, arch_scale_freq_capacity()).
     used: f64,
-    /// What the scheduler asked for, of each of its threads the highest.
+    /// What was asked for, of its busy threads the highest.
     asked: Option<u64>,
 }
 
@@ -124,7 +124,8 @@ impl Freqs {
         core.since = now;
         if self.governor == Governor::Schedutil {
             let kept = (-(ns as f64) / HALF_LIFE).exp2();
-            let was = if busy { 1.0 } else { 0.0 };
+            let speed = core.now as f64 / FULL as f64;
+            let was = if busy { speed } else { 0.0 };
             core.used = was + (core.used - was) * kept;
         }
     }

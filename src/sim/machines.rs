@@ -113,6 +113,21 @@ impl Model {
         }
     }
 
+    /// Its tables as the scheduler reads them while some of its CPUs are away, none the last of its cache. Errors: as of `hardware`.
+    pub fn facts_without(&self, away: &[usize]) -> Result<Facts> {
+        let mut machine = self.machine.clone();
+        let there = |id: &u16| !away.contains(&usize::from(*id));
+        machine.cpus.retain(|cpu| there(&cpu.id));
+        machine.offline.extend(away.iter().map(|&cpu| cpu as u16));
+        machine.llcs.iter_mut().for_each(|l| l.cpus.retain(there));
+        for cpu in &mut machine.cpus {
+            cpu.siblings.retain(there);
+            let llc = &machine.llcs[usize::from(cpu.llc)].cpus;
+            cpu.pos = llc.partition_point(|&c| c < cpu.id) as u16;
+        }
+        machine.facts()
+    }
+
     /// What a run needs of it. Errors: it is none that the policy handles.
     pub fn hardware(&self) -> Result<Hardware> {
         let facts = self.machine.facts()?;

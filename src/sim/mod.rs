@@ -5,7 +5,7 @@
 //! `load/` is what tasks do, `wait` and `cond` what they do to each other; `machines`, `speed`, `freq`, `cost`, `caches`, `kthreads` the
 //! machine, of `params`; `daemon` what userspace publishes; `sched` what the engine asks of a scheduler, `cpus` which tasks each CPU has, `ext`
 //! the kernel's sched_ext around the policy, `fair/` its fair class, `cosmos` another scheduler, `oracle` a bound, `policy` what can be
-//! compared; `engine` the loop, `clock` its time, `measure` what comes of it, `watch` who looks on, `trace/` what it looked like, `check`
+//! compared; `engine` the loop, with what goes wrong, `clock` its time, `measure` what comes of it, `watch` who looks on, `trace/` what it looked like, `check`
 //! whether it can be true, `swarm/` random cases for that, `runs` runs side by side; `table/` what the sources have published beside what comes out here.
 
 mod args;
@@ -123,27 +123,33 @@ impl Scenario<'_> {
         &self,
         settings: &Settings,
         watch: W,
-        sched: impl FnOnce(Kernel, usize) -> S,
+        sched: impl Fn(Kernel, usize) -> S,
     ) -> Result<(Measured, W)> {
         let load = self.whole();
         let tasks = load.tasks();
         let hardware = self.model.hardware()?;
-        let facts = &hardware.facts;
-        let nr_cpus = facts.machine.nr_online;
+        let masks = self.masks(&load, &hardware.facts)?;
         let tunables = Config::default().tunables(&self.model.listens(), true);
-        let world = World::new(facts.clone(), settings.arm(nr_cpus), tunables, 1);
-        let mut kernel = Kernel::new(world, tasks);
-        let masks = self.masks(&load, facts, &mut kernel)?;
-        let wait = Wait::new(load, masks, self.seed);
-        let sched = sched(kernel, tasks);
-        let daemon = Daemon::new(settings, &hardware.facts, &self.model.policies());
-        let mut engine = Engine::new(hardware, daemon, wait, sched, watch, tasks);
-        engine.run()?;
+        // The policy is loaded, for the machine without those CPUs.
+        let anew = |away: &[usize]| {
+            let facts = self.model.facts_without(away)?;
+            let daemon = Daemon::new(settings, &facts, &self.model.policies());
+            let arm = settings.arm(facts.machine.nr_online);
+            let mut kernel = Kernel::new(World::new(facts, arm, tunables, 1), tasks);
+            for mask in masks.iter().flatten() {
+                kernel.mask(mask);
+            }
+            Ok((sched(kernel, tasks), daemon))
+        };
+        let (first, daemon) = anew(&[])?;
+        let wait = Wait::new(load, numbers(&masks), self.seed);
+        let mut engine = Engine::new(hardware, daemon, wait, first, watch, tasks);
+        engine.run(&anew)?;
         Ok((engine.measured, engine.watch))
     }
 
-    /// Which CPUs each group of tasks may use, as the kernel numbers such sets. Errors: the machine has none of them.
-    fn masks(&self, load: &Load, facts: &Facts, kernel: &mut Kernel) -> Result<Vec<usize>> {
+    /// Which CPUs each group of tasks may use; None: every CPU. Errors: the machine has none of them.
+    fn masks(&self, load: &Load, facts: &Facts) -> Result<Vec<Option<Vec<u64>>>> {
         let words = facts.cpus.len().div_ceil(64);
         let all = match self.policy {
             Policy::Pinned => Some(first_threads(facts)),
@@ -153,7 +159,7 @@ impl Scenario<'_> {
             // Threads of the kernel are pinned as it is.
             let all = all.as_ref().filter(|_| !group.kernel);
             let mask = match (group.mask(words), all) {
-                (None, None) => return Ok(0),
+                (None, None) => return Ok(None),
                 (Some(mask), None) => mask,
                 (None, Some(all)) => all.clone(),
                 (Some(mask), Some(all)) => mask.iter().zip(all).map(|(a, b)| a & b).collect(),
@@ -162,10 +168,20 @@ impl Scenario<'_> {
                 |cpu: usize| facts.cpus[cpu].online != 0 && mask[cpu / 64] >> (cpu % 64) & 1 != 0;
             let some = (0..facts.cpus.len()).any(may);
             ensure!(some, "the machine has no CPU that {} may use", group.name);
-            Ok(kernel.mask(&mask))
+            Ok(Some(mask))
         });
         masks.collect()
     }
+}
+
+/// As the kernel numbers these sets: 0 is every CPU.
+fn numbers(masks: &[Option<Vec<u64>>]) -> Vec<usize> {
+    let mut next = 0;
+    let number = |mask: &Option<Vec<u64>>| {
+        next += usize::from(mask.is_some());
+        if mask.is_some() { next } else { 0 }
+    };
+    masks.iter().map(number).collect()
 }
 
 /// One bit for each CPU that is the first of its core.

@@ -78,19 +78,22 @@ impl Pstate {
         self.state * FULL / self.highest
     }
 
-    /// Samples the CPU, at the earliest so long after the last time, ns. `frequency`: that it has now.
-    pub fn called(&mut self, counted: Cycles, now: u64, period: u64, frequency: u64) {
+    /// Samples the CPU, at the earliest so long after the last time, ns; and not, if it has counted nothing since.
+    pub fn called(&mut self, counted: Cycles, now: u64, period: u64) {
         let ns = now - self.at;
         if ns < period {
             return;
         }
         let sample = counted.since(self.read);
+        let Some(mean) = sample.mean() else {
+            return;
+        };
         (self.read, self.at) = (counted, now);
         // A quarter more than was used; and half of what it would lose is kept. Whole states: so it comes down to the lowest.
         let most = u128::from(self.highest + self.highest / 4);
         let target = (most * u128::from(sample.busy) / u128::from(ns)) as u64;
         let target = target.max(self.lowest);
-        let mean = (sample.mean().unwrap_or(frequency) * self.highest + FULL / 2) / FULL;
+        let mean = (mean * self.highest + FULL / 2) / FULL;
         self.state = (target + mean.saturating_sub(target) / 2).min(self.highest);
     }
 }
@@ -108,39 +111,44 @@ mod tests {
         Pstate::new(1_200_000, 3_000_000)
     }
 
-    /// P-states after each sample of 10 ms in which the CPU was busy for so many ms.
-    fn states(busy_ms: &[u64]) -> Vec<u64> {
+    /// P-states after each sample of 10 ms in which the CPU was busy for so many us.
+    fn states(busy_us: &[u64]) -> Vec<u64> {
         let (mut driver, mut counted) = (driver(), Cycles::default());
         let mut now = 0;
-        let mut sample = |ms: &u64| {
-            counted.ran(ms * 1_000_000, driver.asks());
+        let mut sample = |us: &u64| {
+            counted.ran(us * 1_000, driver.asks());
             now += PERIOD;
-            driver.called(counted, now, PERIOD, driver.asks());
+            driver.called(counted, now, PERIOD);
             driver.state
         };
-        busy_ms.iter().map(&mut sample).collect()
+        busy_us.iter().map(&mut sample).collect()
     }
 
     #[test]
     fn a_busy_cpu_asks_for_all_at_its_next_sample() {
-        assert_eq!(states(&[10, 10]), [HIGHEST, HIGHEST]);
+        assert_eq!(states(&[10_000, 10_000]), [HIGHEST, HIGHEST]);
         // 37 x 0.4; x 0.6.
-        assert_eq!(states(&[4, 6]), [14, 22]);
+        assert_eq!(states(&[4_000, 6_000]), [14, 22]);
     }
 
     /// By halves, to the lowest.
     #[test]
     fn an_idle_cpu_falls_by_halves() {
-        assert_eq!(states(&[10, 0, 0, 0, 0, 0]), [30, 21, 16, 14, 13, 12]);
+        assert_eq!(states(&[10_000, 1, 1, 1, 1, 1]), [30, 21, 16, 14, 13, 12]);
+    }
+
+    #[test]
+    fn who_counts_nothing_is_not_sampled() {
+        assert_eq!(states(&[10_000, 0, 0, 10_000]), [30, 30, 30, 21]);
     }
 
     #[test]
     fn nobody_is_sampled_before_it_is_time() {
         let (mut driver, mut counted) = (driver(), Cycles::default());
         counted.ran(PERIOD - 1, LOWEST);
-        driver.called(counted, PERIOD - 1, PERIOD, LOWEST);
+        driver.called(counted, PERIOD - 1, PERIOD);
         assert_eq!(driver.asks(), LOWEST);
-        driver.called(counted, PERIOD, PERIOD, LOWEST);
+        driver.called(counted, PERIOD, PERIOD);
         assert_eq!(driver.asks(), FULL);
     }
 

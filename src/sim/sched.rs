@@ -120,6 +120,8 @@ pub struct Bounds {
     pub hungry: u64,
     /// So far apart may the run times be of equal tasks that shared a CPU for a while.
     pub unfair: u64,
+    /// Who yields gives up time that it is owed, and so has less than others.
+    pub yields: bool,
 }
 
 impl Default for Bounds {
@@ -131,6 +133,7 @@ impl Default for Bounds {
             late: 0,
             hungry: 0,
             unfair: u64::MAX,
+            yields: false,
         }
     }
 }
@@ -145,6 +148,7 @@ impl Bounds {
             late: self.late + 4 * ns,
             hungry: self.hungry + 4 * ns,
             unfair: self.unfair.saturating_add(4 * ns),
+            ..self
         }
     }
 }

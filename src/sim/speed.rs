@@ -12,6 +12,8 @@ pub const FULL: u64 = 1 << 20;
 /// What is counted on a CPU.
 struct Counters {
     busy: bool,
+    /// What the scheduler asked for, a part of the highest frequency; None: nothing yet.
+    asked: Option<u64>,
     /// Until then, ns.
     since: u64,
     cycles: Cycles,
@@ -51,6 +53,7 @@ impl Cores {
         let (lowest, highest) = (params.khz("freq_min"), params.khz("freq_max"));
         let counters = |_| Counters {
             busy: false,
+            asked: None,
             since: 0,
             cycles: Cycles::default(),
             tick: Reader::default(),
@@ -80,25 +83,29 @@ impl Cores {
         }
     }
 
-    /// The driver of the CPU is called, and the core is asked for what the neediest of its busy threads wants.
+    /// The driver of the CPU is called.
     fn called(&mut self, cpu: usize, now: u64) {
         if !self.freqs.sampled() {
             return;
         }
-        let core = self.core_of[cpu];
-        let frequency = self.freqs.of(core);
         let counters = &mut self.cpus[cpu];
         let cycles = counters.cycles;
-        counters.driver.called(cycles, now, self.sample, frequency);
-        self.vote(core);
+        counters.driver.called(cycles, now, self.sample);
+        self.vote(self.core_of[cpu]);
     }
 
+    /// The core is asked for what the neediest of its busy threads wants.
     fn vote(&mut self, core: usize) {
+        let sampled = self.freqs.sampled();
+        let asks = |c: &Counters| match sampled {
+            true => Some(c.driver.asks()),
+            false => c.asked,
+        };
         let busy = self.threads[core]
             .iter()
             .map(|&cpu| &self.cpus[cpu])
             .filter(|c| c.busy);
-        if let Some(most) = busy.map(|c| c.driver.asks()).max() {
+        if let Some(most) = busy.filter_map(asks).max() {
             self.freqs.ask(core, most);
         }
     }
@@ -120,9 +127,8 @@ impl Cores {
         self.cpus[cpu].busy = busy;
         if busy {
             self.called(cpu, now);
-        } else if self.freqs.sampled() {
-            self.vote(core);
         }
+        self.vote(core);
         let threads = &mut self.busy[core];
         if busy {
             *threads += 1;
@@ -170,7 +176,8 @@ impl Cores {
     /// The scheduler asks for a part of the highest. intel_pstate's own loop does not listen.
     pub fn ask(&mut self, cpu: usize, part: u64) {
         if !self.freqs.sampled() {
-            self.freqs.ask(self.core_of[cpu], part);
+            self.cpus[cpu].asked = Some(part);
+            self.vote(self.core_of[cpu]);
         }
     }
 

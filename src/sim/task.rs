@@ -67,6 +67,8 @@ pub struct Task {
     /// Percent of its work that waits for memory.
     pub memory: u64,
     pub attr: Attr,
+    /// The CPUs that it may use, as the scheduler numbers such sets.
+    pub mask: usize,
     /// Work of the segment, in 1/FULL ns at full speed.
     pub left: u64,
     pub then: Then,
@@ -108,6 +110,7 @@ impl Task {
             timers: vec![None; timers],
             memory: of.memory,
             attr: of.attr,
+            mask: 0,
             left: 0,
             then: Then::Step,
             todo: VecDeque::new(),

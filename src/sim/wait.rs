@@ -100,7 +100,10 @@ impl Wait {
     /// A new task of the group, the `me`-th.
     pub fn task(&self, group: usize, me: i64) -> Task {
         let of = &self.load.groups[group];
-        Task::new(group, of, me, self.loops, self.timers)
+        Task {
+            mask: self.masks[group],
+            ..Task::new(group, of, me, self.loops, self.timers)
+        }
     }
 
     /// Its tasks are the kernel's, not the workload's.

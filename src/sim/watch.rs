@@ -32,6 +32,13 @@ pub enum What {
         group: usize,
         mask: usize,
     },
+    /// The CPU goes away (hotplug), or comes back and is idle.
+    Away {
+        cpu: usize,
+        away: bool,
+    },
+    /// The scheduler begins anew: whoever is runnable waits from now.
+    Restarts,
     /// A wakeup, or a fork: the scheduler chose a CPU. Without `waker` it is the timer of a sleep.
     Placed {
         task: TaskId,
@@ -53,6 +60,10 @@ pub enum What {
         task: TaskId,
         cpu: usize,
         why: Stop,
+    },
+    /// It gives way (kernel: sched_yield()).
+    Yields {
+        task: TaskId,
     },
     /// What ran on the CPU is accounted for until now, ns.
     Ran {

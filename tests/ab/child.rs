@@ -16,11 +16,13 @@ pub fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn workload(script: &str) -> Workload {
+pub fn workload(script: &str) -> Workload {
     Workload {
         command: ["sh", "-c", script].map(Into::into).to_vec(),
         timeout: Duration::from_secs(20),
+        cpus: Vec::new(),
         powercap: PathBuf::from("/nowhere"),
+        user: None,
     }
 }
 
@@ -186,6 +188,7 @@ fn energy_is_the_packages_and_counters_wrap() {
     write(path, "intel-rapl-mmio:0", "energy_uj", "9999999\n");
     assert_eq!(energy.poll(), 2.5);
     let sample = runs(&Workload {
+        cpus: Vec::new(),
         powercap: path.to_path_buf(),
         ..workload(&format!(
             "echo 1200000 > {}/intel-rapl:1/energy_uj",

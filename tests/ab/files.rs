@@ -52,8 +52,16 @@ fn what_is_broken_is_told_in_a_sentence() {
             "line 1: unknown metric 'walls'",
         ),
         (
+            replaced("\"metric\":\"wall\"", "\"metric\":\"wakeup-p99\"").replacen(
+                "\"mirrored\":false",
+                "\"mirrored\":true",
+                1,
+            ),
+            "line 1: wakeup-p99 is a quantile of a run",
+        ),
+        (
             replaced("\"fixed\":6", "\"fixed\":0"),
-            "line 1: 1 to 10000 runs",
+            "line 1: 1 to 10000 blocks",
         ),
         (
             replaced("\"alpha\":0.05", "\"alpha\":7.5"),
@@ -161,7 +169,51 @@ fn a_comparison_goes_on_where_it_was_begun() {
         "{kernel}"
     );
     let command = refused(|h| h.command.push("more".into()));
-    assert!(command.contains("of another comparison"), "{command}");
+    assert!(
+        command.contains("of another comparison: command is [\"make\",\"-j16\",\"/home/me/secret\"] there and [\"make\",\"-j16\",\"/home/me/secret\",\"more\"] here"),
+        "{command}"
+    );
+    let both = refused(|h| {
+        h.seed = 6;
+        h.rule.margin = 0.03;
+    });
+    assert!(
+        both.ends_with(
+            "of another comparison: margin is 0.02 there and 0.03 here; seed is 5 there and 6 here"
+        ),
+        "{both}"
+    );
+    let longer = Header {
+        timeout_s: 1.0,
+        began: 7,
+        ..header.clone()
+    };
+    let (_, recorded) = ResultFile::resume(&path, &longer).unwrap();
+    assert_eq!(recorded.header, header);
+}
+
+/// By a crash before its first line was written: it begins anew.
+#[test]
+fn a_file_without_its_first_line_is_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let header = header(&TWO, Plan::Fixed(6));
+    let line = serde_json::to_string(&header).unwrap();
+    for begun in ["", "{\"for", &line[..50], &line] {
+        fs::write(&path, begun).unwrap();
+        assert_eq!(Recorded::begun(&path).unwrap(), None);
+        let (file, recorded) = ResultFile::resume(&path, &header).unwrap();
+        assert_eq!((recorded.header, recorded.runs.len()), (header.clone(), 0));
+        drop(file);
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{line}\n"));
+    }
+    // That is not ours.
+    for other in ["hello", "{\"form\"", "\n"] {
+        fs::write(&path, other).unwrap();
+        let told = ResultFile::resume(&path, &header).map(|_| ()).unwrap_err();
+        assert!(told.to_string().starts_with("cannot read "), "{told}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), other);
+    }
 }
 
 #[test]

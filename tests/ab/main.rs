@@ -3,16 +3,25 @@
 
 mod calibration;
 mod child;
+mod closing;
+mod concurrent;
+mod cpus;
 mod design;
 mod files;
 mod metrics;
 mod noise;
+mod pages;
 mod played;
 mod real;
 mod reference;
 mod reports;
+mod resume;
 mod runs;
 mod suite;
+mod suite_runs;
+mod threadripper;
 mod tune;
+mod typed;
+mod users;
 mod variants;
 mod verdicts;

@@ -27,6 +27,8 @@ pub struct Played {
     pub refuses: bool,
     pub stuck: bool,
     pub seen: Seen,
+    /// How many times as long a run takes on either side.
+    pub sides: [f64; 2],
     pub now: String,
     /// All that was asked of it.
     pub asked: Vec<String>,
@@ -44,6 +46,7 @@ impl Played {
             refuses: false,
             stuck: false,
             seen: Seen::default(),
+            sides: [1.0; 2],
             now: "eevdf".to_string(),
             asked: Vec::new(),
             runs: 0,
@@ -104,6 +107,18 @@ impl Machine for Played {
         })
     }
 
+    fn run_beside(&mut self, variants: [&Variant; 2]) -> Result<[Taken; 2], Failure> {
+        let mut both = Vec::new();
+        for (side, variant) in self.sides.into_iter().zip(variants) {
+            self.switch(variant)?;
+            let mut taken = self.run()?;
+            let values = taken.sample.values.values_mut();
+            values.for_each(|value| *value *= side);
+            both.push(taken);
+        }
+        Ok([both.remove(0), both.remove(0)])
+    }
+
     fn restore(&mut self) -> Result<()> {
         self.asked.push("restore".to_string());
         if self.stuck {
@@ -122,6 +137,7 @@ pub fn header(variants: &[&str], plan: Plan) -> Header {
         command: ["make", "-j16", "/home/me/secret"]
             .map(str::to_string)
             .to_vec(),
+        workload: None,
         timeout_s: 3600.0,
         variants: variants.iter().map(|v| v.to_string()).collect(),
         metrics: vec![asked("wall", Direction::Lower)],
@@ -133,6 +149,7 @@ pub fn header(variants: &[&str], plan: Plan) -> Header {
         warmups: 1,
         mirrored: false,
         scope: Scope::Machine,
+        sides: None,
         host: BTreeMap::from([
             ("kernel".to_string(), "7.2.13".to_string()),
             ("name".to_string(), "my-desk".to_string()),

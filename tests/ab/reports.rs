@@ -152,8 +152,18 @@ fn files_stand_side_by_side() {
     fn reports<'a>(a: &'a Recorded, b: &'a Recorded) -> [Report<'a>; 2] {
         [Report::new(a).unwrap(), Report::new(b).unwrap()]
     }
-    let text = compare(&names, &reports(&a, &b)).unwrap();
+    let both = reports(&a, &b);
+    let beside = compare(&names, &both).unwrap();
+    let text = beside.text();
     assert_eq!(text.matches(" worse ").count(), 4, "{text}");
+    let json = serde_json::to_value(&beside).unwrap();
+    assert_eq!(json["base"], "mainline");
+    assert_eq!(json["files"][1]["file"], "b");
+    let slow = &json["metrics"][0]["variants"][1];
+    assert_eq!(json["metrics"][0]["metric"], "wall");
+    assert_eq!(slow["judged"][0]["verdict"], "worse");
+    assert_eq!(slow["judged"][1]["blocks"], b.header.rule.plan.max());
+    drop(both);
     b.header.variants.swap(0, 1);
     let refused = compare(&names, &reports(&a, &b)).unwrap_err().to_string();
     assert!(
@@ -166,13 +176,30 @@ fn files_stand_side_by_side() {
 fn what_spoils_it_is_told_once() {
     let fine = Seen {
         modes: "governor performance, boost on".to_string(),
+        throttled: Some(false),
+        // Of 64 that are busy the kernel's tick does not know less.
+        busy_cpus: 64.0,
+        other_cpus: 1.3,
         ..Seen::default()
     };
     let told = |runs: &[Seen]| warnings(runs.iter());
     assert!(told(&[fine.clone(), fine.clone()]).is_empty());
-    assert!(told(&[Seen::default()]).is_empty());
+    let unseen = told(&[Seen::default(), Seen::default()]);
+    assert_eq!(
+        unseen,
+        ["whether CPUs were slowed down because they were hot is not observable here"]
+    );
+    let one = Seen {
+        busy_cpus: 1.0,
+        other_cpus: 0.08,
+        ..fine.clone()
+    };
+    assert_eq!(
+        told(&[one]),
+        ["other tasks used CPUs while the command ran: end them (1 of 1 runs)"]
+    );
     let hot = Seen {
-        throttled: true,
+        throttled: Some(true),
         clock_step_s: -3.0,
         ..fine.clone()
     };
@@ -182,7 +209,8 @@ fn what_spoils_it_is_told_once() {
     let busy = Seen {
         modes: "governor performance, boost off".to_string(),
         battery: true,
-        others: 2,
+        busy_cpus: 64.0,
+        other_cpus: 1.4,
         ..fine.clone()
     };
     let told = told(&[fine, busy]);

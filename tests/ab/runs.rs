@@ -32,7 +32,10 @@ fn place() -> Place {
 /// From the beginning, or from where the file ends.
 fn go(header: &Header, path: &Path, machine: &mut Played) -> (Result<End>, Vec<Repetition>) {
     let (mut file, mut runs) = match path.exists() {
-        true => ResultFile::resume(path, header).unwrap(),
+        true => {
+            let (file, recorded) = ResultFile::resume(path, header).unwrap();
+            (file, recorded.runs)
+        }
         false => (ResultFile::create(path, header).unwrap(), Vec::new()),
     };
     let ended = run(
@@ -153,6 +156,16 @@ fn whatever_fails_is_told_and_the_machine_restored() {
             (4, "restore")
         );
     }
+}
+
+#[test]
+fn where_nothing_was_run_no_file_is_named() {
+    let mut machine = Played::new(3);
+    machine.fails = Some((1, || Failure::Stopped));
+    machine.does_not_load = Some((1, || Failure::Other(anyhow::anyhow!("no luck"))));
+    let (ended, _) = go(&header(&TWO, Plan::Fixed(6)), &place().path, &mut machine);
+    let error = format!("{:#}", ended.unwrap_err());
+    assert!(error.ends_with(" failed: no luck"), "{error}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use clap::{Parser, ValueEnum};
 use scx_roost::ab::args::AbArgs;
 use scx_roost::ab::child::Workload;
 use scx_roost::ab::metric::Measured;
-use scx_roost::ab::suite::{COMMAND, Pattern};
+use scx_roost::ab::suite::{COMMAND, Pattern, part_31};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -33,13 +33,33 @@ fn who_wakes_nobody_switches_seldom() {
             .map(Into::into)
             .to_vec(),
             timeout: Duration::from_secs(60),
+            cpus: Vec::new(),
             powercap: "/nowhere".into(),
+            user: None,
         });
         let sample = sample.unwrap();
         sample.values[&Measured::ContextSwitches] / sample.values[&Measured::Wall]
     };
     let (flat, ball) = (switches(Pattern::Flat), switches(Pattern::PingPong));
     assert!(ball > 5.0 * flat, "{ball} and {flat} a second");
+}
+
+/// A group of ten that write to ten has twenty descriptors and no more, and the soft limit is not in its way.
+#[test]
+fn pipes_are_no_more_than_they_have_to_be() {
+    let (program, pattern) = (env!("CARGO_BIN_EXE_scx_roost"), Pattern::Messages.name());
+    let script = format!("ulimit -Hn 40; ulimit -Sn 12; exec {program} {COMMAND} {pattern} 1");
+    runs(&Workload {
+        // One CPU, one group.
+        command: ["taskset", "-c", "0", "sh", "-c", &script]
+            .map(Into::into)
+            .to_vec(),
+        timeout: Duration::from_secs(60),
+        cpus: Vec::new(),
+        powercap: "/nowhere".into(),
+        user: None,
+    })
+    .unwrap();
 }
 
 #[derive(Parser)]
@@ -64,4 +84,11 @@ fn the_amount_of_work_is_fixed_before_any_run() {
         );
         assert_eq!(task.command.last().unwrap(), &steps[..]);
     }
+}
+
+#[test]
+fn chunks_31_are_31_percent() {
+    assert_eq!(Pattern::Chunks31.name(), "chunks-31");
+    let all = [1, 2, 3, 4, 8, 16, 24, 64, 128].map(part_31);
+    assert_eq!(all, [1, 1, 1, 2, 3, 5, 8, 20, 40]);
 }

@@ -206,16 +206,48 @@ fn what_is_coarser_than_the_margin_is_not_equivalent() {
     assert_eq!((step("wakeup-p99"), step("wall")), (1.0, 0.0));
 }
 
-/// Worse by 1.5 % in all blocks of the first looks, where the interval is too wide to be within the margin, and the same in all behind them.
+/// Blocks that are one thing up to the first look of 80 and another behind it: what a later look alone would tell replaces nothing, neither that
+/// it does not matter, nor a difference, nor one the other way.
 #[test]
 fn what_was_told_first_stands() {
     let base: Vec<f64> = RUNS.iter().cycle().take(80).copied().collect();
-    let other: Vec<f64> = base
-        .iter()
-        .enumerate()
-        .map(|(i, b)| b * if i < 20 { 1.01 + 0.002 * i as f64 } else { 1.0 })
-        .collect();
-    let at = |n: usize| one(&base[..n], &other[..n], Direction::Lower, Plan::Auto(80));
-    assert_eq!(at(20).verdict, Verdict::Worse);
-    assert_eq!(at(80).verdict, Verdict::Worse, "{:?}", at(80));
+    for (first, then, told, later) in [
+        (1.03, 1.0, Verdict::Worse, Verdict::Equivalent),
+        (1.0, 1.3, Verdict::Equivalent, Verdict::Worse),
+        (1.3, 0.5, Verdict::Worse, Verdict::Better),
+    ] {
+        let at = |early: usize, plan: Plan| {
+            let times = |i: usize| if i < early { first } else { then };
+            let other: Vec<f64> = (0..80).map(|i| base[i] * times(i)).collect();
+            let taken = plan.taken(80).last().unwrap().blocks;
+            one(&base[..taken], &other[..taken], Direction::Lower, plan)
+        };
+        let all = at(20, Plan::Auto(80));
+        assert_eq!((all.verdict, all.blocks), (told, 20), "{first}: {all:?}");
+        assert!((all.median.value - first).abs() < 1e-9, "{first}: {all:?}");
+        let alone = at(20, Plan::Fixed(80));
+        assert_eq!(alone.verdict, later, "{first}: {alone:?}");
+    }
+}
+
+/// Later looks are ever surer, and are not what told it.
+#[test]
+fn p_is_of_the_look_that_told() {
+    let base: Vec<f64> = RUNS.iter().cycle().take(80).copied().collect();
+    let worse: Vec<f64> = base.iter().map(|b| b * 1.3).collect();
+    let early = one(&base[..20], &worse[..20], Direction::Lower, Plan::Auto(80));
+    let late = one(&base, &worse, Direction::Lower, Plan::Auto(80));
+    assert_eq!((early.p, early.p_adjusted), (late.p, late.p_adjusted));
+    let told = Compared {
+        base: &base,
+        other: &worse,
+        better: Direction::Lower,
+        exercised: true,
+        coarse: false,
+    };
+    let rule = Rule::new(Plan::Auto(80));
+    let both = judge(&[told, told], &rule, 1);
+    assert_eq!(both[0], both[1]);
+    assert_eq!((both[0].blocks, both[0].p), (20, early.p));
+    assert_eq!(both[0].p_adjusted, 2.0 * early.p);
 }

@@ -121,6 +121,9 @@ const CLAUSES: &[Clause] = &[
     ("llc-used", |r, w| {
         r.llcs(w, |now, part| now.util = part * 1024 / u64::from(NICE0))
     }),
+    ("idle-for", |r, w| {
+        r.numbers(w, |now, us| now.idle_for = Some(us as u64 * 1000))
+    }),
     // claim
     ("claimed", |r, w| {
         r.each(w, |now| now.claim_age = Some(1000))
@@ -171,6 +174,9 @@ const SETTINGS: &[Setting] = &[
     // smt_spread
     ("burst", |r, v| {
         set(&mut r.case.wakee_burst, number(v)? as u64 * 1000)
+    }),
+    ("slept", |r, v| {
+        set(&mut r.case.wakee_slept, number(v)? as u64 * 1000)
     }),
     ("recent", |r, v| set(&mut r.case.recent, Some(number(v)?))),
     ("util", |r, v| {

@@ -100,6 +100,11 @@ fn cpu_now(rng: &mut Rng, idle_percent: usize) -> CpuNow {
         sched_idle: !idle && rng.chance(8),
         load: load(rng),
         util: rng.below(1025) as u64,
+        idle_for: if rng.chance(40) {
+            Some(*rng.pick(&IDLE_FOR))
+        } else {
+            None
+        },
         claim_age: claim_age(rng, 25),
         core_claim_age: claim_age(rng, 10),
         est: rng.scale(3000) as u64,
@@ -109,6 +114,12 @@ fn cpu_now(rng: &mut Rng, idle_percent: usize) -> CpuNow {
         khz_age_ms: *rng.pick(&[0, 0, 0, 1000, STALE_MS + 1]),
     }
 }
+
+/// Around what makes a core vacant: the migration cost, twice how long a task has slept, ten times the migration cost. ns
+const IDLE_FOR: [u64; 8] = [
+    0, 499_999, 500_000, 600_000, 1_999_999, 2_000_000, 4_999_999, 5_000_000,
+];
+const SLEPT: [u64; 6] = [0, 250_000, 300_000, 1_000_000, 2_500_000, NOW];
 
 fn claim_age(rng: &mut Rng, percent: usize) -> Option<u64> {
     let ages = [1, CLAIM_TTL - 1, CLAIM_TTL, CLAIM_TTL + 1, NOW - 1];
@@ -202,6 +213,7 @@ fn case(allowed: &[bool], topology: &Topology, online: &[usize], rng: &mut Rng) 
     case.threshold = *rng.pick(&[0, THRESHOLD, THRESHOLD, THRESHOLD, 1]);
     case.wakee_weight = rng.scale(1 << 22) as u32;
     case.wakee = waker(rng, WAKER);
+    case.wakee_slept = *rng.pick(&SLEPT);
     case.wakee_burst = *rng.pick(&[0, 1, 100_000, 100_001, 499_999, 500_000]);
     case.waker_ours = rng.chance(80);
     case.waker_weight = rng.scale(1 << 22) as u32;

@@ -110,6 +110,8 @@ impl Machine {
         let state = self.world.cpu_mut(cpu);
         state.curr_pid = (now.nr_running > 0).into();
         state.curr_sched_idle = now.sched_idle.into();
+        let idle = now.idle_for.map_or(1, |ns| NOW - ns);
+        state.idle_every.since = if now.idle { idle } else { 0 };
         state.claim = now.claim_age.map_or(0, |age| NOW - age);
         state.core_claim = now.core_claim_age.map_or(0, |age| NOW - age);
         state.load_avg = now.load;
@@ -155,6 +157,8 @@ pub struct Case {
     pub wakee_weight: u32,
     pub wakee: model::Waker,
     pub wakee_burst: u64,
+    /// ns
+    pub wakee_slept: u64,
     /// The waker is a task of ours.
     pub waker_ours: bool,
     pub waker_weight: u32,
@@ -181,6 +185,7 @@ impl Case {
             wakee_weight: NICE0,
             wakee: model::Waker::default(),
             wakee_burst: 0,
+            wakee_slept: NOW,
             waker_ours: true,
             waker_weight: NICE0,
             waker: model::Waker::default(),
@@ -260,6 +265,7 @@ impl Runner {
         s.pol.fits_rt = case.fits_rt.into();
         s.waker = waker_state(case.wakee);
         s.burst = case.wakee_burst;
+        s.left_at = NOW - case.wakee_slept;
         let s = &mut self.waker.state;
         s.weight = case.waker_weight;
         s.runnable_avg = CAPACITY_SCALE;
@@ -358,6 +364,7 @@ impl Runner {
                     sched_idle: case.wakee_sched_idle,
                     waker: case.wakee,
                     burst: case.wakee_burst,
+                    slept: case.wakee_slept,
                 },
                 waker: WakerNow {
                     pid: WAKER,

@@ -13,6 +13,20 @@ use scx_roost::native::{Task, World};
 const SLICE: u64 = 2_800_000;
 const MIGRATION_COST: u64 = 500_000;
 
+/// Around what makes a core vacant, ns.
+const IDLE_FOR: [u64; 10] = [
+    MIGRATION_COST - 1,
+    MIGRATION_COST,
+    2 * MIGRATION_COST - 1,
+    2 * MIGRATION_COST,
+    10 * MIGRATION_COST - 1,
+    NOW - 1,
+    NOW - 1,
+    NOW - 1,
+    NOW - 1,
+    NOW - 1,
+];
+
 /// A machine whose CPUs have all been busy for long, and a task that has run on CPU 0 for as long.
 struct Scene {
     topology: Topology,
@@ -46,6 +60,7 @@ impl Scene {
         for &cpu in cpus {
             self.world.set_idle(cpu);
             self.world.cpu_mut(cpu).curr_pid = 0;
+            self.world.cpu_mut(cpu).idle_every.since = 1;
         }
         self
     }
@@ -133,6 +148,30 @@ fn not_who_has_just_begun_to_run() {
     }
 }
 
+/// Who left less long ago than the task runs may be back with the others.
+#[test]
+fn not_a_core_that_was_left_a_moment_ago() {
+    for (ran, idle_for, to) in [
+        (MIGRATION_COST, MIGRATION_COST - 1, None),
+        (MIGRATION_COST, MIGRATION_COST, Some(1)),
+        (2 * MIGRATION_COST, 2 * MIGRATION_COST - 1, None),
+        (2 * MIGRATION_COST, 2 * MIGRATION_COST, Some(1)),
+        (NOW, 10 * MIGRATION_COST - 1, None),
+        (NOW, 10 * MIGRATION_COST, Some(1)),
+    ] {
+        for left in [1, 9] {
+            let mut scene = Scene::of_two_nodes().idle(&[1, 9]);
+            scene.world.cpu_mut(left).idle_every.since = NOW - idle_for;
+            scene.task.state.burst_run = ran;
+            assert_eq!(
+                scene.target(),
+                to,
+                "ran {ran}, CPU {left} idle for {idle_for}"
+            );
+        }
+    }
+}
+
 #[test]
 fn one_of_a_core_and_slice() {
     let mut scene = Scene::of_two_nodes().idle(&[1, 9, 2, 10]);
@@ -183,14 +222,19 @@ fn random_scenes_as_the_model() {
         let mut core = Core {
             idle: (0..n).map(|c| idle.contains(&c)).collect(),
             busy_for: vec![NOW; n],
+            idle_for: vec![NOW; n],
             sent: NOW,
-            ran: *rng.pick(&[MIGRATION_COST - 1, MIGRATION_COST, NOW]),
+            ran: *rng.pick(&[MIGRATION_COST - 1, MIGRATION_COST, 2 * MIGRATION_COST, NOW]),
             allowed: (0..n).map(|c| c == 0 || rng.chance(70)).collect(),
             slice: SLICE,
         };
         for cpu in 0..n {
             core.busy_for[cpu] = *rng.pick(&[0, SLICE - 1, SLICE, NOW, NOW]);
+            core.idle_for[cpu] = *rng.pick(&IDLE_FOR);
             scene.world.cpu_mut(cpu).busy_since = NOW - core.busy_for[cpu];
+            if core.idle[cpu] {
+                scene.world.cpu_mut(cpu).idle_every.since = NOW - core.idle_for[cpu];
+            }
         }
         core.sent = *rng.pick(&[SLICE - 1, SLICE, NOW]);
         let first = scene.topology.siblings(0).iter().copied().chain([0]).min();

@@ -4,7 +4,7 @@
 use crate::queue::{MSEC, task, world};
 use crate::rng::Rng;
 use crate::topology::{NICE0, Topology};
-use scx_roost::native::{Task, World};
+use scx_roost::native::{Task, World, sys};
 
 /// The task sleeps after a fold that left these averages.
 fn sleep(world: &mut World, t: &mut Task, util: u32, runnable: u32) -> u32 {
@@ -113,5 +113,44 @@ fn the_sums_do_not_drift() {
         }
         tasks.iter_mut().for_each(|t| world.leave(t, now));
         assert!((0..CPUS).all(|c| world.cpu(c).util_est == 0));
+    }
+}
+
+/// What schedutil is told: the larger of utilisation and estimates, of this CPU; a sum that is more than the CPU has is all of it.
+#[test]
+fn a_cpus_demand() {
+    let mut topology = Topology::regular(1, 2, 1, 1, false);
+    topology.cpus[1].capacity = 512;
+    let mut world = Topology::new(topology.cpus).world();
+    for (cpu, util, est, demand) in [
+        (0, 300, 200, 300),
+        (0, 300, 400, 400),
+        (0, 300, 3000, 1024),
+        (0, 1024, 0, 1024),
+        (1, 300, 200, 400), // 200 of 512
+        (1, 300, 511, 1022),
+        (1, 300, 512, 1024),
+    ] {
+        world.cpu_mut(cpu).util_avg = util;
+        world.cpu_mut(cpu).util_est = est;
+        assert_eq!(world.cpu_demand(cpu), demand, "CPU {cpu}: {util}, {est}");
+    }
+}
+
+/// More is asked for at once, else a busy CPU would stay slow; less when it is a sixteenth less.
+#[test]
+fn when_another_frequency_is_asked_for() {
+    for (asked, want, changes) in [
+        (0, 0, false),
+        (0, 1, true),
+        (400, 400, false),
+        (400, 401, true),
+        (400, 337, false),
+        (400, 336, true),
+        (1024, 0, true),
+    ] {
+        // SAFETY: it reads its arguments alone.
+        let does = unsafe { sys::roost_perf_changes(asked, want) };
+        assert_eq!(does, changes, "{asked} to {want}");
     }
 }

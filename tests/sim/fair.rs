@@ -146,6 +146,21 @@ fn who_is_hot_is_left_to_the_next_tick() {
     }
 }
 
+/// Two tasks take turns of 100 us on CPU 0, so that who waits is always hot. CPU 8 is free from 20 ms on: the third tick after that sends one there (kernel:
+/// can_migrate_task(), nr_balance_failed). Until then one CPU is busy, from then on two.
+#[test]
+fn who_is_always_hot_is_fetched_after_two_failures() {
+    let text = "duration 100ms\n\
+        task there, cpus 8, nice -20:\n    run 20ms\n    sleep 1s\n\
+        task turn x 2, cpus 0, 8:\n    forever\n        run 100us\n        yield\n";
+    let busy = run(text, &[], "eevdf", 1).busy_ns as f64;
+    let alone = 20e6 + 100e6 + 80e6 - busy;
+    assert!(
+        (2.0 * TICK..3.0 * TICK + 1e6).contains(&alone),
+        "{alone} ns"
+    );
+}
+
 /// 16 ms between looks, the fourth moves: `late` runs beside `here` until then, though from 30 ms on a core is idle.
 #[test]
 fn who_shares_a_core_is_moved_to_an_idle_one() {

@@ -155,6 +155,15 @@ fn who_waits_for_ever_is_told_of() {
     );
 }
 
+#[test]
+fn who_forks_too_many_is_told_of() {
+    let text = "task child from parent:\n    sleep 1s\ntask parent:\n    fork child x 9000\n";
+    let load = Load::parse(text, &Default::default()).unwrap();
+    let error = scenario(load, "mainline", 1).err().expect("8192 at once");
+    let told = "the workload has more than 8193 tasks at once";
+    assert!(error.to_string().contains(told), "{error}");
+}
+
 /// All of the sources' workloads run, and come to something; but for hackbench, whose 1,280 tasks take half a minute.
 #[test]
 fn every_workload_runs() {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Random machines, workloads, features, tunables and faults, checked at every event.
 
+use crate::runs::near;
 use scx_roost::native::sys::{STAT_dispatch_own, STAT_timer_fire};
 use scx_roost::sim::load::Load;
-use scx_roost::sim::{Policy, Scenario, model, swarm};
+use scx_roost::sim::{Measured, Policy, Scenario, model, swarm};
 
 const CASES: u64 = 600;
 
@@ -41,4 +42,60 @@ fn what_goes_wrong_is_missed() {
     assert!(fewer * 10 < ticks * 8, "{fewer} of {ticks}");
     let late = counted(STAT_timer_fire, "fault timers late 9ms\n");
     assert!(late * 10 < counted(STAT_timer_fire, "") * 9, "{late}");
+}
+
+/// Two cores of one cache, as fast as can be, without threads of the kernel, checked.
+fn two_cpus(policy: &str, text: &str) -> Measured {
+    let mut model = model("ryzen-3400g").expect("it is there");
+    for name in ["noise_rate", "kworker_period", "governor"] {
+        model.params.set(name, 0.0).expect("it can be off");
+    }
+    let machine = &mut model.machine;
+    machine.cpus.retain(|cpu| cpu.id < 2);
+    machine.llcs[0].cpus.retain(|&cpu| cpu < 2);
+    machine.cpus.iter_mut().for_each(|c| c.siblings.clear());
+    machine.offline = (2..machine.nr_cpu_ids).collect();
+    let scenario = Scenario {
+        model: &model,
+        load: Load::parse(text, &Default::default()).expect("it is a load"),
+        policy: &Policy::parse(policy).expect("it is a policy"),
+        seed: 1,
+    };
+    scenario
+        .checked()
+        .unwrap_or_else(|e| panic!("{policy}: {e:#}"))
+}
+
+/// Half of the time one of the two CPUs is away. Who may use that one only has half of the other then, so three quarters of a CPU on the whole.
+#[test]
+fn a_cpu_that_is_away_does_nothing() {
+    let hogs = "task a, cpus 0:\n    forever\n        run 1ms\n        count turns\n\
+                task b, cpus 1:\n    forever\n        run 1ms\n";
+    for policy in ["mainline", "roost", "eevdf", "cfs", "cosmos"] {
+        let of = |fault: &str| {
+            let text = format!("duration 8s\nmeasure rate turns\n{fault}{hogs}");
+            let m = two_cpus(policy, &text);
+            (m.busy_ns as f64 / 8e9, m.result())
+        };
+        let ((all, alone), (busy, turns)) = (of(""), of("fault hotplug 200ms\n"));
+        near(all, 2.0, 0.1);
+        near(busy, 1.5, 0.1);
+        near(turns, 0.75 * alone, 3.0);
+    }
+}
+
+/// Each 10 ms it is given CPU 0 or CPU 1: every other time it moves.
+#[test]
+fn who_is_given_other_cpus_goes_there() {
+    let text = |fault: &str| {
+        format!(
+            "duration 2s\n{fault}task a, cpus 0:\n    forever\n        run 1ms\n\
+             task b from a, cpus 1:\n    exit\n"
+        )
+    };
+    for policy in ["mainline", "roost", "eevdf", "cfs", "cosmos"] {
+        let moves = two_cpus(policy, &text("fault affinity 10ms\n")).migrations;
+        assert!((80..120).contains(&moves), "{policy}: {moves}");
+        assert_eq!(two_cpus(policy, &text("")).migrations, 0);
+    }
 }

@@ -49,14 +49,16 @@ pub fn become_subreaper() -> Result<()> {
 pub struct Household<'a> {
     pids: Vec<i32>,
     cgroup: Option<&'a Cgroup>,
+    helper: &'a dyn Fn() -> Option<u32>,
 }
 
-impl Household<'_> {
-    /// `cgroup`: of the command.
-    pub fn now(cgroup: Option<&Cgroup>) -> Household<'_> {
+impl<'a> Household<'a> {
+    /// `cgroup`: of the command. `helper`: one that stays, too, and is replaced when it ends.
+    pub fn now(cgroup: Option<&'a Cgroup>, helper: &'a dyn Fn() -> Option<u32>) -> Household<'a> {
         Household {
             pids: children().map(|(pid, _)| pid).collect(),
             cgroup,
+            helper,
         }
     }
 
@@ -76,13 +78,16 @@ impl Household<'_> {
         }
     }
 
-    /// The command and all below it. False: it does not end, killed as it is.
-    pub fn end(&self, command: i32) -> bool {
-        // SAFETY: plain numbers; the group is the one that the command was started in, and its leader is not reaped yet.
-        unsafe { libc::kill(-command, libc::SIGKILL) };
-        let ended = reaped_within(command, END_TIME);
+    /// The commands, which are not reaped yet, and all below them. Errors: the first that does not end, killed as it is.
+    pub fn end(&self, commands: &[i32]) -> Result<(), i32> {
+        for command in commands {
+            // SAFETY: plain numbers; the group is the one that the command was started in, and its leader is not reaped yet.
+            unsafe { libc::kill(-command, libc::SIGKILL) };
+        }
+        let stuck = commands.iter().filter(|c| !reaped_within(**c, END_TIME));
+        let stuck: Vec<i32> = stuck.copied().collect();
         self.end_all();
-        ended
+        stuck.first().map_or(Ok(()), |first| Err(*first))
     }
 
     fn end_all(&self) {
@@ -103,7 +108,9 @@ impl Household<'_> {
 
     /// Zombies are reaped.
     fn reaped_and_living(&self) -> Vec<Leftover> {
-        let strange = children().filter(|(pid, s)| !self.pids.contains(pid) && !reaped(*pid, s));
+        let helper = (self.helper)();
+        let stays = |pid: &i32| self.pids.contains(pid) || helper == Some(*pid as u32);
+        let strange = children().filter(|(pid, s)| !stays(pid) && !reaped(*pid, s));
         let leftover = |(pid, s): (i32, Stat)| Leftover {
             pid,
             daemon: s.session != own_session(),

@@ -10,7 +10,9 @@ pub use energy::Energy;
 pub use leftover::{Leftover, become_subreaper, reaped_within};
 
 use super::cgroup::Cgroup;
+use super::cpus::Affinity;
 use super::metric::Measured;
+use crate::user::User;
 use anyhow::{Context, Result, anyhow, bail};
 use leftover::Household;
 use perf::Migrations;
@@ -36,7 +38,11 @@ const OUTPUT_MAX: u64 = 1 << 20;
 pub struct Workload {
     pub command: Vec<OsString>,
     pub timeout: Duration,
+    /// It is kept to these; none: all that we may use.
+    pub cpus: Vec<u16>,
     pub powercap: PathBuf,
+    /// Whose it is; None: ours.
+    pub user: Option<User>,
 }
 
 /// What came of a run that went well.
@@ -47,6 +53,14 @@ pub struct Sample {
     pub output: String,
 }
 
+impl Sample {
+    /// CPU time of the command and of all that it waited for.
+    pub fn cpu_s(&self) -> f64 {
+        let of = [Measured::User, Measured::System];
+        of.iter().filter_map(|which| self.values.get(which)).sum()
+    }
+}
+
 /// Why a run cannot be counted.
 #[derive(Debug)]
 pub enum Failure {
@@ -55,6 +69,8 @@ pub enum Failure {
     Failed(ExitStatus, String),
     TimedOut(Duration),
     LeftBehind(Vec<Leftover>),
+    /// It ended well, and a number that was asked for is not there.
+    NoValue(anyhow::Error),
     /// Somebody wanted it to end.
     Stopped,
     Other(anyhow::Error),
@@ -85,7 +101,7 @@ impl std::fmt::Display for Failure {
                 )
             }
             Failure::Stopped => write!(f, "stopped"),
-            Failure::Other(e) => write!(f, "{e:#}"),
+            Failure::NoValue(e) | Failure::Other(e) => write!(f, "{e:#}"),
         }
     }
 }
@@ -98,48 +114,146 @@ pub fn run(
     stopped: &dyn Fn() -> bool,
     started: &mut dyn FnMut(i32),
 ) -> Result<Sample, Failure> {
-    let (output, errors) = (memory(c"output")?, memory(c"errors")?);
-    let mut energy = Energy::new(&workload.powercap);
-    let mut migrations = Migrations::of_children();
-    let household = Household::now(cgroup);
-    let begin = Instant::now();
-    let pid = start(workload, cgroup, &output, &errors)?;
-    started(pid);
-    let ended = wait(pid, workload.timeout, stopped, begin, &mut energy);
-    let wall = begin.elapsed();
-    let (status, usage) = match ended {
-        Ok(()) => reap(pid)?,
-        Err(failure) => {
-            return Err(match household.end(pid) {
-                true => failure,
-                false => anyhow!("{failure}; process {pid} was killed and does not end").into(),
-            });
-        }
+    let alone = std::slice::from_ref(workload);
+    let one = run_at_once(alone, cgroup, &|| None, stopped, started)?;
+    Ok(one.into_iter().next().context("one was run")?)
+}
+
+/// The same of several, a sample each. Where one fails all are ended. Energy is told of one that runs alone. `helper`: a child of ours that
+/// may be another one from one moment to the next.
+pub fn run_at_once(
+    workloads: &[Workload],
+    cgroup: Option<&Cgroup>,
+    helper: &dyn Fn() -> Option<u32>,
+    stopped: &dyn Fn() -> bool,
+    started: &mut dyn FnMut(i32),
+) -> Result<Vec<Sample>, Failure> {
+    let mut energy = match workloads {
+        [alone] => Energy::new(&alone.powercap),
+        _ => None,
     };
+    let household = Household::now(cgroup, helper);
+    let mut copies = Vec::new();
+    let ended = start_all(workloads, cgroup, &mut copies, started)
+        .and_then(|()| wait(&mut copies, workloads, stopped, &mut energy));
+    if let Err(failure) = ended {
+        return Err(ended_all(&household, &copies, failure));
+    }
     let left = household.left_behind(GRACE);
     if !left.is_empty() {
         return Err(Failure::LeftBehind(left));
     }
-    if !status.success() {
-        return Err(Failure::Failed(status, last_words(errors, output)));
+    let migrations = migrations(&mut copies);
+    let mut samples = Vec::new();
+    for (copy, migrations) in copies.into_iter().zip(migrations) {
+        samples.push(copy.sample(migrations)?);
     }
-    let mut values = of_usage(&usage);
-    values.insert(Measured::Wall, wall.as_secs_f64());
-    let more = [
-        (Measured::Energy, energy.map(|mut e| e.poll())),
-        (
-            Measured::Migrations,
-            migrations.as_mut().and_then(|m| Some(m.count()? as f64)),
-        ),
-    ];
-    values.extend(
-        more.into_iter()
-            .filter_map(|(which, value)| Some((which, value?))),
-    );
-    Ok(Sample {
-        values,
-        output: tail(output)?,
-    })
+    if let ([sample], Some(mut energy)) = (&mut samples[..], energy) {
+        sample.values.insert(Measured::Energy, energy.poll());
+    }
+    Ok(samples)
+}
+
+/// A command that was started.
+struct Copy {
+    pid: i32,
+    begin: Instant,
+    output: File,
+    errors: File,
+    /// Of it, and of what was started behind it.
+    migrations: Option<Migrations>,
+    ended: Option<Ended>,
+}
+
+struct Ended {
+    wall: Duration,
+    status: ExitStatus,
+    usage: libc::rusage,
+}
+
+impl Copy {
+    fn start(workload: &Workload, cgroup: Option<&Cgroup>) -> Result<Copy, Failure> {
+        let (output, errors) = (memory(c"output")?, memory(c"errors")?);
+        let migrations = Migrations::of_children();
+        let begin = Instant::now();
+        Ok(Copy {
+            pid: start(workload, cgroup, &output, &errors)?,
+            begin,
+            output,
+            errors,
+            migrations,
+            ended: None,
+        })
+    }
+
+    fn reap(&mut self) -> Result<&Ended> {
+        let wall = self.begin.elapsed();
+        let (status, usage) = reap(self.pid)?;
+        Ok(self.ended.insert(Ended {
+            wall,
+            status,
+            usage,
+        }))
+    }
+
+    /// That it failed.
+    fn failure(&self) -> Result<Failure> {
+        let ended = self.ended.as_ref().context("it has ended")?;
+        let words = last_words(&self.errors, &self.output);
+        Ok(Failure::Failed(ended.status, words))
+    }
+
+    fn sample(self, migrations: Option<u64>) -> Result<Sample, Failure> {
+        let ended = self.ended.as_ref().context("it has ended")?;
+        if !ended.status.success() {
+            return Err(self.failure()?);
+        }
+        let mut values = of_usage(&ended.usage);
+        values.insert(Measured::Wall, ended.wall.as_secs_f64());
+        values.extend(migrations.map(|count| (Measured::Migrations, count as f64)));
+        Ok(Sample {
+            values,
+            output: tail(&self.output)?,
+        })
+    }
+}
+
+fn start_all(
+    workloads: &[Workload],
+    cgroup: Option<&Cgroup>,
+    copies: &mut Vec<Copy>,
+    started: &mut dyn FnMut(i32),
+) -> Result<(), Failure> {
+    for workload in workloads {
+        let copy = Copy::start(workload, cgroup)?;
+        started(copy.pid);
+        copies.push(copy);
+    }
+    Ok(())
+}
+
+/// Of each copy. What was started first counts what was started behind it, too: all are children of this thread.
+fn migrations(copies: &mut [Copy]) -> Vec<Option<u64>> {
+    let mut counts: Vec<Option<u64>> = copies
+        .iter_mut()
+        .map(|copy| copy.migrations.as_mut()?.count())
+        .collect();
+    for at in 1..counts.len() {
+        counts[at - 1] = counts[at - 1]
+            .zip(counts[at])
+            .map(|(both, behind)| both.saturating_sub(behind));
+    }
+    counts
+}
+
+/// Why it was ended, or that it was not.
+fn ended_all(household: &Household, copies: &[Copy], failure: Failure) -> Failure {
+    let living = copies.iter().filter(|c| c.ended.is_none());
+    let living: Vec<i32> = living.map(|copy| copy.pid).collect();
+    match household.end(&living) {
+        Ok(()) => failure,
+        Err(pid) => anyhow!("{failure}; process {pid} was killed and does not end").into(),
+    }
 }
 
 /// A file that is nowhere.
@@ -175,22 +289,42 @@ fn start(
     if let Some(cgroup) = cgroup {
         cgroup.takes(&mut command)?;
     }
+    if let Some(user) = &workload.user {
+        user.takes(&mut command);
+    }
+    if !workload.cpus.is_empty() {
+        let cpus = Affinity::new(&workload.cpus);
+        // SAFETY: what is called between fork and exec is one system call on memory that the closure owns.
+        unsafe { command.pre_exec(move || cpus.take()) };
+    }
     let child = command.spawn().map_err(Failure::NotStarted)?;
     Ok(child.id() as i32)
 }
 
-/// Until it ends, or may no longer go on.
+/// Until all have ended, one has failed before others ended, or they may no longer go on.
 fn wait(
-    pid: i32,
-    timeout: Duration,
+    copies: &mut [Copy],
+    workloads: &[Workload],
     stopped: &dyn Fn() -> bool,
-    begin: Instant,
     energy: &mut Option<Energy>,
 ) -> Result<(), Failure> {
-    let door = pidfd(pid)?;
+    let doors = copies.iter().map(|c| pidfd(c.pid));
+    let doors = doors.collect::<Result<Vec<_>>>()?;
+    let timeout = workloads.iter().map(|w| w.timeout).min();
+    let timeout = timeout.context("a command is expected")?;
+    let begin = copies[0].begin;
     loop {
         let left = timeout.saturating_sub(begin.elapsed());
-        if ends(door.as_raw_fd(), left.min(LOOK))? {
+        let living: Vec<usize> = (0..copies.len())
+            .filter(|at| copies[*at].ended.is_none())
+            .collect();
+        for at in ends(&doors, &living, left.min(LOOK))? {
+            let failed = !copies[at].reap()?.status.success();
+            if failed && copies.iter().any(|c| c.ended.is_none()) {
+                return Err(copies[at].failure()?);
+            }
+        }
+        if copies.iter().all(|c| c.ended.is_some()) {
             return Ok(());
         }
         if let Some(energy) = energy {
@@ -216,21 +350,24 @@ fn pidfd(pid: i32) -> Result<OwnedFd> {
     }
 }
 
-fn ends(door: RawFd, within: Duration) -> Result<bool> {
-    let mut poll = libc::pollfd {
-        fd: door,
+/// Those of `living` that ended within that time, which is over as soon as one does.
+fn ends(doors: &[OwnedFd], living: &[usize], within: Duration) -> Result<Vec<usize>> {
+    let poll = |at: &usize| libc::pollfd {
+        fd: doors[*at].as_raw_fd(),
         events: libc::POLLIN,
         revents: 0,
     };
+    let mut polled: Vec<libc::pollfd> = living.iter().map(poll).collect();
     // Up, or a wait of less than a millisecond would be none.
     let ms = within.as_micros().div_ceil(1000) as i32;
-    // SAFETY: one descriptor, alive.
-    match unsafe { libc::poll(&mut poll, 1, ms) } {
-        0 => Ok(false),
-        n if n > 0 => Ok(true),
-        _ if Error::last_os_error().raw_os_error() == Some(libc::EINTR) => Ok(false),
-        _ => Err(Error::last_os_error()).context("cannot wait for the command"),
+    // SAFETY: descriptors that are alive, and their number.
+    let ready = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, ms) };
+    if ready < 0 && Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
+        return Err(Error::last_os_error()).context("cannot wait for the command");
     }
+    let both = living.iter().zip(&polled);
+    let ended = both.filter(|(_, p)| ready > 0 && p.revents != 0);
+    Ok(ended.map(|(at, _)| *at).collect())
 }
 
 fn reap(pid: i32) -> Result<(ExitStatus, libc::rusage)> {
@@ -258,7 +395,7 @@ fn of_usage(usage: &libc::rusage) -> BTreeMap<Measured, f64> {
     ])
 }
 
-fn tail(mut file: File) -> Result<String> {
+fn tail(mut file: &File) -> Result<String> {
     let mut bytes = Vec::new();
     let begin = file.metadata()?.len().saturating_sub(OUTPUT_MAX);
     file.seek(SeekFrom::Start(begin))?;
@@ -267,8 +404,8 @@ fn tail(mut file: File) -> Result<String> {
 }
 
 /// The last line that says something, of the errors or else of the output.
-fn last_words(errors: File, output: File) -> String {
-    let last = |file| {
+fn last_words(errors: &File, output: &File) -> String {
+    let last = |file: &File| {
         let text = tail(file).ok()?;
         let line = text.lines().rev().find(|l| !l.trim().is_empty())?;
         Some(format!(", and said last: {}", line.trim()))

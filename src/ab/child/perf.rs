@@ -27,7 +27,7 @@ struct Attr {
     address: u64,
 }
 
-/// Counts what this thread starts from now on, from its exec.
+/// Counts what this thread starts from now on, from its exec: all of it, also behind the first.
 pub struct Migrations(File);
 
 impl Migrations {

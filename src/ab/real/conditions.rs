@@ -2,20 +2,22 @@
 //! What of this machine could spoil a run, by the files that show it.
 
 use crate::ab::condition::Seen;
+use crate::ab::cpus::cores;
 use crate::host::Host;
-use crate::machine::{Modes, Policies, Throttles};
+use crate::machine::{Machine, Modes, Policies, Throttles, cpulist_text};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 pub struct Conditions {
     policies: Policies,
     cpus: Vec<u16>,
     throttles: Throttles,
     modes: Modes,
-    others: usize,
+    busy_s: f64,
     offset_s: f64,
+    begin: Instant,
 }
 
 impl Conditions {
@@ -25,14 +27,19 @@ impl Conditions {
         Conditions {
             modes: Modes::read(host, &policies, None),
             throttles: Throttles::read(host, &cpus),
-            others: running(host).saturating_sub(1),
+            busy_s: busy_s(host),
+            begin: Instant::now(),
             offset_s: offset_s(),
             policies,
             cpus,
         }
     }
 
-    pub fn after(self, host: &Host) -> Seen {
+    /// `own_s`: CPU time of the command.
+    pub fn after(self, host: &Host, own_s: f64) -> Seen {
+        let busy_s = busy_s(host) - self.busy_s;
+        let cpus =
+            |secs: f64| (secs.max(0.0) / self.begin.elapsed().as_secs_f64() * 1e3).round() / 1e3;
         let throttles = Throttles::read(host, &self.cpus);
         let modes = Modes::read(host, &self.policies, Some(&self.modes));
         let (then, now) = (self.modes.text(), modes.text());
@@ -42,9 +49,12 @@ impl Conditions {
             } else {
                 format!("{then}, then {now}")
             },
-            throttled: throttles.since(&self.throttles).is_some(),
+            throttled: throttles
+                .known()
+                .then(|| throttles.since(&self.throttles).is_some()),
             battery: on_battery(&host.sys),
-            others: self.others,
+            busy_cpus: cpus(busy_s),
+            other_cpus: cpus(busy_s - own_s),
             clock_step_s: ((offset_s() - self.offset_s) * 1e3).round() / 1e3,
         }
     }
@@ -61,14 +71,17 @@ fn nr_cpus(host: &Host) -> usize {
     last.map_or(1, |n| n + 1)
 }
 
-/// Tasks that run or want to, we among them.
-fn running(host: &Host) -> usize {
-    let text = host.proc_text("loadavg").unwrap_or_default();
-    let field = text
-        .split_whitespace()
-        .nth(3)
-        .and_then(|f| f.split('/').next());
-    field.and_then(|n| n.parse().ok()).unwrap_or(0)
+/// CPU time of all CPUs since the start of the machine, of tasks and of what a hypervisor took. Interrupts may be the command's.
+fn busy_s(host: &Host) -> f64 {
+    let text = host.proc_text("stat").unwrap_or_default();
+    let all = text.lines().find_map(|l| l.strip_prefix("cpu "));
+    let ticks = all.unwrap_or_default().split_whitespace().enumerate();
+    // user, nice, system and steal.
+    let busy = ticks.filter(|(at, _)| [0, 1, 2, 7].contains(at));
+    let sum: u64 = busy.filter_map(|(_, n)| n.parse::<u64>().ok()).sum();
+    // SAFETY: a plain call.
+    let per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    sum as f64 / per_s.max(1) as f64
 }
 
 /// Of the wall's clock from the monotonic one.
@@ -104,14 +117,59 @@ pub fn facts(host: &Host) -> BTreeMap<String, String> {
     let model = info
         .lines()
         .find_map(|l| l.strip_prefix("model name")?.split_once(':'));
+    let machine = Machine::read(&host.sys).ok();
     let facts = [
         ("kernel", host.proc_text("sys/kernel/osrelease")),
         ("name", host.proc_text("sys/kernel/hostname")),
         ("cpus", host.sys_text("devices/system/cpu/online")),
+        // The first thread of each.
+        ("cores", machine.map(|m| cpulist_text(&cores(&m)))),
         ("cpu", model.map(|(_, name)| name.trim().to_string())),
     ];
     let known = facts
         .into_iter()
         .filter_map(|(name, text)| Some((name.to_string(), text?)));
     known.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_use_while_it_runs_is_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let host = Host::in_folder(dir.path());
+        let stat = dir.path().join("proc/stat");
+        let write = |user: u64, steal: u64| {
+            fs::create_dir_all(stat.parent().unwrap()).unwrap();
+            fs::write(
+                &stat,
+                format!("cpu  {user} 0 100 9999 99 77 88 {steal} 0 0\ncpu0 1 1 1\n"),
+            )
+            .unwrap();
+        };
+        write(500, 3);
+        let before = |past: u64| Conditions {
+            begin: Instant::now() - Duration::from_secs(past),
+            ..Conditions::before(&host)
+        };
+        let (quiet, busy) = (before(10), before(10));
+        assert_eq!(quiet.after(&host, 0.0).other_cpus, 0.0);
+        // 20 s of the command and 10 s of others within 10 s.
+        write(500 + 2900, 3 + 100);
+        let seen = busy.after(&host, 20.0);
+        assert!(
+            (seen.busy_cpus - 3.0).abs() < 0.02 && (seen.other_cpus - 1.0).abs() < 0.02,
+            "{seen:?}"
+        );
+        assert_eq!(seen.throttled, None);
+        let folder = dir.path().join("devices/system/cpu/cpu0/thermal_throttle");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("core_throttle_count"), "5").unwrap();
+        let (cool, hot) = (before(1), before(1));
+        assert_eq!(cool.after(&host, 0.0).throttled, Some(false));
+        fs::write(folder.join("core_throttle_count"), "6").unwrap();
+        assert_eq!(hot.after(&host, 0.0).throttled, Some(true));
+    }
 }

@@ -5,11 +5,10 @@ use crate::ab::cgroup::Cgroup;
 use crate::host::Host;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
-use std::ffi::{CString, OsString};
-use std::fs::{self, File, TryLockError};
-use std::io::Error;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::fs::{self, DirBuilder, File, TryLockError};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
 
 /// Folder and cgroup; the process that outlives us takes them away when we cannot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,21 +20,26 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// And why there is no cgroup, if there is none.
-    pub fn new(host: &Host) -> Result<(Ground, Option<String>)> {
+    /// Nothing is made yet, so that somebody knows of it before it is there. And why there will be no cgroup, if there will be none.
+    pub fn named(host: &Host) -> (Ground, Option<String>) {
         let name = format!("scx_roost-ab-{}", std::process::id());
-        let (cgroup, why) = match Cgroup::below_ours(host, &name) {
-            Ok(cgroup) => (Some(cgroup), None),
-            Err(e) => (None, Some(format!("{e:#}"))),
+        // That nobody else can prepare: the system's random numbers.
+        let random = RandomState::new().build_hasher().finish();
+        let folder = std::env::temp_dir().join(format!("{name}-{random:016x}"));
+        let (cgroup, why) = or_why(Cgroup::below_ours(host, &name));
+        (Ground { folder, cgroup }, why)
+    }
+
+    /// And why there is no cgroup, as above. Errors: there can be no folder.
+    pub fn make(&mut self) -> Result<Option<String>> {
+        let made = DirBuilder::new().mode(0o700).create(&self.folder);
+        made.with_context(|| format!("cannot make the folder {}", self.folder.display()))?;
+        let Some(cgroup) = self.cgroup.take() else {
+            return Ok(None);
         };
-        let folder = match folder(&std::env::temp_dir()) {
-            Ok(folder) => folder,
-            Err(e) => {
-                cgroup.iter().for_each(Cgroup::remove);
-                return Err(e);
-            }
-        };
-        Ok((Ground { folder, cgroup }, why))
+        let (made, why) = or_why(cgroup.make());
+        self.cgroup = made.map(|()| cgroup);
+        Ok(why)
     }
 
     /// Ends what is still there, and takes it away. Errors: something does not end.
@@ -46,20 +50,11 @@ impl Ground {
     }
 }
 
-/// One that nobody else has prepared, and nobody else may look into.
-fn folder(parent: &Path) -> Result<PathBuf> {
-    let template = parent.join("scx_roost-ab-XXXXXX");
-    let template = CString::new(template.as_os_str().as_bytes())?.into_raw();
-    // SAFETY: the text is alive and ours; mkdtemp() writes into it, and it keeps its length.
-    let (made, name) = unsafe {
-        let made = !libc::mkdtemp(template).is_null();
-        (made, CString::from_raw(template))
-    };
-    if !made {
-        let e = Error::last_os_error();
-        bail!("cannot make a folder in {}: {e}", parent.display());
+fn or_why<T>(result: Result<T>) -> (Option<T>, Option<String>) {
+    match result {
+        Ok(value) => (Some(value), None),
+        Err(e) => (None, Some(format!("{e:#}"))),
     }
-    Ok(OsString::from_vec(name.into_bytes()).into())
 }
 
 /// Held while a comparison runs: schedulers of two would take turns.

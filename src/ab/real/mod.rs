@@ -7,6 +7,7 @@ mod counts;
 pub mod former;
 pub mod ground;
 pub mod guardian;
+pub mod live;
 mod scheduler;
 pub mod service;
 
@@ -14,18 +15,22 @@ pub use conditions::facts;
 
 use super::cgroup::Cgroup;
 use super::child::{self, Failure, Sample, Workload};
+use super::cpus::{self, Cpus};
 use super::machine::{Machine, Taken};
 use super::metric::Measured;
 use super::variant::{Kind, Scope, Variant};
 use crate::host::Host;
-use anyhow::{Context, Result, bail, ensure};
+use crate::machine::Machine as Topology;
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use conditions::Conditions;
 use counts::Counts;
 use former::Former;
 use ground::Ground;
 use guardian::{Guardian, Word};
-use scheduler::{Attached, Epoch, Scheduler};
+use scheduler::{ARMS, Attached, Epoch, Scheduler};
 use service::Call;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
 use std::thread::sleep;
@@ -54,6 +59,10 @@ pub struct Real<'a> {
     /// That all but the command are on; None: they are where it is.
     others: Option<Variant>,
     workload: Workload,
+    /// Of two copies at once.
+    sides: Option<[Vec<u16>; 2]>,
+    /// Where the command of a variant is kept to, by name.
+    cpus: BTreeMap<String, Vec<u16>>,
     alone: Option<File>,
     ground: Option<Ground>,
     scheduler: Option<Scheduler>,
@@ -69,12 +78,19 @@ impl<'a> Real<'a> {
             scope,
             others: None,
             workload,
+            sides: None,
+            cpus: BTreeMap::new(),
             alone: None,
             ground: None,
             scheduler: None,
             former: None,
             guardian: None,
         }
+    }
+
+    /// Two copies run at once, each on its side.
+    pub fn beside(self, sides: Option<[Vec<u16>; 2]>) -> Real<'a> {
+        Real { sides, ..self }
     }
 
     fn attached(&self) -> Attached<'_> {
@@ -101,19 +117,20 @@ impl<'a> Real<'a> {
         let host = &self.means.host;
         let alone = self.alone.insert(ground::alone(host)?);
         child::become_subreaper()?;
-        let former = Former::found(host, self.means.call)?;
-        let (ground, why) = Ground::new(host)?;
-        if let Some(why) = why {
+        let former = Former::found(host, self.means.call, self.means.warn)?;
+        let guardian = Guardian::start(&self.means.program, alone)?;
+        let guardian = self.guardian.insert(guardian);
+        let (mut ground, unnamed) = Ground::named(host);
+        guardian.say(Word::Owns(ground.clone()))?;
+        let made = ground.make();
+        self.ground = Some(ground);
+        if let Some(why) = unnamed.or(made?) {
             (self.means.warn)(&format!(
                 "{why}: when this process is killed, what the command has put into other process groups goes on"
             ));
         }
-        self.ground = Some(ground.clone());
-        let guardian = Guardian::start(&self.means.program, alone)?;
-        let guardian = self.guardian.insert(guardian);
-        guardian.say(&Word::Owns(ground))?;
         if let Some(former) = former {
-            guardian.say(&Word::Restores(former.clone()))?;
+            guardian.say(Word::Restores(former.clone()))?;
             self.former.insert(former).service.stop(self.means.call)?;
             self.attached().wait_until_gone()?;
         }
@@ -144,7 +161,7 @@ impl<'a> Real<'a> {
             &mut |group| {
                 guardian
                     .iter_mut()
-                    .for_each(|g| g.tell(&Word::Schedules(group)));
+                    .for_each(|g| g.tell(Word::Schedules(group)));
             },
         );
         self.scheduler = started?;
@@ -163,71 +180,115 @@ impl<'a> Real<'a> {
         };
         let stopped = scheduler.stop(&self.attached());
         if let Some(guardian) = &mut self.guardian {
-            guardian.tell(&Word::ScheduledOut);
+            guardian.tell(Word::ScheduledOut);
         }
         stopped
     }
 
-    /// One run of the command alone.
-    fn sample(&mut self) -> Result<Sample, Failure> {
-        let cgroup = self.ground.as_ref().and_then(|g| g.cgroup.as_ref());
-        let cgroup = cgroup.map(|c| c.child(CGROUP)).transpose()?;
-        let mut workload = self.workload.clone();
-        if let Some(scheduler) = &self.scheduler {
-            let before = scheduler.puts_on_arm(&self.means.program);
-            workload.command.splice(0..0, before);
+    /// Where each variant keeps the command, if not everywhere. Errors: it cannot be kept there.
+    fn place(&mut self, variants: &[Variant]) -> Result<()> {
+        let placed: Vec<&Variant> = variants.iter().filter(|v| v.cpus != Cpus::All).collect();
+        let mut all: Vec<Vec<u16>> = self.sides.iter().flatten().cloned().collect();
+        if !placed.is_empty() {
+            let machine = Topology::read(&self.means.host.sys)?;
+            for variant in placed {
+                let cpus = variant.cpus.on(&machine);
+                let cpus = cpus.with_context(|| format!("variant {}", variant.name))?;
+                if cpus.len() == machine.cpus.len() {
+                    (self.means.warn)(&format!(
+                        "{} keeps the command to all CPUs, which is no less than without it",
+                        variant.name
+                    ));
+                }
+                all.push(cpus.clone());
+                self.cpus.insert(variant.name.clone(), cpus);
+            }
         }
-        let guardian = &mut self.guardian;
-        let sample = child::run(
-            &workload,
-            cgroup.as_ref(),
-            self.means.stopped,
-            &mut |group| {
-                guardian.iter_mut().for_each(|g| g.tell(&Word::Runs(group)));
-            },
-        );
-        if let Some(guardian) = &mut self.guardian {
-            guardian.tell(&Word::Ended);
-        }
-        cgroup.iter().for_each(Cgroup::remove);
-        sample
+        all.iter().try_for_each(|cpus| cpus::check(cpus))
     }
 
-    fn measured(&mut self) -> Result<Taken, Failure> {
+    /// What is run now: the command, on an arm or not.
+    fn copy(&self, arm: Option<&str>, cpus: &[u16]) -> Workload {
+        let mut copy = self.workload.clone();
+        copy.cpus = cpus.to_vec();
+        if let (Some(scheduler), Some(arm)) = (&self.scheduler, arm) {
+            scheduler.puts_on(arm, &self.means.program, &mut copy);
+        }
+        copy
+    }
+
+    /// One run of each at once.
+    fn samples(&mut self, copies: &[Workload]) -> Result<Vec<Sample>, Failure> {
+        let cgroup = self.ground.as_ref().and_then(|g| g.cgroup.as_ref());
+        let cgroup = cgroup.map(|c| c.child(CGROUP)).transpose()?;
+        // It is told of runs, and looked at while they last.
+        let (guardian, means) = (RefCell::new(&mut self.guardian), &self.means);
+        let stopped = || {
+            // If there cannot be another one, the next switch tells.
+            let _ = guarded(&mut guardian.borrow_mut(), means.warn);
+            (means.stopped)()
+        };
+        let mut started = |group| {
+            let mut guardian = guardian.borrow_mut();
+            guardian.iter_mut().for_each(|g| g.tell(Word::Runs(group)));
+        };
+        let helper = || guardian.borrow().as_ref().map(Guardian::pid);
+        let samples = child::run_at_once(copies, cgroup.as_ref(), &helper, &stopped, &mut started);
+        if let Some(guardian) = &mut self.guardian {
+            guardian.tell(Word::Ended);
+        }
+        cgroup.iter().for_each(Cgroup::remove);
+        samples
+    }
+
+    /// Each with the arm of which counters are looked at; None: all.
+    fn measured(
+        &mut self,
+        copies: &[Workload],
+        arms: &[Option<&str>],
+    ) -> Result<Vec<Taken>, Failure> {
         let epoch = self.attached().epoch();
-        let before = self.counts()?;
+        let before = self.counts(arms)?;
         let conditions = Conditions::before(&self.means.host);
-        let sample = self.sample();
-        let seen = conditions.after(&self.means.host);
+        let samples = self.samples(copies);
+        let own_s = samples.iter().flatten().map(Sample::cpu_s).sum();
+        let seen = conditions.after(&self.means.host, own_s);
         // Before the command is blamed: it may have failed because its scheduler did.
-        if !matches!(sample, Err(Failure::Stopped)) {
+        if !matches!(samples, Err(Failure::Stopped)) {
             self.check()
                 .and_then(|()| same(&epoch, &self.attached().epoch()))
                 .context("while the command ran")?;
         }
-        let mut sample = sample?;
-        let mut taken = Taken {
-            seen,
-            ..Taken::default()
-        };
-        if let (Some(before), Some(after)) = (before, self.counts()?) {
+        let mut all: Vec<Taken> = samples?
+            .into_iter()
+            .map(|sample| Taken {
+                sample,
+                seen: seen.clone(),
+                ..Taken::default()
+            })
+            .collect();
+        let after = self.counts(arms)?;
+        for ((taken, before), after) in all.iter_mut().zip(before).zip(after) {
             let wakeups = after.since(&before);
-            sample.values.extend(wakeups.quantiles());
+            taken.sample.values.extend(wakeups.quantiles());
             taken.counters = wakeups.counters();
         }
-        taken.sample = sample;
-        Ok(taken)
+        Ok(all)
     }
 
-    /// Of a scheduler of ours.
-    fn counts(&self) -> Result<Option<Counts>> {
-        let Some(scheduler) = &self.scheduler else {
-            return Ok(None);
-        };
-        let stats = scheduler.stats();
-        let counts = stats.map(|path| Counts::ask(&path, scheduler.counted_arm()));
-        counts.transpose()
+    /// Of a scheduler of ours, for each; none of another.
+    fn counts(&self, arms: &[Option<&str>]) -> Result<Vec<Counts>> {
+        let stats = self.scheduler.as_ref().and_then(|s| s.stats());
+        let counts = stats.map(|path| arms.iter().map(|arm| Counts::ask(&path, *arm)).collect());
+        counts.unwrap_or(Ok(Vec::new()))
     }
+}
+
+/// Somebody restores the machine when we are killed. Errors: nobody does.
+fn guarded(guardian: &mut Option<Guardian>, warn: &dyn Fn(&str)) -> Result<()> {
+    let lost = guardian.as_mut().map(Guardian::look).transpose()?;
+    lost.flatten().iter().for_each(|lost| warn(lost));
+    Ok(())
 }
 
 /// The run was under one scheduler from its begin to its end.
@@ -245,9 +306,10 @@ fn same(before: &Epoch, after: &Epoch) -> Result<()> {
 impl Machine for Real<'_> {
     fn begin(&mut self, variants: &[Variant]) -> Result<()> {
         self.refuse_what_cannot_be(variants)?;
+        self.place(variants)?;
         let own_arm = self.scope == Scope::Workload;
         self.others = variants.first().filter(|_| own_arm).cloned();
-        match (self.prepare(), self.ground.is_some()) {
+        match (self.prepare(), self.guardian.is_some()) {
             (Err(e), true) => match self.restore() {
                 Ok(()) => Err(e),
                 Err(r) => Err(e.context(format!("the machine is not as it was: {r:#}"))),
@@ -257,6 +319,7 @@ impl Machine for Real<'_> {
     }
 
     fn switch(&mut self, variant: &Variant) -> Result<(), Failure> {
+        guarded(&mut self.guardian, self.means.warn)?;
         let kept = self.scheduler.as_mut().map(|s| s.become_variant(variant));
         if !kept.transpose()?.unwrap_or(false) {
             self.stop()?;
@@ -265,12 +328,35 @@ impl Machine for Real<'_> {
                 other => other,
             })?;
         }
+        let cpus = self.cpus.get(&variant.name).cloned();
+        self.workload.cpus = cpus.unwrap_or_default();
         sleep(SETTLE);
         Ok(self.check()?)
     }
 
     fn run(&mut self) -> Result<Taken, Failure> {
-        self.measured()
+        let arm = self.scheduler.as_ref().and_then(|s| s.own_arm());
+        let copy = self.copy(arm, &self.workload.cpus);
+        let taken = self.measured(&[copy], &[arm])?;
+        Ok(taken.into_iter().next().context("one was run")?)
+    }
+
+    fn run_beside(&mut self, [one, other]: [&Variant; 2]) -> Result<[Taken; 2], Failure> {
+        self.switch(one)?;
+        let scheduler = self.scheduler.as_mut();
+        let scheduler = scheduler.context("copies at once are under a scheduler of ours")?;
+        scheduler.put_beside(other)?;
+        sleep(SETTLE);
+        let sides = self.sides.clone().context("there are sides")?;
+        let arms = ARMS.map(Some);
+        let copies: Vec<Workload> = arms
+            .iter()
+            .zip(&sides)
+            .map(|(arm, side)| self.copy(*arm, side))
+            .collect();
+        let taken = self.measured(&copies, &arms)?;
+        let both: [Taken; 2] = taken.try_into().map_err(|_| anyhow!("two were run"))?;
+        Ok(both)
     }
 
     fn restore(&mut self) -> Result<()> {

@@ -3,7 +3,7 @@
 
 use super::arm;
 use super::ground::Ground;
-use crate::ab::child::{Failure, reaped_within};
+use crate::ab::child::{Failure, Workload, reaped_within};
 use crate::ab::variant::{Kind, Variant};
 use crate::arms::DEFAULT_ARM;
 use crate::control::Op;
@@ -102,8 +102,8 @@ impl Attached<'_> {
     }
 }
 
-/// The arm of the command, where it has one.
-const ARM: &str = "ab";
+/// The arm of the command, where it has one, and that of the copy beside it.
+pub const ARMS: [&str; 2] = ["ab", "ab-beside"];
 
 /// Dropped, it is killed with all that it started.
 pub struct Scheduler {
@@ -115,6 +115,8 @@ pub struct Scheduler {
     others: Option<Variant>,
     /// As the kernel calls it.
     name: Option<String>,
+    /// There is an arm of the copy beside.
+    beside: bool,
     /// It was ended.
     over: bool,
 }
@@ -148,6 +150,7 @@ impl Scheduler {
             ours: matches!(variant.kind, Kind::Roost(_)),
             others: others.cloned(),
             name: None,
+            beside: false,
             over: false,
         };
         started(scheduler.group());
@@ -179,7 +182,7 @@ impl Scheduler {
         self.name = attached.name();
         if let Some(others) = self.others.clone() {
             self.set(DEFAULT_ARM, &others)?;
-            ask(&self.ctl(), &arm::made(ARM))?;
+            ask(&self.ctl(), &arm::made(ARMS[0]))?;
         }
         self.become_variant(variant)?;
         Ok(())
@@ -193,23 +196,33 @@ impl Scheduler {
         !self.ours || ask(&self.ctl(), &Op::Rules {}).is_ok()
     }
 
-    /// What puts a command on the arm that is compared; nothing where that is everybody's.
-    pub fn puts_on_arm(&self, program: &Path) -> Vec<OsString> {
-        let words = ["exec", "--as-root", "--arm", ARM, "--ctl-path"];
-        let words = [program.as_os_str()]
-            .into_iter()
-            .chain(words.map(OsStr::new));
-        let path = self.ctl();
-        let all = words.chain([path.as_os_str(), OsStr::new("--")]);
-        match self.others {
-            None => Vec::new(),
-            Some(_) => all.map(OsStr::to_os_string).collect(),
-        }
+    /// Puts a command on this arm. We are who may ask for it, and whose it is becomes so behind that.
+    pub fn puts_on(&self, arm: &str, program: &Path, workload: &mut Workload) {
+        let (path, user) = (self.ctl(), workload.user.take());
+        let exec = ["exec", "--arm", arm, "--ctl-path"].map(OsStr::new);
+        let user = match &user {
+            Some(user) => vec![OsStr::new("--user"), user.name()],
+            None => vec![OsStr::new("--as-root")],
+        };
+        let words = [program.as_os_str()].into_iter().chain(exec);
+        let words = words.chain([path.as_os_str()]).chain(user);
+        let words = words.chain([OsStr::new("--")]);
+        let before: Vec<OsString> = words.map(OsStr::to_os_string).collect();
+        workload.command.splice(0..0, before);
     }
 
-    /// The arms of which counters are looked at; None: all.
-    pub fn counted_arm(&self) -> Option<&'static str> {
-        self.others.as_ref().map(|_| ARM)
+    /// Where the command is, and of which counters are looked at; None: where all are.
+    pub fn own_arm(&self) -> Option<&'static str> {
+        self.others.as_ref().map(|_| ARMS[0])
+    }
+
+    /// The copy beside the command is under this one.
+    pub fn put_beside(&mut self, variant: &Variant) -> Result<()> {
+        if !self.beside {
+            ask(&self.ctl(), &arm::made(ARMS[1]))?;
+            self.beside = true;
+        }
+        self.set(ARMS[1], variant).map(|_| ())
     }
 
     fn ctl(&self) -> PathBuf {
@@ -224,7 +237,7 @@ impl Scheduler {
     /// Changes it while it runs. False: it cannot become that.
     pub fn become_variant(&mut self, variant: &Variant) -> Result<bool> {
         match self.ours {
-            true => self.set(self.counted_arm().unwrap_or(DEFAULT_ARM), variant),
+            true => self.set(self.own_arm().unwrap_or(DEFAULT_ARM), variant),
             false => Ok(false),
         }
     }

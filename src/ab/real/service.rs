@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 const LOADER: [&str; 3] = ["org.scx.Loader", "/org/scx/Loader", "org.scx.Loader"];
@@ -26,12 +27,13 @@ pub enum Service {
     },
 }
 
-/// Runs a command; what it printed.
+/// Runs a command, in a group of its own: Ctrl-C is for us, who put the machine back. What it printed.
 pub type Call<'a> = &'a dyn Fn(&[&str]) -> Result<String>;
 
 pub fn call(words: &[&str]) -> Result<String> {
     let line = words.join(" ");
-    let output = Command::new(words[0]).args(&words[1..]).output();
+    let mut command = Command::new(words[0]);
+    let output = command.args(&words[1..]).process_group(0).output();
     let output = output.with_context(|| format!("cannot run {line}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{line} failed: {}", said.trim());
@@ -39,15 +41,12 @@ pub fn call(words: &[&str]) -> Result<String> {
 }
 
 impl Service {
-    /// That runs the attached scheduler of this name. Errors: it is none.
-    pub fn of(scheduler: &str, host: &Host, call: Call) -> Result<Service> {
-        Service::among(scheduler, &units(host), call)
-    }
-
-    /// `units`: those in which schedulers run.
-    pub fn among(scheduler: &str, units: &[Option<String>], call: Call) -> Result<Service> {
-        match units {
-            [Some(unit)] if unit == LOADER_UNIT => loader(call),
+    /// That runs the attached scheduler of this name. `running`: those that may. Errors: it is none.
+    pub fn of(scheduler: &str, running: &[Running], call: Call) -> Result<Service> {
+        // A wrapper and its child are in one.
+        let units: BTreeSet<&Option<String>> = running.iter().map(|r| &r.unit).collect();
+        match units.into_iter().collect::<Vec<_>>()[..] {
+            [Some(unit)] if unit == LOADER_UNIT => loader(running, call),
             [Some(unit)] => Ok(Service::Systemd { unit: unit.clone() }),
             [] | [None] => bail!(
                 "the sched_ext scheduler '{scheduler}' is attached, and no service of systemd or scx_loader runs it: end it first, for it \
@@ -56,6 +55,15 @@ impl Service {
             _ => bail!(
                 "the sched_ext scheduler '{scheduler}' is attached, and several processes may be the one that runs it: end it first"
             ),
+        }
+    }
+
+    /// It runs as it did: nothing was stopped, and nothing is about to be.
+    pub fn stays(&self, call: Call) -> bool {
+        match self {
+            // Of a unit it is told by starting it, which waits for a stop that is on its way.
+            Service::Systemd { .. } => false,
+            Service::Loader { .. } => asked_loader(call).is_ok_and(|now| now.is(self)),
         }
     }
 
@@ -98,7 +106,34 @@ fn loader_call(call: Call, words: &[&str]) -> Result<String> {
     call(&all)
 }
 
-fn loader(call: Call) -> Result<Service> {
+/// What the loader says that it runs.
+struct Loaded {
+    scheduler: String,
+    mode: u32,
+    /// None: older ones do not say.
+    args: Option<Vec<String>>,
+}
+
+impl Loaded {
+    fn is(&self, service: &Service) -> bool {
+        let Service::Loader {
+            scheduler,
+            mode,
+            args,
+        } = service
+        else {
+            return false;
+        };
+        // With arguments the mode is none.
+        let by = match &self.args {
+            Some(now) => now == args && (!args.is_empty() || self.mode == *mode),
+            None => !args.is_empty() || self.mode == *mode,
+        };
+        self.scheduler == *scheduler && by
+    }
+}
+
+fn asked_loader(call: Call) -> Result<Loaded> {
     let property = |name: &str| -> Result<serde_json::Value> {
         let [service, object, interface] = LOADER;
         let text = call(&[
@@ -114,44 +149,83 @@ fn loader(call: Call) -> Result<Service> {
             serde_json::from_str(&text).context("an answer of scx_loader")?;
         Ok(all["data"].clone())
     };
-    let scheduler = property("CurrentScheduler")?
-        .as_str()
-        .unwrap_or_default()
-        .to_string();
-    ensure!(
-        scheduler.starts_with("scx_"),
-        "scx_loader does not say which scheduler it runs: stop it first, with 'scxctl stop'"
-    );
+    let scheduler = property("CurrentScheduler")?;
     let mode = property("SchedulerMode")?.as_u64().unwrap_or(0) as u32;
-    // Older ones do not know it, and start schedulers by their mode alone.
-    let args = property("CurrentSchedulerArgs").unwrap_or_default();
-    let words = args.as_array().into_iter().flatten();
-    Ok(Service::Loader {
-        scheduler,
+    let args = property("CurrentSchedulerArgs").ok();
+    let words = |args: serde_json::Value| -> Option<Vec<String>> {
+        let words = args.as_array()?.iter();
+        Some(
+            words
+                .filter_map(|a| Some(a.as_str()?.to_string()))
+                .collect(),
+        )
+    };
+    Ok(Loaded {
+        scheduler: scheduler.as_str().unwrap_or_default().to_string(),
         mode,
-        args: words
-            .filter_map(|a| Some(a.as_str()?.to_string()))
-            .collect(),
+        args: args.and_then(words),
     })
 }
 
-/// The units in which schedulers run, each once; None for those that run in no unit.
-fn units(host: &Host) -> Vec<Option<String>> {
+fn loader(running: &[Running], call: Call) -> Result<Service> {
+    let loaded = asked_loader(call)?;
+    ensure!(
+        loaded.scheduler.starts_with("scx_"),
+        "scx_loader does not say which scheduler it runs: stop it first, with 'scxctl stop'"
+    );
+    // Where it does not say with which arguments, and not by which mode either, the process has them.
+    let process = || {
+        let own = running.iter().find(|r| r.program() == loaded.scheduler);
+        let own = own.filter(|_| loaded.mode == 0);
+        own.map_or(Vec::new(), |r| r.words[1..].to_vec())
+    };
+    Ok(Service::Loader {
+        args: loaded.args.unwrap_or_else(process),
+        mode: loaded.mode,
+        scheduler: loaded.scheduler,
+    })
+}
+
+/// A process that schedules.
+#[derive(Clone, Debug)]
+pub struct Running {
+    /// None: it is in no unit.
+    pub unit: Option<String>,
+    /// As it was started.
+    pub words: Vec<String>,
+}
+
+impl Running {
+    pub fn program(&self) -> &str {
+        let program = self.words.first().map_or("", String::as_str);
+        program.rsplit('/').next().unwrap_or(program)
+    }
+}
+
+/// Those that schedule.
+pub fn running(host: &Host) -> Vec<Running> {
     let entries = fs::read_dir(&host.proc).into_iter().flatten().flatten();
     let names = entries.filter_map(|e| e.file_name().into_string().ok());
     let pids = names.filter(|name| name.parse::<u32>().is_ok());
     let read = |pid: &str, file: &str| host.proc_text(&format!("{pid}/{file}")).unwrap_or_default();
     let schedulers = pids.filter(|pid| schedules(&read(pid, "comm"), &read(pid, "cmdline")));
-    let units: BTreeSet<_> = schedulers
-        .map(|pid| unit_of(&read(&pid, "cgroup")))
-        .collect();
-    units.into_iter().collect()
+    let one = |pid: String| Running {
+        unit: unit_of(&read(&pid, "cgroup")),
+        words: words(&read(&pid, "cmdline")),
+    };
+    schedulers.map(one).collect()
 }
 
-/// Is it the process of a scheduler, by its name and by its words, each of which ends with a zero byte? Not those of the kernel, which have
+/// Each ends with a zero byte.
+fn words(cmdline: &str) -> Vec<String> {
+    let words = cmdline.split_terminator('\0');
+    words.map(str::to_string).collect()
+}
+
+/// Is it the process of a scheduler, by its name and by its words? Not those of the kernel, which have
 /// no words, nor scx_loader, nor a scx_roost that does something else.
 pub fn schedules(comm: &str, cmdline: &str) -> bool {
-    let words: Vec<&str> = cmdline.split_terminator('\0').collect();
+    let words = words(cmdline);
     comm.starts_with("scx_")
         && comm != "scx_loader"
         && !words.is_empty()

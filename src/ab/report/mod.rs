@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What came of a comparison, as data (which is also its JSON) and as it is shown: `text` on a terminal, `markdown`, `html` with pictures of
-//! `svg`; `compare` puts two side by side.
+//! `svg`; `compare` puts two side by side, `closing` those of a suite under each other.
 
+pub mod closing;
 pub mod compare;
 pub mod html;
 pub mod markdown;
@@ -10,10 +11,13 @@ pub mod text;
 
 use super::analysis;
 use super::condition::warnings;
+use super::cpus::Cpus;
 use super::result::{Header, Recorded, Repetition};
 use super::stats::pairs::Scale;
 use super::stats::sample::{median, outliers};
 use super::stats::verdict::{Direction, Estimate, Judged, Verdict};
+use super::variant::Variant;
+use crate::machine::cpulist_text;
 use anyhow::Result;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -251,19 +255,41 @@ pub fn remark(judged: &Judged) -> String {
 
 /// The command in one line.
 pub fn command(header: &Header) -> String {
-    header.command.join(" ")
+    let workload = header.workload.as_ref();
+    let workload = workload.map_or(String::new(), |name| format!("{name}: "));
+    workload + &header.command.join(" ")
 }
 
 /// What was done, in one line.
 pub fn summary(report: &Report) -> String {
     let plan = report.plan;
+    let (mirrored, scope) = match &plan.sides {
+        Some(sides) => ("", sides.text()),
+        None if plan.mirrored => ("mirrored ", format!("on {}", plan.scope.text())),
+        None => ("", format!("on {}", plan.scope.text())),
+    };
     format!(
-        "{} {}blocks of {} variants, on {}; seed {}, margin {} %",
+        "{} {mirrored}blocks of {} variants, {scope}{}; seed {}, margin {} %",
         report.blocks,
-        if plan.mirrored { "mirrored " } else { "" },
         plan.variants.len(),
-        plan.scope.text(),
+        kept_to(plan),
         plan.seed,
         (plan.rule.margin * 1e8).round() / 1e6
     )
+}
+
+/// On which CPUs the command was, where a variant says so.
+fn kept_to(plan: &Header) -> String {
+    let cores = plan.host.get("cores");
+    let cpus = |variant: Variant| match variant.cpus {
+        Cpus::All => None,
+        Cpus::Cores => Some((
+            variant.name,
+            cores.cloned().unwrap_or("one of each core".to_string()),
+        )),
+        Cpus::List(cpus) => Some((variant.name, cpulist_text(&cpus))),
+    };
+    let variants = plan.variants().into_iter().flatten().filter_map(cpus);
+    let each = variants.map(|(name, cpus)| format!(", {name} on CPUs {cpus}"));
+    each.collect()
 }

@@ -39,7 +39,7 @@ impl Plan {
         };
         ensure!(
             (least..=MAX_BLOCKS).contains(&blocks),
-            "{least} to {MAX_BLOCKS} runs, or auto, or auto:{MIN_AUTO} and more are possible"
+            "{least} to {MAX_BLOCKS} blocks, or auto, or auto:{MIN_AUTO} and more are possible"
         );
         Ok(())
     }
@@ -55,6 +55,17 @@ impl Plan {
             Plan::Fixed(blocks) => vec![Look { blocks, share: 1.0 }],
             Plan::Auto(max) => auto(max),
         }
+    }
+
+    /// Of a comparison, when all of its blocks agree: no data come to less.
+    pub fn least_p(&self) -> f64 {
+        let least = |look: Look| 2f64.powi(1 - look.blocks as i32) / look.share;
+        self.looks().into_iter().map(least).fold(1.0, f64::min)
+    }
+
+    /// One of so many comparisons can tell of a difference, corrected for all of them.
+    pub fn can_tell(&self, comparisons: usize, alpha: f64) -> bool {
+        self.least_p() * comparisons as f64 <= alpha
     }
 
     /// Those that so many blocks allow.

@@ -51,6 +51,10 @@ pub struct Rule {
     /// With which chance the least effect is found.
     pub power: f64,
     pub resamples: usize,
+    /// Comparisons of the suite that this is a workload of, when looks are taken early: what is told at a look stands in the suite, too.
+    /// 0: it is corrected within itself.
+    #[serde(default)]
+    pub suite: usize,
 }
 
 impl Rule {
@@ -61,6 +65,15 @@ impl Rule {
             margin: 0.02,
             power: 0.8,
             resamples: 10_000,
+            suite: 0,
+        }
+    }
+
+    /// Each p as it counts among all that it is corrected with.
+    fn adjusted(&self, ps: &[f64]) -> Vec<f64> {
+        match self.suite {
+            0 => holm::adjusted(ps),
+            all => ps.iter().map(|p| holm::among(*p, all)).collect(),
         }
     }
 
@@ -118,9 +131,9 @@ pub struct Judged {
     pub median: Estimate,
     /// Hodges and Lehmann's, with the interval of the signed-rank test.
     pub shift: Estimate,
-    /// Two-sided, over all looks so far.
+    /// Two-sided, over all looks up to the one that told the verdict.
     pub p: f64,
-    /// As it counts among all comparisons.
+    /// As it counts among all comparisons there.
     pub p_adjusted: f64,
     /// The least effect that this many blocks would have found, as a part of the base or in its unit; None: they could find none.
     pub least_effect: Option<f64>,
@@ -129,12 +142,12 @@ pub struct Judged {
 /// Judges all comparisons together. `seed` is for the bootstrap alone.
 pub fn judge(compared: &[Compared], rule: &Rule, seed: u64) -> Vec<Judged> {
     let seen: Vec<Seen> = compared.iter().map(|c| Seen::new(c, rule)).collect();
-    let looks = seen.iter().map(|s| s.ps.len()).max().unwrap_or(0);
+    let looks = seen.iter().map(|s| s.looks.len()).max().unwrap_or(0);
     // At each look, and without one.
     let adjusted: Vec<Vec<f64>> = (0..looks.max(1))
-        .map(|look| holm::adjusted(&seen.iter().map(|s| s.p_at(look)).collect::<Vec<_>>()))
+        .map(|look| rule.adjusted(&seen.iter().map(|s| s.p_at(look)).collect::<Vec<_>>()))
         .collect();
-    let many = seen.len() as f64;
+    let many = seen.len().max(rule.suite) as f64;
     let each = compared.iter().zip(&seen).enumerate();
     each.map(|(i, (compared, seen))| {
         let ps: Vec<f64> = adjusted.iter().map(|all| all[i]).collect();
@@ -157,97 +170,118 @@ struct Taken {
     walsh: Walsh,
 }
 
-/// What all looks so far have shown.
-struct Seen {
-    last: Taken,
-    /// The look that gave the least p.
-    differs: Option<Taken>,
-    /// The first that showed it, and which that was.
-    equivalent: Option<(usize, Taken)>,
+/// What all looks up to one have shown.
+#[derive(Clone, Copy)]
+struct SoFar {
+    look: Look,
     p: P,
-    /// Two-sided, as it was after each look.
-    ps: Vec<f64>,
+    /// The look that gave it, by its number.
+    by: usize,
 }
+
+/// What all looks have shown.
+struct Seen {
+    looks: Vec<SoFar>,
+    /// The first that showed that what differs does not matter.
+    equivalent: Option<usize>,
+}
+
+/// Which verdict, and the look that told it. None: that is the last one.
+type Told = (Verdict, Option<usize>);
 
 impl Seen {
     fn new(compared: &Compared, rule: &Rule) -> Seen {
-        let pairs_at =
-            |blocks: usize| Pairs::new(&compared.base[..blocks], &compared.other[..blocks]);
-        let blocks = compared.base.len();
         let mut seen = Seen {
-            last: Taken::new(None, pairs_at(blocks)),
-            differs: None,
+            looks: Vec::new(),
             equivalent: None,
-            p: P::NOTHING,
-            ps: Vec::new(),
         };
-        for look in rule.plan.taken(blocks) {
-            seen.take(look, || Taken::new(Some(look), pairs_at(look.blocks)), rule);
+        for look in rule.plan.taken(compared.base.len()) {
+            seen.take(look, &compared.at(Some(look)), rule);
         }
         seen
     }
 
-    fn take(&mut self, look: Look, taken: impl Fn() -> Taken, rule: &Rule) {
-        self.last = taken();
-        let p = SignedRank::new(&self.last.pairs.differences).p();
+    fn take(&mut self, look: Look, taken: &Taken, rule: &Rule) {
+        let (at, before) = (self.looks.len(), self.last());
+        let p = SignedRank::new(&taken.pairs.differences).p();
         let counted = |now: f64, before: f64| before.min(now / look.share);
-        let all = P {
-            greater: counted(p.greater, self.p.greater),
-            less: counted(p.less, self.p.less),
+        let p_before = before.map_or(P::NOTHING, |b| b.p);
+        let p = P {
+            greater: counted(p.greater, p_before.greater),
+            less: counted(p.less, p_before.less),
         };
-        if all.two_sided() < self.p.two_sided() {
-            self.differs = Some(taken());
+        let by = before.filter(|b| b.p.two_sided() <= p.two_sided());
+        self.looks.push(SoFar {
+            look,
+            p,
+            by: by.map_or(at, |b| b.by),
+        });
+        if self.equivalent.is_none() && taken.equivalent(look, rule) {
+            self.equivalent = Some(at);
         }
-        self.p = all;
-        if self.equivalent.is_none() && self.last.equivalent(look, rule) {
-            self.equivalent = Some((self.ps.len(), taken()));
-        }
-        self.ps.push(all.two_sided());
     }
 
-    /// What it was after that look, or is.
+    fn last(&self) -> Option<&SoFar> {
+        self.looks.last()
+    }
+
+    /// As it was after that look, or is.
+    fn after(&self, look: usize) -> Option<&SoFar> {
+        self.looks.get(look).or(self.last())
+    }
+
     fn p_at(&self, look: usize) -> f64 {
-        let at = self.ps.get(look).copied();
-        at.unwrap_or(self.p.two_sided())
+        self.after(look).map_or(1.0, |s| s.p.two_sided())
     }
 
     /// `ps`: as it counts among all comparisons, after each look.
     fn judged(&self, compared: &Compared, rule: &Rule, ps: &[f64], many: f64, seed: u64) -> Judged {
-        let verdict = self.verdict(compared, rule, ps);
-        let p = ps.last().copied().unwrap_or(1.0);
+        let (verdict, told) = self.told(compared, rule, ps);
         let same_bucket = verdict == Verdict::Inconclusive && self.equivalent.is_some();
         // Verdict and numbers are of one look: later ones may say another thing, and are not what was told.
-        let told = match verdict {
-            Verdict::Better | Verdict::Worse => self.differs.as_ref(),
-            Verdict::Equivalent => self.equivalent.as_ref().map(|(_, taken)| taken),
-            Verdict::Inconclusive | Verdict::NotExercised => None,
+        let at = told.unwrap_or(ps.len() - 1);
+        let shown = match verdict {
+            // Another comparison may have let this one through, by what was seen before.
+            Verdict::Better | Verdict::Worse => self.after(at).and_then(|s| self.after(s.by)),
+            _ => self.after(at),
         };
-        let told = told.unwrap_or(&self.last);
         Judged {
             verdict,
             same_bucket,
-            p: self.p.two_sided(),
-            p_adjusted: p,
-            ..told.judged(rule, many, seed)
+            p: self.p_at(at),
+            p_adjusted: ps[at],
+            ..compared.at(shown.map(|s| s.look)).judged(rule, many, seed)
         }
     }
 
     /// What was told first stands; of one look, that it does not matter.
-    fn verdict(&self, compared: &Compared, rule: &Rule, ps: &[f64]) -> Verdict {
-        let higher = self.p.greater < self.p.less;
-        let equivalent = self.equivalent.as_ref().filter(|_| !compared.coarse);
+    fn told(&self, compared: &Compared, rule: &Rule, ps: &[f64]) -> Told {
+        let equivalent = self.equivalent.filter(|_| !compared.coarse);
         let differs = ps.iter().position(|p| *p <= rule.alpha);
-        if !compared.exercised {
-            Verdict::NotExercised
-        } else if equivalent.is_some_and(|(at, _)| differs.is_none_or(|first| *at <= first)) {
-            Verdict::Equivalent
-        } else if differs.is_none() {
-            Verdict::Inconclusive
-        } else if higher == (compared.better == Direction::Higher) {
-            Verdict::Better
-        } else {
-            Verdict::Worse
+        match (equivalent, differs) {
+            _ if !compared.exercised => (Verdict::NotExercised, None),
+            (Some(at), differs) if differs.is_none_or(|first| at <= first) => {
+                (Verdict::Equivalent, Some(at))
+            }
+            (_, Some(at)) => {
+                let p = self.after(at).map_or(P::NOTHING, |s| s.p);
+                let higher = p.greater < p.less;
+                match higher == (compared.better == Direction::Higher) {
+                    true => (Verdict::Better, Some(at)),
+                    false => (Verdict::Worse, Some(at)),
+                }
+            }
+            (_, None) => (Verdict::Inconclusive, None),
         }
+    }
+}
+
+impl Compared<'_> {
+    /// The blocks of that look, or all.
+    fn at(&self, look: Option<Look>) -> Taken {
+        let blocks = look.map_or(self.base.len(), |look| look.blocks);
+        let pairs = Pairs::new(&self.base[..blocks], &self.other[..blocks]);
+        Taken::new(look, pairs)
     }
 }
 

@@ -11,6 +11,7 @@
 
 #include "claim.h"
 #include "cpu_set.h"
+#include "vacant.h"
 
 /* ---- idle cores, the long way, for those whose threads lie in several words ---- */
 
@@ -164,6 +165,7 @@ struct scan {
 	u32 features;
 	u64 now;
 	u64 claim_ttl;
+	u64 vacant_ns; /* of a core: idle for so long; 0: that does not matter */
 };
 
 static __always_inline struct scan scan_for(const struct wakeup *w)
@@ -194,6 +196,9 @@ static __always_inline bool scan_unclaimed(const struct scan *s, s32 cpu)
 
 static __always_inline bool scan_accepts(port_task *p, const struct scan *s, s32 cpu)
 {
+	/* Our own memory is asked before the kernel's. */
+	if (s->vacant_ns && !core_vacant(cpu, s->now, s->vacant_ns))
+		return false;
 	if (s->what == SCAN_CORE ? !core_idle(cpu) : !cpu_free(cpu, s->sched_idle))
 		return false;
 	if (!task_allowed(p, cpu))

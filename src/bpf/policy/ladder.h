@@ -7,7 +7,7 @@
  *	wakeup:	[sync_local] the waker's CPU		the waker is about to sleep
  *		[prev_core] the previous CPU		its whole core idle
  *		target = wake_affine			who of waker and previous CPU to look around
- *		[smt_spread] an idle core elsewhere	the target's LLC has none, the task runs long, and 3 is not the answer
+ *		[smt_spread] a vacant core elsewhere	the target's LLC has none, the task runs long, and 3 is not the answer
  *		0 [recent_core] the recently used CPU	its whole core idle, same cache as the target
  *		  [bias_prev] 2 comes before 1
  *		1 the target				idle ([sync_core] its whole core, and sync); [util_fits] or with room
@@ -232,7 +232,7 @@ subprog bool known_cpus(port_task *p trusted, struct task_state *ts nonnull, con
 	return at->cpu != NO_CPU;
 }
 
-/* [smt_spread] Before the target's LLC is looked at: it holds threads beside busy ones alone. */
+/* [smt_spread] Before the target's LLC is looked at: it holds threads beside busy ones, and cores that are others'. */
 subprog bool spread(port_task *p trusted, struct task_state *ts nonnull, const struct wakeup *w nonnull, s32 target,
 		    struct placement *at nonnull)
 {
@@ -253,6 +253,7 @@ static __always_inline struct placement select_idle_sibling(port_task *p, struct
 	struct placement at;
 
 	hand_over(w, ts);
+	look_for_vacant_core(w, ts, target);
 	if (has(w, FEATURE_smt_spread) && worth_a_core(ts->burst) && spread(p, ts, w, target, &at))
 		return at;
 	if (!known_cpus(p, ts, w, target, &at))

@@ -31,8 +31,22 @@ static __always_inline u32 llc_budget(u32 llc, u64 now)
 	return (ls->scan_budget & ~stale) | (llc_facts(llc)->nr_cpus & stale);
 }
 
-/* [claim] Of the wholly idle cores of @llc one has no claimed thread. */
-subprog bool has_unclaimed_core(u32 llc, u32 features, u64 now, u64 ttl)
+/* [claim] No thread of @cpu's core is claimed. */
+static __always_inline bool core_nobodys(const struct wakeup *w, s32 cpu)
+{
+	return !has(w, FEATURE_claim) || core_unclaimed(cpu, w->features, w->now, w->claim_ttl);
+}
+
+/* @cpu's core is wholly idle, and [claim] no thread of it is claimed. */
+static __always_inline bool core_whole(const struct wakeup *w, s32 cpu)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+
+	return set_has(SET_IDLE_CORE, f->llc, f->pos) && core_nobodys(w, cpu);
+}
+
+/* One of the wholly idle cores of @llc is vacant, and [claim] has no claimed thread. */
+subprog bool llc_has_vacant_core(u32 llc, const struct wakeup *w nonnull)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);
 	u32 nr_words = f->nr_words, i;
@@ -43,36 +57,30 @@ subprog bool has_unclaimed_core(u32 llc, u32 features, u64 now, u64 ttl)
 		for (; word && may_loop; word &= word - 1) {
 			s32 cpu = llc_cpu(f->first + i * WORD_BITS + lowest_bit(word));
 
-			if (core_unclaimed(cpu, features, now, ttl))
+			if (first_thread(cpu) == cpu && core_vacant(cpu, w->now, w->vacant_ns) && core_nobodys(w, cpu))
 				return true;
 		}
 	}
 	return false;
 }
 
-/* @cpu's core is wholly idle, and [claim] no thread of it is claimed. */
-static __always_inline bool core_whole(const struct wakeup *w, s32 cpu)
+/* For the rungs around the target, which all ask for the same LLC. */
+static __always_inline void look_for_vacant_core(struct wakeup *w, const struct task_state *ts, s32 target)
 {
-	const volatile struct cpu_facts *f = cpu_facts(cpu);
-
-	return set_has(SET_IDLE_CORE, f->llc, f->pos) &&
-	       (!has(w, FEATURE_claim) || core_unclaimed(cpu, w->features, w->now, w->claim_ttl));
-}
-
-/* Some core of @cpu's LLC is. */
-static __always_inline bool has_whole_core(const struct wakeup *w, s32 cpu)
-{
-	return has_idle_core(cpu) &&
-	       (!has(w, FEATURE_claim) || has_unclaimed_core(cpu_facts(cpu)->llc, w->features, w->now, w->claim_ttl));
+	w->vacant_core = false;
+	if (!has(w, FEATURE_core_first) && !has(w, FEATURE_smt_spread))
+		return;
+	w->vacant_ns = vacant_for_sleeper(ts, w->now);
+	w->vacant_core = has_idle_core(target) && llc_has_vacant_core(cpu_facts(target)->llc, w);
 }
 
 /*
- * [core_first] @cpu shares its core with a busy sibling, though a whole core of its LLC is to be had. An LLC that
+ * [core_first] @cpu shares its core with a busy sibling, though a vacant core of its LLC is to be had. An LLC that
  * sis_util leaves unsearched gives none, and what is at hand is taken.
  */
 static __always_inline bool core_to_be_had(const struct wakeup *w, s32 cpu)
 {
-	if (!has(w, FEATURE_core_first) || core_whole(w, cpu) || !has_whole_core(w, cpu))
+	if (!has(w, FEATURE_core_first) || !w->vacant_core || core_whole(w, cpu))
 		return false;
 	return !has(w, FEATURE_sis_util) || llc_budget(cpu_facts(cpu)->llc, w->now);
 }

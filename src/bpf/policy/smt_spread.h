@@ -3,9 +3,10 @@
  * smt_spread (ours). Problem: two tasks share a core while another core has none, because the search for an idle CPU ends at
  * the LLC, and because who never sleeps is never placed anew. The kernel's load balancer repairs it, late.
  * Method: one thread per core is where a machine that is not full shall come to rest. At a wakeup, when the target's LLC has
- * no idle core that is nobody's yet, so that whatever is found there lies beside a busy thread, the task goes to an idle core of the node, then of
- * the machine. While it runs: when two threads of a core have both been busy for a slice and a core idles, the tick sends one
- * of the two tasks there, of the LLC, the node, the machine; at most one of a core and slice.
+ * no vacant core (vacant.h) that is nobody's yet, so that whatever is found there lies beside a busy thread or is another's,
+ * the task goes to such a core of the node, then of the machine. While it runs: when two threads of a core have both been busy
+ * for a slice and a core is vacant, the tick sends one of the two tasks there, of the LLC, the node, the machine; at most one
+ * of a core and slice.
  * Limits: a move costs what the caches held. So only tasks that usually run for migration_cost at least. Not on machines of
  * unequal CPUs, where the search by capacity asks for quiet siblings itself.
  */
@@ -26,37 +27,42 @@ static __always_inline s32 scan_core(port_task *p, const struct scan *s)
 	return s->features & FEATURE_claim ? scan_and_take(p, s) : scan_llc(p, s);
 }
 
-/* The same of the LLCs [@from, @end). @s: all but the LLC. */
-subprog s32 scan_cores(port_task *p trusted, struct scan *s nonnull, u32 from, u32 end)
+/* The same of the LLCs [@from, @end) but @own. @s: all but the LLC. */
+subprog s32 scan_cores(port_task *p trusted, struct scan *s nonnull, u32 from, u32 end, u32 own)
 {
 	while (may_loop) {
 		s32 llc = next_llc(SET_IDLE_CORE, from, end), cpu;
 
 		if (llc == NO_CPU)
 			return NO_CPU;
+		from = llc + 1;
+		if ((u32)llc == own)
+			continue;
 		s->llc = llc;
 		cpu = scan_core(p, s);
 		if (cpu != NO_CPU)
 			return cpu;
-		from = llc + 1;
 	}
 	return NO_CPU;
 }
 
-/* The same of the node of @cpu, then of the machine. */
+/* The same of the node of @cpu but its own LLC, then of the other nodes. */
 static __always_inline s32 core_around(port_task *p, struct scan *s, s32 cpu)
 {
 	const volatile struct node_facts *node = node_facts(cpu_facts(cpu)->node);
-	s32 found = scan_cores(p, s, node->first_llc, node->first_llc + node->nr_llcs);
+	u32 first = node->first_llc, end = first + node->nr_llcs, own = cpu_facts(cpu)->llc;
+	s32 found = scan_cores(p, s, first, end, own);
 
-	if (found != NO_CPU || machine_facts()->nr_nodes == 1)
-		return found;
-	return scan_cores(p, s, 0, machine_facts()->nr_llcs);
+	if (found == NO_CPU && first)
+		found = scan_cores(p, s, 0, first, own);
+	if (found == NO_CPU && end < machine_facts()->nr_llcs)
+		found = scan_cores(p, s, end, machine_facts()->nr_llcs, own);
+	return found;
 }
 
 /* ---- at a wakeup ---- */
 
-/* An idle core away from the target's LLC, which has none; NO_CPU: it has, or nowhere is one. */
+/* A vacant core away from the target's LLC, which has none; NO_CPU: it has, the task's own core is idle, or nowhere is one. */
 static __always_inline s32 spread_wakeup(port_task *p, const struct wakeup *w, s32 target)
 {
 	struct scan s;
@@ -64,10 +70,13 @@ static __always_inline s32 spread_wakeup(port_task *p, const struct wakeup *w, s
 
 	if (!machine_facts()->smt || machine_facts()->nr_llcs == 1 || machine_facts()->asym)
 		return NO_CPU;
-	if (has_whole_core(w, target) || sis_kthread(w) != NO_CPU)
+	if (w->vacant_core || sis_kthread(w) != NO_CPU)
+		return NO_CPU;
+	if (prev_usable(w, target) && core_whole(w, w->prev))
 		return NO_CPU;
 	s = scan_for(w);
 	s.what = SCAN_CORE;
+	s.vacant_ns = w->vacant_ns;
 	cpu = core_around(p, &s, target);
 	if (cpu == NO_CPU)
 		count_for(w->arm, STAT_spread_none);
@@ -127,6 +136,7 @@ subprog s32 spread_target(port_task *p trusted, const struct task_state *ts nonn
 	s.features = ts->pol.features;
 	s.now = now;
 	s.claim_ttl = ts->pol.claim_ttl_ns;
+	s.vacant_ns = vacant_for_runner(ts);
 	to = scan_core(p, &s);
 	if (to == NO_CPU && machine_facts()->nr_llcs > 1)
 		to = core_around(p, &s, cpu);

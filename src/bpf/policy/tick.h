@@ -10,7 +10,28 @@
 #define LLC_SUM_NS 4000000ULL
 
 /*
- * Tell schedutil the CPU's utilisation; it adds the headroom itself (kernel: sugov_effective_cpu_perf()).
+ * What the CPU's tasks use, or are thought to (kernel: cpu_util(), without its runnable boost); a task that has never slept counts with the guess
+ * that placed it, where the kernel has none. 0..CAPACITY_SCALE of this CPU
+ */
+static __always_inline u32 cpu_demand(s32 cpu, const struct cpu_state *cs)
+{
+	u32 capacity = cpu_facts(cpu)->capacity;
+	u64 est = cs->util_est;
+
+	return larger(cs->util_avg, est < capacity ? est * CAPACITY_SCALE / capacity : CAPACITY_SCALE);
+}
+
+/*
+ * Utilisation is that of the highest frequency, so on a CPU that is always busy it can be no more than what was asked for before and schedutil's
+ * headroom of a quarter. A CPU gets up to speed in such steps: each is asked for, however small. Less is asked for when it is worth a change.
+ */
+static __always_inline bool perf_changes(u32 asked, u32 want)
+{
+	return want > asked || want + CAPACITY_SCALE / 16 <= asked;
+}
+
+/*
+ * Tell schedutil what the CPU's tasks need; it adds the headroom itself (kernel: sugov_effective_cpu_perf()).
  * sched_ext itself sets every CPU to the maximum when it is enabled, and leaves it there.
  */
 static __always_inline void tick_cpuperf(s32 cpu, struct cpu_state *cs)
@@ -19,9 +40,8 @@ static __always_inline void tick_cpuperf(s32 cpu, struct cpu_state *cs)
 
 	if (tunables()->cpuperf != CPUPERF_UTIL)
 		return;
-	want = cs->util_avg;
-	/* Small changes are not worth a frequency change. */
-	if (want + CAPACITY_SCALE / 16 > cs->cpuperf && want < cs->cpuperf + CAPACITY_SCALE / 16)
+	want = cpu_demand(cpu, cs);
+	if (!perf_changes(cs->cpuperf, want))
 		return;
 	cs->cpuperf = want;
 	count(STAT_cpuperf_set);

@@ -36,6 +36,8 @@ struct wakeup {
 	u32 util;	 /* what it is estimated to use, 0..CAPACITY_SCALE */
 	u32 fits_scale;	 /* util_fits: its arm's */
 	u32 fits_rt;
+	u64 vacant_ns;	  /* how long a core has to be idle to be nobody's, for this task (vacant.h) */
+	bool vacant_core; /* [core_first] [smt_spread] the target's LLC has such a core */
 };
 
 /* How the chosen CPU is to be taken. */

@@ -7,11 +7,10 @@ use crate::native::sys::{self, SET_IDLE};
 use crate::sim::sched::{Belief, Bounds};
 use crate::sim::task::{State, Task};
 
-/// policy/claim.h
-const CLAIM_LOST: u64 = 2_000_000_000;
-const PLAIN_CLAIM: u64 = 1;
-/// policy/dispatch.h: HUNGRY_NS, HUNGRY_LOOK_NS, and as much again.
-const HUNGRY: u64 = 5_000_000_000;
+const CLAIM_LOST: u64 = sys::CLAIM_LOST_NS as u64;
+const PLAIN_CLAIM: u64 = sys::PLAIN_CLAIM as u64;
+/// After so long it is found, and as much again.
+const HUNGRY: u64 = 2 * (sys::HUNGRY_NS as u64 + sys::HUNGRY_LOOK_NS as u64);
 /// Of the engine (cost.rs), at most.
 const TICK: u64 = 4_000_000;
 /// An IPI, out of the deepest idle state, and the way to a queue. ns
@@ -38,6 +37,7 @@ impl Ext {
             late: 4 * (slice + TICK) + delay,
             hungry: HUNGRY,
             unfair: 4 * (slice + TICK),
+            yields: false,
         }
     }
 

@@ -10,18 +10,64 @@ use crate::sim::task::{State, Task};
 const WAY: u64 = 400_000;
 
 impl Fair {
-    /// Without bound where it has none: an idle CPU looks for work when it goes idle and when a tick elsewhere calls it, unless what waits is
-    /// hot or its average idle time does not pay for the look.
+    /// EEVDF's theory (Stoica, Abdel-Wahab 1995, theorem 1): who is runnable is never further from its share than the longest request,
+    /// here with a tick, which is how late a request ends; so nobody waits for longer than the requests of all, by weight, and two equal
+    /// tasks that began and ended a while anywhere within that differ by four of them. CFS hands out parts of its latency, and ends them at
+    /// ticks. Who waits where nobody else goes idle is called by a tick of its CPU: at the first after it is cold.
     pub(super) fn keeps_to(&self) -> Bounds {
-        let longest = self.entities.iter().map(|e| e.slice as u64).max();
-        let slice = longest.unwrap_or(self.slice).max(self.times.latency as u64);
+        let slice = self.longest();
+        let weights = self.entities.iter().map(|e| e.weight as u64);
+        let (least, most) = weights.fold((u64::MAX, 0), |(l, m), w| (l.min(w), m.max(w)));
+        let turn = 2 * (slice + self.tick);
         Bounds {
-            turn: 2 * (slice + self.tick),
-            late: 4 * (slice + self.tick) + WAY,
-            // A task of nice 19 beside one of nice -20 waits for 6,000 of its slices.
-            hungry: u64::MAX,
+            idle: 2 * (self.tick + self.balance.hot()) + self.delay() + WAY,
+            idle_each: self.tick + WAY,
+            turn: turn.saturating_mul(most.div_ceil(least.max(1))),
+            late: 2 * turn + self.delay() + WAY,
+            unfair: 2 * turn,
+            yields: self.rules == Rules::Eevdf,
             ..Bounds::default()
         }
+    }
+
+    /// The longest request of any task, ns; CFS: its latency.
+    fn longest(&self) -> u64 {
+        let longest = self.entities.iter().map(|e| e.slice as u64).max();
+        longest.unwrap_or(0).max(match self.rules {
+            Rules::Eevdf => self.slice,
+            Rules::Cfs => self.times.latency as u64,
+        })
+    }
+
+    fn delay(&self) -> u64 {
+        self.kernel.world().policy().arm[0].task.delay_ns.into()
+    }
+
+    /// EEVDF: what a task is owed or owes is within the longest request and a tick, and who waits has a deadline within a request.
+    fn requests(&self) -> Result<(), String> {
+        if self.rules == Rules::Cfs {
+            return Ok(());
+        }
+        let longest = self.longest() as i64;
+        for (task, e) in self.entities.iter().enumerate() {
+            let most = e.virtual_ns(longest + self.tick as i64) + 1;
+            if e.lag.abs() > most {
+                return Err(format!(
+                    "task {task} is owed {} ns, and the bound is {most}",
+                    e.lag
+                ));
+            }
+        }
+        for &task in self.queues.iter().flat_map(|q| &q.waiting) {
+            let e = &self.entities[task];
+            let (ahead, most) = (e.deadline - e.vruntime, e.virtual_ns(longest) + 1);
+            if !(0..=most).contains(&ahead) {
+                return Err(format!(
+                    "the deadline of task {task} is {ahead} ns ahead, and the bound is {most}"
+                ));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -59,6 +105,7 @@ impl Belief for Fair {
 
     /// Who is in a queue counts there, and is delayed if it sleeps.
     fn audit(&self, _now: u64, tasks: &[Task]) -> Result<(), String> {
+        self.requests()?;
         for (cpu, q) in self.queues.iter().enumerate() {
             for &task in &q.waiting {
                 let e = &self.entities[task];

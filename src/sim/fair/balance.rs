@@ -47,6 +47,8 @@ impl Pace {
 /// CPUs for which the intervals are given.
 const CORE_CPUS: u64 = 8;
 const LLC_CPUS: u64 = 64;
+/// Who is hot is left so many times in a row (kernel: sd->cache_nice_tries of an LLC; of nodes it is 2).
+const NICE_TRIES: u32 = 1;
 /// Busy CPUs look so much more rarely (kernel: sd->busy_factor).
 const BUSY_FACTOR: u64 = 16;
 
@@ -68,6 +70,8 @@ struct Look {
     next: u64,
     next_busy: u64,
     failed: u64,
+    /// Looks of busy CPUs in a row that found only who is hot.
+    failed_hot: u32,
 }
 
 pub struct Balance {
@@ -79,6 +83,11 @@ pub struct Balance {
 }
 
 impl Balance {
+    /// For so long after it ran a task is hot, ns.
+    pub fn hot(&self) -> u64 {
+        self.pace.hot
+    }
+
     pub fn new(facts: &Facts, params: &Params) -> Balance {
         let (levels, pace) = (Rc::new(Levels::new(facts)), Pace::new(params));
         let every = |interval: u64, cpus: usize, of: u64| interval * cpus as u64 / of;
@@ -92,6 +101,7 @@ impl Balance {
                 next: first,
                 next_busy: first,
                 failed: 0,
+                failed_hot: 0,
             });
         };
         for (llc, cpus) in levels.llcs.iter().enumerate() {
@@ -145,12 +155,12 @@ impl Fair {
         }
         let found = (0..=self.reach(cpu)?).find_map(|level| {
             let around = self.balance.levels.around(cpu)[level].iter();
-            let movable = |&&from: &&usize| self.movable(from, cpu).is_some();
+            let movable = |&&from: &&usize| self.movable(from, cpu, 0).is_some();
             let from = around.filter(movable).copied().reduce(|a, b| {
                 let longer = self.cpus.nr_running[b] > self.cpus.nr_running[a];
                 if longer { b } else { a }
             });
-            from.and_then(|from| Some((from, self.movable(from, cpu)?)))
+            from.and_then(|from| Some((from, self.movable(from, cpu, 0)?)))
         });
         let (from, task) = found?;
         self.moves(from, task, cpu, orders);
@@ -169,8 +179,9 @@ impl Fair {
         (0..=pace.reach).take_while(pays).last()
     }
 
-    /// Who of the CPU's queue may go to another: it waits, behind somebody, for nothing else than its turn.
-    fn movable(&self, from: usize, to: usize) -> Option<TaskId> {
+    /// Who of the CPU's queue may go to another: it waits, behind somebody, for nothing else than its turn; it is not hot, unless that was
+    /// in the way too often (kernel: can_migrate_task()).
+    fn movable(&self, from: usize, to: usize, failed: u32) -> Option<TaskId> {
         if from == to || self.cpus.nr_running[from] < 2 {
             return None;
         }
@@ -178,7 +189,7 @@ impl Fair {
         let mut able = waiting.filter(|&&task| {
             let e = &self.entities[task];
             !e.delayed
-                && !self.hot(task, from, to)
+                && (failed > NICE_TRIES || !self.hot(task, from, to))
                 && self.kernel.allowed(task, to)
                 && self.kernel.state(task).delay_at <= self.now
         });
@@ -195,18 +206,25 @@ impl Fair {
 
     /// Somebody waits on this busy CPU: an idle one takes it, an idle core before a thread, near before far.
     fn call_idle(&mut self, cpu: usize, orders: &mut Vec<Order>) {
+        let failed = self.queues[cpu].failed;
+        if let Some((to, task)) = self.idle_for(cpu, failed) {
+            self.queues[cpu].failed = 0;
+            self.sends(cpu, task, to, orders);
+        } else if self.idle_for(cpu, u32::MAX).is_some() {
+            self.queues[cpu].failed += 1;
+        }
+    }
+
+    fn idle_for(&self, cpu: usize, failed: u32) -> Option<(usize, TaskId)> {
         let levels = &self.balance.levels;
-        let helps = |&to: &usize| self.cpus.idle(to) && self.movable(cpu, to).is_some();
+        let helps = |&to: &usize| self.cpus.idle(to) && self.movable(cpu, to, failed).is_some();
         let near = |cpus: &[usize]| {
             let whole = cpus.iter().find(|&&to| self.idle_core(to) && helps(&to));
             whole.or_else(|| cpus.iter().find(|&to| helps(to))).copied()
         };
-        let to = levels.around(cpu)[LLC..].iter().find_map(|cpus| near(cpus));
-        if let Some(to) = to
-            && let Some(task) = self.movable(cpu, to)
-        {
-            self.sends(cpu, task, to, orders);
-        }
+        let around = levels.around(cpu);
+        let to = around[LLC..].iter().find_map(|cpus| near(cpus))?;
+        Some((to, self.movable(cpu, to, failed)?))
     }
 
     // ---- who runs ----
@@ -294,8 +312,19 @@ impl Fair {
             return;
         }
         look.next_busy = self.now + look.every.saturating_mul(BUSY_FACTOR);
+        let (scope, failed) = (look.scope, look.failed_hot);
+        let evens = self.evens(scope, failed);
+        let only_hot = evens.is_none() && self.evens(scope, u32::MAX).is_some();
+        self.balance.looks[at].failed_hot = if only_hot { failed + 1 } else { 0 };
+        if let Some((from, task, to)) = evens {
+            self.sends(from, task, to, orders);
+        }
+    }
+
+    /// From which queue who goes to which, so that they are more even.
+    fn evens(&self, scope: Scope, failed: u32) -> Option<(usize, TaskId, usize)> {
         let levels = &self.balance.levels;
-        let (own, around): (&[usize], &[usize]) = match look.scope {
+        let (own, around): (&[usize], &[usize]) = match scope {
             Scope::Llc(llc) => (&levels.llcs[llc], &levels.llcs[llc]),
             Scope::Node(llc) => {
                 let node = levels.node[levels.llcs[llc][0]];
@@ -310,7 +339,7 @@ impl Fair {
             .filter(|&c| self.cpus.nr_running[c] > 1)
             .collect();
         from.sort_by_key(|&cpu| Reverse(load(cpu)));
-        let found = from.into_iter().find_map(|from| {
+        from.into_iter().find_map(|from| {
             let mut to: Vec<usize> = own
                 .iter()
                 .copied()
@@ -319,11 +348,8 @@ impl Fair {
             to.sort_by_key(|&cpu| load(cpu));
             let (to, task) = to
                 .into_iter()
-                .find_map(|to| Some((to, self.movable(from, to)?)))?;
+                .find_map(|to| Some((to, self.movable(from, to, failed)?)))?;
             (load(from) - load(to) > self.entities[task].weight).then_some((from, task, to))
-        });
-        if let Some((from, task, to)) = found {
-            self.sends(from, task, to, orders);
-        }
+        })
     }
 }

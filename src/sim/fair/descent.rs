@@ -4,7 +4,7 @@
 //! takes the first idle core instead; here it is the one that was used least, and so the slowest.
 
 use super::Fair;
-use crate::native::TaskId;
+use crate::native::{SchedPolicy, TaskId};
 use crate::sim::policy::Rules;
 use std::cmp::Ordering;
 
@@ -79,9 +79,7 @@ impl Fair {
         }
         let current = self.cpus.current[here];
         let idle = self.cpus.idle(cpu);
-        let to = self.kernel.descended(here, current, task, cpu, idle);
-        self.forget_acts();
-        to
+        self.kernel.descended(here, current, task, cpu, idle)
     }
 
     /// The group that the task goes to; None: it stays in that of the CPU (kernel: find_idlest_group()).
@@ -181,10 +179,19 @@ impl Fair {
         })
     }
 
-    /// Of a group: what went idle last, and so sleeps least deeply; else the least loaded (kernel: find_idlest_group_cpu()).
+    /// It runs, and all who do or wait there are of SCHED_IDLE (kernel: sched_idle_cpu()).
+    fn sched_idle(&self, cpu: usize) -> bool {
+        let idle = |task: TaskId| self.entities[task].policy == SchedPolicy::Idle;
+        self.cpus.nr_running[cpu] > 0 && self.queues[cpu].all().all(idle)
+    }
+
+    /// Of a group: the first that only runs SCHED_IDLE; what went idle last, and so sleeps least deeply; else the least loaded (kernel: find_idlest_group_cpu()).
     fn idlest_cpu(&mut self, cpus: &[usize], task: TaskId) -> usize {
         let may = |cpu: &&usize| self.kernel.allowed(task, **cpu);
         let allowed: Vec<usize> = cpus.iter().filter(may).copied().collect();
+        if let Some(&cpu) = allowed.iter().find(|&&cpu| self.sched_idle(cpu)) {
+            return cpu;
+        }
         let idle = allowed.iter().rev().filter(|&&cpu| self.cpus.idle(cpu));
         if let Some(&cpu) = idle.max_by_key(|&&cpu| self.queues[cpu].idle.since()) {
             return cpu;

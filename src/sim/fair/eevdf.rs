@@ -151,3 +151,6 @@ pub fn yields(q: &Queue, entities: &mut [Entity], task: TaskId) {
         e.deadline += e.virtual_ns(e.slice);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -78,6 +78,17 @@ impl Fair {
         self.kernel.inserted();
     }
 
+    /// The same, but for the frequencies it asked for. The kernel tells schedutil the utilisation of its own class, too; but not with ticks alone, small
+    /// steps down as well, and with who waits counted in (kernel: cfs_rq_util_change(), cpu_util_cfs_boost()).
+    fn asks_speed(&mut self, orders: &mut Vec<Order>) {
+        self.kernel.acts(&mut self.acts);
+        orders.extend(self.acts.drain(..).filter_map(|act| match act {
+            Act::AskSpeed { cpu, speed } => Some(Order::Speed { cpu, speed }),
+            _ => None,
+        }));
+        self.kernel.inserted();
+    }
+
     fn counts(&mut self, cpu: usize, more: i32) {
         self.cpus.counts(&mut self.kernel, cpu, more);
     }
@@ -433,12 +444,17 @@ impl Scheduler for Fair {
 
     fn arrive(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) {
         let cpu = self.kernel.cpu_of(task);
-        self.queues[cpu].idle.ends(self.now);
+        // Who execs was running all along: it is moved, neither woken nor forked.
+        let execs = std::mem::take(&mut self.entities[task].execs);
+        let fork = wake.fork && !execs;
+        if !execs {
+            self.queues[cpu].idle.ends(self.now);
+        }
         self.kernel.set_runnable(task, true, false);
         if self.entities[task].delayed {
             self.requeue(cpu, task, orders);
         } else {
-            let arrival = match (std::mem::take(&mut self.entities[task].execs), wake.fork) {
+            let arrival = match (execs, fork) {
                 (true, _) => sys::ARRIVAL_STEAL,
                 (_, true) => sys::ARRIVAL_FORK,
                 _ => sys::ARRIVAL_WAKEUP,
@@ -446,7 +462,7 @@ impl Scheduler for Fair {
             self.join(task, arrival, orders);
         }
         // Who waits for a move is as any other on its CPU meanwhile, which may idle by now.
-        self.check_preempt(cpu, task, wake.fork, orders);
+        self.check_preempt(cpu, task, fork, orders);
         let delay_at = self.kernel.state(task).delay_at;
         if delay_at > 0 {
             self.start_delay(cpu, delay_at, orders);
@@ -471,6 +487,7 @@ impl Scheduler for Fair {
             return cpu;
         }
         let to = self.descends(cpu, task, true);
+        self.forget_acts();
         if to != cpu {
             self.stops(cpu, task, false);
             self.goes(cpu, task, to);
@@ -514,7 +531,7 @@ impl Scheduler for Fair {
     fn tick(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
         let mut over = self.charge(cpu);
         self.kernel.tick_signals(cpu, task);
-        self.forget_acts();
+        self.asks_speed(orders);
         if self.rules == Rules::Cfs {
             over = cfs::slice_over(&self.queues[cpu], &self.entities, &self.times);
         }

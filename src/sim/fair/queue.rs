@@ -3,24 +3,20 @@
 //! over it. Queues are short, so means and minima are computed anew each time and nothing can drift.
 
 use super::idle::Idle;
-use crate::native::{SchedPolicy, TaskId};
+use crate::native::{SchedPolicy, TaskId, nice_weight, sys};
 
 /// The kernel's weight of nice 0. Virtual times are ns at this weight.
 pub const NICE0: i64 = 1024;
 
-/// Kernel: sched_prio_to_weight[], which is uapi in all but name.
-const WEIGHTS: [i64; 40] = [
-    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,
-    3906, 3121, 2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87,
-    70, 56, 45, 36, 29, 23, 18, 15,
-];
+/// Weights of the policy are so many times the kernel's.
+const FINER: u32 = sys::NICE0_WEIGHT / NICE0 as u32;
 
 /// Of SCHED_IDLE (kernel: WEIGHT_IDLEPRIO).
-pub const IDLE: i64 = 3;
+pub const IDLE: i64 = (sys::IDLE_WEIGHT / FINER) as i64;
 
-/// The weight of a nice level, -20..=19.
+/// The weight of a nice level, -20..=19 (kernel: sched_prio_to_weight[]).
 pub fn weight(nice: i32) -> i64 {
-    WEIGHTS[(nice + 20).clamp(0, 39) as usize]
+    i64::from(nice_weight(nice) / FINER)
 }
 
 /// What a queue knows of a task (kernel: struct sched_entity).
@@ -106,6 +102,8 @@ pub struct Queue {
     pub told: bool,
     /// The running task shall go to that CPU.
     pub push: Option<usize>,
+    /// Ticks in a row at which all who waited here were hot, and a CPU was idle (kernel: sd->nr_balance_failed).
+    pub failed: u32,
     /// EEVDF: it is picked before others as long as it is eligible (kernel: the next buddy).
     pub next: Option<TaskId>,
     pub idle: Idle,

@@ -13,6 +13,8 @@ pub struct Faults {
     pub ticks_stop: u64,
     /// Every so many ns some task is given the CPUs of some group.
     pub affinity: u64,
+    /// Every so many ns a CPU goes away, or one that is away comes back.
+    pub hotplug: u64,
 }
 
 impl Faults {

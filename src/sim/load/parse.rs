@@ -280,6 +280,7 @@ impl<'a> Parser<'a> {
             }
             ["fault", "ticks", "stop", value @ ..] => load.faults.ticks_stop = self.time(value)?,
             ["fault", "affinity", value @ ..] => load.faults.affinity = self.time(value)?,
+            ["fault", "hotplug", value @ ..] => load.faults.hotplug = self.time(value)?,
             ["warmup", value @ ..] => load.warmup = self.time(value)?,
             ["duration", value @ ..] => load.duration = Some(self.time(value)?),
             ["measure", "time"] => load.measure = Measure::Time,

@@ -38,9 +38,16 @@ pub struct Compared {
     pub source: Option<Gain>,
     pub pinned: Option<Gain>,
     pub oracle: Option<Gain>,
-    /// Points by which ours is behind the best source and behind pinned, where that is more than it may be.
-    pub behind_source: Option<f64>,
-    pub behind_pinned: Option<f64>,
+    /// By how much ours is behind the best source and behind pinned, where that is more than it may be.
+    pub behind_source: Option<Behind>,
+    pub behind_pinned: Option<Behind>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Behind {
+    pub points: f64,
+    /// It is less than two standard errors of the two gains.
+    pub undecided: bool,
 }
 
 /// One for each workload and metric that rows which count have, if there is a better of it. Errors: cells.tsv is none.
@@ -69,6 +76,16 @@ pub fn wanted(rows: &[(Row, Result<Cell, String>)], cells: &Cells) -> Result<Vec
     Ok(wanted)
 }
 
+/// None: no more than may be.
+fn behind(ours: Figure, other: Figure) -> Option<Behind> {
+    let points = other.value - ours.value;
+    let error = ours.error.unwrap_or(0.0).hypot(other.error.unwrap_or(0.0));
+    (points > BEHIND).then_some(Behind {
+        points,
+        undecided: points < 2.0 * error,
+    })
+}
+
 impl Wanted {
     pub fn cases(&self) -> Vec<Case> {
         let policies = self.policies.iter().map(|p| p.1).chain([self.cell.base]);
@@ -83,10 +100,7 @@ impl Wanted {
         };
         let (ours, source) = (best(Beside::Ours), best(Beside::Source));
         let pinned = best(Beside::Pinned);
-        let behind = |other: &Option<Gain>| {
-            let points = other.as_ref()?.gain.value - ours.as_ref()?.gain.value;
-            (points > BEHIND).then_some(points)
-        };
+        let behind = |other: &Option<Gain>| behind(ours.as_ref()?.gain, other.as_ref()?.gain);
         Compared {
             workload: self.workload,
             machine: self.cell.machine,
@@ -112,5 +126,27 @@ impl Wanted {
             false => change(&of, &base),
         };
         Some(Gain { variant, gain })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn behind_is_what_errors_do_not_explain() {
+        let figure = |value, error| Figure { value, error };
+        let of = |ours, other| behind(ours, other).map(|b| b.undecided);
+        assert_eq!(of(figure(0.0, None), figure(1.5, None)), None);
+        assert_eq!(of(figure(0.0, None), figure(1.6, None)), Some(false));
+        assert_eq!(
+            of(figure(1.0, Some(3.0)), figure(11.0, Some(4.0))),
+            Some(false)
+        );
+        assert_eq!(
+            of(figure(1.1, Some(3.0)), figure(11.0, Some(4.0))),
+            Some(true)
+        );
+        assert_eq!(of(figure(9.0, None), figure(0.0, None)), None);
     }
 }

@@ -22,6 +22,19 @@ pub struct Change {
     pub moved: &'static str,
 }
 
+impl Change {
+    /// The rows of one source that moved, by spaces; or that none did.
+    fn moved_of(&self, source: &str) -> String {
+        let rows = self.moved.split(' ').filter_map(|row| row.split_once(':'));
+        let own = rows.filter(|(of, _)| *of == source);
+        let own: Vec<&str> = own.map(|(_, row)| row).collect();
+        match own[..] {
+            [] => "none".to_string(),
+            _ => own.join(" "),
+        }
+    }
+}
+
 #[derive(Clone, Debug, Serialize)]
 pub struct Frozen {
     /// Of what the model is now.
@@ -61,17 +74,16 @@ impl Frozen {
         })
     }
 
-    pub fn text(&self) -> String {
+    /// For the table of that source: of rows that moved its own.
+    pub fn text(&self, source: &str) -> String {
         let hash = &self.hash;
         let Some(commit) = self.commit else {
             return format!("Parameters {hash}, not frozen yet.\n");
         };
         let mut text = format!("Parameters {hash}, frozen in commit {commit}.\n");
         for change in &self.changes {
-            text += &format!(
-                "Changed since: {}; rows moved: {}\n",
-                change.what, change.moved
-            );
+            let (what, moved) = (change.what, change.moved_of(source));
+            text += &format!("Changed since: {what}; rows moved: {moved}\n");
         }
         if self.unlogged {
             text += "Changed since, and not told of in changes.tsv.\n";
@@ -89,4 +101,21 @@ fn hash() -> String {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
     });
     format!("{hash:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_names_the_rows_of_its_source_that_moved() {
+        let change = Change {
+            hash: "",
+            what: "",
+            moved: "001:hackbench 003:algorithm3/workers=20 003:sqlite",
+        };
+        assert_eq!(change.moved_of("001"), "hackbench");
+        assert_eq!(change.moved_of("003"), "algorithm3/workers=20 sqlite");
+        assert_eq!(change.moved_of("004"), "none");
+    }
 }

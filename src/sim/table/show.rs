@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Tables as text and as Markdown.
 
-use super::beside::{Compared, Gain};
+use super::beside::{Behind, Compared, Gain};
 use super::verdict::Verdict;
 use super::{Figure, Line, Table, TablePlan};
 
@@ -45,7 +45,11 @@ impl Table {
             Form::Text => format!("{title}: {message}\n"),
             Form::Markdown => format!("## {title}\n\n{message}\n\n"),
         };
-        text += &format!("{} {runs} of each. {}", self.seeds, self.frozen.text());
+        text += &format!(
+            "{} {runs} of each. {}",
+            self.seeds,
+            self.frozen.text(self.source)
+        );
         if !self.params.is_empty() {
             text += &format!("Here: {}.\n", self.params.join(", "));
         }
@@ -98,13 +102,20 @@ impl Table {
         ];
         let heads: Cells = heads.map(String::from).into();
         let rows: Vec<Cells> = self.beside.iter().map(compared).collect();
-        let lost = self.beside.iter().filter(|c| !c.behind().is_empty());
+        let behind = |decided: bool| {
+            let of = |b: &Option<Behind>| b.is_some_and(|b| !decided || !b.undecided);
+            let lines = self.beside.iter();
+            lines
+                .filter(|c| of(&c.behind_source) || of(&c.behind_pinned))
+                .count()
+        };
         let known = self.beside.iter().filter(|c| c.ours.is_some());
         format!(
-            "\nOur own choice beside the sources', percent better than the row's base:\n\n{}\nBehind on {} of {}.\n",
+            "\nOur own choice beside the sources', percent better than the row's base:\n\n{}\nBehind on {} of {}, {} of these undecided.\n",
             table(form, &heads, &rows),
-            lost.count(),
-            known.count()
+            behind(false),
+            known.count(),
+            behind(false) - behind(true)
         )
     }
 }
@@ -178,9 +189,14 @@ impl Compared {
             ("source", self.behind_source),
             ("pinned", self.behind_pinned),
         ];
-        let told = of
-            .into_iter()
-            .filter_map(|(what, points)| Some(format!("{what} by {:.1}", points?)));
+        let told = of.into_iter().filter_map(|(what, behind)| {
+            let undecided = if behind?.undecided {
+                " (undecided)"
+            } else {
+                ""
+            };
+            Some(format!("{what} by {:.1}{undecided}", behind?.points))
+        });
         told.collect::<Vec<_>>().join(", ")
     }
 }

@@ -29,6 +29,8 @@ pub struct CpuNow {
     pub load: u64,
     /// cpu_util_cfs() of the CPU's own time, 0..1024
     pub util: u64,
+    /// For how long it has been idle, ns; None: for long.
+    pub idle_for: Option<u64>,
     /// How long ago a wakeup claimed it, ns.
     pub claim_age: Option<u64>,
     /// The same of its core, of which it is the first thread.
@@ -91,6 +93,8 @@ pub struct TaskNow<'a> {
     pub waker: Waker,
     /// ns it usually runs; 0: not known
     pub burst: u64,
+    /// For how long it has slept, ns.
+    pub slept: u64,
 }
 
 /// The waker, as far as it is a task of ours; the idle task has a `Waker` and no more.
@@ -427,18 +431,20 @@ impl Ladder<'_> {
         self.now.core_counts_as_idle(c) && !self.core_claimed(c)
     }
 
-    fn has_whole_core(&self, llc: usize) -> bool {
+    fn has_vacant_core(&self, llc: usize) -> bool {
         let mut cpus = self.now.llc_cpus(llc).iter();
-        self.now.machine.smt() && cpus.any(|&c| self.core_whole(c))
+        self.now.machine.smt() && cpus.any(|&c| self.core_whole(c) && self.vacant(c))
     }
 
     /// A CPU known by name is taken. core_first, ours: not beside a busy sibling while the search, if there is one,
-    /// has a whole core in prospect.
+    /// has a vacant core in prospect.
     fn will_do(&self, c: usize) -> bool {
         let llc = self.now.llc(c);
         let search = !self.w.features.sis_util || self.budget(llc) > 0;
-        let better =
-            self.w.features.core_first && search && !self.core_whole(c) && self.has_whole_core(llc);
+        let better = self.w.features.core_first
+            && search
+            && !self.core_whole(c)
+            && self.has_vacant_core(llc);
         self.free(c) && !better && self.asym_fits(c)
     }
 

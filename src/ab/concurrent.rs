@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Two copies of the command at once, a variant each, each on one side of the machine: last-level caches of its own. What disturbs the machine
+//! meets both at the same time. A block is two such runs, the second with sides swapped, and a variant counts in it with the mean of its two:
+//! where one side is faster, that cancels, and by chance it is the one or the other way round first.
+
+use super::cpus::Cpus;
+use super::variant::{Kind, Variant};
+use crate::machine::{Llc, Machine, cpulist_text, parse_cpulist};
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+
+/// The CPUs of either side, as the kernel writes them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sides(pub [String; 2]);
+
+impl Sides {
+    /// Half of the LLCs that have as many CPUs, and the other half; where their number is odd, the last is on none. Errors: there are no two.
+    pub fn of(machine: &Machine) -> Result<Sides> {
+        ensure!(
+            machine.llcs.len() > 1,
+            "--concurrent puts each copy on last-level caches of its own, and this machine has one"
+        );
+        let alike = alike(machine);
+        let half = alike.len() / 2;
+        ensure!(
+            half > 0,
+            "--concurrent puts the copies on last-level caches with as many CPUs, and no two of this machine have"
+        );
+        let side = |llcs: &[&Llc]| {
+            let mut cpus: Vec<u16> = llcs.iter().flat_map(|l| l.cpus.iter().copied()).collect();
+            cpus.sort_unstable();
+            cpulist_text(&cpus)
+        };
+        Ok(Sides([side(&alike[..half]), side(&alike[half..2 * half])]))
+    }
+
+    /// By number.
+    pub fn cpus(&self) -> Result<[Vec<u16>; 2]> {
+        let cpus = |side: &String| {
+            let cpus = parse_cpulist(side).with_context(|| format!("side {side}"))?;
+            ensure!(!cpus.is_empty(), "a side has no CPU");
+            Ok(cpus)
+        };
+        let [one, other] = [cpus(&self.0[0])?, cpus(&self.0[1])?];
+        ensure!(
+            !one.iter().any(|cpu| other.contains(cpu)),
+            "the sides {} and {} have CPUs in common",
+            self.0[0],
+            self.0[1]
+        );
+        Ok([one, other])
+    }
+
+    /// In words, as all reports say it.
+    pub fn text(&self) -> String {
+        format!(
+            "two copies at once, on CPUs {} and {}, sides swapped in each block",
+            self.0[0], self.0[1]
+        )
+    }
+}
+
+/// As many CPUs in each, and most of all CPUs in them. They may differ in size and speed, which swapped sides take out.
+fn alike(machine: &Machine) -> Vec<&Llc> {
+    let of = |one: &Llc| -> Vec<&Llc> {
+        let all = machine.llcs.iter();
+        all.filter(|other| one.cpus.len() == other.cpus.len())
+            .collect()
+    };
+    let cpus = |llcs: &Vec<&Llc>| llcs.iter().map(|l| l.cpus.len()).sum::<usize>();
+    let several = machine.llcs.iter().map(of).filter(|llcs| llcs.len() > 1);
+    several.max_by_key(cpus).unwrap_or_default()
+}
+
+/// Errors: these cannot run beside each other.
+pub fn takes(variants: &[Variant]) -> Result<()> {
+    ensure!(
+        variants.len() == 2,
+        "--concurrent compares two variants, and {} are given",
+        variants.len()
+    );
+    for variant in variants {
+        let whole = match variant.kind {
+            Kind::Roost(_) => None,
+            Kind::Eevdf => Some("is the kernel's own scheduler, which has the machine alone"),
+            Kind::Scx(_) => Some("is another scheduler, which has the machine alone"),
+        };
+        ensure!(
+            whole.is_none(),
+            "{} {}: variants that run at once are arms of scx_roost",
+            variant.name,
+            whole.unwrap_or_default()
+        );
+        ensure!(
+            variant.cpus == Cpus::All,
+            "{} has CPUs of its own, and --concurrent gives it those of a side",
+            variant.name
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! On which CPUs a command may run. That is of the workload, not of the scheduler: a variant has both.
+
+use crate::machine::{Machine, cpulist_text, parse_cpulist};
+use anyhow::{Context, Result, ensure};
+use std::io::Error;
+
+/// Behind the name of a variant, with the CPUs.
+pub const SUFFIX: &str = "@cpus=";
+/// One of each core, in place of a list.
+const CORES: &str = "cores";
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Cpus {
+    /// All that we may use.
+    #[default]
+    All,
+    /// The first thread of each core.
+    Cores,
+    /// By number.
+    List(Vec<u16>),
+}
+
+impl Cpus {
+    /// Reads `cores`, or a list as `0-3,8`. Errors: it is none, or empty.
+    pub fn parse(text: &str) -> Result<Cpus> {
+        if text == CORES {
+            return Ok(Cpus::Cores);
+        }
+        let list = parse_cpulist(text);
+        let list =
+            list.with_context(|| format!("{SUFFIX}{text}: 'cores' or a list is expected"))?;
+        ensure!(
+            !list.is_empty(),
+            "{SUFFIX} has no CPU behind it, as {SUFFIX}0-3 or {SUFFIX}{CORES}"
+        );
+        Ok(Cpus::List(list))
+    }
+
+    /// By number; none: all. Errors: one is not online.
+    pub fn on(&self, machine: &Machine) -> Result<Vec<u16>> {
+        let online = machine.online();
+        match self {
+            Cpus::All => Ok(Vec::new()),
+            Cpus::Cores => Ok(cores(machine)),
+            Cpus::List(list) => {
+                let off = list.iter().find(|cpu| !online.contains(cpu));
+                ensure!(
+                    off.is_none(),
+                    "CPU {} is not online; CPUs {} are",
+                    off.copied().unwrap_or_default(),
+                    cpulist_text(&online)
+                );
+                Ok(list.clone())
+            }
+        }
+    }
+}
+
+/// The first online thread of each core, by number: what is left when siblings are excluded.
+pub fn cores(machine: &Machine) -> Vec<u16> {
+    let first = |cpu: &&crate::machine::Cpu| cpu.siblings.iter().all(|s| *s > cpu.id);
+    machine.cpus.iter().filter(first).map(|c| c.id).collect()
+}
+
+/// CPUs as the kernel takes and gives them, of a thread and what it starts.
+#[derive(Clone, PartialEq)]
+pub struct Affinity(Vec<libc::c_ulong>);
+
+const BITS: usize = libc::c_ulong::BITS as usize;
+/// More than a kernel is built for.
+const WORDS: usize = 8192 / BITS;
+
+impl Affinity {
+    pub fn new(cpus: &[u16]) -> Affinity {
+        let mut words = vec![0; WORDS];
+        for cpu in cpus {
+            words[usize::from(*cpu) / BITS] |= 1 << (usize::from(*cpu) % BITS);
+        }
+        Affinity(words)
+    }
+
+    /// The calling thread has it from now on. It is one system call, so that it can be made between fork and exec.
+    pub fn take(&self) -> std::io::Result<()> {
+        // SAFETY: the words are alive, and their size is told.
+        let set =
+            unsafe { libc::sched_setaffinity(0, size_of_val(&self.0[..]), self.0.as_ptr().cast()) };
+        match set {
+            0 => Ok(()),
+            _ => Err(Error::last_os_error()),
+        }
+    }
+
+    fn now() -> std::io::Result<Affinity> {
+        let mut words: Vec<libc::c_ulong> = vec![0; WORDS];
+        let size = size_of_val(&words[..]);
+        // SAFETY: the words are alive, and their size is told.
+        match unsafe { libc::sched_getaffinity(0, size, words.as_mut_ptr().cast()) } {
+            0 => Ok(Affinity(words)),
+            _ => Err(Error::last_os_error()),
+        }
+    }
+}
+
+/// Errors: what we start cannot be kept to these, as a cpuset of ours has not all of them.
+pub fn check(cpus: &[u16]) -> Result<()> {
+    let affinity = Affinity::new(cpus);
+    // In a thread of its own, which ends with it.
+    let tried = std::thread::scope(|s| {
+        let tried = s.spawn(|| affinity.take().and_then(|()| Affinity::now()));
+        tried.join()
+    });
+    let got = tried.map_err(|_| anyhow::anyhow!("a thread panicked"))?;
+    let list = cpulist_text(cpus);
+    let got = got.with_context(|| format!("a command cannot be kept to CPUs {list}"))?;
+    ensure!(
+        got == affinity,
+        "a command cannot be kept to CPUs {list}: the cpuset that this runs in has not all of them"
+    );
+    Ok(())
+}

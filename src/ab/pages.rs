@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Pages that a report is written to besides: files of their own, which are tried before the first run.
+
+use super::report::Report;
+use super::report::html::html;
+use super::report::markdown::markdown;
+use crate::user::give_back;
+use crate::whole_file;
+use anyhow::{Context, Result, bail, ensure};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Debug, Default)]
+pub struct Pages {
+    pub markdown: Option<PathBuf>,
+    pub html: Option<PathBuf>,
+}
+
+impl Pages {
+    /// `result`: what the report is of. Errors: a page cannot be written, or is the result or the other page.
+    pub fn check(&self, result: &Path) -> Result<()> {
+        let mut others = vec![result];
+        for page in self.markdown.iter().chain(&self.html) {
+            // A device would be replaced, too.
+            let plain = fs::symlink_metadata(page).map_or(true, |there| there.is_file());
+            ensure!(
+                plain,
+                "cannot write {}: it is there, and is no plain file",
+                page.display()
+            );
+            whole_file::probe(page).with_context(|| format!("cannot write {}", page.display()))?;
+            if let Some(other) = others.iter().find(|other| same(other, page)) {
+                bail!(
+                    "{} and {} are the same file, and one would replace the other: give another name",
+                    other.display(),
+                    page.display()
+                );
+            }
+            others.push(page);
+        }
+        Ok(())
+    }
+
+    /// Before it `check` was asked.
+    pub fn write(&self, report: &Report) -> Result<()> {
+        write(&self.markdown, || markdown(report))?;
+        write(&self.html, || html(report))
+    }
+}
+
+fn write(page: &Option<PathBuf>, text: impl FnOnce() -> String) -> Result<()> {
+    let Some(page) = page else {
+        return Ok(());
+    };
+    let written = whole_file::replace(page, &text(), |file| {
+        give_back(file, page);
+        Ok(())
+    });
+    written.with_context(|| format!("cannot write {}", page.display()))
+}
+
+/// By any name, there already or not.
+fn same(one: &Path, other: &Path) -> bool {
+    let number = |path: &Path| fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
+    let place = |path: &Path| {
+        let folder = path.parent().filter(|f| !f.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    number(one).is_some_and(|n| Some(n) == number(other))
+        || place(one).is_some_and(|p| Some(p) == place(other))
+}

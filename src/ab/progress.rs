@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is told while it runs: which run it is, and how long it takes if runs go on as they did.
+
+use super::args::Task;
+use super::run::Progress;
+use std::time::{Duration, Instant};
+
+/// A workload in its suite.
+#[derive(Clone, Debug)]
+pub struct Among {
+    pub name: String,
+    /// From 1 on.
+    pub number: usize,
+    pub of: usize,
+    /// Runs of the workloads behind it, at most.
+    pub behind: usize,
+    pub begin: Instant,
+}
+
+impl Among {
+    pub fn new(tasks: &[Task], at: usize, begin: Instant) -> Among {
+        let runs = |t: &Task| t.header.design().runs(t.header.rule.plan.max());
+        Among {
+            name: tasks[at]
+                .item
+                .as_ref()
+                .map_or(String::new(), |i| i.name.clone()),
+            number: at + 1,
+            of: tasks.len(),
+            behind: tasks[at + 1..].iter().map(runs).sum(),
+            begin,
+        }
+    }
+}
+
+pub struct Shown {
+    begin: Instant,
+    /// Runs that were there before.
+    done: usize,
+    among: Option<Among>,
+    /// Block that was told last; none yet, or a warm-up.
+    told: Option<Option<usize>>,
+}
+
+impl Shown {
+    pub fn new(done: usize, among: Option<Among>) -> Shown {
+        Shown {
+            begin: Instant::now(),
+            done,
+            among,
+            told: None,
+        }
+    }
+
+    /// A line for each run.
+    pub fn run(&self, now: &Progress) -> String {
+        let warm = if now.block.is_none() {
+            " (warm-up)"
+        } else {
+            ""
+        };
+        format!(
+            "{}run {} of at most {}: {}{warm}{}",
+            self.whose(),
+            now.number + 1,
+            now.all,
+            now.variant,
+            self.left(now, self.begin.elapsed())
+        )
+    }
+
+    /// A line for each block, before its first run; None: that was told.
+    pub fn block(&mut self, now: &Progress) -> Option<String> {
+        if self.told.replace(now.block) == Some(now.block) {
+            return None;
+        }
+        let block = now.block.map_or("warm-up".to_string(), |block| {
+            format!("block {} of at most {}", block + 1, now.blocks)
+        });
+        let left = self.left(now, self.begin.elapsed());
+        Some(format!("{}{block}{left}", self.whose()))
+    }
+
+    fn whose(&self) -> String {
+        self.among.as_ref().map_or(String::new(), |among| {
+            format!("{} ({} of {}): ", among.name, among.number, among.of)
+        })
+    }
+
+    /// `elapsed` since the first run that was made here. Of workloads behind it nothing is known: a run there is taken to last as long.
+    pub fn left(&self, now: &Progress, elapsed: Duration) -> String {
+        let made = now.number - self.done;
+        if made == 0 {
+            return String::new();
+        }
+        let each = elapsed.as_secs_f64() / made as f64;
+        let of = |runs: usize| time(each * runs as f64);
+        let here = now.all - now.number;
+        let suite = self.among.as_ref().map_or(String::new(), |among| {
+            format!(
+                ", the suite {} so far and about {} more",
+                time(among.begin.elapsed().as_secs_f64()),
+                of(here + among.behind)
+            )
+        });
+        format!(", at most {} left{suite}", of(here))
+    }
+}
+
+/// '42 s', '12 min' or '3:05 h'.
+pub fn time(secs: f64) -> String {
+    let minutes = (secs / 60.0).round() as u64;
+    match secs {
+        s if s < 120.0 => format!("{s:.0} s"),
+        _ if minutes < 60 => format!("{minutes} min"),
+        _ => format!("{}:{:02} h", minutes / 60, minutes % 60),
+    }
+}

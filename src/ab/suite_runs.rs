@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The workloads of a suite, one after the other. One that fails is named, and the others are run all the same.
+
+use super::args::Task;
+use super::report::Report;
+use super::report::closing::{Closing, Failed, Part};
+use super::result::Recorded;
+use super::run::{CommandFailed, End};
+use super::suite::Item;
+use anyhow::{Result, bail};
+use serde::Serialize;
+
+/// Makes the runs of a task, which has this place among them, or goes on with them.
+pub type Compare<'a> = &'a mut dyn FnMut(usize, &Task) -> Result<(Recorded, End)>;
+
+pub struct Outcome {
+    ran: Vec<(Item, Recorded)>,
+    pub failed: Vec<Failed>,
+    /// Of so many.
+    tasks: usize,
+    pub stopped: bool,
+}
+
+/// All of it, as JSON.
+#[derive(Serialize)]
+pub struct Whole<'a> {
+    workloads: Vec<Named<'a>>,
+    /// None: it was stopped.
+    suite: &'a Option<Closing>,
+}
+
+#[derive(Serialize)]
+struct Named<'a> {
+    workload: &'a str,
+    #[serde(flatten)]
+    report: Report<'a>,
+}
+
+/// Goes on behind a command that failed, and behind nothing else. Errors: the machine could not be switched, or is not as it was.
+pub fn run_all(tasks: &[Task], compare: Compare, tell: &dyn Fn(&str)) -> Result<Outcome> {
+    let mut outcome = Outcome {
+        ran: Vec::new(),
+        failed: Vec::new(),
+        tasks: tasks.len(),
+        stopped: false,
+    };
+    for (at, task) in tasks.iter().enumerate() {
+        let Some(item) = task.item.clone() else {
+            continue;
+        };
+        match compare(at, task) {
+            Ok((recorded, end)) => {
+                outcome.ran.push((item, recorded));
+                outcome.stopped = end == End::Stopped;
+            }
+            Err(e) if e.downcast_ref::<CommandFailed>().is_some() => {
+                let (workload, error) = (item.name, format!("{e:#}"));
+                tell(&format!(
+                    "{workload} failed, and the others are run: {error}"
+                ));
+                outcome.failed.push(Failed { workload, error });
+            }
+            Err(e) => return Err(e),
+        }
+        if outcome.stopped {
+            break;
+        }
+    }
+    Ok(outcome)
+}
+
+impl Outcome {
+    /// None: it was stopped.
+    pub fn closing(&self) -> Result<Option<Closing>> {
+        if self.stopped {
+            return Ok(None);
+        }
+        let part = |(item, recorded): &'_ (Item, Recorded)| {
+            (item.name.clone(), item.five, recorded.clone())
+        };
+        let all: Vec<_> = self.ran.iter().map(part).collect();
+        let parts: Vec<Part> = all
+            .iter()
+            .map(|(name, five, recorded)| Part {
+                name,
+                five: *five,
+                recorded,
+            })
+            .collect();
+        let mut closing = Closing::new(&parts)?;
+        closing.failed = self.failed.clone();
+        Ok(Some(closing))
+    }
+
+    pub fn whole<'a>(&'a self, suite: &'a Option<Closing>) -> Result<Whole<'a>> {
+        let named = |(item, recorded): &'a (Item, Recorded)| {
+            Ok(Named {
+                workload: &item.name,
+                report: Report::new(recorded)?,
+            })
+        };
+        let workloads = self.ran.iter().map(named).collect::<Result<_>>()?;
+        Ok(Whole { workloads, suite })
+    }
+
+    /// Errors: not all were run to their end.
+    pub fn end(&self, stopped: &str) -> Result<()> {
+        if self.stopped {
+            bail!("{stopped}");
+        }
+        let names: Vec<&str> = self.failed.iter().map(|f| f.workload.as_str()).collect();
+        match names.len() {
+            0 => Ok(()),
+            n => bail!(
+                "{n} of {} workloads failed: {}; --resume tries them again",
+                self.tasks,
+                names.join(", ")
+            ),
+        }
+    }
+}

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The workloads of source 003 (prefer the previous CPU, v7), with its commands, where they are installed. What the source gives as a part of
+//! its 64 CPUs or 32 cores is that part of this machine's; all other numbers are as they stand there. Nothing is downloaded or built: what is
+//! missing is named, and how to get it.
+
+use super::cpus::cores;
+use super::suite::{Five, Item, part_31};
+use super::variant::{PINNED, quoted};
+use crate::machine::Machine;
+use anyhow::{Context, Result, ensure};
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// As the source calls scx_cosmos.
+const COSMOS: &str = "-m all -s 1250 -l 50000 -c 0 -p 0 -d";
+/// The patch of the source, as a preset.
+const PATCH: &str = "roy-v7";
+
+/// What has to be there, and how to get it.
+enum Need {
+    /// In PATH.
+    Program(&'static str),
+    /// In the folder that this runs in.
+    File(&'static str),
+    /// In the folder of temporary files.
+    Temporary(&'static str),
+    /// Of perl.
+    Module(&'static str),
+}
+
+struct Row {
+    name: &'static str,
+    /// Words; `{cores}`, `{half}`, `{part}` and `{temp}` are filled in.
+    command: &'static str,
+    /// A script for bash.
+    script: bool,
+    needs: &'static [(Need, &'static str)],
+    metric: &'static str,
+    five: Five,
+}
+
+const VIDEO: (Need, &str) = (
+    Need::File("Bosphorus_1920x1080_120fps_420_8bit_YUV.y4m"),
+    "sequence Bosphorus of the Ultra Video Group, 1080p, 8 bit, Y4M; 7z e unpacks it",
+);
+const SIEVE: &[(Need, &str)] = &[
+    (Need::Program("perl"), "package perl"),
+    (
+        Need::Program("cc"),
+        "package gcc: it compiles at its first run",
+    ),
+    (
+        Need::File("mce-sandbox/bin/algorithm3.pl"),
+        "project marioroy/mce-sandbox",
+    ),
+];
+
+/// In the order of the source.
+const ROWS: [Row; 9] = [
+    Row {
+        name: "pogocache",
+        command: "cd pogocache-1.2.0
+./pogocache -t {cores} &
+POGOCACHE_PID=$!
+sleep 3
+cd ../memtier_benchmark-2.2.0
+./memtier_benchmark --hide-histogram -t {cores} -P memcache_text -c 1 -p 9401 --pipeline=16 --test-time=15 --ratio=1:1
+sleep 1
+kill $POGOCACHE_PID
+sleep 1",
+        script: true,
+        needs: &[
+            (Need::File("pogocache-1.2.0/pogocache"), "project tidwall/pogocache, version 1.2.0, built by make"),
+            (
+                Need::File("memtier_benchmark-2.2.0/memtier_benchmark"),
+                "project RedisLabs/memtier_benchmark, version 2.2.0, built by autoreconf, configure and make",
+            ),
+        ],
+        metric: r"higher:regex:(?m)^Totals\s+([0-9.]+)",
+        five: Five::Mean,
+    },
+    Row {
+        name: "x265",
+        command: "x265 -p slow -b 6 -o /dev/null --no-progress --log-level none --input Bosphorus_1920x1080_120fps_420_8bit_YUV.y4m",
+        script: false,
+        needs: &[(Need::Program("x265"), "package x265"), VIDEO],
+        metric: "wall",
+        five: Five::Sum,
+    },
+    Row {
+        name: "aom",
+        command: "FILE=Bosphorus_1920x1080_120fps_420_8bit_YUV.y4m
+rm -f test.av1
+aomenc --threads=16 --cpu-used=6 -o test.av1 $FILE",
+        script: true,
+        needs: &[(Need::Program("aomenc"), "package aom-tools"), VIDEO],
+        metric: "wall",
+        five: Five::Sum,
+    },
+    Row {
+        name: "dav1d",
+        command: "FILE1=Stream2_AV1_4K_22.7mbps.webm
+FILE2=summer_nature_4k.ivf
+rm -f $FILE2
+ffmpeg -hide_banner -i $FILE1 -vcodec copy -an -f ivf $FILE2
+dav1d -i $FILE2 --muxer null --threads 16 --filmgrain 0",
+        script: true,
+        needs: &[
+            (Need::Program("ffmpeg"), "package ffmpeg"),
+            (Need::Program("dav1d"), "package dav1d"),
+            (Need::File("Stream2_AV1_4K_22.7mbps.webm"), "benchmark file of that name of the Phoronix Test Suite"),
+        ],
+        metric: "wall",
+        five: Five::Sum,
+    },
+    Row {
+        name: "sqlite",
+        // Its time goes to standard error.
+        command: "cd {temp}/sampledb && ./query1.pl 2>&1 | tail",
+        script: true,
+        needs: &[
+            (Need::Program("perl"), "package perl"),
+            (Need::Module("MCE"), "package libmce-perl"),
+            (Need::Module("DBD::SQLite"), "package libdbd-sqlite3-perl"),
+            (Need::Temporary("sampledb/query1.pl"), "folder sampledb of project marioroy/mce-examples, copied there"),
+            (Need::Temporary("sampledb/SAMPLE.DB"), "made by ./create.pl 1000000 in it"),
+        ],
+        metric: r"regex:Compute time: ([0-9.]+)",
+        five: Five::Sum,
+    },
+    Row {
+        name: "chameneos",
+        command: "python3 mce-examples/chameneos/pipe2.py 600000",
+        script: false,
+        needs: &[
+            (Need::Program("python3"), "package python3"),
+            (Need::File("mce-examples/chameneos/pipe2.py"), "project marioroy/mce-examples"),
+        ],
+        metric: r"regex:duration: ([0-9.]+) seconds",
+        five: Five::Sum,
+    },
+    Row {
+        name: "algorithm3-50",
+        command: "cd mce-sandbox/bin && ./algorithm3.pl 1e12 --threads={half} 2>&1",
+        script: true,
+        needs: SIEVE,
+        metric: r"regex:Seconds: ([0-9.]+)",
+        five: Five::Sum,
+    },
+    Row {
+        name: "algorithm3-31",
+        command: "cd mce-sandbox/bin && ./algorithm3.pl 1e12 --threads={part} 2>&1",
+        script: true,
+        needs: SIEVE,
+        metric: r"regex:Seconds: ([0-9.]+)",
+        five: Five::Sum,
+    },
+    Row {
+        name: "primesieve",
+        command: "primesieve 2e12 --threads={part}",
+        script: false,
+        needs: &[(Need::Program("primesieve"), "package primesieve or primesieve-bin")],
+        metric: r"regex:Seconds: ([0-9.]+)",
+        five: Five::Sum,
+    },
+];
+
+/// What of a machine it depends on.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub path: OsString,
+    /// That commands are run in.
+    pub folder: PathBuf,
+    pub temp: PathBuf,
+    pub cpus: usize,
+    pub cores: usize,
+}
+
+impl Place {
+    pub fn here() -> Result<Place> {
+        let machine = Machine::read(Path::new("/sys"))?;
+        Ok(Place {
+            path: std::env::var_os("PATH").unwrap_or_default(),
+            folder: std::env::current_dir().context("cannot find the current folder")?,
+            temp: std::env::temp_dir(),
+            cpus: machine.cpus.len(),
+            cores: cores(&machine).len(),
+        })
+    }
+
+    /// In PATH.
+    fn program(&self, name: &str) -> Option<PathBuf> {
+        let all = std::env::split_paths(&self.path).map(|folder| folder.join(name));
+        all.into_iter().find(|file| runs(file))
+    }
+
+    fn has(&self, need: &Need) -> bool {
+        match need {
+            Need::Program(name) => self.program(name).is_some(),
+            Need::File(name) => self.folder.join(name).is_file(),
+            Need::Temporary(name) => self.temp.join(name).is_file(),
+            Need::Module(name) => self.program("perl").is_some_and(|perl| {
+                let mut perl = Command::new(perl);
+                perl.args([&format!("-M{name}"), "-e", "1"]);
+                perl.stdin(Stdio::null()).stdout(Stdio::null());
+                perl.stderr(Stdio::null())
+                    .status()
+                    .is_ok_and(|s| s.success())
+            }),
+        }
+    }
+
+    fn named(&self, need: &Need) -> String {
+        match need {
+            Need::Program(name) => format!("program {name}"),
+            Need::File(name) => format!("file {name} in this folder"),
+            Need::Temporary(name) => format!("file {}", self.temp.join(name).display()),
+            Need::Module(name) => format!("perl's {name}"),
+        }
+    }
+}
+
+fn runs(file: &Path) -> bool {
+    let meta = std::fs::metadata(file);
+    meta.is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+impl Row {
+    fn missing(&self, place: &Place) -> Vec<String> {
+        let missing = self.needs.iter().filter(|(need, _)| !place.has(need));
+        missing
+            .map(|(need, from)| format!("{} ({from})", place.named(need)))
+            .collect()
+    }
+
+    fn item(&self, place: &Place) -> Item {
+        let part = |whole: &str| match whole {
+            "cores" => place.cores,
+            "half" => place.cpus.div_ceil(2),
+            _ => part_31(place.cpus),
+        };
+        let mut command = self
+            .command
+            .replace("{temp}", &quoted(&place.temp.to_string_lossy()));
+        for name in ["cores", "half", "part"] {
+            command = command.replace(&format!("{{{name}}}"), &part(name).to_string());
+        }
+        let words: Vec<&str> = match self.script {
+            true => vec!["bash", "-c", &command],
+            false => command.split(' ').collect(),
+        };
+        Item {
+            name: self.name.to_string(),
+            command: words.into_iter().map(OsString::from).collect(),
+            metric: Some(self.metric.to_string()),
+            five: Some(self.five),
+        }
+    }
+}
+
+/// Whether it can be run here or not.
+pub fn has(name: &str) -> bool {
+    ROWS.iter().any(|row| row.name == name)
+}
+
+/// Those that can be run. Errors: none can.
+pub fn items(place: &Place) -> Result<Vec<Item>> {
+    let there = ROWS.iter().filter(|row| row.missing(place).is_empty());
+    let items: Vec<Item> = there.map(|row| row.item(place)).collect();
+    ensure!(
+        !items.is_empty(),
+        "of the {} workloads of threadripper-003 none can be run in {}: install what was named, or go to the folder that has it",
+        ROWS.len(),
+        place.folder.display()
+    );
+    Ok(items)
+}
+
+/// What the source compares, as far as it can be had here, the kernel's own first.
+pub fn variants(place: &Place) -> Vec<String> {
+    let mut variants = vec!["eevdf".to_string(), PATCH.to_string()];
+    if place.cores < place.cpus {
+        variants.push(PINNED.to_string());
+    }
+    if let Some(cosmos) = place.program("scx_cosmos") {
+        let cosmos = quoted(&cosmos.to_string_lossy());
+        variants.push(format!("scx:{cosmos} {COSMOS}"));
+    }
+    variants
+}
+
+/// Workloads of the source that are missing here, and how to get them: a sentence each.
+pub fn missing(place: &Place) -> Vec<String> {
+    ROWS.iter()
+        .map(|row| (row.name, row.missing(place)))
+        .filter(|(_, missing)| !missing.is_empty())
+        .map(|(name, missing)| format!("{name} is left out, it lacks {}", missing.join(", ")))
+        .collect()
+}
+
+/// Of what the source compares, where nobody has said what is to be compared.
+pub fn variants_left_out(place: &Place) -> Vec<String> {
+    let mut told = Vec::new();
+    if place.program("scx_cosmos").is_none() {
+        told.push(
+            "scx_cosmos is left out: it is not in PATH (project sched-ext/scx, crate scx_cosmos)"
+                .to_string(),
+        );
+    }
+    if place.cores == place.cpus {
+        told.push(format!(
+            "{PINNED} is left out: no core has two threads here, and it would be eevdf"
+        ));
+    }
+    told.push("bmq is left out: it is another kernel, and is not switched to".to_string());
+    told
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Tasks that begin.
+
+use super::Engine;
+use crate::native::TaskId;
+use crate::sim::sched::{Scheduler, Wake};
+use crate::sim::task::State;
+use crate::sim::watch::{Watch, What};
+
+impl<S: Scheduler, W: Watch> Engine<S, W> {
+    /// The task that runs there forks one of a group.
+    pub(super) fn forks(&mut self, cpu: usize, task: TaskId, group: usize, vfork: bool) {
+        if self.free.is_empty() && self.tasks.len() == self.tasks.capacity() {
+            self.full = true;
+            return;
+        }
+        let child = self.new_task(group, self.tasks[task].known.me, Some(task));
+        self.tasks[child].borrows = vfork;
+        let wake = Wake {
+            cpu,
+            sync: false,
+            fork: true,
+        };
+        self.place(child, wake, Some(task));
+    }
+
+    pub(super) fn new_task(&mut self, group: usize, me: i64, parent: Option<TaskId>) -> TaskId {
+        let mut new = self.wait.task(group, me);
+        new.parent = parent;
+        new.state = State::Asleep;
+        let task = match self.free.pop() {
+            Some(task) => {
+                self.tasks[task] = new;
+                task
+            }
+            None => {
+                assert!(
+                    self.tasks.len() < self.tasks.capacity(),
+                    "more tasks than the load was said to have"
+                );
+                self.tasks.push(new);
+                self.tasks.len() - 1
+            }
+        };
+        self.alive += usize::from(!self.wait.kernel(group));
+        let cpu = parent.and_then(|p| self.tasks[p].cpu).unwrap_or(0);
+        let mask = self.tasks[task].mask;
+        self.sched.begin(task, mask, cpu);
+        self.sched.set_attr(task, &self.tasks[task].attr);
+        self.see(What::Begins { task, group, mask });
+        task
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Whose a command is that root starts: who called sudo, unless another one is named.
+
+use anyhow::{Context, Result, bail, ensure};
+use std::ffi::{CStr, CString, OsStr, OsString};
+use std::fs::File;
+use std::io::Error;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, fchown};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+/// Text of an entry in the table of users.
+const ENTRY_MAX: usize = 1 << 16;
+/// The kernel allows so many.
+const GROUPS_MAX: usize = 1 << 16;
+
+/// A user that we are not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct User {
+    uid: u32,
+    gid: u32,
+    groups: Vec<u32>,
+    name: OsString,
+    /// None where the table of users has no such user.
+    home: Option<OsString>,
+}
+
+impl User {
+    /// `asked`: a name, which is of the table of users. None asked: who called sudo, if we are root by that. Comes back with None where that is
+    /// who we are. Errors: there is no such user; only root can become another.
+    pub fn of(asked: Option<&str>) -> Result<Option<User>> {
+        // SAFETY: a plain call.
+        let own = unsafe { libc::geteuid() };
+        let user = match asked {
+            Some(name) => Some(User::named(name)?),
+            None if own == 0 => User::of_sudo()?,
+            None => None,
+        };
+        let Some(user) = user.filter(|u| u.uid != own) else {
+            return Ok(None);
+        };
+        ensure!(
+            own == 0,
+            "only root runs a command as {}: run it with sudo",
+            user.name.display()
+        );
+        Ok(Some(user))
+    }
+
+    fn named(name: &str) -> Result<User> {
+        let (uid, gid, home) =
+            entry(name)?.with_context(|| format!("there is no user '{name}'"))?;
+        User::new(uid, gid, name.into(), Some(home))
+    }
+
+    fn of_sudo() -> Result<Option<User>> {
+        let said = ["SUDO_UID", "SUDO_GID"].map(std::env::var_os);
+        if said == [None, None] {
+            return Ok(None);
+        }
+        let number = |text: Option<OsString>| text?.to_str()?.parse::<u32>().ok();
+        let [Some(uid), Some(gid)] = said.map(number) else {
+            bail!(
+                "SUDO_UID and SUDO_GID do not say who called sudo: unset both, or name a user by --user"
+            );
+        };
+        let name = std::env::var("SUDO_USER").unwrap_or_default();
+        let home = entry(&name)?.map(|(_, _, home)| home);
+        User::new(uid, gid, name.into(), home).map(Some)
+    }
+
+    fn new(uid: u32, gid: u32, name: OsString, home: Option<OsString>) -> Result<User> {
+        let text = CString::new(name.as_bytes())?;
+        let mut groups = vec![0; GROUPS_MAX];
+        let mut count = GROUPS_MAX as i32;
+        // SAFETY: the name and as many numbers as it is told are alive.
+        let found =
+            unsafe { libc::getgrouplist(text.as_ptr(), gid, groups.as_mut_ptr(), &mut count) };
+        ensure!(
+            found >= 0,
+            "the groups of {} cannot be told",
+            name.display()
+        );
+        groups.truncate(count as usize);
+        Ok(User {
+            uid,
+            gid,
+            groups,
+            name,
+            home,
+        })
+    }
+
+    /// The command is this one's, with the groups and the home, and without what the environment says of others.
+    pub fn takes(&self, command: &mut Command) {
+        let names = std::env::vars_os().map(|(name, _)| name);
+        for name in names.filter(|name| self.is_strange(name)) {
+            command.env_remove(name);
+        }
+        command.env("USER", &self.name).env("LOGNAME", &self.name);
+        if let Some(home) = &self.home {
+            command.env("HOME", home);
+        }
+        let (uid, gid, groups) = (self.uid, self.gid, self.groups.clone());
+        // SAFETY: what is called between fork and exec are system calls with plain numbers and memory that the closure owns.
+        unsafe {
+            command.pre_exec(move || {
+                let done = libc::setgroups(groups.len(), groups.as_ptr()) == 0
+                    && libc::setgid(gid) == 0
+                    && libc::setuid(uid) == 0;
+                if done {
+                    Ok(())
+                } else {
+                    Err(Error::last_os_error())
+                }
+            })
+        };
+    }
+
+    /// A session's variables are of its user, who has its folder.
+    fn is_strange(&self, name: &OsStr) -> bool {
+        let begins = |with: &str| name.as_bytes().starts_with(with.as_bytes());
+        let of_session = begins("XDG_") || name == "DBUS_SESSION_BUS_ADDRESS";
+        begins("SUDO_") || name == "SHELL" || name == "MAIL" || of_session && !self.has_session()
+    }
+
+    /// The environment is of a session of this user.
+    fn has_session(&self) -> bool {
+        let folder = std::env::var_os("XDG_RUNTIME_DIR");
+        let owner = folder.and_then(|folder| Some(std::fs::metadata(folder).ok()?.uid()));
+        owner == Some(self.uid)
+    }
+
+    pub fn name(&self) -> &OsStr {
+        &self.name
+    }
+}
+
+/// What root has made for who called sudo is theirs. Some file systems know no owners: that is told on stderr. `path`: of what was made, to
+/// tell it; by then it may lead to something else.
+pub fn give_back(made: &File, path: &Path) {
+    let given = User::of(None).and_then(|user| match user {
+        Some(user) => Ok(fchown(made, Some(user.uid), Some(user.gid))?),
+        None => Ok(()),
+    });
+    if let Err(e) = given {
+        eprintln!(
+            "warning: cannot give {} to who called sudo: {e:#}",
+            path.display()
+        );
+    }
+}
+
+/// Number, group and home of a user; None: there is none of that name.
+fn entry(name: &str) -> Result<Option<(u32, u32, OsString)>> {
+    let name = CString::new(name)?;
+    let mut text = vec![0; ENTRY_MAX];
+    // SAFETY: all zeroes is a value of it.
+    let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
+    let mut found = std::ptr::null_mut();
+    // SAFETY: all of it is alive, and the home is read before the text that holds it goes.
+    unsafe {
+        let at = text.as_mut_ptr();
+        match libc::getpwnam_r(name.as_ptr(), &mut entry, at, text.len(), &mut found) {
+            _ if found.is_null() => Ok(None),
+            0 => {
+                let home = OsStr::from_bytes(CStr::from_ptr(entry.pw_dir).to_bytes());
+                Ok(Some((entry.pw_uid, entry.pw_gid, home.to_os_string())))
+            }
+            e => Err(Error::from_raw_os_error(e)).context("cannot read the table of users"),
+        }
+    }
+}

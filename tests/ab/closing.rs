@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What a suite comes to: all of its comparisons are corrected together, and five runs are summed as a source does.
+
+use crate::noise::{Noise, compared};
+use crate::played::{Played, header};
+use clap::Parser;
+use scx_roost::ab::analysis::{self, judged};
+use scx_roost::ab::args::{AbArgs, too_few};
+use scx_roost::ab::report::closing::{Closing, Part};
+use scx_roost::ab::result::{Header, Recorded, Repetition, ResultFile};
+use scx_roost::ab::run::run;
+use scx_roost::ab::stats::plan::{MAX_AUTO, Plan};
+use scx_roost::ab::stats::verdict::{Verdict, settled};
+use scx_roost::ab::suite::Five;
+use std::collections::BTreeMap;
+
+#[derive(Parser)]
+struct Typed {
+    #[command(flatten)]
+    args: AbArgs,
+}
+
+const TWO: [&str; 2] = ["mainline", "mainline+slice-us=1000"];
+
+fn recorded(blocks: usize, slow: f64, seed: u64) -> Recorded {
+    recorded_as(&header(&TWO, Plan::Fixed(blocks)), slow, seed)
+}
+
+fn recorded_as(header: &Header, slow: f64, seed: u64) -> Recorded {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = ResultFile::create(&folder.path().join("r"), header).unwrap();
+    let (mut runs, mut machine) = (Vec::new(), Played::new(seed).slower(TWO[1], slow));
+    let never = || false;
+    run(
+        header,
+        &mut runs,
+        &mut machine,
+        &mut file,
+        &never,
+        &mut |_| (),
+    )
+    .unwrap();
+    let header = header.clone();
+    Recorded { header, runs }
+}
+
+fn closing(all: &[Recorded], five: Option<Five>) -> Closing {
+    let names = ["a", "b", "c", "d", "e", "f", "g"];
+    let part = |(recorded, name)| Part {
+        name,
+        five,
+        recorded,
+    };
+    let parts: Vec<Part> = all.iter().zip(names).map(part).collect();
+    Closing::new(&parts).unwrap()
+}
+
+#[test]
+fn one_workload_says_less_among_several() {
+    // Of six blocks that agree p is 1 in 32.
+    let all = [
+        recorded(6, 1.1, 1),
+        recorded(6, 1.1, 2),
+        recorded(6, 1.0, 3),
+    ];
+    let closing = closing(&all, None);
+    for row in &closing.rows[..2] {
+        assert_eq!(
+            (row.judged.verdict, row.verdict),
+            (Verdict::Worse, Verdict::Inconclusive)
+        );
+        assert!((row.p_suite - 3.0 / 32.0).abs() < 1e-9, "{row:?}");
+    }
+    assert_eq!(closing.rows[2].verdict, closing.rows[2].judged.verdict);
+    let text = closing.text();
+    assert!(
+        text.starts_with("\nThe suite: 3 comparisons, corrected together (Holm, over workloads, variants and metrics)"),
+        "{text}"
+    );
+    assert!(
+        text.contains("inconclusive  wall") && !text.contains("first"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_clear_stays_so() {
+    let all = [recorded(12, 1.1, 1), recorded(12, 1.0, 2)];
+    let verdicts: Vec<Verdict> = closing(&all, None).rows.iter().map(|r| r.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Worse, Verdict::Equivalent]);
+}
+
+/// Seven workloads of which none differs: of a thousand suites as few tell of a difference as of comparisons.
+#[test]
+fn a_suite_errs_as_seldom_as_a_comparison() {
+    const SUITES: u64 = 1000;
+    let mut plan = header(&TWO, Plan::Fixed(12));
+    (plan.rule.resamples, plan.rule.margin, plan.warmups) = (1, 0.0001, 0);
+    let one = |seed: u64| {
+        let header = scx_roost::ab::result::Header {
+            seed,
+            ..plan.clone()
+        };
+        let values = compared(Noise::Skewed, &[1.0; 2], 12, seed);
+        let run = |number: usize| {
+            let turn = header.design().turn(number);
+            let value = values[turn.variant][turn.block.unwrap()];
+            Repetition {
+                number,
+                block: turn.block,
+                variant: TWO[turn.variant].to_string(),
+                values: BTreeMap::from([("wall".to_string(), value)]),
+                ..Repetition::default()
+            }
+        };
+        let runs = (0..24).map(run).collect();
+        Recorded { header, runs }
+    };
+    let differs = |v: Verdict| matches!(v, Verdict::Better | Verdict::Worse);
+    let (mut suites, mut workloads) = (0, 0);
+    for suite in 0..SUITES {
+        let all: Vec<Recorded> = (0..7).map(|at| one(suite * 7 + at)).collect();
+        let rows = closing(&all, None).rows;
+        suites += u64::from(rows.iter().any(|r| differs(r.verdict)));
+        workloads += u64::from(rows.iter().any(|r| differs(r.judged.verdict)));
+    }
+    println!("{suites} of {SUITES}; by their workloads' own verdicts {workloads}");
+    // 5 % and three standard deviations of the count; 7 at 5 % each are 30 %.
+    assert!(suites <= 70 && workloads >= 200, "{suites} {workloads}");
+}
+
+/// As it goes with `-n auto`: a workload ends at the look that settles it.
+fn until_settled(header: &Header, values: &[Vec<f64>]) -> Recorded {
+    let run = |number: usize| {
+        let turn = header.design().turn(number);
+        let value = values[turn.variant][turn.block.unwrap()];
+        Repetition {
+            number,
+            block: turn.block,
+            variant: header.variants[turn.variant].clone(),
+            values: BTreeMap::from([("wall".to_string(), value)]),
+            ..Repetition::default()
+        }
+    };
+    let mut runs: Vec<Repetition> = Vec::new();
+    for look in header.rule.plan.looks() {
+        runs.extend((runs.len()..header.design().runs(look.blocks)).map(run));
+        if settled(&judged(header, &runs).unwrap()) {
+            break;
+        }
+    }
+    let header = header.clone();
+    Recorded { header, runs }
+}
+
+/// `times`: how much slower the second is. Of some suites, those with a difference in the suite's table, and the rows there that differ.
+fn suites_of_auto(suites: u64, suite: usize, times: f64) -> (u64, usize) {
+    let mut plan = header(&TWO, Plan::Auto(MAX_AUTO));
+    (plan.rule.resamples, plan.rule.margin, plan.warmups) = (1, 0.0001, 0);
+    plan.rule.suite = suite;
+    let differs = |v: Verdict| matches!(v, Verdict::Better | Verdict::Worse);
+    let (mut told, mut rows) = (0, 0);
+    for at in 0..suites {
+        let one = |workload: u64| {
+            let seed = at * 7 + workload;
+            let header = Header {
+                seed,
+                ..plan.clone()
+            };
+            until_settled(
+                &header,
+                &compared(Noise::Skewed, &[1.0, times], MAX_AUTO, seed),
+            )
+        };
+        let all: Vec<Recorded> = (0..7).map(one).collect();
+        let closing = closing(&all, None).rows;
+        let differ = closing.iter().filter(|r| differs(r.verdict)).count();
+        told += u64::from(differ > 0);
+        rows += differ;
+        if suite > 0 {
+            let settled_early = closing.iter().filter(|r| differs(r.judged.verdict));
+            assert_eq!(
+                settled_early.count(),
+                differ,
+                "what a look has told stands in the suite"
+            );
+        }
+    }
+    (told, rows)
+}
+
+#[test]
+fn a_suite_that_looks_early_errs_as_seldom_as_a_comparison() {
+    const SUITES: u64 = 1000;
+    let (told, _) = suites_of_auto(SUITES, 7, 1.0);
+    println!("{told} of {SUITES}");
+    assert!(told <= 70, "{told}");
+}
+
+/// Corrected within itself each workload would end at a look of which too little is left among seven.
+#[test]
+fn a_suite_that_looks_early_goes_on_until_its_table_can_tell() {
+    const SUITES: u64 = 20;
+    let (_, rows) = suites_of_auto(SUITES, 7, 1.05);
+    let (_, alone) = suites_of_auto(SUITES, 0, 1.05);
+    println!("{rows} and {alone} of {}", SUITES * 7);
+    assert!(rows >= 137 && alone < 100, "{rows} {alone}");
+}
+
+#[test]
+fn a_workload_of_a_suite_is_run_until_the_suite_can_tell() {
+    let mut plan = header(&TWO, Plan::Auto(MAX_AUTO));
+    let blocks = |plan: &Header| {
+        let all = recorded_as(plan, 1.1, 1);
+        analysis::blocks(&all.header, &all.runs)
+    };
+    assert_eq!(blocks(&plan), 10);
+    plan.rule.suite = 7;
+    assert_eq!(blocks(&plan), 15);
+}
+
+#[test]
+fn who_cannot_tell_anything_is_told_before_and_behind() {
+    let typed = |n: &str, variants: &str| {
+        let words = format!("ab --suite placement -n {n} --variant mainline {variants}");
+        let typed = Typed::parse_from(words.split(' '));
+        typed.args.tasks("roost".into(), BTreeMap::new()).unwrap()
+    };
+    let told = too_few(&typed("8", "--variant roost"));
+    assert_eq!(
+        told.as_deref(),
+        Some(
+            "8 blocks are too few to tell of a difference in 7 comparisons, whatever comes out: -n 9 is the least that can"
+        )
+    );
+    for (n, enough) in [("9", true), ("auto", true), ("auto:24", true), ("6", false)] {
+        assert_eq!(
+            too_few(&typed(n, "--variant roost")).is_none(),
+            enough,
+            "{n}"
+        );
+    }
+    let three = typed("auto", "--variant roost --variant roy-v7");
+    assert!(three.iter().all(|task| task.header.rule.suite == 14));
+    assert!(
+        typed("12", "--variant roost")
+            .iter()
+            .all(|task| task.header.rule.suite == 0)
+    );
+    // Two of six blocks, which alone are enough.
+    let text = closing(&[recorded(6, 1.1, 1), recorded(6, 1.1, 2)], None).text();
+    assert_eq!(
+        text.matches("inconclusive  wall: 6 blocks are too few")
+            .count(),
+        2,
+        "{text}"
+    );
+    let text = closing(&[recorded(7, 1.1, 1), recorded(7, 1.1, 2)], None).text();
+    assert!(
+        text.contains("worse") && !text.contains("too few"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_first_five_runs_are_taken_together_as_the_source_does() {
+    let mut long = recorded(6, 1.0, 1);
+    for run in &mut long.runs {
+        let wall = if run.variant == TWO[0] { 20.0 } else { 16.0 };
+        // What is behind the fifth is not of it, nor is a warm-up.
+        let far = run.block.is_none_or(|b| b >= 5);
+        run.values
+            .insert("wall".into(), if far { 99.0 } else { wall });
+    }
+    let mut short = long.clone();
+    short.runs.truncate(2 + 2 * 3);
+    let sums = closing(&[long.clone(), short], Some(Five::Sum)).fives;
+    let values = |at: usize| sums[at].values.iter().map(|(_, v)| *v).collect::<Vec<_>>();
+    assert_eq!((sums[0].runs, values(0)), (5, vec![100.0, 80.0]));
+    assert_eq!((sums[1].runs, values(1)), (3, vec![60.0, 48.0]));
+    let text = closing(&[long.clone()], Some(Five::Mean)).text();
+    assert!(
+        text.contains("a: mean of the first 5 runs, wall\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains(" 20.00   100.0 %\n") && text.contains(" 16.00    80.0 %\n"),
+        "{text}"
+    );
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Pages that a report is written to: nothing else is written over, whoever prepared the place.
+
+use crate::played::{header, played_runs};
+use scx_roost::ab::pages::Pages;
+use scx_roost::ab::report::Report;
+use scx_roost::ab::result::Recorded;
+use scx_roost::ab::share::lines;
+use scx_roost::ab::stats::plan::Plan;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+fn recorded() -> Recorded {
+    let header = header(&["mainline", "roost"], Plan::Fixed(6));
+    let runs = played_runs(&header, 1);
+    Recorded { header, runs }
+}
+
+/// A folder with the file 'r'.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("r"), lines(&recorded()).unwrap()).unwrap();
+    folder
+}
+
+/// What `scx_roost ab` says on stderr; empty when it went well.
+fn ab(folder: &Path, words: &str) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_scx_roost"))
+        .arg("ab")
+        .args(words.split(' '))
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.success(), told.is_empty(), "{told}");
+    told
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap().flatten();
+    let mut names: Vec<String> = names
+        .map(|e| e.file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_page_does_not_replace_the_result() {
+    let folder = folder();
+    let (at, result) = (folder.path(), folder.path().join("r"));
+    fs::hard_link(&result, at.join("linked")).unwrap();
+    symlink("r", at.join("to-r")).unwrap();
+    let before = fs::read(&result).unwrap();
+    let absolute = result.display().to_string();
+    for words in [
+        "show r --markdown r",
+        "show r --html ./r",
+        "show to-r --html r",
+        "show r --html linked",
+        &format!("show r --html {absolute}"),
+        "show r --markdown x --html x",
+    ] {
+        let told = ab(at, words);
+        assert!(told.contains(" are the same file"), "{words}: {told}");
+    }
+    let two = "--variant mainline --variant roost";
+    let told = ab(at, &format!("{two} --result new --markdown new -- true"));
+    assert!(told.contains("new and new are the same file"), "{told}");
+    assert_eq!(fs::read(&result).unwrap(), before);
+    assert_eq!(files(at), ["linked", "r", "to-r"]);
+    assert_eq!(ab(at, "show r --markdown m --html h"), "");
+    assert_eq!(files(at), ["h", "linked", "m", "r", "to-r"]);
+}
+
+/// Before the first run, and before a result file is begun.
+#[test]
+fn a_page_that_cannot_be_written_is_told_at_once() {
+    let folder = folder();
+    let at = folder.path();
+    fs::create_dir(at.join("folder")).unwrap();
+    symlink("r", at.join("link")).unwrap();
+    for (page, why) in [
+        ("none/x.html", "No such file or directory"),
+        ("folder", "it is there, and is no plain file"),
+        ("link", "it is there, and is no plain file"),
+        ("/dev/null", "it is there, and is no plain file"),
+    ] {
+        let two = "--variant mainline --variant roost";
+        let told = ab(at, &format!("{two} --result new --html {page} -- true"));
+        let begin = format!("cannot write {page}: ");
+        assert!(told.contains(&begin) && told.contains(why), "{told}");
+    }
+    assert_eq!(files(at), ["folder", "link", "r"]);
+}
+
+/// A link that came after the check: it is replaced, and what it leads to stays.
+#[test]
+fn nothing_is_written_through_a_link() {
+    let folder = folder();
+    let at = folder.path();
+    let recorded = recorded();
+    let report = Report::new(&recorded).unwrap();
+    let pages = Pages {
+        markdown: None,
+        html: Some(at.join("h")),
+    };
+    pages.check(&at.join("r")).unwrap();
+    let before = fs::read(at.join("r")).unwrap();
+    symlink("r", at.join("h")).unwrap();
+    pages.write(&report).unwrap();
+    assert_eq!(fs::read(at.join("r")).unwrap(), before);
+    assert!(fs::symlink_metadata(at.join("h")).unwrap().is_file());
+    assert_eq!(files(at), ["h", "r"]);
+}

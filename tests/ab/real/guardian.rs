@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The process that outlives us.
+
+use super::{PROGRAM, Played, cgroups, made_cgroup, no_call, scx_service, soon, write};
+use crate::child::{alone, lives, workload};
+use scx_roost::ab::machine::Machine;
+use scx_roost::ab::real::former::Former;
+use scx_roost::ab::real::ground::{self, Ground};
+use scx_roost::ab::real::guardian::{COMMAND, Guardian, Word};
+use scx_roost::ab::variant::Variant;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+#[test]
+fn no_other_begins_before_the_machine_is_put_back() {
+    let _alone = alone();
+    let played = Played::new(&[]);
+    let host = played.host();
+    let lock = ground::alone(&host).unwrap();
+    let guardian = Guardian::start(Path::new(PROGRAM), &lock).unwrap();
+    // Whoever is killed, it has what locks others out.
+    let held = fs::read_link(format!("/proc/{}/fd/1", guardian.pid()));
+    assert_eq!(held.unwrap(), played.path("").components().as_path());
+    drop(lock);
+    assert!(ground::alone(&host).is_err());
+    guardian.dismiss();
+    ground::alone(&host).unwrap();
+}
+
+/// The process that outlives us, with a systemctl that is played.
+#[test]
+fn who_outlives_us_ends_all_and_starts_the_service() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let (own, said) = (folder.path().join("own"), folder.path().join("said"));
+    let kernel = folder.path().join("kernel");
+    fs::create_dir(&own).unwrap();
+    let systemctl = folder.path().join("systemctl");
+    write(
+        systemctl.clone(),
+        &format!(
+            "#!/bin/sh\necho \"$@\" >>{}\nmkdir -p {place}/root; echo lavd >{place}/root/ops; echo enabled >{place}/state\n",
+            said.display(),
+            place = kernel.join("sched_ext").display()
+        ),
+    );
+    fs::set_permissions(&systemctl, fs::Permissions::from_mode(0o755)).unwrap();
+    let cgroup = cgroups().then(|| made_cgroup().unwrap());
+    let path = format!(
+        "{}:{}",
+        folder.path().display(),
+        std::env::var("PATH").unwrap()
+    );
+    let mut guardian = Command::new(PROGRAM)
+        .arg(COMMAND)
+        .env("PATH", path)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let group = |script: &str, child: &str| {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).process_group(0);
+        if let Some(cgroup) = &cgroup {
+            cgroup.child(child).unwrap().takes(&mut command).unwrap();
+        }
+        command.spawn().unwrap()
+    };
+    let mut command = group("setsid sleep 7663 & sleep 7664", "command");
+    let mut scheduler = group("sleep 7665 & wait", "scheduler");
+    assert!(soon(|| ["7663", "7664", "7665"].iter().all(|s| lives(s))));
+    let words = [
+        Word::Owns(Ground {
+            folder: own.clone(),
+            cgroup: cgroup.clone(),
+        }),
+        Word::Restores(Former {
+            name: "lavd".into(),
+            service: scx_service(),
+            kernel: kernel.clone(),
+            live: None,
+        }),
+        Word::Schedules(scheduler.id() as i32),
+        Word::Runs(command.id() as i32),
+    ];
+    let mut door = guardian.stdin.take().unwrap();
+    for word in &words {
+        writeln!(door, "{}", serde_json::to_string(word).unwrap()).unwrap();
+    }
+    assert!(soon(|| lives("7664")));
+    // As when we are killed in the middle of a line.
+    write!(door, "{{\"Ru").unwrap();
+    drop(door);
+    assert!(guardian.wait().unwrap().success());
+    for child in [&mut command, &mut scheduler] {
+        child.wait().unwrap();
+    }
+    assert!(!lives("7664") && !lives("7665"));
+    assert_eq!(fs::read_to_string(said).unwrap(), "start scx.service\n");
+    assert!(!own.exists());
+    if let Some(cgroup) = cgroup {
+        assert!(!lives("7663") && !cgroup.path().exists());
+    }
+}
+
+/// It is killed before us: another one knows what it knew.
+#[test]
+fn who_outlives_us_is_replaced_when_it_does_not() {
+    let _alone = alone();
+    let played = Played::new(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let ground = Ground {
+        folder: folder.path().to_path_buf(),
+        cgroup: None,
+    };
+    let mut sleeper = Command::new("sleep")
+        .arg("7666")
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let lock = ground::alone(&played.host()).unwrap();
+    let mut guardian = Guardian::start(Path::new(PROGRAM), &lock).unwrap();
+    drop(lock);
+    guardian.say(Word::Owns(ground)).unwrap();
+    guardian.say(Word::Runs(sleeper.id() as i32)).unwrap();
+    assert_eq!(guardian.look().unwrap(), None);
+    let killed = guardian.pid();
+    // SAFETY: plain numbers; a child of ours that is not reaped.
+    unsafe { libc::kill(killed as i32, libc::SIGKILL) };
+    assert!(soon(|| guardian
+        .look()
+        .unwrap()
+        .is_some_and(|told| told.ends_with(
+            "ended before this one (signal: 9 (SIGKILL)): another one was started"
+        ))));
+    assert_ne!(guardian.pid(), killed);
+    assert_eq!(guardian.look().unwrap(), None);
+    assert!(ground::alone(&played.host()).is_err());
+    // As when we are killed.
+    drop(guardian);
+    assert!(soon(|| !folder.path().exists()));
+    assert!(!sleeper.wait().unwrap().success());
+}
+
+/// By the command, which is not blamed for the one that is there then.
+#[test]
+fn who_is_replaced_during_a_run_is_no_leftover() {
+    let _alone = alone();
+    let played = Played::new(&[]);
+    let lock = played.path("").components().as_path().to_path_buf();
+    let kills = format!(
+        "for at in /proc/[0-9]*; do
+            if [ \"$(readlink $at/fd/1)\" = {} ]; then kill -9 ${{at#/proc/}} && killed=1; fi
+        done
+        [ \"$killed\" ] && sleep 2",
+        lock.display()
+    );
+    let mut real = played.real(&no_call, &|| false, workload(&kills));
+    let variant = Variant::parse("eevdf").unwrap();
+    real.begin(std::slice::from_ref(&variant)).unwrap();
+    real.switch(&variant).unwrap();
+    real.run().unwrap();
+    // The other one is there.
+    real.run().unwrap();
+    real.restore().unwrap();
+}
+
+/// Who outlives us knows what is ours before it is there. A process of our number may have left something in its place.
+#[test]
+fn a_ground_is_named_before_it_is_made() {
+    let _alone = alone();
+    let played = Played::new(&[]);
+    let (mut ground, _) = Ground::named(&played.host());
+    assert!(!ground.folder.exists());
+    let mut stale = None;
+    if let Some(cgroup) = &ground.cgroup {
+        assert!(!cgroup.path().exists());
+        cgroup.make().unwrap();
+        let mut sleeper = Command::new("sleep");
+        sleeper.arg("7667");
+        cgroup.takes(&mut sleeper).unwrap();
+        stale = Some(sleeper.spawn().unwrap());
+    }
+    assert_eq!(ground.make().unwrap(), None);
+    let mode = fs::metadata(&ground.folder).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    assert!(ground.cgroup.as_ref().is_none_or(|c| c.path().exists()));
+    if let Some(mut stale) = stale {
+        assert!(!stale.wait().unwrap().success());
+    }
+    ground.clear().unwrap();
+    assert!(!ground.folder.exists());
+    assert!(ground.cgroup.is_none_or(|c| !c.path().exists()));
+}
+
+#[test]
+fn who_is_dismissed_leaves_all_alone() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let mut guardian = Command::new(PROGRAM)
+        .arg(COMMAND)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut door = guardian.stdin.take().unwrap();
+    let ground = Ground {
+        folder: folder.path().to_path_buf(),
+        cgroup: None,
+    };
+    for word in [Word::Owns(ground), Word::Dismissed] {
+        writeln!(door, "{}", serde_json::to_string(&word).unwrap()).unwrap();
+    }
+    drop(door);
+    assert!(guardian.wait().unwrap().success());
+    assert!(folder.path().exists());
+}

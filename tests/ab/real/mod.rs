@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is done to a machine, and undone. The kernel is a folder, schedulers are shell scripts; processes and cgroups are real.
+
+mod guardian;
+mod scheduler;
+mod service;
+
+use crate::child::{alone, lives, workload};
+use scx_roost::ab::cgroup::Cgroup;
+use scx_roost::ab::child::Workload;
+use scx_roost::ab::machine::Machine;
+use scx_roost::ab::real::service::{Call, Service};
+use scx_roost::ab::real::{Means, Real};
+use scx_roost::ab::variant::{Scope, Variant, parse_all};
+use scx_roost::host::Host;
+use std::cell::RefCell;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_scx_roost");
+
+fn write(path: PathBuf, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// A kernel with sched_ext, and processes: number, name, words, cgroup.
+struct Played(TempDir);
+
+impl Played {
+    fn new(processes: &[(&str, &str, &str, &str)]) -> Played {
+        let played = Played(tempfile::tempdir().unwrap());
+        played.says("state", "disabled");
+        played.says("enable_seq", "4");
+        for (pid, comm, cmdline, cgroup) in processes {
+            let of = |file: &str| played.0.path().join("proc").join(pid).join(file);
+            write(of("comm"), &format!("{comm}\n"));
+            write(of("cmdline"), &cmdline.replace(' ', "\0"));
+            write(of("cgroup"), &format!("0::{cgroup}\n"));
+        }
+        played
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.0.path().join("kernel/sched_ext").join(file)
+    }
+
+    fn says(&self, file: &str, text: &str) {
+        write(self.path(file), &format!("{text}\n"));
+    }
+
+    /// The cgroups are the real ones, where there are any.
+    fn host(&self) -> Host {
+        let real = Host::new(Path::new("/sys"));
+        let own = real.proc_text("self/cgroup").unwrap_or_default();
+        write(self.0.path().join("proc/self/cgroup"), &own);
+        Host {
+            cgroup: real.cgroup,
+            ..Host::in_folder(self.0.path())
+        }
+    }
+
+    /// The machine that is compared on.
+    fn real<'a>(
+        &self,
+        call: Call<'a>,
+        stopped: &'a dyn Fn() -> bool,
+        workload: Workload,
+    ) -> Real<'a> {
+        let means = Means {
+            host: self.host(),
+            program: PROGRAM.into(),
+            call,
+            stopped,
+            warn: &|text| println!("warning: {text}"),
+        };
+        Real::new(means, Scope::Machine, workload)
+    }
+
+    /// A scheduler by its script.
+    fn scx(&self, script: &str) -> String {
+        let path = self.0.path().join("scx_played");
+        let state = self.path("state");
+        let text = script.replace("STATE", state.to_str().unwrap());
+        write(path.clone(), &format!("#!/bin/sh\n{text}\n"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        format!("scx:{}", path.display())
+    }
+}
+
+const ATTACHES: &str = "trap 'echo disabled >STATE; exit 0' INT
+setsid sleep 7660 &
+echo enabled >STATE
+while :; do sleep 0.05 & wait $!; done";
+
+fn root() -> bool {
+    // SAFETY: a plain call.
+    let root = unsafe { libc::geteuid() } == 0;
+    if !root {
+        println!("skip: schedulers are started by root");
+    }
+    root
+}
+
+fn made_cgroup() -> anyhow::Result<Cgroup> {
+    let cgroup = Cgroup::below_ours(&Host::new(Path::new("/sys")), "scx_roost-ab-test")?;
+    cgroup.make().map(|()| cgroup)
+}
+
+fn cgroups() -> bool {
+    made_cgroup()
+        .map(|c| c.remove())
+        .inspect_err(|e| println!("skip: {e:#}"))
+        .is_ok()
+}
+
+fn soon(mut what: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + Duration::from_secs(10);
+    while !what() {
+        if Instant::now() > end {
+            return false;
+        }
+        sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+fn scx_service() -> Service {
+    Service::Systemd {
+        unit: "scx.service".into(),
+    }
+}
+
+fn no_call(words: &[&str]) -> anyhow::Result<String> {
+    panic!("{words:?}")
+}
+
+/// Whoever was attached is stopped, and that fails behind it: it is started again at once.
+#[test]
+fn a_beginning_that_fails_is_undone() {
+    if !root() {
+        return;
+    }
+    let _alone = alone();
+    let unit = "/system.slice/scx.service";
+    let played = Played::new(&[("20", "scx_lavd", "scx_lavd", unit)]);
+    played.says("state", "enabled");
+    let said = RefCell::new(Vec::new());
+    let call = |words: &[&str]| {
+        said.borrow_mut().push(words.join(" "));
+        let state = if words[1] == "stop" {
+            "disabled"
+        } else {
+            "enabled"
+        };
+        played.says("state", state);
+        anyhow::ensure!(words[1] != "stop", "no luck");
+        Ok(String::new())
+    };
+    let mut real = played.real(&call, &|| false, workload("true"));
+    let variants = parse_all(&["mainline", "eevdf"].map(str::to_string)).unwrap();
+    let error = format!("{:#}", real.begin(&variants).unwrap_err());
+    assert_eq!(error, "no luck");
+    assert_eq!(
+        *said.borrow(),
+        ["systemctl stop scx.service", "systemctl start scx.service"]
+    );
+}
+
+#[test]
+fn what_is_attached_comes_back_in_the_end() {
+    if !root() {
+        return;
+    }
+    let _alone = alone();
+    let unit = "/system.slice/scx.service";
+    let played = Played::new(&[("20", "scx_lavd", "scx_lavd", unit)]);
+    played.says("state", "enabled");
+    let said = RefCell::new(Vec::new());
+    let call = |words: &[&str]| {
+        said.borrow_mut().push(words[1].to_string());
+        let state = if words[1] == "stop" {
+            "disabled"
+        } else {
+            "enabled"
+        };
+        played.says("state", state);
+        Ok(String::new())
+    };
+    let scx = played.scx(ATTACHES);
+    let mut real = played.real(&call, &|| false, workload("sleep 0.01"));
+    let variants = [
+        Variant::parse(&scx).unwrap(),
+        Variant::parse("eevdf").unwrap(),
+    ];
+    real.begin(&variants).unwrap();
+    for variant in &variants {
+        real.switch(variant).unwrap();
+        real.run().unwrap();
+    }
+    assert_eq!(*said.borrow(), ["stop"]);
+    real.switch(&variants[0]).unwrap();
+    assert!(soon(|| lives("7660")));
+    real.restore().unwrap();
+    assert_eq!(*said.borrow(), ["stop", "start"]);
+    assert!(!cgroups() || !lives("7660"));
+}
+
+#[test]
+fn one_comparison_at_a_time() {
+    if !root() {
+        return;
+    }
+    let _alone = alone();
+    let played = Played::new(&[]);
+    let never = || false;
+    let real = || played.real(&no_call, &never, workload("true"));
+    let (mut first, mut second) = (real(), real());
+    first.begin(&[]).unwrap();
+    let error = second.begin(&[]).unwrap_err().to_string();
+    assert!(error.starts_with("another comparison runs"), "{error}");
+    first.restore().unwrap();
+    second.begin(&[]).unwrap();
+    second.restore().unwrap();
+}
+
+/// Under the kernel's own scheduler, which needs none of ours; behind it the command is everywhere again.
+#[test]
+fn a_variant_keeps_the_command_to_its_cpus() {
+    let _alone = alone();
+    let played = Played::new(&[]);
+    std::os::unix::fs::symlink("/sys/devices", played.0.path().join("devices")).unwrap();
+    let never = || false;
+    let says = workload("grep Cpus_allowed_list /proc/self/status");
+    let mut real = played.real(&no_call, &never, says);
+    let of = |names: [&str; 2]| parse_all(&names.map(str::to_string)).unwrap();
+    let wrong = real.begin(&of(["eevdf", "eevdf@cpus=1023"])).unwrap_err();
+    let wrong = format!("{wrong:#}");
+    assert!(
+        wrong.starts_with("variant eevdf@cpus=1023: CPU 1023 is not online"),
+        "{wrong}"
+    );
+    let variants = of(["eevdf", "eevdf@cpus=0"]);
+    real.begin(&variants).unwrap();
+    let mut allowed = |variant: &Variant| {
+        real.switch(variant).unwrap();
+        let output = real.run().unwrap().sample.output;
+        output.split_whitespace().last().unwrap().to_string()
+    };
+    let all = allowed(&variants[0]);
+    assert_eq!(allowed(&variants[1]), "0");
+    assert_eq!(allowed(&variants[0]), all);
+    real.restore().unwrap();
+}
+
+/// Cgroups that a command has made in its own.
+#[test]
+fn a_tree_is_taken_away_from_below() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join("own");
+    fs::create_dir_all(own.join("a/b/c")).unwrap();
+    fs::create_dir_all(own.join("a/d")).unwrap();
+    let cgroup: Cgroup = serde_json::from_value(serde_json::json!(own)).unwrap();
+    cgroup.remove();
+    assert!(!own.exists());
+}

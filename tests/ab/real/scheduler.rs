@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Schedulers that are started, looked at and stopped.
+
+use super::{ATTACHES, Played, no_call, root};
+use crate::child::{alone, lives, workload};
+use scx_roost::ab::child::Failure;
+use scx_roost::ab::machine::Machine;
+use scx_roost::ab::variant::Variant;
+
+#[test]
+fn a_command_is_not_blamed_for_its_scheduler() {
+    if !root() {
+        return;
+    }
+    let _alone = alone();
+    let played = Played::new(&[]);
+    let state = played.path("state");
+    let fails = workload(&format!("echo disabled >{}; exit 3", state.display()));
+    let scx = Variant::parse(&played.scx(ATTACHES)).unwrap();
+    let mut real = played.real(&no_call, &|| false, fails);
+    real.begin(std::slice::from_ref(&scx)).unwrap();
+    real.switch(&scx).unwrap();
+    let told = real.run().unwrap_err().to_string();
+    assert!(
+        told.contains("the scheduler is not attached any more"),
+        "{told}"
+    );
+    real.restore().unwrap();
+}
+
+/// Ctrl-C while a scheduler is loaded.
+#[test]
+fn who_stops_a_load_is_no_failure_and_nothing_is_left() {
+    if !root() {
+        return;
+    }
+    let _alone = alone();
+    let played = Played::new(&[]);
+    let scx = played.scx("sleep 7662 & sleep 7662");
+    let mut real = played.real(&no_call, &|| true, workload("true"));
+    let variant = Variant::parse(&scx).unwrap();
+    real.begin(std::slice::from_ref(&variant)).unwrap();
+    let failure = real.switch(&variant).unwrap_err();
+    assert!(matches!(failure, Failure::Stopped), "{failure}");
+    real.restore().unwrap();
+    assert!(!lives("7662"));
+}
+
+#[test]
+fn a_scheduler_that_ends_is_told_of() {
+    if !root() {
+        return;
+    }
+    let _alone = alone();
+    let played = Played::new(&[]);
+    let scx = played.scx("echo no BTF; exit 5");
+    let mut real = played.real(&no_call, &|| false, workload("true"));
+    let variant = Variant::parse(&scx).unwrap();
+    real.begin(std::slice::from_ref(&variant)).unwrap();
+    let told = real.switch(&variant).unwrap_err().to_string();
+    let why = "it ended before it was attached (exit status: 5): it said last: no BTF";
+    assert!(told.ends_with(why), "{told}");
+    real.restore().unwrap();
+}
+
+#[test]
+fn who_is_attached_during_a_run_is_seen() {
+    if !root() {
+        return;
+    }
+    let _alone = alone();
+    let played = Played::new(&[]);
+    let seq = played.path("enable_seq");
+    let came_and_went = workload(&format!("echo 5 >{}", seq.display()));
+    let mut real = played.real(&no_call, &|| false, came_and_went);
+    let variant = Variant::parse("eevdf").unwrap();
+    real.begin(std::slice::from_ref(&variant)).unwrap();
+    real.switch(&variant).unwrap();
+    let told = real.run().unwrap_err().to_string();
+    assert!(told.contains("schedulers were attached anew"), "{told}");
+    // It says 5 already.
+    real.run().unwrap();
+    played.says("state", "enabled");
+    played.says("root/ops", "lavd");
+    let told = real.run().unwrap_err().to_string();
+    assert!(told.contains("lavd was attached meanwhile"), "{told}");
+    played.says("state", "disabled");
+    real.restore().unwrap();
+}

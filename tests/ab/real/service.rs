@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The scheduler that is attached at the start: which service has it, what ctl has set of it, and that it comes back.
+
+use super::{Played, no_call, scx_service};
+use scx_roost::ab::real::former::Former;
+use scx_roost::ab::real::live::{Live, ctl_path};
+use scx_roost::ab::real::service::{Running, Service, call, running, schedules, unit_of};
+use scx_roost::control::Op;
+use serde_json::{Value, json};
+use std::cell::RefCell;
+
+#[test]
+fn schedulers_are_told_from_who_is_called_like_them() {
+    for (comm, words, is) in [
+        ("scx_lavd", "/usr/bin/scx_lavd --performance", true),
+        ("scx_roost", "scx_roost --preset roost", true),
+        ("scx_roost", "scx_roost", true),
+        ("scx_roost", "scx_roost export --port 9", false),
+        ("scx_roost", "/bin/scx_roost monitor", false),
+        ("scx_roost", "scx_roost --json ctl show", false),
+        ("scx_roost", "scx_roost ab --variant a", false),
+        ("scx_roost", "scx_roost ab-guardian", false),
+        ("scx_enable_helper", "", false),
+        ("scx_loader", "/usr/bin/scx_loader", false),
+        ("bash", "bash scx_lavd", false),
+    ] {
+        let cmdline = match words {
+            "" => String::new(),
+            words => words.replace(' ', "\0") + "\0",
+        };
+        assert_eq!(schedules(comm, &cmdline), is, "{comm} {words}");
+    }
+}
+
+#[test]
+fn a_service_is_found_by_the_processes_in_it() {
+    let of = |processes: &[(&str, &str, &str, &str)]| {
+        let played = Played::new(processes);
+        let found = Service::of("lavd", &running(&played.host()), &no_call);
+        found.map_err(|e| e.to_string())
+    };
+    let unit = "/system.slice/scx.service";
+    let others = [
+        ("7", "scx_enable_helper", "", "/"),
+        ("8", "scx_roost", "scx_roost export", "/user.slice"),
+        ("9", "bash", "bash", unit),
+    ];
+    let service = Ok(Service::Systemd {
+        unit: "scx.service".into(),
+    });
+    let with = |more: &[(&'static str, &'static str, &'static str, &'static str)]| {
+        of(&[&others[..], more].concat())
+    };
+    let one = ("20", "scx_lavd", "scx_lavd", unit);
+    assert_eq!(with(&[one]), service);
+    // A wrapper and its child, in one service.
+    assert_eq!(
+        with(&[one, ("21", "scx_lavd", "scx_lavd --x", unit)]),
+        service
+    );
+    let none = with(&[]).unwrap_err();
+    assert!(none.contains("no service of systemd"), "{none}");
+    let user = with(&[("20", "scx_lavd", "scx_lavd", "/user.slice/a.scope")]);
+    assert!(user.unwrap_err().contains("no service of systemd"));
+    let two = with(&[one, ("22", "scx_rusty", "scx_rusty", "/user.slice")]);
+    assert!(two.unwrap_err().contains("several processes"));
+}
+
+/// As `ctl show` and `ctl rules` answer.
+fn live(arms: &[(&str, &str, &str, Value)], rules: &[(Value, &str)]) -> Live {
+    let arm = |(name, preset, features, tunables): &(&str, &str, &str, Value)| json!({"name": name, "preset": preset, "features": features, "tunables": tunables, "rules": 0});
+    let arms: Vec<Value> = arms.iter().map(arm).collect();
+    let rules: Vec<Value> = rules
+        .iter()
+        .map(|(whom, arm)| json!({"whom": whom, "arm": arm}))
+        .collect();
+    Live::of(&json!({"generation": 3, "arms": arms}), &json!(rules)).unwrap()
+}
+
+#[test]
+fn what_ctl_has_set_is_given_back() {
+    let mainline = "prev_idle sis_util avg_idle";
+    let slice = |us: u32| json!({"slice-us": us, "min-slice-us": 700});
+    let rules = [
+        (json!({"comm": "game*"}), "quiet"),
+        (json!({"pid": 77}), "quiet"),
+        (json!({"comm": "here"}), "default"),
+    ];
+    let was = live(
+        &[
+            (
+                "default",
+                "mainline",
+                "prev_idle avg_idle claim",
+                slice(900),
+            ),
+            ("quiet", "mainline", mainline, slice(2800)),
+        ],
+        &rules,
+    );
+    let begins = live(
+        &[("default", "mainline", mainline, slice(2800))],
+        &rules[2..],
+    );
+    let text = |ops: Vec<Op>| serde_json::to_value(ops).unwrap();
+    let add = json!([{"op": "arm_add", "arm": "quiet", "preset": "mainline"}]);
+    assert_eq!(text(was.arms_to_add(&begins)), add);
+    let added = live(
+        &[
+            ("default", "mainline", mainline, slice(2800)),
+            ("quiet", "mainline", mainline, slice(2800)),
+        ],
+        &rules[2..],
+    );
+    assert!(was.arms_to_add(&added).is_empty());
+    let change = json!({"preset": "mainline", "enable": ["claim"], "disable": ["sis_util"], "set": {"slice-us": 900}});
+    let set = json!({"op": "set", "arm": "default", "change": change});
+    let rule = json!({"op": "rule_add", "whom": {"comm": "game*"}, "arm": "quiet"});
+    assert_eq!(text(was.changes(&added)), json!([set, rule]));
+    assert!(was.changes(&was).is_empty());
+    assert!(was.loses().is_some() && begins.loses().is_none());
+}
+
+#[test]
+fn the_control_socket_is_found_by_how_it_was_started() {
+    let of = |line: &str| {
+        let words = line.split(' ').map(str::to_string).collect();
+        ctl_path(&[Running { unit: None, words }])
+    };
+    let beside = of("/usr/bin/scx_roost --preset mainline --stats-path /run/x/stats");
+    assert_eq!(beside, Some("/run/x/ctl".into()));
+    let own = of("scx_roost --ctl-path /run/own");
+    assert_eq!(own, Some("/run/own".into()));
+    for other in ["scx_lavd --ctl-path /run/own", "scx_roost ctl show"] {
+        assert_eq!(of(other), None, "{other}");
+    }
+}
+
+#[test]
+fn a_unit_is_of_the_system() {
+    assert_eq!(
+        unit_of("1:cpu:/\n0::/system.slice/scx.service/sub\n").as_deref(),
+        Some("scx.service")
+    );
+    for none in ["", "0::/", "0::/user.slice/a.service", "0::/system.slice/x"] {
+        assert_eq!(unit_of(none), None, "{none}");
+    }
+}
+
+/// Ctrl-C is for us, and ends nobody who starts a service for us.
+#[test]
+fn who_is_called_has_a_group_of_its_own() {
+    let words = ["sh", "-c", "cut -d' ' -f5 /proc/$$/stat; echo $$"];
+    let said = call(&words).unwrap();
+    let (group, pid) = said.trim().split_once('\n').unwrap();
+    assert_eq!(group, pid);
+}
+
+#[test]
+fn scx_loader_is_asked_and_told() {
+    let said = RefCell::new(Vec::new());
+    let call = |words: &[&str]| {
+        said.borrow_mut().push(words.join(" "));
+        Ok(match *words.last().unwrap() {
+            "CurrentScheduler" => r#"{"type":"s","data":"scx_lavd"}"#,
+            "SchedulerMode" => r#"{"type":"u","data":2}"#,
+            "CurrentSchedulerArgs" => r#"{"type":"as","data":["--a","b"]}"#,
+            _ => "",
+        }
+        .to_string())
+    };
+    let words = ["/usr/bin/scx_lavd", "--old"];
+    let running = [Running {
+        unit: Some("scx_loader.service".into()),
+        words: words.map(str::to_string).to_vec(),
+    }];
+    let service = Service::of("lavd", &running, &call).unwrap();
+    assert!(service.stays(&call));
+    // It was told to stop.
+    let stopping = |words: &[&str]| match *words.last().unwrap() {
+        "CurrentScheduler" => Ok(r#"{"type":"s","data":"unknown"}"#.to_string()),
+        _ => call(words),
+    };
+    assert!(!service.stays(&stopping));
+    // Older ones do not say with which arguments, and have no mode then.
+    let older = |words: &[&str]| match *words.last().unwrap() {
+        "CurrentSchedulerArgs" => anyhow::bail!("no such property"),
+        "SchedulerMode" => Ok(r#"{"type":"u","data":0}"#.to_string()),
+        _ => call(words),
+    };
+    let by_process = Service::Loader {
+        scheduler: "scx_lavd".into(),
+        mode: 0,
+        args: vec!["--old".into()],
+    };
+    assert_eq!(Service::of("lavd", &running, &older).unwrap(), by_process);
+    said.borrow_mut().clear();
+    service.stop(&call).unwrap();
+    service.start(&call).unwrap();
+    let path = "busctl call org.scx.Loader /org/scx/Loader org.scx.Loader";
+    assert_eq!(
+        *said.borrow(),
+        [
+            format!("{path} StopScheduler"),
+            format!("{path} StartSchedulerWithArgs sas scx_lavd 2 --a b")
+        ]
+    );
+    let plain = Service::Loader {
+        scheduler: "scx_lavd".into(),
+        mode: 2,
+        args: Vec::new(),
+    };
+    plain.start(&call).unwrap();
+    let last = said.borrow().last().unwrap().clone();
+    assert_eq!(last, format!("{path} StartScheduler su scx_lavd 2"));
+}
+
+/// Whoever is attached in its place, the service is told, and it is known whether it came back.
+#[test]
+fn who_was_attached_is_attached_again_or_it_is_told() {
+    let played = Played::new(&[]);
+    let former = Former {
+        name: "lavd".into(),
+        service: scx_service(),
+        kernel: played.host().kernel,
+        live: None,
+    };
+    let says = |state: &str, ops: &str| {
+        played.says("root/ops", ops);
+        played.says("state", state);
+    };
+    says("disabled", "");
+    let comes = |_: &[&str]| {
+        says("enabled", "lavd");
+        Ok(String::new())
+    };
+    former.restore(&comes).unwrap();
+    // The loader is told nothing when it is there.
+    let loader = Former {
+        service: Service::Loader {
+            scheduler: "scx_lavd".into(),
+            mode: 0,
+            args: Vec::new(),
+        },
+        ..former.clone()
+    };
+    let loaded = |words: &[&str]| {
+        Ok(match *words.last().unwrap() {
+            "CurrentScheduler" => r#"{"data":"scx_lavd"}"#,
+            "SchedulerMode" => r#"{"data":0}"#,
+            "CurrentSchedulerArgs" => r#"{"data":[]}"#,
+            other => panic!("{other}"),
+        }
+        .to_string())
+    };
+    loader.restore(&loaded).unwrap();
+    says("enabled", "rusty");
+    let calls = RefCell::new(0);
+    let does_not_come = |_: &[&str]| {
+        *calls.borrow_mut() += 1;
+        Ok(String::new())
+    };
+    let told = format!("{:#}", former.restore(&does_not_come).unwrap_err());
+    assert!(
+        told.starts_with("the scheduler rusty is still attached")
+            && told.ends_with("the service of lavd was told to start all the same"),
+        "{told}"
+    );
+    assert_eq!(*calls.borrow(), 1);
+    former.restore(&comes).unwrap();
+    says("disabled", "");
+    // As when systemctl is killed.
+    let first = RefCell::new(true);
+    let comes_later = |words: &[&str]| match first.replace(false) {
+        true => anyhow::bail!("no luck"),
+        false => comes(words),
+    };
+    former.restore(&comes_later).unwrap();
+    says("disabled", "");
+    let fails = |_: &[&str]| anyhow::bail!("no luck");
+    let told = format!("{:#}", former.restore(&fails).unwrap_err());
+    assert_eq!(told, "the scheduler lavd is not started again: no luck");
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is gone on with by --resume: the files say with which seed, and how large the work is.
+
+use crate::played::{Played, played_runs};
+use clap::{Parser, ValueEnum};
+use scx_roost::ab::args::{AbArgs, Task, TuneArgs};
+use scx_roost::ab::result::{Recorded, ResultFile};
+use scx_roost::ab::run::{End, run};
+use scx_roost::ab::suite::Pattern;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+const VARIANTS: &str = "--variant mainline --variant roost";
+
+#[derive(Parser)]
+struct Typed<A: clap::Args> {
+    #[command(flatten)]
+    args: A,
+}
+
+fn tasks(folder: &Path, words: &str) -> anyhow::Result<Vec<Task>> {
+    let result = folder.join("r.jsonl");
+    let line = format!("ab {VARIANTS} --result {} {words}", result.display());
+    let typed = Typed::<AbArgs>::try_parse_from(line.split(' '))?;
+    typed.args.tasks("roost".into(), BTreeMap::new())
+}
+
+fn seed(folder: &Path, words: &str) -> u64 {
+    tasks(folder, words).unwrap()[0].header.seed
+}
+
+fn error<T>(result: anyhow::Result<T>) -> String {
+    format!("{:#}", result.map(|_| ()).unwrap_err())
+}
+
+#[test]
+fn the_file_has_the_seed() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = error(tasks(folder.path(), "--resume -- true"));
+    assert!(missing.starts_with("cannot read "), "{missing}");
+    let first = &tasks(folder.path(), "--seed 77 -- true").unwrap()[0];
+    drop(ResultFile::create(&first.result, &first.header).unwrap());
+    assert_eq!(seed(folder.path(), "--resume -- true"), 77);
+    assert_eq!(seed(folder.path(), "--resume --seed 78 -- true"), 78);
+    let later = &tasks(folder.path(), "--resume --timeout 5 -- true").unwrap()[0];
+    assert!(later.resume && later.timeout.as_secs() == 5);
+    ResultFile::resume(&later.result, &later.header).unwrap();
+}
+
+#[test]
+fn a_file_without_its_first_line_says_no_seed() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("r.jsonl"), "").unwrap();
+    assert_eq!(seed(folder.path(), "--resume --seed 78 -- true"), 78);
+    let mut first = tasks(folder.path(), "--suite placement").unwrap();
+    fs::write(&first[0].result, "").unwrap();
+    *first[1].header.command.last_mut().unwrap() = "4321".into();
+    drop(ResultFile::create(&first[1].result, &first[1].header).unwrap());
+    let later = tasks(folder.path(), "--suite placement --resume").unwrap();
+    assert_eq!(later[0].command.last().unwrap(), "4321");
+    assert_eq!(later[0].header.seed, first[0].header.seed);
+}
+
+/// Of a suite that was broken off the workloads that were begun go on, with the same work, and the others follow.
+#[test]
+fn a_suite_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let suite = "--suite placement";
+    let mut first = tasks(folder.path(), suite).unwrap();
+    for (task, steps) in first[..2].iter_mut().zip(["4321"; 2]) {
+        *task.header.command.last_mut().unwrap() = steps.into();
+        drop(ResultFile::create(&task.result, &task.header).unwrap());
+    }
+    let again = error(tasks(folder.path(), suite));
+    assert!(
+        again.contains("r-ping-pong.jsonl exists: go on with it by --resume"),
+        "{again}"
+    );
+    let later = tasks(folder.path(), "--suite placement --resume").unwrap();
+    let resumed: Vec<bool> = later.iter().map(|t| t.resume).collect();
+    assert_eq!(resumed, [true, true, false, false, false, false, false]);
+    for (task, pattern) in later.iter().zip(Pattern::value_variants()) {
+        assert_eq!(task.header.seed, first[0].header.seed);
+        assert_eq!(task.header.command[2..], [pattern.name(), "4321".into()]);
+        assert_eq!(task.command.last().unwrap(), "4321");
+    }
+    ResultFile::resume(&later[1].result, &later[1].header).unwrap();
+}
+
+#[test]
+fn the_first_round_has_the_seed() {
+    let folder = tempfile::tempdir().unwrap();
+    let task = |words: &str| {
+        let line = format!("tune --result {} {words} -- true", folder.path().display());
+        let typed = Typed::<TuneArgs>::parse_from(line.split(' '));
+        typed.args.task(BTreeMap::new()).unwrap()
+    };
+    let mut header = task("--seed 77").header;
+    // Nothing is there yet: it begins.
+    task("--resume");
+    header.variants.push("mainline".into());
+    let file = folder.path().join("round-1.jsonl");
+    drop(ResultFile::create(&file, &header).unwrap());
+    assert_eq!(task("--resume").header.seed, 77);
+}
+
+/// What is done is shown: no scheduler is loaded for it.
+#[test]
+fn what_is_done_leaves_the_machine_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let task = &tasks(folder.path(), "-n 6 -- true").unwrap()[0];
+    let runs = played_runs(&task.header, 1);
+    let lines = scx_roost::ab::share::lines(&Recorded {
+        header: task.header.clone(),
+        runs,
+    });
+    fs::write(&task.result, lines.unwrap()).unwrap();
+    let (mut file, mut recorded) = ResultFile::resume(&task.result, &task.header).unwrap();
+    let mut machine = Played::new(1);
+    let (header, runs) = (&recorded.header, &mut recorded.runs);
+    let ended = run(
+        header,
+        runs,
+        &mut machine,
+        &mut file,
+        &|| false,
+        &mut |_| (),
+    );
+    assert_eq!(ended.unwrap(), End::Done);
+    assert_eq!(machine.asked, [""; 0]);
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A suite goes on behind a workload that fails, and says so; and what is told while it runs.
+
+use crate::played::{Played, header};
+use anyhow::Result;
+use clap::Parser;
+use scx_roost::ab::args::{AbArgs, Task};
+use scx_roost::ab::child::Failure;
+use scx_roost::ab::progress::{Among, Shown, time};
+use scx_roost::ab::result::{Recorded, ResultFile};
+use scx_roost::ab::run::{Progress, run};
+use scx_roost::ab::share::redacted;
+use scx_roost::ab::stats::plan::Plan;
+use scx_roost::ab::suite_runs::{Outcome, run_all};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+#[derive(Parser)]
+struct Typed {
+    #[command(flatten)]
+    args: AbArgs,
+}
+
+fn tasks() -> Vec<Task> {
+    let words = "ab --suite placement -n 6 --variant mainline --variant mainline+slice-us=1000";
+    let typed = Typed::parse_from(words.split(' '));
+    typed.args.tasks("roost".into(), BTreeMap::new()).unwrap()
+}
+
+/// The machine of the third workload is as `change` makes it.
+fn outcome(change: &dyn Fn(&mut Played)) -> (Result<Outcome>, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ran = Vec::new();
+    let compare = &mut |at: usize, task: &Task| {
+        let name = task.item.as_ref().unwrap().name.clone();
+        let mut file = ResultFile::create(&folder.path().join(&name), &task.header).unwrap();
+        ran.push(name);
+        let (mut machine, mut runs) = (Played::new(at as u64), Vec::new());
+        if at == 2 {
+            change(&mut machine);
+        }
+        let header = task.header.clone();
+        let never = || false;
+        let end = run(
+            &header,
+            &mut runs,
+            &mut machine,
+            &mut file,
+            &never,
+            &mut |_| (),
+        )?;
+        Ok((Recorded { header, runs }, end))
+    };
+    let outcome = run_all(&tasks(), compare, &|_| ());
+    (outcome, ran)
+}
+
+#[test]
+fn a_suite_goes_on_behind_a_command_that_fails() {
+    for failure in [
+        || Failure::TimedOut(Duration::from_secs(7)),
+        || Failure::NotStarted(std::io::Error::other("there is none")),
+        || Failure::NoValue(anyhow::anyhow!("the command printed nothing")),
+    ] as [fn() -> Failure; 3]
+    {
+        let fails = failure().to_string();
+        let (outcome, ran) = outcome(&|m| m.fails = Some((3, failure)));
+        let outcome = outcome.unwrap();
+        assert_eq!(ran.len(), 7);
+        let closing = outcome.closing().unwrap();
+        let text = closing.as_ref().unwrap().text();
+        assert!(text.contains("The suite: 6 comparisons"), "{text}");
+        assert!(
+            text.contains("\n  messages failed: run 3 under variant "),
+            "{text}"
+        );
+        assert!(text.contains(&fails), "{fails} in {text}");
+        let json = serde_json::to_value(outcome.whole(&closing).unwrap()).unwrap();
+        let workloads = json["workloads"].as_array().unwrap();
+        assert_eq!(workloads.len(), 6);
+        assert_eq!(workloads[2]["workload"], "fork-wait");
+        assert_eq!(workloads[2]["blocks"], 6);
+        assert_eq!(json["suite"]["rows"].as_array().unwrap().len(), 6);
+        assert_eq!(json["suite"]["failed"][0]["workload"], "messages");
+        let told = outcome.end("stopped").unwrap_err().to_string();
+        assert_eq!(
+            told,
+            "1 of 7 workloads failed: messages; --resume tries them again"
+        );
+    }
+}
+
+#[test]
+fn it_ends_when_it_is_stopped_or_the_machine_is_not_as_it_was() {
+    let (stopped, ran) = outcome(&|m| m.fails = Some((3, || Failure::Stopped)));
+    let stopped = stopped.unwrap();
+    assert_eq!((ran.len(), stopped.stopped), (3, true));
+    assert!(stopped.closing().unwrap().is_none());
+    assert_eq!(stopped.end("stopped").unwrap_err().to_string(), "stopped");
+    let stuck = outcome(&|m| {
+        m.stuck = true;
+        m.fails = Some((3, || Failure::TimedOut(Duration::from_secs(7))));
+    });
+    let broken =
+        outcome(&|m| m.does_not_load = Some((1, || Failure::TimedOut(Duration::from_secs(7)))));
+    for ((outcome, ran), told) in [
+        (
+            stuck,
+            "the machine is not as it was: scx_lavd.service does not start: run 3 under",
+        ),
+        (broken, "run 1 under variant"),
+    ] {
+        let error = format!("{:#}", outcome.err().unwrap());
+        assert_eq!(ran.len(), 3, "{error}");
+        assert!(error.contains(told), "{told} in {error}");
+    }
+    let (fine, ran) = outcome(&|_| ());
+    assert_eq!(ran.len(), 7);
+    fine.unwrap().end("stopped").unwrap();
+}
+
+fn progress(number: usize, block: Option<usize>) -> Progress<'static> {
+    Progress {
+        number,
+        all: 26,
+        variant: "eevdf",
+        block,
+        blocks: 12,
+    }
+}
+
+#[test]
+fn the_workload_and_the_time_that_is_left_are_told() {
+    let ago = |secs: u64| Instant::now() - Duration::from_secs(secs);
+    let among = Among {
+        name: "x265".into(),
+        number: 2,
+        of: 9,
+        behind: 182,
+        begin: ago(3600),
+    };
+    let mut shown = Shown::new(0, Some(among));
+    assert_eq!(
+        shown.run(&progress(0, None)),
+        "x265 (2 of 9): run 1 of at most 26: eevdf (warm-up)"
+    );
+    let left = shown.left(&progress(6, Some(2)), Duration::from_secs(360));
+    assert_eq!(
+        left,
+        ", at most 20 min left, the suite 1:00 h so far and about 3:22 h more"
+    );
+    let line = shown.block(&progress(0, None)).unwrap();
+    assert_eq!(line, "x265 (2 of 9): warm-up");
+    assert_eq!(shown.block(&progress(1, None)), None);
+    let line = shown.block(&progress(2, Some(0))).unwrap();
+    assert!(
+        line.starts_with("x265 (2 of 9): block 1 of at most 12, at most 0 s left"),
+        "{line}"
+    );
+    assert_eq!(shown.block(&progress(3, Some(0))), None);
+    assert!(shown.block(&progress(4, Some(1))).is_some());
+    let alone = Shown::new(4, None);
+    assert_eq!(
+        alone.run(&progress(4, Some(1))),
+        "run 5 of at most 26: eevdf"
+    );
+    let times = [0.0, 119.4, 120.0, 3569.0, 3571.0, 86_399.0].map(time);
+    assert_eq!(
+        times,
+        ["0 s", "119 s", "2 min", "59 min", "1:00 h", "24:00 h"]
+    );
+}
+
+#[test]
+fn a_workload_keeps_its_name_when_it_is_given_away() {
+    for (name, kept) in [("pairs", true), ("x265", true), ("my secret", false)] {
+        let mut header = header(&["mainline", "roost"], Plan::Fixed(6));
+        header.workload = Some(name.to_string());
+        let shared = redacted(&Recorded {
+            header,
+            runs: Vec::new(),
+        })
+        .unwrap();
+        assert_eq!(shared.header.workload.is_some(), kept, "{name}");
+    }
+    assert!(
+        tasks()
+            .iter()
+            .all(|t| t.header.workload == t.item.as_ref().map(|i| i.name.clone()))
+    );
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is typed behind `scx_roost ab`: what is taken, and what is refused in one sentence.
+
+use clap::Parser;
+use scx_roost::ab::args::{AbArgs, Task};
+use std::collections::BTreeMap;
+
+#[derive(Debug, Parser)]
+struct Typed {
+    #[command(flatten)]
+    args: AbArgs,
+}
+
+fn parsed(options: &str) -> Result<Typed, String> {
+    let words = format!("ab --variant mainline --variant roost {options} -- true");
+    Typed::try_parse_from(words.split_whitespace()).map_err(|e| e.to_string())
+}
+
+fn task(options: &str) -> Result<Task, String> {
+    let tasks = parsed(options)?.args.tasks("roost".into(), BTreeMap::new());
+    tasks
+        .map(|mut tasks| tasks.remove(0))
+        .map_err(|e| format!("{e:#}"))
+}
+
+#[test]
+fn a_run_may_take_days() {
+    for secs in ["0.1", "7200", "2592000"] {
+        let taken = task(&format!("--timeout {secs}")).unwrap();
+        assert_eq!(taken.timeout.as_secs_f64(), secs.parse::<f64>().unwrap());
+        assert_eq!(taken.header.timeout_s, taken.timeout.as_secs_f64());
+    }
+    assert_eq!(task("").unwrap().timeout.as_secs(), 3600);
+    for secs in ["0", "2592001", "-1", "NaN", "inf", "soon"] {
+        let told = parsed(&format!("--timeout={secs}")).unwrap_err();
+        let known = "0.1 to 2592000 seconds, which are 30 days, are possible";
+        assert!(told.contains(known), "{secs}: {told}");
+    }
+}
+
+#[test]
+fn quantiles_are_not_averaged() {
+    for means in ["--concurrent", "--mirror"] {
+        for metric in ["wakeup-p50", "wakeup-p99"] {
+            let told = task(&format!("{means} --metric {metric}")).unwrap_err();
+            assert_eq!(
+                told,
+                format!(
+                    "{metric} is a quantile of a run, and --mirror and --concurrent take means of two runs: \
+                     the mean of quantiles is the quantile of nothing"
+                )
+            );
+        }
+    }
+    task("--mirror").unwrap();
+    task("--metric wakeup-p99").unwrap();
+}
+
+#[test]
+fn what_is_wrong_is_one_sentence() {
+    let told = task("--metric regex:(").unwrap_err();
+    assert_eq!(told, "metric regex:(: unclosed group");
+    let told = parsed("-n 0").unwrap_err();
+    assert!(
+        told.contains("1 to 10000 blocks, or auto, or auto:24 and more are possible"),
+        "{told}"
+    );
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Whose a command is.
+
+use crate::child::{runs, workload};
+use scx_roost::ab::child::Workload;
+use scx_roost::user::User;
+use std::process::Command;
+
+#[test]
+fn a_command_has_the_groups_and_the_home_of_its_user() {
+    let unknown = User::of(Some("no-such-user")).unwrap_err().to_string();
+    assert_eq!(unknown, "there is no user 'no-such-user'");
+    // SAFETY: a plain call.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("skip: root alone runs a command as another");
+        return;
+    }
+    assert_eq!(User::of(Some("root")).unwrap(), None);
+    let nobody = User::of(Some("nobody")).unwrap();
+    assert!(nobody.is_some());
+    let said = runs(&Workload {
+        user: nobody,
+        ..workload("id -u; id -G; echo $HOME $USER; umask")
+    });
+    let words = said.unwrap().output;
+    let plain = std::process::Command::new("sh")
+        .args([
+            "-c",
+            "id -u nobody; id -G nobody; getent passwd nobody | cut -d: -f6",
+        ])
+        .output()
+        .unwrap();
+    let plain = String::from_utf8(plain.stdout).unwrap();
+    assert!(
+        words.starts_with(&format!("{} nobody\n", plain.trim_end())),
+        "{words} {plain}"
+    );
+}
+
+/// In a process of its own, which has such an environment.
+fn again(test: &str, variables: &[(&str, &str)]) -> String {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--ignored", "--nocapture"]);
+    let output = command.envs(variables.iter().copied()).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+#[ignore = "it is run by another one"]
+fn prints_the_environment() {
+    match User::of(Some("nobody")) {
+        Ok(Some(user)) => {
+            let mut command = Command::new("env");
+            user.takes(&mut command);
+            command.status().unwrap();
+        }
+        _ => println!("skip: root alone runs a command as another"),
+    }
+}
+
+#[test]
+fn what_is_of_others_is_not_in_the_environment() {
+    let said = |folder: &str| {
+        again(
+            "users::prints_the_environment",
+            &[
+                ("SUDO_UID", "7"),
+                ("SUDO_COMMAND", "x"),
+                ("SHELL", "/bin/other"),
+                ("MAIL", "/mail/other"),
+                ("XDG_RUNTIME_DIR", folder),
+                ("XDG_SEAT", "seat7"),
+                ("DBUS_SESSION_BUS_ADDRESS", "unix:other"),
+                ("KEPT", "is"),
+            ],
+        )
+    };
+    let others = said("/");
+    if others.contains("skip: ") {
+        println!("{others}");
+        return;
+    }
+    let has = |said: &str, name: &str| said.lines().any(|line| line.starts_with(name));
+    for name in ["SUDO_", "SHELL=", "MAIL=", "XDG_", "DBUS_"] {
+        assert!(!has(&others, name), "{name} in {others}");
+    }
+    assert!(has(&others, "KEPT=is") && has(&others, "PATH="), "{others}");
+    // Of a session of its own.
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::chown(folder.path(), Some(65534), None).unwrap();
+    let own = said(folder.path().to_str().unwrap());
+    for name in ["XDG_RUNTIME_DIR=", "XDG_SEAT=", "DBUS_"] {
+        assert!(has(&own, name), "{name} not in {own}");
+    }
+    assert!(!has(&own, "SUDO_"), "{own}");
+}
+
+#[test]
+#[ignore = "it is run by another one"]
+fn prints_who_called_sudo() {
+    println!("{:?}", User::of(None).map_err(|e| e.to_string()));
+}
+
+#[test]
+fn half_of_who_called_sudo_is_an_error() {
+    // SAFETY: a plain call.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("skip: root alone is called by sudo");
+        return;
+    }
+    let said = |uid, gid| {
+        let variables = [("SUDO_UID", uid), ("SUDO_GID", gid)];
+        again("users::prints_who_called_sudo", &variables)
+    };
+    for (uid, gid) in [("", ""), ("7", ""), ("seven", "7"), ("7", "-1")] {
+        let said = said(uid, gid);
+        assert!(
+            said.contains("SUDO_UID and SUDO_GID do not say who called sudo"),
+            "{uid} {gid}: {said}"
+        );
+    }
+    assert!(said("7", "7").contains("uid: 7"));
+}

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# ab takes a scheduler off that is a service and gives it back, with what ctl had set of it, whatever goes wrong.
+# topology: 4
+# accel: tcg
+# long: yes
+# timeout: 600
+. /tests/lib.sh
+# systemd is played: it knows one unit, which is a scheduler of ours in the unit's cgroup.
+UNIT=/sys/fs/cgroup/system.slice/scx.service
+mkdir -p $UNIT /tmp/sbin
+cat >/tmp/sbin/systemctl <<'EOF'
+#!/bin/sh
+procs=/sys/fs/cgroup/system.slice/scx.service/cgroup.procs
+case $1 in
+start)
+	[ -z "$(cat $procs)" ] || exit 0
+	setsid sh -c "echo \$\$ >$procs; exec scx_roost --preset mainline" >/tmp/roost.log 2>&1 &
+	;;
+stop)
+	kill $(cat $procs)
+	while [ -n "$(cat $procs)" ]; do sleep 0.05; done
+	;;
+esac
+EOF
+chmod +x /tmp/sbin/systemctl
+PATH=/tmp/sbin:$PATH
+answers() { state_is enabled && scx_roost ctl show >/dev/null 2>&1; }
+set_by_ctl() { scx_roost ctl show 2>/dev/null | grep -v -i generation && scx_roost ctl rules 2>/dev/null; }
+as_before() { answers && [ "$(set_by_ctl)" = "$was" ] && ! pidof sleep && [ -z "$(ls -d /sys/fs/cgroup/scx_roost-ab-* /tmp/scx_roost-ab-* 2>/dev/null)" ]; }
+restored() {
+	wait_for 60 as_before
+	check "$1: the service is attached, with what ctl had set, and nothing is left" as_before
+	ab_anew
+}
+starts() {
+	scx_roost ab --result $AB_RESULT "$@" >$AB_LOG 2>&1 &
+	AB=$!
+}
+runs_sleep() { pidof sleep >/dev/null; }
+guardian() { grep -l ab-guardian /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3 | head -n 1; }
+
+systemctl start scx.service
+wait_for $LOAD_LIMIT_S answers
+check "the service is attached" answers
+begun=$(set_by_ctl)
+scx_roost ctl set --enable claim --set slice-us=1500
+scx_roost ctl arms add quiet --preset roost
+scx_roost ctl set --arm quiet --disable sync_local --set min-slice-us=500
+scx_roost ctl rules add --comm 'quiet*' --arm quiet
+was=$(set_by_ctl)
+check "ctl has set something" [ "$was" != "$begun" ]
+
+for case in "false|the command failed" "sleep 100|did not end within 1 s" "sleep 100 &|forked away" "setsid sleep 100 & sleep 0.3|daemonised" \
+	"echo 5 apples|printed nothing that"; do
+	ab --variant mainline --variant roost -n 6 --timeout 1 --metric 'regex:took ([0-9]+)' -- sh -c "${case%%|*}"
+	check "status 1: ${case%%|*}" [ $? = 1 ]
+	check "told: ${case%%|*}" ab_says "${case#*|}"
+	restored "${case%%|*}"
+done
+
+check "a comparison without a failure" ab --variant eevdf --variant mainline -n 1 --warmups 0 -- true
+check "what does not go back is told" ab_says 'rules about processes put there does not go back'
+restored "without a failure"
+
+starts --variant eevdf --variant mainline -n 6 -- sleep 60
+wait_for 60 runs_sleep
+first=$(guardian)
+kill -KILL $first
+replaced() { [ -n "$(guardian)" ] && [ "$(guardian)" != "$first" ]; }
+wait_for 10 replaced
+check "who restores is there again when it was killed" replaced
+is_told() { grep -q 'killed ended before this one (signal: 9 (SIGKILL)): another one was started' $AB_LOG; }
+wait_for 5 is_told
+check "that is told" is_told
+kill -KILL $AB
+restored "both killed"
+
+systemctl stop scx.service
+wait_for 5 state_is disabled
+rmdir $UNIT ${UNIT%/*}
+finish

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# tune tries changes of a preset and comes to an end; broken off, it goes on where it was. The machine has its own scheduler behind it.
+# topology: 4
+# accel: tcg
+# long: yes
+# timeout: 600
+. /tests/lib.sh
+HOW="tune --base mainline -n 6 --warmups 0 --result /tmp/tune"
+COMMAND="seq 3"
+lines() { cat /tmp/tune/round-1.jsonl 2>/dev/null | wc -l; }
+has_runs() { [ $(lines) -ge 8 ]; }
+alone() { state_is disabled && [ -z "$(ls -d /sys/fs/cgroup/scx_roost-ab-* /tmp/scx_roost-ab-* 2>/dev/null)" ]; }
+
+scx_roost $HOW --seed 3 -- $COMMAND >$AB_LOG 2>&1 &
+AB=$!
+wait_for 60 has_runs
+kill -INT $AB
+wait $AB
+check "interrupted: status 1" [ $? = 1 ]
+check "what goes on is told" ab_says 'stopped; go on with --resume and'
+wait_for 20 alone
+check "interrupted: its own scheduler, nothing is left" alone
+before=$(lines)
+scx_roost $HOW --resume -- $COMMAND >$AB_LOG 2>&1
+check "it goes on to its end" [ $? = 0 ]
+check "with the seed of the file" grep -q '"seed":3' /tmp/tune/round-1.jsonl
+check "behind what was there" [ $(lines) -gt $before ]
+check "what was tried is told" ab_says 'Changes of mainline, by wall of'
+check "it comes to an end of it" ab_says 'Compared anew, 6 blocks\|Nothing did better than mainline'
+check "its own scheduler, nothing is left" alone
+sed 's/^/# /' $AB_LOG
+rm -rf /tmp/tune
+finish
