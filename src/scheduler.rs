@@ -45,6 +45,7 @@ pub fn run(config: &Config, stop: Stop) -> Result<UserExitInfo> {
     let source = CounterSource::default();
     doctor::check_start(&host, &source)?;
     scx_utils::try_set_rlimit_infinity();
+    one_heap();
     if config.lock_memory {
         lock_memory()?;
     }
@@ -76,6 +77,16 @@ pub fn run(config: &Config, stop: Stop) -> Result<UserExitInfo> {
         }
         runner.restarts += 1;
         runner.source.event(Event::MachineChanged);
+    }
+}
+
+/// Each client of a socket has a thread of its own, and glibc would give each new one a heap of its own, kept for good: on 8 CPUs
+/// the process grows by 1.5 MB in four minutes of clients that come and go, and not at all with one heap.
+fn one_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: a number alone. Where it is refused, the process only grows.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
     }
 }
 
