@@ -67,6 +67,8 @@ pub enum Command {
     Ctl {
         path: PathBuf,
         verb: ctl::Verb,
+        /// For a scheduler that is not there yet.
+        wait: Duration,
         json: bool,
     },
     Exec {
@@ -188,10 +190,17 @@ impl Cli {
             Some(Sub::Ctl {
                 verb,
                 at,
+                wait,
                 json: too,
             }) => {
                 let (path, json) = (at.ctl_path, json || too);
-                return Ok(Command::Ctl { path, verb, json });
+                let wait = wait.unwrap_or_default();
+                return Ok(Command::Ctl {
+                    path,
+                    verb,
+                    wait,
+                    json,
+                });
             }
             Some(Sub::Exec { args, at }) => {
                 let path = at.ctl_path;

@@ -15,10 +15,12 @@ use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longer than any grace period of the kernel lasts.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
+/// Between two looks whether a scheduler is there.
+const WAIT_NAP: Duration = Duration::from_millis(50);
 const AUDITS: u32 = 5;
 const AUDIT_NAP: Duration = Duration::from_millis(20);
 
@@ -185,8 +187,9 @@ fn set(args: SetArgs) -> Result<Op> {
     Ok(Op::Set { arm, change })
 }
 
-pub fn run(path: &Path, verb: Verb, json: bool) -> Result<()> {
+pub fn run(path: &Path, verb: Verb, wait: Duration, json: bool) -> Result<()> {
     let (op, as_text) = question(verb)?;
+    wait_for_it(path, wait);
     let answer = match op {
         Op::Audit {} => ask_for_audit(path)?,
         _ => ask(path, &op)?,
@@ -197,6 +200,19 @@ pub fn run(path: &Path, verb: Verb, json: bool) -> Result<()> {
         print::text(&as_text(&answer))?;
     }
     Ok(())
+}
+
+/// Until a scheduler is there. Who waits in vain is told so when it is asked.
+fn wait_for_it(path: &Path, wait: Duration) {
+    let end = Instant::now() + wait;
+    let absent = || UnixStream::connect(path).is_err_and(|e| is_absent(e.kind()));
+    while Instant::now() < end && absent() {
+        sleep(WAIT_NAP);
+    }
+}
+
+fn is_absent(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::NotFound | ErrorKind::ConnectionRefused)
 }
 
 /// The best of a few answers: who comes or goes while it is added up spoils one.
@@ -256,7 +272,7 @@ pub fn ask(path: &Path, op: &Op) -> Result<Value> {
 fn unreachable(path: &Path, kind: ErrorKind, e: &std::io::Error) -> anyhow::Error {
     let path = path.display();
     match kind {
-        ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+        kind if is_absent(kind) => {
             anyhow!("no scheduler is controlled at {path}: start scx_roost, or give its --ctl-path")
         }
         ErrorKind::PermissionDenied => anyhow!(
@@ -374,7 +390,7 @@ fn tunables() -> String {
             t.name,
             t.possible(),
             t.unit_after(" "),
-            t.help
+            t.helped()
         );
     }
     text + "\nFeatures and presets: scx_roost --help"
@@ -391,5 +407,35 @@ pub const EXAMPLES: &str = "Examples:
   scx_roost ctl rules add --cgroup /sys/fs/cgroup/user.slice --arm games
   scx_roost ctl reset                                    arm default as at the start
   scx_roost ctl show --audit                             are the sums of its CPUs right?
+  scx_roost ctl --wait 60 arms add games                 when it has been started
 
 Exit status: 0 when it was done; 1 when it was refused, and nothing changed.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn who_waits_goes_on_when_a_scheduler_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ctl");
+        let begin = Instant::now();
+        wait_for_it(&path, Duration::ZERO);
+        assert!(begin.elapsed() < WAIT_NAP);
+        wait_for_it(&path, Duration::from_millis(200));
+        assert!(begin.elapsed() >= Duration::from_millis(200));
+        // A socket that the last one has left.
+        drop(UnixListener::bind(&path).unwrap());
+        let comes = std::thread::scope(|scope| {
+            let waits = scope.spawn(|| wait_for_it(&path, Duration::from_secs(60)));
+            sleep(Duration::from_millis(300));
+            let waited = !waits.is_finished();
+            std::fs::remove_file(&path).unwrap();
+            let _listener = UnixListener::bind(&path).unwrap();
+            waits.join().unwrap();
+            waited
+        });
+        assert!(comes && begin.elapsed() < Duration::from_secs(30));
+    }
+}

@@ -157,6 +157,8 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
 #[derive(Debug)]
 pub struct Tunable {
     pub name: &'static str,
+    /// The feature without which it does nothing. Else empty.
+    pub parent: &'static str,
     pub unit: &'static str,
     pub default: Default,
     pub min: u32,
@@ -193,6 +195,14 @@ impl Tunable {
         match self.default {
             Default::Rule(_) => FreqRule::of_code(value).to_string().into(),
             _ => value.into(),
+        }
+    }
+
+    /// The help, with the feature that it is of.
+    pub fn helped(&self) -> String {
+        match self.parent {
+            "" => self.help.to_string(),
+            parent => format!("With {parent}: {}", self.help),
         }
     }
 
@@ -236,6 +246,7 @@ impl fmt::Display for Default {
 
 pub const SLICE: Tunable = Tunable {
     name: "slice-us",
+    parent: "",
     unit: "us",
     default: Default::BaseSlice,
     min: 100,
@@ -246,6 +257,7 @@ pub const SLICE: Tunable = Tunable {
 
 pub const MIN_SLICE: Tunable = Tunable {
     name: "min-slice-us",
+    parent: "",
     unit: "us",
     default: Default::Fixed(700),
     min: 0,
@@ -257,6 +269,7 @@ pub const MIN_SLICE: Tunable = Tunable {
 
 pub const RESCUE: Tunable = Tunable {
     name: "rescue-us",
+    parent: "",
     unit: "us",
     default: Default::Fixed(20_000),
     min: 1_000,
@@ -267,6 +280,7 @@ pub const RESCUE: Tunable = Tunable {
 
 pub const MIGRATION_COST: Tunable = Tunable {
     name: "migration-cost-us",
+    parent: "",
     unit: "us",
     default: Default::Fixed(500),
     min: 0,
@@ -277,52 +291,57 @@ pub const MIGRATION_COST: Tunable = Tunable {
 
 pub const CLAIM_TTL: Tunable = Tunable {
     name: "claim-ttl-us",
+    parent: "claim_expiry",
     unit: "us",
     default: Default::Fixed(1_000),
     min: 50,
     max: 1_000_000,
     machine_wide: false,
-    help: "With claim_expiry: an older claim of an idle CPU counts for nothing",
+    help: "an older claim of an idle CPU counts for nothing",
 };
 
 pub const FITS_MARGIN: Tunable = Tunable {
     name: "fits-margin",
+    parent: "util_fits",
     unit: "percent",
     default: Default::Fixed(0),
     min: 0,
     max: 50,
     machine_wide: false,
-    help: "Part of a CPU's capacity that a task may not fill up to be placed there with util_fits; its second version has 20",
+    help: "part of a CPU's capacity that a task may not fill up to be placed there; its second version has 20",
 };
 
 pub const FITS_RT: Tunable = Tunable {
     name: "fits-rt",
+    parent: "util_fits",
     unit: "",
     default: Default::Fixed(0),
     min: 0,
     max: 1,
     machine_wide: false,
-    help: "Whether util_fits takes real-time, deadline and interrupt time off the capacity, as its second version does",
+    help: "whether real-time, deadline and interrupt time is taken off the capacity, as its second version does",
 };
 
 pub const DELAY: Tunable = Tunable {
     name: "delay-us",
+    parent: "delay_migration",
     unit: "us",
     default: Default::Fixed(50),
     min: 1,
     max: 10_000,
     machine_wide: false,
-    help: "With delay_migration: how long a task waits beside its waker before it moves",
+    help: "how long a task waits beside its waker before it moves",
 };
 
 pub const FREQ_THRESHOLD: Tunable = Tunable {
     name: "freq-threshold",
+    parent: "delay_migration",
     unit: "",
     default: Default::Rule(FreqRule::DEFAULT),
     min: 0,
     max: u32::MAX,
     machine_wide: false,
-    help: "With delay_migration: a CPU's frequency is low at this or less; auto is learnt for each CPU",
+    help: "a CPU's frequency is low at this or less; auto is learnt for each CPU",
 };
 
 pub const TUNABLES: &[&Tunable] = &[
@@ -407,6 +426,17 @@ mod tests {
         for preset in PRESETS {
             assert_eq!(orphans(preset.features).count(), 0, "{}", preset.name);
         }
+    }
+
+    #[test]
+    fn a_tunable_is_of_a_feature_that_there_is() {
+        for tunable in TUNABLES.iter().filter(|t| !t.parent.is_empty()) {
+            assert!(feature(tunable.parent).is_some(), "{}", tunable.name);
+        }
+        assert_eq!(
+            CLAIM_TTL.helped(),
+            "With claim_expiry: an older claim of an idle CPU counts for nothing"
+        );
     }
 
     #[test]

@@ -44,7 +44,12 @@ fn perform(command: Command) -> Result<ExitCode> {
             pattern.perform(cpus, 1.0, steps)
         }
         Command::AbGuardian => ab::real::guardian::watch(),
-        Command::Ctl { path, verb, json } => ctl::run(&path, verb, json),
+        Command::Ctl {
+            path,
+            verb,
+            wait,
+            json,
+        } => ctl::run(&path, verb, wait, json),
         #[cfg(feature = "sim")]
         Command::Sim { wanted, json } => simulate(&wanted, json),
         Command::Exec { path, args } => return exec::run(&path, args),

@@ -90,7 +90,7 @@ pub fn tune(args: TuneArgs, json: bool, stop: &Stop) -> Result<()> {
         }
     })?;
     let printed = match json {
-        true => print::json(&tuned),
+        true => print::json(&tuned.whole()?),
         false => print::text(&tuned.text()?),
     };
     printed.map(|_| ())

@@ -3,7 +3,7 @@
 //!
 //! In reading order: `variant`, `metric` and `design` are what is compared, of what, and when; `run` does it on a `machine`, with `child` for one
 //! run of the command, `cpus` where it may run and `concurrent` two at once; `result` is the file of it, `analysis` takes it to `stats/`, `condition` is what spoils it, `report/` shows it, on `pages` too, and `progress` tells meanwhile. `tune`
-//! searches with such comparisons. `suite` are workloads that come along, `suite_runs` runs them one after the other, `threadripper` those of source 003.
+//! searches with such comparisons, and `lasting` says how what it found is kept. `suite` are workloads that come along, `suite_runs` runs them one after the other, `threadripper` those of source 003.
 
 pub mod analysis;
 pub mod args;
@@ -14,6 +14,7 @@ pub mod concurrent;
 pub mod condition;
 pub mod cpus;
 pub mod design;
+pub mod lasting;
 pub mod machine;
 pub mod metric;
 pub mod pages;

@@ -5,12 +5,16 @@
 
 use super::analysis;
 use super::cpus::Cpus;
+use super::lasting::{Lasting, is_script};
 use super::result::{Header, Recorded};
 use super::stats::pairs::Scale;
 use super::stats::plan::Plan;
 use super::stats::verdict::{Direction, Judged, Verdict};
-use super::variant::{Kind, Scope, Variant, quoted};
-use crate::features::{FEATURES, SLICE};
+use super::variant::{Kind, Scope, Variant};
+use crate::features::{
+    CLAIM_TTL, DELAY, FEATURES, FITS_MARGIN, FITS_RT, MIGRATION_COST, MIN_SLICE, SLICE, Tunable,
+    feature,
+};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -21,8 +25,6 @@ const BLOCKS: usize = 6;
 const LEFT: usize = 3;
 /// The name of the first round.
 pub const FIRST: &str = "round-1";
-/// That the commands name which are printed.
-const ARM: &str = "tuned";
 
 /// What was tried on the way, and what it came to there: below 0 is better than the base. No verdict: many were looked at.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -54,7 +56,37 @@ pub fn file(folder: &Path, round: &str) -> PathBuf {
 /// Makes the runs of a comparison, or goes on with them; the name is the round's.
 pub type Run<'a> = &'a mut dyn FnMut(&Header, &str) -> Result<Recorded>;
 
-/// One change each of what the base has, and that can be for that scope: a feature the other way round, half and twice the slice.
+/// Values of a tunable that are tried in place of its own.
+enum Others {
+    HalfAndTwice,
+    /// What the source of its feature has elsewhere.
+    Of(u32),
+}
+
+/// What is tried of the tunables. `rescue-us` is none of them, for it is there for what goes wrong, and `freq-threshold` is learnt for each CPU.
+const TUNED: [(&Tunable, Others); 7] = [
+    (&SLICE, Others::HalfAndTwice),
+    (&MIN_SLICE, Others::HalfAndTwice),
+    (&CLAIM_TTL, Others::HalfAndTwice),
+    (&MIGRATION_COST, Others::HalfAndTwice),
+    (&DELAY, Others::HalfAndTwice),
+    (&FITS_MARGIN, Others::Of(20)),
+    (&FITS_RT, Others::Of(1)),
+];
+
+impl Others {
+    fn values(&self, own: u32) -> Vec<u32> {
+        let mut values = match self {
+            Others::HalfAndTwice => vec![own / 2, own.saturating_mul(2)],
+            Others::Of(value) => vec![*value],
+        };
+        values.retain(|value| *value != own);
+        values
+    }
+}
+
+/// One change each of what the base has, and that can be for that scope: a feature the other way round, another value of a tunable that does
+/// something there and that the base does not set.
 pub fn candidates(base: &str, cpus: u32, scope: Scope) -> Result<Vec<String>> {
     let parsed = Variant::parse(base)?;
     scope.takes(std::slice::from_ref(&parsed))?;
@@ -65,17 +97,24 @@ pub fn candidates(base: &str, cpus: u32, scope: Scope) -> Result<Vec<String>> {
     let Kind::Roost(roost) = &parsed.kind else {
         bail!("{base} has no features: give a preset, as --base mainline");
     };
+    let (change, settings) = roost.as_ref();
     let features = FEATURES.iter().map(|feature| {
-        let on = roost.1.features.has(feature.bit);
+        let on = settings.features.has(feature.bit);
         format!("{}={}", feature.name, if on { "off" } else { "on" })
     });
-    let slice = SLICE.default.value(cpus);
-    let slices = [slice / 2, slice * 2].map(|us| format!("{}={us}", SLICE.name));
-    let slices = slices
-        .into_iter()
-        .filter(|_| !roost.0.set.contains_key(SLICE.name));
-    let all = features.chain(slices).map(|c| format!("{base}+{c}"));
-    // A sub-switch without its feature is none.
+    let acts = |row: &Tunable| {
+        let parent = feature(row.parent);
+        parent.is_none_or(|parent| settings.features.has(parent.bit))
+    };
+    let searched = TUNED
+        .iter()
+        .filter(|(row, _)| acts(row) && !change.set.contains_key(row.name));
+    let tunables = searched.flat_map(|(row, others)| {
+        let values = others.values(settings.value(row, cpus));
+        values.into_iter().map(|v| format!("{}={v}", row.name))
+    });
+    let all = features.chain(tunables).map(|c| format!("{base}+{c}"));
+    // A sub-switch without its feature is none, nor is a value that is out of its range.
     let can_be = |name: &String| {
         let variant = Variant::parse(name);
         variant.is_ok_and(|v| scope.takes(&[parsed.clone(), v]).is_ok())
@@ -163,12 +202,16 @@ impl Search<'_> {
         Ok(effects.into_iter().map(|(variant, _)| variant).collect())
     }
 
-    /// The first, the first two, and so on, as far as they go together.
+    /// The first, the first two, and so on, as far as they go together: a tunable has one value.
     fn together(&self, left: &[String]) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         for variant in left {
             let change = variant.strip_prefix(&self.base).unwrap_or_default();
             let before = all.last().unwrap_or(&self.base);
+            let of = change.split('=').next().unwrap_or_default();
+            if before.contains(&format!("{of}=")) {
+                continue;
+            }
             let next = format!("{before}{change}");
             all.extend(Variant::parse(&next).is_ok().then_some(next));
         }
@@ -203,58 +246,37 @@ impl Tuned {
         best.map(|(variant, _)| variant.as_str())
     }
 
-    /// What makes it last, for whom it was measured: the machine, or the command alone.
-    pub fn commands(&self) -> Result<Vec<String>> {
-        let Some(found) = self.found() else {
-            return Ok(Vec::new());
-        };
-        let Kind::Roost(roost) = Variant::parse(found)?.kind else {
-            bail!("{found} is no variant of scx_roost");
-        };
-        let change = &roost.0;
-        let preset = change.preset.as_deref().unwrap_or_default();
-        let mut switches = String::new();
-        for (option, names) in [("enable", &change.enable), ("disable", &change.disable)] {
-            names
-                .iter()
-                .for_each(|n| switches += &format!(" --{option} {n}"));
+    /// How that is kept; None: nothing was found.
+    pub fn lasting(&self) -> Result<Option<Lasting>> {
+        let lasting =
+            |found| Lasting::new(&self.base, found, self.scope, &self.command, &is_script);
+        self.found().map(lasting).transpose()
+    }
+
+    /// All of it, as JSON.
+    pub fn whole(&self) -> Result<impl Serialize + '_> {
+        #[derive(Serialize)]
+        struct Whole<'a> {
+            #[serde(flatten)]
+            tuned: &'a Tuned,
+            lasting: Option<Lasting>,
         }
-        let tunables = |option: fn(&str, &str) -> String| -> String {
-            let all = change.set.iter();
-            all.map(|(name, value)| option(name, value.as_str().unwrap_or_default()))
-                .collect()
-        };
-        if self.scope == Scope::Machine {
-            let tunables = tunables(|name, value| format!(" --{name} {value}"));
-            return Ok(vec![format!(
-                "scx_roost --preset {preset}{switches}{tunables}"
-            )]);
-        }
-        let tunables = tunables(|name, value| format!(" --set {name}={value}"));
-        let set = format!("scx_roost ctl set --arm {ARM}{switches}{tunables}");
-        let program = self.command[0].rsplit('/').next().unwrap_or_default();
-        let words: Vec<String> = self.command.iter().map(|w| quoted(w)).collect();
-        // As the kernel cuts names.
-        let comm: String = program.chars().take(15).collect();
-        Ok(vec![
-            format!("scx_roost ctl arms add {ARM} --preset {preset}"),
-            set,
-            format!(
-                "scx_roost ctl rules add --comm {} --arm {ARM}",
-                quoted(&comm)
-            ),
-            format!("scx_roost exec --arm {ARM} -- {}", words.join(" ")),
-        ])
+        let lasting = self.lasting()?;
+        Ok(Whole {
+            tuned: self,
+            lasting,
+        })
     }
 
     pub fn text(&self) -> Result<String> {
         let mut text = format!(
             "Changes of {}, by {} of '{}'; less than 0 is better, in % of {} (in its unit where a value is 0 or less).\n\
-             Looked at on the way, which proves nothing:\n",
+             {} were looked at on the way, which proves nothing:\n",
             self.base,
             self.metric,
             self.command.join(" "),
-            self.base
+            self.base,
+            self.tried.len()
         );
         for tried in &self.tried {
             let change = tried.variant.strip_prefix(&self.base);
@@ -271,20 +293,10 @@ impl Tuned {
             super::report::effect(judged),
             judged.p_adjusted
         );
-        let commands = self.commands()?;
-        if commands.is_empty() {
-            return Ok(text + &format!("So stay with {}.\n", self.base));
-        }
-        text += match self.scope {
-            Scope::Machine => "To have it from now on, for all tasks, as it was measured:\n",
-            Scope::Workload => {
-                "To have it from now on, for the process of that name (rules) or for all that the command starts (exec):\n"
-            }
-        };
         Ok(text
-            + &commands
-                .iter()
-                .map(|c| format!("  {c}\n"))
-                .collect::<String>())
+            + &match self.lasting()? {
+                Some(lasting) => lasting.text(),
+                None => format!("So stay with {}.\n", self.base),
+            })
     }
 }

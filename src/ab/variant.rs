@@ -211,7 +211,8 @@ pub const TRACES: &[(&str, &[&str])] = &[
     ("smt_spread", &["spread_wakeup", "spread_run"]),
 ];
 
-/// Did anything act in which the two differ? `moved`: does this counter grow in the runs of the one that has the feature?
+/// Did anything act in which the two differ? `moved`: does this counter grow in the runs of that one? A feature is looked for in the runs that
+/// have it, that of a tunable in all.
 pub fn exercised(base: &Variant, other: &Variant, moved: impl Fn(&Variant, &str) -> bool) -> bool {
     let (Kind::Roost(a), Kind::Roost(b)) = (&base.kind, &other.kind) else {
         return true;
@@ -220,7 +221,16 @@ pub fn exercised(base: &Variant, other: &Variant, moved: impl Fn(&Variant, &str)
         return true;
     }
     let differ = FeatureSet(a.1.features.0 ^ b.1.features.0);
-    if differ == FeatureSet::default() || a.0.set != b.0.set {
+    let set: Vec<&str> = tunables_apart(&a.0, &b.0).collect();
+    if differ == FeatureSet::default() && set.is_empty() {
+        return true;
+    }
+    let acts = |tunable: &&str| {
+        let parent = features::known_tunable(tunable).map_or("", |t| t.parent);
+        let mut counters = traces(parent).iter();
+        parent.is_empty() || counters.any(|c| moved(base, c) || moved(other, c))
+    };
+    if set.iter().any(acts) {
         return true;
     }
     let mut rows = features::FEATURES.iter().filter(|row| differ.has(row.bit));
@@ -232,6 +242,13 @@ pub fn exercised(base: &Variant, other: &Variant, moved: impl Fn(&Variant, &str)
         };
         traces(row.name).iter().any(|counter| moved(with, counter))
     })
+}
+
+/// Those that the two do not set to the same value.
+fn tunables_apart<'a>(a: &'a Change, b: &'a Change) -> impl Iterator<Item = &'a str> {
+    let apart = |name: &&String| a.set.get(*name) != b.set.get(*name);
+    let names = a.set.keys().chain(b.set.keys());
+    names.filter(apart).map(String::as_str)
 }
 
 fn traces(feature: &str) -> &'static [&'static str] {

@@ -106,6 +106,10 @@ pub enum Sub {
         #[command(flatten)]
         at: CtlPath,
 
+        /// Wait so long for a scheduler that is being started (0.1 to 3600)
+        #[arg(long, global = true, value_name = "SECS", value_parser = seconds)]
+        wait: Option<Duration>,
+
         /// Print JSON
         #[arg(long, global = true)]
         json: bool,
@@ -305,7 +309,7 @@ fn tunable_help(t: &Tunable) -> String {
     let unit = t.unit_after(", in ");
     format!(
         "{}{unit} ({}; default: {})",
-        t.help,
+        t.helped(),
         t.possible(),
         t.default
     )

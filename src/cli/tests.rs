@@ -129,6 +129,20 @@ fn json_and_sysfs_are_where_they_mean_something() {
 }
 
 #[test]
+fn ctl_waits_as_long_as_it_is_told() {
+    for (args, secs) in [
+        (&["ctl", "show"][..], 0.0),
+        (&["ctl", "--wait", "60", "show"], 60.0),
+        (&["ctl", "arms", "add", "x", "--wait", "0.5"], 0.5),
+    ] {
+        let Command::Ctl { wait, .. } = parsed(args).unwrap() else {
+            panic!("expected ctl")
+        };
+        assert_eq!(wait.as_secs_f64(), secs, "{args:?}");
+    }
+}
+
+#[test]
 fn a_wrong_name_is_refused_whatever_else_is_asked_for() {
     for asked in [&["--monitor", "1"][..], &["--help-stats"], &["--version"]] {
         for wrong in [["--preset", "nonsense"], ["--enable", "gibberish"]] {

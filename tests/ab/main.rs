@@ -8,6 +8,7 @@ mod concurrent;
 mod cpus;
 mod design;
 mod files;
+mod lasting;
 mod metrics;
 mod noise;
 mod pages;

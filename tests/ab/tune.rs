@@ -2,12 +2,13 @@
 //! What suits a workload is searched for, on a machine that is played.
 
 use crate::played::{Played, header};
+use scx_roost::ab::args::TUNE_EXAMPLES;
 use scx_roost::ab::result::{Header, Recorded, ResultFile};
 use scx_roost::ab::run::run;
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::verdict::Verdict;
 use scx_roost::ab::tune::{Tuned, candidates, tune};
-use scx_roost::ab::variant::{Scope, TRACES, Variant};
+use scx_roost::ab::variant::{Scope, TRACES, Variant, exercised};
 
 /// On a machine where each of these changes takes so many times as long as without it.
 fn tuned(base: &str, times: &[(&str, f64)], seed: u64) -> (Tuned, Vec<String>) {
@@ -67,25 +68,86 @@ fn runs(header: &Header, times: &[(&str, f64)], seed: u64) -> Recorded {
 }
 
 #[test]
-fn each_feature_is_tried_the_other_way_round_and_slices_too() {
+fn each_feature_is_tried_the_other_way_round() {
     let all = candidates("mainline", 8, Scope::Machine).unwrap();
-    for there in [
-        "mainline+prev_idle=off",
-        "mainline+prev_core=on",
-        "mainline+slice-us=1400",
-        "mainline+slice-us=5600",
-    ] {
+    for there in ["mainline+prev_idle=off", "mainline+prev_core=on"] {
         assert!(all.iter().any(|c| c == there), "{there} in {all:?}");
     }
     // A sub-switch whose feature is off.
     assert!(!all.iter().any(|c| c.contains("claim_plain")), "{all:?}");
     assert!(candidates("eevdf", 8, Scope::Machine).is_err());
-    let set = candidates("mainline+slice-us=1000", 8, Scope::Machine).unwrap();
-    assert_eq!(
-        set.iter().filter(|c| c.contains("slice")).count(),
-        set.len()
-    );
-    assert!(set.iter().all(|c| c.matches("slice-us").count() == 1));
+}
+
+/// Those of a base's candidates that are of tunables.
+fn tunables(base: &str, cpus: u32, scope: Scope) -> Vec<String> {
+    let all = candidates(base, cpus, scope).unwrap();
+    let changes = all.iter().map(|c| c[base.len() + 1..].to_string());
+    changes
+        .filter(|c| c.contains("us=") || c.contains("fits-"))
+        .collect()
+}
+
+/// Each where it does something: with its feature, and not for a command alone where it is of the machine.
+#[test]
+fn tunables_are_tried_that_act() {
+    let always = [
+        "slice-us=1400",
+        "slice-us=5600",
+        "min-slice-us=350",
+        "min-slice-us=1400",
+    ];
+    let cost = ["migration-cost-us=250", "migration-cost-us=1000"];
+    let of = |parts: &[&[&str]]| -> Vec<String> {
+        parts.concat().iter().map(|p| p.to_string()).collect()
+    };
+    let machine = |base| tunables(base, 8, Scope::Machine);
+    assert_eq!(machine("mainline"), of(&[&always, &cost]));
+    assert_eq!(tunables("mainline", 8, Scope::Workload), of(&[&always]));
+    let claim = ["claim-ttl-us=500", "claim-ttl-us=2000"];
+    assert_eq!(machine("roost"), of(&[&always, &claim, &cost]));
+    assert_eq!(machine("roost+claim_expiry=off"), of(&[&always, &cost]));
+    assert_eq!(machine("patra"), of(&[&always, &cost]));
+    let delay = ["delay-us=25", "delay-us=100"];
+    assert_eq!(machine("smove"), of(&[&always, &cost, &delay]));
+    let fits = ["fits-margin=20", "fits-rt=1"];
+    assert_eq!(machine("desnoyers"), of(&[&always, &cost, &fits]));
+}
+
+/// What the base sets stays; values are of its own, and in range.
+#[test]
+fn what_the_base_sets_is_not_searched() {
+    let machine = |base| tunables(base, 1, Scope::Machine);
+    let rest = [
+        "min-slice-us=350",
+        "migration-cost-us=250",
+        "migration-cost-us=1000",
+    ];
+    // No slice is shorter than the least one, which gives way where it is not set.
+    assert_eq!(machine("mainline+slice-us=700"), rest);
+    let base = "roost+slice-us=100000+min-slice-us=100000+migration-cost-us=0+claim-ttl-us=50";
+    assert_eq!(machine(base), [""; 0]);
+    let base = "smove+slice-us=2000+min-slice-us=0+migration-cost-us=0";
+    assert_eq!(machine(base), ["delay-us=25", "delay-us=100"]);
+}
+
+/// As the help says.
+#[test]
+fn the_help_tells_how_many_runs_there_are() {
+    let all = candidates("roost", 8, Scope::Machine).unwrap().len();
+    let mut runs = 0;
+    let mut left = all;
+    while left > 3 {
+        runs += 7 * (left + 1);
+        left = left.div_ceil(2);
+    }
+    runs += 7 * (left + 1);
+    println!("{all} changes, {runs} runs");
+    let number = |behind: &str| -> usize {
+        let (_, rest) = TUNE_EXAMPLES.split_once(behind).unwrap();
+        rest.split(' ').next().unwrap().parse().unwrap()
+    };
+    assert!(number("Some ").abs_diff(all) <= 5, "{all}");
+    assert!(number("about ").abs_diff(runs) <= 50, "{runs}");
 }
 
 #[test]
@@ -107,22 +169,69 @@ fn what_helps_is_found_put_together_and_confirmed() {
     assert_eq!((judged.verdict, judged.blocks), (Verdict::Better, 12));
     let text = tuned.text().unwrap();
     println!("{text}{names:?}");
-    for part in [
-        "for all tasks, as it was measured:\n",
-        "  scx_roost --preset mainline --enable prev_core --enable claim",
-    ] {
-        assert!(text.contains(part), "{part} in {text}");
-    }
-    assert!(!text.contains("--arm"), "{text}");
+    assert!(text.contains("To have it now, for all tasks, as it was measured:\n"));
+    let json = serde_json::to_value(tuned.whole().unwrap()).unwrap();
+    let lasting = serde_json::to_value(tuned.lasting().unwrap()).unwrap();
+    assert_eq!(
+        (&json["base"], &json["lasting"]),
+        (&"mainline".into(), &lasting)
+    );
 }
 
-/// Of twenty searches where nothing helps, each has an error of 5 %.
+/// Of the two values of a tunable that both help, one is taken.
+#[test]
+fn a_tunable_has_one_value() {
+    let helps = [
+        ("slice-us=1400", 0.8),
+        ("slice-us=5600", 0.85),
+        ("prev_core=on", 0.9),
+    ];
+    let (tuned, _) = tuned("mainline", &helps, 1);
+    let all = tuned.tried.iter().map(|t| t.variant.as_str());
+    for variant in all.chain(tuned.found()) {
+        assert!(variant.matches("+slice-us=").count() <= 1, "{variant}");
+    }
+    assert_eq!(
+        tuned.found().unwrap(),
+        "mainline+slice-us=1400+prev_core=on"
+    );
+}
+
+/// Where the feature of a tunable never acts, its value says nothing.
+#[test]
+fn a_tunable_acts_with_its_feature() {
+    let variant = |name| Variant::parse(name).unwrap();
+    let acted = |base, other, counter: &str| {
+        exercised(&variant(base), &variant(other), |_, moved| moved == counter)
+    };
+    let set = "roost+claim-ttl-us=500";
+    assert!(acted("roost", set, "claim_expired"));
+    assert!(acted(set, "roost", "claim_expired"));
+    assert!(!acted("roost", set, "claim_seen"));
+    assert!(acted("roost", "roost+slice-us=500", ""));
+    assert!(acted("roost+slice-us=900", "roost+slice-us=500", ""));
+    assert!(acted(
+        "roost",
+        "roost+claim-ttl-us=500+prev_core=off",
+        "prev_core"
+    ));
+    assert!(!acted(
+        "roost+claim-ttl-us=500",
+        "roost+claim-ttl-us=500+prev_core=off",
+        "claim_expired"
+    ));
+    assert!(acted("smove", "smove+delay-us=25", "delay_wake"));
+    assert!(!acted("smove", "smove+delay-us=25", "delay_stolen"));
+}
+
+/// However many changes are searched, something is found in 2.5 % of searches at most where there is nothing: 5 % tells apart, half of it as
+/// better. Three standard deviations of such a count are allowed.
 #[test]
 fn where_nothing_helps_nothing_is_found() {
-    let found = (0..20).filter(|s| tuned("mainline", &[], 100 * s).0.found().is_some());
+    let found = (0..40).filter(|s| tuned("mainline", &[], 100 * s).0.found().is_some());
     let found = found.count();
-    println!("{found} of 20");
-    assert!(found <= 3, "{found}");
+    println!("{found} of 40");
+    assert!(found <= 4, "{found}");
 }
 
 #[test]
@@ -154,15 +263,4 @@ fn for_a_command_only_what_an_arm_can_have_is_tried() {
     Scope::Workload.takes(&variants).unwrap();
     assert!(candidates("roost", 8, Scope::Machine).unwrap().len() > all.len());
     assert!(candidates("roost+rescue-us=2000", 8, Scope::Workload).is_err());
-    let helps = [("prev_core=on", 0.90), ("slice-us=5600", 0.95)];
-    let (tuned, _) = tuned_for(Scope::Workload, "mainline", &helps, 1);
-    let text = tuned.text().unwrap();
-    for part in [
-        "scx_roost ctl arms add tuned --preset mainline\n",
-        "scx_roost ctl set --arm tuned --enable prev_core --set slice-us=5600\n",
-        "scx_roost ctl rules add --comm make --arm tuned\n",
-        r"scx_roost exec --arm tuned -- make -j16 /home/me/secret 'it'\''s all'",
-    ] {
-        assert!(text.contains(part), "{part} in {text}");
-    }
 }

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! How what `tune` found is kept: now, and from each start of the scheduler on. Arms and rules live in its process, and nothing of them is on
+//! disk: after a restart the service's drop-in makes them anew.
+
+use super::variant::{Kind, Scope, Variant, quoted};
+use crate::arms::Change;
+use anyhow::{Result, bail};
+use serde::Serialize;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// That the commands name which are printed.
+const ARM: &str = "tuned";
+/// Of a task's name, in bytes.
+const COMM_MAX: usize = 15;
+/// How long `ctl` waits for a scheduler that is being started, in seconds.
+const START_TIME: &str = "60";
+/// The service that comes along.
+const UNIT: &str = include_str!("../../contrib/scx_roost.service");
+const DROP_IN: &str = "/etc/systemd/system/scx_roost.service.d/tune.conf";
+
+const SHELL: &str = "a shell";
+/// Programs that start others, or run what they are given: many have the name of one, and what is wanted has another name.
+const STARTERS: [(&str, &str); 4] = [
+    (SHELL, "ash bash busybox csh dash fish ksh mksh sh tcsh zsh"),
+    (
+        "a program that runs others",
+        "chroot chrt dbus-run-session doas env firejail flatpak gamemoderun gamescope gdb ionice mangohud nice nohup nsenter numactl \
+         parallel perf pkexec prlimit run0 runuser setarch setpriv setsid stdbuf steam strace su sudo systemd-run taskset time timeout \
+         unshare valgrind watch wine xargs xvfb-run",
+    ),
+    (
+        "an interpreter",
+        "Rscript awk bun deno dotnet elixir erl gawk guile java julia lua luajit mono node nodejs octave perl php pypy python ruby tclsh",
+    ),
+    (
+        "a program that builds or tests",
+        "ant bazel c++ cargo cc cmake ctest g++ gcc gmake go gradle just make meson mvn ninja npm npx pytest samu scons tox yarn",
+    ),
+];
+
+/// Of what was found: what to type, what the service is told, and why there is no rule.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Lasting {
+    scope: Scope,
+    /// Commands. With scope `machine` the last one stays, which is the scheduler.
+    pub now: Vec<String>,
+    /// How the command itself is started each time; None: nothing is to be done.
+    pub each_time: Option<String>,
+    /// Why there is no rule for the command's name.
+    pub no_rule: Option<String>,
+    /// Lines of the drop-in file.
+    pub drop_in: Vec<String>,
+}
+
+impl Lasting {
+    /// `script`: is that file one that an interpreter runs? Errors: a variant is not ours.
+    pub fn new(
+        base: &str,
+        found: &str,
+        scope: Scope,
+        command: &[String],
+        script: &dyn Fn(&Path) -> bool,
+    ) -> Result<Lasting> {
+        let (base, found) = (change(base)?, change(found)?);
+        if scope == Scope::Machine {
+            let start = start(&found);
+            return Ok(Lasting {
+                scope,
+                now: vec![typed("scx_roost", &start)],
+                each_time: None,
+                no_rule: None,
+                drop_in: drop_in(&start, &[]),
+            });
+        }
+        let mut calls = arm(&found);
+        let no_rule = no_rule(command, script);
+        if no_rule.is_none() {
+            let comm = comm(program(command));
+            calls.push(words(&["rules", "add", "--comm", &comm, "--arm", ARM]));
+        }
+        let exec: Vec<String> = command.iter().map(|w| quoted(w)).collect();
+        Ok(Lasting {
+            scope,
+            now: calls.iter().map(|c| typed("scx_roost ctl", c)).collect(),
+            each_time: Some(format!("scx_roost exec --arm {ARM} -- {}", exec.join(" "))),
+            no_rule,
+            drop_in: drop_in(&start(&base), &calls),
+        })
+    }
+
+    pub fn text(&self) -> String {
+        let lines = |lines: &[String]| lines.iter().map(|l| format!("  {l}\n")).collect::<String>();
+        let mut text = match self.scope {
+            Scope::Machine => "To have it now, for all tasks, as it was measured:\n".to_string(),
+            Scope::Workload => "To have it now, as long as the scheduler runs:\n".to_string(),
+        };
+        text += &lines(&self.now);
+        match &self.no_rule {
+            Some(why) => text += &format!("There is no rule for the command's name: {why}.\n"),
+            None if self.scope == Scope::Workload => {
+                text += "The rule is for processes of that name, and not for what they start by other names.\n";
+            }
+            None => (),
+        }
+        if let Some(exec) = &self.each_time {
+            text += &format!(
+                "For all that the command starts, as it was measured, start it each time by\n  {exec}\n"
+            );
+        }
+        text + &format!(
+            "To have it after each start of scx_roost, too, where the service does that (contrib/scx_roost.service), make this file\n\
+             {DROP_IN}, and then: systemctl daemon-reload && systemctl restart scx_roost\n{}",
+            lines(&self.drop_in)
+        )
+    }
+}
+
+fn change(variant: &str) -> Result<Change> {
+    match Variant::parse(variant)?.kind {
+        Kind::Roost(roost) => Ok(roost.0),
+        _ => bail!("{variant} is no variant of scx_roost"),
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|w| w.to_string()).collect()
+}
+
+fn typed(begin: &str, words: &[String]) -> String {
+    let words = words.iter().map(|w| format!(" {}", quoted(w)));
+    begin.to_string() + &words.collect::<String>()
+}
+
+/// `--preset` and switches, as a start and `ctl set` have them.
+fn switches(change: &Change) -> Vec<String> {
+    let options = [("--enable", &change.enable), ("--disable", &change.disable)];
+    let each = options
+        .iter()
+        .flat_map(|(option, names)| names.iter().flat_map(move |n| words(&[option, n])));
+    each.collect()
+}
+
+fn tunables(change: &Change) -> impl Iterator<Item = (&str, &str)> {
+    let all = change.set.iter();
+    all.map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default()))
+}
+
+/// Arguments of a start whose arm default is so.
+fn start(change: &Change) -> Vec<String> {
+    let mut start = words(&["--preset", change.preset.as_deref().unwrap_or_default()]);
+    start.extend(switches(change));
+    start.extend(tunables(change).flat_map(|(name, value)| words(&[&format!("--{name}"), value])));
+    start
+}
+
+/// Calls of `ctl` that make an arm so.
+fn arm(change: &Change) -> Vec<Vec<String>> {
+    let preset = change.preset.as_deref().unwrap_or_default();
+    let mut set = words(&["set", "--arm", ARM]);
+    let plain = set.len();
+    set.extend(switches(change));
+    set.extend(
+        tunables(change).flat_map(|(name, value)| words(&["--set", &format!("{name}={value}")])),
+    );
+    let add = words(&["arms", "add", ARM, "--preset", preset]);
+    let changes = set.len() > plain;
+    [Some(add), changes.then_some(set)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// As the service runs it, which may find no scheduler yet.
+fn drop_in(start: &[String], calls: &[Vec<String>]) -> Vec<String> {
+    let run = |words: &[String]| -> String {
+        let words = words.iter().map(|w| format!(" {}", in_unit(w)));
+        words.collect()
+    };
+    let program = UNIT.lines().find_map(|l| l.strip_prefix("ExecStart="));
+    let program = program.unwrap_or("scx_roost");
+    let mut lines = words(&["[Service]", "ExecStart="]);
+    lines.push(format!("ExecStart={program}{}", run(start)));
+    for call in calls {
+        let call = run(call);
+        lines.push(format!(
+            "ExecStartPost={program} ctl --wait {START_TIME}{call}"
+        ));
+    }
+    lines
+}
+
+/// A word as systemd reads it back.
+fn in_unit(word: &str) -> String {
+    let doubled = word.replace('%', "%%").replace('$', "$$");
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%$".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => doubled,
+        false => format!("\"{}\"", doubled.replace('\\', r"\\").replace('"', "\\\"")),
+    }
+}
+
+fn program(command: &[String]) -> &str {
+    let first = command.first().map_or("", String::as_str);
+    first.rsplit('/').next().unwrap_or_default()
+}
+
+/// Why a rule for the name of the command would be about others, or not about what was measured.
+fn no_rule(command: &[String], script: &dyn Fn(&Path) -> bool) -> Option<String> {
+    let name = program(command);
+    // Without a version: python3.12, gcc-14. A shell has none.
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
+    if name.is_empty() {
+        return Some("it has none".to_string());
+    }
+    let is_of = |kind: &str, names: &str| {
+        let mut names = names.split(' ');
+        names.any(|n| n == name || n == plain && kind != SHELL)
+    };
+    let kind = STARTERS.iter().find(|(kind, names)| is_of(kind, names));
+    let kind = kind.map(|(kind, _)| *kind);
+    let kind = kind.or_else(|| script(Path::new(&command[0])).then_some("a script"));
+    kind.map(|kind| {
+        format!("{name} is {kind}; others have that name too, and what it starts has not")
+    })
+}
+
+/// As the kernel cuts names; where that is within a character, a pattern.
+fn comm(name: &str) -> String {
+    let cut = name.floor_char_boundary(COMM_MAX);
+    match cut == name.len() || cut == COMM_MAX {
+        true => name[..cut].to_string(),
+        false => format!("{}*", &name[..cut]),
+    }
+}
+
+/// It begins with the name of its interpreter.
+pub fn is_script(program: &Path) -> bool {
+    let found = match program.to_string_lossy().contains('/') {
+        true => Some(program.to_path_buf()),
+        false => in_path(program),
+    };
+    let mut begin = [0; 2];
+    // Who opens a pipe waits for its other end.
+    let read = found.filter(|file| file.is_file()).map(|file| {
+        let mut file = File::open(file)?;
+        file.read_exact(&mut begin)
+    });
+    matches!(read, Some(Ok(()))) && begin == *b"#!"
+}
+
+fn in_path(program: &Path) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let all = std::env::split_paths(&path).map(|folder| folder.join(program));
+    all.into_iter().find(|file| file.is_file())
+}

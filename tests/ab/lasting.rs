@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! How what `tune` found is kept: what is printed is what our own options take, and lasts over a restart.
+
+use scx_roost::ab::lasting::{Lasting, is_script};
+use scx_roost::ab::variant::Scope;
+use scx_roost::cli::{self, Command};
+use std::fs;
+use std::path::Path;
+
+const BASE: &str = "mainline+rescue-us=9000";
+const FOUND: &str = "mainline+prev_core=on+prev_idle=off+slice-us=5600";
+
+fn lasting_of(base: &str, scope: Scope, command: &[&str]) -> Lasting {
+    let command: Vec<String> = command.iter().map(|w| w.to_string()).collect();
+    let script = |program: &Path| program == Path::new("./bench");
+    Lasting::new(base, FOUND, scope, &command, &script).unwrap()
+}
+
+fn lasting(scope: Scope, command: &[&str]) -> Lasting {
+    lasting_of("mainline", scope, command)
+}
+
+/// As our own command line reads it.
+fn read(line: &str) -> Command {
+    cli::parse(line.split(' ')).unwrap_or_else(|e| panic!("{line}: {e}"))
+}
+
+/// The scheduler, for all tasks, with what was found; the service starts it so.
+#[test]
+fn for_the_machine_it_is_a_start() {
+    let lasting = lasting_of(BASE, Scope::Machine, &["bash", "x"]);
+    let start =
+        "scx_roost --preset mainline --enable prev_core --disable prev_idle --slice-us 5600";
+    assert_eq!(lasting.now, [start]);
+    assert_eq!((&lasting.each_time, &lasting.no_rule), (&None, &None));
+    let service = format!("ExecStart=/usr/local/bin/{start}");
+    assert_eq!(lasting.drop_in, ["[Service]", "ExecStart=", &service]);
+    assert!(matches!(read(start), Command::Run { .. }));
+    let text = lasting.text();
+    for part in [
+        "To have it now, for all tasks, as it was measured:\n  scx_roost --preset",
+        "/etc/systemd/system/scx_roost.service.d/tune.conf, and then: systemctl daemon-reload",
+        "\n  [Service]\n  ExecStart=\n  ExecStart=/usr/local/bin/scx_roost --preset",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert!(!text.contains("--arm") && !text.contains("rule"), "{text}");
+}
+
+/// All else is on the base, after a restart too; what makes the arm anew waits for the scheduler.
+#[test]
+fn for_a_command_it_is_an_arm_with_a_rule() {
+    let lasting = lasting_of(BASE, Scope::Workload, &["/opt/a game/game", "it's"]);
+    let calls = [
+        "arms add tuned --preset mainline",
+        "set --arm tuned --enable prev_core --disable prev_idle --set slice-us=5600",
+        "rules add --comm game --arm tuned",
+    ];
+    assert_eq!(lasting.now, calls.map(|c| format!("scx_roost ctl {c}")));
+    assert_eq!(
+        lasting.each_time.as_deref(),
+        Some(r"scx_roost exec --arm tuned -- '/opt/a game/game' 'it'\''s'")
+    );
+    assert_eq!(lasting.no_rule, None);
+    let mut drop_in = vec![
+        "[Service]".to_string(),
+        "ExecStart=".to_string(),
+        "ExecStart=/usr/local/bin/scx_roost --preset mainline --rescue-us 9000".to_string(),
+    ];
+    let post = |c: &str| format!("ExecStartPost=/usr/local/bin/scx_roost ctl --wait 60 {c}");
+    drop_in.extend(calls.map(post));
+    assert_eq!(lasting.drop_in, drop_in);
+    for line in lasting.now.iter().chain(&lasting.drop_in[2..]) {
+        let begin = line.find("scx_roost").unwrap();
+        read(&line[begin..]);
+    }
+    let text = lasting.text();
+    for part in [
+        "as long as the scheduler runs:\n  scx_roost ctl arms add",
+        "The rule is for processes of that name, and not for what they start by other names.\n",
+        "start it each time by\n  scx_roost exec --arm tuned -- ",
+        "  ExecStartPost=",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
+fn an_arm_that_is_its_preset_is_not_changed() {
+    let command = ["game".to_string()];
+    let lasting = Lasting::new("roost", "mainline", Scope::Workload, &command, &|_| false);
+    let now = lasting.unwrap().now;
+    assert_eq!(now[0], "scx_roost ctl arms add tuned --preset mainline");
+    assert_eq!(now[1], "scx_roost ctl rules add --comm game --arm tuned");
+}
+
+#[test]
+fn a_name_that_many_have_gets_no_rule() {
+    for (command, why) in [
+        ("bash -c x", "bash is a shell; others"),
+        (
+            "/usr/bin/env game",
+            "env is a program that runs others; others",
+        ),
+        ("sudo game", "sudo is a program that runs others"),
+        ("nice game", "nice is"),
+        ("taskset 1 game", "taskset is"),
+        ("time game", "time is"),
+        ("python3.12 game.py", "python3.12 is an interpreter"),
+        ("perl x", "perl is an interpreter"),
+        ("make -j16", "make is a program that builds or tests"),
+        ("gcc-14 x.c", "gcc-14 is a program that builds or tests"),
+        ("./bench", "bench is a script"),
+        ("/", "it has none"),
+    ] {
+        let words: Vec<&str> = command.split(' ').collect();
+        let lasting = lasting(Scope::Workload, &words);
+        let no_rule = lasting.no_rule.as_deref().unwrap_or_default();
+        assert!(no_rule.starts_with(why), "{command}: {no_rule}");
+        let text = lasting.text();
+        assert!(!text.contains("--comm"), "{text}");
+        assert!(text.contains(&format!("There is no rule for the command's name: {why}")));
+        let exec = format!("scx_roost exec --arm tuned -- {command}\n");
+        assert!(text.contains(&exec), "{text}");
+        // The arm is there after a restart.
+        assert!(
+            lasting
+                .drop_in
+                .last()
+                .unwrap()
+                .contains(" set --arm tuned ")
+        );
+    }
+    for command in ["game", "./sh2048", "nice-game", "7z", "hackbench"] {
+        let lasting = lasting(Scope::Workload, &[command]);
+        assert_eq!(lasting.no_rule, None, "{command}");
+    }
+}
+
+/// As the kernel cuts names, and as each reader takes the word.
+#[test]
+fn a_name_is_cut_and_quoted() {
+    let rule = |program: &str| {
+        let lasting = lasting(Scope::Workload, &[program]);
+        let service = lasting.drop_in.last().unwrap();
+        let service = service.split_once("--comm ").unwrap().1;
+        let now = lasting.now[2].split_once("--comm ").unwrap().1;
+        let plain = |text: &str| text.strip_suffix(" --arm tuned").unwrap().to_string();
+        (plain(now), plain(service))
+    };
+    let both = |now: &str, service: &str| (now.to_string(), service.to_string());
+    assert_eq!(
+        rule("a-name-of-sixteen"),
+        both("a-name-of-sixte", "a-name-of-sixte")
+    );
+    assert_eq!(
+        rule("a-name-of-16-b\u{e4}"),
+        both("'a-name-of-16-b*'", "\"a-name-of-16-b*\"")
+    );
+    assert_eq!(rule("my game"), both("'my game'", "\"my game\""));
+    assert_eq!(rule("a%b$c"), both("'a%b$c'", "a%%b$$c"));
+    assert_eq!(rule("a'\"\\"), both(r#"'a'\''"\'"#, r#""a'\"\\""#));
+}
+
+#[test]
+fn a_script_names_its_interpreter() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    };
+    assert!(is_script(&file("a", "#!/bin/sh\n")));
+    assert!(!is_script(&file("b", "\x7fELF")));
+    assert!(!is_script(&file("c", "#")));
+    assert!(!is_script(folder.path()));
+    assert!(!is_script(Path::new("no-such-program")));
+    assert!(!is_script(Path::new("cat")));
+}
