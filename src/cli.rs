@@ -2,6 +2,7 @@
 //! What was typed. `parse` turns it into a `Command`, which holds only what is meant.
 
 mod args;
+mod forgotten;
 
 pub use args::{group, seconds};
 
@@ -92,7 +93,8 @@ pub enum Command {
 /// The command line, or one sentence on what is wrong with it.
 pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Result<Command> {
     let command = Cli::command();
-    let matches = command.clone().try_get_matches_from(args);
+    let words: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    let matches = command.clone().try_get_matches_from(&words);
     match matches.and_then(|m| Ok((Cli::from_arg_matches(&m)?, m))) {
         Ok((cli, matches)) => {
             no_run_option_with_subcommand(&command, &matches)?;
@@ -113,7 +115,8 @@ pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Re
         }
         Err(e) => Err(anyhow!(
             "{}; see scx_roost --help",
-            sentence(&e.render().to_string())
+            forgotten::dashes(&command, &words, &e)
+                .unwrap_or_else(|| sentence(&e.render().to_string()))
         )),
     }
 }

@@ -30,11 +30,11 @@ pub struct ExecArgs {
     #[arg(long, value_name = "NAME")]
     arm: String,
 
-    /// Under sudo: run the command as root, not as the user who called sudo
+    /// Run the command as root, not as the user who called sudo, doas or pkexec
     #[arg(long)]
     as_root: bool,
 
-    /// Run the command as this user, with the groups and the home; root alone can [default: who called sudo]
+    /// Run the command as this user, with the groups and the home; root alone can [default: who called sudo, doas or pkexec]
     #[arg(long, value_name = "NAME", conflicts_with = "as_root")]
     user: Option<String>,
 

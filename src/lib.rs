@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod exec;
 pub mod export;
 pub mod features;
+mod folder;
 pub mod host;
 pub mod live;
 pub mod looks;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Whose a command is that root starts: who called sudo, unless another one is named.
+//! Whose a command is that root starts: who called sudo, doas or pkexec, unless another one is named.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::ffi::{CStr, CString, OsStr, OsString};
@@ -28,14 +28,14 @@ pub struct User {
 }
 
 impl User {
-    /// `asked`: a name, which is of the table of users. None asked: who called sudo, if we are root by that. Comes back with None where that is
+    /// `asked`: a name, which is of the table of users. None asked: who called sudo, doas or pkexec, if we are root by that. Comes back with None where that is
     /// who we are. Errors: there is no such user; only root can become another.
     pub fn of(asked: Option<&str>) -> Result<Option<User>> {
         // SAFETY: a plain call.
         let own = unsafe { libc::geteuid() };
         let user = match asked {
             Some(name) => Some(User::named(name)?),
-            None if own == 0 => User::of_sudo()?,
+            None if own == 0 => User::caller()?,
             None => None,
         };
         let Some(user) = user.filter(|u| u.uid != own) else {
@@ -50,9 +50,35 @@ impl User {
     }
 
     fn named(name: &str) -> Result<User> {
-        let (uid, gid, home) =
-            entry(name)?.with_context(|| format!("there is no user '{name}'"))?;
-        User::new(uid, gid, name.into(), Some(home))
+        User::found(Whose::Name(name))?.with_context(|| format!("there is no user '{name}'"))
+    }
+
+    /// Of the table of users.
+    fn found(whose: Whose) -> Result<Option<User>> {
+        let user = |e: Entry| User::new(e.uid, e.gid, e.name, Some(e.home));
+        entry(whose)?.map(user).transpose()
+    }
+
+    /// Who called what made us root, as that says it. None: nothing says so.
+    fn caller() -> Result<Option<User>> {
+        let said = |name: &str| std::env::var(name).ok();
+        let user = match User::of_sudo()? {
+            Some(user) => return Ok(Some(user)),
+            None => match (said("DOAS_USER"), said("PKEXEC_UID")) {
+                (Some(name), _) => User::found(Whose::Name(&name)).map(|u| ("DOAS_USER", u)),
+                (None, Some(uid)) => match uid.parse() {
+                    Ok(uid) => User::found(Whose::Number(uid)).map(|u| ("PKEXEC_UID", u)),
+                    Err(_) => Ok(("PKEXEC_UID", None)),
+                },
+                (None, None) => return Ok(None),
+            },
+        };
+        match user? {
+            (_, Some(user)) => Ok(Some(user)),
+            (name, None) => {
+                bail!("{name} does not say which user called: unset it, or name a user by --user")
+            }
+        }
     }
 
     fn of_sudo() -> Result<Option<User>> {
@@ -67,7 +93,7 @@ impl User {
             );
         };
         let name = std::env::var("SUDO_USER").unwrap_or_default();
-        let home = entry(&name)?.map(|(_, _, home)| home);
+        let home = entry(Whose::Name(&name))?.map(|e| e.home);
         User::new(uid, gid, name.into(), home).map(Some)
     }
 
@@ -123,7 +149,8 @@ impl User {
     fn is_strange(&self, name: &OsStr) -> bool {
         let begins = |with: &str| name.as_bytes().starts_with(with.as_bytes());
         let of_session = begins("XDG_") || name == "DBUS_SESSION_BUS_ADDRESS";
-        begins("SUDO_") || name == "SHELL" || name == "MAIL" || of_session && !self.has_session()
+        let of_caller = begins("SUDO_") || name == "DOAS_USER" || name == "PKEXEC_UID";
+        of_caller || name == "SHELL" || name == "MAIL" || of_session && !self.has_session()
     }
 
     /// The environment is of a session of this user.
@@ -136,9 +163,13 @@ impl User {
     pub fn name(&self) -> &OsStr {
         &self.name
     }
+
+    pub fn uid(&self) -> u32 {
+        self.uid
+    }
 }
 
-/// What root has made for who called sudo is theirs. Some file systems know no owners: that is told on stderr. `path`: of what was made, to
+/// What root has made for who called it is theirs. Some file systems know no owners: that is told on stderr. `path`: of what was made, to
 /// tell it; by then it may lead to something else.
 pub fn give_back(made: &File, path: &Path) {
     let given = User::of(None).and_then(|user| match user {
@@ -147,29 +178,67 @@ pub fn give_back(made: &File, path: &Path) {
     });
     if let Err(e) = given {
         eprintln!(
-            "warning: cannot give {} to who called sudo: {e:#}",
+            "warning: cannot give {} to who called this: {e:#}",
             path.display()
         );
     }
 }
 
-/// Number, group and home of a user; None: there is none of that name.
-fn entry(name: &str) -> Result<Option<(u32, u32, OsString)>> {
-    let name = CString::new(name)?;
+/// The name of whoever `user` is, where None is us; a number where the table of users has none.
+pub fn name_of(user: Option<&User>) -> Result<String> {
+    // SAFETY: a plain call.
+    let uid = user.map_or_else(|| unsafe { libc::geteuid() }, |user| user.uid);
+    let known = user.filter(|user| !user.name.is_empty());
+    let name = match known {
+        Some(user) => Some(user.name.clone()),
+        None => entry(Whose::Number(uid))?.map(|e| e.name),
+    };
+    Ok(name.map_or(uid.to_string(), |n| n.to_string_lossy().into_owned()))
+}
+
+/// By what a user is looked up.
+#[derive(Clone, Copy)]
+enum Whose<'a> {
+    Name(&'a str),
+    Number(u32),
+}
+
+/// What the table of users has.
+struct Entry {
+    name: OsString,
+    uid: u32,
+    gid: u32,
+    home: OsString,
+}
+
+/// None: there is no such user.
+fn entry(whose: Whose) -> Result<Option<Entry>> {
     let mut text = vec![0; ENTRY_MAX];
     // SAFETY: all zeroes is a value of it.
     let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
     let mut found = std::ptr::null_mut();
-    // SAFETY: all of it is alive, and the home is read before the text that holds it goes.
-    unsafe {
-        let at = text.as_mut_ptr();
-        match libc::getpwnam_r(name.as_ptr(), &mut entry, at, text.len(), &mut found) {
-            _ if found.is_null() => Ok(None),
-            0 => {
-                let home = OsStr::from_bytes(CStr::from_ptr(entry.pw_dir).to_bytes());
-                Ok(Some((entry.pw_uid, entry.pw_gid, home.to_os_string())))
-            }
-            e => Err(Error::from_raw_os_error(e)).context("cannot read the table of users"),
+    let (at, room) = (text.as_mut_ptr(), text.len());
+    let status = match whose {
+        Whose::Name(name) => {
+            let name = CString::new(name)?;
+            // SAFETY: all of it is alive.
+            unsafe { libc::getpwnam_r(name.as_ptr(), &mut entry, at, room, &mut found) }
         }
+        // SAFETY: as above.
+        Whose::Number(uid) => unsafe { libc::getpwuid_r(uid, &mut entry, at, room, &mut found) },
+    };
+    match status {
+        _ if found.is_null() => Ok(None),
+        0 => {
+            // SAFETY: what was found is in the text, which is alive.
+            let word = |word| unsafe { OsStr::from_bytes(CStr::from_ptr(word).to_bytes()) };
+            Ok(Some(Entry {
+                name: word(entry.pw_name).to_os_string(),
+                uid: entry.pw_uid,
+                gid: entry.pw_gid,
+                home: word(entry.pw_dir).to_os_string(),
+            }))
+        }
+        e => Err(Error::from_raw_os_error(e)).context("cannot read the table of users"),
     }
 }

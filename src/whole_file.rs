@@ -2,44 +2,95 @@
 //! A file that is whole whenever it is there: written beside its place, and moved there. A link in that place is replaced, and nothing is
 //! written through it.
 
-use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Result, Write};
-use std::path::{Path, PathBuf};
+use crate::folder;
+use std::ffi::{CString, OsString};
+use std::fs::File;
+use std::io::{Error, ErrorKind, Result, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Before the umask.
+const MODE: libc::mode_t = 0o666;
 
 /// Could it be written? What lies at the path stays as it is.
 pub fn probe(path: &Path) -> Result<()> {
     if path.is_dir() {
         return Err(ErrorKind::IsADirectory.into());
     }
-    let temporary = temporary(path);
-    create(&temporary)?;
-    fs::remove_file(&temporary)
+    let spot = Spot::of(path)?;
+    spot.create()?;
+    spot.remove()
 }
 
 /// In the place of what is there. `made` is given the file before it has its name.
 pub fn replace(path: &Path, text: &str, made: impl FnOnce(&File) -> Result<()>) -> Result<()> {
-    let temporary = temporary(path);
-    let written = create(&temporary).and_then(|mut file| {
+    let spot = Spot::of(path)?;
+    let written = spot.create().and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         made(&file)?;
-        fs::rename(&temporary, path)
+        spot.finish()
     });
     written.inspect_err(|_| {
-        let _ = fs::remove_file(&temporary);
+        let _ = spot.remove();
     })
 }
 
-fn create(temporary: &Path) -> Result<File> {
-    // What lies there is of a process that had our number and was killed.
-    let _ = fs::remove_file(temporary);
-    File::create_new(temporary)
+/// One that grows at its end. Errors: there is something of that name.
+pub fn create_new(path: &Path) -> Result<File> {
+    let spot = Spot::of(path)?;
+    create(&spot.folder, &spot.name)
 }
 
-/// In the same folder, and so of the same file system.
-fn temporary(path: &Path) -> PathBuf {
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}", std::process::id()));
-    path.with_file_name(name)
+fn create(folder: &File, name: &OsString) -> Result<File> {
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_APPEND;
+    folder::at(folder.as_raw_fd(), name, flags, MODE)
+}
+
+/// Where it will be, and where it is until then: in the same folder, and so of the same file system.
+struct Spot {
+    folder: File,
+    name: OsString,
+    temporary: OsString,
+}
+
+impl Spot {
+    fn of(path: &Path) -> Result<Spot> {
+        let name = path.file_name().ok_or(ErrorKind::InvalidFilename)?;
+        let mut temporary = OsString::from(".");
+        temporary.push(name);
+        temporary.push(format!(".{}", std::process::id()));
+        Ok(Spot {
+            folder: folder::of(path)?,
+            name: name.to_os_string(),
+            temporary,
+        })
+    }
+
+    fn create(&self) -> Result<File> {
+        // What lies there is of a process that had our number and was killed.
+        let _ = self.remove();
+        create(&self.folder, &self.temporary)
+    }
+
+    fn remove(&self) -> Result<()> {
+        let temporary = CString::new(self.temporary.as_bytes())?;
+        // SAFETY: the name is alive.
+        done(unsafe { libc::unlinkat(self.folder.as_raw_fd(), temporary.as_ptr(), 0) })
+    }
+
+    fn finish(&self) -> Result<()> {
+        let temporary = CString::new(self.temporary.as_bytes())?;
+        let name = CString::new(self.name.as_bytes())?;
+        let folder = self.folder.as_raw_fd();
+        // SAFETY: both names are alive.
+        done(unsafe { libc::renameat(folder, temporary.as_ptr(), folder, name.as_ptr()) })
+    }
+}
+
+fn done(status: i32) -> Result<()> {
+    match status {
+        0 => Ok(()),
+        _ => Err(Error::last_os_error()),
+    }
 }

@@ -15,7 +15,7 @@ use super::tune;
 use super::variant::{Kind, Scope, Variant, parse_all};
 use crate::features::DEFAULT_PRESET;
 use crate::machine::Machine;
-use crate::user::User;
+use crate::user::{self, User};
 use anyhow::{Result, bail, ensure};
 use clap::{Args, Subcommand};
 use std::collections::BTreeMap;
@@ -132,7 +132,8 @@ struct Runs {
     timeout: Duration,
 
     /// Run the command as this user, with the groups and the home; root alone can. PATH stays as sudo made it: sudo env PATH=$PATH
-    /// scx_roost ab... Who called doas, pkexec or run0 is not known and has to be named [default: who called sudo, or who runs this]
+    /// scx_roost ab... Who called run0 has to be named where that does not say it as sudo does [default: who called sudo, doas or pkexec, or
+    /// who runs this]
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 
@@ -263,7 +264,7 @@ impl AbArgs {
         header.scope.takes(&variants)?;
         Ok(Task {
             header,
-            user: User::of(self.runs.user.as_deref())?,
+            user: self.runs.whose()?,
             command: self.runs.command.clone(),
             timeout: self.runs.timeout,
             result: self.result.clone(),
@@ -276,13 +277,36 @@ impl AbArgs {
         })
     }
 
+    /// Where a suite is run, with what it can use there. None: it is no suite.
+    pub fn place(&self) -> Result<Option<Place>> {
+        Ok(match self.suite {
+            None => None,
+            Some(Suite::Placement) => Some(Place::here()?),
+            Some(Suite::Threadripper) => {
+                let user = self.runs.whose()?;
+                Some(Place::here()?.with_modules(user.as_ref()))
+            }
+        })
+    }
+
     /// One for each workload of the suite, or the one that was typed. `program`: scx_roost.
-    pub fn tasks(mut self, program: PathBuf, facts: BTreeMap<String, String>) -> Result<Vec<Task>> {
+    pub fn tasks(self, program: PathBuf, facts: BTreeMap<String, String>) -> Result<Vec<Task>> {
+        let place = self.place()?;
+        self.tasks_at(program, facts, place.as_ref())
+    }
+
+    /// The same, where the place is known.
+    pub fn tasks_at(
+        mut self,
+        program: PathBuf,
+        facts: BTreeMap<String, String>,
+        place: Option<&Place>,
+    ) -> Result<Vec<Task>> {
         // The second run of a block has the sides swapped.
         self.runs.mirror |= self.concurrent;
-        match self.suite {
-            Some(suite) => self.tasks_of(suite, &program, facts, &Place::here()?),
-            None => {
+        match (self.suite, place) {
+            (Some(suite), Some(place)) => self.tasks_of(suite, &program, facts, place),
+            _ => {
                 if self.resume {
                     self.runs.goes_on_with(&self.result)?;
                 }
@@ -351,18 +375,17 @@ impl AbArgs {
         Ok(tasks)
     }
 
-    /// What of a suite cannot be run here.
-    pub fn left_out(&self) -> Result<Vec<String>> {
-        match self.suite {
-            Some(Suite::Threadripper) => {
-                let place = Place::here()?;
-                let mut told = threadripper::missing(&place);
+    /// What of a suite cannot be run at its place.
+    pub fn left_out(&self, place: Option<&Place>) -> Vec<String> {
+        match (self.suite, place) {
+            (Some(Suite::Threadripper), Some(place)) => {
+                let mut told = threadripper::missing(place);
                 if self.variant.is_empty() {
-                    told.extend(threadripper::variants_left_out(&place));
+                    told.extend(threadripper::variants_left_out(place));
                 }
-                Ok(told)
+                told
             }
-            _ => Ok(Vec::new()),
+            _ => Vec::new(),
         }
     }
 }
@@ -377,7 +400,7 @@ impl TuneArgs {
         let base = [Variant::parse(&self.base)?];
         Ok(Task {
             header: self.runs.header(vec![self.base], &base, self.plan, facts)?,
-            user: User::of(self.runs.user.as_deref())?,
+            user: self.runs.whose()?,
             command: self.runs.command,
             timeout: self.runs.timeout,
             result: self.result,
@@ -389,6 +412,11 @@ impl TuneArgs {
 }
 
 impl Runs {
+    /// The command's user; None: us.
+    fn whose(&self) -> Result<Option<User>> {
+        User::of(self.user.as_deref())
+    }
+
     /// With the seed that the file has, unless one was typed, which then must be the same. The header of that file, if it has one.
     fn goes_on_with(&mut self, file: &Path) -> Result<Option<Header>> {
         let header = Recorded::begun(file)?.map(|begun| begun.header);
@@ -427,6 +455,7 @@ impl Runs {
             began: now.as_secs(),
             command: words(&self.command)?,
             workload: None,
+            user: Some(user::name_of(self.whose()?.as_ref())?),
             timeout_s: self.timeout.as_secs_f64(),
             variants: names,
             metrics,

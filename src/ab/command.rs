@@ -19,8 +19,9 @@ use crate::host::Host;
 use crate::print;
 use crate::stop::Stop;
 use crate::user::give_back;
+use crate::whole_file;
 use anyhow::{Context, Result, bail};
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write, stderr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -33,8 +34,11 @@ pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<()> {
     match args.look.take() {
         None => {
             let program = std::env::current_exe().context("cannot find this program")?;
-            args.left_out()?.iter().for_each(|text| eprintln!("{text}"));
-            let tasks = args.tasks(program, facts(&Host::new(Path::new("/sys"))))?;
+            let place = args.place()?;
+            let left_out = args.left_out(place.as_ref());
+            left_out.iter().for_each(|text| eprintln!("{text}"));
+            let facts = facts(&Host::new(Path::new("/sys")));
+            let tasks = args.tasks_at(program, facts, place.as_ref())?;
             too_few(&tasks)
                 .iter()
                 .for_each(|text| eprintln!("warning: {text}"));
@@ -191,7 +195,7 @@ fn tell(progress: &mut Shown, now: &Progress) {
 
 /// Errors: there is a file of that name already, which might be the one that was read.
 fn write_new(path: &Path, text: &str) -> Result<()> {
-    let written = File::create_new(path).and_then(|mut file| {
+    let written = whole_file::create_new(path).and_then(|mut file| {
         give_back(&file, path);
         file.write_all(text.as_bytes())
     });

@@ -9,6 +9,7 @@ use super::metric::Metric;
 use super::stats::verdict::{Direction, Rule};
 use super::variant::{Scope, Variant, parse_all};
 use crate::user::give_back;
+use crate::whole_file;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -33,6 +34,9 @@ pub struct Header {
     /// Its name in a suite.
     #[serde(default)]
     pub workload: Option<String>,
+    /// Whose the command was. None: it is not known, or not said.
+    #[serde(default)]
+    pub user: Option<String>,
     /// A run that takes longer is an error.
     pub timeout_s: f64,
     /// The first is what the others are compared with.
@@ -112,6 +116,12 @@ impl Header {
                 "it was begun on another machine, or another kernel: {name} was '{then}' and is '{value}'"
             );
         }
+        if let (Some(then), Some(now)) = (&self.user, &other.user) {
+            ensure!(
+                then == now,
+                "its command was run as {then}, and would be run as {now}: go on as {then} did, or with --user {then}"
+            );
+        }
         let (there, here) = (self.plan()?, other.plan()?);
         let differ = here.iter().filter_map(|(field, value)| {
             let then = there.get(field).unwrap_or(&Value::Null);
@@ -126,12 +136,12 @@ impl Header {
         Ok(())
     }
 
-    /// What runs depend on, by name; where, when and how long they may take at most is not of it.
+    /// What runs depend on, by name; where, when, for whom and how long they may take at most is not of it.
     fn plan(&self) -> Result<Map<String, Value>> {
         let Value::Object(mut plan) = serde_json::to_value(self)? else {
             bail!("a header has names");
         };
-        for of_this_time in ["version", "began", "host", "timeout_s"] {
+        for of_this_time in ["version", "began", "host", "timeout_s", "user"] {
             plan.remove(of_this_time);
         }
         if let Some(Value::Object(rule)) = plan.remove("rule") {
@@ -310,8 +320,7 @@ impl ResultFile {
     /// A new one, with its first line. Errors: there is one already; it could not be read again.
     pub fn create(path: &Path, header: &Header) -> Result<ResultFile> {
         header.clone().checked()?;
-        let file = OpenOptions::new().append(true).create_new(true).open(path);
-        let file = file.map_err(|e| match e.kind() {
+        let file = whole_file::create_new(path).map_err(|e| match e.kind() {
             ErrorKind::AlreadyExists => exists(path),
             _ => anyhow::anyhow!("cannot write {}: {e}", path.display()),
         })?;

@@ -7,6 +7,7 @@ use super::cpus::cores;
 use super::suite::{Five, Item, part_31};
 use super::variant::{PINNED, quoted};
 use crate::machine::Machine;
+use crate::user::User;
 use anyhow::{Context, Result, ensure};
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -176,6 +177,8 @@ pub struct Place {
     pub temp: PathBuf,
     pub cpus: usize,
     pub cores: usize,
+    /// Of perl, of those that are asked for.
+    pub modules: Vec<String>,
 }
 
 impl Place {
@@ -187,7 +190,17 @@ impl Place {
             temp: std::env::temp_dir(),
             cpus: machine.cpus.len(),
             cores: cores(&machine).len(),
+            modules: Vec::new(),
         })
+    }
+
+    /// With what perl finds when this user runs it; None: we.
+    pub fn with_modules(self, user: Option<&User>) -> Place {
+        let perl = self.program("perl");
+        Place {
+            modules: perl.map_or_else(Vec::new, |perl| modules(&perl, user)),
+            ..self
+        }
     }
 
     /// In PATH.
@@ -201,14 +214,7 @@ impl Place {
             Need::Program(name) => self.program(name).is_some(),
             Need::File(name) => self.folder.join(name).is_file(),
             Need::Temporary(name) => self.temp.join(name).is_file(),
-            Need::Module(name) => self.program("perl").is_some_and(|perl| {
-                let mut perl = Command::new(perl);
-                perl.args([&format!("-M{name}"), "-e", "1"]);
-                perl.stdin(Stdio::null()).stdout(Stdio::null());
-                perl.stderr(Stdio::null())
-                    .status()
-                    .is_ok_and(|s| s.success())
-            }),
+            Need::Module(name) => self.modules.iter().any(|m| m == name),
         }
     }
 
@@ -220,6 +226,24 @@ impl Place {
             Need::Module(name) => format!("perl's {name}"),
         }
     }
+}
+
+/// Prints those of the names behind it that can be loaded, a line each.
+const LOADED: &str = r#"for my $name (@ARGV) { print "\n$name\n" if eval "require $name; 1" }"#;
+
+fn modules(perl: &Path, user: Option<&User>) -> Vec<String> {
+    let mut command = Command::new(perl);
+    command.args(["-e", LOADED]);
+    let needs = ROWS.iter().flat_map(|row| row.needs);
+    command.args(needs.filter_map(|(need, _)| match need {
+        Need::Module(name) => Some(*name),
+        _ => None,
+    }));
+    user.iter().for_each(|user| user.takes(&mut command));
+    let output = command.stdin(Stdio::null()).output();
+    let printed = output.map_or_else(|_| Vec::new(), |output| output.stdout);
+    let printed = String::from_utf8_lossy(&printed);
+    printed.lines().map(str::to_string).collect()
 }
 
 fn runs(file: &Path) -> bool {

@@ -253,3 +253,48 @@ fn only_loopback_is_listened_at_unasked() {
         "{unix:?}"
     );
 }
+
+/// One sentence with what to type.
+#[test]
+fn a_command_without_dashes_is_told_where_they_go() {
+    for (typed, right) in [
+        ("ab make", "ab -- make"),
+        ("ab make -j16", "ab -- make -j16"),
+        ("ab sh bench.sh", "ab -- sh bench.sh"),
+        ("tune make -j16", "tune -- make -j16"),
+        ("tune --base mainline make", "tune --base mainline -- make"),
+        (
+            "ab --variant a --variant b make -j16 x",
+            "ab --variant a --variant b -- make -j16 x",
+        ),
+        (
+            "ab --result make --variant a make",
+            "ab --result make --variant a -- make",
+        ),
+        ("exec --arm x game --demo", "exec --arm x -- game --demo"),
+        ("--json ab -n 6 make", "--json ab -n 6 -- make"),
+    ] {
+        let words: Vec<&str> = typed.split(' ').collect();
+        let told = error(&words);
+        let begin = "is neither an option nor a subcommand of ";
+        let end =
+            format!(": a command stands behind --, as in: scx_roost {right}; see scx_roost --help");
+        assert!(
+            told.contains(begin) && told.ends_with(&end),
+            "{typed}: {told}"
+        );
+        assert!(!told.contains('\n'), "{told}");
+    }
+    let spaced = error(&["ab", "./my game"]);
+    assert!(spaced.contains("scx_roost ab -- './my game'"), "{spaced}");
+    for other in [
+        "ab --nonsense -- make",
+        "ab --nonsense",
+        "topology make",
+        "ctl make",
+    ] {
+        let words: Vec<&str> = other.split(' ').collect();
+        let told = error(&words);
+        assert!(!told.contains("stands behind --"), "{told}");
+    }
+}

@@ -8,7 +8,7 @@ use scx_roost::ab::result::Recorded;
 use scx_roost::ab::share::lines;
 use scx_roost::ab::stats::plan::Plan;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{lchown, symlink};
 use std::path::Path;
 use std::process::Command;
 
@@ -94,6 +94,56 @@ fn a_page_that_cannot_be_written_is_told_at_once() {
         assert!(told.contains(&begin) && told.contains(why), "{told}");
     }
     assert_eq!(files(at), ["folder", "link", "r"]);
+}
+
+/// As root nothing is written by way of a link that another user made; by root's and the caller's own it is.
+#[test]
+fn a_link_of_another_user_leads_nowhere() {
+    // SAFETY: a plain call.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("skip: root alone could be led");
+        return;
+    }
+    let folder = folder();
+    let at = folder.path();
+    for name in ["there", "theirs"] {
+        fs::create_dir(at.join(name)).unwrap();
+    }
+    for (link, owner) in [("own", 0), ("of-7", 7), ("of-8", 8)] {
+        symlink(at.join("there"), at.join("theirs").join(link)).unwrap();
+        lchown(at.join("theirs").join(link), Some(owner), None).unwrap();
+    }
+    let two = "--variant mainline --variant roost";
+    for words in [
+        "show r --html theirs/of-7/x".to_string(),
+        "show r --markdown theirs/of-7/x".to_string(),
+        "share r theirs/of-7/x".to_string(),
+        format!("{two} --result theirs/of-7/x -- true"),
+    ] {
+        let told = ab(at, &words);
+        let why = "the link of-7 on the way there is of user 7, and root does not follow it";
+        assert!(
+            told.contains("cannot write theirs/of-7/x: ") && told.contains(why),
+            "{told}"
+        );
+    }
+    assert!(files(&at.join("there")).is_empty());
+    assert_eq!(
+        ab(at, "show r --html theirs/own/x --markdown theirs/own/y"),
+        ""
+    );
+    let said = |link: &str| {
+        let words = format!("share r theirs/{link}/z-{link}");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_scx_roost"));
+        command.arg("ab").args(words.split(' ')).current_dir(at);
+        command.envs([("SUDO_UID", "8"), ("SUDO_GID", "8")]);
+        command.output().unwrap().status.success()
+    };
+    assert_eq!(
+        [said("of-8"), said("of-7"), said("own")],
+        [true, false, true]
+    );
+    assert_eq!(files(&at.join("there")), ["x", "y", "z-of-8", "z-own"]);
 }
 
 /// A link that came after the check: it is replaced, and what it leads to stays.

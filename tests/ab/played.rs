@@ -138,6 +138,7 @@ pub fn header(variants: &[&str], plan: Plan) -> Header {
             .map(str::to_string)
             .to_vec(),
         workload: None,
+        user: Some("me".to_string()),
         timeout_s: 3600.0,
         variants: variants.iter().map(|v| v.to_string()).collect(),
         metrics: vec![asked("wall", Direction::Lower)],

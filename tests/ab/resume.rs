@@ -48,6 +48,33 @@ fn the_file_has_the_seed() {
     ResultFile::resume(&later.result, &later.header).unwrap();
 }
 
+/// What a command does depends on whose it is. Of a file that does not say it nothing is asked.
+#[test]
+fn another_user_does_not_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let task = &tasks(folder.path(), "-- true").unwrap()[0];
+    let (file, own) = (&task.result, task.header.user.clone().unwrap());
+    assert_eq!(own, scx_roost::user::name_of(None).unwrap());
+    let by = |user: Option<&str>| {
+        let mut header = task.header.clone();
+        header.user = user.map(str::to_string);
+        header
+    };
+    drop(ResultFile::create(file, &by(Some("alice"))).unwrap());
+    let told = error(ResultFile::resume(file, &task.header));
+    let why = format!(
+        "its command was run as alice, and would be run as {own}: go on as alice did, or with --user alice"
+    );
+    assert!(
+        told.starts_with("cannot go on with ") && told.ends_with(&why),
+        "{told}"
+    );
+    drop(ResultFile::resume(file, &by(Some("alice"))).unwrap());
+    fs::remove_file(file).unwrap();
+    drop(ResultFile::create(file, &by(None)).unwrap());
+    drop(ResultFile::resume(file, &task.header).unwrap());
+}
+
 #[test]
 fn a_file_without_its_first_line_says_no_seed() {
     let folder = tempfile::tempdir().unwrap();

@@ -10,6 +10,7 @@ use scx_roost::ab::stats::verdict::Direction;
 use scx_roost::ab::suite::{Item, Suite};
 use scx_roost::ab::threadripper::{Place, items, missing, variants, variants_left_out};
 use scx_roost::ab::variant::{Kind, Variant};
+use scx_roost::user::User;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
@@ -104,6 +105,7 @@ fn bare(folder: &TempDir) -> Place {
         temp: folder.path().join("temp"),
         cpus: 64,
         cores: 32,
+        modules: Vec::new(),
     }
 }
 
@@ -121,14 +123,15 @@ fn whole() -> (TempDir, Place) {
         program(&at(file), &(check + does));
     }
     program(&at("mce-sandbox/bin/algorithm3.pl"), SIEVE);
-    program(&at("bin/perl"), "exit 0");
+    // It has all that it is asked for.
+    program(&at("bin/perl"), "shift 2; printf '%s\\n' \"$@\"");
     program(&at("bin/scx_cosmos"), "");
     for file in FILES {
         write(&at(file), "");
     }
     write(&at("memtier.txt"), MEMTIER);
     write(&at("temp/sampledb/SAMPLE.DB"), "");
-    let place = bare(&folder);
+    let place = bare(&folder).with_modules(None);
     (folder, place)
 }
 
@@ -234,7 +237,8 @@ fn whatever_is_installed_is_run() {
     program(&at("bin/x265"), "");
     assert_eq!(names(), ["x265", "primesieve"]);
     // A perl without its modules.
-    program(&at("bin/perl"), "case $1 in -MMCE) exit 0;; esac; exit 2");
+    program(&at("bin/perl"), "echo x >>$0.runs; echo MCE; exit 2");
+    let place = place.with_modules(None);
     write(&at("temp/sampledb/query1.pl"), "");
     write(&at("temp/sampledb/SAMPLE.DB"), "");
     let sqlite = missing(&place)
@@ -244,6 +248,44 @@ fn whatever_is_installed_is_run() {
         sqlite.unwrap(),
         "sqlite is left out, it lacks perl's DBD::SQLite (package libdbd-sqlite3-perl)"
     );
+    items(&place).unwrap();
+    assert_eq!(fs::read_to_string(at("bin/perl.runs")).unwrap(), "x\n");
+}
+
+/// A perl that is installed finds what comes with it, and nothing that does not.
+#[test]
+fn perl_says_which_modules_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let perl = ["/usr/bin/perl", "/bin/perl"].map(Path::new);
+    let Some(perl) = perl.into_iter().find(|p| p.is_file()) else {
+        println!("skip: there is no perl");
+        return;
+    };
+    let library = folder.path().join("lib");
+    write(&library.join("MCE.pm"), "package MCE; print 'loaded'; 1;");
+    write(&library.join("DBD/SQLite.pm"), "die 'it is broken';");
+    let called = format!("exec {} -I{} \"$@\"", perl.display(), library.display());
+    program(&folder.path().join("bin/perl"), &called);
+    let has = |place: &Place, name: &str| place.modules.iter().any(|m| m == name);
+    let place = bare(&folder).with_modules(None);
+    assert!(
+        has(&place, "MCE") && !has(&place, "DBD::SQLite"),
+        "{place:?}"
+    );
+}
+
+/// It is asked as whoever runs the workload, who may have modules of their own.
+#[test]
+fn perl_is_asked_as_the_user() {
+    let Ok(Some(nobody)) = User::of(Some("nobody")) else {
+        println!("skip: root alone runs a command as another");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    program(&folder.path().join("bin/perl"), "id -un");
+    let place = bare(&folder).with_modules(Some(&nobody));
+    assert_eq!(place.modules, ["nobody"]);
 }
 
 #[test]

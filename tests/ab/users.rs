@@ -3,7 +3,7 @@
 
 use crate::child::{runs, workload};
 use scx_roost::ab::child::Workload;
-use scx_roost::user::User;
+use scx_roost::user::{User, name_of};
 use std::process::Command;
 
 #[test]
@@ -66,6 +66,8 @@ fn what_is_of_others_is_not_in_the_environment() {
             &[
                 ("SUDO_UID", "7"),
                 ("SUDO_COMMAND", "x"),
+                ("DOAS_USER", "x"),
+                ("PKEXEC_UID", "7"),
                 ("SHELL", "/bin/other"),
                 ("MAIL", "/mail/other"),
                 ("XDG_RUNTIME_DIR", folder),
@@ -81,7 +83,9 @@ fn what_is_of_others_is_not_in_the_environment() {
         return;
     }
     let has = |said: &str, name: &str| said.lines().any(|line| line.starts_with(name));
-    for name in ["SUDO_", "SHELL=", "MAIL=", "XDG_", "DBUS_"] {
+    for name in [
+        "SUDO_", "DOAS_", "PKEXEC_", "SHELL=", "MAIL=", "XDG_", "DBUS_",
+    ] {
         assert!(!has(&others, name), "{name} in {others}");
     }
     assert!(has(&others, "KEPT=is") && has(&others, "PATH="), "{others}");
@@ -99,6 +103,53 @@ fn what_is_of_others_is_not_in_the_environment() {
 #[ignore = "it is run by another one"]
 fn prints_who_called_sudo() {
     println!("{:?}", User::of(None).map_err(|e| e.to_string()));
+}
+
+/// As sudo's: what else makes a command root's says who called.
+#[test]
+fn who_called_doas_or_pkexec_is_known() {
+    // SAFETY: a plain call.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("skip: root alone is called by them");
+        return;
+    }
+    let said = |variables: &[(&str, &str)]| again("users::prints_who_called_sudo", variables);
+    let nobody = User::of(Some("nobody")).unwrap().unwrap();
+    let (uid, whole) = (nobody.uid().to_string(), format!("{:?}", Some(&nobody)));
+    for variables in [("DOAS_USER", "nobody"), ("PKEXEC_UID", &uid)] {
+        let said = said(&[variables]);
+        assert!(said.contains(&whole), "{said} {whole}");
+    }
+    for (variable, wrong) in [
+        ("DOAS_USER", "no-such-user"),
+        ("DOAS_USER", ""),
+        ("PKEXEC_UID", "4000000000"),
+        ("PKEXEC_UID", "seven"),
+    ] {
+        let said = said(&[(variable, wrong)]);
+        let told = format!("{variable} does not say which user called");
+        assert!(said.contains(&told), "{said}");
+    }
+    for root in [("DOAS_USER", "root"), ("PKEXEC_UID", "0")] {
+        assert!(said(&[root]).contains("Ok(None)"), "{root:?}");
+    }
+    // sudo's own come first.
+    let both = said(&[
+        ("SUDO_UID", "7"),
+        ("SUDO_GID", "7"),
+        ("DOAS_USER", "nobody"),
+    ]);
+    assert!(both.contains("uid: 7,"), "{both}");
+}
+
+#[test]
+fn a_user_has_a_name_or_a_number() {
+    let own = name_of(None).unwrap();
+    let plain = Command::new("id").arg("-un").output().unwrap();
+    assert_eq!(own, String::from_utf8(plain.stdout).unwrap().trim_end());
+    if let Ok(Some(nobody)) = User::of(Some("nobody")) {
+        assert_eq!(name_of(Some(&nobody)).unwrap(), "nobody");
+    }
 }
 
 #[test]

@@ -4,16 +4,6 @@
 # accel: tcg
 # timeout: 600
 . /tests/lib.sh
-alone() { state_is disabled && ! pidof sleep && [ -z "$(ls -d /sys/fs/cgroup/scx_roost-ab-* /tmp/scx_roost-ab-* 2>/dev/null)" ]; }
-restored() {
-	wait_for 20 alone
-	check "$1: its own scheduler, no process, cgroup or folder is left" alone
-	ab_anew
-}
-starts() {
-	scx_roost ab --result $AB_RESULT "$@" >$AB_LOG 2>&1 &
-	AB=$!
-}
 runs_sleep() { pidof sleep >/dev/null; }
 
 cat >/tmp/nest.sh <<'EOF'
@@ -25,24 +15,24 @@ for case in "false|the command failed" "sleep 100|did not end within 1 s" "sleep
 	ab --variant mainline --variant roost -n 6 --timeout 1 --metric 'regex:took ([0-9]+)' -- sh -c "${case%%|*}"
 	check "status 1: ${case%%|*}" [ $? = 1 ]
 	check "told: ${case%%|*}" ab_says "${case#*|}"
-	restored "${case%%|*}"
+	ab_restored "${case%%|*}"
 done
 
 ab --variant mainline --variant 'scx:sh -c "sleep 300 & exit 3"' -n 6 -- true
 check "a scheduler that ends is told of" ab_says 'it ended before it was attached (exit status: 3)'
-restored "a scheduler that ends"
+ab_restored "a scheduler that ends"
 
-starts --variant mainline --variant roost -n 6 -- sh -c 'setsid sleep 60 & sleep 60'
+ab_starts --variant mainline --variant roost -n 6 -- sh -c 'setsid sleep 60 & sleep 60'
 wait_for 60 runs_sleep
 kill -KILL $AB
-restored "killed in a run"
+ab_restored "killed in a run"
 
-starts --variant "scx:sh -c 'sleep 300 & scx_roost & wait'" --variant eevdf -n 6 -- sleep 60
+ab_starts --variant "scx:sh -c 'sleep 300 & scx_roost & wait'" --variant eevdf -n 6 -- sleep 60
 wait_for 60 state_is enabled
 kill -KILL $AB
-restored "killed with a wrapped scheduler"
+ab_restored "killed with a wrapped scheduler"
 
-starts --variant "scx:sh -c 'scx_roost; true'" --variant eevdf -n 6 -- sleep 60
+ab_starts --variant "scx:sh -c 'scx_roost; true'" --variant eevdf -n 6 -- sleep 60
 wait_for 60 state_is enabled
 sleep 1
 kill -INT $AB
@@ -50,9 +40,9 @@ wait $AB
 check "interrupted in a run: status 1" [ $? = 1 ]
 check "interrupted in a run: what goes on is told" ab_says 'stopped; go on with --resume and'
 check "the result stays" [ -s $AB_RESULT ]
-restored "interrupted in a run"
+ab_restored "interrupted in a run"
 
-starts --variant mainline --variant eevdf -n 6 --seed 1 -- true
+ab_starts --variant mainline --variant eevdf -n 6 --seed 1 -- true
 wait_for 10 test -s $AB_RESULT
 sleep 0.5
 kill -INT $AB
@@ -63,16 +53,16 @@ ab --variant mainline --variant eevdf -n 2 --resume -- true
 check "another plan is not gone on with" ab_says 'it is of another comparison: plan is {"fixed":6} there and {"fixed":2} here'
 ab --variant mainline --variant eevdf -n 6 --timeout 60 --resume -- true
 check "it goes on to its end" ab_says '6 blocks of 2 variants'
-restored "interrupted while a scheduler is loaded"
+ab_restored "interrupted while a scheduler is loaded"
 
 ab --variant eevdf --variant mainline -n 6 -- sh -c 'scx_roost >/dev/null 2>&1 & pid=$!; sleep 20; kill -INT $pid; wait $pid'
 check "a scheduler that came and went during a run is seen" ab_says 'schedulers were attached anew'
-restored "a scheduler that came and went"
+ab_restored "a scheduler that came and went"
 
 check "the command alone is on an arm" ab --scope workload --variant mainline --variant mainline+slice-us=1000 -n 6 -- sh -c 'for i in 1 2 3 4; do echo | cat; done'
 check "it is told for whom" ab_says 'on the command alone'
 check "its wakeups are counted" [ "$(sed -n 's/.*"placed_prev":\([0-9]*\).*/\1/p' $AB_RESULT | sort -n | tail -n 1)" -gt 0 ]
-restored "the command alone"
+ab_restored "the command alone"
 ab --scope workload --variant mainline --variant eevdf -n 6 -- true
 check "the kernel's own is of the machine" ab_says 'eevdf schedules the whole machine'
 

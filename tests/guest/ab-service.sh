@@ -26,16 +26,9 @@ chmod +x /tmp/sbin/systemctl
 PATH=/tmp/sbin:$PATH
 answers() { state_is enabled && scx_roost ctl show >/dev/null 2>&1; }
 set_by_ctl() { scx_roost ctl show 2>/dev/null | grep -v -i generation && scx_roost ctl rules 2>/dev/null; }
-as_before() { answers && [ "$(set_by_ctl)" = "$was" ] && ! pidof sleep && [ -z "$(ls -d /sys/fs/cgroup/scx_roost-ab-* /tmp/scx_roost-ab-* 2>/dev/null)" ]; }
-restored() {
-	wait_for 60 as_before
-	check "$1: the service is attached, with what ctl had set, and nothing is left" as_before
-	ab_anew
-}
-starts() {
-	scx_roost ab --result $AB_RESULT "$@" >$AB_LOG 2>&1 &
-	AB=$!
-}
+as_before() { answers && [ "$(set_by_ctl)" = "$was" ] && ab_cleared; }
+AB_BACK=as_before
+AB_BACK_WHAT="the service is attached, with what ctl had set, and nothing is left"
 runs_sleep() { pidof sleep >/dev/null; }
 guardian() { grep -l ab-guardian /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3 | head -n 1; }
 
@@ -55,14 +48,14 @@ for case in "false|the command failed" "sleep 100|did not end within 1 s" "sleep
 	ab --variant mainline --variant roost -n 6 --timeout 1 --metric 'regex:took ([0-9]+)' -- sh -c "${case%%|*}"
 	check "status 1: ${case%%|*}" [ $? = 1 ]
 	check "told: ${case%%|*}" ab_says "${case#*|}"
-	restored "${case%%|*}"
+	ab_restored "${case%%|*}"
 done
 
 check "a comparison without a failure" ab --variant eevdf --variant mainline -n 1 --warmups 0 -- true
 check "what does not go back is told" ab_says 'rules about processes put there does not go back'
-restored "without a failure"
+ab_restored "without a failure"
 
-starts --variant eevdf --variant mainline -n 6 -- sleep 60
+ab_starts --variant eevdf --variant mainline -n 6 -- sleep 60
 wait_for 60 runs_sleep
 first=$(guardian)
 kill -KILL $first
@@ -73,7 +66,7 @@ is_told() { grep -q 'killed ended before this one (signal: 9 (SIGKILL)): another
 wait_for 5 is_told
 check "that is told" is_told
 kill -KILL $AB
-restored "both killed"
+ab_restored "both killed"
 
 systemctl stop scx.service
 wait_for 5 state_is disabled

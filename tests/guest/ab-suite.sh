@@ -9,17 +9,15 @@ SUITE="--suite placement --variant mainline --variant roost -n 1 --warmups 0"
 files() { ls /tmp/ab-*.jsonl 2>/dev/null | wc -l; }
 is_at() { [ $(files) -ge $1 ]; }
 runs() { cat /tmp/ab-*.jsonl | grep -c '"number"'; }
-alone() { state_is disabled && [ -z "$(ls -d /sys/fs/cgroup/scx_roost-ab-* /tmp/scx_roost-ab-* 2>/dev/null)" ]; }
 
-scx_roost ab $SUITE --result $AB_RESULT >$AB_LOG 2>&1 &
-AB=$!
+ab_starts $SUITE
 wait_for 100 is_at 2
 kill -INT $AB
 wait $AB
 check "interrupted: status 1" [ $? = 1 ]
 check "what goes on is told" ab_says 'stopped; go on with --resume and'
-wait_for 20 alone
-check "interrupted: its own scheduler, nothing is left" alone
+wait_for 20 ab_alone
+check "interrupted: its own scheduler, nothing is left" ab_alone
 ab $SUITE
 check "it is not begun anew over what there is" ab_says 'ab-ping-pong.jsonl exists: go on with it by --resume'
 ab $SUITE --resume
@@ -27,6 +25,6 @@ check "it goes on to its end" [ $? = 0 ]
 patterns=$(grep -c '1 blocks of 2 variants' $AB_LOG)
 check "each workload has its report and its file ($patterns, $(files))" [ $patterns -ge 7 -a $patterns = $(files) ]
 check "each has a run of each variant" [ $(runs) = $((2 * patterns)) ]
-check "its own scheduler, nothing is left" alone
+check "its own scheduler, nothing is left" ab_alone
 rm -f /tmp/ab-*.jsonl
 finish

@@ -105,6 +105,22 @@ AB_LOG=/tmp/ab.log
 AB_RESULT=/tmp/ab.jsonl
 ab() { scx_roost ab --result $AB_RESULT "$@" >$AB_LOG 2>&1; }
 ab_anew() { rm -f $AB_RESULT; }
+# ab_starts ARGUMENTS: the same in the background, as $AB.
+ab_starts() {
+	scx_roost ab --result $AB_RESULT "$@" >$AB_LOG 2>&1 &
+	AB=$!
+}
+# ab_alone: nothing of it is left, and the machine has its own scheduler. ab_cleared: the first half of that.
+ab_cleared() { ! pidof sleep && [ -z "$(ls -d /sys/fs/cgroup/scx_roost-ab-* /tmp/scx_roost-ab-* 2>/dev/null)" ]; }
+ab_alone() { state_is disabled && ab_cleared; }
+# ab_restored WHAT: soon it is so. Where the machine had a scheduler of its own, AB_BACK and AB_BACK_WHAT say what else is to be.
+AB_BACK=ab_alone
+AB_BACK_WHAT="its own scheduler, and no process, cgroup or folder is left"
+ab_restored() {
+	wait_for 60 $AB_BACK
+	check "$1: $AB_BACK_WHAT" $AB_BACK
+	ab_anew
+}
 ab_says() { grep -q -e "$1" $AB_LOG || { sed 's/^/# ab: /' $AB_LOG && false; }; }
 
 # counter NAME FILE: of the last line of JSON there.

@@ -9,7 +9,6 @@ HOW="tune --base mainline -n 6 --warmups 0 --result /tmp/tune"
 COMMAND="seq 3"
 lines() { cat /tmp/tune/round-1.jsonl 2>/dev/null | wc -l; }
 has_runs() { [ $(lines) -ge 8 ]; }
-alone() { state_is disabled && [ -z "$(ls -d /sys/fs/cgroup/scx_roost-ab-* /tmp/scx_roost-ab-* 2>/dev/null)" ]; }
 
 scx_roost $HOW --seed 3 -- $COMMAND >$AB_LOG 2>&1 &
 AB=$!
@@ -18,8 +17,8 @@ kill -INT $AB
 wait $AB
 check "interrupted: status 1" [ $? = 1 ]
 check "what goes on is told" ab_says 'stopped; go on with --resume and'
-wait_for 20 alone
-check "interrupted: its own scheduler, nothing is left" alone
+wait_for 20 ab_alone
+check "interrupted: its own scheduler, nothing is left" ab_alone
 before=$(lines)
 scx_roost $HOW --resume -- $COMMAND >$AB_LOG 2>&1
 check "it goes on to its end" [ $? = 0 ]
@@ -27,7 +26,7 @@ check "with the seed of the file" grep -q '"seed":3' /tmp/tune/round-1.jsonl
 check "behind what was there" [ $(lines) -gt $before ]
 check "what was tried is told" ab_says 'Changes of mainline, by wall of'
 check "it comes to an end of it" ab_says 'Compared anew, 6 blocks\|Nothing did better than mainline'
-check "its own scheduler, nothing is left" alone
+check "its own scheduler, nothing is left" ab_alone
 sed 's/^/# /' $AB_LOG
 rm -rf /tmp/tune
 finish

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A command that was typed without `--` before it.
+
+use crate::ab::variant::quoted;
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use std::ffi::OsString;
+
+/// What to type instead. None: it is another mistake.
+pub fn dashes(command: &Command, words: &[OsString], error: &Error) -> Option<String> {
+    let wrong = match error.kind() {
+        ErrorKind::UnknownArgument => error.get(ContextKind::InvalidArg),
+        ErrorKind::InvalidSubcommand => error.get(ContextKind::InvalidSubcommand),
+        _ => None,
+    };
+    let Some(ContextValue::String(wrong)) = wrong else {
+        return None;
+    };
+    let subcommands = words.iter().enumerate().skip(1);
+    let takes = |word: &OsString| {
+        let found = command.find_subcommand(word);
+        found.filter(|sub| sub.get_arguments().any(|a| a.is_last_set()))
+    };
+    let (begin, sub) = subcommands
+        .filter_map(|(at, word)| Some((at, takes(word)?)))
+        .next()?;
+    if wrong.starts_with('-') || words.iter().any(|word| word == "--") {
+        return None;
+    }
+    // The same word may be the value of an option.
+    let places = (begin + 1..words.len()).filter(|at| words[*at] == **wrong);
+    let right = places
+        .map(|at| [&words[..at], &["--".into()], &words[at..]].concat())
+        .find(|words| accepted(command, words))?;
+    let right: Vec<String> = right[1..]
+        .iter()
+        .map(|word| quoted(&word.to_string_lossy()))
+        .collect();
+    Some(format!(
+        "'{wrong}' is neither an option nor a subcommand of {}: a command stands behind --, as in: {} {}",
+        sub.get_name(),
+        command.get_name(),
+        right.join(" ")
+    ))
+}
+
+/// It may still lack something.
+fn accepted(command: &Command, words: &[OsString]) -> bool {
+    let lacks = |e: Error| e.kind() == ErrorKind::MissingRequiredArgument;
+    let parsed = command.clone().try_get_matches_from(words);
+    parsed.map_or_else(lacks, |_| true)
+}
