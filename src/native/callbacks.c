@@ -125,8 +125,7 @@ s32 roost_delay_over(struct world *w, port_task *p)
  */
 static bool exec_stays(const struct wakeup *w, s32 cpu, bool idle)
 {
-	return has(w, FEATURE_delay_migration) && cpu != w->this_cpu && w->this_allowed &&
-	       (idle || !has(w, FEATURE_delay_only_idle)) && low_freq(w->arm, cpu);
+	return delay_may(w, cpu) && delay_pays(w->features, w->arm, cpu, idle);
 }
 
 s32 roost_descended(struct world *w, port_task *p, s32 cpu, bool idle, bool exec)

@@ -211,7 +211,18 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.watch.happens(self.clock.now(), what);
     }
 
+    /// A scheduler takes over.
+    fn takes_over(&mut self) {
+        let Some(speed) = self.sched.first_speed() else {
+            return;
+        };
+        let ask = |cpu| self.orders.push(Order::Speed { cpu, speed });
+        (0..self.cpus.len()).for_each(ask);
+        self.obey(0);
+    }
+
     fn begin(&mut self) {
+        self.takes_over();
         // Each CPU finds that it has nothing to do, as after a load.
         for cpu in 0..self.cpus.len() {
             if self.facts.cpus[cpu].online != 0 {
@@ -290,9 +301,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             Then::Step => {}
             Then::Wake(other, sync) => {
                 let wake = Wake {
-                    cpu,
                     sync,
-                    fork: false,
+                    ..Wake::by(cpu)
                 };
                 self.place(other, wake, Some(task));
             }
@@ -324,12 +334,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             }
             Came::Sleeps(until) => {
                 if let Some(until) = until {
-                    let wake = Wake {
-                        cpu,
-                        sync: false,
-                        fork: false,
-                    };
-                    self.tasks[task].wake = wake;
+                    self.tasks[task].wake = Wake::by(cpu);
                     self.clock.set(self.sleep(task), until.max(now));
                 } else {
                     self.tasks[task].stuck = true;
@@ -348,12 +353,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 self.alive -= usize::from(!self.wait.kernel(self.tasks[task].group));
                 self.leaves(cpu);
                 if let Some(parent) = self.wait.reap(&mut self.tasks, task) {
-                    let wake = Wake {
-                        cpu,
-                        sync: false,
-                        fork: false,
-                    };
-                    self.place(parent, wake, Some(task));
+                    self.place(parent, Wake::by(cpu), Some(task));
                 }
             }
         }
@@ -380,6 +380,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         let at = self.clock.now() + self.costs.switch + self.costs.arrive;
         self.stops(cpu, task, Stop::Moves);
         self.tasks[task].state = State::Coming;
+        self.tasks[task].wake = Wake::exec(cpu);
         self.tasks[task].cpu = None;
         self.clock.set(self.arrival(task), at);
         self.leaves(cpu);

@@ -2,10 +2,11 @@
 //! What the engine asks of a scheduler, whichever it is.
 
 use super::task::Task;
+use crate::bpf::intf::CAPACITY_SCALE;
 use crate::native::sys::{self, timer_kind};
 use crate::native::{Attr, Kernel, TaskId};
 
-/// A wakeup or fork.
+/// Why a task comes to a CPU: a wakeup, a fork or an exec.
 #[derive(Clone, Copy, Debug)]
 pub struct Wake {
     /// On which CPU it happens, by the task that runs there.
@@ -13,9 +14,35 @@ pub struct Wake {
     /// The waker said that it is about to sleep.
     pub sync: bool,
     pub fork: bool,
+    /// It ran, and goes on here with a new program.
+    pub exec: bool,
 }
 
 impl Wake {
+    /// A wakeup.
+    pub fn by(cpu: usize) -> Wake {
+        Wake {
+            cpu,
+            sync: false,
+            fork: false,
+            exec: false,
+        }
+    }
+
+    pub fn fork(cpu: usize) -> Wake {
+        Wake {
+            fork: true,
+            ..Wake::by(cpu)
+        }
+    }
+
+    pub fn exec(cpu: usize) -> Wake {
+        Wake {
+            exec: true,
+            ..Wake::by(cpu)
+        }
+    }
+
     /// As the policy is told (kernel: WF_FORK, WF_SYNC).
     pub fn flags(self) -> u64 {
         let fork = if self.fork { sys::WAKE_FORK as u64 } else { 0 };
@@ -44,6 +71,11 @@ pub trait Scheduler {
     /// The policy's memory, if it has one: userspace publishes into it, and ticks tell it frequencies.
     fn kernel(&mut self) -> Option<&mut Kernel> {
         None
+    }
+    /// What it asks of every CPU's frequency as it begins, a part of CAPACITY_SCALE: all, under sched_ext (kernel: whoever
+    /// enables a scheduler sets each scx.cpuperf_target to SCX_CPUPERF_ONE). None: nothing, and schedutil goes by what is used.
+    fn first_speed(&self) -> Option<u32> {
+        Some(CAPACITY_SCALE)
     }
     /// The time of what follows, ns.
     fn set_now(&mut self, now: u64);

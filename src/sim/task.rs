@@ -114,11 +114,7 @@ impl Task {
             left: 0,
             then: Then::Step,
             todo: VecDeque::new(),
-            wake: Wake {
-                cpu: 0,
-                sync: false,
-                fork: true,
-            },
+            wake: Wake::fork(0),
             woken_at: 0,
             cpu: None,
             parent: None,

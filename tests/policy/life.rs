@@ -241,6 +241,25 @@ fn the_last_one_looks_for_work() {
     assert_eq!(machine.dispatch(0), Some(0));
 }
 
+/// A search that takes another CPU's lock lets go of its own. Who is put on the CPU meanwhile joins it; then the search ends, in vain, and a period begins
+/// that is none: the next one that counts begins when that task sleeps.
+#[test]
+fn who_came_while_its_cpu_searched_leaves_no_old_idle_period() {
+    let mut machine = Machine::new(2, MAINLINE);
+    let since = |machine: &Machine| machine.kernel.world().cpu(0).idle_every.since;
+    let one = machine.kernel.mask(&[0b01]);
+    machine.kernel.begin(3, one, 0);
+    assert_eq!(machine.enqueue(3, ENQ_WAKEUP.into()).to, To::Local);
+    assert_eq!(since(&machine), 0, "whoever arrives ends the period");
+    machine.kernel.world_mut().idle_begins(0, NOW);
+    machine.run(0, 3);
+    let slept = NOW + 5_000_000;
+    machine.at(slept);
+    machine.sleep(0);
+    assert_eq!(machine.dispatch(0), None);
+    assert_eq!(since(&machine), slept);
+}
+
 /// A task that can run on one CPU only: the kernel does not ask where.
 #[test]
 fn who_was_not_placed_is_counted() {

@@ -92,6 +92,16 @@ static __always_inline void idle_ends(struct cpu_state *cs, u64 now, enum arriva
 		cs->idle_wakeup.since = 0;
 }
 
+/*
+ * A task runs. A search may let go of its CPU's lock (steal.h); who is put there meanwhile arrives before the search is over, so that
+ * the period which then begins is none.
+ */
+static __always_inline void idle_is_over(struct cpu_state *cs)
+{
+	if (cs->idle_every.since)
+		cs->idle_every.since = cs->idle_wakeup.since = 0;
+}
+
 /* How long a search may take. ns */
 static __always_inline u64 search_budget(const struct cpu_state *cs)
 {

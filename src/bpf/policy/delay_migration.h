@@ -62,12 +62,24 @@ static __always_inline void delay_unclaim(u32 arm, s32 cpu, u64 stamp)
 		count_for(arm, STAT_claim_release);
 }
 
+/* May a task that was placed on @cpu stay beside its waker, or in exec where it is? */
+static __always_inline bool delay_may(const struct wakeup *w, s32 cpu)
+{
+	return has(w, FEATURE_delay_migration) && cpu != w->prev_any && cpu != w->this_cpu && w->this_allowed;
+}
+
+/* Shall it, for @cpu (@idle: chosen as idle) is slow? */
+static __always_inline bool delay_pays(u32 features, u32 arm, s32 cpu, bool idle)
+{
+	return (idle || !(features & FEATURE_delay_only_idle)) && low_freq(arm, cpu);
+}
+
 /* Shall the task, placed on @cpu (@idle: as idle), wait on @here? @now: when it was placed. */
 subprog u32 delay_decide(struct task_state *ts nonnull, s32 here, s32 cpu, bool idle, u64 now)
 {
 	u32 features = ts->pol.features, arm = ts->pol.arm;
 
-	if (((features & FEATURE_delay_only_idle) && !idle) || !low_freq(arm, cpu))
+	if (!delay_pays(features, arm, cpu, idle))
 		return DELAY_NOT;
 	if (cpu_idle(here) &&
 	    (!(features & FEATURE_claim) || claim_take(here, features, arm, now, ts->pol.claim_ttl_ns))) {
@@ -87,8 +99,7 @@ static __always_inline struct placement delay_stage(struct task_state *ts, const
 {
 	u32 verdict;
 
-	if (!has(w, FEATURE_delay_migration) || at.how == PLACE_NEXT || at.cpu == w->prev_any ||
-	    at.cpu == w->this_cpu || !w->this_allowed)
+	if (at.how == PLACE_NEXT || !delay_may(w, at.cpu))
 		return at;
 	verdict = delay_decide(ts, w->this_cpu, at.cpu, at.how == PLACE_IDLE, w->now);
 	if (verdict == DELAY_NOT)

@@ -124,6 +124,7 @@ static __always_inline void task_runs(port_task *p, struct task_state *ts, u64 n
 
 	delay_ends(ts, cpu, now);
 	run_join(ts, cpu, now, ARRIVAL_STEAL);
+	idle_is_over(cs);
 	placed_runs(ts, cpu, cs, now);
 	plain_claim_clear(cpu, cs, STAT_claim_clear_run);
 	if (ts->woken_at)

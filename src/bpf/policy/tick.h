@@ -10,8 +10,8 @@
 #define LLC_SUM_NS 4000000ULL
 
 /*
- * What the CPU's tasks use, or are thought to (kernel: cpu_util(), without its runnable boost); a task that has never slept counts with the guess
- * that placed it, where the kernel has none. 0..CAPACITY_SCALE of this CPU
+ * What the CPU's tasks use, or are thought to (kernel: cpu_util(), without its runnable boost); a task that has never slept counts with the
+ * guess of when it came, which the kernel adds to the CPU's utilisation. 0..CAPACITY_SCALE of this CPU
  */
 static __always_inline u32 cpu_demand(s32 cpu, const struct cpu_state *cs)
 {

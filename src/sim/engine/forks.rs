@@ -16,12 +16,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
         let child = self.new_task(group, self.tasks[task].known.me, Some(task));
         self.tasks[child].borrows = vfork;
-        let wake = Wake {
-            cpu,
-            sync: false,
-            fork: true,
-        };
-        self.place(child, wake, Some(task));
+        self.place(child, Wake::fork(cpu), Some(task));
     }
 
     pub(super) fn new_task(&mut self, group: usize, me: i64, parent: Option<TaskId>) -> TaskId {

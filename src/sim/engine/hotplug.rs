@@ -75,6 +75,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         let mut before = std::mem::replace(&mut self.sched, sched);
         self.daemon = daemon;
         self.sched.set_now(self.clock.now());
+        self.takes_over();
         let online = self.online();
         for (task, at) in self.tasks.iter_mut().enumerate() {
             if at.state == State::Free {
@@ -90,11 +91,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
         let waits = |&t: &TaskId| self.tasks[t].state == State::Runnable && !ran.contains(&t);
         let waiting = (0..self.tasks.len()).filter(waits);
-        let wake = Wake {
-            cpu: online[0],
-            sync: false,
-            fork: true,
-        };
+        let wake = Wake::fork(online[0]);
         for task in ran.iter().copied().chain(waiting.collect::<Vec<_>>()) {
             self.sched.arrive(wake, task, &mut self.orders);
         }

@@ -48,7 +48,7 @@ impl Pace {
 const CORE_CPUS: u64 = 8;
 const LLC_CPUS: u64 = 64;
 /// Who is hot is left so many times in a row (kernel: sd->cache_nice_tries of an LLC; of nodes it is 2).
-const NICE_TRIES: u32 = 1;
+pub(super) const NICE_TRIES: u32 = 1;
 /// Busy CPUs look so much more rarely (kernel: sd->busy_factor).
 const BUSY_FACTOR: u64 = 16;
 
@@ -204,18 +204,20 @@ impl Fair {
         lately && !near && e.policy != SchedPolicy::Idle
     }
 
-    /// Somebody waits on this busy CPU: an idle one takes it, an idle core before a thread, near before far.
-    fn call_idle(&mut self, cpu: usize, orders: &mut Vec<Order>) {
+    /// Somebody waits on this busy CPU: an idle one takes it, an idle core before a thread, near before far. Where nobody could go anywhere
+    /// that is no failure, and ends a row of them (kernel: sched_balance_rq(), out_balanced, out_all_pinned).
+    pub(super) fn call_idle(&mut self, cpu: usize, orders: &mut Vec<Order>) {
         let failed = self.queues[cpu].failed;
-        if let Some((to, task)) = self.idle_for(cpu, failed) {
-            self.queues[cpu].failed = 0;
+        let helper = self.helper(cpu, failed);
+        let only_hot = helper.is_none() && self.helper(cpu, u32::MAX).is_some();
+        self.queues[cpu].failed = if only_hot { failed + 1 } else { 0 };
+        if let Some((to, task)) = helper {
             self.sends(cpu, task, to, orders);
-        } else if self.idle_for(cpu, u32::MAX).is_some() {
-            self.queues[cpu].failed += 1;
         }
     }
 
-    fn idle_for(&self, cpu: usize, failed: u32) -> Option<(usize, TaskId)> {
+    /// Which idle CPU helps this one, and with whom.
+    fn helper(&self, cpu: usize, failed: u32) -> Option<(usize, TaskId)> {
         let levels = &self.balance.levels;
         let helps = |&to: &usize| self.cpus.idle(to) && self.movable(cpu, to, failed).is_some();
         let near = |cpus: &[usize]| {

@@ -368,6 +368,10 @@ impl Scheduler for Fair {
         Some(&mut self.kernel)
     }
 
+    fn first_speed(&self) -> Option<u32> {
+        None
+    }
+
     fn set_now(&mut self, now: u64) {
         self.now = now;
         self.kernel.set_now(now);
@@ -445,16 +449,14 @@ impl Scheduler for Fair {
     fn arrive(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) {
         let cpu = self.kernel.cpu_of(task);
         // Who execs was running all along: it is moved, neither woken nor forked.
-        let execs = std::mem::take(&mut self.entities[task].execs);
-        let fork = wake.fork && !execs;
-        if !execs {
+        if !wake.exec {
             self.queues[cpu].idle.ends(self.now);
         }
         self.kernel.set_runnable(task, true, false);
         if self.entities[task].delayed {
             self.requeue(cpu, task, orders);
         } else {
-            let arrival = match (execs, fork) {
+            let arrival = match (wake.exec, wake.fork) {
                 (true, _) => sys::ARRIVAL_STEAL,
                 (_, true) => sys::ARRIVAL_FORK,
                 _ => sys::ARRIVAL_WAKEUP,
@@ -462,7 +464,7 @@ impl Scheduler for Fair {
             self.join(task, arrival, orders);
         }
         // Who waits for a move is as any other on its CPU meanwhile, which may idle by now.
-        self.check_preempt(cpu, task, fork, orders);
+        self.check_preempt(cpu, task, wake.fork, orders);
         let delay_at = self.kernel.state(task).delay_at;
         if delay_at > 0 {
             self.start_delay(cpu, delay_at, orders);
@@ -491,7 +493,6 @@ impl Scheduler for Fair {
         if to != cpu {
             self.stops(cpu, task, false);
             self.goes(cpu, task, to);
-            self.entities[task].execs = true;
         }
         to
     }
@@ -560,3 +561,6 @@ impl Scheduler for Fair {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,8 +32,6 @@ pub struct Entity {
     pub lag: i64,
     /// CFS: vruntime counts from the base of the queue it left, not from 0.
     pub based: bool,
-    /// It is on its way to another CPU, where it goes on after an exec.
-    pub execs: bool,
     /// It has never been in a queue.
     pub new: bool,
     /// ns that it asks for at a time.
@@ -58,7 +56,6 @@ impl Entity {
             relative: false,
             lag: 0,
             based: false,
-            execs: false,
             new: true,
             slice: slice as i64,
             delayed: false,
