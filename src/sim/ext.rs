@@ -45,12 +45,6 @@ impl Ext {
         }
     }
 
-    /// For tests that break something.
-    #[cfg(test)]
-    pub fn kernel_mut(&mut self) -> &mut Kernel {
-        &mut self.kernel
-    }
-
     fn view(&mut self, cpu: usize) {
         self.cpus.view(&mut self.kernel, cpu);
     }

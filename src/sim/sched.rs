@@ -148,9 +148,12 @@ pub struct Bounds {
     /// So long a task that may run may wait, for each that there is, and so much besides.
     pub turn: u64,
     pub late: u64,
+    /// Tasks share by weight, and all that are in queues now weigh so much: `turn` is for each time that this is a task's own weight, and
+    /// `unfair` for who weighs NICE0. None: tasks of unequal weight are not compared.
+    pub weight: Option<u64>,
     /// More of that where tasks are unequal.
     pub hungry: u64,
-    /// So far apart may the run times be of equal tasks that shared a CPU for a while.
+    /// So far apart may the run times be of tasks that shared a CPU for a while, by weight.
     pub unfair: u64,
     /// Who yields gives up time that it is owed, and so has less than others.
     pub yields: bool,
@@ -163,6 +166,7 @@ impl Default for Bounds {
             idle_each: 0,
             turn: u64::MAX,
             late: 0,
+            weight: None,
             hungry: 0,
             unfair: u64::MAX,
             yields: false,

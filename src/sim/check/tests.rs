@@ -3,10 +3,12 @@
 
 use super::*;
 use crate::native::Attr;
+use crate::native::Kernel;
 use crate::native::sys::timer_kind;
 use crate::sim::ext::Ext;
+use crate::sim::fair::Fair;
 use crate::sim::sched::{Order, Wake};
-use crate::sim::{Policy, Scenario, model};
+use crate::sim::{Model, Policy, Rules, Scenario, model};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum How {
@@ -22,6 +24,10 @@ enum How {
     /// Who runs goes on, and the others wait.
     Sticks,
     Favours,
+    /// Nice levels count for nothing.
+    Levels,
+    /// Who is nicer has more.
+    Inverts,
     /// It answers with a task that sleeps.
     Raises,
     Miscounts,
@@ -34,7 +40,7 @@ enum How {
 }
 
 struct Broken {
-    ext: Ext,
+    base: Box<dyn Scheduler>,
     how: How,
     now: u64,
     current: Vec<Option<TaskId>>,
@@ -47,13 +53,17 @@ impl Broken {
     fn is(&self, how: How) -> bool {
         self.how == how && self.now >= FROM
     }
+
+    fn believed(&self) -> &dyn Belief {
+        self.base.belief().expect("it says what it believes")
+    }
 }
 
 impl Scheduler for Broken {
     fn set_now(&mut self, now: u64) {
         self.now = now;
-        self.ext.set_now(now);
-        let kernel = self.ext.kernel_mut();
+        self.base.set_now(now);
+        let kernel = self.base.kernel().expect("it is over the policy's memory");
         let state = kernel.world_mut().cpu_mut(0);
         match self.how {
             How::GoesBack if now >= FROM => state.progress = state.progress.wrapping_sub(1 << 40),
@@ -64,27 +74,32 @@ impl Scheduler for Broken {
     }
 
     fn begin(&mut self, task: TaskId, mask: usize, cpu: usize) {
-        self.ext.begin(task, mask, cpu);
+        self.base.begin(task, mask, cpu);
     }
 
     fn set_affinity(&mut self, task: TaskId, mask: usize, orders: &mut Vec<Order>) -> bool {
-        self.ext.set_affinity(task, mask, orders)
+        self.base.set_affinity(task, mask, orders)
     }
 
     fn set_attr(&mut self, task: TaskId, attr: &Attr) {
-        self.ext.set_attr(task, attr);
+        let nice = match self.how {
+            How::Levels => 0,
+            How::Inverts => (-attr.nice).clamp(-20, 19),
+            _ => attr.nice,
+        };
+        self.base.set_attr(task, &Attr { nice, ..*attr });
     }
 
     fn yields(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
-        self.ext.yields(cpu, task, orders);
+        self.base.yields(cpu, task, orders);
     }
 
     fn exec(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) -> usize {
-        self.ext.exec(cpu, task, orders)
+        self.base.exec(cpu, task, orders)
     }
 
     fn place(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) -> usize {
-        let cpu = self.ext.place(wake, task, orders);
+        let cpu = self.base.place(wake, task, orders);
         match self.is(How::Strays) {
             true => 3,
             false => cpu,
@@ -95,24 +110,24 @@ impl Scheduler for Broken {
         if self.is(How::Loses) {
             return;
         }
-        self.ext.arrive(wake, task, orders);
+        self.base.arrive(wake, task, orders);
         if self.is(How::Deaf) {
             orders.clear();
         }
     }
 
     fn ran(&mut self, task: TaskId, ns: u64) {
-        self.ext.ran(task, ns);
+        self.base.ran(task, ns);
     }
 
     fn sleeps(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
         self.current[cpu] = None;
-        self.ext.sleeps(cpu, task, orders);
+        self.base.sleeps(cpu, task, orders);
     }
 
     fn ends(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
         self.current[cpu] = None;
-        self.ext.ends(cpu, task, orders);
+        self.base.ends(cpu, task, orders);
     }
 
     fn pick(&mut self, cpu: usize, orders: &mut Vec<Order>) -> Option<TaskId> {
@@ -120,7 +135,7 @@ impl Scheduler for Broken {
         if stuck && self.current[cpu].is_some() {
             return self.current[cpu];
         }
-        let next = self.ext.pick(cpu, orders);
+        let next = self.base.pick(cpu, orders);
         if self.is(How::Raises) && next.is_none() {
             return Some(SLEEPER);
         }
@@ -129,11 +144,11 @@ impl Scheduler for Broken {
     }
 
     fn tick(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
-        self.ext.tick(cpu, task, orders);
+        self.base.tick(cpu, task, orders);
     }
 
     fn timer(&mut self, cpu: usize, which: timer_kind, orders: &mut Vec<Order>) {
-        self.ext.timer(cpu, which, orders);
+        self.base.timer(cpu, which, orders);
     }
 
     fn belief(&self) -> Option<&dyn Belief> {
@@ -141,7 +156,7 @@ impl Scheduler for Broken {
     }
 
     fn bounds(&self) -> Bounds {
-        let bounds = self.ext.bounds();
+        let bounds = self.base.bounds();
         match self.how {
             How::Favours => Bounds {
                 turn: u64::MAX,
@@ -155,7 +170,7 @@ impl Scheduler for Broken {
 impl Belief for Broken {
     fn waiting(&self, cpu: usize, to: &mut Vec<TaskId>) {
         let before = to.len();
-        self.ext.waiting(cpu, to);
+        self.believed().waiting(cpu, to);
         if self.is(How::Doubles) && to.len() > before {
             to.push(to[before]);
         }
@@ -172,19 +187,19 @@ impl Belief for Broken {
             }
             _ => usize::from(self.is(How::Miscounts)),
         };
-        self.ext.nr_running(cpu) + more
+        self.believed().nr_running(cpu) + more
     }
 
     fn idle(&self, cpu: usize) -> bool {
-        self.ext.idle(cpu) && !self.is(How::SeesBusy)
+        self.believed().idle(cpu) && !self.is(How::SeesBusy)
     }
 
     fn listed(&self, cpu: usize) -> bool {
-        self.ext.listed(cpu) && !self.is(How::Unlists)
+        self.believed().listed(cpu) && !self.is(How::Unlists)
     }
 
     fn vruntime(&self, task: TaskId) -> (u64, bool) {
-        let (vruntime, in_ns) = self.ext.vruntime(task);
+        let (vruntime, in_ns) = self.believed().vruntime(task);
         let more = if self.is(How::Overcharges) {
             self.now
         } else {
@@ -194,11 +209,11 @@ impl Belief for Broken {
     }
 
     fn progress(&self, cpu: usize) -> u64 {
-        self.ext.progress(cpu)
+        self.believed().progress(cpu)
     }
 
     fn audit(&self, now: u64, tasks: &[Task]) -> Result<(), String> {
-        self.ext.audit(now, tasks)
+        self.believed().audit(now, tasks)
     }
 }
 
@@ -219,8 +234,28 @@ task beats x 2, cpus 0-2:
         sleep 1ms
 ";
 
-fn outcome(how: How) -> Result<()> {
-    let load = Load::parse(LOAD, &Default::default())?;
+/// Two on one CPU, as unequal as can be: one is due all of it.
+const UNEQUAL: &str = "duration 500ms
+task heavy, cpus 0, nice -20:
+    forever
+        run 3ms
+task light, cpus 0, nice 19:
+    forever
+        run 3ms
+";
+
+type Base = dyn Fn(&Model, Kernel, usize) -> Box<dyn Scheduler>;
+
+fn ext(_: &Model, kernel: Kernel, tasks: usize) -> Box<dyn Scheduler> {
+    Box::new(Ext::new(kernel, tasks))
+}
+
+fn fair(rules: Rules) -> Box<Base> {
+    Box::new(move |model, kernel, tasks| Box::new(Fair::new(kernel, tasks, rules, &model.params)))
+}
+
+fn outcome(how: How, base: &Base, load: &str) -> Result<()> {
+    let load = Load::parse(load, &Default::default())?;
     let policy = Policy::parse("roost")?;
     let Policy::Ext(settings) = &policy else {
         unreachable!("a preset is one of ours")
@@ -235,7 +270,7 @@ fn outcome(how: How) -> Result<()> {
     };
     let check = Check::new(cpus, &scenario.whole());
     let broken = |kernel, tasks| Broken {
-        ext: Ext::new(kernel, tasks),
+        base: base(&model, kernel, tasks),
         how,
         now: 0,
         current: vec![None; cpus],
@@ -243,35 +278,65 @@ fn outcome(how: How) -> Result<()> {
     scenario.under(settings, check, broken).map(|_| ())
 }
 
+/// Those that were not found, or by another sign.
+fn missed(base: &Base, load: &str, broken: &[(How, &str)]) -> Vec<(How, Result<()>)> {
+    let outcomes = broken
+        .iter()
+        .map(|&(how, told)| (how, told, outcome(how, base, load)));
+    let found = |told: &str, outcome: &Result<()>| matches!(outcome, Err(error) if format!("{error:#}").contains(told));
+    let missed = outcomes.filter(|(_, told, outcome)| !found(told, outcome));
+    missed.map(|(how, _, outcome)| (how, outcome)).collect()
+}
+
 #[test]
 fn what_is_wrong_is_seen() {
-    outcome(How::Right).expect("a scheduler that is right");
-    let mut missed = Vec::new();
-    for (how, told) in [
-        (How::Loses, "waits, and is in no queue"),
-        (How::Strays, "is placed on CPU 3, which it may not use"),
-        (How::Deaf, "beside CPU"),
-        (How::Unlists, "is idle, and no wakeup will find it"),
-        (How::Sticks, "has waited for"),
-        (How::Favours, "of equal tasks that shared CPU 0"),
-        (How::Raises, "runs, and it was Asleep"),
-        (How::Miscounts, "that run or wait, and the scheduler counts"),
-        (How::Overcharges, "and was charged"),
-        (How::GoesBack, "the virtual time of CPU 0 goes back"),
-        (How::Claims, "the claim of CPU 0 is nobody's"),
-        (
-            How::CountsWeight,
-            "weight and estimated utilisation of CPU 0",
-        ),
-        (How::SeesBusy, "is seen as busy, and is not"),
-        (How::Doubles, "a task is in two places"),
-    ] {
-        match outcome(how) {
-            Err(error) if format!("{error:#}").contains(told) => {}
-            other => missed.push((how, other)),
+    outcome(How::Right, &ext, LOAD).expect("a scheduler that is right");
+    let missed = missed(
+        &ext,
+        LOAD,
+        &[
+            (How::Loses, "waits, and is in no queue"),
+            (How::Strays, "is placed on CPU 3, which it may not use"),
+            (How::Deaf, "beside CPU"),
+            (How::Unlists, "is idle, and no wakeup will find it"),
+            (How::Sticks, "has waited for"),
+            (How::Favours, "of tasks that shared CPU 0"),
+            (How::Raises, "runs, and it was Asleep"),
+            (How::Miscounts, "that run or wait, and the scheduler counts"),
+            (How::Overcharges, "and was charged"),
+            (How::GoesBack, "the virtual time of CPU 0 goes back"),
+            (How::Claims, "the claim of CPU 0 is nobody's"),
+            (
+                How::CountsWeight,
+                "weight and estimated utilisation of CPU 0",
+            ),
+            (How::SeesBusy, "is seen as busy, and is not"),
+            (How::Doubles, "a task is in two places"),
+        ],
+    );
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+/// Bounds of the fair class have force where weights are unequal, too.
+#[test]
+fn what_is_wrong_in_the_fair_class_is_seen() {
+    {
+        let rules = Rules::Eevdf;
+        let base = fair(rules);
+        let waited = (How::Sticks, "has waited for");
+        let unshared = "of tasks that shared CPU 0";
+        for (load, broken) in [
+            (LOAD, [waited, (How::Favours, unshared)].as_slice()),
+            (
+                UNEQUAL,
+                &[(How::Levels, unshared), (How::Inverts, "has waited for")],
+            ),
+        ] {
+            outcome(How::Right, &base, load).expect("a class that is right");
+            let missed = missed(&base, load, broken);
+            assert!(missed.is_empty(), "{rules:?}: {missed:#?}");
         }
     }
-    assert!(missed.is_empty(), "{missed:#?}");
 }
 
 /// What no scheduler can do, only the engine.

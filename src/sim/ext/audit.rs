@@ -35,6 +35,7 @@ impl Ext {
             idle_each: TICK + WAY,
             turn: 2 * (slice + TICK),
             late: 4 * (slice + TICK) + delay,
+            weight: None,
             hungry: HUNGRY,
             unfair: 4 * (slice + TICK),
             yields: false,

@@ -11,19 +11,19 @@ const WAY: u64 = 400_000;
 
 impl Fair {
     /// EEVDF's theory (Stoica, Abdel-Wahab 1995, theorem 1): who is runnable is never further from its share than the longest request,
-    /// here with a tick, which is how late a request ends; so nobody waits for longer than the requests of all, by weight, and two equal
-    /// tasks that began and ended a while anywhere within that differ by four of them. CFS hands out parts of its latency, and ends them at
-    /// ticks. Who waits where nobody else goes idle is called by a tick of its CPU: at the first after it is cold.
+    /// here with a tick, which is how late a request ends. So nobody waits for longer than it takes to be given that much twice, which is the
+    /// longer the less it weighs beside all others; and what two tasks ran that began and ended a while anywhere within that differs, from their
+    /// weights' proportion, by two of them each. CFS hands out parts of its latency, and ends them at ticks. Who waits where nobody else
+    /// goes idle is called by a tick of its CPU: at the first after it is cold.
     pub(super) fn keeps_to(&self) -> Bounds {
-        let slice = self.longest();
-        let weights = self.entities.iter().map(|e| e.weight as u64);
-        let (least, most) = weights.fold((u64::MAX, 0), |(l, m), w| (l.min(w), m.max(w)));
-        let turn = 2 * (slice + self.tick);
+        let turn = 2 * (self.longest() + self.tick);
+        let weights = self.queues.iter().map(|q| q.load(&self.entities) as u64);
         Bounds {
             idle: 2 * (self.tick + self.balance.hot()) + self.delay() + WAY,
             idle_each: self.tick + WAY,
-            turn: turn.saturating_mul(most.div_ceil(least.max(1))),
+            turn,
             late: 2 * turn + self.delay() + WAY,
+            weight: Some(weights.sum()),
             unfair: 2 * turn,
             yields: self.rules == Rules::Eevdf,
             ..Bounds::default()

@@ -15,7 +15,7 @@ mod levels;
 mod queue;
 
 pub use levels::{LLC, Levels};
-pub use queue::{NICE0, weight};
+pub use queue::{NICE0, weight, weight_of};
 
 use super::cpus::Cpus;
 use super::freq;
@@ -385,13 +385,9 @@ impl Scheduler for Fair {
     fn set_attr(&mut self, task: TaskId, attr: &Attr) {
         self.charge(self.kernel.cpu_of(task));
         self.kernel.set_attr(task, attr);
-        let weight = match attr.policy {
-            SchedPolicy::Idle => queue::IDLE,
-            _ => queue::weight(attr.nice),
-        };
         let e = &mut self.entities[task];
         e.policy = attr.policy;
-        e.reweighs(weight);
+        e.reweighs(queue::weight_of(attr));
         e.slice = attr.slice_ns.unwrap_or(self.slice) as i64;
     }
 

@@ -3,7 +3,7 @@
 //! over it. Queues are short, so means and minima are computed anew each time and nothing can drift.
 
 use super::idle::Idle;
-use crate::native::{SchedPolicy, TaskId, nice_weight, sys};
+use crate::native::{Attr, SchedPolicy, TaskId, nice_weight, sys};
 
 /// The kernel's weight of nice 0. Virtual times are ns at this weight.
 pub const NICE0: i64 = 1024;
@@ -12,11 +12,19 @@ pub const NICE0: i64 = 1024;
 const FINER: u32 = sys::NICE0_WEIGHT / NICE0 as u32;
 
 /// Of SCHED_IDLE (kernel: WEIGHT_IDLEPRIO).
-pub const IDLE: i64 = (sys::IDLE_WEIGHT / FINER) as i64;
+const IDLE: i64 = (sys::IDLE_WEIGHT / FINER) as i64;
 
 /// The weight of a nice level, -20..=19 (kernel: sched_prio_to_weight[]).
 pub fn weight(nice: i32) -> i64 {
     i64::from(nice_weight(nice) / FINER)
+}
+
+/// Of a task with these settings.
+pub fn weight_of(attr: &Attr) -> i64 {
+    match attr.policy {
+        SchedPolicy::Idle => IDLE,
+        _ => weight(attr.nice),
+    }
 }
 
 /// What a queue knows of a task (kernel: struct sched_entity).
