@@ -227,6 +227,7 @@ fn what_is_shared_names_nobody() {
     header
         .host
         .insert("kernel".into(), "7.2.13-rc4-of-acme".into());
+    header.user = Some("alice".into());
     header.metrics.push(asked("json:/ops", Direction::Higher));
     let mut runs = played_runs(&header, 1);
     // As if the command had printed it.
@@ -242,6 +243,7 @@ fn what_is_shared_names_nobody() {
     let text = lines(&shared).unwrap();
     for private in [
         "secret", "/home", "my-desk", "project", "password", "acme", "my-own", "ops", "took",
+        "alice",
     ] {
         assert!(!text.contains(private), "{private} in {text}");
     }

@@ -171,6 +171,29 @@ fn the_workload_and_the_time_that_is_left_are_told() {
     );
 }
 
+/// Behind the second of seven are five, each with its warm-ups.
+#[test]
+fn what_is_behind_a_workload_is_counted() {
+    let tasks = tasks();
+    let among = Among::new(&tasks, 1, Instant::now());
+    assert_eq!(
+        (among.name.as_str(), among.number, among.of),
+        ("pairs", 2, 7)
+    );
+    assert_eq!(among.behind, 5 * (6 + 1) * 2);
+    assert_eq!(Among::new(&tasks, 6, Instant::now()).behind, 0);
+}
+
+/// Runs that were there before took their time another day.
+#[test]
+fn the_time_that_is_left_is_of_runs_that_were_made_here() {
+    let shown = Shown::new(4, None);
+    let left = |number| shown.left(&progress(number, Some(2)), Duration::from_secs(10));
+    assert_eq!(left(4), "");
+    assert_eq!(left(6), ", at most 100 s left");
+    assert_eq!(left(26), ", at most 0 s left");
+}
+
 #[test]
 fn a_workload_keeps_its_name_when_it_is_given_away() {
     for (name, kept) in [("pairs", true), ("x265", true), ("my secret", false)] {

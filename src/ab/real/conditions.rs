@@ -136,6 +136,73 @@ pub fn facts(host: &Host) -> BTreeMap<String, String> {
 mod tests {
     use super::*;
 
+    fn write(folder: &Path, name: &str, text: &str) {
+        let file = folder.join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+
+    #[test]
+    fn a_machine_whose_mains_are_off_is_on_battery() {
+        let dir = tempfile::tempdir().unwrap();
+        let supply = |name: &str, kind: &str, online: &str| {
+            let folder = dir.path().join("class/power_supply").join(name);
+            write(&folder, "type", kind);
+            write(&folder, "online", online);
+            on_battery(dir.path())
+        };
+        assert!(!on_battery(dir.path()));
+        assert!(!supply("BAT0", "Battery\n", "0\n"));
+        assert!(supply("AC", "Mains\n", "0\n"));
+        assert!(!supply("AC2", "Mains\n", "1\n"));
+    }
+
+    #[test]
+    fn modes_and_clocks_that_change_are_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let host = Host::in_folder(dir.path());
+        let boost = "devices/system/cpu/cpufreq/boost";
+        write(dir.path(), boost, "1");
+        let (same, changed) = (Conditions::before(&host), Conditions::before(&host));
+        let set = Conditions {
+            offset_s: offset_s() - 7.0,
+            ..Conditions::before(&host)
+        };
+        let seen = same.after(&host, 0.0);
+        assert_eq!((seen.modes.as_str(), seen.battery), ("boost on", false));
+        assert!(seen.clock_step_s.abs() < 0.5);
+        let step = set.after(&host, 0.0).clock_step_s;
+        assert!((step - 7.0).abs() < 0.5, "{step}");
+        write(dir.path(), boost, "0");
+        assert_eq!(changed.after(&host, 0.0).modes, "boost on, then boost off");
+    }
+
+    #[test]
+    fn what_is_known_of_a_machine_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let host = Host::in_folder(dir.path());
+        assert_eq!(facts(&host), BTreeMap::new());
+        write(dir.path(), "proc/sys/kernel/osrelease", "7.2.13\n");
+        write(dir.path(), "proc/sys/kernel/hostname", "desk\n");
+        write(
+            dir.path(),
+            "proc/cpuinfo",
+            "processor : 0\nmodel name\t: A CPU\n",
+        );
+        write(dir.path(), "devices/system/cpu/online", "0-7\n");
+        let told: Vec<(String, String)> = facts(&host).into_iter().collect();
+        let expected = [
+            ("cpu", "A CPU"),
+            ("cpus", "0-7"),
+            ("kernel", "7.2.13"),
+            ("name", "desk"),
+        ];
+        assert_eq!(
+            told,
+            expected.map(|(name, text)| (name.to_string(), text.to_string()))
+        );
+    }
+
     #[test]
     fn what_others_use_while_it_runs_is_seen() {
         let dir = tempfile::tempdir().unwrap();
