@@ -106,6 +106,53 @@ fn who_outlives_us_ends_all_and_starts_the_service() {
     }
 }
 
+/// What has ended is ended by nobody, for its number may be another's by then; and no signal but SIGKILL ends who listens.
+#[test]
+fn what_has_ended_is_left_alone() {
+    let _alone = alone();
+    let mut guardian = Command::new(PROGRAM)
+        .arg(COMMAND)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let sleeper = |secs: &str| {
+        let mut command = Command::new("sleep");
+        command.arg(secs).process_group(0).spawn().unwrap()
+    };
+    let (mut command, mut scheduler) = (sleeper("7667"), sleeper("7668"));
+    let mut door = guardian.stdin.take().unwrap();
+    for word in [
+        Word::Runs(command.id() as i32),
+        Word::Schedules(scheduler.id() as i32),
+        Word::Ended,
+        Word::ScheduledOut,
+    ] {
+        writeln!(door, "{}", serde_json::to_string(&word).unwrap()).unwrap();
+    }
+    let ignored = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", guardian.id())).unwrap();
+        let mask = status
+            .lines()
+            .find_map(|l| l.strip_prefix("SigIgn:"))
+            .unwrap();
+        u64::from_str_radix(mask.trim(), 16).unwrap()
+    };
+    let signals = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+    let all = signals
+        .iter()
+        .fold(0, |all, signal| all | 1 << (signal - 1));
+    let deaf = soon(|| ignored() & all == all);
+    drop(door);
+    let ended = guardian.wait().unwrap();
+    let left = [&mut command, &mut scheduler].map(|child| child.try_wait().unwrap().is_none());
+    for child in [&mut command, &mut scheduler] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert!(deaf && ended.success());
+    assert_eq!(left, [true, true]);
+}
+
 /// It is killed before us: another one knows what it knew.
 #[test]
 fn who_outlives_us_is_replaced_when_it_does_not() {
