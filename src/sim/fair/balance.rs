@@ -48,7 +48,7 @@ impl Pace {
 const CORE_CPUS: u64 = 8;
 const LLC_CPUS: u64 = 64;
 /// Who is hot is left so many times in a row (kernel: sd->cache_nice_tries of an LLC; of nodes it is 2).
-const NICE_TRIES: u32 = 1;
+pub(super) const NICE_TRIES: u32 = 1;
 /// Busy CPUs look so much more rarely (kernel: sd->busy_factor).
 const BUSY_FACTOR: u64 = 16;
 
@@ -206,7 +206,7 @@ impl Fair {
 
     /// Somebody waits on this busy CPU: an idle one takes it, an idle core before a thread, near before far. Where nobody could go anywhere
     /// that is no failure, and ends a row of them (kernel: sched_balance_rq(), out_balanced, out_all_pinned).
-    fn call_idle(&mut self, cpu: usize, orders: &mut Vec<Order>) {
+    pub(super) fn call_idle(&mut self, cpu: usize, orders: &mut Vec<Order>) {
         let failed = self.queues[cpu].failed;
         let helper = self.helper(cpu, failed);
         let only_hot = helper.is_none() && self.helper(cpu, u32::MAX).is_some();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The class by its calls, where a run of a workload would not come to that point.
 
+use super::balance::NICE_TRIES;
 use super::*;
 use crate::arms::Settings;
 use crate::config::Config;
@@ -30,6 +31,29 @@ fn fair() -> Fair {
 fn comes(fair: &mut Fair, task: TaskId, cpu: usize, wake: Wake) {
     fair.begin(task, 0, cpu);
     fair.arrive(wake, task, &mut Vec::new());
+}
+
+/// sched_balance_rq(): failures count in a row, and where all who wait are pinned, or nobody idles, there is nothing to fail at.
+#[test]
+fn a_row_of_failures_ends_where_nobody_could_go() {
+    let mut fair = fair();
+    for task in 0..2 {
+        comes(&mut fair, task, 0, Wake::fork(0));
+    }
+    let runs = fair.pick(0, &mut Vec::new()).expect("somebody waits");
+    let waits = 1 - runs;
+    // CPU 1 is of another core: to a thread of its own nobody is hot.
+    let [free, pinned] = [0b11, 0b01].map(|mask| fair.kernel.mask(&[mask]));
+    let mut ticks = |mask: usize| {
+        fair.set_affinity(waits, mask, &mut Vec::new());
+        fair.entities[waits].ran_at = fair.now;
+        fair.call_idle(0, &mut Vec::new());
+        fair.queues[0].failed
+    };
+    assert_eq!(
+        [free, pinned, free].map(&mut ticks),
+        [NICE_TRIES, 0, NICE_TRIES]
+    );
 }
 
 /// On its way after an exec a task was neither woken nor forked, though the class that sent it may have been ended by a hotplug: the
