@@ -7,10 +7,10 @@ use crate::machine::Facts;
 
 #[derive(Clone, Debug)]
 pub struct Costs {
-    /// Of the waker, for each wakeup.
-    pub wake: u64,
-    /// From the placement until the task is on its CPU's run queue.
-    pub arrive: u64,
+    /// Of the waker, for each wakeup: the placement.
+    pub select: u64,
+    /// From then until the task is on its CPU's run queue; of the waker, if there is one.
+    pub enqueue: u64,
     pub fork: u64,
     /// After who sleeps, and from who could have gone on.
     pub switch: u64,
@@ -48,10 +48,9 @@ struct Place {
 impl Costs {
     pub fn new(params: &Params, facts: &Facts) -> Costs {
         let ns = |name: &str| params.ns(name);
-        let enqueue = ns("sched_enqueue");
         Costs {
-            wake: ns("sched_select") + enqueue,
-            arrive: enqueue,
+            select: ns("sched_select"),
+            enqueue: ns("sched_enqueue"),
             fork: ns("fork"),
             switch: ns("switch_voluntary"),
             preempt: ns("switch_involuntary"),

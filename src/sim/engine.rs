@@ -377,7 +377,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.proceed(cpu, task);
             return;
         }
-        let at = self.clock.now() + self.costs.switch + self.costs.arrive;
+        let at = self.clock.now() + self.costs.switch + self.costs.enqueue;
         self.stops(cpu, task, Stop::Moves);
         self.tasks[task].state = State::Coming;
         self.tasks[task].wake = Wake::exec(cpu);
@@ -414,11 +414,11 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             wake,
             waker,
         });
-        let mut arrives = self.costs.arrive;
+        let mut arrives = self.costs.enqueue;
         if let Some(waker) = waker {
-            let reaches = self.costs.transfer(self.costs.wake_lines, wake.cpu, cpu);
-            self.tasks[waker].left += reaches * FULL;
-            arrives += reaches;
+            arrives += self.costs.transfer(self.costs.wake_lines, wake.cpu, cpu);
+            // It is the waker who does that, and goes on once the task is there.
+            self.tasks[waker].left += arrives * FULL;
         }
         self.clock.set(self.arrival(task), now + arrives);
         self.obey(wake.cpu);

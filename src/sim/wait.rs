@@ -187,7 +187,7 @@ impl Wait {
             if let Some(then) = tasks[task].todo.pop_front() {
                 let ns = match then {
                     Then::Fork(_) | Then::Vfork(_) => costs.fork,
-                    _ => costs.wake,
+                    _ => costs.select,
                 };
                 tasks[task].left += ns * FULL;
                 tasks[task].then = then;

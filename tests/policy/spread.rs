@@ -27,6 +27,18 @@ const IDLE_FOR: [u64; 10] = [
     NOW - 1,
 ];
 
+/// Around a slice, and around what makes a move worth it, ns.
+const BUSY_FOR: [u64; 8] = [
+    0,
+    MIGRATION_COST - 1,
+    MIGRATION_COST,
+    SLICE - 1,
+    SLICE,
+    SLICE,
+    NOW,
+    NOW,
+];
+
 /// A machine whose CPUs have all been busy for long, and a task that has run on CPU 0 for as long.
 struct Scene {
     topology: Topology,
@@ -43,7 +55,6 @@ impl Scene {
         }
         let mut task = Task::new(7, &world);
         task.state.pol.features = bits::smt_spread.0;
-        task.state.burst_run = NOW;
         Scene {
             topology,
             world,
@@ -139,19 +150,30 @@ fn both_threads_have_been_busy_for_a_slice() {
     assert_eq!(sched_idle.target(), None);
 }
 
+/// Tasks that wake each other on it, in turn: each runs for a moment.
 #[test]
-fn not_who_has_just_begun_to_run() {
-    for (ran, to) in [(MIGRATION_COST - 1, None), (MIGRATION_COST, Some(1))] {
+fn whoever_runs_on_a_cpu_that_has_been_busy() {
+    for burst in [1, MIGRATION_COST, NOW] {
         let mut scene = Scene::of_two_nodes().idle(&[1, 9]);
-        scene.task.state.burst_run = ran;
-        assert_eq!(scene.target(), to);
+        scene.task.state.burst_run = burst;
+        scene.task.state.burst = burst;
+        assert_eq!(scene.target(), Some(1), "burst {burst}");
     }
 }
 
-/// Who left less long ago than the task runs may be back with the others.
+#[test]
+fn not_from_a_cpu_that_has_been_busy_for_less_than_a_move_costs() {
+    for (busy, to) in [(MIGRATION_COST - 1, None), (MIGRATION_COST, Some(1))] {
+        let mut scene = Scene::of_two_nodes().idle(&[1, 9]).since(0, NOW - busy);
+        scene.task.state.pol.slice_ns = MIGRATION_COST / 2;
+        assert_eq!(scene.target(), to, "busy for {busy}");
+    }
+}
+
+/// Who left less long ago than the CPU is busy may be back with the others.
 #[test]
 fn not_a_core_that_was_left_a_moment_ago() {
-    for (ran, idle_for, to) in [
+    for (busy, idle_for, to) in [
         (MIGRATION_COST, MIGRATION_COST - 1, None),
         (MIGRATION_COST, MIGRATION_COST, Some(1)),
         (2 * MIGRATION_COST, 2 * MIGRATION_COST - 1, None),
@@ -160,13 +182,13 @@ fn not_a_core_that_was_left_a_moment_ago() {
         (NOW, 10 * MIGRATION_COST, Some(1)),
     ] {
         for left in [1, 9] {
-            let mut scene = Scene::of_two_nodes().idle(&[1, 9]);
+            let mut scene = Scene::of_two_nodes().idle(&[1, 9]).since(0, NOW - busy);
             scene.world.cpu_mut(left).idle_every.since = NOW - idle_for;
-            scene.task.state.burst_run = ran;
+            scene.task.state.pol.slice_ns = MIGRATION_COST;
             assert_eq!(
                 scene.target(),
                 to,
-                "ran {ran}, CPU {left} idle for {idle_for}"
+                "busy for {busy}, CPU {left} idle for {idle_for}"
             );
         }
     }
@@ -224,22 +246,22 @@ fn random_scenes_as_the_model() {
             busy_for: vec![NOW; n],
             idle_for: vec![NOW; n],
             sent: NOW,
-            ran: *rng.pick(&[MIGRATION_COST - 1, MIGRATION_COST, 2 * MIGRATION_COST, NOW]),
             allowed: (0..n).map(|c| c == 0 || rng.chance(70)).collect(),
-            slice: SLICE,
+            slice: *rng.pick(&[SLICE, SLICE, MIGRATION_COST / 2]),
         };
+        scene.task.state.pol.slice_ns = core.slice;
         for cpu in 0..n {
-            core.busy_for[cpu] = *rng.pick(&[0, SLICE - 1, SLICE, NOW, NOW]);
+            core.busy_for[cpu] = *rng.pick(&BUSY_FOR);
             core.idle_for[cpu] = *rng.pick(&IDLE_FOR);
             scene.world.cpu_mut(cpu).busy_since = NOW - core.busy_for[cpu];
             if core.idle[cpu] {
                 scene.world.cpu_mut(cpu).idle_every.since = NOW - core.idle_for[cpu];
             }
         }
-        core.sent = *rng.pick(&[SLICE - 1, SLICE, NOW]);
+        core.sent = *rng.pick(&[core.slice - 1, core.slice, NOW]);
         let first = scene.topology.siblings(0).iter().copied().chain([0]).min();
         scene.world.cpu_mut(first.unwrap()).spread_at = NOW - core.sent;
-        scene.task.state.burst_run = core.ran;
+        scene.task.state.burst_run = *rng.pick(&[1, NOW]);
         let mask = (0..n).fold(0, |m, c| m | u64::from(core.allowed[c]) << c);
         scene.task.allow(&[mask], scene.world.facts());
         let want = leaves_for(&scene.topology, &core, 0);

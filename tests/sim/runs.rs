@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Runs whose outcome is known: from arithmetic, or in its sign from the sources.
 
+use scx_roost::native::stat_of;
 use scx_roost::sim::load::Load;
 use scx_roost::sim::{Measured, Params, Policy, Scenario, WORKLOADS, model};
 
@@ -73,6 +74,31 @@ fn sleepers_leave_a_hog_its_share() {
         let turns = run(text, &[], preset, 1).result();
         assert!(turns > 180.0, "{preset}: {turns}");
     }
+}
+
+/// It is the waker who puts its wakee on the run queue: if it sleeps then, its CPU goes from one to the other.
+#[test]
+fn who_sleeps_after_a_wakeup_leaves_a_cpu_with_work() {
+    let text = "duration 50ms\nsocket to\nsocket back\nmeasure rate answers\ntask server:\n    forever\n        receive to\n        \
+                run 20us\n        send back\ntask client:\n    forever\n        send to\n        receive back\n        count answers\n";
+    let counted = |m: &Measured, name| m.counters[stat_of(name).unwrap() as usize];
+    let m = run(text, &[], "mainline+sync_local=on", 1);
+    let local = counted(&m, "sync_local");
+    assert!(local > 1000);
+    // It does go idle for a moment where the two were parted: at first, and when a slice ends.
+    assert!(20 * counted(&m, "dispatch_none") < local);
+}
+
+/// 32 pairs on as many cores, that threads of the kernel have put beside each other: whom the one that is sent away wakes comes along.
+#[test]
+fn pairs_that_wake_each_other_have_a_core_each() {
+    let text = workload("pogocache")
+        .replace("16 exp", "16 +- 50%")
+        .replace("duration 2s", "duration 300ms");
+    let load = Load::parse(&text, &Default::default()).unwrap();
+    let m = scenario_with(load, "roost", 1, &[("noise_rate", 20.0)]).unwrap();
+    let shared = 100 * m.shared_ns / m.busy_ns;
+    assert!(shared <= 8, "{shared} % of the time on a shared core");
 }
 
 #[test]

@@ -5,17 +5,18 @@
  * Method: one thread per core is where a machine that is not full shall come to rest. At a wakeup, when the target's LLC has
  * no vacant core (vacant.h) that is nobody's yet, so that whatever is found there lies beside a busy thread or is another's,
  * the task goes to such a core of the node, then of the machine. While it runs: when two threads of a core have both been busy
- * for a slice and a core is vacant, the tick sends one of the two tasks there, of the LLC, the node, the machine; at most one
- * of a core and slice.
- * Limits: a move costs what the caches held. So only tasks that usually run for migration_cost at least. Not on machines of
- * unequal CPUs, where the search by capacity asks for quiet siblings itself.
+ * for a slice and a core is vacant, the tick sends the task of one of the two there, of the LLC, the node, the machine; at most one
+ * of a core and slice. By turns of short tasks, too: whom the one that is sent away wakes comes along.
+ * Limits: a move costs what the caches held. So at a wakeup only tasks that usually run for migration_cost at least, and from a
+ * CPU that has been busy for as long at least. Not on machines of unequal CPUs, where the search by capacity asks for quiet
+ * siblings itself.
  */
 #ifndef ROOST_SMT_SPREAD_H
 #define ROOST_SMT_SPREAD_H
 
 #include "select_idle.h"
 
-/* The task has run for so long that a core of its own is worth a move. */
+/* What runs for so long at a time is worth a move to a core of its own. */
 static __always_inline bool worth_a_core(u64 ran)
 {
 	return ran >= machine_arm()->migration_cost_ns;
@@ -105,7 +106,7 @@ subprog bool sibling_busy_for(s32 cpu, u64 ns, u64 now)
 	return false;
 }
 
-/* The task that runs on @cpu shares its core, and has for a slice. Most often no core idles, and that is asked first. */
+/* @cpu shares its core, and has for a slice. Most often no core idles, and that is asked first. */
 static __always_inline bool spread_due(const struct task_state *ts, s32 cpu, u64 now)
 {
 	u64 slice = ts->pol.slice_ns;
@@ -113,7 +114,9 @@ static __always_inline bool spread_due(const struct task_state *ts, s32 cpu, u64
 
 	if (!machine_facts()->smt || machine_facts()->asym || !set_any(SET_IDLE_CORE))
 		return false;
-	if (!worth_a_core(ts->burst_run) || !busy_for(cpu, slice, now) || !sibling_busy_for(cpu, slice, now))
+	if (!busy_for(cpu, slice, now) || !sibling_busy_for(cpu, slice, now))
+		return false;
+	if (!worth_a_core(now - cpu_state(cpu)->busy_since))
 		return false;
 	last = cpu_state(first_thread(cpu))->spread_at;
 	return (s64)(now - last) >= (s64)slice;
@@ -136,7 +139,7 @@ subprog s32 spread_target(port_task *p trusted, const struct task_state *ts nonn
 	s.features = ts->pol.features;
 	s.now = now;
 	s.claim_ttl = ts->pol.claim_ttl_ns;
-	s.vacant_ns = vacant_for_runner(ts);
+	s.vacant_ns = vacant_within(now - cpu_state(cpu)->busy_since);
 	to = scan_core(p, &s);
 	if (to == NO_CPU && machine_facts()->nr_llcs > 1)
 		to = core_around(p, &s, cpu);

@@ -5,7 +5,7 @@
  * that busy and leaves for the next: all move at each step, and end unevenly over the LLCs.
  *
  * Method: a core is vacant when it has been idle for twice as long as the task slept, or, for one that is sent away as it runs, for as
- * long as it has run: whoever left that core hardly went to sleep with the task, and will hardly wake with it. In any case a core idle for
+ * long as its CPU has been busy: whoever left that core hardly went to sleep with the task, and will hardly wake with it. In any case a core idle for
  * less than a migration costs is not vacant, and one idle for ten times that is. smt_spread takes vacant cores alone; core_first passes
  * over an idle CPU only where its LLC has one.
  *
@@ -38,12 +38,6 @@ static __always_inline u64 vacant_for_sleeper(const struct task_state *ts, u64 n
 	s64 slept = now - ts->left_at;
 
 	return vacant_within(slept > 0 ? VACANT_SLEEPS * (u64)slept : 0);
-}
-
-/* The same for the task that runs. */
-static __always_inline u64 vacant_for_runner(const struct task_state *ts)
-{
-	return vacant_within(ts->burst_run);
 }
 
 /* @cpu has been idle for @ns; another clock may be a little behind this one. */

@@ -7,7 +7,7 @@ use crate::topology::Topology;
 /// "Who runs for less is not worth a move." ns, the kernel's sysctl_sched_migration_cost.
 pub(super) const MIGRATION_COST: u64 = 500_000;
 
-/// "A core is vacant for who slept or ran for so long when each thread of it has been idle for as long: more than a migration costs, and no
+/// "A core is vacant for who slept for so long, or leaves a CPU that was busy for so long, when each thread of it has been idle for as long: more than a migration costs, and no
 /// more than ten times that." ns
 pub(super) fn vacant_after(ns: u64) -> u64 {
     ns.clamp(MIGRATION_COST, 10 * MIGRATION_COST)
@@ -53,14 +53,13 @@ impl Ladder<'_> {
     }
 }
 
-/// What decides on a running task: since when each CPU has been busy or idle, when its core last sent one away, how long it has run, ns.
+/// What decides on a running task: for how long each CPU has been busy or idle, how long ago its core last sent one away, ns.
 #[derive(Debug)]
 pub struct Core {
     pub idle: Vec<bool>,
     pub busy_for: Vec<u64>,
     pub idle_for: Vec<u64>,
     pub sent: u64,
-    pub ran: u64,
     pub allowed: Vec<bool>,
     pub slice: u64,
 }
@@ -69,10 +68,10 @@ pub struct Core {
 pub fn leaves_for(machine: &Topology, now: &Core, cpu: usize) -> Option<usize> {
     let long = |c: usize| !now.idle[c] && now.busy_for[c] >= now.slice;
     let shares = long(cpu) && machine.siblings(cpu).iter().any(|&s| long(s));
-    if !shares || now.ran < MIGRATION_COST || now.sent < now.slice {
+    if !shares || now.busy_for[cpu] < MIGRATION_COST || now.sent < now.slice {
         return None;
     }
-    let free = |c: usize| now.idle[c] && now.idle_for[c] >= vacant_after(now.ran);
+    let free = |c: usize| now.idle[c] && now.idle_for[c] >= vacant_after(now.busy_for[cpu]);
     let vacant = |c: usize| free(c) && machine.siblings(c).iter().all(|&s| free(s));
     let own = &machine.cpus[cpu];
     // The nearest: the LLC, the node, then by number of the LLC and of the CPU.
