@@ -286,7 +286,7 @@ pub const MIGRATION_COST: Tunable = Tunable {
     min: 0,
     max: 100_000,
     machine_wide: true,
-    help: "A task that ran this recently is not stolen by an idle CPU (kernel: sysctl_sched_migration_cost); also the least run for which smt_spread moves a task, the least time after which an idle core is vacant (core_first, smt_spread; ten times it is the most), and a bound of idle periods and of what a search costs",
+    help: "A task that ran this recently is not stolen by an idle CPU (kernel: sysctl_sched_migration_cost); also the least run for which smt_spread moves a task, or time for which its CPU has been busy, the least time after which an idle core is vacant (core_first, smt_spread; ten times it is the most), and a bound of idle periods and of what a search costs",
 };
 
 pub const CLAIM_TTL: Tunable = Tunable {

@@ -31,4 +31,4 @@ SUBSWITCH(delay_repick, delay_migration, "scx_roost", "a delayed task whose CPU 
 SUBSWITCH(delay_only_idle, delay_migration, "scx_roost", "the move to a busy CPU is not delayed")
 SUBSWITCH(delay_steal, delay_migration, "scx_roost", "a delayed task may be stolen before its time")
 SUBSWITCH(delay_hold_claim, delay_migration, "scx_roost", "the claim of the CPU to which a move is delayed is kept")
-FEATURE(smt_spread, "scx_roost", "a task that runs long leaves a core that it shares for a vacant one, in other LLCs too")
+FEATURE(smt_spread, "scx_roost", "a task that runs long, or a pair of sync_local, leaves a core that it shares for a vacant one, in other LLCs too")

@@ -55,6 +55,7 @@ impl Scene {
         }
         let mut task = Task::new(7, &world);
         task.state.pol.features = bits::smt_spread.0;
+        task.state.burst_run = NOW;
         Scene {
             topology,
             world,
@@ -150,14 +151,19 @@ fn both_threads_have_been_busy_for_a_slice() {
     assert_eq!(sched_idle.target(), None);
 }
 
-/// Tasks that wake each other on it, in turn: each runs for a moment.
+/// Two that wake each other in turn keep it as busy as one that runs on; without sync_local the other would stay behind.
 #[test]
-fn whoever_runs_on_a_cpu_that_has_been_busy() {
-    for burst in [1, MIGRATION_COST, NOW] {
+fn short_bursts_where_a_partner_comes_along() {
+    let sync_local = bits::sync_local.0;
+    for (burst, more, to) in [
+        (MIGRATION_COST - 1, 0, None),
+        (MIGRATION_COST, 0, Some(1)),
+        (1, sync_local, Some(1)),
+    ] {
         let mut scene = Scene::of_two_nodes().idle(&[1, 9]);
         scene.task.state.burst_run = burst;
-        scene.task.state.burst = burst;
-        assert_eq!(scene.target(), Some(1), "burst {burst}");
+        scene.task.state.pol.features |= more;
+        assert_eq!(scene.target(), to, "burst {burst}, features {more:#x}");
     }
 }
 
@@ -246,6 +252,8 @@ fn random_scenes_as_the_model() {
             busy_for: vec![NOW; n],
             idle_for: vec![NOW; n],
             sent: NOW,
+            ran: *rng.pick(&[MIGRATION_COST - 1, MIGRATION_COST, NOW, NOW]),
+            partners: rng.chance(50),
             allowed: (0..n).map(|c| c == 0 || rng.chance(70)).collect(),
             slice: *rng.pick(&[SLICE, SLICE, MIGRATION_COST / 2]),
         };
@@ -261,7 +269,10 @@ fn random_scenes_as_the_model() {
         core.sent = *rng.pick(&[core.slice - 1, core.slice, NOW]);
         let first = scene.topology.siblings(0).iter().copied().chain([0]).min();
         scene.world.cpu_mut(first.unwrap()).spread_at = NOW - core.sent;
-        scene.task.state.burst_run = *rng.pick(&[1, NOW]);
+        scene.task.state.burst_run = core.ran;
+        if core.partners {
+            scene.task.state.pol.features |= bits::sync_local.0;
+        }
         let mask = (0..n).fold(0, |m, c| m | u64::from(core.allowed[c]) << c);
         scene.task.allow(&[mask], scene.world.facts());
         let want = leaves_for(&scene.topology, &core, 0);

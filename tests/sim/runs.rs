@@ -92,9 +92,10 @@ fn who_sleeps_after_a_wakeup_leaves_a_cpu_with_work() {
 /// 32 pairs on as many cores, that threads of the kernel have put beside each other: whom the one that is sent away wakes comes along.
 #[test]
 fn pairs_that_wake_each_other_have_a_core_each() {
-    let text = workload("pogocache")
-        .replace("16 exp", "16 +- 50%")
-        .replace("duration 2s", "duration 300ms");
+    let (even, short) = (("16 exp", "16 +- 50%"), ("duration 2s", "duration 300ms"));
+    let shipped = workload("pogocache");
+    assert!(shipped.contains(even.0) && shipped.contains(short.0));
+    let text = shipped.replace(even.0, even.1).replace(short.0, short.1);
     let load = Load::parse(&text, &Default::default()).unwrap();
     let m = scenario_with(load, "roost", 1, &[("noise_rate", 20.0)]).unwrap();
     let shared = 100 * m.shared_ns / m.busy_ns;

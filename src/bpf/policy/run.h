@@ -20,6 +20,7 @@ static __always_inline void cpu_begins(s32 cpu)
 
 	core_mask_init(cpu);
 	idle_init(cpu_state(cpu));
+	cpu_state(cpu)->busy_since = cpu_clock();
 	llc_state(llc)->scan_budget = llc_facts(llc)->nr_cpus;
 }
 

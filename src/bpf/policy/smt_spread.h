@@ -6,7 +6,7 @@
  * no vacant core (vacant.h) that is nobody's yet, so that whatever is found there lies beside a busy thread or is another's,
  * the task goes to such a core of the node, then of the machine. While it runs: when two threads of a core have both been busy
  * for a slice and a core is vacant, the tick sends the task of one of the two there, of the LLC, the node, the machine; at most one
- * of a core and slice. By turns of short tasks, too: whom the one that is sent away wakes comes along.
+ * of a core and slice. A task of short bursts too, where sync_local keeps two that wake each other on one CPU: the other comes along.
  * Limits: a move costs what the caches held. So at a wakeup only tasks that usually run for migration_cost at least, and from a
  * CPU that has been busy for as long at least. Not on machines of unequal CPUs, where the search by capacity asks for quiet
  * siblings itself.
@@ -106,6 +106,12 @@ subprog bool sibling_busy_for(s32 cpu, u64 ns, u64 now)
 	return false;
 }
 
+/* That its CPU has been busy is the work of the task, or of it and a partner that follows it. */
+static __always_inline bool keeps_cpu_busy(const struct task_state *ts)
+{
+	return worth_a_core(ts->burst_run) || features_of(ts->pol.features) & FEATURE_sync_local;
+}
+
 /* @cpu shares its core, and has for a slice. Most often no core idles, and that is asked first. */
 static __always_inline bool spread_due(const struct task_state *ts, s32 cpu, u64 now)
 {
@@ -116,7 +122,7 @@ static __always_inline bool spread_due(const struct task_state *ts, s32 cpu, u64
 		return false;
 	if (!busy_for(cpu, slice, now) || !sibling_busy_for(cpu, slice, now))
 		return false;
-	if (!worth_a_core(now - cpu_state(cpu)->busy_since))
+	if (!worth_a_core(now - cpu_state(cpu)->busy_since) || !keeps_cpu_busy(ts))
 		return false;
 	last = cpu_state(first_thread(cpu))->spread_at;
 	return (s64)(now - last) >= (s64)slice;

@@ -164,15 +164,17 @@ subprog u32 tick_balance(s32 cpu, u64 now)
 }
 
 /* cpu.idle may have changed while the task runs on, alone: nothing else would tell the wakers. */
-static __always_inline void follow_idle(s32 cpu, struct cpu_state *cs, const struct task_state *ts)
+static __always_inline void follow_idle(s32 cpu, struct cpu_state *cs, const struct task_state *ts, u64 now)
 {
 	if (cs->curr_sched_idle == ts->sched_idle)
 		return;
 	cs->curr_sched_idle = ts->sched_idle;
-	if (ts->sched_idle)
+	if (ts->sched_idle) {
 		mark_idle(cpu, cs);
-	else
-		mark_busy(cpu, cs);
+		return;
+	}
+	cs->busy_since = now;
+	mark_busy(cpu, cs);
 }
 
 /* [smt_spread] Send the running task to an idle core: without a slice it comes to dispatch, which lets go of it. */
@@ -181,6 +183,9 @@ static __always_inline void tick_spread(port_task *p, struct cpu_state *cs, stru
 	s32 to;
 
 	if (!(features_of(ts->pol.features) & FEATURE_smt_spread) || task_pinned(p) || queue_contended(cs))
+		return;
+	/* Who was put behind it by sync_local has not joined the queue: with the task away it would run here, and the task wait there. */
+	if (cpu_nr_running(cpu) > 1)
 		return;
 	/* One order at a time: the task may not have come to dispatch yet. Without IMMED it could be caught behind another there. */
 	if (ts->idle_cpu || !ENQ_IMMED)
@@ -201,7 +206,7 @@ static __always_inline void tick_signals(s32 cpu, struct cpu_state *cs, struct t
 	run_fold(ts, now);
 	/* The weight may have changed with the cgroup's. */
 	cs->curr_weight = ts->joined_weight;
-	follow_idle(cpu, cs, ts);
+	follow_idle(cpu, cs, ts, now);
 	cpu_fold(cs, now);
 	tick_cpuperf(cpu, cs);
 	tick_llc(cpu, now);

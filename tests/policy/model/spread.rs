@@ -60,6 +60,9 @@ pub struct Core {
     pub busy_for: Vec<u64>,
     pub idle_for: Vec<u64>,
     pub sent: u64,
+    /// For how long the task has run since it woke; who wakes it in turn stays with it (sync_local).
+    pub ran: u64,
+    pub partners: bool,
     pub allowed: Vec<bool>,
     pub slice: u64,
 }
@@ -69,6 +72,9 @@ pub fn leaves_for(machine: &Topology, now: &Core, cpu: usize) -> Option<usize> {
     let long = |c: usize| !now.idle[c] && now.busy_for[c] >= now.slice;
     let shares = long(cpu) && machine.siblings(cpu).iter().any(|&s| long(s));
     if !shares || now.busy_for[cpu] < MIGRATION_COST || now.sent < now.slice {
+        return None;
+    }
+    if now.ran < MIGRATION_COST && !now.partners {
         return None;
     }
     let free = |c: usize| now.idle[c] && now.idle_for[c] >= vacant_after(now.busy_for[cpu]);
