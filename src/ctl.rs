@@ -6,7 +6,7 @@ use crate::control::{Op, Request};
 use crate::features::{FEATURES, TUNABLES};
 use crate::print;
 use crate::rules::Whom;
-use crate::socket::refuse;
+use crate::socket::{Refused, refuse};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -189,11 +189,12 @@ fn set(args: SetArgs) -> Result<Op> {
 
 pub fn run(path: &Path, verb: Verb, wait: Duration, json: bool) -> Result<()> {
     let (op, as_text) = question(verb)?;
-    wait_for_it(path, wait);
-    let answer = match op {
-        Op::Audit {} => ask_for_audit(path)?,
-        _ => ask(path, &op)?,
-    };
+    let end = Instant::now() + wait;
+    wait_for_it(path, end);
+    let answer = when_loaded(end, || match op {
+        Op::Audit {} => ask_for_audit(path),
+        _ => ask(path, &op),
+    })?;
     if json {
         print::json(&answer)?;
     } else {
@@ -202,13 +203,32 @@ pub fn run(path: &Path, verb: Verb, wait: Duration, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Until a scheduler is there. Who waits in vain is told so when it is asked.
-fn wait_for_it(path: &Path, wait: Duration) {
-    let end = Instant::now() + wait;
+/// Until somebody listens. Who waits in vain is told so when it is asked.
+fn wait_for_it(path: &Path, end: Instant) {
     let absent = || UnixStream::connect(path).is_err_and(|e| is_absent(e.kind()));
     while Instant::now() < end && absent() {
         sleep(WAIT_NAP);
     }
+}
+
+/// Asks again as long as the answer is that the scheduler is being loaded.
+fn when_loaded(end: Instant, request: impl Fn() -> Result<Value>) -> Result<Value> {
+    loop {
+        match request() {
+            Err(e) if Instant::now() < end && is_being_loaded(&e) => sleep(WAIT_NAP),
+            answer => return answer,
+        }
+    }
+}
+
+fn is_being_loaded(e: &anyhow::Error) -> bool {
+    e.downcast_ref::<Refused>()
+        .is_some_and(|e| e.0 == libc::EAGAIN)
+}
+
+/// `ask`, and for so long again where the scheduler is being loaded.
+pub fn ask_when_loaded(path: &Path, op: &Op, wait: Duration) -> Result<Value> {
+    when_loaded(Instant::now() + wait, || ask(path, op))
 }
 
 fn is_absent(kind: ErrorKind) -> bool {
@@ -421,14 +441,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ctl");
         let begin = Instant::now();
-        wait_for_it(&path, Duration::ZERO);
+        wait_for_it(&path, begin);
         assert!(begin.elapsed() < WAIT_NAP);
-        wait_for_it(&path, Duration::from_millis(200));
+        wait_for_it(&path, begin + Duration::from_millis(200));
         assert!(begin.elapsed() >= Duration::from_millis(200));
         // A socket that the last one has left.
         drop(UnixListener::bind(&path).unwrap());
         let comes = std::thread::scope(|scope| {
-            let waits = scope.spawn(|| wait_for_it(&path, Duration::from_secs(60)));
+            let waits = scope.spawn(|| wait_for_it(&path, begin + Duration::from_secs(60)));
             sleep(Duration::from_millis(300));
             let waited = !waits.is_finished();
             std::fs::remove_file(&path).unwrap();
@@ -437,5 +457,36 @@ mod tests {
             waited
         });
         assert!(comes && begin.elapsed() < Duration::from_secs(30));
+    }
+
+    /// Answers so many requests with an errno, and the next one with 0.
+    fn refuses(listener: &UnixListener, times: usize, errno: i32) {
+        for left in (0..=times).rev() {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut line = String::new();
+            BufReader::new(&stream).read_line(&mut line).unwrap();
+            let errno = if left > 0 { errno } else { 0 };
+            let answer = json!({"errno": errno, "args": {"resp": "no"}});
+            writeln!(stream, "{answer}").unwrap();
+            if errno != libc::EAGAIN {
+                return;
+            }
+        }
+    }
+
+    #[test]
+    fn who_waits_asks_again_while_the_scheduler_is_being_loaded() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ctl");
+        let listener = UnixListener::bind(&path).unwrap();
+        let asked = |times, errno, wait: u64| {
+            std::thread::scope(|scope| {
+                scope.spawn(|| refuses(&listener, times, errno));
+                ask_when_loaded(&path, &Op::Rules {}, Duration::from_secs(wait)).is_ok()
+            })
+        };
+        assert!(asked(2, libc::EAGAIN, 60));
+        assert!(!asked(1, libc::EINVAL, 60));
+        assert!(asked(0, 0, 0));
     }
 }

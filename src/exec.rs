@@ -3,8 +3,7 @@
 //! status need nobody to pass them on.
 
 use crate::control::Op;
-use crate::ctl::ask;
-use crate::socket::Refused;
+use crate::ctl::ask_when_loaded;
 use crate::user::User;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -13,12 +12,10 @@ use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::thread::sleep;
 use std::time::Duration;
 
 /// A restart after hotplug is over by then.
-const TRIES: u32 = 100;
-const TRY_NAP: Duration = Duration::from_millis(100);
+const LOAD_TIME: Duration = Duration::from_secs(10);
 
 /// As a shell's.
 const NOT_FOUND: u8 = 127;
@@ -76,16 +73,5 @@ fn join(path: &Path, arm: &str) -> Result<()> {
     let op = Op::Exec {
         arm: arm.to_string(),
     };
-    for _ in 1..TRIES {
-        match ask(path, &op) {
-            Err(e) if again(&e) => sleep(TRY_NAP),
-            other => return other.map(|_| ()),
-        }
-    }
-    ask(path, &op).map(|_| ())
-}
-
-fn again(e: &anyhow::Error) -> bool {
-    e.downcast_ref::<Refused>()
-        .is_some_and(|e| e.0 == libc::EAGAIN)
+    ask_when_loaded(path, &op, LOAD_TIME).map(|_| ())
 }

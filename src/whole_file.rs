@@ -42,9 +42,33 @@ pub fn create_new(path: &Path) -> Result<File> {
     create(&spot.folder, &spot.name)
 }
 
+/// One that is there, to be read and to grow at its end. Errors: it is a link, or no plain file.
+pub fn reopen(path: &Path) -> Result<File> {
+    let spot = Spot::of(path)?;
+    // Who opens a pipe does not wait for its other end.
+    let flags = libc::O_RDWR | libc::O_APPEND | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = folder::at(spot.folder.as_raw_fd(), &spot.name, flags, 0)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(Error::new(ErrorKind::InvalidInput, "it is no plain file")),
+    }
+}
+
+/// By the same way.
+pub fn remove(path: &Path) -> Result<()> {
+    let spot = Spot::of(path)?;
+    unlink(&spot.folder, &spot.name)
+}
+
 fn create(folder: &File, name: &OsString) -> Result<File> {
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_APPEND;
     folder::at(folder.as_raw_fd(), name, flags, MODE)
+}
+
+fn unlink(folder: &File, name: &OsString) -> Result<()> {
+    let name = CString::new(name.as_bytes())?;
+    // SAFETY: the name is alive.
+    done(unsafe { libc::unlinkat(folder.as_raw_fd(), name.as_ptr(), 0) })
 }
 
 /// Where it will be, and where it is until then: in the same folder, and so of the same file system.
@@ -74,9 +98,7 @@ impl Spot {
     }
 
     fn remove(&self) -> Result<()> {
-        let temporary = CString::new(self.temporary.as_bytes())?;
-        // SAFETY: the name is alive.
-        done(unsafe { libc::unlinkat(self.folder.as_raw_fd(), temporary.as_ptr(), 0) })
+        unlink(&self.folder, &self.temporary)
     }
 
     fn finish(&self) -> Result<()> {

@@ -47,7 +47,7 @@ Examples:
 Searched are each feature, the other way round, and half and twice of slice-us, min-slice-us and migration-cost-us, of claim-ttl-us where the
 base has claim_expiry and of delay-us where it has delay_migration; with util_fits fits-margin 20 and fits-rt 1. What --base sets stays.
 Some 30 changes are run 7 times each, the better half again, and so on: about 450 runs. Then the best is compared with the base anew, on runs
-of its own: however many are searched, 5 % is the chance to find something where there is nothing.
+of its own: however many are searched, 2.5 % is the chance to find something where there is nothing.
 Exit status: 0 when all runs were made, whatever was found; 1 after an error, with the machine as it was found.";
 
 #[derive(Debug, Args)]
@@ -107,7 +107,7 @@ struct Runs {
     #[arg(long)]
     higher_is_better: bool,
 
-    /// Percent of a difference that do not matter
+    /// Differences below this many percent do not matter
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
     margin: f64,
 
@@ -123,7 +123,7 @@ struct Runs {
     #[arg(long)]
     mirror: bool,
 
-    /// Of the order of runs; another one each time unless it is given
+    /// Seed of the random order of runs; another one each time unless it is given
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
@@ -148,7 +148,7 @@ pub struct TuneArgs {
     #[arg(long, value_name = "VARIANT", default_value = DEFAULT_PRESET)]
     base: String,
 
-    /// Blocks, each of one run of both, of the last comparison; or auto, up to 40, or auto:MAX
+    /// Blocks, each of one run of both, of the last comparison, 6 or more: fewer can find nothing; or auto, up to 40, or auto:MAX
     #[arg(short = 'n', long = "blocks", value_name = "N", default_value = "12", value_parser = plan)]
     plan: Plan,
 
@@ -215,16 +215,20 @@ fn comparisons(tasks: &[Task]) -> usize {
     tasks.iter().map(|task| of(&task.header)).sum()
 }
 
+/// The least number of blocks with which one of so many comparisons can tell of a difference.
+fn least_blocks(comparisons: usize, alpha: f64) -> Option<usize> {
+    (1..=MAX_BLOCKS).find(|n| Plan::Fixed(*n).can_tell(comparisons, alpha))
+}
+
 /// A sentence when no comparison can tell of a difference, whatever the runs are.
 pub fn too_few(tasks: &[Task]) -> Option<String> {
     let (rule, all) = (tasks.first()?.header.rule, comparisons(tasks));
-    let can = |plan: &Plan| plan.can_tell(all, rule.alpha);
-    let enough = (1..=MAX_BLOCKS).map(Plan::Fixed).find(can)?;
-    (!can(&rule.plan)).then(|| {
+    let enough = least_blocks(all, rule.alpha)?;
+    (!rule.plan.can_tell(all, rule.alpha)).then(|| {
         format!(
             "{} blocks are too few to tell of a difference in {all} comparisons, whatever comes out: -n {} is the least that can",
             rule.plan.max(),
-            enough.max()
+            enough
         )
     })
 }
@@ -398,8 +402,17 @@ impl TuneArgs {
             self.runs.goes_on_with(&first)?;
         }
         let base = [Variant::parse(&self.base)?];
+        let header = self.runs.header(vec![self.base], &base, self.plan, facts)?;
+        let alpha = header.rule.alpha;
+        // The last comparison is of one with the base.
+        if let Some(least) = least_blocks(1, alpha).filter(|_| !self.plan.can_tell(1, alpha)) {
+            bail!(
+                "-n {}: so few blocks can find nothing, whatever comes out: -n {least} is the least that can",
+                self.plan.max()
+            );
+        }
         Ok(Task {
-            header: self.runs.header(vec![self.base], &base, self.plan, facts)?,
+            header,
             user: self.runs.whose()?,
             command: self.runs.command,
             timeout: self.runs.timeout,

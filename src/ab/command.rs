@@ -16,6 +16,7 @@ use super::share::{lines, redacted};
 use super::suite_runs;
 use super::tune;
 use crate::host::Host;
+use crate::machine::Machine;
 use crate::print;
 use crate::stop::Stop;
 use crate::user::give_back;
@@ -69,7 +70,8 @@ pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<()> {
 pub fn tune(args: TuneArgs, json: bool, stop: &Stop) -> Result<()> {
     let facts = facts(&Host::new(Path::new("/sys")));
     let task = args.task(facts)?;
-    let cpus = std::thread::available_parallelism()?.get() as u32;
+    // Of the machine: we may be kept to some of them.
+    let cpus = Machine::read(Path::new("/sys"))?.cpus.len() as u32;
     let candidates = tune::candidates(&task.header.variants[0], cpus, task.header.scope)?;
     // It may be there, with what is gone on with.
     if std::fs::create_dir(&task.result).is_ok() {
@@ -177,7 +179,7 @@ fn record(task: &Task, stop: &Stop, among: Option<Among>) -> Result<(Recorded, E
     }
     if made && ended.is_err() && recorded.runs.is_empty() {
         // Nothing was run: what there is says nothing, and would be in the way of the next try.
-        let _ = std::fs::remove_file(&task.result);
+        let _ = whole_file::remove(&task.result);
     }
     Ok((recorded, ended?))
 }

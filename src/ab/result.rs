@@ -14,8 +14,8 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Read, Write};
+use std::fs::{self, File, TryLockError};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 /// Of the first line; another number is another format.
@@ -330,16 +330,19 @@ impl ResultFile {
             Ok(written)
         });
         // It would be in the way of the next try.
-        written.inspect_err(|_| drop(fs::remove_file(path)))
+        written.inspect_err(|_| drop(whole_file::remove(path)))
     }
 
     /// Goes on behind the last whole line of what is recorded, which is the first one where that was not written. Errors: it is of another
     /// plan, version, machine or kernel; somebody writes it.
     pub fn resume(path: &Path, header: &Header) -> Result<(ResultFile, Recorded)> {
-        let file = OpenOptions::new().read(true).append(true).open(path);
+        let file = whole_file::reopen(path);
         let file = file.with_context(|| format!("cannot go on with {}", path.display()))?;
         let mut written = ResultFile::locked(file, path)?;
-        if broken_off(&fs::read(path)?) {
+        let mut bytes = Vec::new();
+        written.file.read_to_end(&mut bytes)?;
+        written.file.rewind()?;
+        if broken_off(&bytes) {
             header.clone().checked()?;
             written.file.set_len(0)?;
             written.line(header)?;

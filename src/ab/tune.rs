@@ -7,13 +7,14 @@ use super::analysis;
 use super::cpus::Cpus;
 use super::lasting::{Lasting, is_script};
 use super::result::{Header, Recorded};
-use super::stats::pairs::Scale;
+use super::stats::pairs::{Pairs, Scale};
 use super::stats::plan::Plan;
+use super::stats::shift::Walsh;
 use super::stats::verdict::{Direction, Judged, Verdict};
 use super::variant::{Kind, Scope, Variant};
 use crate::features::{
     CLAIM_TTL, DELAY, FEATURES, FITS_MARGIN, FITS_RT, MIGRATION_COST, MIN_SLICE, SLICE, Tunable,
-    feature,
+    feature, known_tunable,
 };
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
@@ -137,11 +138,12 @@ pub fn tune(confirm: &Header, candidates: Vec<String>, run: Run) -> Result<Tuned
     };
     let mut left = candidates;
     while left.len() > LEFT {
-        let half = left.len().div_ceil(2);
+        // So many are put together, if so many help.
+        let half = left.len().div_ceil(2).max(LEFT);
         left = search.better(left)?;
         left.truncate(half);
     }
-    let together = search.together(&left);
+    let together = search.together(&left)?;
     let best = match together.len() {
         0 | 1 => together.into_iter().next(),
         _ => search.better(together)?.into_iter().next(),
@@ -168,26 +170,34 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn judged(&mut self, variants: &[String], plan: Plan, name: &str) -> Result<Vec<Judged>> {
+    fn judged(
+        &mut self,
+        variants: &[String],
+        plan: Plan,
+        name: &str,
+    ) -> Result<(Recorded, Vec<Judged>)> {
         let mut header = self.confirm.clone();
         header.variants.extend_from_slice(variants);
         header.rule.plan = plan;
         let recorded = (self.run)(&header, name)?;
-        analysis::judged(&recorded.header, &recorded.runs)
+        let judged = analysis::judged(&recorded.header, &recorded.runs)?;
+        Ok((recorded, judged))
     }
 
     /// Those that did better than the base, and acted; the best first.
     fn better(&mut self, variants: Vec<String>) -> Result<Vec<String>> {
         self.round += 1;
         let name = format!("round-{}", self.round);
-        let judged = self.judged(&variants, Plan::Fixed(BLOCKS), &name)?;
-        let direction = self.confirm.metrics[0].better;
-        let acted = |(_, judged): &(String, Judged)| judged.verdict != Verdict::NotExercised;
+        let (recorded, judged) = self.judged(&variants, Plan::Fixed(BLOCKS), &name)?;
+        let values = effects(&recorded, &judged);
+        let acted =
+            |((_, judged), _): &((String, Judged), f64)| judged.verdict != Verdict::NotExercised;
         let mut effects: Vec<(String, f64)> = variants
             .into_iter()
             .zip(judged)
+            .zip(values)
             .filter(acted)
-            .map(|(variant, judged)| (variant, effect(&judged, direction)))
+            .map(|((variant, _), effect)| (variant, effect))
             .collect();
         effects.sort_by(|a, b| a.1.total_cmp(&b.1));
         for (variant, effect) in &effects {
@@ -203,7 +213,7 @@ impl Search<'_> {
     }
 
     /// The first, the first two, and so on, as far as they go together: a tunable has one value.
-    fn together(&self, left: &[String]) -> Vec<String> {
+    fn together(&self, left: &[String]) -> Result<Vec<String>> {
         let mut all: Vec<String> = Vec::new();
         for variant in left {
             let change = variant.strip_prefix(&self.base).unwrap_or_default();
@@ -213,28 +223,63 @@ impl Search<'_> {
                 continue;
             }
             let next = format!("{before}{change}");
-            all.extend(Variant::parse(&next).is_ok().then_some(next));
+            all.extend(self.acts(&next)?.then_some(next));
         }
-        all
+        Ok(all)
+    }
+
+    /// It can be, and has no change of a tunable or a sub-switch whose feature it has off.
+    fn acts(&self, variant: &str) -> Result<bool> {
+        let Ok(parsed) = Variant::parse(variant) else {
+            return Ok(false);
+        };
+        let Kind::Roost(roost) = &parsed.kind else {
+            bail!("{variant} has no features");
+        };
+        let changes = variant.strip_prefix(&self.base).unwrap_or_default();
+        let idle = |change: &str| {
+            let name = change.split('=').next().unwrap_or_default();
+            let tunable = known_tunable(name).map(|row| row.parent);
+            let parent = tunable.or(feature(name).map(|row| row.parent));
+            let parent = parent.and_then(feature);
+            parent.is_some_and(|parent| !roost.1.features.has(parent.bit))
+        };
+        Ok(!changes.split('+').any(idle))
     }
 
     fn confirmed(&mut self, best: String) -> Result<(String, Judged)> {
         let plan = self.confirm.rule.plan;
-        let judged = self.judged(std::slice::from_ref(&best), plan, "confirm")?;
+        let (_, judged) = self.judged(std::slice::from_ref(&best), plan, "confirm")?;
         let judged = judged.into_iter().next().context("it was compared")?;
         Ok((best, judged))
     }
 }
 
-/// Below 0 is better.
-fn effect(judged: &Judged, better: Direction) -> f64 {
-    let value = match judged.scale {
-        Scale::Ratio => 100.0 * (judged.shift.value - 1.0),
-        Scale::Difference => judged.shift.value,
+/// Of each that was compared in a round; below 0 is better. All are on one scale, so that they can be sorted: in percent, or in the unit of
+/// the metric where one of them has a value of 0 or less.
+fn effects(recorded: &Recorded, judged: &[Judged]) -> Vec<f64> {
+    let (header, runs) = (&recorded.header, &recorded.runs);
+    let asked = &header.metrics[0];
+    let blocks = analysis::blocks(header, runs);
+    let of = |variant: &str| analysis::series(runs, blocks, variant, &asked.metric);
+    let base = of(&header.variants[0]);
+    let difference = |variant: &str| {
+        let both = base.as_ref().zip(of(variant));
+        both.map_or(f64::NAN, |(base, other)| {
+            let pairs = Pairs::on(Scale::Difference, base, &other);
+            Walsh::new(&pairs.differences).estimate()
+        })
     };
-    match better {
-        Direction::Lower => value,
-        Direction::Higher => -value,
+    let ratios = judged.iter().all(|judged| judged.scale == Scale::Ratio);
+    let each = header.variants[1..].iter().zip(judged);
+    let value = |(variant, judged): (&String, &Judged)| match ratios {
+        true => 100.0 * (judged.shift.value - 1.0),
+        false => difference(variant),
+    };
+    let values = each.map(value);
+    match asked.better {
+        Direction::Lower => values.collect(),
+        Direction::Higher => values.map(|value| -value).collect(),
     }
 }
 

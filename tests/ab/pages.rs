@@ -128,6 +128,23 @@ fn a_link_of_another_user_leads_nowhere() {
         );
     }
     assert!(files(&at.join("there")).is_empty());
+    // Nor is a file gone on with there, or where its own name is a link.
+    fs::copy(at.join("r"), at.join("there/x")).unwrap();
+    symlink("../there/x", at.join("theirs/x")).unwrap();
+    let before = fs::read(at.join("there/x")).unwrap();
+    for (result, why) in [
+        (
+            "theirs/of-7/x",
+            "the link of-7 on the way there is of user 7",
+        ),
+        ("theirs/x", "symbolic link"),
+    ] {
+        let told = ab(at, &format!("{two} --resume --result {result} -- true"));
+        let begin = format!("cannot go on with {result}: ");
+        assert!(told.contains(&begin) && told.contains(why), "{told}");
+    }
+    assert_eq!(fs::read(at.join("there/x")).unwrap(), before);
+    fs::remove_file(at.join("there/x")).unwrap();
     assert_eq!(
         ab(at, "show r --html theirs/own/x --markdown theirs/own/y"),
         ""

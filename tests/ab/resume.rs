@@ -132,6 +132,22 @@ fn the_first_round_has_the_seed() {
     assert_eq!(task("--resume").header.seed, 77);
 }
 
+/// Before anything is run: so few blocks have no p that is low enough.
+#[test]
+fn a_search_that_can_find_nothing_is_refused() {
+    let task = |n: &str| {
+        let typed = Typed::<TuneArgs>::parse_from(["tune", "-n", n, "--", "true"]);
+        typed.args.task(BTreeMap::new())
+    };
+    for few in ["1", "5"] {
+        let told = error(task(few));
+        assert!(told.ends_with(": -n 6 is the least that can"), "{told}");
+    }
+    for enough in ["6", "12", "auto", "auto:24"] {
+        task(enough).unwrap();
+    }
+}
+
 /// What is done is shown: no scheduler is loaded for it.
 #[test]
 fn what_is_done_leaves_the_machine_alone() {

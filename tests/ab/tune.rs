@@ -138,7 +138,7 @@ fn the_help_tells_how_many_runs_there_are() {
     let mut left = all;
     while left > 3 {
         runs += 7 * (left + 1);
-        left = left.div_ceil(2);
+        left = left.div_ceil(2).max(3);
     }
     runs += 7 * (left + 1);
     println!("{all} changes, {runs} runs");
@@ -195,6 +195,84 @@ fn a_tunable_has_one_value() {
         tuned.found().unwrap(),
         "mainline+slice-us=1400+prev_core=on"
     );
+}
+
+/// Rounds over these candidates, where `spoil` changes the runs of each; and the names of the rounds.
+fn searched(
+    candidates: &[&str],
+    times: &[(&str, f64)],
+    spoil: &dyn Fn(&mut Recorded),
+) -> (Tuned, Vec<String>) {
+    let base = candidates[0].split('+').next().unwrap();
+    let mut names = Vec::new();
+    let all = candidates.iter().map(|c| c.to_string()).collect();
+    let confirm = header(&[base], Plan::Fixed(12));
+    let tuned = tune(&confirm, all, &mut |header, name| {
+        names.push(format!("{name} of {}", header.variants.len()));
+        let mut recorded = runs(header, times, 1);
+        spoil(&mut recorded);
+        Ok(recorded)
+    });
+    (tuned.unwrap(), names)
+}
+
+/// Four that help: three of them are left, not the better half.
+#[test]
+fn three_are_put_together_where_so_many_help() {
+    let helps = [
+        ("prev_core=on", 0.6),
+        ("claim=on", 0.7),
+        ("slice-us=1400", 0.8),
+        ("min-slice-us=350", 0.9),
+    ];
+    let all = helps.map(|(change, _)| format!("mainline+{change}"));
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let (tuned, names) = searched(&all, &helps, &|_| ());
+    assert_eq!(names, ["round-1 of 5", "round-2 of 4", "confirm of 2"]);
+    let found = "mainline+prev_core=on+claim=on+slice-us=1400";
+    assert_eq!(tuned.found(), Some(found));
+}
+
+/// Whichever of the two comes first: a value of a tunable and its feature off are not put together.
+#[test]
+fn no_tunable_is_put_together_without_its_feature() {
+    let (off, ttl) = (("claim_expiry=off", 0.6), ("claim-ttl-us=500", 0.6));
+    // Three are put together as they come.
+    for (first, second) in [(off, ttl), (ttl, off)] {
+        let helps = [first, second, ("slice-us=1400", 0.8)];
+        let all = helps.map(|(change, _)| format!("roost+{change}"));
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let (tuned, _) = searched(&all, &helps, &|_| ());
+        let found = format!("roost+{}+slice-us=1400", first.0);
+        assert_eq!(tuned.found(), Some(found.as_str()));
+    }
+}
+
+/// One value is 0, so that its variant has differences: the others have them too, and percent are not sorted among them.
+#[test]
+fn a_round_has_one_scale() {
+    let (best, zero) = ("mainline+prev_core=on", "mainline+claim=on");
+    let helps = [("prev_core=on", 0.5), ("claim=on", 0.9)];
+    let all = [
+        best,
+        zero,
+        "mainline+slice-us=1400",
+        "mainline+prev_idle=off",
+    ];
+    let spoil = |recorded: &mut Recorded| {
+        for run in &mut recorded.runs {
+            let value = run.values.get_mut("wall").unwrap();
+            *value *= 1e6;
+            if run.variant == zero && run.block == Some(0) {
+                *value = 0.0;
+            }
+        }
+    };
+    let (tuned, _) = searched(&all, &helps, &spoil);
+    let first: Vec<&str> = tuned.tried.iter().map(|t| t.variant.as_str()).collect();
+    let at = |variant: &str| first.iter().position(|v| *v == variant).unwrap();
+    assert!(at(best) < at(zero), "{first:?}");
+    assert!(tuned.found().unwrap().starts_with(best));
 }
 
 /// Where the feature of a tunable never acts, its value says nothing.

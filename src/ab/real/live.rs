@@ -84,11 +84,26 @@ impl Live {
             sleep(NAP);
             now = Live::ask(ctl);
         }
-        let mut wrong = told(ctl, self.arms_to_add(&now?));
+        let now = now?;
+        let mut wrong = told(ctl, self.surplus(&now));
+        wrong.extend(told(ctl, self.arms_to_add(&now)));
         // With what is theirs from their start.
         wrong.extend(told(ctl, self.changes(&Live::ask(ctl)?)));
         ensure!(wrong.is_empty(), "{}", wrong.join("; "));
         Ok(())
+    }
+
+    /// What was not there goes, rules first; so do rules that name another arm now. What processes were told is theirs.
+    pub fn surplus(&self, now: &Live) -> Vec<Op> {
+        let new = |rule: &&Rule| !matches!(rule.whom, Whom::Pid(_)) && !self.rules.contains(rule);
+        let rules = now.rules.iter().filter(new).map(|rule| Op::RuleDel {
+            whom: rule.whom.clone(),
+        });
+        let new = now.arms.iter().filter(|arm| self.arm(&arm.name).is_none());
+        let arms = new.map(|arm| Op::ArmDel {
+            arm: arm.name.clone(),
+        });
+        rules.chain(arms).collect()
     }
 
     pub fn arms_to_add(&self, now: &Live) -> Vec<Op> {

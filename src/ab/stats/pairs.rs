@@ -27,9 +27,18 @@ impl Pairs {
     /// A block each; both lists are as long.
     pub fn new(base: &[f64], other: &[f64]) -> Pairs {
         let positive = base.iter().chain(other).all(|v| *v > 0.0);
-        let (scale, difference): (_, fn(f64, f64) -> f64) = match positive {
-            true => (Scale::Ratio, |b, o| (o / b).ln()),
-            false => (Scale::Difference, |b, o| o - b),
+        let scale = match positive {
+            true => Scale::Ratio,
+            false => Scale::Difference,
+        };
+        Pairs::on(scale, base, other)
+    }
+
+    /// `Scale::Ratio` is for values above 0.
+    pub fn on(scale: Scale, base: &[f64], other: &[f64]) -> Pairs {
+        let difference: fn(f64, f64) -> f64 = match scale {
+            Scale::Ratio => |b, o| (o / b).ln(),
+            Scale::Difference => |b, o| o - b,
         };
         let both = base.iter().zip(other);
         Pairs {

@@ -118,6 +118,26 @@ fn what_ctl_has_set_is_given_back() {
     let rule = json!({"op": "rule_add", "whom": {"comm": "game*"}, "arm": "quiet"});
     assert_eq!(text(was.changes(&added)), json!([set, rule]));
     assert!(was.changes(&was).is_empty());
+    assert!(was.surplus(&added).is_empty());
+    // What came meanwhile goes, and what names another arm now.
+    let more = live(
+        &[
+            ("default", "mainline", mainline, slice(2800)),
+            ("new", "mainline", mainline, slice(2800)),
+        ],
+        &[
+            (json!({"comm": "game*"}), "new"),
+            (json!({"comm": "here"}), "default"),
+            (json!({"comm": "other"}), "default"),
+            (json!({"pid": 78}), "new"),
+        ],
+    );
+    let gone = json!([
+        {"op": "rule_del", "whom": {"comm": "game*"}},
+        {"op": "rule_del", "whom": {"comm": "other"}},
+        {"op": "arm_del", "arm": "new"},
+    ]);
+    assert_eq!(text(was.surplus(&more)), gone);
     assert!(was.loses().is_some() && begins.loses().is_none());
 }
 
