@@ -26,8 +26,8 @@ const STARTERS: [(&str, &str); 4] = [
     (SHELL, "ash bash busybox csh dash fish ksh mksh sh tcsh zsh"),
     (
         "a program that runs others",
-        "chroot chrt dbus-run-session doas env firejail flatpak gamemoderun gamescope gdb ionice mangohud nice nohup nsenter numactl \
-         parallel perf pkexec prlimit run0 runuser setarch setpriv setsid stdbuf steam strace su sudo systemd-run taskset time timeout \
+        "bwrap chroot chrt dbus-run-session distrobox doas docker env firejail flatpak gamemoderun gamescope gdb ionice mangohud nice nohup nsenter numactl podman \
+         parallel perf pkexec prlimit run0 runuser setarch setpriv setsid stdbuf steam strace su screen sudo systemd-run taskset time timeout tmux \
          unshare valgrind watch wine xargs xvfb-run",
     ),
     (
@@ -36,7 +36,7 @@ const STARTERS: [(&str, &str); 4] = [
     ),
     (
         "a program that builds or tests",
-        "ant bazel c++ cargo cc cmake ctest g++ gcc gmake go gradle just make meson mvn ninja npm npx pytest samu scons tox yarn",
+        "ant bazel c++ cargo cc ccache clang clang++ cmake ctest g++ gcc gmake go gradle just make meson mvn ninja npm npx pytest rustc samu scons tox yarn",
     ),
 ];
 
@@ -46,6 +46,8 @@ pub struct Lasting {
     scope: Scope,
     /// Commands. With scope `machine` the last one stays, which is the scheduler.
     pub now: Vec<String>,
+    /// A command to be typed first, or in their place: with scope `machine` where a scheduler of ours runs already, else where none does.
+    pub otherwise: String,
     /// How the command itself is started each time; None: nothing is to be done.
     pub each_time: Option<String>,
     /// Why there is no rule for the command's name.
@@ -69,6 +71,7 @@ impl Lasting {
             return Ok(Lasting {
                 scope,
                 now: vec![typed("scx_roost", &start)],
+                otherwise: typed("scx_roost ctl", &set(&found)),
                 each_time: None,
                 no_rule: None,
                 drop_in: drop_in(&start, &[]),
@@ -84,6 +87,7 @@ impl Lasting {
         Ok(Lasting {
             scope,
             now: calls.iter().map(|c| typed("scx_roost ctl", c)).collect(),
+            otherwise: typed("scx_roost", &start(&base)),
             each_time: Some(format!("scx_roost exec --arm {ARM} -- {}", exec.join(" "))),
             no_rule,
             drop_in: drop_in(&start(&base), &calls),
@@ -93,14 +97,26 @@ impl Lasting {
     pub fn text(&self) -> String {
         let lines = |lines: &[String]| lines.iter().map(|l| format!("  {l}\n")).collect::<String>();
         let mut text = match self.scope {
-            Scope::Machine => "To have it now, for all tasks, as it was measured:\n".to_string(),
-            Scope::Workload => "To have it now, as long as the scheduler runs:\n".to_string(),
+            Scope::Machine => {
+                "To have it now, as root, for all tasks, as it was measured:\n".to_string()
+            }
+            Scope::Workload => {
+                "To have it now, as root, as long as the scheduler runs:\n".to_string()
+            }
         };
         text += &lines(&self.now);
+        text += &match self.scope {
+            Scope::Machine => format!("Where a scx_roost runs already:\n  {}\n", self.otherwise),
+            Scope::Workload => format!(
+                "Where no scx_roost runs, start the base first; where there is an arm of that name already, take it away first, with its rules:\n  \
+                 {}\n  scx_roost ctl arms del {ARM}\n",
+                self.otherwise
+            ),
+        };
         match &self.no_rule {
             Some(why) => text += &format!("There is no rule for the command's name: {why}.\n"),
             None if self.scope == Scope::Workload => {
-                text += "The rule is for processes of that name, and not for what they start by other names.\n";
+                text += "The rule is for threads of that name: not for those that the program names itself, nor for what it starts by other names.\n";
             }
             None => (),
         }
@@ -111,7 +127,8 @@ impl Lasting {
         }
         text + &format!(
             "To have it after each start of scx_roost, too, where the service does that (contrib/scx_roost.service), make this file\n\
-             {DROP_IN}, and then: systemctl daemon-reload && systemctl restart scx_roost\n{}",
+             {DROP_IN} (mkdir -p its folder), and then: systemctl daemon-reload && systemctl restart scx_roost\n\
+             Its ExecStart= takes the place of the service's: add what else 'systemctl cat scx_roost' shows there, such as --stats-group.\n{}",
             lines(&self.drop_in)
         )
     }
@@ -155,15 +172,29 @@ fn start(change: &Change) -> Vec<String> {
     start
 }
 
+/// The call of `ctl` that makes the arm default so.
+fn set(change: &Change) -> Vec<String> {
+    let mut set = words(&[
+        "set",
+        "--preset",
+        change.preset.as_deref().unwrap_or_default(),
+    ]);
+    set.extend(switches(change));
+    set.extend(settings(change));
+    set
+}
+
+fn settings(change: &Change) -> impl Iterator<Item = String> {
+    tunables(change).flat_map(|(name, value)| words(&["--set", &format!("{name}={value}")]))
+}
+
 /// Calls of `ctl` that make an arm so.
 fn arm(change: &Change) -> Vec<Vec<String>> {
     let preset = change.preset.as_deref().unwrap_or_default();
     let mut set = words(&["set", "--arm", ARM]);
     let plain = set.len();
     set.extend(switches(change));
-    set.extend(
-        tunables(change).flat_map(|(name, value)| words(&["--set", &format!("{name}={value}")])),
-    );
+    set.extend(settings(change));
     let add = words(&["arms", "add", ARM, "--preset", preset]);
     let changes = set.len() > plain;
     [Some(add), changes.then_some(set)]

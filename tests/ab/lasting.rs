@@ -36,10 +36,14 @@ fn for_the_machine_it_is_a_start() {
     let service = format!("ExecStart=/usr/local/bin/{start}");
     assert_eq!(lasting.drop_in, ["[Service]", "ExecStart=", &service]);
     assert!(matches!(read(start), Command::Run { .. }));
+    let set = "scx_roost ctl set --preset mainline --enable prev_core --disable prev_idle --set slice-us=5600";
+    assert_eq!(lasting.otherwise, set);
+    assert!(matches!(read(set), Command::Ctl { .. }));
     let text = lasting.text();
     for part in [
-        "To have it now, for all tasks, as it was measured:\n  scx_roost --preset",
-        "/etc/systemd/system/scx_roost.service.d/tune.conf, and then: systemctl daemon-reload",
+        "To have it now, as root, for all tasks, as it was measured:\n  scx_roost --preset",
+        "/etc/systemd/system/scx_roost.service.d/tune.conf (mkdir -p its folder), and then: systemctl daemon-reload",
+        "add what else 'systemctl cat scx_roost' shows there",
         "\n  [Service]\n  ExecStart=\n  ExecStart=/usr/local/bin/scx_roost --preset",
     ] {
         assert!(text.contains(part), "{part} in {text}");
@@ -77,7 +81,9 @@ fn for_a_command_it_is_an_arm_with_a_rule() {
     let text = lasting.text();
     for part in [
         "as long as the scheduler runs:\n  scx_roost ctl arms add",
-        "The rule is for processes of that name, and not for what they start by other names.\n",
+        "The rule is for threads of that name: not for those that the program names itself, nor for what it starts by other names.\n",
+        "start the base first; where there is an arm of that name already, take it away first, with its rules:\n  scx_roost --preset mainline",
+        "\n  scx_roost ctl arms del tuned\n",
         "start it each time by\n  scx_roost exec --arm tuned -- ",
         "  ExecStartPost=",
     ] {

@@ -169,7 +169,7 @@ fn what_helps_is_found_put_together_and_confirmed() {
     assert_eq!((judged.verdict, judged.blocks), (Verdict::Better, 12));
     let text = tuned.text().unwrap();
     println!("{text}{names:?}");
-    assert!(text.contains("To have it now, for all tasks, as it was measured:\n"));
+    assert!(text.contains("To have it now, as root, for all tasks, as it was measured:\n"));
     let json = serde_json::to_value(tuned.whole().unwrap()).unwrap();
     let lasting = serde_json::to_value(tuned.lasting().unwrap()).unwrap();
     assert_eq!(
