@@ -80,8 +80,8 @@ pub fn run(config: &Config, stop: Stop) -> Result<UserExitInfo> {
     }
 }
 
-/// Each client of a socket has a thread of its own, and glibc would give each new one a heap of its own, kept for good: on 8 CPUs
-/// the process grows by 1.5 MB in four minutes of clients that come and go, and not at all with one heap.
+/// Each client of a socket has a thread of its own, and glibc would give each new one a heap of its own, kept for good: the process
+/// would grow with clients that come and go (tests/guest/observe.sh has a bound of it; docs/userspace.md).
 fn one_heap() {
     #[cfg(target_env = "gnu")]
     // SAFETY: a number alone. Where it is refused, the process only grows.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Workloads that come along: each ends, whatever the machine has, and wakes others or does not as it says.
 
-use crate::child::runs;
+use crate::child::{runs, workload};
 use clap::{Parser, ValueEnum};
 use scx_roost::ab::args::AbArgs;
 use scx_roost::ab::child::Workload;
@@ -9,6 +9,17 @@ use scx_roost::ab::metric::Measured;
 use scx_roost::ab::suite::{COMMAND, Pattern, part_31};
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_scx_roost");
+
+/// A command that may take a while.
+fn long(command: &[&str]) -> Workload {
+    Workload {
+        command: command.iter().map(Into::into).collect(),
+        timeout: Duration::from_secs(60),
+        ..workload("")
+    }
+}
 
 #[test]
 fn each_ends_on_one_cpu_and_on_many() {
@@ -23,21 +34,8 @@ fn each_ends_on_one_cpu_and_on_many() {
 #[test]
 fn who_wakes_nobody_switches_seldom() {
     let switches = |pattern: Pattern| {
-        let sample = runs(&Workload {
-            command: [
-                env!("CARGO_BIN_EXE_scx_roost"),
-                COMMAND,
-                &pattern.name(),
-                "400000",
-            ]
-            .map(Into::into)
-            .to_vec(),
-            timeout: Duration::from_secs(60),
-            cpus: Vec::new(),
-            powercap: "/nowhere".into(),
-            user: None,
-        });
-        let sample = sample.unwrap();
+        let name = pattern.name();
+        let sample = runs(&long(&[PROGRAM, COMMAND, &name, "400000"])).unwrap();
         sample.values[&Measured::ContextSwitches] / sample.values[&Measured::Wall]
     };
     let (flat, ball) = (switches(Pattern::Flat), switches(Pattern::PingPong));
@@ -47,19 +45,10 @@ fn who_wakes_nobody_switches_seldom() {
 /// A group of ten that write to ten has twenty descriptors and no more, and the soft limit is not in its way.
 #[test]
 fn pipes_are_no_more_than_they_have_to_be() {
-    let (program, pattern) = (env!("CARGO_BIN_EXE_scx_roost"), Pattern::Messages.name());
-    let script = format!("ulimit -Hn 40; ulimit -Sn 12; exec {program} {COMMAND} {pattern} 1");
-    runs(&Workload {
-        // One CPU, one group.
-        command: ["taskset", "-c", "0", "sh", "-c", &script]
-            .map(Into::into)
-            .to_vec(),
-        timeout: Duration::from_secs(60),
-        cpus: Vec::new(),
-        powercap: "/nowhere".into(),
-        user: None,
-    })
-    .unwrap();
+    let pattern = Pattern::Messages.name();
+    let script = format!("ulimit -Hn 40; ulimit -Sn 12; exec {PROGRAM} {COMMAND} {pattern} 1");
+    // One CPU, one group.
+    runs(&long(&["taskset", "-c", "0", "sh", "-c", &script])).unwrap();
 }
 
 #[derive(Parser)]

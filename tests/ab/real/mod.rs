@@ -45,6 +45,23 @@ impl Played {
         played
     }
 
+    /// A service of systemd has attached a scheduler.
+    fn with_service() -> Played {
+        let unit = "/system.slice/scx.service";
+        let played = Played::new(&[("20", "scx_lavd", "scx_lavd", unit)]);
+        played.says("state", "enabled");
+        played
+    }
+
+    /// What the kernel says when systemctl has stopped or started the service.
+    fn obeys(&self, verb: &str) {
+        let state = match verb {
+            "stop" => "disabled",
+            _ => "enabled",
+        };
+        self.says("state", state);
+    }
+
     fn path(&self, file: &str) -> PathBuf {
         self.0.path().join("kernel/sched_ext").join(file)
     }
@@ -146,18 +163,11 @@ fn a_beginning_that_fails_is_undone() {
         return;
     }
     let _alone = alone();
-    let unit = "/system.slice/scx.service";
-    let played = Played::new(&[("20", "scx_lavd", "scx_lavd", unit)]);
-    played.says("state", "enabled");
+    let played = Played::with_service();
     let said = RefCell::new(Vec::new());
     let call = |words: &[&str]| {
         said.borrow_mut().push(words.join(" "));
-        let state = if words[1] == "stop" {
-            "disabled"
-        } else {
-            "enabled"
-        };
-        played.says("state", state);
+        played.obeys(words[1]);
         anyhow::ensure!(words[1] != "stop", "no luck");
         Ok(String::new())
     };
@@ -177,18 +187,11 @@ fn what_is_attached_comes_back_in_the_end() {
         return;
     }
     let _alone = alone();
-    let unit = "/system.slice/scx.service";
-    let played = Played::new(&[("20", "scx_lavd", "scx_lavd", unit)]);
-    played.says("state", "enabled");
+    let played = Played::with_service();
     let said = RefCell::new(Vec::new());
     let call = |words: &[&str]| {
         said.borrow_mut().push(words[1].to_string());
-        let state = if words[1] == "stop" {
-            "disabled"
-        } else {
-            "enabled"
-        };
-        played.says("state", state);
+        played.obeys(words[1]);
         Ok(String::new())
     };
     let scx = played.scx(ATTACHES);

@@ -173,8 +173,13 @@ impl Pty {
     }
 
     fn wait_for(&self, text: &str) {
+        self.wait_until(text, |seen| {
+            seen.contains(text) || on_screen(seen).contains(text)
+        });
+    }
+
+    fn wait_until(&self, text: &str, there: impl Fn(&str) -> bool) {
         let begin = Instant::now();
-        let there = |seen: &str| seen.contains(text) || on_screen(seen).contains(text);
         while !there(&self.seen()) {
             assert!(
                 begin.elapsed() < LONG,
@@ -183,6 +188,17 @@ impl Pty {
             );
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    fn resize(&self, columns: u16, lines: u16) {
+        // SAFETY: the kernel reads a size.
+        unsafe {
+            libc::ioctl(
+                self.master.as_raw_fd(),
+                libc::TIOCSWINSZ,
+                &size(columns, lines),
+            )
+        };
     }
 
     fn type_keys(&mut self, keys: &str) {
@@ -236,12 +252,29 @@ fn q_ends_it_and_the_terminal_is_as_before() {
     assert_eq!(raw.c_lflag & (libc::ICANON | libc::ECHO | libc::ISIG), 0);
     pty.type_keys("2");
     pty.wait_for("wake_affine");
-    // SAFETY: the kernel reads a size.
-    unsafe { libc::ioctl(pty.master.as_raw_fd(), libc::TIOCSWINSZ, &size(40, 12)) };
+    pty.resize(40, 12);
     pty.type_keys("6");
     pty.wait_for("No condition lasts now");
     pty.type_keys("5 ");
     pty.wait_for(" scheduler is controlled at");
+    pty.type_keys("q");
+    assert_eq!(pty.ended(), Some(0));
+}
+
+/// Each in one wakeup of who reads them.
+#[test]
+fn no_key_is_lost_while_the_size_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let _server = serve(&dir);
+    let mut pty = Pty::start(&dir, &[]);
+    pty.wait_for("its GHz");
+    for n in 0..200 {
+        let (key, view, lines) = [("2", "Rates  2/6", 12), ("1", "Machine  1/6", 13)][n % 2];
+        pty.seen.lock().unwrap().clear();
+        pty.resize(40, lines);
+        pty.type_keys(key);
+        pty.wait_until(view, |seen| on_screen(seen).contains(view));
+    }
     pty.type_keys("q");
     assert_eq!(pty.ended(), Some(0));
 }
