@@ -352,9 +352,6 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 self.free.push(task);
                 self.alive -= usize::from(!self.wait.kernel(self.tasks[task].group));
                 self.leaves(cpu);
-                if let Some(parent) = self.wait.reap(&mut self.tasks, task) {
-                    self.place(parent, Wake::by(cpu), Some(task));
-                }
             }
         }
     }

@@ -115,10 +115,21 @@ impl Wait {
         self.load.groups[group].set
     }
 
-    /// The task has ended: its parent, if it waits for that.
-    pub fn reap(&self, tasks: &mut [Task], task: TaskId) -> Option<TaskId> {
+    /// Who ends and has told nobody yet wakes the parent that waits for it, while it still runs (kernel: do_exit() calls exit_notify()
+    /// before do_task_dead()).
+    fn exits(tasks: &mut [Task], task: TaskId) -> Option<Came> {
+        let Some(parent) = Wait::notify(tasks, task) else {
+            return Some(Came::Ends);
+        };
+        tasks[task].todo.push_back(Then::Wake(parent, false));
+        tasks[task].pc -= 1;
+        None
+    }
+
+    /// Tells the parent, once, that the task ends: the parent, if it waits for that.
+    fn notify(tasks: &mut [Task], task: TaskId) -> Option<TaskId> {
         let missed = Wait::returns(tasks, task);
-        let parent = tasks[task].parent?;
+        let parent = tasks[task].parent.take()?;
         tasks[parent].ended += 1;
         let waits = std::mem::take(&mut tasks[parent].waits);
         missed.or(waits.then_some(parent))
@@ -370,7 +381,7 @@ impl Wait {
                 }
                 task.ended -= 1;
             }
-            Step::Exit => return Some(Came::Ends),
+            Step::Exit => return Wait::exits(tasks, id),
             Step::Exec => {
                 if let Some(parent) = Wait::returns(tasks, id) {
                     tasks[id].todo.push_back(Then::Wake(parent, false));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The machine around the policy: each mechanism alone, against figures from its parameters.
 
+use crate::runs::counted;
 use crate::support;
-use scx_roost::native::stat_of;
 use scx_roost::sim::load::Load;
 use scx_roost::sim::{MACHINES, Measured, Model, Params, Policy, Scenario, model};
 
@@ -420,7 +420,7 @@ fn slow_cpus_delay_moves() {
         let forks = |machine: &str| {
             let policy = format!("{class}mainline+delay_migration");
             let m = counts(&policy, &quiet(&model(machine).unwrap()), text);
-            ["delay_fork", "delay_fast"].map(|name| m.counters[stat_of(name).unwrap() as usize])
+            ["delay_fork", "delay_fast"].map(|name| counted(&m, name))
         };
         let (slow, fast) = (forks("e7-8870v4/powersave"), forks("tr-3970x"));
         assert!(slow[0] > 50 && slow[1] == 0, "{class} {slow:?}");

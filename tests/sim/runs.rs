@@ -76,17 +76,31 @@ fn sleepers_leave_a_hog_its_share() {
     }
 }
 
+pub fn counted(m: &Measured, name: &str) -> u64 {
+    m.counters[stat_of(name).unwrap() as usize]
+}
+
 /// It is the waker who puts its wakee on the run queue: if it sleeps then, its CPU goes from one to the other.
 #[test]
 fn who_sleeps_after_a_wakeup_leaves_a_cpu_with_work() {
     let text = "duration 50ms\nsocket to\nsocket back\nmeasure rate answers\ntask server:\n    forever\n        receive to\n        \
                 run 20us\n        send back\ntask client:\n    forever\n        send to\n        receive back\n        count answers\n";
-    let counted = |m: &Measured, name| m.counters[stat_of(name).unwrap() as usize];
     let m = run(text, &[], "mainline+sync_local=on", 1);
     let local = counted(&m, "sync_local");
     assert!(local > 1000);
     // It does go idle for a moment where the two were parted: at first, and when a slice ends.
     assert!(20 * counted(&m, "dispatch_none") < local);
+}
+
+/// 100 children and as many wakeups of who waits for them: none finds an idle CPU, for who tells it runs on the only one (kernel:
+/// exit_notify() before do_task_dead()).
+#[test]
+fn who_ends_wakes_its_parent_while_it_runs() {
+    let text = "task child from a, cpus 0:\n    run 1ms\ntask a, cpus 0:\n    repeat 100\n        fork child\n        wait\n";
+    let m = run(text, &[], "mainline", 1);
+    let queued = counted(&m, "enq_queued");
+    // But for a child that the parent waits for only after its end: a tick came between.
+    assert!((190..=200).contains(&queued), "{queued}");
 }
 
 /// 32 pairs on as many cores, that threads of the kernel have put beside each other: whom the one that is sent away wakes comes along.
