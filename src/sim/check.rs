@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What must be true of any scheduler, at every event: what the engine saw happen, held against what the scheduler says of itself.
 
+mod peaks;
+
 use super::fair::{NICE0, weight_of};
 use super::load::Load;
 use super::sched::{Belief, Bounds, Scheduler};
@@ -8,6 +10,7 @@ use super::task::Task;
 use super::watch::{Sight, Stop, Watch, What};
 use crate::native::{Attr, SchedPolicy, TaskId};
 use anyhow::{Result, bail};
+use peaks::Peaks;
 use std::collections::VecDeque;
 
 /// Run times are compared over so long. ns
@@ -93,9 +96,8 @@ struct Lane {
 pub struct Check {
     /// Of each group; None: every CPU.
     masks: Vec<Option<Vec<u64>>>,
-    /// The longest slice that a task of the load asks for, ns; and whether its tasks are unequal.
+    /// The longest slice that a task of the load asks for, ns.
     slice: u64,
-    unequal: bool,
     /// So late may be what hangs on a timer or a tick, because of faults. ns
     faults: u64,
     tasks: Vec<Seen>,
@@ -107,8 +109,10 @@ pub struct Check {
     /// Who began to run and who stopped in this event.
     started: Vec<TaskId>,
     stopped: Vec<TaskId>,
-    most_runnable: u64,
-    most_weight: u64,
+    /// How many tasks could run, what weighed who was in queues, and how many of them were not as others.
+    runnable: Peaks,
+    weight: Peaks,
+    unequal: Peaks,
     window_ends: u64,
     now: u64,
     events: u64,
@@ -126,15 +130,15 @@ impl Check {
             masks: load.groups.iter().map(|g| g.mask(words)).collect(),
             slice: 0,
             faults: load.faults.late(TICK),
-            unequal: false,
             tasks: Vec::new(),
             lanes: vec![Lane::default(); cpus],
             away: vec![false; cpus],
             waiting: Vec::new(),
             started: Vec::new(),
             stopped: Vec::new(),
-            most_runnable: 0,
-            most_weight: 0,
+            runnable: Peaks::default(),
+            weight: Peaks::default(),
+            unequal: Peaks::default(),
             window_ends: WINDOW,
             now: 0,
             events: 0,
@@ -359,27 +363,58 @@ impl Check {
         Ok(())
     }
 
-    /// Nobody waits too long: beside an idle CPU, or at all.
-    fn waits_end(&mut self, bounds: Bounds, tasks: &[Task]) -> Result<(), String> {
-        for &task in &self.waiting {
+    /// Who competes now, which is what bounds the waits of those who wait.
+    fn competes(&mut self, bounds: Bounds, tasks: &[Task]) {
+        let running = self.lanes.iter().filter_map(|l| l.running);
+        let (mut runnable, mut unequal) = (0, 0);
+        for task in running.chain(self.waiting.iter().copied()) {
             let attr = &tasks[task].attr;
             self.slice = self.slice.max(attr.slice_ns.unwrap_or(0));
-            self.unequal |= attr.nice != 0 || attr.policy != SchedPolicy::default();
+            runnable += 1;
+            unequal += u64::from(attr.nice != 0 || attr.policy != SchedPolicy::default());
         }
-        let running = self.lanes.iter().filter(|l| l.running.is_some()).count();
-        let runnable = (self.waiting.len() + running) as u64;
-        self.most_runnable = self.most_runnable.max(runnable);
+        self.runnable.is(self.now, runnable);
+        self.unequal.is(self.now, unequal);
+        self.weight.is(self.now, bounds.weight.unwrap_or(0));
+    }
+
+    /// So long the task may have waited since then, whoever competed.
+    fn late(&self, bounds: Bounds, task: &Task, since: u64) -> u64 {
+        let turns = match bounds.weight {
+            Some(_) => self
+                .weight
+                .since(since)
+                .div_ceil(weight_of(&task.attr) as u64),
+            None => self.runnable.since(since),
+        };
+        let hungry = match self.unequal.since(since) {
+            0 => 0,
+            _ => bounds.hungry,
+        };
         let turn = bounds.turn.saturating_add(2 * self.slice);
-        let hungry = if self.unequal { bounds.hungry } else { 0 };
-        self.most_weight = self.most_weight.max(bounds.weight.unwrap_or(0));
-        let turns = |task: TaskId| match bounds.weight {
-            Some(_) => (self.most_weight).div_ceil(weight_of(&tasks[task].attr) as u64),
-            None => self.most_runnable,
+        let late = turn.saturating_mul(turns).saturating_add(bounds.late);
+        late.saturating_add(hungry)
+    }
+
+    /// When who waits longest began to.
+    fn waits_since(&self) -> u64 {
+        let since = |&task: &TaskId| match self.tasks[task].place {
+            Place::Waits { since } => Some(since),
+            _ => None,
         };
-        let late = |task: TaskId| {
-            let late = turn.saturating_mul(turns(task));
-            late.saturating_add(bounds.late).saturating_add(hungry)
-        };
+        self.waiting
+            .iter()
+            .filter_map(since)
+            .min()
+            .unwrap_or(self.now)
+    }
+
+    /// Nobody waits too long: beside an idle CPU, or at all.
+    fn waits_end(&mut self, bounds: Bounds, tasks: &[Task]) -> Result<(), String> {
+        let first = self.waits_since();
+        for peaks in [&mut self.runnable, &mut self.weight, &mut self.unequal] {
+            peaks.forget(first);
+        }
         let each = bounds.idle_each.saturating_mul(self.waiting.len() as u64);
         let idle = bounds.idle.saturating_add(each);
         let idle_since = self.lanes.iter().filter_map(|l| l.idle_since).min();
@@ -387,7 +422,7 @@ impl Check {
             let Place::Waits { since } = self.tasks[task].place else {
                 continue;
             };
-            let (waited, late) = (self.now - since, late(task));
+            let (waited, late) = (self.now - since, self.late(bounds, &tasks[task], since));
             if waited > late {
                 return Err(format!(
                     "task {task} has waited for {waited} ns, and the bound is {late}"
@@ -485,6 +520,7 @@ impl Check {
                 belief.audit(self.now, tasks)?;
             }
         }
+        self.competes(bounds, tasks);
         if closely {
             self.waits_end(bounds, tasks)?;
         }

@@ -244,6 +244,15 @@ task light, cpus 0, nice 19:
         run 3ms
 ";
 
+/// Before it goes wrong, who weighs most is gone.
+const PAST: &str = "duration 500ms
+task heavy, cpus 0, nice -20:
+    run 5ms
+task hog x 2, cpus 0:
+    forever
+        run 3ms
+";
+
 type Base = dyn Fn(&Model, Kernel, usize) -> Box<dyn Scheduler>;
 
 fn ext(_: &Model, kernel: Kernel, tasks: usize) -> Box<dyn Scheduler> {
@@ -331,6 +340,16 @@ fn what_is_wrong_in_the_fair_class_is_seen() {
             let missed = missed(&base, load, &broken);
             assert!(missed.is_empty(), "{rules:?}: {missed:#?}");
         }
+    }
+}
+
+/// How long one may wait hangs on who competes meanwhile, not on who did before. Not of CFS, whose turns are as long as all of this run.
+#[test]
+fn who_was_there_before_excuses_no_wait() {
+    for base in [&ext as &Base, &*fair(Rules::Eevdf)] {
+        outcome(How::Right, base, PAST).expect("a scheduler that is right");
+        let missed = missed(base, PAST, &[(How::Sticks, "has waited for")]);
+        assert!(missed.is_empty(), "{missed:#?}");
     }
 }
 
