@@ -9,7 +9,8 @@ use scx_roost::bpf::intf::{arm, task_policy};
 use scx_roost::native::sys::{
     ENQ_LAST, ENQ_PLACED, ENQ_WAKEUP, IMMED, KICK_PREEMPT, STAT_delay_expire, STAT_delay_wake,
     STAT_dispatch_keep, STAT_dispatch_own, STAT_enq_idle, STAT_enq_queued, STAT_enq_unplaced,
-    STAT_preempt_slice, STAT_steal_miss, TIMER_DELAY, TIMER_SLICE, roost_stat,
+    STAT_preempt_slice, STAT_spread_lost, STAT_spread_run, STAT_steal_miss, TIMER_DELAY,
+    TIMER_SLICE, roost_stat,
 };
 use scx_roost::native::{Act, Insert, Kernel, TaskId, To, World};
 
@@ -29,6 +30,10 @@ struct Machine {
 
 impl Machine {
     fn new(cpus: usize, features: Features) -> Machine {
+        Machine::on(&Topology::regular(1, cpus, 1, 1, false), features)
+    }
+
+    fn on(topology: &Topology, features: Features) -> Machine {
         let everybody = arm {
             task: task_policy {
                 features: features.bits(),
@@ -37,7 +42,8 @@ impl Machine {
             },
             ..kernel_arm()
         };
-        let facts = Topology::regular(1, cpus, 1, 1, false).facts();
+        let facts = topology.facts();
+        let cpus = facts.cpus.len();
         let mut world = World::new(facts, everybody, kernel_tunables(), 1);
         world.policy_mut().threshold[0].fill(THRESHOLD);
         world.policy_mut().freq_stale_ms = STALE_MS;
@@ -89,6 +95,11 @@ impl Machine {
         self.kernel.running(cpu, task);
         self.current[cpu] = Some(task);
         self.view(cpu);
+    }
+
+    fn tick(&mut self, cpu: usize) {
+        let task = self.current[cpu].expect("somebody runs there");
+        self.kernel.tick(cpu, task);
     }
 
     /// Who runs there goes to sleep.
@@ -258,6 +269,31 @@ fn who_came_while_its_cpu_searched_leaves_no_old_idle_period() {
     machine.sleep(0);
     assert_eq!(machine.dispatch(0), None);
     assert_eq!(since(&machine), slept);
+}
+
+/// Two share a core, and the tick sends one of them to the other core. It comes to dispatch, which lets go of it where the core still idles; or sleeps
+/// before, by itself: then it has not left, and no order is kept.
+#[test]
+fn who_sleeps_before_it_leaves_for_a_core_has_lost_it() {
+    let spread = Features {
+        smt_spread: true,
+        ..MAINLINE
+    };
+    let told = |ends: fn(&mut Machine)| {
+        let mut machine = Machine::on(&Topology::regular(1, 2, 2, 1, false), spread);
+        (0..2).for_each(|task| machine.run(task, task));
+        machine.at(NOW + 2 * SLICE);
+        machine.tick(0);
+        assert_eq!(machine.kernel.slice(0), 0, "it shall go");
+        ends(&mut machine);
+        [STAT_spread_run, STAT_spread_lost].map(|stat| machine.count(stat))
+    };
+    let leaves = |machine: &mut Machine| {
+        assert_eq!(machine.dispatch(0), None);
+        assert_eq!(machine.put(0, ENQ_LAST).to, To::LocalOn(2));
+    };
+    assert_eq!(told(leaves), [1, 0]);
+    assert_eq!(told(|machine| machine.sleep(0)), [0, 1]);
 }
 
 /// A task that can run on one CPU only: the kernel does not ask where.

@@ -226,6 +226,15 @@ static __always_inline void placed_nowhere(struct task_state *ts)
 		placed_over(ts, STAT_claim_release);
 }
 
+/* [smt_spread] The running task was to leave for an idle core (tick), and does not: it stays, or sleeps before it came to leave. */
+static __always_inline void spread_lost(struct task_state *ts)
+{
+	if (!ts->idle_cpu)
+		return;
+	count_for(ts->pol.arm, STAT_spread_lost);
+	placed_over(ts, STAT_claim_release);
+}
+
 /*
  * The task runs, on @cpu, whose state is @cs. If another that was placed so began where this one was to, after this one's look,
  * this one was stacked. Not asked by the clock: a virtual CPU may stand still between its clock and its look.

@@ -35,8 +35,7 @@ static __always_inline bool leaves_for_core(struct cpu_state *cs, struct task_st
 {
 	if (!queue_contended(cs) && core_idle(ts->idle_cpu - 1))
 		return true;
-	count_for(ts->pol.arm, STAT_spread_lost);
-	placed_nowhere(ts);
+	spread_lost(ts);
 	return false;
 }
 

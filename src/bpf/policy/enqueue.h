@@ -56,8 +56,7 @@ static __always_inline bool insert_spread(port_task *p, struct task_state *ts, u
 	if (to == NO_CPU)
 		return false;
 	if (task_pinned(p) || !task_allowed(p, to) || !core_idle(to)) {
-		count_for(ts->pol.arm, STAT_spread_lost);
-		placed_nowhere(ts);
+		spread_lost(ts);
 		return false;
 	}
 	count_for(ts->pol.arm, STAT_spread_run);

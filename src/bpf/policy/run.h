@@ -167,7 +167,8 @@ static __always_inline void task_stops(port_task *p, struct task_state *ts, bool
 		ts->runnable_since = 0;
 		cgroup_leave(ts);
 		queue_leave(ts, now);
-		placed_nowhere(ts);
+		/* What was placed has ended as it began to run: this is an order since. */
+		spread_lost(ts);
 	}
 	run_fold(ts, now);
 	if (sleeps)
