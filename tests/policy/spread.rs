@@ -286,3 +286,42 @@ fn random_scenes_as_the_model() {
     }
     assert!(moved > 500, "only {moved} scenes moved a task");
 }
+
+/// How often a function is called in a header of the policy; its definition is no call.
+fn calls(header: &str, function: &str) -> usize {
+    let path = format!("{}/src/bpf/policy/{header}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).expect("it is a header of the policy");
+    let code = text
+        .split("/*")
+        .map(|part| part.split("*/").last().unwrap_or(part));
+    let code: String = code.collect();
+    let defines = |line: &&str| line.starts_with("subprog ") || line.starts_with("static ");
+    let lines = code.lines().filter(|line| !defines(line));
+    lines
+        .map(|line| line.matches(&format!("{function}(")).count())
+        .sum()
+}
+
+/// To look for a vacant core costs a look at each idle core of a cache, and what it finds is the same all through a wakeup. No figure of a decision tells
+/// how often that was asked, so the text is read: each is called at one place, and the first at the beginning of the search.
+#[test]
+fn a_wakeup_looks_for_a_vacant_core_once() {
+    let headers = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/bpf/policy"));
+    let headers = headers.expect("the policy is there").map(|entry| {
+        let name = entry.expect("a file of it").file_name();
+        name.into_string().expect("a name in ASCII")
+    });
+    let headers: Vec<String> = headers.collect();
+    for (function, place) in [
+        ("select_idle_sibling", "ladder.h"),
+        ("look_for_vacant_core", "ladder.h"),
+        ("llc_has_vacant_core", "select_idle.h"),
+    ] {
+        let all: Vec<(&str, usize)> = headers
+            .iter()
+            .map(|header| (header.as_str(), calls(header, function)))
+            .filter(|&(_, calls)| calls > 0)
+            .collect();
+        assert_eq!(all, [(place, 1)], "{function}");
+    }
+}
