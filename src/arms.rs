@@ -17,7 +17,8 @@ use std::collections::BTreeMap;
 
 pub const DEFAULT_ARM: &str = "default";
 const SLOTS: usize = MAX_ARMS as usize;
-const NAME_MAX: usize = 15;
+/// Of an arm's name.
+pub const NAME_MAX: usize = 15;
 
 /// Features and tunables, as they are asked for.
 #[derive(Clone, Debug, PartialEq)]

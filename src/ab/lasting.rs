@@ -3,22 +3,23 @@
 //! disk: after a restart the service's drop-in makes them anew.
 
 use super::variant::{Kind, Scope, Variant, quoted};
-use crate::arms::Change;
+use crate::arms::{Change, DEFAULT_ARM, NAME_MAX};
 use anyhow::{Result, bail};
 use serde::Serialize;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// That the commands name which are printed.
-const ARM: &str = "tuned";
 /// Of a task's name, in bytes.
 const COMM_MAX: usize = 15;
-/// How long `ctl` waits for a scheduler that is being started, in seconds.
-const START_TIME: &str = "60";
+/// How long `ctl` waits for a scheduler that is being started, in seconds: several drop-ins do so one after the other, and systemd gives
+/// all of a start 90.
+const START_TIME: &str = "20";
 /// The service that comes along.
 const UNIT: &str = include_str!("../../contrib/scx_roost.service");
-const DROP_IN: &str = "/etc/systemd/system/scx_roost.service.d/tune.conf";
+const DROP_INS: &str = "/etc/systemd/system/scx_roost.service.d/";
+/// For all tasks there is one. It stands behind those of workloads, so that its start of the scheduler counts.
+const FOR_ALL: &str = "tune.conf";
 
 const SHELL: &str = "a shell";
 /// Programs that start others, or run what they are given: many have the name of one, and what is wanted has another name.
@@ -48,11 +49,14 @@ pub struct Lasting {
     pub now: Vec<String>,
     /// A command to be typed first, or in their place: with scope `machine` where a scheduler of ours runs already, else where none does.
     pub otherwise: String,
+    /// The workload's own, named after it; None: arm default has it.
+    pub arm: Option<String>,
     /// How the command itself is started each time; None: nothing is to be done.
     pub each_time: Option<String>,
     /// Why there is no rule for the command's name.
     pub no_rule: Option<String>,
-    /// Lines of the drop-in file.
+    /// The drop-in file, and its lines.
+    pub file: String,
     pub drop_in: Vec<String>,
 }
 
@@ -72,24 +76,34 @@ impl Lasting {
                 scope,
                 now: vec![typed("scx_roost", &start)],
                 otherwise: typed("scx_roost ctl", &set(&found)),
+                arm: None,
                 each_time: None,
                 no_rule: None,
+                file: format!("{DROP_INS}{FOR_ALL}"),
                 drop_in: drop_in(&start, &[]),
             });
         }
-        let mut calls = arm(&found);
         let no_rule = no_rule(command, script);
+        // Of a program with a rule all calls are one workload, for the rule is about all of them.
+        let all = match no_rule {
+            Some(_) => command,
+            None => &command[..1],
+        };
+        let arm = slug(all);
+        let mut calls = making(&arm, &found);
         if no_rule.is_none() {
             let comm = comm(program(command));
-            calls.push(words(&["rules", "add", "--comm", &comm, "--arm", ARM]));
+            calls.push(words(&["rules", "add", "--comm", &comm, "--arm", &arm]));
         }
         let exec: Vec<String> = command.iter().map(|w| quoted(w)).collect();
         Ok(Lasting {
             scope,
             now: calls.iter().map(|c| typed("scx_roost ctl", c)).collect(),
             otherwise: typed("scx_roost", &start(&base)),
-            each_time: Some(format!("scx_roost exec --arm {ARM} -- {}", exec.join(" "))),
+            each_time: Some(format!("scx_roost exec --arm {arm} -- {}", exec.join(" "))),
             no_rule,
+            file: format!("{DROP_INS}tune-{arm}.conf"),
+            arm: Some(arm),
             drop_in: drop_in(&start(&base), &calls),
         })
     }
@@ -105,11 +119,11 @@ impl Lasting {
             }
         };
         text += &lines(&self.now);
-        text += &match self.scope {
-            Scope::Machine => format!("Where a scx_roost runs already:\n  {}\n", self.otherwise),
-            Scope::Workload => format!(
+        text += &match &self.arm {
+            None => format!("Where a scx_roost runs already:\n  {}\n", self.otherwise),
+            Some(arm) => format!(
                 "Where no scx_roost runs, start the base first; where there is an arm of that name already, take it away first, with its rules:\n  \
-                 {}\n  scx_roost ctl arms del {ARM}\n",
+                 {}\n  scx_roost ctl arms del {arm}\n",
                 self.otherwise
             ),
         };
@@ -125,10 +139,18 @@ impl Lasting {
                 "For all that the command starts, as it was measured, start it each time by\n  {exec}\n"
             );
         }
+        let several = match &self.arm {
+            None => "",
+            Some(_) => {
+                "Another workload's file may be beside it: of several ExecStart= the last file's counts, and the arms and rules of all.\n"
+            }
+        };
         text + &format!(
             "To have it after each start of scx_roost, too, where the service does that (contrib/scx_roost.service), make this file\n\
-             {DROP_IN} (mkdir -p its folder), and then: systemctl daemon-reload && systemctl restart scx_roost\n\
-             Its ExecStart= takes the place of the service's: add what else 'systemctl cat scx_roost' shows there, such as --stats-group.\n{}",
+             {} (mkdir -p its folder), and then: systemctl daemon-reload && systemctl restart scx_roost\n\
+             Its ExecStart= takes the place of the service's: add what else 'systemctl cat scx_roost' shows there, such as --stats-group.\n\
+             {several}{}",
+            self.file,
             lines(&self.drop_in)
         )
     }
@@ -189,13 +211,13 @@ fn settings(change: &Change) -> impl Iterator<Item = String> {
 }
 
 /// Calls of `ctl` that make an arm so.
-fn arm(change: &Change) -> Vec<Vec<String>> {
+fn making(arm: &str, change: &Change) -> Vec<Vec<String>> {
     let preset = change.preset.as_deref().unwrap_or_default();
-    let mut set = words(&["set", "--arm", ARM]);
+    let mut set = words(&["set", "--arm", arm]);
     let plain = set.len();
     set.extend(switches(change));
     set.extend(settings(change));
-    let add = words(&["arms", "add", ARM, "--preset", preset]);
+    let add = words(&["arms", "add", arm, "--preset", preset]);
     let changes = set.len() > plain;
     [Some(add), changes.then_some(set)]
         .into_iter()
@@ -203,7 +225,7 @@ fn arm(change: &Change) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// As the service runs it, which may find no scheduler yet.
+/// As the service runs it: the first call may find no scheduler yet, and the service stays where one fails.
 fn drop_in(start: &[String], calls: &[Vec<String>]) -> Vec<String> {
     let run = |words: &[String]| -> String {
         let words = words.iter().map(|w| format!(" {}", in_unit(w)));
@@ -213,11 +235,12 @@ fn drop_in(start: &[String], calls: &[Vec<String>]) -> Vec<String> {
     let program = program.unwrap_or("scx_roost");
     let mut lines = words(&["[Service]", "ExecStart="]);
     lines.push(format!("ExecStart={program}{}", run(start)));
-    for call in calls {
-        let call = run(call);
-        lines.push(format!(
-            "ExecStartPost={program} ctl --wait {START_TIME}{call}"
-        ));
+    for (at, call) in calls.iter().enumerate() {
+        let wait = match at {
+            0 => format!(" --wait {START_TIME}"),
+            _ => String::new(),
+        };
+        lines.push(format!("ExecStartPost=-{program} ctl{wait}{}", run(call)));
     }
     lines
 }
@@ -232,9 +255,48 @@ fn in_unit(word: &str) -> String {
     }
 }
 
+/// The name of an arm, after these words without their folders. Where they do not go into it, it ends with a number that is theirs.
+fn slug(words: &[String]) -> String {
+    let mut slug = String::new();
+    for c in words
+        .iter()
+        .flat_map(|w| ["-", plain(w)].concat().into_bytes())
+    {
+        match c.to_ascii_lowercase() {
+            c if c.is_ascii_alphanumeric() || c == b'_' => slug.push(c.into()),
+            _ if slug.is_empty() || slug.ends_with('-') => (),
+            _ => slug.push('-'),
+        }
+    }
+    let possible = |slug: &str| !slug.is_empty() && slug != DEFAULT_ARM && slug.len() <= NAME_MAX;
+    let lost = words.iter().skip(1).any(|w| w.contains('/')) || !words.iter().all(|w| w.is_ascii());
+    let trimmed = slug.trim_end_matches('-');
+    match possible(trimmed) && !lost {
+        true => trimmed.to_string(),
+        false => {
+            slug.truncate(NAME_MAX - 5);
+            let number = hash(words) as u16;
+            format!("{}-{number:04x}", slug.trim_end_matches('-'))
+                .trim_start_matches('-')
+                .to_string()
+        }
+    }
+}
+
+/// FNV-1a: of the same words always the same.
+fn hash(words: &[String]) -> u64 {
+    let bytes = words.iter().flat_map(|w| w.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+fn plain(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or_default()
+}
+
 fn program(command: &[String]) -> &str {
-    let first = command.first().map_or("", String::as_str);
-    first.rsplit('/').next().unwrap_or_default()
+    command.first().map_or("", |first| plain(first))
 }
 
 /// Why a rule for the name of the command would be about others, or not about what was measured.

@@ -3,6 +3,7 @@
 
 use scx_roost::ab::lasting::{Lasting, is_script};
 use scx_roost::ab::variant::Scope;
+use scx_roost::arms::{Arms, Settings};
 use scx_roost::cli::{self, Command};
 use std::fs;
 use std::path::Path;
@@ -33,6 +34,7 @@ fn for_the_machine_it_is_a_start() {
         "scx_roost --preset mainline --enable prev_core --disable prev_idle --slice-us 5600";
     assert_eq!(lasting.now, [start]);
     assert_eq!((&lasting.each_time, &lasting.no_rule), (&None, &None));
+    assert_eq!(lasting.arm, None);
     let service = format!("ExecStart=/usr/local/bin/{start}");
     assert_eq!(lasting.drop_in, ["[Service]", "ExecStart=", &service]);
     assert!(matches!(read(start), Command::Run { .. }));
@@ -56,14 +58,14 @@ fn for_the_machine_it_is_a_start() {
 fn for_a_command_it_is_an_arm_with_a_rule() {
     let lasting = lasting_of(BASE, Scope::Workload, &["/opt/a game/game", "it's"]);
     let calls = [
-        "arms add tuned --preset mainline",
-        "set --arm tuned --enable prev_core --disable prev_idle --set slice-us=5600",
-        "rules add --comm game --arm tuned",
+        "arms add game --preset mainline",
+        "set --arm game --enable prev_core --disable prev_idle --set slice-us=5600",
+        "rules add --comm game --arm game",
     ];
     assert_eq!(lasting.now, calls.map(|c| format!("scx_roost ctl {c}")));
     assert_eq!(
         lasting.each_time.as_deref(),
-        Some(r"scx_roost exec --arm tuned -- '/opt/a game/game' 'it'\''s'")
+        Some(r"scx_roost exec --arm game -- '/opt/a game/game' 'it'\''s'")
     );
     assert_eq!(lasting.no_rule, None);
     let mut drop_in = vec![
@@ -71,8 +73,9 @@ fn for_a_command_it_is_an_arm_with_a_rule() {
         "ExecStart=".to_string(),
         "ExecStart=/usr/local/bin/scx_roost --preset mainline --rescue-us 9000".to_string(),
     ];
-    let post = |c: &str| format!("ExecStartPost=/usr/local/bin/scx_roost ctl --wait 60 {c}");
-    drop_in.extend(calls.map(post));
+    // Where one fails the service stays; together they wait for less than systemd does.
+    let post = |(wait, c)| format!("ExecStartPost=-/usr/local/bin/scx_roost ctl {wait}{c}");
+    drop_in.extend(["--wait 20 ", "", ""].into_iter().zip(calls).map(post));
     assert_eq!(lasting.drop_in, drop_in);
     for line in lasting.now.iter().chain(&lasting.drop_in[2..]) {
         let begin = line.find("scx_roost").unwrap();
@@ -83,8 +86,10 @@ fn for_a_command_it_is_an_arm_with_a_rule() {
         "as long as the scheduler runs:\n  scx_roost ctl arms add",
         "The rule is for threads of that name: not for those that the program names itself, nor for what it starts by other names.\n",
         "start the base first; where there is an arm of that name already, take it away first, with its rules:\n  scx_roost --preset mainline",
-        "\n  scx_roost ctl arms del tuned\n",
-        "start it each time by\n  scx_roost exec --arm tuned -- ",
+        "\n  scx_roost ctl arms del game\n",
+        "start it each time by\n  scx_roost exec --arm game -- ",
+        "make this file\n/etc/systemd/system/scx_roost.service.d/tune-game.conf (",
+        "Another workload's file may be beside it",
         "  ExecStartPost=",
     ] {
         assert!(text.contains(part), "{part} in {text}");
@@ -96,8 +101,8 @@ fn an_arm_that_is_its_preset_is_not_changed() {
     let command = ["game".to_string()];
     let lasting = Lasting::new("roost", "mainline", Scope::Workload, &command, &|_| false);
     let now = lasting.unwrap().now;
-    assert_eq!(now[0], "scx_roost ctl arms add tuned --preset mainline");
-    assert_eq!(now[1], "scx_roost ctl rules add --comm game --arm tuned");
+    assert_eq!(now[0], "scx_roost ctl arms add game --preset mainline");
+    assert_eq!(now[1], "scx_roost ctl rules add --comm game --arm game");
 }
 
 #[test]
@@ -126,21 +131,54 @@ fn a_name_that_many_have_gets_no_rule() {
         let text = lasting.text();
         assert!(!text.contains("--comm"), "{text}");
         assert!(text.contains(&format!("There is no rule for the command's name: {why}")));
-        let exec = format!("scx_roost exec --arm tuned -- {command}\n");
+        let arm = lasting.arm.as_deref().unwrap();
+        let exec = format!("scx_roost exec --arm {arm} -- {command}\n");
         assert!(text.contains(&exec), "{text}");
         // The arm is there after a restart.
-        assert!(
-            lasting
-                .drop_in
-                .last()
-                .unwrap()
-                .contains(" set --arm tuned ")
-        );
+        assert!(lasting.drop_in.last().unwrap().contains(" set --arm "));
     }
     for command in ["game", "./sh2048", "nice-game", "7z", "hackbench"] {
         let lasting = lasting(Scope::Workload, &[command]);
         assert_eq!(lasting.no_rule, None, "{command}");
     }
+}
+
+/// An arm and a file for each workload, so that several are kept; where a rule is about the program, all of its calls are one.
+#[test]
+fn arm_and_file_are_named_after_the_workload() {
+    let arm = |words: &[&str]| {
+        let lasting = lasting(Scope::Workload, words);
+        println!("{}", lasting.text());
+        let arm = lasting.arm.unwrap();
+        let file = format!("/etc/systemd/system/scx_roost.service.d/tune-{arm}.conf");
+        assert_eq!(lasting.file, file);
+        Arms::new(Settings::default()).add(&arm, None).unwrap();
+        arm
+    };
+    for (words, name) in [
+        (&["game"][..], "game"),
+        (&["/opt/game/Game.x86", "--demo"], "game-x86"),
+        (&["my game!"], "my-game"),
+        (&["make", "-j16"], "make-j16"),
+        (&["sh", "./bench.sh"], "sh-bench-sh-"),
+        (&["game-with-a-long-name"], "game-with-"),
+        (&["default"], "default-"),
+        (&["\u{e4}"], ""),
+    ] {
+        let arm = arm(words);
+        let (begin, rest) = arm.split_at(name.len().min(10));
+        assert!(name.starts_with(begin), "{words:?}: {arm}");
+        let number = rest.trim_start_matches('-');
+        assert!(arm == name || number.len() == 4, "{words:?}: {arm}");
+    }
+    for (one, other) in [
+        (&["sh", "a/bench.sh"], &["sh", "b/bench.sh"]),
+        (&["make", "a-long-target-1"], &["make", "a-long-target-2"]),
+        (&["make", "\u{e4}"], &["make", "\u{f6}"]),
+    ] {
+        assert_ne!(arm(one), arm(other), "{one:?}");
+    }
+    assert_eq!(arm(&["game", "--demo"]), arm(&["game", "--other"]));
 }
 
 /// As the kernel cuts names, and as each reader takes the word.
@@ -151,7 +189,7 @@ fn a_name_is_cut_and_quoted() {
         let service = lasting.drop_in.last().unwrap();
         let service = service.split_once("--comm ").unwrap().1;
         let now = lasting.now[2].split_once("--comm ").unwrap().1;
-        let plain = |text: &str| text.strip_suffix(" --arm tuned").unwrap().to_string();
+        let plain = |text: &str| text.split_once(" --arm ").unwrap().0.to_string();
         (plain(now), plain(service))
     };
     let both = |now: &str, service: &str| (now.to_string(), service.to_string());
