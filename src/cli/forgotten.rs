@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A command that was typed without `--` before it.
+//! A command that was typed without `--` before it; it might be a mistyped subcommand, too.
 
 use crate::ab::variant::quoted;
 use clap::Command;
@@ -36,12 +36,23 @@ pub fn dashes(command: &Command, words: &[OsString], error: &Error) -> Option<St
         .iter()
         .map(|word| quoted(&word.to_string_lossy()))
         .collect();
+    let expected = match names(sub) {
+        Some(names) => format!("{names} is expected, or a command behind --"),
+        None => "a command stands behind --".to_string(),
+    };
     Some(format!(
-        "'{wrong}' is neither an option nor a subcommand of {}: a command stands behind --, as in: {} {}",
+        "'{wrong}' is neither an option nor a subcommand of {}: {expected}, as in: {} {}",
         sub.get_name(),
         command.get_name(),
         right.join(" ")
     ))
+}
+
+/// 'show, compare or share'; None: it has no subcommands.
+fn names(command: &Command) -> Option<String> {
+    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+    let (last, before) = names.split_last()?;
+    Some(format!("{} or {last}", before.join(", ")))
 }
 
 /// It may still lack something.

@@ -273,12 +273,18 @@ fn a_command_without_dashes_is_told_where_they_go() {
         ),
         ("exec --arm x game --demo", "exec --arm x -- game --demo"),
         ("--json ab -n 6 make", "--json ab -n 6 -- make"),
+        // Or another subcommand was meant.
+        ("ab shwo x", "ab -- shwo x"),
+        ("ab shares a b", "ab -- shares a b"),
     ] {
         let words: Vec<&str> = typed.split(' ').collect();
         let told = error(&words);
         let begin = "is neither an option nor a subcommand of ";
-        let end =
-            format!(": a command stands behind --, as in: scx_roost {right}; see scx_roost --help");
+        let expected = match right.contains("ab ") {
+            true => "show, compare or share is expected, or a command behind --",
+            false => "a command stands behind --",
+        };
+        let end = format!(": {expected}, as in: scx_roost {right}; see scx_roost --help");
         assert!(
             told.contains(begin) && told.ends_with(&end),
             "{typed}: {told}"
@@ -295,6 +301,6 @@ fn a_command_without_dashes_is_told_where_they_go() {
     ] {
         let words: Vec<&str> = other.split(' ').collect();
         let told = error(&words);
-        assert!(!told.contains("stands behind --"), "{told}");
+        assert!(!told.contains("behind --"), "{told}");
     }
 }
