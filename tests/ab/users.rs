@@ -4,6 +4,7 @@
 use crate::child::{runs, workload};
 use scx_roost::ab::child::Workload;
 use scx_roost::user::{User, name_of};
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 #[test]
@@ -23,39 +24,75 @@ fn a_command_has_the_groups_and_the_home_of_its_user() {
         ..workload("id -u; id -G; echo $HOME $USER; umask")
     });
     let words = said.unwrap().output;
-    let plain = std::process::Command::new("sh")
-        .args([
-            "-c",
-            "id -u nobody; id -G nobody; getent passwd nobody | cut -d: -f6",
-        ])
-        .output()
-        .unwrap();
-    let plain = String::from_utf8(plain.stdout).unwrap();
+    let plain = printed(Command::new("sh").args([
+        "-c",
+        "id -u nobody; id -G nobody; getent passwd nobody | cut -d: -f6",
+    ]));
     assert!(
         words.starts_with(&format!("{} nobody\n", plain.trim_end())),
         "{words} {plain}"
     );
 }
 
-/// In a process of its own, which has such an environment.
-fn again(test: &str, variables: &[(&str, &str)]) -> String {
+fn printed(command: &mut Command) -> String {
+    String::from_utf8(command.output().unwrap().stdout).unwrap()
+}
+
+/// That test in a process of its own.
+fn this_program(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--ignored", "--nocapture"]);
-    let output = command.envs(variables.iter().copied()).output().unwrap();
-    String::from_utf8(output.stdout).unwrap()
+    command
+}
+
+/// The same, with such an environment.
+fn again(test: &str, variables: &[(&str, &str)]) -> String {
+    printed(this_program(test).envs(variables.iter().copied()))
+}
+
+fn prints(program: &[&str]) {
+    match User::of(Some("nobody")) {
+        Ok(Some(user)) => {
+            let mut command = Command::new(program[0]);
+            user.takes(command.args(&program[1..]));
+            command.status().unwrap();
+        }
+        _ => println!("skip: root alone runs a command as another"),
+    }
 }
 
 #[test]
 #[ignore = "it is run by another one"]
 fn prints_the_environment() {
-    match User::of(Some("nobody")) {
-        Ok(Some(user)) => {
-            let mut command = Command::new("env");
-            user.takes(&mut command);
-            command.status().unwrap();
-        }
-        _ => println!("skip: root alone runs a command as another"),
+    prints(&["env"]);
+}
+
+#[test]
+#[ignore = "it is run by another one"]
+fn prints_the_groups() {
+    prints(&["id", "-G"]);
+}
+
+/// Root has groups besides its own, and none of them is left to the command.
+#[test]
+fn groups_of_who_calls_are_not_the_commands() {
+    // SAFETY: a plain call.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("skip: root alone runs a command as another");
+        return;
     }
+    let mut command = this_program("users::prints_the_groups");
+    // SAFETY: what is called between fork and exec is one system call on memory that lives as long as the program.
+    unsafe {
+        command.pre_exec(|| match libc::setgroups(2, [0, 4242].as_ptr()) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        })
+    };
+    let said = printed(&mut command);
+    let plain = printed(Command::new("id").args(["-G", "nobody"]));
+    assert!(said.lines().any(|line| line == plain.trim_end()), "{said}");
+    assert!(!said.contains("4242"), "{said}");
 }
 
 #[test]
