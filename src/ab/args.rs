@@ -397,7 +397,7 @@ impl AbArgs {
 impl TuneArgs {
     /// The task of its last comparison, of which the base is the only variant yet, and its result the folder.
     pub fn task(mut self, facts: BTreeMap<String, String>) -> Result<Task> {
-        let first = tune::file(&self.result, tune::FIRST);
+        let first = tune::file(&self.result, &tune::round(1));
         if self.resume && first.exists() {
             self.runs.goes_on_with(&first)?;
         }

@@ -5,7 +5,7 @@ use super::args::{AbArgs, Look, Task, TuneArgs, too_few};
 use super::child::Workload;
 use super::concurrent::Sides;
 use super::pages::Pages;
-use super::progress::{Among, Shown};
+use super::progress::{Among, Shown, outlook};
 use super::real::{Means, Real, facts, service};
 use super::report::Report;
 use super::report::compare::compare;
@@ -79,6 +79,10 @@ pub fn tune(args: TuneArgs, json: bool, stop: &Stop) -> Result<()> {
         let opened = opened.read(true).custom_flags(libc::O_NOFOLLOW);
         give_back(&opened.open(&task.result)?, &task.result);
     }
+    let rounds = tune::rounds(&task.header, candidates.len());
+    let done = made(&task, &rounds)?;
+    eprintln!("{}", outlook(candidates.len(), &rounds, done));
+    let begin = Instant::now();
     let tuned = tune::tune(&task.header, candidates, &mut |header, name| {
         let result = tune::file(&task.result, name);
         if stderr().is_terminal() {
@@ -90,7 +94,7 @@ pub fn tune(args: TuneArgs, json: bool, stop: &Stop) -> Result<()> {
             result,
             ..task.clone()
         };
-        match record(&one, stop, None)? {
+        match record(&one, stop, Among::round(&rounds, name, begin))? {
             (recorded, End::Done) => Ok(recorded),
             (_, End::Stopped) => bail!(STOPPED),
         }
@@ -100,6 +104,19 @@ pub fn tune(args: TuneArgs, json: bool, stop: &Stop) -> Result<()> {
         false => print::text(&tuned.text()?),
     };
     printed.map(|_| ())
+}
+
+/// Runs of a search that is gone on with.
+fn made(task: &Task, rounds: &[(String, usize)]) -> Result<usize> {
+    let files = rounds
+        .iter()
+        .map(|(name, _)| tune::file(&task.result, name));
+    let files = files.filter(|file| task.resume && file.exists());
+    let runs = |file: PathBuf| {
+        let begun = Recorded::begun(&file)?;
+        Ok(begun.map_or(0, |recorded| recorded.runs.len()))
+    };
+    files.map(runs).sum()
 }
 
 fn compare_variants(task: &Task, json: bool, stop: &Stop) -> Result<()> {

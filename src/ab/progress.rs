@@ -5,14 +5,16 @@ use super::args::Task;
 use super::run::Progress;
 use std::time::{Duration, Instant};
 
-/// A workload in its suite.
+/// A workload in its suite, a round in its search.
 #[derive(Clone, Debug)]
 pub struct Among {
+    /// What all of them are.
+    pub whole: &'static str,
     pub name: String,
     /// From 1 on.
     pub number: usize,
     pub of: usize,
-    /// Runs of the workloads behind it, at most.
+    /// Runs of those behind it, at most.
     pub behind: usize,
     pub begin: Instant,
 }
@@ -21,6 +23,7 @@ impl Among {
     pub fn new(tasks: &[Task], at: usize, begin: Instant) -> Among {
         let runs = |t: &Task| t.header.design().runs(t.header.rule.plan.max());
         Among {
+            whole: "suite",
             name: tasks[at]
                 .item
                 .as_ref()
@@ -31,6 +34,33 @@ impl Among {
             begin,
         }
     }
+
+    /// `rounds`: with the runs that each has at most.
+    pub fn round(rounds: &[(String, usize)], name: &str, begin: Instant) -> Option<Among> {
+        let at = rounds.iter().position(|(round, _)| round == name)?;
+        Some(Among {
+            whole: "search",
+            name: name.to_string(),
+            number: at + 1,
+            of: rounds.len(),
+            behind: rounds[at + 1..].iter().map(|(_, runs)| runs).sum(),
+            begin,
+        })
+    }
+}
+
+/// What a search takes, told before it: how long one run takes nobody knows yet. `done`: runs that were made before.
+pub fn outlook(changes: usize, rounds: &[(String, usize)], done: usize) -> String {
+    let all: usize = rounds.iter().map(|(_, runs)| runs).sum();
+    let made = match done {
+        0 => String::new(),
+        done => format!(", of which {done} are made"),
+    };
+    let left = time(all.saturating_sub(done) as f64);
+    format!(
+        "{changes} changes, {} rounds and at most {all} runs{made}: {left} for each second that a run takes, and what switching takes",
+        rounds.len()
+    )
 }
 
 pub struct Shown {
@@ -98,7 +128,8 @@ impl Shown {
         let here = now.all - now.number;
         let suite = self.among.as_ref().map_or(String::new(), |among| {
             format!(
-                ", the suite {} so far and about {} more",
+                ", the {} {} so far and about {} more",
+                among.whole,
                 time(among.begin.elapsed().as_secs_f64()),
                 of(here + among.behind)
             )

@@ -5,6 +5,7 @@
 
 use super::analysis;
 use super::cpus::Cpus;
+use super::design::Design;
 use super::lasting::{Lasting, is_script};
 use super::result::{Header, Recorded};
 use super::stats::pairs::{Pairs, Scale};
@@ -24,8 +25,8 @@ use std::path::{Path, PathBuf};
 const BLOCKS: usize = 6;
 /// So many are put together.
 const LEFT: usize = 3;
-/// The name of the first round.
-pub const FIRST: &str = "round-1";
+/// The name of the last comparison.
+const CONFIRM: &str = "confirm";
 
 /// What was tried on the way, and what it came to there: below 0 is better than the base. No verdict: many were looked at.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,6 +35,8 @@ pub struct Tried {
     /// In percent of the base, or in the unit of the metric where a value is 0 or less.
     pub effect: f64,
     pub round: usize,
+    /// What was changed did something there; else it is no more looked at.
+    pub acted: bool,
 }
 
 /// What came of it.
@@ -43,7 +46,7 @@ pub struct Tuned {
     pub command: Vec<String>,
     pub scope: Scope,
     pub metric: String,
-    /// In the last round that they were in, the best first.
+    /// In the last round that they were in, the best first; behind all of a round those that never acted.
     pub tried: Vec<Tried>,
     /// The best, beside the base, on runs of its own. None: nothing was better on the way.
     pub best: Option<(String, Judged)>,
@@ -52,6 +55,32 @@ pub struct Tuned {
 /// Result file of a round.
 pub fn file(folder: &Path, round: &str) -> PathBuf {
     folder.join(round).with_extension("jsonl")
+}
+
+/// The name of a round, from 1 on.
+pub fn round(number: usize) -> String {
+    format!("round-{number}")
+}
+
+/// What stays of so many, at most. So many are put together, if so many help.
+fn half(candidates: usize) -> usize {
+    candidates.div_ceil(2).max(LEFT)
+}
+
+/// All rounds for so many candidates and the last comparison, by name, with the most runs that each can have.
+pub fn rounds(confirm: &Header, candidates: usize) -> Vec<(String, usize)> {
+    let runs = |variants: usize, plan: Plan| {
+        let design = Design {
+            variants,
+            ..confirm.design()
+        };
+        design.runs(plan.max())
+    };
+    let searched = std::iter::successors(Some(candidates), |n| (*n > LEFT).then(|| half(*n)));
+    let rounds = searched.filter(|n| *n > 1).zip(1..);
+    let rounds = rounds.map(|(n, at)| (round(at), runs(n + 1, Plan::Fixed(BLOCKS))));
+    let last = (CONFIRM.to_string(), runs(2, confirm.rule.plan));
+    rounds.chain([last]).collect()
 }
 
 /// Makes the runs of a comparison, or goes on with them; the name is the round's.
@@ -138,8 +167,7 @@ pub fn tune(confirm: &Header, candidates: Vec<String>, run: Run) -> Result<Tuned
     };
     let mut left = candidates;
     while left.len() > LEFT {
-        // So many are put together, if so many help.
-        let half = left.len().div_ceil(2).max(LEFT);
+        let half = half(left.len());
         left = search.better(left)?;
         left.truncate(half);
     }
@@ -150,7 +178,10 @@ pub fn tune(confirm: &Header, candidates: Vec<String>, run: Run) -> Result<Tuned
     };
     let best = best.map(|best| search.confirmed(best)).transpose()?;
     let mut tried = search.tried;
-    tried.sort_by(|a, b| b.round.cmp(&a.round).then(a.effect.total_cmp(&b.effect)));
+    tried.sort_by(|a, b| {
+        let order = b.round.cmp(&a.round).then(b.acted.cmp(&a.acted));
+        order.then(a.effect.total_cmp(&b.effect))
+    });
     Ok(Tuned {
         base: confirm.variants[0].clone(),
         command: confirm.command.clone(),
@@ -187,29 +218,25 @@ impl Search<'_> {
     /// Those that did better than the base, and acted; the best first.
     fn better(&mut self, variants: Vec<String>) -> Result<Vec<String>> {
         self.round += 1;
-        let name = format!("round-{}", self.round);
+        let name = round(self.round);
         let (recorded, judged) = self.judged(&variants, Plan::Fixed(BLOCKS), &name)?;
         let values = effects(&recorded, &judged);
-        let acted =
-            |((_, judged), _): &((String, Judged), f64)| judged.verdict != Verdict::NotExercised;
-        let mut effects: Vec<(String, f64)> = variants
+        let mut round: Vec<Tried> = variants
             .into_iter()
-            .zip(judged)
-            .zip(values)
-            .filter(acted)
-            .map(|((variant, _), effect)| (variant, effect))
-            .collect();
-        effects.sort_by(|a, b| a.1.total_cmp(&b.1));
-        for (variant, effect) in &effects {
-            self.tried.retain(|t| t.variant != *variant);
-            self.tried.push(Tried {
-                variant: variant.clone(),
-                effect: *effect,
+            .zip(judged.iter().zip(values))
+            .map(|(variant, (judged, effect))| Tried {
+                variant,
+                effect,
                 round: self.round,
-            });
-        }
-        effects.retain(|(_, effect)| *effect < 0.0);
-        Ok(effects.into_iter().map(|(variant, _)| variant).collect())
+                acted: judged.verdict != Verdict::NotExercised,
+            })
+            .collect();
+        round.sort_by(|a, b| a.effect.total_cmp(&b.effect));
+        self.tried
+            .retain(|t| round.iter().all(|r| r.variant != t.variant));
+        self.tried.extend_from_slice(&round);
+        round.retain(|tried| tried.acted && tried.effect < 0.0);
+        Ok(round.into_iter().map(|tried| tried.variant).collect())
     }
 
     /// The first, the first two, and so on, as far as they go together: a tunable has one value.
@@ -249,7 +276,7 @@ impl Search<'_> {
 
     fn confirmed(&mut self, best: String) -> Result<(String, Judged)> {
         let plan = self.confirm.rule.plan;
-        let (_, judged) = self.judged(std::slice::from_ref(&best), plan, "confirm")?;
+        let (_, judged) = self.judged(std::slice::from_ref(&best), plan, CONFIRM)?;
         let judged = judged.into_iter().next().context("it was compared")?;
         Ok((best, judged))
     }
@@ -326,7 +353,13 @@ impl Tuned {
         for tried in &self.tried {
             let change = tried.variant.strip_prefix(&self.base);
             let change = change.unwrap_or(&tried.variant).trim_start_matches('+');
-            text += &format!("  {:8.2}  {change} (round {})\n", tried.effect, tried.round);
+            text += &match tried.acted {
+                true => format!("  {:8.2}  {change} (round {})\n", tried.effect, tried.round),
+                false => format!(
+                    "  {:>8}  {change} (round {}, never acted)\n",
+                    "-", tried.round
+                ),
+            };
         }
         let Some((best, judged)) = &self.best else {
             return Ok(text + &format!("Nothing did better than {}.\n", self.base));

@@ -2,13 +2,12 @@
 //! What a suite comes to: all of its comparisons are corrected together, and five runs are summed as a source does.
 
 use crate::noise::{Noise, compared};
-use crate::played::{Played, header};
+use crate::played::{Played, header, played};
 use clap::Parser;
 use scx_roost::ab::analysis::{self, judged};
 use scx_roost::ab::args::{AbArgs, too_few};
 use scx_roost::ab::report::closing::{Closing, Part};
-use scx_roost::ab::result::{Header, Recorded, Repetition, ResultFile};
-use scx_roost::ab::run::run;
+use scx_roost::ab::result::{Header, Recorded, Repetition};
 use scx_roost::ab::stats::plan::{MAX_AUTO, Plan};
 use scx_roost::ab::stats::verdict::{Verdict, settled};
 use scx_roost::ab::suite::Five;
@@ -27,21 +26,8 @@ fn recorded(blocks: usize, slow: f64, seed: u64) -> Recorded {
 }
 
 fn recorded_as(header: &Header, slow: f64, seed: u64) -> Recorded {
-    let folder = tempfile::tempdir().unwrap();
-    let mut file = ResultFile::create(&folder.path().join("r"), header).unwrap();
-    let (mut runs, mut machine) = (Vec::new(), Played::new(seed).slower(TWO[1], slow));
-    let never = || false;
-    run(
-        header,
-        &mut runs,
-        &mut machine,
-        &mut file,
-        &never,
-        &mut |_| (),
-    )
-    .unwrap();
-    let header = header.clone();
-    Recorded { header, runs }
+    let mut machine = Played::new(seed).slower(TWO[1], slow);
+    played(header, &mut machine).unwrap().0
 }
 
 fn closing(all: &[Recorded], five: Option<Five>) -> Closing {

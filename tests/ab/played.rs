@@ -6,8 +6,8 @@ use scx_roost::ab::child::{Failure, Sample};
 use scx_roost::ab::condition::Seen;
 use scx_roost::ab::machine::{Machine, Taken};
 use scx_roost::ab::metric::Measured;
-use scx_roost::ab::result::{Asked, FORMAT, Header, Repetition, ResultFile};
-use scx_roost::ab::run::{Progress, run};
+use scx_roost::ab::result::{Asked, FORMAT, Header, Recorded, Repetition, ResultFile};
+use scx_roost::ab::run::{End, Progress, run};
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::verdict::{Direction, Rule};
 use scx_roost::ab::variant::{Scope, Variant};
@@ -165,13 +165,18 @@ pub fn asked(metric: &str, better: Direction) -> Asked {
     }
 }
 
-/// All runs of it on a machine that is played.
-pub fn played_runs(header: &Header, seed: u64) -> Vec<Repetition> {
-    let folder = tempfile::tempdir().unwrap();
-    let mut file = ResultFile::create(&folder.path().join("r"), header).unwrap();
-    let mut runs = Vec::new();
-    let mut machine = Played::new(seed);
+/// What comes of it on a machine that is played.
+pub fn played(header: &Header, machine: &mut Played) -> Result<(Recorded, End)> {
+    // Each run is written through, for which a disk takes longer than all the rest.
+    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())?;
+    let mut file = ResultFile::create(&folder.path().join("r"), header)?;
+    let (mut runs, header) = (Vec::new(), header.clone());
     let (never, nobody) = (|| false, &mut |_: &Progress| ());
-    run(header, &mut runs, &mut machine, &mut file, &never, nobody).unwrap();
-    runs
+    let end = run(&header, &mut runs, machine, &mut file, &never, nobody)?;
+    Ok((Recorded { header, runs }, end))
+}
+
+/// All runs of it.
+pub fn played_runs(header: &Header, seed: u64) -> Vec<Repetition> {
+    played(header, &mut Played::new(seed)).unwrap().0.runs
 }

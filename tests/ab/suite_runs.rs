@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A suite goes on behind a workload that fails, and says so; and what is told while it runs.
 
-use crate::played::{Played, header};
+use crate::played::{Played, header, played};
 use anyhow::Result;
 use clap::Parser;
 use scx_roost::ab::args::{AbArgs, Task};
 use scx_roost::ab::child::Failure;
-use scx_roost::ab::progress::{Among, Shown, time};
-use scx_roost::ab::result::{Recorded, ResultFile};
-use scx_roost::ab::run::{Progress, run};
+use scx_roost::ab::progress::{Among, Shown, outlook, time};
+use scx_roost::ab::result::Recorded;
+use scx_roost::ab::run::Progress;
 use scx_roost::ab::share::redacted;
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::suite_runs::{Outcome, run_all};
+use scx_roost::ab::tune::rounds;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -29,27 +30,14 @@ fn tasks() -> Vec<Task> {
 
 /// The machine of the third workload is as `change` makes it.
 fn outcome(change: &dyn Fn(&mut Played)) -> (Result<Outcome>, Vec<String>) {
-    let folder = tempfile::tempdir().unwrap();
     let mut ran = Vec::new();
     let compare = &mut |at: usize, task: &Task| {
-        let name = task.item.as_ref().unwrap().name.clone();
-        let mut file = ResultFile::create(&folder.path().join(&name), &task.header).unwrap();
-        ran.push(name);
-        let (mut machine, mut runs) = (Played::new(at as u64), Vec::new());
+        ran.push(task.item.as_ref().unwrap().name.clone());
+        let mut machine = Played::new(at as u64);
         if at == 2 {
             change(&mut machine);
         }
-        let header = task.header.clone();
-        let never = || false;
-        let end = run(
-            &header,
-            &mut runs,
-            &mut machine,
-            &mut file,
-            &never,
-            &mut |_| (),
-        )?;
-        Ok((Recorded { header, runs }, end))
+        played(&task.header, &mut machine)
     };
     let outcome = run_all(&tasks(), compare, &|_| ());
     (outcome, ran)
@@ -133,6 +121,7 @@ fn progress(number: usize, block: Option<usize>) -> Progress<'static> {
 fn the_workload_and_the_time_that_is_left_are_told() {
     let ago = |secs: u64| Instant::now() - Duration::from_secs(secs);
     let among = Among {
+        whole: "suite",
         name: "x265".into(),
         number: 2,
         of: 9,
@@ -182,6 +171,40 @@ fn what_is_behind_a_workload_is_counted() {
     );
     assert_eq!(among.behind, 5 * (6 + 1) * 2);
     assert_eq!(Among::new(&tasks, 6, Instant::now()).behind, 0);
+}
+
+/// Of a search there is something to tell before its first run, and behind it how long the rounds are that come.
+#[test]
+fn what_a_search_takes_is_told() {
+    let plan = Plan::Fixed(12);
+    let rounds = rounds(&header(&["roost"], plan), 8);
+    let of = |name: &str, runs| (name.to_string(), runs);
+    let all = [
+        of("round-1", 7 * 9),
+        of("round-2", 7 * 5),
+        of("round-3", 7 * 4),
+        of("confirm", 13 * 2),
+    ];
+    assert_eq!(rounds, all);
+    assert_eq!(
+        outlook(8, &rounds, 0),
+        "8 changes, 4 rounds and at most 152 runs: 3 min for each second that a run takes, and what switching takes"
+    );
+    assert!(outlook(8, &rounds, 62).contains("runs, of which 62 are made: 90 s for each"));
+    let mut among = Among::round(&rounds, "round-2", Instant::now()).unwrap();
+    assert_eq!((among.number, among.of, among.behind), (2, 4, 28 + 26));
+    among.begin -= Duration::from_secs(60);
+    let shown = Shown::new(0, Some(among));
+    assert!(
+        shown
+            .run(&progress(0, None))
+            .starts_with("round-2 (2 of 4): run 1 of")
+    );
+    let left = shown.left(&progress(6, Some(2)), Duration::from_secs(60));
+    assert_eq!(
+        left,
+        ", at most 3 min left, the search 60 s so far and about 12 min more"
+    );
 }
 
 /// Runs that were there before took their time another day.
