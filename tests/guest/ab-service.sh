@@ -26,7 +26,12 @@ chmod +x /tmp/sbin/systemctl
 PATH=/tmp/sbin:$PATH
 answers() { state_is enabled && scx_roost ctl show >/dev/null 2>&1; }
 set_by_ctl() { scx_roost ctl show 2>/dev/null | grep -v -i generation && scx_roost ctl rules 2>/dev/null; }
-as_before() { answers && [ "$(set_by_ctl)" = "$was" ] && ab_cleared; }
+as_before() {
+	answers || { echo "sched_ext is $(state), and ctl show: $(scx_roost ctl show 2>&1 | head -n 1)"; return 1; }
+	now=$(set_by_ctl)
+	[ "$now" = "$was" ] || { echo "set by ctl is: $now; and was: $was"; return 1; }
+	ab_cleared
+}
 AB_BACK=as_before
 AB_BACK_WHAT="the service is attached, with what ctl had set, and nothing is left"
 runs_sleep() { pidof sleep >/dev/null; }

@@ -12,12 +12,7 @@ runs() { cat /tmp/ab-*.jsonl | grep -c '"number"'; }
 
 ab_starts $SUITE
 wait_for 100 is_at 2
-kill -INT $AB
-wait $AB
-check "interrupted: status 1" [ $? = 1 ]
-check "what goes on is told" ab_says 'stopped; go on with --resume and'
-wait_for 20 ab_alone
-check "interrupted: its own scheduler, nothing is left" ab_alone
+ab_interrupted
 ab $SUITE
 check "it is not begun anew over what there is" ab_says 'ab-ping-pong.jsonl exists: go on with it by --resume'
 ab $SUITE --resume
@@ -25,6 +20,6 @@ check "it goes on to its end" [ $? = 0 ]
 patterns=$(grep -c '1 blocks of 2 variants' $AB_LOG)
 check "each workload has its report and its file ($patterns, $(files))" [ $patterns -ge 7 -a $patterns = $(files) ]
 check "each has a run of each variant" [ $(runs) = $((2 * patterns)) ]
-check "its own scheduler, nothing is left" ab_alone
+ab_restored "at its end"
 rm -f /tmp/ab-*.jsonl
 finish

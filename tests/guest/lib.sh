@@ -110,16 +110,33 @@ ab_starts() {
 	scx_roost ab --result $AB_RESULT "$@" >$AB_LOG 2>&1 &
 	AB=$!
 }
-# ab_alone: nothing of it is left, and the machine has its own scheduler. ab_cleared: the first half of that.
-ab_cleared() { ! pidof sleep && [ -z "$(ls -d /sys/fs/cgroup/scx_roost-ab-* /tmp/scx_roost-ab-* 2>/dev/null)" ]; }
-ab_alone() { state_is disabled && ab_cleared; }
-# ab_restored WHAT: soon it is so. Where the machine had a scheduler of its own, AB_BACK and AB_BACK_WHAT say what else is to be.
+# ab_cleared: nothing of it is left, or else what it is. ab_alone: and the machine has its own scheduler.
+ab_cleared() {
+	! pids=$(pidof sleep) || { echo "processes are left: $pids"; return 1; }
+	left=$(ls -d /sys/fs/cgroup/scx_roost-ab-* /tmp/scx_roost-ab-* 2>/dev/null | tr '\n' ' ')
+	[ -z "$left" ] || { echo "it is left: $left"; return 1; }
+}
+ab_alone() {
+	state_is disabled || { echo "sched_ext is $(state), not disabled"; return 1; }
+	ab_cleared
+}
+# ab_restored WHAT: soon it is so, or it is told what is not. Where the machine had a scheduler of its own, AB_BACK and AB_BACK_WHAT say what
+# else is to be; AB_BACK says what is not.
 AB_BACK=ab_alone
 AB_BACK_WHAT="its own scheduler, and no process, cgroup or folder is left"
+ab_is_back() { $AB_BACK >/tmp/ab-back; }
 ab_restored() {
-	wait_for 60 $AB_BACK
-	check "$1: $AB_BACK_WHAT" $AB_BACK
+	wait_for 60 ab_is_back || sed 's/^/# not back: /' /tmp/ab-back
+	check "$1: $AB_BACK_WHAT" ab_is_back
 	ab_anew
+}
+# ab_interrupted: Ctrl-C ends $AB as it should; its files stay.
+ab_interrupted() {
+	kill -INT $AB
+	wait $AB
+	check "interrupted: status 1" [ $? = 1 ]
+	check "what goes on is told" ab_says 'stopped; go on with --resume and'
+	ab_restored interrupted
 }
 ab_says() { grep -q -e "$1" $AB_LOG || { sed 's/^/# ab: /' $AB_LOG && false; }; }
 

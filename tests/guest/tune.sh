@@ -13,12 +13,7 @@ has_runs() { [ $(lines) -ge 8 ]; }
 scx_roost $HOW --seed 3 -- $COMMAND >$AB_LOG 2>&1 &
 AB=$!
 wait_for 60 has_runs
-kill -INT $AB
-wait $AB
-check "interrupted: status 1" [ $? = 1 ]
-check "what goes on is told" ab_says 'stopped; go on with --resume and'
-wait_for 20 ab_alone
-check "interrupted: its own scheduler, nothing is left" ab_alone
+ab_interrupted
 before=$(lines)
 scx_roost $HOW --resume -- $COMMAND >$AB_LOG 2>&1
 check "it goes on to its end" [ $? = 0 ]
@@ -26,7 +21,7 @@ check "with the seed of the file" grep -q '"seed":3' /tmp/tune/round-1.jsonl
 check "behind what was there" [ $(lines) -gt $before ]
 check "what was tried is told" ab_says 'Changes of mainline, by wall of'
 check "it comes to an end of it" ab_says 'Compared anew, 6 blocks\|Nothing did better than mainline'
-check "its own scheduler, nothing is left" ab_alone
+ab_restored "at its end"
 sed 's/^/# /' $AB_LOG
 rm -rf /tmp/tune
 finish
