@@ -60,6 +60,10 @@ pub struct Caches {
     /// Of each CPU.
     core_of: Vec<usize>,
     llc_of: Vec<usize>,
+    /// Of each CPU: what who runs there uses again and again, bytes. Of each LLC: its CPUs, and the sum of theirs.
+    used: Vec<u64>,
+    cpus_of: Vec<Vec<usize>>,
+    used_of: Vec<u64>,
     /// ns for a MB: into the L2, into the LLC, and that from another node.
     near: u64,
     far: u64,
@@ -75,9 +79,11 @@ impl Caches {
         let (mut core_of, mut llc_of) = (Vec::new(), Vec::new());
         core_of.resize(machine.nr_cpu_ids.into(), 0);
         llc_of.resize(machine.nr_cpu_ids.into(), 0);
+        let mut cpus_of = vec![Vec::new(); machine.llcs.len()];
         for cpu in &machine.cpus {
             core_of[usize::from(cpu.id)] = cpu.core.into();
             llc_of[usize::from(cpu.id)] = cpu.llc.into();
+            cpus_of[usize::from(cpu.llc)].push(cpu.id.into());
         }
         let llc = |l: &crate::machine::Llc| Cache::new(llc(l.size_kb), decay);
         Caches {
@@ -85,10 +91,44 @@ impl Caches {
             llc: machine.llcs.iter().map(llc).collect(),
             core_of,
             llc_of,
+            used: vec![0; machine.nr_cpu_ids.into()],
+            used_of: vec![0; cpus_of.len()],
+            cpus_of,
             near: params.ns("refill_llc"),
             far: params.ns("refill_other_llc"),
             node: params.ns("refill_node"),
             idle_loses: params.part("refill_idle_l2"),
+        }
+    }
+
+    /// Who runs on the CPU from now on uses `set` bytes again and again; 0: nobody does.
+    pub fn uses(&mut self, cpu: usize, set: u64) {
+        let sum = &mut self.used_of[self.llc_of[cpu]];
+        *sum = *sum + set - std::mem::replace(&mut self.used[cpu], set);
+    }
+
+    /// The most that an LLC holds of one who runs there, if all use theirs again and again: what is used in smaller sets is all there, the
+    /// larger ones have the rest in equal parts.
+    fn share(&self, llc: usize) -> u64 {
+        let size = self.llc[llc].size;
+        if self.used_of[llc] <= size {
+            return size;
+        }
+        let mut share = 0;
+        loop {
+            let (mut rest, mut larger) = (size, 0);
+            for &cpu in &self.cpus_of[llc] {
+                match self.used[cpu] {
+                    set if set > share => larger += 1,
+                    set => rest -= set,
+                }
+            }
+            // Who fits into this share leaves room for a larger one.
+            let next = rest / larger;
+            if next <= share {
+                return share;
+            }
+            share = next;
         }
     }
 
@@ -100,6 +140,7 @@ impl Caches {
     /// The task, which uses `set` bytes again and again, runs on `cpu`, and ran on `from` last: ns until the caches hold them again.
     /// None: it ran nowhere, and loads them as a part of its work.
     pub fn runs(&mut self, task: TaskId, cpu: usize, from: Option<(usize, Move)>, set: u64) -> u64 {
+        self.uses(cpu, set);
         if set == 0 {
             return 0;
         }
@@ -112,6 +153,7 @@ impl Caches {
                 self.llc[self.llc_of[from]].forget(task);
             }
         }
+        let set = set.min(self.share(self.llc_of[cpu]));
         let l2 = self.l2[self.core_of[cpu]].hold(task, set);
         let llc = self.llc[self.llc_of[cpu]].hold(task, set);
         let ns = |bytes: u64, per_mb: u64| bytes * per_mb / 1_000_000;

@@ -508,6 +508,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             }
             None => {
                 self.cpus[cpu].idle_since = now;
+                self.caches.uses(cpu, 0);
                 self.clock.clear(self.slot(cpu, On::Tick));
             }
         }

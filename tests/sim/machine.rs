@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The machine around the policy: each mechanism alone, against figures from its parameters.
 
-use crate::runs::counted;
+use crate::runs::{counted, smt};
 use crate::support;
 use scx_roost::sim::load::Load;
 use scx_roost::sim::{MACHINES, Measured, Model, Params, Policy, Scenario, model};
@@ -200,32 +200,55 @@ fn a_lock_is_handed_over() {
     within(more, 2.0 * (200.0 - 20.0) / 2.0, 60.0);
 }
 
-/// Tasks that take turns on one CPU. Two of 200 kB fit into an L2 of 512 kB beside each other, of three each finds 112 kB of its own: a MB
-/// takes 30 us.
+/// Tasks that take turns on CPU 0.
+fn ring(set: &str, tasks: usize) -> String {
+    let mut text = String::new();
+    for at in 0..tasks {
+        text += &format!("pipe p{at}\n");
+    }
+    for at in 0..tasks {
+        let next = (at + 1) % tasks;
+        let counts = if at == 0 { "        count turns\n" } else { "" };
+        let (first, second) = match at {
+            0 => (format!("send p{next}"), format!("receive p{at}")),
+            _ => (format!("receive p{at}"), format!("send p{next}")),
+        };
+        text += &format!(
+            "task t{at}, cpus 0, set {set}:\n    forever\n        run 10us\n        {first}\n        {second}\n{counts}"
+        );
+    }
+    text
+}
+
+/// Two of 200 kB fit into an L2 of 512 kB beside each other, of three each finds 112 kB of its own: a MB takes 30 us.
 #[test]
 fn who_does_not_fit_beside_others_loads_again() {
-    let turns = |set: &str, tasks: usize| {
-        let mut text = String::new();
-        for at in 0..tasks {
-            text += &format!("pipe p{at}\n");
-        }
-        for at in 0..tasks {
-            let next = (at + 1) % tasks;
-            let counts = if at == 0 { "        count turns\n" } else { "" };
-            let (first, second) = match at {
-                0 => (format!("send p{next}"), format!("receive p{at}")),
-                _ => (format!("receive p{at}"), format!("send p{next}")),
-            };
-            text += &format!(
-                "task t{at}, cpus 0, set {set}:\n    forever\n        run 10us\n        {first}\n        {second}\n{counts}"
-            );
-        }
-        each(&model("tr-3970x").unwrap(), &text)
-    };
+    let model = model("tr-3970x").unwrap();
+    let turns = |set: &str, tasks: usize| each(&model, &ring(set, tasks));
     within(turns("200kB", 2) - turns("0", 2), 0.0, 1.0);
     within(turns("200kB", 3) - turns("0", 3), 3.0 * 88.0 * 30.0, 20.0);
     // 400 kB and 400 kB: 112 kB of the other one are left.
     within(turns("400kB", 2) - turns("0", 2), 2.0 * 288.0 * 30.0, 20.0);
+}
+
+/// Two of 12 MB in an LLC of 16 MB: each finds 4 of its own, and loads 8 at 270 us. Where the other seven CPUs use 1 MB each, 9 are left for who
+/// runs on the eighth, of which it finds 7; where they use 4, the eight have 2 each, and what is theirs stays there: an L2 of 512 kB is loaded at 30 us.
+#[test]
+fn nobody_loads_more_than_its_share_of_a_cache() {
+    let model = quiet(&model("tr-3970x").unwrap());
+    let cost = |others: &str| {
+        let hogs: String = [1, 2, 3, 32, 33, 34, 35]
+            .map(|cpu| {
+                format!("task hog{cpu}, cpus {cpu}, set {others}:\n    forever\n        run 10s\n")
+            })
+            .concat();
+        each(&model, &(ring("12MB", 2) + &hogs)) - each(&model, &(ring("0", 2) + &hogs))
+    };
+    let lone = each(&model, &ring("12MB", 2)) - each(&model, &ring("0", 2));
+    within(lone, 2.0 * 8.0 * 270e3, 1e4);
+    // Slower, too: beside a busy thread, and with four busy cores.
+    within(cost("1MB"), 2.0 * 2.0 * 270e3 / smt(), 5e4);
+    within(cost("4MB"), 2.0 * 512.0 * 30.0 / smt(), 1e3);
 }
 
 /// After 200 us of idling it is empty: 400 kB are to be loaded again. Where C2 is disabled it is not.
