@@ -4,7 +4,7 @@
 use super::metric::Metric;
 use super::result::{Header, Repetition};
 use super::stats::sample::mean;
-use super::stats::verdict::{Compared, Judged, judge};
+use super::stats::verdict::{Compared, Judged, Step, judge};
 use super::variant::{Variant, exercised};
 use anyhow::Result;
 
@@ -18,6 +18,29 @@ pub fn series(runs: &[Repetition], blocks: usize, variant: &str, metric: &str) -
     }
     let known = |v: &Vec<f64>| (!v.is_empty()).then(|| mean(v));
     values.iter().map(known).collect()
+}
+
+/// The unit of the last decimal place that a value of the metric has had up to each whole block, under whichever variant: what it is taken
+/// from tells nothing finer.
+fn units(runs: &[Repetition], blocks: usize, metric: &str) -> Vec<f64> {
+    let mut units = vec![1.0_f64; blocks];
+    for run in runs {
+        let unit = run.block.and_then(|block| units.get_mut(block));
+        if let Some((unit, value)) = unit.zip(run.values.get(metric)) {
+            *unit = unit.min(last_place(*value));
+        }
+    }
+    for later in 1..blocks {
+        units[later] = units[later].min(units[later - 1]);
+    }
+    units
+}
+
+/// Of the shortest decimal number that is this one; 1 where it is whole.
+fn last_place(value: f64) -> f64 {
+    let text = value.to_string();
+    let places = text.split_once('.').map_or(0, |(_, behind)| behind.len());
+    10_f64.powi(-(places as i32))
 }
 
 /// Blocks of which all runs are there.
@@ -47,6 +70,10 @@ pub fn judged(header: &Header, runs: &[Repetition]) -> Result<Vec<Judged>> {
         .map(|(variant, metric)| of(&base.name, metric).zip(of(variant, metric)))
         .map(Option::unwrap_or_default)
         .collect();
+    let units: Vec<Vec<f64>> = pairs
+        .iter()
+        .map(|(_, metric)| units(runs, blocks, &metric.name))
+        .collect();
     let moved = |variant: &Variant, counter: &str| {
         let own = runs
             .iter()
@@ -61,13 +88,13 @@ pub fn judged(header: &Header, runs: &[Repetition]) -> Result<Vec<Judged>> {
     };
     let compared: Vec<Compared> = pairs
         .iter()
-        .zip(&values)
-        .map(|((variant, metric), (base, other))| Compared {
+        .zip(values.iter().zip(&units))
+        .map(|((variant, metric), ((base, other), units))| Compared {
             base,
             other,
             better: metric.better,
             exercised: acted(variant),
-            coarse: metric.step() > header.rule.margin,
+            step: metric.step().map_or(Step::Seen(units), Step::Part),
         })
         .collect();
     Ok(judge(&compared, &header.rule, header.seed))

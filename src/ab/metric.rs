@@ -161,9 +161,14 @@ impl Metric {
         )
     }
 
-    /// Between two values that it can take, as a part of the lower one. 0: nothing keeps them apart.
-    pub fn step(&self) -> f64 {
-        if self.quantile() { 1.0 } else { 0.0 }
+    /// Between two values that it can take, as a part of the lower one. 0: nothing keeps them apart, for clocks are finer than runs are alike.
+    /// None: its values say it.
+    pub fn step(&self) -> Option<f64> {
+        match self.source {
+            Source::Measured(Measured::WakeupP50 | Measured::WakeupP99) => Some(1.0),
+            Source::Measured(Measured::Wall | Measured::User | Measured::System) => Some(0.0),
+            _ => None,
+        }
     }
 
     pub fn unit(&self) -> &'static str {

@@ -4,7 +4,9 @@
 use crate::noise::{self, ALL, CV, Noise};
 use scx_roost::ab::stats::plan::{MAX_AUTO, Plan};
 use scx_roost::ab::stats::power::blocks_needed;
-use scx_roost::ab::stats::verdict::{Compared, Direction, Judged, Rule, Verdict, judge, settled};
+use scx_roost::ab::stats::verdict::{
+    Compared, Direction, Judged, Rule, Step, Verdict, judge, settled,
+};
 
 const TIMES: u64 = 1000;
 
@@ -25,7 +27,7 @@ fn verdicts(values: &[Vec<f64>], blocks: usize, rule: &Rule) -> Vec<Judged> {
             other: &other[..blocks],
             better: Direction::Lower,
             exercised: true,
-            coarse: false,
+            step: Step::Part(0.0),
         })
         .collect();
     judge(&compared, rule, 1)

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What is said of numbers that leave no doubt, and of those that say nothing.
 
+use crate::played::{asked, header, played_runs};
+use scx_roost::ab::analysis;
 use scx_roost::ab::metric::Metric;
 use scx_roost::ab::report::remark;
 use scx_roost::ab::stats::pairs::Scale;
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::sample::outliers;
-use scx_roost::ab::stats::verdict::{Compared, Direction, Judged, Rule, Verdict, judge, settled};
+use scx_roost::ab::stats::verdict::{
+    Compared, Direction, Judged, Rule, Step, Verdict, judge, settled,
+};
 
 const RUNS: [f64; 8] = [10.0, 10.3, 9.9, 10.1, 10.2, 9.8, 10.05, 10.15];
 
@@ -16,7 +20,7 @@ fn one(base: &[f64], other: &[f64], better: Direction, plan: Plan) -> Judged {
         other,
         better,
         exercised: true,
-        coarse: false,
+        step: Step::Part(0.0),
     };
     judge(&[compared], &Rule::new(plan), 1).remove(0)
 }
@@ -112,7 +116,7 @@ fn what_never_acted_is_not_equal() {
         other: &RUNS,
         better: Direction::Lower,
         exercised: false,
-        coarse: false,
+        step: Step::Part(0.0),
     };
     let judged = judge(&[compared], &Rule::new(Plan::Fixed(8)), 1);
     assert_eq!(judged[0].verdict, Verdict::NotExercised);
@@ -140,7 +144,7 @@ fn many_comparisons_ask_for_more() {
         other: &other[..6],
         better: Direction::Lower,
         exercised: true,
-        coarse: false,
+        step: Step::Part(0.0),
     };
     let rule = Rule::new(Plan::Fixed(6));
     assert_eq!(judge(&[compared], &rule, 1)[0].verdict, Verdict::Worse);
@@ -185,7 +189,7 @@ fn what_is_coarser_than_the_margin_is_not_equivalent() {
             other,
             better: Direction::Lower,
             exercised: true,
-            coarse: true,
+            step: Step::Part(1.0),
         };
         judge(&[compared], &Rule::new(Plan::Fixed(8)), 1).remove(0)
     };
@@ -203,7 +207,75 @@ fn what_is_coarser_than_the_margin_is_not_equivalent() {
     let twice = coarse(&[16.0; 8], &[32.0; 8]);
     assert_eq!((twice.verdict, twice.same_bucket), (Verdict::Worse, false));
     let step = |name: &str| Metric::parse(name, Direction::Lower).unwrap().step();
-    assert_eq!((step("wakeup-p99"), step("wall")), (1.0, 0.0));
+    assert_eq!((step("wakeup-p99"), step("wall")), (Some(1.0), Some(0.0)));
+}
+
+const SECONDS: &str = "regex:([0-9.]+) s";
+
+/// What is told of values by block, of the first variant and of the other one.
+fn told(metric: &str, plan: Plan, value: impl Fn(usize, bool) -> f64) -> Judged {
+    let mut header = header(&["mainline", "scx:other"], Plan::Fixed(plan.max()));
+    let mut runs = played_runs(&header, 1);
+    header.rule.plan = plan;
+    header.metrics = vec![asked(metric, Direction::Lower)];
+    for run in &mut runs {
+        let value = value(run.block.unwrap_or(0), run.variant != "mainline");
+        run.values.insert(metric.to_string(), value);
+    }
+    analysis::judged(&header, &runs).unwrap().remove(0)
+}
+
+/// Whole seconds are the same, and what took them may be apart by nearly one; how fine a number is its last decimal place says.
+#[test]
+fn what_is_printed_no_finer_than_the_margin_is_not_equivalent() {
+    let once =
+        |usual: f64, other: f64| move |b: usize, o: bool| if b == 3 && o { other } else { usual };
+    for (metric, usual, other, same_bucket) in [
+        (SECONDS, 5.0, 5.0, true),
+        (SECONDS, 5.0, 6.0, true),
+        (SECONDS, 49.0, 49.0, true),
+        (SECONDS, 50.0, 50.0, false),
+        (SECONDS, 4.9, 4.9, true),
+        (SECONDS, 4.9, 4.91, false),
+        ("migrations", 5.0, 5.0, true),
+        ("migrations", 0.0, 0.0, true),
+        ("migrations", 5000.0, 5000.0, false),
+        ("wall", 5.0, 5.0, false),
+        ("system", 0.0, 0.0, false),
+    ] {
+        let judged = told(metric, Plan::Fixed(12), once(usual, other));
+        let verdict = match same_bucket {
+            true => Verdict::Inconclusive,
+            false => Verdict::Equivalent,
+        };
+        let seen = (judged.verdict, judged.same_bucket);
+        assert_eq!(seen, (verdict, same_bucket), "{metric} {usual} {other}");
+        assert_eq!(remark(&judged).starts_with("same bucket"), same_bucket);
+    }
+    let apart = told(
+        SECONDS,
+        Plan::Fixed(12),
+        |_, other| if other { 6.0 } else { 5.0 },
+    );
+    assert_eq!((apart.verdict, apart.same_bucket), (Verdict::Worse, false));
+}
+
+/// A look knows how fine its own blocks were, and no later one takes back what it told: where 50 become 49 a step of 1 is no longer within 2 %,
+/// and a half behind all others does not make what was the same at first count before a difference.
+#[test]
+fn how_fine_a_metric_is_takes_nothing_back() {
+    let early = told(
+        SECONDS,
+        Plan::Auto(40),
+        |b, _| if b < 10 { 50.0 } else { 49.0 },
+    );
+    assert_eq!((early.verdict, early.blocks), (Verdict::Equivalent, 10));
+    let worse = told(SECONDS, Plan::Auto(40), |b, other| match b {
+        39 => 49.5,
+        10.. if other => 70.0,
+        _ => 49.0,
+    });
+    assert_eq!(worse.verdict, Verdict::Worse, "{worse:?}");
 }
 
 /// Blocks that are one thing up to the first look of 80 and another behind it: what a later look alone would tell replaces nothing, neither that
@@ -243,7 +315,7 @@ fn p_is_of_the_look_that_told() {
         other: &worse,
         better: Direction::Lower,
         exercised: true,
-        coarse: false,
+        step: Step::Part(0.0),
     };
     let rule = Rule::new(Plan::Auto(80));
     let both = judge(&[told, told], &rule, 1);

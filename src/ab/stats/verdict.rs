@@ -104,8 +104,16 @@ pub struct Compared<'a> {
     pub better: Direction,
     /// False: what is different did not act.
     pub exercised: bool,
-    /// The steps of its values are wider than the margin: that values are the same does not say that they are within it.
-    pub coarse: bool,
+    pub step: Step<'a>,
+}
+
+/// Between two values that a metric can take. Where it is wider than the margin, that values are the same does not say that they are within it.
+#[derive(Clone, Copy, Debug)]
+pub enum Step<'a> {
+    /// As a part of the lower one. 0: nothing keeps them apart.
+    Part(f64),
+    /// In its unit, by all that was seen up to each block. A look knows of no later one, so that what it told stands.
+    Seen(&'a [f64]),
 }
 
 /// A value and where it may lie.
@@ -184,6 +192,8 @@ struct Seen {
     looks: Vec<SoFar>,
     /// The first that showed that what differs does not matter.
     equivalent: Option<usize>,
+    /// One would have, were the metric not too coarse.
+    same_bucket: bool,
 }
 
 /// Which verdict, and the look that told it. None: that is the last one.
@@ -194,14 +204,17 @@ impl Seen {
         let mut seen = Seen {
             looks: Vec::new(),
             equivalent: None,
+            same_bucket: false,
         };
         for look in rule.plan.taken(compared.base.len()) {
-            seen.take(look, &compared.at(Some(look)), rule);
+            let taken = compared.at(Some(look));
+            let coarse = compared.step.of(look.blocks, &taken.pairs) > rule.margin;
+            seen.take(look, &taken, coarse, rule);
         }
         seen
     }
 
-    fn take(&mut self, look: Look, taken: &Taken, rule: &Rule) {
+    fn take(&mut self, look: Look, taken: &Taken, coarse: bool, rule: &Rule) {
         let (at, before) = (self.looks.len(), self.last());
         let p = SignedRank::new(&taken.pairs.differences).p();
         let counted = |now: f64, before: f64| before.min(now / look.share);
@@ -216,8 +229,10 @@ impl Seen {
             p,
             by: by.map_or(at, |b| b.by),
         });
-        if self.equivalent.is_none() && taken.equivalent(look, rule) {
-            self.equivalent = Some(at);
+        match taken.equivalent(look, rule) {
+            true if coarse => self.same_bucket = true,
+            true => self.equivalent = self.equivalent.or(Some(at)),
+            false => (),
         }
     }
 
@@ -237,7 +252,7 @@ impl Seen {
     /// `ps`: as it counts among all comparisons, after each look.
     fn judged(&self, compared: &Compared, rule: &Rule, ps: &[f64], many: f64, seed: u64) -> Judged {
         let (verdict, told) = self.told(compared, rule, ps);
-        let same_bucket = verdict == Verdict::Inconclusive && self.equivalent.is_some();
+        let same_bucket = verdict == Verdict::Inconclusive && self.same_bucket;
         // Verdict and numbers are of one look: later ones may say another thing, and are not what was told.
         let at = told.unwrap_or(ps.len() - 1);
         let shown = match verdict {
@@ -256,9 +271,8 @@ impl Seen {
 
     /// What was told first stands; of one look, that it does not matter.
     fn told(&self, compared: &Compared, rule: &Rule, ps: &[f64]) -> Told {
-        let equivalent = self.equivalent.filter(|_| !compared.coarse);
         let differs = ps.iter().position(|p| *p <= rule.alpha);
-        match (equivalent, differs) {
+        match (self.equivalent, differs) {
             _ if !compared.exercised => (Verdict::NotExercised, None),
             (Some(at), differs) if differs.is_none_or(|first| at <= first) => {
                 (Verdict::Equivalent, Some(at))
@@ -272,6 +286,16 @@ impl Seen {
                 }
             }
             (_, None) => (Verdict::Inconclusive, None),
+        }
+    }
+}
+
+impl Step<'_> {
+    /// As a part of the base, after so many blocks.
+    fn of(&self, blocks: usize, pairs: &Pairs) -> f64 {
+        match self {
+            Step::Part(part) => *part,
+            Step::Seen(units) => units[blocks - 1] / pairs.base.abs(),
         }
     }
 }
