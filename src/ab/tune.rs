@@ -343,7 +343,7 @@ impl Tuned {
     pub fn text(&self) -> Result<String> {
         let mut text = format!(
             "Changes of {}, by {} of '{}'; less than 0 is better, in % of {} (in its unit where a value is 0 or less).\n\
-             {} were looked at on the way, which proves nothing:\n",
+             {} were looked at on the way, which proves nothing, and to repeat the search until it finds something is multiple testing:\n",
             self.base,
             self.metric,
             self.command.join(" "),

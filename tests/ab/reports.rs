@@ -3,6 +3,7 @@
 
 use crate::played::{Played, asked, header};
 use scx_roost::ab::condition::{Seen, warnings};
+use scx_roost::ab::report::closing::{Closing, Part};
 use scx_roost::ab::report::compare::compare;
 use scx_roost::ab::report::html::html;
 use scx_roost::ab::report::markdown::markdown;
@@ -70,6 +71,26 @@ fn on_a_terminal() {
     );
     let strips = text.lines().filter(|l| l.contains('|') && l.contains('.'));
     assert!(strips.count() >= 4, "{text}");
+}
+
+/// In all that a person reads, and only where it is about something.
+#[test]
+fn that_equivalence_is_not_corrected_is_told() {
+    let noted = |recorded: &Recorded| {
+        let report = Report::new(recorded).unwrap();
+        let verdicts = text(&report).matches(" equivalent").count();
+        let parts = [Part {
+            name: "pairs",
+            five: None,
+            recorded,
+        }];
+        let suite = Closing::new(&parts).unwrap().text();
+        let pages = [text(&report), markdown(&report), html(&report), suite];
+        let note = "not corrected for how many there are";
+        (verdicts > 0, pages.map(|page| page.matches(note).count()))
+    };
+    assert_eq!(noted(&recorded(4)), (false, [0; 4]));
+    assert_eq!(noted(&recorded(8)), (true, [1; 4]));
 }
 
 #[test]

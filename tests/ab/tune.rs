@@ -149,6 +149,8 @@ fn what_helps_is_found_put_together_and_confirmed() {
     let text = tuned.text().unwrap();
     println!("{text}{names:?}");
     assert!(text.contains("To have it now, as root, for all tasks, as it was measured:\n"));
+    let again = "to repeat the search until it finds something is multiple testing";
+    assert_eq!(text.matches(again).count(), 1, "{text}");
     let json = serde_json::to_value(tuned.whole().unwrap()).unwrap();
     let lasting = serde_json::to_value(tuned.lasting().unwrap()).unwrap();
     assert_eq!(

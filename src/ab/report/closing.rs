@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What a suite comes to: the comparisons of all its workloads, corrected together, and five runs as a source reports them.
 
-use super::{Report, effect, number, verdict_name};
+use super::{Report, effect, note, number, verdict_name};
 use crate::ab::result::Recorded;
 use crate::ab::stats::holm;
 use crate::ab::stats::plan::Plan;
@@ -126,6 +126,9 @@ impl Closing {
                 row.metric,
                 row.remark()
             );
+        }
+        if let Some(note) = note(self.rows.iter().map(|row| row.verdict)) {
+            let _ = writeln!(text, "note: {note}");
         }
         text
     }

@@ -17,6 +17,9 @@ pub fn html(report: &Report) -> String {
          <h1><code>{command}</code></h1>\n<p>{}</p>\n",
         escape(&summary(report))
     );
+    if let Some(note) = report.note() {
+        let _ = writeln!(page, "<p><b>Note:</b> {}</p>", escape(note));
+    }
     for warning in &report.warnings {
         let _ = writeln!(page, "<p><b>Warning:</b> {}</p>", escape(warning));
     }

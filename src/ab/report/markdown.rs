@@ -37,6 +37,9 @@ pub fn markdown(report: &Report) -> String {
             );
         }
     }
+    if let Some(note) = report.note() {
+        let _ = write!(text, "\nNote: {note}\n");
+    }
     for warning in &report.warnings {
         let _ = write!(text, "\nWarning: {warning}\n");
     }

@@ -105,6 +105,13 @@ fn counted(runs: &[Repetition]) -> impl Iterator<Item = &Repetition> + Clone {
     runs.iter().filter(|r| r.block.is_some())
 }
 
+impl Report<'_> {
+    fn note(&self) -> Option<&'static str> {
+        let variants = self.metrics.iter().flat_map(|m| &m.variants);
+        note(variants.filter_map(|v| Some(v.judged.as_ref()?.verdict)))
+    }
+}
+
 impl VariantReport {
     fn new(
         runs: &[Repetition],
@@ -153,6 +160,14 @@ fn differ(medians: &[Option<f64>]) -> bool {
     let most = known.clone().fold(f64::MIN, f64::max);
     let least = known.fold(f64::MAX, f64::min);
     most > 0.0 && most - least >= MOVED * most
+}
+
+/// Where there is a verdict that it is about.
+pub fn note(verdicts: impl IntoIterator<Item = Verdict>) -> Option<&'static str> {
+    let mut verdicts = verdicts.into_iter();
+    verdicts.any(|v| v == Verdict::Equivalent).then_some(
+        "'equivalent' is told of each comparison by itself, and not corrected for how many there are",
+    )
 }
 
 pub fn verdict_name(verdict: Verdict) -> &'static str {

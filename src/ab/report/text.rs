@@ -17,6 +17,9 @@ pub fn text(report: &Report) -> String {
         text += &strips(metric);
     }
     text += &also(report);
+    if let Some(note) = report.note() {
+        let _ = writeln!(text, "note: {note}");
+    }
     for warning in &report.warnings {
         let _ = writeln!(text, "warning: {warning}");
     }
