@@ -15,6 +15,7 @@ pub mod exec;
 pub mod export;
 pub mod features;
 mod folder;
+mod hash;
 pub mod host;
 pub mod live;
 pub mod looks;

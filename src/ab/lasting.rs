@@ -4,6 +4,7 @@
 
 use super::variant::{Kind, Scope, Variant, quoted};
 use crate::arms::{Change, DEFAULT_ARM, NAME_MAX};
+use crate::hash::fnv1a;
 use anyhow::{Result, bail};
 use serde::Serialize;
 use std::fs::File;
@@ -51,6 +52,8 @@ pub struct Lasting {
     pub otherwise: String,
     /// The workload's own, named after it; None: arm default has it.
     pub arm: Option<String>,
+    /// Commands that take its rule and arm away.
+    pub away: Vec<String>,
     /// How the command itself is started each time; None: nothing is to be done.
     pub each_time: Option<String>,
     /// Why there is no rule for the command's name.
@@ -77,6 +80,7 @@ impl Lasting {
                 now: vec![typed("scx_roost", &start)],
                 otherwise: typed("scx_roost ctl", &set(&found)),
                 arm: None,
+                away: Vec::new(),
                 each_time: None,
                 no_rule: None,
                 file: format!("{DROP_INS}{FOR_ALL}"),
@@ -85,20 +89,27 @@ impl Lasting {
         }
         let no_rule = no_rule(command, script);
         // Of a program with a rule all calls are one workload, for the rule is about all of them.
-        let all = match no_rule {
-            Some(_) => command,
-            None => &command[..1],
+        let comm = no_rule.is_none().then(|| comm(program(command)));
+        let arm = match &comm {
+            Some(comm) => slug(&words(&[comm])),
+            None => slug(command),
         };
-        let arm = slug(all);
         let mut calls = making(&arm, &found);
-        if no_rule.is_none() {
-            let comm = comm(program(command));
-            calls.push(words(&["rules", "add", "--comm", &comm, "--arm", &arm]));
+        let mut away = Vec::new();
+        if let Some(comm) = &comm {
+            calls.push(words(&["rules", "add", "--comm", comm, "--arm", &arm]));
+            away.push(words(&["rules", "del", "--comm", comm]));
         }
+        away.push(words(&["arms", "del", &arm]));
+        let ctl = |calls: &[Vec<String>]| {
+            let typed = calls.iter().map(|call| typed("scx_roost ctl", call));
+            typed.collect()
+        };
         let exec: Vec<String> = command.iter().map(|w| quoted(w)).collect();
         Ok(Lasting {
             scope,
-            now: calls.iter().map(|c| typed("scx_roost ctl", c)).collect(),
+            now: ctl(&calls),
+            away: ctl(&away),
             otherwise: typed("scx_roost", &start(&base)),
             each_time: Some(format!("scx_roost exec --arm {arm} -- {}", exec.join(" "))),
             no_rule,
@@ -121,10 +132,10 @@ impl Lasting {
         text += &lines(&self.now);
         text += &match &self.arm {
             None => format!("Where a scx_roost runs already:\n  {}\n", self.otherwise),
-            Some(arm) => format!(
-                "Where no scx_roost runs, start the base first; where there is an arm of that name already, take it away first, with its rules:\n  \
-                 {}\n  scx_roost ctl arms del {arm}\n",
-                self.otherwise
+            Some(_) => format!(
+                "Where no scx_roost runs, start the base first; where there is an arm of that name already, take it away first, with its rules:\n  {}\n{}",
+                self.otherwise,
+                lines(&self.away)
             ),
         };
         match &self.no_rule {
@@ -255,7 +266,7 @@ fn in_unit(word: &str) -> String {
     }
 }
 
-/// The name of an arm, after these words without their folders. Where they do not go into it, it ends with a number that is theirs.
+/// The name of an arm, after these words without their folders. Where it does not tell them all, it ends with a number that is theirs.
 fn slug(words: &[String]) -> String {
     let mut slug = String::new();
     for c in words
@@ -269,26 +280,18 @@ fn slug(words: &[String]) -> String {
         }
     }
     let possible = |slug: &str| !slug.is_empty() && slug != DEFAULT_ARM && slug.len() <= NAME_MAX;
-    let lost = words.iter().skip(1).any(|w| w.contains('/')) || !words.iter().all(|w| w.is_ascii());
+    let told: Vec<&str> = words.iter().map(|w| w.trim_start_matches('-')).collect();
     let trimmed = slug.trim_end_matches('-');
-    match possible(trimmed) && !lost {
+    match possible(trimmed) && trimmed == told.join("-") {
         true => trimmed.to_string(),
         false => {
             slug.truncate(NAME_MAX - 5);
-            let number = hash(words) as u16;
+            let number = fnv1a(words.iter().flat_map(|w| w.bytes().chain([0]))) as u16;
             format!("{}-{number:04x}", slug.trim_end_matches('-'))
                 .trim_start_matches('-')
                 .to_string()
         }
     }
-}
-
-/// FNV-1a: of the same words always the same.
-fn hash(words: &[String]) -> u64 {
-    let bytes = words.iter().flat_map(|w| w.bytes().chain([0]));
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    })
 }
 
 fn plain(word: &str) -> &str {

@@ -109,7 +109,7 @@ MACHINE_STAT(rescue, "a task that waited too long behind a task of a higher clas
 MACHINE_STAT(hungry, "a task that had waited for two seconds was fetched out of its turn")
 MACHINE_STAT(balance_pull, "a busy CPU fetched a task from a queue whose tasks get less by weight")
 STAT(spread_run, "a running task left a core that it shared for an idle one (feature smt_spread)")
-STAT(spread_lost, "a running task was to leave for an idle core, and did not: the core was taken, forbidden by then, others waited here, or it slept first")
+STAT(spread_lost, "a running task was to leave for an idle core, and did not: the core was taken, forbidden by then, others waited here, or it slept or was taken out first")
 MACHINE_STAT(idle_kick, "an idle CPU woken by a tick or timer because a queue had waiters")
 /* idle periods: what ended them */
 MACHINE_STAT(avg_idle_wakeup, "idle periods ended by a wakeup, or by a real-time task")

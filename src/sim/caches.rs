@@ -6,22 +6,23 @@ use super::cost::Move;
 use super::params::Params;
 use crate::machine::Machine;
 use crate::native::TaskId;
+use std::collections::VecDeque;
 
-/// So many tasks of which a cache holds something are remembered.
-const HELD: usize = 64;
-
-/// A cache: of whom it holds how many bytes, who ran last first.
+/// A cache: of whom it holds how many bytes, who ran longest ago first. A task is in one of each kind, so that all together hold no more
+/// of them than there are.
 #[derive(Clone)]
 struct Cache {
     size: u64,
-    held: Vec<(TaskId, u64)>,
+    held: VecDeque<(TaskId, u64)>,
+    sum: u64,
 }
 
 impl Cache {
     fn new(bytes: u64, decay: f64) -> Cache {
         Cache {
             size: (bytes as f64 / decay) as u64,
-            held: Vec::new(),
+            held: VecDeque::new(),
+            sum: 0,
         }
     }
 
@@ -29,26 +30,33 @@ impl Cache {
     fn hold(&mut self, task: TaskId, set: u64) -> u64 {
         let set = set.min(self.size);
         let had = self.forget(task).min(set);
-        self.held.insert(0, (task, set));
-        self.held.truncate(HELD);
-        let mut room = self.size;
-        for (_, bytes) in &mut self.held {
-            *bytes = room.min(*bytes);
-            room -= *bytes;
+        self.held.push_back((task, set));
+        self.sum += set;
+        while self.sum > self.size {
+            let (_, oldest) = &mut self.held[0];
+            let cut = (*oldest).min(self.sum - self.size);
+            *oldest -= cut;
+            self.sum -= cut;
+            if *oldest == 0 {
+                self.held.pop_front();
+            }
         }
-        self.held.retain(|(_, bytes)| *bytes > 0);
         set - had
     }
 
     /// Bytes that it held of the task.
     fn forget(&mut self, task: TaskId) -> u64 {
-        let at = self.held.iter().position(|(t, _)| *t == task);
-        at.map_or(0, |at| self.held.remove(at).1)
+        let at = self.held.iter().rposition(|(t, _)| *t == task);
+        let (_, bytes) = at.and_then(|at| self.held.remove(at)).unwrap_or_default();
+        self.sum -= bytes;
+        bytes
     }
 
     fn lose(&mut self, part: f64) {
         for (_, bytes) in &mut self.held {
-            *bytes -= (*bytes as f64 * part) as u64;
+            let lost = (*bytes as f64 * part) as u64;
+            *bytes -= lost;
+            self.sum -= lost;
         }
     }
 }

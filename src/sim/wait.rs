@@ -116,7 +116,7 @@ impl Wait {
     }
 
     /// Who ends and has told nobody yet wakes the parent that waits for it, while it still runs (kernel: do_exit() calls exit_notify()
-    /// before do_task_dead()).
+    /// before do_task_dead(); that wakeup is sync, but not from who is exiting: select_task_rq_fair()).
     fn exits(tasks: &mut [Task], task: TaskId) -> Option<Came> {
         let Some(parent) = Wait::notify(tasks, task) else {
             return Some(Came::Ends);

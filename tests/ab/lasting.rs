@@ -86,7 +86,7 @@ fn for_a_command_it_is_an_arm_with_a_rule() {
         "as long as the scheduler runs:\n  scx_roost ctl arms add",
         "The rule is for threads of that name: not for those that the program names itself, nor for what it starts by other names.\n",
         "start the base first; where there is an arm of that name already, take it away first, with its rules:\n  scx_roost --preset mainline",
-        "\n  scx_roost ctl arms del game\n",
+        "\n  scx_roost ctl rules del --comm game\n  scx_roost ctl arms del game\n",
         "start it each time by\n  scx_roost exec --arm game -- ",
         "make this file\n/etc/systemd/system/scx_roost.service.d/tune-game.conf (",
         "Another workload's file may be beside it",
@@ -157,11 +157,12 @@ fn arm_and_file_are_named_after_the_workload() {
     };
     for (words, name) in [
         (&["game"][..], "game"),
-        (&["/opt/game/Game.x86", "--demo"], "game-x86"),
-        (&["my game!"], "my-game"),
+        (&["/opt/game/Game.x86", "--demo"], "game-x86-"),
+        (&["my game!"], "my-game-"),
+        (&["/usr/bin/make"], "make-"),
         (&["make", "-j16"], "make-j16"),
         (&["sh", "./bench.sh"], "sh-bench-sh-"),
-        (&["game-with-a-long-name"], "game-with-"),
+        (&["game-with-a-long-name"], "game-with-a-lon"),
         (&["default"], "default-"),
         (&["\u{e4}"], ""),
     ] {
@@ -172,13 +173,26 @@ fn arm_and_file_are_named_after_the_workload() {
         assert!(arm == name || number.len() == 4, "{words:?}: {arm}");
     }
     for (one, other) in [
-        (&["sh", "a/bench.sh"], &["sh", "b/bench.sh"]),
+        (&["sh", "a/bench.sh"][..], &["sh", "b/bench.sh"][..]),
         (&["make", "a-long-target-1"], &["make", "a-long-target-2"]),
         (&["make", "\u{e4}"], &["make", "\u{f6}"]),
+        (&["make", "a.b"], &["make", "a-b"]),
+        (&["a/make"], &["b/make"]),
+        (&["Game"], &["game"]),
+        (&["my game"], &["my-game"]),
     ] {
         assert_ne!(arm(one), arm(other), "{one:?}");
     }
-    assert_eq!(arm(&["game", "--demo"]), arm(&["game", "--other"]));
+    for (one, other) in [
+        (&["game", "--demo"], &["game", "--other"]),
+        // The kernel cuts the names, so that the rule is one.
+        (
+            &["/opt/game-with-a-long-name", ""],
+            &["./game-with-a-long-one", ""],
+        ),
+    ] {
+        assert_eq!(arm(one), arm(other), "{one:?}");
+    }
 }
 
 /// As the kernel cuts names, and as each reader takes the word.

@@ -130,7 +130,7 @@ ab_restored() {
 	check "$1: $AB_BACK_WHAT" ab_is_back
 	ab_anew
 }
-# ab_interrupted: Ctrl-C ends $AB as it should; its files stay.
+# ab_interrupted: Ctrl-C ends $AB as it should.
 ab_interrupted() {
 	kill -INT $AB
 	wait $AB

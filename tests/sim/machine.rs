@@ -231,6 +231,14 @@ fn who_does_not_fit_beside_others_loads_again() {
     within(turns("400kB", 2) - turns("0", 2), 2.0 * 288.0 * 30.0, 20.0);
 }
 
+/// 100 of 100 kB in an LLC of 30 MB: each finds all of it there, and loads an L2 of 256 kB at 30 us a MB.
+#[test]
+fn a_cache_holds_of_as_many_as_fit() {
+    let model = quiet(&model("fleming-2x24").unwrap());
+    let cost = each(&model, &ring("100kB", 100)) - each(&model, &ring("0", 100));
+    within(cost, 100.0 * 100.0 * 30.0, 2e4);
+}
+
 /// Two of 12 MB in an LLC of 16 MB: each finds 4 of its own, and loads 8 at 270 us. Where the other seven CPUs use 1 MB each, 9 are left for who
 /// runs on the eighth, of which it finds 7; where they use 4, the eight have 2 each, and what is theirs stays there: an L2 of 512 kB is loaded at 30 us.
 #[test]

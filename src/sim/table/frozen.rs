@@ -3,6 +3,7 @@
 //! what stands for which row, and the commit in which they were frozen.
 
 use super::cells::CELLS;
+use crate::hash::fnv1a;
 use crate::sim::WORKLOADS;
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -92,15 +93,10 @@ impl Frozen {
     }
 }
 
-/// FNV-1a of 64 bits: the same on every host, and no secret.
 fn hash() -> String {
     let loads = WORKLOADS.iter().flat_map(|(name, text)| [*name, text]);
     let texts = [PARAMS, CELLS].into_iter().chain(loads);
-    let bytes = texts.flat_map(str::bytes);
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    });
-    format!("{hash:016x}")
+    format!("{:016x}", fnv1a(texts.flat_map(str::bytes)))
 }
 
 #[cfg(test)]
