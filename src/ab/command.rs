@@ -159,9 +159,8 @@ fn record(task: &Task, stop: &Stop, among: Option<Among>) -> Result<(Recorded, E
     let (mut file, mut recorded) = match task.resume {
         true => ResultFile::resume(&task.result, &task.header)?,
         false => {
-            let (header, runs) = (task.header.clone(), Vec::new());
-            let file = ResultFile::create(&task.result, &header)?;
-            (file, Recorded { header, runs })
+            let file = ResultFile::create(&task.result, &task.header)?;
+            (file, Recorded::new(task.header.clone()))
         }
     };
     let made = !task.resume;

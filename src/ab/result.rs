@@ -75,6 +75,14 @@ pub struct Repetition {
     pub seen: Seen,
 }
 
+/// The command failed in this run of the plan, under one variant or two beside each other; the run was made again, or is still to be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FailedRun {
+    /// The number of the run.
+    pub failed: usize,
+    pub variants: Vec<String>,
+}
+
 impl Header {
     pub fn design(&self) -> Design {
         Design {
@@ -199,6 +207,19 @@ impl Repetition {
     }
 }
 
+impl FailedRun {
+    /// Errors: another run was due.
+    fn checked(self, due: usize, header: &Header) -> Result<FailedRun> {
+        let known = |v: &String| header.variants.contains(v);
+        ensure!(
+            self.failed == due && self.variants.iter().all(known),
+            "it says that run {} failed, and run {due} was due",
+            self.failed
+        );
+        Ok(self)
+    }
+}
+
 /// Errors: one is a quantile of its run, and means of two runs are to be taken.
 pub fn no_quantile(metrics: &[Metric]) -> Result<()> {
     match metrics.iter().find(|m| m.quantile()) {
@@ -227,9 +248,20 @@ pub fn distinct(metrics: &[Metric]) -> Result<()> {
 pub struct Recorded {
     pub header: Header,
     pub runs: Vec<Repetition>,
+    /// In the order of their lines.
+    pub failed: Vec<FailedRun>,
 }
 
 impl Recorded {
+    /// Without any run.
+    pub fn new(header: Header) -> Recorded {
+        Recorded {
+            header,
+            runs: Vec::new(),
+            failed: Vec::new(),
+        }
+    }
+
     pub fn read(path: &Path) -> Result<Recorded> {
         let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
         read(&file, path).map(|(recorded, _)| recorded)
@@ -250,16 +282,26 @@ impl Recorded {
         let header = header(lines.next().context("it is empty")?)?;
         let metrics = header.metrics()?;
         let all = header.design().runs(header.rule.plan.max());
-        let run = |(at, line): (usize, &str)| {
-            let run = || {
+        let (mut runs, mut failed) = (Vec::new(), Vec::new());
+        for (at, line) in lines.enumerate() {
+            let mut read = || {
+                if let Ok(run) = serde_json::from_str::<FailedRun>(line) {
+                    failed.push(run.checked(runs.len(), &header)?);
+                    return Ok(());
+                }
+                let at = runs.len();
                 ensure!(at < all, "there are {all} runs, and it is one more");
                 let run: Repetition = serde_json::from_str(line).context("it is no run")?;
-                run.checked(at, &header, &metrics)
+                runs.push(run.checked(at, &header, &metrics)?);
+                Ok(())
             };
-            run().with_context(|| format!("line {}", at + 2))
-        };
-        let runs = lines.enumerate().map(run).collect::<Result<_>>()?;
-        Ok(Recorded { header, runs })
+            read().with_context(|| format!("line {}", at + 2))?;
+        }
+        Ok(Recorded {
+            header,
+            runs,
+            failed,
+        })
     }
 }
 
@@ -346,8 +388,7 @@ impl ResultFile {
             header.clone().checked()?;
             written.file.set_len(0)?;
             written.line(header)?;
-            let (header, runs) = (header.clone(), Vec::new());
-            return Ok((written, Recorded { header, runs }));
+            return Ok((written, Recorded::new(header.clone())));
         }
         let (recorded, whole) = read(&written.file, path)?;
         recorded
@@ -375,6 +416,10 @@ impl ResultFile {
     }
 
     pub fn append(&mut self, run: &Repetition) -> Result<()> {
+        self.line(run)
+    }
+
+    pub fn append_failed(&mut self, run: &FailedRun) -> Result<()> {
         self.line(run)
     }
 

@@ -5,7 +5,7 @@ use super::analysis;
 use super::child::Failure;
 use super::machine::{Machine, Taken};
 use super::metric::{MEASURED, Metric};
-use super::result::{Header, Repetition, ResultFile};
+use super::result::{FailedRun, Header, Repetition, ResultFile};
 use super::stats::plan::Plan;
 use super::stats::verdict::settled;
 use super::variant::Variant;
@@ -102,19 +102,17 @@ impl Session<'_> {
             let number = runs.len();
             let turn = design.turn(number);
             let now = self.now(number);
-            let names: Vec<&str> = now.iter().map(|v| v.name.as_str()).collect();
-            let names = names.join(" beside ");
             tell(&Progress {
                 number,
                 all,
-                variant: &names,
+                variant: &names(&now).join(" beside "),
                 block: turn.block,
                 blocks: self.header.rule.plan.max(),
             });
             let taken = match self.taken(&now) {
                 Ok(taken) => taken,
                 Err(Failure::Stopped) => return Ok(End::Stopped),
-                Err(failure) => return Err(self.failed(number, &names, failure)),
+                Err(failure) => return Err(self.failed(number, &now, failure)?),
             };
             for (variant, (values, taken)) in now.into_iter().zip(taken) {
                 let run = Repetition {
@@ -179,7 +177,13 @@ impl Session<'_> {
         Ok(values)
     }
 
-    fn failed(&self, number: usize, variant: &str, failure: Failure) -> anyhow::Error {
+    /// What is told of it; the file says that it failed, if that was the command's doing. Errors: it cannot be written.
+    fn failed(
+        &mut self,
+        number: usize,
+        now: &[Variant],
+        failure: Failure,
+    ) -> Result<anyhow::Error> {
         let kept = match number {
             0 => String::new(),
             _ => format!(
@@ -187,13 +191,27 @@ impl Session<'_> {
                 self.file.path.display()
             ),
         };
-        let text = format!("run {} under variant {variant} failed{kept}", number + 1);
-        match failure {
-            Failure::Other(e) => e.context(text),
-            Failure::NoValue(e) => e.context(CommandFailed(text)),
-            other => anyhow!("{other}").context(CommandFailed(text)),
-        }
+        let variants = names(now);
+        let text = format!(
+            "run {} under variant {} failed{kept}",
+            number + 1,
+            variants.join(" beside ")
+        );
+        let error = match failure {
+            Failure::Other(e) => return Ok(e.context(text)),
+            Failure::NoValue(e) => e,
+            other => anyhow!("{other}"),
+        };
+        self.file.append_failed(&FailedRun {
+            failed: number,
+            variants,
+        })?;
+        Ok(error.context(CommandFailed(text)))
     }
+}
+
+fn names(variants: &[Variant]) -> Vec<String> {
+    variants.iter().map(|v| v.name.clone()).collect()
 }
 
 /// A variant that cannot be had is no fault of the command.

@@ -45,6 +45,9 @@ pub fn redacted(recorded: &Recorded) -> Result<Recorded> {
         run.counters
             .retain(|name, _| ROWS.iter().any(|row| row.name == name));
     }
+    for run in &mut shared.failed {
+        run.variants = run.variants.iter().map(|v| names.variant(v)).collect();
+    }
     Ok(shared)
 }
 
@@ -122,8 +125,14 @@ fn file_name(word: &str) -> String {
 /// As a file, which can be read again.
 pub fn lines(recorded: &Recorded) -> Result<String> {
     let mut text = serde_json::to_string(&recorded.header)? + "\n";
-    for run in &recorded.runs {
-        text += &(serde_json::to_string(run)? + "\n");
+    let failed = |number: usize| recorded.failed.iter().filter(move |f| f.failed == number);
+    for number in 0..=recorded.runs.len() {
+        for run in failed(number) {
+            text += &(serde_json::to_string(run)? + "\n");
+        }
+        if let Some(run) = recorded.runs.get(number) {
+            text += &(serde_json::to_string(run)? + "\n");
+        }
     }
     Recorded::of_lines(&text).context("what would be written cannot be read again")?;
     Ok(text)

@@ -100,7 +100,11 @@ fn a_suite_errs_as_seldom_as_a_comparison() {
             }
         };
         let runs = (0..24).map(run).collect();
-        Recorded { header, runs }
+        Recorded {
+            header,
+            runs,
+            failed: Vec::new(),
+        }
     };
     let differs = |v: Verdict| matches!(v, Verdict::Better | Verdict::Worse);
     let (mut suites, mut workloads) = (0, 0);
@@ -136,7 +140,11 @@ fn until_settled(header: &Header, values: &[Vec<f64>]) -> Recorded {
         }
     }
     let header = header.clone();
-    Recorded { header, runs }
+    Recorded {
+        header,
+        runs,
+        failed: Vec::new(),
+    }
 }
 
 /// `times`: how much slower the second is. Of some suites, those with a difference in the suite's table, and the rows there that differ.

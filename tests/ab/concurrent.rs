@@ -135,7 +135,11 @@ fn go(header: &Header, path: &Path, machine: &mut Played) -> Vec<Repetition> {
             let (header, runs) = (header.clone(), Vec::new());
             (
                 ResultFile::create(path, &header).unwrap(),
-                Recorded { header, runs },
+                Recorded {
+                    header,
+                    runs,
+                    failed: Vec::new(),
+                },
             )
         }
     };
@@ -199,7 +203,11 @@ fn every_report_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let header = beside(Plan::Fixed(6));
     let runs = go(&header, &folder.path().join("r"), &mut Played::new(1));
-    let recorded = Recorded { header, runs };
+    let recorded = Recorded {
+        header,
+        runs,
+        failed: Vec::new(),
+    };
     let report = Report::new(&recorded).unwrap();
     let label = "6 blocks of 2 variants, two copies at once, on CPUs 0-3 and 4-7, sides swapped in each block; seed";
     for said in [text(&report), markdown(&report), html(&report)] {

@@ -156,6 +156,7 @@ fn reports_and_what_is_shared_say_where() {
     header.host.insert("cores".into(), "0-31".into());
     let recorded = Recorded {
         runs: crate::played::played_runs(&header, 1),
+        failed: Vec::new(),
         header,
     };
     let said = summary(&Report::new(&recorded).unwrap());

@@ -16,7 +16,11 @@ const TWO: [&str; 2] = ["mainline", "roost"];
 fn whole() -> Recorded {
     let header = header(&TWO, Plan::Fixed(6));
     let runs = played_runs(&header, 1);
-    Recorded { header, runs }
+    Recorded {
+        header,
+        runs,
+        failed: Vec::new(),
+    }
 }
 
 fn text() -> String {
@@ -238,7 +242,11 @@ fn what_is_shared_names_nobody() {
             .extend([(secret.to_string(), wall), ("my-own".to_string(), 1.0)]);
         run.counters.insert("acme".into(), 1);
     }
-    let recorded = Recorded { header, runs };
+    let recorded = Recorded {
+        header,
+        runs,
+        failed: Vec::new(),
+    };
     let shared = redacted(&recorded).unwrap();
     let text = lines(&shared).unwrap();
     for private in [

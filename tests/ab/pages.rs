@@ -15,7 +15,11 @@ use std::process::Command;
 fn recorded() -> Recorded {
     let header = header(&["mainline", "roost"], Plan::Fixed(6));
     let runs = played_runs(&header, 1);
-    Recorded { header, runs }
+    Recorded {
+        header,
+        runs,
+        failed: Vec::new(),
+    }
 }
 
 /// A folder with the file 'r'.

@@ -173,7 +173,14 @@ pub fn played(header: &Header, machine: &mut Played) -> Result<(Recorded, End)> 
     let (mut runs, header) = (Vec::new(), header.clone());
     let (never, nobody) = (|| false, &mut |_: &Progress| ());
     let end = run(&header, &mut runs, machine, &mut file, &never, nobody)?;
-    Ok((Recorded { header, runs }, end))
+    Ok((
+        Recorded {
+            header,
+            runs,
+            failed: Vec::new(),
+        },
+        end,
+    ))
 }
 
 /// All runs of it.

@@ -39,7 +39,11 @@ fn recorded(blocks: usize) -> Recorded {
         .find(|r| r.block == Some(3) && r.variant == "roost")
         .unwrap();
     disturbed.values.insert("wall".to_string(), 12.5);
-    Recorded { header, runs }
+    Recorded {
+        header,
+        runs,
+        failed: Vec::new(),
+    }
 }
 
 #[test]

@@ -157,6 +157,7 @@ fn what_is_done_leaves_the_machine_alone() {
     let lines = scx_roost::ab::share::lines(&Recorded {
         header: task.header.clone(),
         runs,
+        failed: Vec::new(),
     });
     fs::write(&task.result, lines.unwrap()).unwrap();
     let (mut file, mut recorded) = ResultFile::resume(&task.result, &task.header).unwrap();

@@ -4,8 +4,11 @@
 use crate::played::{Played, asked, header};
 use anyhow::Result;
 use scx_roost::ab::child::Failure;
+use scx_roost::ab::report::Report;
+use scx_roost::ab::report::text::text;
 use scx_roost::ab::result::{Header, Recorded, Repetition, ResultFile};
 use scx_roost::ab::run::{End, run};
+use scx_roost::ab::share::lines;
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::verdict::{Direction, Verdict};
 use scx_roost::ab::{analysis, variant};
@@ -156,6 +159,47 @@ fn whatever_fails_is_told_and_the_machine_restored() {
             (4, "restore")
         );
     }
+}
+
+/// A command that fails now and then is not taken for one that goes well; what the machine did is not its fault.
+#[test]
+fn what_failed_is_told_though_it_was_run_again() {
+    let header = header(&TWO, Plan::Fixed(6));
+    for (failure, times) in [
+        (
+            (|| Failure::TimedOut(Duration::from_secs(3))) as fn() -> Failure,
+            2,
+        ),
+        (
+            || Failure::Other(anyhow::anyhow!("roost does not start")),
+            0,
+        ),
+    ] {
+        let place = place();
+        for _ in 0..2 {
+            let mut machine = Played::new(3);
+            machine.fails = Some((1, failure));
+            go(&header, &place.path, &mut machine).0.unwrap_err();
+        }
+        go(&header, &place.path, &mut Played::new(3)).0.unwrap();
+        let recorded = Recorded::read(&place.path).unwrap();
+        let again = Recorded::of_lines(&lines(&recorded).unwrap()).unwrap();
+        assert_eq!(again, recorded);
+        let report = Report::new(&recorded).unwrap();
+        assert_eq!(report.failed.values().sum::<usize>(), times);
+        assert_eq!(report.failed.len(), times.min(1));
+        let text = text(&report);
+        let told = text.contains("the command failed under mainline, and")
+            || text.contains("the command failed under roost, and");
+        assert_eq!(told, times > 0, "{text}");
+    }
+    let text = "{\"failed\":1,\"variants\":[\"roost\"]}\n";
+    let begun = serde_json::to_string(&header).unwrap();
+    let error = Recorded::of_lines(&format!("{begun}\n{text}")).unwrap_err();
+    assert_eq!(
+        format!("{error:#}"),
+        "line 2: it says that run 1 failed, and run 0 was due"
+    );
 }
 
 #[test]

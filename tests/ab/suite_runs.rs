@@ -222,11 +222,7 @@ fn a_workload_keeps_its_name_when_it_is_given_away() {
     for (name, kept) in [("pairs", true), ("x265", true), ("my secret", false)] {
         let mut header = header(&["mainline", "roost"], Plan::Fixed(6));
         header.workload = Some(name.to_string());
-        let shared = redacted(&Recorded {
-            header,
-            runs: Vec::new(),
-        })
-        .unwrap();
+        let shared = redacted(&Recorded::new(header)).unwrap();
         assert_eq!(shared.header.workload.is_some(), kept, "{name}");
     }
     assert!(

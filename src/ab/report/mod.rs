@@ -36,6 +36,8 @@ pub struct Report<'a> {
     pub also: BTreeMap<String, Vec<Option<f64>>>,
     /// Counters of the scheduler that differ, a run, in the same order.
     pub counters: BTreeMap<String, Vec<Option<f64>>>,
+    /// How many runs of a variant failed, and were made again.
+    pub failed: BTreeMap<String, usize>,
     /// What spoils the comparison.
     pub warnings: Vec<String>,
 }
@@ -90,15 +92,29 @@ impl Report<'_> {
             r.counters.iter().map(as_number).collect()
         });
         counters.retain(|_, medians| differ(medians));
+        let failed = failed(recorded);
+        let mut warned = warnings(counted(runs).map(|r| &r.seen));
+        warned.extend(failed.iter().map(|(variant, n)| {
+            format!("the command failed under {variant}, and the run was made again: only runs that went well are compared ({n} of its runs)")
+        }));
         Ok(Report {
             plan: header,
             blocks: analysis::blocks(header, runs),
             metrics: metrics.collect(),
             also,
             counters,
-            warnings: warnings(counted(runs).map(|r| &r.seen)),
+            failed,
+            warnings: warned,
         })
     }
+}
+
+fn failed(recorded: &Recorded) -> BTreeMap<String, usize> {
+    let mut failed = BTreeMap::new();
+    for variant in recorded.failed.iter().flat_map(|f| &f.variants) {
+        *failed.entry(variant.clone()).or_default() += 1;
+    }
+    failed
 }
 
 fn counted(runs: &[Repetition]) -> impl Iterator<Item = &Repetition> + Clone {
