@@ -117,6 +117,9 @@ def main():
     except LabError as e:
         print(f"scripts/run: {e}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("\nscripts/run: interrupted; the virtual machine has been ended", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":
