@@ -226,7 +226,7 @@ static __always_inline void placed_nowhere(struct task_state *ts)
 		placed_over(ts, STAT_claim_release);
 }
 
-/* [smt_spread] The running task was to leave for an idle core (tick), and does not: it stays, or sleeps before it came to leave. */
+/* [smt_spread] The running task was to leave for an idle core (tick), and does not: it stays, sleeps, or is taken out of the queue first. */
 static __always_inline void spread_lost(struct task_state *ts)
 {
 	if (!ts->idle_cpu)
