@@ -24,6 +24,10 @@ pub struct Row {
     /// To another core of the LLC and to another LLC, a second.
     pub moves: f64,
     pub far_moves: f64,
+    /// Context switches to a task, a second.
+    pub switches: f64,
+    /// CPUs that work, in the mean.
+    pub busy_cpus: f64,
     /// From a wakeup to running, us.
     pub wakeup_p50_us: f64,
     pub wakeup_p99_us: f64,
@@ -112,6 +116,8 @@ fn row(variant: &str, runs: &[Measured], base: Option<f64>, more_is_better: bool
         shared_percent: sum(&|m| m.shared_ns as f64) / sum(&|m| m.busy_ns as f64) * 100.0,
         moves: sum(&|m| m.moves[1] as f64) / seconds,
         far_moves: sum(&|m| (m.moves[2] + m.moves[3]) as f64) / seconds,
+        switches: sum(&|m| m.switches as f64) / seconds,
+        busy_cpus: sum(&|m| m.busy_ns as f64 / 1e9) / seconds,
         wakeup_p50_us: wakeup(500),
         wakeup_p99_us: wakeup(990),
         counters: counters(runs),

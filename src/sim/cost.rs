@@ -28,8 +28,9 @@ pub struct Costs {
     pub deep_after: u64,
     /// Period of the tick.
     pub tick_period: u64,
-    /// Cache lines that go from CPU to CPU: with a message, with a lock, with a wakeup.
+    /// Cache lines that go from CPU to CPU: with a message, under a pipe's mutex, with a lock, with a wakeup.
     pub message_lines: u64,
+    pub pipe_lines: u64,
     pub lock_lines: u64,
     pub wake_lines: u64,
     /// A line, by how far it comes from.
@@ -66,6 +67,7 @@ impl Costs {
             },
             tick_period: ns("tick_period"),
             message_lines: params.count("lines_message"),
+            pipe_lines: params.count("lines_pipe"),
             lock_lines: params.count("lines_lock"),
             wake_lines: params.count("lines_wake"),
             transfer: ["smt", "llc", "other_llc", "node"].map(|to| ns(&format!("transfer_{to}"))),

@@ -480,6 +480,11 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.caches.emptied(cpu);
         }
         self.cpus[cpu].running = next;
+        for (task, on_cpu) in [(before, false), (next, true)] {
+            if let Some(task) = task {
+                self.tasks[task].on_cpu = on_cpu;
+            }
+        }
         if let Some(before) = before
             && self.tasks[before].state == State::Runnable
         {

@@ -8,6 +8,8 @@ use super::load::Load;
 #[derive(Clone, Copy, Debug)]
 pub enum Shared {
     Channel(usize),
+    /// A channel that is one of the kernel's pipes.
+    Pipe(usize),
     Lock(usize),
     Barrier(usize),
 }
@@ -31,6 +33,7 @@ impl Lines {
     pub fn come(&mut self, shared: Shared, cpu: usize, costs: &Costs) -> u64 {
         let (last, lines) = match shared {
             Shared::Channel(at) => (&mut self.channels[at], costs.message_lines),
+            Shared::Pipe(at) => (&mut self.channels[at], costs.pipe_lines),
             Shared::Lock(at) => (&mut self.locks[at], costs.lock_lines),
             Shared::Barrier(at) => (&mut self.barriers[at], costs.lock_lines),
         };

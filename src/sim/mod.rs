@@ -29,6 +29,7 @@ mod machines;
 mod measure;
 mod oracle;
 mod params;
+mod pipe;
 mod policy;
 mod pstate;
 mod runs;

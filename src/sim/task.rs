@@ -2,6 +2,7 @@
 //! A task of the simulator: where in its program it is, and what it still has to do there.
 
 use super::load::{Group, Known};
+use super::pipe::AtPipe;
 use super::sched::Wake;
 use crate::native::Attr;
 use std::collections::VecDeque;
@@ -54,6 +55,10 @@ pub struct Task {
     pub first: bool,
     /// It waits at a barrier, on its CPU.
     pub spins: bool,
+    /// How far it has come with a pipe.
+    pub pipe: AtPipe,
+    /// It runs.
+    pub on_cpu: bool,
     /// It sleeps until another wakes it.
     pub stuck: bool,
     /// Its CPU has the cache lines that its step is about.
@@ -103,6 +108,8 @@ impl Task {
             stamp: 0,
             first: false,
             spins: false,
+            pipe: AtPipe::default(),
+            on_cpu: false,
             stuck: false,
             reached: false,
             blocked: false,

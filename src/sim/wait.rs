@@ -7,6 +7,7 @@ use super::cost::Costs;
 use super::lines::{Lines, Shared};
 use super::load::{Load, Step, Vary, Which};
 use super::measure::Measured;
+use super::pipe::{Pipe, Way};
 use super::speed::FULL;
 use super::task::{Memory, Task, Then};
 use crate::native::TaskId;
@@ -27,17 +28,34 @@ pub enum Came {
     Ends,
 }
 
-struct Message {
+pub(super) struct Message {
     from: i64,
     tag: usize,
     stamp: u64,
 }
 
+impl Message {
+    /// Of who sends it, about that.
+    pub fn of(task: &Task, tag: usize) -> Message {
+        Message {
+            from: task.known.me,
+            tag,
+            stamp: task.stamp,
+        }
+    }
+
+    pub fn read_by(&self, task: &mut Task) {
+        task.known.from = self.from;
+        task.tag = self.tag;
+        task.stamp = self.stamp;
+    }
+}
+
 #[derive(Default)]
-struct Channel {
-    messages: VecDeque<Message>,
-    readers: VecDeque<TaskId>,
-    writers: VecDeque<TaskId>,
+pub(super) struct Channel {
+    pub messages: VecDeque<Message>,
+    pub readers: VecDeque<TaskId>,
+    pub writers: VecDeque<TaskId>,
 }
 
 #[derive(Default)]
@@ -51,7 +69,9 @@ pub struct Wait {
     pub load: Arc<Load>,
     loops: usize,
     timers: usize,
-    channels: Vec<Channel>,
+    pub(super) channels: Vec<Channel>,
+    /// Of each channel, what it has besides as a pipe of the kernel's.
+    pub(super) pipes: Vec<Pipe>,
     locks: Vec<Lock>,
     /// Who waits for each condition.
     pub(super) conds: Vec<VecDeque<TaskId>>,
@@ -61,7 +81,7 @@ pub struct Wait {
     barriers: Vec<Vec<TaskId>>,
     /// Who spins there no longer: the last has come.
     pub freed: Vec<TaskId>,
-    lines: Lines,
+    pub(super) lines: Lines,
     masks: Vec<usize>,
     pub seed: u64,
     rng: Rng,
@@ -76,6 +96,7 @@ impl Wait {
             conds: vec![VecDeque::new(); load.conds],
             shared: vec![None; load.timers],
             channels: load.channels.iter().map(|_| Channel::default()).collect(),
+            pipes: load.channels.iter().map(|_| Pipe::default()).collect(),
             locks: (0..load.locks).map(|_| Lock::default()).collect(),
             barriers: load.barriers.iter().map(|_| Vec::new()).collect(),
             freed: Vec::new(),
@@ -212,7 +233,7 @@ impl Wait {
                 tasks[task].then = Then::Step;
                 return Came::Works;
             }
-            if let Some(came) = self.step(step, tasks, task, now, measured) {
+            if let Some(came) = self.step(step, tasks, task, now, costs, measured) {
                 return came;
             }
         }
@@ -254,7 +275,14 @@ impl Wait {
     /// them away again.
     fn reaches(&mut self, step: &Step, task: &mut Task, costs: &Costs) -> bool {
         let shared = match step {
-            Step::Send(which, _) | Step::Receive(which) => Shared::Channel(self.which(which, task)),
+            Step::Send(which, _) | Step::Receive(which) => {
+                let at = self.which(which, task);
+                // A pipe's come with its mutex.
+                if self.load.channels[at].paged.is_some() {
+                    return false;
+                }
+                Shared::Channel(at)
+            }
             Step::Lock(which) | Step::Unlock(which) => Shared::Lock(self.which(which, task)),
             Step::Barrier(at) => Shared::Barrier(*at),
             _ => return false,
@@ -276,6 +304,7 @@ impl Wait {
         tasks: &mut [Task],
         id: TaskId,
         now: u64,
+        costs: &Costs,
         measured: &mut Measured,
     ) -> Option<Came> {
         let task = &mut tasks[id];
@@ -297,36 +326,36 @@ impl Wait {
             }
             Step::Send(ref which, tag) => {
                 let at = self.which(which, task);
-                let capacity = self.load.channels[at];
+                let of = self.load.channels[at];
+                if of.paged.is_some() {
+                    return self.pipes(at, Way::Write(tag), tasks, id, costs);
+                }
                 let channel = &mut self.channels[at];
-                if channel.messages.len() as u64 >= capacity.capacity {
+                if channel.messages.len() as u64 >= of.capacity {
                     channel.writers.push_back(id);
                     task.pc -= 1;
                     return Some(Came::Sleeps(None));
                 }
-                channel.messages.push_back(Message {
-                    from: task.known.me,
-                    tag,
-                    stamp: task.stamp,
-                });
+                channel.messages.push_back(Message::of(task, tag));
                 if let Some(reader) = channel.readers.pop_front() {
-                    task.todo.push_back(Then::Wake(reader, capacity.sync));
+                    task.todo.push_back(Then::Wake(reader, of.sync));
                 }
             }
             Step::Receive(ref which) => {
                 let at = self.which(which, task);
-                let sync = self.load.channels[at].sync;
+                let of = self.load.channels[at];
+                if of.paged.is_some() {
+                    return self.pipes(at, Way::Read, tasks, id, costs);
+                }
                 let channel = &mut self.channels[at];
                 let Some(message) = channel.messages.pop_front() else {
                     channel.readers.push_back(id);
                     task.pc -= 1;
                     return Some(Came::Sleeps(None));
                 };
-                task.known.from = message.from;
-                task.tag = message.tag;
-                task.stamp = message.stamp;
+                message.read_by(task);
                 if let Some(writer) = channel.writers.pop_front() {
-                    task.todo.push_back(Then::Wake(writer, sync));
+                    task.todo.push_back(Then::Wake(writer, of.sync));
                 }
             }
             Step::Lock(ref which) => {

@@ -60,6 +60,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
         self.settle(cpu);
         if let Some(task) = self.cpus[cpu].running.take() {
+            self.tasks[task].on_cpu = false;
             self.stops(cpu, task, Stop::GivesWay);
             self.cpus[cpu].idle_since = self.clock.now();
             self.see(What::Idle { cpu });

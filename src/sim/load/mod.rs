@@ -60,6 +60,17 @@ pub struct Channel {
     pub capacity: u64,
     /// Who sends tells the kernel that it is about to sleep (kernel: WF_SYNC): pipes and sockets do, futexes do not.
     pub sync: bool,
+    /// It is a pipe of the kernel's: `capacity` is that of its pages.
+    pub paged: Option<Paged>,
+}
+
+/// Of a pipe as the kernel has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paged {
+    /// Messages that one page holds.
+    pub of_page: u64,
+    /// What a read or a write does under the pipe's mutex, ns at full speed.
+    pub hold: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -137,7 +148,6 @@ pub enum Step {
     Sleep(Expr, Vary),
     /// Sleeps to the next multiple of so many ns.
     Until(Expr),
-    /// With a word that says what it is about.
     /// Sleeps until `period` ns after the time of the last use, before any of them `first`. Who comes too late goes on; `relative`: that
     /// time counts as the last use then.
     Timer {
@@ -151,6 +161,7 @@ pub enum Step {
     /// Percent of what it runs from now on that waits for memory.
     Memory(u64),
     Attr(Change),
+    /// With a word that says what it is about.
     Send(Which, usize),
     Receive(Which),
     Lock(Which),

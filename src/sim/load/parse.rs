@@ -2,7 +2,7 @@
 //! From text to a workload. Blocks are indented by four spaces; what was expected is named with each error.
 
 use super::expr::{Atom, Expr};
-use super::{Barrier, Channel, Faults, Group, Load, Measure, Settings, Step, Vary, Which};
+use super::{Barrier, Channel, Faults, Group, Load, Measure, Paged, Settings, Step, Vary, Which};
 use crate::native::Attr;
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 const INDENT: usize = 4;
 /// Messages of a channel whose capacity is not given.
 const CAPACITY: i64 = 1 << 16;
+/// Bytes of a page.
+const PAGE: u64 = 4096;
 
 struct Line<'a> {
     number: usize,
@@ -216,7 +218,7 @@ impl<'a> Parser<'a> {
                         self.locks += count;
                         Object::Lock(self.locks - count, count)
                     }
-                    _ => self.channel(rest, count)?,
+                    _ => self.channel(kind, rest, count)?,
                 }
             }
         };
@@ -227,7 +229,35 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn channel(&mut self, rest: &[&str], count: usize) -> Result<Object> {
+    fn channel(&mut self, kind: &str, rest: &[&str], count: usize) -> Result<Object> {
+        let channel = match (kind, rest) {
+            ("pipe", ["message", value @ ..]) => Channel {
+                capacity: 0,
+                sync: true,
+                paged: Some(self.paged(value)?),
+            },
+            _ => self.queue(rest)?,
+        };
+        self.channels.extend(vec![channel; count]);
+        Ok(Object::Channel(self.channels.len() - count, count))
+    }
+
+    /// `words`: SIZE hold TIME.
+    fn paged(&self, words: &[&str]) -> Result<Paged> {
+        let (size, hold) = until(words, &["hold"]);
+        let hold = hold.get(1..).context("'hold TIME' was expected")?;
+        let size = self.time(size)?;
+        ensure!(
+            (1..=PAGE).contains(&size),
+            "a message of {size} bytes where 1 to {PAGE}, a page, were expected"
+        );
+        Ok(Paged {
+            of_page: PAGE / size,
+            hold: self.time(hold)?,
+        })
+    }
+
+    fn queue(&self, rest: &[&str]) -> Result<Channel> {
         let (rest, futex) = match rest {
             [rest @ .., "futex"] => (rest, true),
             _ => (rest, false),
@@ -236,17 +266,16 @@ impl<'a> Parser<'a> {
             [] => CAPACITY,
             ["capacity", value @ ..] => self.fixed(value)?,
             _ => bail!(
-                "{:?} where 'capacity N' or 'futex' was expected",
+                "{:?} where 'capacity N', 'futex' or, of a pipe, 'message SIZE hold TIME' was expected",
                 rest.join(" ")
             ),
         };
         ensure!(capacity > 0, "capacity {capacity} is not above 0");
-        let channel = Channel {
+        Ok(Channel {
             capacity: capacity as u64,
             sync: !futex,
-        };
-        self.channels.extend(vec![channel; count]);
-        Ok(Object::Channel(self.channels.len() - count, count))
+            paged: None,
+        })
     }
 
     fn barrier(&mut self, rest: &[&str]) -> Result<Object> {

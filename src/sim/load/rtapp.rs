@@ -410,7 +410,8 @@ impl Reader {
             channels: vec![
                 Channel {
                     capacity: u64::MAX,
-                    sync: false
+                    sync: false,
+                    paged: None,
                 };
                 self.sems.0.len()
             ],
