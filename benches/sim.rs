@@ -109,6 +109,7 @@ fn main() {
             name: "bench".to_string(),
             machine: machine(case.llcs),
             params: Params::of("*"),
+            cpufreq: None,
         };
         let scenario = Scenario {
             model: &model,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Frequencies of cores: a governor says where each shall go, and it goes there in steps. Parts of the highest, in 1/FULL.
+//! Frequencies of cores, or of those that share one: a governor says where each shall go, and it goes there in steps. Parts of the highest, in 1/FULL.
 
 use super::params::Params;
 use super::speed::FULL;
@@ -18,23 +18,35 @@ enum Governor {
     Schedutil,
     /// What the driver of each CPU asks for (kernel: intel_pstate's powersave; see `pstate`).
     Pstate,
+    /// The hardware by itself (HWP, CPPC): up while something runs, down while nothing does, as fast one way as the other.
+    Hardware,
 }
 
 /// What a tick sees of a CPU that idles along, 0..=CAPACITY_SCALE.
 pub fn idle_speed(params: &Params) -> u32 {
-    let lowest = Freqs::new(params, &[]).lowest();
+    let lowest = Freqs::new(params, &[], &[]).lowest();
     (lowest * u64::from(CAPACITY_SCALE) / FULL) as u32
 }
 
 struct Core {
-    now: u64,
+    domain: usize,
     node: usize,
-    /// Until then `used` and `now` are known, ns.
+    busy: bool,
+    /// Until then `used` is known, ns.
     since: u64,
     /// What was used of its highest frequency, of late (kernel: utilisation is that of the highest since 5.7, arch_scale_freq_capacity()).
     used: f64,
     /// What was asked for, of its busy threads the highest.
     asked: Option<u64>,
+}
+
+/// Cores that share a frequency (kernel: struct cpufreq_policy).
+#[derive(Default)]
+struct Domain {
+    now: u64,
+    cores: Vec<usize>,
+    busy_cores: usize,
+    idle_since: u64,
 }
 
 pub struct Freqs {
@@ -49,16 +61,18 @@ pub struct Freqs {
     busy_cores: Vec<usize>,
     highest: Vec<u64>,
     cores: Vec<Core>,
+    domains: Vec<Domain>,
 }
 
 impl Freqs {
-    /// `nodes`: of each core.
-    pub fn new(params: &Params, nodes: &[usize]) -> Freqs {
+    /// `nodes`: of each core; `domains`: with whom it shares its frequency.
+    pub fn new(params: &Params, nodes: &[usize], domains: &[usize]) -> Freqs {
         let part = |x: f64| (x * FULL as f64).round() as u64;
         let governor = match params.count("governor") {
             0 => Governor::Performance,
             1 => Governor::Schedutil,
-            _ => Governor::Pstate,
+            2 => Governor::Pstate,
+            _ => Governor::Hardware,
         };
         let min = part(f64::from(params.khz("freq_min")) / f64::from(params.khz("freq_max")));
         let (step, ramp) = (params.ns("freq_step"), params.ns("freq_ramp"));
@@ -73,16 +87,24 @@ impl Freqs {
                 busy.saturating_sub(some) as f64 / of_node.saturating_sub(some).max(1) as f64;
             part(1.0 - (1.0 - all) * over.min(1.0))
         };
-        let core = |&node: &usize| Core {
-            now: match governor {
-                Governor::Performance => FULL,
-                _ => min,
-            },
+        let first = match governor {
+            Governor::Performance => FULL,
+            _ => min,
+        };
+        let core = |(&node, &domain): (&usize, &usize)| Core {
+            domain,
             node,
+            busy: false,
             since: 0,
             used: 0.0,
             asked: None,
         };
+        let domain = |at: usize| Domain {
+            now: first,
+            cores: (0..domains.len()).filter(|&c| domains[c] == at).collect(),
+            ..Domain::default()
+        };
+        let nr_domains = domains.iter().max().map_or(0, |d| d + 1);
         Freqs {
             governor,
             min,
@@ -91,7 +113,8 @@ impl Freqs {
             boost: (0..=nodes.len()).map(boost).collect(),
             highest: vec![FULL; nr_nodes],
             busy_cores: vec![0; nr_nodes],
-            cores: nodes.iter().map(core).collect(),
+            cores: nodes.iter().zip(domains).map(core).collect(),
+            domains: (0..nr_domains).map(domain).collect(),
         }
     }
 
@@ -109,7 +132,11 @@ impl Freqs {
     }
 
     pub fn of(&self, core: usize) -> u64 {
-        self.cores[core].now
+        self.domain(core).now
+    }
+
+    fn domain(&self, core: usize) -> &Domain {
+        &self.domains[self.cores[core].domain]
     }
 
     /// The scheduler, or the driver, asks for a part of the highest, for the core.
@@ -118,44 +145,70 @@ impl Freqs {
     }
 
     /// Until now the core was busy or idle.
-    fn account(&mut self, core: usize, busy: bool, now: u64) {
+    pub fn account(&mut self, core: usize, now: u64) {
+        let speed = self.of(core) as f64 / FULL as f64;
         let core = &mut self.cores[core];
         let ns = now - core.since;
         core.since = now;
         if self.governor == Governor::Schedutil {
             let kept = (-(ns as f64) / HALF_LIFE).exp2();
-            let speed = core.now as f64 / FULL as f64;
-            let was = if busy { speed } else { 0.0 };
+            let was = if core.busy { speed } else { 0.0 };
             core.used = was + (core.used - was) * kept;
         }
     }
 
     /// The core begins or ceases to be busy.
     pub fn turns(&mut self, core: usize, busy: bool, now: u64) {
-        self.account(core, !busy, now);
-        let count = &mut self.busy_cores[self.cores[core].node];
-        match busy {
-            true => *count += 1,
-            false => *count -= 1,
+        self.account(core, now);
+        let of = &mut self.cores[core];
+        of.busy = busy;
+        let domain = &mut self.domains[of.domain];
+        for count in [&mut self.busy_cores[of.node], &mut domain.busy_cores] {
+            match busy {
+                true => *count += 1,
+                false => *count -= 1,
+            }
         }
-        if busy {
-            let highest = self.highest[self.cores[core].node];
-            let now = match self.governor {
-                Governor::Performance => highest,
-                // What was not used for long is not wanted.
-                Governor::Schedutil => self.cores[core].now.min(self.wanted(core)),
-                // Who idles asks for nothing new.
-                Governor::Pstate => self.cores[core].now.min(highest),
-            };
-            self.cores[core].now = now;
+        match (busy, domain.busy_cores) {
+            (false, 0) => domain.idle_since = now,
+            (true, 1) => self.wakes(core, now),
+            _ => {}
         }
     }
 
-    /// Where a busy core shall go.
+    /// The first core of its domain begins to be busy.
+    fn wakes(&mut self, core: usize, now: u64) {
+        let (of, domain) = (&self.cores[core], self.domain(core));
+        let highest = self.highest[of.node];
+        let next = match self.governor {
+            Governor::Performance => highest,
+            // What was not used for long is not wanted.
+            Governor::Schedutil => domain.now.min(self.wanted(core)),
+            // Who idles asks for nothing new.
+            Governor::Pstate => domain.now.min(highest),
+            Governor::Hardware => {
+                let down = (now - domain.idle_since) / self.step.max(1);
+                let left = domain.now.saturating_sub(down.saturating_mul(self.change));
+                left.max(self.min).min(highest)
+            }
+        };
+        let at = of.domain;
+        self.domains[at].now = next;
+    }
+
+    /// Where the busy core and those that share its frequency shall go: where the neediest of those that are busy wants to (kernel:
+    /// sugov_next_freq_shared()).
     fn wanted(&self, core: usize) -> u64 {
+        let domain = self.domain(core);
+        let busy = domain.cores.iter().filter(|&&c| self.cores[c].busy);
+        let most = busy.map(|&c| self.wanted_by(c)).max();
+        most.unwrap_or(domain.now)
+    }
+
+    fn wanted_by(&self, core: usize) -> u64 {
         let core = &self.cores[core];
         let wanted = match self.governor {
-            Governor::Performance => FULL,
+            Governor::Performance | Governor::Hardware => FULL,
             Governor::Pstate => core.asked.unwrap_or(self.min),
             Governor::Schedutil => {
                 let used = core.asked.unwrap_or((core.used * FULL as f64) as u64);
@@ -168,40 +221,41 @@ impl Freqs {
     /// The core is as fast as its governor ever lets it be beside those that are busy.
     pub fn at_best(&mut self, core: usize) {
         let highest = self.boost[self.busy_cores[self.cores[core].node]];
-        self.cores[core].now = highest;
+        let at = self.cores[core].domain;
+        self.domains[at].now = highest;
     }
 
     /// The core, if it is busy, or others of its node are not where they shall go.
     pub fn behind(&self, core: usize, busy: bool) -> bool {
         let node = self.cores[core].node;
         let moved = self.highest[node] != self.boost[self.busy_cores[node]];
-        moved || busy && (self.cores[core].now != self.wanted(core) || self.rises(core))
+        moved || busy && (self.of(core) != self.wanted(core) || self.rises(core))
     }
 
     /// Its utilisation grows while it is busy, and with it what is wanted.
     fn rises(&self, core: usize) -> bool {
         let of = &self.cores[core];
         let highest = self.boost[self.busy_cores[of.node]];
-        self.governor == Governor::Schedutil && of.asked.is_none() && of.now != highest
+        self.governor == Governor::Schedutil && of.asked.is_none() && self.of(core) != highest
     }
 
-    /// Steps of all busy cores begin.
-    pub fn steps(&mut self) {
+    /// All that are busy take a step towards where they shall go.
+    pub fn follow(&mut self) {
         for (highest, busy) in self.highest.iter_mut().zip(&self.busy_cores) {
             *highest = self.boost[*busy];
         }
-    }
-
-    /// A step of a busy core towards where it shall go.
-    pub fn follow(&mut self, core: usize, now: u64) {
-        self.account(core, true, now);
-        let wanted = self.wanted(core);
         let change = match self.governor {
             Governor::Performance | Governor::Pstate => FULL,
-            Governor::Schedutil => self.change,
+            Governor::Schedutil | Governor::Hardware => self.change,
         };
-        let at = &mut self.cores[core];
-        let next = wanted.clamp(at.now.saturating_sub(change), at.now + change);
-        at.now = next;
+        for at in 0..self.domains.len() {
+            let domain = &self.domains[at];
+            if domain.busy_cores == 0 {
+                continue;
+            }
+            let wanted = self.wanted(domain.cores[0]);
+            let next = wanted.clamp(domain.now.saturating_sub(change), domain.now + change);
+            self.domains[at].now = next;
+        }
     }
 }

@@ -6,6 +6,7 @@ use super::cost::Costs;
 use super::params::Params;
 use super::speed::Cores;
 use crate::cpufreq::CpuFreq;
+use crate::host::Host;
 use crate::machine::{Cpu, Facts, Llc, LlcKind, Machine, Node, Policies, Policy, advice};
 use anyhow::{Context, Result};
 use std::path::Path;
@@ -38,11 +39,11 @@ pub const MACHINES: [(&str, &str); 8] = [
     ),
     (
         "epyc-zen3-2s",
-        "2 x AMD EPYC of 64 cores (Zen 3): 256 threads, 16 caches of 8 cores; C2 disabled; reports on source 003",
+        "2 x AMD EPYC of 64 cores (Zen 3): 256 threads, 16 caches of 8 cores; C2 disabled; a report on source 004",
     ),
     (
         "fleming-2x24",
-        "2 nodes of 12 cores, 48 threads; a report on source 003",
+        "2 nodes of 12 cores, 48 threads; a report on source 002",
     ),
 ];
 
@@ -52,6 +53,8 @@ pub struct Model {
     pub name: String,
     pub machine: Machine,
     pub params: Params,
+    /// What its cpufreq says, where its files are at hand: which CPUs share a frequency.
+    pub cpufreq: Option<Policies>,
 }
 
 /// One of `MACHINES`.
@@ -62,6 +65,7 @@ pub fn model(name: &str) -> Option<Model> {
         name: name.to_string(),
         machine: machine(&params),
         params,
+        cpufreq: None,
     })
 }
 
@@ -69,14 +73,16 @@ impl Model {
     /// The machine whose files are below `sysfs`, with parameters of any. Errors: it cannot be read.
     pub fn read(sysfs: &Path) -> Result<Model> {
         let machine = Machine::read(sysfs);
-        let machine = machine.or_else(|error| {
+        let machine: Machine = machine.or_else(|error| {
             let advice = advice(&error);
             Err(error).context(advice)
         })?;
+        let policies = Policies::read(&Host::new(sysfs), machine.nr_cpu_ids.into());
         Ok(Model {
             name: sysfs.display().to_string(),
             machine,
             params: Params::of("*"),
+            cpufreq: Some(policies),
         })
     }
 
@@ -85,8 +91,7 @@ impl Model {
         let (params, all) = (&self.params, &self.machine.cpus);
         let mut cpus = vec![None; self.machine.nr_cpu_ids.into()];
         for cpu in all {
-            let mut related = [cpu.siblings.as_slice(), &[cpu.id]].concat();
-            related.sort_unstable();
+            let related = self.related(cpu);
             cpus[usize::from(cpu.id)] = Some(Policy {
                 min_khz: Some(params.khz("freq_min")),
                 max_khz: Some(params.khz("freq_max")),
@@ -99,6 +104,42 @@ impl Model {
             cpus,
             odd: Vec::new(),
         }
+    }
+
+    /// The CPUs that have one frequency with this one, itself included, ascending.
+    fn related(&self, cpu: &Cpu) -> Vec<u16> {
+        let read = self.cpufreq.as_ref().and_then(|p| p.of(cpu.id.into()));
+        let beside = self.params.count("freq_cores").max(1) as u16;
+        let shares = |other: &&Cpu| {
+            let core = other.core == cpu.core;
+            core || match read {
+                Some(policy) => policy.related.contains(&other.id),
+                None => other.node == cpu.node && other.core / beside == cpu.core / beside,
+            }
+        };
+        self.machine
+            .cpus
+            .iter()
+            .filter(shares)
+            .map(|c| c.id)
+            .collect()
+    }
+
+    /// Of each core: a number for those that share its frequency.
+    fn domains(&self) -> Vec<usize> {
+        let mut domains = vec![0; self.machine.nr_cores.into()];
+        let core = |id: &u16| {
+            self.machine
+                .cpus
+                .iter()
+                .find(|c| c.id == *id)
+                .map(|c| c.core)
+        };
+        for cpu in &self.machine.cpus {
+            let first = self.related(cpu).iter().filter_map(core).min();
+            domains[usize::from(cpu.core)] = first.unwrap_or(cpu.core).into();
+        }
+        domains
     }
 
     /// Who sets its frequencies listens to what the scheduler asks for.
@@ -133,7 +174,7 @@ impl Model {
         let facts = self.machine.facts()?;
         Ok(Hardware {
             costs: Costs::new(&self.params, &facts),
-            cores: Cores::new(&self.params, &facts),
+            cores: Cores::new(&self.params, &facts, &self.domains()),
             caches: Caches::new(&self.params, &self.machine),
             facts,
         })

@@ -7,12 +7,15 @@ use super::machines::Hardware;
 use super::measure::Measured;
 use super::speed::{Cores, FULL};
 use anyhow::{Result, bail, ensure};
+use std::cmp::Reverse;
 
 /// What the load would come to. Errors: of this load the bound is not known.
 pub fn bound(load: &Load, hardware: Hardware) -> Result<Measured> {
     let tasks = tasks(load)?;
     let online = |&cpu: &usize| hardware.facts.cpus[cpu].online != 0;
-    let cpus: Vec<usize> = (0..hardware.facts.cpus.len()).filter(online).collect();
+    let mut cpus: Vec<usize> = (0..hardware.facts.cpus.len()).filter(online).collect();
+    // The big ones first.
+    cpus.sort_by_key(|&cpu| Reverse(hardware.facts.cpus[cpu].capacity));
     let (alone, together) = speeds(hardware.cores, &cpus, tasks.len());
     let longest = tasks.iter().copied().max().unwrap_or(0);
     let all: u128 = tasks.iter().map(|&ns| u128::from(ns)).sum();

@@ -41,11 +41,13 @@ pub enum Stage {
     Waits,
 }
 
-/// How far, and whether it slept there: then it wakes the next one, as it was woken (kernel: wake_next_reader, wake_next_writer).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AtPipe {
     stage: Stage,
+    /// It slept there: it wakes the next one, as it was woken (kernel: wake_next_reader, wake_next_writer).
     slept: bool,
+    /// It is the first who slept for the mutex, and has been woken: it goes before others.
+    first: bool,
 }
 
 #[derive(Default)]
@@ -56,7 +58,9 @@ pub(super) struct Pipe {
     holder: Option<TaskId>,
     spinners: VecDeque<TaskId>,
     sleepers: VecDeque<TaskId>,
-    /// The first of them was woken in vain: the mutex is its own next (kernel: MUTEX_FLAG_HANDOFF).
+    /// The first who slept has been woken and has not had the mutex yet: no other is woken (kernel: it still is the first of wait_list).
+    woken: bool,
+    /// It was woken in vain: the mutex is its own next (kernel: MUTEX_FLAG_HANDOFF).
     handoff: bool,
 }
 
@@ -131,6 +135,9 @@ impl Wait {
         let cpu = task.cpu.expect("it runs");
         let lines = self.lines.come(Shared::Pipe(at), cpu, costs);
         task.pipe.stage = Stage::Holds;
+        if std::mem::take(&mut task.pipe.first) {
+            self.pipes[at].woken = false;
+        }
         task.left += (paged.hold + lines) * FULL;
         Came::Works
     }
@@ -145,49 +152,60 @@ impl Wait {
         costs: &Costs,
     ) -> Came {
         let pipe = &mut self.pipes[at];
-        let stage = tasks[id].pipe.stage;
-        if stage == Stage::Spins {
-            pipe.spinners.retain(|&t| t != id);
+        match tasks[id].pipe.stage {
+            Stage::Spins => pipe.spinners.retain(|&t| t != id),
+            Stage::Queued => tasks[id].pipe.first = true,
+            _ => {}
         }
+        let first = tasks[id].pipe.first;
         let Some(holder) = pipe.holder else {
             pipe.holder = Some(id);
             return self.enters(at, paged, &mut tasks[id], costs);
         };
         if tasks[holder].on_cpu {
-            pipe.spinners.push_back(id);
+            match first {
+                true => pipe.spinners.push_front(id),
+                false => pipe.spinners.push_back(id),
+            }
             tasks[id].pipe.stage = Stage::Spins;
             tasks[id].left += LOOK * FULL;
             return Came::Works;
         }
-        if stage == Stage::Queued {
+        if first {
             pipe.sleepers.push_front(id);
-            pipe.handoff = true;
+            (pipe.woken, pipe.handoff) = (false, true);
         } else {
             pipe.sleepers.push_back(id);
         }
-        tasks[id].pipe.stage = Stage::Queued;
+        (tasks[id].pipe.stage, tasks[id].pipe.first) = (Stage::Queued, false);
         Came::Sleeps(None)
     }
 
-    /// It gives the mutex to whom it was promised, or to who spins for it, or wakes the first who sleeps.
+    /// It gives the mutex to whom it was promised, or to who spins for it; and wakes the first who sleeps.
     fn unlocks(&mut self, at: usize, tasks: &mut [Task], id: TaskId) {
         let pipe = &mut self.pipes[at];
         let promised = std::mem::take(&mut pipe.handoff);
         let spinner = pipe.spinners.iter().position(|&t| tasks[t].on_cpu);
-        pipe.holder = None;
-        if let Some(spinner) = spinner.filter(|_| !promised) {
-            let next = pipe.spinners.remove(spinner).expect("it is there");
-            pipe.holder = Some(next);
+        let spinner = spinner.filter(|_| !promised);
+        pipe.holder = spinner.and_then(|at| pipe.spinners.remove(at));
+        if let Some(next) = pipe.holder {
             tasks[next].pipe.stage = Stage::Given;
             tasks[next].left = 0;
             self.freed.push(next);
-        } else if let Some(next) = pipe.sleepers.pop_front() {
-            if promised {
-                pipe.holder = Some(next);
-                tasks[next].pipe.stage = Stage::Given;
-            }
-            tasks[id].todo.push_back(Then::Wake(next, false));
         }
+        if pipe.woken {
+            return;
+        }
+        let Some(next) = pipe.sleepers.pop_front() else {
+            return;
+        };
+        if promised {
+            pipe.holder = Some(next);
+            tasks[next].pipe.stage = Stage::Given;
+        } else {
+            pipe.woken = true;
+        }
+        tasks[id].todo.push_back(Then::Wake(next, false));
     }
 
     /// It sleeps, behind others who do.
@@ -221,6 +239,7 @@ impl Wait {
             tasks[id].pipe = AtPipe {
                 stage: Stage::Waits,
                 slept: true,
+                ..AtPipe::default()
             };
             return Some(self.waits(at, way, id));
         }

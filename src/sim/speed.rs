@@ -4,6 +4,7 @@
 use super::freq::Freqs;
 use super::params::Params;
 use super::pstate::{Cycles, Pstate, Reader};
+use crate::bpf::intf::CAPACITY_SCALE;
 use crate::machine::Facts;
 
 /// Work in a ns at full speed.
@@ -27,6 +28,8 @@ pub struct Cores {
     smt: u64,
     smt_memory: u64,
     core_of: Vec<usize>,
+    /// Of each CPU, beside the biggest: 1..=CAPACITY_SCALE.
+    capacity: Vec<u64>,
     /// Busy threads of each core.
     busy: Vec<u32>,
     freqs: Freqs,
@@ -37,7 +40,8 @@ pub struct Cores {
 }
 
 impl Cores {
-    pub fn new(params: &Params, facts: &Facts) -> Cores {
+    /// `domains`: which cores share a frequency, a number for each core.
+    pub fn new(params: &Params, facts: &Facts, domains: &[usize]) -> Cores {
         let part = |name| (params.part(name) * FULL as f64).round() as u64;
         let core_of: Vec<usize> = facts.cpus.iter().map(|c| c.core.into()).collect();
         let cores = core_of.iter().max().map_or(0, |c| c + 1);
@@ -49,7 +53,7 @@ impl Cores {
         for (cpu, &core) in core_of.iter().enumerate() {
             threads[core].push(cpu);
         }
-        let freqs = Freqs::new(params, &nodes);
+        let freqs = Freqs::new(params, &nodes, &domains[..cores]);
         let (lowest, highest) = (params.khz("freq_min"), params.khz("freq_max"));
         let counters = |_| Counters {
             busy: false,
@@ -66,6 +70,7 @@ impl Cores {
             smt: part("smt_speed"),
             smt_memory: part("smt_speed_memory"),
             core_of,
+            capacity: facts.cpus.iter().map(|c| c.capacity.into()).collect(),
             busy: vec![0; cores],
             freqs,
         }
@@ -160,7 +165,8 @@ impl Cores {
             true => (self.smt, self.smt_memory),
             false => (FULL, FULL),
         };
-        let core = smt * self.clock(cpu) / FULL;
+        let scale = u64::from(CAPACITY_SCALE);
+        let core = smt * self.clock(cpu) / FULL * self.capacity[cpu] / scale;
         match memory {
             0 => core,
             // The times of both parts add up.
@@ -183,17 +189,13 @@ impl Cores {
 
     /// Frequencies take their steps. True: those of a busy core have more to take.
     pub fn follow(&mut self, now: u64) -> bool {
-        self.freqs.steps();
-        let mut behind = false;
-        for core in 0..self.busy.len() {
-            if self.busy[core] == 0 {
-                continue;
-            }
+        let busy: Vec<usize> = (0..self.busy.len()).filter(|&c| self.busy[c] > 0).collect();
+        for &core in &busy {
             self.count(core, now);
-            self.freqs.follow(core, now);
-            behind |= self.freqs.behind(core, true);
+            self.freqs.account(core, now);
         }
-        behind
+        self.freqs.follow();
+        busy.iter().any(|&core| self.freqs.behind(core, true))
     }
 
     /// Busy cores are as fast as any governor ever lets them be beside each other.

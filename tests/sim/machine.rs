@@ -437,6 +437,72 @@ fn a_light_thread_does_not_slow_its_sibling_down() {
     within(beside, alone, alone / 50.0);
 }
 
+/// HWP: 0.49 of the highest at first, which is reached in ten steps of 1 ms; an idle core goes down as fast. A step and a ramp lose 0.51 ms of each of
+/// ten and nine and so on tenths.
+#[test]
+fn hardware_goes_up_while_a_core_is_busy_and_down_while_it_idles() {
+    let mut model = quiet(&model("tr-3970x").unwrap());
+    for (name, value) in [("governor", 3.0), ("freq_ramp", 10.0), ("freq_step", 1.0)] {
+        model.params.set(name, value).unwrap();
+    }
+    let text = |ms: u32| format!("task a, cpus 0:\n    run 1s\n    sleep {ms}ms\n    run 1s\n");
+    let lost = |ms: u32| run_on(&model, &text(ms)).result() - 2e9 - f64::from(ms) * 1e6;
+    let ramp = 5.5 * 0.51e6;
+    let ticks = 0.75e6;
+    within(lost(20) - ticks, 2.0 * ramp, 0.5e6);
+    within(lost(1000) - ticks, 2.0 * ramp, 0.5e6);
+    // In 3 ms it falls by three of ten steps.
+    within(lost(3) - ticks, ramp + 0.51e6 * (0.3 + 0.2 + 0.1), 0.3e6);
+}
+
+/// schedutil over a policy of two cores: the light task has the frequency of the hog beside it, as its own core it has a low one.
+#[test]
+fn cores_that_share_a_frequency_have_that_of_the_neediest() {
+    let mut model = quiet(&model("e7-8870v4/passive").unwrap());
+    let text = "warmup 1s\nduration 1s\nmeasure latency turn\n\
+        task hog, cpus 0:\n    forever\n        run 1ms\n\
+        task light, cpus 1:\n    forever\n        stamp\n        run 1ms\n        latency turn\n        sleep 9ms\n";
+    let mut turn = |cores: f64, policy: &str| {
+        model.params.set("freq_cores", cores).unwrap();
+        counts(policy, &model, text).result()
+    };
+    for policy in ["mainline", "eevdf"] {
+        let (own, shared) = (turn(1.0, policy), turn(2.0, policy));
+        within(shared, 1e6, 0.08e6);
+        assert!(own > 1.5 * shared, "{policy}: {own} {shared}");
+    }
+}
+
+/// Which CPUs share one is read, where there is a cpufreq to read; and told to the daemon.
+#[test]
+fn who_shares_a_frequency_is_as_cpufreq_says() {
+    let mut model = model("tr-3970x").unwrap();
+    let related = |model: &Model, cpu: usize| model.policies().of(cpu).unwrap().related.clone();
+    assert_eq!(related(&model, 1), [1, 33]);
+    model.params.set("freq_cores", 4.0).unwrap();
+    assert_eq!(related(&model, 33), [0, 1, 2, 3, 32, 33, 34, 35]);
+    let policy = scx_roost::machine::Policy {
+        related: vec![1, 8],
+        ..Default::default()
+    };
+    let mut cpus = vec![None; 64];
+    (cpus[1], cpus[8]) = (Some(policy.clone()), Some(policy));
+    model.cpufreq = Some(scx_roost::machine::Policies { cpus, odd: vec![] });
+    // A core is one clock, whatever is written.
+    assert_eq!(related(&model, 1), [1, 8, 33]);
+}
+
+/// A CPU of half the capacity takes twice the time.
+#[test]
+fn a_small_cpu_is_slow() {
+    let mut model = model("tr-3970x").unwrap();
+    for cpu in model.machine.cpus.iter_mut().filter(|c| c.core == 1) {
+        cpu.capacity = 512;
+    }
+    let time = |cpu: u16| run_on(&model, &format!("task a, cpus {cpu}:\n    run 100ms\n")).result();
+    within(time(1) / time(0), 2.0, 0.01);
+}
+
 // ---- what userspace publishes ----
 
 fn counts(preset: &str, model: &Model, text: &str) -> Measured {

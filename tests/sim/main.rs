@@ -8,6 +8,7 @@ mod loads;
 mod machine;
 mod others;
 mod pictures;
+mod pipes;
 mod rtapp;
 mod runs;
 mod shown;

@@ -62,6 +62,7 @@ impl Case {
             name: format!("swarm {seed}"),
             machine,
             params: params(&mut rng),
+            cpufreq: None,
         };
         Case {
             seed,

@@ -100,8 +100,12 @@ fn group(rng: &mut Rng, machine: &Machine, number: u64) -> String {
             "task yielder{n} x {count}{given}:\n    forever\n        run {run}\n        yield\n"
         ),
         _ => format!(
-            "pipe all{n} capacity 4{futex}\ntask writer{n} x {count}{given}:\n    forever\n        run {run}\n        send all{n}\n        \
-             sleep {sleep}\ntask reader{n} x 2{more}:\n    forever\n        receive all{n}\n        run {other}\n"
+            "pipe all{n} {}\ntask writer{n} x {count}{given}:\n    forever\n        run {run}\n        send all{n}\n        \
+             sleep {sleep}\ntask reader{n} x 2{more}:\n    forever\n        receive all{n}\n        run {other}\n",
+            of(
+                rng,
+                &[&format!("capacity 4{futex}"), "message 1kB hold 5us"]
+            )
         ),
     }
 }

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Pipes as the kernel has them: their pages, their mutex, and who is woken.
+
+use scx_roost::sim::load::Load;
+use scx_roost::sim::{Measured, Policy, Scenario, model};
+
+/// Two cores of the 3970X, without threads of the kernel and whatever cache lines take.
+fn run(policy: &str, text: &str) -> Measured {
+    let mut model = model("tr-3970x").unwrap();
+    for name in ["noise_rate", "governor"] {
+        model.params.set(name, 0.0).unwrap();
+    }
+    let scenario = Scenario {
+        model: &model,
+        load: Load::parse(text, &Default::default()).unwrap(),
+        policy: &Policy::parse(policy).unwrap(),
+        seed: 1,
+    };
+    scenario.checked().unwrap()
+}
+
+const WRITER: &str = "task writer, cpus 0:\n    forever\n        send p\n        count sent\n";
+
+/// Four messages of 1,000 bytes are a page, and a pipe has 16.
+#[test]
+fn a_pipe_holds_sixteen_pages() {
+    for (size, of_page) in [("1000B", 4), ("100B", 40), ("3kB", 1)] {
+        let text = format!(
+            "pipe p message {size} hold 1us\nduration 10ms\nmeasure rate sent\n{WRITER}\
+             task reader, cpus 1:\n    sleep 1s\n    receive p\n"
+        );
+        assert_eq!(run("mainline", &text).counted(), 16 * of_page, "{size}");
+    }
+}
+
+/// pipe_read() before 6.14: while the pipe is full each read wakes a writer, which finds that no page came free, but for one of 40.
+#[test]
+fn a_writer_is_woken_in_vain_by_each_read_of_a_full_pipe() {
+    let text = |of: &str, warmup: u32| {
+        format!(
+            "pipe p {of}\nwarmup {warmup}ms\nduration 35ms\nmeasure rate sent\n{WRITER}\
+             task reader, cpus 1:\n    sleep 50ms\n    forever\n        receive p\n        sleep 1ms\n"
+        )
+    };
+    let kernels = |warmup| run("mainline", &text("message 100B hold 1us", warmup));
+    let (first, then) = (kernels(52), kernels(85));
+    // 35 reads of the first page; 40 reads, of which one ends it: the writer fills a page.
+    assert_eq!(first.counted(), 0);
+    assert!((66..=72).contains(&first.switches), "{}", first.switches);
+    assert_eq!(then.counted(), 40);
+    // A queue of messages has room after each.
+    let queue = run("mainline", &text("capacity 640", 52));
+    assert!((33..=36).contains(&queue.counted()), "{}", queue.counted());
+}
+
+/// One at a time, and who comes meanwhile waits on its CPU.
+#[test]
+fn a_mutex_is_waited_for_on_the_cpu() {
+    let text = "pipe p message 1B hold 10us\nduration 100ms\nmeasure rate sent\n\
+        task writer x 3, cpus 0-2:\n    forever\n        send p\n        count sent\n";
+    let m = run("mainline", text);
+    // And three lines of 38 ns.
+    let least = 100e6 / (10_000.0 + 3.0 * 38.0);
+    assert!(
+        (0.97 * least..=least + 1.0).contains(&(m.counted() as f64)),
+        "{}",
+        m.counted()
+    );
+    let busy = m.busy_ns as f64 / m.ns() as f64;
+    assert!((2.95..=3.0).contains(&busy), "{busy} CPUs");
+}
+
+/// Its holder waits for the CPU of who asks for it: who asks sleeps, and nothing is lost but the switches.
+#[test]
+fn a_mutex_of_who_does_not_run_is_slept_for() {
+    let text = "pipe p message 1B hold 5ms\nduration 1s\nmeasure rate sent\n\
+        task writer x 3, cpus 0:\n    forever\n        send p\n        count sent\n";
+    for policy in ["mainline", "eevdf", "cfs"] {
+        let m = run(policy, text);
+        assert!(
+            (196..=200).contains(&m.counted()),
+            "{policy}: {}",
+            m.counted()
+        );
+    }
+}
+
+/// Who slept for the mutex and finds it taken again is given it next: of four on two CPUs none starves.
+#[test]
+fn who_waits_for_a_mutex_has_it_in_the_end() {
+    let writer = |at: u32| {
+        format!(
+            "task writer{at}, cpus {}:\n    forever\n        send p\n        count sent{at}\n",
+            at % 2
+        )
+    };
+    let writers: String = (0..4).map(writer).collect();
+    let text = format!("pipe p message 1B hold 100us\nduration 1s\nmeasure rate sent0\n{writers}");
+    for policy in ["mainline", "eevdf", "roost"] {
+        let m = run(policy, &text);
+        let all: u64 = m.marks.iter().sum();
+        assert!(
+            m.marks.iter().all(|&n| n > all / 16),
+            "{policy}: {:?}",
+            m.marks
+        );
+    }
+}
+
+/// 1,000 messages of one who writes to one who reads, whichever is the slower.
+#[test]
+fn messages_come_in_order_and_none_is_lost() {
+    for (writes, reads) in [(1, 20), (20, 1), (5, 5)] {
+        let text = format!(
+            "pipe p message 200B hold 500ns\nmeasure time\n\
+             task writer x 2, cpus 0-1:\n    repeat 500\n        run {writes}us\n        send p\n\
+             task reader x 2, cpus 2-3:\n    repeat 500\n        receive p\n        run {reads}us\n        count read\n"
+        );
+        let m = run("eevdf", &text);
+        assert_eq!(m.marks.iter().sum::<u64>(), 1000, "{writes} {reads}");
+    }
+}
