@@ -115,7 +115,8 @@ impl Scenario<'_> {
     }
 
     fn fair<W: Watch>(&self, rules: Rules, settings: &Settings, watch: W) -> Result<(Measured, W)> {
-        let sched = |kernel, tasks| Fair::new(kernel, tasks, rules, &self.model.params);
+        let ends = fair::Ends::of(settings.features);
+        let sched = |kernel, tasks| Fair::new(kernel, tasks, rules, ends, &self.model.params);
         self.under(settings, watch, sched)
     }
 

@@ -6,7 +6,7 @@ use crate::native::Attr;
 use crate::native::Kernel;
 use crate::native::sys::timer_kind;
 use crate::sim::ext::Ext;
-use crate::sim::fair::Fair;
+use crate::sim::fair::{Ends, Fair};
 use crate::sim::sched::{Order, Wake};
 use crate::sim::{Model, Policy, Rules, Scenario, model};
 
@@ -260,7 +260,7 @@ fn ext(_: &Model, kernel: Kernel, tasks: usize) -> Box<dyn Scheduler> {
 }
 
 fn fair(rules: Rules) -> Box<Base> {
-    Box::new(move |model, kernel, tasks| Box::new(Fair::new(kernel, tasks, rules, &model.params)))
+    Box::new(move |model, kernel, tasks| Box::new(Fair::new(kernel, tasks, rules, Ends::Wakeup, &model.params)))
 }
 
 fn outcome(how: How, base: &Base, load: &str) -> Result<()> {

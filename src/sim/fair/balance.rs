@@ -163,6 +163,7 @@ impl Fair {
             from.and_then(|from| Some((from, self.movable(from, cpu, 0)?)))
         });
         let (from, task) = found?;
+        self.queues[cpu].idle.forgets();
         self.moves(from, task, cpu, orders);
         Some(task)
     }

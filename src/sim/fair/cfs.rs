@@ -46,10 +46,16 @@ pub fn place(q: &Queue, entities: &mut [Entity], task: TaskId, times: &Times, wa
     }
     if std::mem::take(&mut e.new) {
         let slice = times.slice(tasks, load, e.weight);
-        e.vruntime = q.base + e.virtual_ns(slice);
+        e.vruntime = q.base + e.vruntime.max(e.virtual_ns(slice));
     } else if wakes {
         e.vruntime = e.vruntime.max(q.base - times.latency / 2);
     }
+}
+
+/// A new task is no earlier than who forked it, who runs there (kernel: task_fork_fair()).
+pub fn forks(q: &Queue, entities: &mut [Entity], task: TaskId) {
+    let ahead = q.current.map(|parent| entities[parent].vruntime - q.base);
+    entities[task].vruntime = ahead.unwrap_or(0);
 }
 
 /// The task, which is in no queue of that CPU, goes to another's: its time counts from the base there.

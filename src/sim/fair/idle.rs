@@ -1,12 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! How long a CPU idles, on average: one that will soon be woken anyway does not look for work elsewhere (kernel: rq->avg_idle,
-//! ttwu_do_activate(), sched_balance_newidle()).
+//! ttwu_do_activate(), sched_balance_newidle()). What ends an idle period is a feature: until 6.19 wakeups alone, so that one that ends by a
+//! move goes on in the mean until the next wakeup; with Huang's patch (source 003, `avg_idle_every`) whoever comes.
+
+use crate::features::{FeatureSet, bits};
 
 /// Half of the longest average that counts (kernel: sysctl_sched_migration_cost), ns.
 const MAX: u64 = 500_000;
 
+/// What of idle periods is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ends {
+    /// Nothing: every look pays (`avg_idle` is off).
+    Unknown,
+    /// They end with a wakeup.
+    #[default]
+    Wakeup,
+    /// They end with whoever comes.
+    Arrival,
+}
+
+impl Ends {
+    pub fn of(features: FeatureSet) -> Ends {
+        match (
+            features.has(bits::avg_idle),
+            features.has(bits::avg_idle_every),
+        ) {
+            (false, _) => Ends::Unknown,
+            (true, false) => Ends::Wakeup,
+            (true, true) => Ends::Arrival,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Idle {
+    ends: Ends,
     since: Option<u64>,
     /// ns
     average: u64,
@@ -14,27 +43,33 @@ pub struct Idle {
 
 impl Default for Idle {
     fn default() -> Idle {
-        Idle {
-            since: None,
-            average: 2 * MAX,
-        }
+        Idle::new(Ends::default())
     }
 }
 
 impl Idle {
-    /// Nothing was found to run there.
-    pub fn begins(&mut self, now: u64) {
-        self.since.get_or_insert(now);
+    pub fn new(ends: Ends) -> Idle {
+        Idle {
+            ends,
+            since: None,
+            average: 2 * MAX,
+        }
     }
 
-    /// When that was, if nobody has come since; 0: never.
+    /// Nothing was found to run there.
+    pub fn begins(&mut self, now: u64) {
+        self.since = Some(now);
+    }
+
+    /// When that was, if nobody has ended it since; 0: never.
     pub fn since(&self) -> u64 {
         self.since.unwrap_or(0)
     }
 
-    /// A wakeup comes there.
-    pub fn ends(&mut self, now: u64) {
-        let Some(since) = self.since.take() else {
+    /// A task comes there, woken or not.
+    pub fn comes(&mut self, wakes: bool, now: u64) {
+        let ends = wakes || self.ends == Ends::Arrival;
+        let Some(since) = self.since.take_if(|_| ends) else {
             return;
         };
         let idled = now - since;
@@ -42,14 +77,14 @@ impl Idle {
         self.average = self.average.min(2 * MAX);
     }
 
-    /// Who runs there was not woken there: it was moved.
+    /// It was about to idle, and found work elsewhere.
     pub fn forgets(&mut self) {
         self.since = None;
     }
 
     /// It pays to look for so many ns.
     pub fn affords(&self, cost: u64) -> bool {
-        self.average >= cost
+        self.ends == Ends::Unknown || self.average >= cost
     }
 }
 
@@ -58,30 +93,56 @@ mod tests {
     use super::*;
 
     /// Idles so many times for so many ns, each time until a wakeup.
-    fn idled(times: u64, ns: u64) -> Idle {
-        let mut idle = Idle::default();
+    fn idled(ends: Ends, times: u64, ns: u64) -> Idle {
+        let mut idle = Idle::new(ends);
         for turn in 0..times {
             idle.begins(turn * 2 * ns);
-            idle.ends(turn * 2 * ns + ns);
+            idle.comes(true, turn * 2 * ns + ns);
         }
         idle
     }
 
     #[test]
     fn who_idles_for_10_us_at_a_time_affords_no_look_of_20() {
-        assert!(Idle::default().affords(2 * MAX));
-        assert!(idled(100, 10_000).affords(10_000));
-        assert!(!idled(100, 10_000).affords(20_000));
-        assert!(idled(100, 5_000_000).affords(2 * MAX));
-        assert!(!idled(100, 5_000_000).affords(2 * MAX + 1));
+        assert!(Idle::new(Ends::Wakeup).affords(2 * MAX));
+        for ends in [Ends::Wakeup, Ends::Arrival] {
+            let idled = |ns| idled(ends, 100, ns);
+            assert!(idled(10_000).affords(10_000));
+            assert!(!idled(10_000).affords(20_000));
+            assert!(idled(5_000_000).affords(2 * MAX));
+            assert!(!idled(5_000_000).affords(2 * MAX + 1));
+        }
+        assert!(idled(Ends::Unknown, 100, 10_000).affords(u64::MAX));
+    }
+
+    /// Idle for 10 us until a task is moved there, which runs for a second until a wakeup comes.
+    #[test]
+    fn a_move_ends_an_idle_period_with_the_patch_alone() {
+        for (ends, affords) in [(Ends::Wakeup, true), (Ends::Arrival, false)] {
+            let mut idle = idled(ends, 100, 10_000);
+            idle.begins(2_000_000);
+            idle.comes(false, 2_010_000);
+            idle.comes(true, 1_002_010_000);
+            assert_eq!(idle.affords(20_000), affords, "{ends:?}");
+        }
     }
 
     #[test]
-    fn what_is_moved_there_ends_no_idle_time() {
-        let mut idle = idled(100, 10_000);
+    fn who_idles_anew_begins_anew() {
+        let mut idle = idled(Ends::Wakeup, 100, 10_000);
+        idle.begins(2_000_000);
+        idle.comes(false, 2_010_000);
+        idle.begins(900_000_000);
+        idle.comes(true, 900_010_000);
+        assert!(!idle.affords(20_000));
+    }
+
+    #[test]
+    fn who_finds_work_elsewhere_has_not_idled() {
+        let mut idle = idled(Ends::Wakeup, 100, 10_000);
         idle.begins(2_000_000);
         idle.forgets();
-        idle.ends(900_000_000);
+        idle.comes(true, 900_000_000);
         assert!(!idle.affords(20_000));
     }
 }

@@ -14,6 +14,7 @@ mod idle;
 mod levels;
 mod queue;
 
+pub use idle::Ends;
 pub use levels::{LLC, Levels};
 pub use queue::{NICE0, weight, weight_of};
 
@@ -49,7 +50,13 @@ pub struct Fair {
 
 impl Fair {
     /// `tasks`: as many there can be at once.
-    pub fn new(mut kernel: Kernel, tasks: usize, rules: Rules, params: &Params) -> Fair {
+    pub fn new(
+        mut kernel: Kernel,
+        tasks: usize,
+        rules: Rules,
+        ends: Ends,
+        params: &Params,
+    ) -> Fair {
         let nr_cpus = kernel.world().nr_cpus();
         let slice = params.ns("base_slice");
         // The kernel has run for long: the last tick of each CPU saw it idle along.
@@ -60,7 +67,7 @@ impl Fair {
             rules,
             times: Times::new(params),
             entities: vec![Entity::new(slice); tasks],
-            queues: vec![Queue::default(); nr_cpus],
+            queues: vec![Queue::new(ends); nr_cpus],
             balance: Balance::new(kernel.facts(), params),
             slice,
             tick: params.ns("tick_period"),
@@ -138,6 +145,7 @@ impl Fair {
         let cpu = self.kernel.cpu_of(task);
         self.charge_and_tell(cpu, orders);
         let wakes = arrival == sys::ARRIVAL_WAKEUP;
+        self.queues[cpu].idle.comes(wakes, self.now);
         let q = &self.queues[cpu];
         match self.rules {
             Rules::Eevdf => eevdf::place(q, &mut self.entities, task),
@@ -294,7 +302,6 @@ impl Fair {
     fn begins_to_run(&mut self, cpu: usize, task: TaskId) {
         let q = &mut self.queues[cpu];
         q.remove(task);
-        q.idle.forgets();
         q.current = Some(task);
         self.waiting -= 1;
         if self.rules == Rules::Eevdf {
@@ -418,6 +425,10 @@ impl Scheduler for Fair {
         if self.entities[task].delayed {
             return was;
         }
+        if wake.fork && self.rules == Rules::Cfs {
+            self.charge(wake.cpu);
+            cfs::forks(&self.queues[wake.cpu], &mut self.entities, task);
+        }
         let mut cpu = was;
         if !self.kernel.pinned(task) {
             let current = self.cpus.current[wake.cpu];
@@ -444,10 +455,6 @@ impl Scheduler for Fair {
 
     fn arrive(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) {
         let cpu = self.kernel.cpu_of(task);
-        // Who execs was running all along: it is moved, neither woken nor forked.
-        if !wake.exec {
-            self.queues[cpu].idle.ends(self.now);
-        }
         self.kernel.set_runnable(task, true, false);
         if self.entities[task].delayed {
             self.requeue(cpu, task, orders);

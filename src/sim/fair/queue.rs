@@ -2,7 +2,7 @@
 //! A CPU's run queue as the kernel's fair class keeps it: who runs, who waits, their virtual times. `eevdf` and `cfs` are the rules
 //! over it. Queues are short, so means and minima are computed anew each time and nothing can drift.
 
-use super::idle::Idle;
+use super::idle::{Ends, Idle};
 use crate::native::{Attr, SchedPolicy, TaskId, nice_weight, sys};
 
 /// The kernel's weight of nice 0. Virtual times are ns at this weight.
@@ -115,6 +115,13 @@ pub struct Queue {
 }
 
 impl Queue {
+    pub fn new(ends: Ends) -> Queue {
+        Queue {
+            idle: Idle::new(ends),
+            ..Queue::default()
+        }
+    }
+
     /// All that count: who runs and who waits.
     pub fn all(&self) -> impl Iterator<Item = TaskId> + '_ {
         self.current.iter().chain(&self.waiting).copied()

@@ -13,13 +13,17 @@ const MS: u64 = 1_000_000;
 const NOW: u64 = 1_000 * MS;
 
 fn fair() -> Fair {
+    fair_of(Rules::Eevdf)
+}
+
+fn fair_of(rules: Rules) -> Fair {
     let model = model("tr-3970x").expect("it is known");
     let facts = model.hardware().expect("it is one").facts;
     let settings = Settings::of_preset("mainline").expect("it is one");
     let arm = settings.arm(facts.machine.nr_online);
     let tunables = Config::default().tunables(&model.listens(), true);
     let kernel = Kernel::new(World::new(facts, arm, tunables, 1), 4);
-    let mut fair = Fair::new(kernel, 4, Rules::Eevdf, &model.params);
+    let mut fair = Fair::new(kernel, 4, rules, Ends::Wakeup, &model.params);
     fair.set_now(NOW);
     for cpu in 0..fair.queues.len() {
         assert_eq!(fair.pick(cpu, &mut Vec::new()), None);
@@ -56,17 +60,46 @@ fn a_row_of_failures_ends_where_nobody_could_go() {
     );
 }
 
-/// On its way after an exec a task was neither woken nor forked, though the class that sent it may have been ended by a hotplug: the
-/// CPU's idle period is no part of the mean.
+/// Nobody is woken by a fork, or an exec, though the class that sent it may have been ended by a hotplug: without Huang's patch the CPU's idle
+/// period goes on in the mean (kernel: ttwu_do_activate()).
 #[test]
-fn who_execs_is_not_woken() {
+fn wakeups_alone_end_an_idle_period() {
     for (wake, goes_on) in [
         (Wake::exec(1), true),
         (Wake::by(1), false),
-        (Wake::fork(1), false),
+        (Wake::fork(1), true),
     ] {
         let mut fair = fair();
         comes(&mut fair, 0, 0, wake);
         assert_eq!(fair.queues[0].idle.since() > 0, goes_on, "{wake:?}");
     }
+}
+
+/// task_fork_fair(): who is a second ahead of its queue forks children that are as far ahead in theirs; who is not, by their slice.
+#[test]
+fn a_child_is_no_earlier_than_its_parent() {
+    let ahead = 1_000 * MS as i64;
+    for (parent_ahead, child_ahead) in [(ahead, ahead), (0, 12 * MS as i64)] {
+        let mut fair = fair_of(Rules::Cfs);
+        comes(&mut fair, 0, 0, Wake::by(0));
+        comes(&mut fair, 1, 1, Wake::by(1));
+        for cpu in [0, 1] {
+            assert_eq!(fair.pick(cpu, &mut Vec::new()), Some(cpu));
+        }
+        // Who waits beside the parent holds the base.
+        comes(&mut fair, 3, 0, Wake::by(0));
+        fair.entities[3].vruntime = fair.queues[0].base;
+        fair.entities[0].vruntime = fair.queues[0].base + parent_ahead;
+        let mask = fair_mask(&mut fair, 1);
+        fair.begin(2, mask, 0);
+        fair.place(Wake::fork(0), 2, &mut Vec::new());
+        fair.arrive(Wake::fork(0), 2, &mut Vec::new());
+        let queue = &fair.queues[fair.kernel.cpu_of(2)];
+        assert_eq!(fair.entities[2].vruntime - queue.base, child_ahead);
+    }
+}
+
+/// The set that is this CPU.
+fn fair_mask(fair: &mut Fair, cpu: u32) -> usize {
+    fair.kernel.mask(&[1 << cpu])
 }
