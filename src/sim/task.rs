@@ -77,6 +77,8 @@ pub struct Task {
     /// Work of the segment, in 1/FULL ns at full speed.
     pub left: u64,
     pub then: Then,
+    /// Steps since it last worked or waited.
+    pub idle_steps: u64,
     /// What is to be done before the next step.
     pub todo: VecDeque<Then>,
     pub wake: Wake,
@@ -120,6 +122,7 @@ impl Task {
             mask: 0,
             left: 0,
             then: Then::Step,
+            idle_steps: 0,
             todo: VecDeque::new(),
             wake: Wake::fork(0),
             woken_at: 0,

@@ -14,6 +14,9 @@ use crate::native::TaskId;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// Steps without work or a wait, after which there is none to come.
+pub const MOST_IDLE_STEPS: u64 = 100_000;
+
 /// How far a task came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Came {
@@ -26,6 +29,8 @@ pub enum Came {
     /// It has other attributes.
     Changes,
     Ends,
+    /// Nowhere: it goes round without work, and time stands still.
+    Circles,
 }
 
 pub(super) struct Message {
@@ -213,6 +218,25 @@ impl Wait {
         costs: &Costs,
         measured: &mut Measured,
     ) -> Came {
+        let came = self.walks(tasks, task, now, costs, measured);
+        let of = &mut tasks[task];
+        match came {
+            Came::Works if of.left == 0 => {}
+            Came::Execs | Came::Changes | Came::Circles => {}
+            _ => of.idle_steps = 0,
+        }
+        came
+    }
+
+    /// The same; steps that take no time are counted.
+    fn walks(
+        &mut self,
+        tasks: &mut [Task],
+        task: TaskId,
+        now: u64,
+        costs: &Costs,
+        measured: &mut Measured,
+    ) -> Came {
         // Beside what the steps change.
         let load = Arc::clone(&self.load);
         loop {
@@ -232,6 +256,10 @@ impl Wait {
             {
                 tasks[task].then = Then::Step;
                 return Came::Works;
+            }
+            tasks[task].idle_steps += 1;
+            if tasks[task].idle_steps > MOST_IDLE_STEPS {
+                return Came::Circles;
             }
             if let Some(came) = self.step(step, tasks, task, now, costs, measured) {
                 return came;

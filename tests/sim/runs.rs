@@ -196,6 +196,34 @@ fn who_waits_for_ever_is_told_of() {
     );
 }
 
+/// Not for ever: who is right works or waits now and then.
+#[test]
+fn who_goes_round_without_work_is_told_of() {
+    for steps in [
+        "count x",
+        "run 0us\n        count x",
+        "exec",
+        "yield\n        exec",
+    ] {
+        let text =
+            format!("duration 10ms\ntask a x 2:\n    sleep 2ms\n    forever\n        {steps}\n");
+        let run = scenario(
+            Load::parse(&text, &Default::default()).unwrap(),
+            "mainline",
+            1,
+        );
+        if steps.starts_with("yield") {
+            assert!(run.is_ok(), "{steps}");
+            continue;
+        }
+        let error = run.err().expect(steps).to_string();
+        assert!(
+            error.starts_with("a 0 goes round: 100000 steps at 2 ms"),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn who_forks_too_many_is_told_of() {
     let text = "task child from parent:\n    sleep 1s\ntask parent:\n    fork child x 9000\n";

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! When a run is over, and when it cannot go on.
+
+use super::Engine;
+use crate::sim::sched::Scheduler;
+use crate::sim::wait::MOST_IDLE_STEPS;
+use crate::sim::watch::Watch;
+use anyhow::{Result, bail, ensure};
+
+impl<S: Scheduler, W: Watch> Engine<S, W> {
+    /// There were tasks, and none is left.
+    pub(super) fn ended(&self) -> bool {
+        !self.tasks.is_empty() && self.alive == 0
+    }
+
+    /// Somebody does something, or will, and time goes on; and there are no more tasks than there can be.
+    pub(super) fn check_moves(&self) -> Result<()> {
+        if let Some(task) = self.circles {
+            let task = &self.tasks[task];
+            bail!(
+                "{} {} goes round: {MOST_IDLE_STEPS} steps at {} ms without work or a wait; a loop needs a run, a sleep or something to wait for",
+                self.wait.load.groups[task.group].name,
+                task.known.me,
+                self.clock.now() / 1_000_000
+            );
+        }
+        ensure!(
+            !self.full,
+            "the workload has more than {} tasks at once, and that is the most",
+            self.tasks.len()
+        );
+        ensure!(
+            self.alive == 0 || self.stuck < self.alive,
+            "the workload stands still after {} ms: {} tasks wait, and nothing will wake them",
+            self.clock.now() / 1_000_000,
+            self.stuck
+        );
+        Ok(())
+    }
+}
