@@ -228,7 +228,7 @@ impl SimArgs {
             true => Err(anyhow!(
                 "a file of rt-app has no params: --set is for workloads of our own"
             )),
-            false => Load::parse(&text, &settings),
+            false => self.own(&text, &settings),
         };
         let load = load.with_context(|| format!("workload {workload}"))?;
         let names: Vec<&str> = match self.variant.is_empty() {
@@ -251,6 +251,15 @@ impl SimArgs {
             check: self.check,
             again: self.again(workload),
         })
+    }
+
+    /// A workload of our own.
+    fn own(&self, text: &str, settings: &load::Settings) -> Result<Load> {
+        for set in &self.set {
+            let (name, value) = set.split_once('=').unwrap_or_default();
+            load::check_unit(text, name, value).with_context(|| format!("--set {set}"))?;
+        }
+        Load::parse(text, settings)
     }
 
     fn again(&self, workload: &str) -> String {
@@ -301,16 +310,17 @@ pub(super) fn text(workload: &str) -> Result<String> {
 }
 
 fn time(text: &str) -> Result<u64> {
-    let ns = u64::try_from(load::number(text)?).ok();
-    ns.filter(|&ns| ns > 0)
-        .context("a time above 0 was expected")
+    let (ns, unit) = load::number(text)?;
+    let ns = u64::try_from(ns).ok().filter(|&ns| ns > 0);
+    ns.filter(|_| unit == load::Unit::Time)
+        .context("a time above 0 was expected, such as 500us")
 }
 
 pub(super) fn setting(text: &str) -> Result<(String, i64)> {
     let (name, value) = text
         .split_once('=')
         .with_context(|| format!("--set {text}: PARAM=VALUE was expected"))?;
-    let value = load::number(value).with_context(|| format!("--set {text}"))?;
+    let (value, _) = load::number(value).with_context(|| format!("--set {text}"))?;
     Ok((name.to_string(), value))
 }
 

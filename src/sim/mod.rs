@@ -158,6 +158,17 @@ impl Scenario<'_> {
             _ => None,
         };
         let masks = load.groups.iter().map(|group| {
+            let beyond = group
+                .cpus
+                .iter()
+                .find(|c| usize::from(c.1) >= facts.cpus.len());
+            ensure!(
+                beyond.is_none(),
+                "{} may use CPU {}, and the machine has CPUs 0 to {}",
+                group.name,
+                beyond.map_or(0, |c| c.1),
+                facts.cpus.len() - 1
+            );
             // Threads of the kernel are pinned as it is.
             let all = all.as_ref().filter(|_| !group.kernel);
             let mask = match (group.mask(words), all) {

@@ -452,8 +452,12 @@ impl Wait {
             Step::Latency(mark) => measured.latency(mark, now - task.stamp),
             Step::Jump(to) => task.pc = to,
             Step::Turns(slot, ref count) => {
-                task.turns[slot] = (0, count.value(&task.known));
+                let count = count.value(&task.known);
+                task.turns[slot] = (0, count);
                 task.known.turn = 0;
+                if count <= 0 {
+                    task.pc = self.load.groups[task.group].behind(slot, task.pc);
+                }
             }
             Step::Again(slot, to) => {
                 let (turn, count) = task.turns[slot];

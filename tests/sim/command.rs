@@ -70,6 +70,18 @@ fn what_is_wrong_is_one_sentence() {
             "nas --set rank=3",
             "there is no param rank; there are: ranks spin step",
         ),
+        (
+            "nas --set step=3",
+            "--set step=3: a time in ns, us, ms or s was expected",
+        ),
+        (
+            "nas --set ranks=3ms",
+            "--set ranks=3ms: a number without a unit was expected",
+        ),
+        (
+            "nas --window 500",
+            "a time above 0 was expected, such as 500us",
+        ),
         ("nas --seeds 0", "0 is not in 1..=1000"),
     ] {
         let error = wanted(args).map(|_| ()).expect_err(args);

@@ -111,8 +111,134 @@ fn what_is_wrong_is_told_with_its_line() {
             "task a x me:\n    exit",
             "a number that is known from the start was expected",
         ),
+        // What is measured never comes.
+        (
+            "measure rate chunks\ntask a:\n    count chnks\n    count b",
+            "line 1: \"measure rate chunks\": no task has 'count chunks'; there is 'count' of: chnks b",
+        ),
+        (
+            "task a:\n    run 1ms\nmeasure rate chunks",
+            "line 3: \"measure rate chunks\": no task has 'count chunks'",
+        ),
+        (
+            "measure latency a\ntask a:\n    stamp\n    count a\n    latency b",
+            "no task has 'latency a'; there is 'latency' of: b",
+        ),
+        (
+            "measure latency a\ntask a:\n    latency a",
+            "no task has a 'stamp', from which 'latency a' is the time",
+        ),
+        // Values that cannot be meant.
+        (
+            "task a:\n    run 100",
+            "line 2: \"run 100\": \"100\" where a time in ns, us, ms or s was expected",
+        ),
+        (
+            "param chunk = 100\ntask a:\n    sleep chunk * 2 exp",
+            "line 3: \"sleep chunk * 2 exp\": \"chunk * 2\" where a time",
+        ),
+        ("task a:\n    run me", "\"me\" where a time"),
+        ("task a:\n    run 3kB", "\"3kB\" where a time"),
+        ("task a:\n    run 3ms / 1ms", "where a time"),
+        (
+            "task a:\n    run 1us + 3",
+            "adds up numbers of different units",
+        ),
+        (
+            "task a, set 100:\n    exit",
+            "\"100\" where a size in B, kB or MB was expected",
+        ),
+        (
+            "task a x 3ms:\n    exit",
+            "\"3ms\" where a number without a unit was expected",
+        ),
+        ("warmup 5\ntask a:\n    exit", "\"5\" where a time"),
+        (
+            "task a:\n    run -5us",
+            "line 2: \"run -5us\": \"-5us\" is below 0",
+        ),
+        ("task a:\n    run 1us - 3us", "\"1us - 3us\" is below 0"),
+        (
+            "task a:\n    repeat -3\n        exit",
+            "line 2: \"repeat -3\": \"-3\" is below 0",
+        ),
+        ("task a:\n    until 0us", "a period above 0 was expected"),
+        (
+            "duration 0ms\ntask a:\n    exit",
+            "a duration above 0 was expected",
+        ),
+        (
+            "fault timers lost 1001\ntask a:\n    exit",
+            "of 1000 timers no more than 1000 are lost",
+        ),
+        (
+            "fault timers\ntask a:\n    exit",
+            "\"timers\" where 'timers lost N', 'timers late TIME'",
+        ),
+        (
+            "task a, cpus 3-1:\n    exit",
+            "3-1: the first CPU is behind the last",
+        ),
+        (
+            "lock l\ntask a:\n    run 1ms\n    unlock l",
+            "line 4: \"unlock l\": nobody locks l",
+        ),
+        // More than can be.
+        (
+            "task a x 100000000:\n    exit",
+            "line 1: \"task a x 100000000 :\": 100000000 where 1 to 1000000 were expected",
+        ),
+        (
+            "task a x 600000:\n    exit\ntask b x 600000:\n    exit",
+            "1200000 tasks, most of them b,",
+        ),
+        (
+            "task a x 0:\n    exit",
+            "0 where 1 to 1000000 were expected",
+        ),
+        (
+            "pipe p[1000000000]\ntask a:\n    exit",
+            "1000000000 where 1 to 1000000",
+        ),
+        (
+            "task b from a:\n    exit\ntask a:\n    fork b x 1000001",
+            "1000000 at most were expected",
+        ),
+        // Words.
+        (
+            "measure rates chunks\ntask a:\n    exit",
+            "\"rates chunks\" where 'time', 'rate NAME' or 'latency NAME' was expected",
+        ),
+        (
+            "task manager\n    exit",
+            "line 1: \"task manager\": : was expected at the end",
+        ),
+        (
+            "task a:\n\texit",
+            "line 2: blocks are indented by 4 spaces, here is a tab",
+        ),
     ] {
         let error = error(text);
         assert!(error.contains(told), "{text:?}: {error}");
+    }
+}
+
+/// Times of which only a task knows how long they are, and quotients.
+#[test]
+fn units_go_through_expressions() {
+    for length in [
+        "0",
+        "step",
+        "step * n",
+        "n * 2us",
+        "me * 3us",
+        "step + me * 1us",
+        "step - step / 2",
+        "1s / 1ms * 5us",
+        "16 * step +- 5%",
+    ] {
+        let text = format!("param n = 3\nparam step = 2ms\ntask a:\n    run {length}\n");
+        let read = Load::parse(&text, &Default::default());
+        assert!(read.is_ok(), "{length}: {read:?}");
     }
 }

@@ -233,6 +233,15 @@ fn who_forks_too_many_is_told_of() {
     assert!(error.to_string().contains(told), "{error}");
 }
 
+#[test]
+fn cpus_that_the_machine_has_not_are_told() {
+    let text = "task a, cpus 3, 0-64:\n    run 1ms\n";
+    let load = Load::parse(text, &Default::default()).unwrap();
+    let error = scenario(load, "mainline", 1).err().expect("it has 64");
+    let told = "a may use CPU 64, and the machine has CPUs 0 to 63";
+    assert_eq!(error.to_string(), told);
+}
+
 /// All of the sources' workloads run, and come to something; but for hackbench, whose 1,280 tasks take half a minute.
 #[test]
 fn every_workload_runs() {

@@ -107,3 +107,17 @@ fn a_vforking_parent_waits_for_its_memory() {
     near(time("vfork", "exit"), 60e6, 0.5);
     near(time("fork", "exec"), 50e6, 0.5);
 }
+
+/// None, of the first of its tasks.
+#[test]
+fn a_loop_has_as_many_turns_as_it_says() {
+    for (turns, busy) in [("3", 6e6), ("0", 0.0), ("me * 2", 2e6), ("0 - me", 0.0)] {
+        let text = format!("task a x 2:\n    repeat {turns}\n        run 1ms\n");
+        let m = run(&text, &[], "mainline", 1);
+        assert!(
+            (m.busy_ns as f64 - busy).abs() < 0.1e6,
+            "{turns}: {}",
+            m.busy_ns
+        );
+    }
+}

@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Numbers of a workload: times in ns, sizes in bytes, counts, and what only a task knows when it comes there.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 /// What a name stands for.
-pub type Names<'a> = &'a dyn Fn(&str) -> Option<Atom>;
+pub type Names<'a> = &'a dyn Fn(&str) -> Option<(Atom, Unit)>;
+
+/// What a number is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// A count, or a part.
+    #[default]
+    None,
+    /// ns
+    Time,
+    /// Bytes.
+    Size,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atom {
@@ -20,7 +32,10 @@ pub enum Atom {
 
 /// Products of atoms, added up with their signs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expr(Vec<(bool, Vec<(bool, Atom)>)>);
+pub struct Expr {
+    sum: Vec<(bool, Vec<(bool, Atom)>)>,
+    unit: Unit,
+}
 
 /// What a task knows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,32 +46,60 @@ pub struct Known {
     pub turn: i64,
 }
 
-const UNITS: [(&str, i64); 7] = [
-    ("ns", 1),
-    ("us", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("kB", 1_000),
-    ("MB", 1_000_000),
-    ("B", 1),
+const UNITS: [(&str, i64, Unit); 9] = [
+    ("", 1, Unit::None),
+    ("%", 1, Unit::None),
+    ("ns", 1, Unit::Time),
+    ("us", 1_000, Unit::Time),
+    ("ms", 1_000_000, Unit::Time),
+    ("s", 1_000_000_000, Unit::Time),
+    ("kB", 1_000, Unit::Size),
+    ("MB", 1_000_000, Unit::Size),
+    ("B", 1, Unit::Size),
 ];
+
+impl Unit {
+    /// What was expected, where a number of another unit is.
+    pub fn expected(self) -> &'static str {
+        match self {
+            Unit::None => "a number without a unit",
+            Unit::Time => "a time in ns, us, ms or s",
+            Unit::Size => "a size in B, kB or MB",
+        }
+    }
+
+    /// Of a product or a quotient.
+    fn by(self, times: bool, other: Unit) -> Unit {
+        match (self, other) {
+            (Unit::None, unit) if times => unit,
+            (unit, other) if !times && unit == other => Unit::None,
+            (unit, _) => unit,
+        }
+    }
+}
 
 impl Expr {
     pub fn number(n: i64) -> Expr {
-        Expr(vec![(true, vec![(true, Atom::Number(n))])])
+        Expr {
+            sum: vec![(true, vec![(true, Atom::Number(n))])],
+            unit: Unit::None,
+        }
     }
 
     /// Words with a sign between each two.
     pub fn parse(words: &[&str], names: Names<'_>) -> Result<Expr> {
         let mut sum = vec![(true, Vec::new())];
+        let mut units = vec![Unit::None];
         let mut times = true;
         for (i, word) in words.iter().enumerate() {
             if i % 2 == 0 {
-                let atom = atom(word, names)?;
+                let (atom, unit) = atom(word, names)?;
                 sum.last_mut()
                     .expect("it begins with one")
                     .1
                     .push((times, atom));
+                let of = units.last_mut().expect("as many as products");
+                *of = of.by(times, unit);
                 continue;
             }
             match *word {
@@ -65,6 +108,7 @@ impl Expr {
                 "+" | "-" => {
                     times = true;
                     sum.push((*word == "+", Vec::new()));
+                    units.push(Unit::None);
                 }
                 _ => bail!("{word:?} where one of + - * / was expected"),
             }
@@ -72,13 +116,26 @@ impl Expr {
         if words.len().is_multiple_of(2) {
             bail!("a number was expected at the end of {:?}", words.join(" "));
         }
-        Ok(Expr(sum))
+        let unit = units[0];
+        ensure!(
+            units.iter().all(|&u| u == unit),
+            "{:?} adds up numbers of different units",
+            words.join(" ")
+        );
+        Ok(Expr { sum, unit })
+    }
+
+    pub fn unit(&self) -> Unit {
+        self.unit
     }
 
     /// None: it hangs on the task.
     pub fn fixed(&self) -> Option<i64> {
         let number = |(_, a): &(bool, Atom)| matches!(a, Atom::Number(_));
-        let fixed = self.0.iter().all(|(_, product)| product.iter().all(number));
+        let fixed = self
+            .sum
+            .iter()
+            .all(|(_, product)| product.iter().all(number));
         fixed.then(|| self.value(&Known::default()))
     }
 
@@ -99,7 +156,7 @@ impl Expr {
                 -product(factors)
             }
         };
-        self.0.iter().map(signed).fold(0, i64::saturating_add)
+        self.sum.iter().map(signed).fold(0, i64::saturating_add)
     }
 }
 
@@ -115,27 +172,19 @@ impl Atom {
     }
 }
 
-fn atom(word: &str, names: Names<'_>) -> Result<Atom> {
+fn atom(word: &str, names: Names<'_>) -> Result<(Atom, Unit)> {
     if let Some(atom) = names(word) {
         return Ok(atom);
     }
     let digits = word.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let unit = &word[digits.len()..];
-    let scale = match unit {
-        "" | "%" => 1,
-        _ => {
-            let row = UNITS.iter().find(|(name, _)| *name == unit);
-            row.with_context(|| {
-                format!("{word:?} where a name, a number, a time or a size was expected")
-            })?
-            .1
-        }
-    };
+    let row = UNITS.iter().find(|row| row.0 == &word[digits.len()..]);
+    let &(_, scale, unit) = row.with_context(|| {
+        format!("{word:?} where a name, a number, a time or a size was expected")
+    })?;
     let number: i64 = digits
         .parse()
         .with_context(|| format!("there is no {word:?}, and it is no number"))?;
     let number = number.checked_mul(scale);
-    number
-        .map(Atom::Number)
-        .with_context(|| format!("{word:?} is too large"))
+    let number = number.with_context(|| format!("{word:?} is too large"))?;
+    Ok((Atom::Number(number), unit))
 }

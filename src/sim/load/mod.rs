@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Workloads: groups of tasks that run, sleep, and wait for each other. `parse` reads the text, `expr` its numbers; the text is
-//! described in docs/simulator.md. `rtapp` reads rt-app's files, `json` its JSON.
+//! Workloads: groups of tasks that run, sleep, and wait for each other. `parse` reads the text, `text` its lines, `expr` its numbers, `whole` looks
+//! at all of it; the text is described in docs/simulator.md. `rtapp` reads rt-app's files, `json` its JSON.
 
 mod expr;
 mod faults;
 mod json;
 mod parse;
 mod rtapp;
+mod text;
+mod whole;
 
-pub use expr::{Expr, Known};
+pub use expr::{Expr, Known, Unit};
 pub use faults::Faults;
 
 use crate::native::{Attr, SchedPolicy};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 
 /// That are there at once, of all groups that are forked.
@@ -197,21 +199,34 @@ pub enum Step {
     UnlessFirst(usize),
 }
 
-/// A time, a size or a number, as in the text of a workload.
-pub fn number(word: &str) -> Result<i64> {
-    let fixed = Expr::parse(&[word], &|_| None)?.fixed();
-    fixed.context("a number was expected")
+/// A time in ns, a size in bytes or a number, as in the text of a workload.
+pub fn number(word: &str) -> Result<(i64, Unit)> {
+    let expr = Expr::parse(&[word], &|_| None)?;
+    let value = expr.fixed().context("a number was expected")?;
+    Ok((value, expr.unit()))
+}
+
+/// Errors: a param of the workload, set as NAME=VALUE, is of another unit.
+pub fn check_unit(text: &str, name: &str, value: &str) -> Result<()> {
+    let (value, unit) = number(value)?;
+    let of = parse::params(text)?.get(name).map(|param| param.1);
+    ensure!(
+        value == 0 || of.is_none_or(|of| of == unit),
+        "{} was expected",
+        of.unwrap_or_default().expected()
+    );
+    Ok(())
 }
 
 impl Load {
     /// Reads a workload; `settings` are params that are not what the text says.
     pub fn parse(text: &str, settings: &Settings) -> Result<Load> {
-        parse::parse(text, settings)
+        parse::parse(text, settings)?.bounded()
     }
 
     /// Reads a file of rt-app. Errors: what it asks for is unknown, or is not modelled.
     pub fn rtapp(text: &str) -> Result<Load> {
-        rtapp::parse(text)
+        rtapp::parse(text)?.bounded()
     }
 
     /// Timers of its own that a task has, at most.
@@ -247,6 +262,13 @@ impl Load {
 }
 
 impl Group {
+    /// The step behind a loop whose body begins at `body`.
+    pub fn behind(&self, slot: usize, body: usize) -> usize {
+        let mut steps = (body..).zip(&self.program[body..]);
+        let end = steps.find(|(_, step)| **step == Step::Again(slot, body));
+        end.map_or(self.program.len(), |(at, _)| at + 1)
+    }
+
     /// The CPUs that its tasks may use, one bit each; None: all.
     pub fn mask(&self, words: usize) -> Option<Vec<u64>> {
         let mut mask = vec![0; words];

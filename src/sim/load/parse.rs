@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! From text to a workload. Blocks are indented by four spaces; what was expected is named with each error.
 
-use super::expr::{Atom, Expr};
+use super::expr::{Atom, Expr, Unit};
+use super::text::{Line, at, lines, until};
+use super::whole::MOST;
 use super::{Barrier, Channel, Faults, Group, Load, Measure, Paged, Settings, Step, Vary, Which};
 use crate::native::Attr;
 use anyhow::{Context, Result, bail, ensure};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-const INDENT: usize = 4;
 /// Messages of a channel whose capacity is not given.
-const CAPACITY: i64 = 1 << 16;
+const CAPACITY: u64 = 1 << 16;
 /// Bytes of a page.
 const PAGE: u64 = 4096;
-
-struct Line<'a> {
-    number: usize,
-    depth: usize,
-    words: Vec<&'a str>,
-}
+/// Of timers, those that can be lost.
+const THOUSAND: u64 = 1000;
+const UNKNOWN: &str = "a number that is known from the start was expected";
 
 enum Object {
     Channel(usize, usize),
@@ -27,7 +25,7 @@ enum Object {
 
 #[derive(Default)]
 struct Parser<'a> {
-    params: BTreeMap<&'a str, i64>,
+    params: BTreeMap<&'a str, (i64, Unit)>,
     objects: BTreeMap<&'a str, Object>,
     groups: BTreeMap<&'a str, usize>,
     tags: Vec<&'a str>,
@@ -35,6 +33,10 @@ struct Parser<'a> {
     channels: Vec<Channel>,
     locks: usize,
     barriers: Vec<Barrier>,
+    /// Where it stands what is measured, and where each lock is unlocked: a line, for errors.
+    measured: String,
+    unlocked: BTreeMap<&'a str, String>,
+    locked: BTreeSet<&'a str>,
 }
 
 pub fn parse(text: &str, settings: &Settings) -> Result<Load> {
@@ -72,80 +74,18 @@ pub fn parse(text: &str, settings: &Settings) -> Result<Load> {
         !load.groups.is_empty(),
         "a workload has a task: 'task NAME:' with steps below"
     );
+    parser.check_locks()?;
     (load.channels, load.locks) = (parser.channels, parser.locks);
     (load.barriers, load.marks) = (parser.barriers, parser.marks);
+    load.check_measure().with_context(|| parser.measured)?;
     Ok(load)
 }
 
-fn at(line: &Line) -> String {
-    format!("line {}: {:?}", line.number, line.words.join(" "))
-}
-
-fn lines(text: &str) -> Result<Vec<Line<'_>>> {
-    let mut lines: Vec<Line> = Vec::new();
-    for (number, raw) in (1..).zip(text.lines()) {
-        let line = raw.split('#').next().unwrap_or_default();
-        // `x[i]` is a name and an index.
-        let words: Vec<&str> = split(line);
-        if words.is_empty() {
-            continue;
-        }
-        let spaces = line.len() - line.trim_start_matches(' ').len();
-        ensure!(
-            spaces % INDENT == 0,
-            "line {number}: blocks are indented by {INDENT} spaces, here are {spaces}"
-        );
-        let depth = spaces / INDENT;
-        let most = lines
-            .last()
-            .map_or(0, |l: &Line| l.depth + usize::from(opens(l)));
-        ensure!(
-            depth <= most,
-            "line {number}: {line:?} is indented further than what it is below"
-        );
-        lines.push(Line {
-            number,
-            depth,
-            words,
-        });
-    }
-    for pair in lines.windows(2) {
-        ensure!(
-            !opens(&pair[0]) || pair[1].depth == pair[0].depth + 1,
-            "line {}: a block was opened, an indented line was expected below",
-            pair[0].number
-        );
-    }
-    Ok(lines)
-}
-
-/// Words, and the signs [ ] , : as words of their own.
-fn split(line: &str) -> Vec<&str> {
-    let mut words = Vec::new();
-    for word in line.split_whitespace() {
-        let mut rest = word;
-        while let Some(at) = rest.find(['[', ']', ',', ':']) {
-            words.extend(
-                [&rest[..at], &rest[at..at + 1]]
-                    .iter()
-                    .filter(|w| !w.is_empty()),
-            );
-            rest = &rest[at + 1..];
-        }
-        words.extend([rest].iter().filter(|w| !w.is_empty()));
-    }
-    words
-}
-
-fn opens(line: &Line) -> bool {
-    line.words.last() == Some(&":")
-        || matches!(line.words[0], "forever" | "repeat" | "on" | "first")
-}
-
-/// `words` up to one of `ends`, and the rest.
-fn until<'a, 'b>(words: &'b [&'a str], ends: &[&str]) -> (&'b [&'a str], &'b [&'a str]) {
-    let end = words.iter().position(|w| ends.contains(w));
-    words.split_at(end.unwrap_or(words.len()))
+/// The params of a workload, and what each is of.
+pub fn params(text: &str) -> Result<BTreeMap<&str, (i64, Unit)>> {
+    let mut parser = Parser::default();
+    parser.declare(&lines(text)?, &Settings::new())?;
+    Ok(parser.params)
 }
 
 impl<'a> Parser<'a> {
@@ -186,9 +126,10 @@ impl<'a> Parser<'a> {
             bail!("'param NAME = VALUE' was expected");
         };
         let (value, _range) = until(value, &["in"]);
-        let value = self.fixed(value)?;
-        let value = settings.get(*name).copied().unwrap_or(value);
-        self.params.insert(name, value);
+        let expr = self.expr(value)?;
+        let value = settings.get(*name).copied();
+        let value = value.or(expr.fixed()).context(UNKNOWN)?;
+        self.params.insert(name, (value, expr.unit()));
         Ok(())
     }
 
@@ -205,14 +146,14 @@ impl<'a> Parser<'a> {
                 let (count, rest) = match rest {
                     ["[", ..] => {
                         let (count, rest) = until(&rest[1..], &["]"]);
-                        (self.fixed(count)?, rest.get(1..).context("] was expected")?)
+                        (
+                            self.several(count)?,
+                            rest.get(1..).context("] was expected")?,
+                        )
                     }
                     _ => (1, rest),
                 };
-                let count = usize::try_from(count)
-                    .ok()
-                    .filter(|&c| c > 0)
-                    .context("a count above 0 was expected")?;
+                let count = count as usize;
                 match kind {
                     "lock" => {
                         self.locks += count;
@@ -246,7 +187,7 @@ impl<'a> Parser<'a> {
     fn paged(&self, words: &[&str]) -> Result<Paged> {
         let (size, hold) = until(words, &["hold"]);
         let hold = hold.get(1..).context("'hold TIME' was expected")?;
-        let size = self.time(size)?;
+        let size = self.known(size, Unit::Size)?;
         ensure!(
             (1..=PAGE).contains(&size),
             "a message of {size} bytes where 1 to {PAGE}, a page, were expected"
@@ -264,7 +205,7 @@ impl<'a> Parser<'a> {
         };
         let capacity = match rest {
             [] => CAPACITY,
-            ["capacity", value @ ..] => self.fixed(value)?,
+            ["capacity", value @ ..] => self.known(value, Unit::None)?,
             _ => bail!(
                 "{:?} where 'capacity N', 'futex' or, of a pipe, 'message SIZE hold TIME' was expected",
                 rest.join(" ")
@@ -272,7 +213,7 @@ impl<'a> Parser<'a> {
         };
         ensure!(capacity > 0, "capacity {capacity} is not above 0");
         Ok(Channel {
-            capacity: capacity as u64,
+            capacity,
             sync: !futex,
             paged: None,
         })
@@ -280,20 +221,12 @@ impl<'a> Parser<'a> {
 
     fn barrier(&mut self, rest: &[&str]) -> Result<Object> {
         let (tasks, spin) = until(rest, &["spin"]);
-        let tasks = self.fixed(tasks)?;
-        let spin = if spin.is_empty() {
-            0
-        } else {
-            self.fixed(&spin[1..])?
+        let tasks = self.several(tasks)?;
+        let spin = match spin {
+            [] => 0,
+            [_, spin @ ..] => self.time(spin)?,
         };
-        ensure!(
-            tasks > 0 && spin >= 0,
-            "a barrier of {tasks} tasks, spinning for {spin} ns, is none"
-        );
-        self.barriers.push(Barrier {
-            tasks: tasks as u64,
-            spin: spin as u64,
-        });
+        self.barriers.push(Barrier { tasks, spin });
         Ok(Object::Barrier(self.barriers.len() - 1))
     }
 
@@ -301,22 +234,52 @@ impl<'a> Parser<'a> {
         match &line.words[..] {
             ["param" | "pipe" | "socket" | "lock" | "barrier", ..] => {}
             ["parallel"] => load.parallel = true,
-            ["fault", "timers", "lost", value @ ..] => {
-                load.faults.timers_lost = self.time(value)?
-            }
-            ["fault", "timers", "late", value @ ..] => {
-                load.faults.timers_late = self.time(value)?
-            }
-            ["fault", "ticks", "stop", value @ ..] => load.faults.ticks_stop = self.time(value)?,
-            ["fault", "affinity", value @ ..] => load.faults.affinity = self.time(value)?,
-            ["fault", "hotplug", value @ ..] => load.faults.hotplug = self.time(value)?,
+            ["fault", fault @ ..] => self.fault(fault, &mut load.faults)?,
             ["warmup", value @ ..] => load.warmup = self.time(value)?,
-            ["duration", value @ ..] => load.duration = Some(self.time(value)?),
-            ["measure", "time"] => load.measure = Measure::Time,
-            ["measure", "rate", name] => load.measure = Measure::Rate(self.mark(name)),
-            ["measure", "latency", name] => load.measure = Measure::Latency(self.mark(name)),
+            ["duration", value @ ..] => {
+                let duration = self.time(value)?;
+                ensure!(duration > 0, "a duration above 0 was expected");
+                load.duration = Some(duration);
+            }
+            ["measure", what @ ..] => {
+                load.measure = self.measure(what)?;
+                self.measured = at(line);
+            }
             _ => bail!(
                 "param, pipe, socket, lock, barrier, warmup, duration, measure, parallel, fault or task was expected"
+            ),
+        }
+        Ok(())
+    }
+
+    fn measure(&mut self, words: &[&str]) -> Result<Measure> {
+        Ok(match words {
+            ["time"] => Measure::Time,
+            ["rate", name] => Measure::Rate(self.mark(name)),
+            ["latency", name] => Measure::Latency(self.mark(name)),
+            _ => bail!(
+                "{:?} where 'time', 'rate NAME' or 'latency NAME' was expected",
+                words.join(" ")
+            ),
+        })
+    }
+
+    fn fault(&self, words: &[&str], faults: &mut Faults) -> Result<()> {
+        match words {
+            ["timers", "lost", value @ ..] => {
+                faults.timers_lost = self.known(value, Unit::None)?;
+                ensure!(
+                    faults.timers_lost <= THOUSAND,
+                    "of {THOUSAND} timers no more than {THOUSAND} are lost"
+                );
+            }
+            ["timers", "late", value @ ..] => faults.timers_late = self.time(value)?,
+            ["ticks", "stop", value @ ..] => faults.ticks_stop = self.time(value)?,
+            ["affinity", value @ ..] => faults.affinity = self.time(value)?,
+            ["hotplug", value @ ..] => faults.hotplug = self.time(value)?,
+            _ => bail!(
+                "{:?} where 'timers lost N', 'timers late TIME', 'ticks stop TIME', 'affinity TIME' or 'hotplug TIME' was expected",
+                words.join(" ")
             ),
         }
         Ok(())
@@ -335,15 +298,14 @@ impl<'a> Parser<'a> {
         };
         let count = match rest {
             [] => 1,
-            ["x", count @ ..] => self.fixed(count)?,
+            ["x", count @ ..] => self.several(count)?,
             _ => bail!("{:?} where 'x COUNT' was expected", rest.join(" ")),
         };
-        ensure!(count > 0, "{count} tasks are none");
         let mut group = Group {
             name: name.to_string(),
             kernel: false,
             forked,
-            count: count as u64,
+            count,
             set: 0,
             memory: 0,
             attr: Attr::default(),
@@ -353,9 +315,9 @@ impl<'a> Parser<'a> {
         };
         for part in parts {
             match part {
-                ["set", value @ ..] => group.set = self.time(value)?,
+                ["set", value @ ..] => group.set = self.known(value, Unit::Size)?,
                 ["memory", value @ ..] => {
-                    group.memory = self.time(value)?;
+                    group.memory = self.known(value, Unit::None)?;
                     ensure!(group.memory <= 100, "memory is at most 100 %");
                 }
                 ["start", value @ ..] => group.start = self.time(value)?,
@@ -395,7 +357,7 @@ impl<'a> Parser<'a> {
                     to.push(Step::Jump(begin));
                 }
                 ["repeat", count @ ..] => {
-                    let count = self.expr(count).with_context(|| at(line))?;
+                    let count = self.of(count, Unit::None).with_context(|| at(line))?;
                     to.push(Step::Turns(slot, count));
                     self.block(body, depth + 1, slot + 1, to)?;
                     to.push(Step::Again(slot, begin + 1));
@@ -411,7 +373,10 @@ impl<'a> Parser<'a> {
                     self.block(body, depth + 1, slot, to)?;
                     to[begin] = Step::UnlessFirst(to.len());
                 }
-                words => to.push(self.step(words).with_context(|| at(line))?),
+                words => {
+                    self.uses(line);
+                    to.push(self.step(words).with_context(|| at(line))?);
+                }
             }
             rest = after;
         }
@@ -428,7 +393,11 @@ impl<'a> Parser<'a> {
                 let (length, vary) = self.length(rest)?;
                 Step::Sleep(length, vary)
             }
-            ["until", rest @ ..] => Step::Until(self.expr(rest)?),
+            ["until", rest @ ..] => {
+                let period = self.of(rest, Unit::Time)?;
+                ensure!(period.fixed() != Some(0), "a period above 0 was expected");
+                Step::Until(period)
+            }
             ["send", rest @ ..] => {
                 let (which, tag) = until(rest, &["as"]);
                 let tag = match tag {
@@ -448,9 +417,13 @@ impl<'a> Parser<'a> {
                 let group = self.group_of(name)?;
                 let count = match rest {
                     [] => Expr::number(1),
-                    ["x", count @ ..] => self.expr(count)?,
+                    ["x", count @ ..] => self.of(count, Unit::None)?,
                     _ => bail!("{:?} where 'x COUNT' was expected", rest.join(" ")),
                 };
+                ensure!(
+                    count.fixed().is_none_or(|n| n <= MOST as i64),
+                    "{MOST} at most were expected"
+                );
                 Step::Fork(group, count)
             }
             ["vfork", name] => Step::Vfork(self.group_of(name)?),
@@ -488,7 +461,7 @@ impl<'a> Parser<'a> {
             }
             length => (length, Vary::No),
         };
-        Ok((self.expr(length)?, vary))
+        Ok((self.of(length, Unit::Time)?, vary))
     }
 
     /// `words`: NAME, or NAME [ INDEX ].
@@ -511,23 +484,67 @@ impl<'a> Parser<'a> {
 
     fn expr(&self, words: &[&str]) -> Result<Expr> {
         let names = |name: &str| match name {
-            "me" => Some(Atom::Me),
-            "from" => Some(Atom::From),
-            "kept" => Some(Atom::Kept),
-            "turn" => Some(Atom::Turn),
-            _ => self.params.get(name).copied().map(Atom::Number),
+            "me" => Some((Atom::Me, Unit::None)),
+            "from" => Some((Atom::From, Unit::None)),
+            "kept" => Some((Atom::Kept, Unit::None)),
+            "turn" => Some((Atom::Turn, Unit::None)),
+            _ => {
+                let param = self.params.get(name);
+                param.map(|&(value, unit)| (Atom::Number(value), unit))
+            }
         };
         Expr::parse(words, &names)
     }
 
-    fn fixed(&self, words: &[&str]) -> Result<i64> {
-        let value = self.expr(words)?.fixed();
-        value.context("a number that is known from the start was expected")
+    /// In that unit, and not below 0 as far as that is known.
+    fn of(&self, words: &[&str], unit: Unit) -> Result<Expr> {
+        let expr = self.expr(words)?;
+        let fixed = expr.fixed();
+        let told = words.join(" ");
+        ensure!(
+            expr.unit() == unit || fixed == Some(0),
+            "{told:?} where {} was expected",
+            unit.expected()
+        );
+        ensure!(fixed.is_none_or(|n| n >= 0), "{told:?} is below 0");
+        Ok(expr)
     }
 
-    /// ns, or bytes; not below 0.
+    fn known(&self, words: &[&str], unit: Unit) -> Result<u64> {
+        let value = self.of(words, unit)?.fixed();
+        Ok(value.context(UNKNOWN)? as u64)
+    }
+
+    /// ns
     fn time(&self, words: &[&str]) -> Result<u64> {
-        u64::try_from(self.fixed(words)?).context("it is below 0")
+        self.known(words, Unit::Time)
+    }
+
+    /// How many there are of something.
+    fn several(&self, words: &[&str]) -> Result<u64> {
+        let count = self.known(words, Unit::None)?;
+        ensure!(
+            (1..=MOST).contains(&count),
+            "{count} where 1 to {MOST} were expected"
+        );
+        Ok(count)
+    }
+
+    /// A lock is locked or unlocked there.
+    fn uses(&mut self, line: &Line<'a>) {
+        match &line.words[..] {
+            ["lock", name, ..] => drop(self.locked.insert(name)),
+            ["unlock", name, ..] => drop(self.unlocked.insert(name, at(line))),
+            _ => {}
+        }
+    }
+
+    fn check_locks(&self) -> Result<()> {
+        let never = |name: &&&str| !self.locked.contains(**name);
+        let name = self.unlocked.keys().find(never);
+        name.map_or(Ok(()), |name| {
+            bail!("{}: nobody locks {name}", self.unlocked[name])
+        })
     }
 
     fn tag(&mut self, tag: &'a str) -> usize {
@@ -554,5 +571,7 @@ fn range(text: &str) -> Result<(u16, u16)> {
         text.parse()
             .with_context(|| format!("{text:?} where a CPU was expected"))
     };
-    Ok((number(first)?, number(last)?))
+    let (first, last) = (number(first)?, number(last)?);
+    ensure!(first <= last, "{text}: the first CPU is behind the last");
+    Ok((first, last))
 }

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What can be said of a workload only when all of it has been read.
+
+use super::{Load, Measure, Step};
+use anyhow::{Result, bail, ensure};
+
+/// Tasks, and objects of a kind, at most.
+pub const MOST: u64 = 1_000_000;
+
+impl Load {
+    /// Errors: it has more tasks than can be.
+    pub(super) fn bounded(self) -> Result<Load> {
+        let most = self.groups.iter().max_by_key(|g| g.count);
+        let tasks = self.groups.iter().map(|g| g.count);
+        let tasks = tasks.fold(0, u64::saturating_add);
+        ensure!(
+            tasks <= MOST,
+            "{tasks} tasks, most of them {}, where {MOST} at most were expected",
+            most.map_or("", |g| &g.name)
+        );
+        Ok(self)
+    }
+
+    /// Errors: what it measures never comes.
+    pub(super) fn check_measure(&self) -> Result<()> {
+        let counted = self.marks_of(|step| match step {
+            Step::Count(mark, _) => Some(*mark),
+            _ => None,
+        });
+        let timed = self.marks_of(|step| match step {
+            Step::Latency(mark) => Some(*mark),
+            _ => None,
+        });
+        let (mark, step, known) = match self.measure {
+            Measure::Time => return Ok(()),
+            Measure::Rate(mark) => (mark, "count", counted),
+            Measure::Latency(mark) => (mark, "latency", timed),
+        };
+        let name = &self.marks[mark];
+        if !known.contains(&name.as_str()) {
+            let others = match known.is_empty() {
+                true => String::new(),
+                false => format!("; there is '{step}' of: {}", known.join(" ")),
+            };
+            bail!("no task has '{step} {name}'{others}");
+        }
+        let mut steps = self.groups.iter().flat_map(|g| &g.program);
+        ensure!(
+            step == "count" || steps.any(|s| matches!(s, Step::Stamp)),
+            "no task has a 'stamp', from which 'latency {name}' is the time"
+        );
+        Ok(())
+    }
+
+    /// Names of marks that steps are about.
+    fn marks_of(&self, of: impl Fn(&Step) -> Option<usize>) -> Vec<&str> {
+        let steps = self.groups.iter().flat_map(|g| &g.program);
+        let mut marks: Vec<usize> = steps.filter_map(of).collect();
+        marks.sort();
+        marks.dedup();
+        marks.iter().map(|&m| self.marks[m].as_str()).collect()
+    }
+}
