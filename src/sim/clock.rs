@@ -91,6 +91,16 @@ impl Clock {
         Some(slot)
     }
 
+    /// It is `at` now; nothing is due before.
+    pub fn advance(&mut self, at: u64) {
+        let due = self.next().is_none_or(|next| next >= at);
+        assert!(
+            due && at >= self.now,
+            "time goes over what is due before {at}"
+        );
+        self.now = at;
+    }
+
     fn up(&mut self, mut at: usize) -> usize {
         let slot = self.heap[at];
         while at > 0 {

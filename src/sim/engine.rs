@@ -190,8 +190,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 sched: &self.sched,
             })?;
         }
-        self.measured.end(self.clock.now(), self.counters());
-        self.see(What::Over);
+        self.finish(end);
         Ok(())
     }
 
@@ -247,6 +246,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     fn happens(&mut self, slot: usize) {
         let per_cpu = self.cpus.len() * ON_CPU;
         if slot == self.warm() {
+            self.settle_all();
             self.measured.warm(self.clock.now(), self.counters());
             self.see(What::Warm);
         } else if slot == self.steps() {

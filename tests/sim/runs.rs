@@ -64,6 +64,20 @@ fn one_task_alone_has_a_core_at_full_speed() {
     assert_eq!(m.shared_ns, 0);
 }
 
+/// Neither from the event before the warm-up's end, nor to the last before the run's, a tick away.
+#[test]
+fn what_is_measured_is_all_of_the_duration() {
+    for policy in ["mainline", "roost", "eevdf", "cfs", "cosmos"] {
+        let of = |step: &str| {
+            let text = format!("warmup 1100us\nduration 3ms\ntask a:\n    {step} 1s\n");
+            let m = run(&text, &[], policy, 1);
+            (m.ns(), m.busy_ns)
+        };
+        assert_eq!(of("run"), (3_000_000, 3_000_000), "{policy}");
+        assert_eq!(of("sleep"), (3_000_000, 0), "{policy}");
+    }
+}
+
 /// What they owe must not be forgotten while they sleep: one after the other they would run, and it would wait.
 #[test]
 fn sleepers_leave_a_hog_its_share() {

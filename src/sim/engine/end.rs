@@ -4,13 +4,24 @@
 use super::Engine;
 use crate::sim::sched::Scheduler;
 use crate::sim::wait::MOST_IDLE_STEPS;
-use crate::sim::watch::Watch;
+use crate::sim::watch::{Watch, What};
 use anyhow::{Result, bail, ensure};
 
 impl<S: Scheduler, W: Watch> Engine<S, W> {
     /// There were tasks, and none is left.
     pub(super) fn ended(&self) -> bool {
         !self.tasks.is_empty() && self.alive == 0
+    }
+
+    /// What was done until the run's end is accounted for; without tasks it is over now.
+    pub(super) fn finish(&mut self, end: Option<u64>) {
+        if let Some(end) = end.filter(|_| !self.ended()) {
+            self.clock.advance(end);
+            self.sched.set_now(end);
+        }
+        self.settle_all();
+        self.measured.end(self.clock.now(), self.counters());
+        self.see(What::Over);
     }
 
     /// Somebody does something, or will, and time goes on; and there are no more tasks than there can be.

@@ -26,6 +26,10 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         *left = left.saturating_sub(ns * rate);
     }
 
+    pub(super) fn settle_all(&mut self) {
+        (0..self.cpus.len()).for_each(|cpu| self.settle(cpu));
+    }
+
     /// When the segment there ends, at the speed that the CPU has now. It is settled.
     pub(super) fn time(&mut self, cpu: usize) {
         let slot = self.slot(cpu, On::Segment);
