@@ -5,7 +5,7 @@ use super::load::{self, Load};
 use super::table::{Effort, TablePlan};
 use super::{MACHINES, Model, Pictures, Policy, model};
 use anyhow::{Context, Result, anyhow, bail};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,13 @@ pub const WORKLOADS: [(&str, &str); 14] = [
     ("x265", include_str!("workloads/x265.load")),
 ];
 
+/// What only runs of one workload have.
+const OF_RUNS: [&str; 10] = [
+    "workload", "machine", "sysfs", "variant", "set", "counters", "trace", "svg", "window", "check",
+];
+
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("pictures").args(["trace", "svg"]).multiple(true)))]
 pub struct SimArgs {
     /// A workload by name, or the path of a file that describes one
     #[arg(value_name = "WORKLOAD", required_unless_present_any = ["list", "table", "hash", "swarm"])]
@@ -93,7 +99,7 @@ pub struct SimArgs {
     svg: Option<PathBuf>,
 
     /// How long the trace and the picture are, from the end of the warm-up on, such as 500us
-    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "20ms", requires = "pictures", value_parser = time)]
     window: u64,
 
     /// Check at every event that tasks, queues and times are as they must be; slower. What is wrong ends the run, with the command that
@@ -102,35 +108,35 @@ pub struct SimArgs {
     check: bool,
 
     /// Run the random case of this seed: a machine, a workload, features, tunables and faults, checked at every event
-    #[arg(long, value_name = "SEED", conflicts_with = "workload")]
+    #[arg(long, value_name = "SEED", conflicts_with_all = OF_RUNS, conflicts_with_all = ["param", "seeds", "seed"])]
     swarm: Option<u64>,
 
     /// With --swarm: so many cases, of this seed and those behind it
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "swarm", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "swarm", conflicts_with = "workload", value_parser = clap::value_parser!(u64).range(1..))]
     swarm_count: u64,
 
     /// Show the machines, workloads, variants and parameters that are known
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = OF_RUNS, conflicts_with_all = ["param", "seeds", "seed", "swarm"])]
     list: bool,
 
     /// The published rows of a source (000 to 004, or all) beside what comes out here, with a verdict each
-    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["workload", "machine", "sysfs", "variant", "set", "list"])]
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = OF_RUNS, conflicts_with_all = ["list", "swarm"])]
     table: Option<String>,
 
     /// With --table: roost, too, beside the best of the sources, threads pinned by hand and what is known to be possible
-    #[arg(long, requires = "table")]
+    #[arg(long, requires = "table", conflicts_with = "workload")]
     beside: bool,
 
     /// With --table: each parameter at both ends of its range, one at a time, and which verdicts change
-    #[arg(long, requires = "table", conflicts_with_all = ["beside", "markdown"])]
+    #[arg(long, requires = "table", conflicts_with_all = ["workload", "beside", "markdown"])]
     sensitivity: bool,
 
     /// With --table: runs of a tenth of the time, as the tests have them
-    #[arg(long, requires = "table")]
+    #[arg(long, requires = "table", conflicts_with = "workload")]
     short: bool,
 
     /// With --table: as Markdown, for docs/simulator/SOURCE.md
-    #[arg(long, requires = "table")]
+    #[arg(long, requires = "table", conflicts_with = "workload")]
     markdown: bool,
 
     /// Print the hash of the model's parameters, for scripts/freeze
@@ -193,8 +199,8 @@ impl SimArgs {
         }
         match &self.workload {
             _ if self.hash => Ok(Wanted::Hash),
-            Some(workload) if !self.list => Ok(Wanted::Compare(Box::new(self.plan(workload)?))),
-            _ => Ok(Wanted::List),
+            Some(workload) => Ok(Wanted::Compare(Box::new(self.plan(workload)?))),
+            None => Ok(Wanted::List),
         }
     }
 

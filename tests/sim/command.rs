@@ -91,6 +91,59 @@ fn what_is_wrong_is_one_sentence() {
     assert!(matches!(wanted("--list").unwrap(), Wanted::List));
 }
 
+/// Whatever is typed has an effect.
+#[test]
+fn options_that_would_be_ignored_are_refused() {
+    let of_runs = [
+        "nas",
+        "--machine ryzen-3400g",
+        "--sysfs /sys",
+        "--variant roost",
+        "--set ranks=3",
+        "--counters",
+        "--trace x",
+        "--svg x",
+        "--window 1ms",
+        "--check",
+    ];
+    for mode in ["--table 001", "--swarm 1", "--list"] {
+        for option in of_runs {
+            assert!(
+                wanted(&format!("{mode} {option}")).is_err(),
+                "{mode} {option}"
+            );
+        }
+    }
+    for mode in ["--swarm 1", "--list"] {
+        for option in ["--seeds 5", "--seed 5", "--param smt_speed=0.6"] {
+            assert!(
+                wanted(&format!("{mode} {option}")).is_err(),
+                "{mode} {option}"
+            );
+        }
+    }
+    for option in [
+        "--beside",
+        "--sensitivity",
+        "--short",
+        "--markdown",
+        "--swarm-count 2",
+        "--window 1ms",
+    ] {
+        assert!(wanted(&format!("nas {option}")).is_err(), "nas {option}");
+    }
+    for args in [
+        "--table 001 --short --seeds 2 --seed 7 --param smt_speed=0.6",
+        "--table 001 --sensitivity --short",
+        "--table 001 --beside --markdown",
+        "--swarm 3 --swarm-count 2",
+        "nas --svg x --window 1ms",
+        "nas --svg x --trace y --window 1ms",
+    ] {
+        assert!(wanted(args).is_ok(), "{args}: {:?}", wanted(args));
+    }
+}
+
 #[test]
 fn a_variant_is_a_policy() {
     let features = |preset: &str| Settings::of_preset(preset).unwrap().features;
