@@ -105,7 +105,7 @@ fn a_short_sleep_does_not_pay() {
 fn a_sleeper_soon_runs() {
     let text = "warmup 100ms\nduration 2s\nmeasure latency woken\n\
         task hog, cpus 0:\n    run 3s\n\
-        task sleeper, cpus 0:\n    forever\n        sleep 10ms\n        run 200us\n        latency woken\n";
+        task sleeper, cpus 0:\n    forever\n        sleep 10ms\n        stamp\n        run 200us\n        latency woken\n";
     for (rules, most) in [("eevdf", SLICE + TICK), ("cfs", 50e3)] {
         let m = run(text, &[], rules, 1);
         let longest = m.wakeups.quantile(1000).unwrap() as f64;
