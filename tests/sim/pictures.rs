@@ -2,6 +2,7 @@
 //! Traces and pictures: what is in them, and that the same seed gives the same bytes.
 
 use scx_roost::cli::{Command, parse};
+use scx_roost::sim::load::Load;
 use scx_roost::sim::{self, Plan, Wanted};
 use serde_json::Value;
 use std::fs;
@@ -84,7 +85,66 @@ fn a_trace_has_tracks_arrows_and_counters() {
     }
     let svg = String::from_utf8(svg).unwrap();
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
-    for label in ["mainline:", "roost:", "LLC 7", "CPU 31, 63", "2 ms"] {
+    for label in [
+        "mainline:",
+        "roost:",
+        "LLC 7",
+        "CPU 31, 63",
+        "2 ms",
+        ">frame 0 to 3<",
+        ">pool 0 to 7, ...<",
+    ] {
+        assert!(svg.contains(label), "{label}");
+    }
+    // Of a moment, not of the run.
+    assert_eq!(svg.matches("in these 3 ms, ").count(), 2);
+    assert!(!svg.contains("a second"));
+    // Whose bar it is.
+    assert!(svg.contains("<title>frame 0, CPU "));
+    let bars = svg.matches("<title>").count();
+    assert!(
+        bars > 100 && svg.len() < bars * 200 + 60_000,
+        "{bars} of {}",
+        svg.len()
+    );
+}
+
+/// Panels of all variants end where the run does.
+#[test]
+fn panels_are_as_wide_as_the_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.svg");
+    let plan = plan(&format!(
+        "scx_roost sim algorithm3 --seeds 1 --window 3ms --variant eevdf --variant roost --svg {}",
+        path.display()
+    ));
+    let plan = Box::new(Plan {
+        load: Load {
+            duration: Some(10_000_000),
+            ..plan.load.clone()
+        },
+        ..*plan
+    });
+    sim::run(&plan).unwrap();
+    let svg = fs::read_to_string(path).unwrap();
+    // Rows of CPUs, idle where nothing is drawn over them.
+    let idle = svg.matches("width=\"1180.00\" height=\"8.00\" fill=\"#f1f1f1\"");
+    assert_eq!(idle.count(), 2 * 64);
+    assert!(svg.contains("<title>manager 0, CPU "));
+}
+
+/// Their CPUs are told by cache, where a row is too low for a text.
+#[test]
+fn a_large_machine_has_labels() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.svg");
+    let plan = plan(&format!(
+        "scx_roost sim primesieve --set threads=3 --seeds 1 --window 1ms --machine epyc-9654-2s --svg {}",
+        path.display()
+    ));
+    sim::run(&plan).unwrap();
+    let svg = fs::read_to_string(path).unwrap();
+    for label in [">0-7<", ">192-199<", ">376-383<"] {
         assert!(svg.contains(label), "{label}");
     }
 }

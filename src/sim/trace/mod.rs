@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a run looked like from the end of its warm-up on: as a file for Perfetto (`perfetto`), as a picture (`svg`, `panel`).
+//! What a run looked like from the end of its warm-up on: as a file for Perfetto (`perfetto`), as a picture (`svg`, `panel`, `legend`).
 
+mod legend;
 mod panel;
 mod perfetto;
 mod recorder;
@@ -32,6 +33,8 @@ pub struct Trace {
     pub until: u64,
     /// Names of tasks; a number that is used again is another task.
     pub tasks: Vec<String>,
+    /// Groups of the workload, each with its tasks.
+    pub groups: Vec<(String, Vec<usize>)>,
     /// As they ended.
     pub spans: Vec<Span>,
     pub speeds: Vec<Speed>,

@@ -4,8 +4,8 @@
 //! machine does, and how many tasks wait.
 
 use super::svg::{At, Svg, colour};
-use super::{Span, Trace};
-use crate::machine::{Cpu, Machine};
+use super::{Span, Trace, legend};
+use crate::machine::{Cpu, Machine, cpulist_text};
 use crate::sim::Measured;
 use crate::sim::speed::FULL;
 
@@ -13,11 +13,13 @@ const LEFT: f64 = 118.0;
 const PLOT: f64 = 1180.0;
 const RIGHT: f64 = 22.0;
 const STRIP: f64 = 46.0;
-const IDLE: &str = "#f1f1f1";
-const SHARED: &str = "#e5423a";
-const MIXED: &str = "#8a8a8a";
+pub const IDLE: &str = "#f1f1f1";
+pub const SHARED: &str = "#e5423a";
+pub const MIXED: &str = "#8a8a8a";
 const WORK: &str = "#3d6f9e";
-const WAITS: &str = "#d98a1f";
+pub const WAITS: &str = "#d98a1f";
+/// Height of a text that can be read, px.
+const LEAST_TEXT: f64 = 6.0;
 /// What is narrower is drawn together with its neighbours, px.
 const NARROW: f64 = 0.4;
 
@@ -49,8 +51,9 @@ pub fn picture(title: &str, machine: &Machine, seen: &[(Trace, Measured)]) -> St
     let waiting = seen.iter().flat_map(|(t, _)| &t.waiting).map(|w| w.1).max();
     let mut svg = Svg::default();
     svg.text(LEFT, 24.0, 17.0, At::Start, title);
-    legend(&mut svg, 46.0);
-    let mut y = 62.0;
+    legend::marks(&mut svg, (LEFT, 46.0));
+    let groups = seen.first().map_or(&[][..], |(trace, _)| &trace.groups);
+    let mut y = legend::groups(&mut svg, (LEFT, 64.0), PLOT, groups);
     for (trace, measured) in seen {
         y = panel(
             &mut svg,
@@ -64,24 +67,6 @@ pub fn picture(title: &str, machine: &Machine, seen: &[(Trace, Measured)]) -> St
     }
     ticks(&mut svg, y, &axis);
     svg.document(LEFT + PLOT + RIGHT, y + 40.0)
-}
-
-fn legend(svg: &mut Svg, y: f64) {
-    let mut x = LEFT;
-    let mut entry = |fill: &str, width: f64, text: &str| {
-        svg.rect(x, y - 9.0, 14.0, 10.0, fill);
-        svg.text(x + 19.0, y, 11.0, At::Start, text);
-        x += width;
-    };
-    entry(
-        &colour(0),
-        400.0,
-        "a task, the same colour everywhere; as tall as its CPU is fast",
-    );
-    entry(SHARED, 230.0, "both threads of the core are busy");
-    entry(IDLE, 70.0, "idle");
-    entry(MIXED, 200.0, "many, too short to draw");
-    entry(WAITS, 90.0, "tasks wait");
 }
 
 impl Rows<'_> {
@@ -157,7 +142,7 @@ fn panel(
     let lanes = Lanes::new(rows, trace);
     lanes.shared(svg, y, rows, axis, trace);
     for (at, lane) in rows.cpus.iter().zip(&lanes.0) {
-        bars(svg, y + at.1, rows.row, axis, trace, lane);
+        bars(svg, (at.0, y + at.1), rows.row, axis, trace, lane);
     }
     strips(
         svg,
@@ -171,39 +156,60 @@ fn panel(
     y + rows.height + 8.0 + STRIP + 16.0
 }
 
+/// Counts, not rates: what is seen is a moment of the run.
 fn headline(trace: &Trace, measured: &Measured) -> String {
-    let seconds = (measured.ns() as f64 / 1e9).max(f64::MIN_POSITIVE);
     format!(
-        "{}:  {:.0} % of the CPU time on shared cores, {:.0} moves a second to another core, {:.0} to another LLC",
+        "{}:  in these {} ms, {:.0} % of the CPU time on shared cores, {} moves to another core of the LLC, {} to another LLC",
         trace.variant,
+        (trace.until - trace.since) as f64 / 1e6,
         measured.shared_ns as f64 / measured.busy_ns.max(1) as f64 * 100.0,
-        measured.moves[1] as f64 / seconds,
-        measured.moves[2] as f64 / seconds,
+        measured.moves[1],
+        measured.moves[2] + measured.moves[3],
     )
 }
 
 fn labels(svg: &mut Svg, y: f64, rows: &Rows) {
-    for (cpus, from, to) in rows.groups(|c| c.llc) {
-        let middle = y + (from + to) / 2.0 + 4.0;
-        svg.text(
-            8.0,
-            middle,
-            11.0,
-            At::Start,
-            &format!("LLC {}", cpus[0].llc),
-        );
-        svg.line((48.0, y + from), (48.0, y + to), "#999");
-    }
     let cores = rows.groups(|c| c.core);
     let size = ((cores[0].2 - cores[0].1) * 0.8).min(10.0);
-    if size < 6.0 {
-        return;
+    let each = size >= LEAST_TEXT;
+    let mut free = f64::MIN;
+    for (cpus, from, to) in rows.groups(|c| c.llc) {
+        svg.line((48.0, y + from), (48.0, y + to), "#999");
+        let middle = y + (from + to) / 2.0 + 4.0;
+        // Those of caches of few threads would stand on each other.
+        if middle < free {
+            continue;
+        }
+        free = middle + 11.0;
+        let text = format!("LLC {}", cpus[0].llc);
+        svg.text(8.0, middle, 11.0, At::Start, &text);
+        if !each {
+            numbers(svg, middle, to - from, &cpus);
+        }
     }
-    for (cpus, from, to) in cores {
+    for (cpus, from, to) in cores.into_iter().filter(|_| each) {
         let numbers: Vec<String> = cpus.iter().map(|c| c.id.to_string()).collect();
         let text = format!("CPU {}", numbers.join(", "));
         let middle = y + (from + to) / 2.0 + size * 0.35;
         svg.text(LEFT - 6.0, middle, size, At::End, &text);
+    }
+}
+
+/// CPUs of an LLC, a line for each range, as many as there is room for.
+fn numbers(svg: &mut Svg, middle: f64, height: f64, cpus: &[&Cpu]) {
+    let mut ids: Vec<u16> = cpus.iter().map(|c| c.id).collect();
+    ids.sort_unstable();
+    let text = cpulist_text(&ids);
+    let ranges: Vec<&str> = text.split(',').collect();
+    let shown = ranges.len().min((height / 9.0) as usize).max(1);
+    let top = middle - 4.5 * (shown - 1) as f64;
+    for (at, range) in ranges[..shown].iter().enumerate() {
+        let more = match at + 1 == shown && shown < ranges.len() {
+            true => ", ...",
+            false => "",
+        };
+        let text = format!("{range}{more}");
+        svg.text(LEFT - 6.0, top + 9.0 * at as f64, 8.0, At::End, &text);
     }
 }
 
@@ -292,7 +298,14 @@ fn edges(lanes: &[Vec<Piece>], value: impl Fn(&Piece) -> i64) -> Vec<(u64, i64)>
 }
 
 /// What is too narrow is gathered until something else comes.
-fn bars(svg: &mut Svg, y: f64, row: f64, axis: &Axis, trace: &Trace, lane: &[Piece]) {
+fn bars(
+    svg: &mut Svg,
+    (cpu, y): (&Cpu, f64),
+    row: f64,
+    axis: &Axis,
+    trace: &Trace,
+    lane: &[Piece],
+) {
     let mut mixed: Option<(f64, f64, f64)> = None;
     let draw = |svg: &mut Svg, (left, right, height): (f64, f64, f64), fill: &str| {
         svg.rect(left, y + row - height, right - left, height, fill);
@@ -315,7 +328,9 @@ fn bars(svg: &mut Svg, y: f64, row: f64, axis: &Axis, trace: &Trace, lane: &[Pie
         if let Some(old) = mixed.take() {
             draw(svg, old, MIXED);
         }
-        draw(svg, (left, right, height), &colour(piece.task));
+        let title = format!("{}, CPU {}", trace.tasks[piece.task], cpu.id);
+        let (top, fill) = (y + row - height, colour(piece.task));
+        svg.titled(left, top, right - left, height, &fill, &title);
     }
     if let Some(old) = mixed {
         draw(svg, old, MIXED);

@@ -9,7 +9,8 @@ use crate::sim::watch::{Stop, Watch, What};
 
 pub struct Recorder {
     trace: Trace,
-    groups: Vec<(String, usize)>,
+    /// Names of groups, how many tasks of each there were, and whether they are the kernel's.
+    groups: Vec<(String, usize, bool)>,
     on: bool,
     /// Of each number of a task: which one it is now, and its last wakeup if it has not run since.
     who: Vec<(usize, Option<usize>)>,
@@ -27,12 +28,22 @@ impl Recorder {
                 since: 0,
                 until: 0,
                 tasks: Vec::new(),
+                groups: load
+                    .groups
+                    .iter()
+                    .filter(|g| !g.kernel)
+                    .map(|g| (g.name.clone(), Vec::new()))
+                    .collect(),
                 spans: Vec::new(),
                 speeds: Vec::new(),
                 wakeups: Vec::new(),
                 waiting: Vec::new(),
             },
-            groups: load.groups.iter().map(|g| (g.name.clone(), 0)).collect(),
+            groups: load
+                .groups
+                .iter()
+                .map(|g| (g.name.clone(), 0, g.kernel))
+                .collect(),
             on: false,
             who: Vec::new(),
             running: vec![None; cpus],
@@ -46,9 +57,14 @@ impl Recorder {
     }
 
     fn begins(&mut self, task: TaskId, group: usize) {
-        let (name, count) = &mut self.groups[group];
+        let (name, count, kernel) = &mut self.groups[group];
         self.trace.tasks.push(format!("{name} {count}"));
         *count += 1;
+        // Those of the kernel are behind the workload's.
+        if !*kernel {
+            let number = self.trace.tasks.len() - 1;
+            self.trace.groups[group].1.push(number);
+        }
         if self.who.len() <= task {
             self.who.resize(task + 1, (0, None));
         }

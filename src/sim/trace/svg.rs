@@ -23,6 +23,13 @@ impl Svg {
         );
     }
 
+    /// The same; `title` is shown where the pointer rests.
+    pub fn titled(&mut self, x: f64, y: f64, width: f64, height: f64, fill: &str, title: &str) {
+        self.rect(x, y, width, height, fill);
+        self.body.truncate(self.body.len() - "/>\n".len());
+        let _ = writeln!(self.body, "><title>{}</title></rect>", escaped(title));
+    }
+
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), stroke: &str) {
         let ((x1, y1), (x2, y2)) = (from, to);
         let _ = writeln!(
