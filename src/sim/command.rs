@@ -2,6 +2,7 @@
 //! `scx_roost sim`: runs of all variants with all seeds, and the table of what came of them.
 
 use super::args::{Plan, WORKLOADS};
+use super::load::Measure;
 use super::{MACHINES, Measured, Scenario, params, policy, runs, trace};
 use crate::native::stat_name;
 use anyhow::{Context, Result};
@@ -43,6 +44,9 @@ pub struct Report {
     pub machine: String,
     /// Of `mean`.
     pub unit: String,
+    /// `mean` is a time in ns.
+    #[serde(skip)]
+    time: bool,
     pub seeds: u64,
     pub rows: Vec<Row>,
 }
@@ -84,6 +88,7 @@ pub fn run(plan: &Plan) -> Result<Report> {
         workload: plan.workload.clone(),
         machine: plan.model.name.clone(),
         unit: measured[0].unit(&plan.load),
+        time: !matches!(plan.load.measure, Measure::Rate(_)),
         seeds: seeds as u64,
         rows,
     })
@@ -161,13 +166,30 @@ impl Report {
         format!("\n{head}{}", lines.collect::<String>())
     }
 
+    /// A mean as it is shown, and its unit: what the first variant's time is told in is that of all.
+    fn scale(&self) -> (f64, String) {
+        if !self.time {
+            return (1.0, self.unit.clone());
+        }
+        let ns = self.rows.first().map_or(0.0, |row| row.mean);
+        let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")];
+        let fits = |unit: &&(f64, &str)| ns >= unit.0;
+        let &(scale, unit) = units.iter().find(fits).unwrap_or(&units[3]);
+        let words = self.unit.split(' ').map(|word| match word {
+            "ns" => unit,
+            word => word,
+        });
+        (scale, words.collect::<Vec<_>>().join(" "))
+    }
+
     pub fn text(&self) -> String {
+        let (scale, unit) = self.scale();
         let mut text = format!(
             "{} on {}, {} runs each; {}\n\n{:<24} {:>12} {:>8} {:>7} {:>8} {:>9} {:>9} {:>9} {:>9}\n",
             self.workload,
             self.machine,
             self.seeds,
-            self.unit,
+            unit,
             "variant",
             "mean",
             "better",
@@ -182,8 +204,8 @@ impl Report {
             text += &format!(
                 "{:<24} {:>12.4} {:>7.1}% {:>6.1}% {:>7.1}% {:>9.0} {:>9.0} {:>9.1} {:>9.1}\n",
                 row.variant,
-                row.mean,
-                row.gain_percent,
+                row.mean / scale,
+                tenths(row.gain_percent),
                 row.error_percent,
                 row.shared_percent,
                 row.moves,
@@ -194,6 +216,11 @@ impl Report {
         }
         text + "\nA model, not a measurement: docs/simulator.md says how far to trust it.\n"
     }
+}
+
+/// As it is shown: nothing is not below 0.
+fn tenths(percent: f64) -> f64 {
+    (percent * 10.0).round() / 10.0 + 0.0
 }
 
 /// Machines, workloads, what a variant may be, and parameters.

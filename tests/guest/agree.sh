@@ -18,7 +18,7 @@ pairs() { tr -d '"{}' | tr ',' '\n' | tr ':' ' '; }
 # Where the timers' beats fall between ticks differs from run to run, and moves a row by up to 4 points: so many runs together.
 RUNS=3
 
-# Points. Measured: 5.9 at most. Virtual CPUs run one after the other: of wakeups at one instant the second sees the first, and
+# Points. Measured: 6.6 at most. Virtual CPUs run one after the other: of wakeups at one instant the second sees the first, and
 # finds nothing idle (sis_none), where on CPUs that run side by side both take one CPU (stacked). With claims nothing of that is left.
 # Presets are 57 apart.
 TOLERANCE=8

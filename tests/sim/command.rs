@@ -91,6 +91,27 @@ fn what_is_wrong_is_one_sentence() {
     assert!(matches!(wanted("--list").unwrap(), Wanted::List));
 }
 
+#[test]
+fn a_report_is_read_at_a_glance() {
+    let Wanted::Compare(plan) =
+        wanted("primesieve --set threads=2 --variant roost --variant roost --seeds 1").unwrap()
+    else {
+        panic!("it is a plan");
+    };
+    let mut report = sim::run(&plan).unwrap();
+    report.rows[1].gain_percent = -0.04;
+    let text = report.text();
+    assert!(
+        text.contains("; s until the last task has ended\n"),
+        "{text}"
+    );
+    let second = text.lines().nth(4).unwrap();
+    let cells: Vec<&str> = second.split_whitespace().collect();
+    assert!(cells[1].starts_with("2.0") && cells[2] == "0.0%", "{text}");
+    // Of JSON the unit stays.
+    assert_eq!(report.unit, "ns until the last task has ended");
+}
+
 /// Whatever is typed has an effect.
 #[test]
 fn options_that_would_be_ignored_are_refused() {
