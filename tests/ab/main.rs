@@ -12,6 +12,7 @@ mod lasting;
 mod metrics;
 mod noise;
 mod pages;
+mod pictures;
 mod played;
 mod real;
 mod reference;

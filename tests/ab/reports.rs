@@ -134,9 +134,9 @@ fn as_a_page_that_needs_nothing_but_itself() {
         assert!(!page.contains(outside), "{outside}");
     }
     assert!(page.contains("a&lt;b&gt;&amp;&quot;c&quot;") && !page.contains("a<b>"));
-    // Three pictures for each of two metrics, a dot for each run in two of them.
-    assert_eq!(page.matches("<svg ").count(), 6);
-    assert_eq!(page.matches("</svg>").count(), 6);
+    // Three pictures for each of two metrics, a dot for each run in two of them, and one of the counters.
+    assert_eq!(page.matches("<svg ").count(), 7);
+    assert_eq!(page.matches("</svg>").count(), 7);
     assert_eq!(page.matches("<circle").count(), 2 * (2 * 3 * 8 + 2));
     assert!(!page.contains("NaN") && !page.contains("inf"));
 }

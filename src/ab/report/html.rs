@@ -2,13 +2,15 @@
 //! A page that needs nothing but itself.
 
 use super::text::title;
-use super::{Report, command, effect, level, number, remark, shift, summary, svg, verdict_name};
+use super::{
+    Report, command, effect, level, number, plots, remark, shift, summary, svg, verdict_name,
+};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const STYLE: &str = "body{font:14px sans-serif;max-width:60em;margin:2em auto;padding:0 1em}table{border-collapse:collapse;margin:1em 0}\
 td,th{padding:.2em .8em;text-align:left;border-bottom:1px solid #ccc}td.n{text-align:right;font-variant-numeric:tabular-nums}\
-svg{display:block;max-width:100%;height:auto}svg text{font:12px sans-serif}.better{color:#006d4f}.worse{color:#a03c00}";
+svg{display:block;max-width:100%;height:auto}svg text{font:12px sans-serif}.better{color:#006d4f}.worse{color:#a03c00}.legend span{margin-right:1em}";
 
 pub fn html(report: &Report) -> String {
     let command = escape(&command(report.plan));
@@ -26,9 +28,9 @@ pub fn html(report: &Report) -> String {
     for metric in &report.metrics {
         page += &table(metric, report.blocks);
         for (heading, picture) in [
-            ("Effect, with its interval", svg::effects(metric)),
-            ("Distribution", svg::distribution(metric)),
-            ("Runs in order", svg::in_order(metric)),
+            ("Effect, with its interval", plots::effects(metric)),
+            ("Distribution", plots::distribution(metric)),
+            ("Runs in order", plots::in_order(metric)),
         ] {
             let _ = write!(page, "<h3>{heading}</h3>\n{picture}");
         }
@@ -39,6 +41,10 @@ pub fn html(report: &Report) -> String {
         report,
         &report.counters,
     );
+    if !report.counters.is_empty() {
+        page += &legend(&report.plan.variants);
+        page += &plots::counters(report);
+    }
     page + "</body></html>\n"
 }
 
@@ -95,6 +101,19 @@ fn medians(title: &str, report: &Report, rows: &BTreeMap<String, Vec<Option<f64>
         table += "</tr>\n";
     }
     table + "</table>\n"
+}
+
+/// Which variant has which color.
+fn legend(variants: &[String]) -> String {
+    let mut legend = "<p class=\"legend\">".to_string();
+    for (at, variant) in variants.iter().enumerate() {
+        let (color, name) = (svg::color(at), escape(variant));
+        let _ = write!(
+            legend,
+            "<span><b style=\"color:{color}\">\u{25cf}</b> {name}</span> "
+        );
+    }
+    legend + "</p>\n"
 }
 
 pub fn escape(text: &str) -> String {

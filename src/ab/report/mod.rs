@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What came of a comparison, as data (which is also its JSON) and as it is shown: `text` on a terminal, `markdown`, `html` with pictures of
-//! `svg`; `compare` puts two side by side, `closing` those of a suite under each other.
+//! What came of a comparison, as data (which is also its JSON) and as it is shown: `text` on a terminal, `markdown`, `html` with the
+//! pictures of `plots`; `compare` puts two side by side, `closing` those of a suite under each other.
 
 pub mod closing;
 pub mod compare;
 pub mod html;
 pub mod markdown;
+mod plots;
 mod svg;
 pub mod text;
 

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Pictures of a metric: its runs in order, how they are distributed, and the effects with their intervals; and of the counters that differ.
+
+use super::svg::{Axis, BAR, WIDTH, bar, color, dot, ends, label, line, svg};
+use super::{MetricReport, Report, VariantReport, number};
+use crate::ab::stats::pairs::Scale;
+use std::fmt::Write;
+
+const LEFT: f64 = 170.0;
+const RIGHT: f64 = 20.0;
+const ROW: f64 = 28.0;
+const PLOT: f64 = 180.0;
+/// For the number behind a bar.
+const NUMBER: f64 = 80.0;
+
+fn name(row: usize, variant: &VariantReport) -> String {
+    label(LEFT - 15.0, row_at(row) + 4.0, "end", &variant.variant)
+}
+
+fn row_at(row: usize) -> f64 {
+    ROW * (row as f64 + 0.7)
+}
+
+fn values(metric: &MetricReport) -> impl Iterator<Item = f64> {
+    metric
+        .variants
+        .iter()
+        .flat_map(|v| v.runs.iter().map(|(_, value)| *value))
+}
+
+/// Whatever drifts shows here.
+pub fn in_order(metric: &MetricReport) -> String {
+    let numbers = metric
+        .variants
+        .iter()
+        .flat_map(|v| v.runs.iter().map(|(n, _)| *n as f64));
+    let across = Axis::over(numbers, LEFT, WIDTH - RIGHT);
+    let up = Axis::over(values(metric), PLOT - 20.0, 10.0);
+    let mut inside = label(LEFT - 15.0, up.to + 4.0, "end", &number(up.most));
+    inside += &label(LEFT - 15.0, up.from + 4.0, "end", &number(up.least));
+    for (at, variant) in metric.variants.iter().enumerate() {
+        for (place, (run, value)) in variant.runs.iter().enumerate() {
+            let title = format!("{}, run {}: {}", variant.variant, run + 1, number(*value));
+            let far = variant.outliers.contains(&place);
+            inside += &dot(
+                across.at(*run as f64),
+                up.at(*value),
+                color(at),
+                far,
+                &title,
+            );
+        }
+    }
+    svg(PLOT, &format!("{}: runs in order", metric.metric), &inside)
+}
+
+pub fn distribution(metric: &MetricReport) -> String {
+    let axis = Axis::over(values(metric), LEFT, WIDTH - RIGHT);
+    let mut inside = String::new();
+    for (at, variant) in metric.variants.iter().enumerate() {
+        let y = row_at(at);
+        inside += &name(at, variant);
+        let middle = axis.at(variant.median);
+        inside += &line(middle, y - 10.0, middle, y + 10.0, "stroke=\"black\"");
+        for (place, (run, value)) in variant.runs.iter().enumerate() {
+            let title = format!("run {}: {}", run + 1, number(*value));
+            let far = variant.outliers.contains(&place);
+            inside += &dot(axis.at(*value), y, color(at), far, &title);
+        }
+    }
+    let height = row_at(metric.variants.len()) + 10.0;
+    inside += &ends(&axis, height - 8.0);
+    svg(height, &format!("{}: distribution", metric.metric), &inside)
+}
+
+/// Of each of the other variants, with the line where nothing changes.
+pub fn effects(metric: &MetricReport) -> String {
+    let judged = || {
+        metric
+            .variants
+            .iter()
+            .filter_map(|v| Some((v, v.judged.as_ref()?)))
+    };
+    let Some(scale) = judged().map(|(_, j)| j.scale).next() else {
+        return String::new();
+    };
+    let same = if scale == Scale::Ratio { 1.0 } else { 0.0 };
+    let values = judged().flat_map(|(_, j)| {
+        let interval = j.median.interval.map(|i| [i.low, i.high]);
+        interval.into_iter().flatten().chain([j.median.value])
+    });
+    let axis = Axis::over(values.chain([same]), LEFT, WIDTH - RIGHT);
+    let height = row_at(judged().count()) + 10.0;
+    let mut inside = line(
+        axis.at(same),
+        0.0,
+        axis.at(same),
+        height - 22.0,
+        "stroke=\"gray\" stroke-dasharray=\"4\"",
+    );
+    for (at, (variant, judged)) in judged().enumerate() {
+        let (y, color) = (row_at(at), color(at + 1));
+        inside += &name(at, variant);
+        if let Some(i) = judged.median.interval {
+            let style = format!("stroke=\"{color}\" stroke-width=\"2\"");
+            inside += &line(axis.at(i.low), y, axis.at(i.high), y, &style);
+        }
+        inside += &dot(
+            axis.at(judged.median.value),
+            y,
+            color,
+            false,
+            &super::effect(judged),
+        );
+    }
+    let mut ends = ends(&axis, height - 8.0);
+    let _ = write!(
+        ends,
+        "{}",
+        label(axis.at(same), height - 8.0, "middle", &number(same))
+    );
+    svg(
+        height,
+        &format!("{}: effects", metric.metric),
+        &(inside + &ends),
+    )
+}
+
+/// Medians of a run, a bar for each variant; the longest of each counter is as long as there is room.
+pub fn counters(report: &Report) -> String {
+    let (mut inside, mut y) = (String::new(), 0.0);
+    for (counter, medians) in &report.counters {
+        let most = medians.iter().flatten().copied().fold(0.0, f64::max);
+        inside += &label(LEFT - 15.0, y + BAR, "end", counter);
+        for (at, median) in medians.iter().enumerate() {
+            let length = median.unwrap_or(0.0) / most * (WIDTH - LEFT - NUMBER);
+            let shown = median.map_or("-".to_string(), number);
+            let title = format!("{}: {shown}", report.plan.variants[at]);
+            inside += &bar(LEFT, y, length, color(at), &title);
+            inside += &label(LEFT + length + 5.0, y + BAR - 1.0, "start", &shown);
+            y += BAR + 3.0;
+        }
+        y += BAR;
+    }
+    svg(y, "counters that differ", &inside)
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Pictures of a page: what is drawn where.
+
+use crate::played::{header, played_runs};
+use scx_roost::ab::report::Report;
+use scx_roost::ab::report::html::html;
+use scx_roost::ab::result::{Recorded, Repetition};
+use scx_roost::ab::stats::plan::Plan;
+use std::collections::BTreeMap;
+
+/// Of these variants, each run as `change` makes it.
+fn recorded(variants: &[&str], change: impl Fn(&mut Repetition)) -> Recorded {
+    let header = header(variants, Plan::Fixed(8));
+    let mut runs = played_runs(&header, 1);
+    runs.iter_mut().for_each(change);
+    Recorded {
+        header,
+        runs,
+        failed: Vec::new(),
+    }
+}
+
+/// The pictures of its page whose title ends so.
+fn pictures(recorded: &Recorded, title: &str) -> Vec<String> {
+    let page = html(&Report::new(recorded).unwrap());
+    let all = page.split("<svg ").skip(1);
+    let all = all.map(|rest| rest.split("</svg>").next().unwrap().to_string());
+    let titled = format!("{title}</title>");
+    all.filter(|picture| {
+        picture
+            .split_once(&titled)
+            .is_some_and(|(before, _)| !before.contains("</title>"))
+    })
+    .collect()
+}
+
+/// The numbers that elements of this name have as this attribute, in order.
+fn numbers(picture: &str, element: &str, attribute: &str) -> Vec<f64> {
+    let begin = format!("<{element} ");
+    let named = format!("{attribute}=\"");
+    let elements = picture.split(&begin).skip(1);
+    let value = |rest: &str| {
+        let (_, value) = rest.split_once(&named)?;
+        value.split('"').next()?.parse().ok()
+    };
+    elements.filter_map(value).collect()
+}
+
+#[test]
+fn counters_are_bars() {
+    let grown = BTreeMap::from([("mainline", 50), ("roost", 100)]);
+    let recorded = recorded(&["mainline", "roost", "eevdf"], |run| {
+        run.counters.clear();
+        if let Some(n) = grown.get(run.variant.as_str()) {
+            run.counters.insert("prev_core".to_string(), *n);
+        }
+    });
+    let [picture] = pictures(&recorded, "counters that differ")
+        .try_into()
+        .expect("there is one");
+    let bars = numbers(&picture, "rect", "width");
+    assert!(
+        (bars[1] - 2.0 * bars[0]).abs() < 0.2 && bars[1] > 300.0,
+        "{bars:?}"
+    );
+    assert_eq!((bars.len(), bars[2]), (3, 0.0));
+    for shown in [
+        ">prev_core<",
+        ">mainline: 50.00<",
+        ">roost: 100.0<",
+        ">eevdf: -<",
+    ] {
+        assert!(picture.contains(shown), "{shown} in {picture}");
+    }
+}
