@@ -73,3 +73,29 @@ fn counters_are_bars() {
         assert!(picture.contains(shown), "{shown} in {picture}");
     }
 }
+
+/// One 0 makes differences of one comparison, and leaves the other one a ratio: a ratio of 0.9 is left of the line where nothing changes.
+#[test]
+fn a_ratio_and_a_difference_have_an_axis_each() {
+    let times = BTreeMap::from([("roost", 0.0), ("eevdf", 0.9)]);
+    let recorded = recorded(&["mainline", "roost", "eevdf"], |run| {
+        let times = times.get(run.variant.as_str()).unwrap_or(&1.0);
+        *run.values.get_mut("wall").unwrap() *= times;
+    });
+    let effects = pictures(&recorded, "wall: effects");
+    assert_eq!(effects.len(), 2);
+    for (picture, name, same) in [
+        (&effects[0], ">eevdf<", ">1.000<"),
+        (&effects[1], ">roost<", ">0<"),
+    ] {
+        assert!(
+            picture.contains(name) && picture.contains(same),
+            "{picture}"
+        );
+        let (dots, dashed) = (
+            numbers(picture, "circle", "cx"),
+            numbers(picture, "line", "x1"),
+        );
+        assert!(dots.len() == 1 && dots[0] < dashed[0] - 100.0, "{picture}");
+    }
+}

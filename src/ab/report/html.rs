@@ -3,8 +3,10 @@
 
 use super::text::title;
 use super::{
-    Report, command, effect, level, number, plots, remark, shift, summary, svg, verdict_name,
+    MetricReport, Report, command, effect, level, number, plots, remark, shift, summary, svg,
+    verdict_name,
 };
+use crate::ab::stats::pairs::Scale;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -27,13 +29,7 @@ pub fn html(report: &Report) -> String {
     }
     for metric in &report.metrics {
         page += &table(metric, report.blocks);
-        for (heading, picture) in [
-            ("Effect, with its interval", plots::effects(metric)),
-            ("Distribution", plots::distribution(metric)),
-            ("Runs in order", plots::in_order(metric)),
-        ] {
-            let _ = write!(page, "<h3>{heading}</h3>\n{picture}");
-        }
+        page += &pictures(metric);
     }
     page += &medians("Also measured, medians", report, &report.also);
     page += &medians(
@@ -48,7 +44,28 @@ pub fn html(report: &Report) -> String {
     page + "</body></html>\n"
 }
 
-fn table(metric: &super::MetricReport, blocks: usize) -> String {
+fn pictures(metric: &MetricReport) -> String {
+    let base = escape(&metric.variants[0].variant);
+    let effects = |scale| plots::effects(metric, scale);
+    let all = [
+        (
+            format!("Effect as a ratio to {base}, with its interval"),
+            effects(Scale::Ratio),
+        ),
+        (
+            format!("Effect as a difference from {base}, with its interval"),
+            effects(Scale::Difference),
+        ),
+        ("Distribution".to_string(), plots::distribution(metric)),
+        ("Runs in order".to_string(), plots::in_order(metric)),
+    ];
+    let drawn = all.into_iter().filter(|(_, picture)| !picture.is_empty());
+    drawn
+        .map(|(heading, picture)| format!("<h3>{heading}</h3>\n{picture}"))
+        .collect()
+}
+
+fn table(metric: &MetricReport, blocks: usize) -> String {
     let mut table = format!(
         "<h2>{}</h2>\n<table><tr><th>variant<th>median<th>of the first<th>shift<th>at<th>p<th>verdict</tr>\n",
         escape(&title(metric))

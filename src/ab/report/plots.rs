@@ -4,7 +4,7 @@
 use super::svg::{Axis, BAR, WIDTH, bar, color, dot, ends, label, line, svg};
 use super::{MetricReport, Report, VariantReport, number};
 use crate::ab::stats::pairs::Scale;
-use std::fmt::Write;
+use crate::ab::stats::verdict::Judged;
 
 const LEFT: f64 = 170.0;
 const RIGHT: f64 = 20.0;
@@ -73,57 +73,40 @@ pub fn distribution(metric: &MetricReport) -> String {
     svg(height, &format!("{}: distribution", metric.metric), &inside)
 }
 
-/// Of each of the other variants, with the line where nothing changes.
-pub fn effects(metric: &MetricReport) -> String {
-    let judged = || {
-        metric
-            .variants
-            .iter()
-            .filter_map(|v| Some((v, v.judged.as_ref()?)))
-    };
-    let Some(scale) = judged().map(|(_, j)| j.scale).next() else {
+/// Of the other variants that are compared on this scale, with the line where nothing changes: a ratio and a difference have no axis in common.
+pub fn effects(metric: &MetricReport, scale: Scale) -> String {
+    let all = metric.variants.iter().enumerate();
+    let judged = all.filter_map(|(at, v)| Some((at, v, v.judged.as_ref()?)));
+    let shown: Vec<_> = judged.filter(|(_, _, j)| j.scale == scale).collect();
+    if shown.is_empty() {
         return String::new();
-    };
+    }
     let same = if scale == Scale::Ratio { 1.0 } else { 0.0 };
-    let values = judged().flat_map(|(_, j)| {
+    let values = shown.iter().flat_map(|(_, _, j)| {
         let interval = j.median.interval.map(|i| [i.low, i.high]);
         interval.into_iter().flatten().chain([j.median.value])
     });
     let axis = Axis::over(values.chain([same]), LEFT, WIDTH - RIGHT);
-    let height = row_at(judged().count()) + 10.0;
-    let mut inside = line(
-        axis.at(same),
-        0.0,
-        axis.at(same),
-        height - 22.0,
-        "stroke=\"gray\" stroke-dasharray=\"4\"",
-    );
-    for (at, (variant, judged)) in judged().enumerate() {
-        let (y, color) = (row_at(at), color(at + 1));
-        inside += &name(at, variant);
-        if let Some(i) = judged.median.interval {
-            let style = format!("stroke=\"{color}\" stroke-width=\"2\"");
-            inside += &line(axis.at(i.low), y, axis.at(i.high), y, &style);
-        }
-        inside += &dot(
-            axis.at(judged.median.value),
-            y,
-            color,
-            false,
-            &super::effect(judged),
-        );
+    let height = row_at(shown.len()) + 10.0;
+    let nothing = axis.at(same);
+    let dashed = "stroke=\"gray\" stroke-dasharray=\"4\"";
+    let mut inside = line(nothing, 0.0, nothing, height - 22.0, dashed);
+    for (row, (at, variant, judged)) in shown.into_iter().enumerate() {
+        inside += &name(row, variant);
+        inside += &effect(&axis, row_at(row), color(at), judged);
     }
-    let mut ends = ends(&axis, height - 8.0);
-    let _ = write!(
-        ends,
-        "{}",
-        label(axis.at(same), height - 8.0, "middle", &number(same))
-    );
-    svg(
-        height,
-        &format!("{}: effects", metric.metric),
-        &(inside + &ends),
-    )
+    inside += &ends(&axis, height - 8.0);
+    inside += &label(nothing, height - 8.0, "middle", &number(same));
+    svg(height, &format!("{}: effects", metric.metric), &inside)
+}
+
+fn effect(axis: &Axis, y: f64, color: &str, judged: &Judged) -> String {
+    let interval = judged.median.interval.map(|i| {
+        let style = format!("stroke=\"{color}\" stroke-width=\"2\"");
+        line(axis.at(i.low), y, axis.at(i.high), y, &style)
+    });
+    let title = super::effect(judged);
+    interval.unwrap_or_default() + &dot(axis.at(judged.median.value), y, color, false, &title)
 }
 
 /// Medians of a run, a bar for each variant; the longest of each counter is as long as there is room.
