@@ -99,3 +99,25 @@ fn a_ratio_and_a_difference_have_an_axis_each() {
         assert!(dots.len() == 1 && dots[0] < dashed[0] - 100.0, "{picture}");
     }
 }
+
+/// As far as a sign is 7 px wide there is room for what stands left of a plot, and a name that is cut says how it begins and ends.
+#[test]
+fn names_have_room() {
+    let (long, longest) = (
+        "roost+claim=off+slice-us=2000",
+        "scx:/usr/bin/scx_cosmos -m all -s 1250 -l 50000 -c 0 -p 0 -d",
+    );
+    let recorded = recorded(&["mainline", long, longest], |_| ());
+    for title in ["wall: distribution", "wall: effects"] {
+        let picture = pictures(&recorded, title).remove(0);
+        assert!(picture.contains(&format!("<title>{longest}</title>")));
+        assert!(picture.contains(&format!("{long}</text>")));
+        let cut = "scx:/usr/bin/scx_c…0000 -c 0 -p 0 -d</text>";
+        assert!(picture.contains(cut), "{picture}");
+        let places = numbers(&picture, "text", "x");
+        let names = [long.len(), cut.chars().count() - "</text>".len()];
+        for signs in names {
+            assert!(places[0] >= 7.0 * signs as f64, "{picture}");
+        }
+    }
+}

@@ -1,20 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Pictures of a metric: its runs in order, how they are distributed, and the effects with their intervals; and of the counters that differ.
 
-use super::svg::{Axis, BAR, WIDTH, bar, color, dot, ends, label, line, svg};
-use super::{MetricReport, Report, VariantReport, number};
+use super::svg::{Axis, BAR, WIDTH, bar, color, dot, ends, label, line, svg, titled_label};
+use super::{MetricReport, Report, number};
 use crate::ab::stats::pairs::Scale;
 use crate::ab::stats::verdict::Judged;
 
-const LEFT: f64 = 170.0;
+/// Left of the plot, for names: a sign, and at least and at most so many of them.
+const SIGN: f64 = 7.5;
+const SIGNS_MIN: usize = 8;
+const SIGNS_MAX: usize = 36;
 const RIGHT: f64 = 20.0;
+/// Between a name and the plot.
+const GAP: f64 = 15.0;
 const ROW: f64 = 28.0;
 const PLOT: f64 = 180.0;
 /// For the number behind a bar.
 const NUMBER: f64 = 80.0;
 
-fn name(row: usize, variant: &VariantReport) -> String {
-    label(LEFT - 15.0, row_at(row) + 4.0, "end", &variant.variant)
+/// Where the plot begins, behind the longest name.
+fn left<'a>(names: impl Iterator<Item = &'a str>) -> f64 {
+    let longest = names.map(|n| n.chars().count()).max().unwrap_or(0);
+    GAP + SIGN * longest.clamp(SIGNS_MIN, SIGNS_MAX) as f64
+}
+
+fn left_of(metric: &MetricReport) -> f64 {
+    left(metric.variants.iter().map(|v| v.variant.as_str()))
+}
+
+/// A name that is too long says how it begins and how it ends, and all of itself to who points at it.
+fn name(left: f64, y: f64, name: &str) -> String {
+    titled_label(left - GAP, y, "end", &fitted(name), name)
+}
+
+fn fitted(name: &str) -> String {
+    let signs: Vec<char> = name.chars().collect();
+    if signs.len() <= SIGNS_MAX {
+        return name.to_string();
+    }
+    let half = (SIGNS_MAX - 1) / 2;
+    let (begin, end) = (&signs[..SIGNS_MAX - 1 - half], &signs[signs.len() - half..]);
+    begin.iter().chain(&['…']).chain(end).collect()
 }
 
 fn row_at(row: usize) -> f64 {
@@ -34,10 +60,11 @@ pub fn in_order(metric: &MetricReport) -> String {
         .variants
         .iter()
         .flat_map(|v| v.runs.iter().map(|(n, _)| *n as f64));
-    let across = Axis::over(numbers, LEFT, WIDTH - RIGHT);
+    let left = left_of(metric);
+    let across = Axis::over(numbers, left, WIDTH - RIGHT);
     let up = Axis::over(values(metric), PLOT - 20.0, 10.0);
-    let mut inside = label(LEFT - 15.0, up.to + 4.0, "end", &number(up.most));
-    inside += &label(LEFT - 15.0, up.from + 4.0, "end", &number(up.least));
+    let mut inside = label(left - GAP, up.to + 4.0, "end", &number(up.most));
+    inside += &label(left - GAP, up.from + 4.0, "end", &number(up.least));
     for (at, variant) in metric.variants.iter().enumerate() {
         for (place, (run, value)) in variant.runs.iter().enumerate() {
             let title = format!("{}, run {}: {}", variant.variant, run + 1, number(*value));
@@ -55,11 +82,12 @@ pub fn in_order(metric: &MetricReport) -> String {
 }
 
 pub fn distribution(metric: &MetricReport) -> String {
-    let axis = Axis::over(values(metric), LEFT, WIDTH - RIGHT);
+    let left = left_of(metric);
+    let axis = Axis::over(values(metric), left, WIDTH - RIGHT);
     let mut inside = String::new();
     for (at, variant) in metric.variants.iter().enumerate() {
         let y = row_at(at);
-        inside += &name(at, variant);
+        inside += &name(left, y + 4.0, &variant.variant);
         let middle = axis.at(variant.median);
         inside += &line(middle, y - 10.0, middle, y + 10.0, "stroke=\"black\"");
         for (place, (run, value)) in variant.runs.iter().enumerate() {
@@ -86,14 +114,16 @@ pub fn effects(metric: &MetricReport, scale: Scale) -> String {
         let interval = j.median.interval.map(|i| [i.low, i.high]);
         interval.into_iter().flatten().chain([j.median.value])
     });
-    let axis = Axis::over(values.chain([same]), LEFT, WIDTH - RIGHT);
+    let left = left_of(metric);
+    let axis = Axis::over(values.chain([same]), left, WIDTH - RIGHT);
     let height = row_at(shown.len()) + 10.0;
     let nothing = axis.at(same);
     let dashed = "stroke=\"gray\" stroke-dasharray=\"4\"";
     let mut inside = line(nothing, 0.0, nothing, height - 22.0, dashed);
     for (row, (at, variant, judged)) in shown.into_iter().enumerate() {
-        inside += &name(row, variant);
-        inside += &effect(&axis, row_at(row), color(at), judged);
+        let y = row_at(row);
+        inside += &name(left, y + 4.0, &variant.variant);
+        inside += &effect(&axis, y, color(at), judged);
     }
     inside += &ends(&axis, height - 8.0);
     inside += &label(nothing, height - 8.0, "middle", &number(same));
@@ -111,16 +141,17 @@ fn effect(axis: &Axis, y: f64, color: &str, judged: &Judged) -> String {
 
 /// Medians of a run, a bar for each variant; the longest of each counter is as long as there is room.
 pub fn counters(report: &Report) -> String {
+    let left = left(report.counters.keys().map(String::as_str));
     let (mut inside, mut y) = (String::new(), 0.0);
     for (counter, medians) in &report.counters {
         let most = medians.iter().flatten().copied().fold(0.0, f64::max);
-        inside += &label(LEFT - 15.0, y + BAR, "end", counter);
+        inside += &name(left, y + BAR, counter);
         for (at, median) in medians.iter().enumerate() {
-            let length = median.unwrap_or(0.0) / most * (WIDTH - LEFT - NUMBER);
+            let length = median.unwrap_or(0.0) / most * (WIDTH - left - NUMBER);
             let shown = median.map_or("-".to_string(), number);
             let title = format!("{}: {shown}", report.plan.variants[at]);
-            inside += &bar(LEFT, y, length, color(at), &title);
-            inside += &label(LEFT + length + 5.0, y + BAR - 1.0, "start", &shown);
+            inside += &bar(left, y, length, color(at), &title);
+            inside += &label(left + length + 5.0, y + BAR - 1.0, "start", &shown);
             y += BAR + 3.0;
         }
         y += BAR;

@@ -4,7 +4,7 @@
 use super::html::escape;
 use super::number;
 
-pub const WIDTH: f64 = 720.0;
+pub const WIDTH: f64 = 840.0;
 /// How high a bar is.
 pub const BAR: f64 = 10.0;
 /// Told apart also by who sees few colours (Okabe and Ito 2008).
@@ -51,14 +51,23 @@ impl Axis {
 
 pub fn svg(height: f64, title: &str, inside: &str) -> String {
     format!(
-        "<svg viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\"><title>{}</title>{inside}</svg>\n",
+        "<svg viewBox=\"0 0 {WIDTH} {height:.1}\" width=\"{WIDTH}\" height=\"{height:.1}\" role=\"img\"><title>{}</title>{inside}</svg>\n",
         escape(title)
     )
 }
 
 pub fn label(x: f64, y: f64, anchor: &str, text: &str) -> String {
+    titled_label(x, y, anchor, text, "")
+}
+
+/// `title`: what it says to who points at it.
+pub fn titled_label(x: f64, y: f64, anchor: &str, text: &str, title: &str) -> String {
+    let title = match title {
+        "" => String::new(),
+        title => format!("<title>{}</title>", escape(title)),
+    };
     format!(
-        "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
+        "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{title}{}</text>",
         escape(text)
     )
 }
