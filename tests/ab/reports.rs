@@ -8,11 +8,12 @@ use scx_roost::ab::report::compare::compare;
 use scx_roost::ab::report::html::html;
 use scx_roost::ab::report::markdown::markdown;
 use scx_roost::ab::report::text::text;
-use scx_roost::ab::report::{Report, number};
+use scx_roost::ab::report::{Report, least_effect, number};
 use scx_roost::ab::result::{Recorded, ResultFile};
 use scx_roost::ab::run::run;
+use scx_roost::ab::stats::pairs::Scale;
 use scx_roost::ab::stats::plan::Plan;
-use scx_roost::ab::stats::verdict::Direction;
+use scx_roost::ab::stats::verdict::{Direction, Judged, Verdict};
 
 /// Of three variants, of which the last is slower; one run was disturbed.
 fn recorded(blocks: usize) -> Recorded {
@@ -97,6 +98,40 @@ fn that_equivalence_is_not_corrected_is_told() {
     assert_eq!(noted(&recorded(8)), (true, [1; 4]));
 }
 
+/// Whatever the verdict is.
+#[test]
+fn what_would_have_been_found_is_told() {
+    let recorded = recorded(8);
+    let report = Report::new(&recorded).unwrap();
+    let variants = report.metrics.iter().flat_map(|m| &m.variants);
+    let judged: Vec<&Judged> = variants.filter_map(|v| v.judged.as_ref()).collect();
+    for verdict in [Verdict::Equivalent, Verdict::Worse, Verdict::Inconclusive] {
+        assert!(judged.iter().any(|j| j.verdict == verdict), "{verdict:?}");
+    }
+    let (text, markdown, html) = (text(&report), markdown(&report), html(&report));
+    for judged in judged {
+        let least = least_effect(judged, "s");
+        assert!(least.ends_with(" %"), "{least}");
+        assert!(
+            text.contains(&format!("; least effect {least}\n")),
+            "{text}"
+        );
+        assert!(markdown.contains(&format!(" | {least} | ")), "{markdown}");
+        assert!(
+            html.contains(&format!("<td class=\"n\">{least}<td ")),
+            "{html}"
+        );
+    }
+    let of = |least: f64, scale: Scale| Judged {
+        least_effect: Some(least),
+        scale,
+        ..report.metrics[0].variants[1].judged.clone().unwrap()
+    };
+    assert_eq!(least_effect(&of(0.0012, Scale::Ratio), "s"), "0.12 %");
+    assert_eq!(least_effect(&of(0.25, Scale::Difference), "s"), "0.2500 s");
+    assert_eq!(least_effect(&of(2.0, Scale::Difference), ""), "2.000");
+}
+
 #[test]
 fn few_blocks_are_told_so() {
     let recorded = recorded(4);
@@ -111,12 +146,12 @@ fn few_blocks_are_told_so() {
 fn as_markdown() {
     let recorded = recorded(8);
     let text = markdown(&Report::new(&recorded).unwrap());
-    assert!(text.contains("| variant | median | of the first | shift | at | p | verdict |\n|---|---:|---|---|---|---:|---|\n| mainline |"));
+    assert!(text.contains("| variant | median | of the first | shift | at | p | least effect | verdict |\n|---|---:|---|---|---|---:|---:|---|\n| mainline |"));
     let bars = |l: &str| l.matches('|').count();
     assert!(
         text.lines()
             .filter(|l| l.starts_with('|'))
-            .all(|l| bars(l) == 8),
+            .all(|l| bars(l) == 9),
         "{text}"
     );
     assert!(

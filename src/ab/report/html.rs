@@ -3,8 +3,7 @@
 
 use super::text::title;
 use super::{
-    MetricReport, Report, command, effect, level, number, plots, remark, shift, summary, svg,
-    verdict_name,
+    COLUMNS, MetricReport, Report, cells, command, number, plots, summary, svg, verdict_name,
 };
 use crate::ab::stats::pairs::Scale;
 use std::collections::BTreeMap;
@@ -67,32 +66,27 @@ fn pictures(metric: &MetricReport) -> String {
 
 fn table(metric: &MetricReport, blocks: usize) -> String {
     let mut table = format!(
-        "<h2>{}</h2>\n<table><tr><th>variant<th>median<th>of the first<th>shift<th>at<th>p<th>verdict</tr>\n",
-        escape(&title(metric))
+        "<h2>{}</h2>\n<table><tr><th>variant<th>median<th>{}</tr>\n",
+        escape(&title(metric)),
+        COLUMNS.join("<th>")
     );
     for variant in &metric.variants {
-        let (effect, shift, level, p, class, verdict) = match &variant.judged {
-            None => Default::default(),
-            Some(judged) => {
-                let name = verdict_name(judged.verdict);
-                let verdict = format!("{name} {}", remark(judged));
-                (
-                    effect(judged),
-                    shift(judged),
-                    level(judged, blocks),
-                    format!("{:.4}", judged.p_adjusted),
-                    name,
-                    verdict,
-                )
-            }
-        };
-        let _ = writeln!(
+        let judged = variant.judged.as_ref();
+        let _ = write!(
             table,
-            "<tr><td>{}<td class=\"n\">{}<td>{effect}<td>{shift}<td>{level}<td class=\"n\">{p}<td class=\"{class}\">{}</tr>",
+            "<tr><td>{}<td class=\"n\">{}",
             escape(&variant.variant),
-            number(variant.median),
-            escape(verdict.trim_end())
+            number(variant.median)
         );
+        for (column, text) in COLUMNS.iter().zip(cells(judged, metric.unit, blocks)) {
+            let class = match *column {
+                "verdict" => judged.map_or("", |j| verdict_name(j.verdict)),
+                "p" | "least effect" => "n",
+                _ => "",
+            };
+            let _ = write!(table, "<td class=\"{class}\">{}", escape(&text));
+        }
+        table += "</tr>\n";
     }
     table + "</table>\n"
 }

@@ -2,7 +2,7 @@
 //! For a page or a mail.
 
 use super::text::title;
-use super::{Report, command, effect, level, number, remark, shift, summary, verdict_name};
+use super::{COLUMNS, Report, cells, command, number, summary};
 use std::fmt::Write;
 
 pub fn markdown(report: &Report) -> String {
@@ -14,26 +14,18 @@ pub fn markdown(report: &Report) -> String {
     for metric in &report.metrics {
         let _ = write!(
             text,
-            "\n**{}**\n\n| variant | median | of the first | shift | at | p | verdict |\n|---|---:|---|---|---|---:|---|\n",
-            cell(&title(metric))
+            "\n**{}**\n\n| variant | median | {} |\n|---|---:|---|---|---|---:|---:|---|\n",
+            cell(&title(metric)),
+            COLUMNS.join(" | ")
         );
         for variant in &metric.variants {
-            let (effect, shift, level, p, verdict) = match &variant.judged {
-                None => Default::default(),
-                Some(judged) => (
-                    effect(judged),
-                    shift(judged),
-                    level(judged, report.blocks),
-                    format!("{:.4}", judged.p_adjusted),
-                    format!("{} {}", verdict_name(judged.verdict), remark(judged)),
-                ),
-            };
+            let cells = cells(variant.judged.as_ref(), metric.unit, report.blocks);
             let _ = writeln!(
                 text,
-                "| {} | {} | {effect} | {shift} | {level} | {p} | {} |",
+                "| {} | {} | {} |",
                 cell(&variant.variant),
                 number(variant.median),
-                verdict.trim_end()
+                cells.join(" | ")
             );
         }
     }

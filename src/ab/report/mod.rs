@@ -260,21 +260,56 @@ fn estimate(judged: &Judged, estimate: &Estimate) -> String {
     }
 }
 
+/// The least that so many blocks would have found. Empty: they could find nothing.
+pub fn least_effect(judged: &Judged, unit: &str) -> String {
+    let in_percent = |percent: f64| match percent {
+        p if p >= 1.0 => format!("{p:.1} %"),
+        p => format!("{p:.2} %"),
+    };
+    let least = judged.least_effect.map(|least| match judged.scale {
+        Scale::Ratio => in_percent(100.0 * least),
+        Scale::Difference => format!("{} {unit}", number(least)),
+    });
+    least.unwrap_or_default().trim_end().to_string()
+}
+
+/// Columns of a table that are of a comparison; `cells` has what stands in them.
+pub const COLUMNS: [&str; 6] = [
+    "of the first",
+    "shift",
+    "at",
+    "p",
+    "least effect",
+    "verdict",
+];
+
+/// `blocks`: of the whole report. None: it is what the others are compared with.
+pub fn cells(judged: Option<&Judged>, unit: &str, blocks: usize) -> [String; COLUMNS.len()] {
+    let Some(judged) = judged else {
+        return Default::default();
+    };
+    let verdict = format!("{} {}", verdict_name(judged.verdict), remark(judged));
+    [
+        effect(judged),
+        shift(judged),
+        level(judged, blocks),
+        format!("{:.4}", judged.p_adjusted),
+        least_effect(judged, unit),
+        verdict.trim_end().to_string(),
+    ]
+}
+
 /// Why, or how much there would have had to be.
 pub fn remark(judged: &Judged) -> String {
-    let least = judged.least_effect.map(|least| match judged.scale {
-        Scale::Ratio => format!("{:.1} %", least * 100.0),
-        Scale::Difference => number(least),
-    });
-    match (judged.verdict, judged.blocks, least) {
+    match (judged.verdict, judged.blocks) {
         (Verdict::Inconclusive, ..) if judged.same_bucket => {
             "same bucket: the steps of this metric are wider than the margin".to_string()
         }
-        (Verdict::Inconclusive, 0, _) => "not looked at yet: the plan is not done".to_string(),
-        (Verdict::Inconclusive, n, Some(least)) => {
-            format!("{n} blocks find {least} or more")
-        }
-        (Verdict::Inconclusive, n, None) => format!("{n} blocks are too few to tell anything"),
+        (Verdict::Inconclusive, 0) => "not looked at yet: the plan is not done".to_string(),
+        (Verdict::Inconclusive, n) => match least_effect(judged, "").as_str() {
+            "" => format!("{n} blocks are too few to tell anything"),
+            least => format!("{n} blocks find {least} or more"),
+        },
         (Verdict::NotExercised, ..) => {
             "what is different acted in no more than half of the runs".to_string()
         }

@@ -2,8 +2,8 @@
 //! For a terminal: a table and a strip of its runs for each metric.
 
 use super::{
-    MetricReport, Report, VariantReport, command, direction_text, effect, level, number, remark,
-    shift, summary, verdict_name,
+    MetricReport, Report, VariantReport, command, direction_text, effect, least_effect, level,
+    number, remark, shift, summary, verdict_name,
 };
 use std::fmt::Write;
 
@@ -70,9 +70,13 @@ fn table(metric: &MetricReport, blocks: usize) -> String {
         let _ = writeln!(text, "{}", line.trim_end());
         if let Some(judged) = variant.judged.as_ref().filter(|j| j.level.is_some()) {
             let (shift, level) = (shift(judged), level(judged, blocks));
+            let least = match least_effect(judged, metric.unit) {
+                none if none.is_empty() => none,
+                least => format!("; least effect {least}"),
+            };
             let _ = writeln!(
                 text,
-                "  {:width$} {:>10}  {shift}, both at {level}",
+                "  {:width$} {:>10}  {shift}, both at {level}{least}",
                 "", "shift"
             );
         }
