@@ -96,7 +96,10 @@ fn a_ratio_and_a_difference_have_an_axis_each() {
             numbers(picture, "circle", "cx"),
             numbers(picture, "line", "x1"),
         );
-        assert!(dots.len() == 1 && dots[0] < dashed[0] - 100.0, "{picture}");
+        assert!(
+            dots.len() == 1 && dots[0] < dashed[dashed.len() - 1] - 100.0,
+            "{picture}"
+        );
     }
 }
 
@@ -120,4 +123,31 @@ fn names_have_room() {
             assert!(places[0] >= 7.0 * signs as f64, "{picture}");
         }
     }
+}
+
+/// The band is the margin, as far as it is in the picture.
+#[test]
+fn the_margin_is_drawn_behind_effects() {
+    let recorded = recorded(&["mainline", "roost", "eevdf"], |run| {
+        let times = if run.variant == "eevdf" { 1.1 } else { 1.0 };
+        *run.values.get_mut("wall").unwrap() *= times;
+    });
+    let picture = pictures(&recorded, "wall: effects").remove(0);
+    assert_eq!(
+        picture
+            .matches("<title>margin, 0.9804 to 1.020</title>")
+            .count(),
+        2
+    );
+    let (x, width) = (
+        numbers(&picture, "rect", "x"),
+        numbers(&picture, "rect", "width"),
+    );
+    let dots = numbers(&picture, "circle", "cx");
+    let within = |dot: f64| (x[0]..x[0] + width[0]).contains(&dot);
+    assert_eq!(
+        (within(dots[0]), within(dots[1])),
+        (true, false),
+        "{picture}"
+    );
 }

@@ -278,6 +278,33 @@ fn how_fine_a_metric_is_takes_nothing_back() {
     assert_eq!(worse.verdict, Verdict::Worse, "{worse:?}");
 }
 
+/// At an early look the interval beside it reaches beyond the margin, which reads as a contradiction where that is not told.
+#[test]
+fn the_interval_that_equivalence_is_told_by_is_told() {
+    let base = [100.0; 10];
+    let other = [
+        97.2, 99.0, 99.5, 99.8, 100.1, 100.3, 100.4, 100.9, 101.1, 102.5,
+    ];
+    let judged = one(&base, &other, Direction::Lower, Plan::Auto(40));
+    assert_eq!((judged.verdict, judged.blocks), (Verdict::Equivalent, 10));
+    let (beside, by) = (judged.shift.interval.unwrap(), judged.equivalence.unwrap());
+    assert!(beside.low < by.margin.low, "{beside:?} {by:?}");
+    assert!(
+        by.margin.low <= by.interval.low && by.interval.high <= by.margin.high,
+        "{by:?}"
+    );
+    // A look at a quarter of the blocks may err with a sixteenth of 5 %, on each side.
+    assert!((by.level - (1.0 - 2.0 * 0.05 / 16.0)).abs() < 1e-12);
+    assert!((by.margin.high - 1.02).abs() < 1e-12 && (by.margin.low * 1.02 - 1.0).abs() < 1e-12);
+    let told = format!(
+        "99.38 % interval of the shift {:.3} to {:.3}, within 0.980 to 1.020",
+        by.interval.low, by.interval.high
+    );
+    assert_eq!(remark(&judged), told);
+    let few = one(&base[..4], &other[..4], Direction::Lower, Plan::Fixed(4));
+    assert_eq!(few.equivalence, None);
+}
+
 /// Blocks that are one thing up to the first look of 80 and another behind it: what a later look alone would tell replaces nothing, neither that
 /// it does not matter, nor a difference, nor one the other way.
 #[test]

@@ -14,6 +14,7 @@ use super::analysis;
 use super::condition::warnings;
 use super::cpus::Cpus;
 use super::result::{Header, Recorded, Repetition};
+use super::stats::Interval;
 use super::stats::pairs::Scale;
 use super::stats::sample::{median, outliers};
 use super::stats::verdict::{Direction, Estimate, Judged, Verdict};
@@ -233,9 +234,7 @@ pub fn shift(judged: &Judged) -> String {
 
 /// At which level intervals are, and of how many blocks when these are not all.
 pub fn level(judged: &Judged, blocks: usize) -> String {
-    let level = judged.level.map_or(String::new(), |level| {
-        format!("{} %", (level * 1e4).round() / 1e2)
-    });
+    let level = judged.level.map_or(String::new(), percent);
     match judged.blocks {
         0 => level,
         n if n == blocks => level,
@@ -243,21 +242,30 @@ pub fn level(judged: &Judged, blocks: usize) -> String {
     }
 }
 
+/// Of a part of 1, with two places.
+fn percent(part: f64) -> String {
+    format!("{} %", (part * 1e4).round() / 1e2)
+}
+
 fn estimate(judged: &Judged, estimate: &Estimate) -> String {
-    let sign = |value: f64| match judged.scale {
+    let value = on_scale(judged.scale, estimate.value);
+    match estimate.interval {
+        Some(i) => format!("{value} ({})", range(judged.scale, i)),
+        None => value,
+    }
+}
+
+fn on_scale(scale: Scale, value: f64) -> String {
+    match scale {
         Scale::Ratio => format!("{value:.3}"),
         Scale::Difference if value > 0.0 => format!("+{}", number(value)),
         Scale::Difference => number(value),
-    };
-    match estimate.interval {
-        Some(i) => format!(
-            "{} ({} to {})",
-            sign(estimate.value),
-            sign(i.low),
-            sign(i.high)
-        ),
-        None => sign(estimate.value),
     }
+}
+
+fn range(scale: Scale, range: Interval) -> String {
+    let [low, high] = [range.low, range.high].map(|value| on_scale(scale, value));
+    format!("{low} to {high}")
 }
 
 /// The least that so many blocks would have found. Empty: they could find nothing.
@@ -313,11 +321,22 @@ pub fn remark(judged: &Judged) -> String {
         (Verdict::NotExercised, ..) => {
             "what is different acted in no more than half of the runs".to_string()
         }
-        (Verdict::Equivalent, ..) if judged.p_adjusted <= 0.05 => {
-            "a difference, and less than the margin".to_string()
-        }
+        (Verdict::Equivalent, ..) => equivalence(judged),
         _ => String::new(),
     }
+}
+
+/// By which interval it is told, which is not the one that stands beside it.
+fn equivalence(judged: &Judged) -> String {
+    let differs = match judged.p_adjusted <= 0.05 {
+        true => "a difference, and less than the margin; ",
+        false => "",
+    };
+    judged.equivalence.map_or(String::new(), |e| {
+        let [interval, margin] = [e.interval, e.margin].map(|i| range(judged.scale, i));
+        let level = percent(e.level);
+        format!("{differs}{level} interval of the shift {interval}, within {margin}")
+    })
 }
 
 /// The command in one line.

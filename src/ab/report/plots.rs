@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Pictures of a metric: its runs in order, how they are distributed, and the effects with their intervals; and of the counters that differ.
 
-use super::svg::{Axis, BAR, WIDTH, bar, color, dot, ends, label, line, svg, titled_label};
+use super::svg::{Axis, WIDTH, bar, color, dot, ends, label, line, svg, titled_label};
 use super::{MetricReport, Report, number};
+use crate::ab::stats::Interval;
 use crate::ab::stats::pairs::Scale;
-use crate::ab::stats::verdict::Judged;
+use crate::ab::stats::verdict::{Judged, Verdict};
 
 /// Left of the plot, for names: a sign, and at least and at most so many of them.
 const SIGN: f64 = 7.5;
@@ -15,6 +16,10 @@ const RIGHT: f64 = 20.0;
 const GAP: f64 = 15.0;
 const ROW: f64 = 28.0;
 const PLOT: f64 = 180.0;
+/// The color of what does not matter.
+const MARGIN: &str = "#e6e6e6";
+/// How high the bar of a counter is.
+const BAR: f64 = 10.0;
 /// For the number behind a bar.
 const NUMBER: f64 = 80.0;
 
@@ -111,32 +116,60 @@ pub fn effects(metric: &MetricReport, scale: Scale) -> String {
     }
     let same = if scale == Scale::Ratio { 1.0 } else { 0.0 };
     let values = shown.iter().flat_map(|(_, _, j)| {
-        let interval = j.median.interval.map(|i| [i.low, i.high]);
-        interval.into_iter().flatten().chain([j.median.value])
+        let told_by = j.equivalence.filter(|_| j.verdict == Verdict::Equivalent);
+        let intervals = j
+            .median
+            .interval
+            .into_iter()
+            .chain(told_by.map(|e| e.interval));
+        intervals
+            .flat_map(|i| [i.low, i.high])
+            .chain([j.median.value])
     });
     let left = left_of(metric);
     let axis = Axis::over(values.chain([same]), left, WIDTH - RIGHT);
     let height = row_at(shown.len()) + 10.0;
     let nothing = axis.at(same);
     let dashed = "stroke=\"gray\" stroke-dasharray=\"4\"";
-    let mut inside = line(nothing, 0.0, nothing, height - 22.0, dashed);
+    let mut inside = String::new();
     for (row, (at, variant, judged)) in shown.into_iter().enumerate() {
         let y = row_at(row);
         inside += &name(left, y + 4.0, &variant.variant);
         inside += &effect(&axis, y, color(at), judged);
     }
+    inside += &line(nothing, 0.0, nothing, height - 22.0, dashed);
     inside += &ends(&axis, height - 8.0);
     inside += &label(nothing, height - 8.0, "middle", &number(same));
     svg(height, &format!("{}: effects", metric.metric), &inside)
 }
 
+/// Below its interval the one that `equivalent` is told by.
 fn effect(axis: &Axis, y: f64, color: &str, judged: &Judged) -> String {
-    let interval = judged.median.interval.map(|i| {
-        let style = format!("stroke=\"{color}\" stroke-width=\"2\"");
+    let across = |i: Interval, y: f64, style: &str| {
+        let style = format!("stroke=\"{color}\" {style}");
         line(axis.at(i.low), y, axis.at(i.high), y, &style)
-    });
+    };
+    let mut drawn = String::new();
+    if let Some(equivalence) = judged.equivalence {
+        drawn += &margin(axis, y, equivalence.margin);
+        if judged.verdict == Verdict::Equivalent {
+            let thick = "stroke-width=\"4\" stroke-opacity=\"0.5\"";
+            drawn += &across(equivalence.interval, y + 8.0, thick);
+        }
+    }
+    if let Some(interval) = judged.median.interval {
+        drawn += &across(interval, y, "stroke-width=\"2\"");
+    }
     let title = super::effect(judged);
-    interval.unwrap_or_default() + &dot(axis.at(judged.median.value), y, color, false, &title)
+    drawn + &dot(axis.at(judged.median.value), y, color, false, &title)
+}
+
+/// As far as it is in the picture.
+fn margin(axis: &Axis, y: f64, margin: Interval) -> String {
+    let place = |value: f64| axis.at(value).clamp(axis.from, axis.to);
+    let (low, high) = (place(margin.low), place(margin.high));
+    let title = format!("margin, {} to {}", number(margin.low), number(margin.high));
+    bar(low, y - ROW / 2.0, high - low, ROW, MARGIN, &title)
 }
 
 /// Medians of a run, a bar for each variant; the longest of each counter is as long as there is room.
@@ -150,7 +183,7 @@ pub fn counters(report: &Report) -> String {
             let length = median.unwrap_or(0.0) / most * (WIDTH - left - NUMBER);
             let shown = median.map_or("-".to_string(), number);
             let title = format!("{}: {shown}", report.plan.variants[at]);
-            inside += &bar(left, y, length, color(at), &title);
+            inside += &bar(left, y, length, BAR, color(at), &title);
             inside += &label(left + length + 5.0, y + BAR - 1.0, "start", &shown);
             y += BAR + 3.0;
         }

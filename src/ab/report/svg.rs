@@ -5,8 +5,6 @@ use super::html::escape;
 use super::number;
 
 pub const WIDTH: f64 = 840.0;
-/// How high a bar is.
-pub const BAR: f64 = 10.0;
 /// Told apart also by who sees few colours (Okabe and Ito 2008).
 const COLORS: [&str; 7] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000",
@@ -89,9 +87,9 @@ pub fn ends(axis: &Axis, y: f64) -> String {
         + &label(axis.to, y, "middle", &number(axis.most))
 }
 
-pub fn bar(x: f64, y: f64, width: f64, color: &str, title: &str) -> String {
+pub fn bar(x: f64, y: f64, width: f64, height: f64, color: &str, title: &str) -> String {
     format!(
-        "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{BAR}\" fill=\"{color}\"><title>{}</title></rect>",
+        "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{color}\"><title>{}</title></rect>",
         escape(title)
     )
 }

@@ -123,6 +123,21 @@ pub struct Estimate {
     pub interval: Option<Interval>,
 }
 
+/// What is asked where two variants may be equivalent: does this interval of the shift lie within the margin?
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Equivalence {
+    /// Of two tests, each one-sided: less than that of the other intervals.
+    pub level: f64,
+    pub interval: Interval,
+    pub margin: Interval,
+}
+
+impl Equivalence {
+    fn holds(&self) -> bool {
+        self.margin.low <= self.interval.low && self.interval.high <= self.margin.high
+    }
+}
+
 /// What came of a comparison. Values are other / base, or other - base where `scale` says so.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
@@ -139,6 +154,9 @@ pub struct Judged {
     pub median: Estimate,
     /// Hodges and Lehmann's, with the interval of the signed-rank test.
     pub shift: Estimate,
+    /// None: nothing was looked at, or so few blocks cannot tell.
+    #[serde(default)]
+    pub equivalence: Option<Equivalence>,
     /// Two-sided, over all looks up to the one that told the verdict.
     pub p: f64,
     /// As it counts among all comparisons there.
@@ -229,7 +247,8 @@ impl Seen {
             p,
             by: by.map_or(at, |b| b.by),
         });
-        match taken.equivalent(look, rule) {
+        let equivalent = taken.equivalence(rule).is_some_and(|e| e.holds());
+        match equivalent {
             true if coarse => self.same_bucket = true,
             true => self.equivalent = self.equivalent.or(Some(at)),
             false => (),
@@ -322,11 +341,18 @@ impl Taken {
         }
     }
 
-    fn equivalent(&self, look: Look, rule: &Rule) -> bool {
+    /// In differences, as they are counted.
+    fn equivalence(&self, rule: &Rule) -> Option<Equivalence> {
+        let level = 1.0 - 2.0 * rule.alpha * self.look?.share;
         let margin = self.pairs.margin(rule.margin);
-        let within = |i: Interval| -margin <= i.low && i.high <= margin;
-        let interval = self.walsh.interval(1.0 - 2.0 * rule.alpha * look.share);
-        interval.is_some_and(within)
+        Some(Equivalence {
+            level,
+            interval: self.walsh.interval(level)?,
+            margin: Interval {
+                low: -margin,
+                high: margin,
+            },
+        })
     }
 
     /// Its numbers; verdict and p are not of one look.
@@ -359,6 +385,11 @@ impl Taken {
                 value: shown(self.walsh.estimate()),
                 interval: shift_interval.map(|i| i.map(shown)),
             },
+            equivalence: self.equivalence(rule).map(|e| Equivalence {
+                interval: e.interval.map(shown),
+                margin: e.margin.map(shown),
+                ..e
+            }),
             p: 1.0,
             p_adjusted: 1.0,
             least_effect: alpha.and_then(|alpha| self.least_effect(rule, alpha / many)),
