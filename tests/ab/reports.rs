@@ -232,6 +232,67 @@ fn files_stand_side_by_side() {
     );
 }
 
+/// With where each was taken and what spoils it, also what a later file alone has.
+#[test]
+fn nothing_of_a_file_is_left_out() {
+    let (a, mut b) = (recorded(8), recorded(8));
+    b.header.variants[1] = "roy-v7".to_string();
+    b.header.metrics[1].metric = "user".to_string();
+    b.header.host.insert("kernel".into(), "6.12.3".into());
+    b.header.host.insert("cpu".into(), "A CPU".into());
+    for run in &mut b.runs {
+        run.seen.battery = true;
+        if run.variant == "roost" {
+            run.variant = "roy-v7".to_string();
+        }
+    }
+    let names = ["a", "b"].map(str::to_string);
+    let reports = [&a, &b].map(|r| Report::new(r).unwrap());
+    let beside = compare(&names, &reports).unwrap();
+    let text = beside.text();
+    let (of_a, of_b) = text.split_once("\nb: ").unwrap();
+    assert!(
+        of_a.contains("\n  kernel 7.2.13\n  warning: frequencies"),
+        "{text}"
+    );
+    let (of_b, table) = of_b.split_once("\n\n").unwrap();
+    assert!(of_b.contains("\n  kernel 6.12.3, cpu A CPU\n"), "{text}");
+    assert!(
+        of_b.contains("  warning: the machine ran on battery"),
+        "{text}"
+    );
+    assert!(!of_a.contains("battery"), "{text}");
+    assert!(
+        table.contains("\n  roost\n") && table.contains("\n  roy-v7\n"),
+        "{text}"
+    );
+    let metrics: Vec<&str> = beside.metrics.iter().map(|m| m.metric).collect();
+    assert_eq!(metrics, ["wall", "json:/ops", "user"]);
+    let known = |metric: usize, variant: &str| {
+        let mut all = beside.metrics[metric].variants.iter();
+        let variant = all.find(|v| v.variant == variant)?;
+        Some([variant.judged[0].is_some(), variant.judged[1].is_some()])
+    };
+    assert_eq!(known(0, "roost"), Some([true, false]));
+    assert_eq!(known(0, "roy-v7"), Some([false, true]));
+    assert_eq!(known(1, "roy-v7"), None);
+    let json = serde_json::to_value(&beside).unwrap();
+    assert_eq!(json["files"][1]["host"]["kernel"], "6.12.3");
+    assert_eq!(json["files"][1]["warnings"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_metric_with_two_directions_is_refused() {
+    let (a, mut b) = (recorded(8), recorded(8));
+    b.header.metrics[1].better = Direction::Lower;
+    let names = ["a", "b"].map(str::to_string);
+    let reports = [&a, &b].map(|r| Report::new(r).unwrap());
+    assert_eq!(
+        compare(&names, &reports).unwrap_err().to_string(),
+        "of json:/ops lower is better in b, and higher is better in a: they cannot stand side by side"
+    );
+}
+
 #[test]
 fn what_spoils_it_is_told_once() {
     let fine = Seen {

@@ -2,10 +2,11 @@
 //! Result files side by side. Runs of two files are not paired, so that nothing is tested between them: what each says stands beside the other.
 
 use super::text::title;
-use super::{Report, effect, summary, verdict_name};
+use super::{MetricReport, Report, direction_text, effect, least_effect, summary, verdict_name};
 use crate::ab::stats::verdict::{Direction, Judged};
 use anyhow::{Result, ensure};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// As data, which is also its JSON.
@@ -14,7 +15,7 @@ pub struct Beside<'a> {
     /// What all others are compared with, in each file.
     pub base: &'a str,
     pub files: Vec<FileBeside<'a>>,
-    /// Of the first file.
+    /// Of all files.
     pub metrics: Vec<MetricBeside<'a>>,
 }
 
@@ -24,6 +25,9 @@ pub struct FileBeside<'a> {
     pub command: &'a [String],
     pub seed: u64,
     pub blocks: usize,
+    pub host: &'a BTreeMap<String, String>,
+    /// What spoils it.
+    pub warnings: &'a [String],
     #[serde(skip)]
     summary: String,
 }
@@ -45,7 +49,7 @@ pub struct VariantBeside<'a> {
     pub judged: Vec<Option<&'a Judged>>,
 }
 
-/// Errors: they are compared with different things.
+/// Errors: they are compared with different things, or a metric is better when it is lower in one and when it is higher in another.
 pub fn compare<'a>(names: &'a [String], reports: &'a [Report]) -> Result<Beside<'a>> {
     let first = &reports[0];
     for (name, report) in names.iter().zip(reports) {
@@ -57,34 +61,73 @@ pub fn compare<'a>(names: &'a [String], reports: &'a [Report]) -> Result<Beside<
             first.plan.variants[0]
         );
     }
-    let file = |(name, report): (&'a String, &'a Report)| FileBeside {
+    let metrics = metrics(names, reports)?;
+    Ok(Beside {
+        base: &first.plan.variants[0],
+        files: names.iter().zip(reports).map(file).collect(),
+        metrics: metrics.into_iter().map(|m| beside(m, reports)).collect(),
+    })
+}
+
+/// Each of all files once, as the first file has it that has it.
+fn metrics<'a>(names: &[String], reports: &'a [Report]) -> Result<Vec<&'a MetricReport>> {
+    let mut found: Vec<(&str, &MetricReport)> = Vec::new();
+    for (name, report) in names.iter().zip(reports) {
+        for metric in &report.metrics {
+            let known = found.iter().find(|(_, m)| m.metric == metric.metric);
+            let Some((other, known)) = known else {
+                found.push((name, metric));
+                continue;
+            };
+            ensure!(
+                metric.better == known.better,
+                "of {} {} in {name}, and {} in {other}: they cannot stand side by side",
+                metric.metric,
+                direction_text(metric.better),
+                direction_text(known.better)
+            );
+        }
+    }
+    Ok(found.into_iter().map(|(_, metric)| metric).collect())
+}
+
+fn file<'a>((name, report): (&'a String, &'a Report)) -> FileBeside<'a> {
+    FileBeside {
         file: name,
         command: &report.plan.command,
         seed: report.plan.seed,
         blocks: report.blocks,
+        host: &report.plan.host,
+        warnings: &report.warnings,
         summary: format!("{}; {}", super::command(report.plan), summary(report)),
-    };
-    let metrics = first.metrics.iter().map(|metric| MetricBeside {
+    }
+}
+
+/// Of each variant of all files, but for the first, which they have in common.
+fn beside<'a>(metric: &'a MetricReport, reports: &'a [Report]) -> MetricBeside<'a> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in reports.iter().flat_map(|r| &r.plan.variants[1..]) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let variants = names.into_iter().map(|variant| VariantBeside {
+        variant,
+        judged: reports
+            .iter()
+            .map(|r| judged(r, &metric.metric, variant))
+            .collect(),
+    });
+    MetricBeside {
         metric: &metric.metric,
         unit: metric.unit,
         better: metric.better,
-        variants: metric.variants[1..]
-            .iter()
-            .map(|variant| VariantBeside {
-                variant: &variant.variant,
-                judged: reports
-                    .iter()
-                    .map(|r| judged(r, &metric.metric, &variant.variant))
-                    .collect(),
-            })
+        // A file may have the variant, and not the metric.
+        variants: variants
+            .filter(|v| v.judged.iter().any(Option::is_some))
             .collect(),
         title: title(metric),
-    });
-    Ok(Beside {
-        base: &first.plan.variants[0],
-        files: names.iter().zip(reports).map(file).collect(),
-        metrics: metrics.collect(),
-    })
+    }
 }
 
 fn judged<'a>(report: &'a Report, metric: &str, variant: &str) -> Option<&'a Judged> {
@@ -97,20 +140,44 @@ impl Beside<'_> {
     pub fn text(&self) -> String {
         let mut text = String::new();
         for file in &self.files {
-            let _ = writeln!(text, "{}: {}", file.file, file.summary);
+            file.tell(&mut text);
         }
         for metric in &self.metrics {
             let _ = write!(text, "\n{}, of {}\n", metric.title, self.base);
             for variant in &metric.variants {
                 let _ = writeln!(text, "  {}", variant.variant);
                 for (file, judged) in self.files.iter().zip(&variant.judged) {
-                    let said = judged.map_or("-".to_string(), |judged| {
-                        format!("{:<25} {}", effect(judged), verdict_name(judged.verdict))
-                    });
-                    let _ = writeln!(text, "    {said:<40} {}", file.file);
+                    let said = judged.map_or("-".to_string(), |judged| said(judged, metric.unit));
+                    let _ = writeln!(text, "    {said:<64} {}", file.file);
                 }
             }
         }
         text
     }
+}
+
+impl FileBeside<'_> {
+    fn tell(&self, text: &mut String) {
+        let _ = writeln!(text, "{}: {}", self.file, self.summary);
+        let known = |name: &str| Some(format!("{name} {}", self.host.get(name)?));
+        let host: Vec<String> = ["kernel", "cpu", "cpus"]
+            .into_iter()
+            .filter_map(known)
+            .collect();
+        if !host.is_empty() {
+            let _ = writeln!(text, "  {}", host.join(", "));
+        }
+        for warning in self.warnings {
+            let _ = writeln!(text, "  warning: {warning}");
+        }
+    }
+}
+
+fn said(judged: &Judged, unit: &str) -> String {
+    let least = match least_effect(judged, unit) {
+        none if none.is_empty() => none,
+        least => format!("least effect {least}"),
+    };
+    let verdict = verdict_name(judged.verdict);
+    format!("{:<25} {verdict:<13} {least}", effect(judged))
 }
