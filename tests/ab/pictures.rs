@@ -85,8 +85,8 @@ fn a_ratio_and_a_difference_have_an_axis_each() {
     let effects = pictures(&recorded, "wall: effects");
     assert_eq!(effects.len(), 2);
     for (picture, name, same) in [
-        (&effects[0], ">eevdf<", ">1.000<"),
-        (&effects[1], ">roost<", ">0<"),
+        (&effects[0], ">eevdf<", ">1.000</text>"),
+        (&effects[1], ">roost<", ">0</text>"),
     ] {
         assert!(
             picture.contains(name) && picture.contains(same),
@@ -150,4 +150,34 @@ fn the_margin_is_drawn_behind_effects() {
         (true, false),
         "{picture}"
     );
+}
+
+/// Where all variants are better the line where nothing changes is at the end of the axis, and so would be the label of that.
+#[test]
+fn labels_are_not_printed_over_each_other() {
+    for times in [0.9, 0.999, 1.0, 1.001, 1.1] {
+        let recorded = recorded(&["mainline", "roost"], |run| {
+            let times = if run.variant == "roost" { times } else { 1.0 };
+            *run.values.get_mut("wall").unwrap() *= times;
+        });
+        for title in ["effects", "distribution", "runs in order"] {
+            let picture = pictures(&recorded, &format!("wall: {title}")).remove(0);
+            let below = picture
+                .split("<text ")
+                .skip(1)
+                .filter(|t| t.contains("\"middle\""));
+            let mut places: Vec<f64> = below
+                .flat_map(|t| numbers(&format!("<text {t}"), "text", "x"))
+                .collect();
+            places.sort_unstable_by(f64::total_cmp);
+            assert!(!places.is_empty());
+            // 'run 18' is 6 signs wide, '0.9990' as well.
+            assert!(
+                places.windows(2).all(|two| two[1] - two[0] > 42.0),
+                "{places:?} {picture}"
+            );
+        }
+        let effects = pictures(&recorded, "wall: effects").remove(0);
+        assert!(effects.contains(">1.000</text>"), "{effects}");
+    }
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Pictures of a metric: its runs in order, how they are distributed, and the effects with their intervals; and of the counters that differ.
 
-use super::svg::{Axis, WIDTH, bar, color, dot, ends, label, line, svg, titled_label};
+use super::svg::{Axis, SIGN, WIDTH, bar, color, dot, label, line, svg, ticks, titled_label};
 use super::{MetricReport, Report, number};
 use crate::ab::stats::Interval;
 use crate::ab::stats::pairs::Scale;
 use crate::ab::stats::verdict::{Judged, Verdict};
 
-/// Left of the plot, for names: a sign, and at least and at most so many of them.
-const SIGN: f64 = 7.5;
+/// Left of the plot there is room for names of at least and at most so many signs.
 const SIGNS_MIN: usize = 8;
 const SIGNS_MAX: usize = 36;
 const RIGHT: f64 = 20.0;
@@ -48,6 +47,10 @@ fn fitted(name: &str) -> String {
     begin.iter().chain(&['…']).chain(end).collect()
 }
 
+fn tick(value: f64) -> (f64, String) {
+    (value, number(value))
+}
+
 fn row_at(row: usize) -> f64 {
     ROW * (row as f64 + 0.7)
 }
@@ -67,9 +70,13 @@ pub fn in_order(metric: &MetricReport) -> String {
         .flat_map(|v| v.runs.iter().map(|(n, _)| *n as f64));
     let left = left_of(metric);
     let across = Axis::over(numbers, left, WIDTH - RIGHT);
-    let up = Axis::over(values(metric), PLOT - 20.0, 10.0);
-    let mut inside = label(left - GAP, up.to + 4.0, "end", &number(up.most));
-    inside += &label(left - GAP, up.from + 4.0, "end", &number(up.least));
+    let up = Axis::over(values(metric), PLOT - 30.0, 10.0);
+    let mut inside = label(left - GAP, up.at(up.high) + 4.0, "end", &number(up.high));
+    if up.high > up.low {
+        inside += &label(left - GAP, up.at(up.low) + 4.0, "end", &number(up.low));
+    }
+    let run = |n: f64| (n, format!("run {}", n + 1.0));
+    inside += &ticks(&across, PLOT - 5.0, &[run(across.low), run(across.high)]);
     for (at, variant) in metric.variants.iter().enumerate() {
         for (place, (run, value)) in variant.runs.iter().enumerate() {
             let title = format!("{}, run {}: {}", variant.variant, run + 1, number(*value));
@@ -102,7 +109,7 @@ pub fn distribution(metric: &MetricReport) -> String {
         }
     }
     let height = row_at(metric.variants.len()) + 10.0;
-    inside += &ends(&axis, height - 8.0);
+    inside += &ticks(&axis, height - 8.0, &[axis.low, axis.high].map(tick));
     svg(height, &format!("{}: distribution", metric.metric), &inside)
 }
 
@@ -138,8 +145,7 @@ pub fn effects(metric: &MetricReport, scale: Scale) -> String {
         inside += &effect(&axis, y, color(at), judged);
     }
     inside += &line(nothing, 0.0, nothing, height - 22.0, dashed);
-    inside += &ends(&axis, height - 8.0);
-    inside += &label(nothing, height - 8.0, "middle", &number(same));
+    inside += &ticks(&axis, height - 8.0, &[same, axis.low, axis.high].map(tick));
     svg(height, &format!("{}: effects", metric.metric), &inside)
 }
 

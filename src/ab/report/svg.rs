@@ -2,9 +2,10 @@
 //! What pictures are made of. Lengths are in pixels.
 
 use super::html::escape;
-use super::number;
 
 pub const WIDTH: f64 = 840.0;
+/// How wide a sign of a text is at most, on average.
+pub const SIGN: f64 = 7.5;
 /// Told apart also by who sees few colours (Okabe and Ito 2008).
 const COLORS: [&str; 7] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000",
@@ -16,27 +17,29 @@ pub fn color(variant: usize) -> &'static str {
 
 /// From values to places.
 pub struct Axis {
-    pub least: f64,
-    pub most: f64,
+    /// The least and the largest of what it is over.
+    pub low: f64,
+    pub high: f64,
+    /// Where it ends, which is a bit further.
+    least: f64,
+    most: f64,
     pub from: f64,
     pub to: f64,
 }
 
 impl Axis {
     pub fn over(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Axis {
-        let (least, most) = values.fold((f64::MAX, f64::MIN), |(l, m), v| (l.min(v), m.max(v)));
-        let (least, most) = if least > most {
-            (0.0, 1.0)
-        } else {
-            (least, most)
-        };
-        let room = match most > least {
-            true => 0.05 * (most - least),
-            false => 0.05 * most.abs().max(1.0),
+        let (low, high) = values.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
+        let (low, high) = if low > high { (0.0, 1.0) } else { (low, high) };
+        let room = match high > low {
+            true => 0.05 * (high - low),
+            false => 0.05 * high.abs().max(1.0),
         };
         Axis {
-            least: least - room,
-            most: most + room,
+            low,
+            high,
+            least: low - room,
+            most: high + room,
             from,
             to,
         }
@@ -82,9 +85,23 @@ pub fn dot(x: f64, y: f64, color: &str, far: bool, title: &str) -> String {
     )
 }
 
-pub fn ends(axis: &Axis, y: f64) -> String {
-    label(axis.from, y, "middle", &number(axis.least))
-        + &label(axis.to, y, "middle", &number(axis.most))
+/// Texts below an axis, the first of them first: one that would be printed over another is left out.
+pub fn ticks(axis: &Axis, y: f64, texts: &[(f64, String)]) -> String {
+    let (mut drawn, mut taken) = (String::new(), Vec::<(f64, f64)>::new());
+    for (value, text) in texts {
+        let (x, half) = (
+            axis.at(*value),
+            SIGN * (text.chars().count() + 1) as f64 / 2.0,
+        );
+        if taken
+            .iter()
+            .all(|(other, room)| (x - other).abs() > half + room)
+        {
+            drawn += &label(x, y, "middle", text);
+            taken.push((x, half));
+        }
+    }
+    drawn
 }
 
 pub fn bar(x: f64, y: f64, width: f64, height: f64, color: &str, title: &str) -> String {
