@@ -181,3 +181,25 @@ fn labels_are_not_printed_over_each_other() {
         assert!(effects.contains(">1.000</text>"), "{effects}");
     }
 }
+
+#[test]
+fn pictures_say_what_they_show() {
+    let recorded = recorded(&["mainline", "scx:a b"], |_| ());
+    let page = html(&Report::new(&recorded).unwrap());
+    let (_, in_order) = page.split_once("<h3>Runs in order</h3>").unwrap();
+    let (legend, _) = in_order.split_once("<svg ").unwrap();
+    for shown in [
+        "<b style=\"color:#0072b2\">\u{25cf}</b> mainline<",
+        "<b style=\"color:#d55e00\">\u{25cf}</b> scx:a b<",
+    ] {
+        assert!(legend.contains(shown), "{shown} in {legend}");
+    }
+    // Warm-ups are runs 1 and 2.
+    let picture = pictures(&recorded, "wall: runs in order").remove(0);
+    assert!(
+        picture.contains(">run 3</text>") && picture.contains(">run 18</text>"),
+        "{picture}"
+    );
+    assert!(page.contains("A hollow dot lies far from the rest; it counts."));
+    assert!(page.contains("the margin is grey"));
+}

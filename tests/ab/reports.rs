@@ -98,6 +98,28 @@ fn that_equivalence_is_not_corrected_is_told() {
     assert_eq!(noted(&recorded(8)), (true, [1; 4]));
 }
 
+/// Neither dropped nor without a word in whatever a person reads; also what was measured besides.
+#[test]
+fn outliers_and_counters_are_on_all_pages() {
+    let recorded = recorded(8);
+    let report = Report::new(&recorded).unwrap();
+    let outlier = "12.50, lies far from the rest; it counts";
+    for page in [text(&report), markdown(&report), html(&report)] {
+        for part in [
+            outlier,
+            "Also measured, medians",
+            "Counters that differ, medians of a run",
+        ] {
+            assert_eq!(page.matches(part).count(), 1, "{part} in\n{page}");
+        }
+    }
+    let markdown = markdown(&report);
+    assert!(
+        markdown.contains("\n|---|---:|---:|---:|\n| wide_node | 0 | 5.000 | 0 |\n"),
+        "{markdown}"
+    );
+}
+
 /// Whatever the verdict is.
 #[test]
 fn what_would_have_been_found_is_told() {
@@ -148,12 +170,11 @@ fn as_markdown() {
     let text = markdown(&Report::new(&recorded).unwrap());
     assert!(text.contains("| variant | median | of the first | shift | at | p | least effect | verdict |\n|---|---:|---|---|---|---:|---:|---|\n| mainline |"));
     let bars = |l: &str| l.matches('|').count();
-    assert!(
-        text.lines()
-            .filter(|l| l.starts_with('|'))
-            .all(|l| bars(l) == 9),
-        "{text}"
-    );
+    let (verdicts, medians) = text.split_once("**Also measured").unwrap();
+    for (table, columns) in [(verdicts, 8), (medians, 4)] {
+        let mut rows = table.lines().filter(|l| l.starts_with('|'));
+        assert!(rows.all(|l| bars(l) == columns + 1), "{text}");
+    }
     assert!(
         text.contains("| worse |") && text.contains("\nWarning: frequencies"),
         "{text}"

@@ -3,14 +3,14 @@
 
 use super::text::title;
 use super::{
-    COLUMNS, MetricReport, Report, cells, command, number, plots, summary, svg, verdict_name,
+    COLUMNS, Medians, MetricReport, Report, cells, command, median_text, number, plots, summary,
+    svg, verdict_name,
 };
 use crate::ab::stats::pairs::Scale;
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
-const STYLE: &str = "body{font:14px sans-serif;max-width:60em;margin:2em auto;padding:0 1em}table{border-collapse:collapse;margin:1em 0}\
-td,th{padding:.2em .8em;text-align:left;border-bottom:1px solid #ccc}td.n{text-align:right;font-variant-numeric:tabular-nums}\
+const STYLE: &str = "body{font:14px sans-serif;max-width:70em;margin:2em auto;padding:0 1em}table{border-collapse:collapse;margin:1em 0}\
+td,th{padding:.2em .8em;text-align:left;border-bottom:1px solid #ccc}td.i,td.n{white-space:nowrap}td.n{text-align:right;font-variant-numeric:tabular-nums}\
 svg{display:block;max-width:100%;height:auto}svg text{font:12px sans-serif}.better{color:#006d4f}.worse{color:#a03c00}.legend span{margin-right:1em}";
 
 pub fn html(report: &Report) -> String {
@@ -28,14 +28,11 @@ pub fn html(report: &Report) -> String {
     }
     for metric in &report.metrics {
         page += &table(metric, report.blocks);
-        page += &pictures(metric);
+        page += &pictures(report, metric);
     }
-    page += &medians("Also measured, medians", report, &report.also);
-    page += &medians(
-        "Counters that differ, medians of a run",
-        report,
-        &report.counters,
-    );
+    for (title, rows) in report.besides() {
+        page += &medians(title, report, rows);
+    }
     if !report.counters.is_empty() {
         page += &legend(&report.plan.variants);
         page += &plots::counters(report);
@@ -43,25 +40,35 @@ pub fn html(report: &Report) -> String {
     page + "</body></html>\n"
 }
 
-fn pictures(metric: &MetricReport) -> String {
-    let base = escape(&metric.variants[0].variant);
-    let effects = |scale| plots::effects(metric, scale);
-    let all = [
-        (
-            format!("Effect as a ratio to {base}, with its interval"),
-            effects(Scale::Ratio),
-        ),
-        (
-            format!("Effect as a difference from {base}, with its interval"),
-            effects(Scale::Difference),
-        ),
-        ("Distribution".to_string(), plots::distribution(metric)),
-        ("Runs in order".to_string(), plots::in_order(metric)),
-    ];
-    let drawn = all.into_iter().filter(|(_, picture)| !picture.is_empty());
-    drawn
-        .map(|(heading, picture)| format!("<h3>{heading}</h3>\n{picture}"))
-        .collect()
+const EFFECT: &str = "<p>A dot is the median over blocks, the line its interval. The dashed line is where nothing changes, and the margin is grey; a thick \
+line is the interval that 'equivalent' is told by.</p>\n";
+const DISTRIBUTION: &str = "<p>A dot is a run, the black line the median. A hollow dot lies far from the rest; it counts.</p>\n";
+
+fn pictures(report: &Report, metric: &MetricReport) -> String {
+    let base = &metric.variants[0].variant;
+    let mut all = String::new();
+    for (scale, how) in [
+        (Scale::Ratio, "ratio to"),
+        (Scale::Difference, "difference from"),
+    ] {
+        let heading = format!("Effect as a {how} {base}, with its interval");
+        all += &figure(&heading, EFFECT, &plots::effects(metric, scale));
+    }
+    let (order, legend) = (plots::in_order(metric), legend(&report.plan.variants));
+    all += &figure("Distribution", DISTRIBUTION, &plots::distribution(metric));
+    all += &figure("Runs in order", &legend, &order);
+    for outlier in metric.outliers() {
+        let _ = writeln!(all, "<p>{}</p>", escape(&outlier));
+    }
+    all
+}
+
+/// Of no picture nothing; `what` is of the page.
+fn figure(heading: &str, what: &str, picture: &str) -> String {
+    match picture {
+        "" => String::new(),
+        _ => format!("<h3>{}</h3>\n{what}{picture}", escape(heading)),
+    }
 }
 
 fn table(metric: &MetricReport, blocks: usize) -> String {
@@ -82,7 +89,7 @@ fn table(metric: &MetricReport, blocks: usize) -> String {
             let class = match *column {
                 "verdict" => judged.map_or("", |j| verdict_name(j.verdict)),
                 "p" | "least effect" => "n",
-                _ => "",
+                _ => "i",
             };
             let _ = write!(table, "<td class=\"{class}\">{}", escape(&text));
         }
@@ -91,10 +98,7 @@ fn table(metric: &MetricReport, blocks: usize) -> String {
     table + "</table>\n"
 }
 
-fn medians(title: &str, report: &Report, rows: &BTreeMap<String, Vec<Option<f64>>>) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
+fn medians(title: &str, report: &Report, rows: &Medians) -> String {
     let mut table = format!("<h2>{title}</h2>\n<table><tr><th>");
     for variant in &report.plan.variants {
         let _ = write!(table, "<th>{}", escape(variant));
@@ -103,11 +107,7 @@ fn medians(title: &str, report: &Report, rows: &BTreeMap<String, Vec<Option<f64>
     for (name, values) in rows {
         let _ = write!(table, "<tr><td>{}", escape(name));
         for value in values {
-            let _ = write!(
-                table,
-                "<td class=\"n\">{}",
-                value.map_or("-".to_string(), number)
-            );
+            let _ = write!(table, "<td class=\"n\">{}", median_text(*value));
         }
         table += "</tr>\n";
     }

@@ -2,7 +2,7 @@
 //! For a page or a mail.
 
 use super::text::title;
-use super::{COLUMNS, Report, cells, command, number, summary};
+use super::{COLUMNS, Medians, Report, cells, command, median_text, number, summary};
 use std::fmt::Write;
 
 pub fn markdown(report: &Report) -> String {
@@ -28,12 +28,32 @@ pub fn markdown(report: &Report) -> String {
                 cells.join(" | ")
             );
         }
+        for outlier in metric.outliers() {
+            let _ = write!(text, "\n{outlier}\n");
+        }
+    }
+    for (title, rows) in report.besides() {
+        text += &medians(title, report, rows);
     }
     if let Some(note) = report.note() {
         let _ = write!(text, "\nNote: {note}\n");
     }
     for warning in &report.warnings {
         let _ = write!(text, "\nWarning: {warning}\n");
+    }
+    text
+}
+
+fn medians(title: &str, report: &Report, rows: &Medians) -> String {
+    let names: Vec<String> = report.plan.variants.iter().map(|v| cell(v)).collect();
+    let mut text = format!(
+        "\n**{title}**\n\n| | {} |\n|---|{}\n",
+        names.join(" | "),
+        "---:|".repeat(names.len())
+    );
+    for (name, values) in rows {
+        let shown: Vec<String> = values.iter().map(|v| median_text(*v)).collect();
+        let _ = writeln!(text, "| {name} | {} |", shown.join(" | "));
     }
     text
 }

@@ -27,6 +27,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Counters are shown when their median differs by this part or more.
 const MOVED: f64 = 0.1;
 
+/// By name, in the order of the variants; none where there is no value.
+type Medians = BTreeMap<String, Vec<Option<f64>>>;
+
 #[derive(Clone, Debug, Serialize)]
 pub struct Report<'a> {
     pub plan: &'a Header,
@@ -35,9 +38,9 @@ pub struct Report<'a> {
     /// Of these the verdicts are; the rest is still to come, or to be looked at.
     pub metrics: Vec<MetricReport>,
     /// Medians of what was measured besides, by name, in the order of the variants; none where it could not be.
-    pub also: BTreeMap<String, Vec<Option<f64>>>,
+    pub also: Medians,
     /// Counters of the scheduler that differ, a run, in the same order.
-    pub counters: BTreeMap<String, Vec<Option<f64>>>,
+    pub counters: Medians,
     /// How many runs of a variant failed, and were made again.
     pub failed: BTreeMap<String, usize>,
     /// What spoils the comparison.
@@ -130,6 +133,33 @@ impl Report<'_> {
     }
 }
 
+impl Report<'_> {
+    /// What is told of besides, each under its title; nothing of it is empty.
+    fn besides(&self) -> impl Iterator<Item = (&'static str, &Medians)> {
+        let all = [
+            ("Also measured, medians", &self.also),
+            ("Counters that differ, medians of a run", &self.counters),
+        ];
+        all.into_iter().filter(|(_, rows)| !rows.is_empty())
+    }
+}
+
+impl MetricReport {
+    /// A sentence for each.
+    fn outliers(&self) -> impl Iterator<Item = String> {
+        let of = |variant: &VariantReport| {
+            let sentence = |at: &usize| {
+                let (run, value) = variant.runs[*at];
+                let (name, value) = (&variant.variant, number(value));
+                let run = run + 1;
+                format!("{name}: run {run}, {value}, lies far from the rest; it counts")
+            };
+            variant.outliers.iter().map(sentence).collect::<Vec<_>>()
+        };
+        self.variants.iter().flat_map(of)
+    }
+}
+
 impl VariantReport {
     fn new(
         runs: &[Repetition],
@@ -156,7 +186,7 @@ fn medians(
     header: &Header,
     runs: &[Repetition],
     values: impl Fn(&Repetition) -> BTreeMap<String, f64>,
-) -> BTreeMap<String, Vec<Option<f64>>> {
+) -> Medians {
     let mut all: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
     let nothing = vec![Vec::new(); header.variants.len()];
     for run in counted(runs) {
@@ -217,6 +247,11 @@ pub fn number(value: f64) -> String {
         s if s >= 1.0 => format!("{value:.3}"),
         _ => format!("{value:.4}"),
     }
+}
+
+/// Of what was measured besides.
+fn median_text(median: Option<f64>) -> String {
+    median.map_or("-".to_string(), number)
 }
 
 /// What a comparison comes to, in words: '0.967 (0.951 to 0.983)'.
@@ -296,15 +331,23 @@ pub fn cells(judged: Option<&Judged>, unit: &str, blocks: usize) -> [String; COL
     let Some(judged) = judged else {
         return Default::default();
     };
-    let verdict = format!("{} {}", verdict_name(judged.verdict), remark(judged));
     [
         effect(judged),
         shift(judged),
         level(judged, blocks),
         format!("{:.4}", judged.p_adjusted),
         least_effect(judged, unit),
-        verdict.trim_end().to_string(),
+        verdict(judged),
     ]
+}
+
+/// With what is remarked of it.
+pub fn verdict(judged: &Judged) -> String {
+    let name = verdict_name(judged.verdict);
+    match remark(judged).as_str() {
+        "" => name.to_string(),
+        remark => format!("{name}: {remark}"),
+    }
 }
 
 /// Why, or how much there would have had to be.

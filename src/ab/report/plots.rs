@@ -2,7 +2,7 @@
 //! Pictures of a metric: its runs in order, how they are distributed, and the effects with their intervals; and of the counters that differ.
 
 use super::svg::{Axis, SIGN, WIDTH, bar, color, dot, label, line, svg, ticks, titled_label};
-use super::{MetricReport, Report, number};
+use super::{MetricReport, Report, median_text, number};
 use crate::ab::stats::Interval;
 use crate::ab::stats::pairs::Scale;
 use crate::ab::stats::verdict::{Judged, Verdict};
@@ -187,7 +187,7 @@ pub fn counters(report: &Report) -> String {
         inside += &name(left, y + BAR, counter);
         for (at, median) in medians.iter().enumerate() {
             let length = median.unwrap_or(0.0) / most * (WIDTH - left - NUMBER);
-            let shown = median.map_or("-".to_string(), number);
+            let shown = median_text(*median);
             let title = format!("{}: {shown}", report.plan.variants[at]);
             inside += &bar(left, y, length, BAR, color(at), &title);
             inside += &label(left + length + 5.0, y + BAR - 1.0, "start", &shown);

@@ -3,7 +3,7 @@
 
 use super::{
     MetricReport, Report, VariantReport, command, direction_text, effect, least_effect, level,
-    number, remark, shift, summary, verdict_name,
+    median_text, number, shift, summary,
 };
 use std::fmt::Write;
 
@@ -53,14 +53,11 @@ fn table(metric: &MetricReport, blocks: usize) -> String {
     for variant in &metric.variants {
         let (effect, p, verdict) = match &variant.judged {
             None => Default::default(),
-            Some(judged) => {
-                let remark = match remark(judged) {
-                    none if none.is_empty() => none,
-                    remark => format!(": {remark}"),
-                };
-                let verdict = format!("{}{remark}", verdict_name(judged.verdict));
-                (effect(judged), format!("{:.4}", judged.p_adjusted), verdict)
-            }
+            Some(judged) => (
+                effect(judged),
+                format!("{:.4}", judged.p_adjusted),
+                super::verdict(judged),
+            ),
         };
         let line = format!(
             "  {:width$} {:>10}  {effect:<25} {p:>8}  {verdict}",
@@ -104,17 +101,8 @@ fn strips(metric: &MetricReport) -> String {
         let strip = strip(variant, least, most);
         let _ = writeln!(text, "  {:width$} {}", variant.variant, strip.trim_end());
     }
-    for variant in &metric.variants {
-        for at in &variant.outliers {
-            let (run, value) = variant.runs[*at];
-            let _ = writeln!(
-                text,
-                "  {}: run {}, {}, lies far from the rest; it counts",
-                variant.variant,
-                run + 1,
-                number(value)
-            );
-        }
+    for outlier in metric.outliers() {
+        let _ = writeln!(text, "  {outlier}");
     }
     text
 }
@@ -141,13 +129,7 @@ fn strip(variant: &VariantReport, least: f64, most: f64) -> String {
 
 fn also(report: &Report) -> String {
     let mut text = String::new();
-    for (title, rows) in [
-        ("Also measured, medians", &report.also),
-        ("Counters that differ, medians of a run", &report.counters),
-    ] {
-        if rows.is_empty() {
-            continue;
-        }
+    for (title, rows) in report.besides() {
         let _ = write!(text, "\n{title}\n  {:20}", "");
         for variant in &report.plan.variants {
             let _ = write!(text, " {variant:>12}");
@@ -157,7 +139,7 @@ fn also(report: &Report) -> String {
             let _ = write!(text, "  {name:20}");
             for (value, variant) in values.iter().zip(&report.plan.variants) {
                 let width = variant.chars().count().max(12);
-                let shown = value.map_or("-".to_string(), number);
+                let shown = median_text(*value);
                 let _ = write!(text, " {shown:>width$}");
             }
             text.push('\n');
