@@ -98,6 +98,32 @@ fn that_equivalence_is_not_corrected_is_told() {
     assert_eq!(noted(&recorded(8)), (true, [1; 4]));
 }
 
+#[test]
+fn where_and_when_it_was_taken_is_on_all_pages() {
+    let mut recorded = recorded(8);
+    recorded.header.began = 1_767_225_599;
+    recorded.header.host.insert("cpu".into(), "A CPU".into());
+    recorded
+        .header
+        .host
+        .insert("cpus".into(), "0-7,16-23".into());
+    let pages = |recorded: &Recorded| {
+        let report = Report::new(recorded).unwrap();
+        [text(&report), markdown(&report), html(&report)]
+    };
+    let where_and_when = "2025-12-31 23:59 UTC, scx_roost 0, kernel 7.2.13, A CPU, 16 CPUs; ";
+    for page in pages(&recorded) {
+        let plan = format!("{where_and_when}8 blocks planned, 1 warm-up of each variant");
+        assert!(page.contains(&plan), "{page}");
+    }
+    recorded.header.rule.plan = Plan::Auto(40);
+    recorded.header.host.clear();
+    for page in pages(&recorded) {
+        let plan = "UTC, scx_roost 0; auto, 40 blocks at most, 1 warm-up of each variant";
+        assert!(page.contains(plan), "{page}");
+    }
+}
+
 /// Neither dropped nor without a word in whatever a person reads; also what was measured besides.
 #[test]
 fn outliers_and_counters_are_on_all_pages() {
@@ -273,11 +299,16 @@ fn nothing_of_a_file_is_left_out() {
     let text = beside.text();
     let (of_a, of_b) = text.split_once("\nb: ").unwrap();
     assert!(
-        of_a.contains("\n  kernel 7.2.13\n  warning: frequencies"),
+        of_a.contains(
+            ", kernel 7.2.13; 8 blocks planned, 1 warm-up of each variant\n  warning: frequencies"
+        ),
         "{text}"
     );
     let (of_b, table) = of_b.split_once("\n\n").unwrap();
-    assert!(of_b.contains("\n  kernel 6.12.3, cpu A CPU\n"), "{text}");
+    assert!(
+        of_b.contains(", kernel 6.12.3, A CPU; 8 blocks planned"),
+        "{text}"
+    );
     assert!(
         of_b.contains("  warning: the machine ran on battery"),
         "{text}"

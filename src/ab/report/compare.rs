@@ -2,7 +2,9 @@
 //! Result files side by side. Runs of two files are not paired, so that nothing is tested between them: what each says stands beside the other.
 
 use super::text::title;
-use super::{MetricReport, Report, direction_text, effect, least_effect, summary, verdict_name};
+use super::{
+    MetricReport, Report, direction_text, effect, least_effect, summary, taken, verdict_name,
+};
 use crate::ab::stats::verdict::{Direction, Judged};
 use anyhow::{Result, ensure};
 use serde::Serialize;
@@ -30,6 +32,8 @@ pub struct FileBeside<'a> {
     pub warnings: &'a [String],
     #[serde(skip)]
     summary: String,
+    #[serde(skip)]
+    taken: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -100,6 +104,7 @@ fn file<'a>((name, report): (&'a String, &'a Report)) -> FileBeside<'a> {
         host: &report.plan.host,
         warnings: &report.warnings,
         summary: format!("{}; {}", super::command(report.plan), summary(report)),
+        taken: taken(report.plan),
     }
 }
 
@@ -159,14 +164,7 @@ impl Beside<'_> {
 impl FileBeside<'_> {
     fn tell(&self, text: &mut String) {
         let _ = writeln!(text, "{}: {}", self.file, self.summary);
-        let known = |name: &str| Some(format!("{name} {}", self.host.get(name)?));
-        let host: Vec<String> = ["kernel", "cpu", "cpus"]
-            .into_iter()
-            .filter_map(known)
-            .collect();
-        if !host.is_empty() {
-            let _ = writeln!(text, "  {}", host.join(", "));
-        }
+        let _ = writeln!(text, "  {}", self.taken);
         for warning in self.warnings {
             let _ = writeln!(text, "  warning: {warning}");
         }

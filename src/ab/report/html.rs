@@ -4,7 +4,7 @@
 use super::text::title;
 use super::{
     COLUMNS, Medians, MetricReport, Report, cells, command, median_text, number, plots, summary,
-    svg, verdict_name,
+    svg, taken, verdict_name,
 };
 use crate::ab::stats::pairs::Scale;
 use std::fmt::Write;
@@ -17,8 +17,9 @@ pub fn html(report: &Report) -> String {
     let command = escape(&command(report.plan));
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{command}</title><style>{STYLE}</style></head><body>\n\
-         <h1><code>{command}</code></h1>\n<p>{}</p>\n",
-        escape(&summary(report))
+         <h1><code>{command}</code></h1>\n<p>{}<br>{}</p>\n",
+        escape(&summary(report)),
+        escape(&taken(report.plan))
     );
     if let Some(note) = report.note() {
         let _ = writeln!(page, "<p><b>Note:</b> {}</p>", escape(note));

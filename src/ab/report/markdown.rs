@@ -2,14 +2,15 @@
 //! For a page or a mail.
 
 use super::text::title;
-use super::{COLUMNS, Medians, Report, cells, command, median_text, number, summary};
+use super::{COLUMNS, Medians, Report, cells, command, median_text, number, summary, taken};
 use std::fmt::Write;
 
 pub fn markdown(report: &Report) -> String {
     let mut text = format!(
-        "`{}`\n\n{}\n",
+        "`{}`\n\n{}\n\n{}\n",
         command(report.plan).replace('`', "'"),
-        summary(report)
+        summary(report),
+        taken(report.plan)
     );
     for metric in &report.metrics {
         let _ = write!(

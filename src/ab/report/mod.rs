@@ -16,10 +16,11 @@ use super::cpus::Cpus;
 use super::result::{Header, Recorded, Repetition};
 use super::stats::Interval;
 use super::stats::pairs::Scale;
+use super::stats::plan::Plan;
 use super::stats::sample::{median, outliers};
 use super::stats::verdict::{Direction, Estimate, Judged, Verdict};
 use super::variant::Variant;
-use crate::machine::cpulist_text;
+use crate::machine::{cpulist_text, parse_cpulist};
 use anyhow::Result;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -389,7 +390,7 @@ pub fn command(header: &Header) -> String {
     workload + &header.command.join(" ")
 }
 
-/// What was done, in one line.
+/// What was done, in one line; `taken` is the next one.
 pub fn summary(report: &Report) -> String {
     let plan = report.plan;
     let (mirrored, scope) = match &plan.sides {
@@ -407,6 +408,51 @@ pub fn summary(report: &Report) -> String {
     )
 }
 
+/// Where and when it was taken, and as which plan, in one line.
+pub fn taken(plan: &Header) -> String {
+    let blocks = match plan.rule.plan {
+        Plan::Fixed(blocks) => format!("{blocks} blocks planned"),
+        Plan::Auto(most) => format!("auto, {most} blocks at most"),
+    };
+    let warmups = match plan.warmups {
+        0 => "no warm-ups".to_string(),
+        1 => "1 warm-up of each variant".to_string(),
+        n => format!("{n} warm-ups of each variant"),
+    };
+    let known = |name: &str| plan.host.get(name);
+    let cpus = known("cpus").and_then(|list| parse_cpulist(list).ok());
+    let host = [
+        known("kernel").map(|release| format!("kernel {release}")),
+        known("cpu").cloned(),
+        cpus.map(|cpus| format!("{} CPUs", cpus.len())),
+    ];
+    let host: String = host
+        .into_iter()
+        .flatten()
+        .map(|f| format!(", {f}"))
+        .collect();
+    let (began, version) = (date(plan.began), &plan.version);
+    format!("{began}, scx_roost {version}{host}; {blocks}, {warmups}")
+}
+
+/// '2026-01-31 23:59 UTC', of seconds since 1970.
+fn date(seconds: u64) -> String {
+    let (days, minutes) = (seconds / 86_400, seconds / 60 % 1440);
+    // Years that begin in March end with the day that leaps (Hinnant 2013); in 400 of them there are 146,097 days.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (year, month) = match month {
+        0..10 => (400 * era + year, month + 3),
+        _ => (400 * era + year + 1, month - 9),
+    };
+    let (hour, minute) = (minutes / 60, minutes % 60);
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+}
+
 /// On which CPUs the command was, where a variant says so.
 fn kept_to(plan: &Header) -> String {
     let cores = plan.host.get("cores");
@@ -421,4 +467,25 @@ fn kept_to(plan: &Header) -> String {
     let variants = plan.variants().into_iter().flatten().filter_map(cpus);
     let each = variants.map(|(name, cpus)| format!(", {name} on CPUs {cpus}"));
     each.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::date;
+
+    #[test]
+    fn dates_are_as_in_the_calendar() {
+        for (seconds, shown) in [
+            (0, "1970-01-01 00:00 UTC"),
+            (951_782_399, "2000-02-28 23:59 UTC"),
+            (951_782_400, "2000-02-29 00:00 UTC"),
+            (1_709_251_140, "2024-02-29 23:59 UTC"),
+            (1_709_251_200, "2024-03-01 00:00 UTC"),
+            (1_767_225_599, "2025-12-31 23:59 UTC"),
+            (1_767_225_600, "2026-01-01 00:00 UTC"),
+            (4_107_542_400, "2100-03-01 00:00 UTC"),
+        ] {
+            assert_eq!(date(seconds), shown);
+        }
+    }
 }

@@ -3,7 +3,7 @@
 
 use super::{
     MetricReport, Report, VariantReport, command, direction_text, effect, least_effect, level,
-    median_text, number, shift, summary,
+    median_text, number, shift, summary, taken,
 };
 use std::fmt::Write;
 
@@ -11,7 +11,12 @@ use std::fmt::Write;
 const STRIP: usize = 60;
 
 pub fn text(report: &Report) -> String {
-    let mut text = format!("{}\n{}\n", command(report.plan), summary(report));
+    let mut text = format!(
+        "{}\n{}\n{}\n",
+        command(report.plan),
+        summary(report),
+        taken(report.plan)
+    );
     for metric in &report.metrics {
         text += &table(metric, report.blocks);
         text += &strips(metric);
