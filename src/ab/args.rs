@@ -75,7 +75,7 @@ pub struct AbArgs {
     concurrent: bool,
 
     /// Compare on workloads of a suite, in place of a command; each has a result file of its own, 'ab-pairs.jsonl' for instance
-    #[arg(long, value_enum, value_name = "SUITE", conflicts_with_all = ["command", "markdown", "html"])]
+    #[arg(long, value_enum, value_name = "SUITE", conflicts_with = "command")]
     suite: Option<Suite>,
 
     /// Where each run is written as soon as it is over

@@ -129,7 +129,7 @@ fn compare_variants(task: &Task, json: bool, stop: &Stop) -> Result<()> {
     }
 }
 
-/// Each report behind its workload, the table in the end; as JSON, all of it in the end.
+/// Each report behind its workload, the table in the end; as JSON and on pages, all of it in the end.
 fn compare_suite(tasks: &[Task], json: bool, stop: &Stop) -> Result<()> {
     tasks
         .iter()
@@ -139,7 +139,7 @@ fn compare_suite(tasks: &[Task], json: bool, stop: &Stop) -> Result<()> {
         let among = Among::new(tasks, at, begin);
         let (recorded, end) = record(task, stop, Some(among))?;
         if !json {
-            show(&recorded, &task.pages, json)?;
+            show(&recorded, &Pages::default(), json)?;
         }
         Ok((recorded, end))
     };
@@ -151,6 +151,9 @@ fn compare_suite(tasks: &[Task], json: bool, stop: &Stop) -> Result<()> {
         (false, None) => Ok(true),
     };
     printed?;
+    if let Some(task) = tasks.first() {
+        outcome.write(&task.pages, &closing)?;
+    }
     outcome.end(STOPPED)
 }
 

@@ -2,8 +2,9 @@
 //! Pages that a report is written to besides: files of their own, which are tried before the first run.
 
 use super::report::Report;
-use super::report::html::html;
-use super::report::markdown::markdown;
+use super::report::closing::Closing;
+use super::report::html::{html, html_of_suite};
+use super::report::markdown::{markdown, markdown_of_suite};
 use crate::user::give_back;
 use crate::whole_file;
 use anyhow::{Context, Result, bail, ensure};
@@ -46,6 +47,12 @@ impl Pages {
     pub fn write(&self, report: &Report) -> Result<()> {
         write(&self.markdown, || markdown(report))?;
         write(&self.html, || html(report))
+    }
+
+    /// The same of all workloads of a suite, with its table; None: it was stopped.
+    pub fn write_suite(&self, reports: &[Report], closing: Option<&Closing>) -> Result<()> {
+        write(&self.markdown, || markdown_of_suite(reports, closing))?;
+        write(&self.html, || html_of_suite(reports, closing))
     }
 }
 

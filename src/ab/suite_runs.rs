@@ -2,6 +2,7 @@
 //! The workloads of a suite, one after the other. One that fails is named, and the others are run all the same.
 
 use super::args::Task;
+use super::pages::Pages;
 use super::report::Report;
 use super::report::closing::{Closing, Failed, Part};
 use super::result::Recorded;
@@ -101,6 +102,12 @@ impl Outcome {
         };
         let workloads = self.ran.iter().map(named).collect::<Result<_>>()?;
         Ok(Whole { workloads, suite })
+    }
+
+    /// Errors: a page cannot be written.
+    pub fn write(&self, pages: &Pages, closing: &Option<Closing>) -> Result<()> {
+        let reports = self.ran.iter().map(|(_, recorded)| Report::new(recorded));
+        pages.write_suite(&reports.collect::<Result<Vec<_>>>()?, closing.as_ref())
     }
 
     /// Errors: not all were run to their end.

@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Parser;
 use scx_roost::ab::args::{AbArgs, Task};
 use scx_roost::ab::child::Failure;
+use scx_roost::ab::pages::Pages;
 use scx_roost::ab::progress::{Among, Shown, outlook, time};
 use scx_roost::ab::result::Recorded;
 use scx_roost::ab::run::Progress;
@@ -41,6 +42,47 @@ fn outcome(change: &dyn Fn(&mut Played)) -> (Result<Outcome>, Vec<String>) {
     };
     let outcome = run_all(&tasks(), compare, &|_| ());
     (outcome, ran)
+}
+
+/// Pages have what a terminal has shown, also where a workload failed.
+#[test]
+fn pages_have_all_workloads_and_the_table() {
+    let words =
+        "ab --suite placement -n 6 --html h --markdown m --variant mainline --variant roost";
+    let typed = Typed::parse_from(words.split(' '));
+    let tasks = typed.args.tasks("roost".into(), BTreeMap::new()).unwrap();
+    let typed = &tasks[0].pages;
+    assert_eq!(
+        [&typed.html, &typed.markdown],
+        ["h", "m"].map(|name| Some(name.into())).each_ref()
+    );
+    let (outcome, ran) =
+        outcome(&|m| m.fails = Some((3, || Failure::TimedOut(Duration::from_secs(7)))));
+    let outcome = outcome.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let pages = Pages {
+        html: Some(folder.path().join("h")),
+        markdown: Some(folder.path().join("m")),
+    };
+    let closing = outcome.closing().unwrap();
+    outcome.write(&pages, &closing).unwrap();
+    let page = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    for (page, heading) in [(page("h"), "<h1><code>"), (page("m"), "`")] {
+        for (at, workload) in ran.iter().enumerate() {
+            let count = page.matches(&format!("{heading}{workload}: ")).count();
+            assert_eq!(count, usize::from(at != 2), "{workload} in {page}");
+        }
+        assert_eq!(
+            page.matches("The suite: 6 comparisons").count(),
+            1,
+            "{page}"
+        );
+        assert!(page.contains(&format!("  {} failed: ", ran[2])), "{page}");
+    }
+    assert_eq!(page("h").matches("</html>").count(), 1);
+    // Of one that was stopped there is no table.
+    outcome.write(&pages, &None).unwrap();
+    assert!(!page("m").contains("The suite"));
 }
 
 #[test]

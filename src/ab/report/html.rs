@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A page that needs nothing but itself.
 
+use super::closing::Closing;
 use super::text::title;
 use super::{
     COLUMNS, Medians, MetricReport, Report, cells, command, median_text, number, plots, summary,
@@ -14,10 +15,31 @@ td,th{padding:.2em .8em;text-align:left;border-bottom:1px solid #ccc}td.i,td.n{w
 svg{display:block;max-width:100%;height:auto}svg text{font:12px sans-serif}.better{color:#006d4f}.worse{color:#a03c00}.legend span{margin-right:1em}";
 
 pub fn html(report: &Report) -> String {
-    let command = escape(&command(report.plan));
+    page(&command(report.plan), &section(report))
+}
+
+/// All of a suite's workloads, and the suite's table. None: it was stopped.
+pub fn html_of_suite(reports: &[Report], closing: Option<&Closing>) -> String {
+    let title = format!("A suite of {} workloads", reports.len());
+    let sections: String = reports.iter().map(section).collect();
+    let table = closing.map_or(String::new(), |closing| {
+        format!("<pre>{}</pre>\n", escape(&closing.text()))
+    });
+    page(&title, &(sections + &table))
+}
+
+fn page(title: &str, body: &str) -> String {
+    let title = escape(title);
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title><style>{STYLE}</style></head><body>\n\
+         {body}</body></html>\n"
+    )
+}
+
+fn section(report: &Report) -> String {
     let mut page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{command}</title><style>{STYLE}</style></head><body>\n\
-         <h1><code>{command}</code></h1>\n<p>{}<br>{}</p>\n",
+        "<h1><code>{}</code></h1>\n<p>{}<br>{}</p>\n",
+        escape(&command(report.plan)),
         escape(&summary(report)),
         escape(&taken(report.plan))
     );
@@ -38,7 +60,7 @@ pub fn html(report: &Report) -> String {
         page += &legend(&report.plan.variants);
         page += &plots::counters(report);
     }
-    page + "</body></html>\n"
+    page
 }
 
 const EFFECT: &str = "<p>A dot is the median over blocks, the line its interval. The dashed line is where nothing changes, and the margin is grey; a thick \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! For a page or a mail.
 
+use super::closing::Closing;
 use super::text::title;
 use super::{COLUMNS, Medians, Report, cells, command, median_text, number, summary, taken};
 use std::fmt::Write;
@@ -43,6 +44,14 @@ pub fn markdown(report: &Report) -> String {
         let _ = write!(text, "\nWarning: {warning}\n");
     }
     text
+}
+
+/// All of a suite's workloads, and the suite's table. None: it was stopped.
+pub fn markdown_of_suite(reports: &[Report], closing: Option<&Closing>) -> String {
+    let mut text: Vec<String> = reports.iter().map(markdown).collect();
+    let table = closing.map(|closing| closing.text().replace("```", "'''"));
+    text.extend(table.map(|table| format!("```\n{}\n```\n", table.trim())));
+    text.join("\n---\n\n")
 }
 
 fn medians(title: &str, report: &Report, rows: &Medians) -> String {
