@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The workloads of source 003 (prefer the previous CPU, v7), with its commands, where they are installed. What the source gives as a part of
 //! its 64 CPUs or 32 cores is that part of this machine's; all other numbers are as they stand there. Nothing is downloaded or built: what is
-//! missing is named, and how to get it.
+//! missing is named, and how to get it, at the addresses that the source has.
 
 use super::cpus::cores;
 use super::suite::{Five, Item, part_31};
@@ -44,7 +44,7 @@ struct Row {
 
 const VIDEO: (Need, &str) = (
     Need::File("Bosphorus_1920x1080_120fps_420_8bit_YUV.y4m"),
-    "sequence Bosphorus of the Ultra Video Group, 1080p, 8 bit, Y4M; 7z e unpacks it",
+    "sequence Bosphorus of the Ultra Video Group, 1080p, 8 bit, Y4M; 7z e unpacks http://ultravideo.cs.tut.fi/video/Bosphorus_1920x1080_120fps_420_8bit_YUV_Y4M.7z",
 );
 const SIEVE: &[(Need, &str)] = &[
     (Need::Program("perl"), "package perl"),
@@ -54,7 +54,7 @@ const SIEVE: &[(Need, &str)] = &[
     ),
     (
         Need::File("mce-sandbox/bin/algorithm3.pl"),
-        "project marioroy/mce-sandbox",
+        "project marioroy/mce-sandbox, https://github.com/marioroy/mce-sandbox",
     ),
 ];
 
@@ -73,10 +73,10 @@ kill $POGOCACHE_PID
 sleep 1",
         script: true,
         needs: &[
-            (Need::File("pogocache-1.2.0/pogocache"), "project tidwall/pogocache, version 1.2.0, built by make"),
+            (Need::File("pogocache-1.2.0/pogocache"), "project tidwall/pogocache, version 1.2.0, built by make, https://github.com/tidwall/pogocache/archive/refs/tags/1.2.0.tar.gz"),
             (
                 Need::File("memtier_benchmark-2.2.0/memtier_benchmark"),
-                "project RedisLabs/memtier_benchmark, version 2.2.0, built by autoreconf, configure and make",
+                "project RedisLabs/memtier_benchmark, version 2.2.0, built by autoreconf, configure and make, https://github.com/RedisLabs/memtier_benchmark/archive/refs/tags/2.2.0.tar.gz",
             ),
         ],
         metric: r"higher:regex:(?m)^Totals\s+([0-9.]+)",
@@ -111,7 +111,7 @@ dav1d -i $FILE2 --muxer null --threads 16 --filmgrain 0",
         needs: &[
             (Need::Program("ffmpeg"), "package ffmpeg"),
             (Need::Program("dav1d"), "package dav1d"),
-            (Need::File("Stream2_AV1_4K_22.7mbps.webm"), "benchmark file of that name of the Phoronix Test Suite"),
+            (Need::File("Stream2_AV1_4K_22.7mbps.webm"), "of the Phoronix Test Suite, http://www.phoronix-test-suite.com/benchmark-files/Stream2_AV1_4K_22.7mbps.webm"),
         ],
         metric: "wall",
         five: Five::Sum,
@@ -125,7 +125,7 @@ dav1d -i $FILE2 --muxer null --threads 16 --filmgrain 0",
             (Need::Program("perl"), "package perl"),
             (Need::Module("MCE"), "package libmce-perl"),
             (Need::Module("DBD::SQLite"), "package libdbd-sqlite3-perl"),
-            (Need::Temporary("sampledb/query1.pl"), "folder sampledb of project marioroy/mce-examples, copied there"),
+            (Need::Temporary("sampledb/query1.pl"), "folder sampledb of project marioroy/mce-examples, copied there, https://github.com/marioroy/mce-examples/tree/main/sampledb"),
             (Need::Temporary("sampledb/SAMPLE.DB"), "made by ./create.pl 1000000 in it"),
         ],
         metric: r"regex:Compute time: ([0-9.]+)",
@@ -137,7 +137,7 @@ dav1d -i $FILE2 --muxer null --threads 16 --filmgrain 0",
         script: false,
         needs: &[
             (Need::Program("python3"), "package python3"),
-            (Need::File("mce-examples/chameneos/pipe2.py"), "project marioroy/mce-examples"),
+            (Need::File("mce-examples/chameneos/pipe2.py"), "project marioroy/mce-examples, https://github.com/marioroy/mce-examples/tree/main/chameneos"),
         ],
         metric: r"regex:duration: ([0-9.]+) seconds",
         five: Five::Sum,
@@ -162,7 +162,7 @@ dav1d -i $FILE2 --muxer null --threads 16 --filmgrain 0",
         name: "primesieve",
         command: "primesieve 2e12 --threads={part}",
         script: false,
-        needs: &[(Need::Program("primesieve"), "package primesieve or primesieve-bin")],
+        needs: &[(Need::Program("primesieve"), "package primesieve or primesieve-bin, or https://github.com/kimwalisch/primesieve")],
         metric: r"regex:Seconds: ([0-9.]+)",
         five: Five::Sum,
     },
@@ -329,7 +329,7 @@ pub fn variants_left_out(place: &Place) -> Vec<String> {
     let mut told = Vec::new();
     if place.program("scx_cosmos").is_none() {
         told.push(
-            "scx_cosmos is left out: it is not in PATH (project sched-ext/scx, crate scx_cosmos)"
+            "scx_cosmos is left out: it is not in PATH (project sched-ext/scx, crate scx_cosmos, https://github.com/sched-ext/scx)"
                 .to_string(),
         );
     }
