@@ -5,7 +5,7 @@
 # long: yes
 # timeout: 600
 . /tests/lib.sh
-# systemd is played: it knows one unit, which is a scheduler of ours in the unit's cgroup.
+# systemd is played: it knows one unit, which is a scheduler of ours in the unit's cgroup. What it shows of it as transient is in a file.
 UNIT=/sys/fs/cgroup/system.slice/scx.service
 mkdir -p $UNIT /tmp/sbin
 cat >/tmp/sbin/systemctl <<'EOF'
@@ -16,6 +16,9 @@ start)
 	[ -z "$(cat $procs)" ] || exit 0
 	setsid sh -c "echo \$\$ >$procs; exec scx_roost --preset mainline" >/tmp/roost.log 2>&1 &
 	;;
+show)
+	printf 'Transient=%s\nCanStart=yes\nCanStop=yes\nMainPID=%s\n' "$(cat /tmp/transient)" "$(head -n 1 $procs)"
+	;;
 stop)
 	kill $(cat $procs)
 	while [ -n "$(cat $procs)" ]; do sleep 0.05; done
@@ -23,6 +26,7 @@ stop)
 esac
 EOF
 chmod +x /tmp/sbin/systemctl
+echo no >/tmp/transient
 PATH=/tmp/sbin:$PATH
 answers() { state_is enabled && scx_roost ctl show >/dev/null 2>&1; }
 set_by_ctl() { scx_roost ctl show 2>/dev/null | grep -v -i generation && scx_roost ctl rules 2>/dev/null; }
@@ -47,6 +51,14 @@ scx_roost ctl set --arm quiet --disable sync_local --set min-slice-us=500
 scx_roost ctl rules add --comm 'quiet*' --arm quiet
 was=$(set_by_ctl)
 check "ctl has set something" [ "$was" != "$begun" ]
+
+pid=$(cat $UNIT/cgroup.procs)
+echo yes >/tmp/transient
+ab --variant eevdf --variant mainline -n 1 -- true
+check "status 1: a unit that is gone when it is stopped" [ $? = 1 ]
+check "told: a unit that is gone when it is stopped" ab_says 'in scx.service, which is gone when it is stopped: end it first'
+check "it was not stopped" [ "$(cat $UNIT/cgroup.procs)" = "$pid" ]
+echo no >/tmp/transient
 
 for case in "false|the command failed" "sleep 100|did not end within 1 s" "sleep 100 &|forked away" "setsid sleep 100 & sleep 0.3|daemonised" \
 	"echo 5 apples|printed nothing that"; do

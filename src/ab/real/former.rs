@@ -3,7 +3,7 @@
 
 use super::live::{Live, ctl_path};
 use super::scheduler::Attached;
-use super::service::{Call, Service, running};
+use super::service::{Call, Service, own_unit, running};
 use crate::host::Host;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ impl Former {
             return Ok(None);
         };
         let running = running(host);
-        let service = Service::of(&name, &running, call)?;
+        let service = Service::of(&name, &running, own_unit(host).as_deref(), call)?;
         let live = ctl_path(&running).map(|ctl| (Live::ask(&ctl), ctl));
         if let Some((Err(e), _)) = &live {
             warn(&format!(

@@ -41,13 +41,23 @@ pub fn call(words: &[&str]) -> Result<String> {
 }
 
 impl Service {
-    /// That runs the attached scheduler of this name. `running`: those that may. Errors: it is none.
-    pub fn of(scheduler: &str, running: &[Running], call: Call) -> Result<Service> {
+    /// That runs the attached scheduler of this name. `running`: those that may; `own`: the unit that we are in. Errors: it is none.
+    pub fn of(
+        scheduler: &str,
+        running: &[Running],
+        own: Option<&str>,
+        call: Call,
+    ) -> Result<Service> {
         // A wrapper and its child are in one.
         let units: BTreeSet<&Option<String>> = running.iter().map(|r| &r.unit).collect();
         match units.into_iter().collect::<Vec<_>>()[..] {
             [Some(unit)] if unit == LOADER_UNIT => loader(running, call),
-            [Some(unit)] => Ok(Service::Systemd { unit: unit.clone() }),
+            [Some(unit)] => match why_not(unit, running, own, call)? {
+                None => Ok(Service::Systemd { unit: unit.clone() }),
+                Some(why) => bail!(
+                    "the sched_ext scheduler '{scheduler}' is attached, in {unit}, {why}: end it first, for it could not be started again"
+                ),
+            },
             [] | [None] => bail!(
                 "the sched_ext scheduler '{scheduler}' is attached, and no service of systemd or scx_loader runs it: end it first, for it \
                  could not be started again"
@@ -97,6 +107,32 @@ impl Service {
         };
         started.map(|_| ())
     }
+}
+
+/// Of a unit that is stopped and started to have the scheduler off and on. None: it may be.
+fn why_not(
+    unit: &str,
+    running: &[Running],
+    own: Option<&str>,
+    call: Call,
+) -> Result<Option<&'static str>> {
+    if own == Some(unit) {
+        return Ok(Some("which this runs in, too"));
+    }
+    let asked = "--property=Transient,CanStart,CanStop,MainPID";
+    let shown = call(&["systemctl", "show", asked, unit])?;
+    let is = |line: &str| shown.lines().any(|shown| shown == line);
+    let of_main =
+        |r: &Running| [r.pid, r.parent].map(|pid| is(&format!("MainPID={pid}"))) != [false; 2];
+    Ok(if !is("Transient=no") {
+        Some("which is gone when it is stopped")
+    } else if !is("CanStart=yes") || !is("CanStop=yes") {
+        Some("which systemd does not let anybody stop and start")
+    } else if !running.iter().any(of_main) {
+        Some("which is a service of something else")
+    } else {
+        None
+    })
 }
 
 fn loader_call(call: Call, words: &[&str]) -> Result<String> {
@@ -189,6 +225,8 @@ fn loader(running: &[Running], call: Call) -> Result<Service> {
 /// A process that schedules.
 #[derive(Clone, Debug)]
 pub struct Running {
+    pub pid: u32,
+    pub parent: u32,
     /// None: it is in no unit.
     pub unit: Option<String>,
     /// As it was started.
@@ -206,14 +244,27 @@ impl Running {
 pub fn running(host: &Host) -> Vec<Running> {
     let entries = fs::read_dir(&host.proc).into_iter().flatten().flatten();
     let names = entries.filter_map(|e| e.file_name().into_string().ok());
-    let pids = names.filter(|name| name.parse::<u32>().is_ok());
-    let read = |pid: &str, file: &str| host.proc_text(&format!("{pid}/{file}")).unwrap_or_default();
-    let schedulers = pids.filter(|pid| schedules(&read(pid, "comm"), &read(pid, "cmdline")));
-    let one = |pid: String| Running {
-        unit: unit_of(&read(&pid, "cgroup")),
-        words: words(&read(&pid, "cmdline")),
+    let pids = names.filter_map(|name| name.parse::<u32>().ok());
+    let read = |pid: u32, file: &str| host.proc_text(&format!("{pid}/{file}")).unwrap_or_default();
+    let schedulers = pids.filter(|pid| schedules(&read(*pid, "comm"), &read(*pid, "cmdline")));
+    let one = |pid: u32| Running {
+        pid,
+        parent: parent(&read(pid, "status")).unwrap_or(0),
+        unit: unit_of(&read(pid, "cgroup")),
+        words: words(&read(pid, "cmdline")),
     };
     schedulers.map(one).collect()
+}
+
+/// From /proc/PID/status.
+fn parent(status: &str) -> Option<u32> {
+    let parent = status.lines().find_map(|l| l.strip_prefix("PPid:"))?;
+    parent.trim().parse().ok()
+}
+
+/// The unit that we are in.
+pub fn own_unit(host: &Host) -> Option<String> {
+    unit_of(&host.proc_text("self/cgroup")?)
 }
 
 /// Each ends with a zero byte.

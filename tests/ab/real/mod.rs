@@ -53,13 +53,14 @@ impl Played {
         played
     }
 
-    /// What the kernel says when systemctl has stopped or started the service.
-    fn obeys(&self, verb: &str) {
-        let state = match verb {
-            "stop" => "disabled",
-            _ => "enabled",
-        };
-        self.says("state", state);
+    /// What systemctl prints; the kernel says what it has done.
+    fn obeys(&self, verb: &str) -> String {
+        match verb {
+            "stop" => self.says("state", "disabled"),
+            "start" => self.says("state", "enabled"),
+            _ => return shown(20),
+        }
+        String::new()
     }
 
     fn path(&self, file: &str) -> PathBuf {
@@ -146,6 +147,11 @@ fn soon(mut what: impl FnMut() -> bool) -> bool {
     true
 }
 
+/// What systemctl shows of a service with this main process that can be started again.
+fn shown(main: u32) -> String {
+    format!("Transient=no\nCanStart=yes\nCanStop=yes\nMainPID={main}\n")
+}
+
 fn scx_service() -> Service {
     Service::Systemd {
         unit: "scx.service".into(),
@@ -167,16 +173,16 @@ fn a_beginning_that_fails_is_undone() {
     let said = RefCell::new(Vec::new());
     let call = |words: &[&str]| {
         said.borrow_mut().push(words.join(" "));
-        played.obeys(words[1]);
+        let printed = played.obeys(words[1]);
         anyhow::ensure!(words[1] != "stop", "no luck");
-        Ok(String::new())
+        Ok(printed)
     };
     let mut real = played.real(&call, &|| false, workload("true"));
     let variants = parse_all(&["mainline", "eevdf"].map(str::to_string)).unwrap();
     let error = format!("{:#}", real.begin(&variants).unwrap_err());
     assert_eq!(error, "no luck");
     assert_eq!(
-        *said.borrow(),
+        said.borrow()[1..],
         ["systemctl stop scx.service", "systemctl start scx.service"]
     );
 }
@@ -191,8 +197,7 @@ fn what_is_attached_comes_back_in_the_end() {
     let said = RefCell::new(Vec::new());
     let call = |words: &[&str]| {
         said.borrow_mut().push(words[1].to_string());
-        played.obeys(words[1]);
-        Ok(String::new())
+        Ok(played.obeys(words[1]))
     };
     let scx = played.scx(ATTACHES);
     let mut real = played.real(&call, &|| false, workload("sleep 0.01"));
@@ -205,11 +210,11 @@ fn what_is_attached_comes_back_in_the_end() {
         real.switch(variant).unwrap();
         real.run().unwrap();
     }
-    assert_eq!(*said.borrow(), ["stop"]);
+    assert_eq!(*said.borrow(), ["show", "stop"]);
     real.switch(&variants[0]).unwrap();
     assert!(soon(|| lives("7660")));
     real.restore().unwrap();
-    assert_eq!(*said.borrow(), ["stop", "start"]);
+    assert_eq!(*said.borrow(), ["show", "stop", "start"]);
     assert!(!cgroups() || !lives("7660"));
 }
 

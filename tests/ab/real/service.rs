@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The scheduler that is attached at the start: which service has it, what ctl has set of it, and that it comes back.
 
-use super::{Played, no_call, scx_service};
+use super::{Played, scx_service, shown};
 use scx_roost::ab::real::former::Former;
 use scx_roost::ab::real::live::{Live, ctl_path};
 use scx_roost::ab::real::service::{Running, Service, call, running, schedules, unit_of};
@@ -36,7 +36,8 @@ fn schedulers_are_told_from_who_is_called_like_them() {
 fn a_service_is_found_by_the_processes_in_it() {
     let of = |processes: &[(&str, &str, &str, &str)]| {
         let played = Played::new(processes);
-        let found = Service::of("lavd", &running(&played.host()), &no_call);
+        let call = |_: &[&str]| Ok(shown(20));
+        let found = Service::of("lavd", &running(&played.host()), None, &call);
         found.map_err(|e| e.to_string())
     };
     let unit = "/system.slice/scx.service";
@@ -64,6 +65,47 @@ fn a_service_is_found_by_the_processes_in_it() {
     assert!(user.unwrap_err().contains("no service of systemd"));
     let two = with(&[one, ("22", "scx_rusty", "scx_rusty", "/user.slice")]);
     assert!(two.unwrap_err().contains("several processes"));
+}
+
+/// A unit that systemd forgets when it is stopped, that of somebody else, and the one that we are in are left alone.
+#[test]
+fn only_a_service_that_can_be_started_again_is_one() {
+    let unit = "/system.slice/scx.service";
+    let played = Played::new(&[("20", "scx_lavd", "scx_lavd", unit)]);
+    let status = played.0.path().join("proc/20/status");
+    std::fs::write(status, "Name:\tscx_lavd\nPPid:\t19\n").unwrap();
+    let running = running(&played.host());
+    let of = |shown: String, own: Option<&str>| {
+        let call = |words: &[&str]| {
+            assert_eq!((words[1], words[3]), ("show", "scx.service"));
+            Ok(shown.clone())
+        };
+        let found = Service::of("lavd", &running, own, &call);
+        found.map_err(|e| e.to_string())
+    };
+    // The second is of a wrapper, and its child schedules.
+    for main in [20, 19] {
+        assert_eq!(of(shown(main), Some("ssh.service")), Ok(scx_service()));
+    }
+    let odd = |from: &str, to: &str| shown(20).replace(from, to);
+    for (shown, own, why) in [
+        (
+            odd("Transient=no", "Transient=yes"),
+            None,
+            "gone when it is",
+        ),
+        (String::new(), None, "gone when it is"),
+        (odd("CanStart=yes", "CanStart=no"), None, "does not let"),
+        (odd("CanStop=yes", "CanStop=no"), None, "does not let"),
+        (shown(18), None, "a service of something else"),
+        (shown(0), None, "a service of something else"),
+        (shown(20), Some("scx.service"), "which this runs in"),
+    ] {
+        let told = of(shown, own).unwrap_err();
+        let begin = "the sched_ext scheduler 'lavd' is attached, in scx.service, which ";
+        assert!(told.starts_with(begin) && told.contains(why), "{told}");
+        assert!(told.ends_with("it could not be started again"), "{told}");
+    }
 }
 
 /// As `ctl show` and `ctl rules` answer.
@@ -141,11 +183,20 @@ fn what_ctl_has_set_is_given_back() {
     assert!(was.loses().is_some() && begins.loses().is_none());
 }
 
+fn of_words(unit: Option<String>, words: Vec<String>) -> Running {
+    Running {
+        pid: 20,
+        parent: 1,
+        unit,
+        words,
+    }
+}
+
 #[test]
 fn the_control_socket_is_found_by_how_it_was_started() {
     let of = |line: &str| {
         let words = line.split(' ').map(str::to_string).collect();
-        ctl_path(&[Running { unit: None, words }])
+        ctl_path(&[of_words(None, words)])
     };
     let beside = of("/usr/bin/scx_roost --preset mainline --stats-path /run/x/stats");
     assert_eq!(beside, Some("/run/x/ctl".into()));
@@ -190,11 +241,9 @@ fn scx_loader_is_asked_and_told() {
         .to_string())
     };
     let words = ["/usr/bin/scx_lavd", "--old"];
-    let running = [Running {
-        unit: Some("scx_loader.service".into()),
-        words: words.map(str::to_string).to_vec(),
-    }];
-    let service = Service::of("lavd", &running, &call).unwrap();
+    let words = words.map(str::to_string).to_vec();
+    let running = [of_words(Some("scx_loader.service".into()), words)];
+    let service = Service::of("lavd", &running, None, &call).unwrap();
     assert!(service.stays(&call));
     // It was told to stop.
     let stopping = |words: &[&str]| match *words.last().unwrap() {
@@ -213,7 +262,8 @@ fn scx_loader_is_asked_and_told() {
         mode: 0,
         args: vec!["--old".into()],
     };
-    assert_eq!(Service::of("lavd", &running, &older).unwrap(), by_process);
+    let found = Service::of("lavd", &running, None, &older);
+    assert_eq!(found.unwrap(), by_process);
     said.borrow_mut().clear();
     service.stop(&call).unwrap();
     service.start(&call).unwrap();
