@@ -21,6 +21,8 @@ const UNIT: &str = include_str!("../../contrib/scx_roost.service");
 const DROP_INS: &str = "/etc/systemd/system/scx_roost.service.d/";
 /// For all tasks there is one. It stands behind those of workloads, so that its start of the scheduler counts.
 const FOR_ALL: &str = "tune.conf";
+/// Where systemd has its slices.
+const CGROUPS: &str = "/sys/fs/cgroup";
 
 const SHELL: &str = "a shell";
 /// Programs that start others, or run what they are given: many have the name of one, and what is wanted has another name.
@@ -58,9 +60,16 @@ pub struct Lasting {
     pub each_time: Option<String>,
     /// Why there is no rule for the command's name.
     pub no_rule: Option<String>,
+    /// The slice of systemd of which there is a rule then, and how the command is started in it.
+    pub slice: Option<String>,
+    pub in_slice: Option<String>,
     /// The drop-in file, and its lines.
     pub file: String,
     pub drop_in: Vec<String>,
+    /// For the command alone, where it was measured for all tasks.
+    pub alone: Option<Box<Lasting>>,
+    /// Why it cannot be for the command alone.
+    pub not_alone: Option<String>,
 }
 
 impl Lasting {
@@ -72,21 +81,36 @@ impl Lasting {
         command: &[String],
         script: &dyn Fn(&Path) -> bool,
     ) -> Result<Lasting> {
-        let (base, found) = (change(base)?, change(found)?);
-        if scope == Scope::Machine {
-            let start = start(&found);
-            return Ok(Lasting {
-                scope,
-                now: vec![typed("scx_roost", &start)],
-                otherwise: typed("scx_roost ctl", &set(&found)),
-                arm: None,
-                away: Vec::new(),
-                each_time: None,
-                no_rule: None,
-                file: format!("{DROP_INS}{FOR_ALL}"),
-                drop_in: drop_in(&start, &[]),
-            });
+        let variants = [Variant::parse(base)?, Variant::parse(found)?];
+        let changes = [change(&variants[0])?, change(&variants[1])?];
+        if scope == Scope::Workload {
+            return Ok(Lasting::of_workload(&changes, command, script));
         }
+        let not_alone = Scope::Workload.takes(&variants).err();
+        let alone = || Box::new(Lasting::of_workload(&changes, command, script));
+        let start = start(&changes[1]);
+        Ok(Lasting {
+            scope,
+            now: vec![typed("scx_roost", &start)],
+            otherwise: typed("scx_roost ctl", &set(&changes[1])),
+            arm: None,
+            away: Vec::new(),
+            each_time: None,
+            no_rule: None,
+            slice: None,
+            in_slice: None,
+            file: format!("{DROP_INS}{FOR_ALL}"),
+            drop_in: drop_in(None, &start, &[]),
+            alone: not_alone.is_none().then(alone),
+            not_alone: not_alone.map(|e| e.to_string()),
+        })
+    }
+
+    fn of_workload(
+        [base, found]: &[Change; 2],
+        command: &[String],
+        script: &dyn Fn(&Path) -> bool,
+    ) -> Lasting {
         let no_rule = no_rule(command, script);
         // Of a program with a rule all calls are one workload, for the rule is about all of them.
         let comm = no_rule.is_none().then(|| comm(program(command)));
@@ -94,32 +118,55 @@ impl Lasting {
             Some(comm) => slug(&words(&[comm])),
             None => slug(command),
         };
-        let mut calls = making(&arm, &found);
-        let mut away = Vec::new();
-        if let Some(comm) = &comm {
-            calls.push(words(&["rules", "add", "--comm", comm, "--arm", &arm]));
-            away.push(words(&["rules", "del", "--comm", comm]));
-        }
-        away.push(words(&["arms", "del", &arm]));
-        let ctl = |calls: &[Vec<String>]| {
+        let slice = comm.is_none().then(|| format!("tune-{arm}.slice"));
+        let whom = match (&comm, &slice) {
+            (Some(comm), _) => words(&["--comm", comm]),
+            (None, slice) => words(&["--cgroup", &folder(slice.as_deref().unwrap_or_default())]),
+        };
+        let rule = |verb: &str| [words(&["rules", verb]), whom.clone()].concat();
+        let mut calls = making(&arm, found);
+        calls.push([rule("add"), words(&["--arm", &arm])].concat());
+        let away = [rule("del"), words(&["arms", "del", &arm])];
+        let ctl = |calls: &[Vec<String>]| -> Vec<String> {
             let typed = calls.iter().map(|call| typed("scx_roost ctl", call));
             typed.collect()
         };
-        let exec: Vec<String> = command.iter().map(|w| quoted(w)).collect();
-        Ok(Lasting {
-            scope,
-            now: ctl(&calls),
+        // A rule of a cgroup that is not there is refused.
+        let made = slice.iter().map(|slice| format!("systemctl start {slice}"));
+        let in_slice = slice.as_ref();
+        let in_slice = in_slice.map(|s| format!("systemd-run --scope --slice={s} --"));
+        Lasting {
+            scope: Scope::Workload,
+            now: made.chain(ctl(&calls)).collect(),
             away: ctl(&away),
-            otherwise: typed("scx_roost", &start(&base)),
-            each_time: Some(format!("scx_roost exec --arm {arm} -- {}", exec.join(" "))),
+            otherwise: typed("scx_roost", &start(base)),
+            each_time: Some(typed(&format!("scx_roost exec --arm {arm} --"), command)),
             no_rule,
+            in_slice: in_slice.map(|begin| typed(&begin, command)),
             file: format!("{DROP_INS}tune-{arm}.conf"),
             arm: Some(arm),
-            drop_in: drop_in(&start(&base), &calls),
-        })
+            drop_in: drop_in(slice.as_deref(), &start(base), &calls),
+            slice,
+            alone: None,
+            not_alone: None,
+        }
     }
 
     pub fn text(&self) -> String {
+        let own = self.own_text(self.scope == Scope::Workload);
+        let rest = match (&self.alone, &self.not_alone) {
+            (Some(alone), _) => format!(
+                "\nIt was measured for all tasks. For this workload alone, which was not measured:\n{}",
+                alone.own_text(false)
+            ),
+            (None, Some(why)) => format!("\nIt cannot be for this workload alone: {why}.\n"),
+            (None, None) => String::new(),
+        };
+        own + &rest
+    }
+
+    /// `measured`: as it is here.
+    fn own_text(&self, measured: bool) -> String {
         let lines = |lines: &[String]| lines.iter().map(|l| format!("  {l}\n")).collect::<String>();
         let mut text = match self.scope {
             Scope::Machine => {
@@ -139,15 +186,22 @@ impl Lasting {
             ),
         };
         match &self.no_rule {
-            Some(why) => text += &format!("There is no rule for the command's name: {why}.\n"),
+            Some(why) => {
+                text += &format!(
+                    "There is no rule for the command's name: {why}. The rule is for all that is started in {}, as root or with --uid=NAME:\n  {}\n",
+                    self.slice.as_deref().unwrap_or_default(),
+                    self.in_slice.as_deref().unwrap_or_default()
+                )
+            }
             None if self.scope == Scope::Workload => {
                 text += "The rule is for threads of that name: not for those that the program names itself, nor for what it starts by other names.\n";
             }
             None => (),
         }
         if let Some(exec) = &self.each_time {
+            let measured = if measured { ", as it was measured" } else { "" };
             text += &format!(
-                "For all that the command starts, as it was measured, start it each time by\n  {exec}\n"
+                "For all that the command starts{measured}, start it each time by\n  {exec}\n"
             );
         }
         let several = match &self.arm {
@@ -167,11 +221,18 @@ impl Lasting {
     }
 }
 
-fn change(variant: &str) -> Result<Change> {
-    match Variant::parse(variant)?.kind {
-        Kind::Roost(roost) => Ok(roost.0),
-        _ => bail!("{variant} is no variant of scx_roost"),
+fn change(variant: &Variant) -> Result<Change> {
+    match &variant.kind {
+        Kind::Roost(roost) => Ok(roost.0.clone()),
+        _ => bail!("{} is no variant of scx_roost", variant.name),
     }
+}
+
+/// Of a slice: a dash in its name is one below the other.
+fn folder(slice: &str) -> String {
+    let dashes = slice.match_indices('-').map(|(at, _)| at);
+    let above = dashes.map(|at| format!("/{}.slice", &slice[..at]));
+    format!("{CGROUPS}{}/{slice}", above.collect::<String>())
 }
 
 fn words(words: &[&str]) -> Vec<String> {
@@ -236,15 +297,21 @@ fn making(arm: &str, change: &Change) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// As the service runs it: the first call may find no scheduler yet, and the service stays where one fails.
-fn drop_in(start: &[String], calls: &[Vec<String>]) -> Vec<String> {
+/// As the service runs it: the slice is there before a rule names it, the first call may find no scheduler yet, and the service stays where
+/// one fails.
+fn drop_in(slice: Option<&str>, start: &[String], calls: &[Vec<String>]) -> Vec<String> {
     let run = |words: &[String]| -> String {
         let words = words.iter().map(|w| format!(" {}", in_unit(w)));
         words.collect()
     };
     let program = UNIT.lines().find_map(|l| l.strip_prefix("ExecStart="));
     let program = program.unwrap_or("scx_roost");
-    let mut lines = words(&["[Service]", "ExecStart="]);
+    let mut lines = Vec::new();
+    if let Some(slice) = slice {
+        lines.push("[Unit]".to_string());
+        lines.extend(["Wants", "After"].map(|name| format!("{name}={slice}")));
+    }
+    lines.extend(words(&["[Service]", "ExecStart="]));
     lines.push(format!("ExecStart={program}{}", run(start)));
     for (at, call) in calls.iter().enumerate() {
         let wait = match at {

@@ -50,7 +50,51 @@ fn for_the_machine_it_is_a_start() {
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    assert!(!text.contains("--arm") && !text.contains("rule"), "{text}");
+}
+
+/// What is asked of `tune` without any option: for the workload, from then on.
+#[test]
+fn for_the_machine_the_workload_has_its_rule_too() {
+    let of = |command: &str| {
+        let words: Vec<&str> = command.split(' ').collect();
+        lasting_of("mainline", Scope::Machine, &words)
+    };
+    let game = of("game --demo");
+    let alone = lasting(Scope::Workload, &["game", "--demo"]);
+    assert_eq!(game.alone.as_deref(), Some(&alone));
+    let text = game.text();
+    let (_, text) = text
+        .split_once("For this workload alone, which was not measured:\n")
+        .unwrap();
+    for part in [
+        "  scx_roost ctl rules add --comm game --arm game\n",
+        "For all that the command starts, start it each time by\n  scx_roost exec --arm game -- game --demo\n",
+        "/scx_roost.service.d/tune-game.conf",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert!(!text.contains("as it was measured"), "{text}");
+    let rule = "rules add --cgroup /sys/fs/cgroup/tune.slice/tune-make.slice/tune-make-j16.slice --arm make-j16\n";
+    assert!(of("make -j16").text().contains(rule));
+    for (found, why) in [
+        (
+            "mainline+migration-cost-us=900",
+            "migration-cost-us, which is of the machine",
+        ),
+        (
+            "mainline+avg_idle=off",
+            "differ in avg_idle, which is of the machine",
+        ),
+    ] {
+        let command = ["game".to_string()];
+        let wide = Lasting::new("mainline", found, Scope::Machine, &command, &|_| false).unwrap();
+        assert_eq!(wide.alone, None);
+        let text = wide.text();
+        assert!(
+            text.contains("cannot be for this workload alone: ") && text.contains(why),
+            "{text}"
+        );
+    }
 }
 
 /// All else is on the base, after a restart too; what makes the arm anew waits for the scheduler.
@@ -130,17 +174,58 @@ fn a_name_that_many_have_gets_no_rule() {
         assert!(no_rule.starts_with(why), "{command}: {no_rule}");
         let text = lasting.text();
         assert!(!text.contains("--comm"), "{text}");
+        assert!(lasting.slice.is_some() && text.contains("\n  systemctl start tune-"));
         assert!(text.contains(&format!("There is no rule for the command's name: {why}")));
         let arm = lasting.arm.as_deref().unwrap();
         let exec = format!("scx_roost exec --arm {arm} -- {command}\n");
         assert!(text.contains(&exec), "{text}");
-        // The arm is there after a restart.
-        assert!(lasting.drop_in.last().unwrap().contains(" set --arm "));
+        // Arm and rule are there after a restart.
+        let end = lasting.drop_in.last().unwrap();
+        assert!(end.contains(" rules add --cgroup /sys/fs/cgroup/tune.slice/tune-"));
+        assert!(end.ends_with(&format!("-{arm}.slice --arm {arm}")), "{end}");
     }
     for command in ["game", "./sh2048", "nice-game", "7z", "hackbench"] {
         let lasting = lasting(Scope::Workload, &[command]);
-        assert_eq!(lasting.no_rule, None, "{command}");
+        assert_eq!((lasting.no_rule, lasting.slice), (None, None), "{command}");
     }
+}
+
+/// A rule of a cgroup is refused where there is none: the slice is there first, now and after a restart.
+#[test]
+fn where_the_name_is_of_many_the_rule_is_of_a_slice() {
+    let lasting = lasting(Scope::Workload, &["make", "-j16", "a b"]);
+    let slice = "tune-make-j16-a-b-";
+    let name = lasting.slice.clone().unwrap();
+    assert!(name.starts_with(&slice[..12]), "{name}");
+    let make = lasting_of("mainline", Scope::Workload, &["make", "-j16"]);
+    let path = "/sys/fs/cgroup/tune.slice/tune-make.slice/tune-make-j16.slice";
+    let rule = format!("rules add --cgroup {path} --arm make-j16");
+    assert_eq!(make.now[0], "systemctl start tune-make-j16.slice");
+    assert_eq!(
+        make.now[1],
+        "scx_roost ctl arms add make-j16 --preset mainline"
+    );
+    assert_eq!(make.now[3], format!("scx_roost ctl {rule}"));
+    assert_eq!(
+        make.away[0],
+        format!("scx_roost ctl rules del --cgroup {path}")
+    );
+    let unit = [
+        "[Unit]",
+        "Wants=tune-make-j16.slice",
+        "After=tune-make-j16.slice",
+        "[Service]",
+    ];
+    assert_eq!(make.drop_in[..4], unit);
+    assert_eq!(
+        make.drop_in.last().unwrap(),
+        &format!("ExecStartPost=-/usr/local/bin/scx_roost ctl {rule}")
+    );
+    for line in make.now[1..].iter().chain(&make.away) {
+        read(line);
+    }
+    let started = "\n  systemd-run --scope --slice=tune-make-j16.slice -- make -j16\n";
+    assert!(make.text().contains(started), "{}", make.text());
 }
 
 /// An arm and a file for each workload, so that several are kept; where a rule is about the program, all of its calls are one.
