@@ -99,7 +99,7 @@ pub struct AbArgs {
 #[derive(Debug, Args)]
 struct Runs {
     /// wall, user, system, max-rss, context-switches, migrations, energy, wakeup-p50, wakeup-p99, 'regex:PATTERN' or 'json:/POINTER' of
-    /// what the command prints; with 'higher:' or 'lower:' before it. May be repeated [default: wall]
+    /// what the command prints, as output or else as errors; with 'higher:' or 'lower:' before it. May be repeated [default: wall]
     #[arg(long, value_name = "METRIC")]
     metric: Vec<String>,
 

@@ -3,7 +3,7 @@
 
 use super::stats::verdict::Direction;
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -178,12 +178,20 @@ impl Metric {
         }
     }
 
-    /// What the command printed of it. None: it is measured, not printed. Errors: there is no such number.
-    pub fn printed(&self, output: &str) -> Option<Result<f64>> {
+    /// What the command printed of it: on its standard output, or else among its errors. None: it is measured, not printed. Errors: there is
+    /// no such number.
+    pub fn printed(&self, output: &str, errors: &str) -> Option<Result<f64>> {
+        let mut both = [output, errors].into_iter();
         match &self.source {
             Source::Measured(_) => None,
-            Source::Regex(regex) => Some(matched(regex, output)),
-            Source::Pointer(pointer) => Some(pointed(pointer, output)),
+            Source::Regex(regex) => {
+                let found = both.find_map(|text| matched(regex, text));
+                Some(found.unwrap_or_else(|| Err(no_match(regex, [output, errors]))))
+            }
+            Source::Pointer(pointer) => {
+                let found = both.find_map(|text| pointed(pointer, text));
+                Some(found.unwrap_or_else(|| Err(no_pointer(pointer, [output, errors]))))
+            }
         }
     }
 }
@@ -221,30 +229,74 @@ fn why(error: &regex::Error) -> String {
     last.trim_start_matches("error: ").to_string()
 }
 
-fn matched(regex: &Regex, output: &str) -> Result<f64> {
-    let Some(found) = regex.captures_iter(output).last() else {
-        bail!("the command printed nothing that '{regex}' matches");
-    };
+/// None: nothing does.
+fn matched(regex: &Regex, text: &str) -> Option<Result<f64>> {
+    let found = regex.captures_iter(text).last()?;
     let text = found.get(1).or(found.get(0)).map_or("", |m| m.as_str());
-    finite(text).with_context(|| format!("'{regex}' matched '{text}', which is no number"))
+    let comma = match text.contains(',') {
+        true => ": a comma may be of thousands or of decimals, and there must be none",
+        false => "",
+    };
+    let number = finite(text);
+    Some(number.with_context(|| format!("'{regex}' matched '{text}', which is no number{comma}")))
 }
 
-/// All of the output as JSON, or the last line that is.
-fn pointed(pointer: &str, output: &str) -> Result<f64> {
-    let lines = output.lines().rev();
-    let json = std::iter::once(output).chain(lines).find_map(|text| {
-        serde_json::from_str::<Value>(text)
-            .ok()
-            .filter(|v| !v.is_number())
-    });
-    let json = json.context("the command printed no JSON")?;
-    let Some(found) = json.pointer(pointer) else {
-        bail!("there is no {pointer} in the JSON that the command printed");
+fn no_match(regex: &Regex, printed: [&str; 2]) -> anyhow::Error {
+    let by_line = RegexBuilder::new(regex.as_str()).multi_line(true).build();
+    let would = by_line.is_ok_and(|r| printed.iter().any(|text| r.is_match(text)));
+    let hint = match would {
+        true => ": ^ and $ are of lines where the pattern begins with (?m)",
+        false => "",
     };
+    anyhow!("the command printed nothing that '{regex}' matches{hint}")
+}
+
+/// None: it is not there.
+fn pointed(pointer: &str, text: &str) -> Option<Result<f64>> {
+    let json = json(text)?;
+    let found = json.pointer(pointer)?;
     let number = found.as_f64().or_else(|| finite(found.as_str()?));
-    number.with_context(|| {
+    Some(number.with_context(|| {
         format!("{pointer} in the JSON of the command is {found}, which is no number")
-    })
+    }))
+}
+
+fn no_pointer(pointer: &str, printed: [&str; 2]) -> anyhow::Error {
+    match printed.iter().any(|text| json(text).is_some()) {
+        true => anyhow!("there is no {pointer} in the JSON that the command printed"),
+        false => anyhow!("the command printed no JSON"),
+    }
+}
+
+/// The last array or object that has its lines for itself.
+fn json(text: &str) -> Option<Value> {
+    let (mut last, mut rest) = (None, text);
+    while let Some(line) = rest.split_inclusive('\n').next() {
+        let length = match json_at(rest) {
+            Some((value, length)) => {
+                last = Some(value);
+                length
+            }
+            None => line.len(),
+        };
+        rest = &rest[length..];
+    }
+    last
+}
+
+/// That the text begins with, and its length with what ends its last line.
+fn json_at(text: &str) -> Option<(Value, usize)> {
+    if !text.trim_start_matches([' ', '\t']).starts_with(['{', '[']) {
+        return None;
+    }
+    let mut values = serde_json::Deserializer::from_str(text).into_iter();
+    let value = values.next()?.ok()?;
+    let end = values.byte_offset();
+    let behind = text[end..].split_inclusive('\n').next().unwrap_or_default();
+    behind
+        .trim()
+        .is_empty()
+        .then_some((value, end + behind.len()))
 }
 
 fn finite(text: &str) -> Option<f64> {

@@ -163,7 +163,7 @@ impl Session<'_> {
         });
         let mut values: BTreeMap<String, f64> = measured.collect();
         for metric in &self.metrics {
-            if let Some(number) = metric.printed(&taken.sample.output) {
+            if let Some(number) = metric.printed(&taken.sample.output, &taken.sample.errors) {
                 values.insert(metric.name.clone(), kept(number?));
             }
             if !values.contains_key(&metric.name) {

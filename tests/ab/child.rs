@@ -149,6 +149,13 @@ fn what_forks_away_or_daemonises_is_found_and_ended() {
 }
 
 #[test]
+fn what_is_said_as_an_error_is_kept_beside() {
+    let sample = runs(&workload("echo one; echo took 5 >&2")).unwrap();
+    assert_eq!(sample.output, "one\n");
+    assert_eq!(sample.errors, "took 5\n");
+}
+
+#[test]
 fn of_much_output_the_end_is_kept() {
     let sample = runs(&workload(
         "yes 0123456 | head -c 3000000; echo; echo last 5",

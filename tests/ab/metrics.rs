@@ -13,7 +13,11 @@ fn error(text: &str) -> String {
 }
 
 fn printed(metric: &str, output: &str) -> Result<f64, String> {
-    let number = self::metric(metric).printed(output).unwrap();
+    printed_beside(metric, output, "")
+}
+
+fn printed_beside(metric: &str, output: &str, errors: &str) -> Result<f64, String> {
+    let number = self::metric(metric).printed(output, errors).unwrap();
     number.map_err(|e| format!("{e:#}"))
 }
 
@@ -23,7 +27,7 @@ fn what_is_measured_has_a_name_and_less_of_it_is_better() {
         let metric = Metric::parse(row.name, Higher).unwrap();
         assert_eq!((metric.name.as_str(), metric.unit()), (row.name, row.unit));
         assert_eq!(metric.better, Lower);
-        assert!(metric.printed("1").is_none());
+        assert!(metric.printed("1", "1").is_none());
     }
 }
 
@@ -66,6 +70,51 @@ fn the_last_match_is_the_number() {
         Err("'took (.*)' matched 'long', which is no number".into())
     );
     assert!(printed("regex:(.*)", "inf").is_err());
+}
+
+/// Many programs print their times there.
+#[test]
+fn a_number_may_be_among_the_errors() {
+    let regex = "regex:took ([0-9.]+)";
+    assert_eq!(printed_beside(regex, "5 apples\n", "took 5\n"), Ok(5.0));
+    assert_eq!(printed_beside(regex, "took 4\n", "took 5\n"), Ok(4.0));
+    let wrong = printed_beside("regex:took (.*)", "took long\n", "took 5\n");
+    assert!(wrong.unwrap_err().ends_with("'long', which is no number"));
+    let json = |output| printed_beside("json:/n", output, "{\"n\": 3}\n");
+    assert_eq!(json("5 apples"), Ok(3.0));
+    assert_eq!(json("{\"m\": 1}"), Ok(3.0));
+    assert_eq!(json("{\"n\": 2}"), Ok(2.0));
+}
+
+#[test]
+fn what_nearly_matches_is_told_with_how_it_would() {
+    assert_eq!(
+        printed("regex:^took ([0-9]+)$", "begin\ntook 5\n"),
+        Err("the command printed nothing that '^took ([0-9]+)$' matches: ^ and $ are of lines where the pattern begins with (?m)".into())
+    );
+    assert_eq!(
+        printed("regex:(?m)^took ([0-9]+)$", "begin\ntook 5\n"),
+        Ok(5.0)
+    );
+    assert_eq!(
+        printed("regex:took ([0-9,]+)", "took 1,234\n"),
+        Err("'took ([0-9,]+)' matched '1,234', which is no number: a comma may be of thousands or of decimals, and there must be none".into())
+    );
+}
+
+#[test]
+fn json_has_its_lines_for_itself() {
+    let several = "{\n  \"n\": 5,\n  \"all\": [\n    {}\n  ]\n}\n";
+    for (output, number) in [
+        (format!("starting\n{several}"), 5.0),
+        (format!("[1] starting\n{several}done\n"), 5.0),
+        (format!("{several}{{\"n\": 6}}\n"), 6.0),
+        (format!("{{\"n\": 4}}\n{several}[7] done\n"), 5.0),
+        ("  {\"n\": 4}".to_string(), 4.0),
+    ] {
+        assert_eq!(printed("json:/n", &output), Ok(number), "{output}");
+    }
+    assert!(printed("json:/n", "{\"n\": 4} s\n{\n").is_err());
 }
 
 #[test]

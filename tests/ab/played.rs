@@ -101,7 +101,11 @@ impl Machine for Played {
             )
         };
         Ok(Taken {
-            sample: Sample { values, output },
+            sample: Sample {
+                values,
+                output,
+                errors: String::new(),
+            },
             counters: self.counter.values().map(grown).collect(),
             seen: self.seen.clone(),
         })

@@ -159,7 +159,7 @@ fn each_is_run_as_the_source_runs_it_and_its_number_is_read() {
     let read = |item: &Item| {
         let metric = Metric::parse(item.metric.as_ref().unwrap(), Direction::Lower).unwrap();
         let output = output(item, &place);
-        let number = metric.printed(&output).map(Result::unwrap);
+        let number = metric.printed(&output, "").map(Result::unwrap);
         assert_eq!(
             number.is_none(),
             matches!(metric.source, Source::Measured(Measured::Wall))

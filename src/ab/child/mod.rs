@@ -51,6 +51,8 @@ pub struct Sample {
     pub values: BTreeMap<Measured, f64>,
     /// Standard output, its end.
     pub output: String,
+    /// Standard error, its end.
+    pub errors: String,
 }
 
 impl Sample {
@@ -214,6 +216,7 @@ impl Copy {
         Ok(Sample {
             values,
             output: tail(&self.output)?,
+            errors: tail(&self.errors)?,
         })
     }
 }
