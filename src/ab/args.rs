@@ -63,7 +63,7 @@ pub struct AbArgs {
     variant: Vec<String>,
 
     /// Blocks, each of one run of each variant; or auto, up to 40, or auto:MAX: until all is told, by a rule that keeps its error
-    #[arg(short = 'n', long = "blocks", value_name = "N", default_value = "12", value_parser = plan)]
+    #[arg(short = 'n', long = "blocks", visible_alias = "n", value_name = "N", default_value = "12", value_parser = plan)]
     plan: Plan,
 
     #[command(flatten)]
@@ -149,7 +149,7 @@ pub struct TuneArgs {
     base: String,
 
     /// Blocks, each of one run of both, of the last comparison, 6 or more: fewer can find nothing; or auto, up to 40, or auto:MAX
-    #[arg(short = 'n', long = "blocks", value_name = "N", default_value = "12", value_parser = plan)]
+    #[arg(short = 'n', long = "blocks", visible_alias = "n", value_name = "N", default_value = "12", value_parser = plan)]
     plan: Plan,
 
     #[command(flatten)]

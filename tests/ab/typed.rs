@@ -3,6 +3,8 @@
 
 use clap::Parser;
 use scx_roost::ab::args::{AbArgs, Task};
+use scx_roost::ab::stats::plan::{MAX_AUTO, Plan};
+use scx_roost::cli;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Parser)]
@@ -36,6 +38,15 @@ fn a_run_may_take_days() {
         let known = "0.1 to 2592000 seconds, which are 30 days, are possible";
         assert!(told.contains(known), "{secs}: {told}");
     }
+}
+
+#[test]
+fn blocks_are_n_with_one_dash_or_two() {
+    for typed in ["-n auto", "--n auto", "--n=auto", "--blocks auto"] {
+        let plan = task(typed).unwrap().header.rule.plan;
+        assert_eq!(plan, Plan::Auto(MAX_AUTO), "{typed}");
+    }
+    cli::parse("scx_roost tune --n auto -- make".split(' ')).unwrap();
 }
 
 #[test]
