@@ -2,7 +2,7 @@
 //! What is compared of a run: a number that was measured, or one that the command printed; and which way is better.
 
 use super::stats::verdict::Direction;
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

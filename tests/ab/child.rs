@@ -130,6 +130,22 @@ fn what_is_stopped_is_ended() {
     assert!(begin.elapsed() < Duration::from_secs(10) && !lives("7655"));
 }
 
+/// Ctrl-Z does nothing to us, and is what it was for the command; who goes on behind a stop does not know when the command ended.
+#[test]
+fn a_stop_of_this_process_is_no_time_of_the_command() {
+    let mask = "kill -TSTP $PPID; sleep 0.3; grep SigIgn /proc/self/status";
+    let sample = runs(&workload(mask)).unwrap();
+    let ignored = sample.output.split_whitespace().last().unwrap();
+    let ignored = u64::from_str_radix(ignored, 16).unwrap();
+    assert_eq!(ignored & 1 << (libc::SIGTSTP - 1), 0, "{ignored:x}");
+    let told = told("kill -CONT $PPID; sleep 7657");
+    assert!(
+        told.starts_with("this process was stopped while the command ran"),
+        "{told}"
+    );
+    assert!(!lives("7657"));
+}
+
 #[test]
 fn what_forks_away_or_daemonises_is_found_and_ended() {
     for (script, how) in [

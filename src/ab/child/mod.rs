@@ -3,10 +3,12 @@
 //! meanwhile. What it leaves behind comes to us (subreaper) and is found.
 
 mod energy;
+mod halt;
 mod leftover;
 mod perf;
 
 pub use energy::Energy;
+pub use halt::outlast_ctrl_z;
 pub use leftover::{Leftover, become_subreaper, reaped_within};
 
 use super::cgroup::Cgroup;
@@ -14,6 +16,7 @@ use super::cpus::Affinity;
 use super::metric::Measured;
 use crate::user::User;
 use anyhow::{Context, Result, anyhow, bail};
+use halt::Watch;
 use leftover::Household;
 use perf::Migrations;
 use std::collections::BTreeMap;
@@ -135,9 +138,10 @@ pub fn run_at_once(
         _ => None,
     };
     let household = Household::now(cgroup, helper);
+    let mut watch = Watch::begin();
     let mut copies = Vec::new();
     let ended = start_all(workloads, cgroup, &mut copies, started)
-        .and_then(|()| wait(&mut copies, workloads, stopped, &mut energy));
+        .and_then(|()| wait(&mut copies, workloads, stopped, &mut energy, &mut watch));
     if let Err(failure) = ended {
         return Err(ended_all(&household, &copies, failure));
     }
@@ -304,12 +308,13 @@ fn start(
     Ok(child.id() as i32)
 }
 
-/// Until all have ended, one has failed before others ended, or they may no longer go on.
+/// Until all have ended, one has failed before others ended, or they may no longer go on. Errors: this process was stopped meanwhile, too.
 fn wait(
     copies: &mut [Copy],
     workloads: &[Workload],
     stopped: &dyn Fn() -> bool,
     energy: &mut Option<Energy>,
+    watch: &mut Watch,
 ) -> Result<(), Failure> {
     let doors = copies.iter().map(|c| pidfd(c.pid));
     let doors = doors.collect::<Result<Vec<_>>>()?;
@@ -327,6 +332,7 @@ fn wait(
                 return Err(copies[at].failure()?);
             }
         }
+        watch.look()?;
         if copies.iter().all(|c| c.ended.is_some()) {
             return Ok(());
         }

@@ -117,6 +117,7 @@ impl<'a> Real<'a> {
         let host = &self.means.host;
         let alone = self.alone.insert(ground::alone(host)?);
         child::become_subreaper()?;
+        child::outlast_ctrl_z();
         let former = Former::found(host, self.means.call, self.means.warn)?;
         let guardian = Guardian::start(&self.means.program, alone)?;
         let guardian = self.guardian.insert(guardian);

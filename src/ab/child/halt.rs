@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Was this process stopped while a command ran? Then it saw late when that ended. Ctrl-Z would stop us and not the command, which has a group
+//! of its own: it does nothing. What nobody can ignore is found behind it.
+
+use anyhow::{Result, ensure};
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Between two looks, which are a fraction of a second: who waits and is only kept from a CPU comes back before.
+const LATE: Duration = Duration::from_secs(5);
+
+static CONTINUED: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn stays(_: libc::c_int) {}
+
+extern "C" fn continues(_: libc::c_int) {
+    CONTINUED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// From now on Ctrl-Z does nothing.
+pub fn outlast_ctrl_z() {
+    static ONCE: Once = Once::new();
+    // Handlers and not SIG_IGN, which what we start would have, too.
+    let handlers: [(libc::c_int, extern "C" fn(libc::c_int)); 2] =
+        [(libc::SIGTSTP, stays), (libc::SIGCONT, continues)];
+    ONCE.call_once(|| {
+        for (signal, handler) in handlers {
+            // SAFETY: all zeroes is a value of it, and it is alive; the handlers do what a handler may.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = handler as *const () as libc::sighandler_t;
+                action.sa_flags = libc::SA_RESTART;
+                libc::sigaction(signal, &action, std::ptr::null_mut());
+            }
+        }
+    });
+}
+
+/// Since when this process has looked again and again.
+pub struct Watch {
+    continued: u32,
+    last: Instant,
+}
+
+impl Watch {
+    pub fn begin() -> Watch {
+        outlast_ctrl_z();
+        Watch {
+            continued: CONTINUED.load(Ordering::Relaxed),
+            last: Instant::now(),
+        }
+    }
+
+    /// At each look. Errors: it was stopped since the last one.
+    pub fn look(&mut self) -> Result<()> {
+        self.look_after(self.last.elapsed())?;
+        self.last = Instant::now();
+        Ok(())
+    }
+
+    fn look_after(&self, time: Duration) -> Result<()> {
+        let lost = "when the command ended is not known: go on with --resume";
+        ensure!(
+            CONTINUED.load(Ordering::Relaxed) == self.continued,
+            "this process was stopped while the command ran, and {lost}"
+        );
+        ensure!(
+            time < LATE,
+            "this process did not run for {:.0} s while the command ran, and {lost}",
+            time.as_secs_f64()
+        );
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_comes_back_late_was_away() {
+        let watch = Watch::begin();
+        assert!(watch.look_after(Duration::from_millis(4900)).is_ok());
+        let told = watch.look_after(Duration::from_secs(7)).unwrap_err();
+        let begin = "this process did not run for 7 s while the command ran";
+        assert!(told.to_string().starts_with(begin), "{told}");
+    }
+}
