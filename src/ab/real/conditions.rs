@@ -7,8 +7,8 @@ use crate::host::Host;
 use crate::machine::{Machine, Modes, Policies, Throttles, cpulist_text};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
-use std::time::{Duration, Instant, SystemTime};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 pub struct Conditions {
     policies: Policies,
@@ -96,19 +96,38 @@ fn offset_s() -> f64 {
     wall.unwrap_or_default().as_secs_f64() - monotonic.as_secs_f64()
 }
 
-/// A mains supply that is there and off.
-fn on_battery(sys: &Path) -> bool {
-    let supplies = fs::read_dir(sys.join("class/power_supply"))
-        .into_iter()
-        .flatten()
-        .flatten();
-    let text = |path: &Path, name: &str| fs::read_to_string(path.join(name)).unwrap_or_default();
-    let mains: Vec<bool> = supplies
-        .map(|s| s.path())
-        .filter(|p| text(p, "type").trim() == "Mains")
-        .map(|p| text(&p, "online").trim() == "1")
+/// What CPUs are kept to below their highest frequency, by somebody's wish or by cooling. None: none is.
+fn held(limits: &Limits, host: &Host) -> Option<String> {
+    let all = limits.read(host).into_iter().flatten();
+    let held: BTreeSet<(u32, u32)> = all
+        .filter(|limit| limit.now_khz < limit.most_khz)
+        .map(|limit| (limit.now_khz, limit.most_khz))
         .collect();
-    !mains.is_empty() && !mains.contains(&true)
+    let ghz = |khz: u32| f64::from(khz / 10_000) / 100.0;
+    let each = held.into_iter();
+    let each = each.map(|(now, most)| format!("{} of {} GHz", ghz(now), ghz(most)));
+    let each: Vec<String> = each.collect();
+    (!each.is_empty()).then(|| format!("held to {}", each.join(" and ")))
+}
+
+/// Nothing feeds the machine, and there is a mains supply, which is off, or a battery that empties. That of a mouse is none.
+fn on_battery(sys: &Path) -> bool {
+    let supplies = fs::read_dir(sys.join("class/power_supply"));
+    let supplies = supplies.into_iter().flatten().flatten().map(|s| s.path());
+    let text = |path: &Path, name: &str| {
+        let text = fs::read_to_string(path.join(name)).unwrap_or_default();
+        text.trim().to_string()
+    };
+    let own: Vec<PathBuf> = supplies.filter(|p| text(p, "scope") != "Device").collect();
+    let battery = |path: &Path| ["Battery", "UPS"].contains(&text(path, "type").as_str());
+    // What is fed by USB says 1 or 2.
+    let fed = own
+        .iter()
+        .any(|p| !battery(p) && !["", "0"].contains(&text(p, "online").as_str()));
+    let told = |p: &PathBuf| {
+        text(p, "type") == "Mains" || battery(p) && text(p, "status") == "Discharging"
+    };
+    !fed && own.iter().any(told)
 }
 
 /// What one wants to know of the machine behind a result.
