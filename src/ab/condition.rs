@@ -2,6 +2,7 @@
 //! What spoils a comparison: it is looked at before and behind each run, kept with it, and told in the end.
 
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A step of the clock, as against a slow correction.
 const STEP_S: f64 = 0.05;
@@ -10,11 +11,14 @@ const STEP_S: f64 = 0.05;
 const OTHER_CPUS: f64 = 0.05;
 const OTHER_PART: f64 = 0.02;
 
+/// Between what was before a run and what was behind it.
+pub const THEN: &str = ", then ";
+
 /// What was seen around one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Seen {
-    /// Governor, EPP and boost, as one text.
+    /// Governor, EPP, boost and what CPUs are held to below their highest frequency, as one text.
     pub modes: String,
     /// Some CPU was slowed down because it was hot. None: this machine does not count that.
     pub throttled: Option<bool>,
@@ -23,33 +27,42 @@ pub struct Seen {
     pub busy_cpus: f64,
     /// Of these, what the command did not use.
     pub other_cpus: f64,
-    /// By how much the clock of the wall went another way than the monotonic one, s.
+    /// By how much the clock of the wall went another way than the one that goes on during a suspend, s.
     pub clock_step_s: f64,
+    /// How long the machine was suspended, s.
+    pub suspended_s: f64,
 }
 
-/// A sentence for each thing that spoiled some of the runs.
-pub fn warnings<'a>(runs: impl Iterator<Item = &'a Seen> + Clone) -> Vec<String> {
-    let all = runs.clone().count();
-    let count = |bad: fn(&Seen) -> bool| runs.clone().filter(|s| bad(s)).count();
-    let mut told = modes(runs.clone());
-    let mut tell = |bad: fn(&Seen) -> bool, text: &str| match count(bad) {
-        0 => (),
-        n => told.push(format!("{text} ({n} of {all} runs)")),
+/// A sentence for each thing that spoiled some of the runs, of which the variants are told: what meets one alone is in its numbers.
+pub fn warnings<'a>(runs: impl Iterator<Item = (&'a str, &'a Seen)>) -> Vec<String> {
+    let runs: Vec<(&str, &Seen)> = runs.collect();
+    let mut told = modes(&runs);
+    let mut tell = |bad: fn(&Seen) -> bool, text: &str, most: &str| {
+        told.extend(count(&runs, bad).map(|count| format!("{text} ({count}{most})")));
     };
     tell(
         |s| s.throttled == Some(true),
         "CPUs were slowed down because they were hot: let the machine cool, or give it longer pauses",
+        "",
     );
-    tell(|s| s.battery, "the machine ran on battery: plug it in");
+    tell(|s| s.battery, "the machine ran on battery: plug it in", "");
+    let most = runs.iter().map(|(_, s)| s.other_cpus).fold(0.0, f64::max);
     tell(
         |s| s.other_cpus > OTHER_CPUS + OTHER_PART * s.busy_cpus,
         "other tasks used CPUs while the command ran: end them",
+        &format!("; {} CPUs at most", (most * 100.0).round() / 100.0),
     );
     tell(
         |s| s.clock_step_s.abs() > STEP_S,
         "the clock was set while the command ran; times that the command prints may be wrong",
+        "",
     );
-    if all > 0 && runs.clone().all(|s| s.throttled.is_none()) {
+    tell(
+        |s| s.suspended_s > 0.0,
+        "the machine was suspended while the command ran; wall is without that, and times that the command prints may be with it",
+        "",
+    );
+    if !runs.is_empty() && runs.iter().all(|(_, s)| s.throttled.is_none()) {
         told.push(
             "whether CPUs were slowed down because they were hot is not observable here"
                 .to_string(),
@@ -58,19 +71,54 @@ pub fn warnings<'a>(runs: impl Iterator<Item = &'a Seen> + Clone) -> Vec<String>
     told
 }
 
-fn modes<'a>(runs: impl Iterator<Item = &'a Seen>) -> Vec<String> {
-    let mut modes: Vec<&str> = runs.map(|s| s.modes.as_str()).collect();
-    modes.sort_unstable();
-    modes.dedup();
+/// Of how many runs it is true, and of how many of each variant where these differ. None: of none.
+fn count(runs: &[(&str, &Seen)], which: impl Fn(&Seen) -> bool) -> Option<String> {
+    let mut variants: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
+    for (variant, seen) in runs {
+        let [some, all] = variants.entry(variant).or_default();
+        *some += usize::from(which(seen));
+        *all += 1;
+    }
+    let [some, all] = [0, 1].map(|at| variants.values().map(|of| of[at]).sum::<usize>());
+    let begin = format!("{some} of {all} runs");
+    let told: Vec<String> = variants
+        .iter()
+        .filter(|(_, [some, _])| *some > 0)
+        .map(|(variant, [some, all])| format!("{some} of {all} of {variant}"))
+        .collect();
+    match told.len() {
+        0 => None,
+        n if n < variants.len() => Some(format!("{begin}: {}, none of others", told.join(", "))),
+        1 => Some(begin),
+        _ if some == all => Some(begin),
+        _ => Some(format!("{begin}: {}", told.join(", "))),
+    }
+}
+
+fn modes(runs: &[(&str, &Seen)]) -> Vec<String> {
+    let modes: BTreeSet<&str> = runs.iter().map(|(_, s)| s.modes.as_str()).collect();
+    let with = |mode: &&str| {
+        let count = count(runs, |s| s.modes == *mode);
+        format!("{mode} ({})", count.unwrap_or_default())
+    };
+    let modes: Vec<&str> = modes.into_iter().collect();
     match modes.as_slice() {
         [] => Vec::new(),
-        [one] if !one.contains("governor ") || one.contains("governor performance") => Vec::new(),
-        [one] => vec![format!(
+        [one] if fixed(one) => Vec::new(),
+        [one] if !one.contains(THEN) => vec![format!(
             "frequencies were not fixed ({one}): set the governor 'performance' to compare schedulers and not governors"
         )],
         several => vec![format!(
-            "governor, EPP or boost changed between runs ({}): the comparison says little",
-            several.join("; ")
+            "governor, EPP, boost or the highest frequency changed between runs or during them: {}; the comparison says little",
+            several.iter().map(with).collect::<Vec<_>>().join("; ")
         )],
     }
+}
+
+/// All CPUs have the governor that asks for the highest frequency, or there is none.
+fn fixed(modes: &str) -> bool {
+    let mut governors = modes
+        .split(", ")
+        .filter_map(|m| m.strip_prefix("governor "));
+    !modes.contains(THEN) && governors.all(|names| names == "performance")
 }

@@ -355,7 +355,7 @@ fn what_spoils_it_is_told_once() {
         other_cpus: 1.3,
         ..Seen::default()
     };
-    let told = |runs: &[Seen]| warnings(runs.iter());
+    let told = |runs: &[Seen]| warnings(runs.iter().map(|seen| ("roost", seen)));
     assert!(told(&[fine.clone(), fine.clone()]).is_empty());
     let unseen = told(&[Seen::default(), Seen::default()]);
     assert_eq!(
@@ -369,7 +369,7 @@ fn what_spoils_it_is_told_once() {
     };
     assert_eq!(
         told(&[one]),
-        ["other tasks used CPUs while the command ran: end them (1 of 1 runs)"]
+        ["other tasks used CPUs while the command ran: end them (1 of 1 runs; 0.08 CPUs at most)"]
     );
     let hot = Seen {
         throttled: Some(true),
@@ -389,6 +389,82 @@ fn what_spoils_it_is_told_once() {
     let told = told(&[fine, busy]);
     assert_eq!(told.len(), 3);
     assert!(told[0].contains("changed between runs"), "{told:?}");
+}
+
+/// Of all CPUs, and before and behind the run.
+#[test]
+fn frequencies_are_fixed_where_each_governor_is_performance() {
+    for (modes, told) in [
+        ("no governor", ""),
+        ("boost on", ""),
+        ("governor performance, EPP performance, boost on", ""),
+        ("governor performance powersave, boost on", "not fixed"),
+        ("governor powersave, EPP performance", "not fixed"),
+        ("governor schedutil", "not fixed"),
+        ("governor performance, then governor powersave", "changed"),
+        (
+            "governor performance, then governor performance, held to 2.8 of 4.5 GHz",
+            "changed",
+        ),
+    ] {
+        let seen = Seen {
+            modes: modes.to_string(),
+            throttled: Some(false),
+            ..Seen::default()
+        };
+        let warned = warnings([("roost", &seen)].into_iter()).concat();
+        assert_eq!(warned.is_empty(), told.is_empty(), "{modes}: {warned}");
+        assert!(warned.contains(told), "{modes}: {warned}");
+    }
+}
+
+/// What meets one variant alone is in its numbers.
+#[test]
+fn what_spoils_it_is_told_by_variant() {
+    let fine = Seen {
+        throttled: Some(false),
+        ..Seen::default()
+    };
+    let busy = Seen {
+        busy_cpus: 10.0,
+        other_cpus: 8.0,
+        modes: "boost on".to_string(),
+        ..fine.clone()
+    };
+    let suspended = Seen {
+        suspended_s: 60.0,
+        ..fine.clone()
+    };
+    let told = |runs: [(&str, &Seen); 6]| warnings(runs.into_iter());
+    let of = |a, b, c| {
+        told([
+            ("a", a),
+            ("b", b),
+            ("c", c),
+            ("a", a),
+            ("b", b),
+            ("c", &fine),
+        ])
+    };
+    let load = "other tasks used CPUs while the command ran: end them";
+    assert_eq!(
+        of(&fine, &busy, &fine)[1],
+        format!("{load} (2 of 6 runs: 2 of 2 of b, none of others; 8 CPUs at most)")
+    );
+    assert_eq!(
+        of(&fine, &busy, &fine)[0],
+        "governor, EPP, boost or the highest frequency changed between runs or during them:  (4 of 6 runs: 2 of 2 of a, 2 of 2 of c, none of others); \
+         boost on (2 of 6 runs: 2 of 2 of b, none of others); the comparison says little"
+    );
+    assert_eq!(
+        of(&busy, &busy, &busy)[1],
+        format!("{load} (5 of 6 runs: 2 of 2 of a, 2 of 2 of b, 1 of 2 of c; 8 CPUs at most)")
+    );
+    let [slept] = &of(&suspended, &fine, &fine)[..] else {
+        panic!("one thing happened");
+    };
+    assert!(slept.starts_with("the machine was suspended"), "{slept}");
+    assert!(slept.ends_with("(2 of 6 runs: 2 of 2 of a, none of others)"));
 }
 
 #[test]

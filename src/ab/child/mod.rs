@@ -332,7 +332,11 @@ fn wait(
                 return Err(copies[at].failure()?);
             }
         }
-        watch.look()?;
+        match watch.look() {
+            // systemd sends SIGCONT behind SIGTERM.
+            Err(_) if stopped() => return Err(Failure::Stopped),
+            looked => looked?,
+        }
         if copies.iter().all(|c| c.ended.is_some()) {
             return Ok(());
         }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What of this machine could spoil a run, by the files that show it.
 
-use crate::ab::condition::Seen;
+use crate::ab::condition::{Seen, THEN};
 use crate::ab::cpus::cores;
 use crate::host::Host;
-use crate::machine::{Machine, Modes, Policies, Throttles, cpulist_text};
-use std::collections::BTreeMap;
+use crate::machine::{Clocks, Limits, Machine, Modes, Policies, Throttles, cpulist_text};
+use crate::model::passed;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -15,8 +16,10 @@ pub struct Conditions {
     cpus: Vec<u16>,
     throttles: Throttles,
     modes: Modes,
+    limits: Limits,
+    held: Option<String>,
     busy_s: f64,
-    offset_s: f64,
+    clocks: Clocks,
     begin: Instant,
 }
 
@@ -24,13 +27,16 @@ impl Conditions {
     pub fn before(host: &Host) -> Conditions {
         let cpus: Vec<u16> = (0..nr_cpus(host) as u16).collect();
         let policies = Policies::read(host, cpus.len());
+        let limits = Limits::new(&policies);
         Conditions {
+            held: held(&limits, host),
             modes: Modes::read(host, &policies, None),
             throttles: Throttles::read(host, &cpus),
             busy_s: busy_s(host),
             begin: Instant::now(),
-            offset_s: offset_s(),
+            clocks: Clocks::now(),
             policies,
+            limits,
             cpus,
         }
     }
@@ -42,12 +48,19 @@ impl Conditions {
             |secs: f64| (secs.max(0.0) / self.begin.elapsed().as_secs_f64() * 1e3).round() / 1e3;
         let throttles = Throttles::read(host, &self.cpus);
         let modes = Modes::read(host, &self.policies, Some(&self.modes));
-        let (then, now) = (self.modes.text(), modes.text());
+        let with = |modes: &Modes, held: Option<String>| {
+            let held = held.map_or(String::new(), |held| format!(", {held}"));
+            modes.text() + &held
+        };
+        let now = with(&modes, held(&self.limits, host));
+        let then = with(&self.modes, self.held);
+        let clocks = Clocks::now();
+        let suspended = passed(&self.clocks, &clocks).suspended.unwrap_or_default();
         Seen {
             modes: if then == now {
                 now
             } else {
-                format!("{then}, then {now}")
+                format!("{then}{THEN}{now}")
             },
             throttled: throttles
                 .known()
@@ -55,7 +68,8 @@ impl Conditions {
             battery: on_battery(&host.sys),
             busy_cpus: cpus(busy_s),
             other_cpus: cpus(busy_s - own_s),
-            clock_step_s: ((offset_s() - self.offset_s) * 1e3).round() / 1e3,
+            clock_step_s: ((offset_s(&clocks) - offset_s(&self.clocks)) * 1e3).round() / 1e3,
+            suspended_s: (suspended.as_secs_f64() * 1e3).round() / 1e3,
         }
     }
 }
@@ -84,16 +98,9 @@ fn busy_s(host: &Host) -> f64 {
     sum as f64 / per_s.max(1) as f64
 }
 
-/// Of the wall's clock from the monotonic one.
-fn offset_s() -> f64 {
-    let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    // SAFETY: all zeroes is a value of it, and it is alive.
-    let monotonic = unsafe {
-        let mut time: libc::timespec = std::mem::zeroed();
-        libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time);
-        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-    };
-    wall.unwrap_or_default().as_secs_f64() - monotonic.as_secs_f64()
+/// Of the wall's clock from the one that goes on during a suspend.
+fn offset_s(clocks: &Clocks) -> f64 {
+    clocks.real.as_secs_f64() - clocks.boot.as_secs_f64()
 }
 
 /// What CPUs are kept to below their highest frequency, by somebody's wish or by cooling. None: none is.
@@ -154,6 +161,7 @@ pub fn facts(host: &Host) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn write(folder: &Path, name: &str, text: &str) {
         let file = folder.join(name);
@@ -176,6 +184,58 @@ mod tests {
         assert!(!supply("AC2", "Mains\n", "1\n"));
     }
 
+    /// As it is where chargers are USB, and nothing is called mains.
+    #[test]
+    fn a_machine_whose_battery_empties_is_on_battery() {
+        let dir = tempfile::tempdir().unwrap();
+        let says = |supply: &str, files: &[(&str, &str)]| {
+            let folder = dir.path().join("class/power_supply").join(supply);
+            files
+                .iter()
+                .for_each(|(name, text)| write(&folder, name, text));
+            on_battery(dir.path())
+        };
+        let discharging = ("status", "Discharging\n");
+        let battery = ("type", "Battery\n");
+        assert!(!says(
+            "mouse",
+            &[battery, discharging, ("scope", "Device\n")]
+        ));
+        assert!(!says(
+            "BAT0",
+            &[battery, ("status", "Full\n"), ("scope", "System\n")]
+        ));
+        assert!(says("BAT0", &[discharging]));
+        assert!(says("usb", &[("type", "USB\n"), ("online", "0\n")]));
+        assert!(!says("usb", &[("online", "2\n")]));
+    }
+
+    #[test]
+    fn what_cpus_are_held_to_is_of_the_modes() {
+        let dir = tempfile::tempdir().unwrap();
+        let host = Host::in_folder(dir.path());
+        let cap = |cpu: usize, khz: &str| {
+            let folder = dir
+                .path()
+                .join(format!("devices/system/cpu/cpu{cpu}/cpufreq"));
+            write(&folder, "cpuinfo_max_freq", "4549121");
+            write(&folder, "scaling_governor", "performance");
+            write(&folder, "scaling_max_freq", khz);
+        };
+        write(dir.path(), "devices/system/cpu/possible", "0-2");
+        (0..3).for_each(|cpu| cap(cpu, "4549121"));
+        let free = Conditions::before(&host);
+        cap(1, "2800000");
+        cap(2, "2800000");
+        let held = Conditions::before(&host).after(&host, 0.0);
+        assert_eq!(held.modes, "governor performance, held to 2.8 of 4.54 GHz");
+        let changed = free.after(&host, 0.0).modes;
+        assert_eq!(
+            changed,
+            format!("governor performance, then {}", held.modes)
+        );
+    }
+
     #[test]
     fn modes_and_clocks_that_change_are_seen() {
         let dir = tempfile::tempdir().unwrap();
@@ -183,15 +243,21 @@ mod tests {
         let boost = "devices/system/cpu/cpufreq/boost";
         write(dir.path(), boost, "1");
         let (same, changed) = (Conditions::before(&host), Conditions::before(&host));
-        let set = Conditions {
-            offset_s: offset_s() - 7.0,
-            ..Conditions::before(&host)
+        let ago = |suspended: u64, set: u64| {
+            let mut before = Conditions::before(&host);
+            before.clocks.boot -= Duration::from_secs(suspended);
+            before.clocks.real -= Duration::from_secs(suspended + set);
+            let seen = before.after(&host, 0.0);
+            [seen.suspended_s, seen.clock_step_s]
         };
         let seen = same.after(&host, 0.0);
         assert_eq!((seen.modes.as_str(), seen.battery), ("boost on", false));
         assert!(seen.clock_step_s.abs() < 0.5);
-        let step = set.after(&host, 0.0).clock_step_s;
-        assert!((step - 7.0).abs() < 0.5, "{step}");
+        for (suspended, set) in [(0, 0), (0, 7), (5, 0), (5, 7)] {
+            let [slept, step] = ago(suspended, set);
+            let off = [slept - suspended as f64, step - set as f64];
+            assert!(off.iter().all(|off| off.abs() < 0.5), "{slept} {step}");
+        }
         write(dir.path(), boost, "0");
         assert_eq!(changed.after(&host, 0.0).modes, "boost on, then boost off");
     }
