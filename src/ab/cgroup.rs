@@ -86,6 +86,12 @@ impl Cgroup {
         let _ = fs::write(self.0.join(KILL), "1");
     }
 
+    /// That are in it now, and not below it.
+    pub fn threads(&self) -> Vec<i32> {
+        let threads = fs::read_to_string(self.0.join("cgroup.threads")).unwrap_or_default();
+        threads.lines().filter_map(|id| id.parse().ok()).collect()
+    }
+
     fn empty(&self) -> bool {
         let events = fs::read_to_string(self.0.join("cgroup.events"));
         events.is_ok_and(|e| e.lines().any(|l| l == "populated 0"))

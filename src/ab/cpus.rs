@@ -92,13 +92,28 @@ impl Affinity {
     }
 
     fn now() -> std::io::Result<Affinity> {
+        Affinity::of(0)
+    }
+
+    /// Of the thread with this number; 0: who calls.
+    pub fn of(thread: i32) -> std::io::Result<Affinity> {
         let mut words: Vec<libc::c_ulong> = vec![0; WORDS];
         let size = size_of_val(&words[..]);
         // SAFETY: the words are alive, and their size is told.
-        match unsafe { libc::sched_getaffinity(0, size, words.as_mut_ptr().cast()) } {
+        match unsafe { libc::sched_getaffinity(thread, size, words.as_mut_ptr().cast()) } {
             0 => Ok(Affinity(words)),
             _ => Err(Error::last_os_error()),
         }
+    }
+}
+
+impl Affinity {
+    /// It has no CPU that the other has not.
+    pub fn within(&self, other: &Affinity) -> bool {
+        self.0
+            .iter()
+            .zip(&other.0)
+            .all(|(own, all)| own & !all == 0)
     }
 }
 

@@ -93,14 +93,23 @@ fn what_fails_says_how() {
         "the command failed (signal: 11 (SIGSEGV)), and said last: so far"
     );
     assert_eq!(told("exit 1"), "the command failed (exit status: 1)");
-    let missing = Workload {
-        command: vec!["/no/such/command".into()],
-        ..workload("")
+    let missing = |word: &str| {
+        let missing = Workload {
+            command: vec![word.into()],
+            ..workload("")
+        };
+        runs(&missing).unwrap_err().to_string()
     };
-    let missing = runs(&missing).unwrap_err().to_string();
+    let none = "cannot be run: No such file or directory (os error 2)";
     assert_eq!(
-        missing,
-        "the command cannot be run: No such file or directory (os error 2)"
+        missing("/no/such/command"),
+        format!("the command '/no/such/command' {none}")
+    );
+    assert_eq!(
+        missing("sleep 1"),
+        format!(
+            "the command 'sleep 1' {none}; that is one word: quote each by itself, or write sh -c 'sleep 1'"
+        )
     );
 }
 

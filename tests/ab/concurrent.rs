@@ -331,6 +331,38 @@ fn two_commands_run_at_once_and_each_has_its_numbers() {
     assert!(!both[0].values.contains_key(&Measured::Energy));
 }
 
+/// By affinity they are kept to their CPUs, which is theirs to change.
+#[test]
+fn who_goes_to_the_other_side_is_found() {
+    let Some(cgroup) = crate::real::own_cgroup() else {
+        return;
+    };
+    if std::thread::available_parallelism().unwrap().get() < 2 {
+        println!("skip: one CPU");
+        return;
+    }
+    let _alone = alone();
+    become_subreaper().unwrap();
+    let both = |script: &str| {
+        let side = |cpu: u16, script: &str| Workload {
+            cpus: vec![cpu],
+            ..copy(script)
+        };
+        let copies = [side(0, "sleep 0.8"), side(1, script)];
+        run_at_once(&copies, Some(&cgroup), &|| None, &|| false, &mut |_| ())
+    };
+    let stays = both("taskset -c 1 sleep 0.8");
+    let strays = both("exec taskset -c 0-1 sleep 7673");
+    cgroup.remove();
+    assert_eq!(stays.unwrap().len(), 2);
+    let told = strays.unwrap_err().to_string();
+    assert!(
+        told.starts_with("sleep, of a copy that is kept to CPUs 1, may run on others"),
+        "{told}"
+    );
+    assert!(!lives("7673"));
+}
+
 #[test]
 fn migrations_are_told_apart() {
     let moves = "for i in 1 2 3 4 5 6; do taskset -cp 0 $$ >&2; taskset -cp 1 $$ >&2; done";

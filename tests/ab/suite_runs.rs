@@ -89,7 +89,7 @@ fn pages_have_all_workloads_and_the_table() {
 fn a_suite_goes_on_behind_a_command_that_fails() {
     for failure in [
         || Failure::TimedOut(Duration::from_secs(7)),
-        || Failure::NotStarted(std::io::Error::other("there is none")),
+        || Failure::NotStarted("x".into(), std::io::Error::other("there is none")),
         || Failure::NoValue(anyhow::anyhow!("the command printed nothing")),
     ] as [fn() -> Failure; 3]
     {

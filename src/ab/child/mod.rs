@@ -2,6 +2,7 @@
 //! One run of the command: started, timed, measured, and what went wrong told. Its output goes to memory, so that nobody has to read it
 //! meanwhile. What it leaves behind comes to us (subreaper) and is found.
 
+mod apart;
 mod energy;
 mod halt;
 mod leftover;
@@ -10,15 +11,16 @@ mod perf;
 pub use energy::Energy;
 pub use halt::outlast_ctrl_z;
 pub use leftover::{Leftover, become_subreaper, reaped_within};
+pub use perf::Migrations;
 
 use super::cgroup::Cgroup;
 use super::cpus::Affinity;
 use super::metric::Measured;
 use crate::user::User;
 use anyhow::{Context, Result, anyhow, bail};
+use apart::Side;
 use halt::Watch;
 use leftover::Household;
-use perf::Migrations;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
@@ -69,11 +71,17 @@ impl Sample {
 /// Why a run cannot be counted.
 #[derive(Debug)]
 pub enum Failure {
-    NotStarted(Error),
+    /// The program that was typed.
+    NotStarted(OsString, Error),
     /// With its last words.
     Failed(ExitStatus, String),
     TimedOut(Duration),
     LeftBehind(Vec<Leftover>),
+    /// A thread of this name left the CPUs that its copy is kept to.
+    Strayed {
+        name: String,
+        cpus: String,
+    },
     /// It ended well, and a number that was asked for is not there.
     NoValue(anyhow::Error),
     /// Somebody wanted it to end.
@@ -90,7 +98,21 @@ impl From<anyhow::Error> for Failure {
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         match self {
-            Failure::NotStarted(e) => write!(f, "the command cannot be run: {e}"),
+            Failure::NotStarted(program, e) => {
+                let program = program.to_string_lossy();
+                write!(f, "the command '{program}' cannot be run: {e}")?;
+                match program.contains(char::is_whitespace) {
+                    true => write!(
+                        f,
+                        "; that is one word: quote each by itself, or write sh -c '{program}'"
+                    ),
+                    false => Ok(()),
+                }
+            }
+            Failure::Strayed { name, cpus } => write!(
+                f,
+                "{name}, of a copy that is kept to CPUs {cpus}, may run on others: a command that chooses its CPUs cannot be run with --concurrent"
+            ),
             Failure::Failed(status, words) => write!(f, "the command failed ({status}){words}"),
             Failure::TimedOut(after) => write!(
                 f,
@@ -140,8 +162,17 @@ pub fn run_at_once(
     let household = Household::now(cgroup, helper);
     let mut watch = Watch::begin();
     let mut copies = Vec::new();
-    let ended = start_all(workloads, cgroup, &mut copies, started)
-        .and_then(|()| wait(&mut copies, workloads, stopped, &mut energy, &mut watch));
+    let sides = sides(workloads, cgroup)?;
+    let ended = start_all(workloads, cgroup, &sides, &mut copies, started).and_then(|()| {
+        wait(
+            &mut copies,
+            workloads,
+            &sides,
+            stopped,
+            &mut energy,
+            &mut watch,
+        )
+    });
     if let Err(failure) = ended {
         return Err(ended_all(&household, &copies, failure));
     }
@@ -225,14 +256,25 @@ impl Copy {
     }
 }
 
+/// Of copies that run at once. Empty: there is one, or they have no cgroup.
+fn sides(workloads: &[Workload], cgroup: Option<&Cgroup>) -> Result<Vec<Option<Side>>> {
+    let each = workloads.iter().enumerate();
+    match cgroup.filter(|_| workloads.len() > 1) {
+        None => Ok(Vec::new()),
+        Some(cgroup) => each.map(|(at, w)| Side::new(cgroup, at, &w.cpus)).collect(),
+    }
+}
+
 fn start_all(
     workloads: &[Workload],
     cgroup: Option<&Cgroup>,
+    sides: &[Option<Side>],
     copies: &mut Vec<Copy>,
     started: &mut dyn FnMut(i32),
 ) -> Result<(), Failure> {
-    for workload in workloads {
-        let copy = Copy::start(workload, cgroup)?;
+    for (at, workload) in workloads.iter().enumerate() {
+        let own = sides.get(at).and_then(|side| Some(&side.as_ref()?.cgroup));
+        let copy = Copy::start(workload, own.or(cgroup))?;
         started(copy.pid);
         copies.push(copy);
     }
@@ -304,7 +346,9 @@ fn start(
         // SAFETY: what is called between fork and exec is one system call on memory that the closure owns.
         unsafe { command.pre_exec(move || cpus.take()) };
     }
-    let child = command.spawn().map_err(Failure::NotStarted)?;
+    let child = command
+        .spawn()
+        .map_err(|e| Failure::NotStarted(program.clone(), e))?;
     Ok(child.id() as i32)
 }
 
@@ -312,6 +356,7 @@ fn start(
 fn wait(
     copies: &mut [Copy],
     workloads: &[Workload],
+    sides: &[Option<Side>],
     stopped: &dyn Fn() -> bool,
     energy: &mut Option<Energy>,
     watch: &mut Watch,
@@ -340,6 +385,7 @@ fn wait(
         if copies.iter().all(|c| c.ended.is_some()) {
             return Ok(());
         }
+        sides.iter().flatten().try_for_each(Side::check)?;
         if let Some(energy) = energy {
             energy.poll();
         }

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Copies that run at once are kept to CPUs of their own by their affinity, which is theirs to change: who goes to the other side is found.
+
+use super::Failure;
+use crate::ab::cgroup::Cgroup;
+use crate::ab::cpus::Affinity;
+use crate::machine::cpulist_text;
+use anyhow::Result;
+
+/// A copy's own cgroup, and its CPUs.
+pub struct Side {
+    pub cgroup: Cgroup,
+    cpus: Vec<u16>,
+}
+
+impl Side {
+    /// One of its own for the copy with this number, below that of all. None: it is kept to no CPUs.
+    pub fn new(cgroup: &Cgroup, number: usize, cpus: &[u16]) -> Result<Option<Side>> {
+        if cpus.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Side {
+            cgroup: cgroup.child(&format!("copy-{number}"))?,
+            cpus: cpus.to_vec(),
+        }))
+    }
+
+    /// Errors: a thread of the copy may run elsewhere.
+    pub fn check(&self) -> Result<(), Failure> {
+        let own = Affinity::new(&self.cpus);
+        // Who has ended is nowhere.
+        let strays = |thread: &i32| Affinity::of(*thread).is_ok_and(|now| !now.within(&own));
+        match self.cgroup.threads().into_iter().find(strays) {
+            None => Ok(()),
+            Some(thread) => {
+                let name = std::fs::read_to_string(format!("/proc/{thread}/comm"));
+                Err(Failure::Strayed {
+                    name: name.unwrap_or_default().trim().to_string(),
+                    cpus: cpulist_text(&self.cpus),
+                })
+            }
+        }
+    }
+}
