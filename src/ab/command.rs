@@ -183,7 +183,11 @@ fn record(task: &Task, stop: &Stop, among: Option<Among>) -> Result<(Recorded, E
         warn: &|text| eprintln!("warning: {text}"),
     };
     let sides = task.header.sides.as_ref().map(Sides::cpus).transpose()?;
-    let mut machine = Real::new(means, task.header.scope, workload).beside(sides);
+    let metrics = task.header.metrics()?.into_iter();
+    let asked = metrics.filter_map(|metric| metric.source.measured());
+    let mut machine = Real::new(means, task.header.scope, workload)
+        .measuring(asked.collect())
+        .beside(sides);
     let mut shown = Shown::new(recorded.runs.len(), among);
     let ended = run(
         &recorded.header,

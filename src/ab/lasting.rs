@@ -2,6 +2,7 @@
 //! How what `tune` found is kept: now, and from each start of the scheduler on. Arms and rules live in its process, and nothing of them is on
 //! disk: after a restart the service's drop-in makes them anew.
 
+use super::programs;
 use super::variant::{Kind, Scope, Variant, quoted};
 use crate::arms::{Change, DEFAULT_ARM, NAME_MAX};
 use crate::hash::fnv1a;
@@ -9,7 +10,7 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Of a task's name, in bytes.
 const COMM_MAX: usize = 15;
@@ -402,7 +403,7 @@ fn comm(name: &str) -> String {
 pub fn is_script(program: &Path) -> bool {
     let found = match program.to_string_lossy().contains('/') {
         true => Some(program.to_path_buf()),
-        false => in_path(program),
+        false => programs::program(program, &std::env::var_os("PATH").unwrap_or_default()),
     };
     let mut begin = [0; 2];
     // Who opens a pipe waits for its other end.
@@ -411,10 +412,4 @@ pub fn is_script(program: &Path) -> bool {
         file.read_exact(&mut begin)
     });
     matches!(read, Some(Ok(()))) && begin == *b"#!"
-}
-
-fn in_path(program: &Path) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let all = std::env::split_paths(&path).map(|folder| folder.join(program));
-    all.into_iter().find(|file| file.is_file())
 }

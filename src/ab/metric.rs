@@ -110,6 +110,15 @@ pub enum Source {
     Pointer(String),
 }
 
+impl Source {
+    pub fn measured(&self) -> Option<Measured> {
+        match self {
+            Source::Measured(which) => Some(*which),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Metric {
     /// As it was typed, without its direction.

@@ -2,7 +2,7 @@
 //! One workload under several variants: which is better, and how sure is that? docs/ab.md has the rules and their sources.
 //!
 //! In reading order: `variant`, `metric` and `design` are what is compared, of what, and when; `run` does it on a `machine`, with `child` for one
-//! run of the command, `cpus` where it may run and `concurrent` two at once; `result` is the file of it, `analysis` takes it to `stats/`, `condition` is what spoils it, `report/` shows it, on `pages` too, and `progress` tells meanwhile. `tune`
+//! run of the command, `cpus` where it may run and `concurrent` two at once; `result` is the file of it, `analysis` takes it to `stats/`, `condition` is what spoils it, `programs` are found by name, `report/` shows it, on `pages` too, and `progress` tells meanwhile. `tune`
 //! searches with such comparisons, and `lasting` says how what it found is kept. `suite` are workloads that come along, `suite_runs` runs them one after the other, `threadripper` those of source 003.
 
 pub mod analysis;
@@ -18,6 +18,7 @@ pub mod lasting;
 pub mod machine;
 pub mod metric;
 pub mod pages;
+pub mod programs;
 pub mod progress;
 pub mod real;
 pub mod report;

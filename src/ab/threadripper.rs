@@ -4,13 +4,13 @@
 //! missing is named, and how to get it, at the addresses that the source has.
 
 use super::cpus::cores;
+use super::programs::program;
 use super::suite::{Five, Item, part_31};
 use super::variant::{PINNED, quoted};
 use crate::machine::Machine;
 use crate::user::User;
 use anyhow::{Context, Result, ensure};
 use std::ffi::OsString;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -205,8 +205,7 @@ impl Place {
 
     /// In PATH.
     fn program(&self, name: &str) -> Option<PathBuf> {
-        let all = std::env::split_paths(&self.path).map(|folder| folder.join(name));
-        all.into_iter().find(|file| runs(file))
+        program(Path::new(name), &self.path)
     }
 
     fn has(&self, need: &Need) -> bool {
@@ -244,11 +243,6 @@ fn modules(perl: &Path, user: Option<&User>) -> Vec<String> {
     let printed = output.map_or_else(|_| Vec::new(), |output| output.stdout);
     let printed = String::from_utf8_lossy(&printed);
     printed.lines().map(str::to_string).collect()
-}
-
-fn runs(file: &Path) -> bool {
-    let meta = std::fs::metadata(file);
-    meta.is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
 impl Row {

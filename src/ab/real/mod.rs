@@ -8,6 +8,7 @@ pub mod former;
 pub mod ground;
 pub mod guardian;
 pub mod live;
+mod needs;
 mod scheduler;
 pub mod service;
 
@@ -59,6 +60,8 @@ pub struct Real<'a> {
     /// That all but the command are on; None: they are where it is.
     others: Option<Variant>,
     workload: Workload,
+    /// What is asked for of what is measured.
+    asked: Vec<Measured>,
     /// Of two copies at once.
     sides: Option<[Vec<u16>; 2]>,
     /// Where the command of a variant is kept to, by name.
@@ -78,6 +81,7 @@ impl<'a> Real<'a> {
             scope,
             others: None,
             workload,
+            asked: Vec::new(),
             sides: None,
             cpus: BTreeMap::new(),
             alone: None,
@@ -91,6 +95,11 @@ impl<'a> Real<'a> {
     /// Two copies run at once, each on its side.
     pub fn beside(self, sides: Option<[Vec<u16>; 2]>) -> Real<'a> {
         Real { sides, ..self }
+    }
+
+    /// These are asked for: without one of them nothing is begun.
+    pub fn measuring(self, asked: Vec<Measured>) -> Real<'a> {
+        Real { asked, ..self }
     }
 
     fn attached(&self) -> Attached<'_> {
@@ -109,7 +118,9 @@ impl<'a> Real<'a> {
             root || !wants_scx,
             "schedulers are loaded by root: run it as root or with sudo"
         );
-        Ok(())
+        needs::schedulers(variants)?;
+        let copies = self.sides.as_ref().map_or(1, |sides| sides.len());
+        needs::metrics(&self.asked, &self.workload.powercap, copies)
     }
 
     /// All that `restore` undoes is noted before it is done.

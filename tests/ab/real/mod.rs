@@ -9,6 +9,7 @@ use crate::child::{alone, lives, workload};
 use scx_roost::ab::cgroup::Cgroup;
 use scx_roost::ab::child::Workload;
 use scx_roost::ab::machine::Machine;
+use scx_roost::ab::metric::Measured;
 use scx_roost::ab::real::service::{Call, Service};
 use scx_roost::ab::real::{Means, Real};
 use scx_roost::ab::variant::{Scope, Variant, parse_all};
@@ -187,6 +188,33 @@ fn a_beginning_that_fails_is_undone() {
         said.borrow()[1..],
         ["systemctl stop scx.service", "systemctl start scx.service"]
     );
+}
+
+/// What cannot be is told before the first run, and before anybody is stopped.
+#[test]
+fn what_a_run_lacks_is_found_before_it() {
+    let _alone = alone();
+    let played = Played::with_service();
+    let begin = |asked: &[Measured], sides, names: &[&str]| {
+        let real = played.real(&no_call, &|| false, workload("true"));
+        let mut real = real.measuring(asked.to_vec()).beside(sides);
+        let variants: Vec<Variant> = names.iter().map(|n| Variant::parse(n).unwrap()).collect();
+        format!("{:#}", real.begin(&variants).unwrap_err())
+    };
+    let none = "energy cannot be measured here, for /nowhere has no package's counter that can be read: leave it out";
+    assert_eq!(begin(&[Measured::Energy], None, &["eevdf"]), none);
+    let two = begin(&[Measured::Energy], Some([vec![0], vec![1]]), &["eevdf"]);
+    assert!(two.contains("of one of two copies"), "{two}");
+    if !root() {
+        return;
+    }
+    for program in ["/no/such/scx_lavd", "scx_no_such"] {
+        let scx = format!("scx:{program} --fast");
+        assert_eq!(
+            begin(&[], None, &["mainline", &scx]),
+            format!("variant {scx}: there is no program {program} that can be run")
+        );
+    }
 }
 
 #[test]

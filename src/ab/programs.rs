@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Programs by their names, as who starts them finds them.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// `path`: as PATH. None: nothing of that name can be run. A name with a slash is its path.
+pub fn program(name: &Path, path: &OsStr) -> Option<PathBuf> {
+    if name.to_string_lossy().contains('/') {
+        return runs(name).then(|| name.to_path_buf());
+    }
+    let all = std::env::split_paths(path).map(|folder| folder.join(name));
+    all.into_iter().find(|file| runs(file))
+}
+
+fn runs(file: &Path) -> bool {
+    let meta = std::fs::metadata(file);
+    meta.is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}

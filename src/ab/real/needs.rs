@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What runs need and a machine may lack. It is looked for before the first run, and not found behind one that took an hour.
+
+use crate::ab::child::{Energy, Migrations};
+use crate::ab::metric::Measured;
+use crate::ab::programs::program;
+use crate::ab::variant::{Kind, Variant};
+use anyhow::{Context, Result, ensure};
+use std::path::Path;
+
+/// Errors: the program of a scheduler is not there.
+pub fn schedulers(variants: &[Variant]) -> Result<()> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    for variant in variants {
+        if let Kind::Scx(words) = &variant.kind {
+            let found = program(Path::new(&words[0]), &path);
+            found.with_context(|| {
+                format!(
+                    "variant {}: there is no program {} that can be run",
+                    variant.name, words[0]
+                )
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// `copies`: at once. Errors: a metric cannot be measured here.
+pub fn metrics(asked: &[Measured], powercap: &Path, copies: usize) -> Result<()> {
+    if asked.contains(&Measured::Energy) {
+        ensure!(
+            copies == 1,
+            "energy is of the machine, and cannot be told of one of two copies: leave it out"
+        );
+        ensure!(
+            Energy::new(powercap).is_some(),
+            "energy cannot be measured here, for {} has no package's counter that can be read: leave it out",
+            powercap.display()
+        );
+    }
+    ensure!(
+        !asked.contains(&Measured::Migrations) || Migrations::of_children().is_some(),
+        "migrations cannot be measured here, for the kernel does not let us count them (perf_event_open): leave it out"
+    );
+    Ok(())
+}
