@@ -102,6 +102,16 @@ impl Variant {
             Some(command) => Kind::Scx(words(command)?),
             None if scheduler == EEVDF => Kind::Eevdf,
             None => {
+                let preset = scheduler.split('+').next().unwrap_or_default();
+                ensure!(
+                    features::preset(preset).is_some(),
+                    "variant {name}: expected {EEVDF}, {PINNED}, scx:COMMAND (scx:/usr/bin/scx_lavd) or a preset of scx_roost: {}",
+                    features::PRESETS
+                        .iter()
+                        .map(|p| p.name)
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                );
                 let settings = variant::settings(scheduler);
                 let settings = settings.with_context(|| format!("variant {name}"))?;
                 Kind::Roost(Box::new((variant::change(scheduler)?, settings)))

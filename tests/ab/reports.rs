@@ -8,7 +8,7 @@ use scx_roost::ab::report::compare::compare;
 use scx_roost::ab::report::html::html;
 use scx_roost::ab::report::markdown::markdown;
 use scx_roost::ab::report::text::text;
-use scx_roost::ab::report::{Report, least_effect, number};
+use scx_roost::ab::report::{Report, least_effect, number, remark};
 use scx_roost::ab::result::{Recorded, ResultFile};
 use scx_roost::ab::run::run;
 use scx_roost::ab::stats::pairs::Scale;
@@ -187,6 +187,17 @@ fn few_blocks_are_told_so() {
     assert!(
         text.contains("inconclusive: 4 blocks are too few to tell anything"),
         "{text}"
+    );
+    // At an early look of -n auto something else may be equivalent by then.
+    let report = Report::new(&recorded).unwrap();
+    let judged = report.metrics[0].variants[1].judged.clone().unwrap();
+    let ten = Judged {
+        blocks: 10,
+        ..judged
+    };
+    assert_eq!(
+        remark(&ten),
+        "10 blocks are too few to tell of a difference"
     );
 }
 

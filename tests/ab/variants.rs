@@ -44,7 +44,13 @@ fn the_kernels_own_and_others() {
 
 #[test]
 fn what_is_none_is_told() {
-    assert!(error("roast").contains("unknown preset 'roast': expected one of"));
+    for unknown in ["roast", "EEVDF", "scx_cosmos", "lavd+claim"] {
+        let told = error(unknown);
+        let known = format!(
+            "variant {unknown}: expected eevdf, pinned, scx:COMMAND (scx:/usr/bin/scx_lavd) or a preset of scx_roost: roost, mainline"
+        );
+        assert!(told.starts_with(&known), "{told}");
+    }
     assert!(error("roost+claims=off").contains("there is no feature or tunable claims"));
     assert!(error("roost+claim=no").contains("claim is on or off, not no"));
     assert!(error("roost+slice-us=5").contains("slice-us 5: 100 to 100000 us are possible"));

@@ -15,6 +15,7 @@ use super::condition::warnings;
 use super::cpus::Cpus;
 use super::result::{Header, Recorded, Repetition};
 use super::stats::Interval;
+use super::stats::bootstrap::MIN_BLOCKS;
 use super::stats::pairs::Scale;
 use super::stats::plan::Plan;
 use super::stats::sample::{median, outliers};
@@ -359,6 +360,7 @@ pub fn remark(judged: &Judged) -> String {
         }
         (Verdict::Inconclusive, 0) => "not looked at yet: the plan is not done".to_string(),
         (Verdict::Inconclusive, n) => match least_effect(judged, "").as_str() {
+            "" if n >= MIN_BLOCKS => format!("{n} blocks are too few to tell of a difference"),
             "" => format!("{n} blocks are too few to tell anything"),
             least => format!("{n} blocks find {least} or more"),
         },
