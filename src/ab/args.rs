@@ -48,6 +48,7 @@ Searched are each feature, the other way round, and half and twice of slice-us, 
 base has claim_expiry and of delay-us where it has delay_migration; with util_fits fits-margin 20 and fits-rt 1. What --base sets stays.
 Some 30 changes are run 7 times each, the better half again, and so on: about 450 runs. Then the best is compared with the base anew, on runs
 of its own: however many are searched, 2.5 % is the chance to find something where there is nothing.
+It ends with what to type to keep what was found, now and after a restart: for all tasks, and as an arm with a rule for the workload alone.
 Exit status: 0 when all runs were made, whatever was found; 1 after an error, with the machine as it was found.";
 
 #[derive(Debug, Args)]
