@@ -17,6 +17,8 @@ pub struct Costs {
     pub preempt: u64,
     pub tick: u64,
     pub timer: u64,
+    /// Of who starts one.
+    pub timer_arm: u64,
     /// From its order until a timer is due at the soonest.
     pub timer_late: u64,
     /// Until another CPU hears.
@@ -57,6 +59,7 @@ impl Costs {
             preempt: ns("switch_involuntary"),
             tick: ns("tick"),
             timer: ns("hrtimer_fire"),
+            timer_arm: ns("hrtimer_arm"),
             timer_late: ns("timer_late"),
             ipi: ns("ipi_send") + ns("ipi_receive"),
             idle_exit: ns("idle_c1_exit"),

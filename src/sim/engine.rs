@@ -560,6 +560,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                     let slot = self.slot(cpu, on);
                     let at = now + ns + self.costs.timer_late;
                     self.timer_set(slot, at);
+                    self.pay(here, self.costs.timer_arm);
                 }
             }
         }

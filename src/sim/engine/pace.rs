@@ -5,6 +5,7 @@ use super::Engine;
 use super::On;
 use crate::sim::sched::Scheduler;
 use crate::sim::speed::FULL;
+use crate::sim::task::State;
 use crate::sim::watch::{Watch, What};
 
 impl<S: Scheduler, W: Watch> Engine<S, W> {
@@ -47,7 +48,9 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
 
     /// Work of the kernel's own that who runs there pays for.
     pub(super) fn pay(&mut self, cpu: usize, ns: u64) {
-        let Some(task) = self.cpus[cpu].running else {
+        // Who is about to leave goes on with nothing.
+        let running = self.cpus[cpu].running;
+        let Some(task) = running.filter(|&t| self.tasks[t].state == State::Runnable) else {
             return;
         };
         self.settle(cpu);
