@@ -166,7 +166,10 @@ fn what_would_have_been_found_is_told() {
         );
         assert!(markdown.contains(&format!(" | {least} | ")), "{markdown}");
         assert!(
-            html.contains(&format!("<td class=\"n\">{least}<td ")),
+            html.contains(&format!(
+                "<td class=\"least effect n\">{}<td ",
+                least.replace(' ', "&nbsp;")
+            )),
             "{html}"
         );
     }

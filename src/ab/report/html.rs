@@ -11,7 +11,7 @@ use crate::ab::stats::pairs::Scale;
 use std::fmt::Write;
 
 const STYLE: &str = "body{font:14px sans-serif;max-width:70em;margin:2em auto;padding:0 1em}table{border-collapse:collapse;margin:1em 0}\
-td,th{padding:.2em .8em;text-align:left;border-bottom:1px solid #ccc}td.i,td.n{white-space:nowrap}td.n{text-align:right;font-variant-numeric:tabular-nums}\
+td,th{padding:.2em .8em;text-align:left;border-bottom:1px solid #ccc}td.verdict{min-width:16em}td.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}\
 svg{display:block;max-width:100%;height:auto}svg text{font:12px sans-serif}.better{color:#006d4f}.worse{color:#a03c00}.legend span{margin-right:1em}";
 
 pub fn html(report: &Report) -> String {
@@ -112,13 +112,20 @@ fn table(metric: &MetricReport, blocks: usize) -> String {
             let class = match *column {
                 "verdict" => judged.map_or("", |j| verdict_name(j.verdict)),
                 "p" | "least effect" => "n",
-                _ => "i",
+                _ => "",
             };
-            let _ = write!(table, "<td class=\"{class}\">{}", escape(&text));
+            let text = unbroken(&escape(&text));
+            let _ = write!(table, "<td class=\"{column} {class}\">{text}");
         }
         table += "</tr>\n";
     }
     table + "</table>\n"
+}
+
+/// A line may end between a value and its interval, and not within that.
+fn unbroken(text: &str) -> String {
+    text.replace(" to ", "&nbsp;to&nbsp;")
+        .replace(" %", "&nbsp;%")
 }
 
 fn medians(title: &str, report: &Report, rows: &Medians) -> String {
