@@ -10,9 +10,9 @@ use super::{
 use crate::ab::stats::pairs::Scale;
 use std::fmt::Write;
 
-const STYLE: &str = "body{font:14px sans-serif;max-width:70em;margin:2em auto;padding:0 1em}table{border-collapse:collapse;margin:1em 0}\
-td,th{padding:.2em .8em;text-align:left;border-bottom:1px solid #ccc}td.verdict{min-width:16em}td.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}\
-svg{display:block;max-width:100%;height:auto}svg text{font:12px sans-serif}.better{color:#006d4f}.worse{color:#a03c00}.legend span{margin-right:1em}";
+const STYLE: &str = "body{font:14px sans-serif;max-width:80em;margin:2em auto;padding:0 1em}table{border-collapse:collapse;margin:1em 0}\
+td,th{padding:.2em .8em;text-align:left;border-bottom:1px solid #ccc}td.verdict{min-width:12em}td.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}\
+svg{display:block;max-width:100%;height:auto}svg text{font:12px sans-serif}.better{color:#006d4f}.worse{color:#a03c00}.legend span{display:inline-block;margin-right:1em}";
 
 pub fn html(report: &Report) -> String {
     page(&command(report.plan), &section(report))
