@@ -62,6 +62,10 @@ fn what_is_wrong_is_told_by_task_phase_and_key() {
             "task a: phase p: there is no key \"instance\" here",
         ),
         (
+            "\"a\" : { \"instance\" : 100000000, \"run\" : 1, \"loop\" : 1 }",
+            "100000000 tasks, most of them a, where 1000000 at most were expected",
+        ),
+        (
             "\"a\" : { \"run\" : 1, \"phases\" : { \"p\" : { \"run\" : 1 } } }",
             "there is no key \"run\" here",
         ),
