@@ -124,6 +124,10 @@ fn simulate(wanted: &sim::Wanted, json: bool) -> Result<()> {
             let all = table::sensitivity(plan)?;
             shown(json, &all, || all.text())
         }
+        sim::Wanted::SensitivityMarkdown(plan) => {
+            let all = table::sensitivity(plan)?;
+            shown(json, &all, || all.markdown(plan))
+        }
         sim::Wanted::Swarm(seeds) => {
             let done = sim::swarm(seeds)?;
             shown(json, &done, || done.text())

@@ -127,15 +127,19 @@ pub struct SimArgs {
     #[arg(long, requires = "table", conflicts_with = "workload")]
     beside: bool,
 
-    /// With --table: each parameter at both ends of its range, one at a time, and which verdicts change
-    #[arg(long, requires = "table", conflicts_with_all = ["workload", "beside", "markdown"])]
+    /// With --table: each parameter of the machines and the workloads at both ends of its range, one at a time, and which verdicts change
+    #[arg(long, requires = "table", conflicts_with_all = ["workload", "beside"])]
     sensitivity: bool,
 
     /// With --table: runs of a tenth of the time, as the tests have them
     #[arg(long, requires = "table", conflicts_with = "workload")]
     short: bool,
 
-    /// With --table: as Markdown, for docs/simulator/SOURCE.md
+    /// With --table: up to N runs of rows whose runs are short; --seeds says how many the others have
+    #[arg(long, value_name = "N", requires = "table", conflicts_with = "workload", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    most_seeds: Option<u64>,
+
+    /// With --table: as Markdown, for docs/simulator/SOURCE.md or, with --sensitivity, sensitivity-SOURCE.md
     #[arg(long, requires = "table", conflicts_with = "workload")]
     markdown: bool,
 
@@ -161,6 +165,8 @@ pub enum Wanted {
     /// A table, for a document.
     Markdown(TablePlan),
     Sensitivity(TablePlan),
+    /// The same, for a document.
+    SensitivityMarkdown(TablePlan),
     /// Random cases, by their seeds.
     Swarm(Range<u64>),
     /// Show the hash of the model's parameters.
@@ -188,6 +194,7 @@ impl SimArgs {
         if let Some(source) = &self.table {
             let plan = self.table_plan(source)?;
             return Ok(match (self.sensitivity, self.markdown) {
+                (true, true) => Wanted::SensitivityMarkdown(plan),
                 (true, _) => Wanted::Sensitivity(plan),
                 (_, true) => Wanted::Markdown(plan),
                 _ => Wanted::Table(plan),
@@ -209,6 +216,7 @@ impl SimArgs {
             source: source.to_string(),
             effort: Effort {
                 seeds: self.seeds()?,
+                most_seeds: self.most_seeds,
                 short: self.short,
                 params: self.param.clone(),
             },

@@ -17,6 +17,7 @@ fn shown(source: &str) -> String {
         source: source.to_string(),
         effort: Effort {
             seeds: 1..2,
+            most_seeds: None,
             short: true,
             params: Vec::new(),
         },

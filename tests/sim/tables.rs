@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The published rows as they are written down.
 
-use scx_roost::sim::table::{self, Demand, Figure, Frozen, Verdict};
+use scx_roost::sim::table::{self, Demand, Effort, Figure, Frozen, Table, TablePlan, Verdict};
 use std::collections::BTreeSet;
 
 const TABLES: &str = include_str!("../../src/sim/data/tables.tsv");
@@ -94,6 +94,11 @@ fn like(effect: f64, near: f64) -> Demand {
     Demand::Like { effect, near }
 }
 
+/// Of one run, whose error is not known.
+fn one(value: f64) -> Figure {
+    Figure { value, error: None }
+}
+
 #[test]
 fn a_verdict_is_about_sign_and_size() {
     for (effect, near, simulated, verdict) in [
@@ -110,7 +115,7 @@ fn a_verdict_is_about_sign_and_size() {
         (5.7, 5.0, 0.5, Verdict::Size),
     ] {
         assert_eq!(
-            like(effect, near).judge(simulated),
+            like(effect, near).judge(one(simulated), 1),
             verdict,
             "{effect}: {simulated}"
         );
@@ -120,19 +125,125 @@ fn a_verdict_is_about_sign_and_size() {
         (-2.0, Verdict::Ok),
         (2.1, Verdict::Effect),
     ] {
-        assert_eq!(Demand::None.judge(simulated), verdict, "{simulated}");
+        let judged = Demand::None.judge(one(simulated), 1);
+        assert_eq!(judged, verdict, "{simulated}");
     }
 }
 
 #[test]
 fn who_is_near_a_limit_is_undecided() {
-    let of = |value, error| like(-10.0, 8.0).undecided(Figure { value, error }, 4);
-    assert_eq!(of(-10.0, Some(1.0)), None);
+    let of = |runs, value, error| like(-10.0, 8.0).undecided(Figure { value, error }, runs);
+    assert_eq!(of(100, -10.0, Some(1.0)), None);
     // 1 point from a limit, two standard errors are 2: four times the runs.
-    assert_eq!(of(-3.0, Some(1.0)), Some(16));
-    assert_eq!(of(-1.0, Some(1.0)), Some(16));
-    assert_eq!(of(-3.0, Some(0.4)), None);
-    assert_eq!(of(-3.0, None), None);
+    assert_eq!(of(100, -3.0, Some(1.0)), Some(400));
+    assert_eq!(of(100, -1.0, Some(1.0)), Some(400));
+    assert_eq!(of(100, -3.0, Some(0.4)), None);
+    assert_eq!(of(100, -3.0, None), None);
+}
+
+/// Student's t: 3.2 of four runs, 12.7 of two, where two standard errors are of many.
+#[test]
+fn of_few_runs_little_is_known() {
+    let of = |runs, value, error| like(-10.0, 8.0).undecided(Figure { value, error }, runs);
+    assert_eq!(of(4, -10.0, Some(2.5)), None);
+    assert_eq!(of(2, -10.0, Some(0.6)), None);
+    // 18 runs of the same scatter: t is 2.11, the error 2 / sqrt(18).
+    assert_eq!(of(4, -3.0, Some(1.0)), Some(18));
+    assert_eq!(of(4, -3.0, Some(0.4)), Some(5));
+    assert_eq!(of(2, -10.0, Some(1.0)), Some(3));
+}
+
+/// Where a sign is demanded it is there, and not by chance.
+#[test]
+fn an_effect_of_nothing_has_no_sign() {
+    let of = |value, error| {
+        let simulated = Figure {
+            value,
+            error: Some(error),
+        };
+        let demand = like(5.71, 8.0);
+        (
+            demand.judge(simulated, 100),
+            demand.undecided(simulated, 100),
+        )
+    };
+    assert_eq!(of(4.0, 0.5), (Verdict::Ok, None));
+    // It is known that there is no effect.
+    assert_eq!(of(0.02, 0.17), (Verdict::Sign, None));
+    assert_eq!(of(0.0, 0.0), (Verdict::Sign, None));
+    // Nothing is known.
+    assert_eq!(of(2.0, 2.0), (Verdict::Sign, Some(400)));
+    assert_eq!(of(1.0, 0.4), (Verdict::Ok, None));
+}
+
+/// One short run of each.
+fn short(source: &str) -> Table {
+    let plan = TablePlan {
+        source: source.to_string(),
+        effort: Effort {
+            seeds: 1..2,
+            most_seeds: None,
+            short: true,
+            params: Vec::new(),
+        },
+        beside: true,
+    };
+    table::tables(&plan).unwrap().remove(0)
+}
+
+/// To which a parameter was fitted: marked, and counted apart, too.
+#[test]
+fn rows_that_calibrate_are_told() {
+    let table = short("003");
+    let text = table.text();
+    let marked = text.lines().filter(|l| l.contains(" (calibrates)"));
+    assert_eq!(marked.count(), 3);
+    assert!(text.contains("\nOf 18 rows: "), "{text}");
+    assert!(
+        text.contains(". Without the 3 that calibrate, of 15: "),
+        "{text}"
+    );
+    // Who pinned in the source is shown: 64 threads of 32 cores.
+    let pogocache = &table.beside[0];
+    assert!(
+        pogocache.crowded && pogocache.pinned.is_some(),
+        "{pogocache:?}"
+    );
+}
+
+/// Threads are pinned beside all sources, where there is a core for each.
+#[test]
+fn who_is_pinned_has_a_core() {
+    let table = short("000");
+    for c in &table.beside {
+        assert_eq!(c.crowded, c.pinned.is_none(), "{c:?}");
+    }
+    assert!(table.beside.iter().any(|c| c.crowded));
+    assert!(table.text().contains("\nPinned -: the base keeps"));
+}
+
+/// Params of workloads are swept, too, of the workloads that they are of.
+#[test]
+fn a_range_of_a_workload_is_swept() {
+    let plan = TablePlan {
+        source: "001".to_string(),
+        effort: Effort {
+            seeds: 1..3,
+            most_seeds: None,
+            short: true,
+            params: Vec::new(),
+        },
+        beside: false,
+    };
+    let all = table::sensitivity(&plan).unwrap();
+    let of = |param: &str| all.ends.iter().filter(move |e| e.param == param);
+    assert!(of("nas: step").all(|e| e.most.starts_with("nas-")));
+    assert!(of("nas: step").chain(of("nas: spin")).count() > 0);
+    assert!(of("smt_speed").all(|e| e.value.ends_with(" part")));
+    assert!(
+        all.markdown(&plan)
+            .contains("--table 001 --seeds 2 --sensitivity --short --markdown`")
+    );
 }
 
 /// Who changes a parameter, a workload or what stands for a row after they were frozen tells of it in data/changes.tsv:

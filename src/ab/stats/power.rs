@@ -27,7 +27,8 @@ pub fn blocks_needed(cv: f64, effect: f64, alpha: f64, power: f64) -> usize {
     (2..100_000).find(enough).unwrap_or(100_000)
 }
 
-fn t(n: usize, share: f64) -> Option<f64> {
+/// What the mean of n values, less the true one and by its standard error, does not exceed with that chance (Student). None: n is below 2.
+pub fn t(n: usize, share: f64) -> Option<f64> {
     let student = StudentsT::new(0.0, 1.0, n.checked_sub(1)? as f64).ok()?;
     Some(student.inverse_cdf(share))
 }

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Workloads: groups of tasks that run, sleep, and wait for each other. `parse` reads the text, `text` its lines, `expr` its numbers, `whole` looks
-//! at all of it; the text is described in docs/simulator.md. `rtapp` reads rt-app's files, `json` its JSON.
+//! Workloads: groups of tasks that run, sleep, and wait for each other. `parse` reads the text, `text` its lines, `expr` its numbers, `ranges` what
+//! is plausible, `whole` looks at all of it; the text is described in docs/simulator.md. `rtapp` reads rt-app's files, `json` its JSON.
 
 mod expr;
 mod faults;
 mod json;
 mod parse;
+mod ranges;
 mod rtapp;
 mod text;
 mod whole;
 
 pub use expr::{Expr, Known, Unit};
 pub use faults::Faults;
+pub use ranges::{Range, ranges};
 
 use crate::native::{Attr, SchedPolicy};
 use anyhow::{Context, Result, ensure};

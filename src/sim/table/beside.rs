@@ -3,11 +3,15 @@
 
 use super::cases::{Case, Outcomes};
 use super::cells::{Beside, Cell, Cells};
-use super::metric::{Metric, change};
+use super::metric::{Metric, change, mean};
+use super::verdict::reach;
 use super::{Figure, Row};
+use crate::sim::model;
 use anyhow::Result;
 use serde::Serialize;
 
+/// The policy of threads that are pinned by hand.
+const PINNED: &str = "pinned";
 /// Points that our own choice may be behind.
 const BEHIND: f64 = 1.5;
 
@@ -17,6 +21,8 @@ pub struct Wanted {
     workload: &'static str,
     cell: Cell,
     policies: Vec<(Beside, &'static str)>,
+    /// The source has pinned its threads itself.
+    pinned: bool,
 }
 
 /// A policy and how much better than the row's base it is, percent.
@@ -25,6 +31,8 @@ pub struct Gain {
     pub variant: &'static str,
     #[serde(flatten)]
     pub gain: Figure,
+    /// Pairs of runs.
+    pub runs: u64,
 }
 
 /// What came of it. None: not modelled, or not known of this workload.
@@ -37,6 +45,8 @@ pub struct Compared {
     /// The best of the sources' own.
     pub source: Option<Gain>,
     pub pinned: Option<Gain>,
+    /// The base keeps more CPUs busy than there are cores, so that not each of them has one of its own: nobody is pinned, unless the source did it.
+    pub crowded: bool,
     pub oracle: Option<Gain>,
     /// By how much ours is behind the best source and behind pinned, where that is more than it may be.
     pub behind_source: Option<Behind>,
@@ -46,7 +56,7 @@ pub struct Compared {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Behind {
     pub points: f64,
-    /// It is less than two standard errors of the two gains.
+    /// The errors of the two gains may be all of it.
     pub undecided: bool,
 }
 
@@ -71,18 +81,24 @@ pub fn wanted(rows: &[(Row, Result<Cell, String>)], cells: &Cells) -> Result<Vec
             workload: row.workload,
             cell: cell.clone(),
             policies: cells.beside(row.source)?,
+            pinned: rows.iter().any(|(other, cell)| {
+                let pinned = |c: &Cell| c.variant == PINNED;
+                other.workload == row.workload && cell.as_ref().is_ok_and(pinned)
+            }),
         });
     }
     Ok(wanted)
 }
 
 /// None: no more than may be.
-fn behind(ours: Figure, other: Figure) -> Option<Behind> {
-    let points = other.value - ours.value;
-    let error = ours.error.unwrap_or(0.0).hypot(other.error.unwrap_or(0.0));
-    (points > BEHIND).then_some(Behind {
-        points,
-        undecided: points < 2.0 * error,
+fn behind(ours: &Gain, other: &Gain) -> Option<Behind> {
+    let value = other.gain.value - ours.gain.value;
+    let errors = ours.gain.error.zip(other.gain.error);
+    let error = errors.map(|(ours, other)| ours.hypot(other));
+    let reach = reach(Figure { value, error }, ours.runs.min(other.runs));
+    (value > BEHIND).then_some(Behind {
+        points: value,
+        undecided: reach.is_some_and(|reach| value < reach),
     })
 }
 
@@ -99,8 +115,9 @@ impl Wanted {
             gains.max_by(|a, b| a.gain.value.total_cmp(&b.gain.value))
         };
         let (ours, source) = (best(Beside::Ours), best(Beside::Source));
-        let pinned = best(Beside::Pinned);
-        let behind = |other: &Option<Gain>| behind(ours.as_ref()?.gain, other.as_ref()?.gain);
+        let crowded = self.crowded(outcomes);
+        let pinned = best(Beside::Pinned).filter(|_| self.pinned || !crowded);
+        let behind = |other: &Option<Gain>| behind(ours.as_ref()?, other.as_ref()?);
         Compared {
             workload: self.workload,
             machine: self.cell.machine,
@@ -108,6 +125,7 @@ impl Wanted {
             behind_source: behind(&source),
             behind_pinned: behind(&pinned),
             oracle: best(Beside::Oracle),
+            crowded,
             ours,
             source,
             pinned,
@@ -116,16 +134,24 @@ impl Wanted {
 
     fn gain(&self, variant: &'static str, outcomes: &Outcomes) -> Option<Gain> {
         let cell = &self.cell;
-        let values = |policy| {
-            let values = outcomes.values(cell.machine, &cell.loads, policy, cell.metric);
-            values.ok()
-        };
-        let (base, of) = (values(cell.base)?, values(variant)?);
+        let (base, of) = outcomes.pairs(cell, cell.base, variant).ok()?;
         let gain = match cell.metric.more_is_better()? {
             true => change(&base, &of),
             false => change(&of, &base),
         };
-        Some(Gain { variant, gain })
+        Some(Gain {
+            variant,
+            gain,
+            runs: base.len() as u64,
+        })
+    }
+
+    fn crowded(&self, outcomes: &Outcomes) -> bool {
+        let cell = &self.cell;
+        let busy = outcomes.values(cell.machine, &cell.loads, cell.base, Metric::BusyCpus);
+        let cores = model(cell.machine).map(|model| model.machine.nr_cores);
+        let both = busy.ok().zip(cores);
+        both.is_some_and(|(busy, cores)| mean(&busy) > cores as f64)
     }
 }
 
@@ -135,8 +161,12 @@ mod tests {
 
     #[test]
     fn behind_is_what_errors_do_not_explain() {
-        let figure = |value, error| Figure { value, error };
-        let of = |ours, other| behind(ours, other).map(|b| b.undecided);
+        let figure = |value, error| Gain {
+            variant: "",
+            gain: Figure { value, error },
+            runs: 100,
+        };
+        let of = |ours, other| behind(&ours, &other).map(|b| b.undecided);
         assert_eq!(of(figure(0.0, None), figure(1.5, None)), None);
         assert_eq!(of(figure(0.0, None), figure(1.6, None)), Some(false));
         assert_eq!(

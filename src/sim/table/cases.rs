@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What is run for a table: each machine, workload and policy once for each seed, however many rows ask for it.
 
+use super::cells::Cell;
 use super::metric::Metric;
 use crate::sim::args::{setting, text};
-use crate::sim::load::{Load, Settings};
-use crate::sim::{Measured, Model, Policy, Scenario, model, runs};
+use crate::sim::load::{Load, Range, Settings, number};
+use crate::sim::{Measured, Model, Policy, Scenario, Times, model, runs};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
+use std::ops;
+use std::sync::Arc;
 
 /// Short runs have this part of the warm-up and of the time that is measured.
 const SHORT: u64 = 10;
+/// Events of a case up to which it has more seeds.
+const CHEAP: u64 = 10_000_000;
 
 /// A machine, a workload with its settings, and a policy, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,11 +24,11 @@ pub struct Case {
     pub policy: &'static str,
 }
 
-/// A parameter of the machines is at an end of its range.
+/// A parameter of the machines, or a param of a workload, is at an end of its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extreme {
-    pub name: &'static str,
-    pub high: bool,
+pub enum Extreme {
+    Machine { name: &'static str, high: bool },
+    Load(&'static str, Range<'static>, bool),
 }
 
 /// A case that can be run.
@@ -37,7 +41,9 @@ struct Ready {
 /// How often, and how long.
 #[derive(Clone, Debug)]
 pub struct Effort {
-    pub seeds: Range<u64>,
+    pub seeds: ops::Range<u64>,
+    /// Of cases whose runs are short: as many as `CHEAP` allows, at most that.
+    pub most_seeds: Option<u64>,
     /// For tests: a tenth of the time.
     pub short: bool,
     /// Parameters that are other, as NAME=VALUE.
@@ -49,10 +55,26 @@ impl Effort {
     pub fn runs(&self) -> u64 {
         self.seeds.end - self.seeds.start
     }
+
+    /// Of a case whose runs are short.
+    pub fn most(&self) -> u64 {
+        self.most_seeds.unwrap_or(0).max(self.runs())
+    }
+
+    /// Seeds that such a case has besides: those behind.
+    fn besides(&self, done: &[Measured]) -> ops::Range<u64> {
+        let events: u64 = done.iter().map(|m| m.events).sum();
+        let each = (events / self.runs()).max(1);
+        let runs = (CHEAP / each).clamp(self.runs(), self.most());
+        self.seeds.end..self.seeds.start.saturating_add(runs)
+    }
 }
 
+/// What came of one case.
+type Runs = Result<Arc<Vec<Measured>>, String>;
+
 /// What came of cases, a run for each seed; or why it cannot be run.
-pub struct Outcomes(BTreeMap<Case, Result<Vec<Measured>, String>>);
+pub struct Outcomes(BTreeMap<Case, Runs>);
 
 impl Outcomes {
     /// Runs them, with the parameters as they are and with each extreme: outcomes for each of these. Errors: a workload or policy
@@ -63,36 +85,48 @@ impl Outcomes {
         extremes: &[Extreme],
     ) -> Result<(Outcomes, Vec<Outcomes>)> {
         let mut all: Vec<Outcomes> = Vec::new();
-        let mut ready = Vec::new();
+        let (mut asked, mut ready) = (Vec::new(), Vec::new());
         let each = [None].into_iter().chain(extremes.iter().map(Some));
         for (set, extreme) in each.enumerate() {
             all.push(Outcomes(BTreeMap::new()));
             for &case in cases {
+                if extreme.is_some_and(|e| !e.concerns(case)) {
+                    continue;
+                }
                 match case.ready(effort, extreme)? {
-                    Ok(case_ready) => ready.push((set, case, case_ready)),
+                    Ok(case_ready) => {
+                        asked.push((set, case));
+                        ready.push(case_ready);
+                    }
                     Err(why) => drop(all[set].0.insert(case, Err(why))),
                 }
             }
         }
-        let seeds = effort.runs() as usize;
-        let measured = runs::all(ready.len() * seeds, |at| {
-            let ready = &ready[at / seeds].2;
-            let scenario = Scenario {
-                model: &ready.model,
-                load: ready.load.clone(),
-                policy: &ready.policy,
-                seed: effort.seeds.start + (at % seeds) as u64,
-            };
-            Ok(scenario.run().map_err(|e| format!("{e:#}")))
-        })?;
-        let mut measured = measured.into_iter();
-        for (set, case, _) in ready {
-            // All are taken, also behind one that failed.
-            let runs: Vec<_> = measured.by_ref().take(seeds).collect();
-            all[set].0.insert(case, runs.into_iter().collect());
+        for ((set, case), runs) in asked.into_iter().zip(run(&ready, effort)?) {
+            all[set].0.insert(case, runs);
         }
-        let extremes = all.split_off(1);
-        Ok((all.remove(0), extremes))
+        let plain = all.remove(0);
+        for outcomes in &mut all {
+            for (&case, runs) in &plain.0 {
+                outcomes.0.entry(case).or_insert_with(|| runs.clone());
+            }
+        }
+        Ok((plain, all))
+    }
+
+    /// The metric of two policies for each seed that both have; or why there is none.
+    pub fn pairs(
+        &self,
+        cell: &Cell,
+        base: &'static str,
+        variant: &'static str,
+    ) -> Result<(Vec<f64>, Vec<f64>), String> {
+        let of = |policy| self.values(cell.machine, &cell.loads, policy, cell.metric);
+        let (mut base, mut variant) = (of(base)?, of(variant)?);
+        let both = base.len().min(variant.len());
+        base.truncate(both);
+        variant.truncate(both);
+        Ok((base, variant))
     }
 
     /// The metric for each seed, of workloads that are run one after the other; or why there is none.
@@ -111,8 +145,8 @@ impl Outcomes {
             };
             self.0[&case].as_ref().map_err(String::clone)
         });
-        let runs: Vec<&Vec<Measured>> = runs.collect::<Result<_, _>>()?;
-        let seeds = 0..runs[0].len();
+        let runs: Vec<&Arc<Vec<Measured>>> = runs.collect::<Result<_, _>>()?;
+        let seeds = 0..runs.iter().map(|r| r.len()).min().unwrap_or(0);
         let values = seeds.map(|seed| {
             let parts: Vec<&Measured> = runs.iter().map(|r| &r[seed]).collect();
             metric.of(&parts)
@@ -122,11 +156,70 @@ impl Outcomes {
     }
 }
 
+/// Each of `ready` as often as is asked for; or why it failed.
+fn run(ready: &[Ready], effort: &Effort) -> Result<Vec<Runs>> {
+    let mut done: Vec<Result<Vec<Measured>, String>> =
+        ready.iter().map(|_| Ok(Vec::new())).collect();
+    add(&mut done, ready, |_| effort.seeds.clone())?;
+    if effort.most() > effort.runs() {
+        let besides = |done: &Result<Vec<Measured>, String>| match done {
+            Ok(done) => effort.besides(done),
+            Err(_) => 0..0,
+        };
+        let seeds: Vec<ops::Range<u64>> = done.iter().map(besides).collect();
+        add(&mut done, ready, |at| seeds[at].clone())?;
+    }
+    Ok(done.into_iter().map(|runs| runs.map(Arc::new)).collect())
+}
+
+/// Runs each with its seeds, behind those of `done`.
+fn add(
+    done: &mut [Result<Vec<Measured>, String>],
+    ready: &[Ready],
+    seeds: impl Fn(usize) -> ops::Range<u64>,
+) -> Result<()> {
+    let jobs = (0..ready.len()).flat_map(|at| seeds(at).map(move |seed| (at, seed)));
+    let jobs: Vec<(usize, u64)> = jobs.collect();
+    let measured = runs::all(jobs.len(), |job| {
+        let (at, seed) = jobs[job];
+        Ok(ready[at].run(seed))
+    })?;
+    for (&(at, _), measured) in jobs.iter().zip(measured) {
+        match (&mut done[at], measured) {
+            (Ok(runs), Ok(measured)) => runs.push(measured),
+            (runs @ Ok(_), Err(why)) => *runs = Err(why),
+            (Err(_), _) => {}
+        }
+    }
+    Ok(())
+}
+
+impl Ready {
+    /// Without what no table asks for, since all runs are kept.
+    fn run(&self, seed: u64) -> Result<Measured, String> {
+        let scenario = Scenario {
+            model: &self.model,
+            load: self.load.clone(),
+            policy: &self.policy,
+            seed,
+        };
+        let mut measured = scenario.run().map_err(|e| format!("{e:#}"))?;
+        measured.wakeups = Times::default();
+        Ok(measured)
+    }
+}
+
 impl Case {
+    /// Of its workload.
+    pub fn name(self) -> &'static str {
+        self.load.split_whitespace().next().unwrap_or_default()
+    }
+
     /// Why it cannot be run. Errors: its workload or policy is none.
     pub fn not_ready(self) -> Result<Option<String>> {
         let effort = Effort {
             seeds: 0..1,
+            most_seeds: None,
             short: true,
             params: Vec::new(),
         };
@@ -135,7 +228,7 @@ impl Case {
 
     /// Or why it cannot be run. Errors: its workload or policy is none.
     fn ready(self, effort: &Effort, extreme: Option<&Extreme>) -> Result<Result<Ready, String>> {
-        let load = read(self.load).with_context(|| format!("cells.tsv: {}", self.load))?;
+        let load = read(self.load, extreme).with_context(|| format!("cells.tsv: {}", self.load))?;
         let Some(mut model) = model(self.machine) else {
             return Ok(Err(format!("machine {} not modelled", self.machine)));
         };
@@ -159,21 +252,43 @@ impl Case {
 }
 
 impl Extreme {
+    /// It may be other for the case.
+    fn concerns(&self, case: Case) -> bool {
+        match self {
+            Extreme::Machine { .. } => true,
+            Extreme::Load(load, ..) => case.name() == *load,
+        }
+    }
+
     fn take(&self, model: &mut Model) -> Result<()> {
-        let Some(param) = model.params.get(self.name) else {
+        let &Extreme::Machine { name, high } = self else {
             return Ok(());
         };
-        let end = if self.high { param.high } else { param.low };
-        model.params.set(self.name, end)
+        let Some(param) = model.params.get(name) else {
+            return Ok(());
+        };
+        model
+            .params
+            .set(name, if high { param.high } else { param.low })
+    }
+
+    /// Also where the case has a value of its own.
+    fn settle(&self, settings: &mut Settings) -> Result<()> {
+        if let Extreme::Load(_, range, high) = self {
+            let end = number(if *high { range.high } else { range.low })?;
+            settings.insert(range.name.to_string(), end);
+        }
+        Ok(())
     }
 }
 
 /// A workload by name and what is other: params, and `warmup` and `duration`.
-fn read(words: &str) -> Result<Load> {
+fn read(words: &str, extreme: Option<&Extreme>) -> Result<Load> {
     let mut words = words.split_whitespace();
     let name = words.next().context("a workload was expected")?;
     let mut settings = words.map(setting).collect::<Result<Settings>>()?;
     let (warmup, duration) = (settings.remove("warmup"), settings.remove("duration"));
+    extreme.map_or(Ok(()), |e| e.settle(&mut settings))?;
     let mut load = Load::parse(&text(name)?, &settings)?;
     if let Some(warmup) = warmup {
         load.warmup = warmup as u64;

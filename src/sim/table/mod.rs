@@ -26,7 +26,7 @@ use beside::Wanted;
 use cases::{Case, Outcomes};
 use cells::{Cell, Cells};
 use metric::{change, mean};
-use rows::{Row, rows};
+use rows::{Row, Use, rows};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -79,11 +79,14 @@ pub struct Line {
     /// Simulated less published, points.
     pub difference: Option<f64>,
     pub verdict: Verdict,
-    /// Two standard errors reach over a limit: as many seeds should decide it.
+    /// Pairs of runs. 0: it is not modelled.
+    pub runs: u64,
+    /// The true effect may be on either side of a limit: as many runs should decide it.
     pub undecided_seeds: Option<u64>,
     /// Why it is not modelled.
     pub why: Option<String>,
-    pub note: Option<&'static str>,
+    /// What is known of why it is no `ok`.
+    pub notes: Vec<&'static str>,
 }
 
 /// What came of the rows of one source.
@@ -91,7 +94,9 @@ pub struct Line {
 pub struct Table {
     pub source: &'static str,
     pub message: &'static str,
+    /// Runs of each, and the most that short ones have.
     pub seeds: u64,
+    pub most_seeds: u64,
     pub short: bool,
     pub frozen: Frozen,
     /// That were other than in it.
@@ -145,11 +150,9 @@ impl Rows {
             .collect()
     }
 
-    fn lines(&self, outcomes: &Outcomes, seeds: u64) -> Result<Vec<Line>> {
+    fn lines(&self, outcomes: &Outcomes) -> Result<Vec<Line>> {
         let lines = self.0.iter();
-        lines
-            .map(|(row, cell)| line(row, cell, outcomes, seeds))
-            .collect()
+        lines.map(|(row, cell)| line(row, cell, outcomes)).collect()
     }
 }
 
@@ -183,7 +186,7 @@ pub fn tables(plan: &TablePlan) -> Result<Vec<Table>> {
     let mut cases = rows.cases();
     cases.extend(beside.iter().flat_map(Wanted::cases));
     let (outcomes, _) = Outcomes::of(&cases, &plan.effort, &[])?;
-    let lines = rows.lines(&outcomes, plan.effort.runs())?;
+    let lines = rows.lines(&outcomes)?;
     let frozen = Frozen::read()?;
     let table = |lines: &[Line]| {
         let source = lines[0].source;
@@ -193,6 +196,7 @@ pub fn tables(plan: &TablePlan) -> Result<Vec<Table>> {
             source,
             message: lines[0].message,
             seeds: plan.effort.runs(),
+            most_seeds: plan.effort.most(),
             short: plan.effort.short,
             frozen: frozen.clone(),
             params: plan.effort.params.clone(),
@@ -205,14 +209,22 @@ pub fn tables(plan: &TablePlan) -> Result<Vec<Table>> {
     Ok(of_sources.map(table).collect())
 }
 
-fn line(row: &Row, cell: &Result<Cell, String>, outcomes: &Outcomes, seeds: u64) -> Result<Line> {
-    let values = cell.as_ref().map_err(String::clone).and_then(|cell| {
-        let of = |policy| outcomes.values(cell.machine, &cell.loads, policy, cell.metric);
-        Ok((of(cell.base)?, of(cell.variant)?))
-    });
+impl Line {
+    /// A parameter was fitted to it.
+    fn calibrates(&self) -> bool {
+        self.used == Use::Calibrates.name()
+    }
+}
+
+fn line(row: &Row, cell: &Result<Cell, String>, outcomes: &Outcomes) -> Result<Line> {
+    let cell = cell.as_ref().map_err(String::clone);
+    let values = cell.and_then(|cell| outcomes.pairs(cell, cell.base, cell.variant));
     let known = values.as_ref().ok();
+    let runs = known.map_or(0, |v| v.0.len() as u64);
     let effect = known.map(|(base, variant)| change(base, variant));
     let demand = Demand::of(row);
+    let verdict = effect.map_or(Verdict::NotModelled, |e| demand.judge(e, runs));
+    let undecided_seeds = effect.and_then(|e| demand.undecided(e, runs));
     let published = row.effect.map(|value| Figure {
         value,
         error: row.error,
@@ -232,18 +244,23 @@ fn line(row: &Row, cell: &Result<Cell, String>, outcomes: &Outcomes, seeds: u64)
         published_base: row.base_value,
         published_variant: row.variant_value,
         simulated: effect,
+        runs,
         simulated_base: known.map(|v| mean(&v.0)),
         simulated_variant: known.map(|v| mean(&v.1)),
         difference: effect.map(|e| e.value - row.effect.unwrap_or(0.0)),
-        verdict: effect.map_or(Verdict::NotModelled, |e| demand.judge(e.value)),
-        undecided_seeds: effect.and_then(|e| demand.undecided(e, seeds)),
+        verdict,
+        undecided_seeds,
         why: values.err(),
-        note: note(row)?,
+        notes: match verdict == Verdict::Ok && undecided_seeds.is_none() || effect.is_none() {
+            true => Vec::new(),
+            false => notes(row)?,
+        },
     })
 }
 
-/// What somebody has written about the row.
-fn note(row: &Row) -> Result<Option<&'static str>> {
+/// What somebody has written about the row: all lines that name it.
+fn notes(row: &Row) -> Result<Vec<&'static str>> {
+    let mut notes = Vec::new();
     for line in NOTES.lines().skip(1) {
         let cells: Vec<&str> = line.split('\t').collect();
         let &[source, name, note] = &cells[..] else {
@@ -254,8 +271,8 @@ fn note(row: &Row) -> Result<Option<&'static str>> {
             None => row.name == name,
         };
         if source == row.source && named {
-            return Ok(Some(note));
+            notes.push(note);
         }
     }
-    Ok(None)
+    Ok(notes)
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Each parameter at both ends of its range, one at a time: which verdicts of a table hang on it.
+//! Each parameter of the machines and each param of the workloads at both ends of its range, one at a time: which verdicts of a table hang
+//! on it.
 
 use super::cases::{Extreme, Outcomes};
 use super::metric::mean;
-use super::show::{Form, table};
-use super::{Line, Rows, TablePlan};
-use crate::sim::params::{Param, Unit};
-use crate::sim::{Model, model};
+use super::show::{Cells, Form, head, table};
+use super::verdict::reach;
+use super::{Figure, Line, Rows, TablePlan};
+use crate::sim::load::ranges;
+use crate::sim::{Model, WORKLOADS, model};
 use anyhow::Result;
 use serde::Serialize;
 
@@ -15,6 +17,8 @@ use serde::Serialize;
 pub struct Sensitivity {
     /// Of the effects with the parameters as they are, the mean of their standard errors, points. None: there is one run of each.
     pub error: Option<f64>,
+    /// Ends that were tried, also those that move nothing.
+    pub tried: usize,
     /// Those first that move the most.
     pub ends: Vec<Sensitive>,
 }
@@ -22,9 +26,10 @@ pub struct Sensitivity {
 /// What an end of a range does to the rows that count.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sensitive {
-    pub param: &'static str,
-    pub value: f64,
-    pub unit: String,
+    /// A parameter of the machines, or the workload and its param.
+    pub param: String,
+    /// With its unit.
+    pub value: String,
     /// Mean of the changes of the effects, without their signs, points; and the row with the largest.
     pub mean_points: f64,
     pub most: &'static str,
@@ -39,19 +44,21 @@ pub struct Changed {
     pub before: &'static str,
     pub after: &'static str,
     pub points: f64,
+    /// The effect may be what it was: the change is within its error.
+    pub undecided: bool,
 }
 
 /// Runs the rows that count with each end of each range. Errors: there is no such source; a table is none.
 pub fn sensitivity(plan: &TablePlan) -> Result<Sensitivity> {
     let rows = Rows::of(&plan.source)?.that_count();
-    let models = rows.machines().into_iter().filter_map(model);
-    let models: Vec<Model> = models.collect();
-    let extremes = extremes(&models);
+    let models: Vec<Model> = rows.machines().into_iter().filter_map(model).collect();
+    let mut extremes = of_machines(&models);
+    extremes.extend(of_loads(&rows)?);
     let (before, after) = Outcomes::of(&rows.cases(), &plan.effort, &extremes)?;
-    let before = rows.lines(&before, plan.effort.runs())?;
+    let before = rows.lines(&before)?;
     let mut ends = Vec::new();
     for (extreme, outcomes) in extremes.iter().zip(after) {
-        let after = rows.lines(&outcomes, plan.effort.runs())?;
+        let after = rows.lines(&outcomes)?;
         ends.extend(sensitive(*extreme, &models, &before, &after));
     }
     ends.sort_by(|a, b| b.mean_points.total_cmp(&a.mean_points));
@@ -59,19 +66,34 @@ pub fn sensitivity(plan: &TablePlan) -> Result<Sensitivity> {
     let errors: Vec<f64> = errors.collect();
     Ok(Sensitivity {
         error: (!errors.is_empty()).then(|| mean(&errors)),
+        tried: extremes.len(),
         ends,
     })
 }
 
 /// Of parameters that any of the machines leaves open.
-fn extremes(models: &[Model]) -> Vec<Extreme> {
+fn of_machines(models: &[Model]) -> Vec<Extreme> {
     let params = models.iter().flat_map(|m| m.params.all());
     let open = params.filter(|p| p.low < p.high);
     let mut names: Vec<&str> = open.map(|p| p.name).collect();
     names.sort_unstable();
     names.dedup();
-    let ends = |name| [false, true].map(|high| Extreme { name, high });
+    let ends = |name| [false, true].map(|high| Extreme::Machine { name, high });
     names.into_iter().flat_map(ends).collect()
+}
+
+/// Of the workloads that the rows are. Errors: a range is none.
+fn of_loads(rows: &Rows) -> Result<Vec<Extreme>> {
+    let cases = rows.cases();
+    let mut all = Vec::new();
+    for &(load, text) in &WORKLOADS {
+        if !cases.iter().any(|case| case.name() == load) {
+            continue;
+        }
+        let ends = |range| [false, true].map(|high| Extreme::Load(load, range, high));
+        all.extend(ranges(text)?.into_iter().flat_map(ends));
+    }
+    Ok(all)
 }
 
 /// None: nothing moves.
@@ -94,13 +116,12 @@ fn sensitive(
         before: a.verdict.name(),
         after: b.verdict.name(),
         points: points((a, b)).unwrap_or(0.0),
+        undecided: by_chance(a, b),
     });
-    let param = models.iter().find_map(|m| m.params.get(extreme.name));
-    let (value, unit) = end(param?, extreme.high);
+    let (param, value) = named(extreme, models)?;
     (most.1 != 0.0).then(|| Sensitive {
-        param: extreme.name,
+        param,
         value,
-        unit: unit.to_string(),
         mean_points: moved.iter().map(|m| m.1.abs()).sum::<f64>() / moved.len() as f64,
         most: most.0,
         most_points: most.1,
@@ -108,44 +129,78 @@ fn sensitive(
     })
 }
 
-fn end(param: &Param, high: bool) -> (f64, Unit) {
-    (if high { param.high } else { param.low }, param.unit)
+/// The two effects may be one.
+fn by_chance(a: &Line, b: &Line) -> bool {
+    let Some((before, after)) = a.simulated.zip(b.simulated) else {
+        return false;
+    };
+    let errors = before.error.zip(after.error);
+    let moved = Figure {
+        value: after.value - before.value,
+        error: errors.map(|(a, b)| a.hypot(b)),
+    };
+    reach(moved, a.runs.min(b.runs)).is_some_and(|reach| moved.value.abs() <= reach)
+}
+
+/// The parameter, and the end of its range with its unit.
+fn named(extreme: Extreme, models: &[Model]) -> Option<(String, String)> {
+    match extreme {
+        Extreme::Machine { name, high } => {
+            let param = models.iter().find_map(|m| m.params.get(name))?;
+            let end = if high { param.high } else { param.low };
+            Some((name.to_string(), format!("{end} {}", param.unit)))
+        }
+        Extreme::Load(load, range, high) => {
+            let end = if high { range.high } else { range.low };
+            Some((format!("{load}: {}", range.name), end.to_string()))
+        }
+    }
 }
 
 impl Sensitivity {
     pub fn text(&self) -> String {
-        let heads = [
-            "parameter",
-            "is",
-            "",
-            "mean",
-            "most",
-            "in",
-            "other verdicts",
-        ];
-        let heads = heads.map(String::from).into();
-        let row = |s: &Sensitive| {
-            let told = s.changed.iter();
-            let told =
-                told.map(|c| format!("{}: {} -> {} ({:+.1})", c.row, c.before, c.after, c.points));
-            vec![
-                s.param.to_string(),
-                s.value.to_string(),
-                s.unit.clone(),
-                format!("{:.2}", s.mean_points),
-                format!("{:+.2}", s.most_points),
-                s.most.to_string(),
-                told.collect::<Vec<_>>().join("; "),
-            ]
-        };
-        let rows: Vec<_> = self.ends.iter().map(row).collect();
+        self.shown(&Form::Text)
+    }
+
+    /// docs/simulator/sensitivity-SOURCE.md.
+    pub fn markdown(&self, plan: &TablePlan) -> String {
+        head("What the verdicts hang on", plan, " --sensitivity") + &self.shown(&Form::Markdown)
+    }
+
+    fn shown(&self, form: &Form) -> String {
+        let heads = ["parameter", "is", "mean", "most", "in", "other verdicts"];
+        let heads: Cells = heads.map(String::from).into();
+        let rows: Vec<Cells> = self.ends.iter().map(Sensitive::cells).collect();
         let error = match self.error {
             Some(error) => format!("{error:.2}"),
             None => "not known: there is one run of each".to_string(),
         };
-        table(&Form::Text, &heads, &rows)
+        table(form, &heads, &rows)
             + &format!(
-                "\nChanges of simulated effects, points. Mean standard error of an effect: {error}.\n"
+                "\nChanges of simulated effects, points; of {} ends of ranges {} move any. Mean standard error of an effect: {error}.\n",
+                self.tried,
+                self.ends.len()
             )
+    }
+}
+
+impl Sensitive {
+    fn cells(&self) -> Cells {
+        let decided = self.changed.iter().filter(|c| !c.undecided);
+        let told =
+            |c: &Changed| format!("{}: {} -> {} ({:+.1})", c.row, c.before, c.after, c.points);
+        let mut told: Vec<String> = decided.map(told).collect();
+        match self.changed.len() - told.len() {
+            0 => {}
+            n => told.push(format!("{n} within their error")),
+        }
+        vec![
+            self.param.clone(),
+            self.value.clone(),
+            format!("{:.2}", self.mean_points),
+            format!("{:+.2}", self.most_points),
+            self.most.to_string(),
+            told.join("; "),
+        ]
     }
 }

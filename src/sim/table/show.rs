@@ -2,7 +2,6 @@
 //! Tables as text and as Markdown.
 
 use super::beside::{Behind, Compared, Gain};
-use super::verdict::Verdict;
 use super::{Figure, Line, Table, TablePlan};
 
 /// Columns of a table; all but the first and the last stand at the right.
@@ -15,16 +14,28 @@ pub enum Form {
 
 /// docs/simulator/SOURCE.md.
 pub fn document(plan: &TablePlan, tables: &[Table]) -> String {
-    let (source, runs) = (&plan.source, plan.effort.runs());
     let beside = if plan.beside { " --beside" } else { "" };
-    let short = if plan.effort.short { " --short" } else { "" };
-    let head = format!(
-        "# Published rows beside simulated ones\n\n\
-         Written by `scx_roost sim --table {source} --seeds {runs}{beside}{short} --markdown`; [simulator.md](../simulator.md#tables) says what the \
-         columns are, and how far to trust them.\n\n"
-    );
+    let head = head("Published rows beside simulated ones", plan, beside);
     let tables: Vec<String> = tables.iter().map(Table::markdown).collect();
     head + &tables.join("\n")
+}
+
+/// The title of a document, and the command that writes it; `what` of a table it shows.
+pub fn head(title: &str, plan: &TablePlan, what: &str) -> String {
+    let effort = &plan.effort;
+    let (source, runs) = (&plan.source, effort.runs());
+    let most = match effort.most_seeds {
+        Some(most) => format!(" --most-seeds {most}"),
+        None => String::new(),
+    };
+    let short = if effort.short { " --short" } else { "" };
+    let params = effort.params.iter().map(|p| format!(" --param {p}"));
+    let params: String = params.collect();
+    format!(
+        "# {title}\n\n\
+         Written by `scx_roost sim --table {source} --seeds {runs}{most}{what}{short}{params} --markdown`; [simulator.md](../simulator.md#tables) says what the \
+         columns are, and how far to trust them.\n\n"
+    )
 }
 
 impl Table {
@@ -47,7 +58,10 @@ impl Table {
         };
         text += &format!(
             "{} {runs} of each. {}",
-            self.seeds,
+            match self.most_seeds > self.seeds {
+                true => format!("{} to {}", self.seeds, self.most_seeds),
+                false => self.seeds.to_string(),
+            },
             self.frozen.text(self.source)
         );
         if !self.params.is_empty() {
@@ -73,17 +87,18 @@ impl Table {
 
     /// Verdicts, counted.
     fn tally(&self) -> String {
-        let mut verdicts: Vec<Verdict> = self.rows.iter().map(|l| l.verdict).collect();
-        verdicts.sort();
-        let of = verdicts.chunk_by(|a, b| a == b);
-        let counts: Vec<String> = of.map(|v| format!("{} {}", v.len(), v[0].name())).collect();
-        let undecided = self.rows.iter().filter(|l| l.undecided_seeds.is_some());
-        format!(
-            "Of {} rows: {}; {} of these undecided.",
-            self.rows.len(),
-            counts.join(", "),
-            undecided.count()
-        )
+        let all: Vec<&Line> = self.rows.iter().collect();
+        let others = all.iter().filter(|l| !l.calibrates()).copied();
+        let others: Vec<&Line> = others.collect();
+        let counted = format!("Of {} rows: {}.", all.len(), counts(&all));
+        match all.len() - others.len() {
+            0 => counted,
+            n => format!(
+                "{counted} Without the {n} that calibrate, of {}: {}.",
+                others.len(),
+                counts(&others)
+            ),
+        }
     }
 
     fn beside(&self, form: &Form) -> String {
@@ -111,17 +126,48 @@ impl Table {
         };
         let known = self.beside.iter().filter(|c| c.ours.is_some());
         format!(
-            "\nOur own choice beside the sources', percent better than the row's base:\n\n{}\nBehind on {} of {}, {} of these undecided.\n",
+            "\nOur own choice beside the sources', percent better than the row's base:\n\n{}{}\nBehind on {} of {}, {} of these undecided.\n",
             table(form, &heads, &rows),
+            self.crowded(),
             behind(false),
             known.count(),
             behind(false) - behind(true)
         )
     }
+
+    /// Why some of its workloads have nobody pinned.
+    fn crowded(&self) -> &'static str {
+        let without = |c: &Compared| c.crowded && c.pinned.is_none();
+        match self.beside.iter().any(without) {
+            true => "\nPinned -: the base keeps more CPUs busy than there are cores.\n",
+            false => "",
+        }
+    }
+}
+
+/// Lines by verdict; who is undecided has none.
+fn counts(lines: &[&Line]) -> String {
+    let (undecided, decided): (Vec<&Line>, Vec<&Line>) =
+        lines.iter().partition(|l| l.undecided_seeds.is_some());
+    let mut verdicts: Vec<_> = decided.iter().map(|l| l.verdict).collect();
+    verdicts.sort();
+    let of = verdicts.chunk_by(|a, b| a == b);
+    let counts = of.map(|v| format!("{} {}", v.len(), v[0].name()));
+    let undecided = (!undecided.is_empty()).then(|| format!("{} undecided", undecided.len()));
+    counts.chain(undecided).collect::<Vec<_>>().join(", ")
 }
 
 fn heads(name: &str) -> Cells {
-    let heads = [name, "published", "se", "simulated", "se", "off", "verdict"];
+    let heads = [
+        name,
+        "published",
+        "se",
+        "simulated",
+        "se",
+        "runs",
+        "off",
+        "verdict",
+    ];
     heads.map(String::from).into()
 }
 
@@ -130,13 +176,16 @@ fn cells(line: &Line, notes: &mut Vec<&'static str>) -> Cells {
         true => line.verdict.name().to_string(),
         false => format!("({})", line.verdict.name()),
     };
+    if line.calibrates() {
+        verdict += " (calibrates)";
+    }
     if let Some(why) = &line.why {
         verdict += &format!(": {why}");
     }
     if let Some(seeds) = line.undecided_seeds {
         verdict += &format!(", undecided: try --seeds {seeds}");
     }
-    if let Some(note) = line.note {
+    for &note in &line.notes {
         let known = notes.iter().position(|n| *n == note);
         let at = known.unwrap_or_else(|| {
             notes.push(note);
@@ -159,6 +208,10 @@ fn cells(line: &Line, notes: &mut Vec<&'static str>) -> Cells {
         error(line.published),
         value(line.simulated),
         error(line.simulated),
+        match line.runs {
+            0 => "-".to_string(),
+            runs => runs.to_string(),
+        },
         line.difference.map_or("-".into(), |d| format!("{d:+.2}")),
         verdict,
     ]

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Whether a simulated effect is what was published. Where that is above 2 % and two standard errors, the sign must be right and the
-//! size near; elsewhere there must be none.
+//! size near; elsewhere there must be none. Of few runs a standard error is little known: Student's t takes the place of the two.
 
 use super::Figure;
 use super::rows::{Row, Use};
+use crate::ab::stats::power::t;
 use serde::Serialize;
 
 /// Percent: less is no effect; and points that a control may be off.
 const NO_EFFECT: f64 = 2.0;
 /// Standard errors within which nothing is decided.
 const ERRORS: f64 = 2.0;
+/// The chance that a mean is not above its true value by more than so many of few runs.
+const SHARE: f64 = 0.975;
 /// Points that a size may be off: of the workload on which the model is calibrated, and of others.
 const NEAR_CALIBRATED: f64 = 5.0;
 const NEAR: f64 = 8.0;
@@ -40,6 +43,11 @@ impl Verdict {
             Verdict::NotModelled => "not modelled",
         }
     }
+}
+
+/// How far the true value may be from a mean of so many runs: two standard errors, of few runs more. One run knows none.
+pub fn reach(figure: Figure, runs: u64) -> Option<f64> {
+    Some(figure.error? * t(runs as usize, SHARE)?.max(ERRORS))
 }
 
 /// What is demanded of an effect, percent.
@@ -76,27 +84,49 @@ impl Demand {
         }
     }
 
-    pub fn judge(self, simulated: f64) -> Verdict {
+    /// Of a simulated effect of so many runs.
+    pub fn judge(self, simulated: Figure, runs: u64) -> Verdict {
         let (low, high) = self.range();
-        let right = (low..=high).contains(&simulated) && simulated != 0.0;
+        let inside = (low..=high).contains(&simulated.value);
         match self {
-            Demand::None if (low..=high).contains(&simulated) => Verdict::Ok,
+            Demand::None if inside => Verdict::Ok,
             Demand::None => Verdict::Effect,
-            Demand::Like { .. } if right => Verdict::Ok,
-            Demand::Like { effect, .. } if simulated * effect <= 0.0 => Verdict::Sign,
+            Demand::Like { .. } if !self.signed(simulated, runs) => Verdict::Sign,
+            Demand::Like { .. } if inside => Verdict::Ok,
             Demand::Like { .. } => Verdict::Size,
         }
     }
 
-    /// As many seeds as should decide it, where two standard errors of `seeds` runs reach over a limit. None: it is decided, or
-    /// nothing is known of the error.
-    pub fn undecided(self, simulated: Figure, seeds: u64) -> Option<u64> {
-        let (low, high) = self.range();
-        let reach = ERRORS * simulated.error?;
-        let off = (simulated.value - low)
-            .abs()
-            .min((simulated.value - high).abs());
-        let more = (reach / off).powi(2) * seeds as f64;
-        (reach > off).then(|| (more.ceil() as u64).min(MOST_SEEDS).max(seeds + 1))
+    /// It has the sign that is demanded, if any is, and not by chance.
+    fn signed(self, simulated: Figure, runs: u64) -> bool {
+        let Demand::Like { effect, .. } = self else {
+            return true;
+        };
+        let chance = reach(simulated, runs).unwrap_or(0.0);
+        simulated.value * effect > 0.0 && simulated.value.abs() > chance
     }
+
+    /// As many runs as should decide it, where the true effect may be on either side of a limit. None: it is decided, also that there
+    /// is no effect where one is demanded; or nothing is known of the error.
+    pub fn undecided(self, simulated: Figure, runs: u64) -> Option<u64> {
+        let (low, high) = self.range();
+        let reach = reach(simulated, runs)?;
+        if !self.signed(simulated, runs) && simulated.value.abs() + reach <= NO_EFFECT {
+            return None;
+        }
+        let off = [low, high].map(|limit| (simulated.value - limit).abs());
+        let off = off[0].min(off[1]);
+        (reach > off).then(|| enough(simulated, runs, off))
+    }
+}
+
+/// Runs whose mean is known to be less than `off` from the true value, if they scatter as these do.
+fn enough(simulated: Figure, runs: u64, off: f64) -> u64 {
+    let known = |&n: &u64| {
+        let error = simulated.error.map(|e| e * (runs as f64 / n as f64).sqrt());
+        let then = Figure { error, ..simulated };
+        reach(then, n).is_some_and(|reach| reach <= off)
+    };
+    let more = (runs + 1..MOST_SEEDS).find(known);
+    more.unwrap_or(MOST_SEEDS.max(runs + 1))
 }
