@@ -3,6 +3,9 @@
 
 use scx_roost::sim::table::{self, Demand, Effort, Figure, Frozen, Table, TablePlan, Verdict};
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 const TABLES: &str = include_str!("../../src/sim/data/tables.tsv");
 
@@ -246,6 +249,15 @@ fn a_range_of_a_workload_is_swept() {
     );
 }
 
+/// What `scripts/freeze` prints.
+fn freeze(args: &[&str]) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let script = root.join("scripts/freeze");
+    let output = Command::new(script).args(args).output().unwrap();
+    assert!(output.status.success(), "freeze {args:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_string()
+}
+
 /// Who changes a parameter, a workload or what stands for a row after they were frozen tells of it in data/changes.tsv:
 /// `scripts/freeze --change` does.
 #[test]
@@ -256,4 +268,47 @@ fn parameters_are_frozen() {
         "parameters are {}, and changes.tsv does not tell of that",
         frozen.hash
     );
+}
+
+/// Also who changes a rule that no parameter has, so that rows of tests/sim/shown move.
+#[test]
+fn rows_that_moved_are_told() {
+    let frozen = Frozen::read().unwrap();
+    let last = frozen.changes.last().unwrap();
+    let told = "rows of tests/sim/shown have moved, and changes.tsv does not tell of that";
+    assert_eq!(freeze(&["--shown"]), last.shown, "{told}");
+}
+
+/// By its simulated value: not who has another verdict, note or place, nor who is not modelled.
+#[test]
+fn a_row_moves_with_its_value() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("moved");
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let before = "\
+rows        published    se  simulated  se     off  verdict
+x265/roy-v7    -8.01%  0.25    -13.74%   -   -5.73  ok [2]
+tiles/bmq      -1.00%  0.10          -   -       -  not modelled: bmq
+tiles          -1.00%  0.10     +0.00%   -   +1.00  ok
+";
+    let after = "\
+rows      published  se  simulated  se   off  verdict
+x265/roy-v7  -8.01%  0.25  -13.74%  -  -5.73  miss (size) [1]
+tiles/bmq  -1.00%  0.10  -  -  -  not modelled: bmq
+tiles  -1.00%  0.10  +0.01%  -  +1.01  ok
+new  -1.00%  0.10  +0.01%  -  +1.01  ok
+";
+    for source in ["000", "003"] {
+        write(&format!("before/{source}.txt"), before);
+    }
+    write("after/000.txt", before);
+    write("after/003.txt", after);
+    let path = |name| folder.join(name).to_str().unwrap().to_string();
+    let (before, after) = (path("before"), path("after"));
+    assert_eq!(freeze(&["--moved", &before, &after]), "003:new\n003:tiles");
+    let shown = |folder: &str| freeze(&["--shown", folder]);
+    assert_ne!(shown(&before), shown(&after));
 }

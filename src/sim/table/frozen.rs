@@ -11,13 +11,15 @@ use serde::Serialize;
 const PARAMS: &str = include_str!("../data/params.tsv");
 /// Hash and commit, or nothing yet.
 const FROZEN: &str = include_str!("../data/frozen");
-/// Hash afterwards, what was changed and why, the rows that moved.
+/// Hash afterwards, hash of the kept tables then, what was changed and why, the rows that moved.
 const CHANGES: &str = include_str!("../data/changes.tsv");
 
 /// A later change.
 #[derive(Clone, Debug, Serialize)]
 pub struct Change {
     pub hash: &'static str,
+    /// Of the rows and simulated values of tests/sim/shown.
+    pub shown: &'static str,
     pub what: &'static str,
     /// SOURCE:ROW, by spaces.
     pub moved: &'static str,
@@ -53,14 +55,15 @@ impl Frozen {
         let hash = hash();
         let frozen = FROZEN.trim().split_once(' ');
         let lines = CHANGES.lines().skip(1).map(|line| {
-            let mut cells = line.splitn(3, '\t');
+            let mut cells = line.splitn(4, '\t');
             let mut next = || {
                 cells
                     .next()
-                    .with_context(|| format!("changes.tsv: {line:?} where 3 columns were expected"))
+                    .with_context(|| format!("changes.tsv: {line:?} where 4 columns were expected"))
             };
             Ok(Change {
                 hash: next()?,
+                shown: next()?,
                 what: next()?,
                 moved: next()?,
             })
@@ -107,6 +110,7 @@ mod tests {
     fn a_table_names_the_rows_of_its_source_that_moved() {
         let change = Change {
             hash: "",
+            shown: "",
             what: "",
             moved: "001:hackbench 003:algorithm3/workers=20 003:sqlite",
         };
