@@ -312,3 +312,19 @@ new  -1.00%  0.10  +0.01%  -  +1.01  ok
     let shown = |folder: &str| freeze(&["--shown", folder]);
     assert_ne!(shown(&before), shown(&after));
 }
+
+/// Rows that count and miss, of the documents at full length, as they are generated.
+#[test]
+fn a_miss_is_explained() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/simulator");
+    let mut misses = 0;
+    for file in fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        for line in text.lines().filter(|line| line.contains("| miss (")) {
+            assert!(line.ends_with("] |"), "{}: {line}", path.display());
+            misses += 1;
+        }
+    }
+    assert!(misses > 0);
+}
