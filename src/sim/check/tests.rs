@@ -260,7 +260,9 @@ fn ext(_: &Model, kernel: Kernel, tasks: usize) -> Box<dyn Scheduler> {
 }
 
 fn fair(rules: Rules) -> Box<Base> {
-    Box::new(move |model, kernel, tasks| Box::new(Fair::new(kernel, tasks, rules, Ends::Wakeup, &model.params)))
+    Box::new(move |model, kernel, tasks| {
+        Box::new(Fair::new(kernel, tasks, rules, Ends::Wakeup, &model.params))
+    })
 }
 
 fn outcome(how: How, base: &Base, load: &str) -> Result<()> {

@@ -22,9 +22,10 @@ pub fn ranges(text: &str) -> Result<Vec<Range<'_>>> {
         };
         let expected = || format!("param {name}: 'in LOW..HIGH' was expected, here is {range}");
         let (low, high) = range.split_once("..").with_context(expected)?;
-        let ends = number(low).with_context(expected)?..=number(high).with_context(expected)?;
-        ensure!(!ends.is_empty(), expected());
-        if ends.start() < ends.end() {
+        let [from, to] = [low, high].map(|end| number(end).with_context(expected));
+        let ((from, unit), (to, of)) = (from?, to?);
+        ensure!(from <= to && unit == of, expected());
+        if from < to {
             all.push(Range { name, low, high });
         }
     }

@@ -276,7 +276,7 @@ impl Extreme {
     fn settle(&self, settings: &mut Settings) -> Result<()> {
         if let Extreme::Load(_, range, high) = self {
             let end = number(if *high { range.high } else { range.low })?;
-            settings.insert(range.name.to_string(), end);
+            settings.insert(range.name.to_string(), end.0);
         }
         Ok(())
     }
