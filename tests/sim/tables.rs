@@ -225,30 +225,6 @@ fn who_is_pinned_has_a_core() {
     assert!(table.text().contains("\nPinned -: the base keeps"));
 }
 
-/// Params of workloads are swept, too, of the workloads that they are of.
-#[test]
-fn a_range_of_a_workload_is_swept() {
-    let plan = TablePlan {
-        source: "001".to_string(),
-        effort: Effort {
-            seeds: 1..3,
-            most_seeds: None,
-            short: true,
-            params: Vec::new(),
-        },
-        beside: false,
-    };
-    let all = table::sensitivity(&plan).unwrap();
-    let of = |param: &str| all.ends.iter().filter(move |e| e.param == param);
-    assert!(of("nas: step").all(|e| e.most.starts_with("nas-")));
-    assert!(of("nas: step").chain(of("nas: spin")).count() > 0);
-    assert!(of("smt_speed").all(|e| e.value.ends_with(" part")));
-    assert!(
-        all.markdown(&plan)
-            .contains("--table 001 --seeds 2 --sensitivity --short --markdown`")
-    );
-}
-
 /// What `scripts/freeze` prints.
 fn freeze(args: &[&str]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

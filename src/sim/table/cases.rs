@@ -253,7 +253,7 @@ impl Case {
 
 impl Extreme {
     /// It may be other for the case.
-    fn concerns(&self, case: Case) -> bool {
+    pub fn concerns(&self, case: Case) -> bool {
         match self {
             Extreme::Machine { .. } => true,
             Extreme::Load(load, ..) => case.name() == *load,

@@ -204,3 +204,26 @@ impl Sensitive {
         ]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn params_of_workloads_are_swept() {
+        let rows = Rows::of("003").unwrap().that_count();
+        let all = of_loads(&rows).unwrap();
+        let names: Vec<_> = all.iter().filter_map(|e| named(*e, &[])).collect();
+        for (param, end) in [("tiles: tile", "1ms"), ("x265: row", "4ms")] {
+            assert!(
+                names.contains(&(param.to_string(), end.to_string())),
+                "{names:?}"
+            );
+        }
+        // Of another source.
+        assert!(!names.iter().any(|(param, _)| param.starts_with("nas")));
+        for case in rows.cases() {
+            assert_eq!(all[0].concerns(case), names[0].0.starts_with(case.name()));
+        }
+    }
+}
