@@ -105,7 +105,7 @@ impl Variant {
                 let preset = scheduler.split('+').next().unwrap_or_default();
                 ensure!(
                     features::preset(preset).is_some(),
-                    "variant {name}: expected {EEVDF}, {PINNED}, scx:COMMAND (scx:/usr/bin/scx_lavd) or a preset of scx_roost: {}",
+                    "variant {name}: unknown preset '{preset}': expected {EEVDF}, {PINNED}, scx:COMMAND (scx:/usr/bin/scx_lavd) or a preset of scx_roost: {}",
                     features::PRESETS
                         .iter()
                         .map(|p| p.name)

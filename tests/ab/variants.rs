@@ -45,9 +45,9 @@ fn the_kernels_own_and_others() {
 #[test]
 fn what_is_none_is_told() {
     for unknown in ["roast", "EEVDF", "scx_cosmos", "lavd+claim"] {
-        let told = error(unknown);
+        let (told, preset) = (error(unknown), unknown.trim_end_matches("+claim"));
         let known = format!(
-            "variant {unknown}: expected eevdf, pinned, scx:COMMAND (scx:/usr/bin/scx_lavd) or a preset of scx_roost: roost, mainline"
+            "variant {unknown}: unknown preset '{preset}': expected eevdf, pinned, scx:COMMAND (scx:/usr/bin/scx_lavd) or a preset of scx_roost: roost, mainline"
         );
         assert!(told.starts_with(&known), "{told}");
     }
