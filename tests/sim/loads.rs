@@ -92,7 +92,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
         (
             "pipe p message 1B hold 1us - 2us\ntask a:\n    exit",
-            "it is below 0",
+            "\"1us - 2us\" is below 0",
         ),
         (
             "socket s message 1B hold 1us\ntask a:\n    exit",
