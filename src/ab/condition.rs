@@ -104,7 +104,7 @@ fn modes(runs: &[(&str, &Seen)]) -> Vec<String> {
     let modes: Vec<&str> = modes.into_iter().collect();
     match modes.as_slice() {
         [] => Vec::new(),
-        [one] if fixed(one) => Vec::new(),
+        [one] if fixed(one) => held(one).into_iter().collect(),
         [one] if !one.contains(THEN) => vec![format!(
             "frequencies were not fixed ({one}): set the governor 'performance' to compare schedulers and not governors"
         )],
@@ -113,6 +113,14 @@ fn modes(runs: &[(&str, &Seen)]) -> Vec<String> {
             several.iter().map(with).collect::<Vec<_>>().join("; ")
         )],
     }
+}
+
+/// CPUs could not go as fast as they can, all the time.
+fn held(modes: &str) -> Option<String> {
+    let held = modes.split(", ").find(|m| m.starts_with("held to "))?;
+    Some(format!(
+        "CPUs were {held} all the time: what is told is of such a machine"
+    ))
 }
 
 /// All CPUs have the governor that asks for the highest frequency, or there is none.

@@ -262,7 +262,7 @@ fn no_match(regex: &Regex, printed: [&str; 2]) -> anyhow::Error {
 
 /// None: it is not there.
 fn pointed(pointer: &str, text: &str) -> Option<Result<f64>> {
-    let json = json(text)?;
+    let json = json(text).ok()?;
     let found = json.pointer(pointer)?;
     let number = found.as_f64().or_else(|| finite(found.as_str()?));
     Some(number.with_context(|| {
@@ -271,41 +271,51 @@ fn pointed(pointer: &str, text: &str) -> Option<Result<f64>> {
 }
 
 fn no_pointer(pointer: &str, printed: [&str; 2]) -> anyhow::Error {
-    match printed.iter().any(|text| json(text).is_some()) {
-        true => anyhow!("there is no {pointer} in the JSON that the command printed"),
-        false => anyhow!("the command printed no JSON"),
+    let found = printed.map(json);
+    let broken = found.iter().find_map(|json| *json.as_ref().err()?);
+    match (found.iter().any(Result::is_ok), broken) {
+        (true, _) => anyhow!("there is no {pointer} in the JSON that the command printed"),
+        (false, Some(line)) => {
+            anyhow!("the JSON that the command printed is broken in line {line} of its output")
+        }
+        (false, None) => anyhow!("the command printed no JSON"),
     }
 }
 
-/// The last array or object that has its lines for itself.
-fn json(text: &str) -> Option<Value> {
-    let (mut last, mut rest) = (None, text);
+/// The last array or object that has its lines for itself. Errors: the line in which one breaks off, so that what is in it is not taken for it;
+/// None: there is none.
+fn json(text: &str) -> Result<Value, Option<usize>> {
+    let (mut last, mut rest, mut before) = (None, text, 0);
     while let Some(line) = rest.split_inclusive('\n').next() {
-        let length = match json_at(rest) {
+        let length = match json_at(rest).map_err(|broken| Some(before + broken))? {
             Some((value, length)) => {
                 last = Some(value);
                 length
             }
             None => line.len(),
         };
+        before += rest[..length].lines().count();
         rest = &rest[length..];
     }
-    last
+    last.ok_or(None)
 }
 
-/// That the text begins with, and its length with what ends its last line.
-fn json_at(text: &str) -> Option<(Value, usize)> {
+/// That the text begins with, and its length with what ends its last line. None: its first line is none. Errors: the line, not the first, in
+/// which it breaks off.
+fn json_at(text: &str) -> Result<Option<(Value, usize)>, usize> {
     if !text.trim_start_matches([' ', '\t']).starts_with(['{', '[']) {
-        return None;
+        return Ok(None);
     }
     let mut values = serde_json::Deserializer::from_str(text).into_iter();
-    let value = values.next()?.ok()?;
+    let value = match values.next() {
+        Some(Ok(value)) => value,
+        Some(Err(e)) if e.line() > 1 => return Err(e.line()),
+        _ => return Ok(None),
+    };
     let end = values.byte_offset();
     let behind = text[end..].split_inclusive('\n').next().unwrap_or_default();
-    behind
-        .trim()
-        .is_empty()
-        .then_some((value, end + behind.len()))
+    let alone = behind.trim().is_empty();
+    Ok(alone.then_some((value, end + behind.len())))
 }
 
 fn finite(text: &str) -> Option<f64> {

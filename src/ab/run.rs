@@ -199,7 +199,7 @@ impl Session<'_> {
         );
         let error = match failure {
             Failure::Other(e) => return Ok(e.context(text)),
-            Failure::NoValue(e) => e,
+            Failure::NoValue(e) | Failure::Unwatched(e) => e,
             other => anyhow!("{other}"),
         };
         self.file.append_failed(&FailedRun {

@@ -241,7 +241,9 @@ impl Wait {
                 slept: true,
                 ..AtPipe::default()
             };
-            return Some(self.waits(at, way, id));
+            // Whom the mutex was for is woken first; then it looks again, and sleeps.
+            tasks[id].pc -= 1;
+            return None;
         }
         tasks[id].pipe = AtPipe::default();
         let channel = &mut self.channels[at];

@@ -149,7 +149,7 @@ fn a_stop_of_this_process_is_no_time_of_the_command() {
     assert_eq!(ignored & 1 << (libc::SIGTSTP - 1), 0, "{ignored:x}");
     let told = told("kill -CONT $PPID; sleep 7657");
     assert!(
-        told.starts_with("this process was stopped while the command ran"),
+        told.starts_with("this process was continued (SIGCONT) while the command ran"),
         "{told}"
     );
     assert!(!lives("7657"));

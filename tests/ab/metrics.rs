@@ -115,6 +115,13 @@ fn json_has_its_lines_for_itself() {
         assert_eq!(printed("json:/n", &output), Ok(number), "{output}");
     }
     assert!(printed("json:/n", "{\"n\": 4} s\n{\n").is_err());
+    // What is in an object that breaks off is not what was printed.
+    let broken =
+        "starting\n{\n  \"n\": 1,\n  \"ratio\": NaN,\n  \"runs\": [\n    {\"n\": 3}\n  ]\n}\n";
+    assert_eq!(
+        printed("json:/n", broken).unwrap_err(),
+        "the JSON that the command printed is broken in line 4 of its output"
+    );
 }
 
 #[test]

@@ -415,6 +415,10 @@ fn frequencies_are_fixed_where_each_governor_is_performance() {
         ("governor performance powersave, boost on", "not fixed"),
         ("governor powersave, EPP performance", "not fixed"),
         ("governor schedutil", "not fixed"),
+        (
+            "governor performance, held to 2.8 of 4.5 GHz",
+            "held to 2.8 of 4.5 GHz all the time",
+        ),
         ("governor performance, then governor powersave", "changed"),
         (
             "governor performance, then governor performance, held to 2.8 of 4.5 GHz",

@@ -189,8 +189,8 @@ fn what_failed_is_told_though_it_was_run_again() {
         assert_eq!(report.failed.values().sum::<usize>(), times);
         assert_eq!(report.failed.len(), times.min(1));
         let text = text(&report);
-        let told = text.contains("the command failed under mainline, and")
-            || text.contains("the command failed under roost, and");
+        let told = text.contains("a run under mainline failed, and")
+            || text.contains("a run under roost failed, and");
         assert_eq!(told, times > 0, "{text}");
     }
     let text = "{\"failed\":1,\"variants\":[\"roost\"]}\n";

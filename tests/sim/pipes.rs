@@ -6,6 +6,10 @@ use scx_roost::sim::{Measured, Policy, Scenario, model};
 
 /// Two cores of the 3970X, without threads of the kernel and whatever cache lines take.
 fn run(policy: &str, text: &str) -> Measured {
+    run_seed(policy, text, 1)
+}
+
+fn run_seed(policy: &str, text: &str, seed: u64) -> Measured {
     let mut model = model("tr-3970x").unwrap();
     for name in ["noise_rate", "governor"] {
         model.params.set(name, 0.0).unwrap();
@@ -14,7 +18,7 @@ fn run(policy: &str, text: &str) -> Measured {
         model: &model,
         load: Load::parse(text, &Default::default()).unwrap(),
         policy: &Policy::parse(policy).unwrap(),
-        seed: 1,
+        seed,
     };
     scenario.checked().unwrap()
 }
@@ -109,7 +113,7 @@ fn who_waits_for_a_mutex_has_it_in_the_end() {
 
 /// 1,000 messages of one who writes to one who reads, whichever is the slower.
 #[test]
-fn messages_come_in_order_and_none_is_lost() {
+fn no_message_is_lost() {
     for (writes, reads) in [(1, 20), (20, 1), (5, 5)] {
         let text = format!(
             "pipe p message 200B hold 500ns\nmeasure time\n\
@@ -118,5 +122,19 @@ fn messages_come_in_order_and_none_is_lost() {
         );
         let m = run("eevdf", &text);
         assert_eq!(m.marks.iter().sum::<u64>(), 1000, "{writes} {reads}");
+    }
+}
+
+/// Who gives the mutex back and then sleeps, for there is nothing to read, has woken whom it was for: else nobody ever had it again.
+#[test]
+fn who_finds_nothing_wakes_who_waits_for_the_mutex() {
+    let text = "pipe p message 1kB hold 5us\nduration 1s\nmeasure rate got\n\
+        task writer, cpus 0-3:\n    forever\n        run 3us\n        send p\n\
+        task reader x 2, cpus 0-7:\n    forever\n        receive p\n        run 1us\n        count got\n";
+    for policy in ["mainline", "eevdf", "cfs", "roost"] {
+        for seed in 1..=3 {
+            let got = run_seed(policy, text, seed).counted();
+            assert!(got > 20_000, "{policy}, seed {seed}: {got}");
+        }
     }
 }

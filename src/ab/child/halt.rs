@@ -60,14 +60,14 @@ impl Watch {
     }
 
     fn look_after(&self, time: Duration) -> Result<()> {
-        let lost = "when the command ended is not known: go on with --resume";
+        let lost = "when the command ended is not known";
         ensure!(
             CONTINUED.load(Ordering::Relaxed) == self.continued,
-            "this process was stopped while the command ran, and {lost}"
+            "this process was continued (SIGCONT) while the command ran, so it may have been stopped: {lost}"
         );
         ensure!(
             time < LATE,
-            "this process did not run for {:.0} s while the command ran, and {lost}",
+            "this process did not run for {:.0} s while the command ran: {lost}",
             time.as_secs_f64()
         );
         Ok(())

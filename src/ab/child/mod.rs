@@ -84,6 +84,8 @@ pub enum Failure {
     },
     /// It ended well, and a number that was asked for is not there.
     NoValue(anyhow::Error),
+    /// This process was away, and saw late when it ended.
+    Unwatched(anyhow::Error),
     /// Somebody wanted it to end.
     Stopped,
     Other(anyhow::Error),
@@ -128,7 +130,7 @@ impl std::fmt::Display for Failure {
                 )
             }
             Failure::Stopped => write!(f, "stopped"),
-            Failure::NoValue(e) | Failure::Other(e) => write!(f, "{e:#}"),
+            Failure::NoValue(e) | Failure::Unwatched(e) | Failure::Other(e) => write!(f, "{e:#}"),
         }
     }
 }
@@ -380,7 +382,7 @@ fn wait(
         match watch.look() {
             // systemd sends SIGCONT behind SIGTERM.
             Err(_) if stopped() => return Err(Failure::Stopped),
-            looked => looked?,
+            looked => looked.map_err(Failure::Unwatched)?,
         }
         if copies.iter().all(|c| c.ended.is_some()) {
             return Ok(());

@@ -122,8 +122,9 @@ fn why_not(
     let asked = "--property=Transient,CanStart,CanStop,MainPID";
     let shown = call(&["systemctl", "show", asked, unit])?;
     let is = |line: &str| shown.lines().any(|shown| shown == line);
-    let of_main =
-        |r: &Running| [r.pid, r.parent].map(|pid| is(&format!("MainPID={pid}"))) != [false; 2];
+    // 0 is nobody, on either side.
+    let main = |pid: u32| pid > 0 && is(&format!("MainPID={pid}"));
+    let of_main = |r: &Running| main(r.pid) || main(r.parent);
     Ok(if !is("Transient=no") {
         Some("which is gone when it is stopped")
     } else if !is("CanStart=yes") || !is("CanStop=yes") {

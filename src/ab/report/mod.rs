@@ -98,7 +98,7 @@ impl Report<'_> {
         let failed = failed(recorded);
         let mut warned = warnings(counted(runs).map(|r| (r.variant.as_str(), &r.seen)));
         warned.extend(failed.iter().map(|(variant, n)| {
-            format!("the command failed under {variant}, and the run was made again: only runs that went well are compared ({n} of its runs)")
+            format!("a run under {variant} failed, and was made again: only runs that went well are compared ({n} of its runs)")
         }));
         Ok(Report {
             plan: header,
