@@ -2,7 +2,7 @@
 //! A simulator: the policy's own C, natively, on machines and under workloads that no test machine has. Discrete events, and the same
 //! for the same seed. docs/simulator.md says what is modelled and what is not.
 //!
-//! `load/` is what tasks do, `wait` and `cond` what they do to each other; `machines`, `speed`, `freq`, `cost`, `caches`, `kthreads` the
+//! `load/` is what tasks do, `wait`, `cond` and `pipe` what they do to each other; `machines`, `speed`, `freq`, `cost`, `caches`, `kthreads` the
 //! machine, of `params`; `daemon` what userspace publishes; `sched` what the engine asks of a scheduler, `cpus` which tasks each CPU has, `ext`
 //! the kernel's sched_ext around the policy, `fair/` its fair class, `cosmos` another scheduler, `oracle` a bound, `policy` what can be
 //! compared; `engine` the loop, with what goes wrong, `clock` its time, `measure` what comes of it, `watch` who looks on, `trace/` what it looked like, `check`
