@@ -46,6 +46,9 @@ fn build_bpf() -> Result<(), Box<dyn std::error::Error>> {
     if std::env::var_os("CARGO_FEATURE_SPIN").is_some() {
         define("ROOST_SPIN");
     }
+    if std::env::var_os("CARGO_FEATURE_OLD_PATHS").is_some() {
+        define("ROOST_OLD");
+    }
     scx_cargo::BpfBuilder::new()?
         .enable_intf("src/bpf/intf.h", "bpf_intf.rs")
         .enable_skel("src/bpf/main.bpf.c", "bpf")

@@ -69,6 +69,7 @@ fn machine(nr_llcs: u16) -> Machine {
             distances: None,
         }],
         nr_cores: cores,
+        nohz_full: Vec::new(),
         cpus,
     }
 }

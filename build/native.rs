@@ -3,12 +3,15 @@
 //! library; a binary that calls none of it gets none of it.
 //!
 //! With ROOST_SANITIZE=1 the C is built with clang's address and undefined-behaviour sanitizers. Only this package's
-//! own links change, so no dependency is rebuilt.
+//! own links change, so no dependency is rebuilt. The feature `fuzz` does the same, counts what is covered, and gives
+//! examples libFuzzer's runtime.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const SANITIZERS: &str = "-fsanitize=address,undefined";
+/// As scripts/covered-rustc has rustc do.
+const COVERAGE: &str = "-fsanitize-coverage=inline-8bit-counters,pc-table,trace-cmp";
 
 pub fn build(out: &Path) -> Result<(), String> {
     println!("cargo:rerun-if-env-changed=ROOST_SANITIZE");
@@ -27,7 +30,8 @@ pub fn build(out: &Path) -> Result<(), String> {
         .std("gnu11")
         .warnings(true)
         .extra_warnings(true);
-    if std::env::var("ROOST_SANITIZE").as_deref() == Ok("1") {
+    let fuzz = std::env::var_os("CARGO_FEATURE_FUZZ").is_some();
+    if fuzz || std::env::var("ROOST_SANITIZE").as_deref() == Ok("1") {
         let clang = clang();
         cc.compiler(&clang)
             .opt_level(1)
@@ -35,6 +39,10 @@ pub fn build(out: &Path) -> Result<(), String> {
             .flag(SANITIZERS)
             .flag("-fno-sanitize-recover=undefined")
             .flag("-fno-omit-frame-pointer");
+        if fuzz {
+            cc.flag(COVERAGE);
+            link_fuzzer(&clang)?;
+        }
         link_sanitizers(&clang)?;
     } else {
         cc.opt_level(2);
@@ -68,6 +76,15 @@ fn link_sanitizers(clang: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// The runtime of libFuzzer is C++; its main() is ours (tests/fuzz/drive.rs).
+fn link_fuzzer(clang: &str) -> Result<(), String> {
+    let runtime = runtime(clang, "fuzzer_no_main")?;
+    for arg in [runtime.display().to_string(), "-lstdc++".into()] {
+        println!("cargo:rustc-link-arg-examples={arg}");
+    }
+    Ok(())
+}
+
 fn runtime(clang: &str, name: &str) -> Result<PathBuf, String> {
     let arch = std::env::var("CARGO_CFG_TARGET_ARCH").map_err(|e| e.to_string())?;
     let file = format!("libclang_rt.{name}-{arch}.a");
@@ -90,11 +107,11 @@ fn declarations(out: &Path) -> Result<(), String> {
         .header("src/native/policy.h")
         .clang_args(["-DROOST_NATIVE", "-std=gnu11"])
         .allowlist_function("roost_.*")
-        .allowlist_type("(cgroup|cpu|llc)_state|cpu_set|steal_level|llc_sets|world|roost_.*|placing|preempt|wakeup|port_task|(cpu|run)_view|times|kernel|cursor|timer_kind")
+        .allowlist_type("(cgroup|cpu|llc)_state|bandwidth|limits|park|cpu_set|steal_level|llc_sets|world|roost_.*|placing|preempt|wakeup|port_task|(cpu|run)_view|times|kernel|cursor|timer_kind|domains")
         // These are what `machine::facts` makes and `config` sets.
         .blocklist_type("(cpu|llc|node|machine)_facts|tunables|arm|policy_image")
         .raw_line("use crate::bpf::intf::{cpu_facts, llc_facts, machine_facts, node_facts, policy_image, tunables};")
-        .allowlist_var("(MAX|MIN|CPU|WORD|STEAL)_.*|NO_CPU|CAPACITY_SCALE|NICE0_WEIGHT|ROOT_CGROUP|CGROUP_DEPTH|SET_.*|IDLE_WEIGHT|NR_HIST_BUCKETS|ROOST_NR_HISTS|IMMED|CLAIM_LOST_NS|PLAIN_CLAIM|HUNGRY_.*|(ENQ|KICK|WAKE)_.*")
+        .allowlist_var("(MAX|MIN|CPU|WORD|STEAL|PARK|GRANT|OWED)_.*|NO_CPU|CAPACITY_SCALE|NICE0_WEIGHT|ROOT_CGROUP|CGROUP_DEPTH|SET_.*|IDLE_WEIGHT|NR_HIST_BUCKETS|ROOST_NR_HISTS|IMMED|CLAIM_LOST_NS|PLAIN_CLAIM|HUNGRY_.*|(ENQ|KICK|WAKE)_.*|SLICE_INF|DOMAIN_LOOKS")
         .derive_default(true)
         .prepend_enum_name(false)
         .generate_comments(false)

@@ -2,6 +2,8 @@
 //! What the build made of src/bpf: `intf` are the C types that both halves share, `skel` is the BPF object.
 
 use anyhow::{Result, bail};
+use libbpf_rs::{PrintCallback, PrintLevel, set_print};
+use log::debug;
 
 pub mod intf {
     #![allow(
@@ -22,8 +24,65 @@ pub mod skel {
     pub use super::generated::*;
 }
 
-/// bindgen and a skeleton each have their own Rust type for one C struct: copied is what C sees, its bytes.
-pub fn copy_rows<To: Copy, From: Copy>(to: &mut [To], from: &[From]) -> Result<()> {
+/// While it lives, what libbpf says goes to the log at debug level. By itself libbpf writes to
+/// stderr, and warns about things that are meant to be so.
+pub struct ToLog(Option<(PrintLevel, PrintCallback)>);
+
+impl ToLog {
+    pub fn begin() -> ToLog {
+        let to_log: PrintCallback = |_, text| debug!("{}", text.trim_end());
+        ToLog(set_print(Some((PrintLevel::Debug, to_log))))
+    }
+}
+
+impl Drop for ToLog {
+    fn drop(&mut self) {
+        set_print(self.0.take());
+    }
+}
+
+/// Two Rust types of one C struct: bindgen and each skeleton make a type of their own. Every type
+/// is its own twin; `twins!` declares the others.
+///
+/// # Safety
+///
+/// Both types have the layout of the same C struct, and the bytes of a value of `Other` are a value
+/// of `Self`.
+pub unsafe trait TwinOf<Other>: Copy {}
+
+// SAFETY: one type has one layout.
+unsafe impl<T: Copy> TwinOf<T> for T {}
+
+/// Declares, in both directions, that `$a` and `$b` are Rust's types of the same C struct. The word
+/// `unsafe` is the caller's: it vouches for the contract of `TwinOf`. Sizes that differ do not
+/// compile.
+#[macro_export]
+macro_rules! twins {
+    (unsafe $($a:ty = $b:ty),* $(,)?) => {$(
+        const _: () = assert!(size_of::<$a>() == size_of::<$b>());
+        // SAFETY: the caller vouches that both come from the same C struct.
+        unsafe impl $crate::bpf::TwinOf<$b> for $a {}
+        // SAFETY: as above.
+        unsafe impl $crate::bpf::TwinOf<$a> for $b {}
+    )*};
+}
+
+twins! { unsafe
+    intf::machine_facts = skel::types::machine_facts,
+    intf::cpu_facts = skel::types::cpu_facts,
+    intf::llc_facts = skel::types::llc_facts,
+    intf::node_facts = skel::types::node_facts,
+    intf::tunables = skel::types::tunables,
+    intf::policy_image = skel::types::policy_image,
+}
+
+/// Copies rows between the Rust types of one C struct. Other types do not compile:
+///
+/// ```compile_fail
+/// let mut names = ["a"];
+/// scx_roost::bpf::copy_rows(&mut names, &[[0usize; 2]]).unwrap();
+/// ```
+pub fn copy_rows<To: TwinOf<From>, From: Copy>(to: &mut [To], from: &[From]) -> Result<()> {
     const { assert!(size_of::<To>() == size_of::<From>()) };
     if from.len() > to.len() {
         bail!(
@@ -32,7 +91,7 @@ pub fn copy_rows<To: Copy, From: Copy>(to: &mut [To], from: &[From]) -> Result<(
             to.len()
         );
     }
-    // SAFETY: both sides are plain C data of one size, and `to` is long enough.
+    // SAFETY: twins have one layout, and each value of `From` is one of `To`; `to` is long enough.
     unsafe {
         let bytes = to.as_mut_ptr().cast::<u8>();
         std::ptr::copy_nonoverlapping(from.as_ptr().cast(), bytes, size_of_val(from))
@@ -59,6 +118,35 @@ macro_rules! fill_rodata {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    twins! { unsafe u16 = i16 }
+
+    /// libbpf warns of what is no object.
+    fn warn_by_libbpf() {
+        assert!(
+            libbpf_rs::ObjectBuilder::default()
+                .open_memory(b"none")
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn libbpf_is_quiet_while_its_words_go_to_the_log() {
+        static HEARD: AtomicUsize = AtomicUsize::new(0);
+        let heard = || HEARD.load(Ordering::Relaxed);
+        let listen: PrintCallback = |_, _| {
+            HEARD.fetch_add(1, Ordering::Relaxed);
+        };
+        let before = set_print(Some((PrintLevel::Debug, listen)));
+        let quiet = ToLog::begin();
+        warn_by_libbpf();
+        assert_eq!(heard(), 0);
+        drop(quiet);
+        warn_by_libbpf();
+        assert!(heard() > 0, "what was set before is back");
+        set_print(before);
+    }
 
     #[test]
     fn tables_are_copied_whole_or_not_at_all() {

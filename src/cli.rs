@@ -34,6 +34,8 @@ pub enum Command {
     Print(String),
     Run {
         config: Box<Config>,
+        /// Nothing of this process is swapped out.
+        lock_memory: bool,
         verbose: bool,
     },
     Monitor {
@@ -288,7 +290,7 @@ impl Cli {
         let config = Config {
             settings: Settings::default().changed(&change)?,
             freeze: run.freeze,
-            lock_memory: run.lock_memory,
+            ignore_cpu_max: run.ignore_cpu_max,
             cpuperf: run.cpuperf,
             freq_source: run.freq_source,
             freq_period: run.freq_period_ms,
@@ -304,6 +306,7 @@ impl Cli {
         };
         Ok(Command::Run {
             config: Box::new(config),
+            lock_memory: run.lock_memory,
             verbose: run.verbose,
         })
     }

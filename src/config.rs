@@ -31,8 +31,8 @@ pub struct Config {
     /// They are fixed at load, and there is no other arm. Its features become a constant of the programs, its tunables are read
     /// as ever.
     pub freeze: bool,
-    /// Nothing of this process is swapped out.
-    pub lock_memory: bool,
+    /// Groups may lose their CPU limits (cpu.max): it starts, and enforces none.
+    pub ignore_cpu_max: bool,
     pub cpuperf: CpuPerf,
     /// Where frequencies of CPUs are read, and how often.
     pub freq_source: FreqSource,
@@ -58,7 +58,7 @@ impl Default for Config {
         Config {
             settings: Settings::default(),
             freeze: false,
-            lock_memory: false,
+            ignore_cpu_max: false,
             cpuperf: CpuPerf::Auto,
             freq_source: FreqSource::Auto,
             freq_period: Duration::from_millis(20),
@@ -75,15 +75,30 @@ impl Default for Config {
     }
 }
 
+/// What scx_utils takes as the watchdog's time, ms, in the place of `WATCHDOG_MS`.
+const TIMEOUT_ENV: &str = "SCX_TIMEOUT_MS";
+/// timeout_ms of main.bpf.c.
+const WATCHDOG_MS: u64 = 5000;
+
+/// Nobody who could run waits longer: half of the watchdog's time (aging.h), which the environment may set, ms.
+fn wait_bound_ns(timeout: Option<&str>) -> u64 {
+    let ms = timeout.and_then(|ms| ms.parse::<u32>().ok());
+    ms.map_or(WATCHDOG_MS, u64::from) * 1_000_000 / 2
+}
+
 impl Config {
     /// What is settled at load. `timers`: bpf_timer may be used.
-    pub fn tunables(&self, cpufreq: &CpuFreq, timers: bool) -> tunables {
+    /// `limits`: the kernel tells of cpu.max.
+    pub fn tunables(&self, cpufreq: &CpuFreq, timers: bool, limits: bool) -> tunables {
         tunables {
             cpuperf: cpufreq.mode(self.cpuperf),
             timers: timers.into(),
+            wait_bound_ns: wait_bound_ns(std::env::var(TIMEOUT_ENV).ok().as_deref()),
             imbalance_pct: IMBALANCE_PCT,
             frozen: self.freeze.into(),
             features: self.settings.features.0,
+            // Slices that end with a budget, and the release of parked tasks, need timers.
+            limits: (limits && timers && !self.ignore_cpu_max).into(),
         }
     }
 
@@ -98,8 +113,23 @@ mod tests {
 
     #[test]
     fn timers_are_used_where_they_may() {
-        let timers = |may| Config::default().tunables(&CpuFreq::default(), may).timers;
+        let timers = |may| {
+            Config::default()
+                .tunables(&CpuFreq::default(), may, true)
+                .timers
+        };
         assert_eq!((timers(true), timers(false)), (1, 0));
+    }
+
+    #[test]
+    fn a_wait_is_bounded_by_half_of_the_watchdogs_time() {
+        let source = include_str!("bpf/main.bpf.c");
+        let set = source.split_once(".timeout_ms").unwrap().1;
+        let ms = set.trim_start_matches(['\t', ' ', '=']).split(',').next();
+        assert_eq!(ms, Some("5000"), "as WATCHDOG_MS has it");
+        assert_eq!(wait_bound_ns(None), 2_500_000_000);
+        assert_eq!(wait_bound_ns(Some("20000")), 10_000_000_000);
+        assert_eq!(wait_bound_ns(Some("long")), 2_500_000_000);
     }
 
     #[test]
@@ -108,7 +138,7 @@ mod tests {
             freeze: true,
             ..Config::default()
         };
-        let tun = |config: &Config| config.tunables(&CpuFreq::default(), true);
+        let tun = |config: &Config| config.tunables(&CpuFreq::default(), true, true);
         let features = Settings::default().features.0;
         assert_eq!((tun(&frozen).frozen, tun(&frozen).features), (1, features));
         assert_eq!(tun(&Config::default()).frozen, 0);

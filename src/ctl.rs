@@ -4,14 +4,18 @@
 use crate::arms::{Change, DEFAULT_ARM};
 use crate::control::{Op, Request};
 use crate::features::{FEATURES, TUNABLES};
+use crate::host::Host;
 use crate::print;
 use crate::rules::Whom;
 use crate::socket::{Refused, refuse};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::fs::DirEntryExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -34,6 +38,11 @@ pub enum Verb {
         /// Show instead whether the sums that the scheduler keeps are right: how far each CPU's util_est has drifted
         #[arg(long, conflicts_with = "arm")]
         audit: bool,
+
+        /// Show instead the groups with a CPU limit (cpu.max): how often and how long each had no
+        /// budget left, and what it used
+        #[arg(long, conflicts_with_all = ["arm", "audit"])]
+        limits: bool,
     },
     /// Change features and tunables, all at once or none
     #[command(after_help = tunables())]
@@ -152,6 +161,7 @@ type AsText = fn(&Value) -> String;
 fn question(verb: Verb) -> Result<(Op, AsText)> {
     Ok(match verb {
         Verb::Show { audit: true, .. } => (Op::Audit {}, audit),
+        Verb::Show { limits: true, .. } => (Op::Limits {}, limits),
         Verb::Show { arm, .. } => (Op::Show { arm }, show),
         Verb::Set(args) => (set(args)?, changed),
         Verb::Reset { arm } => (Op::Reset { arm }, changed),
@@ -193,6 +203,7 @@ pub fn run(path: &Path, verb: Verb, wait: Duration, json: bool) -> Result<()> {
     wait_for_it(path, end);
     let answer = when_loaded(end, || match op {
         Op::Audit {} => ask_for_audit(path),
+        Op::Limits {} => ask(path, &op).map(named),
         _ => ask(path, &op),
     })?;
     if json {
@@ -360,6 +371,62 @@ fn audit(answer: &Value) -> String {
     text
 }
 
+/// The groups by name: the folder of each is sought here, where nobody waits for it. One that is
+/// not found has a number.
+fn named(mut answer: Value) -> Value {
+    let names = Host::new(Path::new("/sys")).cgroup.map(group_names);
+    let names = names.unwrap_or_default();
+    for row in answer.as_array_mut().into_iter().flatten() {
+        let id = row["cgroup"].as_u64().unwrap_or_default();
+        let name = names.get(&id).cloned();
+        row["cgroup"] = json!(name.unwrap_or_else(|| format!("cgroup {id}")));
+    }
+    answer
+}
+
+/// Of all groups by inode. Groups come and go meanwhile: what cannot be read has gone.
+fn group_names(root: PathBuf) -> BTreeMap<u64, String> {
+    let mut names = BTreeMap::new();
+    let mut ahead = vec![root.clone()];
+    while let Some(dir) = ahead.pop() {
+        let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
+        let folders = entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir()));
+        for folder in folders {
+            let path = folder.path();
+            let name = path.strip_prefix(&root).unwrap_or(&path).display();
+            names.insert(folder.ino(), format!("/{name}"));
+            ahead.push(path);
+        }
+    }
+    names
+}
+
+fn limits(answer: &Value) -> String {
+    let mut text = String::new();
+    for row in rows(answer) {
+        let ms = |key: &str| row[key].as_f64().unwrap_or_default() / 1000.0;
+        let _ = writeln!(
+            text,
+            "{}: {} of {} ms, burst {} ms\n  used {:.0} ms, without budget {} times in {} periods, \
+             for {:.0} ms; {} tasks parked now, {} parked so far",
+            text_of(&row["cgroup"]),
+            ms("quota_us"),
+            ms("period_us"),
+            ms("burst_us"),
+            ms("used_us"),
+            row["throttled"],
+            row["periods"],
+            ms("throttled_us"),
+            row["parked"],
+            row["parks"]
+        );
+    }
+    if text.is_empty() {
+        text += "no control group has a CPU limit that is enforced\n";
+    }
+    text
+}
+
 fn arms(answer: &Value) -> String {
     let mut text = String::new();
     for arm in rows(&answer["arms"]) {
@@ -427,6 +494,7 @@ pub const EXAMPLES: &str = "Examples:
   scx_roost ctl rules add --cgroup /sys/fs/cgroup/user.slice --arm games
   scx_roost ctl reset                                    arm default as at the start
   scx_roost ctl show --audit                             are the sums of its CPUs right?
+  scx_roost ctl show --limits                            groups with a CPU limit
   scx_roost ctl --wait 60 arms add games                 when it has been started
 
 Exit status: 0 when it was done; 1 when it was refused, and nothing changed.";

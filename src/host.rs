@@ -3,6 +3,7 @@
 //! them: tests describe whole machines in a folder, and two of them can exist in one test.
 
 use anyhow::{Context, Result};
+use scx_utils::compat;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
@@ -14,6 +15,8 @@ pub struct Host {
     pub proc: PathBuf,
     /// Root of the cgroup v2 tree, where there is one.
     pub cgroup: Option<PathBuf>,
+    /// The kernel tells the scheduler of CPU limits (cpu.max): since Linux 6.17.
+    pub tells_of_limits: bool,
 }
 
 impl Host {
@@ -24,6 +27,7 @@ impl Host {
             kernel: PathBuf::from("/sys/kernel"),
             proc: PathBuf::from("/proc"),
             cgroup: cgroup_mount(),
+            tells_of_limits: tells_of_limits(),
         }
     }
 
@@ -34,6 +38,7 @@ impl Host {
             kernel: root.join("kernel"),
             proc: root.join("proc"),
             cgroup: Some(root.join("fs/cgroup")).filter(|p| p.is_dir()),
+            tells_of_limits: false,
         }
     }
 
@@ -66,9 +71,18 @@ impl Host {
         text(&self.proc.join(path))
     }
 
-    /// The kernel is built with PREEMPT_RT, where bpf_timer is refused.
+    /// The kernel is built with PREEMPT_RT, where bpf_timer is refused. Not every such kernel has the file `realtime`.
     pub fn preempt_rt(&self) -> bool {
         self.kernel_text("realtime").as_deref() == Some("1")
+            || self
+                .proc_text("sys/kernel/version")
+                .is_some_and(|v| v.split_whitespace().any(|word| word == "PREEMPT_RT"))
+    }
+
+    /// CPU limits of groups can be enforced: slices have to end with a group's budget, which timers
+    /// do.
+    pub fn limits_hold(&self) -> bool {
+        self.tells_of_limits && !self.preempt_rt()
     }
 
     /// Counts CPUs coming and going. It is read before the machine and handed to the kernel with the scheduler,
@@ -89,6 +103,10 @@ impl Host {
             )
         })
     }
+}
+
+fn tells_of_limits() -> bool {
+    compat::struct_has_field("sched_ext_ops", "cgroup_set_bandwidth").unwrap_or(false)
 }
 
 fn cgroup_mount() -> Option<PathBuf> {

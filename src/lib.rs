@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! scx_roost as a library: `run(&config, stop)` runs the scheduler until it ends. No signal handler and no
-//! logger is installed here, so that a bundle of schedulers can embed it; `main.rs` does both for the binary.
+//! scx_roost as a library: `run(&config, stop)` runs the scheduler until it ends. `run` sets
+//! nothing for the whole process: no signal handler, no logger, no limit, no heap, no privileges.
+//! `main.rs` does that for the program, with `process` and `privileges`. A process runs one
+//! scheduler at a time.
 
 pub mod ab;
 pub mod arms;
@@ -8,6 +10,7 @@ pub mod bpf;
 pub mod cli;
 pub mod config;
 pub mod control;
+pub mod counters;
 pub mod cpufreq;
 pub mod ctl;
 pub mod doctor;
@@ -25,6 +28,8 @@ pub mod monitor;
 pub mod native;
 pub mod outlook;
 pub mod print;
+pub mod privileges;
+pub mod process;
 pub mod publish;
 pub mod rng;
 pub mod rule_events;
@@ -38,6 +43,7 @@ pub mod stats;
 pub mod stop;
 pub mod topology_view;
 pub mod uevents;
+mod urgent;
 pub mod user;
 pub mod variant;
 pub mod watch;

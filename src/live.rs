@@ -7,7 +7,7 @@ use crate::bpf::intf::{
     policy_image, policy_store, ticket,
 };
 use crate::bpf::skel::{BpfSkel, types};
-use crate::control::{Audit, Live, Ticket};
+use crate::control::{Audit, Limit, Live, Ticket};
 use crate::publish::{MapUpdate, Publisher};
 use crate::rules::Table;
 use anyhow::{Context, Result, bail};
@@ -36,6 +36,7 @@ pub struct Loaded {
     exit_kind: NonNull<i32>,
     /// Of each CPU.
     drifts: NonNull<[i64; MAX_CPUS as usize]>,
+    limits: NonNull<[types::bandwidth]>,
     cgroups: MapHandle,
     /// What is in that map.
     written: BTreeMap<u64, u32>,
@@ -68,6 +69,7 @@ impl Loaded {
         let freqs = NonNull::from(&mut bss.cpu_freqs[..]);
         let scans = NonNull::from(&mut bss.llc_scans[..]);
         let told = NonNull::from(&mut bss.told).cast::<arm_told>();
+        let limits = NonNull::from(&mut bss.bandwidths[..]);
         let drifts = NonNull::from(&mut bss.util_drifts);
         Ok(Loaded {
             // SAFETY: mapped until the scheduler is unloaded, and nobody else writes it.
@@ -79,6 +81,7 @@ impl Loaded {
             told,
             exit_kind,
             drifts,
+            limits,
             cgroups: MapHandle::try_from(&skel.maps.cgroup_rules)?,
             written: BTreeMap::new(),
             tell: skel.progs.roost_tell.as_fd().try_clone_to_owned()?,
@@ -261,6 +264,33 @@ impl Live for Loaded {
             util_drift: answer.util_drift,
             drift_of_cpu: off.collect(),
         })
+    }
+
+    fn limits(&self) -> Vec<Limit> {
+        let row = |i| {
+            // SAFETY: within the array; volatile because the BPF half writes it.
+            unsafe {
+                let rows = self.limits.cast::<types::bandwidth>();
+                rows.add(i).as_ptr().read_volatile()
+            }
+        };
+        let limited = (0..self.limits.len()).map(row).filter(|b| b.quota != 0);
+        limited.map(limit).collect()
+    }
+}
+
+fn limit(row: types::bandwidth) -> Limit {
+    Limit {
+        cgroup: row.id,
+        quota_us: row.quota / 1000,
+        period_us: row.period / 1000,
+        burst_us: row.burst / 1000,
+        periods: row.periods,
+        throttled: row.throttled,
+        throttled_us: row.throttled_ns / 1000,
+        used_us: row.used_ns / 1000,
+        parks: row.parks,
+        parked: row.parked,
     }
 }
 

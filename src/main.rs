@@ -2,18 +2,20 @@
 //! The binary: arguments, log, signals. Everything else is in the library.
 
 use anyhow::{Context, Result, anyhow};
-use libbpf_rs::PrintLevel;
-use log::debug;
+use log::info;
+use scx_roost::bpf::ToLog;
 use scx_roost::cli::{self, Command};
 use scx_roost::host::Host;
 use scx_roost::machine::{self, Machine};
 use scx_roost::monitor as live;
 use scx_roost::outlook::Outlook;
+use scx_roost::privileges::Capabilities;
+use scx_roost::scheduler::Prepared;
 #[cfg(feature = "sim")]
 use scx_roost::sim::{self, table};
 use scx_roost::stats::monitor;
 use scx_roost::{
-    Stop, ab, ctl, doctor, exec, export, print, scheduler, stats, stopper, topology_view,
+    Config, Stop, ab, ctl, doctor, exec, export, print, process, stats, stopper, topology_view,
 };
 use serde::Serialize;
 use simplelog::{ColorChoice, ConfigBuilder, LevelFilter, TermLogger, TerminalMode};
@@ -72,12 +74,31 @@ fn perform(command: Command) -> Result<ExitCode> {
             }
             live::run(&options, &on_signal()?)
         }
-        Command::Run { config, verbose } => {
+        Command::Run {
+            config,
+            lock_memory,
+            verbose,
+        } => {
             init_log(verbose)?;
-            scheduler::run(&config, on_signal()?).map(|_| ())
+            schedule(&config, lock_memory)
         }
     }
     .map(|()| ExitCode::SUCCESS)
+}
+
+/// Privileges go while there is one thread: what the others have is what this one has then.
+fn schedule(config: &Config, lock_memory: bool) -> Result<()> {
+    process::one_heap();
+    process::may_be_urgent();
+    process::without_huge_pages();
+    let locked = match lock_memory {
+        true => process::lock_memory()?,
+        false => Capabilities::default(),
+    };
+    let prepared = Prepared::new(config)?;
+    let kept = prepared.shed_privileges(locked)?;
+    info!("of its privileges it keeps {kept} and can gain no others");
+    prepared.run(on_signal()?).map(|_| ())
 }
 
 fn topology(sysfs: &Path, json: bool) -> Result<()> {
@@ -182,10 +203,8 @@ fn init_log(verbose: bool) -> Result<()> {
     };
     TermLogger::init(level, config.build(), TerminalMode::Stderr, color)
         .context("cannot start the log")?;
-    // What libbpf says is for whoever asks for more: it warns about things that are meant to be so.
-    libbpf_rs::set_print(Some((PrintLevel::Debug, |_, text| {
-        debug!("{}", text.trim_end())
-    })));
+    // For good.
+    std::mem::forget(ToLog::begin());
     Ok(())
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! One scheduler in the kernel: open, fill in the machine and the tunables, load, attach, watch, unload; and the loop
-//! that does it again after hotplug or suspend. The link is never pinned: when this process ends, however it ends,
+//! that does it again when a CPU comes that nobody knows. The link is never pinned: when this process ends, however it ends,
 //! the kernel's own scheduler takes over.
 
-use crate::bpf::copy_rows;
-use crate::bpf::intf::{MAX_ARMS, policy_image, tunables};
-use crate::bpf::skel::{BpfSkel, BpfSkelBuilder, types};
+use crate::bpf::intf::{policy_image, tunables};
+use crate::bpf::skel::{BpfSkel, BpfSkelBuilder};
+use crate::bpf::{ToLog, copy_rows};
 use crate::config::Config;
-use crate::control::Control;
+use crate::control::{self, Control};
+use crate::counters::{self, CpuCounters};
 use crate::cpufreq::{self, CpuFreq};
 use crate::doctor;
 use crate::fill_rodata;
@@ -15,90 +16,136 @@ use crate::host::Host;
 use crate::live::Loaded;
 use crate::looks::Looks;
 use crate::machine::{Facts, Machine};
+use crate::privileges::{self, Access, Capabilities, Wanted};
 use crate::publish::Scans;
+use crate::socket::Bound;
 use crate::stats::host::Event;
-use crate::stats::source::{Counted, CounterSource, Running};
-use crate::stats::{ArmCounts, Counters, NR_STATS, add, monitor, server};
+use crate::stats::source::{CounterSource, Running};
+use crate::stats::{monitor, server};
 use crate::stop::{Stop, Stopper, stopper};
 use crate::topology_view;
 use crate::uevents::Uevents;
+use crate::urgent::Urgent;
 use crate::watch::{Past, Watch};
 use anyhow::{Context, Result, bail};
 use libbpf_rs::{Link, OpenObject};
 use log::{debug, info, warn};
 use scx_utils::{UserExitInfo, compat, scx_ops_attach, scx_ops_load, scx_ops_open, uei_report};
-use std::io::Error;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::slice::{from_mut, from_ref};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 /// How long a CPU that comes or goes may take until /sys agrees with itself.
 const SETTLE_TIME: Duration = Duration::from_secs(2);
 const SETTLE_NAP: Duration = Duration::from_millis(20);
+
 /// Runs until it is stopped or the kernel ends it, over restarts. Errors of the scheduler are errors here; so is
 /// SysRq-S, as in scx_utils: somebody had to save the machine from us.
+///
+/// One scheduler runs in a process at a time, and a second call meanwhile is an error. Nothing of
+/// the process is changed: no limit, no signal, no logger. What libbpf says during a load goes to
+/// the log at debug level, and afterwards to where it went before. The calling thread has nice level
+/// -20 during a load, where the process may (RLIMIT_NICE).
 pub fn run(config: &Config, stop: Stop) -> Result<UserExitInfo> {
-    let host = Host::new(&config.sysfs);
-    let source = CounterSource::default();
-    doctor::check_start(&host, &source)?;
-    scx_utils::try_set_rlimit_infinity();
-    one_heap();
-    if config.lock_memory {
-        lock_memory()?;
+    Prepared::new(config)?.run(stop)
+}
+
+/// A run whose checks are made and whose sockets exist, and that has no thread yet: the moment at
+/// which a program gives up privileges.
+pub struct Prepared<'a> {
+    config: &'a Config,
+    host: Host,
+    source: CounterSource,
+    stats: Bound,
+    ctl: Bound,
+    alone: Alone,
+}
+
+impl<'a> Prepared<'a> {
+    pub fn new(config: &'a Config) -> Result<Prepared<'a>> {
+        let alone = Alone::take()?;
+        let host = Host::new(&config.sysfs);
+        let source = CounterSource::default();
+        doctor::check_start(&host, &source, config.ignore_cpu_max)?;
+        Ok(Prepared {
+            stats: server::bind(&config.stats_path, config.stats_group)?,
+            ctl: control::bind(&config.ctl_path, config.ctl_group)?,
+            config,
+            host,
+            source,
+            alone,
+        })
     }
-    let _server = server::launch(&config.stats_path, config.stats_group, source.clone())?;
-    let _printer = Printer::start(config, &source)?;
-    let control = Control::new(config.settings.clone(), config.freeze, source.clone());
-    let _ctl = control.launch(&config.ctl_path, config.ctl_group)?;
-    let _uevents = Uevents::listen(control.bell())
-        .inspect_err(|e| warn!("{e:#}: its end is noticed within a second"));
-    let mut runner = Runner {
-        config,
-        host,
-        source,
-        control,
-        members: None,
-        stop,
-        restarts: 0,
-        past: Past::default(),
-    };
-    loop {
-        match runner.run_once()? {
-            Ended::Exit(info) if runner.stop.stopped() || !info.should_restart() => {
-                return Ok(info);
-            }
-            Ended::Exit(_) => info!("the kernel asks for a restart (hotplug or suspend)"),
-            Ended::MachineChanged => {
-                info!("the machine is not the one this scheduler was loaded for: restarting")
-            }
+
+    /// The calling thread keeps `needed`, and what this run needs from now on, and gives up the
+    /// rest for good. `run` is to be called by it.
+    pub fn shed_privileges(&self, needed: Capabilities) -> Result<Capabilities> {
+        let folder = |path: &'a Path| path.parent().filter(|dir| !dir.as_os_str().is_empty());
+        let removed = [&self.config.stats_path, &self.config.ctl_path].map(|path| Wanted {
+            path: folder(path).unwrap_or(Path::new(".")),
+            access: Access::Remove,
+        });
+        let read = [Some(&self.config.sysfs), self.config.freq_source.folder()];
+        let read = read.into_iter().flatten().map(|path| Wanted {
+            path,
+            access: Access::Read,
+        });
+        let wanted: Vec<Wanted> = removed.into_iter().chain(read).collect();
+        privileges::shed(needed, &wanted)
+    }
+
+    pub fn run(self, stop: Stop) -> Result<UserExitInfo> {
+        let Prepared {
+            config,
+            host,
+            source,
+            stats,
+            ctl,
+            alone: _alone,
+        } = self;
+        let _server = server::serve(stats, source.clone())?;
+        let _printer = Printer::start(config, &source)?;
+        let control = Control::new(config.settings.clone(), config.freeze, source.clone());
+        let _ctl = control.serve(ctl)?;
+        let _uevents = Uevents::listen(control.bell())
+            .inspect_err(|e| warn!("{e:#}: its end is noticed within a second"));
+        Runner {
+            config,
+            host,
+            source,
+            control,
+            members: None,
+            stop,
+            restarts: 0,
+            past: Past::default(),
         }
-        runner.restarts += 1;
-        runner.source.event(Event::MachineChanged);
+        .run()
     }
 }
 
-/// Each client of a socket has a thread of its own, and glibc would give each new one a heap of its own, kept for good: the process
-/// would grow with clients that come and go (tests/guest/observe.sh has a bound of it; docs/userspace.md).
-fn one_heap() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: a number alone. Where it is refused, the process only grows.
-    unsafe {
-        libc::mallopt(libc::M_ARENA_MAX, 1);
+/// The only scheduler of this process, until dropped. scx_utils keeps where the kernel's dump lies
+/// in one place for all: with two, one would read the memory of the other after that is gone.
+struct Alone;
+
+static RUNNING: AtomicBool = AtomicBool::new(false);
+
+impl Alone {
+    fn take() -> Result<Alone> {
+        if RUNNING.swap(true, Ordering::AcqRel) {
+            bail!("this process runs a scheduler already: it can run one at a time");
+        }
+        Ok(Alone)
     }
 }
 
-/// What is in memory, and what will be: pages are locked as they come, so that stacks of threads are not filled for it.
-fn lock_memory() -> Result<()> {
-    // SAFETY: a plain call.
-    if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) } < 0 {
-        return Err(Error::last_os_error()).context(
-            "--lock-memory is refused: root, CAP_IPC_LOCK or a higher limit of locked memory (ulimit -l) is needed",
-        );
+impl Drop for Alone {
+    fn drop(&mut self) {
+        RUNNING.store(false, Ordering::Release);
     }
-    Ok(())
 }
 
 /// Prints statistics beside the scheduler, until dropped.
@@ -146,12 +193,33 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
+    fn run(mut self) -> Result<UserExitInfo> {
+        loop {
+            match self.run_once()? {
+                Ended::Exit(info) if self.stop.stopped() || !info.should_restart() => {
+                    return Ok(info);
+                }
+                Ended::Exit(_) => {
+                    info!("a restart is asked for (a CPU came that was offline at the load)")
+                }
+                Ended::MachineChanged => {
+                    info!("the machine is not the one this scheduler was loaded for: restarting")
+                }
+            }
+            self.restarts += 1;
+            self.source.event(Event::MachineChanged);
+        }
+    }
+
     /// Load, watch, unload.
     fn run_once(&mut self) -> Result<Ended> {
         let begin = Instant::now();
+        let urgent = Urgent::begin();
         let (machine, hotplug_seq) = read_machine(&self.host, self.restarts > 0)?;
         let cpufreq = CpuFreq::read(&self.host);
-        let tun = self.config.tunables(&cpufreq, !self.host.preempt_rt());
+        let tun =
+            self.config
+                .tunables(&cpufreq, !self.host.preempt_rt(), self.host.tells_of_limits);
         let facts = machine.facts()?;
         let timers = tun.timers != 0;
         let (host, control, source) = (&self.host, &self.control, &self.source);
@@ -173,7 +241,8 @@ impl Runner<'_> {
         self.members = Some(scheduler.members()?);
         let told = self.control.attach(Box::new(scheduler.live()?), &policy)?;
         scheduler.attach()?;
-        let counters = scheduler.counters(machine.nr_cpu_ids.into())?;
+        drop(urgent);
+        let counters = scheduler.counters()?;
         let counting = self.source.attach(Box::new(counters), self.describe(&tun));
         let everybody = self.control.everybody();
         info!(
@@ -266,6 +335,7 @@ pub fn load_object<'obj>(
     members: Option<BorrowedFd>,
     object: &'obj mut MaybeUninit<OpenObject>,
 ) -> Result<BpfSkel<'obj>> {
+    let _quiet = ToLog::begin();
     let builder = BpfSkelBuilder::default();
     let mut skel = scx_ops_open!(builder, object, roost_ops, config.open_opts())?;
     let rodata = skel.maps.rodata_data.as_mut();
@@ -273,6 +343,7 @@ pub fn load_object<'obj>(
     let bss = skel.maps.bss_data.as_mut();
     let first = &mut bss.context("the BPF object has no .bss")?.policy.slot[0];
     copy_rows(from_mut(first), from_ref(policy))?;
+    counters::make_room(&mut skel.maps.bss_stats, facts)?;
     if let Some(members) = members {
         skel.maps.arm_members.reuse_fd(members)?;
     }
@@ -290,8 +361,14 @@ pub fn load_object<'obj>(
         debug!("this kernel does not tell of changes to cpu.idle");
         ops.cgroup_set_idle = std::ptr::null_mut();
     }
+    // Since Linux 6.17.
+    if tun.limits == 0 {
+        ops.cgroup_set_bandwidth = std::ptr::null_mut();
+        skel.progs.roost_cgroup_set_bandwidth.set_autoload(false);
+    }
     // The kernel warns of ops.cpu_release() where it can do without (release.bpf.h).
-    if compat::ksym_exists("scx_bpf_reenqueue_local___v2").unwrap_or(false) {
+    let reenqueues = compat::ksym_exists("scx_bpf_reenqueue_local___v2").unwrap_or(false);
+    if reenqueues && !cfg!(feature = "old_paths") {
         ops.cpu_release = std::ptr::null_mut();
         skel.progs.roost_switch.set_autoload(true);
     }
@@ -338,55 +415,14 @@ impl<'obj> Scheduler<'obj> {
         Ok(self.skel.maps.arm_members.as_fd().try_clone_to_owned()?)
     }
 
-    /// The counters of the first `nr_cpus` CPUs. Not to be read after the scheduler is unloaded.
-    fn counters(&self, nr_cpus: usize) -> Result<CpuCounters> {
-        let bss = self.skel.maps.bss_data.as_ref();
-        let stats = &bss.context("the BPF object has no .bss")?.stats;
-        Ok(CpuCounters {
-            first: stats.as_ptr(),
-            nr_rows: (nr_cpus * MAX_ARMS as usize).min(stats.len()),
-        })
+    fn counters(&self) -> Result<CpuCounters> {
+        CpuCounters::map(&self.skel.maps.bss_stats)
     }
 
     /// Detaches, and reports why it ended. The reason of an error exit is the error.
     fn unload(mut self) -> Result<UserExitInfo> {
         drop(self.link.take());
         uei_report!(&self.skel, uei)
-    }
-}
-
-/// The counters that the BPF half keeps for each arm on each CPU, in memory that it shares with us.
-struct CpuCounters {
-    first: *const types::cpu_stats,
-    nr_rows: usize,
-}
-
-// SAFETY: the memory is mapped until the scheduler is unloaded, and `Counting` is dropped before that.
-unsafe impl Send for CpuCounters {}
-
-impl Counted for CpuCounters {
-    fn read(&self, slot: usize) -> ArmCounts {
-        // SAFETY: as above; volatile because the BPF half goes on counting.
-        let row = |i| unsafe { self.first.add(i).read_volatile() };
-        (slot..self.nr_rows)
-            .step_by(MAX_ARMS as usize)
-            .map(|i| {
-                let row = row(i);
-                ArmCounts {
-                    counters: row.v,
-                    hists: row.hist,
-                    sums: row.hist_sum,
-                }
-            })
-            .fold(ArmCounts::default(), |sum, cpu| sum.plus(&cpu))
-    }
-
-    fn read_cpu(&self, cpu: usize) -> Counters {
-        let first = cpu * MAX_ARMS as usize;
-        let rows = first.min(self.nr_rows)..(first + MAX_ARMS as usize).min(self.nr_rows);
-        // SAFETY: as above.
-        rows.map(|i| unsafe { (&raw const (*self.first.add(i)).v).read_volatile() })
-            .fold([0; NR_STATS], |sum, arm| add(&sum, &arm))
     }
 }
 
@@ -423,6 +459,24 @@ mod tests {
         fs::write(dir.path().join("kernel/sched_ext/hotplug_seq"), "7\n").unwrap();
         let host = Host::in_folder(dir.path());
         (dir, host)
+    }
+
+    #[test]
+    fn a_second_run_in_a_process_is_refused_until_the_first_is_over() {
+        let config = Config {
+            sysfs: "/nowhere".into(),
+            ..Config::default()
+        };
+        let told = || run(&config, stopper().1).unwrap_err().to_string();
+        let first = Alone::take().unwrap();
+        for _ in 0..2 {
+            let refused = "this process runs a scheduler already: it can run one at a time";
+            assert_eq!(told(), refused);
+        }
+        drop(first);
+        for _ in 0..2 {
+            assert!(told().contains("/nowhere"), "{}", told());
+        }
     }
 
     #[test]

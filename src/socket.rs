@@ -5,17 +5,20 @@
 //! The listener is our own: that of scx_stats makes every client wait for the scheduler's loop, reads lines of any
 //! length, takes over the socket of a running scheduler and leaves its own behind.
 
+mod access;
+
+pub use access::kept_out;
+
 use anyhow::{Context, Result, anyhow, bail};
 use log::{debug, warn};
-use scx_stats::StatsResponse;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{BufRead, BufReader, Error, ErrorKind, Write};
 use std::mem::{offset_of, zeroed};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,10 +53,13 @@ const TOGETHER_BYTES: usize = 1 << 16;
 
 /// One connected client, and what it is answered.
 pub trait Client: Send {
-    /// Answers to requests, one each, that arrived together. An error is answered with its text, and with the errno of a
-    /// `Refused` in it, else EINVAL.
-    fn requests(&mut self, lines: &[Vec<u8>]) -> Vec<Result<Value>>;
+    /// Answers requests that arrived together, one by one. Errors: an answer was not taken.
+    fn requests(&mut self, lines: &[Vec<u8>], answers: &mut Answers) -> Result<()>;
 }
+
+/// Sends an answer, which is JSON, before the next is made: together they can exceed the memory. An
+/// error is answered with its text, and with the errno of a `Refused` in it, else EINVAL.
+pub type Answers<'a> = dyn FnMut(Result<String>) -> Result<()> + 'a;
 
 /// An error with the errno that a client is told.
 #[derive(Debug)]
@@ -131,25 +137,31 @@ struct Shared {
     clients: Mutex<BTreeMap<u64, UnixStream>>,
 }
 
-impl Server {
+/// A socket that exists and has its owner, group and mode. Clients may connect; they wait until it
+/// serves.
+pub struct Bound {
+    purpose: Purpose,
+    listener: UnixListener,
+    file: SocketFile,
+}
+
+impl Bound {
     /// `welcome` makes what answers one client.
-    pub fn launch(
-        path: &Path,
-        purpose: Purpose,
+    pub fn serve(
+        self,
         welcome: impl Fn(&UnixStream) -> Result<Box<dyn Client>> + Send + Sync + 'static,
     ) -> Result<Server> {
-        let (listener, file) = purpose.listen(path)?;
         let shared = Arc::new(Shared {
-            purpose,
+            purpose: self.purpose,
             welcome: Box::new(welcome),
             exit: AtomicBool::new(false),
             clients: Mutex::default(),
         });
         let server = Server {
-            file,
+            file: self.file,
             shared: shared.clone(),
         };
-        spawn(purpose.thread, move || listen(&listener, &shared))?;
+        spawn(self.purpose.thread, move || listen(&self.listener, &shared))?;
         Ok(server)
     }
 }
@@ -191,9 +203,23 @@ impl Purpose {
         }
     }
 
+    pub fn bind(self, path: &Path) -> Result<Bound> {
+        let (listener, file) = self.listen(path)?;
+        Ok(Bound {
+            purpose: self,
+            listener,
+            file,
+        })
+    }
+
     pub fn listen(&self, path: &Path) -> Result<(UnixListener, SocketFile)> {
         self.make_room(path)?;
-        let listener = bind(path, self.access).map_err(|e| self.refused("create the", path, &e))?;
+        let listener = bind(path, self.access).map_err(|e| match e {
+            NotBound::File(e) => self.refused("create the", path, &e),
+            NotBound::Group(text) => {
+                anyhow!("the {} socket {}: {text}", self.name, path.display())
+            }
+        })?;
         let file = SocketFile {
             path: path.to_path_buf(),
             identity: identity(path),
@@ -245,16 +271,27 @@ impl Purpose {
     }
 }
 
-fn bind(path: &Path, access: Access) -> std::io::Result<UnixListener> {
+enum NotBound {
+    File(Error),
+    Group(String),
+}
+
+impl From<Error> for NotBound {
+    fn from(e: Error) -> NotBound {
+        NotBound::File(e)
+    }
+}
+
+fn bind(path: &Path, access: Access) -> Result<UnixListener, NotBound> {
     match access {
-        Access::Umask => UnixListener::bind(path),
+        Access::Umask => Ok(UnixListener::bind(path)?),
         Access::Owner { group } => bind_private(path, group),
     }
 }
 
 /// The file has its mode from the first moment: a socket's mode before bind() is that of its file. Nobody can connect before
 /// listen().
-fn bind_private(path: &Path, group: Option<u32>) -> std::io::Result<UnixListener> {
+fn bind_private(path: &Path, group: Option<u32>) -> Result<UnixListener, NotBound> {
     let (at, len) = address(path)?;
     let listener = UnixListener::from(stream_socket()?);
     let fd = listener.as_raw_fd();
@@ -262,50 +299,15 @@ fn bind_private(path: &Path, group: Option<u32>) -> std::io::Result<UnixListener
     unsafe {
         ok(libc::fchmod(fd, 0o600))?;
         ok(libc::bind(fd, (&raw const at).cast(), len))?;
-        if group.is_some() {
-            give_to_group(path, group).inspect_err(|_| drop(fs::remove_file(path)))?;
+        if let Some(group) = group {
+            access::give_to_group(path, group).map_err(|text| {
+                let _ = fs::remove_file(path);
+                NotBound::Group(text)
+            })?;
         }
         ok(libc::listen(fd, 128))?;
     }
     Ok(listener)
-}
-
-/// Of the socket itself, whatever its name leads to by now: root would change what somebody else's link points to.
-fn give_to_group(path: &Path, group: Option<u32>) -> std::io::Result<()> {
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_PATH | libc::O_NOFOLLOW)
-        .open(path)?;
-    if !file.metadata()?.file_type().is_socket() {
-        return Err(Error::other("it is no socket any more"));
-    }
-    // A descriptor of this kind has no fchown() and fchmod().
-    let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
-    chown(&itself, None, group)?;
-    fs::set_permissions(&itself, fs::Permissions::from_mode(0o660))
-}
-
-/// What keeps who is only of this group from coming to the socket, and what to do: the first folder above it that does not let them
-/// pass, by its mode. (An access control list may.)
-pub fn kept_out(path: &Path, group: u32) -> Option<String> {
-    let dir = fs::canonicalize(path.parent()?).ok()?;
-    let mut folders: Vec<&Path> = dir.ancestors().collect();
-    folders.reverse();
-    folders.into_iter().find_map(|folder| {
-        let meta = fs::metadata(folder).ok()?;
-        let (bit, whom) = match meta.gid() == group {
-            true => (0o010, 'g'),
-            false => (0o001, 'o'),
-        };
-        let mode = meta.mode() & 0o7777;
-        (mode & bit == 0).then(|| {
-            format!(
-                "group {group} cannot come to it, because the folder {0} has mode {mode:04o}: let the group pass with \
-                 'chmod {whom}+x {0}', or give a path elsewhere",
-                folder.display()
-            )
-        })
-    })
 }
 
 /// For as long as writing may take, and connecting: that waits while too many others do.
@@ -385,7 +387,9 @@ fn welcome(id: u64, mut stream: UnixStream, shared: &Arc<Shared>) -> Result<()> 
     stream.set_write_timeout(Some(LINE_TIME))?;
     if !shared.admit(id, &stream) {
         let text = format!("{CLIENTS_MAX} clients are served already");
-        return send(&mut stream, &response(libc::EBUSY, Value::from(text)));
+        // A client that has gone already is no trouble of ours: others wait to be welcomed.
+        let _ = send(&mut stream, Err(refuse(libc::EBUSY, text)));
+        return Ok(());
     }
     let shared = shared.clone();
     let name = format!("{}-client", shared.purpose.thread);
@@ -417,9 +421,7 @@ fn serve(mut stream: UnixStream, shared: &Shared) -> Result<()> {
         while lines.len() < TOGETHER_MAX && reader.buffer().contains(&b'\n') {
             lines.extend(read_line(&mut reader, &REQUEST)?);
         }
-        for result in client.requests(&lines) {
-            send(&mut stream, &answer(result))?;
-        }
+        client.requests(&lines, &mut |answer| send(&mut stream, answer))?;
     }
     Ok(())
 }
@@ -456,24 +458,15 @@ pub fn read_line(
     }
 }
 
-fn answer(result: Result<Value>) -> StatsResponse {
-    match result {
-        Ok(value) => response(0, value),
+/// As scx_stats writes a StatsResponse.
+fn send(stream: &mut UnixStream, answer: Result<String>) -> Result<()> {
+    let (errno, resp) = match answer {
+        Ok(json) => (0, json),
         Err(e) => {
             let errno = e.downcast_ref::<Refused>().map_or(libc::EINVAL, |e| e.0);
-            response(errno, Value::from(format!("{e:#}")))
+            (errno, Value::from(format!("{e:#}")).to_string())
         }
-    }
-}
-
-fn response(errno: i32, resp: Value) -> StatsResponse {
-    StatsResponse {
-        errno,
-        args: BTreeMap::from([("resp".to_string(), resp)]),
-    }
-}
-
-fn send(stream: &mut UnixStream, response: &StatsResponse) -> Result<()> {
-    let line = serde_json::to_string(response)? + "\n";
+    };
+    let line = format!("{{\"errno\":{errno},\"args\":{{\"resp\":{resp}}}}}\n");
     Ok(stream.write_all(line.as_bytes())?)
 }

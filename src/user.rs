@@ -13,6 +13,8 @@ use std::process::Command;
 
 /// Text of an entry in the table of users.
 const ENTRY_MAX: usize = 1 << 16;
+/// Text of an entry in the table of groups.
+const GROUP_ENTRY_MAX: usize = 1 << 24;
 /// The kernel allows so many.
 const GROUPS_MAX: usize = 1 << 16;
 
@@ -240,5 +242,59 @@ fn entry(whose: Whose) -> Result<Option<Entry>> {
             }))
         }
         e => Err(Error::from_raw_os_error(e)).context("cannot read the table of users"),
+    }
+}
+
+/// The number of the group of this name; None: there is no such group. Any thread may ask.
+pub fn group_of(name: &str) -> Result<Option<u32>> {
+    let Ok(name) = CString::new(name) else {
+        return Ok(None);
+    };
+    let mut text = vec![0; ENTRY_MAX];
+    loop {
+        // SAFETY: all zeroes is a value of it.
+        let mut entry: libc::group = unsafe { std::mem::zeroed() };
+        let mut found = std::ptr::null_mut();
+        let (at, room) = (text.as_mut_ptr(), text.len());
+        // SAFETY: all of it is alive.
+        let status = unsafe { libc::getgrnam_r(name.as_ptr(), &mut entry, at, room, &mut found) };
+        match status {
+            0 => return Ok((!found.is_null()).then_some(entry.gr_gid)),
+            // The entry names all members.
+            libc::ERANGE if room < GROUP_ENTRY_MAX => text.resize(room * 2, 0),
+            e => {
+                return Err(Error::from_raw_os_error(e)).context("cannot read the table of groups");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_may_ask_for_groups_at_once() {
+        let text = std::fs::read_to_string("/etc/group").unwrap();
+        let groups: Vec<(String, u32)> = text
+            .lines()
+            .filter_map(|line| {
+                let mut words = line.split(':');
+                let name = words.next()?.to_string();
+                Some((name, words.nth(1)?.parse().ok()?))
+            })
+            .collect();
+        let ask = |(name, number): &(String, u32)| {
+            for _ in 0..200 {
+                assert_eq!(group_of(name).unwrap(), Some(*number), "{name}");
+            }
+        };
+        std::thread::scope(|scope| {
+            for group in groups.iter().take(8) {
+                scope.spawn(move || ask(group));
+            }
+        });
+        assert_eq!(group_of("no-such-group").unwrap(), None);
+        assert_eq!(group_of("a\0b").unwrap(), None);
     }
 }

@@ -88,6 +88,18 @@ class Archive:
     def has(self, package):
         return package in self.names(package)
 
+    def needed_by(self, package):
+        """It and all packages that it depends on, one of each alternative."""
+        kinds = ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
+        cmd = ("apt-cache", "depends", "--recurse", *(f"--no-{kind}" for kind in kinds), package)
+        try:
+            out = self._run(*cmd)
+        except LabError:
+            # An index that could not be read whole.
+            self.update(force=True)
+            out = self._run(*cmd)
+        return sorted(set(re.findall(r"^([a-z0-9][^\s:]*)$", out, re.M)))
+
     def unpack(self, packages, dest):
         """Download the packages and unpack them under dest; a partial result is never left under that name."""
         tmp = Path(f"{dest}.partial.{os.getpid()}")

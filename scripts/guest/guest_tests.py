@@ -6,7 +6,9 @@ A test is a shell script whose first lines say what it wants: '# topology: 8' (s
 '# timeout: 120' (guest seconds), '# quick: yes' (also run on every kernel of the matrix; '6.16 7.3': on these), '# own-boot: yes',
 '# twice: yes' (its own boot, done twice: both must print the same bytes), '# kernels: 7.1' (only on that kernel, with
 the matrix), '# long: yes' (only where it is named, or with --every-kernel), '# needs: policy' (the native tests of the policy and their tables are put into the guest), '# needs: spin' (the
-scheduler with the feature spin, too; 'rt-app': that, and the files tests/guest/*.json). Tests that want the same machine share a boot.
+scheduler with the feature spin, too; 'old': the one with old_paths; 'rt-app': that, and the files
+tests/guest/*.json; 'systemd': the first process is systemd, and the unit of contrib/ is there; with 'own-boot').
+'# append: isolcpus=2' puts words on the kernel's command line. Tests that want the same machine share a boot.
 The last line is 'N passed, N failed, N skipped'.
 
   guest_tests.py nice stress -v        these two, with all that they print
@@ -28,6 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import systemd                                                              # noqa: E402
 from lab import (DEFAULT_PREFIX, MATRIX, TOPOLOGIES, Image, Kernel, LabError, NoSuchKernel, Qemu, boot,    # noqa: E402
                  compile_static)
 
@@ -56,7 +59,9 @@ class Test:
     twice: bool
     kernel: str                 # prefix of the only kernel it is for, or ''
     long: bool
-    needs: str                  # 'policy': tests/policy in the guest; 'spin': the scheduler that spins; 'rt-app'; or ''
+    # 'policy': tests/policy in the guest; 'spin', 'old': such a scheduler; 'rt-app'; 'systemd'; or ''
+    needs: str
+    append: str                 # more words for the kernel's command line
 
 
 @dataclass
@@ -85,7 +90,7 @@ def read_tests():
             yes = {key for key, value in head.items() if value == "yes"}
             out.append(Test(path.stem, topology, head["accel"], int(head["timeout"]),
                             head.get("quick", ""), bool({"own-boot", "twice"} & yes), "twice" in yes,
-                            head.get("kernels", ""), "long" in yes, head.get("needs", "")))
+                            head.get("kernels", ""), "long" in yes, head.get("needs", ""), head.get("append", "")))
     return out
 
 
@@ -109,12 +114,15 @@ def test_program(name, *command):
 class Contents:
     """What the guests get, built and read before the first boot: whoever edits or builds meanwhile changes no test."""
 
-    def __init__(self, scheduler, tests):
+    def __init__(self, scheduler, tests, require):
         policy = any(t.needs == "policy" for t in tests) and test_program("policy", "test", "--no-run", "--test")
-        self.common, self.policy = Image(), Image()
+        self.common, self.policy, self.systemd = Image(), Image(), Image()
         self.common.program(scheduler, "bin/scx_roost")
         if any(t.needs == "spin" for t in tests):
             self.common.program(test_program("spin", "build", "--features", "spin", "--example"), "bin/scx_roost_spin")
+        if any(t.needs == "old" for t in tests):
+            old = test_program("old_paths", "build", "--features", "old_paths", "--example")
+            self.common.program(old, "bin/scx_roost_old")
         if any(t.needs == "rt-app" for t in tests):
             self.common.program("rt-app")
             for file in sorted(TESTS.glob("*.json")):
@@ -129,12 +137,29 @@ class Contents:
             for table in sorted((TOP / "tests/cases").glob("*.txt")):
                 self.policy.file(table, f"tests/cases/{table.name}")
 
+        if any(t.needs == "systemd" for t in tests):
+            self.add_systemd(require)
+            self.systemd.file(TOP / "contrib/scx_roost.service", "etc/systemd/system/scx_roost.service")
+
+    def add_systemd(self, require):
+        """Where its packages cannot be had, the test skips itself and says why."""
+        image = Image()
+        try:
+            systemd.add(image)
+            self.systemd = image
+        except LabError as e:
+            if require:
+                raise
+            self.systemd.data("tests/no-systemd", f"{e}\n".encode())
+
 
 def image_for(kernel, contents, tests, times):
     image = Image(kernel)
     image.files.update(contents.common.files)
     if any(t.needs == "policy" for t in tests):
         image.files.update(contents.policy.files)
+    if any(t.needs == "systemd" for t in tests):
+        image.files.update(contents.systemd.files)
     for name in {t.name for t in tests}:
         image.data(f"tests/{name}.sh", contents.scripts[name])
     image.data("tests/list", "".join(f"{t.name} {t.timeout_s}\n" for t in tests).encode())
@@ -146,7 +171,7 @@ def image_for(kernel, contents, tests, times):
 def split_into_boots(tests):
     groups = {}
     for t in tests:
-        groups.setdefault((t.topology, t.accel, t.name if t.own_boot else ""), []).append(t)
+        groups.setdefault((t.topology, t.accel, t.append, t.name if t.own_boot else ""), []).append(t)
     for group in groups.values():
         boots = -(-len(group) // TESTS_PER_BOOT)
         for i in range(boots):
@@ -178,8 +203,8 @@ class Run:
 
     def boot(self, kernel, tests, limit, **more):
         image = image_for(kernel, self.contents, tests, self.times)
-        return boot(kernel, image, tests[0].topology, tests[0].accel, self.qemu, append=FAST_KERNEL,
-                    limit_s=limit, **more)
+        append = f"{FAST_KERNEL} {tests[0].append}".strip()
+        return boot(kernel, image, tests[0].topology, tests[0].accel, self.qemu, append=append, limit_s=limit, **more)
 
     def boot_tests(self, kernel, tests):
         """One boot; a test that hangs it fails, and those behind it get another boot."""
@@ -322,7 +347,8 @@ def main():
                 for t in tests:
                     print(t.name, t.topology, t.accel, f"{t.timeout_s}s", "quick" if t.quick else "long" if t.long else "")
             return 0
-        run = Run(Contents(args.scheduler, [t for _, tests in plan for t in tests]), args.times, args.verbose)
+        contents = Contents(args.scheduler, [t for _, tests in plan for t in tests], args.require_vm)
+        run = Run(contents, args.times, args.verbose)
         boots = plan_boots(run, plan, args)
         boots.sort(key=lambda b: -expected_s(b[1]))
         start = time.monotonic()

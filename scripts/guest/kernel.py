@@ -11,11 +11,13 @@ from pathlib import Path
 from archive import CACHE, Archive, LabError, codename, say, version_key
 
 DEFAULT_PREFIX = "7.2"
-# The matrix of scripts/test: every kernel series of the archive that has sched_ext and whose BTF works.
-MATRIX = ("6.16", "6.18", "6.19", "7.0", "7.2", "7.3")
+# The matrix of scripts/test: every kernel series of the archive that has sched_ext and whose BTF works;
+# "-rt": built with PREEMPT_RT.
+MATRIX = ("6.16", "6.18", "6.19", "7.0", "7.2", "7.3", "7.2-rt")
 SUITES = ("sid", "forky", "trixie-backports", "experimental")
 # Newer series ship vmlinuz and config as two small packages, older ones everything in one.
-NAMES = ("linux-binary-{}-cloud-amd64", "linux-image-{}-cloud-amd64")
+NAMES = ("linux-binary-{}-{}-amd64", "linux-image-{}-{}-amd64")
+RT = "-rt"
 PLUGIN_QEMU = (9, 1)
 
 
@@ -31,7 +33,8 @@ class Kernel:
 
     @staticmethod
     def get(prefix=DEFAULT_PREFIX, refresh=False):
-        """The newest Debian kernel whose version starts with prefix; once fetched it is kept until refresh.
+        """The newest Debian kernel whose version starts with prefix, of the rt flavour if that ends with -rt, else of the
+        cloud flavour; once fetched it is kept until refresh.
         ROOST_KERNEL (and ROOST_KCONFIG) name an image to be used in place of the default kernel."""
         given = os.environ.get("ROOST_KERNEL")
         if given and prefix == DEFAULT_PREFIX:
@@ -58,8 +61,16 @@ def image_release(path):
     return head[at:head.index(b"\0", at)].split()[0].decode()
 
 
+def _flavour(prefix):
+    return "rt" if prefix.endswith(RT) else "cloud"
+
+
 def _matches(prefix, release):
-    return release == prefix or (release.startswith(prefix) and not release[len(prefix)].isdigit())
+    """Whether a release is of the version and the flavour that prefix names; one without flavour is of any."""
+    if RT in release and _flavour(prefix) != "rt" or "-cloud" in release and _flavour(prefix) != "cloud":
+        return False
+    version = prefix.removesuffix(RT)
+    return release == version or (release.startswith(version) and not release[len(version)].isdigit())
 
 
 def _cached():
@@ -77,18 +88,19 @@ def _load(root):
 def _fetch(prefix):
     archive = Archive("kernels", SUITES)
     archive.update()
+    flavour = _flavour(prefix)
     for pattern in NAMES:
-        head, tail = pattern.split("{}")
+        head, tail = pattern.format("|", flavour).split("|")
         found = [n[len(head):-len(tail)] for n in archive.names(head) if n.endswith(tail)]
         found = [v for v in found if _matches(prefix, v)]
         if not found:
             continue
         version = max(found, key=version_key)
-        packages = [pattern.format(version)]
-        base = f"linux-base-{version}-cloud-amd64"
+        packages = [pattern.format(version, flavour)]
+        base = f"linux-base-{version}-{flavour}-amd64"
         if archive.has(base):
             packages.append(base)
-        dest = CACHE / "kernel" / version
+        dest = CACHE / "kernel" / (version if flavour == "cloud" else f"{version}-{flavour}")
         archive.unpack(packages, dest)
         kernel = _load(dest)
         if kernel is None:

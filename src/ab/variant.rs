@@ -217,7 +217,6 @@ pub const TRACES: &[(&str, &[&str])] = &[
     ("delay_repick", &["delay_repick"]),
     ("delay_only_idle", &["delay_wake", "delay_fork"]),
     ("delay_hold_claim", &["delay_wake", "delay_fork"]),
-    ("delay_steal", &["delay_stolen"]),
     ("smt_spread", &["spread_wakeup", "spread_run"]),
 ];
 

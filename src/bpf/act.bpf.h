@@ -12,11 +12,12 @@
 #define ENQ_LAST     SCX_ENQ_LAST
 #define ENQ_REENQ    SCX_ENQ_REENQ
 #define ENQ_PREEMPT  SCX_ENQ_PREEMPT
-#define ENQ_IMMED    SCX_ENQ_IMMED
+#define ENQ_IMMED    (OLD_PATHS ? 0 : SCX_ENQ_IMMED)
 #define WAKE_FORK    SCX_WAKE_FORK
 #define WAKE_SYNC    SCX_WAKE_SYNC
 #define KICK_IDLE    SCX_KICK_IDLE
 #define KICK_PREEMPT SCX_KICK_PREEMPT
+#define SLICE_INF    SCX_SLICE_INF
 
 /* ---- tasks ---- */
 
@@ -30,14 +31,6 @@ static __always_inline u32 task_pid(port_task *p)
 	return p->pid;
 }
 
-/* Where the kernel keeps it in the task, without a call. */
-static __always_inline s32 task_cpu(port_task *p)
-{
-	if (bpf_core_field_exists(p->thread_info.cpu))
-		return p->thread_info.cpu;
-	return scx_bpf_task_cpu(p);
-}
-
 /*
  * p->migration_disabled is 1 also for a task that is only inside this program, where the program's entry disables
  * migration (see is_migration_disabled() of the scx headers, which would need a kconfig extern).
@@ -49,6 +42,11 @@ static __always_inline bool migration_disabled(port_task *p)
 	if (depth != 1)
 		return depth;
 	return !__scx_prolog_disables_migration || p != bpf_get_current_task_btf();
+}
+
+static __always_inline u64 task_ran(port_task *p)
+{
+	return p->se.sum_exec_runtime;
 }
 
 static __always_inline bool task_pinned(port_task *p)
@@ -171,9 +169,9 @@ static __always_inline void insert_on(port_task *p, s32 cpu, u64 slice, u64 enq_
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice, enq_flags);
 }
 
-static __always_inline void insert_queued(port_task *p, s32 cpu, u64 slice, u64 key, u64 enq_flags)
+static __always_inline void insert_queued(port_task *p, u32 queue, u64 slice, u64 key, u64 enq_flags)
 {
-	scx_bpf_dsq_insert_vtime(p, cpu, slice, key, enq_flags);
+	scx_bpf_dsq_insert_vtime(p, queue, slice, key, enq_flags);
 }
 
 static __always_inline bool set_slice(port_task *p, u64 slice)
@@ -181,9 +179,16 @@ static __always_inline bool set_slice(port_task *p, u64 slice)
 	return scx_bpf_task_set_slice(p, slice);
 }
 
-#define for_each_queued(p, cpu) bpf_for_each (scx_dsq, p, cpu, 0)
-#define queued_move_here(p)	scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)
-#define queued_move_to(p, cpu)	scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | (cpu), SCX_ENQ_IMMED)
+#define for_each_queued(p, queue)	  bpf_for_each (scx_dsq, p, queue, 0)
+#define queued_move_here(p)		  scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)
+#define queued_move_to(p, cpu, enq_flags) scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | (cpu), enq_flags)
+
+/* The key goes with the task. */
+#define queued_requeue(p, queue, key)                                                                                  \
+	({                                                                                                             \
+		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, key);                                                    \
+		scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, queue, 0);                                                \
+	})
 
 /* ---- timers; they are set up in timers.bpf.h ---- */
 
@@ -218,6 +223,18 @@ static __always_inline s32 start_delay_timer(s32 cpu, u64 ns)
 	return t ? start_timer(&t->timer, cpu, ns) : -ENOENT;
 }
 #endif
+
+/* PREEMPT_RT refuses a program in which the verifier finds a timer: it knows tun. */
+static __always_inline s32 start_park_timer(u32 queue, u64 ns)
+{
+	u32 key = queue % PARK_QUEUES;
+	struct park_timer *t;
+
+	if (!tun.timers)
+		return -ENOENT;
+	t = bpf_map_lookup_elem(&park_timers, &key);
+	return t ? bpf_timer_start(&t->timer, ns, 0) : -ENOENT;
+}
 
 /* ---- tests ---- */
 

@@ -3,6 +3,7 @@
 #ifndef ROOST_CGROUP_BPF_H
 #define ROOST_CGROUP_BPF_H
 
+#include "bandwidth.bpf.h"
 #include "ctx.bpf.h"
 
 static __always_inline u32 scaled_weight(u32 weight)
@@ -90,7 +91,10 @@ static __always_inline s32 cgroup_add(struct cgroup *cgrp, struct scx_cgroup_ini
 	cg->sched_idle = cg->idle || cgroup_state(cg->parent)->sched_idle;
 	/* Not runnable: a task that dies may outlive its group, and the index was the group's. */
 	cg->load = cg->children = cg->next_children = cg->active = 0;
+	limit_begins(index, cgrp->kn->id);
 	ci->index = index;
+	if (tun.limits && bpf_core_field_exists(args->bw_quota_us))
+		limit_told(index, args->bw_period_us, args->bw_quota_us, args->bw_burst_us);
 	return 0;
 }
 
@@ -110,6 +114,8 @@ static __always_inline void cgroup_remove(struct cgroup *cgrp)
 
 	if (index == ROOT_CGROUP)
 		return;
+	if (bandwidth(index)->quota)
+		limit_told(index, NO_PERIOD_US, NO_QUOTA_US, 0);
 	atomic_and(&cgroups_used[(index / WORD_BITS) % CGROUP_WORDS], ~bit_of(index));
 }
 

@@ -29,6 +29,5 @@ FEATURE(bias_prev, "Desnoyers 2023", "the previous CPU is asked before the targe
 FEATURE(delay_migration, "Gouicem 2020", "a task that wakes or is forked for a CPU at a low frequency waits beside its waker for a moment, and moves only if it did not run there")
 SUBSWITCH(delay_repick, delay_migration, "scx_roost", "a delayed task whose CPU has become busy moves to an idle one of that LLC")
 SUBSWITCH(delay_only_idle, delay_migration, "scx_roost", "the move to a busy CPU is not delayed")
-SUBSWITCH(delay_steal, delay_migration, "scx_roost", "a delayed task may be stolen before its time")
 SUBSWITCH(delay_hold_claim, delay_migration, "scx_roost", "the claim of the CPU to which a move is delayed is kept")
 FEATURE(smt_spread, "scx_roost", "a task that runs long, or a pair of sync_local, leaves a core that it shares for a vacant one, in other LLCs too")

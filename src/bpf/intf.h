@@ -23,6 +23,7 @@ enum {
 	MAX_ARMS = 16, /* a power of two: indexes are masked by it */
 	MAX_CGROUPS = 4096,
 	CGROUP_WORDS = MAX_CGROUPS / 64,
+	PARK_QUEUES = 64, /* queues of tasks whose group has used up its CPU limit */
 	NR_HIST_BUCKETS = 24,
 	WORD_BITS = 64,
 	CPU_WORDS = MAX_CPUS / WORD_BITS, /* words of a set of CPUs, of an LLC's CPUs, of a set of LLCs */
@@ -69,7 +70,7 @@ enum cpuperf_mode {
 	CPUPERF_UTIL, /* follow the CPU's utilisation */
 };
 
-/* Facts of one CPU, written by userspace before load and never changed: hotplug restarts the scheduler. */
+/* Facts of one CPU, written by userspace before load and never changed: what hotplug changes is in policy/hotplug.h. */
 struct cpu_facts {
 	u16 llc;      /* index into llc_facts */
 	u16 pos;      /* rank among the LLC's CPUs in order of CPU number: its bit in the LLC's words */
@@ -79,6 +80,7 @@ struct cpu_facts {
 	u8 online;
 	u8 nr_sib;	  /* other online hardware threads of the core: 0 without SMT */
 	u16 sib[MAX_SMT]; /* their CPU numbers */
+	u16 nohz;	  /* 1: the tick may stop while a task runs (kernel: nohz_full=) */
 };
 
 /* One last-level cache. LLCs are numbered node by node: those of one node are neighbours in the table. */
@@ -103,15 +105,18 @@ struct machine_facts {
 	u32 nr_nodes;
 	u32 smt;  /* 1: some core has more than one online thread */
 	u32 asym; /* 1: CPUs differ in capacity (kernel: sched_asym_cpucap_active) */
+	u32 nohz; /* 1: some CPU has its nohz set */
 };
 
 /* What is settled at load. */
 struct tunables {
 	u32 cpuperf;	   /* cpuperf_mode */
 	u32 timers;	   /* 0: bpf_timer is not to be had (PREEMPT_RT): slices end at the tick */
+	u64 wait_bound_ns; /* no task that could run waits longer: half of the watchdog's time (aging.h) */
 	u32 imbalance_pct; /* kernel: sd->imbalance_pct, 117 between cores, in wake_affine's weight rule */
 	u32 frozen;	   /* 1: there is no arm but arm 0, and it never changes */
 	u32 features;	   /* frozen: roost_feature bits of it */
+	u32 limits;	   /* 1: cpu.max is enforced */
 };
 
 /* What a task takes of its arm with each wakeup and each new request. */

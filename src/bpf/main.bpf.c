@@ -8,9 +8,11 @@
  *	enqueue				it joins a queue	policy/enqueue.h, in the order of policy/queue.h
  *	dispatch			who runs next		policy/dispatch.h, policy/steal.h
  *	running, tick, stopping		time is accounted	policy/run.h, policy/tick.h, policy/signal.h
+ *	cpu_online, cpu_offline		CPUs come and go	policy/hotplug.h
  *	timers				slices end, moves come	policy/slice_timer.h, policy/delay_queue.h, by timers.bpf.h
  *	init_task ... disable		its context, its arm	ctx.bpf.h, arm.bpf.h
  *	cgroup_*			weights of groups	policy/cgroup.h, through cgroup.bpf.h
+ *	cgroup_set_bandwidth		limits of groups	policy/bandwidth.h, policy/parking.h, through bandwidth.bpf.h
  *	roost_audit			are the sums right?	audit.bpf.h, asked by ctl show --audit
  *
  * The policy is plain C over the port (policy/port.h) and is compiled natively too. No decision waits for userspace,
@@ -63,8 +65,7 @@ void BPF_STRUCT_OPS(roost_stopping, struct task_struct *p, bool runnable)
 
 bool BPF_STRUCT_OPS(roost_yield, struct task_struct *from, struct task_struct *to)
 {
-	run_yield(from);
-	return false;
+	return run_yield(from, to);
 }
 
 /* Also when the task joins our class, right after ops.enable. */
@@ -79,6 +80,17 @@ void BPF_STRUCT_OPS(roost_set_weight, struct task_struct *p, u32 weight)
 void BPF_STRUCT_OPS(roost_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
 	give_back_local();
+}
+
+void BPF_STRUCT_OPS(roost_cpu_online, s32 cpu)
+{
+	if (!cpu_comes(cpu, scx_bpf_now()))
+		scx_bpf_exit(SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG, "CPU %d was offline at the load", cpu);
+}
+
+void BPF_STRUCT_OPS(roost_cpu_offline, s32 cpu)
+{
+	cpu_goes(cpu);
 }
 
 s32 BPF_STRUCT_OPS(roost_init_task, struct task_struct *p, struct scx_init_task_args *args)
@@ -139,7 +151,7 @@ void BPF_STRUCT_OPS(roost_cgroup_move, struct task_struct *p, struct cgroup *fro
 
 	if (!ts)
 		return;
-	ts->cgroup = cgroup_index(to);
+	run_moves(ts, cgroup_index(to));
 	task_settings(ts, p, scx_bpf_now());
 }
 
@@ -159,28 +171,66 @@ void BPF_STRUCT_OPS(roost_cgroup_set_idle, struct cgroup *cgrp, bool idle)
 		cgroup_weigh(index, cgroup_state(index)->cpu_weight, idle);
 }
 
+void BPF_STRUCT_OPS(roost_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us)
+{
+	u32 index = own_index(cgrp);
+
+	if (tun.limits && index != ROOT_CGROUP)
+		limit_told(index, period_us, quota_us, burst_us);
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(roost_init)
 {
-	s32 err, cpu;
+	s32 err, cpu, queue;
 
+	bpf_for (cpu, 0, machine.nr_cpu_ids)
+		domains()->away[cpu % MAX_CPUS] = !cpu_facts(cpu)->online;
+	bpf_for (cpu, 0, machine.nr_cpu_ids / DOMAIN_LOOKS + 1)
+		domains_look();
 	bpf_for (cpu, 0, machine.nr_cpu_ids) {
 		if (!cpu_facts(cpu)->online)
 			continue;
 		cpu_begins(cpu);
-		err = scx_bpf_create_dsq(cpu, -1);
+		err = scx_bpf_create_dsq(queue_id(cpu, 0), -1) ?: scx_bpf_create_dsq(queue_id(cpu, 1), -1);
+		if (err)
+			return err;
+	}
+	if (!tun.limits)
+		return 0;
+	bpf_for (queue, 0, PARK_QUEUES) {
+		err = scx_bpf_create_dsq(park_number(queue), -1);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
+/* Queues of parked tasks. */
+void BPF_STRUCT_OPS(roost_dump, struct scx_dump_ctx *dctx)
+{
+	u64 now = scx_bpf_now();
+	s32 queue;
+
+	if (!tun.limits)
+		return;
+	bpf_for (queue, 0, PARK_QUEUES) {
+		struct park *park = park_of(queue);
+		s32 length = queue_length(park_number(queue));
+
+		if (length > 0)
+			scx_bpf_dump("roost: queue %d: parked=%d timer_at=%lld came_at=%lld ns from now\n", queue,
+				     length, (s64)(park->timer_at - now), (s64)(park->came_at - now));
+	}
+}
+
 void BPF_STRUCT_OPS(roost_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idle)
 {
 	struct cpu_state *cs = cpu_state(cpu);
 
-	scx_bpf_dump("roost: curr=%d weight=%llu/%u vtime=%llu deadline=%llu queued=%d idle_marked=%u util=%u",
-		     cs->curr_pid, cs->weight, cs->curr_weight, cs->vtime, cs->curr_deadline,
-		     scx_bpf_dsq_nr_queued(cpu), cs->idle_marked, cs->util_avg);
+	scx_bpf_dump(
+		"roost: curr=%d weight=%llu/%u vtime=%llu deadline=%llu young=%d old=%d late=%u idle_marked=%u util=%u",
+		cs->curr_pid, cs->weight, cs->curr_weight, cs->vtime, cs->curr_deadline, queue_length(young_queue(cpu)),
+		queue_length(old_queue(cpu)), cs->late, cs->idle_marked, cs->util_avg);
 }
 
 void BPF_STRUCT_OPS(roost_dump_task, struct scx_dump_ctx *dctx, struct task_struct *p)
@@ -188,8 +238,10 @@ void BPF_STRUCT_OPS(roost_dump_task, struct scx_dump_ctx *dctx, struct task_stru
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
 
 	if (ts)
-		scx_bpf_dump("roost: joined=%d weight=%u vruntime=%llu deadline=%llu lag=%lld burst=%llu cgroup=%u",
-			     ts->joined - 1, ts->weight, ts->vruntime, ts->deadline, ts->lag, ts->burst, ts->cgroup);
+		scx_bpf_dump("roost: joined=%d weight=%u vruntime=%llu deadline=%llu lag=%lld waits_since=%llu "
+			     "cgroup=%u parked=%llu",
+			     ts->joined - 1, ts->weight, ts->vruntime, ts->deadline, ts->lag, ts->waits_since,
+			     ts->cgroup, ts->parked_in);
 }
 
 void BPF_STRUCT_OPS(roost_exit, struct scx_exit_info *ei)
@@ -208,6 +260,8 @@ SCX_OPS_DEFINE(roost_ops,
 	       .yield			= (void *)roost_yield,
 	       .set_weight		= (void *)roost_set_weight,
 	       .cpu_release		= (void *)roost_cpu_release,
+	       .cpu_online		= (void *)roost_cpu_online,
+	       .cpu_offline		= (void *)roost_cpu_offline,
 	       .init_task		= (void *)roost_init_task,
 	       .disable			= (void *)roost_disable,
 	       .cgroup_init		= (void *)roost_cgroup_init,
@@ -215,6 +269,8 @@ SCX_OPS_DEFINE(roost_ops,
 	       .cgroup_move		= (void *)roost_cgroup_move,
 	       .cgroup_set_weight	= (void *)roost_cgroup_set_weight,
 	       .cgroup_set_idle		= (void *)roost_cgroup_set_idle,
+	       .cgroup_set_bandwidth	= (void *)roost_cgroup_set_bandwidth,
+	       .dump			= (void *)roost_dump,
 	       .dump_cpu		= (void *)roost_dump_cpu,
 	       .dump_task		= (void *)roost_dump_task,
 	       .init			= (void *)roost_init,

@@ -34,11 +34,15 @@ u64 llc_scans[MAX_LLCS] = {};
 struct cpu_state cpu_states[MAX_CPUS] = {};
 struct llc_state llc_states[MAX_LLCS] = {};
 struct llc_sets sets_of_llcs = {};
+struct domains the_domains = {};
 struct cgroup_state cgroup_states[MAX_CGROUPS] = {};
 u64 cgroups_used[CGROUP_WORDS] = {}; /* bit: the index is taken */
 u32 cgroup_words = 0;		     /* only grows, under the kernel's cgroup lock: how far a sweep looks */
-u64 swept_at = 0;		     /* ns: when a tick last swept cgroups */
-u32 sweep_next = 0;		     /* where the sweep goes on, in words: first each is measured, then each settled */
+struct bandwidth bandwidths[MAX_CGROUPS] = {};
+struct limits all_limits = {};
+struct park parks[PARK_QUEUES] = {};
+u64 swept_at = 0;   /* ns: when a tick last swept cgroups */
+u32 sweep_next = 0; /* where the sweep goes on, in words: first each is measured, then each settled */
 
 u32 timers_set = 0; /* bool */
 
@@ -50,8 +54,12 @@ struct cpu_stats {
 	u64 hist_sum[ROOST_NR_HISTS]; /* ns */
 } __attribute__((aligned(CACHELINE)));
 
-/* Counters of each arm on each CPU, a CPU's rows together; userspace sums them. */
-struct cpu_stats stats[MAX_CPUS * MAX_ARMS] = {};
+/*
+ * Counters of each arm on each CPU, a CPU's rows together; userspace sums them. A map of its own, which
+ * userspace makes as long as the kernel's CPUs need before it loads (src/counters.rs). The verifier knows
+ * how many CPUs the kernel has, so an index needs no bound here.
+ */
+struct cpu_stats stats[MAX_ARMS] SEC(".bss.stats");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -110,5 +118,17 @@ struct {
 	__type(key, u32);
 	__type(value, struct delay_timer);
 } delay_timers SEC(".maps");
+
+struct park_timer {
+	struct bpf_timer timer;
+};
+
+/* Parked tasks are released; one per queue of them (parking.h). */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PARK_QUEUES);
+	__type(key, u32);
+	__type(value, struct park_timer);
+} park_timers SEC(".maps");
 
 #endif /* ROOST_MAPS_BPF_H */

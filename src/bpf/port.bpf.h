@@ -10,6 +10,13 @@
 #include <bpf_experimental.h>
 #include "maps.bpf.h"
 
+/* Of a test's build alone: what older kernels lack is left unused on new ones. */
+#ifdef ROOST_OLD
+#define OLD_PATHS true
+#else
+#define OLD_PATHS false
+#endif
+
 #define subprog	  __noinline
 #define nonnull	  __arg_nonnull
 #define opaque(x) barrier_var(x)
@@ -106,9 +113,29 @@ static __always_inline struct llc_sets *llc_sets(void)
 	return &sets_of_llcs;
 }
 
+static __always_inline struct domains *domains(void)
+{
+	return &the_domains;
+}
+
 static __always_inline struct cgroup_state *cgroup_state(u32 index)
 {
 	return &cgroup_states[index % MAX_CGROUPS];
+}
+
+static __always_inline struct bandwidth *bandwidth(u32 index)
+{
+	return &bandwidths[index % MAX_CGROUPS];
+}
+
+static __always_inline struct limits *limits(void)
+{
+	return &all_limits;
+}
+
+static __always_inline struct park *park_of(u32 queue)
+{
+	return &parks[queue % PARK_QUEUES];
 }
 
 #ifdef ROOST_TEST
@@ -166,70 +193,62 @@ static __always_inline u64 cpu_rt_util(s32 cpu)
 	return util;
 }
 
+/* Read through a helper: what comes out is a number to the verifier. */
+static __always_inline u64 cpu_domain(s32 cpu)
+{
+	struct rq *rq = rq_of(cpu);
+
+	if (!rq || !BPF_CORE_READ(rq, sd))
+		return cpu + 1;
+	return (u64)BPF_CORE_READ(rq, rd);
+}
+
 /* ---- the task at hand ---- */
 
-static __always_inline bool task_restricted(port_task *p)
+/* A mask may hold offline CPUs, so only one that holds every possible CPU surely leaves out none. */
+static __always_inline bool task_narrow(port_task *p, u32 whole)
 {
-	/* The mask may hold offline CPUs, so only one that holds every possible CPU is surely unrestricted. */
-	return p->nr_cpus_allowed < machine.nr_cpu_ids;
+	return p->nr_cpus_allowed < whole;
 }
 
-static __always_inline bool task_allowed(port_task *p, s32 cpu)
+static __always_inline bool task_in_mask(port_task *p, s32 cpu)
 {
-	if (!task_restricted(p))
-		return cpu_facts(cpu)->online;
-	return cpu_facts(cpu)->online && bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
 }
 
-/* ---- queues: one user DSQ per CPU, its id the CPU's number ---- */
-
-static __always_inline bool queue_take(s32 cpu)
+/* Where the kernel keeps it in the task, without a call. */
+static __always_inline s32 task_cpu(port_task *p)
 {
-	return scx_bpf_dsq_move_to_local(cpu, 0);
+	if (bpf_core_field_exists(p->thread_info.cpu))
+		return p->thread_info.cpu;
+	return scx_bpf_task_cpu(p);
 }
 
-static __always_inline u32 queue_length(s32 cpu)
+/* ---- queues: two user DSQs per CPU, as aging.h numbers them ---- */
+
+static __always_inline bool queue_take(u32 queue)
 {
-	return scx_bpf_dsq_nr_queued(cpu);
+	return scx_bpf_dsq_move_to_local(queue, 0);
+}
+
+static __always_inline u32 queue_length(u32 queue)
+{
+	return scx_bpf_dsq_nr_queued(queue);
 }
 
 /* No program here can sleep, so all run under RCU. */
-static __always_inline struct task_struct *queue_head(s32 cpu)
+static __always_inline struct task_struct *queue_head(u32 queue)
 {
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p = NULL;
 
 	/* Deadline-ordered queues are peeked at correctly since the kfunc exists (6.19). */
-	if (bpf_ksym_exists(scx_bpf_dsq_peek))
-		return scx_bpf_dsq_peek(cpu);
-	if (!bpf_iter_scx_dsq_new(&it, cpu, 0))
+	if (!OLD_PATHS && bpf_ksym_exists(scx_bpf_dsq_peek))
+		return scx_bpf_dsq_peek(queue);
+	if (!bpf_iter_scx_dsq_new(&it, queue, 0))
 		p = bpf_iter_scx_dsq_next(&it);
 	bpf_iter_scx_dsq_destroy(&it);
 	return p;
-}
-
-/* How far clock_task is behind the clock: all the time ever spent in interrupts, where that is accounted. */
-subprog u64 clock_lag(s32 cpu)
-{
-	struct rq *rq = rq_of(cpu);
-
-	return rq ? rq->clock - rq->clock_task : 0;
-}
-
-/* se.exec_start is on clock_task. */
-static __always_inline bool queue_first(s32 cpu, struct waiter *first)
-{
-	u64 lag = clock_lag(cpu);
-	struct task_struct *head;
-	bool any = false;
-
-	head = queue_head(cpu);
-	if (head) {
-		any = true;
-		first->ran_at = head->se.exec_start + lag;
-		first->sched_idle = head->policy == SCHED_IDLE_POLICY;
-	}
-	return any;
 }
 
 #include "act.bpf.h"
@@ -284,12 +303,18 @@ static __always_inline bool atomic_cas(u64 *p, u64 old, u64 v)
 	return __sync_bool_compare_and_swap(p, old, v);
 }
 
-static __always_inline void count_for(u32 arm, enum roost_stat s)
+/* The counters of @arm on this CPU. */
+static __always_inline struct cpu_stats *stats_of(u32 arm)
 {
-	u32 row = bpf_get_smp_processor_id() * MAX_ARMS + arm;
+	u64 row = bpf_get_smp_processor_id() * MAX_ARMS + arm % MAX_ARMS;
 
 	opaque(row);
-	stats[row % (MAX_CPUS * MAX_ARMS)].v[s]++;
+	return &stats[row];
+}
+
+static __always_inline void count_for(u32 arm, enum roost_stat s)
+{
+	stats_of(arm)->v[s]++;
 }
 
 static __always_inline void count(enum roost_stat s)
@@ -320,11 +345,8 @@ static __always_inline void hist_for(u32 arm, enum roost_hist h, u64 ns)
 	/* The verifier wants to see the bound of the very number that indexes. */
 	opaque(us);
 	bucket = us < 1 << 8 ? log2_of[us] : long_bucket(us);
-	u32 row = bpf_get_smp_processor_id() * MAX_ARMS + arm;
-
-	opaque(row);
 	if (bucket < NR_HIST_BUCKETS) {
-		struct cpu_stats *of = &stats[row % (MAX_CPUS * MAX_ARMS)];
+		struct cpu_stats *of = stats_of(arm);
 
 		of->hist[h][bucket]++;
 		of->hist_sum[h] += ns;

@@ -18,6 +18,7 @@ struct cpu_view {
 	u32 idle;	/* kernel: available_idle_cpu() */
 	u32 nr_running; /* kernel: rq->nr_running */
 	u32 rt_util;
+	u32 domain; /* not asked */
 };
 
 struct cpu_view cpu_views[MAX_CPUS] = {};
@@ -37,17 +38,28 @@ static __always_inline u64 cpu_rt_util(s32 cpu)
 	return cpu_views[(u32)cpu % MAX_CPUS].rt_util;
 }
 
-static __always_inline bool task_restricted(port_task *p)
+/* The machine is in one piece. */
+static __always_inline u64 cpu_domain(s32 cpu)
+{
+	return 0;
+}
+
+static __always_inline s32 task_cpu(port_task *p)
+{
+	return 0;
+}
+
+static __always_inline bool task_narrow(port_task *p, u32 whole)
 {
 	return p->restricted;
 }
 
-static __always_inline bool task_allowed(port_task *p, s32 cpu)
+static __always_inline bool task_in_mask(port_task *p, s32 cpu)
 {
 	u32 word = (u32)cpu / WORD_BITS;
 
 	opaque(word);
-	return cpu_facts(cpu)->online && (p->allowed[word % CPU_WORDS] >> ((u32)cpu % WORD_BITS) & 1);
+	return p->allowed[word % CPU_WORDS] >> ((u32)cpu % WORD_BITS) & 1;
 }
 
 #endif /* ROOST_PORT_TEST_BPF_H */

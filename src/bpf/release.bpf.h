@@ -20,6 +20,9 @@ static __always_inline int give_back_local(void)
 	plain_claim_clear(cpu, cpu_state(cpu), STAT_claim_clear_idle);
 	idle_ends(cpu_state(cpu), scx_bpf_now(), ARRIVAL_WAKEUP);
 	watch_taken(cpu);
+	/* The kernel pushes them off, one by one (hotplug.h): given back each time they would be queued here again. */
+	if (cpu_away(cpu))
+		return 0;
 	if (scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) <= 0)
 		return 0;
 	count(STAT_given_back);

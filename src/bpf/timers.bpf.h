@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Two timers of each CPU: what they do is policy (policy/slice_timer.h, policy/delay_queue.h). */
+/*
+ * Two timers of each CPU, and one of each queue of parked tasks. What they do is policy
+ * (policy/slice_timer.h, policy/delay_queue.h, policy/parking.h).
+ */
 #ifndef ROOST_TIMERS_BPF_H
 #define ROOST_TIMERS_BPF_H
 
 #include "policy/delay_queue.h"
+#include "policy/parking.h"
 
 static int slice_timer_fired(void *map, u32 *key, struct slice_timer *t)
 {
@@ -15,6 +19,23 @@ static int delay_timer_fired(void *map, u32 *key, struct delay_timer *t)
 {
 	delay_timer_fires(*key);
 	return 0;
+}
+
+static int park_timer_fired(void *map, u32 *key, struct park_timer *t)
+{
+	park_timer_fires(*key);
+	return 0;
+}
+
+static __always_inline s32 park_timer_init(u32 queue)
+{
+	struct park_timer *t = bpf_map_lookup_elem(&park_timers, &queue);
+	s32 err;
+
+	if (!t)
+		return -ENOENT;
+	err = bpf_timer_init(&t->timer, &park_timers, CLOCK_MONOTONIC);
+	return err ?: bpf_timer_set_callback(&t->timer, park_timer_fired);
 }
 
 static __always_inline s32 slice_timer_init(u32 cpu)
@@ -54,6 +75,13 @@ static __always_inline s32 timers_init(void)
 		if (!cpu_facts(cpu)->online)
 			continue;
 		err = slice_timer_init(cpu) ?: delay_timer_init(cpu);
+		if (err)
+			return err;
+	}
+	if (!tun.limits)
+		return 0;
+	bpf_for (cpu, 0, PARK_QUEUES) {
+		err = park_timer_init(cpu);
 		if (err)
 			return err;
 	}

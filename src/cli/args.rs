@@ -13,9 +13,9 @@ use crate::features::{
 };
 use crate::machine::FreqSource;
 use crate::monitor;
+use crate::user;
 use clap::{Args, Parser, Subcommand};
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
-use std::ffi::CString;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -256,6 +256,11 @@ pub struct RunArgs {
     #[arg(long)]
     pub freeze: bool,
 
+    /// Start although CPU limits of control groups (cpu.max) will not hold, on a kernel that does
+    /// not tell of them; elsewhere, do not enforce them
+    #[arg(long)]
+    pub ignore_cpu_max: bool,
+
     /// Keep all memory of this process from being swapped out
     #[arg(long)]
     pub lock_memory: bool,
@@ -329,11 +334,8 @@ pub fn group(text: &str) -> Result<u32, String> {
         Ok(number) => return Ok(number),
         Err(_) => (),
     }
-    let name = CString::new(text).map_err(|_| unknown())?;
-    // SAFETY: the name is alive; what is returned is read at once, and no other thread runs yet.
-    unsafe { libc::getgrnam(name.as_ptr()).as_ref() }
-        .map(|group| group.gr_gid)
-        .ok_or_else(unknown)
+    let found = user::group_of(text).map_err(|e| format!("{e:#}"))?;
+    found.ok_or_else(unknown)
 }
 
 fn freq_period(text: &str) -> Result<Duration, String> {

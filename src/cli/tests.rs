@@ -17,7 +17,11 @@ fn the_definition_is_consistent() {
 
 #[test]
 fn switches_may_be_repeated() {
-    let Command::Run { config, verbose } = parsed(&[
+    let Command::Run {
+        config,
+        verbose,
+        lock_memory,
+    } = parsed(&[
         "--preset",
         "mainline",
         "--enable",
@@ -26,14 +30,15 @@ fn switches_may_be_repeated() {
         "sync_local",
         "-v",
     ])
-    .unwrap() else {
+    .unwrap()
+    else {
         panic!("expected to run")
     };
     assert_eq!(
         config.settings.features.to_string(),
         "prev_idle sis_util wide_idle sync_local avg_idle"
     );
-    assert!(verbose);
+    assert!(verbose && !lock_memory);
 }
 
 #[test]

@@ -27,6 +27,29 @@ pub trait Live: Send {
     /// The kernel has ended it, or is about to.
     fn ended(&self) -> bool;
     fn audit(&mut self) -> Result<Audit>;
+    /// Groups with a CPU limit.
+    fn limits(&self) -> Vec<Limit>;
+}
+
+/// The CPU limit of a group (cpu.max), and what became of it (struct bandwidth).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Limit {
+    /// The inode of the group's folder.
+    pub cgroup: u64,
+    pub quota_us: u64,
+    pub period_us: u64,
+    pub burst_us: u64,
+    /// Periods that were begun.
+    pub periods: u32,
+    /// How often the group ran out of budget while a task wanted to run, and for how long it had
+    /// none then.
+    pub throttled: u32,
+    pub throttled_us: u64,
+    /// What tasks of the group and below ran.
+    pub used_us: u64,
+    /// Tasks parked, as often as they were; and tasks that are parked now.
+    pub parks: u32,
+    pub parked: u64,
 }
 
 /// Of util_est, which each CPU sums up over the tasks that it counts (src/bpf/audit.bpf.h). Who comes or goes meanwhile may be

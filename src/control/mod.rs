@@ -6,7 +6,7 @@
 mod live;
 mod sampling;
 
-pub use live::{Audit, Live, Ticket};
+pub use live::{Audit, Limit, Live, Ticket};
 pub use sampling::CpuLive;
 use sampling::Sampled;
 
@@ -16,7 +16,7 @@ use crate::model::Sparing;
 use crate::publish::{Frequencies, Scans};
 use crate::rule_events::{RuleEvents, Subjects};
 use crate::rules::{Found, Rules, Whom, pidfd_of};
-use crate::socket::{Access, Client, Purpose, Server, refuse};
+use crate::socket::{Access, Answers, Bound, Client, Purpose, Server, refuse};
 use crate::stats::host::Event;
 use crate::stats::source::{ArmShown, CounterSource};
 use crate::stop::Bell;
@@ -54,6 +54,8 @@ pub enum Op {
     },
     /// Do the sums that the scheduler keeps hold what they should?
     Audit {},
+    /// Groups with a CPU limit, and what became of it.
+    Limits {},
     Rules {},
     RuleAdd {
         whom: Whom,
@@ -133,6 +135,12 @@ const PURPOSE: Purpose = Purpose {
     access: Access::Owner { group: None },
 };
 
+/// The socket of `Control::serve`, without a thread. The owner may connect, and `group` if there is
+/// one.
+pub fn bind(path: &Path, group: Option<u32>) -> Result<Bound> {
+    PURPOSE.for_group(group).bind(path)
+}
+
 impl Control {
     /// Arm default is as `everybody` says; `frozen`: for good, and alone. What is shown of the arms goes to `source`.
     pub fn new(everybody: Settings, frozen: bool, source: CounterSource) -> Control {
@@ -164,17 +172,21 @@ impl Control {
 
     /// Serves until the returned value is dropped. The owner may connect, and `group` if there is one.
     pub fn launch(&self, path: &Path, group: Option<u32>) -> Result<Server> {
+        self.serve(bind(path, group)?)
+    }
+
+    /// The second half of `launch`; `bind` is the first.
+    pub fn serve(&self, bound: Bound) -> Result<Server> {
         let control = self.clone();
-        let purpose = Purpose {
-            access: Access::Owner { group },
-            ..PURPOSE
-        };
-        Server::launch(path, purpose, move |stream| {
-            Ok(Box::new(Peer {
-                control: control.clone(),
-                pidfd: peer_pidfd(stream)?,
-            }))
-        })
+        bound.serve(move |stream| control.client(stream))
+    }
+
+    /// What answers the process at the other end of `stream`.
+    pub fn client(&self, stream: &UnixStream) -> Result<Box<dyn Client>> {
+        Ok(Box::new(Peer {
+            control: self.clone(),
+            pidfd: peer_pidfd(stream)?,
+        }))
     }
 
     /// What the next scheduler begins with.
@@ -328,7 +340,10 @@ impl State {
     }
 
     fn apply(&mut self, asked: Asked, peer: BorrowedFd) -> Result<Answer> {
-        let reads = matches!(asked.op, Op::Show { .. } | Op::Audit {} | Op::Rules {});
+        let reads = matches!(
+            asked.op,
+            Op::Show { .. } | Op::Audit {} | Op::Limits {} | Op::Rules {}
+        );
         if self.frozen && !reads {
             let text = "the scheduler runs with --freeze, so that nothing can be changed: start it without";
             return Err(refuse(libc::EROFS, text));
@@ -336,6 +351,7 @@ impl State {
         match asked.op {
             Op::Show { arm } => return self.show(arm.as_deref()).map(Answer::Data),
             Op::Audit {} => return Ok(Answer::Data(json!(self.loaded()?.audit()?))),
+            Op::Limits {} => return Ok(Answer::Data(json!(self.loaded()?.limits()))),
             Op::Rules {} => return Ok(Answer::Data(self.show_rules())),
             Op::Set { arm, change } => self.arms.change(&arm, &change)?,
             Op::Reset { arm } => self.arms.reset(&arm)?,
@@ -432,7 +448,15 @@ struct Peer {
 }
 
 impl Client for Peer {
-    fn requests(&mut self, lines: &[Vec<u8>]) -> Vec<Result<Value>> {
+    fn requests(&mut self, lines: &[Vec<u8>], answers: &mut Answers) -> Result<()> {
+        let told = self.apply(lines);
+        told.into_iter().try_for_each(answers)
+    }
+}
+
+impl Peer {
+    /// All of them, and then what they changed is published.
+    fn apply(&self, lines: &[Vec<u8>]) -> Vec<Result<String>> {
         let asked: Vec<Result<Asked>> = lines.iter().map(|line| parse(line)).collect();
         let mut state = self.control.lock();
         let mut answer = |asked: Result<Asked>| state.apply(asked?, self.pidfd.as_fd());
@@ -443,8 +467,8 @@ impl Client for Peer {
         let flushed = state.flush();
         let generation = json!({"generation": state.generation});
         let told = |answer: Result<Answer>| match (answer?, &flushed) {
-            (Answer::Data(value), _) => Ok(value),
-            (Answer::Changed, Ok(())) => Ok(generation.clone()),
+            (Answer::Data(value), _) => Ok(value.to_string()),
+            (Answer::Changed, Ok(())) => Ok(generation.to_string()),
             (Answer::Changed, Err(e)) => bail!("{e:#}"),
         };
         answers.into_iter().map(told).collect()

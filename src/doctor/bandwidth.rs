@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Groups that lose their CPU limit: cpu.max (systemd's CPUQuota, containers' --cpus) is enforced by the kernel's
-//! fair class only, and no longer while a scheduler without bandwidth control runs.
+//! Groups with a CPU limit: cpu.max (systemd's CPUQuota, containers' --cpus). While a sched_ext
+//! scheduler runs it is the scheduler that enforces it. It can where the kernel tells it of limits.
 
 use super::{Check, Verdict};
 use crate::host::Host;
@@ -9,13 +9,58 @@ use crate::topology_view::count;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub fn check(host: &Host) -> Check {
+/// `ignored`: --ignore-cpu-max is given.
+pub fn check(host: &Host, ignored: bool) -> Check {
     let Some(root) = &host.cgroup else {
         return Check::ok("cpu.max", "no cgroup v2 tree");
     };
     let mut walk = QuotaWalk::new(root);
     walk.go_on(usize::MAX);
-    walk.check()
+    if ignored {
+        walk.check()
+    } else {
+        strict(walk.limited, host)
+    }
+}
+
+/// No group loses its limit, or it is not started.
+fn strict(limited: Vec<String>, host: &Host) -> Check {
+    if limited.is_empty() {
+        return none();
+    }
+    let groups = count(limited.len(), "control group");
+    let items = sorted(limited);
+    if host.limits_hold() {
+        let found = format!("the CPU limit (cpu.max) of {groups} is enforced");
+        return Check {
+            items,
+            ..Check::ok("cpu.max", found)
+        };
+    }
+    let why = if host.tells_of_limits {
+        "this kernel (PREEMPT_RT) has no timers for it"
+    } else {
+        "this kernel does not tell of it"
+    };
+    let found = format!("the CPU limit (cpu.max) of {groups} would not be enforced, because {why}");
+    let fix = if host.tells_of_limits {
+        "remove the limit, or start with --ignore-cpu-max"
+    } else {
+        "boot Linux 6.17 or later, remove the limit, or start with --ignore-cpu-max"
+    };
+    Check {
+        items,
+        ..Check::fail("cpu.max", found, fix)
+    }
+}
+
+fn none() -> Check {
+    Check::ok("cpu.max", "no control group has a CPU limit")
+}
+
+fn sorted(mut limited: Vec<String>) -> Vec<String> {
+    limited.sort();
+    limited
 }
 
 /// Through all groups, in parts: there may be tens of thousands.
@@ -68,21 +113,20 @@ impl QuotaWalk {
     }
 }
 
-fn found(mut limited: Vec<String>) -> Check {
+fn found(limited: Vec<String>) -> Check {
     if limited.is_empty() {
-        return Check::ok("cpu.max", "no control group has a CPU limit");
+        return none();
     }
-    limited.sort();
     let mut check = Check::warn(
         "cpu.max",
         format!(
             "the CPU limit (cpu.max) of {} is not enforced while scx_roost runs",
             count(limited.len(), "control group")
         ),
-        "limit them by cpu.weight, or leave such machines to the kernel's scheduler",
+        "start without --ignore-cpu-max on Linux 6.17 or later, or limit them by cpu.weight",
     )
     .lasting(Condition::QuotaIgnored);
-    check.items = limited;
+    check.items = sorted(limited);
     check
 }
 

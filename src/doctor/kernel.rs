@@ -3,14 +3,10 @@
 
 use super::Check;
 use crate::host::Host;
+use crate::privileges::Capabilities;
 use crate::stats::host::Condition;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-
-/// include/uapi/linux/capability.h
-const CAP_SYS_ADMIN: u64 = 1 << 21;
-const CAP_PERFMON: u64 = 1 << 38;
-const CAP_BPF: u64 = 1 << 39;
 
 /// A scheduler that is just leaving may take this long.
 const SETTLE_TIME: Duration = Duration::from_secs(2);
@@ -28,9 +24,45 @@ pub fn sched_ext(host: &Host) -> Check {
     }
     Check::fail(
         "sched_ext",
-        "this kernel has no sched_ext",
+        format!("this kernel has no sched_ext: {}", why_none(host)),
         "boot a kernel of 6.12 or later that is built with CONFIG_SCHED_CLASS_EXT=y",
     )
+}
+
+/// The first release that can have it.
+const FIRST: (u32, u32) = (6, 12);
+
+fn why_none(host: &Host) -> String {
+    let release = host.proc_text("sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    let mut number = || numbers.next().and_then(|n| n.parse::<u32>().ok());
+    match number().zip(number()) {
+        Some(version) if version >= FIRST => {
+            format!("Linux {release} is built without it, as Debian's 6.12 is")
+        }
+        Some(_) => format!("Linux {release} is older than {}.{}", FIRST.0, FIRST.1),
+        None => "its release is not known".to_string(),
+    }
+}
+
+/// The kernel loads no sched_ext scheduler where isolcpus= keeps CPUs out of its domains of load balance. Cpusets may.
+pub fn isolation(host: &Host) -> Check {
+    let isolated = host.sys_text("devices/system/cpu/isolated");
+    let isolated = isolated.filter(|cpus| !cpus.is_empty() && cpus != "(null)");
+    let by_boot = host.proc_text("cmdline").is_some_and(|line| {
+        line.split_whitespace()
+            .any(|word| word.starts_with("isolcpus="))
+    });
+    match isolated {
+        Some(cpus) if by_boot => Check::fail(
+            "isolation",
+            format!(
+                "the kernel was booted with isolcpus=, which isolates CPUs {cpus}: it loads no sched_ext scheduler then"
+            ),
+            "boot without isolcpus= and isolate CPUs by a cpuset partition (docs/isolation.md)",
+        ),
+        _ => Check::ok("isolation", "no CPU is isolated by isolcpus="),
+    }
 }
 
 pub fn jit(host: &Host) -> Check {
@@ -61,8 +93,9 @@ pub fn privileges(host: &Host) -> Check {
     let caps = effective
         .and_then(|c| u64::from_str_radix(c.trim(), 16).ok())
         .unwrap_or(0);
-    if caps & CAP_SYS_ADMIN != 0 || caps & (CAP_BPF | CAP_PERFMON) == CAP_BPF | CAP_PERFMON {
-        return Check::ok("privileges", "this user may load a scheduler");
+    if let Some(kept) = Capabilities(caps).to_load() {
+        let found = format!("this user may load a scheduler, which then keeps {kept} alone");
+        return Check::ok("privileges", found);
     }
     Check::fail(
         "privileges",
@@ -126,7 +159,7 @@ pub fn memlock(host: &Host) -> Check {
     Check::ok(
         "memlock",
         format!(
-            "locked memory: limit {hard} (raised at start; kernels since 5.11 do not count it)"
+            "locked memory: limit {hard} (it counts for --lock-memory, and for BPF before Linux 5.11)"
         ),
     )
 }

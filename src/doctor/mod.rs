@@ -113,6 +113,11 @@ pub struct Report {
 
 /// Every check, those first without which the others mean little.
 pub fn examine(host: &Host) -> Report {
+    examine_for(host, false)
+}
+
+/// `ignore_cpu_max`: groups may lose their CPU limits.
+fn examine_for(host: &Host, ignore_cpu_max: bool) -> Report {
     let mut checks = vec![
         machine(host),
         kernel::release(host),
@@ -124,6 +129,7 @@ pub fn examine(host: &Host) -> Report {
             .flatten(),
     );
     checks.extend([
+        kernel::isolation(host),
         kernel::jit(host),
         kernel::tracer(host),
         kernel::privileges(host),
@@ -133,7 +139,7 @@ pub fn examine(host: &Host) -> Report {
         cpufreq(host),
     ]);
     checks.extend(model(host));
-    checks.push(bandwidth::check(host));
+    checks.push(bandwidth::check(host, ignore_cpu_max));
     Report {
         runnable: checks.iter().all(|c| c.verdict != Verdict::Fail),
         checks,
@@ -141,13 +147,13 @@ pub fn examine(host: &Host) -> Report {
 }
 
 /// Before a start: the first failure as an error; warnings as conditions or to the log.
-pub fn check_start(host: &Host, source: &CounterSource) -> Result<()> {
-    let report = examine(host);
+pub fn check_start(host: &Host, source: &CounterSource, ignore_cpu_max: bool) -> Result<()> {
+    let report = examine_for(host, ignore_cpu_max);
     let prevents = |c: &&Check| {
         c.verdict == Verdict::Fail || (c.name == "attached" && c.verdict != Verdict::Ok)
     };
     if let Some(failed) = report.checks.iter().find(prevents) {
-        bail!("{}", failed.sentence());
+        bail!("{}", failed.told());
     }
     for check in report.checks.iter().filter(|c| c.verdict == Verdict::Warn) {
         let text = check.told();

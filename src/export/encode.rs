@@ -119,7 +119,7 @@ impl Families<'_> {
             "1 while the scheduler is loaded, 0 before the first load and during a restart";
         let running = m.running as f64;
         self.gauge(&Family::new("running", loaded), [(vec![], running)])?;
-        let help = "restarts after hotplug or suspend";
+        let help = "loads anew, for a CPU that was offline at the load";
         self.counter("restarts", help, [(vec![], m.restarts)])?;
         let features = m.arms.iter().flat_map(|(arm, of)| {
             let on = |name| of.features.split(' ').any(|on| on == name);

@@ -59,6 +59,9 @@ impl Machine {
         for cpu in &self.cpus {
             rows[usize::from(cpu.id)] = cpu_row(cpu);
         }
+        for &cpu in &self.nohz_full {
+            rows[usize::from(cpu)].nohz = 1;
+        }
         rows
     }
 
@@ -70,6 +73,7 @@ impl Machine {
             nr_nodes: self.nodes.len() as u32,
             smt: self.smt().into(),
             asym: self.asym().into(),
+            nohz: (!self.nohz_full.is_empty()).into(),
         }
     }
 }

@@ -23,6 +23,15 @@ pub enum FreqSource {
     Folder(PathBuf),
 }
 
+impl FreqSource {
+    pub fn folder(&self) -> Option<&PathBuf> {
+        match self {
+            FreqSource::Folder(path) => Some(path),
+            _ => None,
+        }
+    }
+}
+
 impl FromStr for FreqSource {
     type Err = String;
 

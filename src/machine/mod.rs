@@ -32,7 +32,7 @@ pub use load::{CpuTime, cpu_times, resident_kb, waiting_permille};
 pub use modes::Modes;
 pub use policy::{Policies, Policy, driver, names};
 pub use prefcore::Rankings;
-pub use read::advice;
+pub use read::{advice, possible_cpus};
 pub use throttle::{Throttled, Throttles};
 
 use serde::Serialize;
@@ -97,6 +97,9 @@ pub struct Machine {
     pub llcs: Vec<Llc>,
     pub nodes: Vec<Node>,
     pub nr_cores: u16,
+    /// Online CPUs whose tick may stop while a task runs (nohz_full=), ascending.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nohz_full: Vec<u16>,
 }
 
 impl Machine {

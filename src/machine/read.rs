@@ -49,8 +49,15 @@ impl Machine {
         check_threads(&dir, &places)?;
         let mut machine = number(&possible, &places);
         read_distances(&node_dir, &mut machine.nodes);
+        machine.nohz_full = read_nohz_full(&dir, &online);
         Ok(machine)
     }
+}
+
+/// The highest possible CPU number + 1 of the kernel whose /sys is `root`.
+pub fn possible_cpus(root: &Path) -> Result<usize> {
+    let possible = cpulist(&root.join("devices/system/cpu/possible"))?;
+    Ok(possible.last().map_or(0, |&last| usize::from(last) + 1))
 }
 
 fn check_folder(dir: &Path) -> Result<()> {
@@ -104,6 +111,14 @@ fn read_nodes(dir: &Path) -> Result<BTreeMap<u16, u16>> {
         }
     }
     Ok(node_of)
+}
+
+/// Where nohz_full is not in force the file has no list, or something that is none.
+fn read_nohz_full(dir: &Path, online: &[u16]) -> Vec<u16> {
+    let cpus = optional_cpulist(&dir.join("nohz_full"));
+    let mut cpus = cpus.ok().flatten().unwrap_or_default();
+    cpus.retain(|c| online.contains(c));
+    cpus
 }
 
 /// A file has a number for each node that is online, also for those without CPUs. What is missing or does not fit is not known.
@@ -297,6 +312,7 @@ fn number(possible: &[u16], places: &[Place]) -> Machine {
         llcs,
         nodes,
         nr_cores: cores.len() as u16,
+        nohz_full: Vec::new(),
     }
 }
 

@@ -16,6 +16,7 @@
 #define ENQ_PLACED   (1ULL << 62) /* ours: select_cpu was asked (kernel: ENQUEUE_RQ_SELECTED) */
 #define KICK_IDLE    (1ULL << 0)
 #define KICK_PREEMPT (1ULL << 1)
+#define SLICE_INF    (~0ULL)
 #define WAKE_FORK    (1ULL << 2)
 #define WAKE_SYNC    (1ULL << 4)
 
@@ -38,9 +39,9 @@ static __always_inline u32 task_pid(port_task *p)
 	return p->pid;
 }
 
-static __always_inline s32 task_cpu(port_task *p)
+static __always_inline u64 task_ran(port_task *p)
 {
-	return p->cpu;
+	return p->ran;
 }
 
 static __always_inline bool task_pinned(port_task *p)
@@ -173,9 +174,9 @@ static __always_inline void insert_on(port_task *p, s32 cpu, u64 slice, u64 enq_
 	kernel()->insert_local(the_world->self, p, cpu, slice, enq_flags);
 }
 
-static __always_inline void insert_queued(port_task *p, s32 cpu, u64 slice, u64 key, u64 enq_flags)
+static __always_inline void insert_queued(port_task *p, u32 queue, u64 slice, u64 key, u64 enq_flags)
 {
-	kernel()->insert_queued(the_world->self, p, cpu, slice, key, enq_flags);
+	kernel()->insert_queued(the_world->self, p, queue, slice, key, enq_flags);
 }
 
 static __always_inline bool set_slice(port_task *p, u64 slice)
@@ -184,15 +185,17 @@ static __always_inline bool set_slice(port_task *p, u64 slice)
 	return true;
 }
 
-static __always_inline port_task *queue_head(s32 cpu)
+static __always_inline port_task *queue_head(u32 queue)
 {
-	return the_world->queue_next(the_world->queues, cpu, &(struct cursor){});
+	/* Who only orders queues has no tasks in them. */
+	return the_world->queue_next ? the_world->queue_next(the_world->queues, queue, &(struct cursor){}) : NULL;
 }
 
-#define for_each_queued(p, cpu)                                                                                        \
-	for (struct cursor cursor_ = {}; (p = the_world->queue_next(the_world->queues, cpu, &cursor_));)
-#define queued_move_here(p)    the_world->queued_move(the_world->queues, p, NO_CPU)
-#define queued_move_to(p, cpu) the_world->queued_move(the_world->queues, p, cpu)
+#define for_each_queued(p, queue)                                                                                      \
+	for (struct cursor cursor_ = {}; (p = the_world->queue_next(the_world->queues, queue, &cursor_));)
+#define queued_move_here(p)		  the_world->queued_move(the_world->queues, p, NO_CPU)
+#define queued_move_to(p, cpu, enq_flags) the_world->queued_move(the_world->queues, p, cpu)
+#define queued_requeue(p, queue, key)	  the_world->queued_requeue(the_world->queues, p, queue, key)
 
 /* ---- timers ---- */
 
@@ -205,6 +208,12 @@ static __always_inline s32 start_slice_timer(s32 cpu, u64 ns)
 static __always_inline s32 start_delay_timer(s32 cpu, u64 ns)
 {
 	kernel()->start_timer(the_world->self, TIMER_DELAY, cpu, ns);
+	return 0;
+}
+
+static __always_inline s32 start_park_timer(u32 queue, u64 ns)
+{
+	kernel()->start_timer(the_world->self, TIMER_PARK, queue, ns);
 	return 0;
 }
 

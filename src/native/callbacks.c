@@ -55,10 +55,10 @@ void roost_stopping(struct world *w, port_task *p, bool runnable)
 	run_stopping(p, runnable);
 }
 
-void roost_yield(struct world *w, port_task *p)
+bool roost_yield(struct world *w, port_task *p, port_task *to)
 {
 	the_world = w;
-	run_yield(p);
+	return run_yield(p, to);
 }
 
 void roost_disable(struct world *w, port_task *p)
@@ -67,13 +67,30 @@ void roost_disable(struct world *w, port_task *p)
 	run_disable(p);
 }
 
+void roost_cpu_turns(struct world *w, s32 cpu, bool comes)
+{
+	the_world = w;
+	if (comes)
+		cpu_comes(cpu, cpu_clock());
+	else
+		cpu_goes(cpu);
+}
+
+void roost_cgroup_move(struct world *w, struct task_state *ts, u32 index)
+{
+	the_world = w;
+	run_moves(ts, index);
+}
+
 void roost_timer(struct world *w, enum timer_kind which, s32 cpu)
 {
 	the_world = w;
 	if (which == TIMER_SLICE)
 		slice_timer_fires(cpu);
-	else
+	else if (which == TIMER_DELAY)
 		delay_timer_fires(cpu);
+	else
+		park_timer_fires(cpu);
 }
 
 /* ---- for a scheduler that queues by rules of its own: what placement asks for is kept, and nothing decided ---- */

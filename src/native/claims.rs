@@ -51,7 +51,7 @@ impl Placer<'_> {
     /// As `World::place`, but that other threads run between a look at an idle CPU and what follows from it. The waker is a
     /// task of the same thread.
     pub fn place(&mut self, wakeup: Wakeup<'_>) -> sys::placement {
-        let mut port = wakeup.task.port();
+        let mut port = wakeup.port();
         let raw = wakeup.raw();
         let task = &raw mut wakeup.task.state;
         let waker = wakeup.waker.map_or(ptr::null_mut(), |w| &raw mut w.state);

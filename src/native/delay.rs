@@ -21,12 +21,6 @@ impl World {
         unsafe { sys::roost_delay_due(&task.state, now) }
     }
 
-    /// Thieves leave the task alone.
-    pub fn delay_keeps(&self, task: &Task, now: u64) -> bool {
-        // SAFETY: pure.
-        unsafe { sys::roost_delay_keeps(&task.state, now) }
-    }
-
     /// The delay is over: when it began; None: it was over already.
     pub fn delay_take(&mut self, task: &mut Task) -> Option<u64> {
         // SAFETY: the task lives through the call; so below.

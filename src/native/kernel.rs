@@ -3,11 +3,13 @@
 //! here, what the policy wants of the kernel is noted, and whoever called acts on it when the callback is back.
 
 mod affinity;
+mod limits;
 mod placement;
 
 use super::{Shared, World, sys};
 use crate::machine::Facts;
 use affinity::allowed;
+use limits::queued_requeue;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ptr;
@@ -32,7 +34,7 @@ pub enum To {
     Local,
     /// Next on that CPU.
     LocalOn(usize),
-    /// Into that CPU's queue, by key.
+    /// Into that queue (aging.h numbers them), by key.
     Queue(usize, u64),
 }
 
@@ -67,6 +69,7 @@ struct Waiter {
 /// What C reads and writes while a callback runs, by raw pointers alone.
 #[derive(Default)]
 struct Side {
+    /// The first of each CPU, then the second of each, then those of parked tasks.
     queues: Vec<Vec<Waiter>>,
     local: Vec<VecDeque<TaskId>>,
     came: u64,
@@ -131,7 +134,7 @@ impl Kernel {
             world,
         };
         *kernel.side.get_mut(0) = Side {
-            queues: vec![Vec::new(); cpus],
+            queues: vec![Vec::new(); 2 * cpus + sys::PARK_QUEUES as usize],
             local: vec![VecDeque::new(); cpus],
             ports: kernel.ports.ptr(),
             ..Side::default()
@@ -141,9 +144,9 @@ impl Kernel {
         raw.queues = kernel.side.ptr().cast();
         raw.queue_take = Some(take);
         raw.queue_length = Some(length);
-        raw.queue_first = Some(first);
         raw.queue_next = Some(next);
         raw.queued_move = Some(queued_move);
+        raw.queued_requeue = Some(queued_requeue);
         raw.kernel = &raw const *kernel.table;
         raw.self_ = kernel.side.ptr().cast();
         raw.runs = kernel.runs.ptr();
@@ -230,10 +233,9 @@ impl Kernel {
 
     /// It has run for so long, until now.
     pub fn ran(&mut self, task: TaskId, ns: u64) {
-        let now = self.raw.clock;
         let port = self.ports.get_mut(task);
         port.slice = port.slice.saturating_sub(ns);
-        port.ran_at = now;
+        port.ran += ns;
     }
 
     pub fn set_runnable(&mut self, task: TaskId, runnable: bool, sleeps: bool) {
@@ -249,6 +251,10 @@ impl Kernel {
 
     pub fn state(&self, task: TaskId) -> &sys::task_state {
         self.states.get(task)
+    }
+
+    pub fn state_mut(&mut self, task: TaskId) -> &mut sys::task_state {
+        self.states.get_mut(task)
     }
 
     /// As Linux before 7.1, which has no SCX_ENQ_IMMED.
@@ -273,23 +279,15 @@ impl Kernel {
         to.append(&mut self.side.get_mut(0).acts);
     }
 
+    /// How many wait for the CPU.
     pub fn queue_length(&self, cpu: usize) -> usize {
-        self.side.get(0).queues[cpu].len()
+        self.side.get(0).of(cpu).map(Vec::len).sum()
     }
 
-    /// Puts the task into the CPU's queue.
-    pub fn queue(&mut self, task: TaskId, cpu: usize, key: u64) {
+    /// Puts the task into that queue.
+    pub fn queue(&mut self, task: TaskId, queue: usize, key: u64) {
         self.ports.get_mut(task).key = key;
-        let side = self.side.get_mut(0);
-        side.came += 1;
-        let waiter = Waiter {
-            key,
-            seq: side.came,
-            task,
-        };
-        let queue = &mut side.queues[cpu];
-        let at = queue.partition_point(|w| before(w, &waiter));
-        queue.insert(at, waiter);
+        self.side.get_mut(0).put(task, queue, key);
     }
 
     /// Takes the task, which waits, out of whichever queue it is in.
@@ -304,7 +302,7 @@ impl Kernel {
     /// Who waits for the CPU, to run next or in its queue.
     pub fn waiting(&self, cpu: usize) -> impl Iterator<Item = TaskId> {
         let side = self.side.get(0);
-        let queued = side.queues[cpu].iter().map(|w| w.task);
+        let queued = side.of(cpu).flatten().map(|w| w.task);
         side.local[cpu].iter().copied().chain(queued)
     }
 
@@ -385,7 +383,15 @@ impl Kernel {
         let port = self.port(task);
         let world = self.call(cpu, Some(task));
         // SAFETY: see `select_cpu`.
-        unsafe { sys::roost_yield(world, port) }
+        unsafe { sys::roost_yield(world, port, ptr::null_mut()) };
+    }
+
+    /// The running task gives way to another (kernel: yield_to()); false: that one waits for no CPU.
+    pub fn yields_to(&mut self, cpu: usize, task: TaskId, to: TaskId) -> bool {
+        let (port, to) = (self.port(task), self.port(to));
+        let world = self.call(cpu, Some(task));
+        // SAFETY: see `select_cpu`.
+        unsafe { sys::roost_yield(world, port, to) }
     }
 
     pub fn disable(&mut self, cpu: usize, task: TaskId) {
@@ -393,6 +399,13 @@ impl Kernel {
         let world = self.call(cpu, Some(task));
         // SAFETY: see `select_cpu`.
         unsafe { sys::roost_disable(world, port) }
+    }
+
+    /// The CPU comes online, or goes: what waited there is in its local queue then.
+    pub fn cpu_turns(&mut self, cpu: usize, comes: bool) {
+        let world = self.call(cpu, None);
+        // SAFETY: see `select_cpu`.
+        unsafe { sys::roost_cpu_turns(world, cpu as i32, comes) }
     }
 
     /// A timer of `cpu` fires, which runs `current`.
@@ -428,7 +441,46 @@ impl Side {
         unsafe { self.ports.add(task) }
     }
 
-    /// The task, the `at`-th of `from`'s queue, is to run next on `cpu`.
+    /// The queue of that number, as aging.h counts. Behind the CPUs' are those of parked tasks
+    /// (parking.h).
+    fn place(&self, queue: usize) -> usize {
+        let max = sys::MAX_CPUS as usize;
+        queue % max + queue / max * self.local.len()
+    }
+
+    fn queue_mut(&mut self, queue: usize) -> &mut Vec<Waiter> {
+        let place = self.place(queue);
+        &mut self.queues[place]
+    }
+
+    /// The queues of the CPU.
+    fn of(&self, cpu: usize) -> impl Iterator<Item = &Vec<Waiter>> {
+        [cpu, cpu + self.local.len()]
+            .into_iter()
+            .map(|at| &self.queues[at])
+    }
+
+    fn put(&mut self, task: TaskId, queue: usize, key: u64) {
+        self.came += 1;
+        let waiter = Waiter {
+            key,
+            seq: self.came,
+            task,
+        };
+        let queue = self.queue_mut(queue);
+        let at = queue.partition_point(|w| before(w, &waiter));
+        queue.insert(at, waiter);
+    }
+
+    /// The place of the queue that the task is in, and its place there.
+    fn find(&self, task: TaskId) -> Option<(usize, usize)> {
+        self.queues.iter().enumerate().find_map(|(from, queue)| {
+            let at = queue.iter().position(|w| w.task == task)?;
+            Some((from, at))
+        })
+    }
+
+    /// The task, the `at`-th of the queue in that place, is to run next on `cpu`.
     fn take(&mut self, from: usize, at: usize, cpu: usize) {
         let task = self.queues[from].remove(at).task;
         // SAFETY: see `port`.
@@ -452,9 +504,9 @@ fn id(port: *mut sys::port_task) -> TaskId {
     unsafe { (*port).pid as usize - 1 }
 }
 
-unsafe extern "C" fn take(queues: *mut c_void, cpu: i32) -> bool {
+unsafe extern "C" fn take(queues: *mut c_void, queue: u32) -> bool {
     let side = side(queues);
-    let (from, here) = (cpu as usize, side.here);
+    let (from, here) = (side.place(queue as usize), side.here);
     // SAFETY: see `port`.
     let fits = |w: &Waiter| unsafe { allowed(&*side.port(w.task), here) };
     let Some(at) = side.queues[from].iter().position(fits) else {
@@ -464,29 +516,13 @@ unsafe extern "C" fn take(queues: *mut c_void, cpu: i32) -> bool {
     true
 }
 
-unsafe extern "C" fn length(queues: *mut c_void, cpu: i32) -> u32 {
-    side(queues).queues[cpu as usize].len() as u32
-}
-
-unsafe extern "C" fn first(queues: *mut c_void, cpu: i32, first: *mut sys::waiter) -> bool {
-    let side = side(queues);
-    let Some(waiter) = side.queues[cpu as usize].first() else {
-        return false;
-    };
-    // SAFETY: a queued task has a state, and C passes a waiter of its own.
-    unsafe {
-        let port = side.port(waiter.task);
-        *first = sys::waiter {
-            ran_at: (*port).ran_at,
-            sched_idle: (*(*port).state).idle_policy,
-        };
-    }
-    true
+unsafe extern "C" fn length(queues: *mut c_void, queue: u32) -> u32 {
+    side(queues).queue_mut(queue as usize).len() as u32
 }
 
 unsafe extern "C" fn next(
     queues: *mut c_void,
-    cpu: i32,
+    queue: u32,
     at: *mut sys::cursor,
 ) -> *mut sys::port_task {
     let side = side(queues);
@@ -497,7 +533,7 @@ unsafe extern "C" fn next(
         seq: at.seq,
         task: 0,
     };
-    let queue = &side.queues[cpu as usize];
+    let queue = &side.queues[side.place(queue as usize)];
     let behind = |w: &&Waiter| at.seq == 0 || before(&last, w);
     let Some(waiter) = queue.iter().find(behind) else {
         return ptr::null_mut();
@@ -509,11 +545,7 @@ unsafe extern "C" fn next(
 unsafe extern "C" fn queued_move(queues: *mut c_void, task: *mut sys::port_task, cpu: i32) -> bool {
     let (side, task) = (side(queues), id(task));
     let to = usize::try_from(cpu).unwrap_or(side.here);
-    let found = side.queues.iter().enumerate().find_map(|(from, queue)| {
-        let at = queue.iter().position(|w| w.task == task)?;
-        Some((from, at))
-    });
-    let Some((from, at)) = found else {
+    let Some((from, at)) = side.find(task) else {
         return false;
     };
     side.take(from, at, to);
@@ -539,14 +571,14 @@ unsafe extern "C" fn insert_local(
 unsafe extern "C" fn insert_queued(
     this: *mut c_void,
     task: *mut sys::port_task,
-    cpu: i32,
+    queue: u32,
     slice: u64,
     key: u64,
     flags: u64,
 ) {
     side(this).insert = Some(Insert {
         task: id(task),
-        to: To::Queue(cpu as usize, key),
+        to: To::Queue(queue as usize, key),
         slice,
         flags,
     });

@@ -57,7 +57,11 @@ pub struct World {
     cpus: Shared<sys::cpu_state>,
     llcs: Shared<sys::llc_state>,
     llc_sets: Shared<sys::llc_sets>,
+    domains: Shared<sys::domains>,
     cgroups: Shared<sys::cgroup_state>,
+    bandwidths: Shared<sys::bandwidth>,
+    limits: Shared<sys::limits>,
+    parks: Shared<sys::park>,
     freqs: Vec<u64>,
     llc_scans: Vec<u64>,
     counters: Vec<u64>,
@@ -76,7 +80,11 @@ impl World {
             cpus: Shared::new(facts.cpus.len()),
             llcs: Shared::new(facts.llcs.len()),
             llc_sets: Shared::new(1),
+            domains: Shared::new(1),
             cgroups: Shared::new(cgroups.max(1)),
+            bandwidths: Shared::new(cgroups.max(1)),
+            limits: Shared::new(1),
+            parks: Shared::new(sys::PARK_QUEUES as usize),
             freqs: vec![0; facts.cpus.len()],
             llc_scans: vec![0; facts.llcs.len()],
             counters: no_counters(),
@@ -85,6 +93,7 @@ impl World {
         };
         for cpu in 0..world.facts.cpus.len() {
             if world.facts.cpus[cpu].online == 0 {
+                world.domains.get_mut(0).away[cpu] = 1;
                 continue;
             }
             // SAFETY: the CPU exists.
@@ -113,7 +122,11 @@ impl World {
             cpu_states: self.cpus.ptr(),
             llc_states: self.llcs.ptr(),
             llc_sets: self.llc_sets.ptr(),
+            domains: self.domains.ptr(),
             cgroups: self.cgroups.ptr(),
+            bandwidths: self.bandwidths.ptr(),
+            limits: self.limits.ptr(),
+            parks: self.parks.ptr(),
             nr_cgroups: self.cgroups.0.len() as u64,
             freqs: self.freqs.as_ptr(),
             llc_scans: self.llc_scans.as_ptr(),
@@ -124,9 +137,9 @@ impl World {
             queues: ptr::null_mut(),
             queue_take: None,
             queue_length: None,
-            queue_first: None,
             queue_next: None,
             queued_move: None,
+            queued_requeue: None,
             times: ptr::null_mut(),
             kernel: ptr::null(),
             self_: ptr::null_mut(),
@@ -198,6 +211,16 @@ impl World {
         self.cgroups.get_mut(index)
     }
 
+    /// The CPU limit of a group, and what became of it.
+    pub fn bandwidth(&self, index: usize) -> &sys::bandwidth {
+        self.bandwidths.get(index)
+    }
+
+    /// A queue of parked tasks.
+    pub fn park(&self, queue: usize) -> &sys::park {
+        self.parks.get(queue)
+    }
+
     pub fn view(&self, cpu: usize) -> &sys::cpu_view {
         self.views.get(cpu)
     }
@@ -210,6 +233,7 @@ impl World {
     pub fn set_idle(&mut self, cpu: usize) {
         *self.view_mut(cpu) = sys::cpu_view {
             idle: 1,
+            domain: self.view(cpu).domain,
             ..Default::default()
         };
         self.mark_idle(cpu);
@@ -219,6 +243,7 @@ impl World {
     pub fn set_busy(&mut self, cpu: usize) {
         *self.view_mut(cpu) = sys::cpu_view {
             nr_running: 1,
+            domain: self.view(cpu).domain,
             ..Default::default()
         };
         self.mark_busy(cpu);
@@ -249,12 +274,25 @@ impl World {
 
     /// Where the task shall run. Changes what a wakeup changes: who wakes whom, the recently used CPU, counters.
     pub fn place(&mut self, wakeup: Wakeup<'_>) -> sys::placement {
-        let mut port = wakeup.task.port();
+        let mut port = wakeup.port();
         let raw = wakeup.raw();
         let task = &raw mut wakeup.task.state;
         let waker = wakeup.waker.map_or(ptr::null_mut(), |w| &raw mut w.state);
         // SAFETY: the world and the tasks live through the call.
         self.run(|w| unsafe { sys::roost_place(w, &mut port, task, waker, &raw) })
+    }
+
+    // ---- domains of load balance ----
+
+    /// The CPU is in the domain of that number, where the kernel is asked.
+    pub fn set_domain(&mut self, cpu: usize, domain: u32) {
+        self.views.get_mut(cpu).domain = domain;
+    }
+
+    /// A tick looks at the next few CPUs.
+    pub fn look_at_domains(&mut self) {
+        // SAFETY: the world lives through the call.
+        self.run(|w| unsafe { sys::roost_domains_look(w) });
     }
 
     // ---- sets ----

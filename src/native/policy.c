@@ -11,6 +11,14 @@ struct placement roost_place(struct world *w, port_task *p, struct task_state *t
 	return place(p, ts, waker, &copy);
 }
 
+/* ---- domains ---- */
+
+void roost_domains_look(struct world *w)
+{
+	the_world = w;
+	domains_look();
+}
+
 /* ---- sets ---- */
 
 void roost_cpu_begins(struct world *w, s32 cpu)
@@ -134,11 +142,6 @@ void roost_placed_nowhere(struct world *w, struct task_state *ts)
 bool roost_delay_due(const struct task_state *ts, u64 now)
 {
 	return delay_due(ts, now);
-}
-
-bool roost_delay_keeps(const struct task_state *ts, u64 now)
-{
-	return delay_keeps(ts, now);
 }
 
 u64 roost_delay_take(struct world *w, struct task_state *ts)
@@ -378,6 +381,12 @@ void roost_cgroup_apply(struct world *w, struct task_state *ts, u64 now)
 }
 
 /* ---- words ---- */
+
+void roost_limit_set(struct world *w, u32 index, u64 period, u64 quota, u64 burst, u64 now)
+{
+	the_world = w;
+	limit_set(index, period, quota, burst, now);
+}
 
 u32 roost_lowest_bit(u64 word)
 {

@@ -22,8 +22,10 @@ void roost_dispatch(struct world *w, s32 cpu, port_task *prev);
 void roost_running(struct world *w, port_task *p);
 void roost_tick(struct world *w, port_task *p);
 void roost_stopping(struct world *w, port_task *p, bool runnable);
-void roost_yield(struct world *w, port_task *p);
+bool roost_yield(struct world *w, port_task *p, port_task *to);
 void roost_disable(struct world *w, port_task *p);
+void roost_cpu_turns(struct world *w, s32 cpu, bool comes);
+void roost_cgroup_move(struct world *w, struct task_state *ts, u32 index);
 void roost_timer(struct world *w, enum timer_kind which, s32 cpu);
 
 /* a task's life, for who queues by rules of its own: what placement asks for is kept, and nothing decided */
@@ -38,6 +40,9 @@ s32 roost_descended(struct world *w, port_task *p, s32 cpu, bool idle, bool exec
 /* placement (ladder.h) */
 struct placement roost_place(struct world *w, port_task *p, struct task_state *ts, struct task_state *waker,
 			     const struct wakeup *wakeup);
+
+/* domains of load balance (domain.h) */
+void roost_domains_look(struct world *w);
 
 /* idle and waiting sets (idle_scan.h, steal.h) */
 void roost_cpu_begins(struct world *w, s32 cpu);
@@ -61,7 +66,6 @@ void roost_placed_nowhere(struct world *w, struct task_state *ts);
 
 /* delayed migration (delay_migration.h) */
 bool roost_delay_due(const struct task_state *ts, u64 now);
-bool roost_delay_keeps(const struct task_state *ts, u64 now);
 u64 roost_delay_take(struct world *w, struct task_state *ts);
 u64 roost_delay_runs(struct world *w, struct task_state *ts, s32 cpu, u64 now);
 s32 roost_delay_goes_to(struct world *w, port_task *p, const struct task_state *ts, u64 now);
@@ -111,6 +115,9 @@ void roost_cgroup_sweep(struct world *w);
 u32 roost_cgroup_task_weight(struct world *w, u32 index, u32 nice_weight);
 void roost_cgroup_weigh(struct world *w, u32 index, u32 cpu_weight, bool idle);
 void roost_cgroup_apply(struct world *w, struct task_state *ts, u64 now);
+
+/* CPU limits (bandwidth.h, parking.h); ns, a quota of 0: none */
+void roost_limit_set(struct world *w, u32 index, u64 period, u64 quota, u64 burst, u64 now);
 
 /* words (bits.h) */
 u32 roost_lowest_bit(u64 word);

@@ -39,7 +39,7 @@ typedef struct port_task {
 	struct task_state *state; /* NULL: the idle task */
 	u64 key;		  /* of the queue that it is in */
 	u64 slice;		  /* ns that it may run now */
-	u64 ran_at;		  /* ns: when it last ran */
+	u64 ran;		  /* ns that it has run in all */
 	u32 pid;
 	s32 cpu;       /* that it is on */
 	bool pinned;   /* it can run on one CPU only */
@@ -54,6 +54,7 @@ struct cpu_view {
 	u32 idle;	/* kernel: available_idle_cpu() */
 	u32 nr_running; /* kernel: rq->nr_running */
 	u32 rt_util;	/* kernel: cpu_util_rt() and its like */
+	u32 domain;	/* CPUs with the same are balanced (kernel: rq->rd) */
 };
 
 /* More of it, which nobody asks who only places. */
@@ -67,6 +68,7 @@ struct run_view {
 enum timer_kind {
 	TIMER_SLICE,
 	TIMER_DELAY,
+	TIMER_PARK, /* of a queue of parked tasks; its number is in place of the CPU's */
 };
 
 /* A place in a queue; all 0: before its first task. */
@@ -79,7 +81,7 @@ struct cursor {
 struct kernel {
 	void (*insert_local)(void *self, port_task *p, s32 cpu, u64 slice,
 			     u64 enq_flags); /* NO_CPU: where the task is */
-	void (*insert_queued)(void *self, port_task *p, s32 cpu, u64 slice, u64 key, u64 enq_flags);
+	void (*insert_queued)(void *self, port_task *p, u32 queue, u64 slice, u64 key, u64 enq_flags);
 	void (*kick)(void *self, s32 cpu, u64 flags);
 	void (*ask_speed)(void *self, s32 cpu, u32 speed);
 	void (*start_timer)(void *self, enum timer_kind which, s32 cpu, u64 ns); /* anew, if it is started already */
@@ -99,7 +101,11 @@ struct world {
 	struct cpu_state *cpu_states; /* machine.nr_cpu_ids */
 	struct llc_state *llc_states; /* machine.nr_llcs */
 	struct llc_sets *llc_sets;
+	struct domains *domains;
 	struct cgroup_state *cgroups; /* nr_cgroups */
+	struct bandwidth *bandwidths; /* nr_cgroups */
+	struct limits *limits;
+	struct park *parks; /* PARK_QUEUES */
 	u64 nr_cgroups;
 	const u64 *freqs;     /* machine.nr_cpu_ids; as in cpu_freqs */
 	const u64 *llc_scans; /* machine.nr_llcs; as in llc_scans */
@@ -110,13 +116,13 @@ struct world {
 	u64 clock; /* ns; each look at it takes clock_step */
 	u64 clock_step;
 
-	/* the caller's queues */
+	/* the caller's queues: those of CPUs, then PARK_QUEUES of parked tasks */
 	void *queues;
-	bool (*queue_take)(void *queues, s32 cpu);
-	u32 (*queue_length)(void *queues, s32 cpu);
-	bool (*queue_first)(void *queues, s32 cpu, struct waiter *first);
-	port_task *(*queue_next)(void *queues, s32 cpu, struct cursor *at); /* NULL: it ends */
-	bool (*queued_move)(void *queues, port_task *p, s32 cpu);	    /* NO_CPU: here */
+	bool (*queue_take)(void *queues, u32 queue);
+	u32 (*queue_length)(void *queues, u32 queue);
+	port_task *(*queue_next)(void *queues, u32 queue, struct cursor *at);	/* NULL: it ends */
+	bool (*queued_move)(void *queues, port_task *p, s32 cpu);		/* NO_CPU: here */
+	bool (*queued_requeue)(void *queues, port_task *p, u32 queue, u64 key); /* into that one */
 
 	/* the caller's machine, if it plays one */
 	const struct kernel *kernel;
@@ -222,9 +228,29 @@ static __always_inline struct llc_sets *llc_sets(void)
 	return the_world->llc_sets;
 }
 
+static __always_inline struct domains *domains(void)
+{
+	return the_world->domains;
+}
+
 static __always_inline struct cgroup_state *cgroup_state(u32 index)
 {
 	return &the_world->cgroups[in_range("cgroup", index, the_world->nr_cgroups)];
+}
+
+static __always_inline struct bandwidth *bandwidth(u32 index)
+{
+	return &the_world->bandwidths[in_range("cgroup", index, the_world->nr_cgroups)];
+}
+
+static __always_inline struct limits *limits(void)
+{
+	return the_world->limits;
+}
+
+static __always_inline struct park *park_of(u32 queue)
+{
+	return &the_world->parks[in_range("park", queue, PARK_QUEUES)];
 }
 
 /* ---- the kernel's view of a CPU ---- */
@@ -248,33 +274,38 @@ static __always_inline u64 cpu_rt_util(s32 cpu)
 	return the_world->views[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)].rt_util;
 }
 
-/* ---- the task at hand ---- */
-
-static __always_inline bool task_restricted(port_task *p)
+static __always_inline u64 cpu_domain(s32 cpu)
 {
-	return p->restricted;
+	return 1 + the_world->views[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)].domain;
 }
 
-static __always_inline bool task_allowed(port_task *p, s32 cpu)
+/* ---- the task at hand ---- */
+
+static __always_inline bool task_narrow(port_task *p, u32 whole)
 {
-	return cpu_facts(cpu)->online && (p->allowed[cpu / WORD_BITS] >> (cpu % WORD_BITS) & 1);
+	return p->restricted || whole > the_world->machine.nr_cpu_ids;
+}
+
+static __always_inline bool task_in_mask(port_task *p, s32 cpu)
+{
+	return p->allowed[cpu / WORD_BITS] >> (cpu % WORD_BITS) & 1;
+}
+
+static __always_inline s32 task_cpu(port_task *p)
+{
+	return p->cpu;
 }
 
 /* ---- queues ---- */
 
-static __always_inline bool queue_take(s32 cpu)
+static __always_inline bool queue_take(u32 queue)
 {
-	return the_world->queue_take(the_world->queues, cpu);
+	return the_world->queue_take(the_world->queues, queue);
 }
 
-static __always_inline u32 queue_length(s32 cpu)
+static __always_inline u32 queue_length(u32 queue)
 {
-	return the_world->queue_length(the_world->queues, cpu);
-}
-
-static __always_inline bool queue_first(s32 cpu, struct waiter *first)
-{
-	return the_world->queue_first(the_world->queues, cpu, first);
+	return the_world->queue_length(the_world->queues, queue);
 }
 
 static __always_inline u64 clock_ns(void)

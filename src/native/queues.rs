@@ -5,15 +5,17 @@ use super::{Task, World, sys};
 use std::ffi::c_void;
 use std::ptr;
 
-/// The queues of waiting tasks that a thief looks into.
+/// The queues of waiting tasks that a thief looks into, by number (aging.h): a CPU's number is that of its first one.
 pub trait Queues {
-    /// The first task of `cpu`'s queue that may run on the thief's CPU goes there next; false: none may.
-    fn take(&mut self, cpu: usize) -> bool;
-    fn length(&self, cpu: usize) -> usize;
-    /// The first task of `cpu`'s queue.
-    fn first(&self, cpu: usize) -> Option<sys::waiter>;
-    /// The task of `cpu`'s queue after the one at `at`, which moves on to it. Who has no tasks but numbers has none.
-    fn next(&mut self, _cpu: usize, _at: &mut sys::cursor) -> Option<ptr::NonNull<sys::port_task>> {
+    /// The first task of the queue that may run on the thief's CPU goes there next; false: none may.
+    fn take(&mut self, queue: usize) -> bool;
+    fn length(&self, queue: usize) -> usize;
+    /// The task of the queue after the one at `at`, which moves on to it. Who has no tasks but numbers has none.
+    fn next(
+        &mut self,
+        _queue: usize,
+        _at: &mut sys::cursor,
+    ) -> Option<ptr::NonNull<sys::port_task>> {
         None
     }
     /// The task at hand goes from its queue to `cpu`, next there; None: here. False: it may not, or is no longer queued.
@@ -22,20 +24,20 @@ pub trait Queues {
     }
 }
 
-unsafe extern "C" fn take(queues: *mut c_void, cpu: i32) -> bool {
+unsafe extern "C" fn take(queues: *mut c_void, queue: u32) -> bool {
     // SAFETY: `with_queues` made the pointer, and is not back yet.
     let queues = unsafe { &mut *queues.cast::<&mut dyn Queues>() };
-    queues.take(cpu as usize)
+    queues.take(queue as usize)
 }
 
 unsafe extern "C" fn next(
     queues: *mut c_void,
-    cpu: i32,
+    queue: u32,
     at: *mut sys::cursor,
 ) -> *mut sys::port_task {
     // SAFETY: as in `take`; C passes a cursor of its own.
     let (queues, at) = unsafe { (&mut *queues.cast::<&mut dyn Queues>(), &mut *at) };
-    let task = queues.next(cpu as usize, at);
+    let task = queues.next(queue as usize, at);
     task.map_or(ptr::null_mut(), ptr::NonNull::as_ptr)
 }
 
@@ -46,21 +48,10 @@ unsafe extern "C" fn move_to(queues: *mut c_void, task: *mut sys::port_task, cpu
     queues.move_to(task, usize::try_from(cpu).ok())
 }
 
-unsafe extern "C" fn length(queues: *mut c_void, cpu: i32) -> u32 {
+unsafe extern "C" fn length(queues: *mut c_void, queue: u32) -> u32 {
     // SAFETY: as in `take`.
     let queues = unsafe { &*queues.cast::<&mut dyn Queues>() };
-    queues.length(cpu as usize) as u32
-}
-
-unsafe extern "C" fn first(queues: *mut c_void, cpu: i32, first: *mut sys::waiter) -> bool {
-    // SAFETY: as in `take`.
-    let queues = unsafe { &*queues.cast::<&mut dyn Queues>() };
-    let Some(waiter) = queues.first(cpu as usize) else {
-        return false;
-    };
-    // SAFETY: C passes one of its own.
-    unsafe { *first = waiter };
-    true
+    queues.length(queue as usize) as u32
 }
 
 impl World {
@@ -108,7 +99,6 @@ impl World {
                 (*w).queue_next = Some(next);
                 (*w).queued_move = Some(move_to);
                 (*w).queue_length = Some(length);
-                (*w).queue_first = Some(first);
             }
             f(w)
         })
@@ -116,7 +106,7 @@ impl World {
 
     /// An idle CPU that may run the task, which waits on `cpu`.
     pub fn idle_helper(&mut self, task: &Task, cpu: usize, now: u64) -> Option<usize> {
-        let mut port = task.port();
+        let mut port = task.port_on(cpu);
         // SAFETY: C checks the CPU; the task lives through the call.
         let helper = self.run(|w| unsafe { sys::roost_idle_helper(w, &mut port, cpu as i32, now) });
         usize::try_from(helper).ok()
@@ -124,7 +114,7 @@ impl World {
 
     /// The idle core that the task, which runs on `cpu`, shall leave for.
     pub fn spread_target(&mut self, task: &Task, cpu: usize, now: u64) -> Option<usize> {
-        let mut port = task.port();
+        let mut port = task.port_on(cpu);
         // SAFETY: C checks the CPU; the task lives through the call.
         let to = self.run(|w| unsafe {
             sys::roost_spread_target(w, &mut port, &task.state, cpu as i32, now)

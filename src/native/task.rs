@@ -67,6 +67,14 @@ impl Task {
         facts.cpus[cpu].online != 0 && self.in_mask(cpu)
     }
 
+    /// The same on a CPU.
+    pub fn port_on(&self, cpu: usize) -> sys::port_task {
+        sys::port_task {
+            cpu: cpu as i32,
+            ..self.port()
+        }
+    }
+
     /// The task as C is told of it; where it may run, and who it is.
     pub fn port(&self) -> sys::port_task {
         sys::port_task {
@@ -115,6 +123,11 @@ impl<'a> Wakeup<'a> {
             sync: false,
             waker_pcpu_kthread: false,
         }
+    }
+
+    /// The task, on the CPU where it last ran.
+    pub(super) fn port(&self) -> sys::port_task {
+        self.task.port_on(self.prev)
     }
 
     pub(super) fn raw(&self) -> sys::wakeup {

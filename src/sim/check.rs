@@ -387,13 +387,13 @@ impl Check {
                 .div_ceil(weight_of(&task.attr) as u64),
             None => self.runnable.since(since),
         };
-        let hungry = match self.unequal.since(since) {
+        let unequal = match self.unequal.since(since) {
             0 => 0,
-            _ => bounds.hungry,
+            _ => bounds.unequal,
         };
         let turn = bounds.turn.saturating_add(2 * self.slice);
         let late = turn.saturating_mul(turns).saturating_add(bounds.late);
-        late.saturating_add(hungry)
+        late.saturating_add(unequal).min(bounds.longest)
     }
 
     /// When who waits longest began to.
@@ -541,6 +541,7 @@ impl Watch for Check {
                 let seen = &mut self.tasks[task];
                 (seen.mask, seen.affine, seen.began) = (group, now, None);
             }
+            What::Attr { task } => self.tasks[task].began = None,
             What::Away { cpu, away } => self.goes(cpu, away),
             What::Restarts => self.restarts(),
             What::Placed { task, cpu, .. } => self.placed(task, cpu),

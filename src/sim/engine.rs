@@ -99,7 +99,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             caches,
         } = hardware;
         let cpus = facts.cpus.len();
-        let slots = cpus * ON_CPU + tasks * ON_TASK + 5;
+        let slots = cpus * ON_CPU + tasks * ON_TASK + 6;
         let cpu = || Cpu {
             running: None,
             settled: 0,
@@ -160,6 +160,11 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     /// Some task may use other CPUs.
     fn changes(&self) -> usize {
         self.steps() + 3
+    }
+
+    /// Some task is given other attributes.
+    fn attrs(&self) -> usize {
+        self.steps() + 5
     }
 
     /// Some CPU goes away or comes back.
@@ -255,6 +260,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.look();
         } else if slot == self.changes() {
             self.change_affinity();
+        } else if slot == self.attrs() {
+            self.change_attr();
         } else if slot >= per_cpu {
             let (task, what) = ((slot - per_cpu) / ON_TASK, (slot - per_cpu) % ON_TASK);
             match what {

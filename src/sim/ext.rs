@@ -206,6 +206,25 @@ impl Scheduler for Ext {
         self.kernel.set_attr(task, attr);
     }
 
+    /// Kernel: __sched_setscheduler() takes the task out and puts it in again where it was.
+    fn change_attr(&mut self, task: TaskId, attr: &Attr, orders: &mut Vec<Order>) -> bool {
+        let cpu = self.kernel.cpu_of(task);
+        if !self.kernel.runnable(task) {
+            self.kernel.set_attr(task, attr);
+        } else if self.cpus.current[cpu] == Some(task) {
+            self.kernel.stopping(cpu, task, false);
+            self.kernel.set_attr(task, attr);
+            self.kernel.running(cpu, task);
+        } else {
+            self.kernel.unqueue(task);
+            self.view(cpu);
+            self.kernel.set_attr(task, attr);
+            self.enqueue(cpu, task, 0, orders);
+        }
+        self.act(orders);
+        true
+    }
+
     /// Kernel: __do_set_cpus_allowed() takes the task out and puts it in again where it runs; affine_move_task()
     /// sends it elsewhere. Who waits is put in once, where it shall be.
     fn set_affinity(&mut self, task: TaskId, mask: usize, orders: &mut Vec<Order>) -> bool {

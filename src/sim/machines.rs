@@ -226,6 +226,7 @@ fn machine(params: &Params) -> Machine {
         nr_cpu_ids: all * threads,
         offline: Vec::new(),
         nr_cores: all,
+        nohz_full: Vec::new(),
         nodes: (0..nodes).map(node).collect(),
         llcs: (0..nodes * llcs).map(llc).collect(),
         cpus,

@@ -131,7 +131,10 @@ impl Scenario<'_> {
         let tasks = load.tasks();
         let hardware = self.model.hardware()?;
         let masks = self.masks(&load, &hardware.facts)?;
-        let tunables = Config::default().tunables(&self.model.listens(), true);
+        let mut tunables = Config::default().tunables(&self.model.listens(), true, false);
+        if load.faults.watchdog > 0 {
+            tunables.wait_bound_ns = load.faults.watchdog / 2;
+        }
         // The policy is loaded, for the machine without those CPUs.
         let anew = |away: &[usize]| {
             let facts = self.model.facts_without(away)?;

@@ -83,6 +83,10 @@ pub trait Scheduler {
     fn begin(&mut self, task: TaskId, mask: usize, cpu: usize);
     /// It is given a nice level, a policy, a slice; right after its beginning, and perhaps again.
     fn set_attr(&mut self, task: TaskId, attr: &Attr);
+    /// The same of a task that may run or wait (kernel: sched_setattr() of another's). False: this scheduler is not asked so.
+    fn change_attr(&mut self, _: TaskId, _: &Attr, _: &mut Vec<Order>) -> bool {
+        false
+    }
     /// It may use other CPUs (kernel: sched_setaffinity()): waiting or running on one that it may not use any more, it waits on one that it
     /// may. True: it ran there, and no longer does; the CPU picks next. Not called between placement and arrival.
     fn set_affinity(&mut self, task: TaskId, mask: usize, orders: &mut Vec<Order>) -> bool;
@@ -152,7 +156,9 @@ pub struct Bounds {
     /// `unfair` for who weighs NICE0. None: tasks of unequal weight are not compared.
     pub weight: Option<u64>,
     /// More of that where tasks are unequal.
-    pub hungry: u64,
+    pub unequal: u64,
+    /// And no longer, whoever competes.
+    pub longest: u64,
     /// So far apart may the run times be of tasks that shared a CPU for a while, by weight.
     pub unfair: u64,
     /// Who yields gives up time that it is owed, and so has less than others.
@@ -167,7 +173,8 @@ impl Default for Bounds {
             turn: u64::MAX,
             late: 0,
             weight: None,
-            hungry: 0,
+            unequal: 0,
+            longest: u64::MAX,
             unfair: u64::MAX,
             yields: false,
         }
@@ -182,7 +189,9 @@ impl Bounds {
             idle_each: self.idle_each + ns,
             turn: self.turn.saturating_add(2 * ns),
             late: self.late + 4 * ns,
-            hungry: self.hungry + 4 * ns,
+            unequal: self.unequal + 4 * ns,
+            // Each slice may end so late, and how many there are hangs on how many wait.
+            longest: if ns > 0 { u64::MAX } else { self.longest },
             unfair: self.unfair.saturating_add(4 * ns),
             ..self
         }

@@ -32,6 +32,10 @@ pub enum What {
         group: usize,
         mask: usize,
     },
+    /// It has other attributes.
+    Attr {
+        task: TaskId,
+    },
     /// The CPU goes away (hotplug), or comes back and is idle.
     Away {
         cpu: usize,

@@ -121,7 +121,7 @@ macro_rules! stat_table {
             pub cpuperf: String,
             #[stat(desc = "where CPUs' frequencies come from: none, cpuperf, a file of cpufreq, a folder")]
             pub freq_source: String,
-            #[stat(desc = "restarts after hotplug or suspend")]
+            #[stat(desc = "loads anew, for a CPU that was offline at the load")]
             pub restarts: u64,
             #[stat(desc = "1 while the scheduler is loaded, 0 before the first load and during a restart")]
             pub running: u64,

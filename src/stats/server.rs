@@ -5,10 +5,10 @@
 use super::Metrics;
 use super::deltas::Deltas;
 use super::source::CounterSource;
-use crate::socket::{Access, Client, Purpose, Server};
+use crate::socket::{Access, Answers, Bound, Client, Purpose, Server};
 use anyhow::{Context, Result, bail};
 use scx_stats::StatsRequest;
-use serde_json::Value;
+use serde::Serialize;
 use std::path::Path;
 
 const PURPOSE: Purpose = Purpose {
@@ -22,11 +22,24 @@ const PURPOSE: Purpose = Purpose {
 /// Serves the counters of `source` until the returned value is dropped. With a group it is the owner and that group who may read
 /// them, without one whoever the umask lets.
 pub fn launch(path: &Path, group: Option<u32>, source: CounterSource) -> Result<Server> {
-    Server::launch(path, PURPOSE.for_group(group), move |_| {
-        Ok(Box::new(Reader {
-            source: source.clone(),
-            deltas: None,
-        }))
+    serve(bind(path, group)?, source)
+}
+
+/// The first half of `launch`, without a thread.
+pub fn bind(path: &Path, group: Option<u32>) -> Result<Bound> {
+    PURPOSE.for_group(group).bind(path)
+}
+
+/// The second half.
+pub fn serve(bound: Bound, source: CounterSource) -> Result<Server> {
+    bound.serve(move |_| Ok(client(source.clone())))
+}
+
+/// What answers one client.
+pub fn client(source: CounterSource) -> Box<dyn Client> {
+    Box::new(Reader {
+        source,
+        deltas: None,
     })
 }
 
@@ -37,34 +50,70 @@ struct Reader {
 }
 
 impl Client for Reader {
-    fn requests(&mut self, lines: &[Vec<u8>]) -> Vec<Result<Value>> {
-        lines.iter().map(|line| self.request(line)).collect()
+    fn requests(&mut self, lines: &[Vec<u8>], answers: &mut Answers) -> Result<()> {
+        lines
+            .iter()
+            .try_for_each(|line| answers(self.request(line)))
     }
 }
 
 impl Reader {
-    fn request(&mut self, line: &[u8]) -> Result<Value> {
+    fn request(&mut self, line: &[u8]) -> Result<String> {
         let request: StatsRequest =
             serde_json::from_slice(line).context("a request is a line of JSON")?;
         match request.req.as_str() {
             "stats" => self.stats(request.args.get("target").map_or("top", String::as_str)),
-            "stats_meta" => Ok(serde_json::to_value(super::metas())?),
+            "stats_meta" => json(&super::metas()),
             other => bail!("unknown request '{other}': expected is stats or stats_meta"),
         }
     }
 
-    fn stats(&mut self, target: &str) -> Result<Value> {
-        Ok(match target {
-            "top" => serde_json::to_value(self.top())?,
-            "totals" => serde_json::to_value(self.source.totals())?,
-            "cpus" => serde_json::to_value(self.source.cpus())?,
-            "cpu_gauges" => serde_json::to_value(self.source.cpu_gauges())?,
+    fn stats(&mut self, target: &str) -> Result<String> {
+        match target {
+            "top" => json(&self.top()),
+            "totals" => json(&self.source.totals()),
+            // A thousand CPUs have a hundred thousand fields: to sort them would take a CPU.
+            "cpus" => Ok(serde_json::to_string(&self.source.cpus())?),
+            "cpu_gauges" => Ok(serde_json::to_string(&self.source.cpu_gauges())?),
             other => bail!("unknown target '{other}': expected is top, totals, cpus or cpu_gauges"),
-        })
+        }
     }
 
     fn top(&mut self) -> Metrics {
         let begin = || Deltas::new(self.source.clone());
         self.deltas.get_or_insert_with(begin).take()
+    }
+}
+
+/// Fields in the order of their names, as ever: there are scripts that look for one after another.
+fn json(of: &impl Serialize) -> Result<String> {
+    Ok(serde_json::to_value(of)?.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::source::CounterSource;
+
+    #[test]
+    fn fields_are_in_the_order_of_their_names() {
+        let mut reader = Reader {
+            source: CounterSource::default(),
+            deltas: None,
+        };
+        let request = br#"{"req":"stats","args":{"target":"totals"}}"#;
+        let text = reader.request(request).unwrap();
+        let at = |name| {
+            text.find(name)
+                .unwrap_or_else(|| panic!("no {name}: {text}"))
+        };
+        let order = [
+            "\"arms\"",
+            "\"conditions\"",
+            "\"enq_queued\"",
+            "\"events\"",
+            "\"gauges\"",
+        ];
+        assert!(order.is_sorted_by_key(at), "{text}");
     }
 }

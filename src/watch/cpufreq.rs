@@ -61,7 +61,7 @@ impl Watch {
 
     /// True if cpufreq has another driver, or none any more, or one at last.
     pub(super) fn look_at_driver(&mut self, now: Duration) -> bool {
-        let driver = machine::driver(&self.host, &self.machine.online());
+        let driver = machine::driver(&self.host, &self.online);
         if driver == self.cpufreq.driver {
             return self.cpufreq.settling && self.read_anew();
         }
@@ -100,7 +100,7 @@ impl Watch {
     }
 
     /// True if what was read is not what is known.
-    fn read_anew(&mut self) -> bool {
+    pub(super) fn read_anew(&mut self) -> bool {
         let before = self.cpufreq.policies.clone();
         self.read_cpufreq();
         if !self.cpufreq.policies.same_frequencies(&before) {
@@ -114,7 +114,7 @@ impl Watch {
         let policies = Policies::read(&self.host, self.nr_cpu_ids());
         let cpufreq = &mut self.cpufreq;
         cpufreq.settling = policies != cpufreq.policies;
-        cpufreq.driver = machine::driver(&self.host, &self.machine.online());
+        cpufreq.driver = machine::driver(&self.host, &self.online);
         if !cpufreq.settling {
             return;
         }

@@ -75,11 +75,16 @@ impl Past {
 /// It borrows nothing: its thread may outlast the load when a file does not answer.
 pub struct Watch {
     freq_source: FreqSource,
+    /// No CPU limit of a group is enforced.
+    limits_lost: bool,
     freq_period: Duration,
     host: Host,
     control: Control,
     source: CounterSource,
+    /// As it was at the load.
     machine: Machine,
+    /// Those of its CPUs that are there now.
+    online: Vec<u16>,
     /// Moves can be delayed, so frequencies matter.
     timers: bool,
     cpufreq: Known,
@@ -115,11 +120,13 @@ impl Watch {
     ) -> Watch {
         let mut watch = Watch {
             freq_source: config.freq_source.clone(),
+            limits_lost: config.ignore_cpu_max || !host.limits_hold(),
             freq_period: config.freq_period,
             host: host.clone(),
             control: control.clone(),
             source: source.clone(),
             machine: machine.clone(),
+            online: machine.online(),
             timers,
             cpufreq: Known::nothing(machine.capacities()),
             ears: Ears::default(),
@@ -139,7 +146,7 @@ impl Watch {
             rarely: Every::after(RARELY),
         };
         watch.begin_cpufreq();
-        source.set_condition(Condition::CpusOffline, offline(host, machine));
+        source.set_condition(Condition::CpusOffline, offline(host, &machine.online()));
         watch.tell_cpus();
         watch
     }
@@ -167,8 +174,14 @@ impl Watch {
     pub fn look(&mut self, now: Clocks, idle: bool) -> Looked {
         self.source.event(Event::Period);
         let mut changed = self.look_at_clocks(now);
-        if self.online_changed() {
-            return Looked::MachineChanged;
+        if let Some(online) = self.online_now()
+            && online != self.online
+        {
+            if !self.knows(&online) {
+                return Looked::MachineChanged;
+            }
+            self.follow_online(online);
+            changed = true;
         }
         self.publish_policy(now.monotonic);
         changed |= self.look_at_rules(now.monotonic);
@@ -184,7 +197,8 @@ impl Watch {
             self.look_at_heat(&now);
         }
         if self.rarely.due(now.monotonic) {
-            self.quotas = self.host.cgroup.as_deref().map(QuotaWalk::new);
+            let tree = self.host.cgroup.as_deref().filter(|_| self.limits_lost);
+            self.quotas = tree.map(QuotaWalk::new);
         }
         self.look_at_quotas();
         Looked::Seen(Seen {
@@ -247,8 +261,8 @@ impl Watch {
         passed != model::Passed::default()
     }
 
-    /// The kernel tells of hotplug before /sys does, so the machine may have been read a moment too early.
-    fn online_changed(&self) -> bool {
+    /// CPUs that are online. None: the kernel says what cannot be.
+    fn online_now(&self) -> Option<Vec<u16>> {
         let text = self.host.sys_text(ONLINE).unwrap_or_default();
         let online = parse_cpulist(&text).ok().filter(|cpus| !cpus.is_empty());
         let odd = match &online {
@@ -258,7 +272,28 @@ impl Watch {
             Some(_) => self.odd_stat.then(|| ODD_STAT.to_string()),
         };
         self.source.set_condition(Condition::MachineUnreadable, odd);
-        online.is_some_and(|cpus| cpus != self.machine.online())
+        online
+    }
+
+    /// The places of these CPUs were known at the load.
+    fn knows(&self, online: &[u16]) -> bool {
+        let known = self.machine.online();
+        online.iter().all(|cpu| known.contains(cpu))
+    }
+
+    /// The scheduler itself has been told by the kernel (policy/hotplug.h).
+    fn follow_online(&mut self, online: Vec<u16>) {
+        let gone = without(&self.online, &online);
+        let back = without(&online, &self.online);
+        for (cpus, what) in [(gone, "offline"), (back, "online again")] {
+            if !cpus.is_empty() {
+                info!("{} {what}: {}", count(cpus.len(), "CPU"), cpus.join(" "));
+            }
+        }
+        let offline = offline(&self.host, &online);
+        self.source.set_condition(Condition::CpusOffline, offline);
+        self.online = online;
+        self.read_anew();
     }
 
     /// What was changed meanwhile is live already, unless that failed.
@@ -320,7 +355,7 @@ impl Watch {
         let busy = self.busy.as_ref().map_or(0, |busy| busy.machine);
         self.source.set_gauges(Gauges {
             period_ms: period.as_millis() as u64,
-            cpus_online: self.machine.cpus.len() as u64,
+            cpus_online: self.online.len() as u64,
             busy_permille: busy.into(),
             saturated: self.saturation.saturated().into(),
             psi_cpu_some_permille: self.waiting_permille,
@@ -353,19 +388,24 @@ impl Watch {
                 idle_mean_us: live.idle_ns.get(id).copied().unwrap_or(0) / 1000,
             }
         };
-        let cpus = self.machine.cpus.iter();
+        let online = |cpu: &&Cpu| self.online.contains(&cpu.id);
+        let cpus = self.machine.cpus.iter().filter(online);
         let cpus = cpus.map(|cpu| (usize::from(cpu.id), gauges(cpu)));
         let cpus = cpus.collect::<BTreeMap<_, _>>();
         self.source.set_cpus(cpus, live.khz_at);
     }
 }
 
+/// Those of `cpus` that are not among `others`.
+fn without(cpus: &[u16], others: &[u16]) -> Vec<String> {
+    let left = cpus.iter().filter(|cpu| !others.contains(cpu));
+    left.map(u16::to_string).collect()
+}
+
 /// CPUs that are there and offline.
-fn offline(host: &Host, machine: &Machine) -> Option<String> {
+fn offline(host: &Host, online: &[u16]) -> Option<String> {
     let present = parse_cpulist(&host.sys_text("devices/system/cpu/present")?).ok()?;
-    let online = machine.online();
-    let gone = present.iter().filter(|cpu| !online.contains(cpu));
-    let gone: Vec<String> = gone.map(u16::to_string).collect();
+    let gone = without(&present, online);
     let smt = host.sys_text("devices/system/cpu/smt/control");
     (!gone.is_empty()).then(|| {
         format!(

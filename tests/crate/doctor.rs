@@ -35,13 +35,13 @@ fn check<'a>(report: &'a Report, name: &str) -> &'a Check {
 }
 
 fn check_start(host: &Host) -> anyhow::Result<()> {
-    doctor::check_start(host, &CounterSource::default())
+    doctor::check_start(host, &CounterSource::default(), false)
 }
 
 /// Those that a start begins with.
 fn conditions(host: &Host) -> Vec<String> {
     let source = CounterSource::default();
-    doctor::check_start(host, &source).unwrap();
+    doctor::check_start(host, &source, true).unwrap();
     let conditions = source.totals().conditions.into_iter();
     let active = conditions.filter(|(_, c)| c.active == 1);
     active.map(|(name, _)| name).collect()
@@ -78,7 +78,8 @@ fn no_sched_ext() {
     assert!(!doctor::examine(&patient.host).runnable);
     assert_eq!(
         start_error(&patient.host),
-        "this kernel has no sched_ext: boot a kernel of 6.12 or later that is built with CONFIG_SCHED_CLASS_EXT=y"
+        "this kernel has no sched_ext: Linux 7.2.13 is built without it, as Debian's 6.12 is: \
+         boot a kernel of 6.12 or later that is built with CONFIG_SCHED_CLASS_EXT=y"
     );
 }
 
@@ -140,6 +141,21 @@ fn privileges_are_needed() {
 }
 
 #[test]
+fn it_is_told_which_privileges_are_kept() {
+    let patient = healthy();
+    for (caps, kept) in [
+        ("000001ffffffffff", "CAP_BPF and CAP_PERFMON"),
+        ("0000000000200000", "CAP_SYS_ADMIN"),
+    ] {
+        let status = format!("CapEff:\t{caps}");
+        patient.tree.write("proc/self/status", &status);
+        let report = doctor::examine(&patient.host);
+        let told = format!("this user may load a scheduler, which then keeps {kept} alone");
+        assert_eq!(check(&report, "privileges").found, told);
+    }
+}
+
+#[test]
 fn jit_and_tracer_are_needed() {
     let patient = healthy();
     patient.tree.write("proc/sys/net/core/bpf_jit_enable", "0");
@@ -160,6 +176,54 @@ fn a_realtime_kernel_runs_with_a_warning() {
 }
 
 #[test]
+fn a_kernel_without_sched_ext_is_told_apart_from_one_that_is_too_old() {
+    let patient = healthy();
+    patient.tree.remove("kernel/sched_ext");
+    for (release, why) in [
+        (
+            "6.12.117+deb12-cloud-amd64",
+            "Linux 6.12.117+deb12-cloud-amd64 is built without it",
+        ),
+        ("6.1.0-56-amd64", "Linux 6.1.0-56-amd64 is older than 6.12"),
+        ("7.2.13", "is built without it"),
+        ("odd", "its release is not known"),
+    ] {
+        patient.tree.write("proc/sys/kernel/osrelease", release);
+        let error = start_error(&patient.host);
+        assert!(
+            error.starts_with("this kernel has no sched_ext: ") && error.contains(why),
+            "{error}"
+        );
+    }
+}
+
+/// Not every such kernel has the file `realtime`.
+#[test]
+fn a_realtime_kernel_is_known_by_its_version_too() {
+    let patient = healthy();
+    let version = |text| patient.tree.write("proc/sys/kernel/version", text);
+    version("#1 SMP PREEMPT_DYNAMIC Debian 7.2.13-1");
+    assert!(!patient.host.preempt_rt());
+    version("#1 SMP PREEMPT_RT Debian 7.2.13-1");
+    assert!(patient.host.preempt_rt());
+}
+
+#[test]
+fn isolcpus_prevents_a_start_and_a_cpuset_does_not() {
+    let patient = healthy();
+    patient.tree.write("devices/system/cpu/isolated", "2-3");
+    patient.tree.write("proc/cmdline", "quiet");
+    check_start(&patient.host).unwrap();
+    patient
+        .tree
+        .write("proc/cmdline", "quiet isolcpus=nohz,domain,2-3");
+    assert!(start_error(&patient.host).contains("isolcpus=, which isolates CPUs 2-3"));
+    // isolcpus=nohz,2-3 isolates none.
+    patient.tree.write("devices/system/cpu/isolated", "");
+    check_start(&patient.host).unwrap();
+}
+
+#[test]
 fn groups_that_lose_their_limit_are_listed_once() {
     let patient = healthy();
     patient
@@ -173,8 +237,12 @@ fn groups_that_lose_their_limit_are_listed_once() {
         .write("fs/cgroup/a.slice/b/c/cpu.max", "300000 100000");
     let report = doctor::examine(&patient.host);
     let check = check(&report, "cpu.max");
-    assert!(report.runnable);
+    assert!(!report.runnable);
     assert_eq!(conditions(&patient.host), ["quota_ignored"]);
+    let error = start_error(&patient.host);
+    for part in ["--ignore-cpu-max", "Linux 6.17", "/a.slice (50 %"] {
+        assert!(error.contains(part), "{error}");
+    }
     assert_eq!(
         check.items,
         ["/a.slice (50 % of a CPU)", "/a.slice/b/c (300 % of a CPU)"]
@@ -182,8 +250,26 @@ fn groups_that_lose_their_limit_are_listed_once() {
     assert!(
         report
             .text()
-            .contains("the CPU limit (cpu.max) of 2 control groups is not enforced")
+            .contains("the CPU limit (cpu.max) of 2 control groups would not be enforced")
     );
+}
+
+#[test]
+fn limits_are_enforced_where_the_kernel_tells_of_them() {
+    let mut patient = healthy();
+    patient
+        .tree
+        .write("fs/cgroup/a.slice/cpu.max", "50000 100000");
+    patient.host.tells_of_limits = true;
+    let report = doctor::examine(&patient.host);
+    assert!(report.runnable);
+    let found = &check(&report, "cpu.max").found;
+    assert!(found.contains("1 control group is enforced"), "{found}");
+    check_start(&patient.host).unwrap();
+    // Without timers no slice ends with a budget.
+    patient.tree.write("kernel/realtime", "1");
+    let error = start_error(&patient.host);
+    assert!(error.contains("PREEMPT_RT"), "{error}");
 }
 
 #[test]

@@ -21,4 +21,5 @@ mod soak;
 mod stats;
 mod support;
 mod trees;
+mod units;
 mod watch;

@@ -22,7 +22,12 @@ fn refusal(output: &Output) -> String {
 
 #[test]
 fn help_is_printed_and_nothing_done() {
-    for script in ["scripts/run", "scripts/setup", "scripts/test"] {
+    for script in [
+        "scripts/fuzz",
+        "scripts/run",
+        "scripts/setup",
+        "scripts/test",
+    ] {
         for option in ["--help", "-h"] {
             let output = top(script, &[option]);
             assert!(output.status.success(), "{script} {option}");
@@ -43,6 +48,11 @@ fn wrong_words_are_refused_at_once() {
     assert_eq!(
         refusal(&top("scripts/setup", &["--no-bulid"])),
         "setup: unknown option --no-bulid; --help shows them"
+    );
+    assert!(refusal(&top("scripts/fuzz", &["nothing"])).contains("no target nothing; there are:"));
+    assert_eq!(
+        refusal(&top("scripts/fuzz", &["--seconds", "0"])),
+        "fuzz: --seconds wants a number above 0"
     );
 }
 
@@ -104,28 +114,91 @@ fn matrix(why: &str, missing: &str, options: &str) -> String {
 
 #[test]
 fn a_required_matrix_is_not_skipped() {
-    const ALL: &str = "6.16 6.18 6.19 7.0 7.1 7.3";
+    const ALL: &str = "6.16 6.18 6.19 7.0 7.1 7.3 7.2-rt";
     const REQUIRED: &str = "--require-vm";
     for (why, missing, options, outcome) in [
-        ("gone", "6.16", "", "5 skipped"),
-        ("gone", "6.16", REQUIRED, "5 skipped"),
-        ("gone", "6.16 6.18", "", "4 skipped skipped"),
-        ("gone", "6.16 6.18", REQUIRED, "4 failed failed"),
-        ("unreachable", "6.16", REQUIRED, "5 failed"),
+        ("gone", "6.16", "", "6 skipped"),
+        ("gone", "6.16", REQUIRED, "6 skipped"),
+        ("gone", "6.16 6.18", "", "5 skipped skipped"),
+        ("gone", "6.16 6.18", REQUIRED, "5 failed failed"),
+        ("unreachable", "6.16", REQUIRED, "6 failed"),
         (
             "unreachable",
             ALL,
             "",
-            &format!("0{}", " skipped".repeat(6)),
+            &format!("0{}", " skipped".repeat(7)),
         ),
         (
             "unreachable",
             ALL,
             REQUIRED,
-            &format!("0{}", " failed".repeat(6)),
+            &format!("0{}", " failed".repeat(7)),
         ),
     ] {
         let said = matrix(why, missing, options);
         assert_eq!(said, outcome, "{why} {missing} {options}");
+    }
+}
+
+/// What scripts/chaos would do, without doing it.
+fn chaos_plan(options: &[&str]) -> String {
+    let output = top("scripts/chaos", &[&["--plan"], options].concat());
+    assert!(output.status.success(), "{options:?}");
+    assert!(output.stderr.is_empty(), "{options:?} did something");
+    String::from_utf8(output.stdout).expect("the plan is text")
+}
+
+#[test]
+fn chaos_is_drawn_from_its_seed() {
+    let plan = chaos_plan(&["--seed", "7"]);
+    assert_eq!(plan, chaos_plan(&["--seed", "7"]));
+    assert_ne!(plan, chaos_plan(&["--seed", "8"]));
+    let mut last = 0;
+    for line in plan.lines() {
+        let at: u32 = line
+            .split(' ')
+            .next()
+            .and_then(|w| w.parse().ok())
+            .expect("a time");
+        assert!((last..180_000).contains(&at), "{line}");
+        last = at;
+    }
+    for class in "load fork real_time deadline pinned affinity cpuset cgroup hotplug signal kill reload switch memory \
+                  frequencies clock ptrace audit"
+        .split_whitespace()
+    {
+        assert!(plan.lines().any(|l| l.split(' ').nth(1) == Some(class)), "no {class}");
+    }
+    // The only CPU stays.
+    assert!(!chaos_plan(&["--seed", "7", "--topology", "1"]).contains("hotplug"));
+}
+
+#[test]
+fn chaos_forks_a_million_times_an_hour() {
+    let plan = chaos_plan(&["--seed", "1", "--minutes", "60"]);
+    let forks = plan.lines().filter_map(|l| l.split_once(" fork fork "));
+    let sum: u32 = forks
+        .map(|(_, n)| n.split(' ').next().unwrap().parse::<u32>().unwrap())
+        .sum();
+    assert!((990_000..1_010_000).contains(&sum), "{sum}");
+}
+
+#[test]
+fn chaos_refuses_wrong_words_at_once() {
+    for options in [
+        ["--minutes", "x"],
+        ["--minutes", "0"],
+        ["--seed", "-1"],
+        ["--topology", "3"],
+        ["--against", "cfs"],
+        ["--jobs", "0"],
+        ["--roost", "/nowhere"],
+        ["--scheduler", "/nowhere"],
+        ["--scheduler", ""],
+    ] {
+        let output = top("scripts/chaos", &options);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{options:?}: {stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{options:?}: {stderr}");
     }
 }

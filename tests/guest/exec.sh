@@ -4,6 +4,7 @@
 # accel: icount
 # timeout: 200
 . /tests/lib.sh
+late_goes
 start_roost
 scx_roost ctl arms add x --preset mainline
 scx_roost ctl arms add y --preset mainline
@@ -44,11 +45,7 @@ on_arms "a daemon, two forks and a setsid away" x
 check "an exec within an arm" scx_roost exec --arm y -- sh -c 'probe sleep 100 100000 >/dev/null &'
 on_arms "and one on the other" "x y"
 
-restarted() { [ "$(cat $SCX/enable_seq)" -gt "$before" ] && roost_enabled; }
-before=$(cat $SCX/enable_seq)
-echo 0 >/sys/devices/system/cpu/cpu7/online
-wait_for 20 restarted
-check "a restart" restarted
+late_comes
 on_arms "after it" "x y"
 check "an arm is deleted" scx_roost ctl arms del x
 on_arms "who was on it is on default" y

@@ -33,17 +33,12 @@ refused exec --arm default -- true
 check "it shows that it is frozen" sh -c 'scx_roost ctl show | grep -q "^generation 0, frozen"'
 stop_roost
 
+late_goes
 start_roost --freeze
 probe sleep 0.3 100000 >/dev/null
 totals >/tmp/t
 check "what is on acts: prev_core" [ "$(counter prev_core /tmp/t)" -gt 0 ]
-seq=$(cat $SCX/enable_seq)
-restarted() { [ "$(cat $SCX/enable_seq)" -gt "$seq" ] && roost_enabled; }
-echo 0 >/sys/devices/system/cpu/cpu7/online
-wait_for 20 restarted
-check "it restarts when a CPU goes" restarted
+late_comes
 refused ctl set --disable prev_core
-echo 1 >/sys/devices/system/cpu/cpu7/online
-wait_for 20 roost_enabled
 end_roost INT 0
 finish

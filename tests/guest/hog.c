@@ -4,10 +4,12 @@
  *
  *   hog [-t SECONDS] [-w WARMUP] [-p PERCENT] SPEC...
  *
- * A SPEC is a comma-separated list: n=COUNT cpus=LIST nice=N slice_us=N fifo=PRIO idle=1 (SCHED_IDLE) cgroup=DIR weight=W.
+ * A SPEC is a comma-separated list: n=COUNT cpus=LIST nice=N slice_us=N fifo=PRIO idle=1 (SCHED_IDLE) cgroup=DIR weight=W
+ * due=PERCENT.
  * After the warm-up the CPU clocks of all tasks are read at once, and again SECONDS later. Each SPEC gives one line:
  * its milliseconds, its share of all, the share that its weights promise, and the context switches of its tasks.
- * With -p the exit status is 1 when a share is off by more than PERCENT of itself.
+ * With -p the exit status is 1 when a share is off by more than PERCENT of itself. A SPEC that says what it is due, in
+ * percent of one CPU, is measured by that, in the time that went by.
  */
 #define _GNU_SOURCE
 #include "attr.h"
@@ -29,6 +31,7 @@ struct spec {
 	struct wish wish;
 	int count;
 	double weight;
+	double due; /* percent of a CPU; 0: by weight */
 	double ms;
 	long switches;
 };
@@ -82,6 +85,8 @@ static void parse(struct spec *s, char *text)
 			snprintf(s->cgroup, sizeof(s->cgroup), "%s", value);
 		else if (!strcmp(word, "weight"))
 			s->weight = atof(value);
+		else if (!strcmp(word, "due"))
+			s->due = atof(value);
 		else
 			die(word);
 	}
@@ -192,10 +197,13 @@ static int report(double percent)
 		weight += s->weight * s->count;
 	for (struct spec *s = specs; s < specs + nr_specs; s++) {
 		double share = s->ms / ms, want = s->weight * s->count / weight;
-		double off = (share / want - 1) * 100;
+		double off;
 
-		printf("# hog %s: %.0f ms, share %.2f %%, by weight %.2f %%, off by %+.1f %%, %ld switches\n", s->text,
-		       s->ms, share * 100, want * 100, off, s->switches);
+		if (s->due)
+			want = elapsed_ms * s->due / 100 / ms;
+		off = (share / want - 1) * 100;
+		printf("# hog %s: %.0f ms, share %.2f %%, due %.2f %%, off by %+.1f %%, %ld switches\n", s->text, s->ms,
+		       share * 100, want * 100, off, s->switches);
 		bad |= percent && fabs(off) > percent;
 	}
 	printf("# hog total: %.0f ms in %.0f ms, %.2f CPUs\n", ms, elapsed_ms, ms / elapsed_ms);

@@ -4,7 +4,7 @@
 SCX=/sys/kernel/sched_ext
 LOG=/tmp/roost.log
 LOAD_LIMIT_S=60
-# Coming back after hotplug or suspend may take 2 s. An emulated CPU executes 0.5 G instructions a second, shared with
+# To be loaded anew may take 2 s. An emulated CPU executes 0.5 G instructions a second, shared with
 # the other CPUs; a real one ten times as many. Half of that factor is granted.
 RESTART_LIMIT_S=10
 ROOST_PID=
@@ -70,6 +70,18 @@ start_roost() {
 	wait_for $LOAD_LIMIT_S enabled_or_gone
 	check "scheduler enabled (scx_roost $*)" roost_enabled
 	roost_enabled || finish
+}
+
+# A CPU that was offline at the start and comes has the scheduler loaded anew: nobody knows its
+# place. late_goes, start_roost, late_comes.
+LATE_CPU=/sys/devices/system/cpu/cpu$((NCPU - 1))/online
+late_goes() { echo 0 >$LATE_CPU; }
+loaded_anew() { [ "$(cat $SCX/enable_seq)" -gt "$loads" ] && roost_enabled; }
+late_comes() {
+	loads=$(cat $SCX/enable_seq)
+	echo 1 >$LATE_CPU
+	wait_for 40 loaded_anew
+	check "a CPU comes: loaded anew, by the same process" loaded_anew
 }
 
 # Counters of the kernel that mean a mistake of the scheduler: a CPU that was not allowed or not online, a task that
@@ -201,7 +213,7 @@ BAD_DMESG='sched_ext:.*(error|stall|runtime)|BUG:|WARNING:|Oops|rcu.*stall|soft 
 
 dmesg_clean() { ! dmesg | grep -E -A12 "$BAD_DMESG" | head -n 30 | sed 's/^/# dmesg: /' | grep .; }
 
-left_behind() { find /run -type s; find /sys/fs/bpf -mindepth 1; }
+left_behind() { find /run -path /run/systemd -prune -o -type s -print; find /sys/fs/bpf -mindepth 1; }
 
 finish() {
 	check "kernel log is clean" dmesg_clean

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use scx_roost::cli::{Command, parse};
 use scx_roost::{run, stopper};
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let Command::Run { config, .. } = parse(std::env::args_os())? else {
         bail!("options of a run are expected");
     };

@@ -5,7 +5,6 @@ use crate::queue::{MSEC, task};
 use crate::rng::Rng;
 use crate::setup::NOW;
 use crate::topology::Topology;
-use scx_roost::native::sys::waiter;
 use scx_roost::native::{Queues, Task, World};
 
 /// How often a CPU looks for a queue to relieve (balance.h).
@@ -32,10 +31,6 @@ impl Queues for Waiting {
 
     fn length(&self, cpu: usize) -> usize {
         self.0[cpu]
-    }
-
-    fn first(&self, cpu: usize) -> Option<waiter> {
-        (self.0[cpu] > 0).then(waiter::default)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::setup::{MAINLINE, NOW, STALE_MS, THRESHOLD};
 use crate::topology::Topology;
 use scx_roost::native::sys::{
     CAPACITY_SCALE, STAT_claim_release, STAT_delay_cancel, STAT_delay_dropped, STAT_delay_overdue,
-    STAT_delay_stolen, STAT_delay_unknown, STAT_delay_wake, cursor, port_task, waiter,
+    STAT_delay_stolen, STAT_delay_unknown, STAT_delay_wake, cursor, port_task,
 };
 use scx_roost::native::{Queues, Task, Wakeup, World};
 use std::ptr::NonNull;
@@ -180,10 +180,6 @@ impl Queues for OneDelayed {
         usize::from(cpu == 0 && !self.taken)
     }
 
-    fn first(&self, cpu: usize) -> Option<waiter> {
-        (self.length(cpu) > 0).then(waiter::default)
-    }
-
     fn next(&mut self, cpu: usize, at: &mut cursor) -> Option<NonNull<port_task>> {
         at.seq += 1;
         self.port = self.task.port();
@@ -197,27 +193,17 @@ impl Queues for OneDelayed {
     }
 }
 
-/// B16
+/// B16: the source says so where its timer fires: load balancing may have moved the task before.
 #[test]
-fn thieves_wait_for_the_end_of_a_delay() {
-    let (world, task) = delayed(SMOVE, 0);
-    assert!(world.delay_keeps(&task, NOW + DELAY - 1));
-    assert!(!world.delay_keeps(&task, NOW + DELAY));
-    let (world, task) = delayed(SMOVE, bit("delay_steal"));
-    assert!(!world.delay_keeps(&task, NOW));
-
+fn a_delayed_task_may_be_stolen() {
     let (mut world, task) = delayed(SMOVE, 0);
-    let until = NOW + DELAY;
-    world.cpu_mut(0).delay_until = until;
     world.mark_waiting(0);
     let mut queues = OneDelayed {
         port: task.port(),
         task,
         taken: false,
     };
-    assert!(!world.steal(1, &mut queues, until - 1, true));
-    world.mark_waiting(0);
-    assert!(world.steal(1, &mut queues, until, true));
+    assert!(world.steal(1, &mut queues, NOW + 1, true));
 }
 
 /// C10, H1: the claim of the destination is given back at once, or when the task goes elsewhere.
@@ -256,10 +242,23 @@ fn the_frequency_that_ticks_see() {
         let mut world = machine();
         world.policy_mut().freq_stale_ms = 0;
         world.policy_mut().threshold[0].fill(threshold);
-        world.cpu_mut(1).slow = slow;
+        (world.cpu_mut(1).slow, world.cpu_mut(1).ticked) = (slow, 1);
         let task = wake(&mut world, SMOVE, 0, NOW);
         assert_eq!(task.state.delay_at > 0, low, "{slow} {threshold}");
         assert_eq!(world.count(STAT_delay_unknown), 0);
+    }
+}
+
+/// The source's rq->freq is 0 until the first tick, which is low whatever the threshold.
+#[test]
+fn a_cpu_that_has_not_ticked_is_slow() {
+    for (ticked, threshold, low) in [(0, 400, true), (1, 400, false), (0, 0, false)] {
+        let mut world = machine();
+        world.policy_mut().freq_stale_ms = 0;
+        world.policy_mut().threshold[0].fill(threshold);
+        world.cpu_mut(1).ticked = ticked;
+        let task = wake(&mut world, SMOVE, 0, NOW);
+        assert_eq!(task.state.delay_at > 0, low, "{ticked} {threshold}");
     }
 }
 

@@ -5,11 +5,12 @@
 
 use anyhow::{Context, Result};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{ProgramInput, ProgramMut};
+use libbpf_rs::{MapCore, ProgramInput, ProgramMut};
 use scx_roost::bpf::copy_rows;
-use scx_roost::bpf::intf::policy_store;
-use scx_roost::fill_rodata;
+use scx_roost::bpf::intf::{self, policy_store};
+use scx_roost::counters::make_room;
 use scx_roost::native::{Task, Wakeup, World, sys};
+use scx_roost::{fill_rodata, twins};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::slice::{from_mut, from_ref};
@@ -18,6 +19,22 @@ mod skel {
     include!(concat!(env!("OUT_DIR"), "/test_skel.rs"));
 }
 use skel::{TestSkel, TestSkelBuilder, types};
+
+twins! { unsafe
+    types::machine_facts = intf::machine_facts,
+    types::cpu_facts = intf::cpu_facts,
+    types::llc_facts = intf::llc_facts,
+    types::node_facts = intf::node_facts,
+    types::tunables = intf::tunables,
+    types::policy_image = intf::policy_image,
+    types::cpu_state = sys::cpu_state,
+    types::cpu_view = sys::cpu_view,
+    types::llc_state = sys::llc_state,
+    types::llc_sets = sys::llc_sets,
+    types::task_state = sys::task_state,
+    types::waker_state = sys::waker_state,
+    types::placement = sys::placement,
+}
 
 pub struct Jit {
     skel: TestSkel<'static>,
@@ -39,8 +56,12 @@ impl Jit {
         for mut prog in open.open_object_mut().progs_mut() {
             prog.set_autoload(prog.name() == name);
         }
+        make_room(&mut open.maps.bss_stats, world.facts())?;
         let bss = open.maps.bss_data.as_mut().context("no .bss")?;
         copy_rows(&mut bss.policy.slot[..1], from_ref(world.policy()))?;
+        for (away, cpu) in bss.the_domains.away.iter_mut().zip(&world.facts().cpus) {
+            *away = (cpu.online == 0).into();
+        }
         let rodata = open.maps.rodata_data.as_mut().context("no .rodata")?;
         fill_rodata!(rodata, world.facts(), world.tunables());
         let skel = open.load().context("the kernel refuses test.bpf.c")?;
@@ -66,6 +87,19 @@ impl Jit {
 
     fn bss(&mut self) -> &mut types::bss {
         self.skel.maps.bss_data.as_mut().expect("there is a .bss")
+    }
+
+    /// A row for each arm, of the CPU that the program ran on.
+    fn counted(&mut self) -> &mut [types::cpu_stats] {
+        let arms = sys::MAX_ARMS as usize;
+        let at = self.bss().ran_on as usize * arms;
+        let maps = &mut self.skel.maps;
+        let rows = maps.bss_stats.value_size() as usize / size_of::<types::cpu_stats>();
+        assert!(at + arms <= rows, "the map has {rows} rows");
+        let data = maps.bss_stats_data.as_deref_mut().expect("a .bss.stats");
+        let first = (&raw mut *data).cast::<types::cpu_stats>();
+        // SAFETY: the map, whose memory this is, has so many rows (`make_room`).
+        unsafe { std::slice::from_raw_parts_mut(first.add(at), arms) }
     }
 
     /// What `World::place` does, done by the BPF program: the world and the tasks change in the same way.
@@ -98,6 +132,9 @@ impl Jit {
             copy_rows(from_mut(&mut bss.waker), from_ref(&waker.state))?;
         }
         copy_rows(&mut bss.policy.slot[..1], from_ref(world.policy()))?;
+        for (away, cpu) in bss.the_domains.away.iter_mut().zip(&world.facts().cpus) {
+            *away = (cpu.online == 0).into();
+        }
         let pol = &wakeup.task.state.pol;
         let arm = &mut bss.policy.slot[0].arm[0].task;
         (arm.features, arm.fits_scale, arm.fits_rt) =
@@ -130,12 +167,10 @@ impl Jit {
         if let Some(waker) = &mut wakeup.waker {
             copy_rows(from_mut(&mut waker.state), from_ref(&bss.waker))?;
         }
-        let arms = sys::MAX_ARMS as usize;
-        let counted = bss.stats.iter_mut().skip(bss.ran_on as usize * arms);
         let sums = world
             .counters_mut()
             .chunks_mut(sys::ROOST_NR_STATS as usize);
-        for (sums, counted) in sums.zip(counted) {
+        for (sums, counted) in sums.zip(self.counted()) {
             for (sum, n) in sums.iter_mut().zip(&mut counted.v) {
                 *sum += std::mem::take(n);
             }

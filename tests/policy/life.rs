@@ -4,13 +4,14 @@
 
 use crate::model::Features;
 use crate::setup::{MAINLINE, NOW, STALE_MS, THRESHOLD};
-use crate::topology::{Topology, kernel_arm, kernel_tunables};
+use crate::topology::{Topology, WAIT_BOUND, kernel_arm, kernel_tunables};
 use scx_roost::bpf::intf::{arm, task_policy};
+use scx_roost::machine::Facts;
 use scx_roost::native::sys::{
-    ENQ_LAST, ENQ_PLACED, ENQ_WAKEUP, IMMED, KICK_PREEMPT, STAT_delay_expire, STAT_delay_wake,
-    STAT_dispatch_keep, STAT_dispatch_own, STAT_enq_idle, STAT_enq_queued, STAT_enq_unplaced,
-    STAT_preempt_slice, STAT_spread_lost, STAT_spread_run, STAT_steal_miss, TIMER_DELAY,
-    TIMER_SLICE, roost_stat,
+    ENQ_LAST, ENQ_PLACED, ENQ_PREEMPT, ENQ_WAKEUP, IMMED, KICK_PREEMPT, MAX_CPUS, SET_IDLE_CORE,
+    STAT_delay_cancel, STAT_delay_expire, STAT_delay_wake, STAT_dispatch_keep, STAT_dispatch_own,
+    STAT_enq_idle, STAT_enq_queued, STAT_enq_unplaced, STAT_preempt_slice, STAT_spread_lost,
+    STAT_spread_run, STAT_steal_miss, TIMER_DELAY, TIMER_SLICE, roost_stat,
 };
 use scx_roost::native::{Act, Insert, Kernel, TaskId, To, World};
 
@@ -33,7 +34,19 @@ impl Machine {
         Machine::on(&Topology::regular(1, cpus, 1, 1, false), features)
     }
 
+    /// All CPUs are nohz_full.
+    fn nohz(cpus: usize) -> Machine {
+        let mut facts = Topology::regular(1, cpus, 1, 1, false).facts();
+        facts.machine.nohz = 1;
+        facts.cpus.iter_mut().for_each(|cpu| cpu.nohz = 1);
+        Machine::of(facts, MAINLINE)
+    }
+
     fn on(topology: &Topology, features: Features) -> Machine {
+        Machine::of(topology.facts(), features)
+    }
+
+    fn of(facts: Facts, features: Features) -> Machine {
         let everybody = arm {
             task: task_policy {
                 features: features.bits(),
@@ -42,7 +55,6 @@ impl Machine {
             },
             ..kernel_arm()
         };
-        let facts = topology.facts();
         let cpus = facts.cpus.len();
         let mut world = World::new(facts, everybody, kernel_tunables(), 1);
         world.policy_mut().threshold[0].fill(THRESHOLD);
@@ -134,9 +146,9 @@ impl Machine {
         self.kernel.set_runnable(task, true, false);
         self.kernel.enqueue(cpu, self.current[cpu], task, flags);
         let insert = self.kernel.inserted().expect("enqueue says where to");
-        if let To::Queue(cpu, key) = insert.to {
-            self.kernel.queue(task, cpu, key);
-            self.view(cpu);
+        if let To::Queue(queue, key) = insert.to {
+            self.kernel.queue(task, queue, key);
+            self.view(queue % MAX_CPUS as usize);
         }
         insert
     }
@@ -146,11 +158,22 @@ impl Machine {
     }
 }
 
-fn queued_on(insert: &Insert) -> Option<usize> {
-    match insert.to {
-        To::Queue(cpu, _) => Some(cpu),
-        _ => None,
+trait ToQueue {
+    /// The number of the queue that it goes into.
+    fn to_queue(&self) -> Option<usize>;
+}
+
+impl ToQueue for Insert {
+    fn to_queue(&self) -> Option<usize> {
+        match self.to {
+            To::Queue(queue, _) => Some(queue),
+            _ => None,
+        }
     }
+}
+
+fn queued_on(insert: &Insert) -> Option<usize> {
+    Some(insert.to_queue()? % MAX_CPUS as usize)
 }
 
 #[test]
@@ -252,6 +275,41 @@ fn the_last_one_looks_for_work() {
     assert_eq!(machine.dispatch(0), Some(0));
 }
 
+/// A CPU goes: who waits there comes to its local queue, which the kernel empties. Nobody is placed there, and its core is as
+/// idle as its other thread. It comes back.
+#[test]
+fn a_cpu_that_goes_keeps_nobody() {
+    let mut machine = Machine::on(&Topology::regular(1, 2, 2, 1, false), MAINLINE);
+    let idle_cores =
+        |machine: &Machine| machine.kernel.world().llc(0).set[SET_IDLE_CORE as usize][0];
+    machine.run(0, 0);
+    machine.run(3, 1);
+    let bound = machine.kernel.mask(&[0b1000]);
+    machine.kernel.begin(2, bound, 3);
+    machine.enqueue(2, WAKEUP);
+    assert_eq!(idle_cores(&machine), 0);
+    machine.kernel.cpu_turns(3, false);
+    assert_eq!(*machine.kernel.local(3), [2], "also who is bound to it");
+    assert_eq!(machine.kernel.queue_length(3), 0);
+    machine.kernel.local(3).clear();
+    machine.sleep(3);
+    machine.run(2, 4);
+    machine.sleep(2);
+    assert_eq!(machine.dispatch(2), None);
+    assert_eq!(idle_cores(&machine), 0b0100, "CPU 2 is its core");
+    machine.kernel.view(3).0.idle = 1;
+    assert_eq!(machine.wake(0, 3, 3).0, 2, "though CPU 3 looks idle");
+    machine.run(2, 3);
+    assert_eq!(machine.wake(0, 5, 3).0, 1);
+
+    machine.sleep(2);
+    assert_eq!(machine.dispatch(2), None);
+    machine.kernel.cpu_turns(3, true);
+    assert_eq!(machine.dispatch(3), None);
+    assert_eq!(idle_cores(&machine), 0b1100);
+    assert_eq!(machine.wake(0, 3, 3).0, 3);
+}
+
 /// A search that takes another CPU's lock lets go of its own. Who is put on the CPU meanwhile joins it; then the search ends, in vain, and a period begins
 /// that is none: the next one that counts begins when that task sleeps.
 #[test]
@@ -296,6 +354,125 @@ fn who_sleeps_before_it_leaves_for_a_core_has_lost_it() {
     assert_eq!(told(|machine| machine.sleep(0)), [0, 1]);
 }
 
+/// yield_to(): the task that another gave way to runs next, whatever its deadline is; one that waits for no CPU is told.
+#[test]
+fn who_is_yielded_to_runs_next() {
+    let mut machine = Machine::new(1, MAINLINE);
+    machine.run(0, 0);
+    for task in [1, 2, 3] {
+        machine.kernel.set_cpu(task, 0);
+        machine.enqueue(task, WAKEUP);
+    }
+    let deadline = machine.kernel.state(0).deadline;
+    assert!(!machine.kernel.yields_to(0, 0, 5), "it sleeps");
+    assert!(!machine.kernel.yields_to(0, 0, 0), "it runs");
+    assert_eq!(machine.kernel.state(0).deadline, deadline, "no penalty");
+    assert!(machine.kernel.yields_to(0, 0, 3));
+    assert_eq!(machine.dispatch(0), Some(3));
+}
+
+/// The cache of a task that waits is told by our own clock, which is one for all CPUs.
+#[test]
+fn when_it_last_ran_is_kept() {
+    let mut machine = Machine::new(1, MAINLINE);
+    machine.run(0, 0);
+    machine.at(NOW + 700_000);
+    machine.put(0, 0);
+    assert_eq!(machine.kernel.state(0).ran_at, NOW + 700_000);
+}
+
+/// What waits keeps the time since when it does over every change: dequeued and queued anew, and of another class meanwhile.
+#[test]
+fn a_change_does_not_set_a_wait_back() {
+    let mut machine = Machine::new(1, MAINLINE);
+    machine.run(0, 0);
+    machine.kernel.set_cpu(1, 0);
+    machine.enqueue(1, WAKEUP);
+    let since = machine.kernel.state(1).waits_since;
+    assert_eq!(since, NOW);
+    machine.at(NOW + 100_000_000);
+    machine.kernel.unqueue(1);
+    let insert = machine.enqueue(1, 0);
+    assert_eq!(machine.kernel.state(1).waits_since, since);
+    assert_eq!(insert.to_queue(), Some(0), "it is young still");
+    machine.kernel.unqueue(1);
+    machine.at(NOW + WAIT_BOUND / 16);
+    let insert = machine.enqueue(1, 0);
+    assert_eq!(insert.to_queue(), Some(MAX_CPUS as usize), "it is old");
+    machine.kernel.unqueue(1);
+    machine.kernel.disable(0, 1);
+    machine.at(NOW + WAIT_BOUND / 3);
+    let insert = machine.enqueue(1, 0);
+    assert_eq!(insert.to, To::Local, "and now it runs");
+    machine.run(0, 1);
+    assert_eq!(machine.kernel.state(1).waits_since, 0);
+}
+
+/// A look at the queues of others reads what they write: one CPU of an LLC at a time has it.
+#[test]
+fn abandoned_queues_are_looked_for_once_a_millisecond() {
+    let mut machine = Machine::new(4, MAINLINE);
+    for cpu in 0..4 {
+        machine.run(cpu, cpu);
+    }
+    for cpu in [0, 3] {
+        machine.kernel.set_cpu(cpu + 4, cpu);
+        machine.enqueue(cpu + 4, WAKEUP);
+        machine.put(cpu, 0);
+        machine.kernel.view(cpu).1.taken = 1;
+    }
+    let assigned =
+        |machine: &Machine| [1, 2].map(|cpu| machine.kernel.world().cpu(cpu).serve_next > 0);
+    machine.at(NOW + 30_000_000);
+    machine.tick(1);
+    machine.tick(2);
+    assert_eq!(assigned(&machine), [true, false]);
+    machine.at(NOW + 31_000_000);
+    machine.tick(2);
+    assert_eq!(assigned(&machine), [true, true]);
+}
+
+/// Looks may be rarer than a queue counts as looked after: each has its turn, also behind one that has nobody for who looks.
+#[test]
+fn an_abandoned_queue_does_not_hide_another() {
+    let mut machine = Machine::new(4, MAINLINE);
+    let elsewhere = machine.kernel.mask(&[0b1001]);
+    machine.kernel.begin(4, elsewhere, 0);
+    for cpu in 0..4 {
+        machine.run(cpu, cpu);
+    }
+    for cpu in [0, 2] {
+        machine.kernel.set_cpu(cpu + 4, cpu);
+        machine.enqueue(cpu + 4, WAKEUP);
+        machine.kernel.view(cpu).1.taken = 1;
+        machine.sleep(cpu);
+    }
+    for look in 0..2 {
+        machine.at(NOW + 30_000_000 + look * 10_000_000);
+        machine.tick(1);
+    }
+    assert_eq!(machine.kernel.world().cpu(1).serve_next, 1 + 2);
+}
+
+/// Who waits behind tasks bound to a CPU that a real-time task keeps is found.
+#[test]
+fn bound_tasks_do_not_hide_who_waits_behind_them() {
+    let mut machine = Machine::new(2, MAINLINE);
+    let bound = machine.kernel.mask(&[0b01]);
+    machine.run(0, 0);
+    machine.run(1, 1);
+    (2..7).for_each(|task| machine.kernel.begin(task, bound, 0));
+    for task in 2..8 {
+        machine.kernel.set_cpu(task, 0);
+        machine.enqueue(task, WAKEUP);
+    }
+    machine.kernel.view(0).1.taken = 1;
+    machine.sleep(0);
+    machine.at(NOW + 30_000_000);
+    machine.tick(1);
+    assert_eq!(machine.kernel.world().cpu(1).serve_next, 1);
+}
+
 /// A task that can run on one CPU only: the kernel does not ask where.
 #[test]
 fn who_was_not_placed_is_counted() {
@@ -308,6 +485,26 @@ fn who_was_not_placed_is_counted() {
     machine.sleep(1);
     assert_eq!(machine.dispatch(0), None, "it may not go there");
     assert_eq!(machine.dispatch(1), Some(3));
+}
+
+/// The source sets another CPU and a timer; check_preempt_curr() still runs.
+#[test]
+fn a_delayed_task_may_interrupt_its_waker() {
+    let smove = Features {
+        delay_migration: true,
+        ..MAINLINE
+    };
+    let mut machine = Machine::new(2, smove);
+    machine.run(0, 0);
+    machine.at(NOW + FIRST + 1);
+    assert_eq!(machine.dispatch(0), None, "the waker makes a new request");
+    machine.at(NOW + FIRST + 1_000_000);
+    machine.wake(0, 1, 0);
+    assert_eq!(machine.count(STAT_delay_wake), 1);
+    let insert = machine.enqueue(1, WAKEUP);
+    assert_eq!(insert.to, To::Local, "its deadline is earlier");
+    machine.run(0, 1);
+    assert_eq!(machine.count(STAT_delay_cancel), 1, "it ran here");
 }
 
 #[test]
@@ -329,8 +526,6 @@ fn a_delayed_move_comes_by_its_timer() {
         ns: DELAY.into(),
     };
     assert!(machine.acts().contains(&delay));
-    assert_eq!(machine.dispatch(1), None, "nobody takes it before");
-    machine.acts();
     machine.at(NOW + u64::from(DELAY));
     machine.kernel.timer(TIMER_DELAY, 0, Some(0));
     let moved = Act::Moved {
@@ -341,4 +536,103 @@ fn a_delayed_move_comes_by_its_timer() {
     assert_eq!(machine.acts().first(), Some(&moved));
     assert_eq!(machine.count(STAT_delay_expire), 1);
     assert_eq!(machine.kernel.local(1).pop_front(), Some(1));
+}
+
+/// In the kernel's view the task counts before it runs.
+fn counts(machine: &mut Machine, tasks: u32) {
+    machine.kernel.view(0).0.nr_running = tasks;
+}
+
+#[test]
+fn a_task_alone_on_a_nohz_full_cpu_has_a_slice_without_end() {
+    let mut machine = Machine::nohz(1);
+    machine.wake(0, 0, 0);
+    counts(&mut machine, 1);
+    machine.run(0, 0);
+    assert_eq!(machine.kernel.slice(0), u64::MAX);
+    machine.acts();
+    // Its request was over long ago: who joins does not wait for a tick.
+    machine.at(NOW + 50 * SLICE);
+    assert_eq!(machine.wake(0, 1, 0), (0, None));
+    let insert = machine.enqueue(1, WAKEUP);
+    let at_once =
+        |act: &Act| matches!(act, Act::Timer { which: TIMER_SLICE, ns, .. } if *ns <= SLICE);
+    assert!(
+        insert.flags & ENQ_PREEMPT != 0 || machine.acts().iter().any(at_once),
+        "{insert:?}"
+    );
+}
+
+/// A task that no timer looks after, as when the timer was lost.
+#[test]
+fn the_remote_tick_ends_a_slice_without_end() {
+    let mut machine = Machine::nohz(1);
+    machine.wake(0, 0, 0);
+    counts(&mut machine, 1);
+    machine.run(0, 0);
+    machine.kernel.view(0).1.local = 1;
+    machine.tick(0);
+    assert_eq!(machine.kernel.slice(0), u64::MAX, "it has only begun");
+    machine.at(NOW + 1_000_000_000);
+    machine.tick(0);
+    assert_eq!(machine.kernel.slice(0), 0);
+}
+
+#[test]
+fn a_task_that_is_not_alone_there_has_an_end() {
+    let mut machine = Machine::nohz(1);
+    machine.wake(0, 0, 0);
+    counts(&mut machine, 2);
+    machine.kernel.set_slice(0, SLICE);
+    machine.run(0, 0);
+    assert_eq!(
+        machine.kernel.slice(0),
+        SLICE,
+        "another is behind it in the local queue"
+    );
+}
+
+#[test]
+fn without_nohz_full_a_slice_has_an_end() {
+    let mut machine = Machine::new(1, MAINLINE);
+    machine.wake(0, 0, 0);
+    counts(&mut machine, 1);
+    machine.kernel.set_slice(0, SLICE);
+    machine.run(0, 0);
+    assert_eq!(machine.kernel.slice(0), SLICE);
+}
+
+/// Tasks that are queued anew do not keep a late queue from its end: else the young one never has its turn.
+#[test]
+fn a_late_queue_takes_no_more() {
+    let mut machine = Machine::new(1, MAINLINE);
+    machine.run(0, 0);
+    machine.kernel.set_cpu(1, 0);
+    machine.enqueue(1, WAKEUP);
+    machine.at(NOW + WAIT_BOUND / 4);
+    let mut old = |late| {
+        machine.kernel.unqueue(1);
+        machine.kernel.world_mut().cpu_mut(0).late = late;
+        let young = machine.kernel.world().cpu(0).young;
+        let to = machine.enqueue(1, 0).to_queue().expect("it waits");
+        to / MAX_CPUS as usize != young as usize
+    };
+    assert!(old(0), "it has waited for long");
+    assert!(!old(1), "but this one is late");
+}
+
+/// Turns stand still while the local queue holds tasks, so there is never more than one that is overdue.
+#[test]
+fn one_overdue_task_at_a_time() {
+    let mut machine = Machine::new(1, MAINLINE);
+    machine.run(0, 0);
+    for task in [1, 2] {
+        machine.kernel.set_cpu(task, 0);
+        machine.enqueue(task, WAKEUP);
+        machine.kernel.unqueue(task);
+    }
+    machine.at(NOW + WAIT_BOUND / 3);
+    assert_eq!(machine.enqueue(1, 0).to, To::Local);
+    machine.kernel.view(0).1.local = 1;
+    assert_ne!(machine.enqueue(2, 0).to, To::Local);
 }

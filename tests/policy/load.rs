@@ -3,12 +3,14 @@
 //! machine is another program.
 
 use crate::topology::Topology;
+use libbpf_rs::PrintLevel;
 use scx_roost::config::Config;
 use scx_roost::cpufreq::CpuFreq;
 use scx_roost::native::sys::ROOST_NR_FEATURES;
 use scx_roost::publish::image;
 use scx_roost::scheduler::load_object;
 use std::mem::MaybeUninit;
+use std::sync::Mutex;
 use std::time::Instant;
 
 /// LLCs, cores of each, threads of each, LLCs of a node
@@ -26,12 +28,16 @@ const MACHINES: [(usize, usize, usize, usize); 7] = [
 #[ignore = "needs a kernel with sched_ext: tests/guest/policy-bpf.sh runs it"]
 fn the_scheduler_loads_for_every_machine() {
     let mut config = Config::default();
+    static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    libbpf_rs::set_print(Some((PrintLevel::Info, |_, text| {
+        SAID.lock().unwrap().push(text)
+    })));
     let presets = [config.settings.features.0, (1 << ROOST_NR_FEATURES) - 1];
     for (llcs, cores, threads, llcs_per_node) in MACHINES {
         let topology = Topology::regular(llcs, cores, threads, llcs_per_node, true);
         for features in presets {
             config.settings.features.0 = features;
-            let tun = config.tunables(&CpuFreq::default(), true);
+            let tun = config.tunables(&CpuFreq::default(), true, true);
             let facts = topology.facts();
             let arms = [config.settings.arm(topology.len() as u32)];
             let policy = image(&arms, &facts.capacities());
@@ -45,4 +51,6 @@ fn the_scheduler_loads_for_every_machine() {
             println!("{llcs} LLCs x {cores} cores x {threads}, features {features:#x}: {s:.1} s");
         }
     }
+    let said = SAID.lock().unwrap();
+    assert!(said.is_empty(), "libbpf said besides the log: {said:?}");
 }

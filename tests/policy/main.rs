@@ -4,11 +4,13 @@
 
 mod arms;
 mod balance;
+mod bandwidth;
 mod cases;
 mod cgroups;
 mod check;
 mod claims;
 mod delay;
+mod domains;
 mod exhaustive;
 mod idle_time;
 mod jit;

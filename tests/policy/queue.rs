@@ -100,6 +100,42 @@ fn the_clock_is_the_weighted_mean() {
     }
 }
 
+/// A CPU that is never empty, for five minutes of slices of odd length: what divisions leave does not add up.
+#[test]
+fn charging_does_not_drift() {
+    let mut rng = Rng::new(6);
+    for count in [2, 3, 8] {
+        let mut world = world(1);
+        let mut tasks: Vec<Task> = (0..count).map(|pid| task(&world, pid, NICE0)).collect();
+        for t in &mut tasks {
+            world.join(0, t, 1_000_000_000);
+        }
+        for step in 0..300_000 {
+            let ns = 1 + 2 * rng.below(500_000) as u64;
+            world.charge(0, &mut tasks[step % count as usize], ns);
+        }
+        let drift = drift(&world, 0, &tasks);
+        assert!(
+            drift.abs() <= i128::from(world.cpu(0).weight),
+            "{count} tasks: {drift}, more than a ns of all"
+        );
+    }
+}
+
+/// The contract of state.h: a thief, which has not the victim's lock, writes only what is atomic.
+#[test]
+fn a_thief_leaves_the_victims_signals_alone() {
+    let mut world = world(2);
+    let mut tasks = [1, 2].map(|pid| task(&world, pid, NICE0));
+    for t in &mut tasks {
+        world.join(0, t, 1_000_000_000);
+    }
+    let signals = |world: &World| (world.cpu(0).load_since, world.cpu(0).load_sum);
+    let before = signals(&world);
+    world.move_to(1, &mut tasks[0], 1_003_000_000);
+    assert_eq!(signals(&world), before);
+}
+
 /// Also without a least slice: one of 0 ns ends where it began.
 #[test]
 fn a_slice_reaches_the_deadline() {

@@ -103,6 +103,7 @@ impl Machine {
             idle: now.idle.into(),
             nr_running: now.nr_running,
             rt_util: now.rt,
+            domain: 0,
         };
         self.world.set_freq(cpu, now.khz, now.khz_age_ms);
         let capacity = self.topology.cpus[cpu].capacity - now.pressure;

@@ -7,16 +7,22 @@ use crate::topology::Topology;
 use scx_roost::native::Queues;
 use scx_roost::native::sys::{
     SET_WAITING, STAT_dispatch_steal_llc, STAT_dispatch_steal_machine, STAT_dispatch_steal_node,
-    STAT_steal_miss, STEAL_TRIES, waiter,
+    STAT_steal_miss, STEAL_TRIES, cursor, port_task, task_state,
 };
+use std::ptr::NonNull;
 
-/// How many tasks wait on each CPU, how many of them only that CPU may run, and which queues a thief tried.
+/// How many tasks wait on each CPU, how many of them, the first, only that CPU may run, and which queues a thief looked into.
 pub(crate) struct Waiting {
     pub tasks: Vec<usize>,
     pinned: Vec<usize>,
     ran_at: Vec<u64>,
     sched_idle: Vec<bool>,
     tried: Vec<usize>,
+    /// The task that was last looked at, and its queue.
+    port: Box<port_task>,
+    state: Box<task_state>,
+    queue: usize,
+    everywhere: Vec<u64>,
 }
 
 impl Waiting {
@@ -27,13 +33,16 @@ impl Waiting {
             ran_at: vec![1; n],
             sched_idle: vec![false; n],
             tried: vec![],
+            port: Box::default(),
+            state: Box::default(),
+            queue: 0,
+            everywhere: vec![u64::MAX; n.div_ceil(64)],
         }
     }
 }
 
 impl Queues for Waiting {
     fn take(&mut self, cpu: usize) -> bool {
-        self.tried.push(cpu);
         let free = self.tasks[cpu] > self.pinned[cpu];
         self.tasks[cpu] -= usize::from(free);
         free
@@ -43,11 +52,30 @@ impl Queues for Waiting {
         self.tasks[cpu]
     }
 
-    fn first(&self, cpu: usize) -> Option<waiter> {
-        (self.tasks[cpu] > 0).then(|| waiter {
-            ran_at: self.ran_at[cpu],
-            sched_idle: self.sched_idle[cpu].into(),
-        })
+    fn next(&mut self, cpu: usize, at: &mut cursor) -> Option<NonNull<port_task>> {
+        if at.seq == 0 && self.tried.last() != Some(&cpu) {
+            self.tried.push(cpu);
+        }
+        at.seq += 1;
+        if at.seq as usize > self.tasks[cpu] {
+            return None;
+        }
+        self.queue = cpu;
+        self.state.ran_at = self.ran_at[cpu];
+        self.state.idle_policy = self.sched_idle[cpu].into();
+        *self.port = port_task {
+            allowed: self.everywhere.as_ptr(),
+            state: &raw mut *self.state,
+            pinned: at.seq as usize <= self.pinned[cpu],
+            ..Default::default()
+        };
+        Some(NonNull::from(&mut *self.port))
+    }
+
+    fn move_to(&mut self, _: NonNull<port_task>, _: Option<usize>) -> bool {
+        assert!(!self.port.pinned);
+        self.tasks[self.queue] -= 1;
+        true
     }
 }
 
@@ -162,8 +190,8 @@ fn a_task_queued_at_the_wrong_moment_comes_back_with_its_cpus_tick() {
         fn length(&self, _: usize) -> usize {
             0 // the thief looks just before the task is queued
         }
-        fn first(&self, cpu: usize) -> Option<waiter> {
-            self.0.first(cpu)
+        fn next(&mut self, cpu: usize, at: &mut cursor) -> Option<NonNull<port_task>> {
+            self.0.next(cpu, at)
         }
     }
     let mut world = Topology::regular(1, 4, 1, 1, false).world();
@@ -187,7 +215,7 @@ fn a_task_that_ran_a_moment_ago_is_left_where_its_cache_is_warm() {
     queues.ran_at[2] = NOW - 499_999;
     world.mark_waiting(2);
     assert!(!world.steal(0, &mut queues, NOW, false));
-    assert_eq!(queues.tried, [0; 0], "its queue is passed over");
+    assert_eq!(queues.tasks[2], 1, "its queue is passed over");
     queues.tasks[5] = 1;
     queues.ran_at[5] = NOW - 500_000;
     world.mark_waiting(5);
@@ -195,7 +223,7 @@ fn a_task_that_ran_a_moment_ago_is_left_where_its_cache_is_warm() {
         world.steal(0, &mut queues, NOW, false),
         "one of another LLC that is cold"
     );
-    assert_eq!(queues.tried, [5]);
+    assert_eq!((queues.tasks[2], queues.tasks[5]), (1, 0));
     assert!(
         world.steal(0, &mut queues, NOW + 1, false),
         "and the first, once it has cooled"
@@ -221,7 +249,7 @@ fn a_thread_of_the_same_core_and_a_sched_idle_task_are_never_hot() {
     queues.tasks[1] = 1;
     queues.sched_idle[1] = true;
     assert!(world.steal(3, &mut queues, NOW, false), "a SCHED_IDLE task");
-    assert_eq!(queues.tried, [1, 1]);
+    assert_eq!(queues.tasks[1], 0);
 }
 
 /// SERVE_NS in steal.h.

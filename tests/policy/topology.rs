@@ -133,6 +133,7 @@ impl Topology {
                 nr_nodes: self.nr_nodes() as u32,
                 smt: self.smt().into(),
                 asym: self.asym().into(),
+                nohz: 0,
             },
             cpus: vec![],
             llcs: vec![],
@@ -175,6 +176,7 @@ impl Topology {
                 online: 0,
                 nr_sib: 0,
                 sib: [0; MAX_SMT as usize],
+                nohz: 0,
             };
         }
         let siblings = self.siblings(cpu);
@@ -195,6 +197,7 @@ impl Topology {
             online: 1,
             nr_sib: siblings.len() as u8,
             sib,
+            nohz: 0,
         }
     }
 
@@ -227,12 +230,16 @@ pub fn kernel_tunables() -> tunables {
     tunables {
         cpuperf: 0,
         timers: 1,
+        wait_bound_ns: WAIT_BOUND,
         imbalance_pct: 117,
         frozen: 0,
         features: 0,
+        limits: 1,
     }
 }
 
+/// ns: half of the watchdog's time.
+pub const WAIT_BOUND: u64 = 2_500_000_000;
 /// ns: as in `kernel_arm()`.
 pub const CLAIM_TTL: u64 = 1_000_000;
 /// CLAIM_LOST_NS in claim.h.

@@ -25,7 +25,7 @@
 /* @other, its queue's weight @most, outweighs a queue of weight @own by more than two of its tasks. */
 static __always_inline bool outweighs(s32 other, u64 most, u64 own)
 {
-	return other != NO_CPU && most - own > 2 * most / (queue_length(other) + 1);
+	return other != NO_CPU && most - own > 2 * most / (waiting_length(other) + 1);
 }
 
 /* The heaviest queue of @llc, if it outweighs @cpu's; else NO_CPU. */
@@ -39,7 +39,7 @@ subprog s32 heavier_queue(s32 cpu, u32 llc)
 	for_below (i, f->nr_cpus, MAX_CPUS) {
 		s32 other = llc_cpu(f->first + i);
 
-		if (cpu_state(other)->weight <= most || !set_has(SET_WAITING, llc, i))
+		if (cpu_state(other)->weight <= most || !set_has(SET_WAITING, llc, i) || !same_domain(other, cpu))
 			continue;
 		most = cpu_state(other)->weight;
 		heaviest = other;
@@ -64,7 +64,7 @@ subprog s32 slower_queue(s32 cpu)
 		if (before(first, cs->progress))
 			first = cs->progress;
 		if (cs->weight <= own->weight || !before(cs->progress, least) ||
-		    !set_has(SET_WAITING, cpu_facts(cpu)->llc, i))
+		    !set_has(SET_WAITING, cpu_facts(cpu)->llc, i) || !same_domain(other, cpu))
 			continue;
 		least = cs->progress;
 		slowest = other;

@@ -4,9 +4,9 @@
  * frequency, which takes tens of milliseconds to rise, while the waker's own CPU is fast and about to be free: many a parent
  * sleeps right after it forked.
  * Method: after the ladder has chosen. If that CPU's frequency is at most the threshold of the task's arm, the task is queued
- * beside its waker, and moves only if it has not run there within delay_ns. What runs there first ends the delay. Nobody is
- * interrupted for it, and until its time no other CPU steals it.
- * Ours, as sub-switches: delay_repick, delay_only_idle, delay_steal, delay_hold_claim. Always, beyond the source: the waker's CPU
+ * beside its waker, and moves only if it has not run there within delay_ns. What runs there first ends the delay. It may
+ * interrupt its waker, as any wakeup may, and another CPU may steal it, as in the source.
+ * Ours, as sub-switches: delay_repick, delay_only_idle, delay_hold_claim. Always, beyond the source: the waker's CPU
  * has to be allowed, and one that is idle itself runs the task at once.
  * Limits: frequencies are those of the last tick or of the last reading; where none is known nothing is delayed. A waker that
  * goes on makes its wakee wait for the whole delay. What calls exec cannot be placed: sched_ext does not ask.
@@ -25,14 +25,14 @@ enum delay_verdict {
 	DELAY_IDLE, /* run there: it is idle */
 };
 
-/* In the unit of the threshold; 0: not known, or too long ago. */
+/* In the unit of the threshold; 0: not known, or too long ago. A CPU that has not ticked yet is slow, as in the source. */
 static __always_inline u32 cpu_freq(s32 cpu, u32 stale_ms)
 {
 	u64 seen;
 	u32 age;
 
 	if (!stale_ms)
-		return CAPACITY_SCALE - cpu_state(cpu)->slow;
+		return cpu_state(cpu)->ticked ? CAPACITY_SCALE - cpu_state(cpu)->slow : 1;
 	seen = cpu_freq_read(cpu);
 	if (!(u32)seen)
 		return 0;

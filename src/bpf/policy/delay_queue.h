@@ -5,7 +5,7 @@
  *
  * One timer per CPU, as for slices: armed for whose time comes first, never cancelled. When it fires it goes through the queue,
  * moves those whose time has come, and arms itself for the next; if nobody is left it has fired for nothing. Should it be lost,
- * the tick of its CPU opens the queue to others, and arms it again. Frequencies are not looked at again: the source does not either.
+ * the tick of its CPU arms it again. Frequencies are not looked at again: the source does not either.
  */
 #ifndef ROOST_DELAY_QUEUE_H
 #define ROOST_DELAY_QUEUE_H
@@ -29,16 +29,11 @@ subprog u32 delay_timer_start(s32 cpu, u64 now, u64 at)
 
 static __always_inline void arm_delay_timer(s32 cpu, struct cpu_state *cs, u64 now, u64 at)
 {
+	if (!tunables()->timers)
+		return;
 	if (cs->delay_timer_at && !before(at, cs->delay_timer_at) && before(now, cs->delay_timer_at + DELAY_LATE_NS))
 		return;
 	delay_timer_start(cpu, now, at);
-}
-
-/* A task that waits for a move until @at is about to be queued on @cs: thieves look more closely until then. */
-static __always_inline void delay_begins(struct cpu_state *cs, u64 at)
-{
-	if (before(cs->delay_until, at))
-		cs->delay_until = at;
 }
 
 /* The task runs on @cpu, or is queued anew (NO_CPU), and has not moved. */
@@ -53,13 +48,13 @@ static __always_inline void delay_ends(struct task_state *ts, s32 cpu, u64 now)
 		hist_for(ts->pol.arm, HIST_delay_wait, waited_since(began, now));
 }
 
-/* The tick of a CPU whose timer is overdue. Its queue is open to others: delay_until is over, too. */
+/* The tick of a CPU whose timer is overdue. */
 static __always_inline void delay_watch(s32 cpu, struct cpu_state *cs, u64 now)
 {
-	if (!cs->delay_timer_at || before(now, cs->delay_timer_at + DELAY_LATE_NS))
+	if (!tunables()->timers || !cs->delay_timer_at || before(now, cs->delay_timer_at + DELAY_LATE_NS))
 		return;
 	count(STAT_delay_late);
-	if (queue_length(cpu)) {
+	if (waiting_length(cpu)) {
 		mark_waiting(cpu);
 		delay_timer_start(cpu, now, now);
 	} else {
@@ -140,27 +135,38 @@ subprog s32 delay_leaves(port_task *p trusted, u64 now, struct delay_pass *pass 
 	return NO_CPU;
 }
 
+/* The kernel did not move it: it has just been taken from the queue. */
+subprog u32 delay_refused(port_task *p trusted, struct delay_pass *pass nonnull)
+{
+	struct task_state *ts = task_state_if(p);
+
+	if (ts)
+		ts->sent = 0;
+	delay_stays(pass, STAT_delay_refused);
+	return 0;
+}
+
 /*
- * Move those of @cpu's queue whose time has come, of so many as are looked at with interrupts off.
+ * Move those of @queue whose time has come, of so many as are looked at with interrupts off.
  * A task that was taken off and queued anew since the loop came to it is not moved: the kernel sees that it is not where the
  * loop found it. So its mask, looked at before, still holds. Since Linux 7.1 a CPU that cannot run it at once sends it to its
  * queue (ENQ_IMMED); before, it is next there, and should a real-time task have come since cpu_is_ours() looked, after that one.
  */
-subprog u32 delay_expire(s32 cpu, u64 now, struct delay_pass *pass nonnull)
+subprog u32 delay_expire(u32 queue, u64 now, struct delay_pass *pass nonnull)
 {
 	port_task *p;
 	u32 looks = 0;
 
-	for_each_queued(p, cpu)
+	for_each_queued(p, queue)
 	{
 		s32 to = delay_leaves(p, now, pass);
 
 		if (to == NO_CPU)
 			;
-		else if (queued_move_to(p, to))
+		else if (queued_move_to(p, to, ENQ_IMMED))
 			delay_moved(to, now, pass);
 		else
-			delay_stays(pass, STAT_delay_refused);
+			delay_refused(p, pass);
 		if (++looks == QUEUE_LOOKS_MAX) {
 			pass->more = true;
 			break;
@@ -177,7 +183,9 @@ static __always_inline void delay_timer_fires(s32 cpu)
 
 	cs->delay_timer_at = 0;
 	count(STAT_delay_timer_fire);
-	delay_expire(cpu, now, &pass);
+	delay_expire(young_queue(cpu), now, &pass);
+	if (cs->old_waits)
+		delay_expire(old_queue(cpu), now, &pass);
 	if (pass.more && pass.moved)
 		arm_delay_timer(cpu, cs, now, now);
 	else if (pass.next)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who waits for a delayed move (delay_migration.h), as whoever looks through a queue has to know. */
+/* When the delay of a task is over that waits for a move (delay_migration.h). */
 #ifndef ROOST_DELAY_WAIT_H
 #define ROOST_DELAY_WAIT_H
 
@@ -12,12 +12,6 @@
 static __always_inline bool delay_due(const struct task_state *ts, u64 now)
 {
 	return ts->delay_at && (s64)(ts->delay_at - now) <= (s64)DELAY_SLACK_NS;
-}
-
-/* The task is not to be taken by another CPU yet. */
-static __always_inline bool delay_keeps(const struct task_state *ts, u64 now)
-{
-	return ts->delay_at && (s64)(ts->delay_at - now) > 0 && !(ts->pol.features & FEATURE_delay_steal);
 }
 
 #endif /* ROOST_DELAY_WAIT_H */

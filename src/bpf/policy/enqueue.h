@@ -24,25 +24,15 @@ static __always_inline void insert_waiting(port_task *p, struct task_state *ts, 
 {
 	if (task_pinned(p))
 		count_for(ts->pol.arm, STAT_enq_pinned);
-	else if (!delay_keeps(ts, now))
+	else
 		mark_waiting(cpu);
 	count_for(ts->pol.arm, STAT_enq_queued);
-	ts->waits_since = now;
-	insert_queued(p, cpu, slice_left(ts), ts->deadline, enq_flags);
+	insert_queued(p, queue_for(cpu, ts, now), slice_left(ts), ts->deadline, enq_flags);
 	/* Before Linux 7.1 who goes to an idle CPU waits here too, and nothing tells if a real-time task comes first. */
 	if (cs->curr_pid)
 		arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
 	else if (!ENQ_IMMED || cpu_taken(cpu))
 		arm_slice_timer(cpu, cs, now, now + TAKEN_NS);
-}
-
-/* The same beside its waker, until its time comes. */
-static __always_inline void insert_delayed(port_task *p, struct task_state *ts, struct cpu_state *cs, s32 cpu, u64 now,
-					   u64 enq_flags)
-{
-	delay_begins(cs, ts->delay_at);
-	insert_waiting(p, ts, cs, cpu, now, enq_flags);
-	arm_delay_timer(cpu, cs, now, ts->delay_at);
 }
 
 /*
@@ -78,6 +68,18 @@ static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs
 	return verdict == PREEMPT_NOW;
 }
 
+/* Its group has used up its CPU limit: it waits elsewhere. */
+subprog bool enqueue_parks(port_task *p trusted, struct task_state *ts nonnull, u64 now, u64 enq_flags)
+{
+	park_ends(ts);
+	if (!must_park(p, ts, now))
+		return false;
+	placed_nowhere(ts);
+	delay_ends(ts, NO_CPU, now);
+	park_task(p, ts, now, enq_flags);
+	return true;
+}
+
 static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u64 now, u64 enq_flags)
 {
 	s32 cpu = task_cpu(p);
@@ -86,6 +88,7 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 
 	if ((enq_flags & ENQ_LAST) && insert_spread(p, ts, enq_flags))
 		return;
+	wait_begins(ts, now);
 	if (enq_flags & ENQ_REENQ)
 		count_for(ts->pol.arm, STAT_enq_back);
 	/* It was queued, and is again: as after a change of its affinity. */
@@ -106,14 +109,18 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 			ts->woken_at = now;
 		}
 	}
+	if (limits_exist() && enqueue_parks(p, ts, now, enq_flags))
+		return;
 	/* [smt_spread] It ran elsewhere, and the idle core to which it was sent is taken. */
 	lost_core = ts->idle_cpu == cpu + 1 && ts->joined && ts->joined != cpu + 1;
 	run_join(ts, cpu, now, ARRIVAL_OTHER);
 	if (!before(ts->vruntime, ts->deadline))
 		new_request(ts, ts->pol.features);
-	if (ts->delay_at) {
-		insert_delayed(p, ts, cs, cpu, now, enq_flags);
-	} else if (wins_cpu(ts, cs, now, enq_flags)) {
+	if (wins_cpu(ts, cs, now, enq_flags)) {
+		insert_preempting(p, ts, cs, now, enq_flags);
+	} else if (overdue(ts, now) && !cpu_taken(cpu) && !local_length(cpu)) {
+		/* One at a time: turns stand still while the local queue holds some. */
+		count(STAT_hungry);
 		insert_preempting(p, ts, cs, now, enq_flags);
 	} else if (pcpu_kthread(p) && (enq_flags & ENQ_WAKEUP)) {
 		/* At the end of a slice it waits as others do: two that went to the local queue in turn would keep it for good. */
@@ -126,6 +133,8 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 		insert_local(p, slice_left(ts), enq_flags | ENQ_IMMED);
 	} else {
 		insert_waiting(p, ts, cs, cpu, now, enq_flags);
+		if (ts->delay_at)
+			arm_delay_timer(cpu, cs, now, ts->delay_at);
 		/* The queue holds it only when this callback is over; so it is asked itself. */
 		if (lost_core && !task_pinned(p))
 			send_help(idle_helper(p, cpu, now), cpu);

@@ -48,7 +48,7 @@ subprog u32 llc_allowed(port_task *p trusted, u32 llc)
 	u32 n = 0, i;
 
 	if (!task_restricted(p))
-		return f->nr_cpus;
+		return f->nr_cpus - llc_state(llc)->nr_away;
 	for_below (i, f->nr_cpus, MAX_CPUS)
 		n += task_allowed(p, llc_cpu(f->first + i));
 	return n;
@@ -210,11 +210,11 @@ subprog s32 least_loaded_of_llc(port_task *p trusted, u32 llc, u64 now)
 subprog s32 least_loaded_of_core(port_task *p trusted, s32 cpu, u64 now)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
-	s32 best = less_loaded(p, NO_CPU, cpu, now);
+	s32 best = NO_CPU;
 	u32 i;
 
-	for_below (i, f->nr_sib, MAX_SMT)
-		best = less_loaded(p, best, sibling(f, i), now);
+	for_below (i, f->nr_sib + 1U, MAX_SMT + 1U)
+		best = less_loaded(p, best, i ? sibling(f, i - 1) : cpu, now);
 	return best;
 }
 

@@ -21,7 +21,7 @@ subprog bool siblings_marked(s32 cpu)
 	u32 i;
 
 	for_below (i, f->nr_sib, MAX_SMT)
-		if (!set_has(SET_IDLE, f->llc, cpu_facts(sibling(f, i))->pos))
+		if (!cpu_away(sibling(f, i)) && !set_has(SET_IDLE, f->llc, cpu_facts(sibling(f, i))->pos))
 			return false;
 	return true;
 }
@@ -124,7 +124,7 @@ static __always_inline void mark_busy(s32 cpu, struct cpu_state *cs)
 		core_leaves(cpu, f->llc, f->pos, cs->core_mask);
 }
 
-/* Set the precomputed mask of a core whose threads lie in one word; once, at init. */
+/* Set the precomputed mask of a core whose threads lie in one word; at init, and when one of them goes or comes. */
 subprog u32 core_mask_init(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
@@ -134,6 +134,8 @@ subprog u32 core_mask_init(s32 cpu)
 	for_below (i, f->nr_sib, MAX_SMT) {
 		u32 pos = cpu_facts(sibling(f, i))->pos;
 
+		if (cpu_away(sibling(f, i)))
+			continue;
 		if (pos / WORD_BITS != f->pos / WORD_BITS) {
 			mask = 0;
 			break;

@@ -21,25 +21,29 @@
  *   struct cpu_state *cpu_state(s32 cpu)
  *   struct llc_state *llc_state(u32 llc)
  *   struct llc_sets *llc_sets(void)
+ *   struct domains *domains(void)
  *   struct cgroup_state *cgroup_state(u32 index)
+ *   struct bandwidth *bandwidth(u32 index), struct limits *limits(void), struct park *park_of(u32 queue)
  *
  * The kernel's view of a CPU, peeked at and never claimed:
  *   bool cpu_idle(s32 cpu)		kernel: available_idle_cpu()
  *   u32 cpu_nr_running(s32 cpu)	kernel: rq->nr_running, all classes
+ *   u64 cpu_domain(s32 cpu)		a number, the same for CPUs between which the kernel balances; not 0
  *   u64 cpu_rt_util(s32 cpu)		what real-time and deadline tasks and interrupts use, 0..CAPACITY_SCALE or a bit more
  *
  * The task at hand (its type is the port's own):
- *   bool task_allowed(port_task *p, s32 cpu)	cpu is online and in the task's mask
- *   bool task_restricted(port_task *p)		its mask leaves out some CPU
+ *   bool task_in_mask(port_task *p, s32 cpu)
+ *   bool task_narrow(port_task *p, u32 whole)	its mask has fewer CPUs than that
+ *   s32 task_cpu(port_task *p)			the CPU that it is on, or was
  *
- * Queues of waiting tasks, ordered by deadline:
- *   bool queue_take(s32 cpu)		the first task of @cpu's queue that may run on this CPU is to run here next
- *   u32 queue_length(s32 cpu)
- *   bool queue_first(s32 cpu, struct waiter *first)	the first task of @cpu's queue; false: it is empty
+ * Queues of waiting tasks, ordered by deadline; aging.h numbers them:
+ *   bool queue_take(u32 queue)		its first task that may run on this CPU is to run here next
+ *   u32 queue_length(u32 queue)
  *
  * Beyond placement (act.bpf.h, act.native.h). Tasks:
  *   struct task_state *task_state_if(p)	NULL: it has none
- *   u32 task_pid(p), s32 task_cpu(p), u64 task_key(p)	the key by which its queue is ordered
+ *   u32 task_pid(p), u64 task_key(p)	the key by which its queue is ordered
+ *   u64 task_ran(p)		ns that it has run in all, by the kernel's account
  *   bool task_pinned(p)		it can run on one CPU only
  *   bool pcpu_kthread(p)		a thread of the kernel that is bound to one CPU
  *   bool task_runnable(p), task_sleeps(p), task_is_idle(p), task_exits(p)
@@ -63,14 +67,17 @@
  * Where a task goes, out of select_cpu and enqueue:
  *   void insert_local(p, u64 slice, u64 enq_flags)	next on its CPU
  *   void insert_on(p, s32 cpu, u64 slice, u64 enq_flags)	next on that CPU
- *   void insert_queued(p, s32 cpu, u64 slice, u64 key, u64 enq_flags)	into that CPU's queue
+ *   void insert_queued(p, u32 queue, u64 slice, u64 key, u64 enq_flags)	into that queue
  *   bool set_slice(p, u64 slice)	of a running task, ns
- *   port_task *queue_head(s32 cpu)	NULL: it is empty
- *   for_each_queued (p, cpu)		and in its body, once, bool queued_move_here(p), queued_move_to(p, cpu): the task is to run
- *					there next; false: somebody else has it by now
+ *   port_task *queue_head(u32 queue)	NULL: it is empty
+ *   for_each_queued (p, queue)		and in its body, once, bool queued_move_here(p), queued_move_to(p, cpu, enq_flags): the task
+ *					is to run there next; or queued_requeue(p, queue, key): into that queue;
+ *					false: somebody else has it by now
  *
- * Timers, one of each kind per CPU; started anew if it was started:
+ * Timers, one of each kind per CPU, and one per queue of parked tasks; started anew if it was
+ * started:
  *   s32 start_slice_timer(s32 cpu, u64 ns), start_delay_timer(s32 cpu, u64 ns)	0, or an error
+ *   s32 start_park_timer(u32 queue, u64 ns)
  *   void spin_gap(void)	of a test's build: the instant between the look at a CPU and the insertion there is long
  *
  * The clock, read anew, where a callback's own time (now) stands still:
@@ -95,7 +102,9 @@
 
 #include "state.h"
 
-#ifdef ROOST_NATIVE
+#if defined(ROOST_PORT)
+#include ROOST_PORT /* of a proof: tests/verify/ */
+#elif defined(ROOST_NATIVE)
 #include "../../native/port.native.h"
 #else
 #include "../port.bpf.h"

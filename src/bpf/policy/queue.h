@@ -10,7 +10,7 @@
  *
  * Limits: there is no test of eligibility when the next task is picked, as EEVDF has. A task that is ahead of the mean
  * still waits, because its deadline moves with its virtual run time; but for up to one request it may run early. And a light
- * task's deadline is far away, where EEVDF would pass over who is ahead: dispatch.h fetches who waits too long.
+ * task's deadline is far away, where EEVDF would pass over a task that is ahead: aging.h bounds its wait.
  *
  * Virtual times are nanoseconds at NICE0_WEIGHT: a task of twice the weight ages half as fast.
  */
@@ -31,7 +31,7 @@
 /* Who joined without any lag may be this far ahead of the mean by rounding. Virtual ns */
 #define ROUNDING_NS  64
 
-static __always_inline u64 to_virtual(u64 ns, u32 weight)
+static __always_inline u64 to_virtual(u64 ns, u64 weight)
 {
 	return weight == NICE0_WEIGHT ? ns : ns * NICE0_WEIGHT / weight;
 }
@@ -58,7 +58,15 @@ static __always_inline u64 time_until(u64 at, u64 now)
 /* x / y of a signed x; BPF has only the unsigned division everywhere. */
 static __always_inline s64 divided(s64 x, u64 y)
 {
-	return x < 0 ? -(s64)((u64)-x / y) : (s64)((u64)x / y);
+	u64 of = x;
+
+	return x < 0 ? -(-of / y) : of / y;
+}
+
+/* x * y of a signed x. An overflow wraps, as in the kernel; C defines that for unsigned numbers only. */
+static __always_inline s64 product(s64 x, u64 y)
+{
+	return (u64)x * y;
 }
 
 /* ---- policy ---- */
@@ -154,10 +162,12 @@ static __always_inline s64 clamped_lag(const struct task_state *ts, s64 lag)
 }
 
 /* No longer sleep counts, 18 minutes: times NICE0_WEIGHT it fits. ns */
-#define LONG_SLEEP_NS (1ULL << 40)
+#define LONG_SLEEP_NS  (1ULL << 40)
 
 /* A running task is charged at least at every tick: 100 Hz is the slowest. ns */
-#define CHARGE_NS     10000000ULL
+#define CHARGE_NS      10000000ULL
+/* Where ticks may stop, by the kernel's remote tick: once a second, which may be late. ns */
+#define NOHZ_CHARGE_NS 2000000000ULL
 
 /*
  * By how much the mean has moved since what runs there was last charged; the task that joins is placed against where it is
@@ -166,11 +176,11 @@ static __always_inline s64 clamped_lag(const struct task_state *ts, s64 lag)
 static __always_inline u64 clock_behind(const struct cpu_state *cs, const struct task_state *ts, u64 now)
 {
 	u64 weight = cs->weight;
-	s64 ns = now - cs->charged_at;
+	s64 ns = now - cs->charged_at, most = machine_facts()->nohz ? NOHZ_CHARGE_NS : CHARGE_NS;
 
 	if (!cs->curr_pid || ts->started || !weight || ns <= 0)
 		return 0;
-	return (ns < (s64)CHARGE_NS ? (u64)ns : CHARGE_NS) * NICE0_WEIGHT / weight;
+	return (u64)(ns < most ? ns : most) * NICE0_WEIGHT / weight;
 }
 
 /*
@@ -203,7 +213,7 @@ static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 	ts->vruntime = vtime + ahead;
 	if (weight && lag) {
 		/* A lag times its own task's weight is real time, which fits; times the queue's weight it may not. */
-		s64 moves = divided(lag * (s64)ts->weight, weight);
+		s64 moves = divided(product(lag, ts->weight), weight);
 
 		ts->vruntime -= lag + moves;
 		atomic_add(&cs->vtime, -moves);
@@ -216,7 +226,10 @@ static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 	ts->joined_weight = ts->weight;
 }
 
-/* The task leaves the queue that counts it, and keeps its lag. Alone, it was the mean: it has none. */
+/*
+ * The task leaves the queue that counts it, and keeps its lag. Alone, it was the mean: it has none. The CPU's load is
+ * brought up to now before, by a caller that holds its lock (queue_settle()); a thief does not, and may not write it.
+ */
 static __always_inline void queue_leave(struct task_state *ts, u64 now)
 {
 	struct cpu_state *cs;
@@ -226,19 +239,25 @@ static __always_inline void queue_leave(struct task_state *ts, u64 now)
 	if (!ts->joined)
 		return;
 	cs = cpu_state(ts->joined - 1);
-	cpu_integrate(cs, now);
 	ts->lag = 0;
 	if (cs->weight > ts->joined_weight) {
 		rest = cs->weight - ts->joined_weight;
 		lag = cs->vtime - ts->vruntime;
 		if (lag)
-			atomic_add(&cs->vtime, divided(lag * (s64)ts->joined_weight, rest));
+			atomic_add(&cs->vtime, divided(product(lag, ts->joined_weight), rest));
 		ts->lag = clamped_lag(ts, lag);
 	}
 	atomic_add(&cs->weight, -(u64)ts->joined_weight);
 	util_est_leave(cs, ts);
 	ts->left_at = now;
 	ts->joined = 0;
+}
+
+/* The load of the CPU whose queue counts the task, and whose lock is held, is complete up to now. */
+static __always_inline void queue_settle(const struct task_state *ts, u64 now)
+{
+	if (ts->joined)
+		cpu_integrate(cpu_state(ts->joined - 1), now);
 }
 
 /* The task goes on in @cpu's queue: its lag and what is left of its request come with it. */
@@ -259,9 +278,10 @@ static __always_inline void queue_reweigh(struct task_state *ts, u32 weight, u64
 
 	if (weight == ts->weight)
 		return;
+	queue_settle(ts, now);
 	queue_leave(ts, now);
-	ts->lag = divided(ts->lag * (s64)ts->weight, weight);
-	left = divided(left * (s64)ts->weight, weight);
+	ts->lag = divided(product(ts->lag, ts->weight), weight);
+	left = divided(product(left, ts->weight), weight);
 	ts->weight = weight;
 	if (!joined)
 		return;
@@ -271,21 +291,43 @@ static __always_inline void queue_reweigh(struct task_state *ts, u32 weight, u64
 
 /* ---- running ---- */
 
+/*
+ * By how much the mean moves when a task of the queue ages by @own. What the division leaves is kept for the next time:
+ * dropped, it adds up, on a CPU that is never empty, to a whole slice within minutes.
+ */
+static __always_inline u64 mean_moves(struct cpu_state *cs, u64 own, u32 own_weight)
+{
+	u64 weight = cs->weight, sum, moves;
+
+	if (weight <= own_weight)
+		return own;
+	sum = own * own_weight + cs->mean_rest;
+	moves = sum / weight;
+	cs->mean_rest = sum - moves * weight;
+	return moves;
+}
+
 /* The running task has used @ns more. */
 static __always_inline void queue_charge(struct cpu_state *cs, struct task_state *ts, u64 ns)
 {
-	u64 own = to_virtual(ns, ts->joined_weight), weight = cs->weight;
-	u64 mean = weight <= ts->joined_weight ? own : ns * NICE0_WEIGHT / weight;
+	u64 own = to_virtual(ns, ts->joined_weight);
+	u64 mean = mean_moves(cs, own, ts->joined_weight);
 
 	ts->vruntime += own;
 	cs->progress += mean;
 	atomic_add(&cs->vtime, mean);
 }
 
+/* Its queues may hold tasks, or one that it counts runs. */
+static __always_inline bool queue_holds(const struct cpu_state *cs)
+{
+	return cs->weight || cs->unjoined;
+}
+
 /* Somebody besides the running task is in the queue. */
 static __always_inline bool queue_contended(const struct cpu_state *cs)
 {
-	return cs->weight > cs->curr_weight;
+	return cs->weight > cs->curr_weight || cs->unjoined;
 }
 
 enum preempt {
@@ -320,7 +362,8 @@ static __always_inline enum preempt preempts(struct cpu_state *cs, const struct 
 		return PREEMPT_NO;
 	if (cs->curr_sched_idle && !ts->sched_idle)
 		return PREEMPT_NOW;
-	if (ts->sched_idle || ts->batch)
+	/* While a queue is late those that wait go before those that wake (aging.h). */
+	if (ts->sched_idle || ts->batch || cs->late)
 		return PREEMPT_NO;
 	earlier = before(ts->deadline, cs->curr_deadline);
 	if (!earlier) {

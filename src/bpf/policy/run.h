@@ -7,9 +7,12 @@
 #ifndef ROOST_RUN_H
 #define ROOST_RUN_H
 
+#include "aging.h"
 #include "cgroup.h"
 #include "claim.h"
 #include "delay_queue.h"
+#include "nohz.h"
+#include "parking.h"
 
 /* ---- from its first day to its last ---- */
 
@@ -21,6 +24,7 @@ static __always_inline void cpu_begins(s32 cpu)
 	core_mask_init(cpu);
 	idle_init(cpu_state(cpu));
 	cpu_state(cpu)->busy_since = cpu_clock();
+	cpu_state(cpu)->slice_cap = slice_cap(wait_bound(), 0);
 	llc_state(llc)->scan_budget = llc_facts(llc)->nr_cpus;
 }
 
@@ -108,6 +112,14 @@ static __always_inline void run_fold(struct task_state *ts, u64 now)
 
 /* ---- running, stopping ---- */
 
+/* How long a task may run while others wait. */
+static __always_inline u64 turn_ns(const struct cpu_state *cs, const struct task_state *ts)
+{
+	u64 left = slice_left(ts);
+
+	return cs->slice_cap && cs->slice_cap < left ? cs->slice_cap : left;
+}
+
 static __always_inline void wakeup_ends(struct task_state *ts, u64 now)
 {
 	u64 waited = waited_since(ts->woken_at, now);
@@ -131,12 +143,13 @@ static __always_inline void task_runs(port_task *p, struct task_state *ts, u64 n
 	if (ts->woken_at)
 		wakeup_ends(ts, now);
 	ts->started = cs->charged_at = now;
+	ts->waits_since = 0;
 	cs->curr_pid = task_pid(p);
 	cs->curr_weight = ts->joined_weight;
 	cs->curr_deadline = ts->deadline;
 	cs->curr_vruntime = ts->vruntime;
 	cs->curr_start = now;
-	cs->curr_slice = slice_left(ts);
+	cs->curr_slice = turn_ns(cs, ts);
 	cs->curr_sched_idle = ts->sched_idle;
 	cs->dispatched_at = now;
 	if (cs->idle_marked)
@@ -145,8 +158,14 @@ static __always_inline void task_runs(port_task *p, struct task_state *ts, u64 n
 		mark_idle(cpu, cs);
 	else
 		mark_busy(cpu, cs);
-	if (queue_contended(cs))
+	if (limits_exist())
+		budget_begins(p, ts, cpu, now);
+	/* No timer will end it: a tick has to. */
+	if (!tunables()->timers)
+		set_slice(p, cs->curr_slice);
+	else if (queue_contended(cs) || cs->budgeted)
 		arm_slice_timer(cpu, cs, now, now + cs->curr_slice);
+	nohz_runs(p, cpu, cs);
 }
 
 static __always_inline void task_stops(port_task *p, struct task_state *ts, bool runnable, u64 now)
@@ -157,15 +176,22 @@ static __always_inline void task_stops(port_task *p, struct task_state *ts, bool
 	struct cpu_state *cs = cpu_state(cpu);
 
 	run_charge(cs, ts, now);
+	if (ts->budget_of)
+		budget_ends(p, ts, runnable, now);
 	ts->started = 0;
+	ts->ran_at = now;
+	cs->budgeted = 0;
 	cs->curr_pid = 0;
 	cs->curr_weight = 0;
 	if (sleeps)
 		burst_end(ts);
+	if (runnable)
+		wait_begins(ts, now);
 	if (!runnable) {
 		ts->runnable_sum += now - ts->runnable_since;
 		ts->runnable_since = 0;
 		cgroup_leave(ts);
+		queue_settle(ts, now);
 		queue_leave(ts, now);
 		/* What was placed has ended as it began to run: this is an order since. */
 		spread_lost(ts);
@@ -192,13 +218,48 @@ static __always_inline void run_stopping(port_task *p, bool runnable)
 		task_stops(p, ts, runnable, cpu_clock());
 }
 
-static __always_inline void run_yield(port_task *p)
+static __always_inline void yields(port_task *p)
 {
 	struct task_state *ts = task_state_of(p);
 
 	if (ts)
 		yield_request(ts, ts->pol.features);
 	set_slice(p, 0);
+}
+
+/*
+ * @p gives way; @to: to that task, which its CPU then serves next (kernel: yield_to_task_fair(), with its next buddy).
+ * False: it waits for no CPU, and nothing has changed.
+ */
+static __always_inline bool run_yield(port_task *p, port_task *to)
+{
+	struct task_state *ts = to ? task_state_if(to) : NULL;
+	struct cpu_state *cs;
+	s32 cpu;
+
+	if (!to) {
+		yields(p);
+		return false;
+	}
+	if (!ts || !ts->joined)
+		return false;
+	cpu = ts->joined - 1;
+	cs = cpu_state(cpu);
+	if (cs->curr_pid == task_pid(to))
+		return false;
+	cs->yielded_to = task_pid(to);
+	yields(p);
+	if (cpu != task_cpu(p))
+		kick_cpu(cpu, KICK_PREEMPT);
+	return true;
+}
+
+/* The task, which the kernel has taken off its queue, goes to another group. */
+static __always_inline void run_moves(struct task_state *ts, u32 cgroup)
+{
+	if (limits_exist())
+		limit_leaves(ts);
+	ts->cgroup = cgroup;
 }
 
 /* The task leaves our class, or dies; it may still be counted in a queue. */
@@ -210,10 +271,15 @@ static __always_inline void run_disable(port_task *p)
 	if (!ts)
 		return;
 	cgroup_leave(ts);
+	queue_settle(ts, now);
 	queue_leave(ts, now);
 	load_ends(ts, now);
 	delay_ends(ts, NO_CPU, now);
 	placed_nowhere(ts);
+	if (limits_exist())
+		limit_leaves(ts);
+	ts->budget_of = ROOT_CGROUP;
+	/* Not waits_since: the watchdog's clock goes on too (kernel: SCX_TASK_RESET_RUNNABLE_AT). */
 	ts->started = ts->runnable_since = ts->woken_at = 0;
 }
 

@@ -8,7 +8,7 @@
 
 /*
  * Who wakes. In an interrupt that is the task it interrupted, as in the kernel's own rule; only the test for a
- * per-CPU kthread asks for task context there too. NULL: the idle task, or one of another class.
+ * per-CPU kthread asks for task context there too. A task of another class has its state, too. NULL: the idle task.
  */
 static __always_inline struct task_state *gather_waker(struct wakeup *w, u64 wake_flags)
 {
@@ -53,6 +53,9 @@ static __always_inline s32 run_select_cpu(port_task *p, s32 prev, u64 wake_flags
 	w->prev = task_allowed(p, prev) ? prev : NO_CPU;
 	w->fork = wake_flags & WAKE_FORK;
 	ts->woken_at = w->fork ? 0 : w->now;
+	/* It will be parked: no CPU is looked for, or claimed. */
+	if (limits_exist() && w->prev != NO_CPU && must_park(p, ts, w->now))
+		return prev;
 	w->this_allowed = task_allowed(p, w->this_cpu);
 	waker = gather_waker(w, wake_flags);
 

@@ -87,7 +87,7 @@ static __always_inline u64 cpu_load(s32 cpu, u64 now)
 {
 	struct cpu_state *cs = cpu_state(cpu);
 	u64 ns = now - cs->folded_at, since = cs->load_since, sum = cs->load_sum;
-	s64 load = cs->load_avg;
+	u64 load = cs->load_avg;
 
 	if ((s64)ns >= (s64)PERIOD_NS) {
 		if ((s64)(now - since) > 0)
@@ -95,7 +95,7 @@ static __always_inline u64 cpu_load(s32 cpu, u64 now)
 		load = folded(load, sum, ns);
 	}
 	load += cs->load_moved;
-	return load > 0 ? load : 0;
+	return (s64)load > 0 ? load : 0;
 }
 
 /* @ns of running as time at full speed (kernel: cap_scale() with arch_scale_freq_capacity()). */

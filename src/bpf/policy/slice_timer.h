@@ -11,7 +11,6 @@
 #define ROOST_SLICE_TIMER_H
 
 #include "cgroup.h"
-#include "delay_wait.h"
 #include "steal.h"
 
 /* A slice that ends within this is over: arming a timer again would cost more. ns. */
@@ -43,11 +42,12 @@ static __always_inline void arm_slice_timer(s32 cpu, struct cpu_state *cs, u64 n
 
 /*
  * Somebody waits for @cpu: in its queue, or in the kernel's local one, uncounted yet, because two wakeups found the same
- * CPU idle or because the waker stays longer than it said (sync_local).
+ * CPU idle or because the waker stays longer than it said (sync_local). Or the running task's
+ * budget ends (bandwidth.h).
  */
 static __always_inline bool somebody_waits(s32 cpu, const struct cpu_state *cs)
 {
-	return queue_contended(cs) || local_length(cpu);
+	return queue_contended(cs) || cs->budgeted || local_length(cpu);
 }
 
 /* A real-time task keeps a CPU for so long: what waits there needs another. ns */
@@ -65,26 +65,36 @@ static __always_inline void watch_taken(s32 cpu)
 	struct cpu_state *cs = cpu_state(cpu);
 	u64 now;
 
-	if (!cs->weight)
+	if (!queue_holds(cs))
 		return;
 	now = cpu_clock();
 	arm_slice_timer(cpu, cs, now, now + TAKEN_NS);
 }
 
-/* An idle CPU that may run one of the first tasks of @cpu's queue. */
-subprog s32 queue_helper(s32 cpu, u64 now)
+/* An idle CPU that may run one of the first tasks of @queue, which is @cpu's. */
+static __always_inline s32 helper_among(u32 queue, s32 cpu, u64 now)
 {
 	s32 helper = NO_CPU;
 	port_task *p;
 	u32 looks = 0;
 
-	for_each_queued(p, cpu)
+	for_each_queued(p, queue)
 	{
-		if (may_leave(p, now))
+		if (!task_pinned(p))
 			helper = idle_helper(p, cpu, now);
 		if (helper != NO_CPU || ++looks == QUEUE_LOOKS)
 			break;
 	}
+	return helper;
+}
+
+/* The same of both queues of @cpu. */
+static __always_inline s32 queue_helper(s32 cpu, u64 now)
+{
+	s32 helper = helper_among(young_queue(cpu), cpu, now);
+
+	if (helper == NO_CPU && cpu_state(cpu)->old_waits)
+		helper = helper_among(old_queue(cpu), cpu, now);
 	return helper;
 }
 
@@ -101,7 +111,7 @@ static __always_inline void send_help(s32 helper, s32 cpu)
 /* Tasks wait on @cpu: an idle CPU shall look for work (kernel: nohz_balancer_kick()). */
 subprog u32 call_help(s32 cpu, u64 now)
 {
-	if (!queue_length(cpu))
+	if (!waiting_length(cpu))
 		return 0;
 	mark_waiting(cpu);
 	send_help(queue_helper(cpu, now), cpu);
@@ -114,11 +124,15 @@ static __always_inline void slice_timer_fires(s32 cpu)
 	struct cpu_state *cs = cpu_state(cpu);
 	u64 now = cpu_clock(), end = cs->curr_start + cs->curr_slice;
 
-	cs->timer_at = 0;
+	/* A full barrier: what is queued from here on finds no timer and arms it, or its weight is seen below. */
+	atomic_swap(&cs->timer_at, 0);
 	count(STAT_timer_fire);
-	if (!cs->curr_pid && cs->weight && cpu_taken(cpu)) {
+	if (!cs->curr_pid && queue_holds(cs) && cpu_taken(cpu)) {
 		call_help(cpu, now);
 		arm_slice_timer(cpu, cs, now, now + TAKEN_NS);
+	} else if (!cs->curr_pid && cs->unjoined) {
+		/* Released as the CPU went idle. */
+		kick_cpu(cpu, KICK_IDLE);
 	} else if (!cs->curr_pid || !somebody_waits(cpu, cs)) {
 		count(STAT_timer_spurious);
 	} else if (before(now + SLICE_SLACK_NS, end)) {

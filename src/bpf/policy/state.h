@@ -42,10 +42,11 @@ struct idle_time {
  */
 struct cpu_state {
 	/* the queue: running and waiting tasks (queue.h) */
-	u64 vtime;    /* weighted mean of their virtual run times, ns at NICE0_WEIGHT; atomic */
-	u64 weight;   /* sum of their weights; atomic */
-	u64 progress; /* how far running has moved the mean; compared within the LLC (balance.h). Virtual ns */
-	u64 util_est; /* sum of what they are estimated to use (util_est.h); atomic */
+	u64 vtime;     /* weighted mean of their virtual run times, ns at NICE0_WEIGHT; atomic */
+	u64 weight;    /* sum of their weights; atomic */
+	u64 mean_rest; /* what vtime has not moved yet for want of a whole ns, times weight (queue.h) */
+	u64 progress;  /* how far running has moved the mean; compared within the LLC (balance.h). Virtual ns */
+	u64 util_est;  /* sum of what they are estimated to use (util_est.h); atomic */
 
 	/* the running task; curr_pid == 0: none of ours */
 	u32 curr_pid;
@@ -70,6 +71,7 @@ struct cpu_state {
 	u64 busy_sum;	/* ns run since folded_at, as time at full speed */
 	u64 load_avg;	/* decayed mean of weight, blocked tasks included */
 	u32 util_avg;	/* decayed mean of running, 0..CAPACITY_SCALE */
+	u32 ticked;	/* a tick has looked how fast it runs */
 	u32 slow;	/* the part of full speed that the last tick found missing, 0..CAPACITY_SCALE - 1 */
 	s64 load_moved; /* load that came or left with a migrating task since folded_at; atomic */
 
@@ -85,7 +87,13 @@ struct cpu_state {
 	u64 steal_cost_at[NR_STEAL_LEVELS]; /* ns: when that last changed */
 	u64 balanced_at;		    /* ns: when this CPU last compared its queue with others */
 	u64 dispatched_at;		    /* ns: when this CPU last chose a task */
-	u64 looked_at;			    /* ns: when this CPU last looked for who waits too long */
+	u64 turn_at;			    /* ns: when its two queues change roles (aging.h) */
+	u64 slice_cap;			    /* ns: nobody runs longer while others wait; 0: no cap */
+	u32 young;			    /* which of its two queues takes what comes: 0, 1 */
+	u32 old_waits;			    /* the other one may hold tasks */
+	u32 late;			    /* and is served out of turn */
+	u32 yielded_to;			    /* pid of a task in its queue that another gave way to; 0: none */
+	u32 late_turns;			    /* how often it is, before the earliest deadline is served once */
 	u64 served_at;			    /* ns: when another CPU was last assigned this one's queue; atomic */
 	u64 serve_until;		    /* ns: serve_next lapses then */
 	u32 serve_next;			    /* 1 + the CPU whose queue this CPU shall serve next; 0: none */
@@ -93,7 +101,8 @@ struct cpu_state {
 	u32 cpuperf;			    /* the last frequency request, 0..CAPACITY_SCALE */
 	u64 timer_at;			    /* ns: when the slice timer fires; 0: not armed; atomic */
 	u64 delay_timer_at;		    /* the same of the delay timer */
-	u64 delay_until; /* ns: before this a task in the queue may wait for its move (delay_migration.h) */
+	u64 unjoined; /* 1: its queues may hold tasks that were parked, uncounted (parking.h); atomic */
+	u32 budgeted; /* 1: the running task's time is limited by its cgroup (bandwidth.h) */
 	struct waker_state idle_waker;
 } __attribute__((aligned(2 * CACHELINE)));
 
@@ -109,14 +118,26 @@ enum cpu_set {
 struct llc_state {
 	u64 set[NR_CPU_SETS][CPU_WORDS];
 	u64 summed_at;	 /* ns: when the sums below were made; atomic */
+	u64 rescue_at;	 /* ns: when one of its CPUs last looked for abandoned queues; atomic */
 	u64 load;	 /* sum of the CPUs' load_avg */
 	u32 util;	 /* sum of the CPUs' util_avg, each scaled by its capacity */
 	u32 scan_budget; /* CPUs a wakeup may look at (kernel: sd_share->nr_idle_scan) */
+	u32 nr_away;	 /* CPUs that have gone since the load (hotplug.h) */
 } __attribute__((aligned(CACHELINE)));
 
 /* For each set, the LLCs in which it is not empty; kept where there is more than one LLC. */
 struct llc_sets {
 	u64 set[NR_CPU_SETS][CPU_WORDS] __attribute__((aligned(CACHELINE)));
+};
+
+/* Is the machine in one piece? (domain.h) */
+struct domains {
+	u32 whole;	   /* a mask of so many CPUs leaves out none that matters */
+	u32 next;	   /* the CPU that is asked next */
+	u32 differ;	   /* two of those before it are of different domains */
+	u64 first;	   /* the domain of the first of them */
+	u64 looked_at;	   /* ns; atomic */
+	u8 away[MAX_CPUS]; /* 1: the CPU is offline (hotplug.h) */
 };
 
 struct task_state {
@@ -134,7 +155,7 @@ struct task_state {
 	u64 deadline;	   /* virtual; key of the deadline queue */
 	s64 lag;	   /* what the queue owes it, virtual ns; valid while not joined */
 	u64 left_at;	   /* ns: when it left its queue */
-	u64 waits_since;   /* ns: when it was last queued behind others */
+	u64 waits_since;   /* ns: when it last began to wait; 0: it runs, sleeps (kernel: scx.runnable_at) */
 	s32 joined;	   /* 1 + the CPU whose queue counts it; 0: none */
 	u32 joined_weight; /* the weight that queue counts */
 	u32 joined_util;   /* what the sum of that CPU counts (util_est.h) */
@@ -146,6 +167,7 @@ struct task_state {
 	u32 batch;	   /* policy SCHED_BATCH */
 
 	/* running */
+	u64 ran_at;    /* ns: when it last stopped */
 	u64 started;   /* ns: when it was last put on a CPU or last charged; 0: not running */
 	u64 burst_run; /* ns run since it woke */
 	u64 burst;     /* ns it usually runs between wakeup and sleep; 0: not known yet */
@@ -176,18 +198,19 @@ struct task_state {
 	u32 cgroup;
 	u32 counted_in;	    /* whose runnable holds it; the root's is not kept */
 	u32 counted_weight; /* with this weight */
+
+	/* CPU limits (bandwidth.h) */
+	u32 budget_of;	 /* the group with a limit on whose budget it runs; 0: none, or it waits */
+	u64 budget;	 /* ns that it may run from budget_from on */
+	u64 budget_from; /* ns that it had run when it began */
+	u64 granted;	 /* ns of the budget that it holds while it waits; atomic */
+	u64 parked_in;	 /* the group that counts it as parked; 0: none; atomic */
 };
 
 /* When is the frequency of a CPU low? */
 struct freq_rule {
 	u32 low;      /* this or less; 0: never */
 	u32 stale_ms; /* as in struct policy_image */
-};
-
-/* The first task of a queue, as a thief sees it. */
-struct waiter {
-	u64 ran_at; /* ns: when it last ran */
-	u32 sched_idle;
 };
 
 struct cgroup_state {
@@ -202,5 +225,46 @@ struct cgroup_state {
 	u32 idle;	   /* cpu.idle */
 	u32 sched_idle;	   /* cpu.idle, its own or of a group above it, as of the last sweep */
 };
+
+/*
+ * The CPU limit of a cgroup (cpu.max, bandwidth.h), and what became of it. Times are ns. The setter
+ * writes the first part, callbacks on any CPU the rest.
+ */
+struct bandwidth {
+	u64 id;	    /* kernel: kernfs id of the cgroup, which is its inode */
+	u64 quota;  /* in a period; 0: no limit */
+	u64 period; /* not 0 where there is a quota */
+	u64 burst;
+
+	u64 runtime;	     /* signed: what is left of the quota; below 0 it is owed; atomic */
+	u64 period_end;	     /* atomic */
+	u64 parked;	     /* tasks whose nearest limit this is and that are parked; atomic */
+	u64 throttled_since; /* a task was first parked for it then, or it was last counted; 0: it has budget; atomic */
+	/*
+	 * The nearest group with a limit, upwards from this one; 0: none. Times MAX_CGROUPS: changes of
+	 * limits at which it was found. One word, so that no CPU sees parts of two.
+	 */
+	u64 near;
+
+	/* counted since the group, or the scheduler, began */
+	u32 periods;	  /* that were begun */
+	u32 throttled;	  /* times that it ran out of budget while a task wanted to run */
+	u32 parks;	  /* tasks parked, as often as they were; it may miss one */
+	u64 throttled_ns; /* how long it had none then */
+	u64 used_ns;	  /* what its tasks ran; atomic */
+} __attribute__((aligned(2 * CACHELINE)));
+
+/* Of all limits together. */
+struct limits {
+	u64 changes; /* how often limits were set; atomic */
+	u32 any;     /* a group has, or had, a limit since the load */
+} __attribute__((aligned(CACHELINE)));
+
+/* A queue of parked tasks (parking.h). */
+struct park {
+	u64 timer_at;	 /* ns: when its timer fires; 0: it is not armed; atomic */
+	u64 came_at;	 /* ns: when a task was last parked there; atomic */
+	u64 rests_until; /* ns: the timer fires no sooner */
+} __attribute__((aligned(CACHELINE)));
 
 #endif /* ROOST_STATE_H */

@@ -13,8 +13,8 @@
 #ifndef ROOST_STEAL_H
 #define ROOST_STEAL_H
 
+#include "aging.h"
 #include "avg_idle.h"
-#include "delay_wait.h"
 #include "idle_scan.h"
 
 enum { STEAL_TRIES = 16 };
@@ -36,42 +36,36 @@ static __always_inline void unmark_waiting(s32 cpu)
 }
 
 /*
- * The first task of @victim's queue ran a moment ago. Threads of a core share its caches, and no SCHED_IDLE task is worth
+ * The first task of @victim's queue ran a moment ago, by the clock of the callback that saw it stop: the kernel's
+ * se.exec_start leaves out the time of interrupts, which differs by CPU, by seconds. Threads of a core share its caches, and no SCHED_IDLE task is worth
  * the wait (kernel: task_hot()).
  */
 subprog bool queue_hot(s32 victim, s32 thief, u64 now)
 {
-	struct waiter first = {};
-
-	if (share_core(victim, thief) || !queue_first(victim, &first) || first.sched_idle)
-		return false;
-	return (s64)(now - first.ran_at) < (s64)machine_arm()->migration_cost_ns;
-}
-
-/* A task that waits in a queue may go to another CPU now: it can, and it waits for no delayed move. */
-subprog bool may_leave(port_task *p trusted, u64 now)
-{
+	port_task *head;
 	struct task_state *ts;
 
-	if (task_pinned(p))
+	if (share_core(victim, thief))
 		return false;
-	ts = task_state_if(p);
-	return ts && !delay_keeps(ts, now);
+	head = first_waiting(victim);
+	ts = head ? task_state_if(head) : NULL;
+	return ts && !ts->idle_policy && (s64)(now - ts->ran_at) < (s64)machine_arm()->migration_cost_ns;
 }
 
 /* So many tasks of a queue are looked at with interrupts off. */
-#define QUEUE_LOOKS_MAX 32
+#define QUEUE_LOOKS_MAX 256
 
-/* A task that does not fit here must not be moved: the kernel ends us for it. @here: this CPU */
-subprog bool queue_take_settled(s32 cpu, s32 here, u64 now)
+/* One of the first tasks of @queue goes to @here, this CPU, where it may run. */
+subprog bool take_among(u32 queue, s32 here)
 {
 	port_task *p;
 	bool taken = false;
 	u32 looks = 0;
 
-	for_each_queued(p, cpu)
+	for_each_queued(p, queue)
 	{
-		if (may_leave(p, now) && task_allowed(p, here))
+		/* A task that does not fit here must not be moved: the kernel ends us for it. */
+		if (!task_pinned(p) && task_allowed(p, here))
 			taken = queued_move_here(p);
 		if (taken || ++looks == QUEUE_LOOKS_MAX)
 			break;
@@ -79,12 +73,20 @@ subprog bool queue_take_settled(s32 cpu, s32 here, u64 now)
 	return taken;
 }
 
-/* A waiting task of @victim's queue goes to @cpu, none that waits for a delayed move. */
-static __always_inline bool take_from(s32 victim, s32 cpu, u64 now)
+/*
+ * A waiting task of @victim's goes to @cpu. The kernel's own search for one that fits has no end to its looks: it is
+ * left to it only where the first one fits.
+ */
+static __always_inline bool take_from(s32 victim, s32 cpu)
 {
-	if (before(now, cpu_state(victim)->delay_until))
-		return queue_take_settled(victim, cpu, now);
-	return queue_take(victim);
+	port_task *head;
+	u32 queue = first_queue(victim, &head);
+
+	if (!head)
+		return false;
+	if (!task_pinned(head) && task_allowed(head, cpu) && !domains_split())
+		return queue_take(queue);
+	return take_among(queue, cpu) || (cpu_state(victim)->old_waits && take_among(other_queue(queue), cpu));
 }
 
 /* Take one waiting task of @victim's queue. */
@@ -92,10 +94,10 @@ subprog bool steal_from_queue(s32 victim, s32 cpu, u64 now)
 {
 	if (queue_hot(victim, cpu, now))
 		return false;
-	if (take_from(victim, cpu, now))
+	if (take_from(victim, cpu))
 		return true;
 	count(STAT_steal_miss);
-	if (!queue_length(victim))
+	if (!waiting_length(victim))
 		unmark_waiting(victim);
 	return false;
 }
@@ -114,7 +116,7 @@ subprog bool steal_from_llc(s32 cpu, u32 llc, u32 start, u64 now, u32 *tries non
 			s32 victim = llc_cpu(f->first + base + lowest_bit(word));
 
 			word &= word - 1;
-			if (victim == cpu)
+			if (victim == cpu || !same_domain(victim, cpu))
 				continue;
 			if (*tries == 0)
 				return false;

@@ -17,8 +17,10 @@ static __always_inline u32 cpu_demand(s32 cpu, const struct cpu_state *cs)
 {
 	u32 capacity = cpu_facts(cpu)->capacity;
 	u64 est = cs->util_est;
+	u32 used = cs->util_avg < CAPACITY_SCALE ? cs->util_avg : CAPACITY_SCALE;
 
-	return larger(cs->util_avg, est < capacity ? est * CAPACITY_SCALE / capacity : CAPACITY_SCALE);
+	/* The kernel ends a scheduler that asks for more than all. */
+	return larger(used, est < capacity ? est * CAPACITY_SCALE / capacity : CAPACITY_SCALE);
 }
 
 /*
@@ -54,6 +56,7 @@ static __always_inline void tick_speed(s32 cpu, struct cpu_state *cs)
 	u32 speed = cpu_speed(cpu);
 
 	cs->slow = speed < CAPACITY_SCALE ? CAPACITY_SCALE - speed : 0;
+	cs->ticked = 1;
 }
 
 /* One CPU of each LLC keeps the LLC's sums. */
@@ -66,20 +69,26 @@ static __always_inline void tick_llc(s32 cpu, u64 now)
 		llc_sum(llc, now);
 }
 
-/* One of the first tasks of @victim's queue may run on @cpu. */
-subprog bool queue_offers(s32 victim, s32 cpu, u64 now)
+/* One of the first tasks of @queue may run on @cpu. As many are asked as could be taken: bound ones may be first for long. */
+subprog bool offers_among(u32 queue, s32 cpu)
 {
 	port_task *p;
 	bool offers = false;
 	u32 looks = 0;
 
-	for_each_queued(p, victim)
+	for_each_queued(p, queue)
 	{
-		offers = may_leave(p, now) && task_allowed(p, cpu);
-		if (offers || ++looks == QUEUE_LOOKS)
+		offers = !task_pinned(p) && task_allowed(p, cpu);
+		if (offers || ++looks == QUEUE_LOOKS_MAX)
 			break;
 	}
 	return offers;
+}
+
+static __always_inline bool queue_offers(s32 victim, s32 cpu)
+{
+	return offers_among(young_queue(victim), cpu) ||
+	       (cpu_state(victim)->old_waits && offers_among(old_queue(victim), cpu));
 }
 
 /*
@@ -90,7 +99,7 @@ subprog u32 serve_from(s32 cpu, s32 victim, bool balances, u64 now)
 {
 	if (!assign_queue(cpu, victim, balances, now))
 		return 0;
-	if (queue_offers(victim, cpu, now))
+	if (queue_offers(victim, cpu))
 		kick_cpu(cpu, KICK_PREEMPT);
 	else
 		cpu_state(cpu)->serve_next = 0;
@@ -106,11 +115,23 @@ static __always_inline bool abandoned(s32 cpu, u64 now)
 	       (s64)(now - cs->served_at) >= (s64)SERVE_NS && cpu_taken(cpu);
 }
 
-/* A CPU of @llc whose queue is abandoned; NO_CPU if there is none. */
+/* Of CPUs whose queues are abandoned: the one that nobody has looked after for the longest time. */
+static __always_inline s32 longer_abandoned(s32 best, s32 cpu)
+{
+	if (best != NO_CPU && !before(cpu_state(cpu)->served_at, cpu_state(best)->served_at))
+		return best;
+	return cpu;
+}
+
+/*
+ * A CPU of @llc whose queue is abandoned; NO_CPU if there is none. All are asked: the first may hold
+ * nobody who may run on @cpu, again and again.
+ */
 subprog s32 abandoned_queue(s32 cpu, u32 llc, u64 now)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);
 	u32 nr_words = f->nr_words, i;
+	s32 best = NO_CPU;
 
 	for_below (i, nr_words, CPU_WORDS) {
 		u64 word = *set_word(SET_WAITING, llc, i * WORD_BITS);
@@ -118,11 +139,11 @@ subprog s32 abandoned_queue(s32 cpu, u32 llc, u64 now)
 		for (; word && may_loop; word &= word - 1) {
 			s32 other = llc_cpu(f->first + i * WORD_BITS + lowest_bit(word));
 
-			if (other != cpu && abandoned(other, now))
-				return other;
+			if (other != cpu && abandoned(other, now) && same_domain(other, cpu))
+				best = longer_abandoned(best, other);
 		}
 	}
-	return NO_CPU;
+	return best;
 }
 
 /*
@@ -140,11 +161,19 @@ subprog s32 abandoned_elsewhere(s32 cpu, u64 now)
 	return abandoned_queue(cpu, llc, now);
 }
 
+/* How often the CPUs of an LLC together look after each other's queues: each look reads what others write. ns */
+#define RESCUE_LOOK_NS 1000000ULL
+
 /* Serve an abandoned queue from here, in place of the task that runs here now. */
 subprog u32 tick_rescue(s32 cpu, u64 now)
 {
-	s32 victim = abandoned_queue(cpu, cpu_facts(cpu)->llc, now);
+	u32 llc = cpu_facts(cpu)->llc;
+	u64 *at = &llc_state(llc)->rescue_at, last = *at;
+	s32 victim;
 
+	if ((s64)(now - last) < (s64)RESCUE_LOOK_NS || !atomic_cas(at, last, now))
+		return 0;
+	victim = abandoned_queue(cpu, llc, now);
 	if (victim == NO_CPU && machine_facts()->nr_llcs > 1)
 		victim = abandoned_elsewhere(cpu, now);
 	if (victim != NO_CPU)
@@ -219,6 +248,9 @@ static __always_inline void tick_task(port_task *p, struct task_state *ts, u64 n
 
 	tick_signals(cpu, cs, ts, now);
 	sweep_cgroups(now);
+	if (limits_exist())
+		park_watch(cpu, now);
+	domains_follow(now);
 	delay_watch(cpu, cs, now);
 	if (queue_contended(cs))
 		call_help(cpu, now);
@@ -228,6 +260,7 @@ static __always_inline void tick_task(port_task *p, struct task_state *ts, u64 n
 		cs->balanced_at = now;
 		tick_balance(cpu, now);
 	}
+	nohz_tick(p, ts, cs, cpu, now);
 }
 
 static __always_inline void run_tick(port_task *p)

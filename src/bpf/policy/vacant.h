@@ -57,7 +57,7 @@ subprog bool core_vacant(s32 cpu, u64 now, u64 ns)
 	if (!cpu_vacant(cpu, now, ns))
 		return false;
 	for_below (i, f->nr_sib, MAX_SMT)
-		if (!cpu_vacant(sibling(f, i), now, ns))
+		if (!cpu_away(sibling(f, i)) && !cpu_vacant(sibling(f, i), now, ns))
 			return false;
 	return true;
 }

@@ -49,12 +49,13 @@ static __always_inline bool wake_wide(struct task_state *ts, struct task_state *
 /* The waker's CPU if the task would find less load there, in proportion to capacity; else the previous one. */
 static __always_inline s32 wake_affine_weight(struct task_state *ts, struct task_state *waker, const struct wakeup *w)
 {
-	s64 this_load = cpu_load(w->this_cpu, w->now), prev_load = cpu_load(w->prev_any, w->now);
-	s64 load = task_load(ts, w->now);
+	/* Signed only when compared: until then an overflow wraps. */
+	u64 this_load = cpu_load(w->this_cpu, w->now), prev_load = cpu_load(w->prev_any, w->now);
+	u64 load = task_load(ts, w->now);
 	u32 pct = share_core(w->this_cpu, w->prev_any) ? SMT_IMBALANCE_PCT : tunables()->imbalance_pct;
 
 	if (w->sync) {
-		s64 current_load = waker ? task_load(waker, w->now) : 0;
+		u64 current_load = waker ? task_load(waker, w->now) : 0;
 
 		if (current_load > this_load)
 			return w->this_cpu;
@@ -64,7 +65,7 @@ static __always_inline s32 wake_affine_weight(struct task_state *ts, struct task
 	prev_load = (prev_load - load) * (100 + (pct - 100) / 2) * cpu_facts(w->this_cpu)->capacity;
 	if (w->sync)
 		prev_load++;
-	return this_load < prev_load ? w->this_cpu : w->prev_any;
+	return (s64)this_load < (s64)prev_load ? w->this_cpu : w->prev_any;
 }
 
 /*

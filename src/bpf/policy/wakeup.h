@@ -10,6 +10,7 @@
 #define ROOST_WAKEUP_H
 
 #include "cpu_set.h"
+#include "domain.h"
 #include "util_est.h"
 
 #define SMT_IMBALANCE_PCT 110 /* kernel: sd_init(), of the threads of a core */

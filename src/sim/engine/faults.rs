@@ -8,11 +8,13 @@ use crate::sim::watch::{Watch, What};
 
 impl<S: Scheduler, W: Watch> Engine<S, W> {
     pub(super) fn faults_begin(&mut self) {
-        let (affinity, hotplug) = {
-            let faults = &self.wait.load.faults;
-            (faults.affinity, faults.hotplug)
-        };
-        for (slot, period) in [(self.changes(), affinity), (self.hotplugs(), hotplug)] {
+        let faults = &self.wait.load.faults;
+        let slots = [
+            (self.changes(), faults.affinity),
+            (self.attrs(), faults.attr),
+            (self.hotplugs(), faults.hotplug),
+        ];
+        for (slot, period) in slots {
             if period > 0 {
                 self.clock.set(slot, period);
             }
@@ -27,22 +29,33 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
     }
 
-    /// Some task is given the CPUs of some group of the workload, unless it is on its way just now.
-    pub(super) fn change_affinity(&mut self) {
-        let period = self.wait.load.faults.affinity;
-        self.clock.set(self.changes(), self.clock.now() + period);
+    /// A task and a group of the workload by chance; None: the task is on its way just now, or one of them is the kernel's.
+    fn some(&mut self) -> Option<(usize, usize)> {
         let task = self.chance.below(self.tasks.len() as u64) as usize;
         let group = self.chance.below(self.wait.load.groups.len() as u64) as usize;
         let kernel = |group: usize| self.wait.kernel(group);
         let fixed = kernel(self.tasks[task].group) || kernel(group);
-        if fixed || !matches!(self.tasks[task].state, State::Asleep | State::Runnable) {
-            return;
-        }
+        let free = !fixed && matches!(self.tasks[task].state, State::Asleep | State::Runnable);
+        free.then_some((task, group))
+    }
+
+    /// The CPU that the task is on, accounted for until now if it runs.
+    fn settled(&mut self, task: usize) -> usize {
         let on = self.tasks[task].cpu.unwrap_or(0);
-        let ran = (self.cpus[on].running == Some(task)).then_some(on);
-        if let Some(cpu) = ran {
-            self.settle(cpu);
+        if self.cpus[on].running == Some(task) {
+            self.settle(on);
         }
+        on
+    }
+
+    /// Some task is given the CPUs of some group of the workload.
+    pub(super) fn change_affinity(&mut self) {
+        let period = self.wait.load.faults.affinity;
+        self.clock.set(self.changes(), self.clock.now() + period);
+        let Some((task, group)) = self.some() else {
+            return;
+        };
+        let on = self.settled(task);
         let mask = self.wait.mask(group);
         self.tasks[task].mask = mask;
         self.see(What::Affine { task, group, mask });
@@ -51,5 +64,21 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         if leaves {
             self.pick(on);
         }
+    }
+
+    /// Some task is given the attributes of some group of the workload, by a scheduler that knows how.
+    pub(super) fn change_attr(&mut self) {
+        let period = self.wait.load.faults.attr;
+        self.clock.set(self.attrs(), self.clock.now() + period);
+        let Some((task, group)) = self.some() else {
+            return;
+        };
+        let attr = self.wait.load.groups[group].attr;
+        let on = self.settled(task);
+        if self.sched.change_attr(task, &attr, &mut self.orders) {
+            self.tasks[task].attr = attr;
+            self.see(What::Attr { task });
+        }
+        self.obey(on);
     }
 }

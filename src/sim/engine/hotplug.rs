@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! CPUs that go away and come back. The scheduler has no callbacks for it, so the kernel ends it and asks for a restart (kernel:
+//! CPUs that go away and come back, as under a scheduler that has no callbacks for it: the kernel ends it and asks for a restart (kernel:
 //! handle_hotplug()): another begins, which knows nothing of any task, on the machine as it is then. That takes no time here.
 
 use super::{Anew, Engine, On};

@@ -9,8 +9,6 @@ use crate::sim::task::{State, Task};
 
 const CLAIM_LOST: u64 = sys::CLAIM_LOST_NS as u64;
 const PLAIN_CLAIM: u64 = sys::PLAIN_CLAIM as u64;
-/// After so long it is found, and as much again.
-const HUNGRY: u64 = 2 * (sys::HUNGRY_NS as u64 + sys::HUNGRY_LOOK_NS as u64);
 /// Of the engine (cost.rs), at most.
 const TICK: u64 = 4_000_000;
 /// An IPI, out of the deepest idle state, and the way to a queue. ns
@@ -36,7 +34,8 @@ impl Ext {
             turn: 2 * (slice + TICK),
             late: 4 * (slice + TICK) + delay,
             weight: None,
-            hungry: HUNGRY,
+            unequal: world.tunables().wait_bound_ns,
+            longest: world.tunables().wait_bound_ns,
             unfair: 4 * (slice + TICK),
             yields: false,
         }

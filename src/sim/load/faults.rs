@@ -13,6 +13,10 @@ pub struct Faults {
     pub ticks_stop: u64,
     /// Every so many ns some task is given the CPUs of some group.
     pub affinity: u64,
+    /// Every so many ns some task is given the nice level, policy and slice of some group.
+    pub attr: u64,
+    /// The kernel's watchdog, which else has 5 s, has so many ns: nobody may wait half of it.
+    pub watchdog: u64,
     /// Every so many ns a CPU goes away, or one that is away comes back.
     pub hotplug: u64,
 }

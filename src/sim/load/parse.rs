@@ -276,9 +276,11 @@ impl<'a> Parser<'a> {
             ["timers", "late", value @ ..] => faults.timers_late = self.time(value)?,
             ["ticks", "stop", value @ ..] => faults.ticks_stop = self.time(value)?,
             ["affinity", value @ ..] => faults.affinity = self.time(value)?,
+            ["attr", value @ ..] => faults.attr = self.time(value)?,
+            ["watchdog", value @ ..] => faults.watchdog = self.time(value)?,
             ["hotplug", value @ ..] => faults.hotplug = self.time(value)?,
             _ => bail!(
-                "{:?} where 'timers lost N', 'timers late TIME', 'ticks stop TIME', 'affinity TIME' or 'hotplug TIME' was expected",
+                "{:?} where 'timers lost N', 'timers late TIME', 'ticks stop TIME', 'affinity TIME', 'attr TIME', 'watchdog TIME' or 'hotplug TIME' was expected",
                 words.join(" ")
             ),
         }

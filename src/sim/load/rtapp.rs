@@ -147,6 +147,10 @@ impl Reader {
         self.device = text(global, "io_device")?.is_some_and(|d| d != "/dev/null");
         self.buffer = int(global, "mem_buffer_size")?.unwrap_or(BUFFER).max(1);
         let seconds = int(global, "duration")?.unwrap_or(-1);
+        ensure!(
+            seconds <= i64::from(i32::MAX),
+            "duration: {seconds} s are more than rt-app takes"
+        );
         Ok((seconds > 0).then_some(seconds as u64 * 1_000_000_000))
     }
 
@@ -570,7 +574,7 @@ fn positive(node: &Node) -> Result<i64> {
 fn int(members: &Members, key: &str) -> Result<Option<i64>> {
     match get(members, key) {
         None => Ok(None),
-        Some(Node::Int(number)) if number.abs() < 1 << 40 => Ok(Some(*number)),
+        Some(Node::Int(number)) if number.unsigned_abs() < 1 << 40 => Ok(Some(*number)),
         Some(_) => bail!("{key}: a whole number was expected"),
     }
 }

@@ -30,6 +30,12 @@ fn faults(rng: &mut Rng) -> String {
     if one_in(rng, 3) {
         text += &format!("fault affinity {}\n", of(rng, &["100us", "1ms", "7ms"]));
     }
+    if one_in(rng, 3) {
+        text += &format!("fault attr {}\n", of(rng, &["100us", "1ms", "7ms"]));
+    }
+    if one_in(rng, 2) {
+        text += &format!("fault watchdog {}\n", of(rng, &["60ms", "200ms"]));
+    }
     if one_in(rng, 4) {
         text += &format!("fault hotplug {}\n", of(rng, &["7ms", "20ms", "60ms"]));
     }

@@ -159,6 +159,23 @@ fn arms_are_shown_changed_and_reset() {
 }
 
 #[test]
+fn groups_with_a_limit_are_shown() {
+    let served = serve();
+    let json = served.done(&["ctl", "show", "--limits", "--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json[0]["used_us"], 100_500);
+    assert_eq!(json[0]["cgroup"], format!("cgroup {}", u64::MAX));
+    let text = served.done(&["ctl", "show", "--limits"]);
+    for part in [
+        ": 20 of 100 ms, burst 0 ms",
+        "without budget 5 times in 0 periods, for 400 ms",
+        "2 tasks parked now, 9 parked so far",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
 fn an_audit_is_the_best_of_a_few() {
     let served = serve();
     let with = |drifts: &[u64]| {

@@ -11,7 +11,7 @@ mod requests;
 use anyhow::{Result, bail};
 use scx_roost::arms::Settings;
 use scx_roost::bpf::intf::policy_image;
-use scx_roost::control::{Attached, Audit, Control, Live, Ticket};
+use scx_roost::control::{Attached, Audit, Control, Limit, Live, Ticket};
 use scx_roost::rules::Table;
 use scx_roost::socket::Server;
 use scx_roost::stats::source::CounterSource;
@@ -106,6 +106,20 @@ impl Live for Remembers {
             util_drift,
             drift_of_cpu: of_cpu.into_iter().collect(),
         })
+    }
+
+    fn limits(&self) -> Vec<Limit> {
+        vec![Limit {
+            cgroup: u64::MAX,
+            quota_us: 20_000,
+            period_us: 100_000,
+            throttled: 5,
+            throttled_us: 400_000,
+            used_us: 100_500,
+            parks: 9,
+            parked: 2,
+            ..Limit::default()
+        }]
     }
 }
 

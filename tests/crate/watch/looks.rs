@@ -77,7 +77,7 @@ fn a_slow_look_that_finds_another_machine_is_told_of_for_a_minute() {
     let looks = looks(&bench);
     let answer = std::thread::spawn(move || {
         std::thread::sleep(8 * SECOND);
-        std::fs::write(&online, "0-2\n").unwrap();
+        std::fs::write(&online, "0-8\n").unwrap();
     });
     let over = looks.wait(&stop).unwrap();
     answer.join().unwrap();
@@ -92,7 +92,7 @@ fn looks_end_with_the_scheduler_and_when_the_machine_is_another() {
         let (_stopper, stop) = stopper();
         let looks = looks(&bench);
         if other {
-            bench.tree.online(&[0, 1, 2]);
+            bench.tree.online(&[0, 1, 2, 3, 4, 5, 6, 7, 8]);
         } else {
             bench.told.0.lock().unwrap().ended = true;
         }

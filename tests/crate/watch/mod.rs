@@ -235,7 +235,7 @@ fn what_is_told_for_a_time_is_over_in_time_after_another_load() {
 }
 
 #[test]
-fn a_cpu_that_goes_is_another_machine_and_garbage_is_none() {
+fn a_cpu_that_goes_is_told_of_and_a_new_one_is_another_machine() {
     let bench = bench("roost");
     let mut watch = bench.watch();
     seen(bench.later(&mut watch, 0, 0, 0));
@@ -247,8 +247,20 @@ fn a_cpu_that_goes_is_another_machine_and_garbage_is_none() {
     bench.tree.online(&[0, 1, 2, 3, 4, 5, 6, 7]);
     seen(bench.later(&mut watch, 2, 0, 0));
     assert_eq!(bench.state("machine_unreadable"), (0, 1));
+    bench.tree.write("devices/system/cpu/present", "0-7");
     bench.tree.online(&[0, 1, 2, 3, 4, 5, 6]);
-    let looked = bench.later(&mut watch, 3, 0, 0);
+    seen(bench.later(&mut watch, 3, 0, 0));
+    watch.tell(SECOND);
+    assert_eq!(bench.source.totals().gauges.cpus_online, 7);
+    assert!(!bench.source.cpu_gauges().contains_key(&7));
+    assert_eq!(bench.state("cpus_offline"), (1, 1));
+    bench.tree.online(&[0, 1, 2, 3, 4, 5, 6, 7]);
+    seen(bench.later(&mut watch, 4, 0, 0));
+    watch.tell(SECOND);
+    assert_eq!(bench.source.totals().gauges.cpus_online, 8);
+    assert_eq!(bench.state("cpus_offline"), (0, 1));
+    bench.tree.online(&[0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    let looked = bench.later(&mut watch, 5, 0, 0);
     assert_eq!(looked, Looked::MachineChanged);
 }
 

@@ -63,12 +63,7 @@ impl Features {
 
 #[test]
 fn every_feature_is_a_switch_of_placement_or_of_queueing() {
-    const OF_QUEUEING: &[&str] = &[
-        "burst_slice",
-        "avg_idle_every",
-        "delay_repick",
-        "delay_steal",
-    ];
+    const OF_QUEUEING: &[&str] = &["burst_slice", "avg_idle_every", "delay_repick"];
     let mut placement = Features::default();
     for feature in scx_roost::features::FEATURES {
         let known = placement.switch(feature.name).is_some();

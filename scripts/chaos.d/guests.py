@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Boots a guest for each scheduler under test and records what it says."""
+import shlex
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TOP = HERE.parents[1]
+sys.path.insert(0, str(TOP / "scripts/guest"))
+from guest_tests import FAST_KERNEL    # noqa: E402
+from lab import TOPOLOGIES, Image, Kernel, LabError, Qemu, boot, compile_static    # noqa: E402,F401
+from record import Record    # noqa: E402
+
+KEPT = TOP / "target/chaos"
+# Host seconds that a second of the guest may cost, and those for what is around it, on a host that
+# does other work too. A guest that hangs ends itself (chaos.c).
+STRETCH, AROUND_S = 20, 900
+PROGRESS_S = 30
+PROGRAMS = ("stress-ng", "hackbench")
+HELPERS = ("hog", "forks", "toggle", "totals")
+# Messages of the kernel that come where the guest is this slow, and tell of the emulator alone.
+KERNEL = f"{FAST_KERNEL} nowatchdog"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A scheduler under test."""
+    name: str
+    under: str              # roost, peer or eevdf
+    program: str = ""
+    command: str = ""       # in the guest
+
+
+def subject(name, text=""):
+    """TEXT: a program and its options; none: the kernel's own scheduler."""
+    if not text:
+        return Subject(name, "eevdf")
+    path, *options = shlex.split(text)
+    if not Path(path).is_file():
+        what_to_do = ("build it (cargo build --release), or name another with --roost"
+                      if name == "roost" else "name the file of a scheduler")
+        raise LabError(f"{path} is not there: {what_to_do}")
+    if name == "roost":
+        options = ["--freq-source", "/run/chaos/freqs", *options]
+        return Subject(name, "roost", path, shlex.join(["scx_roost", *options]))
+    return Subject(name, "peer", path, shlex.join([Path(path).name, *options]))
+
+
+class Guests:
+    def __init__(self, kernel, topology, say, quiet=False):
+        """quiet: say nothing of what goes on in a guest."""
+        self.kernel, self.topology, self.say, self.quiet = Kernel.get(kernel), topology, say, quiet
+        self.qemu, self.cpus = Qemu.for_tests(), TOPOLOGIES[topology].cpus
+        self.common = Image()
+        for program in PROGRAMS:
+            self.common.program(program)
+        for name in HELPERS:
+            exe = compile_static(TOP / f"tests/guest/{name}.c", TOP / "target/guest" / name)
+            self.common.program(exe)
+        self.common.program(compile_static(HERE / "chaos.c", TOP / "target/guest/chaos"))
+        self.common.file(HERE / "events", "chaos/events")
+        self.common.file(HERE / "job", "job")
+
+    def image(self, subject, plan):
+        image = Image(self.kernel)
+        image.files.update(self.common.files)
+        if subject.program:
+            image.program(subject.program, f"bin/{subject.command.split()[0]}")
+        texts = {"under": subject.under, "command": subject.command, "plan": plan.text(),
+                 "seconds": str(plan.seconds)}
+        for name, text in texts.items():
+            image.data(f"chaos/{name}", text.encode())
+        return image
+
+    def run(self, subject, plan, seed, keep=True):
+        record = Record(subject.name, seed)
+        progress = Progress(subject, self.say)
+        lines = []
+
+        def hear(line):
+            lines.append(line)
+            record.feed(line)
+            if not self.quiet:
+                progress.hear(line)
+
+        limit = AROUND_S + STRETCH * plan.seconds
+        r = boot(self.kernel, self.image(subject, plan), self.topology, "icount", self.qemu,
+                 seed=seed % 28, append=KERNEL, limit_s=limit, on_line=hear)
+        record.finish(r)
+        if keep and (not record.ended or subject.under == "roost" and not record.good()):
+            self.keep(record, lines, r)
+        return record
+
+    def keep(self, record, lines, r):
+        KEPT.mkdir(parents=True, exist_ok=True)
+        path = KEPT / f"seed-{record.seed}-{record.name}.log"
+        path.write_text("\n".join([*lines, "", "the kernel's log", r.kernel_log]))
+        self.say(f"{record.name}: what guest, daemon and kernel said is in {path.relative_to(TOP)}")
+
+
+class Progress:
+    """A line now and then, and what fails as it comes: of each watch the first few times."""
+    EACH = 3
+
+    def __init__(self, subject, say):
+        self.name, self.say, self.begin = subject.name, say, time.monotonic()
+        self.last, self.told = self.begin, Counter()
+        self.judged = subject.under == "roost"
+
+    def hear(self, line):
+        head, *words = line.split()[:3] or [""]
+        if head == "::ejected":
+            self.say(f"{self.name}: {line[2:]}")
+        elif head == "::bad" and self.judged:
+            self.told[words[0]] += 1
+            if self.told[words[0]] <= self.EACH:
+                more = " (and so on)" if self.told[words[0]] == self.EACH else ""
+                self.say(f"{self.name}: {line[2:]}{more}")
+        elif head == "::event" and time.monotonic() - self.last > PROGRESS_S:
+            self.last = time.monotonic()
+            self.say(f"{self.name}: {words[0]} s of the guest after "
+                     f"{self.last - self.begin:.0f} s of the host")

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Is the scheduler there, and what does the kernel say? Where an event takes it away (hotplug, a
+ * killed daemon, a reload), the event leaves the file EXCUSE, and the scheduler has RETURN_LIMIT_S
+ * to be back.
+ */
+#ifndef CHAOS_HEALTH_H
+#define CHAOS_HEALTH_H
+
+#include "board.h"
+
+#define STATE	       "/sys/kernel/sched_ext/state"
+#define EXCUSE	       "/run/chaos/excuse"
+/*
+ * Two loads, for each of which tests/guest/lib.sh grants 10 s on a machine that does little: what
+ * changes while one goes on makes another necessary. All emulated CPUs share one emulator: where n
+ * of them work, a loading one has the n-th part of its speed. So a second counts as 1/n.
+ */
+#define RETURN_LIMIT_S 20.0
+
+#define REASON_LIMIT_S 5
+
+struct health {
+	bool want_scheduler; /* false: the kernel's own is under test */
+	int kmsg;
+	int64_t excused_at_ns; /* by the file's clock */
+	int64_t down_ns;       /* since when it has been away, or 0 */
+	double down_own_s;     /* the same in seconds of a CPU that has the emulator for itself */
+	double longest_s, longest_own_s;
+	int absences, lines;
+	long idle_ticks;
+	int64_t idle_at_ns;
+	char reason[256], held[256];
+	int held_lines;
+};
+
+/* Lines of the kernel's log that no healthy run prints. */
+static const char *const bad_lines[] = {
+	"WARNING:",
+	"BUG:",
+	"Oops",
+	"soft lockup",
+	"hard LOCKUP",
+	"blocked for more",
+	"general protection",
+	"runnable task stall",
+	"sched_ext: error",
+	"scheduling while atomic",
+	"rcu: INFO",
+	"lockup",
+	"deprecated",
+};
+
+static bool is_bad_line(const char *text)
+{
+	for (size_t i = 0; i < sizeof(bad_lines) / sizeof(*bad_lines); i++)
+		if (strstr(text, bad_lines[i]))
+			return true;
+	return strstr(text, "sched_ext:") &&
+	       (strstr(text, "error") || strstr(text, "stall") || strstr(text, "runtime") || strstr(text, "sysrq"));
+}
+
+/*
+ * Warnings that are the kernel's own and say nothing of the scheduler: a line, and another that
+ * follows soon and tells it from other warnings at the same place. Seen in 7.2: deadline tasks and
+ * cpuset partitions leave the bandwidth of CPUs booked, so that fair_server is not admitted again
+ * when any sched_ext scheduler ends.
+ */
+static const struct {
+	const char *warning, *follows;
+} known_warnings[] = {
+	{ "at scx_root_disable+", "failed to re-attach fair_server" },
+};
+
+#define NR_KNOWN   (int)(sizeof(known_warnings) / sizeof(*known_warnings))
+#define HELD_LINES 60
+
+static void open_kmsg(struct health *h)
+{
+	h->kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (h->kmsg < 0 || lseek(h->kmsg, 0, SEEK_END) < 0) {
+		perror("chaos: /dev/kmsg");
+		exit(2);
+	}
+}
+
+static void tell_bad_line(struct health *h, const char *text)
+{
+	if (h->lines++ < 20)
+		bad("kernel", "%s", text);
+}
+
+static void release_held(struct health *h)
+{
+	if (h->held[0])
+		tell_bad_line(h, h->held);
+	h->held[0] = '\0';
+}
+
+/* A warning that may be a known one waits for the line that decides. */
+static bool hold_back(struct health *h, const char *text)
+{
+	for (int i = 0; i < NR_KNOWN; i++) {
+		if (h->held[0] && strstr(text, known_warnings[i].follows)) {
+			tell("::known %.1f %s", since_begin(), h->held);
+			h->held[0] = '\0';
+		}
+		if (strstr(text, known_warnings[i].warning) && strstr(text, "WARNING:")) {
+			release_held(h);
+			snprintf(h->held, sizeof(h->held), "%s", text);
+			h->held_lines = HELD_LINES;
+			return true;
+		}
+	}
+	if (h->held[0] && !--h->held_lines)
+		release_held(h);
+	return false;
+}
+
+static void read_line(struct health *h, const char *text)
+{
+	if (hold_back(h, text) || !is_bad_line(text))
+		return;
+	tell_bad_line(h, text);
+	if (strstr(text, "sched_ext:") && !h->reason[0])
+		snprintf(h->reason, sizeof(h->reason), "%s", text);
+}
+
+static void read_kmsg(struct health *h)
+{
+	char record[1024], *text, *end;
+	ssize_t length;
+
+	/* EPIPE: the kernel overwrote what had not been read. */
+	while ((length = read(h->kmsg, record, sizeof(record) - 1)) > 0 || (length < 0 && errno == EPIPE)) {
+		if (length < 0) {
+			bad("kernel", "lines of the kernel's log were lost");
+			continue;
+		}
+		record[length] = '\0';
+		text = strchr(record, ';');
+		end = strchr(record, '\n');
+		if (end)
+			*end = '\0';
+		if (text)
+			read_line(h, text + 1);
+	}
+}
+
+/* How many CPUs worked since the last time that this was asked; at least one. */
+static double busy_cpus(struct health *h, int64_t now)
+{
+	double passed = seconds(now - h->idle_at_ns) * sysconf(_SC_CLK_TCK), busy;
+	long user, nice, system, idle, wait;
+	char text[256];
+
+	if (read_file("/proc/stat", text, sizeof(text)) < 0 ||
+	    sscanf(text, "cpu %ld %ld %ld %ld %ld", &user, &nice, &system, &idle, &wait) != 5 || passed <= 0)
+		return 1;
+	idle += wait;
+	busy = board->nr_cpus - (idle - h->idle_ticks) / passed;
+	h->idle_ticks = idle;
+	h->idle_at_ns = now;
+	return busy < 1 ? 1 : busy > board->nr_cpus ? board->nr_cpus : busy;
+}
+
+/*
+ * Touching the file again, after a further change of CPUs for instance, grants the whole
+ * time again.
+ */
+static bool excused(struct health *h)
+{
+	struct stat st;
+	int64_t at_ns;
+
+	if (stat(EXCUSE, &st))
+		return false;
+	at_ns = st.st_mtim.tv_sec * NSEC_PER_SEC + st.st_mtim.tv_nsec;
+	if (at_ns != h->excused_at_ns)
+		h->down_own_s = 0;
+	h->excused_at_ns = at_ns;
+	return true;
+}
+
+static void end_absence(struct health *h, int64_t now)
+{
+	double s = seconds(now - h->down_ns);
+
+	if (s > h->longest_s)
+		h->longest_s = s;
+	if (h->down_own_s > h->longest_own_s)
+		h->longest_own_s = h->down_own_s;
+	tell("::back %.1f %.1f %.1f", since_begin(), s, h->down_own_s);
+	h->down_ns = 0;
+	h->down_own_s = 0;
+}
+
+/*
+ * What is over when the scheduler is: nothing more is to be learnt. The kernel says why a moment
+ * after it has ended it.
+ */
+static void eject(struct health *h, const char *why)
+{
+	double at = seconds((h->down_ns ? h->down_ns : now_ns()) - board->begin_ns);
+
+	for (int i = 0; i < REASON_LIMIT_S * 10 && !h->reason[0]; i++) {
+		sleep_until(now_ns() + NSEC_PER_SEC / 10);
+		read_kmsg(h);
+	}
+	bad_at(at, "enabled", "%s", why);
+	tell("::ejected %.1f %s", at, h->reason[0] ? h->reason : why);
+	board->over = true;
+}
+
+static void look_at_scheduler(struct health *h, int64_t now, int64_t passed_ns)
+{
+	char state[32] = "";
+	double busy = busy_cpus(h, now);
+	bool there;
+
+	if (!h->want_scheduler) {
+		board->in_charge = true;
+		return;
+	}
+	there = read_file(STATE, state, sizeof(state)) > 0 && !strncmp(state, "enabled", 7);
+	board->in_charge = there;
+	if (there && h->down_ns)
+		end_absence(h, now);
+	if (there || board->over)
+		return;
+	if (!h->down_ns) {
+		h->down_ns = now;
+		h->absences++;
+	}
+	h->down_own_s += seconds(passed_ns) / busy;
+	if (h->reason[0])
+		eject(h, "the kernel ended the scheduler");
+	else if (!excused(h))
+		eject(h, "the scheduler is gone");
+	else if (h->down_own_s > RETURN_LIMIT_S)
+		eject(h, "the scheduler did not come back in time");
+}
+
+static void tell_health(const struct health *h)
+{
+	tell("::watch enabled %d absences, longest %.1f s (%.1f s of a CPU by itself, limit %.0f s)", h->absences,
+	     h->longest_s, h->longest_own_s, RETURN_LIMIT_S);
+	tell("::watch kernel %d bad lines", h->lines);
+}
+
+#endif /* CHAOS_HEALTH_H */

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a guest said, as a Record: events by class, what watches found, what probes measured."""
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+# The watches, in the order of the table.
+WATCHES = {
+    "enabled": "still enabled, or back in time after what takes it away",
+    "kernel": "no SCX error, no warning in the kernel's log",
+    "waits": "no runnable task waits longer than 2.5 s by our class",
+    "affinity": "tasks run only where they may",
+    "sums": "the sums of CPUs are exact",
+    "memory": "the daemon's memory and files stay",
+    "counters": "no task without context, no lost claim, no bad event of sched_ext",
+}
+# The daemon may grow by so much between two quiet moments: arms and rules come and go.
+MEMORY_SLACK_KB = 1024
+FILES_SLACK = 8
+
+
+@dataclass
+class Record:
+    name: str                                       # roost, eevdf or the peer's
+    seed: int = 0
+    events: Counter = field(default_factory=Counter)
+    did: dict = field(default_factory=dict)         # forks, stops by ptrace
+    watches: dict = field(default_factory=dict)     # what each says of itself
+    bad: list = field(default_factory=list)         # (watch, seconds, text)
+    probes: dict = field(default_factory=dict)      # name -> samples, p50, p99 and longest in us
+    ejected: tuple | None = None                    # (seconds, reason)
+    seconds: float = 0.0                            # of the guest
+    host_s: float = 0.0
+    sums: list = field(default_factory=list)
+    memory: list = field(default_factory=list)      # (pid, kB, files)
+    absences: list = field(default_factory=list)    # (seconds, seconds of a CPU by itself)
+    known: Counter = field(default_factory=Counter)     # warnings that are the kernel's own
+    logs: list = field(default_factory=list)
+    ended: bool = False
+
+    def feed(self, line):
+        if line.startswith("::log "):
+            self.logs.append(line[6:])
+            return
+        if not line.startswith("::"):
+            return
+        head, _, rest = line[2:].partition(" ")
+        read = getattr(self, f"_{head}", None)
+        if read:
+            try:
+                read(rest)
+            except (ValueError, IndexError):
+                self.bad.append(("guest", 0.0, f"a line that means nothing: {line}"))
+
+    def _event(self, rest):
+        self.events[rest.split()[1]] += 1
+
+    def _did(self, rest):
+        name, n = rest.split()
+        self.did[name] = self.did.get(name, 0) + int(n)
+
+    def _watch(self, rest):
+        name, _, said = rest.partition(" ")
+        self.watches[name] = said
+
+    def _bad(self, rest):
+        watch, at, text = rest.split(" ", 2)
+        self.bad.append((watch, float(at), text))
+
+    def _known(self, rest):
+        self.known[re.sub(r"[0-9]+$", "N", rest.partition(" ")[2])] += 1
+
+    def _probe(self, rest):
+        name, *numbers = rest.split()
+        names = ("samples", "p50_us", "p99_us", "longest_us")
+        self.probes[name] = dict(zip(names, map(float, numbers)))
+
+    def _ejected(self, rest):
+        at, _, why = rest.partition(" ")
+        self.ejected = (float(at), why)
+
+    def _ran(self, rest):
+        self.seconds = float(rest.split()[0])
+
+    def _back(self, rest):
+        _, whole, own = map(float, rest.split())
+        self.absences.append((whole, own))
+
+    def _sums(self, rest):
+        self.sums.append(rest)
+        if rest.strip() != "0":
+            self.bad.append(("sums", 0.0, f"drift {rest or 'not told'}, and 0 is right"))
+
+    def _counter(self, rest):
+        name, _, n = rest.strip().rpartition(" ")
+        if n != "0":
+            text = f"{name.strip(':')} is {n or 'not told'}, and 0 is right"
+            self.bad.append(("counters", 0.0, text))
+
+    def _memory(self, rest):
+        self.memory.append(tuple(map(int, rest.split())))
+
+    def _end(self, _rest):
+        self.ended = True
+
+    def judge_memory(self):
+        """Of each process of the daemon: its first quiet moment against its last."""
+        for pid in dict.fromkeys(m[0] for m in self.memory):
+            of_pid = [m for m in self.memory if m[0] == pid]
+            (_, kb, files), (_, last_kb, last_files) = of_pid[0], of_pid[-1]
+            if last_kb > kb + MEMORY_SLACK_KB or last_files > files + FILES_SLACK:
+                grew = f"from {kb} to {last_kb} kB and from {files} to {last_files} files"
+                self.bad.append(("memory", 0.0, f"the daemon grew {grew}"))
+        if self.memory:
+            kb = [m[1] for m in self.memory]
+            self.watches["memory"] = f"{min(kb)} to {max(kb)} kB in {len(kb)} quiet moments"
+        if self.sums:
+            self.watches["sums"] = f"drift {', '.join(self.sums)}"
+
+    def finish(self, boot):
+        self.host_s = boot.wall_s
+        if not self.ended:
+            how = "the guest hung" if boot.timed_out else "the guest stopped"
+            self.bad.append(("guest", 0.0, f"{how} after {boot.wall_s:.0f} s of the host"))
+        self.judge_memory()
+        return self
+
+    def good(self):
+        return not self.bad
+
+    def as_json(self):
+        return {
+            "name": self.name, "seed": self.seed, "good": self.good(), "seconds": self.seconds,
+            "host_s": round(self.host_s, 1), "events": dict(self.events), "did": self.did,
+            "watches": self.watches, "probes": self.probes, "absences_s": self.absences,
+            "bad": [{"watch": w, "at_s": at, "text": text} for w, at, text in self.bad],
+            "known": dict(self.known),
+            "ejected": self.ejected and {"at_s": self.ejected[0], "why": self.ejected[1]},
+        }

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A fault is planted for each watch; each has to be found, and nothing else may be said."""
+from dataclasses import dataclass
+
+from guests import subject
+from plan import Event
+
+SECONDS = 8
+
+
+def at(ms, command):
+    return Event(ms, "plant", command)
+
+
+@dataclass(frozen=True)
+class Fault:
+    name: str
+    watches: frozenset      # that have to find it; all others must stay silent
+    events: tuple
+    under: str = "eevdf"    # what needs no scheduler is faster without one
+
+
+FAULTS = (
+    # Real-time tasks are to blame, so that nothing is found.
+    Fault("tasks that wait behind a real-time hog", frozenset(),
+          (at(500, "pinned 7 n=2,cpus=1"), at(600, "real_time 1 50 6"))),
+    # Without our scheduler nothing bounds what a light task waits: 3 of 15,363 is its share here.
+    # All are of one session, since the kernel's own scheduler gives each session the same.
+    Fault("a task of SCHED_IDLE beside fifteen hogs", frozenset({"waits"}),
+          (at(500, "pinned 7 n=15,cpus=1 n=1,cpus=1,idle=1"),)),
+    Fault("a warning, a task outside its mask, a sum that is off, a daemon that grows, "
+          "a lost context, a machine that hangs",
+          frozenset({"kernel", "affinity", "sums", "memory", "counters", "guest"}),
+          tuple(at(500, f"plant {what}")
+                for what in ("log", "affinity", "sums", "memory", "counter", "hang"))),
+    # The kernel says, too, that SysRq ended a scheduler.
+    Fault("SysRq-S", frozenset({"enabled", "kernel"}), (at(2000, "plant sysrq"),), "roost"),
+    Fault("a daemon that is killed", frozenset({"enabled"}), (at(2000, "plant gone"),), "roost"),
+)
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A plan of these events and no others."""
+    events: tuple
+    seconds: int = SECONDS
+
+    def text(self):
+        return "".join(f"{e.line()}\n" for e in self.events)
+
+
+def verdict(fault, record):
+    """'' or what is wrong."""
+    found = {watch for watch, _, _ in record.bad}
+    missed, more = fault.watches - found, found - fault.watches
+    if missed:
+        return f"not found by: {', '.join(sorted(missed))}"
+    if more:
+        return f"{', '.join(sorted(more))} spoke too: {[b for b in record.bad if b[0] in more][:2]}"
+    return ""
+
+
+def run(guests, roost):
+    """The number of faults that were not found."""
+    missed = 0
+    subjects = {"eevdf": subject("eevdf"), "roost": subject("roost", roost)}
+    for fault in FAULTS:
+        record = guests.run(subjects[fault.under], Fixed(fault.events), 1, keep=False)
+        wrong = verdict(fault, record)
+        missed += bool(wrong)
+        who = ", ".join(sorted(fault.watches)) or "none"
+        print(f"{'not ok' if wrong else 'ok'} - planted: {fault.name}; to be found by: {who}"
+              + (f". {wrong}" if wrong else ""), flush=True)
+    print(f"{len(FAULTS) - missed} of {len(FAULTS)} as it should be")
+    return missed

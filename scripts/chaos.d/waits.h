@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * How long does a runnable task wait? Several times a second all tasks are looked at. One that is
+ * runnable, and has not run since it was first seen so, has waited at least since then: too little
+ * by some periods, never too much.
+ *
+ * Time in which all CPUs that the task may use belonged to real-time or deadline tasks is told
+ * apart, in proportion: where such tasks had a part of each of those CPUs, the smallest part
+ * counts.
+ */
+#ifndef CHAOS_WAITS_H
+#define CHAOS_WAITS_H
+
+#include "board.h"
+#include <dirent.h>
+
+#define WAIT_LIMIT_NS	(5 * NSEC_PER_SEC / 2) /* half of the watchdog's */
+#define WATCH_PERIOD_NS (NSEC_PER_SEC / 4)
+/* Threads of the kernel are many and mostly asleep: these are looked at more rarely. */
+#define KTHREADS_EVERY	4
+/* So are tasks that sleep. */
+#define SLEEPERS_EVERY	2
+#define MAX_TIDS	32768
+#define MAX_WAITING	4096
+
+#ifndef SCHED_DEADLINE
+#define SCHED_DEADLINE 6
+#endif
+
+struct seen {
+	int64_t ran_ns, times; /* of schedstat */
+	int64_t at_ns;	       /* of the last look; 0: none */
+	int64_t waited_ns;     /* that our class is to blame for */
+	int64_t excused_ns;    /* that real-time and deadline tasks are */
+	int schedstat, stat;   /* open files, or 0 */
+	bool runnable, asleep, kthread, told;
+};
+
+struct waits {
+	struct seen tasks[MAX_TIDS];
+	int64_t real_time_ns[MAX_CPUS]; /* of each CPU, since the last look */
+	struct {
+		int tid;
+		int64_t span_ns; /* since the last look at this task */
+	} waiting[MAX_WAITING];
+	int nr_waiting;
+	int64_t longest_ns, longest_excused_ns;
+	char longest[160];
+	long looks, tasks_seen;
+	int64_t spent_ns;
+	int period;
+};
+
+static bool is_real_time(int policy)
+{
+	policy &= ~SCHED_RESET_ON_FORK;
+	return policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE;
+}
+
+struct stat_line {
+	char state, comm[32];
+	int parent, nice, cpu, policy;
+};
+
+/* The next number of @at, which then stands behind it; -1 and @at unmoved: there is none. */
+static int64_t next_number(const char **at)
+{
+	const char *c = *at;
+	int64_t n = 0;
+	bool minus;
+
+	while (*c == ' ')
+		c++;
+	minus = *c == '-';
+	c += minus;
+	if (*c < '0' || *c > '9')
+		return -1;
+	for (; *c >= '0' && *c <= '9'; c++)
+		n = n * 10 + (*c - '0');
+	*at = c;
+	return minus ? -n : n;
+}
+
+static bool parse_stat(const char *text, struct stat_line *to)
+{
+	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *at;
+
+	if (!open || !close || strlen(close) < 4)
+		return false;
+	snprintf(to->comm, sizeof(to->comm), "%.*s", (int)(close - open - 1), open + 1);
+	to->state = close[2];
+	at = close + 3;
+	for (int field = 4; field <= 41; field++) {
+		int64_t n = next_number(&at);
+
+		if (field == 4)
+			to->parent = n;
+		else if (field == 19)
+			to->nice = n;
+		else if (field == 39)
+			to->cpu = n;
+		else if (field == 41)
+			to->policy = n;
+	}
+	return true;
+}
+
+/*
+ * A file of a task is opened once and read again and again: opening costs several times as much.
+ * False: the task is gone.
+ */
+static bool reread(int *fd, int tid, const char *name, char *to, int size)
+{
+	char path[64];
+	int length;
+
+	if (*fd <= 0) {
+		snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
+		*fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	length = *fd > 0 ? pread(*fd, to, size - 1, 0) : -1;
+	if (length <= 0)
+		return false;
+	to[length] = '\0';
+	return true;
+}
+
+static void forget(struct seen *t)
+{
+	if (t->schedstat > 0)
+		close(t->schedstat);
+	if (t->stat > 0)
+		close(t->stat);
+	*t = (struct seen){};
+}
+
+static bool read_stat(struct waits *w, int tid, struct stat_line *to)
+{
+	char text[1024];
+
+	return reread(&w->tasks[tid].stat, tid, "stat", text, sizeof(text)) && parse_stat(text, to);
+}
+
+static bool read_schedstat(struct waits *w, int tid, int64_t *ran_ns, int64_t *times)
+{
+	char text[128];
+	const char *at = text;
+
+	if (!reread(&w->tasks[tid].schedstat, tid, "schedstat", text, sizeof(text)))
+		return false;
+	*ran_ns = next_number(&at);
+	next_number(&at);
+	*times = next_number(&at);
+	return true;
+}
+
+static void count_real_time(struct waits *w, int tid, int64_t ran_ns)
+{
+	struct stat_line line;
+
+	if (is_real_time(sched_getscheduler(tid)) && read_stat(w, tid, &line) && line.cpu < MAX_CPUS)
+		w->real_time_ns[line.cpu] += ran_ns;
+}
+
+static void look_at_task(struct waits *w, int tid, int64_t now)
+{
+	struct seen *t = &w->tasks[tid];
+	int64_t ran_ns, times;
+	struct stat_line line = {};
+	bool ran;
+
+	if (t->at_ns && t->kthread && w->period % KTHREADS_EVERY)
+		return;
+	if (t->at_ns && t->asleep && w->period % SLEEPERS_EVERY)
+		return;
+	if (!read_schedstat(w, tid, &ran_ns, &times)) {
+		/* It is gone; if another has its number now, that one begins here. */
+		forget(t);
+		if (!read_schedstat(w, tid, &ran_ns, &times)) {
+			forget(t);
+			return;
+		}
+	}
+	w->tasks_seen++;
+	ran = !t->at_ns || t->ran_ns != ran_ns || t->times != times;
+	if (ran) {
+		if (t->at_ns && ran_ns > t->ran_ns)
+			count_real_time(w, tid, ran_ns - t->ran_ns);
+		t->runnable = t->asleep = t->told = false;
+		t->waited_ns = t->excused_ns = 0;
+	}
+	if (!t->at_ns || !ran) {
+		if (!read_stat(w, tid, &line)) {
+			forget(t);
+			return;
+		}
+		t->kthread = line.parent == 2;
+		t->asleep = line.state == 'S' || line.state == 'D' || line.state == 'I';
+		if (line.state != 'R' || is_real_time(line.policy)) {
+			t->runnable = false;
+			t->waited_ns = t->excused_ns = 0;
+		} else if (ran || !t->runnable) {
+			t->runnable = true;
+		} else if (w->nr_waiting < MAX_WAITING) {
+			/* Its wait grows once it is known what each CPU did. */
+			w->waiting[w->nr_waiting].tid = tid;
+			w->waiting[w->nr_waiting++].span_ns = now - t->at_ns;
+		}
+	}
+	t->ran_ns = ran_ns;
+	t->times = times;
+	t->at_ns = now;
+}
+
+static void look_at_threads(struct waits *w, int pid, int64_t now)
+{
+	char path[64];
+	struct dirent *entry;
+	struct stat st;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	/* Two links, and one for each thread. */
+	if (stat(path, &st) || st.st_nlink < 4)
+		return;
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		int tid = atoi(entry->d_name);
+
+		if (tid > 0 && tid != pid && tid < MAX_TIDS)
+			look_at_task(w, tid, now);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void look_at_all(struct waits *w, int64_t now)
+{
+	static DIR *dir;
+	struct dirent *entry;
+
+	if (!dir)
+		dir = opendir("/proc");
+	rewinddir(dir);
+	while ((entry = readdir(dir))) {
+		int pid = atoi(entry->d_name);
+
+		if (pid <= 0 || pid >= MAX_TIDS)
+			continue;
+		look_at_task(w, pid, now);
+		if (!w->tasks[pid].kthread)
+			look_at_threads(w, pid, now);
+	}
+}
+
+/*
+ * The part of the time since the last look that our class had of the best CPU that the task may
+ * use.
+ */
+static double our_part(const struct waits *w, int tid, int64_t passed_ns)
+{
+	double best = 0;
+	cpu_set_t set;
+
+	if (sched_getaffinity(tid, sizeof(set), &set))
+		return 0;
+	for (int cpu = 0; cpu < board->nr_cpus; cpu++) {
+		double part = 1 - (double)w->real_time_ns[cpu] / passed_ns;
+
+		if (CPU_ISSET(cpu, &set) && part > best)
+			best = part;
+	}
+	return best;
+}
+
+/*
+ * A group with cpu.max: its tasks wait for the limit, not for us. The plan calls such groups
+ * 'limited-...'.
+ */
+static bool is_limited(int tid)
+{
+	char path[64], text[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", tid);
+	return read_file(path, text, sizeof(text)) > 0 && strstr(text, "limited-");
+}
+
+static void describe(int tid, char *to, int size)
+{
+	struct stat_line line = { .comm = "?" };
+	char path[64], text[1024];
+	int n = 0;
+	cpu_set_t set;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	if (read_file(path, text, sizeof(text)) > 0)
+		parse_stat(text, &line);
+	if (!sched_getaffinity(tid, sizeof(set), &set))
+		n = CPU_COUNT(&set);
+	snprintf(to, size, "%s[%d] policy %d nice %d on CPU %d, may use %d CPUs", line.comm, tid, line.policy,
+		 line.nice, line.cpu, n);
+}
+
+static void judge_wait(struct waits *w, int tid)
+{
+	struct seen *t = &w->tasks[tid];
+	bool late = t->waited_ns > WAIT_LIMIT_NS && !t->told;
+
+	if (t->excused_ns > w->longest_excused_ns)
+		w->longest_excused_ns = t->excused_ns;
+	if ((!late && t->waited_ns <= w->longest_ns) || is_limited(tid))
+		return;
+	if (t->waited_ns > w->longest_ns) {
+		w->longest_ns = t->waited_ns;
+		describe(tid, w->longest, sizeof(w->longest));
+	}
+	if (late) {
+		t->told = true;
+		describe(tid, w->longest, sizeof(w->longest));
+		bad("waits", "%.1f s: %s", seconds(t->waited_ns), w->longest);
+	}
+}
+
+/* What has gone since keeps two files open until then. */
+static void forget_all(struct waits *w)
+{
+	for (int tid = 0; tid < MAX_TIDS; tid++)
+		forget(&w->tasks[tid]);
+}
+
+/* A part of the table at each look. */
+#define SWEEP_TIDS (MAX_TIDS / 64)
+
+static void forget_old(struct waits *w, int64_t now)
+{
+	int first = w->period % (MAX_TIDS / SWEEP_TIDS) * SWEEP_TIDS;
+
+	for (struct seen *t = w->tasks + first; t < w->tasks + first + SWEEP_TIDS; t++)
+		if (t->at_ns && now - t->at_ns > 2 * KTHREADS_EVERY * WATCH_PERIOD_NS)
+			forget(t);
+}
+
+static void look_at_waits(struct waits *w, int64_t now, int64_t passed_ns)
+{
+	w->nr_waiting = 0;
+	memset(w->real_time_ns, 0, sizeof(w->real_time_ns));
+	look_at_all(w, now);
+	for (int i = 0; i < w->nr_waiting; i++) {
+		int tid = w->waiting[i].tid;
+		int64_t span_ns = w->waiting[i].span_ns, ours_ns = span_ns * our_part(w, tid, passed_ns);
+
+		w->tasks[tid].waited_ns += ours_ns;
+		w->tasks[tid].excused_ns += span_ns - ours_ns;
+		judge_wait(w, tid);
+	}
+	forget_old(w, now);
+	w->period++;
+	w->looks++;
+	w->spent_ns += now_ns() - now;
+}
+
+static void tell_waits(const struct waits *w)
+{
+	tell("::watch waits longest %.1f s by our class%s%s, longest behind real-time tasks %.1f s, limit %.1f s; "
+	     "%ld looks at %ld tasks, %.2f ms each",
+	     seconds(w->longest_ns), w->longest_ns ? " of " : "", w->longest, seconds(w->longest_excused_ns),
+	     seconds(WAIT_LIMIT_NS), w->looks, w->looks ? w->tasks_seen / w->looks : 0,
+	     w->looks ? w->spent_ns / 1e6 / w->looks : 0);
+}
+
+#endif /* CHAOS_WAITS_H */

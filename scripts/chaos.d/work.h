@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Loads of our own: affinity storms that look where they run, deadline tasks, tracing,
+ * steps of the clock.
+ */
+#ifndef CHAOS_WORK_H
+#define CHAOS_WORK_H
+
+#include "board.h"
+#include <stdatomic.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+
+/* In a child: until its parent goes, or so many seconds are over. */
+static int64_t work_ends(const char *seconds)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return now_ns() + atof(seconds) * NSEC_PER_SEC;
+}
+
+static void random_mask(cpu_set_t *set, unsigned int *seed, int nr_cpus)
+{
+	int n = 1 + rand_r(seed) % 3;
+
+	CPU_ZERO(set);
+	while (n--)
+		CPU_SET(rand_r(seed) % nr_cpus, set);
+}
+
+/* Of one task of a storm: how often its parent has changed its mask; odd while it does so. */
+struct storm_task {
+	atomic_uint changes;
+};
+
+/*
+ * The CPU must be in the mask as it was before and after, if the parent did not change it
+ * meanwhile. @lie: ask of another mask, so that the watch has something to find.
+ */
+static bool runs_where_it_may(struct storm_task *t, bool lie)
+{
+	unsigned int changes = t->changes;
+	cpu_set_t before, after;
+	int cpu;
+
+	if (changes & 1 || sched_getaffinity(0, sizeof(before), &before))
+		return true;
+	cpu = sched_getcpu();
+	if (sched_getaffinity(0, sizeof(after), &after) || t->changes != changes)
+		return true;
+	if (lie) {
+		CPU_CLR(cpu, &before);
+		CPU_CLR(cpu, &after);
+	}
+	return !CPU_EQUAL(&before, &after) || CPU_ISSET(cpu, &before);
+}
+
+static _Noreturn void change_affinity(struct storm_task *t, unsigned int seed, int64_t until, bool lie)
+{
+	int nr_cpus = sysconf(_SC_NPROCESSORS_CONF);
+	struct timespec nap = {};
+	cpu_set_t set;
+
+	prctl(PR_SET_NAME, "chaos-affinity");
+	while (now_ns() < until) {
+		random_mask(&set, &seed, nr_cpus);
+		sched_setaffinity(0, sizeof(set), &set);
+		for (int i = 0; i < 20; i++) {
+			if (!runs_where_it_may(t, lie)) {
+				tell("::bad affinity 0 a task ran on CPU %d, which is not in its mask", sched_getcpu());
+				_exit(1);
+			}
+			nap.tv_nsec = rand_r(&seed) % 1000000;
+			if (i % 4 == 0)
+				nanosleep(&nap, NULL);
+			else
+				for (volatile int spin = rand_r(&seed) % 20000; spin > 0; spin--)
+					;
+		}
+	}
+	_exit(0);
+}
+
+#define MAX_STORM 64
+
+/*
+ * affinity TASKS SECONDS SEED [lie]: the tasks change their own masks, and their parent changes
+ * them too.
+ */
+static int affinity(int argc, char **argv)
+{
+	int n = atoi(argv[0]), nr_cpus = sysconf(_SC_NPROCESSORS_CONF);
+	unsigned int seed = atoi(argv[2]);
+	int64_t until = work_ends(argv[1]);
+	struct storm_task *tasks;
+	pid_t pids[MAX_STORM];
+	cpu_set_t set;
+
+	n = n > MAX_STORM ? MAX_STORM : n;
+	tasks = mmap(NULL, sizeof(*tasks) * MAX_STORM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	for (int i = 0; i < n; i++)
+		if (!(pids[i] = fork()))
+			change_affinity(&tasks[i], seed * MAX_STORM + i, until, argc > 3);
+	while (now_ns() < until) {
+		int i = rand_r(&seed) % n;
+
+		usleep(5000);
+		random_mask(&set, &seed, nr_cpus);
+		tasks[i].changes++;
+		sched_setaffinity(pids[i], sizeof(set), &set);
+		tasks[i].changes++;
+	}
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
+
+struct deadline_attr { /* struct sched_attr of sched_setattr(2), version 0 */
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+/* deadline TASKS SECONDS RUNTIME_US PERIOD_US: each burns all that it is granted. */
+static int deadline(int argc, char **argv)
+{
+	struct deadline_attr attr = { .size = sizeof(attr), .policy = 6 };
+	int64_t until = work_ends(argv[1]);
+
+	if (argc < 4)
+		return 2;
+	attr.runtime = atol(argv[2]) * 1000;
+	attr.deadline = attr.period = atol(argv[3]) * 1000;
+	for (int i = 0; i < atoi(argv[0]); i++) {
+		if (fork())
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prctl(PR_SET_NAME, "chaos-deadline");
+		/* More than the machine admits is refused: then it is no load, and no failure. */
+		if (syscall(SYS_sched_setattr, 0, &attr, 0))
+			_exit(0);
+		while (now_ns() < until)
+			;
+		_exit(0);
+	}
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
+
+/*
+ * trace SECONDS: a task that burns is seized, stopped and let go, again and again; each round with
+ * another one.
+ */
+static int trace(int argc, char **argv)
+{
+	int64_t until = work_ends(argv[0]);
+	long stops = 0;
+
+	while (now_ns() < until) {
+		pid_t pid = fork();
+		int status;
+
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				;
+		}
+		if (ptrace(PTRACE_SEIZE, pid, 0, 0)) {
+			kill(pid, SIGKILL);
+			waitpid(pid, NULL, 0);
+			return 1;
+		}
+		for (int i = 0; i < 50 && now_ns() < until; i++, stops++) {
+			usleep(1000);
+			ptrace(PTRACE_INTERRUPT, pid, 0, 0);
+			if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
+				break;
+			usleep(500);
+			ptrace(PTRACE_CONT, pid, 0, 0);
+		}
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+	}
+	tell("::did ptrace-stops %ld", stops);
+	return 0;
+}
+
+/* clock SECONDS...: the wall clock is moved by each of them, a moment apart. */
+static int step_clock(int argc, char **argv)
+{
+	struct timespec t;
+
+	for (int i = 0; i < argc; i++) {
+		clock_gettime(CLOCK_REALTIME, &t);
+		t.tv_sec += atol(argv[i]);
+		if (clock_settime(CLOCK_REALTIME, &t))
+			return 1;
+		usleep(300000);
+	}
+	return 0;
+}
+
+#endif /* CHAOS_WORK_H */

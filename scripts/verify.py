@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Model checking of the policy's C: every order of its races, and the bounds of its ladder; planted
+bugs, which both must find. See docs/testing.md.
+
+    scripts/verify.py [--require] [races] [mutants] [ladder]
+
+The last line is 'N passed, N failed, N skipped'. --require: a tool that cannot be had is a failure, not a skip."""
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOP / "tests" / "verify"))
+import ladder
+import mutants
+
+
+# A search that takes so long does not end.
+TIMEOUT_S = 600
+
+
+class Sums:
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def say(self, good, text):
+        self.passed += good
+        self.failed += not good
+        print(("ok   " if good else "FAIL ") + text, flush=True)
+
+    def skip(self, text, required):
+        self.failed += required
+        self.skipped += not required
+        print(("FAIL " if required else "skip ") + text, flush=True)
+
+
+def compiled(out, *words):
+    """The compiler makes `out`."""
+    command = [os.environ.get("CC") or "cc", "-std=gnu11", "-Wall", "-Wextra", *words, "-o", out]
+    p = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if p.returncode:
+        raise RuntimeError(f"{out.name}: {p.stdout}")
+    return out
+
+
+def build_explorer(out):
+    """What has nothing of the policy."""
+    here = TOP / "tests" / "verify"
+    return [compiled(out / f"{name}.o", "-O2", "-c", here / f"{name}.c")
+            for name in ("explore", "tsan")]
+
+
+def build_races(explorer, top, out):
+    """The explorer with the C of a tree: the compiler marks each access to memory for it."""
+    policy = compiled(out / "races.o", "-DROOST_NATIVE", "-Wno-unused-function", "-O1",
+                      "-fsanitize=thread", "-c", top / "tests" / "verify" / "races.c")
+    return compiled(out / "races", *explorer, policy)
+
+
+def explored(races, scenario, memory, quiet):
+    """What the explorer says of a scenario: '', or what is wrong; with the states that it saw."""
+    env = {**os.environ, **({"EXPLORE_QUIET": "1"} if quiet else {})}
+    try:
+        p = subprocess.run([races, scenario, memory], stdout=subprocess.PIPE, text=True, env=env,
+                           timeout=TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        return f"not explored in {TIMEOUT_S} s", ""
+    verdict, _, counts = p.stdout.strip().partition(": ")[2].rpartition(" (")
+    if p.returncode not in (0, 1) or not verdict or (p.returncode == 0) != (verdict == "holds"):
+        return f"ended with {p.returncode}", ""
+    return ("" if verdict == "holds" else verdict), counts.rstrip(")")
+
+
+def side_by_side(sums, check, items):
+    """As many checks at once as there are CPUs; each answers whether it is good, and a text. What
+    ends first is said first."""
+    def timed(item):
+        began = time.monotonic()
+        good, text = check(item)
+        return good, f"{text}, {time.monotonic() - began:.1f} s"
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for done in as_completed([pool.submit(timed, item) for item in items]):
+            sums.say(*done.result())
+
+
+def check_races(sums, args, tmp):
+    races = build_races(build_explorer(tmp), TOP, tmp)
+    names = subprocess.run([races], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+
+    def check(scenario):
+        wrong, counts = explored(races, scenario, "tso", False)
+        return not wrong, f"{scenario} tso: {wrong or 'holds'} ({counts})"
+
+    if not names:
+        raise RuntimeError("there are no scenarios")
+    side_by_side(sums, check, names)
+
+
+def planted(m, tmp):
+    """A tree with that bug, in a folder of its own."""
+    tree = Path(tempfile.mkdtemp(dir=tmp))
+    for part in ("src/bpf", "src/native", "tests/verify"):
+        shutil.copytree(TOP / part, tree / part)
+    m.plant(tree)
+    return tree
+
+
+def check_mutants(sums, args, tmp):
+    explorer = build_explorer(tmp)
+
+    def check(m):
+        tree = planted(m, tmp)
+        wrong, _ = explored(build_races(explorer, tree, tree), m.scenario, m.memory, True)
+        found = wrong or "not found"
+        return wrong == m.found, f"mutant '{m.name}', {m.scenario} {m.memory}: {found}"
+
+    side_by_side(sums, check, mutants.MUTANTS)
+
+
+def check_ladder(sums, args, tmp):
+    try:
+        tools = ladder.Tools(tmp)
+    except ladder.Missing as e:
+        sums.skip(f"ladder: {e}", args.require)
+        return
+
+    def check_proof(proof):
+        good, said = ladder.prove(tools, TOP, proof)
+        return good, f"ladder: {proof}: {said}"
+
+    def check_mutant(m):
+        proof = ladder.Proof(m.scenario, ladder.FIRST)
+        good, said = ladder.prove(tools, planted(m, tmp), proof)
+        return not good and m.found in said, f"ladder, mutant '{m.name}': {said}"
+
+    side_by_side(sums, lambda check: check[0](check[1]), [
+        *((check_proof, p) for p in ladder.PROOFS),
+        *((check_mutant, m) for m in mutants.LADDER)])
+
+
+CHECKS = {"races": check_races, "mutants": check_mutants, "ladder": check_ladder}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--require", action="store_true")
+    parser.add_argument("check", nargs="*", choices=[[], *CHECKS], default=[])
+    args = parser.parse_args()
+    sums = Sums()
+    for name in args.check or CHECKS:
+        with tempfile.TemporaryDirectory() as tmp:
+            try:
+                CHECKS[name](sums, args, Path(tmp))
+            except (RuntimeError, OSError, subprocess.SubprocessError) as e:
+                sums.say(False, f"{name}: {e}")
+    print(f"{sums.passed} passed, {sums.failed} failed, {sums.skipped} skipped")
+    return sums.failed > 0
+
+
+sys.exit(main())

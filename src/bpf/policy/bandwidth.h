@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * cpu.max: a group and all below it run for at most so long in each period.
+ *
+ * Problem: sched_ext leaves CPU limits to the BPF scheduler, and a container's limit is a promise
+ * to its neighbours.
+ * Method: each group with a limit has a budget. It is filled up by the quota at the end of a
+ * period, to at most quota and burst, by the first callback that asks later: no timer runs for a
+ * group that does not exceed its limit. A task that begins to run takes a grant of at most 5 ms
+ * from its nearest group with a limit and from all above that. Its slice is cut to the grant, the
+ * slice timer ends it, and what it did not use goes back. So the shared words are touched twice a
+ * grant, not at each charge.
+ * A task whose groups have no budget is parked (parking.h). A task that is caught without budget
+ * later, at the head of its CPU's queue, runs for OWED_NS. What is overdrawn is owed: the next
+ * periods begin with less.
+ * While tasks of a group are parked, the budget is split among them, and a task whose grant is over
+ * joins them at the end. So all of them get on, in turn.
+ * Limits: a task that is about to exit, and a thread of the kernel that is bound to one CPU, has no
+ * limit; groups deeper than LIMIT_DEPTH below a limit escape it; two CPUs that take grants at the
+ * same instant may overdraw by one of them.
+ */
+#ifndef ROOST_BANDWIDTH_H
+#define ROOST_BANDWIDTH_H
+
+#include "cgroup.h"
+
+enum { LIMIT_DEPTH = 64 };
+
+/* kernel: sched_cfs_bandwidth_slice_us */
+#define GRANT_MAX_NS   5000000ULL
+/* A grant is split no further. */
+#define GRANT_MIN_NS   500000ULL
+/*
+ * A task without budget runs for so long. The smallest grant is this: less than it is no budget,
+ * and is kept.
+ */
+#define OWED_NS	       50000ULL
+/* A grant that ends within this is over. */
+#define GRANT_SLACK_NS 20000ULL
+/*
+ * Parked tasks are looked after again so soon, when the group's budget is not what holds them back.
+ * ns
+ */
+#define PARK_AGAIN_NS  100000ULL
+/* More periods than these are not made up for: no debt is so high. */
+#define PERIODS_MAX    1024
+
+/* False as long as no group has had a limit: the only cost then. */
+static __always_inline bool limits_exist(void)
+{
+	return tunables()->limits && limits()->any;
+}
+
+/* ---- which groups have limits ---- */
+
+static __always_inline u32 limit_search(u32 index)
+{
+	u32 level;
+
+	for_below (level, LIMIT_DEPTH, LIMIT_DEPTH) {
+		if (index == ROOT_CGROUP || bandwidth(index)->quota)
+			return index;
+		index = cgroup_state(index)->parent;
+	}
+	return ROOT_CGROUP;
+}
+
+subprog u32 limit_find(u32 index)
+{
+	/* A full barrier: the quotas are at least as new. */
+	u64 changes = atomic_or(&limits()->changes, 0);
+	u32 near = limit_search(index);
+
+	bandwidth(index)->near = changes * MAX_CGROUPS + near;
+	return near;
+}
+
+/*
+ * The nearest group with a limit, from @index upwards; ROOT_CGROUP: none. Found anew when a limit
+ * was set since.
+ */
+static __always_inline u32 limit_of(u32 index)
+{
+	u64 near = bandwidth(index)->near;
+
+	if (index == ROOT_CGROUP)
+		return ROOT_CGROUP;
+	if (near / MAX_CGROUPS != limits()->changes)
+		return limit_find(index);
+	return near % MAX_CGROUPS;
+}
+
+/* A CPU that sees the change sees the quota that was set before. */
+static __always_inline void limits_changed(void)
+{
+	u64 changes;
+
+	do
+		changes = limits()->changes;
+	while (!atomic_cas(&limits()->changes, changes, changes + 1) && may_loop);
+}
+
+static __always_inline u32 limit_above(u32 index)
+{
+	return limit_of(cgroup_state(index)->parent);
+}
+
+/*
+ * The topmost group with a limit above @index, which has one: tasks under it are parked in one
+ * queue.
+ */
+subprog u32 limit_top(u32 index)
+{
+	u32 level, above;
+
+	for_below (level, LIMIT_DEPTH, LIMIT_DEPTH) {
+		above = limit_above(index);
+		if (above == ROOT_CGROUP)
+			break;
+		index = above;
+	}
+	return index;
+}
+
+static __always_inline u32 park_queue(u32 index)
+{
+	return limit_top(index) % PARK_QUEUES;
+}
+
+/* Its number, behind those of CPUs (aging.h). */
+static __always_inline u32 park_number(u32 queue)
+{
+	return 2 * MAX_CPUS + queue % PARK_QUEUES;
+}
+
+/* ---- budgets ---- */
+
+/* The time without budget is counted up to now; it goes on, or there is budget again, or no limit. */
+static __always_inline void throttle_counts(struct bandwidth *bw, u64 now, bool goes_on)
+{
+	u64 since = bw->throttled_since;
+
+	if (since && atomic_cas(&bw->throttled_since, since, goes_on ? now : 0))
+		bw->throttled_ns += waited_since(since, now);
+}
+
+/* The periods that are over are made up for, by the CPU that comes first. */
+subprog u32 budget_refill(u32 index, u64 now)
+{
+	struct bandwidth *bw = bandwidth(index);
+	u64 end = bw->period_end, period = bw->period, over;
+	s64 runtime, full = bw->quota + bw->burst + OWED_NS;
+
+	if (before(now, end) || !period)
+		return 0;
+	over = 1 + (now - end) / period;
+	if (!atomic_cas(&bw->period_end, end, end + over * period))
+		return 0;
+	bw->periods += over;
+	runtime = bw->runtime;
+	full -= runtime;
+	over = (over < PERIODS_MAX ? over : PERIODS_MAX) * bw->quota;
+	if ((s64)over < full)
+		full = over;
+	atomic_add(&bw->runtime, full);
+	throttle_counts(bw, now, runtime + full < (s64)OWED_NS);
+	return 0;
+}
+
+/* ns; less than OWED_NS: it has none. */
+static __always_inline s64 budget_left(u32 index, u64 now)
+{
+	if (!before(now, bandwidth(index)->period_end))
+		budget_refill(index, now);
+	return bandwidth(index)->runtime;
+}
+
+/*
+ * The group without budget, of @index, which has a limit, and those above; ROOT_CGROUP: none, its
+ * tasks may run.
+ */
+subprog u32 limit_blocker(u32 index, u64 now)
+{
+	u32 level;
+
+	for_below (level, LIMIT_DEPTH, LIMIT_DEPTH) {
+		if (index == ROOT_CGROUP || budget_left(index, now) < (s64)OWED_NS)
+			return index;
+		index = limit_above(index);
+	}
+	return ROOT_CGROUP;
+}
+
+/*
+ * @index and all limits above it: @ns were used, and @back of what was taken is given back (or,
+ * below 0, taken as well).
+ */
+subprog u32 budget_settle(u32 index, u64 used, s64 back)
+{
+	u32 level;
+
+	for_below (level, LIMIT_DEPTH, LIMIT_DEPTH) {
+		struct bandwidth *bw = bandwidth(index);
+
+		if (index == ROOT_CGROUP)
+			break;
+		if (back)
+			atomic_add(&bw->runtime, back);
+		if (used)
+			atomic_add(&bw->used_ns, used);
+		index = limit_above(index);
+	}
+	return 0;
+}
+
+/* What one task gets of @left: its share among those that are parked. */
+static __always_inline u64 grant_share(u64 left, u64 parked)
+{
+	u64 share = left / (1 + parked);
+
+	if (share < GRANT_MIN_NS)
+		share = GRANT_MIN_NS;
+	return share < left ? share : left;
+}
+
+/* A task takes time to run from @index and all limits above it. 0: one of them has none. */
+subprog u64 grant_take(u32 index, u64 now)
+{
+	u64 grant = GRANT_MAX_NS, parked = bandwidth(index)->parked;
+	u32 level, at = index;
+
+	for_below (level, LIMIT_DEPTH, LIMIT_DEPTH) {
+		s64 left;
+		u64 share;
+
+		if (at == ROOT_CGROUP)
+			break;
+		left = budget_left(at, now);
+		if (left < (s64)OWED_NS)
+			return 0;
+		share = grant_share(left, parked);
+		if (share < grant)
+			grant = share;
+		at = limit_above(at);
+	}
+	budget_settle(index, 0, -(s64)grant);
+	return grant;
+}
+
+/* ---- the timer of a queue of parked tasks ---- */
+
+/* So long overdue a timer was lost, or starved: ns. */
+#define PARK_LOST_NS 4000000ULL
+
+static __always_inline bool park_timer_lost(u64 armed, u64 now)
+{
+	return armed && !before(now, armed + PARK_LOST_NS);
+}
+
+/*
+ * The timer fires by @at. While it is at work, timer_at is the time at which it fired: it looks
+ * itself whether tasks came meanwhile. One that is long overdue fires at once: put off to @at, it
+ * would be late for all others.
+ */
+subprog u32 park_timer_start(u32 queue, u64 now, u64 at)
+{
+	struct park *park = park_of(queue);
+	u32 i;
+
+	if (before(at, park->rests_until))
+		at = park->rests_until;
+	for_below (i, 4, 4) {
+		u64 armed = park->timer_at;
+
+		if (park_timer_lost(armed, now))
+			at = now;
+		else if (armed && !before(at, armed))
+			return 0;
+		if (atomic_cas(&park->timer_at, armed, at))
+			break;
+	}
+	if (start_park_timer(queue, time_until(at, now)))
+		park->timer_at = 0;
+	return 0;
+}
+
+/* ---- a task runs on its groups' budget ---- */
+
+/* It has no limit, whatever its group has. */
+static __always_inline bool unlimited(port_task *p)
+{
+	return task_exits(p) || pcpu_kthread(p);
+}
+
+/* The nearest group whose limit holds for the task; ROOT_CGROUP: none. */
+static __always_inline u32 limit_on(port_task *p, const struct task_state *ts)
+{
+	return unlimited(p) ? ROOT_CGROUP : limit_of(ts->cgroup);
+}
+
+/* The task is parked no longer: the CPU that finds it so first takes it off the count. */
+static __always_inline void park_ends(struct task_state *ts)
+{
+	u64 in;
+
+	if (!ts->parked_in)
+		return;
+	in = atomic_swap(&ts->parked_in, 0);
+	if (in)
+		atomic_add(&bandwidth(in)->parked, -1ULL);
+}
+
+/* What the task holds without running, of limit @index: it is given back. */
+static __always_inline void grant_drop(struct task_state *ts, u32 index)
+{
+	u64 granted;
+
+	if (!ts->granted)
+		return;
+	granted = atomic_swap(&ts->granted, 0);
+	if (index != ROOT_CGROUP)
+		budget_settle(index, 0, granted);
+}
+
+/* The task leaves its group, or our class, or dies. */
+static __always_inline void limit_leaves(struct task_state *ts)
+{
+	park_ends(ts);
+	grant_drop(ts, limit_of(ts->cgroup));
+}
+
+/*
+ * What the running task has used of its grant, by the kernel's own account, which leaves out the
+ * time of interrupts. It is up to date in dispatch and in stopping.
+ */
+static __always_inline u64 budget_used(port_task *p, const struct task_state *ts)
+{
+	return task_ran(p) - ts->budget_from;
+}
+
+/* The slice ends with the budget. */
+static __always_inline void budget_caps(port_task *p, struct cpu_state *cs, const struct task_state *ts)
+{
+	u64 used = budget_used(p, ts), left = used < ts->budget ? ts->budget - used : 0;
+
+	if (cs->curr_slice > left)
+		cs->curr_slice = left;
+}
+
+/* It runs on @grant of limit @of. */
+static __always_inline void budget_starts(port_task *p, struct task_state *ts, u32 of, u64 grant)
+{
+	ts->budget_of = of;
+	ts->budget = grant;
+	ts->budget_from = task_ran(p);
+}
+
+/*
+ * The task begins to run: on what it was granted when it was released, else on what it gets now.
+ */
+static __always_inline void budget_take(port_task *p, struct task_state *ts, u32 of, u64 now)
+{
+	u64 grant = ts->granted ? atomic_swap(&ts->granted, 0) : 0;
+
+	if (!grant)
+		grant = grant_take(of, now);
+	if (!grant) {
+		grant = OWED_NS;
+		count_for(ts->pol.arm, STAT_budget_none);
+		budget_settle(of, 0, -(s64)grant);
+	}
+	budget_starts(p, ts, of, grant);
+}
+
+subprog u32 budget_begins(port_task *p trusted, struct task_state *ts nonnull, s32 cpu, u64 now)
+{
+	struct cpu_state *cs = cpu_state(cpu);
+	u32 of;
+
+	park_ends(ts);
+	of = limit_on(p, ts);
+	if (of == ROOT_CGROUP) {
+		/* It exits, or there is no limit any more. */
+		grant_drop(ts, limit_of(ts->cgroup));
+		cs->budgeted = 0;
+		return 0;
+	}
+	budget_take(p, ts, of, now);
+	cs->budgeted = 1;
+	budget_caps(p, cs, ts);
+	return 0;
+}
+
+/*
+ * It stops. What is left it keeps if it goes on waiting; what nobody has asked for is given back,
+ * and may release others.
+ */
+subprog u32 budget_ends(port_task *p trusted, struct task_state *ts nonnull, bool waits, u64 now)
+{
+	u64 used = budget_used(p, ts);
+	s64 left = ts->budget - used;
+	u32 of = ts->budget_of, queue;
+
+	ts->budget_of = ROOT_CGROUP;
+	if (waits && left > (s64)GRANT_SLACK_NS) {
+		atomic_add(&ts->granted, left);
+		left = 0;
+	}
+	budget_settle(of, used, left);
+	if (!waits)
+		grant_drop(ts, of);
+	if (left < (s64)OWED_NS)
+		return 0;
+	queue = park_queue(of);
+	if (queue_length(park_number(queue)))
+		park_timer_start(queue, now, now + PARK_AGAIN_NS);
+	return 0;
+}
+
+/* The running task is at the end of its slice. Its grant is over now; or else true. */
+static __always_inline bool grant_lasts(port_task *p, struct task_state *ts)
+{
+	u64 used = budget_used(p, ts);
+	u32 of = ts->budget_of;
+
+	if (of == ROOT_CGROUP)
+		return false;
+	if (used + GRANT_SLACK_NS < ts->budget)
+		return true;
+	budget_settle(of, used, (s64)(ts->budget - used));
+	ts->budget_of = ROOT_CGROUP;
+	return false;
+}
+
+/*
+ * The task that runs on @cpu is at the end of its slice: may it go on? Its grant is not over yet,
+ * or it gets another because no other task of the group is parked. Limits are asked anew: one may
+ * have been set since it began to run.
+ */
+subprog bool budget_lasts(port_task *p trusted, struct task_state *ts nonnull, s32 cpu, u64 now)
+{
+	struct cpu_state *cs = cpu_state(cpu);
+	u64 grant;
+	u32 of;
+
+	if (grant_lasts(p, ts))
+		return true;
+	cs->budgeted = 0;
+	of = limit_on(p, ts);
+	if (of == ROOT_CGROUP)
+		return true;
+	if (bandwidth(of)->parked)
+		return false;
+	grant = grant_take(of, now);
+	if (!grant)
+		return false;
+	budget_starts(p, ts, of, grant);
+	cs->budgeted = 1;
+	return true;
+}
+
+/* ---- a task wants to run ---- */
+
+/* It has to wait for its group's budget, or its turn among those that do. */
+subprog bool must_park(port_task *p trusted, struct task_state *ts nonnull, u64 now)
+{
+	u32 of = limit_on(p, ts);
+
+	if (of == ROOT_CGROUP || ts->granted)
+		return false;
+	return bandwidth(of)->parked || limit_blocker(of, now) != ROOT_CGROUP;
+}
+
+#endif /* ROOST_BANDWIDTH_H */

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * CPUs go and come while the scheduler runs.
+ *
+ * Problem: to be loaded anew takes a second or more, in which the kernel's own scheduler has all
+ * tasks.
+ * Method: the tables of CPUs, cores and caches stay as they were at load. A CPU that goes is marked
+ * as away: no task is placed there, and its core is idle when its other threads are. The tasks of
+ * its queues, parked ones too, are handed to the kernel, which pushes them to other CPUs: they come
+ * to enqueue there. A CPU that comes back finds its place as it was.
+ * Limits: of a CPU that was offline at the load nobody knows the place; if one comes, the scheduler
+ * is loaded anew. Searches of an LLC may take one step more while a CPU of it is away, and its capacity
+ * counts whole.
+ */
+#ifndef ROOST_HOTPLUG_H
+#define ROOST_HOTPLUG_H
+
+#include "aging.h"
+#include "bandwidth.h"
+#include "idle_scan.h"
+
+/*
+ * Those tasks of @queue that are @cpu's go to the kernel's own queue of the CPU, which nothing but
+ * the kernel empties now (kernel: balance_push()). A task may be bound to the CPU: nobody else
+ * could take it, and the kernel would wait for it (kernel: balance_hotplug_wait()).
+ */
+subprog u32 give_up(u32 queue, s32 cpu)
+{
+	port_task *p;
+
+	for_each_queued(p, queue) if (task_cpu(p) == cpu) queued_move_to(p, cpu, 0);
+	return 0;
+}
+
+static __always_inline void give_up_queues(s32 cpu)
+{
+	give_up(young_queue(cpu), cpu);
+	give_up(old_queue(cpu), cpu);
+}
+
+/* The other threads of @cpu's core are all of it, or are not any more. */
+subprog u32 core_changes(s32 cpu)
+{
+	const volatile struct cpu_facts *f = cpu_facts(cpu);
+	u32 i;
+
+	core_mask_init(cpu);
+	for_below (i, f->nr_sib, MAX_SMT)
+		core_mask_init(sibling(f, i));
+	return 0;
+}
+
+/* Nothing is queued there by enqueue any more: the kernel asks nobody about it. */
+static __always_inline void cpu_goes(s32 cpu)
+{
+	u32 queue;
+
+	if (cpu_away(cpu))
+		return;
+	domains()->away[(u32)cpu % MAX_CPUS] = 1;
+	llc_state(cpu_facts(cpu)->llc)->nr_away++;
+	core_changes(cpu);
+	/* A full barrier: what a timer of parked tasks puts there from now on it gives up itself (park_left()). */
+	atomic_swap(&cpu_state(cpu)->unjoined, 0);
+	give_up_queues(cpu);
+	if (!tunables()->limits)
+		return;
+	for_below (queue, PARK_QUEUES, PARK_QUEUES)
+		give_up(park_number(queue), cpu);
+}
+
+/* False: its place is not known. */
+static __always_inline bool cpu_comes(s32 cpu, u64 now)
+{
+	struct cpu_state *cs = cpu_state(cpu);
+
+	if (!cpu_facts(cpu)->online)
+		return false;
+	cs->serve_next = cs->help_for = 0;
+	cs->dispatched_at = cs->balanced_at = cs->busy_since = now;
+	if (cpu_away(cpu)) {
+		domains()->away[(u32)cpu % MAX_CPUS] = 0;
+		llc_state(cpu_facts(cpu)->llc)->nr_away--;
+	}
+	core_changes(cpu);
+	return true;
+}
+
+#endif /* ROOST_HOTPLUG_H */

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! CPU limits of groups, and the queues of tasks that are parked for them.
+
+use super::{Kernel, TaskId, id, side};
+use crate::native::sys;
+use std::ffi::c_void;
+
+impl Kernel {
+    /// Tasks that are parked because their group has used up its limit.
+    pub fn parked(&self) -> impl Iterator<Item = TaskId> {
+        let parks = &self.side.get(0).queues[2 * self.runs.0.len()..];
+        parks.iter().flatten().map(|w| w.task)
+    }
+
+    /// The group of a task that does not run, as the kernel moves it.
+    pub fn set_cgroup(&mut self, task: TaskId, index: usize) {
+        let world = self.call(0, None);
+        let state = &raw mut *self.states.get_mut(task);
+        // SAFETY: see `select_cpu`; C checks the index.
+        unsafe { sys::roost_cgroup_move(world, state, index as u32) }
+    }
+
+    /// The CPU limit of a group is set, ns; a quota of 0: none.
+    pub fn set_limit(&mut self, index: usize, period: u64, quota: u64, burst: u64) {
+        let now = self.raw.clock;
+        let world = self.call(0, None);
+        // SAFETY: see `select_cpu`; C checks the index.
+        unsafe { sys::roost_limit_set(world, index as u32, period, quota, burst, now) }
+    }
+}
+
+/// Into that queue.
+pub(super) unsafe extern "C" fn queued_requeue(
+    queues: *mut c_void,
+    task: *mut sys::port_task,
+    queue: u32,
+    key: u64,
+) -> bool {
+    let (side, task) = (side(queues), id(task));
+    let Some((from, at)) = side.find(task) else {
+        return false;
+    };
+    side.queues[from].remove(at);
+    // SAFETY: see `Side::port`.
+    unsafe { (*side.port(task)).key = key };
+    side.put(task, queue as usize, key);
+    true
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is fuzzed: functions of some bytes. One of them panics, or C aborts, where something is not
+//! as it must be.
+
+pub mod bytes;
+mod lists;
+pub mod live;
+mod loads;
+mod policy;
+mod results;
+mod rules;
+mod sockets;
+mod sysfs;
+#[path = "../../policy/topology.rs"]
+#[allow(dead_code)]
+mod topology;
+
+pub struct Target {
+    /// Also of its folder in corpus/.
+    pub name: &'static str,
+    pub run: fn(&[u8]),
+}
+
+pub const TARGETS: &[Target] = &[
+    target("lists", lists::lists),
+    target("sysfs", sysfs::sysfs),
+    target("control", sockets::control),
+    target("statistics", sockets::statistics),
+    target("rules", rules::rules),
+    target("workloads", loads::workloads),
+    target("results", results::results),
+    target("policy", policy::policy),
+];
+
+const fn target(name: &'static str, run: fn(&[u8])) -> Target {
+    Target { name, run }
+}

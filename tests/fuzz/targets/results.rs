@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Result files of `ab`: what is read of one can be shown in every way.
+
+use scx_roost::ab::report::Report;
+use scx_roost::ab::report::closing::{Closing, Part};
+use scx_roost::ab::report::compare::compare;
+use scx_roost::ab::report::html::html;
+use scx_roost::ab::report::markdown::markdown;
+use scx_roost::ab::report::text::text;
+use scx_roost::ab::result::Recorded;
+
+pub fn results(input: &[u8]) {
+    let input = String::from_utf8_lossy(input);
+    let Ok(recorded) = Recorded::of_lines(&input) else {
+        return;
+    };
+    let Ok(report) = Report::new(&recorded) else {
+        return;
+    };
+    let _ = (text(&report), html(&report), markdown(&report));
+    serde_json::to_string(&report).expect("a report is JSON");
+    let names = ["one".to_string(), "other".to_string()];
+    let reports = [
+        Report::new(&recorded).expect("again"),
+        Report::new(&recorded).expect("again"),
+    ];
+    let beside = compare(&names, &reports).expect("a file beside itself");
+    let _ = beside.text();
+    let part = Part {
+        name: "part",
+        five: None,
+        recorded: &recorded,
+    };
+    let _ = Closing::new(&[part]).map(|closing| closing.text());
+}

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Thousands of tasks in a group that may run 1 ms in 100, or 1 ms in a second, all on one CPU: none
+# waits so long that the kernel ends the scheduler, and groups beside it have what they are due.
+# topology: 2
+# accel: icount
+# timeout: 400
+. /tests/lib.sh
+CG=/sys/fs/cgroup
+grep -q cgroup_set_bandwidth /sys/kernel/btf/vmlinux || skip "this kernel does not tell of cpu.max"
+echo 65000 >/proc/sys/kernel/threads-max
+echo 65000 >/proc/sys/kernel/pid_max
+mkdir $CG/small $CG/beside
+start_roost
+
+# of THREADS PERIOD_US: they all compute when the limit comes, and none waits for 4.5 s from then on.
+of() {
+	echo max >$CG/small/cpu.max
+	sh -c "echo \$\$ >$CG/small/cgroup.procs; exec crowd $1 20 4500" &
+	CROWD=$!
+	wait_for 100 sh -c "[ \$(grep -c . $CG/small/cgroup.threads) -gt $1 ]"
+	sleep 5
+	echo "1000 $2" >$CG/small/cpu.max
+	echo "20000 100000" >$CG/beside/cpu.max
+	check "beside it" hog -w 4 -t 5 -p 5 cpus=0,n=2,cgroup=$CG/beside,due=20
+	scx_roost ctl show --limits | sed 's/^/# /'
+	# They do not end under such a limit.
+	echo max >$CG/small/cpu.max
+	wait $CROWD
+	check "none of $1 waits for 4.5 s, 1 ms in $2 us" [ $? = 0 ]
+	check "the scheduler stays: $1" roost_enabled
+	roost_enabled || start_roost
+}
+of 1000 100000
+of 10000 1000000
+stop_roost
+finish

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * crowd THREADS SECONDS LIMIT_MS [idle]: so many threads, which all wake at once and compute on CPU 1 alone, and the longest
+ * time that any of them waits: from that moment, or between two looks at the clock. Emulated CPUs share their speed, so
+ * the threads are made before. idle: of policy SCHED_IDLE. Exit status 1 when it is over LIMIT_MS, or when a thread has not run.
+ */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_THREADS 16384
+
+static struct one {
+	double last;	/* ms */
+	double longest; /* ms */
+	long looks;
+} all[MAX_THREADS];
+
+static atomic_int gate, stop;
+static double opened; /* ms */
+static int idle;
+
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
+}
+
+static void *compute(void *arg)
+{
+	struct sched_param none = {};
+	struct one *one = arg;
+
+	if (idle)
+		sched_setscheduler(0, SCHED_IDLE, &none);
+	while (!gate)
+		syscall(SYS_futex, &gate, FUTEX_WAIT_PRIVATE, 0, NULL);
+	one->last = opened;
+	while (!stop) {
+		double now = now_ms(), wait = now - one->last;
+
+		one->last = now;
+		one->looks++;
+		if (wait > one->longest)
+			one->longest = wait;
+		for (volatile int i = 0; i < 200; i++)
+			;
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	static pthread_t threads[MAX_THREADS];
+	int n = argc > 3 ? atoi(argv[1]) : 0, started, never = 0;
+	double limit = n ? atof(argv[3]) : 0, longest = 0;
+	pthread_attr_t attr;
+	struct rusage used;
+	cpu_set_t set;
+
+	if (n < 1 || n > MAX_THREADS) {
+		fprintf(stderr, "usage: crowd THREADS SECONDS LIMIT_MS [idle], at most %d threads\n", MAX_THREADS);
+		return 2;
+	}
+	idle = argc > 4 && !strcmp(argv[4], "idle");
+	CPU_ZERO(&set);
+	CPU_SET(1, &set);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 16384);
+	pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
+	for (started = 0; started < n; started++) {
+		if (pthread_create(&threads[started], &attr, compute, &all[started])) {
+			perror("crowd: pthread_create");
+			stop = 1;
+			return 2;
+		}
+	}
+	printf("# crowd: %d threads started\n", started);
+	sleep(2);
+	opened = now_ms();
+	gate = 1;
+	syscall(SYS_futex, &gate, FUTEX_WAKE_PRIVATE, INT_MAX);
+	for (double end = now_ms() + atof(argv[2]) * 1e3; now_ms() < end;)
+		nanosleep(&(struct timespec){ 0, 50000000 }, NULL);
+	stop = 1;
+	for (int i = 0; i < n; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 0; i < n; i++) {
+		never += !all[i].looks;
+		if (all[i].longest > longest)
+			longest = all[i].longest;
+	}
+	getrusage(RUSAGE_SELF, &used);
+	printf("# crowd: longest wait %.0f ms, %d never ran, limit %.0f ms, %ld switches\n", longest, never, limit,
+	       used.ru_nivcsw);
+	return longest > limit || never;
+}

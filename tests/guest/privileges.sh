@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# What a running scheduler keeps of root's privileges: what the next load needs, in every thread, and nothing else
+# for good. It loads again with that, and takes its sockets away.
+# topology: 8
+# accel: icount
+# timeout: 200
+# quick: yes
+. /tests/lib.sh
+LOAD=000000c000000000
+NONE=0000000000000000
+
+# each_thread NAME VALUE: it is so in every thread.
+each_thread() {
+	for task in /proc/$ROOST_PID/task/*/status; do
+		got=$(sed -n "s/^$1:[[:space:]]*//p" "$task")
+		[ "$got" = "$2" ] || { echo "# $task: $1 $got" && return 1; }
+	done
+}
+limits() { grep '^Max' "/proc/$1/limits" | grep -v nice; }
+check "doctor tells what is kept" sh -c 'scx_roost doctor | grep -q "then keeps CAP_BPF and CAP_PERFMON alone"'
+
+# Of locked memory, which root may raise.
+ulimit -l 8192
+before_limits=$(limits self)
+late_goes
+start_roost --stats-group nogroup --ctl-group nogroup
+check "more than one thread" [ "$(ls /proc/$ROOST_PID/task | wc -l)" -gt 2 ]
+check "CAP_BPF and CAP_PERFMON are permitted" each_thread CapPrm $LOAD
+check "and effective" each_thread CapEff $LOAD
+check "none is inherited" each_thread CapInh $NONE
+check "none is ambient" each_thread CapAmb $NONE
+check "the bounding set is empty" each_thread CapBnd $NONE
+check "no_new_privs" each_thread NoNewPrivs 1
+check "the log tells it" grep -q 'of its privileges it keeps CAP_BPF and CAP_PERFMON' $LOG
+check "no limit was changed but that of nice levels" [ "$(limits $ROOST_PID)" = "$before_limits" ]
+nice_limit() { sed -n 's/^Max nice priority *//p' /proc/$ROOST_PID/limits; }
+check "it may raise itself to nice level -20 (got $(nice_limit))" [ "$(nice_limit | tr -s ' ')" = "40 40 " ]
+nice_of() { cut -d' ' -f19 /proc/$ROOST_PID/stat; }
+check "and gives that back when it is loaded" [ "$(nice_of)" = 0 ]
+# A group's access without CAP_CHOWN is in systemd.sh.
+check "the sockets are the group's" [ "$(stat -c %a:%g /run/scx/root/stats /run/scx/root/ctl | sort -u)" = 660:65534 ]
+check "libbpf says nothing" sh -c "! grep -q libbpf: $LOG"
+late_comes
+check "nothing came back" each_thread CapPrm $LOAD
+stop_roost
+
+# A socket in a folder where root may write as root alone: that capability is kept, to remove it. Memory stays
+# locked, and new threads come, without CAP_IPC_LOCK.
+mkdir -m 700 /run/theirs
+chown nobody /run/theirs
+start_roost --lock-memory --stats-path /run/theirs/stats
+check "CAP_DAC_OVERRIDE is kept besides" each_thread CapPrm 000000c000000002
+check "and told" grep -q 'CAP_DAC_OVERRIDE' $LOG
+locked() { awk '/^VmLck:/ { print $2 }' /proc/$ROOST_PID/status; }
+check "memory is locked ($(locked) kB)" [ "$(locked)" -gt 0 ]
+served() { totals /run/theirs/stats >/tmp/totals; }
+check "a client is served" served
+end_roost INT 0
+check "the sockets are gone" [ -z "$(ls /run/theirs)" ]
+finish
