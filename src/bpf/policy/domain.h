@@ -47,15 +47,21 @@ static __always_inline bool same_domain(s32 a, s32 b)
 	return !domains_split() || a == b || domains_equal(a, b);
 }
 
-/*
- * @cpu is in the domain of the CPU that @p is on. One whose mask leaves that out has to go elsewhere. The last of the deepest
- * chain of calls, of which kernels before 7.2 take eight: it calls nothing.
- */
-subprog bool in_own_domain(port_task *p trusted, s32 cpu)
+/* @cpu is in the domain of the CPU that @p is on. A task whose mask leaves that CPU out has to go elsewhere. */
+static __always_inline bool in_own_domain(port_task *p, s32 cpu)
 {
 	s32 own = task_cpu(p);
 
 	return own == cpu || cpu_domain(own) == cpu_domain(cpu) || !task_in_mask(p, own);
+}
+
+/*
+ * The last of the deepest chain of calls, of which kernels before 7.2 take eight: it calls nothing. Not inlined:
+ * before 7.0 the verifier searches all of the kernel's BTF at each read of a task's mask, half of the time of a load.
+ */
+subprog bool mask_allows(port_task *p trusted, s32 cpu)
+{
+	return task_in_mask(p, cpu) && (!domains_split() || in_own_domain(p, cpu));
 }
 
 /* There may be a CPU that the task must not use. */
@@ -71,7 +77,7 @@ static __always_inline bool task_allowed(port_task *p, s32 cpu)
 		return false;
 	if (!task_restricted(p))
 		return true;
-	return task_in_mask(p, cpu) && (!domains_split() || in_own_domain(p, cpu));
+	return mask_allows(p, cpu);
 }
 
 /* ---- is the machine in one piece? ---- */
