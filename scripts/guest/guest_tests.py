@@ -38,8 +38,8 @@ TOP = Path(__file__).resolve().parents[2]
 TESTS = TOP / "tests/guest"
 TOOLS = ("stress-ng", "hackbench", "rtcwake")
 TESTS_PER_BOOT = 9
-# Host seconds beyond the tests' own: boot, and clean-up between tests.
-BOOT_LIMIT_S = 120
+# Host seconds for a boot, and for the clean-up between two tests.
+BOOT_LIMIT_S = 300
 # Loops of plain moves, which TCG translates well, in place of string instructions, which it does a byte at a time; no
 # switch at each access to user memory; pages are not cleared twice: half of the time of a load or fork. The kernel does
 # not try out its cryptography, which costs as much as the first load, beside which it goes on.
@@ -212,12 +212,8 @@ class Run:
         while tests:
             first = tests[0]
             label = f"{kernel.release} {first.topology}/{first.accel}"
-            stretch = ICOUNT_STRETCH if first.accel == "icount" else 1
-            limit = BOOT_LIMIT_S + stretch * sum(t.timeout_s + 15 for t in tests)
-            if TOPOLOGIES[first.topology].cpus > 16:
-                limit *= 2
-            sections = Sections(lambda *section, label=label: self.judge(label, *section))
-            r = self.boot(kernel, tests, limit, on_line=sections.feed, retry=False)
+            sections = Sections(tests, lambda *section, label=label: self.judge(label, *section))
+            r = self.boot(kernel, tests, BOOT_LIMIT_S, on_line=sections.feed, retry=False)
             done = sections.ended
             if done < len(tests) and r.hit_tcg_race() and not raced:
                 print(f"# {label}: QEMU's int3 race spoilt {tests[done].name}: it is run again, once", flush=True)
@@ -228,11 +224,11 @@ class Run:
                                     r.tail().splitlines(), host_s=r.wall_s))
                 done += 1
             elif first.twice:
-                self.compare(label, kernel, tests, r, limit)
+                self.compare(label, kernel, tests, r)
             tests = tests[done:]
 
-    def compare(self, label, kernel, tests, first, limit):
-        again = self.boot(kernel, tests, limit)
+    def compare(self, label, kernel, tests, first):
+        again = self.boot(kernel, tests, BOOT_LIMIT_S + test_limit_s(tests[0]))
         diff = list(difflib.unified_diff(first.lines, again.lines, "first boot", "second boot", lineterm="", n=0))
         self.record(Outcome(f"{label} {tests[0].name}: second boot prints the same", "failed" if diff else "passed",
                             f"{len(diff)} lines of difference" if diff else "", diff[:20], host_s=again.wall_s))
@@ -242,22 +238,32 @@ class Run:
         self.record(Outcome(f"{label} {name}", verdict, reason, lines, seconds, host_s))
 
 
+def test_limit_s(test):
+    """Seconds of the host that a test may take: a guest that hangs is ended after one test's time, not all tests'."""
+    stretch = ICOUNT_STRETCH if test.accel == "icount" else 1
+    many_cpus = 2 if TOPOLOGIES[test.topology].cpus > 16 else 1
+    return stretch * many_cpus * (test.timeout_s + 15)
+
+
 class Sections:
     """Cuts the guest's output into tests, as it comes."""
 
-    def __init__(self, on_end):
-        self.on_end, self.ended, self.body = on_end, 0, []
+    def __init__(self, tests, on_end):
+        self.tests, self.on_end, self.ended, self.body = tests, on_end, 0, []
         self.begin = time.monotonic()
 
     def feed(self, line):
+        """Where a test begins or ends: the seconds until the next line of that kind."""
         if line.startswith("::test-begin "):
             self.body, self.begin = [], time.monotonic()
-        elif line.startswith("::test-end "):
+            return test_limit_s(self.tests[self.ended])
+        if line.startswith("::test-end "):
             name, rc, seconds = line.split()[1:]
             self.ended += 1
             self.on_end(name, self.body, int(rc), float(seconds), time.monotonic() - self.begin)
-        else:
-            self.body.append(line)
+            return BOOT_LIMIT_S
+        self.body.append(line)
+        return None
 
 
 def verdict_of(lines, rc):

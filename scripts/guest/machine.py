@@ -110,8 +110,9 @@ def command(kernel, initrd, topology, accel, qemu, seed, append, extra, kernel_l
 def boot(kernel, image, topology="8", accel="tcg", qemu=None, seed=0, append="", extra=(), limit_s=300,
          on_line=None, interactive=False, retry=True):
     """Boot the image, run its job, power off. extra: more QEMU arguments (-plugin ...). on_line is called with each
-    line of the job as it comes. interactive: the terminal is the guest's, and nothing is recorded but the kernel log. retry: repeat a boot that QEMU's
-    patching race spoilt (on_line then hears both)."""
+    line of the job as it comes; a number that it returns is how many seconds of the host the guest has from then on,
+    in place of what is left of limit_s. interactive: the terminal is the guest's, and nothing is recorded but the
+    kernel log. retry: repeat a boot that QEMU's patching race spoilt (on_line then hears both)."""
     args = (kernel, image, topology, accel, qemu or Qemu.system(), seed, append, extra, limit_s, on_line, interactive)
     r = _boot_once(*args)
     if retry and r.hit_tcg_race():
@@ -147,21 +148,22 @@ def _die_with_parent():
 def _run_recorded(cmd, r, limit_s, on_line):
     p = subprocess.Popen(cmd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          preexec_fn=_die_with_parent)
+    deadline = time.monotonic() + limit_s
 
     def read():
+        nonlocal deadline
         for raw in p.stdout:
             line = raw.decode(errors="replace").rstrip("\r\n")
             r.lines.append(line)
-            if on_line:
-                on_line(line)
-
+            more_s = on_line and on_line(line)
+            if more_s is not None:
+                deadline = time.monotonic() + more_s
             if line.startswith("::end "):
                 job_ended.set()
 
     job_ended = threading.Event()
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
-    deadline = time.monotonic() + limit_s
     try:
         while p.poll() is None and not job_ended.wait(0.2) and time.monotonic() < deadline:
             pass
