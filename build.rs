@@ -43,11 +43,8 @@ fn build() -> Result<(), String> {
 }
 
 fn build_bpf() -> Result<(), Box<dyn std::error::Error>> {
-    if std::env::var_os("CARGO_FEATURE_SPIN").is_some() {
-        define("ROOST_SPIN");
-    }
-    if std::env::var_os("CARGO_FEATURE_OLD_PATHS").is_some() {
-        define("ROOST_OLD");
+    if std::env::var_os("CARGO_FEATURE_FAULTS").is_some() {
+        define("ROOST_FAULTS");
     }
     scx_cargo::BpfBuilder::new()?
         .enable_intf("src/bpf/intf.h", "bpf_intf.rs")

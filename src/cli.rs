@@ -303,6 +303,8 @@ impl Cli {
             stats_json: self.json.json,
             exit_dump_len: run.exit_dump_len,
             libbpf: self.libbpf,
+            #[cfg(feature = "faults")]
+            faults: Default::default(),
         };
         Ok(Command::Run {
             config: Box::new(config),

@@ -51,6 +51,18 @@ pub struct Config {
     /// Bytes of the debug dump after an error; 0 is the kernel's default.
     pub exit_dump_len: u32,
     pub libbpf: LibbpfOpts,
+    #[cfg(feature = "faults")]
+    pub faults: Faults,
+}
+
+/// Faults of a build for tests in the guest.
+#[cfg(feature = "faults")]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    /// The features that kernels before 6.19 and 7.1 lack stay unused.
+    pub old_paths: bool,
+    /// A wakeup spins between the look at an idle CPU and the insertion there. Delay timers are lost.
+    pub spin: bool,
 }
 
 impl Default for Config {
@@ -71,6 +83,8 @@ impl Default for Config {
             stats_json: false,
             exit_dump_len: 0,
             libbpf: LibbpfOpts::default(),
+            #[cfg(feature = "faults")]
+            faults: Faults::default(),
         }
     }
 }
@@ -87,6 +101,14 @@ fn wait_bound_ns(timeout: Option<&str>) -> u64 {
 }
 
 impl Config {
+    /// Whether a test wants the paths of older kernels.
+    pub(crate) fn old_paths(&self) -> bool {
+        #[cfg(feature = "faults")]
+        return self.faults.old_paths;
+        #[cfg(not(feature = "faults"))]
+        false
+    }
+
     /// What is settled at load. `timers`: bpf_timer may be used.
     /// `limits`: the kernel tells of cpu.max.
     pub fn tunables(&self, cpufreq: &CpuFreq, timers: bool, limits: bool) -> tunables {

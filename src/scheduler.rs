@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! One scheduler in the kernel: open, fill in the machine and the tunables, load, attach, watch, unload; and the loop
-//! that does it again when a CPU comes that nobody knows. The link is never pinned: when this process ends, however it ends,
-//! the kernel's own scheduler takes over.
+//! One scheduler in the kernel: open, fill in the machine and the tunables, load, attach, watch,
+//! unload. A loop does this again when a CPU comes online that was offline at the load.
+//!
+//! The link is never pinned. When this process ends, for whatever reason, the kernel's own
+//! scheduler takes over.
 
 use crate::bpf::intf::{policy_image, tunables};
 use crate::bpf::skel::{BpfSkel, BpfSkelBuilder};
@@ -39,23 +41,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-/// How long a CPU that comes or goes may take until /sys agrees with itself.
+/// How long /sys may stay inconsistent after a CPU came or went.
 const SETTLE_TIME: Duration = Duration::from_secs(2);
 const SETTLE_NAP: Duration = Duration::from_millis(20);
 
-/// Runs until it is stopped or the kernel ends it, over restarts. Errors of the scheduler are errors here; so is
-/// SysRq-S, as in scx_utils: somebody had to save the machine from us.
+/// Runs until `stop` or until the kernel ends the scheduler; restarts are handled inside. Errors of
+/// the scheduler are errors here. SysRq-S is an error too, as in scx_utils: somebody had to rescue
+/// the machine from the scheduler.
 ///
-/// One scheduler runs in a process at a time, and a second call meanwhile is an error. Nothing of
-/// the process is changed: no limit, no signal, no logger. What libbpf says during a load goes to
-/// the log at debug level, and afterwards to where it went before. The calling thread has nice level
-/// -20 during a load, where the process may (RLIMIT_NICE).
+/// A process can run one scheduler at a time; a second call meanwhile is an error. No limit, signal
+/// handler or logger of the process is changed. During a load libbpf's messages go to the log at
+/// debug level; afterwards they go where they went before. The calling thread has nice level -20
+/// during a load, if RLIMIT_NICE permits it.
 pub fn run(config: &Config, stop: Stop) -> Result<UserExitInfo> {
     Prepared::new(config)?.run(stop)
 }
 
-/// A run whose checks are made and whose sockets exist, and that has no thread yet: the moment at
-/// which a program gives up privileges.
+/// A run whose checks have passed and whose sockets exist, and which has no thread yet. This is the
+/// moment at which a program gives up privileges.
 pub struct Prepared<'a> {
     config: &'a Config,
     host: Host,
@@ -81,8 +84,8 @@ impl<'a> Prepared<'a> {
         })
     }
 
-    /// The calling thread keeps `needed`, and what this run needs from now on, and gives up the
-    /// rest for good. `run` is to be called by it.
+    /// The calling thread keeps `needed` and what this run still needs, and gives up the rest for
+    /// good. The same thread must call `run`.
     pub fn shed_privileges(&self, needed: Capabilities) -> Result<Capabilities> {
         let folder = |path: &'a Path| path.parent().filter(|dir| !dir.as_os_str().is_empty());
         let removed = [&self.config.stats_path, &self.config.ctl_path].map(|path| Wanted {
@@ -127,8 +130,8 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// The only scheduler of this process, until dropped. scx_utils keeps where the kernel's dump lies
-/// in one place for all: with two, one would read the memory of the other after that is gone.
+/// Held while a scheduler runs in this process. scx_utils keeps the address of the kernel's dump in
+/// one global: with two schedulers, one would read the other's memory after that is freed.
 struct Alone;
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
@@ -185,7 +188,7 @@ struct Runner<'a> {
     host: Host,
     source: CounterSource,
     control: Control,
-    /// The map of those who were put on an arm, which outlives a load.
+    /// The map of tasks that were put on an arm. It outlives a load.
     members: Option<OwnedFd>,
     stop: Stop,
     restarts: u64,
@@ -211,7 +214,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Load, watch, unload.
+    /// Loads, watches and unloads the scheduler once.
     fn run_once(&mut self) -> Result<Ended> {
         let begin = Instant::now();
         let urgent = Urgent::begin();
@@ -261,7 +264,8 @@ impl Runner<'_> {
         let info = scheduler.unload()?;
         self.past = over.past;
         if over.left_behind && info.should_restart() && !self.stop.stopped() {
-            // To read the machine again would be to wait for the same file, and nobody could stop that.
+            // Reading the machine again would wait for the same file, and nothing could interrupt
+            // that.
             bail!(
                 "the machine has changed, and cannot be read anew, because a file in /sys or /proc does not answer: find it, and start scx_roost again"
             );
@@ -281,8 +285,9 @@ impl Runner<'_> {
     }
 }
 
-/// The machine, and the count of hotplug events at which it was read. After a restart /sys may still be changing:
-/// then what does not fit together is read again.
+/// The machine, and the count of hotplug events when it was read. After a restart, or if a CPU came
+/// or went meanwhile, /sys may still be changing: what is inconsistent is read again for up to
+/// `SETTLE_TIME`.
 fn read_machine(host: &Host, restarted: bool) -> Result<(Machine, u64)> {
     let end = Instant::now() + SETTLE_TIME;
     loop {
@@ -304,7 +309,7 @@ fn read_machine(host: &Host, restarted: bool) -> Result<(Machine, u64)> {
     }
 }
 
-/// A machine described elsewhere (--sysfs) can be run only where the CPUs are the same.
+/// A machine described elsewhere (--sysfs) can only be run if it has the same CPUs online.
 fn check_described(host: &Host, machine: &Machine) -> Result<()> {
     if host.own_machine() || !host.own_kernel() {
         return Ok(());
@@ -325,7 +330,7 @@ struct Scheduler<'obj> {
     link: Option<Link>,
 }
 
-/// The programs in the kernel, made for the machine of `facts`, which need not be this one; nothing is attached.
+/// Loads the programs for the machine of `facts`, which need not be this one, and attaches nothing.
 pub fn load_object<'obj>(
     config: &Config,
     facts: &Facts,
@@ -339,7 +344,13 @@ pub fn load_object<'obj>(
     let builder = BpfSkelBuilder::default();
     let mut skel = scx_ops_open!(builder, object, roost_ops, config.open_opts())?;
     let rodata = skel.maps.rodata_data.as_mut();
-    fill_rodata!(rodata.context("the BPF object has no .rodata")?, facts, tun);
+    let rodata = rodata.context("the BPF object has no .rodata")?;
+    #[cfg(feature = "faults")]
+    {
+        rodata.fault_old_paths = config.faults.old_paths.into();
+        rodata.fault_spin = config.faults.spin.into();
+    }
+    fill_rodata!(rodata, facts, tun);
     let bss = skel.maps.bss_data.as_mut();
     let first = &mut bss.context("the BPF object has no .bss")?.policy.slot[0];
     copy_rows(from_mut(first), from_ref(policy))?;
@@ -347,28 +358,28 @@ pub fn load_object<'obj>(
     if let Some(members) = members {
         skel.maps.arm_members.reuse_fd(members)?;
     }
-    // Attached when there are rules about names.
+    // Attached only while rules about names exist.
     skel.progs.roost_rename.set_autoattach(false);
-    // Run when a process is told.
+    // Run when a process is put on an arm.
     skel.progs.roost_tell.set_autoattach(false);
     let ops = skel.struct_ops.roost_ops_mut();
-    // The macro above reads it too, but later than the machine was read.
+    // The macro above sets it too, but only after the machine was read.
     ops.hotplug_seq = hotplug_seq;
     ops.exit_dump_len = config.exit_dump_len;
     ops.flags &= known_flags();
-    // Since Linux 6.19; the macro below would warn of it at every start.
+    // New in Linux 6.19; without this the macro below would warn at every start.
     if !compat::struct_has_field("sched_ext_ops", "cgroup_set_idle").unwrap_or(false) {
         debug!("this kernel does not tell of changes to cpu.idle");
         ops.cgroup_set_idle = std::ptr::null_mut();
     }
-    // Since Linux 6.17.
+    // New in Linux 6.17.
     if tun.limits == 0 {
         ops.cgroup_set_bandwidth = std::ptr::null_mut();
         skel.progs.roost_cgroup_set_bandwidth.set_autoload(false);
     }
-    // The kernel warns of ops.cpu_release() where it can do without (release.bpf.h).
+    // The kernel warns about ops.cpu_release() where it is not needed (release.bpf.h).
     let reenqueues = compat::ksym_exists("scx_bpf_reenqueue_local___v2").unwrap_or(false);
-    if reenqueues && !cfg!(feature = "old_paths") {
+    if reenqueues && !config.old_paths() {
         ops.cpu_release = std::ptr::null_mut();
         skel.progs.roost_switch.set_autoload(true);
     }
@@ -406,7 +417,7 @@ impl<'obj> Scheduler<'obj> {
         Ok(())
     }
 
-    /// What is told of changes. Not to be used after the scheduler is unloaded.
+    /// The parts that userspace keeps writing. Must not be used after the scheduler is unloaded.
     fn live(&mut self) -> Result<Loaded> {
         Loaded::new(&mut self.skel)
     }
@@ -419,14 +430,14 @@ impl<'obj> Scheduler<'obj> {
         CpuCounters::map(&self.skel.maps.bss_stats)
     }
 
-    /// Detaches, and reports why it ended. The reason of an error exit is the error.
+    /// Detaches, and reports why the scheduler ended. After an error exit the reason is the error.
     fn unload(mut self) -> Result<UserExitInfo> {
         drop(self.link.take());
         uei_report!(&self.skel, uei)
     }
 }
 
-/// Flags of sched_ext_ops that this kernel knows; it refuses a scheduler with others.
+/// Flags of sched_ext_ops that this kernel knows. It refuses a scheduler with others.
 fn known_flags() -> u64 {
     let flags = [
         *compat::SCX_OPS_KEEP_BUILTIN_IDLE,

@@ -5,8 +5,8 @@
 A test is a shell script whose first lines say what it wants: '# topology: 8' (several: '1 4 8'), '# accel: tcg',
 '# timeout: 120' (guest seconds), '# quick: yes' (also run on every kernel of the matrix; '6.16 7.3': on these), '# own-boot: yes',
 '# twice: yes' (its own boot, done twice: both must print the same bytes), '# kernels: 7.1' (only on that kernel, with
-the matrix), '# long: yes' (only where it is named, or with --every-kernel), '# needs: policy' (the native tests of the policy and their tables are put into the guest), '# needs: spin' (the
-scheduler with the feature spin, too; 'old': the one with old_paths; 'rt-app': that, and the files
+the matrix), '# long: yes' (only where it is named, or with --every-kernel), '# needs: policy' (the native tests of the policy and their tables are put into the guest), '# needs: faults' (the
+scheduler with faults, too, as scx_roost_spin and scx_roost_old; 'rt-app': that, and the files
 tests/guest/*.json; 'systemd': the first process is systemd, and the unit of contrib/ is there; with 'own-boot').
 '# append: isolcpus=2' puts words on the kernel's command line. Tests that want the same machine share a boot.
 The last line is 'N passed, N failed, N skipped'.
@@ -59,7 +59,7 @@ class Test:
     twice: bool
     kernel: str                 # prefix of the only kernel it is for, or ''
     long: bool
-    # 'policy': tests/policy in the guest; 'spin', 'old': such a scheduler; 'rt-app'; 'systemd'; or ''
+    # 'policy': tests/policy in the guest; 'faults': such a scheduler; 'rt-app'; 'systemd'; or ''
     needs: str
     append: str                 # more words for the kernel's command line
 
@@ -118,11 +118,10 @@ class Contents:
         policy = any(t.needs == "policy" for t in tests) and test_program("policy", "test", "--no-run", "--test")
         self.common, self.policy, self.systemd = Image(), Image(), Image()
         self.common.program(scheduler, "bin/scx_roost")
-        if any(t.needs == "spin" for t in tests):
-            self.common.program(test_program("spin", "build", "--features", "spin", "--example"), "bin/scx_roost_spin")
-        if any(t.needs == "old" for t in tests):
-            old = test_program("old_paths", "build", "--features", "old_paths", "--example")
-            self.common.program(old, "bin/scx_roost_old")
+        if any(t.needs == "faults" for t in tests):
+            faulty = test_program("faulty", "build", "--features", "faults", "--example")
+            self.common.program(faulty, "bin/scx_roost_spin")
+            self.common.program(faulty, "bin/scx_roost_old")
         if any(t.needs == "rt-app" for t in tests):
             self.common.program("rt-app")
             for file in sorted(TESTS.glob("*.json")):

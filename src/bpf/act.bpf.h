@@ -12,7 +12,7 @@
 #define ENQ_LAST     SCX_ENQ_LAST
 #define ENQ_REENQ    SCX_ENQ_REENQ
 #define ENQ_PREEMPT  SCX_ENQ_PREEMPT
-#define ENQ_IMMED    (OLD_PATHS ? 0 : SCX_ENQ_IMMED)
+#define ENQ_IMMED    (fault_old_paths ? 0 : SCX_ENQ_IMMED)
 #define WAKE_FORK    SCX_WAKE_FORK
 #define WAKE_SYNC    SCX_WAKE_SYNC
 #define KICK_IDLE    SCX_KICK_IDLE
@@ -206,23 +206,16 @@ static __always_inline s32 start_slice_timer(s32 cpu, u64 ns)
 	return t ? start_timer(&t->timer, cpu, ns) : -ENOENT;
 }
 
-#ifdef ROOST_SPIN
-/* Of a test's build alone: every timer is lost. What it is asked counts as used, or the compiler would pass on nothing. */
-static __always_inline s32 start_delay_timer(s32 cpu, u64 ns)
-{
-	opaque(cpu);
-	opaque(ns);
-	return 0;
-}
-#else
 static __always_inline s32 start_delay_timer(s32 cpu, u64 ns)
 {
 	u32 key = cpu;
 	struct delay_timer *t = bpf_map_lookup_elem(&delay_timers, &key);
 
+	/* The timer is lost. */
+	if (fault_spin)
+		return 0;
 	return t ? start_timer(&t->timer, cpu, ns) : -ENOENT;
 }
-#endif
 
 /* PREEMPT_RT refuses a program in which the verifier finds a timer: it knows tun. */
 static __always_inline s32 start_park_timer(u32 queue, u64 ns)
@@ -238,13 +231,13 @@ static __always_inline s32 start_park_timer(u32 queue, u64 ns)
 
 /* ---- tests ---- */
 
-#ifdef ROOST_SPIN
-/* Of a test's build alone: the instant between the look at a CPU and the insertion there, made long enough to be met. */
+#ifdef ROOST_FAULTS
+/* The time between the look at a CPU and the insertion there, long enough for a race to be seen. */
 #define SPIN_NS 1000000ULL
 
 subprog u32 spin_gap(void)
 {
-	u64 end = bpf_ktime_get_ns() + SPIN_NS;
+	u64 end = bpf_ktime_get_ns() + (fault_spin ? SPIN_NS : 0);
 
 	while ((s64)(bpf_ktime_get_ns() - end) < 0 && may_loop)
 		;

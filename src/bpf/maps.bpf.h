@@ -17,6 +17,14 @@ const volatile struct node_facts nodes[MAX_NODES] = {};
 const volatile u16 llc_cpus[MAX_CPUS] = {};
 const volatile struct tunables tun = {};
 
+/* Faults that only a build for tests can have: features that older kernels lack stay unused; races are widened. */
+#ifdef ROOST_FAULTS
+const volatile u8 fault_old_paths, fault_spin;
+#else
+#define fault_old_paths false
+#define fault_spin	false
+#endif
+
 /* ---- policy, set before load and published anew while the scheduler runs ---- */
 
 struct policy_store policy = {};

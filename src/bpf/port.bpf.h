@@ -10,13 +10,6 @@
 #include <bpf_experimental.h>
 #include "maps.bpf.h"
 
-/* Of a test's build alone: what older kernels lack is left unused on new ones. */
-#ifdef ROOST_OLD
-#define OLD_PATHS true
-#else
-#define OLD_PATHS false
-#endif
-
 #define subprog	  __noinline
 #define nonnull	  __arg_nonnull
 #define opaque(x) barrier_var(x)
@@ -243,7 +236,7 @@ static __always_inline struct task_struct *queue_head(u32 queue)
 	struct task_struct *p = NULL;
 
 	/* Deadline-ordered queues are peeked at correctly since the kfunc exists (6.19). */
-	if (!OLD_PATHS && bpf_ksym_exists(scx_bpf_dsq_peek))
+	if (!fault_old_paths && bpf_ksym_exists(scx_bpf_dsq_peek))
 		return scx_bpf_dsq_peek(queue);
 	if (!bpf_iter_scx_dsq_new(&it, queue, 0))
 		p = bpf_iter_scx_dsq_next(&it);

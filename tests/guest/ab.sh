@@ -4,7 +4,7 @@
 # topology: 4
 # accel: icount
 # timeout: 900
-# needs: spin
+# needs: faults
 . /tests/lib.sh
 # verdict VARIANT: of the first metric.
 verdict() { sed -n "s/^  $1 .*  \([a-z ]*\)\(:.*\)*$/\1/p" $AB_LOG | head -n 1; }

@@ -5,7 +5,7 @@
 # accel: icount
 # timeout: 240
 # quick: 6.16 7.3
-# needs: spin
+# needs: faults
 . /tests/lib.sh
 # In each LLC two wakers (one core) and two idle CPUs: 16 rounds are 64 wakeups onto 64 idle CPUs.
 ROUNDS=16

@@ -4,7 +4,7 @@
 # topology: 8
 # accel: icount
 # timeout: 300
-# needs: spin
+# needs: faults
 . /tests/lib.sh
 FREQS=/tmp/freqs
 mkdir -p $FREQS

@@ -4,7 +4,7 @@
 # topology: 8
 # accel: icount
 # timeout: 240
-# needs: old
+# needs: faults
 . /tests/lib.sh
 start_old() {
 	scx_roost_old "$@" >$LOG 2>&1 &
