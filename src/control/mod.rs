@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The control socket: arms and rules of the running scheduler. They live here, in the process; a loaded scheduler is
-//! told of them, and so is the next one after a restart. Each request is carried out whole or not at all; those that
-//! arrived together are published together.
+//! The control socket: arms and rules of the running scheduler. They are kept in this process, and
+//! given to the loaded scheduler and to each one loaded after a restart. Each request is carried
+//! out whole or not at all. Changes of requests that arrived together are published together.
 
 mod live;
 mod sampling;
@@ -30,11 +30,11 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a request is, in its "args"; its "req" is "ctl".
+/// The "args" of a request; its "req" is "ctl".
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Op {
-    /// Of all arms without a name.
+    /// All arms, if none is named.
     Show {
         arm: Option<String>,
     },
@@ -52,9 +52,9 @@ pub enum Op {
     ArmDel {
         arm: String,
     },
-    /// Do the sums that the scheduler keeps hold what they should?
+    /// Compares the scheduler's sums with what its tasks added to them.
     Audit {},
-    /// Groups with a CPU limit, and what became of it.
+    /// Groups with a CPU limit, and their accounts.
     Limits {},
     Rules {},
     RuleAdd {
@@ -64,7 +64,7 @@ pub enum Op {
     RuleDel {
         whom: Whom,
     },
-    /// Whoever asks is to be on this arm, and what it starts.
+    /// Puts the asking process, and what it starts, on this arm.
     Exec {
         arm: String,
     },
@@ -77,7 +77,7 @@ pub struct Request {
     pub args: Value,
 }
 
-/// A shared handle.
+/// A handle; clones share their state.
 #[derive(Clone)]
 pub struct Control(Arc<Mutex<State>>);
 
@@ -86,30 +86,32 @@ struct State {
     rules: Rules,
     generation: u32,
     nr_cpus: u32,
-    /// Of each CPU by number.
+    /// By CPU number.
     capacity: Vec<u16>,
+    /// CPUs that were online at the load and are offline now.
+    away: Vec<u16>,
     frequencies: Frequencies,
     scans: Scans,
-    /// Those in the image that was published last, of each arm.
+    /// The thresholds of each arm in the image that was published last.
     thresholds: Vec<Vec<u32>>,
     thresholds_told: Sparing,
-    /// How often frequencies were read while an arm wanted them.
+    /// Samples of frequencies since the source was set.
     samples: u32,
     sampled: Sampled,
-    /// Online CPUs of which nothing was sampled.
+    /// Online CPUs without a frequency in the last sample.
     unread: usize,
     source: CounterSource,
-    /// Wakes who follows what is asked for here.
+    /// Wakes the watch loop after a request changed something.
     bell: Bell,
     /// None while no scheduler is loaded.
     live: Option<Box<dyn Live>>,
-    /// Arm default is all there is, and stays as it is.
+    /// Arm default is the only arm, and cannot be changed.
     frozen: bool,
     arms_changed: bool,
     rules_changed: bool,
 }
 
-/// The loaded scheduler is no longer told when this is dropped.
+/// Detaches the loaded scheduler when it is dropped.
 pub struct Attached(Control);
 
 impl Drop for Attached {
@@ -119,12 +121,12 @@ impl Drop for Attached {
 }
 
 enum Answer {
-    /// It is told when the change is live.
+    /// Answered when the change is live.
     Changed,
     Data(Value),
 }
 
-/// uapi: getsockopt() for a pidfd of who connected.
+/// uapi: getsockopt() for a pidfd of the peer process.
 const SO_PEERPIDFD: i32 = 77;
 
 const PURPOSE: Purpose = Purpose {
@@ -135,14 +137,15 @@ const PURPOSE: Purpose = Purpose {
     access: Access::Owner { group: None },
 };
 
-/// The socket of `Control::serve`, without a thread. The owner may connect, and `group` if there is
-/// one.
+/// Binds the socket of `Control::serve`, without starting a thread. The owner may connect, and
+/// `group` if given.
 pub fn bind(path: &Path, group: Option<u32>) -> Result<Bound> {
     PURPOSE.for_group(group).bind(path)
 }
 
 impl Control {
-    /// Arm default is as `everybody` says; `frozen`: for good, and alone. What is shown of the arms goes to `source`.
+    /// `everybody`: the settings of arm default. `frozen`: they cannot be changed, and there is no
+    /// other arm. Statistics about the arms go to `source`.
     pub fn new(everybody: Settings, frozen: bool, source: CounterSource) -> Control {
         let mut rules = Rules::default();
         rules.arm_added(0);
@@ -152,6 +155,7 @@ impl Control {
             generation: 0,
             nr_cpus: 1,
             capacity: Vec::new(),
+            away: Vec::new(),
             frequencies: Frequencies::default(),
             scans: Scans::default(),
             thresholds: Vec::new(),
@@ -170,18 +174,18 @@ impl Control {
         Control(Arc::new(Mutex::new(state)))
     }
 
-    /// Serves until the returned value is dropped. The owner may connect, and `group` if there is one.
+    /// Serves until the returned value is dropped. The owner may connect, and `group` if given.
     pub fn launch(&self, path: &Path, group: Option<u32>) -> Result<Server> {
         self.serve(bind(path, group)?)
     }
 
-    /// The second half of `launch`; `bind` is the first.
+    /// The second half of `launch`, after `bind`.
     pub fn serve(&self, bound: Bound) -> Result<Server> {
         let control = self.clone();
         bound.serve(move |stream| control.client(stream))
     }
 
-    /// What answers the process at the other end of `stream`.
+    /// The handler of requests of the process at the other end of `stream`.
     pub fn client(&self, stream: &UnixStream) -> Result<Box<dyn Client>> {
         Ok(Box::new(Peer {
             control: self.clone(),
@@ -189,7 +193,7 @@ impl Control {
         }))
     }
 
-    /// What the next scheduler begins with.
+    /// The image that the next scheduler starts with.
     pub fn image(&self, nr_cpus: u32, capacity: Vec<u16>) -> policy_image {
         let mut state = self.lock();
         state.nr_cpus = nr_cpus;
@@ -199,8 +203,8 @@ impl Control {
         image
     }
 
-    /// Publishes what CPUs are worth now; true if that has changed. After an error they count for what they did: it is to be
-    /// called again.
+    /// Publishes the current capacity of each CPU; true if it has changed. After an error the old
+    /// capacities stay in force, and the caller should try again.
     pub fn set_capacity(&self, capacity: Vec<u16>) -> Result<bool> {
         let mut state = self.lock();
         if state.capacity == capacity {
@@ -216,22 +220,23 @@ impl Control {
         Ok(true)
     }
 
-    /// To be called again and again: publishes what could not be published when it was changed.
+    /// Publishes changes whose publication failed. Called at each look.
     pub fn publish(&self) -> Result<()> {
         self.lock().flush_policy()
     }
 
-    /// Rings when somebody has changed arms or rules.
+    /// Rings when a client has changed arms or rules.
     pub fn bell(&self) -> Bell {
         self.lock().bell.clone()
     }
 
-    /// What arm default is now.
+    /// The current settings of arm default.
     pub fn everybody(&self) -> Settings {
         self.lock().arms.everybody().settings.clone()
     }
 
-    /// A scheduler was loaded with `image`. It is to be unloaded only after the returned value is dropped.
+    /// To be called when a scheduler was loaded with `image`. Unload it only after the returned
+    /// value is dropped.
     #[must_use = "without it nothing is told to the scheduler"]
     pub fn attach(&self, live: Box<dyn Live>, image: &policy_image) -> Result<Attached> {
         let mut state = self.lock();
@@ -240,17 +245,17 @@ impl Control {
         state.rules_changed = true;
         let attached = Attached(self.clone());
         let flushed = state.flush();
-        // Before `attached` takes it in an error's case.
+        // Unlocked before `attached`, which locks it, is dropped after an error.
         drop(state);
         flushed.map(|()| attached)
     }
 
-    /// What rules are about that may come or go.
+    /// The cgroups and processes of rules, which may come and go.
     pub fn subjects(&self) -> Subjects {
         self.lock().rules.subjects()
     }
 
-    /// Rings when something becomes of the subjects of rules that there are now, once.
+    /// Listens for events of the current subjects of rules. They ring the bell, once.
     pub fn listen(&self) -> Result<RuleEvents> {
         let state = self.lock();
         let (subjects, bell) = (state.rules.subjects(), state.bell.clone());
@@ -259,20 +264,21 @@ impl Control {
         RuleEvents::listen(subjects, processes, bell)
     }
 
-    /// There is no scheduler any more that could be told anything.
+    /// No scheduler is loaded, or the kernel has ended it.
     pub fn ended(&self) -> bool {
         self.lock().live.as_ref().is_none_or(|live| live.ended())
     }
 
-    /// To be called now and then: cgroups may have been made anew, processes may have ended. True if that has changed something.
+    /// Follows cgroups that were created again and processes that ended. True if that changed
+    /// something. Called at each look.
     pub fn refresh(&self) -> Result<bool> {
         let paths = self.lock().rules.cgroups();
-        // Nobody waits for us while we look.
+        // Unlocked during file system access.
         let found = paths.into_iter().map(Found::again).collect::<Vec<_>>();
         let mut state = self.lock();
         let changed = state.rules.refresh(&found);
         state.rules_changed |= changed;
-        // Rules put tasks on arms, so those are published first.
+        // Rules put tasks on arms, so arms are published first.
         if !state.arms_changed {
             state.flush_rules()?;
         }
@@ -294,7 +300,7 @@ impl State {
         image
     }
 
-    /// Publishes what was changed.
+    /// Publishes all changes.
     fn flush(&mut self) -> Result<()> {
         self.flush_policy()?;
         self.flush_rules()
@@ -441,7 +447,7 @@ impl State {
     }
 }
 
-/// One client.
+/// One client of the socket.
 struct Peer {
     control: Control,
     pidfd: OwnedFd,
@@ -455,7 +461,7 @@ impl Client for Peer {
 }
 
 impl Peer {
-    /// All of them, and then what they changed is published.
+    /// Applies all requests, then publishes their changes.
     fn apply(&self, lines: &[Vec<u8>]) -> Vec<Result<String>> {
         let asked: Vec<Result<Asked>> = lines.iter().map(|line| parse(line)).collect();
         let mut state = self.control.lock();
@@ -475,7 +481,8 @@ impl Peer {
     }
 }
 
-/// A request, and what had to be looked up for it: that may take long, and is done while others are served.
+/// A request, with the cgroup that it names. The lookup may take long, so it is done before the
+/// state is locked.
 struct Asked {
     op: Op,
     cgroup: Option<Found>,
@@ -498,7 +505,7 @@ fn parse(line: &[u8]) -> Result<Asked> {
     Ok(Asked { op, cgroup })
 }
 
-/// The process at the other end. Unlike its number this cannot become another process's.
+/// A pidfd of the process at the other end. Unlike a pid, it is never reused for another process.
 fn peer_pidfd(stream: &UnixStream) -> Result<OwnedFd> {
     let mut fd: i32 = -1;
     let mut len = size_of::<i32>() as libc::socklen_t;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Frequencies and idle periods on their way from the machine to the loaded scheduler, while an arm wants them.
+//! Passes frequencies and idle periods from the machine to the loaded scheduler, while an arm wants
+//! them.
 
 use super::{Control, State};
 use crate::bpf::intf::policy_image;
@@ -15,19 +16,19 @@ use log::{info, warn};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// After so many samples it would be known if ticks see frequencies.
+/// After this many samples it is clear whether ticks see frequencies.
 const SAMPLES_TO_KNOW: u32 = 50;
-/// What is low is learnt anew after each so many.
+/// The thresholds are learnt again after this many samples.
 const SAMPLES_TO_LEARN: u32 = 50;
 
 const NO_SOURCE: &str =
     "delay_migration does nothing: no frequency of a CPU is known (see --freq-source)";
 
-/// Of each CPU by number, as far as it is known.
+/// By CPU number, as far as known.
 #[derive(Default)]
 pub struct CpuLive {
     pub khz: Vec<Option<u32>>,
-    /// When that was sampled; None: it is not known.
+    /// When the frequencies were sampled; None: not known.
     pub khz_at: Option<Instant>,
     /// Of arm default; 0: nothing is low.
     pub threshold_khz: Vec<u32>,
@@ -37,7 +38,7 @@ pub struct CpuLive {
 /// The last sample of frequencies.
 #[derive(Default)]
 pub(super) struct Sampled {
-    /// Of each CPU by number.
+    /// By CPU number.
     khz: Vec<Option<u32>>,
     at: Option<Instant>,
 }
@@ -48,7 +49,7 @@ pub(super) fn rows(image: &policy_image) -> Vec<Vec<u32>> {
 }
 
 impl Control {
-    /// Where frequencies of CPUs come from, of the scheduler that runs and of the next.
+    /// Sets the source of frequencies, for the running scheduler and the next one.
     pub fn set_frequencies(&self, frequencies: Frequencies) {
         let mut state = self.lock();
         let old = std::mem::replace(&mut state.frequencies, frequencies);
@@ -56,10 +57,10 @@ impl Control {
         state.unread = 0;
         state.sampled = Sampled::default();
         state.show_frequencies();
-        // A scheduler that runs already has thresholds in the unit of the old source.
+        // A running scheduler has thresholds in the unit of the old source.
         state.arms_changed |= state.live.is_some();
         let flushed = state.flush();
-        // Nobody waits for us while its files are closed.
+        // Unlocked while the old source's files are closed.
         drop(state);
         drop(old);
         if let Err(e) = flushed {
@@ -67,22 +68,28 @@ impl Control {
         }
     }
 
-    /// The caches of the next scheduler's machine.
+    /// Sets the caches of the next scheduler's machine.
     pub fn set_scans(&self, scans: Scans) {
         self.lock().scans = scans;
     }
 
-    /// Some arm bounds its scans.
+    /// Sets the CPUs that were online at the load and are offline now. Their frequencies cannot be
+    /// read.
+    pub fn set_away(&self, cpus: Vec<u16>) {
+        self.lock().away = cpus;
+    }
+
+    /// Some arm bounds its scans by idle periods.
     pub fn wants_scans(&self) -> bool {
         self.lock().arms.want_scans()
     }
 
-    /// To be called again and again: reads idle periods, if an arm wants them, and tells what a scan is worth.
+    /// Called repeatedly: reads idle periods, if an arm wants them, and sets the bounds of scans.
     pub fn sample_idle(&self) {
         self.lock().sample_idle();
     }
 
-    /// Nobody reads idle periods for a while: a scan is not bounded by those of long ago.
+    /// Called when sampling of idle periods pauses: old ones must not bound a scan.
     pub fn forget_idle(&self) {
         let mut state = self.lock();
         let nothing = state.scans.nothing();
@@ -91,30 +98,31 @@ impl Control {
         }
     }
 
-    /// Nobody samples frequencies for a while: those of the last sample are not shown.
+    /// Called when sampling of frequencies pauses: the last sample is not shown any more.
     pub fn forget_frequencies(&self) {
         self.lock().sampled = Sampled::default();
     }
 
-    /// To be called again and again: reads frequencies by `read`, if an arm wants them, and learns what is low.
+    /// Called repeatedly: reads frequencies by `read`, if an arm wants them, and learns which are
+    /// low.
     pub fn sample(&self, read: impl FnOnce(&FreqFiles) -> Vec<Option<u32>>) -> Result<()> {
         let state = self.lock();
         if state.live.is_none() || !state.wants_frequencies() {
             return Ok(());
         }
         let files = state.frequencies.files();
-        // Nobody waits for us while we read: a file may hang.
+        // Unlocked during the read, because a file may hang.
         drop(state);
         let read = files.map(|files| Reading::new(files, read));
         self.lock().sample(read.as_ref())
     }
 
-    /// Some arm delays moves to slow CPUs, and can.
+    /// Some arm delays moves to slow CPUs, and delays are possible.
     pub fn wants_frequencies(&self) -> bool {
         self.lock().wants_frequencies()
     }
 
-    /// What is told to people of each CPU.
+    /// What statistics show of each CPU.
     pub fn cpu_gauges(&self) -> CpuLive {
         let state = self.lock();
         let nr_cpus = state.capacity.len();
@@ -137,7 +145,7 @@ impl State {
         self.frequencies.wanted() && rules.iter().any(|rule| *rule != FreqRule::Off)
     }
 
-    /// The last sample, while somebody wants samples and it is not too old.
+    /// The last sample, if an arm wants samples and it is not too old.
     fn fresh(&self) -> Option<&Sampled> {
         let age = self.sampled.at.map(|at| at.elapsed());
         let fresh = age.is_some_and(|age| age <= self.frequencies.stale());
@@ -161,7 +169,8 @@ impl State {
         let source = self.frequencies.name().to_string();
         let speeds = live.speeds(self.capacity.len());
         let told = self.frequencies.sample(&speeds, read);
-        // What came too late, or was not read because a thread still waits for a file, says nothing of the files.
+        // The sample came too late, or a thread still waits for a file. Neither says anything about
+        // the files.
         if told.is_none_or(<[_]>::is_empty) && self.frequencies.files().is_some() {
             return Ok(());
         }
@@ -197,7 +206,7 @@ impl State {
         self.flush()
     }
 
-    /// Is a source known, and is it read whole?
+    /// Updates the conditions: whether a source is known, and whether every CPU's file can be read.
     fn judge_samples(&mut self) {
         let known = self.frequencies.known();
         if known || self.samples >= SAMPLES_TO_KNOW {
@@ -205,8 +214,9 @@ impl State {
             self.source.set_condition(Condition::NoFreqSource, text);
         }
         let silent = |(cpu, khz): (usize, &Option<u32>)| {
-            let online = self.capacity.get(cpu).is_some_and(|worth| *worth > 0);
-            (online && khz.is_none()).then_some(cpu)
+            let known = self.capacity.get(cpu).is_some_and(|worth| *worth > 0);
+            let away = self.away.iter().any(|away| usize::from(*away) == cpu);
+            (known && !away && khz.is_none()).then_some(cpu)
         };
         let from_files = self.frequencies.files().is_some();
         let cpus = self.sampled.khz.iter().enumerate().filter_map(silent);

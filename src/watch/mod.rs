@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the loop looks at while a scheduler is loaded: one `look` finds what has changed, publishes it and tells of it. It has no
-//! clock of its own and never naps; how long until the next look is for `model::Pace` to say.
+//! What the watch loop does while a scheduler is loaded: one `look` finds what has changed,
+//! publishes it and reports it. It has no clock and never naps; `model::Pace` decides how long
+//! until the next look.
 
 mod cpufreq;
 mod rules;
@@ -30,22 +31,23 @@ use std::time::Duration;
 const ONLINE: &str = "devices/system/cpu/online";
 const ODD_STAT: &str = "/proc/stat does not tell the times of CPUs: how busy they are is not known";
 
-/// What may change at any time: limits, the driver of cpufreq, the work.
+/// For what may change at any time: limits, cpufreq's driver, load.
 const OFTEN: Duration = Duration::from_millis(900);
-/// What seldom does: rankings, governors, counts of heat.
+/// For what seldom changes: rankings, governors, throttle counts.
 const SELDOM: Duration = Duration::from_secs(10);
-/// What takes a walk through all cgroups. The start was preceded by one.
+/// For what needs a walk through all cgroups. One was made before the start.
 const RARELY: Duration = Duration::from_secs(600);
-/// So many of them are seen in one look; the rest of the walk is for the next ones.
+/// Cgroups visited in one look; the next looks continue the walk.
 const GROUPS: usize = 2000;
 /// A look that takes longer is slow: a file does not answer.
 pub const LOOK_SLOW: Duration = Duration::from_secs(1);
-/// How long it is told of what takes no time: that the date was set, that a look was late or slow, that a CPU was too hot.
+/// How long a momentary event stays reported: the date was set, a look was late or slow, a CPU was
+/// too hot.
 const TOLD: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Looked {
-    /// It is no longer the machine that the scheduler was loaded for.
+    /// No longer the machine that the scheduler was loaded for.
     MachineChanged,
     Seen(Seen),
 }
@@ -53,9 +55,9 @@ pub enum Looked {
 /// What outlives a load.
 #[derive(Clone, Copy, Default)]
 pub struct Past {
-    /// Of the last look.
+    /// As of the last look.
     clocks: Option<Clocks>,
-    /// Until when it is told, since boot.
+    /// Until when the event is reported, since boot.
     jump_until: Option<Duration>,
     late_until: Option<Duration>,
     slow_until: Option<Duration>,
@@ -63,7 +65,7 @@ pub struct Past {
 }
 
 impl Past {
-    /// After a load that ended while a look hung, which nobody waits for any more: of that it is told as of one that was slow.
+    /// After a load that ended while a look hung: that is reported like a slow look.
     pub fn left_behind(self, now: &Clocks) -> Past {
         Past {
             slow_until: Some(now.boot + TOLD),
@@ -72,7 +74,7 @@ impl Past {
     }
 }
 
-/// It borrows nothing: its thread may outlast the load when a file does not answer.
+/// Borrows nothing: its thread may outlive the load when a file does not answer.
 pub struct Watch {
     freq_source: FreqSource,
     /// No CPU limit of a group is enforced.
@@ -83,7 +85,7 @@ pub struct Watch {
     source: CounterSource,
     /// As it was at the load.
     machine: Machine,
-    /// Those of its CPUs that are there now.
+    /// Its CPUs that are online now.
     online: Vec<u16>,
     /// Moves can be delayed, so frequencies matter.
     timers: bool,
@@ -98,7 +100,7 @@ pub struct Watch {
     odd_stat: bool,
     waiting_permille: u64,
     resident_kb: u64,
-    /// The walk through all cgroups that goes on.
+    /// The walk through all cgroups that is under way.
     quotas: Option<QuotaWalk>,
     past: Past,
     left_behind: Arc<AtomicBool>,
@@ -108,7 +110,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Before the load: what is read here goes into the first policy. `past`: of the load before.
+    /// Made before the load: what is read here goes into the first policy. `past` comes from the
+    /// previous load.
     pub fn new(
         config: &Config,
         host: &Host,
@@ -147,21 +150,23 @@ impl Watch {
         };
         watch.begin_cpufreq();
         source.set_condition(Condition::CpusOffline, offline(host, &machine.online()));
+        control.set_away(Vec::new());
         watch.tell_cpus();
         watch
     }
 
-    /// For the next.
+    /// To hand to the next load.
     pub fn past(&self) -> Past {
         self.past
     }
 
-    /// What CPUs count for now, by number.
+    /// The current capacity of each CPU, by number.
     pub fn worth(&self) -> Vec<u16> {
         self.cpufreq.worth().to_vec()
     }
 
-    /// Set when nobody waits any more for a look that hangs: another load may have begun, which it should not disturb.
+    /// Set when nothing waits any more for a look that hangs. Another load may have begun then,
+    /// which this look must not disturb.
     pub fn left_behind(&self) -> Arc<AtomicBool> {
         self.left_behind.clone()
     }
@@ -170,7 +175,7 @@ impl Watch {
         self.left_behind.load(Ordering::Acquire)
     }
 
-    /// `idle`: nobody has worked on the machine for some looks, and what would wake CPUs is left for later.
+    /// `idle`: the machine has been idle for some looks, so what would wake CPUs is postponed.
     pub fn look(&mut self, now: Clocks, idle: bool) -> Looked {
         self.source.event(Event::Period);
         let mut changed = self.look_at_clocks(now);
@@ -207,7 +212,7 @@ impl Watch {
         })
     }
 
-    /// How late a look begins at `now`, if it does.
+    /// Called when a look begins at `now`. `late`: by how much it is late, if it is.
     pub fn begun(&mut self, late: Option<Lateness>, now: &Clocks) {
         if let Some(late) = late {
             self.source.event(Event::PeriodLate);
@@ -224,7 +229,7 @@ impl Watch {
         }
     }
 
-    /// How long the look took that is over at `now`.
+    /// Called when a look that took this long ended at `now`.
     pub fn ended(&mut self, took: Duration, now: &Clocks) {
         if took > LOOK_SLOW {
             self.source.event(Event::PeriodSlow);
@@ -261,7 +266,7 @@ impl Watch {
         passed != model::Passed::default()
     }
 
-    /// CPUs that are online. None: the kernel says what cannot be.
+    /// Online CPUs. None: the kernel's list cannot be parsed.
     fn online_now(&self) -> Option<Vec<u16>> {
         let text = self.host.sys_text(ONLINE).unwrap_or_default();
         let online = parse_cpulist(&text).ok().filter(|cpus| !cpus.is_empty());
@@ -275,13 +280,13 @@ impl Watch {
         online
     }
 
-    /// The places of these CPUs were known at the load.
+    /// The topology of these CPUs was known at the load.
     fn knows(&self, online: &[u16]) -> bool {
         let known = self.machine.online();
         online.iter().all(|cpu| known.contains(cpu))
     }
 
-    /// The scheduler itself has been told by the kernel (policy/hotplug.h).
+    /// The kernel itself reports hotplug to the BPF half (policy/hotplug.h).
     fn follow_online(&mut self, online: Vec<u16>) {
         let gone = without(&self.online, &online);
         let back = without(&online, &self.online);
@@ -292,11 +297,14 @@ impl Watch {
         }
         let offline = offline(&self.host, &online);
         self.source.set_condition(Condition::CpusOffline, offline);
+        let at_load = self.machine.online().into_iter();
+        let away = at_load.filter(|cpu| !online.contains(cpu)).collect();
+        self.control.set_away(away);
         self.online = online;
         self.read_anew();
     }
 
-    /// What was changed meanwhile is live already, unless that failed.
+    /// Retries a publication that failed. Without a failure every change is live already.
     fn publish_policy(&mut self, now: Duration) {
         if let Err(e) = self.control.publish()
             && let Some(left_out) = self.unpublished_told.told(now)
@@ -318,7 +326,7 @@ impl Watch {
         }
     }
 
-    /// Since the last look at that.
+    /// CPUs that were slowed down since the last look at this.
     fn throttled(&mut self) -> Option<Throttled> {
         if !self.throttles.known() {
             return None;
@@ -350,7 +358,7 @@ impl Watch {
         self.resident_kb = resident_kb(&self.host).unwrap_or(0);
     }
 
-    /// The machine as the last look has seen it; `period` is the time until the next look.
+    /// Sets the gauges as of the last look; `period` is the time until the next one.
     pub fn tell(&self, period: Duration) {
         let busy = self.busy.as_ref().map_or(0, |busy| busy.machine);
         self.source.set_gauges(Gauges {
@@ -402,7 +410,7 @@ fn without(cpus: &[u16], others: &[u16]) -> Vec<String> {
     left.map(u16::to_string).collect()
 }
 
-/// CPUs that are there and offline.
+/// A sentence about CPUs that are present and offline.
 fn offline(host: &Host, online: &[u16]) -> Option<String> {
     let present = parse_cpulist(&host.sys_text("devices/system/cpu/present")?).ok()?;
     let gone = without(&present, online);
@@ -418,7 +426,7 @@ fn offline(host: &Host, online: &[u16]) -> Option<String> {
     })
 }
 
-/// The kernel brings no second thread of a core online while SMT is off.
+/// The kernel keeps the second threads of cores offline while SMT is off.
 fn remedy(smt: Option<&str>) -> &'static str {
     match smt {
         Some("off") => {
@@ -442,11 +450,11 @@ fn over(until: &mut Option<Duration>, now: &Clocks) -> bool {
     until.take_if(|until| now.boot >= *until).is_some()
 }
 
-/// Something that is to be done again when so much time has passed.
+/// Something to be repeated after this much time.
 struct Every {
     period: Duration,
     next: Option<Duration>,
-    /// When it is first asked.
+    /// Due at the first call.
     at_once: bool,
 }
 
@@ -459,7 +467,7 @@ impl Every {
         }
     }
 
-    /// The first time after one period.
+    /// Due for the first time after one period.
     fn after(period: Duration) -> Every {
         Every {
             at_once: false,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Tests of the policy, run natively and in part as BPF: decision tables, exhaustive and random comparison with an independent model,
-//! properties of queues, signals, sets, stealing, cgroup weights and arms.
+//! Tests of the policy's C, run natively and in part as BPF: decision tables, exhaustive and random
+//! comparison with an independent model, and properties of queues, signals, sets, stealing, cgroup
+//! weights and arms.
 
 mod arms;
 mod balance;
@@ -12,6 +13,7 @@ mod claims;
 mod delay;
 mod domains;
 mod exhaustive;
+mod hotplug;
 mod idle_time;
 mod jit;
 mod life;

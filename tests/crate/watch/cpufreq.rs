@@ -77,7 +77,8 @@ fn governor_and_boost_are_followed() {
     assert!(!changed(&mut watch, 22) && !changed(&mut watch, 31));
 }
 
-/// The first is there when the driver is seen; none of the others is missed.
+/// Only the first CPU has files when the driver is first seen. Those of the others must be read
+/// too.
 #[test]
 fn a_driver_that_comes_cpu_by_cpu_is_read_whole() {
     let bench = bench("smove");
@@ -161,6 +162,23 @@ fn frequencies_that_are_garbage_are_counted_once() {
 }
 
 #[test]
+fn a_cpu_that_is_offline_need_not_tell_its_frequency() {
+    let bench = bench("smove");
+    let mut watch = bench.watch();
+    bench.later(&mut watch, 0, 0, 0);
+    bench.samples(2);
+    bench.tree.online(&[0, 1, 2, 4, 5, 6, 7]);
+    bench.rewrite(3..4, "scaling_cur_freq", "");
+    bench.later(&mut watch, 1, 0, 0);
+    bench.samples(2);
+    assert_eq!(bench.state("freq_unreadable"), (0, 0));
+    bench.tree.online(&[0, 1, 2, 3, 4, 5, 6, 7]);
+    bench.later(&mut watch, 2, 0, 0);
+    bench.samples(2);
+    assert_eq!(bench.state("freq_unreadable"), (1, 1));
+}
+
+#[test]
 fn files_of_cpufreq_that_are_garbage_are_counted() {
     let bench = bench("roost");
     bench.rewrite(0..2, "cpuinfo_max_freq", "very fast");
@@ -237,7 +255,7 @@ fn a_sample_is_newer_than_what_was_read_before() {
     assert_eq!(khz(), 1_700_000);
 }
 
-/// Of a folder nobody reads when somebody asks: it may hang.
+/// A request never reads the folder, because that may hang: it gets the last sample.
 #[test]
 fn a_sample_of_a_folder_is_shown_while_it_is_fresh() {
     type End = fn(&Bench);
