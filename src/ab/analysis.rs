@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! From runs to comparisons: the values of each variant block by block, and what may be said of them.
+//! From runs to comparisons: the values of each variant by block, and the verdicts on them.
 
 use super::metric::Metric;
 use super::result::{Header, Repetition};
@@ -8,7 +8,8 @@ use super::stats::verdict::{Compared, Judged, Step, judge};
 use super::variant::{Variant, exercised};
 use anyhow::Result;
 
-/// Of one metric, a value for each whole block: the mean of its runs there, which are two where blocks are mirrored. None: some run has none.
+/// One value of the metric per whole block: the mean of the variant's runs in it, two if blocks are
+/// mirrored. None if a run lacks the metric.
 pub fn series(runs: &[Repetition], blocks: usize, variant: &str, metric: &str) -> Option<Vec<f64>> {
     let mut values = vec![Vec::new(); blocks];
     for run in runs.iter().filter(|r| r.variant == variant) {
@@ -20,8 +21,8 @@ pub fn series(runs: &[Repetition], blocks: usize, variant: &str, metric: &str) -
     values.iter().map(known).collect()
 }
 
-/// The unit of the last decimal place that a value of the metric has had up to each whole block, under whichever variant: what it is taken
-/// from tells nothing finer.
+/// For each block, the unit of the last decimal place in any value of the metric up to that block,
+/// under any variant. The source of the values shows nothing finer.
 fn units(runs: &[Repetition], blocks: usize, metric: &str) -> Vec<f64> {
     let mut units = vec![1.0_f64; blocks];
     for run in runs {
@@ -36,20 +37,20 @@ fn units(runs: &[Repetition], blocks: usize, metric: &str) -> Vec<f64> {
     units
 }
 
-/// Of the shortest decimal number that is this one; 1 where it is whole.
+/// Unit of the last place of the shortest decimal number that equals `value`; 1 if it is whole.
 fn last_place(value: f64) -> f64 {
     let text = value.to_string();
     let places = text.split_once('.').map_or(0, |(_, behind)| behind.len());
     10_f64.powi(-(places as i32))
 }
 
-/// Blocks of which all runs are there.
+/// Number of blocks that have all their runs.
 pub fn blocks(header: &Header, runs: &[Repetition]) -> usize {
     let warm = header.warmups * header.variants.len();
     runs.len().saturating_sub(warm) / header.design().block_runs()
 }
 
-/// Each of the other variants with the first, metric by metric; `judged` has them in the same order.
+/// The comparisons: each other variant with the first, by metric. `judged` has the same order.
 pub fn pairs(header: &Header) -> Result<Vec<(String, Metric)>> {
     let metrics = header.metrics()?;
     let others = header.variants[1..].iter();
@@ -58,13 +59,13 @@ pub fn pairs(header: &Header) -> Result<Vec<(String, Metric)>> {
         .collect())
 }
 
-/// What may be said so far.
+/// The verdicts on the runs so far.
 pub fn judged(header: &Header, runs: &[Repetition]) -> Result<Vec<Judged>> {
     let (blocks, variants) = (blocks(header, runs), header.variants()?);
     let base = &variants[0];
     let of = |variant: &str, metric: &Metric| series(runs, blocks, variant, &metric.name);
     let pairs = pairs(header)?;
-    // Where one of them lacks a value nothing is paired.
+    // If one of the two lacks a value, nothing is paired.
     let values: Vec<(Vec<f64>, Vec<f64>)> = pairs
         .iter()
         .map(|(variant, metric)| of(&base.name, metric).zip(of(variant, metric)))
@@ -79,7 +80,8 @@ pub fn judged(header: &Header, runs: &[Repetition]) -> Result<Vec<Judged>> {
             .iter()
             .filter(|r| r.variant == variant.name && r.block.is_some());
         let grew = |r: &&Repetition| r.counters.get(counter).is_some_and(|n| *n > 0);
-        // Whatever else runs on the machine moves it now and then.
+        // In more than half of the runs: other tasks on the machine also move a counter now and
+        // then.
         2 * own.clone().filter(grew).count() > own.count()
     };
     let acted = |name: &str| {

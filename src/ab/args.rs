@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What was typed behind `scx_roost ab`, and what is meant.
+//! The options of `scx_roost ab` and `scx_roost tune`, and what they mean.
 
 use super::concurrent::{self, Sides};
 use super::metric::{Measured, Metric, Source};
@@ -195,33 +195,33 @@ pub enum Look {
     },
 }
 
-/// What is to be done.
+/// One comparison to run.
 #[derive(Clone, Debug)]
 pub struct Task {
     pub header: Header,
     pub command: Vec<OsString>,
     pub timeout: Duration,
-    /// Whose the command is; None: ours.
+    /// The user that the command runs as. None: ours.
     pub user: Option<User>,
     pub result: PathBuf,
     pub resume: bool,
     pub pages: Pages,
-    /// Of which workload of a suite it is.
+    /// The workload of a suite that it runs; None: the command that was typed.
     pub item: Option<Item>,
 }
 
-/// Of all tasks: each of the other variants with the first, metric by metric.
+/// Number of comparisons of all tasks: each other variant with the first, by metric.
 fn comparisons(tasks: &[Task]) -> usize {
     let of = |h: &Header| (h.variants.len() - 1) * h.metrics.len();
     tasks.iter().map(|task| of(&task.header)).sum()
 }
 
-/// The least number of blocks with which one of so many comparisons can tell of a difference.
+/// The least number of blocks with which one of `comparisons` comparisons can show a difference.
 fn least_blocks(comparisons: usize, alpha: f64) -> Option<usize> {
     (1..=MAX_BLOCKS).find(|n| Plan::Fixed(*n).can_tell(comparisons, alpha))
 }
 
-/// A sentence when no comparison can tell of a difference, whatever the runs are.
+/// A warning if no comparison can show a difference, whatever the runs are.
 pub fn too_few(tasks: &[Task]) -> Option<String> {
     let (rule, all) = (tasks.first()?.header.rule, comparisons(tasks));
     let enough = least_blocks(all, rule.alpha)?;
@@ -245,7 +245,7 @@ fn plan(text: &str) -> Result<Plan, String> {
     Ok(plan)
 }
 
-/// Who waits longer for one run has forgotten it.
+/// 30 days. A longer timeout for one run is probably a mistake.
 const TIMEOUT_MAX_S: f64 = 30.0 * 86_400.0;
 
 fn timeout(text: &str) -> Result<Duration, String> {
@@ -256,7 +256,7 @@ fn timeout(text: &str) -> Result<Duration, String> {
 }
 
 impl AbArgs {
-    /// `facts` of the machine go into the result.
+    /// `facts` about the machine go into the result.
     fn task(&self, facts: BTreeMap<String, String>) -> Result<Task> {
         let variants = parse_all(&self.variant)?;
         let names = self.variant.clone();
@@ -282,7 +282,7 @@ impl AbArgs {
         })
     }
 
-    /// Where a suite is run, with what it can use there. None: it is no suite.
+    /// Where a suite is run, with what it can use there. None: no suite was asked for.
     pub fn place(&self) -> Result<Option<Place>> {
         Ok(match self.suite {
             None => None,
@@ -294,13 +294,14 @@ impl AbArgs {
         })
     }
 
-    /// One for each workload of the suite, or the one that was typed. `program`: scx_roost.
+    /// One task per workload of the suite, or one for the typed command. `program`: path of
+    /// scx_roost.
     pub fn tasks(self, program: PathBuf, facts: BTreeMap<String, String>) -> Result<Vec<Task>> {
         let place = self.place()?;
         self.tasks_at(program, facts, place.as_ref())
     }
 
-    /// The same, where the place is known.
+    /// As `tasks`, for a given place.
     pub fn tasks_at(
         mut self,
         program: PathBuf,
@@ -320,7 +321,7 @@ impl AbArgs {
         }
     }
 
-    /// Those of a suite; `place` is where they are to run.
+    /// Tasks of a suite that is run at `place`.
     pub fn tasks_of(
         mut self,
         suite: Suite,
@@ -332,7 +333,7 @@ impl AbArgs {
         let items = suite.items(program, "", place)?;
         let begun = items.iter().map(|item| item.result(&self.result));
         let begun: Vec<PathBuf> = begun.filter(|file| file.exists()).collect();
-        // Better now than when the others have run.
+        // Fail now and not after the other workloads have run.
         if let Some(file) = begun.first().filter(|_| !self.resume) {
             return Err(exists(file));
         }
@@ -350,11 +351,11 @@ impl AbArgs {
                 self.variant = threadripper::variants(place);
             }
         }
-        // The same for all runs of all workloads.
+        // Counted once, so that it is the same in all runs of all workloads.
         let steps = counted.unwrap_or_else(|| suite::steps_of_ms().to_string());
         let typed = std::mem::take(&mut self.runs.metric);
         let variants = parse_all(&self.variant)?;
-        // So that the rest is looked at.
+        // A placeholder, so that `task` checks the other options.
         self.runs.command = vec![program.into()];
         let mut whole = self.task(facts)?;
         let task = |item: Item| {
@@ -380,7 +381,7 @@ impl AbArgs {
         Ok(tasks)
     }
 
-    /// What of a suite cannot be run at its place.
+    /// Sentences about what of the suite cannot be run at `place`.
     pub fn left_out(&self, place: Option<&Place>) -> Vec<String> {
         match (self.suite, place) {
             (Some(Suite::Threadripper), Some(place)) => {
@@ -396,7 +397,8 @@ impl AbArgs {
 }
 
 impl TuneArgs {
-    /// The task of its last comparison, of which the base is the only variant yet, and its result the folder.
+    /// The task of the last comparison. Its only variant yet is the base, and its result is the
+    /// folder.
     pub fn task(mut self, facts: BTreeMap<String, String>) -> Result<Task> {
         let first = tune::file(&self.result, &tune::round(1));
         if self.resume && first.exists() {
@@ -405,7 +407,7 @@ impl TuneArgs {
         let base = [Variant::parse(&self.base)?];
         let header = self.runs.header(vec![self.base], &base, self.plan, facts)?;
         let alpha = header.rule.alpha;
-        // The last comparison is of one with the base.
+        // The last comparison compares one variant with the base.
         if let Some(least) = least_blocks(1, alpha).filter(|_| !self.plan.can_tell(1, alpha)) {
             bail!(
                 "-n {}: so few blocks can find nothing, whatever comes out: -n {least} is the least that can",
@@ -426,12 +428,13 @@ impl TuneArgs {
 }
 
 impl Runs {
-    /// The command's user; None: us.
+    /// The command's user; None: ours.
     fn whose(&self) -> Result<Option<User>> {
         User::of(self.user.as_deref())
     }
 
-    /// With the seed that the file has, unless one was typed, which then must be the same. The header of that file, if it has one.
+    /// Takes the seed from the file unless one was typed. If both differ, resuming fails later.
+    /// Returns the header of the file, if it has one.
     fn goes_on_with(&mut self, file: &Path) -> Result<Option<Header>> {
         let header = Recorded::begun(file)?.map(|begun| begun.header);
         if let Some(header) = &header {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A cgroup (v2) for what a comparison starts. Whatever sessions and process groups it goes into, it is ended whole by cgroup.kill. It lies
-//! below our own and no controller is enabled for it, so that its tasks get what ours get.
+//! A cgroup (v2) for what a comparison starts. cgroup.kill ends all of it, whatever sessions and
+//! process groups it moves to. The cgroup is below our own and enables no controller, so its tasks
+//! get the same resources as ours.
 
 use crate::host::Host;
 use anyhow::{Context, Result, bail, ensure};
@@ -14,18 +15,18 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Who is killed may have much to give back.
+/// A killed process may have much memory to free.
 const END_TIME: Duration = Duration::from_secs(5);
 const NAP: Duration = Duration::from_millis(5);
-/// What ends each process of a cgroup and of those below it (Linux 5.14).
+/// Kills each process of a cgroup and of its descendants (Linux 5.14).
 const KILL: &str = "cgroup.kill";
 
-/// A name of it; it stays until it is removed.
+/// Path of a cgroup. The cgroup stays until it is removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cgroup(PathBuf);
 
 impl Cgroup {
-    /// One below our own, which is not made yet. Errors: there is no cgroup v2.
+    /// A cgroup below our own, not created yet. Fails if there is no cgroup v2.
     pub fn below_ours(host: &Host, name: &str) -> Result<Cgroup> {
         let mount = host.cgroup.as_ref().context("no cgroup v2 is mounted")?;
         let own = host.proc_text("self/cgroup").unwrap_or_default();
@@ -34,7 +35,8 @@ impl Cgroup {
         Ok(Cgroup(own.join(name)))
     }
 
-    /// What somebody left there is ended before. Errors: it may not be written, or there is no cgroup.kill.
+    /// Creates it. First ends what an earlier run left in it. Fails if it cannot be written or has
+    /// no cgroup.kill.
     pub fn make(&self) -> Result<()> {
         if self.0.exists() {
             self.end()?;
@@ -48,7 +50,7 @@ impl Cgroup {
         Ok(())
     }
 
-    /// One below it, which may be there already.
+    /// A child cgroup, which is created unless it exists.
     pub fn child(&self, name: &str) -> Result<Cgroup> {
         let child = self.named(name);
         if !child.0.exists() {
@@ -61,7 +63,7 @@ impl Cgroup {
         Cgroup(self.0.join(name))
     }
 
-    /// As `end`, of one below it, if it is there.
+    /// As `end`, for a child cgroup.
     pub fn end_child(&self, name: &str) -> Result<()> {
         self.named(name).end()
     }
@@ -70,23 +72,24 @@ impl Cgroup {
         &self.0
     }
 
-    /// The command is in it from its first instruction on.
+    /// Makes `command` join the cgroup before exec. Fails if cgroup.procs cannot be opened.
     pub fn takes(&self, command: &mut Command) -> Result<()> {
         let path = self.0.join("cgroup.procs");
         let procs = OpenOptions::new().write(true).open(&path);
         let procs = procs.with_context(|| format!("cannot write {}", path.display()))?;
-        // SAFETY: what is called between fork and exec is one system call on a descriptor that the closure owns.
+        // SAFETY: between fork and exec it makes one system call, on a descriptor that the closure
+        // owns.
         unsafe { command.pre_exec(move || enter(&procs)) };
         Ok(())
     }
 
-    /// Ends all that is in it, and below it.
+    /// Kills all processes in it and below it.
     pub fn kill(&self) {
-        // Nothing to end where it is gone.
+        // If the cgroup is gone there is nothing to kill.
         let _ = fs::write(self.0.join(KILL), "1");
     }
 
-    /// That are in it now, and not below it.
+    /// Threads that are in it now, without those of child cgroups.
     pub fn threads(&self) -> Vec<i32> {
         let threads = fs::read_to_string(self.0.join("cgroup.threads")).unwrap_or_default();
         threads.lines().filter_map(|id| id.parse().ok()).collect()
@@ -97,7 +100,8 @@ impl Cgroup {
         events.is_ok_and(|e| e.lines().any(|l| l == "populated 0"))
     }
 
-    /// Ends what is in it and takes it away, with those below. Errors: something does not end.
+    /// Kills all processes in it, and removes it with its children. Fails if some process does not
+    /// end.
     pub fn end(&self) -> Result<()> {
         let end = Instant::now() + END_TIME;
         loop {
@@ -115,13 +119,13 @@ impl Cgroup {
         }
     }
 
-    /// Takes it away with those below, as far as nothing is in them.
+    /// Removes it and its children, as far as they are empty.
     pub fn remove(&self) {
         remove(&self.0);
     }
 }
 
-/// Only what has none below it can be taken away.
+/// Children first: a cgroup with children cannot be removed.
 fn remove(cgroup: &Path) {
     let below = fs::read_dir(cgroup).into_iter().flatten().flatten();
     let is_cgroup = |e: &fs::DirEntry| e.file_type().is_ok_and(|t| t.is_dir());
@@ -130,7 +134,7 @@ fn remove(cgroup: &Path) {
 }
 
 fn enter(procs: &File) -> std::io::Result<()> {
-    // SAFETY: one byte that is alive; '0' is who writes it.
+    // SAFETY: one byte that is alive. "0" means the process that writes it.
     match unsafe { libc::write(procs.as_raw_fd(), c"0".as_ptr().cast(), 1) } {
         1 => Ok(()),
         0 => Err(Error::from(ErrorKind::WriteZero)),

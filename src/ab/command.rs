@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `scx_roost ab`: runs a comparison, or looks at the file of one.
+//! `scx_roost ab` and `scx_roost tune`: runs a comparison or a search, or reads result files.
 
 use super::args::{AbArgs, Look, Task, TuneArgs, too_few};
 use super::child::Workload;
@@ -66,14 +66,14 @@ pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<()> {
     }
 }
 
-/// Tries changes of a base, and prints what came of it.
+/// Tries changes of a base, and prints the result.
 pub fn tune(args: TuneArgs, json: bool, stop: &Stop) -> Result<()> {
     let facts = facts(&Host::new(Path::new("/sys")));
     let task = args.task(facts)?;
-    // Of the machine: we may be kept to some of them.
+    // The CPUs of the machine: our own affinity may allow only some of them.
     let cpus = Machine::read(Path::new("/sys"))?.cpus.len() as u32;
     let candidates = tune::candidates(&task.header.variants[0], cpus, task.header.scope)?;
-    // It may be there, with what is gone on with.
+    // The folder may exist, with results to resume.
     if std::fs::create_dir(&task.result).is_ok() {
         let mut opened = OpenOptions::new();
         let opened = opened.read(true).custom_flags(libc::O_NOFOLLOW);
@@ -106,7 +106,7 @@ pub fn tune(args: TuneArgs, json: bool, stop: &Stop) -> Result<()> {
     printed.map(|_| ())
 }
 
-/// Runs of a search that is gone on with.
+/// Number of runs that a resumed search already has.
 fn made(task: &Task, rounds: &[(String, usize)]) -> Result<usize> {
     let files = rounds
         .iter()
@@ -129,7 +129,7 @@ fn compare_variants(task: &Task, json: bool, stop: &Stop) -> Result<()> {
     }
 }
 
-/// Each report behind its workload, the table in the end; as JSON and on pages, all of it in the end.
+/// Prints each report after its workload, and the table at the end. JSON and pages come at the end.
 fn compare_suite(tasks: &[Task], json: bool, stop: &Stop) -> Result<()> {
     tasks
         .iter()
@@ -157,7 +157,7 @@ fn compare_suite(tasks: &[Task], json: bool, stop: &Stop) -> Result<()> {
     outcome.end(STOPPED)
 }
 
-/// Makes its runs, or goes on with them.
+/// Makes the runs of a task, or resumes them.
 fn record(task: &Task, stop: &Stop, among: Option<Among>) -> Result<(Recorded, End)> {
     let (mut file, mut recorded) = match task.resume {
         true => ResultFile::resume(&task.result, &task.header)?,
@@ -201,15 +201,15 @@ fn record(task: &Task, stop: &Stop, among: Option<Among>) -> Result<(Recorded, E
         eprintln!();
     }
     if made && ended.is_err() && recorded.runs.is_empty() {
-        // Nothing was run: what there is says nothing, and would be in the way of the next try.
+        // No run was made: the file says nothing, and would block the next attempt.
         let _ = whole_file::remove(&task.result);
     }
     Ok((recorded, ended?))
 }
 
-/// On a terminal one line that changes, elsewhere one for each block.
+/// On a terminal one line that changes, elsewhere one line per block.
 fn tell(progress: &mut Shown, now: &Progress) {
-    // Who does not see it misses nothing.
+    // Progress that cannot be printed is no error.
     let _ = match stderr().is_terminal() {
         true => write!(stderr(), "\r\x1b[K{}", progress.run(now)),
         false => progress
@@ -218,7 +218,7 @@ fn tell(progress: &mut Shown, now: &Progress) {
     };
 }
 
-/// Errors: there is a file of that name already, which might be the one that was read.
+/// Fails if the file exists: it might be the one that was read.
 fn write_new(path: &Path, text: &str) -> Result<()> {
     let written = whole_file::create_new(path).and_then(|mut file| {
         give_back(&file, path);

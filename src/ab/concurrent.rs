@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Two copies of the command at once, a variant each, each on one side of the machine: last-level caches of its own. What disturbs the machine
-//! meets both at the same time. A block is two such runs, the second with sides swapped, and a variant counts in it with the mean of its two:
-//! where one side is faster, that cancels, and by chance it is the one or the other way round first.
+//! Two copies of the command at once, one per variant, each on last-level caches of its own: a
+//! side. What disturbs the machine meets both at the same time.
+//!
+//! A block is two such runs, the second with the sides swapped. A variant's value in a block is the
+//! mean of its two runs, so a faster side cancels. Which variant begins on which side is random.
 
 use super::cpus::Cpus;
 use super::variant::{Kind, Variant};
@@ -9,12 +11,13 @@ use crate::machine::{Llc, Machine, cpulist_text, parse_cpulist};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-/// The CPUs of either side, as the kernel writes them.
+/// The CPUs of each side, as cpulists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sides(pub [String; 2]);
 
 impl Sides {
-    /// Half of the LLCs that have as many CPUs, and the other half; where their number is odd, the last is on none. Errors: there are no two.
+    /// Half of the LLCs that have equally many CPUs, and the other half. If their number is odd,
+    /// the last is unused. Fails if there are not two such LLCs.
     pub fn of(machine: &Machine) -> Result<Sides> {
         ensure!(
             machine.llcs.len() > 1,
@@ -34,7 +37,7 @@ impl Sides {
         Ok(Sides([side(&alike[..half]), side(&alike[half..2 * half])]))
     }
 
-    /// By number.
+    /// The CPUs of each side, by number.
     pub fn cpus(&self) -> Result<[Vec<u16>; 2]> {
         let cpus = |side: &String| {
             let cpus = parse_cpulist(side).with_context(|| format!("side {side}"))?;
@@ -51,7 +54,7 @@ impl Sides {
         Ok([one, other])
     }
 
-    /// In words, as all reports say it.
+    /// A sentence for the reports.
     pub fn text(&self) -> String {
         format!(
             "two copies at once, on CPUs {} and {}, sides swapped in each block",
@@ -60,7 +63,8 @@ impl Sides {
     }
 }
 
-/// As many CPUs in each, and most of all CPUs in them. They may differ in size and speed, which swapped sides take out.
+/// LLCs with equally many CPUs: the group that has the most CPUs in total. They may differ in cache
+/// size and speed, which swapping the sides cancels.
 fn alike(machine: &Machine) -> Vec<&Llc> {
     let of = |one: &Llc| -> Vec<&Llc> {
         let all = machine.llcs.iter();
@@ -72,7 +76,7 @@ fn alike(machine: &Machine) -> Vec<&Llc> {
     several.max_by_key(cpus).unwrap_or_default()
 }
 
-/// Errors: these cannot run beside each other.
+/// Fails if these variants cannot run at the same time.
 pub fn takes(variants: &[Variant]) -> Result<()> {
     ensure!(
         variants.len() == 2,

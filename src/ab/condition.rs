@@ -1,39 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What spoils a comparison: it is looked at before and behind each run, kept with it, and told in the end.
+//! What spoils a comparison. It is read before and after each run, stored with it, and reported at
+//! the end.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A step of the clock, as against a slow correction.
+/// Smallest step of the clock that is reported, in s. Slow corrections stay below it.
 const STEP_S: f64 = 0.05;
 
-/// Other tasks are told of when they use more than so much of a CPU, and than this part of all that is busy: the kernel counts it by its tick.
+/// Other tasks are reported when they use more than this many CPUs plus this part of all busy CPUs.
+/// The part is because the kernel accounts CPU time by its tick.
 const OTHER_CPUS: f64 = 0.05;
 const OTHER_PART: f64 = 0.02;
 
-/// Between what was before a run and what was behind it.
+/// Separates the modes before a run from those after it.
 pub const THEN: &str = ", then ";
 
-/// What was seen around one run.
+/// What was observed around one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Seen {
-    /// Governor, EPP, boost and what CPUs are held to below their highest frequency, as one text.
+    /// Governor, EPP, boost, and the frequency limits of CPUs below their highest, as one text.
     pub modes: String,
-    /// Some CPU was slowed down because it was hot. None: this machine does not count that.
+    /// True if some CPU was throttled because of heat. None: the machine does not count that.
     pub throttled: Option<bool>,
     pub battery: bool,
-    /// CPUs that were busy while the command ran, on average; of tasks and of hypervisors, not of interrupts.
+    /// Mean number of busy CPUs while the command ran: with steal time, without interrupts.
     pub busy_cpus: f64,
-    /// Of these, what the command did not use.
+    /// The part of `busy_cpus` that the command did not use.
     pub other_cpus: f64,
-    /// By how much the clock of the wall went another way than the one that goes on during a suspend, s.
+    /// Steps of CLOCK_REALTIME against CLOCK_BOOTTIME, s.
     pub clock_step_s: f64,
-    /// How long the machine was suspended, s.
+    /// Time the machine was suspended, s.
     pub suspended_s: f64,
 }
 
-/// A sentence for each thing that spoiled some of the runs, of which the variants are told: what meets one alone is in its numbers.
+/// A sentence for each thing that spoiled runs. It names the variants, since what affects only one
+/// of them is in its numbers.
 pub fn warnings<'a>(runs: impl Iterator<Item = (&'a str, &'a Seen)>) -> Vec<String> {
     let runs: Vec<(&str, &Seen)> = runs.collect();
     let mut told = modes(&runs);
@@ -71,7 +74,7 @@ pub fn warnings<'a>(runs: impl Iterator<Item = (&'a str, &'a Seen)>) -> Vec<Stri
     told
 }
 
-/// Of how many runs it is true, and of how many of each variant where these differ. None: of none.
+/// In how many runs `which` holds, also by variant if these differ. None: in none.
 fn count(runs: &[(&str, &Seen)], which: impl Fn(&Seen) -> bool) -> Option<String> {
     let mut variants: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
     for (variant, seen) in runs {
@@ -115,7 +118,7 @@ fn modes(runs: &[(&str, &Seen)]) -> Vec<String> {
     }
 }
 
-/// CPUs could not go as fast as they can, all the time.
+/// A sentence if CPUs were kept below their highest frequency all the time.
 fn held(modes: &str) -> Option<String> {
     let held = modes.split(", ").find(|m| m.starts_with("held to "))?;
     Some(format!(
@@ -123,7 +126,7 @@ fn held(modes: &str) -> Option<String> {
     ))
 }
 
-/// All CPUs have the governor that asks for the highest frequency, or there is none.
+/// True if all CPUs have governor performance, or there is no cpufreq.
 fn fixed(modes: &str) -> bool {
     let mut governors = modes
         .split(", ")

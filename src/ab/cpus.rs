@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! On which CPUs a command may run. That is of the workload, not of the scheduler: a variant has both.
+//! The CPUs that a command may use. They belong to the workload, not to the scheduler; a variant
+//! has both.
 
 use crate::machine::{Machine, cpulist_text, parse_cpulist};
 use anyhow::{Context, Result, ensure};
 use std::io::Error;
 
-/// Behind the name of a variant, with the CPUs.
+/// Separates the name of a variant from its CPUs.
 pub const SUFFIX: &str = "@cpus=";
-/// One of each core, in place of a list.
+/// In place of a list: one thread of each core.
 const CORES: &str = "cores";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Cpus {
-    /// All that we may use.
+    /// All CPUs that we may use.
     #[default]
     All,
     /// The first thread of each core.
@@ -22,7 +23,7 @@ pub enum Cpus {
 }
 
 impl Cpus {
-    /// Reads `cores`, or a list as `0-3,8`. Errors: it is none, or empty.
+    /// Reads `cores`, or a list such as `0-3,8`. Fails if it is neither, or empty.
     pub fn parse(text: &str) -> Result<Cpus> {
         if text == CORES {
             return Ok(Cpus::Cores);
@@ -37,7 +38,7 @@ impl Cpus {
         Ok(Cpus::List(list))
     }
 
-    /// By number; none: all. Errors: one is not online.
+    /// The CPUs by number; empty: all. Fails if one is not online.
     pub fn on(&self, machine: &Machine) -> Result<Vec<u16>> {
         let online = machine.online();
         match self {
@@ -57,18 +58,18 @@ impl Cpus {
     }
 }
 
-/// The first online thread of each core, by number: what is left when siblings are excluded.
+/// The first online thread of each core: what remains without SMT siblings.
 pub fn cores(machine: &Machine) -> Vec<u16> {
     let first = |cpu: &&crate::machine::Cpu| cpu.siblings.iter().all(|s| *s > cpu.id);
     machine.cpus.iter().filter(first).map(|c| c.id).collect()
 }
 
-/// CPUs as the kernel takes and gives them, of a thread and what it starts.
+/// A CPU mask as sched_setaffinity(2) takes it. Children inherit it.
 #[derive(Clone, PartialEq)]
 pub struct Affinity(Vec<libc::c_ulong>);
 
 const BITS: usize = libc::c_ulong::BITS as usize;
-/// More than a kernel is built for.
+/// More CPUs than kernels are built for.
 const WORDS: usize = 8192 / BITS;
 
 impl Affinity {
@@ -80,9 +81,10 @@ impl Affinity {
         Affinity(words)
     }
 
-    /// The calling thread has it from now on. It is one system call, so that it can be made between fork and exec.
+    /// Sets the mask of the calling thread. It makes one system call, so it may be called between
+    /// fork and exec.
     pub fn take(&self) -> std::io::Result<()> {
-        // SAFETY: the words are alive, and their size is told.
+        // SAFETY: the words are alive, and their size is passed.
         let set =
             unsafe { libc::sched_setaffinity(0, size_of_val(&self.0[..]), self.0.as_ptr().cast()) };
         match set {
@@ -95,11 +97,11 @@ impl Affinity {
         Affinity::of(0)
     }
 
-    /// Of the thread with this number; 0: who calls.
+    /// The mask of a thread; 0: the calling one.
     pub fn of(thread: i32) -> std::io::Result<Affinity> {
         let mut words: Vec<libc::c_ulong> = vec![0; WORDS];
         let size = size_of_val(&words[..]);
-        // SAFETY: the words are alive, and their size is told.
+        // SAFETY: the words are alive, and their size is passed.
         match unsafe { libc::sched_getaffinity(thread, size, words.as_mut_ptr().cast()) } {
             0 => Ok(Affinity(words)),
             _ => Err(Error::last_os_error()),
@@ -108,7 +110,7 @@ impl Affinity {
 }
 
 impl Affinity {
-    /// It has no CPU that the other has not.
+    /// True if each of its CPUs is in `other`.
     pub fn within(&self, other: &Affinity) -> bool {
         self.0
             .iter()
@@ -117,10 +119,10 @@ impl Affinity {
     }
 }
 
-/// Errors: what we start cannot be kept to these, as a cpuset of ours has not all of them.
+/// Fails if our children cannot be kept to these CPUs, because our cpuset lacks some of them.
 pub fn check(cpus: &[u16]) -> Result<()> {
     let affinity = Affinity::new(cpus);
-    // In a thread of its own, which ends with it.
+    // Tried in a thread, so that our own mask does not change.
     let tried = std::thread::scope(|s| {
         let tried = s.spawn(|| affinity.take().and_then(|()| Affinity::now()));
         tried.join()

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Which variant runs when. A block is one run of each variant, in an order that chance gives to each block anew: whatever drifts, and
-//! however it does, meets all variants alike, and that is all the signed-rank test takes for granted. The order of a block is a function of the
-//! seed and its number, so that a run that was broken off goes on as it would have.
+//! Which variant runs when. A block is one run of each variant, in an order that is drawn anew for
+//! each block. So any drift meets all variants alike, and the signed-rank test assumes nothing
+//! else.
+//!
+//! The order of a block is a function of the seed and its number, so a resumed comparison continues
+//! with the same order.
 
 use crate::rng::Rng;
 
-/// Chance is drawn from here for orders alone; each other use has a number of its own.
+/// Random stream for orders only; other uses have other numbers.
 const ORDER: u64 = 0x6f72_6465_7200_0000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Design {
     pub seed: u64,
     pub variants: usize,
-    /// Of each variant, before the first block. They are kept, and count for nothing.
+    /// Runs of each variant before the first block. They are recorded but do not count.
     pub warmups: usize,
-    /// A block is its order and then the same backwards (ABBA or BAAB), so that each variant runs twice in it.
+    /// A block is its order and then the reverse (ABBA or BAAB), so each variant runs twice in it.
     pub mirrored: bool,
 }
 
-/// A place in the order.
+/// A place in the order of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// None: a warm-up.
@@ -27,12 +30,12 @@ pub struct Turn {
 }
 
 impl Design {
-    /// Runs of one block.
+    /// Number of runs in one block.
     pub fn block_runs(&self) -> usize {
         self.variants * if self.mirrored { 2 } else { 1 }
     }
 
-    /// All variants, in the order of this block.
+    /// The variants in the order of this block.
     pub fn block(&self, block: usize) -> Vec<usize> {
         let mut rng = Rng::stream(self.seed ^ ORDER, block as u64);
         let mut order: Vec<usize> = (0..self.variants).collect();
@@ -62,7 +65,7 @@ impl Design {
         }
     }
 
-    /// Runs that it takes to have so many blocks, warm-ups too.
+    /// Number of runs for this many blocks, including warm-ups.
     pub fn runs(&self, blocks: usize) -> usize {
         self.warmups * self.variants + blocks * self.block_runs()
     }

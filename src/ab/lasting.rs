@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How what `tune` found is kept: now, and from each start of the scheduler on. Arms and rules live in its process, and nothing of them is on
-//! disk: after a restart the service's drop-in makes them anew.
+//! How to keep what `tune` found: now, and after each start of the scheduler. Arms and rules live
+//! in the scheduler's process and are not on disk, so a drop-in of the service creates them again.
 
 use super::programs;
 use super::variant::{Kind, Scope, Variant, quoted};
@@ -12,21 +12,23 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Of a task's name, in bytes.
+/// Longest name of a task (comm), in bytes.
 const COMM_MAX: usize = 15;
-/// How long `ctl` waits for a scheduler that is being started, in seconds: several drop-ins do so one after the other, and systemd gives
-/// all of a start 90.
+/// How long `ctl` waits for a scheduler that is starting, in seconds. Several drop-ins may wait one
+/// after the other, and systemd allows 90 s for the whole start.
 const START_TIME: &str = "20";
-/// The service that comes along.
+/// The service unit that is shipped.
 const UNIT: &str = include_str!("../../contrib/scx_roost.service");
 const DROP_INS: &str = "/etc/systemd/system/scx_roost.service.d/";
-/// For all tasks there is one. It stands behind those of workloads, so that its start of the scheduler counts.
+/// The drop-in for all tasks. It sorts after those of workloads (tune-*.conf), so its ExecStart=
+/// wins.
 const FOR_ALL: &str = "tune.conf";
-/// Where systemd has its slices.
+/// Root of systemd's slices.
 const CGROUPS: &str = "/sys/fs/cgroup";
 
 const SHELL: &str = "a shell";
-/// Programs that start others, or run what they are given: many have the name of one, and what is wanted has another name.
+/// Programs that start others or run what they are given. Many unrelated tasks have their names,
+/// and the wanted task has another name.
 const STARTERS: [(&str, &str); 4] = [
     (SHELL, "ash bash busybox csh dash fish ksh mksh sh tcsh zsh"),
     (
@@ -45,36 +47,37 @@ const STARTERS: [(&str, &str); 4] = [
     ),
 ];
 
-/// Of what was found: what to type, what the service is told, and why there is no rule.
+/// How to keep a variant: commands to type, the service's drop-in, and why there is no rule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Lasting {
     scope: Scope,
-    /// Commands. With scope `machine` the last one stays, which is the scheduler.
+    /// Commands. With scope `machine` the last one, the scheduler, keeps running.
     pub now: Vec<String>,
-    /// A command to be typed first, or in their place: with scope `machine` where a scheduler of ours runs already, else where none does.
+    /// With scope `machine`: a command to type instead of `now` if a scx_roost already runs. With
+    /// scope `workload`: a command to type first if none runs.
     pub otherwise: String,
-    /// The workload's own, named after it; None: arm default has it.
+    /// The workload's arm, named after it; None: arm default has the variant.
     pub arm: Option<String>,
-    /// Commands that take its rule and arm away.
+    /// Commands that remove its rule and arm.
     pub away: Vec<String>,
-    /// How the command itself is started each time; None: nothing is to be done.
+    /// How to start the command each time; None: nothing to do.
     pub each_time: Option<String>,
     /// Why there is no rule for the command's name.
     pub no_rule: Option<String>,
-    /// The slice of systemd of which there is a rule then, and how the command is started in it.
+    /// If so, the systemd slice that the rule is for, and how to start the command in it.
     pub slice: Option<String>,
     pub in_slice: Option<String>,
-    /// The drop-in file, and its lines.
+    /// Path of the drop-in file, and its lines.
     pub file: String,
     pub drop_in: Vec<String>,
-    /// For the command alone, where it was measured for all tasks.
+    /// For the command alone, if it was measured for all tasks.
     pub alone: Option<Box<Lasting>>,
     /// Why it cannot be for the command alone.
     pub not_alone: Option<String>,
 }
 
 impl Lasting {
-    /// `script`: is that file one that an interpreter runs? Errors: a variant is not ours.
+    /// `script`: is this file run by an interpreter? Fails if a variant is not one of scx_roost.
     pub fn new(
         base: &str,
         found: &str,
@@ -113,7 +116,7 @@ impl Lasting {
         script: &dyn Fn(&Path) -> bool,
     ) -> Lasting {
         let no_rule = no_rule(command, script);
-        // Of a program with a rule all calls are one workload, for the rule is about all of them.
+        // A rule applies to all calls of a program, so the arm is named after the program alone.
         let comm = no_rule.is_none().then(|| comm(program(command)));
         let arm = match &comm {
             Some(comm) => slug(&words(&[comm])),
@@ -132,7 +135,7 @@ impl Lasting {
             let typed = calls.iter().map(|call| typed("scx_roost ctl", call));
             typed.collect()
         };
-        // A rule of a cgroup that is not there is refused.
+        // A rule for a cgroup that does not exist is refused, so the slice is started first.
         let made = slice.iter().map(|slice| format!("systemctl start {slice}"));
         let in_slice = slice.as_ref();
         let in_slice = in_slice.map(|s| format!("systemd-run --scope --slice={s} --"));
@@ -166,7 +169,7 @@ impl Lasting {
         own + &rest
     }
 
-    /// `measured`: as it is here.
+    /// `measured`: it was measured in this scope.
     fn own_text(&self, measured: bool) -> String {
         let lines = |lines: &[String]| lines.iter().map(|l| format!("  {l}\n")).collect::<String>();
         let mut text = match self.scope {
@@ -229,7 +232,7 @@ fn change(variant: &Variant) -> Result<Change> {
     }
 }
 
-/// Of a slice: a dash in its name is one below the other.
+/// Folder of a slice. A dash in its name means that it is nested.
 fn folder(slice: &str) -> String {
     let dashes = slice.match_indices('-').map(|(at, _)| at);
     let above = dashes.map(|at| format!("/{}.slice", &slice[..at]));
@@ -245,7 +248,7 @@ fn typed(begin: &str, words: &[String]) -> String {
     begin.to_string() + &words.collect::<String>()
 }
 
-/// `--preset` and switches, as a start and `ctl set` have them.
+/// --enable and --disable options, as a start and `ctl set` take them.
 fn switches(change: &Change) -> Vec<String> {
     let options = [("--enable", &change.enable), ("--disable", &change.disable)];
     let each = options
@@ -259,7 +262,7 @@ fn tunables(change: &Change) -> impl Iterator<Item = (&str, &str)> {
     all.map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default()))
 }
 
-/// Arguments of a start whose arm default is so.
+/// Arguments of a start whose arm default has this configuration.
 fn start(change: &Change) -> Vec<String> {
     let mut start = words(&["--preset", change.preset.as_deref().unwrap_or_default()]);
     start.extend(switches(change));
@@ -267,7 +270,7 @@ fn start(change: &Change) -> Vec<String> {
     start
 }
 
-/// The call of `ctl` that makes the arm default so.
+/// The `ctl` call that gives arm default this configuration.
 fn set(change: &Change) -> Vec<String> {
     let mut set = words(&[
         "set",
@@ -283,7 +286,7 @@ fn settings(change: &Change) -> impl Iterator<Item = String> {
     tunables(change).flat_map(|(name, value)| words(&["--set", &format!("{name}={value}")]))
 }
 
-/// Calls of `ctl` that make an arm so.
+/// `ctl` calls that create an arm with this configuration.
 fn making(arm: &str, change: &Change) -> Vec<Vec<String>> {
     let preset = change.preset.as_deref().unwrap_or_default();
     let mut set = words(&["set", "--arm", arm]);
@@ -298,8 +301,8 @@ fn making(arm: &str, change: &Change) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// As the service runs it: the slice is there before a rule names it, the first call may find no scheduler yet, and the service stays where
-/// one fails.
+/// Lines of the service's drop-in. The slice starts before a rule names it. The first call waits,
+/// since there may be no scheduler yet. The service keeps running if a call fails.
 fn drop_in(slice: Option<&str>, start: &[String], calls: &[Vec<String>]) -> Vec<String> {
     let run = |words: &[String]| -> String {
         let words = words.iter().map(|w| format!(" {}", in_unit(w)));
@@ -324,7 +327,7 @@ fn drop_in(slice: Option<&str>, start: &[String], calls: &[Vec<String>]) -> Vec<
     lines
 }
 
-/// A word as systemd reads it back.
+/// Quotes a word for a systemd unit.
 fn in_unit(word: &str) -> String {
     let doubled = word.replace('%', "%%").replace('$', "$$");
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%$".contains(c);
@@ -334,7 +337,8 @@ fn in_unit(word: &str) -> String {
     }
 }
 
-/// The name of an arm, after these words without their folders. Where it does not tell them all, it ends with a number that is theirs.
+/// Name of an arm, made of the base names of `words`. If it cannot show them unchanged, it ends
+/// with a hash of them.
 fn slug(words: &[String]) -> String {
     let mut slug = String::new();
     for c in words
@@ -370,10 +374,10 @@ fn program(command: &[String]) -> &str {
     command.first().map_or("", |first| plain(first))
 }
 
-/// Why a rule for the name of the command would be about others, or not about what was measured.
+/// Why a rule for the command's name would match other tasks, or not what was measured.
 fn no_rule(command: &[String], script: &dyn Fn(&Path) -> bool) -> Option<String> {
     let name = program(command);
-    // Without a version: python3.12, gcc-14. A shell has none.
+    // The name without a version: python3.12, gcc-14. Names of shells have none.
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
     if name.is_empty() {
         return Some("it has none".to_string());
@@ -390,7 +394,7 @@ fn no_rule(command: &[String], script: &dyn Fn(&Path) -> bool) -> Option<String>
     })
 }
 
-/// As the kernel cuts names; where that is within a character, a pattern.
+/// The name as the kernel cuts it. If the cut is within a character, a pattern.
 fn comm(name: &str) -> String {
     let cut = name.floor_char_boundary(COMM_MAX);
     match cut == name.len() || cut == COMM_MAX {
@@ -399,14 +403,14 @@ fn comm(name: &str) -> String {
     }
 }
 
-/// It begins with the name of its interpreter.
+/// True if the file begins with "#!".
 pub fn is_script(program: &Path) -> bool {
     let found = match program.to_string_lossy().contains('/') {
         true => Some(program.to_path_buf()),
         false => programs::program(program, &std::env::var_os("PATH").unwrap_or_default()),
     };
     let mut begin = [0; 2];
-    // Who opens a pipe waits for its other end.
+    // Only regular files: opening a FIFO would block.
     let read = found.filter(|file| file.is_file()).map(|file| {
         let mut file = File::open(file)?;
         file.read_exact(&mut begin)

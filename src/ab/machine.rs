@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What runs need of the machine. `real` is the one there is; tests play another.
+//! What runs need from the machine. `real` is the real one; tests use a simulated one.
 
 use super::child::{Failure, Sample};
 use super::condition::Seen;
@@ -8,11 +8,11 @@ use super::variant::Variant;
 use anyhow::Result;
 use std::collections::BTreeMap;
 
-/// A run, with what the scheduler says of it.
+/// A run, with the scheduler's counters.
 #[derive(Clone, Debug, Default)]
 pub struct Taken {
     pub sample: Sample,
-    /// By how much they grew, by name. Empty where no scheduler of ours runs.
+    /// Growth of counters during the run, by name. Empty if no scx_roost runs.
     pub counters: BTreeMap<String, u64>,
     pub seen: Seen,
 }
@@ -24,18 +24,19 @@ impl Taken {
 }
 
 pub trait Machine {
-    /// Before the first run. Errors: the machine cannot be switched between these, or is in use; then nothing was changed.
+    /// Called before the first run. Fails if the machine is in use, or cannot switch between these
+    /// variants; then nothing was changed.
     fn begin(&mut self, variants: &[Variant]) -> Result<()>;
 
-    /// The scheduler is as the variant says when it comes back.
+    /// Switches to a variant. It is in force on return.
     fn switch(&mut self, variant: &Variant) -> Result<(), Failure>;
 
     /// One run of the command.
     fn run(&mut self) -> Result<Taken, Failure>;
 
-    /// Two runs at once, each under its variant and on its side.
+    /// Two runs at once, each with its variant and on its side.
     fn run_beside(&mut self, variants: [&Variant; 2]) -> Result<[Taken; 2], Failure>;
 
-    /// As it was found. Called once, also after an error.
+    /// Restores the machine to its earlier state. Called once, also after an error.
     fn restore(&mut self) -> Result<()>;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is compared of a run: a number that was measured, or one that the command printed; and which way is better.
+//! The metrics of a run: numbers that were measured or that the command printed, and which
+//! direction is better.
 
 use super::stats::verdict::Direction;
 use anyhow::{Context, Result, anyhow, ensure};
@@ -7,7 +8,7 @@ use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What is measured of every run, whether it was asked for or not.
+/// Measured in every run, whether it was asked for or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measured {
@@ -43,7 +44,7 @@ const fn row(
     }
 }
 
-/// Less is better of all of them.
+/// Lower is better for all of them.
 pub const MEASURED: [MeasuredRow; 9] = [
     row(
         Measured::Wall,
@@ -104,9 +105,9 @@ pub const MEASURED: [MeasuredRow; 9] = [
 #[derive(Clone, Debug)]
 pub enum Source {
     Measured(Measured),
-    /// Its first group, or all of it where it has none, of the last match.
+    /// The last match: its group, or the whole match if the pattern has no group.
     Regex(Regex),
-    /// Where the number stands in JSON that the command printed.
+    /// A JSON pointer (RFC 6901) into JSON that the command printed.
     Pointer(String),
 }
 
@@ -121,15 +122,16 @@ impl Source {
 
 #[derive(Clone, Debug)]
 pub struct Metric {
-    /// As it was typed, without its direction.
+    /// As typed, without the direction.
     pub name: String,
     pub source: Source,
     pub better: Direction,
 }
 
 impl Metric {
-    /// Reads `[higher:|lower:]NAME`, `regex:PATTERN` or `json:/POINTER`. What is printed is better when it is `printed`, unless the word says.
-    /// Errors: no such name, a pattern that is none, a pointer without its slash.
+    /// Reads `[higher:|lower:]NAME`, `regex:PATTERN` or `json:/POINTER`. `printed` is the direction
+    /// of printed numbers, unless the text says it. Fails for an unknown name, an invalid pattern,
+    /// or a pointer without a slash.
     pub fn parse(text: &str, printed: Direction) -> Result<Metric> {
         let (asked, name) = match (text.strip_prefix("higher:"), text.strip_prefix("lower:")) {
             (Some(rest), _) => (Some(Direction::Higher), rest),
@@ -162,7 +164,7 @@ impl Metric {
         }
     }
 
-    /// Of all wakeups of a run.
+    /// True for quantiles over all wakeups of a run.
     pub fn quantile(&self) -> bool {
         matches!(
             self.source,
@@ -170,8 +172,8 @@ impl Metric {
         )
     }
 
-    /// Between two values that it can take, as a part of the lower one. 0: nothing keeps them apart, for clocks are finer than runs are alike.
-    /// None: its values say it.
+    /// Smallest difference between two possible values, as a part of the lower one. 0: none, since
+    /// clocks are much finer than the noise of runs. None: unknown, take it from the values.
     pub fn step(&self) -> Option<f64> {
         match self.source {
             Source::Measured(Measured::WakeupP50 | Measured::WakeupP99) => Some(1.0),
@@ -187,8 +189,8 @@ impl Metric {
         }
     }
 
-    /// What the command printed of it: on its standard output, or else among its errors. None: it is measured, not printed. Errors: there is
-    /// no such number.
+    /// The number that the command printed, on stdout or else on stderr. None: the metric is
+    /// measured, not printed. Fails if there is no such number.
     pub fn printed(&self, output: &str, errors: &str) -> Option<Result<f64>> {
         let mut both = [output, errors].into_iter();
         match &self.source {
@@ -231,14 +233,14 @@ fn regex(pattern: &str) -> Result<Regex> {
     Ok(regex)
 }
 
-/// The last line of it; those before it draw where.
+/// The last line of the error; those before it mark the position.
 fn why(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();
     last.trim_start_matches("error: ").to_string()
 }
 
-/// None: nothing does.
+/// None: no match.
 fn matched(regex: &Regex, text: &str) -> Option<Result<f64>> {
     let found = regex.captures_iter(text).last()?;
     let text = found.get(1).or(found.get(0)).map_or("", |m| m.as_str());
@@ -260,7 +262,7 @@ fn no_match(regex: &Regex, printed: [&str; 2]) -> anyhow::Error {
     anyhow!("the command printed nothing that '{regex}' matches{hint}")
 }
 
-/// None: it is not there.
+/// None: no JSON, or no such element.
 fn pointed(pointer: &str, text: &str) -> Option<Result<f64>> {
     let json = json(text).ok()?;
     let found = json.pointer(pointer)?;
@@ -282,8 +284,9 @@ fn no_pointer(pointer: &str, printed: [&str; 2]) -> anyhow::Error {
     }
 }
 
-/// The last array or object that has its lines for itself. Errors: the line in which one breaks off, so that what is in it is not taken for it;
-/// None: there is none.
+/// The last array or object that has its lines for itself. Fails with the number of the line in
+/// which one is broken, so that nothing inside it is taken instead. Fails with None if there is
+/// none.
 fn json(text: &str) -> Result<Value, Option<usize>> {
     let (mut last, mut rest, mut before) = (None, text, 0);
     while let Some(line) = rest.split_inclusive('\n').next() {
@@ -300,8 +303,9 @@ fn json(text: &str) -> Result<Value, Option<usize>> {
     last.ok_or(None)
 }
 
-/// That the text begins with, and its length with what ends its last line. None: its first line is none. Errors: the line, not the first, in
-/// which it breaks off.
+/// The value at the beginning of the text, and its length including its last line's end. None: the
+/// first line begins no value. Fails with the number of the line, not the first, where it is
+/// broken.
 fn json_at(text: &str) -> Result<Option<(Value, usize)>, usize> {
     if !text.trim_start_matches([' ', '\t']).starts_with(['{', '[']) {
         return Ok(None);

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! One workload under several variants: which is better, and how sure is that? docs/ab.md has the rules and their sources.
+//! Compares variants on one workload: which is better, and how sure is that? docs/ab.md has the
+//! rules and their sources.
 //!
-//! In reading order: `variant`, `metric` and `design` are what is compared, of what, and when; `run` does it on a `machine`, with `child` for one
-//! run of the command, `cpus` where it may run and `concurrent` two at once; `result` is the file of it, `analysis` takes it to `stats/`, `condition` is what spoils it, `programs` are found by name, `report/` shows it, on `pages` too, and `progress` tells meanwhile. `tune`
-//! searches with such comparisons, and `lasting` says how what it found is kept. `suite` are workloads that come along, `suite_runs` runs them one after the other, `threadripper` those of source 003.
+//! In reading order:
+//!
+//! - `variant`, `metric`, `design`: what is compared, by which number, in which order.
+//! - `run`: makes the runs on a `machine`. `child` is one run of the command, `cpus` the CPUs it
+//!   may use, `concurrent` two copies at once.
+//! - `result`: the file of runs. `analysis` passes them to `stats/`. `condition`: what spoils them.
+//! - `report/`: shows the result, also on `pages`. `progress` reports meanwhile.
+//! - `programs`: finds programs by name.
+//! - `tune`: searches by such comparisons. `lasting`: how to keep what it found.
+//! - `suite`: workloads that are shipped. `suite_runs` runs them one by one. `threadripper`: those
+//!   of Roy v7.
 
 pub mod analysis;
 pub mod args;

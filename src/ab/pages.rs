@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Pages that a report is written to besides: files of their own, which are tried before the first run.
+//! Pages that a report is also written to. They are separate files, checked before the first run.
 
 use super::report::Report;
 use super::report::closing::Closing;
@@ -19,11 +19,12 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// `result`: what the report is of. Errors: a page cannot be written, or is the result or the other page.
+    /// `result`: the result file. Fails if a page cannot be written, or is the result or the other
+    /// page.
     pub fn check(&self, result: &Path) -> Result<()> {
         let mut others = vec![result];
         for page in self.markdown.iter().chain(&self.html) {
-            // A device would be replaced, too.
+            // Writing would also replace a device.
             let plain = fs::symlink_metadata(page).map_or(true, |there| there.is_file());
             ensure!(
                 plain,
@@ -43,13 +44,13 @@ impl Pages {
         Ok(())
     }
 
-    /// Before it `check` was asked.
+    /// Call `check` first.
     pub fn write(&self, report: &Report) -> Result<()> {
         write(&self.markdown, || markdown(report))?;
         write(&self.html, || html(report))
     }
 
-    /// The same of all workloads of a suite, with its table; None: it was stopped.
+    /// Writes the reports of all workloads of a suite, with its table. None: the suite was stopped.
     pub fn write_suite(&self, reports: &[Report], closing: Option<&Closing>) -> Result<()> {
         write(&self.markdown, || markdown_of_suite(reports, closing))?;
         write(&self.html, || html_of_suite(reports, closing))
@@ -67,7 +68,7 @@ fn write(page: &Option<PathBuf>, text: impl FnOnce() -> String) -> Result<()> {
     written.with_context(|| format!("cannot write {}", page.display()))
 }
 
-/// By any name, there already or not.
+/// True if both name the same file, whether it exists or not.
 fn same(one: &Path, other: &Path) -> bool {
     let number = |path: &Path| fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
     let place = |path: &Path| {

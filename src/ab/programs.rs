@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Programs by their names, as who starts them finds them.
+//! Finds programs by name, as execvp(3) does.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// `path`: as PATH. None: nothing of that name can be run. A name with a slash is its path.
+/// `path`: the value of PATH. None: no executable of that name. A name with a slash is a path.
 pub fn program(name: &Path, path: &OsStr) -> Option<PathBuf> {
     if name.to_string_lossy().contains('/') {
         return runs(name).then(|| name.to_path_buf());

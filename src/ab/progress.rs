@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is told while it runs: which run it is, and how long it takes if runs go on as they did.
+//! Progress: the current run, and an estimate of the time left.
 
 use super::args::Task;
 use super::run::Progress;
 use std::time::{Duration, Instant};
 
-/// A workload in its suite, a round in its search.
+/// A workload within its suite, or a round within its search.
 #[derive(Clone, Debug)]
 pub struct Among {
-    /// What all of them are.
+    /// "suite" or "search".
     pub whole: &'static str,
     pub name: String,
-    /// From 1 on.
+    /// From 1.
     pub number: usize,
     pub of: usize,
-    /// Runs of those behind it, at most.
+    /// Runs of those after it, at most.
     pub behind: usize,
     pub begin: Instant,
 }
@@ -35,7 +35,7 @@ impl Among {
         }
     }
 
-    /// `rounds`: with the runs that each has at most.
+    /// `rounds`: names, with the most runs that each can have.
     pub fn round(rounds: &[(String, usize)], name: &str, begin: Instant) -> Option<Among> {
         let at = rounds.iter().position(|(round, _)| round == name)?;
         Some(Among {
@@ -49,7 +49,8 @@ impl Among {
     }
 }
 
-/// What a search takes, told before it: how long one run takes nobody knows yet. `done`: runs that were made before.
+/// The cost of a search, printed before it. The time of one run is not known yet. `done`: runs that
+/// were already made.
 pub fn outlook(changes: usize, rounds: &[(String, usize)], done: usize) -> String {
     let all: usize = rounds.iter().map(|(_, runs)| runs).sum();
     let made = match done {
@@ -65,10 +66,10 @@ pub fn outlook(changes: usize, rounds: &[(String, usize)], done: usize) -> Strin
 
 pub struct Shown {
     begin: Instant,
-    /// Runs that were there before.
+    /// Runs that existed before the resume.
     done: usize,
     among: Option<Among>,
-    /// Block that was told last; none yet, or a warm-up.
+    /// The block that was printed last: None, warm-up or a block.
     told: Option<Option<usize>>,
 }
 
@@ -99,7 +100,7 @@ impl Shown {
         )
     }
 
-    /// A line for each block, before its first run; None: that was told.
+    /// A line for each block, before its first run. None: it was already printed.
     pub fn block(&mut self, now: &Progress) -> Option<String> {
         if self.told.replace(now.block) == Some(now.block) {
             return None;
@@ -117,7 +118,8 @@ impl Shown {
         })
     }
 
-    /// `elapsed` since the first run that was made here. Of workloads behind it nothing is known: a run there is taken to last as long.
+    /// Estimate of the time left. `elapsed`: time since the first run that was made here. Runs of
+    /// later workloads are assumed to take as long.
     pub fn left(&self, now: &Progress, elapsed: Duration) -> String {
         let made = now.number - self.done;
         if made == 0 {
@@ -138,7 +140,7 @@ impl Shown {
     }
 }
 
-/// '42 s', '12 min' or '3:05 h'.
+/// Such as '42 s', '12 min' or '3:05 h'.
 pub fn time(secs: f64) -> String {
     let minutes = (secs / 60.0).round() as u64;
     match secs {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The result file: a line of JSON on what is compared, and one for each run as soon as it is over. So nothing is lost when it is broken off,
-//! and it can go on.
+//! The result file: a line of JSON about the comparison, and a line for each run as soon as it
+//! ends. So an interruption loses nothing, and the comparison can be resumed.
 
 use super::concurrent::{self, Sides};
 use super::condition::Seen;
@@ -18,9 +18,9 @@ use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-/// Of the first line; another number is another format.
+/// In the first line; another number means another format.
 pub const FORMAT: &str = "scx_roost ab 1";
-/// Of one variant.
+/// Most runs of one variant.
 pub const RUNS_MAX: usize = 10_000;
 
 /// What is compared, and by which rule. Written before the first run.
@@ -31,15 +31,15 @@ pub struct Header {
     /// Seconds since 1970.
     pub began: u64,
     pub command: Vec<String>,
-    /// Its name in a suite.
+    /// The name of the workload in a suite.
     #[serde(default)]
     pub workload: Option<String>,
-    /// Whose the command was. None: it is not known, or not said.
+    /// The user that the command ran as. None: unknown, or removed.
     #[serde(default)]
     pub user: Option<String>,
-    /// A run that takes longer is an error.
+    /// A run that takes longer fails.
     pub timeout_s: f64,
-    /// The first is what the others are compared with.
+    /// The others are compared with the first.
     pub variants: Vec<String>,
     pub metrics: Vec<Asked>,
     pub rule: Rule,
@@ -48,7 +48,7 @@ pub struct Header {
     /// Each block is run forwards and backwards.
     pub mirrored: bool,
     pub scope: Scope,
-    /// Two copies run at once, each on one of these in turn; None: one alone.
+    /// Two copies run at once, each on one of these sides in turn. None: one copy alone.
     #[serde(default)]
     pub sides: Option<Sides>,
     pub host: BTreeMap<String, String>,
@@ -61,24 +61,25 @@ pub struct Asked {
     pub better: Direction,
 }
 
-/// A run.
+/// One run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Repetition {
     pub number: usize,
     /// None: a warm-up.
     pub block: Option<usize>,
     pub variant: String,
-    /// By the names of metrics.
+    /// By name of the metric.
     pub values: BTreeMap<String, f64>,
-    /// By how much the scheduler's counters grew.
+    /// Growth of the scheduler's counters.
     pub counters: BTreeMap<String, u64>,
     pub seen: Seen,
 }
 
-/// The command failed in this run of the plan, under one variant or two beside each other; the run was made again, or is still to be.
+/// A run in which the command failed, under one variant or two at once. The run was repeated or is
+/// still to be made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailedRun {
-    /// The number of the run.
+    /// Number of the run.
     pub failed: usize,
     pub variants: Vec<String>,
 }
@@ -93,7 +94,7 @@ impl Header {
         }
     }
 
-    /// Of which there are two or more.
+    /// At least two.
     pub fn variants(&self) -> Result<Vec<Variant>> {
         parse_all(&self.variants)
     }
@@ -109,7 +110,8 @@ impl Header {
         self.metrics.iter().map(metric).collect()
     }
 
-    /// What keeps a comparison that was broken off from going on as `other`. Errors: in what they differ.
+    /// Fails if a comparison with this header cannot be resumed as `other`; the error says how they
+    /// differ.
     fn same_plan(&self, other: &Header) -> Result<()> {
         ensure!(
             self.version == other.version,
@@ -144,7 +146,7 @@ impl Header {
         Ok(())
     }
 
-    /// What runs depend on, by name; where, when, for whom and how long they may take at most is not of it.
+    /// The fields that runs depend on, by name. Without version, time, host, user and timeout.
     fn plan(&self) -> Result<Map<String, Value>> {
         let Value::Object(mut plan) = serde_json::to_value(self)? else {
             bail!("a header has names");
@@ -158,7 +160,7 @@ impl Header {
         Ok(plan)
     }
 
-    /// Errors: what no `scx_roost ab` writes.
+    /// Fails for a header that `scx_roost ab` never writes.
     fn checked(self) -> Result<Header> {
         self.variants()?;
         let metrics = self.metrics()?;
@@ -183,7 +185,7 @@ impl Header {
 }
 
 impl Repetition {
-    /// Is it the run that has this number in the plan, with all that is to be measured? Errors: no.
+    /// Fails unless this is run `at` of the plan, with a finite value of each metric.
     fn checked(self, at: usize, header: &Header, metrics: &[Metric]) -> Result<Repetition> {
         ensure!(
             self.number == at,
@@ -208,7 +210,7 @@ impl Repetition {
 }
 
 impl FailedRun {
-    /// Errors: another run was due.
+    /// Fails unless run `due` is the one that failed.
     fn checked(self, due: usize, header: &Header) -> Result<FailedRun> {
         let known = |v: &String| header.variants.contains(v);
         ensure!(
@@ -220,7 +222,7 @@ impl FailedRun {
     }
 }
 
-/// Errors: one is a quantile of its run, and means of two runs are to be taken.
+/// Fails if a metric is a quantile: means of two runs are taken, and quantiles cannot be averaged.
 pub fn no_quantile(metrics: &[Metric]) -> Result<()> {
     match metrics.iter().find(|m| m.quantile()) {
         Some(metric) => bail!(
@@ -231,7 +233,7 @@ pub fn no_quantile(metrics: &[Metric]) -> Result<()> {
     }
 }
 
-/// A metric twice would be compared with itself.
+/// Fails if a metric is given twice: it would be compared with itself.
 pub fn distinct(metrics: &[Metric]) -> Result<()> {
     let twice = metrics
         .iter()
@@ -243,7 +245,7 @@ pub fn distinct(metrics: &[Metric]) -> Result<()> {
     }
 }
 
-/// What was read of one.
+/// The content of a result file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
     pub header: Header,
@@ -253,7 +255,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Without any run.
+    /// Without runs.
     pub fn new(header: Header) -> Recorded {
         Recorded {
             header,
@@ -267,7 +269,7 @@ impl Recorded {
         read(&file, path).map(|(recorded, _)| recorded)
     }
 
-    /// As `read`. None: it was broken off before it had its first line.
+    /// As `read`. None: writing was interrupted before the first line was complete.
     pub fn begun(path: &Path) -> Result<Option<Recorded>> {
         let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         match broken_off(&bytes) {
@@ -276,7 +278,7 @@ impl Recorded {
         }
     }
 
-    /// Of the lines of a file. Errors: they are not those of a comparison.
+    /// Parses the lines of a file. Fails if they are not those of a comparison.
     pub fn of_lines(text: &str) -> Result<Recorded> {
         let mut lines = text.lines();
         let header = header(lines.next().context("it is empty")?)?;
@@ -305,7 +307,7 @@ impl Recorded {
     }
 }
 
-/// It has no whole line, and what there is of one is of ours.
+/// True if there is no whole line, and what there is begins like a header of ours.
 fn broken_off(bytes: &[u8]) -> bool {
     let begin = format!("{{\"format\":\"{FORMAT}\"");
     let common = begin.len().min(bytes.len());
@@ -324,7 +326,7 @@ fn header(line: &str) -> Result<Header> {
     header.and_then(Header::checked).context("line 1")
 }
 
-/// And how many bytes of it are whole lines: the last one was cut off when the machine went down.
+/// Also returns the number of bytes in whole lines. The last line may be cut off by a crash.
 fn read(mut file: &File, path: &Path) -> Result<(Recorded, usize)> {
     let mut text = String::new();
     let recorded = file
@@ -334,7 +336,7 @@ fn read(mut file: &File, path: &Path) -> Result<(Recorded, usize)> {
             let lines = |text: &str| text.rfind('\n').map_or(0, |end| end + 1);
             let mut whole = lines(&text);
             let mut recorded = Recorded::of_lines(&text[..whole])?;
-            // Of two that ran at once one was written.
+            // Only one of two concurrent runs was written.
             if recorded.header.sides.is_some() && recorded.runs.len() % 2 == 1 {
                 recorded.runs.pop();
                 whole = lines(&text[..whole - 1]);
@@ -344,7 +346,7 @@ fn read(mut file: &File, path: &Path) -> Result<(Recorded, usize)> {
     recorded.with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// Nothing is written over a result.
+/// The error for a result file that exists. Results are never overwritten.
 pub fn exists(path: &Path) -> anyhow::Error {
     anyhow::anyhow!(
         "{} exists: go on with it by --resume, or give another --result",
@@ -352,14 +354,14 @@ pub fn exists(path: &Path) -> anyhow::Error {
     )
 }
 
-/// One that is written.
+/// A result file open for writing.
 pub struct ResultFile {
     file: File,
     pub path: PathBuf,
 }
 
 impl ResultFile {
-    /// A new one, with its first line. Errors: there is one already; it could not be read again.
+    /// Creates a file with its first line. Fails if the file exists, or could not be read again.
     pub fn create(path: &Path, header: &Header) -> Result<ResultFile> {
         header.clone().checked()?;
         let file = whole_file::create_new(path).map_err(|e| match e.kind() {
@@ -371,12 +373,12 @@ impl ResultFile {
             written.line(header)?;
             Ok(written)
         });
-        // It would be in the way of the next try.
+        // An empty file would block the next attempt.
         written.inspect_err(|_| drop(whole_file::remove(path)))
     }
 
-    /// Goes on behind the last whole line of what is recorded, which is the first one where that was not written. Errors: it is of another
-    /// plan, version, machine or kernel; somebody writes it.
+    /// Opens a file to append after its last whole line. If there is none, writes the header. Fails
+    /// if the plan, version, machine, kernel or user differs, or another process writes the file.
     pub fn resume(path: &Path, header: &Header) -> Result<(ResultFile, Recorded)> {
         let file = whole_file::reopen(path);
         let file = file.with_context(|| format!("cannot go on with {}", path.display()))?;
@@ -399,7 +401,7 @@ impl ResultFile {
         Ok((written, recorded))
     }
 
-    /// Two who write would mix their lines.
+    /// Locks the file: two writers would mix their lines.
     fn locked(file: File, path: &Path) -> Result<ResultFile> {
         match file.try_lock() {
             Ok(()) => Ok(ResultFile {
@@ -427,7 +429,7 @@ impl ResultFile {
         let line = serde_json::to_string(value)? + "\n";
         let written = self.file.write_all(line.as_bytes());
         written.with_context(|| format!("cannot write {}", self.path.display()))?;
-        // Refused in some sandboxes; the line is written all the same.
+        // Some sandboxes refuse fdatasync; the line is written nevertheless.
         let _ = self.file.sync_data();
         Ok(())
     }

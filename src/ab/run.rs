@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! All runs of a comparison, one after the other, and the machine as it was behind them.
+//! Makes all runs of a comparison one by one, and restores the machine afterwards.
 
 use super::analysis;
 use super::child::Failure;
@@ -12,19 +12,19 @@ use super::variant::Variant;
 use anyhow::{Context, Result, anyhow};
 use std::collections::BTreeMap;
 
-/// What is told before each run.
+/// Reported before each run.
 pub struct Progress<'a> {
     pub number: usize,
-    /// Runs that there will be at most.
+    /// Number of runs, at most.
     pub all: usize,
     pub variant: &'a str,
     /// None: a warm-up.
     pub block: Option<usize>,
-    /// Blocks that there will be at most.
+    /// Number of blocks, at most.
     pub blocks: usize,
 }
 
-/// A run that failed because of its command, with the machine as it was found behind it: another command may go well.
+/// The command failed in a run, and the machine was restored. Other commands may still succeed.
 #[derive(Debug)]
 pub struct CommandFailed(String);
 
@@ -38,12 +38,12 @@ impl std::fmt::Display for CommandFailed {
 #[derive(Debug, PartialEq)]
 pub enum End {
     Done,
-    /// Somebody wanted it to end; what was run is kept.
+    /// The user stopped it; the runs so far are kept.
     Stopped,
 }
 
-/// Runs what is not yet in `runs`, and puts it there and into the file. The machine is restored however it ends, and left alone where nothing
-/// is to be run.
+/// Makes the runs that `runs` lacks, and appends them to `runs` and to the file. Restores the
+/// machine however it ends. Does not touch the machine if there is nothing to run.
 pub fn run(
     header: &Header,
     runs: &mut Vec<Repetition>,
@@ -67,7 +67,7 @@ pub fn run(
     let ended = session.all(runs, stopped, tell);
     let restored = session.machine.restore();
     match (ended, restored) {
-        // As text: it is no longer the command alone that failed.
+        // As text, so that it is no `CommandFailed`: the machine failed too.
         (Err(e), Err(r)) => Err(anyhow!("the machine is not as it was: {r:#}: {e:#}")),
         (Err(e), Ok(())) => Err(e),
         (Ok(_), Err(r)) => Err(r.context("the machine is not as it was")),
@@ -75,7 +75,7 @@ pub fn run(
     }
 }
 
-/// A run with its values by name.
+/// A run, with its values by name.
 type Valued = (BTreeMap<String, f64>, Taken);
 
 struct Session<'a> {
@@ -130,7 +130,7 @@ impl Session<'_> {
         Ok(End::Done)
     }
 
-    /// Whose turn it is; of two the first is on the first side.
+    /// The variants of this run. With two copies, the first runs on the first side.
     fn now(&self, number: usize) -> Vec<Variant> {
         let copies = if self.header.sides.is_some() { 2 } else { 1 };
         let design = self.header.design();
@@ -155,7 +155,7 @@ impl Session<'_> {
         .collect()
     }
 
-    /// All that was measured, and what was asked for besides.
+    /// All measured values, and the printed ones that were asked for.
     fn values(&self, variant: &Variant, taken: &Taken) -> Result<BTreeMap<String, f64>> {
         let measured = MEASURED.iter().filter_map(|row| {
             let value = taken.value(row.measured)?;
@@ -177,7 +177,8 @@ impl Session<'_> {
         Ok(values)
     }
 
-    /// What is told of it; the file says that it failed, if that was the command's doing. Errors: it cannot be written.
+    /// The error for a failed run. If the command failed, writes that to the file. Fails if it
+    /// cannot.
     fn failed(
         &mut self,
         number: usize,
@@ -214,7 +215,7 @@ fn names(variants: &[Variant]) -> Vec<String> {
     variants.iter().map(|v| v.name.clone()).collect()
 }
 
-/// A variant that cannot be had is no fault of the command.
+/// Failing to switch to a variant is not the command's fault.
 fn of_the_machine(failure: Failure) -> Failure {
     match failure {
         Failure::Stopped | Failure::Other(_) => failure,
@@ -222,13 +223,13 @@ fn of_the_machine(failure: Failure) -> Failure {
     }
 }
 
-/// Another run is to be made.
+/// True if another run is to be made.
 fn lacks(header: &Header, runs: &[Repetition]) -> Result<bool> {
     let all = header.design().runs(header.rule.plan.max());
     Ok(runs.len() < all && !enough(header, runs)?)
 }
 
-/// At a look that was declared, and nowhere else: has every comparison its verdict?
+/// True at a declared look, and only there, if every comparison has a verdict.
 fn enough(header: &Header, runs: &[Repetition]) -> Result<bool> {
     let Plan::Auto(_) = header.rule.plan else {
         return Ok(false);
@@ -240,12 +241,12 @@ fn enough(header: &Header, runs: &[Repetition]) -> Result<bool> {
     Ok(at_look && settled(&analysis::judged(header, runs)?))
 }
 
-/// Of twelve digits: so many come back from JSON as they were, and a result says the same before and after it was written.
+/// Rounds to 12 digits. These survive JSON, so a report is the same before and after writing.
 fn kept(value: f64) -> f64 {
     format!("{value:.11e}").parse().unwrap_or(value)
 }
 
-/// The command as it is kept.
+/// The command as the result file holds it.
 pub fn words(command: &[std::ffi::OsString]) -> Result<Vec<String>> {
     let word = |w: &std::ffi::OsString| w.to_str().map(str::to_string);
     let words: Option<Vec<String>> = command.iter().map(word).collect();

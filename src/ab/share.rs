@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A result file that may be given away: of commands only the name of the program is left, of what was typed only what is a word of ours, and
-//! nothing says whose machine it was.
+//! Redacts a result file so that it can be published. Commands keep only the program's name, typed
+//! texts only our own words, and nothing identifies the machine.
 
 use super::cpus::SUFFIX;
 use super::metric::{Metric, Source};
@@ -12,16 +12,17 @@ use crate::stats::ROWS;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 
-/// Of the host, by name.
+/// Facts about the host that are kept.
 const KEPT: [&str; 4] = ["kernel", "cpu", "cpus", "cores"];
 
-/// Words of ours for what was typed.
+/// Replacements for typed names.
 struct Names {
     variants: BTreeMap<String, String>,
     metrics: BTreeMap<String, String>,
 }
 
-/// All numbers as they are. What was typed that may hold names or paths is left out; what is told apart still is. Errors: a metric is none.
+/// Keeps all numbers. Removes typed text that may hold names or paths, but keeps different things
+/// distinguishable. Fails if a metric is invalid.
 pub fn redacted(recorded: &Recorded) -> Result<Recorded> {
     let names = Names::new(&recorded.header)?;
     let mut shared = recorded.clone();
@@ -79,7 +80,7 @@ impl Names {
         self.variants.get(name).cloned().unwrap_or_default()
     }
 
-    /// None: nobody asked for it, and it is none of ours.
+    /// None: it was not asked for, and is no metric of ours.
     fn metric(&self, name: &str) -> Option<String> {
         let measured = || Metric::parse(name, Direction::Lower).ok();
         let ours = || measured().filter(|m| matches!(m.source, Source::Measured(_)));
@@ -88,7 +89,8 @@ impl Names {
     }
 }
 
-/// Another scheduler without its folder and its arguments; its place among the variants tells it from others.
+/// Another scheduler without its folder and arguments. Its place among the variants makes it
+/// unique.
 fn scheduler(variant: &str, place: usize) -> Result<String> {
     let Kind::Scx(words) = Variant::parse(variant)?.kind else {
         return Ok(variant.to_string());
@@ -107,7 +109,7 @@ fn command(words: &[String]) -> Vec<String> {
     program.into_iter().chain(left).collect()
 }
 
-/// '7.2.13-rc1-of-my-desk': what stands behind the version is whoever built it.
+/// Cuts '7.2.13-rc1-of-my-desk' after the version and -rc: the rest may identify the builder.
 fn release(kernel: &str) -> String {
     let digits = |c: char| c.is_ascii_digit() || c == '.';
     let (version, rest) = kernel.split_at(kernel.find(|c| !digits(c)).unwrap_or(kernel.len()));
@@ -122,7 +124,7 @@ fn file_name(word: &str) -> String {
     word.rsplit('/').next().unwrap_or(word).to_string()
 }
 
-/// As a file, which can be read again.
+/// The lines of a file. Fails if they could not be read again.
 pub fn lines(recorded: &Recorded) -> Result<String> {
     let mut text = serde_json::to_string(&recorded.header)? + "\n";
     let failed = |number: usize| recorded.failed.iter().filter(move |f| f.failed == number);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Workloads that come along, one for each pattern of wakeups that placement can get wrong, and one that it cannot. Each does a fixed amount of
-//! work, so that its time is its result, and is as large as the machine has CPUs. `scx_roost ab --suite placement` compares on all of them.
+//! Workloads that are shipped: one for each wakeup pattern that placement can get wrong, and one
+//! that does not depend on placement. Each does a fixed amount of work, so its time is its result.
+//! It scales with the number of CPUs. `scx_roost ab --suite placement` compares on all of them.
 
 use super::threadripper::{self, Place};
 use anyhow::{Context, Result, ensure};
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// The subcommand that is one of them.
+/// The subcommand that runs one of them.
 pub const COMMAND: &str = "ab-workload";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -25,7 +26,7 @@ pub enum Suite {
     Threadripper,
 }
 
-/// What a source reports of its five runs.
+/// How a source combines its five runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Five {
     Sum,
@@ -37,7 +38,7 @@ pub enum Five {
 pub struct Item {
     pub name: String,
     pub command: Vec<OsString>,
-    /// Its own, as it would be typed; None: the usual one.
+    /// The workload's own metric, as it would be typed; None: the default.
     pub metric: Option<String>,
     pub five: Option<Five>,
 }
@@ -62,7 +63,8 @@ pub enum Pattern {
 }
 
 impl Suite {
-    /// `program`: scx_roost. `steps`: what was counted once. Errors: there is none here.
+    /// `program`: path of scx_roost. `steps`: the result of `steps_of_ms`. Fails if no workload can
+    /// be run at `place`.
     pub fn items(self, program: &Path, steps: &str, place: &Place) -> Result<Vec<Item>> {
         let item = |pattern: &Pattern| Item {
             name: pattern.name(),
@@ -80,13 +82,13 @@ impl Suite {
     }
 }
 
-/// Some suite has a workload of that name.
+/// True if some suite has a workload of that name.
 pub fn has(name: &str) -> bool {
     Pattern::value_variants().iter().any(|p| p.name() == name) || threadripper::has(name)
 }
 
 impl Item {
-    /// Its own result file, beside the one that was typed.
+    /// Its own result file, beside the typed one.
     pub fn result(&self, typed: &Path) -> PathBuf {
         let stem = typed.file_stem().unwrap_or_default();
         typed.with_file_name(format!("{}-{}.jsonl", stem.display(), self.name))
@@ -100,7 +102,8 @@ impl Pattern {
         value.map_or(String::new(), |v| v.get_name().to_string())
     }
 
-    /// Does the work of it on a machine of so many CPUs; `part` of 1 is as much as is compared. `ms`: as of `steps_of_ms`, the same for all runs.
+    /// Does the work for a machine with this many CPUs. `part`: 1 is the full amount. `ms`: the
+    /// result of `steps_of_ms`, the same in all runs.
     pub fn perform(self, cpus: usize, part: f64, ms: u64) -> Result<()> {
         may_open_many();
         let times = |n: f64| (n * part).ceil() as usize;
@@ -116,18 +119,18 @@ impl Pattern {
     }
 }
 
-/// 31.25 % of the CPUs, which are 20 of the 64 of source 003; at least one.
+/// 31.25 % of the CPUs, as in Roy v7: 20 of 64. At least one.
 pub fn part_31(cpus: usize) -> usize {
     (cpus * 5).div_ceil(16)
 }
 
-/// Pipes of a machine of some hundred CPUs are more than the 1024 descriptors that a process has by habit; it may have more for the asking.
+/// Raises the soft limit of descriptors. With a few hundred CPUs the pipes exceed the usual 1024.
 fn may_open_many() {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: the limit is alive. Where it cannot be had, a pipe that is one too many tells.
+    // SAFETY: the limit is alive. If raising it fails, creating a pipe will fail and report it.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
             limit.rlim_cur = limit.rlim_max;
@@ -144,7 +147,7 @@ fn join(threads: Vec<JoinHandle<Result<()>>>) -> Result<()> {
     Ok(())
 }
 
-/// Answers each byte by one.
+/// Answers each byte with one.
 fn answer(mut from: PipeReader, mut to: PipeWriter, times: usize) -> Result<()> {
     let mut byte = [0];
     for _ in 0..times {
@@ -158,7 +161,7 @@ fn pairs(pairs: usize, times: usize) -> Result<()> {
     let mut threads = Vec::new();
     for _ in 0..pairs {
         let ((from, mut last), mut back) = (pipe()?, pipe()?);
-        // The ball.
+        // The byte that goes back and forth.
         last.write_all(&[0])?;
         threads.push(thread::spawn(move || answer(from, back.1, times)));
         threads.push(thread::spawn(move || {
@@ -209,7 +212,7 @@ fn messages(groups: usize, times: usize) -> Result<()> {
     join(threads)
 }
 
-/// So that a child lives a little.
+/// So that a child runs for a while.
 const CHILD_STEPS: u64 = 20_000;
 
 fn steps(count: u64) -> u64 {
@@ -220,7 +223,7 @@ fn steps(count: u64) -> u64 {
 
 fn forks(times: usize) -> Result<()> {
     for _ in 0..times {
-        // SAFETY: this process has one thread; the child only computes and ends.
+        // SAFETY: this process has one thread; the child only computes and exits.
         let child = unsafe { libc::fork() };
         ensure!(child >= 0, "cannot fork: {}", Error::last_os_error());
         if child == 0 {
@@ -237,8 +240,9 @@ fn forks(times: usize) -> Result<()> {
 
 const TRIES: usize = 20;
 
-/// Steps of a millisecond on this machine, so that chunks last 1 to 5 ms everywhere. Counted once, before any run: a run that counted
-/// for itself would do as much work as its scheduler lets it count. Of some tries the best, which was disturbed least.
+/// Steps per millisecond on this machine, so that chunks last 1 to 5 ms everywhere. Counted once,
+/// before any run: otherwise the scheduler would influence the amount of work. The best of several
+/// tries, which was disturbed least.
 pub fn steps_of_ms() -> u64 {
     let all = (0..TRIES).map(|_| {
         let (mut count, begin) = (0, Instant::now());
@@ -259,7 +263,7 @@ fn chunks(tasks: usize, times: usize, ms: u64) -> Result<()> {
         let to = Arc::clone(&to);
         threads.push(thread::spawn(move || {
             for at in 0..times {
-                // 1 to 5 ms, each task in another order.
+                // 1 to 5 ms, in a different order for each task.
                 black_box(steps(ms * (1 + (task * 3 + at * 2) as u64 % 5)));
                 to.as_ref().write_all(&[0])?;
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The workloads of a suite, one after the other. One that fails is named, and the others are run all the same.
+//! Runs the workloads of a suite one by one. If one fails, it is named and the others still run.
 
 use super::args::Task;
 use super::pages::Pages;
@@ -11,18 +11,18 @@ use super::suite::Item;
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-/// Makes the runs of a task, which has this place among them, or goes on with them.
+/// Makes or resumes the runs of the task at this index.
 pub type Compare<'a> = &'a mut dyn FnMut(usize, &Task) -> Result<(Recorded, End)>;
 
 pub struct Outcome {
     ran: Vec<(Item, Recorded)>,
     pub failed: Vec<Failed>,
-    /// Of so many.
+    /// Number of tasks.
     tasks: usize,
     pub stopped: bool,
 }
 
-/// All of it, as JSON.
+/// The whole outcome, for JSON.
 #[derive(Serialize)]
 pub struct Whole<'a> {
     workloads: Vec<Named<'a>>,
@@ -37,7 +37,8 @@ struct Named<'a> {
     report: Report<'a>,
 }
 
-/// Goes on behind a command that failed, and behind nothing else. Errors: the machine could not be switched, or is not as it was.
+/// Continues after a command that failed, but after no other error. Fails if the machine cannot be
+/// switched or restored.
 pub fn run_all(tasks: &[Task], compare: Compare, tell: &dyn Fn(&str)) -> Result<Outcome> {
     let mut outcome = Outcome {
         ran: Vec::new(),
@@ -71,7 +72,7 @@ pub fn run_all(tasks: &[Task], compare: Compare, tell: &dyn Fn(&str)) -> Result<
 }
 
 impl Outcome {
-    /// None: it was stopped.
+    /// The table of the suite. None: it was stopped.
     pub fn closing(&self) -> Result<Option<Closing>> {
         if self.stopped {
             return Ok(None);
@@ -104,13 +105,13 @@ impl Outcome {
         Ok(Whole { workloads, suite })
     }
 
-    /// Errors: a page cannot be written.
+    /// Fails if a page cannot be written.
     pub fn write(&self, pages: &Pages, closing: &Option<Closing>) -> Result<()> {
         let reports = self.ran.iter().map(|(_, recorded)| Report::new(recorded));
         pages.write_suite(&reports.collect::<Result<Vec<_>>>()?, closing.as_ref())
     }
 
-    /// Errors: not all were run to their end.
+    /// Fails if not all workloads ran to their end.
     pub fn end(&self, stopped: &str) -> Result<()> {
         if self.stopped {
             bail!("{stopped}");

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The workloads of source 003 (prefer the previous CPU, v7), with its commands, where they are installed. What the source gives as a part of
-//! its 64 CPUs or 32 cores is that part of this machine's; all other numbers are as they stand there. Nothing is downloaded or built: what is
-//! missing is named, and how to get it, at the addresses that the source has.
+//! The workloads of Roy v7 (prefer the previous CPU, v7; source 003) with their commands, if they
+//! are installed. Where Roy v7 uses a part of its 64 CPUs or 32 cores, this uses the same part of
+//! this machine's. All other numbers are unchanged.
+//!
+//! Nothing is downloaded or built. For what is missing, messages say how to get it and give the
+//! addresses from Roy v7.
 
 use super::cpus::cores;
 use super::programs::program;
@@ -14,28 +17,28 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// As the source calls scx_cosmos.
+/// The arguments of scx_cosmos in Roy v7.
 const COSMOS: &str = "-m all -s 1250 -l 50000 -c 0 -p 0 -d";
-/// The patch of the source, as a preset.
+/// The patch of Roy v7, as a preset.
 const PATCH: &str = "roy-v7";
 
-/// What has to be there, and how to get it.
+/// What must be present.
 enum Need {
     /// In PATH.
     Program(&'static str),
-    /// In the folder that this runs in.
+    /// In the current folder.
     File(&'static str),
-    /// In the folder of temporary files.
+    /// In the folder for temporary files.
     Temporary(&'static str),
-    /// Of perl.
+    /// A Perl module.
     Module(&'static str),
 }
 
 struct Row {
     name: &'static str,
-    /// Words; `{cores}`, `{half}`, `{part}` and `{temp}` are filled in.
+    /// Words. `{cores}`, `{half}`, `{part}` and `{temp}` are replaced.
     command: &'static str,
-    /// A script for bash.
+    /// The command is a script for bash.
     script: bool,
     needs: &'static [(Need, &'static str)],
     metric: &'static str,
@@ -58,7 +61,7 @@ const SIEVE: &[(Need, &str)] = &[
     ),
 ];
 
-/// In the order of the source.
+/// In the order of Roy v7.
 const ROWS: [Row; 9] = [
     Row {
         name: "pogocache",
@@ -118,7 +121,7 @@ dav1d -i $FILE2 --muxer null --threads 16 --filmgrain 0",
     },
     Row {
         name: "sqlite",
-        // Its time goes to standard error.
+        // The time is printed to stderr.
         command: "cd {temp}/sampledb && ./query1.pl 2>&1 | tail",
         script: true,
         needs: &[
@@ -168,16 +171,16 @@ dav1d -i $FILE2 --muxer null --threads 16 --filmgrain 0",
     },
 ];
 
-/// What of a machine it depends on.
+/// The properties of the machine that the workloads depend on.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub path: OsString,
-    /// That commands are run in.
+    /// Where commands are run.
     pub folder: PathBuf,
     pub temp: PathBuf,
     pub cpus: usize,
     pub cores: usize,
-    /// Of perl, of those that are asked for.
+    /// The needed Perl modules that are installed.
     pub modules: Vec<String>,
 }
 
@@ -194,7 +197,7 @@ impl Place {
         })
     }
 
-    /// With what perl finds when this user runs it; None: we.
+    /// Adds the Perl modules that this user can load; None: ours.
     pub fn with_modules(self, user: Option<&User>) -> Place {
         let perl = self.program("perl");
         Place {
@@ -203,7 +206,7 @@ impl Place {
         }
     }
 
-    /// In PATH.
+    /// Looks in PATH.
     fn program(&self, name: &str) -> Option<PathBuf> {
         program(Path::new(name), &self.path)
     }
@@ -227,7 +230,7 @@ impl Place {
     }
 }
 
-/// Prints those of the names behind it that can be loaded, a line each.
+/// Prints the names among its arguments that can be loaded, one per line.
 const LOADED: &str = r#"for my $name (@ARGV) { print "\n$name\n" if eval "require $name; 1" }"#;
 
 fn modules(perl: &Path, user: Option<&User>) -> Vec<String> {
@@ -278,12 +281,12 @@ impl Row {
     }
 }
 
-/// Whether it can be run here or not.
+/// Whether there is such a workload, installed or not.
 pub fn has(name: &str) -> bool {
     ROWS.iter().any(|row| row.name == name)
 }
 
-/// Those that can be run. Errors: none can.
+/// The workloads that can be run. Fails if there are none.
 pub fn items(place: &Place) -> Result<Vec<Item>> {
     let there = ROWS.iter().filter(|row| row.missing(place).is_empty());
     let items: Vec<Item> = there.map(|row| row.item(place)).collect();
@@ -296,7 +299,7 @@ pub fn items(place: &Place) -> Result<Vec<Item>> {
     Ok(items)
 }
 
-/// What the source compares, as far as it can be had here, the kernel's own first.
+/// The variants of Roy v7 that are available here, eevdf first.
 pub fn variants(place: &Place) -> Vec<String> {
     let mut variants = vec!["eevdf".to_string(), PATCH.to_string()];
     if place.cores < place.cpus {
@@ -309,7 +312,7 @@ pub fn variants(place: &Place) -> Vec<String> {
     variants
 }
 
-/// Workloads of the source that are missing here, and how to get them: a sentence each.
+/// A sentence for each workload of Roy v7 that lacks something, with how to get it.
 pub fn missing(place: &Place) -> Vec<String> {
     ROWS.iter()
         .map(|row| (row.name, row.missing(place)))
@@ -318,7 +321,7 @@ pub fn missing(place: &Place) -> Vec<String> {
         .collect()
 }
 
-/// Of what the source compares, where nobody has said what is to be compared.
+/// Variants of Roy v7 that are left out, if no variants were typed.
 pub fn variants_left_out(place: &Place) -> Vec<String> {
     let mut told = Vec::new();
     if place.program("scx_cosmos").is_none() {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `scx_roost tune`: which features and tunables suit a workload. Rounds look for them and claim nothing: in each, of what is left the better
-//! half stays (successive halving, Jamieson and Talwalkar 2016). What is left in the end is put together and compared with the base on runs of
-//! its own, by the rule of any comparison: nothing that was looked at before counts there, so that its error is the error of the whole.
+//! `scx_roost tune`: which features and tunables suit a workload. Search rounds claim nothing. Each
+//! keeps the better half of the candidates (successive halving, Jamieson and Talwalkar 2016).
+//!
+//! What remains is combined and compared with the base on new runs, by the usual rule. Earlier runs
+//! do not count there, so the error of that comparison is the error of the whole.
 
 use super::analysis;
 use super::cpus::Cpus;
@@ -21,34 +23,37 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Of each round: the least of which anything can be said.
+/// Blocks of each round: the fewest that allow any verdict.
 const BLOCKS: usize = 6;
-/// So many are put together.
+/// Number of candidates that are combined.
 const LEFT: usize = 3;
 /// The name of the last comparison.
 const CONFIRM: &str = "confirm";
 
-/// What was tried on the way, and what it came to there: below 0 is better than the base. No verdict: many were looked at.
+/// A variant that was tried in the search, and its effect there. It gets no verdict, since many
+/// were tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tried {
     pub variant: String,
-    /// In percent of the base, or in the unit of the metric where a value is 0 or less.
+    /// Difference from the base in percent, or in the metric's unit if a value is 0 or less.
+    /// Negative is better.
     pub effect: f64,
     pub round: usize,
-    /// What was changed did something there; else it is no more looked at.
+    /// The change had an effect there. If not, it is dropped.
     pub acted: bool,
 }
 
-/// What came of it.
+/// The outcome of a search.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tuned {
     pub base: String,
     pub command: Vec<String>,
     pub scope: Scope,
     pub metric: String,
-    /// In the last round that they were in, the best first; behind all of a round those that never acted.
+    /// The last round of each, latest round first. Within a round the best first, and those that
+    /// never acted last.
     pub tried: Vec<Tried>,
-    /// The best, beside the base, on runs of its own. None: nothing was better on the way.
+    /// The best, compared with the base on new runs. None: nothing was better in the search.
     pub best: Option<(String, Judged)>,
 }
 
@@ -57,17 +62,17 @@ pub fn file(folder: &Path, round: &str) -> PathBuf {
     folder.join(round).with_extension("jsonl")
 }
 
-/// The name of a round, from 1 on.
+/// The name of a round, from 1.
 pub fn round(number: usize) -> String {
     format!("round-{number}")
 }
 
-/// What stays of so many, at most. So many are put together, if so many help.
+/// Most candidates that stay after a round. At least as many as are combined.
 fn half(candidates: usize) -> usize {
     candidates.div_ceil(2).max(LEFT)
 }
 
-/// All rounds for so many candidates and the last comparison, by name, with the most runs that each can have.
+/// The names of all rounds and of the last comparison, with the most runs that each can have.
 pub fn rounds(confirm: &Header, candidates: usize) -> Vec<(String, usize)> {
     let runs = |variants: usize, plan: Plan| {
         let design = Design {
@@ -83,17 +88,18 @@ pub fn rounds(confirm: &Header, candidates: usize) -> Vec<(String, usize)> {
     rounds.chain([last]).collect()
 }
 
-/// Makes the runs of a comparison, or goes on with them; the name is the round's.
+/// Makes or resumes the runs of a comparison. The name is the round's.
 pub type Run<'a> = &'a mut dyn FnMut(&Header, &str) -> Result<Recorded>;
 
-/// Values of a tunable that are tried in place of its own.
+/// The values of a tunable to try.
 enum Others {
     HalfAndTwice,
-    /// What the source of its feature has elsewhere.
+    /// A value from the source of its feature.
     Of(u32),
 }
 
-/// What is tried of the tunables. `rescue-us` is none of them, for it is there for what goes wrong, and `freq-threshold` is learnt for each CPU.
+/// Tunables that are searched. Not `rescue-us`, a safety net, nor `freq-threshold`, which is learnt
+/// for each CPU.
 const TUNED: [(&Tunable, Others); 7] = [
     (&SLICE, Others::HalfAndTwice),
     (&MIN_SLICE, Others::HalfAndTwice),
@@ -115,8 +121,8 @@ impl Others {
     }
 }
 
-/// One change each of what the base has, and that can be for that scope: a feature the other way round, another value of a tunable that does
-/// something there and that the base does not set.
+/// The base with one change each, as far as this scope allows it. A change switches a feature, or
+/// sets a tunable that acts in the base and that the base does not set.
 pub fn candidates(base: &str, cpus: u32, scope: Scope) -> Result<Vec<String>> {
     let parsed = Variant::parse(base)?;
     scope.takes(std::slice::from_ref(&parsed))?;
@@ -144,7 +150,7 @@ pub fn candidates(base: &str, cpus: u32, scope: Scope) -> Result<Vec<String>> {
         values.into_iter().map(|v| format!("{}={v}", row.name))
     });
     let all = features.chain(tunables).map(|c| format!("{base}+{c}"));
-    // A sub-switch without its feature is none, nor is a value that is out of its range.
+    // Leaves out sub-switches without their feature, and values out of range.
     let can_be = |name: &String| {
         let variant = Variant::parse(name);
         variant.is_ok_and(|v| scope.takes(&[parsed.clone(), v]).is_ok())
@@ -152,7 +158,8 @@ pub fn candidates(base: &str, cpus: u32, scope: Scope) -> Result<Vec<String>> {
     Ok(all.filter(can_be).collect())
 }
 
-/// `confirm`: its variants are the base alone, its plan that of the last comparison.
+/// `confirm`: header of the last comparison. Its only variant is the base, its plan is the last
+/// one's.
 pub fn tune(confirm: &Header, candidates: Vec<String>, run: Run) -> Result<Tuned> {
     ensure!(
         confirm.metrics.len() == 1,
@@ -215,7 +222,7 @@ impl Search<'_> {
         Ok((recorded, judged))
     }
 
-    /// Those that did better than the base, and acted; the best first.
+    /// Runs a round. Returns the variants that acted and were better than the base, best first.
     fn better(&mut self, variants: Vec<String>) -> Result<Vec<String>> {
         self.round += 1;
         let name = round(self.round);
@@ -239,7 +246,8 @@ impl Search<'_> {
         Ok(round.into_iter().map(|tried| tried.variant).collect())
     }
 
-    /// The first, the first two, and so on, as far as they go together: a tunable has one value.
+    /// The first change, the first two combined, and so on. Skips changes that exclude each other:
+    /// a tunable has one value.
     fn together(&self, left: &[String]) -> Result<Vec<String>> {
         let mut all: Vec<String> = Vec::new();
         for variant in left {
@@ -255,7 +263,7 @@ impl Search<'_> {
         Ok(all)
     }
 
-    /// It can be, and has no change of a tunable or a sub-switch whose feature it has off.
+    /// True if the variant is valid, and no changed tunable or sub-switch has its feature off.
     fn acts(&self, variant: &str) -> Result<bool> {
         let Ok(parsed) = Variant::parse(variant) else {
             return Ok(false);
@@ -282,8 +290,8 @@ impl Search<'_> {
     }
 }
 
-/// Of each that was compared in a round; below 0 is better. All are on one scale, so that they can be sorted: in percent, or in the unit of
-/// the metric where one of them has a value of 0 or less.
+/// The effect of each variant of a round; negative is better. All are on one scale, so they can be
+/// sorted: percent, or the metric's unit if some value is 0 or less.
 fn effects(recorded: &Recorded, judged: &[Judged]) -> Vec<f64> {
     let (header, runs) = (&recorded.header, &recorded.runs);
     let asked = &header.metrics[0];
@@ -311,21 +319,21 @@ fn effects(recorded: &Recorded, judged: &[Judged]) -> Vec<f64> {
 }
 
 impl Tuned {
-    /// The best is better, and that is more than chance.
+    /// The best variant, if its verdict is `better`.
     pub fn found(&self) -> Option<&str> {
         let best = self.best.as_ref();
         let best = best.filter(|(_, judged)| judged.verdict == Verdict::Better);
         best.map(|(variant, _)| variant.as_str())
     }
 
-    /// How that is kept; None: nothing was found.
+    /// How to keep what was found; None: nothing was found.
     pub fn lasting(&self) -> Result<Option<Lasting>> {
         let lasting =
             |found| Lasting::new(&self.base, found, self.scope, &self.command, &is_script);
         self.found().map(lasting).transpose()
     }
 
-    /// All of it, as JSON.
+    /// The whole outcome, for JSON.
     pub fn whole(&self) -> Result<impl Serialize + '_> {
         #[derive(Serialize)]
         struct Whole<'a> {

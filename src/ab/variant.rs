@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is compared: the scheduler with some settings, the kernel's own, or another one.
+//! The variants: scx_roost with some settings, the kernel's own scheduler, or another one.
 
 use super::cpus::{Cpus, SUFFIX};
 use crate::arms::{Change, Settings};
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// Ours. Among these it is switched while it runs.
+    /// scx_roost. Switching between these needs no reload.
     Roost(Box<(Change, Settings)>),
     /// No sched_ext scheduler.
     Eevdf,
-    /// Another scheduler, with its arguments.
+    /// Another scheduler: its command with arguments.
     Scx(Vec<String>),
 }
 
@@ -30,11 +30,11 @@ pub enum Scope {
     Workload,
 }
 
-/// Of these the CPU goes by what arm default has, whoever runs on it.
+/// Features that a CPU takes from arm default, whatever task runs on it.
 const OF_DEFAULT_ARM: [FeatureSet; 2] = [bits::avg_idle, bits::avg_idle_every];
 
 impl Scope {
-    /// Errors: what tells the variants apart cannot be for a part of the tasks.
+    /// Fails if the variants differ in something that cannot be switched for some tasks only.
     pub fn takes(self, variants: &[Variant]) -> Result<()> {
         if self == Scope::Machine {
             return Ok(());
@@ -64,7 +64,7 @@ impl Scope {
         Ok(())
     }
 
-    /// What is compared, in words.
+    /// The scope in words.
     pub fn text(self) -> &'static str {
         match self {
             Scope::Machine => "the whole machine",
@@ -75,20 +75,20 @@ impl Scope {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variant {
-    /// As it was typed.
+    /// As typed.
     pub name: String,
     pub kind: Kind,
-    /// Where the command may run.
+    /// The CPUs that the command may use.
     pub cpus: Cpus,
 }
 
-/// The kernel's own scheduler, and one thread of each core for the command: the column of that name in source 003.
+/// The kernel's own scheduler, with one thread of each core for the command. A column in Roy v7.
 pub const PINNED: &str = "pinned";
 const EEVDF: &str = "eevdf";
 
 impl Variant {
-    /// Reads `PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...`, `eevdf` or `scx:COMMAND`, each with `@cpus=LIST` behind it or not, or `pinned`.
-    /// Errors: what is none of these.
+    /// Reads `PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...`, `eevdf` or `scx:COMMAND`, optionally
+    /// followed by `@cpus=LIST`, or `pinned`. Fails for anything else.
     pub fn parse(name: &str) -> Result<Variant> {
         let (scheduler, cpus) = match name.rsplit_once(SUFFIX) {
             None if name == PINNED => (EEVDF, Cpus::Cores),
@@ -126,7 +126,7 @@ impl Variant {
 }
 
 impl Variant {
-    /// A tunable that it sets, and that is one for all tasks.
+    /// The first tunable it sets that cannot differ between arms.
     fn machine_wide(&self) -> Option<&str> {
         let Kind::Roost(roost) = &self.kind else {
             return None;
@@ -136,7 +136,8 @@ impl Variant {
     }
 }
 
-/// Two or more, no two alike: their names tell them apart. An A/A comparison is of two ways to write the same.
+/// At least two, all with different names, since reports identify them by name. For an A/A
+/// comparison write the same variant in two ways.
 pub fn parse_all(names: &[String]) -> Result<Vec<Variant>> {
     ensure!(
         names.len() >= 2,
@@ -154,7 +155,7 @@ pub fn parse_all(names: &[String]) -> Result<Vec<Variant>> {
     names.iter().map(|name| Variant::parse(name)).collect()
 }
 
-/// Words as a shell splits them: quotes and backslashes, and nothing else of a shell.
+/// Splits words as a shell does. Only quotes and backslashes are special.
 fn words(text: &str) -> Result<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut chars = text.chars();
@@ -180,7 +181,7 @@ fn words(text: &str) -> Result<Vec<String>> {
     Ok(words)
 }
 
-/// A word as a shell reads it back.
+/// Quotes a word for a shell.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
@@ -189,7 +190,9 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// Counters of which one moves when the feature changes what would have happened; of two that only tell how, those without which it cannot have.
+/// Counters of each feature. One of them grows when the feature changes a decision.
+/// `delay_only_idle` and `delay_hold_claim` only change how delays work, so they have the counters
+/// of delays.
 pub const TRACES: &[(&str, &[&str])] = &[
     ("prev_idle", &["wa_prev_idle"]),
     ("sis_util", &["sis_budget_out"]),
@@ -220,8 +223,8 @@ pub const TRACES: &[(&str, &[&str])] = &[
     ("smt_spread", &["spread_wakeup", "spread_run"]),
 ];
 
-/// Did anything act in which the two differ? `moved`: does this counter grow in the runs of that one? A feature is looked for in the runs that
-/// have it, that of a tunable in all.
+/// True if something acted that differs between the two. `moved`: did this counter grow in the runs
+/// of that variant? A feature is looked up in the runs that have it, a tunable in all runs.
 pub fn exercised(base: &Variant, other: &Variant, moved: impl Fn(&Variant, &str) -> bool) -> bool {
     let (Kind::Roost(a), Kind::Roost(b)) = (&base.kind, &other.kind) else {
         return true;
@@ -253,7 +256,7 @@ pub fn exercised(base: &Variant, other: &Variant, moved: impl Fn(&Variant, &str)
     })
 }
 
-/// Those that the two do not set to the same value.
+/// Tunables that the two do not set to the same value.
 fn tunables_apart<'a>(a: &'a Change, b: &'a Change) -> impl Iterator<Item = &'a str> {
     let apart = |name: &&String| a.set.get(*name) != b.set.get(*name);
     let names = a.set.keys().chain(b.set.keys());

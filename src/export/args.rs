@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What was typed behind `export`, and what is meant.
+//! The options of `export`, and what they mean.
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -55,11 +55,11 @@ pub struct ExportArgs {
 /// Where the metrics go.
 #[derive(Debug, PartialEq)]
 pub enum Output {
-    /// To stdout, or into this file.
+    /// Once, to stdout or to this file.
     Once(Option<PathBuf>),
     Served {
         tcp: Option<SocketAddr>,
-        /// With the group that may connect.
+        /// Path, and the group that may connect.
         unix: Option<(PathBuf, Option<u32>)>,
         textfile: Option<(PathBuf, Duration)>,
     },

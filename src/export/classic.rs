@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! From OpenMetrics to the classic text format of Prometheus, which node_exporter and older scrapers read. Names, labels and
-//! values are written alike; what differs are the lines about a family. Pure.
+//! Converts OpenMetrics to the classic text format of Prometheus, which node_exporter and older
+//! scrapers read. Names, labels and values are the same; the lines about a family differ. Pure.
 
-/// `open` is what our own encoder wrote.
+/// `open` is the output of `encode`.
 pub fn from_open_metrics(open: &str) -> String {
     let mut text = String::with_capacity(open.len());
-    // The help comes before the type, which is what its name depends on.
+    // HELP precedes TYPE, and the name in the HELP line depends on the type.
     let mut help = "";
     for line in open.lines() {
         if let Some(rest) = line.strip_prefix("# HELP ") {
@@ -20,7 +20,7 @@ pub fn from_open_metrics(open: &str) -> String {
     text
 }
 
-/// A counter's family has the name of its samples here, and an info is a gauge.
+/// In the classic format a counter's family has the name of its samples, and an info is a gauge.
 fn about(help: &str, typed: &str) -> String {
     let (name, kind) = typed.split_once(' ').unwrap_or((typed, "untyped"));
     let (suffix, kind) = match kind {
@@ -30,7 +30,7 @@ fn about(help: &str, typed: &str) -> String {
         other => ("", other),
     };
     let words = help.split_once(' ').map_or("", |(_, words)| words);
-    // Quotes are escaped there and not here.
+    // OpenMetrics escapes quotes in HELP, the classic format does not.
     let words = words.replace("\\\"", "\"");
     format!("# HELP {name}{suffix} {words}\n# TYPE {name}{suffix} {kind}\n")
 }

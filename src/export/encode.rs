@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the scheduler said, in OpenMetrics. The rows of the tables in `stats` give the metrics with names, types, units and help;
-//! docs/monitoring.md describes them to who reads them.
+//! The scheduler's statistics in OpenMetrics. Names, types, units and help texts come from the
+//! tables in `stats`. docs/monitoring.md describes the metrics.
 //!
-//! A family counts by arm or for all arms, never both, so that a sum over its labels counts nothing twice. `roost_x_total`
-//! ends with its arm, as a counter does whose process is gone; `roost_all_x_total` keeps what arms counted that are gone. What is
-//! counted of no arm is there for all only.
+//! A family counts by arm or for all arms, never both, so a sum over its labels counts nothing
+//! twice. `roost_x_total` ends with its arm, like a counter of a process that has exited.
+//! `roost_all_x_total` includes arms that are gone. Counters of the whole machine exist only as
+//! `roost_all_x_total`.
 
 use super::source::Answer;
 use crate::features::FEATURES;
@@ -17,12 +18,12 @@ use prometheus_client::registry::{Registry, Unit};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What the scheduler said at one time.
+/// The scheduler's statistics at one time.
 #[derive(Debug, Default)]
 pub struct Sample {
-    /// Its target `totals`.
+    /// The answer to target `totals`.
     pub metrics: Metrics,
-    /// Its target `cpu_gauges`: counters of each CPU would be a hundred times as many series.
+    /// The answer to target `cpu_gauges`. Counters by CPU would be a hundred times as many series.
     pub cpus: BTreeMap<u64, CpuGauges>,
 }
 
@@ -30,7 +31,8 @@ pub fn open_metrics(answer: Answer) -> String {
     let mut registry = Registry::with_prefix("roost");
     registry.register_collector(Box::new(Exposition(answer)));
     let mut text = String::new();
-    // A String takes all; without its last line nobody would take the text for whole.
+    // Writing to a String cannot fail. On any other error the last line, # EOF, is missing, and
+    // scrapers reject the text.
     let _ = text::encode(&mut text, &registry);
     text
 }
@@ -52,10 +54,10 @@ impl Collector for Exposition {
     }
 }
 
-/// Names and values.
+/// Pairs of name and value.
 type Labels<'a> = Vec<(&'static str, &'a str)>;
 
-/// What is said of all samples of one name.
+/// Name, unit and help text of one metric family.
 struct Family {
     name: String,
     unit: Option<Unit>,
@@ -67,7 +69,7 @@ impl Family {
         Family {
             name: name.into(),
             unit: None,
-            // As in labels; the crate leaves it to us.
+            // Escaped as in labels; the crate does not escape help texts.
             help: help
                 .replace('\\', "\\\\")
                 .replace('"', "\\\"")
@@ -95,7 +97,7 @@ impl Families<'_> {
         self.cpus(&sample.cpus)
     }
 
-    /// What runs.
+    /// What runs: versions, presets, features.
     fn about(&mut self, m: &Metrics) -> fmt::Result {
         let scheduler = vec![
             ("version", m.version.as_str()),
@@ -168,7 +170,7 @@ impl Families<'_> {
             let mut encoder = self.family(&family, MetricType::Histogram)?;
             for (arm, hists) in &arms {
                 let (counts, sum_us) = hists[i];
-                // A scheduler of another version.
+                // The scheduler is of another version.
                 if counts.len() != NR_BUCKETS {
                     continue;
                 }
@@ -285,7 +287,7 @@ impl Families<'_> {
     }
 }
 
-/// Where the bucket ends, in seconds; the last holds what is longer too.
+/// Upper end of the bucket in seconds. The last bucket has none.
 fn upper_end(bucket: usize) -> f64 {
     if bucket + 1 >= NR_BUCKETS {
         f64::INFINITY
@@ -294,12 +296,12 @@ fn upper_end(bucket: usize) -> f64 {
     }
 }
 
-/// A gauge of a table, in the base unit that OpenMetrics demands.
+/// A gauge of a table, converted to OpenMetrics' base units.
 struct Gauge {
     family: Family,
-    /// So many of that unit are so many of the row's: exact, where a factor of a thousandth is not.
+    /// `scale.0` base units equal `scale.1` units of the row. Exact, unlike a factor of 0.001.
     scale: (f64, f64),
-    /// 0 stands for "not known", which is told by saying nothing.
+    /// 0 means "not known": the sample is left out.
     zero_is_unknown: bool,
 }
 
@@ -335,11 +337,11 @@ impl Gauge {
     }
 }
 
-/// Rows of `CPU_GAUGES` that are labels of the others.
+/// Rows of `CPU_GAUGES` that are labels of the other rows.
 const PLACES: [&str; 3] = ["core", "llc", "node"];
 
 struct Cpu {
-    /// Its number, then its places.
+    /// Its number, then its core, LLC and node.
     names: [String; 4],
     /// In the order of `CPU_GAUGES`.
     values: Vec<u64>,
@@ -400,7 +402,7 @@ mod tests {
             let help = &gauge.family.help;
             assert!(!gauge.family.name.ends_with("_ms") && !help.contains("of a thousand"));
             assert!(!help.contains("not known"), "{help}");
-            // A threshold of 0 is one that nothing is below.
+            // A threshold of 0 is a known value: no frequency is below it.
             let known = gauge.value(0).is_some();
             assert_eq!(known, !row.help.ends_with("not known"), "{help}");
         }

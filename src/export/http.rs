@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! As much of HTTP/1.1 as a scraper needs: one request of GET or HEAD, one answer, and the connection is over. Pure.
+//! The part of HTTP/1.1 that a scraper needs: one GET or HEAD request, one response, then the
+//! connection ends. Pure.
 
 use super::Format;
 use anyhow::Result;
 use httparse::{EMPTY_HEADER, Header, Request, Status};
 
-/// A head may be so long; Prometheus' is of 300 bytes.
+/// Longest request head in bytes; that of Prometheus has 300.
 pub const HEAD_MAX: usize = 8192;
 const HEADERS_MAX: usize = 64;
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -19,19 +20,19 @@ const INDEX: &str = "<!DOCTYPE html>
 pub enum Page {
     Index,
     Metrics(Format),
-    /// There is none, with the status that says why.
+    /// No such page; the status says why.
     None(&'static str),
 }
 
-/// What was asked for.
+/// A parsed request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Asked {
     pub page: Page,
-    /// The head of the answer is enough.
+    /// Send only the head of the response.
     pub head_only: bool,
 }
 
-/// None: the request is not whole yet.
+/// Parses a request. None: it is not complete yet.
 pub fn understand(bytes: &[u8]) -> Option<Asked> {
     let mut headers = [EMPTY_HEADER; HEADERS_MAX];
     let mut request = Request::new(&mut headers);
@@ -61,7 +62,8 @@ fn page(request: &Request) -> Page {
     }
 }
 
-/// OpenMetrics for who asks for it by name and likes nothing better, as Prometheus does. The classic format for the rest.
+/// OpenMetrics if the client names it in Accept with a quality no lower than text/plain's, as
+/// Prometheus does. Otherwise the classic format.
 fn wanted(headers: &[Header]) -> Format {
     let accepts = headers
         .iter()
@@ -80,7 +82,7 @@ fn wanted(headers: &[Header]) -> Format {
     }
 }
 
-/// A media range and how much it is liked. A version that we do not write is not liked at all.
+/// A media range and its quality. A version that we do not write has quality 0.
 fn range(text: &str) -> (&str, f32) {
     let mut parts = text.split(';').map(str::trim);
     let name = parts.next().unwrap_or_default();
@@ -95,13 +97,13 @@ fn range(text: &str) -> (&str, f32) {
     (name, q)
 }
 
-/// To whom there is nothing to say now.
+/// Sent when overloaded.
 pub const UNAVAILABLE: Asked = Asked {
     page: Page::None("503 Service Unavailable"),
     head_only: false,
 };
 
-/// The answer's bytes. `metrics` is asked only when they are wanted.
+/// The bytes of the response. `metrics` is called only if the page needs it.
 pub fn answer(asked: Asked, metrics: impl FnOnce(Format) -> Result<String>) -> Vec<u8> {
     let (status, kind, body) = match asked.page {
         Page::Index => ("200 OK", "text/html; charset=utf-8", INDEX.to_string()),

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Who listens for scrapers. Each has a thread and a few seconds. Of too many the one goes that came first of those who have not
-//! asked yet, or do not take what they asked for: a scrape takes milliseconds, so that is one who stalls. Who waits for us stays.
+//! The listener for scrapers. Each client gets a thread and a few seconds.
+//!
+//! When there are too many clients, the oldest one that has not sent its request yet is dropped. If
+//! there is none, the oldest one that does not read its response is. A scrape takes milliseconds,
+//! so such a client stalls. A client that waits for our response is never dropped.
 
 use super::Pages;
 use super::http::{self, HEAD_MAX};
@@ -19,9 +22,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const CLIENTS_MAX: usize = 32;
-/// A request must arrive whole within this time, and an answer must be taken.
+/// Time in which a request must arrive whole, and in which a response must be read.
 const EACH_TIME: Duration = Duration::from_secs(5);
-/// How long, and how much, is still read of who says more than a head: closed at once, the answer would be lost to it.
+/// Limits of what is read from a client after the head of its request. Closing a socket with unread
+/// data resets the connection, and the client could lose the response.
 const REST_TIME: Duration = Duration::from_millis(200);
 const REST_MAX: usize = 1 << 16;
 
@@ -47,21 +51,22 @@ struct Shared {
 
 struct Client {
     stream: UnixStream,
-    /// What we wait for; None: it waits for us.
+    /// What we wait for. None: the client waits for us.
     awaited: Option<Awaited>,
 }
 
-/// In the order in which they go when there are too many.
+/// What a client is expected to do. Clients are dropped in this order when there are too many.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Awaited {
-    /// That it asks.
+    /// Send its request.
     Request,
-    /// That it takes its answer.
+    /// Read its response.
     End,
 }
 
 impl Listener {
-    /// The second is the address, with the port that the kernel chose for port 0.
+    /// Listens on `address`. Also returns the bound address, with the port the kernel chose for
+    /// port 0.
     pub fn tcp(address: SocketAddr, pages: Pages) -> Result<(Listener, SocketAddr)> {
         let listen = || -> std::io::Result<_> {
             let listener = TcpListener::bind(address)?;
@@ -79,7 +84,8 @@ impl Listener {
         Ok((Listener::start(accept, wake, pages)?, at))
     }
 
-    /// With a group it is the owner and that group who may connect, without one whoever the umask lets.
+    /// Listens on a Unix socket. With a group, the owner and the group may connect. Without one the
+    /// umask decides.
     pub fn unix(path: &Path, group: Option<u32>, pages: Pages) -> Result<Listener> {
         let (listener, file) = PURPOSE.for_group(group).listen(path)?;
         let accept = move || Ok(listener.accept()?.0.into());
@@ -149,17 +155,17 @@ fn listen(accept: impl Fn() -> std::io::Result<OwnedFd>, shared: &Arc<Shared>) {
             .and_then(|s| welcome(id, s, shared));
         if let Err(e) = accepted {
             warn!("a scraper was not served: {e:#}");
-            // Out of file descriptors, say: do not spin.
+            // Out of file descriptors, for example: do not spin.
             thread::sleep(Duration::from_millis(100));
         }
     }
 }
 
-/// Both kinds of sockets are streams, and what std offers for one of them is right for the other.
+/// TCP and Unix sockets are both streams, and what std does with a `UnixStream` also works for TCP.
 fn welcome(id: u64, stream: OwnedFd, shared: &Arc<Shared>) -> Result<()> {
     let mut stream = UnixStream::from(stream);
     if let Err(e) = shared.admit(id, &stream) {
-        // So little the kernel takes at once.
+        // The kernel buffers a response this short at once.
         stream.set_write_timeout(Some(REST_TIME))?;
         let refusal = http::answer(http::UNAVAILABLE, |format| shared.pages.page(format));
         let _ = stream.write_all(&refusal);
@@ -176,7 +182,7 @@ fn welcome(id: u64, stream: OwnedFd, shared: &Arc<Shared>) -> Result<()> {
     })
 }
 
-/// Given back however the client's thread ends, or when there is none.
+/// Removes the client however its thread ends, also if the thread could not be started.
 struct Place {
     id: u64,
     shared: Arc<Shared>,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `scx_roost export`: the statistics as Prometheus wants them. A process of its own that needs no rights but to read the
-//! statistics socket, and that scheduling never waits for: it comes and goes beside the scheduler in any order.
+//! `scx_roost export`: the statistics in Prometheus' formats. It is a separate process that needs
+//! no rights except to read the statistics socket. The scheduler never waits for it. Either may
+//! start or stop first.
 
 mod args;
 mod classic;
@@ -22,16 +23,16 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 use textfile::TextFile;
 
-/// Only files have it; an alert watches its age.
+/// Only in files. An alert watches its age.
 const WRITTEN: &str = "roost_textfile_timestamp_seconds";
 
-/// Nobody has to do anything but wait.
+/// The listeners' threads do the work; the main thread only waits to be stopped.
 const LONG: Duration = Duration::from_secs(3600);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Format {
     OpenMetrics,
-    /// Prometheus' text format before that.
+    /// Prometheus' text format before OpenMetrics.
     Classic,
 }
 
@@ -44,7 +45,7 @@ impl Format {
     }
 }
 
-/// What is asked for, written as it is wanted.
+/// Encodes the metrics in the format a client wants.
 #[derive(Clone)]
 pub struct Pages(Source);
 
@@ -53,7 +54,7 @@ impl Pages {
         Pages(source)
     }
 
-    /// An error: whether there is a scheduler is not known.
+    /// Fails if it is unknown whether a scheduler runs.
     pub fn page(&self, format: Format) -> Result<String> {
         let open = encode::open_metrics(self.0.ask()?);
         Ok(match format {
@@ -62,7 +63,7 @@ impl Pages {
         })
     }
 
-    /// For a file, which may outlive who wrote it: it says of when it is.
+    /// The page for a file, with a timestamp: the file may outlive the exporter.
     fn file_page(&self) -> Result<String> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let seconds = now.unwrap_or_default().as_millis() as f64 / 1e3;
@@ -106,12 +107,13 @@ pub fn run(stats: &Path, output: &Output, stop: &Stop) -> Result<()> {
     }
 }
 
-/// A path that cannot be written to is an error at once, whatever is known; later it may be a full disk, which passes. While nothing
-/// is known the file stays as it is, and its age tells.
+/// Writes the file at each interval until it is stopped. A path that cannot be written is an error
+/// at the start. Later errors are only logged, since a full disk may pass. While the metrics are
+/// unknown the file stays as it is, and its age shows that.
 fn keep_written(path: &Path, interval: Duration, pages: &Pages, stop: &Stop) -> Result<()> {
     let mut file = TextFile::new(path, false)?;
     file.probe()?;
-    // How it went the last time.
+    // Whether the last write succeeded.
     let mut good = None;
     loop {
         match (write_page(&mut file, path, pages), good) {

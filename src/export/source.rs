@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the scheduler says, for all who want to know. One thread asks: whoever else wants to know meanwhile gets the same
-//! answer, and a scheduler that is stopped keeps nobody waiting but this thread.
+//! Asks the scheduler for all scrapers. One thread asks, and all requests that arrive meanwhile get
+//! the same answer. A scheduler that is stopped blocks only that thread.
 
 use super::encode::Sample;
 use crate::socket::spawn;
@@ -12,26 +12,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long the scheduler may take for each part of its answer.
+/// Time limit for each part of the scheduler's answer.
 const PART: Duration = Duration::from_secs(2);
-/// How long somebody who wants to know is kept waiting, less than Prometheus' 10 s.
+/// Longest time that a scraper waits. Below Prometheus' scrape timeout of 10 s.
 const PATIENCE: Duration = Duration::from_millis(4500);
-/// So many may wait for the next answer.
+/// Number of requests that may wait for the next answer.
 const WAITING_MAX: usize = 64;
 
-/// Who asks within this time of another is answered the same: a crowd of scrapers costs the scheduler no more than one.
+/// Requests within this time of an answer get the same one: many scrapers cost the scheduler no
+/// more than one.
 const AGE_MAX: Duration = Duration::from_millis(500);
 
-/// None: there is no scheduler, or it says nothing.
+/// None: no scheduler runs, or it does not answer.
 pub type Answer = Option<Arc<Sample>>;
-/// Or why that is not known.
+/// An answer, or why it is unknown whether a scheduler runs.
 type Told = Result<Answer, String>;
 
 #[derive(Clone)]
 pub struct Source(Sender<Sender<Told>>);
 
 impl Source {
-    /// Of the scheduler that serves its statistics at `path`, now or later. The thread ends with the last clone.
+    /// For the scheduler that serves its statistics at `path`, now or later. The thread ends with
+    /// the last clone.
     pub fn start(path: &Path) -> Result<Source> {
         let (sender, receiver) = bounded(WAITING_MAX);
         let mut daemon = Daemon::new(path);
@@ -39,7 +41,7 @@ impl Source {
         Ok(Source(sender))
     }
 
-    /// An error is trouble of our own, or between the two: it tells nothing of the scheduler.
+    /// Fails when the exporter cannot find out; that says nothing about the scheduler.
     pub fn ask(&self) -> Result<Answer> {
         let (sender, receiver) = bounded(1);
         if self.0.try_send(sender).is_err() {
@@ -60,7 +62,7 @@ impl Source {
 /// Why there is no sample.
 struct Trouble {
     text: String,
-    /// There is no scheduler, or it says nothing.
+    /// No scheduler runs, or it does not answer.
     is_gone: bool,
 }
 
@@ -68,7 +70,7 @@ struct Daemon {
     path: PathBuf,
     client: Option<Client>,
     last: Option<(Instant, Arc<Sample>)>,
-    /// What was last told of it, so that each change is told once.
+    /// Last message logged, so that each change is logged once.
     told: Option<String>,
 }
 
@@ -86,7 +88,7 @@ impl Daemon {
         while let Ok(first) = questions.recv() {
             let answer = self.latest();
             for question in std::iter::once(first).chain(questions.try_iter()) {
-                // Who asked may have gone.
+                // The client may have gone.
                 let _ = question.try_send(answer.clone());
             }
         }
@@ -117,14 +119,15 @@ impl Daemon {
             return;
         }
         match trouble {
-            // Somebody has to mend it.
+            // Needs an administrator.
             Some(trouble) if !trouble.is_gone => warn!("{text}"),
             _ => info!("{text}"),
         }
         self.told = Some(text);
     }
 
-    /// By the connection of the last time. That one may be to a scheduler that is gone, and another one there.
+    /// Tries the previous connection first. Its scheduler may be gone and another one may serve the
+    /// path, so a failure leads to a new connection.
     fn sample(&mut self) -> Result<Sample, Trouble> {
         if let Some(mut client) = self.client.take()
             && let Ok(sample) = read(&mut client)

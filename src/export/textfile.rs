@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A file for the textfile collector of Prometheus' node_exporter. It reads what ends in .prom, at any time, so the file is
-//! whole whenever it is there.
+//! A file for the textfile collector of Prometheus' node_exporter. The collector reads files that
+//! end in .prom at any time, so the file is replaced atomically.
 
 use crate::whole_file;
 use anyhow::{Result, anyhow, bail};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// node_exporter runs as another user.
 const MODE: u32 = 0o644;
 
-/// Gone when this is dropped: numbers of an exporter that has ended would look like those of now.
+/// Removed on drop: metrics of an exporter that has ended would look current.
 pub struct TextFile {
     path: PathBuf,
     written: bool,
@@ -19,7 +19,7 @@ pub struct TextFile {
 }
 
 impl TextFile {
-    /// `keep`: it stays, because somebody calls us again.
+    /// `keep`: do not remove the file on drop, because the exporter will be called again.
     pub fn new(path: &Path, keep: bool) -> Result<TextFile> {
         if path.extension().is_none_or(|e| e != "prom") || path.file_stem().is_none() {
             bail!(
@@ -34,7 +34,8 @@ impl TextFile {
         })
     }
 
-    /// An error that does not pass by itself. What lies at the path stays as it is.
+    /// Fails if the path cannot be written, and waiting does not help. Does not change an existing
+    /// file.
     pub fn probe(&self) -> Result<()> {
         self.told(whole_file::probe(&self.path))
     }
@@ -89,7 +90,7 @@ mod tests {
         file.write("a 1\n").unwrap();
         let first = File::open(&path).unwrap();
         file.write("b 2\n").unwrap();
-        // Who has opened the first one reads all of it, and nothing else.
+        // A reader that opened the first file reads all of it, and nothing else.
         assert_eq!(std::io::read_to_string(first).unwrap(), "a 1\n");
         assert_eq!(fs::read_to_string(&path).unwrap(), "b 2\n");
         assert_eq!(

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is chosen, and how it moves: along a list, over the arms, or over the CPUs as they stand in the picture.
+//! The selection, and how it moves: along a list, over the arms, or over the CPUs as they are
+//! drawn.
 
 use super::state::{State, View};
 use crate::features::FEATURES;
 use crate::stats::{HISTS, ROWS};
 
-/// Lines of a list at once.
+/// Lines that PgUp and PgDn move by.
 pub const PAGE: isize = 10;
-/// Past the end of whatever there is.
+/// More than any list is long.
 pub const ALL: isize = 1 << 20;
 
-/// What is chosen.
+/// The selection of each view.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chosen {
-    /// None: all together.
+    /// None: all arms together.
     pub arm: Option<String>,
     pub cpu: Option<u64>,
     /// Index into `ROWS`.
@@ -22,11 +23,12 @@ pub struct Chosen {
     pub feature: usize,
     /// Index into `HISTS`.
     pub hist: usize,
-    /// The first line that is shown of the conditions.
+    /// First line that view Conditions shows.
     pub line: usize,
 }
 
-/// Where a CPU stands in the picture of the machine; where it is drawn together with others, it stands for all of them.
+/// Position of a CPU in the picture of the machine. In a picture of LLCs or nodes, one CPU stands
+/// for all of its LLC or node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     pub line: usize,
@@ -34,22 +36,22 @@ pub struct Place {
     pub cpu: u64,
 }
 
-/// What was drawn: keys go by it.
+/// What the last picture showed. Keys move within it.
 #[derive(Clone, Debug, Default)]
 pub struct Drawn {
-    /// Of the CPUs in view Machine, in the order of lines, and of columns in each.
+    /// The CPUs in view Machine, by line and then by column.
     pub places: Vec<Place>,
-    /// How far view Conditions goes: the greatest `Chosen::line` that shows anything new.
+    /// Largest useful `Chosen::line` of view Conditions: with it the last line is visible.
     pub last_line: usize,
 }
 
 impl State {
-    /// Keys go by it from now on.
+    /// Makes keys move within this picture from now on.
     pub fn drawn(&mut self, drawn: Drawn) {
         self.drawn = drawn;
     }
 
-    /// What was chosen may have gone.
+    /// Drops a selected arm or CPU that no longer exists.
     pub(super) fn keep_choice(&mut self) {
         let there = |name: &String| self.arms().contains(&name.as_str());
         if !self.chosen.arm.as_ref().is_none_or(there) {
@@ -90,7 +92,7 @@ impl State {
         }
     }
 
-    /// So many steps, or until there is nothing more in that direction.
+    /// Moves by `by` steps, or until there is nothing more in that direction.
     fn choose_cpu(&mut self, by: isize, step: fn(&[Place], Place, bool) -> Option<Place>) {
         let chosen = |p: &&Place| Some(p.cpu) == self.chosen.cpu;
         let Some(mut place) = self.drawn.places.iter().find(chosen).copied() else {
@@ -105,7 +107,7 @@ impl State {
         self.chosen.cpu = Some(place.cpu);
     }
 
-    /// `all`: the arms together can be chosen too, before the first.
+    /// `all`: "all arms together" can be chosen too, before the first arm.
     fn choose_arm(&mut self, by: isize, all: bool) {
         let arms: Vec<Option<String>> = self.arms().iter().map(|a| Some(a.to_string())).collect();
         let arms = if all {
@@ -124,7 +126,7 @@ impl State {
     }
 }
 
-/// The next one of the same line.
+/// The next place on the same line.
 fn beside(places: &[Place], from: Place, forward: bool) -> Option<Place> {
     let line = places.iter().filter(|p| p.line == from.line).copied();
     match forward {
@@ -137,7 +139,7 @@ fn beside(places: &[Place], from: Place, forward: bool) -> Option<Place> {
     }
 }
 
-/// The nearest one of the next line that has any.
+/// The nearest place on the next line that has any.
 fn below(places: &[Place], from: Place, forward: bool) -> Option<Place> {
     let lines = places.iter().map(|p| p.line);
     let line = match forward {
@@ -148,7 +150,7 @@ fn below(places: &[Place], from: Place, forward: bool) -> Option<Place> {
     there.min_by_key(|p| p.column.abs_diff(from.column))
 }
 
-/// An index, moved and kept below `len`.
+/// Moves an index and keeps it below `len`.
 fn moved(index: usize, by: isize, len: usize) -> usize {
     let last = len.saturating_sub(1);
     index.min(last).saturating_add_signed(by).min(last)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The threads that talk with the scheduler: one asks for statistics, one for changes. Whoever draws waits for neither.
+//! The threads that talk to the scheduler: one asks for statistics, one for changes. Drawing waits
+//! for neither.
 
 use super::sample::Sample;
 use crate::control::Op;
@@ -14,23 +15,23 @@ use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded}
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// So many changes may wait for the scheduler.
+/// Number of changes that may wait for the scheduler.
 const CHANGES_MAX: usize = 4;
-/// Samples are made no faster than they are taken.
+/// Bounded, so that samples are not made faster than they are taken.
 const NEWS_MAX: usize = 4;
 
-/// What is heard of the scheduler.
+/// News about the scheduler.
 #[derive(Debug)]
 pub enum News {
     Connected,
-    /// Not there, or gone; the sentence says which.
+    /// Not connected yet or no longer; the sentence says which.
     Disconnected(String),
     Sample(Box<Sample>),
-    /// It cannot be asked, and waiting does not help.
+    /// Asking fails, and waiting does not help.
     Over(anyhow::Error),
 }
 
-/// How the thread that asks is steered.
+/// Controls when the feed asks.
 #[derive(Clone, Copy, Debug)]
 pub enum Pace {
     Interval(Duration),
@@ -38,7 +39,7 @@ pub enum Pace {
     Now,
 }
 
-/// Asks the scheduler behind `path`, again each `interval`. Times are counted from `begin`.
+/// Asks the scheduler behind `path` each `interval`, in a thread. Sample times count from `begin`.
 pub fn start(
     path: &Path,
     interval: Duration,
@@ -46,7 +47,7 @@ pub fn start(
     stop: Stop,
 ) -> Result<(Receiver<News>, Sender<Pace>)> {
     let (news, heard) = bounded(NEWS_MAX);
-    // As many as a person types.
+    // A person does not type enough to fill it.
     let (pace, steered) = unbounded();
     let mut feed = Feed {
         news,
@@ -75,12 +76,12 @@ impl Feed {
         }
     }
 
-    /// Ends well when nobody listens any more.
+    /// Returns Ok when the monitor has ended.
     fn session(&mut self, mut client: Client) -> Result<()> {
         let mut connected = false;
         loop {
             let sample = self.sample(&mut client)?;
-            // Not before it has answered: what does not is no scheduler.
+            // Report the connection only after an answer: what does not answer is no scheduler.
             if !connected && self.news.send(News::Connected).is_err() {
                 return Ok(());
             }
@@ -97,7 +98,7 @@ impl Feed {
         Ok(Sample::new(self.begin.elapsed(), totals, cpus))
     }
 
-    /// Until the next sample is due; false: nobody listens any more.
+    /// Waits until the next sample is due. False: the monitor has ended.
     fn wait(&mut self) -> bool {
         let from = Instant::now();
         loop {
@@ -111,10 +112,10 @@ impl Feed {
     }
 }
 
-/// A change that was asked for, and the generation that it is in force with, or why it is not.
+/// A requested change, and the generation from which it is in force, or why it was refused.
 pub type Answer = (Op, Result<u64, String>);
 
-/// Carries out changes by the control socket at `path`, one after the other.
+/// Sends changes to the control socket at `path` one by one, in a thread.
 pub fn changes(path: &Path) -> Result<(Sender<Op>, Receiver<Answer>)> {
     let (ask, asked) = bounded::<Op>(CHANGES_MAX);
     let (answer, answers) = bounded(CHANGES_MAX);

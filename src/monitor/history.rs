@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Rates of the last samples, for each arm and for all together: what a sparkline shows.
+//! Rates of the last samples, for each arm and for all arms together. Sparklines show them.
 
 use super::rates::Rates;
 use crate::stats::NR_STATS;
 use std::collections::{BTreeMap, VecDeque};
 
-/// As many as a wide terminal has columns.
+/// Number of samples kept: the columns of a wide terminal.
 const LENGTH: usize = 240;
 
 #[derive(Clone, Debug, Default)]
@@ -17,7 +17,7 @@ struct Point {
     wakeups: f32,
 }
 
-/// What a line is drawn of.
+/// The quantity that a sparkline shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Line {
     Counter(usize),
@@ -46,7 +46,7 @@ impl History {
         }
     }
 
-    /// At most the last so many, the latest last.
+    /// At most the last `count` values, the latest last.
     pub fn last(&self, arm: Option<&str>, line: Line, count: usize) -> Vec<f64> {
         let Some(points) = self.0.get(&arm.map(str::to_string)) else {
             return Vec::new();

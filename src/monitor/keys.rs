@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Keys, and what they mean; the text of the help comes from the same table.
+//! Keys and their actions. The help text comes from the same table.
 
 use super::state::{Action, State, View};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 const SWITCH: &str = "space switch";
 
-/// Keys as the help names them, and what they do; of some, in few words for the bar at the bottom.
+/// Keys, what they do, and for some a short text for the bar at the bottom.
 pub const HELP: &[(&str, &str, &str)] = &[
     ("Tab, Shift-Tab, 1 to 6", "another view", "Tab view"),
     (
@@ -26,10 +26,10 @@ pub const HELP: &[(&str, &str, &str)] = &[
     ("q", "closes this help; else ends, as Ctrl-C does", "q quit"),
 ];
 
-/// In the help nothing else is worth a place.
+/// While the help is open, the bar shows only this.
 const BAR_OF_HELP: &[&str] = &["q close"];
 
-/// What the bar at the bottom says: keys that do something now.
+/// The bar at the bottom: keys that do something now.
 pub fn bar(state: &State) -> Vec<&'static str> {
     if state.help {
         return BAR_OF_HELP.to_vec();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The loop: whatever comes first, a key, a sample, an answer, a second that is over or the end, goes into the state; then it is
-//! drawn.
+//! The loop: it waits for a key, a sample, an answer, a second or the end, updates the state, and
+//! draws.
 
 use super::Options;
 use super::draw::{drawn, frame, theme::Theme};
@@ -16,14 +16,15 @@ use crossbeam::channel::{Receiver, RecvError, Sender, bounded, select};
 use ratatui::crossterm::event::{self, Event};
 use std::time::{Duration, Instant};
 
-/// How often it is drawn where nothing happens, for what is told of time.
+/// Longest time between two pictures. They show times, so they change even if nothing happens.
 const TICK: Duration = Duration::from_secs(1);
-/// More keys than a person types between two pictures; what is pasted does not draw a picture for each letter.
+/// Keys handled before the next picture. Pasted text would otherwise draw one picture per
+/// character.
 const KEYS_MAX: usize = 256;
 
 pub fn run(options: &Options, stop: &Stop) -> Result<()> {
     let begin = Instant::now();
-    // Before the terminal is taken: an error is then a plain line.
+    // Start the feed before taking over the terminal, so that an error is a plain line.
     let (news, pace) = feed::start(&options.stats_path, options.interval, begin, stop.clone())?;
     let (changes, answers) = feed::changes(&options.ctl_path)?;
     let theme = Theme::of_environment();
@@ -43,7 +44,7 @@ pub fn run(options: &Options, stop: &Stop) -> Result<()> {
                 let drawn = drawn(&monitor.state, theme, picture.area);
                 monitor.state.drawn(drawn);
             }
-            // The terminal went away, and the signal that says so is on its way.
+            // The terminal is gone, and SIGHUP will probably stop us.
             Err(_) if stop.sleep(TICK) => return Err(anyhow!("cannot draw on the terminal")),
             Err(_) => return Ok(()),
         }
@@ -62,7 +63,7 @@ struct Monitor {
 }
 
 impl Monitor {
-    /// For whatever comes first.
+    /// Waits for the first of all events, and handles it.
     fn wait(
         &mut self,
         keys: &Receiver<std::io::Result<Event>>,
@@ -103,7 +104,7 @@ impl Monitor {
 
     fn event(&mut self, event: Result<std::io::Result<Event>, RecvError>) -> Result<()> {
         let event = event.context("the thread that reads keys ended")?;
-        // Of a change of size the next picture takes notice by itself.
+        // A resize needs no handling: the next picture takes the new size.
         if let Event::Key(key) = event.context("cannot read keys from the terminal")? {
             action(&key).into_iter().for_each(|a| self.act(a));
         }
@@ -128,7 +129,8 @@ impl Monitor {
     }
 }
 
-/// Keys and changes of size, by a thread of its own that ends with the process: it cannot be called back from the terminal.
+/// Reads keys and resizes in a thread. A read from the terminal cannot be cancelled, so the thread
+/// ends with the process.
 fn keys() -> Result<Receiver<std::io::Result<Event>>> {
     let (sender, receiver) = bounded(KEYS_MAX);
     spawn("monitor-keys", move || {

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `scx_roost monitor`: a live view of the running scheduler in a terminal; lines, as --monitor prints them, where there is none.
+//! `scx_roost monitor`: a live view of the running scheduler in a terminal. Without a terminal it
+//! prints lines, as --monitor does.
 //!
-//! `sample` is what came over the socket, made safe; `state` makes of one sample after the other what is to be seen, and of keys
-//! what is to be done, `choose` of arrows what is chosen; `draw` makes a picture of the state. None of these knows of a terminal,
-//! a clock or a socket: `live` has those, in threads that wait for each other at channels.
+//! - `sample`: what came over the socket, made safe.
+//! - `state`: turns samples into what is shown, and keys into actions. `choose` moves the
+//!   selection.
+//! - `draw`: makes a picture of a state.
+//! - `live`: has the terminal, the clock and the sockets, in threads that wait at channels. The
+//!   other modules know none of these.
 //!
-//! The BPF half and the daemon know nothing of all this: it is a client like others, and may be left out of a build (cargo
-//! feature `monitor`).
+//! The BPF half and the daemon do not know the monitor: it is a client like any other. A build may
+//! leave it out (cargo feature `monitor`).
 
 #[cfg(feature = "monitor")]
 pub mod choose;
@@ -37,7 +41,7 @@ use anyhow::Result;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What was asked for.
+/// The options of `monitor`.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub stats_path: PathBuf,
@@ -47,13 +51,13 @@ pub struct Options {
 }
 
 impl Options {
-    /// There is a terminal to draw on, and nobody asked for lines.
+    /// True if there is a terminal to draw on and JSON was not requested.
     pub fn live(&self) -> bool {
         cfg!(feature = "monitor") && !self.json && terminal()
     }
 }
 
-/// Shows the running scheduler until it is stopped, or until somebody has seen enough.
+/// Shows the running scheduler until it is stopped, or until the user quits.
 pub fn run(options: &Options, stop: &Stop) -> Result<()> {
     #[cfg(feature = "monitor")]
     if options.live() {
@@ -68,7 +72,7 @@ fn terminal() -> bool {
     std::io::stdout().is_terminal() && !dumb
 }
 
-/// Below the options of `monitor`.
+/// Printed below the options of `monitor`.
 pub const EXAMPLES: &str = "Examples:
   scx_roost monitor                          of the scheduler that runs, a picture every second
   scx_roost monitor --interval 0.2           five each second ('+' and '-' change that, 'p' holds the picture)

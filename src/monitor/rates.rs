@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What happened between two samples, for each second.
+//! Growth between two samples, per second.
 
 use super::sample::Sample;
 use crate::stats::{
@@ -8,7 +8,7 @@ use crate::stats::{
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Two answers do not come closer together; it keeps numbers finite.
+/// Shortest interval between samples, so that rates stay finite.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 /// Indexed by enum roost_stat.
@@ -18,14 +18,14 @@ pub type PerSecond = [f64; NR_STATS];
 pub struct Rates {
     pub all: ArmRates,
     pub arms: BTreeMap<String, ArmRates>,
-    /// Of all arms together.
+    /// For all arms together.
     pub cpus: BTreeMap<u64, PerSecond>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArmRates {
     pub counters: PerSecond,
-    /// Growth, not for a second; indexed by enum roost_hist.
+    /// Growth over the interval, not per second. Indexed by enum roost_hist.
     pub hists: [Histogram; NR_HISTS],
     seconds: f64,
 }
@@ -55,7 +55,7 @@ impl Rates {
         }
     }
 
-    /// Of one arm, or of all.
+    /// Rates of one arm; None: of all together.
     pub fn of(&self, arm: Option<&str>) -> Option<&ArmRates> {
         match arm {
             Some(name) => self.arms.get(name),
@@ -73,31 +73,31 @@ impl ArmRates {
         }
     }
 
-    /// How long the interval was.
+    /// Length of the interval.
     pub fn seconds(&self) -> f64 {
         self.seconds
     }
 
-    /// Events in a histogram, for each second.
+    /// Events of a histogram per second.
     pub fn events(&self, hist: usize) -> f64 {
         let sum: u128 = self.hists[hist].iter().map(|n| u128::from(*n)).sum();
         sum as f64 / self.seconds
     }
 
-    /// Tasks that woke, were placed and ran.
+    /// Wakeups per second: tasks that woke, were placed and ran.
     pub fn wakeups(&self) -> f64 {
         self.events(wakeup_latency())
     }
 
-    /// Upper end of the bucket; None without events.
+    /// Upper end in us of the bucket that contains quantile `share` (0 to 1); None without events.
     pub fn quantile(&self, hist: usize, share: f64) -> Option<u64> {
         (self.events(hist) > 0.0).then(|| quantile_us(&self.hists[hist], share))
     }
 
-    /// What part of the wakeups counted there, in percent; None without wakeups.
+    /// Percentage of the wakeups that this counter counted; None without wakeups.
     pub fn share(&self, counter: usize) -> Option<f64> {
         let wakeups = self.wakeups();
-        // A task may be placed in one interval and run in the next.
+        // The quotient may exceed 100: a task may be placed in one interval and run in the next.
         (wakeups > 0.0).then(|| (self.counters[counter] * 100.0 / wakeups).min(100.0))
     }
 }
@@ -113,13 +113,13 @@ fn per_second(counters: &Counters, seconds: f64) -> PerSecond {
     counters.map(|n| n as f64 / seconds)
 }
 
-/// Of another length, it is another's idea of a histogram.
+/// Buckets of each histogram. Zeros if their number differs, which another version may send.
 fn histograms(arm: &ArmMetrics) -> [Histogram; NR_HISTS] {
     arm.hists()
         .map(|(buckets, _)| buckets.try_into().unwrap_or([0; NR_BUCKETS]))
 }
 
-/// So large that sums of it cannot overflow.
+/// Growth of each bucket, limited so that sums of buckets cannot overflow.
 fn grown(now: &Histogram, then: &Histogram) -> Histogram {
     let limit = u64::MAX >> 16;
     std::array::from_fn(|b| now[b].saturating_sub(then[b]).min(limit))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What came over the socket at one time, made safe: whoever serves it may be of another version, or mean harm. Text is short and
-//! holds no control characters, and there is no more of anything than a scheduler can have.
+//! One answer of the socket, made safe: its server may be of another version, or malicious. Texts
+//! are short and hold no control characters. There are no more arms and CPUs than a scheduler can
+//! have.
 
 use crate::bpf::intf::{MAX_ARMS, MAX_CPUS};
 use crate::features::FEATURES;
@@ -14,9 +15,9 @@ const TEXT_MAX: usize = 600;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// By the clock of who asked.
+    /// Time of arrival, since the monitor's start.
     pub at: Duration,
-    /// Monotonic counters.
+    /// Counters since the scheduler started.
     pub totals: Metrics,
     pub cpus: CpusMetrics,
 }
@@ -48,7 +49,7 @@ impl Sample {
         Sample { at, totals, cpus }
     }
 
-    /// Which features an arm has on, in the order of `FEATURES`.
+    /// The features that are on, in the order of `FEATURES`.
     pub fn features_of(&self, arm: &str) -> Vec<bool> {
         let on: BTreeMap<&str, ()> = match self.totals.arms.get(arm) {
             Some(arm) => arm.features.split(' ').map(|name| (name, ())).collect(),
@@ -57,7 +58,7 @@ impl Sample {
         FEATURES.iter().map(|f| on.contains_key(f.name)).collect()
     }
 
-    /// Those that last now, with their texts.
+    /// Names and texts of the active conditions.
     pub fn active_conditions(&self) -> impl Iterator<Item = (&str, &str)> {
         let all = self.totals.conditions.iter();
         all.filter(|(_, c)| c.active != 0)
@@ -65,7 +66,7 @@ impl Sample {
     }
 }
 
-/// Without control characters, and cut to so many characters.
+/// Replaces control characters and cuts the text to `max` characters.
 pub fn tidy(text: &str, max: usize) -> String {
     let plain = |c: char| if c.is_control() { '?' } else { c };
     text.chars().map(plain).take(max).collect()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The terminal, taken over and given back: however the program ends, but for SIGKILL.
+//! Takes over the terminal and restores it, however the program ends, except by SIGKILL.
 
 use anyhow::{Context, Result};
 use ratatui::Terminal;
@@ -21,7 +21,7 @@ impl Screen {
         static HOOK: Once = Once::new();
         HOOK.call_once(restore_on_panic);
         let result = take().context("cannot take over the terminal: try --json, or print lines with 'scx_roost --monitor 1'");
-        // Given back also where only a part of it was taken.
+        // Also restores a terminal that was taken over only in part.
         result.inspect_err(|_| give_back())
     }
 }
@@ -39,13 +39,13 @@ impl Drop for Screen {
     }
 }
 
-/// Each part for itself, and errors are nobody's: the terminal may be gone.
+/// Undoes each part even if another fails. Errors are ignored, since the terminal may be gone.
 fn give_back() {
     let _ = execute!(stdout(), LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 
-/// What is printed about a panic is to be read, by whichever thread it was.
+/// Restores the terminal before a panic of any thread is printed, so that the message is readable.
 fn restore_on_panic() {
     let printer = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is to be seen, and what a key does to it. Pure: time comes in with the samples, and what is to be done outside goes out as
-//! an `Effect`.
+//! What is shown, and what a key does to it. Pure: time comes in with the samples, and requests to
+//! the outside go out as an `Effect`.
 
 use super::choose::{ALL, Chosen, Drawn, PAGE};
 use super::history::History;
@@ -14,9 +14,9 @@ use std::time::Duration;
 
 /// Steps of '+' and '-', in ms.
 const INTERVALS: &[u64] = &[100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000];
-/// What was said of a change is shown for so long.
+/// How long a message is shown.
 const SAID_FOR: Duration = Duration::from_secs(15);
-/// An answer that is later than the interval by so much is missed.
+/// An answer is missed when it is later than the interval by this much.
 const LATE: Duration = Duration::from_millis(1500);
 const SAID_MAX: usize = 500;
 
@@ -59,9 +59,9 @@ impl View {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Quit,
-    /// Out of the help; where that is closed, out of the program.
+    /// Closes the help; quits if it is closed.
     Leave,
-    /// The help.
+    /// Closes the help.
     Close,
     NextView,
     PreviousView,
@@ -81,25 +81,25 @@ pub enum Action {
     Help,
 }
 
-/// What is to be done outside.
+/// What the caller must do after an action.
 #[derive(Debug)]
 pub enum Effect {
     None,
     Quit,
     Interval(Duration),
-    /// To be asked of the control socket.
+    /// Send it to the control socket.
     Change(Op),
 }
 
-/// How things stand with the scheduler's socket.
+/// State of the connection to the statistics socket.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Link {
-    /// Not yet, or no longer; why.
+    /// Not connected yet or no longer; the text says why.
     Waiting(String),
     Connected,
 }
 
-/// The last word about a change.
+/// The last message about a change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Said {
     pub text: String,
@@ -116,17 +116,18 @@ pub struct State {
     pub link: Link,
     pub said: Option<Said>,
     pub chosen: Chosen,
-    /// What is shown; None before the first answer.
+    /// The sample that is shown. None before the first answer.
     pub sample: Option<Sample>,
     /// None before the second answer.
     pub rates: Option<Rates>,
     pub nodes: Vec<Node>,
-    /// The last time.
+    /// The last picture.
     pub(super) drawn: Drawn,
     pub history: History,
-    /// The latest one, which is not shown while it is paused. None after a connection was lost.
+    /// The latest sample, which is not shown while paused. None until the first one after each
+    /// connect.
     last: Option<Sample>,
-    /// When something came last, and what the time is.
+    /// Times of the last message from the feed, and now.
     heard: Duration,
     now: Duration,
 }
@@ -158,7 +159,7 @@ impl State {
         self.said.take_if(old);
     }
 
-    /// A connection stands: counters of what comes now have nothing to do with those of before.
+    /// Forgets the latest sample: its counters may be those of another scheduler.
     pub fn connected(&mut self) {
         self.link = Link::Connected;
         self.last = None;
@@ -186,7 +187,7 @@ impl State {
         self.keep_choice();
     }
 
-    /// Since when nothing was heard, if that is too long.
+    /// How long nothing was heard, if that is too long.
     pub fn silent(&self) -> Option<Duration> {
         let silent = self.now.saturating_sub(self.heard);
         (self.link == Link::Connected && silent > self.interval + LATE).then_some(silent)
@@ -205,7 +206,7 @@ impl State {
         arms.map(String::as_str).collect()
     }
 
-    /// The chosen arm, or the one that everybody is on.
+    /// The chosen arm, or arm default.
     pub fn one_arm(&self) -> &str {
         self.chosen.arm.as_deref().unwrap_or(DEFAULT_ARM)
     }
@@ -264,7 +265,7 @@ impl State {
         &FEATURES[self.chosen.feature.min(FEATURES.len() - 1)]
     }
 
-    /// Switches the chosen feature, as it is now known to be.
+    /// Requests to switch the chosen feature from its latest known state.
     fn toggle(&mut self) -> Effect {
         if self.view != View::Features || self.help {
             return Effect::None;
@@ -295,7 +296,7 @@ impl State {
         Effect::Change(Op::Set { arm, change })
     }
 
-    /// The scheduler's answer to a change.
+    /// Shows the scheduler's answer to a change.
     pub fn answered(&mut self, op: &Op, answer: Result<u64, String>) {
         let what = describe(op);
         match answer {

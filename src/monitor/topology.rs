@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! CPUs of a sample as the tree that they are, and how much detail of it fits into how much room.
+//! The CPUs of a sample as a tree, and how much detail of it fits into the terminal.
 
 use super::sample::Sample;
 use crate::stats::host::CpuGauges;
 use std::collections::BTreeMap;
 
-/// Busy for less of the time counts as idle: a tick and the daemon itself do as much.
+/// A CPU that is less busy counts as idle: the tick and the daemon use as much.
 const IDLE_PERMILLE: u64 = 20;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,11 +20,11 @@ pub struct Llc {
     pub cores: Vec<Core>,
 }
 
-/// Its threads by number.
+/// The threads of a core, with their CPU numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Core(pub Vec<(u64, CpuGauges)>);
 
-/// The machine, in the order in which it is drawn.
+/// The machine in the order in which it is drawn.
 pub fn tree(sample: &Sample) -> Vec<Node> {
     let mut nodes: BTreeMap<u64, BTreeMap<u64, BTreeMap<u64, Core>>> = BTreeMap::new();
     for (cpu, metrics) in &sample.cpus.cpus {
@@ -44,20 +44,21 @@ pub fn tree(sample: &Sample) -> Vec<Node> {
     nodes.into_iter().map(node).collect()
 }
 
-/// What is told of a set of CPUs.
+/// Summary of a set of CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sum {
     pub threads: usize,
     pub cores: usize,
     pub idle_cores: usize,
-    /// The mean.
+    /// Mean over the threads.
     pub busy_permille: u64,
-    /// The mean of those that are known; 0: none is.
+    /// Mean over the cores with a known frequency; 0: none is known.
     pub khz: u64,
 }
 
 impl Core {
-    /// The frequency of a core is that of its fastest thread: they share a clock, but one may have been read earlier.
+    /// The highest frequency of the threads. They share a clock, but one may have been read
+    /// earlier.
     pub fn khz(&self) -> u64 {
         self.0.iter().map(|(_, g)| g.khz).max().unwrap_or(0)
     }
@@ -66,13 +67,13 @@ impl Core {
         self.0.iter().all(|(_, g)| g.busy_permille < IDLE_PERMILLE)
     }
 
-    /// At a low frequency for delay_migration.
+    /// True if its frequency is low for delay_migration.
     pub fn low(&self) -> bool {
         let low = |g: &CpuGauges| g.khz != 0 && g.khz <= g.threshold_khz;
         self.0.iter().any(|(_, g)| low(g))
     }
 
-    /// Cooled, or kept low by cpufreq.
+    /// True if cooling or cpufreq limits its capacity.
     pub fn limited(&self) -> bool {
         self.0.iter().any(|(_, g)| g.capacity_now < g.capacity)
     }
@@ -104,20 +105,20 @@ impl Node {
     }
 }
 
-/// How much of the machine is drawn one by one.
+/// The smallest unit that is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Each core with numbers.
+    /// Cores with numbers.
     Cores,
-    /// Each thread as a bar.
+    /// Threads as bars.
     Threads,
-    /// Each LLC as a number.
+    /// LLCs as numbers.
     Llcs,
-    /// Each node.
+    /// Nodes.
     Nodes,
 }
 
-/// How the machine is laid out: blocks, one for each LLC (or node), side by side.
+/// Layout of the picture: blocks side by side, one per LLC or node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub detail: Detail,
@@ -125,26 +126,26 @@ pub struct Layout {
     pub cores: usize,
     /// Blocks side by side.
     pub blocks: usize,
-    /// Columns of a block, without the gap to the next.
+    /// Columns of a block, without the gap.
     pub width: usize,
-    /// Lines, which may be more than there are.
+    /// Lines of the picture. May exceed the lines of the terminal.
     pub height: usize,
 }
 
-/// Widths of what is drawn.
+/// Columns of each element.
 #[derive(Clone, Copy, Debug)]
 pub struct Widths {
     pub gap: usize,
-    /// Of a core with numbers, by its threads; of the heading of its LLC.
+    /// A core with numbers for all its threads.
     pub core: usize,
     pub heading: usize,
-    /// Of an LLC's name before the bars of its threads.
+    /// The name of an LLC before the bars of its threads.
     pub label: usize,
     pub llc: usize,
     pub node: usize,
 }
 
-/// The most detailed layout that fits; if none does, the least detailed one.
+/// The most detailed layout that fits, or else the least detailed one.
 pub fn layout(nodes: &[Node], widths: &Widths, columns: usize, lines: usize) -> Layout {
     let details = [Detail::Cores, Detail::Threads, Detail::Llcs];
     let tried = details.iter().flat_map(|detail| {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Who reads the statistics of a running scheduler: waits for one that is not there, and for the next one when it ends.
+//! A client of the statistics socket. It waits until a scheduler runs, and reconnects when one
+//! ends.
 
 use crate::socket::{self, LineLimits, read_line};
 use crate::stop::Stop;
@@ -13,17 +14,16 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// How often a client looks whether the server is back.
+/// How often a client tries to connect again.
 const RETRY: Duration = Duration::from_secs(1);
-/// How long who watches waits for an answer.
+/// How long `follow` waits for an answer.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
-/// Of all CPUs of the largest machine it is some 4 MB.
+/// Longest answer in bytes. All CPUs of the largest machine are about 4 MB.
 const ANSWER_MAX: usize = 32 << 20;
 
 const OTHER_VERSION: &str =
     "the answer is not of this version of scx_roost: run the one that the scheduler is of";
 
-/// A connection.
 pub struct Client {
     stream: BufReader<UnixStream>,
     /// How long an answer may take.
@@ -39,7 +39,8 @@ impl Client {
         })
     }
 
-    /// The statistics that are called `target`.
+    /// Requests the statistics called `target` (`top`, `totals`, `cpus`, `cpu_gauges`). Fails when
+    /// no answer comes in time, on a refusal, and when the answer is from another version.
     pub fn ask<T: DeserializeOwned>(&mut self, target: &str) -> Result<T> {
         let args = vec![("target".to_string(), target.to_string())];
         let request = serde_json::to_string(&StatsRequest::new("stats", args))? + "\n";
@@ -62,14 +63,15 @@ impl Client {
                     .to_string()
             );
         }
-        // An empty list has as few fields as an old scheduler.
+        // An empty list would deserialize like an answer of an older scheduler: every field has a
+        // default.
         if !resp.is_object() {
             bail!(OTHER_VERSION);
         }
         serde_json::from_value(resp).context(OTHER_VERSION)
     }
 
-    /// The kernel's own words for a timeout say nothing of time.
+    /// The kernel's error text for a socket timeout does not mention time.
     fn in_time(&self, e: anyhow::Error) -> anyhow::Error {
         match kind(&e) {
             Some(ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
@@ -81,8 +83,9 @@ impl Client {
     }
 }
 
-/// Calls `session` with a connection to the scheduler behind `path`, again each time that it fails, until it ends well or is
-/// stopped. Waits for a scheduler that is not there. `told` gets a sentence whenever either begins.
+/// Calls `session` with a connection to the scheduler behind `path`. Calls it again each time it
+/// fails, until it succeeds or `stop` is set. Waits while no scheduler is there. `told` gets a
+/// sentence when a scheduler goes away and when waiting begins.
 pub fn follow(
     path: &Path,
     stop: &Stop,
@@ -103,7 +106,8 @@ pub fn follow(
                 }
             }
             Err(e) if retryable(&e) => {
-                // connect() refuses a file that is no socket as it refuses a socket that nobody serves.
+                // connect() fails the same way for a regular file and for a socket without a
+                // listener.
                 if std::fs::metadata(path).is_ok_and(|m| !m.file_type().is_socket()) {
                     bail!(
                         "{} exists and is no socket: give the --stats-path of the scheduler",
@@ -122,7 +126,7 @@ pub fn follow(
     Ok(())
 }
 
-/// Why there is no connection to `path`, and what to do.
+/// Why connecting to `path` failed, and what to do.
 pub fn no_connection(path: &Path, e: &anyhow::Error) -> String {
     let path = path.display();
     match kind(e) {
@@ -140,13 +144,13 @@ pub fn no_connection(path: &Path, e: &anyhow::Error) -> String {
     }
 }
 
-/// A socket that has no room for one more to connect is one of a scheduler that stands still.
+/// WouldBlock: the backlog of the socket is full, because the scheduler is stopped or hangs.
 fn retryable(e: &anyhow::Error) -> bool {
     use ErrorKind::{ConnectionRefused, NotFound, WouldBlock};
     matches!(kind(e), Some(NotFound | ConnectionRefused | WouldBlock))
 }
 
-/// There is no scheduler, or it says nothing. Else whether there is one is not known.
+/// True when no scheduler runs or it does not answer. After other errors that is unknown.
 pub fn is_gone(e: &anyhow::Error) -> bool {
     use ErrorKind::{BrokenPipe, ConnectionReset, TimedOut, UnexpectedEof};
     retryable(e)

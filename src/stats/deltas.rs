@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What each client is told: all counters at one time, and how much they have grown since it last asked.
+//! What each client gets: all counters at one time, and their growth since its last request.
 
 use super::source::{ArmShown, CounterSource};
 use super::{ArmCounts, ArmMetrics, Counters, Metrics, delta};
@@ -9,9 +9,9 @@ use std::time::Instant;
 /// All counters at one time.
 pub(super) struct View {
     pub(super) total: Counters,
-    /// By their numbers.
+    /// By arm number.
     pub(super) arms: BTreeMap<u64, (ArmShown, ArmCounts)>,
-    /// What is no counter.
+    /// The fields that are not counters.
     pub(super) rest: Metrics,
 }
 
@@ -50,7 +50,7 @@ impl View {
     }
 }
 
-/// The view of one client: growth since it last asked; the first time, since it came.
+/// Growth of the counters for one client: since its last request, or since this was created.
 pub struct Deltas {
     source: CounterSource,
     last: View,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the daemon itself tells, beside the counters of the BPF half: events that it counts, gauges of the machine and of
-//! each CPU, and conditions, which are states with a name that somebody may want to act upon. A row of a table is all that one
-//! needs: the field in JSON, its description, its metric and its line of text follow from it.
+//! Statistics of the daemon itself, besides the counters of the BPF half. They are events that it
+//! counts, gauges of the machine and of each CPU, and conditions. A condition is a named state that
+//! an operator may want to act on. To add one, add a row to a table. The JSON field, its
+//! description, its metric and its line of text follow from the row.
 
 use super::CounterFields;
 use log::{info, warn};
@@ -12,14 +13,14 @@ use std::collections::BTreeMap;
 /// A row of the tables of events and gauges.
 pub struct HostRow {
     pub name: &'static str,
-    /// As OpenMetrics has it: what one is, "" for a count.
+    /// Unit as OpenMetrics defines it; "" for a count.
     pub unit: &'static str,
     pub help: &'static str,
 }
 
 macro_rules! event_table {
     ($($name:ident, $variant:ident, $help:literal;)*) => {
-        /// What is counted, each time that it happens.
+        /// Events that are counted.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Event { $($variant),* }
 
@@ -34,12 +35,12 @@ macro_rules! event_table {
         }
 
         impl Events {
-            /// It happened so often.
+            /// Counts `event`, `times` times.
             pub fn count(&mut self, event: Event, times: u64) {
                 match event { $(Event::$variant => self.$name += times,)* }
             }
 
-            /// Growth from `old` to this.
+            /// Growth from `old` to `self`.
             pub fn since(&self, old: &Events) -> Events {
                 Events { $($name: self.$name.saturating_sub(old.$name),)* }
             }
@@ -75,7 +76,7 @@ macro_rules! gauge_table {
 
 macro_rules! condition_table {
     ($($name:ident, $variant:ident, $help:literal;)*) => {
-        /// A state that lasts, and that somebody may want to act upon.
+        /// A state that lasts, and that an operator may want to act on.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Condition { $($variant),* }
 
@@ -147,7 +148,7 @@ condition_table! {
     cpus_offline, CpusOffline, "CPUs of the machine are offline";
 }
 
-/// What a client gets of a condition.
+/// One condition, as clients get it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
 #[serde(default)]
 #[stat(desc = "a condition", _om_label = "condition")]
@@ -163,16 +164,16 @@ pub struct ConditionMetrics {
     pub text: String,
 }
 
-/// All of them, by name.
+/// All conditions, by name.
 pub type Conditions = BTreeMap<String, ConditionMetrics>;
 
-/// Each as it is while nothing is known.
+/// All conditions, none of them active.
 pub fn no_conditions() -> Conditions {
     let quiet = |c: &Condition| (c.name().to_string(), ConditionMetrics::default());
     Condition::ALL.iter().map(quiet).collect()
 }
 
-/// Tells of its beginning and its end, once each.
+/// Sets or clears a condition. Logs its beginning and its end once each.
 pub fn set_condition(all: &mut Conditions, which: Condition, text: Option<String>) {
     let state = all.entry(which.name().to_string()).or_default();
     match (&text, state.active) {
@@ -187,7 +188,7 @@ pub fn set_condition(all: &mut Conditions, which: Condition, text: Option<String
     state.text = text.unwrap_or_default();
 }
 
-/// What a client gets of a CPU.
+/// One CPU, as clients get it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
 #[serde(default)]
 #[stat(desc = "a CPU", _om_label = "cpu")]
@@ -198,7 +199,7 @@ pub struct CpuMetrics {
     pub counters: CounterFields,
 }
 
-/// The target `cpus`.
+/// The answer to target `cpus`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
 #[serde(default)]
 #[stat(desc = "all CPUs that were online at the load")]

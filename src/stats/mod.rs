@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Statistics. `Counters` is what the BPF half counted since it was loaded, `Metrics` is what a client gets:
-//! counters or their growth since the client last asked, and what runs. Both have one field per row of
-//! src/bpf/stats.tbl.h. What the daemon itself tells has its tables in `host`. A field that a scheduler of another version does not
-//! tell is 0 or empty to who reads it.
+//! Statistics. `Counters` is what the BPF half counted since it was loaded. `Metrics` is what a
+//! client gets: counters or their growth since its last request, and what runs. Both have one field
+//! per row of src/bpf/stats.tbl.h. The tables of the daemon's own statistics are in `host`. Clients
+//! see 0 or an empty text in fields that a scheduler of another version does not send.
 
 pub mod client;
 pub mod deltas;
@@ -28,13 +28,13 @@ pub type Histogram = [u64; NR_BUCKETS];
 
 pub const NR_BUCKETS: usize = intf::NR_HIST_BUCKETS as usize;
 
-/// What was counted for one arm.
+/// The counters and histograms of one arm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArmCounts {
     pub counters: Counters,
     /// Indexed by enum roost_hist.
     pub hists: [Histogram; NR_HISTS],
-    /// The times in each, in ns.
+    /// Sum of the times in each histogram, in ns.
     pub sums: [u64; NR_HISTS],
 }
 
@@ -63,13 +63,13 @@ impl ArmCounts {
         self.with(other, u64::wrapping_add)
     }
 
-    /// Growth from `old` to this.
+    /// Growth from `old` to `self`.
     pub fn since(&self, old: &ArmCounts) -> ArmCounts {
         self.with(old, u64::saturating_sub)
     }
 }
 
-/// The upper end of the bucket in which that share of all events is, in us; 0 without events.
+/// Upper end in us of the bucket that contains quantile `share` (0 to 1); 0 without events.
 pub fn quantile_us(hist: &Histogram, share: f64) -> u64 {
     let all: u64 = hist.iter().sum();
     let rank = (all as f64 * share).ceil().max(1.0) as u64;
@@ -82,12 +82,13 @@ pub fn quantile_us(hist: &Histogram, share: f64) -> u64 {
     bucket.map_or(0, |i| (1024u64 << (i + 1)) / 1000)
 }
 
-/// A row of the table.
+/// A row of src/bpf/stats.tbl.h.
 pub struct Row {
     pub name: &'static str,
     /// The part of the scheduler that counts it.
     pub group: &'static str,
-    /// It is counted of no arm: among the counters of arms it stands with the first one, and tells nothing of it.
+    /// Counted for the machine, not by arm. Counters by arm hold it with the first arm, but it says
+    /// nothing about that arm.
     pub machine: bool,
     pub help: &'static str,
 }
@@ -131,7 +132,7 @@ macro_rules! stat_table {
         }
 
         impl Metrics {
-            /// A scheduler is loaded, or one was.
+            /// True if a scheduler is loaded or was.
             pub fn was_loaded(&self) -> bool {
                 self.running == 1 || !self.preset.is_empty()
             }
@@ -208,7 +209,7 @@ macro_rules! hist_table {
                 $(self.histogram_sums_us.$name = sums[intf::$index as usize] / 1000;)*
             }
 
-            /// Buckets and sum in us of each histogram, in the order of `HISTS`.
+            /// Buckets, and sum in us, of each histogram in the order of `HISTS`.
             pub fn hists(&self) -> [(&[u64], u64); NR_HISTS] {
                 [$((&self.histograms.$name[..], self.histogram_sums_us.$name)),*]
             }
@@ -226,7 +227,7 @@ macro_rules! hist_table {
 include!(concat!(env!("OUT_DIR"), "/stats_tbl.rs"));
 include!(concat!(env!("OUT_DIR"), "/hist_tbl.rs"));
 
-/// What a client gets of one arm.
+/// One arm, as clients get it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
 #[serde(default)]
 #[stat(desc = "an arm: what was counted for the tasks on it")]
@@ -278,13 +279,13 @@ pub fn metas() -> BTreeMap<String, StatsMeta> {
     .into()
 }
 
-/// --help-stats: the fields and what they mean.
+/// The text of --help-stats: the fields and what they mean.
 pub fn describe() -> Result<String> {
     let mut text = Vec::new();
     let metas = metas().into_values();
     let data = metas.fold(StatsServerData::<(), ()>::new(), |d, meta| d.add_meta(meta));
     data.describe_meta(&mut text, None)?;
-    // Of itself it tells of what `top` holds, and no deeper than the counters of an arm.
+    // By default it describes what `top` holds, and no deeper than the counters of an arm.
     let names = [ArmHists::meta(), ArmSums::meta(), CpusMetrics::meta()].map(|meta| meta.name);
     data.describe_meta(&mut text, Some(&names.each_ref().map(String::as_str)))?;
     Ok(String::from_utf8(text)?)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The two printers of statistics: a thread beside the scheduler (--stats) and a client of its own (--monitor).
+//! The two printers of statistics: a thread of the scheduler (--stats) and a separate client
+//! (--monitor).
 
 use super::client::follow;
 use super::deltas::Deltas;
@@ -13,7 +14,7 @@ use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Prints what `source` counts until it is stopped.
+/// Starts a thread that prints the growth of the counters of `source` until it is stopped.
 pub fn start(
     source: CounterSource,
     interval: Duration,
@@ -32,17 +33,17 @@ pub fn start(
         .context("cannot start the thread that prints statistics")
 }
 
-/// Asks the scheduler behind `path` until it is stopped. Waits for one that is not there.
+/// Prints statistics of the scheduler behind `path` until it is stopped. Waits while none runs.
 pub fn monitor(path: &Path, interval: Duration, json: bool, stop: &Stop) -> Result<()> {
     let told = |text: String| info!("{text}");
     follow(path, stop, told, |mut client| {
-        // The server counts from the first request on.
+        // The server counts growth from the first request on.
         client.ask::<Metrics>("top")?;
         print_each(interval, json, stop, || client.ask("top"))
     })
 }
 
-/// Ends without error when it is stopped or nobody reads any more.
+/// Returns Ok when it is stopped or the reader of stdout is gone.
 fn print_each(
     interval: Duration,
     json: bool,
@@ -51,7 +52,7 @@ fn print_each(
 ) -> Result<()> {
     while stop.sleep(interval) {
         let metrics = next()?;
-        // Before the first load there is nothing to tell.
+        // Before the first load there is nothing to print.
         if !metrics.was_loaded() {
             continue;
         }

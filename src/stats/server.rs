@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The statistics socket. Requests: `stats` with target `top` (growth since this client last asked) or `totals` (since
-//! the scheduler started) or `cpus` (the same for each CPU) or `cpu_gauges` (no counters, by CPU), and `stats_meta`. Nothing can be changed here.
+//! The statistics socket. Requests are `stats` and `stats_meta`. They change nothing.
+//!
+//! Targets of `stats`: `top` (growth since the client's last request), `totals` (since the
+//! scheduler started), `cpus` (the same by CPU) and `cpu_gauges` (by CPU, without counters).
 
 use super::Metrics;
 use super::deltas::Deltas;
@@ -19,23 +21,23 @@ const PURPOSE: Purpose = Purpose {
     access: Access::Umask,
 };
 
-/// Serves the counters of `source` until the returned value is dropped. With a group it is the owner and that group who may read
-/// them, without one whoever the umask lets.
+/// Serves the counters of `source` until the returned value is dropped. With a group, the owner and
+/// the group may read them. Without one the umask decides.
 pub fn launch(path: &Path, group: Option<u32>, source: CounterSource) -> Result<Server> {
     serve(bind(path, group)?, source)
 }
 
-/// The first half of `launch`, without a thread.
+/// The first half of `launch`: creates the socket, starts no thread.
 pub fn bind(path: &Path, group: Option<u32>) -> Result<Bound> {
     PURPOSE.for_group(group).bind(path)
 }
 
-/// The second half.
+/// The second half of `launch`: starts the thread that serves.
 pub fn serve(bound: Bound, source: CounterSource) -> Result<Server> {
     bound.serve(move |_| Ok(client(source.clone())))
 }
 
-/// What answers one client.
+/// The handler for one client.
 pub fn client(source: CounterSource) -> Box<dyn Client> {
     Box::new(Reader {
         source,
@@ -45,7 +47,7 @@ pub fn client(source: CounterSource) -> Box<dyn Client> {
 
 struct Reader {
     source: CounterSource,
-    /// From the first request for `top` on.
+    /// None until the first request for `top`.
     deltas: Option<Deltas>,
 }
 
@@ -72,7 +74,8 @@ impl Reader {
         match target {
             "top" => json(&self.top()),
             "totals" => json(&self.source.totals()),
-            // A thousand CPUs have a hundred thousand fields: to sort them would take a CPU.
+            // Not sorted by name: 1000 CPUs have 100,000 fields, and sorting them would keep a CPU
+            // busy.
             "cpus" => Ok(serde_json::to_string(&self.source.cpus())?),
             "cpu_gauges" => Ok(serde_json::to_string(&self.source.cpu_gauges())?),
             other => bail!("unknown target '{other}': expected is top, totals, cpus or cpu_gauges"),
@@ -85,7 +88,7 @@ impl Reader {
     }
 }
 
-/// Fields in the order of their names, as ever: there are scripts that look for one after another.
+/// Fields sorted by name, since scripts depend on that order.
 fn json(of: &impl Serialize) -> Result<String> {
     Ok(serde_json::to_value(of)?.to_string())
 }

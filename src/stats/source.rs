@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Where counters come from: the memory of the loaded scheduler, and what schedulers before a restart had counted.
-//! Server threads read it without the scheduler's loop, so that neither waits for the other.
+//! Where counters come from: the memory of the loaded scheduler, plus what schedulers counted
+//! before a restart. Server threads read that memory directly. Neither they nor the scheduler's
+//! loop wait for the other.
 
 use super::deltas::View;
 use super::host::{
@@ -12,21 +13,22 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Clients that ask within this time of each other get the same snapshot.
+/// Clients that ask within this time of one another get the same snapshot.
 const SNAPSHOT_AGE_MAX: Duration = Duration::from_millis(50);
-/// And the same frequencies of CPUs.
+/// Frequencies of CPUs that are at most this old are not read again.
 const KHZ_AGE_MAX: Duration = Duration::from_secs(1);
 const SLOTS: usize = MAX_ARMS as usize;
 
-/// What can be counted: the BPF half's counters, or a test's own.
+/// A source of counts: the BPF half's counters, or a test's own.
 pub trait Counted: Send {
-    /// For the arm in this slot, since the load.
+    /// Counts of the arm in this slot since the load.
     fn read(&self, slot: usize) -> ArmCounts;
-    /// On this CPU, for all arms, since the load.
+    /// Counts of this CPU for all arms since the load.
     fn read_cpu(&self, cpu: usize) -> Counters;
 }
 
-/// Reads the frequency of each CPU by number, in kHz, and does not hang. None: not known; empty: somebody else reads them now.
+/// Returns the frequency of each CPU, in kHz, by CPU number; None: unknown. Empty: another thread
+/// is reading them. Must not hang.
 pub type KhzReader = dyn Fn() -> Vec<Option<u32>> + Send + Sync;
 
 /// What runs, for the fields of `Metrics` that are not counters.
@@ -36,7 +38,7 @@ pub struct Running {
     pub restarts: u64,
 }
 
-/// An arm as it is shown.
+/// An arm as clients see it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ArmShown {
     pub slot: usize,
@@ -49,7 +51,7 @@ pub struct ArmShown {
 #[derive(Clone, Default)]
 pub struct CounterSource(Arc<Mutex<State>>);
 
-/// Counting is over when this is dropped; what was counted is kept.
+/// Ends the counting when it is dropped. The counts are kept.
 pub struct Counting(CounterSource);
 
 impl Drop for Counting {
@@ -63,51 +65,51 @@ impl Drop for Counting {
     }
 }
 
-/// Of each slot that ever was in use.
+/// By slot, for each slot that was ever in use.
 type Sample = BTreeMap<usize, ArmCounts>;
-/// Of each CPU that was online at a load.
+/// By CPU, for each CPU that was online at some load.
 type CpuSample = BTreeMap<usize, Counters>;
 
 #[derive(Default)]
 struct State {
     /// None while no scheduler is loaded.
     counted: Option<Box<dyn Counted>>,
-    /// One is, or was.
+    /// True if a scheduler is loaded or was.
     loaded: bool,
     running: Running,
     governor: String,
     freq_source: String,
     khz_reader: Option<Arc<KhzReader>>,
-    /// When the frequencies of `cpus` were read, or sampled.
+    /// When the frequencies in `cpus` were read or sampled.
     khz_read: Option<Instant>,
     arms: Vec<LiveArm>,
-    /// How many arms there have been.
+    /// Number of arms there ever were.
     born: u64,
-    /// Counted by schedulers that were unloaded, for each slot that ever was in use.
+    /// Counts of unloaded schedulers.
     base: Sample,
-    /// The same, for each CPU by number.
+    /// Counts of unloaded schedulers by CPU.
     cpu_base: CpuSample,
     snapshot: Option<(Instant, Sample)>,
     cpu_snapshot: Option<(Instant, CpuSample)>,
     events: Events,
     gauges: Gauges,
-    /// Of the CPUs that were online at the load, by number.
+    /// By number, the CPUs that were online at the load.
     cpus: BTreeMap<usize, CpuGauges>,
-    /// Those that there was something to tell of.
+    /// Only those that were ever set.
     conditions: Conditions,
 }
 
 #[derive(Clone)]
 struct LiveArm {
     shown: ArmShown,
-    /// No other arm has this number, not even one of the same name in the same slot.
+    /// Unique: a later arm of the same name in the same slot has another number.
     number: u64,
-    /// What the slot had counted before.
+    /// Counts of the slot before this arm.
     before: ArmCounts,
 }
 
 impl CounterSource {
-    /// A scheduler was loaded. It is to be unloaded only after the returned value is dropped.
+    /// Reads from `counted`. Drop the returned value before the scheduler is unloaded.
     #[must_use]
     pub fn attach(&self, counted: Box<dyn Counted>, running: Running) -> Counting {
         let mut state = self.lock();
@@ -119,7 +121,7 @@ impl CounterSource {
         Counting(self.clone())
     }
 
-    /// These are the arms from now on. One that was not there in the same slot under the same name is new.
+    /// Replaces the arms. An arm counts as the same one if both its slot and name are unchanged.
     pub fn set_arms(&self, arms: Vec<ArmShown>) {
         let mut state = self.lock();
         let old = std::mem::take(&mut state.arms);
@@ -137,18 +139,18 @@ impl CounterSource {
         state.snapshot = None;
     }
 
-    /// Where frequencies of CPUs come from now; `reader` is asked when somebody wants to know them.
+    /// Sets where frequencies of CPUs come from. `reader` is called when a client asks for them.
     pub fn set_freq_source(&self, name: &str, reader: Option<Arc<KhzReader>>) {
         let mut state = self.lock();
         state.freq_source = name.to_string();
         state.khz_read = None;
         let old = std::mem::replace(&mut state.khz_reader, reader);
-        // Nobody waits for us while its files are closed.
+        // Close its files without holding the lock.
         drop(state);
         drop(old);
     }
 
-    /// Who sets the frequencies now.
+    /// Sets the cpufreq governor to show.
     pub fn set_governor(&self, governor: &str) {
         self.lock().governor = governor.to_string();
     }
@@ -157,7 +159,7 @@ impl CounterSource {
         self.events(event, 1);
     }
 
-    /// It happened so often.
+    /// Counts `event`, `times` times.
     pub fn events(&self, event: Event, times: u64) {
         self.lock().events.count(event, times);
     }
@@ -166,11 +168,12 @@ impl CounterSource {
         self.lock().gauges = gauges;
     }
 
-    /// All CPUs that were online at the load, by number. `khz_at`: when their frequencies were sampled; None: nobody samples
-    /// them.
+    /// Replaces the gauges of all CPUs that were online at the load, by number. `khz_at`: when
+    /// their frequencies were sampled; None: they are not sampled.
     pub fn set_cpus(&self, mut cpus: BTreeMap<usize, CpuGauges>, khz_at: Option<Instant>) {
         let mut state = self.lock();
-        // Whoever asks reads the files again before what is kept is too old.
+        // Keep the frequencies that a client read, if they are as new as the samples.
+        // `follow_frequencies` reads them again when they are too old.
         if state.khz_reader.is_some() && state.khz_read >= khz_at {
             let old = std::mem::take(&mut state.cpus);
             for (cpu, gauges) in &mut cpus {
@@ -182,18 +185,19 @@ impl CounterSource {
         state.cpus = cpus;
     }
 
-    /// Frequencies are read when somebody asks: to read one is work for its CPU.
+    /// Reads the frequencies if they are old. Only done on request, because reading one costs its
+    /// CPU time.
     fn follow_frequencies(&self) {
         let state = self.lock();
         let old = state.khz_read.is_none_or(|at| at.elapsed() >= KHZ_AGE_MAX);
         let reader = state.khz_reader.clone().filter(|_| old);
         drop(state);
         let Some(reader) = reader else { return };
-        // Nobody waits for us while we read.
+        // Read without holding the lock.
         let (begun, khz) = (Instant::now(), reader());
         let mut state = self.lock();
         let ours = state.khz_reader.as_ref();
-        // Empty: somebody else reads them. Newer: somebody else has.
+        // Empty: another thread is reading them. Newer: another thread has read them meanwhile.
         let newer = state.khz_read.is_some_and(|at| at > begun);
         if khz.is_empty() || newer || !ours.is_some_and(|ours| Arc::ptr_eq(ours, &reader)) {
             return;
@@ -204,24 +208,24 @@ impl CounterSource {
         state.khz_read = Some(begun);
     }
 
-    /// It lasts while there is a text, which says what was read and what to do.
+    /// A condition lasts while it has a text. The text says what was read and what to do.
     pub fn set_condition(&self, which: Condition, text: Option<String>) {
         host::set_condition(&mut self.lock().conditions, which, text);
     }
 
-    /// Of each CPU, since the first load.
+    /// Counters since the first load and gauges, by CPU.
     pub fn cpus(&self) -> CpusMetrics {
         self.follow_frequencies();
         self.lock().describe_cpus()
     }
 
-    /// As it is now, of each CPU.
+    /// Gauges by CPU, without counters.
     pub fn cpu_gauges(&self) -> BTreeMap<usize, CpuGauges> {
         self.follow_frequencies();
         self.lock().cpus.clone()
     }
 
-    /// Counters since the first load; they never run backwards, over restarts neither.
+    /// Counters since the first load. They never decrease, not even over a restart.
     pub fn totals(&self) -> Metrics {
         self.view().metrics()
     }
@@ -438,7 +442,7 @@ mod tests {
         counter.store(15, Ordering::Relaxed);
         assert_eq!(of("x"), (10, 45));
         assert_eq!(of("default"), (15, 45));
-        // Another in the same slot; what the first had counted stays in the totals.
+        // Another arm in the same slot. The totals keep what the first one counted.
         source.set_arms(vec![shown(0, "default"), shown(1, "y")]);
         counter.store(16, Ordering::Relaxed);
         assert_eq!(of("y"), (2, 48));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Metrics as text: a head line, then the groups of the table in fixed columns, so that one interval can be compared
-//! with the next by eye.
+//! Metrics as text: a head line, then the groups of the table. Columns are fixed, so that intervals
+//! can be compared by eye.
 
 use super::{Metrics, ROWS, Row};
 use std::fmt::Write;
@@ -26,7 +26,7 @@ pub fn block(metrics: &Metrics) -> String {
     text
 }
 
-/// How long the tasks of each arm waited from a wakeup until they ran.
+/// Wakeup latency of each arm's tasks: the time from the wakeup until the task runs.
 fn arms(metrics: &Metrics) -> String {
     let mut text = "arms\n".to_string();
     for (name, arm) in &metrics.arms {
@@ -60,7 +60,7 @@ fn cell(name: &str, n: u64) -> String {
     format!("{name:<NAME_WIDTH$} {:>7}", short(n))
 }
 
-/// At most seven characters.
+/// At most seven characters below about 10^13.
 fn short(n: u64) -> String {
     match n {
         0..10_000_000 => n.to_string(),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Copies that run at once are kept to CPUs of their own by their affinity, which is theirs to change: who goes to the other side is found.
+//! Concurrent copies are kept to their CPUs by affinity, which a program may change. This finds
+//! threads that leave their side.
 
 use super::Failure;
 use crate::ab::cgroup::Cgroup;
@@ -14,7 +15,8 @@ pub struct Side {
 }
 
 impl Side {
-    /// One of its own for the copy with this number, below that of all. None: it is kept to no CPUs.
+    /// A cgroup for the copy with this number, below the common one. None: the copy has no CPUs of
+    /// its own.
     pub fn new(cgroup: &Cgroup, number: usize, cpus: &[u16]) -> Result<Option<Side>> {
         if cpus.is_empty() {
             return Ok(None);
@@ -25,10 +27,10 @@ impl Side {
         }))
     }
 
-    /// Errors: a thread of the copy may run elsewhere.
+    /// Fails if a thread of the copy may run elsewhere.
     pub fn check(&self) -> Result<(), Failure> {
         let own = Affinity::new(&self.cpus);
-        // Who has ended is nowhere.
+        // A thread that has ended has no mask.
         let strays = |thread: &i32| Affinity::of(*thread).is_ok_and(|now| !now.within(&own));
         match self.cgroup.threads().into_iter().find(strays) {
             None => Ok(()),

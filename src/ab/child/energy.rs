@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the packages have used, from the RAPL counters of powercap. They wrap, within an hour on a large machine, so they are polled.
+//! Energy of the packages, from the RAPL counters of powercap. On a large machine they wrap within
+//! an hour, so they are polled.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 struct Zone {
     counter: PathBuf,
-    /// Microjoules; it goes on from 0 behind this.
+    /// Microjoules at which the counter wraps to 0.
     range: u64,
     last: u64,
 }
 
-/// The packages' sum since it was made.
+/// Energy of all packages since this was created.
 pub struct Energy {
     zones: Vec<Zone>,
     uj: u64,
@@ -22,14 +23,14 @@ fn number(path: &Path) -> Option<u64> {
 }
 
 impl Energy {
-    /// `powercap`: /sys/class/powercap. None where no package's counter can be read.
+    /// `powercap`: /sys/class/powercap. None if no package's counter can be read.
     pub fn new(powercap: &Path) -> Option<Energy> {
         let entries = fs::read_dir(powercap).ok()?.flatten();
         let zones: Vec<Zone> = entries.filter_map(|entry| zone(&entry.path())).collect();
         (!zones.is_empty()).then_some(Energy { zones, uj: 0 })
     }
 
-    /// Joules until now. Call it more often than counters wrap.
+    /// Joules so far. Call it more often than counters wrap.
     pub fn poll(&mut self) -> f64 {
         for zone in &mut self.zones {
             let Some(now) = number(&zone.counter) else {
@@ -45,7 +46,8 @@ impl Energy {
     }
 }
 
-/// A whole package: `intel-rapl:0`. Its parts are `intel-rapl:0:1`; `intel-rapl-mmio:0` is the same package, and psys holds packages.
+/// Only whole packages: `intel-rapl:0`. `intel-rapl:0:1` is a part of it, `intel-rapl-mmio:0` is
+/// the same package, and psys contains packages.
 fn zone(path: &Path) -> Option<Zone> {
     let name = path.file_name()?.to_str()?;
     name.strip_prefix("intel-rapl:")?.parse::<u32>().ok()?;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Was this process stopped while a command ran? Then it saw late when that ended. Ctrl-Z would stop us and not the command, which has a group
-//! of its own: it does nothing. What nobody can ignore is found behind it.
+//! Detects that this process was stopped while a command ran: it then noticed the end of the
+//! command too late. Ctrl-Z would stop us and not the command, which has its own process group, so
+//! we ignore it. SIGSTOP cannot be ignored, but is detected afterwards.
 
 use anyhow::{Result, ensure};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Between two looks, which are a fraction of a second: who waits and is only kept from a CPU comes back before.
+/// Longest time between two looks, which are 250 ms apart. A process that is only kept from a CPU
+/// returns sooner.
 const LATE: Duration = Duration::from_secs(5);
 
 static CONTINUED: AtomicU32 = AtomicU32::new(0);
@@ -18,15 +20,16 @@ extern "C" fn continues(_: libc::c_int) {
     CONTINUED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// From now on Ctrl-Z does nothing.
+/// From now on Ctrl-Z has no effect.
 pub fn outlast_ctrl_z() {
     static ONCE: Once = Once::new();
-    // Handlers and not SIG_IGN, which what we start would have, too.
+    // Handlers instead of SIG_IGN, which our children would inherit.
     let handlers: [(libc::c_int, extern "C" fn(libc::c_int)); 2] =
         [(libc::SIGTSTP, stays), (libc::SIGCONT, continues)];
     ONCE.call_once(|| {
         for (signal, handler) in handlers {
-            // SAFETY: all zeroes is a value of it, and it is alive; the handlers do what a handler may.
+            // SAFETY: all zeroes is a valid value, and it is alive. The handlers are
+            // async-signal-safe.
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
                 action.sa_sigaction = handler as *const () as libc::sighandler_t;
@@ -37,7 +40,7 @@ pub fn outlast_ctrl_z() {
     });
 }
 
-/// Since when this process has looked again and again.
+/// Checks between two looks that this process was not stopped.
 pub struct Watch {
     continued: u32,
     last: Instant,
@@ -52,7 +55,7 @@ impl Watch {
         }
     }
 
-    /// At each look. Errors: it was stopped since the last one.
+    /// Call it at each look. Fails if this process was stopped since the last one.
     pub fn look(&mut self) -> Result<()> {
         self.look_after(self.last.elapsed())?;
         self.last = Instant::now();

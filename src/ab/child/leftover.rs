@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Processes that a command left behind. Who loses its parent becomes ours, so they are children of ours that we did not have before.
+//! Processes that a command left behind. As a subreaper we become the parent of orphans, so they
+//! are children that we did not have before.
 
 use crate::ab::cgroup::Cgroup;
 use anyhow::{Context, Result};
@@ -10,10 +11,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const NAP: Duration = Duration::from_millis(10);
-/// Generations that are ended: each may leave its children to us.
+/// Generations of processes that are killed: each may leave its children to us.
 const GENERATIONS: usize = 100;
 
-/// A child is killed, and has so long for it.
+/// Time for a killed child to end.
 const END_TIME: Duration = Duration::from_secs(15);
 
 /// A process that outlived the command.
@@ -21,7 +22,7 @@ const END_TIME: Duration = Duration::from_secs(15);
 pub struct Leftover {
     pub pid: i32,
     pub name: String,
-    /// It went into a session of its own, as daemons do.
+    /// It has its own session, as daemons do.
     pub daemon: bool,
 }
 
@@ -36,7 +37,7 @@ impl fmt::Display for Leftover {
     }
 }
 
-/// Whoever is orphaned below us becomes our child from now on.
+/// Makes us the parent of all orphaned descendants from now on.
 pub fn become_subreaper() -> Result<()> {
     // SAFETY: plain numbers.
     if unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } < 0 {
@@ -45,7 +46,7 @@ pub fn become_subreaper() -> Result<()> {
     Ok(())
 }
 
-/// The children that we have before the command is started: helpers, which stay.
+/// Our children before the command is started. These helpers stay.
 pub struct Household<'a> {
     pids: Vec<i32>,
     cgroup: Option<&'a Cgroup>,
@@ -53,7 +54,7 @@ pub struct Household<'a> {
 }
 
 impl<'a> Household<'a> {
-    /// `cgroup`: of the command. `helper`: one that stays, too, and is replaced when it ends.
+    /// `cgroup`: the command's. `helper`: a child that also stays, and is replaced if it ends.
     pub fn now(cgroup: Option<&'a Cgroup>, helper: &'a dyn Fn() -> Option<u32>) -> Household<'a> {
         Household {
             pids: children().map(|(pid, _)| pid).collect(),
@@ -62,7 +63,7 @@ impl<'a> Household<'a> {
         }
     }
 
-    /// Those that are still there after `grace`. They are ended.
+    /// The new children that still live after `grace`. They are killed.
     pub fn left_behind(&self, grace: Duration) -> Vec<Leftover> {
         let end = Instant::now() + grace;
         loop {
@@ -78,10 +79,12 @@ impl<'a> Household<'a> {
         }
     }
 
-    /// The commands, which are not reaped yet, and all below them. Errors: the first that does not end, killed as it is.
+    /// Kills `commands`, which are not reaped yet, and all their descendants. Fails with the first
+    /// that does not end although it was killed.
     pub fn end(&self, commands: &[i32]) -> Result<(), i32> {
         for command in commands {
-            // SAFETY: plain numbers; the group is the one that the command was started in, and its leader is not reaped yet.
+            // SAFETY: plain numbers. The group is the command's own, and its leader is not reaped
+            // yet.
             unsafe { libc::kill(-command, libc::SIGKILL) };
         }
         let stuck = commands.iter().filter(|c| !reaped_within(**c, END_TIME));
@@ -91,7 +94,7 @@ impl<'a> Household<'a> {
     }
 
     fn end_all(&self) {
-        // All at once, before they fork any more.
+        // All at once, before they fork more.
         self.cgroup.iter().for_each(|c| c.kill());
         for _ in 0..GENERATIONS {
             let left = self.reaped_and_living();
@@ -99,14 +102,14 @@ impl<'a> Household<'a> {
                 return;
             }
             for process in left {
-                // SAFETY: plain numbers; a child of ours that is not reaped keeps its number.
+                // SAFETY: plain numbers. A child that is not reaped keeps its number.
                 unsafe { libc::kill(process.pid, libc::SIGKILL) };
             }
             sleep(NAP);
         }
     }
 
-    /// Zombies are reaped.
+    /// The new children that live. Reaps zombies.
     fn reaped_and_living(&self) -> Vec<Leftover> {
         let helper = (self.helper)();
         let stays = |pid: &i32| self.pids.contains(pid) || helper == Some(*pid as u32);
@@ -120,7 +123,8 @@ impl<'a> Household<'a> {
     }
 }
 
-/// A child of ours ended and its status is taken, now or before. False: it did not end within that time.
+/// Waits until a child ends, and reaps it. True also if it was reaped before. False: it did not end
+/// in that time.
 pub fn reaped_within(pid: i32, time: Duration) -> bool {
     let end = Instant::now() + time;
     // SAFETY: plain numbers.
@@ -156,7 +160,7 @@ fn stat(pid: i32) -> Option<Stat> {
         name: head.split_once('(')?.1.to_string(),
         state: fields.next()?.chars().next()?,
         parent: fields.next()?.parse().ok()?,
-        // The group stands between them.
+        // The process group is between them.
         session: fields.nth(1)?.parse().ok()?,
     })
 }
@@ -167,6 +171,6 @@ fn own_session() -> i32 {
 }
 
 fn reaped(pid: i32, stat: &Stat) -> bool {
-    // SAFETY: a child of ours; nobody asks for its status.
+    // SAFETY: a child of ours; nothing else needs its status.
     stat.state == 'Z' && unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) } == pid
 }

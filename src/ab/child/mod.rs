@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! One run of the command: started, timed, measured, and what went wrong told. Its output goes to memory, so that nobody has to read it
-//! meanwhile. What it leaves behind comes to us (subreaper) and is found.
+//! One run of the command: starts it, measures it, and says what went wrong. Its output goes to
+//! memory, so that it need not be read meanwhile. As a subreaper we find the processes it leaves
+//! behind.
 
 mod apart;
 mod energy;
@@ -31,62 +32,62 @@ use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How soon it is seen that somebody wants it to end, and how often energy is read.
+/// How often `stopped` is checked and energy is read.
 const LOOK: Duration = Duration::from_millis(250);
-/// Who ends just behind the command is no leftover.
+/// A process that ends this soon after the command is no leftover.
 const GRACE: Duration = Duration::from_millis(200);
-/// Of the output, from its end.
+/// Bytes of output that are kept, from its end.
 const OUTPUT_MAX: u64 = 1 << 20;
 
-/// What is run, the same for every run.
+/// What is run, the same in all runs.
 #[derive(Clone, Debug)]
 pub struct Workload {
     pub command: Vec<OsString>,
     pub timeout: Duration,
-    /// It is kept to these; none: all that we may use.
+    /// CPUs that it is kept to; empty: all that we may use.
     pub cpus: Vec<u16>,
     pub powercap: PathBuf,
-    /// Whose it is; None: ours.
+    /// The user it runs as; None: ours.
     pub user: Option<User>,
 }
 
-/// What came of a run that went well.
+/// The result of a successful run.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
     pub values: BTreeMap<Measured, f64>,
-    /// Standard output, its end.
+    /// The end of stdout.
     pub output: String,
-    /// Standard error, its end.
+    /// The end of stderr.
     pub errors: String,
 }
 
 impl Sample {
-    /// CPU time of the command and of all that it waited for.
+    /// CPU time of the command and of all children it waited for, s.
     pub fn cpu_s(&self) -> f64 {
         let of = [Measured::User, Measured::System];
         of.iter().filter_map(|which| self.values.get(which)).sum()
     }
 }
 
-/// Why a run cannot be counted.
+/// Why a run does not count.
 #[derive(Debug)]
 pub enum Failure {
-    /// The program that was typed.
+    /// The program that cannot be run.
     NotStarted(OsString, Error),
-    /// With its last words.
+    /// With the last line it printed.
     Failed(ExitStatus, String),
     TimedOut(Duration),
     LeftBehind(Vec<Leftover>),
-    /// A thread of this name left the CPUs that its copy is kept to.
+    /// A thread of this name left the CPUs of its copy.
     Strayed {
         name: String,
         cpus: String,
     },
-    /// It ended well, and a number that was asked for is not there.
+    /// It succeeded, but a requested number is missing.
     NoValue(anyhow::Error),
-    /// This process was away, and saw late when it ended.
+    /// This process was stopped, and noticed the end too late.
     Unwatched(anyhow::Error),
-    /// Somebody wanted it to end.
+    /// The user stopped it.
     Stopped,
     Other(anyhow::Error),
 }
@@ -135,8 +136,8 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// Runs it once, in `cgroup`, which is empty behind it. `become_subreaper` was called before. `stopped` is asked now and then; `started` is
-/// told its group.
+/// Runs the command once, in `cgroup`, which has no processes afterwards. Call `become_subreaper`
+/// first. `stopped` is called regularly. `started` gets the process group.
 pub fn run(
     workload: &Workload,
     cgroup: Option<&Cgroup>,
@@ -148,8 +149,8 @@ pub fn run(
     Ok(one.into_iter().next().context("one was run")?)
 }
 
-/// The same of several, a sample each. Where one fails all are ended. Energy is told of one that runs alone. `helper`: a child of ours that
-/// may be another one from one moment to the next.
+/// As `run`, for several commands at once. If one fails, all are killed. Energy is only measured if
+/// there is one. `helper`: the pid of a child of ours that stays. It may change at any time.
 pub fn run_at_once(
     workloads: &[Workload],
     cgroup: Option<&Cgroup>,
@@ -199,7 +200,7 @@ struct Copy {
     begin: Instant,
     output: File,
     errors: File,
-    /// Of it, and of what was started behind it.
+    /// Migrations of this copy and of those that were started after it.
     migrations: Option<Migrations>,
     ended: Option<Ended>,
 }
@@ -235,7 +236,7 @@ impl Copy {
         }))
     }
 
-    /// That it failed.
+    /// The failure of a command that ended.
     fn failure(&self) -> Result<Failure> {
         let ended = self.ended.as_ref().context("it has ended")?;
         let words = last_words(&self.errors, &self.output);
@@ -258,7 +259,7 @@ impl Copy {
     }
 }
 
-/// Of copies that run at once. Empty: there is one, or they have no cgroup.
+/// Cgroup and CPUs of each copy. Empty: there is one copy, or no cgroup.
 fn sides(workloads: &[Workload], cgroup: Option<&Cgroup>) -> Result<Vec<Option<Side>>> {
     let each = workloads.iter().enumerate();
     match cgroup.filter(|_| workloads.len() > 1) {
@@ -283,7 +284,8 @@ fn start_all(
     Ok(())
 }
 
-/// Of each copy. What was started first counts what was started behind it, too: all are children of this thread.
+/// Migrations of each copy. The counter of a copy also counts the copies started later, since all
+/// are children of this thread.
 fn migrations(copies: &mut [Copy]) -> Vec<Option<u64>> {
     let mut counts: Vec<Option<u64>> = copies
         .iter_mut()
@@ -297,7 +299,7 @@ fn migrations(copies: &mut [Copy]) -> Vec<Option<u64>> {
     counts
 }
 
-/// Why it was ended, or that it was not.
+/// Kills all copies. Returns `failure`, or that a process does not end.
 fn ended_all(household: &Household, copies: &[Copy], failure: Failure) -> Failure {
     let living = copies.iter().filter(|c| c.ended.is_none());
     let living: Vec<i32> = living.map(|copy| copy.pid).collect();
@@ -307,9 +309,9 @@ fn ended_all(household: &Household, copies: &[Copy], failure: Failure) -> Failur
     }
 }
 
-/// A file that is nowhere.
+/// A file in memory.
 fn memory(name: &std::ffi::CStr) -> Result<File> {
-    // SAFETY: the name is alive; the descriptor that comes back is nobody else's.
+    // SAFETY: the name is alive; nothing else owns the returned descriptor.
     unsafe {
         let fd = libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC);
         if fd < 0 {
@@ -345,7 +347,7 @@ fn start(
     }
     if !workload.cpus.is_empty() {
         let cpus = Affinity::new(&workload.cpus);
-        // SAFETY: what is called between fork and exec is one system call on memory that the closure owns.
+        // SAFETY: between fork and exec it makes one system call, on memory that the closure owns.
         unsafe { command.pre_exec(move || cpus.take()) };
     }
     let child = command
@@ -354,7 +356,8 @@ fn start(
     Ok(child.id() as i32)
 }
 
-/// Until all have ended, one has failed before others ended, or they may no longer go on. Errors: this process was stopped meanwhile, too.
+/// Waits until all copies have ended. Fails if one failed while others ran, or a thread left its
+/// side. Also fails on the timeout, when the user stops it, and if this process was stopped.
 fn wait(
     copies: &mut [Copy],
     workloads: &[Workload],
@@ -380,7 +383,7 @@ fn wait(
             }
         }
         match watch.look() {
-            // systemd sends SIGCONT behind SIGTERM.
+            // systemd sends SIGCONT after SIGTERM.
             Err(_) if stopped() => return Err(Failure::Stopped),
             looked => looked.map_err(Failure::Unwatched)?,
         }
@@ -401,7 +404,7 @@ fn wait(
 }
 
 fn pidfd(pid: i32) -> Result<OwnedFd> {
-    // SAFETY: plain numbers; the descriptor that comes back is nobody else's.
+    // SAFETY: plain numbers; nothing else owns the returned descriptor.
     unsafe {
         let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0);
         if fd < 0 {
@@ -411,7 +414,7 @@ fn pidfd(pid: i32) -> Result<OwnedFd> {
     }
 }
 
-/// Those of `living` that ended within that time, which is over as soon as one does.
+/// Waits until one of `living` ends, at most for `within`. Returns those that ended.
 fn ends(doors: &[OwnedFd], living: &[usize], within: Duration) -> Result<Vec<usize>> {
     let poll = |at: &usize| libc::pollfd {
         fd: doors[*at].as_raw_fd(),
@@ -419,7 +422,7 @@ fn ends(doors: &[OwnedFd], living: &[usize], within: Duration) -> Result<Vec<usi
         revents: 0,
     };
     let mut polled: Vec<libc::pollfd> = living.iter().map(poll).collect();
-    // Up, or a wait of less than a millisecond would be none.
+    // Rounded up, since a wait of less than a millisecond would not wait.
     let ms = within.as_micros().div_ceil(1000) as i32;
     // SAFETY: descriptors that are alive, and their number.
     let ready = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, ms) };
@@ -433,7 +436,7 @@ fn ends(doors: &[OwnedFd], living: &[usize], within: Duration) -> Result<Vec<usi
 
 fn reap(pid: i32) -> Result<(ExitStatus, libc::rusage)> {
     let mut status = 0;
-    // SAFETY: all zeroes is a value of it.
+    // SAFETY: all zeroes is a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: both are alive.
     if unsafe { libc::wait4(pid, &mut status, 0, &mut usage) } != pid {
@@ -442,7 +445,7 @@ fn reap(pid: i32) -> Result<(ExitStatus, libc::rusage)> {
     Ok((ExitStatus::from_raw(status), usage))
 }
 
-/// Of the command, and of what it and its children waited for.
+/// Of the command, and of all descendants that were waited for.
 fn of_usage(usage: &libc::rusage) -> BTreeMap<Measured, f64> {
     let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
     BTreeMap::from([
@@ -464,7 +467,7 @@ fn tail(mut file: &File) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The last line that says something, of the errors or else of the output.
+/// The last line that is not blank, of stderr or else of stdout.
 fn last_words(errors: &File, output: &File) -> String {
     let last = |file: &File| {
         let text = tail(file).ok()?;

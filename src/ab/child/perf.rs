@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How often a command and all that it starts moves to another CPU, as the kernel's own software event counts it.
+//! Counts how often a command and its descendants migrate to another CPU, by the kernel's software
+//! event.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,7 +12,7 @@ const CPU_MIGRATIONS: u64 = 4;
 const FLAGS: u64 = 1 | 1 << 1 | 1 << 12;
 const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 
-/// struct perf_event_attr in its first version, which every kernel takes.
+/// struct perf_event_attr in its first version, which every kernel accepts.
 #[repr(C)]
 #[derive(Default)]
 struct Attr {
@@ -27,11 +28,11 @@ struct Attr {
     address: u64,
 }
 
-/// Counts what this thread starts from now on, from its exec: all of it, also behind the first.
+/// Counts migrations of all processes that this thread starts from now on, each from its exec.
 pub struct Migrations(File);
 
 impl Migrations {
-    /// None where the kernel does not let us.
+    /// None if the kernel does not permit it.
     pub fn of_children() -> Option<Migrations> {
         let attr = Attr {
             kind: TYPE_SOFTWARE,
@@ -41,7 +42,8 @@ impl Migrations {
             ..Attr::default()
         };
         let (this_thread, any_cpu, no_group) = (0, -1, -1);
-        // SAFETY: the attributes are alive and say their size; the descriptor that comes back is nobody else's.
+        // SAFETY: the attributes are alive and hold their size; nothing else owns the returned
+        // descriptor.
         unsafe {
             let fd = libc::syscall(
                 libc::SYS_perf_event_open,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a scheduler of ours is told so that an arm of it becomes a variant.
+//! Control requests that turn an arm of scx_roost into a variant.
 
 use crate::ab::variant::{Kind, Variant};
 use crate::control::Op;
 use crate::features::DEFAULT_PRESET;
 
-/// A new arm, with no tunable of the arm of all others: a reset leads back here.
+/// Adds an arm. It has none of the tunables of arm default; a reset returns to this state.
 pub fn made(arm: &str) -> Op {
     Op::ArmAdd {
         arm: arm.to_string(),
@@ -13,7 +13,7 @@ pub fn made(arm: &str) -> Op {
     }
 }
 
-/// The arm is this and nothing of what it was before. None: the variant is no arm.
+/// Makes the arm equal to the variant, whatever it was before. None: the variant is no arm.
 pub fn becomes(arm: &str, variant: &Variant) -> Option<[Op; 2]> {
     let Kind::Roost(roost) = &variant.kind else {
         return None;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What of this machine could spoil a run, by the files that show it.
+//! Conditions of this machine that could spoil a run, read from files.
 
 use crate::ab::condition::{Seen, THEN};
 use crate::ab::cpus::cores;
@@ -41,7 +41,7 @@ impl Conditions {
         }
     }
 
-    /// `own_s`: CPU time of the command.
+    /// `own_s`: CPU time of the command, s.
     pub fn after(self, host: &Host, own_s: f64) -> Seen {
         let busy_s = busy_s(host) - self.busy_s;
         let cpus =
@@ -85,7 +85,8 @@ fn nr_cpus(host: &Host) -> usize {
     last.map_or(1, |n| n + 1)
 }
 
-/// CPU time of all CPUs since the start of the machine, of tasks and of what a hypervisor took. Interrupts may be the command's.
+/// CPU time of all CPUs since boot, s: of tasks, and steal time. Not of interrupts, which the
+/// command may cause.
 fn busy_s(host: &Host) -> f64 {
     let text = host.proc_text("stat").unwrap_or_default();
     let all = text.lines().find_map(|l| l.strip_prefix("cpu "));
@@ -98,12 +99,12 @@ fn busy_s(host: &Host) -> f64 {
     sum as f64 / per_s.max(1) as f64
 }
 
-/// Of the wall's clock from the one that goes on during a suspend.
+/// CLOCK_REALTIME minus CLOCK_BOOTTIME.
 fn offset_s(clocks: &Clocks) -> f64 {
     clocks.real.as_secs_f64() - clocks.boot.as_secs_f64()
 }
 
-/// What CPUs are kept to below their highest frequency, by somebody's wish or by cooling. None: none is.
+/// Limits of CPUs below their highest frequency, by cpufreq or cooling. None: there are none.
 fn held(limits: &Limits, host: &Host) -> Option<String> {
     let all = limits.read(host).into_iter().flatten();
     let held: BTreeSet<(u32, u32)> = all
@@ -117,7 +118,8 @@ fn held(limits: &Limits, host: &Host) -> Option<String> {
     (!each.is_empty()).then(|| format!("held to {}", each.join(" and ")))
 }
 
-/// Nothing feeds the machine, and there is a mains supply, which is off, or a battery that empties. That of a mouse is none.
+/// True if no supply powers the machine, and there is a mains supply or a battery that is
+/// discharging. Batteries of devices such as a mouse do not count.
 fn on_battery(sys: &Path) -> bool {
     let supplies = fs::read_dir(sys.join("class/power_supply"));
     let supplies = supplies.into_iter().flatten().flatten().map(|s| s.path());
@@ -127,7 +129,7 @@ fn on_battery(sys: &Path) -> bool {
     };
     let own: Vec<PathBuf> = supplies.filter(|p| text(p, "scope") != "Device").collect();
     let battery = |path: &Path| ["Battery", "UPS"].contains(&text(path, "type").as_str());
-    // What is fed by USB says 1 or 2.
+    // USB supplies that are online read 1 or 2.
     let fed = own
         .iter()
         .any(|p| !battery(p) && !["", "0"].contains(&text(p, "online").as_str()));
@@ -137,7 +139,7 @@ fn on_battery(sys: &Path) -> bool {
     !fed && own.iter().any(told)
 }
 
-/// What one wants to know of the machine behind a result.
+/// Facts about the machine to keep with a result.
 pub fn facts(host: &Host) -> BTreeMap<String, String> {
     let info = host.proc_text("cpuinfo").unwrap_or_default();
     let model = info
@@ -148,7 +150,7 @@ pub fn facts(host: &Host) -> BTreeMap<String, String> {
         ("kernel", host.proc_text("sys/kernel/osrelease")),
         ("name", host.proc_text("sys/kernel/hostname")),
         ("cpus", host.sys_text("devices/system/cpu/online")),
-        // The first thread of each.
+        // The first thread of each core.
         ("cores", machine.map(|m| cpulist_text(&cores(&m)))),
         ("cpu", model.map(|(_, name)| name.trim().to_string())),
     ];
@@ -184,7 +186,7 @@ mod tests {
         assert!(!supply("AC2", "Mains\n", "1\n"));
     }
 
-    /// As it is where chargers are USB, and nothing is called mains.
+    /// As on machines with USB chargers, where no supply has type Mains.
     #[test]
     fn a_machine_whose_battery_empties_is_on_battery() {
         let dir = tempfile::tempdir().unwrap();
@@ -308,7 +310,7 @@ mod tests {
         };
         let (quiet, busy) = (before(10), before(10));
         assert_eq!(quiet.after(&host, 0.0).other_cpus, 0.0);
-        // 20 s of the command and 10 s of others within 10 s.
+        // 20 s of CPU time of the command and 10 s of other tasks within 10 s.
         write(500 + 2900, 3 + 100);
         let seen = busy.after(&host, 20.0);
         assert!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a scheduler of ours has counted, and what of it belongs to one run.
+//! The counters of a scx_roost that we started, and their growth in one run.
 
 use crate::ab::metric::Measured;
 use crate::stats::client::Client;
@@ -18,7 +18,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// `arm`: of this one alone; None: of all, for rules may put tasks on others.
+    /// `arm`: count this arm only; None: all arms, since rules may put tasks on others.
     pub fn ask(stats: &Path, arm: Option<&str>) -> Result<Counts> {
         let metrics: Metrics = Client::connect(stats, PATIENCE)?.ask("totals")?;
         let mut wakeups = [0; NR_BUCKETS];
@@ -47,7 +47,7 @@ impl Counts {
         }
     }
 
-    /// Upper ends of buckets; none without a wakeup.
+    /// Upper ends of buckets in us. Empty if there was no wakeup.
     pub fn quantiles(&self) -> Vec<(Measured, f64)> {
         if self.wakeups.iter().all(|w| *w == 0) {
             return Vec::new();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The scheduler that was attached at the start: its service was stopped, and it is to be attached again in the end.
+//! The scheduler that was attached at the start. Its service was stopped, and is started again at
+//! the end.
 
 use super::live::{Live, ctl_path};
 use super::scheduler::Attached;
@@ -11,18 +12,18 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Former {
-    /// As the kernel calls it.
+    /// The name in sched_ext/root/ops.
     pub name: String,
     pub service: Service,
-    /// /sys/kernel, of which it schedules the tasks.
+    /// /sys/kernel of the kernel that it schedules for.
     pub kernel: PathBuf,
-    /// Its control socket, if it is one of ours, and what was set by it.
+    /// If it is scx_roost: its control socket, and what `ctl` had set.
     pub live: Option<(PathBuf, Live)>,
 }
 
 impl Former {
-    /// That is attached now; None where it is the kernel's own. `warn` is told what it will not have when it is started again. Errors: it could
-    /// not be started again.
+    /// The scheduler that is attached now; None: the kernel's own. `warn` gets a sentence about
+    /// what a restart will lose. Fails if the scheduler could not be started again.
     pub fn found(host: &Host, call: Call, warn: &dyn Fn(&str)) -> Result<Option<Former>> {
         let Some(name) = Attached(host).name() else {
             return Ok(None);
@@ -46,8 +47,8 @@ impl Former {
         }))
     }
 
-    /// Comes back when it is attached, and as it was. Its service is told to start even where another scheduler does not go away. Errors: it is
-    /// not attached, or not as it was.
+    /// Returns when the scheduler is attached and configured as before. Starts its service even if
+    /// another scheduler does not detach. Fails if it is not attached or not as before.
     pub fn restore(&self, call: Call) -> Result<()> {
         self.start(call)?;
         let Some((ctl, live)) = &self.live else {
@@ -71,7 +72,8 @@ impl Former {
         if is && self.service.stays(call) {
             return Ok(());
         }
-        // A unit that runs stays as it is, and one of which the stop is still on its way comes back behind it.
+        // A running unit is not affected. If its stop is still in progress, it starts again
+        // afterwards.
         if is && matches!(self.service, Service::Systemd { .. }) {
             return self.told_to_start(call);
         }
@@ -87,7 +89,7 @@ impl Former {
             ),
         }
     }
-    /// Twice, if need be: who was told may have been killed.
+    /// Tries twice: systemctl or busctl may have been killed.
     fn told_to_start(&self, call: Call) -> Result<()> {
         let started = self.service.start(call);
         started.or_else(|_| self.service.start(call))

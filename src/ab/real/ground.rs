@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a comparison has of the machine for itself while it lasts: a folder, a cgroup, and that no other comparison runs.
+//! What a comparison owns on the machine while it lasts: a folder, a cgroup, and a lock against
+//! other comparisons.
 
 use crate::ab::cgroup::Cgroup;
 use crate::host::Host;
@@ -10,27 +11,29 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
-/// Folder and cgroup; the process that outlives us takes them away when we cannot.
+/// Folder and cgroup. The guardian removes them if we cannot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ground {
-    /// Sockets and log of the scheduler; of nobody else.
+    /// Sockets and log of the scheduler. Only we may access it.
     pub folder: PathBuf,
-    /// Of all that is started. None where there is no cgroup v2 that we may write.
+    /// The cgroup of all that is started. None if there is no cgroup v2 that we may write.
     pub cgroup: Option<Cgroup>,
 }
 
 impl Ground {
-    /// Nothing is made yet, so that somebody knows of it before it is there. And why there will be no cgroup, if there will be none.
+    /// Chooses names, without creating anything yet, so that the guardian can know them first. Also
+    /// returns why there will be no cgroup, if so.
     pub fn named(host: &Host) -> (Ground, Option<String>) {
         let name = format!("scx_roost-ab-{}", std::process::id());
-        // That nobody else can prepare: the system's random numbers.
+        // Random, so that nobody can create it first.
         let random = RandomState::new().build_hasher().finish();
         let folder = std::env::temp_dir().join(format!("{name}-{random:016x}"));
         let (cgroup, why) = or_why(Cgroup::below_ours(host, &name));
         (Ground { folder, cgroup }, why)
     }
 
-    /// And why there is no cgroup, as above. Errors: there can be no folder.
+    /// Creates both. Also returns why there is no cgroup, if so. Fails if the folder cannot be
+    /// created.
     pub fn make(&mut self) -> Result<Option<String>> {
         let made = DirBuilder::new().mode(0o700).create(&self.folder);
         made.with_context(|| format!("cannot make the folder {}", self.folder.display()))?;
@@ -42,7 +45,7 @@ impl Ground {
         Ok(why)
     }
 
-    /// Ends what is still there, and takes it away. Errors: something does not end.
+    /// Kills all processes in the cgroup, and removes both. Fails if a process does not end.
     pub fn clear(&self) -> Result<()> {
         let ended = self.cgroup.as_ref().map_or(Ok(()), Cgroup::end);
         let _ = fs::remove_dir_all(&self.folder);
@@ -57,7 +60,8 @@ fn or_why<T>(result: Result<T>) -> (Option<T>, Option<String>) {
     }
 }
 
-/// Held while a comparison runs: schedulers of two would take turns.
+/// A lock to hold during a comparison: two at once would replace each other's schedulers. Fails if
+/// another comparison holds it.
 pub fn alone(host: &Host) -> Result<File> {
     let place = host.kernel.join("sched_ext");
     let place = if place.exists() { &place } else { &host.kernel };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A process of our own that outlives us: when we are killed, its standard input ends, and it puts the machine back. It ends all that we
-//! started, the command and the scheduler, takes our folder and cgroup away, and starts the service that was stopped.
+//! The guardian: a process of ours that survives us. When we are killed, its standard input ends
+//! and it restores the machine. It kills the command and the scheduler, removes our folder and
+//! cgroup, and starts the service that was stopped.
 
 use super::former::Former;
 use super::ground::Ground;
@@ -13,43 +14,43 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// The subcommand that makes a process one.
+/// The subcommand that runs a guardian.
 pub const COMMAND: &str = "ab-guardian";
 
-/// A line to it.
+/// A message to the guardian.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Word {
-    /// To be cleared.
+    /// Remove this at the end.
     Owns(Ground),
-    /// Is to be attached again.
+    /// Attach this scheduler again at the end.
     Restores(Former),
-    /// The command runs, or a copy of it, in the process group of this number.
+    /// A command or a copy runs in this process group.
     Runs(i32),
-    /// With all copies.
+    /// All copies have ended.
     Ended,
-    /// A scheduler of ours runs, in the process group of this number.
+    /// A scheduler of ours runs in this process group.
     Schedules(i32),
     ScheduledOut,
-    /// All is well.
+    /// The machine is restored: exit.
     Dismissed,
 }
 
-/// Our side.
+/// Our side of the guardian.
 pub struct Guardian {
     process: Child,
     program: PathBuf,
-    /// What locks others out, which it holds until it has ended.
+    /// The lock of the comparison. The guardian holds it until it has ended.
     alone: File,
-    /// For the next one, should it go before us.
+    /// All messages, for a new guardian if this one ends before us.
     heard: Heard,
 }
 
-/// It went before us.
+/// The guardian ended before us.
 const LOST: &str =
     "the process that restores the machine when this one is killed ended before this one";
 
 impl Guardian {
-    /// `program`: scx_roost.
+    /// `program`: path of scx_roost.
     pub fn start(program: &Path, alone: &File) -> Result<Guardian> {
         let alone = alone.try_clone().context("no descriptor is left")?;
         Ok(Guardian {
@@ -60,7 +61,8 @@ impl Guardian {
         })
     }
 
-    /// Before what it is about: else a kill in between is not restored. Errors: it is gone, and there cannot be another one.
+    /// Say it before acting: otherwise a kill in between is not restored. Fails if the guardian is
+    /// gone and a new one cannot be started.
     pub fn say(&mut self, word: Word) -> Result<()> {
         let said = self.write(&word);
         self.heard.hear(word);
@@ -77,7 +79,8 @@ impl Guardian {
         self.process.id()
     }
 
-    /// To be called now and then. A sentence where it was gone, and another one is there. Errors: there cannot be another one.
+    /// Call it regularly. Returns a sentence if the guardian was gone and a new one runs. Fails if
+    /// there cannot be a new one.
     pub fn look(&mut self) -> Result<Option<String>> {
         let ended = self.process.try_wait();
         let how = match ended {
@@ -89,9 +92,9 @@ impl Guardian {
         Ok(Some(format!("{LOST} ({how}): another one was started")))
     }
 
-    /// Another one, which hears all that this one has heard.
+    /// Starts a new guardian with all that the old one knew.
     fn again(&mut self) -> Result<()> {
-        // It does not live, or does not listen.
+        // It has ended or does not read.
         let _ = self.process.kill();
         let _ = self.process.wait();
         self.process = spawn(&self.program, &self.alone)?;
@@ -99,13 +102,13 @@ impl Guardian {
         words.iter().try_for_each(|word| self.write(word))
     }
 
-    /// The end of something is no news to one that is gone.
+    /// As `say`, for messages that may be lost.
     pub fn tell(&mut self, word: Word) {
         let _ = self.say(word);
     }
 
     pub fn dismiss(mut self) {
-        // If it is gone it needs not hear it.
+        // If it is gone it need not know.
         let _ = self.write(&Word::Dismissed);
         drop(self.process.stdin.take());
         let _ = self.process.wait();
@@ -113,7 +116,7 @@ impl Guardian {
 }
 
 fn spawn(program: &Path, alone: &File) -> Result<Child> {
-    // A descriptor that it has from its start on, and writes nothing to.
+    // It gets the lock as its stdout, and writes nothing to it.
     let held = alone.try_clone().context("no descriptor is left")?;
     let child = Command::new(program)
         .arg(COMMAND)
@@ -124,7 +127,7 @@ fn spawn(program: &Path, alone: &File) -> Result<Child> {
     child.context("cannot start the process that restores the machine when this one is killed")
 }
 
-/// What it has heard.
+/// State of a guardian.
 #[derive(Default)]
 struct Heard {
     ground: Option<Ground>,
@@ -133,15 +136,15 @@ struct Heard {
     scheduler: Option<i32>,
 }
 
-/// Its side: listens until it is dismissed, or alone.
+/// The guardian's main loop: reads messages until it is dismissed or our process ends.
 pub fn watch() -> Result<()> {
-    // Who ends all that was started from a terminal ends us last.
+    // Signals to the whole session must not end the guardian before us.
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
         // SAFETY: no handler is installed.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
     let mut heard = Heard::default();
-    // A line that was cut off when we were killed says nothing, and is the last.
+    // A line that was cut off when we were killed is the last one, and is ignored.
     for line in stdin().lock().lines().map_while(Result::ok) {
         let Ok(word) = serde_json::from_str(&line) else {
             break;
@@ -167,7 +170,7 @@ impl Heard {
         }
     }
 
-    /// Who hears these has heard the same.
+    /// Messages that lead to this state.
     fn words(&self) -> impl Iterator<Item = Word> {
         let ground = self.ground.clone().map(Word::Owns);
         let former = self.former.clone().map(Word::Restores);

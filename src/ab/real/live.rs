@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What `ctl` has set of a scheduler of ours that was attached at the start. It goes with its process, and is given back to the next one.
+//! What `ctl` had set in a scx_roost that was attached at the start. It is lost with the process,
+//! and is set again in the next one.
 
 use super::service::Running;
 use crate::arms::{Change, DEFAULT_ARM};
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// From being attached to answering.
+/// Time from attaching to answering.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 const NAP: Duration = Duration::from_millis(50);
 
@@ -26,7 +27,7 @@ pub struct Live {
     rules: Vec<Rule>,
 }
 
-/// As `ctl show` has it.
+/// As `ctl show` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Arm {
     name: String,
@@ -35,14 +36,14 @@ struct Arm {
     tunables: BTreeMap<String, Value>,
 }
 
-/// As `ctl rules` has it.
+/// As `ctl rules` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Rule {
     whom: Whom,
     arm: String,
 }
 
-/// The control socket of a scheduler of ours among these, by how it was started.
+/// The control socket of a scx_roost among these processes, from its command line.
 pub fn ctl_path(running: &[Running]) -> Option<PathBuf> {
     let path = |one: &Running| match cli::parse(one.words.iter()) {
         Ok(Command::Run { config, .. }) if one.program() == "scx_roost" => Some(config.ctl_path),
@@ -52,7 +53,7 @@ pub fn ctl_path(running: &[Running]) -> Option<PathBuf> {
 }
 
 impl Live {
-    /// Of `ctl show` and `ctl rules`.
+    /// Parses the answers to `ctl show` and `ctl rules`.
     pub fn of(shown: &Value, rules: &Value) -> Result<Live> {
         Ok(Live {
             arms: Vec::deserialize(&shown["arms"]).context("an answer of the scheduler")?,
@@ -67,7 +68,8 @@ impl Live {
         )
     }
 
-    /// Processes may be on an arm by what they were told, which is not known and ends with the scheduler.
+    /// A warning if something will be lost. Processes may have chosen an arm (`exec`); that is not
+    /// visible here and ends with the scheduler.
     pub fn loses(&self) -> Option<&'static str> {
         let others = self.arms.iter().any(|arm| arm.name != DEFAULT_ARM);
         others.then_some(
@@ -76,7 +78,7 @@ impl Live {
         )
     }
 
-    /// To a scheduler that has just been attached. Errors: not all could be given.
+    /// Sets everything again in a scheduler that was just attached. Fails if a request was refused.
     pub fn give_back(&self, ctl: &Path) -> Result<()> {
         let end = Instant::now() + ANSWER_TIME;
         let mut now = Live::ask(ctl);
@@ -87,13 +89,14 @@ impl Live {
         let now = now?;
         let mut wrong = told(ctl, self.surplus(&now));
         wrong.extend(told(ctl, self.arms_to_add(&now)));
-        // With what is theirs from their start.
+        // The new arms are compared with the settings they got when they were added.
         wrong.extend(told(ctl, self.changes(&Live::ask(ctl)?)));
         ensure!(wrong.is_empty(), "{}", wrong.join("; "));
         Ok(())
     }
 
-    /// What was not there goes, rules first; so do rules that name another arm now. What processes were told is theirs.
+    /// Removes what was not there before: rules first, and rules that now name another arm. Rules
+    /// for single processes stay.
     pub fn surplus(&self, now: &Live) -> Vec<Op> {
         let new = |rule: &&Rule| !matches!(rule.whom, Whom::Pid(_)) && !self.rules.contains(rule);
         let rules = now.rules.iter().filter(new).map(|rule| Op::RuleDel {
@@ -115,7 +118,7 @@ impl Live {
         new.map(add).collect()
     }
 
-    /// What it takes when all arms are there.
+    /// Requests to run once all arms exist.
     pub fn changes(&self, now: &Live) -> Vec<Op> {
         let differ = |arm: &&Arm| now.arm(&arm.name) != Some(*arm);
         let set = self.arms.iter().filter(differ).map(|arm| Op::Set {
@@ -135,14 +138,14 @@ impl Live {
     }
 }
 
-/// What went wrong.
+/// The errors.
 fn told(ctl: &Path, ops: Vec<Op>) -> Vec<String> {
     let wrong = |op: &Op| Some(format!("{:#}", ask(ctl, op).err()?));
     ops.iter().filter_map(wrong).collect()
 }
 
 impl Arm {
-    /// From what it is now.
+    /// The change that makes `now` equal to this arm.
     fn change(&self, now: Option<&Arm>) -> Change {
         let is = |name: &str| self.features.split(' ').any(|f| f == name);
         let preset = features::preset(&self.preset);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The machine that this runs on: schedulers that are started and stopped, and the state in which it was found.
+//! The real machine: starts and stops schedulers, and restores the initial state.
 
 pub mod arm;
 mod conditions;
@@ -37,39 +37,39 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Between a switch and the run behind it.
+/// Pause between a switch and the next run.
 const SETTLE: Duration = Duration::from_millis(300);
 /// The command's cgroup below ours.
 const CGROUP: &str = "command";
 
-/// What a `Real` is given.
+/// What a `Real` needs from its caller.
 pub struct Means<'a> {
     pub host: Host,
-    /// scx_roost, for schedulers and for the process that outlives us.
+    /// Path of scx_roost, for schedulers and for the guardian.
     pub program: PathBuf,
-    /// For services.
+    /// Runs systemctl and busctl.
     pub call: Call<'a>,
     pub stopped: &'a dyn Fn() -> bool,
-    /// Is told what will be less good than it could be.
+    /// Gets sentences about limitations.
     pub warn: &'a dyn Fn(&str),
 }
 
 pub struct Real<'a> {
     means: Means<'a>,
     scope: Scope,
-    /// That all but the command are on; None: they are where it is.
+    /// The variant of all other tasks; None: the same as the command's.
     others: Option<Variant>,
     workload: Workload,
-    /// What is asked for of what is measured.
+    /// The measured metrics that were asked for.
     asked: Vec<Measured>,
-    /// Of two copies at once.
+    /// The CPUs of two copies at once.
     sides: Option<[Vec<u16>; 2]>,
-    /// Where the command of a variant is kept to, by name.
+    /// The CPUs to which a variant keeps the command, by name.
     cpus: BTreeMap<String, Vec<u16>>,
     alone: Option<File>,
     ground: Option<Ground>,
     scheduler: Option<Scheduler>,
-    /// That was attached at the start, and is to be again.
+    /// The scheduler that was attached at the start, to be attached again.
     former: Option<Former>,
     guardian: Option<Guardian>,
 }
@@ -97,7 +97,7 @@ impl<'a> Real<'a> {
         Real { sides, ..self }
     }
 
-    /// These are asked for: without one of them nothing is begun.
+    /// Metrics that were asked for. `begin` fails if one of them cannot be measured.
     pub fn measuring(self, asked: Vec<Measured>) -> Real<'a> {
         Real { asked, ..self }
     }
@@ -123,7 +123,7 @@ impl<'a> Real<'a> {
         needs::metrics(&self.asked, &self.workload.powercap, copies)
     }
 
-    /// All that `restore` undoes is noted before it is done.
+    /// Whatever `restore` must undo is recorded before it is done.
     fn prepare(&mut self) -> Result<()> {
         let host = &self.means.host;
         let alone = self.alone.insert(ground::alone(host)?);
@@ -149,7 +149,7 @@ impl<'a> Real<'a> {
         Ok(())
     }
 
-    /// Is still what the variant says?
+    /// Fails unless the attached scheduler is still the one that was started.
     fn check(&mut self) -> Result<()> {
         let attached = Attached(&self.means.host);
         match &mut self.scheduler {
@@ -197,7 +197,7 @@ impl<'a> Real<'a> {
         stopped
     }
 
-    /// Where each variant keeps the command, if not everywhere. Errors: it cannot be kept there.
+    /// Determines the CPUs of variants that restrict the command. Fails if it cannot be kept there.
     fn place(&mut self, variants: &[Variant]) -> Result<()> {
         let placed: Vec<&Variant> = variants.iter().filter(|v| v.cpus != Cpus::All).collect();
         let mut all: Vec<Vec<u16>> = self.sides.iter().flatten().cloned().collect();
@@ -219,7 +219,7 @@ impl<'a> Real<'a> {
         all.iter().try_for_each(|cpus| cpus::check(cpus))
     }
 
-    /// What is run now: the command, on an arm or not.
+    /// The command to run, on an arm if given.
     fn copy(&self, arm: Option<&str>, cpus: &[u16]) -> Workload {
         let mut copy = self.workload.clone();
         copy.cpus = cpus.to_vec();
@@ -233,10 +233,10 @@ impl<'a> Real<'a> {
     fn samples(&mut self, copies: &[Workload]) -> Result<Vec<Sample>, Failure> {
         let cgroup = self.ground.as_ref().and_then(|g| g.cgroup.as_ref());
         let cgroup = cgroup.map(|c| c.child(CGROUP)).transpose()?;
-        // It is told of runs, and looked at while they last.
+        // The guardian gets messages about runs, and is checked while they last.
         let (guardian, means) = (RefCell::new(&mut self.guardian), &self.means);
         let stopped = || {
-            // If there cannot be another one, the next switch tells.
+            // If there cannot be a new guardian, the next switch fails.
             let _ = guarded(&mut guardian.borrow_mut(), means.warn);
             (means.stopped)()
         };
@@ -253,7 +253,7 @@ impl<'a> Real<'a> {
         samples
     }
 
-    /// Each with the arm of which counters are looked at; None: all.
+    /// Runs and measures the copies. `arms`: the arm whose counters belong to each copy; None: all.
     fn measured(
         &mut self,
         copies: &[Workload],
@@ -265,7 +265,7 @@ impl<'a> Real<'a> {
         let samples = self.samples(copies);
         let own_s = samples.iter().flatten().map(Sample::cpu_s).sum();
         let seen = conditions.after(&self.means.host, own_s);
-        // Before the command is blamed: it may have failed because its scheduler did.
+        // Check the scheduler first: the command may have failed because the scheduler did.
         if !matches!(samples, Err(Failure::Stopped)) {
             self.check()
                 .and_then(|()| same(&epoch, &self.attached().epoch()))
@@ -288,7 +288,7 @@ impl<'a> Real<'a> {
         Ok(all)
     }
 
-    /// Of a scheduler of ours, for each; none of another.
+    /// The counters for each arm. Empty if the scheduler is not scx_roost.
     fn counts(&self, arms: &[Option<&str>]) -> Result<Vec<Counts>> {
         let stats = self.scheduler.as_ref().and_then(|s| s.stats());
         let counts = stats.map(|path| arms.iter().map(|arm| Counts::ask(&path, *arm)).collect());
@@ -296,14 +296,14 @@ impl<'a> Real<'a> {
     }
 }
 
-/// Somebody restores the machine when we are killed. Errors: nobody does.
+/// Fails if no guardian runs and a new one cannot be started.
 fn guarded(guardian: &mut Option<Guardian>, warn: &dyn Fn(&str)) -> Result<()> {
     let lost = guardian.as_mut().map(Guardian::look).transpose()?;
     lost.flatten().iter().for_each(|lost| warn(lost));
     Ok(())
 }
 
-/// The run was under one scheduler from its begin to its end.
+/// Fails unless one scheduler was attached during the whole run.
 fn same(before: &Epoch, after: &Epoch) -> Result<()> {
     let name = |epoch: &Epoch| epoch.name.clone().unwrap_or("the kernel's own".to_string());
     ensure!(
@@ -383,7 +383,7 @@ impl Machine for Real<'_> {
             .filter_map(|r| Some(format!("{:#}", r.err()?)))
             .collect();
         ensure!(wrong.is_empty(), "{}", wrong.join("; "));
-        // It tries once more what we could not.
+        // The guardian retries what we could not restore.
         if let Some(guardian) = self.guardian.take() {
             guardian.dismiss();
         }
@@ -393,5 +393,5 @@ impl Machine for Real<'_> {
     }
 }
 
-/// What only a scheduler of ours can tell.
+/// Metrics that only scx_roost provides.
 pub const OF_ROOST: [Measured; 2] = [Measured::WakeupP50, Measured::WakeupP99];

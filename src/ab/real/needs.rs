@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What runs need and a machine may lack. It is looked for before the first run, and not found behind one that took an hour.
+//! Requirements that a machine may lack. They are checked before the first run, which may take an
+//! hour.
 
 use crate::ab::child::{Energy, Migrations};
 use crate::ab::metric::Measured;
@@ -8,7 +9,7 @@ use crate::ab::variant::{Kind, Variant};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
-/// Errors: the program of a scheduler is not there.
+/// Fails if the program of a scheduler is missing.
 pub fn schedulers(variants: &[Variant]) -> Result<()> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     for variant in variants {
@@ -25,7 +26,7 @@ pub fn schedulers(variants: &[Variant]) -> Result<()> {
     Ok(())
 }
 
-/// `copies`: at once. Errors: a metric cannot be measured here.
+/// `copies`: number of copies at once. Fails if a metric cannot be measured here.
 pub fn metrics(asked: &[Measured], powercap: &Path, copies: usize) -> Result<()> {
     if asked.contains(&Measured::Energy) {
         ensure!(

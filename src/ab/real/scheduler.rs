@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A scheduler that we started. It ends with us, whatever becomes of us, and the kernel goes back to its own when it ends.
+//! A scheduler that we started. It is killed when we end, however that happens. The kernel then
+//! returns to its own scheduler.
 
 use super::arm;
 use super::ground::Ground;
@@ -19,27 +20,27 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The verifier may take its time on a slow machine.
+/// Long, since the verifier is slow on a slow machine.
 const START_TIME: Duration = Duration::from_secs(120);
 const END_TIME: Duration = Duration::from_secs(15);
 const NAP: Duration = Duration::from_millis(20);
 /// Its cgroup below ours.
 const CGROUP: &str = "scheduler";
 
-/// What of sched_ext is attached, by its files.
+/// The state of sched_ext, from its files in sysfs.
 pub struct Attached<'a>(pub &'a Host);
 
-/// It is another one when any scheduler was attached meanwhile, ours after a restart too.
+/// Differs if any scheduler was attached meanwhile, also our own after a restart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Epoch {
-    /// None: the kernel's own runs.
+    /// None: the kernel's own scheduler runs.
     pub name: Option<String>,
-    /// How many were attached since the boot, where the kernel counts them.
+    /// Number of attachments since boot (sched_ext/enable_seq), if the kernel has it.
     enabled: Option<String>,
 }
 
 impl Attached<'_> {
-    /// The kernel has sched_ext.
+    /// True if the kernel has sched_ext.
     pub fn known(&self) -> bool {
         self.state().is_some()
     }
@@ -52,7 +53,7 @@ impl Attached<'_> {
         self.state().is_some_and(|s| s == "enabled")
     }
 
-    /// This one is attached.
+    /// True if the scheduler of this name is attached.
     pub fn is(&self, name: &str) -> bool {
         self.enabled() && self.name().is_some_and(|n| n == name)
     }
@@ -61,7 +62,7 @@ impl Attached<'_> {
         self.state().is_none_or(|s| s == "disabled")
     }
 
-    /// Of the scheduler that is attached, or about to be.
+    /// Name of the scheduler that is attached or being attached.
     pub fn name(&self) -> Option<String> {
         let name = || self.0.kernel_text("sched_ext/root/ops");
         (!self.gone()).then(|| name().unwrap_or_else(|| "unknown".to_string()))
@@ -102,32 +103,33 @@ impl Attached<'_> {
     }
 }
 
-/// The arm of the command, where it has one, and that of the copy beside it.
+/// The arm of the command, if it has one, and the arm of the second copy.
 pub const ARMS: [&str; 2] = ["ab", "ab-beside"];
 
-/// Dropped, it is killed with all that it started.
+/// When dropped, it is killed with all that it started.
 pub struct Scheduler {
     child: Child,
     ground: Ground,
-    /// One of ours, which changes while it runs.
+    /// It is scx_roost, which can change while it runs.
     ours: bool,
-    /// All other tasks are on this one; None: they are where the command is.
+    /// The variant of all other tasks; None: the same as the command's.
     others: Option<Variant>,
-    /// As the kernel calls it.
+    /// The name in sched_ext/root/ops.
     name: Option<String>,
-    /// There is an arm of the copy beside.
+    /// The arm of the second copy exists.
     beside: bool,
-    /// It was ended.
+    /// It was already ended.
     over: bool,
 }
 
 impl Scheduler {
-    /// The group that it runs in.
+    /// Its process group.
     pub fn group(&self) -> i32 {
         self.child.id() as i32
     }
 
-    /// As the variant says; None for the kernel's own. `program`: scx_roost. `started` is told its group.
+    /// Starts the scheduler of a variant; None for the kernel's own. `program`: path of scx_roost.
+    /// `started` gets its process group.
     pub fn start(
         variant: &Variant,
         others: Option<&Variant>,
@@ -157,7 +159,7 @@ impl Scheduler {
         Ok(Some(scheduler))
     }
 
-    /// Comes back when it is attached and as the variant says.
+    /// Returns when it is attached and configured as the variant.
     pub fn wait_until_ready(
         &mut self,
         variant: &Variant,
@@ -196,7 +198,8 @@ impl Scheduler {
         !self.ours || ask(&self.ctl(), &Op::Rules {}).is_ok()
     }
 
-    /// Puts a command on this arm. We are who may ask for it, and whose it is becomes so behind that.
+    /// Puts a command on this arm. `exec` runs as root, which may request that, and then becomes
+    /// the command's user.
     pub fn puts_on(&self, arm: &str, program: &Path, workload: &mut Workload) {
         let (path, user) = (self.ctl(), workload.user.take());
         let exec = ["exec", "--arm", arm, "--ctl-path"].map(OsStr::new);
@@ -211,12 +214,12 @@ impl Scheduler {
         workload.command.splice(0..0, before);
     }
 
-    /// Where the command is, and of which counters are looked at; None: where all are.
+    /// The command's arm, whose counters are used; None: it is on the arm of all tasks.
     pub fn own_arm(&self) -> Option<&'static str> {
         self.others.as_ref().map(|_| ARMS[0])
     }
 
-    /// The copy beside the command is under this one.
+    /// Puts the second copy under this variant.
     pub fn put_beside(&mut self, variant: &Variant) -> Result<()> {
         if !self.beside {
             ask(&self.ctl(), &arm::made(ARMS[1]))?;
@@ -229,12 +232,12 @@ impl Scheduler {
         self.ground.folder.join("ctl")
     }
 
-    /// Where one of ours serves its statistics.
+    /// The statistics socket, if it is scx_roost.
     pub fn stats(&self) -> Option<PathBuf> {
         self.ours.then(|| self.ground.folder.join("stats"))
     }
 
-    /// Changes it while it runs. False: it cannot become that.
+    /// Changes it while it runs. False: it cannot become this variant.
     pub fn become_variant(&mut self, variant: &Variant) -> Result<bool> {
         match self.ours {
             true => self.set(self.own_arm().unwrap_or(DEFAULT_ARM), variant),
@@ -252,7 +255,7 @@ impl Scheduler {
         Ok(true)
     }
 
-    /// It is still there, and it is the one that is attached.
+    /// Fails unless it still runs and is the one that is attached.
     pub fn check(&mut self, attached: &Attached) -> Result<()> {
         if let Some(status) = self.ended()? {
             bail!("the scheduler ended ({status}): {}", self.last_words());
@@ -271,10 +274,10 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Comes back when the kernel has its own.
+    /// Returns when the kernel's own scheduler runs again.
     pub fn stop(mut self, attached: &Attached) -> Result<()> {
         let end = Instant::now() + END_TIME;
-        // Whoever wraps it may not pass a signal on.
+        // To its whole group: a wrapper may not forward the signal.
         self.signal(libc::SIGINT);
         while self.ended()?.is_none() && Instant::now() < end {
             sleep(NAP);
@@ -284,7 +287,7 @@ impl Scheduler {
         ended.and(attached.wait_until_gone())
     }
 
-    /// With all that it started. Errors: it does not end, killed as it is.
+    /// Kills it with all that it started. Fails if it does not end although it was killed.
     fn end(&mut self) -> Result<()> {
         if self.over {
             return Ok(());
@@ -293,7 +296,7 @@ impl Scheduler {
         self.signal(libc::SIGKILL);
         let ended = reaped_within(self.group(), END_TIME);
         if let Some(cgroup) = &self.ground.cgroup {
-            // What does not end is told of when all is restored.
+            // A process that does not end is reported when the ground is cleared.
             let _ = cgroup.end_child(CGROUP);
         }
         ensure!(
@@ -305,7 +308,8 @@ impl Scheduler {
     }
 
     fn signal(&self, signal: i32) {
-        // SAFETY: plain numbers. Where its leader has ended already, this is too soon after for the number to be another's.
+        // SAFETY: plain numbers. If the leader already ended, that was too recently for its number
+        // to be reused.
         unsafe { libc::kill(-self.group(), signal) };
     }
 
@@ -320,7 +324,7 @@ impl Scheduler {
 
 impl Drop for Scheduler {
     fn drop(&mut self) {
-        // Told where it is ended in order.
+        // An error is only reported by an explicit `stop`.
         let _ = self.end();
     }
 }
@@ -329,7 +333,7 @@ fn log(folder: &Path) -> PathBuf {
     folder.join("log")
 }
 
-/// With sockets of its own.
+/// scx_roost with its own sockets.
 fn roost(program: &Path, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg("--stats-path").arg(folder.join("stats"));
@@ -337,7 +341,7 @@ fn roost(program: &Path, folder: &Path) -> Command {
     command
 }
 
-/// In a group of its own: Ctrl-C is for us, who end it in order.
+/// In its own process group: on Ctrl-C we end it in order.
 fn spawn(command: &mut Command, ground: &Ground) -> Result<Child> {
     let log = File::create(log(&ground.folder)).context("cannot write the scheduler's log")?;
     command
@@ -348,10 +352,11 @@ fn spawn(command: &mut Command, ground: &Ground) -> Result<Child> {
     if let Some(cgroup) = &ground.cgroup {
         cgroup.child(CGROUP)?.takes(command)?;
     }
-    // SAFETY: what is called between fork and exec are two system calls with plain numbers.
+    // SAFETY: between fork and exec it makes two system calls with plain numbers.
     unsafe {
         command.pre_exec(|| {
-            // Ignored where we run in the background of a script, and a shell could not take it back.
+            // If a script runs us in the background, SIGINT is ignored, and a child that is a shell
+            // could not undo that.
             libc::signal(libc::SIGINT, libc::SIG_DFL);
             match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
                 0 => Ok(()),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A scheduler that is attached at the start and not ours: only one that can be stopped and started again may be taken off, which is
-//! one of systemd or of scx_loader.
+//! A scheduler that was attached before us. We only stop it if we can start it again: it must be
+//! run by a systemd service or by scx_loader.
 
 use crate::cli;
 use crate::host::Host;
@@ -14,7 +14,7 @@ use std::process::Command;
 const LOADER: [&str; 3] = ["org.scx.Loader", "/org/scx/Loader", "org.scx.Loader"];
 const LOADER_UNIT: &str = "scx_loader.service";
 
-/// What it takes to have it back.
+/// What is needed to start it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Service {
     Systemd {
@@ -27,7 +27,8 @@ pub enum Service {
     },
 }
 
-/// Runs a command, in a group of its own: Ctrl-C is for us, who put the machine back. What it printed.
+/// Runs a command, and returns what it printed. It has its own process group: on Ctrl-C we must
+/// still restore the machine.
 pub type Call<'a> = &'a dyn Fn(&[&str]) -> Result<String>;
 
 pub fn call(words: &[&str]) -> Result<String> {
@@ -41,14 +42,15 @@ pub fn call(words: &[&str]) -> Result<String> {
 }
 
 impl Service {
-    /// That runs the attached scheduler of this name. `running`: those that may; `own`: the unit that we are in. Errors: it is none.
+    /// The service that runs the attached scheduler of this name. `running`: candidate processes.
+    /// `own`: the unit that we run in. Fails if there is none.
     pub fn of(
         scheduler: &str,
         running: &[Running],
         own: Option<&str>,
         call: Call,
     ) -> Result<Service> {
-        // A wrapper and its child are in one.
+        // A wrapper and its child are in the same unit.
         let units: BTreeSet<&Option<String>> = running.iter().map(|r| &r.unit).collect();
         match units.into_iter().collect::<Vec<_>>()[..] {
             [Some(unit)] if unit == LOADER_UNIT => loader(running, call),
@@ -68,10 +70,10 @@ impl Service {
         }
     }
 
-    /// It runs as it did: nothing was stopped, and nothing is about to be.
+    /// True if it runs unchanged and no stop is in progress.
     pub fn stays(&self, call: Call) -> bool {
         match self {
-            // Of a unit it is told by starting it, which waits for a stop that is on its way.
+            // Starting a unit also waits for a stop in progress, so it is always started.
             Service::Systemd { .. } => false,
             Service::Loader { .. } => asked_loader(call).is_ok_and(|now| now.is(self)),
         }
@@ -109,7 +111,7 @@ impl Service {
     }
 }
 
-/// Of a unit that is stopped and started to have the scheduler off and on. None: it may be.
+/// Why a unit cannot be stopped and started to detach and attach the scheduler. None: it can.
 fn why_not(
     unit: &str,
     running: &[Running],
@@ -122,7 +124,7 @@ fn why_not(
     let asked = "--property=Transient,CanStart,CanStop,MainPID";
     let shown = call(&["systemctl", "show", asked, unit])?;
     let is = |line: &str| shown.lines().any(|shown| shown == line);
-    // 0 is nobody, on either side.
+    // 0 means no process, in both.
     let main = |pid: u32| pid > 0 && is(&format!("MainPID={pid}"));
     let of_main = |r: &Running| main(r.pid) || main(r.parent);
     Ok(if !is("Transient=no") {
@@ -143,11 +145,11 @@ fn loader_call(call: Call, words: &[&str]) -> Result<String> {
     call(&all)
 }
 
-/// What the loader says that it runs.
+/// What scx_loader says it runs.
 struct Loaded {
     scheduler: String,
     mode: u32,
-    /// None: older ones do not say.
+    /// None: older versions do not say.
     args: Option<Vec<String>>,
 }
 
@@ -161,7 +163,7 @@ impl Loaded {
         else {
             return false;
         };
-        // With arguments the mode is none.
+        // With arguments there is no mode.
         let by = match &self.args {
             Some(now) => now == args && (!args.is_empty() || self.mode == *mode),
             None => !args.is_empty() || self.mode == *mode,
@@ -210,7 +212,7 @@ fn loader(running: &[Running], call: Call) -> Result<Service> {
         loaded.scheduler.starts_with("scx_"),
         "scx_loader does not say which scheduler it runs: stop it first, with 'scxctl stop'"
     );
-    // Where it does not say with which arguments, and not by which mode either, the process has them.
+    // If it says neither arguments nor a mode, take the arguments from the process.
     let process = || {
         let own = running.iter().find(|r| r.program() == loaded.scheduler);
         let own = own.filter(|_| loaded.mode == 0);
@@ -223,14 +225,14 @@ fn loader(running: &[Running], call: Call) -> Result<Service> {
     })
 }
 
-/// A process that schedules.
+/// A process that runs a scheduler.
 #[derive(Clone, Debug)]
 pub struct Running {
     pub pid: u32,
     pub parent: u32,
     /// None: it is in no unit.
     pub unit: Option<String>,
-    /// As it was started.
+    /// Its command line.
     pub words: Vec<String>,
 }
 
@@ -241,7 +243,7 @@ impl Running {
     }
 }
 
-/// Those that schedule.
+/// All processes that run schedulers.
 pub fn running(host: &Host) -> Vec<Running> {
     let entries = fs::read_dir(&host.proc).into_iter().flatten().flatten();
     let names = entries.filter_map(|e| e.file_name().into_string().ok());
@@ -257,25 +259,25 @@ pub fn running(host: &Host) -> Vec<Running> {
     schedulers.map(one).collect()
 }
 
-/// From /proc/PID/status.
+/// Reads /proc/PID/status.
 fn parent(status: &str) -> Option<u32> {
     let parent = status.lines().find_map(|l| l.strip_prefix("PPid:"))?;
     parent.trim().parse().ok()
 }
 
-/// The unit that we are in.
+/// The unit that we run in.
 pub fn own_unit(host: &Host) -> Option<String> {
     unit_of(&host.proc_text("self/cgroup")?)
 }
 
-/// Each ends with a zero byte.
+/// Splits /proc/PID/cmdline. Each argument ends with a NUL byte.
 fn words(cmdline: &str) -> Vec<String> {
     let words = cmdline.split_terminator('\0');
     words.map(str::to_string).collect()
 }
 
-/// Is it the process of a scheduler, by its name and by its words? Not those of the kernel, which have
-/// no words, nor scx_loader, nor a scx_roost that does something else.
+/// True if the process runs a scheduler, by its name and arguments. Not for kernel threads, which
+/// have no arguments, for scx_loader, or for subcommands of scx_roost.
 pub fn schedules(comm: &str, cmdline: &str) -> bool {
     let words = words(cmdline);
     comm.starts_with("scx_")

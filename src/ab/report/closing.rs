@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a suite comes to: the comparisons of all its workloads, corrected together, and five runs as a source reports them.
+//! The result of a suite: the comparisons of all workloads, corrected together, and sums or means
+//! of five runs as the source reports them.
 
 use super::{Report, effect, note, number, verdict_name};
 use crate::ab::result::Recorded;
@@ -11,20 +12,20 @@ use anyhow::Result;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// That the source takes together.
+/// Runs that the source combines.
 const RUNS: usize = 5;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Closing {
-    /// Chance to tell of a difference anywhere in the suite when there is none.
+    /// Chance of reporting any difference in the suite if there is none.
     pub alpha: f64,
     pub rows: Vec<Row>,
     pub fives: Vec<Fives>,
-    /// Of these nothing is in the table.
+    /// They are not in the table.
     pub failed: Vec<Failed>,
 }
 
-/// A workload that was not run to its end.
+/// A workload that did not run to its end.
 #[derive(Clone, Debug, Serialize)]
 pub struct Failed {
     pub workload: String,
@@ -37,28 +38,28 @@ pub struct Row {
     pub workload: String,
     pub metric: String,
     pub variant: String,
-    /// As the workload's own report has it.
+    /// As in the workload's own report.
     pub judged: Judged,
-    /// As its p counts among all of the suite.
+    /// p adjusted for all comparisons of the suite.
     pub p_suite: f64,
     pub verdict: Verdict,
-    /// So many blocks can tell of no difference among so many comparisons.
+    /// This many blocks cannot show a difference among this many comparisons.
     pub too_few: bool,
 }
 
-/// The first runs that count of each variant, as a source takes them together.
+/// The first counted runs of each variant, combined as the source does.
 #[derive(Clone, Debug, Serialize)]
 pub struct Fives {
     pub workload: String,
     pub metric: String,
-    /// How many there are, five at most.
+    /// Number of runs, five at most.
     pub runs: usize,
     pub mean: bool,
     /// By variant.
     pub values: Vec<(String, f64)>,
 }
 
-/// A workload of the suite, as it was run.
+/// A workload of the suite with its runs.
 pub struct Part<'a> {
     pub name: &'a str,
     pub five: Option<Five>,
@@ -161,7 +162,8 @@ fn rows_of(workload: &str, report: &Report) -> Vec<Row> {
     rows
 }
 
-/// A difference that a workload tells of is one of the suite when it is more than chance among all. Nothing becomes one here.
+/// Adjusts for all comparisons of the suite. A difference that is not significant there becomes
+/// inconclusive. No verdict becomes a difference.
 fn corrected(mut rows: Vec<Row>, rule: &Rule) -> Vec<Row> {
     let can_tell = rule.plan.can_tell(rows.len(), rule.alpha);
     let ps: Vec<f64> = rows.iter().map(|row| row.judged.p).collect();
@@ -175,7 +177,7 @@ fn corrected(mut rows: Vec<Row>, rule: &Rule) -> Vec<Row> {
     rows
 }
 
-/// Of the workload's own metric. None: there is no run of some variant yet.
+/// For the workload's first metric. None: some variant has no run yet.
 fn fives_of(workload: &str, five: Five, report: &Report) -> Option<Fives> {
     let metric = report.metrics.first()?;
     let runs = metric
@@ -203,7 +205,7 @@ fn fives_of(workload: &str, five: Five, report: &Report) -> Option<Fives> {
 }
 
 impl Fives {
-    /// The first is 100 %, as in the source.
+    /// The first variant is 100 %, as in the source.
     fn text(&self) -> String {
         let how = if self.mean { "mean" } else { "sum" };
         let mut text = format!(

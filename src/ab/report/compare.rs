@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Result files side by side. Runs of two files are not paired, so that nothing is tested between them: what each says stands beside the other.
+//! Result files side by side. Runs of two files are not paired, so nothing is tested between them.
 
 use super::text::title;
 use super::{
@@ -14,10 +14,10 @@ use std::fmt::Write;
 /// As data, which is also its JSON.
 #[derive(Debug, Serialize)]
 pub struct Beside<'a> {
-    /// What all others are compared with, in each file.
+    /// The variant that the others are compared with, in each file.
     pub base: &'a str,
     pub files: Vec<FileBeside<'a>>,
-    /// Of all files.
+    /// The metrics of all files.
     pub metrics: Vec<MetricBeside<'a>>,
 }
 
@@ -49,11 +49,11 @@ pub struct MetricBeside<'a> {
 #[derive(Debug, Serialize)]
 pub struct VariantBeside<'a> {
     pub variant: &'a str,
-    /// In the order of the files; None: that file has no such metric or variant.
+    /// In the order of the files; None: that file lacks the metric or variant.
     pub judged: Vec<Option<&'a Judged>>,
 }
 
-/// Errors: they are compared with different things, or a metric is better when it is lower in one and when it is higher in another.
+/// Fails if the files have different first variants, or a metric with different directions.
 pub fn compare<'a>(names: &'a [String], reports: &'a [Report]) -> Result<Beside<'a>> {
     let first = &reports[0];
     for (name, report) in names.iter().zip(reports) {
@@ -73,7 +73,7 @@ pub fn compare<'a>(names: &'a [String], reports: &'a [Report]) -> Result<Beside<
     })
 }
 
-/// Each of all files once, as the first file has it that has it.
+/// Each metric of all files once, from the first file that has it.
 fn metrics<'a>(names: &[String], reports: &'a [Report]) -> Result<Vec<&'a MetricReport>> {
     let mut found: Vec<(&str, &MetricReport)> = Vec::new();
     for (name, report) in names.iter().zip(reports) {
@@ -108,7 +108,7 @@ fn file<'a>((name, report): (&'a String, &'a Report)) -> FileBeside<'a> {
     }
 }
 
-/// Of each variant of all files, but for the first, which they have in common.
+/// The variants of all files, without the common first one.
 fn beside<'a>(metric: &'a MetricReport, reports: &'a [Report]) -> MetricBeside<'a> {
     let mut names: Vec<&str> = Vec::new();
     for name in reports.iter().flat_map(|r| &r.plan.variants[1..]) {
@@ -127,7 +127,7 @@ fn beside<'a>(metric: &'a MetricReport, reports: &'a [Report]) -> MetricBeside<'
         metric: &metric.metric,
         unit: metric.unit,
         better: metric.better,
-        // A file may have the variant, and not the metric.
+        // A file may have the variant but not the metric.
         variants: variants
             .filter(|v| v.judged.iter().any(Option::is_some))
             .collect(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A page that needs nothing but itself.
+//! A self-contained HTML page.
 
 use super::closing::Closing;
 use super::text::title;
@@ -18,7 +18,7 @@ pub fn html(report: &Report) -> String {
     page(&command(report.plan), &section(report))
 }
 
-/// All of a suite's workloads, and the suite's table. None: it was stopped.
+/// All workloads of a suite, and its table. None: the suite was stopped.
 pub fn html_of_suite(reports: &[Report], closing: Option<&Closing>) -> String {
     let title = format!("A suite of {} workloads", reports.len());
     let sections: String = reports.iter().map(section).collect();
@@ -86,7 +86,7 @@ fn pictures(report: &Report, metric: &MetricReport) -> String {
     all
 }
 
-/// Of no picture nothing; `what` is of the page.
+/// Empty if there is no picture. `what` is HTML already.
 fn figure(heading: &str, what: &str, picture: &str) -> String {
     match picture {
         "" => String::new(),
@@ -122,7 +122,7 @@ fn table(metric: &MetricReport, blocks: usize) -> String {
     table + "</table>\n"
 }
 
-/// A line may end between a value and its interval, and not within that.
+/// A line may break between a value and its interval, but not within the interval.
 fn unbroken(text: &str) -> String {
     text.replace(" to ", "&nbsp;to&nbsp;")
         .replace(" %", "&nbsp;%")
@@ -144,7 +144,7 @@ fn medians(title: &str, report: &Report, rows: &Medians) -> String {
     table + "</table>\n"
 }
 
-/// Which variant has which color.
+/// The color of each variant.
 fn legend(variants: &[String]) -> String {
     let mut legend = "<p class=\"legend\">".to_string();
     for (at, variant) in variants.iter().enumerate() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! For a page or a mail.
+//! A report in Markdown.
 
 use super::closing::Closing;
 use super::text::title;
@@ -46,7 +46,7 @@ pub fn markdown(report: &Report) -> String {
     text
 }
 
-/// All of a suite's workloads, and the suite's table. None: it was stopped.
+/// All workloads of a suite, and its table. None: the suite was stopped.
 pub fn markdown_of_suite(reports: &[Report], closing: Option<&Closing>) -> String {
     let mut text: Vec<String> = reports.iter().map(markdown).collect();
     let table = closing.map(|closing| closing.text().replace("```", "'''"));
@@ -68,7 +68,7 @@ fn medians(title: &str, report: &Report, rows: &Medians) -> String {
     text
 }
 
-/// A bar would end the cell.
+/// A `|` would end the cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What came of a comparison, as data (which is also its JSON) and as it is shown: `text` on a terminal, `markdown`, `html` with the
-//! pictures of `plots`; `compare` puts two side by side, `closing` those of a suite under each other. `words` is what they all say.
+//! The result of a comparison as data, which is also its JSON. It is shown by `text` on a terminal,
+//! by `markdown`, and by `html` with the pictures of `plots`. `compare` shows several side by side,
+//! `closing` summarises a suite. `words` has the phrases that all share.
 
 pub mod closing;
 pub mod compare;
@@ -22,10 +23,10 @@ use anyhow::Result;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Counters are shown when their median differs by this part or more.
+/// Counters are shown if their medians differ by this part of the largest, or more.
 const MOVED: f64 = 0.1;
 
-/// By name, in the order of the variants; none where there is no value.
+/// By name, in the order of the variants; None if there is no value.
 type Medians = BTreeMap<String, Vec<Option<f64>>>;
 
 #[derive(Clone, Debug, Serialize)]
@@ -33,13 +34,13 @@ pub struct Report<'a> {
     pub plan: &'a Header,
     /// Whole blocks, without warm-ups.
     pub blocks: usize,
-    /// Of these the verdicts are; the rest is still to come, or to be looked at.
+    /// The metrics that were asked for, with verdicts.
     pub metrics: Vec<MetricReport>,
-    /// Medians of what was measured besides, by name, in the order of the variants; none where it could not be.
+    /// Medians of other measured metrics, by name, in the order of the variants.
     pub also: Medians,
-    /// Counters of the scheduler that differ, a run, in the same order.
+    /// Medians per run of the scheduler's counters that differ, in the same order.
     pub counters: Medians,
-    /// How many runs of a variant failed, and were made again.
+    /// Number of failed runs by variant. They were repeated.
     pub failed: BTreeMap<String, usize>,
     /// What spoils the comparison.
     pub warnings: Vec<String>,
@@ -57,11 +58,11 @@ pub struct MetricReport {
 pub struct VariantReport {
     pub variant: String,
     pub median: f64,
-    /// Of its runs, in the order in which they were run, each with its number; warm-ups not.
+    /// Its runs with their numbers, in order, without warm-ups.
     pub runs: Vec<(usize, f64)>,
-    /// Places in `runs` of those that lie far from the rest. They count.
+    /// Indices into `runs` of outliers. They count.
     pub outliers: Vec<usize>,
-    /// None: it is what the others are compared with.
+    /// None: the others are compared with this one.
     pub judged: Option<Judged>,
 }
 
@@ -132,7 +133,7 @@ impl Report<'_> {
 }
 
 impl Report<'_> {
-    /// What is told of besides, each under its title; nothing of it is empty.
+    /// The tables of medians that are not empty, with their titles.
     fn besides(&self) -> impl Iterator<Item = (&'static str, &Medians)> {
         let all = [
             ("Also measured, medians", &self.also),
@@ -143,7 +144,7 @@ impl Report<'_> {
 }
 
 impl MetricReport {
-    /// A sentence for each.
+    /// A sentence for each outlier.
     fn outliers(&self) -> impl Iterator<Item = String> {
         let of = |variant: &VariantReport| {
             let sentence = |at: &usize| {

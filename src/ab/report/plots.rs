@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Pictures of a metric: its runs in order, how they are distributed, and the effects with their intervals; and of the counters that differ.
+//! Pictures of a metric: its runs in order, their distribution, and the effects with intervals.
+//! Also of the counters that differ.
 
 use super::svg::{Axis, SIGN, WIDTH, bar, color, dot, label, line, svg, ticks, titled_label};
 use super::{MetricReport, Report, median_text, number};
@@ -7,22 +8,22 @@ use crate::ab::stats::Interval;
 use crate::ab::stats::pairs::Scale;
 use crate::ab::stats::verdict::{Judged, Verdict};
 
-/// Left of the plot there is room for names of at least and at most so many signs.
+/// Left of the plot there is room for names of at least and at most this many characters.
 const SIGNS_MIN: usize = 8;
 const SIGNS_MAX: usize = 36;
 const RIGHT: f64 = 20.0;
-/// Between a name and the plot.
+/// Space between a name and the plot.
 const GAP: f64 = 15.0;
 const ROW: f64 = 28.0;
 const PLOT: f64 = 180.0;
-/// The color of what does not matter.
+/// The color of the margin, in which differences do not matter.
 const MARGIN: &str = "#e6e6e6";
-/// How high the bar of a counter is.
+/// Height of a counter's bar.
 const BAR: f64 = 10.0;
-/// For the number behind a bar.
+/// Space for the number after a bar.
 const NUMBER: f64 = 80.0;
 
-/// Where the plot begins, behind the longest name.
+/// Left end of the plot, after the longest name.
 fn left<'a>(names: impl Iterator<Item = &'a str>) -> f64 {
     let longest = names.map(|n| n.chars().count()).max().unwrap_or(0);
     GAP + SIGN * longest.clamp(SIGNS_MIN, SIGNS_MAX) as f64
@@ -32,7 +33,7 @@ fn left_of(metric: &MetricReport) -> f64 {
     left(metric.variants.iter().map(|v| v.variant.as_str()))
 }
 
-/// A name that is too long says how it begins and how it ends, and all of itself to who points at it.
+/// A name. If it is too long, its middle is cut, and its tooltip has all of it.
 fn name(left: f64, y: f64, name: &str) -> String {
     titled_label(left - GAP, y, "end", &fitted(name), name)
 }
@@ -62,7 +63,7 @@ fn values(metric: &MetricReport) -> impl Iterator<Item = f64> {
         .flat_map(|v| v.runs.iter().map(|(_, value)| *value))
 }
 
-/// Whatever drifts shows here.
+/// The runs in order, which shows drift.
 pub fn in_order(metric: &MetricReport) -> String {
     let numbers = metric
         .variants
@@ -113,7 +114,8 @@ pub fn distribution(metric: &MetricReport) -> String {
     svg(height, &format!("{}: distribution", metric.metric), &inside)
 }
 
-/// Of the other variants that are compared on this scale, with the line where nothing changes: a ratio and a difference have no axis in common.
+/// Effects of the other variants that use this scale, with a line at no change. Ratios and
+/// differences cannot share an axis.
 pub fn effects(metric: &MetricReport, scale: Scale) -> String {
     let all = metric.variants.iter().enumerate();
     let judged = all.filter_map(|(at, v)| Some((at, v, v.judged.as_ref()?)));
@@ -149,7 +151,7 @@ pub fn effects(metric: &MetricReport, scale: Scale) -> String {
     svg(height, &format!("{}: effects", metric.metric), &inside)
 }
 
-/// Below its interval the one that `equivalent` is told by.
+/// An effect with its interval. If `equivalent`, the interval of that test is drawn below.
 fn effect(axis: &Axis, y: f64, color: &str, judged: &Judged) -> String {
     let across = |i: Interval, y: f64, style: &str| {
         let style = format!("stroke=\"{color}\" {style}");
@@ -170,7 +172,7 @@ fn effect(axis: &Axis, y: f64, color: &str, judged: &Judged) -> String {
     drawn + &dot(axis.at(judged.median.value), y, color, false, &title)
 }
 
-/// As far as it is in the picture.
+/// The margin, as far as it is within the picture.
 fn margin(axis: &Axis, y: f64, margin: Interval) -> String {
     let place = |value: f64| axis.at(value).clamp(axis.from, axis.to);
     let (low, high) = (place(margin.low), place(margin.high));
@@ -178,7 +180,7 @@ fn margin(axis: &Axis, y: f64, margin: Interval) -> String {
     bar(low, y - ROW / 2.0, high - low, ROW, MARGIN, &title)
 }
 
-/// Medians of a run, a bar for each variant; the longest of each counter is as long as there is room.
+/// Medians per run, a bar for each variant. The longest bar of each counter fills the width.
 pub fn counters(report: &Report) -> String {
     let left = left(report.counters.keys().map(String::as_str));
     let (mut inside, mut y) = (String::new(), 0.0);

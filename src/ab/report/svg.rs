@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What pictures are made of. Lengths are in pixels.
+//! Elements of pictures. Lengths are in pixels.
 
 use super::html::escape;
 
 pub const WIDTH: f64 = 840.0;
-/// How wide a sign of a text is at most, on average.
+/// Largest mean width of a character in a text.
 pub const SIGN: f64 = 7.5;
-/// Told apart also by who sees few colours (Okabe and Ito 2008).
+/// Colors that people with colour blindness can distinguish (Okabe and Ito 2008).
 const COLORS: [&str; 7] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000",
 ];
@@ -15,12 +15,12 @@ pub fn color(variant: usize) -> &'static str {
     COLORS[variant % COLORS.len()]
 }
 
-/// From values to places.
+/// Maps values to positions.
 pub struct Axis {
-    /// The least and the largest of what it is over.
+    /// The least and the largest value.
     pub low: f64,
     pub high: f64,
-    /// Where it ends, which is a bit further.
+    /// Values at the ends of the axis, a bit further out.
     least: f64,
     most: f64,
     pub from: f64,
@@ -61,7 +61,7 @@ pub fn label(x: f64, y: f64, anchor: &str, text: &str) -> String {
     titled_label(x, y, anchor, text, "")
 }
 
-/// `title`: what it says to who points at it.
+/// `title`: the tooltip.
 pub fn titled_label(x: f64, y: f64, anchor: &str, text: &str, title: &str) -> String {
     let title = match title {
         "" => String::new(),
@@ -85,7 +85,7 @@ pub fn dot(x: f64, y: f64, color: &str, far: bool, title: &str) -> String {
     )
 }
 
-/// Texts below an axis, the first of them first: one that would be printed over another is left out.
+/// Texts below an axis, in order of priority: those that would overlap earlier ones are left out.
 pub fn ticks(axis: &Axis, y: f64, texts: &[(f64, String)]) -> String {
     let (mut drawn, mut taken) = (String::new(), Vec::<(f64, f64)>::new());
     for (value, text) in texts {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! For a terminal: a table and a strip of its runs for each metric.
+//! A report for a terminal: for each metric a table and a strip of its runs.
 
 use super::{
     MetricReport, Report, VariantReport, command, direction_text, effect, least_effect, level,
@@ -31,7 +31,7 @@ pub fn text(report: &Report) -> String {
     text
 }
 
-/// 'wall in s, lower is better'.
+/// Such as 'wall in s, lower is better'.
 pub fn title(metric: &MetricReport) -> String {
     let unit = match metric.unit {
         "" => String::new(),
@@ -112,7 +112,7 @@ fn strips(metric: &MetricReport) -> String {
     text
 }
 
-/// A dot for a run, two for two, # for more; the bar is the median.
+/// '.' for one run, ':' for two, '#' for more, '|' for the median.
 fn strip(variant: &VariantReport, least: f64, most: f64) -> String {
     let column = |value: f64| match most > least {
         true => ((value - least) / (most - least) * (STRIP - 1) as f64).round() as usize,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a report says, in words that all pages have in common.
+//! Phrases that all forms of a report share.
 
 use super::Report;
 use crate::ab::cpus::Cpus;
@@ -12,7 +12,7 @@ use crate::ab::stats::verdict::{Direction, Estimate, Judged, Verdict};
 use crate::ab::variant::Variant;
 use crate::machine::{cpulist_text, parse_cpulist};
 
-/// Where there is a verdict that it is about.
+/// A note, if one of the verdicts needs it.
 pub fn note(verdicts: impl IntoIterator<Item = Verdict>) -> Option<&'static str> {
     let mut verdicts = verdicts.into_iter();
     verdicts.any(|v| v == Verdict::Equivalent).then_some(
@@ -37,7 +37,7 @@ pub fn direction_text(better: Direction) -> &'static str {
     }
 }
 
-/// Four digits that count.
+/// Four significant digits; fewer below 0.1, more from 10,000 on.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     match size {
@@ -51,17 +51,17 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// Of what was measured besides.
+/// The median of a metric or counter; '-' if there is none.
 pub fn median_text(median: Option<f64>) -> String {
     median.map_or("-".to_string(), number)
 }
 
-/// What a comparison comes to, in words: '0.967 (0.951 to 0.983)'.
+/// The median effect in words: '0.967 (0.951 to 0.983)'.
 pub fn effect(judged: &Judged) -> String {
     estimate(judged, &judged.median)
 }
 
-/// The same by Hodges and Lehmann.
+/// The Hodges-Lehmann shift in words.
 pub fn shift(judged: &Judged) -> String {
     match judged.level {
         Some(_) => estimate(judged, &judged.shift),
@@ -69,7 +69,7 @@ pub fn shift(judged: &Judged) -> String {
     }
 }
 
-/// At which level intervals are, and of how many blocks when these are not all.
+/// The level of the intervals, and the number of blocks if these are not all.
 pub fn level(judged: &Judged, blocks: usize) -> String {
     let level = judged.level.map_or(String::new(), percent);
     match judged.blocks {
@@ -79,7 +79,7 @@ pub fn level(judged: &Judged, blocks: usize) -> String {
     }
 }
 
-/// Of a part of 1, with two places.
+/// A part of 1 as a percentage with at most two decimals.
 fn percent(part: f64) -> String {
     format!("{} %", (part * 1e4).round() / 1e2)
 }
@@ -105,7 +105,7 @@ fn range(scale: Scale, range: Interval) -> String {
     format!("{low} to {high}")
 }
 
-/// The least that so many blocks would have found. Empty: they could find nothing.
+/// The least effect that this many blocks would have found. Empty: they could find none.
 pub fn least_effect(judged: &Judged, unit: &str) -> String {
     let in_percent = |percent: f64| match percent {
         p if p >= 1.0 => format!("{p:.1} %"),
@@ -118,7 +118,7 @@ pub fn least_effect(judged: &Judged, unit: &str) -> String {
     least.unwrap_or_default().trim_end().to_string()
 }
 
-/// Columns of a table that are of a comparison; `cells` has what stands in them.
+/// Columns about a comparison; `cells` has their contents.
 pub const COLUMNS: [&str; 6] = [
     "of the first",
     "shift",
@@ -128,7 +128,7 @@ pub const COLUMNS: [&str; 6] = [
     "verdict",
 ];
 
-/// `blocks`: of the whole report. None: it is what the others are compared with.
+/// `blocks`: of the whole report. None: the others are compared with this variant.
 pub fn cells(judged: Option<&Judged>, unit: &str, blocks: usize) -> [String; COLUMNS.len()] {
     let Some(judged) = judged else {
         return Default::default();
@@ -143,7 +143,7 @@ pub fn cells(judged: Option<&Judged>, unit: &str, blocks: usize) -> [String; COL
     ]
 }
 
-/// With what is remarked of it.
+/// The verdict with a remark.
 pub fn verdict(judged: &Judged) -> String {
     let name = verdict_name(judged.verdict);
     match remark(judged).as_str() {
@@ -152,7 +152,7 @@ pub fn verdict(judged: &Judged) -> String {
     }
 }
 
-/// Why, or how much there would have had to be.
+/// Why it is this verdict, or which effect would have been found.
 pub fn remark(judged: &Judged) -> String {
     match (judged.verdict, judged.blocks) {
         (Verdict::Inconclusive, ..) if judged.same_bucket => {
@@ -172,7 +172,7 @@ pub fn remark(judged: &Judged) -> String {
     }
 }
 
-/// By which interval it is told, which is not the one that stands beside it.
+/// The interval that led to `equivalent`, which is not the one shown beside it.
 fn equivalence(judged: &Judged) -> String {
     let differs = match judged.p_adjusted <= 0.05 {
         true => "a difference, and less than the margin; ",
@@ -192,7 +192,7 @@ pub fn command(header: &Header) -> String {
     workload + &header.command.join(" ")
 }
 
-/// What was done, in one line; `taken` is the next one.
+/// What was done, in one line; `taken` is the next line.
 pub fn summary(report: &Report) -> String {
     let plan = report.plan;
     let (mirrored, scope) = match &plan.sides {
@@ -210,7 +210,7 @@ pub fn summary(report: &Report) -> String {
     )
 }
 
-/// Where and when it was taken, and as which plan, in one line.
+/// When, where and by which plan the runs were made, in one line.
 pub fn taken(plan: &Header) -> String {
     let blocks = match plan.rule.plan {
         Plan::Fixed(blocks) => format!("{blocks} blocks planned"),
@@ -237,10 +237,11 @@ pub fn taken(plan: &Header) -> String {
     format!("{began}, scx_roost {version}{host}; {blocks}, {warmups}")
 }
 
-/// '2026-01-31 23:59 UTC', of seconds since 1970.
+/// Such as '2026-01-31 23:59 UTC', from seconds since 1970.
 fn date(seconds: u64) -> String {
     let (days, minutes) = (seconds / 86_400, seconds / 60 % 1440);
-    // Years that begin in March end with the day that leaps (Hinnant 2013); in 400 of them there are 146,097 days.
+    // Years begin in March, so the leap day is their last (Hinnant 2013). 400 years have 146,097
+    // days.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -255,7 +256,7 @@ fn date(seconds: u64) -> String {
     format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
 }
 
-/// On which CPUs the command was, where a variant says so.
+/// The CPUs of the command, for variants that restrict it.
 fn kept_to(plan: &Header) -> String {
     let cores = plan.host.get("cores");
     let cpus = |variant: Variant| match variant.cpus {

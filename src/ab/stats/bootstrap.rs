@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a statistic of the blocks would be, had other blocks been drawn (Efron 1979). The interval is that of percentiles, widened as one of
-//! Student's t is against the normal (Hesterberg 2015): percentiles alone are too narrow for few blocks.
+//! Bootstrap intervals: the distribution of a statistic over resampled blocks (Efron 1979). The
+//! interval is that of percentiles, widened as Student's t is against the normal (Hesterberg 2015).
+//! Percentiles alone are too narrow for few blocks.
 
 use super::Interval;
 use super::sample::quantile;
 use crate::rng::Rng;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-/// Fewer blocks cannot bound their median with 95 %: all of them lie on one side of it with a chance of 2 in 2^n.
+/// Fewer blocks cannot bound their median with 95 %: all are on one side of it with chance 2 / 2^n.
 pub const MIN_BLOCKS: usize = 6;
 
-/// Covers what `statistic` is of all blocks there could be with a chance of about `level`. None of fewer than `MIN_BLOCKS` values.
+/// Covers the true value of `statistic` with a chance of about `level`. None for fewer than
+/// `MIN_BLOCKS` values.
 pub fn interval(
     values: &[f64],
     statistic: impl Fn(&mut [f64]) -> f64,
@@ -35,7 +37,7 @@ pub fn interval(
     })
 }
 
-/// What lies beyond each end of the interval of n blocks.
+/// The part beyond each end of the interval for n blocks. None below `MIN_BLOCKS`.
 pub fn tail(n: usize, level: f64) -> Option<f64> {
     if n < MIN_BLOCKS {
         return None;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Many comparisons at once (Holm 1979): the chance of one false difference among them all stays what it is for one.
+//! Corrects many comparisons (Holm 1979): the chance of any false difference among all stays that
+//! of one.
 
-/// A p as it counts among so many, whatever the others are, which may not be known yet (Bonferroni). Never less than `adjusted` makes it.
+/// p adjusted for `all` comparisons whose other p are not known yet (Bonferroni). Never less than
+/// what `adjusted` gives.
 pub fn among(p: f64, all: usize) -> f64 {
     (p * all as f64).min(1.0)
 }
 
-/// Each p as it counts among all of them, in their order.
+/// Each p adjusted for all of them, in their order.
 pub fn adjusted(ps: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..ps.len()).collect();
     order.sort_unstable_by(|a, b| ps[*a].total_cmp(&ps[*b]));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Statistics of paired blocks. Numbers in, numbers out: no clock, no file, chance by a seed that is handed in.
+//! Statistics of paired blocks. Pure: no clock, no files, and randomness comes from a given seed.
 //!
-//! Begin with `verdict`. `pairs` is what is compared, `rank` and `shift` the signed-rank test and its estimate, `bootstrap` the interval
-//! of the median, `plan` when the data may be looked at, `holm` many comparisons, `power` what can be found at all.
+//! Begin with `verdict`. `pairs` has the values to compare, `rank` and `shift` the signed-rank test
+//! and its estimate. `bootstrap` has the interval of the median, `plan` the times of looks. `holm`
+//! corrects many comparisons, and `power` says what can be found at all.
 
 pub mod bootstrap;
 pub mod holm;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Two variants, block by block: what a block says of their difference.
+//! Two variants, block by block: the differences of their values.
 
 use super::sample::median;
 use serde::{Deserialize, Serialize};
 
-/// How differences are counted.
+/// How differences are expressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
-    /// Logarithms of other / base. All values are above 0.
+    /// ln(other / base). All values are above 0.
     Ratio,
     /// other - base, in the unit of the metric: some value is 0 or less.
     Difference,
@@ -19,12 +19,12 @@ pub enum Scale {
 pub struct Pairs {
     pub scale: Scale,
     pub differences: Vec<f64>,
-    /// Median of the variant that is compared with.
+    /// Median of the base variant.
     pub base: f64,
 }
 
 impl Pairs {
-    /// A block each; both lists are as long.
+    /// One value per block; both lists have the same length.
     pub fn new(base: &[f64], other: &[f64]) -> Pairs {
         let positive = base.iter().chain(other).all(|v| *v > 0.0);
         let scale = match positive {
@@ -34,7 +34,7 @@ impl Pairs {
         Pairs::on(scale, base, other)
     }
 
-    /// `Scale::Ratio` is for values above 0.
+    /// `Scale::Ratio` needs values above 0.
     pub fn on(scale: Scale, base: &[f64], other: &[f64]) -> Pairs {
         let difference: fn(f64, f64) -> f64 = match scale {
             Scale::Ratio => |b, o| (o / b).ln(),
@@ -56,7 +56,7 @@ impl Pairs {
         }
     }
 
-    /// A difference as it is shown: the ratio other / base, or what is added to base.
+    /// A difference as it is shown: the ratio other / base, or other - base.
     pub fn shown(&self, difference: f64) -> f64 {
         match self.scale {
             Scale::Ratio => difference.exp(),

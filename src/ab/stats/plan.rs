@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! When the data may be looked at. Fixed: once, at the end. Auto: at five looks that are declared before the first run; each spends its part
-//! of the allowed error, as t^2 of the whole at the part t of the blocks (Kim and DeMets 1987). The parts are tested each by itself and add up,
-//! so that the error stays below what is allowed whatever hangs together between looks (Bonferroni's bound).
+//! When the data may be looked at. Fixed: once, at the end. Auto: at five looks that are declared
+//! before the first run.
+//!
+//! Each look spends a part of the allowed error. After the part t of the blocks, t^2 of it is spent
+//! (Kim and DeMets 1987). The looks are tested separately and their errors add up. So the total
+//! stays within the bound, however the looks depend on each other (Bonferroni).
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-/// Of the most blocks, in eighths.
+/// In eighths of the most blocks.
 const LOOKS: [usize; 5] = [2, 3, 4, 6, 8];
-/// The first look is at six blocks: fewer can say nothing.
+/// With this the first look is at six blocks; fewer cannot show anything.
 pub const MIN_AUTO: usize = 24;
 pub const MAX_AUTO: usize = 40;
-/// More blocks than anybody waits for.
+/// Upper limit; more would take too long.
 pub const MAX_BLOCKS: usize = 10_000;
 
-/// How many blocks there will be.
+/// The number of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Plan {
     Fixed(usize),
-    /// At most so many.
+    /// At most this many.
     Auto(usize),
 }
 
-/// A look at the first `blocks` of them, which may err with `share` of the allowed error.
+/// A look at the first `blocks` blocks, which may spend `share` of the allowed error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
     pub blocks: usize,
@@ -31,7 +34,7 @@ pub struct Look {
 }
 
 impl Plan {
-    /// Errors: there cannot be so many blocks.
+    /// Fails if the number of blocks is out of range.
     pub fn checked(&self) -> Result<()> {
         let (least, blocks) = match *self {
             Plan::Fixed(n) => (1, n),
@@ -57,18 +60,18 @@ impl Plan {
         }
     }
 
-    /// Of a comparison, when all of its blocks agree: no data come to less.
+    /// The least p that a comparison can reach: all its blocks agree.
     pub fn least_p(&self) -> f64 {
         let least = |look: Look| 2f64.powi(1 - look.blocks as i32) / look.share;
         self.looks().into_iter().map(least).fold(1.0, f64::min)
     }
 
-    /// One of so many comparisons can tell of a difference, corrected for all of them.
+    /// True if one of this many comparisons can show a difference, corrected for all of them.
     pub fn can_tell(&self, comparisons: usize, alpha: f64) -> bool {
         self.least_p() * comparisons as f64 <= alpha
     }
 
-    /// Those that so many blocks allow.
+    /// The looks that this many blocks allow.
     pub fn taken(&self, blocks: usize) -> Vec<Look> {
         let mut looks = self.looks();
         looks.retain(|look| look.blocks <= blocks);

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What so many blocks can find, and how many it takes.
+//! What a number of blocks can find, and how many are needed.
 
 use super::Interval;
 use super::rank::critical_sum;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The signed-rank test wants so many blocks where the t test wants one, of normal differences (3/pi; Hodges and Lehmann 1956).
+/// Blocks that the signed-rank test needs per block of the t test, for normal differences
+/// (efficiency 3/pi; Hodges and Lehmann 1956).
 const RANKS_COST: f64 = std::f64::consts::PI / 3.0;
 
-/// The least shift that is found with a chance of `power`, of n differences whose shift has this interval at level 1 - `alpha`.
+/// The least shift that is found with chance `power`. `interval`: of the shift of n differences, at
+/// level 1 - `alpha`.
 pub fn least_shift(interval: Interval, n: usize, alpha: f64, power: f64) -> Option<f64> {
     let (bound, beyond) = (t(n, 1.0 - alpha / 2.0)?, t(n, power)?);
     Some(interval.half_width() * (bound + beyond) / bound)
 }
 
-/// Blocks that it takes to find `effect` (0.05: 5 % slower) with a chance of `power`, when runs of a variant scatter by `cv` (0.03: 3 %).
+/// Blocks needed to find `effect` (0.05: 5 % slower) with chance `power`, if runs of a variant have
+/// a coefficient of variation `cv` (0.03: 3 %).
 pub fn blocks_needed(cv: f64, effect: f64, alpha: f64, power: f64) -> usize {
     let shift = effect.ln_1p().abs();
     let variance = 2.0 * cv * cv * RANKS_COST;
@@ -27,7 +30,7 @@ pub fn blocks_needed(cv: f64, effect: f64, alpha: f64, power: f64) -> usize {
     (2..100_000).find(enough).unwrap_or(100_000)
 }
 
-/// What the mean of n values, less the true one and by its standard error, does not exceed with that chance (Student). None: n is below 2.
+/// Quantile `share` of Student's t with n - 1 degrees of freedom. None: n is below 2.
 pub fn t(n: usize, share: f64) -> Option<f64> {
     let student = StudentsT::new(0.0, 1.0, n.checked_sub(1)? as f64).ok()?;
     Some(student.inverse_cdf(share))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The signed-rank test (Wilcoxon 1945): are differences more often, and more, above 0 than below? Exact up to `EXACT_MAX` differences, also
-//! with ties: given the ranks, each sign is a coin, which is what the random order of each block makes true.
+//! The signed-rank test (Wilcoxon 1945): are differences more often, and further, above 0 than
+//! below? Exact up to `EXACT_MAX` differences, also with ties. Given the ranks, each sign is a fair
+//! coin, because the order in each block is random.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -9,18 +10,18 @@ pub const EXACT_MAX: usize = 100;
 
 /// Sums of ranks. Zeros are left out; ties share the mean of their ranks.
 pub struct SignedRank {
-    /// Of those above 0, twice: with ties a rank may be half a number.
+    /// Twice the sum of ranks of positive differences: with ties a rank may be a half.
     plus: usize,
-    /// Twice, of all that are not 0.
+    /// Twice the rank of each difference that is not 0.
     ranks: Vec<usize>,
 }
 
-/// Chances of what was seen, or more, if signs were coins.
+/// Chances of a result at least this extreme, if signs were fair coins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct P {
-    /// Of sums so large: are the differences above 0?
+    /// Chance of a sum at least this large: are the differences above 0?
     pub greater: f64,
-    /// Of sums so small.
+    /// Chance of a sum at most this large.
     pub less: f64,
 }
 
@@ -46,7 +47,7 @@ impl SignedRank {
         }
     }
 
-    /// The sum of the ranks of what is above 0.
+    /// The sum of ranks of positive differences.
     pub fn sum(&self) -> f64 {
         self.plus as f64 / 2.0
     }
@@ -67,7 +68,7 @@ impl SignedRank {
         }
     }
 
-    /// With the correction for continuity; that for ties is in the ranks.
+    /// With continuity correction; the correction for ties is in the ranks.
     pub fn approximate(&self) -> P {
         let mean = self.ranks.iter().sum::<usize>() as f64 / 4.0;
         let squares = self.ranks.iter().map(|r| (r * r) as f64).sum::<f64>();
@@ -88,7 +89,7 @@ fn twice_ranks(values: &[f64]) -> Vec<usize> {
     let mut ranks = vec![0; values.len()];
     let mut below = 0;
     for tied in order.chunk_by(|a, b| size(a) == size(b)) {
-        // Of ranks below + 1 to below + len the mean, twice.
+        // Twice the mean of ranks below + 1 to below + len.
         let rank = 2 * below + tied.len() + 1;
         tied.iter().for_each(|i| ranks[*i] = rank);
         below += tied.len();
@@ -96,7 +97,7 @@ fn twice_ranks(values: &[f64]) -> Vec<usize> {
     ranks
 }
 
-/// Chance of each sum of a part of `ranks`, when each is taken or not by a coin.
+/// The chance of each sum of ranks, if each rank is included by a fair coin.
 fn null_distribution(ranks: &[usize]) -> Vec<f64> {
     let mut chances = vec![0.0; ranks.iter().sum::<usize>() + 1];
     chances[0] = 1.0;
@@ -111,7 +112,8 @@ fn null_distribution(ranks: &[usize]) -> Vec<f64> {
     chances
 }
 
-/// The largest sum of ranks of n differences (no ties, no zeros) below or at which chance `tail` is not exceeded. None: not even 0 is.
+/// The largest sum of ranks of n differences (no ties, no zeros) whose lower tail has a chance of
+/// at most `tail`. None: not even the sum 0 has.
 pub fn critical_sum(n: usize, tail: f64) -> Option<usize> {
     if n > EXACT_MAX {
         return approximate_critical_sum(n as f64, tail);

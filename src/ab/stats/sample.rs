@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is said of one list of numbers.
+//! Statistics of one list of numbers.
 
-/// A value this many times the median distance from the median is shown as an outlier (Iglewicz and Hoaglin 1993).
+/// Outliers are further from the median than this many standard deviations, estimated from the
+/// median absolute deviation (modified z-score; Iglewicz and Hoaglin 1993).
 const FAR: f64 = 3.5;
-/// The median distance of a normal distribution, as a part of its standard deviation.
+/// Median absolute deviation of a normal distribution, as a part of its standard deviation.
 const MAD_OF_NORMAL: f64 = 0.674_489_750_196_081_7;
 
-/// 0 of no values.
+/// 0 for no values.
 pub fn mean(values: &[f64]) -> f64 {
     match values.len() {
         0 => 0.0,
@@ -14,7 +15,7 @@ pub fn mean(values: &[f64]) -> f64 {
     }
 }
 
-/// Sorts what it is given; 0 of no values.
+/// Sorts its argument; 0 for no values.
 pub fn median_of(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     quantile(values, 0.5)
@@ -24,7 +25,7 @@ pub fn median(values: &[f64]) -> f64 {
     median_of(&mut values.to_vec())
 }
 
-/// Standard deviation, by n - 1; 0 of fewer than two values.
+/// Standard deviation with n - 1; 0 for fewer than two values.
 pub fn deviation(values: &[f64]) -> f64 {
     let center = mean(values);
     let squares = values.iter().map(|v| (v - center).powi(2)).sum::<f64>();
@@ -34,7 +35,8 @@ pub fn deviation(values: &[f64]) -> f64 {
     }
 }
 
-/// `share` (0 to 1) of the values lie below, with a line between neighbours (type 7 of Hyndman and Fan 1996). They come sorted; 0 of none.
+/// Quantile `share` (0 to 1), interpolated linearly (type 7 of Hyndman and Fan 1996). 0 for no
+/// values.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return 0.0;
@@ -49,7 +51,7 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     }
 }
 
-/// Which values lie far from the rest. They count all the same.
+/// Indices of the outliers. They count nevertheless.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
     let center = median(values);
     let distance = |v: &f64| (v - center).abs();

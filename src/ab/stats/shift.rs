@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! By how much differences are off 0: the median of all means of two of them (Hodges and Lehmann 1963), and the interval that the signed-rank
-//! test does not refuse.
+//! The shift of differences from 0, and its interval. The estimate is the median of the means of
+//! all pairs (Hodges and Lehmann 1963). The interval is that of the shifts that the signed-rank
+//! test does not reject.
 
 use super::Interval;
 use super::rank::critical_sum;
 use super::sample::quantile;
 
-/// Means of all pairs of differences, each with itself too, in order.
+/// Means of all pairs of differences, each also paired with itself, sorted.
 pub struct Walsh {
     means: Vec<f64>,
     n: usize,
@@ -30,7 +31,7 @@ impl Walsh {
         quantile(&self.means, 0.5)
     }
 
-    /// Covers the true shift with a chance of `level` or more. None: so few differences cannot tell.
+    /// Covers the true shift with a chance of at least `level`. None: too few differences.
     pub fn interval(&self, level: f64) -> Option<Interval> {
         let outside = critical_sum(self.n, (1.0 - level) / 2.0)?;
         let (low, high) = (outside, self.means.len() - 1 - outside);

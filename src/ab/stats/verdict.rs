@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What may be said of variants, each compared with the first. A difference is told when the signed-rank test, corrected for all comparisons,
-//! refuses that there is none; no difference is told when the interval of the shift lies within the margin (two one-sided tests, Schuirmann
-//! 1987); else nothing is told. Looks are those of the plan, and nothing between them is looked at.
+//! Verdicts on variants, each compared with the first.
+//!
+//! A difference is reported if the signed-rank test, corrected for all comparisons, rejects that
+//! there is none. Equivalence is reported if the interval of the shift is within the margin (two
+//! one-sided tests, Schuirmann 1987). Otherwise nothing is. Only the looks of the plan count.
 
 use super::Interval;
 use super::bootstrap;
@@ -19,7 +21,7 @@ use serde::{Deserialize, Serialize};
 /// More take long and change nothing.
 const RESAMPLES_MAX: usize = 1_000_000;
 
-/// What is better.
+/// Which values are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -32,27 +34,27 @@ pub enum Direction {
 pub enum Verdict {
     Better,
     Worse,
-    /// Less than the margin apart.
+    /// The difference is less than the margin.
     Equivalent,
     /// Neither a difference nor its absence is shown.
     Inconclusive,
-    /// What is different in this variant acted in no more than half of the runs that have it.
+    /// What differs in this variant acted in no more than half of the runs that have it.
     NotExercised,
 }
 
-/// What was declared before the first run.
+/// Declared before the first run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
     pub plan: Plan,
-    /// Chance to tell of a difference, among all comparisons, when there is none.
+    /// Chance of reporting any difference, among all comparisons, if there is none.
     pub alpha: f64,
     /// The part of the base that does not matter.
     pub margin: f64,
-    /// With which chance the least effect is found.
+    /// Chance with which `least_effect` would be found.
     pub power: f64,
     pub resamples: usize,
-    /// Comparisons of the suite that this is a workload of, when looks are taken early: what is told at a look stands in the suite, too.
-    /// 0: it is corrected within itself.
+    /// Number of comparisons in the whole suite, if this is a workload of a suite with early looks.
+    /// A verdict at a look must also hold in the suite. 0: correct among its own comparisons.
     #[serde(default)]
     pub suite: usize,
 }
@@ -69,7 +71,7 @@ impl Rule {
         }
     }
 
-    /// Each p as it counts among all that it is corrected with.
+    /// Each p adjusted for all comparisons it is corrected with.
     fn adjusted(&self, ps: &[f64]) -> Vec<f64> {
         match self.suite {
             0 => holm::adjusted(ps),
@@ -77,7 +79,7 @@ impl Rule {
         }
     }
 
-    /// Errors: by these values nothing can be told.
+    /// Fails if no verdict is possible with these values.
     pub fn checked(&self) -> Result<()> {
         let part = |name: &str, value: f64, most: f64| {
             ensure!(value > 0.0 && value <= most, "{name} is {value}");
@@ -95,38 +97,41 @@ impl Rule {
     }
 }
 
-/// One variant and metric beside the base.
+/// One variant compared with the base, by one metric.
 #[derive(Clone, Copy, Debug)]
 pub struct Compared<'a> {
-    /// A value a block, in the order of the blocks.
+    /// One value per block, in order.
     pub base: &'a [f64],
     pub other: &'a [f64],
     pub better: Direction,
-    /// False: what is different did not act.
+    /// False: what differs did not act.
     pub exercised: bool,
     pub step: Step<'a>,
 }
 
-/// Between two values that a metric can take. Where it is wider than the margin, that values are the same does not say that they are within it.
+/// Smallest difference between two possible values of a metric. If it exceeds the margin, equal
+/// values do not show that the true values are within the margin.
 #[derive(Clone, Copy, Debug)]
 pub enum Step<'a> {
-    /// As a part of the lower one. 0: nothing keeps them apart.
+    /// As a part of the lower value. 0: no limit.
     Part(f64),
-    /// In its unit, by all that was seen up to each block. A look knows of no later one, so that what it told stands.
+    /// In the metric's unit, for each block from all values up to it. A look uses no later values,
+    /// so its verdict stands.
     Seen(&'a [f64]),
 }
 
-/// A value and where it may lie.
+/// A value and its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     pub value: f64,
     pub interval: Option<Interval>,
 }
 
-/// What is asked where two variants may be equivalent: does this interval of the shift lie within the margin?
+/// The test of equivalence: is the interval of the shift within the margin?
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Equivalence {
-    /// Of two tests, each one-sided: less than that of the other intervals.
+    /// Level of the interval. Lower than that of other intervals, since the two tests are
+    /// one-sided.
     pub level: f64,
     pub interval: Interval,
     pub margin: Interval,
@@ -138,38 +143,40 @@ impl Equivalence {
     }
 }
 
-/// What came of a comparison. Values are other / base, or other - base where `scale` says so.
+/// The result of a comparison. Values are other / base, or other - base, as `scale` says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     pub verdict: Verdict,
-    /// It would be equivalent, were the metric not too coarse to say so.
+    /// It would be equivalent if the metric were less coarse.
     #[serde(default)]
     pub same_bucket: bool,
     pub scale: Scale,
-    /// Of the look that told the verdict, or of the last one. All estimates are of these.
+    /// Blocks of the look that gave the verdict, or of the last look. All estimates are from these.
     pub blocks: usize,
-    /// Of both intervals; less is left for error at an early look. None: nothing was looked at.
+    /// Level of the intervals of `median` and `shift`. Higher at early looks, which may spend less
+    /// error. None: there was no look.
     pub level: Option<f64>,
     /// The median over blocks, with its bootstrap interval.
     pub median: Estimate,
-    /// Hodges and Lehmann's, with the interval of the signed-rank test.
+    /// The Hodges-Lehmann estimate, with the interval of the signed-rank test.
     pub shift: Estimate,
-    /// None: nothing was looked at, or so few blocks cannot tell.
+    /// None: there was no look, or there are too few blocks.
     #[serde(default)]
     pub equivalence: Option<Equivalence>,
-    /// Two-sided, over all looks up to the one that told the verdict.
+    /// Two-sided, over all looks up to the one that gave the verdict.
     pub p: f64,
-    /// As it counts among all comparisons there.
+    /// p adjusted for all comparisons at that look.
     pub p_adjusted: f64,
-    /// The least effect that this many blocks would have found, as a part of the base or in its unit; None: they could find none.
+    /// The least effect that this many blocks would have found, as a part of the base or in its
+    /// unit. None: they could find none.
     pub least_effect: Option<f64>,
 }
 
-/// Judges all comparisons together. `seed` is for the bootstrap alone.
+/// Judges all comparisons together. `seed` is only for the bootstrap.
 pub fn judge(compared: &[Compared], rule: &Rule, seed: u64) -> Vec<Judged> {
     let seen: Vec<Seen> = compared.iter().map(|c| Seen::new(c, rule)).collect();
     let looks = seen.iter().map(|s| s.looks.len()).max().unwrap_or(0);
-    // At each look, and without one.
+    // After each look. One entry even if there was no look.
     let adjusted: Vec<Vec<f64>> = (0..looks.max(1))
         .map(|look| rule.adjusted(&seen.iter().map(|s| s.p_at(look)).collect::<Vec<_>>()))
         .collect();
@@ -182,39 +189,39 @@ pub fn judge(compared: &[Compared], rule: &Rule, seed: u64) -> Vec<Judged> {
     .collect()
 }
 
-/// Nothing more is needed of these: each has its verdict, or cannot have another one.
+/// True if every comparison has a verdict, or cannot get another one.
 pub fn settled(judged: &[Judged]) -> bool {
     let open = |j: &Judged| j.verdict == Verdict::Inconclusive && !j.same_bucket;
     !judged.iter().any(open)
 }
 
-/// What one look has shown.
+/// The data at one look.
 struct Taken {
-    /// None: there was none yet, and this is only shown.
+    /// None: there was no look yet, and the data are only for display.
     look: Option<Look>,
     pairs: Pairs,
     walsh: Walsh,
 }
 
-/// What all looks up to one have shown.
+/// The result of all looks up to this one.
 #[derive(Clone, Copy)]
 struct SoFar {
     look: Look,
     p: P,
-    /// The look that gave it, by its number.
+    /// Index of the look that gave `p`.
     by: usize,
 }
 
-/// What all looks have shown.
+/// The result of all looks.
 struct Seen {
     looks: Vec<SoFar>,
-    /// The first that showed that what differs does not matter.
+    /// Index of the first look that showed equivalence.
     equivalent: Option<usize>,
-    /// One would have, were the metric not too coarse.
+    /// A look would have shown equivalence if the metric were less coarse.
     same_bucket: bool,
 }
 
-/// Which verdict, and the look that told it. None: that is the last one.
+/// The verdict, and the look that gave it. None: the last look.
 type Told = (Verdict, Option<usize>);
 
 impl Seen {
@@ -259,7 +266,7 @@ impl Seen {
         self.looks.last()
     }
 
-    /// As it was after that look, or is.
+    /// The result up to this look, or up to the last one.
     fn after(&self, look: usize) -> Option<&SoFar> {
         self.looks.get(look).or(self.last())
     }
@@ -268,14 +275,16 @@ impl Seen {
         self.after(look).map_or(1.0, |s| s.p.two_sided())
     }
 
-    /// `ps`: as it counts among all comparisons, after each look.
+    /// `ps`: p adjusted for all comparisons, after each look.
     fn judged(&self, compared: &Compared, rule: &Rule, ps: &[f64], many: f64, seed: u64) -> Judged {
         let (verdict, told) = self.told(compared, rule, ps);
         let same_bucket = verdict == Verdict::Inconclusive && self.same_bucket;
-        // Verdict and numbers are of one look: later ones may say another thing, and are not what was told.
+        // The numbers are those of the look that gave the verdict. Later looks may show something
+        // else.
         let at = told.unwrap_or(ps.len() - 1);
         let shown = match verdict {
-            // Another comparison may have let this one through, by what was seen before.
+            // p may be significant only now, after another comparison was (Holm), but stem from an
+            // earlier look.
             Verdict::Better | Verdict::Worse => self.after(at).and_then(|s| self.after(s.by)),
             _ => self.after(at),
         };
@@ -288,7 +297,7 @@ impl Seen {
         }
     }
 
-    /// What was told first stands; of one look, that it does not matter.
+    /// The first verdict stands. If one look shows a difference and equivalence, it is equivalent.
     fn told(&self, compared: &Compared, rule: &Rule, ps: &[f64]) -> Told {
         let differs = ps.iter().position(|p| *p <= rule.alpha);
         match (self.equivalent, differs) {
@@ -310,7 +319,7 @@ impl Seen {
 }
 
 impl Step<'_> {
-    /// As a part of the base, after so many blocks.
+    /// As a part of the base, after this many blocks.
     fn of(&self, blocks: usize, pairs: &Pairs) -> f64 {
         match self {
             Step::Part(part) => *part,
@@ -320,7 +329,7 @@ impl Step<'_> {
 }
 
 impl Compared<'_> {
-    /// The blocks of that look, or all.
+    /// The blocks of a look; None: all blocks.
     fn at(&self, look: Option<Look>) -> Taken {
         let blocks = look.map_or(self.base.len(), |look| look.blocks);
         let pairs = Pairs::new(&self.base[..blocks], &self.other[..blocks]);
@@ -341,7 +350,7 @@ impl Taken {
         }
     }
 
-    /// In differences, as they are counted.
+    /// On the scale of the differences.
     fn equivalence(&self, rule: &Rule) -> Option<Equivalence> {
         let level = 1.0 - 2.0 * rule.alpha * self.look?.share;
         let margin = self.pairs.margin(rule.margin);
@@ -355,7 +364,7 @@ impl Taken {
         })
     }
 
-    /// Its numbers; verdict and p are not of one look.
+    /// The numbers of this look. Verdict and p depend on all looks, and are set by the caller.
     fn judged(&self, rule: &Rule, many: f64, seed: u64) -> Judged {
         let alpha = self.look.map(|look| rule.alpha * look.share);
         let differences = &self.pairs.differences;

@@ -9,7 +9,7 @@ use crate::monitor::history::Line;
 use crate::monitor::rates::{ArmRates, wakeup_latency};
 use crate::monitor::state::State;
 
-/// A column: its heading in two lines, its width, and its text of an arm.
+/// A column: two lines of heading, width, and the text for an arm.
 type Column = (&'static str, &'static str, usize, fn(&ArmRates) -> String);
 
 const NAME: usize = 16;
@@ -93,7 +93,7 @@ fn preset_of<'a>(state: &'a State, arm: Option<&str>) -> &'a str {
     arm.map_or("", |arm| arm.preset.as_str())
 }
 
-/// The past of the chosen arm, and what is on in it.
+/// Wakeups of the chosen arm over time, and its features.
 fn below(state: &State, room: Room) -> Vec<Row> {
     let theme = room.theme;
     let arm = state.chosen.arm.as_deref();

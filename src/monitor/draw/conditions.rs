@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! View Conditions: states that somebody may want to act upon, and what the daemon says of itself.
+//! View Conditions: states that an operator may want to act on, and the daemon's own events and
+//! gauges.
 
 use super::Room;
 use super::text::{Row, row, wrap};
@@ -15,7 +16,7 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
     rows.skip(first).take(room.height).collect()
 }
 
-/// The first line that is shown when the last one is.
+/// Number of lines above the window when the last line is visible.
 pub fn last_line(state: &State, room: Room) -> usize {
     all(state, room).len().saturating_sub(room.height)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! View Features: what is on, on which arm.
+//! View Features: which features are on, by arm.
 
 use super::text::{Row, row, wrap};
 use super::theme::Role;
@@ -56,7 +56,7 @@ fn column_of(arms: &[&str], arm: &str) -> usize {
     arms.iter().position(|a| *a == arm).unwrap_or(0)
 }
 
-/// The chosen arm alone, its state first.
+/// For narrow terminals: only the chosen arm, with the state before the name.
 fn narrow(state: &State, sample: &Sample, room: Room) -> Vec<Row> {
     let theme = room.theme;
     let on = sample.features_of(state.one_arm());
@@ -77,14 +77,14 @@ fn narrow(state: &State, sample: &Sample, room: Room) -> Vec<Row> {
     rows
 }
 
-/// As many arms as there is room for, the chosen one among them.
+/// The arms that fit, including the chosen one.
 fn shown(state: &State, room: Room) -> Vec<&str> {
     let arms = state.arms();
     let fit = (room.width.saturating_sub(1 + NAME) / ARM).max(1);
     window(arms.clone(), column_of(&arms, state.one_arm()), fit)
 }
 
-/// What the chosen feature is about.
+/// Help text of the chosen feature.
 fn below(state: &State, room: Room) -> Vec<Row> {
     let (theme, feature) = (room.theme, state.feature());
     if room.height < 8 {

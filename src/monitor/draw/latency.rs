@@ -8,7 +8,7 @@ use crate::monitor::rates::ArmRates;
 use crate::monitor::state::State;
 use crate::stats::{HISTS, NR_BUCKETS};
 
-/// Columns of a bucket's name and numbers.
+/// Columns of a bucket's name and of its numbers.
 const LABEL: usize = 18;
 const NUMBERS: usize = 24;
 
@@ -43,7 +43,8 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
     rows
 }
 
-/// A line for each bucket that anything is in or between; where there is no room, the slow end counts more.
+/// One line per bucket, from the first used one to the last. If they do not fit, the fastest are
+/// left out.
 fn buckets(rates: &ArmRates, hist: usize, room: Room, height: usize) -> Vec<Row> {
     let (theme, counts) = (room.theme, &rates.hists[hist]);
     let used = |n: &u64| *n > 0;

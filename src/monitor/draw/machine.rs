@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! View Machine: nodes, LLCs, cores and threads, with as much detail as there is room for.
+//! View Machine: nodes, LLCs, cores and threads, with as much detail as fits.
 
 use super::Room;
 use super::text::{Row, ghz, micros, percent, rate, row};
@@ -11,18 +11,18 @@ use crate::stats::ROWS;
 use crate::stats::host::CpuMetrics;
 
 const GAP: usize = 3;
-/// Lines of what is known of the chosen CPU.
+/// Lines about the chosen CPU.
 const BELOW: usize = 4;
-/// "LLC 1023  100%  1024/1024 idle" at most; most are shorter.
+/// Columns of an LLC's heading ("LLC 3  34%  2/4 idle") without its number. Enough for 99 cores.
 const HEADING: usize = 22;
 
 struct Painter<'a> {
     state: &'a State,
     room: Room,
-    /// Digits of the greatest CPU number, of the greatest number of an LLC or node.
+    /// Digits of the largest CPU number, and of the largest LLC or node number.
     cpu: usize,
     llc: usize,
-    /// Some frequency is known.
+    /// True if some frequency is known.
     khz: bool,
     widths: Widths,
 }
@@ -50,7 +50,7 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
     rows
 }
 
-/// Where each CPU stands in the picture, those too for which there is no room.
+/// Position of each CPU in the picture, including those that do not fit.
 pub fn places(state: &State, room: Room) -> Vec<Place> {
     if state.nodes.is_empty() {
         return Vec::new();
@@ -67,7 +67,7 @@ pub fn places(state: &State, room: Room) -> Vec<Place> {
     rows.iter().enumerate().flat_map(of_line).collect()
 }
 
-/// How many lines tell of the chosen CPU.
+/// Number of lines about the chosen CPU.
 fn below(room: Room) -> usize {
     if room.height >= 3 * BELOW {
         BELOW
@@ -120,7 +120,7 @@ impl<'a> Painter<'a> {
         layout(&self.state.nodes, &self.widths, columns, lines)
     }
 
-    /// With air between rows of LLCs, where there is room for it.
+    /// The picture, with an empty line between rows of LLCs if it fits.
     fn picture(&self, lines: usize) -> Vec<Row> {
         let layout = self.layout(lines);
         if layout.detail == Detail::Cores {
@@ -223,7 +223,8 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// The beginning of a line for all CPUs of these: the chosen one is there for all of them, or the first.
+    /// Starts a line that stands for all CPUs of `llcs`. It is marked with the chosen CPU if that
+    /// is one of them, or else with the first.
     fn stands_for(&self, llcs: &[Llc]) -> Row {
         let cores = || llcs.iter().flat_map(|llc| &llc.cores);
         let cpus = || cores().flat_map(|core| &core.0).map(|(cpu, _)| *cpu);
@@ -236,7 +237,7 @@ impl<'a> Painter<'a> {
         line
     }
 
-    /// Of what stands for CPUs: `role`, unless the chosen one is among them.
+    /// `role`, unless the line is marked with the chosen CPU.
     fn role_of(&self, line: &Row, role: Role) -> Role {
         match line.marks().first() {
             Some((_, cpu)) if Some(*cpu) == self.state.chosen.cpu => Role::Chosen,
@@ -278,7 +279,7 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// What the picture is made of.
+    /// Explains the picture.
     fn legend(&self, detail: Detail) -> Row {
         let khz = match self.khz {
             true => format!(", its GHz; ! limited, {} low", self.theme().low()),
@@ -347,7 +348,7 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// What is known of the chosen CPU.
+    /// Lines about the chosen CPU.
     fn chosen(&self, lines: usize) -> Vec<Row> {
         let theme = self.theme();
         let sample = self.state.sample.as_ref();
@@ -369,7 +370,7 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// The counters that grew most on this CPU.
+    /// The counters with the highest rates on this CPU.
     fn counted(&self, cpu: u64) -> String {
         let rates = self.state.rates.as_ref().and_then(|r| r.cpus.get(&cpu));
         let mut grown: Vec<(&str, f64)> = rates.map_or(Vec::new(), |rates| {

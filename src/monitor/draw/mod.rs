@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! State -> picture. Each view is a function that gives lines for so many columns and lines; whatever does not fit is left out,
-//! the least important first.
+//! Draws a state. Each view is a function that returns lines for a given width and height. What
+//! does not fit is left out, least important first.
 
 mod arms;
 mod conditions;
@@ -22,7 +22,7 @@ use ratatui::widgets::Paragraph;
 use text::{Row, percent, row, wrap};
 use theme::{Role, Theme};
 
-/// Where a view draws.
+/// The space for a view.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     pub theme: Theme,
@@ -30,15 +30,15 @@ pub struct Room {
     pub height: usize,
 }
 
-/// From so many lines on there are two more of them: one with the views, one for the keys.
+/// From this height on there is a line with the views, and one line or more for the last message.
 const TALL: u16 = 8;
 const MIDDLE: u16 = 4;
-/// A refusal is a sentence, and its reason stands last.
+/// A refusal is a sentence with the reason at its end.
 const SAID_LINES: usize = 3;
-/// Beneath so many columns only what matters most is told.
+/// Below this width only the most important is shown.
 const NARROW: usize = 50;
 
-/// What stands above the view, below it, and where it draws itself.
+/// The lines above and below the view, and the space between.
 struct Parts {
     top: Vec<Row>,
     bottom: Vec<Row>,
@@ -53,7 +53,7 @@ impl Parts {
         if area.height >= TALL {
             top.push(tabs(state, theme, width));
             bottom = said(state, theme, width, SAID_LINES);
-            // A line is kept free for it, so that nothing moves.
+            // Keep an empty line for the message, so that nothing moves when one comes.
             bottom.resize_with(bottom.len().max(1), Row::default);
             bottom.push(keys(state, theme, width));
         } else if area.height > 1 {
@@ -90,7 +90,7 @@ pub fn frame(frame: &mut Frame, state: &State, theme: Theme) {
     put(frame, area, y + height, lines_of(bottom));
 }
 
-/// What keys go by, drawn in this area.
+/// What the picture of this size shows, for keys to move within.
 pub fn drawn(state: &State, theme: Theme, area: Rect) -> Drawn {
     let room = Parts::of(state, theme, area).room;
     Drawn {
@@ -99,7 +99,7 @@ pub fn drawn(state: &State, theme: Theme, area: Rect) -> Drawn {
     }
 }
 
-/// These lines from line `y` on, as far as there is room in `area`.
+/// Draws lines from line `y` on, as far as they fit into `area`.
 fn put(frame: &mut Frame, area: Rect, y: u16, lines: Vec<Line<'static>>) {
     let height = area.bottom().saturating_sub(y).min(lines.len() as u16);
     let rect = Rect { y, height, ..area };
@@ -127,7 +127,7 @@ fn body(state: &State, room: Room) -> Vec<Row> {
     }
 }
 
-/// Before there is anything to show.
+/// Shown before the first sample.
 fn wait(state: &State, room: Room) -> Vec<Row> {
     let text = match &state.link {
         Link::Waiting(why) => why.clone(),
@@ -143,7 +143,7 @@ fn paragraph(room: Room, role: Role, text: &str) -> Vec<Row> {
         .collect()
 }
 
-/// Where there is no room for the names of the views, it begins with that of this one.
+/// The header. On a low screen, which has no line with the views, it begins with the view's name.
 fn header(state: &State, theme: Theme, area: Rect) -> Row {
     let width = usize::from(area.width);
     let title = if area.height >= TALL {
@@ -171,7 +171,7 @@ fn header(state: &State, theme: Theme, area: Rect) -> Row {
     left
 }
 
-/// Of the whole, the most important first.
+/// Facts about the whole machine, most important first.
 fn facts(state: &State) -> Vec<(Role, String)> {
     let mut facts = Vec::new();
     match (&state.link, state.silent()) {
@@ -250,7 +250,7 @@ fn tabs(state: &State, theme: Theme, width: usize) -> Row {
     narrow
 }
 
-/// What was said last; while there is no connection, why.
+/// The last message. Without a connection, and without a message: why.
 fn said(state: &State, theme: Theme, width: usize, lines: usize) -> Vec<Row> {
     let (role, text) = match (&state.said, &state.link) {
         (Some(said), _) if said.bad => (Role::Bad, &said.text),
@@ -263,7 +263,7 @@ fn said(state: &State, theme: Theme, width: usize, lines: usize) -> Vec<Row> {
         .collect()
 }
 
-/// As many as there is room for, but for the last two, which say how to find the others and how to end.
+/// The keys that fit. The last two are always shown: how to find the others, and how to quit.
 fn keys(state: &State, theme: Theme, width: usize) -> Row {
     let bar = keys::bar(state);
     let (first, last) = bar.split_at(bar.len().saturating_sub(2));
@@ -331,13 +331,13 @@ fn about(view: View) -> &'static [&'static str] {
     }
 }
 
-/// The part of `rows` that fits, with line `chosen` in it.
+/// The rows that fit, including row `chosen`.
 fn window<T>(rows: Vec<T>, chosen: usize, height: usize) -> Vec<T> {
     let first = (chosen + 1).saturating_sub(height);
     rows.into_iter().skip(first).take(height).collect()
 }
 
-/// Values as a line of bars, the latest at the right; beneath a maximum of 1 it is 1.
+/// Values as a line of bars, the latest at the right. The scale is at least 1.
 fn sparkline(theme: Theme, values: &[f64]) -> String {
     let max = values.iter().copied().fold(1.0, f64::max);
     let bar = |v: &f64| theme.bar((v / max * 1000.0) as u64);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! View Rates: the groups of the table, flowing through columns.
+//! View Rates: the groups of counters, flowing through columns.
 
 use super::text::{Row, rate, row, wrap};
 use super::theme::Role;
@@ -11,10 +11,10 @@ use crate::stats::ROWS;
 const NAME: usize = 23;
 const COLUMN: usize = NAME + 8;
 const GAP: usize = 3;
-/// Lines of what is said of the chosen counter: a head, its help, its past.
+/// Lines about the chosen counter: a rule, its value and help (two lines), its past.
 const BELOW: usize = 4;
 
-/// A line of a column: the heading of a group, or a counter.
+/// A cell of a column.
 enum Item {
     Gap,
     Group(&'static str),
@@ -40,7 +40,7 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
     rows
 }
 
-/// Of the chosen arm, or of all. None: it is counted of no arm.
+/// Rate for the chosen arm or for all. None: the counter does not count by arm.
 fn value(state: &State, counter: usize) -> Option<f64> {
     let arm = state.chosen.arm.as_deref();
     if arm.is_some() && ROWS[counter].machine {
@@ -68,7 +68,7 @@ fn table(state: &State, room: Room) -> Vec<Row> {
     let columns = ((room.width.saturating_sub(1) + GAP) / (COLUMN + GAP)).max(1);
     let is_chosen = |item: &Item| matches!(item, Item::Counter(i) if *i == state.chosen.counter);
     let chosen = items.iter().position(is_chosen).unwrap_or(0);
-    // Whole columns go by, so that nothing moves as long as the chosen one is to be seen.
+    // Scroll by whole columns, so that nothing moves while the chosen counter stays visible.
     let column = chosen / height;
     let first = (column + 1).saturating_sub(columns) * height;
     let mut rows = vec![Row::default(); height];

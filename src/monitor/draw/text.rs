@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A line that is put together piece by piece and knows how wide it is; numbers in few columns.
+//! A line that is built piece by piece and knows its width, and short formats of numbers.
 
 use super::theme::{Role, Theme};
 use ratatui::text::{Line, Span};
 
-/// A line in the making.
+/// A line under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
     spans: Vec<Span<'static>>,
     width: usize,
-    /// Columns at which CPUs can be chosen.
+    /// Columns of CPUs that can be chosen.
     cpus: Vec<(usize, u64)>,
 }
 
@@ -20,7 +20,7 @@ impl Row {
         self.spans.push(span);
     }
 
-    /// Spaces up to this column.
+    /// Adds spaces up to this column.
     pub fn pad(&mut self, column: usize) {
         let missing = column.saturating_sub(self.width);
         if missing > 0 {
@@ -29,12 +29,12 @@ impl Row {
         }
     }
 
-    /// What is pushed next is, or stands for, this CPU.
+    /// The piece that is pushed next shows this CPU or stands for it.
     pub fn mark(&mut self, cpu: u64) {
         self.cpus.push((self.width, cpu));
     }
 
-    /// The CPUs that are marked, by column.
+    /// The marked CPUs, with their columns.
     pub fn marks(&self) -> &[(usize, u64)] {
         &self.cpus
     }
@@ -62,7 +62,7 @@ pub fn row(theme: Theme, role: Role, text: impl Into<String>) -> Row {
     row
 }
 
-/// Words in lines of at most `width` columns.
+/// Breaks text into lines of at most `width` characters.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let (mut lines, mut line) = (Vec::new(), String::new());
@@ -103,7 +103,7 @@ pub fn percent(permille: u64) -> u64 {
     (permille.min(1000) + 5) / 10
 }
 
-/// "3.9", in GHz; as wide, where it is not known.
+/// Such as "3.9", in GHz. A placeholder of the same width if unknown.
 pub fn ghz(khz: u64) -> String {
     match khz {
         0 => " - ".to_string(),
@@ -111,7 +111,7 @@ pub fn ghz(khz: u64) -> String {
     }
 }
 
-/// A time in at most six columns.
+/// A time in at most seven columns: up to 9999 us, ms or s.
 pub fn micros(us: u64) -> String {
     match us {
         0..10_000 => format!("{us} us"),

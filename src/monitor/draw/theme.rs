@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Colours and signs. Without colours (NO_COLOR) weight tells what matters, and the numbers are all there; without UTF-8 the bars
-//! are made of ASCII.
+//! Colours and symbols. Without colours (NO_COLOR) bold text marks what matters, and numbers show
+//! the rest. Without UTF-8 the bars are ASCII.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -9,14 +9,14 @@ use ratatui::style::{Color, Modifier, Style};
 pub enum Role {
     Plain,
     Heading,
-    /// Of less weight than what is around it.
+    /// Less prominent than the text around it.
     Faint,
     Good,
     Warning,
     Bad,
-    /// Below the threshold of frequencies.
+    /// At or below the frequency threshold.
     Low,
-    /// A part of a thousand.
+    /// In permille.
     Busy(u64),
     Chosen,
 }
@@ -31,7 +31,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 const ASCII_BARS: [char; 8] = ['_', '.', ':', '-', '=', '+', '*', '#'];
 
 impl Theme {
-    /// As the environment asks for.
+    /// The theme that the environment asks for.
     pub fn of_environment() -> Theme {
         let var = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
@@ -63,7 +63,7 @@ impl Theme {
         }
     }
 
-    /// A column as high as a part of a thousand; only nothing at all is the lowest.
+    /// A bar whose height shows a permille. The lowest is for less than 20, which counts as idle.
     pub fn bar(self, permille: u64) -> char {
         let index = match permille {
             0..20 => 0,
@@ -73,7 +73,7 @@ impl Theme {
         bars[index.min(bars.len() - 1)]
     }
 
-    /// So many columns of `width` as a part of one says.
+    /// A horizontal bar that fills `part` (0 to 1) of `width` columns.
     pub fn stripe(self, part: f64, width: usize) -> String {
         let sign = if self.utf8 { "█" } else { "#" };
         let filled = (part.clamp(0.0, 1.0) * width as f64).round() as usize;
@@ -89,7 +89,7 @@ impl Theme {
         }
     }
 
-    /// Behind a low frequency.
+    /// Marks a low frequency.
     pub fn low(self) -> &'static str {
         if self.utf8 { "↓" } else { "v" }
     }
