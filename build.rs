@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Builds the BPF half and turns the C tables into Rust, so that a feature or a counter is written once.
-//! The steps live in build/: `clang` finds the compiler, `tables` reads the rows, `native` compiles the policy for
-//! tests and benches.
+//! Builds the BPF half, and generates Rust from the C tables, so that a feature or a counter is
+//! written once. The steps are in build/: `clang` finds the compiler, `tables` reads the rows,
+//! `native` compiles the policy for tests and benches.
 
 #[path = "build/clang.rs"]
 mod clang;
@@ -57,7 +57,7 @@ fn build_bpf() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// BpfBuilder takes flags from the environment only.
+/// BpfBuilder takes extra flags from the environment only.
 fn define(name: &str) {
     const FLAGS: &str = "BPF_EXTRA_CFLAGS_PRE_INCL";
     let flags = std::env::var(FLAGS).unwrap_or_default();
@@ -65,7 +65,7 @@ fn define(name: &str) {
     unsafe { std::env::set_var(FLAGS, format!("{flags} -D{name}")) };
 }
 
-/// An error with its causes: the compiler's messages are in the last.
+/// An error with its causes: the last one has the compiler's messages.
 fn chain(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(cause) => format!("{error}: {}", chain(cause)),
@@ -73,7 +73,7 @@ fn chain(error: &dyn std::error::Error) -> String {
     }
 }
 
-/// BpfBuilder watches the files beside main.bpf.c only; the policy's headers are in a folder below.
+/// BpfBuilder watches only the files beside main.bpf.c; the policy's headers are in a folder below.
 fn rerun_if_changed(dir: &Path) -> Result<(), String> {
     println!("cargo:rerun-if-changed={}", dir.display());
     let entries = std::fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Finds the clang that builds BPF. scripts/clang does the same for the build script of scx_utils, which runs first.
+//! Finds the clang that builds BPF. scripts/clang does the same for the build script of scx_utils,
+//! which runs first.
 
 use std::process::Command;
 
@@ -8,7 +9,7 @@ const NAMES: [&str; 6] = [
     "clang", "clang-22", "clang-21", "clang-20", "clang-19", "clang-18",
 ];
 
-/// Sets BPF_CLANG, which is where scx_cargo looks. A BPF_CLANG that is already set is only checked.
+/// Sets BPF_CLANG, which scx_cargo reads. If it is set already, it is only checked.
 pub fn choose() -> Result<(), String> {
     println!("cargo:rerun-if-env-changed=BPF_CLANG");
     if let Ok(set) = std::env::var("BPF_CLANG") {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Compiles the policy natively (src/native/policy.c) and makes its Rust declarations. The object is part of the
-//! library; a binary that calls none of it gets none of it.
+//! Compiles the policy natively (src/native/policy.c) and generates its Rust declarations. The
+//! object is part of the library; the linker leaves it out of a binary that calls none of it.
 //!
-//! With ROOST_SANITIZE=1 the C is built with clang's address and undefined-behaviour sanitizers. Only this package's
-//! own links change, so no dependency is rebuilt. The feature `fuzz` does the same, counts what is covered, and gives
-//! examples libFuzzer's runtime.
+//! With ROOST_SANITIZE=1 the C is built with clang's address and undefined-behaviour sanitizers.
+//! Only the links of this package change, so no dependency is rebuilt. The feature `fuzz` does the
+//! same, records coverage, and links libFuzzer's runtime to the examples.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const SANITIZERS: &str = "-fsanitize=address,undefined";
-/// As scripts/covered-rustc has rustc do.
+/// The same coverage as scripts/covered-rustc requests of rustc.
 const COVERAGE: &str = "-fsanitize-coverage=inline-8bit-counters,pc-table,trace-cmp";
 
 pub fn build(out: &Path) -> Result<(), String> {
@@ -56,7 +56,8 @@ fn clang() -> String {
     std::env::var("BPF_CLANG").unwrap_or_else(|_| "clang".into())
 }
 
-/// The runtime is linked by name, whole and with its symbols exported, because rustc links with another compiler.
+/// Links the runtime by name, whole and with its symbols exported, because rustc links with another
+/// compiler.
 fn link_sanitizers(clang: &str) -> Result<(), String> {
     let runtime = runtime(clang, "asan")?;
     let exported = runtime.with_extension("a.syms");
@@ -76,7 +77,8 @@ fn link_sanitizers(clang: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The runtime of libFuzzer is C++; its main() is ours (tests/fuzz/drive.rs).
+/// libFuzzer's runtime is C++. It is the variant without main(), which tests/fuzz/drive.rs
+/// provides.
 fn link_fuzzer(clang: &str) -> Result<(), String> {
     let runtime = runtime(clang, "fuzzer_no_main")?;
     for arg in [runtime.display().to_string(), "-lstdc++".into()] {
@@ -108,7 +110,7 @@ fn declarations(out: &Path) -> Result<(), String> {
         .clang_args(["-DROOST_NATIVE", "-std=gnu11"])
         .allowlist_function("roost_.*")
         .allowlist_type("(cgroup|cpu|llc)_state|bandwidth|limits|park|cpu_set|steal_level|llc_sets|world|roost_.*|placing|preempt|wakeup|port_task|(cpu|run)_view|times|kernel|cursor|timer_kind|domains")
-        // These are what `machine::facts` makes and `config` sets.
+        // `machine::facts` and `config` make these.
         .blocklist_type("(cpu|llc|node|machine)_facts|tunables|arm|policy_image")
         .raw_line("use crate::bpf::intf::{cpu_facts, llc_facts, machine_facts, node_facts, policy_image, tunables};")
         .allowlist_var("(MAX|MIN|CPU|WORD|STEAL|PARK|GRANT|OWED)_.*|NO_CPU|CAPACITY_SCALE|NICE0_WEIGHT|ROOT_CGROUP|CGROUP_DEPTH|SET_.*|IDLE_WEIGHT|NR_HIST_BUCKETS|ROOST_NR_HISTS|IMMED|CLAIM_LOST_NS|PLAIN_CLAIM|HUNGRY_.*|(ENQ|KICK|WAKE)_.*|SLICE_INF|DOMAIN_LOOKS")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Reads the rows of src/bpf/*.tbl.h. Their strings are written alike in C and Rust, so a row is passed on as it
-//! is, as one line of a macro call; what the macro makes of it stands in src/features.rs and src/stats/.
+//! Reads the rows of src/bpf/*.tbl.h. Their strings have the same form in C and Rust, so a row is
+//! passed on unchanged, as one line of a macro call. The macros are in src/features.rs and
+//! src/stats/.
 
 /// FEATURE(name, "source", "help") -> `name, roost_feature_FEATURE_name, "", "source", "help";`
 /// SUBSWITCH(name, parent, "source", "help") -> the same with "parent".
@@ -22,8 +23,8 @@ pub fn features(path: &str) -> Result<String, String> {
     Ok(call("feature_table", lines.into_iter()))
 }
 
-/// STAT(name, "help") -> `name, roost_stat_STAT_name, "group", false, "help";` where the group is the comment above the
-/// rows, up to its colon; MACHINE_STAT(name, "help") -> the same with true.
+/// STAT(name, "help") -> `name, roost_stat_STAT_name, "group", false, "help";` where the group is
+/// the comment above the rows, up to its colon. MACHINE_STAT(name, "help") -> the same with true.
 pub fn stats(path: &str) -> Result<String, String> {
     let line = |r: &Row| {
         let machine = r.macro_name == "MACHINE_STAT";
@@ -47,7 +48,7 @@ struct Row {
     /// The comment above, up to its colon.
     group: String,
     name: String,
-    /// The strings, as they are written.
+    /// The strings in their source form.
     rest: String,
 }
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What setup, run and test share. Sourced by bash scripts that stand in the top directory.
+# Shared by setup, run, test and fuzz: sourced by bash scripts that run in the top directory.
 
 say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
 
@@ -9,7 +9,7 @@ fail() {
 	exit 1
 }
 
-# Run as root: as it is, or with sudo.
+# Runs a command as root, with sudo if needed.
 as_root() {
 	if [ "$(id -u)" = 0 ]; then
 		"$@"
@@ -20,7 +20,8 @@ as_root() {
 	fi
 }
 
-# Run as the owner of the tree: under 'sudo scripts/...' builds belong to the caller, whose Rust it is.
+# Runs a command as the owner of the tree. Under 'sudo scripts/...' that is the invoking user, who
+# owns the build and has Rust.
 as_owner() {
 	if [ "$(id -u)" = 0 ] && [ -n "${SUDO_USER:-}" ] && [ "$SUDO_USER" != root ]; then
 		sudo -u "$SUDO_USER" -H env "PATH=$PATH" "$@"
@@ -31,7 +32,7 @@ as_owner() {
 
 owner_home() { getent passwd "${SUDO_USER:-$(id -un)}" | cut -d: -f6; }
 
-# Where rustup puts cargo, also when this shell has not read its profile.
+# Adds rustup's folder of cargo, in case this shell has not read its profile.
 add_cargo_to_path() {
 	local dir
 	for dir in "${CARGO_HOME:-$HOME/.cargo}/bin" "$(owner_home)/.cargo/bin"; do

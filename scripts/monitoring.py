@@ -28,16 +28,16 @@ from archive import CACHE, Archive, LabError, codename                      # no
 PACKAGES = ["prometheus", "prometheus-node-exporter", "python3-prometheus-client", "python3-decorator"]
 ALERTS, CONTRIB = "prometheus-alerts.yml", TOP / "contrib"
 OPEN = "application/openmetrics-text; version=1.0.0"
-# Where scripts/test has cargo put what it builds.
+# Where cargo, as called by scripts/test, puts its builds.
 BUILT = TOP / os.environ.get("CARGO_TARGET_DIR", "target") / "release"
-# What Grafana puts in place of its variables.
+# The values that Grafana inserts for its variables.
 VARIABLES = {"$__rate_interval": "15s", "$instance": ".*", "$arm": ".*"}
 WIDTH = 24
-# Grafana's own model of a dashboard, generated from its schema; pure Python, of PyPI.
+# Grafana's own model of a dashboard, generated from its schema; pure Python, from PyPI.
 SDK = "grafana-foundation-sdk==1769699998!10.1.0"
-# Grafana writes and reads these, and its schema has them not.
+# Grafana writes and reads these, but its schema lacks them.
 NOT_IN_SCHEMA = {"definition", "titleFormat"}
-# A machine with other work may take long; one without is not kept waiting.
+# The limit for a machine with other work; an idle one takes less.
 PATIENCE = 60
 
 
@@ -83,7 +83,7 @@ def get(url, accept="*/*"):
 def answers(url):
     try:
         get(url)
-    # Not there yet; or 503, there and not ready yet.
+    # It does not listen yet; or 503: it listens and is not ready.
     except OSError:
         return False
     return True
@@ -157,7 +157,7 @@ class Setup:
         try:
             return json.loads(get(url)[1])
         except urllib.error.HTTPError as e:
-            # Plain text, before it is ready and when it has too much to do.
+            # Plain text, before it is ready and when it is overloaded.
             if e.code == 503:
                 return None
             raise AssertionError(f"{url}: {json.loads(e.read())['error']}") from None
@@ -223,7 +223,7 @@ def prometheus_scrapes(setup):
     setup.await_query("a scrape by Prometheus", "roost_up == 1")
     wait_for("a scrape without an error", lambda: all(target["health"] == "up" and not target["lastError"]
                                                       for target in setup.api("targets")["activeTargets"]))
-    # Enough of them for a rate.
+    # Enough samples for a rate.
     setup.await_query("a rate", 'rate(roost_sis_prev_total{arm="games"}[15s]) > 500')
     wait_for("types", lambda: setup.api("metadata", metric="roost_wakeup_latency_seconds"))
     (latency,) = setup.api("metadata", metric="roost_wakeup_latency_seconds")["roost_wakeup_latency_seconds"]
@@ -236,7 +236,7 @@ def prometheus_evaluates_the_alerts(setup):
         return rules and all(r["health"] != "unknown" for r in rules) and rules
     for rule in wait_for("the alerts", evaluated):
         assert rule["health"] == "ok", rule
-        # 'up' is the one that is not ours; Prometheus does not scrape the textfile here.
+        # 'up' is not a metric of scx_roost; Prometheus does not scrape the textfile here.
         for metric in set(re.findall(r"\b(?:roost_\w+|up)\b", rule["query"])) - {"roost_textfile_timestamp_seconds"}:
             setup.await_query(f"a metric of {rule['name']}", metric)
 
@@ -275,7 +275,7 @@ def the_dashboard_shows_all_events(setup):
             if f.type == "counter" and not any(s.labels for s in f.samples) and not f.name.startswith("roost_all_")}
     (panel,) = (p for p in json.loads((CONTRIB / "grafana-dashboard.json").read_text())["panels"] if p["title"] == "Events")
     shown = {re.search(r"(roost_\w+)_total", target["expr"])[1] for target in panel["targets"]}
-    # The first would hide all others, the second has a panel of its own.
+    # The first would hide all others; the second has its own panel.
     told -= {"roost_periods", "roost_restarts"}
     assert shown == told and told, f"events {sorted(told - shown)} are not shown, {sorted(shown - told)} are none"
 
@@ -348,14 +348,14 @@ CHECKS = [alerts_are_what_they_are_meant_to_be, the_dashboard_is_one, all_of_it_
           the_dashboard_shows_data, the_dashboard_shows_all_events, a_daemon_that_goes_is_told]
 
 
-# Needs what is not of Debian.
+# Checks that need more than Debian's packages.
 BY_SDK = [the_dashboard_is_of_grafanas_schema]
 
 
 def check(setup, one):
     try:
         one(setup)
-    # Whatever it is: the other checks are still worth something.
+    # Whatever the error, the other checks are still useful.
     except Exception as e:
         print(f"FAIL {one.__name__}: {type(e).__name__} {e}")
         setup.last_words()

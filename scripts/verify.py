@@ -22,7 +22,7 @@ import ladder
 import mutants
 
 
-# A search that takes so long does not end.
+# A search that takes longer than this is considered endless.
 TIMEOUT_S = 600
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Arms: policies side by side, each with its own features and tunables. Arm `default` is everybody's who is on no other. A
-//! change is made whole or not at all.
+//! Arms: policies side by side, each with its own features and tunables. Tasks that are on no other
+//! arm are on arm `default`. A change is applied whole or not at all.
 
 use crate::bpf::intf::{CAPACITY_SCALE, MAX_ARMS, arm, policy_image, task_policy};
 use crate::features::{
@@ -17,16 +17,16 @@ use std::collections::BTreeMap;
 
 pub const DEFAULT_ARM: &str = "default";
 const SLOTS: usize = MAX_ARMS as usize;
-/// Of an arm's name.
+/// Bytes of an arm's name, at most.
 pub const NAME_MAX: usize = 15;
 
-/// Features and tunables, as they are asked for.
+/// Features and tunables, as requested.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Where the features started from.
+    /// The preset that the features started from.
     pub preset: String,
     pub features: FeatureSet,
-    /// Those that are not the default's, by name.
+    /// Values other than the defaults, by name.
     tunables: BTreeMap<&'static str, u32>,
 }
 
@@ -41,7 +41,7 @@ impl Default for Settings {
     }
 }
 
-/// What is to be different. The order in which it was typed does not matter.
+/// The settings to change. Their order on the command line does not matter.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Change {
@@ -63,7 +63,8 @@ impl Settings {
         })
     }
 
-    /// These with the change made. A preset replaces the features and leaves the tunables.
+    /// These settings with the change applied. A preset replaces the features and keeps the
+    /// tunables.
     pub fn changed(&self, change: &Change) -> Result<Settings> {
         if *change == Change::default() {
             bail!(
@@ -97,7 +98,8 @@ impl Settings {
         self.tunables.insert(row.name, value);
     }
 
-    /// The value that counts on a machine of so many CPUs. A default gives way to what was asked for.
+    /// The effective value on a machine of `nr_cpus` CPUs. If slice-us or min-slice-us alone was
+    /// set, the default of the other one adapts to it.
     pub fn value(&self, row: &Tunable, nr_cpus: u32) -> u32 {
         let asked = |row: &Tunable| self.tunables.get(row.name).copied();
         let value = |row: &Tunable| asked(row).unwrap_or_else(|| row.default.value(nr_cpus));
@@ -110,7 +112,7 @@ impl Settings {
         }
     }
 
-    /// No slice may be shorter than the least one.
+    /// The slice must not be shorter than the least slice.
     pub fn check(&self) -> Result<()> {
         let asked = |row: &Tunable| self.tunables.get(row.name);
         match (asked(&SLICE), asked(&MIN_SLICE)) {
@@ -121,7 +123,7 @@ impl Settings {
         }
     }
 
-    /// As the BPF half reads it, on a machine of so many CPUs.
+    /// The arm in the form that the BPF half reads, on a machine of `nr_cpus` CPUs.
     pub fn arm(&self, nr_cpus: u32) -> arm {
         let ns = |row: &Tunable| u64::from(self.value(row, nr_cpus)) * 1000;
         let margin = self.value(&FITS_MARGIN, nr_cpus);
@@ -142,7 +144,7 @@ impl Settings {
         }
     }
 
-    /// When a CPU's frequency is low. Whoever does not ask has no rule.
+    /// When a CPU's frequency counts as low. An arm without delay_migration has no rule.
     pub fn freq_rule(&self) -> FreqRule {
         if self.features.has(bits::delay_migration) {
             FreqRule::of_code(self.value(&FREQ_THRESHOLD, 1))
@@ -152,7 +154,7 @@ impl Settings {
     }
 }
 
-/// A feature cannot be in both lists.
+/// A feature must not be in both lists.
 fn switched(base: FeatureSet, enable: &[String], disable: &[String]) -> Result<FeatureSet> {
     if let Some(name) = enable.iter().find(|n| disable.contains(n)) {
         bail!("feature '{name}' is given to both --enable and --disable: give it to one");
@@ -164,7 +166,7 @@ fn switched(base: FeatureSet, enable: &[String], disable: &[String]) -> Result<F
     for name in disable {
         set = set.without(known_feature(name)?);
     }
-    // One that was there before, and whose feature was disabled, does nothing and says nothing.
+    // A sub-switch that was on before its feature was disabled stays, without effect or error.
     match features::orphans(set).find(|f| enable.iter().any(|e| e == f.name)) {
         Some(f) => bail!(
             "feature '{}' needs '{}': enable that too, or not this",
@@ -206,7 +208,7 @@ fn unknown_tunable(name: &str) -> String {
 pub struct Arm {
     pub name: String,
     pub settings: Settings,
-    /// What it was made with.
+    /// The settings that it was made with.
     origin: Settings,
 }
 
@@ -219,7 +221,7 @@ impl Arm {
         }
     }
 
-    /// For whoever asks, on a machine of so many CPUs.
+    /// As JSON, with the effective values on a machine of `nr_cpus` CPUs.
     pub fn describe(&self, machine_wide: bool, nr_cpus: u32) -> Value {
         let tunables: BTreeMap<&str, Value> = features::TUNABLES
             .iter()
@@ -235,7 +237,7 @@ impl Arm {
     }
 }
 
-/// All arms by their slots, which are their numbers in the BPF half.
+/// All arms by slot, which is their number in the BPF half.
 #[derive(Clone, Debug)]
 pub struct Arms {
     slots: [Option<Arm>; SLOTS],
@@ -291,14 +293,14 @@ impl Arms {
         Ok(())
     }
 
-    /// Back to what the arm was made with.
+    /// Restores the settings that the arm was made with.
     pub fn reset(&mut self, name: &str) -> Result<()> {
         let arm = self.settings(name)?;
         arm.settings = arm.origin.clone();
         Ok(())
     }
 
-    /// A new arm, of a preset or as arm default is now. The answer is its slot.
+    /// Adds an arm, with a preset or with the current settings of arm default. Returns its slot.
     pub fn add(&mut self, name: &str, preset: Option<&str>) -> Result<usize> {
         let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
         if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(letters) {
@@ -331,7 +333,7 @@ impl Arms {
         Ok(slot)
     }
 
-    /// Of each slot; an unused one is as arm default.
+    /// By slot; an unused slot has the rule of arm default.
     pub fn freq_rules(&self) -> [FreqRule; SLOTS] {
         let rule = |slot: &Option<Arm>| {
             slot.as_ref()
@@ -349,7 +351,7 @@ impl Arms {
         used.any(|arm| arm.settings.features.has(both))
     }
 
-    /// `capacity` is that of each CPU by number. No frequency is low in it.
+    /// `capacity` is that of each CPU by number. The image has no frequency thresholds.
     pub fn image(&self, nr_cpus: u32, capacity: &[u16]) -> policy_image {
         let row = |slot: &Option<Arm>| slot.as_ref().map(|arm| arm.settings.arm(nr_cpus));
         image_of_rows(&self.slots.each_ref().map(row), capacity)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the build made of src/bpf: `intf` are the C types that both halves share, `skel` is the BPF object.
+//! What the build generates from src/bpf: `intf` holds the C types shared by both halves, `skel`
+//! the BPF object.
 
 use anyhow::{Result, bail};
 use libbpf_rs::{PrintCallback, PrintLevel, set_print};
@@ -24,8 +25,8 @@ pub mod skel {
     pub use super::generated::*;
 }
 
-/// While it lives, what libbpf says goes to the log at debug level. By itself libbpf writes to
-/// stderr, and warns about things that are meant to be so.
+/// While it lives, libbpf's messages go to the log at debug level. By default libbpf writes to
+/// stderr, and warns about things that are intended.
 pub struct ToLog(Option<(PrintLevel, PrintCallback)>);
 
 impl ToLog {
@@ -41,8 +42,8 @@ impl Drop for ToLog {
     }
 }
 
-/// Two Rust types of one C struct: bindgen and each skeleton make a type of their own. Every type
-/// is its own twin; `twins!` declares the others.
+/// Two Rust types of one C struct: bindgen and each skeleton generate their own. Every type is its
+/// own twin; `twins!` declares the others.
 ///
 /// # Safety
 ///
@@ -99,8 +100,8 @@ pub fn copy_rows<To: TwinOf<From>, From: Copy>(to: &mut [To], from: &[From]) -> 
     Ok(())
 }
 
-/// Writes what the BPF half reads as constants: `Facts` and `tunables` into the .rodata of a skeleton. A macro, because
-/// each skeleton has a type of its own for it.
+/// Writes what the BPF half reads as constants: `Facts` and `tunables` into the .rodata of a
+/// skeleton. A macro, because each skeleton has its own type for it.
 #[macro_export]
 macro_rules! fill_rodata {
     ($rodata:expr, $facts:expr, $tun:expr) => {{
@@ -122,7 +123,7 @@ mod tests {
 
     twins! { unsafe u16 = i16 }
 
-    /// libbpf warns of what is no object.
+    /// libbpf warns about data that is no object.
     fn warn_by_libbpf() {
         assert!(
             libbpf_rs::ObjectBuilder::default()

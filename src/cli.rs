@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What was typed. `parse` turns it into a `Command`, which holds only what is meant.
+//! The command line. `parse` turns it into a `Command`, in which defaults and presets are resolved.
 
 mod args;
 mod forgotten;
@@ -27,14 +27,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the binary is to do.
+/// The task of the program.
 #[derive(Debug)]
 pub enum Command {
-    /// Print this text and be done.
+    /// Prints this text and ends.
     Print(String),
     Run {
         config: Box<Config>,
-        /// Nothing of this process is swapped out.
+        /// No memory of this process is swapped out.
         lock_memory: bool,
         verbose: bool,
     },
@@ -48,12 +48,12 @@ pub enum Command {
         sysfs: PathBuf,
         json: bool,
     },
-    /// Compare variants on a command.
+    /// Compares variants on a command.
     Ab {
         args: Box<AbArgs>,
         json: bool,
     },
-    /// Find what suits a command.
+    /// Searches the settings that suit a command.
     Tune {
         args: Box<TuneArgs>,
         json: bool,
@@ -70,7 +70,7 @@ pub enum Command {
     Ctl {
         path: PathBuf,
         verb: ctl::Verb,
-        /// For a scheduler that is not there yet.
+        /// How long to wait for a scheduler that is not there yet.
         wait: Duration,
         json: bool,
     },
@@ -79,7 +79,7 @@ pub enum Command {
         args: ExecArgs,
     },
     Export {
-        /// Of the scheduler that is asked.
+        /// The socket of the scheduler to ask.
         stats: PathBuf,
         output: Output,
     },
@@ -92,7 +92,7 @@ pub enum Command {
     View(monitor::Options),
 }
 
-/// The command line, or one sentence on what is wrong with it.
+/// Parses the command line. An error is one sentence.
 pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Result<Command> {
     let command = Cli::command();
     let words: Vec<OsString> = args.into_iter().map(Into::into).collect();
@@ -123,12 +123,12 @@ pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Re
     }
 }
 
-/// Is it the name of one of ours?
+/// Whether it is the name of a subcommand.
 pub fn is_subcommand(word: &str) -> bool {
     Cli::command().find_subcommand(word).is_some()
 }
 
-/// Before a subcommand only those of its own options may stand that a run has too, under the same id.
+/// Before a subcommand only those options may stand that both it and a run have, with the same id.
 fn no_run_option_with_subcommand(command: &clap::Command, matches: &ArgMatches) -> Result<()> {
     let Some(name) = matches.subcommand_name() else {
         return Ok(());
@@ -163,7 +163,8 @@ fn typed(matches: &ArgMatches, id: &str) -> bool {
     matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-/// clap writes an error over several lines, the usage last: this keeps the lines that say what is wrong.
+/// clap writes an error over several lines, with the usage last. This keeps the lines about the
+/// error.
 fn sentence(error: &str) -> String {
     let lines = error
         .lines()
@@ -181,7 +182,7 @@ fn sentence(error: &str) -> String {
 
 impl Cli {
     fn resolve(self) -> Result<Command> {
-        // Before the subcommand or behind it.
+        // Given before the subcommand or after it.
         let json = self.json.json;
         match self.command {
             Some(Sub::Topology(args)) => {
@@ -243,7 +244,8 @@ impl Cli {
         }
         let (print_version, help_stats) = (self.run.version, self.run.help_stats);
         let (monitor, path) = (self.run.monitor, self.run.stats_path.clone());
-        // Before anything that does not need it: a wrong name is an error whatever else was asked for.
+        // Before anything that does not need it: an invalid name is an error whatever else was
+        // requested.
         let run = self.resolve_run()?;
         Ok(match monitor {
             _ if print_version => Command::Print(version() + "\n"),
@@ -315,7 +317,7 @@ impl Cli {
 }
 
 impl MachineArgs {
-    /// Together with what stood before the subcommand; what stands behind it comes last and counts.
+    /// Merged with the options before the subcommand; those after it take precedence.
     fn with(self, before: SysfsArg, json: bool) -> (PathBuf, bool) {
         let sysfs = self.sysfs.sysfs.or(before.sysfs);
         (SysfsArg { sysfs }.root(), json || self.json)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is meant, after `cli` took what was typed: presets resolved to features, one value per tunable.
+//! The resolved configuration, as opposed to the command line in `cli`: presets are features, and
+//! each tunable has one value.
 
 use crate::arms::Settings;
 use crate::bpf::intf::tunables;
@@ -15,23 +16,23 @@ const IMBALANCE_PCT: u32 = 117;
 
 /// Where scx_stats clients look.
 pub const STATS_PATH: &str = "/var/run/scx/root/stats";
-/// The control socket is beside that of the statistics, under this name.
+/// The name of the control socket, in the folder of the statistics socket.
 const CTL_NAME: &str = "ctl";
 
-/// Where the scheduler that serves its statistics at `stats` is controlled.
+/// The control socket of the scheduler that serves its statistics at `stats`.
 pub fn ctl_path_beside(stats: &Path) -> PathBuf {
     stats.with_file_name(CTL_NAME)
 }
 
-/// How the scheduler is to run.
+/// How the scheduler runs.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Of the arm `default`, on which all tasks begin.
+    /// Of the arm `default`, on which all tasks start.
     pub settings: Settings,
-    /// They are fixed at load, and there is no other arm. Its features become a constant of the programs, its tunables are read
-    /// as ever.
+    /// The settings are fixed at load, and there is no other arm. The features become a constant of
+    /// the programs; tunables are read as usual.
     pub freeze: bool,
-    /// Groups may lose their CPU limits (cpu.max): it starts, and enforces none.
+    /// Start even if groups have CPU limits (cpu.max), and enforce none.
     pub ignore_cpu_max: bool,
     pub cpuperf: CpuPerf,
     /// Where frequencies of CPUs are read, and how often.
@@ -44,9 +45,9 @@ pub struct Config {
     pub ctl_path: PathBuf,
     /// Number of the group that may control the scheduler, besides its owner.
     pub ctl_group: Option<u32>,
-    /// Print statistics this often.
+    /// How often statistics are printed; None: never.
     pub stats_interval: Option<Duration>,
-    /// Print them as JSON.
+    /// Statistics are printed as JSON.
     pub stats_json: bool,
     /// Bytes of the debug dump after an error; 0 is the kernel's default.
     pub exit_dump_len: u32,
@@ -61,7 +62,8 @@ pub struct Config {
 pub struct Faults {
     /// The features that kernels before 6.19 and 7.1 lack stay unused.
     pub old_paths: bool,
-    /// A wakeup spins between the look at an idle CPU and the insertion there. Delay timers are lost.
+    /// A wakeup spins between the look at an idle CPU and the insertion there. Delay timers are
+    /// lost.
     pub spin: bool,
 }
 
@@ -89,12 +91,13 @@ impl Default for Config {
     }
 }
 
-/// What scx_utils takes as the watchdog's time, ms, in the place of `WATCHDOG_MS`.
+/// An environment variable of scx_utils: the watchdog's timeout in ms, instead of `WATCHDOG_MS`.
 const TIMEOUT_ENV: &str = "SCX_TIMEOUT_MS";
 /// timeout_ms of main.bpf.c.
 const WATCHDOG_MS: u64 = 5000;
 
-/// Nobody who could run waits longer: half of the watchdog's time (aging.h), which the environment may set, ms.
+/// The longest wait of a runnable task: half of the watchdog's timeout (aging.h). `timeout` is the
+/// environment's, in ms.
 fn wait_bound_ns(timeout: Option<&str>) -> u64 {
     let ms = timeout.and_then(|ms| ms.parse::<u32>().ok());
     ms.map_or(WATCHDOG_MS, u64::from) * 1_000_000 / 2
@@ -109,8 +112,8 @@ impl Config {
         false
     }
 
-    /// What is settled at load. `timers`: bpf_timer may be used.
-    /// `limits`: the kernel tells of cpu.max.
+    /// What is fixed at load. `timers`: bpf_timer may be used. `limits`: the kernel reports
+    /// cpu.max.
     pub fn tunables(&self, cpufreq: &CpuFreq, timers: bool, limits: bool) -> tunables {
         tunables {
             cpuperf: cpufreq.mode(self.cpuperf),
@@ -119,7 +122,7 @@ impl Config {
             imbalance_pct: IMBALANCE_PCT,
             frozen: self.freeze.into(),
             features: self.settings.features.0,
-            // Slices that end with a budget, and the release of parked tasks, need timers.
+            // Ending slices with a budget and releasing parked tasks need timers.
             limits: (limits && timers && !self.ignore_cpu_max).into(),
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The counters that the BPF half keeps for each arm on each CPU: a map that is as long as the machine needs,
-//! and that this process reads as memory.
+//! The counters that the BPF half keeps for each arm on each CPU. They are in a map as long as the
+//! machine needs, which this process maps into its memory.
 
 use crate::bpf::intf::{MAX_ARMS, MAX_CPUS};
 use crate::bpf::skel::types::cpu_stats;
@@ -16,8 +16,9 @@ use std::ptr::NonNull;
 
 const ROWS_OF_CPU: usize = MAX_ARMS as usize;
 
-/// Makes the map long enough, before it is loaded: for the CPUs of `facts`, and for every CPU that this kernel may
-/// ever have. That many the verifier wants, because it knows no other bound of the number of the CPU it runs on.
+/// Makes the map long enough before it is loaded: for the CPUs of `facts`, and for every possible
+/// CPU of this kernel. The verifier demands the latter, because it knows no other bound of the
+/// current CPU's number.
 pub fn make_room(map: &mut OpenMapMut<'_>, facts: &Facts) -> Result<()> {
     let own = possible_cpus(Path::new("/sys")).unwrap_or(MAX_CPUS as usize);
     let rows = own.max(facts.cpus.len()) * ROWS_OF_CPU;
@@ -25,13 +26,13 @@ pub fn make_room(map: &mut OpenMapMut<'_>, facts: &Facts) -> Result<()> {
         .context("cannot make room for the counters")
 }
 
-/// The memory of a loaded map, for as long as this lives.
+/// The mapped memory of a loaded map, unmapped on drop.
 pub struct CpuCounters {
     first: NonNull<cpu_stats>,
     nr_rows: usize,
 }
 
-// SAFETY: the memory is ours until it is dropped; it is only read, and as volatile.
+// SAFETY: the mapping is ours until it is dropped; it is only read, with volatile reads.
 unsafe impl Send for CpuCounters {}
 
 impl CpuCounters {
@@ -59,7 +60,7 @@ impl CpuCounters {
 impl Drop for CpuCounters {
     fn drop(&mut self) {
         let len = self.nr_rows * size_of::<cpu_stats>();
-        // SAFETY: what `map` mapped; nobody else has it.
+        // SAFETY: what `map` mapped; nothing else refers to it.
         unsafe { libc::munmap(self.first.as_ptr().cast(), len) };
     }
 }

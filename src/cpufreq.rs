@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Who sets the frequencies, and what `--cpuperf` makes of it. Only the schedutil governor listens to a scheduler's
-//! requests; under any other they are wasted.
+//! What sets the frequencies, and what `--cpuperf` means there. Only the schedutil governor uses a
+//! scheduler's requests; under any other they have no effect.
 
 use crate::bpf::intf;
 use crate::host::Host;
@@ -16,7 +16,7 @@ pub enum CpuPerf {
     Off,
 }
 
-/// Governors and drivers of the machine, each named once. Empty where there is no cpufreq.
+/// Governors and drivers of the machine, each name once. Empty without cpufreq.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct CpuFreq {
     pub governors: Vec<String>,
@@ -51,7 +51,7 @@ impl CpuFreq {
         self.governors.iter().any(|name| name == "schedutil")
     }
 
-    /// One sentence on who sets the frequencies.
+    /// A sentence about what sets the frequencies.
     pub fn describe(&self) -> String {
         if self.governors.is_empty() {
             return "no cpufreq: the machine sets its frequencies by itself".to_string();

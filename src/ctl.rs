@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `scx_roost ctl`: what was typed becomes one request to the control socket, and its answer is printed.
+//! `scx_roost ctl`: turns its command line into one request to the control socket, and prints the
+//! answer.
 
 use crate::arms::{Change, DEFAULT_ARM};
 use crate::control::{Op, Request};
@@ -21,9 +22,9 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Longer than any grace period of the kernel lasts.
+/// Longer than any grace period of the kernel.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
-/// Between two looks whether a scheduler is there.
+/// Between two attempts to reach a scheduler.
 const WAIT_NAP: Duration = Duration::from_millis(50);
 const AUDITS: u32 = 5;
 const AUDIT_NAP: Duration = Duration::from_millis(20);
@@ -154,10 +155,10 @@ impl WhomArgs {
     }
 }
 
-/// An answer as text.
+/// Prints an answer as text.
 type AsText = fn(&Value) -> String;
 
-/// What is asked, and how the answer becomes text.
+/// The request for a command, and the printer of its answer.
 fn question(verb: Verb) -> Result<(Op, AsText)> {
     Ok(match verb {
         Verb::Show { audit: true, .. } => (Op::Audit {}, audit),
@@ -214,7 +215,7 @@ pub fn run(path: &Path, verb: Verb, wait: Duration, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Until somebody listens. Who waits in vain is told so when it is asked.
+/// Waits until something listens, or `end`. If nothing does, the request afterwards fails.
 fn wait_for_it(path: &Path, end: Instant) {
     let absent = || UnixStream::connect(path).is_err_and(|e| is_absent(e.kind()));
     while Instant::now() < end && absent() {
@@ -222,7 +223,7 @@ fn wait_for_it(path: &Path, end: Instant) {
     }
 }
 
-/// Asks again as long as the answer is that the scheduler is being loaded.
+/// Repeats the request while the answer is that the scheduler is being loaded.
 fn when_loaded(end: Instant, request: impl Fn() -> Result<Value>) -> Result<Value> {
     loop {
         match request() {
@@ -237,7 +238,7 @@ fn is_being_loaded(e: &anyhow::Error) -> bool {
         .is_some_and(|e| e.0 == libc::EAGAIN)
 }
 
-/// `ask`, and for so long again where the scheduler is being loaded.
+/// `ask`, repeated for `wait` while the scheduler is being loaded.
 pub fn ask_when_loaded(path: &Path, op: &Op, wait: Duration) -> Result<Value> {
     when_loaded(Instant::now() + wait, || ask(path, op))
 }
@@ -246,7 +247,7 @@ fn is_absent(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound | ErrorKind::ConnectionRefused)
 }
 
-/// The best of a few answers: who comes or goes while it is added up spoils one.
+/// The best of a few answers: a task that comes or goes during the audit distorts it.
 fn ask_for_audit(path: &Path) -> Result<Value> {
     let drift = |answer: &Value| answer["util_drift"].as_u64();
     let mut best = ask(path, &Op::Audit {})?;
@@ -263,7 +264,7 @@ fn ask_for_audit(path: &Path) -> Result<Value> {
     Ok(best)
 }
 
-/// One request and its answer. A refusal is an error with the errno that came with it.
+/// Sends a request and returns its answer. A refusal is an error with the errno of the answer.
 pub fn ask(path: &Path, op: &Op) -> Result<Value> {
     let mut stream = UnixStream::connect(path).map_err(|e| unreachable(path, e.kind(), &e))?;
     stream.set_read_timeout(Some(ANSWER_TIME))?;
@@ -272,7 +273,7 @@ pub fn ask(path: &Path, op: &Op) -> Result<Value> {
         args: serde_json::to_value(op)?,
     };
     let line = serde_json::to_string(&request)? + "\n";
-    // Who has too many clients says so, and closes before it has read.
+    // A scheduler with too many clients answers so, and closes before it has read the request.
     let written = stream.write_all(line.as_bytes());
     let mut answer = String::new();
     let taken = BufReader::new(&stream).read_line(&mut answer);
@@ -371,8 +372,8 @@ fn audit(answer: &Value) -> String {
     text
 }
 
-/// The groups by name: the folder of each is sought here, where nobody waits for it. One that is
-/// not found has a number.
+/// Replaces the groups' inodes by names. The folders are searched here, not in the scheduler, where
+/// clients would wait for it. A group that is not found keeps its number.
 fn named(mut answer: Value) -> Value {
     let names = Host::new(Path::new("/sys")).cgroup.map(group_names);
     let names = names.unwrap_or_default();
@@ -384,7 +385,7 @@ fn named(mut answer: Value) -> Value {
     answer
 }
 
-/// Of all groups by inode. Groups come and go meanwhile: what cannot be read has gone.
+/// The names of all groups by inode. A group that cannot be read has been removed meanwhile.
 fn group_names(root: PathBuf) -> BTreeMap<u64, String> {
     let mut names = BTreeMap::new();
     let mut ahead = vec![root.clone()];
@@ -454,7 +455,7 @@ fn rules(answer: &Value) -> String {
     text
 }
 
-/// Its value is a number or a word.
+/// The value is a number or a word.
 fn tunable((name, value): (&String, &Value)) -> String {
     match value {
         Value::String(word) => format!("{name} {word}"),
@@ -462,7 +463,7 @@ fn tunable((name, value): (&String, &Value)) -> String {
     }
 }
 
-/// Below the options of `ctl set`.
+/// The text below the options of `ctl set`.
 fn tunables() -> String {
     let mut text = "Tunables:\n".to_string();
     for t in TUNABLES {
@@ -483,7 +484,7 @@ fn tunables() -> String {
     text + "\nFeatures and presets: scx_roost --help"
 }
 
-/// Below the options of `ctl`.
+/// The text below the options of `ctl`.
 pub const EXAMPLES: &str = "Examples:
   scx_roost ctl show                                     what is on, in all arms
   scx_roost ctl set --disable sync_local --set slice-us=1500
@@ -513,7 +514,7 @@ mod tests {
         assert!(begin.elapsed() < WAIT_NAP);
         wait_for_it(&path, begin + Duration::from_millis(200));
         assert!(begin.elapsed() >= Duration::from_millis(200));
-        // A socket that the last one has left.
+        // A socket left by the previous scheduler.
         drop(UnixListener::bind(&path).unwrap());
         let comes = std::thread::scope(|scope| {
             let waits = scope.spawn(|| wait_for_it(&path, begin + Duration::from_secs(60)));
@@ -527,7 +528,7 @@ mod tests {
         assert!(comes && begin.elapsed() < Duration::from_secs(30));
     }
 
-    /// Answers so many requests with an errno, and the next one with 0.
+    /// Answers `times` requests with `errno`, and the next one with 0.
     fn refuses(listener: &UnixListener, times: usize, errno: i32) {
         for left in (0..=times).rev() {
             let (mut stream, _) = listener.accept().unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `scx_roost exec`: this process asks to be on an arm, and then becomes the command. So environment, files, signals and exit
-//! status need nobody to pass them on.
+//! `scx_roost exec`: this process asks to be put on an arm, and then becomes the command. So
+//! environment, files, signals and exit status need no forwarding.
 
 use crate::control::Op;
 use crate::ctl::ask_when_loaded;
@@ -14,10 +14,10 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-/// A restart after hotplug is over by then.
+/// Long enough for a restart after hotplug.
 const LOAD_TIME: Duration = Duration::from_secs(10);
 
-/// As a shell's.
+/// The exit statuses of a shell.
 const NOT_FOUND: u8 = 127;
 const NOT_RUN: u8 = 126;
 
@@ -46,7 +46,7 @@ pub const EXAMPLES: &str = "Examples:
 
 Exit status: that of the command; 126 when it cannot be run, 127 when there is none; 1 when the arm is refused.";
 
-/// Comes back only if the command cannot be run.
+/// Returns only if the command cannot be run.
 pub fn run(path: &Path, args: ExecArgs) -> Result<ExitCode> {
     let user = match args.as_root {
         true => None,

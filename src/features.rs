@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The tables of what can be switched and tuned: features (rows in src/bpf/features.tbl.h), presets, tunables.
-//! The command line, its help and the statistics read these rows; a default is written here and nowhere else.
+//! The tables of what can be switched and tuned: features (rows in src/bpf/features.tbl.h),
+//! presets, tunables. The command line, its help and the statistics read these rows; a default is
+//! written here and nowhere else.
 
 use crate::bpf::intf;
 use crate::model::FreqRule;
 use serde_json::Value;
 use std::fmt;
 
-/// A switch over mainline's placement.
+/// A switch that changes the placement of mainline.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Feature {
     pub name: &'static str,
-    /// Of a sub-switch: the feature that it changes, without which it does nothing. Else empty.
+    /// For a sub-switch: the feature that it changes, without which it has no effect. Else empty.
     pub parent: &'static str,
-    /// Who proposed it.
+    /// The author of the proposal.
     pub source: &'static str,
     pub help: &'static str,
     pub bit: FeatureSet,
 }
 
-/// Bits as in enum roost_feature.
+/// Bits of enum roost_feature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeatureSet(pub u32);
 
@@ -54,7 +55,7 @@ impl fmt::Display for FeatureSet {
 
 macro_rules! feature_table {
     ($($name:ident, $bit:ident, $parent:literal, $source:literal, $help:literal;)*) => {
-        /// The features under their names.
+        /// The features as constants.
         #[allow(non_upper_case_globals)]
         pub mod bits {
             use super::{FeatureSet, intf};
@@ -74,7 +75,7 @@ pub fn feature(name: &str) -> Option<&'static Feature> {
     FEATURES.iter().find(|f| f.name == name)
 }
 
-/// The sub-switches of a set whose feature is not in it.
+/// The sub-switches in a set that lacks their feature.
 pub fn orphans(set: FeatureSet) -> impl Iterator<Item = &'static Feature> {
     FEATURES.iter().filter(move |f| {
         set.has(f.bit) && feature(f.parent).is_some_and(|parent| !set.has(parent.bit))
@@ -157,19 +158,19 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
 #[derive(Debug)]
 pub struct Tunable {
     pub name: &'static str,
-    /// The feature without which it does nothing. Else empty.
+    /// The feature without which it has no effect. Else empty.
     pub parent: &'static str,
     pub unit: &'static str,
     pub default: Default,
     pub min: u32,
     pub max: u32,
-    /// It is one for the whole machine, not for each arm.
+    /// One value for the whole machine, not for each arm.
     pub machine_wide: bool,
     pub help: &'static str,
 }
 
 impl Tunable {
-    /// A value that was typed, or what is possible instead.
+    /// Parses a value from the command line. An error states the possible values.
     pub fn parse(&self, text: &str) -> Result<u32, String> {
         if let Default::Rule(_) = self.default {
             let rule = FreqRule::parse(text).map(FreqRule::code);
@@ -190,7 +191,7 @@ impl Tunable {
         }
     }
 
-    /// A value as it is typed.
+    /// A value in the form of the command line.
     pub fn shown(&self, value: u32) -> Value {
         match self.default {
             Default::Rule(_) => FreqRule::of_code(value).to_string().into(),
@@ -198,7 +199,7 @@ impl Tunable {
         }
     }
 
-    /// The help, with the feature that it is of.
+    /// The help, with the feature that the tunable belongs to.
     pub fn helped(&self) -> String {
         match self.parent {
             "" => self.help.to_string(),
@@ -206,7 +207,7 @@ impl Tunable {
         }
     }
 
-    /// Nothing, if there is no unit.
+    /// Empty if there is no unit.
     pub fn unit_after(&self, word: &str) -> String {
         if self.unit.is_empty() {
             String::new()
@@ -219,9 +220,9 @@ impl Tunable {
 #[derive(Debug)]
 pub enum Default {
     Fixed(u32),
-    /// The kernel's base slice: 700 us x (1 + log2 of the CPUs, of 8 at most).
+    /// The kernel's base slice: 700 us x (1 + log2 of the CPUs, 8 at most).
     BaseSlice,
-    /// The tunable is a rule about frequencies; this is its code.
+    /// The tunable is a rule about frequencies; this is the rule's code.
     Rule(u32),
 }
 

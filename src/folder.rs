@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The folder that a file is to be written in, as root writes where others may: links on the way to it are followed where root made them, or
-//! who called root, and nobody else. The folder is held, so that what is put in its place later changes nothing.
+//! Opens the folder of a file that is to be written, when root writes where others may write too. A
+//! link on the way is followed only if root or the invoking user owns it. The folder is held open,
+//! so that replacing it later has no effect.
 
 use crate::user::User;
 use std::ffi::{CString, OsStr, OsString};
@@ -11,16 +12,17 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path};
 
-/// As many as the kernel follows.
+/// The kernel's limit.
 const LINKS_MAX: usize = 40;
-/// Of what a link says, in bytes.
+/// Bytes of a link's text.
 const LINK_MAX: usize = libc::PATH_MAX as usize;
 
-/// It can be opened in, and not read. Errors: it is none; a link of somebody else leads there.
+/// A descriptor to open files relative to, not to read. Errors: there is no folder; a link of
+/// another user leads there.
 pub fn of(path: &Path) -> Result<File> {
     // SAFETY: a plain call.
     let root = unsafe { libc::geteuid() } == 0;
-    // Who is not root can do with it what they may anyway.
+    // A user other than root gains nothing from a link: they can only do what they may do anyway.
     let caller = User::of(None).ok().flatten().map(|user| user.uid());
     let trusts = |uid: u32| !root || uid == 0 || Some(uid) == caller;
     open(path.parent().unwrap_or(Path::new("")), &trusts)
@@ -64,7 +66,7 @@ fn open(path: &Path, trusts: &dyn Fn(u32) -> bool) -> Result<File> {
     Ok(folder)
 }
 
-/// The first one last.
+/// The names of the path in reverse, so that the first is popped first.
 fn names(path: &Path) -> Vec<OsString> {
     let names = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_os_string()),
@@ -79,7 +81,7 @@ fn names(path: &Path) -> Vec<OsString> {
 /// Opens a name in a folder.
 pub fn at(folder: RawFd, name: &OsStr, flags: i32, mode: libc::mode_t) -> Result<File> {
     let name = CString::new(name.as_bytes())?;
-    // SAFETY: the name is alive, and what comes back is nobody else's.
+    // SAFETY: the name is alive, and only this owns the descriptor that is returned.
     unsafe {
         match libc::openat(folder, name.as_ptr(), flags | libc::O_CLOEXEC, mode) {
             -1 => Err(Error::last_os_error()),
@@ -90,7 +92,7 @@ pub fn at(folder: RawFd, name: &OsStr, flags: i32, mode: libc::mode_t) -> Result
 
 fn says(link: &File) -> Result<OsString> {
     let mut text = vec![0u8; LINK_MAX];
-    // SAFETY: there is room for as many bytes as it is told.
+    // SAFETY: there is room for as many bytes as the call may write.
     let read = unsafe {
         libc::readlinkat(
             link.as_raw_fd(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Numbers for texts: the same on every host and in every release, and no secret.
+//! Hashes of texts: the same on every host and in every release. Not cryptographic.
 
-/// FNV-1a of 64 bits (Fowler, Noll, Vo).
+/// FNV-1a with 64 bits (Fowler, Noll, Vo).
 pub fn fnv1a(bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)

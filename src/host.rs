@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Where the kernel shows itself. The roots of /sys and /proc are values, never constants in the code that reads
-//! them: tests describe whole machines in a folder, and two of them can exist in one test.
+//! Where to read the kernel and the machine. The roots of /sys and /proc are values, never
+//! constants in the code that reads them. So tests describe whole machines in a folder, and one
+//! test can have two machines.
 
 use anyhow::{Context, Result};
 use scx_utils::compat;
@@ -10,12 +11,12 @@ use std::path::{Path, PathBuf};
 pub struct Host {
     /// Describes the machine: /sys, or the folder given with --sysfs.
     pub sys: PathBuf,
-    /// Describes the kernel that runs: /sys/kernel.
+    /// Describes the running kernel: /sys/kernel.
     pub kernel: PathBuf,
     pub proc: PathBuf,
     /// Root of the cgroup v2 tree, where there is one.
     pub cgroup: Option<PathBuf>,
-    /// The kernel tells the scheduler of CPU limits (cpu.max): since Linux 6.17.
+    /// The kernel reports CPU limits (cpu.max) to the scheduler: since Linux 6.17.
     pub tells_of_limits: bool,
 }
 
@@ -31,7 +32,8 @@ impl Host {
         }
     }
 
-    /// Machine and kernel as a folder describes them, which holds what /sys holds, and /proc as `proc`.
+    /// Machine and kernel as described by a folder, which has the contents of /sys, and of /proc
+    /// below `proc`.
     pub fn in_folder(root: &Path) -> Host {
         Host {
             sys: root.to_path_buf(),
@@ -47,12 +49,13 @@ impl Host {
         self.sys == Path::new("/sys")
     }
 
-    /// The machine is described elsewhere (--sysfs) than the kernel: a file of it may be anywhere, and hang.
+    /// The machine is described elsewhere (--sysfs) than the kernel. Its files may be on any file
+    /// system, and hang.
     pub fn described(&self) -> bool {
         self.kernel != self.sys.join("kernel")
     }
 
-    /// The kernel is the one that runs us.
+    /// The kernel is the one that runs this process.
     pub fn own_kernel(&self) -> bool {
         self.kernel == Path::new("/sys/kernel")
     }
@@ -71,7 +74,8 @@ impl Host {
         text(&self.proc.join(path))
     }
 
-    /// The kernel is built with PREEMPT_RT, where bpf_timer is refused. Not every such kernel has the file `realtime`.
+    /// The kernel is built with PREEMPT_RT, which refuses bpf_timer. Not every such kernel has the
+    /// file `realtime`.
     pub fn preempt_rt(&self) -> bool {
         self.kernel_text("realtime").as_deref() == Some("1")
             || self
@@ -79,14 +83,14 @@ impl Host {
                 .is_some_and(|v| v.split_whitespace().any(|word| word == "PREEMPT_RT"))
     }
 
-    /// CPU limits of groups can be enforced: slices have to end with a group's budget, which timers
-    /// do.
+    /// CPU limits of groups can be enforced. That needs timers, because slices must end when a
+    /// group's budget does.
     pub fn limits_hold(&self) -> bool {
         self.tells_of_limits && !self.preempt_rt()
     }
 
-    /// Counts CPUs coming and going. It is read before the machine and handed to the kernel with the scheduler,
-    /// which refuses it if a CPU came or went in between.
+    /// The kernel's count of hotplug events. It is read before the machine and passed to the kernel
+    /// with the scheduler. The kernel refuses the scheduler if a CPU came or went in between.
     pub fn hotplug_seq(&self) -> Result<u64> {
         let path = self.kernel.join("sched_ext/hotplug_seq");
         let text = std::fs::read_to_string(&path).with_context(|| {

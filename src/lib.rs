@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! scx_roost as a library: `run(&config, stop)` runs the scheduler until it ends. `run` sets
-//! nothing for the whole process: no signal handler, no logger, no limit, no heap, no privileges.
-//! `main.rs` does that for the program, with `process` and `privileges`. A process runs one
-//! scheduler at a time.
+//! scx_roost as a library: `run(&config, stop)` runs the scheduler until it ends.
+//!
+//! `run` changes nothing that belongs to the whole process: no signal handler, logger, limit, heap
+//! or privileges. `main.rs` does that for the program, with `process` and `privileges`. A process
+//! can run one scheduler at a time.
 
 pub mod ab;
 pub mod arms;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What of a loaded scheduler userspace goes on writing: the policy and the rules, which are memory that it shares with the
-//! BPF half, and the maps of members and cgroups.
+//! The parts of a loaded scheduler that userspace keeps writing. The policy and the rules are in
+//! memory shared with the BPF half; members and cgroups are in maps.
 
 use crate::bpf::intf::{
     CAPACITY_SCALE, MAX_COMM_RULES, MAX_CPUS, MAX_TICKETS, arm_member, arm_rules, arm_told, audit,
@@ -20,7 +20,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The least number of rules that a task may have seen (struct arm_rules).
+/// The lowest value of `seq` (struct arm_rules).
 const FIRST_SEQ: u32 = 2;
 
 const NO_TICKET: ticket = ticket { id: 0, arm: 0 };
@@ -32,9 +32,9 @@ pub struct Loaded {
     freqs: NonNull<[u64]>,
     scans: NonNull<[u64]>,
     told: NonNull<arm_told>,
-    /// What the kernel has ended the scheduler for; 0: it has not.
+    /// Why the kernel ended the scheduler; 0: it has not.
     exit_kind: NonNull<i32>,
-    /// Of each CPU.
+    /// One value per CPU.
     drifts: NonNull<[i64; MAX_CPUS as usize]>,
     limits: NonNull<[types::bandwidth]>,
     cgroups: MapHandle,
@@ -44,16 +44,16 @@ pub struct Loaded {
     tell: OwnedFd,
     audit: OwnedFd,
     rename: OwnedFd,
-    /// While there are rules about names.
+    /// The attached `rename` program, while rules about names exist.
     renames: Option<OwnedFd>,
 }
 
-// SAFETY: what is pointed to is mapped until the scheduler is unloaded. Rules, frequencies, budgets of scans and `told` only we write; `drifts` is
-// written only while we wait for it.
+// SAFETY: what is pointed to is mapped until the scheduler is unloaded. Only this process writes
+// rules, frequencies, budgets of scans and `told`; `drifts` is written only while it is waited for.
 unsafe impl Send for Loaded {}
 
 impl Loaded {
-    /// To be dropped before the skeleton.
+    /// Must be dropped before the skeleton.
     pub fn new(skel: &mut BpfSkel) -> Result<Loaded> {
         const { assert!(size_of::<policy_store>() == size_of::<types::policy_store>()) };
         const { assert!(size_of::<arm_rules>() == size_of::<types::arm_rules>()) };
@@ -72,7 +72,7 @@ impl Loaded {
         let limits = NonNull::from(&mut bss.bandwidths[..]);
         let drifts = NonNull::from(&mut bss.util_drifts);
         Ok(Loaded {
-            // SAFETY: mapped until the scheduler is unloaded, and nobody else writes it.
+            // SAFETY: mapped until the scheduler is unloaded, and nothing else writes it.
             publisher: unsafe { Publisher::new(store, MapUpdate::new()?) },
             rules,
             cpus,
@@ -132,7 +132,8 @@ impl Live for Loaded {
         self.publisher.publish(image)
     }
 
-    /// Tasks read while this writes; each asks once more when the number of the rules has changed, which is last.
+    /// Tasks read while this writes. The number of the rules (`seq`) is written last, and each task
+    /// asks again when that has changed.
     fn set_rules(&mut self, table: &Table) -> Result<()> {
         self.follow_renames(!table.comms.is_empty())?;
         self.write_cgroups(&table.cgroups)?;
@@ -140,7 +141,8 @@ impl Live for Loaded {
         if table.comms.len() > MAX_COMM_RULES as usize {
             bail!("{} rules about names", table.comms.len());
         }
-        // SAFETY: within the structure, which we alone write; volatile and atomic because the BPF half reads it.
+        // SAFETY: within the structure, which only this process writes; volatile and atomic because
+        // the BPF half reads it.
         unsafe {
             for (i, rule) in table.comms.iter().enumerate() {
                 (&raw mut (*rules).comms[i]).write_volatile(*rule);
@@ -174,7 +176,7 @@ impl Live for Loaded {
         (0..nr_cpus.min(self.cpus.len())).map(speed).collect()
     }
 
-    /// What is not known stays as it was, and is soon too old to count.
+    /// An unknown frequency leaves the old one, which soon is too old to count.
     fn set_frequencies(&mut self, khz: &[Option<u32>], age: Duration) {
         let at = u64::from(clock_ms().wrapping_sub(age.as_millis() as u32)) << 32;
         for (cpu, khz) in khz.iter().enumerate().take(self.freqs.len()) {
@@ -243,7 +245,7 @@ impl Live for Loaded {
         };
         let mut run = libbpf_sys::bpf_test_run_opts {
             sz: size_of::<libbpf_sys::bpf_test_run_opts>() as libbpf_sys::size_t,
-            // It is answered in place.
+            // The answer is written in place.
             ctx_in: (&raw mut answer).cast(),
             ctx_size_in: size_of::<audit>() as u32,
             ..Default::default()
@@ -294,7 +296,8 @@ fn limit(row: types::bandwidth) -> Limit {
     }
 }
 
-/// CLOCK_MONOTONIC, which is bpf_ktime_get_ns(), as struct policy_image counts it.
+/// Milliseconds of CLOCK_MONOTONIC, which is bpf_ktime_get_ns(), as struct policy_image counts
+/// them.
 fn clock_ms() -> u32 {
     let mut now = libc::timespec {
         tv_sec: 0,
@@ -305,7 +308,7 @@ fn clock_ms() -> u32 {
     (now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000) as u32
 }
 
-/// Runs an iterator over tasks for each thread of a process, its leader first.
+/// Runs an iterator program over the threads of a process, its leader first.
 fn for_threads(program: BorrowedFd, process: BorrowedFd) -> Result<()> {
     let mut which = libbpf_sys::bpf_iter_link_info::default();
     which.task.pid_fd = process.as_raw_fd() as u32;
@@ -328,7 +331,7 @@ fn for_threads(program: BorrowedFd, process: BorrowedFd) -> Result<()> {
         let link = libbpf_sys::bpf_link_create(program.as_raw_fd(), 0, kind, &options);
         let link = owned(link)?;
         let iterator = owned(libbpf_sys::bpf_iter_create(link.as_raw_fd()))?;
-        // It prints nothing: reading runs it to its end.
+        // The iterator prints nothing; reading runs it to its end.
         File::from(iterator).read_to_end(&mut Vec::new())?;
     }
     Ok(())

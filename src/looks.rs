@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The loop that looks at the machine while a scheduler is loaded, on a thread of its own: when a file does not answer, the
-//! scheduler can be unloaded all the same.
+//! The thread that looks at the machine while a scheduler is loaded. It is separate so that the
+//! scheduler can be unloaded even while a read of a file hangs.
 
 use crate::control::Control;
 use crate::machine::Clocks;
@@ -19,14 +19,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-/// How long a look that has begun may take when it is to stop.
+/// How long a look may go on after it was asked to stop, before it is left behind.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often it is seen whether a look hangs; each time is a wakeup of an idle machine.
+/// How often `wait` checks whether a look hangs. Each check wakes an idle machine.
 const WATCHED: Duration = Duration::from_secs(5);
-/// And while one is under way then, so that somebody else has to see the scheduler's end.
+/// The same while a look is under way: the looks thread may hang, so `wait` must notice that the
+/// scheduler ended.
 const WATCHED_CLOSELY: Duration = Duration::from_millis(500);
 
-/// They go on until dropped, or until the scheduler has ended, or the machine is another one.
+/// The looks go on until this is dropped, the scheduler has ended, or the machine has changed.
 pub struct Looks {
     stopper: Option<Stopper>,
     over: Receiver<Over>,
@@ -36,28 +37,28 @@ pub struct Looks {
     left_behind: Arc<AtomicBool>,
 }
 
-/// Why there are no more of them.
+/// Why the looks ended.
 pub struct Over {
     /// The machine is no longer the one that was loaded.
     pub machine_changed: bool,
-    /// The last one hangs, and is not waited for.
+    /// The last look hangs; nothing waits for it.
     pub left_behind: bool,
     pub past: Past,
 }
 
-/// What is known of the looks from beside them.
+/// The progress of the looks, shared with the thread that waits for them.
 #[derive(Clone)]
 struct Progress(Arc<Mutex<State>>);
 
 struct State {
-    /// When the look that is under way began; None: none is.
+    /// When the current look began; None: no look is under way.
     since: Option<Instant>,
-    /// Before that one.
+    /// As it was before that look.
     past: Past,
 }
 
 impl Looks {
-    /// Frequencies and idle periods are sampled every `period`.
+    /// Starts the thread. Frequencies and idle periods are sampled every `period`.
     pub fn start(
         watch: Watch,
         control: &Control,
@@ -70,7 +71,7 @@ impl Looks {
         let left_behind = watch.left_behind();
         let (told, of_thread) = (control.clone(), progress.clone());
         let run = move || {
-            // Nobody is there any more if this comes too late.
+            // Fails if this look was left behind: nothing receives any more.
             let _ = tell.send(look_on(watch, &told, period, &of_thread, &stop));
         };
         let thread = Builder::new().name("looks".to_string()).spawn(run);
@@ -85,7 +86,8 @@ impl Looks {
         })
     }
 
-    /// Until they are over, or `stop` says so, or the scheduler has ended and one of them hangs.
+    /// Waits until the looks are over, or `stop`, or until the scheduler has ended while a look
+    /// hangs.
     pub fn wait(mut self, stop: &Stop) -> Result<Over> {
         let mut nap = WATCHED;
         loop {
@@ -138,9 +140,10 @@ impl Progress {
         self.lock().since = None;
     }
 
-    /// True: a look is under way. Of one that takes too long it is told: it cannot do that itself.
+    /// Whether a look is under way. Reports one that takes too long, because a hung look cannot
+    /// report itself.
     fn judge(&self, source: &CounterSource) -> bool {
-        // Held until it is told: what the look itself tells afterwards counts.
+        // Locked until the report is made, so that a later report by the look itself wins.
         let state = self.lock();
         let Some(since) = state.since else {
             return false;
@@ -176,7 +179,7 @@ fn look_on(
         samplers.follow(control, period, pace.idle());
         match stop.sleep_or(&bell, next - Instant::now()) {
             Woken::Stopped => break,
-            // Something has changed or ended: whatever it is, the next look is not far.
+            // Something changed or ended: the next look comes soon.
             Woken::Rung => next = next.min(Instant::now() + pace.hurry()),
             Woken::InTime => {
                 let begin = Instant::now();

@@ -68,7 +68,7 @@ fn perform(command: Command) -> Result<ExitCode> {
             monitor::monitor(&path, interval, json, &on_signal()?)
         }
         Command::View(options) => {
-            // What is logged would be written over the picture.
+            // Log lines would be drawn over the live view.
             if !options.live() {
                 init_log(false)?;
             }
@@ -86,7 +86,8 @@ fn perform(command: Command) -> Result<ExitCode> {
     .map(|()| ExitCode::SUCCESS)
 }
 
-/// Privileges go while there is one thread: what the others have is what this one has then.
+/// Privileges are dropped while the process has one thread. Threads started later inherit what is
+/// left.
 fn schedule(config: &Config, lock_memory: bool) -> Result<()> {
     process::one_heap();
     process::may_be_urgent();
@@ -112,7 +113,7 @@ fn topology(sysfs: &Path, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// As JSON.
+/// Printed as JSON.
 #[derive(Serialize)]
 struct Shown {
     #[serde(flatten)]
@@ -158,7 +159,7 @@ fn simulate(wanted: &sim::Wanted, json: bool) -> Result<()> {
     printed.map(|_| ())
 }
 
-/// As JSON or as text.
+/// Prints `report` as JSON or as text.
 #[cfg(feature = "sim")]
 fn shown(json: bool, report: &impl Serialize, text: impl Fn() -> String) -> Result<bool> {
     match json {
@@ -182,7 +183,8 @@ fn doctor(sysfs: &Path, json: bool) -> Result<ExitCode> {
     })
 }
 
-/// To stderr, with local times. Before any thread starts: the local time zone cannot be asked for later.
+/// Logs to stderr, with local times. Must run before any thread starts: the local time zone cannot
+/// be determined in a multi-threaded process.
 fn init_log(verbose: bool) -> Result<()> {
     let level = if verbose {
         LevelFilter::Debug
@@ -190,7 +192,7 @@ fn init_log(verbose: bool) -> Result<()> {
         LevelFilter::Info
     };
     let mut config = ConfigBuilder::new();
-    // Fails where the time zone is not known: UTC then.
+    // Fails where the time zone is unknown; times are UTC then.
     let _ = config.set_time_offset_to_local();
     config
         .set_target_level(LevelFilter::Off)
@@ -203,12 +205,12 @@ fn init_log(verbose: bool) -> Result<()> {
     };
     TermLogger::init(level, config.build(), TerminalMode::Stderr, color)
         .context("cannot start the log")?;
-    // For good.
+    // Never dropped: libbpf's messages go to the log until the process ends.
     std::mem::forget(ToLog::begin());
     Ok(())
 }
 
-/// Stopped by SIGINT, SIGTERM and SIGHUP.
+/// A `Stop` that SIGINT, SIGTERM and SIGHUP trigger.
 fn on_signal() -> Result<Stop> {
     let (stopper, stop) = stopper();
     let mut held = Some(stopper);

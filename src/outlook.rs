@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the model makes of a machine at rest, read once: `topology` shows it and `doctor` takes its sentences from it.
+//! What the model concludes about an idle machine, read once. `topology` shows it, and `doctor`
+//! takes sentences from it.
 
 use crate::host::Host;
 use crate::machine::{
@@ -10,25 +11,25 @@ use crate::topology_view::{count, wrap};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// So many of a long list are shown as text.
+/// The items shown of a long list.
 const MOST: usize = 16;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Outlook {
-    /// The file of cpufreq that tells frequencies; none: only ticks may.
+    /// The file of cpufreq that has frequencies; None: only ticks may see them.
     pub freq_source: Option<String>,
     pub drivers: Vec<String>,
     pub governors: Vec<String>,
     pub epp: Vec<String>,
     pub ranges: Vec<Range>,
     pub sharing: Sharing,
-    /// What cpufreq's limits take from CPUs.
+    /// What cpufreq's limits take from the capacity of CPUs.
     pub limited: Option<String>,
-    /// The first CPU of each core, the preferred core first.
+    /// The first CPU of each core, the most preferred core first.
     pub preferred: Vec<u16>,
     /// Of the first CPU.
     pub idle_states: Vec<IdleState>,
-    /// Sentences about files that are no use.
+    /// Sentences about unusable files.
     pub unreadable: Vec<String>,
 }
 
@@ -38,7 +39,7 @@ pub struct Range {
     pub max_khz: u32,
     pub min_khz: u32,
     pub base_khz: Option<u32>,
-    /// What delay_migration takes for slow until it has learnt more; 0: nothing.
+    /// What delay_migration considers slow until it has learnt more; 0: nothing.
     pub threshold_khz: u32,
     pub cpus: Vec<u16>,
 }
@@ -81,7 +82,7 @@ impl Outlook {
         text
     }
 
-    /// Where frequencies would come from.
+    /// A sentence about the source of frequencies.
     pub fn source(&self) -> String {
         match &self.freq_source {
             Some(file) => format!("{file}, or what ticks see if they see any"),

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Printing to stdout where the reader may go away (`| head`): that ends the output, it is no error.
+//! Prints to stdout, where the reader may close the pipe (`| head`). That ends the output and is no
+//! error.
 
 use anyhow::{Context, Result};
 use serde::Serialize;
 use std::io::{ErrorKind, Write};
 
-/// False when nobody reads any more.
+/// False when the reader has closed the pipe.
 pub fn text(text: &str) -> Result<bool> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

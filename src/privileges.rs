@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The capabilities that a running scheduler keeps. A load needs CAP_BPF and CAP_PERFMON, and so
-//! does each later one. All others are given up for good once the sockets exist, so
-//! that a daemon that somebody has taken over can do less.
+//! The capabilities that a running scheduler keeps. Each load needs CAP_BPF and CAP_PERFMON. All
+//! others are given up for good once the sockets exist, so that a compromised daemon can do less.
 //!
-//! The kernel keeps capabilities for each thread, so this is done while there is one thread: those
-//! that start later inherit what is left.
+//! The kernel keeps capabilities for each thread. So they are given up while there is one thread;
+//! later threads inherit what is left.
 
 use anyhow::{Context, Result};
 use std::fmt;
@@ -13,7 +12,7 @@ use std::path::Path;
 
 /// uapi: _LINUX_CAPABILITY_VERSION_3
 const VERSION: u32 = 0x2008_0522;
-/// More than the kernel has.
+/// More than the kernel defines.
 const CAPABILITIES_MAX: u32 = 64;
 
 /// A set of capabilities, by the numbers of include/uapi/linux/capability.h.
@@ -49,8 +48,8 @@ impl Capabilities {
         self.0 & others.0 == others.0
     }
 
-    /// What a load needs, out of these; None: it cannot be done with these. Before there was
-    /// CAP_BPF, CAP_SYS_ADMIN stood for both, and the kernel still takes it for them.
+    /// The subset of these that a load needs; None: these are not sufficient. CAP_SYS_ADMIN alone
+    /// suffices too: it stood for both before CAP_BPF existed, and the kernel still accepts it.
     pub fn to_load(self) -> Option<Capabilities> {
         let two = Capabilities::BPF.with(Capabilities::PERFMON);
         [two, Capabilities::SYS_ADMIN]
@@ -70,7 +69,7 @@ impl fmt::Display for Capabilities {
     }
 }
 
-/// What a path is needed for after the start, and the capability that makes up for a missing right.
+/// A path that is needed after the start, and how. A capability replaces a missing permission.
 pub struct Wanted<'a> {
     pub path: &'a Path,
     pub access: Access,
@@ -100,10 +99,12 @@ impl Access {
     }
 }
 
-/// Gives up everything but `needed`, what a load needs, and what one of `wanted` needs besides.
-/// Returns what is kept. No program that this process might start could have more: no_new_privs is
-/// set, and the bounding and ambient sets are empty. Where the process may not empty the bounding
-/// set (it lacks CAP_SETPCAP), no_new_privs alone does that.
+/// Gives up everything but `needed`, what a load needs, and what an entry of `wanted` needs in
+/// addition. Returns what is kept.
+///
+/// A program started by this process cannot have more: no_new_privs is set, and the bounding and
+/// ambient sets are empty. Without CAP_SETPCAP the bounding set cannot be emptied; then
+/// no_new_privs alone ensures this.
 pub fn shed(needed: Capabilities, wanted: &[Wanted]) -> Result<Capabilities> {
     let own = permitted().context("cannot read the own capabilities")?;
     let mut kept = own.to_load().unwrap_or_default().with(own.and(needed));
@@ -120,7 +121,7 @@ pub fn shed(needed: Capabilities, wanted: &[Wanted]) -> Result<Capabilities> {
     Ok(kept)
 }
 
-/// By the effective capabilities of this moment.
+/// Checks with the current effective capabilities.
 fn may(one: &Wanted) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let Ok(path) = std::ffi::CString::new(one.path.as_os_str().as_bytes()) else {
@@ -139,13 +140,13 @@ fn may(one: &Wanted) -> bool {
 
 fn empty_bounding_set() {
     for capability in 0..CAPABILITIES_MAX {
-        // Unknown to this kernel, or not allowed: no_new_privs is set in any case.
+        // Fails if unknown to this kernel, or not allowed: no_new_privs is set in any case.
         let _ = prctl(libc::PR_CAPBSET_DROP, capability.into());
     }
 }
 
 fn prctl(what: i32, value: u64) -> Result<(), Error> {
-    // SAFETY: numbers alone.
+    // SAFETY: only numbers are passed.
     match unsafe { libc::prctl(what, value, 0u64, 0u64, 0u64) } {
         0 => Ok(()),
         _ => Err(Error::last_os_error()),
@@ -185,7 +186,7 @@ fn permitted() -> Result<Capabilities, Error> {
     ))
 }
 
-/// Nothing is inherited by programs.
+/// Programs inherit none.
 fn set(effective: Capabilities, permitted: Capabilities) -> Result<(), Error> {
     let half = |shift: u32| Data {
         effective: (effective.0 >> shift) as u32,
@@ -212,7 +213,7 @@ mod tests {
         u64::from_str_radix(value.unwrap().trim(), 16).unwrap()
     }
 
-    /// In a thread of its own: what is given up is so for good.
+    /// In a thread of its own, because capabilities are given up for good.
     fn after_shedding<T: Send>(
         wanted: &[Wanted],
         seen: impl FnOnce(Capabilities) -> T + Send,
@@ -234,7 +235,7 @@ mod tests {
                 assert_eq!(status(name), 0, "{name}");
             }
             assert_eq!(status("NoNewPrivs:"), 1);
-            // Only a thread with CAP_SETPCAP can empty it.
+            // Only a thread with CAP_SETPCAP can empty the bounding set.
             if own.has(Capabilities(1 << 8)) {
                 assert_eq!(status("CapBnd:"), 0);
             }

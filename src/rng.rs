@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Chance, the same for the same seed on every host (splitmix64; Steele, Lea, Flood 2014).
+//! Random numbers, the same for the same seed on every host (splitmix64; Steele, Lea, Flood 2014).
 
 pub struct Rng(u64);
 
@@ -8,7 +8,7 @@ impl Rng {
         Rng(seed)
     }
 
-    /// A stream of its own for each number.
+    /// An independent stream for each number.
     pub fn stream(seed: u64, number: u64) -> Rng {
         let of_seed = Rng(seed).next();
         Rng(Rng(of_seed ^ number).next())
@@ -22,12 +22,12 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// Evenly of 0..end; `end` is above 0.
+    /// Uniform in 0..end; `end` must be above 0.
     pub fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 
-    /// Evenly of (0, 1].
+    /// Uniform in (0, 1].
     pub fn part(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Rings when a cgroup that a rule is about comes or goes (inotify), or a process of one ends (pidfd), so that it is seen before the
-//! next look. The looks go on all the same: inotify tells nothing of a folder of the kernel's that goes with the one above it. The
-//! first event ends it: whoever was rung looks, and listens anew.
+//! Rings when a cgroup of a rule comes or goes (inotify), or a process of a rule ends (pidfd). So
+//! this is noticed before the next look. Looks are needed all the same: inotify reports no kernel
+//! folder that goes together with its parent. The first event ends the listener; the look that
+//! follows starts a new one.
 
 use crate::stop::Bell;
 use anyhow::{Context, Result};
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 
-/// What rules are about that may come or go.
+/// The subjects of rules that may come or go.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Subjects {
     /// Of cgroups.
@@ -42,12 +43,13 @@ pub struct RuleEvents {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Where it is seen that a folder comes or goes: the nearest folder above it that is there, and the name that is looked for.
+/// Where a folder's coming or going can be observed: its nearest existing ancestor, and the name to
+/// look for there.
 #[derive(Clone, Debug, PartialEq)]
 struct Place {
     above: PathBuf,
-    /// Device and inode: another folder of that path is one to which nobody listens. cgroup2 does not tell that one goes itself
-    /// (IN_DELETE_SELF).
+    /// Device and inode: another folder with the same path has no listener. cgroup2 does not report
+    /// that the folder itself goes (IN_DELETE_SELF).
     inode: (u64, u64),
     name: OsString,
 }
@@ -98,7 +100,7 @@ impl RuleEvents {
         })
     }
 
-    /// It would be told if something became of these.
+    /// It would ring for an event of these subjects.
     pub fn hears(&self, subjects: &Subjects) -> bool {
         let silent = !self.rung.load(Ordering::Acquire);
         silent && self.subjects == *subjects && self.places == places(subjects)
@@ -129,7 +131,7 @@ fn looked_for() -> AddWatchFlags {
         | AddWatchFlags::IN_ONLYDIR
 }
 
-/// Waits until something has happened; false: until it is to end.
+/// Waits until something happened; false: it must end.
 fn happened(
     inotify: &Inotify,
     watched: &[(WatchDescriptor, OsString)],
@@ -160,7 +162,7 @@ fn happened(
     }
 }
 
-/// Many others may come and go in the same folder.
+/// Other names in the same folder are ignored.
 fn of_interest(event: &InotifyEvent, watched: &[(WatchDescriptor, OsString)]) -> bool {
     let ours = |(wd, name): &(WatchDescriptor, OsString)| {
         *wd == event.wd && event.name.as_ref().is_none_or(|n| n == name)
@@ -215,7 +217,7 @@ mod tests {
         }
     }
 
-    /// As after a folder of cgroup2, of which nothing is told when it goes itself.
+    /// The same situation as with a cgroup2 folder, whose own removal is not reported.
     #[test]
     fn a_folder_above_that_is_another_one_is_not_heard() {
         let dir = tempfile::tempdir().unwrap();
@@ -225,7 +227,7 @@ mod tests {
         let bell = Bell::default();
         let events = RuleEvents::listen(subjects.clone(), Vec::new(), bell.clone()).unwrap();
         assert!(events.hears(&subjects));
-        // Nobody listens to names that move.
+        // Renames are not listened for.
         fs::rename(&above, &away).unwrap();
         fs::create_dir(&above).unwrap();
         assert!(!events.hears(&subjects));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Rules: which tasks are on which arm, by cgroup, by name, by process. `Table` is what the BPF half is told of them
-//! (struct arm_rules in src/bpf/intf.h).
+//! Rules: which tasks are on which arm, by cgroup, by name, by process. `Table` is the form that
+//! the BPF half reads (struct arm_rules in src/bpf/intf.h).
 
 use crate::bpf::intf::{
     COMM_LEN, MAX_ARMS, MAX_CGROUP_RULES, MAX_COMM_RULES, MAX_TICKETS, comm_rule, ticket,
@@ -18,16 +18,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Each arm has a ticket too.
+/// The table of tickets also has those of arms.
 const MAX_PID_RULES: usize = (MAX_TICKETS - MAX_ARMS) as usize / 2;
 
-/// Whom a rule is about.
+/// The subject of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Whom {
-    /// The tasks of a cgroup of the default hierarchy and of those below it; of several the deepest counts.
+    /// The tasks of a cgroup of the default hierarchy and of its descendants. The deepest matching
+    /// cgroup wins.
     Cgroup(PathBuf),
-    /// Tasks of this name; * and ? as in a shell. Of several the first counts.
+    /// Tasks of this name; * and ? as in a shell. The first matching rule wins.
     Comm(String),
     /// A process, and those that it forks from now on.
     Pid(u32),
@@ -46,7 +47,7 @@ impl fmt::Display for Whom {
 #[derive(Debug)]
 pub struct Rule {
     pub whom: Whom,
-    /// Slot of its arm.
+    /// The slot of its arm.
     pub slot: usize,
     means: Means,
 }
@@ -59,12 +60,14 @@ enum Means {
     Pid(OwnedFd, u32),
 }
 
-/// A cgroup that was looked up. That is done without the rules: a path that a client typed may hang.
+/// A cgroup that was looked up. The rules are not locked meanwhile: a path given by a client may
+/// hang.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// Its folder's own path, with no link in it and all of it the kernel's: looking there again does not hang.
+    /// The resolved path of its folder. It has no link and is on cgroup2, so looking there again
+    /// does not hang.
     folder: PathBuf,
-    /// None: it is gone.
+    /// None: the cgroup is gone.
     id: Option<u64>,
 }
 
@@ -84,7 +87,8 @@ impl Found {
         })
     }
 
-    /// As it is now. On the default hierarchy a folder's inode has the number of its cgroup.
+    /// Looks the cgroup up again. On the default hierarchy the inode number of a folder is the id
+    /// of its cgroup.
     pub fn again(self) -> Found {
         let folder = std::fs::metadata(&self.folder).ok();
         Found {
@@ -94,7 +98,7 @@ impl Found {
     }
 }
 
-/// What the BPF half is told.
+/// The rules as the BPF half reads them.
 #[derive(Clone, Default)]
 pub struct Table {
     pub cgroups: BTreeMap<u64, u32>,
@@ -125,12 +129,12 @@ impl Rules {
         self.arms.insert(slot, ticket);
     }
 
-    /// Whoever was started on it is on it no more.
+    /// Tasks that were started on the arm are on it no longer.
     pub fn arm_deleted(&mut self, slot: usize) {
         self.arms.remove(&slot);
     }
 
-    /// For those who are started on this arm.
+    /// The ticket of tasks that are started on this arm with `exec`.
     pub fn ticket_of_arm(&self, slot: usize) -> Result<u32> {
         self.arms.get(&slot).copied().context("an arm has a ticket")
     }
@@ -140,7 +144,7 @@ impl Rules {
         self.add(Whom::Cgroup(path), slot, Means::Cgroup(found))
     }
 
-    /// Those that there are rules about, to be looked up again.
+    /// The cgroups of rules, to be looked up again.
     pub fn cgroups(&self) -> Vec<Found> {
         let found = self.rules.iter().filter_map(|r| match &r.means {
             Means::Cgroup(found) => Some(found.clone()),
@@ -159,7 +163,7 @@ impl Rules {
         self.add(Whom::Comm(glob.to_string()), slot, Means::Comm)
     }
 
-    /// The answer is the ticket that the process is to get.
+    /// Returns the ticket for the process.
     pub fn add_pid(&mut self, pid: u32, pidfd: OwnedFd, slot: usize) -> Result<u32> {
         let ticket = self.new_ticket();
         self.add(Whom::Pid(pid), slot, Means::Pid(pidfd, ticket))?;
@@ -175,7 +179,8 @@ impl Rules {
         Ok(())
     }
 
-    /// Takes over what was found of `cgroups()`, and looks whether processes ended. True when that changed something.
+    /// Takes over what was found of `cgroups()`, and drops the rules of processes that ended. True
+    /// if that changed something.
     pub fn refresh(&mut self, cgroups: &[Found]) -> bool {
         let before = self.rules.len();
         self.rules.retain(|r| match &r.means {
@@ -195,7 +200,7 @@ impl Rules {
         changed
     }
 
-    /// What rules are about that may end, or be made anew.
+    /// The cgroups and processes of rules, which may end or be created again.
     pub fn subjects(&self) -> Subjects {
         let mut subjects = Subjects::default();
         for rule in &self.rules {
@@ -208,7 +213,7 @@ impl Rules {
         subjects
     }
 
-    /// A descriptor of each process that a rule is about, which can be read from when it has ended.
+    /// A pidfd of each process that has a rule. It becomes readable when the process ends.
     pub fn processes(&self) -> Result<Vec<OwnedFd>> {
         let pidfds = self.rules.iter().filter_map(|r| match &r.means {
             Means::Pid(pidfd, _) => Some(pidfd.try_clone()),
@@ -261,7 +266,7 @@ impl Rules {
         Ok(())
     }
 
-    /// One that was never given out and whose place in the BPF half's table is free.
+    /// A ticket that was never used and whose place in the BPF half's table is free.
     fn new_ticket(&mut self) -> u32 {
         let pids = self.rules.iter().filter_map(|r| match r.means {
             Means::Pid(_, id) => Some(id),
@@ -312,7 +317,7 @@ pub fn pidfd_of(pid: u32) -> Result<OwnedFd> {
     }
 }
 
-/// A pidfd can be read from when its process has ended.
+/// A pidfd is readable when its process has ended.
 fn ended(pidfd: &OwnedFd) -> bool {
     let mut fd = pollfd {
         fd: pidfd.as_raw_fd(),
@@ -335,7 +340,7 @@ mod tests {
         rules
     }
 
-    /// As if it were a cgroup's.
+    /// A folder that stands for a cgroup.
     fn found(folder: &Path) -> Found {
         let folder = folder.to_path_buf();
         Found { folder, id: None }.again()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Reads the CPUs' frequencies and idle periods again and again, beside the scheduler's loop, which naps for longer.
+//! Threads that sample the CPUs' frequencies and idle periods, more often than the watch loop runs.
 
 use crate::control::Control;
 use crate::machine::{Clocks, FreqFiles};
@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Builder;
 use std::time::Duration;
 
-/// A thread, until dropped. Nobody waits for it then: a file that is read may hang. By the time that it comes back what was
-/// read is too old, or of files that nobody asks any more.
+/// A sampling thread, until dropped. The drop does not wait for it, because a file that it reads
+/// may hang. When such a read ends, its result is too old, or concerns files that are no longer
+/// used.
 pub struct Sampler {
     rest: Rest,
 }
@@ -24,7 +25,7 @@ impl Drop for Sampler {
     }
 }
 
-/// Those that run: idle periods wait for no file.
+/// The running samplers. They are separate threads, so that idle periods wait for no file.
 pub struct Samplers {
     frequencies: Option<Sampler>,
     idle: Option<Sampler>,
@@ -33,7 +34,7 @@ pub struct Samplers {
 }
 
 impl Samplers {
-    /// None yet. They end with `stop` too: whoever holds them may hang.
+    /// Starts none yet. `stop` ends them too: the thread that holds this may hang.
     pub fn new(stop: Stop) -> Samplers {
         Samplers {
             frequencies: None,
@@ -43,9 +44,12 @@ impl Samplers {
         }
     }
 
-    /// A thread for what an arm wants, and its many wakeups, only while it wants it, and none while nobody works on the machine
-    /// (`resting`). What was told of files then is soon too old to count, and so are idle periods: no move is delayed and no scan
-    /// bounded by them. What ticks see counts at any age: where they are the source, the last tick of a CPU delays moves to it still.
+    /// Runs a thread for each kind of sample that an arm wants, and none while the machine is idle
+    /// (`resting`), because sampling wakes CPUs often.
+    ///
+    /// Samples from files, and idle periods, are then soon too old to count: no move is delayed and
+    /// no scan is bounded by them. What ticks see counts at any age. Where ticks are the source,
+    /// the last tick of a CPU still delays moves to it.
     pub fn follow(&mut self, control: &Control, period: Duration, resting: bool) {
         self.frequencies = match self.frequencies.take() {
             _ if !control.wants_frequencies() => None,
@@ -68,7 +72,7 @@ impl Samplers {
         }
     }
 
-    /// It is tried at each look.
+    /// After a failure the next look tries again.
     fn started(&mut self, sampler: Result<Sampler>) -> Option<Sampler> {
         let tell = |e: &anyhow::Error| {
             if let Some(left_out) = self.failed_told.told(Clocks::now().monotonic) {
@@ -80,7 +84,7 @@ impl Samplers {
 }
 
 impl Sampler {
-    /// Until dropped or stopped.
+    /// Runs until dropped or stopped.
     pub fn of_frequencies(control: Control, period: Duration, stop: Stop) -> Result<Sampler> {
         every(
             control,
@@ -92,7 +96,7 @@ impl Sampler {
         )
     }
 
-    /// Until dropped or stopped.
+    /// Runs until dropped or stopped.
     pub fn of_idle_periods(control: Control, period: Duration, stop: Stop) -> Result<Sampler> {
         let sample = |c: &Control| {
             c.sample_idle();
@@ -107,7 +111,7 @@ impl Sampler {
     }
 }
 
-/// Whether a thread rests, or has to end, and what wakes it for that.
+/// Whether a thread rests or must end, and the bell that wakes it for either.
 #[derive(Clone, Default)]
 struct Rest {
     resting: Arc<AtomicBool>,
@@ -127,7 +131,7 @@ impl Rest {
         self.over.ring();
     }
 
-    /// Until the next sample; false: there is none any more. `begun` is told when it is not in a period.
+    /// Waits until the next sample; false: the thread must end. `begun` is called if a rest begins.
     fn wait(&self, stop: &Stop, period: Duration, begun: impl FnOnce()) -> bool {
         if self.ends(stop.sleep_or(&self.over, period)) {
             return false;
@@ -148,7 +152,7 @@ impl Rest {
     }
 }
 
-/// The first failure of `sample` is told. `forget`: there will be no samples for a while.
+/// Reports only the first failure of `sample`. `forget` is called before a pause of sampling.
 fn every(
     control: Control,
     period: Duration,

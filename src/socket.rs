@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A Unix socket that answers lines of JSON with lines of JSON, in scx_stats' wire format; who answers, and what, is
-//! given.
+//! A Unix socket that answers lines of JSON with lines of JSON, in scx_stats' wire format. The
+//! caller supplies the answers.
 //!
-//! The listener is our own: that of scx_stats makes every client wait for the scheduler's loop, reads lines of any
-//! length, takes over the socket of a running scheduler and leaves its own behind.
+//! The listener replaces that of scx_stats. There every client waits for the scheduler's loop, and
+//! lines may have any length. It also takes over the socket of a running scheduler and leaves its
+//! own behind.
 
 mod access;
 
@@ -28,9 +29,9 @@ use std::time::{Duration, Instant};
 
 const CLIENTS_MAX: usize = 32;
 const LINE_MAX: usize = 4096;
-/// A request must arrive whole within this time, and an answer must be taken.
+/// A request must arrive whole within this time, and the client must accept an answer within it.
 const LINE_TIME: Duration = Duration::from_secs(5);
-/// A client that asks for nothing for longer is dropped.
+/// A client without a request for this long is dropped.
 const IDLE_TIME: Duration = Duration::from_secs(2 * 3600);
 const REQUEST: LineLimits = LineLimits {
     bytes: LINE_MAX,
@@ -38,30 +39,31 @@ const REQUEST: LineLimits = LineLimits {
     whole: LINE_TIME,
 };
 
-/// What is read of one line from somebody who may mean harm.
+/// Limits for reading one line from an untrusted peer.
 pub struct LineLimits {
     pub bytes: usize,
-    /// Until its first byte comes.
+    /// Time until its first byte.
     pub begin: Duration,
-    /// From then on until its end.
+    /// Time from then until its end.
     pub whole: Duration,
 }
 
-/// So many requests that arrived together are answered together.
+/// At most this many requests that arrived together are answered together.
 const TOGETHER_MAX: usize = 64;
 const TOGETHER_BYTES: usize = 1 << 16;
 
-/// One connected client, and what it is answered.
+/// The handler of one connected client's requests.
 pub trait Client: Send {
-    /// Answers requests that arrived together, one by one. Errors: an answer was not taken.
+    /// Answers requests that arrived together, one by one. Errors: the client did not accept an
+    /// answer.
     fn requests(&mut self, lines: &[Vec<u8>], answers: &mut Answers) -> Result<()>;
 }
 
-/// Sends an answer, which is JSON, before the next is made: together they can exceed the memory. An
-/// error is answered with its text, and with the errno of a `Refused` in it, else EINVAL.
+/// Sends one answer, which is JSON, before the next is made: all together could exceed the memory.
+/// An error is answered with its text, and with the errno of a `Refused` in it, else EINVAL.
 pub type Answers<'a> = dyn FnMut(Result<String>) -> Result<()> + 'a;
 
-/// An error with the errno that a client is told.
+/// An error with the errno for the client.
 #[derive(Debug)]
 pub struct Refused(pub i32, pub String);
 
@@ -77,16 +79,16 @@ pub fn refuse(errno: i32, text: impl Into<String>) -> anyhow::Error {
     Refused(errno, text.into()).into()
 }
 
-/// Who may connect.
+/// The permissions of a socket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Access {
-    /// Whoever the process's umask lets.
+    /// As the process's umask permits.
     Umask,
-    /// The owner, and the group of this number if there is one.
+    /// The owner, and the group of this number if given.
     Owner { group: Option<u32> },
 }
 
-/// What a socket is for, in messages.
+/// What a socket is for, as messages name it.
 #[derive(Clone, Copy)]
 pub struct Purpose {
     /// "statistics"
@@ -95,21 +97,21 @@ pub struct Purpose {
     pub served: &'static str,
     /// "--stats-path"
     pub option: &'static str,
-    /// "stats": begins the names of the threads.
+    /// "stats": the prefix of the threads' names.
     pub thread: &'static str,
     pub access: Access,
 }
 
-/// Serves until it is dropped; then the socket is gone.
+/// Serves until it is dropped, which removes the socket.
 pub struct Server {
     file: SocketFile,
     shared: Arc<Shared>,
 }
 
-/// The file of a socket of ours, which goes when this is dropped.
+/// The file of a socket. Dropping this removes it.
 pub struct SocketFile {
     path: PathBuf,
-    /// Device and inode of our socket: another one under the same name is not ours to remove.
+    /// Device and inode of the socket. A file that replaced it under the same name is not removed.
     identity: Option<(u64, u64)>,
 }
 
@@ -137,8 +139,8 @@ struct Shared {
     clients: Mutex<BTreeMap<u64, UnixStream>>,
 }
 
-/// A socket that exists and has its owner, group and mode. Clients may connect; they wait until it
-/// serves.
+/// A socket that exists and has its owner, group and mode. Clients can connect already; they wait
+/// until it serves.
 pub struct Bound {
     purpose: Purpose,
     listener: UnixListener,
@@ -146,7 +148,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// `welcome` makes what answers one client.
+    /// `welcome` makes the handler for one client.
     pub fn serve(
         self,
         welcome: impl Fn(&UnixStream) -> Result<Box<dyn Client>> + Send + Sync + 'static,
@@ -194,7 +196,7 @@ impl Shared {
 }
 
 impl Purpose {
-    /// The owner and this group may connect; without one it is as before.
+    /// Lets the owner and this group connect; without a group nothing changes.
     pub fn for_group(self, group: Option<u32>) -> Purpose {
         let access = group.map(|_| Access::Owner { group });
         Purpose {
@@ -232,7 +234,7 @@ impl Purpose {
         Ok((listener, file))
     }
 
-    /// Makes the folder, and removes a socket on which nobody listens. One that is served is left alone.
+    /// Creates the folder, and removes a socket without a listener. A socket that is served stays.
     fn make_room(&self, path: &Path) -> Result<()> {
         let option = self.option;
         if let Some(dir) = path.parent() {
@@ -289,8 +291,8 @@ fn bind(path: &Path, access: Access) -> Result<UnixListener, NotBound> {
     }
 }
 
-/// The file has its mode from the first moment: a socket's mode before bind() is that of its file. Nobody can connect before
-/// listen().
+/// The file has its mode from the start, because a socket's mode before bind() becomes that of its
+/// file. Clients cannot connect before listen().
 fn bind_private(path: &Path, group: Option<u32>) -> Result<UnixListener, NotBound> {
     let (at, len) = address(path)?;
     let listener = UnixListener::from(stream_socket()?);
@@ -310,7 +312,8 @@ fn bind_private(path: &Path, group: Option<u32>) -> Result<UnixListener, NotBoun
     Ok(listener)
 }
 
-/// For as long as writing may take, and connecting: that waits while too many others do.
+/// Waits at most `patience` for the connection, which takes long while too many others connect, and
+/// for each write.
 pub fn connect(path: &Path, patience: Duration) -> std::io::Result<UnixStream> {
     let (at, len) = address(path)?;
     let stream = UnixStream::from(stream_socket()?);
@@ -329,7 +332,7 @@ fn ok(rc: i32) -> std::io::Result<i32> {
 
 fn stream_socket() -> std::io::Result<OwnedFd> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
-    // SAFETY: the descriptor is new, and nobody else's.
+    // SAFETY: the descriptor is new, and nothing else owns it.
     unsafe {
         Ok(OwnedFd::from_raw_fd(ok(libc::socket(
             libc::AF_UNIX,
@@ -340,7 +343,7 @@ fn stream_socket() -> std::io::Result<OwnedFd> {
 }
 
 fn address(path: &Path) -> std::io::Result<(libc::sockaddr_un, libc::socklen_t)> {
-    // SAFETY: of numbers alone.
+    // SAFETY: the structure consists of numbers.
     let mut at: libc::sockaddr_un = unsafe { zeroed() };
     at.sun_family = libc::AF_UNIX as _;
     let name = path.as_os_str().as_bytes();
@@ -377,7 +380,7 @@ fn listen(listener: &UnixListener, shared: &Arc<Shared>) {
             .and_then(|s| welcome(id as u64, s, shared));
         if let Err(e) = accepted {
             warn!("{}: a client was not served: {e:#}", shared.purpose.name);
-            // Out of file descriptors, say: do not spin.
+            // For example without file descriptors left: do not spin.
             thread::sleep(Duration::from_millis(100));
         }
     }
@@ -387,7 +390,7 @@ fn welcome(id: u64, mut stream: UnixStream, shared: &Arc<Shared>) -> Result<()> 
     stream.set_write_timeout(Some(LINE_TIME))?;
     if !shared.admit(id, &stream) {
         let text = format!("{CLIENTS_MAX} clients are served already");
-        // A client that has gone already is no trouble of ours: others wait to be welcomed.
+        // A client that has gone already must not delay the next one.
         let _ = send(&mut stream, Err(refuse(libc::EBUSY, text)));
         return Ok(());
     }
@@ -401,7 +404,7 @@ fn welcome(id: u64, mut stream: UnixStream, shared: &Arc<Shared>) -> Result<()> 
     })
 }
 
-/// Given back however the client's thread ends, or when there is none.
+/// A client's entry in `clients`, removed when its thread ends in any way or cannot be started.
 struct Place {
     id: u64,
     shared: Arc<Shared>,
@@ -426,7 +429,7 @@ fn serve(mut stream: UnixStream, shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-/// None at the end of the stream.
+/// Reads a line; None: the end of the stream.
 pub fn read_line(
     reader: &mut BufReader<UnixStream>,
     limits: &LineLimits,
@@ -458,7 +461,7 @@ pub fn read_line(
     }
 }
 
-/// As scx_stats writes a StatsResponse.
+/// Writes what scx_stats writes for a StatsResponse.
 fn send(stream: &mut UnixStream, answer: Result<String>) -> Result<()> {
     let (errno, resp) = match answer {
         Ok(json) => (0, json),

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How the threads of one run are told to end: all of them wait at one channel on which nothing is ever sent, and which
-//! closes when its other end is dropped. A wait thus ends at once, and needs no polling. A `Bell` ends one too, and
-//! nothing else.
+//! How the threads of a run are stopped. All of them wait on one channel on which nothing is ever
+//! sent. It closes when its other end is dropped, so every wait ends at once, without polling. A
+//! `Bell` also ends a wait, and does nothing else.
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded};
 use crossbeam::select;
 use std::convert::Infallible;
 use std::time::Duration;
 
-/// Dropping it stops whoever holds a `Stop` of it.
+/// Dropping it stops every thread that waits on a `Stop` made with it.
 pub struct Stopper {
     _open: Sender<Infallible>,
 }
@@ -21,7 +21,7 @@ pub fn stopper() -> (Stopper, Stop) {
     (Stopper { _open: sender }, Stop(receiver))
 }
 
-/// Wakes one who waits; a ring that nobody waits for is kept, several are one.
+/// Wakes one waiting thread. A ring without a waiter is kept; several of them count as one.
 #[derive(Clone)]
 pub struct Bell {
     ring: Sender<()>,
@@ -37,7 +37,7 @@ impl Default for Bell {
 
 impl Bell {
     pub fn ring(&self) {
-        // It is full when it was rung already.
+        // A full channel means that it was rung already.
         let _ = self.ring.try_send(());
     }
 }
@@ -51,7 +51,7 @@ pub enum Woken {
 }
 
 impl Stop {
-    /// Closes when it is stopped; for whoever waits for something else too.
+    /// Closes on stop; for a thread that waits for something else as well.
     pub fn channel(&self) -> &Receiver<Infallible> {
         &self.0
     }
@@ -60,12 +60,12 @@ impl Stop {
         self.0.try_recv() == Err(TryRecvError::Disconnected)
     }
 
-    /// Waits so long, or until it is stopped: then false.
+    /// Sleeps for `time`; false if it was stopped meanwhile.
     pub fn sleep(&self, time: Duration) -> bool {
         self.0.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
     }
 
-    /// Waits until the bell rings, or until it is stopped.
+    /// Waits for a ring or a stop.
     pub fn wait_for(&self, bell: &Bell) -> Woken {
         if self.stopped() {
             return Woken::Stopped;
@@ -76,7 +76,7 @@ impl Stop {
         }
     }
 
-    /// Waits so long, or until the bell rings, or until it is stopped.
+    /// Waits for a ring or a stop, at most for `time`.
     pub fn sleep_or(&self, bell: &Bell, time: Duration) -> Woken {
         if self.stopped() {
             return Woken::Stopped;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The machine as text: nodes, caches, cores in brackets with the CPUs that are their threads.
+//! The machine as text: nodes, caches, and cores in brackets with the CPUs that are their threads.
 
 use crate::machine::{Cpu, Llc, LlcKind, Machine, Node};
 use std::collections::BTreeMap;
 
 const WIDTH: usize = 100;
 
-/// One line.
+/// A summary in one line.
 pub fn summary(m: &Machine) -> String {
     format!(
         "{} of {} online, {}, {}, {}{}",
@@ -38,7 +38,7 @@ pub fn picture(m: &Machine) -> String {
     text
 }
 
-/// Of several nodes with their distances, as numactl shows them.
+/// With several nodes, the label has their distances, as numactl shows them.
 fn node_text(m: &Machine, node: &Node) -> String {
     let label = format!("node {}", node.id);
     match &node.distances {
@@ -67,7 +67,7 @@ fn llc_text(m: &Machine, index: u16) -> String {
     text
 }
 
-/// The cores of an LLC, the biggest first.
+/// The cores of an LLC by capacity, the highest first.
 fn cores_by_capacity(m: &Machine, llc: u16) -> Vec<(u16, Vec<String>)> {
     let mut by_capacity: BTreeMap<u16, Vec<String>> = BTreeMap::new();
     let width = m.nr_cpu_ids.saturating_sub(1).to_string().len();
@@ -113,7 +113,7 @@ pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// Items behind a label, continued below each other.
+/// Items after a label, continued on further lines with the same indentation.
 pub fn wrap(label: &str, items: impl Iterator<Item = String>) -> String {
     let (mut text, mut line) = (String::new(), label.to_string());
     for item in items {

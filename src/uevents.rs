@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Rings when the kernel tells that a sched_ext scheduler or a CPU has come or gone (uevents over netlink). So nobody has to look
-//! for that again and again.
+//! Rings when the kernel reports that a sched_ext scheduler or a CPU came or went (uevents over
+//! netlink). So nothing has to poll for that.
 
 use crate::stop::Bell;
 use anyhow::{Context, Result};
@@ -9,9 +9,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::thread::{Builder, JoinHandle};
 
-/// The kernel's own messages; udev's are another group.
+/// The kernel's own messages; udev sends to another group.
 const KERNEL_GROUP: u32 = 1;
-/// One is at most two pages long; of a longer one the head is enough.
+/// A message has at most two pages; the head of a longer one is enough.
 const BYTES: usize = 8192;
 
 /// Listens until dropped.
@@ -46,7 +46,7 @@ impl Drop for Uevents {
 
 fn connect() -> std::io::Result<OwnedFd> {
     let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: plain calls; the descriptor is ours; zero is a value for all of the address.
+    // SAFETY: plain calls; the descriptor is ours; zero is a valid value for all of the address.
     unsafe {
         let fd = libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_KOBJECT_UEVENT);
         if fd < 0 {
@@ -72,7 +72,7 @@ fn follow(socket: &OwnedFd, ended: &UnixStream, bell: &Bell) {
     };
     let mut fds = [wait_for(socket.as_raw_fd()), wait_for(ended.as_raw_fd())];
     loop {
-        // SAFETY: two of them, which are alive.
+        // SAFETY: two entries, which are alive.
         unsafe { libc::poll(fds.as_mut_ptr(), 2, -1) };
         if fds[1].revents != 0 || !drain(socket, bell) {
             return;
@@ -80,12 +80,12 @@ fn follow(socket: &OwnedFd, ended: &UnixStream, bell: &Bell) {
     }
 }
 
-/// All messages that are there. False: there will be no more.
+/// Reads all pending messages. False: there will be no more.
 fn drain(socket: &OwnedFd, bell: &Bell) -> bool {
     let mut message = [0; BYTES];
     loop {
         let to = message.as_mut_ptr().cast();
-        // SAFETY: the kernel writes at most so many bytes.
+        // SAFETY: the kernel writes at most `BYTES` bytes.
         let len = unsafe { libc::recv(socket.as_raw_fd(), to, BYTES, 0) };
         if let Ok(len) = usize::try_from(len) {
             if of_interest(&message[..len]) {
@@ -96,14 +96,14 @@ fn drain(socket: &OwnedFd, bell: &Bell) -> bool {
         match Error::last_os_error().raw_os_error() {
             Some(libc::EAGAIN) => return true,
             Some(libc::EINTR) => (),
-            // Some were lost: it may have been of interest.
+            // Messages were lost, which may have been relevant.
             Some(libc::ENOBUFS) => bell.ring(),
             _ => return false,
         }
     }
 }
 
-/// "remove@/kernel/sched_ext/root", then the rest behind a zero.
+/// A message is "remove@/kernel/sched_ext/root", followed by a zero and further text.
 fn of_interest(message: &[u8]) -> bool {
     let head = message.split(|b| *b == 0).next().unwrap_or_default();
     let place = head

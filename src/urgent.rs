@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A load is urgent: until it ends, nobody has the scheduler that was asked for. Most of it is the
-//! verifier, in the thread that asks: among 40 tasks it would get a 41st part of a CPU.
+//! A load runs at nice level -20. Most of it is the verifier, in the calling thread. Beside 40
+//! other tasks it would get 1/41 of a CPU, and until it ends the requested scheduler does not run.
 
 use log::debug;
 use std::io::Error;
 
 const MOST_URGENT: i32 = -20;
 
-/// While it lives, the thread that made it has nice level -20, if the process may give it that
-/// (`process::may_be_urgent`). It then gets some 87 of 88 parts beside a task of nice level 0.
+/// While it lives, the thread that made it has nice level -20, if the process may set that
+/// (`process::may_be_urgent`). The thread then gets about 87/88 of a CPU beside a task of nice
+/// level 0.
 pub struct Urgent {
-    /// The thread's own; None: it could not be changed.
+    /// The thread's own nice level; None: it could not be changed.
     before: Option<i32>,
 }
 
@@ -37,7 +38,7 @@ impl Drop for Urgent {
     }
 }
 
-/// Of this thread alone: to Linux a thread is what it calls a process here (setpriority(2)).
+/// Of this thread alone: to Linux, what setpriority(2) calls a process is a thread.
 fn set_nice(level: i32) -> Result<(), Error> {
     // SAFETY: a plain call about this thread.
     match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, level) } {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Whose a command is that root starts: who called sudo, doas or pkexec, unless another one is named.
+//! The user that a command started by root runs as: the invoking user, under sudo, doas or pkexec,
+//! unless another one is named.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::ffi::{CStr, CString, OsStr, OsString};
@@ -11,27 +12,28 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Text of an entry in the table of users.
+/// Bytes for the text of a passwd entry.
 const ENTRY_MAX: usize = 1 << 16;
-/// Text of an entry in the table of groups.
+/// Bytes for the text of a group entry, at most.
 const GROUP_ENTRY_MAX: usize = 1 << 24;
-/// The kernel allows so many.
+/// The kernel's limit (NGROUPS_MAX).
 const GROUPS_MAX: usize = 1 << 16;
 
-/// A user that we are not.
+/// A user other than the current one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct User {
     uid: u32,
     gid: u32,
     groups: Vec<u32>,
     name: OsString,
-    /// None where the table of users has no such user.
+    /// None: the user is not in the passwd database.
     home: Option<OsString>,
 }
 
 impl User {
-    /// `asked`: a name, which is of the table of users. None asked: who called sudo, doas or pkexec, if we are root by that. Comes back with None where that is
-    /// who we are. Errors: there is no such user; only root can become another.
+    /// `asked`: a name in the passwd database. Without a name: the invoking user, if the process is
+    /// root under sudo, doas or pkexec. None: that is the current user. Errors: there is no such
+    /// user; only root can become another user.
     pub fn of(asked: Option<&str>) -> Result<Option<User>> {
         // SAFETY: a plain call.
         let own = unsafe { libc::geteuid() };
@@ -55,13 +57,14 @@ impl User {
         User::found(Whose::Name(name))?.with_context(|| format!("there is no user '{name}'"))
     }
 
-    /// Of the table of users.
+    /// From the passwd database.
     fn found(whose: Whose) -> Result<Option<User>> {
         let user = |e: Entry| User::new(e.uid, e.gid, e.name, Some(e.home));
         entry(whose)?.map(user).transpose()
     }
 
-    /// Who called what made us root, as that says it. None: nothing says so.
+    /// The invoking user, according to the environment variables of sudo, doas or pkexec. None:
+    /// none of them is set.
     fn caller() -> Result<Option<User>> {
         let said = |name: &str| std::env::var(name).ok();
         let user = match User::of_sudo()? {
@@ -103,7 +106,7 @@ impl User {
         let text = CString::new(name.as_bytes())?;
         let mut groups = vec![0; GROUPS_MAX];
         let mut count = GROUPS_MAX as i32;
-        // SAFETY: the name and as many numbers as it is told are alive.
+        // SAFETY: the name is alive, and so are as many numbers as `count` says.
         let found =
             unsafe { libc::getgrouplist(text.as_ptr(), gid, groups.as_mut_ptr(), &mut count) };
         ensure!(
@@ -121,7 +124,8 @@ impl User {
         })
     }
 
-    /// The command is this one's, with the groups and the home, and without what the environment says of others.
+    /// Makes the command run as this user, with the user's groups and home, and without environment
+    /// variables about other users.
     pub fn takes(&self, command: &mut Command) {
         let names = std::env::vars_os().map(|(name, _)| name);
         for name in names.filter(|name| self.is_strange(name)) {
@@ -132,7 +136,8 @@ impl User {
             command.env("HOME", home);
         }
         let (uid, gid, groups) = (self.uid, self.gid, self.groups.clone());
-        // SAFETY: what is called between fork and exec are system calls with plain numbers and memory that the closure owns.
+        // SAFETY: between fork and exec only system calls are made, with plain numbers and memory
+        // that the closure owns.
         unsafe {
             command.pre_exec(move || {
                 let done = libc::setgroups(groups.len(), groups.as_ptr()) == 0
@@ -147,7 +152,8 @@ impl User {
         };
     }
 
-    /// A session's variables are of its user, who has its folder.
+    /// Variables that must not be passed on. Those of a session belong to the user who owns its
+    /// folder.
     fn is_strange(&self, name: &OsStr) -> bool {
         let begins = |with: &str| name.as_bytes().starts_with(with.as_bytes());
         let of_session = begins("XDG_") || name == "DBUS_SESSION_BUS_ADDRESS";
@@ -155,7 +161,7 @@ impl User {
         of_caller || name == "SHELL" || name == "MAIL" || of_session && !self.has_session()
     }
 
-    /// The environment is of a session of this user.
+    /// The environment belongs to a session of this user.
     fn has_session(&self) -> bool {
         let folder = std::env::var_os("XDG_RUNTIME_DIR");
         let owner = folder.and_then(|folder| Some(std::fs::metadata(folder).ok()?.uid()));
@@ -171,8 +177,9 @@ impl User {
     }
 }
 
-/// What root has made for who called it is theirs. Some file systems know no owners: that is told on stderr. `path`: of what was made, to
-/// tell it; by then it may lead to something else.
+/// Gives a file that root has made to the invoking user. Failures are reported on stderr, since
+/// some file systems have no owners. `path` is the file's name in that message only; it may lead to
+/// another file by then.
 pub fn give_back(made: &File, path: &Path) {
     let given = User::of(None).and_then(|user| match user {
         Some(user) => Ok(fchown(made, Some(user.uid), Some(user.gid))?),
@@ -186,7 +193,8 @@ pub fn give_back(made: &File, path: &Path) {
     }
 }
 
-/// The name of whoever `user` is, where None is us; a number where the table of users has none.
+/// The name of `user`, where None is the current one; the number where the passwd database has
+/// none.
 pub fn name_of(user: Option<&User>) -> Result<String> {
     // SAFETY: a plain call.
     let uid = user.map_or_else(|| unsafe { libc::geteuid() }, |user| user.uid);
@@ -198,14 +206,14 @@ pub fn name_of(user: Option<&User>) -> Result<String> {
     Ok(name.map_or(uid.to_string(), |n| n.to_string_lossy().into_owned()))
 }
 
-/// By what a user is looked up.
+/// The key of a lookup.
 #[derive(Clone, Copy)]
 enum Whose<'a> {
     Name(&'a str),
     Number(u32),
 }
 
-/// What the table of users has.
+/// An entry of the passwd database.
 struct Entry {
     name: OsString,
     uid: u32,
@@ -216,7 +224,7 @@ struct Entry {
 /// None: there is no such user.
 fn entry(whose: Whose) -> Result<Option<Entry>> {
     let mut text = vec![0; ENTRY_MAX];
-    // SAFETY: all zeroes is a value of it.
+    // SAFETY: all zeroes is a valid value.
     let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
     let mut found = std::ptr::null_mut();
     let (at, room) = (text.as_mut_ptr(), text.len());
@@ -245,14 +253,14 @@ fn entry(whose: Whose) -> Result<Option<Entry>> {
     }
 }
 
-/// The number of the group of this name; None: there is no such group. Any thread may ask.
+/// The number of the group of this name; None: there is no such group. Thread-safe.
 pub fn group_of(name: &str) -> Result<Option<u32>> {
     let Ok(name) = CString::new(name) else {
         return Ok(None);
     };
     let mut text = vec![0; ENTRY_MAX];
     loop {
-        // SAFETY: all zeroes is a value of it.
+        // SAFETY: all zeroes is a valid value.
         let mut entry: libc::group = unsafe { std::mem::zeroed() };
         let mut found = std::ptr::null_mut();
         let (at, room) = (text.as_mut_ptr(), text.len());
@@ -260,7 +268,7 @@ pub fn group_of(name: &str) -> Result<Option<u32>> {
         let status = unsafe { libc::getgrnam_r(name.as_ptr(), &mut entry, at, room, &mut found) };
         match status {
             0 => return Ok((!found.is_null()).then_some(entry.gr_gid)),
-            // The entry names all members.
+            // The entry lists all members, so it may be long.
             libc::ERANGE if room < GROUP_ENTRY_MAX => text.resize(room * 2, 0),
             e => {
                 return Err(Error::from_raw_os_error(e)).context("cannot read the table of groups");

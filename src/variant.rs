@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Features and tunables as they are typed where variants are compared: a preset, and behind it what is other.
+//! A variant as one word, for comparisons: a preset, and after it the settings that differ.
 
 use crate::arms::{Change, Settings};
 use crate::features;
 use anyhow::{Result, bail, ensure};
 
-/// Reads `PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...`; a feature alone is on. Errors: a name that is not known, a value that cannot be.
+/// Reads `PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...`; a feature without a value is on. Errors: an
+/// unknown name, an invalid value.
 pub fn settings(name: &str) -> Result<Settings> {
     Settings::default().changed(&change(name)?)
 }
 
-/// The same as a change of an arm.
+/// As `settings`, as a change of an arm.
 pub fn change(name: &str) -> Result<Change> {
     let mut parts = name.split('+');
     let mut change = Change {

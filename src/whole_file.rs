@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A file that is whole whenever it is there: written beside its place, and moved there. A link in that place is replaced, and nothing is
-//! written through it.
+//! Files that are never seen half written: they are written beside their place, and renamed into
+//! it. A link in that place is replaced, never written through.
 
 use crate::folder;
 use std::ffi::{CString, OsString};
@@ -10,10 +10,10 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Before the umask.
+/// Before the umask applies.
 const MODE: libc::mode_t = 0o666;
 
-/// Could it be written? What lies at the path stays as it is.
+/// Tests whether the file could be written. What is at the path stays unchanged.
 pub fn probe(path: &Path) -> Result<()> {
     if path.is_dir() {
         return Err(ErrorKind::IsADirectory.into());
@@ -23,7 +23,7 @@ pub fn probe(path: &Path) -> Result<()> {
     spot.remove()
 }
 
-/// In the place of what is there. `made` is given the file before it has its name.
+/// Replaces what is at the path. `made` gets the file before it has its name.
 pub fn replace(path: &Path, text: &str, made: impl FnOnce(&File) -> Result<()>) -> Result<()> {
     let spot = Spot::of(path)?;
     let written = spot.create().and_then(|mut file| {
@@ -36,16 +36,16 @@ pub fn replace(path: &Path, text: &str, made: impl FnOnce(&File) -> Result<()>) 
     })
 }
 
-/// One that grows at its end. Errors: there is something of that name.
+/// Creates a file to be appended to. Errors: the name exists.
 pub fn create_new(path: &Path) -> Result<File> {
     let spot = Spot::of(path)?;
     create(&spot.folder, &spot.name)
 }
 
-/// One that is there, to be read and to grow at its end. Errors: it is a link, or no plain file.
+/// Opens an existing file for reading and appending. Errors: it is a link, or no plain file.
 pub fn reopen(path: &Path) -> Result<File> {
     let spot = Spot::of(path)?;
-    // Who opens a pipe does not wait for its other end.
+    // Opening a FIFO must not block.
     let flags = libc::O_RDWR | libc::O_APPEND | libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = folder::at(spot.folder.as_raw_fd(), &spot.name, flags, 0)?;
     match file.metadata()?.is_file() {
@@ -54,7 +54,7 @@ pub fn reopen(path: &Path) -> Result<File> {
     }
 }
 
-/// By the same way.
+/// Removes the file, following the same links.
 pub fn remove(path: &Path) -> Result<()> {
     let spot = Spot::of(path)?;
     unlink(&spot.folder, &spot.name)
@@ -71,7 +71,7 @@ fn unlink(folder: &File, name: &OsString) -> Result<()> {
     done(unsafe { libc::unlinkat(folder.as_raw_fd(), name.as_ptr(), 0) })
 }
 
-/// Where it will be, and where it is until then: in the same folder, and so of the same file system.
+/// The final name and the temporary one, in the same folder and so on the same file system.
 struct Spot {
     folder: File,
     name: OsString,
@@ -92,7 +92,7 @@ impl Spot {
     }
 
     fn create(&self) -> Result<File> {
-        // What lies there is of a process that had our number and was killed.
+        // A leftover of a killed process that had the same pid.
         let _ = self.remove();
         create(&self.folder, &self.temporary)
     }

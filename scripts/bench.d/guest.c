@@ -3,10 +3,11 @@
  * The guest's side of scripts/bench: one static program.
  *
  *	guest meter NAME CMD...		run CMD, print what it cost
- *	guest workers N CHUNKS SEED	N processes that compute for 1-3 ms and then talk to a coordinator, CHUNKS times
+ *	guest workers N CHUNKS SEED	N processes that compute for 1-3 ms and then talk to a
+ *					coordinator, CHUNKS times
  *	guest forks N TIMES CMD		N processes that fork, execute CMD and wait, TIMES times
- *	guest probe N MS SEED		N processes that sleep about 1 ms at a time, for MS: how late do they wake, on all CPUs and on
- *					the first?
+ *	guest probe N MS SEED		N processes that sleep about 1 ms at a time, for MS: how
+ *					late they wake, on all CPUs and on the first
  *	guest hogs N			N processes that compute until this one is killed
  *	guest settle SECONDS		wait until the machine is idle
  *	guest spin N			compute a little: shifts what follows in time, by seed
@@ -37,7 +38,7 @@
 #define NSEC_PER_SEC 1000000000ll
 #define PERIOD_NS    1000000ll
 
-/* The plugin writes its sums when this nop is executed. */
+/* The plugin writes its sums when the guest executes this nop. */
 #define MARKER()     asm volatile(".byte 0x0f, 0x1f, 0x84, 0x00, 0x73, 0x6f, 0x6f, 0x72" : : : "memory")
 
 static volatile uint64_t sink;
@@ -92,7 +93,7 @@ static uint64_t switches_of_machine(void)
 	return n;
 }
 
-/* A software event of a process and of all that it will fork, from its execve on. */
+/* Counts a software event of a process and all its descendants, from its execve on. */
 static int open_event(pid_t pid, uint64_t event)
 {
 	struct perf_event_attr attr = {
@@ -119,7 +120,7 @@ static uint64_t read_event(int fd)
 	return n;
 }
 
-/* Forks a child that executes `cmd`, its output going to `out`, once a byte is written to `*gate`. */
+/* Forks a child that executes `cmd` once a byte is written to `*gate`; its output goes to `out`. */
 static pid_t start_behind_gate(char **cmd, int out, int *gate)
 {
 	int ends[2];
@@ -186,14 +187,14 @@ static int meter(char **argv)
 /* ---- workers: does one share its core while another core is free? ---- */
 
 struct worker {
-	volatile int cpu;  /* where it was when it last looked, -1: nowhere yet */
-	volatile int busy; /* it computes: it would like a core of its own */
+	volatile int cpu;  /* where it was at its last look, -1: nowhere yet */
+	volatile int busy; /* it computes and wants a core of its own */
 	uint64_t looks, shared, avoidable, moves;
 } __attribute__((aligned(128)));
 
 static int core_of[MAX_CPUS], nr_cores;
 
-/* A core is named by its first CPU. */
+/* A core is identified by its first CPU. */
 static void read_cores(void)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -234,7 +235,8 @@ static void look_around(struct worker *all, int count, struct worker *me)
 	me->avoidable += shared && cores < nr_cores;
 }
 
-/* About `us` microseconds at the 2 ns that one instruction takes under icount, looking around each 20 us. */
+/* Computes for about `us` microseconds, at 2 ns per instruction under icount. Looks around every 20
+ * us. */
 static void compute(struct worker *all, int count, struct worker *me, int us)
 {
 	uint64_t x = us;
@@ -313,8 +315,8 @@ static int ascending(const void *a, const void *b)
 }
 
 /*
- * Begin on a CPU of one's own; from then on the scheduler may move us. Where two probes happened to begin would else decide what
- * they measure: see deadlines().
+ * Starts on one CPU; afterwards the scheduler may move the process. Otherwise the measurement would
+ * depend on where two probes happen to start: see deadlines().
  */
 static void begin_on(int cpu)
 {
@@ -328,8 +330,9 @@ static void begin_on(int cpu)
 }
 
 /*
- * Sleeps to one beat after the other, skipping those already missed; returns the number of samples.
- * Beats are 0.5 to 1.5 ms apart: an even period would stay in step with the ticks, and measure where it began.
+ * Sleeps to one beat after the other and skips those already missed. Returns the number of samples.
+ * Beats are 0.5 to 1.5 ms apart: a constant period would stay in step with the ticks, and the
+ * result would depend on its phase.
  */
 static uint32_t sleep_to_beats(struct sample *samples, int64_t length_ns, uint32_t dice)
 {
@@ -361,7 +364,7 @@ static void print_figures(const char *prefix, const struct sample *sorted, uint3
 		       sorted[n * 99ull / 100].late_us, prefix, sorted[n - 1].late_us);
 }
 
-/* Those of the first CPU come to the front, in the order in which they are. */
+/* Moves the samples of the first CPU to the front, in their order. */
 static uint32_t keep_first_cpu(struct sample *samples, uint32_t n)
 {
 	uint32_t kept = 0;
@@ -443,7 +446,7 @@ static _Noreturn void hogs(int count)
 		pause();
 }
 
-/* Jiffies of all CPUs since boot: spent, and of these idle. */
+/* Jiffies of all CPUs since boot: in total, and idle. */
 static void read_jiffies(unsigned long long *all, unsigned long long *idle)
 {
 	unsigned long long v[8];
@@ -494,10 +497,13 @@ static void rtc_write(uint8_t reg, uint8_t value)
 }
 
 /*
- * Under icount the virtual CPUs share one clock and take turns; a turn lasts until the next timer of the emulated
- * machine. The periodic timer of the real-time clock at its 8192 Hz makes turns short. The guest sees no interrupt
- * from it: its line is cut while the HPET stands in for the old timers, as Linux has it. All the same a timer that ends a turn is
- * served at once on the first CPU alone; on the second it waits for the turn of the first, up to 61 us of the 122.
+ * Under icount the virtual CPUs share one clock and take turns. A turn lasts until the next timer
+ * of the emulated machine. The periodic timer of the real-time clock at 8192 Hz makes turns short.
+ * The guest sees no interrupt from it, because its line is cut while the HPET replaces the old
+ * timers, as Linux sets it up.
+ *
+ * A timer that ends a turn is still served at once only on the first CPU. On the second it waits
+ * for the turn of the first, up to 61 us of the 122.
  */
 static int deadlines(void)
 {

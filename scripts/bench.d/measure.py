@@ -41,13 +41,13 @@ class Scheduler:
 @dataclass(frozen=True)
 class Suite:
     topology: str
-    limit_s: int                # of the host, per boot
+    limit_s: int                # on the host, per boot
     tools: tuple
     job: str = field(repr=False)
 
 
-# {seed}: shifts what follows. The CPUs: 8 = 2 LLCs x 2 cores x 2 threads, so 4 workers want one core each; 31 % of
-# 8 CPUs are 2 or 3: 3 workers.
+# {seed} shifts what follows in time. The 8 CPUs are 2 LLCs x 2 cores x 2 threads, so 4 workers want
+# one core each. 31 % of 8 CPUs are 2 or 3: 3 workers.
 COST = Suite("8", 600, ("hackbench", "perf"), """
 guest meter hackbench hackbench -T -p -g 2 -f 4 -l 400 -s 100
 guest meter pipe perf bench -f simple sched pipe -l 1500
@@ -56,12 +56,13 @@ guest meter workers50 guest workers 4 30 {seed}
 guest meter workers31 guest workers 3 30 {seed}
 guest meter longpipe perf bench -f simple sched pipe -l 4500
 """)
-# The workers alone, so often that what differs between runs evens out.
+# The workers alone, repeated often enough to even out the differences between runs.
 CORES_RUNS = 12
 CORES = Suite("8", 600, (), "".join(f"guest meter {meter}.{run} guest workers {count} 30 {{seed}}{run:02}\n"
                                     for meter, count in (("workers50", 4), ("workers31", 3)) for run in range(CORES_RUNS)))
-# A probe and two hogs for each CPU. On one CPU nothing else executes: there the figure is exact. On two it holds the turns
-# that the virtual CPUs take (see deadlines() in guest.c), so what woke on the first CPU, which waits for none, is told apart.
+# A probe and two hogs for each CPU. On one CPU nothing else executes, so the figure is exact. On
+# two it includes the turns that the virtual CPUs take (see deadlines() in guest.c). Samples that
+# woke on the first CPU, which waits for no turn, are therefore reported separately.
 PROBE = """
 guest hogs {hogs} &
 hogs=$!
@@ -76,7 +77,8 @@ SUITES = {
     "latency1": Suite("1", 600, (), PROBE.format(hogs=2, probes=1)),
 }
 
-# Starts the scheduler, waits until the kernel says that it is enabled, runs the suite's job, stops it.
+# Starts the scheduler, waits until the kernel reports it as enabled, runs the suite's job, stops
+# it.
 HARNESS = """
 state=/sys/kernel/sched_ext/state
 up() {{ cut -d' ' -f1 /proc/uptime; }}
@@ -110,7 +112,7 @@ fi
 """
 
 
-# The addresses of all functions, BPF's too; a long way through a serial line, hence packed.
+# The addresses of all functions, including BPF's; packed, because the serial line is slow.
 SYMBOLS = """
 echo 1 >/proc/sys/net/core/bpf_jit_kallsyms
 grep -i ' [tw] ' /proc/kallsyms | gzip -c | base64 | sed 's/^/::symbols /'
@@ -222,7 +224,7 @@ def add_profiles(r, meters, block_lists):
     addresses, names = read_symbols(r)
     for meter, blocks in zip(meters.values(), block_lists[1::2]):
         if "status" not in meter:
-            continue        # a difference of two
+            continue        # a difference of two meters
         sums = collections.Counter()
         for line in blocks.splitlines():
             at, insns = line.split()

@@ -4,15 +4,17 @@
  *
  *	-plugin plugin.so,out=FILE[,profile=FILE]
  *
- * Each time the guest executes the marker of guest.c, one line "user kernel bpf" with the sums so far goes to `out`,
- * and to `profile` one line "address instructions" per block of kernel or BPF code executed since the last marker,
- * then an empty line.
+ * Each time the guest executes the marker of guest.c, the plugin writes one line "user kernel bpf"
+ * with the sums so far to `out`. To `profile` it writes one line "address instructions" per block
+ * of kernel or BPF code executed since the last marker, then an empty line.
  *
- * A block of translated code calls us once when it is entered, with the number of its instructions, so a block that a
- * fault leaves early is counted whole. QEMU can add up by itself ("inline" operations), but then x86 guests with more
- * than one CPU go wrong in QEMU 10. Virtual CPUs must share one host thread (thread=single): nothing here is atomic.
+ * A block of translated code calls the plugin once when it is entered, with the number of its
+ * instructions. So a block that a fault leaves early is counted whole. QEMU can add up by itself
+ * ("inline" operations), but then x86 guests with more than one CPU fail in QEMU 10. Virtual CPUs
+ * must share one host thread (thread=single), because nothing here is atomic.
  *
- * Debian has no package with qemu-plugin.h, so what is used of it is declared here: interface 3, QEMU 9.1 or later.
+ * Debian has no package with qemu-plugin.h, so the parts in use are declared here: interface 3,
+ * QEMU 9.1 or later.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,7 +43,8 @@ size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to, size
 
 PUBLIC int qemu_plugin_version = 3;
 
-/* Where the kernel puts BPF programs and trampolines: the area of modules, of which the guest loads none. */
+/* The area of modules, where the kernel puts BPF programs and trampolines. The guest loads no
+ * modules. */
 #define KERNEL_START 0x8000000000000000ull
 #define BPF_START    0xffffffffc0000000ull
 #define BPF_END	     0xffffffffff000000ull
@@ -49,7 +52,8 @@ PUBLIC int qemu_plugin_version = 3;
 /* nopl 0x726f6f73(%rax,%rax,1): no compiler emits it. guest.c has the same bytes. */
 static const uint8_t marker[] = { 0x0f, 0x1f, 0x84, 0x00, 0x73, 0x6f, 0x6f, 0x72 };
 
-/* A block of kernel or BPF code, kept for the profile. One address may be translated, and listed, several times. */
+/* A block of kernel or BPF code, kept for the profile. One address may be translated, and listed,
+ * several times. */
 struct block {
 	struct block *next;
 	uint64_t address, insns, executed;

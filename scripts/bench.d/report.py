@@ -112,7 +112,7 @@ def latency_table(result, names, suite):
         runs = runs_of(result, name, suite)
         row = [name] + [mean(runs, "probe", figure(k)) for k in keys]
         if suite == "latency":
-            # A file may be older than these figures, and a boot have no sample there.
+            # An older file may lack these figures, and a boot may have no sample there.
             row.append(mean(those_with(runs, "first_samples"), "probe", lambda m: 100 * m["first_samples"] / m["samples"]))
             row += [mean(those_with(runs, k), "probe", figure(k)) for k in (f"first_{k}" for k in keys[1:])]
         rows.append(row + [mean(runs, "probe", per_switch("bpf")), mean(runs, "probe", per_switch("kernel", "bpf")),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the conductor, the watcher and the probes share, and the helpers of all three. Include
- * first.
+ * Data shared by the conductor, the watcher and the probes, and helpers of all three. Must be
+ * included first.
  */
 #ifndef CHAOS_BOARD_H
 #define CHAOS_BOARD_H
@@ -26,7 +26,7 @@
 #define NSEC_PER_SEC 1000000000LL
 #define MAX_CPUS     64
 #define NR_PROBES    4
-/* A bucket is an eighth of a power of two wide: 64 powers of nanoseconds. */
+/* A bucket is an eighth of a power of two wide; there are 64 powers of two, in nanoseconds. */
 #define NR_BUCKETS   (64 * 8)
 
 struct histogram {
@@ -35,7 +35,7 @@ struct histogram {
 };
 
 struct board {
-	volatile bool in_charge; /* the scheduler under test runs; without one, always */
+	volatile bool in_charge; /* the scheduler under test runs; always true without one */
 	volatile bool over;	 /* the plan is done, or the scheduler was ejected */
 	volatile long bad;	 /* failures so far */
 	int nr_cpus;
@@ -88,11 +88,11 @@ __attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
 		exit(2);
 }
 
-/* A failure: WATCH is the name of the watch that found it. */
+/* Reports a failure found by the watch named @watch. */
 #define bad_at(at_s, watch, format, ...) (board->bad++, tell("::bad " watch " %.1f " format, at_s, ##__VA_ARGS__))
 #define bad(watch, format, ...)		 bad_at(since_begin(), watch, format, ##__VA_ARGS__)
 
-/* The length, or -1; the text ends with a zero. */
+/* Returns the length, or -1. The text ends with a zero. */
 static int read_file(const char *path, char *to, int size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), length;
@@ -115,7 +115,7 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
-/* Real-time for this process; what it forks is ordinary again. */
+/* Makes this process real-time; its children are ordinary again. */
 static void become_real_time(int priority)
 {
 	struct sched_param param = { .sched_priority = priority };

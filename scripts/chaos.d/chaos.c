@@ -2,12 +2,13 @@
 /*
  * The guest's half of scripts/chaos:
  *
- *   chaos run PLAN SECONDS yes|no        events of PLAN, probes and watches; no: the kernel's own scheduler is under test
- *   chaos sweep PID...                   end all that events left, but for these
- *   chaos some N NAME...                 print N processes whose names begin so
+ *   chaos run PLAN SECONDS yes|no        events of PLAN, probes and watches; no: the kernel's own
+ *                                        scheduler is under test
+ *   chaos sweep PID...                   end all processes that events left, except these
+ *   chaos some N NAME...                 print N processes whose names begin with a NAME
  *   chaos affinity|deadline|trace|clock  loads; see work.h
  *
- * Its lines begin with '::' and are read by report.py.
+ * Its lines start with '::'; record.py parses them.
  */
 #define _GNU_SOURCE
 #include "board.h"
@@ -54,8 +55,8 @@ static _Noreturn void watch(bool want_scheduler)
 }
 
 /*
- * Ends a machine that hangs when the run is over; else the host would wait for it in vain. Seen in
- * 7.2: a scheduler that is ended while cpuset partitions change leaves forks waiting for good.
+ * Ends a machine that hangs after the run, so that the host does not wait in vain. Seen in 7.2: a
+ * scheduler that ends while cpuset partitions change leaves forks waiting for good.
  */
 static _Noreturn void end_hanging_machine(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The conductor starts each event of the plan when its time has come. A line of the plan is
- * 'MILLISECONDS CLASS COMMAND...'; the event is 'sh /chaos/events COMMAND...', an ordinary task in
- * a group of its own.
+ * The conductor starts each event of the plan at its time. A line of the plan is 'MILLISECONDS
+ * CLASS COMMAND...'. The event is 'sh /chaos/events COMMAND...', an ordinary task in a process
+ * group of its own.
  */
 #ifndef CHAOS_CONDUCT_H
 #define CHAOS_CONDUCT_H
@@ -33,14 +33,14 @@ static void reap(void)
 		;
 }
 
-/* Until then, or until all is over. */
+/* Waits until @ns, or until the run is over. */
 static void wait_until(int64_t ns)
 {
 	while (!board->over && now_ns() < ns)
 		sleep_until(ns - now_ns() > NSEC_PER_SEC / 5 ? now_ns() + NSEC_PER_SEC / 5 : ns);
 }
 
-/* The number of events that were started. */
+/* Returns the number of events that were started. */
 static int conduct(const char *plan)
 {
 	FILE *f = fopen(plan, "re");
@@ -67,7 +67,7 @@ static int conduct(const char *plan)
 	return n;
 }
 
-/* A number of one of the files of /proc/PID. */
+/* The number after @key in a file of /proc/PID, or -1. */
 static long number_of(int pid, const char *file, const char *key)
 {
 	char path[64], text[4096], *at;
@@ -80,8 +80,8 @@ static long number_of(int pid, const char *file, const char *key)
 }
 
 /*
- * Ends all that events have left: every process that is not in the session of init's shell, and not
- * in one of @keep.
+ * Ends all processes that events have left: those that are not in the session of init's shell, not
+ * kernel threads and not in @keep.
  */
 static void sweep(char **keep, int n)
 {

@@ -15,13 +15,14 @@ from lab import TOPOLOGIES, Image, Kernel, LabError, Qemu, boot, compile_static 
 from record import Record    # noqa: E402
 
 KEPT = TOP / "target/chaos"
-# Host seconds that a second of the guest may cost, and those for what is around it, on a host that
-# does other work too. A guest that hangs ends itself (chaos.c).
+# Host seconds allowed for each second of the guest, and for the work around it, on a busy host. A
+# guest that hangs ends itself (chaos.c).
 STRETCH, AROUND_S = 20, 900
 PROGRESS_S = 30
 PROGRAMS = ("stress-ng", "hackbench")
 HELPERS = ("hog", "forks", "toggle", "totals")
-# Messages of the kernel that come where the guest is this slow, and tell of the emulator alone.
+# Suppresses messages of the kernel that come because the guest is this slow, and only concern the
+# emulator.
 KERNEL = f"{FAST_KERNEL} nowatchdog"
 
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Is the scheduler there, and what does the kernel say? Where an event takes it away (hotplug, a
- * killed daemon, a reload), the event leaves the file EXCUSE, and the scheduler has RETURN_LIMIT_S
- * to be back.
+ * Whether the scheduler is there, and what the kernel logs. An event that takes the scheduler away
+ * (hotplug, a killed daemon, a reload) leaves the file EXCUSE. The scheduler then has
+ * RETURN_LIMIT_S to be back.
  */
 #ifndef CHAOS_HEALTH_H
 #define CHAOS_HEALTH_H
@@ -12,20 +12,20 @@
 #define STATE	       "/sys/kernel/sched_ext/state"
 #define EXCUSE	       "/run/chaos/excuse"
 /*
- * Two loads, for each of which tests/guest/lib.sh grants 10 s on a machine that does little: what
- * changes while one goes on makes another necessary. All emulated CPUs share one emulator: where n
- * of them work, a loading one has the n-th part of its speed. So a second counts as 1/n.
+ * Two loads: a change during one load makes another necessary. tests/guest/lib.sh grants 10 s for
+ * each on a machine with little work. All emulated CPUs share one emulator: if n of them work, a
+ * loading one has 1/n of its speed. So a second counts as 1/n.
  */
 #define RETURN_LIMIT_S 20.0
 
 #define REASON_LIMIT_S 5
 
 struct health {
-	bool want_scheduler; /* false: the kernel's own is under test */
+	bool want_scheduler; /* false: the kernel's own scheduler is under test */
 	int kmsg;
-	int64_t excused_at_ns; /* by the file's clock */
-	int64_t down_ns;       /* since when it has been away, or 0 */
-	double down_own_s;     /* the same in seconds of a CPU that has the emulator for itself */
+	int64_t excused_at_ns; /* the file's time */
+	int64_t down_ns;       /* when it went away, or 0 */
+	double down_own_s;     /* the same in seconds of a CPU that has the emulator to itself */
 	double longest_s, longest_own_s;
 	int absences, lines;
 	long idle_ticks;
@@ -34,7 +34,7 @@ struct health {
 	int held_lines;
 };
 
-/* Lines of the kernel's log that no healthy run prints. */
+/* Lines that the kernel logs in no healthy run. */
 static const char *const bad_lines[] = {
 	"WARNING:",
 	"BUG:",
@@ -61,10 +61,10 @@ static bool is_bad_line(const char *text)
 }
 
 /*
- * Warnings that are the kernel's own and say nothing of the scheduler: a line, and another that
- * follows soon and tells it from other warnings at the same place. Seen in 7.2: deadline tasks and
- * cpuset partitions leave the bandwidth of CPUs booked, so that fair_server is not admitted again
- * when any sched_ext scheduler ends.
+ * Warnings with causes in the kernel itself, which say nothing about the scheduler. A line that
+ * follows soon distinguishes each from other warnings at the same place. Seen in 7.2: deadline
+ * tasks and cpuset partitions leave bandwidth of CPUs reserved, so fair_server is not admitted
+ * again when a sched_ext scheduler ends.
  */
 static const struct {
 	const char *warning, *follows;
@@ -97,7 +97,7 @@ static void release_held(struct health *h)
 	h->held[0] = '\0';
 }
 
-/* A warning that may be a known one waits for the line that decides. */
+/* A warning that may be a known one is held until the deciding line comes. */
 static bool hold_back(struct health *h, const char *text)
 {
 	for (int i = 0; i < NR_KNOWN; i++) {
@@ -131,7 +131,7 @@ static void read_kmsg(struct health *h)
 	char record[1024], *text, *end;
 	ssize_t length;
 
-	/* EPIPE: the kernel overwrote what had not been read. */
+	/* EPIPE: the kernel overwrote records before they were read. */
 	while ((length = read(h->kmsg, record, sizeof(record) - 1)) > 0 || (length < 0 && errno == EPIPE)) {
 		if (length < 0) {
 			bad("kernel", "lines of the kernel's log were lost");
@@ -147,7 +147,7 @@ static void read_kmsg(struct health *h)
 	}
 }
 
-/* How many CPUs worked since the last time that this was asked; at least one. */
+/* The number of busy CPUs since the last call, at least one. */
 static double busy_cpus(struct health *h, int64_t now)
 {
 	double passed = seconds(now - h->idle_at_ns) * sysconf(_SC_CLK_TCK), busy;
@@ -165,8 +165,7 @@ static double busy_cpus(struct health *h, int64_t now)
 }
 
 /*
- * Touching the file again, after a further change of CPUs for instance, grants the whole
- * time again.
+ * Touching the file again, for example after a further change of CPUs, grants the whole time again.
  */
 static bool excused(struct health *h)
 {
@@ -196,8 +195,8 @@ static void end_absence(struct health *h, int64_t now)
 }
 
 /*
- * What is over when the scheduler is: nothing more is to be learnt. The kernel says why a moment
- * after it has ended it.
+ * The run is over when the scheduler is: there is nothing more to learn. The kernel logs the reason
+ * a moment after it has ended the scheduler.
  */
 static void eject(struct health *h, const char *why)
 {

@@ -9,14 +9,15 @@ import random
 from dataclasses import dataclass
 
 CYCLE_S = 30
-# Of the first cycle, whose load takes 10 s to do its worst, and of the others: a second in which
-# all CPUs work costs the host several.
+# Seconds of load in the first cycle, whose load needs 10 s to do its worst, and in the others. A
+# second in which all CPUs work costs the host several.
 FIRST_BURST_S, BURST_S = 13, 6
-# The load of the audit, which ended scx_roost of that day after 10 s, and scx_cosmos 1.1.7.
+# The load of an earlier audit: it ended the scx_roost of that time, and scx_cosmos 1.1.7, after 10
+# s.
 AUDIT = ("--cpu 2 --fork 2 --exec 1 --futex 2 --pipe 2 --switch 2 --clone 1 --wait 1 --zombie 1 "
          "--sigsuspend 1 --session 1 --yield 2 --nice 1 --race-sched 1 --resched 1 --schedpolicy "
          "1 --cyclic 1 --affinity 2 --mutex 1 --sem 1 --poll 1 --timer 1 --vfork 1")
-# stress-ng's classes of schedulers, forks, futexes, affinity and signals, as far as they need no
+# stress-ng's stressors of the classes scheduler, fork, futex, affinity and signal that need no
 # device and no network.
 STRESSORS = ("affinity clone context cpu cyclic daemon eventfd exec exit-group fifo fork "
              "forkheavy futex hrtimers itimer kill membarrier mq msg mutex nanosleep nice pidfd "
@@ -24,7 +25,7 @@ STRESSORS = ("affinity clone context cpu cyclic daemon eventfd exec exit-group f
              "sem-sysv session sigchld signal sigq sigsuspend sleep sockpair softlockup spawn "
              "switch timer timerfd vfork vforkmany wait waitcpu yield zombie").split()
 FORKS_PER_HOUR = 1_000_000
-# Methods of Plan.
+# Names of methods of Plan.
 DURING_A_BURST = ("real_time deadline affinity cpuset cgroup cgroup cgroup stop clients memory "
                   "switch switch rules frequencies clock ptrace pinned").split()
 
@@ -32,7 +33,7 @@ DURING_A_BURST = ("real_time deadline affinity cpuset cgroup cgroup cgroup stop 
 @dataclass(frozen=True)
 class Event:
     at_ms: int
-    kind: str           # the class under which it is counted
+    kind: str           # the class that it is counted in
     command: str        # for the guest's events
 
     def line(self):

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Probes: tasks that sleep until a time and measure how late they run. They count only while the
- * scheduler under test runs. The first is the one that schedulers are compared by; the others are
- * tasks that are easily forgotten.
+ * scheduler under test runs. Schedulers are compared by the first one; the others are kinds of
+ * tasks that are easily neglected.
  */
 #ifndef CHAOS_PROBE_H
 #define CHAOS_PROBE_H
@@ -93,7 +93,7 @@ static _Noreturn void run_probe(int index)
 	prctl(PR_SET_TIMERSLACK, 1);
 	sched_setscheduler(0, kind->policy, &param);
 	setpriority(PRIO_PROCESS, 0, kind->nice);
-	/* CPU 0 never goes away; a pinned probe whose CPU does may run anywhere from then on. */
+	/* CPU 0 never goes offline. A pinned probe whose CPU does may run anywhere from then on. */
 	if (kind->cpu >= 0)
 		pin_to(cpu > 0 ? cpu : 0);
 	while (!board->over) {

@@ -14,7 +14,7 @@ WATCHES = {
     "memory": "the daemon's memory and files stay",
     "counters": "no task without context, no lost claim, no bad event of sched_ext",
 }
-# The daemon may grow by so much between two quiet moments: arms and rules come and go.
+# How much the daemon may grow between two quiet moments: arms and rules come and go.
 MEMORY_SLACK_KB = 1024
 FILES_SLACK = 8
 
@@ -25,16 +25,16 @@ class Record:
     seed: int = 0
     events: Counter = field(default_factory=Counter)
     did: dict = field(default_factory=dict)         # forks, stops by ptrace
-    watches: dict = field(default_factory=dict)     # what each says of itself
+    watches: dict = field(default_factory=dict)     # each watch's report about itself
     bad: list = field(default_factory=list)         # (watch, seconds, text)
     probes: dict = field(default_factory=dict)      # name -> samples, p50, p99 and longest in us
     ejected: tuple | None = None                    # (seconds, reason)
-    seconds: float = 0.0                            # of the guest
+    seconds: float = 0.0                            # of the guest's time
     host_s: float = 0.0
     sums: list = field(default_factory=list)
     memory: list = field(default_factory=list)      # (pid, kB, files)
     absences: list = field(default_factory=list)    # (seconds, seconds of a CPU by itself)
-    known: Counter = field(default_factory=Counter)     # warnings that are the kernel's own
+    known: Counter = field(default_factory=Counter)     # warnings with causes in the kernel itself
     logs: list = field(default_factory=list)
     ended: bool = False
 

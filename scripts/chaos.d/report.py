@@ -16,7 +16,7 @@ def watches_table(record):
     lines = []
     for watch, meaning in WATCHES.items():
         bad = [b for b in record.bad if b[0] == watch]
-        # Of a run that did not come to its end nothing is known to be good.
+        # A run that did not complete has proved nothing good.
         verdict = "FAIL" if bad else "ok" if record.ended else "?"
         lines.append(f"  {verdict:5}{watch:9} {meaning}")
         if record.watches.get(watch):

@@ -15,17 +15,17 @@ def at(ms, command):
 @dataclass(frozen=True)
 class Fault:
     name: str
-    watches: frozenset      # that have to find it; all others must stay silent
+    watches: frozenset      # those that must find it; all others must stay silent
     events: tuple
-    under: str = "eevdf"    # what needs no scheduler is faster without one
+    under: str = "eevdf"    # faults that need no scheduler are found faster without one
 
 
 FAULTS = (
-    # Real-time tasks are to blame, so that nothing is found.
+    # Real-time tasks cause the wait, so nothing must be found.
     Fault("tasks that wait behind a real-time hog", frozenset(),
           (at(500, "pinned 7 n=2,cpus=1"), at(600, "real_time 1 50 6"))),
-    # Without our scheduler nothing bounds what a light task waits: 3 of 15,363 is its share here.
-    # All are of one session, since the kernel's own scheduler gives each session the same.
+    # Without scx_roost nothing bounds the wait of a light task: its share here is 3 of 15,363. All
+    # are in one session, since the kernel's own scheduler gives each session the same share.
     Fault("a task of SCHED_IDLE beside fifteen hogs", frozenset({"waits"}),
           (at(500, "pinned 7 n=15,cpus=1 n=1,cpus=1,idle=1"),)),
     Fault("a warning, a task outside its mask, a sum that is off, a daemon that grows, "
@@ -33,7 +33,7 @@ FAULTS = (
           frozenset({"kernel", "affinity", "sums", "memory", "counters", "guest"}),
           tuple(at(500, f"plant {what}")
                 for what in ("log", "affinity", "sums", "memory", "counter", "hang"))),
-    # The kernel says, too, that SysRq ended a scheduler.
+    # The kernel log also reports that SysRq ended a scheduler.
     Fault("SysRq-S", frozenset({"enabled", "kernel"}), (at(2000, "plant sysrq"),), "roost"),
     Fault("a daemon that is killed", frozenset({"enabled"}), (at(2000, "plant gone"),), "roost"),
 )

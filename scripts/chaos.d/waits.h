@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How long does a runnable task wait? Several times a second all tasks are looked at. One that is
- * runnable, and has not run since it was first seen so, has waited at least since then: too little
- * by some periods, never too much.
+ * Measures how long runnable tasks wait. All tasks are inspected several times a second. A task
+ * that is runnable, and has not run since this was first seen, has waited at least since then. The
+ * result is too short by some periods, never too long.
  *
- * Time in which all CPUs that the task may use belonged to real-time or deadline tasks is told
- * apart, in proportion: where such tasks had a part of each of those CPUs, the smallest part
- * counts.
+ * Time in which real-time or deadline tasks had all CPUs that the task may use is counted
+ * separately, in proportion. If they had a part of each of those CPUs, the smallest part counts.
  */
 #ifndef CHAOS_WAITS_H
 #define CHAOS_WAITS_H
@@ -14,11 +13,11 @@
 #include "board.h"
 #include <dirent.h>
 
-#define WAIT_LIMIT_NS	(5 * NSEC_PER_SEC / 2) /* half of the watchdog's */
+#define WAIT_LIMIT_NS	(5 * NSEC_PER_SEC / 2) /* half of the watchdog's timeout */
 #define WATCH_PERIOD_NS (NSEC_PER_SEC / 4)
-/* Threads of the kernel are many and mostly asleep: these are looked at more rarely. */
+/* Kernel threads are many and mostly asleep, so they are inspected less often. */
 #define KTHREADS_EVERY	4
-/* So are tasks that sleep. */
+/* So are sleeping tasks. */
 #define SLEEPERS_EVERY	2
 #define MAX_TIDS	32768
 #define MAX_WAITING	4096
@@ -28,17 +27,17 @@
 #endif
 
 struct seen {
-	int64_t ran_ns, times; /* of schedstat */
+	int64_t ran_ns, times; /* from schedstat */
 	int64_t at_ns;	       /* of the last look; 0: none */
-	int64_t waited_ns;     /* that our class is to blame for */
-	int64_t excused_ns;    /* that real-time and deadline tasks are */
+	int64_t waited_ns;     /* caused by the class under test */
+	int64_t excused_ns;    /* caused by real-time and deadline tasks */
 	int schedstat, stat;   /* open files, or 0 */
 	bool runnable, asleep, kthread, told;
 };
 
 struct waits {
 	struct seen tasks[MAX_TIDS];
-	int64_t real_time_ns[MAX_CPUS]; /* of each CPU, since the last look */
+	int64_t real_time_ns[MAX_CPUS]; /* on each CPU, since the last look */
 	struct {
 		int tid;
 		int64_t span_ns; /* since the last look at this task */
@@ -62,7 +61,7 @@ struct stat_line {
 	int parent, nice, cpu, policy;
 };
 
-/* The next number of @at, which then stands behind it; -1 and @at unmoved: there is none. */
+/* Returns the next number at @at and moves @at behind it. -1 with @at unmoved: there is none. */
 static int64_t next_number(const char **at)
 {
 	const char *c = *at;
@@ -106,8 +105,8 @@ static bool parse_stat(const char *text, struct stat_line *to)
 }
 
 /*
- * A file of a task is opened once and read again and again: opening costs several times as much.
- * False: the task is gone.
+ * Reads a file of a task, which stays open for the next time: opening costs several times as much
+ * as reading. False: the task is gone.
  */
 static bool reread(int *fd, int tid, const char *name, char *to, int size)
 {
@@ -174,7 +173,7 @@ static void look_at_task(struct waits *w, int tid, int64_t now)
 	if (t->at_ns && t->asleep && w->period % SLEEPERS_EVERY)
 		return;
 	if (!read_schedstat(w, tid, &ran_ns, &times)) {
-		/* It is gone; if another has its number now, that one begins here. */
+		/* The task is gone; if another one has its number now, that one starts here. */
 		forget(t);
 		if (!read_schedstat(w, tid, &ran_ns, &times)) {
 			forget(t);
@@ -202,7 +201,7 @@ static void look_at_task(struct waits *w, int tid, int64_t now)
 		} else if (ran || !t->runnable) {
 			t->runnable = true;
 		} else if (w->nr_waiting < MAX_WAITING) {
-			/* Its wait grows once it is known what each CPU did. */
+			/* Its wait is increased when it is known what each CPU did. */
 			w->waiting[w->nr_waiting].tid = tid;
 			w->waiting[w->nr_waiting++].span_ns = now - t->at_ns;
 		}
@@ -254,8 +253,8 @@ static void look_at_all(struct waits *w, int64_t now)
 }
 
 /*
- * The part of the time since the last look that our class had of the best CPU that the task may
- * use.
+ * The share of the time since the last look that real-time and deadline tasks left on the best CPU
+ * that the task may use.
  */
 static double our_part(const struct waits *w, int tid, int64_t passed_ns)
 {
@@ -274,8 +273,8 @@ static double our_part(const struct waits *w, int tid, int64_t passed_ns)
 }
 
 /*
- * A group with cpu.max: its tasks wait for the limit, not for us. The plan calls such groups
- * 'limited-...'.
+ * A group with cpu.max: its tasks wait for the limit, not for the scheduler. The plan names such
+ * groups 'limited-...'.
  */
 static bool is_limited(int tid)
 {
@@ -321,14 +320,14 @@ static void judge_wait(struct waits *w, int tid)
 	}
 }
 
-/* What has gone since keeps two files open until then. */
+/* A task that is gone keeps two files open until they are forgotten. */
 static void forget_all(struct waits *w)
 {
 	for (int tid = 0; tid < MAX_TIDS; tid++)
 		forget(&w->tasks[tid]);
 }
 
-/* A part of the table at each look. */
+/* Each look checks a part of the table. */
 #define SWEEP_TIDS (MAX_TIDS / 64)
 
 static void forget_old(struct waits *w, int64_t now)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Loads of our own: affinity storms that look where they run, deadline tasks, tracing,
- * steps of the clock.
+ * Loads of this project: affinity storms that check where they run, deadline tasks, tracing, steps
+ * of the clock.
  */
 #ifndef CHAOS_WORK_H
 #define CHAOS_WORK_H
@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 
-/* In a child: until its parent goes, or so many seconds are over. */
+/* In a child: it ends with its parent; returns the time when it should end by itself. */
 static int64_t work_ends(const char *seconds)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -27,14 +27,14 @@ static void random_mask(cpu_set_t *set, unsigned int *seed, int nr_cpus)
 		CPU_SET(rand_r(seed) % nr_cpus, set);
 }
 
-/* Of one task of a storm: how often its parent has changed its mask; odd while it does so. */
+/* How often the parent has changed a storm task's mask; odd while it does so. */
 struct storm_task {
 	atomic_uint changes;
 };
 
 /*
- * The CPU must be in the mask as it was before and after, if the parent did not change it
- * meanwhile. @lie: ask of another mask, so that the watch has something to find.
+ * The CPU must be in the task's mask, unless the parent changed the mask meanwhile. @lie: check
+ * against another mask, so that the watch has something to find.
  */
 static bool runs_where_it_may(struct storm_task *t, bool lie)
 {
@@ -84,7 +84,7 @@ static _Noreturn void change_affinity(struct storm_task *t, unsigned int seed, i
 
 /*
  * affinity TASKS SECONDS SEED [lie]: the tasks change their own masks, and their parent changes
- * them too.
+ * them as well.
  */
 static int affinity(int argc, char **argv)
 {
@@ -122,7 +122,8 @@ struct deadline_attr { /* struct sched_attr of sched_setattr(2), version 0 */
 	uint64_t runtime, deadline, period;
 };
 
-/* deadline TASKS SECONDS RUNTIME_US PERIOD_US: each burns all that it is granted. */
+/* deadline TASKS SECONDS RUNTIME_US PERIOD_US: each task uses all the runtime that it is granted.
+ */
 static int deadline(int argc, char **argv)
 {
 	struct deadline_attr attr = { .size = sizeof(attr), .policy = 6 };
@@ -137,7 +138,8 @@ static int deadline(int argc, char **argv)
 			continue;
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		prctl(PR_SET_NAME, "chaos-deadline");
-		/* More than the machine admits is refused: then it is no load, and no failure. */
+		/* The kernel refuses more than the machine can admit. That is no load, and no
+		 * failure. */
 		if (syscall(SYS_sched_setattr, 0, &attr, 0))
 			_exit(0);
 		while (now_ns() < until)
@@ -150,7 +152,7 @@ static int deadline(int argc, char **argv)
 }
 
 /*
- * trace SECONDS: a task that burns is seized, stopped and let go, again and again; each round with
+ * trace SECONDS: a busy task is seized, stopped and continued, again and again; each round uses
  * another one.
  */
 static int trace(int argc, char **argv)
@@ -187,7 +189,7 @@ static int trace(int argc, char **argv)
 	return 0;
 }
 
-/* clock SECONDS...: the wall clock is moved by each of them, a moment apart. */
+/* clock SECONDS...: moves the wall clock by each of these, a moment apart. */
 static int step_clock(int argc, char **argv)
 {
 	struct timespec t;

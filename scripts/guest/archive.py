@@ -31,7 +31,7 @@ def mirror():
                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
     rows = [line.split("|", 1) for line in out.splitlines() if "|" in line]
     for label, uri in rows:
-        # The label is known only once the lists were updated; the path is the fallback.
+        # The label is known only after the lists were updated; the path is the fallback.
         if label == "Debian" or uri.rstrip("/").endswith("/debian"):
             return uri.rstrip("/")
     raise LabError("no Debian archive was found in this machine's apt sources: "
@@ -95,7 +95,7 @@ class Archive:
         try:
             out = self._run(*cmd)
         except LabError:
-            # An index that could not be read whole.
+            # An index could not be read whole.
             self.update(force=True)
             out = self._run(*cmd)
         return sorted(set(re.findall(r"^([a-z0-9][^\s:]*)$", out, re.M)))
@@ -110,7 +110,7 @@ class Archive:
         try:
             self._run("apt-get", "download", "-q", *packages, cwd=debs)
         except LabError:
-            # The suites roll: an index of this morning may name files that are gone.
+            # The suites roll: an older index may name files that are gone.
             self.update(force=True)
             self._run("apt-get", "download", "-q", *packages, cwd=debs)
         for deb in sorted(debs.glob("*.deb")):

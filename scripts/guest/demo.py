@@ -16,7 +16,7 @@ TOP = HERE.parents[1]
 ROOST = TOP / "target/release/scx_roost"
 LIMIT_S = 1200
 PROGRAMS = ("hackbench", "stress-ng")
-# What scx_roost does in place of running.
+# What scx_roost does instead of running.
 NO_RUN = ("--monitor", "--help-stats", "-V", "--version", "topology", "doctor", "ctl", "exec")
 ROWS = (("time, s", "time_s"), ("context switches", "switches"), ("migrations", "migrations"),
         ("wakeups", "wakeups"), ("  on the previous CPU, %", "previous_pct"), ("  on an idle CPU, %", "idle_cpu_pct"),

@@ -11,7 +11,7 @@ from pathlib import Path
 from archive import CACHE, Archive, LabError, codename, say, version_key
 
 DEFAULT_PREFIX = "7.2"
-# The matrix of scripts/test: every kernel series of the archive that has sched_ext and whose BTF works;
+# The matrix of scripts/test: every kernel series in the archive that has sched_ext and working BTF;
 # "-rt": built with PREEMPT_RT.
 MATRIX = ("6.16", "6.18", "6.19", "7.0", "7.2", "7.3", "7.2-rt")
 SUITES = ("sid", "forky", "trixie-backports", "experimental")
@@ -114,7 +114,7 @@ def _fetch(prefix):
 
 @dataclass(frozen=True)
 class Qemu:
-    cmd: tuple                  # program, and -L options where its data lie beside it
+    cmd: tuple                  # program, and -L options if its data are beside it
     version: tuple
 
     @staticmethod

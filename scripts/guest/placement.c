@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * placement: what the scheduler did, from the ring buffers of tracefs, which it empties.
+ * placement: evaluates what the scheduler did, from the ring buffers of tracefs, which it empties.
  *
- * Tracing is off by now and has recorded sched_switch, sched_wakeup and sched_migrate_task; the topology is read from
- * /sys. The records of all CPUs are merged by time and replayed: who runs where, where each task was last. Prints
- * 'name value' lines. The same for every scheduler, because the kernel emits these events for all of them alike.
+ * Tracing has recorded sched_switch, sched_wakeup and sched_migrate_task, and is off by now. The
+ * topology is read from /sys. The records of all CPUs are merged by time and replayed: which task
+ * runs where, and where each task was last. Prints 'name value' lines. The kernel emits these
+ * events in the same way for every scheduler.
  *
- * A wakeup counts where sched_wakeup says it was placed; a scheduler may still move the task before it runs (that is
- * a migration).
+ * A wakeup counts where sched_wakeup reports its placement. A scheduler may still move the task
+ * before it runs; that is a migration.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -20,13 +21,14 @@
 #define MAX_PIDS (1 << 22)
 #define TRACING	 "/sys/kernel/tracing/"
 #define PAGE	 4096
-/* Types of ring buffer records (kernel: enum ring_buffer_type); smaller ones are data of that many words. */
+/* Types of ring buffer records (kernel: enum ring_buffer_type). Smaller ones are data of that many
+ * words. */
 enum { TYPE_DATA_MAX = 28, TYPE_PADDING, TYPE_TIME_EXTEND, TYPE_TIME_STAMP };
 enum kind { SWITCH, WAKEUP, MIGRATE, NR_KINDS };
 
 struct record {
 	uint64_t time;
-	size_t order;		   /* as read: of one CPU's records with equal times */
+	size_t order;		   /* order of reading, for records of one CPU with equal times */
 	int cpu, kind, pid, other; /* switch: next and previous pid; wakeup, migration: pid and CPU */
 };
 
@@ -41,7 +43,7 @@ static struct record *records;
 static size_t nr_records, room;
 static int core_of[MAX_CPUS], llc_of[MAX_CPUS], nr_cpus;
 static int running[MAX_CPUS];  /* pid, 0 idle */
-static int last_cpu[MAX_PIDS]; /* + 1; 0 not seen yet */
+static int last_cpu[MAX_PIDS]; /* + 1; 0: not seen yet */
 
 static void die(const char *what)
 {
@@ -85,7 +87,7 @@ static void read_format(int kind)
 		die(path);
 }
 
-/* The lowest CPU of a list in /sys names the group that the list is of. */
+/* The lowest CPU of a list in /sys identifies the group of CPUs in the list. */
 static int first_of(int cpu, const char *file, int otherwise)
 {
 	char path[256];
@@ -124,7 +126,8 @@ static void add(uint64_t time, int cpu, const uint8_t *data)
 	}
 }
 
-/* One page: the time of its first record, how many bytes are used, records with time deltas. */
+/* A page holds the time of its first record, the number of bytes used, and records with time
+ * deltas. */
 static void read_page(int cpu, const uint8_t *page)
 {
 	uint64_t time, commit;
@@ -184,7 +187,8 @@ static void read_cpu(int cpu)
 	while (read(fd, page, PAGE) == PAGE)
 		read_page(cpu, page);
 	close(fd);
-	/* Who ran before the first switch; a CPU without any was idle all the time. */
+	/* The task that ran before the first switch. A CPU without any switch was idle all the
+	 * time. */
 	for (; first < nr_records; first++) {
 		if (records[first].kind == SWITCH) {
 			running[cpu] = records[first].other;

@@ -10,14 +10,14 @@ from archive import CACHE, Archive, LabError, codename
 from image import PROGRAM_MODE
 
 PROGRAMS = ("lib/systemd/systemd", "lib/systemd/systemd-executor", "bin/systemctl")
-# Where the loader looks by itself.
+# A default path of the dynamic loader.
 LIBRARIES = "lib/x86_64-linux-gnu"
-# The guest's other programs bring these, of the host.
+# The guest's other programs bring these from the host.
 OF_THE_HOST = {"libc6", "libc-bin", "libgcc-s1"}
 
 MANAGER = b"[Manager]\nLogLevel=warning\nLogTarget=kmsg\nShowStatus=no\n"
 BOOT = b"[Unit]\nRequires=basic.target job.service\nAfter=basic.target\n"
-# The job kills what it finds before each test, but for itself and the first process.
+# The job kills all processes before each test, except itself and the first process.
 JOB = b"""[Unit]
 After=basic.target
 [Service]
@@ -34,7 +34,7 @@ def add(image):
     tree = _tree()
     search = [tree / LIBRARIES, tree / "usr" / LIBRARIES, tree / "usr" / LIBRARIES / "systemd"]
     for name in PROGRAMS:
-        # Newer suites have all of it below /usr, systemd before 254 no executor.
+        # Newer suites have all of it below /usr; systemd before 254 has no executor.
         src = next((p for p in (tree / name, tree / "usr" / name) if p.exists()), None)
         if src:
             image.file(src, name, PROGRAM_MODE)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The options as clap knows them, with their help, and the values that they take.
+//! The options in clap's form, with their help, and the parsers of their values.
 
 use crate::ab;
 use crate::config::{STATS_PATH, ctl_path_beside};
@@ -180,7 +180,8 @@ pub struct CtlPath {
     pub ctl_path: PathBuf,
 }
 
-// These two may stand before a subcommand that has them too: their ids are the same in all.
+// These two may stand before a subcommand that has them as well, so their ids are the same
+// everywhere.
 #[derive(Debug, Args)]
 pub struct SysfsArg {
     /// Read the machine from this folder instead of /sys
@@ -320,16 +321,17 @@ fn tunable_help(t: &Tunable) -> String {
     )
 }
 
-/// A value of this tunable. clap's own range would be told in Rust's notation and without the unit.
+/// Parses a value of this tunable. clap's own range errors are in Rust's notation and lack the
+/// unit.
 fn tunable(t: &Tunable, text: &str) -> Result<u32, String> {
     t.parse(text)
 }
 
-/// The number of a group that is given by name or by number.
+/// Parses the number of a group that is given by name or by number.
 pub fn group(text: &str) -> Result<u32, String> {
     let unknown = || format!("there is no group '{text}'");
     match text.parse() {
-        // chown() would take it for "leave the group as it is".
+        // chown() would take it for "do not change the group".
         Ok(u32::MAX) => return Err(unknown()),
         Ok(number) => return Ok(number),
         Err(_) => (),

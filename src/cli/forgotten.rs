@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A command that was typed without `--` before it; it might be a mistyped subcommand, too.
+//! Suggests the missing `--` before a command. The word may also be a mistyped subcommand.
 
 use crate::ab::variant::quoted;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use std::ffi::OsString;
 
-/// What to type instead. None: it is another mistake.
+/// What to type instead. None: the error is a different one.
 pub fn dashes(command: &Command, words: &[OsString], error: &Error) -> Option<String> {
     let wrong = match error.kind() {
         ErrorKind::UnknownArgument => error.get(ContextKind::InvalidArg),
@@ -27,7 +27,7 @@ pub fn dashes(command: &Command, words: &[OsString], error: &Error) -> Option<St
     if wrong.starts_with('-') || words.iter().any(|word| word == "--") {
         return None;
     }
-    // The same word may be the value of an option.
+    // The same word may be an option's value.
     let places = (begin + 1..words.len()).filter(|at| words[*at] == **wrong);
     let right = places
         .map(|at| [&words[..at], &["--".into()], &words[at..]].concat())
@@ -55,7 +55,7 @@ fn names(command: &Command) -> Option<String> {
     Some(format!("{} or {last}", before.join(", ")))
 }
 
-/// It may still lack something.
+/// Whether clap accepts the words; required arguments may still be missing.
 fn accepted(command: &Command, words: &[OsString]) -> bool {
     let lacks = |e: Error| e.kind() == ErrorKind::MissingRequiredArgument;
     let parsed = command.clone().try_get_matches_from(words);

@@ -74,7 +74,7 @@ fn global_options_may_stand_before_the_subcommand() {
     assert!(json && sysfs.as_os_str() == "/x");
 }
 
-/// Each subcommand has those of --sysfs and --json that mean something there, and refuses the other.
+/// A subcommand has --sysfs or --json only where it has a meaning, and refuses the other.
 #[test]
 fn json_and_sysfs_are_where_they_mean_something() {
     let has = |path: &[&str], option: &str| {
@@ -251,7 +251,7 @@ fn only_loopback_is_listened_at_unasked() {
         );
         assert_eq!(output(&["--listen", open, "--public"]), tcp(open));
     }
-    // One that is asked for is enough.
+    // One explicit output is enough.
     let unix = output(&["--unix", "/x"]);
     assert!(
         matches!(unix, Ok(Output::Served { tcp: None, .. })),
@@ -259,7 +259,7 @@ fn only_loopback_is_listened_at_unasked() {
     );
 }
 
-/// One sentence with what to type.
+/// The error is one sentence that says what to type.
 #[test]
 fn a_command_without_dashes_is_told_where_they_go() {
     for (typed, right) in [
@@ -278,7 +278,7 @@ fn a_command_without_dashes_is_told_where_they_go() {
         ),
         ("exec --arm x game --demo", "exec --arm x -- game --demo"),
         ("--json ab -n 6 make", "--json ab -n 6 -- make"),
-        // Or another subcommand was meant.
+        // The user may have meant another subcommand.
         ("ab shwo x", "ab -- shwo x"),
         ("ab shares a b", "ab -- shares a b"),
     ] {

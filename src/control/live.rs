@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a loaded scheduler is told and asked (`crate::live` does it; tests have their own).
+//! The interface of a loaded scheduler. `crate::live` implements it, and so do tests.
 
 use crate::bpf::intf::policy_image;
 use crate::rules::Table;
@@ -11,27 +11,29 @@ use std::time::Duration;
 
 /// A loaded scheduler, or a test's own.
 pub trait Live: Send {
-    /// Makes the image live; the answer is its generation, which is greater than that of the image and of the one before.
+    /// Makes the image live. Returns its generation, which exceeds that of the image and that of
+    /// the previous one.
     fn publish(&mut self, image: &policy_image) -> Result<u32>;
     fn set_rules(&mut self, table: &Table) -> Result<()>;
-    /// How fast ticks found each of the first `nr_cpus` CPUs, of CAPACITY_SCALE.
+    /// The speed at which ticks found each of the first `nr_cpus` CPUs, of CAPACITY_SCALE.
     fn speeds(&self, nr_cpus: usize) -> Vec<u32>;
-    /// The frequency of each CPU by number, in kHz, as it was `age` ago.
+    /// Sets the frequency of each CPU by number, in kHz, as of `age` ago.
     fn set_frequencies(&mut self, khz: &[Option<u32>], age: Duration);
-    /// The mean idle period of each of the first `nr_cpus` CPUs, in ns; `every`: as ended by whatever arrives.
+    /// The mean idle period of each of the first `nr_cpus` CPUs, in ns. `every`: over periods ended
+    /// by any event, not only by wakeups.
     fn idle_means(&self, nr_cpus: usize, every: bool) -> Vec<u64>;
-    /// How many CPUs of each LLC a scan is worth, which counts for so long.
+    /// Sets the number of CPUs that a scan may visit in each LLC. It is valid for `counts_ms`.
     fn set_scans(&mut self, worth: &[u32], counts_ms: u32);
-    /// Each thread of the process, which then asks anew.
+    /// Gives the ticket to each thread of the process; they then ask for their arm again.
     fn tell(&mut self, process: BorrowedFd, ticket: Ticket) -> Result<()>;
-    /// The kernel has ended it, or is about to.
+    /// The kernel has ended the scheduler, or is about to.
     fn ended(&self) -> bool;
     fn audit(&mut self) -> Result<Audit>;
     /// Groups with a CPU limit.
     fn limits(&self) -> Vec<Limit>;
 }
 
-/// The CPU limit of a group (cpu.max), and what became of it (struct bandwidth).
+/// The CPU limit of a group (cpu.max), and its account (struct bandwidth).
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Limit {
     /// The inode of the group's folder.
@@ -39,35 +41,35 @@ pub struct Limit {
     pub quota_us: u64,
     pub period_us: u64,
     pub burst_us: u64,
-    /// Periods that were begun.
+    /// Periods started so far.
     pub periods: u32,
-    /// How often the group ran out of budget while a task wanted to run, and for how long it had
-    /// none then.
+    /// How often the group ran out of budget while a task wanted to run, and for how long in total
+    /// it then had none.
     pub throttled: u32,
     pub throttled_us: u64,
-    /// What tasks of the group and below ran.
+    /// Runtime of tasks of the group and its descendants.
     pub used_us: u64,
-    /// Tasks parked, as often as they were; and tasks that are parked now.
+    /// How often tasks were parked; and the tasks that are parked now.
     pub parks: u32,
     pub parked: u64,
 }
 
-/// Of util_est, which each CPU sums up over the tasks that it counts (src/bpf/audit.bpf.h). Who comes or goes meanwhile may be
-/// missed or counted twice.
+/// An audit of util_est, which each CPU sums up over the tasks that it counts
+/// (src/bpf/audit.bpf.h). Tasks that come or go meanwhile may be missed or counted twice.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Audit {
     pub tasks: u64,
-    /// Those that some CPU counts.
+    /// Tasks that some CPU counts.
     pub joined: u64,
-    /// Of all CPUs.
+    /// The sum over all CPUs.
     pub util_est: u64,
-    /// By how much the CPUs' sums are not what their tasks gave, without sign.
+    /// The sum of the absolute differences between a CPU's sum and what its tasks added.
     pub util_drift: u64,
-    /// Of the CPUs where that is not 0, by number.
+    /// The difference of each CPU where it is not 0, by number.
     pub drift_of_cpu: BTreeMap<usize, i64>,
 }
 
-/// What a process is told; the first counts more.
+/// The ticket of a process. `Exec` takes precedence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ticket {
     Exec(u32),

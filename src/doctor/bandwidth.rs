@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Groups with a CPU limit: cpu.max (systemd's CPUQuota, containers' --cpus). While a sched_ext
-//! scheduler runs it is the scheduler that enforces it. It can where the kernel tells it of limits.
+//! scheduler runs, only the scheduler can enforce it, if the kernel reports limits to it.
 
 use super::{Check, Verdict};
 use crate::host::Host;
@@ -23,7 +23,7 @@ pub fn check(host: &Host, ignored: bool) -> Check {
     }
 }
 
-/// No group loses its limit, or it is not started.
+/// Fails if a group would lose its limit.
 fn strict(limited: Vec<String>, host: &Host) -> Check {
     if limited.is_empty() {
         return none();
@@ -63,7 +63,7 @@ fn sorted(mut limited: Vec<String>) -> Vec<String> {
     limited
 }
 
-/// Through all groups, in parts: there may be tens of thousands.
+/// A walk through all groups, in parts, because there may be tens of thousands.
 pub struct QuotaWalk {
     root: PathBuf,
     ahead: Vec<PathBuf>,
@@ -79,7 +79,7 @@ impl QuotaWalk {
         }
     }
 
-    /// Looks at so many groups at most; true: those were the last.
+    /// Looks at up to `most` groups; true: the walk is complete.
     pub fn go_on(&mut self, most: usize) -> bool {
         for _ in 0..most {
             let Some(dir) = self.ahead.pop() else {
@@ -90,7 +90,7 @@ impl QuotaWalk {
         self.ahead.is_empty()
     }
 
-    /// Groups come and go meanwhile: what cannot be read has gone.
+    /// A group that cannot be read has been removed meanwhile.
     fn look(&mut self, dir: &Path) {
         let text = fs::read_to_string(dir.join("cpu.max")).unwrap_or_default();
         if let Some(percent) = limit_percent(&text) {
@@ -102,7 +102,7 @@ impl QuotaWalk {
         self.ahead.extend(folders.map(|e| e.path()));
     }
 
-    /// What is to be told when the walk is over.
+    /// A warning, if there is one, when the walk is complete.
     pub fn told(self) -> Option<String> {
         let check = self.check();
         (check.verdict == Verdict::Warn).then(|| check.told())

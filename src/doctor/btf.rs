@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The kernel's own type information (BTF), without which no scheduler loads.
+//! The kernel's own type information (BTF). No scheduler loads without it.
 
 use super::Check;
 use crate::bpf::skel::BpfSkelBuilder;
@@ -16,7 +16,7 @@ const FIX: &str =
     "boot a kernel that is built with CONFIG_DEBUG_INFO_BTF=y and pahole 1.26 or later";
 
 pub fn present(host: &Host) -> Option<Check> {
-    // libbpf reads that of the running kernel, no other.
+    // libbpf reads the BTF of the running kernel only.
     if !host.own_kernel() {
         return None;
     }
@@ -26,8 +26,9 @@ pub fn present(host: &Host) -> Option<Check> {
     })
 }
 
-/// pahole before 1.26 leaves the hidden argument of some kfuncs in their public prototype. Whoever calls one of them
-/// does not load ("func_proto incompatible with vmlinux"), seen on Debian's 7.1.13.
+/// pahole before 1.26 leaves the hidden argument of some kfuncs in their public prototype. A
+/// program that calls one of them does not load ("func_proto incompatible with vmlinux"), seen on
+/// Debian's 7.1.13.
 pub fn usable(host: &Host) -> Option<Check> {
     if !host.own_kernel() || Btf::from_vmlinux().is_err() {
         return None;
@@ -54,9 +55,9 @@ pub fn usable(host: &Host) -> Option<Check> {
     ))
 }
 
-/// Names of the sched_ext functions that our BPF object calls, without the suffixes of their compatibility variants.
-/// The compiler describes a function of the kernel only where it is called. (The list of the externals themselves,
-/// .ksyms, is overwritten by libbpf as it opens the object.)
+/// Names of the sched_ext kfuncs that the BPF object calls, without the suffixes of their
+/// compatibility variants. The compiler emits BTF for a kernel function only if it is called.
+/// (libbpf overwrites the list of externals, .ksyms, when it opens the object.)
 pub fn kfuncs_used() -> Result<BTreeSet<String>> {
     let mut object = MaybeUninit::<OpenObject>::uninit();
     let skel = BpfSkelBuilder::default()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the running kernel offers and who uses it.
+//! What the running kernel offers, and which sched_ext scheduler is attached.
 
 use super::Check;
 use crate::host::Host;
@@ -8,7 +8,7 @@ use crate::stats::host::Condition;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A scheduler that is just leaving may take this long.
+/// The time that a scheduler may take to detach.
 const SETTLE_TIME: Duration = Duration::from_secs(2);
 
 pub fn release(host: &Host) -> Check {
@@ -29,7 +29,7 @@ pub fn sched_ext(host: &Host) -> Check {
     )
 }
 
-/// The first release that can have it.
+/// The first release that can have sched_ext.
 const FIRST: (u32, u32) = (6, 12);
 
 fn why_none(host: &Host) -> String {
@@ -45,7 +45,8 @@ fn why_none(host: &Host) -> String {
     }
 }
 
-/// The kernel loads no sched_ext scheduler where isolcpus= keeps CPUs out of its domains of load balance. Cpusets may.
+/// The kernel loads no sched_ext scheduler if isolcpus= keeps CPUs out of its scheduling domains.
+/// Cpusets may do so.
 pub fn isolation(host: &Host) -> Check {
     let isolated = host.sys_text("devices/system/cpu/isolated");
     let isolated = isolated.filter(|cpus| !cpus.is_empty() && cpus != "(null)");
@@ -104,7 +105,8 @@ pub fn privileges(host: &Host) -> Check {
     )
 }
 
-/// One scheduler at a time. Finding our own is good news for the machine, but nothing starts beside it either.
+/// Only one scheduler can be attached. If it is scx_roost itself this is a mere warning, but a
+/// second one cannot start.
 pub fn attached(host: &Host) -> Check {
     let state = settled_state(host);
     if state == "disabled" {
@@ -125,7 +127,7 @@ pub fn attached(host: &Host) -> Check {
 fn settled_state(host: &Host) -> String {
     let end = Instant::now() + SETTLE_TIME;
     loop {
-        // Without the file there is no sched_ext, which is another check.
+        // Without this file there is no sched_ext, which another check reports.
         let state = host
             .kernel_text("sched_ext/state")
             .unwrap_or_else(|| "disabled".to_string());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Can this machine run scx_roost, what is missing, what will not work? The command prints every check; a start
-//! makes the same ones, fails at the first that fails and logs the warnings.
+//! Checks whether this machine can run scx_roost, what is missing, and what will not work. The
+//! command prints every check. A start makes the same checks, fails at the first failure and logs
+//! the warnings.
 
 mod bandwidth;
 mod btf;
@@ -20,14 +21,14 @@ use log::warn;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Of a check, in a line of the log and in a condition.
+/// Items of a check that a line of the log or a condition lists, at most.
 const ITEMS_TOLD: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     Ok,
-    /// It runs, but something will not work.
+    /// It can run, but something will not work.
     Warn,
     /// It cannot run.
     Fail,
@@ -38,12 +39,12 @@ pub struct Check {
     pub name: &'static str,
     pub verdict: Verdict,
     pub found: String,
-    /// What to do about it.
+    /// Advice on what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<String>,
-    /// What a warning is called in the statistics.
+    /// The condition of a warning in the statistics.
     #[serde(skip)]
     pub condition: Option<Condition>,
 }
@@ -73,7 +74,7 @@ impl Check {
         Check::new(name, Verdict::Warn, found, Some(fix))
     }
 
-    /// A warning that lasts as long as the scheduler runs.
+    /// Marks a warning that lasts as long as the scheduler runs.
     fn lasting(self, condition: Condition) -> Check {
         Check {
             condition: Some(condition),
@@ -85,7 +86,7 @@ impl Check {
         Check::new(name, Verdict::Fail, found, Some(fix))
     }
 
-    /// With its first items, in one line.
+    /// One line with the first items.
     fn told(&self) -> String {
         let told = self.items.len().min(ITEMS_TOLD);
         let more = match self.items.len() - told {
@@ -111,7 +112,7 @@ pub struct Report {
     pub checks: Vec<Check>,
 }
 
-/// Every check, those first without which the others mean little.
+/// All checks; first those without which the others mean little.
 pub fn examine(host: &Host) -> Report {
     examine_for(host, false)
 }
@@ -146,7 +147,8 @@ fn examine_for(host: &Host, ignore_cpu_max: bool) -> Report {
     }
 }
 
-/// Before a start: the first failure as an error; warnings as conditions or to the log.
+/// The checks before a start. The first failure becomes an error; warnings become conditions or go
+/// to the log.
 pub fn check_start(host: &Host, source: &CounterSource, ignore_cpu_max: bool) -> Result<()> {
     let report = examine_for(host, ignore_cpu_max);
     let prevents = |c: &&Check| {
@@ -176,7 +178,7 @@ fn cpufreq(host: &Host) -> Check {
     Check::ok("cpufreq", CpuFreq::read(host).describe())
 }
 
-/// What the model makes of the machine. Who wants delay_migration wants to know of frequencies.
+/// Checks of what the model concludes about the machine. delay_migration needs frequencies.
 fn model(host: &Host) -> Vec<Check> {
     let Ok(machine) = Machine::read(&host.sys) else {
         return Vec::new();

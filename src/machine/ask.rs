@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Asks for small files that may be missing, and remembers those that are there and do not say what is expected.
+//! Reads small files that may be missing, and collects complaints about those with unexpected
+//! content.
 
 use super::files::parse_spaced;
 use crate::host::Host;
@@ -7,12 +8,12 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The kernel's word for a number that it does not know at the moment.
+/// The kernel writes this for a number that it does not know at the moment.
 const UNKNOWN: &str = "<unknown>";
 
 pub struct Asker<'a> {
     host: &'a Host,
-    /// A sentence about each file that is no use.
+    /// A sentence about each unusable file.
     pub odd: Vec<String>,
 }
 
@@ -30,7 +31,7 @@ impl<'a> Asker<'a> {
             .filter(|text| !text.is_empty())
     }
 
-    /// A number below /sys; not 0, which nothing that is asked for can be.
+    /// A number below /sys. 0 is not accepted: nothing read here can be 0.
     pub fn number(&mut self, path: &str) -> Option<u32> {
         let text = self.text(path).filter(|text| text != UNKNOWN)?;
         let number = text.parse().ok().filter(|&n| n > 0);
@@ -40,7 +41,7 @@ impl<'a> Asker<'a> {
         number
     }
 
-    /// CPUs below /sys, with spaces between them as cpufreq writes them.
+    /// CPUs below /sys, separated by spaces as cpufreq writes them.
     pub fn cpus(&mut self, path: &str) -> Option<Vec<u16>> {
         let text = self.text(path)?;
         let cpus = parse_spaced(&text);
@@ -53,7 +54,7 @@ impl<'a> Asker<'a> {
     fn read(&mut self, path: &Path) -> Option<String> {
         match fs::read_to_string(path) {
             Ok(text) => Some(text.trim().to_string()),
-            // A CPU or a driver may go while it is asked.
+            // A CPU or a driver may go away during the read.
             Err(e) if gone(&e) => None,
             Err(e) => {
                 self.odd
@@ -65,7 +66,7 @@ impl<'a> Asker<'a> {
 
     fn judge(&mut self, path: &str, text: &str, expected: &str) {
         let path = self.host.sys.join(path);
-        // The text may be long, and anything.
+        // The text may be long and of any content.
         let text: String = text.chars().take(20).collect();
         self.odd
             .push(format!("{} reads {text:?}: {expected}", path.display()));
@@ -77,7 +78,7 @@ fn gone(e: &std::io::Error) -> bool {
         || matches!(e.raw_os_error(), Some(libc::ENODEV | libc::EBUSY))
 }
 
-/// The first sentence, and how many more there are.
+/// The first sentence, and the number of the others.
 pub fn several(odd: &[String]) -> Option<String> {
     let (first, others) = odd.split_first()?;
     Some(match others.len() {

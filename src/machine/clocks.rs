@@ -3,18 +3,19 @@
 
 use std::time::Duration;
 
-/// What takes so long is one instant: far less than what counts as a suspend or a jump.
+/// Reads within this time count as one instant. It is far less than what counts as a suspend or a
+/// jump.
 const AT_ONCE: Duration = Duration::from_millis(1);
-/// Then the best of them counts.
+/// After this many attempts the fastest one is taken.
 const TRIES: usize = 8;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clocks {
     /// Stands still while the machine is suspended.
     pub monotonic: Duration,
-    /// Does not.
+    /// Advances while the machine is suspended.
     pub boot: Duration,
-    /// What people see, and may set.
+    /// The date, which users may set.
     pub real: Duration,
 }
 
@@ -24,11 +25,11 @@ impl Clocks {
     }
 }
 
-/// They are read one after another. Whoever has to wait for a CPU between two of them, or is suspended there, reads them again: the
-/// difference would look like a date that was set.
+/// The clocks are read one after another. If the thread has to wait for a CPU or is suspended in
+/// between, they are read again: the difference would look like a date that was set.
 fn between(mut clock: impl FnMut(libc::clockid_t) -> Duration) -> Clocks {
     let mut read = || {
-        // The one that a suspend does not stop is first and last.
+        // CLOCK_BOOTTIME, which a suspend does not stop, is read first and last.
         let clocks = Clocks {
             boot: clock(libc::CLOCK_BOOTTIME),
             monotonic: clock(libc::CLOCK_MONOTONIC),
@@ -55,9 +56,9 @@ fn clock(id: libc::clockid_t) -> Duration {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the kernel writes one timespec; there are always these clocks.
+    // SAFETY: the kernel writes one timespec; these clocks always exist.
     unsafe { libc::clock_gettime(id, &mut now) };
-    // A machine whose date is before 1970 has a negative one.
+    // With a date before 1970 the seconds are negative.
     Duration::new(now.tv_sec.max(0) as u64, now.tv_nsec as u32)
 }
 
@@ -65,7 +66,7 @@ fn clock(id: libc::clockid_t) -> Duration {
 mod tests {
     use super::*;
 
-    /// Suspended for an hour, or made to wait for a second, before one of the reads: all have one answer.
+    /// A suspend of an hour, or a wait of a second, before one of the reads: all clocks agree.
     #[test]
     fn a_pause_between_two_clocks_is_no_jump() {
         for (monotonic, boot) in [(0, 3600), (1, 1)] {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Machine -> the tables of intf.h, byte for byte what the BPF half and the native policy read.
+//! Turns a `Machine` into the tables of intf.h, which the BPF half and the native policy read.
 
 use super::{Cpu, Llc, Machine};
 use crate::bpf::intf::{self, cpu_facts, llc_facts, machine_facts, node_facts};
 use anyhow::{Result, bail};
 
-/// Tables as long as the machine needs: `cpus` by CPU number (offline CPUs are zero), `llc_cpus` LLC by LLC.
+/// Tables as long as the machine needs: `cpus` by CPU number (offline CPUs are zero), `llc_cpus`
+/// LLC by LLC.
 #[derive(Clone)]
 pub struct Facts {
     pub cpus: Vec<cpu_facts>,
@@ -16,7 +17,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// The whole capacity of each CPU, by number.
+    /// The full capacity of each CPU, by number.
     pub fn capacities(&self) -> Vec<u16> {
         capacities(&self.cpus)
     }
@@ -49,7 +50,7 @@ impl Machine {
         })
     }
 
-    /// The whole capacity of each CPU by number, 0 offline.
+    /// The full capacity of each CPU by number; 0 if offline.
     pub fn capacities(&self) -> Vec<u16> {
         capacities(&self.cpu_rows())
     }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The small files of /sys, each with the sentence that says what was expected in it.
+//! Readers of small files of /sys. Their errors say what was expected.
 
 use crate::bpf::intf;
 use anyhow::{Context, Result, bail};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// A file that must be there.
+/// The text of a file that must exist.
 pub fn text(path: &Path) -> Result<String> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(text.trim().to_string())
 }
 
-/// A file that may be missing. One that is there and cannot be read is an error.
+/// The text of a file that may be missing. A file that exists and cannot be read is an error.
 pub fn optional_text(path: &Path) -> Result<Option<String>> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text.trim().to_string())),
@@ -40,8 +40,8 @@ pub fn optional_cpulist(path: &Path) -> Result<Option<Vec<u16>>> {
     }
 }
 
-/// Ascending CPU numbers. scx_utils::read_cpulist refuses the empty list, which the kernel does write, and takes
-/// numbers without a bound.
+/// Parses ascending CPU numbers. scx_utils::read_cpulist refuses the empty list, which the kernel
+/// does write, and does not bound the numbers.
 pub fn parse_cpulist(text: &str) -> Result<Vec<u16>> {
     let mut cpus = Vec::new();
     for range in text.split(',').map(str::trim).filter(|r| !r.is_empty()) {
@@ -58,7 +58,7 @@ pub fn parse_cpulist(text: &str) -> Result<Vec<u16>> {
     Ok(cpus)
 }
 
-/// CPU numbers with spaces between them, as cpufreq writes them; None: anything else.
+/// Parses CPU numbers separated by spaces, as cpufreq writes them; None: anything else.
 pub fn parse_spaced(text: &str) -> Option<Vec<u16>> {
     let cpus = text.split_ascii_whitespace().map(|n| number(n).ok());
     let cpus = cpus.collect::<Option<Vec<u16>>>()?;

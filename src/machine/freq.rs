@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Where the frequency of each CPU is read: files of cpufreq, or a folder of somebody's own.
+//! Where the frequency of each CPU is read: files of cpufreq, or a folder given by the user.
 
 use super::policy::cpufreq_file;
 use crate::host::Host;
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Mutex;
 
-/// What was asked for with --freq-source.
+/// The value of --freq-source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FreqSource {
-    /// What ticks see if that turns out to change, else cpufreq, else nothing.
+    /// What ticks see if that turns out to vary, else cpufreq, else nothing.
     Auto,
     /// What ticks see.
     Cpuperf,
@@ -52,26 +52,27 @@ impl FromStr for FreqSource {
     }
 }
 
-/// Best first. `cpuinfo_cur_freq` asks the hardware at each read, and is left alone.
+/// Best first. `cpuinfo_cur_freq` is left out, because each read queries the hardware.
 const FILES: [&str; 2] = ["cpuinfo_avg_freq", "scaling_cur_freq"];
 
 /// A number of kHz is shorter.
 const BYTES_MAX: usize = 32;
 
-/// The files that are read, one of each CPU, by number. They are kept open: they have to be written in place.
+/// The files to read, one per CPU, by number. They are kept open, so new values must be written in
+/// place.
 pub struct FreqFiles {
-    /// What they are, for people.
+    /// A name for people.
     pub name: String,
-    /// They are those of the kernel's own /sys, which do not hang.
+    /// Files of the kernel's own /sys, which do not hang.
     pub of_kernel: bool,
     paths: Vec<PathBuf>,
     open: Mutex<Open>,
 }
 
-/// By the same numbers.
+/// Both by CPU number.
 struct Open {
     files: Vec<Option<File>>,
-    /// It was told that this is no regular file.
+    /// It was reported that this is no regular file.
     told: Vec<bool>,
 }
 
@@ -85,7 +86,7 @@ impl FreqFiles {
         )
     }
 
-    /// The best that some CPU has and can be read; None: there is none.
+    /// The best file that some CPU has and that can be read; None: there is none.
     pub fn of_cpufreq(host: &Host, nr_cpu_ids: usize) -> Option<FreqFiles> {
         FILES.iter().find_map(|name| {
             let path = |cpu| host.sys.join(cpufreq_file(cpu, name));
@@ -108,7 +109,8 @@ impl FreqFiles {
         }
     }
 
-    /// In kHz; None: missing, or no number. It may take as long as a file system likes: nothing is to be locked meanwhile.
+    /// Frequencies in kHz; None: missing, or no number. A read may block in the file system, so the
+    /// caller must hold no lock.
     pub fn read(&self) -> Vec<Option<u32>> {
         let (khz, odd) = self.read_and_judge();
         if let Some(odd) = odd {
@@ -117,7 +119,7 @@ impl FreqFiles {
         khz
     }
 
-    /// And what is to be told of files that are none, once of each.
+    /// As `read`, with a complaint about paths that are no regular files, once for each.
     fn read_and_judge(&self) -> (Vec<Option<u32>>, Option<String>) {
         // Another thread may still wait for a file.
         let Ok(mut open) = self.open.try_lock() else {
@@ -164,12 +166,12 @@ fn complaint(odd: &[&PathBuf]) -> Option<String> {
 enum Opened {
     File(File),
     Missing,
-    /// A FIFO or a device: it might let us wait for ever, or do something when it is opened.
+    /// A FIFO or a device: it may block for ever, or opening it may have an effect.
     Odd,
 }
 
 fn open_regular(path: &Path) -> Opened {
-    // Before it is opened, and again in case it was exchanged meanwhile.
+    // Checked before opening, and again afterwards in case it was replaced.
     match fs::metadata(path) {
         Ok(meta) if !meta.is_file() => return Opened::Odd,
         Ok(_) => (),

@@ -12,7 +12,7 @@ const MOST: usize = 32;
 pub struct IdleState {
     pub name: String,
     pub exit_latency_us: u32,
-    /// Staying shorter than this is not worth it.
+    /// A stay shorter than this is not worth it.
     pub residency_us: u32,
     pub disabled: bool,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How far cpufreq lets each CPU go: its highest frequency, and the one that it is held to now, by somebody's wish or by
+//! The highest frequency of each CPU, and the one that cpufreq limits it to now, by a setting or by
 //! cooling.
 
 use super::policy::{Policies, cpufreq_file};
@@ -11,8 +11,8 @@ pub struct Limit {
     pub most_khz: u32,
 }
 
-/// What does not change, of each CPU by number: its highest frequency, None where cpufreq does not have the CPU, and the
-/// highest of its driver's table.
+/// What does not change, by CPU number: the highest frequency, None where cpufreq does not manage
+/// the CPU, and the highest one of the driver's table.
 pub struct Limits {
     most_khz: Vec<Option<u32>>,
     table_khz: Vec<Option<u32>>,
@@ -28,8 +28,9 @@ impl Limits {
         }
     }
 
-    /// As it is now; one file of each CPU that cpufreq has. Who may have the highest frequency of the table is not held to it: acpi-cpufreq
-    /// counts boost in the highest frequency (acpi_cpufreq_cpu_init()) and not in the table, and so not in scaling_max_freq.
+    /// The current limits; reads one file for each CPU that cpufreq manages. A CPU that may use the
+    /// highest frequency of the table is not limited. acpi-cpufreq includes boost in the highest
+    /// frequency (acpi_cpufreq_cpu_init()), but not in the table, nor in scaling_max_freq.
     pub fn read(&self, host: &Host) -> Vec<Option<Limit>> {
         let now = |(cpu, most): (usize, &Option<u32>)| {
             let most_khz = (*most)?;
@@ -79,7 +80,8 @@ mod tests {
         assert_eq!(limits.read(&host)[0], first(1_200_000));
     }
 
-    /// As acpi-cpufreq has it on a Threadripper 3970X: boost to 4.5 GHz, and a table that ends at 3.7.
+    /// As acpi-cpufreq reports a Threadripper 3970X: boost to 4.5 GHz, and a table that ends at
+    /// 3.7.
     #[test]
     fn who_may_have_all_of_the_table_is_not_limited() {
         let dir = tempfile::tempdir().unwrap();

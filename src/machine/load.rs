@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the machine is busy with, from /proc: time of each CPU, waiting for a CPU (PSI), and our own memory.
+//! What the machine is busy with, from /proc: time of each CPU, waiting for a CPU (PSI), and this
+//! process's memory.
 
 use crate::host::Host;
 
-/// In ticks of the clock that /proc counts in, since boot.
+/// In ticks of /proc/stat (USER_HZ), since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
     pub busy: u64,
     pub idle: u64,
 }
 
-/// Of each online CPU by its number, ascending. None: the file is not to be read, or garbage.
+/// By online CPU number, ascending. None: the file cannot be read or parsed.
 pub fn cpu_times(host: &Host) -> Option<Vec<(u16, CpuTime)>> {
     parse_stat(&host.proc_text("stat")?)
 }
@@ -20,19 +21,20 @@ fn parse_stat(text: &str) -> Option<Vec<(u16, CpuTime)>> {
         let mut fields = line.strip_prefix("cpu")?.split_ascii_whitespace();
         let cpu = fields.next()?.parse().ok()?;
         let ticks: Vec<u64> = fields.map_while(|f| f.parse().ok()).collect();
-        // user nice system idle iowait irq softirq steal; what guests used is in user already.
+        // user nice system idle iowait irq softirq steal; time of guests is included in user.
         let (spent, idle) = (ticks.get(..8)?, ticks.get(3..5)?);
         let idle = idle.iter().sum::<u64>();
         let busy = spent.iter().sum::<u64>() - idle;
         Some((cpu, CpuTime { busy, idle }))
     };
-    // The first line is that of all CPUs; what is not about CPUs comes behind them.
+    // The first line is the sum of all CPUs; other lines follow those of the CPUs.
     let lines = text.lines().skip(1).take_while(|l| l.starts_with("cpu"));
     let times = lines.map(of_cpu).collect::<Option<Vec<_>>>()?;
     (!times.is_empty()).then_some(times)
 }
 
-/// The part of the last ten seconds in which some task waited for a CPU, of 1000; None where the kernel has no PSI.
+/// The share of the last ten seconds in which some task waited for a CPU, in thousandths; None
+/// where the kernel has no PSI.
 pub fn waiting_permille(host: &Host) -> Option<u64> {
     let text = host.proc_text("pressure/cpu")?;
     let some = text.lines().find(|l| l.starts_with("some "))?;
@@ -46,7 +48,7 @@ pub fn waiting_permille(host: &Host) -> Option<u64> {
         .then_some((percent * 10.0) as u64)
 }
 
-/// What of us is in memory.
+/// This process's resident memory.
 pub fn resident_kb(host: &Host) -> Option<u64> {
     let status = host.proc_text("self/status")?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"))?;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The machine: CPUs, cores, last-level caches, nodes. `read` makes it from the files of a /sys, `facts` turns it
-//! into the tables that the BPF half gets. What changes while the scheduler runs has a small reader each: `policy` and
-//! `limits` and `modes` (cpufreq), `freq` (frequencies), `prefcore`, `idle_states`, `throttle`, `load` (/proc), `clocks`.
+//! The machine: CPUs, cores, last-level caches, nodes. `read` makes it from the files of a /sys,
+//! `facts` turns it into the tables of the BPF half. What changes while the scheduler runs has a
+//! small reader each: `policy`, `limits` and `modes` (cpufreq), `freq` (frequencies), `prefcore`,
+//! `idle_states`, `throttle`, `load` (/proc), `clocks`.
 //!
-//! scx_utils has a `Topology`, but its root is an environment variable and its cpumask width a process global, so
-//! that two machines cannot exist in one process; it takes AMD's preferred-core ranking for capacity, and it counts
-//! offline CPUs when it looks for little cores. Hence the small reader of our own.
+//! scx_utils has a `Topology`, but this reader replaces it. There the root is an environment
+//! variable and the cpumask width a process global, so two machines cannot exist in one process. It
+//! also takes AMD's preferred-core ranking for capacity, and counts offline CPUs when it looks for
+//! little cores.
 
 mod ask;
 mod clocks;
@@ -81,8 +83,8 @@ pub struct Node {
     pub id: u16,
     pub first_llc: u16,
     pub nr_llcs: u16,
-    /// How far it is to each of `Machine::nodes`, as the firmware has it: 10 to itself. None: not told. For people; placement knows
-    /// no distances.
+    /// Distance to each of `Machine::nodes`, as the firmware states it: 10 to itself. None: not
+    /// known. For people; placement ignores distances.
     pub distances: Option<Vec<u16>>,
 }
 
@@ -92,7 +94,7 @@ pub struct Machine {
     pub nr_cpu_ids: u16,
     /// Online CPUs, ascending.
     pub cpus: Vec<Cpu>,
-    /// Possible CPUs that are offline, ascending. Where they belong is not known: the kernel hides it.
+    /// Possible CPUs that are offline, ascending. The kernel hides their topology.
     pub offline: Vec<u16>,
     pub llcs: Vec<Llc>,
     pub nodes: Vec<Node>,
@@ -108,12 +110,12 @@ impl Machine {
         self.cpus.iter().any(|c| !c.siblings.is_empty())
     }
 
-    /// CPUs differ in capacity, by however little (kernel: sched_asym_cpucap_active).
+    /// CPUs differ in capacity by any amount (kernel: sched_asym_cpucap_active).
     pub fn asym(&self) -> bool {
         self.cpus.windows(2).any(|c| c[0].capacity != c[1].capacity)
     }
 
-    /// Where an online CPU stands in `cpus`.
+    /// The index of an online CPU in `cpus`.
     pub fn position(&self, id: u16) -> usize {
         self.cpus.partition_point(|c| c.id < id)
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What of cpufreq somebody may set while the scheduler runs, and what follows from it: governor, EPP, boost, and the highest
-//! frequency, which boost changes. Few files, of one CPU of each policy, so that they can be read again and again.
+//! Settings of cpufreq that may change while the scheduler runs, and their effects: governor, EPP,
+//! boost, and the highest frequency, which boost changes. These are few files, of one CPU of each
+//! policy, so they can be read often.
 
 use super::policy::{Policies, cpufreq_file, names};
 use crate::host::Host;
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
-    /// Of the first CPU of each policy.
+    /// By the first CPU of each policy.
     cpus: BTreeMap<usize, Mode>,
     boost: Option<bool>,
 }
@@ -21,7 +22,8 @@ struct Mode {
 }
 
 impl Modes {
-    /// EPP is taken from `known` if that is given: to read it costs an interrupt on its CPU (intel_pstate asks an MSR of it).
+    /// EPP is taken from `known` if given: reading it costs an interrupt on its CPU (intel_pstate
+    /// reads an MSR there).
     pub fn read(host: &Host, policies: &Policies, known: Option<&Modes>) -> Modes {
         let mode = |cpu| {
             let text = |name| host.sys_text(&cpufreq_file(cpu, name));
@@ -42,7 +44,7 @@ impl Modes {
         }
     }
 
-    /// Each once; 'none' where cpufreq has no CPU.
+    /// Each governor once; 'none' where cpufreq manages no CPU.
     pub fn governors(&self) -> String {
         let governors = self.cpus.values().filter_map(|m| m.governor.as_ref());
         match names(governors) {
@@ -51,7 +53,7 @@ impl Modes {
         }
     }
 
-    /// 'governor schedutil, boost on'.
+    /// For example 'governor schedutil, boost on'.
     pub fn text(&self) -> String {
         let boost = self
             .boost

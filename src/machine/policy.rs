@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What cpufreq says of each CPU and seldom changes: who sets its frequency, how far that goes, and which CPUs share it.
+//! Properties of each CPU in cpufreq that seldom change: driver and governor, range of frequencies,
+//! and CPUs that share one.
 
 use super::ask::Asker;
 use crate::host::Host;
@@ -10,26 +11,27 @@ use std::collections::BTreeSet;
 pub struct Policy {
     pub driver: Option<String>,
     pub governor: Option<String>,
-    /// Energy or performance, where the hardware decides (energy_performance_preference).
+    /// Preference between energy and performance, where the hardware decides
+    /// (energy_performance_preference).
     pub epp: Option<String>,
     pub min_khz: Option<u32>,
     pub max_khz: Option<u32>,
-    /// Without boost.
+    /// The highest frequency without boost.
     pub base_khz: Option<u32>,
-    /// The highest of the frequencies that may be asked for, where the driver has a table (scaling_available_frequencies). With boost
-    /// the hardware goes beyond it by itself.
+    /// The highest frequency that can be requested, where the driver has a table
+    /// (scaling_available_frequencies). With boost the hardware exceeds it by itself.
     pub table_khz: Option<u32>,
-    /// The CPUs that have one frequency with this one, itself included, ascending.
+    /// The CPUs that share one frequency with this one, itself included, ascending.
     pub related: Vec<u16>,
-    /// The lowest CPU of its policy, which is where the files of all these CPUs are one (related_cpus).
+    /// The lowest CPU of its policy. All CPUs of a policy share one set of files (related_cpus).
     pub first: u16,
 }
 
-/// Of each CPU by number; None: cpufreq does not have it.
+/// By CPU number; None: cpufreq does not manage this CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policies {
     pub cpus: Vec<Option<Policy>>,
-    /// Sentences about files that are no use.
+    /// Sentences about files that are unusable.
     pub odd: Vec<String>,
 }
 
@@ -42,7 +44,7 @@ impl Policies {
         }
     }
 
-    /// The same CPUs have the same frequencies to choose from, whoever chooses.
+    /// The same CPUs have the same frequencies to choose from; governor and EPP are ignored.
     pub fn same_frequencies(&self, other: &Policies) -> bool {
         let chosen = |policies: &Policies| -> Vec<Option<Policy>> {
             let unset = |policy: &Policy| Policy {
@@ -56,7 +58,7 @@ impl Policies {
         chosen(self) == chosen(other)
     }
 
-    /// One CPU of each policy, the first that cpufreq has, by number.
+    /// One CPU of each policy, the first that cpufreq manages, by number.
     pub fn firsts(&self) -> Vec<usize> {
         let mut seen = BTreeSet::new();
         let cpus = self.cpus.iter().enumerate();
@@ -74,7 +76,8 @@ impl Policies {
 
 fn read(ask: &mut Asker, cpu: usize) -> Option<Policy> {
     let file = |name| cpufreq_file(cpu, name);
-    // Where the hardware coordinates them, a policy is one CPU, and this tells who goes together.
+    // Where the hardware coordinates frequencies, each policy has one CPU, and freqdomain_cpus
+    // lists the CPUs that share a frequency.
     let domain = ask.cpus(&file("freqdomain_cpus"));
     let policy_cpus = ask.cpus(&file("related_cpus"));
     let own = |related: &Vec<u16>| related.contains(&(cpu as u16));
@@ -104,7 +107,7 @@ fn read(ask: &mut Asker, cpu: usize) -> Option<Policy> {
     })
 }
 
-/// Each once, in the alphabet's order.
+/// Each name once, sorted.
 pub fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
     let names: BTreeSet<&String> = all.collect();
     names.into_iter().cloned().collect()
@@ -114,10 +117,11 @@ pub fn cpufreq_file(cpu: usize, name: &str) -> String {
     format!("devices/system/cpu/cpu{cpu}/cpufreq/{name}")
 }
 
-/// The driver, which is one for all CPUs: the first CPU that cpufreq has names it. One file of most machines.
+/// The driver of all CPUs, as the first CPU managed by cpufreq names it. On most machines this
+/// reads one file.
 pub fn driver(host: &Host, online: &[u16]) -> Option<String> {
     let of = |&cpu: &u16| host.sys_text(&cpufreq_file(cpu.into(), "scaling_driver"));
-    // A driver that has some CPUs only has one of the first, or the last.
+    // A driver of only some CPUs manages the first online CPU or the last.
     let mut asked = online.iter().take(1).chain(online.last());
     asked.find_map(of)
 }

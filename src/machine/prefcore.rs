@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! AMD's ranking of preferred cores: which boost highest. It orders cores, and says nothing of what they can compute.
+//! AMD's ranking of preferred cores: which ones boost highest. It orders cores, and says nothing
+//! about their capacity.
 
 use super::ask::Asker;
 use super::policy::cpufreq_file;
 use crate::host::Host;
 
-/// Of each CPU by number; a greater one is preferred. The firmware may change it while the machine runs.
+/// By CPU number; a higher rank is preferred. The firmware may change ranks at runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rankings(pub Vec<Option<u32>>);
 

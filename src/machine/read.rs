@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! /sys -> Machine. First every online CPU says where it is (`Place`), then the places are numbered.
+//! Reads /sys into a `Machine`. First the `Place` of every online CPU is read, then the places are
+//! numbered.
 //!
-//! A group of CPUs (core, cache) is named by its lowest online CPU: the kernel's ids of cores and caches are neither
-//! dense nor unique over packages, its lists of CPUs are both.
+//! A group of CPUs (core, cache) is identified by its lowest online CPU. The kernel's ids of cores
+//! and caches are neither dense nor unique across packages; its CPU lists are both.
 
 use super::files::{cpulist, optional_cpulist, optional_text, parse_kb, text};
 use super::{Cpu, Llc, LlcKind, Machine, Node};
@@ -23,8 +24,8 @@ struct Place {
     capacity: u16,
 }
 
-/// Sorting by this key numbers the LLCs node by node. The node is part of it: where a cache spans nodes
-/// (sub-NUMA clustering), the kernel cuts its scheduling domain at the node too.
+/// Sorting by this key numbers the LLCs node by node. The node is part of it: where a cache spans
+/// nodes (sub-NUMA clustering), the kernel splits its scheduling domain at the node too.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct LlcKey {
     node: u16,
@@ -113,7 +114,7 @@ fn read_nodes(dir: &Path) -> Result<BTreeMap<u16, u16>> {
     Ok(node_of)
 }
 
-/// Where nohz_full is not in force the file has no list, or something that is none.
+/// Without nohz_full in force the file has no list, or text that is not a list.
 fn read_nohz_full(dir: &Path, online: &[u16]) -> Vec<u16> {
     let cpus = optional_cpulist(&dir.join("nohz_full"));
     let mut cpus = cpus.ok().flatten().unwrap_or_default();
@@ -121,7 +122,8 @@ fn read_nohz_full(dir: &Path, online: &[u16]) -> Vec<u16> {
     cpus
 }
 
-/// A file has a number for each node that is online, also for those without CPUs. What is missing or does not fit is not known.
+/// A file has one number for each online node, also for those without CPUs. Missing or inconsistent
+/// distances stay unknown.
 fn read_distances(dir: &Path, nodes: &mut [Node]) {
     let online = optional_cpulist(&dir.join("online"));
     let online = online.ok().flatten().unwrap_or_default();
@@ -145,7 +147,7 @@ fn parse_distances(text: &str) -> Option<Vec<u16>> {
 }
 
 fn read_place(dir: &Path, cpu: u16, online: &[u16], nodes: &BTreeMap<u16, u16>) -> Result<Place> {
-    // A CPU that no node names (a kernel without NUMA) belongs to the first.
+    // A CPU that no node lists (a kernel without NUMA) belongs to the first node.
     let node = nodes
         .get(&cpu)
         .or(nodes.values().min())
@@ -177,7 +179,8 @@ fn read_place(dir: &Path, cpu: u16, online: &[u16], nodes: &BTreeMap<u16, u16>) 
     })
 }
 
-/// `core_cpus_list` since Linux 5.3, `thread_siblings_list` before. Neither: a core of its own.
+/// `core_cpus_list` since Linux 5.3, `thread_siblings_list` before. Without both, the CPU is a core
+/// of its own.
 fn read_threads(dir: &Path, cpu: u16, online: &[u16]) -> Result<Vec<u16>> {
     for name in ["core_cpus_list", "thread_siblings_list"] {
         let path = dir.join(name);
@@ -204,8 +207,9 @@ fn read_threads(dir: &Path, cpu: u16, online: &[u16]) -> Result<Vec<u16>> {
     Ok(vec![cpu])
 }
 
-/// The threads of a core must agree about it and share its caches: placement looks for a sibling among the bits of
-/// the LLC. They may differ for a moment while a CPU goes offline; the caller tries again then.
+/// The threads of a core must list the same threads and share their caches: placement looks for a
+/// sibling among the bits of the LLC. They may differ briefly while a CPU goes offline; the caller
+/// retries then.
 fn check_threads(dir: &Path, places: &[Place]) -> Result<()> {
     let by_cpu: BTreeMap<u16, &Place> = places.iter().map(|p| (p.cpu, p)).collect();
     for place in places {
@@ -268,7 +272,8 @@ fn read_cache(dir: &Path, cpu: u16) -> Result<Option<Cache>> {
     Ok(best)
 }
 
-/// The kernel's own file only: neither frequencies nor AMD's preferred-core ranking say what a CPU can compute.
+/// Reads cpu_capacity alone: neither frequencies nor AMD's preferred-core ranking tell a CPU's
+/// capacity.
 fn read_capacity(path: &Path) -> Result<u16> {
     if !path.exists() {
         return Ok(intf::CAPACITY_SCALE as u16);
@@ -368,7 +373,7 @@ fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
     items
 }
 
-/// Rank of an item that is known to be in the sorted list.
+/// The position of an item that is known to be in the sorted list.
 fn index<T: Ord>(sorted: &[T], item: &T) -> u16 {
     sorted.partition_point(|x| x < item) as u16
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How often the hardware has slowed a CPU down by itself because it was too hot (x86: thermal_throttle). cpufreq's limits do not
-//! show that.
+//! How often the hardware slowed a CPU down by itself because it was too hot (x86:
+//! thermal_throttle). cpufreq's limits do not show this.
 
 use crate::host::Host;
 use std::collections::BTreeMap;
 
 const FILES: [&str; 2] = ["core_throttle_count", "package_throttle_count"];
 
-/// Of each CPU that has such files, by its number, ascending.
+/// By number of each CPU that has such files, ascending.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Throttles(Vec<(u16, u64)>);
 
-/// Those that were slowed down meanwhile.
+/// The CPUs that were slowed down meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Throttled {
     pub first: u16,
@@ -19,7 +19,6 @@ pub struct Throttled {
 }
 
 impl Throttles {
-    /// Of these CPUs.
     pub fn read(host: &Host, cpus: &[u16]) -> Throttles {
         let count = |cpu: u16, file: &str| {
             let path = format!("devices/system/cpu/cpu{cpu}/thermal_throttle/{file}");
@@ -33,7 +32,7 @@ impl Throttles {
         Throttles(cpus.iter().filter_map(of).collect())
     }
 
-    /// Counts that were read later. Those that could not be stay as they are.
+    /// Takes over later counts. CPUs that could not be read keep theirs.
     pub fn follow(&mut self, now: Throttles) {
         let all = self.0.drain(..).chain(now.0);
         let all = all.collect::<BTreeMap<_, _>>();
@@ -45,7 +44,7 @@ impl Throttles {
         !self.0.is_empty()
     }
 
-    /// Whose counts are greater than `then`. One that had none is no news.
+    /// CPUs whose counts grew since `then`. A CPU without an earlier count is not reported.
     pub fn since(&self, then: &Throttles) -> Option<Throttled> {
         let before = |cpu: u16| {
             let at = then.0.binary_search_by_key(&cpu, |(cpu, _)| *cpu);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How much of its time a CPU is busy, and the machine.
+//! How much of its time each CPU, and the machine, is busy.
 
 use crate::machine::CpuTime;
 
@@ -8,25 +8,25 @@ use crate::machine::CpuTime;
 pub struct Busy {
     /// Of all CPUs together.
     pub machine: u32,
-    /// Of each CPU by its number, ascending.
+    /// By CPU number, ascending.
     pub cpus: Vec<(u16, u32)>,
 }
 
 impl Busy {
-    /// All CPUs together, in thousandths of one.
+    /// All CPUs together, in thousandths of one CPU.
     pub fn of_one(&self) -> u32 {
         self.cpus.iter().map(|(_, busy)| busy).sum()
     }
 }
 
-/// Remembers the last look.
+/// Compares each look with the last one.
 #[derive(Default)]
 pub struct BusyMeter {
     last: Vec<(u16, CpuTime)>,
 }
 
 impl BusyMeter {
-    /// None at the first look. A CPU that was not there at the last one has not been busy.
+    /// None at the first look. A CPU that the last look did not see counts as idle.
     pub fn look(&mut self, now: Vec<(u16, CpuTime)>) -> Option<Busy> {
         let last = std::mem::replace(&mut self.last, now);
         if last.is_empty() {
@@ -36,7 +36,7 @@ impl BusyMeter {
         let of = |(cpu, now): &(u16, CpuTime)| {
             let then = last.binary_search_by_key(cpu, |(cpu, _)| *cpu);
             let then = then.map_or(*now, |i| last[i].1);
-            // Counters of idle time may run backwards by a tick.
+            // The kernel's idle times may decrease by a tick.
             let used = now.busy.saturating_sub(then.busy);
             let time = used + now.idle.saturating_sub(then.idle);
             busy += used;

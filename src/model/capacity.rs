@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a CPU is worth while cpufreq keeps it below its highest frequency (kernel: cpufreq_get_pressure()).
+//! The capacity of a CPU while cpufreq keeps it below its highest frequency (kernel:
+//! cpufreq_get_pressure()).
 
 use crate::machine::Limit;
 use crate::topology_view::count;
 use std::collections::VecDeque;
 
-/// `whole` is what each CPU is worth at its highest frequency, 0 offline. An online CPU is never worth nothing.
+/// `whole` is the capacity of each CPU at its highest frequency, 0 if offline. The result for an
+/// online CPU is at least 1.
 pub fn capacities(whole: &[u16], limits: &[Option<Limit>]) -> Vec<u16> {
     let of = |cpu: usize| match limits.get(cpu).copied().flatten() {
         Some(limit) => held(whole[cpu], limit),
@@ -14,13 +16,14 @@ pub fn capacities(whole: &[u16], limits: &[Option<Limit>]) -> Vec<u16> {
     (0..whole.len()).map(of).collect()
 }
 
-/// A CPU has to be worth more, or a little less, in so many looks in a row before that counts: what goes down and up every second
-/// (cooling does) stays down, and changes nothing all the time.
+/// A higher capacity, or a slightly lower one, must be seen in this many looks in a row before it
+/// counts. Cooling that alternates every second thus keeps the lower value, without constant
+/// changes.
 const LOOKS: usize = 5;
-/// A fall by this part of what counts is large, and counts at once.
+/// A fall by at least 1/LARGE of the current value counts at once.
 const LARGE: u16 = 20;
 
-/// What CPUs count for, by number: less at once, more only after a while.
+/// The capacities in force, by CPU number: a fall counts at once, a rise after a while.
 pub struct Settled {
     worth: Vec<u16>,
     /// The last looks.
@@ -39,7 +42,7 @@ impl Settled {
         &self.worth
     }
 
-    /// CPUs are worth `now`.
+    /// `now`: the capacity of each CPU.
     pub fn look(&mut self, now: Vec<u16>) {
         self.seen.pop_front();
         self.seen.push_back(now);
@@ -54,7 +57,7 @@ impl Settled {
     }
 }
 
-/// What is to be told if some CPU is worth less `now` than at its best.
+/// A sentence for people, if some CPU's capacity is less `now` than at its best.
 pub fn limited(whole: &[u16], now: &[u16]) -> Option<String> {
     let less = |(whole, now): &(&u16, &u16)| now < whole;
     let both = || whole.iter().zip(now);
@@ -97,7 +100,7 @@ mod tests {
         );
     }
 
-    /// What counts after each of these looks.
+    /// The value in force after each of these looks.
     fn counts(settled: &mut Settled, looks: &[u16]) -> Vec<u16> {
         let look = |&now: &u16| {
             settled.look(vec![now]);

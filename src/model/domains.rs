@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Which CPUs have one frequency together? Where that is a whole last-level cache, no CPU of it is slower than another, and
-//! delay_migration has nothing to win inside it.
+//! Which CPUs share one frequency. Where all CPUs of a last-level cache do, none of them is slower
+//! than another, and delay_migration has no use inside that cache.
 
 use crate::machine::{Llc, Machine, Policies};
 use serde::Serialize;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sharing {
-    /// Last-level caches with more than one core, of which cpufreq has all CPUs.
+    /// Last-level caches with more than one core, whose CPUs are all managed by cpufreq.
     pub llcs: usize,
-    /// Those among them in which all CPUs have one frequency.
+    /// Those of them in which all CPUs share one frequency.
     pub spanned: usize,
-    /// Groups of CPUs with one frequency, on the whole machine.
+    /// Groups of CPUs that share a frequency, on the whole machine.
     pub domains: usize,
 }
 
@@ -39,7 +39,7 @@ impl Sharing {
         }
     }
 
-    /// What follows for delay_migration, if anything.
+    /// A sentence about the consequence for delay_migration, if there is one.
     pub fn condition(&self) -> Option<String> {
         let which = match self.spanned {
             0 => return None,

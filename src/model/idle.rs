@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How many CPUs of a cache is a wakeup's scan worth? The shorter idle periods are there, the sooner the scan costs more than
-//! the idle time that it finds (kernel until 6.6: SIS_PROP in select_idle_cpu()).
+//! How many CPUs of a cache a wakeup's scan should visit. The shorter the idle periods, the sooner
+//! a scan costs more than the idle time that it finds (kernel until 6.6: SIS_PROP in
+//! select_idle_cpu()).
 
-/// A scan may cost this part of a mean idle period. The kernel's, which calls it a fuzz factor: periods vary much.
+/// A scan may cost 1/PART of a mean idle period. From the kernel, which calls it a fuzz factor:
+/// periods vary much.
 const PART: u64 = 512;
-/// A scan for less finds too little. The kernel's.
+/// A scan of fewer CPUs finds too little. From the kernel.
 const LEAST: u64 = 4;
-/// What a scan costs for each CPU that it visits: a look at a run queue that its own CPU wrote last. An estimate, whose reasons
-/// are in docs/features/avg_idle.md.
+/// Estimated cost of visiting one CPU: reading a run queue that its own CPU wrote last.
+/// docs/features/avg_idle.md has the reasons.
 const VISIT_NS: u64 = 50;
 
-/// CPUs of one cache, from the mean idle period of each CPU in it, in ns; at least four, as far as there are so many. 0: it has
-/// no CPU.
+/// The number of CPUs to visit in one cache, from the mean idle period of each of its CPUs, in ns.
+/// At least four, or all if there are fewer. 0: the cache has no CPU.
 pub fn scan_worth(means: &[u64]) -> u32 {
     let size = means.len() as u64;
     let sum = means
@@ -56,7 +58,7 @@ mod tests {
         assert_eq!(scan_worth(&[u64::MAX; 1024]), 1024);
     }
 
-    /// 25.6 us for each.
+    /// 25.6 us for each CPU.
     #[test]
     fn between_them_in_proportion() {
         assert_eq!(scan_worth(&[5 * 25_600; 16]), 5);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! From what was read of the machine to the numbers that the policy wants: no file, no clock.
+//! Turns what was read of the machine into the numbers that the policy needs: no file, no clock.
 
 mod busy;
 mod capacity;

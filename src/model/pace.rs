@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How long the one loop naps: shortly while things change, long while the machine is idle. No clock here: times come in.
+//! How long the watch loop naps: briefly while things change, long while the machine is idle. No
+//! clock here: times come in as arguments.
 
 use std::time::Duration;
 
@@ -7,36 +8,36 @@ use std::time::Duration;
 const SHORTEST: Duration = Duration::from_millis(100);
 /// While nothing changes.
 const WHILE_BUSY: Duration = Duration::from_millis(400);
-/// While nothing changes and nobody works.
+/// While nothing changes and the machine is idle.
 const WHILE_IDLE: Duration = Duration::from_secs(1);
-/// A machine whose CPUs together are busy for less, in thousandths of one CPU, is idle: one task that runs is work, however many
-/// CPUs there are.
+/// The machine is idle if its CPUs together are busy for less than this, in thousandths of one CPU.
+/// One running task is work, however many CPUs there are.
 const IDLE_PERMILLE: u32 = 150;
-/// So many looks in a row make it one that stays so.
+/// After this many idle looks in a row the machine counts as staying idle.
 const IDLE_LOOKS: u32 = 3;
-/// Later than this is late: a machine that is full lets us wait for some slices.
+/// A look that begins later than this is late. On a full machine the daemon waits for some slices.
 const SLACK: Duration = Duration::from_millis(500);
 
-/// What a look has found.
+/// What a look found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Something is not as it was.
+    /// Something changed since the last look.
     pub changed: bool,
-    /// How busy all CPUs together are, in thousandths of one; None: not known.
+    /// How busy all CPUs together are, in thousandths of one CPU; None: not known.
     pub busy: Option<u32>,
 }
 
 pub struct Pace {
     nap: Duration,
-    /// Looks in a row after which the nap was the longest.
+    /// Consecutive looks after which the nap was the longest.
     idle: u32,
 }
 
-/// How much later than meant a nap has ended.
+/// How much later than planned a nap ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lateness {
     pub by: Duration,
-    /// Naps that would have been over meanwhile.
+    /// Naps that would have ended meanwhile.
     pub skipped: u64,
 }
 
@@ -48,7 +49,8 @@ impl Pace {
         }
     }
 
-    /// The nap after this look: the shortest after a change, else twice the last one, up to what the machine's work allows.
+    /// The nap after this look: the shortest after a change, else twice the last one. The upper
+    /// bound depends on whether the machine is idle.
     pub fn after(&mut self, seen: Seen) -> Duration {
         let most = match seen.busy {
             Some(busy) if busy < IDLE_PERMILLE => WHILE_IDLE,
@@ -67,7 +69,7 @@ impl Pace {
         self.nap
     }
 
-    /// Somebody has told of a change: the time until the next look.
+    /// Called when a change was reported: the time until the next look.
     pub fn hurry(&mut self) -> Duration {
         (self.nap, self.idle) = (SHORTEST, 0);
         self.nap
@@ -78,7 +80,8 @@ impl Pace {
         self.idle >= IDLE_LOOKS
     }
 
-    /// A look began `by` after its time. What was missed is not made up for: it sees it all.
+    /// How late a look began; None: within `SLACK`. Missed looks are not repeated, since this one
+    /// sees all changes.
     pub fn lateness(&self, by: Duration) -> Option<Lateness> {
         let by = Some(by).filter(|by| *by > SLACK)?;
         let skipped = by.as_nanos() / self.nap.as_nanos();

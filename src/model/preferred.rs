@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The cores in the order in which the firmware prefers them. An order only: it says nothing of capacity.
+//! The cores in the firmware's order of preference. It is an order only, and says nothing about
+//! capacity.
 
 use crate::machine::{Machine, Rankings};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The first CPU of each core, the preferred core first; empty where there is no ranking, or one that ranks all alike.
+/// The first CPU of each core, the most preferred core first. Empty without a ranking, or if all
+/// ranks are equal.
 pub fn preferred_cores(machine: &Machine, rankings: &Rankings) -> Vec<u16> {
     let rank = |cpu: u16| rankings.0.get(usize::from(cpu)).copied().flatten();
     let mut cores: BTreeMap<u16, (Reverse<u32>, u16)> = BTreeMap::new();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Is the machine full? That is what wakeups without an idle CPU and long waits have as their reason.
+//! Whether the machine is full, which explains wakeups that find no idle CPU, and long waits.
 
-/// In thousandths of the time of all CPUs together: full.
+/// The machine becomes full at this load, in thousandths of the time of all CPUs together.
 const FULL_PERMILLE: u32 = 950;
-/// Less than this ends it.
+/// It stops being full below this load.
 const FREE_PERMILLE: u32 = 900;
-/// So many looks in a row make it so.
+/// It must be that busy for this many looks in a row.
 const LOOKS: u32 = 3;
 
 #[derive(Default)]
@@ -14,7 +14,8 @@ pub struct Saturation {
 }
 
 impl Saturation {
-    /// How busy all CPUs together were since the last look; None: not known, and so not full.
+    /// `busy_permille`: how busy all CPUs together were since the last look; None: not known, which
+    /// counts as not full.
     pub fn look(&mut self, busy_permille: Option<u32>) {
         let least = if self.saturated() {
             FREE_PERMILLE

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How often the log is told of one thing that may happen again and again. No clock here: times come in.
+//! Limits how often a recurring message is logged. No clock here: times come in as arguments.
 
 use std::time::Duration;
 
-/// Between two lines.
+/// The least time between two messages.
 const LEAST: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,7 +13,8 @@ pub struct Sparing {
 }
 
 impl Sparing {
-    /// It happens once more. Some: it is told, and how often it was not since the last time.
+    /// To be called each time it happens. Some: log it; the number of messages suppressed since the
+    /// last one.
     pub fn told(&mut self, now: Duration) -> Option<u32> {
         if self.next.is_some_and(|next| now < next) {
             self.left_out += 1;
@@ -24,7 +25,7 @@ impl Sparing {
     }
 }
 
-/// Behind a line: what was left out.
+/// A suffix for a message that states how many were suppressed.
 pub fn and_before(left_out: u32) -> String {
     match left_out {
         0 => String::new(),

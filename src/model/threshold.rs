@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is a low frequency? A rule says it for all CPUs alike, or is learnt from the frequencies that each CPU was seen at.
+//! Which frequencies are low. A rule gives the same answer for all CPUs, or it is learnt from the
+//! frequencies that each CPU was seen at.
 
 use crate::machine::Policies;
 use std::fmt;
 
-/// When delay_migration takes a CPU's frequency for low. As a tunable it is a number: `code`.
+/// When delay_migration considers a CPU's frequency low. As a tunable it is a number: `code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FreqRule {
     Off,
-    /// Learnt; the lowest frequency until enough was seen.
+    /// Learnt; the lowest frequency until enough samples were seen.
     Auto,
-    /// At most so many kHz.
+    /// At most this many kHz.
     Khz(u32),
-    /// At most so many per cent above the lowest frequency.
+    /// At most this many per cent above the lowest frequency.
     Above(u32),
 }
 
@@ -79,25 +80,26 @@ impl fmt::Display for FreqRule {
 }
 
 const BINS: usize = 32;
-/// So many samples of a CPU are enough to learn from.
+/// Samples of a CPU that are enough to learn from.
 const ENOUGH: u32 = 100;
-/// A bin counts that holds this part of them.
+/// A bin counts if it holds at least 1/SHARE of the samples.
 const SHARE: u32 = 100;
-/// What is learnt is at most so many per cent of the way from the lowest frequency to the highest.
+/// A learnt threshold is at most this many per cent of the way from the lowest frequency to the
+/// highest.
 const FURTHEST: u64 = 25;
-/// So many looks in a row have to find that what is low has moved.
+/// A threshold moves only after this many looks in a row found a different one.
 const LOOKS: u32 = 2;
 
-/// One CPU: how far its frequency can go, and how often it was seen in each part of that.
+/// One CPU: its range of frequencies, and how often it was seen in each part of that.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     least: u32,
     most: u32,
     bins: [u32; BINS],
     samples: u32,
-    /// What was learnt, as it is told.
+    /// The threshold in force.
     settled: Option<u32>,
-    /// How many looks in a row have found something else.
+    /// Consecutive looks that found another threshold.
     moved: u32,
 }
 
@@ -119,14 +121,14 @@ impl Seen {
         let bin = (above * BINS as u64).checked_div(self.range()).unwrap_or(0);
         self.bins[(bin as usize).min(BINS - 1)] += 1;
         self.samples += 1;
-        // What was long ago counts less: a machine that was idle for a day shall learn of the work that comes.
+        // Old samples count less: after a day of idling the machine must still learn from new work.
         if self.samples >= 100 * ENOUGH {
             self.bins.iter_mut().for_each(|n| *n /= 2);
             self.samples = self.bins.iter().sum();
         }
     }
 
-    /// The upper edge of the lowest bin that holds a hundredth of what was seen.
+    /// The upper edge of the lowest bin with at least 1/SHARE of the samples, bounded by FURTHEST.
     fn learnt(&self) -> Option<u32> {
         if self.samples < ENOUGH {
             return None;
@@ -137,8 +139,9 @@ impl Seen {
         Some(self.least + edge.min(self.range() * FURTHEST / 100) as u32)
     }
 
-    /// What is learnt first is told at once. Later it has to move by more than a bin, for more than one look: a CPU that is seen now
-    /// in one bin, now in the next, shall not change the policy each time.
+    /// The first threshold counts at once. Later ones must differ by more than a bin, for more than
+    /// one look. Otherwise a CPU that alternates between two bins would change the policy each
+    /// time.
     fn settle(&mut self) {
         let Some(learnt) = self.learnt() else { return };
         let settled = *self.settled.get_or_insert(learnt);
@@ -149,7 +152,7 @@ impl Seen {
         }
     }
 
-    /// A CPU with one frequency has no low one.
+    /// The threshold; 0 for a CPU with a single frequency, which is never low.
     fn low(&self) -> u32 {
         if self.range() == 0 {
             return 0;
@@ -158,7 +161,7 @@ impl Seen {
     }
 }
 
-/// Thresholds of all CPUs, by number.
+/// Learns the thresholds of all CPUs, by number.
 #[derive(Clone, Debug, Default)]
 pub struct Learner {
     cpus: Vec<Seen>,
@@ -176,7 +179,7 @@ impl Learner {
         }
     }
 
-    /// One sample of each CPU, in kHz; what is not known is left out.
+    /// Adds one sample of each CPU, in kHz; None is skipped.
     pub fn add(&mut self, khz: &[Option<u32>]) {
         for (cpu, khz) in self.cpus.iter_mut().zip(khz) {
             if let Some(khz) = khz.filter(|_| cpu.most > 0) {
@@ -185,12 +188,12 @@ impl Learner {
         }
     }
 
-    /// To be called now and then: what was seen since counts from now on.
+    /// Called now and then: lets the samples since the last call count.
     pub fn look(&mut self) {
         self.cpus.iter_mut().for_each(Seen::settle);
     }
 
-    /// What is low on each CPU, in kHz; 0: nothing is.
+    /// The threshold of each CPU, in kHz; 0: nothing is low.
     pub fn thresholds(&self, rule: FreqRule) -> Vec<u32> {
         let of = |cpu: &Seen| match rule {
             FreqRule::Off => 0,
@@ -204,7 +207,8 @@ impl Learner {
         self.cpus.iter().map(of).collect()
     }
 
-    /// From kHz to parts of `scale`, which is the highest frequency. Not known: 0.
+    /// Converts kHz to parts of `scale`, which stands for the highest frequency. An unknown one
+    /// becomes 0.
     pub fn scaled(&self, khz: &[u32], scale: u32) -> Vec<u32> {
         let part = |(cpu, &khz): (&Seen, &u32)| {
             let part = (u64::from(khz) * u64::from(scale)).checked_div(cpu.most.into());
@@ -213,7 +217,7 @@ impl Learner {
         self.cpus.iter().zip(khz).map(part).collect()
     }
 
-    /// The way back.
+    /// Converts back to kHz.
     pub fn in_khz(&self, parts: &[u32], scale: u32) -> Vec<Option<u32>> {
         let khz = |(cpu, &part): (&Seen, &u32)| {
             let khz = u64::from(part) * u64::from(cpu.most) / u64::from(scale);
@@ -295,12 +299,12 @@ mod tests {
     fn auto_learns_where_a_cpu_idles() {
         // Its lowest is 1.25 GHz, whatever cpufreq says.
         assert_eq!(seen(&[(1_250_000, 50), (4_000_000, 150)]), 1_300_000);
-        // One sample in a thousand is none.
+        // One sample in a thousand does not count.
         assert_eq!(
             seen(&[(1_000_000, 1), (1_250_000, 500), (4_000_000, 499)]),
             1_300_000
         );
-        // A CPU that never slows down is low at a quarter of its range at most.
+        // The threshold of a CPU that never slows down is at most a quarter of its range.
         assert_eq!(seen(&[(4_200_000, 1000)]), 1_800_000);
     }
 
@@ -308,7 +312,7 @@ mod tests {
     fn what_is_learnt_does_not_flap() {
         let mut learner = learner(1_000_000, 4_200_000);
         let mut told = |khz: u32| {
-            // So many that those before are forgotten.
+            // Enough samples that earlier ones are forgotten.
             add(&mut learner, khz, 200_000);
             learner.look();
             learner.thresholds(FreqRule::Auto)[0]

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What happened to the clocks between two looks: was the machine suspended, was its date set?
+//! What happened to the clocks between two looks: whether the machine was suspended or its date was
+//! set.
 
 use crate::machine::Clocks;
 use std::time::Duration;
 
-/// The clocks are not read at the same instant.
+/// Less is an effect of reading the clocks one after another.
 const LEAST_SUSPEND: Duration = Duration::from_millis(100);
-/// NTP slews by less in any time between two looks.
+/// In milliseconds. NTP slews by less between two looks.
 const LEAST_JUMP: i128 = 500;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub fn passed(then: &Clocks, now: &Clocks) -> Passed {
     let awake = now.monotonic.saturating_sub(then.monotonic);
     let all = now.boot.saturating_sub(then.boot);
     let suspended = all.saturating_sub(awake);
-    // The date goes on during suspend.
+    // The date advances during suspend.
     let date = now.real.as_millis() as i128 - then.real.as_millis() as i128;
     let jumped = date - all.as_millis() as i128;
     Passed {

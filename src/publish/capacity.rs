@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What CPUs are worth, as cpufreq limits them.
+//! The capacity of CPUs under cpufreq's limits.
 
 use crate::host::Host;
 use crate::machine::{Limits, Policies};
 use crate::model::{capacities, limited};
 
 pub struct Capacity {
-    /// At the highest frequency, by number.
+    /// At the highest frequency, by CPU number.
     whole: Vec<u16>,
     limits: Limits,
 }
@@ -19,7 +19,7 @@ impl Capacity {
         }
     }
 
-    /// cpufreq says something else from now on.
+    /// Takes over new policies of cpufreq.
     pub fn follow(&mut self, policies: &Policies) {
         self.limits = Limits::new(policies);
     }
@@ -28,7 +28,7 @@ impl Capacity {
         capacities(&self.whole, &self.limits.read(host))
     }
 
-    /// What is to be told if some CPU is worth less than at its best.
+    /// A sentence for people, if some CPU has less than its full capacity.
     pub fn limited(&self, now: &[u16]) -> Option<String> {
         limited(&self.whole, now)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Frequencies of CPUs: where they come from, what is learnt of them, and what counts as low.
+//! Frequencies of CPUs: their source, what is learnt from them, and what counts as low.
 
 use super::STALE_PERIODS;
 use crate::bpf::intf::{CAPACITY_SCALE, MAX_ARMS, MAX_CPUS, policy_image};
@@ -13,21 +13,21 @@ use std::time::{Duration, Instant};
 enum From {
     #[default]
     Nothing,
-    /// What ticks see, as a part of the highest frequency.
+    /// As seen by ticks, as a part of the highest frequency.
     Ticks,
     Files(Arc<FreqFiles>),
 }
 
-/// What was read of a source's files.
+/// A sample read from a source's files.
 pub struct Reading {
     files: Arc<FreqFiles>,
     begun: Instant,
-    /// Of each CPU by number.
+    /// By CPU number.
     khz: Vec<Option<u32>>,
 }
 
 impl Reading {
-    /// By `read`, which may take long.
+    /// Reads by `read`, which may take long.
     pub fn new(
         files: Arc<FreqFiles>,
         read: impl FnOnce(&FreqFiles) -> Vec<Option<u32>>,
@@ -39,7 +39,7 @@ impl Reading {
         }
     }
 
-    /// Since it was begun.
+    /// Time since the read began.
     pub fn age(&self) -> Duration {
         self.begun.elapsed()
     }
@@ -47,10 +47,10 @@ impl Reading {
 
 #[derive(Default)]
 pub struct Frequencies {
-    /// Moves can be delayed, so somebody may want to know.
+    /// Moves can be delayed, so frequencies may be needed.
     wanted: bool,
     from: From,
-    /// Ticks are asked as soon as they are seen to see something.
+    /// Switch to ticks as soon as they see a frequency below the highest.
     ticks_may: bool,
     learner: Learner,
     stale_ms: u32,
@@ -76,7 +76,7 @@ impl Frequencies {
         }
     }
 
-    /// What is in use, for people.
+    /// The name of the source in use, for people.
     pub fn name(&self) -> &str {
         match &self.from {
             From::Nothing => "none",
@@ -89,7 +89,7 @@ impl Frequencies {
         self.wanted
     }
 
-    /// What was sampled longer ago is not known any more.
+    /// The age at which a sample is no longer valid.
     pub fn stale(&self) -> Duration {
         Duration::from_millis(self.stale_ms.into())
     }
@@ -98,7 +98,7 @@ impl Frequencies {
         !matches!(self.from, From::Nothing)
     }
 
-    /// What is to be read for the next sample, while nothing is locked: a file may hang.
+    /// The files to read for the next sample. The caller must hold no lock then: a file may hang.
     pub fn files(&self) -> Option<Arc<FreqFiles>> {
         match &self.from {
             From::Files(files) => Some(files.clone()),
@@ -106,8 +106,9 @@ impl Frequencies {
         }
     }
 
-    /// One more sample. `speeds`: what ticks see; `read`: of `files()`. What took too long, or was read of files that are not ours
-    /// any more, says nothing. The answer is what the scheduler is to be told, in kHz.
+    /// Takes one more sample. `speeds`: what ticks see; `read`: read from `files()`. A reading that
+    /// took too long or is of other files is ignored. Returns the frequencies for the scheduler, in
+    /// kHz.
     pub fn sample<'a>(
         &mut self,
         speeds: &[u32],
@@ -133,12 +134,12 @@ impl Frequencies {
         }
     }
 
-    /// What was seen since the last time says from now on what is low.
+    /// Lets what was seen since the last call decide what is low.
     pub fn learn(&mut self) {
         self.learner.look();
     }
 
-    /// What ticks see, where they are the source.
+    /// What ticks see, if they are the source.
     pub fn khz_of_ticks(&self, speeds: &[u32]) -> Vec<Option<u32>> {
         match self.from {
             From::Ticks => self.learner.in_khz(speeds, CAPACITY_SCALE),
@@ -146,7 +147,7 @@ impl Frequencies {
         }
     }
 
-    /// For each CPU; nothing without a source.
+    /// The threshold of each CPU; empty without a source.
     pub fn thresholds_khz(&self, rule: FreqRule) -> Vec<u32> {
         match self.from {
             From::Nothing => Vec::new(),
@@ -154,7 +155,7 @@ impl Frequencies {
         }
     }
 
-    /// In the unit of the source, for each CPU.
+    /// As `thresholds_khz`, in the unit of the source.
     fn thresholds(&self, rule: FreqRule) -> Vec<u32> {
         let khz = self.thresholds_khz(rule);
         match self.from {
@@ -163,7 +164,7 @@ impl Frequencies {
         }
     }
 
-    /// `rules`: of each arm by its slot.
+    /// `rules`: by slot of the arm.
     pub fn fill(&self, image: &mut policy_image, rules: &[FreqRule; MAX_ARMS as usize]) {
         image.freq_stale_ms = match self.from {
             From::Ticks => 0,
@@ -188,7 +189,7 @@ mod tests {
 
     const PERIOD: Duration = Duration::from_secs(1);
 
-    /// Two CPUs of 1 to 4 GHz, of which 0 runs at 1 GHz.
+    /// Two CPUs of 1 to 4 GHz. CPU 0 runs at 1 GHz.
     fn machine() -> (TempDir, Host) {
         let dir = tempfile::tempdir().unwrap();
         for cpu in 0..2 {
@@ -218,7 +219,7 @@ mod tests {
         Some(Reading::new(frequencies.files()?, FreqFiles::read))
     }
 
-    /// What the scheduler is told.
+    /// The frequencies for the scheduler.
     fn sampled(frequencies: &mut Frequencies, speeds: &[u32]) -> Option<Vec<Option<u32>>> {
         let read = read(frequencies);
         let told = frequencies.sample(speeds, read.as_ref());

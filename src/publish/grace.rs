@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! When is nobody left who reads the old image?
+//! Waits until nothing reads the old image.
 
 use anyhow::{Context, Result};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use std::os::fd::{AsFd, AsRawFd};
 
-/// `wait` is back when every reader that had begun is done.
+/// `wait` returns when every reader that had begun is done.
 pub trait Grace {
     fn wait(&mut self) -> Result<()>;
 }
 
-/// Waits for the kernel's BPF programs: an update of a map that holds maps returns when no program is left that may
-/// use the old one, by synchronize_rcu(). membarrier() would do the same, but not on a machine with nohz_full.
+/// Waits for the kernel's BPF programs. An update of a map of maps returns when no program can
+/// still use the old one, by synchronize_rcu(). membarrier() would do the same, but not on a
+/// machine with nohz_full.
 pub struct MapUpdate {
     outer: MapHandle,
     inner: MapHandle,

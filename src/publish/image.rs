@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The image of a set of arms (struct policy_image): numbers in, bytes out.
+//! Builds the image of a set of arms (struct policy_image) from numbers.
 
 use crate::bpf::intf::{MAX_ARMS, MAX_CPUS, arm, policy_image, task_policy};
 
-/// `arms[0]` is everybody's who is on no other. `capacity` is that of each CPU by number, as far as there are CPUs.
+/// `arms[0]` is that of tasks on no other arm. `capacity` is that of each CPU by number, for the
+/// CPUs that exist.
 pub fn image(arms: &[arm], capacity: &[u16]) -> policy_image {
     let rows: Vec<Option<arm>> = arms.iter().copied().map(Some).collect();
     image_of_rows(&rows, capacity)
 }
 
-/// The same with rows that are not used. They are copies of the first: a task whose arm was deleted is served so until it is told.
+/// As `image`, with rows that may be unused. Those are copies of the first: a task on a deleted arm
+/// is served like that until it asks for its arm again.
 pub fn image_of_rows(rows: &[Option<arm>], capacity: &[u16]) -> policy_image {
     let everybody = rows.first().copied().flatten();
     let everybody = everybody.expect("there is an arm of everybody");
@@ -27,7 +29,7 @@ pub fn image_of_rows(rows: &[Option<arm>], capacity: &[u16]) -> policy_image {
     }
 }
 
-/// Beyond the last CPU there is none.
+/// CPUs that do not exist have capacity 0.
 fn table(capacity: &[u16]) -> [u16; MAX_CPUS as usize] {
     std::array::from_fn(|cpu| capacity.get(cpu).copied().unwrap_or(0))
 }

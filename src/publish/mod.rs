@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! From the policy to the running scheduler: `image` puts the arms into one piece of memory, `slots` writes it beside
-//! the live one and flips, `grace` waits until nobody reads the old one.
-//! `capacity` publishes what cpufreq leaves of CPUs, `frequencies` at which frequency a CPU is slow, `scans` how many CPUs a
-//! scan is worth.
+//! Publishes policies to the running scheduler. `image` puts the arms into one piece of memory.
+//! `slots` writes it beside the live one and flips. `grace` waits until nothing reads the old one.
+//! `capacity` follows what cpufreq's limits leave of CPUs, `frequencies` decides at which frequency
+//! a CPU is slow, `scans` bounds how many CPUs a scan visits.
 
-/// What was read so many periods ago is not known any more.
+/// A sample is valid for this many periods.
 const STALE_PERIODS: u32 = 3;
 
 mod capacity;

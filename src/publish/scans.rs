@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How many CPUs a scan at wakeup may visit, for each last-level cache: folded from the idle periods of its CPUs.
+//! How many CPUs a scan at wakeup may visit in each last-level cache, derived from the idle periods
+//! of its CPUs.
 
 use super::STALE_PERIODS;
 use crate::bpf::intf::llc_facts;
@@ -8,14 +9,14 @@ use std::time::Duration;
 
 #[derive(Default)]
 pub struct Scans {
-    /// The CPUs of each, by number.
+    /// The CPUs of each cache, by number.
     caches: Vec<Vec<u16>>,
-    /// How long it counts what was told.
+    /// How long the bounds are valid.
     pub counts_ms: u32,
 }
 
 impl Scans {
-    /// `llcs`, `llc_cpus`: as in the machine's facts. They are told every `period`.
+    /// `llcs`, `llc_cpus`: as in the machine's facts. The bounds are renewed every `period`.
     pub fn new(llcs: &[llc_facts], llc_cpus: &[u16], period: Duration) -> Self {
         let cpus = |llc: &llc_facts| {
             let first = usize::from(llc.first);
@@ -27,12 +28,12 @@ impl Scans {
         }
     }
 
-    /// Of each cache, when nothing is known.
+    /// For each cache, when nothing is known: 0.
     pub fn nothing(&self) -> Vec<u32> {
         vec![0; self.caches.len()]
     }
 
-    /// Of each cache, from the mean idle periods of all CPUs by number, in ns.
+    /// The bound of each cache, from the mean idle periods of all CPUs by number, in ns.
     pub fn worth(&self, means: &[u64]) -> Vec<u32> {
         let of = |cpus: &Vec<u16>| {
             let known = cpus.iter().filter_map(|&cpu| means.get(usize::from(cpu)));

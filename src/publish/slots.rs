@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Two images, of which one is live (struct policy_store): write the other, flip the index, wait until nobody reads
-//! the old one. So a reader that loads the index once sees one image and no part of another.
+//! Two images, one of which is live (struct policy_store). Publishing writes the other, flips the
+//! index, and waits until nothing reads the old one. So a reader that loads the index once sees one
+//! image only.
 
 use super::Grace;
 use crate::bpf::intf::{policy_image, policy_store};
@@ -22,7 +23,7 @@ unsafe impl<G: Send> Send for Publisher<G> {}
 impl<G: Grace> Publisher<G> {
     /// # Safety
     ///
-    /// The store lives as long as the publisher, and nobody else writes it meanwhile.
+    /// The store must live as long as the publisher, and nothing else may write it meanwhile.
     pub unsafe fn new(store: NonNull<policy_store>, grace: G) -> Self {
         Publisher {
             store,
@@ -31,24 +32,25 @@ impl<G: Grace> Publisher<G> {
         }
     }
 
-    /// What is live.
+    /// The live image.
     pub fn live(&self) -> policy_image {
-        // SAFETY: the slot exists, and only we write.
+        // SAFETY: the slot exists, and this is the only writer.
         unsafe { self.slot(self.index().load(Ordering::Relaxed)).read() }
     }
 
-    /// Makes the image live and answers with its generation. Every callback that begins after this is back reads it, and
-    /// none that is running reads another. An error leaves the old image or the new one live, and that whole.
+    /// Makes the image live and returns its generation. Every callback that starts after the return
+    /// reads it, and no running one reads another. After an error either the old or the new image
+    /// is live, and whole.
     pub fn publish(&mut self, image: &policy_image) -> Result<u32> {
         let live = self.index().load(Ordering::Relaxed);
-        // Changes between two loads have counted on without us.
+        // Changes between two loads have advanced the generation of `image`.
         let generation = self.live().generation.max(image.generation) + 1;
         self.settle()?;
         let next = policy_image {
             generation,
             ..*image
         };
-        // SAFETY: the slot exists; it is not live and nobody reads it any more.
+        // SAFETY: the slot exists; it is not live and nothing reads it any more.
         unsafe { self.slot(live + 1).write(next) };
         self.read_still = true;
         self.index().store((live + 1) % 2, Ordering::Release);
@@ -65,7 +67,7 @@ impl<G: Grace> Publisher<G> {
     }
 
     fn index(&self) -> &AtomicU32 {
-        // SAFETY: the store lives, and the index is changed by us alone, as an atomic.
+        // SAFETY: the store lives, and only this publisher changes the index, as an atomic.
         unsafe { AtomicU32::from_ptr(&raw mut (*self.store.as_ptr()).index) }
     }
 
@@ -116,7 +118,7 @@ mod tests {
         }
     }
 
-    /// Counts, and fails when told.
+    /// Counts waits, and fails if `fails` is set.
     #[derive(Clone, Default)]
     struct Counting {
         waits: Rc<Cell<u32>>,
@@ -136,7 +138,7 @@ mod tests {
     #[test]
     fn what_is_published_is_live() {
         let mut store = store();
-        // SAFETY: the store lives, and nobody else has it.
+        // SAFETY: the store lives, and nothing else refers to it.
         let mut publisher = unsafe { Publisher::new((&mut store).into(), Counting::default()) };
         for features in 1..6 {
             assert_eq!(publisher.publish(&of(features)).unwrap(), features);
@@ -163,7 +165,7 @@ mod tests {
         }
     }
 
-    /// A slot that may still be read is not written, however often that is asked.
+    /// A slot that may still be read is never written, however often a caller tries.
     #[test]
     fn without_a_grace_period_nothing_is_overwritten() {
         let mut store = store();
@@ -171,7 +173,8 @@ mod tests {
         // SAFETY: as above.
         let mut publisher = unsafe { Publisher::new((&mut store).into(), grace.clone()) };
         publisher.publish(&of(1)).unwrap();
-        // One before the first publication: whoever had the store before may have readers.
+        // One wait before the first publication: a former publisher of the store may have left
+        // readers.
         assert_eq!(grace.waits.get(), 2);
         grace.fails.set(true);
         assert!(publisher.publish(&of(2)).is_err());
@@ -204,7 +207,8 @@ mod tests {
         }
     }
 
-    /// As the scheduler reads: one load of the index, then what it leads to. In the middle there is time for many flips.
+    /// Reads as the scheduler does: loads the index once, then reads what it leads to. In between
+    /// there is time for many flips.
     fn torn(store: NonNull<policy_store>) -> bool {
         let store = store.as_ptr();
         // SAFETY: the test's store outlives its threads.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The group that may connect to a socket. Root may change the group of a file, and so may the
-//! owner who is a member. A service often may not: it lacks CAP_CHOWN, or its system call filter
-//! refuses chown(). Then an access control list on the socket lets the group in, which the owner of
-//! a file may always set.
+//! Lets a group connect to a socket. Root may change the group of a file, and so may an owner who
+//! is a member. A service often may not: it lacks CAP_CHOWN, or its system call filter refuses
+//! chown(). It then sets an access control list on the socket, which the owner of a file always
+//! may.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -11,11 +11,12 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::path::Path;
 
-/// Lets the owner and the group of this number connect. An error is a sentence with what to do.
+/// Lets the owner and the group of this number connect. An error is a sentence that says what to
+/// do.
 pub fn give_to_group(path: &Path, group: u32) -> Result<(), String> {
     let plain = |e: Error| format!("cannot give it to group {group}: {e}");
     let file = itself(path).map_err(plain)?;
-    // A descriptor of this kind has no fchown(), fchmod() and fsetxattr().
+    // fchown(), fchmod() and fsetxattr() do not accept an O_PATH descriptor.
     let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
     match own_group(&file, &itself, group) {
         Ok(()) => Ok(()),
@@ -26,8 +27,8 @@ pub fn give_to_group(path: &Path, group: u32) -> Result<(), String> {
     }
 }
 
-/// The socket, whatever its name leads to by now: root would change what somebody else's link
-/// points to.
+/// A descriptor of the socket, without following links: root would otherwise change the target of
+/// another user's link.
 fn itself(path: &Path) -> Result<File, Error> {
     let file = OpenOptions::new()
         .read(true)
@@ -40,14 +41,14 @@ fn itself(path: &Path) -> Result<File, Error> {
 }
 
 fn own_group(file: &File, itself: &str, group: u32) -> Result<(), Error> {
-    // In a folder with the setgid bit it has the folder's group from the start.
+    // In a folder with the setgid bit the socket has the folder's group from the start.
     if file.metadata()?.gid() != group {
         chown(itself, None, Some(group))?;
     }
     fs::set_permissions(itself, fs::Permissions::from_mode(0o660))
 }
 
-/// By an access control list: the owner and this group, and nobody else.
+/// Sets an access control list with the owner and this group only.
 fn list_group(itself: &str, group: u32) -> Result<(), Error> {
     let path = CString::new(itself)?;
     let list = access_list(group);
@@ -97,8 +98,9 @@ fn refused(path: &Path, group: u32, e: &Error) -> String {
     )
 }
 
-/// What keeps a user who is only of this group from reaching the socket, and what to do: the first
-/// folder above it whose mode does not let the group pass. (An access control list may.)
+/// A sentence about what keeps a user with only this group from reaching the socket, and what to
+/// do. It names the first folder above it whose mode does not let the group pass. (An access
+/// control list may still do so.)
 pub fn kept_out(path: &Path, group: u32) -> Option<String> {
     let dir = fs::canonicalize(path.parent()?).ok()?;
     let mut folders: Vec<&Path> = dir.ancestors().collect();
@@ -149,7 +151,7 @@ mod tests {
         root
     }
 
-    /// Runs in a thread that gives up its capabilities: those of a thread are its own.
+    /// Runs in a thread that gives up its capabilities, which each thread has for itself.
     fn without_chown<T: Send>(body: impl FnOnce() -> T + Send) -> T {
         let run = || {
             privileges::shed(privileges::Capabilities::default(), &[]).unwrap();
@@ -158,7 +160,8 @@ mod tests {
         std::thread::scope(|scope| scope.spawn(run).join().unwrap())
     }
 
-    /// May a user connect whose only group this is? The raw calls are about one thread.
+    /// Whether a user whose only group this is can connect. Raw system calls change one thread
+    /// only.
     fn connects(path: &Path, group: u32) -> bool {
         let run = || {
             // SAFETY: numbers, and memory that is alive.
@@ -220,7 +223,8 @@ mod tests {
         assert!(connects(&path, GROUP) && !connects(&path, GROUP + 1));
     }
 
-    /// A file system without access control lists is not at hand everywhere: the sentence alone.
+    /// Not every test machine has a file system without access control lists, so only the sentence
+    /// is tested.
     #[test]
     fn what_cannot_be_done_is_told_with_what_to_do() {
         let e = Error::from_raw_os_error(libc::EOPNOTSUPP);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a look finds of cpufreq: its driver, what somebody has set, its limits, the ranking of cores.
+//! The part of a look that concerns cpufreq: its driver, settings, limits, and the ranking of
+//! cores.
 
 use super::Watch;
 use crate::machine::{self, Modes, Policies, Rankings, several};
@@ -9,15 +10,16 @@ use crate::stats::host::{Condition, Event};
 use log::{debug, info, warn};
 use std::time::Duration;
 
-/// What is known of it.
+/// The state of cpufreq as far as it is known.
 pub(super) struct Known {
     driver: Option<String>,
     pub(super) policies: Policies,
-    /// They were other ones at the last look: a driver registers CPU by CPU.
+    /// The policies differed at the last look. A driver registers CPU by CPU, so they are read
+    /// again.
     settling: bool,
     modes: Modes,
     capacity: Capacity,
-    /// What CPUs count for.
+    /// The capacity that limits leave each CPU.
     settled: Settled,
     rankings: Rankings,
     driver_told: Sparing,
@@ -27,7 +29,8 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Nothing yet. `whole`: what CPUs are worth at their highest frequency, by number.
+    /// Before anything was read. `whole`: the capacity of each CPU at its highest frequency, by
+    /// number.
     pub(super) fn nothing(whole: Vec<u16>) -> Known {
         Known {
             driver: None,
@@ -50,16 +53,16 @@ impl Known {
 }
 
 impl Watch {
-    /// Before the load.
+    /// Called before the load.
     pub(super) fn begin_cpufreq(&mut self) {
         self.read_cpufreq();
         self.set_modes(Modes::read(&self.host, &self.cpufreq.policies, None));
-        // Of frequencies that are not there it has to be told too.
+        // Also where cpufreq is missing, which must be reported too.
         self.follow_frequencies();
         self.look_at_rankings();
     }
 
-    /// True if cpufreq has another driver, or none any more, or one at last.
+    /// True if cpufreq's driver changed, came or went.
     pub(super) fn look_at_driver(&mut self, now: Duration) -> bool {
         let driver = machine::driver(&self.host, &self.online);
         if driver == self.cpufreq.driver {
@@ -77,7 +80,8 @@ impl Watch {
         true
     }
 
-    /// Governor, EPP, boost: true if somebody has set them. On an `idle` machine EPP is left for later: to read it wakes its CPU.
+    /// Governor, EPP, boost: true if one of them was set. On an `idle` machine EPP is not read,
+    /// because reading it wakes its CPU.
     pub(super) fn look_at_modes(&mut self, now: Duration, idle: bool) -> bool {
         let known = &self.cpufreq.modes;
         let modes = Modes::read(&self.host, &self.cpufreq.policies, idle.then_some(known));
@@ -99,7 +103,7 @@ impl Watch {
         self.cpufreq.modes = modes;
     }
 
-    /// True if what was read is not what is known.
+    /// True if what was read differs from what is known.
     pub(super) fn read_anew(&mut self) -> bool {
         let before = self.cpufreq.policies.clone();
         self.read_cpufreq();
@@ -125,7 +129,8 @@ impl Watch {
         let same_frequencies = policies.same_frequencies(&cpufreq.policies);
         cpufreq.policies = policies;
         cpufreq.capacity.follow(&cpufreq.policies);
-        // Of another driver what was before says nothing. Who chooses a frequency changes no limit.
+        // Settled limits say nothing about another driver. Governor and EPP change no limit, so
+        // they are ignored.
         if !same_frequencies {
             cpufreq.settled = Settled::new(cpufreq.capacity.now(&self.host));
         }
@@ -135,7 +140,7 @@ impl Watch {
         if self.is_left_behind() {
             return;
         }
-        // Without timers no move can be delayed, so nobody has to know.
+        // Without timers no move can be delayed, so frequencies are not needed.
         let frequencies = match self.timers {
             true => Frequencies::new(
                 &self.host,
@@ -174,7 +179,7 @@ impl Watch {
         published.unwrap_or(true)
     }
 
-    /// Only who delays moves wants to know.
+    /// These conditions matter only while an arm delays moves.
     pub(super) fn tell_of_frequencies(&self) {
         let wanted = self.control.wants_frequencies();
         let shared = Sharing::new(&self.machine, &self.cpufreq.policies).condition();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a look finds of the subjects of rules: cgroups and processes that come and go.
+//! The part of a look that concerns the subjects of rules: cgroups and processes that come and go.
 
 use super::Watch;
 use crate::model::{Sparing, and_before};
@@ -9,18 +9,18 @@ use log::warn;
 use nix::errno::Errno;
 use std::time::Duration;
 
-/// Who listens for them, and what was told of that.
+/// The listener for events of rules, and which of its failures were reported.
 #[derive(Default)]
 pub(super) struct Ears {
-    /// None: there are no rules about what comes and goes, or nobody can listen to that.
+    /// None: no rule needs events, or listening is not possible.
     events: Option<RuleEvents>,
     deaf_told: bool,
     failed_told: Sparing,
 }
 
 impl Ears {
-    /// Some: what is to be told of it. A folder that goes while somebody begins to listen there is no failure: the next look
-    /// begins anew.
+    /// Takes a listener or its failure; returns what is to be reported. A folder that vanishes
+    /// while the listener is set up is no failure: the next look starts again.
     fn heard(&mut self, result: Result<RuleEvents>) -> Option<String> {
         let (events, failure) = match result {
             Ok(events) => (Some(events), None),
@@ -38,7 +38,7 @@ impl Ears {
         ))
     }
 
-    /// The scheduler could not be told what has become of them; it is tried at each look.
+    /// The rules could not be brought up to date. Every look retries.
     fn failed(&mut self, e: &Error, now: Duration) -> Option<String> {
         let left_out = self.failed_told.told(now)?;
         Some(format!(
@@ -49,9 +49,9 @@ impl Ears {
 }
 
 impl Watch {
-    /// True if something has become of what rules are about.
+    /// True if a subject of a rule came or went.
     pub(super) fn look_at_rules(&mut self, now: Duration) -> bool {
-        // First: what comes meanwhile is heard.
+        // First, so that events during the refresh are noticed.
         self.listen();
         let failed = match self.control.refresh() {
             Ok(changed) => return changed,
