@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What one placement decision costs, run natively and as BPF: ns per wakeup at 8, 64 and 1,024 CPUs, with everything
-//! idle, half of it, one CPU of the last LLC, and nothing. The same C runs in the scheduler, where peeks at other CPUs'
-//! run queues cost more.
+//! The cost of one placement decision, run natively and as BPF: ns per wakeup at 8, 64 and 1,024
+//! CPUs. All CPUs are idle, or half of them, or the last one, or none. The same C runs in the
+//! scheduler, where peeks at other CPUs' run queues cost more.
 //!
 //! cargo bench --bench placement [-- --samples N]
 //!
-//! BPF wants root, and a kernel that lets it load BPF; no sched_ext.
+//! BPF needs root, and a kernel that lets it load BPF, but no sched_ext.
 
 #[path = "../tests/policy/jit.rs"]
 mod jit;
@@ -28,9 +28,10 @@ const MAINLINE: u32 = FEATURE_prev_idle | FEATURE_sis_util;
 
 struct Scene {
     name: &'static str,
-    /// Is the CPU idle?
+    /// Whether a CPU is idle; the second argument is the number of CPUs.
     idle: fn(usize, usize) -> bool,
-    /// Those that are have just been taken by another class: they are in the set, and the kernel says no.
+    /// Another class has just taken the idle CPUs: they are in the set, but their run queues are
+    /// busy.
     taken: bool,
     features: u32,
     restricted: bool,
@@ -118,7 +119,7 @@ fn prepare(topology: &Topology, scene: &Scene) -> (World, Task) {
     (world, task)
 }
 
-/// ns per decision: median and quartiles of so many samples.
+/// ns per decision: median and quartiles of `samples` samples.
 fn median(samples: usize, mut measure: impl FnMut() -> f64) -> String {
     measure(); // warms the caches
     let mut ns: Vec<f64> = (0..samples).map(|_| measure()).collect();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a run of the simulator costs: events a second of CPU time of one thread at 64, 256 and 1,024 CPUs, and the most memory that the process has
-//! held until then.
+//! The cost of a simulator run at 64, 256 and 1,024 CPUs: events per second of CPU time of one
+//! thread, and the most memory that the process has held until then.
 //!
 //! cargo bench --bench sim
 
@@ -12,7 +12,7 @@ use std::fs;
 struct Case {
     llcs: u16,
     tasks: u64,
-    /// ms that are simulated.
+    /// Simulated time, ms.
     ms: u64,
 }
 
@@ -33,7 +33,7 @@ const CASES: [Case; 3] = [
         ms: 250,
     },
 ];
-/// Of an LLC.
+/// Cores of an LLC, and threads of a core.
 const CORES: u16 = 4;
 const THREADS: u16 = 2;
 
@@ -74,7 +74,8 @@ fn machine(nr_llcs: u16) -> Machine {
     }
 }
 
-/// A third sleeps, a third asks, a third answers; there is more to do than CPUs.
+/// A third of the tasks sleep, a third are clients, a third are servers. There is more work than
+/// CPUs.
 fn load(tasks: u64, ms: u64) -> Load {
     let third = tasks / 3;
     let text = format!(
@@ -87,14 +88,14 @@ fn load(tasks: u64, ms: u64) -> Load {
     Load::parse(&text, &Default::default()).expect("it is a load")
 }
 
-/// CPU time of this thread, of which there is one: others may share the host.
+/// CPU time of this thread, ns. There is no other thread; other processes may share the host.
 fn cpu_ns() -> u64 {
     let stat = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let ns = stat.split_whitespace().next().and_then(|n| n.parse().ok());
     ns.expect("the kernel has schedstat")
 }
 
-/// MB
+/// The most memory that the process has held, MB.
 fn most_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|l| l.starts_with("VmHWM:"));

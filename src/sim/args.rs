@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What was typed behind `scx_roost sim`, and what is meant.
+//! The command line of `scx_roost sim`, and what it means.
 
 use super::load::{self, Load};
 use super::table::{Effort, TablePlan};
@@ -44,7 +44,7 @@ pub const WORKLOADS: [(&str, &str); 14] = [
     ("x265", include_str!("workloads/x265.load")),
 ];
 
-/// What only runs of one workload have.
+/// Options that only runs of one workload take.
 const OF_RUNS: [&str; 10] = [
     "workload", "machine", "sysfs", "variant", "set", "counters", "trace", "svg", "window", "check",
 ];
@@ -155,17 +155,17 @@ pub struct Variant {
     pub policy: Policy,
 }
 
-/// What `scx_roost sim` is to do.
+/// What `scx_roost sim` should do.
 #[derive(Debug)]
 pub enum Wanted {
-    /// Show what is known.
+    /// Show the machines, workloads, variants and parameters.
     List,
     Compare(Box<Plan>),
     Table(TablePlan),
-    /// A table, for a document.
+    /// A table as a Markdown document.
     Markdown(TablePlan),
     Sensitivity(TablePlan),
-    /// The same, for a document.
+    /// The same as a Markdown document.
     SensitivityMarkdown(TablePlan),
     /// Random cases, by their seeds.
     Swarm(Range<u64>),
@@ -173,7 +173,7 @@ pub enum Wanted {
     Hash,
 }
 
-/// What is to be run.
+/// What to run.
 #[derive(Debug)]
 pub struct Plan {
     pub workload: String,
@@ -181,11 +181,11 @@ pub struct Plan {
     pub model: Model,
     pub variants: Vec<Variant>,
     pub seeds: Range<u64>,
-    /// The counters are shown too.
+    /// Show the counters too.
     pub counters: bool,
     pub pictures: Pictures,
     pub check: bool,
-    /// What was typed, but for variants and seeds.
+    /// The command line without variants and seeds.
     pub again: String,
 }
 
@@ -267,7 +267,7 @@ impl SimArgs {
         })
     }
 
-    /// A workload of our own.
+    /// Reads a workload in our own format.
     fn own(&self, text: &str, settings: &load::Settings) -> Result<Load> {
         for set in &self.set {
             let (name, value) = set.split_once('=').unwrap_or_default();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What of a task is still in the caches when it runs again. A cache holds what was used last: whoever runs pushes out what does not fit
-//! beside it, that of who ran longest ago first.
+//! How much of a task's data the caches still hold when it runs again. A cache holds what was used
+//! last. A running task pushes out what does not fit beside its own data, the data of the task that
+//! ran longest ago first.
 
 use super::cost::Move;
 use super::params::Params;
@@ -8,8 +9,8 @@ use crate::machine::Machine;
 use crate::native::TaskId;
 use std::collections::VecDeque;
 
-/// A cache: of whom it holds how many bytes, who ran longest ago first. A task is in one of each kind, so that all together hold no more
-/// of them than there are.
+/// A cache: how many bytes it holds of each task, the task that ran longest ago first. A task is in
+/// one cache of each kind, so all caches together have no more entries than there are tasks.
 #[derive(Clone)]
 struct Cache {
     size: u64,
@@ -26,7 +27,8 @@ impl Cache {
         }
     }
 
-    /// The task uses so many bytes: as many as fit are there. How many were not?
+    /// The task uses `set` bytes, and the cache holds as many as fit. Returns how many it did not
+    /// hold.
     fn hold(&mut self, task: TaskId, set: u64) -> u64 {
         let set = set.min(self.size);
         let had = self.forget(task).min(set);
@@ -44,7 +46,7 @@ impl Cache {
         set - had
     }
 
-    /// Bytes that it held of the task.
+    /// Drops the task's bytes. Returns how many there were.
     fn forget(&mut self, task: TaskId) -> u64 {
         let at = self.held.iter().rposition(|(t, _)| *t == task);
         let (_, bytes) = at.and_then(|at| self.held.remove(at)).unwrap_or_default();
@@ -62,21 +64,22 @@ impl Cache {
 }
 
 pub struct Caches {
-    /// Of each core, and of each LLC.
+    /// The L2 of each core, and each LLC.
     l2: Vec<Cache>,
     llc: Vec<Cache>,
-    /// Of each CPU.
+    /// The core and the LLC of each CPU.
     core_of: Vec<usize>,
     llc_of: Vec<usize>,
-    /// Of each CPU: what who runs there uses again and again, bytes. Of each LLC: its CPUs, and the sum of theirs.
+    /// For each CPU: bytes that its running task uses again and again. For each LLC: its CPUs, and
+    /// the sum of their bytes.
     used: Vec<u64>,
     cpus_of: Vec<Vec<usize>>,
     used_of: Vec<u64>,
-    /// ns for a MB: into the L2, into the LLC, and that from another node.
+    /// ns to load a MB: into the L2, into the LLC, and from another node.
     near: u64,
     far: u64,
     node: u64,
-    /// Part of an L2 that a deep idle state loses.
+    /// The part of an L2 that a deep idle state loses.
     idle_loses: f64,
 }
 
@@ -109,14 +112,14 @@ impl Caches {
         }
     }
 
-    /// Who runs on the CPU from now on uses `set` bytes again and again; 0: nobody does.
+    /// The task that runs on the CPU from now on uses `set` bytes again and again. 0: nothing runs.
     pub fn uses(&mut self, cpu: usize, set: u64) {
         let sum = &mut self.used_of[self.llc_of[cpu]];
         *sum = *sum + set - std::mem::replace(&mut self.used[cpu], set);
     }
 
-    /// The most that an LLC holds of one who runs there, if all use theirs again and again: what is used in smaller sets is all there, the
-    /// larger ones have the rest in equal parts.
+    /// The most that an LLC holds of one running task, if all use their sets again and again.
+    /// Smaller sets are held whole; larger ones get equal parts of the rest.
     fn share(&self, llc: usize) -> u64 {
         let size = self.llc[llc].size;
         if self.used_of[llc] <= size {
@@ -131,7 +134,7 @@ impl Caches {
                     set => rest -= set,
                 }
             }
-            // Who fits into this share leaves room for a larger one.
+            // Sets that fit into this share leave room for a larger one.
             let next = rest / larger;
             if next <= share {
                 return share;
@@ -145,14 +148,15 @@ impl Caches {
         self.l2[self.core_of[cpu]].lose(self.idle_loses);
     }
 
-    /// The task, which uses `set` bytes again and again, runs on `cpu`, and ran on `from` last: ns until the caches hold them again.
-    /// None: it ran nowhere, and loads them as a part of its work.
+    /// The task, which uses `set` bytes again and again, runs on `cpu` and last ran on `from`.
+    /// Returns ns until the caches hold these bytes again. `from` is None for a task that has not
+    /// run: it loads them as a part of its work.
     pub fn runs(&mut self, task: TaskId, cpu: usize, from: Option<(usize, Move)>, set: u64) -> u64 {
         self.uses(cpu, set);
         if set == 0 {
             return 0;
         }
-        // What it left elsewhere is written here from now on.
+        // The task writes its data here from now on, so what it left elsewhere is stale.
         if let Some((from, moved)) = from {
             if moved != Move::SameCore {
                 self.l2[self.core_of[from]].forget(task);

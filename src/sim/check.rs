@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What must be true of any scheduler, at every event: what the engine saw happen, held against what the scheduler says of itself.
+//! Invariants of any scheduler, checked at every event: what the engine saw is compared with what
+//! the scheduler says of itself.
 
 mod peaks;
 
@@ -13,18 +14,20 @@ use anyhow::{Result, bail};
 use peaks::Peaks;
 use std::collections::VecDeque;
 
-/// Run times are compared over so long. ns
+/// Run times are compared over this long, ns.
 const WINDOW: u64 = 200_000_000;
-/// A CPU that goes idle may be on its way to look for work for so long. ns
+/// A CPU that becomes idle may be missing from searches for this long, ns, on its way to look for
+/// work.
 const UNLISTED: u64 = 100_000;
-/// After so many events what takes long is looked at after every so many of them only: all queues, sums, sets and claims.
+/// After CLOSE events, expensive checks run only at every SELDOM-th event: all queues, sums, sets
+/// and claims.
 const CLOSE: u64 = 100_000;
 const SELDOM: u64 = 64;
-/// The longest period of a tick. ns
+/// The longest period of a tick, ns.
 const TICK: u64 = 4_000_000;
-/// In a millisecond no more may happen than so much on each CPU.
+/// The most events of a millisecond, for each CPU.
 const STORM: u64 = 10_000;
-/// So many things that happened are told with a violation.
+/// The number of last events that an error lists.
 const TOLD: usize = 12;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,26 +43,28 @@ enum Place {
 struct Seen {
     place: Place,
     mask: usize,
-    /// Since when it may use these. ns
+    /// Since when it may use these CPUs, ns.
     affine: u64,
-    /// ns that it ran since it was put on its CPU, and its virtual run time then.
+    /// ns that it has run since it was put on its CPU, and its virtual run time at that moment.
     ran: u64,
     began: Option<u64>,
-    /// In this window: ns that it ran, where, and whether it was there and runnable all the time.
+    /// In this window: ns that it has run, on which CPU, and whether it was runnable there all the
+    /// time.
     window: u64,
     home: Option<usize>,
     whole: bool,
-    /// What it was given as the window began.
+    /// Its attributes as the window began.
     attr: Attr,
-    /// It gave way in this window.
+    /// It has yielded in this window.
     yielded: bool,
 }
 
-/// Of the tasks that shared a CPU: what is compared of them.
+/// What is compared of the tasks that shared a CPU.
 #[derive(Clone, Copy, Debug)]
 struct Shared {
     attr: Attr,
-    /// What was the most that one ran for certain, and the least that another can have, in ns of a task of weight NICE0; and who that was.
+    /// The most that a task ran for certain, and the least that another one may have run, in ns of
+    /// a task of weight NICE0; each with its task.
     most: (i128, TaskId),
     least: (i128, TaskId),
 }
@@ -73,7 +78,7 @@ impl Shared {
         }
     }
 
-    /// The task ran for so long, and so much more or less than its share.
+    /// Adds a task that ran for `ran`, which may be `off` from its share.
     fn add(&mut self, task: TaskId, ran: u64, off: u64, weight: i64) {
         let of_nice0 = |ns: i128| ns * i128::from(NICE0) / i128::from(weight);
         let (ran, off) = (i128::from(ran), i128::from(off));
@@ -92,31 +97,32 @@ struct Lane {
     progress: u64,
 }
 
-/// Looks at a run, and ends it when something is wrong.
+/// Checks a run, and ends it when something is wrong.
 pub struct Check {
-    /// Of each group; None: every CPU.
+    /// The CPUs of each group. None: every CPU.
     masks: Vec<Option<Vec<u64>>>,
-    /// The longest slice that a task of the load asks for, ns.
+    /// The longest slice that a runnable task has asked for, ns.
     slice: u64,
-    /// So late may be what hangs on a timer or a tick, because of faults. ns
+    /// How late timers and ticks may be because of faults, ns.
     faults: u64,
     tasks: Vec<Seen>,
     lanes: Vec<Lane>,
-    /// CPUs that are not there now.
+    /// CPUs that are away (hotplug).
     away: Vec<bool>,
-    /// Who waits, by the events.
+    /// The tasks that wait, according to the events.
     waiting: Vec<TaskId>,
-    /// Who began to run and who stopped in this event.
+    /// The tasks that began to run and that stopped in this event.
     started: Vec<TaskId>,
     stopped: Vec<TaskId>,
-    /// How many tasks could run, what weighed who was in queues, and how many of them were not as others.
+    /// The number of runnable tasks, the total queued weight, and the number of tasks that are not
+    /// of nice 0 and the default policy.
     runnable: Peaks,
     weight: Peaks,
     unequal: Peaks,
     window_ends: u64,
     now: u64,
     events: u64,
-    /// Which millisecond this is, and how many events there were before it.
+    /// The current millisecond, and the number of events before it.
     millisecond: (u64, u64),
     told: VecDeque<(u64, What)>,
     wrong: Option<String>,
@@ -154,12 +160,12 @@ impl Check {
             return !self.away[cpu];
         };
         let within = |cpu: usize| mask[cpu / 64] >> (cpu % 64) & 1 != 0;
-        // Who has no CPU left may use every other.
+        // A task without a CPU left may use any other.
         let stranded = || !(0..self.away.len()).any(|c| within(c) && !self.away[c]);
         !self.away[cpu] && (within(cpu) || stranded())
     }
 
-    /// The first that is wrong counts.
+    /// Keeps the first error only.
     fn wrong(&mut self, told: impl FnOnce() -> String) {
         if self.wrong.is_none() {
             self.wrong = Some(told());
@@ -246,7 +252,7 @@ impl Check {
         self.lanes[cpu].idle_since = (!away).then_some(self.now);
     }
 
-    /// What the scheduler knew of tasks and CPUs it has forgotten.
+    /// A new scheduler knows nothing of tasks and CPUs.
     fn restarts(&mut self) {
         for &task in &self.waiting {
             self.tasks[task].place = Place::Waits { since: self.now };
@@ -260,7 +266,7 @@ impl Check {
         }
     }
 
-    /// Run time of tasks is busy time of CPUs.
+    /// Busy time of a CPU must be the run time of its tasks.
     fn idle(&mut self, cpu: usize) {
         let lane = &mut self.lanes[cpu];
         lane.idle_since = Some(self.now);
@@ -273,7 +279,7 @@ impl Check {
         }
     }
 
-    /// The scheduler's queues hold who waits, each once.
+    /// The scheduler's queues must hold each waiting task once.
     fn queues(&mut self, belief: &dyn Belief) -> Result<(), String> {
         let mut queued = std::mem::take(&mut self.scratch);
         queued.clear();
@@ -340,7 +346,7 @@ impl Check {
         Ok(())
     }
 
-    /// A task's virtual time goes on by what it ran.
+    /// A task's virtual time must grow by what it ran.
     fn charges(&mut self, belief: &dyn Belief) -> Result<(), String> {
         for task in self.started.drain(..) {
             self.tasks[task].began = Some(belief.vruntime(task).0);
@@ -351,7 +357,7 @@ impl Check {
             let Some(began) = seen.began.filter(|_| in_ns) else {
                 continue;
             };
-            // One that was sent elsewhere was placed anew there.
+            // A task that was sent elsewhere was placed anew there.
             let aged = vruntime.wrapping_sub(began);
             if aged != seen.ran && !matches!(seen.place, Place::Runs { .. }) {
                 return Err(format!(
@@ -363,7 +369,7 @@ impl Check {
         Ok(())
     }
 
-    /// Who competes now, which is what bounds the waits of those who wait.
+    /// Notes the current competitors, which bound how long tasks may wait.
     fn competes(&mut self, bounds: Bounds, tasks: &[Task]) {
         let running = self.lanes.iter().filter_map(|l| l.running);
         let (mut runnable, mut unequal) = (0, 0);
@@ -378,7 +384,7 @@ impl Check {
         self.weight.is(self.now, bounds.weight.unwrap_or(0));
     }
 
-    /// So long the task may have waited since then, whoever competed.
+    /// The longest that the task may have waited since `since`.
     fn late(&self, bounds: Bounds, task: &Task, since: u64) -> u64 {
         let turns = match bounds.weight {
             Some(_) => self
@@ -396,7 +402,7 @@ impl Check {
         late.saturating_add(unequal).min(bounds.longest)
     }
 
-    /// When who waits longest began to.
+    /// Since when the task that has waited longest waits.
     fn waits_since(&self) -> u64 {
         let since = |&task: &TaskId| match self.tasks[task].place {
             Place::Waits { since } => Some(since),
@@ -409,7 +415,7 @@ impl Check {
             .unwrap_or(self.now)
     }
 
-    /// Nobody waits too long: beside an idle CPU, or at all.
+    /// No task may wait too long, beside an idle CPU or at all.
     fn waits_end(&mut self, bounds: Bounds, tasks: &[Task]) -> Result<(), String> {
         let first = self.waits_since();
         for peaks in [&mut self.runnable, &mut self.weight, &mut self.unequal] {
@@ -444,8 +450,9 @@ impl Check {
         Ok(())
     }
 
-    /// Tasks that shared a CPU through the window ran as long, by weight: each by as much as the others, but for what it was owed at either
-    /// end. Where the scheduler does not say that weights count, only equal ones are compared.
+    /// Tasks that shared a CPU through the window must have run equally long, by weight, apart from
+    /// what each was owed at either end. If the scheduler does not say that weights count, only
+    /// tasks of equal attributes are compared.
     fn shares(&mut self, bounds: Bounds, tasks: &[Task]) -> Result<(), String> {
         if self.now < self.window_ends {
             return Ok(());
@@ -495,7 +502,7 @@ impl Check {
         }
     }
 
-    /// Time goes on, as there is no storm of timers or kicks.
+    /// Time must go on: no storm of timers or kicks.
     fn time_passes(&mut self) -> Result<(), String> {
         let millisecond = self.now / 1_000_000;
         if self.millisecond.0 != millisecond {
@@ -537,7 +544,7 @@ impl Watch for Check {
         match what {
             What::Begins { task, group, .. } => self.begins(task, group),
             What::Affine { task, group, .. } => {
-                // It is taken out and put in again, with a virtual time that is right there.
+                // The task is taken out and put in again, with a new virtual time.
                 let seen = &mut self.tasks[task];
                 (seen.mask, seen.affine, seen.began) = (group, now, None);
             }

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The simulator's time: a slot for each thing that can happen next, set or not, and which of them is first.
-//! Slots are set anew rather than cancelled, so nothing stale is ever met, and ties go to who was set first.
+//! The simulator's time: a slot for each thing that can happen, and which of them is due first.
+//! Setting a slot again replaces its time, so no stale event is ever met. Ties go to the slot that
+//! was set first.
 
 /// Not in the heap.
 const OUT: u32 = u32::MAX;
-/// Children of a node: shallow, and a node's children share a cache line.
+/// Children of a node. The heap is shallow, and a node's children share a cache line.
 const WAYS: usize = 4;
 
-/// Time and what is to happen. Times are ns since the start of the run.
+/// The time and the slots. Times are ns since the start of the run.
 pub struct Clock {
     now: u64,
-    /// When each slot is due, and how many had been set before it.
+    /// When each slot is due, and how many slots had been set before it.
     due: Vec<(u64, u64)>,
     heap: Vec<u32>,
-    /// Where in the heap each slot is.
+    /// The position of each slot in the heap.
     place: Vec<u32>,
     set: u64,
 }
@@ -33,12 +34,12 @@ impl Clock {
         self.now
     }
 
-    /// How many slots have ever been set.
+    /// How many times slots have been set.
     pub fn settings(&self) -> u64 {
         self.set
     }
 
-    /// The slot is due at `at`, and no longer when it was before.
+    /// Makes the slot due at `at`, instead of when it was due before.
     pub fn set(&mut self, slot: usize, at: u64) {
         assert!(
             at >= self.now,
@@ -78,12 +79,12 @@ impl Clock {
         (self.place[slot] != OUT).then(|| self.due[slot].0)
     }
 
-    /// When the first is due.
+    /// When the first slot is due.
     pub fn next(&self) -> Option<u64> {
         self.heap.first().map(|&slot| self.due[slot as usize].0)
     }
 
-    /// The first slot, which is then no longer set; it is that time now.
+    /// Advances to the time of the first slot, and clears it.
     pub fn pop(&mut self) -> Option<usize> {
         let slot = *self.heap.first()? as usize;
         self.now = self.due[slot].0;
@@ -91,7 +92,7 @@ impl Clock {
         Some(slot)
     }
 
-    /// It is `at` now; nothing is due before.
+    /// Advances to `at`. Nothing may be due before.
     pub fn advance(&mut self, at: u64) {
         let due = self.next().is_none_or(|next| next >= at);
         assert!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `scx_roost sim`: runs of all variants with all seeds, and the table of what came of them.
+//! `scx_roost sim`: runs all variants with all seeds, and makes a table of the results.
 
 use super::args::{Plan, WORKLOADS};
 use super::load::Measure;
@@ -9,40 +9,41 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What came of one variant, over its seeds.
+/// The results of one variant over its seeds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     pub variant: String,
-    /// In the unit of the workload, a run each.
+    /// In the unit of the workload, one for each run.
     pub results: Vec<f64>,
     pub mean: f64,
-    /// How much better than the first variant, percent.
+    /// Percent better than the first variant.
     pub gain_percent: f64,
-    /// Standard error of the mean, percent of it; 0 with one run.
+    /// Standard error of the mean, percent of the mean. 0 with one run.
     pub error_percent: f64,
-    /// Part of the CPU time with another thread of the core busy, percent.
+    /// Percent of the CPU time in which another thread of the core was busy.
     pub shared_percent: f64,
-    /// To another core of the LLC and to another LLC, a second.
+    /// Moves to another core of the LLC, and to another LLC, per second.
     pub moves: f64,
     pub far_moves: f64,
-    /// Context switches to a task, a second.
+    /// Context switches to a task, per second.
     pub switches: f64,
-    /// CPUs that work, in the mean.
+    /// The mean number of busy CPUs.
     pub busy_cpus: f64,
-    /// From a wakeup to running, us.
+    /// Time from a wakeup to running, us.
     pub wakeup_p50_us: f64,
     pub wakeup_p99_us: f64,
     pub events: u64,
-    /// What the policy counted, a run; as `scx_roost stats` names it. None, if it is none of ours.
+    /// The policy's counters per run, by the names of `scx_roost stats`. Empty if the scheduler is
+    /// not ours.
     pub counters: BTreeMap<&'static str, f64>,
 }
 
-/// What came of a plan.
+/// The results of a plan.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     pub workload: String,
     pub machine: String,
-    /// Of `mean`.
+    /// The unit of `mean`.
     pub unit: String,
     /// `mean` is a time in ns.
     #[serde(skip)]
@@ -51,7 +52,7 @@ pub struct Report {
     pub rows: Vec<Row>,
 }
 
-/// Runs all of it. Errors: a scenario that cannot be.
+/// Runs the plan. Errors: a scenario cannot be run; a check fails; a picture cannot be written.
 pub fn run(plan: &Plan) -> Result<Report> {
     let jobs: Vec<(usize, u64)> = (0..plan.variants.len())
         .flat_map(|variant| plan.seeds.clone().map(move |seed| (variant, seed)))
@@ -141,7 +142,7 @@ fn counters(runs: &[Measured]) -> BTreeMap<&'static str, f64> {
 }
 
 impl Report {
-    /// A line for each counter that is not 0 in all variants, a column a variant.
+    /// A line for each counter that is above 0 in any variant, with a column for each variant.
     pub fn counters(&self) -> String {
         let names: BTreeSet<&str> = self
             .rows
@@ -166,7 +167,8 @@ impl Report {
         format!("\n{head}{}", lines.collect::<String>())
     }
 
-    /// A mean as it is shown, and its unit: what the first variant's time is told in is that of all.
+    /// The divisor and the unit of means as shown. All use the unit that suits the mean of the
+    /// first variant.
     fn scale(&self) -> (f64, String) {
         if !self.time {
             return (1.0, self.unit.clone());
@@ -218,12 +220,12 @@ impl Report {
     }
 }
 
-/// As it is shown: nothing is not below 0.
+/// Rounded to tenths, without a minus before 0.
 fn tenths(percent: f64) -> f64 {
     (percent * 10.0).round() / 10.0 + 0.0
 }
 
-/// Machines, workloads, what a variant may be, and parameters.
+/// The machines, workloads, variants and parameters, as text.
 pub fn list() -> String {
     let machines = MACHINES
         .iter()

@@ -7,7 +7,7 @@ use super::task::{State, Task, Then};
 use super::wait::{Came, Wait};
 use crate::native::TaskId;
 
-/// rt-app looks at the time after each of these, ns of work.
+/// Work after which rt-app looks at the time again, ns.
 const LOOK: u64 = 32_000;
 
 impl Wait {
@@ -16,12 +16,12 @@ impl Wait {
         self.conds[cond].push_back(id);
     }
 
-    /// It may have been signalled since it joined.
+    /// Sleeps, unless the condition has been signalled since `joins`.
     pub(super) fn blocks(task: &Task) -> Option<Came> {
         task.blocked.then_some(Came::Sleeps(None))
     }
 
-    /// Nobody remembers it, if nobody waits.
+    /// Wakes one waiter, or `all`. Without waiters the signal is lost.
     pub(super) fn signals(&mut self, cond: usize, all: bool, tasks: &mut [Task], id: TaskId) {
         let waiting = &mut self.conds[cond];
         let count = if all {
@@ -37,7 +37,8 @@ impl Wait {
         }
     }
 
-    /// `first`: when it is due if it never was; `late`: what counts as its last use, if it is due already.
+    /// Sleeps until the timer is due. `first`: when it is due if it was never used. `late`: what
+    /// counts as its last use if it is due already.
     pub(super) fn timer(
         &mut self,
         at: Timer,
@@ -60,7 +61,7 @@ impl Wait {
         None
     }
 
-    /// It runs for so many ns, and then until it next looks.
+    /// Runs until `ns` have passed, and then until the task next looks at the time.
     pub(super) fn runs_until(ns: u64, task: &mut Task, now: u64) -> Option<Came> {
         let until = *task.until.get_or_insert(now + ns);
         if now >= until {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A scheduler by the rules of scx_cosmos, in code of our own, as source 003 ran it (`-m all -s 1250 -l 50000 -c 0 -p 0`): whoever wakes takes an idle
-//! CPU, a whole core before a thread, near before far; else it waits in a queue of its node, by deadline. With a busy threshold of 0
-//! that queue is always in use. A task beside a busy sibling leaves at the end of its slice, if a CPU is idle.
+//! A scheduler by the rules of scx_cosmos, in our own code, as source 003 ran it (`-m all -s 1250
+//! -l 50000 -c 0 -p 0`). A task that wakes takes an idle CPU, a whole core before a thread, near
+//! before far. Else it waits in a queue of its node, by deadline; with a busy threshold of 0 that
+//! queue is always in use. A task beside a busy sibling leaves at the end of its slice if a CPU is
+//! idle.
 
 use super::cpus::Cpus;
 use super::fair::{LLC, Levels, NICE0, weight};
@@ -10,10 +12,10 @@ use crate::native::sys::timer_kind;
 use crate::native::{Attr, Kernel, TaskId};
 use std::collections::VecDeque;
 
-/// Options -s and -l of source 003. ns
+/// Options -s and -l of source 003, ns.
 const SLICE: u64 = 1_250_000;
 const LAG: u64 = 50_000_000;
-/// Wakeups in so long, at most so many, widen a task's credit. ns
+/// Wakeups in FREQ_PERIOD ns, at most FREQ_MAX, widen a task's credit.
 const FREQ_PERIOD: u64 = 100_000_000;
 const FREQ_MAX: u64 = 1024;
 
@@ -27,9 +29,10 @@ struct Entity {
     woken_at: u64,
     freq: u64,
     slice: u64,
-    /// ns since it was picked.
+    /// ns that it has run since it was picked.
     used: u64,
-    /// Between placement and arrival: it goes straight to its CPU; it was asked where it shall run.
+    /// Between placement and arrival: whether it goes straight to its CPU, and whether it was asked
+    /// where it should run.
     direct: bool,
     asked: bool,
 }
@@ -39,10 +42,10 @@ pub struct Cosmos {
     cpus: Cpus,
     levels: Levels,
     entities: Vec<Entity>,
-    /// Idle, and nobody has chosen it.
+    /// Idle, and not chosen by a wakeup.
     idle: Vec<bool>,
     local: Vec<VecDeque<TaskId>>,
-    /// Of each node: by deadline, then as they came.
+    /// The queue of each node: by deadline, then in order of arrival.
     shared: Vec<Vec<(u64, TaskId)>>,
     vtime: u64,
     now: u64,
@@ -73,7 +76,7 @@ impl Cosmos {
         self.levels.threads(cpu).iter().all(|&c| self.idle[c])
     }
 
-    /// Another thread of its core is busy, and some CPU of the node is idle.
+    /// True if another thread of its core is busy, and some CPU of the node is idle.
     fn contended(&self, cpu: usize) -> bool {
         let threads = self.levels.threads(cpu).iter();
         let beside = threads.filter(|&&c| c != cpu).any(|&c| !self.idle[c]);
@@ -81,7 +84,7 @@ impl Cosmos {
         beside && node.iter().any(|&c| self.idle[c])
     }
 
-    /// An idle CPU for the task, which is nobody else's from now (kernel: scx_bpf_select_cpu_and()).
+    /// Takes an idle CPU for the task (kernel: scx_bpf_select_cpu_and()).
     fn idle_cpu(&mut self, task: TaskId, prev: usize) -> Option<usize> {
         let may = |cpu: usize| self.idle[cpu] && self.kernel.allowed(task, cpu);
         let search = |able: &dyn Fn(usize) -> bool| {
@@ -97,7 +100,8 @@ impl Cosmos {
         Some(found)
     }
 
-    /// A waker that is about to sleep, with nobody behind it, keeps the task, while some CPU of its node is idle.
+    /// A waker that is about to sleep keeps the task on its CPU. No task may wait there, and a CPU
+    /// of the node must be idle.
     fn beside_waker(&mut self, wake: Wake, task: TaskId, prev: usize) -> Option<usize> {
         let this = wake.cpu;
         if !wake.sync || wake.fork {
@@ -126,7 +130,7 @@ impl Cosmos {
         e.vtime + e.awake * NICE0 as u64 / e.weight
     }
 
-    /// It goes to that CPU's local queue.
+    /// Puts the task in the CPU's local queue.
     fn insert(&mut self, task: TaskId, cpu: usize, orders: &mut Vec<Order>) {
         self.sets_cpu(task, cpu);
         self.entities[task].slice = self.slice(task);
@@ -145,7 +149,7 @@ impl Cosmos {
         }
     }
 
-    /// `wakes`: it did not run just now, and nobody has asked where it shall.
+    /// `wakes`: it did not run just now, and no CPU was searched for it.
     fn enqueue(&mut self, task: TaskId, wakes: bool, orders: &mut Vec<Order>) {
         let cpu = self.kernel.cpu_of(task);
         let leaves = wakes || self.cpus.current[cpu].is_some() || self.contended(cpu);
@@ -162,7 +166,7 @@ impl Cosmos {
         }
     }
 
-    /// The first in the node's queue that may run here.
+    /// Takes the first task in the node's queue that may run here.
     fn take_shared(&mut self, cpu: usize) -> Option<TaskId> {
         let kernel = &self.kernel;
         let shared = &mut self.shared[self.levels.node[cpu]];

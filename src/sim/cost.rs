@@ -7,35 +7,36 @@ use crate::machine::Facts;
 
 #[derive(Clone, Debug)]
 pub struct Costs {
-    /// Of the waker, for each wakeup: the placement.
+    /// For the waker, for each wakeup: the placement.
     pub select: u64,
-    /// From then until the task is on its CPU's run queue; of the waker, if there is one.
+    /// From then until the task is on its CPU's run queue; for the waker, if there is one.
     pub enqueue: u64,
     pub fork: u64,
-    /// After who sleeps, and from who could have gone on.
+    /// A switch from a task that sleeps, and from one that could have gone on.
     pub switch: u64,
     pub preempt: u64,
     pub tick: u64,
     pub timer: u64,
-    /// Of who starts one.
+    /// For the task that runs where a timer is armed.
     pub timer_arm: u64,
-    /// From its order until a timer is due at the soonest.
+    /// How late a timer fires at least.
     pub timer_late: u64,
-    /// Until another CPU hears.
+    /// Until another CPU receives an interrupt.
     pub ipi: u64,
-    /// Out of a shallow idle state, and of a deep one.
+    /// The exit from a shallow idle state, and from a deep one.
     pub idle_exit: u64,
     pub deep_exit: u64,
-    /// So long idle, a CPU is in the deep one.
+    /// A CPU that has been idle for this long is in the deep state.
     pub deep_after: u64,
     /// Period of the tick.
     pub tick_period: u64,
-    /// Cache lines that go from CPU to CPU: with a message, under a pipe's mutex, with a lock, with a wakeup.
+    /// Cache lines that move from CPU to CPU: with a message, under a pipe's mutex, with a lock or
+    /// barrier, with a wakeup.
     pub message_lines: u64,
     pub pipe_lines: u64,
     pub lock_lines: u64,
     pub wake_lines: u64,
-    /// A line, by how far it comes from.
+    /// ns to transfer a line, by `Move`.
     transfer: [u64; 4],
     places: Vec<Place>,
 }
@@ -87,7 +88,7 @@ fn place(cpu: &cpu_facts) -> Place {
     }
 }
 
-/// From where to where a task moved.
+/// How far a task moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
     SameCore,
@@ -110,7 +111,7 @@ impl Costs {
         }
     }
 
-    /// ns until a CPU has so many lines that another wrote.
+    /// ns until a CPU has `lines` lines that another CPU wrote.
     pub fn transfer(&self, lines: u64, from: usize, to: usize) -> u64 {
         match from == to {
             true => 0,
@@ -118,7 +119,7 @@ impl Costs {
         }
     }
 
-    /// ns until a CPU that has been idle for so long runs.
+    /// ns until a CPU that has been idle for `idle` ns runs.
     pub fn exit(&self, idle: u64) -> u64 {
         if self.deep(idle) {
             self.deep_exit
@@ -127,7 +128,7 @@ impl Costs {
         }
     }
 
-    /// A CPU that has been idle for so long is in the deep state.
+    /// True if a CPU that has been idle for `idle` ns is in the deep state.
     pub fn deep(&self, idle: u64) -> bool {
         idle >= self.deep_after
     }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Which tasks each CPU has, as every scheduler of the simulator keeps it, and as the policy is shown it.
+//! Which tasks each CPU has: for the schedulers of the simulator, and as the policy sees it.
 
 use crate::native::{Kernel, TaskId};
 
 pub struct Cpus {
-    /// Who runs on each.
+    /// The task that runs on each CPU.
     pub current: Vec<Option<TaskId>>,
-    /// Tasks of each that run or wait, in whichever queue (kernel: rq->nr_running).
+    /// The number of tasks of each CPU that run or wait, in any queue (kernel: rq->nr_running).
     pub nr_running: Vec<u32>,
 }
 
 impl Cpus {
-    /// All idle; the policy sees them so.
+    /// All CPUs idle, also for the policy.
     pub fn new(kernel: &mut Kernel) -> Cpus {
         let cpus = kernel.world().nr_cpus();
         let new = Cpus {
@@ -22,12 +22,12 @@ impl Cpus {
         new
     }
 
-    /// It runs nothing, and nobody waits there.
+    /// True if the CPU runs nothing, and no task waits there.
     pub fn idle(&self, cpu: usize) -> bool {
         self.current[cpu].is_none() && self.nr_running[cpu] == 0
     }
 
-    /// The policy sees the CPU as it is now.
+    /// Shows the policy the CPU as it is now.
     pub fn view(&self, kernel: &mut Kernel, cpu: usize) {
         let local = kernel.local(cpu).len() as u32;
         let (view, run) = kernel.view(cpu);

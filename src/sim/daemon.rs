@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the daemon does while a scheduler runs: it looks at frequencies and idle periods, learns what is low, and publishes. By the same
-//! code (`model`, `publish`), over the policy's memory.
+//! What the daemon does while a scheduler runs: it looks at frequencies and idle periods, learns
+//! which frequencies are low, and publishes. It is the same code (`model`, `publish`), over the
+//! policy's memory.
 
 use crate::arms::Settings;
 use crate::bpf::intf::CAPACITY_SCALE;
@@ -13,19 +14,19 @@ use crate::native::Kernel;
 use crate::publish::{Frequencies, Scans};
 use std::path::Path;
 
-/// As in `control`: what is low is learnt anew after each so many looks.
+/// As in `control`: low frequencies are learnt anew after this many looks.
 const LOOKS_TO_LEARN: u32 = 50;
 
 pub struct Daemon {
-    /// None: nobody delays moves.
+    /// None: no move is delayed.
     frequencies: Option<Frequencies>,
     rule: FreqRule,
-    /// None: nobody bounds scans.
+    /// None: no scan is bounded.
     scans: Option<Scans>,
-    /// Which idle periods are meant.
+    /// Whether any arrival ends an idle period, or only a wakeup.
     every: bool,
     looks: u32,
-    /// Between two looks, ns.
+    /// The time between two looks, ns.
     pub period: u64,
 }
 
@@ -33,7 +34,7 @@ impl Daemon {
     pub fn new(settings: &Settings, facts: &Facts, policies: &Policies) -> Daemon {
         let period = Config::default().freq_period;
         let rule = settings.freq_rule();
-        // Ticks see frequencies: no file is read.
+        // Ticks report frequencies, so no file is read.
         let nowhere = Host::new(Path::new("/"));
         let frequencies = || Frequencies::new(&nowhere, &FreqSource::Cpuperf, policies, period);
         let bounded = bits::avg_idle.with(bits::avg_idle_scan);
@@ -48,7 +49,7 @@ impl Daemon {
         }
     }
 
-    /// Somebody wants to know.
+    /// True if the settings need the daemon's looks.
     pub fn wanted(&self) -> bool {
         self.frequencies.is_some() || self.scans.is_some()
     }

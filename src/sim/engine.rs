@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The loop: what is due next happens, and what hangs on it is timed anew. A segment of a task's work ends when its work is done at
-//! the speed its CPU has; each change of speed settles what was done before and times the rest anew.
+//! The event loop. It handles the event that is due next and reschedules whatever that changes. A
+//! segment of a task's work ends when its work is done at the CPU's speed. Each change of speed
+//! accounts for the work done so far and reschedules the end.
 
 mod end;
 mod faults;
@@ -26,30 +27,30 @@ use crate::native::TaskId;
 use crate::native::sys::{TIMER_SLICE, timer_kind};
 use anyhow::Result;
 
-/// Things that can happen next on a CPU.
+/// Events of a CPU.
 #[derive(Clone, Copy)]
 enum On {
-    /// The segment of who runs there ends.
+    /// The segment of the running task ends.
     Segment,
-    /// It picks anew.
+    /// The CPU picks its next task.
     Pick,
     Tick,
     Slice,
     Delay,
 }
 const ON_CPU: usize = 5;
-/// And to a task: it arrives, its sleep is over.
+/// Events of a task: it arrives at its CPU; its sleep ends.
 const ON_TASK: usize = 2;
 
 struct Cpu {
     running: Option<TaskId>,
-    /// Until then all is accounted for, ns.
+    /// The CPU's time is accounted for up to this, ns.
     settled: u64,
     rate: u64,
     idle_since: u64,
 }
 
-/// See `Engine::run`; which CPUs are away.
+/// The `anew` of `Engine::run`. Its argument: the CPUs that are away.
 pub type Anew<'a, S> = dyn Fn(&[usize]) -> Result<(S, Daemon)> + 'a;
 
 /// A machine, a load and a scheduler.
@@ -67,19 +68,20 @@ pub struct Engine<S, W = ()> {
     daemon: Daemon,
     cpus: Vec<Cpu>,
     orders: Vec<Order>,
-    /// CPUs that have gone away, and what schedulers before this one have counted.
+    /// CPUs that are away (hotplug), and what earlier schedulers of this run counted.
     away: Vec<usize>,
     counted: Vec<u64>,
-    /// Of what goes wrong.
+    /// Random numbers for faults.
     chance: Rng,
-    /// Numbers of tasks that have ended.
+    /// Numbers of tasks that have ended, for reuse.
     free: Vec<TaskId>,
-    /// Tasks of the workload that have not, and those of them that only others can wake.
+    /// Tasks of the workload that have not ended, and those of them that only another task can
+    /// wake.
     alive: usize,
     stuck: usize,
-    /// It forked one more than there can be.
+    /// A task was forked while all task numbers were in use.
     full: bool,
-    /// Who goes round in its program without work.
+    /// A task that loops through its program without work.
     circles: Option<TaskId>,
 }
 
@@ -143,7 +145,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.arrival(task) + 1
     }
 
-    /// Frequencies take a step.
+    /// The slot for steps of frequencies.
     fn steps(&self) -> usize {
         self.cpus.len() * ON_CPU + self.tasks.capacity() * ON_TASK
     }
@@ -152,28 +154,29 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.steps() + 1
     }
 
-    /// Userspace looks.
+    /// The slot for looks of the daemon.
     fn looks(&self) -> usize {
         self.steps() + 2
     }
 
-    /// Some task may use other CPUs.
+    /// The slot for changes of affinity (fault).
     fn changes(&self) -> usize {
         self.steps() + 3
     }
 
-    /// Some task is given other attributes.
+    /// The slot for changes of attributes (fault).
     fn attrs(&self) -> usize {
         self.steps() + 5
     }
 
-    /// Some CPU goes away or comes back.
+    /// The slot for hotplug (fault).
     fn hotplugs(&self) -> usize {
         self.steps() + 4
     }
 
-    /// Runs the load to its end, or for as long as it is measured. `anew`: a scheduler, and what userspace does beside it, for the machine
-    /// without some CPUs. Errors: all wait for each other; one goes round without work; `anew` has one.
+    /// Runs the load to its end, or for as long as it is measured. `anew` makes a scheduler and a
+    /// daemon for the machine without some CPUs. Errors: all tasks wait for each other; a task
+    /// loops without work; `anew` fails.
     pub fn run(&mut self, anew: &Anew<'_, S>) -> Result<()> {
         self.begin();
         let end = self.wait.load.duration.map(|d| self.wait.load.warmup + d);
@@ -203,7 +206,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.watch.happens(self.clock.now(), what);
     }
 
-    /// A scheduler takes over.
+    /// Requests the speed with which a new scheduler begins.
     fn takes_over(&mut self) {
         let Some(speed) = self.sched.first_speed() else {
             return;
@@ -215,7 +218,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
 
     fn begin(&mut self) {
         self.takes_over();
-        // Each CPU finds that it has nothing to do, as after a load.
+        // Each CPU picks once and finds nothing to do, as after a load of the policy.
         for cpu in 0..self.cpus.len() {
             if self.facts.cpus[cpu].online != 0 {
                 self.clock.set(self.slot(cpu, On::Pick), 0);
@@ -280,7 +283,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
     }
 
-    // ---- what happens ----
+    // ---- events ----
 
     fn segment_ends(&mut self, cpu: usize) {
         self.settle(cpu);
@@ -302,12 +305,12 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.proceed(cpu, task);
     }
 
-    /// The task goes on with its program, until there is work to do or nothing.
+    /// Goes on with the task's program until there is work or a wait.
     fn proceed(&mut self, cpu: usize, task: TaskId) {
         while self.goes_through(cpu, task) {}
     }
 
-    /// True: what came of it took no time.
+    /// Goes on to the next work or wait. True: it took no time, so call again.
     fn goes_through(&mut self, cpu: usize, task: TaskId) -> bool {
         let now = self.clock.now();
         let came = self
@@ -341,7 +344,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         false
     }
 
-    /// Until then, ns; None: until it is woken.
+    /// Puts the task to sleep until `until`, ns. None: until another task wakes it.
     fn falls_asleep(&mut self, cpu: usize, task: TaskId, until: Option<u64>) {
         if let Some(until) = until {
             self.tasks[task].wake = Wake::by(cpu);
@@ -357,7 +360,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.leaves(cpu);
     }
 
-    /// Who spun in vain for what has come meanwhile does so no longer.
+    /// A task that spins runs on at once when what it spun for has come.
     fn goes_on(&mut self) {
         while let Some(task) = self.wait.freed.pop() {
             let cpu = self.tasks[task].cpu.expect("who spins runs");
@@ -368,7 +371,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
     }
 
-    /// The task begins a new program, of whose data no cache holds anything. True: it stays where it is.
+    /// The task begins a new program. True: it stays on this CPU. If it moves, no cache holds data
+    /// of the new program, so no refill is charged.
     fn execs(&mut self, cpu: usize, task: TaskId) -> bool {
         let to = self.sched.exec(cpu, task, &mut self.orders);
         if to == cpu {
@@ -384,7 +388,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         false
     }
 
-    /// Who ran there does not any more, or gives way.
+    /// The task that ran here stops or gives way: picks next.
     fn leaves(&mut self, cpu: usize) {
         self.clock.clear(self.slot(cpu, On::Segment));
         self.clock.set(self.slot(cpu, On::Pick), self.clock.now());
@@ -395,13 +399,13 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.see(What::Stops { task, cpu, why });
     }
 
-    /// Without `waker` it is the timer of a sleep.
+    /// Places a task that wakes or is new. `waker` is None for a timer.
     fn place(&mut self, task: TaskId, wake: Wake, waker: Option<TaskId>) {
         debug_assert_eq!(self.tasks[task].state, State::Asleep);
         self.stuck -= usize::from(std::mem::take(&mut self.tasks[task].stuck));
         let now = self.clock.now();
         self.tasks[task].wake = wake;
-        // How soon threads of the kernel run is not what is measured.
+        // Wakeup latencies of kernel threads are not measured.
         let kernel = self.wait.kernel(self.tasks[task].group);
         self.tasks[task].woken_at = if kernel { 0 } else { now };
         self.tasks[task].state = State::Coming;
@@ -415,7 +419,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         let mut arrives = self.costs.enqueue;
         if let Some(waker) = waker {
             arrives += self.costs.transfer(self.costs.wake_lines, wake.cpu, cpu);
-            // It is the waker who does that, and goes on once the task is there.
+            // The waker does this work, and goes on when the task is on its run queue.
             self.tasks[waker].left += arrives * FULL;
         }
         self.clock.set(self.arrival(task), now + arrives);
@@ -526,7 +530,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.turns(cpu, next.is_some());
         }
         if before.is_none() {
-            // Ticks of CPUs are apart from each other.
+            // Ticks of different CPUs are staggered.
             let period = self.costs.tick_period;
             let shift = cpu as u64 * period / self.cpus.len() as u64;
             let at = (now + period - shift) / period * period + shift;
@@ -535,7 +539,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.time(cpu);
     }
 
-    /// Does what the scheduler wants, on behalf of `here`.
+    /// Carries out the scheduler's orders on behalf of CPU `here`.
     fn obey(&mut self, here: usize) {
         let now = self.clock.now();
         let mut orders = std::mem::take(&mut self.orders);

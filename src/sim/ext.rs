@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the kernel's sched_ext core does around the callbacks of a scheduler (kernel/sched/ext: select_task_rq_scx(),
-//! do_enqueue_task(), balance_one(), put_prev_task_scx()), with the policy behind it. As of Linux 7.2, with the flags that
-//! main.bpf.c asks for: ENQ_LAST, ENQ_EXITING, ALLOW_QUEUED_WAKEUP.
+//! The kernel's sched_ext core around the callbacks of a scheduler (kernel/sched/ext:
+//! select_task_rq_scx(), do_enqueue_task(), balance_one(), put_prev_task_scx()), with the policy
+//! behind it. As of Linux 7.2, with the flags that main.bpf.c asks for: ENQ_LAST, ENQ_EXITING,
+//! ALLOW_QUEUED_WAKEUP.
 
 mod audit;
 
@@ -10,7 +11,7 @@ use super::sched::{Belief, Bounds, Order, Scheduler, Wake};
 use crate::native::sys::{self, timer_kind};
 use crate::native::{Act, Attr, Insert, Kernel, TaskId, To};
 
-// Bits of flags, which C has in words of several widths.
+// Flag bits. Their types in C have several widths.
 const IMMED: u64 = sys::IMMED;
 const LAST: u64 = sys::ENQ_LAST;
 const PLACED: u64 = sys::ENQ_PLACED;
@@ -20,16 +21,16 @@ const WAKEUP: u64 = sys::ENQ_WAKEUP as u64;
 const KICK_IDLE: u64 = sys::KICK_IDLE as u64;
 const KICK_PREEMPT: u64 = sys::KICK_PREEMPT as u64;
 
-/// Kernel: SCX_SLICE_DFL. ns
+/// Kernel: SCX_SLICE_DFL, ns.
 const SLICE_DEFAULT: u64 = 20_000_000;
 
-/// The policy in its kernel.
+/// The policy in the modelled sched_ext core.
 pub struct Ext {
     kernel: Kernel,
     cpus: Cpus,
-    /// Of a task between its placement and its arrival: where select_cpu inserted it.
+    /// For a task between placement and arrival: where select_cpu inserted it.
     placed: Vec<Option<Insert>>,
-    /// It was asked where that task shall run.
+    /// Whether select_cpu was called for the task's last wakeup.
     asked: Vec<bool>,
     acts: Vec<Act>,
 }
@@ -53,7 +54,7 @@ impl Ext {
         self.cpus.counts(&mut self.kernel, cpu, more);
     }
 
-    /// What the last callback wanted besides.
+    /// Carries out what the last callback asked for besides an insertion.
     fn act(&mut self, orders: &mut Vec<Order>) {
         let mut acts = std::mem::take(&mut self.acts);
         self.kernel.acts(&mut acts);
@@ -87,8 +88,9 @@ impl Ext {
         orders.push(Order::Reschedule(cpu));
     }
 
-    /// The CPU is told to do the wakeup of the task, which counts there already, and the mark that select_cpu was asked is lost: it
-    /// has another cache, or nothing else to do (kernel: ttwu_queue_cond()). Forks never have that mark (wake_up_new_task()).
+    /// True if CPU `here` leaves the wakeup to `cpu`: that has another LLC, or nothing else to run
+    /// (kernel: ttwu_queue_cond()). The task itself counts there already. The mark that select_cpu
+    /// was called is then lost; forks never have it (kernel: wake_up_new_task()).
     fn told(&self, here: usize, cpu: usize) -> bool {
         let llc = |cpu: usize| self.kernel.facts().cpus[cpu].llc;
         here != cpu && (llc(here) != llc(cpu) || self.cpus.nr_running[cpu] == 1)
@@ -148,7 +150,8 @@ impl Ext {
         self.counts(cpu, -1);
     }
 
-    /// Who runs is taken out and put in, and runs on: where enqueue wanted it does not count, only for how long (kernel: set_next_task_scx()).
+    /// Takes the running task out and puts it in again; it runs on. Only the slice that enqueue
+    /// gives it counts, not the queue (kernel: set_next_task_scx()).
     fn put_in_again(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
         self.kernel.stopping(cpu, task, false);
         self.act(orders);
@@ -161,7 +164,7 @@ impl Ext {
         self.act(orders);
     }
 
-    /// Fills the local queue by dispatch. True: who ran goes on.
+    /// Fills the local queue by dispatch. True: the previous task goes on.
     fn balance(&mut self, cpu: usize, prev: Option<TaskId>, orders: &mut Vec<Order>) -> bool {
         let goes_on = |ext: &Ext| prev.is_some_and(|p| ext.kernel.slice(p) > 0);
         if goes_on(self) {
@@ -175,7 +178,7 @@ impl Ext {
         goes_on(self)
     }
 
-    /// Who ran, and still could, gives way to `next`.
+    /// The previous task, which could run on, gives way to `next`.
     fn put(&mut self, cpu: usize, prev: TaskId, next: Option<TaskId>, orders: &mut Vec<Order>) {
         self.kernel.stopping(cpu, prev, true);
         self.act(orders);
@@ -225,8 +228,8 @@ impl Scheduler for Ext {
         true
     }
 
-    /// Kernel: __do_set_cpus_allowed() takes the task out and puts it in again where it runs; affine_move_task()
-    /// sends it elsewhere. Who waits is put in once, where it shall be.
+    /// Kernel: __do_set_cpus_allowed() takes the task out and puts it in again on its CPU;
+    /// affine_move_task() moves it. A waiting task is put in once here, on its new CPU.
     fn set_affinity(&mut self, task: TaskId, mask: usize, orders: &mut Vec<Order>) -> bool {
         self.kernel.set_affinity(task, mask);
         if !self.kernel.runnable(task) {
@@ -301,7 +304,7 @@ impl Scheduler for Ext {
         self.act(orders);
     }
 
-    /// sched_ext is not asked (kernel: select_task_rq_scx() of WF_EXEC is the CPU where it is).
+    /// sched_ext is not asked (kernel: select_task_rq_scx() returns the task's CPU for WF_EXEC).
     fn exec(&mut self, cpu: usize, _: TaskId, _: &mut Vec<Order>) -> usize {
         cpu
     }

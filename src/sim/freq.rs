@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Frequencies of cores, or of those that share one: a governor says where each shall go, and it goes there in steps. Parts of the highest, in 1/FULL.
+//! Frequencies of cores, or of cores that share one. A governor sets a target, and the frequency
+//! goes there in steps. Frequencies are parts of the highest, in 1/FULL.
 
 use super::params::Params;
 use super::speed::FULL;
@@ -7,22 +8,23 @@ use crate::bpf::intf::CAPACITY_SCALE;
 
 /// Half-life of a CPU's utilisation (kernel: PELT), ns.
 const HALF_LIFE: f64 = 32e6;
-/// schedutil asks for so much more than is used (kernel: map_util_perf()).
+/// schedutil asks for this much more than is used (kernel: map_util_perf()).
 const HEADROOM: f64 = 1.25;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Governor {
     /// The highest, always.
     Performance,
-    /// By utilisation, or what the scheduler asks for.
+    /// By utilisation, or by what the scheduler asks for.
     Schedutil,
     /// What the driver of each CPU asks for (kernel: intel_pstate's powersave; see `pstate`).
     Pstate,
-    /// The hardware by itself (HWP, CPPC): up while something runs, down while nothing does, as fast one way as the other.
+    /// The hardware by itself (HWP, CPPC): up while something runs, down while nothing does, at the
+    /// same pace.
     Hardware,
 }
 
-/// What a tick sees of a CPU that idles along, 0..=CAPACITY_SCALE.
+/// What a tick sees of a CPU at its idle frequency, 0..=CAPACITY_SCALE.
 pub fn idle_speed(params: &Params) -> u32 {
     let lowest = Freqs::new(params, &[], &[]).lowest();
     (lowest * u64::from(CAPACITY_SCALE) / FULL) as u32
@@ -32,11 +34,12 @@ struct Core {
     domain: usize,
     node: usize,
     busy: bool,
-    /// Until then `used` is known, ns.
+    /// `used` is known up to this time, ns.
     since: u64,
-    /// What was used of its highest frequency, of late (kernel: utilisation is that of the highest since 5.7, arch_scale_freq_capacity()).
+    /// Recent utilisation, of the highest frequency (kernel: so since 5.7,
+    /// arch_scale_freq_capacity()).
     used: f64,
-    /// What was asked for, of its busy threads the highest.
+    /// The highest request of its busy threads.
     asked: Option<u64>,
 }
 
@@ -55,9 +58,9 @@ pub struct Freqs {
     /// ns between two steps, and the most that one step changes.
     pub step: u64,
     change: u64,
-    /// The highest frequency with so many busy cores of a node.
+    /// The highest frequency, by the number of busy cores of the node.
     boost: Vec<u64>,
-    /// Of each node; and the highest as of the last step.
+    /// For each node: its busy cores, and the highest frequency as of the last step.
     busy_cores: Vec<usize>,
     highest: Vec<u64>,
     cores: Vec<Core>,
@@ -65,7 +68,7 @@ pub struct Freqs {
 }
 
 impl Freqs {
-    /// `nodes`: of each core; `domains`: with whom it shares its frequency.
+    /// `nodes` and `domains`: the node and the frequency domain of each core.
     pub fn new(params: &Params, nodes: &[usize], domains: &[usize]) -> Freqs {
         let part = |x: f64| (x * FULL as f64).round() as u64;
         let governor = match params.count("governor") {
@@ -118,12 +121,12 @@ impl Freqs {
         }
     }
 
-    /// CPUs are sampled.
+    /// True if the driver samples CPUs (intel_pstate).
     pub fn sampled(&self) -> bool {
         self.governor == Governor::Pstate
     }
 
-    /// The lowest of all.
+    /// The lowest frequency that the governor uses.
     pub fn lowest(&self) -> u64 {
         match self.governor {
             Governor::Performance => FULL,
@@ -139,12 +142,12 @@ impl Freqs {
         &self.domains[self.cores[core].domain]
     }
 
-    /// The scheduler, or the driver, asks for a part of the highest, for the core.
+    /// The scheduler or the driver asks for a part of the highest frequency for the core.
     pub fn ask(&mut self, core: usize, part: u64) {
         self.cores[core].asked = Some(part);
     }
 
-    /// Until now the core was busy or idle.
+    /// Accounts for the time until now, in which the core was busy or idle.
     pub fn account(&mut self, core: usize, now: u64) {
         let speed = self.of(core) as f64 / FULL as f64;
         let core = &mut self.cores[core];
@@ -157,7 +160,7 @@ impl Freqs {
         }
     }
 
-    /// The core begins or ceases to be busy.
+    /// The core becomes busy or idle.
     pub fn turns(&mut self, core: usize, busy: bool, now: u64) {
         self.account(core, now);
         let of = &mut self.cores[core];
@@ -176,15 +179,15 @@ impl Freqs {
         }
     }
 
-    /// The first core of its domain begins to be busy.
+    /// The first core of its domain becomes busy.
     fn wakes(&mut self, core: usize, now: u64) {
         let (of, domain) = (&self.cores[core], self.domain(core));
         let highest = self.highest[of.node];
         let next = match self.governor {
             Governor::Performance => highest,
-            // What was not used for long is not wanted.
+            // Utilisation has decayed while the core was idle.
             Governor::Schedutil => domain.now.min(self.wanted(core)),
-            // Who idles asks for nothing new.
+            // An idle CPU makes no new requests.
             Governor::Pstate => domain.now.min(highest),
             Governor::Hardware => {
                 let down = (now - domain.idle_since) / self.step.max(1);
@@ -196,8 +199,8 @@ impl Freqs {
         self.domains[at].now = next;
     }
 
-    /// Where the busy core and those that share its frequency shall go: where the neediest of those that are busy wants to (kernel:
-    /// sugov_next_freq_shared()).
+    /// The target of the busy core and of those that share its frequency: the highest that any busy
+    /// one of them wants (kernel: sugov_next_freq_shared()).
     fn wanted(&self, core: usize) -> u64 {
         let domain = self.domain(core);
         let busy = domain.cores.iter().filter(|&&c| self.cores[c].busy);
@@ -218,28 +221,29 @@ impl Freqs {
         wanted.min(self.boost[self.busy_cores[core.node]])
     }
 
-    /// The core is as fast as its governor ever lets it be beside those that are busy.
+    /// Sets the core to the highest frequency that any governor allows beside the cores that are
+    /// busy.
     pub fn at_best(&mut self, core: usize) {
         let highest = self.boost[self.busy_cores[self.cores[core].node]];
         let at = self.cores[core].domain;
         self.domains[at].now = highest;
     }
 
-    /// The core, if it is busy, or others of its node are not where they shall go.
+    /// True if the core, while it is busy, or the other cores of its node are not at their target.
     pub fn behind(&self, core: usize, busy: bool) -> bool {
         let node = self.cores[core].node;
         let moved = self.highest[node] != self.boost[self.busy_cores[node]];
         moved || busy && (self.of(core) != self.wanted(core) || self.rises(core))
     }
 
-    /// Its utilisation grows while it is busy, and with it what is wanted.
+    /// True if the core's utilisation can grow while it is busy, and its target with it.
     fn rises(&self, core: usize) -> bool {
         let of = &self.cores[core];
         let highest = self.boost[self.busy_cores[of.node]];
         self.governor == Governor::Schedutil && of.asked.is_none() && self.of(core) != highest
     }
 
-    /// All that are busy take a step towards where they shall go.
+    /// All busy domains take a step towards their targets.
     pub fn follow(&mut self) {
         for (highest, busy) in self.highest.iter_mut().zip(&self.busy_cores) {
             *highest = self.boost[*busy];

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Threads of the kernel, a group of one task for each CPU: they wake up there now and then, and compete with whoever runs.
+//! Kernel threads, a group of one task for each CPU. They wake there now and then, and compete with
+//! the other tasks.
 
 use super::load::{Expr, Group, Load, Step, Vary};
 use super::params::Params;
 use crate::machine::Machine;
 use crate::native::Attr;
 
-/// Adds those of the machine to a workload.
+/// Adds the machine's kernel threads to a workload.
 pub fn add(load: &mut Load, params: &Params, machine: &Machine) {
     let ns = |name| params.ns(name) as i64;
     let rate = params.per_second("noise_rate");

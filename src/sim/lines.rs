@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Which CPU wrote the cache lines of a channel, a lock or a barrier last: whoever uses it next waits until it has them.
+//! Which CPU last wrote the cache lines of a channel, a lock or a barrier. The next CPU that uses
+//! it waits until it has them.
 
 use super::cost::Costs;
 use super::load::Load;
 
-/// What tasks hand to each other.
+/// An object that tasks share.
 #[derive(Clone, Copy, Debug)]
 pub enum Shared {
     Channel(usize),
-    /// A channel that is one of the kernel's pipes.
+    /// A channel that is a kernel pipe.
     Pipe(usize),
     Lock(usize),
     Barrier(usize),
@@ -29,7 +30,7 @@ impl Lines {
         }
     }
 
-    /// The CPU uses it: ns until it has the lines.
+    /// The CPU uses the object. Returns ns until it has the lines.
     pub fn come(&mut self, shared: Shared, cpu: usize, costs: &Costs) -> u64 {
         let (last, lines) = match shared {
             Shared::Channel(at) => (&mut self.channels[at], costs.message_lines),

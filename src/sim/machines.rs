@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The machines of the sources, and any other whose /sys is at hand.
+//! The machines of the sources, and any other whose /sys files are available.
 
 use super::caches::Caches;
 use super::cost::Costs;
@@ -11,7 +11,7 @@ use crate::machine::{Cpu, Facts, Llc, LlcKind, Machine, Node, Policies, Policy, 
 use anyhow::{Context, Result};
 use std::path::Path;
 
-/// By name, as in data/params.tsv.
+/// Names as in data/params.tsv, with descriptions.
 pub const MACHINES: [(&str, &str); 8] = [
     (
         "tr-3970x",
@@ -47,13 +47,13 @@ pub const MACHINES: [(&str, &str); 8] = [
     ),
 ];
 
-/// A machine, and what is known of it.
+/// A machine and its parameters.
 #[derive(Clone, Debug)]
 pub struct Model {
     pub name: String,
     pub machine: Machine,
     pub params: Params,
-    /// What its cpufreq says, where its files are at hand: which CPUs share a frequency.
+    /// Which CPUs share a frequency, as its cpufreq files say. None: there are no files.
     pub cpufreq: Option<Policies>,
 }
 
@@ -70,7 +70,8 @@ pub fn model(name: &str) -> Option<Model> {
 }
 
 impl Model {
-    /// The machine whose files are below `sysfs`, with parameters of any. Errors: it cannot be read.
+    /// The machine whose files are below `sysfs`, with the parameters of any machine (`*`). Errors:
+    /// it cannot be read.
     pub fn read(sysfs: &Path) -> Result<Model> {
         let machine = Machine::read(sysfs);
         let machine: Machine = machine.or_else(|error| {
@@ -86,7 +87,7 @@ impl Model {
         })
     }
 
-    /// What cpufreq would say of its CPUs.
+    /// What cpufreq would report of its CPUs.
     pub fn policies(&self) -> Policies {
         let (params, all) = (&self.params, &self.machine.cpus);
         let mut cpus = vec![None; self.machine.nr_cpu_ids.into()];
@@ -106,7 +107,7 @@ impl Model {
         }
     }
 
-    /// The CPUs that have one frequency with this one, itself included, ascending.
+    /// The CPUs that share a frequency with this one, itself included, ascending.
     fn related(&self, cpu: &Cpu) -> Vec<u16> {
         let read = self.cpufreq.as_ref().and_then(|p| p.of(cpu.id.into()));
         let beside = self.params.count("freq_cores").max(1) as u16;
@@ -125,7 +126,7 @@ impl Model {
             .collect()
     }
 
-    /// Of each core: a number for those that share its frequency.
+    /// The frequency domain of each core.
     fn domains(&self) -> Vec<usize> {
         let mut domains = vec![0; self.machine.nr_cores.into()];
         let core = |id: &u16| {
@@ -142,7 +143,7 @@ impl Model {
         domains
     }
 
-    /// Who sets its frequencies listens to what the scheduler asks for.
+    /// The governor, which says whether the scheduler's requests for frequencies are heard.
     pub fn listens(&self) -> CpuFreq {
         let governor = match self.params.count("governor") {
             1 => "schedutil",
@@ -154,7 +155,8 @@ impl Model {
         }
     }
 
-    /// Its tables as the scheduler reads them while some of its CPUs are away, none the last of its cache. Errors: as of `hardware`.
+    /// The tables that the scheduler reads while the CPUs in `away` are away. No cache may lose its
+    /// last CPU. Errors: as of `hardware`.
     pub fn facts_without(&self, away: &[usize]) -> Result<Facts> {
         let mut machine = self.machine.clone();
         let there = |id: &u16| !away.contains(&usize::from(*id));
@@ -169,7 +171,7 @@ impl Model {
         machine.facts()
     }
 
-    /// What a run needs of it. Errors: it is none that the policy handles.
+    /// What a run needs of the machine. Errors: the policy does not handle it.
     pub fn hardware(&self) -> Result<Hardware> {
         let facts = self.machine.facts()?;
         Ok(Hardware {

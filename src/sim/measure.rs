@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is counted and timed of a run, from the end of the warm-up on.
+//! What is counted and timed in a run, from the end of the warm-up on.
 
 use super::cost::Move;
 use super::load::{Load, Measure};
 
-/// Bits of a time that its bucket keeps: an error of 0.1 %, where verdicts are about 2 points.
+/// Bits of a time that its bucket keeps. The error is 0.1 %, while verdicts are about 2 points.
 const FINE: u32 = 10;
 
-/// Times by their size, in buckets that are narrow for short ones.
+/// A histogram of times. Buckets are narrow for short times.
 #[derive(Clone, Default)]
 pub struct Times {
     buckets: Vec<u64>,
@@ -36,7 +36,8 @@ impl Times {
         (fine as u64) << big
     }
 
-    /// ns that so many of a thousand times do not exceed, but for the width of a bucket. None: there are none.
+    /// ns that `permille` of a thousand times do not exceed, within the width of a bucket. None:
+    /// there are no times.
     pub fn quantile(&self, permille: u64) -> Option<u64> {
         let mut left = (self.count * permille).div_ceil(1000).max(1);
         for (at, &n) in self.buckets.iter().enumerate() {
@@ -56,18 +57,18 @@ pub struct Measured {
     until: u64,
     pub marks: Vec<u64>,
     pub latency: Vec<Times>,
-    /// From a wakeup to running.
+    /// Times from a wakeup to running, ns.
     pub wakeups: Times,
     pub busy_ns: u64,
-    /// Of these, with another thread of the core busy.
+    /// The part of `busy_ns` in which another thread of the core was busy.
     pub shared_ns: u64,
     pub switches: u64,
-    /// To another CPU.
+    /// Moves to another CPU.
     pub migrations: u64,
-    /// By `Move`.
+    /// Indexed by `Move`.
     pub moves: [u64; 4],
     pub events: u64,
-    /// What the policy counted, as the rows of stats.tbl.h; nothing, if it is none of ours.
+    /// The policy's counters, by the rows of stats.tbl.h. Empty if the scheduler is not ours.
     pub counters: Vec<u64>,
 }
 
@@ -128,7 +129,7 @@ impl Measured {
         }
     }
 
-    /// A task runs that was woken so long ago, if it was woken since it ran last.
+    /// A task begins to run, `ns` after its wakeup if it was woken since it last ran.
     pub fn runs(&mut self, ns: u64, woken_at: &mut u64) {
         if self.counts() && *woken_at > 0 {
             self.wakeups.add(ns);
@@ -136,7 +137,8 @@ impl Measured {
         *woken_at = 0;
     }
 
-    /// A task runs that did not; on another CPU than before, if it `migrates`.
+    /// A CPU switches to a task. `moved`: how far from where it last ran; `migrates`: from another
+    /// CPU.
     pub fn switches(&mut self, moved: Option<Move>, migrates: bool) {
         if self.counts() {
             self.switches += 1;
@@ -147,7 +149,7 @@ impl Measured {
         }
     }
 
-    /// ns that were measured.
+    /// The measured time, ns.
     pub fn ns(&self) -> u64 {
         self.until - self.since.unwrap_or(self.until)
     }
@@ -156,7 +158,7 @@ impl Measured {
         matches!(self.measure, Measure::Rate(_))
     }
 
-    /// What `result` is.
+    /// The unit of `result`.
     pub fn unit(&self, load: &Load) -> String {
         match self.measure {
             Measure::Time => "ns until the last task has ended".to_string(),
@@ -174,7 +176,7 @@ impl Measured {
         }
     }
 
-    /// ns for one of what the load counts, or until the last task has ended.
+    /// ns per item that the load counts, or until the last task has ended.
     pub fn time_of_one(&self) -> f64 {
         match self.measure {
             Measure::Rate(_) => 1e9 / self.result(),
@@ -182,7 +184,7 @@ impl Measured {
         }
     }
 
-    /// How many the load counted; of one that counts none: itself.
+    /// The number of items that the load counted. 1 if it counts none.
     pub fn counted(&self) -> u64 {
         match self.measure {
             Measure::Rate(mark) => self.marks[mark],
@@ -190,7 +192,8 @@ impl Measured {
         }
     }
 
-    /// ns that so many of a thousand of the load's latencies do not exceed. None: it measures none.
+    /// ns that `permille` of a thousand of the load's latencies do not exceed. None: it measures
+    /// none.
     pub fn quantile(&self, permille: u64) -> Option<u64> {
         match self.measure {
             Measure::Latency(mark) => self.latency[mark].quantile(permille),

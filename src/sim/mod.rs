@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A simulator: the policy's own C, natively, on machines and under workloads that no test machine has. Discrete events, and the same
-//! for the same seed. docs/simulator.md says what is modelled and what is not.
+//! A discrete-event simulator: the policy's own C, compiled natively, on modelled machines and
+//! workloads. The same seed gives the same run. docs/simulator.md says what is modelled and what is
+//! not.
 //!
-//! `load/` is what tasks do, `wait`, `cond` and `pipe` what they do to each other; `machines`, `speed`, `freq`, `cost`, `caches`, `kthreads` the
-//! machine, of `params`; `daemon` what userspace publishes; `sched` what the engine asks of a scheduler, `cpus` which tasks each CPU has, `ext`
-//! the kernel's sched_ext around the policy, `fair/` its fair class, `cosmos` another scheduler, `oracle` a bound, `policy` what can be
-//! compared; `engine` the loop, with what goes wrong, `clock` its time, `measure` what comes of it, `watch` who looks on, `trace/` what it looked like, `check`
-//! whether it can be true, `swarm/` random cases for that, `runs` runs side by side; `table/` what the sources have published beside what comes out here.
+//! - `load/`: what tasks do; `wait`, `cond` and `pipe`: what they do to each other.
+//! - `machines`, `speed`, `freq`, `pstate`, `caches`, `lines`, `kthreads`, `cost`: the machine,
+//!   built from `params`. `daemon`: what userspace publishes to the policy.
+//! - `sched`: what the engine asks of a scheduler; `cpus`: which tasks each CPU has.
+//! - `ext`: the kernel's sched_ext around the policy; `fair/`: the kernel's fair class; `cosmos`:
+//!   another scheduler; `oracle`: an upper bound; `policy`: the names of all these.
+//! - `engine`: the loop, with faults; `clock`: its time; `measure`: the results; `runs`: many runs
+//!   in parallel.
+//! - `watch`: observers of a run; `trace/` draws it, `check` checks it, `swarm/` makes random cases
+//!   for the checks.
+//! - `table/`: published results beside simulated ones.
 
 mod args;
 mod caches;
@@ -78,26 +85,26 @@ pub struct Scenario<'a> {
 }
 
 impl Scenario<'_> {
-    /// Runs it. Errors: the machine is none that the policy handles, or has no CPU that a group may use; the workload stands still; of it
-    /// the bound is not known.
+    /// Runs it. Errors: the policy does not handle the machine; no CPU is left for a group; the
+    /// workload stands still; the oracle does not know the bound of the workload.
     pub fn run(self) -> Result<Measured> {
         self.watched(()).map(|(measured, ())| measured)
     }
 
-    /// The workload, and the threads of the kernel beside it.
+    /// The workload and the modelled kernel threads.
     fn whole(&self) -> Load {
         let mut load = self.load.clone();
         kthreads::add(&mut load, &self.model.params, &self.model.machine);
         load
     }
 
-    /// The same, checked at every event. Errors: also what is not as it must be.
+    /// Runs with all checks at every event. Errors: also any check that fails.
     pub fn checked(self) -> Result<Measured> {
         let check = Check::new(self.model.machine.nr_cpu_ids.into(), &self.whole());
         self.watched(check).map(|(measured, _)| measured)
     }
 
-    /// The same, looked at by `watch`.
+    /// Runs with `watch` observing.
     fn watched<W: Watch>(&self, watch: W) -> Result<(Measured, W)> {
         match self.policy {
             Policy::Ext(settings) => self.under(settings, watch, Ext::new),
@@ -120,7 +127,7 @@ impl Scenario<'_> {
         self.under(settings, watch, sched)
     }
 
-    /// Under a scheduler over the policy's memory with these settings.
+    /// Runs under a scheduler over the policy's memory with these settings.
     fn under<S: Scheduler, W: Watch>(
         &self,
         settings: &Settings,
@@ -135,7 +142,7 @@ impl Scenario<'_> {
         if load.faults.watchdog > 0 {
             tunables.wait_bound_ns = load.faults.watchdog / 2;
         }
-        // The policy is loaded, for the machine without those CPUs.
+        // Loads the policy for the machine without the CPUs in `away`.
         let anew = |away: &[usize]| {
             let facts = self.model.facts_without(away)?;
             let daemon = Daemon::new(settings, &facts, &self.model.policies());
@@ -153,7 +160,8 @@ impl Scenario<'_> {
         Ok((engine.measured, engine.watch))
     }
 
-    /// Which CPUs each group of tasks may use; None: every CPU. Errors: the machine has none of them.
+    /// The CPUs that each group of tasks may use. None: every CPU. Errors: the machine has none of
+    /// them.
     fn masks(&self, load: &Load, facts: &Facts) -> Result<Vec<Option<Vec<u64>>>> {
         let words = facts.cpus.len().div_ceil(64);
         let all = match self.policy {
@@ -172,7 +180,7 @@ impl Scenario<'_> {
                 beyond.map_or(0, |c| c.1),
                 facts.cpus.len() - 1
             );
-            // Threads of the kernel are pinned as it is.
+            // Pinning restricts the workload only, not kernel threads.
             let all = all.as_ref().filter(|_| !group.kernel);
             let mask = match (group.mask(words), all) {
                 (None, None) => return Ok(None),
@@ -190,7 +198,7 @@ impl Scenario<'_> {
     }
 }
 
-/// As the kernel numbers these sets: 0 is every CPU.
+/// The number of each set of CPUs in the native kernel. 0: every CPU.
 fn numbers(masks: &[Option<Vec<u64>>]) -> Vec<usize> {
     let mut next = 0;
     let number = |mask: &Option<Vec<u64>>| {
@@ -200,7 +208,7 @@ fn numbers(masks: &[Option<Vec<u64>>]) -> Vec<usize> {
     masks.iter().map(number).collect()
 }
 
-/// One bit for each CPU that is the first of its core.
+/// A mask with the first CPU of each core.
 fn first_threads(facts: &Facts) -> Vec<u64> {
     let mut mask = vec![0; facts.cpus.len().div_ceil(64)];
     for (cpu, row) in facts.cpus.iter().enumerate() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The best that can be, known in hindsight, of workloads in which nothing waits for anything: no placement ends them sooner. Not a
-//! schedule but a bound: work may be divided at will, and wakeups, switches and caches cost nothing.
+//! An upper bound for workloads in which nothing waits for anything: no placement ends them sooner.
+//! It is not a schedule: work may be divided at will, and wakeups, switches and caches cost
+//! nothing.
 
 use super::load::{Load, Measure, Step, Vary};
 use super::machines::Hardware;
@@ -9,12 +10,12 @@ use super::speed::{Cores, FULL};
 use anyhow::{Result, bail, ensure};
 use std::cmp::Reverse;
 
-/// What the load would come to. Errors: of this load the bound is not known.
+/// The best result that the load could have. Errors: the bound of this load is not known.
 pub fn bound(load: &Load, hardware: Hardware) -> Result<Measured> {
     let tasks = tasks(load)?;
     let online = |&cpu: &usize| hardware.facts.cpus[cpu].online != 0;
     let mut cpus: Vec<usize> = (0..hardware.facts.cpus.len()).filter(online).collect();
-    // The big ones first.
+    // Big CPUs first.
     cpus.sort_by_key(|&cpu| Reverse(hardware.facts.cpus[cpu].capacity));
     let (alone, together) = speeds(hardware.cores, &cpus, tasks.len());
     let longest = tasks.iter().copied().max().unwrap_or(0);
@@ -27,7 +28,7 @@ pub fn bound(load: &Load, hardware: Hardware) -> Result<Measured> {
     Ok(measured)
 }
 
-/// The work of each task, ns at full speed.
+/// The work of each task, ns at full speed. Errors: as of `bound`.
 fn tasks(load: &Load) -> Result<Vec<u64>> {
     ensure!(
         load.parallel,
@@ -59,7 +60,8 @@ fn tasks(load: &Load) -> Result<Vec<u64>> {
     Ok(tasks)
 }
 
-/// Work in a ns: of a task alone, and the most of so many together, over first threads of cores before second ones.
+/// Work per ns: of a task alone, and the most of `tasks` tasks together. First threads of cores are
+/// used before second ones.
 fn speeds(mut cores: Cores, cpus: &[usize], tasks: usize) -> (u64, u64) {
     let mut order = cpus.to_vec();
     let (mut alone, mut together) = (0, 0);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the model is made of, as numbers: data/params.tsv, where each has a range and a source. No default is typed anywhere else.
+//! The numbers that the model is made of: data/params.tsv, each with a range and a source. Defaults
+//! are written nowhere else.
 
 use anyhow::{Context, Result, bail};
 use std::fmt;
 
 const ROWS: &str = include_str!("data/params.tsv");
-/// Of a machine that has no row of its own.
+/// The machine of rows that apply to machines without a row of their own.
 const ANY: &str = "*";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,12 +14,12 @@ pub enum Unit {
     Ns,
     Us,
     Ms,
-    /// Time to load so much.
+    /// Time to load a MB.
     UsPerMb,
     Mhz,
     Kb,
     Mb,
-    /// Of something that is 1.
+    /// A part of 1.
     Part,
     Count,
     PerSecond,
@@ -53,7 +54,7 @@ pub struct Param {
     pub name: &'static str,
     pub value: f64,
     pub default: f64,
-    /// What is plausible.
+    /// The plausible range.
     pub low: f64,
     pub high: f64,
     pub unit: Unit,
@@ -61,16 +62,17 @@ pub struct Param {
     pub source: &'static str,
 }
 
-/// All of one machine.
+/// All parameters of one machine.
 #[derive(Clone, Debug)]
 pub struct Params {
     machine: String,
-    /// By name.
+    /// Sorted by name.
     all: Vec<Param>,
 }
 
 impl Params {
-    /// As the sources have them: rows of the machine before those of MACHINE in a name MACHINE/MODE, these before those of any.
+    /// The parameters of a machine: its own rows first, then those of MACHINE if the name is
+    /// MACHINE/MODE, then those of any machine.
     pub fn of(machine: &str) -> Params {
         let base = machine.split('/').next().unwrap_or(machine);
         let mut all: Vec<Param> = Vec::new();
@@ -88,7 +90,7 @@ impl Params {
         }
     }
 
-    /// By name.
+    /// Sorted by name.
     pub fn all(&self) -> &[Param] {
         &self.all
     }
@@ -98,7 +100,8 @@ impl Params {
         Some(&self.all[at])
     }
 
-    /// In the parameter's unit. Errors: there is none of that name, or its range does not have the value.
+    /// Sets a value, in the parameter's unit. Errors: there is no such parameter; its range does
+    /// not contain the value.
     pub fn set(&mut self, name: &str, value: f64) -> Result<()> {
         let at = self.all.binary_search_by_key(&name, |p| p.name);
         let Ok(at) = at else {
@@ -119,7 +122,7 @@ impl Params {
         Ok(())
     }
 
-    /// From NAME=VALUE, as typed.
+    /// Sets a value from NAME=VALUE, as given with --param.
     pub fn change(&mut self, text: &str) -> Result<()> {
         let told = || format!("--param {text}");
         let (name, value) = text
@@ -131,7 +134,8 @@ impl Params {
         self.set(name, value).with_context(told)
     }
 
-    // ---- for who builds the model: a name that is not there, or in another unit, is a mistake in the code ----
+    // ---- for code that builds the model: an unknown name or another unit is a bug, and panics
+    // ----
 
     fn known(&self, name: &str) -> &Param {
         let param = self.get(name);
@@ -202,7 +206,7 @@ fn rows() -> impl Iterator<Item = (&'static str, Param)> {
     })
 }
 
-/// A line: name, machine, default, range, unit, what, source.
+/// Reads a line: name, machine, default, range, unit, what, source.
 fn row(line: &'static str) -> Option<(&'static str, Param)> {
     let cells: Vec<&str> = line.split('\t').collect();
     let &[name, machine, default, range, unit, what, source] = &cells[..] else {
@@ -224,7 +228,7 @@ fn row(line: &'static str) -> Option<(&'static str, Param)> {
     (low <= default && default <= high).then_some((machine, param))
 }
 
-/// All rows, for people.
+/// All rows, as text for --list.
 pub fn text() -> String {
     let line = |(machine, p): (&str, Param)| {
         let range = match p.low == p.high {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Pipes as the kernel has them from 5.5 to 6.13 (fs/pipe.c): pages that small messages share, and a mutex around every read and write,
-//! for which who comes while its holder runs waits on its CPU (kernel/locking/mutex.c). A read of a full pipe wakes a writer, also where no
-//! page came free of it; that writer looks, and sleeps again.
+//! Kernel pipes as of 5.5 to 6.13 (fs/pipe.c): pages that small messages share, and a mutex around
+//! every read and write. A task spins for the mutex while its holder runs, and else sleeps
+//! (kernel/locking/mutex.c). A read of a full pipe wakes a writer even if no page came free; that
+//! writer looks and sleeps again.
 
 use super::cost::Costs;
 use super::lines::Shared;
@@ -14,13 +15,13 @@ use std::collections::VecDeque;
 
 /// Pages of a pipe (kernel: PIPE_DEF_BUFFERS).
 const PAGES: usize = 16;
-/// After so long who spins looks whether the holder still runs, ns.
+/// A task that spins looks after this long whether the holder still runs, ns.
 const LOOK: u64 = 2_000;
 
 /// What a task is about to do with a pipe.
 #[derive(Clone, Copy)]
 pub(super) enum Way {
-    /// About what the message is.
+    /// The tag of the message.
     Write(usize),
     Read,
 }
@@ -30,37 +31,40 @@ pub(super) enum Way {
 pub enum Stage {
     #[default]
     Outside,
-    /// It waits for the mutex, on its CPU.
+    /// It spins for the mutex.
     Spins,
     /// It sleeps for the mutex, or has been woken for it.
     Queued,
     /// The mutex was handed to it.
     Given,
     Holds,
-    /// It sleeps until there is room, or something to read, or has been woken for that.
+    /// It sleeps until there is room or something to read, or has been woken for that.
     Waits,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AtPipe {
     stage: Stage,
-    /// It slept there: it wakes the next one, as it was woken (kernel: wake_next_reader, wake_next_writer).
+    /// It has slept for this pipe, so it wakes the next sleeper of its kind (kernel:
+    /// wake_next_reader, wake_next_writer).
     slept: bool,
-    /// It is the first who slept for the mutex, and has been woken: it goes before others.
+    /// It was the first to sleep for the mutex and has been woken, so it goes before others.
     first: bool,
 }
 
 #[derive(Default)]
 pub(super) struct Pipe {
-    /// Messages of each page that have not been read, the oldest page first; and how many were ever written to the newest.
+    /// Unread messages of each page, the oldest page first; and the messages ever written to the
+    /// newest page.
     pages: VecDeque<u64>,
     written: u64,
     holder: Option<TaskId>,
     spinners: VecDeque<TaskId>,
     sleepers: VecDeque<TaskId>,
-    /// The first who slept has been woken and has not had the mutex yet: no other is woken (kernel: it still is the first of wait_list).
+    /// The first sleeper has been woken and has not had the mutex yet, so no other is woken
+    /// (kernel: it still is the first of wait_list).
     woken: bool,
-    /// It was woken in vain: the mutex is its own next (kernel: MUTEX_FLAG_HANDOFF).
+    /// The first sleeper was woken in vain, so it gets the mutex next (kernel: MUTEX_FLAG_HANDOFF).
     handoff: bool,
 }
 
@@ -69,7 +73,7 @@ impl Pipe {
         self.pages.len() >= PAGES
     }
 
-    /// Who waited for it to change has to go on waiting.
+    /// True if a task that waits for the pipe to change must go on waiting.
     fn in_vain(&self, way: Way) -> bool {
         match way {
             Way::Write(_) => self.full(),
@@ -77,7 +81,7 @@ impl Pipe {
         }
     }
 
-    /// A message goes into the newest page, if it has room, or into a new one; false: there is neither.
+    /// Adds a message to the newest page, or to a new page. False: there is no room.
     fn write(&mut self, of_page: u64) -> bool {
         let full = self.full();
         match self.pages.back_mut() {
@@ -95,7 +99,7 @@ impl Pipe {
         }
     }
 
-    /// Takes a message out of the oldest page; false: there is none.
+    /// Takes a message out of the oldest page. False: there is none.
     fn read(&mut self) -> bool {
         let Some(page) = self.pages.front_mut() else {
             return false;
@@ -109,7 +113,7 @@ impl Pipe {
 }
 
 impl Wait {
-    /// The read or write goes on from where it was. None: it is done.
+    /// Goes on with the read or write from where it was. None: it is done.
     pub(super) fn pipes(
         &mut self,
         at: usize,
@@ -125,12 +129,12 @@ impl Wait {
             Stage::Waits if self.pipes[at].in_vain(way) => Some(self.waits(at, way, id)),
             _ => Some(self.locks(at, paged, tasks, id, costs)),
         };
-        // The step comes again until it is done.
+        // The step is repeated until it is done.
         tasks[id].pc -= usize::from(came.is_some());
         came
     }
 
-    /// It has the mutex, and does what is done under it.
+    /// Takes the mutex, and does the work under it.
     fn enters(&mut self, at: usize, paged: Paged, task: &mut Task, costs: &Costs) -> Came {
         let cpu = task.cpu.expect("it runs");
         let lines = self.lines.come(Shared::Pipe(at), cpu, costs);
@@ -142,7 +146,7 @@ impl Wait {
         Came::Works
     }
 
-    /// It asks for the mutex.
+    /// Asks for the mutex.
     fn locks(
         &mut self,
         at: usize,
@@ -181,7 +185,8 @@ impl Wait {
         Came::Sleeps(None)
     }
 
-    /// It gives the mutex to whom it was promised, or to who spins for it; and wakes the first who sleeps.
+    /// Gives the mutex to the task that it was promised to, or to one that spins for it. Wakes the
+    /// first sleeper, unless one has been woken already.
     fn unlocks(&mut self, at: usize, tasks: &mut [Task], id: TaskId) {
         let pipe = &mut self.pipes[at];
         let promised = std::mem::take(&mut pipe.handoff);
@@ -208,7 +213,7 @@ impl Wait {
         tasks[id].todo.push_back(Then::Wake(next, false));
     }
 
-    /// It sleeps, behind others who do.
+    /// Sleeps behind the tasks that sleep already.
     fn waits(&mut self, at: usize, way: Way, id: TaskId) -> Came {
         let channel = &mut self.channels[at];
         match way {
@@ -218,7 +223,7 @@ impl Wait {
         Came::Sleeps(None)
     }
 
-    /// What is done under the mutex is done, and it is given back.
+    /// The work under the mutex is done, and the mutex is given back.
     fn holds(
         &mut self,
         at: usize,
@@ -241,7 +246,7 @@ impl Wait {
                 slept: true,
                 ..AtPipe::default()
             };
-            // Whom the mutex was for is woken first; then it looks again, and sleeps.
+            // The task that the mutex is for is woken first. Then this one looks again, and sleeps.
             tasks[id].pc -= 1;
             return None;
         }
@@ -261,7 +266,7 @@ impl Wait {
         let sync = self.load.channels[at].sync;
         let readers = reader.then(|| channel.readers.pop_front()).flatten();
         let writers = writer.then(|| channel.writers.pop_front()).flatten();
-        // Who writes wakes readers first, who reads writers.
+        // A writer wakes readers first, a reader wakes writers first.
         let wakes = match way {
             Way::Write(_) => [readers, writers],
             Way::Read => [writers, readers],

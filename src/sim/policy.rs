@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What can be compared: the policy's own C in sched_ext, and what stands beside it.
+//! What can be compared: the policy's own C in sched_ext, and the comparators.
 
 use crate::arms::Settings;
 use crate::variant::settings;
 use anyhow::{Result, ensure};
 
-/// What a variant may be, for help and documentation.
+/// The variants, for help and documentation.
 pub const NAMES: [(&str, &str); 6] = [
     (
         "PRESET",
@@ -27,7 +27,7 @@ pub const NAMES: [(&str, &str); 6] = [
     ),
 ];
 
-/// Which of the kernel's own rules order a queue.
+/// Which of the kernel's rules order a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
     Eevdf,
@@ -38,17 +38,20 @@ pub enum Rules {
 pub enum Policy {
     /// The policy in sched_ext.
     Ext(Settings),
-    /// The kernel's fair class: its own queues and load balancer, its placement by the policy's ladder.
+    /// The kernel's fair class: its own queues and load balancer, with placement by the policy's
+    /// ladder.
     Fair(Rules, Settings),
-    /// `Fair` with EEVDF and mainline's placement, tasks restricted to the first thread of each core.
+    /// `Fair` with EEVDF and mainline's placement; tasks may use only the first thread of each
+    /// core.
     Pinned,
     Cosmos,
     Oracle,
 }
 
 impl Policy {
-    /// Reads `PRESET`, `eevdf:PRESET` and so on, with what is other than the preset behind it: `+FEATURE=on|off`,
-    /// `+TUNABLE=VALUE`. Errors: there is none of that name.
+    /// Reads `PRESET`, `eevdf:PRESET` and so on, followed by changes to the preset:
+    /// `+FEATURE=on|off`, `+TUNABLE=VALUE`. Errors: an unknown name, or changes where none are
+    /// possible.
     pub fn parse(name: &str) -> Result<Policy> {
         let end = name.find([':', '+']).unwrap_or(name.len());
         let rest = name[end..].strip_prefix(':').map(str::to_string);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a CPU counts of its own cycles, who reads that, and what intel_pstate without HWP makes of it (kernel:
-//! drivers/cpufreq/intel_pstate.c: intel_pstate_update_util(), get_target_pstate(), as of 4.11 to today). Parts of the highest, in 1/FULL.
+//! The cycle counters of a CPU, their readers, and what intel_pstate without HWP makes of them
+//! (kernel: drivers/cpufreq/intel_pstate.c: intel_pstate_update_util(), get_target_pstate(), as of
+//! 4.11 to today). Frequencies are parts of the highest, in 1/FULL.
 
 use super::speed::FULL;
 
-/// Of Core processors (kernel: core_get_scaling()).
+/// kHz of a P-state of Core processors (kernel: core_get_scaling()).
 const PSTATE_KHZ: u32 = 100_000;
 
-/// What has been counted since some time (APERF, MPERF).
+/// What has been counted (APERF, MPERF).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cycles {
     /// ns that the CPU was busy.
     busy: u64,
-    /// These, times the frequency.
+    /// The same, times the frequency.
     done: u64,
 }
 
@@ -29,18 +30,18 @@ impl Cycles {
         }
     }
 
-    /// The mean frequency while it was busy.
+    /// The mean frequency while the CPU was busy. None: it was idle.
     fn mean(self) -> Option<u64> {
         self.done.checked_div(self.busy)
     }
 }
 
-/// Somebody who reads the counters now and then.
+/// A reader of the counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reader(Cycles);
 
 impl Reader {
-    /// The mean frequency since it read last, if the CPU was busy.
+    /// The mean frequency since the last read. None: the CPU was idle.
     pub fn read(&mut self, counted: Cycles) -> Option<u64> {
         counted
             .since(std::mem::replace(&mut self.0, counted))
@@ -48,20 +49,21 @@ impl Reader {
     }
 }
 
-/// The driver's loop on one CPU. It is called when the CPU begins to run something and at its ticks, so an idle CPU asks for what it asked for last.
+/// The driver's loop on one CPU. It is called when the CPU begins to run something and at its
+/// ticks, so an idle CPU keeps its last request.
 #[derive(Clone, Copy, Debug)]
 pub struct Pstate {
     read: Cycles,
-    /// When it was sampled last, ns.
+    /// When the CPU was last sampled, ns.
     at: u64,
-    /// P-states, of 100 MHz each: the lowest, the highest, and what it asks for.
+    /// P-states of 100 MHz each: the lowest, the highest, and the requested one.
     lowest: u64,
     highest: u64,
     state: u64,
 }
 
 impl Pstate {
-    /// kHz.
+    /// `lowest` and `highest`: kHz.
     pub fn new(lowest: u32, highest: u32) -> Pstate {
         let state = |khz: u32| (khz / PSTATE_KHZ).into();
         Pstate {
@@ -73,12 +75,13 @@ impl Pstate {
         }
     }
 
-    /// What it asks for.
+    /// The requested frequency.
     pub fn asks(&self) -> u64 {
         self.state * FULL / self.highest
     }
 
-    /// Samples the CPU, at the earliest so long after the last time, ns; and not, if it has counted nothing since.
+    /// Samples the CPU, if the last sample is at least `period` ns old and something has been
+    /// counted since.
     pub fn called(&mut self, counted: Cycles, now: u64, period: u64) {
         let ns = now - self.at;
         if ns < period {
@@ -89,7 +92,8 @@ impl Pstate {
             return;
         };
         (self.read, self.at) = (counted, now);
-        // A quarter more than was used; and half of what it would lose is kept. Whole states: so it comes down to the lowest.
+        // A quarter more than was used. If the CPU was faster than that, half of the difference is
+        // kept. The mean is rounded to whole states, so that it comes down to the lowest.
         let most = u128::from(self.highest + self.highest / 4);
         let target = (most * u128::from(sample.busy) / u128::from(ns)) as u64;
         let target = target.max(self.lowest);
@@ -111,7 +115,7 @@ mod tests {
         Pstate::new(1_200_000, 3_000_000)
     }
 
-    /// P-states after each sample of 10 ms in which the CPU was busy for so many us.
+    /// P-states after samples of 10 ms, for each the us that the CPU was busy in it.
     fn states(busy_us: &[u64]) -> Vec<u64> {
         let (mut driver, mut counted) = (driver(), Cycles::default());
         let mut now = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Runs side by side, on as many threads as there are CPUs. What comes of them does not depend on their order.
+//! Parallel runs, on as many threads as there are CPUs. The results do not depend on their order.
 
 use anyhow::{Result, anyhow};
 use std::io::{IsTerminal, Write, stderr};
@@ -7,7 +7,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// What comes of `run` for 0 to `jobs` - 1, in that order; stderr shows how many have ended. Errors: the first that a run has.
+/// The results of `run` for 0 to `jobs` - 1, in that order. stderr shows how many have ended.
+/// Errors: the first error, in the same order.
 pub fn all<T: Send>(jobs: usize, run: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
     let (next, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let done: Vec<Mutex<Option<Result<T>>>> = (0..jobs).map(|_| Mutex::new(None)).collect();
@@ -35,7 +36,7 @@ pub fn all<T: Send>(jobs: usize, run: impl Fn(usize) -> Result<T> + Sync) -> Res
 fn progress(done: usize, all: usize) {
     if stderr().is_terminal() {
         let end = if done == all { "\n" } else { "" };
-        // Who does not see it misses nothing.
+        // A failure to show progress does not matter.
         let _ = write!(stderr(), "\r{done} of {all} runs{end}");
     }
 }

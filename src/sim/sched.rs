@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the engine asks of a scheduler, whichever it is.
+//! What the engine asks of any scheduler.
 
 use super::task::Task;
 use crate::bpf::intf::CAPACITY_SCALE;
@@ -9,17 +9,17 @@ use crate::native::{Attr, Kernel, TaskId};
 /// Why a task comes to a CPU: a wakeup, a fork or an exec.
 #[derive(Clone, Copy, Debug)]
 pub struct Wake {
-    /// On which CPU it happens, by the task that runs there.
+    /// The CPU on which it happens.
     pub cpu: usize,
-    /// The waker said that it is about to sleep.
+    /// The waker said that it is about to sleep (kernel: WF_SYNC).
     pub sync: bool,
     pub fork: bool,
-    /// It ran, and goes on here with a new program.
+    /// The task ran and goes on here with a new program.
     pub exec: bool,
 }
 
 impl Wake {
-    /// A wakeup.
+    /// An ordinary wakeup.
     pub fn by(cpu: usize) -> Wake {
         Wake {
             cpu,
@@ -43,7 +43,7 @@ impl Wake {
         }
     }
 
-    /// As the policy is told (kernel: WF_FORK, WF_SYNC).
+    /// The wake flags for the policy (kernel: WF_FORK, WF_SYNC).
     pub fn flags(self) -> u64 {
         let fork = if self.fork { sys::WAKE_FORK as u64 } else { 0 };
         let sync = if self.sync { sys::WAKE_SYNC as u64 } else { 0 };
@@ -51,117 +51,124 @@ impl Wake {
     }
 }
 
-/// What a scheduler wants of the machine.
+/// What a scheduler asks of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The CPU shall pick anew.
+    /// Make the CPU pick again.
     Reschedule(usize),
-    /// Started anew, if it was started.
+    /// Arm a timer, again if it is armed already.
     Timer {
         which: timer_kind,
         cpu: usize,
         ns: u64,
     },
-    /// The CPU shall have a part of the highest frequency, of CAPACITY_SCALE.
+    /// Ask for a frequency of the CPU, as a part of the highest in units of CAPACITY_SCALE.
     Speed { cpu: usize, speed: u32 },
 }
 
-/// Each call is an instant; what it wants goes into `orders`. A CPU that runs nothing has nothing runnable in its hand.
+/// A scheduler. Calls take no simulated time, and append what the scheduler asks for to `orders`.
+/// While a CPU runs nothing, the scheduler has no runnable current task for it.
 pub trait Scheduler {
-    /// The policy's memory, if it has one: userspace publishes into it, and ticks tell it frequencies.
+    /// The policy's memory, if the scheduler has one. Userspace publishes into it, and ticks write
+    /// frequencies.
     fn kernel(&mut self) -> Option<&mut Kernel> {
         None
     }
-    /// What it asks of every CPU's frequency as it begins, a part of CAPACITY_SCALE: all, under sched_ext (kernel: whoever
-    /// enables a scheduler sets each scx.cpuperf_target to SCX_CPUPERF_ONE). None: nothing, and schedutil goes by what is used.
+    /// The frequency that a new scheduler asks of every CPU, as a part of CAPACITY_SCALE. sched_ext
+    /// asks for the highest (kernel: enabling a scheduler sets scx.cpuperf_target to
+    /// SCX_CPUPERF_ONE). None: it asks for nothing, and schedutil goes by utilisation.
     fn first_speed(&self) -> Option<u32> {
         Some(CAPACITY_SCALE)
     }
-    /// The time of what follows, ns.
+    /// Sets the time of the calls that follow, ns.
     fn set_now(&mut self, now: u64);
-    /// A task that may use the CPUs of a mask; it has run nowhere, and counts as on `cpu`.
+    /// A new task, which may use the CPUs of a mask. It has not run yet, and counts as on `cpu`.
     fn begin(&mut self, task: TaskId, mask: usize, cpu: usize);
-    /// It is given a nice level, a policy, a slice; right after its beginning, and perhaps again.
+    /// Sets a task's nice level, policy and slice. Called right after `begin`, and perhaps again.
     fn set_attr(&mut self, task: TaskId, attr: &Attr);
-    /// The same of a task that may run or wait (kernel: sched_setattr() of another's). False: this scheduler is not asked so.
+    /// The same for a task that may be running or waiting (kernel: sched_setattr() of another
+    /// task). False: not supported.
     fn change_attr(&mut self, _: TaskId, _: &Attr, _: &mut Vec<Order>) -> bool {
         false
     }
-    /// It may use other CPUs (kernel: sched_setaffinity()): waiting or running on one that it may not use any more, it waits on one that it
-    /// may. True: it ran there, and no longer does; the CPU picks next. Not called between placement and arrival.
+    /// The task may use other CPUs (kernel: sched_setaffinity()). If it runs or waits on a CPU that
+    /// it may no longer use, it goes to wait on one that it may. True: it ran and was stopped, so
+    /// the CPU picks next. Not called between placement and arrival.
     fn set_affinity(&mut self, task: TaskId, mask: usize, orders: &mut Vec<Order>) -> bool;
-    /// Which CPU shall the task, which wakes or is new, run on?
+    /// Chooses a CPU for a task that wakes or is new.
     fn place(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>) -> usize;
-    /// It is there.
+    /// The task is on the run queue of its CPU.
     fn arrive(&mut self, wake: Wake, task: TaskId, orders: &mut Vec<Order>);
-    /// The running task has run for so long, until now.
+    /// The running task has run for `ns` until now.
     fn ran(&mut self, task: TaskId, ns: u64);
-    /// The running task gives way (kernel: sched_yield()); the CPU picks next.
+    /// The running task gives way (kernel: sched_yield()). The CPU picks next.
     fn yields(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>);
-    /// The running task begins a new program: on which CPU (kernel: sched_exec())? If on another, this one picks next, and the
-    /// task arrives there.
+    /// The running task begins a new program (kernel: sched_exec()). Returns its CPU. If that is
+    /// another CPU, this one picks next, and the task arrives there.
     fn exec(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) -> usize;
-    /// The running task sleeps; the CPU picks next.
+    /// The running task sleeps. The CPU picks next.
     fn sleeps(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>);
-    /// The same for the last time.
+    /// The running task ends. The CPU picks next.
     fn ends(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>);
-    /// Who runs on the CPU now.
+    /// Chooses the task that runs next.
     fn pick(&mut self, cpu: usize, orders: &mut Vec<Order>) -> Option<TaskId>;
-    /// Every tick of a CPU that runs a task.
+    /// The tick of a CPU that runs a task.
     fn tick(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>);
-    /// What the policy has counted, as the rows of stats.tbl.h; nothing, if it is none of ours.
+    /// The policy's counters, by the rows of stats.tbl.h. Empty if the scheduler is not ours.
     fn counters(&self) -> Vec<u64> {
         Vec::new()
     }
-    /// What it believes, to be compared with what is. None: it does not say.
+    /// What the scheduler says of itself, for `check`. None: it says nothing.
     fn belief(&self) -> Option<&dyn Belief> {
         None
     }
-    /// What it keeps to; docs/simulator.md says why.
+    /// The bounds that the scheduler keeps; docs/simulator.md says why.
     fn bounds(&self) -> Bounds {
         Bounds::default()
     }
-    /// A timer that it started.
+    /// A timer fires that the scheduler armed.
     fn timer(&mut self, cpu: usize, which: timer_kind, orders: &mut Vec<Order>);
 }
 
-/// What a scheduler says of itself when it is asked.
+/// What a scheduler says of itself.
 pub trait Belief {
-    /// Adds who waits for the CPU, in whichever of its queues.
+    /// Appends the tasks that wait for the CPU, in any of its queues.
     fn waiting(&self, cpu: usize, to: &mut Vec<TaskId>);
-    /// How many tasks run or wait there.
+    /// The number of tasks that run or wait on the CPU.
     fn nr_running(&self, cpu: usize) -> usize;
-    /// It is seen as idle.
+    /// True if the scheduler sees the CPU as idle.
     fn idle(&self, cpu: usize) -> bool;
-    /// A search for idle CPUs finds it.
+    /// True if a search for idle CPUs finds it.
     fn listed(&self, cpu: usize) -> bool;
-    /// The virtual run time of a task that is runnable, which goes around, and whether it is ns.
+    /// The virtual run time of a runnable task, and whether it is in ns. It wraps around.
     fn vruntime(&self, task: TaskId) -> (u64, bool);
-    /// The virtual time of the CPU, which goes around and never goes back.
+    /// The virtual time of the CPU. It wraps around and never goes back.
     fn progress(&self, cpu: usize) -> u64;
-    /// What is wrong in what it keeps for itself.
+    /// Checks the scheduler's own bookkeeping. Errors: what is wrong.
     fn audit(&self, now: u64, tasks: &[Task]) -> Result<(), String>;
 }
 
-/// ns; u64::MAX: there is no bound.
+/// Bounds, ns. u64::MAX: no bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// So long a CPU may idle beside a task that waits and may run there, and so much longer for each task that waits.
+    /// A CPU may idle this long beside a waiting task that it may run, plus `idle_each` for each
+    /// waiting task.
     pub idle: u64,
     pub idle_each: u64,
-    /// So long a task that may run may wait, for each that there is, and so much besides.
+    /// A runnable task may wait this long for each runnable task, plus `late` once.
     pub turn: u64,
     pub late: u64,
-    /// Tasks share by weight, and all that are in queues now weigh so much: `turn` is for each time that this is a task's own weight, and
-    /// `unfair` for who weighs NICE0. None: tasks of unequal weight are not compared.
+    /// The weight of all queued tasks, where tasks share by weight. `turn` then counts once for
+    /// each multiple of the task's own weight, and `unfair` is for a task of weight NICE0. None:
+    /// tasks of unequal weight are not compared.
     pub weight: Option<u64>,
-    /// More of that where tasks are unequal.
+    /// Added once while a runnable task has another nice level or policy than the default.
     pub unequal: u64,
-    /// And no longer, whoever competes.
+    /// The longest wait, whatever competes.
     pub longest: u64,
-    /// So far apart may the run times be of tasks that shared a CPU for a while, by weight.
+    /// Run times of tasks that shared a CPU for a while may differ by this much, by weight.
     pub unfair: u64,
-    /// Who yields gives up time that it is owed, and so has less than others.
+    /// A task that yields gives up time that it is owed, so it may have less than others.
     pub yields: bool,
 }
 
@@ -182,7 +189,7 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// The same where what hangs on a timer or a tick is so late, ns.
+    /// The same bounds where timers and ticks may be `ns` late.
     pub fn later(self, ns: u64) -> Bounds {
         Bounds {
             idle: self.idle.saturating_add(2 * ns),
@@ -190,7 +197,8 @@ impl Bounds {
             turn: self.turn.saturating_add(2 * ns),
             late: self.late + 4 * ns,
             unequal: self.unequal + 4 * ns,
-            // Each slice may end so late, and how many there are hangs on how many wait.
+            // Each slice may end this late, and the number of slices depends on the number of
+            // waiting tasks.
             longest: if ns > 0 { u64::MAX } else { self.longest },
             unfair: self.unfair.saturating_add(4 * ns),
             ..self

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How fast a CPU works now: its core's frequency, less what the core's other threads take. The only place that multiplies them.
+//! How fast a CPU works now: its core's frequency, less what the core's other threads take. Only
+//! this file combines them.
 
 use super::freq::Freqs;
 use super::params::Params;
@@ -7,40 +8,41 @@ use super::pstate::{Cycles, Pstate, Reader};
 use crate::bpf::intf::CAPACITY_SCALE;
 use crate::machine::Facts;
 
-/// Work in a ns at full speed.
+/// Work per ns at full speed.
 pub const FULL: u64 = 1 << 20;
 
 /// What is counted on a CPU.
 struct Counters {
     busy: bool,
-    /// What the scheduler asked for, a part of the highest frequency; None: nothing yet.
+    /// What the scheduler asked for, as a part of the highest frequency. None: nothing yet.
     asked: Option<u64>,
-    /// Until then, ns.
+    /// Counted up to this time, ns.
     since: u64,
     cycles: Cycles,
     tick: Reader,
     driver: Pstate,
 }
 
-/// Which CPUs are busy, and what that makes of the speed of each.
+/// Which CPUs are busy, and the speed of each that follows from it.
 pub struct Cores {
-    /// A thread's speed while another thread of its core is busy; and that of work that waits for memory. In 1/FULL.
+    /// The speed of a thread while another thread of its core is busy, and the same for work that
+    /// waits for memory, in 1/FULL.
     smt: u64,
     smt_memory: u64,
     core_of: Vec<usize>,
-    /// Of each CPU, beside the biggest: 1..=CAPACITY_SCALE.
+    /// The capacity of each CPU beside the biggest, 1..=CAPACITY_SCALE.
     capacity: Vec<u64>,
     /// Busy threads of each core.
     busy: Vec<u32>,
     freqs: Freqs,
     cpus: Vec<Counters>,
     threads: Vec<Vec<usize>>,
-    /// Between samples of the frequencies' driver, ns.
+    /// The time between samples of the cpufreq driver, ns.
     sample: u64,
 }
 
 impl Cores {
-    /// `domains`: which cores share a frequency, a number for each core.
+    /// `domains`: the frequency domain of each core.
     pub fn new(params: &Params, facts: &Facts, domains: &[usize]) -> Cores {
         let part = |name| (params.part(name) * FULL as f64).round() as u64;
         let core_of: Vec<usize> = facts.cpus.iter().map(|c| c.core.into()).collect();
@@ -76,7 +78,7 @@ impl Cores {
         }
     }
 
-    /// What its threads counted until now, at the frequency that the core had.
+    /// Counts for the core's threads until now, at the core's frequency.
     fn count(&mut self, core: usize, now: u64) {
         let frequency = self.freqs.of(core);
         for &cpu in &self.threads[core] {
@@ -88,7 +90,7 @@ impl Cores {
         }
     }
 
-    /// The driver of the CPU is called.
+    /// Calls the CPU's cpufreq driver.
     fn called(&mut self, cpu: usize, now: u64) {
         if !self.freqs.sampled() {
             return;
@@ -99,7 +101,7 @@ impl Cores {
         self.vote(self.core_of[cpu]);
     }
 
-    /// The core is asked for what the neediest of its busy threads wants.
+    /// Asks for the highest frequency that a busy thread of the core wants.
     fn vote(&mut self, core: usize) {
         let sampled = self.freqs.sampled();
         let asks = |c: &Counters| match sampled {
@@ -115,7 +117,8 @@ impl Cores {
         }
     }
 
-    /// A tick of a busy CPU: its mean frequency since the one before, while it was busy (kernel: arch_scale_freq_tick()).
+    /// A tick of a busy CPU. Returns its mean frequency while it was busy since its last tick
+    /// (kernel: arch_scale_freq_tick()).
     pub fn tick(&mut self, cpu: usize, now: u64) -> u64 {
         let core = self.core_of[cpu];
         self.count(core, now);
@@ -125,7 +128,7 @@ impl Cores {
         mean.unwrap_or(self.freqs.of(core))
     }
 
-    /// A thread of the core begins or ceases to be busy.
+    /// A CPU becomes busy or idle.
     pub fn turns(&mut self, cpu: usize, busy: bool, now: u64) {
         let core = self.core_of[cpu];
         self.count(core, now);
@@ -148,18 +151,18 @@ impl Cores {
         }
     }
 
-    /// Some thread of the CPU's core is busy.
+    /// True if some thread of the CPU's core is busy.
     pub fn busy(&self, cpu: usize) -> bool {
         self.busy[self.core_of[cpu]] > 0
     }
 
-    /// Another thread of the busy CPU's core is busy too.
+    /// True if another thread of the busy CPU's core is busy too.
     pub fn shared(&self, cpu: usize) -> bool {
         self.busy[self.core_of[cpu]] > 1
     }
 
-    /// Work in a ns of a busy CPU, of a task that waits for memory for so many percent of its time at full speed. No clock makes
-    /// that part faster or slower.
+    /// Work per ns of a busy CPU, for a task that waits for memory for `memory` percent of its time
+    /// at full speed. The frequency does not change the speed of that part.
     pub fn rate(&self, cpu: usize, memory: u64) -> u64 {
         let (smt, smt_memory) = match self.shared(cpu) {
             true => (self.smt, self.smt_memory),
@@ -179,7 +182,8 @@ impl Cores {
         self.freqs.of(self.core_of[cpu])
     }
 
-    /// The scheduler asks for a part of the highest. intel_pstate's own loop does not listen.
+    /// The scheduler asks for a part of the highest frequency. intel_pstate's own loop ignores
+    /// that.
     pub fn ask(&mut self, cpu: usize, part: u64) {
         if !self.freqs.sampled() {
             self.cpus[cpu].asked = Some(part);
@@ -187,7 +191,7 @@ impl Cores {
         }
     }
 
-    /// Frequencies take their steps. True: those of a busy core have more to take.
+    /// Frequencies take a step. True: those of a busy core need more steps.
     pub fn follow(&mut self, now: u64) -> bool {
         let busy: Vec<usize> = (0..self.busy.len()).filter(|&c| self.busy[c] > 0).collect();
         for &core in &busy {
@@ -198,14 +202,14 @@ impl Cores {
         busy.iter().any(|&core| self.freqs.behind(core, true))
     }
 
-    /// Busy cores are as fast as any governor ever lets them be beside each other.
+    /// Sets busy cores to the highest frequencies that any governor allows beside each other.
     pub fn at_best(&mut self) {
         for core in (0..self.busy.len()).filter(|&core| self.busy[core] > 0) {
             self.freqs.at_best(core);
         }
     }
 
-    /// When steps are due, ns from now, if the CPU's core or those around are not where they shall go.
+    /// ns until a step is due, if the CPU's core or its neighbours are not at their target.
     pub fn behind(&self, cpu: usize) -> Option<u64> {
         let behind = self.freqs.behind(self.core_of[cpu], self.busy(cpu));
         behind.then_some(self.freqs.step)

@@ -9,25 +9,25 @@ use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// There is none of that number.
+    /// No task has this number.
     Free,
     Asleep,
-    /// Placed, and not there yet.
+    /// Placed, and not on the run queue yet.
     Coming,
-    /// Runs, or waits to.
+    /// Runs, or waits to run.
     Runnable,
 }
 
-/// What a segment of work leads to.
+/// What happens at the end of a segment of work.
 #[derive(Clone, Copy, Debug)]
 pub enum Then {
     /// The next step.
     Step,
-    /// Another task is woken.
+    /// Another task is woken; true: by a sync wakeup.
     Wake(usize, bool),
-    /// A new task of a group is there.
+    /// A new task of a group is forked.
     Fork(usize),
-    /// The same, in the memory of its parent.
+    /// The same, and the child uses its parent's memory (vfork).
     Vfork(usize),
 }
 
@@ -36,7 +36,7 @@ pub enum Then {
 pub enum Memory {
     Own,
     Lent,
-    /// The same, and the task sleeps until it has it back.
+    /// Lent, and the task sleeps until it has it back.
     Missed,
     Returned,
 }
@@ -48,54 +48,55 @@ pub struct Task {
     pub pc: usize,
     pub turns: Vec<(i64, i64)>,
     pub known: Known,
-    /// What was received last is about this.
+    /// What the message received last is about.
     pub tag: usize,
     pub stamp: u64,
-    /// It came last to a barrier.
+    /// It was the last to come to a barrier.
     pub first: bool,
-    /// It waits at a barrier, on its CPU.
+    /// It spins at a barrier.
     pub spins: bool,
     /// How far it has come with a pipe.
     pub pipe: AtPipe,
-    /// It runs.
+    /// It runs now.
     pub on_cpu: bool,
     /// It sleeps until another wakes it.
     pub stuck: bool,
-    /// Its CPU has the cache lines that its step is about.
+    /// Its CPU has the cache lines that its step needs.
     pub reached: bool,
-    /// It waits for a condition, asleep or on its way.
+    /// It waits for a condition: asleep, or about to sleep.
     pub blocked: bool,
-    /// It runs until then, ns, whatever it does.
+    /// It runs until this time, ns, however much work that is.
     pub until: Option<u64>,
-    /// When its timers were last due, ns.
+    /// When its own timers were last due, ns.
     pub timers: Vec<Option<u64>>,
     /// Percent of its work that waits for memory.
     pub memory: u64,
     pub attr: Attr,
-    /// The CPUs that it may use, as the scheduler numbers such sets.
+    /// The scheduler's number of the set of CPUs that it may use.
     pub mask: usize,
-    /// Work of the segment, in 1/FULL ns at full speed.
+    /// Work left of the segment, in 1/FULL ns at full speed.
     pub left: u64,
     pub then: Then,
     /// Steps since it last worked or waited.
     pub idle_steps: u64,
-    /// What is to be done before the next step.
+    /// What it does before its next step.
     pub todo: VecDeque<Then>,
     pub wake: Wake,
     pub woken_at: u64,
-    /// Where it last ran.
+    /// The CPU on which it last ran.
     pub cpu: Option<usize>,
     pub parent: Option<usize>,
     pub lends: Memory,
-    /// It uses its parent's memory.
+    /// It uses its parent's memory (vfork).
     pub borrows: bool,
-    /// Of its children: those that have ended, and whether it waits for one.
+    /// Children that have ended and have not been waited for, and whether it waits now.
     pub ended: u64,
     pub waits: bool,
 }
 
 impl Task {
-    /// The `me`-th of a group: `of`, by its number; with so many loops within loops, and timers.
+    /// Task number `me` of group number `group`, which is `of`. `loops`: how deep loops are nested;
+    /// `timers`: how many timers of its own a task has.
     pub fn new(group: usize, of: &Group, me: i64, loops: usize, timers: usize) -> Task {
         Task {
             state: State::Free,

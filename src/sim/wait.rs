@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What tasks do to each other: messages, locks, barriers, children. A task goes through the steps of its program until one of them is
-//! work, or makes it wait.
+//! What tasks do to each other: messages, locks, barriers, children. A task goes through the steps
+//! of its program until a step is work or a wait.
 
 use super::Rng;
 use super::cost::Costs;
@@ -14,22 +14,22 @@ use crate::native::TaskId;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Steps without work or a wait, after which there is none to come.
+/// After this many steps without work or a wait, a task is taken to loop forever.
 pub const MOST_IDLE_STEPS: u64 = 100_000;
 
-/// How far a task came.
+/// What a task does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Came {
     Works,
-    /// Until then, ns; None: until it is woken.
+    /// Until a time, ns. None: until another task wakes it.
     Sleeps(Option<u64>),
     Yields,
     /// It begins a new program.
     Execs,
-    /// It has other attributes.
+    /// Its attributes have changed.
     Changes,
     Ends,
-    /// Nowhere: it goes round without work, and time stands still.
+    /// It loops without work, so time would stand still.
     Circles,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// Of who sends it, about that.
+    /// A message from the task, about `tag`.
     pub fn of(task: &Task, tag: usize) -> Message {
         Message {
             from: task.known.me,
@@ -69,22 +69,22 @@ struct Lock {
     waiters: VecDeque<TaskId>,
 }
 
-/// The state of a load.
+/// The state of a running load.
 pub struct Wait {
     pub load: Arc<Load>,
     loops: usize,
     timers: usize,
     pub(super) channels: Vec<Channel>,
-    /// Of each channel, what it has besides as a pipe of the kernel's.
+    /// The state of each channel as a kernel pipe.
     pub(super) pipes: Vec<Pipe>,
     locks: Vec<Lock>,
-    /// Who waits for each condition.
+    /// The tasks that wait for each condition.
     pub(super) conds: Vec<VecDeque<TaskId>>,
-    /// When timers that are shared were last due, ns.
+    /// When shared timers were last due, ns.
     pub(super) shared: Vec<Option<u64>>,
-    /// Who waits at each barrier.
+    /// The tasks that wait at each barrier.
     barriers: Vec<Vec<TaskId>>,
-    /// Who spins there no longer: the last has come.
+    /// Tasks that no longer need to spin: what they spun for has come.
     pub freed: Vec<TaskId>,
     pub(super) lines: Lines,
     masks: Vec<usize>,
@@ -93,7 +93,7 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// `masks`: of each group, as the scheduler numbers them.
+    /// `masks`: the scheduler's number of the CPU set of each group.
     pub fn new(load: Load, masks: Vec<usize>, seed: u64) -> Wait {
         Wait {
             loops: load.depth(),
@@ -113,7 +113,7 @@ impl Wait {
         }
     }
 
-    /// How many tasks of the group are there from the start.
+    /// The number of the group's tasks at the start. None: others fork them.
     pub fn starts(&self, group: usize) -> Option<u64> {
         let group = &self.load.groups[group];
         (!group.forked).then_some(group.count)
@@ -123,7 +123,7 @@ impl Wait {
         self.masks[group]
     }
 
-    /// A new task of the group, the `me`-th.
+    /// A new task, number `me` of its group.
     pub fn task(&self, group: usize, me: i64) -> Task {
         let of = &self.load.groups[group];
         Task {
@@ -132,7 +132,7 @@ impl Wait {
         }
     }
 
-    /// Its tasks are the kernel's, not the workload's.
+    /// True if the group's tasks are kernel threads.
     pub fn kernel(&self, group: usize) -> bool {
         self.load.groups[group].kernel
     }
@@ -141,8 +141,9 @@ impl Wait {
         self.load.groups[group].set
     }
 
-    /// Who ends and has told nobody yet wakes the parent that waits for it, while it still runs (kernel: do_exit() calls exit_notify()
-    /// before do_task_dead(); that wakeup is sync, but not from who is exiting: select_task_rq_fair()).
+    /// Ends the task. Before that, while it still runs, it wakes its parent if that waits (kernel:
+    /// do_exit() calls exit_notify() before do_task_dead()). The wakeup counts as not sync:
+    /// select_task_rq_fair() ignores WF_SYNC from an exiting task.
     fn exits(tasks: &mut [Task], task: TaskId) -> Option<Came> {
         let Some(parent) = Wait::notify(tasks, task) else {
             return Some(Came::Ends);
@@ -152,7 +153,7 @@ impl Wait {
         None
     }
 
-    /// Tells the parent, once, that the task ends: the parent, if it waits for that.
+    /// Tells the parent, once, that the task ends. Returns the parent if it waits for that.
     fn notify(tasks: &mut [Task], task: TaskId) -> Option<TaskId> {
         let missed = Wait::returns(tasks, task);
         let parent = tasks[task].parent.take()?;
@@ -161,7 +162,8 @@ impl Wait {
         missed.or(waits.then_some(parent))
     }
 
-    /// The task uses its parent's memory no longer: its parent, if it sleeps for that (kernel: complete_vfork_done()).
+    /// The task stops using its parent's memory. Returns the parent if it sleeps until then
+    /// (kernel: complete_vfork_done()).
     fn returns(tasks: &mut [Task], task: TaskId) -> Option<TaskId> {
         let parent = tasks[task].parent?;
         if !std::mem::take(&mut tasks[task].borrows) {
@@ -171,7 +173,7 @@ impl Wait {
         (before == Memory::Missed).then_some(parent)
     }
 
-    /// The step comes thrice: it forks, sleeps, and is done.
+    /// The step runs three times: it forks, sleeps, and is done.
     fn vforks(group: usize, task: &mut Task) -> Option<Came> {
         task.pc -= 1;
         match task.lends {
@@ -228,7 +230,7 @@ impl Wait {
         came
     }
 
-    /// The same; steps that take no time are counted.
+    /// Goes through steps until one takes time, and counts those that take none.
     fn walks(
         &mut self,
         tasks: &mut [Task],
@@ -237,7 +239,7 @@ impl Wait {
         costs: &Costs,
         measured: &mut Measured,
     ) -> Came {
-        // Beside what the steps change.
+        // A separate handle, since the steps borrow `self` mutably.
         let load = Arc::clone(&self.load);
         loop {
             if let Some(then) = tasks[task].todo.pop_front() {
@@ -250,7 +252,7 @@ impl Wait {
                 return Came::Works;
             }
             let step = &load.groups[tasks[task].group].program[tasks[task].pc];
-            // What is left to pay for is paid for before anything else happens.
+            // Pending work is done before anything else happens.
             if tasks[task].left > 0 && !matches!(step, Step::Run(..))
                 || self.reaches(step, &mut tasks[task], costs)
             {
@@ -267,7 +269,8 @@ impl Wait {
         }
     }
 
-    /// Who is not the last spins, if the barrier says so, and comes here again when that was in vain.
+    /// Every task but the last waits. It spins first if the barrier says so, then comes here again
+    /// and sleeps.
     fn barrier(&mut self, at: usize, tasks: &mut [Task], id: TaskId) -> Option<Came> {
         let barrier = self.load.barriers[at];
         let there = &mut self.barriers[at];
@@ -299,13 +302,13 @@ impl Wait {
         None
     }
 
-    /// The task has to wait for the cache lines of what the step is about, which another CPU wrote. Once for each step: others may take
-    /// them away again.
+    /// Makes the task wait for the cache lines that its step needs, if another CPU wrote them. This
+    /// happens once for each step, since others may take the lines away again. True: it waits.
     fn reaches(&mut self, step: &Step, task: &mut Task, costs: &Costs) -> bool {
         let shared = match step {
             Step::Send(which, _) | Step::Receive(which) => {
                 let at = self.which(which, task);
-                // A pipe's come with its mutex.
+                // The lines of a pipe come with its mutex.
                 if self.load.channels[at].paged.is_some() {
                     return false;
                 }
@@ -399,7 +402,7 @@ impl Wait {
             Step::Unlock(ref which) => {
                 let at = self.which(which, task);
                 let lock = &mut self.locks[at];
-                // As a futex: it is not asked who locked it.
+                // As with a futex, the owner is not checked.
                 lock.holder = None;
                 if let Some(waiter) = lock.waiters.pop_front() {
                     task.todo.push_back(Then::Wake(waiter, false));

@@ -1,38 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What can be seen of a run while it happens: by who checks it, by who draws it. Who does not look pays nothing.
+//! What observers see of a run while it happens: checks and drawings. Without an observer it costs
+//! nothing.
 
 use super::sched::{Scheduler, Wake};
 use super::task::Task;
 use crate::native::TaskId;
 
-/// Why a CPU's task stops.
+/// Why a task stops running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     Sleeps,
     Ends,
-    /// It goes on elsewhere, where it arrives later.
+    /// It goes on on another CPU, where it arrives later.
     Moves,
-    /// Another runs, or none: it still could.
+    /// It gives way to another task or to none, though it could go on.
     GivesWay,
 }
 
-/// What happens.
-#[allow(dead_code)] // Read by whoever looks; in this build that may be nobody.
+/// An event of a run.
+#[allow(dead_code)] // Read by observers; this build may have none.
 #[derive(Clone, Copy, Debug)]
 pub enum What {
-    /// There is a new task, asleep, that may use the CPUs of a mask; the number may be that of one that has ended.
+    /// A new task, asleep, that may use the CPUs of a mask. Numbers of tasks that have ended are
+    /// used again.
     Begins {
         task: TaskId,
         group: usize,
         mask: usize,
     },
-    /// It may use the CPUs of another group.
+    /// The task may use the CPUs of another group.
     Affine {
         task: TaskId,
         group: usize,
         mask: usize,
     },
-    /// It has other attributes.
+    /// The task has other attributes.
     Attr {
         task: TaskId,
     },
@@ -41,20 +43,20 @@ pub enum What {
         cpu: usize,
         away: bool,
     },
-    /// The scheduler begins anew: whoever is runnable waits from now.
+    /// Another scheduler begins. Runnable tasks wait from now.
     Restarts,
-    /// A wakeup, or a fork: the scheduler chose a CPU. Without `waker` it is the timer of a sleep.
+    /// A wakeup or fork: the scheduler chose a CPU. `waker` is None for a timer.
     Placed {
         task: TaskId,
         cpu: usize,
         wake: Wake,
         waker: Option<TaskId>,
     },
-    /// It is on the CPU's run queue, and may run.
+    /// The task is on the CPU's run queue, and may run.
     Arrives {
         task: TaskId,
     },
-    /// `from`: where it ran last.
+    /// `from`: the CPU on which it last ran.
     Runs {
         task: TaskId,
         cpu: usize,
@@ -65,11 +67,11 @@ pub enum What {
         cpu: usize,
         why: Stop,
     },
-    /// It gives way (kernel: sched_yield()).
+    /// The task gives way (kernel: sched_yield()).
     Yields {
         task: TaskId,
     },
-    /// What ran on the CPU is accounted for until now, ns.
+    /// The task's run time on the CPU is accounted for until now, ns.
     Ran {
         task: TaskId,
         cpu: usize,
@@ -81,7 +83,7 @@ pub enum What {
     Idle {
         cpu: usize,
     },
-    /// Work in a ns of the CPU from now on, of `speed::FULL`.
+    /// The CPU's work per ns from now on, of `speed::FULL`.
     Speed {
         cpu: usize,
         rate: u64,
@@ -101,16 +103,16 @@ pub struct Sight<'a, S> {
     pub sched: &'a S,
 }
 
-/// Who looks. All times are ns since the start of the run.
+/// An observer. All times are ns since the start of the run.
 pub trait Watch {
     fn happens(&mut self, _now: u64, _what: What) {}
-    /// All that hangs on an event has happened. Errors end the run.
+    /// Called when an event and all its consequences are done. Errors end the run.
     fn after<S: Scheduler>(&mut self, _sight: &Sight<'_, S>) -> anyhow::Result<()> {
         Ok(())
     }
 }
 
-/// Nobody looks.
+/// No observer.
 impl Watch for () {}
 
 impl<A: Watch, B: Watch> Watch for (A, B) {

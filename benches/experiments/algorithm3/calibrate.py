@@ -13,12 +13,12 @@ import random
 import sys
 from dataclasses import dataclass, replace
 
-# ---- the source (003): total seconds of 5 runs, threads, columns eevdf, patch, pinned, cosmos, bmq ----
+# ---- source 003: threads, and total seconds of 5 runs of eevdf, patch, pinned, cosmos, bmq ----
 ROWS = {
     "50%": (32, (101.59, 79.79, 79.07, 79.56, 86.77)),
     "31.25%": (20, (151.04, 119.96, 119.34, 122.58, 120.81)),
 }
-# Others of 003: time, or 1 / rate, of eevdf and pinned.
+# Other rows of 003: time, or 1 / rate, of eevdf and pinned.
 OTHERS = [("pogocache", "64: 32 servers, 32 clients", 1 / 9.62, 1 / 10.45), ("x265", "a pool of 64, few busy", 96.34, 87.29),
           ("aomenc", "16", 122.20, 119.20), ("ffmpeg|dav1d", "16", 67.29, 65.62), ("sqlite", "4: manager, 3 workers", 48.59, 43.20),
           ("chameneos", "4, then 11: broker, creatures", 34.57, 31.14), ("primesieve", "20, which never sleep", 92.33, 92.07)]
@@ -33,7 +33,7 @@ def chunk_us(row):
     return pinned / 5 * threads / CHUNKS * 1e6
 
 
-BOOST_20_TO_32 = chunk_us("31.25%") / chunk_us("50%")  # speed with 32 cores busy, as part of that with 20
+BOOST_20_TO_32 = chunk_us("31.25%") / chunk_us("50%")  # speed with 32 cores busy, as a part of that with 20
 
 
 def boost(cores):
@@ -89,7 +89,7 @@ class Model:
     smt: float = 0.60         # 0.50-0.70
     boosts: bool = True       # from the pinned columns above
     service_us: float = 6.0   # Perl, manager, per message: 3-15; no source, so varied
-    client_us: float = 4.0    # Perl, worker, per message: 2-10; varied with it
+    client_us: float = 4.0    # Perl, worker, per message: 2-10; varied with service_us
     switch_us: float = 1.0    # as published
     ipi_us: float = 1.0       # 0.4-0.8 + 0.2-0.5
     exit_us: float = 25.0     # C2 of Zen 2, 20-30; after idling for longer than deep_us
@@ -98,16 +98,16 @@ class Model:
     refill_other_us: float = 110.0  # 404 kB of sieve + 41 kB of primes; 1 MB is 0.27 ms
     hot_llc_us: float = 0.0   # per switch to another core of the LLC; only others() sets it: 1-4
     hot_other_us: float = 0.0  # of another LLC: 3-10
-    slice_us: float = 3000.0  # kernel: base_slice; a stacked wakee waits so long for who does not sleep
+    slice_us: float = 3000.0  # kernel: base_slice; a stacked wakee waits this long for a task that does not sleep
     balance: float = 1.0      # load balancer's pace; 0: none
-    affine: bool = True       # wake_affine() at all
+    affine: bool = True       # whether wake_affine() is used at all
     wide: bool = True         # wake_wide() as in the kernel
     sync: bool = True         # sockets and pipes wake with WF_SYNC
     scan: bool = True         # SIS_UTIL
-    pull_ms: int = 1          # idle CPUs look for waiters: the tick, 1 (HZ 1000) to 4 ms
-    hot_us: float = 0.0       # sysctl_sched_migration_cost is 500, but is passed over after failures (cache_nice_tries)
-    newidle: str = "all"      # how far a CPU that goes idle looks for waiters: all, llc, none
-    noise_hz: float = 20.0    # 20 us wakeups of others on each CPU, a second: 0-100; no source, so varied
+    pull_ms: int = 1          # idle CPUs look for waiting tasks: the tick, 1 (HZ 1000) to 4 ms
+    hot_us: float = 0.0       # sysctl_sched_migration_cost is 500, but is ignored after failures (cache_nice_tries)
+    newidle: str = "all"      # how far a CPU that becomes idle looks for waiting tasks: all, llc, none
+    noise_hz: float = 20.0    # 20 us wakeups of other tasks on each CPU, per second: 0-100; no source, so varied
     chunk_sd: float = 0.02    # spread of a chunk's work
     chunk: float = 0.0        # us; 0: from the pinned columns
     channels: int = 8         # MCE: locks shared by the workers; 0: none
@@ -135,8 +135,8 @@ class Sim:
         self.run = [None] * CPUS       # running task
         self.coming = [None] * CPUS    # woken for an idle CPU, on its way
         self.queue = [[] for _ in range(CPUS)]
-        self.since = [0.0] * CPUS      # last settled
-        self.began = [0.0] * CPUS      # its slice, or its idling
+        self.since = [0.0] * CPUS      # accounted for up to this time
+        self.began = [0.0] * CPUS      # when its slice, or its idling, began
         self.version = [0] * CPUS
         self.speed = boost(m.threads) if m.boosts else 1.0
         self.busy_avg = [0.0] * LLCS

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The most that something was since a while ago, whichever.
+//! The maximum of a value since a given time.
 
 use std::collections::VecDeque;
 
-/// When it last was so much or more, and how much: the later, the less.
+/// Times with the value at that time. Values decrease, so each is the maximum since the time before
+/// it.
 #[derive(Debug, Default)]
 pub struct Peaks(VecDeque<(u64, u64)>);
 
 impl Peaks {
-    /// It is so much now; told at each event.
+    /// Sets the value as it is now. Called at each event.
     pub fn is(&mut self, now: u64, much: u64) {
         while self.0.back().is_some_and(|&(_, before)| before <= much) {
             self.0.pop_back();
@@ -16,13 +17,13 @@ impl Peaks {
         self.0.push_back((now, much));
     }
 
-    /// The most from then on.
+    /// The maximum since `then`.
     pub fn since(&self, then: u64) -> u64 {
         let at = self.0.partition_point(|&(last, _)| last < then);
         self.0.get(at).map_or(0, |&(_, much)| much)
     }
 
-    /// Nobody asks for earlier times any more.
+    /// Drops times before `before`, which are not asked for any more.
     pub fn forget(&mut self, before: u64) {
         while self.0.front().is_some_and(|&(last, _)| last < before) {
             self.0.pop_front();

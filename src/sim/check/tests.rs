@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Each thing that is checked is seen to be missed: by a scheduler that does one thing wrong.
+//! Each check is seen to fail, with a scheduler that does one thing wrong.
 
 use super::*;
 use crate::native::Attr;
@@ -13,22 +13,22 @@ use crate::sim::{Model, Policy, Rules, Scenario, model};
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum How {
     Right,
-    /// Who arrives is put nowhere.
+    /// An arriving task is put in no queue.
     Loses,
-    /// The CPU that it answers with is not one that the task may use.
+    /// Tasks are placed on a CPU that they may not use.
     Strays,
-    /// An idle CPU hears of nobody.
+    /// An idle CPU is not told of new tasks.
     Deaf,
-    /// A CPU that searched is still idle to wakers, and not to the search.
+    /// A CPU that searched is idle to wakers, but not to the search.
     Unlists,
-    /// Who runs goes on, and the others wait.
+    /// The running task goes on while others wait.
     Sticks,
     Favours,
-    /// Nice levels count for nothing.
+    /// Nice levels have no effect.
     Levels,
-    /// Who is nicer has more.
+    /// Nicer tasks get more.
     Inverts,
-    /// It answers with a task that sleeps.
+    /// A sleeping task is picked.
     Raises,
     Miscounts,
     Overcharges,
@@ -46,7 +46,7 @@ struct Broken {
     current: Vec<Option<TaskId>>,
 }
 
-/// It goes wrong in the middle of the run.
+/// The fault begins in the middle of the run, ns.
 const FROM: u64 = 30_000_000;
 
 impl Broken {
@@ -217,9 +217,9 @@ impl Belief for Broken {
     }
 }
 
-/// The first is asleep most of the time.
+/// This task sleeps most of the time.
 const SLEEPER: TaskId = 0;
-/// Four CPUs, of which one is left alone; two hogs share CPU 0.
+/// Four CPUs, one of which no task may use. Two hogs share CPU 0.
 const LOAD: &str = "duration 500ms
 task sleeper, cpus 0-2:
     forever
@@ -234,7 +234,7 @@ task beats x 2, cpus 0-2:
         sleep 1ms
 ";
 
-/// Two on one CPU, as unequal as can be: one is due all of it.
+/// Two tasks on one CPU, as unequal as can be: one is due nearly all of it.
 const UNEQUAL: &str = "duration 500ms
 task heavy, cpus 0, nice -20:
     forever
@@ -244,7 +244,7 @@ task light, cpus 0, nice 19:
         run 3ms
 ";
 
-/// Before it goes wrong, who weighs most is gone.
+/// The heaviest task has ended before the fault begins.
 const PAST: &str = "duration 500ms
 task heavy, cpus 0, nice -20:
     run 5ms
@@ -289,7 +289,7 @@ fn outcome(how: How, base: &Base, load: &str) -> Result<()> {
     scenario.under(settings, check, broken).map(|_| ())
 }
 
-/// Those that were not found, or by another sign.
+/// The faults that were not found, or were found with another message.
 fn missed(base: &Base, load: &str, broken: &[(How, &str)]) -> Vec<(How, Result<()>)> {
     let outcomes = broken
         .iter()
@@ -328,7 +328,8 @@ fn what_is_wrong_is_seen() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
-/// Bounds of the fair class have force where weights are unequal, too. Turns of CFS are longer than the window over which run times are compared.
+/// The bounds of the fair class hold for unequal weights too. CFS has turns longer than the window
+/// over which run times are compared.
 #[test]
 fn what_is_wrong_in_the_fair_class_is_seen() {
     let (waited, unshared) = ("has waited for", "of tasks that shared CPU 0");
@@ -345,7 +346,8 @@ fn what_is_wrong_in_the_fair_class_is_seen() {
     }
 }
 
-/// How long one may wait hangs on who competes meanwhile, not on who did before. Not of CFS, whose turns are as long as all of this run.
+/// The wait of a task is bounded by its competitors meanwhile, not by earlier ones. Not for CFS,
+/// whose turns are as long as this whole run.
 #[test]
 fn who_was_there_before_excuses_no_wait() {
     for base in [&ext as &Base, &*fair(Rules::Eevdf)] {
@@ -355,7 +357,7 @@ fn who_was_there_before_excuses_no_wait() {
     }
 }
 
-/// What no scheduler can do, only the engine.
+/// Errors that no scheduler can cause, only the engine.
 #[test]
 fn times_are_those_of_the_events() {
     let load = Load::parse(LOAD, &Default::default()).expect("it is a load");

@@ -8,12 +8,13 @@ use crate::sim::watch::{Watch, What};
 use anyhow::{Result, bail, ensure};
 
 impl<S: Scheduler, W: Watch> Engine<S, W> {
-    /// There were tasks, and none is left.
+    /// True if there were tasks and all have ended.
     pub(super) fn ended(&self) -> bool {
         !self.tasks.is_empty() && self.alive == 0
     }
 
-    /// What was done until the run's end is accounted for; without tasks it is over now.
+    /// Accounts for the work done until the end of the run. The run ends now if all tasks have
+    /// ended.
     pub(super) fn finish(&mut self, end: Option<u64>) {
         if let Some(end) = end.filter(|_| !self.ended()) {
             self.clock.advance(end);
@@ -24,7 +25,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.see(What::Over);
     }
 
-    /// Somebody does something, or will, and time goes on; and there are no more tasks than there can be.
+    /// Errors: a task loops without work; there are too many tasks; all tasks wait for each other.
     pub(super) fn check_moves(&self) -> Result<()> {
         if let Some(task) = self.circles {
             let task = &self.tasks[task];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What goes wrong while the load runs, as its lines `fault` ask for.
+//! Faults while the load runs, as its `fault` lines ask for.
 
 use super::Engine;
 use crate::sim::sched::Scheduler;
@@ -21,7 +21,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
     }
 
-    /// The timer fires at that time, later, or never.
+    /// Arms a timer for `at`; a fault makes it late or loses it.
     pub(super) fn timer_set(&mut self, slot: usize, at: u64) {
         match self.wait.load.faults.timer(&mut self.chance) {
             Some(late) => self.clock.set(slot, at + late),
@@ -29,7 +29,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
     }
 
-    /// A task and a group of the workload by chance; None: the task is on its way just now, or one of them is the kernel's.
+    /// A random task and a random group of the workload. None: the task is between CPUs, or either
+    /// of them is the kernel's.
     fn some(&mut self) -> Option<(usize, usize)> {
         let task = self.chance.below(self.tasks.len() as u64) as usize;
         let group = self.chance.below(self.wait.load.groups.len() as u64) as usize;
@@ -39,7 +40,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         free.then_some((task, group))
     }
 
-    /// The CPU that the task is on, accounted for until now if it runs.
+    /// The task's CPU, accounted for until now if the task runs.
     fn settled(&mut self, task: usize) -> usize {
         let on = self.tasks[task].cpu.unwrap_or(0);
         if self.cpus[on].running == Some(task) {
@@ -48,7 +49,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         on
     }
 
-    /// Some task is given the CPUs of some group of the workload.
+    /// Gives a random task the CPUs of a random group of the workload.
     pub(super) fn change_affinity(&mut self) {
         let period = self.wait.load.faults.affinity;
         self.clock.set(self.changes(), self.clock.now() + period);
@@ -66,7 +67,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
     }
 
-    /// Some task is given the attributes of some group of the workload, by a scheduler that knows how.
+    /// Gives a random task the attributes of a random group of the workload, if the scheduler
+    /// supports that.
     pub(super) fn change_attr(&mut self) {
         let period = self.wait.load.faults.attr;
         self.clock.set(self.attrs(), self.clock.now() + period);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Tasks that begin.
+//! New tasks.
 
 use super::Engine;
 use crate::native::TaskId;
@@ -8,7 +8,7 @@ use crate::sim::task::State;
 use crate::sim::watch::{Watch, What};
 
 impl<S: Scheduler, W: Watch> Engine<S, W> {
-    /// The task that runs there forks one of a group.
+    /// The task that runs on `cpu` forks a task of `group`.
     pub(super) fn forks(&mut self, cpu: usize, task: TaskId, group: usize, vfork: bool) {
         if self.free.is_empty() && self.tasks.len() == self.tasks.capacity() {
             self.full = true;

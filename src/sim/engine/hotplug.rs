@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! CPUs that go away and come back, as under a scheduler that has no callbacks for it: the kernel ends it and asks for a restart (kernel:
-//! handle_hotplug()): another begins, which knows nothing of any task, on the machine as it is then. That takes no time here.
+//! CPU hotplug under a scheduler without callbacks for it. The kernel ends such a scheduler and
+//! asks for a restart (kernel: handle_hotplug()). Another one begins, without knowledge of the
+//! tasks, on the machine as it is then. The restart takes no time here.
 
 use super::{Anew, Engine, On};
 use crate::native::TaskId;
@@ -25,7 +26,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             return Ok(());
         };
         let ran: Vec<TaskId> = self.cpus.iter().filter_map(|c| c.running).collect();
-        // Each CPU runs the thread that stops the machine.
+        // Every CPU runs the kernel's stopper thread (stop_machine()).
         (0..self.cpus.len()).for_each(|cpu| self.empties(cpu));
         match away {
             true => self.away.push(cpu),
@@ -40,7 +41,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         (0..self.cpus.len()).filter(there).collect()
     }
 
-    /// Which CPU goes away (true) or comes back: no cache loses its last CPU. None: none can.
+    /// The CPU that goes away (true) or comes back (false). No cache loses its last CPU. None: none
+    /// can.
     fn turns_up(&mut self) -> Option<(usize, bool)> {
         let online = self.online();
         let cpu = online[self.chance.below(online.len() as u64) as usize];
@@ -53,7 +55,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
     }
 
-    /// Who runs there waits from now.
+    /// The task that runs here waits from now on.
     fn empties(&mut self, cpu: usize) {
         for on in [On::Segment, On::Pick, On::Tick, On::Slice, On::Delay] {
             self.clock.clear(self.slot(cpu, on));
@@ -68,7 +70,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
     }
 
-    /// Tasks stay on their CPUs; who `ran` comes first there.
+    /// Starts a new scheduler. Tasks stay on their CPUs; those that `ran` come first.
     fn restart(&mut self, anew: &Anew<'_, S>, ran: &[TaskId]) -> Result<()> {
         self.see(What::Restarts);
         self.counted = self.counters();
@@ -85,7 +87,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             let cpu = before.kernel().map(|kernel| kernel.cpu_of(task));
             self.sched.begin(task, at.mask, cpu.or(at.cpu).unwrap_or(0));
             self.sched.set_attr(task, &at.attr);
-            // Its timer has moved.
+            // The task's sleep timer has moved to another CPU.
             if !online.contains(&at.wake.cpu) {
                 at.wake.cpu = online[0];
             }

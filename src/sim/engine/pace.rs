@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Time on a CPU: what was done there until now, and when the rest will be, at a speed that changes under it. What changes speeds.
+//! Time on a CPU: the work done so far, and when the rest will be done at a changing speed. Also
+//! what changes speeds.
 
 use super::Engine;
 use super::On;
@@ -9,7 +10,7 @@ use crate::sim::task::State;
 use crate::sim::watch::{Watch, What};
 
 impl<S: Scheduler, W: Watch> Engine<S, W> {
-    /// What has been done there until now is accounted for.
+    /// Accounts for the work done on the CPU until now.
     pub(super) fn settle(&mut self, cpu: usize) {
         let now = self.clock.now();
         let at = &mut self.cpus[cpu];
@@ -31,7 +32,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         (0..self.cpus.len()).for_each(|cpu| self.settle(cpu));
     }
 
-    /// When the segment there ends, at the speed that the CPU has now. It is settled.
+    /// Schedules the end of the segment at the CPU's current speed. The CPU must be settled.
     pub(super) fn time(&mut self, cpu: usize) {
         let slot = self.slot(cpu, On::Segment);
         let Some(task) = self.cpus[cpu].running else {
@@ -46,9 +47,9 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.clock.set(slot, self.clock.now() + ns);
     }
 
-    /// Work of the kernel's own that who runs there pays for.
+    /// Adds kernel work of `ns` to the task that runs here.
     pub(super) fn pay(&mut self, cpu: usize, ns: u64) {
-        // Who is about to leave goes on with nothing.
+        // A task that is about to stop has no more work.
         let running = self.cpus[cpu].running;
         let Some(task) = running.filter(|&t| self.tasks[t].state == State::Runnable) else {
             return;
@@ -58,7 +59,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.time(cpu);
     }
 
-    /// The CPU begins or ceases to be busy: its siblings are slower or faster from now.
+    /// The CPU becomes busy or idle, so its siblings become slower or faster.
     pub(super) fn turns(&mut self, cpu: usize, busy: bool) {
         let row = self.facts.cpus[cpu];
         let siblings = &row.sib[..usize::from(row.nr_sib)];
@@ -68,7 +69,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.follows(cpu);
     }
 
-    /// Frequencies take a step soon, if those of the CPU's core or its neighbours have to.
+    /// Schedules a step of frequencies if the CPU's core or its neighbours need one.
     pub(super) fn follows(&mut self, cpu: usize) {
         let slot = self.steps();
         if self.clock.due(slot).is_none()
@@ -95,13 +96,13 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
     }
 
-    /// Of who runs there.
+    /// Percent of the running task's work that waits for memory.
     pub(super) fn memory(&self, cpu: usize) -> u64 {
         let task = self.cpus[cpu].running;
         task.map_or(0, |task| self.tasks[task].memory)
     }
 
-    /// Userspace looks.
+    /// The daemon looks at frequencies and idle periods.
     pub(super) fn look(&mut self) {
         self.clock
             .set(self.looks(), self.clock.now() + self.daemon.period);

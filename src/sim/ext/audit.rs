@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the policy believes, held against what is: its sums, its sets, its claims.
+//! Compares the policy's bookkeeping with the facts: its sums, its sets, its claims.
 
 use super::Ext;
 use crate::native::TaskId;
@@ -9,15 +9,16 @@ use crate::sim::task::{State, Task};
 
 const CLAIM_LOST: u64 = sys::CLAIM_LOST_NS as u64;
 const PLAIN_CLAIM: u64 = sys::PLAIN_CLAIM as u64;
-/// Of the engine (cost.rs), at most.
+/// The engine's tick period (cost.rs) at most, ns.
 const TICK: u64 = 4_000_000;
-/// An IPI, out of the deepest idle state, and the way to a queue. ns
+/// An IPI, the exit from the deepest idle state, and the way to a queue, ns.
 const WAY: u64 = 100_000;
 
 impl Ext {
-    /// A tick calls one idle CPU for a queue that waits (slice_timer.h: call_help), so that each task that waits there takes one more; a
-    /// task that ran a moment ago, or waits for its delayed move, stays. Who is fetched again and again before it has cooled down is
-    /// never helped: with a migration cost as long as a slice there is no bound.
+    /// A tick calls one idle CPU for a queue that waits (slice_timer.h: call_help), so each task
+    /// that waits there takes one tick more. A task that ran a moment ago, or that waits for its
+    /// delayed move, stays. A task that is fetched again and again before it has cooled down is
+    /// never helped. So there is no bound with a migration cost as long as a slice.
     pub(super) fn keeps_to(&self) -> Bounds {
         let world = self.kernel.world();
         let arm = &world.policy().arm[0];
@@ -51,15 +52,16 @@ impl Ext {
         stamp != 0 && now.saturating_sub(stamp) <= limit
     }
 
-    /// A claim that stands is some task's that has been placed and not run yet: on the CPU, or [core_claim] on its core; or
-    /// [delay_hold_claim] that waits to move there.
+    /// Every claim that stands belongs to a task that has been placed and has not run yet. The task
+    /// goes to that CPU or, with core_claim, to its core; or, with delay_hold_claim, it waits to
+    /// move there.
     fn claims(&self, now: u64, tasks: &[Task]) -> Result<(), String> {
         let world = self.kernel.world();
         let core = |cpu: usize| world.facts().cpus[cpu].core;
         let owner = |stamp: u64, fits: &dyn Fn(usize) -> bool| {
             (0..tasks.len()).any(|task| {
                 let state = self.kernel.state(task);
-                // One that runs may have been told to go there (smt_spread).
+                // A running task may be on its way there (smt_spread).
                 let there = !matches!(tasks[task].state, State::Free | State::Asleep);
                 let goes = |to: i32, made: u64| {
                     to != 0 && made | PLAIN_CLAIM == stamp | PLAIN_CLAIM && fits(to as usize - 1)
@@ -82,7 +84,7 @@ impl Ext {
         Ok(())
     }
 
-    /// The sums of a CPU are those of the tasks that it counts.
+    /// The sums of each CPU equal those of the tasks that it counts.
     fn sums(&self, tasks: &[Task]) -> Result<(), String> {
         let world = self.kernel.world();
         let mut sums = vec![(0, 0); world.nr_cpus()];

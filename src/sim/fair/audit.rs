@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the fair class believes, for `check`; and what it keeps to.
+//! What the fair class says of itself, for `check`, and the bounds that it keeps.
 
 use super::{Fair, Rules};
 use crate::native::TaskId;
 use crate::sim::sched::{Belief, Bounds};
 use crate::sim::task::{State, Task};
 
-/// An IPI, out of the deepest idle state, and the way to a queue. ns
+/// An IPI, the exit from the deepest idle state, and the way to a queue, ns.
 const WAY: u64 = 400_000;
 
 impl Fair {
-    /// EEVDF's theory (Stoica, Abdel-Wahab 1995, theorem 1): who is runnable is never further from its share than the longest request,
-    /// here with a tick, which is how late a request ends. So nobody waits for longer than it takes to be given that much twice, which is the
-    /// longer the less it weighs beside all others; and what two tasks ran that began and ended a while anywhere within that differs, from their
-    /// weights' proportion, by two of them each. CFS hands out parts of its latency, and ends them at ticks. Who waits where nobody else
-    /// goes idle is called by a tick of its CPU: at the first after it is cold.
+    /// EEVDF's theory (Stoica, Abdel-Wahab 1995, theorem 1): a runnable task is never further from
+    /// its share than the longest request. Here a tick is added, because ticks end requests.
+    ///
+    /// So a task waits at most until its share has grown by twice that, which takes longer the less
+    /// it weighs. The run times of two tasks that share a CPU for a while differ, by weight, by at
+    /// most twice that for each.
+    ///
+    /// CFS hands out parts of its latency, and ends them at ticks. If no other CPU becomes idle, a
+    /// tick of its CPU helps a waiting task: the first tick after the task is cold.
     pub(super) fn keeps_to(&self) -> Bounds {
         let turn = 2 * (self.longest() + self.tick);
         let weights = self.queues.iter().map(|q| q.load(&self.entities) as u64);
@@ -30,7 +34,7 @@ impl Fair {
         }
     }
 
-    /// The longest request of any task, ns; CFS: its latency.
+    /// The longest request of any task, ns. CFS: its latency.
     fn longest(&self) -> u64 {
         let longest = self.entities.iter().map(|e| e.slice as u64).max();
         longest.unwrap_or(0).max(match self.rules {
@@ -43,7 +47,8 @@ impl Fair {
         self.kernel.world().policy().arm[0].task.delay_ns.into()
     }
 
-    /// EEVDF: what a task is owed or owes is within the longest request and a tick, and who waits has a deadline within a request.
+    /// EEVDF: what a task is owed or owes is within the longest request and a tick. The deadline of
+    /// a waiting task is within a request.
     fn requests(&self) -> Result<(), String> {
         if self.rules == Rules::Cfs {
             return Ok(());
@@ -85,17 +90,17 @@ impl Belief for Fair {
         self.cpus.idle(cpu)
     }
 
-    /// Placement looks at each CPU itself.
+    /// Placement looks at each CPU itself, not at a list.
     fn listed(&self, _cpu: usize) -> bool {
         true
     }
 
-    /// It is placed anew at each end of a run.
+    /// Not comparable as ns: the task is placed anew whenever it stops.
     fn vruntime(&self, task: TaskId) -> (u64, bool) {
         (self.entities[task].vruntime as u64, false)
     }
 
-    /// CFS keeps a least virtual time, which never goes back; EEVDF's mean may.
+    /// CFS keeps a least virtual time, which never goes back. EEVDF's mean may go back.
     fn progress(&self, cpu: usize) -> u64 {
         match self.rules {
             Rules::Cfs => self.queues[cpu].base as u64,
@@ -103,7 +108,7 @@ impl Belief for Fair {
         }
     }
 
-    /// Who is in a queue counts there, and is delayed if it sleeps.
+    /// A queued task is on that CPU, and is delayed if it sleeps.
     fn audit(&self, _now: u64, tasks: &[Task]) -> Result<(), String> {
         self.requests()?;
         for (cpu, q) in self.queues.iter().enumerate() {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The load balancer: who waits goes to a CPU that has become idle (newidle) or has idled on (kicked by the tick of who is
-//! busy); who runs on a shared core goes to an idle one, after failures (active balance); and queues of unequal load are evened out.
-//! By the rules of benches/experiments/algorithm3/calibrate.py, which docs/calibration.md holds against published figures.
+//! The load balancer. A waiting task goes to a CPU that becomes idle (newidle), or to one that
+//! stays idle (called by the tick of a busy CPU). A running task on a shared core goes to an idle
+//! core, after failures (active balance). Queues of unequal load are evened out. The rules are
+//! those of benches/experiments/algorithm3/calibrate.py, which docs/calibration.md compares with
+//! published figures.
 
 use super::Fair;
 use super::levels::{LLC, Levels, MACHINE};
@@ -12,17 +14,18 @@ use crate::sim::sched::Order;
 use std::cmp::Reverse;
 use std::rc::Rc;
 
-/// How often the balancer looks, and how far; see params.tsv.
+/// How often and how far the balancer looks; see params.tsv.
 struct Pace {
-    /// ns between looks at the cores of an LLC of 8 CPUs; other LLCs in proportion, as domains are in the kernel.
+    /// ns between looks at the cores of an LLC of 8 CPUs; for other LLCs in proportion, as in the
+    /// kernel's domains.
     core_interval: u64,
-    /// ns between looks at other LLCs, of 64 CPUs together.
+    /// ns between looks at other LLCs, for 64 CPUs; else in proportion.
     llc_interval: u64,
     active_after: u64,
     hot: u64,
-    /// As far as a CPU that becomes idle looks: see `Levels::around`.
+    /// How far a CPU that becomes idle looks: a level of `Levels::around`.
     reach: usize,
-    /// ns that such a look takes for each CPU.
+    /// What such a look costs for each CPU, ns.
     look_cost: u64,
 }
 
@@ -44,33 +47,34 @@ impl Pace {
     }
 }
 
-/// CPUs for which the intervals are given.
+/// The numbers of CPUs for which the intervals are given.
 const CORE_CPUS: u64 = 8;
 const LLC_CPUS: u64 = 64;
-/// Who is hot is left so many times in a row (kernel: sd->cache_nice_tries of an LLC; of nodes it is 2).
+/// After more failures in a row than this, hot tasks move too (kernel: sd->cache_nice_tries of an
+/// LLC; that of nodes is 2).
 pub(super) const NICE_TRIES: u32 = 1;
-/// Busy CPUs look so much more rarely (kernel: sd->busy_factor).
+/// Busy CPUs look this many times more rarely (kernel: sd->busy_factor).
 const BUSY_FACTOR: u64 = 16;
 
-/// Which groups of CPUs a look compares with its own.
+/// Which groups of CPUs a look compares.
 #[derive(Clone, Copy, Debug)]
 enum Scope {
     /// The cores of an LLC.
     Llc(usize),
     /// An LLC with the others of its node.
     Node(usize),
-    /// A node with the others.
+    /// A node with the other nodes.
     Machine(usize),
 }
 
-/// Looks of one group.
+/// The looks of one group.
 struct Look {
     scope: Scope,
     every: u64,
     next: u64,
     next_busy: u64,
     failed: u64,
-    /// Looks of busy CPUs in a row that found only who is hot.
+    /// Looks of busy CPUs in a row that found only hot tasks.
     failed_hot: u32,
 }
 
@@ -83,7 +87,7 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// For so long after it ran a task is hot, ns.
+    /// A task is hot for this long after it ran, ns.
     pub fn hot(&self) -> u64 {
         self.pace.hot
     }
@@ -93,7 +97,7 @@ impl Balance {
         let every = |interval: u64, cpus: usize, of: u64| interval * cpus as u64 / of;
         let mut looks = Vec::new();
         let mut add = |scope, every: u64, at: usize, of: usize| {
-            // Groups do not look at the same time.
+            // Groups look at different times.
             let first = every / of as u64 * at as u64;
             looks.push(Look {
                 scope,
@@ -146,9 +150,10 @@ impl Fair {
         self.balance.due = next.unwrap_or(u64::MAX);
     }
 
-    // ---- who waits ----
+    // ---- waiting tasks ----
 
-    /// The CPU has nothing to run: who waits elsewhere comes here, from near before far (kernel: sched_balance_newidle()).
+    /// The CPU has nothing to run: pulls a waiting task, near before far (kernel:
+    /// sched_balance_newidle()).
     pub(super) fn pull(&mut self, cpu: usize, orders: &mut Vec<Order>) -> Option<TaskId> {
         if self.waiting == 0 {
             return None;
@@ -168,7 +173,8 @@ impl Fair {
         Some(task)
     }
 
-    /// As far as it pays to look: levels whose looks take no longer together than the CPU idles on average.
+    /// How far a look pays: the levels whose looks together take no longer than the CPU idles on
+    /// average.
     fn reach(&self, cpu: usize) -> Option<usize> {
         let pace = &self.balance.pace;
         let mut cost = 0;
@@ -180,8 +186,8 @@ impl Fair {
         (0..=pace.reach).take_while(pays).last()
     }
 
-    /// Who of the CPU's queue may go to another: it waits, behind somebody, for nothing else than its turn; it is not hot, unless that was
-    /// in the way too often (kernel: can_migrate_task()).
+    /// The first task in the CPU's queue that may move. It waits behind another task, and only for
+    /// its turn. A hot task moves only after too many failures (kernel: can_migrate_task()).
     fn movable(&self, from: usize, to: usize, failed: u32) -> Option<TaskId> {
         if from == to || self.cpus.nr_running[from] < 2 {
             return None;
@@ -197,7 +203,8 @@ impl Fair {
         able.next().copied()
     }
 
-    /// It ran there so lately that its caches are warm (kernel: task_hot()); not seen from another thread of the core.
+    /// True if the task ran there so recently that its caches are warm (kernel: task_hot()).
+    /// Between threads of a core no task is hot.
     fn hot(&self, task: TaskId, from: usize, to: usize) -> bool {
         let e = &self.entities[task];
         let lately = e.ran_at > 0 && self.now - e.ran_at < self.balance.pace.hot;
@@ -205,8 +212,9 @@ impl Fair {
         lately && !near && e.policy != SchedPolicy::Idle
     }
 
-    /// Somebody waits on this busy CPU: an idle one takes it, an idle core before a thread, near before far. Where nobody could go anywhere
-    /// that is no failure, and ends a row of them (kernel: sched_balance_rq(), out_balanced, out_all_pinned).
+    /// A task waits on this busy CPU. An idle CPU takes it, an idle core before a thread, near
+    /// before far. If no task could move anywhere, that is no failure, and ends a row of them
+    /// (kernel: sched_balance_rq(), out_balanced, out_all_pinned).
     pub(super) fn call_idle(&mut self, cpu: usize, orders: &mut Vec<Order>) {
         let failed = self.queues[cpu].failed;
         let helper = self.helper(cpu, failed);
@@ -217,7 +225,7 @@ impl Fair {
         }
     }
 
-    /// Which idle CPU helps this one, and with whom.
+    /// The idle CPU that helps this one, and the task that it takes.
     fn helper(&self, cpu: usize, failed: u32) -> Option<(usize, TaskId)> {
         let levels = &self.balance.levels;
         let helps = |&to: &usize| self.cpus.idle(to) && self.movable(cpu, to, failed).is_some();
@@ -230,7 +238,7 @@ impl Fair {
         Some((to, self.movable(cpu, to, failed)?))
     }
 
-    // ---- who runs ----
+    // ---- running tasks ----
 
     fn idle_core(&self, cpu: usize) -> bool {
         let threads = self.balance.levels.threads(cpu);
@@ -243,7 +251,8 @@ impl Fair {
             .count()
     }
 
-    /// One look: a group with an idle core, and another, or itself, with a task that shares its core.
+    /// One look: after enough failures, moves a running task from a shared core to an idle core of
+    /// the group.
     fn look(&mut self, at: usize, orders: &mut Vec<Order>) {
         let look = &mut self.balance.looks[at];
         look.next = self.now + look.every;
@@ -264,7 +273,7 @@ impl Fair {
         self.tell(from, orders);
     }
 
-    /// From which CPU to which the running task should go.
+    /// The CPU whose running task should move, and the CPU that it should go to.
     fn push_for(&self, scope: Scope) -> Option<(usize, usize)> {
         let levels = &self.balance.levels;
         let own: &[usize] = match scope {
@@ -286,7 +295,8 @@ impl Fair {
         })
     }
 
-    /// Whose tasks a group looks at: its own within an LLC; else those of the busiest other, if that has enough more.
+    /// The CPUs whose tasks a group looks at: its own within an LLC; else those of the busiest
+    /// other group, if that has enough more busy CPUs.
     fn busiest(&self, scope: Scope, own: &[usize]) -> Option<&[usize]> {
         let levels = &self.balance.levels;
         let (others, more): (Vec<&[usize]>, usize) = match scope {
@@ -308,7 +318,8 @@ impl Fair {
 
     // ---- busy queues ----
 
-    /// The heaviest queue around gives the lightest of the group a task, if that evens them out. Busy CPUs look more rarely.
+    /// The heaviest queue around gives the lightest of the group a task, if that evens them out.
+    /// Busy CPUs look more rarely.
     fn look_busy(&mut self, at: usize, orders: &mut Vec<Order>) {
         let look = &mut self.balance.looks[at];
         if self.waiting == 0 || self.now < look.next_busy {
@@ -324,7 +335,7 @@ impl Fair {
         }
     }
 
-    /// From which queue who goes to which, so that they are more even.
+    /// Which task moves, from which queue and to which, to make them more even.
     fn evens(&self, scope: Scope, failed: u32) -> Option<(usize, TaskId, usize)> {
         let levels = &self.balance.levels;
         let (own, around): (&[usize], &[usize]) = match scope {

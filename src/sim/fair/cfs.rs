@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! CFS as in Linux 4.15 to 6.5: the least virtual time runs, who slept is credited half a latency, and each runs for its part of the
-//! latency. Without buddies.
+//! CFS as in Linux 4.15 to 6.5: the task with the least virtual time runs, sleepers are credited
+//! half a latency, and each task runs for its part of the latency. Without buddies.
 
 use super::queue::{Entity, Queue};
 use crate::native::TaskId;
 use crate::sim::params::Params;
 
-/// More tasks than this stretch the latency (kernel: sched_nr_latency).
+/// With more tasks than this, the latency grows (kernel: sched_nr_latency).
 const MANY: usize = 8;
 
 /// ns; see params.tsv.
@@ -37,7 +37,7 @@ impl Times {
     }
 }
 
-/// Kernel: place_entity(). It is not in the queue yet.
+/// Kernel: place_entity(). The task is not in the queue yet.
 pub fn place(q: &Queue, entities: &mut [Entity], task: TaskId, times: &Times, wakes: bool) {
     let (tasks, load) = (q.len() + 1, q.load(entities) + entities[task].weight);
     let e = &mut entities[task];
@@ -52,13 +52,14 @@ pub fn place(q: &Queue, entities: &mut [Entity], task: TaskId, times: &Times, wa
     }
 }
 
-/// A new task is no earlier than who forked it, who runs there (kernel: task_fork_fair()).
+/// A new task is placed no earlier than its parent, which runs there (kernel: task_fork_fair()).
 pub fn forks(q: &Queue, entities: &mut [Entity], task: TaskId) {
     let ahead = q.current.map(|parent| entities[parent].vruntime - q.base);
     entities[task].vruntime = ahead.unwrap_or(0);
 }
 
-/// The task, which is in no queue of that CPU, goes to another's: its time counts from the base there.
+/// The task, which is in no queue of this CPU, goes to another CPU. Its time then counts from the
+/// base there.
 pub fn rebase(q: &Queue, e: &mut Entity) {
     if !e.new && !e.based {
         e.vruntime -= q.base;
@@ -73,7 +74,8 @@ pub fn follow(q: &mut Queue, entities: &[Entity]) {
     }
 }
 
-/// Its part of the latency is over, or it is too far ahead of the next (kernel: check_preempt_tick()). Asked at ticks.
+/// True if the task has used its part of the latency, or is too far ahead of the next (kernel:
+/// check_preempt_tick()). Asked at ticks.
 pub fn slice_over(q: &Queue, entities: &[Entity], times: &Times) -> bool {
     let Some(task) = q.current else {
         return false;

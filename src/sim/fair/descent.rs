@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Where forks and execs go: down from the machine by nodes, LLCs, cores and threads, each time to the idlest group, unless the one
-//! at hand is about as idle (kernel: sched_balance_find_dst_cpu(), before 6.10 find_idlest_cpu(), as of 5.9). The policy's own fork.h
-//! takes the first idle core instead; here it is the one that was used least, and so the slowest.
+//! Where forks and execs go: down from the machine by nodes, LLCs, cores and threads. Each step
+//! takes the idlest group, unless the local one is about as idle (kernel:
+//! sched_balance_find_dst_cpu(), before 6.10 find_idlest_cpu(), as of 5.9). The policy's own fork.h
+//! takes the first idle core; this takes the core that was used least, and so the slowest.
 
 use super::Fair;
 use crate::native::{SchedPolicy, TaskId};
@@ -10,7 +11,7 @@ use std::cmp::Ordering;
 
 /// Kernel: NICE_0_LOAD, scaled down.
 const NICE0_LOAD: u64 = 1024;
-/// Kernel: sd_init(), of the threads of a core.
+/// Kernel: sd_init(), between the threads of a core.
 const THREADS_PCT: u64 = 110;
 /// Kernel: NUMA_IMBALANCE_MIN.
 const NODES_APART: usize = 2;
@@ -23,7 +24,7 @@ enum Kind {
     Overloaded,
 }
 
-/// What is compared of a group of CPUs (kernel: struct sg_lb_stats).
+/// The figures of a group of CPUs that are compared (kernel: struct sg_lb_stats).
 #[derive(Clone, Copy, Debug)]
 struct Group {
     kind: Kind,
@@ -37,7 +38,7 @@ struct Group {
 }
 
 impl Group {
-    /// Less than what is idler (kernel: update_pick_idlest()).
+    /// Less means idler (kernel: update_pick_idlest()).
     fn compare(&self, other: &Group) -> Ordering {
         let within = match self.kind {
             Kind::Spare => (other.idle.cmp(&self.idle)).then(self.util.cmp(&other.util)),
@@ -47,7 +48,7 @@ impl Group {
     }
 }
 
-/// Between what groups one is chosen.
+/// The level at which groups are compared.
 struct Domain {
     nodes: bool,
     /// Kernel: sd->imbalance_pct.
@@ -55,7 +56,8 @@ struct Domain {
 }
 
 impl Fair {
-    /// Where the new task, or the running one that execs, goes; `here` is where it is forked, or runs.
+    /// The CPU for a new task, or for a running one that execs. `here`: where it is forked, or
+    /// runs.
     pub(super) fn descends(&mut self, here: usize, task: TaskId, exec: bool) -> usize {
         let levels = self.balance.levels.clone();
         let own = exec.then_some(here);
@@ -82,7 +84,8 @@ impl Fair {
         self.kernel.descended(here, current, task, cpu, idle)
     }
 
-    /// The group that the task goes to; None: it stays in that of the CPU (kernel: find_idlest_group()).
+    /// The group that the task goes to. None: it stays in the group of `cpu` (kernel:
+    /// find_idlest_group()).
     fn idlest(
         &mut self,
         domain: &Domain,
@@ -94,7 +97,7 @@ impl Fair {
         let at = groups.iter().position(|cpus| cpus.contains(&cpu))?;
         let local = self.group(groups[at], task, own, domain.pct);
         let mut best: Option<(usize, Group)> = None;
-        // In a ring, from the one behind the CPU's own.
+        // In a ring that begins behind the CPU's own group.
         for group in (1..groups.len()).map(|n| (at + n) % groups.len()) {
             let Some(other) = self.group(groups[group], task, own, domain.pct) else {
                 continue;
@@ -121,8 +124,9 @@ impl Fair {
             || 100 * local.load <= domain.pct * idlest.load
     }
 
-    /// Before 5.11 a node is left when it has no idle CPU; since then when it runs more than a few tasks (5.18: sd->imb_numa_nr,
-    /// one for each LLC, or an eighth of the CPUs of a node that is one LLC).
+    /// True if the local node keeps the task. Before 5.11 it does while it has an idle CPU; since
+    /// then, while it runs few tasks (5.18: sd->imb_numa_nr, one for each LLC, or an eighth of the
+    /// CPUs of a node that is one LLC).
     fn node_tolerates(&self, local: &Group, idlest: &Group) -> bool {
         if self.rules == Rules::Cfs {
             return local.idle > 0;
@@ -135,7 +139,8 @@ impl Fair {
         local.running < few.max(1) && idlest.idle <= local.idle + NODES_APART
     }
 
-    /// None: the task may use none of its CPUs. `own`: where it runs itself, which does not count.
+    /// The figures of a group. None: the task may use none of its CPUs. `own`: the CPU where the
+    /// task itself runs, which does not count.
     fn group(
         &mut self,
         cpus: &[usize],
@@ -179,13 +184,14 @@ impl Fair {
         })
     }
 
-    /// It runs, and all who do or wait there are of SCHED_IDLE (kernel: sched_idle_cpu()).
+    /// True if the CPU runs only SCHED_IDLE tasks (kernel: sched_idle_cpu()).
     fn sched_idle(&self, cpu: usize) -> bool {
         let idle = |task: TaskId| self.entities[task].policy == SchedPolicy::Idle;
         self.cpus.nr_running[cpu] > 0 && self.queues[cpu].all().all(idle)
     }
 
-    /// Of a group: the first that only runs SCHED_IDLE; what went idle last, and so sleeps least deeply; else the least loaded (kernel: find_idlest_group_cpu()).
+    /// The CPU of a group: the first that runs only SCHED_IDLE; else the one that went idle last,
+    /// since it sleeps least deeply; else the least loaded (kernel: find_idlest_group_cpu()).
     fn idlest_cpu(&mut self, cpus: &[usize], task: TaskId) -> usize {
         let may = |cpu: &&usize| self.kernel.allowed(task, **cpu);
         let allowed: Vec<usize> = cpus.iter().filter(may).copied().collect();

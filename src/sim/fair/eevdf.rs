@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! EEVDF as in Linux 7.2: who is owed time is eligible, of these the earliest virtual deadline runs; what is owed is
-//! carried over sleep, and who owes stays in the queue while it sleeps until it is quits (delayed dequeue).
+//! EEVDF as in Linux 7.2. A task that is owed time is eligible; of these the one with the earliest
+//! virtual deadline runs. What a task is owed is carried over sleep. A task that owes time stays
+//! queued while it sleeps until it owes nothing (delayed dequeue).
 
 use super::queue::{Entity, Queue};
 use crate::native::TaskId;
 
-/// The task joins the queue: placed by what it is owed, so that it still is when it counts in the mean (kernel: place_entity()).
+/// The task joins the queue. It is placed so that it is owed the same time once it counts in the
+/// mean (kernel: place_entity()).
 pub fn place(q: &Queue, entities: &mut [Entity], task: TaskId) {
     let (mean, load) = (q.mean(entities), q.load(entities));
     let e = &mut entities[task];
@@ -18,19 +20,20 @@ pub fn place(q: &Queue, entities: &mut [Entity], task: TaskId) {
         e.deadline += e.vruntime;
         return;
     }
-    // Those that are there are halfway through their slices, on average.
+    // A new task begins with half a slice: the others are halfway through theirs, on average.
     let parts = if std::mem::take(&mut e.new) { 2 } else { 1 };
     e.deadline = e.vruntime + e.virtual_ns(e.slice) / parts;
 }
 
-/// The task, which is still there, leaves: what it is owed is kept.
+/// The task, which is still in the queue, leaves it. What it is owed is kept.
 pub fn leave(q: &mut Queue, entities: &mut [Entity], task: TaskId, tick: u64) {
     keep_lag(q, entities, task, tick);
     q.base = q.mean(entities);
 }
 
-/// Keeps what the task is owed: no more than the longest slice of the queue and a tick either way; who sleeps and stays gains nothing, and
-/// owes no more than before (kernel: update_entity_lag()). True: that is not where it stands.
+/// Keeps what the task is owed or owes, at most the longest slice of the queue and a tick. A
+/// delayed task gains nothing, and owes no more than before (kernel: update_entity_lag()). True:
+/// its virtual time does not match that any more.
 pub fn keep_lag(q: &Queue, entities: &mut [Entity], task: TaskId, tick: u64) -> bool {
     let mean = q.mean(entities);
     let longest = q.all().map(|t| entities[t].slice).max();
@@ -44,7 +47,7 @@ pub fn keep_lag(q: &Queue, entities: &mut [Entity], task: TaskId, tick: u64) -> 
     mean - lag != e.vruntime
 }
 
-/// No more was used than is due (kernel: entity_eligible()).
+/// True if the task has used no more than its share (kernel: entity_eligible()).
 pub fn eligible(q: &Queue, entities: &[Entity], task: TaskId) -> bool {
     let own = entities[task].vruntime;
     let of = |t| {
@@ -54,7 +57,7 @@ pub fn eligible(q: &Queue, entities: &[Entity], task: TaskId) -> bool {
     q.all().map(of).sum::<i64>() >= 0
 }
 
-/// The running task has run on: a slice that is over is followed by the next. True: it is over.
+/// The running task has run on. If its slice is over, the next one begins. True: it was over.
 pub fn charged(e: &mut Entity) -> bool {
     if e.vruntime < e.deadline {
         return false;
@@ -63,8 +66,8 @@ pub fn charged(e: &mut Entity) -> bool {
     true
 }
 
-/// The task begins to run: it goes on to the end of its slice if it stays eligible; beside shorter slices, until it is not (kernel:
-/// set_protect_slice()).
+/// The task begins to run. It is protected to the end of its slice while it stays eligible; beside
+/// shorter slices, only until it is ahead of the others (kernel: set_protect_slice()).
 pub fn protect(q: &Queue, entities: &mut [Entity], task: TaskId) {
     let mut until = entities[task].deadline;
     if shortest(q, entities) < entities[task].slice {
@@ -82,7 +85,8 @@ fn shortest(q: &Queue, entities: &[Entity]) -> i64 {
     slices.min().unwrap_or(i64::MAX)
 }
 
-/// Who shall run (kernel: pick_eevdf()). Who runs and is eligible goes on as long as it is protected (RUN_TO_PARITY).
+/// Chooses the task to run (kernel: pick_eevdf()). A running task that is eligible goes on while it
+/// is protected (RUN_TO_PARITY).
 pub fn pick(q: &Queue, entities: &[Entity], protect: bool) -> Option<TaskId> {
     if q.len() <= 1 {
         return q.all().next();
@@ -102,14 +106,15 @@ pub fn pick(q: &Queue, entities: &[Entity], protect: bool) -> Option<TaskId> {
     match (current, best) {
         (Some(t), Some(b)) if entities[b].deadline <= entities[t].deadline => Some(b),
         (Some(t), _) => Some(t),
-        // By rounding nobody may be.
+        // Because of rounding, it may be that no task is eligible.
         (None, None) => q.waiting.first().copied(),
         (None, best) => best,
     }
 }
 
-/// The task wakes, or comes, beside who runs: does it run at once (kernel: wakeup_preempt_fair())? Who asks for less than who runs does
-/// if it is eligible, whoever else waits, and then is the next (PREEMPT_SHORT).
+/// Whether a task that wakes or comes runs at once (kernel: wakeup_preempt_fair()). With a shorter
+/// slice than the running task, it does if it is eligible, and becomes the next buddy
+/// (PREEMPT_SHORT).
 pub fn preempts(
     q: &mut Queue,
     entities: &mut [Entity],
@@ -119,7 +124,7 @@ pub fn preempts(
 ) -> bool {
     let less = entities[task].slice < entities[current].slice;
     let picked = pick(q, entities, !less) == Some(task);
-    // A fork interrupts nobody by its place alone.
+    // The place of a forked task alone interrupts nothing.
     if !less {
         return picked && !fork;
     }
@@ -131,8 +136,9 @@ pub fn preempts(
     goes_first
 }
 
-/// What protects who runs after another has come: nothing, if that goes first; else no more than the shortest slice from where it is, or
-/// from the mean (kernel: cancel_protect_slice(), update_protect_slice()).
+/// Shortens the protection of the running task after another has come. If that goes first, none is
+/// left. Else at most the shortest slice is left, from its virtual time or from the mean (kernel:
+/// cancel_protect_slice(), update_protect_slice()).
 pub fn protects_less(q: &Queue, entities: &mut [Entity], current: TaskId, goes_first: bool) {
     let (mean, slice) = (q.mean(entities), shortest(q, entities));
     let e = &mut entities[current];
@@ -143,7 +149,8 @@ pub fn protects_less(q: &Queue, entities: &mut [Entity], current: TaskId, goes_f
     e.protected = e.protected.min(until);
 }
 
-/// The running task gives up the rest of its slice, if it is owed it and not alone (kernel: yield_task_fair()).
+/// The running task gives up the rest of its slice, if it is eligible and not alone (kernel:
+/// yield_task_fair()).
 pub fn yields(q: &Queue, entities: &mut [Entity], task: TaskId) {
     if q.len() > 1 && eligible(q, entities, task) {
         let e = &mut entities[task];

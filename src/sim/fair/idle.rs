@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How long a CPU idles, on average: one that will soon be woken anyway does not look for work elsewhere (kernel: rq->avg_idle,
-//! ttwu_do_activate(), sched_balance_newidle()). What ends an idle period is a feature: until 6.19 wakeups alone, so that one that ends by a
-//! move goes on in the mean until the next wakeup; with Huang's patch (source 003, `avg_idle_every`) whoever comes.
+//! The average length of a CPU's idle periods. A CPU that will soon be woken anyway does not look
+//! for work elsewhere (kernel: rq->avg_idle, ttwu_do_activate(), sched_balance_newidle()). A
+//! feature says what ends an idle period. Up to 6.19 only a wakeup does, so a period that a move
+//! ends goes on in the mean until the next wakeup. With Huang's patch (source 003,
+//! `avg_idle_every`) any arrival does.
 
 use crate::features::{FeatureSet, bits};
 
 /// Half of the longest average that counts (kernel: sysctl_sched_migration_cost), ns.
 const MAX: u64 = 500_000;
 
-/// What of idle periods is known.
+/// What is known of idle periods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ends {
-    /// Nothing: every look pays (`avg_idle` is off).
+    /// Nothing, so every look pays (`avg_idle` is off).
     Unknown,
-    /// They end with a wakeup.
+    /// A wakeup ends them.
     #[default]
     Wakeup,
-    /// They end with whoever comes.
+    /// Any arrival ends them.
     Arrival,
 }
 
@@ -56,17 +58,17 @@ impl Idle {
         }
     }
 
-    /// Nothing was found to run there.
+    /// Nothing was found to run on the CPU.
     pub fn begins(&mut self, now: u64) {
         self.since = Some(now);
     }
 
-    /// When that was, if nobody has ended it since; 0: never.
+    /// When the idle period began. 0: there is none.
     pub fn since(&self) -> u64 {
         self.since.unwrap_or(0)
     }
 
-    /// A task comes there, woken or not.
+    /// A task comes to the CPU, woken or not.
     pub fn comes(&mut self, wakes: bool, now: u64) {
         let ends = wakes || self.ends == Ends::Arrival;
         let Some(since) = self.since.take_if(|_| ends) else {
@@ -77,12 +79,12 @@ impl Idle {
         self.average = self.average.min(2 * MAX);
     }
 
-    /// It was about to idle, and found work elsewhere.
+    /// The CPU was about to idle, and found work elsewhere.
     pub fn forgets(&mut self) {
         self.since = None;
     }
 
-    /// It pays to look for so many ns.
+    /// True if a look of `cost` ns pays.
     pub fn affords(&self, cost: u64) -> bool {
         self.ends == Ends::Unknown || self.average >= cost
     }
@@ -92,7 +94,7 @@ impl Idle {
 mod tests {
     use super::*;
 
-    /// Idles so many times for so many ns, each time until a wakeup.
+    /// Idles `times` times for `ns`, each time until a wakeup.
     fn idled(ends: Ends, times: u64, ns: u64) -> Idle {
         let mut idle = Idle::new(ends);
         for turn in 0..times {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How near CPUs are to each other (kernel: scheduling domains): the threads of a core, an LLC, a node, the machine.
+//! How near CPUs are to each other (kernel: scheduling domains): the threads of a core, an LLC, a
+//! node, the machine.
 
 use crate::machine::Facts;
 
-/// Levels of `Levels::around`; before these that of the core, between them that of the node.
+/// Levels of `Levels::around`. Level 0 is the core, level 2 the node.
 pub const LLC: usize = 1;
 pub const MACHINE: usize = 3;
 
@@ -54,12 +55,13 @@ impl Levels {
         }
     }
 
-    /// The threads of the CPU's core, itself among them.
+    /// The threads of the CPU's core, including the CPU itself.
     pub fn threads(&self, cpu: usize) -> &[usize] {
         &self.cores[self.core[cpu]]
     }
 
-    /// What the domains of the CPU are divided into (kernel: sd->groups), from the machine down to its core: nodes, LLCs, cores, threads.
+    /// The groups of the CPU's domains (kernel: sd->groups), from the machine down to its core:
+    /// nodes, LLCs, cores, threads.
     pub fn groups(&self, cpu: usize) -> [Vec<&[usize]>; 4] {
         let [core, llc, node, all] = self.around(cpu);
         [
@@ -70,7 +72,7 @@ impl Levels {
         ]
     }
 
-    /// What is around the CPU, from near to far; each contains the one before.
+    /// The CPUs around this one, from near to far. Each level contains the one before.
     pub fn around(&self, cpu: usize) -> [&[usize]; 4] {
         [
             self.threads(cpu),
@@ -81,7 +83,7 @@ impl Levels {
     }
 }
 
-/// Those groups that are in another, which are wholly in it or not at all.
+/// The groups inside `outer`. A group is wholly inside or wholly outside.
 fn within<'a>(groups: &'a [Vec<usize>], outer: &[usize]) -> Vec<&'a [usize]> {
     let inside = |group: &&Vec<usize>| group.first().is_some_and(|cpu| outer.contains(cpu));
     groups.iter().filter(inside).map(Vec::as_slice).collect()

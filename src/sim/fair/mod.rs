@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The kernel's fair class (kernel/sched/fair.c), over placement by the policy's own ladder: the presets are patches to the placement
-//! of the kernel, and here they stand in the kernel's own queueing and load balancer. `queue` is a CPU's run queue, `eevdf` and
-//! `cfs` the rules of who runs, `descent` where forks and execs go, `balance` what moves tasks between queues, `audit` what is checked of it, `idle` how long CPUs idle,
-//! `levels` how near CPUs are to each other.
-//! What placement asks for, idle CPUs, lengths of queues, load and utilisation, is what the policy keeps for itself.
+//! The kernel's fair class (kernel/sched/fair.c), with placement by the policy's own ladder. The
+//! presets are patches to the kernel's placement; here they run in the kernel's own queueing and
+//! load balancing.
+//!
+//! `queue` is a CPU's run queue; `eevdf` and `cfs` choose the next task; `descent` places forks and
+//! execs; `balance` moves tasks between queues; `idle` measures idle periods; `levels` says how
+//! near CPUs are to each other; `audit` serves `check`.
+//!
+//! Placement reads idle CPUs, lengths of queues, load and utilisation as the policy keeps them.
 
 mod audit;
 mod balance;
@@ -38,9 +42,9 @@ pub struct Fair {
     entities: Vec<Entity>,
     queues: Vec<Queue>,
     balance: Balance,
-    /// ns that a task asks for at a time.
+    /// The slice of a task, ns.
     slice: u64,
-    /// Its period, ns.
+    /// The period of the tick, ns.
     tick: u64,
     now: u64,
     /// Runnable tasks that do not run, on all CPUs.
@@ -49,7 +53,7 @@ pub struct Fair {
 }
 
 impl Fair {
-    /// `tasks`: as many there can be at once.
+    /// `tasks`: the most that there can be at once.
     pub fn new(
         mut kernel: Kernel,
         tasks: usize,
@@ -59,7 +63,7 @@ impl Fair {
     ) -> Fair {
         let nr_cpus = kernel.world().nr_cpus();
         let slice = params.ns("base_slice");
-        // The kernel has run for long: the last tick of each CPU saw it idle along.
+        // The kernel has run for long: the last tick of each CPU saw its idle frequency.
         let slow = CAPACITY_SCALE - freq::idle_speed(params);
         (0..nr_cpus).for_each(|cpu| kernel.world_mut().cpu_mut(cpu).slow = slow);
         Fair {
@@ -78,15 +82,16 @@ impl Fair {
         }
     }
 
-    /// What the last callback wanted of a kernel that queues as the policy does is not wanted here.
+    /// Drops what the last callback asked for: it assumes a kernel that queues as the policy does.
     fn forget_acts(&mut self) {
         self.kernel.acts(&mut self.acts);
         self.acts.clear();
         self.kernel.inserted();
     }
 
-    /// The same, but for the frequencies it asked for. The kernel tells schedutil the utilisation of its own class, too; but not with ticks alone, small
-    /// steps down as well, and with who waits counted in (kernel: cfs_rq_util_change(), cpu_util_cfs_boost()).
+    /// The same, but requests for frequencies are kept. The kernel tells schedutil the utilisation
+    /// of its own class too. It does so not only at ticks, in small steps down as well, and with
+    /// waiting tasks counted in (kernel: cfs_rq_util_change(), cpu_util_cfs_boost()).
     fn asks_speed(&mut self, orders: &mut Vec<Order>) {
         self.kernel.acts(&mut self.acts);
         orders.extend(self.acts.drain(..).filter_map(|act| match act {
@@ -100,7 +105,7 @@ impl Fair {
         self.cpus.counts(&mut self.kernel, cpu, more);
     }
 
-    /// Its queue decides anew who runs.
+    /// Makes the CPU pick again.
     fn tell(&mut self, cpu: usize, orders: &mut Vec<Order>) {
         self.queues[cpu].told = true;
         orders.push(Order::Reschedule(cpu));
@@ -108,7 +113,8 @@ impl Fair {
 
     // ---- a task's virtual time ----
 
-    /// Who runs there has run until now (kernel: update_curr()). True: nothing protects it any longer, and somebody waits.
+    /// Charges the running task until now (kernel: update_curr()). True: nothing protects it any
+    /// longer, and a task waits.
     fn charge(&mut self, cpu: usize) -> bool {
         let q = &mut self.queues[cpu];
         let ns = (self.now - q.charged) as i64;
@@ -140,7 +146,7 @@ impl Fair {
 
     // ---- joining and leaving a queue ----
 
-    /// The runnable task counts on the CPU that it is on, and waits there.
+    /// The runnable task joins the queue of its CPU, and waits there.
     fn join(&mut self, task: TaskId, arrival: sys::arrival, orders: &mut Vec<Order>) {
         let cpu = self.kernel.cpu_of(task);
         self.charge_and_tell(cpu, orders);
@@ -158,7 +164,8 @@ impl Fair {
         self.forget_acts();
     }
 
-    /// Who waits on the CPU goes to another's queue, or to none; it is charged for already. Its relative place is kept.
+    /// Takes a waiting task, which is charged already, out of the CPU's queue. Its relative place
+    /// is kept.
     fn take(&mut self, cpu: usize, task: TaskId) {
         self.leave(cpu, task);
         self.queues[cpu].remove(task);
@@ -166,7 +173,7 @@ impl Fair {
         self.counts(cpu, -1);
     }
 
-    /// What the task keeps of its place, while it still is in the queue.
+    /// Saves the task's relative place while it still is in the queue.
     fn leave(&mut self, cpu: usize, task: TaskId) {
         let q = &mut self.queues[cpu];
         match self.rules {
@@ -175,7 +182,7 @@ impl Fair {
         }
     }
 
-    /// The waiting task goes to another CPU.
+    /// Moves a waiting task to another CPU.
     fn moves(&mut self, from: usize, task: TaskId, to: usize, orders: &mut Vec<Order>) {
         self.charge_and_tell(from, orders);
         self.take(from, task);
@@ -197,13 +204,14 @@ impl Fair {
         self.kernel.set_cpu(task, to);
     }
 
-    /// The same, and it runs there at once if it may.
+    /// Moves a waiting task, and runs it there at once if it may preempt.
     fn sends(&mut self, from: usize, task: TaskId, to: usize, orders: &mut Vec<Order>) {
         self.moves(from, task, to, orders);
         self.check_preempt(to, task, false, orders);
     }
 
-    /// The task has joined the queue, newly forked or not (kernel: wakeup_preempt()).
+    /// The task has joined the queue, newly forked or not: preempts the running one if it may
+    /// (kernel: wakeup_preempt()).
     fn check_preempt(&mut self, cpu: usize, task: TaskId, fork: bool, orders: &mut Vec<Order>) {
         let q = &mut self.queues[cpu];
         let Some(current) = q.current else {
@@ -229,13 +237,15 @@ impl Fair {
 
     // ---- delayed dequeue ----
 
-    /// The task sleeps, but owes time beside others: it stays until it is picked, and is then quits.
+    /// True if the task sleeps while it owes time and is not alone. It stays queued until it is
+    /// picked: then it owes nothing.
     fn stays(&self, cpu: usize, task: TaskId) -> bool {
         let q = &self.queues[cpu];
         self.rules == Rules::Eevdf && q.len() > 1 && !eevdf::eligible(q, &self.entities, task)
     }
 
-    /// It is woken while it still is in a queue: it goes on there (kernel: requeue_delayed_entity()).
+    /// The task is woken while it still is queued, and goes on there (kernel:
+    /// requeue_delayed_entity()).
     fn requeue(&mut self, cpu: usize, task: TaskId, orders: &mut Vec<Order>) {
         self.charge_and_tell(cpu, orders);
         let q = &mut self.queues[cpu];
@@ -251,7 +261,7 @@ impl Fair {
         self.forget_acts();
     }
 
-    /// It is quits.
+    /// A delayed task leaves its queue.
     fn gone(&mut self, cpu: usize, task: TaskId) {
         self.leave(cpu, task);
         self.entities[task].delayed = false;
@@ -274,7 +284,7 @@ impl Fair {
         }
     }
 
-    /// The running task was told to go elsewhere, and still can.
+    /// Sends the running task where balance wants it, if it still can go there.
     fn pushed(&mut self, cpu: usize, orders: &mut Vec<Order>) {
         let Some(to) = self.queues[cpu].push.take() else {
             return;
@@ -289,7 +299,7 @@ impl Fair {
         self.sends(cpu, task, to, orders);
     }
 
-    /// Who runs there waits from now.
+    /// The running task waits from now on.
     fn gives_way(&mut self, cpu: usize, task: TaskId) {
         self.kernel.stopping(cpu, task, true);
         let q = &mut self.queues[cpu];
@@ -316,7 +326,7 @@ impl Fair {
         self.forget_acts();
     }
 
-    /// Nobody runs there.
+    /// Nothing runs on the CPU.
     fn idles(&mut self, cpu: usize) {
         self.cpus.current[cpu] = None;
         self.queues[cpu].idle.begins(self.now);
@@ -343,7 +353,7 @@ impl Fair {
 
     // ---- delayed migration ----
 
-    /// Those on the CPU whose delay is over go where they were placed; the others wait on.
+    /// Tasks whose delay is over go where they were placed. The others keep waiting.
     fn delays_end(&mut self, cpu: usize, orders: &mut Vec<Order>) {
         let at = |fair: &Fair, task: TaskId| fair.kernel.state(task).delay_at;
         for task in self.queues[cpu].waiting.clone() {
@@ -421,7 +431,7 @@ impl Scheduler for Fair {
 
     fn place(&mut self, wake: Wake, task: TaskId, _orders: &mut Vec<Order>) -> usize {
         let was = self.kernel.cpu_of(task);
-        // Who is still in a queue goes on there (kernel: ttwu_runnable()).
+        // A task that still is queued goes on there (kernel: ttwu_runnable()).
         if self.entities[task].delayed {
             return was;
         }
@@ -443,7 +453,7 @@ impl Scheduler for Fair {
         cpu = self.kernel.usable(task, cpu);
         if cpu != was {
             let e = &mut self.entities[task];
-            // Who has changed its CPU is not hot (kernel: ENQUEUE_MIGRATED).
+            // A task that changed its CPU is not hot (kernel: ENQUEUE_MIGRATED).
             e.ran_at = 0;
             if self.rules == Rules::Cfs {
                 cfs::rebase(&self.queues[was], e);
@@ -466,7 +476,8 @@ impl Scheduler for Fair {
             };
             self.join(task, arrival, orders);
         }
-        // Who waits for a move is as any other on its CPU meanwhile, which may idle by now.
+        // Until its delayed move, a task competes like any other on its CPU, which may be idle by
+        // now.
         self.check_preempt(cpu, task, wake.fork, orders);
         let delay_at = self.kernel.state(task).delay_at;
         if delay_at > 0 {

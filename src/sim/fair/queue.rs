@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A CPU's run queue as the kernel's fair class keeps it: who runs, who waits, their virtual times. `eevdf` and `cfs` are the rules
-//! over it. Queues are short, so means and minima are computed anew each time and nothing can drift.
+//! A CPU's run queue as the kernel's fair class keeps it: the running task, the waiting tasks,
+//! their virtual times. `eevdf` and `cfs` are the rules over it. Queues are short, so means and
+//! minima are computed anew each time and nothing can drift.
 
 use super::idle::{Ends, Idle};
 use crate::native::{Attr, SchedPolicy, TaskId, nice_weight, sys};
@@ -8,10 +9,10 @@ use crate::native::{Attr, SchedPolicy, TaskId, nice_weight, sys};
 /// The kernel's weight of nice 0. Virtual times are ns at this weight.
 pub const NICE0: i64 = 1024;
 
-/// Weights of the policy are so many times the kernel's.
+/// The policy's weights are this many times the kernel's.
 const FINER: u32 = sys::NICE0_WEIGHT / NICE0 as u32;
 
-/// Of SCHED_IDLE (kernel: WEIGHT_IDLEPRIO).
+/// The weight of SCHED_IDLE (kernel: WEIGHT_IDLEPRIO).
 const IDLE: i64 = (sys::IDLE_WEIGHT / FINER) as i64;
 
 /// The weight of a nice level, -20..=19 (kernel: sched_prio_to_weight[]).
@@ -19,7 +20,7 @@ pub fn weight(nice: i32) -> i64 {
     i64::from(nice_weight(nice) / FINER)
 }
 
-/// Of a task with these settings.
+/// The weight of a task with these attributes.
 pub fn weight_of(attr: &Attr) -> i64 {
     match attr.policy {
         SchedPolicy::Idle => IDLE,
@@ -33,24 +34,25 @@ pub struct Entity {
     pub policy: SchedPolicy,
     pub weight: i64,
     pub vruntime: i64,
-    /// EEVDF: virtual; while `relative`, from vruntime on.
+    /// EEVDF: virtual. While `relative`, it counts from vruntime.
     pub deadline: i64,
     pub relative: bool,
-    /// EEVDF: what it was owed when it left, virtual.
+    /// EEVDF: the time that it was owed when it left, virtual.
     pub lag: i64,
     /// CFS: vruntime counts from the base of the queue it left, not from 0.
     pub based: bool,
     /// It has never been in a queue.
     pub new: bool,
-    /// ns that it asks for at a time.
+    /// The slice that it asks for, ns.
     pub slice: i64,
-    /// EEVDF: it sleeps, but stays until it has waited for what it owes (kernel: sched_delayed).
+    /// EEVDF: it sleeps, but stays queued until it has waited for what it owes (kernel:
+    /// sched_delayed).
     pub delayed: bool,
-    /// EEVDF: it runs on until then, if it stays eligible, virtual (kernel: vprot).
+    /// EEVDF: it runs on until this virtual time while it stays eligible (kernel: vprot).
     pub protected: i64,
-    /// ns: when it last ran; 0: it has not since it came to its CPU.
+    /// When it last ran, ns. 0: not since it came to its CPU.
     pub ran_at: u64,
-    /// ns that it has run since it was picked, and before that since the start.
+    /// ns that it has run since it was picked.
     pub picked_ran: i64,
 }
 
@@ -73,7 +75,8 @@ impl Entity {
         }
     }
 
-    /// Another weight: what is owed and what is left of the slice are as much time as before (kernel: reweight_entity()).
+    /// Sets another weight. The time that is owed and the time left of the slice stay the same
+    /// (kernel: reweight_entity()).
     pub fn reweighs(&mut self, weight: i64) {
         let scaled = |virtual_ns: i64| virtual_ns * self.weight / weight;
         self.lag = scaled(self.lag);
@@ -84,7 +87,7 @@ impl Entity {
         self.weight = weight;
     }
 
-    /// ns as virtual time of this task.
+    /// Converts ns to virtual time of this task.
     pub fn virtual_ns(&self, ns: i64) -> i64 {
         if self.weight == NICE0 {
             ns
@@ -97,19 +100,21 @@ impl Entity {
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
     pub current: Option<TaskId>,
-    /// In the order in which they came; who ran last is last.
+    /// In order of arrival. A task that gives way is last.
     pub waiting: Vec<TaskId>,
-    /// Virtual: where who comes to an empty queue begins; CFS: never behind the least of the queue for long (kernel: min_vruntime).
+    /// Virtual: where a task that comes to an empty queue begins. CFS: follows the least of the
+    /// queue, and never goes back (kernel: min_vruntime).
     pub base: i64,
-    /// ns: until then the running task is charged.
+    /// The running task is charged up to this time, ns.
     pub charged: u64,
-    /// It is told to pick anew already.
+    /// The CPU has been told to pick again already.
     pub told: bool,
-    /// The running task shall go to that CPU.
+    /// The CPU that the running task should go to.
     pub push: Option<usize>,
-    /// Ticks in a row at which all who waited here were hot, and a CPU was idle (kernel: sd->nr_balance_failed).
+    /// Ticks in a row at which all waiting tasks were hot while a CPU was idle (kernel:
+    /// sd->nr_balance_failed).
     pub failed: u32,
-    /// EEVDF: it is picked before others as long as it is eligible (kernel: the next buddy).
+    /// EEVDF: picked before others while it is eligible (kernel: the next buddy).
     pub next: Option<TaskId>,
     pub idle: Idle,
 }
@@ -122,7 +127,7 @@ impl Queue {
         }
     }
 
-    /// All that count: who runs and who waits.
+    /// The running task and the waiting tasks.
     pub fn all(&self) -> impl Iterator<Item = TaskId> + '_ {
         self.current.iter().chain(&self.waiting).copied()
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The class by its calls, where a run of a workload would not come to that point.
+//! The class by its calls, for states that a run of a workload would not reach.
 
 use super::balance::NICE_TRIES;
 use super::*;
@@ -9,7 +9,7 @@ use crate::native::World;
 use crate::sim::model;
 
 const MS: u64 = 1_000_000;
-/// The machine has been there for so long. ns
+/// The machine has been up for this long, ns.
 const NOW: u64 = 1_000 * MS;
 
 fn fair() -> Fair {
@@ -37,7 +37,8 @@ fn comes(fair: &mut Fair, task: TaskId, cpu: usize, wake: Wake) {
     fair.arrive(wake, task, &mut Vec::new());
 }
 
-/// sched_balance_rq(): failures count in a row, and where all who wait are pinned, or nobody idles, there is nothing to fail at.
+/// sched_balance_rq(): failures count in a row. Where all waiting tasks are pinned, or no CPU is
+/// idle, there is nothing to fail at.
 #[test]
 fn a_row_of_failures_ends_where_nobody_could_go() {
     let mut fair = fair();
@@ -46,7 +47,7 @@ fn a_row_of_failures_ends_where_nobody_could_go() {
     }
     let runs = fair.pick(0, &mut Vec::new()).expect("somebody waits");
     let waits = 1 - runs;
-    // CPU 1 is of another core: to a thread of its own nobody is hot.
+    // CPU 1 is on another core: between threads of a core no task is hot.
     let [free, pinned] = [0b11, 0b01].map(|mask| fair.kernel.mask(&[mask]));
     let mut ticks = |mask: usize| {
         fair.set_affinity(waits, mask, &mut Vec::new());
@@ -60,8 +61,8 @@ fn a_row_of_failures_ends_where_nobody_could_go() {
     );
 }
 
-/// Nobody is woken by a fork, or an exec, though the class that sent it may have been ended by a hotplug: without Huang's patch the CPU's idle
-/// period goes on in the mean (kernel: ttwu_do_activate()).
+/// A fork or an exec wakes nothing, though a hotplug may have ended the class that sent it. Without
+/// Huang's patch the CPU's idle period goes on in the mean (kernel: ttwu_do_activate()).
 #[test]
 fn wakeups_alone_end_an_idle_period() {
     for (wake, goes_on) in [
@@ -75,7 +76,8 @@ fn wakeups_alone_end_an_idle_period() {
     }
 }
 
-/// task_fork_fair(): who is a second ahead of its queue forks children that are as far ahead in theirs; who is not, by their slice.
+/// task_fork_fair(): a task that is a second ahead of its queue forks children that are as far
+/// ahead in theirs. Other children are ahead by their slice.
 #[test]
 fn a_child_is_no_earlier_than_its_parent() {
     let ahead = 1_000 * MS as i64;
@@ -86,7 +88,7 @@ fn a_child_is_no_earlier_than_its_parent() {
         for cpu in [0, 1] {
             assert_eq!(fair.pick(cpu, &mut Vec::new()), Some(cpu));
         }
-        // Who waits beside the parent holds the base.
+        // The task that waits beside the parent holds the base.
         comes(&mut fair, 3, 0, Wake::by(0));
         fair.entities[3].vruntime = fair.queues[0].base;
         fair.entities[0].vruntime = fair.queues[0].base + parent_ahead;
@@ -99,7 +101,7 @@ fn a_child_is_no_earlier_than_its_parent() {
     }
 }
 
-/// The set that is this CPU.
+/// The set of this CPU alone.
 fn fair_mask(fair: &mut Fair, cpu: u32) -> usize {
     fair.kernel.mask(&[1 << cpu])
 }

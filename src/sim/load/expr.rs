@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Numbers of a workload: times in ns, sizes in bytes, counts, and what only a task knows when it comes there.
+//! Numbers of a workload: times in ns, sizes in bytes, counts, and values that only a task knows.
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// What a name stands for.
+/// The value that a name stands for.
 pub type Names<'a> = &'a dyn Fn(&str) -> Option<(Atom, Unit)>;
 
-/// What a number is of.
+/// The unit of a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
     /// A count, or a part.
@@ -21,23 +21,23 @@ pub enum Unit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atom {
     Number(i64),
-    /// Which task of its group it is.
+    /// The number of the task in its group.
     Me,
-    /// Which task of its group sent what was received last; the one before that was kept.
+    /// The number of the last message's sender in its group; and the number that was kept.
     From,
     Kept,
-    /// Which turn of the inmost loop it is.
+    /// The turn of the innermost loop.
     Turn,
 }
 
-/// Products of atoms, added up with their signs.
+/// A sum of products of atoms. False: the product is subtracted, the atom divides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expr {
     sum: Vec<(bool, Vec<(bool, Atom)>)>,
     unit: Unit,
 }
 
-/// What a task knows.
+/// The values that a task knows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
     pub me: i64,
@@ -59,7 +59,7 @@ const UNITS: [(&str, i64, Unit); 9] = [
 ];
 
 impl Unit {
-    /// What was expected, where a number of another unit is.
+    /// What was expected, for errors.
     pub fn expected(self) -> &'static str {
         match self {
             Unit::None => "a number without a unit",
@@ -68,7 +68,7 @@ impl Unit {
         }
     }
 
-    /// Of a product or a quotient.
+    /// The unit of a product or a quotient.
     fn by(self, times: bool, other: Unit) -> Unit {
         match (self, other) {
             (Unit::None, unit) if times => unit,
@@ -86,7 +86,7 @@ impl Expr {
         }
     }
 
-    /// Words with a sign between each two.
+    /// Reads operands with an operator between each two.
     pub fn parse(words: &[&str], names: Names<'_>) -> Result<Expr> {
         let mut sum = vec![(true, Vec::new())];
         let mut units = vec![Unit::None];
@@ -129,7 +129,7 @@ impl Expr {
         self.unit
     }
 
-    /// None: it hangs on the task.
+    /// The value. None: it depends on the task.
     pub fn fixed(&self) -> Option<i64> {
         let number = |(_, a): &(bool, Atom)| matches!(a, Atom::Number(_));
         let fixed = self

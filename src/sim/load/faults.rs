@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What goes wrong on the machine while a load runs.
+//! Faults of the machine while a load runs.
 
 use crate::rng::Rng;
 
-/// 0: it does not go wrong.
+/// 0: no such fault.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Of a thousand timers that are started so many never fire; the others are up to so many ns late.
+    /// Of a thousand timers, how many never fire; and how late the others are at most, ns.
     pub timers_lost: u64,
     pub timers_late: u64,
-    /// A CPU has no tick for so many ns, of three times as many; each CPU at another time.
+    /// A CPU has no tick for this many ns out of three times as many, each CPU at another time.
     pub ticks_stop: u64,
-    /// Every so many ns some task is given the CPUs of some group.
+    /// Period in ns at which a random task is given the CPUs of a random group.
     pub affinity: u64,
-    /// Every so many ns some task is given the nice level, policy and slice of some group.
+    /// Period in ns at which a random task is given the nice level, policy and slice of a random
+    /// group.
     pub attr: u64,
-    /// The kernel's watchdog, which else has 5 s, has so many ns: nobody may wait half of it.
+    /// The limit of the kernel's watchdog in ns, instead of 5 s. No task may wait for half of it.
     pub watchdog: u64,
-    /// Every so many ns a CPU goes away, or one that is away comes back.
+    /// Period in ns at which a CPU goes away or comes back.
     pub hotplug: u64,
 }
 
@@ -33,13 +34,13 @@ impl Faults {
         }
     }
 
-    /// The CPU has no tick now.
+    /// True if the CPU has no tick now.
     pub fn ticks_stop(&self, cpu: usize, now: u64) -> bool {
         now.checked_div(self.ticks_stop)
             .is_some_and(|stretch| (stretch + cpu as u64).is_multiple_of(3))
     }
 
-    /// What hangs on a timer or a tick may be so late, ns.
+    /// How late timers and ticks may be, ns.
     pub fn late(&self, tick: u64) -> u64 {
         let lost = if self.timers_lost > 0 { 2 * tick } else { 0 };
         let ticks = if self.ticks_stop > 0 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! JSON as rt-app's parser (json-c) takes it: members in their order, a name as often as it comes, comments, a comma too many.
+//! JSON as rt-app's parser (json-c) takes it: members keep their order and may repeat; comments and
+//! trailing commas are allowed.
 
 use anyhow::{Context, Result};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -16,12 +17,12 @@ pub enum Node {
     Object(Vec<(String, Node)>),
 }
 
-/// Errors tell line and column.
+/// Errors name line and column.
 pub fn parse(text: &str) -> Result<Node> {
     serde_json::from_str(&strict(text)).context("this is no JSON")
 }
 
-/// Spaces in place of comments and of commas before a closing bracket, so that all else stays where it was.
+/// Replaces comments and trailing commas by spaces, so that everything else keeps its place.
 fn strict(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let (mut at, mut comma) = (0, None);
@@ -43,7 +44,7 @@ fn strict(text: &str) -> String {
     String::from_utf8(bytes).expect("whole characters are replaced")
 }
 
-/// Behind the string that begins there.
+/// The end of the string that begins at `at`.
 fn string_end(bytes: &[u8], at: usize) -> usize {
     let mut end = at + 1;
     while end < bytes.len() && bytes[end] != b'"' {
@@ -52,7 +53,7 @@ fn string_end(bytes: &[u8], at: usize) -> usize {
     (end + 1).min(bytes.len())
 }
 
-/// Blanks what is from `at` to `until`, and so many bytes of that; lines stay.
+/// Blanks from `at` to `until`, and `and` bytes more. Keeps line breaks. Returns the end.
 fn blank(bytes: &mut [u8], at: usize, until: &[u8], and: usize) -> usize {
     let inside = &bytes[at + 2..];
     let found = inside.windows(until.len()).position(|w| w == until);

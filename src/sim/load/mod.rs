@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Workloads: groups of tasks that run, sleep, and wait for each other. `parse` reads the text, `text` its lines, `expr` its numbers, `ranges` what
-//! is plausible, `whole` looks at all of it; the text is described in docs/simulator.md. `rtapp` reads rt-app's files, `json` its JSON.
+//! Workloads: groups of tasks that run, sleep, and wait for each other. docs/simulator.md describes
+//! the text. `parse` reads it, `text` its lines, `expr` its numbers, `ranges` the plausible ranges;
+//! `whole` checks all of it. `rtapp` reads rt-app's files, `json` their JSON.
 
 mod expr;
 mod faults;
@@ -19,10 +20,10 @@ use crate::native::{Attr, SchedPolicy};
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 
-/// That are there at once, of all groups that are forked.
+/// The most children at once, of all forked groups together.
 const CHILDREN: usize = 8192;
 
-/// Params of a load that are set anew, by name.
+/// Params of a load that are set to other values, by name.
 pub type Settings = BTreeMap<String, i64>;
 
 /// A workload.
@@ -31,7 +32,7 @@ pub struct Load {
     pub channels: Vec<Channel>,
     pub locks: usize,
     pub conds: usize,
-    /// That threads share.
+    /// Timers that threads share.
     pub timers: usize,
     pub barriers: Vec<Barrier>,
     pub groups: Vec<Group>,
@@ -42,7 +43,7 @@ pub struct Load {
     pub measure: Measure,
     /// Names of what is counted and timed, by number.
     pub marks: Vec<String>,
-    /// Nothing waits for anything: an oracle knows how fast that can be.
+    /// Nothing waits for anything, so the oracle knows the bound.
     pub parallel: bool,
     pub faults: Faults,
 }
@@ -51,24 +52,25 @@ pub struct Load {
 pub enum Measure {
     /// ns until the last task has ended.
     Time,
-    /// So many of that mark a second.
+    /// Counts of a mark, per second.
     Rate(usize),
-    /// ns, as quantiles, from a stamp to that mark.
+    /// Quantiles of the time from a stamp to a mark, ns.
     Latency(usize),
 }
 
-/// Messages on their way, first come, first served.
+/// Messages in flight, first in, first out.
 #[derive(Clone, Copy, Debug)]
 pub struct Channel {
-    /// Who sends one more waits.
+    /// A task that sends one more waits.
     pub capacity: u64,
-    /// Who sends tells the kernel that it is about to sleep (kernel: WF_SYNC): pipes and sockets do, futexes do not.
+    /// The sender tells the kernel that it is about to sleep (kernel: WF_SYNC). Pipes and sockets
+    /// do, futexes do not.
     pub sync: bool,
-    /// It is a pipe of the kernel's: `capacity` is that of its pages.
+    /// It is a kernel pipe: its pages limit it, not `capacity`.
     pub paged: Option<Paged>,
 }
 
-/// Of a pipe as the kernel has it.
+/// The properties of a kernel pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paged {
     /// Messages that one page holds.
@@ -80,16 +82,16 @@ pub struct Paged {
 #[derive(Clone, Copy, Debug)]
 pub struct Barrier {
     pub tasks: u64,
-    /// ns for which who waits spins before it sleeps.
+    /// A task that waits spins for this long before it sleeps, ns.
     pub spin: u64,
 }
 
 #[derive(Clone, Debug)]
 pub struct Group {
     pub name: String,
-    /// Its tasks are the kernel's: the workload does not wait for their end.
+    /// Its tasks are kernel threads: the run does not wait for their end.
     pub kernel: bool,
-    /// Its tasks are forked by others; else they are there from the start.
+    /// Other tasks fork its tasks; else they are there from the start.
     pub forked: bool,
     pub count: u64,
     /// Bytes that a task uses again and again.
@@ -97,14 +99,14 @@ pub struct Group {
     /// Percent of a run that waits for memory.
     pub memory: u64,
     pub attr: Attr,
-    /// First and last CPU of ranges; empty: all.
+    /// First and last CPU of each range. Empty: all CPUs.
     pub cpus: Vec<(u16, u16)>,
-    /// ns over which the starts of its tasks are spread.
+    /// The starts of its tasks are spread over this time, ns.
     pub start: u64,
     pub program: Vec<Step>,
 }
 
-/// What a task is given anew, of what `Attr` has.
+/// A change of a task's attributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     pub nice: Option<i32>,
@@ -120,14 +122,14 @@ impl Change {
     }
 }
 
-/// Which timer: one of the task's own, or of those that all share.
+/// A timer: one of the task's own, or one that all tasks share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     Own(usize),
     Shared(usize),
 }
 
-/// One of some objects of a kind.
+/// One of `count` objects of a kind, by index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Which {
     pub first: usize,
@@ -135,80 +137,82 @@ pub struct Which {
     pub at: Expr,
 }
 
-/// How the length of a run differs from one to the next.
+/// How the length of a run varies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vary {
     No,
-    /// Percent, evenly to both sides.
+    /// By up to this many percent, evenly to both sides.
     Even(u64),
-    /// As times between independent events do.
+    /// Exponentially, as times between independent events do.
     Exponential,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// ns at the reference frequency, alone on a core, warm.
+    /// ns at the reference frequency, alone on a core, with warm caches.
     Run(Expr, Vary),
     Sleep(Expr, Vary),
-    /// Sleeps to the next multiple of so many ns.
+    /// Sleeps until the next multiple of this many ns.
     Until(Expr),
-    /// Sleeps until `period` ns after the time of the last use, before any of them `first`. Who comes too late goes on; `relative`: that
-    /// time counts as the last use then.
+    /// Sleeps until `period` ns after the last use; the first time, `period` ns after `first`. If
+    /// that has passed, the task goes on. With `relative`, the current time then counts as the last
+    /// use.
     Timer {
         at: Timer,
         first: u64,
         period: u64,
         relative: bool,
     },
-    /// Runs until so many ns have passed, however fast.
+    /// Runs until this many ns have passed, at any speed.
     Runtime(u64),
-    /// Percent of what it runs from now on that waits for memory.
+    /// Percent of its later work that waits for memory.
     Memory(u64),
     Attr(Change),
-    /// With a word that says what it is about.
+    /// Sends a message with a tag.
     Send(Which, usize),
     Receive(Which),
     Lock(Which),
     Unlock(Which),
-    /// Waits for a condition from now on, and sleeps for it, if it has not been signalled since.
+    /// `Join` waits for a condition from now on. `Block` sleeps until it is signalled, unless that
+    /// has happened since.
     Join(usize),
     Block,
-    /// Whoever waited first for the condition, or all who do.
+    /// Wakes the first task that waits for the condition; true: all of them.
     Signal(usize, bool),
     Barrier(usize),
     Fork(usize, Expr),
     /// Forks, and sleeps until the child has exec'd or ended.
     Vfork(usize),
-    /// Sleeps until one of those it forked has ended.
+    /// Sleeps until one of its children has ended.
     Wait,
     Exec,
     Exit,
     Yield,
-    /// What is sent next carries the time.
+    /// Notes the time, which later messages carry.
     Stamp,
-    /// Who sent what was received last is kept.
+    /// Keeps the sender of the last message received.
     Keep,
     Count(usize, Expr),
     Latency(usize),
     Jump(usize),
-    /// A loop of so many turns begins; the counter is the task's.
+    /// Begins a loop of this many turns. The counter is the task's.
     Turns(usize, Expr),
-    /// One turn less is left; back to the step, if any is.
+    /// Ends a turn. If any are left, goes back to the step.
     Again(usize, usize),
-    /// To the step, unless what was received last is about that.
+    /// Goes to the step, unless the last message received has this tag.
     Unless(usize, usize),
-    /// To the step, unless it was the last to come to the barrier.
+    /// Goes to the step, unless the task was the last to come to the barrier.
     UnlessFirst(usize),
 }
 
-/// A time in ns, a size in bytes or a number, as in the text of a workload.
+/// Reads a time in ns, a size in bytes or a number, as in the text of a workload.
 pub fn number(word: &str) -> Result<(i64, Unit)> {
     let expr = Expr::parse(&[word], &|_| None)?;
     let value = expr.fixed().context("a number was expected")?;
     Ok((value, expr.unit()))
 }
 
-/// Errors: a param of the workload, set as NAME=VALUE, is of another unit.
+/// Checks the unit of a param of the workload that is set as NAME=VALUE.
 pub fn check_unit(text: &str, name: &str, value: &str) -> Result<()> {
     let (value, unit) = number(value)?;
     let of = parse::params(text)?.get(name).map(|param| param.1);
@@ -221,17 +225,17 @@ pub fn check_unit(text: &str, name: &str, value: &str) -> Result<()> {
 }
 
 impl Load {
-    /// Reads a workload; `settings` are params that are not what the text says.
+    /// Reads a workload. `settings`: params with other values than in the text.
     pub fn parse(text: &str, settings: &Settings) -> Result<Load> {
         parse::parse(text, settings)?.bounded()
     }
 
-    /// Reads a file of rt-app. Errors: what it asks for is unknown, or is not modelled.
+    /// Reads a file of rt-app. Errors: it asks for something that is unknown or not modelled.
     pub fn rtapp(text: &str) -> Result<Load> {
         rtapp::parse(text)?.bounded()
     }
 
-    /// Timers of its own that a task has, at most.
+    /// The most timers of its own that a task has.
     pub fn own_timers(&self) -> usize {
         let own = |s: &Step| match s {
             Step::Timer {
@@ -243,7 +247,7 @@ impl Load {
         steps.map(own).max().unwrap_or(0)
     }
 
-    /// Loops within loops, at most.
+    /// How deep loops are nested at most.
     pub fn depth(&self) -> usize {
         let slots = |s: &Step| match s {
             Step::Turns(slot, _) => slot + 1,
@@ -253,7 +257,7 @@ impl Load {
         steps.map(slots).max().unwrap_or(0)
     }
 
-    /// As many tasks as there can be at once: those of the start, and children.
+    /// The most tasks at once: those of the start, and children.
     pub fn tasks(&self) -> usize {
         let (forked, start): (Vec<&Group>, Vec<&Group>) =
             self.groups.iter().partition(|g| g.forked);

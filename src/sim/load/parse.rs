@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! From text to a workload. Blocks are indented by four spaces; what was expected is named with each error.
+//! From text to a workload. Blocks are indented by four spaces. Errors say what was expected.
 
 use super::expr::{Atom, Expr, Unit};
 use super::text::{Line, at, lines, until};
@@ -9,11 +9,11 @@ use crate::native::Attr;
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Messages of a channel whose capacity is not given.
+/// The most messages of a channel without `capacity`.
 const CAPACITY: u64 = 1 << 16;
 /// Bytes of a page.
 const PAGE: u64 = 4096;
-/// Of timers, those that can be lost.
+/// The total that `timers lost` refers to.
 const THOUSAND: u64 = 1000;
 const UNKNOWN: &str = "a number that is known from the start was expected";
 
@@ -33,7 +33,7 @@ struct Parser<'a> {
     channels: Vec<Channel>,
     locks: usize,
     barriers: Vec<Barrier>,
-    /// Where it stands what is measured, and where each lock is unlocked: a line, for errors.
+    /// Lines for errors: what is measured, and where each lock is unlocked.
     measured: String,
     unlocked: BTreeMap<&'a str, String>,
     locked: BTreeSet<&'a str>,
@@ -81,7 +81,7 @@ pub fn parse(text: &str, settings: &Settings) -> Result<Load> {
     Ok(load)
 }
 
-/// The params of a workload, and what each is of.
+/// The params of a workload: the value and unit of each.
 pub fn params(text: &str) -> Result<BTreeMap<&str, (i64, Unit)>> {
     let mut parser = Parser::default();
     parser.declare(&lines(text)?, &Settings::new())?;
@@ -89,7 +89,7 @@ pub fn params(text: &str) -> Result<BTreeMap<&str, (i64, Unit)>> {
 }
 
 impl<'a> Parser<'a> {
-    /// Names first, so that a line may be about what stands below it.
+    /// Reads names first, so that a line may refer to one below it.
     fn declare(&mut self, lines: &[Line<'a>], settings: &Settings) -> Result<()> {
         let top = lines.iter().filter(|l| l.depth == 0);
         let (params, others): (Vec<&Line>, Vec<&Line>) = top.partition(|l| l.words[0] == "param");
@@ -340,7 +340,7 @@ impl<'a> Parser<'a> {
         Ok(group)
     }
 
-    /// The lines of `depth` and what is below them; `slot`: the counter of the next loop.
+    /// Reads the lines of `depth` and those below them. `slot`: the counter of the next loop.
     fn block(
         &mut self,
         lines: &[Line<'a>],
@@ -498,7 +498,7 @@ impl<'a> Parser<'a> {
         Expr::parse(words, &names)
     }
 
-    /// In that unit, and not below 0 as far as that is known.
+    /// An expression of that unit, not below 0 if it is fixed.
     fn of(&self, words: &[&str], unit: Unit) -> Result<Expr> {
         let expr = self.expr(words)?;
         let fixed = expr.fixed();
@@ -517,12 +517,12 @@ impl<'a> Parser<'a> {
         Ok(value.context(UNKNOWN)? as u64)
     }
 
-    /// ns
+    /// A time, ns.
     fn time(&self, words: &[&str]) -> Result<u64> {
         self.known(words, Unit::Time)
     }
 
-    /// How many there are of something.
+    /// A number of tasks or objects.
     fn several(&self, words: &[&str]) -> Result<u64> {
         let count = self.known(words, Unit::None)?;
         ensure!(
@@ -532,7 +532,7 @@ impl<'a> Parser<'a> {
         Ok(count)
     }
 
-    /// A lock is locked or unlocked there.
+    /// Notes that the line locks or unlocks a lock.
     fn uses(&mut self, line: &Line<'a>) {
         match &line.words[..] {
             ["lock", name, ..] => drop(self.locked.insert(name)),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is plausible of the params of a workload: "param step = 1ms in 200us..5ms".
+//! The plausible ranges of a workload's params: "param step = 1ms in 200us..5ms".
 
 use super::number;
 use super::text::lines;
 use anyhow::{Context, Result, ensure};
 
-/// The ends of a range, as they are written: times, sizes or numbers.
+/// The ends of a range as written: times, sizes or numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range<'a> {
     pub name: &'a str,
@@ -13,7 +13,8 @@ pub struct Range<'a> {
     pub high: &'a str,
 }
 
-/// Of all params that have one, but for those of one value. Errors: it is no workload; a range is none.
+/// The ranges of all params that have one, except ranges of one value. Errors: the text is no
+/// workload; a range is malformed.
 pub fn ranges(text: &str) -> Result<Vec<Range<'_>>> {
     let mut all = Vec::new();
     for line in lines(text)? {

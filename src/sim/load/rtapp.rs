@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! rt-app's files (its doc/tutorial.txt) as workloads. What of them is not modelled is refused by name.
+//! rt-app's files (its doc/tutorial.txt) as workloads. What is not modelled is refused by name.
 
 use super::json::{self, Node};
 use super::{
@@ -9,19 +9,19 @@ use crate::native::{Attr, SchedPolicy};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 
-/// ns of an rt-app microsecond.
+/// An rt-app microsecond, ns.
 const US: i64 = 1_000;
-/// What memset() writes in a ns, bytes; a write() to /dev/null, ns.
+/// What memset() writes, bytes per ns; and the time of a write() to /dev/null, ns.
 const MEMSET: i64 = 10;
 const WRITE_NS: i64 = 300;
 /// Bytes of a write (mem_buffer_size).
 const BUFFER: i64 = 4 << 20;
-/// ns that a task may ask for (kernel: __setparam_fair()).
+/// The range of a task's slice, ns (kernel: __setparam_fair()).
 const SLICES: (u64, u64) = (100_000, 100_000_000);
-/// Of the loops that are counted.
+/// The mark that counts loops.
 const LOOPS: usize = 0;
 
-/// As rt-app knows an event: by how its name begins, in this order.
+/// rt-app's events. A key is the first of them that it begins with.
 const EVENTS: [&str; 20] = [
     "lock", "unlock", "wait", "signal", "broad", "sync", "sleep", "runtime", "run", "timer",
     "suspend", "resume", "memrun", "mem", "iorun", "yield", "barrier", "fork", "sem_post",
@@ -56,7 +56,7 @@ const GLOBAL: [&str; 13] = [
     "mem_buffer_size",
     "cumulative_slack",
 ];
-/// Of what is outside the model: what a file may not ask for.
+/// Keys that ask for something outside the model.
 const REFUSED: [(&str, &str); 4] = [
     ("util_min", "utilisation clamps"),
     ("util_max", "utilisation clamps"),
@@ -95,7 +95,7 @@ struct Reader {
     absolute: Vec<String>,
 }
 
-/// What is about one task while it is read.
+/// A task while it is read.
 struct Task<'a> {
     name: &'a str,
     instances: u64,
@@ -103,12 +103,12 @@ struct Task<'a> {
     delay: i64,
     attr: Attr,
     timers: Names,
-    /// Locks that it holds here, if it came here from the beginning.
+    /// Locks that the task holds at this point of its program.
     held: Vec<String>,
     program: Vec<Step>,
 }
 
-/// Reads a file of rt-app. Errors tell task, phase and key, and what was expected.
+/// Reads a file of rt-app. Errors name task, phase and key, and say what was expected.
 pub fn parse(text: &str) -> Result<Load> {
     let file = json::parse(text)?;
     let members = object(&file).context("the file is no object")?;
@@ -135,7 +135,7 @@ pub fn parse(text: &str) -> Result<Load> {
 }
 
 impl Reader {
-    /// ns that the run lasts. None: to its end.
+    /// How long the run lasts, ns. None: to its end.
     fn global(&mut self, global: &Members) -> Result<Option<u64>> {
         known(global, &GLOBAL, &[])?;
         if let Some(policy) = text(global, "default_policy")? {
@@ -154,7 +154,7 @@ impl Reader {
         Ok((seconds > 0).then_some(seconds as u64 * 1_000_000_000))
     }
 
-    /// A timer is absolute wherever it is used, if one use says so.
+    /// A timer is absolute everywhere if one of its uses says so.
     fn find_absolute(&mut self, node: &Node) {
         match node {
             Node::Object(members) => {
@@ -257,7 +257,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A phase without end, if `turns` is not above 0.
+    /// Reads a phase. It is endless if `turns` is not above 0.
     fn phase(&mut self, task: &mut Task, phase: &Members, turns: i64, slot: usize) -> Result<()> {
         let begin = opens(&mut task.program, slot, turns);
         let steps = task.program.len();
@@ -341,7 +341,7 @@ impl Reader {
         })
     }
 
-    /// pthread_cond_wait(), and the lock that it is called with.
+    /// pthread_cond_wait(), with the lock that it is called with.
     fn waits(&mut self, node: &Node) -> Result<(Vec<Step>, usize, String)> {
         let members = object(node)?;
         known(members, &["ref", "mutex"], &[])?;
@@ -363,7 +363,8 @@ impl Reader {
         Ok((steps, cond, mutex.to_string()))
     }
 
-    /// Who holds the lock keeps it; else it is taken for this alone (the tutorial's way, not that of its examples).
+    /// If the task holds the lock, it keeps it. Else the lock is taken for this event alone, as in
+    /// the tutorial's text, but not in its examples.
     fn sync(&mut self, task: &Task, node: &Node) -> Result<Vec<Step>> {
         let (waits, cond, mutex) = self.waits(node)?;
         let lock = waits.last().cloned();
@@ -391,7 +392,7 @@ impl Reader {
                 group.name
             );
         }
-        // Forked tasks are a group of their own; what a fork names is found among those.
+        // Forked tasks are groups of their own, and forks refer to those.
         let first = groups.len();
         for name in &self.forks.0 {
             let forked = groups[..first].iter().find(|g| g.name == *name);
@@ -441,7 +442,7 @@ impl Reader {
     }
 }
 
-/// Where the loop's body begins.
+/// Opens a loop. Returns where its body begins.
 fn opens(program: &mut Vec<Step>, slot: usize, turns: i64) -> usize {
     if turns > 0 {
         program.push(Step::Turns(slot, Expr::number(turns)));
@@ -456,7 +457,7 @@ fn closes(program: &mut Vec<Step>, slot: usize, turns: i64, begin: usize) {
     });
 }
 
-/// What scheduling of its own a task or phase asks for.
+/// The attributes that a task or phase asks for.
 fn change(members: &Members) -> Result<Option<Change>> {
     for key in ["dl-period", "dl-deadline"] {
         ensure!(
@@ -522,12 +523,12 @@ fn cpus(members: &Members) -> Result<Vec<(u16, u16)>> {
     list.context("cpus: a list of CPUs was expected")
 }
 
-/// The event that a key is.
+/// The event that a key stands for.
 fn event(key: &str) -> Option<&'static str> {
     EVENTS.into_iter().find(|event| key.starts_with(event))
 }
 
-/// All keys are `keys`, each once, or begin with one of `events`.
+/// Errors: a key is none of `keys` and begins with none of `events`; one of `keys` comes twice.
 fn known(members: &Members, keys: &[&str], events: &[&str]) -> Result<()> {
     for (at, (key, _)) in members.iter().enumerate() {
         if event(key).is_some_and(|event| events.contains(&event)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A workload's text as lines of words, each with how deep it stands.
+//! The text of a workload as lines of words, each with its depth.
 
 use anyhow::{Result, ensure};
 
@@ -11,12 +11,12 @@ pub struct Line<'a> {
     pub words: Vec<&'a str>,
 }
 
-/// Which line, for errors.
+/// The line, for errors.
 pub fn at(line: &Line) -> String {
     format!("line {}: {:?}", line.number, line.words.join(" "))
 }
 
-/// Errors: a block is not indented as blocks are.
+/// Splits the text. Errors: wrong indentation; a missing colon.
 pub fn lines(text: &str) -> Result<Vec<Line<'_>>> {
     let mut lines: Vec<Line> = Vec::new();
     for (number, raw) in (1..).zip(text.lines()) {
@@ -66,7 +66,7 @@ pub fn lines(text: &str) -> Result<Vec<Line<'_>>> {
     Ok(lines)
 }
 
-/// Words, and the signs [ ] , : as words of their own.
+/// Splits a line into words. The characters [ ] , : are words of their own.
 fn split(line: &str) -> Vec<&str> {
     let mut words = Vec::new();
     for word in line.split_whitespace() {
@@ -89,7 +89,7 @@ fn opens(line: &Line) -> bool {
         || matches!(line.words[0], "forever" | "repeat" | "on" | "first")
 }
 
-/// `words` up to one of `ends`, and the rest.
+/// Splits `words` before the first of `ends`.
 pub fn until<'a, 'b>(words: &'b [&'a str], ends: &[&str]) -> (&'b [&'a str], &'b [&'a str]) {
     let end = words.iter().position(|w| ends.contains(w));
     words.split_at(end.unwrap_or(words.len()))

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What can be said of a workload only when all of it has been read.
+//! Checks that need the whole workload.
 
 use super::{Load, Measure, Step};
 use anyhow::{Result, bail, ensure};
 
-/// Tasks, and objects of a kind, at most.
+/// The most tasks, and the most objects of a kind.
 pub const MOST: u64 = 1_000_000;
 
 impl Load {
-    /// Errors: it has more tasks than can be.
+    /// Errors: too many tasks.
     pub(super) fn bounded(self) -> Result<Load> {
         let most = self.groups.iter().max_by_key(|g| g.count);
         let tasks = self.groups.iter().map(|g| g.count);
@@ -21,7 +21,7 @@ impl Load {
         Ok(self)
     }
 
-    /// Errors: what it measures never comes.
+    /// Errors: no task counts or times what is measured.
     pub(super) fn check_measure(&self) -> Result<()> {
         let counted = self.marks_of(|step| match step {
             Step::Count(mark, _) => Some(*mark),
@@ -52,7 +52,7 @@ impl Load {
         Ok(())
     }
 
-    /// Names of marks that steps are about.
+    /// Names of the marks that steps use.
     fn marks_of(&self, of: impl Fn(&Step) -> Option<usize>) -> Vec<&str> {
         let steps = self.groups.iter().flat_map(|g| &g.program);
         let mut marks: Vec<usize> = steps.filter_map(of).collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Random machines: one CPU, odd shapes, unequal CPUs, any numbering, holes in it.
+//! Random machines: one CPU, odd shapes, unequal CPUs, any numbering, gaps.
 
 use super::{of, one_in};
 use crate::machine::{Cpu, Llc, LlcKind, Machine, Node};
@@ -7,7 +7,7 @@ use crate::sim::Rng;
 
 const MOST: usize = 40;
 
-/// A core: its LLC and node, how many threads it has, and how fast they are.
+/// A core: its LLC and node, how many threads it has, and their capacity.
 struct Core {
     llc: u16,
     node: u16,
@@ -58,7 +58,7 @@ fn core(llc: u16, node: u16, threads: u16, capacity: u16) -> Core {
     }
 }
 
-/// And how many LLCs each node has.
+/// Random cores, and the number of LLCs of each node.
 fn cores(rng: &mut Rng) -> (Vec<Core>, Vec<u16>) {
     let most_threads = of(rng, &[1, 2, 2, 2, 4]);
     let unequal = one_in(rng, 3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Swarm testing (Groce et al. 2012): random machines, workloads, features, tunables and faults, each run checked at every event. A seed
-//! is a case, and does it again.
+//! Swarm testing (Groce et al. 2012): random machines, workloads, features, tunables and faults.
+//! Each run is checked at every event. A seed is a case, and reproduces it.
 
 mod machine;
 mod workload;
@@ -15,12 +15,12 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use std::ops::Range;
 
-/// What came of it.
+/// The totals of a swarm.
 #[derive(Clone, Debug, Serialize)]
 pub struct Swarmed {
     pub cases: u64,
     pub events: u64,
-    /// The largest machine, CPUs, and the most tasks at once.
+    /// The CPUs of the largest machine, and the most tasks at once.
     pub cpus: usize,
     pub tasks: usize,
 }
@@ -41,7 +41,8 @@ struct Case {
     policy: Policy,
 }
 
-/// Runs a case for each seed. Errors: the first that a case has, with the command that does it again.
+/// Runs a case for each seed. Errors: the first error of a case, with the command that reproduces
+/// it.
 pub fn swarm(seeds: &Range<u64>) -> Result<Swarmed> {
     let count = (seeds.end - seeds.start) as usize;
     let done = runs::all(count, |at| Case::new(seeds.start + at as u64).run())?;
@@ -72,7 +73,7 @@ impl Case {
         }
     }
 
-    /// Events, CPUs, tasks.
+    /// Runs the case. Returns events, CPUs and tasks.
     fn run(&self) -> Result<(u64, usize, usize)> {
         let load = Load::parse(&self.text, &Default::default()).with_context(|| self.told())?;
         let tasks = load.groups.iter().map(|g| g.count as usize).sum();
@@ -86,7 +87,7 @@ impl Case {
         Ok((measured.events, self.model.machine.cpus.len(), tasks))
     }
 
-    /// How it is done again, and what it is.
+    /// The command that reproduces the case, and what it is made of.
     fn told(&self) -> String {
         let machine = picture(&self.model.machine);
         let policy = self.policy_told();
@@ -123,7 +124,7 @@ impl Case {
     }
 }
 
-/// One of so many, and how often it is chosen.
+/// True once in `n` times.
 fn one_in(rng: &mut Rng, n: u64) -> bool {
     rng.below(n) == 0
 }
@@ -132,14 +133,14 @@ fn of<T: Copy>(rng: &mut Rng, some: &[T]) -> T {
     some[rng.below(some.len() as u64) as usize]
 }
 
-/// Some parameters of the machine at an end of their range.
+/// Parameters of the machine, some at an end of their range.
 fn params(rng: &mut Rng) -> Params {
     let mut params = Params::of("*");
     for _ in 0..rng.below(6) {
         let all = params.all();
         let param = &all[rng.below(all.len() as u64) as usize];
         let (name, value) = (param.name, of(rng, &[param.low, param.high]));
-        // The shape is another's.
+        // The shape is that of the random machine.
         if !["nodes", "llcs", "cores", "threads"].contains(&name) {
             params.set(name, value).expect("an end is in the range");
         }
@@ -147,7 +148,7 @@ fn params(rng: &mut Rng) -> Params {
     params
 }
 
-/// Mostly the policy in sched_ext; else what stands beside it.
+/// Mostly the policy in sched_ext, else a comparator.
 fn policy(rng: &mut Rng) -> Policy {
     let settings = settings(rng);
     match rng.below(8) {
@@ -158,7 +159,7 @@ fn policy(rng: &mut Rng) -> Policy {
     }
 }
 
-/// A preset or any features; tunables as they are, or at an end of their range.
+/// A preset or random features; tunables at their defaults, or at an end of their range.
 fn settings(rng: &mut Rng) -> Settings {
     let preset = &PRESETS[rng.below(PRESETS.len() as u64) as usize];
     let mut settings = Settings::of_preset(preset.name).expect("it is a preset");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Random workloads, as text, and what goes wrong meanwhile.
+//! Random workloads as text, with faults.
 
 use super::{of, one_in};
 use crate::machine::Machine;
@@ -8,7 +8,7 @@ use crate::sim::Rng;
 pub fn text(rng: &mut Rng, machine: &Machine) -> String {
     let mut text = format!("duration {}ms\n", 20 + rng.below(180));
     text += &faults(rng);
-    // One that sleeps by the clock: nothing stands still for good.
+    // A task that sleeps by a timer, so that nothing stands still for good.
     text += "task beat:\n    forever\n        run 20us\n        sleep 3ms\n";
     for number in 0..1 + rng.below(5) {
         text += &group(rng, machine, number);
@@ -49,7 +49,7 @@ fn time(rng: &mut Rng) -> String {
     format!("{}{unit}{vary}", 1 + rng.below(most))
 }
 
-/// What tasks of a group are given.
+/// The attributes of a group's tasks.
 fn given(rng: &mut Rng, machine: &Machine) -> String {
     let mut text = String::new();
     if one_in(rng, 4) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Our own choice beside each source's idea alone, threads pinned by hand, and what is known to be possible.
+//! Our own choice beside each source's idea alone, threads pinned by hand, and the oracle's bound.
 
 use super::cases::{Case, Outcomes};
 use super::cells::{Beside, Cell, Cells};
@@ -10,22 +10,22 @@ use crate::sim::model;
 use anyhow::Result;
 use serde::Serialize;
 
-/// The policy of threads that are pinned by hand.
+/// The policy that pins threads by hand.
 const PINNED: &str = "pinned";
 /// Points that our own choice may be behind.
 const BEHIND: f64 = 1.5;
 
-/// What is to be compared, of the rows that share it.
+/// A comparison, for all rows that share it.
 pub struct Wanted {
     pub source: &'static str,
     workload: &'static str,
     cell: Cell,
     policies: Vec<(Beside, &'static str)>,
-    /// The source has pinned its threads itself.
+    /// The source itself pinned its threads.
     pinned: bool,
 }
 
-/// A policy and how much better than the row's base it is, percent.
+/// A policy, and how much better than the row's base it is, percent.
 #[derive(Clone, Debug, Serialize)]
 pub struct Gain {
     pub variant: &'static str,
@@ -35,20 +35,21 @@ pub struct Gain {
     pub runs: u64,
 }
 
-/// What came of it. None: not modelled, or not known of this workload.
+/// The result of a comparison. None: not modelled, or not known for this workload.
 #[derive(Clone, Debug, Serialize)]
 pub struct Compared {
     pub workload: &'static str,
     pub machine: &'static str,
     pub metric: String,
     pub ours: Option<Gain>,
-    /// The best of the sources' own.
+    /// The best of the sources' own ideas.
     pub source: Option<Gain>,
     pub pinned: Option<Gain>,
-    /// The base keeps more CPUs busy than there are cores, so that not each of them has one of its own: nobody is pinned, unless the source did it.
+    /// The base keeps more CPUs busy than there are cores, so threads cannot have a core each.
+    /// `pinned` is then None, unless the source pinned its threads.
     pub crowded: bool,
     pub oracle: Option<Gain>,
-    /// By how much ours is behind the best source and behind pinned, where that is more than it may be.
+    /// How far ours is behind the best source and behind pinned, if that is more than BEHIND.
     pub behind_source: Option<Behind>,
     pub behind_pinned: Option<Behind>,
 }
@@ -56,11 +57,12 @@ pub struct Compared {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Behind {
     pub points: f64,
-    /// The errors of the two gains may be all of it.
+    /// The errors of the two gains may explain all of it.
     pub undecided: bool,
 }
 
-/// One for each workload and metric that rows which count have, if there is a better of it. Errors: cells.tsv is none.
+/// A comparison for each workload and metric of rows that count, if the metric is a time, a rate,
+/// p50 or p99. Errors: cells.tsv is malformed.
 pub fn wanted(rows: &[(Row, Result<Cell, String>)], cells: &Cells) -> Result<Vec<Wanted>> {
     let mut wanted: Vec<Wanted> = Vec::new();
     for (row, cell) in rows {
@@ -90,7 +92,7 @@ pub fn wanted(rows: &[(Row, Result<Cell, String>)], cells: &Cells) -> Result<Vec
     Ok(wanted)
 }
 
-/// None: no more than may be.
+/// None: ours is no more behind than it may be.
 fn behind(ours: &Gain, other: &Gain) -> Option<Behind> {
     let value = other.gain.value - ours.gain.value;
     let errors = ours.gain.error.zip(other.gain.error);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is run for a table: each machine, workload and policy once for each seed, however many rows ask for it.
+//! The runs of a table. Each machine, workload and policy runs once for each seed, however many
+//! rows ask for it.
 
 use super::cells::Cell;
 use super::metric::Metric;
@@ -11,12 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops;
 use std::sync::Arc;
 
-/// Short runs have this part of the warm-up and of the time that is measured.
+/// Short runs have the warm-up and the measured time divided by this.
 const SHORT: u64 = 10;
-/// Events of a case up to which it has more seeds.
+/// More seeds of a case are run up to this many events.
 const CHEAP: u64 = 10_000_000;
 
-/// A machine, a workload with its settings, and a policy, as typed.
+/// A machine, a workload with its settings, and a policy, as in the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Case {
     pub machine: &'static str,
@@ -24,7 +25,7 @@ pub struct Case {
     pub policy: &'static str,
 }
 
-/// A parameter of the machines, or a param of a workload, is at an end of its range.
+/// A parameter of the machines, or a param of a workload, at an end of its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extreme {
     Machine { name: &'static str, high: bool },
@@ -38,30 +39,30 @@ struct Ready {
     policy: Policy,
 }
 
-/// How often, and how long.
+/// How many runs, and how long.
 #[derive(Clone, Debug)]
 pub struct Effort {
     pub seeds: ops::Range<u64>,
-    /// Of cases whose runs are short: as many as `CHEAP` allows, at most that.
+    /// The most runs of cases with short runs, as far as CHEAP allows.
     pub most_seeds: Option<u64>,
     /// For tests: a tenth of the time.
     pub short: bool,
-    /// Parameters that are other, as NAME=VALUE.
+    /// Parameters with other values, as NAME=VALUE.
     pub params: Vec<String>,
 }
 
 impl Effort {
-    /// Of each case.
+    /// Runs of each case.
     pub fn runs(&self) -> u64 {
         self.seeds.end - self.seeds.start
     }
 
-    /// Of a case whose runs are short.
+    /// The most runs of a case with short runs.
     pub fn most(&self) -> u64 {
         self.most_seeds.unwrap_or(0).max(self.runs())
     }
 
-    /// Seeds that such a case has besides: those behind.
+    /// More seeds for such a case, after the first ones.
     fn besides(&self, done: &[Measured]) -> ops::Range<u64> {
         let events: u64 = done.iter().map(|m| m.events).sum();
         let each = (events / self.runs()).max(1);
@@ -70,15 +71,15 @@ impl Effort {
     }
 }
 
-/// What came of one case.
+/// The runs of one case, or why it cannot be run.
 type Runs = Result<Arc<Vec<Measured>>, String>;
 
-/// What came of cases, a run for each seed; or why it cannot be run.
+/// The runs of all cases, one for each seed; or why a case cannot be run.
 pub struct Outcomes(BTreeMap<Case, Runs>);
 
 impl Outcomes {
-    /// Runs them, with the parameters as they are and with each extreme: outcomes for each of these. Errors: a workload or policy
-    /// of a case is none; there is no such parameter.
+    /// Runs the cases, with the parameters as they are and with each extreme. Returns the outcomes
+    /// of each. Errors: a workload or policy of a case is invalid; there is no such parameter.
     pub fn of(
         cases: &BTreeSet<Case>,
         effort: &Effort,
@@ -129,7 +130,7 @@ impl Outcomes {
         Ok((base, variant))
     }
 
-    /// The metric for each seed, of workloads that are run one after the other; or why there is none.
+    /// The metric for each seed, of workloads that run one after the other; or why there is none.
     pub fn values(
         &self,
         machine: &'static str,
@@ -156,7 +157,7 @@ impl Outcomes {
     }
 }
 
-/// Each of `ready` as often as is asked for; or why it failed.
+/// Runs each of `ready` with all its seeds. A text says why a case failed.
 fn run(ready: &[Ready], effort: &Effort) -> Result<Vec<Runs>> {
     let mut done: Vec<Result<Vec<Measured>, String>> =
         ready.iter().map(|_| Ok(Vec::new())).collect();
@@ -172,7 +173,7 @@ fn run(ready: &[Ready], effort: &Effort) -> Result<Vec<Runs>> {
     Ok(done.into_iter().map(|runs| runs.map(Arc::new)).collect())
 }
 
-/// Runs each with its seeds, behind those of `done`.
+/// Adds runs with these seeds to `done`.
 fn add(
     done: &mut [Result<Vec<Measured>, String>],
     ready: &[Ready],
@@ -195,7 +196,7 @@ fn add(
 }
 
 impl Ready {
-    /// Without what no table asks for, since all runs are kept.
+    /// Runs it. Wakeup times are dropped: no table needs them, and all runs are kept in memory.
     fn run(&self, seed: u64) -> Result<Measured, String> {
         let scenario = Scenario {
             model: &self.model,
@@ -210,12 +211,12 @@ impl Ready {
 }
 
 impl Case {
-    /// Of its workload.
+    /// The name of its workload.
     pub fn name(self) -> &'static str {
         self.load.split_whitespace().next().unwrap_or_default()
     }
 
-    /// Why it cannot be run. Errors: its workload or policy is none.
+    /// Why it cannot be run. None: it can. Errors: its workload or policy is invalid.
     pub fn not_ready(self) -> Result<Option<String>> {
         let effort = Effort {
             seeds: 0..1,
@@ -226,7 +227,7 @@ impl Case {
         Ok(self.ready(&effort, None)?.err())
     }
 
-    /// Or why it cannot be run. Errors: its workload or policy is none.
+    /// Ready to run, or why it cannot be run. Errors: its workload or policy is invalid.
     fn ready(self, effort: &Effort, extreme: Option<&Extreme>) -> Result<Result<Ready, String>> {
         let load = read(self.load, extreme).with_context(|| format!("cells.tsv: {}", self.load))?;
         let Some(mut model) = model(self.machine) else {
@@ -252,7 +253,7 @@ impl Case {
 }
 
 impl Extreme {
-    /// It may be other for the case.
+    /// True if the extreme can change the case.
     pub fn concerns(&self, case: Case) -> bool {
         match self {
             Extreme::Machine { .. } => true,
@@ -272,7 +273,7 @@ impl Extreme {
             .set(name, if high { param.high } else { param.low })
     }
 
-    /// Also where the case has a value of its own.
+    /// Sets the param, also where the case has a value of its own.
     fn settle(&self, settings: &mut Settings) -> Result<()> {
         if let Extreme::Load(_, range, high) = self {
             let end = number(if *high { range.high } else { range.low })?;
@@ -282,7 +283,7 @@ impl Extreme {
     }
 }
 
-/// A workload by name and what is other: params, and `warmup` and `duration`.
+/// Reads a workload by name and its settings: params, `warmup` and `duration`.
 fn read(words: &str, extreme: Option<&Extreme>) -> Result<Load> {
     let mut words = words.split_whitespace();
     let name = words.next().context("a workload was expected")?;

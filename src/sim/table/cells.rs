@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What of ours a published row is: data/cells.tsv says which workload, policies and metric stand for the published words.
+//! The simulated counterpart of a published row. data/cells.tsv says which workload, policies and
+//! metric stand for the published words.
 
 use super::cases::Case;
 use super::metric::Metric;
@@ -7,9 +8,9 @@ use super::rows::Row;
 use anyhow::{Context, Result, bail, ensure};
 
 pub(super) const CELLS: &str = include_str!("../data/cells.tsv");
-/// Of any source.
+/// Applies to any source.
 const ANY: &str = "*";
-/// Nothing of ours stands for it; the note says why.
+/// There is no counterpart; the note says why.
 const NONE: &str = "-";
 
 /// A line of cells.tsv.
@@ -22,11 +23,11 @@ struct Line {
     note: &'static str,
 }
 
-/// What is compared where.
+/// What is compared, and on which machine.
 #[derive(Clone, Debug)]
 pub struct Cell {
     pub machine: &'static str,
-    /// Workloads that are run one after the other: a name and PARAM=VALUE each.
+    /// Workloads that run one after the other: a name and PARAM=VALUE settings each.
     pub loads: Vec<&'static str>,
     pub base: &'static str,
     pub variant: &'static str,
@@ -47,7 +48,7 @@ impl Cell {
     }
 }
 
-/// What stands beside a row.
+/// What kind of policy stands beside a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
     /// Our own choice.
@@ -62,7 +63,7 @@ pub enum Beside {
 pub struct Cells(Vec<Line>);
 
 impl Cells {
-    /// Errors: a line is none.
+    /// Errors: a line is malformed.
     pub fn read() -> Result<Cells> {
         let line = |text: &'static str| {
             let cells: Vec<&str> = text.split('\t').collect();
@@ -85,7 +86,7 @@ impl Cells {
         Ok(Cells(lines.collect::<Result<_>>()?))
     }
 
-    /// The cell of a row, or why there is none. Errors: nothing is said of a word of the row.
+    /// The cell of a row, or why there is none. Errors: cells.tsv does not know a word of the row.
     pub fn of(&self, row: &Row) -> Result<Result<Cell, String>> {
         let mut why = String::new();
         let mut ours = |kind, published| -> Result<&'static str> {
@@ -126,7 +127,7 @@ impl Cells {
             .with_context(|| format!("cells.tsv says nothing of {kind} {source} {published:?}"))
     }
 
-    /// Policies that stand beside the rows of a source. Errors: one is of no known kind.
+    /// The policies that stand beside the rows of a source. Errors: one is of no known kind.
     pub fn beside(&self, source: &str) -> Result<Vec<(Beside, &'static str)>> {
         let of = |l: &&Line| l.kind == "beside" && [ANY, source].contains(&l.source);
         let lines = self.0.iter().filter(of);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Whether the model is still what it was before the first run on held-out rows: a hash of its parameters, its workloads and of
-//! what stands for which row, and the commit in which they were frozen.
+//! Whether the model has changed since it was frozen, before the first run on held-out rows. Kept
+//! are a hash of parameters, workloads and cells.tsv, and the commit of the freeze.
 
 use super::cells::CELLS;
 use crate::hash::fnv1a;
@@ -9,24 +9,25 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 const PARAMS: &str = include_str!("../data/params.tsv");
-/// Hash and commit, or nothing yet.
+/// Hash and commit. Empty: not frozen yet.
 const FROZEN: &str = include_str!("../data/frozen");
-/// Hash afterwards, hash of the kept tables then, what was changed and why, the rows that moved.
+/// Columns: the hash after the change, the hash of the kept tables then, what was changed and why,
+/// the rows that moved.
 const CHANGES: &str = include_str!("../data/changes.tsv");
 
-/// A later change.
+/// A change after the freeze.
 #[derive(Clone, Debug, Serialize)]
 pub struct Change {
     pub hash: &'static str,
-    /// Of the rows and simulated values of tests/sim/shown.
+    /// The hash of the rows and simulated values in tests/sim/shown.
     pub shown: &'static str,
     pub what: &'static str,
-    /// SOURCE:ROW, by spaces.
+    /// SOURCE:ROW, separated by spaces.
     pub moved: &'static str,
 }
 
 impl Change {
-    /// The rows of one source that moved, by spaces; or that none did.
+    /// The rows of one source that moved, separated by spaces; or "none".
     fn moved_of(&self, source: &str) -> String {
         let rows = self.moved.split(' ').filter_map(|row| row.split_once(':'));
         let own = rows.filter(|(of, _)| *of == source);
@@ -40,17 +41,17 @@ impl Change {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Frozen {
-    /// Of what the model is now.
+    /// The hash of the model as it is now.
     pub hash: String,
-    /// In which it was frozen; None: not yet.
+    /// The commit in which it was frozen. None: not yet.
     pub commit: Option<&'static str>,
     pub changes: Vec<Change>,
-    /// It is neither what was frozen nor what the last change has left.
+    /// The hash is neither the frozen one nor that of the last change.
     pub unlogged: bool,
 }
 
 impl Frozen {
-    /// Errors: one of the two files is none.
+    /// Errors: one of the two files is malformed.
     pub fn read() -> Result<Frozen> {
         let hash = hash();
         let frozen = FROZEN.trim().split_once(' ');
@@ -78,7 +79,7 @@ impl Frozen {
         })
     }
 
-    /// For the table of that source: of rows that moved its own.
+    /// For the table of a source; changes list the rows of that source.
     pub fn text(&self, source: &str) -> String {
         let hash = &self.hash;
         let Some(commit) = self.commit else {

@@ -8,19 +8,19 @@ use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Metric {
-    /// ns, of the whole or of one of what is counted.
+    /// ns, of the whole run or per counted item.
     Time,
-    /// A second.
+    /// Counted items per second.
     Rate,
-    /// Of the workload's latency: us that so many of a thousand do not exceed.
+    /// us that this many of a thousand of the workload's latencies do not exceed.
     Quantile(u64),
-    /// For each of what is counted.
+    /// Per counted item.
     Migrations,
     Switches,
-    /// For each second of a CPU that works.
+    /// Per second of a busy CPU.
     MigrationsBusy,
     SwitchesBusy,
-    /// CPUs that work, in the mean.
+    /// The mean number of busy CPUs.
     BusyCpus,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for Metric {
 }
 
 impl Metric {
-    /// `time`, `p99.5` and so on. Errors: there is none of that name.
+    /// Reads `time`, `p99.5` and so on. Errors: there is no such metric.
     pub fn parse(name: &str) -> Result<Metric> {
         if let Some(percent) = name.strip_prefix('p').and_then(|p| p.parse::<f64>().ok()) {
             return Ok(Metric::Quantile((percent * 10.0).round() as u64));
@@ -61,7 +61,7 @@ impl Metric {
             .1)
     }
 
-    /// Whether more of it is better, where that can be said of a single policy.
+    /// Whether more of it is better. None: that depends on what is compared.
     pub fn more_is_better(self) -> Option<bool> {
         match self {
             Metric::Rate => Some(true),
@@ -70,7 +70,8 @@ impl Metric {
         }
     }
 
-    /// Of workloads that are run one after the other. Errors: the workload has no such thing.
+    /// The metric over workloads that run one after the other. Errors: the workload does not
+    /// measure it.
     pub fn of(self, parts: &[&Measured]) -> Result<f64> {
         let each = parts.iter().map(|m| self.of_one(m));
         let sum = each.sum::<Result<f64>>()?;
@@ -104,7 +105,8 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The change of the mean from `base` to `variant`, percent. Runs with the same seed are a pair: what the seed does to both is no error.
+/// The change of the mean from `base` to `variant`, percent. Runs with the same seed are a pair, so
+/// what the seed does to both is no error.
 pub fn change(base: &[f64], variant: &[f64]) -> Figure {
     let (from, to) = (mean(base), mean(variant));
     let ratio = to / from;

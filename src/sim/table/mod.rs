@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the sources have published beside what comes out here, row by row.
+//! Published results beside simulated ones, row by row.
 //!
-//! `rows` are the published ones, `cells` what of ours stands for them, `cases` what is run, `metric` what is read of it, `verdict` whether
-//! it agrees, `beside` our own choice beside the sources', `sensitivity` which verdicts hang on which parameter, `frozen` since when the model is what it is, `show` how all of it is printed.
+//! `rows`: the published rows; `cells`: what of ours stands for them; `cases`: what is run;
+//! `metric`: what is read of a run; `verdict`: whether it agrees; `beside`: our own choice beside
+//! the sources'; `sensitivity`: which verdicts depend on which parameter; `frozen`: since when the
+//! model is unchanged; `show`: how tables are printed.
 
 mod beside;
 mod cases;
@@ -34,13 +36,13 @@ const NOTES: &str = include_str!("../data/notes.tsv");
 /// All sources.
 pub const ALL: &str = "all";
 
-/// Which tables.
+/// Which tables to make.
 #[derive(Clone, Debug)]
 pub struct TablePlan {
-    /// A source, as 003; or ALL.
+    /// A source such as 003, or ALL.
     pub source: String,
     pub effort: Effort,
-    /// Our own choice, too.
+    /// Show our own choice too.
     pub beside: bool,
 }
 
@@ -51,7 +53,8 @@ pub struct Figure {
     pub error: Option<f64>,
 }
 
-/// A published row and what came of it here. Effects are changes of the metric from base to variant, percent.
+/// A published row and its simulated counterpart. Effects are changes of the metric from base to
+/// variant, percent.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
     pub source: &'static str,
@@ -68,51 +71,51 @@ pub struct Line {
     message: &'static str,
     #[serde(skip)]
     counts: bool,
-    /// None: no effect, without a figure.
+    /// None: no figure was published, which means no effect.
     pub published: Option<Figure>,
     pub published_base: Option<f64>,
     pub published_variant: Option<f64>,
     pub simulated: Option<Figure>,
-    /// In a unit of the simulator's.
+    /// In the simulator's unit.
     pub simulated_base: Option<f64>,
     pub simulated_variant: Option<f64>,
-    /// Simulated less published, points.
+    /// Simulated minus published, points.
     pub difference: Option<f64>,
     pub verdict: Verdict,
-    /// Pairs of runs. 0: it is not modelled.
+    /// Pairs of runs. 0: not modelled.
     pub runs: u64,
-    /// The true effect may be on either side of a limit: as many runs should decide it.
+    /// The true effect may be on either side of a limit; this many runs should decide it.
     pub undecided_seeds: Option<u64>,
     /// Why it is not modelled.
     pub why: Option<String>,
-    /// What is known of why it is no `ok`.
+    /// What is known of why the verdict is not `ok`.
     pub notes: Vec<&'static str>,
 }
 
-/// What came of the rows of one source.
+/// The rows of one source and their results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Table {
     pub source: &'static str,
     pub message: &'static str,
-    /// Runs of each, and the most that short ones have.
+    /// Runs of each case, and the most of cases with short runs.
     pub seeds: u64,
     pub most_seeds: u64,
     pub short: bool,
     pub frozen: Frozen,
-    /// That were other than in it.
+    /// Parameters with other values than in params.tsv.
     pub params: Vec<String>,
-    /// Those that count.
+    /// Rows that count.
     pub rows: Vec<Line>,
-    /// Other schedulers, tails, sentences about many runs.
+    /// Rows that do not count: other schedulers, tails, sentences about many runs.
     pub apart: Vec<Line>,
     pub beside: Vec<Compared>,
 }
 
-/// Published rows and what of ours they are.
+/// Published rows and their cells, or why there is none.
 struct Rows(Vec<(Row, Result<Cell, String>)>);
 
 impl Rows {
-    /// Errors: there is no such source; a table is none.
+    /// Errors: there is no such source; a table is malformed.
     fn of(source: &str) -> Result<Rows> {
         let (all, cells) = (rows()?, Cells::read()?);
         let mut sources: Vec<&str> = all.iter().map(|r| r.source).collect();
@@ -156,7 +159,8 @@ impl Rows {
     }
 }
 
-/// Why rows cannot be run, by source and row; all others can. Errors: a table is none, or says nothing of a row; a workload is none.
+/// Rows that cannot be run: source, row, and why. Errors: a table is malformed, or does not know a
+/// row; a workload is invalid.
 pub fn not_modelled() -> Result<Vec<(&'static str, &'static str, String)>> {
     let mut all = Vec::new();
     for (row, cell) in Rows::of(ALL)?.0 {
@@ -176,7 +180,7 @@ pub fn not_modelled() -> Result<Vec<(&'static str, &'static str, String)>> {
     Ok(all)
 }
 
-/// Runs what the rows ask for. Errors: there is no such source; a table is none.
+/// Runs what the rows ask for. Errors: there is no such source; a table is malformed.
 pub fn tables(plan: &TablePlan) -> Result<Vec<Table>> {
     let rows = Rows::of(&plan.source)?;
     let beside = match plan.beside {
@@ -210,7 +214,7 @@ pub fn tables(plan: &TablePlan) -> Result<Vec<Table>> {
 }
 
 impl Line {
-    /// A parameter was fitted to it.
+    /// True if a parameter was fitted to the row.
     fn calibrates(&self) -> bool {
         self.used == Use::Calibrates.name()
     }
@@ -258,7 +262,7 @@ fn line(row: &Row, cell: &Result<Cell, String>, outcomes: &Outcomes) -> Result<L
     })
 }
 
-/// What somebody has written about the row: all lines that name it.
+/// All notes in notes.tsv that name the row.
 fn notes(row: &Row) -> Result<Vec<&'static str>> {
     let mut notes = Vec::new();
     for line in NOTES.lines().skip(1) {

@@ -16,13 +16,13 @@ pub enum Use {
     Control,
     /// Threads pinned by hand: a bound, not a scheduler.
     Bound,
-    /// The extreme of a run: shown, not counted.
+    /// The extreme of a run: shown, but not counted.
     Tail,
     /// Another scheduler.
     Foreign,
-    /// A sentence over many runs.
+    /// A sentence about many runs.
     Summary,
-    /// Not of the source itself.
+    /// Not published by the source itself.
     Context,
 }
 
@@ -42,7 +42,7 @@ impl Use {
         USES.iter().find(|u| u.1 == self).expect("it is there").0
     }
 
-    /// It counts: the other uses are listed apart.
+    /// True if such rows count. The others are listed apart.
     pub fn counts(self) -> bool {
         matches!(
             self,
@@ -51,7 +51,7 @@ impl Use {
     }
 }
 
-/// A line. An effect is the change of the metric from base to variant, percent.
+/// A row. An effect is the change of the metric from base to variant, percent.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub source: &'static str,
@@ -66,7 +66,7 @@ pub struct Row {
     pub variant: &'static str,
     pub base_value: Option<f64>,
     pub variant_value: Option<f64>,
-    /// None: no figure was published. Of a control that means none.
+    /// None: no figure was published. For a control that means no effect.
     pub effect: Option<f64>,
     /// Standard error of the effect, points.
     pub error: Option<f64>,
@@ -74,7 +74,7 @@ pub struct Row {
     pub message: &'static str,
 }
 
-/// All rows. Errors: a line is none.
+/// All rows. Errors: a line is malformed.
 pub fn rows() -> Result<Vec<Row>> {
     let lines = TABLES.lines().skip(1);
     lines

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Each parameter of the machines and each param of the workloads at both ends of its range, one at a time: which verdicts of a table hang
-//! on it.
+//! Which verdicts of a table depend on which parameter. Each parameter of the machines and each
+//! param of the workloads is set to both ends of its range, one at a time.
 
 use super::cases::{Extreme, Outcomes};
 use super::metric::mean;
@@ -12,29 +12,31 @@ use crate::sim::{Model, WORKLOADS, model};
 use anyhow::Result;
 use serde::Serialize;
 
-/// What comes of all ends of all ranges.
+/// The results of all ends of all ranges.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sensitivity {
-    /// Of the effects with the parameters as they are, the mean of their standard errors, points. None: there is one run of each.
+    /// The mean standard error of the effects with unchanged parameters, points. None: there is one
+    /// run of each.
     pub error: Option<f64>,
-    /// Ends that were tried, also those that move nothing.
+    /// Ends that were tried, including those that move nothing.
     pub tried: usize,
-    /// Those first that move the most.
+    /// The ends that move most come first.
     pub ends: Vec<Sensitive>,
 }
 
-/// What an end of a range does to the rows that count.
+/// What one end of a range does to the rows that count.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sensitive {
     /// A parameter of the machines, or the workload and its param.
     pub param: String,
     /// With its unit.
     pub value: String,
-    /// Mean of the changes of the effects, without their signs, points; and the row with the largest.
+    /// The mean of the changes of the effects, without their signs, points; and the row with the
+    /// largest change.
     pub mean_points: f64,
     pub most: &'static str,
     pub most_points: f64,
-    /// Verdicts that are other.
+    /// Verdicts that changed.
     pub changed: Vec<Changed>,
 }
 
@@ -44,11 +46,12 @@ pub struct Changed {
     pub before: &'static str,
     pub after: &'static str,
     pub points: f64,
-    /// The effect may be what it was: the change is within its error.
+    /// The change is within its error, so the effect may be the same.
     pub undecided: bool,
 }
 
-/// Runs the rows that count with each end of each range. Errors: there is no such source; a table is none.
+/// Runs the rows that count with each end of each range. Errors: there is no such source; a table
+/// is malformed.
 pub fn sensitivity(plan: &TablePlan) -> Result<Sensitivity> {
     let rows = Rows::of(&plan.source)?.that_count();
     let models: Vec<Model> = rows.machines().into_iter().filter_map(model).collect();
@@ -71,7 +74,7 @@ pub fn sensitivity(plan: &TablePlan) -> Result<Sensitivity> {
     })
 }
 
-/// Of parameters that any of the machines leaves open.
+/// Both ends of each parameter that any of the machines leaves open.
 fn of_machines(models: &[Model]) -> Vec<Extreme> {
     let params = models.iter().flat_map(|m| m.params.all());
     let open = params.filter(|p| p.low < p.high);
@@ -82,7 +85,7 @@ fn of_machines(models: &[Model]) -> Vec<Extreme> {
     names.into_iter().flat_map(ends).collect()
 }
 
-/// Of the workloads that the rows are. Errors: a range is none.
+/// Both ends of each param of the rows' workloads. Errors: a range is malformed.
 fn of_loads(rows: &Rows) -> Result<Vec<Extreme>> {
     let cases = rows.cases();
     let mut all = Vec::new();
@@ -129,7 +132,7 @@ fn sensitive(
     })
 }
 
-/// The two effects may be one.
+/// True if the two effects may be the same.
 fn by_chance(a: &Line, b: &Line) -> bool {
     let Some((before, after)) = a.simulated.zip(b.simulated) else {
         return false;
@@ -220,7 +223,7 @@ mod tests {
                 "{names:?}"
             );
         }
-        // Of another source.
+        // A workload of another source.
         assert!(!names.iter().any(|(param, _)| param.starts_with("nas")));
         for case in rows.cases() {
             assert_eq!(all[0].concerns(case), names[0].0.starts_with(case.name()));

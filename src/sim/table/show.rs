@@ -4,7 +4,7 @@
 use super::beside::{Behind, Compared, Gain};
 use super::{Figure, Line, Table, TablePlan};
 
-/// Columns of a table; all but the first and the last stand at the right.
+/// The columns of a table. All but the first and the last are right-aligned.
 pub type Cells = Vec<String>;
 
 pub enum Form {
@@ -20,7 +20,8 @@ pub fn document(plan: &TablePlan, tables: &[Table]) -> String {
     head + &tables.join("\n")
 }
 
-/// The title of a document, and the command that writes it; `what` of a table it shows.
+/// The title of a document, and the command that writes it. `what`: the options that choose the
+/// table.
 pub fn head(title: &str, plan: &TablePlan, what: &str) -> String {
     let effort = &plan.effort;
     let (source, runs) = (&plan.source, effort.runs());
@@ -85,7 +86,7 @@ impl Table {
         text + &self.beside(form)
     }
 
-    /// Verdicts, counted.
+    /// The number of rows with each verdict.
     fn tally(&self) -> String {
         let all: Vec<&Line> = self.rows.iter().collect();
         let others = all.iter().filter(|l| !l.calibrates()).copied();
@@ -135,7 +136,7 @@ impl Table {
         )
     }
 
-    /// Why some of its workloads have nobody pinned.
+    /// Why some workloads have no pinned figure.
     fn crowded(&self) -> &'static str {
         let without = |c: &Compared| c.crowded && c.pinned.is_none();
         match self.beside.iter().any(without) {
@@ -145,7 +146,7 @@ impl Table {
     }
 }
 
-/// Lines by verdict; who is undecided has none.
+/// Counts lines by verdict. Undecided ones are counted apart.
 fn counts(lines: &[&Line]) -> String {
     let (undecided, decided): (Vec<&Line>, Vec<&Line>) =
         lines.iter().partition(|l| l.undecided_seeds.is_some());
@@ -236,7 +237,7 @@ fn compared(line: &Compared) -> Cells {
 }
 
 impl Compared {
-    /// What our own choice is behind, and by how many points; empty: nothing.
+    /// What our own choice is behind, and by how many points. Empty: nothing.
     fn behind(&self) -> String {
         let of = [
             ("source", self.behind_source),

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Whether a simulated effect is what was published. Where that is above 2 % and two standard errors, the sign must be right and the
-//! size near; elsewhere there must be none. Of few runs a standard error is little known: Student's t takes the place of the two.
+//! Whether a simulated effect agrees with the published one. If that is above 2 % and two standard
+//! errors, the sign must be right and the size near. Else there must be no effect. The standard
+//! error of few runs is uncertain, so Student's t replaces the factor of two.
 
 use super::Figure;
 use super::rows::{Row, Use};
 use crate::ab::stats::power::t;
 use serde::Serialize;
 
-/// Percent: less is no effect; and points that a control may be off.
+/// An effect of fewer percent is none. Also the points that a control may be off.
 const NO_EFFECT: f64 = 2.0;
 /// Standard errors within which nothing is decided.
 const ERRORS: f64 = 2.0;
-/// The chance that a mean is not above its true value by more than so many of few runs.
+/// The quantile of Student's t: 95 % within both limits.
 const SHARE: f64 = 0.975;
-/// Points that a size may be off: of the workload on which the model is calibrated, and of others.
+/// Points that a size may be off: of the workload that calibrates the model, and of others.
 const NEAR_CALIBRATED: f64 = 5.0;
 const NEAR: f64 = 8.0;
-/// More seeds than that are not suggested.
+/// The most seeds that are suggested.
 const MOST_SEEDS: u64 = 1000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -45,7 +46,8 @@ impl Verdict {
     }
 }
 
-/// How far the true value may be from a mean of so many runs: two standard errors, of few runs more. One run knows none.
+/// How far the true value may be from the mean of `runs` runs: two standard errors, more for few
+/// runs. None: the error of one run is not known.
 pub fn reach(figure: Figure, runs: u64) -> Option<f64> {
     Some(figure.error? * t(runs as usize, SHARE)?.max(ERRORS))
 }
@@ -53,9 +55,9 @@ pub fn reach(figure: Figure, runs: u64) -> Option<f64> {
 /// What is demanded of an effect, percent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Demand {
-    /// The sign of it, and so near.
+    /// The sign of `effect`, and a size within `near` points.
     Like { effect: f64, near: f64 },
-    /// None: what was published is small, or lost in its own error.
+    /// No effect: what was published is small, or within its own error.
     None,
 }
 
@@ -73,7 +75,7 @@ impl Demand {
         Demand::Like { effect, near }
     }
 
-    /// Effects that are right.
+    /// The range of effects that are right.
     fn range(self) -> (f64, f64) {
         match self {
             Demand::None => (-NO_EFFECT, NO_EFFECT),
@@ -84,7 +86,7 @@ impl Demand {
         }
     }
 
-    /// Of a simulated effect of so many runs.
+    /// Judges a simulated effect, the mean of `runs` runs.
     pub fn judge(self, simulated: Figure, runs: u64) -> Verdict {
         let (low, high) = self.range();
         let inside = (low..=high).contains(&simulated.value);
@@ -97,7 +99,7 @@ impl Demand {
         }
     }
 
-    /// It has the sign that is demanded, if any is, and not by chance.
+    /// True if the effect has the demanded sign, and not by chance; or if none is demanded.
     fn signed(self, simulated: Figure, runs: u64) -> bool {
         let Demand::Like { effect, .. } = self else {
             return true;
@@ -106,8 +108,9 @@ impl Demand {
         simulated.value * effect > 0.0 && simulated.value.abs() > chance
     }
 
-    /// As many runs as should decide it, where the true effect may be on either side of a limit. None: it is decided, also that there
-    /// is no effect where one is demanded; or nothing is known of the error.
+    /// How many runs should decide the verdict, if the true effect may be on either side of a
+    /// limit. None: it is decided, or the error is not known. It is also decided if there is no
+    /// effect where one is demanded.
     pub fn undecided(self, simulated: Figure, runs: u64) -> Option<u64> {
         let (low, high) = self.range();
         let reach = reach(simulated, runs)?;
@@ -120,7 +123,7 @@ impl Demand {
     }
 }
 
-/// Runs whose mean is known to be less than `off` from the true value, if they scatter as these do.
+/// How many runs have a mean within `off` of the true value, if they scatter as these do.
 fn enough(simulated: Figure, runs: u64, off: f64) -> u64 {
     let known = |&n: &u64| {
         let error = simulated.error.map(|e| e * (runs as f64 / n as f64).sqrt());

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is above the panels: what marks mean, and which tasks have which colours.
+//! What is above the panels: the meaning of marks, and the colours of tasks.
 
 use super::panel::{IDLE, MIXED, SHARED, WAITS};
 use super::svg::{At, Svg, colour};
 
-/// Colours of a group that are shown.
+/// The most colours that are shown of a group.
 const SHOWN: usize = 8;
-/// px of one, and of a letter.
+/// Width of a colour and of a letter, px.
 const STEP: f64 = 10.0;
 const LETTER: f64 = 6.2;
 
-/// What shapes and colours mean.
+/// Draws what shapes and colours mean.
 pub fn marks(svg: &mut Svg, (mut x, y): (f64, f64)) {
     let mut entry = |fill: &str, width: f64, text: &str| {
         svg.rect(x, y - 9.0, 14.0, 10.0, fill);
@@ -28,8 +28,8 @@ pub fn marks(svg: &mut Svg, (mut x, y): (f64, f64)) {
     entry(WAITS, 90.0, "tasks wait");
 }
 
-/// The groups of the workload with the colours of their first tasks, from `x` on, if they fit into `width`; the distance from the top of
-/// what comes below.
+/// Draws the groups of the workload with the colours of their first tasks, from `x` on, if they fit
+/// into `width`. Returns the y of what comes below.
 pub fn groups(
     svg: &mut Svg,
     (x, y): (f64, f64),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a run looked like from the end of its warm-up on: as a file for Perfetto (`perfetto`), as a picture (`svg`, `panel`, `legend`).
+//! What a run looked like from the end of its warm-up on: as a file for Perfetto (`perfetto`), or
+//! as a picture (`svg`, `panel`, `legend`).
 
 mod legend;
 mod panel;
@@ -17,7 +18,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Which files are wanted, and of how much.
+/// The files to write, and how much time they show.
 #[derive(Clone, Debug, Default)]
 pub struct Pictures {
     pub trace: Option<PathBuf>,
@@ -31,15 +32,15 @@ pub struct Trace {
     pub variant: String,
     pub since: u64,
     pub until: u64,
-    /// Names of tasks; a number that is used again is another task.
+    /// Names of tasks. A task number that is used again is another task.
     pub tasks: Vec<String>,
     /// Groups of the workload, each with its tasks.
     pub groups: Vec<(String, Vec<usize>)>,
-    /// As they ended.
+    /// In the order of their ends.
     pub spans: Vec<Span>,
     pub speeds: Vec<Speed>,
     pub wakeups: Vec<Wakeup>,
-    /// Tasks that wait, from each of these times on.
+    /// The number of waiting tasks, from each of these times on.
     pub waiting: Vec<(u64, usize)>,
 }
 
@@ -50,11 +51,11 @@ pub struct Span {
     pub task: usize,
     pub from: u64,
     pub to: u64,
-    /// Why it ended; empty: it went on behind the window.
+    /// Why it ended. Empty: it went on after the window.
     pub why: &'static str,
 }
 
-/// The CPU works so fast from then on, of `speed::FULL`.
+/// The CPU's speed from then on, of `speed::FULL`.
 #[derive(Clone, Copy, Debug)]
 pub struct Speed {
     pub at: u64,
@@ -66,18 +67,18 @@ pub struct Speed {
 pub struct Wakeup {
     pub task: usize,
     pub at: u64,
-    /// Where it was done, and by whom; None: a timer.
+    /// The CPU of the wakeup, and the waker. None: a timer.
     pub here: usize,
     pub waker: Option<usize>,
     pub kind: &'static str,
-    /// Which CPU was chosen.
+    /// The chosen CPU.
     pub to: usize,
     /// Where and when the task ran.
     pub ran: Option<(usize, u64)>,
 }
 
-/// Writes what is wanted. The runs are of the first seed, and no longer than the window. Errors: a scenario that cannot be, a file
-/// that cannot be written.
+/// Writes the files that are asked for. The runs use the first seed, and are no longer than the
+/// window. Errors: a scenario cannot be run; a file cannot be written.
 pub fn write(plan: &Plan) -> Result<()> {
     let Pictures { trace, svg, window } = &plan.pictures;
     if trace.is_none() && svg.is_none() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The picture: a panel for each variant, on one axis of time. A row for each CPU, the threads of a core side by side, and a bar where a task
-//! runs, in the task's colour, as tall as the CPU is fast; a core whose threads are busy at once is red behind them. Below, what the whole
-//! machine does, and how many tasks wait.
+//! The picture: a panel for each variant, on one time axis. Each CPU has a row, and threads of a
+//! core are neighbours. A bar shows a running task, in the task's colour, as tall as the CPU is
+//! fast. A core is red behind the bars where several of its threads are busy. Below are the work of
+//! the whole machine, and the number of waiting tasks.
 
 use super::svg::{At, Svg, colour};
 use super::{Span, Trace, legend};
@@ -18,12 +19,12 @@ pub const SHARED: &str = "#e5423a";
 pub const MIXED: &str = "#8a8a8a";
 const WORK: &str = "#3d6f9e";
 pub const WAITS: &str = "#d98a1f";
-/// Height of a text that can be read, px.
+/// The height of the smallest readable text, px.
 const LEAST_TEXT: f64 = 6.0;
-/// What is narrower is drawn together with its neighbours, px.
+/// Narrower bars are drawn together with their neighbours, px.
 const NARROW: f64 = 0.4;
 
-/// Where what is drawn.
+/// Where each row is drawn.
 struct Rows<'a> {
     /// Each CPU with its distance from the top.
     cpus: Vec<(&'a Cpu, f64)>,
@@ -31,7 +32,7 @@ struct Rows<'a> {
     row: f64,
 }
 
-/// One window for all.
+/// The time axis of all panels.
 struct Axis {
     ns: u64,
 }
@@ -100,7 +101,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Runs of neighbours that are alike, each with where it begins and ends.
+    /// Runs of neighbours with the same `of`, each with its top and bottom.
     fn groups(&self, of: impl Fn(&Cpu) -> u16) -> Vec<(Vec<&Cpu>, f64, f64)> {
         let mut groups: Vec<(Vec<&Cpu>, f64, f64)> = Vec::new();
         for &(cpu, y) in &self.cpus {
@@ -116,7 +117,7 @@ impl Rows<'_> {
     }
 }
 
-/// The distance from the top of what comes below.
+/// Draws a panel. Returns the y of what comes below.
 fn panel(
     svg: &mut Svg,
     top: f64,
@@ -156,7 +157,7 @@ fn panel(
     y + rows.height + 8.0 + STRIP + 16.0
 }
 
-/// Counts, not rates: what is seen is a moment of the run.
+/// Counts, not rates: the window is only a moment of the run.
 fn headline(trace: &Trace, measured: &Measured) -> String {
     format!(
         "{}:  in these {} ms, {:.0} % of the CPU time on shared cores, {} moves to another core of the LLC, {} to another LLC",
@@ -176,7 +177,7 @@ fn labels(svg: &mut Svg, y: f64, rows: &Rows) {
     for (cpus, from, to) in rows.groups(|c| c.llc) {
         svg.line((48.0, y + from), (48.0, y + to), "#999");
         let middle = y + (from + to) / 2.0 + 4.0;
-        // Those of caches of few threads would stand on each other.
+        // Labels of LLCs with few threads would overlap.
         if middle < free {
             continue;
         }
@@ -195,7 +196,7 @@ fn labels(svg: &mut Svg, y: f64, rows: &Rows) {
     }
 }
 
-/// CPUs of an LLC, a line for each range, as many as there is room for.
+/// Draws the CPUs of an LLC, a line for each range, as many as fit.
 fn numbers(svg: &mut Svg, middle: f64, height: f64, cpus: &[&Cpu]) {
     let mut ids: Vec<u16> = cpus.iter().map(|c| c.id).collect();
     ids.sort_unstable();
@@ -213,7 +214,7 @@ fn numbers(svg: &mut Svg, middle: f64, height: f64, cpus: &[&Cpu]) {
     }
 }
 
-/// Of each row: who runs there when, how fast.
+/// For each row: which task runs when, and how fast.
 struct Lanes(Vec<Vec<Piece>>);
 
 #[derive(Clone, Copy)]
@@ -236,7 +237,7 @@ impl Lanes {
         Lanes(rows.cpus.iter().map(|(cpu, _)| lane(cpu)).collect())
     }
 
-    /// Where the threads of a core are busy at once.
+    /// Marks where several threads of a core are busy.
     fn shared(&self, svg: &mut Svg, y: f64, rows: &Rows, axis: &Axis, trace: &Trace) {
         let mut first = 0;
         for (cpus, from, to) in rows.groups(|c| c.core) {
@@ -277,7 +278,7 @@ fn pieces(span: &Span, speeds: &[(u64, u64)]) -> Vec<Piece> {
     pieces
 }
 
-/// The sum of a value over pieces that are at the same time, from each time on.
+/// The sum of a value over overlapping pieces, from each time on.
 fn edges(lanes: &[Vec<Piece>], value: impl Fn(&Piece) -> i64) -> Vec<(u64, i64)> {
     let mut steps: Vec<(u64, i64)> = Vec::new();
     for piece in lanes.iter().flatten() {
@@ -297,7 +298,7 @@ fn edges(lanes: &[Vec<Piece>], value: impl Fn(&Piece) -> i64) -> Vec<(u64, i64)>
     edges
 }
 
-/// What is too narrow is gathered until something else comes.
+/// Draws the bars of a row. Narrow ones are gathered until a wide one comes.
 fn bars(
     svg: &mut Svg,
     (cpu, y): (&Cpu, f64),
@@ -364,7 +365,7 @@ fn mean(trace: &Trace, steps: &[(u64, f64)]) -> f64 {
     sum / (trace.until - trace.since).max(1) as f64
 }
 
-/// The work of all CPUs, as cores at full speed, and the tasks that wait.
+/// Draws the work of all CPUs, as cores at full speed, and the number of waiting tasks.
 fn strips(
     svg: &mut Svg,
     y: f64,

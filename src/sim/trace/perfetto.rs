@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A trace as JSON trace events, which Perfetto and chrome://tracing open: a process for each variant with a track for each CPU, arrows
-//! from wakeups to where the woken ran, counters of speed and of tasks that wait.
+//! A trace as JSON trace events, for Perfetto and chrome://tracing. Each variant is a process with
+//! a track for each CPU. Arrows go from wakeups to where the woken task ran; counters show speed
+//! and waiting tasks.
 
 use super::{Span, Trace, Wakeup};
 use crate::machine::Machine;
@@ -10,7 +11,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// Times of the format are us.
+/// The format's times are in us.
 fn us(ns: u64) -> f64 {
     ns as f64 / 1e3
 }
@@ -64,7 +65,7 @@ fn variant(events: &mut Events, machine: &Machine, pid: usize, trace: &Trace) ->
     Ok(())
 }
 
-/// CPUs in the order of nodes, caches and cores.
+/// Names the CPUs, in the order of nodes, caches and cores.
 fn names(events: &mut Events, machine: &Machine, pid: usize, trace: &Trace) -> Result<()> {
     events.add(
         &json!({"ph": "M", "pid": pid, "name": "process_name", "args": {"name": trace.variant}}),
@@ -93,8 +94,8 @@ fn run(pid: usize, trace: &Trace, span: &Span) -> Value {
     })
 }
 
-/// An arrow from who woke to who was woken; what a timer woke has none. It begins a ns before the wakeup: the waker may sleep at
-/// that very instant, and an arrow begins within what runs.
+/// An arrow from the waker to the woken task; none for a timer. It begins 1 ns before the wakeup:
+/// the waker may sleep at that instant, and an arrow must begin within a span.
 fn flow(events: &mut Events, pid: usize, id: usize, trace: &Trace, wakeup: &Wakeup) -> Result<()> {
     let at = us((wakeup.at - trace.since).saturating_sub(1));
     let waker = wakeup.waker.map(|w| trace.tasks[w].as_str());

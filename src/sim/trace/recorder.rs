@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Notes what happens within the window: from the end of the warm-up to the end of the run.
+//! Records what happens within the window: from the end of the warm-up to the end of the run.
 
 use super::{Span, Speed, Trace, Wakeup};
 use crate::native::TaskId;
@@ -9,12 +9,12 @@ use crate::sim::watch::{Stop, Watch, What};
 
 pub struct Recorder {
     trace: Trace,
-    /// Names of groups, how many tasks of each there were, and whether they are the kernel's.
+    /// For each group: its name, how many tasks it has had, and whether they are kernel threads.
     groups: Vec<(String, usize, bool)>,
     on: bool,
-    /// Of each number of a task: which one it is now, and its last wakeup if it has not run since.
+    /// For each task number: the task that has it now, and its last wakeup if it has not run since.
     who: Vec<(usize, Option<usize>)>,
-    /// On each CPU: who runs there since when, and how fast it is.
+    /// For each CPU: the task that runs there, since when, and how fast the CPU is.
     running: Vec<Option<(usize, u64)>>,
     rate: Vec<u64>,
     waiting: usize,
@@ -60,7 +60,7 @@ impl Recorder {
         let (name, count, kernel) = &mut self.groups[group];
         self.trace.tasks.push(format!("{name} {count}"));
         *count += 1;
-        // Those of the kernel are behind the workload's.
+        // Groups of the kernel come after those of the workload, so the index fits.
         if !*kernel {
             let number = self.trace.tasks.len() - 1;
             self.trace.groups[group].1.push(number);

@@ -8,7 +8,7 @@ pub struct Svg {
     body: String,
 }
 
-/// What stands where a text begins, ends or has its middle.
+/// Which end of a text is at its position.
 #[derive(Clone, Copy)]
 pub enum At {
     Start,
@@ -23,7 +23,7 @@ impl Svg {
         );
     }
 
-    /// The same; `title` is shown where the pointer rests.
+    /// The same, with a title that is shown under the pointer.
     pub fn titled(&mut self, x: f64, y: f64, width: f64, height: f64, fill: &str, title: &str) {
         self.rect(x, y, width, height, fill);
         self.body.truncate(self.body.len() - "/>\n".len());
@@ -66,7 +66,7 @@ impl Svg {
         );
     }
 
-    /// The whole, in pixels.
+    /// The whole document; its size is in pixels.
     pub fn document(self, width: f64, height: f64) -> String {
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
@@ -83,8 +83,8 @@ fn escaped(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-/// A colour of its own for each task: hues that are far from those of the tasks before, and none near red, which says that a core is
-/// shared.
+/// A colour for each task. The hue is far from those of the tasks before, and not near red, which
+/// marks shared cores.
 pub fn colour(task: usize) -> String {
     const GOLDEN: f64 = 0.618_033_988_749_895;
     let hue = 0.5 + (task as f64 * GOLDEN).fract() * 5.0;

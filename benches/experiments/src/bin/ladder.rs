@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Experiment 2: what the verifier and the CPU pay for each way to write the placement ladder of ladder.bpf.c.
+//! Experiment 2: what the verifier and the CPU pay for each way to write the placement ladder of
+//! ladder.bpf.c.
 mod bpf_skel {
     include!(concat!(env!("OUT_DIR"), "/ladder_skel.rs"));
 }
@@ -105,7 +106,7 @@ const PROGRAMS: [&str; 14] = [
     "prog_unknown_live_word",
 ];
 
-/// What libbpf said since the last verdict; the verifier's log is in it.
+/// libbpf's messages since the last verdict, with the verifier's log.
 static LOG: Mutex<String> = Mutex::new(String::new());
 
 fn keep_log(_level: PrintLevel, text: String) {
@@ -153,7 +154,7 @@ fn cost(skel: &LadderSkel, name: &str) -> Result<(u32, u32)> {
     Ok((info.verified_insns, info.jited_prog_len))
 }
 
-/// Describes `shape` with two threads per core, numbered n and n+1, and nobody idle.
+/// Describes `shape` with two threads per core, numbered n and n+1, and no CPU idle.
 fn describe(bss: &mut types::bss, shape: &Shape) {
     let per_llc = shape.cpus / shape.llcs;
     let words = per_llc.div_ceil(64) as u32;
@@ -181,7 +182,7 @@ fn describe(bss: &mut types::bss, shape: &Shape) {
         cpu.capacity = 1024;
         cpu.util = 1024;
         cpu.nr_running = 2;
-        // The weight rule must turn to the waker's CPU: then the scan starts there.
+        // The weight rule must choose the waker's CPU, so that the scan starts there.
         cpu.load = if i == PREV { 8192 } else { 1024 };
         cpu.idle = 0;
         cpu.core_idle = 0;
@@ -210,7 +211,7 @@ fn set_idle(bss: &mut types::bss, shape: &Shape, cpu: usize, core: bool) {
     }
 }
 
-/// Sets the scene. Returns the CPU that the ladder must find, when it is in reach of the mask.
+/// Sets the scene. Returns the CPU that the ladder must find, if the mask lets it reach that CPU.
 fn stage(bss: &mut types::bss, shape: &Shape, idle: Idle, mask: u32) -> Option<usize> {
     describe(bss, shape);
     bss.live_features = mask;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Experiment 1: runs the FIFO scheduler of slice_timer.bpf.c with one way to end a slice, until a signal.
+//! Experiment 1: runs the FIFO scheduler of slice_timer.bpf.c with one way to end a slice, until a
+//! signal.
 mod bpf_skel {
     include!(concat!(env!("OUT_DIR"), "/slice_timer_skel.rs"));
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Experiment 2: can every rung be live in one program, what does a live mask cost, which loop is cheapest?
+ * Experiment 2: can every rung be live in one program, what does a live mask cost, which loop is
+ * cheapest?
  *
- * Classifier programs, because BPF_PROG_RUN repeats those; they are run on no packet that matters. No kfunc is used
- * but the open-coded iterator's, so that any kernel since 6.9 verifies and runs them.
+ * These are classifier programs, because BPF_PROG_RUN can repeat those; the packet does not matter.
+ * The only kfuncs are the open-coded iterator's, so any kernel since 6.9 verifies and runs them.
  */
 #include <scx/common.bpf.h>
 
@@ -71,9 +72,9 @@ static __always_inline bool allowed_cpu(u32 cpu)
 }
 
 /*
- * The number of the lowest set bit; `word` is not 0. BPF has no instruction for it. Two ways: clang's own is free of
- * branches; the other (-DBRANCHY) halves,
- * which costs the verifier up to 2^6 paths.
+ * The number of the lowest set bit; `word` is not 0. BPF has no instruction for it. Clang's own
+ * code has no branches. The other way (-DBRANCHY) halves the word, which costs the verifier up to
+ * 2^6 paths.
  */
 #ifdef BRANCHY
 static __always_inline u32 lowest(u64 word)

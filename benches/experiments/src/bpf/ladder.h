@@ -2,12 +2,14 @@
 /*
  * Experiment 2: every rung of the placement ladder, over dummy state, once per way to write it.
  *
- * ladder.bpf.c includes this file with other values of
+ * ladder.bpf.c includes this file once for each set of values of
  *	NAME(x)			a suffix for each function
- *	MASK			where the feature mask comes from: a map that may change, or a constant at load
- *	LOOP(i, from, to)	how a loop is written
- *	SCAN			how scan_llc is compiled: inlined, or a subprogram that is verified by itself
- *	ONE_WORD		1: an LLC of at most 64 CPUs is looked up without a loop when the task may run anywhere
+ *	MASK			the feature mask: a map that may change, or a constant at load
+ *	LOOP(i, from, to, max)	how a loop is written
+ *	SCAN			how scan_llc is compiled: inlined, or as a subprogram,
+ *				which is verified by itself
+ *	ONE_WORD		1: an LLC of at most 64 CPUs is looked up without a loop
+ *				when the task may run anywhere
  * The ladder has the loads, branches and loops of the real one; the values mean nothing.
  */
 
@@ -38,7 +40,7 @@ static __always_inline bool NAME(fits)(u32 features, u32 cpu)
 	return features & F_UTIL_FITS && c && allowed_cpu(cpu) && (c->util + query.util) * 1280 <= c->capacity * 1024;
 }
 
-/* The first idle CPU (or the first CPU of an idle core) of the LLC, from `pos` on, round to `pos`. */
+/* The first idle CPU (or CPU of an idle core) of the LLC, from `pos` on, wrapping around. */
 SCAN s32 NAME(scan_llc)(u32 features, u32 llc, u32 pos, u32 whole_core)
 {
 	struct llc_facts *l = MEMBER_VPTR(llcs, [llc]);
@@ -133,7 +135,7 @@ static __always_inline s32 NAME(idle_sibling)(u32 features, struct cpu_facts *pr
 	return -1;
 }
 
-/* wake_affine: which of this and prev the search starts from. */
+/* wake_affine: whether the search starts from `this` or from `prev`. */
 static __always_inline u32 NAME(wake_affine)(u32 features, struct cpu_facts *this, struct cpu_facts *prev)
 {
 	u64 this_load, prev_load;

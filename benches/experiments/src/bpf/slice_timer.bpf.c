@@ -2,8 +2,8 @@
 /*
  * Experiment 1: what ends a slice on time, and what does it cost?
  *
- * One FIFO queue per CPU, equal slices, no wakeup preemption. `variant` is the only difference between the runs:
- * see enum variant. A timer's callback never touches a task: it kicks the CPU, and the kernel ends the slice.
+ * One FIFO queue per CPU, equal slices, no wakeup preemption. The runs differ only in `variant`.
+ * A timer's callback never touches a task: it kicks the CPU, and the kernel ends the slice.
  */
 #include <scx/common.bpf.h>
 
@@ -17,8 +17,8 @@ UEI_DEFINE(uei);
 enum variant {
 	TICK,	    /* the kernel's tick alone */
 	ON_RUNNING, /* each task that starts to run in front of a queue arms its CPU's timer */
-	ON_ENQUEUE, /* the first task to wait arms the CPU's timer, its callback re-arms while somebody waits */
-	PERIODIC,   /* one timer for the machine, each period, while anybody waits anywhere */
+	ON_ENQUEUE, /* the first waiting task arms the CPU's timer; its callback re-arms while any waits */
+	PERIODIC,   /* one timer for the machine, periodic while any task waits */
 };
 
 const volatile u32 variant = TICK;
@@ -39,7 +39,7 @@ struct {
 /* One cache line per CPU, written from the CPUs that enqueue on it. */
 struct cpu_state {
 	u64 started; /* when the running task's slice began */
-	u32 armed;   /* the timer will fire: nobody else needs to arm it */
+	u32 armed;   /* the timer will fire, so it need not be armed again */
 } __attribute__((aligned(64)));
 
 static struct cpu_state cpus[MAX_CPUS];
@@ -67,7 +67,10 @@ static void arm_once(u32 key, u64 wait)
 		arm(key, wait);
 }
 
-/* Ends the slice of the CPU's task if it is over. Returns the time to the end of the slice that runs then. */
+/*
+ * Ends the slice of the CPU's task if it is over. Returns the time
+ * until the slice that runs then ends, ns.
+ */
 static u64 end_slice(s32 cpu, struct cpu_state *cs)
 {
 	u64 ran = scx_bpf_now() - cs->started;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The rules of kernel/sched/fair.c of Linux 7.2 by numbers.
+//! The rules of kernel/sched/fair.c of Linux 7.2, in numbers.
 
 use super::*;
 use crate::sim::fair::queue::NICE0;
@@ -8,7 +8,7 @@ const MS: i64 = 1_000_000;
 const SLICE: i64 = 3 * MS;
 const TICK: u64 = 4_000_000;
 
-/// Tasks of nice 0 at these virtual times, ms, a slice before their deadlines; the first runs.
+/// Tasks of nice 0 at these virtual times, ms, a slice before their deadlines. The first runs.
 fn queue(at: &[i64]) -> (Queue, Vec<Entity>) {
     let entity = |&at: &i64| Entity {
         vruntime: at * MS,
@@ -24,7 +24,7 @@ fn queue(at: &[i64]) -> (Queue, Vec<Entity>) {
     (q, at.iter().map(entity).collect())
 }
 
-/// One that slept, and is owed that, ms.
+/// A task that slept, and is owed `lag` ms.
 fn owed(lag: i64) -> Entity {
     Entity {
         lag: lag * MS,
@@ -33,7 +33,8 @@ fn owed(lag: i64) -> Entity {
     }
 }
 
-/// place_entity(): the lag is inflated by what the task itself moves the mean, so that it still has it when it is there.
+/// place_entity(): the lag is inflated by what the task itself moves the mean, so that the task
+/// still has it once it is queued.
 #[test]
 fn what_is_owed_is_owed_after_placement_too() {
     for lag in [1, 0, -2] {
@@ -48,7 +49,8 @@ fn what_is_owed_is_owed_after_placement_too() {
     }
 }
 
-/// A heavier one moves the mean more: (1024 + 3 x 1024) / 1024; its slice is a third of that in virtual time.
+/// A heavier task moves the mean more: (1024 + 3 x 1024) / 1024. Its slice is a third as long in
+/// virtual time.
 #[test]
 fn who_is_heavy_is_placed_by_its_weight() {
     let (q, mut es) = queue(&[10]);
@@ -105,7 +107,7 @@ fn lag_is_no_more_than_the_longest_slice_and_a_tick() {
     assert_eq!((es[1].lag, q.base), (MS, 3 * MS));
 }
 
-/// Who sleeps and stays gains nothing by it, and owes no more than when it fell asleep (DELAY_ZERO).
+/// A delayed task gains nothing by it, and owes no more than when it fell asleep (DELAY_ZERO).
 #[test]
 fn who_is_delayed_owes_no_more_and_is_owed_nothing() {
     for (slept_at, now_at, kept) in [(-2, -1, -1), (-2, -3, -2), (-2, 1, 0)] {
@@ -151,11 +153,12 @@ fn who_runs_goes_on_while_it_is_protected() {
     assert_eq!(pick(&q, &es, true), Some(0));
     assert_eq!(pick(&q, &es, false), Some(1));
     es[0].vruntime += 1;
-    // It has used more than is due.
+    // It has used more than its share.
     assert_eq!(pick(&q, &es, true), Some(1));
 }
 
-/// set_protect_slice(): beside a shorter slice until it is not eligible: a ns beyond the mean of the others.
+/// set_protect_slice(): beside a shorter slice, until it is not eligible: a ns beyond the mean of
+/// the others.
 #[test]
 fn beside_shorter_slices_parity_ends_where_others_are_owed_more() {
     let (q, mut es) = queue(&[0, 1, 3]);
@@ -184,13 +187,13 @@ fn a_shorter_slice_that_is_eligible_goes_first() {
         let first = preempts(&mut q, &mut es, 0, 2, false);
         (first, q.next)
     };
-    // As long as the others: it waits for parity.
+    // Its slice is as long as the others', so it waits for parity.
     assert_eq!(woken(SLICE, 2), (false, None));
     assert_eq!(woken(MS, 2), (true, Some(2)));
     assert_eq!(woken(MS, 3), (false, None));
 }
 
-/// set_short_buddy(): the next stays the next beside a longer one.
+/// set_short_buddy(): a longer slice does not replace the next buddy.
 #[test]
 fn the_shortest_that_came_is_the_next() {
     let (mut q, mut es) = queue(&[2, 1, 1]);
@@ -216,7 +219,7 @@ fn who_comes_shortens_what_protects() {
     es[1].slice = MS;
     es[0].protected = 9 * MS;
     protects_less(&q, &mut es, 0, false);
-    // From where it is, which is before the mean.
+    // From its virtual time, which is before the mean.
     assert_eq!(es[0].protected, 2 * MS);
     es[0].vruntime = 5 * MS;
     protects_less(&q, &mut es, 0, false);
@@ -247,7 +250,7 @@ fn who_yields_gives_up_the_rest_of_its_slice() {
         (es[0].vruntime / MS, es[0].deadline / MS)
     };
     assert_eq!(after(&[1, 5]), (4, 7));
-    // It owes; it is alone.
+    // The task owes time; the task is alone.
     assert_eq!(after(&[5, 1]), (5, 8));
     assert_eq!(after(&[1]), (1, 4));
 }
