@@ -182,7 +182,7 @@ fn every(
 mod tests {
     use super::*;
     use crate::stop::stopper;
-    use crossbeam::channel::unbounded;
+    use crossbeam_channel::unbounded;
 
     const PERIOD: Duration = Duration::from_millis(5);
     const PATIENCE: Duration = Duration::from_secs(20);

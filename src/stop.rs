@@ -3,8 +3,8 @@
 //! sent. It closes when its other end is dropped, so every wait ends at once, without polling. A
 //! `Bell` also ends a wait, and does nothing else.
 
-use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded};
-use crossbeam::select;
+use crossbeam_channel::select;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded};
 use std::convert::Infallible;
 use std::time::Duration;
 

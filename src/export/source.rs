@@ -6,7 +6,7 @@ use super::encode::Sample;
 use crate::socket::spawn;
 use crate::stats::client::{self, Client};
 use anyhow::{Result, anyhow, bail};
-use crossbeam::channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use log::{info, warn};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use crate::stats::client::{Client, follow};
 use crate::stats::host::CpusMetrics;
 use crate::stop::Stop;
 use anyhow::Result;
-use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 

@@ -12,7 +12,7 @@ use crate::control::Op;
 use crate::socket::spawn;
 use crate::stop::Stop;
 use anyhow::{Context, Result, anyhow};
-use crossbeam::channel::{Receiver, RecvError, Sender, bounded, select};
+use crossbeam_channel::{Receiver, RecvError, Sender, bounded, select};
 use ratatui::crossterm::event::{self, Event};
 use std::time::{Duration, Instant};
 

@@ -4,9 +4,9 @@
 //! Percentiles alone are too narrow for few blocks.
 
 use super::Interval;
+use super::distributions::{normal_cdf, t_quantile};
 use super::sample::quantile;
 use crate::rng::Rng;
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// Fewer blocks cannot bound their median with 95 %: all are on one side of it with chance 2 / 2^n.
 pub const MIN_BLOCKS: usize = 6;
@@ -42,8 +42,7 @@ pub fn tail(n: usize, level: f64) -> Option<f64> {
     if n < MIN_BLOCKS {
         return None;
     }
-    let student = StudentsT::new(0.0, 1.0, (n - 1) as f64).ok()?;
-    let t = student.inverse_cdf((1.0 - level) / 2.0);
+    let t = t_quantile(n - 1, (1.0 - level) / 2.0)?;
     let widened = t * (n as f64 / (n - 1) as f64).sqrt();
-    Some(Normal::standard().cdf(widened))
+    Some(normal_cdf(widened))
 }

@@ -6,6 +6,7 @@
 //! corrects many comparisons, and `power` says what can be found at all.
 
 pub mod bootstrap;
+mod distributions;
 pub mod holm;
 pub mod pairs;
 pub mod plan;

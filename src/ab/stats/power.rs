@@ -2,8 +2,8 @@
 //! What a number of blocks can find, and how many are needed.
 
 use super::Interval;
+use super::distributions::t_quantile;
 use super::rank::critical_sum;
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Blocks that the signed-rank test needs per block of the t test, for normal differences
 /// (efficiency 3/pi; Hodges and Lehmann 1956).
@@ -32,6 +32,5 @@ pub fn blocks_needed(cv: f64, effect: f64, alpha: f64, power: f64) -> usize {
 
 /// Quantile `share` of Student's t with n - 1 degrees of freedom. None: n is below 2.
 pub fn t(n: usize, share: f64) -> Option<f64> {
-    let student = StudentsT::new(0.0, 1.0, n.checked_sub(1)? as f64).ok()?;
-    Some(student.inverse_cdf(share))
+    t_quantile(n.checked_sub(1)?, share)
 }

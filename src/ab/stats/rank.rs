@@ -3,7 +3,7 @@
 //! below? Exact up to `EXACT_MAX` differences, also with ties. Given the ranks, each sign is a fair
 //! coin, because the order in each block is random.
 
-use statrs::distribution::{ContinuousCDF, Normal};
+use super::distributions::{normal_cdf, normal_quantile};
 
 /// Above this the normal approximation is good to three digits, and the exact count is slow.
 pub const EXACT_MAX: usize = 100;
@@ -74,10 +74,9 @@ impl SignedRank {
         let squares = self.ranks.iter().map(|r| (r * r) as f64).sum::<f64>();
         let deviation = (squares / 16.0).sqrt();
         let z = |sum: f64| (sum - mean) / deviation;
-        let normal = Normal::standard();
         P {
-            greater: normal.sf(z(self.sum() - 0.5)),
-            less: normal.cdf(z(self.sum() + 0.5)),
+            greater: normal_cdf(-z(self.sum() - 0.5)),
+            less: normal_cdf(z(self.sum() + 0.5)),
         }
     }
 }
@@ -130,6 +129,6 @@ pub fn critical_sum(n: usize, tail: f64) -> Option<usize> {
 fn approximate_critical_sum(n: f64, tail: f64) -> Option<usize> {
     let mean = n * (n + 1.0) / 4.0;
     let deviation = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
-    let sum = mean + deviation * Normal::standard().inverse_cdf(tail) - 0.5;
+    let sum = mean + deviation * normal_quantile(tail) - 0.5;
     (sum >= 0.0).then_some(sum as usize)
 }
