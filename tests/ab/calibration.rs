@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Does it keep what it promises? A thousand comparisons of nothing with nothing, and of planted effects.
+//! Error rates and power as docs/ab.md promises them: a thousand comparisons without a difference,
+//! and of planted effects.
 
 use crate::noise::{self, ALL, CV, Noise};
 use scx_roost::ab::stats::plan::{MAX_AUTO, Plan};
@@ -10,7 +11,7 @@ use scx_roost::ab::stats::verdict::{
 
 const TIMES: u64 = 1000;
 
-/// Intervals are not what most of these tests look at.
+/// Few resamples: most of these tests do not look at intervals.
 fn rule(plan: Plan) -> Rule {
     Rule {
         resamples: 1,
@@ -18,7 +19,7 @@ fn rule(plan: Plan) -> Rule {
     }
 }
 
-/// Each of the other variants with the first.
+/// Compares each of the other variants with the first.
 fn verdicts(values: &[Vec<f64>], blocks: usize, rule: &Rule) -> Vec<Judged> {
     let compared: Vec<Compared> = values[1..]
         .iter()
@@ -33,7 +34,7 @@ fn verdicts(values: &[Vec<f64>], blocks: usize, rule: &Rule) -> Vec<Judged> {
     judge(&compared, rule, 1)
 }
 
-/// As it goes: what is settled at a look ends it there.
+/// As a real comparison: it ends at the first look at which it is settled.
 fn run(noise: Noise, factors: &[f64], rule: &Rule, seed: u64) -> Vec<Judged> {
     let values = noise::compared(noise, factors, rule.plan.max(), seed);
     let looks = rule.plan.looks().into_iter();
@@ -47,7 +48,7 @@ fn run(noise: Noise, factors: &[f64], rule: &Rule, seed: u64) -> Vec<Judged> {
     last
 }
 
-/// How many of a thousand have some verdict of `these`.
+/// How many of a thousand comparisons have a verdict of `these`.
 fn count(noise: Noise, factors: &[f64], rule: &Rule, these: &[Verdict]) -> u64 {
     let has = |seed: &u64| {
         let judged = run(noise, factors, rule, *seed);
@@ -56,7 +57,8 @@ fn count(noise: Noise, factors: &[f64], rule: &Rule, these: &[Verdict]) -> u64 {
     (0..TIMES).filter(has).count() as u64
 }
 
-/// So many of a thousand may err: the nominal part, and three standard deviations of the count.
+/// The number of errors allowed in a thousand: the nominal part, and three standard deviations of
+/// the count.
 fn allowed(nominal: f64) -> u64 {
     let times = TIMES as f64;
     (nominal * times + 3.0 * (nominal * (1.0 - nominal) * times).sqrt()) as u64
@@ -120,14 +122,15 @@ fn what_is_the_same_is_called_equivalent_when_there_is_enough_of_it() {
     assert!(found >= 950, "{found}");
 }
 
-/// At least this many of a thousand: the power, less three standard deviations of the count.
+/// The number that must be found in a thousand: the power, less three standard deviations of the
+/// count.
 const POWER: u64 = 762;
 
 #[test]
 fn planted_effects_are_found_with_the_blocks_that_were_planned() {
     for effect in [0.02, 0.05, 0.10] {
         let blocks = blocks_needed(CV, effect, 0.05, 0.8);
-        // Of two that are 2 % apart none is found to be less than that apart.
+        // A margin below 2 %, so that variants 2 % apart are not equivalent.
         let rule = Rule {
             margin: 0.01,
             ..rule(Plan::Fixed(blocks))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! One run of a command: what is measured, and what goes wrong.
+//! One run of a command: what is measured, and what can go wrong.
 
 use scx_roost::ab::child::{
     Energy, Failure, Sample, Workload, become_subreaper, reaped_within, run,
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A child of one test would be a leftover of the other.
+/// A lock: a child of one test would count as a leftover of another.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -36,7 +36,7 @@ fn told(script: &str) -> String {
     runs(&workload(script)).unwrap_err().to_string()
 }
 
-/// As they show themselves, by what they were called with.
+/// Whether a process with this argument in its command line lives.
 pub fn lives(argument: &str) -> bool {
     let all = fs::read_dir("/proc").unwrap().flatten();
     let mut lines = all.filter_map(|e| fs::read_to_string(e.path().join("cmdline")).ok());
@@ -60,7 +60,7 @@ fn time_and_memory_are_measured() {
     assert_eq!(sample.output, "done\n");
 }
 
-/// Of a child's child, which the shell waits for.
+/// The time of a grandchild counts if the shell waits for it.
 #[test]
 fn what_it_waits_for_counts() {
     let busy = "sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done' & wait";
@@ -139,7 +139,8 @@ fn what_is_stopped_is_ended() {
     assert!(begin.elapsed() < Duration::from_secs(10) && !lives("7655"));
 }
 
-/// Ctrl-Z does nothing to us, and is what it was for the command; who goes on behind a stop does not know when the command ended.
+/// Ctrl-Z does nothing to this process, and has its usual effect on the command. After this process
+/// was stopped it cannot tell when the command ended.
 #[test]
 fn a_stop_of_this_process_is_no_time_of_the_command() {
     let mask = "kill -TSTP $PPID; sleep 0.3; grep SigIgn /proc/self/status";
@@ -169,7 +170,7 @@ fn what_forks_away_or_daemonises_is_found_and_ended() {
         assert!(told.contains("sleep (") && told.contains(how), "{told}");
         assert!(!lives("7656"));
     }
-    // What ends just behind the command is none.
+    // A process that ends right after the command is no leftover.
     runs(&workload("sleep 0.05 &")).unwrap();
 }
 
@@ -241,7 +242,7 @@ fn who_does_not_end_is_not_waited_for_without_end() {
     assert!(!reaped_within(pid, Duration::from_millis(50)));
     child.kill().unwrap();
     assert!(reaped_within(pid, Duration::from_secs(10)));
-    // Its status is taken.
+    // Its status has been collected.
     assert!(reaped_within(pid, Duration::ZERO));
     assert!(child.wait().is_err());
 }

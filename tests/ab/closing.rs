@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a suite comes to: all of its comparisons are corrected together, and five runs are summed as a source does.
+//! The results of a suite: all of its comparisons are corrected together, and five runs are summed
+//! or averaged as a source does.
 
 use crate::noise::{Noise, compared};
 use crate::played::{Played, header, played};
@@ -43,7 +44,7 @@ fn closing(all: &[Recorded], five: Option<Five>) -> Closing {
 
 #[test]
 fn one_workload_says_less_among_several() {
-    // Of six blocks that agree p is 1 in 32.
+    // If all of six blocks agree, p is 1 in 32.
     let all = [
         recorded(6, 1.1, 1),
         recorded(6, 1.1, 2),
@@ -76,7 +77,8 @@ fn what_is_clear_stays_so() {
     assert_eq!(verdicts, [Verdict::Worse, Verdict::Equivalent]);
 }
 
-/// Seven workloads of which none differs: of a thousand suites as few tell of a difference as of comparisons.
+/// Seven workloads without a difference: a suite reports one no more often than a single comparison
+/// does.
 #[test]
 fn a_suite_errs_as_seldom_as_a_comparison() {
     const SUITES: u64 = 1000;
@@ -115,11 +117,11 @@ fn a_suite_errs_as_seldom_as_a_comparison() {
         workloads += u64::from(rows.iter().any(|r| differs(r.judged.verdict)));
     }
     println!("{suites} of {SUITES}; by their workloads' own verdicts {workloads}");
-    // 5 % and three standard deviations of the count; 7 at 5 % each are 30 %.
+    // 5 % and three standard deviations of the count. Seven tests at 5 % each would give 30 %.
     assert!(suites <= 70 && workloads >= 200, "{suites} {workloads}");
 }
 
-/// As it goes with `-n auto`: a workload ends at the look that settles it.
+/// As with `-n auto`: a workload ends at the look that settles it.
 fn until_settled(header: &Header, values: &[Vec<f64>]) -> Recorded {
     let run = |number: usize| {
         let turn = header.design().turn(number);
@@ -147,7 +149,8 @@ fn until_settled(header: &Header, values: &[Vec<f64>]) -> Recorded {
     }
 }
 
-/// `times`: how much slower the second is. Of some suites, those with a difference in the suite's table, and the rows there that differ.
+/// Runs suites of seven workloads. `times`: how many times as slow the second variant is. Returns
+/// the number of suites whose table has a difference, and the number of such rows.
 fn suites_of_auto(suites: u64, suite: usize, times: f64) -> (u64, usize) {
     let mut plan = header(&TWO, Plan::Auto(MAX_AUTO));
     (plan.rule.resamples, plan.rule.margin, plan.warmups) = (1, 0.0001, 0);
@@ -191,7 +194,8 @@ fn a_suite_that_looks_early_errs_as_seldom_as_a_comparison() {
     assert!(told <= 70, "{told}");
 }
 
-/// Corrected within itself each workload would end at a look of which too little is left among seven.
+/// If each workload were corrected alone, it would end at a look that is too early for a suite of
+/// seven.
 #[test]
 fn a_suite_that_looks_early_goes_on_until_its_table_can_tell() {
     const SUITES: u64 = 20;
@@ -241,7 +245,7 @@ fn who_cannot_tell_anything_is_told_before_and_behind() {
             .iter()
             .all(|task| task.header.rule.suite == 0)
     );
-    // Two of six blocks, which alone are enough.
+    // Six blocks are too few for two workloads, though enough for one.
     let text = closing(&[recorded(6, 1.1, 1), recorded(6, 1.1, 2)], None).text();
     assert_eq!(
         text.matches("inconclusive  wall: 6 blocks are too few")
@@ -261,7 +265,7 @@ fn the_first_five_runs_are_taken_together_as_the_source_does() {
     let mut long = recorded(6, 1.0, 1);
     for run in &mut long.runs {
         let wall = if run.variant == TWO[0] { 20.0 } else { 16.0 };
-        // What is behind the fifth is not of it, nor is a warm-up.
+        // Runs after the fifth do not count, nor do warm-ups.
         let far = run.block.is_none_or(|b| b >= 5);
         run.values
             .insert("wall".into(), if far { 99.0 } else { wall });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Two copies at once: who may, where, in which order; that a side which is faster cancels; and two real commands.
+//! Two copies at once: which options allow it, on which CPUs, in which order. A faster side cancels
+//! out. And two real commands.
 
 use crate::child::{alone, lives};
 use crate::cpus::machine;
@@ -52,7 +53,7 @@ fn sides_are_whole_caches() {
     );
     assert_eq!(sides(&[8, 8], Some(false)), both("0-15", "16-31"));
     assert_eq!(sides(&[2, 2, 2], None), both("0-1", "2-3"));
-    // The small one is on no side.
+    // The small LLC is on no side.
     assert_eq!(sides(&[2, 4, 4], None), both("2-5", "6-9"));
     let one = sides(&[8], None).unwrap_err();
     assert_eq!(
@@ -182,7 +183,7 @@ fn sides_are_swapped_in_each_block_and_a_faster_side_cancels() {
     }
 }
 
-/// The machine went down between the two lines.
+/// The machine went down between the two lines of a pair.
 #[test]
 fn who_ran_beside_nobody_is_run_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -225,7 +226,8 @@ fn every_report_says_so() {
     assert!(told.to_string().contains("have CPUs in common"), "{told}");
 }
 
-/// Values as such runs have them: `side` is how many times as long one side takes.
+/// Values of such runs: `side` is how many times as long one side takes, `slow` is how many times
+/// as long the second variant takes.
 fn made_up(header: &Header, side: f64, slow: f64, seed: u64) -> Vec<Repetition> {
     let design = header.design();
     let count = design.runs(header.rule.plan.max());
@@ -265,7 +267,8 @@ fn count(mirrored: bool, blocks: usize, side: f64, slow: f64, these: &[Verdict])
     (0..TIMES).filter(told).count() as u64
 }
 
-/// One side takes a fifth longer, and of a thousand comparisons as few err as were promised, and as many find what is there.
+/// One side takes a fifth longer. The error rate and the power of a thousand comparisons are still
+/// as promised.
 #[test]
 fn a_side_that_is_slower_costs_neither_error_nor_power() {
     let (better, worse) = (Verdict::Better, Verdict::Worse);
@@ -275,7 +278,7 @@ fn a_side_that_is_slower_costs_neither_error_nor_power() {
         // 5 % and three standard deviations of the count.
         assert!(found <= 70, "{blocks}: {found}");
     }
-    // The mean of two runs scatters by 0.71 of one.
+    // The mean of two runs scatters 0.71 times as much as one run.
     let blocks = blocks_needed(CV / 2f64.sqrt(), 0.03, 0.05, 0.8);
     let swapped = count(true, blocks, 1.2, 1.03, &[worse]);
     let once = count(false, blocks, 1.2, 1.03, &[worse]);
@@ -309,7 +312,7 @@ fn at_once(one: &str, other: &str) -> Result<Vec<scx_roost::ab::child::Sample>, 
     )
 }
 
-/// Each waits for the other, and neither would end if they ran one after the other.
+/// Each command waits for the other, so neither would end if they ran one after the other.
 #[test]
 fn two_commands_run_at_once_and_each_has_its_numbers() {
     let folder = tempfile::tempdir().unwrap();
@@ -331,7 +334,7 @@ fn two_commands_run_at_once_and_each_has_its_numbers() {
     assert!(!both[0].values.contains_key(&Measured::Energy));
 }
 
-/// By affinity they are kept to their CPUs, which is theirs to change.
+/// The commands are kept to their CPUs by affinity, which they can change.
 #[test]
 fn who_goes_to_the_other_side_is_found() {
     let Some(cgroup) = crate::real::own_cgroup() else {

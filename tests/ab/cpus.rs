@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Where a command may run: words, machines, and the command itself.
+//! Where a command may run: lists of CPUs, machines, and the command itself.
 
 use crate::child::runs;
 use crate::played::header;
@@ -17,7 +17,8 @@ use scx_roost::ab::variant::{Kind, Scope, Variant, parse_all};
 use scx_roost::machine::{Cpu, Llc, LlcKind, Machine};
 use std::time::Duration;
 
-/// LLCs of so many cores; `smt`: of two threads each, numbered behind all cores as on the source's machine, or else beside each other.
+/// A machine with LLCs of these numbers of cores. `smt`: two threads per core, numbered after all
+/// cores (true, as on the 3970X) or next to each other (false).
 pub fn machine(llcs: &[u16], smt: Option<bool>) -> Machine {
     let all: u16 = llcs.iter().sum();
     let mut machine = Machine {
@@ -125,7 +126,7 @@ fn the_command_is_kept_there() {
     let all = allowed(Vec::new());
     let one = Machine::read("/sys".as_ref()).unwrap().cpus[0].id;
     assert_eq!(allowed(vec![one]), one.to_string());
-    // Ours are as they were.
+    // The affinity of this process is unchanged.
     assert_eq!(allowed(Vec::new()), all);
     check(&[one]).unwrap();
     let beyond = check(&[1023]).unwrap_err();
@@ -135,7 +136,7 @@ fn the_command_is_kept_there() {
     );
 }
 
-/// That is of the workload, not of a feature: it acts also where the feature beside it does not.
+/// CPUs belong to the workload, not to a feature: they act even where the other feature never acts.
 #[test]
 fn where_it_runs_is_a_difference_that_acts() {
     let verdict = |other: &str| {

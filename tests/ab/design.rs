@@ -63,7 +63,7 @@ fn all_orders_are_as_frequent() {
     for block in 0..6000 {
         *orders.entry(design.block(block)).or_default() += 1;
     }
-    // 1000 each; the standard deviation is 29.
+    // 1000 each, with a standard deviation of 29.
     assert_eq!(orders.len(), 6);
     assert!(
         orders.values().all(|n| (900..1100).contains(n)),
@@ -71,8 +71,8 @@ fn all_orders_are_as_frequent() {
     );
 }
 
-/// Of how many in a thousand a test of nothing with nothing says that they differ, where runs take after the one before. `order`: of each pair
-/// of runs; so many pairs are one block.
+/// How many of a thousand tests without a real difference report one, if each run resembles the run
+/// before it. `order`: which run of a pair comes first. `pairs` pairs are one block.
 fn errors(pairs: usize, order: impl Fn(u64, usize) -> bool) -> f64 {
     let (blocks, times) = (20, 20_000);
     let mut errors = 0;
@@ -89,7 +89,8 @@ fn errors(pairs: usize, order: impl Fn(u64, usize) -> bool) -> f64 {
     1000.0 * errors as f64 / times as f64
 }
 
-/// Why a mirrored block, ABBA or BAAB, is one block and not two: its halves are not independent where runs take after each other.
+/// Why a mirrored block, ABBA or BAAB, is one block and not two: if runs resemble the run before,
+/// its halves are not independent.
 #[test]
 fn halves_of_a_mirrored_block_are_no_blocks() {
     let own = errors(1, |seed, block| {

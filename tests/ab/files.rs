@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Result files: what is wrong with one is a sentence, one is written by one process and goes on where it was begun, and what is shared
-//! names nobody.
+//! Result files: an error in one is a sentence. One process at a time writes a file, and a run
+//! continues where its file ends. A shared file names nobody.
 
 use crate::played::{asked, header, played_runs};
 use scx_roost::ab::analysis;
@@ -113,7 +113,7 @@ fn what_is_broken_is_told_in_a_sentence() {
     assert!(Recorded::read(&folder.path().join("none")).is_err());
 }
 
-/// Of whatever part of the bytes is there, a report can be made or a sentence is told.
+/// Any part of a file's bytes gives a report or an error message.
 #[test]
 fn no_part_of_a_file_brings_it_down() {
     let text = text();
@@ -196,7 +196,7 @@ fn a_comparison_goes_on_where_it_was_begun() {
     assert_eq!(recorded.header, header);
 }
 
-/// By a crash before its first line was written: it begins anew.
+/// After a crash before the first line was complete, the file is started again.
 #[test]
 fn a_file_without_its_first_line_is_gone_on_with() {
     let folder = tempfile::tempdir().unwrap();
@@ -211,7 +211,7 @@ fn a_file_without_its_first_line_is_gone_on_with() {
         drop(file);
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{line}\n"));
     }
-    // That is not ours.
+    // No result file of ours.
     for other in ["hello", "{\"form\"", "\n"] {
         fs::write(&path, other).unwrap();
         let told = ResultFile::resume(&path, &header).map(|_| ()).unwrap_err();
@@ -234,7 +234,7 @@ fn what_is_shared_names_nobody() {
     header.user = Some("alice".into());
     header.metrics.push(asked("json:/ops", Direction::Higher));
     let mut runs = played_runs(&header, 1);
-    // As if the command had printed it.
+    // A metric as if the command had printed it.
     header.metrics.push(asked(secret, Direction::Lower));
     for run in &mut runs {
         let wall = run.values["wall"];

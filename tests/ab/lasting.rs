@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How what `tune` found is kept: what is printed is what our own options take, and lasts over a restart.
+//! How to keep what `tune` has found: the printed commands are valid, and last over a restart.
 
 use scx_roost::ab::lasting::{Lasting, is_script};
 use scx_roost::ab::variant::Scope;
@@ -21,12 +21,12 @@ fn lasting(scope: Scope, command: &[&str]) -> Lasting {
     lasting_of("mainline", scope, command)
 }
 
-/// As our own command line reads it.
+/// Parses a line as our own command line.
 fn read(line: &str) -> Command {
     cli::parse(line.split(' ')).unwrap_or_else(|e| panic!("{line}: {e}"))
 }
 
-/// The scheduler, for all tasks, with what was found; the service starts it so.
+/// For all tasks: the scheduler starts with the found settings, also as a service.
 #[test]
 fn for_the_machine_it_is_a_start() {
     let lasting = lasting_of(BASE, Scope::Machine, &["bash", "x"]);
@@ -52,7 +52,7 @@ fn for_the_machine_it_is_a_start() {
     }
 }
 
-/// What is asked of `tune` without any option: for the workload, from then on.
+/// `tune` without options: how to apply the result to this workload alone.
 #[test]
 fn for_the_machine_the_workload_has_its_rule_too() {
     let of = |command: &str| {
@@ -97,7 +97,8 @@ fn for_the_machine_the_workload_has_its_rule_too() {
     }
 }
 
-/// All else is on the base, after a restart too; what makes the arm anew waits for the scheduler.
+/// All other tasks stay on the base, after a restart too. The commands that make the arm again wait
+/// for the scheduler.
 #[test]
 fn for_a_command_it_is_an_arm_with_a_rule() {
     let lasting = lasting_of(BASE, Scope::Workload, &["/opt/a game/game", "it's"]);
@@ -117,7 +118,7 @@ fn for_a_command_it_is_an_arm_with_a_rule() {
         "ExecStart=".to_string(),
         "ExecStart=/usr/local/bin/scx_roost --preset mainline --rescue-us 9000".to_string(),
     ];
-    // Where one fails the service stays; together they wait for less than systemd does.
+    // If a command fails, the service stays. Together they wait for less than systemd's timeout.
     let post = |(wait, c)| format!("ExecStartPost=-/usr/local/bin/scx_roost ctl {wait}{c}");
     drop_in.extend(["--wait 20 ", "", ""].into_iter().zip(calls).map(post));
     assert_eq!(lasting.drop_in, drop_in);
@@ -179,7 +180,7 @@ fn a_name_that_many_have_gets_no_rule() {
         let arm = lasting.arm.as_deref().unwrap();
         let exec = format!("scx_roost exec --arm {arm} -- {command}\n");
         assert!(text.contains(&exec), "{text}");
-        // Arm and rule are there after a restart.
+        // Arm and rule exist again after a restart.
         let end = lasting.drop_in.last().unwrap();
         assert!(end.contains(" rules add --cgroup /sys/fs/cgroup/tune.slice/tune-"));
         assert!(end.ends_with(&format!("-{arm}.slice --arm {arm}")), "{end}");
@@ -190,7 +191,8 @@ fn a_name_that_many_have_gets_no_rule() {
     }
 }
 
-/// A rule of a cgroup is refused where there is none: the slice is there first, now and after a restart.
+/// A rule for a cgroup is refused if the cgroup does not exist, so the slice is started first, now
+/// and after a restart.
 #[test]
 fn where_the_name_is_of_many_the_rule_is_of_a_slice() {
     let lasting = lasting(Scope::Workload, &["make", "-j16", "a b"]);
@@ -228,7 +230,8 @@ fn where_the_name_is_of_many_the_rule_is_of_a_slice() {
     assert!(make.text().contains(started), "{}", make.text());
 }
 
-/// An arm and a file for each workload, so that several are kept; where a rule is about the program, all of its calls are one.
+/// Each workload has its own arm and file, so that several can be kept. If the rule is about the
+/// program's name, all of its calls share one.
 #[test]
 fn arm_and_file_are_named_after_the_workload() {
     let arm = |words: &[&str]| {
@@ -270,7 +273,7 @@ fn arm_and_file_are_named_after_the_workload() {
     }
     for (one, other) in [
         (&["game", "--demo"], &["game", "--other"]),
-        // The kernel cuts the names, so that the rule is one.
+        // The kernel cuts both names to the same one, so they have one rule.
         (
             &["/opt/game-with-a-long-name", ""],
             &["./game-with-a-long-one", ""],
@@ -280,7 +283,7 @@ fn arm_and_file_are_named_after_the_workload() {
     }
 }
 
-/// As the kernel cuts names, and as each reader takes the word.
+/// The kernel cuts names; each reader of the line has its own quotes.
 #[test]
 fn a_name_is_cut_and_quoted() {
     let rule = |program: &str| {

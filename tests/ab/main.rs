@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Tests of `src/ab`: its statistics against reference values and by simulation, its design, and runs on a machine that is played.
+//! Tests of `src/ab`: its statistics against reference values and by simulation, its design, and
+//! runs on a simulated machine.
 
 mod calibration;
 mod child;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is compared: words that name it, and numbers in what a command printed.
+//! What is compared: names of metrics, and numbers in what a command printed.
 
 use scx_roost::ab::metric::{MEASURED, Metric};
 use scx_roost::ab::stats::verdict::Direction::{self, Higher, Lower};
@@ -72,7 +72,7 @@ fn the_last_match_is_the_number() {
     assert!(printed("regex:(.*)", "inf").is_err());
 }
 
-/// Many programs print their times there.
+/// Many programs print their times on stderr.
 #[test]
 fn a_number_may_be_among_the_errors() {
     let regex = "regex:took ([0-9.]+)";
@@ -115,7 +115,7 @@ fn json_has_its_lines_for_itself() {
         assert_eq!(printed("json:/n", &output), Ok(number), "{output}");
     }
     assert!(printed("json:/n", "{\"n\": 4} s\n{\n").is_err());
-    // What is in an object that breaks off is not what was printed.
+    // A number inside of a truncated object does not count as printed.
     let broken =
         "starting\n{\n  \"n\": 1,\n  \"ratio\": NaN,\n  \"runs\": [\n    {\"n\": 3}\n  ]\n}\n";
     assert_eq!(

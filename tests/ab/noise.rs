@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Runs of a workload that are made up: how they scatter and drift, and what a variant does to them.
+//! Made-up runs of a workload: how they scatter and drift, and the effect of a variant.
 
 use scx_roost::ab::design::Design;
 use scx_roost::rng::Rng;
@@ -8,15 +8,15 @@ use scx_roost::rng::Rng;
 #[derive(Clone, Copy, Debug)]
 pub enum Noise {
     Normal,
-    /// A long tail above: exponential.
+    /// Exponential, with a long tail above.
     Skewed,
-    /// Each tenth run is disturbed, and takes up to a third longer.
+    /// One run in ten is disturbed and takes up to a third longer.
     Outliers,
-    /// Each run takes after the one before it, by a half.
+    /// Each run correlates by 0.5 with the one before it.
     Following,
-    /// All runs become slower, by a fifth in the end.
+    /// Runs become slower, by a fifth at the end.
     Drifting,
-    /// A metric of few values: ties and zeros.
+    /// A metric with few values: ties and zeros.
     Coarse,
 }
 
@@ -36,7 +36,7 @@ fn normal(rng: &mut Rng) -> f64 {
 }
 
 impl Noise {
-    /// So many runs, one after the other.
+    /// `count` runs in order.
     pub fn runs(self, count: usize, rng: &mut Rng) -> Vec<f64> {
         let mut before = normal(rng);
         let mut next = |at: usize| {
@@ -58,7 +58,8 @@ impl Noise {
     }
 }
 
-/// A comparison of variants, each this many times as slow as the workload is: values by variant and block.
+/// A comparison of variants; a factor is how many times as slow a variant is. Returns values by
+/// variant and block.
 pub fn compared(noise: Noise, factors: &[f64], blocks: usize, seed: u64) -> Vec<Vec<f64>> {
     let design = Design {
         seed,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Pages that a report is written to: nothing else is written over, whoever prepared the place.
+//! Pages that a report is written to. No other file is overwritten, even if somebody prepared the
+//! path for that.
 
 use crate::played::{header, played_runs};
 use scx_roost::ab::pages::Pages;
@@ -22,14 +23,14 @@ fn recorded() -> Recorded {
     }
 }
 
-/// A folder with the file 'r'.
+/// A folder with the result file 'r'.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("r"), lines(&recorded()).unwrap()).unwrap();
     folder
 }
 
-/// What `scx_roost ab` says on stderr; empty when it went well.
+/// Runs `scx_roost ab` and returns its stderr, which is empty on success.
 fn ab(folder: &Path, words: &str) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_scx_roost"))
         .arg("ab")
@@ -79,7 +80,7 @@ fn a_page_does_not_replace_the_result() {
     assert_eq!(files(at), ["h", "linked", "m", "r", "to-r"]);
 }
 
-/// Before the first run, and before a result file is begun.
+/// Before the first run, and before a result file is created.
 #[test]
 fn a_page_that_cannot_be_written_is_told_at_once() {
     let folder = folder();
@@ -100,7 +101,8 @@ fn a_page_that_cannot_be_written_is_told_at_once() {
     assert_eq!(files(at), ["folder", "link", "r"]);
 }
 
-/// As root nothing is written by way of a link that another user made; by root's and the caller's own it is.
+/// Root does not write through a link that another user made. It does through links of root and of
+/// the invoking user.
 #[test]
 fn a_link_of_another_user_leads_nowhere() {
     // SAFETY: a plain call.
@@ -132,7 +134,7 @@ fn a_link_of_another_user_leads_nowhere() {
         );
     }
     assert!(files(&at.join("there")).is_empty());
-    // Nor is a file gone on with there, or where its own name is a link.
+    // It also does not resume a file there, or a file whose own name is a link.
     fs::copy(at.join("r"), at.join("there/x")).unwrap();
     symlink("../there/x", at.join("theirs/x")).unwrap();
     let before = fs::read(at.join("there/x")).unwrap();
@@ -167,7 +169,7 @@ fn a_link_of_another_user_leads_nowhere() {
     assert_eq!(files(&at.join("there")), ["x", "y", "z-of-8", "z-own"]);
 }
 
-/// A link that came after the check: it is replaced, and what it leads to stays.
+/// A link that was made after the check is replaced; its target stays as it is.
 #[test]
 fn nothing_is_written_through_a_link() {
     let folder = folder();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Pictures of a page: what is drawn where.
+//! Pictures of a page: what is drawn, and where.
 
 use crate::played::{header, played_runs};
 use scx_roost::ab::report::Report;
@@ -8,7 +8,7 @@ use scx_roost::ab::result::{Recorded, Repetition};
 use scx_roost::ab::stats::plan::Plan;
 use std::collections::BTreeMap;
 
-/// Of these variants, each run as `change` makes it.
+/// Runs of these variants, each changed by `change`.
 fn recorded(variants: &[&str], change: impl Fn(&mut Repetition)) -> Recorded {
     let header = header(variants, Plan::Fixed(8));
     let mut runs = played_runs(&header, 1);
@@ -20,7 +20,7 @@ fn recorded(variants: &[&str], change: impl Fn(&mut Repetition)) -> Recorded {
     }
 }
 
-/// The pictures of its page whose title ends so.
+/// The page's pictures whose title ends with `title`.
 fn pictures(recorded: &Recorded, title: &str) -> Vec<String> {
     let page = html(&Report::new(recorded).unwrap());
     let all = page.split("<svg ").skip(1);
@@ -34,7 +34,7 @@ fn pictures(recorded: &Recorded, title: &str) -> Vec<String> {
     .collect()
 }
 
-/// The numbers that elements of this name have as this attribute, in order.
+/// The values of this attribute of all elements with this name, in order.
 fn numbers(picture: &str, element: &str, attribute: &str) -> Vec<f64> {
     let begin = format!("<{element} ");
     let named = format!("{attribute}=\"");
@@ -74,7 +74,8 @@ fn counters_are_bars() {
     }
 }
 
-/// One 0 makes differences of one comparison, and leaves the other one a ratio: a ratio of 0.9 is left of the line where nothing changes.
+/// A value of 0 turns the ratios of its comparison into differences; the other comparison keeps its
+/// ratio. A ratio of 0.9 is left of the line for no change.
 #[test]
 fn a_ratio_and_a_difference_have_an_axis_each() {
     let times = BTreeMap::from([("roost", 0.0), ("eevdf", 0.9)]);
@@ -103,7 +104,8 @@ fn a_ratio_and_a_difference_have_an_axis_each() {
     }
 }
 
-/// As far as a sign is 7 px wide there is room for what stands left of a plot, and a name that is cut says how it begins and ends.
+/// If a character is 7 px wide, the labels left of a plot have room. A label that is cut shows its
+/// beginning and its end.
 #[test]
 fn names_have_room() {
     let (long, longest) = (
@@ -125,7 +127,7 @@ fn names_have_room() {
     }
 }
 
-/// The band is the margin, as far as it is in the picture.
+/// The band shows the margin, as far as it is within the picture.
 #[test]
 fn the_margin_is_drawn_behind_effects() {
     let recorded = recorded(&["mainline", "roost", "eevdf"], |run| {
@@ -152,7 +154,8 @@ fn the_margin_is_drawn_behind_effects() {
     );
 }
 
-/// Where all variants are better the line where nothing changes is at the end of the axis, and so would be the label of that.
+/// If all variants are better, the line for no change is at the end of the axis, where another
+/// label is.
 #[test]
 fn labels_are_not_printed_over_each_other() {
     for times in [0.9, 0.999, 1.0, 1.001, 1.1] {
@@ -171,7 +174,7 @@ fn labels_are_not_printed_over_each_other() {
                 .collect();
             places.sort_unstable_by(f64::total_cmp);
             assert!(!places.is_empty());
-            // 'run 18' is 6 signs wide, '0.9990' as well.
+            // 'run 18' is 6 characters wide, '0.9990' too.
             assert!(
                 places.windows(2).all(|two| two[1] - two[0] > 42.0),
                 "{places:?} {picture}"
@@ -194,7 +197,7 @@ fn pictures_say_what_they_show() {
     ] {
         assert!(legend.contains(shown), "{shown} in {legend}");
     }
-    // Warm-ups are runs 1 and 2.
+    // Runs 1 and 2 are warm-ups.
     let picture = pictures(&recorded, "wall: runs in order").remove(0);
     assert!(
         picture.contains(">run 3</text>") && picture.contains(">run 18</text>"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A machine that is played: variants take their time by a rule, and things go wrong when they shall.
+//! A simulated machine: variants take their time by a rule, and things fail on request.
 
 use anyhow::{Result, bail};
 use scx_roost::ab::child::{Failure, Sample};
@@ -16,21 +16,21 @@ use std::collections::BTreeMap;
 
 pub struct Played {
     rng: Rng,
-    /// How many times as long as the first, by name.
+    /// How many times as long a variant takes as the first one, by name.
     pub slow: BTreeMap<String, f64>,
-    /// The counter of each variant that moves.
+    /// By variant, the counter that moves.
     pub counter: BTreeMap<String, &'static str>,
-    /// This run of this machine fails so.
+    /// The number of a run that fails, and how.
     pub fails: Option<(usize, fn() -> Failure)>,
-    /// This switch to a variant fails so.
+    /// The number of a switch to a variant that fails, and how.
     pub does_not_load: Option<(usize, fn() -> Failure)>,
     pub refuses: bool,
     pub stuck: bool,
     pub seen: Seen,
-    /// How many times as long a run takes on either side.
+    /// How many times as long a run takes on each side.
     pub sides: [f64; 2],
     pub now: String,
-    /// All that was asked of it.
+    /// All calls that it got.
     pub asked: Vec<String>,
     runs: usize,
 }
@@ -169,9 +169,9 @@ pub fn asked(metric: &str, better: Direction) -> Asked {
     }
 }
 
-/// What comes of it on a machine that is played.
+/// The result of a comparison on a simulated machine.
 pub fn played(header: &Header, machine: &mut Played) -> Result<(Recorded, End)> {
-    // Each run is written through, for which a disk takes longer than all the rest.
+    // Each run is synced to the file. On a disk that takes longer than all the rest.
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())?;
     let mut file = ResultFile::create(&folder.path().join("r"), header)?;
     let (mut runs, header) = (Vec::new(), header.clone());
@@ -187,7 +187,7 @@ pub fn played(header: &Header, machine: &mut Played) -> Result<(Recorded, End)> 
     ))
 }
 
-/// All runs of it.
+/// All runs of such a comparison.
 pub fn played_runs(header: &Header, seed: u64) -> Vec<Repetition> {
     played(header, &mut Played::new(seed)).unwrap().0.runs
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Against scipy and statsmodels: fixtures.py made fixtures.json.
+//! Compares our statistics with scipy and statsmodels. fixtures.py made fixtures.json.
 
 use scx_roost::ab::stats::rank::{P, SignedRank};
 use scx_roost::ab::stats::sample::{mean, median_of, quantile};
@@ -8,9 +8,9 @@ use scx_roost::ab::stats::{bootstrap, holm, power};
 use scx_roost::rng::Rng;
 use serde_json::Value;
 
-/// Where both count the same thing.
+/// For values that both compute exactly.
 const EXACT: f64 = 1e-9;
-/// A resampled end of an interval against one of 400,000 resamples, as a part of its width.
+/// The error of a resampled end of an interval against 400,000 resamples, as a part of the width.
 const RESAMPLED: f64 = 0.03;
 
 fn fixtures(name: &str) -> Vec<Value> {

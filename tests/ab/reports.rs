@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is shown of results.
+//! What reports show of results.
 
 use crate::played::{Played, asked, header};
 use scx_roost::ab::condition::{Seen, warnings};
@@ -15,7 +15,7 @@ use scx_roost::ab::stats::pairs::Scale;
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::verdict::{Direction, Judged, Verdict};
 
-/// Of three variants, of which the last is slower; one run was disturbed.
+/// A comparison of three variants. The last one is slower; one run was disturbed.
 fn recorded(blocks: usize) -> Recorded {
     let scx = "scx:/home/me/bin/scx_lavd --performance";
     let mut header = header(&["mainline", "roost", scx], Plan::Fixed(blocks));
@@ -78,7 +78,7 @@ fn on_a_terminal() {
     assert!(strips.count() >= 4, "{text}");
 }
 
-/// In all that a person reads, and only where it is about something.
+/// The note is on every page for people, and only if a verdict is equivalence.
 #[test]
 fn that_equivalence_is_not_corrected_is_told() {
     let noted = |recorded: &Recorded| {
@@ -124,7 +124,8 @@ fn where_and_when_it_was_taken_is_on_all_pages() {
     }
 }
 
-/// Neither dropped nor without a word in whatever a person reads; also what was measured besides.
+/// Outliers are counted and mentioned on every page for people. So are counters and other measured
+/// values.
 #[test]
 fn outliers_and_counters_are_on_all_pages() {
     let recorded = recorded(8);
@@ -146,7 +147,7 @@ fn outliers_and_counters_are_on_all_pages() {
     );
 }
 
-/// Whatever the verdict is.
+/// The least effect that would have been found is reported with every verdict.
 #[test]
 fn what_would_have_been_found_is_told() {
     let recorded = recorded(8);
@@ -191,7 +192,7 @@ fn few_blocks_are_told_so() {
         text.contains("inconclusive: 4 blocks are too few to tell anything"),
         "{text}"
     );
-    // At an early look of -n auto something else may be equivalent by then.
+    // At an early look of -n auto, equivalence may already be decidable.
     let report = Report::new(&recorded).unwrap();
     let judged = report.metrics[0].variants[1].judged.clone().unwrap();
     let ten = Judged {
@@ -230,7 +231,8 @@ fn as_a_page_that_needs_nothing_but_itself() {
         assert!(!page.contains(outside), "{outside}");
     }
     assert!(page.contains("a&lt;b&gt;&amp;&quot;c&quot;") && !page.contains("a<b>"));
-    // Three pictures for each of two metrics, a dot for each run in two of them, and one of the counters.
+    // Three pictures for each of two metrics, with a dot for each run in two of them; and one
+    // picture of counters.
     assert_eq!(page.matches("<svg ").count(), 7);
     assert_eq!(page.matches("</svg>").count(), 7);
     assert_eq!(page.matches("<circle").count(), 2 * (2 * 3 * 8 + 2));
@@ -293,7 +295,8 @@ fn files_stand_side_by_side() {
     );
 }
 
-/// With where each was taken and what spoils it, also what a later file alone has.
+/// The comparison shows where each file was taken and what disturbs it, and metrics that only a
+/// later file has.
 #[test]
 fn nothing_of_a_file_is_left_out() {
     let (a, mut b) = (recorded(8), recorded(8));
@@ -364,7 +367,7 @@ fn what_spoils_it_is_told_once() {
     let fine = Seen {
         modes: "governor performance, boost on".to_string(),
         throttled: Some(false),
-        // Of 64 that are busy the kernel's tick does not know less.
+        // With 64 busy CPUs the kernel's tick-based accounting is no finer than this.
         busy_cpus: 64.0,
         other_cpus: 1.3,
         ..Seen::default()
@@ -405,7 +408,7 @@ fn what_spoils_it_is_told_once() {
     assert!(told[0].contains("changed between runs"), "{told:?}");
 }
 
-/// Of all CPUs, and before and behind the run.
+/// The modes of all CPUs, before and after the run.
 #[test]
 fn frequencies_are_fixed_where_each_governor_is_performance() {
     for (modes, told) in [
@@ -436,7 +439,7 @@ fn frequencies_are_fixed_where_each_governor_is_performance() {
     }
 }
 
-/// What meets one variant alone is in its numbers.
+/// A disturbance of one variant alone affects its numbers.
 #[test]
 fn what_spoils_it_is_told_by_variant() {
     let fine = Seen {

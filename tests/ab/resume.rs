@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is gone on with by --resume: the files say with which seed, and how large the work is.
+//! What --resume takes over from the files: the seed, and the amount of work.
 
 use crate::played::{Played, played_runs};
 use clap::{Parser, ValueEnum};
@@ -48,7 +48,7 @@ fn the_file_has_the_seed() {
     ResultFile::resume(&later.result, &later.header).unwrap();
 }
 
-/// What a command does depends on whose it is. Of a file that does not say it nothing is asked.
+/// The outcome of a command depends on its user. A file without a user is not checked.
 #[test]
 fn another_user_does_not_go_on() {
     let folder = tempfile::tempdir().unwrap();
@@ -89,7 +89,8 @@ fn a_file_without_its_first_line_says_no_seed() {
     assert_eq!(later[0].header.seed, first[0].header.seed);
 }
 
-/// Of a suite that was broken off the workloads that were begun go on, with the same work, and the others follow.
+/// After an interrupted suite, workloads that had begun continue with the same amount of work, and
+/// the others follow.
 #[test]
 fn a_suite_goes_on() {
     let folder = tempfile::tempdir().unwrap();
@@ -124,7 +125,7 @@ fn the_first_round_has_the_seed() {
         typed.args.task(BTreeMap::new()).unwrap()
     };
     let mut header = task("--seed 77").header;
-    // Nothing is there yet: it begins.
+    // There is no file yet: the search begins.
     task("--resume");
     header.variants.push("mainline".into());
     let file = folder.path().join("round-1.jsonl");
@@ -132,7 +133,7 @@ fn the_first_round_has_the_seed() {
     assert_eq!(task("--resume").header.seed, 77);
 }
 
-/// Before anything is run: so few blocks have no p that is low enough.
+/// Refused before any run: with so few blocks no p is low enough.
 #[test]
 fn a_search_that_can_find_nothing_is_refused() {
     let task = |n: &str| {
@@ -148,7 +149,7 @@ fn a_search_that_can_find_nothing_is_refused() {
     }
 }
 
-/// What is done is shown: no scheduler is loaded for it.
+/// A complete comparison is only shown: no scheduler is loaded.
 #[test]
 fn what_is_done_leaves_the_machine_alone() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A comparison from its first run to its last, on a machine that is played.
+//! A comparison from its first run to its last, on a simulated machine.
 
 use crate::played::{Played, asked, header};
 use anyhow::Result;
@@ -32,7 +32,7 @@ fn place() -> Place {
     }
 }
 
-/// From the beginning, or from where the file ends.
+/// Runs from the beginning, or from where the file ends.
 fn go(header: &Header, path: &Path, machine: &mut Played) -> (Result<End>, Vec<Repetition>) {
     let (mut file, mut runs) = match path.exists() {
         true => {
@@ -92,7 +92,7 @@ fn what_is_different_and_never_acts_is_not_exercised() {
     }
 }
 
-/// In one run of six a counter moves, as by what else runs on the machine.
+/// A counter that moves in one run of six may be due to other load on the machine.
 #[test]
 fn what_acts_now_and_then_is_not_exercised() {
     let header = header(&["mainline", "mainline+prev_core=on"], Plan::Fixed(6));
@@ -161,7 +161,8 @@ fn whatever_fails_is_told_and_the_machine_restored() {
     }
 }
 
-/// A command that fails now and then is not taken for one that goes well; what the machine did is not its fault.
+/// A command that fails now and then is reported. A failure of the machine does not count as the
+/// command's.
 #[test]
 fn what_failed_is_told_though_it_was_run_again() {
     let header = header(&TWO, Plan::Fixed(6));
@@ -290,7 +291,7 @@ fn what_was_broken_off_goes_on_as_it_would_have() {
         (machine.times("restore"), machine.now.as_str()),
         (1, "eevdf")
     );
-    // The last line is cut off, as when the machine goes down.
+    // The last line is cut off, as after a crash of the machine.
     let text = fs::read_to_string(&place.path).unwrap();
     fs::write(&place.path, &text[..text.len() - 20]).unwrap();
     let (ended, runs) = go(&header, &place.path, &mut Played::new(10));
@@ -303,7 +304,7 @@ fn what_was_broken_off_goes_on_as_it_would_have() {
     assert_eq!(runs[..4], whole[..4]);
 }
 
-/// A drift within each block, which the mirror takes out to the last digit.
+/// A linear drift within each block, which the mirrored order cancels exactly.
 #[test]
 fn the_value_of_a_mirrored_block_is_the_mean_of_its_runs() {
     let mut header = header(&TWO, Plan::Fixed(6));
@@ -353,7 +354,7 @@ fn who_stops_it_between_runs_is_heard() {
 #[test]
 fn auto_ends_at_the_first_look_that_settles_it() {
     let mut header = header(&TWO, Plan::Auto(40));
-    // So narrow that nothing is equivalent.
+    // A margin so small that nothing is equivalent.
     header.rule.margin = 0.0001;
     let runs_of = |times: f64| {
         let mut machine = Played::new(7).slower("roost", times);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Workloads that come along: each ends, whatever the machine has, and wakes others or does not as it says.
+//! The built-in workloads: each ends on any machine, and switches tasks often or seldom as its
+//! description says.
 
 use crate::child::{runs, workload};
 use clap::{Parser, ValueEnum};
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_scx_roost");
 
-/// A command that may take a while.
+/// A command with a long timeout.
 fn long(command: &[&str]) -> Workload {
     Workload {
         command: command.iter().map(Into::into).collect(),
@@ -30,7 +31,7 @@ fn each_ends_on_one_cpu_and_on_many() {
     }
 }
 
-/// As it is compared, by its name.
+/// By its name, as a comparison runs it.
 #[test]
 fn who_wakes_nobody_switches_seldom() {
     let switches = |pattern: Pattern| {
@@ -42,7 +43,8 @@ fn who_wakes_nobody_switches_seldom() {
     assert!(ball > 5.0 * flat, "{ball} and {flat} a second");
 }
 
-/// A group of ten that write to ten has twenty descriptors and no more, and the soft limit is not in its way.
+/// A group of ten senders and ten receivers uses twenty descriptors and no more. The soft limit
+/// does not stop it.
 #[test]
 fn pipes_are_no_more_than_they_have_to_be() {
     let pattern = Pattern::Messages.name();
@@ -57,7 +59,7 @@ struct Typed {
     args: AbArgs,
 }
 
-/// The work of all runs of all workloads is counted in the same steps, and the file has them.
+/// All runs of all workloads use the same number of steps, which the file records.
 #[test]
 fn the_amount_of_work_is_fixed_before_any_run() {
     let words = "ab --suite placement --variant mainline --variant roost";

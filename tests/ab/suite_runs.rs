@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A suite goes on behind a workload that fails, and says so; and what is told while it runs.
+//! A suite continues after a workload that fails, and reports it; and the progress messages.
 
 use crate::played::{Played, header, played};
 use anyhow::Result;
@@ -29,7 +29,7 @@ fn tasks() -> Vec<Task> {
     typed.args.tasks("roost".into(), BTreeMap::new()).unwrap()
 }
 
-/// The machine of the third workload is as `change` makes it.
+/// Runs the suite. `change` prepares the machine of the third workload.
 fn outcome(change: &dyn Fn(&mut Played)) -> (Result<Outcome>, Vec<String>) {
     let mut ran = Vec::new();
     let compare = &mut |at: usize, task: &Task| {
@@ -44,7 +44,7 @@ fn outcome(change: &dyn Fn(&mut Played)) -> (Result<Outcome>, Vec<String>) {
     (outcome, ran)
 }
 
-/// Pages have what a terminal has shown, also where a workload failed.
+/// Pages contain what the terminal has shown, also if a workload failed.
 #[test]
 fn pages_have_all_workloads_and_the_table() {
     let words =
@@ -80,7 +80,7 @@ fn pages_have_all_workloads_and_the_table() {
         assert!(page.contains(&format!("  {} failed: ", ran[2])), "{page}");
     }
     assert_eq!(page("h").matches("</html>").count(), 1);
-    // Of one that was stopped there is no table.
+    // A suite that was stopped has no table.
     outcome.write(&pages, &None).unwrap();
     assert!(!page("m").contains("The suite"));
 }
@@ -202,7 +202,7 @@ fn the_workload_and_the_time_that_is_left_are_told() {
     );
 }
 
-/// Behind the second of seven are five, each with its warm-ups.
+/// Five workloads follow the second of seven, each with its warm-ups.
 #[test]
 fn what_is_behind_a_workload_is_counted() {
     let tasks = tasks();
@@ -215,7 +215,7 @@ fn what_is_behind_a_workload_is_counted() {
     assert_eq!(Among::new(&tasks, 6, Instant::now()).behind, 0);
 }
 
-/// Of a search there is something to tell before its first run, and behind it how long the rounds are that come.
+/// A search reports its length before the first run, and then the length of the rounds to come.
 #[test]
 fn what_a_search_takes_is_told() {
     let plan = Plan::Fixed(12);
@@ -249,7 +249,7 @@ fn what_a_search_takes_is_told() {
     );
 }
 
-/// Runs that were there before took their time another day.
+/// Runs from an earlier session do not count for the estimate of the time left.
 #[test]
 fn the_time_that_is_left_is_of_runs_that_were_made_here() {
     let shown = Shown::new(4, None);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The workloads of source 003, with programs that are played: which are found, what is run, and what is read of what they print.
+//! The workloads of Roy v7 (source 003), with fake programs: which are found, what is run, and what
+//! is read from their output.
 
 use crate::child::runs;
 use clap::Parser;
@@ -19,7 +20,7 @@ use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// As memtier_benchmark 2.2 prints it.
+/// The output of memtier_benchmark 2.2.
 const MEMTIER: &str = "
 ALL STATS
 ==================================================================================================
@@ -31,7 +32,7 @@ Waits           0.00          ---          ---             ---             ---  
 Totals    9669993.41      1034.11   4833946.99         0.05215         0.04700         0.11900
 ";
 
-/// A program: where it is, the words it must be called with, what it then does.
+/// A program: its path, the arguments that it must get, and what it then does.
 const PROGRAMS: [(&str, &str, &str); 11] = [
     ("bin/sleep", "", ""),
     (
@@ -77,7 +78,7 @@ const PROGRAMS: [(&str, &str, &str); 11] = [
     ),
     ("bin/cc", "", ""),
 ];
-/// It is told 50 % and 31.25 % of 64 CPUs.
+/// Its thread counts are 50 % and 31.25 % of 64 CPUs.
 const SIEVE: &str = "[ $1 = 1e12 ] || exit 7
 case $2 in --threads=32) s=20.010;; --threads=20) s=29.704;; *) exit 8;; esac
 printf '  0%%\\rPrimes found: 37607912018\\nSeconds: %s\\n' $s >&2";
@@ -97,7 +98,7 @@ fn program(path: &Path, script: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// The source's machine, with nothing on it.
+/// The source's machine, without any program.
 fn bare(folder: &TempDir) -> Place {
     Place {
         path: folder.path().join("bin").into(),
@@ -109,7 +110,7 @@ fn bare(folder: &TempDir) -> Place {
     }
 }
 
-/// The same with all of it.
+/// The same with all programs and files.
 fn whole() -> (TempDir, Place) {
     let folder = tempfile::tempdir().unwrap();
     let at = |file: &str| folder.path().join(file);
@@ -123,7 +124,7 @@ fn whole() -> (TempDir, Place) {
         program(&at(file), &(check + does));
     }
     program(&at("mce-sandbox/bin/algorithm3.pl"), SIEVE);
-    // It has all that it is asked for.
+    // It claims to have every module that it is asked for.
     program(&at("bin/perl"), "shift 2; printf '%s\\n' \"$@\"");
     program(&at("bin/scx_cosmos"), "");
     for file in FILES {
@@ -135,7 +136,7 @@ fn whole() -> (TempDir, Place) {
     (folder, place)
 }
 
-/// What it prints, in that folder and with these programs first.
+/// What a workload prints, run in that folder with these programs first in PATH.
 fn output(item: &Item, place: &Place) -> String {
     let mut command: Vec<OsString> = vec!["env".into(), "-C".into(), place.folder.clone().into()];
     command.push(format!("PATH={}:/usr/bin:/bin", place.path.display()).into());
@@ -184,7 +185,7 @@ fn each_is_run_as_the_source_runs_it_and_its_number_is_read() {
     );
 }
 
-/// All that the source has, and no other.
+/// All addresses that the source gives, and no others.
 const ADDRESSES: [&str; 9] = [
     "http://ultravideo.cs.tut.fi/video/Bosphorus_1920x1080_120fps_420_8bit_YUV_Y4M.7z",
     "http://www.phoronix-test-suite.com/benchmark-files/Stream2_AV1_4K_22.7mbps.webm",
@@ -248,13 +249,13 @@ fn whatever_is_installed_is_run() {
     let at = |file: &str| folder.path().join(file);
     program(&at("bin/primesieve"), "");
     assert_eq!(names(), ["primesieve"]);
-    // Not a program, though it has the name.
+    // A file with the right name that is no program.
     write(&at("bin/x265"), "");
     write(&at(FILES[0]), "");
     assert_eq!(names(), ["primesieve"]);
     program(&at("bin/x265"), "");
     assert_eq!(names(), ["x265", "primesieve"]);
-    // A perl without its modules.
+    // A perl that lacks modules.
     program(&at("bin/perl"), "echo x >>$0.runs; echo MCE; exit 2");
     let place = place.with_modules(None);
     write(&at("temp/sampledb/query1.pl"), "");
@@ -270,7 +271,7 @@ fn whatever_is_installed_is_run() {
     assert_eq!(fs::read_to_string(at("bin/perl.runs")).unwrap(), "x\n");
 }
 
-/// A perl that is installed finds what comes with it, and nothing that does not.
+/// The real perl finds a module that is there, and rejects a broken one.
 #[test]
 fn perl_says_which_modules_it_has() {
     let folder = tempfile::tempdir().unwrap();
@@ -292,7 +293,7 @@ fn perl_says_which_modules_it_has() {
     );
 }
 
-/// It is asked as whoever runs the workload, who may have modules of their own.
+/// perl runs as the user of the workload, who may have modules of their own.
 #[test]
 fn perl_is_asked_as_the_user() {
     let Ok(Some(nobody)) = User::of(Some("nobody")) else {

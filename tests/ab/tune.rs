@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What suits a workload is searched for, on a machine that is played.
+//! The search for what suits a workload, on a simulated machine.
 
 use crate::played::{Played, header, played};
 use scx_roost::ab::args::TUNE_EXAMPLES;
@@ -9,7 +9,7 @@ use scx_roost::ab::stats::verdict::Verdict;
 use scx_roost::ab::tune::{Tuned, candidates, rounds, tune};
 use scx_roost::ab::variant::{Scope, TRACES, Variant, exercised};
 
-/// On a machine where each of these changes takes so many times as long as without it.
+/// Searches on a machine on which each of these changes multiplies a run's time by its factor.
 fn tuned(base: &str, times: &[(&str, f64)], seed: u64) -> (Tuned, Vec<String>) {
     tuned_for(Scope::Machine, base, times, seed)
 }
@@ -42,7 +42,7 @@ fn runs(header: &Header, times: &[(&str, f64)], seed: u64) -> Recorded {
         machine.slow.insert(variant.clone(), slow);
     }
     let (mut recorded, _) = played(header, &mut machine).unwrap();
-    // Each feature acts.
+    // Each feature acts in each run.
     for run in &mut recorded.runs {
         for counter in TRACES.iter().flat_map(|(_, counters)| *counters) {
             run.counters.insert(counter.to_string(), 5);
@@ -57,12 +57,12 @@ fn each_feature_is_tried_the_other_way_round() {
     for there in ["mainline+prev_idle=off", "mainline+prev_core=on"] {
         assert!(all.iter().any(|c| c == there), "{there} in {all:?}");
     }
-    // A sub-switch whose feature is off.
+    // A sub-switch without its feature is no candidate.
     assert!(!all.iter().any(|c| c.contains("claim_plain")), "{all:?}");
     assert!(candidates("eevdf", 8, Scope::Machine).is_err());
 }
 
-/// Those of a base's candidates that are of tunables.
+/// The candidates of a base that change tunables.
 fn tunables(base: &str, cpus: u32, scope: Scope) -> Vec<String> {
     let all = candidates(base, cpus, scope).unwrap();
     let changes = all.iter().map(|c| c[base.len() + 1..].to_string());
@@ -71,7 +71,8 @@ fn tunables(base: &str, cpus: u32, scope: Scope) -> Vec<String> {
         .collect()
 }
 
-/// Each where it does something: with its feature, and not for a command alone where it is of the machine.
+/// A tunable is tried if it acts: with its feature, and for a single command only if arms can have
+/// it.
 #[test]
 fn tunables_are_tried_that_act() {
     let always = [
@@ -97,7 +98,7 @@ fn tunables_are_tried_that_act() {
     assert_eq!(machine("desnoyers"), of(&[&always, &cost, &fits]));
 }
 
-/// What the base sets stays; values are of its own, and in range.
+/// What the base sets is kept. Values are derived from the base's, and are in range.
 #[test]
 fn what_the_base_sets_is_not_searched() {
     let machine = |base| tunables(base, 1, Scope::Machine);
@@ -106,7 +107,7 @@ fn what_the_base_sets_is_not_searched() {
         "migration-cost-us=250",
         "migration-cost-us=1000",
     ];
-    // No slice is shorter than the least one, which gives way where it is not set.
+    // A slice is at least min-slice-us. If the base does not set that, it is lowered to the slice.
     assert_eq!(machine("mainline+slice-us=700"), rest);
     let base = "roost+slice-us=100000+min-slice-us=100000+migration-cost-us=0+claim-ttl-us=50";
     assert_eq!(machine(base), [""; 0]);
@@ -114,7 +115,7 @@ fn what_the_base_sets_is_not_searched() {
     assert_eq!(machine(base), ["delay-us=25", "delay-us=100"]);
 }
 
-/// As the help says.
+/// The numbers in the help are about right.
 #[test]
 fn the_help_tells_how_many_runs_there_are() {
     let all = candidates("roost", 8, Scope::Machine).unwrap().len();
@@ -159,7 +160,7 @@ fn what_helps_is_found_put_together_and_confirmed() {
     );
 }
 
-/// Of the two values of a tunable that both help, one is taken.
+/// If two values of a tunable help, only one is taken.
 #[test]
 fn a_tunable_has_one_value() {
     let helps = [
@@ -178,7 +179,8 @@ fn a_tunable_has_one_value() {
     );
 }
 
-/// Rounds over these candidates, where `spoil` changes the runs of each; and the names of the rounds.
+/// Runs the rounds over these candidates; `spoil` changes the runs of each. Returns the names of
+/// the rounds too.
 fn searched(
     candidates: &[&str],
     times: &[(&str, f64)],
@@ -197,7 +199,7 @@ fn searched(
     (tuned.unwrap(), names)
 }
 
-/// Four that help: three of them are left, not the better half.
+/// Four changes help: the best three of them are combined, not the better half.
 #[test]
 fn three_are_put_together_where_so_many_help() {
     let helps = [
@@ -214,11 +216,11 @@ fn three_are_put_together_where_so_many_help() {
     assert_eq!(tuned.found(), Some(found));
 }
 
-/// Whichever of the two comes first: a value of a tunable and its feature off are not put together.
+/// A value of a tunable is not combined with its feature switched off, whichever comes first.
 #[test]
 fn no_tunable_is_put_together_without_its_feature() {
     let (off, ttl) = (("claim_expiry=off", 0.6), ("claim-ttl-us=500", 0.6));
-    // Three are put together as they come.
+    // Three changes are combined in their order.
     for (first, second) in [(off, ttl), (ttl, off)] {
         let helps = [first, second, ("slice-us=1400", 0.8)];
         let all = helps.map(|(change, _)| format!("roost+{change}"));
@@ -229,7 +231,7 @@ fn no_tunable_is_put_together_without_its_feature() {
     }
 }
 
-/// What never acts goes no further, and is counted among what was looked at.
+/// A change that never acts is dropped, and still counts as looked at.
 #[test]
 fn what_never_acted_was_looked_at_too() {
     let all = [
@@ -268,7 +270,8 @@ fn what_never_acted_was_looked_at_too() {
     assert_eq!(json.len(), 4);
 }
 
-/// One value is 0, so that its variant has differences: the others have them too, and percent are not sorted among them.
+/// One value is 0, so its variant is compared by differences. All others then are too: percentages
+/// are not sorted among differences.
 #[test]
 fn a_round_has_one_scale() {
     let (best, zero) = ("mainline+prev_core=on", "mainline+claim=on");
@@ -295,7 +298,7 @@ fn a_round_has_one_scale() {
     assert!(tuned.found().unwrap().starts_with(best));
 }
 
-/// Where the feature of a tunable never acts, its value says nothing.
+/// If the feature of a tunable never acts, its value has no effect.
 #[test]
 fn a_tunable_acts_with_its_feature() {
     let variant = |name| Variant::parse(name).unwrap();
@@ -322,7 +325,8 @@ fn a_tunable_acts_with_its_feature() {
     assert!(!acted("smove", "smove+delay-us=25", "delay_stolen"));
 }
 
-/// Of so many searches, how many may find something where that has a chance of 2.5 %: more come about less than once in a thousand times.
+/// How many of these searches may find something if the chance is 2.5 % each. More happens less
+/// than once in a thousand times.
 fn most(searches: u32) -> u32 {
     const CHANCE: f64 = 0.025;
     let mut exactly = (1.0 - CHANCE).powi(searches as i32);
@@ -337,8 +341,8 @@ fn most(searches: u32) -> u32 {
     found
 }
 
-/// However many changes are searched, something is found in 2.5 % of searches at most where there is nothing: 5 % tells apart, half of it as
-/// better.
+/// If no change helps, at most 2.5 % of searches find something, however many changes are tried:
+/// half of the 5 % level, since only better counts.
 #[test]
 fn where_nothing_helps_nothing_is_found() {
     const SEARCHES: u32 = 1000;
@@ -371,7 +375,7 @@ fn where_all_is_worse_the_base_stays() {
     );
 }
 
-/// Each file can be read, and what is told is for the command alone.
+/// The result can be applied to a single command, and each variant can be parsed.
 #[test]
 fn for_a_command_only_what_an_arm_can_have_is_tried() {
     let all = candidates("roost", 8, Scope::Workload).unwrap();

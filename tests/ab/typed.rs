@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is typed behind `scx_roost ab`: what is taken, and what is refused in one sentence.
+//! The arguments of `scx_roost ab`: which are accepted, and which are refused in one sentence.
 
 use clap::Parser;
 use scx_roost::ab::args::{AbArgs, Task};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Whose a command is.
+//! Which user a command runs as.
 
 use crate::child::{runs, workload};
 use scx_roost::ab::child::Workload;
@@ -38,14 +38,14 @@ fn printed(command: &mut Command) -> String {
     String::from_utf8(command.output().unwrap().stdout).unwrap()
 }
 
-/// That test in a process of its own.
+/// That test, in a process of its own.
 fn this_program(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--ignored", "--nocapture"]);
     command
 }
 
-/// The same, with such an environment.
+/// The same, with these environment variables.
 fn again(test: &str, variables: &[(&str, &str)]) -> String {
     printed(this_program(test).envs(variables.iter().copied()))
 }
@@ -73,7 +73,7 @@ fn prints_the_groups() {
     prints(&["id", "-G"]);
 }
 
-/// Root has groups besides its own, and none of them is left to the command.
+/// Root has supplementary groups, and the command gets none of them.
 #[test]
 fn groups_of_who_calls_are_not_the_commands() {
     // SAFETY: a plain call.
@@ -82,7 +82,7 @@ fn groups_of_who_calls_are_not_the_commands() {
         return;
     }
     let mut command = this_program("users::prints_the_groups");
-    // SAFETY: what is called between fork and exec is one system call on memory that lives as long as the program.
+    // SAFETY: between fork and exec there is one system call, on memory with static lifetime.
     unsafe {
         command.pre_exec(|| match libc::setgroups(2, [0, 4242].as_ptr()) {
             0 => Ok(()),
@@ -126,7 +126,7 @@ fn what_is_of_others_is_not_in_the_environment() {
         assert!(!has(&others, name), "{name} in {others}");
     }
     assert!(has(&others, "KEPT=is") && has(&others, "PATH="), "{others}");
-    // Of a session of its own.
+    // The variables of a session of its own.
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::chown(folder.path(), Some(65534), None).unwrap();
     let own = said(folder.path().to_str().unwrap());
@@ -142,7 +142,7 @@ fn prints_who_called_sudo() {
     println!("{:?}", User::of(None).map_err(|e| e.to_string()));
 }
 
-/// As sudo's: what else makes a command root's says who called.
+/// doas and pkexec name the invoking user, like sudo.
 #[test]
 fn who_called_doas_or_pkexec_is_known() {
     // SAFETY: a plain call.
@@ -170,7 +170,7 @@ fn who_called_doas_or_pkexec_is_known() {
     for root in [("DOAS_USER", "root"), ("PKEXEC_UID", "0")] {
         assert!(said(&[root]).contains("Ok(None)"), "{root:?}");
     }
-    // sudo's own come first.
+    // sudo's variables take precedence.
     let both = said(&[
         ("SUDO_UID", "7"),
         ("SUDO_GID", "7"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Words that name what is compared.
+//! Names of variants.
 
 use scx_roost::ab::real::arm;
 use scx_roost::ab::variant::{Kind, Scope, Variant, parse_all};
@@ -111,7 +111,7 @@ fn what_is_of_the_machine_is_not_for_a_command() {
     }
 }
 
-/// Whatever the others are on, and whichever comes first.
+/// This holds for any other variants, in any order.
 #[test]
 fn an_arm_has_nothing_of_the_variants_before() {
     use scx_roost::arms::{Arms, DEFAULT_ARM, Settings};

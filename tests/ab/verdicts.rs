@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is said of numbers that leave no doubt, and of those that say nothing.
+//! Verdicts on clear numbers, and on numbers that allow none.
 
 use crate::played::{asked, header, played_runs};
 use scx_roost::ab::analysis;
@@ -85,11 +85,12 @@ fn between_two_looks_nothing_changes() {
     assert_eq!(at(8).blocks, 6);
 }
 
-/// Blocks that differ at the first look, and then no more: what was told stands, with the numbers by which it was told.
+/// The first blocks differ and later ones do not: the verdict stands, with the numbers that led to
+/// it.
 #[test]
 fn a_verdict_stands_beside_the_numbers_of_its_look() {
     let base: Vec<f64> = RUNS.iter().cycle().take(24).copied().collect();
-    // Six blocks alone can never tell: the first look may err too little.
+    // Six blocks can never decide here: the first look has too small an error rate.
     let plan = Plan::Auto(80);
     let base: Vec<f64> = base.iter().cycle().take(80).copied().collect();
     let other: Vec<f64> = base
@@ -148,7 +149,7 @@ fn many_comparisons_ask_for_more() {
     };
     let rule = Rule::new(Plan::Fixed(6));
     assert_eq!(judge(&[compared], &rule, 1)[0].verdict, Verdict::Worse);
-    // Six blocks err 1 time in 32 at the least.
+    // With six blocks p is at least 1 in 32.
     let two = judge(&[compared; 2], &rule, 1);
     assert!(
         two.iter()
@@ -180,7 +181,8 @@ fn what_lies_far_off_is_named() {
     assert!(outliers(&[1.0; 5]).is_empty());
 }
 
-/// Values that are powers of two are the same, and what was measured may be apart by nearly as much again.
+/// Values are powers of two: equal ones may stand for measurements that differ by almost a factor
+/// of two.
 #[test]
 fn what_is_coarser_than_the_margin_is_not_equivalent() {
     let coarse = |base: &[f64], other: &[f64]| {
@@ -212,7 +214,7 @@ fn what_is_coarser_than_the_margin_is_not_equivalent() {
 
 const SECONDS: &str = "regex:([0-9.]+) s";
 
-/// What is told of values by block, of the first variant and of the other one.
+/// The verdict on these values, which depend on the block and on whether it is the other variant.
 fn told(metric: &str, plan: Plan, value: impl Fn(usize, bool) -> f64) -> Judged {
     let mut header = header(&["mainline", "scx:other"], Plan::Fixed(plan.max()));
     let mut runs = played_runs(&header, 1);
@@ -225,7 +227,8 @@ fn told(metric: &str, plan: Plan, value: impl Fn(usize, bool) -> f64) -> Judged 
     analysis::judged(&header, &runs).unwrap().remove(0)
 }
 
-/// Whole seconds are the same, and what took them may be apart by nearly one; how fine a number is its last decimal place says.
+/// Equal whole seconds may stand for times that differ by almost one. A number is as fine as its
+/// last decimal place.
 #[test]
 fn what_is_printed_no_finer_than_the_margin_is_not_equivalent() {
     let once =
@@ -260,8 +263,9 @@ fn what_is_printed_no_finer_than_the_margin_is_not_equivalent() {
     assert_eq!((apart.verdict, apart.same_bucket), (Verdict::Worse, false));
 }
 
-/// A look knows how fine its own blocks were, and no later one takes back what it told: where 50 become 49 a step of 1 is no longer within 2 %,
-/// and a half behind all others does not make what was the same at first count before a difference.
+/// A look judges how fine its own blocks were, and no later look revokes its verdict. When 50
+/// becomes 49, a step of 1 is no longer within 2 %. A half in the last block does not turn what was
+/// equal before into a difference.
 #[test]
 fn how_fine_a_metric_is_takes_nothing_back() {
     let early = told(
@@ -278,7 +282,8 @@ fn how_fine_a_metric_is_takes_nothing_back() {
     assert_eq!(worse.verdict, Verdict::Worse, "{worse:?}");
 }
 
-/// At an early look the interval beside it reaches beyond the margin, which reads as a contradiction where that is not told.
+/// At an early look the interval shown beside it reaches beyond the margin. So the interval that
+/// decided must be shown too, or it reads as a contradiction.
 #[test]
 fn the_interval_that_equivalence_is_told_by_is_told() {
     let base = [100.0; 10];
@@ -293,7 +298,7 @@ fn the_interval_that_equivalence_is_told_by_is_told() {
         by.margin.low <= by.interval.low && by.interval.high <= by.margin.high,
         "{by:?}"
     );
-    // A look at a quarter of the blocks may err with a sixteenth of 5 %, on each side.
+    // A look at a quarter of the blocks has a sixteenth of the 5 % error, on each side.
     assert!((by.level - (1.0 - 2.0 * 0.05 / 16.0)).abs() < 1e-12);
     assert!((by.margin.high - 1.02).abs() < 1e-12 && (by.margin.low * 1.02 - 1.0).abs() < 1e-12);
     let told = format!(
@@ -305,8 +310,8 @@ fn the_interval_that_equivalence_is_told_by_is_told() {
     assert_eq!(few.equivalence, None);
 }
 
-/// Blocks that are one thing up to the first look of 80 and another behind it: what a later look alone would tell replaces nothing, neither that
-/// it does not matter, nor a difference, nor one the other way.
+/// The first look of 80 sees other values than the later ones. A verdict that only a later look
+/// would give replaces nothing: no equivalence, no difference, and no opposite difference.
 #[test]
 fn what_was_told_first_stands() {
     let base: Vec<f64> = RUNS.iter().cycle().take(80).copied().collect();
@@ -329,7 +334,7 @@ fn what_was_told_first_stands() {
     }
 }
 
-/// Later looks are ever surer, and are not what told it.
+/// Later looks have a smaller p, but they did not decide.
 #[test]
 fn p_is_of_the_look_that_told() {
     let base: Vec<f64> = RUNS.iter().cycle().take(80).copied().collect();

@@ -14,9 +14,9 @@ fn roost(args: &[&str]) -> Output {
         .expect("the binary runs")
 }
 
-/// The same by a user who may do nothing special: whoever runs the test, or nobody for root.
+/// The same as an unprivileged user: the one who runs the test, or nobody if that is root.
 fn unprivileged(args: &[&str]) -> Output {
-    // A copy where everybody may go: the build folder may be closed to nobody.
+    // A copy that every user can reach: the build folder may be closed to user nobody.
     let bin = tempfile::tempdir().unwrap();
     std::fs::set_permissions(bin.path(), Permissions::from_mode(0o755)).unwrap();
     let exe = bin.path().join("scx_roost");
@@ -112,7 +112,7 @@ fn a_sysfs_that_may_not_be_read() {
         sentence.ends_with("Permission denied (os error 13): run as a user who may read it"),
         "{sentence}"
     );
-    // So that it can be removed.
+    // So that the folder can be removed.
     std::fs::set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
 }
 
@@ -144,7 +144,7 @@ fn a_start_that_fails_leaves_no_socket() {
     assert!(!socket.exists());
 }
 
-/// Refused by the kernel that has no sched_ext, or by the one that has it for who asks.
+/// A kernel without sched_ext refuses it, and one with sched_ext refuses this user.
 #[test]
 fn a_start_that_nobody_may_make() {
     let dir = tempfile::tempdir().unwrap();
@@ -182,7 +182,7 @@ fn printing_commands_succeed() {
     }
 }
 
-/// The reader has gone before the first byte, so that every write meets a broken pipe.
+/// The reader is gone before the first byte, so that every write meets a broken pipe.
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     for args in [

@@ -7,7 +7,7 @@ use scx_roost::host::Host;
 use scx_roost::stats::source::CounterSource;
 use std::fs;
 
-/// A machine on which everything is well.
+/// A machine without findings.
 struct Patient {
     tree: Tree,
     host: Host,
@@ -38,7 +38,7 @@ fn check_start(host: &Host) -> anyhow::Result<()> {
     doctor::check_start(host, &CounterSource::default(), false)
 }
 
-/// Those that a start begins with.
+/// The conditions that are active when a start begins.
 fn conditions(host: &Host) -> Vec<String> {
     let source = CounterSource::default();
     doctor::check_start(host, &source, true).unwrap();
@@ -115,7 +115,8 @@ fn a_scheduler_that_is_leaving_is_waited_for() {
     fs::write(&state, "disabling\n").unwrap();
     let leave = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(200));
-        // Renamed into place: a file being written is empty for a moment, as sysfs's never is.
+        // Renamed into place: a file is empty for a moment while it is written. A file of sysfs
+        // never is.
         let whole = state.with_extension("new");
         fs::write(&whole, "disabled\n").unwrap();
         fs::rename(&whole, &state).unwrap();
@@ -266,7 +267,7 @@ fn limits_are_enforced_where_the_kernel_tells_of_them() {
     let found = &check(&report, "cpu.max").found;
     assert!(found.contains("1 control group is enforced"), "{found}");
     check_start(&patient.host).unwrap();
-    // Without timers no slice ends with a budget.
+    // Without timers a slice cannot end with its budget.
     patient.tree.write("kernel/realtime", "1");
     let error = start_error(&patient.host);
     assert!(error.contains("PREEMPT_RT"), "{error}");

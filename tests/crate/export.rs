@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The exporter as scrapers see it, over statistics of a test's own. What Prometheus and its own parsers say to it is asked by
-//! scripts/monitoring.py.
+//! The exporter as scrapers see it, with statistics of the test's own. scripts/monitoring.py checks
+//! it with Prometheus and its parsers.
 
 use crate::fake::FakeDaemon;
 use scx_roost::export::{self, Listener, Output, Pages, Source};
@@ -58,7 +58,7 @@ impl Exported {
     }
 
     fn ask(&self, request: &str) -> String {
-        // Longer than the exporter tells the same.
+        // Longer than the exporter reuses its statistics.
         sleep(Duration::from_millis(550));
         asked(TcpStream::connect(self.at).unwrap(), request)
     }
@@ -75,7 +75,7 @@ fn asked(mut stream: impl Read + Write, request: &str) -> String {
     answer
 }
 
-/// The value of a sample, by all that stands before it.
+/// The value of a sample. `sample` is all of its line before the value.
 fn value(text: &str, sample: &str) -> Option<f64> {
     let line = text
         .lines()
@@ -153,7 +153,7 @@ fn values_are_in_base_units_and_unknown_ones_are_left_out() {
     assert!(text.contains("\nroost_busy_ratio 0.7\n"));
     assert_eq!(value(&text, "roost_resident_bytes"), Some(16384.0));
     assert!(text.contains("\n# UNIT roost_period_seconds seconds\n"));
-    // Places are labels, not metrics.
+    // A CPU's place is a label, not a metric.
     assert!(!text.contains("# TYPE roost_cpu_llc "));
 }
 
@@ -164,7 +164,7 @@ fn buckets_are_cumulative_and_end_at_infinity() {
         let sample = format!("roost_wakeup_latency_seconds_bucket{{le=\"{le}\",arm=\"default\"}}");
         value(&text, &sample)
     };
-    // Half of 8, a quarter, an eighth: the rest is shared by none.
+    // Half of 8, a quarter, an eighth; the last one is in no bucket.
     assert_eq!(
         (
             bucket("0.000002048"),
@@ -198,7 +198,7 @@ fn what_an_arm_counted_that_is_gone_stays_in_all() {
     };
     let (default, games, all) = counts();
     assert_eq!((default, all), (Some(8.0), Some(24.0)));
-    // The second arm came before there was anything to count.
+    // The second arm existed before anything was counted.
     assert_eq!(games, Some(16.0));
     FakeDaemon::set_arms(&exported.daemon.as_ref().unwrap().source, &["default"]);
     assert_eq!(counts(), (Some(8.0), None, Some(24.0)));
@@ -242,7 +242,7 @@ fn a_daemon_may_go_and_come_back() {
     assert_eq!(families(&text), ["roost_up"]);
     exported.begin();
     assert_eq!(up(&exported.ask(OPEN)), Some(1.0));
-    // Another one between two scrapes.
+    // Another daemon starts between two scrapes.
     exported.daemon = None;
     exported.begin();
     assert_eq!(up(&exported.ask(OPEN)), Some(1.0));
@@ -259,7 +259,7 @@ fn a_daemon_that_is_stopped_keeps_no_scraper() {
         .map(|source| std::thread::spawn(move || source.ask()))
         .collect();
     let answers: Vec<_> = asking.into_iter().map(|t| t.join().unwrap()).collect();
-    // Those for whom there was no room learn nothing; the others, that it says nothing.
+    // Requests beyond the limit get no answer. The others learn that the daemon does not answer.
     assert!(!answers.iter().flatten().any(Option::is_some));
     assert!(answers.iter().flatten().count() >= 60);
     assert!(
@@ -269,7 +269,7 @@ fn a_daemon_that_is_stopped_keeps_no_scraper() {
     );
 }
 
-/// More than are served at once, of all kinds.
+/// More connections of each kind than are served at once.
 #[test]
 fn hostile_scrapers_keep_nobody_waiting() {
     let exported = Exported::new();
@@ -283,7 +283,7 @@ fn hostile_scrapers_keep_nobody_waiting() {
     for _ in 0..30 {
         held.push(connect(b""));
         held.push(connect(b"GET /metrics HTTP/1.1\r\nx: "));
-        // It never reads what it asked for.
+        // It never reads the answer.
         held.push(connect(OPEN.as_bytes()));
         held.push(connect(&[0xff; 100_000]));
     }
@@ -306,7 +306,7 @@ fn hostile_scrapers_keep_nobody_waiting() {
         }
     };
     let served = held.iter().filter(is_served).count();
-    // None, where all this took longer than they may take.
+    // It may be none, if all this took longer than a connection may last.
     assert!(served <= 32, "{served} are served at once");
 }
 
@@ -318,13 +318,13 @@ fn who_waits_for_an_answer_stays_in_a_flood() {
     let (_listener, at) = Listener::tcp("127.0.0.1:0".parse().unwrap(), pages).unwrap();
     let mut honest = TcpStream::connect(at).unwrap();
     honest.write_all(OPEN.as_bytes()).unwrap();
-    // Its request is whole: the scheduler is asked.
+    // Its request is complete, so the scheduler is asked.
     let _asked = silent.accept().unwrap();
     let _flood: Vec<_> = (0..60).map(|_| TcpStream::connect(at).unwrap()).collect();
     assert_eq!(value(&asked(honest, ""), "roost_up"), Some(0.0));
 }
 
-/// Statistics of which nothing gets known.
+/// A statistics socket that refuses every client.
 fn refuse(path: &Path) {
     let refusing = UnixListener::bind(path).unwrap();
     std::thread::spawn(move || {
@@ -351,12 +351,12 @@ fn what_the_exporter_cannot_know_it_does_not_tell() {
     );
 }
 
-/// connect() waits without an end where nobody accepts.
+/// connect() blocks without limit when the backlog is full.
 #[test]
 fn a_daemon_that_accepts_nobody_is_told_in_time() {
     let dir = tempfile::tempdir().unwrap();
     let full = UnixListener::bind(stats(&dir)).unwrap();
-    // SAFETY: a plain call: room for one.
+    // SAFETY: a plain call. The backlog has room for one.
     assert_eq!(unsafe { libc::listen(full.as_raw_fd(), 0) }, 0);
     let _first = UnixStream::connect(stats(&dir)).unwrap();
     let source = Source::start(&stats(&dir)).unwrap();
@@ -369,7 +369,7 @@ fn who_says_nothing_is_dropped() {
     let mut silent = TcpStream::connect(exported.at).unwrap();
     let mut slow = TcpStream::connect(exported.at).unwrap();
     let begin = Instant::now();
-    // A byte a second does not make it a request in time.
+    // Two bytes a second do not complete a request in time.
     while slow.write_all(b"G").is_ok() && begin.elapsed() < Duration::from_secs(30) {
         sleep(Duration::from_millis(500));
     }
@@ -436,7 +436,7 @@ fn a_signal_ends_it_and_nothing_is_left() {
     unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
     assert!(child.wait().unwrap().success());
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
-    // The folder is the owner's alone, and its group was to read.
+    // Only the owner may enter the folder, so its group cannot read the file.
     let log = std::fs::read_to_string(&log).unwrap();
     let told = format!(
         "{} has mode 0700: let the group pass with 'chmod g+x ",
@@ -471,9 +471,9 @@ fn while_nothing_is_known_a_file_stays_as_it_is() {
     assert_eq!(said_at_last.matches(&told).count(), 1, "{said_at_last}");
     assert!(!said_at_last.contains("metrics are in"), "{said_at_last}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "old 1\n");
-    // Socket, log and file: what was tried left nothing.
+    // Socket, log and file: failed attempts leave no other files.
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 3);
-    // Where nothing can be written that is told at once, whatever is known.
+    // A path that cannot be written is reported at once, even if the statistics are unknown.
     let mut child = run(Path::new("/proc/nope/x.prom"), &log);
     let end = Instant::now() + Duration::from_secs(10);
     while child.try_wait().unwrap().is_none() && Instant::now() < end {

@@ -12,10 +12,10 @@ fn shuffle(rng: &mut Rng, items: &mut [usize]) {
     }
 }
 
-/// Where each online CPU was put: node, LLC, core, each a number of its own over the machine.
+/// The node, LLC and core of each online CPU, each numbered over the whole machine.
 type Plan = BTreeMap<usize, (usize, usize, usize)>;
 
-/// Nodes, LLCs and cores of random size, CPU numbers dealt at random with holes, some CPUs offline.
+/// Nodes, LLCs and cores of random sizes, random CPU numbers with holes, and some CPUs offline.
 fn plan(rng: &mut Rng) -> (Vec<usize>, Plan) {
     let mut slots = Vec::new();
     let (mut llc, mut core) = (0, 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The tests of the Rust half against its library and its binary, in one program so that they are linked once.
+//! Tests of the Rust half, its library and its binary. They are one program, so that it is linked
+//! once.
 
 mod bad_input;
 mod ctl;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the BPF object must not hold.
+//! What the BPF object must not contain.
 
 use libbpf_rs::libbpf_sys::bpf_map__pin_path;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
@@ -16,8 +16,8 @@ fn map_names() -> Vec<String> {
         .collect()
 }
 
-/// A program with kconfig externals needs /boot/config, and a release of three numbers: it would not load on every
-/// kernel that has sched_ext.
+/// A program with kconfig externals needs /boot/config and a release of three numbers. It would not
+/// load on every kernel that has sched_ext.
 #[test]
 fn no_kconfig_external_is_referenced() {
     let names = map_names();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The scripts and what they are told: help is printed and nothing done, a wrong word is refused before anything starts.
+//! The scripts and their arguments: help only prints, and a wrong word is refused before anything
+//! starts.
 
 use std::process::{Command, Output};
 
@@ -11,7 +12,7 @@ fn top(program: &str, args: &[&str]) -> Output {
         .expect("the script starts")
 }
 
-/// The one line on stderr, after exit status 1 and no word on stdout.
+/// The one line on stderr, with exit status 1 and nothing on stdout.
 fn refusal(output: &Output) -> String {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
@@ -56,7 +57,7 @@ fn wrong_words_are_refused_at_once() {
     );
 }
 
-/// The demo with the binary under test, stopped where it would look for a kernel to boot.
+/// The demo with the binary under test. It stops before it would boot a kernel.
 fn demo(options: &str) -> Output {
     let script = format!(
         "import sys; sys.path.insert(0, 'scripts/guest'); import demo\n\
@@ -88,8 +89,8 @@ fn the_demo_tries_its_options_before_the_boot() {
     }
 }
 
-/// The matrix without these kernels, `gone` from the archive or `unreachable`: the kernels it would boot, and what is
-/// recorded of the others.
+/// Plans the matrix without the kernels in `missing`, which are `gone` from the archive or
+/// `unreachable`. Returns the number of kernels that it would boot, and the verdicts on the others.
 fn matrix(why: &str, missing: &str, options: &str) -> String {
     let script = format!(
         "import sys; sys.path.insert(0, 'scripts/guest'); import guest_tests as g\n\
@@ -140,7 +141,7 @@ fn a_required_matrix_is_not_skipped() {
     }
 }
 
-/// What scripts/chaos would do, without doing it.
+/// What scripts/chaos would do.
 fn chaos_plan(options: &[&str]) -> String {
     let output = top("scripts/chaos", &[&["--plan"], options].concat());
     assert!(output.status.success(), "{options:?}");
@@ -169,7 +170,7 @@ fn chaos_is_drawn_from_its_seed() {
     {
         assert!(plan.lines().any(|l| l.split(' ').nth(1) == Some(class)), "no {class}");
     }
-    // The only CPU stays.
+    // The only CPU never goes offline.
     assert!(!chaos_plan(&["--seed", "7", "--topology", "1"]).contains("hotplug"));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the daemon costs: thousands of periods on a described machine of 64 CPUs, with a scheduler that only remembers.
+//! The daemon's cost: thousands of periods on a described machine of 64 CPUs, with a scheduler that
+//! only records what is published.
 
 use crate::ctl::Remembers;
 use crate::support::{Numbering, Shape};
@@ -24,12 +25,14 @@ const SHAPE: Shape = Shape {
     numbering: Numbering::Halves,
 };
 const PERIOD: Duration = Duration::from_millis(100);
-/// What was used once, such as the samples that a threshold is learnt from, is there by then.
+/// By then all memory is there that is allocated once, such as the samples that a threshold is
+/// learnt from.
 const WARM_UP: u32 = 600;
 const PERIODS: u32 = 3_000;
-/// So many are timed together: each part has some of all that is done now and then.
+/// Periods that are timed together. Each part includes some of the work that is not done every
+/// period.
 const PART: u32 = 500;
-/// In the file, and in thousandths of a CPU.
+/// The limits: thousandths of a CPU, and resident memory.
 const MOST_PERMILLE: f64 = 3.0;
 const MOST_KB: u64 = 40_000;
 const MOST_GROWTH_KB: u64 = 500;
@@ -48,8 +51,8 @@ fn own_kb() -> u64 {
     resident_kb(&Host::new(Path::new("/sys"))).unwrap()
 }
 
-/// Every period: a look, a sample of frequencies, one of idle periods. In each the machine is busy otherwise, and CPUs run at
-/// other frequencies.
+/// Each period has a look, a sample of frequencies and one of idle periods. In each the CPUs' load
+/// and frequencies differ from the one before.
 #[test]
 #[ignore = "run by the test below, in a process of its own"]
 fn alone() {
@@ -115,7 +118,7 @@ fn alone() {
             used[(period / PART) as usize] += cpu_time() - begin;
         }
     }
-    // What else runs beside us makes some of them slower.
+    // Other load on the host slows some parts down, so the fastest one counts.
     let one = used.into_iter().min().unwrap() / PART;
     let permille = one.as_secs_f64() / PERIOD.as_secs_f64() * 1000.0;
     let (after, events) = (own_kb(), source.totals().events);
@@ -140,7 +143,7 @@ fn change_machine(root: &Path, period: u32) {
     let lines: String = (0..64).map(line).collect();
     fs::create_dir_all(root.join("proc")).unwrap();
     fs::write(root.join("proc/stat"), format!("cpu\n{lines}intr 0\n")).unwrap();
-    // Written in place, as the kernel's are.
+    // Written in place, as files of the kernel are.
     let cpu = period % 64;
     let path = root.join(format!(
         "devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The statistics socket as a client sees it, with counters of a test's own.
+//! The statistics socket as a client sees it, with the test's own counters.
 
 use scx_roost::socket::{Server, kept_out};
 use scx_roost::stats::server;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Longer than a snapshot lasts.
+/// Longer than a snapshot is reused.
 const FRESH: Duration = Duration::from_millis(60);
 
 struct Fake(Arc<AtomicU64>);
@@ -78,7 +78,7 @@ fn ask(client: &mut StatsClient, target: &str) -> Metrics {
         .unwrap()
 }
 
-/// One line there, one line back.
+/// Sends one line, and returns the answer.
 fn raw(stream: &UnixStream, line: &str) -> Value {
     let mut stream = stream;
     stream.write_all(line.as_bytes()).unwrap();
@@ -106,7 +106,8 @@ fn scx_stats_clients_get_their_own_deltas() {
     assert_eq!(ask(&mut b, "totals").arms["default"].counters.sis_prev, 7);
 }
 
-/// As scxtop does: the crate's client, no target, whatever comes taken as JSON, over one connection with the metadata.
+/// As scxtop does: the client of the crate scx_stats, no target, any JSON accepted, and the
+/// metadata over the same connection.
 #[test]
 fn scxtop_gets_deltas_and_metadata() {
     let served = serve();
@@ -123,7 +124,7 @@ fn scxtop_gets_deltas_and_metadata() {
         (&5.into(), &"roost".into())
     );
     let meta: Value = client.request("stats_meta", vec![]).unwrap();
-    // Whoever shows them finds each field described below the structure that is the top.
+    // A viewer finds each field described in the structure that is the top.
     let structures = meta.as_object().unwrap();
     let tops: Vec<_> = structures
         .iter()
@@ -136,7 +137,7 @@ fn scxtop_gets_deltas_and_metadata() {
     for field in stats.as_object().unwrap().keys() {
         assert!(top["fields"][field]["desc"].is_string(), "{field}");
     }
-    // What stands in a map by name has the name of that label with its structure.
+    // For a map by name, the structure of its values has the name of the label.
     for (structure, label) in [("ConditionMetrics", "condition"), ("CpuMetrics", "cpu")] {
         assert_eq!(
             meta[structure]["user"]["_om_label"], label,
@@ -250,7 +251,8 @@ fn a_group_may_read() {
     assert_eq!((meta.gid(), meta.mode() & 0o777), (gid, 0o660));
 }
 
-/// A folder that does not let the group pass is told of, with what to do; one of the group itself by its own bits.
+/// A folder that the group cannot pass is reported, with the command that helps. The folder's own
+/// group needs the group bits, any other group the bits of others.
 #[test]
 fn a_folder_that_keeps_the_group_out_is_told() {
     let dir = tempfile::tempdir().unwrap();
@@ -335,7 +337,8 @@ fn a_socket_that_took_our_place_is_not_removed() {
     assert!(path(&served.dir).exists());
 }
 
-/// The BPF half's calls, by what the table says of their rows.
+/// The BPF half calls count() for rows that the table marks as the machine's, and count_for() for
+/// others.
 #[test]
 fn what_is_counted_of_no_arm_is_so_in_the_table() {
     fn sources(dir: &Path, found: &mut Vec<PathBuf>) {

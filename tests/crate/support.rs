@@ -18,7 +18,7 @@ pub enum Numbering {
     Halves,
 }
 
-/// A regular machine: so many of each, inside the one before.
+/// A regular machine. Each number is per unit of the one before: LLCs per node and so on.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub nodes: usize,
@@ -84,7 +84,7 @@ impl Shape {
         let threads = self.threads_of(core);
         for &cpu in &threads {
             tree.core(cpu, &threads);
-            // Large machines leave the first level out: thousands of files that say nothing new.
+            // Large machines have no files for L1: they would be thousands, and add nothing.
             let first = if self.nr_cpus() > 64 { 0 } else { 2 };
             if first > 0 {
                 tree.cache(cpu, 0, "Data", 1, &threads, "32K");
@@ -162,7 +162,7 @@ impl Tree {
         self.write("devices/system/node/online", &list(&nodes));
     }
 
-    /// Files of cpufreq, for CPUs that have one frequency.
+    /// Files of cpufreq, for CPUs that share a clock.
     pub fn cpufreq(&self, related: &[usize], files: &[(&str, &str)]) {
         let list: Vec<String> = related.iter().map(usize::to_string).collect();
         for &cpu in related {
@@ -192,7 +192,7 @@ impl Tree {
         path
     }
 
-    /// A CPU goes offline as the kernel does it: its folders go, the lists of the others no longer name it.
+    /// A CPU goes offline as in the kernel: its folders vanish, and lists no longer name it.
     pub fn offline(&self, cpu: usize, remaining: &[usize]) {
         self.remove(&format!("devices/system/cpu/cpu{cpu}/topology"));
         self.remove(&format!("devices/system/cpu/cpu{cpu}/cache"));
@@ -200,7 +200,7 @@ impl Tree {
     }
 }
 
-/// As the kernel prints it.
+/// A list of CPUs as the kernel prints it.
 pub fn list(cpus: &[usize]) -> String {
     let ranges = cpus.chunk_by(|a, b| a + 1 == *b).map(|r| match r {
         [one] => one.to_string(),

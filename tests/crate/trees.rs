@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Machines as people have them: what is found on each and what the model makes of it, line by line as in trees.txt.
+//! Typical machines: what is found on each, and what the model makes of it, compared line by line
+//! with trees.txt.
 
 use crate::support::{Numbering, Shape, Tree};
 use scx_roost::host::Host;
@@ -56,7 +57,7 @@ fn l3_size(tree: &Tree, cpus: Range<usize>, index: usize, size: &str) {
     }
 }
 
-/// Names and exit latencies in us.
+/// The names of idle states, and their exit latencies in us.
 fn idle_states(tree: &Tree, states: &[(&str, &str)]) {
     for (index, (name, latency)) in states.iter().enumerate() {
         let dir = format!("devices/system/cpu/cpu0/cpuidle/state{index}");
@@ -89,7 +90,7 @@ fn ryzen_preferred() -> Tree {
         let threads = [core, core + 16];
         cpufreq_file(&tree, threads, "amd_pstate_prefcore_ranking", &rank);
     }
-    // Somebody wants it cool.
+    // The user has lowered the limit.
     cpufreq_file(&tree, 0..32, "scaling_max_freq", "4275000");
     tree
 }
@@ -99,7 +100,7 @@ fn epyc_9654() -> Tree {
     let rows = ["amd-pstate-epp", "performance", "400000", "", "3707000"];
     freqs(&tree, 0..384, rows);
     l3_size(&tree, 0..384, 1, "32768K");
-    // All alike.
+    // All CPUs have the same ranking.
     cpufreq_file(&tree, 0..384, "amd_pstate_prefcore_ranking", "166");
     tree
 }
@@ -169,7 +170,7 @@ fn hybrid() -> Tree {
     tree
 }
 
-/// Two clusters of four, each with one clock and one L2.
+/// Two clusters of four CPUs, each with one clock and one L2.
 fn big_little() -> Tree {
     let all: Vec<usize> = (0..8).collect();
     let tree = Tree::new(&all, &all);
@@ -279,14 +280,14 @@ const MACHINES: &[(&str, Make)] = &[
     ("garbage", garbage),
 ];
 
-/// By the names of the machines.
+/// The expected lines of each machine.
 fn expected() -> BTreeMap<&'static str, &'static str> {
     let blocks = EXPECTED.split("== ").skip(1);
     let block = blocks.map(|b| b.split_once('\n').expect("a name and lines"));
     block.collect()
 }
 
-/// Folders have another name each time.
+/// The folder's name differs in each run.
 fn without_root(text: &str, tree: &Tree) -> String {
     text.replace(tree.root().to_str().unwrap(), "ROOT")
 }
@@ -311,7 +312,7 @@ fn each_machine_is_told_as_it_is() {
     let mut wrong = String::new();
     for (name, make) in MACHINES {
         let told = told(&make());
-        // Where lines end depends on how long the folder's name is.
+        // Where lines break depends on the length of the folder's name.
         let words = |text: &str| {
             text.split_whitespace()
                 .map(str::to_string)
@@ -341,7 +342,7 @@ fn the_commands_show_it_of_a_folder() {
             without_root(&text, &tree).ends_with(model),
             "{name}: {text}"
         );
-        // Whether it can run is a matter of the kernel here.
+        // Whether the scheduler can run depends on this host's kernel.
         let text = String::from_utf8(run("doctor", &tree).stdout).unwrap();
         for check in ["machine", "frequencies", "limits", "preferred"] {
             let line = text.lines().find(|l| l.contains(&format!("  {check} ")));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The units of systemd in contrib/. What they do on a real machine is in tests/guest/systemd.sh.
+//! The systemd units in contrib/. tests/guest/systemd.sh runs them under a real systemd.
 
 use std::process::Command;
 
-/// What systemd-analyze calls the exposure of a unit, from 0 to 10.
+/// What systemd-analyze calls the exposure of a unit, from 0 to 10; None: it cannot say.
 fn exposure(unit: &str) -> Option<f64> {
     let output = Command::new("systemd-analyze")
         .args(["security", "--offline=yes", "--no-pager", unit])

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The targets under libFuzzer, for scripts/fuzz.
-//!   fuzz --list
-//!   fuzz TARGET [what libFuzzer takes: -max_total_time=60, folders of inputs, an input to run alone ...]
+//! Runs the targets under libFuzzer, for scripts/fuzz.
+//!
+//!     fuzz --list
+//!     fuzz TARGET [arguments of libFuzzer: -max_total_time=60, folders of inputs, an input ...]
 
 mod targets;
 
@@ -17,16 +18,16 @@ unsafe extern "C" {
     fn LLVMFuzzerRunDriver(argc: *mut c_int, argv: *mut *mut *mut c_char, one: One) -> c_int;
 }
 
-/// libFuzzer starts itself again, with the same arguments but the first, to merge inputs: the
-/// target's name is here then.
+/// libFuzzer restarts itself to merge inputs, with the same arguments except the first. This
+/// variable then holds the target's name.
 const TARGET: &str = "ROOST_FUZZ_TARGET";
 
 static RUN: OnceLock<fn(&[u8])> = OnceLock::new();
 
-/// A panic cannot leave it, and aborts: libFuzzer writes the input down then.
+/// A panic cannot unwind out of it and aborts; libFuzzer then saves the input.
 extern "C" fn one(data: *const u8, len: usize) -> c_int {
-    // SAFETY: libFuzzer gives so many bytes, which live through the call; of none it may give no
-    // address.
+    // SAFETY: libFuzzer gives `len` bytes, valid during the call. For 0 bytes the address may be
+    // null.
     let input = match len {
         0 => &[],
         _ => unsafe { std::slice::from_raw_parts(data, len) },
@@ -58,6 +59,6 @@ fn main() {
     let mut argc = argv.len() as c_int;
     argv.push(null_mut());
     let mut argv = argv.as_mut_ptr();
-    // SAFETY: `argv` has `argc` strings and an end, which stay for good.
+    // SAFETY: `argv` has `argc` strings and a null pointer, which are never freed.
     exit(unsafe { LLVMFuzzerRunDriver(&mut argc, &mut argv, one) });
 }

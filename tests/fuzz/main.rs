@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Every input that was kept, of every target: what once went wrong, and what reaches far.
-//! scripts/fuzz looks for more (docs/testing.md). And the two sockets under clients that mean harm
-//! (`hostile`).
+//! Runs every kept input of every target: inputs that once failed, and inputs that reach far into
+//! the code. scripts/fuzz looks for more (docs/testing.md). `hostile` attacks both sockets.
 
 #[path = "../monitoring/fake.rs"]
 #[allow(dead_code)]
@@ -22,7 +21,7 @@ fn corpus(target: &str) -> Vec<PathBuf> {
     files
 }
 
-/// All of them, each by itself, so that one that fails hides no other.
+/// Runs all inputs, each on its own, so that a failing one hides no other.
 fn run(target: &str) {
     let run = TARGETS.iter().find(|t| t.name == target).expect("a target");
     let files = corpus(target);

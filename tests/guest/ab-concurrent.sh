@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# ab --concurrent runs two copies at once, each on one cache and on its arm; a variant keeps the command to CPUs. Nothing is left behind.
+# ab --concurrent runs two copies at once, each on one cache and on its arm. A variant keeps the
+# command to CPUs. Nothing is left behind.
 # topology: 8
 # accel: tcg
 # timeout: 600
 . /tests/lib.sh
 counted() { grep -c "\"json:/cpus\":$1" $AB_RESULT; }
-# It says how many CPUs it may use; it sleeps, so that both are there at once.
+# Prints how many CPUs it may use. It sleeps, so that both copies run at once.
 cat >/tmp/counts <<'EOF'
 #!/bin/sh
 sleep 0.2

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# ab leaves the machine with its own scheduler, and nothing of what it started, whatever goes wrong: the workload, a scheduler, Ctrl-C, SIGKILL.
+# ab leaves the machine with its own scheduler and no process or file of its own, whatever fails:
+# the workload, a scheduler, Ctrl-C, SIGKILL.
 # topology: 4
 # accel: tcg
 # timeout: 600

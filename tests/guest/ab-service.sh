@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# ab takes a scheduler off that is a service and gives it back, with what ctl had set of it, whatever goes wrong.
+# ab stops a scheduler that runs as a service and restores it, with what ctl had set in it, whatever
+# fails.
 # topology: 4
 # accel: tcg
 # long: yes
 # timeout: 600
 . /tests/lib.sh
-# systemd is played: it knows one unit, which is a scheduler of ours in the unit's cgroup. What it shows of it as transient is in a file.
+# A fake systemctl: it knows one unit, which runs a scheduler of ours in the unit's cgroup. A file
+# holds what it shows as Transient.
 UNIT=/sys/fs/cgroup/system.slice/scx.service
 mkdir -p $UNIT /tmp/sbin
 cat >/tmp/sbin/systemctl <<'EOF'

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Under sudo the command of ab is who called it, with the home, and so is what is written; root is so on request.
+# Under sudo ab's command runs as the invoking user, with their home, and the written files are
+# theirs. With --user root it runs as root.
 # topology: 4
 # accel: tcg
 # timeout: 200

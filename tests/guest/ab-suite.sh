@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# ab --suite compares on all workloads that come along; broken off, it goes on where it was. The machine has its own scheduler behind it.
+# ab --suite runs all built-in workloads; after an interruption --resume continues. The machine has
+# its own scheduler afterwards.
 # topology: 4
 # accel: tcg
 # long: yes

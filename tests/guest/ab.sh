@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# ab says what is so: the same twice is not better, a scheduler that is slow by intent is worse, and the kernel's own beside ours on three
-# workloads comes to an end. Afterwards the machine has its own scheduler.
+# ab tells the truth. The same variant twice is not better, and a scheduler that is slow on purpose
+# is worse. A comparison of the kernel's own scheduler with ours on three workloads ends. Afterwards
+# the machine has its own scheduler.
 # topology: 4
 # accel: icount
 # timeout: 900
 # needs: faults
 . /tests/lib.sh
-# verdict VARIANT: of the first metric.
+# verdict VARIANT: its verdict on the first metric
 verdict() { sed -n "s/^  $1 .*  \([a-z ]*\)\(:.*\)*$/\1/p" $AB_LOG | head -n 1; }
 switches="stress-ng -q --switch 2 --switch-ops 300"
 shows() { sed 's/^/# /' $AB_LOG; }

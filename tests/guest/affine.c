@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * affine THREADS SECONDS: threads that change their affinity at random and look all the time
- * whether they run where they may. Prints the number of looks and of violations; exit status 1 on a violation.
+ * affine THREADS SECONDS: threads change their affinity at random, and look all the time whether
+ * they run on an allowed CPU. Prints the number of looks and of violations. Exit status 1 on a
+ * violation.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

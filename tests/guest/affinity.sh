@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# A task never runs on a CPU outside its mask.
+# A task never runs on a CPU outside of its mask.
 # topology: 8
 # accel: icount
 # timeout: 120

@@ -1,31 +1,34 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# One file of rt-app in this kernel and in the simulator, of this very machine: how its wakeups were decided, of each hundred.
+# One rt-app file in this kernel and in the simulator of this machine: how its wakeups were decided,
+# in percent.
 # topology: 8
 # accel: icount
 # timeout: 240
 # needs: rt-app
 . /tests/lib.sh
 FILE=/tests/agree.json
-# Each wakeup is decided by one of these.
+# Each wakeup is decided by one of these rungs.
 RUNGS='prev_core recent_core sync_core sis_target sis_prev sis_kthread sis_recent sis_smt sis_core sis_cpu sis_none
 	wide_node wide_machine spread_wakeup sync_local'
-# And this is what came of it.
+# The outcomes of wakeups.
 ENDS='placed_prev placed_idle_core placed_other_llc enq_idle enq_queued enq_back preempt_wakeup stacked'
 
-# pairs: 'NAME VALUE' a line, of an object of JSON in which there is none
+# pairs: a line 'NAME VALUE' for each field of a flat JSON object
 pairs() { tr -d '"{}' | tr ',' '\n' | tr ':' ' '; }
 
-# Where the timers' beats fall between ticks differs from run to run, and moves a row by up to 4 points: so many runs together.
+# How the timers fall between ticks differs from run to run, and moves a row by up to 4 points. So
+# several runs are summed.
 RUNS=3
 
-# Points. Measured: 6.6 at most. Virtual CPUs run one after the other: of wakeups at one instant the second sees the first, and
-# finds nothing idle (sis_none), where on CPUs that run side by side both take one CPU (stacked). With claims nothing of that is left.
-# Presets are 57 apart.
+# Points. Measured: 6.6 at most. Emulated CPUs run one after the other: of two wakeups at one
+# instant, the second sees the first and finds no idle CPU (sis_none). On CPUs that run in parallel
+# both take one CPU (stacked). With claims this difference vanishes. Presets are 57 points apart.
 TOLERANCE=8
-# Percent by which the kernel has fewer wakeups. Measured: 10. Who waits for another task waits for its virtual CPU, too.
+# Percent by which the kernel has fewer wakeups. Measured: 10. A task that waits for another task
+# also waits for its virtual CPU.
 FEWER=15
 
-# compare PRESET: prints NAME, of the kernel, of the simulator, points between
+# compare PRESET: prints NAME, the kernel's value, the simulator's, and the difference in points
 compare() {
 	awk -v rungs="$RUNGS" -v ends="$ENDS" -v runs=$RUNS '
 	NR == FNR { model[$1] = $2; next }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Two workloads on two arms at once: each arm's features act on its own tasks, and its counters move in its own rows only.
+# Two workloads on two arms at once: each arm's features act on its own tasks only, and only its own
+# counters move.
 # topology: 8
 # accel: icount
 # timeout: 120
@@ -50,7 +51,8 @@ for counter in placed_prev enq_queued sis_none prev_core; do
 	all=$(counter $counter /tmp/totals)
 	check "$counter of the arms is that of all (sum $sum, all $all)" [ $sum = "$all" ]
 done
-# Who wakes alone on a machine without other work runs at once: a few of the buckets' 24, and those of short times.
+# A task that wakes alone on an idle machine runs at once: few of the 24 buckets have a count, and
+# those are of short times.
 scx_roost ctl arms add zero
 scx_roost exec --arm zero -- probe sleep 1 100000 >/dev/null
 totals >/tmp/totals

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a task asks of the scheduler: its class, nice level, real-time priority and slice. Include after _GNU_SOURCE. */
+/*
+ * What a task asks of the scheduler: class, nice level, real-time priority and slice. Include it
+ * after defining _GNU_SOURCE.
+ */
 #ifndef ATTR_H
 #define ATTR_H
 
@@ -23,7 +26,10 @@ struct wish {
 	long slice_us;
 };
 
-/* Sets it for the calling task. What failed, or NULL; a kernel that drops the slice fails with ERANGE. */
+/*
+ * Sets it for the calling task. Returns what failed, or NULL. If the kernel drops the slice, errno
+ * is ERANGE.
+ */
 static const char *set_attr(const struct wish *w)
 {
 	struct attr a = { .size = sizeof(a),

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Idle periods are ended by what arrives; searches that they are not worth are left out, and who waits is fetched all the same.
-# Scans at wakeup are bounded by them.
+# Arrivals end idle periods. Searches that are not worth an idle period are skipped, and waiting
+# tasks are fetched nevertheless. Scans at wakeups are bounded by idle periods.
 # topology: 8
 # accel: icount
 # timeout: 300
 . /tests/lib.sh
 count_of() { totals >/tmp/totals && counter "$1" /tmp/totals; }
-# Children end the idle periods of CPUs 2 to 7 soon, and what waits may run on CPUs 0 and 1 only: they search in vain.
+# Children end the idle periods of CPUs 2 to 7 soon. The waiting tasks may run on CPUs 0 and 1 only,
+# so those CPUs search without success.
 short_idles() {
 	hog -w 0 -t 60 cpus=0-1,n=4 >/dev/null &
 	HOGS=$!
@@ -19,7 +20,7 @@ short_idles() {
 	kill $HOGS
 	wait $HOGS 2>/dev/null
 }
-# Whether one of them is short enough differs with the course, 0 to 5 per start: another start may have to follow.
+# Whether an idle period is short enough varies, 0 to 5 per start: it may need another start.
 begin() {
 	# shellcheck disable=SC2086 # an option and its argument
 	start_roost --preset mainline $features
@@ -53,13 +54,15 @@ for features in "--disable avg_idle" "--enable avg_idle" "--enable avg_idle_ever
 	stop_roost
 done
 
-# avg_idle_scan, on a machine described as one cache of eight cores: a cache of four CPUs is always searched whole.
+# avg_idle_scan, on a machine described as one cache of eight cores. A cache of four CPUs is always
+# searched completely.
 one_cache() {
 	mkdir -p "$1"
 	echo 0-7 | tee "$1/possible" >"$1/online"
 	for cpu in 0 1 2 3 4 5 6 7; do mkdir "$1/cpu$cpu"; done
 }
-# scans COMMAND...: how many scans were bounded meanwhile, how many of them cut, how many not bounded because nothing was told lately
+# scans COMMAND...: counts the scans meanwhile that were bounded (bound), those cut short (cut), and
+# those not bounded because no recent value was known (unknown)
 scans() {
 	before="$(count_of idle_scan_bound) $(count_of idle_scan_out) $(count_of idle_scan_unknown)"
 	"$@"
@@ -70,7 +73,7 @@ scans() {
 	cut=$(($5 - $2))
 	unknown=$(($6 - $3))
 }
-# Userspace is stopped while the command runs, after it has told of the short idle periods.
+# Userspace is stopped while the command runs, after it has published short idle periods.
 and_stopped() {
 	"$@" &
 	sleep 0.15

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Groups are made, filled, moved between, re-weighted and removed under load.
+# Groups are created, filled, moved between, re-weighted and removed under load.
 # topology: 8
 # accel: icount
 # timeout: 120

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# cpu.idle: the group weighs as much as one SCHED_IDLE task and gives way at once; read at the start, and followed.
+# cpu.idle: the group weighs as much as one SCHED_IDLE task and gives way at once. It is read at the
+# start, and changes are followed.
 # topology: 2
 # accel: icount
 # timeout: 200
@@ -9,17 +10,19 @@ mkdir $CG/idle $CG/idle/below $CG/other
 echo +cpu >$CG/idle/cgroup.subtree_control
 echo 400 >$CG/idle/cpu.weight
 echo 1 >$CG/idle/cpu.idle
-# shares WEIGHT [GROUP]: two hogs of the idle group, which shall weigh so much, against one of 1024 beside it
+# shares WEIGHT [GROUP]: two hogs of the idle group, which should weigh WEIGHT, against one of
+# weight 1024 in another group
 shares() { hog -t 5 cpus=1,n=2,cgroup=$CG/${2:-idle},weight="$1" cpus=1,n=1,cgroup=$CG/other,weight=1024; }
-# at_most PERCENT: what the idle group had
+# idle_had_at_most PERCENT GROUP: the share of the idle group
 idle_had_at_most() {
 	got=$(shares 3 "$2" | sed -n 's/.*hog .*weight=3: .*share \([0-9.]*\) %.*/\1/p')
 	echo "# the idle group had $got %"
 	[ -n "$got" ] && within 0 "$1" "$got"
 }
-# at_once: a probe beside a hog of the idle group never waits for it. Its policy is SCHED_BATCH, so that it interrupts
-# nobody else: behind another hog it waits for the end of its slice, 20 ms here. The mean is judged, because the emulator at
-# times holds one CPU for about a millisecond while it executes the other.
+# at_once: a probe never waits for a hog of the idle group on its CPU. Its policy is SCHED_BATCH, so
+# it preempts no other task: behind another hog it waits for the end of the slice, here 20 ms. The
+# mean counts, because the emulator sometimes stops one CPU for about a millisecond while it runs
+# the other.
 at_once() {
 	probe -b sleep 3 5 1 >/tmp/probe || return 1
 	cat /tmp/probe

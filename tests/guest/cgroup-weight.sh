@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# cpu.weight is honoured, also in a hierarchy and between unequal crowds, within 10 % on saturated CPUs.
+# cpu.weight holds within 10 % on saturated CPUs, also in a hierarchy and between groups with
+# different numbers of tasks.
 # topology: 4
 # accel: icount
 # timeout: 200

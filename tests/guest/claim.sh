@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Wakeups at one instant: without claims they choose the same idle CPU, with claims they do not. A build of its own spins between
-# the look at a CPU and the insertion there, so that the race is met; how often it happens without that is printed.
+# Wakeups at one instant choose the same idle CPU without claims, and different ones with claims. A
+# special build spins between the look at a CPU and the insertion there, so that the race happens.
+# How often it happens without the spin is printed.
 # topology: 8
 # accel: icount
 # timeout: 240
 # quick: 6.16 7.3
 # needs: faults
 . /tests/lib.sh
-# In each LLC two wakers (one core) and two idle CPUs: 16 rounds are 64 wakeups onto 64 idle CPUs.
+# Each LLC has two wakers (one core) and two idle CPUs: 16 rounds are 64 wakeups for 64 idle CPUs.
 ROUNDS=16
 WAKERS="0 1 4 5"
 
-# stacked ARGS...: run so; how many tasks were stacked is in $stacked, all counters in /tmp/totals
+# stacked ARGS...: runs with these arguments; sets $stacked to the number of stacked tasks, and
+# writes all counters to /tmp/totals
 stacked() {
 	start_roost "$@"
 	check "64 wakeups at 16 instants ($*)" stack $ROUNDS $WAKERS
@@ -34,8 +36,9 @@ no_claim_lost() {
 	[ "$set" -ge 64 ] && within 0 "$NCPU" "$left"
 }
 
-# A third task that comes and goes on a claimed CPU during the spin ends a plain claim, as the source's. The spin is a thousand times
-# as long as the instant it stands for: 3 of 15 runs had one task stacked. Without claims it is 30 to 40.
+# A third task that comes and goes on a claimed CPU during the spin ends a plain claim, as in the
+# source. The spin is a thousand times as long as the window that it stands for: in 3 of 15 runs one
+# task was stacked. Without claims 30 to 40 are.
 MET=4
 
 stacked --preset mainline

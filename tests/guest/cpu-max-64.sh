@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# cpu.max on 64 CPUs: a group that wants all of them gets its quota, one beside it is not harmed.
+# cpu.max on 64 CPUs: a group that wants all of them gets its quota, and another group is not
+# harmed.
 # topology: 64
 # accel: icount
 # timeout: 400

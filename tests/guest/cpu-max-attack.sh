@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Limited, nested groups under load for 30 s: limits are rewritten 100 times a second, tasks move
-# between groups, change their affinity and policy, are frozen; groups are made and removed while
-# their tasks are parked. None is stranded, no count is off, the scheduler stays, and goes.
+# Limited, nested groups under load for 30 s. Limits are rewritten 100 times a second, tasks move
+# between groups, change affinity and policy, and are frozen. Groups are created and removed while
+# their tasks are parked. No task is stranded, no count is wrong, and the scheduler stays until it
+# is ended.
 # topology: 8
 # accel: icount
 # timeout: 500
@@ -14,11 +15,11 @@ group() {
 	mkdir -p $CG/$1
 	echo "$2 100000" >$CG/$1/cpu.max
 }
-# inner NAME: it has groups below
+# inner NAME: enables groups below it
 inner() { echo +cpu >$CG/$1/cgroup.subtree_control; }
 
 stir_limits() { limits 28 $CG/top $CG/top/x $CG/top/y/z; }
-# stir_groups: tasks go round
+# stir_groups: moves tasks around
 stir_groups() {
 	while goes_on; do
 		for to in top/x top/y/z free top/y/w; do
@@ -31,7 +32,7 @@ stir_groups() {
 			echo "$task" >$CG/top/x/cgroup.procs 2>/dev/null
 		done
 	done
-	# That the last task is gone is no failure.
+	# The last task may be gone, which is no failure.
 	true
 }
 stir_freezer() {
@@ -59,7 +60,7 @@ stir_lives() {
 	echo "# groups: $n made and removed"
 	[ $n -gt 5 ]
 }
-# stirs NAME FILE: in the background; how it ended will be in FILE
+# stirs NAME FILE: runs NAME, and appends 'well' to /tmp/NAME if it succeeds
 stirs() { "$1" >/tmp/$1 2>&1 && echo well >>/tmp/$1; }
 
 group top 100000
@@ -96,7 +97,7 @@ scx_roost ctl show --limits | sed 's/^/# /'
 totals >/tmp/t
 check "tasks were parked ($(counter park /tmp/t) times)" [ "$(counter park /tmp/t)" -gt 500 ]
 
-# Limits hold afterwards as before.
+# Limits still hold.
 killall -9 hog naps forks stir probe
 empty() { [ -z "$(cat $CG/top/x/cgroup.procs $CG/top/y/*/cgroup.procs $CG/free/cgroup.procs)" ]; }
 check "all that are killed exit" wait_for 10 empty
@@ -107,7 +108,7 @@ group top/x 30000
 group top/y/z 10000
 check "limits hold" hog -t 3 -p 5 n=3,cgroup=$CG/top/x,due=30 n=2,cgroup=$CG/top/y/z,due=10
 
-# A CPU goes and comes while tasks are parked, and the process is killed.
+# A CPU goes offline and comes back while tasks are parked, and the process is killed.
 hog -w 0 -t 100 n=6,cgroup=$CG/top/x >/dev/null &
 sleep 1
 for to in 0 1; do

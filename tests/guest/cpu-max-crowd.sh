@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Thousands of tasks in a group that may run 1 ms in 100, or 1 ms in a second, all on one CPU: none
-# waits so long that the kernel ends the scheduler, and groups beside it have what they are due.
+# Thousands of tasks on one CPU, in a group that may run 1 ms in 100 ms, or 1 ms in a second. None
+# waits so long that the kernel ends the scheduler, and other groups get what they are due.
 # topology: 2
 # accel: icount
 # timeout: 400
@@ -12,7 +12,7 @@ echo 65000 >/proc/sys/kernel/pid_max
 mkdir $CG/small $CG/beside
 start_roost
 
-# of THREADS PERIOD_US: they all compute when the limit comes, and none waits for 4.5 s from then on.
+# of THREADS PERIOD_US: all compute when the limit is set, and from then on none waits for 4.5 s
 of() {
 	echo max >$CG/small/cpu.max
 	sh -c "echo \$\$ >$CG/small/cgroup.procs; exec crowd $1 20 4500" &
@@ -23,7 +23,7 @@ of() {
 	echo "20000 100000" >$CG/beside/cpu.max
 	check "beside it" hog -w 4 -t 5 -p 5 cpus=0,n=2,cgroup=$CG/beside,due=20
 	scx_roost ctl show --limits | sed 's/^/# /'
-	# They do not end under such a limit.
+	# Under such a limit they would not end.
 	echo max >$CG/small/cpu.max
 	wait $CROWD
 	check "none of $1 waits for 4.5 s, 1 ms in $2 us" [ $? = 0 ]

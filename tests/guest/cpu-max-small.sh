@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Twenty tasks in a group that may run 1 ms in 100: none waits so long that the kernel ends the
+# Twenty tasks in a group that may run 1 ms in 100 ms: none waits so long that the kernel ends the
 # scheduler, and the quota holds.
 # topology: 1 8
 # accel: icount

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# cpu.max is enforced, within 5 % of the quota over 5 s: alone and beside others, nested, with a
-# burst, changed and removed while it runs. Groups beside a limited one get what is left. Tasks move
-# in and out, and the scheduler ends while tasks are parked.
+# cpu.max is enforced within 5 % of the quota over 5 s: alone and with other groups, nested, with a
+# burst, and when it is changed or removed meanwhile. Groups without a limit get what is left. Tasks
+# move in and out, and the scheduler ends while tasks are parked.
 # topology: 1 8
 # accel: icount
 # timeout: 400
@@ -13,7 +13,7 @@ group() {
 	echo "$2 100000" >"$CG/$1/cpu.max"
 }
 usage() { sed -n 's/^usage_usec //p' "$CG/$1/cpu.stat"; }
-# used NAME SECONDS LOW HIGH: in percent of one CPU, from now on.
+# used NAME SECONDS LOW HIGH: its use from now on, in percent of one CPU, is within the bounds
 used() {
 	before=$(usage "$1")
 	began=$(up)
@@ -23,7 +23,7 @@ used() {
 	echo "# $1: $percent %"
 	within "$3" "$4" "$percent"
 }
-# figure KEY NAME: of the group with a limit.
+# figure KEY NAME: a field of the group's limit
 figure() {
 	scx_roost ctl show --limits --json | tr -d ' \n' | tr '}' '\n' |
 		grep "\"cgroup\":\"/$2\"" | sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p"
@@ -46,7 +46,7 @@ check "half of all CPUs" hog -t 5 -p 5 n=$((NCPU * 2)),cgroup=$CG/wide,due=$((NC
 check "nested: the least of all levels" \
 	hog -t 5 -p 5 n=2,cgroup=$CG/top/x,due=30 n=3,cgroup=$CG/top/y,due=10
 
-# 30 ms in 187: within a fifth, beyond a period's quota.
+# 30 ms in 187 ms: within a fifth on average, but more than a period's quota at once.
 before=$(figure throttled a)
 sh -c "echo \$\$ >$CG/a/cgroup.procs; exec naps 1 2000 157000 30000"
 grown=$(($(figure throttled a) - before))
@@ -59,7 +59,7 @@ grown=$(($(figure throttled a) - before))
 check "with a burst it is not ($grown times)" [ $grown -le 1 ]
 echo 0 >$CG/a/cpu.max.burst
 
-# The limit comes while a task runs that nothing else interrupts.
+# The limit is set while a task runs that nothing interrupts.
 hog -w 0 -t 300 n=1,cgroup=$CG/b >/dev/null 2>&1 &
 HOG=$!
 sleep 1
@@ -84,7 +84,7 @@ sleep 0.3
 check "removed" used a 2 $((most * 94 / 100)) $most.9
 group a 10000
 sleep 1
-# Out of the group, and back.
+# Tasks leave the group, and come back.
 for task in $(cat $CG/a/cgroup.procs); do echo "$task" >$CG/b/cgroup.procs; done
 sleep 0.3
 check "moved out" used b 2 $((most * 94 / 100)) $most.9

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * crowd THREADS SECONDS LIMIT_MS [idle]: so many threads, which all wake at once and compute on CPU 1 alone, and the longest
- * time that any of them waits: from that moment, or between two looks at the clock. Emulated CPUs share their speed, so
- * the threads are made before. idle: of policy SCHED_IDLE. Exit status 1 when it is over LIMIT_MS, or when a thread has not run.
+ * crowd THREADS SECONDS LIMIT_MS [idle]: THREADS threads wake up at once and compute on CPU 1.
+ * Prints the longest wait of any thread: from the wakeup, or between two looks at the clock.
+ * Emulated CPUs share their speed, so the threads are created before. idle: policy SCHED_IDLE. Exit
+ * status 1 if a wait exceeds LIMIT_MS or a thread has not run.
  */
 #define _GNU_SOURCE
 #include <limits.h>

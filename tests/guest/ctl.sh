@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Features and tunables change while it runs, without a reload, at once and whole; what is wrong changes nothing; changes
-# survive a restart.
+# Features and tunables change at runtime, without a reload, at once and as a whole. A wrong request
+# changes nothing. Changes survive a restart.
 # topology: 8
 # accel: icount
 # timeout: 200
@@ -12,7 +12,7 @@ seq0=$(cat $SCX/enable_seq)
 
 ctl() { scx_roost ctl "$@"; }
 
-# grows COUNTER: it does under wakeups.
+# grows COUNTER: it grows during wakeups
 grows() {
 	totals >/tmp/before
 	probe sleep 0.3 100000 >/dev/null

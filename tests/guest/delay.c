@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * delay [-n CHILDREN] ROUNDS MODE: where children run first, and how long after their fork.
- * In each round the parent forks CHILDREN, and goes on as MODE says:
- *   wait    it waits for them, which frees its CPU
- *   spin    it burns CPU until all of them have run
- *   affine  it burns CPU for 0.2 ms, tells them to run on CPU 2 alone, and burns on until all have run
- *   kill    it burns CPU for 0.2 ms and kills them
- * exec is another thing: the process calls exec ROUNDS times, and forks nobody.
- * Prints one line: how many ran first on their parent's CPU (here), elsewhere (away), how many did as they were told or not, and the
- * times from fork to first instruction in us, the least of those that ran elsewhere. Exit status 1 if a child was lost.
+ * delay [-n CHILDREN] ROUNDS MODE: where children first run, and how long after their fork.
+ * In each round the parent forks CHILDREN, and then does what MODE says:
+ *     wait    waits for them, which frees its CPU
+ *     spin    burns CPU until all of them have run
+ *     affine  burns CPU for 0.2 ms, moves them to CPU 2 alone, and burns on until all have run
+ *     kill    burns CPU for 0.2 ms and kills them
+ * MODE exec differs: the process calls exec ROUNDS times, and forks no child.
+ * Prints one line: how many children first ran on their parent's CPU (here) and elsewhere (away),
+ * and how many obeyed the affinity or not. Then the times from fork to the first instruction in us,
+ * the least for those that ran elsewhere. Exit status 1 if a child was lost.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -31,7 +32,7 @@ struct child {
 	volatile int cpu;
 	volatile double at;
 	double forked;
-	double told; /* when it was told where to run; 0: it was not */
+	double told; /* when its affinity was set; 0: it was not */
 	pid_t pid;
 };
 
@@ -101,7 +102,7 @@ static void account(const struct child *c, int parent_cpu)
 
 	here += c->cpu == parent_cpu;
 	away += c->cpu != parent_cpu;
-	/* Who ran before it was told may have been anywhere. */
+	/* A child that ran before its affinity was set may have run anywhere. */
 	obeyed += c->told && c->at > c->told && c->cpu == 2;
 	disobeyed += c->told && c->at > c->told && c->cpu != 2;
 	if (c->cpu != parent_cpu && took < least)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# delay_migration with frequencies out of a folder: who runs beside its parent, who moves and when, and what may happen meanwhile
-# (changes of affinity, death, hotplug). The rows are those of tests/cases/delay.txt.
+# delay_migration with frequencies from a folder: which tasks run on their parent's CPU, which move
+# and when, and what may happen meanwhile (changes of affinity, death, hotplug). The rows are those
+# of tests/cases/delay.txt.
 # topology: 8
 # accel: icount
 # timeout: 300
@@ -8,7 +9,7 @@
 . /tests/lib.sh
 FREQS=/tmp/freqs
 mkdir -p $FREQS
-# all_at KHZ: every CPU; the scheduler reads every 20 ms
+# all_at KHZ: sets every CPU's frequency; the scheduler reads it every 20 ms
 all_at() {
 	for cpu in $(seq 0 $((NCPU - 1))); do echo "$1" >$FREQS/cpu"$cpu"; done
 	sleep 0.2
@@ -19,7 +20,7 @@ sum() {
 	for name in "$@"; do total=$((total + $(counter "$name" "$file"))); done
 	echo $total
 }
-# grown COUNTER...: the same since the last mark
+# grown COUNTER...: the growth of the sum since the last mark
 mark() { totals >/tmp/mark; }
 grown() {
 	totals >/tmp/totals
@@ -28,7 +29,7 @@ grown() {
 	file=/tmp/totals
 	echo $(($(sum "$@") - was))
 }
-# forked ARGS...: run `delay` so; what it counted is in $here, $away, $obeyed ...
+# forked ARGS...: runs `delay` with these arguments; sets $here, $away, $obeyed ... to its counts
 forked() {
 	mark
 	delay "$@" >/tmp/out
@@ -40,7 +41,7 @@ forked() {
 }
 DELAYED="delay_fork delay_wake"
 ENDED="delay_cancel delay_expire delay_stolen delay_overdue delay_disallowed delay_refused delay_dropped"
-# Every delay has ended once, but for a few that go on.
+# Every delay has ended once, except a few that are in progress.
 ledger() {
 	sleep 0.1
 	totals >/tmp/totals
@@ -82,10 +83,10 @@ scx_roost ctl set --set delay-us=50
 forked 40 spin
 check "B2: they move from a parent that goes on (got $away of 40)" [ "$away" -ge 36 ]
 positive B2 delay_expire
-# Here a fork alone takes 260 us, so that a longer delay is needed to see one.
+# Here a fork takes 260 us, so only a longer delay is visible.
 scx_roost ctl set --set delay-us=1000
 forked 40 spin
-# Only a thief may have it before.
+# Only a thief may take it earlier.
 thieves() { [ "$least" -ge 998 ] || [ "$(grown delay_stolen)" -gt 0 ]; }
 check "B2: none moves before 1 ms, but with a thief (got $least us)" thieves
 check "B2: most do (got $away of 40)" [ "$away" -ge 20 ]
@@ -97,7 +98,7 @@ hackbench -p -g 2 -f 4 -l 100 >/dev/null
 positive "a wakeup" delay_wake
 mark
 delay 200 exec
-# The shell forks some 15 times meanwhile.
+# The shell forks about 15 times meanwhile.
 n=$(grown delay_fork delay_wake)
 check "B14: exec is not placed (got $n delays with 200 execs)" within 0 60 "$n"
 all_at 1200001
@@ -168,7 +169,8 @@ check "it is said" wait_for 5 grep -q 'delay_migration does nothing' $LOG
 check "and shown" sh -c "totals | grep -q '\"freq_source\":\"none\"'"
 stop_roost
 
-# A build that loses every timer of a delayed move: the tick of the parent's CPU opens its queue.
+# A special build that loses every timer of a delayed move: the tick of the parent's CPU releases
+# the task.
 scx_roost() { exec scx_roost_spin "$@"; }
 all_at 1000000
 # shellcheck disable=SC2086

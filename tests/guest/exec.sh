@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# scx_roost exec: the command and all that it starts are on the arm; what a command gets and gives passes through.
+# scx_roost exec: the command and all that it starts are on the arm. Its arguments, input, output
+# and status pass through.
 # topology: 8
 # accel: icount
 # timeout: 200

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The scheduler with a fault, for tests in the guest. Its name chooses the fault: `scx_roost_spin` (claim.sh, delay.sh,
-//! ab.sh) or `scx_roost_old` (old-paths.sh). Takes the scheduler's own options.
+//! The scheduler with a fault, for tests in the guest. Its name chooses the fault: `scx_roost_spin`
+//! (claim.sh, delay.sh, ab.sh) or `scx_roost_old` (old-paths.sh). Takes the scheduler's own
+//! options.
 
 use anyhow::{Result, bail};
 use scx_roost::cli::{Command, parse};

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# util_fits and bias_prev: hackbench with threads and pipes moves half as often as under mainline, and the sums that they ask
-# hold what the tasks gave them. Groups of 20 pairs as in the source: with 4, tasks run for milliseconds between two waits, and
-# most of the moves are those of CPUs that look for work.
+# util_fits and bias_prev: hackbench with threads and pipes moves half as often as under mainline,
+# and the sums of estimates are what the tasks have added. Groups have 20 pairs, as in the source.
+# With 4 pairs, tasks run for milliseconds between waits, and most moves are steals by idle CPUs.
 # topology: 8
 # accel: icount
 # timeout: 400
 . /tests/lib.sh
-# drift_now: sets drift, and shows what the audit says
+# drift_now: sets drift, and shows the result of the audit
 drift_now() { audit && sed 's/^/# /' /tmp/audit; }
 audited() { drift_now && [ "$drift" = 0 ]; }
 fires() { [ "$(counter "$1" /tmp/totals)" -gt 0 ]; }
 CACHE=$(cat /sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list)
-# hackbench_moves WHERE GROUPS LOOPS: `moved` grows by the moves of that many groups, on the CPUs of a list.
+# hackbench_moves WHERE GROUPS LOOPS: adds to `moved` the moves of that many groups on the CPUs of a
+# list
 hackbench_moves() {
 	n=$(moves taskset -c "$1" hackbench -T -p -g "$2" -f 20 -l "$3" -s 100 2>/tmp/out)
 	grep -q '^Time' /tmp/out || not_ok "hackbench: $(cat /tmp/out)"
@@ -50,12 +51,12 @@ done
 check "desnoyers: on one cache at most half of the $mainline_beside moves (got $beside)" within 0 $((mainline_beside / 2)) "$beside"
 check "desnoyers: everywhere at most three quarters of the $mainline_anywhere moves (got $anywhere)" \
 	within 0 $((mainline_anywhere * 3 / 4)) "$anywhere"
-# Under load and while everything changes.
+# Under load, while everything changes.
 stress-ng -q --fork 2 --pipe 2 --affinity 2 --timer 1 -t 4 &
 STRESS=$!
 sleep 2
 drift_now
-# A task may be on its way from one CPU to another while they are counted.
+# While they are counted, a task may be on its way from one CPU to another.
 check "under load the sums are right but for two tasks (got $drift)" within 0 2048 "$drift"
 kill $STRESS
 wait $STRESS

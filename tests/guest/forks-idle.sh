@@ -4,7 +4,7 @@
 # accel: icount
 # timeout: 90
 . /tests/lib.sh
-# its time in ms
+# prints its time in ms
 took() { forks 400 1 | sed -n 's/.* \([0-9]*\) ms$/\1/p'; }
 start_roost
 alone=$(took)
@@ -12,7 +12,7 @@ hog -w 0 -t 30 idle=1,n=2 >/dev/null &
 sleep 0.5
 beside=$(took)
 echo "# 400 forks: $alone ms alone, $beside ms beside SCHED_IDLE hogs"
-# The two emulated CPUs share one clock: with both busy, twice as long is no delay at all.
+# The two emulated CPUs share one clock. With both busy, twice the time is no delay.
 check "forks beside SCHED_IDLE hogs take at most three times as long" within 1 $((alone * 3)) "$beside"
 kill $!
 stop_roost

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* forks COUNT PARALLEL: fork and reap COUNT children, PARALLEL parents side by side; exit status 1 if one is lost. */
+/*
+ * forks COUNT PARALLEL: forks and reaps COUNT children, with PARALLEL parents at once. Exit status
+ * 1 if a child is lost.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>

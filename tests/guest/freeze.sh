@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Frozen: the verifier drops what is off, it places as it does live, and nothing can be changed; a restart keeps it so.
+# --freeze: the verifier drops disabled features, placement is the same as without it, and nothing
+# can be changed. A restart keeps it frozen.
 # topology: 8
 # accel: icount
 # timeout: 200
 . /tests/lib.sh
 
-# Verified instructions of all programs.
+# The verified instructions of all programs.
 verified() { awk '/^verified_insns:/ { sum += $2 } END { print sum + 0 }' /proc/$ROOST_PID/fdinfo/*; }
 
 # refused ARGUMENT...

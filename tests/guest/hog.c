@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tasks that burn CPU, and what each of them got.
+ * Tasks that burn CPU, and the time that each got.
  *
- *   hog [-t SECONDS] [-w WARMUP] [-p PERCENT] SPEC...
+ *     hog [-t SECONDS] [-w WARMUP] [-p PERCENT] SPEC...
  *
- * A SPEC is a comma-separated list: n=COUNT cpus=LIST nice=N slice_us=N fifo=PRIO idle=1 (SCHED_IDLE) cgroup=DIR weight=W
- * due=PERCENT.
- * After the warm-up the CPU clocks of all tasks are read at once, and again SECONDS later. Each SPEC gives one line:
- * its milliseconds, its share of all, the share that its weights promise, and the context switches of its tasks.
- * With -p the exit status is 1 when a share is off by more than PERCENT of itself. A SPEC that says what it is due, in
- * percent of one CPU, is measured by that, in the time that went by.
+ * A SPEC is a comma-separated list: n=COUNT cpus=LIST nice=N slice_us=N fifo=PRIO idle=1
+ * (SCHED_IDLE) cgroup=DIR weight=W due=PERCENT.
+ * After the warm-up the CPU clocks of all tasks are read at once, and again SECONDS later. Prints a
+ * line for each SPEC: its milliseconds, its share, the share due by its weights, and the context
+ * switches of its tasks. With -p the exit status is 1 if a share is off by more than PERCENT of
+ * itself. For a SPEC with due=, in percent of one CPU, that is compared instead, over the time that
+ * has passed.
  */
 #define _GNU_SOURCE
 #include "attr.h"
@@ -46,7 +47,7 @@ struct task {
 static struct spec specs[MAX_SPECS];
 static struct task tasks[MAX_TASKS];
 static int nr_specs, nr_tasks;
-static double elapsed_ms; /* the measured time: on a full machine the reader itself wakes late */
+static double elapsed_ms; /* the measured time: on a full machine this process wakes up late */
 
 static void die(const char *what)
 {
@@ -92,7 +93,7 @@ static void parse(struct spec *s, char *text)
 	}
 }
 
-/* "0-3" or "5": one range is all that the tests need. */
+/* "0-3" or "5": the tests need only one range. */
 static void pin(const char *list)
 {
 	int first = 0, last;
@@ -162,7 +163,7 @@ static long switches(pid_t pid)
 	return sum;
 }
 
-/* Read all clocks at one moment; sign is -1 before and +1 after the measured time. */
+/* Reads all clocks at one moment; @sign is -1 before and +1 after the measured time. */
 static void read_clocks(int sign)
 {
 	struct timespec now;
@@ -207,7 +208,7 @@ static int report(double percent)
 		bad |= percent && fabs(off) > percent;
 	}
 	printf("# hog total: %.0f ms in %.0f ms, %.2f CPUs\n", ms, elapsed_ms, ms / elapsed_ms);
-	/* Nobody ran: whoever asked expects at least that. */
+	/* A run in which no task ran is a failure. */
 	return bad || ms < 1;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * home ROUNDS CPU HOME: in each round a task goes to sleep on CPU HOME, another, which may run there only, computes until it
- * sleeps too, and then the task, which may run everywhere, is woken from CPU by a waker that goes on. Its previous CPU is idle
- * then, and was busy of late. Prints how often it ran elsewhere.
+ * home ROUNDS CPU HOME: in each round a task goes to sleep on CPU HOME. A second task, bound to
+ * HOME, then computes for a while and sleeps. Then a waker on CPU, which goes on running, wakes the
+ * first task, which may run anywhere. So its previous CPU is idle, and was busy recently. Prints
+ * how often the task ran elsewhere.
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
@@ -17,7 +18,7 @@
 #define MS	1000000L
 #define BUSY_NS (20 * MS)
 
-/* Each is a futex and holds the round up to which something has come. */
+/* Each is a futex, and holds the last round that it was signalled for. */
 static int go_home, asleep, compute, computed, woken, ran;
 static int home, rounds, elsewhere;
 

@@ -57,7 +57,7 @@ static int join(const char *path)
 	return fd;
 }
 
-/* Its length; a line's end is its last byte alone. */
+/* Makes a line and returns its length; only its last byte is a newline. */
 static int message(char *line)
 {
 	const char *base = some[below(sizeof(some) / sizeof(*some))];
@@ -88,7 +88,7 @@ static int message(char *line)
 	return length + 1;
 }
 
-/* 0: right; 1: an error; -1: there is none. */
+/* Reads an answer. 0: right; 1: an error; -1: no answer. */
 static int answer(int fd)
 {
 	static char got[1 << 16];
@@ -144,7 +144,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	setrlimit(RLIMIT_NOFILE, &files);
 	messages = atol(argv[2]);
-	/* Its own place is taken before the others are. */
+	/* Takes its own connection before the others. */
 	fd = join(argv[1]);
 	if (fd < 0) {
 		fprintf(stderr, "%s: %s\n", argv[1], strerror(errno));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# On an idle machine the daemon sleeps: less than two wakeups a second, of all its threads together, whatever its arms want. The
-# kernel's events end its nap.
+# On an idle machine the daemon sleeps: fewer than two wakeups a second, of all its threads
+# together, whatever its arms need. Events of the kernel end its nap.
 # topology: 8
 # accel: icount
 # timeout: 180
@@ -15,9 +15,9 @@ kb() { sed -n "s/^$1:[^0-9]*\([0-9]*\) kB/\1/p" /proc/$ROOST_PID/status; }
 check "its memory is locked ($(kb VmLck) kB)" [ "$(kb VmLck)" -gt 0 ]
 check "it holds less than 40 MB ($(kb VmRSS) kB)" [ "$(kb VmRSS)" -lt 40000 ]
 wakeups() { cat /proc/$ROOST_PID/task/*/status | awk '/^voluntary_ctxt/ { n += $2 } END { print n }'; }
-# sleeps WITH: it does so with these features
+# sleeps WITH: checks that it sleeps with these features
 sleeps() {
-	# Until the naps have grown. To ask meanwhile would be work.
+	# Until the naps have become long. Requests meanwhile would keep them short.
 	sleep 8
 	check "with $1: its period becomes a second" period_is 1000
 	before=$(wakeups)
@@ -43,8 +43,9 @@ sleeps "rules about a process and a cgroup"
 kill $SLEEPER
 rmdir /sys/fs/cgroup/box
 looks() { totals >/tmp/totals && counter periods /tmp/totals; }
-# looks_in SECONDS [EVENT]: sets n; writes into that file at the beginning. Naps of a second, or of 0.4 s on a machine that works, allow two in 0.8 s; after an event they follow each
-# other after 0.1, 0.2 and 0.4 s.
+# looks_in SECONDS [EVENT]: sets n to the number of looks; first writes to the file EVENT. Naps last
+# a second, or 0.4 s under load, so 0.8 s have at most two looks. After an event looks follow after
+# 0.1, 0.2 and 0.4 s.
 looks_in() {
 	n=$(looks)
 	[ -z "$2" ] || echo change >"$2"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# With isolcpus= the kernel loads no sched_ext scheduler: 'doctor' and the start say so before it does.
+# With isolcpus= the kernel loads no sched_ext scheduler. 'doctor' and the start report it first.
 # topology: 4
 # accel: tcg
 # timeout: 60

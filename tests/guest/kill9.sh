@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# kill -9 at any moment of the load, and when enabled under work, leaves the kernel's own scheduler.
+# kill -9 at any moment of loading, and when enabled under load, leaves the kernel's own scheduler.
 # topology: 8
 # accel: icount
 # timeout: 120
 . /tests/lib.sh
-# Tasks that come and go all the time, but leave most of the (emulated) CPUs' time to the loading, which takes about 2 s.
+# Tasks that come and go all the time, but leave most of the emulated CPUs' time for loading, which
+# takes about 2 s.
 probe sleep 100 100000 >/dev/null &
 probe sleep 100 100000 >/dev/null &
 for delay in 0.3 1 1.6 1.9 2.2; do
@@ -21,6 +22,7 @@ stress-ng -q --cpu 4 --pipe 2 -t 100 &
 sleep 1
 end_roost KILL 137
 check "the machine is alive" forks 200 2
-# Nobody is left to remove it. A start does: the one above found those of the processes killed before.
+# No process is left to remove the sockets. The next start does: the one above found those of the
+# killed processes.
 check "the sockets are left, as they must be" rm /run/scx/root/stats /run/scx/root/ctl
 finish

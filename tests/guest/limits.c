@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * limits SECONDS DIR...: sets another CPU limit (cpu.max) of the next of these control groups each
- * 10 ms: a quota of 1 to 150 ms in a period of 1 ms to 1 s, now and then none. It runs as a
- * real-time task. Prints how often; exit status 1 below 90 times a second.
+ * limits SECONDS DIR...: every 10 ms sets another CPU limit (cpu.max) of the next of these control
+ * groups. The quota is 1 to 150 ms in a period of 1 ms to 1 s, sometimes none. It runs as a
+ * real-time task. Prints how often it set a limit. Exit status 1 below 90 times a second.
  */
 #define _GNU_SOURCE
 #include <sched.h>

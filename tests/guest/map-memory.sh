@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The counters take memory for the CPUs that are there, and count on every one of them.
+# The counters use memory for the CPUs that exist, and count on each of them.
 # topology: 4 64
 # accel: tcg
 # timeout: 120
 . /tests/lib.sh
-# What one CPU's counters may take, and all other maps together.
+# The most that one CPU's counters may use, and all other maps together.
 CPU_KB=64
 REST_KB=4096
 
-# Memory of the maps that the process holds, kB; a map that several files name counts once.
+# The memory of the maps that the process holds, kB. A map with several file descriptors counts
+# once.
 maps_kb() {
 	for info in /proc/$ROOST_PID/fdinfo/*; do
 		awk '/^memlock:/ { kb = $2 / 1024 } /^map_id:/ { id = $2 } END { if (id) print id, kb }' "$info"

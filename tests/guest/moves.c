@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Runs a command and prints how often it and its children changed their CPU: the kernel's own count. */
+/*
+ * Runs a command and prints how often it and its children changed their CPU, as the kernel counts
+ * it.
+ */
 #include <linux/perf_event.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +25,7 @@ int main(int argc, char **argv)
 		.config = PERF_COUNT_SW_CPU_MIGRATIONS,
 		.inherit = 1,
 	};
-	/* Of ourselves, who sleep, and of all that we fork. */
+	/* Of this process, which sleeps, and of all its children. */
 	int fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0), status;
 	uint64_t moves;
 	pid_t pid;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* naps COUNT MS NAP_US RUN_US: COUNT tasks that sleep for NAP_US and run for RUN_US in turn, for MS. */
+/*
+ * naps COUNT MS NAP_US RUN_US: COUNT tasks each sleep for NAP_US and run for RUN_US in turn, for
+ * MS.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -19,7 +22,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < count; i++) {
 		if (fork())
 			continue;
-		/* Timers are not gathered. */
+		/* No timer slack: the timers of tasks are not merged. */
 		prctl(PR_SET_TIMERSLACK, 1);
 		while (now_us() < end) {
 			nanosleep(&nap, NULL);

@@ -5,7 +5,7 @@
 # timeout: 120
 . /tests/lib.sh
 start_roost
-# Weights: the kernel's sched_prio_to_weight.
+# Weights are those of the kernel's sched_prio_to_weight.
 check "nice -5, 0, 5, 10" hog -t 5 -p 10 cpus=0,nice=-5,weight=3121 cpus=0,nice=0,weight=1024 \
 	cpus=0,nice=5,weight=335 cpus=0,nice=10,weight=110
 check "three of nice 0 against three of nice 3" hog -t 4 -p 10 cpus=0,n=3 cpus=0,n=3,nice=3,weight=526

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Time as the tests' programs count it, and a way to spend it. */
+/* The clock of the tests' programs, and a busy loop. */
 #ifndef ROOST_TESTS_NOW_H
 #define ROOST_TESTS_NOW_H
 
@@ -13,7 +13,7 @@ static double now_us(void)
 	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
 }
 
-/* On the CPU. */
+/* Uses CPU time for @us. */
 static void burn(double us)
 {
 	double end = now_us() + us;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * observe watch PORT SECONDS: scrapes the exporter again and again. No counter goes back, no series goes but with its arm, what arms
- * counted that are gone never shrinks, and wakeups are given a CPU, and end, in step.
- * observe settled PORT SLACK ARM...: on a quiet machine the numbers add up: exactly for these arms, on which nobody is any more, and
- * within SLACK for the others; OpenMetrics and JSON, of arms and of CPUs, say the same.
- * Exit status 0 when all of that holds.
+ * observe watch PORT SECONDS: scrapes the exporter again and again. No counter goes back, no series
+ * goes without its arm, what deleted arms counted does not shrink, and wakeups are placed and end
+ * in step.
+ * observe settled PORT SLACK ARM...: on a quiet machine the numbers add up. They match exactly for
+ * these arms, which have no tasks any more, and within SLACK for the others. OpenMetrics and JSON,
+ * of arms and of CPUs, agree.
+ * Exit status 0 if all of that holds.
  */
 #include "samples.h"
 #include <math.h>
@@ -12,11 +14,11 @@
 #include <time.h>
 
 #define MISTAKES_MAX	 6
-/* The exporter answers alike for half a second, the scheduler for 50 ms. */
+/* The exporter reuses its statistics for half a second, the scheduler for 50 ms. */
 #define EXPORTER_AGE_US	 600000
 #define SCHEDULER_AGE_US 70000
 
-/* What gives a wakeup its CPU (policy/ladder.h). The first two do not ask wake_affine. */
+/* The rungs that choose a wakeup's CPU (policy/ladder.h). The first two do not ask wake_affine. */
 static const char *const rungs[] = { "prev_core",   "sync_local",  "recent_core", "sync_core",	  "sis_target",
 				     "sis_prev",    "sis_kthread", "sis_recent",  "sis_capacity", "sis_smt",
 				     "sis_core",    "sis_cpu",	   "wide_node",	  "wide_machine", "spread_wakeup",
@@ -93,7 +95,7 @@ static bool is_counter(const char *name)
 	return false;
 }
 
-/* The label's value; false: there is no such label. */
+/* Copies the label's value; false: there is no such label. */
 static bool label(const char *name, const char *key, char *value)
 {
 	size_t length = strlen(key);
@@ -120,9 +122,9 @@ static void each_arm(const struct samples *s, void (*each)(const struct samples 
 			each(s, arm, with);
 }
 
-/* ---- of one scrape ---- */
+/* ---- checks of one scrape ---- */
 
-/* Buckets do not fall, and the last is the count. */
+/* Buckets are cumulative, and the last one is the count. */
 static void check_buckets(const struct samples *s)
 {
 	double before = 0;
@@ -157,7 +159,10 @@ static void add_arm(const struct samples *s, const char *arm, double ignored)
 	sum_of_arms += value ? *value : 0;
 }
 
-/* What is counted for all arms and for none that there is: by those that are gone. As one more series of each counter. */
+/*
+ * What deleted arms have counted: the sum over all arms less that of the existing ones. It is added
+ * as a series of each counter.
+ */
 static void add_gone(struct samples *s)
 {
 	char name[NAME_MAX_LENGTH];
@@ -171,7 +176,7 @@ static void add_gone(struct samples *s)
 		family = of->name + 10;
 		family_length = strlen(family) - strlen("_total");
 		sum_of_arms = 0;
-		/* What is counted of no arm has no sample of an arm. */
+		/* A counter of the machine has no sample of an arm. */
 		if (!find(s, "roost_%.*s_total{arm=\"default\"}", family_length, family))
 			continue;
 		each_arm(s, add_arm, 0);
@@ -198,7 +203,7 @@ static bool look(int port, struct samples *s)
 	return true;
 }
 
-/* ---- of one and the next ---- */
+/* ---- checks of two scrapes ---- */
 
 static void check_growth(const struct samples *old, const struct samples *now)
 {
@@ -218,8 +223,8 @@ static void check_growth(const struct samples *old, const struct samples *now)
 }
 
 /*
- * What began before the one scrape has ended by the next, but for what is under way: at most once for each task. And what ended by
- * the one had begun before the next.
+ * What had begun by the first scrape has ended by the second, except what is in progress: at most
+ * one for each task. And what had ended by the first had begun by the second.
  */
 static void in_step(const char *what, const char *arm, const double begun[2], const double ended[2], double tasks)
 {
@@ -283,7 +288,7 @@ static void check_equal(const char *what, const char *arm, double a, double b, d
 		mistake("arm %s: %s: %.0f and %.0f", arm, what, a, b);
 }
 
-/* On which nobody is. */
+/* The arms that have no tasks. */
 static char **quiet;
 static int nr_quiet;
 
@@ -306,7 +311,7 @@ static void check_arm(const struct samples *s, const char *arm, double slack)
 		mistake("arm %s has placed nobody", arm);
 }
 
-/* The number of JSON that an OpenMetrics counter is; NAN: none. */
+/* The JSON number for an OpenMetrics counter; NAN: none. */
 static double in_json(const struct samples *json, const char *name)
 {
 	int length = strcspn(name, "{") - strlen("_total");
@@ -326,7 +331,7 @@ static double in_json(const struct samples *json, const char *name)
 	return found ? *found : NAN;
 }
 
-/* The same of a histogram's bucket: JSON has each for itself. */
+/* The same for a bucket of a histogram. In JSON buckets are not cumulative. */
 static double bucket_in_json(const struct samples *json, const char *name, int length, int bucket)
 {
 	double total = 0;
@@ -343,7 +348,7 @@ static double bucket_in_json(const struct samples *json, const char *name, int l
 
 static int compared, stood_still;
 
-/* What was read between two readings of something that only grows. */
+/* The value was read between two readings of a counter, so it is between them. */
 static void check_between(const char *name, double before, double value, double after)
 {
 	compared++;
@@ -373,7 +378,7 @@ static void compare_metrics(const struct samples *before, const struct samples *
 	}
 }
 
-/* The counters of all CPUs together are those of all arms, and each of them is in OpenMetrics. */
+/* The counters of all CPUs add up to those of all arms, and each of them is in OpenMetrics. */
 static void compare_cpus(const struct samples *before, const struct samples *cpus, const struct samples *after,
 			 const struct samples *metrics)
 {

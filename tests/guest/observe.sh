@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Daemon, exporter, a scraper and changes of all features, of slices and arms, for minutes under stress: no number ever goes back,
-# and they add up.
+# Daemon, exporter, a scraper, and changes of all features, slices and arms for minutes under
+# stress: no counter ever goes back, and the numbers add up.
 # topology: 8 64
 # accel: tcg
 # timeout: 400
 . /tests/lib.sh
 PORT=10849
 FREQS=/tmp/freqs
-# The guest's minute is one of the host, in which each of 64 CPUs does less.
+# The guest's time is the host's. With 64 CPUs each of them does less in it.
 [ "$NCPU" -gt 8 ] && LAST_S=60 || LAST_S=120
-# A full run lasts twice as long: more would be over its timeout.
+# A full run lasts twice as long; more would exceed its timeout.
 [ "$TIMES" -gt 1 ] && LAST_S=$((LAST_S * 2))
 # Changes that are published together; each publication waits for all CPUs.
 TOGETHER=20
 since() { awk "BEGIN { printf \"%d\", $(up) - $1 }"; }
 
-# Low ones, so that moves are delayed where the feature is on.
+# Low frequencies, so that moves are delayed if the feature is on.
 mkdir -p $FREQS
 for cpu in $(seq 0 $((NCPU - 1))); do echo 1000000 >$FREQS/cpu"$cpu"; done
 start_roost --stats-group 4242 --freq-source $FREQS --freq-threshold 1200000 --delay-us 400
-# As somebody who has nothing but the group. -n: whom it would otherwise take for running already.
+# As a user who has only this group. -n: otherwise start-stop-daemon takes another process for the
+# one to start.
 start-stop-daemon -S -q -c 65534:4242 -n reader -a "$(command -v scx_roost)" -- export --listen 127.0.0.1:$PORT >/tmp/export.log 2>&1 &
 EXPORTER=$!
 for arm in a b c; do
@@ -28,13 +29,13 @@ done
 metrics_there() { wget -q -O /tmp/page http://127.0.0.1:$PORT/metrics && grep -q '^roost_up 1' /tmp/page; }
 check "the exporter tells of the scheduler" wait_for 20 metrics_there
 check "it is nobody's process" grep -q '^Uid:.65534.65534' /proc/$EXPORTER/status
-# Those of frequencies and idle periods are opened when an arm first wants them, and kept.
+# The files of frequencies and idle periods are opened when an arm first needs them, and stay open.
 scx_roost ctl set --arm a --enable delay_migration --enable avg_idle_scan >/dev/null
 sleep 2
 scx_roost ctl reset --arm a >/dev/null
 fds=$(roost_files)
 
-# About half of 8 CPUs: full ones would make the guest slow.
+# About half of 8 CPUs: with all busy the guest would be slow.
 stress-ng -q --affinity 1 -t $LAST_S &
 scx_roost exec --arm a -- stress-ng -q --fork 1 -t $LAST_S &
 scx_roost exec --arm b -- hackbench -T -p -g 1 -f 2 -l 1000000 >/dev/null &
@@ -46,7 +47,8 @@ check "features: $features" [ "$(echo "$features" | wc -w)" -gt 10 ]
 begin=$(up)
 observe watch $PORT $LAST_S &
 WATCH=$!
-# Arms that come and go, each under a name of its own: who is on it when it goes is on default from then on.
+# Arms that come and go, each under its own name. A task on an arm that is deleted is then on
+# default.
 come_and_go() {
 	n=0
 	while [ "$(since "$begin")" -lt $((LAST_S - 5)) ]; do

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What is done on kernels before 6.19 and 7.1, forced on this one: no peek into queues, no SCX_ENQ_IMMED, and
-# ops.cpu_release in place of the tracepoint.
+# The code paths for kernels before 6.19 and 7.1, forced on this one: no peek into queues, no
+# SCX_ENQ_IMMED, and ops.cpu_release instead of the tracepoint.
 # topology: 8
 # accel: icount
 # timeout: 240
@@ -14,7 +14,7 @@ start_old() {
 	roost_enabled || finish
 }
 start_old
-# The kernel warns of a scheduler that has it.
+# The kernel warns about a scheduler that has this callback.
 check "ops.cpu_release is used" sh -c 'dmesg -c | grep -q cpu_acquire/release'
 probe sleep 0.5 100000 >/dev/null
 hog -w 0.5 -t 2.5 -p 40 n=1 n=1 n=1 n=1 n=1 n=1 n=1 n=1 >/tmp/hog.out

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Cpuset partitions that are made and unmade while it runs: tasks of a part stay there, no other comes, and
-# each part is used. In an isolated part a task stays on its CPU, though its mask has the others.
+# Cpuset partitions are created and removed at runtime. Tasks of a partition stay there, no other
+# task comes, and each partition is used. In an isolated partition a task stays on its CPU, though
+# its mask has the others.
 # topology: 8
 # accel: icount
 # timeout: 240
@@ -16,7 +17,7 @@ partition() {
 	check "$1 is a partition ($3) of CPUs $2" [ "$(cat $CG/$1/cpuset.cpus.partition)" = "$3" ]
 }
 
-# in_part NAME COMMAND...: in the background, its pid is $!
+# in_part NAME COMMAND...: runs it in the background; its pid is $!
 in_part() {
 	part=$1
 	shift
@@ -30,8 +31,8 @@ look() {
 	done
 }
 
-# on_cpus FROM TO NAME: how often tasks of that name were seen running or ready, in $looks, and of these on
-# these CPUs, in $seen.
+# on_cpus FROM TO NAME: sets $looks to how often tasks of that name were seen running or runnable,
+# and $seen to how often on these CPUs
 on_cpus() {
 	look | awk -v name="($3)" -v from="$1" -v to="$2" '
 		$2 == name && $3 == "R" { looks++; seen += $39 >= from && $39 <= to }
@@ -39,7 +40,8 @@ on_cpus() {
 	read -r seen looks </tmp/looks
 }
 
-# homes NAME: how many tasks of that name there are, in $tasks, and on how many CPUs each was seen, summed, in $homes.
+# homes NAME: sets $tasks to the number of tasks of that name, and $homes to the sum of the numbers
+# of CPUs on which each was seen
 homes() {
 	look | awk -v name="($1)" '
 		$2 == name && !tasks[$1]++ { nr++ }
@@ -50,7 +52,7 @@ homes() {
 
 start_roost
 partition apart 4-5 root
-# Five that may run anywhere outside, and three inside: more than there is room for.
+# Five that may run anywhere outside, and three inside: more than there are CPUs.
 for i in 1 2 3 4 5; do probe spin 60 100000 >/dev/null & done
 cp "$(command -v probe)" /tmp/inside
 for i in 1 2 3; do in_part apart /tmp/inside spin 60 100000; done
@@ -64,7 +66,7 @@ check "those were seen ($looks looks)" [ "$looks" -ge 15 ]
 kill -KILL $(pidof probe inside)
 sleep 0.5
 partition apart 4-5 isolated
-# Three on two CPUs: were these balanced, one of the three would move all the time.
+# Three tasks on two CPUs: with balancing, one of them would move all the time.
 for i in 1 2 3; do in_part apart /tmp/inside spin 60 100000; done
 sleep 1
 on_cpus 4 5 inside

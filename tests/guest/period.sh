@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What 0.1 s of the daemon cost in instructions, its own and the kernel's for it, with everything that it may sample, on a machine
-# that works.
+# The cost of 0.1 s of the daemon in instructions, including the kernel's for it, with all samples
+# on, on a busy machine.
 # topology: 8 64
 # accel: icount
 # timeout: 120
 . /tests/lib.sh
-# A third more than was measured (docs/userspace.md): so many a period, and so many for each CPU.
+# A third more than measured (docs/userspace.md): instructions per period, plus those per CPU.
 LIMIT=262000 LIMIT_CPU=12600
 FREQS=/tmp/freqs
 mkdir -p $FREQS
 for cpu in $(seq 0 $((NCPU - 1))); do echo 2000000 >$FREQS/cpu"$cpu"; done
-# An idle machine is not sampled. The clock counts the instructions of all CPUs (-icount shift=1: 2 ns each), so what keeps this one at
-# work is on the daemon's own CPU, in turn with it.
+# An idle machine is not sampled. The clock counts the instructions of all CPUs (-icount shift=1: 2
+# ns each). So the load runs on the daemon's own CPU, in turn with it.
 NS_PER_INSTRUCTION=2
 taskset -p 1 $$ >/dev/null
 start_roost --freq-source $FREQS --freq-threshold 1200000 --enable delay_migration --enable avg_idle_scan

@@ -4,7 +4,7 @@
 # accel: icount
 # timeout: 120
 . /tests/lib.sh
-# The free ones may run on both CPUs, but one is gone.
+# The free hogs may run on both CPUs, but one is offline.
 echo 0 >/sys/devices/system/cpu/cpu1/online
 start_roost
 check "two pinned, two free" hog -t 4 -p 10 cpus=0,n=1 cpus=0,n=1 cpus=0-1,n=1 cpus=0-1,n=1

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Placement as the kernel compiles it: the decision tables and random machines through BPF_PROG_RUN (src/bpf/test.bpf.c),
-# and the scheduler's own object loads for machines of every shape.
+# Placement as the kernel compiles it: the decision tables and random machines run by BPF_PROG_RUN
+# (src/bpf/test.bpf.c). And the scheduler's own object loads for machines of every shape.
 # topology: 2
 # accel: tcg
 # timeout: 600
 # needs: policy
 . /tests/lib.sh
-# tested NAME: one ignored test of the native suite, which wants such a kernel
+# tested NAME: an ignored test of the native suite, which needs a kernel with sched_ext
 tested() {
 	ROOST_TABLES=/tests/cases policy --exact --ignored --nocapture "$1" >/tmp/out 2>&1 &&
 		grep -q '^test result: ok. 1 passed' /tmp/out && return

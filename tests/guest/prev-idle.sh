@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# prev_idle: a task whose previous CPU is idle, but was busy of late, is woken from another cache, and stays; without, the load
-# sends it to the waker's. (In the waker's own cache the difference cannot be seen: an idle previous CPU is taken there anyway.)
+# prev_idle: a task whose previous CPU is idle, but was busy recently, is woken from another cache,
+# and stays. Without the feature its load sends it to the waker's cache. (Within one cache there is
+# no difference: an idle previous CPU is taken there anyway.)
 # topology: 8 2node
 # accel: icount
 # timeout: 120
 . /tests/lib.sh
 ROUNDS=50
-# The last CPU shares no cache with the first.
+# The last CPU shares no cache with CPU 0.
 LAST=$((NCPU - 1))
 
-# crossings PRESET: how often the task did not stay; its counters are in /tmp/totals
+# crossings PRESET: counts how often the task did not stay; its counters are in /tmp/totals
 crossings() {
 	start_roost --preset "$1"
 	scx_roost ctl arms add w >/dev/null

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What a running scheduler keeps of root's privileges: what the next load needs, in every thread, and nothing else
-# for good. It loads again with that, and takes its sockets away.
+# What a running scheduler keeps of root's privileges: in every thread what the next load needs, and
+# nothing else. It can load again with that, and removes its sockets.
 # topology: 8
 # accel: icount
 # timeout: 200
@@ -9,7 +9,7 @@
 LOAD=000000c000000000
 NONE=0000000000000000
 
-# each_thread NAME VALUE: it is so in every thread.
+# each_thread NAME VALUE: every thread has this value
 each_thread() {
 	for task in /proc/$ROOST_PID/task/*/status; do
 		got=$(sed -n "s/^$1:[[:space:]]*//p" "$task")
@@ -19,7 +19,7 @@ each_thread() {
 limits() { grep '^Max' "/proc/$1/limits" | grep -v nice; }
 check "doctor tells what is kept" sh -c 'scx_roost doctor | grep -q "then keeps CAP_BPF and CAP_PERFMON alone"'
 
-# Of locked memory, which root may raise.
+# A limit of locked memory, which root may raise.
 ulimit -l 8192
 before_limits=$(limits self)
 late_goes
@@ -37,15 +37,15 @@ nice_limit() { sed -n 's/^Max nice priority *//p' /proc/$ROOST_PID/limits; }
 check "it may raise itself to nice level -20 (got $(nice_limit))" [ "$(nice_limit | tr -s ' ')" = "40 40 " ]
 nice_of() { cut -d' ' -f19 /proc/$ROOST_PID/stat; }
 check "and gives that back when it is loaded" [ "$(nice_of)" = 0 ]
-# A group's access without CAP_CHOWN is in systemd.sh.
+# systemd.sh tests a group's access without CAP_CHOWN.
 check "the sockets are the group's" [ "$(stat -c %a:%g /run/scx/root/stats /run/scx/root/ctl | sort -u)" = 660:65534 ]
 check "libbpf says nothing" sh -c "! grep -q libbpf: $LOG"
 late_comes
 check "nothing came back" each_thread CapPrm $LOAD
 stop_roost
 
-# A socket in a folder where root may write as root alone: that capability is kept, to remove it. Memory stays
-# locked, and new threads come, without CAP_IPC_LOCK.
+# A socket in a folder in which only root's capability allows writing: that capability is kept, to
+# remove the socket. Memory stays locked, and new threads start, without CAP_IPC_LOCK.
 mkdir -m 700 /run/theirs
 chown nobody /run/theirs
 start_roost --lock-memory --stats-path /run/theirs/stats

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * probe [-b] [-i] [-c NAME] [-n NICE] [-s SLICE_US] [-y YIELD_S] MODE SECONDS LIMIT_MS [CPU]: how long a task is kept from its CPU.
- * MODE spin: it never sleeps; the longest time between two looks at the clock is its longest wait.
- * MODE sleep: it sleeps 2 ms again and again; the longest lateness is its longest wait.
- * With -b its policy is SCHED_BATCH, with -i SCHED_IDLE. With -y it calls sched_yield() before each look of its first YIELD_S seconds.
- * With -c it calls itself NAME when there is a file /tmp/rename, which it removes.
- * The move to CPU is a part of the first wait. Exit status 1 when the longest wait is over LIMIT_MS.
+ * probe [-b] [-i] [-c NAME] [-n NICE] [-s SLICE_US] [-y YIELD_S] MODE SECONDS LIMIT_MS [CPU]: how
+ * long a task waits for its CPU.
+ * MODE spin: it never sleeps; its longest wait is the longest time between two looks at the clock.
+ * MODE sleep: it sleeps for 2 ms again and again; its longest wait is the longest delay of a
+ * wakeup.
+ * -b: policy SCHED_BATCH; -i: SCHED_IDLE. -y: calls sched_yield() before each look of the first
+ * YIELD_S seconds. -c: takes the name NAME when the file /tmp/rename exists, and removes the file.
+ * The move to CPU is part of the first wait. Exit status 1 if the longest wait exceeds LIMIT_MS.
  */
 #define _GNU_SOURCE
 #include "attr.h"
@@ -33,7 +35,7 @@ static int pin(int cpu)
 	return sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* 0 when the longest wait is within the limit. */
+/* 0 if the longest wait is within the limit. */
 static int measure(const char *mode, const char *name, double start, double ms, double yield_ms, double limit)
 {
 	struct timespec nap = { 0, NAP_NS };
@@ -55,7 +57,7 @@ static int measure(const char *mode, const char *name, double start, double ms, 
 		longest = wait > longest ? wait : longest;
 		sum += wait;
 		n++;
-		/* The clock is read again after a sleep so that only the sleep itself is measured. */
+		/* After a sleep the clock is read again, so that only the sleep is measured. */
 		last = sleeper ? now_ms() : t;
 	}
 	printf("# probe %s: longest wait %.3f ms, mean %.4f ms, %ld looks, limit %.0f ms\n", mode, longest, sum / n, n,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Whoever waits is not set back by a change of affinity, policy or weight: nobody waits half of the watchdog's 5 s.
+# A change of affinity, policy or weight does not restart a task's wait: none waits for half of the
+# watchdog's 5 s.
 # topology: 2
 # accel: icount
 # timeout: 200

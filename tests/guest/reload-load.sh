@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# A load on a busy machine takes at most twice what it takes on an idle one: 40 tasks want the one
-# CPU, and the kernel's own scheduler divides it. Emulated CPUs share a clock, so there is but one.
+# Loading on a busy machine takes at most twice as long as on an idle one: 40 tasks want the CPU,
+# which the kernel's own scheduler shares. Emulated CPUs share a clock, so there is only one.
 # topology: 1
 # accel: icount
 # timeout: 400
 . /tests/lib.sh
-# What the scheduler says of its last load, ms.
+# The time of the last load, as the scheduler logs it, ms.
 loaded_ms() { sed -n 's/.*loaded in \([0-9]*\) ms.*/\1/p' $LOG | tail -n 1; }
 
 start_roost

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Loaded and unloaded 20 times, 50 times in a full run, with work going on.
+# Loads and unloads 20 times, 50 times in a full run, under load.
 # topology: 2
 # accel: tcg
 # timeout: 1500
 . /tests/lib.sh
-# Tasks that come and go all the time, but leave most of the (emulated) CPUs' time to the loading.
+# Tasks that come and go all the time, but leave most of the emulated CPUs' time for loading.
 probe sleep 1500 100000 >/dev/null &
 probe sleep 1500 100000 >/dev/null &
 [ "$TIMES" -gt 1 ] && CYCLES=50 || CYCLES=20

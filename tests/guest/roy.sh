@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Roy's v7 beside mainline, with half of the CPUs busy and with 31 % of them: who wakes gets its previous core while that is idle, and
-# more run on a core of their own. The workload is that of scripts/bench. How long workers share a core while another is idle is
-# printed and not judged where a few runs decide it: in one of them two can share for long, and boots differ by more than
-# presets do. scripts/bench --suite cores measures it over boots.
+# Roy's v7 against mainline, with half of the CPUs busy and with 31 %: a task that wakes gets its
+# previous core if that is idle, and more tasks run on a core of their own. The workload is that of
+# scripts/bench. How long workers share a core while another is idle is printed. It is not judged
+# where a few runs decide it: in one of them two workers can share for long, and boots differ more
+# than presets do. scripts/bench --suite cores measures it over boots.
 # topology: 8
 # accel: icount
 # timeout: 200
 # own-boot: yes
 . /tests/lib.sh
 RUNS=10
-# Where a counter is all that is asked for.
+# Fewer runs, where only a counter matters.
 SOME=4
 CHUNKS=30
-# Another course of the same boot may have a sample more that is shared.
+# Another course of the same boot may have one more shared sample.
 FEW=3
 guest deadlines
 
-# run_workers COUNT RUNS: `looks` of the workers, and of these `avoidable` (it shares its core, and another has none); their `moves`
+# run_workers COUNT RUNS: sets `looks` at the workers, `avoidable` ones (it shares its core while
+# another is idle), and their `moves`
 run_workers() {
 	looks=0 avoidable=0 moves=0
 	for seed in $(seq "$2"); do
@@ -27,10 +29,11 @@ run_workers() {
 	done
 }
 field() { sed -n "s/.*$1=\([0-9]*\).*/\1/p" /tmp/out; }
-# fired COUNTER: of the workers' arm
+# fired COUNTER: its value on the workers' arm
 fired() { arm_counter w "$1" /tmp/totals; }
 
-# under WORKERS RUNS ARGS...: also `shared` and `cores`, what is avoidable and the placements on idle cores, of a thousand
+# under WORKERS RUNS ARGS...: also sets `shared` and `cores`: avoidable looks, and placements on
+# idle cores, per thousand
 under() {
 	count=$1 runs=$2
 	shift 2
@@ -45,7 +48,7 @@ under() {
 		"prev_core $(fired prev_core), recent_core $(fired recent_core), sync_core passed $(fired sync_core_passed)"
 	stop_roost
 }
-# beside_mainline WORKERS ARGS...: the same under both
+# beside_mainline WORKERS ARGS...: compares roy-v7 with mainline
 beside_mainline() {
 	count=$1
 	shift
@@ -60,13 +63,14 @@ beside_mainline() {
 
 beside_mainline 3
 check "31 %: more on idle cores ($cores, mainline $mainline_cores)" [ $cores -gt $mainline_cores ]
-# With half of the CPUs busy a core is left for nobody but the workers, and what wakes them needs a CPU beside one of them. Then
-# prev_core passes over it, and sync_core over its previous CPU, idle, which mainline takes: it moves, and where to hangs on where
-# the waker is. What that costs differs from boot to boot (docs/features/sync_core.md), so it is judged without sync_core.
+# With half of the CPUs busy the workers need all cores, and the task that wakes them needs a CPU of
+# a shared core. Then prev_core passes over it. sync_core also passes over its idle previous CPU,
+# which mainline takes. So it moves, and the waker's CPU decides where to. The cost differs from
+# boot to boot (docs/features/sync_core.md), so it is judged without sync_core.
 beside_mainline 4 --disable sync_core
 under 4 $SOME --preset roy-v7
 check "half: sync_core passes over idle targets" [ "$(fired sync_core_passed)" -gt 0 ]
-# Who has its previous core seldom needs the recent one.
+# A task that gets its previous core seldom needs the recent one.
 under 4 $SOME --preset roy-v7 --disable prev_core
 check "recent_core acts (got $(fired recent_core))" [ "$(fired recent_core)" -gt 0 ]
 check "prev_core does not" [ "$(fired prev_core)" = 0 ]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Real-time hogs take all CPUs of an LLC, and no CPU is idle: who waits there is fetched by a busy CPU of the other LLC.
+# Real-time hogs take all CPUs of an LLC, and no CPU is idle: a task that waits there is fetched by
+# a busy CPU of the other LLC.
 # topology: 8
 # accel: icount
 # timeout: 120

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# A task that is pinned behind a real-time hog stays alive, where the kernel reserves time for sched_ext.
+# A task pinned behind a real-time hog makes progress if the kernel reserves time for sched_ext.
 # topology: 8
 # accel: icount
 # timeout: 120

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Full tables of rules: the last of 256 cgroups and of 64 names counts too; the next one is refused with the table's size.
+# Full tables of rules: the last of 256 cgroups and of 64 names counts too. One more is refused,
+# with the table's size.
 # topology: 8
 # accel: icount
 # timeout: 200
@@ -9,7 +10,7 @@ start_roost
 scx_roost ctl arms add a --preset mainline
 scx_roost ctl arms add b --preset mainline
 
-# add_rules KIND ARM VALUE...: all at once, and each is accepted
+# add_rules KIND ARM VALUE...: sends all at once, and each is accepted
 add_rules() {
 	kind=$1
 	arm=$2

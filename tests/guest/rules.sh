@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Rules put tasks on arms: by cgroup, with and without the cpu controller, by name, by process; the nearest and the strongest
-# counts.
+# Rules put tasks on arms: by cgroup, with and without the cpu controller, by name, and by process.
+# The nearest and the strongest rule counts.
 # topology: 8
 # accel: icount
 # timeout: 200
@@ -15,7 +15,7 @@ rule() { check "rule $*" scx_roost ctl rules "$@"; }
 # A task that wakes every 2 ms.
 waker() { probe sleep 100 100000 >/dev/null & }
 
-# cgroups. $CG/top hands no controller down, so that moves below it are none to the cpu controller.
+# cgroups. $CG/top enables no controller below, so the cpu controller does not see moves below it.
 mkdir -p $CG/top/deep $CG/other
 waker
 pid=$!
@@ -44,7 +44,7 @@ on_arms "forked within" a
 echo $$ >$CG/cgroup.procs
 kill $two
 
-# A cgroup that is made anew is another one under the same path.
+# A cgroup that is removed and created again is another one with the same path.
 wait $two
 rmdir $CG/top/deep/er $CG/top/deep $CG/top
 sleep 0.3
@@ -53,7 +53,7 @@ sleep 0.3
 echo $pid >$CG/top/cgroup.procs
 on_arms "the cgroup was made anew" a
 
-# A process, which is stronger than its cgroup.
+# A rule about a process is stronger than one about its cgroup.
 rule add --pid $pid --arm c
 on_arms "by number" c
 scx_roost exec --arm d -- probe sleep 100 100000 >/dev/null &

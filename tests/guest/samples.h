@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Numbers by name, read from OpenMetrics over HTTP or from JSON over a Unix socket. A name is what stands before the value in
- * OpenMetrics, and the way there in JSON: args.resp.arms.a.counters.sis_prev, or ...wakeup_latency.3 in an array.
+ * Numbers by name, read from OpenMetrics over HTTP or from JSON over a Unix socket. In OpenMetrics
+ * the name is all of a line before its value. In JSON it is the path:
+ * args.resp.arms.a.counters.sis_prev, or ...wakeup_latency.3 in an array.
  */
 #ifndef SAMPLES_H
 #define SAMPLES_H
@@ -25,8 +26,8 @@ struct sample {
 };
 
 struct samples {
-	struct sample *in_order; /* as they were told */
-	struct sample *by_name;	 /* what there was at the last sort_samples() */
+	struct sample *in_order; /* in the order in which they were read */
+	struct sample *by_name;	 /* as of the last sort_samples() */
 	int n, sorted, room;
 };
 
@@ -64,7 +65,7 @@ static void free_samples(struct samples *all)
 	*all = (struct samples){};
 }
 
-/* NULL: there is none of that name, which is given as to printf(). */
+/* Finds a value by its name, given as to printf(). NULL: there is none. */
 __attribute__((format(printf, 2, 3))) static const double *find(const struct samples *all, const char *name, ...)
 {
 	char text[NAME_MAX_LENGTH];
@@ -80,7 +81,10 @@ __attribute__((format(printf, 2, 3))) static const double *find(const struct sam
 
 /* ---- asking ---- */
 
-/* Sends @request and reads until @enough says so or the other side ends. NULL: nobody answers. To be freed. */
+/*
+ * Sends @request, and reads until @enough returns true or the other side closes. NULL: no answer.
+ * The caller frees it.
+ */
 static char *ask(int fd, const void *at, socklen_t size, const char *request, bool (*enough)(const char *, size_t))
 {
 	size_t length = 0, room = 1 << 20;
@@ -117,7 +121,7 @@ static bool never(const char *text, size_t length)
 
 /* ---- OpenMetrics ---- */
 
-/* False: not a whole page. */
+/* False: the page is not complete. */
 static bool read_metrics(const char *page, struct samples *to)
 {
 	const char *body = strstr(page, "\r\n\r\n"), *end;
@@ -135,7 +139,7 @@ static bool read_metrics(const char *page, struct samples *to)
 			break;
 		if (*body == '#')
 			continue;
-		/* Texts in labels may hold spaces: the value stands behind the last. */
+		/* Labels may contain spaces, so the value comes after the last one. */
 		for (space = end; space > body && *space != ' '; space--)
 			;
 		snprintf(name, sizeof(name), "%.*s", (int)(space - body), body);
@@ -168,7 +172,7 @@ static const char *skip_string(const char *text)
 	return text + 1;
 }
 
-/* Reads one value whose name is @name, and what is in it. Answers with what follows. */
+/* Reads the value named @name, with all values in it. Returns the text after it. */
 static const char *read_value(const char *text, char *name, struct samples *to)
 {
 	size_t length = strlen(name);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# A second scheduler is refused with one sentence; the first goes on.
+# A second scheduler is refused with one sentence; the first keeps running.
 # topology: 8
 # accel: icount
 # timeout: 90

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * share N MS: N tasks that never sleep begin on the first cores of the machine, one on each thread, and may then run wherever
- * this program may. After MS: how many of them share their core with another, and how often they changed their CPU since.
+ * share N MS: N tasks that never sleep start on the first cores of the machine, one on each thread.
+ * Then they may run on all CPUs of this program. After MS, prints how many of them share their core
+ * with another, and how often they have changed their CPU.
  */
 #define _GNU_SOURCE
 #include <sched.h>

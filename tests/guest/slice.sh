@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# sched_attr.sched_runtime, the custom slice, is accepted, and a shorter one means more switches.
+# sched_attr.sched_runtime, the custom slice, is accepted, and a shorter slice means more switches.
 # topology: 1
 # accel: icount
 # timeout: 120

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# smt_spread: who shares a core while another idles leaves for it, at a wakeup and while it runs, within three slices and two
-# ticks, and then stays there.
+# smt_spread: a task that shares a core while another core is idle moves there, at a wakeup and
+# while it runs, within three slices and two ticks. Then it stays there.
 # topology: 8
 # accel: icount
 # timeout: 150
@@ -10,7 +10,7 @@ case $(uname -r) in
 esac
 SOON_MS=17
 LLC=$(cat /sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list)
-# Few looks of a run are avoidable: of six runs that would be a number of chance.
+# Few looks of a run are avoidable: with six runs their number would be chance.
 RUNS=24
 guest deadlines
 
@@ -22,7 +22,7 @@ spinners() {
 	shared=$(field shared) moves=$(field moves)
 	echo "# $2 spinners on CPUs $1, after $3 ms: $(cat /tmp/out)"
 }
-# workers COUNT: sets avoidable, of a thousand looks
+# workers COUNT: sets avoidable, per thousand looks
 workers() {
 	looks=0 avoidable=0
 	for seed in $(seq $RUNS); do
@@ -60,7 +60,7 @@ check "who may not use the idle cores stays (sharing: $shared)" [ "$shared" = 4 
 spinners 0-7 8 200
 check "with all cores busy nobody moves (got $moves)" [ "$moves" -le 2 ]
 workers 4
-# Seen in nine courses: 11 to 21 with it, 67 to 258 without, by chance.
+# Seen in nine courses: 11 to 21 with it, 67 to 258 without it, at random.
 check "at wakeups: of 1000 looks at most 25 are avoidable ($avoidable)" [ "$avoidable" -le 25 ]
 check "without it thrice as many are (off: $off)" [ $((3 * avoidable)) -le "$off" ]
 totals >/tmp/totals

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * stack ROUNDS CPU...: in each round, at one instant, a waker on each of these CPUs wakes a task of its own. The task slept on
- * the waker's CPU and may run everywhere; what it needs is an idle CPU, and for those of one LLC the first idle one is the
- * same. It then runs for a while. Prints how many of a round's tasks began on a CPU where another of them began.
+ * stack ROUNDS CPU...: in each round a waker on each of these CPUs wakes a task of its own, all at
+ * one instant. The task slept on the waker's CPU and may run anywhere. It needs an idle CPU, and
+ * for tasks of one LLC the first idle CPU is the same. It then runs for a while. Prints how many of
+ * the tasks started on a CPU on which another task of that round started.
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
@@ -18,8 +19,8 @@ enum { MOST = 64 };
 
 #define US	 1000L
 #define AHEAD_NS (4000 * US) /* from "all sleep" to the instant */
-#define AWAKE_NS (500 * US)  /* the wakers are up so long before it */
-#define RUN_NS	 (4000 * US) /* a woken task runs for so long */
+#define AWAKE_NS (500 * US)  /* how long before it the wakers are awake */
+#define RUN_NS	 (4000 * US) /* how long a woken task runs */
 
 struct pair {
 	int cpu;
@@ -148,7 +149,7 @@ int main(int argc, char **argv)
 	for (int round = 1; round <= rounds; round++) {
 		for (int i = 0; i < nr_pairs; i++)
 			until(&pairs[i].asleep, round);
-		/* Time to fall asleep, for them and for all others. */
+		/* Time for all tasks to fall asleep. */
 		sleep_until(now_ns() + 2000 * US);
 		instant = now_ns() + AHEAD_NS;
 		wake(&go, round);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ways to start a command that a shell has not:
- * start into CGROUP CMD...: as a child that is in this cgroup from its first moment.
- * start thread FILE CMD...: by a thread that is there before FILE is, and calls exec when it is: it becomes the process.
+ * Starts a command in ways that a shell does not have:
+ * start into CGROUP CMD...: as a child that is created in this cgroup.
+ * start thread FILE CMD...: by a thread that exists before FILE does, and calls exec when FILE
+ * exists. It becomes the process.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -29,7 +30,7 @@ static _Noreturn void become(char **command)
 	fail(command[0]);
 }
 
-/* Waits for the child, and ends with it. */
+/* Waits for the child, and exits with its status. */
 static int into(const char *cgroup, char **command)
 {
 	struct clone_args args = { .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD };

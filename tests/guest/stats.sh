@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Counters come as a table, as JSON, over the socket, and as OpenMetrics. The socket is gone afterwards.
+# Counters come as a table, as JSON, over the socket, and as OpenMetrics. The socket is removed at
+# the end.
 # topology: 8
 # accel: icount
 # timeout: 120
@@ -19,7 +20,8 @@ check "--monitor sees a counter move (got ${placed:-nothing})" [ "${placed:-0}" 
 totals >/tmp/totals
 all=$(counter placed_prev /tmp/totals)
 check "the totals have counted more (got ${all:-nothing})" [ "${all:-0}" -gt "${placed:-0}" ]
-# As somebody who has nothing but the group. -n: whom it would otherwise take for running already.
+# As a user who has only this group. -n: otherwise start-stop-daemon takes another process for the
+# one to start.
 as_reader() { start-stop-daemon -S -q -c "65534:$1" -n reader -a "$(command -v scx_roost)" -- export --once; }
 as_reader 4242 >/tmp/open 2>/tmp/err
 sed 's/^/# export said: /' /tmp/err

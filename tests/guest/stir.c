@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * stir WHAT EVERY_MS PID: until the process PID is gone, changes what it may do or how it is scheduled, again and again,
- * also while it waits for its CPU, which has to be CPU 1.
- * WHAT: affinity (CPU 1 alone, or with CPU 0), policy (SCHED_IDLE, SCHED_BATCH), nice (19, 18), stop (SIGSTOP, SIGCONT at
- * once). It runs as a real-time task, so that it is never late itself. Prints how often it did so; exit status 1 below 3.
+ * stir WHAT EVERY_MS PID: keeps changing how process PID is scheduled, until it is gone, also while
+ * it waits for its CPU, which must be CPU 1. WHAT: affinity (CPU 1 alone, or with CPU 0), policy
+ * (SCHED_IDLE, SCHED_BATCH), nice (19, 18), stop (SIGSTOP and at once SIGCONT). It runs as a
+ * real-time task, so that it is never late. Prints the number of changes. Exit status 1 if there
+ * were fewer than 3.
  */
 #define _GNU_SOURCE
 #include <sched.h>

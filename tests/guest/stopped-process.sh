@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Scheduling goes on while the scheduler's process is stopped, which it tells afterwards.
+# Scheduling continues while the scheduler's process is stopped, and it reports that afterwards.
 # topology: 8
 # accel: icount
 # timeout: 120
@@ -15,7 +15,7 @@ sleep 0.5
 totals >/tmp/totals
 late=$(counter periods_late /tmp/totals) skipped=$(counter periods_skipped /tmp/totals)
 check "one look was late (got ${late:-nothing})" [ "$late" = 1 ]
-# Naps are of 0.1 to 1 s.
+# Naps last 0.1 to 1 s.
 check "so were those left out (got ${skipped:-nothing})" [ "$skipped" -ge $((2 * TIMES - 1)) ]
 check "the condition says so" [ "$(condition period_late /tmp/totals)" = 1 ]
 stop_roost

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# After suspend to memory the scheduler runs again; suspends are counted, and not taken for a date that was set, nor the other way.
+# After suspend to memory the scheduler runs again. Suspends are counted and are not confused with a
+# changed date.
 # topology: 2
 # accel: tcg
 # timeout: 120
@@ -8,7 +9,7 @@
 grep -q mem /sys/power/state || skip "this kernel offers no suspend to memory (/sys/power/state: $(cat /sys/power/state))"
 # told SUSPENDS JUMPS
 told() { totals >/tmp/totals && [ "$(counter suspends /tmp/totals) $(counter clock_jumps /tmp/totals)" = "$1 $2" ]; }
-# tells SUSPENDS JUMPS: so many, and no more a second later
+# tells SUSPENDS JUMPS: these counts, and the same a second later
 tells() {
 	wait_for 5 told "$1" "$2"
 	sleep 1

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# sysrq S takes the scheduler off: it sees that at once, says so and ends.
+# SysRq-S ends the scheduler: the process sees that at once, reports it and exits.
 # topology: 8
 # accel: icount
 # timeout: 90
 . /tests/lib.sh
-# The kernel's event ends a nap: it takes 0.08 s, and 0.36 s without events.
+# The kernel's event ends a nap: the process exits after 0.08 s, and after 0.36 s without events.
 SEEN_LIMIT_S=0.25
 start_roost
 sleep 8
 totals >/tmp/totals
 check "its period has become a second" [ "$(counter period_ms /tmp/totals)" = 1000 ]
 echo 1 >/proc/sys/kernel/sysrq
-# So that the next look is far.
+# Waits for a look, so that the next one is far away.
 totals >/tmp/mark
 looked() { totals >/tmp/totals && [ "$(counter periods /tmp/totals)" -gt "$(counter periods /tmp/mark)" ]; }
 wait_for 5 looked

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# systemd is the first process and runs the unit of contrib/ in its sandbox: it loads, answers, loads again when a
-# CPU comes, and leaves nothing. Then a unit with the restrictions that scx_loader.service has.
+# systemd is the first process and runs the unit of contrib/ in its sandbox: the scheduler loads,
+# answers, loads again when a CPU comes, and leaves nothing behind. Then a unit with the
+# restrictions of scx_loader.service.
 # topology: 4
 # accel: icount
 # timeout: 200
@@ -14,7 +15,7 @@ mkdir -p /usr/local/bin
 ln -s /bin/scx_roost /usr/local/bin/scx_roost
 mkdir -p $UNITS/scx_roost.service.d /run/log
 
-# There is no journal.
+# There is no journal, so the log is a file.
 logged() {
 	printf '[Service]\nStandardError=append:%s\nEnvironment=SCX_TIMEOUT_MS=%s\n' "$LOG" "${SCX_TIMEOUT_MS:-30000}"
 }
@@ -24,7 +25,7 @@ main_pid() { systemctl show -p MainPID --value "$1"; }
 is_active() { [ "$(systemctl is-active "$1")" = active ]; }
 status_of() { sed -n "s/^$1:[[:space:]]*//p" "/proc/$ROOST_PID/status"; }
 
-# begin UNIT: it is started, and the scheduler is enabled.
+# begin UNIT: starts it, and waits until the scheduler is enabled
 begin() {
 	: >$LOG
 	late_goes
@@ -35,7 +36,7 @@ begin() {
 	roost_enabled || finish
 }
 
-# all_threads NAME VALUE: each thread has it.
+# all_threads NAME VALUE: each thread has this value
 all_threads() {
 	for task in /proc/"$ROOST_PID"/task/*/status; do
 		[ "$(sed -n "s/^$1:[[:space:]]*//p" "$task")" = "$2" ] || return 1
@@ -44,7 +45,7 @@ all_threads() {
 
 answers() { totals >/tmp/totals && [ -n "$(counter wakeups /tmp/totals)$(counter restarts /tmp/totals)" ]; }
 
-# works UNIT: what is asked of a running scheduler, and of one that was loaded anew.
+# works UNIT: checks of a running scheduler, and of one that was loaded again
 works() {
 	check "$1: statistics answer" answers
 	check "$1: an arm is added" scx_roost ctl arms add a --preset mainline
@@ -74,7 +75,7 @@ check "the log tells what is kept" grep -q 'it keeps CAP_BPF and CAP_PERFMON' $L
 check "no warning but of the CPU that is offline" sh -c "! grep -e WARN -e ERROR $LOG | grep -v cpus_offline:"
 works scx_roost
 
-# scx_loader, as the rules of its unit have it; the scheduler is its child there.
+# scx_loader, with the restrictions of its unit; there the scheduler is its child.
 cat >$UNITS/$LOADER.service <<'UNIT'
 [Service]
 ExecStart=/usr/local/bin/scx_roost --stats-group nogroup
@@ -109,7 +110,7 @@ check "it may not control" su nobody -s /bin/sh -c '! scx_roost ctl show 2>/dev/
 check "what it cannot hear is told" grep -q 'its end is noticed within a second' $LOG
 works $LOADER
 
-# As a drop-in that tune prints has it, and with a group.
+# A drop-in like those that tune prints, and with a group.
 cat >$UNITS/scx_roost.service.d/more.conf <<'UNIT'
 [Service]
 ExecStart=

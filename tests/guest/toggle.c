@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * toggle COUNT TOGETHER SEED FEATURE...: so many random changes over the control socket, of the arms default, a, b and c:
- * features on and off, slices. TOGETHER of them are on their way at a time. A FEATURE is a name, or SUBSWITCH=FEATURE, which is
- * on only beside that. Exit status 0 when all were done.
+ * toggle COUNT TOGETHER SEED FEATURE...: makes COUNT random changes over the control socket on the
+ * arms default, a, b and c: features on or off, and slices. TOGETHER changes are sent at a time. A
+ * FEATURE is a name, or SUBSWITCH=FEATURE, which is on only together with that feature. Exit status
+ * 0 if all changes succeeded.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static int index_of(const char *name)
 	return -1;
 }
 
-/* 0: all are known. */
+/* 0: all features are known. */
 static int read_features(char **words, int n)
 {
 	char *parents[FEATURES_MAX];
@@ -92,7 +93,7 @@ int main(int argc, char **argv)
 	}
 	to = fdopen(fd, "w");
 	from = fdopen(fd, "r");
-	/* What is together leaves in one piece. */
+	/* Changes that are sent together leave in one piece. */
 	setvbuf(to, NULL, _IOFBF, 1 << 16);
 	count = atoi(argv[1]);
 	together = atoi(argv[2]);

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# 10,000 random changes of all features and of slices, on four arms, under stress: no stall, no leak, nothing lost, no sum drifts.
+# 10,000 random changes of all features and of slices, on four arms, under stress: no stall, no
+# leak, no lost task, no drift of sums.
 # topology: 8
 # accel: icount
 # timeout: 200
 . /tests/lib.sh
 start_roost
-# So many on their way at a time, which are published together; each publication waits for all CPUs.
+# Changes that are sent and published together. Each publication waits for all CPUs.
 [ "$TIMES" -gt 1 ] && TOGETHER=5 || TOGETHER=20
 for arm in a b c; do
 	scx_roost ctl arms add $arm >/dev/null
 done
-# About half of the CPUs: full ones would make the guest slow.
+# About half of the CPUs: with all busy the guest would be slow.
 stress-ng -q --affinity 1 -t 200 &
 scx_roost exec --arm a -- stress-ng -q --fork 1 -t 200 &
 scx_roost exec --arm b -- hackbench -T -p -g 1 -f 2 -l 1000000 >/dev/null &

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * totals [SOCKET [REQUESTS]]: prints the answers of a socket, a line of JSON for each line of the requests, which is that of the
- * statistics and their totals unless given: what socat does where there is one.
+ * totals [SOCKET [REQUESTS]]: sends the lines of REQUESTS (by default one for the totals of the
+ * statistics), and prints a line of JSON for each. Replaces socat.
  */
 #include <stdio.h>
 #include <string.h>

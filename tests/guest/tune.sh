@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# tune tries changes of a preset and comes to an end; broken off, it goes on where it was. The machine has its own scheduler behind it.
+# tune tries changes of a preset and ends; after an interruption --resume continues. The machine has
+# its own scheduler afterwards.
 # topology: 4
 # accel: tcg
 # long: yes

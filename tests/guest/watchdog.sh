@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# A task starved past the watchdog's limit: the kernel throws the scheduler out, which reports it and fails.
+# A task starves past the watchdog's limit: the kernel ends the scheduler, which reports it and
+# fails.
 # topology: 2
 # accel: icount
 # timeout: 200
 . /tests/lib.sh
-# Not the scheduler's own 5 s.
+# A limit other than the scheduler's own 5 s.
 export SCX_TIMEOUT_MS=2000
 start_roost
-# The starving is done by real-time tasks that nothing throttles, so no scheduler of the ordinary class could help.
+# Real-time tasks without throttling starve it, so no scheduler of the ordinary class could help.
 echo -1 >/proc/sys/kernel/sched_rt_runtime_us
 for f in /sys/kernel/debug/sched/*_server/cpu1/runtime; do
 	[ -f "$f" ] && echo 0 >"$f"
 done
-# Once the kernel has begun to throw the scheduler out it queues what wakes where that ran last, behind the hog as well. RCU's
-# thread must not be there, because the rest waits for it.
+# Once the kernel has begun to end the scheduler, it queues a waking task on its previous CPU, also
+# behind the hog. RCU's thread must not be there, because the unload waits for it.
 taskset -p 1 "$(grep -lx rcu_preempt /proc/[0-9]*/comm | cut -d/ -f3)" >/dev/null
 hog -w 0 -t 60 cpus=1,fifo=50 >/dev/null &
 sleep 1

@@ -14,8 +14,8 @@ ticks=$(($(idle_ticks) - before))
 wait $HOG
 cat /tmp/hog.out
 check "12 free hogs leave 8 CPUs no idle time (got $ticks of 3200 ticks)" within 0 32 $ticks
-# Short tasks of the kernel cost an emulated CPU milliseconds: hence so wide. Two on one
-# CPU would be off by 50.
+# Short kernel tasks cost an emulated CPU milliseconds, hence the wide limit. Two hogs on one CPU
+# would be off by 50 %.
 check "8 hogs have a CPU each" hog -w 1 -t 4 -p 45 n=1 n=1 n=1 n=1 n=1 n=1 n=1 n=1
 stop_roost
 finish

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The statistics of a scheduler that does not run: a machine of four CPUs, two arms, counters that are told what to count.
+//! The statistics of a scheduler that does not run: a machine of four CPUs, two arms, and counters
+//! of a given value.
 
 use scx_roost::socket::Server;
 use scx_roost::stats::host::{Condition, CpuGauges, Event, Gauges};
@@ -19,7 +20,7 @@ pub struct FakeDaemon {
 struct Fake(Box<dyn Fn() -> u64 + Send>);
 
 impl Fake {
-    /// What every counter counts, but for those.
+    /// Every counter has the same value, except those that must be zero.
     fn counters(&self, factor: u64) -> Counters {
         let count = (self.0)() * factor;
         std::array::from_fn(|i| {
@@ -30,7 +31,8 @@ impl Fake {
 }
 
 impl Counted for Fake {
-    /// An arm counts as much more as its slot says; of the times, half are in the first bucket, a quarter in the second ...
+    /// Slot n counts n + 1 times as much. Half of the times are in the first bucket, a quarter in
+    /// the second, and so on.
     fn read(&self, slot: usize) -> ArmCounts {
         let mut counts = ArmCounts {
             counters: self.counters(slot as u64 + 1),
@@ -61,7 +63,7 @@ fn arm(slot: usize, name: &str, preset: &str, features: &str) -> ArmShown {
     }
 }
 
-/// Two cores in each of two caches; of the last CPU no frequency is known.
+/// Two cores in each of two caches. The frequency of the last CPU is unknown.
 fn cpu(number: u64) -> (usize, CpuGauges) {
     let gauges = CpuGauges {
         core: number,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Serves what fake.rs tells at the socket that it is given, with counters that grow by 1000 a second, until its stdin ends. For
-//! scripts/monitoring.py.
+//! Serves the statistics of fake.rs at the given socket, with counters that grow by 1000 a second,
+//! until its stdin ends. For scripts/monitoring.py.
 
 #[allow(dead_code)]
 mod fake;

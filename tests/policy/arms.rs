@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A new policy in the running kernel: readers see one image or the other, and a task keeps what it took.
+//! A new policy in the running kernel: a reader sees one image or the other, and a task keeps the
+//! policy that it took.
 
 use crate::jit::Jit;
 use crate::topology::{Topology, kernel_arm};
@@ -22,10 +23,10 @@ fn of(features: u32) -> policy_image {
     image(&arms, &[])
 }
 
-/// What runs programs is used by one thread at a time.
+/// The runner of BPF programs, which one thread at a time uses.
 struct Handed<T>(T);
 
-// SAFETY: as said.
+// SAFETY: one thread at a time uses it, as said above.
 unsafe impl<T> Send for Handed<T> {}
 
 #[test]
@@ -66,7 +67,7 @@ fn no_reader_in_the_kernel_sees_parts_of_two() {
     assert_eq!(publisher.live().generation, FLIPS);
 }
 
-/// What a task took is its own until it takes again, and unused arms are everybody's.
+/// A task keeps the policy that it took until it takes again. Unused arm numbers mean arm 0.
 #[test]
 fn a_task_takes_the_policy_of_its_arm() {
     let mut world = Topology::regular(1, 1, 1, 1, false).world();

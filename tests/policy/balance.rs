@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Balance of busy CPUs: in the long run what tasks get follows their weights, whatever CPUs they were put on.
+//! Balance of busy CPUs: in the long run tasks run in proportion to their weights, on whatever CPUs
+//! they started.
 
 use crate::queue::{MSEC, task};
 use crate::rng::Rng;
@@ -7,10 +8,11 @@ use crate::setup::NOW;
 use crate::topology::Topology;
 use scx_roost::native::{Queues, Task, World};
 
-/// How often a CPU looks for a queue to relieve (balance.h).
+/// How often a CPU looks for a queue to relieve (balance.h), ms.
 const LOOK: u64 = 20;
 
-/// Hogs on the CPUs of a machine, which run a millisecond at a time, the one with least virtual run time first.
+/// Hogs on the CPUs of a machine. Each CPU runs the one with the least virtual run time, for a
+/// millisecond at a time.
 struct Hogs {
     world: World,
     nr_llcs: usize,
@@ -21,7 +23,7 @@ struct Hogs {
     pinned: Vec<bool>,
 }
 
-/// What waits on the CPUs: its number, its first task.
+/// The number of waiting tasks of each CPU.
 struct Waiting(Vec<usize>);
 
 impl Queues for Waiting {
@@ -61,7 +63,7 @@ impl Hogs {
         on
     }
 
-    /// The tick of `cpu`, which runs the first of its tasks.
+    /// The balancing of a tick of `cpu`, which runs the first of its tasks.
     fn balance(&mut self, cpu: usize, now: u64) {
         let cpus = self.world.nr_cpus();
         let mut waiting = Waiting(
@@ -111,7 +113,7 @@ impl Hogs {
         }
     }
 
-    /// By how much what task `i` got is off what its weight promises, as a part of that.
+    /// How far task `i` is off the time that its weight entitles it to, as a fraction of that time.
     fn off(&self, i: usize) -> f64 {
         let all: u64 = self.ran.iter().sum();
         let weights: u64 = self.tasks.iter().map(|t| u64::from(t.state.weight)).sum();
@@ -119,7 +121,7 @@ impl Hogs {
         (self.ran[i] as f64 - due) / due
     }
 
-    /// The same of the first `n` together.
+    /// The same for the first `n` tasks together.
     fn group(&self, n: usize) -> f64 {
         let sum = |of: &dyn Fn(usize) -> u64, n| (0..n).map(of).sum::<u64>() as f64;
         let (ran, weight) = (
@@ -142,7 +144,7 @@ fn one_llc(cpus: usize) -> Topology {
     Topology::regular(1, cpus, 1, 1, false)
 }
 
-/// Without AHEAD_NS a task is up to 62 % off, a group 17 %.
+/// Without AHEAD_NS a task is up to 62 % off, and the group 17 %.
 #[test]
 fn weights_hold_over_cpus_wherever_the_tasks_began() {
     for seed in 0..200 {
@@ -157,7 +159,8 @@ fn weights_hold_over_cpus_wherever_the_tasks_began() {
     }
 }
 
-/// Queues advance alike; which of two tasks of a queue moves is up to its order. Without AHEAD_NS one of three is 50 % off.
+/// All queues advance at the same rate; a queue's order decides which of two tasks moves. Without
+/// AHEAD_NS one of three is 50 % off.
 #[test]
 fn what_cannot_be_divided_takes_turns() {
     for (cpus, tasks) in [(4, 5), (2, 3), (4, 9), (8, 11)] {
@@ -168,7 +171,7 @@ fn what_cannot_be_divided_takes_turns() {
             "{tasks} on {cpus}: {:.3}",
             hogs.worst()
         );
-        // A CPU gets ahead by 50 ms of its time no faster than once in 100 ms.
+        // A CPU needs at least 100 ms to get ahead by 50 ms of its time.
         assert!(
             hogs.moves <= 80 * cpus,
             "{tasks} on {cpus}: {} moves",
@@ -186,7 +189,8 @@ fn nothing_moves_where_all_is_even() {
     }
 }
 
-/// Who idled while others ran is not owed that time: it fetches no more than AHEAD_LIMIT allows.
+/// A CPU that idled while others ran is not owed that time: it fetches no more than AHEAD_LIMIT
+/// allows.
 #[test]
 fn time_spent_idle_is_not_owed() {
     let topology = one_llc(2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The decision tables of tests/cases/*.txt, run by the C, natively and as BPF, and by the model. The format is
-//! explained in tests/cases/README.md.
+//! The decision tables of tests/cases/*.txt, run by the C, natively and as BPF, and by the model.
+//! tests/cases/README.md explains the format.
 
 use crate::model::{CpuNow, Decision, How, LlcNow, Waker};
 use crate::setup::{
@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 
 type Result<T> = std::result::Result<T, String>;
 
-/// `0/4 1/5 | 2/6 3/7`: cores, their threads joined by "/"; "|" parts LLCs, "||" nodes; `~3` is offline, `2@512` has
-/// that capacity.
+/// `0/4 1/5 | 2/6 3/7`: cores, with "/" between their threads, "|" between LLCs and "||" between
+/// nodes. `~3` is offline, `2@512` has capacity 512.
 fn parse_machine(text: &str) -> Result<Topology> {
     let mut cpus: Vec<(usize, Cpu)> = vec![];
     let (mut core, mut llc, mut node) = (0, 0, 0);
@@ -65,7 +65,7 @@ fn list(words: &[&str]) -> Result<Vec<usize>> {
     Ok(all)
 }
 
-/// `4=200%`: of a nice 0 task that always runs.
+/// `4=200%`: percent of the load of a nice 0 task that always runs.
 fn percent(word: &str) -> Result<(usize, u64)> {
     let (cpu, load) = word
         .split_once('=')
@@ -84,10 +84,10 @@ struct Row {
     expected: Vec<String>,
 }
 
-/// A clause of one or more words: its first, and what it does with the others.
+/// A clause of one or more words: the first word, and a function that takes the others.
 type Clause = (&'static str, fn(&mut Row, &[&str]) -> Result<()>);
 
-/// Those of one feature stand together.
+/// Clauses of one feature stand together.
 const CLAUSES: &[Clause] = &[
     // the tasks
     ("sync", |r, w| flag(&mut r.case.sync, w)),
@@ -287,7 +287,8 @@ impl Row {
         apply(self, value)
     }
 
-    /// What is behind a setting: nothing, or that the CPU it names is `idle`, or `idle core`.
+    /// `rest` is what follows a setting: nothing, `idle` or `idle core`, which make that CPU or its
+    /// core idle.
     fn at(&mut self, cpu: &str, waker: bool, rest: &[&str]) -> Result<()> {
         match rest {
             [] => return Ok(()),
@@ -318,7 +319,7 @@ impl Row {
         self.machine.set(cpu, now);
     }
 
-    /// `4=200% 5=0%`, of CPUs
+    /// `4=200% 5=0%`: a percentage for each CPU.
     fn cpus(&mut self, words: &[&str], change: fn(&mut CpuNow, u64)) -> Result<()> {
         for word in words {
             let (cpu, part) = percent(word)?;
@@ -327,7 +328,7 @@ impl Row {
         Ok(())
     }
 
-    /// `4=300 5=100`, of CPUs
+    /// `4=300 5=100`: a number for each CPU.
     fn numbers(&mut self, words: &[&str], change: fn(&mut CpuNow, usize)) -> Result<()> {
         for word in words {
             let (cpu, n) = word.split_once('=').ok_or("CPU=number is expected")?;
@@ -337,7 +338,7 @@ impl Row {
         Ok(())
     }
 
-    /// The same of LLCs.
+    /// As `cpus`, for LLCs.
     fn llcs(&mut self, words: &[&str], change: fn(&mut LlcNow, u64)) -> Result<()> {
         for word in words {
             let (llc, part) = percent(word)?;
@@ -391,7 +392,8 @@ impl Row {
     }
 }
 
-/// A counter that moved, `busy`, `idle` or `next`, `recent=1`, `recent-kept`, `delayed=1`.
+/// `word` is a counter that moved, `!` and one that did not, `busy`, `idle`, `next`, `recent=1`,
+/// `recent-kept` or `delayed=1`.
 fn expectation_holds(word: &str, got: &Decision, recent: Option<usize>, counters: &[&str]) -> bool {
     if let Some(cpu) = word.strip_prefix("delayed=") {
         return got.delayed.map(|c| c.to_string()).as_deref() == Some(cpu);
@@ -409,10 +411,10 @@ fn expectation_holds(word: &str, got: &Decision, recent: Option<usize>, counters
     }
 }
 
-/// Makes ready for a machine.
+/// Prepares to run the C for a machine.
 type Start = fn(&World) -> By;
 
-/// Runs one table; answers with the counters that its rows moved, and how many rows there are.
+/// Runs one table. Returns the counters that its rows moved, and the number of rows.
 fn run_table(
     start: Start,
     name: &str,

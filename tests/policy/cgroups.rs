@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! cgroup weights: trees whose shares are worked out by hand, what groups count, and a CPU that groups fight for.
+//! cgroup weights: trees whose shares are computed by hand, the sums that groups keep, and a CPU
+//! for which groups compete.
 
 use crate::rng::Rng;
 use crate::topology::{NICE0, Topology, kernel_arm, kernel_tunables};
@@ -31,7 +32,7 @@ impl Tree {
         task
     }
 
-    /// For `sweeps` periods, tasks of each (group, nice weight) are always runnable.
+    /// Tasks of each (group, nice weight) are runnable for `sweeps` periods.
     fn run(&mut self, tasks: &[(usize, u32)], sweeps: usize) {
         let mut tasks: Vec<Task> = tasks.iter().map(|&(g, w)| self.task(g, w)).collect();
         for task in &mut tasks {
@@ -49,7 +50,7 @@ impl Tree {
         self.world.cgroup_task_weight(group, nice_weight)
     }
 
-    /// Shares of a CPU that all these tasks fight for, in percent.
+    /// The shares of a CPU for which all these tasks compete, in percent.
     fn shares(&mut self, tasks: &[(usize, u32)]) -> Vec<f64> {
         let weights: Vec<f64> = tasks
             .iter()
@@ -78,7 +79,7 @@ fn the_root_has_nice_weights() {
 
 #[test]
 fn two_groups_share_by_weight_whatever_is_in_them() {
-    // a has 100, b 300; a runs three tasks, b one.
+    // a has weight 100, b 300; a runs three tasks, b one.
     let mut tree = Tree::new(&[(0, 100), (0, 300)]);
     let tasks = [(1, NICE0), (1, NICE0), (1, NICE0), (2, NICE0)];
     tree.run(&tasks, 30);
@@ -95,8 +96,8 @@ fn nice_counts_inside_a_group() {
 
 #[test]
 fn two_levels() {
-    // top: a 100, b 100. a: a1 300 with two tasks, a2 100. b: one task. Beside a task of the root, which counts as
-    // a group of 100.
+    // Top level: a 100, b 100. In a: a1 300 with two tasks, a2 100. b has one task. A task of the
+    // root competes with them and counts as a group of weight 100.
     let mut tree = Tree::new(&[(0, 100), (0, 100), (1, 300), (1, 100)]);
     let tasks = [(3, NICE0), (3, NICE0), (4, NICE0), (2, NICE0), (0, NICE0)];
     tree.run(&tasks, 30);
@@ -128,7 +129,8 @@ fn a_group_that_runs_half_the_time_keeps_its_weight_while_it_runs() {
 
 #[test]
 fn cpu_idle_weighs_as_one_sched_idle_task() {
-    // Whatever its cpu.weight, and however many run in it; the old weight is back with cpu.idle off.
+    // This holds for any cpu.weight and any number of tasks in it. Without cpu.idle the old weight
+    // is back.
     let mut tree = Tree::new(&[(0, 300), (0, 100)]);
     let tasks = [(1, NICE0), (1, NICE0), (2, NICE0)];
     tree.world.cgroup_weigh(1, 3 * NICE0, true);
@@ -145,7 +147,7 @@ fn cpu_idle_weighs_as_one_sched_idle_task() {
 
 #[test]
 fn tasks_below_cpu_idle_give_way() {
-    // 1 is idle, 2 its child; 3 is not.
+    // Group 1 has cpu.idle, 2 is its child, 3 is not below it.
     let mut tree = Tree::new(&[(0, 100), (1, 100), (0, 100)]);
     let gives_way = |tree: &mut Tree, group, idle_policy: u32| {
         let mut task = tree.task(group, NICE0);
@@ -168,7 +170,7 @@ fn tasks_below_cpu_idle_give_way() {
 
 #[test]
 fn weights_stay_within_bounds() {
-    // cpu.weight 1 shared by a thousand, and 10000 for one of nice -20.
+    // cpu.weight 1 shared by a thousand tasks, and cpu.weight 10000 for one task of nice -20.
     let mut tree = Tree::new(&[(0, 1), (0, 10_000)]);
     let crowd = vec![(1, NICE0); 1000];
     tree.run(&crowd, 30);
@@ -180,7 +182,8 @@ fn weights_stay_within_bounds() {
 
 #[test]
 fn little_is_divided_to_the_nearest() {
-    // cpu.weight 1 is 163 in our unit; in a hundred parts 1.63, below a group of its own half of that.
+    // cpu.weight 1 is 163 in our unit, divided by 100 tasks 1.63. In a child group a task gets half
+    // of that.
     let mut tree = Tree::new(&[(0, 1), (1, 100), (1, 100)]);
     let crowd = vec![(1, NICE0); 100];
     tree.run(&crowd, 30);
@@ -208,7 +211,7 @@ fn a_groups_load_is_the_mean_of_what_is_runnable() {
     let (one, three) = ([(1, NICE0)], [(1, NICE0); 3]);
     tree.run(&one, 1);
     assert_eq!(load(&tree) / 10, 102, "the first sweep sees one task");
-    // As fast up as down.
+    // The mean rises as fast as it falls.
     tree.run(&three, 10);
     let up = load(&tree);
     tree.run(&three, 70);
@@ -239,7 +242,7 @@ fn what_a_group_counts_is_what_is_runnable_in_it() {
                 tree.world.cgroup_enter(task);
             }
             _ => {
-                // Also when it is asleep already: one call too many changes nothing.
+                // A leave while it sleeps already must change nothing.
                 task.state.runnable_since = 0;
                 tree.world.cgroup_leave(task);
             }
@@ -258,7 +261,8 @@ fn what_a_group_counts_is_what_is_runnable_in_it() {
     assert_eq!(tree.world.cgroup(0).runnable, 0, "the root's is not kept");
 }
 
-/// Tasks of a group that fight for the CPU: each runs for `burst` and then sleeps, or never sleeps.
+/// Tasks of a group that compete for the CPU. Each runs for `burst` and then sleeps, or never
+/// sleeps.
 struct Crowd {
     group: usize,
     count: usize,
@@ -273,8 +277,9 @@ fn hogs(group: usize, count: usize) -> Crowd {
     }
 }
 
-/// One CPU serves crowds by the real functions, as run.h and tick.h call them: earliest deadline first, to the
-/// end of its slice; a tick every 4 ms takes over weights and sweeps. Answers with the percentage that each crowd had.
+/// One CPU serves crowds by the real functions, as run.h and tick.h call them: earliest deadline
+/// first, to the end of its slice. A tick every 4 ms applies weights and sweeps. Returns the
+/// percentage that each crowd ran.
 fn fight(tree: &mut Tree, crowds: &[Crowd], span: u64) -> Vec<f64> {
     const STEP: u64 = MSEC / 4;
     let world = &mut tree.world;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What must hold of any decision, whatever the features and whatever the model says.
+//! What must hold of any decision, for any features and whatever the model says.
 
 use crate::model::{Decision, How};
 use crate::rng::Rng;
@@ -31,11 +31,13 @@ pub fn check_invariants(machine: &Machine, case: &Case, got: &Decision) {
             say()
         ),
     }
-    // With claims, what another claimed is not counted as free, whatever its age.
+    // With claims, a CPU that another wakeup claimed does not count as free, however old the claim
+    // is.
     let idle = |c: usize| idle(c) && !(case.features.claim && machine.cpus[c].claim_age.is_some());
     let core_idle = |c: usize| idle(c) && t.siblings(c).iter().all(|&s| idle(s));
     delay_rule(machine, case, got);
-    // Where the ladder's own answer was is not known when the waker's CPU took the task.
+    // When delay_migration puts the task on the waker's idle CPU, the CPU that the ladder chose is
+    // not known.
     let at_wakers = case.features.delay_migration && got.how == How::Idle && got.cpu == case.this;
     let nothing = ["sis_none", "bias_prev_last"].contains(&got.rung) && !at_wakers;
     let cpu = got.delayed.unwrap_or(got.cpu);
@@ -52,7 +54,8 @@ pub fn check_invariants(machine: &Machine, case: &Case, got: &Decision) {
     }
 }
 
-/// A delayed task waits beside its waker, for a CPU at a low frequency on which it has not run last.
+/// A delayed task waits on its waker's CPU. It waits for a CPU that has a low frequency and is not
+/// its previous one.
 fn delay_rule(machine: &Machine, case: &Case, got: &Decision) {
     let Some(cpu) = got.delayed else { return };
     let rule = case.features.delay_migration && case.threshold > 0;
@@ -62,8 +65,9 @@ fn delay_rule(machine: &Machine, case: &Case, got: &Decision) {
     assert!(rule && moves && low && here, "{case:?} got {got:?}");
 }
 
-/// prev_idle: an idle, allowed previous CPU is the target, unless the waker's CPU is idle beside it, or the waker is
-/// alone and about to sleep.
+/// prev_idle: an idle, unclaimed previous CPU is the target before any comparison of loads. Only
+/// wake_wide(), an idle waker's CPU in the same cache, and a sync wakeup by a lone waker come
+/// first.
 fn prev_idle_rule(machine: &Machine, case: &Case, got: &Decision) {
     let idle_prev = machine.cpus[case.prev].idle;
     let claimed = case.features.claim && machine.cpus[case.prev].claim_age.is_some();
@@ -78,7 +82,7 @@ fn prev_idle_rule(machine: &Machine, case: &Case, got: &Decision) {
     }
 }
 
-/// An idle CPU of another LLC than all that matter here becomes busy: the decision stays.
+/// An idle CPU of an LLC that has no part in the decision becomes busy: the decision must stay.
 pub fn unrelated_idle_changes_nothing(
     machine: &mut Machine,
     runner: &mut Runner,

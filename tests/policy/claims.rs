@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Several wakeups at once: with claims no two take the same idle CPU, without them they do. With real threads over the same C,
-//! and the same in turn.
+//! Several wakeups at once. With claims no two take the same idle CPU, without claims they do. Once
+//! with real threads over the same C, once in turn.
 
 use crate::model::Features;
 use crate::setup::{MAINLINE, NOW};
@@ -26,14 +26,16 @@ const CORES: Features = Features {
     ..CLAIM
 };
 
-/// `cpus` idle CPUs, cores of `threads`, and behind them one busy core for each of `wakers`; one LLC.
+/// One LLC with `cpus` idle CPUs in cores of `threads`, followed by one busy core for each of
+/// `wakers`.
 fn machine(cpus: usize, threads: usize, wakers: usize) -> World {
     let mut world = Topology::regular(1, cpus / threads + wakers, threads, 1, false).world();
     (0..cpus).for_each(|cpu| world.set_idle(cpu));
     world
 }
 
-/// A task wakes whose previous CPU is the waker's, `from`, which is busy: the first idle CPU is everybody's choice.
+/// Wakes a task whose previous CPU is the waker's, `from`. That CPU is busy, so every wakeup
+/// prefers the first idle CPU.
 fn place(
     placer: &mut Placer<'_>,
     world: &World,
@@ -54,11 +56,11 @@ fn place(
 
 #[derive(Default, Debug)]
 struct Outcome {
-    /// Tasks put on an idle CPU on which another stood already.
+    /// Tasks put on an idle CPU that already had one.
     stacked: u64,
     /// Tasks put on a CPU that did not look idle.
     busy: u64,
-    /// Tasks beside a busy sibling.
+    /// Cores with more than one busy thread.
     shared: u64,
     set: u64,
     ended: u64,
@@ -79,7 +81,8 @@ impl Outcome {
 
 const WAKERS: usize = 8;
 
-/// In each of `rounds`, WAKERS threads wake so many tasks as `per_waker`, onto `cpus` idle CPUs; what they chose runs at once.
+/// In each of `rounds`, each of WAKERS threads wakes `per_waker` tasks. They go to `cpus` idle CPUs
+/// and run there at once.
 fn race(cpus: usize, threads: usize, per_waker: usize, rounds: u64, features: Features) -> Outcome {
     let world = &machine(cpus, threads, WAKERS);
     let barrier = &Barrier::new(WAKERS);
@@ -93,7 +96,7 @@ fn race(cpus: usize, threads: usize, per_waker: usize, rounds: u64, features: Fe
             for _ in 0..per_waker {
                 let now = NOW + round;
                 let (at, mut task) = place(&mut placer, world, &mut waker, from, features, now);
-                // The instant between the look and the insertion, as long as it takes.
+                // Makes the time between look and insertion longer.
                 thread::yield_now();
                 if at.how == PLACE_IDLE {
                     outcome.stacked += u64::from(placer.insert(at.cpu as usize) > 0);
@@ -129,7 +132,7 @@ fn race(cpus: usize, threads: usize, per_waker: usize, rounds: u64, features: Fe
     sum
 }
 
-/// Cores on whose threads more than one task was put.
+/// The number of cores with more than one busy thread.
 fn shared_cores(world: &World, cpus: usize, threads: usize) -> u64 {
     let busy = |cpu: usize| u64::from(world.view(cpu).nr_running > 0);
     (0..cpus)
@@ -153,11 +156,12 @@ fn with_claims_64_wakeups_take_64_idle_cpus() {
     assert_eq!((on.stacked, on.busy), (0, 0), "{on:?}");
     assert_eq!(on.set, 64 * ROUNDS + on.released, "{on:?}");
     assert_eq!(on.set, on.ended + on.released, "{on:?}");
-    // Seen idle, and taken by another before it was claimed.
+    // A CPU was seen idle, and another wakeup took it before this one claimed it.
     assert!(on.released > 0, "there was no race: {on:?}");
 }
 
-/// The source's store narrows the race and does not close it: what is left is printed.
+/// The source's plain store narrows the race and does not close it. The remaining stacked tasks are
+/// printed.
 #[test]
 fn plain_claims_narrow_the_race() {
     let off = race(64, 1, 8, ROUNDS, MAINLINE);
@@ -179,7 +183,7 @@ fn with_core_claims_no_two_settle_on_one_core() {
     assert!(threads.shared > 0, "there was no race: {threads:?}");
 }
 
-/// C1, C13: one wakeup after the other, before any of the tasks has come.
+/// C1, C13: one wakeup after the other, before any of the tasks has run.
 #[test]
 fn claims_stand_until_the_task_has_come() {
     for (cpus, features, distinct) in [
@@ -201,7 +205,7 @@ fn claims_stand_until_the_task_has_come() {
     }
 }
 
-/// A wakeup of this arm has claimed a CPU of a core of two threads.
+/// A wakeup with these features has claimed a CPU of a core of two threads.
 struct Claimed {
     world: World,
     task: Task,
@@ -226,7 +230,7 @@ impl Claimed {
         claimed
     }
 
-    /// The claims of the CPU and of its core, which end together.
+    /// The claims of the CPU and of its core; they end together.
     fn stands(&self) -> bool {
         let thread = self.world.cpu(self.cpu).claim != 0;
         let core = self.world.cpu(self.cpu & !1).core_claim != 0;
@@ -244,7 +248,7 @@ impl Claimed {
     }
 }
 
-/// C4, C7, C9, and who is stolen, queued anew, or leaves.
+/// C4, C7, C9, and a task that is stolen, or leaves our class.
 #[test]
 fn a_claim_ends_with_its_task() {
     let mut there = Claimed::by(CORES);
@@ -261,11 +265,12 @@ fn a_claim_ends_with_its_task() {
     gone.world.placed_nowhere(&mut gone.task);
     assert!(!gone.stands());
     assert_eq!(gone.ended_by(), [0, 0, 1]);
-    // Facts change by a new load, and state then starts from nothing.
+    // Facts change only by a new load, and then all state starts from 0.
     assert!((0..4).all(|cpu| machine(4, 2, 1).cpu(cpu).claim == 0));
 }
 
-/// The CPU turns to a third task, which runs there and goes, or which is of another class. Only the source's claim ends.
+/// A third task runs on the claimed CPU, or one of another class does. Only the source's plain
+/// claim ends.
 #[test]
 fn a_third_task_ends_plain_claims_only() {
     let plain = Features {
@@ -293,7 +298,8 @@ fn a_third_task_ends_plain_claims_only() {
     }
 }
 
-/// A claim that was too old is another's by now: the task that made it does not end it.
+/// An expired claim was taken over by another task: the task that made the first one does not end
+/// it.
 #[test]
 fn who_comes_late_does_not_end_anothers_claim() {
     let mut late = Claimed::by(CORES);
@@ -317,7 +323,7 @@ fn who_comes_late_does_not_end_anothers_claim() {
     assert_eq!(late.ended_by(), [0, 0, 0]);
 }
 
-/// The second of two that were placed on one idle CPU counts itself, wherever it runs in the end.
+/// Of two tasks placed on one idle CPU the second counts itself, wherever it runs in the end.
 #[test]
 fn who_was_stacked_is_counted() {
     let mut world = machine(4, 1, 1);

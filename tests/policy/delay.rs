@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The life of a delayed migration after the placement, which the decision tables have (tests/cases/delay.txt): when it is over,
-//! where the task goes then, what ends it before, whom thieves leave alone. Rows B2, B9, B12, B16 of the source's table, and ours.
+//! The life of a delayed migration after the placement, which tests/cases/delay.txt covers: when
+//! the delay ends, where the task goes, what ends it early, and which tasks thieves may take. "B2"
+//! and the like are rows of the source's table.
 
 use crate::model::Features;
 use crate::setup::{MAINLINE, NOW, STALE_MS, THRESHOLD};
@@ -13,7 +14,7 @@ use scx_roost::native::{Queues, Task, Wakeup, World};
 use std::ptr::NonNull;
 
 const DELAY: u64 = 50_000;
-/// DELAY_SLACK_NS in delay_wait.h.
+/// DELAY_SLACK_NS in delay_wait.h, ns.
 const SLACK: u64 = 2_000;
 
 const SMOVE: Features = Features {
@@ -21,7 +22,7 @@ const SMOVE: Features = Features {
     ..MAINLINE
 };
 
-/// Four CPUs of one LLC; 1 is idle and slow, the others run a task.
+/// Four CPUs of one LLC. CPU 1 is idle and slow, the others run a task.
 fn machine() -> World {
     let mut world = Topology::regular(1, 4, 1, 1, false).world();
     world.policy_mut().threshold[0].fill(THRESHOLD);
@@ -34,7 +35,8 @@ fn machine() -> World {
     world
 }
 
-/// A task whose previous CPU is the waker's, 0, wakes at `now`; `more` are switches that placement has no part in.
+/// A task whose previous CPU is the waker's, 0, wakes at `now`. `more`: features that placement
+/// does not use.
 fn wake(world: &mut World, features: Features, more: u32, now: u64) -> Task {
     let mut task = Task::new(7, world);
     let bits = features.bits() | more;
@@ -75,7 +77,7 @@ fn who_has_not_run_moves_when_the_time_is_over() {
     assert_eq!(world.delay_take(&mut task), None);
 }
 
-/// B1: it ran beside its waker; B16: on another CPU. The timer finds nothing.
+/// B1: it ran on its waker's CPU; B16: on another CPU. The timer finds nothing to move.
 #[test]
 fn who_runs_does_not_move() {
     for (cpu, after, stat) in [
@@ -110,7 +112,7 @@ fn who_is_queued_anew_does_not_move() {
     assert!(!world.delay_due(&task, NOW + DELAY));
 }
 
-/// B10: nor to a CPU that is not allowed, or gone, by then.
+/// B10: it does not move to a CPU that by then is forbidden or offline.
 #[test]
 fn the_destination_is_asked_again() {
     let (mut world, mut task) = delayed(SMOVE, bit("delay_repick"));
@@ -148,7 +150,7 @@ fn a_busy_destination_is_gone_to_or_with_repick_another_taken() {
     assert_eq!(goes(repick, &[1, 2]), Some(1), "it is idle still");
 }
 
-/// Another wakeup has just chosen it.
+/// Another wakeup has just claimed CPU 2.
 #[test]
 fn repick_leaves_a_claimed_cpu_alone() {
     let claiming = Features {
@@ -162,7 +164,7 @@ fn repick_leaves_a_claimed_cpu_alone() {
     assert_eq!(world.delay_goes_to(&task, NOW + DELAY), Some(3));
 }
 
-/// One task waits on CPU 0, for a move.
+/// One task waits on CPU 0 for its move.
 struct OneDelayed {
     task: Task,
     port: port_task,
@@ -193,7 +195,8 @@ impl Queues for OneDelayed {
     }
 }
 
-/// B16: the source says so where its timer fires: load balancing may have moved the task before.
+/// B16: load balancing may have moved the task before the source's timer fires, as its comment
+/// there says.
 #[test]
 fn a_delayed_task_may_be_stolen() {
     let (mut world, task) = delayed(SMOVE, 0);
@@ -206,7 +209,8 @@ fn a_delayed_task_may_be_stolen() {
     assert!(world.steal(1, &mut queues, NOW + 1, true));
 }
 
-/// C10, H1: the claim of the destination is given back at once, or when the task goes elsewhere.
+/// C10, H1: the claim of the destination is released at once or, with delay_hold_claim, when the
+/// task goes elsewhere.
 #[test]
 fn the_claim_of_the_destination() {
     let claiming = Features {
@@ -230,7 +234,8 @@ fn the_claim_of_the_destination() {
     assert_eq!(world.cpu(1).claim, NOW, "kept until it is there");
 }
 
-/// Where ticks see frequencies (freq_stale_ms is 0) they count, of CAPACITY_SCALE, and what userspace read does not.
+/// With freq_stale_ms 0, the frequencies that ticks see (of CAPACITY_SCALE) count, and those that
+/// userspace read do not.
 #[test]
 fn the_frequency_that_ticks_see() {
     for (slow, threshold, low) in [
@@ -249,7 +254,7 @@ fn the_frequency_that_ticks_see() {
     }
 }
 
-/// The source's rq->freq is 0 until the first tick, which is low whatever the threshold.
+/// The source's rq->freq is 0 until the first tick, which is below every threshold.
 #[test]
 fn a_cpu_that_has_not_ticked_is_slow() {
     for (ticked, threshold, low) in [(0, 400, true), (1, 400, false), (0, 0, false)] {
@@ -282,7 +287,7 @@ fn thresholds_and_delays_are_of_an_arm() {
     }
 }
 
-/// And a threshold is of the CPU that was chosen.
+/// Each CPU has its own threshold; that of the chosen CPU counts.
 #[test]
 fn thresholds_are_of_a_cpu() {
     for (cpu, is_delayed) in [(0, false), (1, true), (2, false)] {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Domains of load balance (domain.h): no wakeup, fork, thief or helper crosses from one into another.
+//! Domains of load balance (domain.h): no wakeup, fork, thief or helper crosses from one to
+//! another.
 
 use crate::rng::Rng;
 use crate::setup::NOW;
@@ -8,7 +9,7 @@ use crate::topology::Topology;
 use scx_roost::native::sys::{DOMAIN_LOOKS, ROOST_NR_FEATURES};
 use scx_roost::native::{Task, Wakeup, World};
 
-/// Two LLCs of four cores, cut across: even CPUs are one domain, odd ones the other.
+/// Cuts two LLCs of four cores into two domains: even CPUs and odd CPUs.
 fn cut(topology: &Topology) -> World {
     let mut world = topology.world();
     for cpu in 0..topology.len() {
@@ -25,7 +26,7 @@ fn look(world: &mut World, cpus: usize) {
     }
 }
 
-/// Everything at once, everything off, and what is drawn.
+/// All features, none, or random ones.
 fn features(rng: &mut Rng) -> u32 {
     let all = (1 << ROOST_NR_FEATURES) - 1;
     match rng.below(3) {
@@ -52,7 +53,7 @@ fn no_wakeup_or_fork_leaves_its_domain() {
         wakeup.features = features(&mut rng);
         wakeup.now = NOW;
         wakeup.fork = rng.chance(30);
-        // As select_cpu asks (select_cpu.h); a child begins on its parent's CPU.
+        // As select_cpu.h asks. A child starts on its parent's CPU.
         wakeup.this_allowed = this % 2 == prev % 2;
         if wakeup.fork {
             (wakeup.prev, wakeup.this_allowed) = (this, true);
@@ -106,7 +107,7 @@ fn a_task_whose_mask_leaves_its_domain_goes_where_it_may() {
 fn the_last_of_many_cpus_is_asked_too() {
     let topology = Topology::regular(4, 40, 1, 1, false);
     let mut world = topology.world();
-    // The last CPU alone is isolated: the looks before it find one piece.
+    // Only the last CPU is isolated: looks at the CPUs before it find one domain.
     world.set_domain(159, 1);
     look(&mut world, 160);
     let mut queues = Waiting::new(160);

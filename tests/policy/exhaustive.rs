@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Every situation on small machines: the C against the model, and what must hold of any decision.
+//! Every situation on small machines: compares the C with the model, and checks what must hold of
+//! any decision.
 
 use crate::check::check_invariants;
 use crate::model::{CpuNow, Features, LlcNow};
@@ -8,7 +9,8 @@ use crate::topology::{CLAIM_TTL, Topology};
 use scx_roost::features::{PRESETS, feature};
 use std::sync::LazyLock;
 
-/// Those with claims are tried on machines where CPUs are claimed, the others where none is: they could not tell.
+/// Feature sets with claims are tried on machines with claimed CPUs, the others on machines
+/// without: a set without the feature ignores claims.
 static WITHOUT_CLAIMS: LazyLock<Vec<Features>> = LazyLock::new(|| sets_where(|f| !f.claim));
 static WITH_CLAIMS: LazyLock<Vec<Features>> = LazyLock::new(|| sets_where(|f| f.claim));
 
@@ -38,8 +40,8 @@ fn small_machines() -> Vec<Topology> {
     ]
 }
 
-/// Each switch alone; each, and each with each other, on top of mainline; a sub-switch with its feature; and what placement has
-/// of the presets.
+/// Each switch alone. Each switch, and each pair, on top of mainline. A sub-switch with its parent.
+/// The placement features of each preset.
 fn feature_sets() -> Vec<Features> {
     let whole = |name: &str| {
         let parent = feature(name).expect(name).parent;
@@ -75,7 +77,7 @@ fn mask(bits: usize, len: usize) -> Vec<bool> {
     (0..len).map(|c| bits >> c & 1 != 0).collect()
 }
 
-/// Up to three online CPUs, and one that is offline among four.
+/// Machines of up to three online CPUs, and some of four with one CPU offline.
 fn three_online() -> Vec<Topology> {
     let without = |off: usize, mut topology: Topology| {
         topology.cpus[off].online = false;
@@ -92,10 +94,10 @@ fn three_online() -> Vec<Topology> {
     machines
 }
 
-/// A task that runs for so long that smt_spread moves it.
+/// A burst long enough for smt_spread to move the task, ns.
 const LONG: u64 = 500_000;
 
-/// How a wakeup comes about: one of these at a time.
+/// The kinds of wakeup: a case has one of them.
 const KINDS: [fn(&mut Case); 7] = [
     |_| (),
     |case| case.wakee_sched_idle = true,
@@ -108,18 +110,18 @@ const KINDS: [fn(&mut Case); 7] = [
         case.waker_pcpu_kthread = true;
         case.wakee_burst = LONG;
     },
-    // An interrupt on the idle task, or a waker of another class.
+    // An interrupt on the idle task, or a waker of another scheduling class.
     |case| case.waker_ours = false,
     partners,
 ];
 
-/// Every other CPU's is low.
+/// CPUs with odd numbers have a low frequency.
 fn frequency(cpu: usize) -> u32 {
     THRESHOLD + (cpu as u32 + 1) % 2
 }
 
-/// The states of a CPU with claims, in base 3 to 6: busy, idle, idle and claimed, its core claimed alone, either too long ago to
-/// count where claims expire.
+/// Sets each CPU to one of `base` (3 to 6) states; a digit of `states` each. In order: busy, idle,
+/// claimed, core claimed, then both claims so old that they have expired under claim_expiry.
 fn set_claims(machine: &mut Machine, base: usize, mut states: usize) {
     for cpu in machine.topology.online().collect::<Vec<_>>() {
         let mut now = if states.is_multiple_of(base) {
@@ -150,7 +152,7 @@ fn idle(machine: &Machine) -> CpuNow {
     machine.idle(0)
 }
 
-/// Busy, and the task fits beside who runs there.
+/// Busy, with room for the task beside the one that runs there.
 fn room(machine: &Machine) -> CpuNow {
     CpuNow {
         est: 0,
@@ -165,12 +167,12 @@ fn sched_idle(machine: &Machine) -> CpuNow {
     }
 }
 
-/// How many ways there are for all CPUs to be in one of these.
+/// The number of ways in which each CPU can have one of these states.
 fn ways(machine: &Machine, of: &[State]) -> usize {
     of.len().pow(machine.topology.online().count() as u32)
 }
 
-/// One of them.
+/// Sets the CPUs' states to one of these ways.
 fn set_states(machine: &mut Machine, of: &[State], mut way: usize) {
     for cpu in machine.topology.online().collect::<Vec<_>>() {
         let mut now = of[way % of.len()](machine);
@@ -180,7 +182,7 @@ fn set_states(machine: &mut Machine, of: &[State], mut way: usize) {
     }
 }
 
-/// sis_util's is all or nothing; avg_idle_scan's is `worth` CPUs.
+/// The budget of sis_util is all or nothing, that of avg_idle_scan is `worth` CPUs.
 fn set_budgets(machine: &mut Machine, full: bool, worth: usize) {
     for llc in 0..machine.llcs.len() {
         let budget = if full {
@@ -210,8 +212,9 @@ fn compare(machine: &mut Machine, runner: &mut Runner, case: &Case) {
     check_invariants(machine, case, &got);
 }
 
-/// Sanitizers make a case several times as slow, and look for other mistakes than a wrong answer: one case in five will do,
-/// or in seven: what does not divide the number of feature sets, so that each of them is tried.
+/// Sanitizers make a case several times as slow, and they look for other defects than a wrong
+/// answer. So they run one case in 5, 7, 11 or 13. The number must not divide the number of feature
+/// sets, so that each set is tried.
 fn one_in(sets: &[Features]) -> u64 {
     if std::env::var_os("ROOST_SANITIZE").is_none() {
         return 1;
@@ -223,8 +226,8 @@ fn one_in(sets: &[Features]) -> u64 {
     of.expect("not all four divide the number of feature sets")
 }
 
-/// On the machine as it is: every waker's CPU, previous CPU, affinity, kind of wakeup and set of features; in the first
-/// `with_recent` kinds every recently used CPU too.
+/// Tries every waker's CPU, previous CPU, affinity mask, kind of wakeup and feature set on the
+/// machine as it is. The first `with_recent` kinds also try every recently used CPU.
 fn every_wakeup(
     machine: &mut Machine,
     runner: &mut Runner,
@@ -276,7 +279,8 @@ fn four_cpus_every_input() {
     println!("{cases} cases");
 }
 
-/// All states of a CPU, an offline CPU, and no budget for a scan: each multiplies the cases.
+/// All states of a CPU, an offline CPU and an empty scan budget. Each multiplies the cases, so at
+/// most three CPUs are online.
 #[test]
 fn three_cpus_every_state() {
     let mut cases = 0;
@@ -311,7 +315,7 @@ fn four_cpus_claimed() {
     println!("{cases} cases");
 }
 
-/// Waker and wakee keep waking each other, in short bursts.
+/// Waker and wakee keep waking each other and run in short bursts.
 fn partners(case: &mut Case) {
     case.sync = true;
     case.wakee.last_wakee = crate::setup::WAKER;
@@ -320,8 +324,8 @@ fn partners(case: &mut Case) {
     case.waker_burst = 20_000;
 }
 
-/// Eight CPUs: idle set, affinity, previous CPU, waker and sync, all of them. By symmetry of the machines the waker
-/// is one of two CPUs: the first, and one in the middle of the order.
+/// Eight CPUs: every idle set, affinity mask and previous CPU, with and without sync. The machines
+/// are symmetric, so two wakers are enough: the first CPU and one in the middle.
 fn eight_cpus(topology: Topology) {
     let mut machine = Machine::new(topology);
     let mut runner = Runner::new(&machine);

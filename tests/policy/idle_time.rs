@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Idle periods: the table tests/cases/time/avg_idle.txt natively and as BPF, random events against the model, and what a mean
-//! does to the search for work.
+//! Idle periods: the table tests/cases/time/avg_idle.txt natively and as BPF, random events against
+//! the model, and the effect of a mean on the search for work.
 
 use crate::jit::Jit;
 use crate::model::idle::{Event, Idle, Period};
@@ -20,7 +20,7 @@ use scx_roost::native::sys::{
 const TABLE: &str = include_str!("../cases/time/avg_idle.txt");
 const USEC: u64 = 1000;
 
-/// What happens: at so many ns after NOW.
+/// An event, at this many ns after NOW.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Event(Event, u64),
@@ -96,7 +96,8 @@ fn happens(world: &mut World, event: Event, now: u64) {
     }
 }
 
-/// A search that found nothing and took so long, as the kernel accounts it: no more than 200 ns above the migration cost.
+/// A search that found nothing, with its cost as the kernel accounts it: 200 ns above the migration
+/// cost.
 fn costly(world: &mut World) {
     world.cpu_mut(0).steal_cost[STEAL_LLC as usize] = 500 * USEC + 200;
 }
@@ -215,7 +216,8 @@ fn each_arrival_has_its_counter() {
     }
 }
 
-/// A machine of 2 nodes x 2 LLCs x 2 CPUs; a task waits on CPU 1, 2 or 4: of the LLC, the node, the other node of CPU 0.
+/// 2 nodes x 2 LLCs x 2 CPUs. A task waits on CPU 1, 2 or 4: in the LLC, the node or the other node
+/// of CPU 0.
 fn thief(features: u32, mean: u64, waits: usize) -> (World, Waiting) {
     let topology = Topology::regular(4, 2, 1, 2, false);
     let mut world = topology.world();
@@ -239,7 +241,7 @@ fn a_search_has_to_be_worth_the_idle_period() {
         for (features, mean, asked, found) in [
             (FEATURE_avg_idle, COST, false, true),
             (FEATURE_avg_idle, COST - 1, false, false),
-            // Its CPU has called for help.
+            // The CPU was kicked because a task waits.
             (FEATURE_avg_idle, COST - 1, true, true),
             (0, 0, false, true),
             (FEATURE_avg_idle_every, 0, false, true),
@@ -259,7 +261,8 @@ fn a_search_has_to_be_worth_the_idle_period() {
 
 #[test]
 fn what_was_spent_on_the_way_counts() {
-    // Each level's search takes one step of the clock, 30 us; nothing waits in the LLC, so it is not searched.
+    // The search of each level takes one step of the clock, 30 us. The LLC is not searched, because
+    // nothing waits there.
     for (mean, found) in [(29, false), (30, false), (60, true)] {
         let (mut world, mut queues) = thief(FEATURE_avg_idle, mean * USEC, 4);
         world.clock_step = 30 * USEC;

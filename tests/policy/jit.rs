@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Placement as the kernel runs it: src/bpf/test.bpf.c, loaded and run through BPF_PROG_RUN on a copy of a world.
-//! The tests take decisions with it, the bench times them.
+//! Placement as the kernel runs it: src/bpf/test.bpf.c, loaded and run by BPF_PROG_RUN on a copy of
+//! a world. The tests compare its decisions, the bench times them.
 #![allow(dead_code)]
 
 use anyhow::{Context, Result};
@@ -41,18 +41,20 @@ pub struct Jit {
 }
 
 impl Jit {
-    /// Loads the program `decide` with the facts and tunables of `world`, which are constants to the verifier, as in
-    /// the scheduler, and with its policy.
+    /// Loads the program `decide` with the policy, facts and tunables of `world`. Facts and
+    /// tunables are constants to the verifier, as in the scheduler.
     pub fn load(world: &World) -> Result<Jit> {
         Jit::load_program(world, "decide")
     }
 
-    /// Each of the programs holds all of placement, and costs the verifier as much: only one is loaded.
+    /// Only the named program is loaded: each contains all of placement and costs the verifier as
+    /// much.
     pub fn load_program(world: &World, name: &str) -> Result<Jit> {
-        // The skeleton borrows it; a test process loads a few objects and ends.
+        // The skeleton borrows the object. It is leaked: a test process loads a few of them and
+        // ends.
         let object = Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = TestSkelBuilder::default().open(object)?;
-        // The headers of scx bring programs of their own, which want a kernel with sched_ext.
+        // The headers of scx add programs of their own, which need a kernel with sched_ext.
         for mut prog in open.open_object_mut().progs_mut() {
             prog.set_autoload(prog.name() == name);
         }
@@ -68,7 +70,7 @@ impl Jit {
         Ok(Jit { skel })
     }
 
-    /// What `World::idle_begins` (None) or `idle_ends` do to CPU 0.
+    /// Does what `World::idle_begins` (`arrival` None) or `idle_ends` does to CPU 0.
     pub fn idle_event(
         &mut self,
         world: &mut World,
@@ -89,7 +91,7 @@ impl Jit {
         self.skel.maps.bss_data.as_mut().expect("there is a .bss")
     }
 
-    /// A row for each arm, of the CPU that the program ran on.
+    /// The counters of the CPU that the program ran on, a row for each arm.
     fn counted(&mut self) -> &mut [types::cpu_stats] {
         let arms = sys::MAX_ARMS as usize;
         let at = self.bss().ran_on as usize * arms;
@@ -98,11 +100,12 @@ impl Jit {
         assert!(at + arms <= rows, "the map has {rows} rows");
         let data = maps.bss_stats_data.as_deref_mut().expect("a .bss.stats");
         let first = (&raw mut *data).cast::<types::cpu_stats>();
-        // SAFETY: the map, whose memory this is, has so many rows (`make_room`).
+        // SAFETY: the map, which owns this memory, has this many rows (`make_room`).
         unsafe { std::slice::from_raw_parts_mut(first.add(at), arms) }
     }
 
-    /// What `World::place` does, done by the BPF program: the world and the tasks change in the same way.
+    /// Does what `World::place` does, by the BPF program: the world and the tasks change in the
+    /// same way.
     pub fn place(&mut self, world: &mut World, mut wakeup: Wakeup<'_>) -> Result<sys::placement> {
         self.send(world, &wakeup)?;
         run(&mut self.skel.progs.decide)?;
@@ -115,7 +118,7 @@ impl Jit {
             copy_rows(from_mut(&mut bss.cpu_states[cpu]), from_ref(world.cpu(cpu)))?;
             copy_rows(from_mut(&mut bss.cpu_views[cpu]), from_ref(world.view(cpu)))?;
         }
-        // Here the clock runs.
+        // The stamps of the world are against a clock at 0 ms; the clock of the kernel runs.
         let now = clock_ms() << 32;
         for (to, &freq) in bss.cpu_freqs.iter_mut().zip(world.freqs()) {
             *to = freq.wrapping_add(now);
@@ -179,7 +182,8 @@ impl Jit {
     }
 }
 
-/// The pairs of (waker's CPU, previous CPU) in turn: ns per decision.
+/// Times decisions on the pairs of (waker's CPU, previous CPU) in turn. Each call returns ns per
+/// decision.
 pub fn cost(
     world: &World,
     task: &mut Task,
@@ -211,21 +215,21 @@ pub fn cost(
     })
 }
 
-/// Readers in the kernel, and the policy they read.
+/// Readers of the policy in the kernel.
 impl Jit {
-    /// Loads the program that reads the arms, and nothing else.
+    /// Loads only the program that reads the arms.
     pub fn load_reader(world: &World) -> Result<Jit> {
         Jit::load_program(world, "read_arms")
     }
 
-    /// Where the policy is. It lives as long as this.
+    /// The policy that the program reads. Valid as long as `self`.
     pub fn store(&mut self) -> NonNull<policy_store> {
         const { assert!(size_of::<policy_store>() == size_of::<types::policy_store>()) };
         NonNull::from(&mut self.bss().policy).cast()
     }
 
-    /// The numbers of arm 0 are read so often. Answers with how many reads there were so far, and how many found numbers of
-    /// two images.
+    /// Reads arm 0 `reads` times. Returns how many reads there have been so far, and how many of
+    /// them saw parts of two images.
     pub fn read_arms(&mut self, reads: u32) -> Result<(u64, u64)> {
         self.bss().nr_decisions = reads;
         run(&mut self.skel.progs.read_arms)?;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A task's life through sched_ext's callbacks (select_cpu.h, enqueue.h, dispatch.h, run.h, tick.h, slice_timer.h, delay_queue.h), the
-//! test being the kernel around them: it puts tasks where they say, and does what they want of it.
+//! The life of a task through sched_ext's callbacks (select_cpu.h, enqueue.h, dispatch.h, run.h,
+//! tick.h, slice_timer.h, delay_queue.h). The test plays the kernel around them: it puts tasks
+//! where the callbacks say and does what they ask for.
 
 use crate::model::Features;
 use crate::setup::{MAINLINE, NOW, STALE_MS, THRESHOLD};
@@ -16,13 +17,13 @@ use scx_roost::native::sys::{
 use scx_roost::native::{Act, Insert, Kernel, TaskId, To, World};
 
 const SLICE: u64 = 2_800_000;
-/// A new task begins with half a request.
+/// A new task starts with half a request.
 const FIRST: u64 = SLICE / 2;
-/// Of a wakeup for which select_cpu was asked.
+/// The flags of a wakeup that select_cpu has placed.
 const WAKEUP: u64 = ENQ_WAKEUP as u64 | ENQ_PLACED;
 const DELAY: u32 = 50_000;
 
-/// A kernel of so many CPUs of one LLC, with the least that its core does.
+/// A kernel with CPUs of one LLC by default. It does the minimum of what the kernel's core does.
 struct Machine {
     kernel: Kernel,
     now: u64,
@@ -59,7 +60,7 @@ impl Machine {
         let mut world = World::new(facts, everybody, kernel_tunables(), 1);
         world.policy_mut().threshold[0].fill(THRESHOLD);
         world.policy_mut().freq_stale_ms = STALE_MS;
-        // Read at NOW: ages are told against a clock that stands at 0.
+        // Frequencies are read at NOW; ages are relative to a clock at 0.
         let age = 0u32.wrapping_sub((NOW / 1_000_000) as u32);
         (0..cpus).for_each(|cpu| world.set_freq(cpu, THRESHOLD, age));
         let mut machine = Machine {
@@ -93,7 +94,7 @@ impl Machine {
         acts
     }
 
-    /// Who runs there next, of its local queue; the CPU is as it was if nobody does.
+    /// Dispatches, and takes the next task from the CPU's local queue. `run` makes it run.
     fn dispatch(&mut self, cpu: usize) -> Option<TaskId> {
         self.kernel.dispatch(cpu, self.current[cpu]);
         let next = self.kernel.local(cpu).pop_front();
@@ -114,7 +115,7 @@ impl Machine {
         self.kernel.tick(cpu, task);
     }
 
-    /// Who runs there goes to sleep.
+    /// The running task goes to sleep.
     fn sleep(&mut self, cpu: usize) {
         let task = self.current[cpu].take().expect("somebody runs there");
         self.kernel.set_runnable(task, false, true);
@@ -122,7 +123,7 @@ impl Machine {
         self.view(cpu);
     }
 
-    /// Who runs there waits anew.
+    /// The running task waits again.
     fn put(&mut self, cpu: usize, flags: u64) -> Insert {
         let task = self.current[cpu].expect("somebody runs there");
         self.kernel.stopping(cpu, task, true);
@@ -132,7 +133,8 @@ impl Machine {
         insert
     }
 
-    /// The task, which was last on `prev`, is woken by who runs on `here`. Where it goes, if select_cpu says.
+    /// The task running on `here` wakes `task`, which last ran on `prev`. Returns the CPU, and the
+    /// insertion if select_cpu made one.
     fn wake(&mut self, here: usize, task: TaskId, prev: usize) -> (usize, Option<Insert>) {
         self.kernel.set_cpu(task, prev);
         let waker = self.current[here];
@@ -159,7 +161,7 @@ impl Machine {
 }
 
 trait ToQueue {
-    /// The number of the queue that it goes into.
+    /// The number of the queue that the task goes to; None: a local queue.
     fn to_queue(&self) -> Option<usize>;
 }
 
@@ -195,7 +197,7 @@ fn an_idle_cpu_is_gone_to_at_once() {
     assert_eq!(machine.dispatch(0), None);
 }
 
-/// Linux before 7.1: the task waits in our queue, and the CPU finds it there.
+/// Linux before 7.1: the task waits in our queue, and its CPU finds it there.
 #[test]
 fn without_immed_it_is_fetched() {
     let mut machine = Machine::new(2, MAINLINE);
@@ -275,8 +277,8 @@ fn the_last_one_looks_for_work() {
     assert_eq!(machine.dispatch(0), Some(0));
 }
 
-/// A CPU goes: who waits there comes to its local queue, which the kernel empties. Nobody is placed there, and its core is as
-/// idle as its other thread. It comes back.
+/// A CPU goes offline: its waiting tasks go to its local queue, which the kernel empties. No task
+/// is placed there, and its core is idle when the other thread is. Then the CPU comes back.
 #[test]
 fn a_cpu_that_goes_keeps_nobody() {
     let mut machine = Machine::on(&Topology::regular(1, 2, 2, 1, false), MAINLINE);
@@ -310,8 +312,9 @@ fn a_cpu_that_goes_keeps_nobody() {
     assert_eq!(machine.wake(0, 3, 3).0, 3);
 }
 
-/// A search that takes another CPU's lock lets go of its own. Who is put on the CPU meanwhile joins it; then the search ends, in vain, and a period begins
-/// that is none: the next one that counts begins when that task sleeps.
+/// A search that takes another CPU's lock drops its own, so a task can be put on the CPU meanwhile.
+/// The search then finds nothing and starts an idle period, which is no real one. The next period
+/// that counts starts when that task sleeps.
 #[test]
 fn who_came_while_its_cpu_searched_leaves_no_old_idle_period() {
     let mut machine = Machine::new(2, MAINLINE);
@@ -329,8 +332,9 @@ fn who_came_while_its_cpu_searched_leaves_no_old_idle_period() {
     assert_eq!(since(&machine), slept);
 }
 
-/// Two share a core, and the tick sends one of them to the other core. It comes to dispatch, which lets go of it where the core still idles; or sleeps
-/// before, by itself: then it has not left, and no order is kept.
+/// Two tasks share a core, and the tick sends one of them to another core. Either it reaches
+/// dispatch, which lets it leave while that core is still idle; or it sleeps first, and then the
+/// order is dropped and counted as lost.
 #[test]
 fn who_sleeps_before_it_leaves_for_a_core_has_lost_it() {
     let spread = Features {
@@ -354,7 +358,8 @@ fn who_sleeps_before_it_leaves_for_a_core_has_lost_it() {
     assert_eq!(told(|machine| machine.sleep(0)), [0, 1]);
 }
 
-/// yield_to(): the task that another gave way to runs next, whatever its deadline is; one that waits for no CPU is told.
+/// yield_to(): the target runs next, whatever its deadline. If the target does not wait, the call
+/// returns false.
 #[test]
 fn who_is_yielded_to_runs_next() {
     let mut machine = Machine::new(1, MAINLINE);
@@ -371,7 +376,7 @@ fn who_is_yielded_to_runs_next() {
     assert_eq!(machine.dispatch(0), Some(3));
 }
 
-/// The cache of a task that waits is told by our own clock, which is one for all CPUs.
+/// Whether a waiting task is cache hot is judged by our own clock, which is the same for all CPUs.
 #[test]
 fn when_it_last_ran_is_kept() {
     let mut machine = Machine::new(1, MAINLINE);
@@ -381,7 +386,8 @@ fn when_it_last_ran_is_kept() {
     assert_eq!(machine.kernel.state(0).ran_at, NOW + 700_000);
 }
 
-/// What waits keeps the time since when it does over every change: dequeued and queued anew, and of another class meanwhile.
+/// A task keeps the start of its wait over every change: dequeued and queued again, and in another
+/// class meanwhile.
 #[test]
 fn a_change_does_not_set_a_wait_back() {
     let mut machine = Machine::new(1, MAINLINE);
@@ -408,7 +414,8 @@ fn a_change_does_not_set_a_wait_back() {
     assert_eq!(machine.kernel.state(1).waits_since, 0);
 }
 
-/// A look at the queues of others reads what they write: one CPU of an LLC at a time has it.
+/// Looking at other CPUs' queues reads cache lines that they write, so one CPU of an LLC looks per
+/// millisecond.
 #[test]
 fn abandoned_queues_are_looked_for_once_a_millisecond() {
     let mut machine = Machine::new(4, MAINLINE);
@@ -432,7 +439,8 @@ fn abandoned_queues_are_looked_for_once_a_millisecond() {
     assert_eq!(assigned(&machine), [true, true]);
 }
 
-/// Looks may be rarer than a queue counts as looked after: each has its turn, also behind one that has nobody for who looks.
+/// Each abandoned queue gets its turn, even if looks are rarer than SERVE_NS, and if another queue
+/// has no task that the looking CPU may run.
 #[test]
 fn an_abandoned_queue_does_not_hide_another() {
     let mut machine = Machine::new(4, MAINLINE);
@@ -454,7 +462,7 @@ fn an_abandoned_queue_does_not_hide_another() {
     assert_eq!(machine.kernel.world().cpu(1).serve_next, 1 + 2);
 }
 
-/// Who waits behind tasks bound to a CPU that a real-time task keeps is found.
+/// A task is found that waits behind tasks bound to a CPU which a real-time task occupies.
 #[test]
 fn bound_tasks_do_not_hide_who_waits_behind_them() {
     let mut machine = Machine::new(2, MAINLINE);
@@ -473,7 +481,7 @@ fn bound_tasks_do_not_hide_who_waits_behind_them() {
     assert_eq!(machine.kernel.world().cpu(1).serve_next, 1);
 }
 
-/// A task that can run on one CPU only: the kernel does not ask where.
+/// A task that may run on one CPU only: the kernel does not call select_cpu.
 #[test]
 fn who_was_not_placed_is_counted() {
     let mut machine = Machine::new(2, MAINLINE);
@@ -487,7 +495,7 @@ fn who_was_not_placed_is_counted() {
     assert_eq!(machine.dispatch(1), Some(3));
 }
 
-/// The source sets another CPU and a timer; check_preempt_curr() still runs.
+/// The source changes the CPU and sets a timer; check_preempt_curr() still runs.
 #[test]
 fn a_delayed_task_may_interrupt_its_waker() {
     let smove = Features {
@@ -538,7 +546,7 @@ fn a_delayed_move_comes_by_its_timer() {
     assert_eq!(machine.kernel.local(1).pop_front(), Some(1));
 }
 
-/// In the kernel's view the task counts before it runs.
+/// Sets nr_running: the kernel counts a task before it runs.
 fn counts(machine: &mut Machine, tasks: u32) {
     machine.kernel.view(0).0.nr_running = tasks;
 }
@@ -551,7 +559,7 @@ fn a_task_alone_on_a_nohz_full_cpu_has_a_slice_without_end() {
     machine.run(0, 0);
     assert_eq!(machine.kernel.slice(0), u64::MAX);
     machine.acts();
-    // Its request was over long ago: who joins does not wait for a tick.
+    // Its request ended long ago: a task that joins does not wait for a tick.
     machine.at(NOW + 50 * SLICE);
     assert_eq!(machine.wake(0, 1, 0), (0, None));
     let insert = machine.enqueue(1, WAKEUP);
@@ -563,7 +571,7 @@ fn a_task_alone_on_a_nohz_full_cpu_has_a_slice_without_end() {
     );
 }
 
-/// A task that no timer looks after, as when the timer was lost.
+/// A task without a slice timer, as after a lost timer.
 #[test]
 fn the_remote_tick_ends_a_slice_without_end() {
     let mut machine = Machine::nohz(1);
@@ -602,7 +610,8 @@ fn without_nohz_full_a_slice_has_an_end() {
     assert_eq!(machine.kernel.slice(0), SLICE);
 }
 
-/// Tasks that are queued anew do not keep a late queue from its end: else the young one never has its turn.
+/// Tasks that are queued again do not go into a late queue, or it might never empty and the young
+/// queue would get no turn.
 #[test]
 fn a_late_queue_takes_no_more() {
     let mut machine = Machine::new(1, MAINLINE);
@@ -621,7 +630,7 @@ fn a_late_queue_takes_no_more() {
     assert!(!old(1), "but this one is late");
 }
 
-/// Turns stand still while the local queue holds tasks, so there is never more than one that is overdue.
+/// Turns stop while the local queue holds tasks, so at most one overdue task is put there.
 #[test]
 fn one_overdue_task_at_a_time() {
     let mut machine = Machine::new(1, MAINLINE);

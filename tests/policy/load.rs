@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The scheduler's own object passes the verifier whatever the machine: its facts are constants there, so that another
-//! machine is another program.
+//! The scheduler's object passes the verifier on every machine. Facts are constants there, so
+//! another machine is another program.
 
 use crate::topology::Topology;
 use libbpf_rs::PrintLevel;
@@ -13,7 +13,7 @@ use std::mem::MaybeUninit;
 use std::sync::Mutex;
 use std::time::Instant;
 
-/// LLCs, cores of each, threads of each, LLCs of a node
+/// LLCs, cores of each, threads of each, LLCs of a node.
 const MACHINES: [(usize, usize, usize, usize); 7] = [
     (1, 1, 1, 1),
     (1, 4, 1, 1),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Who may interrupt whom, when somebody joins a queue.
+//! Which task may preempt which when one joins a queue.
 
 use crate::queue::{MSEC, task, world};
 use crate::topology::NICE0;
@@ -8,7 +8,7 @@ use scx_roost::native::sys::{
     preempt,
 };
 
-/// What the running task has used counts against it before it is charged.
+/// The running task's time since its last charge counts against it.
 #[test]
 fn who_is_owed_nothing_interrupts_who_is_ahead_by_now() {
     for (lag, expected) in [(0, PREEMPT_NOW), (-(2 * MSEC as i64), PREEMPT_NO)] {
@@ -76,7 +76,7 @@ fn who_may_interrupt_later_shortens_the_running_slice() {
     }
 }
 
-/// Times in units of 0.1 ms; the queue's mean is at 1000 and the running task started at `ran` before now.
+/// Times are in units of 0.1 ms. The queue's mean is at 1000; the running task started `ran` ago.
 struct Contest {
     ran: u64,
     curr_vruntime: u64,
@@ -97,14 +97,15 @@ fn who_may_interrupt_whom() {
         expected,
     };
     let table = [
-        // an earlier deadline wins, once the running task's 0.7 ms of protection are over
+        // An earlier deadline wins once the running task's 0.7 ms of protection are over.
         row(10, 990, 1020, 995, 1010, PREEMPT_NOW),
         row(7, 990, 1020, 995, 1010, PREEMPT_NOW),
         row(6, 990, 1020, 995, 1010, PREEMPT_LATER),
-        // a later one does not, nor the same
+        // A later or equal deadline does not.
         row(5, 990, 1020, 995, 1030, PREEMPT_NO),
         row(5, 990, 1020, 995, 1020, PREEMPT_NO),
-        // unless the running task is ahead of the mean and the other is not, and no longer protected
+        // Exception: the running task is ahead of the mean, the other is not, and the protection is
+        // over.
         row(20, 990, 1020, 995, 1030, PREEMPT_NOW),
         row(6, 996, 1020, 995, 1030, PREEMPT_NO),
         row(20, 980, 1020, 995, 1030, PREEMPT_NO),
@@ -128,7 +129,7 @@ fn who_may_interrupt_whom() {
             ..Default::default()
         };
         assert_eq!(world.preempts(0, &t, 0, now), c.expected, "row {i}");
-        // Batch and SCHED_IDLE tasks never interrupt.
+        // Batch and SCHED_IDLE tasks never preempt.
         t.state.batch = 1;
         assert_eq!(world.preempts(0, &t, 0, now), PREEMPT_NO, "row {i}, batch");
         (t.state.batch, t.state.sched_idle) = (0, 1);
@@ -137,7 +138,7 @@ fn who_may_interrupt_whom() {
             PREEMPT_NO,
             "row {i}, SCHED_IDLE"
         );
-        // A SCHED_IDLE task gives way at once, but not to another.
+        // A SCHED_IDLE task gives way at once, but not to another SCHED_IDLE task.
         world.cpu_mut(0).curr_sched_idle = 1;
         assert_eq!(
             world.preempts(0, &t, 0, now),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Queues: the virtual clock stays the weighted mean, lag is kept and clamped, shares follow weights, and
-//! extreme weights do no harm.
+//! Queues: the virtual clock stays the weighted mean, lag is kept and clamped, shares follow
+//! weights, and extreme weights do no harm.
 
 use crate::rng::Rng;
 use crate::topology::{NICE0, Topology, kernel_arm};
@@ -24,7 +24,8 @@ pub(crate) fn task(world: &World, pid: u32, weight: u32) -> Task {
     task
 }
 
-/// How far the clock of a CPU is from the weighted mean of its tasks, times their weight: in ns of NICE0_WEIGHT.
+/// The distance of a CPU's clock from the weighted mean of its tasks, times their weight: in ns of
+/// NICE0_WEIGHT.
 fn drift(world: &World, cpu: usize, tasks: &[Task]) -> i128 {
     let on_cpu = || tasks.iter().filter(|t| t.state.joined == cpu as i32 + 1);
     let weight: u64 = on_cpu().map(|t| u64::from(t.state.joined_weight)).sum();
@@ -38,7 +39,7 @@ fn drift(world: &World, cpu: usize, tasks: &[Task]) -> i128 {
         .sum()
 }
 
-/// In real time: 2 slices of the task, or 4 ms.
+/// The limit of a task's lag: 2 of its slices, at least 4 ms, of real time.
 fn lag_limit(task: &Task) -> i128 {
     let slice = if task.state.custom_slice > 0 {
         task.state.custom_slice
@@ -61,7 +62,7 @@ fn the_clock_is_the_weighted_mean() {
             })
             .collect();
         let mut now = 1_000_000_000;
-        // Each step rounds by less than one virtual ns of all that is in the queue.
+        // Each step rounds by less than one virtual ns times the weight in the queue.
         let mut rounding = [0i128; 3];
         for step in 0..2000 {
             now += rng.below(3_000_000) as u64;
@@ -100,7 +101,8 @@ fn the_clock_is_the_weighted_mean() {
     }
 }
 
-/// A CPU that is never empty, for five minutes of slices of odd length: what divisions leave does not add up.
+/// A CPU that is never empty, for five minutes of slices of odd lengths: rounding errors do not add
+/// up.
 #[test]
 fn charging_does_not_drift() {
     let mut rng = Rng::new(6);
@@ -122,7 +124,8 @@ fn charging_does_not_drift() {
     }
 }
 
-/// The contract of state.h: a thief, which has not the victim's lock, writes only what is atomic.
+/// The contract of state.h: a thief does not hold the victim's lock, so it writes only atomic
+/// fields.
 #[test]
 fn a_thief_leaves_the_victims_signals_alone() {
     let mut world = world(2);
@@ -136,7 +139,7 @@ fn a_thief_leaves_the_victims_signals_alone() {
     assert_eq!(signals(&world), before);
 }
 
-/// Also without a least slice: one of 0 ns ends where it began.
+/// This also holds with a least slice of 0: a slice of 0 ns would end where it began.
 #[test]
 fn a_slice_reaches_the_deadline() {
     for weight in [MIN_WEIGHT, NICE_19, 526 * 16, NICE0, NICE_M20] {
@@ -168,12 +171,12 @@ fn lag_is_kept_over_sleep_and_migration() {
         world.new_request(t, 0);
     }
     world.charge(0, &mut b, 3 * MSEC);
-    // The queue served 3 ms for 3 NICE0 of weight: a is owed 1 ms.
+    // The queue served 3 ms for 3 NICE0 of weight, so a is owed 1 ms.
     let owed = world.cpu(0).vtime.wrapping_sub(a.state.vruntime);
     assert!(owed.abs_diff(MSEC) <= 2, "owed {owed}");
     let left = a.state.deadline - a.state.vruntime;
     world.move_to(1, &mut a, 10 * MSEC);
-    // Among two of equal weight it has to start 2 ms back to be 1 ms behind the new mean.
+    // With two tasks of equal weight it must start 2 ms behind, to be 1 ms behind the new mean.
     assert!(
         world
             .cpu(1)
@@ -196,7 +199,7 @@ fn lag_is_kept_over_sleep_and_migration() {
     );
 }
 
-/// kernel: update_curr() before place_entity().
+/// As the kernel: update_curr() before place_entity().
 #[test]
 fn who_joins_is_placed_against_what_has_run_by_now() {
     let mut rng = Rng::new(3);
@@ -214,7 +217,7 @@ fn who_joins_is_placed_against_what_has_run_by_now() {
             world.cpu_mut(0).curr_pid = 1;
             runner.state.started = 1;
             newcomer.state.lag = lag;
-            // Owed time melts with sleep; here it has not slept.
+            // Owed time decays with sleep; here it has not slept.
             newcomer.state.left_at = ran;
             if charge_first {
                 world.charge(0, &mut runner, ran);
@@ -226,7 +229,8 @@ fn who_joins_is_placed_against_what_has_run_by_now() {
             }
             newcomer.state.vruntime.wrapping_sub(world.cpu(0).vtime) as i64
         });
-        // What is charged late counts for the newcomer's weight too: both sides round by a few ns of the lightest.
+        // A late charge counts for the newcomer's weight too. So both sides round by a few ns of
+        // the lightest task.
         assert!(
             (charged - uncharged).abs() <= 100,
             "{charged} {uncharged} of {ran} ns, {weights:?}"
@@ -245,10 +249,10 @@ fn a_task_alone_was_the_mean() {
     assert_eq!(a.state.lag, 0);
 }
 
-/// As fast as the clock of the queue of two moves: half as fast as time.
+/// It decays at the rate of the clock of a queue of two: half as fast as time.
 #[test]
 fn what_a_sleeper_owes_melts() {
-    // The clock of the CPU where it wakes may be behind that of the one where it left.
+    // The clock of the CPU on which it wakes may be behind that of the CPU it left.
     let behind = 0u64.wrapping_sub(100);
     for (slept, expected) in [
         (0, -2),
@@ -315,8 +319,9 @@ fn reweigh_keeps_real_time() {
     }
 }
 
-/// One CPU serves tasks by the real functions: earliest deadline first, each to the end of its slice, charged a tick at
-/// a time. A task that sleeps leaves for `sleep` after each `burst`. Answers with the ns that each ran.
+/// One CPU serves tasks by the real functions: earliest deadline first, each to the end of its
+/// slice, charged one tick at a time. `sleep_of` gives a task's (burst, sleep); None: it never
+/// sleeps. Returns the ns that each ran.
 fn serve(weights: &[u32], sleep_of: impl Fn(usize) -> Option<(u64, u64)>, span: u64) -> Vec<u64> {
     const TICK: u64 = 250_000;
     let mut world = world(1);
@@ -386,7 +391,7 @@ fn shares_follow_weights() {
         let total: u64 = weights.iter().map(|&w| u64::from(w)).sum();
         for (i, &ran) in ran.iter().enumerate() {
             let fair = span as f64 * f64::from(weights[i]) / total as f64;
-            // Within 1 %, or two slices of the one that was served last.
+            // Within 1 %, or two slices of the last task served.
             let slack = (fair * 0.01).max(2.0 * 2_800_000.0);
             assert!(
                 (ran as f64 - fair).abs() <= slack,
@@ -398,7 +403,7 @@ fn shares_follow_weights() {
 
 #[test]
 fn a_sleepers_credit_is_bounded() {
-    // A task that sleeps most of the time gets what it asks for and takes nothing that is not its own.
+    // A task that sleeps most of the time gets what it asks for, and takes no time of the others.
     let span = 20_000 * MSEC;
     let ran = serve(
         &[NICE0; 3],
@@ -411,7 +416,7 @@ fn a_sleepers_credit_is_bounded() {
         ran[0] >= span / 100 * 7 && ran[0] <= span / 100 * 11,
         "{ran:?}"
     );
-    // One that comes back after ten seconds does not make up for them.
+    // A task that comes back after ten seconds does not catch up on them.
     let ran = serve(
         &[NICE0; 2],
         |i| (i == 0).then_some((4_000 * MSEC, 10_000 * MSEC)),
@@ -500,7 +505,7 @@ fn a_request_is_the_slice_the_custom_slice_or_the_burst() {
     t.state.custom_slice = 100_000;
     t.state.burst = 50_000;
     assert_eq!(request(&mut world, &mut t, FEATURE_burst_slice), 100_000);
-    // Counted are the two that burst_slice shortened.
+    // The two requests that burst_slice shortened.
     assert_eq!(world.count(STAT_burst_request), 2);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Random situations on random machines of up to 1,024 CPUs: the C against the model.
 //!
-//! ROOST_CASES sets how many (default ten million, fewer without optimisation), ROOST_SEED where they begin. A failure
-//! prints ROOST_REPLAY=..., which runs that machine alone.
+//! ROOST_CASES sets the number of cases (default: ten million, fewer without optimisation),
+//! ROOST_SEED the first seed. A failure prints ROOST_REPLAY=..., which runs that machine alone.
 
 use crate::check::{check_invariants, unrelated_idle_changes_nothing};
 use crate::model::{CpuNow, Features, LlcNow, Waker};
@@ -72,7 +72,7 @@ fn machine(rng: &mut Rng) -> Topology {
     Topology::new(cpus)
 }
 
-/// Takes CPUs offline, but leaves each LLC one.
+/// Takes CPUs offline, but leaves one in each LLC.
 fn punch_holes(cpus: &mut [Cpu], rng: &mut Rng) {
     let percent = rng.within(1, 60);
     for c in 0..cpus.len() {
@@ -115,7 +115,8 @@ fn cpu_now(rng: &mut Rng, idle_percent: usize) -> CpuNow {
     }
 }
 
-/// Around what makes a core vacant: the migration cost, twice how long a task has slept, ten times the migration cost. ns
+/// Idle times around the bounds of a vacant core: the migration cost, twice the task's sleep, ten
+/// times the migration cost. ns
 const IDLE_FOR: [u64; 8] = [
     0, 499_999, 500_000, 600_000, 1_999_999, 2_000_000, 4_999_999, 5_000_000,
 ];
@@ -148,7 +149,8 @@ fn renew_state(machine: &mut Machine, rng: &mut Rng) {
             util,
             age,
             worth: rng.within(0, size),
-            // Where this runs as BPF the clock goes on; what counts for 0 ms more is natively in the exhaustive tests.
+            // As BPF the clock runs, so a value that is valid for 0 ms more is left to the
+            // exhaustive tests, which are native.
             worth_left_ms: *rng.pick(&[60_000, 60_000, 60_000, -1]),
         };
         machine.set_llc(llc, now);
@@ -224,7 +226,7 @@ fn case(allowed: &[bool], topology: &Topology, online: &[usize], rng: &mut Rng) 
     case
 }
 
-/// One machine and its cases; they all follow from the seed.
+/// One machine and its cases, all drawn from the seed.
 fn episode(seed: u64, start: fn(&World) -> By, cases: u64) {
     let mut rng = Rng::new(seed);
     let mut machine = Machine::new(machine(&mut rng));
@@ -295,7 +297,8 @@ fn random_cases() {
     });
 }
 
-/// Fewer than natively: each machine is a load, each case a copy of the world and a system call.
+/// Fewer than natively: each machine is a load of the object, each case a copy of the world and a
+/// system call.
 #[test]
 #[ignore = "needs a kernel that lets it load BPF: tests/guest/policy-bpf.sh runs it"]
 fn random_cases_as_bpf() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Dice from a seed: splitmix64.
+//! Random numbers from a seed: splitmix64.
 
 pub struct Rng(u64);
 

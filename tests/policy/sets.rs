@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Sets of idle CPUs, of idle cores, of LLCs that have any: against a naive set, and changed by many threads at once.
+//! The sets of idle CPUs, of idle cores and of LLCs with idle CPUs: compared with a naive set, and
+//! changed by two threads at once.
 
 use crate::rng::Rng;
 use crate::setup::NOW;
@@ -19,7 +20,7 @@ fn machines() -> Vec<Topology> {
         Topology::regular(1, 4, 2, 1, true),
         Topology::regular(8, 4, 2, 4, true),
         Topology::regular(3, 5, 4, 3, false),
-        // more CPUs than a word holds, with a core's threads in two words
+        // More CPUs than bits in a word, with the threads of a core in two words.
         Topology::regular(1, 64, 2, 1, true),
         Topology::regular(2, 100, 2, 1, true),
         Topology::regular(1, 512, 2, 1, false),
@@ -31,7 +32,7 @@ fn has(words: &[u64], pos: usize) -> bool {
     words[pos / 64] >> (pos % 64) & 1 != 0
 }
 
-/// The sets say what `idle` says: nothing more, nothing less.
+/// The sets contain exactly what `idle` says.
 fn check_sets(world: &World, topology: &Topology, idle: &[bool]) {
     for llc in 0..topology.nr_llcs() {
         let state = world.llc(llc);
@@ -75,7 +76,7 @@ fn sets_are_what_a_naive_set_would_be() {
         check_sets(&world, &topology, &idle);
         for step in 0..20_000 {
             let cpu = rng.below(n);
-            // Long runs one way fill and empty the sets.
+            // Long phases of mostly one kind fill and empty the sets.
             let percent = if step / 1000 % 2 == 0 { 80 } else { 20 };
             idle[cpu] = rng.chance(percent);
             if idle[cpu] {
@@ -123,7 +124,7 @@ fn waiting_sets_too() {
 fn anybody_waits_on_any_machine() {
     for topology in machines() {
         let mut world = topology.world();
-        // Beyond 64 LLCs it says yes without a look.
+        // With more than 64 LLCs it says yes without looking.
         let looks = topology.nr_llcs() <= 64;
         assert_eq!(world.anybody_waits(), !looks);
         for cpu in [0, topology.len() - 1] {
@@ -158,7 +159,8 @@ fn an_idle_helper_is_near_if_it_can_be() {
     assert_eq!(world.idle_helper(&task, 9, NOW), Some(2));
 }
 
-/// The set holds CPUs that run a SCHED_IDLE or a real-time task: a kick does not make those look for work.
+/// The set also holds CPUs that run a SCHED_IDLE or a real-time task. A kick does not make those
+/// look for work.
 #[test]
 fn a_helper_is_idle_and_not_only_marked() {
     let mut world = Topology::regular(2, 4, 1, 2, false).world();
@@ -170,7 +172,7 @@ fn a_helper_is_idle_and_not_only_marked() {
         world.view_mut(taken).idle = 0;
         world.view_mut(taken).nr_running = 1;
     }
-    // Alone there, as SCHED_IDLE.
+    // A SCHED_IDLE task runs alone there.
     (world.cpu_mut(0).curr_pid, world.cpu_mut(0).curr_sched_idle) = (77, 1);
     assert_eq!(world.idle_helper(&task, 5, NOW), Some(7));
     assert_eq!(world.idle_helper(&task, 1, NOW), Some(3));
@@ -180,7 +182,7 @@ fn a_helper_is_idle_and_not_only_marked() {
     assert_eq!(world.idle_helper(&task, 1, NOW), None);
 }
 
-/// A claimed CPU waits for the task that it is claimed for, where arm 0 has claims.
+/// A claimed CPU waits for its task, if arm 0 has claims: it is no helper.
 #[test]
 fn a_helper_is_not_claimed() {
     let mut world = Topology::regular(1, 4, 1, 1, false).world();
@@ -221,7 +223,7 @@ fn a_helper_may_run_the_task() {
     );
 }
 
-/// What is left over when every thread has stopped.
+/// Wrong entries once all threads have stopped.
 #[derive(Default)]
 struct Leftovers {
     lost_llcs: usize,
@@ -230,7 +232,7 @@ struct Leftovers {
     stale_cores: usize,
 }
 
-/// Where two threads wait for each other. They spin: a race needs them to start together.
+/// Two threads wait here for each other. They spin, because a race needs them to start together.
 #[derive(Default)]
 struct Gate(AtomicUsize);
 
@@ -248,8 +250,8 @@ impl Gate {
     }
 }
 
-/// Two threads mark the CPUs of the same cores and words, as two CPUs would: siblings belong to different threads.
-/// After each burst they stop and the sets are looked at.
+/// Two threads mark CPUs of the same cores and words, as two CPUs would: siblings belong to
+/// different threads. After each burst both stop, and the sets are checked.
 fn stress(topology: &Topology, rounds: usize) -> Leftovers {
     let world = topology.world();
     let n = topology.len();

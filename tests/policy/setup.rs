@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! One situation, given to the C and to the model alike.
+//! One situation, given to both the C and the model.
 
 use crate::jit::Jit;
 use crate::model::{self, CpuNow, Decision, Features, LlcNow, TaskNow, WakerNow};
@@ -11,17 +11,17 @@ use scx_roost::native::sys::{
 };
 use scx_roost::native::{Task, Wakeup, World, stat_name};
 
-/// The time of every decision; far from 0, so that nothing that starts as 0 looks recent.
+/// The time of every decision. It is far from 0, so that no stamp that starts as 0 looks recent.
 pub const NOW: u64 = 3_600_000_000_000;
 
-/// What is a low frequency, unless a case says otherwise, and how old a reading may be.
+/// The default threshold for a low frequency, kHz, and the age up to which a reading counts.
 pub const THRESHOLD: u32 = 1200;
 pub const STALE_MS: u32 = 60_000;
 
 pub const WAKEE: u32 = 1000;
 pub const WAKER: u32 = 1001;
 
-/// Mainline: what the kernel does today.
+/// Mainline: the placement features of today's kernel.
 pub const MAINLINE: Features = Features {
     prev_idle: true,
     sis_util: true,
@@ -29,7 +29,7 @@ pub const MAINLINE: Features = Features {
     ..Features::NONE
 };
 
-/// The rows of stats.tbl.h that count what a placement decides and what came of it.
+/// The rows of stats.tbl.h that count the decisions of a placement and their outcome.
 pub const PLACEMENT_STATS: std::ops::RangeInclusive<u32> =
     STAT_wa_idle_this..=STAT_placed_other_llc;
 
@@ -74,7 +74,7 @@ impl Machine {
         machine
     }
 
-    /// Without room for any task.
+    /// Busy, without room for any task.
     pub fn busy(&self) -> CpuNow {
         CpuNow {
             nr_running: 1,
@@ -85,7 +85,7 @@ impl Machine {
         }
     }
 
-    /// Idle, with a load of tasks that went to sleep there.
+    /// Idle; `load` is left from tasks that went to sleep there.
     pub fn idle(&self, load: u64) -> CpuNow {
         CpuNow {
             idle: true,
@@ -138,7 +138,7 @@ impl Machine {
     }
 }
 
-/// The two tasks of a wakeup, and how it comes about.
+/// The two tasks of a wakeup, and the kind of wakeup.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub allowed: Vec<bool>,
@@ -153,7 +153,7 @@ pub struct Case {
     /// Percent
     pub fits_margin: u32,
     pub fits_rt: bool,
-    /// kHz, on all CPUs; 0: none is low.
+    /// kHz, the same on all CPUs; 0: no frequency is low.
     pub threshold: u32,
     pub wakee_weight: u32,
     pub wakee: model::Waker,
@@ -220,13 +220,13 @@ pub enum By {
 }
 
 impl By {
-    /// As BPF, on machines like this one.
+    /// Runs the C as BPF, on machines like this one.
     pub fn bpf(machine: &World) -> By {
         By::Bpf(Box::new(Jit::load(machine).expect("this kernel loads BPF")))
     }
 }
 
-/// What the C and the model answer to one case.
+/// Asks the C and the model for their decision on a case.
 pub struct Runner {
     wakee: Task,
     waker: Task,
@@ -278,7 +278,7 @@ impl Runner {
         }
     }
 
-    /// The C's decision. Counters start at 0.
+    /// The C's decision. The counters start at 0.
     pub fn native(&mut self, machine: &mut Machine, case: &Case) -> Decision {
         self.decide(machine, case, |world, wakeup| world.place(wakeup))
     }
@@ -340,7 +340,8 @@ impl Runner {
         }
     }
 
-    /// The model's decision on the same case. Loads come through the C's own signals, which have tests of their own.
+    /// The model's decision on the same case. Task loads and utilisation come from the C's signals,
+    /// which signals.rs tests.
     pub fn model(&mut self, machine: &mut Machine, case: &Case) -> Decision {
         self.arm(machine, case);
         let load = machine.world.task_load(&mut self.wakee, NOW);
@@ -389,12 +390,13 @@ impl Runner {
     }
 }
 
-/// What a decision claimed, so that the next finds the machine as this one did: the CPU, and the first thread of the core.
+/// Takes back the claims of a decision, so that the next one finds the same machine. Returns the
+/// claimed CPU, and the first thread of the claimed core.
 fn taken_back(machine: &mut Machine, cpu: i32) -> (Option<usize>, Option<usize>) {
     let released = machine.world.count(STAT_claim_release);
     if released > 0 {
-        // Of a CPU that was the answer before the move there was delayed.
-        // The lowest bit says whether it is a plain claim.
+        // A CPU was claimed, then the move to it was delayed and its claim released.
+        // The lowest bit of a stamp marks a plain claim.
         let made = |stamp: u64| stamp & !1;
         let was = |c: usize| machine.cpus[c].claim_age.map_or(0, |age| NOW - age);
         for c in machine.topology.online() {
@@ -423,7 +425,7 @@ fn claim_of(machine: &mut Machine, cpu: i32, set: u64) -> (Option<usize>, Option
     let cpu = usize::try_from(cpu).expect("who claims has an answer");
     let siblings = machine.topology.siblings(cpu);
     let first = siblings.iter().copied().chain([cpu]).min().unwrap_or(cpu);
-    // The lowest bit says whether it is a plain claim.
+    // The lowest bit marks a plain claim.
     let made_now = |stamp: u64| stamp & !1 == NOW;
     assert!(made_now(machine.world.cpu(cpu).claim), "CPU {cpu}");
     let core = made_now(machine.world.cpu(first).core_claim);
@@ -433,7 +435,7 @@ fn claim_of(machine: &mut Machine, cpu: i32, set: u64) -> (Option<usize>, Option
     (Some(cpu), core.then_some(first))
 }
 
-/// Which of wake_affine's counters moved: one, or none.
+/// The counter of wake_affine that moved, if any.
 fn affine_counter(world: &World) -> &'static str {
     let moved: Vec<&str> = (STAT_wa_idle_this..=STAT_wa_same)
         .filter(|&s| world.count(s) > 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Decayed means against floating point, and the scan budget against the kernel's formula.
+//! Decayed averages against floating point, and the scan budget against the kernel's formula.
 
 use crate::rng::Rng;
 use crate::topology::{NICE0, Topology};
@@ -13,7 +13,7 @@ fn world() -> World {
     Topology::regular(1, 2, 1, 1, false).world()
 }
 
-/// What is left of 1 after `ns`: half of it every 32 periods.
+/// The fraction left after `ns`: it halves every 32 periods.
 fn decay(ns: u64) -> f64 {
     (-(ns as f64) / PERIOD as f64 / 32.0).exp2()
 }
@@ -32,7 +32,7 @@ fn decayed_halves_every_32_periods() {
         );
     }
     assert_eq!(decayed(1 << 31, u64::MAX / 2), 0);
-    // A clock that is behind: nothing has decayed yet.
+    // A clock that is behind: nothing has decayed.
     assert_eq!(decayed(1 << 31, 100u64.wrapping_neg()), (1 << 31) - 1);
 }
 
@@ -65,7 +65,7 @@ fn a_busy_cpu_and_then_an_idle_one_follow_the_exponential() {
             now += tick;
             world.cpu_mut(0).busy_sum += tick;
             world.cpu_fold(0, now);
-            // Utilisation is as of the last fold; then up to a period is missing.
+            // Utilisation is that of the last fold, so up to a period is missing.
             let slack = 0.003 + 1.0 - decay(PERIOD);
             let expected = 1.0 - decay(now);
             let load = world.cpu_load(0, now) as f64 / full;
@@ -81,7 +81,7 @@ fn a_busy_cpu_and_then_an_idle_one_follow_the_exponential() {
         }
         world.leave(&mut t, now);
         let from = world.cpu_load(0, now) as f64;
-        // Nobody folds an idle CPU: its load is read through the gap.
+        // An idle CPU is not folded: its load is decayed when it is read.
         for ms in [32, 64, 128, 512] {
             let gap = ms * MSEC;
             let expected = from * decay(gap);
@@ -129,7 +129,7 @@ fn a_tasks_signals_follow_what_it_does() {
     let mut world = world();
     let mut t = Task::new(1, &world);
     world.task_signals_init(&mut t, 0);
-    // A new task is thought to use half of what its first CPU has left.
+    // A new task's utilisation is guessed as half of what its first CPU has left.
     world.cpu_mut(0).util_avg = CAPACITY_SCALE / 4;
     world.load_follows(0, &mut t, 0);
     assert_eq!(t.state.util_avg, CAPACITY_SCALE * 3 / 8);
@@ -158,7 +158,7 @@ fn a_tasks_signals_follow_what_it_does() {
     assert!(load.abs_diff(u64::from(NICE0) / 2) <= 32, "{load}");
 }
 
-/// arch_scale_freq_capacity(): who runs at half speed does half the work.
+/// arch_scale_freq_capacity(): a task that runs at half speed does half the work.
 #[test]
 fn a_slow_cpu_is_utilised_less() {
     let mut world = world();
@@ -169,7 +169,7 @@ fn a_slow_cpu_is_utilised_less() {
     assert_eq!(util, u64::from(CAPACITY_SCALE) / 2);
 }
 
-/// update_rq_clock_pelt(): what runs on a CPU of half the capacity does half the work.
+/// update_rq_clock_pelt(): a task on a CPU of half the capacity does half the work.
 #[test]
 fn utilisation_is_scaled_by_capacity() {
     let mut topology = Topology::regular(1, 2, 1, 1, false);
@@ -214,7 +214,8 @@ fn a_blocked_load_follows_its_task() {
     world.load_follows(1, &mut t, 0);
     assert_eq!(world.cpu_load(0, 0), 0);
     assert_eq!(world.cpu_load(1, 0), at_first);
-    // It runs there, which folds it in, and sleeps a half-life. Then it leaves all but nothing behind.
+    // It runs there, which folds its load in, and sleeps a half-life. When it then leaves, almost
+    // nothing remains.
     world.cpu_fold(1, PERIOD);
     let later = 33 * PERIOD;
     let (there, own) = (world.cpu_load(1, later), world.task_load(&mut t, later));

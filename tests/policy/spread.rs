@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! smt_spread of running tasks: when one leaves the core that it shares, and for which.
+//! smt_spread of running tasks: when one leaves a shared core, and for which core.
 
 use crate::model::spread::{Core, leaves_for};
 use crate::rng::Rng;
@@ -13,7 +13,7 @@ use scx_roost::native::{Task, World};
 const SLICE: u64 = 2_800_000;
 const MIGRATION_COST: u64 = 500_000;
 
-/// Around what makes a core vacant, ns.
+/// Times around the bounds of a vacant core, ns.
 const IDLE_FOR: [u64; 10] = [
     MIGRATION_COST - 1,
     MIGRATION_COST,
@@ -27,7 +27,7 @@ const IDLE_FOR: [u64; 10] = [
     NOW - 1,
 ];
 
-/// Around a slice, and around what makes a move worth it, ns.
+/// Times around a slice, and around the bound for a move, ns.
 const BUSY_FOR: [u64; 8] = [
     0,
     MIGRATION_COST - 1,
@@ -39,7 +39,7 @@ const BUSY_FOR: [u64; 8] = [
     NOW,
 ];
 
-/// A machine whose CPUs have all been busy for long, and a task that has run on CPU 0 for as long.
+/// All CPUs have been busy for long, and a task has run on CPU 0 for as long.
 struct Scene {
     topology: Topology,
     world: World,
@@ -63,7 +63,8 @@ impl Scene {
         }
     }
 
-    /// 2 LLCs x 2 cores x 2 threads on each of 2 nodes: cores 0/8 1/9 | 2/10 3/11 || 4/12 5/13 | 6/14 7/15
+    /// 2 LLCs x 2 cores x 2 threads on each of 2 nodes: cores 0/8 1/9 | 2/10 3/11 || 4/12 5/13 |
+    /// 6/14 7/15
     fn of_two_nodes() -> Scene {
         Scene::new(Topology::regular(4, 2, 2, 2, true))
     }
@@ -77,7 +78,7 @@ impl Scene {
         self
     }
 
-    /// The CPU was idle until then.
+    /// The CPU has been busy since `at`.
     fn since(mut self, cpu: usize, at: u64) -> Scene {
         self.world.cpu_mut(cpu).busy_since = at;
         self
@@ -88,13 +89,13 @@ impl Scene {
         self
     }
 
-    /// Where the task on CPU 0 goes.
+    /// The CPU to which the task on CPU 0 goes.
     fn target(&mut self) -> Option<usize> {
         self.world.spread_target(&self.task, 0, NOW)
     }
 }
 
-/// The ticks of two cores may come at the same instant.
+/// The ticks of two cores may come at the same time.
 #[test]
 fn two_cores_that_look_at_once_choose_two() {
     let mut scene = Scene::of_two_nodes().idle(&[2, 10, 3, 11]);
@@ -141,7 +142,8 @@ fn both_threads_have_been_busy_for_a_slice() {
     assert_eq!(scene().since(0, NOW - SLICE + 1).target(), None);
     // The clocks of two CPUs differ a little.
     assert_eq!(scene().since(8, NOW + 1000).target(), None);
-    // An idle sibling; one that runs a task of another class, or a SCHED_IDLE task, which gives way.
+    // An idle sibling, one that runs a task of another class, and one that runs a SCHED_IDLE task,
+    // which gives way.
     assert_eq!(scene().idle(&[8]).target(), None);
     let mut other_class = scene();
     other_class.world.cpu_mut(8).curr_pid = 0;
@@ -151,7 +153,8 @@ fn both_threads_have_been_busy_for_a_slice() {
     assert_eq!(sched_idle.target(), None);
 }
 
-/// Two that wake each other in turn keep it as busy as one that runs on; without sync_local the other would stay behind.
+/// With sync_local, two tasks that wake each other in turn keep a CPU as busy as a single one, and
+/// the partner follows the move. Without sync_local it would stay behind.
 #[test]
 fn short_bursts_where_a_partner_comes_along() {
     let sync_local = bits::sync_local.0;
@@ -176,7 +179,7 @@ fn not_from_a_cpu_that_has_been_busy_for_less_than_a_move_costs() {
     }
 }
 
-/// Who left less long ago than the CPU is busy may be back with the others.
+/// A task that left the core more recently than this CPU became busy may come back with the others.
 #[test]
 fn not_a_core_that_was_left_a_moment_ago() {
     for (busy, idle_for, to) in [
@@ -287,7 +290,7 @@ fn random_scenes_as_the_model() {
     assert!(moved > 500, "only {moved} scenes moved a task");
 }
 
-/// How often a function is called in a header of the policy; its definition is no call.
+/// The number of calls of a function in a header of the policy. Its definition does not count.
 fn calls(header: &str, function: &str) -> usize {
     let path = format!("{}/src/bpf/policy/{header}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).expect("it is a header of the policy");
@@ -302,8 +305,9 @@ fn calls(header: &str, function: &str) -> usize {
         .sum()
 }
 
-/// To look for a vacant core costs a look at each idle core of a cache, and what it finds is the same all through a wakeup. No figure of a decision tells
-/// how often that was asked, so the text is read: each is called at one place, and the first at the beginning of the search.
+/// Looking for a vacant core reads each idle core of a cache, and the result is the same for a
+/// whole wakeup. No counter says how often it was done, so this reads the source: each function has
+/// one call, the first one at the start of the search.
 #[test]
 fn a_wakeup_looks_for_a_vacant_core_once() {
     let headers = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/bpf/policy"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Stealing: near before far, a bounded number of tries, and empty queues leave the set.
+//! Stealing: near queues first, a bounded number of tries, and empty queues leave the set.
 
 use crate::rng::Rng;
 use crate::setup::NOW;
@@ -11,14 +11,15 @@ use scx_roost::native::sys::{
 };
 use std::ptr::NonNull;
 
-/// How many tasks wait on each CPU, how many of them, the first, only that CPU may run, and which queues a thief looked into.
+/// For each CPU the number of waiting tasks, and how many of the first of them only that CPU may
+/// run. `tried`: the queues that thieves looked into.
 pub(crate) struct Waiting {
     pub tasks: Vec<usize>,
     pinned: Vec<usize>,
     ran_at: Vec<u64>,
     sched_idle: Vec<bool>,
     tried: Vec<usize>,
-    /// The task that was last looked at, and its queue.
+    /// The task that was looked at last; `queue` is its queue.
     port: Box<port_task>,
     state: Box<task_state>,
     queue: usize,
@@ -84,7 +85,7 @@ fn the_nearest_queue_first() {
     let topology = Topology::regular(8, 4, 2, 4, true);
     let mut world = topology.world();
     let mut queues = Waiting::new(64);
-    // CPU 1 steals. 2: its LLC; 9: its node; 20: the other node.
+    // CPU 1 steals. CPU 2 is of its LLC, 9 of its node, 20 of the other node.
     for cpu in [2, 9, 20] {
         queues.tasks[cpu] = 1;
         world.mark_waiting(cpu);
@@ -179,7 +180,8 @@ fn whoever_waits_is_found_within_the_tries() {
     }
 }
 
-/// The note on the race in steal.h: a task queued between the thief's look and the clearing of the bit.
+/// The race described in steal.h: a task is queued between the thief's look and the clearing of the
+/// bit.
 #[test]
 fn a_task_queued_at_the_wrong_moment_comes_back_with_its_cpus_tick() {
     struct Late(Waiting);
@@ -203,7 +205,7 @@ fn a_task_queued_at_the_wrong_moment_comes_back_with_its_cpus_tick() {
         !world.steal(0, &mut queues, NOW, false),
         "not in the set: not seen yet"
     );
-    world.mark_waiting(2); // what tick_help() does while somebody waits
+    world.mark_waiting(2); // as tick_help() does while a task waits
     assert!(world.steal(0, &mut queues, NOW, false));
 }
 
@@ -260,7 +262,7 @@ fn one_busy_cpu_at_a_time_serves_a_queue() {
     let mut world = Topology::regular(1, 8, 1, 1, false).world();
     assert!(world.assign_queue(1, 0, NOW));
     for cpu in 2..8 {
-        // Their clocks differ a little.
+        // The clocks of CPUs differ a little.
         for now in [NOW - 1000, NOW, NOW + SERVE - 1] {
             assert!(
                 !world.assign_queue(cpu, 0, now),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Machines to test on: which CPU shares what, and the tables made of that. Written for clarity; the model of the
-//! placement reads the description, the C reads the tables.
+//! Machines to test on: which CPUs share what, and the C's tables of it. Written for clarity. The
+//! model reads the description, the C reads the tables.
 
 use scx_roost::bpf::intf::{
     arm, cpu_facts, llc_facts, machine_facts, node_facts, task_policy, tunables,
@@ -30,7 +30,8 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// LLCs, nodes and cores are numbered from 0 and each has an online CPU; LLCs of one node are neighbours.
+    /// LLCs, nodes and cores are numbered from 0, and each has an online CPU. LLCs of one node are
+    /// consecutive.
     pub fn new(cpus: Vec<Cpu>) -> Self {
         let online = || (0..cpus.len()).filter(|&c| cpus[c].online);
         let nr_llcs = online().map(|c| cpus[c].llc + 1).max().unwrap_or(0);
@@ -64,8 +65,8 @@ impl Topology {
         }
     }
 
-    /// `llcs` caches of `cores` cores of `threads` threads, `llcs_per_node` to a node. Siblings are neighbours (n, n+1)
-    /// or, `apart`, a machine's worth of cores away (n, n+k).
+    /// `llcs` caches of `cores` cores of `threads` threads; `llcs_per_node` caches in a node.
+    /// Siblings are consecutive (n, n+1), or with `apart` n and n + the number of cores.
     pub fn regular(
         llcs: usize,
         cores: usize,
@@ -206,7 +207,8 @@ impl Topology {
     }
 }
 
-/// The kernel's own numbers on eight CPUs and more: base_slice_ns and migration_cost. The rest is ours.
+/// base_slice_ns and migration_cost as the kernel sets them on eight or more CPUs. The rest is
+/// ours.
 pub fn kernel_arm() -> arm {
     arm {
         task: task_policy {
@@ -225,7 +227,7 @@ pub fn kernel_arm() -> arm {
     }
 }
 
-/// imbalance_pct is the kernel's, of an LLC.
+/// imbalance_pct is the kernel's for an LLC.
 pub fn kernel_tunables() -> tunables {
     tunables {
         cpuperf: 0,
@@ -238,9 +240,9 @@ pub fn kernel_tunables() -> tunables {
     }
 }
 
-/// ns: half of the watchdog's time.
+/// Half of the watchdog's timeout, ns.
 pub const WAIT_BOUND: u64 = 2_500_000_000;
-/// ns: as in `kernel_arm()`.
+/// As in `kernel_arm()`, ns.
 pub const CLAIM_TTL: u64 = 1_000_000;
 /// CLAIM_LOST_NS in claim.h.
 pub const CLAIM_LOST: u64 = 2_000_000_000;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a task is estimated to use, by numbers of hand, and the sums of it, which must not drift.
+//! A task's estimated utilisation, against values computed by hand, and its sums, which must not
+//! drift.
 
 use crate::queue::{MSEC, task, world};
 use crate::rng::Rng;
@@ -22,7 +23,7 @@ fn up_at_once_and_down_by_a_quarter() {
     for (util, est) in [
         (100, 100),
         (600, 600), // up at once
-        (595, 600), // as good as the same
+        (595, 600), // closer than UTIL_EST_MARGIN is the same
         (591, 600),
         (590, 597), // (4 * 600 - 10) / 4
         (397, 547),
@@ -40,7 +41,7 @@ fn who_had_to_wait_is_not_estimated_down() {
     sleep(&mut world, &mut t, 600, 600);
     assert_eq!(sleep(&mut world, &mut t, 400, 411), 600);
     assert_eq!(sleep(&mut world, &mut t, 400, 410), 550);
-    // But up.
+    // It still rises.
     assert_eq!(sleep(&mut world, &mut t, 700, 1024), 700);
 }
 
@@ -54,7 +55,7 @@ fn what_was_not_folded_says_nothing_new() {
     assert_eq!(t.state.util_est, 600);
 }
 
-/// A CPU that is smaller than what the task uses cannot tell how much that is.
+/// On a CPU smaller than the task's utilisation the measured value says nothing.
 #[test]
 fn a_small_cpu_does_not_estimate_down() {
     let mut topology = Topology::regular(1, 1, 1, 1, false);
@@ -75,7 +76,7 @@ fn a_task_counts_with_the_larger_of_estimate_and_utilisation() {
         assert_eq!(world.task_util_est(&t), expected);
         world.join(0, &mut t, 0);
         assert_eq!(world.cpu(0).util_est, expected);
-        // Whatever becomes of the estimate, what was added is taken away.
+        // Leaving takes away what was added, even if the estimate has changed.
         t.state.util_est += 7;
         world.leave(&mut t, 0);
         assert_eq!(world.cpu(0).util_est, 0);
@@ -116,7 +117,8 @@ fn the_sums_do_not_drift() {
     }
 }
 
-/// What schedutil is told: the larger of utilisation and estimates, of this CPU; a sum that is more than the CPU has is all of it.
+/// The demand reported to schedutil: the larger of utilisation and estimates, as a part of this
+/// CPU's capacity, at most all of it.
 #[test]
 fn a_cpus_demand() {
     let mut topology = Topology::regular(1, 2, 1, 1, false);
@@ -137,7 +139,8 @@ fn a_cpus_demand() {
     }
 }
 
-/// More is asked for at once, else a busy CPU would stay slow; less when it is a sixteenth less.
+/// A higher frequency is asked for at once, or a busy CPU would stay slow; a lower one only when
+/// the demand fell by a sixteenth.
 #[test]
 fn when_another_frequency_is_asked_for() {
     for (asked, want, changes) in [

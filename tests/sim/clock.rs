@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The clock against a list that is searched.
+//! Compares the clock with a list that is searched.
 
 use scx_roost::sim::{Clock, Rng};
 
-/// Of slots that are set: when, and how many were set before.
+/// For each slot that is set: its time, and how many were set before it.
 type Model = Vec<Option<(u64, u64)>>;
 
 fn first(model: &Model) -> Option<usize> {

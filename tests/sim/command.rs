@@ -25,7 +25,7 @@ fn what_is_typed_is_run() {
     let names: Vec<&str> = report.rows.iter().map(|r| r.variant.as_str()).collect();
     assert_eq!(names, ["mainline", "roost+claim=off"]);
     assert_eq!(report.rows[0].results.len(), 2);
-    // 2 s of work each, on cores of their own.
+    // 2 s of work each, on separate cores.
     assert!((report.rows[1].mean / 2e9 - 1.0).abs() < 0.01);
     assert!(report.text().contains("A model, not a measurement"));
     // Two tasks begin, and find idle CPUs.
@@ -108,11 +108,11 @@ fn a_report_is_read_at_a_glance() {
     let second = text.lines().nth(4).unwrap();
     let cells: Vec<&str> = second.split_whitespace().collect();
     assert!(cells[1].starts_with("2.0") && cells[2] == "0.0%", "{text}");
-    // Of JSON the unit stays.
+    // --json keeps the unit.
     assert_eq!(report.unit, "ns until the last task has ended");
 }
 
-/// Whatever is typed has an effect.
+/// Every option has an effect or is refused.
 #[test]
 fn options_that_would_be_ignored_are_refused() {
     let of_runs = [

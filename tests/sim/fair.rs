@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The kernel's fair class: shares, latency, balancing, by arithmetic; and algorithm3 against the model of calibrate.py.
+//! The kernel's fair class: shares, latency and balancing by arithmetic, and algorithm3 against the
+//! model of calibrate.py.
 
 use crate::runs::{near, run, scenario_with, smt, workload};
 use scx_roost::sim::Measured;
 use scx_roost::sim::load::Load;
 
-/// ns; params.tsv: base_slice, tick_period.
+/// ns; base_slice and tick_period of params.tsv.
 const SLICE: f64 = 2.8e6;
 const TICK: f64 = 4e6;
 
 const RULES: [&str; 2] = ["eevdf", "cfs"];
 
-/// Counted of a mark.
+/// The count of a mark.
 fn count(m: &Measured, mark: usize) -> f64 {
     m.marks[mark] as f64
 }
@@ -44,7 +45,7 @@ fn hogs_share_a_cpu_by_weight() {
     }
 }
 
-/// Two each on four cores, once the first looks have evened out where they began.
+/// Two hogs per core on four cores, once balancing has evened out their start.
 #[test]
 fn hogs_share_several_cpus() {
     let hog = |name: &str, nice: i32| {
@@ -66,7 +67,7 @@ fn hogs_share_several_cpus() {
     }
 }
 
-/// Whenever one looks, nobody is further from its share than a slice and a tick.
+/// At any time each task is within a slice and a tick of its share.
 #[test]
 fn nobody_is_far_from_its_share() {
     for ms in (20..420).step_by(13) {
@@ -88,7 +89,8 @@ fn nobody_is_far_from_its_share() {
     }
 }
 
-/// Who sleeps for a moment after each run stays in the queue for what it owes, and gains nothing.
+/// A task that sleeps briefly after each run stays in the queue for the time it owes, and gains
+/// nothing.
 #[test]
 fn a_short_sleep_does_not_pay() {
     let text = "duration 4s\nmeasure rate a\n\
@@ -99,8 +101,8 @@ fn a_short_sleep_does_not_pay() {
     assert!((0.45..0.51).contains(&part), "{part}");
 }
 
-/// Who sleeps most of the time waits no longer than for the rest of a slice of who never does (EEVDF), or not at all (CFS, which credits
-/// sleep).
+/// A task that mostly sleeps waits at most for the rest of a slice of a task that never does
+/// (EEVDF). Under CFS, which credits sleep, it does not wait.
 #[test]
 fn a_sleeper_soon_runs() {
     let text = "warmup 100ms\nduration 2s\nmeasure latency woken\n\
@@ -113,7 +115,8 @@ fn a_sleeper_soon_runs() {
     }
 }
 
-/// A task wakes on the one busy CPU of its cache that it may use; another, elsewhere, is idle. At the next tick it is fetched.
+/// A task wakes on the one busy CPU of its cache that it may use. CPU 8, elsewhere, is idle and
+/// fetches it at the next tick.
 #[test]
 fn an_idle_cpu_takes_who_waits() {
     let text = "duration 200ms\nmeasure latency done\n\
@@ -126,11 +129,12 @@ fn an_idle_cpu_takes_who_waits() {
     }
 }
 
-/// A task sleeps for 200 us on CPU 0, where a hog begins meanwhile; 200 us after it woke CPU 8 goes idle and looks. Who ran on its CPU within 0.5 ms
-/// is left there (kernel: task_hot()), and fetched at a tick; who slept for longer is taken at once.
+/// A task sleeps on CPU 0, where a hog starts meanwhile. 200 us after it woke, a CPU goes idle and
+/// looks for work. A task that ran on its CPU within 0.5 ms is left there (kernel: task_hot()) and
+/// fetched at a tick. One that slept longer is taken at once.
 #[test]
 fn who_is_hot_is_left_to_the_next_tick() {
-    // From CPU 32 it is the other thread of the core.
+    // CPU 32 is the other thread of the core.
     for (sleep, near, soon) in [(200, 8, false), (900, 8, true), (200, 32, true)] {
         let text = format!(
             "duration 100ms\nmeasure latency woken\n\
@@ -146,8 +150,9 @@ fn who_is_hot_is_left_to_the_next_tick() {
     }
 }
 
-/// Two tasks take turns of 100 us on CPU 0, so that who waits is always hot. CPU 8 is free from 20 ms on: the third tick after that sends one there (kernel:
-/// can_migrate_task(), nr_balance_failed). Until then one CPU is busy, from then on two.
+/// Two tasks take turns of 100 us on CPU 0, so that the waiting one is always hot. CPU 8 is free
+/// from 20 ms on. The third tick after that moves one there (kernel: can_migrate_task(),
+/// nr_balance_failed). One CPU is busy until then, two afterwards.
 #[test]
 fn who_is_always_hot_is_fetched_after_two_failures() {
     let text = "duration 100ms\n\
@@ -161,7 +166,8 @@ fn who_is_always_hot_is_fetched_after_two_failures() {
     );
 }
 
-/// 16 ms between looks, the fourth moves: `late` runs beside `here` until then, though from 30 ms on a core is idle.
+/// A CPU looks every 16 ms, and the fourth look moves. `late` runs beside `here` until then, though
+/// a core is idle from 30 ms on.
 #[test]
 fn who_shares_a_core_is_moved_to_an_idle_one() {
     let text = "measure time\n\
@@ -179,7 +185,7 @@ fn who_shares_a_core_is_moved_to_an_idle_one() {
     }
 }
 
-/// More than its CPUs could hold: what is even stays so, and nothing is lost.
+/// More tasks than CPUs: an even load stays even, and no time is lost.
 #[test]
 fn a_full_machine_is_full() {
     let hogs = "param n = 128\nwarmup 100ms\nduration 1s\nmeasure rate turns\n\
@@ -214,9 +220,9 @@ fn the_same_seed_is_the_same_run() {
     }
 }
 
-/// Source 003, as benches/experiments/algorithm3/calibrate.py has it without other tasks, over 8 s: EEVDF comes to 0.805 and 0.789 of
-/// the speed with Roy's patch, with 32 and with 20 workers; pinned to 1.016 and 0.999. In that model nobody is hot, and the SMT speed is
-/// another.
+/// Roy v7 (source 003), as benches/experiments/algorithm3/calibrate.py computes it without other
+/// tasks, over 8 s. EEVDF has 0.805 and 0.789 of the speed with Roy's patch, with 32 and 20
+/// workers. Pinned has 1.016 and 0.999. In that model no task is hot, and the SMT speed differs.
 #[test]
 fn algorithm3_agrees_with_the_model_of_the_kernel() {
     let theirs = [("newidle_hot", 0.0), ("smt_speed", 0.55)];
@@ -239,8 +245,9 @@ fn algorithm3_agrees_with_the_model_of_the_kernel() {
     }
 }
 
-/// The child begins beside its parent, on CPU 32, because core 1 is full. When it execs core 1 is free, and it goes there: the two
-/// share a core for no longer than 4 ms of work take, 7.3 ms. Nobody comes for it that soon.
+/// The child starts beside its parent, on CPU 32, because core 1 is full. When it execs, core 1 is
+/// free, and the child moves there. So the two share a core only for the 8 ms of work before exec,
+/// 16 ms at half of the speed. No CPU fetches the child that soon.
 #[test]
 fn who_execs_goes_where_a_core_is_idle() {
     let text = "measure time\n\

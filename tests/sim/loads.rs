@@ -111,7 +111,7 @@ fn what_is_wrong_is_told_with_its_line() {
             "task a x me:\n    exit",
             "a number that is known from the start was expected",
         ),
-        // What is measured never comes.
+        // A measured name that does not occur.
         (
             "measure rate chunks\ntask a:\n    count chnks\n    count b",
             "line 1: \"measure rate chunks\": no task has 'count chunks'; there is 'count' of: chnks b",
@@ -128,7 +128,7 @@ fn what_is_wrong_is_told_with_its_line() {
             "measure latency a\ntask a:\n    latency a",
             "no task has a 'stamp', from which 'latency a' is the time",
         ),
-        // Values that cannot be meant.
+        // Wrong values.
         (
             "task a:\n    run 100",
             "line 2: \"run 100\": \"100\" where a time in ns, us, ms or s was expected",
@@ -183,7 +183,7 @@ fn what_is_wrong_is_told_with_its_line() {
             "lock l\ntask a:\n    run 1ms\n    unlock l",
             "line 4: \"unlock l\": nobody locks l",
         ),
-        // More than can be.
+        // Values that are too large or too small.
         (
             "task a x 100000000:\n    exit",
             "line 1: \"task a x 100000000 :\": 100000000 where 1 to 1000000 were expected",
@@ -204,7 +204,7 @@ fn what_is_wrong_is_told_with_its_line() {
             "task b from a:\n    exit\ntask a:\n    fork b x 1000001",
             "1000000 at most were expected",
         ),
-        // Words.
+        // Wrong words.
         (
             "measure rates chunks\ntask a:\n    exit",
             "\"rates chunks\" where 'time', 'rate NAME' or 'latency NAME' was expected",
@@ -223,7 +223,7 @@ fn what_is_wrong_is_told_with_its_line() {
     }
 }
 
-/// Times of which only a task knows how long they are, and quotients.
+/// Times whose length depends on the task, and quotients.
 #[test]
 fn units_go_through_expressions() {
     for length in [

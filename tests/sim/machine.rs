@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The machine around the policy: each mechanism alone, against figures from its parameters.
+//! The machine around the policy: each mechanism alone, against values computed from its
+//! parameters.
 
 use crate::runs::{counted, smt};
 use crate::support;
 use scx_roost::sim::load::Load;
 use scx_roost::sim::{MACHINES, Measured, Model, Params, Policy, Scenario, model};
 
-/// Without threads of the kernel, which come when they like.
+/// Without kernel threads, which come at random times.
 fn quiet(model: &Model) -> Model {
     let mut model = model.clone();
     model.params.set("noise_rate", 0.0).unwrap();
@@ -32,7 +33,7 @@ fn a_machine_has_what_its_row_says_and_else_what_any_has() {
         (smt("tr-3970x"), smt("ryzen-3400g"), smt("*")),
         (0.5, 0.6, 0.6)
     );
-    // 133 us of the machine, in each of its modes; the kworker of one.
+    // 133 us for the machine in each of its modes; the kworker in one mode only.
     for mode in ["active", "passive", "powersave"] {
         let params = Params::of(&format!("e7-8870v4/{mode}"));
         assert_eq!(params.ns("idle_deep_exit"), 133_000);
@@ -94,7 +95,7 @@ fn every_parameter_has_a_range_and_a_source() {
 
 // ---- machines ----
 
-/// HEURISTICS.md 10.
+/// The topologies of the sources' machines.
 #[test]
 fn the_machines_of_the_sources() {
     for (name, nodes, llcs, cores, cpus) in [
@@ -120,7 +121,7 @@ fn the_machines_of_the_sources() {
     }
 }
 
-/// A task for each CPU, for a second: all are used, and no more than there are.
+/// A task for each CPU, for 50 ms: all CPUs are used, and no more than there are.
 #[test]
 fn every_machine_runs() {
     for (name, _) in MACHINES {
@@ -137,7 +138,7 @@ fn every_machine_runs() {
 
 // ---- caches ----
 
-/// The mean time of what is counted, ns.
+/// The mean time between counts, ns.
 fn each(model: &Model, text: &str) -> f64 {
     let text = format!("warmup 10ms\nduration 2s\nmeasure rate turns\n{text}");
     1e9 / run_on(model, &text).result()
@@ -150,7 +151,7 @@ fn within(got: f64, expected: f64, off: f64) {
     );
 }
 
-/// Two tasks that hand a message back and forth; the second runs on `cpu`.
+/// Two tasks that pass a message back and forth; the second runs on `cpu`.
 fn ping_pong(cpu: usize) -> String {
     format!(
         "pipe there\npipe back\n\
@@ -159,7 +160,8 @@ fn ping_pong(cpu: usize) -> String {
     )
 }
 
-/// Each of two messages is two times 10 lines (who sends needs them, and who receives) and 6 lines of a wakeup.
+/// Each of two messages needs two times 10 lines (for the sender and for the receiver), and 6 lines
+/// for a wakeup.
 #[test]
 fn lines_cost_by_how_far_they_come() {
     for (name, pairs) in [
@@ -188,7 +190,8 @@ fn the_number_of_lines_is_a_parameter() {
     );
 }
 
-/// Two tasks take a lock, each 2 lines away from the other, and seldom at once; a turn is of one of them.
+/// Two tasks take a lock, seldom at the same time. Each time 2 lines come from the other task. A
+/// turn is counted for one of them.
 #[test]
 fn a_lock_is_handed_over() {
     let text = |cpu: usize| {
@@ -220,18 +223,20 @@ fn ring(set: &str, tasks: usize) -> String {
     text
 }
 
-/// Two of 200 kB fit into an L2 of 512 kB beside each other, of three each finds 112 kB of its own: a MB takes 30 us.
+/// Two sets of 200 kB fit into an L2 of 512 kB together. Of three, each finds 112 kB of its own.
+/// Loading takes 30 us a MB.
 #[test]
 fn who_does_not_fit_beside_others_loads_again() {
     let model = model("tr-3970x").unwrap();
     let turns = |set: &str, tasks: usize| each(&model, &ring(set, tasks));
     within(turns("200kB", 2) - turns("0", 2), 0.0, 1.0);
     within(turns("200kB", 3) - turns("0", 3), 3.0 * 88.0 * 30.0, 20.0);
-    // 400 kB and 400 kB: 112 kB of the other one are left.
+    // 400 kB and 400 kB: each finds 112 kB of its own.
     within(turns("400kB", 2) - turns("0", 2), 2.0 * 288.0 * 30.0, 20.0);
 }
 
-/// 100 of 100 kB in an LLC of 30 MB: each finds all of it there, and loads an L2 of 256 kB at 30 us a MB.
+/// 100 tasks of 100 kB in an LLC of 30 MB. Each finds all of its data there, and loads an L2 of 256
+/// kB at 30 us a MB.
 #[test]
 fn a_cache_holds_of_as_many_as_fit() {
     let model = quiet(&model("fleming-2x24").unwrap());
@@ -239,8 +244,10 @@ fn a_cache_holds_of_as_many_as_fit() {
     within(cost, 100.0 * 100.0 * 30.0, 2e4);
 }
 
-/// Two of 12 MB in an LLC of 16 MB: each finds 4 of its own, and loads 8 at 270 us. Where the other seven CPUs use 1 MB each, 9 are left for who
-/// runs on the eighth, of which it finds 7; where they use 4, the eight have 2 each, and what is theirs stays there: an L2 of 512 kB is loaded at 30 us.
+/// Two tasks of 12 MB in an LLC of 16 MB: each finds 4 MB of its own and loads 8 MB at 270 us a MB.
+/// If the other seven CPUs use 1 MB each, 9 MB are left for the eighth, and each of its tasks finds
+/// 7 MB. If they use 4 MB each, each of the eight CPUs has 2 MB, which stay there; an L2 of 512 kB
+/// is loaded at 30 us a MB.
 #[test]
 fn nobody_loads_more_than_its_share_of_a_cache() {
     let model = quiet(&model("tr-3970x").unwrap());
@@ -254,12 +261,13 @@ fn nobody_loads_more_than_its_share_of_a_cache() {
     };
     let lone = each(&model, &ring("12MB", 2)) - each(&model, &ring("0", 2));
     within(lone, 2.0 * 8.0 * 270e3, 1e4);
-    // Slower, too: beside a busy thread, and with four busy cores.
+    // It also runs slower, beside a busy thread and with four busy cores.
     within(cost("1MB"), 2.0 * 2.0 * 270e3 / smt(), 5e4);
     within(cost("4MB"), 2.0 * 512.0 * 30.0 / smt(), 1e3);
 }
 
-/// After 200 us of idling it is empty: 400 kB are to be loaded again. Where C2 is disabled it is not.
+/// After 200 us of idling the L2 is empty, so 400 kB are loaded again. With C2 disabled it stays
+/// full.
 #[test]
 fn a_deep_idle_state_empties_the_l2() {
     let text = |set: &str, sleep: &str| {
@@ -270,7 +278,7 @@ fn a_deep_idle_state_empties_the_l2() {
     let model = model("tr-3970x").unwrap();
     let cost = |sleep: &str| each(&model, &text("400kB", sleep)) - each(&model, &text("0", sleep));
     within(cost("50us"), 0.0, 1.0);
-    // One turn more or less in 2 s is 25 ns.
+    // One turn more or less in 2 s changes the mean by 25 ns.
     within(cost("200us"), 400.0 * 30.0, 60.0);
     let mut shallow = model.clone();
     shallow.params.set("idle_deep", 0.0).unwrap();
@@ -278,8 +286,9 @@ fn a_deep_idle_state_empties_the_l2() {
     within(cost, 0.0, 60.0);
 }
 
-/// A task of 1 MB goes to and fro between CPU 0 and another, as others keep one of them busy: within a cache it loads an L2 of 512 kB
-/// at 30 us a MB, from another cache all at 270, from another node at 400.
+/// A task of 1 MB moves between CPU 0 and another one, because other tasks keep one of them busy.
+/// Within a cache it loads an L2 of 512 kB at 30 us a MB. From another cache it loads all at 270 us
+/// a MB, from another node at 400.
 #[test]
 fn a_move_costs_by_its_distance() {
     let model = model("epyc-zen3-2s").unwrap();
@@ -300,14 +309,14 @@ fn a_move_costs_by_its_distance() {
             with.moves
         );
         let more = with.busy_ns as f64 - without.busy_ns as f64;
-        // Longer runs see some more ticks, of 1.5 us.
+        // Longer runs see a few more ticks, of 1.5 us each.
         within(more / with.moves[moved] as f64 / 1e3, us, 0.8 + us / 100.0);
     }
 }
 
 // ---- threads of the kernel ----
 
-/// A machine that has nothing to do but for its threads of the kernel.
+/// A machine without work except that of its kernel threads.
 fn kernel_time(model: &Model, seconds: u64) -> Measured {
     let scenario = Scenario {
         model,
@@ -322,7 +331,7 @@ fn kernel_time(model: &Model, seconds: u64) -> Measured {
     scenario.run().unwrap()
 }
 
-/// 20 a second on each of 64 CPUs, each 20 us and a switch of 0.5 us.
+/// 20 a second on each of 64 CPUs, each of 20 us and a switch of 0.5 us.
 #[test]
 fn noise_comes_as_often_as_it_should() {
     let model = model("tr-3970x").unwrap();
@@ -339,7 +348,8 @@ fn the_governors_kworkers_run_on_every_cpu() {
         let model = model(&format!("e7-8870v4/{mode}")).unwrap();
         kernel_time(&quiet(&model), 1).busy_ns as f64
     };
-    // All are due at once: beside that of the sibling, at the highest frequency for so many cores. No tick sees them, so nothing less is asked for.
+    // All are due at once. So each runs beside its sibling's, at the highest frequency with all
+    // cores busy. No tick sees them, so no lower frequency is requested.
     let boost = model("e7-8870v4/passive").unwrap().params.part("boost_all");
     let all = 250.0 * 160.0 * 20_500.0 / 0.6 / boost;
     within(time("passive"), all, all / 50.0);
@@ -348,13 +358,14 @@ fn the_governors_kworkers_run_on_every_cpu() {
 
 // ---- frequencies ----
 
-/// How long 1 s of work takes, ns.
+/// The time that 1 s of work takes, ns.
 fn second(model: &Model) -> f64 {
     run_on(model, "task a, cpus 0:\n    run 1s\n").result()
 }
 
-/// intel_pstate's own loop: CPU 0 is sampled when it begins, and then at the first tick that is 10 ms later, which is the third, at
-/// 12 ms. Until then, and for the step of 0.5 ms, it has 1200 of 3000 MHz: 0.6 of 12.5 ms are lost. Ticks cost 0.4 ms a second.
+/// intel_pstate's own loop samples CPU 0 when it starts, and then at the first tick at least 10 ms
+/// later: the third, at 12 ms. Until then, and for the step of 0.5 ms, it has 1200 of 3000 MHz. So
+/// 0.6 of 12.5 ms are lost. Ticks cost 0.4 ms a second.
 #[test]
 fn a_cold_core_is_slow_until_it_is_sampled() {
     let mut model = model("e7-8870v4/powersave").unwrap();
@@ -363,7 +374,8 @@ fn a_cold_core_is_slow_until_it_is_sampled() {
     within(second(&model), 1.0004e9, 0.0002e9);
 }
 
-/// When it wakes up again its driver sees that it was idle: it goes half of the way down, and is sampled next at the first tick 10 ms later.
+/// When it wakes up, its driver sees that it was idle. It goes down by half, and is sampled next at
+/// the first tick 10 ms later.
 #[test]
 fn an_idle_core_slows_down() {
     let model = model("e7-8870v4/powersave").unwrap();
@@ -372,17 +384,19 @@ fn an_idle_core_slows_down() {
     // 0.3 of 10 to 14 ms.
     within(lost(200), 3.6e6, 0.9e6);
     within(lost(1000), 3.6e6, 0.9e6);
-    // Who was not idle for long was busy for most of the sample.
+    // A CPU that was idle only briefly was busy for most of the sample.
     within(lost(1), 0.0, 0.5e6);
-    // With the highest governor nothing is.
+    // With the highest governor nothing is lost.
     let mut fast = model.clone();
     fast.params.set("governor", 0.0).unwrap();
     within(run_on(&fast, &text(200)).result(), 2.2e9, 1e6);
 }
 
-/// schedutil goes where it is asked to, with a quarter more. A new task is thought to use half of its CPU, so speed s is 0.625 from the first tick.
-/// Utilisation u is of the highest frequency and follows s with a half-life of 32 ms: it passes a half after 74 ms, and from there s = 1.25 u grows by e
-/// in 185 ms, to 1 within 87. That loses 0.375 * 74 and about 0.2 * 87 ms, 45 in all; steps and ticks of 4 ms, and what u lags behind, add some.
+/// schedutil goes where it is asked to, with a quarter added. A new task is estimated to use half
+/// of its CPU, so speed s is 0.625 from the first tick. Utilisation u refers to the highest
+/// frequency and approaches s with a half-life of 32 ms. It passes a half after 74 ms. From there s
+/// = 1.25 u grows by e in 185 ms, and reaches 1 within 87. That loses 0.375 * 74 and about 0.2 * 87
+/// ms, 45 in all. Steps, ticks of 4 ms and the lag of u add some.
 #[test]
 fn schedutil_follows_utilisation() {
     let model = quiet(&model("e7-8870v4/passive").unwrap());
@@ -392,8 +406,9 @@ fn schedutil_follows_utilisation() {
     }
 }
 
-/// 3 ms of work and 1 ms of sleep: on a slow CPU that is busy for most of the time, and each step that schedutil is asked for is small. It
-/// comes to rest where the CPU is busy for four fifths, the fifth being the headroom: at three quarters of the highest, in turns of 4 and 1 ms.
+/// 3 ms of work and 1 ms of sleep. On a slow CPU that is busy most of the time, so schedutil is
+/// asked for small steps. It settles where the CPU is busy for four fifths, one fifth being the
+/// headroom. That is at three quarters of the highest frequency, in turns of 4 and 1 ms.
 #[test]
 fn schedutil_is_asked_for_small_steps() {
     let model = quiet(&model("e7-8870v4/passive").unwrap());
@@ -402,8 +417,9 @@ fn schedutil_is_asked_for_small_steps() {
     within(counts("mainline", &model, text).result(), 200.0, 10.0);
 }
 
-/// A scheduler in sched_ext that asks for nothing has the highest frequency on each CPU: beside the highest governor it loses 0.6 of the first 4 ms,
-/// until there is a step, which is the whole way.
+/// A sched_ext scheduler that asks for nothing gets the highest frequency on each CPU. Compared
+/// with the highest governor it loses 0.6 of the first 4 ms, until the first step, which goes all
+/// the way.
 #[test]
 fn a_scheduler_that_asks_for_nothing_has_the_highest_frequency() {
     let passive = quiet(&model("e7-8870v4/passive").unwrap());
@@ -413,9 +429,10 @@ fn a_scheduler_that_asks_for_nothing_has_the_highest_frequency() {
     within(time(&passive) - time(&highest), 2.4e6, 1.2e6);
 }
 
-/// So has one that begins anew when a CPU goes away or comes back, whatever the one before asked for, until it asks itself: at its first tick, for what it
-/// guesses of a task that it does not know. With the headroom that is 0.625, and with steps of 0.5 ms. It begins anew every 3 ms, and ticks are 4 ms apart: of
-/// 12 ms it has asked for 2 and for 1. Without that it had 0.625 all the time.
+/// A sched_ext scheduler that restarts when a CPU goes offline or comes back also has the highest
+/// frequency. This lasts until it asks itself, at its first tick, for its guess of an unknown task:
+/// 0.625 with the headroom, in steps of 0.5 ms. It restarts every 3 ms, and ticks are 4 ms apart:
+/// of 12 ms it has asked for 2 and for 1. Without restarts it would have 0.625 all the time.
 #[test]
 fn a_scheduler_that_begins_anew_has_the_highest_frequency() {
     let mut model = quiet(&model("e7-8870v4/active").unwrap());
@@ -425,7 +442,7 @@ fn a_scheduler_that_begins_anew_has_the_highest_frequency() {
     within(slower, 12.0 / (12.0 - 3.0 * 0.375), 0.02);
 }
 
-/// A core is as fast as the neediest of its busy threads asks.
+/// A core is as fast as the busy thread that asks for most.
 #[test]
 fn a_light_thread_does_not_slow_its_sibling_down() {
     let model = quiet(&model("e7-8870v4/passive").unwrap());
@@ -437,8 +454,9 @@ fn a_light_thread_does_not_slow_its_sibling_down() {
     within(beside, alone, alone / 50.0);
 }
 
-/// HWP: 0.49 of the highest at first, which is reached in ten steps of 1 ms; an idle core goes down as fast. A step and a ramp lose 0.51 ms of each of
-/// ten and nine and so on tenths.
+/// HWP: a core starts at 0.49 of the highest frequency and reaches that in ten steps of 1 ms. An
+/// idle core goes down as fast. A step and a ramp lose 0.51 ms of each of ten, nine and so on
+/// tenths.
 #[test]
 fn hardware_goes_up_while_a_core_is_busy_and_down_while_it_idles() {
     let mut model = quiet(&model("tr-3970x").unwrap());
@@ -451,11 +469,12 @@ fn hardware_goes_up_while_a_core_is_busy_and_down_while_it_idles() {
     let ticks = 0.75e6;
     within(lost(20) - ticks, 2.0 * ramp, 0.5e6);
     within(lost(1000) - ticks, 2.0 * ramp, 0.5e6);
-    // In 3 ms it falls by three of ten steps.
+    // In 3 ms it goes down by three of ten steps.
     within(lost(3) - ticks, ramp + 0.51e6 * (0.3 + 0.2 + 0.1), 0.3e6);
 }
 
-/// schedutil over a policy of two cores: the light task has the frequency of the hog beside it, as its own core it has a low one.
+/// schedutil on a policy of two cores: the light task gets the frequency of the hog on the other
+/// core. On a policy of its own its core has a low one.
 #[test]
 fn cores_that_share_a_frequency_have_that_of_the_neediest() {
     let mut model = quiet(&model("e7-8870v4/passive").unwrap());
@@ -473,7 +492,7 @@ fn cores_that_share_a_frequency_have_that_of_the_neediest() {
     }
 }
 
-/// Which CPUs share one is read, where there is a cpufreq to read; and told to the daemon.
+/// Which CPUs share a frequency is read from cpufreq, if there is one, and passed to the daemon.
 #[test]
 fn who_shares_a_frequency_is_as_cpufreq_says() {
     let mut model = model("tr-3970x").unwrap();
@@ -488,7 +507,7 @@ fn who_shares_a_frequency_is_as_cpufreq_says() {
     let mut cpus = vec![None; 64];
     (cpus[1], cpus[8]) = (Some(policy.clone()), Some(policy));
     model.cpufreq = Some(scx_roost::machine::Policies { cpus, odd: vec![] });
-    // A core is one clock, whatever is written.
+    // A core has one clock, whatever the files say.
     assert_eq!(related(&model, 1), [1, 8, 33]);
 }
 
@@ -515,8 +534,9 @@ fn counts(preset: &str, model: &Model, text: &str) -> Measured {
     scenario.run().unwrap()
 }
 
-/// Where every core idles at its lowest frequency, each fork is delayed whose child goes to another CPU; where none is
-/// ever slow, userspace finds that each is fast. In the kernel's fair class as in sched_ext.
+/// If every core idles at its lowest frequency, each fork is delayed whose child goes to another
+/// CPU. If none is ever slow, userspace finds that all are fast. The same in the kernel's fair
+/// class as in sched_ext.
 #[test]
 fn slow_cpus_delay_moves() {
     let text = "warmup 2s\nduration 500ms\nmeasure rate forks\n\
@@ -534,8 +554,9 @@ fn slow_cpus_delay_moves() {
     }
 }
 
-/// A chain of forks and waits, one child at a time, each for 5 ms of a CPU. The kernel's descent gives each the core that was used
-/// least, which has 1200 of 3000 MHz and is not sampled before the child ends: 12.5 ms. Delayed, it runs where its parent ran.
+/// A chain of forks and waits, one child at a time, each using 5 ms of CPU time. The kernel's
+/// descent picks the least used core for each child. It has 1200 of 3000 MHz and is not sampled
+/// before the child ends: 12.5 ms. With a delay the child runs on its parent's CPU.
 #[test]
 fn a_chain_of_forks_stays_on_a_fast_core_if_moves_are_delayed() {
     let text = "warmup 0s\nmeasure time\n\
@@ -549,7 +570,8 @@ fn a_chain_of_forks_stays_on_a_fast_core_if_moves_are_delayed() {
     );
     assert!((550e6..650e6).contains(&cold), "{cold}");
     assert!((300e6..340e6).contains(&warm), "{warm}");
-    // A CPU that has not ticked yet is slow, as in the source, though the threshold is below every frequency.
+    // A CPU that has not ticked yet counts as slow, as in the source, though the threshold is below
+    // every frequency.
     within(time("cfs:smove+freq-threshold=1000000"), warm, warm / 50.0);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Tests of the simulator: its clock, its workloads, and what runs of known outcome come to.
+//! Tests of the simulator: its clock, its workloads, and runs with a known outcome.
 
 mod clock;
 mod command;

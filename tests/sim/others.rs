@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What stands beside the policy and the kernel: a scheduler like scx_cosmos, and the best that can be.
+//! Comparisons besides the policy and the kernel: a scheduler like scx_cosmos, and an upper bound.
 
 use crate::runs::{near, run, smt, workload};
 use scx_roost::sim::load::Load;
@@ -18,7 +18,8 @@ fn cosmos_fills_the_machine() {
     near(half.result(), 32.0 * 0.9433 * 1e4, 3.0);
 }
 
-/// Two beside each other, and an idle core: at the end of a slice, which a tick sees, one leaves.
+/// Two tasks share a core while another one is idle: at the end of a slice, which a tick sees, one
+/// moves.
 #[test]
 fn cosmos_leaves_a_shared_core() {
     let text = "measure time\n\
@@ -30,7 +31,8 @@ fn cosmos_leaves_a_shared_core() {
     assert!((20e6..30e6 + 2.0 * 4e6).contains(&shared), "{shared} ns");
 }
 
-/// As published of source 003 in its sign: no slower than with Roy's patch by much, and far faster than without.
+/// The sign of what Roy v7 (source 003) published: close to the speed with Roy's patch, which is
+/// far from that without.
 #[test]
 fn cosmos_spreads_algorithm3() {
     let of = |policy: &str| run(workload("algorithm3"), &[], policy, 1);
@@ -38,7 +40,7 @@ fn cosmos_spreads_algorithm3() {
     near(cosmos.result(), roy.result(), 6.0);
 }
 
-/// 20 threads of 2 s on cores of their own with the highest clock; 160 of 1 s on 32 full cores.
+/// 20 threads of 2 s on separate cores with the highest clock; 160 threads of 1 s on 32 full cores.
 #[test]
 fn the_oracle_is_a_bound() {
     let oracle = |name: &str| run(workload(name), &[], "oracle", 1).result();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Traces and pictures: what is in them, and that the same seed gives the same bytes.
+//! Traces and pictures: their contents, and that the same seed gives the same bytes.
 
 use scx_roost::cli::{Command, parse};
 use scx_roost::sim::load::Load;
@@ -22,7 +22,7 @@ fn plan(words: &str) -> Box<Plan> {
     plan
 }
 
-/// The table, the trace and the picture.
+/// Writes a trace and a picture. Returns the table, the trace and the picture.
 fn written(folder: &Path, name: &str) -> [Vec<u8>; 3] {
     let (trace, svg) = (
         folder.join(format!("{name}.json")),
@@ -39,7 +39,7 @@ fn written(folder: &Path, name: &str) -> [Vec<u8>; 3] {
     [report.text().into_bytes(), read(&trace), read(&svg)]
 }
 
-/// Alone, and beside two others that were started in the other order.
+/// Once alone, and once with two runs in parallel that were started in the other order.
 #[test]
 fn the_same_seed_is_the_same_trace() {
     let folder = tempfile::tempdir().unwrap();
@@ -72,7 +72,7 @@ fn a_trace_has_tracks_arrows_and_counters() {
     assert!(of("X") > 20 && of("C") > 20);
     assert!(of("s") > 10);
     assert_eq!(of("s"), of("f"));
-    // Nobody runs twice at once on a CPU.
+    // A CPU runs one task at a time.
     let mut last = std::collections::HashMap::new();
     let mut spans: Vec<_> = events.iter().filter(|e| e["ph"] == "X").collect();
     spans.sort_by(|a, b| a["ts"].as_f64().partial_cmp(&b["ts"].as_f64()).unwrap());
@@ -96,15 +96,15 @@ fn a_trace_has_tracks_arrows_and_counters() {
     ] {
         assert!(svg.contains(label), "{label}");
     }
-    // Of a moment, not of the run.
+    // The counts are those of the window, not of the run.
     assert_eq!(svg.matches("in these 3 ms, ").count(), 2);
     assert!(!svg.contains("a second"));
-    // Whose bar it is.
+    // The title names the task of a bar.
     assert!(svg.contains("<title>frame 0, CPU "));
     assert!(svg.matches("<title>").count() > 20);
 }
 
-/// Panels of all variants end where the run does.
+/// The panels of all variants end where the run ends.
 #[test]
 fn panels_are_as_wide_as_the_window() {
     let folder = tempfile::tempdir().unwrap();
@@ -122,13 +122,13 @@ fn panels_are_as_wide_as_the_window() {
     });
     sim::run(&plan).unwrap();
     let svg = fs::read_to_string(path).unwrap();
-    // Rows of CPUs, idle where nothing is drawn over them.
+    // Rows of CPUs, idle where nothing covers them.
     let idle = svg.matches("width=\"1180.00\" height=\"8.00\" fill=\"#f1f1f1\"");
     assert_eq!(idle.count(), 2 * 64);
     assert!(svg.contains("<title>manager 0, CPU "));
 }
 
-/// Their CPUs are told by cache, where a row is too low for a text.
+/// Where rows are too low for text, CPUs are labelled by cache.
 #[test]
 fn a_large_machine_has_labels() {
     let folder = tempfile::tempdir().unwrap();

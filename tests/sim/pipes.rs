@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Pipes as the kernel has them: their pages, their mutex, and who is woken.
+//! Pipes as in the kernel: their pages, their mutex, and which task is woken.
 
 use scx_roost::sim::load::Load;
 use scx_roost::sim::{Measured, Policy, Scenario, model};
 
-/// Two cores of the 3970X, without threads of the kernel and whatever cache lines take.
+/// The 3970X without kernel threads, at its highest frequency.
 fn run(policy: &str, text: &str) -> Measured {
     run_seed(policy, text, 1)
 }
@@ -25,7 +25,7 @@ fn run_seed(policy: &str, text: &str, seed: u64) -> Measured {
 
 const WRITER: &str = "task writer, cpus 0:\n    forever\n        send p\n        count sent\n";
 
-/// Four messages of 1,000 bytes are a page, and a pipe has 16.
+/// Four messages of 1,000 bytes fill a page, and a pipe has 16 pages.
 #[test]
 fn a_pipe_holds_sixteen_pages() {
     for (size, of_page) in [("1000B", 4), ("100B", 40), ("3kB", 1)] {
@@ -37,7 +37,8 @@ fn a_pipe_holds_sixteen_pages() {
     }
 }
 
-/// pipe_read() before 6.14: while the pipe is full each read wakes a writer, which finds that no page came free, but for one of 40.
+/// pipe_read() before 6.14: while the pipe is full, each read wakes a writer. It finds no free
+/// page, except after one of 40 reads.
 #[test]
 fn a_writer_is_woken_in_vain_by_each_read_of_a_full_pipe() {
     let text = |of: &str, warmup: u32| {
@@ -48,22 +49,23 @@ fn a_writer_is_woken_in_vain_by_each_read_of_a_full_pipe() {
     };
     let kernels = |warmup| run("mainline", &text("message 100B hold 1us", warmup));
     let (first, then) = (kernels(52), kernels(85));
-    // 35 reads of the first page; 40 reads, of which one ends it: the writer fills a page.
+    // 35 reads of the first page. Then 40 reads, one of which finishes a page, which the writer
+    // fills.
     assert_eq!(first.counted(), 0);
     assert!((66..=72).contains(&first.switches), "{}", first.switches);
     assert_eq!(then.counted(), 40);
-    // A queue of messages has room after each.
+    // A queue of messages has room after each read.
     let queue = run("mainline", &text("capacity 640", 52));
     assert!((33..=36).contains(&queue.counted()), "{}", queue.counted());
 }
 
-/// One at a time, and who comes meanwhile waits on its CPU.
+/// One task at a time holds the mutex; the others wait on their CPUs.
 #[test]
 fn a_mutex_is_waited_for_on_the_cpu() {
     let text = "pipe p message 1B hold 10us\nduration 100ms\nmeasure rate sent\n\
         task writer x 3, cpus 0-2:\n    forever\n        send p\n        count sent\n";
     let m = run("mainline", text);
-    // And three lines of 38 ns.
+    // Plus three lines of 38 ns.
     let least = 100e6 / (10_000.0 + 3.0 * 38.0);
     assert!(
         (0.97 * least..=least + 1.0).contains(&(m.counted() as f64)),
@@ -74,7 +76,8 @@ fn a_mutex_is_waited_for_on_the_cpu() {
     assert!((2.95..=3.0).contains(&busy), "{busy} CPUs");
 }
 
-/// Its holder waits for the CPU of who asks for it: who asks sleeps, and nothing is lost but the switches.
+/// The holder waits for the CPU of the task that asks for the mutex. So that task sleeps, and only
+/// the switches cost time.
 #[test]
 fn a_mutex_of_who_does_not_run_is_slept_for() {
     let text = "pipe p message 1B hold 5ms\nduration 1s\nmeasure rate sent\n\
@@ -89,7 +92,8 @@ fn a_mutex_of_who_does_not_run_is_slept_for() {
     }
 }
 
-/// Who slept for the mutex and finds it taken again is given it next: of four on two CPUs none starves.
+/// A task that slept for the mutex and finds it taken again gets it next. So none of four tasks on
+/// two CPUs starves.
 #[test]
 fn who_waits_for_a_mutex_has_it_in_the_end() {
     let writer = |at: u32| {
@@ -111,7 +115,7 @@ fn who_waits_for_a_mutex_has_it_in_the_end() {
     }
 }
 
-/// 1,000 messages of one who writes to one who reads, whichever is the slower.
+/// 1,000 messages from writers to readers, whichever side is slower.
 #[test]
 fn no_message_is_lost() {
     for (writes, reads) in [(1, 20), (20, 1), (5, 5)] {
@@ -125,7 +129,8 @@ fn no_message_is_lost() {
     }
 }
 
-/// Who gives the mutex back and then sleeps, for there is nothing to read, has woken whom it was for: else nobody ever had it again.
+/// A task that releases the mutex and then sleeps, because the pipe is empty, must first wake the
+/// task that waits for the mutex. Otherwise no task would ever get it again.
 #[test]
 fn who_finds_nothing_wakes_who_waits_for_the_mutex() {
     let text = "pipe p message 1kB hold 5us\nduration 1s\nmeasure rate got\n\

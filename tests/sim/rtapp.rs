@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Files of rt-app: how they are read, and runs that are arithmetic.
+//! rt-app files: how they are read, and runs whose outcome is arithmetic.
 
 use crate::runs::{near, scenario};
 use scx_roost::sim::Measured;
@@ -18,7 +18,7 @@ fn run(tasks: &str) -> Measured {
     load(Load::rtapp(&text).unwrap(), "roost", 1)
 }
 
-/// Comments, a comma too many, names that come twice, in order and as often as they stand there.
+/// Comments, an extra comma, and repeated names, which keep their order and number.
 #[test]
 fn loose_json_is_read_as_rt_app_does() {
     let text = "{ /* a \"comment\", */ \"tasks\" : { // another\n\
@@ -112,7 +112,7 @@ fn what_is_wrong_is_told_by_task_phase_and_key() {
     assert!(global.contains("global: SCHED_RR: real-time"), "{global}");
 }
 
-/// Threads of both tasks, each so many loops, and no more.
+/// The threads of both tasks run exactly this many loops.
 #[test]
 fn loops_end() {
     let text = "{ \"tasks\" : { \"a\" : { \"instance\" : 2, \"loop\" : 5, \"run\" : 100 },\n\
@@ -123,7 +123,7 @@ fn loops_end() {
     near(m.result(), 520_000.0, 5.0);
 }
 
-/// A period is kept whatever runs within it, while a sleep comes on top. 1 s
+/// A timer keeps its period whatever runs in it, while a sleep adds to it. Over 1 s.
 #[test]
 fn timers_keep_their_period() {
     let loops = |events: &str| run(&format!("\"a\" : {{ {events} }}")).marks[0] as f64;
@@ -134,7 +134,8 @@ fn timers_keep_their_period() {
         1000.0,
         0.11,
     );
-    // Twenty times too long, then short again: who counts from where it came too late has lost those periods.
+    // One period lasts twenty times too long, later ones are short. In mode relative the missed
+    // periods are lost.
     let late = |mode: &str| {
         run(&format!(
             "\"a\" : {{ \"phases\" : {{ \"long\" : {{ \"run\" : 20000, \"timer\" : {{ \"ref\" : \"uniqueT\", \"period\" : 1000, \"mode\" : \"{mode}\" }} }},\n\
@@ -146,7 +147,7 @@ fn timers_keep_their_period() {
     near(late("relative"), 981.0, 0.3);
 }
 
-/// One timer of two threads: each takes a period of its own of it. 1 s
+/// One timer shared by two threads: each takes its own periods from it. Over 1 s.
 #[test]
 fn a_timer_without_unique_is_shared() {
     let of = |name: &str| {
@@ -159,7 +160,7 @@ fn a_timer_without_unique_is_shared() {
     near(of("A"), 1000.0, 0.3);
 }
 
-/// With five on a CPU, work is done at a fifth of the speed, while time passes.
+/// With five threads on a CPU, work is done at a fifth of the speed, while time passes as usual.
 #[test]
 fn runtime_is_time_and_run_is_work() {
     let loops = |event: &str| {
@@ -189,7 +190,7 @@ fn a_nice_level_holds_from_its_phase_on() {
     near(kept.marks[0] as f64, 1000.0 * 335.0 / (1024.0 + 335.0), 4.0);
 }
 
-/// Ping and pong in turn, 90 us each and some for the wakeup: side by side they would be twice as fast.
+/// Ping and pong in turn, 90 us each plus the wakeup. In parallel they would be twice as fast.
 #[test]
 fn who_waits_for_a_condition_is_woken_by_its_signal() {
     let turn = |first: &str, last: &str| {
@@ -209,7 +210,7 @@ fn who_waits_for_a_condition_is_woken_by_its_signal() {
         ),
     ));
     assert!((8_000..11_200).contains(&m.marks[0]), "{}", m.marks[0]);
-    // Nobody remembers a signal that came to nobody.
+    // A signal without a waiter is lost.
     let lost = "{ \"tasks\" : { \"a\" : { \"loop\" : 1, \"signal\" : \"c\" },\n\
                 \"b\" : { \"delay\" : 1000, \"loop\" : 1, \"suspend\" : \"b\" }, \"d\" : { \"loop\" : 1, \"resume\" : \"b\" } } }";
     let stands = scenario(Load::rtapp(lost).unwrap(), "roost", 1);
@@ -222,7 +223,8 @@ fn who_waits_for_a_condition_is_woken_by_its_signal() {
     );
 }
 
-/// `sync` of both: in turn too, by the tutorial's way or the examples'.
+/// With `sync` on both sides they also take turns, written as in the tutorial or as in the
+/// examples.
 #[test]
 fn sync_signals_and_waits() {
     let sync = "\"sync\" : { \"ref\" : \"c\", \"mutex\" : \"m\" }";
@@ -241,7 +243,7 @@ fn sync_signals_and_waits() {
     }
 }
 
-/// `broad` wakes all; `suspend` and `resume` go by the task's name; a semaphore remembers.
+/// `broad` wakes all waiters, `suspend` and `resume` go by the task's name, a semaphore remembers.
 #[test]
 fn all_who_wait_are_woken_by_broad_and_resume() {
     let period = "\"timer\" : { \"ref\" : \"unique\", \"period\" : 10000 }";
@@ -265,7 +267,7 @@ fn all_who_wait_are_woken_by_broad_and_resume() {
     assert_eq!(load(Load::rtapp(text).unwrap(), "roost", 1).marks, [14]);
 }
 
-/// Three of one task and one of another meet; the slowest sets the pace.
+/// Three threads of one task and one of another meet; the slowest one sets the pace.
 #[test]
 fn a_barrier_is_of_all_threads_that_name_it() {
     let m = run(
@@ -284,7 +286,7 @@ fn what_is_forked_runs_besides() {
     );
 }
 
-/// 10 bytes a ns, which no clock and hardly a busy sibling slows down.
+/// 10 bytes a ns. The clock does not slow that down, and a busy sibling hardly does.
 #[test]
 fn mem_is_work_that_waits_for_memory() {
     let m = run(

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Runs whose outcome is known: from arithmetic, or in its sign from the sources.
+//! Runs whose outcome is known: by arithmetic, or by the sign that the sources found.
 
 use scx_roost::native::stat_of;
 use scx_roost::sim::load::Load;
 use scx_roost::sim::{Measured, Params, Policy, Scenario, WORKLOADS, model};
 
-/// Without threads of the kernel, which come when they like.
+/// Without kernel threads, which come at random times.
 pub fn run(text: &str, params: &[(&str, i64)], policy: &str, seed: u64) -> Measured {
     let params = params
         .iter()
@@ -14,12 +14,12 @@ pub fn run(text: &str, params: &[(&str, i64)], policy: &str, seed: u64) -> Measu
     scenario(load, policy, seed).unwrap()
 }
 
-/// Without threads of the kernel, which come when they like.
+/// Without kernel threads, which come at random times.
 pub fn scenario(load: Load, policy: &str, seed: u64) -> anyhow::Result<Measured> {
     scenario_with(load, policy, seed, &[])
 }
 
-/// The same with parameters of the machine.
+/// The same, with parameters of the machine.
 pub fn scenario_with(
     load: Load,
     policy: &str,
@@ -43,12 +43,12 @@ pub fn workload(name: &str) -> &'static str {
     WORKLOADS.iter().find(|(n, _)| *n == name).unwrap().1
 }
 
-/// The speed of a thread beside a busy one, of that machine.
+/// The speed of a thread beside a busy one, on this machine.
 pub fn smt() -> f64 {
     Params::of("tr-3970x").part("smt_speed")
 }
 
-/// Within so many percent.
+/// Within this many percent.
 pub fn near(got: f64, expected: f64, percent: f64) {
     let off = (got / expected - 1.0) * 100.0;
     assert!(
@@ -64,7 +64,8 @@ fn one_task_alone_has_a_core_at_full_speed() {
     assert_eq!(m.shared_ns, 0);
 }
 
-/// Neither from the event before the warm-up's end, nor to the last before the run's, a tick away.
+/// The measurement starts and ends exactly on time, not at the event before or at the last one, a
+/// tick away.
 #[test]
 fn what_is_measured_is_all_of_the_duration() {
     for policy in ["mainline", "roost", "eevdf", "cfs", "cosmos"] {
@@ -78,13 +79,14 @@ fn what_is_measured_is_all_of_the_duration() {
     }
 }
 
-/// What they owe must not be forgotten while they sleep: one after the other they would run, and it would wait.
+/// Tasks still owe their time after they slept. Otherwise they would run one after the other, and
+/// the hog would wait.
 #[test]
 fn sleepers_leave_a_hog_its_share() {
     let text = "duration 2s\ntask sleeper x 9, cpus 0:\n    forever\n        run 536us\n        sleep 849us +- 30%\n\
                 measure rate turns\ntask hog, cpus 0:\n    forever\n        run 500us\n        count turns\n";
     for preset in ["mainline", "roost", "eevdf"] {
-        // 2,000 turns a second, of ten.
+        // 2,000 turns a second, for one task of ten.
         let turns = run(text, &[], preset, 1).result();
         assert!(turns > 180.0, "{preset}: {turns}");
     }
@@ -94,7 +96,8 @@ pub fn counted(m: &Measured, name: &str) -> u64 {
     m.counters[stat_of(name).unwrap() as usize]
 }
 
-/// It is the waker who puts its wakee on the run queue: if it sleeps then, its CPU goes from one to the other.
+/// The waker itself puts its wakee on the run queue. If it then sleeps, its CPU goes from one to
+/// the other.
 #[test]
 fn who_sleeps_after_a_wakeup_leaves_a_cpu_with_work() {
     let text = "duration 50ms\nsocket to\nsocket back\nmeasure rate answers\ntask server:\n    forever\n        receive to\n        \
@@ -102,22 +105,23 @@ fn who_sleeps_after_a_wakeup_leaves_a_cpu_with_work() {
     let m = run(text, &[], "mainline+sync_local=on", 1);
     let local = counted(&m, "sync_local");
     assert!(local > 1000);
-    // It does go idle for a moment where the two were parted: at first, and when a slice ends.
+    // It does go idle for a moment where the pair was separated: at first, and when a slice ends.
     assert!(20 * counted(&m, "dispatch_none") < local);
 }
 
-/// 100 children and as many wakeups of who waits for them: none finds an idle CPU, for who tells it runs on the only one (kernel:
-/// exit_notify() before do_task_dead()).
+/// 100 children, and as many wakeups of the waiting parent. None finds an idle CPU, because the
+/// child still runs on the only one (kernel: exit_notify() before do_task_dead()).
 #[test]
 fn who_ends_wakes_its_parent_while_it_runs() {
     let text = "task child from a, cpus 0:\n    run 1ms\ntask a, cpus 0:\n    repeat 100\n        fork child\n        wait\n";
     let m = run(text, &[], "mainline", 1);
     let queued = counted(&m, "enq_queued");
-    // But for a child that the parent waits for only after its end: a tick came between.
+    // Except for a child that had ended before the parent waited, because a tick came between.
     assert!((190..=200).contains(&queued), "{queued}");
 }
 
-/// 32 pairs on as many cores, that threads of the kernel have put beside each other: whom the one that is sent away wakes comes along.
+/// 32 pairs on as many cores, some of which kernel threads have put on a shared core. When one task
+/// of a pair is moved, its partner follows.
 #[test]
 fn pairs_that_wake_each_other_have_a_core_each() {
     let (even, short) = (("16 exp", "16 +- 50%"), ("duration 2s", "duration 300ms"));
@@ -142,7 +146,7 @@ fn two_on_a_core_slow_each_other_down() {
     near(m.shared_ns as f64, m.busy_ns as f64, 0.1);
 }
 
-/// 64 CPUs of 32 full cores: each at a part of the speed that is left with all cores busy.
+/// 64 CPUs of 32 full cores: each has the speed that is left when all cores are busy.
 #[test]
 fn who_never_sleeps_fills_the_machine() {
     let hogs = "param n = 128\nwarmup 100ms\nduration 1s\nmeasure rate turns\n\
@@ -173,8 +177,9 @@ fn the_same_seed_is_the_same_run() {
     assert_ne!(of(7), of(8));
 }
 
-/// Source 003: algorithm3 with half of the CPUs and with 31.25 % of them is faster where prev_core keeps workers on cores of their
-/// own. Sign, and the cause: less time on shared cores.
+/// Roy v7 (source 003): algorithm3 with workers for half of the CPUs, and for 31.25 % of them, is
+/// faster if prev_core keeps workers on separate cores. Tests the sign and the cause: less time on
+/// shared cores.
 #[test]
 fn prev_core_keeps_workers_apart() {
     for workers in [32, 20] {
@@ -210,7 +215,7 @@ fn who_waits_for_ever_is_told_of() {
     );
 }
 
-/// Not for ever: who is right works or waits now and then.
+/// A task that never works or waits is an error, after a while.
 #[test]
 fn who_goes_round_without_work_is_told_of() {
     for steps in [
@@ -256,7 +261,8 @@ fn cpus_that_the_machine_has_not_are_told() {
     assert_eq!(error.to_string(), told);
 }
 
-/// All of the sources' workloads run, and come to something; but for hackbench, whose 1,280 tasks take half a minute.
+/// All of the sources' workloads run and give a result, except hackbench: its 1,280 tasks take half
+/// a minute.
 #[test]
 fn every_workload_runs() {
     for (name, text) in WORKLOADS {

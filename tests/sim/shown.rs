@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The tables as they come out of short runs with one seed, in the files of `shown/`: a change is seen, whether it hits or misses.
-//! After one that is meant, `ROOST_DRAW=1 cargo test --release --test sim shown` writes them anew: look at what git says of them.
+//! The tables of short runs with one seed, kept in the files of `shown/`: any change shows, whether
+//! for better or worse. After an intended one, `ROOST_DRAW=1 cargo test --release --test sim shown`
+//! rewrites them: review the diff.
 
 use scx_roost::sim::table::{Effort, TablePlan, tables};
 use std::fs;
@@ -11,7 +12,7 @@ fn file(source: &str) -> PathBuf {
     folder.join(format!("{source}.txt"))
 }
 
-/// Without the hash of the parameters and what was changed of them: what they lead to is what counts.
+/// Without the hash of the parameters and their changes: only the outcome counts.
 fn shown(source: &str) -> String {
     let plan = TablePlan {
         source: source.to_string(),

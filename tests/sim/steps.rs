@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What single steps and words of a workload do, by runs that are arithmetic.
+//! The effects of single steps and words of a workload, in runs whose outcome is arithmetic.
 
 use crate::runs::{near, run, smt};
 
-/// Kernel: sched_prio_to_weight[] of 0, 5 and -3.
+/// Kernel: sched_prio_to_weight[] of nice 0, 5 and -3.
 #[test]
 fn a_nice_level_is_a_weight() {
     for (nice, weight) in [(5, 335.0), (-3, 1991.0)] {
@@ -16,7 +16,8 @@ fn a_nice_level_is_a_weight() {
     }
 }
 
-/// Half of its work waits for memory, at 0.75 beside a busy sibling, where the other half is at the machine's.
+/// Half of its work waits for memory, at 0.75 of the speed beside a busy sibling. The other half
+/// has the machine's SMT speed.
 #[test]
 fn who_waits_for_memory_shares_a_core_better() {
     for (memory, time) in [
@@ -31,7 +32,7 @@ fn who_waits_for_memory_shares_a_core_better() {
     }
 }
 
-/// With all 32 cores busy clocks are at 0.9433 of their highest.
+/// With all 32 cores busy, clocks are at 0.9433 of the highest.
 #[test]
 fn no_clock_makes_memory_slower() {
     for (memory, part) in [(0, 0.9433), (100, 1.0)] {
@@ -42,7 +43,8 @@ fn no_clock_makes_memory_slower() {
     }
 }
 
-/// Two on one CPU: who yields after each turn lets the other go first, and alone it goes on.
+/// Two tasks on one CPU: a task that yields after each turn lets the other run first. Alone it goes
+/// on.
 #[test]
 fn who_yields_lets_the_other_go_first() {
     let turns = |tasks: u64, step: &str| {
@@ -53,7 +55,7 @@ fn who_yields_lets_the_other_go_first() {
         (m.result(), m.switches as f64)
     };
     let (yielding, switches) = turns(2, "yield");
-    // But for those times when the other has had more, by a tick or a timer.
+    // Except when the other has run longer, because of a tick or a timer.
     assert!(switches > 0.8 * yielding, "{switches} of {yielding}");
     let (_, switches) = turns(2, "stamp");
     assert!(switches < 500.0, "{switches}");
@@ -74,7 +76,8 @@ fn who_begins_a_new_program_goes_on() {
     assert_eq!(m.moves, [0; 4]);
 }
 
-/// Who comes 50 us late is waited for on the CPU, or asleep; with one CPU nobody comes while another spins.
+/// The task that comes 50 us late is waited for by spinning, or asleep. With one CPU it cannot come
+/// while the other spins.
 #[test]
 fn who_spins_at_a_barrier_need_not_be_woken() {
     let of = |spin: &str, cpus: &str| {
@@ -93,7 +96,8 @@ fn who_spins_at_a_barrier_need_not_be_woken() {
     assert!(one.wakeups.quantile(500).is_some());
 }
 
-/// The parent sleeps for the 10 ms until the child has a program of its own, or has ended; after a fork it goes on at once.
+/// The parent sleeps for the 10 ms until the child execs or ends. After a plain fork it goes on at
+/// once.
 #[test]
 fn a_vforking_parent_waits_for_its_memory() {
     let time = |fork: &str, end: &str| {
@@ -108,7 +112,7 @@ fn a_vforking_parent_waits_for_its_memory() {
     near(time("fork", "exec"), 50e6, 0.5);
 }
 
-/// None, of the first of its tasks.
+/// The number of turns may depend on the task (`me`); 0 or less means none.
 #[test]
 fn a_loop_has_as_many_turns_as_it_says() {
     for (turns, busy) in [("3", 6e6), ("0", 0.0), ("me * 2", 2e6), ("0 - me", 0.0)] {

@@ -8,7 +8,7 @@ use scx_roost::sim::{Measured, Policy, Scenario, model, swarm};
 
 const CASES: u64 = 600;
 
-/// Seconds. Deeper: scx_roost sim --swarm 1 --swarm-count 100000
+/// Takes seconds. For more cases: scx_roost sim --swarm 1 --swarm-count 100000
 #[test]
 fn nothing_is_wrong_in_any_case() {
     let done = swarm(&(1..CASES + 1)).unwrap_or_else(|e| panic!("{e:#}"));
@@ -16,7 +16,7 @@ fn nothing_is_wrong_in_any_case() {
     assert!(done.events > 4_000_000, "{done:?}");
 }
 
-/// How often it is counted while two tasks share a CPU.
+/// The value of a counter after a run in which two tasks share a CPU.
 fn counted(what: u32, faults: &str) -> u64 {
     let hogs = "task hog x 2, cpus 0:\n    forever\n        run 10ms\n";
     let load = Load::parse(
@@ -44,7 +44,7 @@ fn what_goes_wrong_is_missed() {
     assert!(late * 10 < counted(STAT_timer_fire, "") * 9, "{late}");
 }
 
-/// Two cores of one cache, as fast as can be, without threads of the kernel, checked.
+/// Two cores of one cache at the highest frequency, without kernel threads; the run is checked.
 fn two_cpus(policy: &str, text: &str) -> Measured {
     let mut model = model("ryzen-3400g").expect("it is there");
     for name in ["noise_rate", "kworker_period", "governor"] {
@@ -66,7 +66,8 @@ fn two_cpus(policy: &str, text: &str) -> Measured {
         .unwrap_or_else(|e| panic!("{policy}: {e:#}"))
 }
 
-/// Half of the time one of the two CPUs is away. Who may use that one only has half of the other then, so three quarters of a CPU on the whole.
+/// One of the two CPUs is offline half of the time. A task that may use only that one then gets
+/// half of the other CPU: three quarters of a CPU on the whole.
 #[test]
 fn a_cpu_that_is_away_does_nothing() {
     let hogs = "task a, cpus 0:\n    forever\n        run 1ms\n        count turns\n\
@@ -84,7 +85,7 @@ fn a_cpu_that_is_away_does_nothing() {
     }
 }
 
-/// Each 10 ms it is given CPU 0 or CPU 1: every other time it moves.
+/// Every 10 ms it is given CPU 0 or CPU 1 at random, so every other time it moves.
 #[test]
 fn who_is_given_other_cpus_goes_there() {
     let text = |fault: &str| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The published rows as they are written down.
+//! The published rows, as they are recorded.
 
 use scx_roost::sim::table::{self, Demand, Effort, Figure, Frozen, Table, TablePlan, Verdict};
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use std::process::Command;
 
 const TABLES: &str = include_str!("../../src/sim/data/tables.tsv");
 
-/// What a row is for.
+/// The uses of a row.
 const USES: [&str; 8] = [
     "calibrates",
     "held-out",
@@ -37,7 +37,7 @@ fn number(text: &str) -> Option<f64> {
     })
 }
 
-/// What an effect and a gain are follows from the two values.
+/// The effect and the gain follow from the two values.
 #[test]
 fn published_rows_agree_with_themselves() {
     let mut names = BTreeSet::new();
@@ -76,7 +76,7 @@ fn published_rows_agree_with_themselves() {
     assert!(names.len() > 100);
 }
 
-/// A row is run, or says why not; and only what is known not to be modelled says so.
+/// A row is run, or the reason is given. Only rows of these uses may be left out.
 #[test]
 fn every_row_is_run_or_says_why_not() {
     let whys = table::not_modelled().unwrap();
@@ -97,7 +97,7 @@ fn like(effect: f64, near: f64) -> Demand {
     Demand::Like { effect, near }
 }
 
-/// Of one run, whose error is not known.
+/// A value of a single run, whose error is unknown.
 fn one(value: f64) -> Figure {
     Figure { value, error: None }
 }
@@ -111,7 +111,7 @@ fn a_verdict_is_about_sign_and_size() {
         (-10.0, 8.0, -18.1, Verdict::Size),
         (-10.0, 8.0, 0.1, Verdict::Sign),
         (-10.0, 8.0, 0.0, Verdict::Sign),
-        // Near, but of the other sign.
+        // Near the published value, but with the other sign.
         (-3.0, 8.0, 1.0, Verdict::Sign),
         (5.7, 8.0, 0.5, Verdict::Ok),
         (5.7, 8.0, -0.5, Verdict::Sign),
@@ -137,26 +137,26 @@ fn a_verdict_is_about_sign_and_size() {
 fn who_is_near_a_limit_is_undecided() {
     let of = |runs, value, error| like(-10.0, 8.0).undecided(Figure { value, error }, runs);
     assert_eq!(of(100, -10.0, Some(1.0)), None);
-    // 1 point from a limit, two standard errors are 2: four times the runs.
+    // 1 point from a limit while two standard errors are 2: four times the runs are needed.
     assert_eq!(of(100, -3.0, Some(1.0)), Some(400));
     assert_eq!(of(100, -1.0, Some(1.0)), Some(400));
     assert_eq!(of(100, -3.0, Some(0.4)), None);
     assert_eq!(of(100, -3.0, None), None);
 }
 
-/// Student's t: 3.2 of four runs, 12.7 of two, where two standard errors are of many.
+/// Student's t is 3.2 for four runs and 12.7 for two; for many runs it is two.
 #[test]
 fn of_few_runs_little_is_known() {
     let of = |runs, value, error| like(-10.0, 8.0).undecided(Figure { value, error }, runs);
     assert_eq!(of(4, -10.0, Some(2.5)), None);
     assert_eq!(of(2, -10.0, Some(0.6)), None);
-    // 18 runs of the same scatter: t is 2.11, the error 2 / sqrt(18).
+    // For 18 runs with the same scatter t is 2.11 and the error 2 / sqrt(18).
     assert_eq!(of(4, -3.0, Some(1.0)), Some(18));
     assert_eq!(of(4, -3.0, Some(0.4)), Some(5));
     assert_eq!(of(2, -10.0, Some(1.0)), Some(3));
 }
 
-/// Where a sign is demanded it is there, and not by chance.
+/// Where a sign is required, the effect must have it, and not by chance.
 #[test]
 fn an_effect_of_nothing_has_no_sign() {
     let of = |value, error| {
@@ -179,7 +179,7 @@ fn an_effect_of_nothing_has_no_sign() {
     assert_eq!(of(1.0, 0.4), (Verdict::Ok, None));
 }
 
-/// One short run of each.
+/// One short run of each variant.
 fn short(source: &str) -> Table {
     let plan = TablePlan {
         source: source.to_string(),
@@ -194,7 +194,7 @@ fn short(source: &str) -> Table {
     table::tables(&plan).unwrap().remove(0)
 }
 
-/// To which a parameter was fitted: marked, and counted apart, too.
+/// Rows to which a parameter was fitted are marked, and also counted separately.
 #[test]
 fn rows_that_calibrate_are_told() {
     let table = short("003");
@@ -210,7 +210,7 @@ fn rows_that_calibrate_are_told() {
     assert!(table.beside.iter().all(|c| c.pinned.is_some()));
 }
 
-/// Threads are pinned beside all sources, where there is a core for each.
+/// Every source is also run with pinned threads, if there is a core for each thread.
 #[test]
 fn who_is_pinned_has_a_core() {
     let table = short("000");
@@ -230,8 +230,8 @@ fn freeze(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_string()
 }
 
-/// Who changes a parameter, a workload or what stands for a row after they were frozen tells of it in data/changes.tsv:
-/// `scripts/freeze --change` does.
+/// A change of a parameter, a workload or a row's substitute after the freeze must be recorded in
+/// data/changes.tsv: `scripts/freeze --change` does that.
 #[test]
 fn parameters_are_frozen() {
     let frozen = Frozen::read().unwrap();
@@ -242,7 +242,7 @@ fn parameters_are_frozen() {
     );
 }
 
-/// Also who changes a rule that no parameter has, so that rows of tests/sim/shown move.
+/// So must a change of a rule without a parameter that moves rows of tests/sim/shown.
 #[test]
 fn rows_that_moved_are_told() {
     let frozen = Frozen::read().unwrap();
@@ -251,7 +251,8 @@ fn rows_that_moved_are_told() {
     assert_eq!(freeze(&["--shown"]), last.shown, "{told}");
 }
 
-/// By its simulated value: not who has another verdict, note or place, nor who is not modelled.
+/// A row moves only if its simulated value changes: not with its verdict, its note or its place,
+/// and not if it is not modelled.
 #[test]
 fn a_row_moves_with_its_value() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("moved");
@@ -285,7 +286,7 @@ new  -1.00%  0.10  +0.01%  -  +1.01  ok
     assert_ne!(shown(&before), shown(&after));
 }
 
-/// Rows that count and miss, of the documents at full length, as they are generated.
+/// In the generated documents at full length, each row that counts and misses has a note.
 #[test]
 fn a_miss_is_explained() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/simulator");

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every order in which threads can go, by trying: a run follows the choices of the run before up to the last one that is not
- * exhausted. A state that was seen before ends a run. What a thread is, is told by what it has read: two runs that have
- * read the same and left the same memory go on alike.
+ * Explores every order of the threads by trying. A run repeats the choices of the run before it up
+ * to the last one that has an alternative, and takes that. A state that was seen before ends a run.
+ * A thread's state is a hash of what it has read: two runs that have read the same and left the
+ * same memory continue alike.
  *
- * Threads give way before a step of the kernel and before an access to a contended word. A word is contended if two threads use
- * it, one writes it, not both in steps, and neither has begun another step since: nothing orders them. Which words these are is
- * found on the way: with a new one all begins anew. What goes from one thread to the next under a lock is not contended.
+ * Threads give way before a step of the kernel and before an access to a contended word. A word is
+ * contended if two threads use it, one of them writes it, not both in steps, and neither has begun
+ * another step since: then nothing orders the accesses. Contended words are found on the way, and a
+ * new one restarts the search. A word that passes from one thread to another under a lock is not
+ * contended.
  *
- * Stores that are not seen yet are kept for each CPU. While a thread of the CPU runs they lie in memory over what is seen by
- * others; whenever it gives way they are taken back. So the threads' own loads and stores stay what the compiler made of them.
+ * Stores that other CPUs do not see yet are kept for each CPU. They are laid over memory while a
+ * thread of the CPU runs, and taken back when it gives way. So a thread's own loads and stores stay
+ * as the compiler made them.
  */
 #include "explore.h"
 #include "states.h"
@@ -30,11 +34,11 @@ enum {
 	CHOICES_MAX = 64,
 };
 
-/* A store that others do not see yet. */
+/* A store that other CPUs do not see yet. */
 struct store {
 	unsigned char *at;
 	unsigned size;
-	unsigned char value[8], under[8]; /* what it stores; what others see there while it lies in memory */
+	unsigned char value[8], under[8]; /* what it stores; what other CPUs see there meanwhile */
 };
 
 struct cpu {
@@ -49,8 +53,8 @@ struct context {
 	ucontext_t first;
 	bool started, done, rests;
 	int irqs_off;
-	bool in_step;	/* the kernel's: nothing gives way */
-	int just_wrote; /* so many of its CPU's last stores lie in memory and have not been read back */
+	bool in_step;	/* in a step of the kernel: does not give way */
+	int just_wrote; /* the last stores of its CPU not read back from memory yet */
 	bool (*ready)(void *arg);
 	void *ready_arg;
 	uint64_t history;
@@ -59,12 +63,15 @@ struct context {
 	unsigned char *stack;
 };
 
-/* What can come next: a thread goes on, or a CPU's store is seen. */
+/* What can come next: a thread goes on, or a store of a CPU becomes visible. */
 struct choice {
 	short thread, cpu, store;
 };
 
-/* What a thread has used since its last scheduling point, beside contended words: a bit for each word; [1]: in a step. */
+/*
+ * What a thread has used since its last scheduling point, except contended words. A bit for each
+ * word; [1]: in a step.
+ */
 struct uses {
 	uint64_t reads[2][WORDS_MAX / 64], writes[2][WORDS_MAX / 64];
 };
@@ -80,7 +87,7 @@ static unsigned char *shared;
 static size_t shared_size;
 static struct context contexts[THREADS_MAX];
 static struct cpu cpus[CPUS_MAX];
-static int running = -1; /* -1: no thread; accesses are nobody's */
+static int running = -1; /* -1: no thread, accesses do not count */
 static jmp_buf scheduler;
 static const char *wrong;
 static const char too_many[] = "not explored: it has too many states";
@@ -92,14 +99,14 @@ static unsigned long nr_runs;
 static bool contended[WORDS_MAX], news;
 static struct uses latest[THREADS_MAX];
 
-/* ---- the stores that are not seen ---- */
+/* ---- stores that are not visible yet ---- */
 
 static struct cpu *cpu_of(int thread)
 {
 	return &cpus[scenario->threads[thread].cpu];
 }
 
-/* The thread's last stores were made by now: read them back. */
+/* The thread's last stores are in memory by now: read their values. */
 static void read_back(int thread)
 {
 	struct cpu *c = cpu_of(thread);
@@ -125,7 +132,7 @@ static void take_back(struct cpu *c)
 		memcpy(c->stores[i].at, c->stores[i].under, c->stores[i].size);
 }
 
-/* The store is seen. */
+/* The store becomes visible. */
 static void see(struct cpu *c, int i)
 {
 	memcpy(c->stores[i].at, c->stores[i].value, c->stores[i].size);
@@ -133,7 +140,7 @@ static void see(struct cpu *c, int i)
 	c->nr_stores--;
 }
 
-/* All of them, while they lie in memory. */
+/* All stores of the thread's CPU become visible. Called while they lie in memory. */
 static void see_all(int thread)
 {
 	read_back(thread);
@@ -262,7 +269,10 @@ static void carry_out(struct choice c)
 		see(&cpus[c.cpu], c.store);
 }
 
-/* Nothing orders what two threads have used since each began its last step: words that clash are contended. */
+/*
+ * Nothing orders what two threads have used since each began its last step. Words in conflict are
+ * contended.
+ */
 static void compare(const struct uses *a, const struct uses *b)
 {
 	for (size_t i = 0; i <= shared_size / 512; i++) {
@@ -315,7 +325,10 @@ static bool all_done(void)
 	return true;
 }
 
-/* All threads have ended, none can go on, or the run does not end. Else the node has its choices. */
+/*
+ * All threads have ended, none can go on, or the run is too long. Otherwise finds the node's
+ * choices.
+ */
 static bool is_over(struct node *n)
 {
 	if (depth == STEPS_MAX) {
@@ -332,7 +345,10 @@ static bool is_over(struct node *n)
 	return true;
 }
 
-/* It ends with the last thread, with a state that was seen before, or with what is wrong. */
+/*
+ * A run ends with the last thread, at a state that was seen before, with an error, or with a new
+ * contended word.
+ */
 static void run(void)
 {
 	start();
@@ -353,7 +369,7 @@ static void run(void)
 		wrong = too_many;
 }
 
-/* To the last choice that is not exhausted. */
+/* Steps back to the last choice that has an alternative. */
 static bool next_path(void)
 {
 	while (path_length && ++path[path_length - 1].now >= path[path_length - 1].nr)
@@ -361,7 +377,7 @@ static bool next_path(void)
 	return path_length;
 }
 
-/* Every order, up to the first that is wrong or has news. */
+/* Every order, up to the first error or new contended word. */
 static void search(void)
 {
 	news = false;
@@ -375,7 +391,7 @@ static void search(void)
 
 /* ---- rehearsals ---- */
 
-/* Any number below @end: the same ones each time. */
+/* A random number below @end, from a fixed seed. */
 static unsigned dice(unsigned end)
 {
 	static uint64_t last = 1;
@@ -384,7 +400,7 @@ static unsigned dice(unsigned end)
 	return (last >> 33) % end;
 }
 
-/* Mostly the thread @last goes on, as it does in a real run. */
+/* Prefers that thread @last goes on, as in a real run. */
 static int any_choice(const struct node *n, int last)
 {
 	for (int i = 0; i < n->nr; i++)
@@ -393,7 +409,7 @@ static int any_choice(const struct node *n, int last)
 	return dice(n->nr);
 }
 
-/* One order at random. */
+/* One random order. */
 static void rehearse(void)
 {
 	int last = -1;
@@ -411,14 +427,14 @@ static void rehearse(void)
 	}
 }
 
-/* Random orders find most contended words at once, so that the search seldom begins anew. */
+/* Random orders find most contended words early, so that the search seldom restarts. */
 static void rehearse_all(void)
 {
 	for (int i = 0; i < REHEARSALS && !wrong; i++)
 		rehearse();
 }
 
-/* ---- telling how it came ---- */
+/* ---- printing how an error came about ---- */
 
 static void tell_step(struct choice c)
 {
@@ -486,7 +502,7 @@ void explore_share(void *memory_, size_t size)
 	}
 }
 
-/* ---- what threads call ---- */
+/* ---- called by threads ---- */
 
 static void step(enum step_kind kind, const void *at)
 {
@@ -555,7 +571,7 @@ void must(bool good, const char *what)
 		wrong = what;
 }
 
-/* ---- what the compiler calls ---- */
+/* ---- called by the compiler ---- */
 
 static void use(size_t word, bool write)
 {
@@ -566,7 +582,7 @@ static void use(size_t word, bool write)
 		(write ? u->writes : u->reads)[in_step][word / 64] |= 1ULL << (word % 64);
 }
 
-/* It is about to be written: in pieces that a store holds. */
+/* Records a store that is about to happen, in pieces that a struct store can hold. */
 static void keep_back(unsigned char *at, unsigned size)
 {
 	struct cpu *c = cpu_of(running);
@@ -602,7 +618,7 @@ void explore_access(void *at, unsigned size, enum step_kind kind)
 		step(kind, at);
 	for (size_t word = from / 8; word <= (from + size - 1) / 8; word++)
 		use(word, write);
-	/* What it writes follows from what it has read. */
+	/* The history has reads only: what a thread writes follows from what it has read. */
 	if (kind == STEP_ATOMIC)
 		see_all(running);
 	if (kind != STEP_WRITE)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Runs a few threads of real C in every order. The C is compiled with -fsanitize=thread, and explore.c stands in the place of
- * the sanitizer's runtime: the compiler calls it before each access to memory, and there it decides which thread goes on. See
- * docs/testing.md.
+ * Runs a few threads of real C in every order. The C is compiled with -fsanitize=thread, and
+ * explore.c replaces the sanitizer's runtime. The compiler calls it before each access to memory,
+ * and there it decides which thread goes on. See docs/testing.md.
  */
 #ifndef ROOST_EXPLORE_H
 #define ROOST_EXPLORE_H
@@ -16,9 +16,9 @@ enum {
 };
 
 enum memory_model {
-	MEMORY_SC,  /* a store is seen at once */
-	MEMORY_TSO, /* x86: stores are seen late, in order; a locked instruction waits for them */
-	MEMORY_PSO, /* weaker: those to different words in any order */
+	MEMORY_SC,  /* others see a store at once */
+	MEMORY_TSO, /* x86: others see stores late, in order; a locked instruction waits for them */
+	MEMORY_PSO, /* weaker: stores to different words are seen in any order */
 	NR_MEMORY_MODELS,
 };
 
@@ -27,41 +27,47 @@ struct thread {
 	const char *name;
 	void (*run)(void);
 	int cpu;
-	bool irq; /* an interrupt: what else runs on its CPU stands still from its first step to its last */
+	bool irq; /* an interrupt: other threads of its CPU wait from its first step to its last */
 };
 
 struct scenario {
 	const char *name;
 	void (*begin)(void);	   /* after shared memory was cleared */
 	void (*end)(void);	   /* all threads have ended, all stores are seen */
-	void (*enter)(int thread); /* that thread goes on: what is its own */
+	void (*enter)(int thread); /* before that thread goes on: sets up its own state */
 	struct thread threads[THREADS_MAX];
 	int nr_threads;
 };
 
-/* All memory that threads share; what lies elsewhere is a thread's own. */
+/* All memory that the threads share. Memory elsewhere belongs to one thread. */
 void explore_share(void *memory, size_t size);
-/* The name of a place in it, for what is printed when something is wrong. */
+/* The name of a place in shared memory, for error messages. */
 const char *explore_name(const void *at);
 
-/* Every order of the scenario's threads. Answers with what was wrong, NULL if nothing. */
+/* Explores every order of the scenario's threads. Returns what was wrong, NULL if nothing. */
 const char *explore(const struct scenario *s, enum memory_model model);
 unsigned long explored_states(void);
 unsigned long explored_runs(void);
 
 /* ---- called by threads ---- */
 
-/* What lies between is one step, of the kernel under a lock of its own; nothing may wait in it. */
+/*
+ * All accesses between these two are one step: the kernel's, under its own lock. A step must not
+ * wait.
+ */
 void step_begins(void);
 void step_ends(void);
-/* The thread waits until @ready says so. That, and what comes until step_ends(), is one step. */
+/* Waits until @ready returns true. That, and everything up to step_ends(), is one step. */
 void step_when(bool (*ready)(void *arg), void *arg);
-/* The same, and until then nothing of the thread is on its CPU: a timer before it fires, a CPU without work. */
+/*
+ * As step_when(), but the thread does not occupy its CPU meanwhile: a timer before it fires, a CPU
+ * without work.
+ */
 void rest_until(bool (*ready)(void *arg), void *arg);
-/* Between them no interrupt comes on this CPU; they nest. */
+/* Between these two no interrupt comes on this CPU. They nest. */
 void irqs_off(void);
 void irqs_on(void);
-/* It is wrong unless @good. */
+/* Reports @what as an error unless @good. */
 void must(bool good, const char *what);
 
 /* ---- called before an access to memory (tsan.c) ---- */

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The bounds of the ladder, proved by cbmc on every machine of four CPUs, in every state and for every set of features. place()
- * and all that it calls is the policy's own. What is assumed is what the load and the callbacks keep true. Each prove_*() is
- * proved by itself: which, with what replaced by what was proved before, is in verify.py.
+ * The bounds of the ladder, proved by cbmc on the machines of four CPUs in ladder.py, in every
+ * state and for every set of features. place() and all that it calls is the policy's own code. The
+ * assumptions are what the load and the callbacks guarantee. Each prove_*() is a proof of its own:
+ * ladder.py says which are run, and which functions are replaced in each.
  */
 #include "../../src/bpf/policy/signal.h"
 
-/* Numbers that only weigh one CPU against another: any. */
+/* Any number: only used to weigh one CPU against another. */
 #define LOAD_MAX (1ULL << 40)
 static u64 any_below(u64 end)
 {
@@ -22,7 +23,7 @@ static u64 any_below(u64 end)
 
 #include "../../src/bpf/policy/ladder.h"
 
-/* Any value, to cbmc. */
+/* cbmc takes any value for their results. */
 struct cpu_view nondet_view(void);
 struct cpu_state nondet_cpu_state(void);
 struct task_state nondet_task(void);
@@ -36,9 +37,12 @@ static u32 below(u32 end)
 	return n;
 }
 
-/* ---- the machine: any way in which four CPUs, some of them offline, share cores, caches and nodes ---- */
+/* ---- the machine: how four CPUs, some of them offline, share cores, caches and nodes ---- */
 
-/* Core, LLC and node of each CPU; a core of 9: it is offline. Machines are constants to cbmc: it takes them one by one. */
+/*
+ * Core, LLC and node of each CPU; core 9: offline. The machine is a constant, so each machine is a
+ * proof of its own.
+ */
 static const u8 shape[CPUS][3] = { MACHINE };
 
 static void make_cpu(u32 i)
@@ -56,7 +60,7 @@ static void make_cpu(u32 i)
 	f->capacity = 1 + below(CAPACITY_SCALE);
 }
 
-/* Cores lie in LLCs, LLCs in nodes; LLCs are numbered node by node. */
+/* Cores are within LLCs, LLCs within nodes, and LLCs are numbered node by node. */
 static void nests(const struct cpu_facts *a, const struct cpu_facts *b)
 {
 	if (!a->online || !b->online)
@@ -122,7 +126,7 @@ static void make_machine(void)
 	for (i = 0; i < CPUS; i++) {
 		u32 n = fill_llc(i, first);
 
-		/* Without gaps in the numbers. */
+		/* LLC numbers have no gaps. */
 		assume(!n || i == the_machine.nr_llcs);
 		first += n;
 		the_machine.nr_llcs += n > 0;
@@ -134,11 +138,14 @@ static void make_machine(void)
 			fill_node(i);
 	for (i = 0; i < CPUS; i++)
 		assume(i >= the_machine.nr_llcs || ROW(the_llc, i)->node < the_machine.nr_nodes);
-	/* Whether CPUs count as unequal is userspace's judgement: either, whatever they are. */
+	/*
+	 * Userspace decides whether CPUs count as unequal, so ASYM is independent of the
+	 * capacities.
+	 */
 	the_machine.asym = ASYM;
 }
 
-/* ---- its state: anything, but that sets hold CPUs which exist ---- */
+/* ---- its state: anything, except that sets hold only CPUs which exist ---- */
 
 static void make_state(u32 i)
 {
@@ -201,7 +208,7 @@ static void make_wakeup(void)
 	w.sched_idle = below(2);
 	w.brief = below(2);
 	w.vacant_core = below(2);
-	/* The clock has run for a while: a stamp is not 0, which means that there is none. */
+	/* The clock has run for a while, so no stamp is 0: 0 means that there is none. */
 	assume(w.now > 2 * CLAIM_LOST_NS && w.now < 1ULL << 62);
 }
 
@@ -221,7 +228,7 @@ static u32 llc_index(u32 llc)
 
 /* ---- what is proved ---- */
 
-/* The task may run on the answer; or on none of those that were asked about, and then it is the previous CPU. */
+/* The task may run on the answer, or may not use its previous CPU and is queued there. */
 static void good(struct placement at)
 {
 	__CPROVER_assert(at.cpu >= 0 && at.cpu < CPUS, "the answer is a CPU");
@@ -231,8 +238,10 @@ static void good(struct placement at)
 }
 
 /*
- * What stands for a function while its callers are proved: all that it may answer, and more. Each is proved to answer so
- * below. Pointers' targets count as asked about.
+ * What replaces a function while its callers are proved: it returns any answer that the function
+ * may give, and more. The proofs below that ladder.py runs cover some of them; the scans' answers
+ * are assumed (docs/testing.md). They access what their arguments name, so that indexes are
+ * checked.
  */
 
 static bool can_go_to(s32 cpu)
@@ -315,7 +324,7 @@ static struct scan make_scan(void)
 	return s;
 }
 
-/* The summary is true. */
+/* scan_llc_summary() is true. ladder.py does not run this proof. */
 void prove_scan_llc(void)
 {
 	struct scan s;
@@ -330,7 +339,7 @@ void prove_scan_llc(void)
 	__CPROVER_assert(scan_accepts(&task, &s, cpu), "accepted");
 }
 
-/* Of one LLC: nothing that was accepted is refused, so the search does not begin again. */
+/* One LLC: no claim fails, so the search does not restart. ladder.py does not run this proof. */
 void prove_scan_and_take(void)
 {
 	struct scan s;
@@ -338,13 +347,13 @@ void prove_scan_and_take(void)
 
 	make();
 	s = make_scan();
-	/* Asked with that feature only. */
+	/* It is called with this feature only. */
 	s.features |= FEATURE_claim;
 	cpu = scan_and_take(&task, &s);
 	__CPROVER_assert(cpu == NO_CPU || can_go_to(cpu), "the task may run there");
 }
 
-/* Of several. */
+/* Several LLCs. ladder.py does not run this proof. */
 void prove_scan_llcs(void)
 {
 	struct scan s;
@@ -384,7 +393,7 @@ void prove_claims(void)
 	core_vacant(cpu, w.now, w.vacant_ns);
 }
 
-/* What sis_capacity() asks; that its loop ends is not proved. */
+/* The part of sis_capacity() that chooses a CPU. That its loop ends is not proved. */
 void prove_capacity(void)
 {
 	u32 target = below(CPUS);
@@ -396,7 +405,7 @@ void prove_capacity(void)
 	__CPROVER_assert(cpu == NO_CPU || can_go_to(cpu), "the task may run there");
 }
 
-/* The whole of place(), its searches and claims replaced. */
+/* All of place(), with searches and claims replaced. */
 void prove_fork(void)
 {
 	make();

@@ -18,13 +18,13 @@ CHECKS = ["--no-standard-checks", "--bounds-check", "--pointer-check", "--div-by
           "--undefined-shift-check", "--unwinding-assertions", "--verbosity", "6"]
 TIMEOUT_S = 600
 
-# Core, LLC, node of each of the four CPUs.
+# Core, LLC and node of each of the four CPUs.
 MACHINES = {
     "two LLCs, each of one core": "{0,0,0},{0,0,0},{1,1,0},{1,1,0}",
     "two nodes, CPU 3 offline": "{0,0,0},{1,0,0},{2,1,1},{9,0,0}",
 }
 
-# What place() calls, with what is proved of it below: any answer of that kind.
+# Functions that place() calls, each with its summary: any answer that it may give.
 SUMMARIES = ["scan_and_take:scan_and_take_summary", "scan_llc:scan_and_take_summary",
              "scan_llcs_and_take:scan_llcs_summary", "scan_cores:scan_llcs_summary", "claim_live:claim_live_summary",
              "core_unclaimed:claim_live_summary", "claim_take:claim_take_summary",
@@ -51,7 +51,7 @@ class Proof:
 
 
 FIRST = next(iter(MACHINES))
-# The machine whose CPUs are also taken as unequal.
+# The machine that is also taken with unequal CPUs.
 ASYM = "two nodes, CPU 3 offline"
 PROOFS = [*(Proof(part, machine) for machine in MACHINES for part in PARTS),
           *(Proof(part, ASYM, True) for part in PARTS)]

@@ -70,7 +70,7 @@ MUTANTS = [
            "a released task waits, and its CPU does not know"),
 ]
 
-# Of the ladder: the part that cannot be proved any more, and the assertion that fails.
+# Mutants of the ladder: the part whose proof must fail, and the assertion that fails.
 LADDER = [
     Mutant("a core without a first thread", "claim.h", "< cpu ? sibling(f, 0) : cpu;", "< cpu ? sibling(f, 0) - 1 : cpu;",
            "prove_claims", "an index is within its table"),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The port for cbmc, on four CPUs: what placement asks of it. Tables are objects of their own, not arrays: cbmc follows a
- * choice between four objects far more cheaply than an index. What only weighs one CPU against another is any number, so that
- * cbmc need not divide. Counters decide nothing and are left out.
+ * The port for cbmc, on four CPUs, as far as placement uses it. A table is four objects, not an
+ * array: cbmc handles a choice between four objects at far less cost than an index. Values that
+ * only weigh one CPU against another are any number, so that cbmc need not divide. Counters affect
+ * no decision and are left out.
  */
 #ifndef ROOST_PORT_CBMC_H
 #define ROOST_PORT_CBMC_H
@@ -24,7 +25,7 @@ enum { CPUS = 4 };
 
 #define assume(c) __CPROVER_assume(c)
 
-/* What is called nondet_ answers cbmc with any value. */
+/* cbmc takes any value for the result of a function named nondet_*(). */
 u32 nondet_u32(void);
 u64 nondet_u64(void);
 
@@ -39,11 +40,11 @@ struct cpu_view {
 	u32 nr_running;
 	u32 rt_util;
 	u16 capacity;
-	u32 low; /* threshold of its frequency */
+	u32 low; /* the threshold of its frequency */
 	u64 freq;
 };
 
-/* Four of a kind. */
+/* Four objects of a type. */
 #define TABLE(type, name) static type name##_0, name##_1, name##_2, name##_3
 #define ROW(name, i)	  ((i) == 0 ? &name##_0 : (i) == 1 ? &name##_1 : (i) == 2 ? &name##_2 : &name##_3)
 
@@ -57,7 +58,7 @@ static struct machine_facts the_machine;
 static struct tunables the_tunables;
 static struct policy_image the_image;
 static struct llc_sets the_llc_sets;
-static struct domains the_domains; /* the machine is in one piece */
+static struct domains the_domains; /* the machine is one domain */
 static u16 the_llc_cpu[CPUS];
 static u32 the_stale_ms;
 

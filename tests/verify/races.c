@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The races that the policy's comments argue about, each as a scenario of a few threads and what has to be true of every
- * order: explore.h. Each callback is the policy's own.
+ * The races that the policy's comments discuss. Each is a scenario of a few threads (explore.h),
+ * with what must be true in every order. Each callback is the policy's own.
  *
- *	races			their names
- *	races NAME MODEL	one, in one memory model: sc, tso (x86, where each order of sc is one, too), pso
+ *     races			prints their names
+ *     races NAME MODEL	one scenario; MODEL: sc, tso (x86, includes sc) or pso
  */
 #include "rig.h"
 
@@ -13,13 +13,13 @@ static const struct scenario *current;
 
 enum { WAKER, OTHER_WAKER, FIRST, SECOND, BUSY };
 
-/* FIRST, or with 2 SECOND too. */
+/* @tasks: 1: FIRST has run; 2: SECOND has too. */
 static bool all_ran(int tasks)
 {
 	return shared.ran[FIRST] && (tasks == 1 || shared.ran[SECOND]);
 }
 
-/* ---- claims: two wakers, on CPUs 0 and 1, and one CPU, 2, that is idle ---- */
+/* ---- claims: two wakers, on CPUs 0 and 1, and one idle CPU, 2 ---- */
 
 static void wake_first(void)
 {
@@ -42,7 +42,7 @@ static bool work_or_end(void *cpu)
 	return first_of(*(s32 *)cpu, 0, NEXT) || shared.done == 2;
 }
 
-/* CPU 2 runs whatever comes, until no more will. */
+/* CPU 2 runs each task that comes, until no more will come. */
 static void cpu2_serves(void)
 {
 	static s32 cpu = 2;
@@ -92,21 +92,21 @@ static void claims_are_over(void)
 	must(shared.ran[FIRST] || shared.ran[SECOND], "no waker got the idle CPU");
 }
 
-/* ---- claims that expire: the second waker comes when the first one's claim counts for nothing any more ---- */
+/* ---- claims that expire: the second waker comes when the first one's claim has expired ---- */
 
 static void claims_begin_late(void)
 {
 	claims_begin(FEATURE_claim_expiry, CLAIM_TTL + 1000);
 }
 
-/* Two tasks may meet there; but no claim stays, and none ends but by its own task. */
+/* Two tasks may meet there. But no claim remains, and a claim ends only by its own task. */
 static void late_claims_are_over(void)
 {
 	for (int i = 0; i < NR_CPUS; i++)
 		must(!shared.cpus[i].claim, "a claim has outlived its task");
 }
 
-/* ---- a core: its two threads, 2 and 3, are idle, and two wakers want a whole core ---- */
+/* ---- a core: its two threads, 2 and 3, are idle, and two wakers want an idle core ---- */
 
 static void cores_begin(void)
 {
@@ -137,7 +137,7 @@ static void cores_are_over(void)
 	must(!!shared.cpus[2].core_claim == count_of(STAT_sis_core), "a claim of a core and no task, or the reverse");
 }
 
-/* ---- release: the first task leaves our class before it ran, while another, for which its claim counts no more, wakes ---- */
+/* ---- release: a task with an expired claim leaves our class before it runs; another wakes ---- */
 
 static void release_begins(void)
 {
@@ -179,7 +179,7 @@ static void timer_begins(void)
 	shared.tasks[FIRST].restricted = true;
 	rig_runs(WAKER, 0);
 	rig_runs(OTHER_WAKER, 1);
-	/* Armed for the slice of a task that has left. */
+	/* Armed for the slice of a task that has gone. */
 	shared.cpus[0].timer_at = shared.armed[TIMER_SLICE][0] = BEGINNING;
 }
 
@@ -207,7 +207,7 @@ static void timer_is_over(void)
 
 #define PERIOD 100000000ULL
 
-/* The last one came long ago. */
+/* The last parked task came long ago. */
 static void park_begins_with(u64 runtime)
 {
 	rig_begins(current, 1, FEATURE_prev_idle);
@@ -226,13 +226,13 @@ static void park_begins_with(u64 runtime)
 	shared.armed[TIMER_PARK][1] = BEGINNING;
 }
 
-/* A task is on its way there. */
+/* A task is about to be parked. */
 static void park_begins(void)
 {
 	park_begins_with(0);
 }
 
-/* One is there, and there is budget. */
+/* One task is parked, and its group has budget. */
 static void release_of_parked_begins(void)
 {
 	park_begins_with(PERIOD / 10);
@@ -367,8 +367,8 @@ static bool work_on_1_or_2(void *unused)
 }
 
 /*
- * CPUs 1 and 2: waits for ever, which is wrong, if one of the two tasks does not come. They do not
- * steal: delay_steal has a thief, and with them here no search ended.
+ * CPUs 1 and 2. If one of the two tasks does not come, this waits for ever, which is an error. They
+ * do not steal: with thieves here no search ended, so delay_steal has one.
  */
 static void idle_cpus_run_both(void)
 {
@@ -396,7 +396,7 @@ static void second_wakes_later(void)
 	wakes(SECOND, 0);
 }
 
-/* Both wait; a timer is armed for the first. */
+/* Both tasks wait; a timer is armed for the first. */
 static void two_delays_begin(void)
 {
 	delay_begins_with(0);

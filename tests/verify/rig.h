@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A machine of a few CPUs for explore.c: the policy's memory, which all threads share, and the kernel's part, which goes by steps.
- * A task is asleep, in the queue of a CPU, parked, next on a CPU, or runs there. A wakeup has interrupts off, a CPU's run queue is
- * locked in enqueue, running, stopping and dispatch, and what a callback inserts goes where it shall when the callback is over.
+ * A machine of a few CPUs for explore.c: the policy's memory, which all threads share, and the
+ * kernel's part, which goes in steps. A task sleeps, waits in the queue of a CPU, is parked, is
+ * next on a CPU, or runs. A wakeup has interrupts off. Enqueue, running, stopping and dispatch hold
+ * the CPU's run queue lock. A callback's insertions take effect when the callback is over.
  */
 #ifndef ROOST_RIG_H
 #define ROOST_RIG_H
@@ -18,7 +19,7 @@ enum {
 	NR_CPUS = 4,
 	NR_TASKS = 5,
 	NR_GROUPS = 2,
-	NOW = 2000000000, /* ns: where clocks begin, plus 2 s: longer than a claim is forgotten */
+	NOW = 2000000000, /* ns; clocks start at twice this, which is beyond CLAIM_LOST_NS */
 };
 
 /* The number of the first queue of parked tasks (bandwidth.h). */
@@ -49,19 +50,19 @@ struct shared {
 	struct limits limits;
 	struct park parks[NR_CPUS]; /* the first of them */
 	port_task tasks[NR_TASKS];
-	/* the kernel's */
+	/* the kernel's state */
 	u64 where[NR_TASKS];
 	u64 rq_lock[NR_CPUS];  /* 1 + the thread that holds it */
-	u64 armed[3][NR_CPUS]; /* ns: when the timer fires, of a CPU or a queue of parked tasks; 0: it does not */
+	u64 armed[3][NR_CPUS]; /* ns: when the timer of a CPU or a park queue fires; 0: not armed */
 	u64 kicked[NR_CPUS];
-	/* what is counted for the properties */
+	/* counts and conditions for the properties */
 	u64 ran[NR_TASKS];
 	u64 moved[NR_TASKS];
-	u64 claims_hold; /* no claim ends before its task has run, and so no two tasks meet */
+	u64 claims_hold; /* a claim must last until its task runs, and no two tasks may meet */
 	u64 done;
 };
 
-/* Not static: the compiler has to think that others change it. */
+/* Not static: the compiler must assume that other code changes it. */
 struct shared shared;
 
 static struct cpu_facts facts[NR_CPUS];
@@ -73,7 +74,7 @@ static struct policy_image image;
 static u64 frequencies[NR_CPUS], scans[1], mask;
 static u64 counted[THREADS_MAX][MAX_ARMS * ROOST_NR_STATS];
 
-/* What a callback wants inserted, until it is over. */
+/* What a callback has inserted; it takes effect when the callback is over. */
 static struct insertion {
 	port_task *p;
 	s32 cpu;
@@ -101,7 +102,7 @@ static bool rq_is_free(void *lock)
 	return !holder || holder == (u64)me() + 1;
 }
 
-/* The step goes on, under the lock. */
+/* Takes the lock. The step goes on with the lock held. */
 static void rq_lock_begins(s32 cpu)
 {
 	irqs_off();
@@ -115,7 +116,7 @@ static void rq_unlocks(s32 cpu)
 	irqs_on();
 }
 
-/* In a step: the CPU has one task more, or one less. */
+/* In a step: the CPU gets one task more or one less. */
 static void rq_counts(s32 cpu, s32 more)
 {
 	shared.views[cpu].nr_running += more;
@@ -191,7 +192,7 @@ static port_task *first_in(u32 queue, int from)
 	return NULL;
 }
 
-/* In a step: from a queue into the local queue of a CPU. */
+/* In a step: the task moves from a queue to the local queue of a CPU. */
 static void moves(port_task *p, s32 cpu)
 {
 	rq_counts(p->cpu, -1);
@@ -202,7 +203,7 @@ static void moves(port_task *p, s32 cpu)
 	insert_now(p, cpu, NEXT);
 }
 
-/* Turns take longer than a scenario (aging.h), so that each CPU has one queue, whose number is its own. */
+/* Each CPU has one queue here, its number the CPU's: turns outlast a scenario (aging.h). */
 static bool queue_gives(void *queues, u32 cpu)
 {
 	port_task *p;
@@ -229,7 +230,7 @@ static u32 queue_counts(void *queues, u32 queue)
 	return n;
 }
 
-/* A place in a queue is the number of the task after it. */
+/* A cursor's position is the number of the next task to look at. */
 static port_task *queue_goes_on(void *queues, u32 queue, struct cursor *at)
 {
 	port_task *p;
@@ -243,7 +244,10 @@ static port_task *queue_goes_on(void *queues, u32 queue, struct cursor *at)
 	return p;
 }
 
-/* The kernel sees that the task is where the loop found it. The run queue that it goes to is locked. */
+/*
+ * The kernel checks that the task is still where the loop found it, and locks the run queue that it
+ * goes to.
+ */
 static bool queue_moves(void *queues, port_task *p, s32 cpu)
 {
 	s32 to = cpu == NO_CPU ? the_world->this_cpu : cpu;
@@ -258,7 +262,7 @@ static bool queue_moves(void *queues, port_task *p, s32 cpu)
 	return there;
 }
 
-/* The same from a queue of parked tasks into that of its CPU. */
+/* The same from a queue of parked tasks to the queue of the task's CPU. */
 static bool queue_requeues(void *queues, port_task *p, u32 queue, u64 key)
 {
 	bool there;
@@ -275,7 +279,7 @@ static bool queue_requeues(void *queues, port_task *p, u32 queue, u64 key)
 	return there;
 }
 
-/* What the callback wanted, now that it is over. */
+/* Carries out the callback's insertion, now that the callback is over. */
 static void insertion_is_done(void)
 {
 	struct insertion *i = &insertions[me()];
@@ -290,7 +294,7 @@ static void insertion_is_done(void)
 
 /* ---- a task's life ---- */
 
-/* try_to_wake_up(): the task wakes, on its previous CPU if it has no say. */
+/* try_to_wake_up(): the task wakes. A callback that has no choice leaves it on its previous CPU. */
 static void wakes(int task, u64 flags)
 {
 	port_task *p = &shared.tasks[task];
@@ -312,7 +316,7 @@ static void wakes(int task, u64 flags)
 	irqs_on();
 }
 
-/* In a step: the claim that was made for the task, if one was, stands until it runs there. */
+/* In a step: if a claim was made for the task, it must stand until the task runs there. */
 static void claim_stood(port_task *p, s32 cpu)
 {
 	struct task_state *ts = p->state;
@@ -341,7 +345,7 @@ static void runs_next(s32 cpu)
 	rq_unlocks(cpu);
 }
 
-/* Under the lock: the running task goes to sleep. */
+/* The running task goes to sleep. Returns with the lock held. */
 static void stops(s32 cpu)
 {
 	port_task *p;
@@ -366,7 +370,7 @@ static void sleeps(s32 cpu)
 	rq_unlocks(cpu);
 }
 
-/* It goes to sleep, and the CPU does not look yet. */
+/* The running task goes to sleep, and the CPU does not look for another yet. */
 static void falls_asleep(s32 cpu)
 {
 	stops(cpu);
@@ -431,7 +435,7 @@ static void rig_world(int thread, s32 cpu, bool smt)
 	insertions[thread].p = NULL;
 }
 
-/* Everybody sleeps, all CPUs are idle. Each thread is on its CPU, and tasks are of the arm with these @features. */
+/* All tasks sleep, all CPUs are idle. Each thread is on its CPU, and all tasks have @features. */
 static void rig_begins(const struct scenario *s, int threads_per_core, u32 features)
 {
 	rig_machine(threads_per_core);
@@ -462,7 +466,7 @@ static void rig_begins(const struct scenario *s, int threads_per_core, u32 featu
 	}
 }
 
-/* @task runs on @cpu, and wakes others there. */
+/* @task runs on @cpu; wakeups by threads on that CPU come from it. */
 static void rig_runs(int task, s32 cpu)
 {
 	port_task *p = &shared.tasks[task];
@@ -492,7 +496,7 @@ static void rig_enters(int thread)
 	the_world = &worlds[thread];
 }
 
-/* ---- names, for what goes wrong ---- */
+/* ---- names, for error messages ---- */
 
 #define FIELD(type, field) { offsetof(struct type, field), sizeof(((struct type *)0)->field), #field }
 

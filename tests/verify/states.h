@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The states that explore.c has seen: a table of their hashes, which grows. */
+/* The states that explore.c has seen: a hash table of their hashes, which grows. */
 #ifndef ROOST_STATES_H
 #define ROOST_STATES_H
 

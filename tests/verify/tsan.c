@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the compiler calls with -fsanitize=thread, in the place of the sanitizer's runtime. */
+/* What code compiled with -fsanitize=thread calls, instead of the sanitizer's runtime. */
 #include "explore.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The process that outlives us.
+//! The guardian: a process that outlives this one.
 
 use super::{PROGRAM, Played, cgroups, made_cgroup, no_call, scx_service, soon, write};
 use crate::child::{alone, lives, workload};
@@ -22,7 +22,7 @@ fn no_other_begins_before_the_machine_is_put_back() {
     let host = played.host();
     let lock = ground::alone(&host).unwrap();
     let guardian = Guardian::start(Path::new(PROGRAM), &lock).unwrap();
-    // Whoever is killed, it has what locks others out.
+    // The guardian holds the lock too, so killing either process keeps others out.
     let held = fs::read_link(format!("/proc/{}/fd/1", guardian.pid()));
     assert_eq!(held.unwrap(), played.path("").components().as_path());
     drop(lock);
@@ -31,7 +31,7 @@ fn no_other_begins_before_the_machine_is_put_back() {
     ground::alone(&host).unwrap();
 }
 
-/// The process that outlives us, with a systemctl that is played.
+/// The guardian with a fake systemctl.
 #[test]
 fn who_outlives_us_ends_all_and_starts_the_service() {
     let _alone = alone();
@@ -91,7 +91,7 @@ fn who_outlives_us_ends_all_and_starts_the_service() {
         writeln!(door, "{}", serde_json::to_string(word).unwrap()).unwrap();
     }
     assert!(soon(|| lives("7664")));
-    // As when we are killed in the middle of a line.
+    // As if this process was killed in the middle of a line.
     write!(door, "{{\"Ru").unwrap();
     drop(door);
     assert!(guardian.wait().unwrap().success());
@@ -106,7 +106,8 @@ fn who_outlives_us_ends_all_and_starts_the_service() {
     }
 }
 
-/// What has ended is ended by nobody, for its number may be another's by then; and no signal but SIGKILL ends who listens.
+/// An ended process is not signalled, because its number may be in use again. Only SIGKILL ends the
+/// guardian.
 #[test]
 fn what_has_ended_is_left_alone() {
     let _alone = alone();
@@ -153,7 +154,7 @@ fn what_has_ended_is_left_alone() {
     assert_eq!(left, [true, true]);
 }
 
-/// It is killed before us: another one knows what it knew.
+/// The guardian is killed first. Another one is started, with all that the first one knew.
 #[test]
 fn who_outlives_us_is_replaced_when_it_does_not() {
     let _alone = alone();
@@ -186,13 +187,13 @@ fn who_outlives_us_is_replaced_when_it_does_not() {
     assert_ne!(guardian.pid(), killed);
     assert_eq!(guardian.look().unwrap(), None);
     assert!(ground::alone(&played.host()).is_err());
-    // As when we are killed.
+    // As if this process was killed.
     drop(guardian);
     assert!(soon(|| !folder.path().exists()));
     assert!(!sleeper.wait().unwrap().success());
 }
 
-/// By the command, which is not blamed for the one that is there then.
+/// The command kills the guardian. The new guardian does not count as a leftover of the command.
 #[test]
 fn who_is_replaced_during_a_run_is_no_leftover() {
     let _alone = alone();
@@ -210,12 +211,13 @@ fn who_is_replaced_during_a_run_is_no_leftover() {
     real.begin(std::slice::from_ref(&variant)).unwrap();
     real.switch(&variant).unwrap();
     real.run().unwrap();
-    // The other one is there.
+    // The new guardian is running.
     real.run().unwrap();
     real.restore().unwrap();
 }
 
-/// Who outlives us knows what is ours before it is there. A process of our number may have left something in its place.
+/// The guardian knows what belongs to this process before it exists. An earlier process with the
+/// same number may have left something in its place.
 #[test]
 fn a_ground_is_named_before_it_is_made() {
     let _alone = alone();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is done to a machine, and undone. The kernel is a folder, schedulers are shell scripts; processes and cgroups are real.
+//! What is done to a machine, and undone. The kernel is a folder and schedulers are shell scripts;
+//! processes and cgroups are real.
 
 mod guardian;
 mod scheduler;
@@ -29,7 +30,7 @@ fn write(path: PathBuf, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// A kernel with sched_ext, and processes: number, name, words, cgroup.
+/// A kernel with sched_ext, and processes with number, name, command line and cgroup.
 struct Played(TempDir);
 
 impl Played {
@@ -46,7 +47,7 @@ impl Played {
         played
     }
 
-    /// A service of systemd has attached a scheduler.
+    /// A systemd service has attached a scheduler.
     fn with_service() -> Played {
         let unit = "/system.slice/scx.service";
         let played = Played::new(&[("20", "scx_lavd", "scx_lavd", unit)]);
@@ -54,7 +55,7 @@ impl Played {
         played
     }
 
-    /// What systemctl prints; the kernel says what it has done.
+    /// What systemctl prints. The files of the kernel change accordingly.
     fn obeys(&self, verb: &str) -> String {
         match verb {
             "stop" => self.says("state", "disabled"),
@@ -72,7 +73,7 @@ impl Played {
         write(self.path(file), &format!("{text}\n"));
     }
 
-    /// The cgroups are the real ones, where there are any.
+    /// The cgroups are the real ones, if there are any.
     fn host(&self) -> Host {
         let real = Host::new(Path::new("/sys"));
         let own = real.proc_text("self/cgroup").unwrap_or_default();
@@ -83,7 +84,7 @@ impl Played {
         }
     }
 
-    /// The machine that is compared on.
+    /// A machine for comparisons.
     fn real<'a>(
         &self,
         call: Call<'a>,
@@ -100,7 +101,7 @@ impl Played {
         Real::new(means, Scope::Machine, workload)
     }
 
-    /// A scheduler by its script.
+    /// Makes a scheduler of this script, and returns its variant.
     fn scx(&self, script: &str) -> String {
         let path = self.0.path().join("scx_played");
         let state = self.path("state");
@@ -134,7 +135,7 @@ fn cgroups() -> bool {
     own_cgroup().map(|c| c.remove()).is_some()
 }
 
-/// None, and why is told: no cgroup can be written here.
+/// None: no cgroup can be written here; prints why.
 pub fn own_cgroup() -> Option<Cgroup> {
     made_cgroup().inspect_err(|e| println!("skip: {e:#}")).ok()
 }
@@ -150,7 +151,7 @@ fn soon(mut what: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// What systemctl shows of a service with this main process that can be started again.
+/// What systemctl shows of a service that can be started again and has this main process.
 fn shown(main: u32) -> String {
     format!("Transient=no\nCanStart=yes\nCanStop=yes\nMainPID={main}\n")
 }
@@ -165,7 +166,8 @@ fn no_call(words: &[&str]) -> anyhow::Result<String> {
     panic!("{words:?}")
 }
 
-/// Whoever was attached is stopped, and that fails behind it: it is started again at once.
+/// The attached scheduler is stopped, and then that call fails: its service is started again at
+/// once.
 #[test]
 fn a_beginning_that_fails_is_undone() {
     if !root() {
@@ -190,7 +192,7 @@ fn a_beginning_that_fails_is_undone() {
     );
 }
 
-/// What cannot be is told before the first run, and before anybody is stopped.
+/// What a run lacks is reported before the first run, and before the attached scheduler is stopped.
 #[test]
 fn what_a_run_lacks_is_found_before_it() {
     let _alone = alone();
@@ -266,7 +268,8 @@ fn one_comparison_at_a_time() {
     second.restore().unwrap();
 }
 
-/// Under the kernel's own scheduler, which needs none of ours; behind it the command is everywhere again.
+/// Under the kernel's own scheduler, which needs none of ours. Afterwards a command may run on all
+/// CPUs again.
 #[test]
 fn a_variant_keeps_the_command_to_its_cpus() {
     let _alone = alone();
@@ -295,7 +298,7 @@ fn a_variant_keeps_the_command_to_its_cpus() {
     real.restore().unwrap();
 }
 
-/// Cgroups that a command has made in its own.
+/// Cgroups that a command has made inside its own are removed too, from the leaves up.
 #[test]
 fn a_tree_is_taken_away_from_below() {
     let folder = tempfile::tempdir().unwrap();

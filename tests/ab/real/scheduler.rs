@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Schedulers that are started, looked at and stopped.
+//! Schedulers that are started, watched and stopped.
 
 use super::{ATTACHES, Played, no_call, root};
 use crate::child::{alone, lives, workload};
@@ -78,7 +78,7 @@ fn who_is_attached_during_a_run_is_seen() {
     real.switch(&variant).unwrap();
     let told = real.run().unwrap_err().to_string();
     assert!(told.contains("schedulers were attached anew"), "{told}");
-    // It says 5 already.
+    // The count is 5 already.
     real.run().unwrap();
     played.says("state", "enabled");
     played.says("root/ops", "lavd");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The scheduler that is attached at the start: which service has it, what ctl has set of it, and that it comes back.
+//! The scheduler that is attached at the start: which service runs it, what ctl has set in it, and
+//! its restoration.
 
 use super::{Played, scx_service, shown};
 use scx_roost::ab::real::former::Former;
@@ -54,7 +55,7 @@ fn a_service_is_found_by_the_processes_in_it() {
     };
     let one = ("20", "scx_lavd", "scx_lavd", unit);
     assert_eq!(with(&[one]), service);
-    // A wrapper and its child, in one service.
+    // A wrapper and its child, in the same service.
     assert_eq!(
         with(&[one, ("21", "scx_lavd", "scx_lavd --x", unit)]),
         service
@@ -67,7 +68,8 @@ fn a_service_is_found_by_the_processes_in_it() {
     assert!(two.unwrap_err().contains("several processes"));
 }
 
-/// A unit that systemd forgets when it is stopped, that of somebody else, and the one that we are in are left alone.
+/// A unit that systemd forgets once stopped, a unit of another process and our own unit are left
+/// alone.
 #[test]
 fn only_a_service_that_can_be_started_again_is_one() {
     let unit = "/system.slice/scx.service";
@@ -83,7 +85,7 @@ fn only_a_service_that_can_be_started_again_is_one() {
         let found = Service::of("lavd", &running, own, &call);
         found.map_err(|e| e.to_string())
     };
-    // The second is of a wrapper, and its child schedules.
+    // 19 is the main process if it is a wrapper, whose child 20 is the scheduler.
     for main in [20, 19] {
         assert_eq!(of(shown(main), Some("ssh.service")), Ok(scx_service()));
     }
@@ -108,7 +110,7 @@ fn only_a_service_that_can_be_started_again_is_one() {
     }
 }
 
-/// As `ctl show` and `ctl rules` answer.
+/// The state of the scheduler as `ctl show` and `ctl rules` print it.
 fn live(arms: &[(&str, &str, &str, Value)], rules: &[(Value, &str)]) -> Live {
     let arm = |(name, preset, features, tunables): &(&str, &str, &str, Value)| json!({"name": name, "preset": preset, "features": features, "tunables": tunables, "rules": 0});
     let arms: Vec<Value> = arms.iter().map(arm).collect();
@@ -161,7 +163,8 @@ fn what_ctl_has_set_is_given_back() {
     assert_eq!(text(was.changes(&added)), json!([set, rule]));
     assert!(was.changes(&was).is_empty());
     assert!(was.surplus(&added).is_empty());
-    // What came meanwhile goes, and what names another arm now.
+    // Arms and rules that were added meanwhile are removed, and so are rules that now name another
+    // arm.
     let more = live(
         &[
             ("default", "mainline", mainline, slice(2800)),
@@ -218,7 +221,7 @@ fn a_unit_is_of_the_system() {
     }
 }
 
-/// Ctrl-C is for us, and ends nobody who starts a service for us.
+/// Ctrl-C is meant for this process, and must not end a call that starts a service.
 #[test]
 fn who_is_called_has_a_group_of_its_own() {
     let words = ["sh", "-c", "cut -d' ' -f5 /proc/$$/stat; echo $$"];
@@ -245,13 +248,13 @@ fn scx_loader_is_asked_and_told() {
     let running = [of_words(Some("scx_loader.service".into()), words)];
     let service = Service::of("lavd", &running, None, &call).unwrap();
     assert!(service.stays(&call));
-    // It was told to stop.
+    // The loader was asked to stop its scheduler.
     let stopping = |words: &[&str]| match *words.last().unwrap() {
         "CurrentScheduler" => Ok(r#"{"type":"s","data":"unknown"}"#.to_string()),
         _ => call(words),
     };
     assert!(!service.stays(&stopping));
-    // Older ones do not say with which arguments, and have no mode then.
+    // Older loaders do not report the arguments, and their mode is 0 then.
     let older = |words: &[&str]| match *words.last().unwrap() {
         "CurrentSchedulerArgs" => anyhow::bail!("no such property"),
         "SchedulerMode" => Ok(r#"{"type":"u","data":0}"#.to_string()),
@@ -285,7 +288,7 @@ fn scx_loader_is_asked_and_told() {
     assert_eq!(last, format!("{path} StartScheduler su scx_lavd 2"));
 }
 
-/// Whoever is attached in its place, the service is told, and it is known whether it came back.
+/// The service is started even if another scheduler is attached, and the result is checked.
 #[test]
 fn who_was_attached_is_attached_again_or_it_is_told() {
     let played = Played::new(&[]);
@@ -305,7 +308,7 @@ fn who_was_attached_is_attached_again_or_it_is_told() {
         Ok(String::new())
     };
     former.restore(&comes).unwrap();
-    // The loader is told nothing when it is there.
+    // If the loader runs its scheduler already, it is not called.
     let loader = Former {
         service: Service::Loader {
             scheduler: "scx_lavd".into(),
@@ -339,7 +342,7 @@ fn who_was_attached_is_attached_again_or_it_is_told() {
     assert_eq!(*calls.borrow(), 1);
     former.restore(&comes).unwrap();
     says("disabled", "");
-    // As when systemctl is killed.
+    // As if systemctl was killed.
     let first = RefCell::new(true);
     let comes_later = |words: &[&str]| match first.replace(false) {
         true => anyhow::bail!("no luck"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The commands that ask: what they print, and what they refuse.
+//! The client commands: what they print, and what they refuse.
 
 use super::*;
 use scx_roost::features::bits;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Frequencies of CPUs are read beside the control socket, and never hold it up.
+//! Reading CPUs' frequencies never delays an answer of the control socket.
 
 use super::*;
 use scx_roost::host::Host;
@@ -13,9 +13,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// So that what is read in a busy test is not too old.
+/// Long enough that readings are not too old on a busy host.
 const PERIOD: Duration = Duration::from_secs(1);
-/// An answer takes no time; one that does not come by then is not coming.
+/// An answer comes at once. After this time it will not come.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn follow(served: &Served, folder: &Path) {
@@ -26,7 +26,7 @@ fn follow(served: &Served, folder: &Path) {
     served.control.set_frequencies(frequencies);
 }
 
-/// Somebody else asks something now.
+/// Another client asks something. Returns whether it gets an answer.
 fn answers(served: &Served) -> bool {
     let mut stream = UnixStream::connect(served.path()).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -94,12 +94,12 @@ fn a_fifo_is_not_read_and_holds_nobody_up() {
     served.done(&["ctl", "set", "--preset", "smove"]);
     let control = served.control.clone();
     let sampling = thread::spawn(move || control.sample(FreqFiles::read));
-    // Time to open it.
+    // Time for the sampler to open the pipe.
     thread::sleep(Duration::from_millis(100));
     let answered = answers(&served);
     thread::sleep(Duration::from_millis(100));
     let waited = !sampling.is_finished();
-    // Whoever waits for a writer has one now.
+    // A reader that waits for a writer has one now.
     let _both_ends = fs::File::options().read(true).write(true).open(path(1));
     sampling.join().unwrap().unwrap();
     assert!(answered);
@@ -130,7 +130,7 @@ fn whoever_stops_the_sampler_does_not_wait_for_it() {
     let folder = tempfile::tempdir().unwrap();
     follow(&served, folder.path());
     served.done(&["ctl", "set", "--preset", "smove"]);
-    // What it has read it cannot tell.
+    // While this is locked, the sampler cannot publish what it has read.
     let told = served.told.0.lock().unwrap();
     let (_stopper, stop) = stopper();
     let sampler =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a scan is worth by idle periods is told to the scheduler while an arm bounds its scans by it.
+//! What a scan is worth by idle periods is published while an arm bounds its scans by it.
 
 use super::*;
 use scx_roost::bpf::intf::llc_facts;
@@ -33,7 +33,7 @@ fn budgets_of_scans_are_told_while_an_arm_wants_them() {
     served.done(&["ctl", "set", "--arm", "x", "--enable", "avg_idle_scan"]);
     assert!(served.control.wants_scans());
     assert_eq!(told(), [(1, 60), (6, 60)]);
-    // Which mean is the machine's affair.
+    // The default arm decides which of the two means counts, for the whole machine.
     served.done(&["ctl", "set", "--arm", "x", "--enable", "avg_idle_every"]);
     assert_eq!(told(), [(1, 60), (6, 60)]);
     served.done(&["ctl", "set", "--enable", "avg_idle_every"]);
@@ -80,7 +80,7 @@ fn nothing_is_sampled_while_the_machine_rests() {
     }
     follow(false);
     told(&[(6, 60)]);
-    // Whoever holds them may hang.
+    // The thread that owns the samplers may hang before it drops them.
     drop(stopper);
     std::thread::sleep(Duration::from_millis(100));
     served.told.0.lock().unwrap().scans.clear();

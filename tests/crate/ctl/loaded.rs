@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the loaded scheduler is told, and the next one.
+//! What is published to the loaded scheduler, and what the next one gets.
 
 use super::*;
 use scx_roost::features::bits;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Processes that are told which arm they are on.
+//! Processes that are put on an arm.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn exec_tells_who_asks_and_becomes_the_command() {
         panic!("told was {:?}", told.tickets)
     };
     assert!(told.table.tickets.iter().any(|t| t.id == id && t.arm == 1));
-    // With new rules all tasks would ask.
+    // New rules would make every task ask for its arm.
     assert_eq!(told.tables, tables);
 }
 

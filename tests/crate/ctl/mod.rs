@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The control socket, with a scheduler that only remembers what it was told, and the commands that ask it.
+//! The control socket and its commands, with a scheduler that only records what is published to it.
 
 mod commands;
 mod frequencies;
@@ -33,13 +33,13 @@ pub struct Told {
     pub tables: u32,
     pub tickets: Vec<Ticket>,
     pub khz: Vec<Option<u32>>,
-    /// And for how long they count.
+    /// The worth of a scan for each LLC, and how long it is valid, ms.
     pub scans: Vec<(u32, u32)>,
     pub fails: bool,
     pub rules_fail: bool,
     pub ended: bool,
     pub audits: u32,
-    /// What the next audits say, the next one last.
+    /// The drifts that the next audits report, the next one last.
     pub drifts: Vec<u64>,
 }
 
@@ -162,7 +162,7 @@ impl Served {
         self.told.0.lock().unwrap().publications
     }
 
-    /// Features of the arm in this slot, as they were told last.
+    /// The features last published for the arm in this slot.
     pub fn features(&self, slot: usize) -> u32 {
         let told = self.told.0.lock().unwrap();
         told.image.unwrap().arm[slot].task.features
@@ -197,7 +197,7 @@ impl Served {
     }
 }
 
-/// These lines there at once, as many back.
+/// Sends these lines at once, and returns as many answers.
 fn raw(stream: &UnixStream, lines: &[&str]) -> Vec<Value> {
     let mut writer = stream;
     writer

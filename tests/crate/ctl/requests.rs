@@ -92,7 +92,7 @@ fn a_line_without_end_is_cut_off() {
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest);
     assert!(rest.is_empty());
-    // For its length, and not because time ran out.
+    // The line was refused for its length, not after a timeout.
     assert!(begin.elapsed() < Duration::from_secs(3));
     served.done(&["ctl", "show"]);
 }

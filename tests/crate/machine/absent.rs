@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a machine lacks or leaves out: nodes without CPUs, CPUs offline, holes, files that older kernels have under another name.
+//! What a machine lacks: nodes without CPUs, offline CPUs, holes in the numbers, and files that
+//! older kernels name differently.
 
 use super::*;
 

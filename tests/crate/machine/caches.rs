@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Which caches are LLCs, and how they are numbered; what stands for one where there is none.
+//! Which caches are LLCs, how LLCs are numbered, and what is used where there is no cache.
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn without_an_l3_the_l2_counts() {
 
 #[test]
 fn some_cores_without_an_l3() {
-    // As Intel's low-power cores: a cluster beside the L3 that shares an L2.
+    // Like Intel's low-power cores: a cluster outside of the L3 that shares an L2.
     let tree = SMALL_SMT.tree();
     for cpu in 4..8 {
         tree.remove(&format!("devices/system/cpu/cpu{cpu}/cache/index3"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Machines described in folders: what is read from them, and what the BPF half gets.
+//! Machines described in folders: what is read from them, and what facts the BPF half gets.
 
 mod absent;
 mod caches;
@@ -51,7 +51,7 @@ fn check(machine: &Machine) {
     check_picture(machine);
 }
 
-/// LLCs lie one behind the other in llc_cpus, their CPUs ascend, pos is the rank.
+/// LLCs follow each other in llc_cpus. Their CPUs ascend, and pos is the rank of a CPU.
 fn check_llcs(facts: &Facts) {
     let mut next = 0;
     for (index, llc) in facts.llcs.iter().enumerate() {
@@ -75,7 +75,7 @@ fn check_llcs(facts: &Facts) {
     assert_eq!(facts.machine.nr_llcs as usize, facts.llcs.len());
 }
 
-/// The nodes divide the LLCs among them, in order.
+/// The LLCs are divided among the nodes, in order.
 fn check_nodes(facts: &Facts) {
     let mut next = 0;
     for (index, node) in facts.nodes.iter().enumerate() {
@@ -171,7 +171,7 @@ fn two_nodes() {
     assert_eq!(machine.cpus[4].node, 1);
 }
 
-/// Of so many nodes the distances do not stand in a line.
+/// The distances of this many nodes do not fit into a line.
 #[test]
 fn a_machine_of_forty_nodes_has_a_picture() {
     let cpus: Vec<usize> = (0..40).collect();

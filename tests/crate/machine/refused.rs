@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is none that can be scheduled, or not to be read, and what is said of it.
+//! Machines that cannot be scheduled or read, and the error messages.
 
 use super::*;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! In view Machine arrows go as the CPUs are drawn. Where the chosen one stands is read off the picture: it is reversed.
+//! In view Machine the arrow keys move as the CPUs are drawn. The chosen CPU is the one drawn
+//! reversed.
 
 use super::*;
 use ratatui::layout::Rect;
@@ -7,7 +8,7 @@ use ratatui::style::Modifier;
 use scx_roost::monitor::draw::drawn;
 use scx_roost::monitor::state::{Action, View};
 
-/// Beneath the lines with the facts and the views.
+/// The first line below the lines with the facts and the views.
 const BODY: usize = 2;
 
 struct Seen {
@@ -25,7 +26,7 @@ impl Seen {
         }
     }
 
-    /// As the live view does: each picture, then a key.
+    /// As the live view does: draws a picture, then handles a key.
     fn press(&mut self, action: Action) -> Option<u64> {
         let area = Rect::new(0, 0, self.width, self.height);
         let drawn = drawn(&self.state, THEME, area);
@@ -34,7 +35,7 @@ impl Seen {
         self.state.chosen.cpu
     }
 
-    /// Line and column of the chosen one.
+    /// Line and column of the chosen CPU.
     fn chosen(&self) -> Option<(usize, usize)> {
         let mut terminal = Terminal::new(TestBackend::new(self.width, self.height)).unwrap();
         terminal.draw(|f| frame(f, &self.state, THEME)).unwrap();
@@ -49,7 +50,7 @@ impl Seen {
     }
 }
 
-/// There is nothing behind the last line through which one would have to go back.
+/// End stops at the last line, so the first Up scrolls at once.
 #[test]
 fn from_the_end_of_the_conditions_up_goes_up() {
     let mut seen = Seen::new(EIGHT, 80, 24);
@@ -70,7 +71,7 @@ fn from_the_end_of_the_conditions_up_goes_up() {
 fn they_go_to_what_stands_there() {
     use Action::*;
     let mut seen = Seen::new(THREADRIPPER, 120, 24);
-    // Threads of a core are n and n + 32, and four caches stand side by side.
+    // Threads of a core are n and n + 32, and four caches are side by side.
     let path = [
         (Right, 32),
         (Right, 4),
@@ -129,7 +130,7 @@ fn in_every_picture_they_go_that_way_or_stay() {
     }
 }
 
-/// What there is no room for can be chosen, and is told of.
+/// A CPU for which there is no room can be chosen, and its facts are shown.
 #[test]
 fn what_is_hidden_can_be_chosen() {
     let mut seen = Seen::new(LARGE, 40, 10);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The live view: pictures of described machines, what keys do, and the binary on a terminal of ours.
+//! The live view: pictures of described machines, the effects of keys, and the binary on a pseudo
+//! terminal.
 
 mod arrows;
 mod pictures;
@@ -24,7 +25,7 @@ pub const THEME: Theme = Theme {
     utf8: true,
 };
 
-/// One arm, and nothing counted.
+/// One arm, and all counters 0.
 fn source() -> CounterSource {
     let source = CounterSource::default();
     source.set_arms(vec![ArmShown {
@@ -36,7 +37,7 @@ fn source() -> CounterSource {
     source
 }
 
-/// A regular machine: so many of each in the one before.
+/// A regular machine. Each number is per unit of the one before: LLCs per node and so on.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub nodes: u64,
@@ -71,7 +72,7 @@ pub const LARGE: Shape = Shape {
 };
 
 impl Shape {
-    /// As the machine is after so many seconds.
+    /// The statistics of the machine after `seconds`.
     pub fn sample(&self, seconds: u64) -> Sample {
         let cpus = CpusMetrics {
             running: 1,
@@ -125,7 +126,7 @@ fn busy(cpu: u64) -> u64 {
     }
 }
 
-/// How often something happens in a second, on arm default.
+/// Events per second on arm default.
 const HAPPENS: &[(&str, u64)] = &[
     ("wa_sync", 310),
     ("wa_prev_idle", 7420),
@@ -161,7 +162,7 @@ const HAPPENS: &[(&str, u64)] = &[
     ("cpuperf_set", 1900),
 ];
 
-/// After so many seconds, of which each brings a little more or less than the one before.
+/// Counters after `seconds`. The rates change a little each second.
 fn counters(share: u64, seconds: u64) -> CounterFields {
     let mut all = [0; NR_STATS];
     for (place, (name, count)) in HAPPENS.iter().enumerate() {
@@ -225,7 +226,7 @@ fn arm(preset: &str, features: &str, share: u64, seconds: u64) -> ArmMetrics {
     arm
 }
 
-/// After half a minute.
+/// The view after half a minute.
 pub fn state_of(shape: Shape) -> State {
     let mut state = State::new(Duration::from_secs(1));
     state.connected();
@@ -235,7 +236,7 @@ pub fn state_of(shape: Shape) -> State {
     state
 }
 
-/// What is to be seen on a terminal of that size, line by line.
+/// What a terminal of this size shows, line by line.
 pub fn picture_in(state: &State, width: u16, height: u16, theme: Theme) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|f| frame(f, state, theme)).unwrap();

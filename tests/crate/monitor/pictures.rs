@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Pictures as a user sees them, in the files of `shown/` and in docs/monitor.md. After a change that is meant to be one,
-//! `ROOST_DRAW=1 cargo test --release --test crate monitor::pictures` writes them anew: look at what git says of them.
+//! Pictures as a user sees them, in the files of `shown/` and in docs/monitor.md. After an intended
+//! change, `ROOST_DRAW=1 cargo test --release --test crate monitor::pictures` rewrites them: review
+//! the diff.
 
 use super::*;
 use scx_roost::monitor::state::{Action, View};
@@ -15,7 +16,7 @@ fn anew() -> bool {
     std::env::var_os("ROOST_DRAW").is_some()
 }
 
-/// A picture in a frame, so that its size is to be seen.
+/// A picture in a frame, which shows its size.
 fn framed(lines: &[String], width: u16) -> String {
     let edge = format!("+{}+\n", "-".repeat(width.into()));
     let line = |line: &String| {
@@ -39,7 +40,7 @@ fn compare(name: &str, shown: &str) {
     );
 }
 
-/// At once: the page is drawn beside the pictures that it takes.
+/// Replaces the file in one step: the test of the page reads pictures at the same time.
 fn draw(path: &Path, text: &str) {
     let new = path.with_extension("new");
     fs::write(&new, text).unwrap();
@@ -123,7 +124,7 @@ fn no_scheduler_and_one_that_went_away() {
     assert!(picture(&state, 80, 16)[0].contains("no answer for 9 s"));
 }
 
-/// What colour says is said without it too, and without UTF-8 there is none.
+/// Without colours and UTF-8 the picture is plain ASCII.
 #[test]
 fn neither_colours_nor_utf8() {
     let theme = Theme {
@@ -141,7 +142,7 @@ fn neither_colours_nor_utf8() {
     assert!(cells.iter().all(|c| c.fg == plain && c.bg == plain));
 }
 
-/// Blocks after `<!-- shown: NAME -->` are the files of that name.
+/// The block after `<!-- shown: NAME -->` is the content of that file.
 #[test]
 fn the_page_shows_what_is_shown() {
     let path = file("docs/monitor.md");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The binary on a pseudo terminal: it takes the terminal over, and gives it back however it ends.
+//! The binary on a pseudo terminal: it takes over the terminal, and restores it however it ends.
 
 use super::*;
 use scx_roost::socket::Server;
@@ -53,7 +53,7 @@ struct Pty {
     seen: Arc<Mutex<String>>,
 }
 
-/// What stands on a terminal that was told so: text, and where the cursor went.
+/// What a terminal shows after these bytes: text, at the positions of the cursor.
 fn on_screen(seen: &str) -> String {
     let mut lines = vec![vec![' '; 200]; 60];
     let (mut y, mut x) = (0, 0);
@@ -108,7 +108,7 @@ fn size(columns: u16, lines: u16) -> libc::winsize {
     }
 }
 
-/// Where a test failed.
+/// Ends the child when a test fails.
 impl Drop for Pty {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -125,7 +125,7 @@ impl Pty {
             let none = std::ptr::null_mut();
             let rc = libc::openpty(&mut master, &mut slave, none, none.cast(), &size);
             assert_eq!(rc, 0, "no pseudo terminal");
-            // Else who is started holds its own terminal open, and sees no end of it.
+            // Otherwise the child would hold its own terminal open, and would not see it close.
             for fd in [master, slave] {
                 assert_eq!(libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC), 0);
             }
@@ -206,11 +206,11 @@ impl Pty {
     }
 
     fn signal(&self, signal: i32) {
-        // SAFETY: a child of ours, which nobody has waited for yet.
+        // SAFETY: a child of ours that has not been waited for yet.
         unsafe { libc::kill(self.child.id() as i32, signal) };
     }
 
-    /// Its exit code, when the terminal is as it was before.
+    /// Waits until it ends, and checks that the terminal is as before. Returns the exit code.
     fn ended(mut self) -> Option<i32> {
         let begin = Instant::now();
         let status = loop {
@@ -261,7 +261,7 @@ fn q_ends_it_and_the_terminal_is_as_before() {
     assert_eq!(pty.ended(), Some(0));
 }
 
-/// Each in one wakeup of who reads them.
+/// The key and the new size come in one wakeup of the thread that reads them.
 #[test]
 fn no_key_is_lost_while_the_size_changes() {
     let dir = tempfile::tempdir().unwrap();
@@ -316,7 +316,7 @@ fn an_error_is_printed_on_the_terminal_that_was() {
     assert_eq!(pty.ended(), Some(1));
 }
 
-/// Where stdout is no terminal, or JSON was asked for.
+/// If stdout is no terminal, or with --json.
 #[test]
 fn without_a_terminal_there_are_lines() {
     let dir = tempfile::tempdir().unwrap();
@@ -326,7 +326,8 @@ fn without_a_terminal_there_are_lines() {
         command.args(["monitor", "--interval", "0.1", "--stats-path"]);
         command.arg(dir.path().join("stats")).args(args);
         command.stdout(Stdio::piped()).stderr(Stdio::null());
-        // SAFETY: a plain system call between fork and exec; nobody waits for longer for a line that does not come.
+        // SAFETY: a plain system call between fork and exec. The alarm ends a child that prints no
+        // line.
         unsafe {
             command.pre_exec(|| {
                 libc::alarm(LONG.as_secs() as u32);
@@ -337,7 +338,7 @@ fn without_a_terminal_there_are_lines() {
         let mut begin = [0; 10];
         let out = child.stdout.as_mut().unwrap();
         out.read_exact(&mut begin[..expected.len()]).unwrap();
-        // SAFETY: a child of ours, which nobody has waited for yet.
+        // SAFETY: a child of ours that has not been waited for yet.
         unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
         let rest = std::io::read_to_string(child.stdout.take().unwrap()).unwrap();
         assert!(!rest.contains('\x1b'), "{rest:?}");

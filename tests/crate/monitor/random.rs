@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Whatever is served, whatever is typed and however small the terminal is: there is a picture.
+//! Any statistics, any keys and any size of the terminal give a picture.
 
 use super::*;
 use crate::rng::Rng;
@@ -150,7 +150,7 @@ fn there_is_a_picture_of_everything() {
     }
 }
 
-/// A terminal that is made larger and smaller shows the same as one that was so from the beginning.
+/// A terminal that was resized shows the same as a new one of that size.
 #[test]
 fn a_change_of_size_leaves_nothing_behind() {
     let state = state_of(THREADRIPPER);

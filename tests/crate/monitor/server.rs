@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The threads that talk with the scheduler, against one that is there, goes, is slow, or answers nonsense; and what is switched.
+//! The threads that talk to the scheduler: it runs, goes away, is slow, or answers nonsense. And
+//! features that are switched.
 
 use super::*;
 use crate::ctl;
@@ -64,7 +65,7 @@ fn a_path_that_can_be_none_of_a_socket_is_told_as_that() {
     );
 }
 
-/// Serves one answer after the other, each on a connection of its own, then no more.
+/// Serves these answers, each on a connection of its own, and then no more.
 fn answers(path: &Path, lines: Vec<Vec<u8>>) {
     let listener = UnixListener::bind(path).unwrap();
     std::thread::spawn(move || {
@@ -75,18 +76,18 @@ fn answers(path: &Path, lines: Vec<Vec<u8>>) {
             BufReader::new(stream.try_clone().unwrap())
                 .read_line(&mut request)
                 .unwrap();
-            // Who reads it may hang up at any time.
+            // The reader may hang up at any time.
             let _ = stream.write_all(&line);
             kept.push(stream);
         }
-        // Nobody hangs up on who still waits.
+        // Keeps the connections open for readers that still wait.
         loop {
             std::thread::park();
         }
     });
 }
 
-/// What is said of the scheduler that answers so.
+/// What is reported about a scheduler that answers like this.
 fn said_of(lines: Vec<Vec<u8>>) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("stats");
@@ -141,7 +142,7 @@ fn a_scheduler_that_does_not_answer_is_given_up() {
     assert!(begin.elapsed() < Duration::from_secs(10));
 }
 
-/// As the loop does it: a key, an effect, an answer.
+/// As the live view's loop does: a key, an effect, an answer.
 fn toggle(state: &mut State, path: &Path, feature: &str) {
     state.chosen.feature = FEATURES.iter().position(|f| f.name == feature).unwrap();
     state.act(Action::Go(View::Features));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The loop ends when it should, and one whose file does not answer holds nobody up.
+//! The loop ends when it should, and a file that does not answer delays nothing else.
 
 use super::*;
 use crossbeam::channel::bounded;
@@ -11,7 +11,7 @@ fn looks(bench: &Bench) -> Looks {
     Looks::start(bench.watch(), &bench.control, &bench.source, SECOND).unwrap()
 }
 
-/// Makes it a pipe that nobody writes to.
+/// Replaces the file by a pipe without a writer.
 fn hang(bench: &Bench, file: &str) -> PathBuf {
     let path = bench.tree.remove(file);
     let made = Command::new("mkfifo").arg(&path).status().unwrap();
@@ -19,7 +19,7 @@ fn hang(bench: &Bench, file: &str) -> PathBuf {
     path
 }
 
-/// Without being asked.
+/// Waits until the condition is reported. Nothing asks for it.
 fn wait_until_told(bench: &Bench) {
     let end = Instant::now() + 20 * SECOND;
     while bench.condition("period_slow").active == 0 {
@@ -58,7 +58,7 @@ fn a_file_that_does_not_answer_keeps_nobody_from_an_end() {
     }
 }
 
-/// What was told of a look that hung, after a minute of the next load.
+/// The condition of a look that hung ends after a minute of the next load.
 fn is_over_after(bench: &Bench, past: Past) {
     let mut watch = bench.watch_after(past);
     let mut now = Clocks::now();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the loop finds on a described machine that changes, and what it tells: to the scheduler, and to people.
+//! What the loop finds on a described machine that changes, what it publishes to the scheduler, and
+//! what it reports.
 
 mod cpufreq;
 mod looks;
@@ -46,7 +47,7 @@ fn freqs_of(tree: &Tree, cpu: usize) {
     tree.cpufreq(&[cpu], &files);
 }
 
-/// A machine and the daemon on it, whose clock stands still until it is moved.
+/// A machine and the daemon on it. The clock moves only when a test moves it.
 struct Bench {
     tree: Tree,
     host: Host,
@@ -76,7 +77,7 @@ fn bench(preset: &str) -> Bench {
     Bench {
         tree,
         host,
-        // Samples count for three periods: a host that is slow shall not make them old.
+        // Samples are valid for three periods, so that they do not expire on a slow host.
         config: Config {
             settings,
             freq_period: Duration::from_secs(1),
@@ -96,7 +97,7 @@ fn bench(preset: &str) -> Bench {
 }
 
 impl Bench {
-    /// A scheduler is loaded.
+    /// Loads a scheduler.
     fn watch(&self) -> Watch {
         self.watch_after(Past::default())
     }
@@ -111,7 +112,8 @@ impl Bench {
         watch
     }
 
-    /// `awake` later, after so much of suspend and with the date set by so many seconds.
+    /// A look `awake` seconds later, after `asleep` seconds of suspend, with the date set forward
+    /// by `set` seconds.
     fn later(&self, watch: &mut Watch, awake: u64, asleep: u64, set: u64) -> Looked {
         watch.look(self.after(awake, asleep, set), false)
     }
@@ -125,12 +127,12 @@ impl Bench {
         }
     }
 
-    /// The same on a machine on which nobody works.
+    /// As `later`, on an idle machine.
     fn later_idle(&self, watch: &mut Watch, awake: u64) -> Looked {
         watch.look(self.after(awake, 0, 0), true)
     }
 
-    /// Over the control socket; the answer.
+    /// Sends a request to the control socket, which must succeed.
     fn ask(&self, args: &str) {
         let answer = self.answer(args);
         assert!(answer.contains("generation"), "{answer}");
@@ -151,7 +153,7 @@ impl Bench {
         self.source.totals().conditions[name].clone()
     }
 
-    /// (active, how often it began)
+    /// (active, how often it has begun)
     fn state(&self, name: &str) -> (u64, u64) {
         let condition = self.condition(name);
         assert_eq!(condition.active == 1, !condition.text.is_empty(), "{name}");
@@ -224,7 +226,8 @@ fn what_is_told_for_a_time_is_over_in_time_after_another_load() {
     bench.later(&mut watch, 0, 0, 0);
     bench.later(&mut watch, 1, 0, 3600);
     assert_eq!(bench.state("clock_jump"), (1, 1));
-    // The kernel ends the scheduler, the machine sleeps and wakes, and it is loaded anew.
+    // The kernel ends the scheduler, the machine suspends and wakes up, and the scheduler is loaded
+    // again.
     let mut watch = bench.watch_after(watch.past());
     bench.later(&mut watch, 3, 50, 3600);
     let events = bench.source.totals().events;
@@ -271,7 +274,7 @@ fn times_of_cpus_are_garbage() {
     bench.tree.write("proc/stat", &stat(10, 10));
     bench.later(&mut watch, 0, 0, 0);
     bench.tree.write("proc/stat", &stat(40, 80));
-    // Of one CPU: eight.
+    // In thousandths of one CPU, summed over eight CPUs.
     assert_eq!(seen(bench.later(&mut watch, 1, 0, 0)).busy, Some(2400));
     watch.tell(SECOND);
     let cpus = bench.source.cpus().cpus;
@@ -294,7 +297,7 @@ fn times_of_cpus_are_garbage() {
 fn of_a_late_look_it_is_told_for_a_minute() {
     let bench = bench("roost");
     let mut watch = bench.watch();
-    // After weeks in which it was stopped: nothing is done so often.
+    // After weeks of being stopped. No work may be repeated for each skipped look.
     let late = Lateness {
         by: 3 * SECOND,
         skipped: 1 << 60,
@@ -399,7 +402,7 @@ fn heat_is_not_lost_when_counts_cannot_be_read() {
     assert_eq!(bench.state("throttled"), (0, 2));
 }
 
-/// Then no file is read that could hang where nobody sees it.
+/// `tell` reads no file: a read that hangs there would go unnoticed.
 #[test]
 fn what_is_told_was_read_in_the_look() {
     let bench = bench("roost");
@@ -492,7 +495,7 @@ fn of_a_slow_look_it_is_told_for_a_minute() {
     assert_eq!(bench.source.totals().events.periods_slow, 1);
 }
 
-/// It does not make the looks follow each other faster.
+/// It does not count as a change, which would make the looks more frequent.
 #[test]
 fn rules_that_cannot_be_told_are_no_change() {
     let bench = bench("roost");
@@ -509,7 +512,7 @@ fn rules_that_cannot_be_told_are_no_change() {
     assert_eq!(tables(), before + 1, "at last");
 }
 
-/// A process that a rule is about, in a machine at rest.
+/// The process of a rule, on an idle machine.
 #[test]
 fn a_rule_about_a_process_keeps_nobody_awake() {
     let bench = bench("roost");

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Lines that clients send: some are right, most are not.
+//! Lines that clients send: some are valid requests, most are not.
 
 use super::served::Socket;
 use scx_roost::rng::Rng;
 
-/// The longest line that is taken (socket.rs).
+/// The longest line that the server accepts (socket.rs).
 const LINE_MAX: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Expected {
     Error,
     Right,
-    /// Chance made it, and it may be right.
+    /// A random line, which may be valid.
     Either,
 }
 
@@ -53,7 +53,7 @@ fn requests(socket: Socket) -> &'static [&'static str] {
     }
 }
 
-/// With its end.
+/// Makes a line, with its newline.
 pub fn message(rng: &mut Rng, socket: Socket, line: &mut Vec<u8>) -> Expected {
     line.clear();
     let expected = match rng.below(16) {
@@ -71,7 +71,7 @@ pub fn message(rng: &mut Rng, socket: Socket, line: &mut Vec<u8>) -> Expected {
         8 => half(rng, socket, line),
         _ => broken(rng, socket, line),
     };
-    // Their ends are ours.
+    // Newlines inside would end the line early.
     line.iter_mut()
         .filter(|b| **b == b'\n')
         .for_each(|b| *b = b' ');
@@ -97,7 +97,7 @@ fn deep(rng: &mut Rng, line: &mut Vec<u8>) -> Expected {
     Expected::Error
 }
 
-/// As many digits as a line takes, where a name or a number is.
+/// A long number in the place of a name or a number.
 fn number(rng: &mut Rng, socket: Socket, line: &mut Vec<u8>) -> Expected {
     let digits = "9".repeat(1 + rng.below(3000) as usize);
     let text = match socket {
@@ -114,7 +114,7 @@ fn half(rng: &mut Rng, socket: Socket, line: &mut Vec<u8>) -> Expected {
     Expected::Error
 }
 
-/// Some bytes of a right one are others.
+/// A valid request with some bytes changed.
 fn broken(rng: &mut Rng, socket: Socket, line: &mut Vec<u8>) -> Expected {
     line.extend(right(rng, socket).bytes());
     for _ in 0..1 + rng.below(4) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Hostile clients of both sockets. Every answer is an error or is right, memory and descriptors do
-//! not grow, and a client that behaves is served in time. ROOST_MESSAGES is the number of messages,
-//! ROOST_SEED chooses them.
+//! Hostile clients of both sockets. Every answer is an error or right, memory and descriptors do
+//! not grow, and a well-behaved client is served in time. ROOST_MESSAGES is the number of messages,
+//! ROOST_SEED their seed.
 
 mod messages;
 mod served;
@@ -20,9 +20,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const BOTH: [Socket; 2] = [Socket::Control, Socket::Statistics];
-/// That are served at once (socket.rs).
+/// The number of clients that are served at once (socket.rs).
 const CLIENTS: usize = 32;
-/// A client beside them waits no longer, on a machine that is as busy as can be.
+/// The longest wait of a well-behaved client, on a very busy machine.
 const PATIENCE: Duration = Duration::from_secs(3);
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -31,7 +31,7 @@ fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, number)
 }
 
-/// A client that asks for one thing at a time, and waits for it.
+/// A client that sends one request at a time and waits for its answer.
 struct Asker(BufReader<UnixStream>);
 
 impl Asker {
@@ -46,7 +46,7 @@ impl Asker {
         self.0.get_mut().write_all(bytes)
     }
 
-    /// Its errno. Errors: there is none.
+    /// Reads an answer and returns its errno. Errors: there is no answer.
     fn answer(&mut self, line: &mut Vec<u8>) -> std::io::Result<i64> {
         line.clear();
         self.0.read_until(b'\n', line)?;
@@ -63,8 +63,8 @@ impl Asker {
     }
 }
 
-/// As many messages, some together, each answered as it must be. Large answers are taken one by
-/// one.
+/// Sends `messages` messages, some of them together, and checks each answer. After a message that
+/// may get a large answer it waits for the answers.
 fn attack(path: &Path, socket: Socket, seed: u64, messages: u64) {
     let mut rng = Rng::new(seed);
     let mut asker = Asker::connect(path).expect("it is served");
@@ -94,8 +94,7 @@ fn attack(path: &Path, socket: Socket, seed: u64, messages: u64) {
     }
 }
 
-/// Asks both sockets again and again while `harm` is done; the longest that one of them kept it
-/// waiting.
+/// Runs `harm` while a client asks both sockets. Returns the longest wait of that client.
 fn beside(served: &Served, harm: impl FnOnce()) -> Duration {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -121,7 +120,7 @@ fn beside(served: &Served, harm: impl FnOnce()) -> Duration {
     })
 }
 
-/// Whoever went is forgotten: it has no more descriptors than before, soon.
+/// The server closes the descriptors of clients that have gone, and still answers.
 fn forgets(served: &Served, before: usize) {
     let end = Instant::now() + 10 * SECOND;
     while served.descriptors() > before && Instant::now() < end {
@@ -135,7 +134,7 @@ fn forgets(served: &Served, before: usize) {
     }
 }
 
-/// What it printed has no panic in it.
+/// The server printed no panic.
 fn ends_well(served: Served) {
     let errors = served.end();
     assert!(!errors.contains("panicked"), "{errors}");
@@ -171,21 +170,21 @@ fn hostile_messages_get_errors_and_cost_nothing() {
     ends_well(served);
 }
 
-/// What a connection does that is held.
+/// What a connection that stays open does.
 #[derive(Clone, Copy, Debug)]
 enum Holds {
     Idle,
-    /// A byte now and then, of a line that never ends.
+    /// Sends a byte now and then, of a line that never ends.
     Slow,
     Half,
-    /// Asks for what is large, and takes no answer.
+    /// Asks for large answers and reads none.
     Deaf,
 }
 
 fn held(served: &Served, at: usize) -> Option<(UnixStream, Holds)> {
     let socket = BOTH[at % 2];
     let holds = match [Holds::Idle, Holds::Slow, Holds::Half, Holds::Deaf][at / 2 % 4] {
-        // Its answers are short: they wait in the kernel, and keep nobody.
+        // Its answers are short: they fit into the kernel's buffer and do not block the server.
         Holds::Deaf if socket == Socket::Control => Holds::Idle,
         holds => holds,
     };
@@ -200,7 +199,7 @@ fn held(served: &Served, at: usize) -> Option<(UnixStream, Holds)> {
         Holds::Half => stream.write_all(b"{\"req\":\"ctl\",\"args\":{\"op\""),
         Holds::Deaf => stream.write_all(&large),
     };
-    // One too many is told so and let go, maybe before it has sent anything.
+    // A connection beyond the limit gets an error and is closed, maybe before it has sent anything.
     sent.is_ok().then_some((stream, holds))
 }
 
@@ -215,7 +214,7 @@ fn is_closed(stream: &mut UnixStream) -> bool {
     }
 }
 
-/// Of this process: as many as it may.
+/// Raises this process's limit of open files to the maximum.
 fn more_descriptors() {
     // SAFETY: a plain call about this process.
     unsafe {
@@ -241,8 +240,9 @@ fn a_thousand_connections_and_slow_ones_disturb_nobody() {
             "{}",
             served.descriptors()
         );
-        // Those who send slowly are let go after five seconds; those who do not read after five
-        // without progress: the first write ends then, for a part, and the second with an error.
+        // A client that sends slowly is dropped after five seconds. So is one that does not read,
+        // after five seconds without progress: its first write then ends short, and the second one
+        // fails.
         let end = Instant::now() + 12 * SECOND;
         while Instant::now() < end {
             most = most.max(served.resident_kb());
@@ -253,7 +253,7 @@ fn a_thousand_connections_and_slow_ones_disturb_nobody() {
             }
             thread::sleep(SECOND / 4);
         }
-        // The server's threads may come late to it on a busy machine.
+        // On a busy machine the server's threads may come late to it.
         let end = Instant::now() + 10 * SECOND;
         for (stream, holds) in &mut all {
             let mut gone = is_closed(stream);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Both sockets in a process of their own, so that its memory and its descriptors can be counted:
-//! this program once more.
+//! Both sockets in a process of their own, so that its memory and descriptors can be counted. The
+//! process is this program again.
 
 use super::fake::FakeDaemon;
 use crate::targets::live::Forgets;
@@ -14,7 +14,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use tempfile::TempDir;
 
 const AT: &str = "ROOST_SERVE_AT";
-/// Answers are large then.
+/// Makes answers large.
 const CPUS: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,7 +25,7 @@ pub enum Socket {
 
 pub struct Served {
     child: Child,
-    /// It may go on printing.
+    /// Kept open, because the child may still print.
     _out: BufReader<ChildStdout>,
     dir: TempDir,
 }
@@ -82,7 +82,7 @@ impl Served {
             .join(name)
     }
 
-    /// Errors: what it printed of them.
+    /// Ends the server and returns what it printed as errors.
     pub fn end(mut self) -> String {
         drop(self.child.stdin.take());
         self.child.wait().expect("it ends");

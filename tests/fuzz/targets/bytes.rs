@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! An input as a row of choices. Where it ends every further choice is the first, so that a shorter
+//! An input read as a sequence of choices. After its end each choice is the first, so a shorter
 //! input is a simpler one.
 
 pub struct Bytes<'a>(&'a [u8]);
@@ -37,8 +37,7 @@ impl<'a> Bytes<'a> {
         self.byte() & 1 != 0
     }
 
-    /// Any number, those at which something changes more often than others: near 0, near `base`,
-    /// near the ends of types.
+    /// Any number. More often than others a number near a bound: 0, `base`, or the range of a type.
     pub fn number(&mut self, base: u64) -> u64 {
         let near = |of: u64, by: u64| of.wrapping_add(by);
         match self.byte() % 12 {

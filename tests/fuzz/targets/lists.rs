@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Lists of CPUs as the kernel writes them.
+//! Lists of CPUs in the kernel's format.
 
 use scx_roost::bpf::intf::MAX_CPUS;
 use scx_roost::machine::{cpulist_text, parse_cpulist};
 
-/// What is taken ascends, is in the machine, and is the same when it is written and read again.
+/// An accepted list is sorted, within the machine, and the same after writing and reading it.
 pub fn lists(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let Ok(cpus) = parse_cpulist(&text) else {

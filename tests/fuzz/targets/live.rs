@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A scheduler that looks at what it is told, and forgets it.
+//! A scheduler that checks what is published to it, and keeps nothing.
 
 use anyhow::Result;
 use scx_roost::bpf::intf::{
@@ -16,8 +16,8 @@ use std::time::Duration;
 pub struct Forgets;
 
 impl Forgets {
-    /// What the policy relies on: bits that are features, none without its parent; times that its
-    /// arithmetic bears.
+    /// What the policy relies on: only known features, no sub-switch without its parent, and times
+    /// within the range of its arithmetic.
     pub fn check(&self, image: &policy_image) {
         assert!((1..=MAX_ARMS).contains(&image.nr_arms));
         for (slot, arm) in image.arm.iter().enumerate() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Workloads of the simulator. The first line of an input says how it is written: 'rtapp', or
-//! settings as NAME=VALUE of a load.
+//! Workloads of the simulator. The first line of an input is 'rtapp' or settings of a load as
+//! NAME=VALUE.
 
 use scx_roost::sim::load::{Load, Settings, check_unit, number};
 

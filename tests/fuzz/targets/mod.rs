@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is fuzzed: functions of some bytes. One of them panics, or C aborts, where something is not
-//! as it must be.
+//! Fuzz targets: functions of some bytes. They panic, or the C aborts, when a property does not
+//! hold.
 
 pub mod bytes;
 mod lists;
@@ -16,7 +16,7 @@ mod sysfs;
 mod topology;
 
 pub struct Target {
-    /// Also of its folder in corpus/.
+    /// Also the name of its folder in corpus/.
     pub name: &'static str,
     pub run: fn(&[u8]),
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Result files of `ab`: what is read of one can be shown in every way.
+//! Result files of `ab`: a file that can be read can be shown in every way.
 
 use scx_roost::ab::report::Report;
 use scx_roost::ab::report::closing::{Closing, Part};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Rules that come, go and are looked at again, beside a list of those that there should be.
+//! Rules are added, deleted and checked again, and compared with a plain list of them.
 
 use super::bytes::Bytes;
 use scx_roost::rules::{Found, Rules, Whom, pidfd_of};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What clients of the two sockets send: the lines of an input, some of them together (a line '+'
-//! keeps it so with the next).
+//! What clients of the two sockets send. Each line of an input is a line of a client; after a line
+//! '+' the next one arrives together with the one before.
 
 use super::live::Forgets;
 use scx_roost::arms::Settings;
@@ -12,7 +12,7 @@ use scx_roost::stats::source::CounterSource;
 use serde_json::Value;
 use std::os::unix::net::UnixStream;
 
-/// The most that arrives together (socket.rs).
+/// The most lines that arrive together (socket.rs).
 const TOGETHER: usize = 64;
 
 pub fn control(input: &[u8]) {
@@ -23,7 +23,7 @@ pub fn control(input: &[u8]) {
     let (here, _there) = UnixStream::pair().expect("a pair of sockets");
     let mut client = control.client(&here).expect("a client");
     ask(input, client.as_mut());
-    // Whatever came, the next scheduler begins with it.
+    // The next scheduler starts with the arms and rules that these requests left.
     drop(attached);
     let arms = control.image(8, vec![1024; 8]);
     live.check(&arms);
@@ -43,7 +43,7 @@ pub fn statistics(input: &[u8]) {
     ask(input, server::client(source).as_mut());
 }
 
-/// Each request has an answer, and that is a line.
+/// Each request gets an answer, which is one line.
 fn ask(input: &[u8], client: &mut dyn Client) {
     let mut lines: Vec<Vec<u8>> = Vec::new();
     let mut joined = false;

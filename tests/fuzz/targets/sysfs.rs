@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A machine described by files. An input has a line for each file: its path below /sys, a space,
-//! and the file's text, in which \n stands for a line's end.
+//! and the file's text, with \n for a newline.
 
 use scx_roost::host::Host;
 use scx_roost::machine::{
@@ -15,7 +15,7 @@ use std::path::{Component, Path};
 use tempfile::TempDir;
 
 const FILES: usize = 400;
-/// Of a larger machine the files of cpufreq are left out: 20 of each CPU are looked for.
+/// On larger machines cpufreq is not read: it looks for 20 files of each CPU.
 const SMALL: u16 = 32;
 
 pub fn sysfs(input: &[u8]) {
@@ -35,14 +35,14 @@ pub fn sysfs(input: &[u8]) {
     }
 }
 
-/// In memory, where there is such a place.
+/// In memory, where /dev/shm exists.
 fn folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
         .expect("a folder")
 }
 
-/// What cannot be a file is none.
+/// Lines that name no possible file are skipped.
 fn write(dir: &TempDir, line: &str) {
     let (path, text) = line.split_once(' ').unwrap_or((line, ""));
     let inside = |c: Component| matches!(c, Component::Normal(_));
@@ -56,7 +56,7 @@ fn write(dir: &TempDir, line: &str) {
     }
 }
 
-/// What the tables that the policy reads rely on.
+/// What the policy relies on in its tables.
 fn holds(machine: &Machine) {
     let Ok(facts) = machine.facts() else {
         return;

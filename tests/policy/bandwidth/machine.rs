@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A kernel of some CPUs that plays whole lives of tasks in groups, with the least that its core
-//! does.
+//! A model of the kernel with some CPUs, on which tasks in groups live their whole lives. It does
+//! the minimum of what the kernel's core does.
 
 use crate::topology::{Topology, kernel_arm, kernel_tunables};
 use scx_roost::native::sys::{
@@ -20,7 +20,7 @@ const TICK: u64 = 4 * MSEC;
 #[derive(Clone, Copy)]
 pub struct Life {
     pub group: usize,
-    /// It runs for so long and sleeps for so long in turn; 0: it never sleeps.
+    /// The task runs for `run` and sleeps for `sleep` in turn; 0: it never sleeps.
     pub run: u64,
     pub sleep: u64,
 }
@@ -30,7 +30,7 @@ struct Task {
     left: u64,
     wakes_at: Option<u64>,
     used: u64,
-    /// It wants to run since, and has not.
+    /// Since when it is runnable and has not run.
     waits_since: Option<u64>,
     longest_wait: u64,
 }
@@ -45,7 +45,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// `groups`: the parent of each; the first is number 1, the root is 0.
+    /// `groups`: the parent of each group. The first group is number 1, the root is 0.
     pub fn new(cpus: usize, groups: &[u32], lives: &[Life]) -> Machine {
         let facts = Topology::regular(1, cpus, 1, 1, false).facts();
         let mut world = World::new(facts, kernel_arm(), kernel_tunables(), groups.len() + 1);
@@ -234,8 +234,8 @@ impl Machine {
         }
     }
 
-    /// Those of one group that are left came later than those that went, unless these had waited
-    /// for too long.
+    /// In each group, tasks that are still parked came later than those released, unless a task was
+    /// released because it had waited too long.
     fn check_order(&self, before: &[TaskId], left: &[TaskId]) {
         if self.kernel.world().count(STAT_park_owed) > 0 {
             return;
@@ -252,7 +252,7 @@ impl Machine {
         }
     }
 
-    /// All CPUs and all that wait, for so long.
+    /// Lets all CPUs and waiting tasks go on for `ns`.
     pub fn goes_on(&mut self, ns: u64) {
         let end = self.now + ns;
         while self.now < end {
@@ -284,7 +284,7 @@ impl Machine {
                 self.resched[cpu] |= self.kernel.slice(task) == 0;
             }
         }
-        // A kick of its own may be among what a callback wants.
+        // A callback may ask for a kick of its own CPU.
         for _ in 0..8 {
             if !self.resched[cpu] {
                 return;
@@ -294,7 +294,7 @@ impl Machine {
         panic!("CPU {cpu} never settles");
     }
 
-    /// A task that waits goes to another group: the kernel takes it off its queue and enqueues it anew.
+    /// A waiting task moves to another group: the kernel dequeues it and enqueues it again.
     pub fn move_to(&mut self, task: TaskId, group: usize) {
         if self.tasks[task].waits_since.is_none() {
             return;
@@ -314,7 +314,7 @@ impl Machine {
         of.map(|t| t.used).sum()
     }
 
-    /// What each group used in so long from now on.
+    /// The time that each group uses in the next `ns`.
     pub fn measure(&mut self, ns: u64) -> Vec<u64> {
         let groups = self.tasks.iter().map(|t| t.life.group).max().unwrap_or(0) + 1;
         let before: Vec<u64> = (0..groups).map(|g| self.used(g)).collect();

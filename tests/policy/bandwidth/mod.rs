@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! CPU limits (bandwidth.h, parking.h): whole lives of tasks on a played kernel. Quotas are kept,
-//! the least of all levels counts, bursts are spent, parked tasks are released in order and within
-//! the bound, and none is left behind.
+//! CPU limits (bandwidth.h, parking.h): whole lives of tasks on a model of the kernel. Quotas are
+//! kept, the least of all levels counts, bursts are spent. Parked tasks are released in order and
+//! within the bound, and none is left behind.
 
 mod machine;
 
@@ -11,7 +11,7 @@ use scx_roost::native::sys::{
     PARK_QUEUES, STAT_budget_none, STAT_park, STAT_park_owed, STAT_park_release,
 };
 
-/// A part of `wait_bound_ns` (parking.h).
+/// Half of `wait_bound_ns` (parking.h), ns.
 const PARK_MOST: u64 = 1250 * MSEC;
 
 fn hogs(group: usize, count: usize) -> Vec<Life> {
@@ -72,7 +72,8 @@ fn a_group_beside_gets_the_rest() {
 
 #[test]
 fn the_least_of_all_levels_counts() {
-    // 1 has 40 %; below it 2 has 60 %, 3 has 10 %, and 4 below 3 has none of its own.
+    // Group 1 has 40 %. Below it, 2 has 60 % and 3 has 10 %. Group 4, below 3, has no limit of its
+    // own.
     let lives = [hogs(2, 2), hogs(4, 2)].concat();
     let mut machine = Machine::new(4, &[0, 1, 1, 3], &lives);
     machine.limit(1, PERIOD * 4 / 10, 0);
@@ -106,7 +107,7 @@ fn a_small_quota_lets_every_task_run_in_time() {
     let wait = machine.longest_wait();
     assert!(wait <= PARK_MOST + PERIOD, "{} ms", wait / MSEC);
     assert!(machine.kernel.world().count(STAT_park_owed) > 0);
-    // 60 tasks every 1.25 s, 50 us each, are less than the quota.
+    // 60 tasks every 1.25 s, 50 us each, use less than the quota.
     close(machine.measure(6 * SECOND)[1], 60 * MSEC, "all the same");
 }
 
@@ -146,8 +147,8 @@ fn who_never_exceeds_its_limit_is_never_parked() {
     assert_eq!(world.bandwidth(1).throttled, 0);
 }
 
-/// Random trees, limits, tasks: no group gets more than the least limit above it, all tasks get on,
-/// and what a group that wants more gets is its quota, where the CPUs suffice.
+/// Random trees, limits and tasks: no group, with all below it, uses more than its quota, and no
+/// task waits for more than PARK_MOST and a second.
 #[test]
 fn random_lives_keep_their_quotas() {
     for seed in 0..24 {
@@ -226,7 +227,7 @@ fn moves_and_changes_strand_nobody() {
 
 #[test]
 fn a_limit_that_is_set_while_a_lone_task_runs_holds_from_then_on() {
-    // 1, and 2 below it; a task in each, with a CPU to itself.
+    // Group 1, and group 2 below it. One task in each, on a CPU of its own.
     let mut machine = Machine::new(2, &[0, 1], &[hogs(1, 1), hogs(2, 1)].concat());
     close(machine.measure(SECOND)[1], SECOND, "no limit yet");
     machine.limit(1, PERIOD * 12 / 10, 0);
@@ -261,12 +262,12 @@ fn a_crowd_that_waits_for_one_budget_is_not_walked_through() {
     machine.goes_on(SECOND);
     for _ in 0..1000 {
         machine.goes_on(MSEC);
-        // The timer rests for 1 us for each task that it looks at, and 5 us for one of the 512 that
-        // it may release.
+        // The timer rests for 1 us per task that it looks at, and 5 us per task that it releases,
+        // at most 512.
         let rests = machine.kernel.world().park(1).rests_until;
         assert!(rests <= machine.now + 2800 * USEC, "{rests}");
     }
-    // It never has budget again, and that is counted all the same.
+    // The group never has budget again, and that time is counted nevertheless.
     let without = machine.kernel.world().bandwidth(1).throttled_ns;
     assert!(without > SECOND, "{without}");
 }
@@ -306,7 +307,7 @@ fn what_a_task_was_granted_stays_with_its_group() {
     assert_eq!(machine.kernel.world().bandwidth(1).runtime, left + grant);
 }
 
-/// Sums of it would not fit into 64 bits after a long sleep.
+/// Budgets summed up over a long sleep would not fit into 64 bits.
 #[test]
 fn a_quota_that_no_machine_can_use_up_is_none() {
     let mut machine = Machine::new(1, &[0], &[naps(1, SECOND, 120 * SECOND)]);

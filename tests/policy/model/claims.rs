@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! claim: "per cpu variable that is set as soon as a cpu is selected"; others then do not select it.
+//! claim: "per cpu variable that is set as soon as a cpu is selected". Other wakeups then skip that
+//! CPU.
 
 use super::{Decision, Ladder};
 use crate::topology::CLAIM_LOST;
 
 impl Ladder<'_> {
-    /// Ours: not for ever, and with claim_expiry not for long.
+    /// Ours: a claim older than CLAIM_LOST does not count, with claim_expiry one older than
+    /// `claim_ttl`.
     fn stands(&self, age: Option<u64>) -> bool {
         let f = &self.w.features;
         let limit = if f.claim_expiry {
@@ -29,7 +31,8 @@ impl Ladder<'_> {
         threads.chain([c]).min().unwrap_or(c)
     }
 
-    /// "Sibling of a claimed CPU: no idle core; the thread itself is still free." core_claim, ours: nor is a claimed core.
+    /// A core with a claimed thread is no idle core, though its other threads are still free.
+    /// core_claim, ours: a claimed core is no idle core either.
     pub(super) fn core_claimed(&self, c: usize) -> bool {
         let first = self.now.cpus[self.first_thread(c)];
         self.claimed(c)
@@ -41,7 +44,7 @@ impl Ladder<'_> {
         self.now.core_idle(c) && !self.core_claimed(c)
     }
 
-    /// An idle CPU is the answer, and claimed.
+    /// An idle CPU that is chosen, and claimed if claims are on.
     pub(super) fn taken(&self, cpu: usize, rung: &'static str) -> Decision {
         Decision {
             claims: self.w.features.claim.then_some(cpu),
@@ -49,7 +52,7 @@ impl Ladder<'_> {
         }
     }
 
-    /// The same, because its core is idle.
+    /// The same for a CPU chosen because its core is idle: core_claim claims the core too.
     pub(super) fn core_taken(&self, cpu: usize, rung: &'static str) -> Decision {
         let f = &self.w.features;
         Decision {

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Smove: "place threads on the local core [...] if the chosen core runs at a low frequency, and migrate them after a delay".
+//! Smove: "place threads on the local core [...] if the chosen core runs at a low frequency, and
+//! migrate them after a delay".
 
 use super::{Decision, How, Ladder};
 use crate::setup::STALE_MS;
 
 impl Ladder<'_> {
-    /// The last stage: the CPU was chosen.
+    /// The last stage: decides whether the move to the chosen CPU is delayed.
     pub(super) fn delay(&self, chosen: Decision) -> Decision {
         let (w, f) = (self.w, &self.w.features);
         let (new, this) = (chosen.cpu, w.this);
         let moves = new != w.prev && new != this && chosen.how != How::Next;
-        // Ours: the source forgot to ask whether the task may run beside its waker.
+        // Ours: the source does not check that the task may run on its waker's CPU.
         if !f.delay_migration || !moves || !self.ok(this) || !self.low(new) {
             return chosen;
         }
         if f.delay_only_idle && chosen.how != How::Idle {
             return chosen;
         }
-        // Ours: an interrupt on an idle CPU. Nobody has to be waited for.
+        // Ours: the waker's CPU is idle (an interrupt woke the task), so there is nothing to wait
+        // for.
         if self.idle_unclaimed(this) {
             return Decision {
                 cpu: this,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The switches of placement, under the names of features.tbl.h.
+//! The switches of placement, under their names in features.tbl.h.
 
 use scx_roost::features::bits;
 
@@ -14,12 +14,12 @@ macro_rules! features {
             pub const NONE: Features = Features { $($name: false,)* };
             pub const NAMES: &[&str] = &[$(stringify!($name)),*];
 
-            /// All switches, each as `on` says.
+            /// All switches, each set by a call of `on`.
             pub fn each(mut on: impl FnMut() -> bool) -> Features {
                 Features { $($name: on(),)* }
             }
 
-            /// The switch of that name, if placement has one.
+            /// The switch of that name; None if placement has no such switch.
             pub fn switch(&mut self, name: &str) -> Option<&mut bool> {
                 $(if name == stringify!($name) {
                     return Some(&mut self.$name);
@@ -27,12 +27,12 @@ macro_rules! features {
                 None
             }
 
-            /// What either has.
+            /// The switches that are on in either.
             pub fn or(self, other: Features) -> Features {
                 Features { $($name: self.$name || other.$name,)* }
             }
 
-            /// Bits as the C has them.
+            /// The bits that the C uses.
             pub fn bits(&self) -> u32 {
                 0 $(| if self.$name { bits::$name.0 } else { 0 })*
             }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! CPUs known by name, and what room they have: UTIL_FITS_CAPACITY and SELECT_BIAS_PREV.
+//! CPUs known by name (target, previous, recent) and their spare capacity: UTIL_FITS_CAPACITY and
+//! SELECT_BIAS_PREV.
 
 use super::{Decision, How, Ladder};
 
@@ -9,7 +10,8 @@ impl Ladder<'_> {
         u64::from(self.now.machine.cpus[c].capacity - self.now.cpus[c].pressure)
     }
 
-    /// task_fits_remaining_cpu_capacity() of UTIL_FITS_CAPACITY. v2: a margin, and what is left of real-time tasks.
+    /// task_fits_remaining_cpu_capacity() of UTIL_FITS_CAPACITY. v2 has a margin, and subtracts the
+    /// utilisation of real-time tasks.
     fn fits_remaining(&self, c: usize) -> bool {
         let total = self.now.cpus[c].est + self.w.task.util;
         let mut capacity = self.capacity_of(c);
@@ -24,8 +26,8 @@ impl Ladder<'_> {
         self.w.features.util_fits && fits
     }
 
-    /// A CPU known by name: idle, or with room. Ours: whether there is room is asked of busy CPUs only, so that what
-    /// core_first passes over is not taken as one of these.
+    /// A CPU known by name, if it is idle or has room. Ours: only busy CPUs are tested for room, so
+    /// that a CPU which core_first passes over is not taken for its room.
     pub(super) fn known(
         &self,
         c: usize,
@@ -41,7 +43,7 @@ impl Ladder<'_> {
         }
     }
 
-    /// Busy, or claimed for another, with room.
+    /// A CPU that is busy, or claimed by another wakeup, and has room.
     pub(super) fn beside(&self, c: usize, fits: &'static str) -> Option<Decision> {
         let room = !self.free(c) && self.fits_remaining(c) && self.asym_fits(c);
         room.then(|| Decision {
@@ -50,7 +52,7 @@ impl Ladder<'_> {
         })
     }
 
-    /// The source of sync_core replaces the test whether the target is idle.
+    /// The source of sync_core replaces the test of the idle target by a test of its core.
     pub(super) fn known_target(&self, target: usize) -> Option<Decision> {
         if !self.w.features.sync_core {
             return self.known(target, "sis_target", "fits_target");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! fork: the kernel's sched_balance_find_dst_cpu() and sched_balance_find_dst_group() level by level: nodes, LLCs,
-//! cores, threads; or, where the LLC has an idle CPU, the choice among those.
+//! fork: the kernel's sched_balance_find_dst_cpu() and sched_balance_find_dst_group(), level by
+//! level: nodes, LLCs, cores, threads. Where the LLC has an idle CPU, the choice is among those.
 
 use super::{Decision, How, Ladder};
 use crate::topology::NICE0;
@@ -16,7 +16,7 @@ struct Group {
     capacity: u128,
 }
 
-/// enum group_type, as far as it is told apart. Ours: overloaded is busy.
+/// enum group_type, as far as the policy tells them apart. Ours: overloaded counts as busy.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     HasSpare,
@@ -34,7 +34,8 @@ impl Group {
         }
     }
 
-    /// group_has_capacity(). Ours: what waits is not looked at, and the margin is that of an LLC at all levels.
+    /// group_has_capacity(). Ours: waiting tasks are not looked at, and all levels use the margin
+    /// of an LLC.
     fn kind(&self, pct: u128) -> Kind {
         if self.idle > 0 || self.capacity * 100 > self.util * pct {
             Kind::HasSpare
@@ -67,7 +68,7 @@ impl Ladder<'_> {
     pub(super) fn fork(&self) -> Decision {
         let llc = self.fork_llc(self.fork_node());
         let decision = match self.fork_cpu(llc) {
-            // A whole core, if there was one to be had, was the first choice.
+            // An idle core was the first choice.
             Some(c) if self.now.machine.smt() && self.idle_core(c) => {
                 self.core_taken(c, "fork_idle")
             }
@@ -81,7 +82,7 @@ impl Ladder<'_> {
                 ..self.at(self.w.prev, "fork_busy")
             },
         };
-        // dup_task_struct(), as far as the parent is known; wake_up_new_task().
+        // dup_task_struct(), as far as the parent is known, and wake_up_new_task().
         Decision {
             recent: Some(self.w.prev),
             wakee: if self.w.waker.ours {
@@ -93,7 +94,7 @@ impl Ladder<'_> {
         }
     }
 
-    /// What the task could use of an LLC; nothing if it may run on none of its CPUs.
+    /// The CPUs of an LLC that the task may use, summed up; empty if there are none.
     fn llc_group(&self, llc: usize) -> Group {
         let cpus = self.now.llc_cpus(llc);
         let allowed = cpus.iter().filter(|&&c| self.ok(c)).count();
@@ -115,8 +116,8 @@ impl Ladder<'_> {
         }
     }
 
-    /// sched_balance_find_dst_group(): does the idlest other group win over the local one? Of two equally idle others the
-    /// first.
+    /// sched_balance_find_dst_group(): is the idlest other group better than the local one? Of two
+    /// equally idle other groups the first is taken.
     fn push(&self, local: &Group, idlest: &Group, pct: u128, between_nodes: bool) -> bool {
         if idlest.allowed == 0 {
             return false;
@@ -175,7 +176,8 @@ impl Ladder<'_> {
         let Some((id, idlest)) = self.idlest(&groups, local_id) else {
             return local_id;
         };
-        // adjust_numa_imbalance(): up to imb_numa_nr tasks, a difference of two idle CPUs is no reason to leave.
+        // adjust_numa_imbalance(): with fewer than imb_numa_nr tasks, two more idle CPUs elsewhere
+        // are no reason to leave.
         let llcs = llcs_of(local_id).count();
         let cpus = llcs_of(local_id).map(|l| self.now.llc_cpus(l).len());
         let imb_numa_nr = (if llcs > 1 {
@@ -218,8 +220,9 @@ impl Ladder<'_> {
         }
     }
 
-    /// A wholly idle core, the parent's idle sibling, any free CPU: what the kernel's descent through the LLC and its
-    /// cores comes to. Ours: of equals the next one after the parent.
+    /// An idle core, the parent's idle sibling, then any free CPU: this is the result of the
+    /// kernel's descent through the LLC and its cores. Ours: of equal CPUs, the next after the
+    /// parent's.
     fn fork_cpu(&self, llc: usize) -> Option<usize> {
         let now = self.now;
         let local = now.machine.cpus[self.w.this].llc == llc;
@@ -241,8 +244,9 @@ impl Ladder<'_> {
             .or_else(|| self.busy_cpu(llc, local))
     }
 
-    /// Nothing is idle: from the parent's CPU, or the least loaded one of another LLC, to the idlest core, its least
-    /// loaded thread, and the idlest thread.
+    /// Nothing is idle. Starts from the parent's CPU, or from the least loaded CPU of another LLC.
+    /// Moves to the least loaded thread of the idlest core if that core wins, then to the idlest
+    /// thread if that wins.
     fn busy_cpu(&self, llc: usize, local: bool) -> Option<usize> {
         let least = |cpus: &[usize]| {
             let usable = cpus.iter().copied().filter(|&c| self.ok(c));
@@ -289,7 +293,7 @@ impl Ladder<'_> {
         threads
     }
 
-    /// What the task could use of these CPUs, none of which is idle.
+    /// These CPUs, none of which is idle, as far as the task may use them, summed up.
     fn cpus_group(&self, cpus: &[usize]) -> Group {
         let usable = cpus.iter().filter(|&&c| self.ok(c));
         usable.fold(Group::default(), |group, &c| {

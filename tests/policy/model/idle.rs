@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The length of a CPU's idle periods, from update_rq_avg_idle() and sched_balance_newidle() (kernel/sched/fair.c, core.c),
-//! and from Huang's patch.
+//! The mean length of a CPU's idle periods, from update_rq_avg_idle() and sched_balance_newidle()
+//! (kernel/sched/core.c, fair.c), and from Huang's patch.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {

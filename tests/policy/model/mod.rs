@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The placement decision once more, to compare the C with: written from the kernel's kernel/sched/fair.c and the
-//! published semantics of each feature, not from our C. It asks one CPU after the other and keeps no sets.
+//! The placement decision a second time, to compare the C with. It is written from
+//! kernel/sched/fair.c and the published semantics of each feature, not from our C. It looks at one
+//! CPU after another and keeps no sets.
 //!
-//! Where the scheduler knowingly differs from the kernel, so does the model; each place says "ours:".
+//! Where the scheduler differs from the kernel on purpose, so does the model; each such place is
+//! marked "ours:".
 
 mod claims;
 mod delay;
@@ -17,7 +19,7 @@ pub use features::Features;
 
 use crate::topology::Topology;
 
-/// What one CPU is at.
+/// The state of one CPU.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuNow {
     /// available_idle_cpu()
@@ -29,19 +31,19 @@ pub struct CpuNow {
     pub load: u64,
     /// cpu_util_cfs() of the CPU's own time, 0..1024
     pub util: u64,
-    /// For how long it has been idle, ns; None: for long.
+    /// How long it has been idle, ns; None: for long.
     pub idle_for: Option<u64>,
-    /// How long ago a wakeup claimed it, ns.
+    /// How long ago a wakeup claimed it, ns; None: not claimed.
     pub claim_age: Option<u64>,
-    /// The same of its core, of which it is the first thread.
+    /// The same for its core, kept with the core's first thread.
     pub core_claim_age: Option<u64>,
     /// cfs_rq.avg.util_est
     pub est: u64,
-    /// How much of its capacity it lacks now.
+    /// The part of its capacity that it lacks now, of 1024.
     pub pressure: u32,
     /// cpu_util_rt(), cpu_util_dl(), cpu_util_irq()
     pub rt: u32,
-    /// Its frequency as it was last read; 0: it was not.
+    /// Its frequency when it was last read, kHz; 0: unknown.
     pub khz: u32,
     pub khz_age_ms: u32,
 }
@@ -50,15 +52,15 @@ pub struct CpuNow {
 pub struct LlcNow {
     /// nr_idle_scan
     pub budget: usize,
-    /// The sum of the CPUs' loads, when it was last made.
+    /// The sum of the CPUs' loads when it was last updated.
     pub load: u64,
-    /// The same of their utilisation, scaled by capacity.
+    /// The same for utilisation, scaled by capacity.
     pub util: u64,
-    /// How long ago these were made, ns.
+    /// How long ago load, util and budget were updated, ns.
     pub age: u64,
-    /// How many CPUs a scan is worth by the idle periods; 0: not known.
+    /// How many CPUs a scan is worth by their idle periods; 0: unknown.
     pub worth: usize,
-    /// For how long that counts, ms; below 0: no more.
+    /// How long `worth` stays valid, ms; below 0: it has expired.
     pub worth_left_ms: i32,
 }
 
@@ -71,7 +73,7 @@ pub struct Now<'a> {
     pub claim_ttl: u64,
 }
 
-/// The other side of a wakeup: who woke whom.
+/// What a task remembers about its wakeups of others (wake_wide()).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waker {
     pub last_wakee: u32,
@@ -91,13 +93,13 @@ pub struct TaskNow<'a> {
     pub util: u64,
     pub sched_idle: bool,
     pub waker: Waker,
-    /// ns it usually runs; 0: not known
+    /// How long it usually runs, ns; 0: unknown.
     pub burst: u64,
-    /// For how long it has slept, ns.
+    /// How long it has slept, ns.
     pub slept: u64,
 }
 
-/// The waker, as far as it is a task of ours; the idle task has a `Waker` and no more.
+/// The waker. If it is no task of ours (the idle task), only `waker` is known.
 #[derive(Clone, Copy, Debug)]
 pub struct WakerNow {
     pub pid: u32,
@@ -118,14 +120,15 @@ pub struct Wake<'a> {
     pub fork: bool,
     pub sync: bool,
     pub features: Features,
-    /// Percent of the capacity that must be left over.
+    /// The part of the capacity that must stay free, percent.
     pub fits_margin: u32,
     pub fits_rt: bool,
     /// kHz
     pub threshold: u32,
 }
 
-/// How the CPU is taken: behind who runs there, at once because it idles, or as the next after the waker.
+/// How the task takes the CPU: waits there, runs at once because the CPU is idle, or runs next
+/// after the waker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
     Busy,
@@ -139,28 +142,28 @@ impl How {
     }
 }
 
-/// The decision, which rung gave it, and what it leaves behind.
+/// The decision, the rung that made it, and its side effects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     pub cpu: usize,
     pub rung: &'static str,
-    /// How wake_affine answered; empty when it had no part.
+    /// The answer of wake_affine; empty if it was not asked.
     pub affine: &'static str,
     pub how: How,
     pub recent: Option<usize>,
     pub waker: Waker,
-    /// Of the task itself.
+    /// The same for the wakee.
     pub wakee: Waker,
-    /// The CPU that it claimed.
+    /// The CPU that the decision claimed.
     pub claims: Option<usize>,
-    /// The first thread of the core that it claimed.
+    /// The first thread of the core that the decision claimed.
     pub claims_core: Option<usize>,
-    /// Where it moves if it has not run in time.
+    /// The CPU to which the task moves if it has not run within the delay.
     pub delayed: Option<usize>,
 }
 
 const MSEC: u64 = 1_000_000;
-/// "The cost of an idle exit and an interrupt on both sides."
+/// The cost of an idle exit plus an interrupt on both sides (sync_local.h), ns.
 const SHORT_BURST: u64 = 100_000;
 
 impl Now<'_> {
@@ -177,7 +180,8 @@ impl Now<'_> {
         self.online(c) && self.cpus[c].sched_idle && self.cpus[c].nr_running == 1
     }
 
-    /// Ours: an offline CPU counts as one of the first LLC. A task can still have it as its previous CPU.
+    /// Ours: an offline CPU counts as one of the first LLC, since it can still be a task's previous
+    /// CPU.
     fn llc(&self, c: usize) -> usize {
         if self.online(c) {
             self.machine.cpus[c].llc
@@ -190,7 +194,7 @@ impl Now<'_> {
         self.llc(a) == self.llc(b)
     }
 
-    /// The threads of the core but `c`, in order of number.
+    /// The threads of the core of `c`, without `c`, in order of number.
     fn other_threads(&self, c: usize) -> &[usize] {
         self.machine.siblings(c)
     }
@@ -203,12 +207,13 @@ impl Now<'_> {
         self.machine.llc_cpus(llc)
     }
 
-    /// Ours: where idle CPUs are only counted, one that runs a SCHED_IDLE task is idle, whoever waits behind it.
+    /// Ours: where idle CPUs are only counted, a CPU that runs a SCHED_IDLE task counts as idle,
+    /// also if other tasks wait behind it.
     fn counts_as_idle(&self, c: usize) -> bool {
         self.idle(c) || (self.online(c) && self.cpus[c].sched_idle)
     }
 
-    /// test_idle_cores(). Ours: exact, where the kernel has a hint that a failed search corrects.
+    /// test_idle_cores(). Ours: exact. The kernel has a hint, which a failed search corrects.
     fn has_idle_core(&self, llc: usize) -> bool {
         self.machine.smt()
             && self
@@ -243,7 +248,8 @@ impl Ladder<'_> {
         self.now.online(c) && self.w.task.allowed[c]
     }
 
-    /// choose_idle_cpu(): a SCHED_IDLE task is no reason not to run there, unless the wakee is one too.
+    /// choose_idle_cpu(): a CPU that runs only a SCHED_IDLE task is free, unless the wakee is
+    /// SCHED_IDLE too.
     fn free(&self, c: usize) -> bool {
         let free = self.now.idle(c) || (!self.w.task.sched_idle && self.now.only_sched_idle(c));
         free && !self.claimed(c)
@@ -281,7 +287,7 @@ impl Ladder<'_> {
     // ---- wakeup ----
 
     fn wakeup(&self) -> Decision {
-        // Ours: the pair is looked at as it was before this wakeup.
+        // Ours: sync_local looks at the pair as it was before this wakeup.
         let local = self.sync_local();
         let waker = self.record_wakee();
         let mut decision = if local {
@@ -315,8 +321,8 @@ impl Ladder<'_> {
         waker
     }
 
-    /// A sync wakeup, by a waker that runs alone, of its partner: each woke the other last, and both run in short
-    /// bursts.
+    /// A sync wakeup of the waker's partner, while the waker runs alone. Partners: each woke the
+    /// other last, and both run in short bursts.
     fn sync_local(&self) -> bool {
         let w = self.w;
         let short = |burst: u64| burst > 0 && burst <= SHORT_BURST;
@@ -340,14 +346,15 @@ impl Ladder<'_> {
             && self.core_suits(prev)
     }
 
-    /// is_idle_core(): of the source, where a SCHED_IDLE task counts for nothing, whoever wakes.
+    /// is_idle_core() of the source: a SCHED_IDLE task counts as idle, also if the wakee is
+    /// SCHED_IDLE.
     fn is_idle_core(&self, c: usize) -> bool {
         let free = |t: usize| self.now.idle(t) || self.now.only_sched_idle(t);
         let core = free(c) && self.now.other_threads(c).iter().all(|&s| free(s));
         core && !self.core_claimed(c)
     }
 
-    /// The source asks nothing. prev_core_fits, ours: as the kernel asks elsewhere.
+    /// The source does not test this. prev_core_fits, ours: tested as the kernel does elsewhere.
     fn core_suits(&self, c: usize) -> bool {
         !self.w.features.prev_core_fits || self.asym_fits(c)
     }
@@ -363,7 +370,7 @@ impl Ladder<'_> {
     fn target(&self, waker_flips: u32) -> (usize, &'static str) {
         let (this, prev) = (self.w.this, self.w.prev);
         if !self.ok(prev) {
-            // Ours: the kernel would look around the forbidden CPU and then fall back.
+            // Ours: the kernel would search around the forbidden CPU and then fall back.
             return (if self.ok(this) { this } else { prev }, "wa_same");
         }
         if self.wake_wide(waker_flips) {
@@ -426,7 +433,7 @@ impl Ladder<'_> {
 
     // ---- select_idle_sibling ----
 
-    /// Its core counts as idle, and nobody has claimed it.
+    /// Its core counts as idle and is not claimed.
     fn core_whole(&self, c: usize) -> bool {
         self.now.core_counts_as_idle(c) && !self.core_claimed(c)
     }
@@ -436,8 +443,8 @@ impl Ladder<'_> {
         self.now.machine.smt() && cpus.any(|&c| self.core_whole(c) && self.vacant(c))
     }
 
-    /// A CPU known by name is taken. core_first, ours: not beside a busy sibling while the search, if there is one,
-    /// has a vacant core in prospect.
+    /// Is a free CPU known by name good enough? core_first, ours: not if its sibling is busy while
+    /// a search, if allowed, can find a vacant core.
     fn will_do(&self, c: usize) -> bool {
         let llc = self.now.llc(c);
         let search = !self.w.features.sis_util || self.budget(llc) > 0;
@@ -472,7 +479,7 @@ impl Ladder<'_> {
 
     fn rest_of_siblings(&self, target: usize) -> Decision {
         let w = self.w;
-        // SELECT_BIAS_PREV: the previous CPU first, and not once more after the target.
+        // SELECT_BIAS_PREV: the previous CPU is tried first, and not again after the target.
         let bias = w.features.bias_prev;
         let early = if bias { self.known_prev(target) } else { None };
         let again = bias && w.prev == target && self.ok(target);
@@ -500,7 +507,8 @@ impl Ladder<'_> {
         }
     }
 
-    /// A per-CPU kthread wakes the task on its own CPU, where it last ran and nothing else does.
+    /// A per-CPU kthread wakes the task on its own CPU, which is the task's previous CPU and runs
+    /// nothing else.
     fn behind_kthread(&self) -> bool {
         let w = self.w;
         w.waker.pcpu_kthread
@@ -510,7 +518,8 @@ impl Ladder<'_> {
             && self.asym_fits(w.prev)
     }
 
-    /// recent_used_cpu, where it is another CPU of the target's cache and allowed.
+    /// recent_used_cpu, if it is allowed, shares the target's cache, and is neither the target nor
+    /// the previous CPU.
     fn recent(&self, target: usize) -> Option<usize> {
         let w = self.w;
         w.task.recent.filter(|&c| {

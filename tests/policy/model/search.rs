@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! From the recently used CPU on: what select_idle_sibling() finds by looking around the target, select_idle_capacity(), and
-//! what is left when nothing is idle.
+//! The end of select_idle_sibling(), from the recently used CPU on: the search around the target,
+//! select_idle_capacity(), and the answer when nothing is idle.
 
 use super::spread::MIGRATION_COST;
 use super::{Decision, How, Ladder, MSEC};
@@ -20,7 +20,7 @@ impl Ladder<'_> {
         if now.machine.asym() {
             return match self.capacity(target) {
                 Some(c) => self.taken(c, "sis_capacity"),
-                // The search by capacity has an end of its own.
+                // The search by capacity has its own fallback.
                 None => self.stay(target, "sis_none"),
             };
         }
@@ -47,7 +47,7 @@ impl Ladder<'_> {
         self.nothing(target)
     }
 
-    /// SELECT_BIAS_PREV prefers the previous CPU if it shares the target's cache.
+    /// Nothing is idle. SELECT_BIAS_PREV prefers the previous CPU if it shares the target's cache.
     fn nothing(&self, target: usize) -> Decision {
         let prev = self.w.prev;
         let stays = self.ok(prev) && prev != target && self.now.share_cache(prev, target);
@@ -64,7 +64,7 @@ impl Ladder<'_> {
         }
     }
 
-    /// Where a walk begins. Ours: an offline CPU's place is that of the first one.
+    /// Where a walk begins. Ours: for an offline target, at the first CPU of the first LLC.
     fn place(&self, target: usize) -> usize {
         if self.now.online(target) {
             target
@@ -73,7 +73,8 @@ impl Ladder<'_> {
         }
     }
 
-    /// The CPUs of the target's LLC that the task may use, from the one after the target on and around.
+    /// The CPUs of the target's LLC that the task may use, starting after the target and wrapping
+    /// around.
     fn walk(&self, target: usize) -> impl Iterator<Item = usize> {
         let cpus = self.now.llc_cpus(self.now.llc(target));
         let from = self.place(target);
@@ -81,7 +82,7 @@ impl Ladder<'_> {
         after.iter().chain(before).copied().filter(|&c| self.ok(c))
     }
 
-    /// Ours: what was summed more than 20 ms ago limits nothing.
+    /// Ours: a budget computed more than 20 ms ago limits nothing.
     pub(super) fn budget(&self, llc: usize) -> usize {
         let now = &self.now.llcs[llc];
         if now.age > 20 * MSEC {
@@ -90,8 +91,9 @@ impl Ladder<'_> {
         now.budget
     }
 
-    /// SIS_PROP: "if (!--nr) return -1", where no idle core is expected. Ours: the budget is made by userspace (src/model/idle.rs),
-    /// may be unknown or too old, and is beside nr_idle_scan's, not in its place.
+    /// SIS_PROP: "if (!--nr) return -1", where no idle core is expected. Ours: userspace computes
+    /// this budget (src/model/idle.rs), it may be unknown or expired, and it applies in addition to
+    /// nr_idle_scan.
     fn worth(&self, llc: usize) -> usize {
         let now = &self.now.llcs[llc];
         let features = &self.w.features;
@@ -114,13 +116,14 @@ impl Ladder<'_> {
             let walked = budget.min(self.worth(self.now.llc(target)));
             return cpu(walked).map(|c| (c, "sis_cpu"));
         }
-        // Ours: when no idle core may be used, the first free CPU in order of number; the kernel's order is by core.
+        // Ours: if no idle core may be used, the first free CPU by number. The kernel goes core by
+        // core.
         let core = self.walk(target).find(|&c| self.idle_core(c));
         core.map(|c| (c, "sis_core"))
             .or_else(|| cpu(usize::MAX).map(|c| (c, "sis_cpu")))
     }
 
-    /// select_idle_capacity(). Ours: in order of LLCs, not of numbers, and without a budget.
+    /// select_idle_capacity(). Ours: LLC by LLC instead of by number, and without a budget.
     fn capacity(&self, target: usize) -> Option<usize> {
         let now = self.now;
         let nr_llcs = now.machine.nr_llcs();
@@ -139,7 +142,7 @@ impl Ladder<'_> {
                 if self.fits(c) && quiet {
                     return Some(c);
                 }
-                // A quiet core that is too small beats a busy one that is big enough.
+                // An idle core that is too small beats a big enough CPU beside a busy sibling.
                 let rank = match (quiet, self.fits(c)) {
                     (true, _) => 0,
                     (false, true) => 1,
@@ -154,8 +157,9 @@ impl Ladder<'_> {
         best.map(|(_, _, c)| c)
     }
 
-    /// wide_idle, ours: the other LLCs of the node, then all others, in order; in each a wholly idle core before a thread. Another node is
-    /// not for a task whose bursts are known, and shorter than a migration costs.
+    /// wide_idle, ours: the other LLCs of the node in order, then those of other nodes. In each, an
+    /// idle core before an idle thread. A task with known bursts shorter than the migration cost
+    /// stays on its node.
     fn wide(&self, target: usize) -> Decision {
         let machine = self.now.machine;
         let node = if self.now.online(target) {

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! smt_spread, ours: one thread per core is where a machine that is not full comes to rest.
+//! smt_spread, ours: a machine that is not full should end with one thread per core.
 
 use super::Ladder;
 use crate::topology::Topology;
 
-/// "Who runs for less is not worth a move." ns, the kernel's sysctl_sched_migration_cost.
+/// A task that usually runs for less is not worth a move. ns, the kernel's
+/// sysctl_sched_migration_cost.
 pub(super) const MIGRATION_COST: u64 = 500_000;
 
-/// "A core is vacant for who slept for so long, or leaves a CPU that was busy for so long, when each thread of it has been idle for as long: more than a migration costs, and no
-/// more than ten times that." ns
+/// A core is vacant when each of its threads has been idle for this long. `ns` is twice the sleep
+/// of a task that wakes, or the busy time of the CPU that a running task leaves. The result is
+/// between one and ten migration costs. ns
 pub(super) fn vacant_after(ns: u64) -> u64 {
     ns.clamp(MIGRATION_COST, 10 * MIGRATION_COST)
 }
 
 impl Ladder<'_> {
-    /// Whoever left that core did not leave with the task: it has been idle for twice as long as the task has slept.
+    /// Idle for twice as long as the task slept: the task that left this core probably does not
+    /// wake together with this one.
     pub(super) fn vacant(&self, c: usize) -> bool {
         let least = vacant_after(2 * self.w.task.slept);
         let long = |c: usize| {
@@ -24,7 +27,8 @@ impl Ladder<'_> {
         long(c) && self.now.other_threads(c).iter().all(|&s| long(s))
     }
 
-    /// A core of its own, of the node, then of the machine, where the target's LLC has none to give.
+    /// An idle core in another LLC of the node, then in another node, if the target's LLC has no
+    /// vacant core.
     pub(super) fn spread(&self, target: usize) -> Option<usize> {
         let machine = self.now.machine;
         let asked = self.w.features.smt_spread && self.w.task.burst >= MIGRATION_COST;
@@ -32,7 +36,7 @@ impl Ladder<'_> {
         if !asked || !apt || self.has_vacant_core(self.now.llc(target)) {
             return None;
         }
-        // "Who has an idle core of its own there keeps it."
+        // A task whose own core is idle keeps it.
         let prev = self.w.prev;
         if self.ok(prev) && self.now.share_cache(prev, target) && self.core_whole(prev) {
             return None;
@@ -53,21 +57,24 @@ impl Ladder<'_> {
     }
 }
 
-/// What decides on a running task: for how long each CPU has been busy or idle, how long ago its core last sent one away, ns.
+/// The state that decides about a running task: how long each CPU has been busy or idle, and how
+/// long ago its core last sent a task away. ns
 #[derive(Debug)]
 pub struct Core {
     pub idle: Vec<bool>,
     pub busy_for: Vec<u64>,
     pub idle_for: Vec<u64>,
     pub sent: u64,
-    /// For how long the task has run since it woke; who wakes it in turn stays with it (sync_local).
+    /// How long the task has run since it woke. `partners`: sync_local is on, so the task's waker
+    /// follows it.
     pub ran: u64,
     pub partners: bool,
     pub allowed: Vec<bool>,
     pub slice: u64,
 }
 
-/// Seen from the first CPU of a cache. "Two tasks that have been running on two threads of one core for a slice while another core is vacant: one moves."
+/// Two threads of a core have run for a slice while another core is vacant: one task moves. The
+/// search starts from the first CPU of a cache.
 pub fn leaves_for(machine: &Topology, now: &Core, cpu: usize) -> Option<usize> {
     let long = |c: usize| !now.idle[c] && now.busy_for[c] >= now.slice;
     let shares = long(cpu) && machine.siblings(cpu).iter().any(|&s| long(s));
@@ -80,7 +87,7 @@ pub fn leaves_for(machine: &Topology, now: &Core, cpu: usize) -> Option<usize> {
     let free = |c: usize| now.idle[c] && now.idle_for[c] >= vacant_after(now.busy_for[cpu]);
     let vacant = |c: usize| free(c) && machine.siblings(c).iter().all(|&s| free(s));
     let own = &machine.cpus[cpu];
-    // The nearest: the LLC, the node, then by number of the LLC and of the CPU.
+    // The nearest first: the LLC, then the node, then by number of the LLC and of the CPU.
     let far = |c: usize| {
         let there = &machine.cpus[c];
         (there.llc != own.llc, there.node != own.node, there.llc, c)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is not the policy's: what userspace writes, what the kernel shows of a CPU, time.
+//! What is outside the policy: values that userspace writes, the kernel's view of a CPU, and time.
 
 use super::play::Play;
 use crate::targets::bytes::Bytes;
@@ -7,7 +7,7 @@ use scx_roost::bpf::intf::{self, MAX_ARMS};
 use scx_roost::features::{FeatureSet, orphans};
 use scx_roost::native::sys;
 
-/// Any that userspace would take: no sub-switch without its feature.
+/// A set of features that userspace would accept: no sub-switch without its parent.
 pub fn features(bytes: &mut Bytes) -> u32 {
     let number = bytes.number(0);
     let any = number ^ number >> 32;
@@ -22,7 +22,7 @@ pub fn arm_number(any: u32) -> u32 {
     any % MAX_ARMS
 }
 
-/// As a task takes it over.
+/// The copy that a task takes of its arm.
 pub fn task_policy(arm: &intf::task_policy) -> sys::task_policy {
     sys::task_policy {
         features: arm.features,
@@ -37,7 +37,7 @@ pub fn task_policy(arm: &intf::task_policy) -> sys::task_policy {
     }
 }
 
-/// An arm, a CPU's limit, its frequency, or what a scan is worth.
+/// Changes an arm, a CPU's capacity, its frequency or threshold, or what a scan is worth.
 pub fn userspace(play: &mut Play, bytes: &mut Bytes) {
     let cpu = play.cpu(bytes);
     let whole = play.kernel.facts().cpus[cpu].capacity;
@@ -56,7 +56,7 @@ pub fn userspace(play: &mut Play, bytes: &mut Bytes) {
     }
 }
 
-/// Times as far apart as the tunables let them be (features.rs).
+/// The times have the ranges of the tunables (features.rs).
 fn publish(image: &mut intf::policy_image, bytes: &mut Bytes) {
     image.generation = image.generation.wrapping_add(1);
     let slot = bytes.below(MAX_ARMS as usize);
@@ -80,7 +80,7 @@ fn publish(image: &mut intf::policy_image, bytes: &mut Bytes) {
     arm.migration_cost_ns = within(bytes, 0, 100_000_000);
 }
 
-/// What the kernel shows of a CPU need not fit what the policy believes.
+/// The kernel's view of a CPU need not agree with the policy's state.
 pub fn view(play: &mut Play, bytes: &mut Bytes) {
     let cpu = play.cpu(bytes);
     let (view, run) = play.kernel.view(cpu);
@@ -96,7 +96,8 @@ pub fn view(play: &mut Play, bytes: &mut Bytes) {
     }
 }
 
-/// It goes on a little, far, or to anywhere: clocks of CPUs differ, and a machine sleeps.
+/// Time goes on by a little or by much, or to anywhere: the clocks of CPUs differ, and a machine
+/// may suspend.
 pub fn time(play: &mut Play, bytes: &mut Bytes) {
     let now = play.now();
     play.set_now(match bytes.below(3) {

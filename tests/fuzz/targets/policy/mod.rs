@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The native policy, from whatever it may remember. An input is a machine and a row of steps:
-//! memory is overwritten (`state`), the kernel's view and userspace's part change (`around`),
-//! callbacks run (`play`). Facts, features and tunables are valid, for userspace writes them. What
-//! a callback answers has to be something that the kernel takes.
+//! The native policy, from arbitrary memory. An input is a machine and a sequence of steps: memory
+//! is overwritten (`state`), the kernel's view and userspace's values change (`around`), callbacks
+//! run (`play`). Facts, features and tunables are valid, because userspace writes them. Whatever a
+//! callback asks for must be something that the kernel accepts.
 
 mod around;
 mod play;
@@ -17,9 +17,9 @@ use scx_roost::native::{Kernel, World};
 
 const TASKS: usize = 6;
 const CGROUPS: usize = 5;
-/// Of one input.
+/// Steps of one input.
 const STEPS: usize = 400;
-/// ns; when an input begins.
+/// The time at which an input begins, ns.
 const NOW: u64 = 1 << 40;
 
 pub fn policy(input: &[u8]) {
@@ -69,7 +69,7 @@ fn kernel(bytes: &mut Bytes) -> Kernel {
     kernel
 }
 
-/// From one CPU to more LLCs, and to more CPUs of an LLC, than a word has bits.
+/// From one CPU up to machines with more LLCs, or more CPUs in an LLC, than a word has bits.
 fn machine(which: usize) -> Topology {
     match which {
         0 => Topology::regular(1, 1, 1, 1, false),
@@ -85,7 +85,7 @@ fn machine(which: usize) -> Topology {
     }
 }
 
-/// Two big cores of two threads, four little ones of one; a thread and a core are offline.
+/// Two big cores of two threads, four little cores of one thread. A thread and a core are offline.
 fn hybrid() -> Topology {
     let cpu = |number: usize| Cpu {
         core: if number < 4 { number / 2 } else { number - 2 },

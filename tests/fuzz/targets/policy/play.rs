@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Callbacks in any order, and the least that the kernel does between them.
+//! Callbacks in any order, with the minimum that the kernel does between them.
 
 use super::TASKS;
 use crate::targets::bytes::Bytes;
@@ -9,7 +9,7 @@ use scx_roost::native::{Act, Attr, Insert, Kernel, SchedPolicy, TaskId, To};
 pub struct Play {
     pub kernel: Kernel,
     now: u64,
-    /// A fact that is kept with the state.
+    /// core_mask of each CPU: a fact that is stored with its state.
     pub core_masks: Vec<u64>,
     online: Vec<usize>,
     current: Vec<Option<TaskId>>,
@@ -47,7 +47,7 @@ impl Play {
         self.kernel.set_now(now);
     }
 
-    /// One that is online.
+    /// A CPU that is online.
     pub fn cpu(&self, bytes: &mut Bytes) -> usize {
         self.online[bytes.below(self.online.len())]
     }
@@ -70,7 +70,7 @@ impl Play {
                 .set_affinity(task, self.masks[bytes.below(self.masks.len())]),
             _ => self.kernel.world_mut().cgroup_sweep(),
         }
-        // Where a change of affinity leaves it out, the kernel moves it.
+        // The kernel moves a task that its new affinity forbids to stay.
         let at = self.kernel.cpu_of(task);
         let at = self.kernel.usable(task, at);
         self.kernel.set_cpu(task, at);
@@ -166,7 +166,7 @@ impl Play {
             .is_some_and(|c| c.online != 0)
     }
 
-    /// The kernel ends a scheduler that puts a task on a CPU that it may not use.
+    /// The kernel ends a scheduler that puts a task on a CPU which the task may not use.
     fn put(&mut self, insert: Insert) {
         let task = insert.task;
         self.kernel.unqueue(task);
@@ -188,7 +188,7 @@ impl Play {
         }
     }
 
-    /// After every step.
+    /// Checked after every step.
     pub fn holds(&mut self) {
         let mut acts = std::mem::take(&mut self.acts);
         self.kernel.acts(&mut acts);
@@ -225,7 +225,7 @@ impl Play {
     }
 }
 
-/// Every CPU; the first; the last; every other; what is beyond the first word.
+/// Masks: every CPU, the first, the last, every other one, those beyond the first word.
 fn masks(kernel: &mut Kernel, online: &[usize]) -> Vec<usize> {
     let words = kernel.facts().cpus.len().div_ceil(64);
     let of = |cpus: &mut dyn Iterator<Item = usize>| {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Overwrites the policy's memory. A field may get every value of its type, except:
-//! - an index names something that exists; a task that waits for its move has a CPU to move to;
-//! - a task's weight is in its range, and a CPU's is no less than what its tasks have added;
-//! - a lag is within the limit of `clamped_lag`;
-//! - what a task copies from its arm is what some arm has.
+//! - An index is in range. A task that waits for its move has a CPU to move to.
+//! - A task's weight is in its range. A CPU's weight is at least the sum of what its tasks have
+//!   added.
+//! - A lag is within the limit of `clamped_lag`.
+//! - What a task copies from its arm is what some arm has.
 
 use super::around::{arm_number, task_policy};
 use super::play::Play;
@@ -12,12 +13,12 @@ use crate::targets::bytes::Bytes;
 use scx_roost::native::sys;
 
 const MAX_WEIGHT: u32 = 1 << 22;
-/// So many tasks' worth of it.
+/// The highest total weight of a queue.
 const QUEUE_WEIGHT: u64 = 1 << 40;
-/// ns; of a slice, as the kernel takes one (sched_setattr()).
+/// The longest slice that the kernel accepts (sched_setattr()), ns.
 const SLICE: u64 = 100_000_000;
 
-/// One field.
+/// Overwrites one field.
 pub fn poke(play: &mut Play, bytes: &mut Bytes) {
     let now = play.now();
     match bytes.below(4) {
@@ -42,7 +43,7 @@ pub fn poke(play: &mut Play, bytes: &mut Bytes) {
     bound(play);
 }
 
-/// All fields, by chance from a seed.
+/// Overwrites many fields with random values from a seed.
 pub fn scramble(play: &mut Play, bytes: &mut Bytes) {
     let seed = u64::from(bytes.byte()) << 8 | u64::from(bytes.byte());
     let mut rng = scx_roost::rng::Rng::new(seed);
@@ -63,21 +64,21 @@ pub fn scramble(play: &mut Play, bytes: &mut Bytes) {
     bound(play);
 }
 
-/// What has only numbers in it.
+/// Types that contain only numbers.
 trait Numbers {}
 impl Numbers for sys::cpu_state {}
 impl Numbers for sys::llc_state {}
 impl Numbers for sys::cgroup_state {}
 impl Numbers for sys::task_state {}
 
-/// Four bytes of it, or eight.
+/// Overwrites four or eight bytes.
 fn overwrite<T: Numbers>(of: &mut T, bytes: &mut Bytes, now: u64) {
     let words = size_of::<T>() / size_of::<u32>();
     let at = bytes.below(words);
     let value = bytes.number(now);
     let wide = at.is_multiple_of(2) && at + 1 < words && bytes.flag();
     let word = (&raw mut *of).cast::<u32>();
-    // SAFETY: the words are inside of it, and numbers and padding take every value.
+    // SAFETY: the words are inside of `of`, and its numbers and padding may have every value.
     unsafe {
         word.add(at).write(value as u32);
         if wide {
@@ -108,7 +109,7 @@ fn bound(play: &mut Play) {
     bound_sums(play);
 }
 
-/// The weight of a CPU's tasks is no less than what its tasks have added to it.
+/// A CPU's weight is at least the sum of what its tasks have added.
 fn bound_sums(play: &mut Play) {
     let mut least = vec![0; play.core_masks.len()];
     for task in 0..TASKS {
