@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The second half of the port, over kfuncs: what the policy asks about tasks and run queues after placement, and what it has the
- * kernel do. What each function means is in policy/port.h. No part of the test's object, which only places.
+ * The second half of the port, over kfuncs: what the policy reads of tasks and run queues after
+ * placement, and what it has the kernel do. policy/port.h says what each function means. Not in the
+ * tests' object, which only places.
  */
 #ifndef ROOST_ACT_BPF_H
 #define ROOST_ACT_BPF_H
 
-#define RT_PRIOS     100 /* kernel: MAX_RT_PRIO; static_prio of nice -20 */
+#define RT_PRIOS     100 /* kernel: MAX_RT_PRIO, the static_prio of nice -20 */
 
 #define ENQ_WAKEUP   SCX_ENQ_WAKEUP
 #define ENQ_LAST     SCX_ENQ_LAST
@@ -32,8 +33,8 @@ static __always_inline u32 task_pid(port_task *p)
 }
 
 /*
- * p->migration_disabled is 1 also for a task that is only inside this program, where the program's entry disables
- * migration (see is_migration_disabled() of the scx headers, which would need a kconfig extern).
+ * p->migration_disabled is also 1 for the current task if the entry of this program disables
+ * migration. is_migration_disabled() of the scx headers would need a kconfig extern.
  */
 static __always_inline bool migration_disabled(port_task *p)
 {
@@ -79,13 +80,13 @@ static __always_inline bool enq_placed(u64 enq_flags)
 	return __COMPAT_is_enq_cpu_selected(enq_flags);
 }
 
-/* Behind the policy: arm.bpf.h, cgroup.bpf.h. */
+/* Defined after the policy: arm.bpf.h, cgroup.bpf.h. */
 static __always_inline void arm_follow(port_task *p, struct task_state *ts);
 subprog u32 sweep_cgroups(u64 now);
 
 /*
- * preempt_count()'s fields of NMI, interrupt and softirq being served (kernel: in_task()); bpf_in_task() of the scx headers would
- * need a kconfig extern.
+ * The fields of preempt_count() for NMI, interrupt and softirq context (kernel: in_task()).
+ * bpf_in_task() of the scx headers would need a kconfig extern.
  */
 #define INTERRUPT_COUNTS 0xff0100
 
@@ -183,16 +184,16 @@ static __always_inline bool set_slice(port_task *p, u64 slice)
 #define queued_move_here(p)		  scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)
 #define queued_move_to(p, cpu, enq_flags) scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | (cpu), enq_flags)
 
-/* The key goes with the task. */
+/* Takes the key along. */
 #define queued_requeue(p, queue, key)                                                                                  \
 	({                                                                                                             \
 		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, key);                                                    \
 		scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, queue, 0);                                                \
 	})
 
-/* ---- timers; they are set up in timers.bpf.h ---- */
+/* ---- timers; timers.bpf.h sets them up ---- */
 
-/* A bpf_timer is pinned only to its caller's CPU. */
+/* A bpf_timer can be pinned only to its caller's CPU. */
 static __always_inline s32 start_timer(struct bpf_timer *timer, s32 cpu, u64 ns)
 {
 	return bpf_timer_start(timer, ns, cpu == this_cpu() ? BPF_F_TIMER_CPU_PIN : 0);
@@ -217,7 +218,10 @@ static __always_inline s32 start_delay_timer(s32 cpu, u64 ns)
 	return t ? start_timer(&t->timer, cpu, ns) : -ENOENT;
 }
 
-/* PREEMPT_RT refuses a program in which the verifier finds a timer: it knows tun. */
+/*
+ * PREEMPT_RT rejects a program with a timer. The verifier knows tun, and drops the code after the
+ * return.
+ */
 static __always_inline s32 start_park_timer(u32 queue, u64 ns)
 {
 	u32 key = queue % PARK_QUEUES;
@@ -232,7 +236,7 @@ static __always_inline s32 start_park_timer(u32 queue, u64 ns)
 /* ---- tests ---- */
 
 #ifdef ROOST_FAULTS
-/* The time between the look at a CPU and the insertion there, long enough for a race to be seen. */
+/* A pause between the check of a CPU and the insertion there, long enough for a race to be seen. */
 #define SPIN_NS 1000000ULL
 
 subprog u32 spin_gap(void)

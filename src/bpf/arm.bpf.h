@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which arm is a task on? Of what userspace told (struct arm_rules, struct arm_member) counts first how its process was
- * started, then a rule about its process, then one about its cgroup or the nearest above it, then one about its name, else
- * it is on arm 0.
+ * Which arm a task is on. Userspace sets the rules (struct arm_rules, struct arm_member). In order
+ * of precedence: how the task's process was started; a rule about its process; a rule about its
+ * cgroup or the nearest above it; a rule about its name; else arm 0.
  *
- * A task asks when the rules or its cgroups are others than when it last asked: at its wakeups and at ticks. So whoever
- * changes a rule or moves a task need not find anybody, and neither a tracer nor the cpu controller is needed to follow moves.
+ * A task looks up its arm, at wakeups and ticks, when the rules or its cgroups have changed since
+ * it last did. So a change of a rule or a move of a task needs no search for tasks. Neither a
+ * tracer nor the cpu controller is needed to follow moves.
  */
 #ifndef ROOST_ARM_BPF_H
 #define ROOST_ARM_BPF_H
@@ -14,14 +15,14 @@
 
 #define NO_ARM		 MAX_ARMS
 #define CGROUP_DEPTH_MAX 64
-/* Each step of a match goes on in the name or begins anew one letter later. */
+/* Each step of a match goes on in the name, or restarts one letter later. */
 #define GLOB_STEPS_MAX	 (COMM_LEN * COMM_LEN + COMM_LEN)
 
 struct comm_name {
 	char text[COMM_LEN];
 };
 
-/* NO_ARM: the ticket is no longer good. */
+/* The arm of a ticket; NO_ARM: the ticket is no longer valid. */
 static __always_inline u32 arm_of_ticket(u32 id)
 {
 	u32 at = id;
@@ -32,7 +33,7 @@ static __always_inline u32 arm_of_ticket(u32 id)
 	return id && ticket->id == id ? ticket->arm : NO_ARM;
 }
 
-/* What the task's process was told. */
+/* The arm by the tickets of the task's process. */
 static __always_inline u32 arm_of_process(struct task_struct *p)
 {
 	struct arm_member *member = bpf_task_storage_get(&arm_members, p->group_leader, 0, 0);
@@ -44,7 +45,10 @@ static __always_inline u32 arm_of_process(struct task_struct *p)
 	return arm < MAX_ARMS ? arm : arm_of_ticket(member->pid);
 }
 
-/* The nearest cgroup with a rule, from the one of this state upwards. Its memory is not freed before we are done. */
+/*
+ * The arm by the nearest cgroup with a rule, from that of @css upwards. RCU keeps its memory until
+ * the program ends.
+ */
 subprog u32 arm_of_cgroup(u64 css)
 {
 	u32 i;
@@ -72,7 +76,7 @@ static __always_inline char letter(const char *text, u32 i)
 	return text[i % COMM_LEN];
 }
 
-/* Does the name match? At a mismatch the last * takes in one letter more. */
+/* Does the name match? At a mismatch the last * takes one letter more. */
 subprog bool comm_matches(const struct comm_name *name nonnull, u32 rule)
 {
 	const struct comm_rule *r;
@@ -131,7 +135,7 @@ subprog u32 arm_by_rules(struct task_struct *p trusted)
 	return arm < MAX_ARMS ? arm : 0;
 }
 
-/* The task is on the arm that the rules say. */
+/* Put the task on the arm that the rules say. */
 static __always_inline void arm_follow(struct task_struct *p, struct task_state *ts)
 {
 	u64 css_set;
@@ -139,17 +143,23 @@ static __always_inline void arm_follow(struct task_struct *p, struct task_state 
 
 	if (tun.frozen)
 		return;
-	seq = *(volatile u32 *)&rules.seq; /* the writer changes it last */
+	seq = *(volatile u32 *)&rules.seq; /* userspace changes it last */
 	css_set = (u64)p->cgroups;
 	if (ts->css_set == css_set && ts->rules_seq == seq)
 		return;
 	ts->css_set = css_set;
-	/* One that is being renamed may still have had the old name. Noted before it asks: who is told meanwhile asks again. */
+	/*
+	 * A task that is being renamed (0) may still have its old name: it looks up again. seq is
+	 * stored before the lookup, so that a change meanwhile causes another one.
+	 */
 	__sync_lock_test_and_set(&ts->rules_seq, ts->rules_seq ? seq : 1);
 	ts->arm = arm_by_rules(p);
 }
 
-/* A thread of the process that is told: it asks at its next wakeup or tick. */
+/*
+ * A thread of the process for which userspace sets tickets. It looks up its arm at its next wakeup
+ * or tick.
+ */
 static __always_inline void arm_tell(struct task_struct *p)
 {
 	struct arm_member *member = bpf_task_storage_get(&arm_members, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -167,9 +177,10 @@ static __always_inline void arm_tell(struct task_struct *p)
 }
 
 /*
- * A fork, by the task that runs. The child's cgroups are not set yet: if they turn out to be others than the parent's, it asks.
- * A new process takes along what the parent's was told. Its threads have their leader, and a copy, as arm_tell() gives one to
- * those that there are: one that calls exec becomes the leader (kernel: de_thread()).
+ * A fork by the current task. The child's cgroups are not set yet: if they turn out to differ from
+ * the parent's, it looks up its arm. A new process inherits its parent's tickets. A new thread has
+ * its leader's, and also gets a copy, as existing threads do in arm_tell(): a thread that calls
+ * exec becomes the leader (kernel: de_thread()).
  */
 static __always_inline void arm_inherit(struct task_struct *p, struct task_state *ts)
 {

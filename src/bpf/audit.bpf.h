@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Do the CPUs' sums hold what their tasks say they gave them? Asked from outside through BPF_PROG_RUN, of a scheduler that
- * runs. A task that comes or goes meanwhile may be missed or counted twice: whoever asks takes the best of a few answers.
+ * Do the CPUs' sums match what their tasks have added? Userspace checks this on a running
+ * scheduler, through BPF_PROG_RUN. A task that comes or goes meanwhile may be missed or counted
+ * twice, so userspace takes the best of a few results.
  */
 #ifndef ROOST_AUDIT_BPF_H
 #define ROOST_AUDIT_BPF_H
@@ -9,7 +10,7 @@
 #include "ctx.bpf.h"
 
 struct audit audited = {};
-s64 util_drifts[MAX_CPUS] = {}; /* of each CPU, as of the last time; userspace reads it */
+s64 util_drifts[MAX_CPUS] = {}; /* of each CPU, as of the last check; read by userspace */
 
 static __always_inline void audit_task(struct task_struct *p)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* cpu.max as the kernel tells of it; what it comes to is in policy/bandwidth.h. */
+/* cpu.max as the kernel reports it. policy/bandwidth.h applies it. */
 #ifndef ROOST_BANDWIDTH_BPF_H
 #define ROOST_BANDWIDTH_BPF_H
 
@@ -10,8 +10,8 @@
 #define NSEC_PER_USEC 1000ULL
 
 /*
- * The limit of the group at @index is set, changed, or taken away (NO_QUOTA_US). Where there never
- * was one, nothing is.
+ * The limit of the group at @index is set, changed, or removed (NO_QUOTA_US). If there never was
+ * one, there is nothing to do.
  */
 static __always_inline void limit_told(u32 index, u64 period_us, u64 quota_us, u64 burst_us)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The table of cgroups: an index for each that the cpu controller knows; the arithmetic is in policy/cgroup.h. */
+/*
+ * The table of cgroups: an index for each cgroup that the cpu controller knows. The arithmetic is
+ * in policy/cgroup.h.
+ */
 #ifndef ROOST_CGROUP_BPF_H
 #define ROOST_CGROUP_BPF_H
 
@@ -53,7 +56,10 @@ static __always_inline u32 parent_index(struct cgroup *cgrp)
 	return index;
 }
 
-/* cpu.idle, from the cpu controller's own state: what the callback is told holds it from Linux 7.3 on only. */
+/*
+ * cpu.idle, from the cpu controller's own state: the callback's arguments hold it only from Linux
+ * 7.3 on.
+ */
 static __always_inline bool cpu_idle_of(struct cgroup *cgrp)
 {
 	u64 at = bpf_core_enum_value(enum cgroup_subsys_id, cpu_cgrp_id) * sizeof(void *);
@@ -89,7 +95,10 @@ static __always_inline s32 cgroup_add(struct cgroup *cgrp, struct scx_cgroup_ini
 	cgroup_weigh(index, scaled_weight(args->weight), cpu_idle_of(cgrp));
 	cg->parent = parent_index(cgrp);
 	cg->sched_idle = cg->idle || cgroup_state(cg->parent)->sched_idle;
-	/* Not runnable: a task that dies may outlive its group, and the index was the group's. */
+	/*
+	 * All but runnable, which still counts tasks of the index's last group: a dying task may
+	 * outlive its group.
+	 */
 	cg->load = cg->children = cg->next_children = cg->active = 0;
 	limit_begins(index, cgrp->kn->id);
 	ci->index = index;
@@ -98,7 +107,7 @@ static __always_inline s32 cgroup_add(struct cgroup *cgrp, struct scx_cgroup_ini
 	return 0;
 }
 
-/* ROOT_CGROUP for one that found the table full: it has its parent's index. */
+/* The group's index; ROOT_CGROUP if the table was full, so that it has its parent's. */
 static __always_inline u32 own_index(struct cgroup *cgrp)
 {
 	u32 index = cgroup_index(cgrp);
@@ -121,15 +130,15 @@ static __always_inline void cgroup_remove(struct cgroup *cgrp)
 
 /* ---- the sweep ---- */
 
-/* So many times a tick measures, or settles, a word of the table. */
+/* How many words of the table a tick measures or settles. */
 #define SWEEP_WORDS    8
 
-/* ns until the next tick goes on: this one is done long before. */
+/* ns until the next tick goes on; this one is done long before. */
 #define SWEEP_PAUSE_NS 1000000ULL
 
 /*
- * One CPU of the machine sweeps the cgroups in use: all are measured, then all are settled. Interrupts are off, so where
- * there are more than 256 of them a later tick goes on.
+ * One CPU at a time sweeps the cgroups in use: first all are measured, then all are settled.
+ * Interrupts are off, so with more than 256 cgroups a later tick goes on.
  */
 subprog u32 sweep_cgroups(u64 now)
 {

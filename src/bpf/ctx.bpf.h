@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What we read of a task's settings. */
+/* Reads a task's settings. */
 #ifndef ROOST_CTX_BPF_H
 #define ROOST_CTX_BPF_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The one table of features. A row is FEATURE(name, source, help), or SUBSWITCH(name, parent, source, help) for a deviation
- * that can be switched on where its feature is on; its place is its bit. build.rs reads the same rows for Rust
- * (src/features.rs), so that a feature is named once.
+ * The table of features. A row is FEATURE(name, source, help), or SUBSWITCH(name, parent, source,
+ * help) for a deviation that can be switched on where its feature is on. Its position is its bit.
+ * build.rs reads the same rows for Rust (src/features.rs), so each feature is named only here.
  *
- * The name is the interface: it is what is typed. Bits mean something within one build only, so rows may move and go
- * until version 1.0. From 1.0 on a row stays where it is and new ones are appended.
+ * The name is the interface that users type. Bits have a meaning within one build only, so rows may
+ * move and go until version 1.0. From then on rows stay where they are, and new ones are appended.
  */
 FEATURE(prev_idle, "Lawall 2020", "wake_affine: an idle previous CPU is the target, also across LLCs")
 FEATURE(sis_util, "mainline (SIS_UTIL)", "the scan for an idle CPU in the LLC visits fewer CPUs the busier the LLC is")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The one table of histograms. A row is HIST(name, help); each has NR_HIST_BUCKETS buckets, of which number i counts times
- * from 2^i to 2^(i+1) us of 1024 ns, the first also what is shorter and the last what is longer. build.rs reads the same
- * rows for Rust (src/stats/).
+ * The table of histograms. A row is HIST(name, help). Each has NR_HIST_BUCKETS buckets. Bucket i
+ * counts times from 2^i to 2^(i+1) us of 1024 ns; the first also counts shorter times, the last
+ * longer ones. build.rs reads the same rows for Rust (src/stats/).
  */
 HIST(wakeup_latency, "time from a wakeup until the task ran")
 HIST(fits_wait, "of these, of tasks that util_fits placed on a busy CPU")

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * scx_roost: the kernel's own wakeup placement, with the ideas of five LKML threads as switches over it.
+ * scx_roost: the kernel's own wakeup placement, with the ideas of five LKML threads as switches on
+ * top.
  *
  * This file binds sched_ext's callbacks to the policy, in the order of a task's life:
  *
- *	select_cpu			where it shall run	policy/select_cpu.h, which asks policy/ladder.h
- *	enqueue				it joins a queue	policy/enqueue.h, in the order of policy/queue.h
- *	dispatch			who runs next		policy/dispatch.h, policy/steal.h
- *	running, tick, stopping		time is accounted	policy/run.h, policy/tick.h, policy/signal.h
+ *	select_cpu			choose a CPU		policy/select_cpu.h, policy/ladder.h
+ *	enqueue				join a queue		policy/enqueue.h, policy/queue.h
+ *	dispatch			choose the next task	policy/dispatch.h, policy/steal.h
+ *	running, tick, stopping		account time		policy/run.h, policy/tick.h,
+ *								policy/signal.h
  *	cpu_online, cpu_offline		CPUs come and go	policy/hotplug.h
- *	timers				slices end, moves come	policy/slice_timer.h, policy/delay_queue.h, by timers.bpf.h
- *	init_task ... disable		its context, its arm	ctx.bpf.h, arm.bpf.h
- *	cgroup_*			weights of groups	policy/cgroup.h, through cgroup.bpf.h
- *	cgroup_set_bandwidth		limits of groups	policy/bandwidth.h, policy/parking.h, through bandwidth.bpf.h
- *	roost_audit			are the sums right?	audit.bpf.h, asked by ctl show --audit
+ *	timers				end slices, move tasks	policy/slice_timer.h,
+ *								policy/delay_queue.h, timers.bpf.h
+ *	init_task ... disable		a task's state, its arm	ctx.bpf.h, arm.bpf.h
+ *	cgroup_*			weights of groups	policy/cgroup.h, cgroup.bpf.h
+ *	cgroup_set_bandwidth		limits of groups	policy/bandwidth.h,
+ *								policy/parking.h, bandwidth.bpf.h
+ *	roost_audit			check the sums		audit.bpf.h, for ctl show --audit
  *
- * The policy is plain C over the port (policy/port.h) and is compiled natively too. No decision waits for userspace,
- * and no kconfig extern is referenced, so that it loads where there is no /boot/config.
+ * The policy is plain C over the port (policy/port.h) and is also compiled natively. No decision
+ * waits for userspace. No kconfig extern is used, so it loads without a /boot/config.
  */
 #include <scx/common.bpf.h>
 #include "arm.bpf.h"
@@ -68,7 +72,7 @@ bool BPF_STRUCT_OPS(roost_yield, struct task_struct *from, struct task_struct *t
 	return run_yield(from, to);
 }
 
-/* Also when the task joins our class, right after ops.enable. */
+/* Also called when the task joins our class, right after ops.enable. */
 void BPF_STRUCT_OPS(roost_set_weight, struct task_struct *p, u32 weight)
 {
 	struct task_state *ts = task_state_of(p);
@@ -109,13 +113,16 @@ s32 BPF_STRUCT_OPS(roost_init_task, struct task_struct *p, struct scx_init_task_
 	return 0;
 }
 
-/* The task leaves our class, or dies (the kernel does this before ops.exit_task); it may still be counted in a queue. */
+/*
+ * The task leaves our class or dies; the kernel calls this before ops.exit_task. A queue may still
+ * count the task.
+ */
 void BPF_STRUCT_OPS(roost_disable, struct task_struct *p)
 {
 	run_disable(p);
 }
 
-/* The new name is not there yet. Attached while there are rules about names. */
+/* Called before the task has its new name. Attached while there are rules about names. */
 SEC("tp_btf/task_rename")
 int BPF_PROG(roost_rename, struct task_struct *p, const char *comm)
 {
@@ -126,7 +133,10 @@ int BPF_PROG(roost_rename, struct task_struct *p, const char *comm)
 	return 0;
 }
 
-/* Run over the threads of one process, its leader first, so that a thread that is cloned meanwhile copies what is new. */
+/*
+ * Run over the threads of one process, leader first. So a thread that is cloned meanwhile copies
+ * the new values.
+ */
 SEC("iter/task")
 int roost_tell(struct bpf_iter__task *ctx)
 {
@@ -205,7 +215,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(roost_init)
 	return 0;
 }
 
-/* Queues of parked tasks. */
+/* Dump the queues of parked tasks. */
 void BPF_STRUCT_OPS(roost_dump, struct scx_dump_ctx *dctx)
 {
 	u64 now = scx_bpf_now();

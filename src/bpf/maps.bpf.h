@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Every map and global of the scheduler. Facts and tunables are constants to the verifier; userspace sets them. The policy
- * may change at any time; userspace alone writes it.
+ * All maps and globals of the scheduler. Facts and tunables are set by userspace and constant to
+ * the verifier. The policy may change at any time; only userspace writes it.
  */
 #ifndef ROOST_MAPS_BPF_H
 #define ROOST_MAPS_BPF_H
@@ -17,7 +17,10 @@ const volatile struct node_facts nodes[MAX_NODES] = {};
 const volatile u16 llc_cpus[MAX_CPUS] = {};
 const volatile struct tunables tun = {};
 
-/* Faults that only a build for tests can have: features that older kernels lack stay unused; races are widened. */
+/*
+ * Faults of builds for tests. old_paths: do not use what older kernels lack; spin: widen races, and
+ * lose the delay timer.
+ */
 #ifdef ROOST_FAULTS
 const volatile u8 fault_old_paths, fault_spin;
 #else
@@ -31,10 +34,16 @@ struct policy_store policy = {};
 struct arm_rules rules = {};
 struct arm_told told = {};
 
-/* Frequencies as userspace reads them: kHz, and in the upper half when, in ms of clock_ns(). 0: not known. */
+/*
+ * Frequencies as userspace reads them: kHz, and in the upper half the time of the reading, ms of
+ * clock_ns(). 0: unknown.
+ */
 u64 cpu_freqs[MAX_CPUS] = {};
 
-/* CPUs of each LLC that a scan is worth, and in the upper half until when that counts, in ms of clock_ns(). 0: not known. */
+/*
+ * How many CPUs of each LLC a scan may visit, and in the upper half until when that is valid, ms of
+ * clock_ns(). 0: unknown.
+ */
 u64 llc_scans[MAX_LLCS] = {};
 
 /* ---- state ---- */
@@ -44,17 +53,19 @@ struct llc_state llc_states[MAX_LLCS] = {};
 struct llc_sets sets_of_llcs = {};
 struct domains the_domains = {};
 struct cgroup_state cgroup_states[MAX_CGROUPS] = {};
-u64 cgroups_used[CGROUP_WORDS] = {}; /* bit: the index is taken */
-u32 cgroup_words = 0;		     /* only grows, under the kernel's cgroup lock: how far a sweep looks */
+u64 cgroups_used[CGROUP_WORDS] = {}; /* bit: the index is in use */
+/* how far a sweep goes; only grows, under the kernel's cgroup lock */
+u32 cgroup_words = 0;
 struct bandwidth bandwidths[MAX_CGROUPS] = {};
 struct limits all_limits = {};
 struct park parks[PARK_QUEUES] = {};
-u64 swept_at = 0;   /* ns: when a tick last swept cgroups */
-u32 sweep_next = 0; /* where the sweep goes on, in words: first each is measured, then each settled */
+u64 swept_at = 0; /* ns: when a tick last swept cgroups */
+/* The word where the sweep goes on: first all are measured, then all are settled. */
+u32 sweep_next = 0;
 
 u32 timers_set = 0; /* bool */
 
-volatile u32 unknown_zero = 0; /* always 0; the verifier must not know (port.h: from_zero) */
+volatile u32 unknown_zero = 0; /* always 0, unknown to the verifier (port.h: from_zero) */
 
 struct cpu_stats {
 	u64 v[ROOST_NR_STATS];
@@ -63,9 +74,9 @@ struct cpu_stats {
 } __attribute__((aligned(CACHELINE)));
 
 /*
- * Counters of each arm on each CPU, a CPU's rows together; userspace sums them. A map of its own, which
- * userspace makes as long as the kernel's CPUs need before it loads (src/counters.rs). The verifier knows
- * how many CPUs the kernel has, so an index needs no bound here.
+ * Counters of each arm on each CPU, a CPU's rows together; userspace sums them. A map of its own,
+ * because userspace sizes it for the kernel's CPUs before the load (src/counters.rs). The verifier
+ * knows the number of CPUs, so an index needs no bound here.
  */
 struct cpu_stats stats[MAX_ARMS] SEC(".bss.stats");
 
@@ -76,7 +87,7 @@ struct {
 	__type(value, struct task_state);
 } task_states SEC(".maps");
 
-/* Threads of processes that were put on an arm. The daemon keeps it from one load to the next. */
+/* Threads of processes that were put on an arm. The daemon passes it from one load to the next. */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -84,7 +95,7 @@ struct {
 	__type(value, struct arm_member);
 } arm_members SEC(".maps");
 
-/* From the id of a cgroup to the arm of what is in it and below. */
+/* From the id of a cgroup to the arm of the tasks in it and below. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MAX_CGROUP_RULES);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The port over kfuncs and maps; what each function means is in policy/port.h. With ROOST_TEST what it asks of the kernel
- * comes from maps as well (port.test.bpf.h).
+ * The port over kfuncs and maps; policy/port.h says what each function means. With ROOST_TEST what
+ * it reads of the kernel comes from maps (port.test.bpf.h).
  */
 #ifndef ROOST_PORT_BPF_H
 #define ROOST_PORT_BPF_H
@@ -48,7 +48,7 @@ static __always_inline const volatile struct tunables *tunables(void)
 	return &tun;
 }
 
-/* One load of the index; what is read through it depends on it, so that no barrier is needed. */
+/* One load of the index. What is read through it depends on it, so no barrier is needed. */
 static __always_inline const struct policy_image *image_now(void)
 {
 	u32 slot = *(volatile u32 *)&policy.index;
@@ -168,7 +168,7 @@ static __always_inline u32 cpu_nr_running(s32 cpu)
 	return rq ? rq->nr_running : 0;
 }
 
-/* Where interrupt time is accounted, a run queue has this too. */
+/* A run queue also has this where interrupt time is accounted. */
 struct rq___irq {
 	struct sched_avg avg_irq;
 } __attribute__((preserve_access_index));
@@ -186,7 +186,7 @@ static __always_inline u64 cpu_rt_util(s32 cpu)
 	return util;
 }
 
-/* Read through a helper: what comes out is a number to the verifier. */
+/* Read through a helper, so that the result is a number to the verifier. */
 static __always_inline u64 cpu_domain(s32 cpu)
 {
 	struct rq *rq = rq_of(cpu);
@@ -196,9 +196,9 @@ static __always_inline u64 cpu_domain(s32 cpu)
 	return (u64)BPF_CORE_READ(rq, rd);
 }
 
-/* ---- the task at hand ---- */
+/* ---- where a task may run ---- */
 
-/* A mask may hold offline CPUs, so only one that holds every possible CPU surely leaves out none. */
+/* A mask may include offline CPUs. So only one with every possible CPU surely excludes none. */
 static __always_inline bool task_narrow(port_task *p, u32 whole)
 {
 	return p->nr_cpus_allowed < whole;
@@ -209,7 +209,7 @@ static __always_inline bool task_in_mask(port_task *p, s32 cpu)
 	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
 }
 
-/* Where the kernel keeps it in the task, without a call. */
+/* Read from the task itself where the kernel keeps it there, without a call. */
 static __always_inline s32 task_cpu(port_task *p)
 {
 	if (bpf_core_field_exists(p->thread_info.cpu))
@@ -217,7 +217,7 @@ static __always_inline s32 task_cpu(port_task *p)
 	return scx_bpf_task_cpu(p);
 }
 
-/* ---- queues: two user DSQs per CPU, as aging.h numbers them ---- */
+/* ---- queues: two user DSQs per CPU, numbered in aging.h ---- */
 
 static __always_inline bool queue_take(u32 queue)
 {
@@ -235,7 +235,7 @@ static __always_inline struct task_struct *queue_head(u32 queue)
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p = NULL;
 
-	/* Deadline-ordered queues are peeked at correctly since the kfunc exists (6.19). */
+	/* Since the kfunc exists (6.19), its peek is correct for deadline-ordered queues. */
 	if (!fault_old_paths && bpf_ksym_exists(scx_bpf_dsq_peek))
 		return scx_bpf_dsq_peek(queue);
 	if (!bpf_iter_scx_dsq_new(&it, queue, 0))
@@ -256,8 +256,9 @@ static __always_inline u64 clock_ns(void)
 /* ---- memory and counting ---- */
 
 /*
- * Where the result is not used the compiler chooses BPF's atomics without one: on x86 a locked instruction, which is a
- * full barrier. Elsewhere these order nothing, so there the result counts as used.
+ * If the result is unused, the compiler chooses BPF's atomics without one. On x86 that is a locked
+ * instruction, a full barrier. On other architectures these order nothing, so there the result is
+ * marked as used.
  */
 #ifdef __TARGET_ARCH_x86
 #define full_barrier(old)
@@ -329,13 +330,16 @@ subprog u32 long_bucket(u64 us)
 	return NR_HIST_BUCKETS - 1;
 }
 
-/* The bucket of a time is floor(log2(us)), at most the last. A table, because every wakeup comes here. */
+/*
+ * The bucket of a time is floor(log2(us)), up to the last bucket. A table, because every wakeup
+ * calls this.
+ */
 static __always_inline void hist_for(u32 arm, enum roost_hist h, u64 ns)
 {
 	u64 us = ns >> 10;
 	u32 bucket;
 
-	/* The verifier wants to see the bound of the very number that indexes. */
+	/* The verifier needs the bound on the same value that indexes the table. */
 	opaque(us);
 	bucket = us < 1 << 8 ? log2_of[us] : long_bucket(us);
 	if (bucket < NR_HIST_BUCKETS) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What port.bpf.h asks of the kernel, answered from maps that the test fills. Placement asks nothing of queues, so they
- * are left out.
+ * What port.bpf.h reads of the kernel, from maps that the test fills. Placement does not read
+ * queues, so these are left out.
  */
 #ifndef ROOST_PORT_TEST_BPF_H
 #define ROOST_PORT_TEST_BPF_H
 
 typedef struct port_task {
 	u64 allowed[CPU_WORDS]; /* one bit per CPU number */
-	u32 restricted;		/* the mask leaves out some online CPU */
+	u32 restricted;		/* the mask excludes some online CPU */
 } port_task;
 
 /* A task of the test lives in a map. */
@@ -18,7 +18,7 @@ struct cpu_view {
 	u32 idle;	/* kernel: available_idle_cpu() */
 	u32 nr_running; /* kernel: rq->nr_running */
 	u32 rt_util;
-	u32 domain; /* not asked */
+	u32 domain; /* unused */
 };
 
 struct cpu_view cpu_views[MAX_CPUS] = {};
@@ -38,7 +38,7 @@ static __always_inline u64 cpu_rt_util(s32 cpu)
 	return cpu_views[(u32)cpu % MAX_CPUS].rt_util;
 }
 
-/* The machine is in one piece. */
+/* The machine is not split. */
 static __always_inline u64 cpu_domain(s32 cpu)
 {
 	return 0;

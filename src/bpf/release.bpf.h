@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A task of a higher class takes the CPU: what waits in the CPU's local queue goes back to enqueue, where others find it.
+ * A task of a higher class takes the CPU: tasks in the CPU's local queue go back to enqueue, from
+ * where others can take them.
  *
- * Since Linux 6.19 that can be done from anywhere, and the kernel warns in its log of a scheduler that still does it in
- * ops.cpu_release(): there the tracepoint sched_switch takes its place. Userspace chooses (scheduler.rs).
- * It costs about 90 instructions at every switch, 13 of them here, the rest in bpf_trace_run4(). Tracing the functions that
- * put a real-time task on a CPU would be free, but set_next_task_rt() is inline, thus notrace: the attach fails.
+ * Since Linux 6.19 this can be done from anywhere, and the kernel logs a warning if a scheduler
+ * still does it in ops.cpu_release(). There the tracepoint sched_switch is used instead; userspace
+ * chooses (scheduler.rs). It costs about 90 instructions per switch, 13 of them here, the rest in
+ * bpf_trace_run4(). Tracing the functions that put a real-time task on a CPU would cost nothing.
+ * But set_next_task_rt() is inline and thus notrace, so the attach fails.
  */
 #ifndef ROOST_RELEASE_BPF_H
 #define ROOST_RELEASE_BPF_H
@@ -20,7 +22,10 @@ static __always_inline int give_back_local(void)
 	plain_claim_clear(cpu, cpu_state(cpu), STAT_claim_clear_idle);
 	idle_ends(cpu_state(cpu), scx_bpf_now(), ARRIVAL_WAKEUP);
 	watch_taken(cpu);
-	/* The kernel pushes them off, one by one (hotplug.h): given back each time they would be queued here again. */
+	/*
+	 * The kernel pushes these tasks to other CPUs, one by one (hotplug.h). If each time the
+	 * rest was given back, it would be queued here again.
+	 */
 	if (cpu_away(cpu))
 		return 0;
 	if (scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) <= 0)
@@ -30,7 +35,7 @@ static __always_inline int give_back_local(void)
 	return 0;
 }
 
-/* At every switch, so one comparison rejects nearly all of them. */
+/* Runs at every switch, so one comparison rejects nearly all of them. */
 SEC("?tp_btf/sched_switch")
 int BPF_PROG(roost_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {

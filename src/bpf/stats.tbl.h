@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The one table of counters. A row is STAT(name, help) where count_for() counts it of a task's arm, MACHINE_STAT(name, help)
- * where count() does so of no arm; all count events since the first load, restarts included.
- * build.rs reads the same rows for Rust (src/stats/), where each becomes a field of the statistics and its description.
+ * The table of counters. A row is STAT(name, help) if count_for() counts it for a task's arm, or
+ * MACHINE_STAT(name, help) if count() counts it for no arm. All count events since the first load,
+ * restarts included. build.rs reads the same rows for Rust (src/stats/), where each becomes a field
+ * of the statistics with its description. The comment above a group of rows is the group's name, up
+ * to its colon.
  */
-/* wake_affine: who is the target (kernel: wake_affine_idle, wake_affine_weight) */
+/* wake_affine: which CPU is the target (kernel: wake_affine_idle, wake_affine_weight) */
 STAT(wa_idle_this, "wake_affine: the waker's CPU is idle (interrupt) and shares the cache; it is the target")
 STAT(wa_idle_prev, "wake_affine: as wa_idle_this, but the previous CPU is idle too and is the target")
 STAT(wa_sync, "wake_affine: a sync wakeup from a waker that runs alone; the waker's CPU is the target")
@@ -45,7 +47,7 @@ STAT(claim_set, "idle CPUs claimed")
 STAT(claim_seen, "an idle CPU or core was passed over because another wakeup had claimed it")
 STAT(claim_expired, "claims taken over because they were too old (claim_expiry)")
 STAT(claim_lost, "claims taken over that had not ended after 2 s (must stay 0)")
-/* util_fits and bias_prev: rungs that gave a CPU, which of them were asked first, and what it cost */
+/* util_fits and bias_prev: rungs that gave a CPU, which were tried first, and what it cost */
 STAT(fits_target, "the target, busy, whose room the task fits into (feature util_fits)")
 STAT(fits_target_nonsync, "of these, those of a wakeup that is not sync")
 STAT(fits_prev, "the previous CPU, busy, whose room the task fits into (feature util_fits)")
@@ -54,7 +56,7 @@ STAT(fits_reject, "a busy CPU without room for the task; the search went on (fea
 STAT(fits_idle_available, "a busy CPU was taken by room while its LLC had an idle one (feature util_fits)")
 STAT(bias_prev_first, "of sis_prev and fits_prev, those before the target was asked (feature bias_prev)")
 STAT(bias_prev_last, "nothing idle was found: the previous CPU, busy, in place of the target (feature bias_prev)")
-/* delayed migration: what became of a placement on another CPU, where the arm has a frequency rule */
+/* delayed migration: results of placements on another CPU, if the arm has a frequency rule */
 STAT(delay_wake, "wakeups whose move to a CPU at a low frequency is delayed (feature delay_migration)")
 STAT(delay_fork, "forks, the same")
 STAT(delay_idle_here, "no need for a delay: the waker's CPU is idle itself (interrupt) and takes the task")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Placement as BPF, for tests and benches alone (tests/policy/jit.rs): the same headers as in main.bpf.c, compiled by
- * the same compiler and translated by the kernel, but run through BPF_PROG_RUN on a machine that exists in maps only.
- * An object of its own, so that the scheduler's carries none of it.
+ * Placement as BPF, for tests and benches only (tests/policy/jit.rs). The headers, the compiler and
+ * the kernel's JIT are those of main.bpf.c, but it runs through BPF_PROG_RUN, on a machine that
+ * exists only in maps. A separate object, so that the scheduler's contains none of it.
  */
 #define ROOST_TEST
 #include <scx/common.bpf.h>
@@ -14,7 +14,10 @@ char _license[] SEC("license") = "GPL";
 
 enum { NR_PAIRS = 1024 };
 
-/* A wakeup as the test describes it; the rest of struct wakeup is set from it, and the features are those of the arm. */
+/*
+ * A wakeup as the test describes it. The rest of struct wakeup is derived from it; the features are
+ * the arm's.
+ */
 struct query {
 	u64 now;
 	u32 waker_pid;
@@ -37,7 +40,7 @@ struct port_task task = {};
 struct task_state wakee = {};
 struct task_state waker = {};
 struct placement answer = {};
-u32 ran_on = 0; /* CPU: its counters moved */
+u32 ran_on = 0; /* the CPU whose counters have changed */
 
 struct pair pairs[NR_PAIRS] = {};
 u32 nr_decisions = 0;
@@ -78,7 +81,7 @@ int decide(void *ctx)
 	return 0;
 }
 
-/* The same for a pair of CPUs. */
+/* As above, for a pair of CPUs. */
 subprog s32 decide_pair(u32 i)
 {
 	struct wakeup w = {};
@@ -87,7 +90,7 @@ subprog s32 decide_pair(u32 i)
 	return place_query(&w).cpu;
 }
 
-/* nr_decisions of them, timed. */
+/* nr_decisions decisions, timed. */
 SEC("syscall")
 int cost(void *ctx)
 {
@@ -100,8 +103,8 @@ int cost(void *ctx)
 	return 0;
 }
 
-/* What happens to CPU 0's idle periods. */
-u32 begins = 0; /* one begins; else one ends by arrival */
+/* An event of CPU 0's idle periods. */
+u32 begins = 0; /* 1: one begins; 0: one ends by the arrival below */
 u32 arrives = 0;
 
 SEC("syscall")
@@ -114,7 +117,7 @@ int idle_event(void *ctx)
 	return 0;
 }
 
-/* Reads of an arm whose numbers are all the same, and how many found two. */
+/* Reads of an arm whose numbers are all equal, and how many of them saw two different ones. */
 u64 nr_reads = 0;
 u64 nr_torn = 0;
 
@@ -127,7 +130,7 @@ subprog u32 read_arm(void)
 	bpf_rcu_read_lock();
 	arm = machine_arm();
 	first = arm->task.features;
-	/* Time for many flips. */
+	/* Long enough for many flips. */
 	for (i = from_zero; i < 10000 && may_loop; i++)
 		barrier();
 	last = arm->migration_cost_ns;
@@ -137,7 +140,7 @@ subprog u32 read_arm(void)
 	return 0;
 }
 
-/* As callbacks do: nr_decisions reads, each a reader of its own. */
+/* Like callbacks: nr_decisions reads, each in its own RCU section. */
 SEC("syscall")
 int read_arms(void *ctx)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Two timers of each CPU, and one of each queue of parked tasks. What they do is policy
+ * Sets up two timers per CPU and one per queue of parked tasks. What they do is policy
  * (policy/slice_timer.h, policy/delay_queue.h, policy/parking.h).
  */
 #ifndef ROOST_TIMERS_BPF_H
@@ -61,8 +61,9 @@ static __always_inline s32 delay_timer_init(u32 cpu)
 }
 
 /*
- * Both of each CPU, once, at the first ops.init_task: ops.init may sleep, and the verifier takes the callback for a part of the
- * program that sets it, where it may not read a task's mask of CPUs then, and the kernel does not let it move tasks.
+ * Set up all timers once, at the first ops.init_task, and not in ops.init, which may sleep. The
+ * verifier treats a timer's callback as part of the program that sets it. In a sleepable program it
+ * may not read a task's CPU mask, and the kernel does not let it move tasks.
  */
 static __always_inline s32 timers_init(void)
 {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The second half of the port over a machine that the caller plays: what each function means is in policy/port.h. A world without
- * a kernel answers nothing of it: who only places, or only orders queues, gives none.
+ * The second half of the port, over a machine that the caller plays; policy/port.h says what each
+ * function means. A world without struct kernel supports none of it; a caller that only places, or
+ * only orders queues, needs none.
  */
 #ifndef ROOST_ACT_NATIVE_H
 #define ROOST_ACT_NATIVE_H
 
-/* Values are those of the kernel (enum scx_enq_flags, scx_kick_flags, scx_wake_flags), of Linux 7.2. */
+/* The kernel's values, of Linux 7.2 (enum scx_enq_flags, scx_kick_flags, scx_wake_flags). */
 #define ENQ_WAKEUP   (1ULL << 0)
 #define ENQ_PREEMPT  (1ULL << 32)
 #define IMMED	     (1ULL << 33)
 #define ENQ_IMMED    (the_world->immed)
 #define ENQ_REENQ    (1ULL << 40)
 #define ENQ_LAST     (1ULL << 41)
-#define ENQ_PLACED   (1ULL << 62) /* ours: select_cpu was asked (kernel: ENQUEUE_RQ_SELECTED) */
+#define ENQ_PLACED   (1ULL << 62) /* our own: select_cpu was called (kernel: ENQUEUE_RQ_SELECTED) */
 #define KICK_IDLE    (1ULL << 0)
 #define KICK_PREEMPT (1ULL << 1)
 #define SLICE_INF    (~0ULL)
@@ -86,7 +87,7 @@ static __always_inline port_task *current_task(void)
 	return the_world->current;
 }
 
-/* Interrupts run on behalf of the idle task only. */
+/* Interrupts only come while the idle task runs. */
 static __always_inline bool in_task(void)
 {
 	return current_task()->state;
@@ -97,7 +98,10 @@ static __always_inline bool enq_placed(u64 enq_flags)
 	return enq_flags & ENQ_PLACED;
 }
 
-/* There are no rules: who makes a task chooses its arm. Cgroups are swept by who has some (roost_cgroup_sweep). */
+/*
+ * There are no rules: the caller sets the arm of a task it makes. A caller with cgroups sweeps them
+ * by roost_cgroup_sweep().
+ */
 static __always_inline void arm_follow(port_task *p, struct task_state *ts)
 {
 	(void)p;
@@ -187,7 +191,7 @@ static __always_inline bool set_slice(port_task *p, u64 slice)
 
 static __always_inline port_task *queue_head(u32 queue)
 {
-	/* Who only orders queues has no tasks in them. */
+	/* A caller that only orders queues has no tasks in them. */
 	return the_world->queue_next ? the_world->queue_next(the_world->queues, queue, &(struct cursor){}) : NULL;
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* sched_ext's callbacks, bound to the policy as src/bpf/main.bpf.c binds them, for who plays the kernel: see policy.h. */
+/*
+ * sched_ext's callbacks, bound to the policy as in src/bpf/main.bpf.c, for a caller that plays the
+ * kernel; see policy.h.
+ */
 #include "policy.h"
 
 void roost_task_begins(struct world *w, struct task_state *ts, u64 now)
@@ -93,7 +96,7 @@ void roost_timer(struct world *w, enum timer_kind which, s32 cpu)
 		park_timer_fires(cpu);
 }
 
-/* ---- for a scheduler that queues by rules of its own: what placement asks for is kept, and nothing decided ---- */
+/* ---- for a caller with queues of its own: keeps what placement needs and decides nothing ---- */
 
 void roost_joins(struct world *w, port_task *p, enum arrival arrival)
 {
@@ -137,8 +140,9 @@ s32 roost_delay_over(struct world *w, port_task *p)
 }
 
 /*
- * [delay_migration] The running task, which execs, does not go to @cpu, which is slow. Nothing waits, and nothing is to be moved when the
- * time is over: no claim is made, and it is no fork that is counted.
+ * [delay_migration] The running task, which calls exec, does not go to @cpu, because that is slow.
+ * Nothing waits, and nothing moves when the time is over. So no claim is made, and no fork is
+ * counted.
  */
 static bool exec_stays(const struct wakeup *w, s32 cpu, bool idle)
 {

@@ -6,13 +6,14 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 impl World {
-    /// The CPU turned to something else than the task that claimed it; `how` counts it. A plain claim does not outlive that.
+    /// The CPU switched to something other than the task with the claim: ends a plain claim; `how`
+    /// counts it.
     pub fn plain_claim_clear(&mut self, cpu: usize, how: sys::roost_stat) {
         // SAFETY: C checks the CPU.
         self.run(|w| unsafe { sys::roost_plain_claim_clear(w, cpu as i32, how) })
     }
 
-    /// The task was placed on `cpu`, which was looked at after `looked_at`, as idle.
+    /// The task was placed on `cpu` as idle; `looked_at` is a time before the CPU was checked, ns.
     pub fn placed_idle(&mut self, task: &mut Task, cpu: usize, looked_at: u64) {
         // SAFETY: the task lives through the call.
         self.run(|w| unsafe {
@@ -32,7 +33,8 @@ impl World {
         self.run(|w| unsafe { sys::roost_placed_nowhere(w, &mut task.state) })
     }
 
-    /// A hold on the world for one more thread, which places tasks. No other may have the same waker's CPU.
+    /// A view of the world for one more thread, which places tasks. Each thread needs a waker's CPU
+    /// of its own.
     pub fn placer(&self) -> Placer<'_> {
         Placer {
             world: self,
@@ -41,15 +43,15 @@ impl World {
     }
 }
 
-/// One thread that wakes tasks while others do.
+/// One of several threads that wake tasks at the same time.
 pub struct Placer<'a> {
     world: &'a World,
     counters: Vec<u64>,
 }
 
 impl Placer<'_> {
-    /// As `World::place`, but that other threads run between a look at an idle CPU and what follows from it. The waker is a
-    /// task of the same thread.
+    /// As `World::place`, but other threads run between the check of an idle CPU and what follows.
+    /// The waker must be a task of this thread.
     pub fn place(&mut self, wakeup: Wakeup<'_>) -> sys::placement {
         let mut port = wakeup.port();
         let raw = wakeup.raw();
@@ -57,18 +59,19 @@ impl Placer<'_> {
         let waker = wakeup.waker.map_or(ptr::null_mut(), |w| &raw mut w.state);
         let mut world = self.world.raw(self.counters.as_mut_ptr());
         world.yields = true;
-        // SAFETY: world and tasks live through the call; what threads share of the state changes by atomics only.
+        // SAFETY: the world and the tasks live through the call; C changes shared state by atomics
+        // only.
         unsafe { sys::roost_place(&mut world, &mut port, task, waker, &raw) }
     }
 
-    /// The task is put on the CPU: answers with how many stood there before it.
+    /// Puts a task on the CPU. Returns how many were there before.
     pub fn insert(&mut self, cpu: usize) -> u32 {
         let (idle, nr_running) = self.view(cpu);
         idle.store(0, Ordering::SeqCst);
         nr_running.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// It was placed there at `now`, and runs.
+    /// The task was placed on `cpu` at `now`, and runs.
     pub fn run(&mut self, task: &mut Task, cpu: usize, now: u64) {
         let mut world = self.world.raw(self.counters.as_mut_ptr());
         // SAFETY: C checks the CPU; the task is this thread's, and claims change by atomics only.
@@ -85,7 +88,7 @@ impl Placer<'_> {
         idle.store(1, Ordering::SeqCst);
     }
 
-    /// What this thread counted, for tasks of all arms.
+    /// The value of this thread's counter, over all arms.
     pub fn count(&self, stat: sys::roost_stat) -> u64 {
         let rows = self.counters.chunks(sys::ROOST_NR_STATS as usize);
         rows.map(|row| row[stat as usize]).sum()
@@ -93,7 +96,8 @@ impl Placer<'_> {
 
     fn view(&self, cpu: usize) -> (&AtomicU32, &AtomicU32) {
         self.world.check(cpu);
-        // SAFETY: the CPU exists, and its view lives as long as the world; Rust changes it by atomics, C only reads it.
+        // SAFETY: the CPU exists, and its view lives as long as the world; Rust changes it by
+        // atomics, C only reads it.
         unsafe {
             let view = self.world.views.ptr().add(cpu);
             (

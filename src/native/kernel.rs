@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! sched_ext's callbacks of the policy, for who plays the kernel around them: the simulator. The queues of waiting tasks are kept
-//! here, what the policy wants of the kernel is noted, and whoever called acts on it when the callback is back.
+//! sched_ext's callbacks of the policy, for a caller that plays the kernel: the simulator. This
+//! module keeps the queues of waiting tasks and records what the policy wants of the kernel. The
+//! caller acts on that after the callback has returned.
 
 mod affinity;
 mod limits;
@@ -14,15 +15,15 @@ use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ptr;
 
-/// A task by its place in the tables; its pid is one more.
+/// The index of a task in the tables; its pid is one more.
 pub type TaskId = usize;
 
-/// Where a task goes that is placed or queued.
+/// Where a placed or queued task goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Insert {
     pub task: TaskId,
     pub to: To,
-    /// ns that it may run.
+    /// How long it may run, ns.
     pub slice: u64,
     /// Bits of `sys::ENQ_*`, and `sys::IMMED`.
     pub flags: u64,
@@ -30,18 +31,18 @@ pub struct Insert {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
-    /// Next on the CPU that it is on.
+    /// Next on its own CPU.
     Local,
     /// Next on that CPU.
     LocalOn(usize),
-    /// Into that queue (aging.h numbers them), by key.
+    /// Into that queue (numbered as in aging.h), by key.
     Queue(usize, u64),
 }
 
 /// What a callback wants of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// Bits of `sys::KICK_*`; 0: look again who shall run.
+    /// Bits of `sys::KICK_*`; 0: choose the next task again.
     Kick { cpu: usize, flags: u64 },
     Timer {
         which: sys::timer_kind,
@@ -50,7 +51,7 @@ pub enum Act {
     },
     /// A part of CAPACITY_SCALE.
     AskSpeed { cpu: usize, speed: u32 },
-    /// The task, which was on `from`, left its queue and is to run next on `cpu`.
+    /// The task, which was on `from`, left its queue and runs next on `cpu`.
     Moved {
         task: TaskId,
         from: usize,
@@ -58,7 +59,7 @@ pub enum Act {
     },
 }
 
-/// The task at a place in a queue: by key, then as they came.
+/// A task in a queue, ordered by key and then by arrival.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     key: u64,
@@ -66,21 +67,21 @@ struct Waiter {
     task: TaskId,
 }
 
-/// What C reads and writes while a callback runs, by raw pointers alone.
+/// What C reads and writes during a callback, only through raw pointers.
 #[derive(Default)]
 struct Side {
-    /// The first of each CPU, then the second of each, then those of parked tasks.
+    /// The first queue of each CPU, then the second of each, then those of parked tasks.
     queues: Vec<Vec<Waiter>>,
     local: Vec<VecDeque<TaskId>>,
     came: u64,
     insert: Option<Insert>,
     acts: Vec<Act>,
     here: usize,
-    /// The tasks' table, which does not move.
+    /// The table of tasks, which does not move.
     ports: *mut sys::port_task,
 }
 
-/// Policies of the class that tasks are of by default (uapi: SCHED_*).
+/// Scheduling policies of normal tasks (uapi: SCHED_*).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchedPolicy {
     #[default]
@@ -89,13 +90,13 @@ pub enum SchedPolicy {
     Idle = 5,
 }
 
-/// What a task is given by who starts it (kernel: struct sched_attr).
+/// The scheduling attributes of a task (kernel: struct sched_attr).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attr {
     /// -20..=19
     pub nice: i32,
     pub policy: SchedPolicy,
-    /// ns; None: its arm's.
+    /// ns; None: the slice of its arm.
     pub slice_ns: Option<u64>,
 }
 
@@ -110,13 +111,13 @@ pub struct Kernel {
     side: Shared<Side>,
     table: Box<sys::kernel>,
     masks: Vec<Box<[u64]>>,
-    /// Of each task.
+    /// The first CPU that each task may use.
     first_allowed: Vec<usize>,
     idle_task: Box<sys::port_task>,
 }
 
 impl Kernel {
-    /// As `World::new`; `tasks` is how many there can be at once.
+    /// A machine on `world` with at most `tasks` tasks at once.
     pub fn new(world: World, tasks: usize) -> Kernel {
         let cpus = world.nr_cpus();
         let side = Shared::new(1);
@@ -169,12 +170,12 @@ impl Kernel {
         &self.world
     }
 
-    /// What the policy's counters, and what is published, are changed through.
+    /// For changes of the policy's counters and of what is published.
     pub fn world_mut(&mut self) -> &mut World {
         &mut self.world
     }
 
-    /// Userspace tells how many CPUs of each LLC a scan is worth; it counts for so long from now.
+    /// Sets how many CPUs of each LLC a scan may visit, valid for `counts_ms` from now.
     pub fn tell_scans(&mut self, worth: &[u32], counts_ms: u32) {
         let now = (self.raw.clock / 1_000_000) as u32;
         let until = u64::from(now.wrapping_add(counts_ms)) << 32;
@@ -183,14 +184,15 @@ impl Kernel {
         }
     }
 
-    /// The time of all that follows, ns. Never 0, which says "not at all" in the policy's memory: a kernel has run for some time.
+    /// Sets the time of all that follows, ns. At least 1, because 0 means "not at all" in the
+    /// policy's state.
     pub fn set_now(&mut self, now: u64) {
         self.raw.clock = now.max(1);
     }
 
     // ---- tasks ----
 
-    /// A new task, on that CPU or the first that it may use: nothing is known of it.
+    /// Starts a new task without history, on that CPU or the first that it may use.
     pub fn begin(&mut self, task: TaskId, mask: usize, cpu: usize) {
         *self.states.get_mut(task) = sys::task_state::default();
         let state = &raw mut *self.states.get_mut(task);
@@ -206,7 +208,8 @@ impl Kernel {
         unsafe { sys::roost_task_begins(&mut *self.raw, state, now) };
     }
 
-    /// It is given a nice level, a policy, a slice; so is every new task, before it is placed.
+    /// Sets the nice level, policy and slice of a task. Needed for every new task, before it is
+    /// placed.
     pub fn set_attr(&mut self, task: TaskId, attr: &Attr) {
         let (policy, slice) = (attr.policy as u32, attr.slice_ns.unwrap_or(0));
         let now = self.raw.clock;
@@ -231,7 +234,7 @@ impl Kernel {
         self.ports.get_mut(task).slice = ns;
     }
 
-    /// It has run for so long, until now.
+    /// Accounts `ns` that the task has run until now.
     pub fn ran(&mut self, task: TaskId, ns: u64) {
         let port = self.ports.get_mut(task);
         port.slice = port.slice.saturating_sub(ns);
@@ -244,7 +247,7 @@ impl Kernel {
         port.sleeps = sleeps;
     }
 
-    /// It runs, or waits to.
+    /// It runs, or waits to run.
     pub fn runnable(&self, task: TaskId) -> bool {
         self.ports.get(task).runnable
     }
@@ -257,7 +260,7 @@ impl Kernel {
         self.states.get_mut(task)
     }
 
-    /// As Linux before 7.1, which has no SCX_ENQ_IMMED.
+    /// Behaves like Linux before 7.1, which has no SCX_ENQ_IMMED.
     pub fn without_immed(&mut self) {
         self.raw.immed = 0;
     }
@@ -269,17 +272,17 @@ impl Kernel {
 
     // ---- what a callback left ----
 
-    /// Where the task of the last callback goes; None: it was not said.
+    /// Where the last callback's task goes; None: the callback did not say.
     pub fn inserted(&mut self) -> Option<Insert> {
         self.side.get_mut(0).insert.take()
     }
 
-    /// What it wants besides, in order.
+    /// What else the callback wants, in order.
     pub fn acts(&mut self, to: &mut Vec<Act>) {
         to.append(&mut self.side.get_mut(0).acts);
     }
 
-    /// How many wait for the CPU.
+    /// How many tasks wait for the CPU.
     pub fn queue_length(&self, cpu: usize) -> usize {
         self.side.get(0).of(cpu).map(Vec::len).sum()
     }
@@ -290,7 +293,7 @@ impl Kernel {
         self.side.get_mut(0).put(task, queue, key);
     }
 
-    /// Takes the task, which waits, out of whichever queue it is in.
+    /// Takes a waiting task out of its queue, whichever that is.
     pub fn unqueue(&mut self, task: TaskId) {
         let side = self.side.get_mut(0);
         side.queues
@@ -299,19 +302,19 @@ impl Kernel {
         side.local.iter_mut().for_each(|q| q.retain(|&t| t != task));
     }
 
-    /// Who waits for the CPU, to run next or in its queue.
+    /// The tasks that wait for the CPU: those that run next, then those in its queues.
     pub fn waiting(&self, cpu: usize) -> impl Iterator<Item = TaskId> {
         let side = self.side.get(0);
         let queued = side.of(cpu).flatten().map(|w| w.task);
         side.local[cpu].iter().copied().chain(queued)
     }
 
-    /// The tasks that are to run next on the CPU.
+    /// The tasks that run next on the CPU.
     pub fn local(&mut self, cpu: usize) -> &mut VecDeque<TaskId> {
         &mut self.side.get_mut(0).local[cpu]
     }
 
-    // ---- callbacks; `here` is the CPU on which they run, `current` who runs there ----
+    // ---- callbacks; `here` is the CPU on which they run, `current` the task that runs there ----
 
     fn call(&mut self, here: usize, current: Option<TaskId>) -> *mut sys::world {
         self.side.get_mut(0).here = here;
@@ -328,7 +331,7 @@ impl Kernel {
         &raw mut *self.ports.get_mut(task)
     }
 
-    /// Bits of `sys::WAKE_*`. The CPU that was chosen.
+    /// `flags` are bits of `sys::WAKE_*`. Returns the chosen CPU.
     pub fn select_cpu(
         &mut self,
         here: usize,
@@ -338,7 +341,7 @@ impl Kernel {
     ) -> usize {
         let (port, prev) = (self.port(task), self.ports.get(task).cpu);
         let world = self.call(here, current);
-        // SAFETY: the tables live as long as `self`; C checks indexes; so below.
+        // SAFETY: the tables live as long as `self`, and C checks indexes; the same holds below.
         let cpu = unsafe { sys::roost_select_cpu(world, port, prev, flags) };
         cpu as usize
     }
@@ -378,7 +381,7 @@ impl Kernel {
         unsafe { sys::roost_stopping(world, port, runnable) }
     }
 
-    /// The running task gives way.
+    /// The running task yields.
     pub fn yields(&mut self, cpu: usize, task: TaskId) {
         let port = self.port(task);
         let world = self.call(cpu, Some(task));
@@ -386,7 +389,7 @@ impl Kernel {
         unsafe { sys::roost_yield(world, port, ptr::null_mut()) };
     }
 
-    /// The running task gives way to another (kernel: yield_to()); false: that one waits for no CPU.
+    /// The running task yields to another (kernel: yield_to()); false: that one waits for no CPU.
     pub fn yields_to(&mut self, cpu: usize, task: TaskId, to: TaskId) -> bool {
         let (port, to) = (self.port(task), self.port(to));
         let world = self.call(cpu, Some(task));
@@ -401,14 +404,15 @@ impl Kernel {
         unsafe { sys::roost_disable(world, port) }
     }
 
-    /// The CPU comes online, or goes: what waited there is in its local queue then.
+    /// The CPU goes online or offline; when it goes, its waiting tasks are in its local queue
+    /// afterwards.
     pub fn cpu_turns(&mut self, cpu: usize, comes: bool) {
         let world = self.call(cpu, None);
         // SAFETY: see `select_cpu`.
         unsafe { sys::roost_cpu_turns(world, cpu as i32, comes) }
     }
 
-    /// A timer of `cpu` fires, which runs `current`.
+    /// A timer of `cpu`, which runs `current`, fires.
     pub fn timer(&mut self, which: sys::timer_kind, cpu: usize, current: Option<TaskId>) {
         let world = self.call(cpu, current);
         // SAFETY: see `select_cpu`.
@@ -416,7 +420,7 @@ impl Kernel {
     }
 }
 
-/// Virtual times go around; those in one queue are near each other.
+/// Virtual times wrap; those in one queue are close together.
 fn before(a: &Waiter, b: &Waiter) -> bool {
     match a.key.wrapping_sub(b.key) as i64 {
         0 => a.seq < b.seq,
@@ -435,14 +439,14 @@ fn table() -> sys::kernel {
 }
 
 impl Side {
-    /// A task of the table, which lives as long as `Kernel`. C holds no reference to it while it asks.
+    /// A task of the table, which lives as long as `Kernel`. C holds no reference to it meanwhile.
     fn port(&self, task: TaskId) -> *mut sys::port_task {
-        // SAFETY: whoever is queued is in the table.
+        // SAFETY: every queued task is in the table.
         unsafe { self.ports.add(task) }
     }
 
-    /// The queue of that number, as aging.h counts. Behind the CPUs' are those of parked tasks
-    /// (parking.h).
+    /// The index in `queues` of the queue with that number (aging.h). Those of parked tasks come
+    /// after the CPUs' (parking.h).
     fn place(&self, queue: usize) -> usize {
         let max = sys::MAX_CPUS as usize;
         queue % max + queue / max * self.local.len()
@@ -472,7 +476,7 @@ impl Side {
         queue.insert(at, waiter);
     }
 
-    /// The place of the queue that the task is in, and its place there.
+    /// The index of the task's queue in `queues`, and its index in that queue.
     fn find(&self, task: TaskId) -> Option<(usize, usize)> {
         self.queues.iter().enumerate().find_map(|(from, queue)| {
             let at = queue.iter().position(|w| w.task == task)?;
@@ -480,7 +484,7 @@ impl Side {
         })
     }
 
-    /// The task, the `at`-th of the queue in that place, is to run next on `cpu`.
+    /// Makes the `at`-th task of `queues[from]` run next on `cpu`.
     fn take(&mut self, from: usize, at: usize, cpu: usize) {
         let task = self.queues[from].remove(at).task;
         // SAFETY: see `port`.
@@ -495,12 +499,12 @@ impl Side {
 }
 
 fn side<'a>(side: *mut c_void) -> &'a mut Side {
-    // SAFETY: `Kernel::new` made the pointer; while C runs nobody else holds what it points to.
+    // SAFETY: `Kernel::new` made the pointer, and nothing else holds its target while C runs.
     unsafe { &mut *side.cast::<Side>() }
 }
 
 fn id(port: *mut sys::port_task) -> TaskId {
-    // SAFETY: C passes on what it was given.
+    // SAFETY: C passes on a task that it was given.
     unsafe { (*port).pid as usize - 1 }
 }
 

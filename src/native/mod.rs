@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The policy of src/bpf/policy/, compiled natively and run over memory that a `World` owns. Tests and benches
-//! come through here; nothing else calls the C. What decides is the same C as in the kernel, so nothing is
-//! decided here.
+//! The policy of src/bpf/policy/, compiled natively and run over memory that a [`World`] owns.
+//! Tests, benches and the simulator call the C only through this module. It decides nothing itself:
+//! the C is the same as in the kernel.
 
 mod claims;
 mod delay;
@@ -22,10 +22,11 @@ use std::cell::UnsafeCell;
 use std::ffi::CStr;
 use std::ptr;
 
-/// Memory that C changes through raw pointers, on several threads where a test wants that.
+/// Memory that C changes through raw pointers; in some tests on several threads.
 struct Shared<T>(Box<[UnsafeCell<T>]>);
 
-// SAFETY: C changes what threads share by atomics only, or on the one thread that owns the CPU (policy/state.h).
+// SAFETY: C changes what threads share by atomics only, or on the one thread that owns the CPU
+// (policy/state.h).
 unsafe impl<T> Sync for Shared<T> {}
 
 impl<T: Default> Shared<T> {
@@ -37,9 +38,9 @@ impl<T: Default> Shared<T> {
         UnsafeCell::raw_get(self.0.as_ptr())
     }
 
-    /// What an element is now. No C may run meanwhile on another thread.
+    /// An element. No C may run on another thread meanwhile.
     fn get(&self, index: usize) -> &T {
-        // SAFETY: the element exists, and by the rule above nobody changes it.
+        // SAFETY: the element exists, and by the rule above nothing changes it.
         unsafe { &*self.0[index].get() }
     }
 
@@ -65,13 +66,13 @@ pub struct World {
     freqs: Vec<u64>,
     llc_scans: Vec<u64>,
     counters: Vec<u64>,
-    /// How far each look at the clock moves it, ns.
+    /// How far each read of the clock advances it, ns.
     pub clock_step: u64,
 }
 
 impl World {
-    /// All CPUs are busy and the sets are empty, as when the scheduler has just been loaded. All tasks are on `arm`.
-    /// `cgroups` is the size of the table of cgroups, the root included.
+    /// A world as right after the load: all CPUs are busy and the sets are empty. All tasks are on
+    /// `arm`. `cgroups` is the size of the table of cgroups, including the root.
     pub fn new(facts: Facts, arm: arm, tunables: tunables, cgroups: usize) -> Self {
         let mut world = World {
             tunables,
@@ -108,7 +109,7 @@ impl World {
         call(&mut self.raw(counters))
     }
 
-    /// The world as C sees it. The pointers live as long as `self`.
+    /// The world for C. Its pointers are valid as long as `self`.
     fn raw(&self, counters: *mut u64) -> sys::world {
         sys::world {
             machine: self.facts.machine,
@@ -186,15 +187,15 @@ impl World {
         self.llcs.get_mut(llc)
     }
 
-    /// Userspace has told how many CPUs of the LLC a scan is worth; 0: nothing. It counts for `left_ms` more, by a clock that
-    /// stands still; below 0: no longer.
+    /// Sets how many CPUs of the LLC a scan may visit; 0: unknown. Valid for `left_ms` more, by a
+    /// clock that stands still; below 0: no longer valid.
     pub fn tell_scan(&mut self, llc: usize, worth: u32, left_ms: i32) {
         let until = (self.clock_step / 1_000_000) as u32;
         let until = until.wrapping_add_signed(left_ms);
         self.llc_scans[llc] = u64::from(until) << 32 | u64::from(worth);
     }
 
-    /// As `tell_scan` left them.
+    /// What `tell_scan` has set.
     pub fn llc_scans(&self) -> &[u64] {
         &self.llc_scans
     }
@@ -211,7 +212,7 @@ impl World {
         self.cgroups.get_mut(index)
     }
 
-    /// The CPU limit of a group, and what became of it.
+    /// The CPU limit of a group and its accounting.
     pub fn bandwidth(&self, index: usize) -> &sys::bandwidth {
         self.bandwidths.get(index)
     }
@@ -229,7 +230,7 @@ impl World {
         self.views.get_mut(cpu)
     }
 
-    /// The CPU has nothing to run, for the kernel and for the policy.
+    /// Makes the CPU idle, for the kernel and for the policy.
     pub fn set_idle(&mut self, cpu: usize) {
         *self.view_mut(cpu) = sys::cpu_view {
             idle: 1,
@@ -239,7 +240,7 @@ impl World {
         self.mark_idle(cpu);
     }
 
-    /// The CPU runs one task.
+    /// Makes the CPU run one task.
     pub fn set_busy(&mut self, cpu: usize) {
         *self.view_mut(cpu) = sys::cpu_view {
             nr_running: 1,
@@ -251,12 +252,12 @@ impl World {
 
     // ---- counters ----
 
-    /// What a counter of stats.tbl.h has counted, for tasks of all arms.
+    /// The value of a counter of stats.tbl.h, over all arms.
     pub fn count(&self, stat: sys::roost_stat) -> u64 {
         (0..MAX_ARMS).map(|arm| self.count_for(arm, stat)).sum()
     }
 
-    /// The same for the tasks of one; what no task has to do with counts for arm 0.
+    /// As `count`, for one arm. Events without a task count for arm 0.
     pub fn count_for(&self, arm: u32, stat: sys::roost_stat) -> u64 {
         self.counters[(arm * sys::ROOST_NR_STATS + stat) as usize]
     }
@@ -272,7 +273,8 @@ impl World {
 
     // ---- placement ----
 
-    /// Where the task shall run. Changes what a wakeup changes: who wakes whom, the recently used CPU, counters.
+    /// Chooses the CPU of a wakeup or fork. Like a wakeup, this changes the waker's record, the
+    /// recently used CPU and the counters.
     pub fn place(&mut self, wakeup: Wakeup<'_>) -> sys::placement {
         let mut port = wakeup.port();
         let raw = wakeup.raw();
@@ -284,12 +286,12 @@ impl World {
 
     // ---- domains of load balance ----
 
-    /// The CPU is in the domain of that number, where the kernel is asked.
+    /// Sets the domain of the CPU, as the kernel would report it.
     pub fn set_domain(&mut self, cpu: usize, domain: u32) {
         self.views.get_mut(cpu).domain = domain;
     }
 
-    /// A tick looks at the next few CPUs.
+    /// Checks the next few CPUs, as a tick does.
     pub fn look_at_domains(&mut self) {
         // SAFETY: the world lives through the call.
         self.run(|w| unsafe { sys::roost_domains_look(w) });
@@ -321,7 +323,7 @@ impl World {
         self.run(|w| unsafe { sys::roost_unmark_waiting(w, cpu as i32) })
     }
 
-    /// The same sets, for one more thread; it must be the only one that marks the CPUs it marks.
+    /// The same sets for one more thread, which must be the only one to mark its CPUs.
     pub fn marker(&self) -> Marker<'_> {
         Marker {
             world: self,
@@ -356,19 +358,19 @@ impl World {
         self.run(|w| unsafe { sys::roost_cgroup_follow(w, &mut task.state) })
     }
 
-    /// What CPUs do for the machine every SWEEP_NS.
+    /// One sweep of all cgroups, as CPUs do every SWEEP_NS.
     pub fn cgroup_sweep(&mut self) {
         // SAFETY: only what the world owns is touched.
         self.run(|w| unsafe { sys::roost_cgroup_sweep(w) })
     }
 
-    /// cpu.weight, scaled, and cpu.idle of a group are set.
+    /// Sets cpu.weight, scaled to `NICE0_WEIGHT` = 100, and cpu.idle of a group.
     pub fn cgroup_weigh(&mut self, index: usize, cpu_weight: u32, idle: bool) {
         // SAFETY: C checks the index.
         self.run(|w| unsafe { sys::roost_cgroup_weigh(w, index as u32, cpu_weight, idle) })
     }
 
-    /// The task takes over what its group has now.
+    /// The task takes over the current weight and cpu.idle of its group.
     pub fn cgroup_apply(&mut self, task: &mut Task, now: u64) {
         // SAFETY: the task lives through the call; C checks the index of its group.
         self.run(|w| unsafe { sys::roost_cgroup_apply(w, &mut task.state, now) })
@@ -380,7 +382,7 @@ impl World {
     }
 }
 
-/// One thread's hold on the sets of a world.
+/// Marks CPUs in the sets of a world, from one thread.
 pub struct Marker<'a> {
     world: &'a World,
     counters: Vec<u64>,
@@ -401,7 +403,7 @@ impl Marker<'_> {
     }
 }
 
-/// A row per arm.
+/// One row of counters per arm.
 fn no_counters() -> Vec<u64> {
     vec![0; (MAX_ARMS * sys::ROOST_NR_STATS) as usize]
 }
@@ -417,12 +419,12 @@ pub fn stat_name(stat: sys::roost_stat) -> &'static str {
         .expect("names of counters are ASCII")
 }
 
-/// The counter of a name.
+/// The counter with that name.
 pub fn stat_of(name: &str) -> Option<sys::roost_stat> {
     (0..sys::ROOST_NR_STATS).find(|&s| stat_name(s) == name)
 }
 
-/// A signal after `ns` of nothing (signal.h).
+/// A signal after `ns` without activity (signal.h).
 pub fn decayed(avg: u64, ns: u64) -> u64 {
     // SAFETY: pure.
     unsafe { sys::roost_decayed(avg, ns) }
@@ -441,7 +443,7 @@ pub fn nice_weight(nice: i32) -> u32 {
     unsafe { sys::roost_nice_weight(nice) }
 }
 
-/// Index of the lowest bit of a word that is not 0 (bits.h).
+/// Index of the lowest set bit of a word, which must not be 0 (bits.h).
 pub fn lowest_bit(word: u64) -> u32 {
     // SAFETY: pure.
     unsafe { sys::roost_lowest_bit(word) }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The policy over the native port: what policy.h promises, one line each. */
+/* The functions of policy.h over the native port, one line each. */
 #include "policy.h"
 
 struct placement roost_place(struct world *w, port_task *p, struct task_state *ts, struct task_state *waker,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The door between Rust and the policy compiled natively: every function takes the world it works on and does one
- * thing of src/bpf/policy/ in it. build/native.rs makes the Rust declarations from this header.
+ * The interface between Rust and the natively compiled policy. Each function takes the world on
+ * which it works and does one thing of src/bpf/policy/ there. build/native.rs generates the Rust
+ * declarations from this header.
  */
 #ifndef ROOST_NATIVE_POLICY_H
 #define ROOST_NATIVE_POLICY_H
@@ -12,7 +13,7 @@
 #include "../bpf/policy/settings.h"
 #include "../bpf/policy/tick.h"
 
-/* a task's life, for who plays the kernel (struct world.kernel): as main.bpf.c binds them */
+/* a task's life, for a caller that plays the kernel (struct world.kernel), as in main.bpf.c */
 void roost_task_begins(struct world *w, struct task_state *ts, u64 now);
 u32 roost_nice_weight(s32 nice); /* in units of NICE0_WEIGHT */
 void roost_set_attr(struct world *w, struct task_state *ts, s32 nice, u32 policy, u64 slice, u64 now);
@@ -28,13 +29,14 @@ void roost_cpu_turns(struct world *w, s32 cpu, bool comes);
 void roost_cgroup_move(struct world *w, struct task_state *ts, u32 index);
 void roost_timer(struct world *w, enum timer_kind which, s32 cpu);
 
-/* a task's life, for who queues by rules of its own: what placement asks for is kept, and nothing decided */
-void roost_joins(struct world *w, port_task *p,
-		 enum arrival arrival);	    /* it is runnable, or moved, and on its CPU from now */
+/* a task's life, for a caller with queues of its own: only what placement needs, no decision */
+/* the task became runnable, or was moved, and counts on its CPU from now */
+void roost_joins(struct world *w, port_task *p, enum arrival arrival);
 void roost_idles(struct world *w, s32 cpu); /* the CPU has nothing to run */
 void roost_tick_signals(struct world *w, port_task *p);
-s32 roost_delay_over(struct world *w, port_task *p); /* where it goes; NO_CPU: it stays */
-/* @cpu, @idle or not, was chosen for a fork, or for the running task, which execs; where it goes */
+/* the CPU to which the task moves; NO_CPU: it stays */
+s32 roost_delay_over(struct world *w, port_task *p);
+/* @cpu (@idle: as idle) was chosen for a fork or the running task's exec; returns the final CPU */
 s32 roost_descended(struct world *w, port_task *p, s32 cpu, bool idle, bool exec);
 
 /* placement (ladder.h) */

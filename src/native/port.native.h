@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The port over plain memory; what each function means is in policy/port.h. All of it belongs to the caller, who
- * makes the arrays exactly as long as the machine needs. An index beyond them is a bug of the policy and ends the
- * process: BPF would wrap it and go on.
+ * The port over plain memory; policy/port.h says what each function means. The caller owns all the
+ * memory and makes the arrays exactly as long as the machine needs. An index beyond them is a bug
+ * of the policy and ends the process. BPF would wrap it and go on.
  */
 #ifndef ROOST_PORT_NATIVE_H
 #define ROOST_PORT_NATIVE_H
@@ -17,7 +17,7 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-/* Marks for the verifier, of no meaning here. */
+/* Marks for the verifier, without meaning here. */
 #define subprog static inline
 #define trusted
 #define nonnull
@@ -31,63 +31,69 @@ struct times {
 	u64 sum; /* ns */
 };
 
-/* The task at hand. Placement asks only where it may run. */
+/* A task. Placement reads only where it may run. */
 typedef struct port_task {
 	const u64 *allowed; /* one bit per CPU number, as many words as the machine's CPUs need */
-	u32 restricted;	    /* the mask leaves out some online CPU */
+	u32 restricted;	    /* the mask excludes some online CPU */
 
 	struct task_state *state; /* NULL: the idle task */
-	u64 key;		  /* of the queue that it is in */
+	u64 key;		  /* its key in its queue */
 	u64 slice;		  /* ns that it may run now */
 	u64 ran;		  /* ns that it has run in all */
 	u32 pid;
-	s32 cpu;       /* that it is on */
+	s32 cpu;       /* the CPU that it is on */
 	bool pinned;   /* it can run on one CPU only */
-	bool kthread;  /* a thread of the kernel */
+	bool kthread;  /* a kthread */
 	bool runnable; /* it runs or waits */
 	bool sleeps;   /* it stops because it sleeps */
-	bool exits;    /* it is on its way out */
+	bool exits;    /* it is exiting */
 } port_task;
 
 /* The kernel's view of one CPU. */
 struct cpu_view {
 	u32 idle;	/* kernel: available_idle_cpu() */
 	u32 nr_running; /* kernel: rq->nr_running */
-	u32 rt_util;	/* kernel: cpu_util_rt() and its like */
-	u32 domain;	/* CPUs with the same are balanced (kernel: rq->rd) */
+	u32 rt_util;	/* kernel: cpu_util_rt() and others */
+	u32 domain;	/* CPUs with the same domain are balanced (kernel: rq->rd) */
 };
 
-/* More of it, which nobody asks who only places. */
+/* More of it, which placement alone does not read. */
 struct run_view {
 	u32 curr_idle; /* the idle task runs there */
 	u32 taken;     /* a task of a higher class runs there */
-	u32 local;     /* tasks that are to run there next */
+	u32 local;     /* tasks that run there next */
 	u32 speed;     /* 0..CAPACITY_SCALE (kernel: arch_scale_freq_capacity()) */
 };
 
 enum timer_kind {
 	TIMER_SLICE,
 	TIMER_DELAY,
-	TIMER_PARK, /* of a queue of parked tasks; its number is in place of the CPU's */
+	TIMER_PARK, /* of a queue of parked tasks, whose number replaces the CPU's */
 };
 
-/* A place in a queue; all 0: before its first task. */
+/* A position in a queue; all 0: before its first task. */
 struct cursor {
 	u64 key;
 	u64 seq;
 };
 
-/* What the caller's machine does for the policy, if it plays more than placement. @self: struct world.self */
+/*
+ * What the caller's machine does for the policy, if it plays more than placement. @self: that of
+ * struct world.
+ */
 struct kernel {
 	void (*insert_local)(void *self, port_task *p, s32 cpu, u64 slice,
-			     u64 enq_flags); /* NO_CPU: where the task is */
+			     u64 enq_flags); /* NO_CPU: the task's own CPU */
 	void (*insert_queued)(void *self, port_task *p, u32 queue, u64 slice, u64 key, u64 enq_flags);
 	void (*kick)(void *self, s32 cpu, u64 flags);
 	void (*ask_speed)(void *self, s32 cpu, u32 speed);
-	void (*start_timer)(void *self, enum timer_kind which, s32 cpu, u64 ns); /* anew, if it is started already */
+	/* restarts a running timer */
+	void (*start_timer)(void *self, enum timer_kind which, s32 cpu, u64 ns);
 };
 
-/* One machine, as one thread sees it: threads may share the arrays, but each has its own counters. */
+/*
+ * One machine, as one thread sees it. Threads may share the arrays, but each has its own counters.
+ */
 struct world {
 	struct machine_facts machine;
 	struct tunables tunables;
@@ -111,16 +117,19 @@ struct world {
 	const u64 *llc_scans; /* machine.nr_llcs; as in llc_scans */
 	u64 *counters;	      /* ROOST_NR_STATS of each arm */
 	struct times *times;  /* ROOST_NR_HISTS of each arm; NULL: not kept */
-	bool yields;	      /* a CPU was seen idle: the other threads come first, for tests of races */
+	/* let other threads run after a CPU was seen idle, for tests of races */
+	bool yields;
 
-	u64 clock; /* ns; each look at it takes clock_step */
+	u64 clock; /* ns; each read advances it by clock_step */
 	u64 clock_step;
 
-	/* the caller's queues: those of CPUs, then PARK_QUEUES of parked tasks */
+	/*
+	 * the caller's queues: two per CPU, then PARK_QUEUES of parked tasks (aging.h, parking.h)
+	 */
 	void *queues;
 	bool (*queue_take)(void *queues, u32 queue);
 	u32 (*queue_length)(void *queues, u32 queue);
-	port_task *(*queue_next)(void *queues, u32 queue, struct cursor *at);	/* NULL: it ends */
+	port_task *(*queue_next)(void *queues, u32 queue, struct cursor *at);	/* NULL: the end */
 	bool (*queued_move)(void *queues, port_task *p, s32 cpu);		/* NO_CPU: here */
 	bool (*queued_requeue)(void *queues, port_task *p, u32 queue, u64 key); /* into that one */
 
@@ -128,9 +137,9 @@ struct world {
 	const struct kernel *kernel;
 	void *self;
 	const struct run_view *runs; /* machine.nr_cpu_ids */
-	port_task *current;	     /* who runs on this_cpu */
+	port_task *current;	     /* the task that runs on this_cpu */
 	s32 this_cpu;
-	u64 immed; /* IMMED; 0: the kernel is older than Linux 7.1 */
+	u64 immed; /* IMMED; 0: as before Linux 7.1 */
 };
 
 static _Thread_local struct world *the_world;
@@ -279,7 +288,7 @@ static __always_inline u64 cpu_domain(s32 cpu)
 	return 1 + the_world->views[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)].domain;
 }
 
-/* ---- the task at hand ---- */
+/* ---- where a task may run ---- */
 
 static __always_inline bool task_narrow(port_task *p, u32 whole)
 {

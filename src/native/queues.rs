@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Queues, signals and stealing: what a task's way through a CPU's queue calls.
+//! Queues, signals and stealing: what the policy calls on a task's way through a CPU's queue.
 
 use super::{Task, World, sys};
 use std::ffi::c_void;
 use std::ptr;
 
-/// The queues of waiting tasks that a thief looks into, by number (aging.h): a CPU's number is that of its first one.
+/// The queues of waiting tasks from which a thief takes, by number (aging.h): the CPU's number is
+/// that of its first queue.
 pub trait Queues {
-    /// The first task of the queue that may run on the thief's CPU goes there next; false: none may.
+    /// Makes the first task of the queue that may run on the thief's CPU run there next. False:
+    /// there is none.
     fn take(&mut self, queue: usize) -> bool;
     fn length(&self, queue: usize) -> usize;
-    /// The task of the queue after the one at `at`, which moves on to it. Who has no tasks but numbers has none.
+    /// The task after `at` in the queue; moves `at` on to it. None, too, for queues that only have
+    /// lengths.
     fn next(
         &mut self,
         _queue: usize,
@@ -18,14 +21,15 @@ pub trait Queues {
     ) -> Option<ptr::NonNull<sys::port_task>> {
         None
     }
-    /// The task at hand goes from its queue to `cpu`, next there; None: here. False: it may not, or is no longer queued.
+    /// Moves the task from its queue to `cpu`, where it runs next; None: here. False: it may not
+    /// run there, or is no longer queued.
     fn move_to(&mut self, _task: ptr::NonNull<sys::port_task>, _cpu: Option<usize>) -> bool {
         false
     }
 }
 
 unsafe extern "C" fn take(queues: *mut c_void, queue: u32) -> bool {
-    // SAFETY: `with_queues` made the pointer, and is not back yet.
+    // SAFETY: `with_queues` made the pointer and has not returned yet.
     let queues = unsafe { &mut *queues.cast::<&mut dyn Queues>() };
     queues.take(queue as usize)
 }
@@ -57,13 +61,14 @@ unsafe extern "C" fn length(queues: *mut c_void, queue: u32) -> u32 {
 impl World {
     // ---- stealing ----
 
-    /// Is any CPU in the set of those with waiters?
+    /// Is any CPU in the set of CPUs with waiters?
     pub fn anybody_waits(&mut self) -> bool {
         // SAFETY: only what the world owns is touched.
         self.run(|w| unsafe { sys::roost_anybody_waits(w) })
     }
 
-    /// Gives `cpu` a waiting task of another CPU, if there is one to be had; `asked`: whatever its idle periods are.
+    /// Gives `cpu` a waiting task of another CPU, if there is one. `asked`: whatever its mean idle
+    /// period is.
     pub fn steal(&mut self, cpu: usize, queues: &mut dyn Queues, now: u64, asked: bool) -> bool {
         // SAFETY: C checks the CPU.
         self.with_queues(queues, |w| unsafe {
@@ -71,7 +76,7 @@ impl World {
         })
     }
 
-    /// The queue that shall give `cpu`, which runs a task, one of its own.
+    /// The CPU from whose queue `cpu`, which runs a task, should fetch one.
     pub fn queue_to_relieve(
         &mut self,
         cpu: usize,
@@ -112,7 +117,7 @@ impl World {
         usize::try_from(helper).ok()
     }
 
-    /// The idle core that the task, which runs on `cpu`, shall leave for.
+    /// The CPU of an idle core to which the task, which runs on `cpu`, should move.
     pub fn spread_target(&mut self, task: &Task, cpu: usize, now: u64) -> Option<usize> {
         let mut port = task.port_on(cpu);
         // SAFETY: C checks the CPU; the task lives through the call.
@@ -122,13 +127,13 @@ impl World {
         usize::try_from(to).ok()
     }
 
-    /// `cpu` shall next serve `victim`'s queue; false: it may not.
+    /// Assigns `victim`'s queue to `cpu`, to be served next. False: it may not.
     pub fn assign_queue(&mut self, cpu: usize, victim: usize, now: u64) -> bool {
         // SAFETY: C checks the CPUs.
         self.run(|w| unsafe { sys::roost_assign_queue(w, cpu as i32, victim as i32, now) })
     }
 
-    /// The queue that `cpu` was assigned, which is then no longer so.
+    /// The CPU whose queue was assigned to `cpu`; clears the assignment.
     pub fn assigned_queue(&mut self, cpu: usize, now: u64) -> Option<usize> {
         // SAFETY: C checks the CPU.
         let victim = self.run(|w| unsafe { sys::roost_assigned_queue(w, cpu as i32, now) });
@@ -157,12 +162,12 @@ impl World {
     // ---- queues ----
 
     pub fn join(&mut self, cpu: usize, task: &mut Task, now: u64) {
-        // SAFETY: C checks the CPU; so below.
+        // SAFETY: C checks the CPU; the same holds below.
         self.run(|w| unsafe { sys::roost_queue_join(w, cpu as i32, &mut task.state, now) })
     }
 
     pub fn leave(&mut self, task: &mut Task, now: u64) {
-        // SAFETY: the task lives through the call; so below.
+        // SAFETY: the task lives through the call; the same holds below.
         self.run(|w| unsafe { sys::roost_queue_leave(w, &mut task.state, now) })
     }
 
@@ -183,7 +188,7 @@ impl World {
         self.run(|w| unsafe { sys::roost_queue_charge(w, cpu as i32, &mut task.state, ns) })
     }
 
-    /// A wakeup, or a new request: the task takes over what its arm says now.
+    /// At a wakeup or a new request, the task takes over its arm's current policy.
     pub fn policy_follow(&mut self, task: &mut Task) {
         // SAFETY: see `leave`; C checks the arm.
         self.run(|w| unsafe { sys::roost_policy_follow(w, &mut task.state) })
@@ -209,13 +214,13 @@ impl World {
         self.run(|w| unsafe { sys::roost_yield_request(w, &mut task.state, features) })
     }
 
-    /// For how long the task, when it wakes, does not interrupt another.
+    /// How long a running task is protected from the task when it wakes, ns.
     pub fn protected_ns(&mut self, task: &Task, features: u32) -> u64 {
         // SAFETY: see `leave`.
         self.run(|w| unsafe { sys::roost_protected_ns(w, &task.state, features) })
     }
 
-    /// May the task, which just joined `cpu`'s queue, interrupt the one that runs there?
+    /// May the task, which has just joined `cpu`'s queue, preempt the one that runs there?
     pub fn preempts(&mut self, cpu: usize, task: &Task, features: u32, now: u64) -> sys::preempt {
         // SAFETY: see `join`.
         self.run(|w| unsafe { sys::roost_preempts(w, cpu as i32, &task.state, features, now) })
@@ -274,7 +279,7 @@ impl World {
         self.run(|w| unsafe { sys::roost_task_util_est(w, &task.state) })
     }
 
-    /// What the CPU's tasks need, 0..CAPACITY_SCALE of it.
+    /// The speed that the CPU's tasks need, 0..CAPACITY_SCALE of this CPU.
     pub fn cpu_demand(&mut self, cpu: usize) -> u32 {
         self.check(cpu);
         // SAFETY: the CPU exists.

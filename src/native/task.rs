@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A task as the policy knows it, and one wakeup of it.
+//! A task as the policy sees it, and one wakeup of it.
 
 use super::{World, sys};
 use crate::machine::Facts;
 
-/// A task's state (state.h), its number and the CPUs it may use.
+/// A task's state (state.h), its pid and its CPU mask.
 #[derive(Clone, Debug)]
 pub struct Task {
     pub pid: u32,
@@ -41,19 +41,19 @@ impl Task {
         }
     }
 
-    /// Allows the CPUs of `mask`, one bit per CPU number, and no other.
+    /// Restricts the task to the CPUs of `mask`, one bit per CPU number.
     pub fn allow(&mut self, mask: &[u64], facts: &Facts) {
         self.allowed.copy_from_slice(mask);
         self.restricted =
             (0..facts.cpus.len()).any(|c| facts.cpus[c].online != 0 && !self.in_mask(c));
     }
 
-    /// What `allow` set.
+    /// The mask that `allow` has set.
     pub fn mask(&self) -> &[u64] {
         &self.allowed
     }
 
-    /// The mask leaves out some online CPU.
+    /// The mask excludes some online CPU.
     pub fn restricted(&self) -> bool {
         self.restricted
     }
@@ -67,7 +67,7 @@ impl Task {
         facts.cpus[cpu].online != 0 && self.in_mask(cpu)
     }
 
-    /// The same on a CPU.
+    /// As `port`, on a CPU.
     pub fn port_on(&self, cpu: usize) -> sys::port_task {
         sys::port_task {
             cpu: cpu as i32,
@@ -75,7 +75,7 @@ impl Task {
         }
     }
 
-    /// The task as C is told of it; where it may run, and who it is.
+    /// The task for C: its mask and its pid.
     pub fn port(&self) -> sys::port_task {
         sys::port_task {
             allowed: self.allowed.as_ptr(),
@@ -89,7 +89,7 @@ impl Task {
 /// The facts of one wakeup or fork, as select_cpu gathers them (select_cpu.h).
 pub struct Wakeup<'a> {
     pub task: &'a mut Task,
-    /// The current task; None: the idle task, or one that is not ours.
+    /// The current task; None: the idle task, or a task without state.
     pub waker: Option<&'a mut Task>,
     pub waker_pid: u32,
     /// ns
@@ -107,7 +107,7 @@ pub struct Wakeup<'a> {
 }
 
 impl<'a> Wakeup<'a> {
-    /// A plain wakeup from a task of another class; the caller changes what is different.
+    /// A plain wakeup by a task without state; the caller changes what is different.
     pub fn new(task: &'a mut Task, this_cpu: usize, prev: usize, facts: &Facts) -> Self {
         Wakeup {
             prev_allowed: task.may_use(prev, facts),
@@ -149,7 +149,7 @@ impl<'a> Wakeup<'a> {
             sync: self.sync,
             this_allowed: self.this_allowed,
             waker_pcpu_kthread: self.waker_pcpu_kthread,
-            // The rest is of the task's state, and added there.
+            // The rest is from the task's state, and C adds it.
             ..Default::default()
         }
     }

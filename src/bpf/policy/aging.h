@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Aging: nobody waits for ever.
+ * Aging: no task waits for ever.
  *
- * Problem: the kernel ends a scheduler under which a task that can run does not for 5 s. By deadline
- * alone a light task among many waits longer; so does each of thousands; and a change of affinity,
- * policy or group puts a task that waits into a queue anew.
- * Method: a CPU has two queues, both ordered by deadline. What comes goes into the young one, and
- * the earliest deadline of both runs. After each turn they change roles: the young one, with all
- * that waits, becomes the old one. If the old one is not empty by the end of its turn, then it is
- * late, and is served out of turn until it is empty. No queue is walked for it.
- * Slices shrink with the number of those that wait. While a queue is late no wakeup interrupts.
- * A task keeps the time since when it waits over all changes, as the kernel does. One that is queued
- * anew after a long wait goes into the old queue, unless that is late; after a very long one it runs
- * at once, if no other is about to.
+ * Problem: the kernel ends a scheduler under which a runnable task does not run for 5 s. By
+ * deadline alone, a task of low weight among many waits longer, and so does each of thousands. A
+ * change of affinity, policy or group also queues a waiting task anew.
  *
- * The bound, for a task that some CPU of our class may run: half of the watchdog's time, B. It is
- * in the young queue for at most a turn and the rest of a late one, and as long in the old queue:
- * 2 * (turn + late) is 0.83 B, and three slices that end after the moment are 0.12 B. With 10,000
- * that wait for one CPU the least slice makes it 0.98 B.
- * Limits: waiting for a task of a higher class is the kernel's. Where there are no timers
- * (PREEMPT_RT) a slice is at least a tick.
+ * Method: a CPU has two queues, both ordered by deadline. New arrivals go into the young one, and
+ * the earliest deadline of both runs. After each turn the queues change roles: the young one, with
+ * all its tasks, becomes the old one. If the old one is not empty at the end of its turn, it is
+ * late: it is served out of turn until it is empty. This needs no walk over a queue.
+ * Slices shrink with the number of waiting tasks. While a queue is late, no wakeup preempts.
+ * A task keeps the time since which it waits over all changes, as the kernel does. One that is
+ * queued anew after a long wait goes into the old queue, unless that is late. After a very long
+ * wait it runs at once, unless another task is about to.
+ *
+ * The bound, for a task that some CPU of our class may run: half of the watchdog's time, B. The
+ * task is in the young queue for at most a turn and the rest of a late one, and as long in the old
+ * queue: 2 * (turn + late) is 0.83 B. Three slices that run past their end are 0.12 B. With 10,000
+ * tasks that wait for one CPU the least slice makes it 0.98 B.
+ *
+ * Limits: a wait for a task of a higher class is the kernel's. Without timers (PREEMPT_RT) a slice
+ * is at least a tick.
  */
 #ifndef ROOST_AGING_H
 #define ROOST_AGING_H
@@ -27,8 +29,8 @@
 #include "queue.h"
 
 /*
- * Parts of the bound: a turn; the service of a late queue; the longest slice, 100 ms; how long a task
- * that is queued anew has waited so that it goes into the old queue, or runs.
+ * Divisors of the bound. They give a turn; the service of a late queue; the longest slice, 100 ms;
+ * and how long a task that is queued anew must have waited to go into the old queue, or to run.
  */
 #define TURN_PARTS    4
 #define LATE_PARTS    6
@@ -36,10 +38,13 @@
 #define OLD_PARTS     16
 #define OVERDUE_PARTS 3
 
-/* No slice is shorter: ns. */
+/* No slice is shorter. ns */
 #define SLICE_CAP_MIN 25000ULL
 
-/* For each so many in a late queue one more of them is served before the earliest deadline is. */
+/*
+ * For each LATE_CROWD tasks in a late queue one more of them is served before the earliest
+ * deadline.
+ */
 #define LATE_CROWD    1024
 
 static __always_inline u64 wait_bound(void)
@@ -63,13 +68,13 @@ static __always_inline u32 old_queue(s32 cpu)
 	return queue_id(cpu, !cpu_state(cpu)->young);
 }
 
-/* The other one of the same CPU. */
+/* The other queue of the same CPU. */
 static __always_inline u32 other_queue(u32 queue)
 {
 	return queue ^ MAX_CPUS;
 }
 
-/* How many wait for @cpu. */
+/* How many tasks wait for @cpu. */
 static __always_inline u32 waiting_length(s32 cpu)
 {
 	u32 young = queue_length(young_queue(cpu));
@@ -77,7 +82,10 @@ static __always_inline u32 waiting_length(s32 cpu)
 	return cpu_state(cpu)->old_waits ? young + queue_length(old_queue(cpu)) : young;
 }
 
-/* The queue of @cpu whose first task has the earliest deadline; *@head is that task, NULL if nobody waits. */
+/*
+ * The queue of @cpu whose first task has the earliest deadline; *@head is that task, NULL if none
+ * waits.
+ */
 static __always_inline u32 first_queue(s32 cpu, port_task **head)
 {
 	u32 young = young_queue(cpu), old = old_queue(cpu);
@@ -103,7 +111,7 @@ static __always_inline port_task *first_waiting(s32 cpu)
 
 /* ---- a task that is queued anew ---- */
 
-/* It begins to wait, unless it did already. */
+/* The task begins to wait, unless it waits already. */
 static __always_inline void wait_begins(struct task_state *ts, u64 now)
 {
 	if (!ts->waits_since)
@@ -115,15 +123,15 @@ static __always_inline u64 waited(const struct task_state *ts, u64 now)
 	return ts->waits_since ? waited_since(ts->waits_since, now) : 0;
 }
 
-/* It has waited so long that it is not queued again. */
+/* The task has waited so long that it should run now. */
 static __always_inline bool overdue(const struct task_state *ts, u64 now)
 {
 	return waited(ts, now) >= wait_bound() / OVERDUE_PARTS;
 }
 
 /*
- * The queue of @cpu that takes the task. While the old one is late it takes none: with enough tasks
- * that are queued anew it would never be empty, and the young one would never have its turn.
+ * The queue of @cpu that takes the task. A late old queue takes none: enough tasks that are queued
+ * anew would keep it from becoming empty, and the young one would never have its turn.
  */
 static __always_inline u32 queue_for(s32 cpu, const struct task_state *ts, u64 now)
 {
@@ -137,7 +145,9 @@ static __always_inline u32 queue_for(s32 cpu, const struct task_state *ts, u64 n
 
 /* ---- turns ---- */
 
-/* So long a slice may be if each of @length shall run within @ns; half of it may go to switches. */
+/*
+ * The slice with which @length tasks all run within @ns. Half of that may go to context switches.
+ */
 static __always_inline u64 slice_cap(u64 ns, u32 length)
 {
 	u64 cap = ns / 2 / (length + 1), longest = wait_bound() / SLICE_PARTS;
@@ -147,7 +157,7 @@ static __always_inline u64 slice_cap(u64 ns, u32 length)
 	return cap > SLICE_CAP_MIN ? cap : SLICE_CAP_MIN;
 }
 
-/* What was the young queue is now the old one. */
+/* The young queue becomes the old one. */
 static __always_inline void turn_begins(s32 cpu, struct cpu_state *cs, u64 now)
 {
 	u64 turn = wait_bound() / TURN_PARTS;
@@ -183,7 +193,10 @@ subprog u32 turn_over(s32 cpu, u64 now)
 	return 0;
 }
 
-/* The first of @cpu's late queue is to run next, for the least slice: with all of its request a crowd would get more than it is due. */
+/*
+ * Run the first task of @cpu's late queue next, for the least slice. With whole requests a crowd
+ * would get more than its due.
+ */
 subprog bool serve_late(s32 cpu)
 {
 	u32 old = old_queue(cpu);
@@ -192,14 +205,14 @@ subprog bool serve_late(s32 cpu)
 
 	if (!queue_take(old))
 		return false;
-	/* If it was not that one that was taken, its request is over a little early. */
+	/* If another task was taken, this one's request ends a little early. */
 	if (ts)
 		ts->deadline = ts->vruntime;
 	count(STAT_hungry);
 	return true;
 }
 
-/* Does the old queue go before all others now? */
+/* The late queue is served now, ahead of the earliest deadline. */
 static __always_inline bool late_turn(struct cpu_state *cs)
 {
 	if (!cs->late)

@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Problem: a CPU without work looks for some in other queues. Where its idle periods are shorter than the search takes, the
- * search delays what wakes there next, and finds what its own CPU would soon have run.
+ * Mean idle periods of CPUs, and whether a search for work is worth one.
  *
- * Method: each CPU keeps the mean length of its idle periods (kernel: rq->avg_idle). A period begins when a search began that
- * found nothing, so the search counts as idle time. [avg_idle] A level of the search, LLC, node, machine, is left out when the
- * mean is less than what this search has cost so far and what that level may cost (kernel: sched_balance_newidle()). As in the
- * kernel until January 2026 a wakeup ends the period, and whatever else arrives does not, so that the next wakeup makes it too
- * long. [avg_idle_every] Every arrival ends it: wakeup, fork, stolen task, another (Huang; in effect the kernel's way since).
- * [avg_idle_scan] The mean's other use: userspace reads those of an LLC and bounds the scan at wakeup (scan_worth()).
+ * Problem: a CPU without work searches other queues. If its idle periods are shorter than the
+ * search, the search delays the next task that wakes there. And what it finds, another CPU would
+ * soon have run.
  *
- * Limits: who waits longer than a slice is found all the same: its CPU's timer or tick calls an idle one, which then searches
- * whatever its mean is. The means are kept whether or not anybody reads them. What is idle at load starts with the longest.
+ * Method: each CPU keeps the mean length of its idle periods (kernel: rq->avg_idle). A period
+ * begins when a search begins that finds nothing, so the search counts as idle time.
+ * [avg_idle] The search has levels: LLC, node, machine. A level is skipped when the mean is less
+ * than the cost of this search so far plus what that level may cost (kernel:
+ * sched_balance_newidle()). As in the kernel until January 2026, a wakeup ends the period. Other
+ * arrivals do not end it, so the next wakeup makes it too long.
+ * [avg_idle_every] Every arrival ends it: wakeup, fork, stolen task, or other. This is Huang's
+ * patch, and in effect what the kernel has done since.
+ * [avg_idle_scan] The mean also bounds the scan at wakeup: userspace reads the means of an LLC and
+ * sets the bound (scan_worth()).
+ *
+ * Limits: a task that waits longer than a slice is still found. Its CPU's timer or tick calls an
+ * idle CPU, which then searches whatever its mean is. The means are always kept, even if no feature
+ * reads them. A CPU that is idle at load starts with the longest mean.
  */
 #ifndef ROOST_AVG_IDLE_H
 #define ROOST_AVG_IDLE_H
@@ -45,7 +53,9 @@ static __always_inline void idle_init(struct cpu_state *cs)
 	cs->idle_wakeup.mean = cs->idle_every.mean = longest_idle(cs);
 }
 
-/* A search that began at @now has found nothing. A CPU that is idle already and searched in vain once more idles on. */
+/*
+ * A search that began at @now has found nothing. If the CPU was idle already, its period goes on.
+ */
 static __always_inline void idle_begins(struct cpu_state *cs, u64 now)
 {
 	if (!cs->idle_every.since)
@@ -75,7 +85,10 @@ _Static_assert(STAT_avg_idle_wakeup + ARRIVAL_FORK == STAT_avg_idle_fork &&
 		       STAT_avg_idle_wakeup + ARRIVAL_OTHER == STAT_avg_idle_other,
 	       "a counter for each arrival, in their order");
 
-/* A task arrives on a CPU that may be idle. One that was stolen ends the period, but in the kernel is no part of the mean. */
+/*
+ * A task arrives on a CPU that may be idle. A stolen task ends the period too, but as in the kernel
+ * that period is not part of the mean.
+ */
 static __always_inline void idle_ends(struct cpu_state *cs, u64 now, enum arrival arrival)
 {
 	u64 longest;
@@ -93,8 +106,8 @@ static __always_inline void idle_ends(struct cpu_state *cs, u64 now, enum arriva
 }
 
 /*
- * A task runs. A search may let go of its CPU's lock (steal.h); who is put there meanwhile arrives before the search is over, so that
- * the period which then begins is none.
+ * A task runs. A search may drop its CPU's lock (steal.h). A task that is put there meanwhile
+ * arrives before the search ends, so the period that then begins is not one.
  */
 static __always_inline void idle_is_over(struct cpu_state *cs)
 {
@@ -113,8 +126,8 @@ static __always_inline u64 search_budget(const struct cpu_state *cs)
 }
 
 /*
- * A search of @level took @ns. What it may cost is the most it has, forgotten by one per cent a second (kernel:
- * update_newidle_cost()).
+ * A search of @level took @ns. The cost of a level is the most that it has taken, less one per cent
+ * a second (kernel: update_newidle_cost()).
  */
 static __always_inline void search_took(struct cpu_state *cs, enum steal_level level, u64 ns, u64 now)
 {
@@ -130,7 +143,9 @@ static __always_inline void search_took(struct cpu_state *cs, enum steal_level l
 	cs->steal_cost_at[level] = now;
 }
 
-/* Costs are forgotten also while they keep the CPU from searching (kernel: sched_balance_domains()). */
+/*
+ * Let costs shrink also while they keep the CPU from searching (kernel: sched_balance_domains()).
+ */
 static __always_inline void searches_forgotten(struct cpu_state *cs, u64 now)
 {
 	search_took(cs, STEAL_LLC, 0, now);

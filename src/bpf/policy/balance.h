@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Balance of busy CPUs: weights hold over CPUs only if their queues advance alike (kernel: sched_balance_rq()). Every
- * BALANCE_NS the tick of a busy CPU looks for a queue whose first task shall come here:
+ * Balance of busy CPUs: weights hold across CPUs only if their queues advance alike (kernel:
+ * sched_balance_rq()). Every BALANCE_NS the tick of a busy CPU looks for a queue from which to
+ * fetch a task:
  *
- *  - in its LLC one that outweighs its own by more than two of its tasks;
- *  - in its LLC one that its own has got ahead of by AHEAD_NS. What no move of a whole task evens out, as three tasks on two
- *    CPUs, takes turns this way. The kernel leaves it, within imbalance_pct;
- *  - in another LLC, a different one each time, where both the CPUs' mean load and the queue's weight are higher.
+ *  - in its LLC, one that outweighs its own by more than two of that queue's tasks;
+ *  - in its LLC, one that its own is ahead of by AHEAD_NS. What no move of a whole task evens out,
+ *    as three tasks on two CPUs, takes turns this way. The kernel leaves that as it is, within
+ *    imbalance_pct;
+ *  - in another LLC, a different one each time, if both the CPUs' mean load and the queue's weight
+ *    are higher there.
  */
 #ifndef ROOST_BALANCE_H
 #define ROOST_BALANCE_H
@@ -16,13 +19,16 @@
 /* How often a CPU looks, ns */
 #define BALANCE_NS  20000000ULL
 
-/* So much of its own running time may a CPU's tasks be ahead of those of another, ns */
+/* How far the tasks of a CPU may be ahead of another's, in its own running time, ns */
 #define AHEAD_NS    50000000ULL
 
-/* What a CPU fell behind further than this, in units of AHEAD_NS, it did so by idling: that is not owed to its tasks. */
+/*
+ * A CPU that is behind by more than this, in units of AHEAD_NS, has been idle. Its tasks are not
+ * owed that time.
+ */
 #define AHEAD_LIMIT 4
 
-/* @other, its queue's weight @most, outweighs a queue of weight @own by more than two of its tasks. */
+/* @other's queue, of weight @most, outweighs one of weight @own by more than two of its tasks. */
 static __always_inline bool outweighs(s32 other, u64 most, u64 own)
 {
 	return other != NO_CPU && most - own > 2 * most / (waiting_length(other) + 1);
@@ -47,7 +53,10 @@ subprog s32 heavier_queue(s32 cpu, u32 llc)
 	return outweighs(heaviest, most, own) ? heaviest : NO_CPU;
 }
 
-/* Of the heavier queues of @cpu's LLC the one that its own has got ahead of furthest, if far enough; else NO_CPU. */
+/*
+ * Of the heavier queues in @cpu's LLC, the one that is furthest behind its own, if far enough; else
+ * NO_CPU.
+ */
 subprog s32 slower_queue(s32 cpu)
 {
 	const volatile struct llc_facts *f = llc_facts(cpu_facts(cpu)->llc);
@@ -76,7 +85,10 @@ subprog s32 slower_queue(s32 cpu)
 	return NO_CPU;
 }
 
-/* The CPUs of @llc have more load than those of @own, beyond the tolerance (kernel: sd->imbalance_pct). */
+/*
+ * The CPUs of @llc have more load than those of @own, beyond the tolerance (kernel:
+ * sd->imbalance_pct).
+ */
 static __always_inline bool llc_loaded_more(u32 llc, u32 own)
 {
 	u64 there = llc_state(llc)->load * llc_facts(own)->nr_cpus;
@@ -85,7 +97,7 @@ static __always_inline bool llc_loaded_more(u32 llc, u32 own)
 	return there * 100 > here * tunables()->imbalance_pct;
 }
 
-/* The heavier queue of one other LLC, the next that has waiters. */
+/* The heavier queue of one other LLC, the next that has waiters, if that LLC has more load. */
 subprog s32 uneven_llc(s32 cpu)
 {
 	struct cpu_state *cs = cpu_state(cpu);
@@ -100,7 +112,10 @@ subprog s32 uneven_llc(s32 cpu)
 	return heavier_queue(cpu, llc);
 }
 
-/* The queue that shall give @cpu, which runs a task, one of its own; NO_CPU: none, or its first task's cache is warm. */
+/*
+ * The queue from which @cpu, which runs a task, should fetch one; NO_CPU: none, or its first task's
+ * cache is warm.
+ */
 static __always_inline s32 queue_to_relieve(s32 cpu, u64 now)
 {
 	s32 victim = heavier_queue(cpu, cpu_facts(cpu)->llc);

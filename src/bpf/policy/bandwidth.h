@@ -4,20 +4,24 @@
  *
  * Problem: sched_ext leaves CPU limits to the BPF scheduler, and a container's limit is a promise
  * to its neighbours.
- * Method: each group with a limit has a budget. It is filled up by the quota at the end of a
- * period, to at most quota and burst, by the first callback that asks later: no timer runs for a
- * group that does not exceed its limit. A task that begins to run takes a grant of at most 5 ms
- * from its nearest group with a limit and from all above that. Its slice is cut to the grant, the
- * slice timer ends it, and what it did not use goes back. So the shared words are touched twice a
- * grant, not at each charge.
- * A task whose groups have no budget is parked (parking.h). A task that is caught without budget
- * later, at the head of its CPU's queue, runs for OWED_NS. What is overdrawn is owed: the next
- * periods begin with less.
+ *
+ * Method: each group with a limit has a budget. At the end of a period the quota is added, up to
+ * quota plus burst. The first callback that checks the budget later does this, so no timer runs for
+ * a group that stays within its limit. A task that begins to run takes a grant of at most 5 ms from
+ * its nearest group with a limit and from all limits above that. Its slice is cut to the grant, the
+ * slice timer ends it, and the unused rest goes back. So the shared words change twice per grant,
+ * not at each charge.
+ *
+ * A task whose groups have no budget is parked (parking.h). If the budget ends while the task is at
+ * the head of its CPU's queue, it runs for OWED_NS. What is overdrawn is owed: the next periods
+ * begin with less.
+ *
  * While tasks of a group are parked, the budget is split among them, and a task whose grant is over
  * joins them at the end. So all of them get on, in turn.
- * Limits: a task that is about to exit, and a thread of the kernel that is bound to one CPU, has no
- * limit; groups deeper than LIMIT_DEPTH below a limit escape it; two CPUs that take grants at the
- * same instant may overdraw by one of them.
+ *
+ * Limits: a task that is about to exit and a kthread that is bound to one CPU have no limit. Groups
+ * deeper than LIMIT_DEPTH below a limit escape it. Two CPUs that take grants at the same instant
+ * may overdraw by one of them.
  */
 #ifndef ROOST_BANDWIDTH_H
 #define ROOST_BANDWIDTH_H
@@ -28,24 +32,21 @@ enum { LIMIT_DEPTH = 64 };
 
 /* kernel: sched_cfs_bandwidth_slice_us */
 #define GRANT_MAX_NS   5000000ULL
-/* A grant is split no further. */
+/* A grant is not split below this. */
 #define GRANT_MIN_NS   500000ULL
 /*
- * A task without budget runs for so long. The smallest grant is this: less than it is no budget,
- * and is kept.
+ * How long a task without budget runs. This is also the smallest grant: a budget below it counts as
+ * none, and is kept.
  */
 #define OWED_NS	       50000ULL
 /* A grant that ends within this is over. */
 #define GRANT_SLACK_NS 20000ULL
-/*
- * Parked tasks are looked after again so soon, when the group's budget is not what holds them back.
- * ns
- */
+/* How soon parked tasks are checked again, when not the group's budget holds them back. ns */
 #define PARK_AGAIN_NS  100000ULL
-/* More periods than these are not made up for: no debt is so high. */
+/* At most this many periods are made up for: no debt is higher. */
 #define PERIODS_MAX    1024
 
-/* False as long as no group has had a limit: the only cost then. */
+/* False as long as no group has had a limit: limits cost nothing else then. */
 static __always_inline bool limits_exist(void)
 {
 	return tunables()->limits && limits()->any;
@@ -67,7 +68,7 @@ static __always_inline u32 limit_search(u32 index)
 
 subprog u32 limit_find(u32 index)
 {
-	/* A full barrier: the quotas are at least as new. */
+	/* A full barrier: the quotas read below are at least as new. */
 	u64 changes = atomic_or(&limits()->changes, 0);
 	u32 near = limit_search(index);
 
@@ -76,8 +77,8 @@ subprog u32 limit_find(u32 index)
 }
 
 /*
- * The nearest group with a limit, from @index upwards; ROOT_CGROUP: none. Found anew when a limit
- * was set since.
+ * The nearest group with a limit, from @index upwards; ROOT_CGROUP: none. Searched anew if a limit
+ * has been set since.
  */
 static __always_inline u32 limit_of(u32 index)
 {
@@ -90,7 +91,7 @@ static __always_inline u32 limit_of(u32 index)
 	return near % MAX_CGROUPS;
 }
 
-/* A CPU that sees the change sees the quota that was set before. */
+/* A CPU that sees the new count also sees the quota that was set before it. */
 static __always_inline void limits_changed(void)
 {
 	u64 changes;
@@ -127,7 +128,7 @@ static __always_inline u32 park_queue(u32 index)
 	return limit_top(index) % PARK_QUEUES;
 }
 
-/* Its number, behind those of CPUs (aging.h). */
+/* The number of a queue of parked tasks, after those of CPUs (aging.h). */
 static __always_inline u32 park_number(u32 queue)
 {
 	return 2 * MAX_CPUS + queue % PARK_QUEUES;
@@ -135,7 +136,10 @@ static __always_inline u32 park_number(u32 queue)
 
 /* ---- budgets ---- */
 
-/* The time without budget is counted up to now; it goes on, or there is budget again, or no limit. */
+/*
+ * Count the time without budget up to now. Unless that time @goes_on, there is budget again, or no
+ * limit.
+ */
 static __always_inline void throttle_counts(struct bandwidth *bw, u64 now, bool goes_on)
 {
 	u64 since = bw->throttled_since;
@@ -144,7 +148,7 @@ static __always_inline void throttle_counts(struct bandwidth *bw, u64 now, bool 
 		bw->throttled_ns += waited_since(since, now);
 }
 
-/* The periods that are over are made up for, by the CPU that comes first. */
+/* Add the quota for the periods that are over; the first CPU that comes does this. */
 subprog u32 budget_refill(u32 index, u64 now)
 {
 	struct bandwidth *bw = bandwidth(index);
@@ -167,7 +171,7 @@ subprog u32 budget_refill(u32 index, u64 now)
 	return 0;
 }
 
-/* ns; less than OWED_NS: it has none. */
+/* ns; less than OWED_NS counts as none. */
 static __always_inline s64 budget_left(u32 index, u64 now)
 {
 	if (!before(now, bandwidth(index)->period_end))
@@ -176,7 +180,7 @@ static __always_inline s64 budget_left(u32 index, u64 now)
 }
 
 /*
- * The group without budget, of @index, which has a limit, and those above; ROOT_CGROUP: none, its
+ * The nearest group without budget, from @index, which has a limit, upwards. ROOT_CGROUP: none, its
  * tasks may run.
  */
 subprog u32 limit_blocker(u32 index, u64 now)
@@ -192,8 +196,8 @@ subprog u32 limit_blocker(u32 index, u64 now)
 }
 
 /*
- * @index and all limits above it: @ns were used, and @back of what was taken is given back (or,
- * below 0, taken as well).
+ * For @index and all limits above it: @used ns were used, and @back ns of what was taken are given
+ * back (below 0: taken as well).
  */
 subprog u32 budget_settle(u32 index, u64 used, s64 back)
 {
@@ -213,7 +217,7 @@ subprog u32 budget_settle(u32 index, u64 used, s64 back)
 	return 0;
 }
 
-/* What one task gets of @left: its share among those that are parked. */
+/* What one task gets of @left: its share among the parked tasks. */
 static __always_inline u64 grant_share(u64 left, u64 parked)
 {
 	u64 share = left / (1 + parked);
@@ -223,7 +227,7 @@ static __always_inline u64 grant_share(u64 left, u64 parked)
 	return share < left ? share : left;
 }
 
-/* A task takes time to run from @index and all limits above it. 0: one of them has none. */
+/* Take time to run from @index and all limits above it. 0: one of them has none. */
 subprog u64 grant_take(u32 index, u64 now)
 {
 	u64 grant = GRANT_MAX_NS, parked = bandwidth(index)->parked;
@@ -249,7 +253,7 @@ subprog u64 grant_take(u32 index, u64 now)
 
 /* ---- the timer of a queue of parked tasks ---- */
 
-/* So long overdue a timer was lost, or starved: ns. */
+/* A timer that is this long overdue was lost, or starved. ns */
 #define PARK_LOST_NS 4000000ULL
 
 static __always_inline bool park_timer_lost(u64 armed, u64 now)
@@ -258,9 +262,9 @@ static __always_inline bool park_timer_lost(u64 armed, u64 now)
 }
 
 /*
- * The timer fires by @at. While it is at work, timer_at is the time at which it fired: it looks
- * itself whether tasks came meanwhile. One that is long overdue fires at once: put off to @at, it
- * would be late for all others.
+ * Make the timer fire by @at. While it is at work, timer_at is the time at which it fired, and it
+ * checks itself whether tasks came meanwhile. One that is long overdue fires at once: put off to
+ * @at, it would be late for all others.
  */
 subprog u32 park_timer_start(u32 queue, u64 now, u64 at)
 {
@@ -286,7 +290,7 @@ subprog u32 park_timer_start(u32 queue, u64 now, u64 at)
 
 /* ---- a task runs on its groups' budget ---- */
 
-/* It has no limit, whatever its group has. */
+/* The task has no limit, whatever its group has. */
 static __always_inline bool unlimited(port_task *p)
 {
 	return task_exits(p) || pcpu_kthread(p);
@@ -298,7 +302,7 @@ static __always_inline u32 limit_on(port_task *p, const struct task_state *ts)
 	return unlimited(p) ? ROOT_CGROUP : limit_of(ts->cgroup);
 }
 
-/* The task is parked no longer: the CPU that finds it so first takes it off the count. */
+/* The task is no longer parked. The first CPU to find this takes it off the count. */
 static __always_inline void park_ends(struct task_state *ts)
 {
 	u64 in;
@@ -310,7 +314,7 @@ static __always_inline void park_ends(struct task_state *ts)
 		atomic_add(&bandwidth(in)->parked, -1ULL);
 }
 
-/* What the task holds without running, of limit @index: it is given back. */
+/* Give back the grant of limit @index that the task holds without running. */
 static __always_inline void grant_drop(struct task_state *ts, u32 index)
 {
 	u64 granted;
@@ -330,15 +334,15 @@ static __always_inline void limit_leaves(struct task_state *ts)
 }
 
 /*
- * What the running task has used of its grant, by the kernel's own account, which leaves out the
- * time of interrupts. It is up to date in dispatch and in stopping.
+ * What the running task has used of its grant, by the kernel's own account, which leaves out
+ * interrupt time. It is up to date in dispatch and in stopping.
  */
 static __always_inline u64 budget_used(port_task *p, const struct task_state *ts)
 {
 	return task_ran(p) - ts->budget_from;
 }
 
-/* The slice ends with the budget. */
+/* Cut the slice to the budget. */
 static __always_inline void budget_caps(port_task *p, struct cpu_state *cs, const struct task_state *ts)
 {
 	u64 used = budget_used(p, ts), left = used < ts->budget ? ts->budget - used : 0;
@@ -347,7 +351,7 @@ static __always_inline void budget_caps(port_task *p, struct cpu_state *cs, cons
 		cs->curr_slice = left;
 }
 
-/* It runs on @grant of limit @of. */
+/* The task runs on @grant of limit @of. */
 static __always_inline void budget_starts(port_task *p, struct task_state *ts, u32 of, u64 grant)
 {
 	ts->budget_of = of;
@@ -355,9 +359,7 @@ static __always_inline void budget_starts(port_task *p, struct task_state *ts, u
 	ts->budget_from = task_ran(p);
 }
 
-/*
- * The task begins to run: on what it was granted when it was released, else on what it gets now.
- */
+/* The task begins to run, on the grant that it got when it was released, or else on a new one. */
 static __always_inline void budget_take(port_task *p, struct task_state *ts, u32 of, u64 now)
 {
 	u64 grant = ts->granted ? atomic_swap(&ts->granted, 0) : 0;
@@ -380,7 +382,7 @@ subprog u32 budget_begins(port_task *p trusted, struct task_state *ts nonnull, s
 	park_ends(ts);
 	of = limit_on(p, ts);
 	if (of == ROOT_CGROUP) {
-		/* It exits, or there is no limit any more. */
+		/* The task exits, or there is no limit any more. */
 		grant_drop(ts, limit_of(ts->cgroup));
 		cs->budgeted = 0;
 		return 0;
@@ -392,8 +394,8 @@ subprog u32 budget_begins(port_task *p trusted, struct task_state *ts nonnull, s
 }
 
 /*
- * It stops. What is left it keeps if it goes on waiting; what nobody has asked for is given back,
- * and may release others.
+ * The task stops. If it goes on waiting, it keeps what is left of its grant. Otherwise the rest is
+ * given back, which may release others.
  */
 subprog u32 budget_ends(port_task *p trusted, struct task_state *ts nonnull, bool waits, u64 now)
 {
@@ -417,7 +419,10 @@ subprog u32 budget_ends(port_task *p trusted, struct task_state *ts nonnull, boo
 	return 0;
 }
 
-/* The running task is at the end of its slice. Its grant is over now; or else true. */
+/*
+ * The running task is at the end of its slice. True: its grant is not over. False: it has ended
+ * now.
+ */
 static __always_inline bool grant_lasts(port_task *p, struct task_state *ts)
 {
 	u64 used = budget_used(p, ts);
@@ -433,9 +438,9 @@ static __always_inline bool grant_lasts(port_task *p, struct task_state *ts)
 }
 
 /*
- * The task that runs on @cpu is at the end of its slice: may it go on? Its grant is not over yet,
- * or it gets another because no other task of the group is parked. Limits are asked anew: one may
- * have been set since it began to run.
+ * The task that runs on @cpu is at the end of its slice: may it go on? Yes, if its grant is not
+ * over, or if it gets another because no task of the group is parked. Its limit is looked up anew:
+ * one may have been set since it began to run.
  */
 subprog bool budget_lasts(port_task *p trusted, struct task_state *ts nonnull, s32 cpu, u64 now)
 {
@@ -461,7 +466,7 @@ subprog bool budget_lasts(port_task *p trusted, struct task_state *ts nonnull, s
 
 /* ---- a task wants to run ---- */
 
-/* It has to wait for its group's budget, or its turn among those that do. */
+/* The task has to wait for its group's budget, or for its turn among those that wait. */
 subprog bool must_park(port_task *p trusted, struct task_state *ts nonnull, u64 now)
 {
 	u32 of = limit_on(p, ts);

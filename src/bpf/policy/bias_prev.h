@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * [bias_prev] Rather the previous CPU than the target.
+ * [bias_prev] Prefer the previous CPU to the target.
  *
- * Problem: when a task's previous CPU and the target share a cache, both are equally warm to the search, but not to the task,
- * and the target comes first: it migrates.
- * Method: the previous CPU is asked before the target, by the same tests, and not again after it; and when nothing idle is
- * found it is the answer in place of the target.
- * Limits: only where both share a cache. Not at the end of the search by capacity, which has an end of its own.
+ * Problem: when a task's previous CPU and the target share a cache, the search treats both as
+ * equally warm, but the task's data is on the previous one. The target comes first, so the task
+ * migrates.
+ *
+ * Method: the previous CPU is tried before the target, by the same tests, and not again after it.
+ * If nothing is idle, it is the answer instead of the target.
+ *
+ * Limits: only where both share a cache. The search by capacity still ends with the target.
  */
 #ifndef ROOST_BIAS_PREV_H
 #define ROOST_BIAS_PREV_H
 
 #include "select_idle.h"
 
-/* Before the target: the previous CPU, which may be the target. */
+/* Try the previous CPU before the target. It may be the target. */
 static __always_inline bool bias_first(const struct wakeup *w, s32 target)
 {
 	return has(w, FEATURE_bias_prev) && prev_usable(w, target);
 }
 
-/* Nothing is idle: the previous CPU, where that is another than the target. */
+/* Nothing is idle: the answer is the previous CPU, which is not the target. */
 static __always_inline bool bias_last(const struct wakeup *w, s32 target)
 {
 	return bias_first(w, target) && w->prev != target;

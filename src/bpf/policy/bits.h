@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Words of bits. BPF has no instruction for these, and its compiler no builtin. */
+/* Bits of words. BPF has no instructions for these, and its compiler has no builtins. */
 #ifndef ROOST_BITS_H
 #define ROOST_BITS_H
 
 #include "port.h"
 
-/* Index of the lowest set bit of @word, which is not 0: multiply by a de Bruijn sequence, look the top bits up. */
+/* Index of the lowest set bit of @word, which must not be 0: a lookup by a de Bruijn sequence. */
 static __always_inline u32 lowest_bit(u64 word)
 {
 	static const u8 index_of[WORD_BITS] = {

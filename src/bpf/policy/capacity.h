@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Asymmetric machines: CPUs differ in capacity, and a task may be too big for some. After the kernel's
- * select_idle_capacity() (kernel/sched/fair.c).
+ * Asymmetric machines: CPUs differ in capacity, and a task may be too big for some. After the
+ * kernel's select_idle_capacity() (kernel/sched/fair.c).
  */
 #ifndef ROOST_CAPACITY_H
 #define ROOST_CAPACITY_H
 
 #include "select_idle.h"
 
-/* How well a CPU suits that is not the perfect one; less is better (kernel: enum asym_fits_state). */
+/* How well a CPU suits that is not perfect; less is better (kernel: enum asym_fits_state). */
 enum suits {
-	SUITS_QUIET,	/* too small, but its core is idle: still more than a shared one gives */
+	SUITS_QUIET,	/* too small, no busy sibling: more than a shared core gives */
 	SUITS_SHARED,	/* big enough, beside a busy sibling */
 	SUITS_NEITHER,	/* too small, beside a busy sibling */
 	SUITS_NOT_SEEN, /* no CPU yet */
@@ -21,7 +21,7 @@ struct choice {
 	enum suits suits;
 	u32 capacity;
 	bool core;    /* some core of the machine is wholly idle */
-	bool perfect; /* it fits there, and nothing better is to be had */
+	bool perfect; /* the task fits there, and no CPU is better */
 };
 
 static __always_inline void choose(struct choice *best, u64 util, s32 cpu)
@@ -38,7 +38,7 @@ static __always_inline void choose(struct choice *best, u64 util, s32 cpu)
 	}
 }
 
-/* Every free CPU of @llc, from position @start on and around, up to the perfect one. */
+/* Choose among the free CPUs of @llc, from position @start and around; stop at a perfect one. */
 subprog u32 choose_in_llc(port_task *p trusted, const struct wakeup *w nonnull, struct choice *best nonnull, u32 llc,
 			  u32 start)
 {
@@ -73,8 +73,8 @@ static __always_inline bool machine_has_idle_core(void)
 }
 
 /*
- * A free CPU on which the task fits, over the whole machine and from the target on; without one the free CPU that suits
- * best. While some core is wholly idle, threads beside a busy sibling come last.
+ * A free CPU of the machine on which the task fits, from the target on; else the free CPU that
+ * suits best. While some core is wholly idle, threads beside a busy sibling come last.
  */
 subprog s32 choose_in_machine(port_task *p trusted, const struct wakeup *w nonnull, s32 target)
 {
@@ -91,7 +91,7 @@ subprog s32 choose_in_machine(port_task *p trusted, const struct wakeup *w nonnu
 	return best.cpu;
 }
 
-/* [claim] Where another wakeup was quicker, the next best. */
+/* [claim] If another wakeup claims the choice first, choose again. */
 subprog s32 sis_capacity(port_task *p trusted, const struct wakeup *w nonnull, s32 target)
 {
 	s32 cpu = choose_in_machine(p, w, target);

@@ -2,16 +2,20 @@
 /*
  * cpu.weight, hierarchical, flattened into the weight of each task.
  *
- * Problem: a group's weight is what all its tasks together may have against its siblings, but queues order tasks.
- * Method: a task's effective weight is its group's weight among the active siblings at each level, shared among the
- * runnable tasks of the group by their nice weights (the idea of scx_flatcg, and of the kernel's own group shares).
- * A group counts the nice weights of its runnable tasks: one atomic when a task wakes, one when it sleeps. A sweep every
- * SWEEP_NS takes the mean over time, and learns which groups are active. Presence is counted, not time charged when a task
- * runs: then who waits long, the light ones, would deliver their time in lumps.
- * cpu.idle: the group weighs as much as one SCHED_IDLE task, and its tasks give way to others as such a task does
- * (kernel: sched_group_set_idle(), se_is_idle()).
- * Limits: shares follow a change with a delay of some sweeps, and a group is active until its mean is 0, 0.7 s after its
- * last task; a group beyond MAX_CGROUPS counts as its parent.
+ * Problem: a group's weight is what all its tasks together may have against its siblings, but
+ * queues order tasks.
+ *
+ * Method: a task's effective weight is its group's weight among the active siblings at each level,
+ * shared among the group's runnable tasks by their nice weights. scx_flatcg and the kernel's own
+ * group shares have the same idea. A group counts the nice weights of its runnable tasks: one
+ * atomic when a task wakes, one when it sleeps. A sweep every SWEEP_NS takes the mean over time and
+ * finds out which groups are active. It counts runnable tasks and not the time charged when a task
+ * runs, because tasks of low weight wait long and would deliver their time in lumps.
+ * cpu.idle: the group weighs as much as one SCHED_IDLE task, and its tasks give way to others as
+ * such a task does (kernel: sched_group_set_idle(), se_is_idle()).
+ *
+ * Limits: shares follow a change with a delay of some sweeps. A group stays active until its mean
+ * is 0, which is 0.7 s after its last task. A group beyond MAX_CGROUPS counts as its parent.
  *
  * Weights here are scaled to NICE0_WEIGHT = cpu.weight 100.
  */
@@ -25,12 +29,12 @@
 
 enum {
 	ROOT_CGROUP = 0,
-	CGROUP_DEPTH = 16,			 /* levels that are looked at; deeper groups count as their ancestor */
+	CGROUP_DEPTH = 16,			 /* levels that count, from a group upwards */
 	MIN_WEIGHT = 1,				 /* of a task, whatever its group has */
 	MAX_WEIGHT = 1 << 22,			 /* kernel: MAX_SHARES, in our scale */
 	IDLE_WEIGHT = 3 * (NICE0_WEIGHT / 1024), /* kernel: WEIGHT_IDLEPRIO */
-	MEAN_SWEEPS = 8,			 /* sweeps that a group's mean reaches back, on average */
-	FRACTION_BITS = 8,			 /* of a weight while it is worked out */
+	MEAN_SWEEPS = 8,			 /* sweeps that a mean reaches back, on average */
+	FRACTION_BITS = 8,			 /* of a weight in computations */
 };
 
 static __always_inline void cgroup_weigh(u32 index, u32 cpu_weight, bool idle)
@@ -42,7 +46,7 @@ static __always_inline void cgroup_weigh(u32 index, u32 cpu_weight, bool idle)
 	cg->weight = idle ? IDLE_WEIGHT : cpu_weight;
 }
 
-/* The task is runnable from now on. What was added is remembered: exactly that is taken off, whatever changes meanwhile. */
+/* The task becomes runnable. What was added is remembered, so that exactly that is subtracted. */
 static __always_inline void cgroup_enter(struct task_state *ts)
 {
 	if (ts->cgroup == ROOT_CGROUP)
@@ -52,7 +56,7 @@ static __always_inline void cgroup_enter(struct task_state *ts)
 	atomic_add(&cgroup_state(ts->cgroup)->runnable, ts->nice_weight);
 }
 
-/* It sleeps, or leaves our class, its group or the world. */
+/* The task sleeps, leaves our class or its group, or exits. */
 static __always_inline void cgroup_leave(struct task_state *ts)
 {
 	if (ts->counted_in == ROOT_CGROUP)
@@ -61,7 +65,7 @@ static __always_inline void cgroup_leave(struct task_state *ts)
 	ts->counted_in = ROOT_CGROUP;
 }
 
-/* Its group or its nice weight may have changed, awake or asleep. */
+/* The task's group or nice weight may have changed, awake or asleep. */
 static __always_inline void cgroup_follow(struct task_state *ts)
 {
 	cgroup_leave(ts);
@@ -69,7 +73,7 @@ static __always_inline void cgroup_follow(struct task_state *ts)
 		cgroup_enter(ts);
 }
 
-/* @mean moves a step towards @now, up as fast as down, and gets there. */
+/* Move @mean a step towards @now, up as fast as down. Rounded up, so that it arrives. */
 static __always_inline u64 mean_step(u64 mean, u64 now)
 {
 	if (now >= mean)
@@ -77,7 +81,9 @@ static __always_inline u64 mean_step(u64 mean, u64 now)
 	return mean - (mean - now + MEAN_SWEEPS - 1) / MEAN_SWEEPS;
 }
 
-/* First half of a sweep, for one group: its load, and its ancestors become active with it. */
+/*
+ * First half of a sweep, for one group: update its load, and mark it and its ancestors as active.
+ */
 static __always_inline void cgroup_measure(u32 index)
 {
 	struct cgroup_state *cg = cgroup_state(index);
@@ -87,7 +93,7 @@ static __always_inline void cgroup_measure(u32 index)
 	/* Most groups of a machine sleep most of the time. */
 	if (!runnable && !cg->load)
 		return;
-	/* Who comes after a long sleep has no past to be averaged with. */
+	/* A group that comes after a long sleep has no past to average with. */
 	cg->load = cg->load ? mean_step(cg->load, runnable) : runnable;
 	if (!cg->load)
 		return;
@@ -123,7 +129,10 @@ static __always_inline u32 cgroup_task_weight(u32 index, u32 nice_weight)
 
 	if (index == ROOT_CGROUP)
 		return nice_weight;
-	/* Its part of the group; the group's load already holds this task, or will after the next sweep. */
+	/*
+	 * Its part of the group. The group's load holds this task already, or will after the next
+	 * sweep.
+	 */
 	weight = ((u64)cg->weight * nice_weight << FRACTION_BITS) / (cg->load > nice_weight ? cg->load : nice_weight);
 	for_below (level, CGROUP_DEPTH, CGROUP_DEPTH) {
 		struct cgroup_state *parent = cgroup_state(cg->parent);
@@ -138,7 +147,7 @@ static __always_inline u32 cgroup_task_weight(u32 index, u32 nice_weight)
 	return weight < MIN_WEIGHT ? MIN_WEIGHT : weight > MAX_WEIGHT ? MAX_WEIGHT : weight;
 }
 
-/* Take over what the task's group has now. */
+/* Take over the current weight and cpu.idle of the task's group. */
 static __always_inline void cgroup_apply(struct task_state *ts, u64 now)
 {
 	ts->sched_idle = ts->idle_policy || cgroup_state(ts->cgroup)->sched_idle;

@@ -1,45 +1,54 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * claim (Patra 2017). Problem: two wakeups at the same instant see the same CPU idle; the second task waits there behind
- * the first, while other CPUs are idle.
- * Method: who chooses an idle CPU claims it, and to the wakeups of every arm with this feature it is idle no more. Looking
- * claims nothing: a candidate is claimed when it is about to be the answer, and whoever comes second looks on. A
- * compare-and-swap decides who was first, and then the CPU is looked at once more: between look and claim another task may
- * have come and run. The claim ends with the task that it is for: when it runs, there or elsewhere because it was stolen on its
- * way, when it is queued anew, and when it leaves our class. Whoever else comes and goes there meanwhile does not end it.
- * claim_plain: the source's own, a load and a store, and no second look: it narrows the race and does not close it. Such a claim
- * ends also with any other task that the CPU turns to, and when the CPU goes idle, as the source's does in schedule().
- * claim_expiry (ours): a claim older than claim-ttl-us counts for nothing. Without it one of 2 s does, which is there only by a
- * mistake (counter claim_lost). core_claim (ours): who takes a CPU because its whole
- * core is idle claims the core too, so that two do not settle on its two threads at once.
- * Limit: a task that may run on one CPU only is not placed, so it asks no claim and may find one.
+ * claim (Patra 2017).
  *
- * Here too: how a task finds that it was stacked, on any arm.
+ * Problem: two wakeups at the same instant see the same CPU idle. The second task then waits behind
+ * the first while other CPUs are idle.
+ *
+ * Method: a wakeup claims the idle CPU that it chooses. To wakeups of any arm with this feature the
+ * CPU is then not idle. A search claims nothing: only its answer is claimed, and a wakeup that
+ * finds a claim goes on searching. A compare-and-swap decides which wakeup is first. Then the CPU
+ * is checked again, because another task may have come and run between the check and the claim. A
+ * claim ends with its task: when the task runs, there or elsewhere after a steal, when it is queued
+ * anew, and when it leaves our class. Other tasks that come and go on the CPU do not end it.
+ *
+ * claim_plain: as in the original patch, a load and a store without a second check. This narrows
+ * the race but does not close it. A plain claim also ends when the CPU runs any other task or goes
+ * idle, as the patch's ends in schedule().
+ * claim_expiry (scx_roost): a claim older than claim-ttl-us does not count. Without it the limit is
+ * 2 s, and a claim that old is a bug (counter claim_lost).
+ * core_claim (scx_roost): a wakeup that takes a CPU because its whole core is idle also claims the
+ * core. So two wakeups do not take both threads at once.
+ *
+ * Limit: a task that may run on only one CPU is not placed. It makes no claim and may run on a
+ * claimed CPU.
+ *
+ * This file also finds out whether a task was stacked, on any arm.
  */
 #ifndef ROOST_CLAIM_H
 #define ROOST_CLAIM_H
 
 #include "wakeup.h"
 
-/* The lowest bit of a stamp: the claim is a plain one. A nanosecond is no matter. */
+/* The lowest bit of a stamp marks a plain claim. A nanosecond does not matter. */
 #define PLAIN_CLAIM 1ULL
 
-/* The stamp of a claim that is made at @now. */
+/* The stamp of a claim made at @now. */
 static __always_inline u64 claim_of(u64 now, u32 features)
 {
 	return features & FEATURE_claim_plain ? now | PLAIN_CLAIM : now & ~PLAIN_CLAIM;
 }
 
-/* The claim that @stamp stands for was made at @now, whichever kind it is. */
+/* @stamp is that of a claim made at @now, of either kind. */
 static __always_inline bool claim_made(u64 stamp, u64 now)
 {
 	return (stamp | PLAIN_CLAIM) == (now | PLAIN_CLAIM);
 }
 
-/* A claim that is so old was forgotten, and that is a mistake of ours; the longest claim_ttl is shorter. ns */
+/* A claim this old is a bug: nothing released it. Longer than the longest claim_ttl. ns */
 #define CLAIM_LOST_NS 2000000000ULL
 
-/* @stamp: when it was claimed, ns; 0: it is not. */
+/* @stamp: when the claim was made, ns; 0: no claim. */
 static __always_inline bool claim_counts(u64 stamp, u32 features, u64 now, u64 ttl)
 {
 	u64 limit = features & FEATURE_claim_expiry ? ttl : CLAIM_LOST_NS;
@@ -47,7 +56,7 @@ static __always_inline bool claim_counts(u64 stamp, u32 features, u64 now, u64 t
 	return stamp && (s64)(now - stamp) <= (s64)limit;
 }
 
-/* A claim that is taken over should have ended long ago. */
+/* The claim should have ended long ago. */
 static __always_inline bool claim_lost(u64 stamp, u64 now)
 {
 	return (s64)(now - stamp) > (s64)CLAIM_LOST_NS;
@@ -58,7 +67,7 @@ static __always_inline u64 claim_stamp(const u64 *claim)
 	return *(const volatile u64 *)claim;
 }
 
-/* The first thread of @cpu's core: in its state is kept what is of the core. */
+/* The first thread of @cpu's core. Its state holds what belongs to the core. */
 static __always_inline s32 first_thread(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
@@ -83,19 +92,22 @@ static __always_inline bool claimed(const struct wakeup *w, s32 cpu)
 	return has(w, FEATURE_claim) && claim_live(cpu, w->features, w->now, w->claim_ttl);
 }
 
-/* Idle, and not chosen by another. */
+/* Idle, and not claimed by another wakeup. */
 static __always_inline bool idle_unclaimed(const struct wakeup *w, s32 cpu)
 {
 	return cpu_idle_marked(cpu) && !claimed(w, cpu);
 }
 
-/* No thread of the core is claimed, nor [core_claim] the core. */
+/* Neither a thread of the core nor [core_claim] the core is claimed. */
 subprog bool core_unclaimed(s32 cpu, u32 features, u64 now, u64 ttl)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	u32 i;
 
-	/* claim_live() written out: the deepest chain of programs that ends here has eight frames, which is the most. */
+	/*
+	 * claim_live() written out: the deepest call chain that ends here has eight frames, the
+	 * limit.
+	 */
 	if ((features & FEATURE_core_claim) && claim_counts(claim_stamp(core_claim_of(cpu)), features, now, ttl))
 		return false;
 	if (claim_counts(claim_stamp(&cpu_state(cpu)->claim), features, now, ttl))
@@ -108,7 +120,7 @@ subprog bool core_unclaimed(s32 cpu, u32 features, u64 now, u64 ttl)
 
 /* ---- taking ---- */
 
-/* @old: what stood there when it was found free. */
+/* @old: the value with which it was found free. */
 static __always_inline bool claim_word(u64 *claim, u64 old, u64 now, u32 features)
 {
 	if (!(features & FEATURE_claim_plain))
@@ -117,7 +129,7 @@ static __always_inline bool claim_word(u64 *claim, u64 old, u64 now, u32 feature
 	return true;
 }
 
-/* The claim made at @now ends, if it still stands. */
+/* End the claim made at @now, if it is still there. */
 static __always_inline bool claim_drop(u64 *claim, u64 now)
 {
 	u64 stamp = claim_stamp(claim);
@@ -125,7 +137,7 @@ static __always_inline bool claim_drop(u64 *claim, u64 now)
 	return claim_made(stamp, now) && atomic_cas(claim, stamp, 0);
 }
 
-/* Claim @cpu, which was just seen idle; false: another was quicker. */
+/* Claim @cpu, which was just seen idle. False: another wakeup was first. */
 subprog bool claim_take(s32 cpu, u32 features, u32 arm, u64 now, u64 ttl)
 {
 	u64 *claim = &cpu_state(cpu)->claim, old = claim_stamp(claim);
@@ -141,7 +153,10 @@ subprog bool claim_take(s32 cpu, u32 features, u32 arm, u64 now, u64 ttl)
 	count_for(arm, STAT_claim_set);
 	if (old) {
 		count_for(arm, claim_lost(old, now) ? STAT_claim_lost : STAT_claim_expired);
-		/* Its owner will find the thread another's, and not ask for the core. */
+		/*
+		 * Its owner ends its core claim only if it finds a claim on the CPU, which may be
+		 * gone by then.
+		 */
 		claim_drop(core_claim_of(cpu), old);
 	}
 	if ((features & FEATURE_claim_plain) || cpu_free(cpu, false))
@@ -151,7 +166,7 @@ subprog bool claim_take(s32 cpu, u32 features, u32 arm, u64 now, u64 ttl)
 	return false;
 }
 
-/* The same for a CPU that is wanted because its whole core was just seen idle. */
+/* As claim_take(), for a CPU that was chosen because its whole core was seen idle. */
 subprog bool claim_core_take(s32 cpu, u32 features, u32 arm, u64 now, u64 ttl)
 {
 	u64 *core = core_claim_of(cpu), old = claim_stamp(core);
@@ -174,7 +189,7 @@ subprog bool claim_core_take(s32 cpu, u32 features, u32 arm, u64 now, u64 ttl)
 	return false;
 }
 
-/* The answer to a search is @cpu. Without claims it is nobody's, as in the kernel. */
+/* Claim @cpu, the answer of a search. Without the feature nothing is claimed, as in the kernel. */
 static __always_inline bool take(const struct wakeup *w, s32 cpu)
 {
 	return !has(w, FEATURE_claim) || claim_take(cpu, w->features, w->arm, w->now, w->claim_ttl);
@@ -185,25 +200,33 @@ static __always_inline bool core_take(const struct wakeup *w, s32 cpu)
 	return !has(w, FEATURE_claim) || claim_core_take(cpu, w->features, w->arm, w->now, w->claim_ttl);
 }
 
-/* ---- giving back ---- */
+/* ---- ending ---- */
 
-/* The claim of @cpu that was made at @now ends, and with it that of the core. False: it did not stand. */
+/*
+ * End the claim of @cpu made at @now, and that of its core. False: the CPU's claim is another or
+ * none.
+ */
 subprog bool claim_end(s32 cpu, u64 now)
 {
 	claim_drop(core_claim_of(cpu), now);
 	return claim_drop(&cpu_state(cpu)->claim, now);
 }
 
-/* [claim_plain] The CPU turned to something else: a task of ours (@how: STAT_claim_clear_run), or idleness, or another class. */
+/*
+ * [claim_plain] The CPU has switched to a task of ours (@how: STAT_claim_clear_run), to another
+ * class or to idle: a plain claim ends.
+ */
 static __always_inline void plain_claim_clear(s32 cpu, const struct cpu_state *cs, enum roost_stat how)
 {
 	if ((cs->claim & PLAIN_CLAIM) && claim_end(cpu, cs->claim))
 		count(how);
 }
 
-/* ---- the task that it is for. Stacked: two tasks were placed on one CPU, each as if it were idle ---- */
+/* ---- the claim's task; it is stacked if another task was also placed on the CPU as idle ---- */
 
-/* @looked_at: ns, before the CPU was looked at; the stamp of the task's claim, if it made one. */
+/*
+ * @looked_at: a time before the CPU was checked, ns; the stamp of the task's claim, if it made one.
+ */
 static __always_inline void placed_idle(struct task_state *ts, s32 cpu, u64 looked_at)
 {
 	ts->idle_cpu = cpu + 1;
@@ -211,7 +234,10 @@ static __always_inline void placed_idle(struct task_state *ts, s32 cpu, u64 look
 	ts->idle_seen = cpu_state(cpu)->placed_started;
 }
 
-/* Its placement as idle is over. Whether it made a claim tells the stamp: its arm may be another's by now. */
+/*
+ * The task's placement as idle is over. Its claim is found by the stamp, not by its features: the
+ * task may be on another arm by now.
+ */
 static __always_inline void placed_over(struct task_state *ts, enum roost_stat how)
 {
 	if (claim_stamp(&cpu_state(ts->idle_cpu - 1)->claim) && claim_end(ts->idle_cpu - 1, ts->idle_at))
@@ -219,14 +245,17 @@ static __always_inline void placed_over(struct task_state *ts, enum roost_stat h
 	ts->idle_cpu = 0;
 }
 
-/* The task will not run where it was placed, or is queued there anew. */
+/* The task will not run where it was placed, or is queued anew there. */
 static __always_inline void placed_nowhere(struct task_state *ts)
 {
 	if (ts->idle_cpu)
 		placed_over(ts, STAT_claim_release);
 }
 
-/* [smt_spread] The running task was to leave for an idle core (tick), and does not: it stays, sleeps, or is taken out of the queue first. */
+/*
+ * [smt_spread] The tick chose an idle core for the running task, but the task stays, sleeps, or is
+ * dequeued before it gets there.
+ */
 static __always_inline void spread_lost(struct task_state *ts)
 {
 	if (!ts->idle_cpu)
@@ -236,8 +265,9 @@ static __always_inline void spread_lost(struct task_state *ts)
 }
 
 /*
- * The task runs, on @cpu, whose state is @cs. If another that was placed so began where this one was to, after this one's look,
- * this one was stacked. Not asked by the clock: a virtual CPU may stand still between its clock and its look.
+ * The task runs on @cpu, whose state is @cs. It was stacked if another task placed as idle has
+ * begun to run on its chosen CPU since this one's check. This compares placed_started and not
+ * times: a virtual CPU may be stopped between its clock and its check.
  */
 static __always_inline void placed_runs(struct task_state *ts, s32 cpu, struct cpu_state *cs, u64 now)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sets of CPUs: a word per 64 CPUs in each LLC, and over them a set of the LLCs that have any. A search reads words,
- * not CPUs, and on a machine of many LLCs passes over the empty ones.
+ * Sets of CPUs: one word per 64 CPUs of each LLC, and a set of the LLCs that are not empty. A
+ * search reads words, not CPUs, and on a machine of many LLCs skips the empty ones.
  *
- * An LLC that has any is always in the set of LLCs once its CPUs have come to rest; an empty one may stay in it until
- * its next change, and costs a search a look.
+ * When no change is under way, every LLC that is not empty is in the set of LLCs. An empty one may
+ * stay in it until its next change; that costs a search one check.
  */
 #ifndef ROOST_CPU_SET_H
 #define ROOST_CPU_SET_H
@@ -35,8 +35,9 @@ static __always_inline bool set_has(enum cpu_set set, u32 llc, u32 pos)
 }
 
 /*
- * Is no CPU of @llc in @set? Words beyond the LLC's are 0. All are read without a loop: on 6.18 the verifier trips over
- * a branch that joins another behind the call of a program with a loop ("verifier bug", mark_chain_precision).
+ * No CPU of @llc is in @set. Words beyond the LLC's are 0, so all are read, in a loop that the
+ * compiler unrolls. 6.18's verifier fails on a branch that joins another one after a call of a
+ * program with a loop ("verifier bug", mark_chain_precision).
  */
 static __always_inline bool set_empty(enum cpu_set set, u32 llc)
 {
@@ -56,8 +57,8 @@ static __always_inline void set_add_mask(enum cpu_set set, u32 llc, u32 pos, u64
 {
 	atomic_or(set_word(set, llc, pos), mask);
 	/*
-	 * Asked after the entry, never before: whoever empties the LLC meanwhile looks once more after it has cleared the
-	 * LLC's bit, so that one of the two sets it.
+	 * Tested after the entry, never before. A CPU that empties the LLC meanwhile checks again
+	 * after it has cleared the LLC's bit, so one of the two sets it.
 	 */
 	if (machine_facts()->nr_llcs > 1 && !(*llcs_word(set, llc) & bit_of(llc)))
 		atomic_or(llcs_word(set, llc), bit_of(llc));
@@ -73,7 +74,7 @@ static __always_inline void set_remove_mask(enum cpu_set set, u32 llc, u32 pos, 
 	if (machine_facts()->nr_llcs == 1 || !set_empty(set, llc))
 		return;
 	atomic_and(llcs_word(set, llc), ~bit_of(llc));
-	/* A CPU may have entered between the look and the clearing. */
+	/* A CPU may have entered between the check and the clearing. */
 	if (!set_empty(set, llc))
 		atomic_or(llcs_word(set, llc), bit_of(llc));
 }
@@ -88,7 +89,7 @@ static __always_inline void set_remove(enum cpu_set set, u32 llc, u32 pos)
 	set_remove_mask(set, llc, pos, bit_of(pos));
 }
 
-/* The next LLC at or after @from and before @end in which @set is not empty; NO_CPU if there is none. */
+/* The next LLC in [@from, @end) in which @set is not empty; NO_CPU if there is none. */
 subprog s32 next_llc(u32 set, u32 from, u32 end)
 {
 	while (from < end && may_loop) {
@@ -103,7 +104,7 @@ subprog s32 next_llc(u32 set, u32 from, u32 end)
 	return NO_CPU;
 }
 
-/* The next one from @from on and around to it. */
+/* The next such LLC from @from on, around to it. */
 static __always_inline s32 next_llc_around(u32 set, u32 from)
 {
 	s32 llc = next_llc(set, from, machine_facts()->nr_llcs);
@@ -111,7 +112,7 @@ static __always_inline s32 next_llc_around(u32 set, u32 from)
 	return llc != NO_CPU ? llc : next_llc(set, 0, from);
 }
 
-/* Is any CPU in @set? On up to 64 LLCs, one word answers; on more the answer is yes. */
+/* Some CPU is in @set. Up to 64 LLCs fit into one word; with more the answer is always true. */
 static __always_inline bool set_any(enum cpu_set set)
 {
 	if (machine_facts()->nr_llcs == 1)
@@ -119,7 +120,10 @@ static __always_inline bool set_any(enum cpu_set set)
 	return machine_facts()->nr_llcs > WORD_BITS || *llcs_word(set, 0);
 }
 
-/* @cpu's whole core is in the set of idle ones. Without SMT no such set is kept, and the CPU is its core. */
+/*
+ * @cpu's whole core is in the set of idle cores. Without SMT there is no such set, and the CPU is
+ * its core.
+ */
 static __always_inline bool in_idle_core(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
@@ -127,7 +131,10 @@ static __always_inline bool in_idle_core(s32 cpu)
 	return set_has(machine_facts()->smt ? SET_IDLE_CORE : SET_IDLE, f->llc, f->pos);
 }
 
-/* The bits of word @i of a walk that begins at position @start and comes around to it: first its end, last its head. */
+/*
+ * The bits of word @i in a walk from position @start and around to it. The first word is walked
+ * from @start on, and comes last again, up to @start.
+ */
 static __always_inline u64 walk_mask(u32 i, u32 nr_words, u32 start)
 {
 	u64 from = ~0ULL << (start % WORD_BITS);

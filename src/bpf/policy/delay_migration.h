@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * delay_migration (Gouicem 2020, "Smove"). Problem: a fork or wakeup goes to an idle CPU, and a CPU that was idle runs at a low
- * frequency, which takes tens of milliseconds to rise, while the waker's own CPU is fast and about to be free: many a parent
- * sleeps right after it forked.
- * Method: after the ladder has chosen. If that CPU's frequency is at most the threshold of the task's arm, the task is queued
- * beside its waker, and moves only if it has not run there within delay_ns. What runs there first ends the delay. It may
- * interrupt its waker, as any wakeup may, and another CPU may steal it, as in the source.
- * Ours, as sub-switches: delay_repick, delay_only_idle, delay_hold_claim. Always, beyond the source: the waker's CPU
- * has to be allowed, and one that is idle itself runs the task at once.
- * Limits: frequencies are those of the last tick or of the last reading; where none is known nothing is delayed. A waker that
- * goes on makes its wakee wait for the whole delay. What calls exec cannot be placed: sched_ext does not ask.
+ * delay_migration (Gouicem 2020, "Smove").
  *
- * Queueing the task, the timer and the move itself are in delay_queue.h; whom thieves leave alone in delay_wait.h.
+ * Problem: a fork or wakeup goes to an idle CPU. A CPU that was idle runs at a low frequency, which
+ * takes tens of milliseconds to rise. The waker's own CPU is fast and about to be free: many a
+ * parent sleeps right after the fork.
+ *
+ * Method: this stage follows the ladder. If the chosen CPU's frequency is at most the threshold of
+ * the task's arm, the task is queued beside its waker. It moves only if it has not run there within
+ * delay_ns. When it runs, anywhere, the delay ends. It may interrupt its waker, as any wakeup may,
+ * and another CPU may steal it, as in the source. The sub-switches are scx_roost's: delay_repick,
+ * delay_only_idle, delay_hold_claim. Two more differences are always on: the waker's CPU must be
+ * allowed, and if that is idle itself, it runs the task at once.
+ *
+ * Limits: frequencies are those of the last tick or the last reading. If none is known, nothing is
+ * delayed. If the waker keeps running, its wakee waits for the whole delay. exec is not placed:
+ * sched_ext has no callback for it.
+ *
+ * delay_queue.h queues the task, and has the timer and the move. delay_wait.h says when a delay is
+ * over.
  */
 #ifndef ROOST_DELAY_MIGRATION_H
 #define ROOST_DELAY_MIGRATION_H
@@ -22,10 +29,13 @@
 enum delay_verdict {
 	DELAY_NOT,
 	DELAY_HERE, /* wait beside the waker */
-	DELAY_IDLE, /* run there: it is idle */
+	DELAY_IDLE, /* run there: the waker's CPU is idle */
 };
 
-/* In the unit of the threshold; 0: not known, or too long ago. A CPU that has not ticked yet is slow, as in the source. */
+/*
+ * @cpu's frequency in the unit of the threshold; 0: unknown or too old. A CPU that has not ticked
+ * yet counts as slow, as in the source.
+ */
 static __always_inline u32 cpu_freq(s32 cpu, u32 stale_ms)
 {
 	u64 seen;
@@ -55,26 +65,29 @@ static __always_inline bool low_freq(u32 arm, s32 cpu)
 	return false;
 }
 
-/* A task does not go to @cpu, which was claimed for it at @stamp, if it was: its arm may have no claims by now. */
+/*
+ * End the claim on @cpu made at @stamp, if any: its task goes elsewhere. The task's arm may have no
+ * claims by now.
+ */
 static __always_inline void delay_unclaim(u32 arm, s32 cpu, u64 stamp)
 {
 	if (claim_stamp(&cpu_state(cpu)->claim) && claim_end(cpu, stamp))
 		count_for(arm, STAT_claim_release);
 }
 
-/* May a task that was placed on @cpu stay beside its waker, or in exec where it is? */
+/* May a task placed on @cpu be delayed beside its waker? For exec: stay where it is? */
 static __always_inline bool delay_may(const struct wakeup *w, s32 cpu)
 {
 	return has(w, FEATURE_delay_migration) && cpu != w->prev_any && cpu != w->this_cpu && w->this_allowed;
 }
 
-/* Shall it, for @cpu (@idle: chosen as idle) is slow? */
+/* Is a delay worth it? @cpu (@idle: it was chosen as idle) is slow. */
 static __always_inline bool delay_pays(u32 features, u32 arm, s32 cpu, bool idle)
 {
 	return (idle || !(features & FEATURE_delay_only_idle)) && low_freq(arm, cpu);
 }
 
-/* Shall the task, placed on @cpu (@idle: as idle), wait on @here? @now: when it was placed. */
+/* Does the task, placed on @cpu (@idle: as idle), wait on @here? @now: when it was placed. */
 subprog u32 delay_decide(struct task_state *ts nonnull, s32 here, s32 cpu, bool idle, u64 now)
 {
 	u32 features = ts->pol.features, arm = ts->pol.arm;
@@ -115,7 +128,7 @@ static __always_inline struct placement delay_stage(struct task_state *ts, const
 
 /* ---- how a delay ends ---- */
 
-/* It is over; answers with when it began. 0: it was over already. */
+/* End the delay and return when it began; 0: it was over already. */
 static __always_inline u64 delay_take(struct task_state *ts)
 {
 	u64 began = ts->delay_began;
@@ -123,7 +136,10 @@ static __always_inline u64 delay_take(struct task_state *ts)
 	return atomic_swap(&ts->delay_at, 0) ? began : 0;
 }
 
-/* The task runs, on @cpu, or is queued anew (NO_CPU). Asked before it joins that CPU's queue. Answers as delay_take(). */
+/*
+ * The task runs on @cpu, or is queued anew (NO_CPU). Called before it joins that CPU's queue.
+ * Returns what delay_take() does.
+ */
 static __always_inline u64 delay_runs(struct task_state *ts, s32 cpu, u64 now)
 {
 	u64 at = ts->delay_at, began = delay_take(ts);
@@ -140,7 +156,10 @@ static __always_inline u64 delay_runs(struct task_state *ts, s32 cpu, u64 now)
 	return began;
 }
 
-/* [delay_repick] An idle CPU in the place of @cpu, in its LLC, [claim] nobody's; else @cpu. */
+/*
+ * [delay_repick] An idle and [claim] unclaimed CPU in @cpu's LLC, to use instead of @cpu; else
+ * @cpu.
+ */
 subprog s32 delay_other(port_task *p trusted, const struct task_state *ts nonnull, s32 cpu, u64 now)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
@@ -155,7 +174,7 @@ subprog s32 delay_other(port_task *p trusted, const struct task_state *ts nonnul
 	return other != NO_CPU ? other : cpu;
 }
 
-/* Where a task goes whose delay is over. NO_CPU: it stays. */
+/* Where a task whose delay is over moves to. NO_CPU: it stays. */
 static __always_inline s32 delay_goes_to(port_task *p, const struct task_state *ts, u64 now)
 {
 	s32 cpu = ts->delay_cpu - 1;

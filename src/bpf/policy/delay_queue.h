@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Delayed migration: the task waits in the queue of its waker's CPU, and a timer of that CPU moves it (policy/delay_migration.h
- * decides both).
+ * Delayed migration: the task waits in the queue of its waker's CPU, and a timer of that CPU moves
+ * it. policy/delay_migration.h decides both.
  *
- * One timer per CPU, as for slices: armed for whose time comes first, never cancelled. When it fires it goes through the queue,
- * moves those whose time has come, and arms itself for the next; if nobody is left it has fired for nothing. Should it be lost,
- * the tick of its CPU arms it again. Frequencies are not looked at again: the source does not either.
+ * There is one timer per CPU, as for slices. It is armed for the earliest move and never cancelled.
+ * When it fires, it walks the queue, moves the tasks whose delay is over, and arms itself for the
+ * next. If no delayed task is left, it has fired for nothing. If it is lost, the tick of its CPU
+ * arms it again. Frequencies are not checked again, as in the source.
  */
 #ifndef ROOST_DELAY_QUEUE_H
 #define ROOST_DELAY_QUEUE_H
@@ -13,7 +14,7 @@
 #include "delay_migration.h"
 #include "slice_timer.h"
 
-/* So late the timer is as good as lost. ns */
+/* A timer that is this late is as good as lost. ns */
 #define DELAY_LATE_NS 2000000ULL
 
 subprog u32 delay_timer_start(s32 cpu, u64 now, u64 at)
@@ -36,7 +37,7 @@ static __always_inline void arm_delay_timer(s32 cpu, struct cpu_state *cs, u64 n
 	delay_timer_start(cpu, now, at);
 }
 
-/* The task runs on @cpu, or is queued anew (NO_CPU), and has not moved. */
+/* The task runs on @cpu, or is queued anew (NO_CPU), and has not moved: end its delay. */
 static __always_inline void delay_ends(struct task_state *ts, s32 cpu, u64 now)
 {
 	u64 began;
@@ -48,7 +49,7 @@ static __always_inline void delay_ends(struct task_state *ts, s32 cpu, u64 now)
 		hist_for(ts->pol.arm, HIST_delay_wait, waited_since(began, now));
 }
 
-/* The tick of a CPU whose timer is overdue. */
+/* From the tick: start the CPU's timer again if it is overdue. */
 static __always_inline void delay_watch(s32 cpu, struct cpu_state *cs, u64 now)
 {
 	if (!tunables()->timers || !cs->delay_timer_at || before(now, cs->delay_timer_at + DELAY_LATE_NS))
@@ -62,18 +63,21 @@ static __always_inline void delay_watch(s32 cpu, struct cpu_state *cs, u64 now)
 	}
 }
 
-/* A look through a queue: what it came to, and the task at hand, which belongs to others once it has moved. */
+/*
+ * A pass over a queue: its results, and data of the current task. Once that has moved, it belongs
+ * to others.
+ */
 struct delay_pass {
-	u64 next;   /* ns: when the next task's delay is over; 0: none waits */
-	bool more;  /* it ended before the queue did */
+	u64 next;   /* ns: the end of the next delay; 0: none waits */
+	bool more;  /* the pass ended before the queue did */
 	u32 moved;  /* tasks */
-	u32 stay;   /* those that do not move after all */
-	u64 began;  /* ns: when the task at hand was placed */
-	s32 placed; /* where; its claim is there */
+	u32 stay;   /* tasks that do not move after all */
+	u64 began;  /* ns: when the current task was placed */
+	s32 placed; /* where it was placed; its claim is there */
 	u32 arm;
 };
 
-/* The task at hand does not move: others may have it. */
+/* The current task does not move: end its claim, so that others may have the CPU. */
 static __always_inline void delay_stays(struct delay_pass *pass, enum roost_stat why)
 {
 	delay_unclaim(pass->arm, pass->placed, pass->began);
@@ -81,7 +85,10 @@ static __always_inline void delay_stays(struct delay_pass *pass, enum roost_stat
 	pass->stay++;
 }
 
-/* It has moved to @to, and keeps others away itself: [delay_hold_claim] its claim may end. */
+/*
+ * The current task has moved to @to and keeps others away by itself now. So [delay_hold_claim] its
+ * claim may end.
+ */
 subprog u32 delay_moved(s32 to, u64 now, struct delay_pass *pass nonnull)
 {
 	struct cpu_state *cs = cpu_state(to);
@@ -91,13 +98,15 @@ subprog u32 delay_moved(s32 to, u64 now, struct delay_pass *pass nonnull)
 		count_for(pass->arm, STAT_delay_repick);
 	count_for(pass->arm, STAT_delay_expire);
 	pass->moved++;
-	/* Who runs there ends its slice on time, though nobody waits in its queue. */
+	/*
+	 * The task that runs there has to end its slice on time, though no task waits in its queue.
+	 */
 	if (cs->curr_pid)
 		arm_slice_timer(to, cs, now, cs->curr_start + cs->curr_slice);
 	return 0;
 }
 
-/* Has the task's time come? */
+/* The task's delay is over. If it still waits, note when it will be. */
 static __always_inline bool delay_turn(const struct task_state *ts, u64 now, struct delay_pass *pass)
 {
 	u64 at = ts->delay_at;
@@ -110,8 +119,8 @@ static __always_inline bool delay_turn(const struct task_state *ts, u64 now, str
 }
 
 /*
- * Where a task of the queue goes now. NO_CPU: it goes nowhere. A subprogram: 6.18's verifier gives up on a loop over a queue
- * that compares times itself.
+ * The CPU to which a task of the queue moves now; NO_CPU: it does not move. A subprogram, because
+ * 6.18's verifier gives up on a loop over a queue that compares times itself.
  */
 subprog s32 delay_leaves(port_task *p trusted, u64 now, struct delay_pass *pass nonnull)
 {
@@ -135,7 +144,7 @@ subprog s32 delay_leaves(port_task *p trusted, u64 now, struct delay_pass *pass 
 	return NO_CPU;
 }
 
-/* The kernel did not move it: it has just been taken from the queue. */
+/* The kernel did not move the task: it has just been taken from the queue. */
 subprog u32 delay_refused(port_task *p trusted, struct delay_pass *pass nonnull)
 {
 	struct task_state *ts = task_state_if(p);
@@ -147,10 +156,11 @@ subprog u32 delay_refused(port_task *p trusted, struct delay_pass *pass nonnull)
 }
 
 /*
- * Move those of @queue whose time has come, of so many as are looked at with interrupts off.
- * A task that was taken off and queued anew since the loop came to it is not moved: the kernel sees that it is not where the
- * loop found it. So its mask, looked at before, still holds. Since Linux 7.1 a CPU that cannot run it at once sends it to its
- * queue (ENQ_IMMED); before, it is next there, and should a real-time task have come since cpu_is_ours() looked, after that one.
+ * Move the tasks of @queue whose delay is over, of as many as may be looked at with interrupts off.
+ * A task that was dequeued and queued anew since the loop came to it is not moved: the kernel sees
+ * that it is not where the loop found it. So the mask that was checked before still holds. Since
+ * Linux 7.1 a CPU that cannot run the task at once sends it to its queue (ENQ_IMMED). Before, the
+ * task is next there, but a real-time task that came after cpu_is_ours() runs first.
  */
 subprog u32 delay_expire(u32 queue, u64 now, struct delay_pass *pass nonnull)
 {

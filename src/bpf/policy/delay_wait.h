@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* When the delay of a task is over that waits for a move (delay_migration.h). */
+/* When the delay of a task that waits for a move is over (delay_migration.h). */
 #ifndef ROOST_DELAY_WAIT_H
 #define ROOST_DELAY_WAIT_H
 
 #include "port.h"
 
-/* So much before its time a task moves: arming the timer once more would cost more. ns */
+/* A task moves up to this much early: arming the timer again would cost more. ns */
 #define DELAY_SLACK_NS 2000ULL
 
 /* The delay is over, and the task has not run. */

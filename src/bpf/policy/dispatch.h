@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Dispatch: who runs next. Own queue; the previous task; the queues of others. */
+/*
+ * ops.dispatch: choose the next task: the previous one, one of the CPU's own queues, or another
+ * CPU's.
+ */
 #ifndef ROOST_DISPATCH_H
 #define ROOST_DISPATCH_H
 
 #include "run.h"
 
 /*
- * Tasks that were parked wait uncounted, in either queue. Asked before the queues are looked at, so
- * that none that comes meanwhile is missed.
+ * Tasks that were parked wait uncounted, in either queue. Cleared before the queues are read, so
+ * that no task that comes meanwhile is missed.
  */
 static __always_inline bool unjoined_take(struct cpu_state *cs)
 {
@@ -17,7 +20,10 @@ static __always_inline bool unjoined_take(struct cpu_state *cs)
 	return true;
 }
 
-/* The first of a queue of its own runs next; of its other one if a thief was there first. */
+/*
+ * Run the first task of @queue, one of @cpu's own, next. If a thief was faster, that of the other
+ * one.
+ */
 static __always_inline bool take_own(s32 cpu, u32 queue)
 {
 	struct cpu_state *cs = cpu_state(cpu);
@@ -38,7 +44,7 @@ static __always_inline bool take_first(s32 cpu)
 	return take_own(cpu, cpu_state(cpu)->old_waits ? first_queue(cpu, &head) : young_queue(cpu));
 }
 
-/* The previous task goes on: its deadline is still the earliest, or nobody else is there. */
+/* The previous task goes on: its deadline is still the earliest, or no other task is there. */
 static __always_inline void keep(port_task *prev, struct task_state *ts, struct cpu_state *cs, u64 now)
 {
 	count_for(ts->pol.arm, STAT_dispatch_keep);
@@ -56,8 +62,9 @@ static __always_inline void keep(port_task *prev, struct task_state *ts, struct 
 }
 
 /*
- * [smt_spread] The tick sent the running task to an idle core. It is left without a slice, and the kernel enqueues it
- * (SCX_OPS_ENQ_LAST). False: it stays, for the core was taken meanwhile, or others wait here, who are helped in another way.
+ * [smt_spread] The tick chose an idle core for the running task. Leave it without a slice, and the
+ * kernel enqueues it (SCX_OPS_ENQ_LAST). False: it stays. Either the core is taken, or other tasks
+ * wait here, and these get help in another way.
  */
 static __always_inline bool leaves_for_core(struct cpu_state *cs, struct task_state *ts)
 {
@@ -68,8 +75,9 @@ static __always_inline bool leaves_for_core(struct cpu_state *cs, struct task_st
 }
 
 /*
- * The previous task is still runnable: does it, or the first in the queue, go next? If a thief takes that one meanwhile, the
- * previous task goes on. False: it has no context, or its group no budget.
+ * The previous task is still runnable: does it run next, or the first of the queue? If a thief
+ * takes that one meanwhile, the previous task goes on. False: it has no state, or its group no
+ * budget.
  */
 static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, port_task *prev)
 {
@@ -102,7 +110,7 @@ static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, port_ta
 	return true;
 }
 
-/* Another CPU's queue was assigned to this one by its tick. */
+/* Serve another CPU's queue, which this CPU's tick has assigned to it. */
 static __always_inline bool dispatch_assigned(s32 cpu, struct cpu_state *cs)
 {
 	u64 now = cpu_clock();
@@ -114,7 +122,9 @@ static __always_inline bool dispatch_assigned(s32 cpu, struct cpu_state *cs)
 	return true;
 }
 
-/* Woken to help a CPU whose queue waits: that one first, however many others there are. */
+/*
+ * This CPU was kicked to help another one: serve that one's queue first, however many others wait.
+ */
 static __always_inline bool dispatch_help(s32 cpu, struct cpu_state *cs)
 {
 	s32 from = cs->help_for - 1;
@@ -126,7 +136,7 @@ static __always_inline bool dispatch_help(s32 cpu, struct cpu_state *cs)
 	return true;
 }
 
-/* The task of that pid, if it is one of the first of @queue, runs next. */
+/* Run the task with that pid next, if it is one of the first of @queue. */
 subprog bool take_pid(u32 queue, u32 pid)
 {
 	port_task *p;
@@ -145,7 +155,7 @@ subprog bool take_pid(u32 queue, u32 pid)
 	return taken;
 }
 
-/* Another task gave way to one of this queue (yield_to()). */
+/* Another task has yielded to one of this CPU's queues (yield_to()). */
 static __always_inline bool dispatch_yielded(s32 cpu, struct cpu_state *cs)
 {
 	u32 pid = cs->yielded_to;
@@ -154,7 +164,7 @@ static __always_inline bool dispatch_yielded(s32 cpu, struct cpu_state *cs)
 	return take_pid(young_queue(cpu), pid) || (cs->old_waits && take_pid(old_queue(cpu), pid));
 }
 
-/* The CPU's queues change roles in time; one that is late goes before all others. */
+/* Change the roles of the CPU's queues in time. A late queue is served before all others. */
 static __always_inline bool dispatch_late(s32 cpu, struct cpu_state *cs)
 {
 	if (!before(cs->dispatched_at, cs->turn_at))
@@ -162,7 +172,10 @@ static __always_inline bool dispatch_late(s32 cpu, struct cpu_state *cs)
 	return late_turn(cs) && serve_late(cpu);
 }
 
-/* Own queue; the previous task; other queues. A CPU that searches already counts as idle: see idle_scan.h. */
+/*
+ * The previous task or one of the own queues, whichever is due; then other queues. A CPU that
+ * searches counts as idle already (idle_scan.h).
+ */
 static __always_inline void run_dispatch(s32 cpu, port_task *prev)
 {
 	struct cpu_state *cs = cpu_state(cpu);
@@ -180,7 +193,10 @@ static __always_inline void run_dispatch(s32 cpu, port_task *prev)
 	if (queue_holds(cs) && take_first(cpu))
 		return;
 	unmark_waiting(cpu);
-	/* One that is marked may be claimed for a task on its way, though it was woken for nothing. */
+	/*
+	 * A CPU that is marked already may be claimed for a task on its way, though it was woken
+	 * for nothing.
+	 */
 	if (!cs->idle_marked)
 		plain_claim_clear(cpu, cs, STAT_claim_clear_idle);
 	mark_idle(cpu, cs);
@@ -190,7 +206,7 @@ static __always_inline void run_dispatch(s32 cpu, port_task *prev)
 		return;
 	if (anybody_waits() && steal(cpu, now, asked))
 		return;
-	/* Stealing may have let go of the lock of our queue. */
+	/* Stealing may have dropped the lock of this CPU's run queue. */
 	if (queue_holds(cs) && take_first(cpu))
 		return;
 	idle_begins(cs, now);

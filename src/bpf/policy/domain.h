@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where a task may run: on CPUs of its mask, of its own domain of load balance.
+ * Where a task may run: on the CPUs of its mask that are in its own domain of load balance.
  *
- * Problem: an administrator cuts a machine into parts by cpuset partitions. The kernel's balancer and its
- * wakeups stay within a part, also for tasks whose mask allows more, as those of the kernel. An isolated CPU
- * is a part of its own.
- * Method: each run queue points to its root domain (kernel: rq->rd), and has no scheduling domain (rq->sd) if
- * it is isolated. Both are read as they are, so nobody has to be told of a change. Where the machine is in one
- * piece, which a tick looks after, nothing is asked: a task with a full mask costs one comparison as ever.
- * Limits: a change is seen by the next look. Loads are summed by LLC, over parts.
+ * Problem: an administrator splits a machine into cpuset partitions. The kernel's balancer and
+ * wakeups stay within a partition, also for tasks whose mask allows more, such as kthreads. An
+ * isolated CPU is a partition of its own.
+ *
+ * Method: each run queue points to its root domain (kernel: rq->rd), and an isolated CPU has no
+ * scheduling domain (rq->sd). Both are read directly, so changes need no notification. A tick
+ * checks whether the machine is split. If it is not, domains are not read: a task with a full mask
+ * costs one comparison.
+ *
+ * Limits: a change is seen by the next check. The load of an LLC is summed over partitions.
  */
 #ifndef ROOST_DOMAIN_H
 #define ROOST_DOMAIN_H
 
 #include "port.h"
 
-/* How often a tick looks whether the machine is in one piece, ns. */
+/* How often a tick checks whether the machine is split, ns. */
 #define DOMAINS_NS   100000000ULL
 
-/* So many CPUs are asked at a time, with interrupts off. */
+/* CPUs checked at a time, with interrupts off. */
 #define DOMAIN_LOOKS 64
 
-/* No task may run on all CPUs: each mask is asked. */
+/* The machine is split: no task may run on all CPUs, so each mask is checked. */
 #define NO_MASK	     (~0U)
 
 static __always_inline bool domains_split(void)
@@ -34,20 +37,22 @@ subprog bool domains_equal(s32 a, s32 b)
 	return cpu_domain(a) == cpu_domain(b);
 }
 
-/* No task can run there: it is offline. */
+/* @cpu is offline. */
 static __always_inline bool cpu_away(s32 cpu)
 {
 	opaque(cpu);
 	return domains()->away[(u32)cpu % MAX_CPUS];
 }
 
-/* The balancer may move tasks from one to the other. */
+/* The kernel's balancer may move tasks between the two. */
 static __always_inline bool same_domain(s32 a, s32 b)
 {
 	return !domains_split() || a == b || domains_equal(a, b);
 }
 
-/* @cpu is in the domain of the CPU that @p is on. A task whose mask leaves that CPU out has to go elsewhere. */
+/*
+ * @cpu is in the domain of @p's current CPU. If @p's mask excludes that CPU, @p may use any domain.
+ */
 static __always_inline bool in_own_domain(port_task *p, s32 cpu)
 {
 	s32 own = task_cpu(p);
@@ -56,21 +61,22 @@ static __always_inline bool in_own_domain(port_task *p, s32 cpu)
 }
 
 /*
- * The last of the deepest chain of calls, of which kernels before 7.2 take eight: it calls nothing. Not inlined:
- * before 7.0 the verifier searches all of the kernel's BTF at each read of a task's mask, half of the time of a load.
+ * The deepest call chain ends here, at the limit of kernels before 7.2, eight frames: this calls
+ * nothing. Not inlined: before 7.0 the verifier searches all of the kernel's BTF at each read of a
+ * task's mask, which is half of the load time.
  */
 subprog bool mask_allows(port_task *p trusted, s32 cpu)
 {
 	return task_in_mask(p, cpu) && (!domains_split() || in_own_domain(p, cpu));
 }
 
-/* There may be a CPU that the task must not use. */
+/* The task's mask or domain may exclude some CPU. */
 static __always_inline bool task_restricted(port_task *p)
 {
 	return task_narrow(p, domains()->whole);
 }
 
-/* The task may run on @cpu: it is online, in the mask, in the domain. */
+/* The task may run on @cpu: the CPU is online, in its mask, and in its domain. */
 static __always_inline bool task_allowed(port_task *p, s32 cpu)
 {
 	if (cpu_away(cpu))
@@ -80,9 +86,9 @@ static __always_inline bool task_allowed(port_task *p, s32 cpu)
 	return mask_allows(p, cpu);
 }
 
-/* ---- is the machine in one piece? ---- */
+/* ---- is the machine split? ---- */
 
-/* All CPUs have been asked. */
+/* All CPUs have been checked. */
 static __always_inline void domains_found(struct domains *d)
 {
 	d->whole = d->differ ? NO_MASK : machine_facts()->nr_cpu_ids;
@@ -90,7 +96,7 @@ static __always_inline void domains_found(struct domains *d)
 	d->first = 0;
 }
 
-/* The next few CPUs are asked; after the last of the machine it is known. */
+/* Check the next few CPUs. After the last one, the result is known. */
 subprog u32 domains_look(void)
 {
 	struct domains *d = domains();
@@ -114,7 +120,7 @@ subprog u32 domains_look(void)
 	return 0;
 }
 
-/* One tick of the machine looks at a time. */
+/* One tick of the machine at a time checks. */
 static __always_inline void domains_follow(u64 now)
 {
 	u64 *at = &domains()->looked_at, last = *at;

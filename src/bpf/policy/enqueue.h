@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Enqueue: a task that has no CPU to itself yet waits its turn, interrupts who runs, or is put on an idle CPU. */
+/* ops.enqueue: the task preempts the running one, goes to an idle CPU, or waits its turn. */
 #ifndef ROOST_ENQUEUE_H
 #define ROOST_ENQUEUE_H
 
 #include "run.h"
 
-/* The task takes the CPU at once: ahead of the local queue, the running task's slice is cut. */
+/* The task takes the CPU at once, ahead of the local queue. The running task's slice ends. */
 static __always_inline void insert_preempting(port_task *p, struct task_state *ts, struct cpu_state *cs, u64 now,
 					      u64 enq_flags)
 {
 	count_for(ts->pol.arm, STAT_preempt_wakeup);
-	/* Until it runs, the next wakeup is compared with this task and not with the one that gives way. */
+	/*
+	 * Until it runs, the next wakeup is compared with this task, not with the one that it
+	 * preempts.
+	 */
 	cs->curr_deadline = ts->deadline;
 	cs->curr_vruntime = ts->vruntime;
 	cs->curr_start = now;
@@ -18,7 +21,7 @@ static __always_inline void insert_preempting(port_task *p, struct task_state *t
 	insert_local(p, slice_left(ts), enq_flags | ENQ_PREEMPT);
 }
 
-/* The task waits its turn by deadline. Somebody waits now: the running slice has to end on time. */
+/* The task waits its turn by deadline. So the slice of the running task has to end on time. */
 static __always_inline void insert_waiting(port_task *p, struct task_state *ts, struct cpu_state *cs, s32 cpu, u64 now,
 					   u64 enq_flags)
 {
@@ -28,7 +31,10 @@ static __always_inline void insert_waiting(port_task *p, struct task_state *ts, 
 		mark_waiting(cpu);
 	count_for(ts->pol.arm, STAT_enq_queued);
 	insert_queued(p, queue_for(cpu, ts, now), slice_left(ts), ts->deadline, enq_flags);
-	/* Before Linux 7.1 who goes to an idle CPU waits here too, and nothing tells if a real-time task comes first. */
+	/*
+	 * Before Linux 7.1 a task for an idle CPU waits here too, and no callback reports that a
+	 * real-time task came first.
+	 */
 	if (cs->curr_pid)
 		arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
 	else if (!ENQ_IMMED || cpu_taken(cpu))
@@ -36,8 +42,9 @@ static __always_inline void insert_waiting(port_task *p, struct task_state *ts, 
 }
 
 /*
- * [smt_spread] The running task was told to leave for an idle core (tick), and its CPU found nothing else to run (ENQ_LAST).
- * The only way from here to another CPU's local queue. False: the core is not to be had any more.
+ * [smt_spread] The tick chose an idle core for the running task, and its CPU found nothing else to
+ * run (ENQ_LAST). Only here does enqueue use another CPU's local queue. False: the core is no
+ * longer available.
  */
 static __always_inline bool insert_spread(port_task *p, struct task_state *ts, u64 enq_flags)
 {
@@ -59,7 +66,7 @@ static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs
 {
 	enum preempt verdict;
 
-	/* What is forked or moved interrupts nobody but a SCHED_IDLE task. */
+	/* A forked or moved task preempts only a SCHED_IDLE task. */
 	if (!(enq_flags & ENQ_WAKEUP) && !cs->curr_sched_idle)
 		return false;
 	verdict = preempts(cs, ts, ts->pol.features, now);
@@ -68,7 +75,7 @@ static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs
 	return verdict == PREEMPT_NOW;
 }
 
-/* Its group has used up its CPU limit: it waits elsewhere. */
+/* Park the task, if its group has used up its CPU limit. */
 subprog bool enqueue_parks(port_task *p trusted, struct task_state *ts nonnull, u64 now, u64 enq_flags)
 {
 	park_ends(ts);
@@ -91,15 +98,19 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 	wait_begins(ts, now);
 	if (enq_flags & ENQ_REENQ)
 		count_for(ts->pol.arm, STAT_enq_back);
-	/* It was queued, and is again: as after a change of its affinity. */
+	/* The task was queued and is queued again, for example after a change of its affinity. */
 	if (ts->joined)
 		delay_ends(ts, NO_CPU, now);
 	/*
-	 * Else select_cpu has done it. One that comes back is in the middle of its wakeup, or was so lately: since Linux 7.1 the
-	 * kernel hands back also who was put on an idle CPU and is interrupted by a task of a higher class while it runs.
+	 * Otherwise select_cpu has done this. A task that comes back (ENQ_REENQ) is in the middle
+	 * of its wakeup, or was so lately. Since Linux 7.1 the kernel also hands back a task that
+	 * it put on an idle CPU when a task of a higher class preempts it there.
 	 */
 	if (!(enq_flags & ENQ_REENQ) && (!enq_placed(enq_flags) || task_pinned(p))) {
-		/* A wakeup that another CPU is told to do has lost the mark that select_cpu was asked (kernel: sched_ttwu_pending()). */
+		/*
+		 * A wakeup that another CPU carries out loses the flag that select_cpu was called
+		 * (kernel: sched_ttwu_pending()).
+		 */
 		if (ts->idle_cpu != cpu + 1)
 			placed_nowhere(ts);
 		arm_follow(p, ts);
@@ -111,7 +122,7 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 	}
 	if (limits_exist() && enqueue_parks(p, ts, now, enq_flags))
 		return;
-	/* [smt_spread] It ran elsewhere, and the idle core to which it was sent is taken. */
+	/* [smt_spread] The task ran elsewhere, and the idle core to which it was sent is taken. */
 	lost_core = ts->idle_cpu == cpu + 1 && ts->joined && ts->joined != cpu + 1;
 	run_join(ts, cpu, now, ARRIVAL_OTHER);
 	if (!before(ts->vruntime, ts->deadline))
@@ -119,11 +130,14 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 	if (wins_cpu(ts, cs, now, enq_flags)) {
 		insert_preempting(p, ts, cs, now, enq_flags);
 	} else if (overdue(ts, now) && !cpu_taken(cpu) && !local_length(cpu)) {
-		/* One at a time: turns stand still while the local queue holds some. */
+		/* One at a time: turns do not go on while the local queue holds tasks. */
 		count(STAT_hungry);
 		insert_preempting(p, ts, cs, now, enq_flags);
 	} else if (pcpu_kthread(p) && (enq_flags & ENQ_WAKEUP)) {
-		/* At the end of a slice it waits as others do: two that went to the local queue in turn would keep it for good. */
+		/*
+		 * At the end of a slice it waits like others. Otherwise two of them would take
+		 * turns in the local queue and keep it for good.
+		 */
 		count_for(ts->pol.arm, STAT_enq_kthread);
 		insert_local(p, slice_left(ts), enq_flags);
 		if (cs->curr_pid)
@@ -135,7 +149,10 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 		insert_waiting(p, ts, cs, cpu, now, enq_flags);
 		if (ts->delay_at)
 			arm_delay_timer(cpu, cs, now, ts->delay_at);
-		/* The queue holds it only when this callback is over; so it is asked itself. */
+		/*
+		 * The queue holds the task only after this callback, so a helper is searched for
+		 * the task itself.
+		 */
 		if (lost_core && !task_pinned(p))
 			send_help(idle_helper(p, cpu, now), cpu);
 	}
@@ -145,7 +162,10 @@ static __always_inline void run_enqueue(port_task *p, u64 enq_flags)
 {
 	struct task_state *ts = task_state_of(p);
 
-	/* Its CPU is going idle, the task left: it shall look for work, this task's too if that stays. */
+	/*
+	 * The CPU goes idle because the task leaves it. Kick it, so that it looks for work, for
+	 * this task too if it stays.
+	 */
 	if (enq_flags & ENQ_LAST)
 		kick_cpu(task_cpu(p), 0);
 	if (ts)

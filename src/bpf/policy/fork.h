@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * fork: descent to the idlest group, from nodes to LLCs to cores to CPUs, the parent's own group preferred as long as no
- * other is clearly idler. After the kernel's sched_balance_find_dst_cpu(), sched_balance_find_dst_group() and
- * sched_balance_find_dst_group_cpu() (kernel/sched/fair.c).
+ * fork: descend to the idlest group: node, LLC, core, CPU. The parent's own group is kept unless
+ * another is clearly idler. After the kernel's sched_balance_find_dst_cpu(),
+ * sched_balance_find_dst_group() and sched_balance_find_dst_group_cpu() (kernel/sched/fair.c).
  *
- * Limits: ties between equally idle CPUs go to the first in order of number, where the kernel asks for the shallowest
- * idle state; loads and utilisation of LLCs are the sums of the last LLC_SUM_NS. Busy groups are not told from overloaded
- * ones.
+ * Limits: of equally idle CPUs the first in order of number wins; the kernel takes the one in the
+ * shallowest idle state. Load and utilisation of LLCs are up to LLC_SUM_NS old. Overloaded groups
+ * are treated like busy ones.
  */
 #ifndef ROOST_FORK_H
 #define ROOST_FORK_H
@@ -80,8 +80,9 @@ static __always_inline u64 mean_load(const struct group *g)
 }
 
 /*
- * Is @a idler than @b? One with time to spare is idler than a busy one; of two such, the one with more idle CPUs, then
- * with less utilisation; of two busy ones, the one with less load (kernel: update_pick_idlest()).
+ * @a is idler than @b. A group with time to spare is idler than a busy one. Of two with time to
+ * spare: more idle CPUs, then less utilisation. Of two busy ones: less load (kernel:
+ * update_pick_idlest()).
  */
 static __always_inline bool idler(const struct group *a, const struct group *b)
 {
@@ -97,8 +98,9 @@ static __always_inline bool idler(const struct group *a, const struct group *b)
 }
 
 /*
- * The parent's own group is kept unless another is idler by more than the margin of @pct, and of @margin in load. With
- * time to spare in both, only idle CPUs count.
+ * Leave the parent's group if another is idler. Between busy groups: if the load here is more than
+ * @pct percent of the load there, and more by @margin. If both have time to spare, only the number
+ * of idle CPUs counts.
  */
 static __always_inline bool leave_local(const struct group *local, const struct group *idlest, u32 pct, u64 margin)
 {
@@ -114,8 +116,9 @@ static __always_inline bool leave_local(const struct group *local, const struct 
 }
 
 /*
- * Across nodes a small imbalance is tolerated while the local node runs little (kernel: adjust_numa_imbalance(),
- * sd->imb_numa_nr: one task per LLC, or an eighth of the CPUs of a node that is one LLC).
+ * Across nodes a small imbalance is tolerated while the local node runs little (kernel:
+ * adjust_numa_imbalance(), sd->imb_numa_nr: one task per LLC, or an eighth of the CPUs of a node
+ * that is one LLC).
  */
 static __always_inline bool node_tolerates(u32 node, const struct group *local, const struct group *idlest)
 {
@@ -129,7 +132,10 @@ static __always_inline bool node_tolerates(u32 node, const struct group *local, 
 	return local->idle && running + 1 <= few && idlest->idle <= local->idle + 2;
 }
 
-/* All LLCs of a node. Apart from the loop over nodes: inside it the verifier multiplies the one by the other. */
+/*
+ * All LLCs of a node. Not part of the loop over nodes, where the verifier would check every
+ * combination.
+ */
 subprog u32 node_group(port_task *p trusted, u32 node, struct group *g nonnull)
 {
 	const volatile struct node_facts *f = node_facts(node);
@@ -158,7 +164,7 @@ subprog u32 fork_node(port_task *p trusted, u32 local_node)
 			best_node = n;
 		}
 	}
-	/* Between nodes, also by that part of a nice 0 task's load. */
+	/* Between nodes there is also a margin in load: that percentage of a nice 0 task's. */
 	if (node_tolerates(local_node, &local, &best) ||
 	    !leave_local(&local, &best, pct, NICE0_WEIGHT * (pct - 100) / 100))
 		return local_node;
@@ -187,7 +193,10 @@ subprog u32 fork_llc(port_task *p trusted, u32 node, u32 local_llc)
 
 /* ---- nothing is idle in the LLC ---- */
 
-/* The less loaded of two CPUs, @a if they are equal; NO_CPU is more than any (kernel: sched_balance_find_dst_group_cpu()). */
+/*
+ * The less loaded of two CPUs; @a if they are equal or @b is not allowed. NO_CPU has more load than
+ * any (kernel: sched_balance_find_dst_group_cpu()).
+ */
 static __always_inline s32 less_loaded(port_task *p, s32 a, s32 b, u64 now)
 {
 	if (!task_allowed(p, b))
@@ -206,7 +215,7 @@ subprog s32 least_loaded_of_llc(port_task *p trusted, u32 llc, u64 now)
 	return best;
 }
 
-/* Of the core whose first thread is @cpu. */
+/* The least loaded CPU of @cpu's core. */
 subprog s32 least_loaded_of_core(port_task *p trusted, s32 cpu, u64 now)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
@@ -228,7 +237,7 @@ static __always_inline void group_add_cpu(struct group *g, port_task *p, s32 cpu
 	g->capacity += cpu_facts(cpu)->capacity;
 }
 
-/* Adds the CPUs of @cpu's core. */
+/* Add the CPUs of @cpu's core. */
 subprog u32 group_add_core(port_task *p trusted, struct group *g nonnull, s32 cpu, u64 now)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
@@ -240,7 +249,7 @@ subprog u32 group_add_core(port_task *p trusted, struct group *g nonnull, s32 cp
 	return 0;
 }
 
-/* The idlest core of the LLC by one of its CPUs; @cpu itself unless another core is clearly idler. */
+/* A CPU of the LLC's idlest core; @cpu itself unless another core is clearly idler. */
 subprog s32 fork_core(port_task *p trusted, u32 llc, s32 cpu, u64 now)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);
@@ -254,7 +263,7 @@ subprog s32 fork_core(port_task *p trusted, u32 llc, s32 cpu, u64 now)
 		const volatile struct cpu_facts *o = cpu_facts(other);
 		struct group g = {};
 
-		/* A core once, by its first thread. */
+		/* Each core once, by its first thread. */
 		if ((o->nr_sib && sibling(o, 0) < other) || share_core(other, cpu))
 			continue;
 		group_add_core(p, &g, other, now);
@@ -287,7 +296,9 @@ subprog s32 fork_thread(port_task *p trusted, s32 cpu, u64 now)
 	return leave_local(&local, &best, SMT_IMBALANCE_PCT, 0) ? best_cpu : cpu;
 }
 
-/* The descent from the LLC on: from the parent's CPU, or in another LLC from its least loaded one. */
+/*
+ * The descent within the LLC: from the parent's CPU, or in another LLC from its least loaded CPU.
+ */
 subprog s32 fork_busy_cpu(port_task *p trusted, u32 llc, s32 this_cpu, u64 now)
 {
 	s32 from = this_cpu, cpu;
@@ -306,7 +317,10 @@ subprog s32 fork_busy_cpu(port_task *p trusted, u32 llc, s32 this_cpu, u64 now)
 
 /* ---- idle CPUs ---- */
 
-/* In the chosen LLC: a wholly idle core, the parent's idle sibling, any idle CPU; NO_CPU if there is none. */
+/*
+ * In the chosen LLC: a wholly idle core, the parent's idle sibling, any idle CPU; NO_CPU if there
+ * is none.
+ */
 subprog s32 fork_idle_cpu(port_task *p trusted, const struct wakeup *w nonnull, u32 llc)
 {
 	bool local = cpu_facts(w->this_cpu)->llc == llc;
@@ -322,8 +336,8 @@ subprog s32 fork_idle_cpu(port_task *p trusted, const struct wakeup *w nonnull, 
 }
 
 /*
- * What a child has of its parent: a copy of whom it wakes (kernel: dup_task_struct()), and the parent's CPU as the recently
- * used one (wake_up_new_task()).
+ * A child starts with a copy of its parent's record of wakees (kernel: dup_task_struct()), and with
+ * the parent's CPU as the recently used one (wake_up_new_task()).
  */
 static __always_inline void inherit(struct task_state *ts, const struct task_state *parent, const struct wakeup *w)
 {

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * CPUs go and come while the scheduler runs.
+ * CPUs go offline and come back while the scheduler runs.
  *
- * Problem: to be loaded anew takes a second or more, in which the kernel's own scheduler has all
- * tasks.
+ * Problem: loading the scheduler anew takes a second or more. Meanwhile the kernel's own scheduler
+ * has all tasks.
+ *
  * Method: the tables of CPUs, cores and caches stay as they were at load. A CPU that goes is marked
  * as away: no task is placed there, and its core is idle when its other threads are. The tasks of
- * its queues, parked ones too, are handed to the kernel, which pushes them to other CPUs: they come
- * to enqueue there. A CPU that comes back finds its place as it was.
- * Limits: of a CPU that was offline at the load nobody knows the place; if one comes, the scheduler
- * is loaded anew. Searches of an LLC may take one step more while a CPU of it is away, and its capacity
- * counts whole.
+ * its queues, parked ones too, are handed to the kernel, which pushes them to other CPUs. There
+ * they come to enqueue. A CPU that comes back finds its place as it was.
+ *
+ * Limits: the place of a CPU that was offline at the load is unknown; if one comes, the scheduler
+ * is loaded anew. While a CPU is away, searches of its LLC may take one step more, and the LLC's
+ * capacity still includes it.
  */
 #ifndef ROOST_HOTPLUG_H
 #define ROOST_HOTPLUG_H
@@ -20,9 +22,9 @@
 #include "idle_scan.h"
 
 /*
- * Those tasks of @queue that are @cpu's go to the kernel's own queue of the CPU, which nothing but
- * the kernel empties now (kernel: balance_push()). A task may be bound to the CPU: nobody else
- * could take it, and the kernel would wait for it (kernel: balance_hotplug_wait()).
+ * Move the tasks of @queue that are @cpu's to the kernel's own queue of that CPU, which only the
+ * kernel empties now (kernel: balance_push()). No other CPU could take a task that is bound to this
+ * one, and the kernel would wait for it (kernel: balance_hotplug_wait()).
  */
 subprog u32 give_up(u32 queue, s32 cpu)
 {
@@ -38,7 +40,7 @@ static __always_inline void give_up_queues(s32 cpu)
 	give_up(old_queue(cpu), cpu);
 }
 
-/* The other threads of @cpu's core are all of it, or are not any more. */
+/* A thread of @cpu's core has gone or come: renew the core's masks. */
 subprog u32 core_changes(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
@@ -50,7 +52,7 @@ subprog u32 core_changes(s32 cpu)
 	return 0;
 }
 
-/* Nothing is queued there by enqueue any more: the kernel asks nobody about it. */
+/* @cpu goes. The kernel no longer calls enqueue for it (kernel: scx_rq_online()). */
 static __always_inline void cpu_goes(s32 cpu)
 {
 	u32 queue;
@@ -60,7 +62,10 @@ static __always_inline void cpu_goes(s32 cpu)
 	domains()->away[(u32)cpu % MAX_CPUS] = 1;
 	llc_state(cpu_facts(cpu)->llc)->nr_away++;
 	core_changes(cpu);
-	/* A full barrier: what a timer of parked tasks puts there from now on it gives up itself (park_left()). */
+	/*
+	 * A full barrier: a timer that releases parked tasks to this CPU from now on gives them up
+	 * itself (park_left()).
+	 */
 	atomic_swap(&cpu_state(cpu)->unjoined, 0);
 	give_up_queues(cpu);
 	if (!tunables()->limits)
@@ -69,7 +74,7 @@ static __always_inline void cpu_goes(s32 cpu)
 		give_up(park_number(queue), cpu);
 }
 
-/* False: its place is not known. */
+/* @cpu comes. False: its place is not known. */
 static __always_inline bool cpu_comes(s32 cpu, u64 now)
 {
 	struct cpu_state *cs = cpu_state(cpu);

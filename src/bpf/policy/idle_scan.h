@@ -2,9 +2,11 @@
 /*
  * The sets of idle CPUs, and the search in them.
  *
- * A CPU enters the set when it looks for work and its own queue is empty (dispatch), or runs a SCHED_IDLE task, and leaves
- * it when another task of ours runs there (running). The set is a filter: a candidate counts only after a peek at the kernel's own state
- * (cpu_idle), so a task of another class, or one just placed there, is seen. A search thus reads words, not CPUs.
+ * A CPU enters the set when it looks for work and its own queue is empty (dispatch), or when it
+ * runs a SCHED_IDLE task (running). It leaves the set when another task of ours runs there
+ * (running). The set is a filter: a candidate also has to be idle by the kernel's own state
+ * (cpu_idle). So the search sees a task of another class, or one that was just placed there. A
+ * search reads words, not CPUs.
  */
 #ifndef ROOST_IDLE_SCAN_H
 #define ROOST_IDLE_SCAN_H
@@ -13,7 +15,7 @@
 #include "cpu_set.h"
 #include "vacant.h"
 
-/* ---- idle cores, the long way, for those whose threads lie in several words ---- */
+/* ---- idle cores whose threads lie in several words: the slow way ---- */
 
 subprog bool siblings_marked(s32 cpu)
 {
@@ -48,7 +50,7 @@ subprog u32 core_leaves_split(s32 cpu)
 	return 0;
 }
 
-/* ---- idle cores; @mask: the core's threads as bits of one word, 0 if they lie in several ---- */
+/* ---- idle cores; @mask: the core's threads as bits of one word; 0: they lie in several ---- */
 
 static __always_inline bool core_marked(s32 cpu, u32 llc, u32 pos, u64 mask)
 {
@@ -72,8 +74,8 @@ static __always_inline void core_leaves(s32 cpu, u32 llc, u32 pos, u64 mask)
 }
 
 /*
- * The core was entered while a sibling left. Taking it back may undo the entry of a sibling that came back meanwhile,
- * so that one looks again, until the entry and the look before it agree.
+ * A sibling became busy while the core was added. Removing the core may undo the entry of a sibling
+ * that is idle again, so repeat until the set and the last check agree.
  */
 subprog u32 core_settles(s32 cpu, u32 llc, u32 pos, u64 mask)
 {
@@ -88,7 +90,10 @@ subprog u32 core_settles(s32 cpu, u32 llc, u32 pos, u64 mask)
 	return 0;
 }
 
-/* @cpu became idle; is its core? A sibling that leaves between the look and the entry finds nothing to take back. */
+/*
+ * @cpu became idle: add its core if all its threads are idle. A sibling that becomes busy between
+ * the check and the entry finds nothing to remove, so check again.
+ */
 static __always_inline void core_gains(s32 cpu, u32 llc, u32 pos, u64 mask)
 {
 	if (!core_marked(cpu, llc, pos, mask))
@@ -98,7 +103,7 @@ static __always_inline void core_gains(s32 cpu, u32 llc, u32 pos, u64 mask)
 		core_settles(cpu, llc, pos, mask);
 }
 
-/* @cpu has nothing to run. Called on that CPU. */
+/* @cpu has nothing to run, or only a SCHED_IDLE task. Called on that CPU. */
 static __always_inline void mark_idle(s32 cpu, struct cpu_state *cs)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
@@ -124,7 +129,10 @@ static __always_inline void mark_busy(s32 cpu, struct cpu_state *cs)
 		core_leaves(cpu, f->llc, f->pos, cs->core_mask);
 }
 
-/* Set the precomputed mask of a core whose threads lie in one word; at init, and when one of them goes or comes. */
+/*
+ * Compute the mask of a core whose threads lie in one word; at init and when a thread goes or
+ * comes.
+ */
 subprog u32 core_mask_init(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
@@ -153,21 +161,21 @@ enum scan_for {
 	SCAN_CORE, /* a CPU of a wholly idle core */
 };
 
-/* A search in one LLC, in order of CPU number from position @start on and around. */
+/* A search in one LLC, in order of CPU number, from position @start and around to it. */
 struct scan {
 	enum scan_for what;
 	u32 llc;
 	u32 start;
 	u32 budget;	 /* CPUs to visit at most */
-	bool by_idle;	 /* that is what avg_idle_scan allows; else, what sis_util does */
-	bool sched_idle; /* the task has policy SCHED_IDLE */
+	bool by_idle;	 /* the budget is avg_idle_scan's; else sis_util's */
+	bool sched_idle; /* policy SCHED_IDLE, or a group with cpu.idle */
 
-	/* of the wakeup, if there is one: whether what is found is claimed */
+	/* from the wakeup, if there is one: needed to claim what is found */
 	u32 arm;
 	u32 features;
 	u64 now;
 	u64 claim_ttl;
-	u64 vacant_ns; /* of a core: idle for so long; 0: that does not matter */
+	u64 vacant_ns; /* how long the core must have been idle; 0: any time */
 };
 
 static __always_inline struct scan scan_for(const struct wakeup *w)
@@ -182,7 +190,7 @@ static __always_inline struct scan scan_for(const struct wakeup *w)
 	return s;
 }
 
-/* No other wakeup has chosen it. */
+/* No other wakeup has claimed it. */
 static __always_inline bool scan_unclaimed(const struct scan *s, s32 cpu)
 {
 	bool free;
@@ -198,7 +206,7 @@ static __always_inline bool scan_unclaimed(const struct scan *s, s32 cpu)
 
 static __always_inline bool scan_accepts(port_task *p, const struct scan *s, s32 cpu)
 {
-	/* Our own memory is asked before the kernel's. */
+	/* Our own memory is read before the kernel's. */
 	if (s->vacant_ns && !core_vacant(cpu, s->now, s->vacant_ns))
 		return false;
 	if (s->what == SCAN_CORE ? !core_idle(cpu) : !cpu_free(cpu, s->sched_idle))
@@ -209,8 +217,8 @@ static __always_inline bool scan_accepts(port_task *p, const struct scan *s, s32
 }
 
 /*
- * How many CPUs a walk has visited before it comes to @pos. The kernel's walk is over the task's allowed CPUs only
- * (select_idle_cpu: cpumask_and), so a restricted task's have to be counted.
+ * How many CPUs a walk visits before @pos. The kernel walks over the task's allowed CPUs only
+ * (select_idle_cpu(): cpumask_and()), so those of a restricted task are counted.
  */
 subprog u32 walk_distance(port_task *p trusted, u32 llc, u32 start, u32 pos)
 {
@@ -225,7 +233,10 @@ subprog u32 walk_distance(port_task *p trusted, u32 llc, u32 start, u32 pos)
 	return visited;
 }
 
-/* The first CPU that the scan accepts, NO_CPU if there is none. (kernel: select_idle_cpu(), for_each_cpu_wrap) */
+/*
+ * The first CPU that the scan accepts; NO_CPU if there is none (kernel: select_idle_cpu(),
+ * for_each_cpu_wrap()).
+ */
 subprog s32 scan_llc(port_task *p trusted, const struct scan *s nonnull)
 {
 	const volatile struct llc_facts *f = llc_facts(s->llc);
@@ -252,7 +263,7 @@ subprog s32 scan_llc(port_task *p trusted, const struct scan *s nonnull)
 	return NO_CPU;
 }
 
-/* What the scan found is the answer; false: another wakeup was quicker, and the scan goes on. */
+/* Claim what the scan found. False: another wakeup was first, and the scan goes on. */
 static __always_inline bool scan_takes(const struct scan *s, s32 cpu)
 {
 	if (s->what == SCAN_CORE)
@@ -260,7 +271,10 @@ static __always_inline bool scan_takes(const struct scan *s, s32 cpu)
 	return claim_take(cpu, s->features, s->arm, s->now, s->claim_ttl);
 }
 
-/* The first CPU that the scan accepts, claimed. Apart from the scan, which others make too, deep in a chain of programs. */
+/*
+ * The first CPU that the scan accepts, claimed. Separate from scan_llc(), which other callers use
+ * deep in a call chain.
+ */
 subprog s32 scan_and_take(port_task *p trusted, const struct scan *s nonnull)
 {
 	while (may_loop) {
@@ -277,7 +291,7 @@ static __always_inline s32 scan_within(port_task *p, const struct wakeup *w, str
 	return has(w, FEATURE_claim) ? scan_and_take(p, s) : scan_llc(p, s);
 }
 
-/* Without a budget. */
+/* A scan without a budget. */
 static __always_inline s32 scan(port_task *p, const struct wakeup *w, u32 llc, u32 start, enum scan_for what)
 {
 	struct scan s = scan_for(w);
@@ -288,7 +302,10 @@ static __always_inline s32 scan(port_task *p, const struct wakeup *w, u32 llc, u
 	return scan_within(p, w, &s);
 }
 
-/* A free CPU in the LLCs [@from, @end) but @own, a wholly idle core before a thread. @s: all but what and where; afterwards what was found. */
+/*
+ * A free CPU in the LLCs [@from, @end) except @own; in each LLC a wholly idle core first. Sets the
+ * LLC, start and kind of @s; on return they are those of the CPU found.
+ */
 subprog s32 scan_llcs(port_task *p trusted, struct scan *s nonnull, u32 from, u32 end, u32 own)
 {
 	while (may_loop) {

@@ -1,36 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where a task that wakes or is forked shall run: the order of the rungs, and nothing else. Each rung lives in its
- * own header; it answers with a CPU or NO_CPU, and the first answer wins.
+ * Where a waking or forked task runs: the order of the rungs, and nothing else. Each rung is in its
+ * own header and answers with a CPU or NO_CPU. The first answer wins.
  *
- *	fork:	idlest node -> idlest LLC -> an idle CPU, or the idlest core and thread
+ *	fork:	idlest node, idlest LLC, then an idle CPU or the idlest core and thread
  *	wakeup:	[sync_local] the waker's CPU		the waker is about to sleep
- *		[prev_core] the previous CPU		its whole core idle
- *		target = wake_affine			who of waker and previous CPU to look around
- *		[smt_spread] a vacant core elsewhere	the target's LLC has none, the task runs long, and 3 is not the answer
- *		0 [recent_core] the recently used CPU	its whole core idle, same cache as the target
- *		  [bias_prev] 2 comes before 1
- *		1 the target				idle ([sync_core] its whole core, and sync); [util_fits] or with room
- *		2 the previous CPU			idle, [util_fits] or with room; same cache as the target
- *		3 behind the per-CPU kthread that wakes it
- *		4 the recently used CPU			as 2; with recent_core [util_fits] with room only
- *		5 by capacity				asymmetric machines; ends here
+ *		[prev_core] the previous CPU		its whole core is idle
+ *		target = wake_affine			the waker's or the previous CPU
+ *		[smt_spread] a vacant core elsewhere	the target's LLC has none, the task runs
+ *							long, and rung 3 has no answer
+ *		0 [recent_core] the recently used CPU	its whole core idle; target's cache
+ *		  [bias_prev] swaps rungs 1 and 2
+ *		1 the target				idle; [sync_core] its whole core idle, and
+ *							a sync wakeup; [util_fits] or has room
+ *		2 the previous CPU			idle or [util_fits] has room; target's cache
+ *		3 the previous CPU			behind its waker, a kthread of this CPU
+ *		4 the recently used CPU			as 2; with recent_core only if it has room
+ *		5 by capacity				asymmetric machines; the search ends here
  *		6 the previous CPU's SMT sibling	no core in the LLC is wholly idle
  *		7 a wholly idle core of the LLC
- *		8 an idle CPU of the LLC		[sis_util] [avg_idle_scan] within the budgets
+ *		8 an idle CPU of the LLC		within [sis_util], [avg_idle_scan] budgets
  *		9 [wide_idle] the node, the machine
- *		  [bias_prev] the previous CPU, busy	same cache as the target
+ *		  [bias_prev] the previous CPU, busy	target's cache
  *		  the target, busy
  *
- * [delay_migration] Whatever came out, of a fork too: if it is a move to a CPU at a low frequency, the task waits beside its
- * waker first.
+ * [delay_migration] If the answer, of a fork too, is a move to a CPU at a low frequency, the task
+ * first waits beside its waker.
  *
- * [claim] Whatever is idle is claimed when it is about to be the answer; if another was quicker, the next rung is asked.
+ * [claim] A rung claims an idle CPU just before it answers with it. If another wakeup claimed the
+ * CPU first, the next candidate or rung is tried.
  *
- * With prev_idle and sis_util, and nothing else that acts here, this is the kernel's select_task_rq_fair() (kernel/sched/fair.c);
- * what it leaves out is listed in docs/faithfulness.md.
+ * With prev_idle and sis_util, and no other feature that acts here, this is the kernel's
+ * select_task_rq_fair() (kernel/sched/fair.c). docs/faithfulness.md lists what it leaves out.
  *
- * Each group of rungs is a subprogram, and so joins the verifier's paths where it ends: spread, known CPUs, search.
+ * The groups of rungs (spread, known CPUs, search) are subprograms, so the verifier's paths join
+ * where a group ends.
  */
 #ifndef ROOST_LADDER_H
 #define ROOST_LADDER_H
@@ -53,7 +57,9 @@ static __always_inline struct placement placed(const struct wakeup *w, s32 cpu, 
 	return at;
 }
 
-/* Free CPUs are taken at once when idle; one that runs a SCHED_IDLE task is queued on, and preempted there. */
+/*
+ * An idle CPU is taken at once. One that runs a SCHED_IDLE task is queued on, and preempted there.
+ */
 static __always_inline struct placement placed_free(const struct wakeup *w, s32 cpu, enum roost_stat rung)
 {
 	struct cpu_state *cs = cpu_state(cpu);
@@ -61,9 +67,9 @@ static __always_inline struct placement placed_free(const struct wakeup *w, s32 
 	return placed(w, cpu, cs->curr_sched_idle && cs->curr_pid ? PLACE_BUSY : PLACE_IDLE, rung);
 }
 
-/* ---- the groups; subprograms answer through @at ---- */
+/* ---- the groups of rungs; subprograms return their answer in @at ---- */
 
-/* Nothing is idle. */
+/* No CPU is idle: the target, or [bias_prev] the previous CPU. */
 static __always_inline struct placement placed_busy(const struct wakeup *w, s32 target)
 {
 	if (bias_last(w, target))
@@ -72,9 +78,9 @@ static __always_inline struct placement placed_busy(const struct wakeup *w, s32 
 }
 
 /*
- * Rung 9: nothing in the LLC; [wide_idle] an idle CPU in another of the target's node, then anywhere, unless what the task does
- * before it sleeps again is not worth that: its waker and its memory are in the node. The LLC itself is
- * not looked at again: if something is idle there, sis_util's budget forbade to look so far.
+ * Rung 9: the search of the LLC found nothing. [wide_idle] Search the node's other LLCs, then the
+ * machine. A task of brief bursts stays in the node, where its waker and memory are. The target's
+ * own LLC is skipped: if a CPU is idle there, the scan budget ended the search before it.
  */
 static __always_inline struct placement place_beyond(port_task *p, const struct wakeup *w, s32 target)
 {
@@ -98,8 +104,8 @@ static __always_inline struct placement place_beyond(port_task *p, const struct 
 }
 
 /*
- * Rungs 6 to 9: search. A budget of 0 spares the search for a core too; otherwise it bounds only the walk that starts
- * without hope of a core (kernel: select_idle_cpu()).
+ * Rungs 6 to 9: the search. A budget of 0 also skips the search for a core. Any other budget bounds
+ * only a walk that starts without an idle core in the LLC (kernel: select_idle_cpu()).
  */
 static __always_inline struct placement place_search(port_task *p, const struct wakeup *w, s32 target)
 {
@@ -128,7 +134,7 @@ static __always_inline struct placement place_search(port_task *p, const struct 
 	return place_beyond(p, w, target);
 }
 
-/* Rungs 5 to 9: an idle CPU found by looking around the target, or the target. */
+/* Rungs 5 to 9: an idle CPU found by a search around the target, or else the target itself. */
 subprog u32 search(port_task *p trusted, const struct wakeup *w nonnull, s32 target, struct placement *at nonnull)
 {
 	s32 cpu;
@@ -142,7 +148,7 @@ subprog u32 search(port_task *p trusted, const struct wakeup *w nonnull, s32 tar
 	return 0;
 }
 
-/* @cpu is busy, and [util_fits] has room. NO_CPU: not so. */
+/* [util_fits] @cpu, if it is busy and has room for the task; else NO_CPU. */
 static __always_inline struct placement place_beside(const struct wakeup *w, s32 cpu, enum roost_stat fits)
 {
 	struct placement none = { .cpu = NO_CPU };
@@ -156,7 +162,7 @@ static __always_inline struct placement place_beside(const struct wakeup *w, s32
 	return placed(w, cpu, PLACE_BUSY, fits);
 }
 
-/* @cpu, known by name, is free; [util_fits] or has room. NO_CPU: neither. */
+/* @cpu, if it is free or [util_fits] has room for the task; else NO_CPU. */
 static __always_inline struct placement place_there(const struct wakeup *w, s32 cpu, enum roost_stat idle,
 						    enum roost_stat fits)
 {
@@ -179,7 +185,7 @@ static __always_inline struct placement place_target(const struct wakeup *w, s32
 	return place_beside(w, target, STAT_fits_target);
 }
 
-/* Rungs 1 and 2, in the other order with bias_prev. */
+/* Rungs 1 and 2; with bias_prev in reverse order. */
 static __always_inline struct placement place_target_or_prev(const struct wakeup *w, s32 target)
 {
 	struct placement at = { .cpu = NO_CPU };
@@ -198,7 +204,7 @@ static __always_inline struct placement place_target_or_prev(const struct wakeup
 	return at;
 }
 
-/* Rungs 0 to 4: CPUs known by name. NO_CPU: none of them will do. */
+/* Rungs 0 to 4: CPUs that need no search. NO_CPU: none of them will do. */
 static __always_inline struct placement place_known(port_task *p, struct task_state *ts, const struct wakeup *w,
 						    s32 target)
 {
@@ -232,7 +238,10 @@ subprog bool known_cpus(port_task *p trusted, struct task_state *ts nonnull, con
 	return at->cpu != NO_CPU;
 }
 
-/* [smt_spread] Before the target's LLC is looked at: it holds threads beside busy ones, and cores that are others'. */
+/*
+ * [smt_spread] Runs before the search of the target's LLC, whose idle CPUs are beside busy threads
+ * or on cores that are not vacant.
+ */
 subprog bool spread(port_task *p trusted, struct task_state *ts nonnull, const struct wakeup *w nonnull, s32 target,
 		    struct placement *at nonnull)
 {
@@ -264,7 +273,7 @@ static __always_inline struct placement select_idle_sibling(port_task *p, struct
 static __always_inline struct placement place_wakeup(port_task *p, struct task_state *ts, struct task_state *waker,
 						     struct wakeup *w)
 {
-	/* Asked before this wakeup makes the task its waker's last wakee. */
+	/* Checked before record_wakee() makes the task its waker's last wakee. */
 	bool local = sync_local(ts, waker, w);
 	s32 cpu;
 
@@ -277,7 +286,10 @@ static __always_inline struct placement place_wakeup(port_task *p, struct task_s
 	return select_idle_sibling(p, ts, w, wake_target(ts, waker, w));
 }
 
-/* No group of its own: it would be one more frame above the deepest chain of programs, which have 512 bytes of stack. */
+/*
+ * Inlined, not a subprogram: the deepest call chain leaves no room for one more frame in BPF's 512
+ * bytes of stack.
+ */
 static __always_inline struct placement place_fork(port_task *p, const struct wakeup *w)
 {
 	const volatile struct cpu_facts *f = cpu_facts(w->this_cpu);
@@ -301,7 +313,7 @@ static __always_inline struct placement place_child(port_task *p, struct task_st
 	return at;
 }
 
-/* What the wakeup got, whichever rung gave it; a delay comes after. */
+/* Count the ladder's answer, whichever rung gave it, before the delay stage. */
 static __always_inline void count_placement(const struct wakeup *w, s32 cpu)
 {
 	if (cpu == w->prev_any)
@@ -313,8 +325,9 @@ static __always_inline void count_placement(const struct wakeup *w, s32 cpu)
 }
 
 /*
- * The whole decision. @waker: the current task's state; NULL: the idle task, or not ours. The CPU may be one that the task
- * may not use (prev_any): the caller leaves that to the core.
+ * The whole decision. @waker: the state of the current task; NULL for the idle task or a task
+ * without state. The answer may be a CPU that the task may not use (prev_any): the kernel then
+ * picks another (select_fallback_rq()).
  */
 static __always_inline struct placement place(port_task *p, struct task_state *ts, struct task_state *waker,
 					      struct wakeup *w)

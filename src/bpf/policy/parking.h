@@ -3,22 +3,28 @@
  * Tasks of groups without budget (bandwidth.h) are parked, and released in the order in which they
  * came.
  *
- * Parked tasks wait in PARK_QUEUES queues of their own, ordered by the time since when they wait;
- * all tasks under one topmost limit in the same. A parked task is counted nowhere: not in its CPU's queue, not as runnable in its group.
- * Each queue has a timer, which is armed while tasks are in it: for the end of the period of the
- * group that holds them back. When it fires it goes through the queue, fills budgets up, and moves
- * each task whose groups have some into the queue of its CPU, with a grant.
- * That queue does not count it until it runs: the timer holds no lock of the CPU's.
- * cpu_state.unjoined says that there may be such tasks.
- * No task is parked for longer than half of the bound of a wait (aging.h), 1.25 s: it is released
- * then, for OWED_NS, which its group owes. The kernel ends a scheduler under which a task waits for
- * 5 s without running, in whichever queue. The time since when it waits goes on in its CPU's queue,
- * whose aging bounds the rest.
- * What ends a parked task's wait otherwise, as a change of its affinity, its group, its class, is a
- * dequeue by the kernel and an enqueue, where it is asked anew. A limit that is set or removed
- * fires all timers.
- * Limits: of PARK_LOOKS tasks of a queue at most so many are released in a go, and then the timer
- * rests. If more than these wait for other groups' budgets, those behind them wait with them.
+ * Parked tasks wait in PARK_QUEUES queues of their own, ordered by the time since which they wait.
+ * All tasks under one topmost limit are in the same queue. A parked task is counted nowhere: not in
+ * its CPU's queue, not as runnable in its group.
+ *
+ * Each queue has a timer, which is armed while tasks are in it, for the end of the period of the
+ * group that holds them back. When it fires, it walks the queue, refills budgets, and moves each
+ * task whose groups have some into its CPU's queue, with a grant. That queue does not count the
+ * task until it runs, because the timer does not hold the CPU's lock. cpu_state.unjoined says that
+ * there may be such tasks.
+ *
+ * No task is parked for longer than half of the bound of a wait (aging.h), 1.25 s. Then it is
+ * released for OWED_NS, which its group owes. The reason: the kernel ends a scheduler under which a
+ * task waits for 5 s without running, in whichever queue. The task's wait goes on in its CPU's
+ * queue, whose aging bounds the rest.
+ *
+ * A change of affinity, group or class also ends a parked task's wait. The kernel dequeues the task
+ * and enqueues it again, and there it is checked anew. A limit that is set or removed fires all
+ * timers.
+ *
+ * Limits: a pass looks at PARK_LOOKS tasks of a queue and releases PARK_RELEASES at most, and then
+ * the timer rests. If more tasks than these wait for other groups' budgets, those behind them wait
+ * with them.
  */
 #ifndef ROOST_PARKING_H
 #define ROOST_PARKING_H
@@ -28,24 +34,24 @@
 #include "hotplug.h"
 #include "slice_timer.h"
 
-/* So many parts of the bound of a wait (aging.h) a task is parked at most. */
+/* A task is parked for at most this part of the bound of a wait (aging.h). */
 #define PARK_PARTS    2
 /*
- * So long after a task came the timer goes on firing though the queue is empty: the task may be on
- * its way. ns
+ * For so long after a task came the timer goes on firing although the queue is empty: the task may
+ * be on its way. ns
  */
 #define PARK_WATCH_NS 1000000000ULL
 #define PARK_LATER_NS 100000000ULL
 
 /*
- * For each task that it looked at the timer rests for so long, and for one that it released the
- * longer: it keeps no CPU to itself. ns
+ * How long the timer rests for each task that it looked at, and for each that it released. So it
+ * does not keep a CPU to itself. ns
  */
 #define PARK_REST_NS  1000ULL
 #define PARK_MOVED_NS 4000ULL
-/* Tasks that came while the timer was at work are looked at so soon. ns */
+/* Tasks that came while the timer was at work are looked at after this time. ns */
 #define PARK_CAME_NS  1000000ULL
-/* Ticks look after another queue so often: ns. */
+/* How often a tick goes on to the next queue. ns */
 #define PARK_TICK_NS  4000000ULL
 
 enum {
@@ -55,7 +61,7 @@ enum {
 
 /* ---- parking ---- */
 
-/* The task is runnable nowhere now, as if it slept; its lag is kept. */
+/* The task is not runnable anywhere now, as if it slept. It keeps its lag. */
 static __always_inline void park_leaves_queue(struct task_state *ts, u64 now)
 {
 	if (ts->runnable_since) {
@@ -100,27 +106,31 @@ static __always_inline void park_task(port_task *p, struct task_state *ts, u64 n
 	bandwidth(of)->parks++;
 	count_for(ts->pol.arm, STAT_park);
 	insert_queued(p, park_number(queue), ts->pol.slice_ns, ts->waits_since, enq_flags);
-	/* A full barrier: the timer sees that a task comes, or it is seen below that it is done. */
+	/*
+	 * A full barrier: the timer sees that a task came, or park_timer_start() sees that the
+	 * timer is done.
+	 */
 	atomic_swap(&park_of(queue)->came_at, now);
 	park_timer_start(queue, now, park_until(ts, of, now));
 }
 
 /* ---- releasing ---- */
 
-/* A look through a queue of parked tasks, and the task at hand. */
+/* A pass over a queue of parked tasks, and data of the current task. */
 struct park_pass {
-	u64 next;  /* ns: when a task may be released that was not; 0: none is left */
+	/* ns: when a task that stays may be released; 0: none is left */
+	u64 next;
 	u32 park;  /* the number of the queue */
-	u32 queue; /* of the CPU's queue */
-	u64 key;   /* there */
+	u32 queue; /* the number of the CPU's queue */
+	u64 key;   /* its key there */
 	u64 grant;
-	u32 of; /* the limit that it is of; ROOT_CGROUP: none */
+	u32 of; /* its limit; ROOT_CGROUP: none */
 	u32 pinned;
-	s32 help; /* a CPU where a task was released that has to wait there; NO_CPU: none */
+	s32 help; /* a CPU where a released task has to wait; NO_CPU: none */
 	u32 looks;
 	u32 released;
-	u32 mixed; /* not all are of one limit */
-	u32 ends;  /* those behind the task at hand wait for the same budget */
+	u32 mixed; /* not all tasks are of one limit */
+	u32 ends;  /* those behind the current task wait for the same budget */
 };
 
 static __always_inline void park_waits(struct park_pass *pass, u64 at)
@@ -129,7 +139,10 @@ static __always_inline void park_waits(struct park_pass *pass, u64 at)
 		pass->next = at;
 }
 
-/* A task stays parked. Are all of the queue of its limit? Those behind it came later. */
+/*
+ * The current task stays parked. If all tasks of the queue are of its limit, the pass ends: those
+ * behind it came later.
+ */
 static __always_inline void park_stays(struct park_pass *pass)
 {
 	if (pass->mixed)
@@ -140,9 +153,7 @@ static __always_inline void park_stays(struct park_pass *pass)
 		pass->mixed = 1;
 }
 
-/*
- * What the task may have now: true, and a grant unless it has no limit any more. False: it stays.
- */
+/* True: the task goes, with a grant unless it has no limit any more. False: it stays. */
 static __always_inline bool park_grants(port_task *p, struct task_state *ts, u64 now, struct park_pass *pass)
 {
 	u64 most = park_most(ts);
@@ -155,7 +166,7 @@ static __always_inline bool park_grants(port_task *p, struct task_state *ts, u64
 	blocker = limit_blocker(pass->of, now);
 	if (blocker == ROOT_CGROUP) {
 		pass->grant = grant_take(pass->of, now);
-		/* Others were quicker. */
+		/* Others took the budget first. */
 		if (!pass->grant)
 			park_waits(pass, now + PARK_AGAIN_NS);
 	} else if (!before(now, most)) {
@@ -170,7 +181,7 @@ static __always_inline bool park_grants(port_task *p, struct task_state *ts, u64
 	return pass->grant;
 }
 
-/* The CPU in whose queue a parked task goes on waiting; NO_CPU: it stays. */
+/* The CPU in whose queue a parked task waits from now on; NO_CPU: it stays. */
 subprog s32 park_leaves(port_task *p trusted, u64 now, struct park_pass *pass nonnull)
 {
 	struct task_state *ts = task_state_if(p);
@@ -187,7 +198,7 @@ subprog s32 park_leaves(port_task *p trusted, u64 now, struct park_pass *pass no
 	return cpu;
 }
 
-/* It is in that CPU's queue. */
+/* The current task has moved to @cpu's queue. */
 subprog u32 park_left(s32 cpu, u64 now, struct park_pass *pass nonnull)
 {
 	struct cpu_state *cs = cpu_state(cpu);
@@ -195,10 +206,10 @@ subprog u32 park_left(s32 cpu, u64 now, struct park_pass *pass nonnull)
 	count(STAT_park_release);
 	pass->released++;
 	atomic_swap(&cs->unjoined, 1);
-	/* The barrier's other side is in cpu_goes(). */
+	/* Pairs with the barrier in cpu_goes(). */
 	if (cpu_away(cpu)) {
 		give_up_queues(cpu);
-		/* Before Linux 6.19 the move alone does not tell an idle CPU. */
+		/* Before Linux 6.19 the move alone does not wake an idle CPU. */
 		kick_cpu(cpu, KICK_IDLE);
 		return 0;
 	}
@@ -213,7 +224,7 @@ subprog u32 park_left(s32 cpu, u64 now, struct park_pass *pass nonnull)
 	return 0;
 }
 
-/* Somebody has taken it off meanwhile; it is asked anew. */
+/* The task was dequeued meanwhile, and is checked anew in enqueue. */
 subprog u32 park_missed(port_task *p trusted, struct park_pass *pass nonnull)
 {
 	struct task_state *ts = task_state_if(p);
@@ -223,7 +234,7 @@ subprog u32 park_missed(port_task *p trusted, struct park_pass *pass nonnull)
 	return 0;
 }
 
-/* The look is over, though not all were looked at. */
+/* The pass is over, before the end of the queue. */
 static __always_inline bool park_enough(struct park_pass *pass, u64 now)
 {
 	if (pass->ends)
@@ -254,7 +265,7 @@ subprog u32 park_release(u64 now, struct park_pass *pass nonnull)
 	return 0;
 }
 
-/* The timer is done, for now: @next is when it fires again; 0: it does not. */
+/* The timer is done. @next: when it fires again; 0: it does not. */
 static __always_inline void park_timer_again(u32 queue, u64 now, u64 next, u64 came)
 {
 	struct park *park = park_of(queue);
@@ -262,7 +273,10 @@ static __always_inline void park_timer_again(u32 queue, u64 now, u64 next, u64 c
 	if (next && before(next, park->rests_until))
 		next = park->rests_until;
 	atomic_swap(&park->timer_at, next);
-	/* Those that came meanwhile found it at work; those that came a moment before it may have been on their way. */
+	/*
+	 * Tasks that came during the pass found the timer at work. Those that came just before may
+	 * not have been in the queue yet.
+	 */
 	if ((park->came_at != came || waited_since(came, now) < PARK_CAME_NS) &&
 	    (!next || before(now + PARK_CAME_NS, next))) {
 		next = now + PARK_CAME_NS;
@@ -291,8 +305,8 @@ static __always_inline void park_timer_fires(u32 queue)
 }
 
 /*
- * Of a tick, where limits exist: a timer that could not be armed, or is long overdue. Each tick
- * looks at one queue.
+ * From a tick, where limits exist: start a timer that could not be armed, or is long overdue. Each
+ * tick looks at one queue.
  */
 subprog u32 park_watch(s32 cpu, u64 now)
 {
@@ -306,18 +320,18 @@ subprog u32 park_watch(s32 cpu, u64 now)
 
 /* ---- limits are set ---- */
 
-/* A subprogram of its own: inlined into the loop below, its index has no bound to the verifier. */
+/* A subprogram: inlined into the loop below, its index would have no bound for the verifier. */
 subprog u32 park_ask(u32 queue, u64 now)
 {
 	if (!queue_length(park_number(queue)))
 		return 0;
-	/* A timer that is at work looks again. */
+	/* A timer that is at work makes another pass. */
 	atomic_swap(&park_of(queue)->came_at, now);
 	park_timer_start(queue, now, now);
 	return 0;
 }
 
-/* All that are parked are asked anew. */
+/* Check all parked tasks anew. */
 subprog u32 park_ask_all(u64 now)
 {
 	u32 queue;
@@ -327,12 +341,12 @@ subprog u32 park_ask_all(u64 now)
 	return 0;
 }
 
-/* ns. @quota is 0 where there is no limit, @period is not. */
+/* Set the limit of a group. ns. @quota is 0 for no limit, @period is never 0. */
 static __always_inline void limit_set(u32 index, u64 period, u64 quota, u64 burst, u64 now)
 {
 	struct bandwidth *bw = bandwidth(index);
 
-	/* More than all CPUs have: it would never be used up, and sums of it would not fit. */
+	/* More than all CPUs have would never be used up, and sums of it would not fit. */
 	if (quota / MAX_CPUS >= period)
 		quota = 0;
 	bw->period = period;
@@ -348,7 +362,7 @@ static __always_inline void limit_set(u32 index, u64 period, u64 quota, u64 burs
 		park_ask_all(now);
 }
 
-/* A group is made at an index that was another's. Its tasks look for its limit anew. */
+/* A group is made at an index that was another's. Its tasks look up their limit anew. */
 static __always_inline void limit_begins(u32 index, u64 id)
 {
 	struct bandwidth *bw = bandwidth(index);

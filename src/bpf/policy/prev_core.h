@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * prev_core (Roy, "prefer the previous CPU" v7). Problem: wake_affine and the search behind it move tasks off a core
- * that is theirs, warm and idle.
- * Method: before anything else, a wakeup keeps the previous CPU if every thread of its core is idle, or runs nothing but a
- * SCHED_IDLE task.
- * Limits: as in the source there is no test of capacity (prev_core_fits, ours, adds it here and in recent_core), a SCHED_IDLE
- * wakee is not told from others, and recent_cpu is left as it is. Ours: the CPU has to be allowed.
+ * prev_core (Roy, "prefer the previous CPU" v7).
+ *
+ * Problem: wake_affine and the search after it move tasks off their previous core, although it is
+ * warm and idle.
+ *
+ * Method: before anything else, a wakeup keeps the previous CPU if every thread of its core is idle
+ * or runs nothing but a SCHED_IDLE task.
+ *
+ * Limits: as in the source, capacity is not tested, a SCHED_IDLE wakee is treated like any other,
+ * and recent_cpu is left as it is. prev_core_fits (scx_roost) adds the test of capacity, here and
+ * in recent_core. Unlike in the source, the CPU must be allowed.
  */
 #ifndef ROOST_PREV_CORE_H
 #define ROOST_PREV_CORE_H
 
 #include "claim.h"
 
-/* On a machine of unequal CPUs, does a task of @util fit there? [prev_core_fits] If not, it does not go there. */
+/*
+ * A task of @util fits on @cpu; always true on symmetric machines. Without prev_core_fits a CPU
+ * that is too small is counted, but taken.
+ */
 static __always_inline bool core_suits(const struct wakeup *w, u64 util, s32 cpu)
 {
 	if (!machine_facts()->asym || (siblings_idle(cpu) && fits_capacity(util, cpu)))

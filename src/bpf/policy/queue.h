@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Fair order in a CPU's queue: who goes first, for how long, and who may interrupt whom.
+ * Fair order in a CPU's queue: which task runs first, for how long, and which may preempt which.
  *
- * Each CPU has a virtual clock, the weighted mean of the virtual run times of its running and waiting tasks
- * (kernel: avg_vruntime()). A task's lag is what the queue owes it against that mean. It is carried over sleep and
- * migration, clamped, and places the task when it joins the next queue (kernel: place_entity(), update_entity_lag()).
- * A task asks for a request of time; its virtual deadline is where it will be once it got it, and the earliest deadline
- * runs first.
+ * Each CPU has a virtual clock: the weighted mean of the virtual run times of its running and
+ * waiting tasks (kernel: avg_vruntime()). A task's lag is what the queue owes it against that mean.
+ * The lag is kept over sleep and migration, clamped, and places the task in the next queue that it
+ * joins (kernel: place_entity(), update_entity_lag()). A task requests an amount of time. Its
+ * virtual deadline is its virtual run time at the end of the request; the earliest deadline runs
+ * first.
  *
- * Limits: there is no test of eligibility when the next task is picked, as EEVDF has. A task that is ahead of the mean
- * still waits, because its deadline moves with its virtual run time; but for up to one request it may run early. And a light
- * task's deadline is far away, where EEVDF would pass over a task that is ahead: aging.h bounds its wait.
+ * Limits: the pick does not test eligibility, as EEVDF does. A task that is ahead of the mean still
+ * waits, because its deadline moves with its virtual run time. But it may run up to one request
+ * early. The deadline of a task of low weight is far away, where EEVDF would pass over tasks that
+ * are ahead: aging.h bounds its wait.
  *
  * Virtual times are nanoseconds at NICE0_WEIGHT: a task of twice the weight ages half as fast.
  */
@@ -19,16 +21,19 @@
 
 #include "util_est.h"
 
-/* Kernel: TICK_NSEC at 250 Hz. No more than this, or two requests, of lag either way (update_entity_lag()). */
+/*
+ * Kernel: TICK_NSEC at 250 Hz. Lag is limited to this or to two requests, whichever is more, either
+ * way (update_entity_lag()).
+ */
 #define LAG_FLOOR_NS 4000000ULL
 
-/* [burst_slice] A task that uses less than this part of a CPU is light: it asks for little, and gets it soon. */
+/* [burst_slice] A task that uses less than this part of a CPU is light: its requests are short. */
 #define LIGHT_UTIL   (CAPACITY_SCALE / 8)
 
-/* [burst_slice] A light task interrupts after this part of the minimum slice. */
+/* [burst_slice] A light task preempts after this part of the minimum slice. */
 #define LIGHT_SHARE  8
 
-/* Who joined without any lag may be this far ahead of the mean by rounding. Virtual ns */
+/* A task that joined without lag may be this far ahead of the mean by rounding. Virtual ns */
 #define ROUNDING_NS  64
 
 static __always_inline u64 to_virtual(u64 ns, u64 weight)
@@ -41,7 +46,7 @@ static __always_inline bool before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
-/* ns; the clocks of two CPUs differ a little. */
+/* ns; not below 0, though the clocks of two CPUs differ a little. */
 static __always_inline u64 waited_since(u64 since, u64 now)
 {
 	s64 waited = now - since;
@@ -49,13 +54,13 @@ static __always_inline u64 waited_since(u64 since, u64 now)
 	return waited > 0 ? waited : 0;
 }
 
-/* ns; 0: it is over. */
+/* ns until @at; 0: it has passed. */
 static __always_inline u64 time_until(u64 at, u64 now)
 {
 	return before(now, at) ? at - now : 0;
 }
 
-/* x / y of a signed x; BPF has only the unsigned division everywhere. */
+/* x / y of a signed x. Only unsigned division exists on all BPF targets. */
 static __always_inline s64 divided(s64 x, u64 y)
 {
 	u64 of = x;
@@ -63,7 +68,10 @@ static __always_inline s64 divided(s64 x, u64 y)
 	return x < 0 ? -(-of / y) : of / y;
 }
 
-/* x * y of a signed x. An overflow wraps, as in the kernel; C defines that for unsigned numbers only. */
+/*
+ * x * y of a signed x. An overflow wraps, as in the kernel; C defines that for unsigned numbers
+ * only.
+ */
 static __always_inline s64 product(s64 x, u64 y)
 {
 	return (u64)x * y;
@@ -71,7 +79,7 @@ static __always_inline s64 product(s64 x, u64 y)
 
 /* ---- policy ---- */
 
-/* Take over what the task's arm says now. */
+/* Take over the current policy of the task's arm. */
 static __always_inline void policy_take(struct task_state *ts)
 {
 	const struct policy_image *image = image_now();
@@ -80,7 +88,10 @@ static __always_inline void policy_take(struct task_state *ts)
 	ts->pol_generation = image->generation;
 }
 
-/* The same, with each wakeup and each new request. What is frozen is as it was when the task came. */
+/*
+ * As above, if it has changed; called at each wakeup and each new request. A frozen policy stays
+ * what it was when the task came.
+ */
 static __always_inline void policy_follow(struct task_state *ts)
 {
 	if (tunables()->frozen || (ts->pol_generation == image_now()->generation && ts->pol.arm == ts->arm))
@@ -101,8 +112,8 @@ static __always_inline bool asks_little(const struct task_state *ts, u32 feature
 }
 
 /*
- * The time that the task asks for: its own (sched_attr.sched_runtime), else its arm's slice. [burst_slice] A light
- * task asks for what it last used.
+ * The task's request: its own (sched_attr.sched_runtime), else its arm's slice. [burst_slice] A
+ * light task requests what it last used.
  */
 static __always_inline u64 request_ns(const struct task_state *ts, u32 features)
 {
@@ -123,23 +134,26 @@ static __always_inline void new_request(struct task_state *ts, u32 features)
 }
 
 /*
- * A new task starts with half a request: those that are there are halfway through theirs, on average (kernel:
- * PLACE_DEADLINE_INITIAL).
+ * A new task starts with half a request: on average, the tasks already there are halfway through
+ * theirs (kernel: PLACE_DEADLINE_INITIAL).
  */
 static __always_inline void first_request(struct task_state *ts, u32 features)
 {
 	ts->deadline = ts->vruntime + to_virtual(request_ns(ts, features), ts->weight) / 2;
 }
 
-/* The task yields: it is a request further back than it would be with a new one, however often it yields. */
+/*
+ * The task yields: its deadline is one request later than a new request's, however often it yields.
+ */
 static __always_inline void yield_request(struct task_state *ts, u32 features)
 {
 	ts->deadline = ts->vruntime + 2 * to_virtual(request_ns(ts, features), ts->weight);
 }
 
 /*
- * How long it may run now while others wait: to the end of its request, but at least the minimum slice. Rounded up: with
- * no minimum a virtual ns that is left would be a slice of none, again and again.
+ * How long the task may run now while others wait: to the end of its request, but at least the
+ * minimum slice. Rounded up: without a minimum, a rest of a virtual ns would mean empty slices
+ * again and again.
  */
 static __always_inline u64 slice_left(const struct task_state *ts)
 {
@@ -161,17 +175,18 @@ static __always_inline s64 clamped_lag(const struct task_state *ts, s64 lag)
 	return lag > limit ? limit : lag < -limit ? -limit : lag;
 }
 
-/* No longer sleep counts, 18 minutes: times NICE0_WEIGHT it fits. ns */
+/* Longer sleeps count as this, 18 minutes: times NICE0_WEIGHT it fits into 64 bits. ns */
 #define LONG_SLEEP_NS  (1ULL << 40)
 
-/* A running task is charged at least at every tick: 100 Hz is the slowest. ns */
+/* A running task is charged at every tick, if not before. The slowest tick is 100 Hz. ns */
 #define CHARGE_NS      10000000ULL
-/* Where ticks may stop, by the kernel's remote tick: once a second, which may be late. ns */
+/* Where ticks may stop, the kernel's remote tick charges it: once a second, maybe late. ns */
 #define NOHZ_CHARGE_NS 2000000000ULL
 
 /*
- * By how much the mean has moved since what runs there was last charged; the task that joins is placed against where it is
- * now (kernel: update_curr() before place_entity()). The running task itself, reweighed, has just been charged.
+ * How far the mean has moved since the running task was last charged: a task that joins is placed
+ * against the mean as it is now (kernel: update_curr() before place_entity()). 0 for the running
+ * task itself, which is reweighed and has just been charged. Virtual ns
  */
 static __always_inline u64 clock_behind(const struct cpu_state *cs, const struct task_state *ts, u64 now)
 {
@@ -184,9 +199,10 @@ static __always_inline u64 clock_behind(const struct cpu_state *cs, const struct
 }
 
 /*
- * What it owes melts while it sleeps, as fast as the mean of the queue that it joins moves: the kernel keeps it in its queue until the
- * mean has come to it (delayed dequeue). Faster, and sleepers that use the whole CPU owe nothing whenever they come back: the mean
- * then stands still, and who waits behind it waits for good. Virtual ns, no more than it owes.
+ * What the task owes shrinks while it sleeps, at the speed of the mean of the queue that it joins.
+ * The kernel instead keeps it in its queue until the mean has caught up (delayed dequeue). If debts
+ * shrank faster, sleepers that use the whole CPU would owe nothing whenever they come back. The
+ * mean would stand still, and tasks behind it would wait for good. Virtual ns, at most the debt.
  */
 static __always_inline s64 melted(const struct task_state *ts, u64 weight, u64 now)
 {
@@ -199,8 +215,8 @@ static __always_inline s64 melted(const struct task_state *ts, u64 weight, u64 n
 }
 
 /*
- * Place the task by its lag. Its joining moves the mean, by which it would lose a part of its lag: it is placed
- * further out by as much (kernel: place_entity()).
+ * Place the task by its lag. Joining moves the mean, so the task would lose a part of its lag: it
+ * is placed further away by as much (kernel: place_entity()).
  */
 static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 {
@@ -212,7 +228,10 @@ static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 	cpu_integrate(cs, now);
 	ts->vruntime = vtime + ahead;
 	if (weight && lag) {
-		/* A lag times its own task's weight is real time, which fits; times the queue's weight it may not. */
+		/*
+		 * A lag times the task's own weight is real time and fits into 64 bits. Times the
+		 * queue's weight it may not.
+		 */
 		s64 moves = divided(product(lag, ts->weight), weight);
 
 		ts->vruntime -= lag + moves;
@@ -227,8 +246,9 @@ static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 }
 
 /*
- * The task leaves the queue that counts it, and keeps its lag. Alone, it was the mean: it has none. The CPU's load is
- * brought up to now before, by a caller that holds its lock (queue_settle()); a thief does not, and may not write it.
+ * The task leaves the queue that counts it, and keeps its lag. If it was alone, it was the mean and
+ * has none. A caller that holds the CPU's lock first brings the CPU's load up to now
+ * (queue_settle()). A thief does not hold it, and may not write the load.
  */
 static __always_inline void queue_leave(struct task_state *ts, u64 now)
 {
@@ -253,14 +273,14 @@ static __always_inline void queue_leave(struct task_state *ts, u64 now)
 	ts->joined = 0;
 }
 
-/* The load of the CPU whose queue counts the task, and whose lock is held, is complete up to now. */
+/* Bring the load of the CPU whose queue counts the task up to now. The caller holds its lock. */
 static __always_inline void queue_settle(const struct task_state *ts, u64 now)
 {
 	if (ts->joined)
 		cpu_integrate(cpu_state(ts->joined - 1), now);
 }
 
-/* The task goes on in @cpu's queue: its lag and what is left of its request come with it. */
+/* The task moves to @cpu's queue, with its lag and the rest of its request. */
 static __always_inline void queue_move(s32 cpu, struct task_state *ts, u64 now)
 {
 	s64 left = ts->deadline - ts->vruntime;
@@ -292,8 +312,9 @@ static __always_inline void queue_reweigh(struct task_state *ts, u32 weight, u64
 /* ---- running ---- */
 
 /*
- * By how much the mean moves when a task of the queue ages by @own. What the division leaves is kept for the next time:
- * dropped, it adds up, on a CPU that is never empty, to a whole slice within minutes.
+ * How far the mean moves when a task of the queue ages by @own. The remainder of the division is
+ * kept for the next time. If it was dropped, the error would reach a whole slice within minutes on
+ * a CPU that is never empty.
  */
 static __always_inline u64 mean_moves(struct cpu_state *cs, u64 own, u32 own_weight)
 {
@@ -318,13 +339,13 @@ static __always_inline void queue_charge(struct cpu_state *cs, struct task_state
 	atomic_add(&cs->vtime, mean);
 }
 
-/* Its queues may hold tasks, or one that it counts runs. */
+/* The CPU runs a task that it counts, or its queues may hold tasks. */
 static __always_inline bool queue_holds(const struct cpu_state *cs)
 {
 	return cs->weight || cs->unjoined;
 }
 
-/* Somebody besides the running task is in the queue. */
+/* Another task besides the running one is in the queue. */
 static __always_inline bool queue_contended(const struct cpu_state *cs)
 {
 	return cs->weight > cs->curr_weight || cs->unjoined;
@@ -337,8 +358,8 @@ enum preempt {
 };
 
 /*
- * For how long @ts does not interrupt a running task: the minimum slice. [burst_slice] A light task interrupts sooner;
- * tasks that would only take turns do not.
+ * How long a running task is protected from @ts: the minimum slice. [burst_slice] A light task
+ * preempts sooner. Tasks that would only take turns do not.
  */
 static __always_inline u64 protected_ns(const struct task_state *ts, u32 features)
 {
@@ -348,10 +369,11 @@ static __always_inline u64 protected_ns(const struct task_state *ts, u32 feature
 }
 
 /*
- * May the task that just joined interrupt the one running there? A SCHED_IDLE task always gives way; batch and idle
- * tasks never interrupt. Otherwise the earlier deadline wins, or the one that is owed time against one that is ahead
- * of the mean: the kernel would find the latter not eligible. A running task is protected for a while: the earlier
- * deadline ends its slice then. Who is only owed time waits on, because the order of the queue is by deadline.
+ * May the task that just joined preempt the running one? A SCHED_IDLE task always gives way; batch
+ * and SCHED_IDLE tasks never preempt. Otherwise the earlier deadline wins. A task that is owed time
+ * also wins against one that is ahead of the mean, which the kernel would not find eligible. The
+ * running task is protected for a while; then the earlier deadline ends its slice. The queue is
+ * ordered by deadline, so a task that is merely owed time keeps waiting.
  */
 static __always_inline enum preempt preempts(struct cpu_state *cs, const struct task_state *ts, u32 features, u64 now)
 {
@@ -362,7 +384,7 @@ static __always_inline enum preempt preempts(struct cpu_state *cs, const struct 
 		return PREEMPT_NO;
 	if (cs->curr_sched_idle && !ts->sched_idle)
 		return PREEMPT_NOW;
-	/* While a queue is late those that wait go before those that wake (aging.h). */
+	/* While a queue is late, waiting tasks run before waking ones (aging.h). */
 	if (ts->sched_idle || ts->batch || cs->late)
 		return PREEMPT_NO;
 	earlier = before(ts->deadline, cs->curr_deadline);
@@ -387,7 +409,9 @@ static __always_inline enum preempt preempts(struct cpu_state *cs, const struct 
 
 /* ---- bursts ---- */
 
-/* The task sleeps: learn how long it ran since it woke; up at once, down by a quarter (kernel: util_est's rule). */
+/*
+ * The task sleeps: update its usual burst, up at once, down by a quarter (kernel: util_est's rule).
+ */
 static __always_inline void burst_end(struct task_state *ts)
 {
 	if (ts->burst_run >= ts->burst)

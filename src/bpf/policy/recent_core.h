@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * recent_core (Roy, "prefer the previous CPU" v7). Problem: the CPU used before the previous one is asked last of those
- * known by name, and a thread beside a busy sibling will do.
- * Method: it is asked first, before the target, and taken when every thread of its core is idle, or runs nothing but a
- * SCHED_IDLE task. It becomes the previous CPU in every search, whatever comes out.
- * Limits: as prev_core: no test of capacity. In the source's place the kernel's own rung for this CPU is gone.
+ * recent_core (Roy, "prefer the previous CPU" v7).
+ *
+ * Problem: the CPU used before the previous one is the last to be tried without a search, and is
+ * taken even beside a busy sibling.
+ *
+ * Method: it is tried before the target, and taken when every thread of its core is idle or runs
+ * nothing but a SCHED_IDLE task. Each search makes the previous CPU the recently used one, whatever
+ * its answer.
+ *
+ * Limits: capacity is not tested, as in prev_core. As in the source, the kernel's own rung for this
+ * CPU is gone.
  */
 #ifndef ROOST_RECENT_CORE_H
 #define ROOST_RECENT_CORE_H
 
 #include "prev_core.h"
 
-/* The CPU used before the previous one. */
+/*
+ * The recently used CPU is worth trying: not the previous one, not the target, in the target's LLC,
+ * and allowed.
+ */
 static __always_inline bool recent_usable(port_task *p, const struct wakeup *w, s32 target)
 {
 	s32 recent = w->recent;

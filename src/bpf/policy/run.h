@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A task joins a queue, runs, is charged, stops. The bookkeeping hangs on what the task context remembers (joined, started), not
- * on the order of callbacks: a task that exits or cannot migrate may skip enqueue, bypass mode skips all of them, and one
- * callback too many changes nothing.
+ * A task joins a queue, runs, is charged, stops. The accounting depends on what the task's state
+ * holds (joined, started), not on the order of callbacks. A task that exits or cannot migrate may
+ * skip enqueue, bypass mode skips all callbacks, and an extra callback changes nothing.
  */
 #ifndef ROOST_RUN_H
 #define ROOST_RUN_H
@@ -14,9 +14,9 @@
 #include "nohz.h"
 #include "parking.h"
 
-/* ---- from its first day to its last ---- */
+/* ---- the start of CPUs and tasks ---- */
 
-/* The CPU is there, and runs nothing of ours yet. */
+/* A CPU that runs none of our tasks yet. */
 static __always_inline void cpu_begins(s32 cpu)
 {
 	u32 llc = cpu_facts(cpu)->llc;
@@ -28,7 +28,7 @@ static __always_inline void cpu_begins(s32 cpu)
 	llc_state(llc)->scan_budget = llc_facts(llc)->nr_cpus;
 }
 
-/* A new task, of an arm and a cgroup; the rest of its state is 0. */
+/* A new task. Its arm and cgroup are set, the rest of its state is 0. */
 static __always_inline void task_begins(struct task_state *ts, u64 now)
 {
 	ts->weight = NICE0_WEIGHT;
@@ -36,7 +36,7 @@ static __always_inline void task_begins(struct task_state *ts, u64 now)
 	task_signals_init(ts, now);
 }
 
-/* Ours of the kernel's task; it has to be there. */
+/* Our state of the kernel's task. It should exist: a missing one is counted. */
 static __always_inline struct task_state *task_state_of(port_task *p)
 {
 	struct task_state *ts = task_state_if(p);
@@ -49,9 +49,10 @@ static __always_inline struct task_state *task_state_of(port_task *p)
 /* ---- joining ---- */
 
 /*
- * @cpu's queue counts the task, which was runnable elsewhere (@moved: how it came) or arrives. Called by enqueue and by running,
- * whichever comes first: a task inserted straight from select_cpu is not enqueued, and a stolen one comes from another queue. A
- * callback of its own for what becomes runnable would cost more than this test in two places.
+ * @cpu's queue starts to count the task, which was runnable elsewhere (@moved: how it came) or was
+ * not runnable. Called by enqueue and by running, whichever is first: select_cpu may insert a task
+ * that is then not enqueued, and a stolen task comes from another queue. A callback for tasks that
+ * become runnable (ops.runnable) would cost more than this test in two places.
  */
 static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now, enum arrival moved)
 {
@@ -96,7 +97,10 @@ static __always_inline void run_charge(struct cpu_state *cs, struct task_state *
 	queue_charge(cs, ts, ns);
 }
 
-/* At most once a period: fold the task's signals, take over a weight that its cgroup changed. */
+/*
+ * At most once a period: fold the task's signals, and take over a weight that its cgroup has
+ * changed.
+ */
 static __always_inline void run_fold(struct task_state *ts, u64 now)
 {
 	if ((s64)(now - ts->folded_at) < (s64)PERIOD_NS)
@@ -160,7 +164,7 @@ static __always_inline void task_runs(port_task *p, struct task_state *ts, u64 n
 		mark_busy(cpu, cs);
 	if (limits_exist())
 		budget_begins(p, ts, cpu, now);
-	/* No timer will end it: a tick has to. */
+	/* Without timers a tick has to end the slice. */
 	if (!tunables()->timers)
 		set_slice(p, cs->curr_slice);
 	else if (queue_contended(cs) || cs->budgeted)
@@ -170,7 +174,10 @@ static __always_inline void task_runs(port_task *p, struct task_state *ts, u64 n
 
 static __always_inline void task_stops(port_task *p, struct task_state *ts, bool runnable, u64 now)
 {
-	/* A task whose priority, affinity or group changes while it runs is taken out too, and does not sleep. */
+	/*
+	 * A change of priority, affinity or group also dequeues a running task, which does not
+	 * sleep then.
+	 */
 	bool sleeps = !runnable && task_sleeps(p);
 	s32 cpu = task_cpu(p);
 	struct cpu_state *cs = cpu_state(cpu);
@@ -193,7 +200,10 @@ static __always_inline void task_stops(port_task *p, struct task_state *ts, bool
 		cgroup_leave(ts);
 		queue_settle(ts, now);
 		queue_leave(ts, now);
-		/* What was placed has ended as it began to run: this is an order since. */
+		/*
+		 * Its placement ended when it began to run, so idle_cpu is a core that a tick has
+		 * chosen since.
+		 */
 		spread_lost(ts);
 	}
 	run_fold(ts, now);
@@ -228,8 +238,9 @@ static __always_inline void yields(port_task *p)
 }
 
 /*
- * @p gives way; @to: to that task, which its CPU then serves next (kernel: yield_to_task_fair(), with its next buddy).
- * False: it waits for no CPU, and nothing has changed.
+ * @p yields. With @to it yields to that task, which its CPU then runs next (kernel:
+ * yield_to_task_fair(), by its next buddy). False with @to: that task waits for no CPU, and nothing
+ * has changed.
  */
 static __always_inline bool run_yield(port_task *p, port_task *to)
 {
@@ -254,7 +265,7 @@ static __always_inline bool run_yield(port_task *p, port_task *to)
 	return true;
 }
 
-/* The task, which the kernel has taken off its queue, goes to another group. */
+/* The task, which the kernel has dequeued, goes to another group. */
 static __always_inline void run_moves(struct task_state *ts, u32 cgroup)
 {
 	if (limits_exist())
@@ -279,7 +290,9 @@ static __always_inline void run_disable(port_task *p)
 	if (limits_exist())
 		limit_leaves(ts);
 	ts->budget_of = ROOT_CGROUP;
-	/* Not waits_since: the watchdog's clock goes on too (kernel: SCX_TASK_RESET_RUNNABLE_AT). */
+	/*
+	 * waits_since stays: the watchdog's time goes on too (kernel: SCX_TASK_RESET_RUNNABLE_AT).
+	 */
 	ts->started = ts->runnable_since = ts->woken_at = 0;
 }
 

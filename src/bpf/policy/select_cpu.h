@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* select_cpu: gather the facts of a wakeup or fork, let the ladder decide, carry the decision out. */
+/* ops.select_cpu: gather the facts of a wakeup or fork, run the ladder, carry out its answer. */
 #ifndef ROOST_SELECT_CPU_H
 #define ROOST_SELECT_CPU_H
 
@@ -7,8 +7,9 @@
 #include "run.h"
 
 /*
- * Who wakes. In an interrupt that is the task it interrupted, as in the kernel's own rule; only the test for a
- * per-CPU kthread asks for task context there too. A task of another class has its state, too. NULL: the idle task.
+ * Fill in the facts about the waker and return its state; NULL for the idle task. In an interrupt
+ * the waker is the interrupted task, as in the kernel. Only the test for a per-CPU kthread requires
+ * task context, as there. A task of another class has state too.
  */
 static __always_inline struct task_state *gather_waker(struct wakeup *w, u64 wake_flags)
 {
@@ -23,7 +24,7 @@ static __always_inline struct task_state *gather_waker(struct wakeup *w, u64 wak
 	return task_state_if(waker);
 }
 
-/* The waker said that it is about to sleep. If it does not, its slice ends on time. */
+/* A sync waker is about to sleep. If it does not, the timer ends its slice on time. */
 static __always_inline void waker_gives_way(s32 cpu, u64 now)
 {
 	struct cpu_state *cs = cpu_state(cpu);
@@ -39,7 +40,10 @@ static __always_inline s32 run_select_cpu(port_task *p, s32 prev, u64 wake_flags
 
 	if (!ts)
 		return prev;
-	/* They are handed to subprograms in memory: the compiler shall not keep them in registers, and spill those, as well. */
+	/*
+	 * Subprograms read the facts from memory. Without this the compiler also keeps copies in
+	 * registers, and spills those.
+	 */
 	opaque(w);
 	w->pid = task_pid(p);
 	w->now = cpu_clock();
@@ -53,7 +57,7 @@ static __always_inline s32 run_select_cpu(port_task *p, s32 prev, u64 wake_flags
 	w->prev = task_allowed(p, prev) ? prev : NO_CPU;
 	w->fork = wake_flags & WAKE_FORK;
 	ts->woken_at = w->fork ? 0 : w->now;
-	/* It will be parked: no CPU is looked for, or claimed. */
+	/* It will be parked: search and claim no CPU. */
 	if (limits_exist() && w->prev != NO_CPU && must_park(p, ts, w->now))
 		return prev;
 	w->this_allowed = task_allowed(p, w->this_cpu);
@@ -63,7 +67,7 @@ static __always_inline s32 run_select_cpu(port_task *p, s32 prev, u64 wake_flags
 	if (has(w, FEATURE_util_fits))
 		ts->by_fits = placed_by_fits(&at);
 	if (at.how == PLACE_BUSY) {
-		/* With a SCHED_IDLE task it is as good as idle, and claimed. */
+		/* A CPU that runs only a SCHED_IDLE task is as good as idle and may be claimed. */
 		if (has(w, FEATURE_claim) && claim_made(cpu_state(at.cpu)->claim, w->now))
 			placed_idle(ts, at.cpu, w->now);
 		return at.cpu;

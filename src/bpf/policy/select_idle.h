@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The rungs of the kernel's select_idle_sibling(): each answers with an idle CPU near the target, or NO_CPU.
- * Their order is in ladder.h.
+ * The rungs of the kernel's select_idle_sibling(): each answers with an idle CPU near the target,
+ * or NO_CPU. Their order is in ladder.h.
  */
 #ifndef ROOST_SELECT_IDLE_H
 #define ROOST_SELECT_IDLE_H
@@ -18,26 +18,29 @@ static __always_inline bool has_idle_core(s32 cpu)
 }
 
 /*
- * How many CPUs of the LLC a search may visit. The sums are made by ticks of tasks that run: when nobody ran for a while,
- * the last ones say nothing (the kernel makes them in idle balancing too).
+ * How many CPUs of the LLC a search may visit; all of them if the LLC's sums are old. Only ticks of
+ * running tasks renew the sums, so those of an idle LLC say nothing (the kernel also renews them in
+ * idle balancing).
  */
 static __always_inline u32 llc_budget(u32 llc, u64 now)
 {
 	const struct llc_state *ls = llc_state(llc);
-	/* All ones if stale. Without a branch: 6.18's verifier follows each of many. */
+	/*
+	 * All ones if stale. No branch, because 6.18's verifier would follow both ways each time.
+	 */
 	u32 stale = (s64)(ls->summed_at + STALE_SUM_NS - now) >> 63;
 
 	opaque(stale);
 	return (ls->scan_budget & ~stale) | (llc_facts(llc)->nr_cpus & stale);
 }
 
-/* [claim] No thread of @cpu's core is claimed. */
+/* [claim] Neither @cpu's core nor a thread of it is claimed. */
 static __always_inline bool core_nobodys(const struct wakeup *w, s32 cpu)
 {
 	return !has(w, FEATURE_claim) || core_unclaimed(cpu, w->features, w->now, w->claim_ttl);
 }
 
-/* @cpu's core is wholly idle, and [claim] no thread of it is claimed. */
+/* @cpu's core is wholly idle and [claim] unclaimed. */
 static __always_inline bool core_whole(const struct wakeup *w, s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
@@ -45,7 +48,7 @@ static __always_inline bool core_whole(const struct wakeup *w, s32 cpu)
 	return set_has(SET_IDLE_CORE, f->llc, f->pos) && core_nobodys(w, cpu);
 }
 
-/* One of the wholly idle cores of @llc is vacant, and [claim] has no claimed thread. */
+/* A wholly idle core of @llc is vacant and [claim] unclaimed. */
 subprog bool llc_has_vacant_core(u32 llc, const struct wakeup *w nonnull)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);
@@ -64,7 +67,7 @@ subprog bool llc_has_vacant_core(u32 llc, const struct wakeup *w nonnull)
 	return false;
 }
 
-/* For the rungs around the target, which all ask for the same LLC. */
+/* Done once per wakeup, because all rungs around the target need the answer for the same LLC. */
 static __always_inline void look_for_vacant_core(struct wakeup *w, const struct task_state *ts, s32 target)
 {
 	w->vacant_core = false;
@@ -75,8 +78,8 @@ static __always_inline void look_for_vacant_core(struct wakeup *w, const struct 
 }
 
 /*
- * [core_first] @cpu shares its core with a busy sibling, though a vacant core of its LLC is to be had. An LLC that
- * sis_util leaves unsearched gives none, and what is at hand is taken.
+ * [core_first] @cpu's core is not wholly idle, and its LLC has a vacant core. Not if sis_util's
+ * budget for the LLC is 0: no search would find that core, so @cpu is good enough.
  */
 static __always_inline bool core_to_be_had(const struct wakeup *w, s32 cpu)
 {
@@ -85,7 +88,10 @@ static __always_inline bool core_to_be_had(const struct wakeup *w, s32 cpu)
 	return !has(w, FEATURE_sis_util) || llc_budget(cpu_facts(cpu)->llc, w->now);
 }
 
-/* The set is asked first: most CPUs are not in it, and it holds those that run only a SCHED_IDLE task too. */
+/*
+ * The set is tested first, because most CPUs are not in it. It also holds CPUs that run only a
+ * SCHED_IDLE task.
+ */
 static __always_inline bool marked_free(const struct wakeup *w, s32 cpu)
 {
 	return cpu_marked(cpu) && cpu_free(cpu, w->sched_idle);
@@ -101,21 +107,21 @@ static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
 	return NO_CPU;
 }
 
-/* The target is the waker's CPU or the previous one, and either may be forbidden to the task. */
+/* The task may use the target, which is the waker's CPU or the previous one. */
 static __always_inline bool target_usable(const struct wakeup *w, s32 target)
 {
 	return target == w->this_cpu ? w->this_allowed : target == w->prev;
 }
 
-/* The previous CPU, when it shares the target's cache. */
+/* The previous CPU is allowed and shares the target's cache. */
 static __always_inline bool prev_usable(const struct wakeup *w, s32 target)
 {
 	return w->prev != NO_CPU && share_cache(w->prev, target);
 }
 
 /*
- * A per-CPU kthread wakes the task that waits for it on this CPU and will sleep next: stay, behind it. The kernel's
- * case is a kworker that completes I/O.
+ * The waker is a per-CPU kthread that woke the task on this CPU and is about to sleep: queue behind
+ * it. The kernel does this for a kworker that completes I/O.
  */
 static __always_inline s32 sis_kthread(const struct wakeup *w)
 {
@@ -124,7 +130,7 @@ static __always_inline s32 sis_kthread(const struct wakeup *w)
 	return asym_fits(w, w->prev) ? w->prev : NO_CPU;
 }
 
-/* Another thread of @cpu's core that is free. */
+/* A free sibling of @cpu. */
 subprog s32 free_sibling(port_task *p trusted, const struct wakeup *w nonnull, s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
@@ -136,7 +142,7 @@ subprog s32 free_sibling(port_task *p trusted, const struct wakeup *w nonnull, s
 	return NO_CPU;
 }
 
-/* Another thread of the previous CPU's core, when that shares the target's cache. */
+/* A free sibling of the previous CPU, if that shares the target's cache. */
 static __always_inline s32 sis_smt(port_task *p, const struct wakeup *w, s32 target)
 {
 	return share_cache(w->prev_any, target) ? free_sibling(p, w, w->prev_any) : NO_CPU;
@@ -149,7 +155,10 @@ static __always_inline u32 after(s32 cpu)
 	return f->pos + 1 < llc_facts(f->llc)->nr_cpus ? f->pos + 1 : 0;
 }
 
-/* [sis_util] The busier the target's LLC, the fewer CPUs of it are looked at; none when it is nearly full. */
+/*
+ * [sis_util] The busier the target's LLC, the fewer of its CPUs are searched; none if it is nearly
+ * full.
+ */
 static __always_inline u32 sis_budget(const struct wakeup *w, s32 target)
 {
 	u32 budget = has(w, FEATURE_sis_util) ? llc_budget(cpu_facts(target)->llc, w->now) : MAX_CPUS;
@@ -160,9 +169,9 @@ static __always_inline u32 sis_budget(const struct wakeup *w, s32 target)
 }
 
 /*
- * [avg_idle_scan] How many CPUs of @llc a scan is worth, which userspace folds from the idle periods there
- * (src/model/idle.rs). It is never less than four, so that each scan looks, and bounds nothing when userspace has not told
- * for a while. MAX_CPUS: not less than @budget, or all.
+ * [avg_idle_scan] How many CPUs of @llc a scan may visit. Userspace computes this from the LLC's
+ * idle periods, at least four, so that each scan does search (src/model/idle.rs). MAX_CPUS, no
+ * bound: the value is not less than @budget or the whole LLC, or is missing or too old.
  */
 subprog u32 scan_worth(u32 llc, u32 budget, u32 arm)
 {
@@ -186,8 +195,8 @@ static __always_inline s32 sis_core(port_task *p, const struct wakeup *w, s32 ta
 }
 
 /*
- * An idle CPU of the target's LLC, at most @budget CPUs away. @hope: of a wholly idle core; avg_idle_scan bounds nothing
- * then, as sis_util does not.
+ * An idle CPU of the target's LLC, at most @budget CPUs away. @hope: the LLC has a wholly idle
+ * core. Then avg_idle_scan sets no bound, like sis_util.
  */
 static __always_inline s32 sis_cpu(port_task *p, const struct wakeup *w, s32 target, u32 budget, bool hope)
 {
@@ -206,8 +215,8 @@ static __always_inline s32 sis_cpu(port_task *p, const struct wakeup *w, s32 tar
 }
 
 /*
- * How many CPUs of an LLC a wakeup may visit in search of an idle one: all when the LLC is idle, none when its
- * utilisation nears 85 %. @util: sum over its CPUs, 0..nr_cpus * CAPACITY_SCALE.
+ * How many CPUs of an LLC a wakeup may visit in search of an idle one: all when the LLC is idle,
+ * none when its utilisation nears 85 %. @util: sum over its CPUs, 0..nr_cpus * CAPACITY_SCALE.
  * (kernel: update_idle_cpu_scan(), with imbalance_pct 117 of an LLC domain)
  */
 static __always_inline u32 scan_budget(u64 util, u32 nr_cpus)
@@ -219,7 +228,10 @@ static __always_inline u32 scan_budget(u64 util, u32 nr_cpus)
 	return used >= CAPACITY_SCALE ? 0 : nr_cpus * (CAPACITY_SCALE - used) / CAPACITY_SCALE;
 }
 
-/* Sum the LLC's signals and set its budget. Called from a tick, by one CPU of the LLC every LLC_SUM_NS. */
+/*
+ * Sum the LLC's signals and set its budget. A tick of one CPU of the LLC calls this every
+ * LLC_SUM_NS.
+ */
 subprog u32 llc_sum(u32 llc, u64 now)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);

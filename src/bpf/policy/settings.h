@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a task was given: its nice level, its policy, a slice of its own (kernel: struct sched_attr). */
+/* The settings of a task: nice level, policy, a slice of its own (kernel: struct sched_attr). */
 #ifndef ROOST_SETTINGS_H
 #define ROOST_SETTINGS_H
 
 #include "cgroup.h"
 
 /*
- * The weight of a nice level (kernel: sched_prio_to_weight[]). p->scx.weight will not do: it is rounded to a hundredth
- * of nice 0, a third off at nice 19.
+ * The weight of a nice level (kernel: sched_prio_to_weight[]). p->scx.weight is too coarse: it is
+ * rounded to a hundredth of nice 0, which is off by a third at nice 19.
  */
 static __always_inline u32 nice_weight(s32 nice)
 {
@@ -21,7 +21,10 @@ static __always_inline u32 nice_weight(s32 nice)
 	return weights[level < 40 ? level : 20] * (NICE0_WEIGHT / 1024);
 }
 
-/* These change together (kernel: __setscheduler_params()), and ts->cgroup may be new. @slice: ns, 0: none of its own. */
+/*
+ * Take over settings, which change together (kernel: __setscheduler_params()). ts->cgroup may be
+ * new too. @slice: ns; 0: none of its own.
+ */
 static __always_inline void settings_apply(struct task_state *ts, s32 nice, u32 policy, u64 slice, u64 now)
 {
 	ts->idle_policy = policy == SCHED_IDLE_POLICY;

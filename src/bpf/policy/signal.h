@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Signals: decayed means with a half-life of 32 ms, as the kernel's PELT keeps them (kernel/sched/pelt.c), for
- * load and utilisation. The kernel maintains none of its own for sched_ext tasks.
+ * Signals: decayed averages with a half-life of 32 ms for load and utilisation, like the kernel's
+ * PELT (kernel/sched/pelt.c). The kernel keeps none for sched_ext tasks.
  *
- * Method: callbacks only add to integrals. Once at least one period (2^20 ns) has passed, the integral is folded:
- * the mean over the interval takes the place of the part of the average that has decayed meanwhile.
- * Limit: what happened within one fold is weighed evenly; an interval is longer than a period only when nothing
- * changed in its last part, so the error is below one period's weight, 2 %.
+ * Method: callbacks only add to integrals. After at least one period (2^20 ns) an integral is
+ * folded: the mean over the interval replaces the part of the average that has decayed meanwhile.
+ *
+ * Limit: all that happens within one fold has the same weight. An interval is longer than a period
+ * only if nothing changed in its last part. So the error is below one period's weight, 2 %.
  */
 #ifndef ROOST_SIGNAL_H
 #define ROOST_SIGNAL_H
@@ -20,7 +21,7 @@ enum {
 
 #define PERIOD_NS (1ULL << PERIOD_SHIFT)
 
-/* @avg after @ns of nothing: avg * 2^(-ns / 32 periods). */
+/* @avg after @ns without activity: avg * 2^(-ns / 32 periods). */
 static __always_inline u64 decayed(u64 avg, u64 ns)
 {
 	/* 2^32 * 2^(-i/32), i = 0..31 rounded (kernel: runnable_avg_yN_inv) */
@@ -30,11 +31,14 @@ static __always_inline u64 decayed(u64 avg, u64 ns)
 		0xb504f334, 0xb123f582, 0xad583eea, 0xa9a15ab5, 0xa5fed6aa, 0xa2704303, 0x9ef53261, 0x9b8d39ba,
 		0x9837f052, 0x94f4efa9, 0x91c3d374, 0x8ea4398b, 0x8b95c1e4, 0x88980e81, 0x85aac368, 0x82cd8699,
 	};
-	/* 1 - 2^(-1/32) in 2^-16: the part that one period takes. Within a period, in proportion. */
+	/* 1 - 2^(-1/32) in 2^-16: the decay of one period. Within a period the decay is linear. */
 	const u64 period_takes = 1404;
 	u64 periods, part;
 
-	/* Another CPU's clock may be a little ahead of ours. Without a branch: 6.18's verifier follows each of many. */
+	/*
+	 * Another CPU's clock may be a little ahead: @ns is at least 0. No branch, because 6.18's
+	 * verifier would follow both ways each time.
+	 */
 	ns &= ~(u64)((s64)ns >> 63);
 	opaque(ns);
 	periods = ns >> PERIOD_SHIFT;
@@ -46,7 +50,9 @@ static __always_inline u64 decayed(u64 avg, u64 ns)
 	return avg - ((avg * part) >> PERIOD_SHIFT);
 }
 
-/* The average after an interval of @ns over which the signal's integral was @sum. @ns is not 0. */
+/*
+ * The average after an interval of @ns in which the signal's integral grew by @sum. @ns is not 0.
+ */
 static __always_inline u64 folded(u64 avg, u64 sum, u64 ns)
 {
 	u64 mean = sum / ns;
@@ -56,7 +62,7 @@ static __always_inline u64 folded(u64 avg, u64 sum, u64 ns)
 
 /* ---- a CPU's load and utilisation ---- */
 
-/* The CPU's weight is about to change, or its load to be read by its owner. */
+/* Called before the CPU's weight changes, or before its owner reads its load. */
 static __always_inline void cpu_integrate(struct cpu_state *cs, u64 now)
 {
 	if ((s64)(now - cs->load_since) > 0)
@@ -80,8 +86,8 @@ static __always_inline void cpu_fold(struct cpu_state *cs, u64 now)
 }
 
 /*
- * Load of any CPU now, without writing (kernel: cpu_load(), which includes blocked tasks). Another CPU may be
- * folding meanwhile: the result is then off by at most one fold.
+ * Load of any CPU now, without a write (kernel: cpu_load(), which includes blocked tasks). If the
+ * CPU folds at the same time, the result is off by at most one fold.
  */
 static __always_inline u64 cpu_load(s32 cpu, u64 now)
 {
@@ -98,13 +104,16 @@ static __always_inline u64 cpu_load(s32 cpu, u64 now)
 	return (s64)load > 0 ? load : 0;
 }
 
-/* @ns of running as time at full speed (kernel: cap_scale() with arch_scale_freq_capacity()). */
+/* @ns of running, as time at full speed (kernel: cap_scale() by arch_scale_freq_capacity()). */
 static __always_inline u64 at_full_speed(const struct cpu_state *cs, u64 ns)
 {
 	return ns - ns * cs->slow / CAPACITY_SCALE;
 }
 
-/* Utilisation of any CPU now, without writing: of its own time at full speed, 0..CAPACITY_SCALE. */
+/*
+ * Utilisation of any CPU now, without a write: the busy part of its time at full speed,
+ * 0..CAPACITY_SCALE.
+ */
 static __always_inline u64 cpu_util(s32 cpu, u64 now)
 {
 	struct cpu_state *cs = cpu_state(cpu);
@@ -117,13 +126,15 @@ static __always_inline u64 cpu_util(s32 cpu, u64 now)
 	return folded(cs->util_avg, (busy < ns ? busy : ns) * CAPACITY_SCALE, ns);
 }
 
-/* @util of @cpu's time, as the part of the biggest CPU's capacity that it is worth (kernel: update_rq_clock_pelt()). */
+/*
+ * @util of @cpu's time, as a part of the biggest CPU's capacity (kernel: update_rq_clock_pelt()).
+ */
 static __always_inline u64 scaled_util(u64 util, s32 cpu)
 {
 	return util * cpu_facts(cpu)->capacity / CAPACITY_SCALE;
 }
 
-/* ---- a task's ---- */
+/* ---- a task's signals ---- */
 
 static __always_inline void task_fold(struct task_state *ts, u64 now)
 {
@@ -131,27 +142,34 @@ static __always_inline void task_fold(struct task_state *ts, u64 now)
 	u32 capacity = ts->load_cpu ? cpu_facts(ts->load_cpu - 1)->capacity : CAPACITY_SCALE;
 
 	ts->runnable_avg = folded(ts->runnable_avg, ts->runnable_sum * CAPACITY_SCALE, ns);
-	/* All of it is taken to have run on the CPU where the task is now. */
+	/* Assume that all of it ran on the CPU where the task is now. */
 	ts->util_avg = folded(ts->util_avg, ts->running_sum * capacity, ns);
 	ts->runnable_sum = ts->running_sum = 0;
 	ts->folded_at = now;
 }
 
-/* Load of a task that sleeps or just woke (kernel: task_h_load() after sync_entity_load_avg()). */
+/*
+ * Load of a task that sleeps or has just woken (kernel: task_h_load() after
+ * sync_entity_load_avg()).
+ */
 static __always_inline u64 task_load(struct task_state *ts, u64 now)
 {
 	return decayed(ts->runnable_avg, now - ts->folded_at) * ts->weight / CAPACITY_SCALE;
 }
 
-/* What a new task is guessed to use on @cpu: half of what that has left (kernel: post_init_entity_util_avg()). */
+/*
+ * The first guess of a new task's utilisation on @cpu: half of what is left there (kernel:
+ * post_init_entity_util_avg()).
+ */
 static __always_inline u64 first_util(s32 cpu, u64 now)
 {
 	return scaled_util(CAPACITY_SCALE - cpu_util(cpu, now), cpu) / 2;
 }
 
 /*
- * The task becomes runnable on @cpu: its blocked load leaves the CPU that held it
- * (kernel: remove_entity_load_avg, attach_entity_load_avg). A new task's utilisation is guessed.
+ * The task becomes runnable on @cpu: its blocked load moves there from the CPU that held it
+ * (kernel: remove_entity_load_avg(), attach_entity_load_avg()). A new task's utilisation is
+ * guessed.
  */
 static __always_inline void load_follows(struct task_state *ts, s32 cpu, u64 now)
 {
@@ -168,7 +186,10 @@ static __always_inline void load_follows(struct task_state *ts, s32 cpu, u64 now
 	ts->load_cpu = cpu + 1;
 }
 
-/* The task leaves our class or dies: its load goes with it (kernel: task_dead_fair(), detach_task_cfs_rq()). */
+/*
+ * The task leaves our class or dies: its load goes with it (kernel: task_dead_fair(),
+ * detach_task_cfs_rq()).
+ */
 static __always_inline void load_ends(struct task_state *ts, u64 now)
 {
 	if (!ts->load_cpu)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Slices end on time: one timer per CPU, as the kernel's hrtick, because a slice that only a tick may end lasts up to
- * a tick longer (4 ms at 250 Hz).
+ * Slices end on time, by one timer per CPU like the kernel's hrtick. A slice that only a tick ends
+ * lasts up to a tick longer (4 ms at 250 Hz).
  *
- * A timer is armed when somebody has to wait, unless it already fires in time; it is never cancelled. When it fires it
- * looks again: the slice is over, or it arms itself for the rest, or nobody waits any more. So it is armed about once
- * per slice, not once per context switch. The choice was measured: docs/experiments.md.
+ * A timer is armed when a task has to wait, unless it already fires in time. It is never cancelled.
+ * When it fires, the slice is over, or it arms itself for the rest, or no task waits any more. So
+ * it is armed about once per slice, not once per context switch. docs/experiments.md has the
+ * measurements behind this choice.
  */
 #ifndef ROOST_SLICE_TIMER_H
 #define ROOST_SLICE_TIMER_H
@@ -13,10 +14,10 @@
 #include "cgroup.h"
 #include "steal.h"
 
-/* A slice that ends within this is over: arming a timer again would cost more. ns. */
+/* A slice that ends within this is over: arming a timer again would cost more. ns */
 #define SLICE_SLACK_NS 20000ULL
 
-/* So late no timer is: ns. */
+/* A timer that is this late has been lost. ns */
 #define TIMER_LOST_NS  4000000ULL
 
 subprog u32 slice_timer_start(s32 cpu, u64 now, u64 at)
@@ -34,31 +35,31 @@ static __always_inline void arm_slice_timer(s32 cpu, struct cpu_state *cs, u64 n
 {
 	if (!tunables()->timers)
 		return;
-	/* It fires in time already. But one that is long overdue was lost. */
+	/* It fires in time already, unless it is long overdue: then it was lost. */
 	if (cs->timer_at && !before(at, cs->timer_at) && before(now, cs->timer_at + TIMER_LOST_NS))
 		return;
 	slice_timer_start(cpu, now, at);
 }
 
 /*
- * Somebody waits for @cpu: in its queue, or in the kernel's local one, uncounted yet, because two wakeups found the same
- * CPU idle or because the waker stays longer than it said (sync_local). Or the running task's
- * budget ends (bandwidth.h).
+ * A task waits for @cpu in its queue, or uncounted in the kernel's local queue. That happens when
+ * two wakeups found the same CPU idle, or when the waker runs longer than it said (sync_local). Or
+ * the running task's budget ends (bandwidth.h).
  */
 static __always_inline bool somebody_waits(s32 cpu, const struct cpu_state *cs)
 {
 	return queue_contended(cs) || cs->budgeted || local_length(cpu);
 }
 
-/* A real-time task keeps a CPU for so long: what waits there needs another. ns */
+/* When a real-time task has kept a CPU for this long, the tasks waiting there need another. ns */
 #define TAKEN_NS    2000000ULL
 
-/* So many tasks of a queue are asked where they may run. */
+/* How many tasks of a queue are checked for an idle CPU. */
 #define QUEUE_LOOKS 4
 
 /*
- * A real-time task takes @cpu. While it runs there is no tick of ours, and idle CPUs have none either: the timer looks
- * after those that wait.
+ * A real-time task takes @cpu. While it runs, sched_ext gets no tick there, nor on idle CPUs. So
+ * the timer looks after the waiting tasks.
  */
 static __always_inline void watch_taken(s32 cpu)
 {
@@ -71,7 +72,7 @@ static __always_inline void watch_taken(s32 cpu)
 	arm_slice_timer(cpu, cs, now, now + TAKEN_NS);
 }
 
-/* An idle CPU that may run one of the first tasks of @queue, which is @cpu's. */
+/* An idle CPU that may run one of the first tasks of @queue, one of @cpu's. */
 static __always_inline s32 helper_among(u32 queue, s32 cpu, u64 now)
 {
 	s32 helper = NO_CPU;
@@ -88,7 +89,7 @@ static __always_inline s32 helper_among(u32 queue, s32 cpu, u64 now)
 	return helper;
 }
 
-/* The same of both queues of @cpu. */
+/* As above, for both queues of @cpu. */
 static __always_inline s32 queue_helper(s32 cpu, u64 now)
 {
 	s32 helper = helper_among(young_queue(cpu), cpu, now);
@@ -98,7 +99,7 @@ static __always_inline s32 queue_helper(s32 cpu, u64 now)
 	return helper;
 }
 
-/* @helper, if there is one, shall look into @cpu's queue. */
+/* Kick @helper, if there is one, to look into @cpu's queue. */
 static __always_inline void send_help(s32 helper, s32 cpu)
 {
 	if (helper == NO_CPU)
@@ -108,7 +109,7 @@ static __always_inline void send_help(s32 helper, s32 cpu)
 	kick_cpu(helper, KICK_IDLE);
 }
 
-/* Tasks wait on @cpu: an idle CPU shall look for work (kernel: nohz_balancer_kick()). */
+/* Tasks wait on @cpu: make an idle CPU look for work (kernel: nohz_balancer_kick()). */
 subprog u32 call_help(s32 cpu, u64 now)
 {
 	if (!waiting_length(cpu))
@@ -118,20 +119,26 @@ subprog u32 call_help(s32 cpu, u64 now)
 	return 0;
 }
 
-/* An idle CPU, or one that runs a task of a higher class, has no tick of ours: its timer looks after those that wait. */
+/*
+ * An idle CPU, or one that runs a task of a higher class, gets no tick of ours: its timer looks
+ * after the waiting tasks.
+ */
 static __always_inline void slice_timer_fires(s32 cpu)
 {
 	struct cpu_state *cs = cpu_state(cpu);
 	u64 now = cpu_clock(), end = cs->curr_start + cs->curr_slice;
 
-	/* A full barrier: what is queued from here on finds no timer and arms it, or its weight is seen below. */
+	/*
+	 * A full barrier: a task queued from here on finds no timer and arms it, or its weight is
+	 * seen below.
+	 */
 	atomic_swap(&cs->timer_at, 0);
 	count(STAT_timer_fire);
 	if (!cs->curr_pid && queue_holds(cs) && cpu_taken(cpu)) {
 		call_help(cpu, now);
 		arm_slice_timer(cpu, cs, now, now + TAKEN_NS);
 	} else if (!cs->curr_pid && cs->unjoined) {
-		/* Released as the CPU went idle. */
+		/* A parked task was released as the CPU went idle. */
 		kick_cpu(cpu, KICK_IDLE);
 	} else if (!cs->curr_pid || !somebody_waits(cpu, cs)) {
 		count(STAT_timer_spurious);

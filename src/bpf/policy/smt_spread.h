@@ -1,34 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * smt_spread (ours). Problem: two tasks share a core while another core has none, because the search for an idle CPU ends at
- * the LLC, and because who never sleeps is never placed anew. The kernel's load balancer repairs it, late.
- * Method: one thread per core is where a machine that is not full shall come to rest. At a wakeup, when the target's LLC has
- * no vacant core (vacant.h) that is nobody's yet, so that whatever is found there lies beside a busy thread or is another's,
- * the task goes to such a core of the node, then of the machine. While it runs: when two threads of a core have both been busy
- * for a slice and a core is vacant, the tick sends the task of one of the two there, of the LLC, the node, the machine; at most one
- * of a core and slice. A task of short bursts too, where sync_local keeps two that wake each other on one CPU: the other comes along.
- * Limits: a move costs what the caches held. So at a wakeup only tasks that usually run for migration_cost at least, and from a
- * CPU that has been busy for as long at least. Not on machines of unequal CPUs, where the search by capacity asks for quiet
- * siblings itself.
+ * smt_spread (scx_roost).
+ *
+ * Problem: two tasks share a core while another core is idle. The search for an idle CPU ends at
+ * the LLC, and a task that never sleeps is never placed again. The kernel's load balancer repairs
+ * this, late.
+ *
+ * Method: a machine that is not full should end up with one busy thread per core. At a wakeup: if
+ * the target's LLC has no vacant core (vacant.h) that is unclaimed, the task goes to one in the
+ * node, then in the machine. While a task runs: if two threads of its core have been busy for a
+ * slice and some core is vacant, the tick moves one of the two tasks there. It tries the LLC, the
+ * node, the machine, and moves at most one task per core and slice. With sync_local it also moves
+ * tasks of short bursts, because the partner follows.
+ *
+ * Limits: a move loses what the caches held. So at a wakeup only tasks move that usually run for
+ * migration_cost, and a running task moves only if its CPU has been busy for that long. Not on
+ * machines of unequal CPUs, where the search by capacity prefers quiet siblings already.
  */
 #ifndef ROOST_SMT_SPREAD_H
 #define ROOST_SMT_SPREAD_H
 
 #include "select_idle.h"
 
-/* What runs for so long at a time is worth a move to a core of its own. */
+/* A task that runs for this long at a time is worth a core of its own. */
 static __always_inline bool worth_a_core(u64 ran)
 {
 	return ran >= machine_arm()->migration_cost_ns;
 }
 
-/* An idle core of an LLC that the task may use. */
+/* An idle core of the scan's LLC that the task may use. */
 static __always_inline s32 scan_core(port_task *p, const struct scan *s)
 {
 	return s->features & FEATURE_claim ? scan_and_take(p, s) : scan_llc(p, s);
 }
 
-/* The same of the LLCs [@from, @end) but @own. @s: all but the LLC. */
+/* As above, in the LLCs [@from, @end) except @own. @s: all but the LLC is set. */
 subprog s32 scan_cores(port_task *p trusted, struct scan *s nonnull, u32 from, u32 end, u32 own)
 {
 	while (may_loop) {
@@ -47,7 +53,7 @@ subprog s32 scan_cores(port_task *p trusted, struct scan *s nonnull, u32 from, u
 	return NO_CPU;
 }
 
-/* The same of the node of @cpu but its own LLC, then of the other nodes. */
+/* As above, in the other LLCs of @cpu's node, then in the other nodes. */
 static __always_inline s32 core_around(port_task *p, struct scan *s, s32 cpu)
 {
 	const volatile struct node_facts *node = node_facts(cpu_facts(cpu)->node);
@@ -63,7 +69,10 @@ static __always_inline s32 core_around(port_task *p, struct scan *s, s32 cpu)
 
 /* ---- at a wakeup ---- */
 
-/* A vacant core away from the target's LLC, which has none; NO_CPU: it has, the task's own core is idle, or nowhere is one. */
+/*
+ * A vacant core outside the target's LLC. NO_CPU: the target's LLC has one, the task's own core is
+ * idle, or there is none.
+ */
 static __always_inline s32 spread_wakeup(port_task *p, const struct wakeup *w, s32 target)
 {
 	struct scan s;
@@ -94,7 +103,7 @@ static __always_inline bool busy_for(s32 cpu, u64 ns, u64 now)
 	return cs->curr_pid && !cs->idle_marked && (s64)(now - cs->busy_since) >= (s64)ns;
 }
 
-/* The same of another thread of its core. */
+/* As above, for some sibling of @cpu. */
 subprog bool sibling_busy_for(s32 cpu, u64 ns, u64 now)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
@@ -106,13 +115,16 @@ subprog bool sibling_busy_for(s32 cpu, u64 ns, u64 now)
 	return false;
 }
 
-/* That its CPU has been busy is the work of the task, or of it and a partner that follows it. */
+/*
+ * The task itself keeps its CPU busy, or does so together with a sync_local partner that follows
+ * it.
+ */
 static __always_inline bool keeps_cpu_busy(const struct task_state *ts)
 {
 	return worth_a_core(ts->burst_run) || features_of(ts->pol.features) & FEATURE_sync_local;
 }
 
-/* @cpu shares its core, and has for a slice. Most often no core idles, and that is asked first. */
+/* @cpu has shared its core for a slice. The most common case, no idle core, is tested first. */
 static __always_inline bool spread_due(const struct task_state *ts, s32 cpu, u64 now)
 {
 	u64 slice = ts->pol.slice_ns;
@@ -129,8 +141,10 @@ static __always_inline bool spread_due(const struct task_state *ts, s32 cpu, u64
 }
 
 /*
- * The idle core that the task that runs on @cpu shall go to; NO_CPU: it stays. The ticks of two threads may come at once: one
- * of them gets the turn of its core. So may those of two cores: each begins to look from its own place, or both would choose the same.
+ * The idle core to which the task that runs on @cpu should move; NO_CPU: it stays. The
+ * compare-and-swap on the core's turn lets only one of two simultaneous ticks of its threads pass.
+ * Each core starts its scan at its own position, so that ticks of different cores choose different
+ * cores.
  */
 subprog s32 spread_target(port_task *p trusted, const struct task_state *ts nonnull, s32 cpu, u64 now)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the policy remembers: of a CPU, of an LLC, of a task, of a cgroup. Facts, which never change after load, are
- * in intf.h. Everything here starts as zero.
+ * The policy's state of a CPU, an LLC, a task, a cgroup. Facts, which never change after load, are
+ * in intf.h. All state starts as zero.
  */
 #ifndef ROOST_STATE_H
 #define ROOST_STATE_H
@@ -15,7 +15,10 @@ enum {
 	SCHED_IDLE_POLICY = 5,
 };
 
-/* Who wakes whom (kernel: task_struct.last_wakee, wakee_flips, wakee_flip_decay_ts). The idle task's is its CPU's. */
+/*
+ * Which tasks a waker wakes (kernel: task_struct.last_wakee, wakee_flips, wakee_flip_decay_ts). The
+ * idle task's record is in its CPU's state.
+ */
 struct waker_state {
 	u64 decay_at;	/* when flips were last halved, ns */
 	u32 last_wakee; /* pid */
@@ -32,84 +35,95 @@ enum steal_level {
 
 /* The idle periods of a CPU (avg_idle.h), ns. */
 struct idle_time {
-	u64 since; /* when the one began that has not ended; 0: none */
+	u64 since; /* when the current one began; 0: none */
 	u64 mean;
 };
 
 /*
- * One CPU's run queue, its running task and its signals. Written by callbacks that hold the CPU's rq lock, but for
- * the fields marked "atomic", which thieves and wakers change too.
+ * One CPU's run queue, its running task and its signals. Written by callbacks that hold the CPU's
+ * rq lock, except for the fields marked "atomic", which thieves and wakers change too.
  */
 struct cpu_state {
 	/* the queue: running and waiting tasks (queue.h) */
-	u64 vtime;     /* weighted mean of their virtual run times, ns at NICE0_WEIGHT; atomic */
-	u64 weight;    /* sum of their weights; atomic */
-	u64 mean_rest; /* what vtime has not moved yet for want of a whole ns, times weight (queue.h) */
-	u64 progress;  /* how far running has moved the mean; compared within the LLC (balance.h). Virtual ns */
-	u64 util_est;  /* sum of what they are estimated to use (util_est.h); atomic */
+	u64 vtime;  /* weighted mean of their virtual run times, ns at NICE0_WEIGHT; atomic */
+	u64 weight; /* sum of their weights; atomic */
+	/* what vtime has not moved yet for want of a whole ns, times weight (queue.h) */
+	u64 mean_rest;
+	/* how far running has moved the mean, virtual ns; compared within the LLC (balance.h) */
+	u64 progress;
+	u64 util_est; /* sum of their estimated utilisation (util_est.h); atomic */
 
-	/* the running task; curr_pid == 0: none of ours */
+	/* the running task; curr_pid == 0: none of our class */
 	u32 curr_pid;
 	u32 curr_weight;
 	u64 curr_deadline;   /* virtual */
 	u64 curr_vruntime;   /* virtual run time when it started to run */
 	u64 curr_start;	     /* ns */
 	u64 curr_slice;	     /* ns it may run while others wait */
-	u64 charged_at;	     /* ns: what runs there was last charged, or began */
-	u32 curr_sched_idle; /* it has policy SCHED_IDLE */
+	u64 charged_at;	     /* ns: when the running task was last charged, or began */
+	u32 curr_sched_idle; /* policy SCHED_IDLE, or a group with cpu.idle */
 	u32 idle_marked;     /* our bit in the LLC's idle set is set */
-	u64 claim;	/* ns: when a wakeup chose this CPU, idle, for a task that has not come yet; 0: none; atomic */
-	u64 core_claim; /* the same of the core; kept in the state of its first thread; atomic */
-	u64 placed_started; /* ns: when a task last began here that was placed here as idle */
-	u64 busy_since;	    /* ns: when it last ceased to be idle */
-	u64 spread_at; /* ns: when a task was last sent away from its core; kept in the state of its first thread; atomic */
+	/* ns: when a wakeup chose this idle CPU for a task still to come; 0: none; atomic */
+	u64 claim;
+	/* the same for the core, kept in the state of its first thread; atomic */
+	u64 core_claim;
+	u64 placed_started; /* ns: when a task that was placed here as idle last began to run */
+	u64 busy_since;	    /* ns: when it last stopped being idle */
+	/* ns: when a task was last sent away from the core; kept as core_claim; atomic */
+	u64 spread_at;
 
 	/* signals (signal.h) */
 	u64 folded_at;	/* ns */
 	u64 load_since; /* ns: load_sum is complete up to here */
 	u64 load_sum;	/* integral of weight over time since folded_at */
 	u64 busy_sum;	/* ns run since folded_at, as time at full speed */
-	u64 load_avg;	/* decayed mean of weight, blocked tasks included */
+	u64 load_avg;	/* decayed mean of weight, with blocked tasks */
 	u32 util_avg;	/* decayed mean of running, 0..CAPACITY_SCALE */
-	u32 ticked;	/* a tick has looked how fast it runs */
-	u32 slow;	/* the part of full speed that the last tick found missing, 0..CAPACITY_SCALE - 1 */
-	s64 load_moved; /* load that came or left with a migrating task since folded_at; atomic */
+	u32 ticked;	/* a tick has measured its speed */
+	u32 slow;	/* what was missing to full speed at the last tick, 0..CAPACITY_SCALE - 1 */
+	s64 load_moved; /* load that migrating tasks brought or took since folded_at; atomic */
 
-	/* set once in ops.init */
-	u64 core_mask; /* this core's threads as bits of this CPU's word; 0: they lie in several words */
+	/* set in ops.init, and when a thread of the core goes or comes */
+	/* the core's threads as bits of this CPU's word; 0: they lie in several words */
+	u64 core_mask;
 
-	u32 help_for;			    /* 1 + the CPU whose queue this CPU was woken to help; 0: none */
-	u32 rescue_llc;			    /* the LLC other than its own whose queues its tick looked after last */
-	u32 balance_llc;		    /* the LLC other than its own whose queues its tick compared last */
-	struct idle_time idle_wakeup;	    /* as ended by wakeups alone */
-	struct idle_time idle_every;	    /* as ended by whatever arrives */
-	u64 steal_cost[NR_STEAL_LEVELS];    /* what a search of the level costs at most, ns */
+	/* 1 + the CPU whose queue this CPU was kicked to help; 0: none */
+	u32 help_for;
+	/* the other LLC whose queues its tick last looked after */
+	u32 rescue_llc;
+	u32 balance_llc;		    /* the other LLC whose queues its tick last compared */
+	struct idle_time idle_wakeup;	    /* ended by wakeups only */
+	struct idle_time idle_every;	    /* ended by any arrival */
+	u64 steal_cost[NR_STEAL_LEVELS];    /* the most that a search of the level costs, ns */
 	u64 steal_cost_at[NR_STEAL_LEVELS]; /* ns: when that last changed */
-	u64 balanced_at;		    /* ns: when this CPU last compared its queue with others */
-	u64 dispatched_at;		    /* ns: when this CPU last chose a task */
-	u64 turn_at;			    /* ns: when its two queues change roles (aging.h) */
-	u64 slice_cap;			    /* ns: nobody runs longer while others wait; 0: no cap */
-	u32 young;			    /* which of its two queues takes what comes: 0, 1 */
-	u32 old_waits;			    /* the other one may hold tasks */
-	u32 late;			    /* and is served out of turn */
-	u32 yielded_to;			    /* pid of a task in its queue that another gave way to; 0: none */
-	u32 late_turns;			    /* how often it is, before the earliest deadline is served once */
-	u64 served_at;			    /* ns: when another CPU was last assigned this one's queue; atomic */
-	u64 serve_until;		    /* ns: serve_next lapses then */
-	u32 serve_next;			    /* 1 + the CPU whose queue this CPU shall serve next; 0: none */
-	u32 serve_balances;		    /* it evens out weights; else it rescues */
-	u32 cpuperf;			    /* the last frequency request, 0..CAPACITY_SCALE */
-	u64 timer_at;			    /* ns: when the slice timer fires; 0: not armed; atomic */
-	u64 delay_timer_at;		    /* the same of the delay timer */
-	u64 unjoined; /* 1: its queues may hold tasks that were parked, uncounted (parking.h); atomic */
-	u32 budgeted; /* 1: the running task's time is limited by its cgroup (bandwidth.h) */
+	/* ns: when this CPU last compared its queue with others */
+	u64 balanced_at;
+	u64 dispatched_at; /* ns: when this CPU last chose a task */
+	u64 turn_at;	   /* ns: when its two queues change roles (aging.h) */
+	u64 slice_cap;	   /* ns: no task runs longer while others wait; 0: no cap */
+	u32 young;	   /* which of its two queues is the young one: 0, 1 */
+	u32 old_waits;	   /* the old one may hold tasks */
+	/* not 0: the old one is late. So many of its tasks run per earliest deadline */
+	u32 late;
+	u32 yielded_to;	    /* pid of a task in its queue to which another has yielded; 0: none */
+	u32 late_turns;	    /* how many of these are left, before the earliest deadline runs once */
+	u64 served_at;	    /* ns: when another CPU was last assigned this one's queue; atomic */
+	u64 serve_until;    /* ns: when serve_next lapses */
+	u32 serve_next;	    /* 1 + the CPU whose queue this CPU is to serve next; 0: none */
+	u32 serve_balances; /* 1: serve_next is for balance; 0: for a rescue */
+	u32 cpuperf;	    /* the last speed request, 0..CAPACITY_SCALE */
+	u64 timer_at;	    /* ns: when the slice timer fires; 0: not armed; atomic */
+	u64 delay_timer_at; /* the same for the delay timer */
+	/* 1: its queues may hold tasks that were parked, uncounted (parking.h); atomic */
+	u64 unjoined;
+	u32 budgeted; /* 1: a cgroup limits the running task's time (bandwidth.h) */
 	struct waker_state idle_waker;
 } __attribute__((aligned(2 * CACHELINE)));
 
-/* Sets of an LLC's CPUs; kept and searched in cpu_set.h. */
+/* Sets of an LLC's CPUs (cpu_set.h). */
 enum cpu_set {
-	SET_IDLE,	 /* CPUs that have nothing of ours to run, or only a SCHED_IDLE task */
-	SET_IDLE_CORE,	 /* those of them whose whole core is idle */
+	SET_IDLE,	 /* CPUs that have none of our tasks to run, or only a SCHED_IDLE one */
+	SET_IDLE_CORE,	 /* those whose whole core is idle */
 	SET_WAITING,	 /* CPUs whose queue holds a task that another CPU may run */
 	NR_CPU_SETS = 4, /* a power of two: indexes are masked by it */
 };
@@ -121,56 +135,61 @@ struct llc_state {
 	u64 rescue_at;	 /* ns: when one of its CPUs last looked for abandoned queues; atomic */
 	u64 load;	 /* sum of the CPUs' load_avg */
 	u32 util;	 /* sum of the CPUs' util_avg, each scaled by its capacity */
-	u32 scan_budget; /* CPUs a wakeup may look at (kernel: sd_share->nr_idle_scan) */
-	u32 nr_away;	 /* CPUs that have gone since the load (hotplug.h) */
+	u32 scan_budget; /* CPUs that a wakeup may visit (kernel: sd_share->nr_idle_scan) */
+	u32 nr_away;	 /* CPUs gone since the load (hotplug.h) */
 } __attribute__((aligned(CACHELINE)));
 
-/* For each set, the LLCs in which it is not empty; kept where there is more than one LLC. */
+/* For each set, the LLCs in which it is not empty; kept if there is more than one LLC. */
 struct llc_sets {
 	u64 set[NR_CPU_SETS][CPU_WORDS] __attribute__((aligned(CACHELINE)));
 };
 
-/* Is the machine in one piece? (domain.h) */
+/* Is the machine split into domains? (domain.h) */
 struct domains {
-	u32 whole;	   /* a mask of so many CPUs leaves out none that matters */
-	u32 next;	   /* the CPU that is asked next */
-	u32 differ;	   /* two of those before it are of different domains */
-	u64 first;	   /* the domain of the first of them */
+	/* a mask of this many CPUs excludes no CPU; NO_MASK: the machine is split */
+	u32 whole;
+	u32 next;	   /* the CPU to check next */
+	u32 differ;	   /* two CPUs checked so far are in different domains */
+	u64 first;	   /* the domain of the first CPU checked */
 	u64 looked_at;	   /* ns; atomic */
 	u8 away[MAX_CPUS]; /* 1: the CPU is offline (hotplug.h) */
 };
 
 struct task_state {
-	/* Its arm as it was when the task last asked. Callbacks read this, not the live one, which may change between them. */
+	/*
+	 * The policy of its arm as of its last wakeup or request. Callbacks read this and not the
+	 * live image, which may change between them.
+	 */
 	struct task_policy pol;
-	u32 pol_generation; /* of the image that it was taken from */
+	u32 pol_generation; /* of the image from which it was copied */
 	u32 arm;	    /* which arm the task is on */
-	u32 rules_seq;	    /* as of these rules */
-	u64 css_set;	    /* and these cgroups (kernel: task_struct.cgroups) */
-	u64 woken_at;	    /* ns; 0: it has run since, or was forked */
-	u32 by_fits;	    /* util_fits placed it then on a busy CPU */
+	u32 rules_seq;	    /* the rules (arm_rules.seq) that gave the arm */
+	u64 css_set;	    /* and the cgroups (kernel: task_struct.cgroups) */
+	u64 woken_at;	    /* ns: when it woke; 0: it has run since, or was forked */
+	u32 by_fits;	    /* that wakeup was placed on a busy CPU by util_fits */
 
 	/* queue */
-	u64 vruntime;	   /* virtual run time, ns at NICE0_WEIGHT; valid while joined */
-	u64 deadline;	   /* virtual; key of the deadline queue */
-	s64 lag;	   /* what the queue owes it, virtual ns; valid while not joined */
-	u64 left_at;	   /* ns: when it left its queue */
-	u64 waits_since;   /* ns: when it last began to wait; 0: it runs, sleeps (kernel: scx.runnable_at) */
+	u64 vruntime; /* virtual run time, ns at NICE0_WEIGHT; valid while joined */
+	u64 deadline; /* virtual; key of the deadline queue */
+	s64 lag;      /* what the queue owes it, virtual ns; valid while not joined */
+	u64 left_at;  /* ns: when it left its queue */
+	/* ns: when it last began to wait; 0: it runs or sleeps (kernel: scx.runnable_at) */
+	u64 waits_since;
 	s32 joined;	   /* 1 + the CPU whose queue counts it; 0: none */
 	u32 joined_weight; /* the weight that queue counts */
-	u32 joined_util;   /* what the sum of that CPU counts (util_est.h) */
+	u32 joined_util;   /* its part of that CPU's util_est (util_est.h) */
 	u32 weight;	   /* effective: nice and cgroups */
-	u32 nice_weight;   /* from nice or SCHED_IDLE alone */
+	u32 nice_weight;   /* from nice or SCHED_IDLE only */
 	u64 custom_slice;  /* ns from sched_attr.sched_runtime; 0: none */
 	u32 idle_policy;   /* policy SCHED_IDLE */
-	u32 sched_idle;	   /* that, or a group with cpu.idle above it */
+	u32 sched_idle;	   /* that, or a group above it has cpu.idle */
 	u32 batch;	   /* policy SCHED_BATCH */
 
 	/* running */
 	u64 ran_at;    /* ns: when it last stopped */
-	u64 started;   /* ns: when it was last put on a CPU or last charged; 0: not running */
+	u64 started;   /* ns: when it began to run or was last charged; 0: not running */
 	u64 burst_run; /* ns run since it woke */
-	u64 burst;     /* ns it usually runs between wakeup and sleep; 0: not known yet */
+	u64 burst;     /* ns that it usually runs between wakeup and sleep; 0: unknown */
 
 	/* signals */
 	u64 folded_at;	    /* ns */
@@ -180,34 +199,38 @@ struct task_state {
 	u64 est_at;	    /* folded_at when util_est was last renewed */
 	u32 runnable_avg;   /* 0..CAPACITY_SCALE */
 	u32 util_avg;	    /* 0..CAPACITY_SCALE */
-	u32 util_est;	    /* what it usually uses, as of its last sleep; 0..CAPACITY_SCALE */
+	u32 util_est;	    /* its usual utilisation as of its last sleep; 0..CAPACITY_SCALE */
 	s32 load_cpu;	    /* 1 + the CPU whose load_avg holds its load; 0: none */
 
 	/* placement */
-	u64 idle_at;	 /* ns: before idle_cpu was looked at */
-	u64 idle_seen;	 /* its placed_started, after that look */
-	s32 idle_cpu;	 /* 1 + the CPU on which it was placed as idle and has not run yet; 0: none */
-	s32 recent_cpu;	 /* 1 + the recently used CPU (kernel: recent_used_cpu); 0: none */
-	u64 delay_at;	 /* ns: when it moves to delay_cpu if it has not run by then; 0: it waits for no move; atomic */
+	u64 idle_at;   /* ns: a time before idle_cpu was checked */
+	u64 idle_seen; /* that CPU's placed_started, after the check */
+	/* 1 + the CPU on which it was placed as idle and has not run yet; 0: none */
+	s32 idle_cpu;
+	s32 recent_cpu; /* 1 + the recently used CPU (kernel: recent_used_cpu); 0: none */
+	/* ns: when it moves to delay_cpu unless it has run by then; 0: no delay; atomic */
+	u64 delay_at;
 	u64 delay_began; /* ns: when it was placed there */
-	u8 sent;	 /* 1: a delayed move or smt_spread has put it on another CPU, where it has not run yet */
-	s32 delay_cpu;	 /* 1 + that CPU */
+	/* 1: a delayed move or smt_spread put it on another CPU, where it has not run yet */
+	u8 sent;
+	s32 delay_cpu; /* 1 + the CPU to which it moves */
 	struct waker_state waker;
 
 	/* cgroups, as indexes into their table; 0: the root */
 	u32 cgroup;
-	u32 counted_in;	    /* whose runnable holds it; the root's is not kept */
+	/* the group whose runnable includes it; 0: none, because the root keeps no sum */
+	u32 counted_in;
 	u32 counted_weight; /* with this weight */
 
 	/* CPU limits (bandwidth.h) */
-	u32 budget_of;	 /* the group with a limit on whose budget it runs; 0: none, or it waits */
+	u32 budget_of;	 /* the limit on whose budget it runs; 0: none, or it does not run */
 	u64 budget;	 /* ns that it may run from budget_from on */
-	u64 budget_from; /* ns that it had run when it began */
+	u64 budget_from; /* ns that it had run in all when the budget began */
 	u64 granted;	 /* ns of the budget that it holds while it waits; atomic */
 	u64 parked_in;	 /* the group that counts it as parked; 0: none; atomic */
 };
 
-/* When is the frequency of a CPU low? */
+/* When the frequency of a CPU counts as low. */
 struct freq_rule {
 	u32 low;      /* this or less; 0: never */
 	u32 stale_ms; /* as in struct policy_image */
@@ -217,17 +240,17 @@ struct cgroup_state {
 	u64 runnable;	   /* sum of the nice weights of its own runnable tasks; atomic */
 	u64 load;	   /* its mean over the last sweeps; not 0 while a task is runnable */
 	u32 cpu_weight;	   /* cpu.weight scaled to NICE0_WEIGHT = 100 */
-	u32 weight;	   /* what counts: that, or with cpu.idle that of a SCHED_IDLE task */
+	u32 weight;	   /* cpu_weight, or with cpu.idle that of a SCHED_IDLE task */
 	u32 parent;	   /* index; the root's parent is itself */
 	u32 children;	   /* sum of the weights of its active child groups, as of the last sweep */
-	u32 next_children; /* the sum being made */
-	u32 active;	   /* a task of the group or below was runnable lately */
+	u32 next_children; /* the sum in the making */
+	u32 active;	   /* a task in the group or below was runnable lately */
 	u32 idle;	   /* cpu.idle */
 	u32 sched_idle;	   /* cpu.idle, its own or of a group above it, as of the last sweep */
 };
 
 /*
- * The CPU limit of a cgroup (cpu.max, bandwidth.h), and what became of it. Times are ns. The setter
+ * The CPU limit of a cgroup (cpu.max, bandwidth.h) and its accounting. Times are ns. The setter
  * writes the first part, callbacks on any CPU the rest.
  */
 struct bandwidth {
@@ -236,35 +259,37 @@ struct bandwidth {
 	u64 period; /* not 0 where there is a quota */
 	u64 burst;
 
-	u64 runtime;	     /* signed: what is left of the quota; below 0 it is owed; atomic */
-	u64 period_end;	     /* atomic */
-	u64 parked;	     /* tasks whose nearest limit this is and that are parked; atomic */
-	u64 throttled_since; /* a task was first parked for it then, or it was last counted; 0: it has budget; atomic */
+	u64 runtime;	/* signed: what is left of the quota; below 0: owed; atomic */
+	u64 period_end; /* atomic */
+	u64 parked;	/* parked tasks whose nearest limit this is; atomic */
+	/* when a task was first parked for it, or the last count; 0: it has budget; atomic */
+	u64 throttled_since;
 	/*
-	 * The nearest group with a limit, upwards from this one; 0: none. Times MAX_CGROUPS: changes of
-	 * limits at which it was found. One word, so that no CPU sees parts of two.
+	 * The nearest group with a limit, from this one upwards; 0: none. Plus MAX_CGROUPS times
+	 * the count of limit changes at which it was found. One word, so that no CPU sees parts of
+	 * two.
 	 */
 	u64 near;
 
 	/* counted since the group, or the scheduler, began */
-	u32 periods;	  /* that were begun */
+	u32 periods;	  /* periods begun */
 	u32 throttled;	  /* times that it ran out of budget while a task wanted to run */
-	u32 parks;	  /* tasks parked, as often as they were; it may miss one */
-	u64 throttled_ns; /* how long it had none then */
-	u64 used_ns;	  /* what its tasks ran; atomic */
+	u32 parks;	  /* how often tasks were parked; may miss one */
+	u64 throttled_ns; /* ns without budget while a task wanted to run */
+	u64 used_ns;	  /* ns that its tasks ran; atomic */
 } __attribute__((aligned(2 * CACHELINE)));
 
-/* Of all limits together. */
+/* State of all limits together. */
 struct limits {
 	u64 changes; /* how often limits were set; atomic */
-	u32 any;     /* a group has, or had, a limit since the load */
+	u32 any;     /* a group has had a limit since the load */
 } __attribute__((aligned(CACHELINE)));
 
 /* A queue of parked tasks (parking.h). */
 struct park {
 	u64 timer_at;	 /* ns: when its timer fires; 0: it is not armed; atomic */
 	u64 came_at;	 /* ns: when a task was last parked there; atomic */
-	u64 rests_until; /* ns: the timer fires no sooner */
+	u64 rests_until; /* ns: the timer does not fire before */
 } __attribute__((aligned(CACHELINE)));
 
 #endif /* ROOST_STATE_H */

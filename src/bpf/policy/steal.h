@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Stealing: a CPU without work looks for a queue that has waiters, in its LLC, then in the node, then in the machine.
- * CPUs with waiters that others may run are in a set, kept like the idle ones (idle_scan.h).
+ * Stealing: a CPU without work looks for a queue that has waiters, in its LLC, then in the node,
+ * then in the machine. CPUs with waiters that others may run are in a set, kept like the idle ones
+ * (idle_scan.h).
  *
- * A queue may be in the set and give nothing: its tasks are pinned, or gone. The thief then goes on to the next, at most
- * STEAL_TRIES of them, and takes an empty queue out of the set. A task put there at that very moment is not lost: its
- * own CPU serves it, and that CPU's tick enters it again.
+ * A queue in the set may give nothing: its tasks are pinned, or gone. The thief then tries the next
+ * one, at most STEAL_TRIES in all, and removes an empty queue from the set. A task that arrives
+ * there at that moment is not lost: its own CPU serves it, and that CPU's tick adds the queue
+ * again.
  *
- * A task that ran within the last migration_cost is worth more where its cache is warm: its queue is
- * passed over, and the tick or slice timer of its CPU calls for help once it has waited.
+ * A task that ran within the last migration_cost has a warm cache where it is: its queue is
+ * skipped. The tick or slice timer of its CPU calls for help once it has waited.
  */
 #ifndef ROOST_STEAL_H
 #define ROOST_STEAL_H
@@ -36,9 +38,10 @@ static __always_inline void unmark_waiting(s32 cpu)
 }
 
 /*
- * The first task of @victim's queue ran a moment ago, by the clock of the callback that saw it stop: the kernel's
- * se.exec_start leaves out the time of interrupts, which differs by CPU, by seconds. Threads of a core share its caches, and no SCHED_IDLE task is worth
- * the wait (kernel: task_hot()).
+ * The first task of @victim's queue ran a moment ago. Threads of a core share its caches, and a
+ * SCHED_IDLE task is not worth the wait (kernel: task_hot()). The time is that of the callback that
+ * saw the task stop. The kernel's se.exec_start leaves out interrupt time, which differs between
+ * CPUs by seconds.
  */
 subprog bool queue_hot(s32 victim, s32 thief, u64 now)
 {
@@ -52,10 +55,10 @@ subprog bool queue_hot(s32 victim, s32 thief, u64 now)
 	return ts && !ts->idle_policy && (s64)(now - ts->ran_at) < (s64)machine_arm()->migration_cost_ns;
 }
 
-/* So many tasks of a queue are looked at with interrupts off. */
+/* At most this many tasks of a queue are looked at with interrupts off. */
 #define QUEUE_LOOKS_MAX 256
 
-/* One of the first tasks of @queue goes to @here, this CPU, where it may run. */
+/* Move one of the first tasks of @queue that may run here to @here, this CPU. */
 subprog bool take_among(u32 queue, s32 here)
 {
 	port_task *p;
@@ -64,7 +67,10 @@ subprog bool take_among(u32 queue, s32 here)
 
 	for_each_queued(p, queue)
 	{
-		/* A task that does not fit here must not be moved: the kernel ends us for it. */
+		/*
+		 * Moving a task that may not run here is an error, for which the kernel ends the
+		 * scheduler.
+		 */
 		if (!task_pinned(p) && task_allowed(p, here))
 			taken = queued_move_here(p);
 		if (taken || ++looks == QUEUE_LOOKS_MAX)
@@ -74,8 +80,8 @@ subprog bool take_among(u32 queue, s32 here)
 }
 
 /*
- * A waiting task of @victim's goes to @cpu. The kernel's own search for one that fits has no end to its looks: it is
- * left to it only where the first one fits.
+ * Move a waiting task of @victim's to @cpu. The kernel's own search has no limit, so it is used
+ * only if the first task fits.
  */
 static __always_inline bool take_from(s32 victim, s32 cpu)
 {
@@ -102,7 +108,7 @@ subprog bool steal_from_queue(s32 victim, s32 cpu, u64 now)
 	return false;
 }
 
-/* Take one waiting task of any CPU of @llc, from position @start on and around. */
+/* Take one waiting task of any CPU of @llc, from position @start and around to it. */
 subprog bool steal_from_llc(s32 cpu, u32 llc, u32 start, u64 now, u32 *tries nonnull)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);
@@ -128,7 +134,7 @@ subprog bool steal_from_llc(s32 cpu, u32 llc, u32 start, u64 now, u32 *tries non
 	return false;
 }
 
-/* The same over the LLCs [@from, @end), but for its own. */
+/* As above, in the LLCs [@from, @end) except its own. */
 subprog bool steal_from_llcs(s32 cpu, u32 from, u32 end, u64 now, u32 *tries nonnull)
 {
 	u32 own = cpu_facts(cpu)->llc;
@@ -145,16 +151,16 @@ subprog bool steal_from_llcs(s32 cpu, u32 from, u32 end, u64 now, u32 *tries non
 	return false;
 }
 
-/* Is there anything to steal? */
+/* Some queue may have a task to steal. */
 static __always_inline bool anybody_waits(void)
 {
 	return set_any(SET_WAITING);
 }
 
-/* One search: what it may still spend. */
+/* What a search may still spend. */
 struct search {
 	u64 now;    /* ns */
-	u64 budget; /* ns of the idle period that are left */
+	u64 budget; /* ns that are left of the idle period */
 	u32 tries;
 };
 
@@ -174,7 +180,10 @@ _Static_assert(STAT_dispatch_steal_llc + STEAL_NODE == STAT_dispatch_steal_node 
 		       STAT_dispatch_steal_llc + STEAL_MACHINE == STAT_dispatch_steal_machine,
 	       "a counter for each level, in their order");
 
-/* [avg_idle] Search @level if the idle period is worth it. False: nothing, and what is left of the budget is in @s. */
+/*
+ * [avg_idle] Search @level if the idle period is worth it. False: nothing found; @s has what is
+ * left.
+ */
 static __always_inline bool steal_level(s32 cpu, enum steal_level level, struct search *s)
 {
 	struct cpu_state *cs = cpu_state(cpu);
@@ -197,8 +206,9 @@ static __always_inline bool steal_level(s32 cpu, enum steal_level level, struct 
 }
 
 /*
- * Give @cpu, which has nothing to run, a waiting task of another: of the LLC, the node, the machine. @asked: somebody has
- * waited so long that its CPU called for help.
+ * Give @cpu, which has nothing to run, a waiting task of another CPU: of the LLC, the node, the
+ * machine. @asked: a CPU whose task has waited too long has called for help; then there is no time
+ * budget.
  */
 static __always_inline bool steal(s32 cpu, u64 now, bool asked)
 {
@@ -217,9 +227,10 @@ static __always_inline bool steal(s32 cpu, u64 now, bool asked)
 }
 
 /*
- * An idle CPU that may run @p, which waits on @cpu: of its LLC, from its own position on and around, then of the node, then
- * of the machine. One that runs a SCHED_IDLE task or a task of another class is in the set, but a kick would not make it
- * look for work. [claim] One that is claimed waits for its task. NO_CPU if there is none.
+ * An idle CPU that may run @p, which waits on @cpu: in the LLC, from @cpu's position and around,
+ * then in the node, then in the machine. A CPU that runs a SCHED_IDLE task or a task of another
+ * class is in the set, but a kick would not make it look for work. [claim] A claimed CPU waits for
+ * its task. NO_CPU if there is none.
  */
 subprog s32 idle_helper(port_task *p trusted, s32 cpu, u64 now)
 {
@@ -241,14 +252,15 @@ subprog s32 idle_helper(port_task *p trusted, s32 cpu, u64 now)
 	return scan_llcs(p, &s, 0, machine_facts()->nr_llcs, f->llc);
 }
 
-/* ---- a busy CPU is to serve another's queue ---- */
+/* ---- a busy CPU serves another's queue ---- */
 
-/* An assignment that was not carried out within this lapses. ns */
+/* An assignment that is not carried out within this lapses. ns */
 #define SERVE_NS 5000000ULL
 
 /*
- * @cpu, which runs a task, shall next take one from @victim's queue. All CPUs of an LLC see the same queue: one of them
- * at a time gets it. False: another has it, or @cpu has a queue to serve already.
+ * Have @cpu, which runs a task, take one from @victim's queue next. All CPUs of an LLC see the same
+ * queue, so only one at a time gets it. False: another has it, or @cpu has a queue to serve
+ * already.
  */
 static __always_inline bool assign_queue(s32 cpu, s32 victim, bool balances, u64 now)
 {
@@ -266,7 +278,10 @@ static __always_inline bool assign_queue(s32 cpu, s32 victim, bool balances, u64
 	return true;
 }
 
-/* The queue that @cs was assigned; NO_CPU if that was long ago. Asked once, when serve_next is set. */
+/*
+ * The queue that was assigned to @cs; NO_CPU if that has lapsed. Called when serve_next is set,
+ * which it clears.
+ */
 static __always_inline s32 assigned_queue(struct cpu_state *cs, u64 now)
 {
 	s32 victim = cs->serve_next - 1;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a running task's tick does for its CPU, its LLC and the machine: signals, frequency, help for queues. */
+/*
+ * What the tick of a running task does for its CPU, its LLC and the machine: signals, frequency,
+ * help for queues.
+ */
 #ifndef ROOST_TICK_H
 #define ROOST_TICK_H
 
@@ -10,8 +13,9 @@
 #define LLC_SUM_NS 4000000ULL
 
 /*
- * What the CPU's tasks use, or are thought to (kernel: cpu_util(), without its runnable boost); a task that has never slept counts with the
- * guess of when it came, which the kernel adds to the CPU's utilisation. 0..CAPACITY_SCALE of this CPU
+ * What the CPU's tasks use, or are estimated to use (kernel: cpu_util(), without its runnable
+ * boost). A task that has never slept counts with its first guess, which the kernel adds to the
+ * CPU's utilisation. 0..CAPACITY_SCALE of this CPU
  */
 static __always_inline u32 cpu_demand(s32 cpu, const struct cpu_state *cs)
 {
@@ -19,13 +23,14 @@ static __always_inline u32 cpu_demand(s32 cpu, const struct cpu_state *cs)
 	u64 est = cs->util_est;
 	u32 used = cs->util_avg < CAPACITY_SCALE ? cs->util_avg : CAPACITY_SCALE;
 
-	/* The kernel ends a scheduler that asks for more than all. */
+	/* The kernel ends a scheduler that requests more than the maximum. */
 	return larger(used, est < capacity ? est * CAPACITY_SCALE / capacity : CAPACITY_SCALE);
 }
 
 /*
- * Utilisation is that of the highest frequency, so on a CPU that is always busy it can be no more than what was asked for before and schedutil's
- * headroom of a quarter. A CPU gets up to speed in such steps: each is asked for, however small. Less is asked for when it is worth a change.
+ * Utilisation is relative to the highest frequency. So on a CPU that is always busy it is at most
+ * what was requested before plus schedutil's headroom of a quarter. A CPU gets up to speed in such
+ * steps, so any increase is requested. A decrease is requested only if it is worth a change.
  */
 static __always_inline bool perf_changes(u32 asked, u32 want)
 {
@@ -33,8 +38,9 @@ static __always_inline bool perf_changes(u32 asked, u32 want)
 }
 
 /*
- * Tell schedutil what the CPU's tasks need; it adds the headroom itself (kernel: sugov_effective_cpu_perf()).
- * sched_ext itself sets every CPU to the maximum when it is enabled, and leaves it there.
+ * Request the speed that the CPU's tasks need; schedutil adds the headroom itself (kernel:
+ * sugov_effective_cpu_perf()). When it is enabled, sched_ext sets every CPU to the maximum and
+ * leaves it there.
  */
 static __always_inline void tick_cpuperf(s32 cpu, struct cpu_state *cs)
 {
@@ -50,7 +56,9 @@ static __always_inline void tick_cpuperf(s32 cpu, struct cpu_state *cs)
 	ask_speed(cpu, want);
 }
 
-/* How fast the CPU runs; where the kernel cannot tell, at full speed (kernel: arch_scale_freq_capacity()). */
+/*
+ * The CPU's speed; full speed if the kernel does not know it (kernel: arch_scale_freq_capacity()).
+ */
 static __always_inline void tick_speed(s32 cpu, struct cpu_state *cs)
 {
 	u32 speed = cpu_speed(cpu);
@@ -59,7 +67,7 @@ static __always_inline void tick_speed(s32 cpu, struct cpu_state *cs)
 	cs->ticked = 1;
 }
 
-/* One CPU of each LLC keeps the LLC's sums. */
+/* One tick of the LLC at a time renews its sums. */
 static __always_inline void tick_llc(s32 cpu, u64 now)
 {
 	u32 llc = cpu_facts(cpu)->llc;
@@ -69,7 +77,10 @@ static __always_inline void tick_llc(s32 cpu, u64 now)
 		llc_sum(llc, now);
 }
 
-/* One of the first tasks of @queue may run on @cpu. As many are asked as could be taken: bound ones may be first for long. */
+/*
+ * One of the first tasks of @queue may run on @cpu. Checks as many as take_among() does, because
+ * pinned tasks may stay in front for long.
+ */
 subprog bool offers_among(u32 queue, s32 cpu)
 {
 	port_task *p;
@@ -92,8 +103,8 @@ static __always_inline bool queue_offers(s32 victim, s32 cpu)
 }
 
 /*
- * @cpu, which runs a task, shall next take one from @victim's queue. If none there may run on @cpu, the queue still counts
- * as looked after for a while, and others look further.
+ * Have @cpu, which runs a task, take one from @victim's queue next. If none there may run on @cpu,
+ * the queue still counts as served for a while, so that others search further.
  */
 subprog u32 serve_from(s32 cpu, s32 victim, bool balances, u64 now)
 {
@@ -106,7 +117,10 @@ subprog u32 serve_from(s32 cpu, s32 victim, bool balances, u64 now)
 	return 0;
 }
 
-/* A task of a higher class keeps @cpu, which has not dispatched for long, and nobody has lately looked after its queue. */
+/*
+ * A task of a higher class occupies @cpu, which has not dispatched for long. No CPU has served its
+ * queue lately.
+ */
 static __always_inline bool abandoned(s32 cpu, u64 now)
 {
 	struct cpu_state *cs = cpu_state(cpu);
@@ -115,7 +129,7 @@ static __always_inline bool abandoned(s32 cpu, u64 now)
 	       (s64)(now - cs->served_at) >= (s64)SERVE_NS && cpu_taken(cpu);
 }
 
-/* Of CPUs whose queues are abandoned: the one that nobody has looked after for the longest time. */
+/* Of two CPUs whose queues are abandoned, the one that has not been served for longer. */
 static __always_inline s32 longer_abandoned(s32 best, s32 cpu)
 {
 	if (best != NO_CPU && !before(cpu_state(cpu)->served_at, cpu_state(best)->served_at))
@@ -124,8 +138,8 @@ static __always_inline s32 longer_abandoned(s32 best, s32 cpu)
 }
 
 /*
- * A CPU of @llc whose queue is abandoned; NO_CPU if there is none. All are asked: the first may hold
- * nobody who may run on @cpu, again and again.
+ * A CPU of @llc whose queue is abandoned; NO_CPU if there is none. All are checked, because the
+ * first may never hold a task that may run on @cpu.
  */
 subprog s32 abandoned_queue(s32 cpu, u32 llc, u64 now)
 {
@@ -147,8 +161,8 @@ subprog s32 abandoned_queue(s32 cpu, u32 llc, u64 now)
 }
 
 /*
- * The same in one other LLC, the next that has waiters: real-time tasks may have all CPUs of a small one. Each tick looks
- * at another.
+ * As above, in one other LLC, the next that has waiters: real-time tasks may occupy all CPUs of a
+ * small LLC. Each tick checks another LLC.
  */
 subprog s32 abandoned_elsewhere(s32 cpu, u64 now)
 {
@@ -161,10 +175,13 @@ subprog s32 abandoned_elsewhere(s32 cpu, u64 now)
 	return abandoned_queue(cpu, llc, now);
 }
 
-/* How often the CPUs of an LLC together look after each other's queues: each look reads what others write. ns */
+/*
+ * How often the CPUs of an LLC together look for abandoned queues. Each look reads what others
+ * write. ns
+ */
 #define RESCUE_LOOK_NS 1000000ULL
 
-/* Serve an abandoned queue from here, in place of the task that runs here now. */
+/* Serve an abandoned queue from here, instead of the task that runs here now. */
 subprog u32 tick_rescue(s32 cpu, u64 now)
 {
 	u32 llc = cpu_facts(cpu)->llc;
@@ -181,7 +198,7 @@ subprog u32 tick_rescue(s32 cpu, u64 now)
 	return 0;
 }
 
-/* Every BALANCE_NS: a task of a queue that is worse off comes here. */
+/* Every BALANCE_NS: fetch a task from a queue that is worse off. */
 subprog u32 tick_balance(s32 cpu, u64 now)
 {
 	s32 victim = queue_to_relieve(cpu, now);
@@ -192,7 +209,7 @@ subprog u32 tick_balance(s32 cpu, u64 now)
 	return 0;
 }
 
-/* cpu.idle may have changed while the task runs on, alone: nothing else would tell the wakers. */
+/* cpu.idle may have changed while the task runs alone. Wakeups would not notice otherwise. */
 static __always_inline void follow_idle(s32 cpu, struct cpu_state *cs, const struct task_state *ts, u64 now)
 {
 	if (cs->curr_sched_idle == ts->sched_idle)
@@ -206,17 +223,26 @@ static __always_inline void follow_idle(s32 cpu, struct cpu_state *cs, const str
 	mark_busy(cpu, cs);
 }
 
-/* [smt_spread] Send the running task to an idle core: without a slice it comes to dispatch, which lets go of it. */
+/*
+ * [smt_spread] Send the running task to an idle core: without a slice it comes to dispatch, which
+ * lets it leave.
+ */
 static __always_inline void tick_spread(port_task *p, struct cpu_state *cs, struct task_state *ts, s32 cpu, u64 now)
 {
 	s32 to;
 
 	if (!(features_of(ts->pol.features) & FEATURE_smt_spread) || task_pinned(p) || queue_contended(cs))
 		return;
-	/* Who was put behind it by sync_local has not joined the queue: with the task away it would run here, and the task wait there. */
+	/*
+	 * A task that sync_local put behind this one has not joined the queue. It would run next,
+	 * and this task would wait here instead of leaving.
+	 */
 	if (cpu_nr_running(cpu) > 1)
 		return;
-	/* One order at a time: the task may not have come to dispatch yet. Without IMMED it could be caught behind another there. */
+	/*
+	 * One order at a time: the task may not have come to dispatch yet. Without ENQ_IMMED it
+	 * could get stuck behind another task there.
+	 */
 	if (ts->idle_cpu || !ENQ_IMMED)
 		return;
 	to = spread_target(p, ts, cpu, now);
@@ -227,13 +253,13 @@ static __always_inline void tick_spread(port_task *p, struct cpu_state *cs, stru
 		placed_nowhere(ts);
 }
 
-/* What placement will ask for is brought up to now. */
+/* Bring the signals that placement reads up to now. */
 static __always_inline void tick_signals(s32 cpu, struct cpu_state *cs, struct task_state *ts, u64 now)
 {
 	tick_speed(cpu, cs);
 	run_charge(cs, ts, now);
 	run_fold(ts, now);
-	/* The weight may have changed with the cgroup's. */
+	/* The weight of its cgroup may have changed the task's. */
 	cs->curr_weight = ts->joined_weight;
 	follow_idle(cpu, cs, ts, now);
 	cpu_fold(cs, now);
@@ -269,7 +295,7 @@ static __always_inline void run_tick(port_task *p)
 
 	if (!ts)
 		return;
-	/* A task that never sleeps follows here. */
+	/* A task that never sleeps follows its arm here. */
 	arm_follow(p, ts);
 	tick_task(p, ts, cpu_clock());
 }

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a task will use once it runs, and the sum of that over the tasks that are runnable on a CPU.
+ * An estimate of what a task will use when it runs, and its sum over the runnable tasks of a CPU.
  *
- * Problem: utilisation halves in every 32 ms of sleep, so that a task looks small when it wakes, and a CPU whose tasks just
- * woke looks empty.
- * Method (kernel: util_est_update(), util_est_enqueue(), util_est_dequeue()): when it goes to sleep a task's estimate goes up
- * to its utilisation at once, and down by a quarter of the difference. A CPU's sum gains the estimate of who joins its queue;
- * who leaves takes away the same number, whatever has become of the estimate since.
- * Limit: a task that never sleeps is counted with what it was thought to use when it last joined a queue or changed its weight.
+ * Problem: utilisation halves in every 32 ms of sleep. So a task looks small when it wakes, and a
+ * CPU whose tasks have just woken looks empty.
+ *
+ * Method (kernel: util_est_update(), util_est_enqueue(), util_est_dequeue()): when a task goes to
+ * sleep, its estimate rises to its utilisation at once, or falls by a quarter of the difference. A
+ * task that joins a queue adds its estimate to the CPU's sum. When it leaves, it subtracts the same
+ * number, however the estimate has changed since.
+ *
+ * Limit: a task that never sleeps counts with its estimate as of when it last joined a queue or
+ * changed its weight.
  */
 #ifndef ROOST_UTIL_EST_H
 #define ROOST_UTIL_EST_H
 
 #include "signal.h"
 
-/* Kernel: UTIL_EST_MARGIN. Closer than this is the same. */
+/* Kernel: UTIL_EST_MARGIN. A smaller difference counts as none. */
 #define EST_MARGIN (CAPACITY_SCALE / 100)
 
-/* The larger, without a branch: 6.18's verifier follows each of many. */
+/* The larger. No branch, because 6.18's verifier would follow both ways each time. */
 static __always_inline u64 larger(u32 a, u32 b)
 {
 	s64 more = (s64)a - b;
@@ -26,8 +30,9 @@ static __always_inline u64 larger(u32 a, u32 b)
 }
 
 /*
- * The task sleeps, its signals are folded. What was not folded since the last time says nothing new. The estimate stays
- * also where the CPU is too small to tell, and where the task had to wait for it (kernel: util_est_update()).
+ * The task sleeps, and its signals are folded. Without a fold since the last time there is nothing
+ * new. The estimate does not fall if the CPU is too small for its utilisation, or if the task had
+ * to wait for the CPU (kernel: util_est_update()).
  */
 static __always_inline void util_est_sleep(struct task_state *ts, s32 cpu)
 {
@@ -47,8 +52,8 @@ static __always_inline void util_est_sleep(struct task_state *ts, s32 cpu)
 }
 
 /*
- * As the part of the biggest CPU, 0..CAPACITY_SCALE (kernel: task_util_est()). Who has slept has an estimate that is no less
- * than its utilisation, decayed or not; who has not has none.
+ * As a part of the biggest CPU, 0..CAPACITY_SCALE (kernel: task_util_est()). If the task has slept,
+ * its estimate is no less than its utilisation, decayed or not; otherwise it has none.
  */
 static __always_inline u64 task_util_est(const struct task_state *ts)
 {
@@ -68,7 +73,7 @@ static __always_inline void util_est_leave(struct cpu_state *cs, struct task_sta
 	atomic_add(&cs->util_est, -(u64)ts->joined_util);
 }
 
-/* Of a task that never ran here, which is thought to use half of what @cpu has left. */
+/* The estimate of a task that has not run in our class yet: half of what is left on @cpu. */
 subprog u64 first_util_est(s32 cpu, u64 now)
 {
 	return first_util(cpu, now);

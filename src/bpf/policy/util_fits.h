@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * [util_fits] A busy CPU is good enough if the task fits into what it has left.
+ * [util_fits] A busy CPU is good enough if the task fits into its remaining capacity.
  *
- * Problem: a wakeup that finds its CPU busy for a moment looks for an idle one, and the task migrates, though both tasks
- * together would not fill the CPU.
- * Method: the target, the previous and the recently used CPU also do when the estimates of their runnable tasks and that of
- * the task together are no more than the CPU's capacity. The estimates are util_est's.
- * Limits: not for a fork, a per-CPU kthread's wakee, the sibling, nor in the search. The task waits behind the running one,
- * while another CPU may be idle.
+ * Problem: a wakeup that finds its CPU busy for a moment searches for an idle one. So the task
+ * migrates, though both tasks together would not fill the CPU.
+ *
+ * Method: a busy target, previous or recently used CPU will do if the task fits. The estimates of
+ * the CPU's runnable tasks and of the task must not add up to more than its capacity. The estimates
+ * are those of util_est.h.
+ *
+ * Limits: not for forks, the wakee of a per-CPU kthread, the sibling, or the search. The task waits
+ * behind the running one, while another CPU may be idle.
  */
 #ifndef ROOST_UTIL_FITS_H
 #define ROOST_UTIL_FITS_H
 
 #include "select_idle.h"
 
-/* What @cpu has for tasks of ours; never 0, as in the kernel's scale_rt_capacity(). */
+/* @cpu's capacity for our tasks; never 0, as in the kernel's scale_rt_capacity(). */
 static __always_inline u64 cpu_room(const struct wakeup *w, s32 cpu)
 {
 	u64 capacity = cpu_capacity_now(cpu), taken = w->fits_rt ? cpu_rt_util(cpu) : 0;
@@ -22,7 +25,10 @@ static __always_inline u64 cpu_room(const struct wakeup *w, s32 cpu)
 	return capacity > taken ? capacity - taken : 1;
 }
 
-/* Without a margin to the brim; with one, as fits_capacity() does, less than that. */
+/*
+ * The sum may equal the capacity if there is no margin. With a margin it must be less, as in
+ * fits_capacity().
+ */
 static __always_inline bool util_fits(const struct wakeup *w, s32 cpu)
 {
 	u64 demand = (cpu_state(cpu)->util_est + w->util) * w->fits_scale;
@@ -30,7 +36,10 @@ static __always_inline bool util_fits(const struct wakeup *w, s32 cpu)
 	return demand + (w->fits_scale != CAPACITY_SCALE) <= cpu_room(w, cpu) * CAPACITY_SCALE;
 }
 
-/* Whether @cpu, which the task may use, will do though it is not free. Asked with the feature only: a call costs. */
+/*
+ * @cpu, which the task may use, is not free but has room for it. Call it only with the feature on,
+ * because a subprogram call costs time.
+ */
 subprog bool fits_beside(const struct wakeup *w nonnull, s32 cpu)
 {
 	if (marked_free(w, cpu) && !claimed(w, cpu))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * wake_affine: is the task pulled towards its waker, or does it stay near its previous CPU?
- * After the kernel's record_wakee(), wake_wide(), wake_affine_idle() and wake_affine_weight() (kernel/sched/fair.c).
+ * wake_affine: is the task pulled towards its waker, or does it stay near its previous CPU? After
+ * the kernel's record_wakee(), wake_wide(), wake_affine_idle() and wake_affine_weight()
+ * (kernel/sched/fair.c).
  */
 #ifndef ROOST_WAKE_AFFINE_H
 #define ROOST_WAKE_AFFINE_H
@@ -10,13 +11,19 @@
 
 #define FLIP_DECAY_NS 1000000000ULL /* kernel: HZ */
 
-/* @waker: the current task's state; NULL: the idle task, or not ours. So in all of this file. */
+/*
+ * In this file @waker is the state of the current task; NULL for the idle task or a task without
+ * state.
+ */
 static __always_inline struct waker_state *waker_of(struct task_state *waker, const struct wakeup *w)
 {
 	return waker ? &waker->waker : &cpu_state(w->this_cpu)->idle_waker;
 }
 
-/* A waker that keeps changing its wakee flips often; a server does, a partner in a pipe does not. */
+/*
+ * Count how often the waker changes its wakee. A server does so often, a partner in a pipe does
+ * not.
+ */
 static __always_inline void record_wakee(struct task_state *waker, const struct wakeup *w)
 {
 	struct waker_state *ws = waker_of(waker, w);
@@ -31,7 +38,7 @@ static __always_inline void record_wakee(struct task_state *waker, const struct 
 	}
 }
 
-/* One waker of more wakees than fit around its cache: do not pull them all to it. */
+/* A waker with more wakees than its LLC has CPUs: do not pull them all to it. */
 static __always_inline bool wake_wide(struct task_state *ts, struct task_state *waker, const struct wakeup *w)
 {
 	u32 master = waker_of(waker, w)->flips, slave = ts->waker.flips;
@@ -46,10 +53,13 @@ static __always_inline bool wake_wide(struct task_state *ts, struct task_state *
 	return slave >= factor && master >= slave * factor;
 }
 
-/* The waker's CPU if the task would find less load there, in proportion to capacity; else the previous one. */
+/*
+ * The waker's CPU if its load with the task, in proportion to capacity, is lower; else the previous
+ * CPU.
+ */
 static __always_inline s32 wake_affine_weight(struct task_state *ts, struct task_state *waker, const struct wakeup *w)
 {
-	/* Signed only when compared: until then an overflow wraps. */
+	/* Unsigned until the comparison, so that an overflow wraps. */
 	u64 this_load = cpu_load(w->this_cpu, w->now), prev_load = cpu_load(w->prev_any, w->now);
 	u64 load = task_load(ts, w->now);
 	u32 pct = share_core(w->this_cpu, w->prev_any) ? SMT_IMBALANCE_PCT : tunables()->imbalance_pct;
@@ -69,11 +79,12 @@ static __always_inline s32 wake_affine_weight(struct task_state *ts, struct task
 }
 
 /*
- * 1. Woken from interrupt on an idle CPU that shares the cache: the previous CPU if idle, else this one.
- * 2. The waker runs alone and is about to sleep: this one.
- * 3. [prev_idle] The previous CPU is idle, whatever the cache: the previous one.
+ * 1. Woken from an interrupt on an idle CPU that shares the cache: the previous CPU if idle, else
+ *    this one.
+ * 2. The waker runs alone and is about to sleep: this CPU.
+ * 3. [prev_idle] The previous CPU is idle, in whatever LLC: the previous one.
  * 4. Otherwise by load.
- * [claim] An idle CPU that another wakeup has chosen is not idle.
+ * [claim] An idle CPU that another wakeup has claimed does not count as idle.
  */
 static __always_inline s32 wake_affine(struct task_state *ts, struct task_state *waker, const struct wakeup *w)
 {
@@ -103,11 +114,14 @@ static __always_inline s32 wake_affine(struct task_state *ts, struct task_state 
 	return target;
 }
 
-/* The CPU around which to look for an idle one. */
+/* The CPU around which to search for an idle one. */
 static __always_inline s32 wake_target(struct task_state *ts, struct task_state *waker, const struct wakeup *w)
 {
 	if (w->prev == NO_CPU) {
-		/* Its affinity changed while it slept: the kernel would pick such a CPU and then fall back. */
+		/*
+		 * The previous CPU is not allowed. The kernel may choose it, and falls back
+		 * afterwards.
+		 */
 		count_for(w->arm, STAT_wa_same);
 		return w->this_allowed ? w->this_cpu : w->prev_any;
 	}

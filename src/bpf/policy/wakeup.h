@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One wakeup or fork: the facts gathered before the decision, and the decision. What decides reads this and the
- * port, and touches neither clock nor kernel.
+ * One wakeup or fork: the facts gathered before the decision, and the decision. The rungs read
+ * these facts and the port, never the clock or the kernel directly.
  *
- * struct wakeup holds numbers only, no pointer: so it can be handed to a subprogram, which the verifier checks once for
- * any wakeup. The tasks themselves are arguments beside it.
+ * struct wakeup holds only numbers and no pointers. So it can be passed to a subprogram, which the
+ * verifier then checks once for any wakeup. The tasks are separate arguments.
  */
 #ifndef ROOST_WAKEUP_H
 #define ROOST_WAKEUP_H
@@ -13,48 +13,48 @@
 #include "domain.h"
 #include "util_est.h"
 
-#define SMT_IMBALANCE_PCT 110 /* kernel: sd_init(), of the threads of a core */
+#define SMT_IMBALANCE_PCT 110 /* kernel: sd_init(), SMT level */
 
 struct wakeup {
 	u64 now;      /* ns */
 	u32 features; /* roost_feature bits */
-	u32 arm;      /* whose they are */
+	u32 arm;      /* the task's arm, which these features are of */
 	u32 waker_pid;
 	u32 pid;
-	s32 this_cpu;  /* the CPU that decides: the waker's */
-	s32 prev;      /* where the task last ran; NO_CPU if it may not run there now */
+	s32 this_cpu;  /* the CPU that runs select_cpu: the waker's */
+	s32 prev;      /* where the task last ran; NO_CPU if not allowed now */
 	s32 prev_any;  /* the same, allowed or not */
 	u32 claim_ttl; /* ns */
 	bool fork;
-	bool sync; /* the waker says that it is about to sleep, and is not exiting */
+	bool sync; /* the waker says it is about to sleep, and is not exiting */
 	bool this_allowed;
-	bool waker_pcpu_kthread; /* the waker is a kthread of this one CPU, in task context */
+	bool waker_pcpu_kthread; /* the waker is a kthread bound to this CPU, in task context */
 
-	/* of the task's state; only groups of rungs have these: hand_over() */
-	bool sched_idle; /* it has policy SCHED_IDLE, or its group cpu.idle */
-	bool brief;	 /* what it usually does before it sleeps is shorter than a migration costs */
+	/* From the task's state, set by hand_over() before the groups of rungs run. */
+	bool sched_idle; /* policy SCHED_IDLE, or a group with cpu.idle */
+	bool brief;	 /* its usual burst is shorter than the migration cost */
 	s32 recent;	 /* the recently used CPU; NO_CPU: none */
-	u32 util;	 /* what it is estimated to use, 0..CAPACITY_SCALE */
-	u32 fits_scale;	 /* util_fits: its arm's */
+	u32 util;	 /* estimated utilisation, 0..CAPACITY_SCALE */
+	u32 fits_scale;	 /* util_fits: tunables of its arm */
 	u32 fits_rt;
-	u64 vacant_ns;	  /* how long a core has to be idle to be nobody's, for this task (vacant.h) */
+	u64 vacant_ns;	  /* how long a core must be idle to be vacant for this task (vacant.h) */
 	bool vacant_core; /* [core_first] [smt_spread] the target's LLC has such a core */
 };
 
-/* How the chosen CPU is to be taken. */
+/* How the task gets the chosen CPU. */
 enum placing {
-	PLACE_BUSY, /* queue behind whoever runs there */
-	PLACE_IDLE, /* idle: run there at once */
+	PLACE_BUSY, /* queue behind the task that runs there */
+	PLACE_IDLE, /* the CPU is idle: run there at once */
 	PLACE_NEXT, /* run there as soon as the waker sleeps, ahead of its queue */
 };
 
 struct placement {
 	s32 cpu;
 	enum placing how;
-	enum roost_stat rung; /* which rung decided */
+	enum roost_stat rung; /* the rung that decided */
 };
 
-/* What the task is estimated to use; a new one: as it will begin. 0..CAPACITY_SCALE */
+/* The task's estimated utilisation, for a new task its first guess. 0..CAPACITY_SCALE */
 static __always_inline u32 demand_of(const struct wakeup *w, struct task_state *ts)
 {
 	return ts->load_cpu ? task_util_est(ts) : first_util_est(w->prev_any, w->now);
@@ -65,7 +65,7 @@ static __always_inline bool has(const struct wakeup *w, enum roost_feature f)
 	return w->features & f;
 }
 
-/* What a group of rungs has to know of the task's state, as far as one of them will ask. */
+/* Copy what the groups of rungs need from the task's state, as far as some feature reads it. */
 static __always_inline void hand_over(struct wakeup *w, struct task_state *ts)
 {
 	w->recent = ts->recent_cpu - 1;
@@ -80,7 +80,7 @@ static __always_inline void hand_over(struct wakeup *w, struct task_state *ts)
 		w->util = demand_of(w, ts);
 }
 
-/* Does a SCHED_IDLE task, and nothing else, occupy @cpu? (kernel: sched_idle_cpu()) */
+/* @cpu runs one SCHED_IDLE task and nothing else is runnable there (kernel: sched_idle_cpu()). */
 static __always_inline bool cpu_sched_idle(s32 cpu)
 {
 	struct cpu_state *cs = cpu_state(cpu);
@@ -88,28 +88,31 @@ static __always_inline bool cpu_sched_idle(s32 cpu)
 	return cs->curr_sched_idle && cs->curr_pid && cpu_nr_running(cpu) == 1;
 }
 
-/* @cpu is in the idle set, so it may be free. Most CPUs of a busy machine are not: asked before the kernel's state. */
+/*
+ * @cpu is in the idle set, so it may be free. Tested before the kernel's state, because most CPUs
+ * of a busy machine are not in the set.
+ */
 static __always_inline bool cpu_marked(s32 cpu)
 {
 	return cpu_state(cpu)->idle_marked;
 }
 
-/* cpu_idle(), without a look at the kernel's state where ours rules it out already. */
+/* cpu_idle(), but the kernel's state is read only if the CPU is in the idle set. */
 static __always_inline bool cpu_idle_marked(s32 cpu)
 {
 	return cpu_marked(cpu) && cpu_idle(cpu);
 }
 
 /*
- * Free for a task: idle, or as good as. A SCHED_IDLE task (@sched_idle) has to share with another
- * (kernel: choose_idle_cpu()).
+ * Idle, or runs nothing but a SCHED_IDLE task. The latter does not count as free for a SCHED_IDLE
+ * task (kernel: choose_idle_cpu()).
  */
 static __always_inline bool cpu_free(s32 cpu, bool sched_idle)
 {
 	return cpu_idle(cpu) || (!sched_idle && cpu_sched_idle(cpu));
 }
 
-/* Every other thread of the core is idle. */
+/* Every other thread of @cpu's core is idle. */
 subprog bool siblings_idle(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
@@ -121,13 +124,13 @@ subprog bool siblings_idle(s32 cpu)
 	return true;
 }
 
-/* Every thread of the core is idle. Without SMT: the CPU is. */
+/* Every thread of @cpu's core is idle; without SMT, @cpu is. */
 static __always_inline bool core_idle(s32 cpu)
 {
 	return cpu_idle(cpu) && (!machine_facts()->smt || siblings_idle(cpu));
 }
 
-/* Every thread of the core is free (source: is_idle_core()). */
+/* Every thread of @cpu's core is free (Roy v7: is_idle_core()). */
 subprog bool core_free(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
@@ -141,13 +144,16 @@ subprog bool core_free(s32 cpu)
 	return true;
 }
 
-/* @util fits on @cpu with a fifth to spare (kernel: fits_capacity()). */
+/* @util takes less than four fifths of @cpu's capacity (kernel: fits_capacity()). */
 static __always_inline bool fits_capacity(u64 util, s32 cpu)
 {
 	return util * 1280 < (u64)cpu_capacity_now(cpu) * 1024;
 }
 
-/* On a machine of unequal CPUs, the task has to fit, and a busy sibling would take from it (kernel: asym_fits_cpu()). */
+/*
+ * The task fits on @cpu and the CPU's siblings are idle; always true on symmetric machines (kernel:
+ * asym_fits_cpu()).
+ */
 static __always_inline bool asym_fits(const struct wakeup *w, s32 cpu)
 {
 	return !machine_facts()->asym || (siblings_idle(cpu) && fits_capacity(w->util, cpu));

@@ -3,17 +3,18 @@
 
 use super::{Kernel, TaskId, sys};
 
-/// The first mask of a machine.
+/// The index of the mask of every CPU.
 const EVERY_CPU: usize = 0;
 
 impl Kernel {
-    /// A set of CPUs, one bit each, that tasks can be given; the first is every CPU.
+    /// Registers a CPU mask, one bit per CPU, and returns its index for `set_affinity`. Index 0 is
+    /// every CPU.
     pub fn mask(&mut self, mask: &[u64]) -> usize {
         self.masks.push(mask.into());
         self.masks.len() - 1
     }
 
-    /// It may use the CPUs of that mask; every CPU, if all of these are away.
+    /// Restricts the task to a registered mask, or to every CPU if all of the mask's are offline.
     pub fn set_affinity(&mut self, task: TaskId, mask: usize) {
         let within = |mask: usize, cpu: usize| self.masks[mask][cpu / 64] >> (cpu % 64) & 1 != 0;
         let some = (0..self.world.nr_cpus()).any(|cpu| self.online(cpu) && within(mask, cpu));
@@ -31,7 +32,7 @@ impl Kernel {
         self.first_allowed[task] = first;
     }
 
-    /// That CPU, or one that the task may use instead (kernel: select_fallback_rq()).
+    /// That CPU, or the first one that the task may use instead (kernel: select_fallback_rq()).
     pub fn usable(&self, task: TaskId, cpu: usize) -> usize {
         match self.allowed(task, cpu) && self.online(cpu) {
             true => cpu,
@@ -43,7 +44,7 @@ impl Kernel {
         self.world.facts().cpus[cpu].online != 0
     }
 
-    /// It may use the CPU.
+    /// The task may use the CPU.
     pub fn allowed(&self, task: TaskId, cpu: usize) -> bool {
         allowed(self.ports.get(task), cpu)
     }

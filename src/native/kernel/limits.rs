@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! CPU limits of groups, and the queues of tasks that are parked for them.
+//! CPU limits of groups, and the queues of parked tasks.
 
 use super::{Kernel, TaskId, id, side};
 use crate::native::sys;
 use std::ffi::c_void;
 
 impl Kernel {
-    /// Tasks that are parked because their group has used up its limit.
+    /// The tasks that are parked because their group has used up its limit.
     pub fn parked(&self) -> impl Iterator<Item = TaskId> {
         let parks = &self.side.get(0).queues[2 * self.runs.0.len()..];
         parks.iter().flatten().map(|w| w.task)
     }
 
-    /// The group of a task that does not run, as the kernel moves it.
+    /// Moves a task that does not run to a group, as the kernel does.
     pub fn set_cgroup(&mut self, task: TaskId, index: usize) {
         let world = self.call(0, None);
         let state = &raw mut *self.states.get_mut(task);
@@ -20,7 +20,7 @@ impl Kernel {
         unsafe { sys::roost_cgroup_move(world, state, index as u32) }
     }
 
-    /// The CPU limit of a group is set, ns; a quota of 0: none.
+    /// Sets the CPU limit of a group, ns; a quota of 0: none.
     pub fn set_limit(&mut self, index: usize, period: u64, quota: u64, burst: u64) {
         let now = self.raw.clock;
         let world = self.call(0, None);
@@ -29,7 +29,7 @@ impl Kernel {
     }
 }
 
-/// Into that queue.
+/// Moves the task into that queue.
 pub(super) unsafe extern "C" fn queued_requeue(
     queues: *mut c_void,
     task: *mut sys::port_task,

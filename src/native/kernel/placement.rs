@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! For who queues by rules of its own, which come in the place of enqueue and dispatch: what placement asks for is kept.
+//! For a caller with queues of its own, instead of enqueue and dispatch: keeps what placement
+//! needs.
 
 use super::{Kernel, TaskId, sys};
 
 impl Kernel {
-    /// The task is runnable, or was moved, and counts on its CPU from now.
+    /// The task became runnable, or was moved, and counts on its CPU from now.
     pub fn joins(&mut self, task: TaskId, arrival: sys::arrival) {
         let (cpu, port) = (self.cpu_of(task), self.port(task));
         let world = self.call(cpu, None);
@@ -19,7 +20,7 @@ impl Kernel {
         unsafe { sys::roost_idles(world, cpu as i32) }
     }
 
-    /// A tick of a running task, as far as placement hangs on it.
+    /// The part of a running task's tick that placement depends on.
     pub fn tick_signals(&mut self, cpu: usize, task: TaskId) {
         let port = self.port(task);
         let world = self.call(cpu, Some(task));
@@ -27,7 +28,7 @@ impl Kernel {
         unsafe { sys::roost_tick_signals(world, port) }
     }
 
-    /// The waiting task's delay is over: where it goes, if it does.
+    /// The waiting task's delay is over: the CPU to which it moves, if it does.
     pub fn delay_over(&mut self, task: TaskId) -> Option<usize> {
         let (cpu, port) = (self.cpu_of(task), self.port(task));
         let world = self.call(cpu, None);
@@ -36,8 +37,9 @@ impl Kernel {
         usize::try_from(to).ok()
     }
 
-    /// That CPU was chosen for a fork by the task that runs `here`, or for that task, which execs (`exec`): where it goes, after the
-    /// last stage of placement, which may delay it. `idle`: it was chosen as idle.
+    /// Runs the last stage of placement, which may delay the move. `cpu` (`idle`: as idle) was
+    /// chosen for a fork by the task that runs on `here`, or for that task, which calls exec.
+    /// Returns the final CPU.
     pub fn descended(
         &mut self,
         here: usize,
