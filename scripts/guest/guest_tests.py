@@ -22,8 +22,10 @@ import json
 import os
 import re
 import resource
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
@@ -33,6 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import systemd                                                              # noqa: E402
 from lab import (DEFAULT_PREFIX, MATRIX, TOPOLOGIES, Image, Kernel, LabError, NoSuchKernel, Qemu, boot,    # noqa: E402
                  compile_static)
+from memory import Memory, key                                              # noqa: E402
 
 TOP = Path(__file__).resolve().parents[2]
 TESTS = TOP / "tests/guest"
@@ -185,8 +188,8 @@ def expected_s(tests):
 class Run:
     """All tests of one call; boots run side by side, outcomes are printed as they come."""
 
-    def __init__(self, contents, times, verbose):
-        self.contents, self.times, self.verbose = contents, times, verbose
+    def __init__(self, contents, times, verbose, memory):
+        self.contents, self.times, self.verbose, self.memory = contents, times, verbose, memory
         self.qemu = Qemu.for_tests()
         self.outcomes, self.lock = [], threading.Lock()
 
@@ -200,10 +203,38 @@ class Run:
                 for line in outcome.output:
                     print(f"    {line}", flush=True)
 
-    def boot(self, kernel, tests, limit, **more):
+    def inputs(self, kernel, tests):
+        """Of a boot: what boot() and the key of the memory take."""
         image = image_for(kernel, self.contents, tests, self.times)
         append = f"{FAST_KERNEL} {tests[0].append}".strip()
-        return boot(kernel, image, tests[0].topology, tests[0].accel, self.qemu, append=append, limit_s=limit, **more)
+        return kernel, image, tests[0].topology, tests[0].accel, self.qemu, append
+
+    def boot(self, kernel, tests, limit, **more):
+        *machine, append = self.inputs(kernel, tests)
+        return boot(*machine, append=append, limit_s=limit, **more)
+
+    def boot_or_recall(self, kernel, tests):
+        """A boot that has passed before, with the same bytes, is not done again."""
+        known = self.memory and key(*self.inputs(kernel, tests))
+        if not known:
+            return self.boot_tests(kernel, tests)
+        seconds = self.memory.recall(known, [t.name for t in tests])
+        if seconds is None:
+            began = len(self.outcomes)
+            self.boot_tests(kernel, tests)
+            label = f"{kernel.release} {tests[0].topology}/{tests[0].accel}"
+            mine = {f"{label} {t.name}": t.name for t in tests}
+            with self.lock:
+                seconds = {mine[o.name]: o.seconds for o in self.outcomes[began:]
+                           if o.verdict == "passed" and o.name in mine}
+                spoilt = any(o.verdict != "passed" and o.name.startswith(label) for o in self.outcomes[began:])
+            if len(seconds) == len(tests) and not spoilt:
+                self.memory.keep(known, seconds)
+            return None
+        for t in tests:
+            name = f"{kernel.release} {t.topology}/{t.accel} {t.name}"
+            self.record(Outcome(name, "passed", f"remembered, {known[:16]}", [], seconds[t.name]))
+        return None
 
     def boot_tests(self, kernel, tests):
         """One boot; a test that hangs it fails, and those behind it get another boot."""
@@ -335,13 +366,52 @@ def parse_args():
     ap.add_argument("--scheduler", default=str(TOP / "target/release/scx_roost"), help="the binary under test")
     ap.add_argument("--require-vm", action="store_true", help="of the matrix, at most one kernel may be missing")
     ap.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="guests side by side")
+    ap.add_argument("--no-memory", action="store_true",
+                    help="do all boots, also those that have passed before with the same bytes")
+    ap.add_argument("--self-test", action="store_true", help="test the memory of boots that passed, and boot none")
     ap.add_argument("--list", action="store_true", help="show the tests and what they want, and run none")
     ap.add_argument("-v", "--verbose", action="store_true", help="show what passing tests printed too")
     return ap.parse_args()
 
 
+def self_test():
+    """Each input of a boot, changed by a byte, is another key; what is not whole is not recalled."""
+    with tempfile.TemporaryDirectory() as folder:
+        def kernel(content):
+            path = Path(folder) / f"vmlinuz-{content.hex()}"
+            path.write_bytes(content)
+            return Kernel("7.2", path, None)
+
+        def image(content):
+            image = Image()
+            image.data("bin/program", content)
+            return image
+
+        qemu, other = (Qemu([str(shutil.which(name))], (9, 0)) for name in ("sh", "env"))
+        base = (kernel(b"k"), image(b"a"), "8", "icount", qemu, "quiet")
+        changed = {"kernel": (0, kernel(b"K")), "image": (1, image(b"A")), "topology": (2, "4"), "QEMU": (4, other),
+                   "arguments": (5, "quieT")}
+        keys = {what: key(*base[:at], new, *base[at + 1:]) for what, (at, new) in changed.items()}
+        memory = Memory(Path(folder) / "passed")
+        memory.keep(key(*base), {"one": 1.5})
+        (memory.folder / "broken").write_text('{"one":')
+        checks = {"the same boot is recalled": memory.recall(key(*base), ["one"]) == {"one": 1.5},
+                  "with another test it is not": memory.recall(key(*base), ["one", "two"]) is None,
+                  "what is broken is not": memory.recall("broken", ["one"]) is None,
+                  "without icount there is no key": key(*base[:3], "tcg", *base[4:]) is None}
+        for what, new in keys.items():
+            checks[f"another byte of the {what} is another boot"] = memory.recall(new, ["one"]) is None
+    for what, good in checks.items():
+        print("ok" if good else "not ok", what)
+    bad = sum(not good for good in checks.values())
+    print(f"{len(checks) - bad} passed, {bad} failed, 0 skipped")
+    return 1 if bad else 0
+
+
 def main():
     args = parse_args()
+    if args.self_test:
+        return self_test()
     try:
         plan = choose(args)
         left = sorted({t.name for t in read_tests() if t.long} - {t.name for _, tests in plan for t in tests})
@@ -353,12 +423,12 @@ def main():
                     print(t.name, t.topology, t.accel, f"{t.timeout_s}s", "quick" if t.quick else "long" if t.long else "")
             return 0
         contents = Contents(args.scheduler, [t for _, tests in plan for t in tests], args.require_vm)
-        run = Run(contents, args.times, args.verbose)
+        run = Run(contents, args.times, args.verbose, None if args.no_memory or args.every_kernel else Memory())
         boots = plan_boots(run, plan, args)
         boots.sort(key=lambda b: -expected_s(b[1]))
         start = time.monotonic()
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-            for f in [pool.submit(run.boot_tests, *b) for b in boots]:
+            for f in [pool.submit(run.boot_or_recall, *b) for b in boots]:
                 f.result()
     except LabError as e:
         print(f"guest tests: {e}", file=sys.stderr)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The guest's root file system: an initramfs with fixed times, owners and inode numbers. Same input, same bytes."""
+import hashlib
 import os
 import re
 import shutil
@@ -45,14 +46,24 @@ class Image:
     def job(self, script):
         self.data("job", script.encode(), PROGRAM_MODE)
 
+    def _entries(self):
+        names = sorted({*EMPTY_DIRS, *self.files, *(p for n in self.files for p in _parents(n))})
+        for ino, name in enumerate(names, 1):
+            mode, content = self.files.get(name, (DIR_MODE, b""))
+            yield _entry(name, ino, mode, content)
+        yield _entry("TRAILER!!!", 0, 0, b"")
+
     def write(self, path):
         with open(path, "wb") as f:
-            names = sorted({*EMPTY_DIRS, *self.files, *(p for n in self.files for p in _parents(n))})
-            for ino, name in enumerate(names, 1):
-                mode, content = self.files.get(name, (DIR_MODE, b""))
-                f.write(_entry(name, ino, mode, content))
-            f.write(_entry("TRAILER!!!", 0, 0, b""))
+            f.writelines(self._entries())
         return path
+
+    def digest(self):
+        """SHA-256 of what write() writes."""
+        total = hashlib.sha256()
+        for entry in self._entries():
+            total.update(entry)
+        return total.digest()
 
 
 def compile_static(src, exe, *flags):
