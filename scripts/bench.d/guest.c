@@ -177,8 +177,8 @@ static int meter(char **argv)
 	machine = switches_of_machine() - machine;
 
 	print_output(argv[0], out);
-	printf("::meter name=%s status=%d ns=%lld switches=%llu migrations=%llu machine_switches=%llu\n", argv[0],
-	       WIFEXITED(status) ? WEXITSTATUS(status) : 255, (long long)(end - start),
+	printf("::meter name=%s status=%d ns=%lld switches=%llu migrations=%llu machine_switches=%llu\n",
+	       argv[0], WIFEXITED(status) ? WEXITSTATUS(status) : 255, (long long)(end - start),
 	       (unsigned long long)read_event(switches), (unsigned long long)read_event(migrations),
 	       (unsigned long long)machine);
 	return 0;
@@ -203,7 +203,8 @@ static void read_cores(void)
 		char path[96];
 		FILE *f;
 
-		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+		snprintf(path, sizeof(path),
+			 "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
 		f = fopen(path, "r");
 		if (!f || fscanf(f, "%d", &core_of[cpu]) != 1)
 			fail(path);
@@ -249,7 +250,8 @@ static void compute(struct worker *all, int count, struct worker *me, int us)
 	sink = x;
 }
 
-static void work(struct worker *all, int count, int self, int chunks, unsigned int seed, int to, int from)
+static void work(struct worker *all, int count, int self, int chunks, unsigned int seed, int to,
+		 int from)
 {
 	uint64_t dice = seed * 2654435761ull + self * 40503ull + 1;
 	unsigned char id = self;
@@ -294,8 +296,9 @@ static int workers(int count, int chunks, unsigned int seed)
 		sum.avoidable += all[i].avoidable;
 		sum.moves += all[i].moves;
 	}
-	printf("ns=%lld looks=%llu shared=%llu avoidable=%llu moves=%llu\n", (long long)(now_ns() - start),
-	       (unsigned long long)sum.looks, (unsigned long long)sum.shared, (unsigned long long)sum.avoidable,
+	printf("ns=%lld looks=%llu shared=%llu avoidable=%llu moves=%llu\n",
+	       (long long)(now_ns() - start), (unsigned long long)sum.looks,
+	       (unsigned long long)sum.shared, (unsigned long long)sum.avoidable,
 	       (unsigned long long)sum.moves);
 	return 0;
 }
@@ -452,8 +455,8 @@ static void read_jiffies(unsigned long long *all, unsigned long long *idle)
 	unsigned long long v[8];
 	FILE *f = fopen("/proc/stat", "r");
 
-	if (!f || fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", v, v + 1, v + 2, v + 3, v + 4, v + 5, v + 6,
-			 v + 7) != 8)
+	if (!f || fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", v, v + 1, v + 2, v + 3,
+			 v + 4, v + 5, v + 6, v + 7) != 8)
 		fail("/proc/stat");
 	fclose(f);
 	*all = 0;

@@ -32,9 +32,12 @@ typedef void (*exec_fn)(unsigned int vcpu, void *data);
 struct qemu_plugin_tb;
 struct qemu_plugin_insn;
 
-void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id, void (*fn)(uint64_t id, struct qemu_plugin_tb *tb));
-void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, exec_fn fn, int registers, void *data);
-void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, exec_fn fn, int registers, void *data);
+void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id,
+					   void (*fn)(uint64_t id, struct qemu_plugin_tb *tb));
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, exec_fn fn, int registers,
+					  void *data);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, exec_fn fn,
+					    int registers, void *data);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
@@ -99,7 +102,8 @@ static void write_profile(void)
 
 static void write_sums(unsigned int vcpu, void *data)
 {
-	fprintf(out, "%llu %llu %llu\n", (unsigned long long)user, (unsigned long long)kernel, (unsigned long long)bpf);
+	fprintf(out, "%llu %llu %llu\n", (unsigned long long)user, (unsigned long long)kernel,
+		(unsigned long long)bpf);
 	fflush(out);
 	if (profile)
 		write_profile();
@@ -120,7 +124,8 @@ static void find_markers(struct qemu_plugin_tb *tb, size_t insns)
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 
 		if (is_marker(insn))
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, write_sums, NO_REGISTERS, NULL);
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, write_sums, NO_REGISTERS,
+							       NULL);
 	}
 }
 

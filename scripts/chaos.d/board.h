@@ -89,8 +89,9 @@ __attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
 }
 
 /* Reports a failure found by the watch named @watch. */
-#define bad_at(at_s, watch, format, ...) (board->bad++, tell("::bad " watch " %.1f " format, at_s, ##__VA_ARGS__))
-#define bad(watch, format, ...)		 bad_at(since_begin(), watch, format, ##__VA_ARGS__)
+#define bad_at(at_s, watch, format, ...)                                                           \
+	(board->bad++, tell("::bad " watch " %.1f " format, at_s, ##__VA_ARGS__))
+#define bad(watch, format, ...) bad_at(since_begin(), watch, format, ##__VA_ARGS__)
 
 /* Returns the length, or -1. The text ends with a zero. */
 static int read_file(const char *path, char *to, int size)
@@ -120,7 +121,8 @@ static void become_real_time(int priority)
 {
 	struct sched_param param = { .sched_priority = priority };
 
-	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) || mlockall(MCL_CURRENT | MCL_FUTURE)) {
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) ||
+	    mlockall(MCL_CURRENT | MCL_FUTURE)) {
 		perror("chaos: real-time");
 		exit(2);
 	}

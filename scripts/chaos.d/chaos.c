@@ -89,7 +89,8 @@ static int run(const char *plan, double secs, bool want_scheduler)
 	pid_t watcher;
 	int n;
 
-	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
 	board->nr_cpus = sysconf(_SC_NPROCESSORS_CONF);
 	board->begin_ns = now_ns();
 	watcher = fork();

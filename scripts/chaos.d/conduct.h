@@ -21,7 +21,8 @@ static void start_event(char *command)
 	if (fork())
 		return;
 	setsid();
-	for (char *word = strtok_r(command, " ", &save); word && argc < 63; word = strtok_r(NULL, " ", &save))
+	for (char *word = strtok_r(command, " ", &save); word && argc < 63;
+	     word = strtok_r(NULL, " ", &save))
 		argv[argc++] = word;
 	execv("/bin/sh", argv);
 	_exit(127);
@@ -91,7 +92,8 @@ static void sweep(char **keep, int n)
 
 	while (dir && (entry = readdir(dir))) {
 		int pid = atoi(entry->d_name);
-		bool kept = pid <= 1 || getsid(pid) == own || number_of(pid, "status", "\nPPid:") == 2 || pid == 2;
+		bool kept = pid <= 1 || getsid(pid) == own ||
+			    number_of(pid, "status", "\nPPid:") == 2 || pid == 2;
 
 		for (int i = 0; i < n; i++)
 			kept = kept || atoi(keep[i]) == pid;

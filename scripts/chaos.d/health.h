@@ -56,8 +56,8 @@ static bool is_bad_line(const char *text)
 	for (size_t i = 0; i < sizeof(bad_lines) / sizeof(*bad_lines); i++)
 		if (strstr(text, bad_lines[i]))
 			return true;
-	return strstr(text, "sched_ext:") &&
-	       (strstr(text, "error") || strstr(text, "stall") || strstr(text, "runtime") || strstr(text, "sysrq"));
+	return strstr(text, "sched_ext:") && (strstr(text, "error") || strstr(text, "stall") ||
+					      strstr(text, "runtime") || strstr(text, "sysrq"));
 }
 
 /*
@@ -132,7 +132,8 @@ static void read_kmsg(struct health *h)
 	ssize_t length;
 
 	/* EPIPE: the kernel overwrote records before they were read. */
-	while ((length = read(h->kmsg, record, sizeof(record) - 1)) > 0 || (length < 0 && errno == EPIPE)) {
+	while ((length = read(h->kmsg, record, sizeof(record) - 1)) > 0 ||
+	       (length < 0 && errno == EPIPE)) {
 		if (length < 0) {
 			bad("kernel", "lines of the kernel's log were lost");
 			continue;
@@ -155,7 +156,8 @@ static double busy_cpus(struct health *h, int64_t now)
 	char text[256];
 
 	if (read_file("/proc/stat", text, sizeof(text)) < 0 ||
-	    sscanf(text, "cpu %ld %ld %ld %ld %ld", &user, &nice, &system, &idle, &wait) != 5 || passed <= 0)
+	    sscanf(text, "cpu %ld %ld %ld %ld %ld", &user, &nice, &system, &idle, &wait) != 5 ||
+	    passed <= 0)
 		return 1;
 	idle += wait;
 	busy = board->nr_cpus - (idle - h->idle_ticks) / passed;
@@ -242,8 +244,8 @@ static void look_at_scheduler(struct health *h, int64_t now, int64_t passed_ns)
 
 static void tell_health(const struct health *h)
 {
-	tell("::watch enabled %d absences, longest %.1f s (%.1f s of a CPU by itself, limit %.0f s)", h->absences,
-	     h->longest_s, h->longest_own_s, RETURN_LIMIT_S);
+	tell("::watch enabled %d absences, longest %.1f s (%.1f s of a CPU by itself, limit %.0f s)",
+	     h->absences, h->longest_s, h->longest_own_s, RETURN_LIMIT_S);
 	tell("::watch kernel %d bad lines", h->lines);
 }
 

@@ -119,8 +119,8 @@ static void tell_probes(void)
 	for (int i = 0; i < NR_PROBES; i++) {
 		const struct histogram *h = &board->probes[i];
 
-		tell("::probe %s %ld %.0f %.0f %.0f", probe_kinds[i].name, samples_of(h), quantile_us(h, 0.5),
-		     quantile_us(h, 0.99), h->longest_ns / 1e3);
+		tell("::probe %s %ld %.0f %.0f %.0f", probe_kinds[i].name, samples_of(h),
+		     quantile_us(h, 0.5), quantile_us(h, 0.99), h->longest_ns / 1e3);
 	}
 }
 

@@ -157,7 +157,8 @@ static void count_real_time(struct waits *w, int tid, int64_t ran_ns)
 {
 	struct stat_line line;
 
-	if (is_real_time(sched_getscheduler(tid)) && read_stat(w, tid, &line) && line.cpu < MAX_CPUS)
+	if (is_real_time(sched_getscheduler(tid)) && read_stat(w, tid, &line) &&
+	    line.cpu < MAX_CPUS)
 		w->real_time_ns[line.cpu] += ran_ns;
 }
 
@@ -296,8 +297,8 @@ static void describe(int tid, char *to, int size)
 		parse_stat(text, &line);
 	if (!sched_getaffinity(tid, sizeof(set), &set))
 		n = CPU_COUNT(&set);
-	snprintf(to, size, "%s[%d] policy %d nice %d on CPU %d, may use %d CPUs", line.comm, tid, line.policy,
-		 line.nice, line.cpu, n);
+	snprintf(to, size, "%s[%d] policy %d nice %d on CPU %d, may use %d CPUs", line.comm, tid,
+		 line.policy, line.nice, line.cpu, n);
 }
 
 static void judge_wait(struct waits *w, int tid)
@@ -346,7 +347,8 @@ static void look_at_waits(struct waits *w, int64_t now, int64_t passed_ns)
 	look_at_all(w, now);
 	for (int i = 0; i < w->nr_waiting; i++) {
 		int tid = w->waiting[i].tid;
-		int64_t span_ns = w->waiting[i].span_ns, ours_ns = span_ns * our_part(w, tid, passed_ns);
+		int64_t span_ns = w->waiting[i].span_ns,
+			ours_ns = span_ns * our_part(w, tid, passed_ns);
 
 		w->tasks[tid].waited_ns += ours_ns;
 		w->tasks[tid].excused_ns += span_ns - ours_ns;
@@ -362,9 +364,9 @@ static void tell_waits(const struct waits *w)
 {
 	tell("::watch waits longest %.1f s by our class%s%s, longest behind real-time tasks %.1f s, limit %.1f s; "
 	     "%ld looks at %ld tasks, %.2f ms each",
-	     seconds(w->longest_ns), w->longest_ns ? " of " : "", w->longest, seconds(w->longest_excused_ns),
-	     seconds(WAIT_LIMIT_NS), w->looks, w->looks ? w->tasks_seen / w->looks : 0,
-	     w->looks ? w->spent_ns / 1e6 / w->looks : 0);
+	     seconds(w->longest_ns), w->longest_ns ? " of " : "", w->longest,
+	     seconds(w->longest_excused_ns), seconds(WAIT_LIMIT_NS), w->looks,
+	     w->looks ? w->tasks_seen / w->looks : 0, w->looks ? w->spent_ns / 1e6 / w->looks : 0);
 }
 
 #endif /* CHAOS_WAITS_H */

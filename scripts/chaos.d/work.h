@@ -54,7 +54,8 @@ static bool runs_where_it_may(struct storm_task *t, bool lie)
 	return !CPU_EQUAL(&before, &after) || CPU_ISSET(cpu, &before);
 }
 
-static _Noreturn void change_affinity(struct storm_task *t, unsigned int seed, int64_t until, bool lie)
+static _Noreturn void change_affinity(struct storm_task *t, unsigned int seed, int64_t until,
+				      bool lie)
 {
 	int nr_cpus = sysconf(_SC_NPROCESSORS_CONF);
 	struct timespec nap = {};
@@ -66,7 +67,8 @@ static _Noreturn void change_affinity(struct storm_task *t, unsigned int seed, i
 		sched_setaffinity(0, sizeof(set), &set);
 		for (int i = 0; i < 20; i++) {
 			if (!runs_where_it_may(t, lie)) {
-				tell("::bad affinity 0 a task ran on CPU %d, which is not in its mask", sched_getcpu());
+				tell("::bad affinity 0 a task ran on CPU %d, which is not in its mask",
+				     sched_getcpu());
 				_exit(1);
 			}
 			nap.tv_nsec = rand_r(&seed) % 1000000;
@@ -96,7 +98,8 @@ static int affinity(int argc, char **argv)
 	cpu_set_t set;
 
 	n = n > MAX_STORM ? MAX_STORM : n;
-	tasks = mmap(NULL, sizeof(*tasks) * MAX_STORM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	tasks = mmap(NULL, sizeof(*tasks) * MAX_STORM, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	for (int i = 0; i < n; i++)
 		if (!(pids[i] = fork()))
 			change_affinity(&tasks[i], seed * MAX_STORM + i, until, argc > 3);

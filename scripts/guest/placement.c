@@ -28,8 +28,9 @@ enum kind { SWITCH, WAKEUP, MIGRATE, NR_KINDS };
 
 struct record {
 	uint64_t time;
-	size_t order;		   /* order of reading, for records of one CPU with equal times */
-	int cpu, kind, pid, other; /* switch: next and previous pid; wakeup, migration: pid and CPU */
+	size_t order; /* order of reading, for records of one CPU with equal times */
+	int cpu, kind, pid,
+		other; /* switch: next and previous pid; wakeup, migration: pid and CPU */
 };
 
 static struct {
@@ -216,7 +217,8 @@ static int core_idle(int cpu)
 
 static void replay(void)
 {
-	long switches = 0, migrations = 0, wakeups = 0, placed = 0, prev = 0, idle = 0, idle_core = 0, other_llc = 0;
+	long switches = 0, migrations = 0, wakeups = 0, placed = 0, prev = 0, idle = 0,
+	     idle_core = 0, other_llc = 0;
 
 	for (struct record *r = records; r < records + nr_records; r++) {
 		int *last = r->pid > 0 && r->pid < MAX_PIDS ? &last_cpu[r->pid] : NULL;

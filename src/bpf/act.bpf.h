@@ -170,7 +170,8 @@ static __always_inline void insert_on(port_task *p, s32 cpu, u64 slice, u64 enq_
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice, enq_flags);
 }
 
-static __always_inline void insert_queued(port_task *p, u32 queue, u64 slice, u64 key, u64 enq_flags)
+static __always_inline void insert_queued(port_task *p, u32 queue, u64 slice, u64 key,
+					  u64 enq_flags)
 {
 	scx_bpf_dsq_insert_vtime(p, queue, slice, key, enq_flags);
 }
@@ -180,15 +181,16 @@ static __always_inline bool set_slice(port_task *p, u64 slice)
 	return scx_bpf_task_set_slice(p, slice);
 }
 
-#define for_each_queued(p, queue)	  bpf_for_each (scx_dsq, p, queue, 0)
-#define queued_move_here(p)		  scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)
-#define queued_move_to(p, cpu, enq_flags) scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | (cpu), enq_flags)
+#define for_each_queued(p, queue) bpf_for_each (scx_dsq, p, queue, 0)
+#define queued_move_here(p)	  scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)
+#define queued_move_to(p, cpu, enq_flags)                                                          \
+	scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | (cpu), enq_flags)
 
 /* Takes the key along. */
-#define queued_requeue(p, queue, key)                                                                                  \
-	({                                                                                                             \
-		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, key);                                                    \
-		scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, queue, 0);                                                \
+#define queued_requeue(p, queue, key)                                                              \
+	({                                                                                         \
+		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, key);                                \
+		scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, queue, 0);                            \
 	})
 
 /* ---- timers; timers.bpf.h sets them up ---- */

@@ -162,7 +162,8 @@ static __always_inline void arm_follow(struct task_struct *p, struct task_state 
  */
 static __always_inline void arm_tell(struct task_struct *p)
 {
-	struct arm_member *member = bpf_task_storage_get(&arm_members, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct arm_member *member =
+		bpf_task_storage_get(&arm_members, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
 
 	if (!member)

@@ -19,8 +19,8 @@ static __always_inline void limit_told(u32 index, u64 period_us, u64 quota_us, u
 
 	if (none && !bandwidth(index)->quota)
 		return;
-	limit_set(index, period_us * NSEC_PER_USEC, none ? 0 : quota_us * NSEC_PER_USEC, burst_us * NSEC_PER_USEC,
-		  scx_bpf_now());
+	limit_set(index, period_us * NSEC_PER_USEC, none ? 0 : quota_us * NSEC_PER_USEC,
+		  burst_us * NSEC_PER_USEC, scx_bpf_now());
 }
 
 #endif /* ROOST_BANDWIDTH_BPF_H */

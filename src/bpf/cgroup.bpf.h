@@ -146,7 +146,8 @@ subprog u32 sweep_cgroups(u64 now)
 	u32 words = cgroup_words, at = sweep_next, i;
 
 	/* Signed: the clocks of two CPUs differ a little. */
-	if ((s64)(now - last) < (s64)(at ? SWEEP_PAUSE_NS : SWEEP_NS) || !atomic_cas(&swept_at, last, now))
+	if ((s64)(now - last) < (s64)(at ? SWEEP_PAUSE_NS : SWEEP_NS) ||
+	    !atomic_cas(&swept_at, last, now))
 		return 0;
 	for_below (i, SWEEP_WORDS, SWEEP_WORDS) {
 		bool settles = at >= words;

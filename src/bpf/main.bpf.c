@@ -89,7 +89,8 @@ void BPF_STRUCT_OPS(roost_cpu_release, s32 cpu, struct scx_cpu_release_args *arg
 void BPF_STRUCT_OPS(roost_cpu_online, s32 cpu)
 {
 	if (!cpu_comes(cpu, scx_bpf_now()))
-		scx_bpf_exit(SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG, "CPU %d was offline at the load", cpu);
+		scx_bpf_exit(SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG,
+			     "CPU %d was offline at the load", cpu);
 }
 
 void BPF_STRUCT_OPS(roost_cpu_offline, s32 cpu)
@@ -99,7 +100,8 @@ void BPF_STRUCT_OPS(roost_cpu_offline, s32 cpu)
 
 s32 BPF_STRUCT_OPS(roost_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct task_state *ts =
+		bpf_task_storage_get(&task_states, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	s32 err = timers_init();
 
 	if (err)
@@ -145,7 +147,8 @@ int roost_tell(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-s32 BPF_STRUCT_OPS_SLEEPABLE(roost_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
+s32 BPF_STRUCT_OPS_SLEEPABLE(roost_cgroup_init, struct cgroup *cgrp,
+			     struct scx_cgroup_init_args *args)
 {
 	return cgroup_add(cgrp, args);
 }
@@ -155,7 +158,8 @@ void BPF_STRUCT_OPS(roost_cgroup_exit, struct cgroup *cgrp)
 	cgroup_remove(cgrp);
 }
 
-void BPF_STRUCT_OPS(roost_cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
+void BPF_STRUCT_OPS(roost_cgroup_move, struct task_struct *p, struct cgroup *from,
+		    struct cgroup *to)
 {
 	struct task_state *ts = task_state_of(p);
 
@@ -181,7 +185,8 @@ void BPF_STRUCT_OPS(roost_cgroup_set_idle, struct cgroup *cgrp, bool idle)
 		cgroup_weigh(index, cgroup_state(index)->cpu_weight, idle);
 }
 
-void BPF_STRUCT_OPS(roost_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us)
+void BPF_STRUCT_OPS(roost_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us, u64 quota_us,
+		    u64 burst_us)
 {
 	u32 index = own_index(cgrp);
 
@@ -201,7 +206,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(roost_init)
 		if (!cpu_facts(cpu)->online)
 			continue;
 		cpu_begins(cpu);
-		err = scx_bpf_create_dsq(queue_id(cpu, 0), -1) ?: scx_bpf_create_dsq(queue_id(cpu, 1), -1);
+		err = scx_bpf_create_dsq(queue_id(cpu, 0), -1)
+			      ?: scx_bpf_create_dsq(queue_id(cpu, 1), -1);
 		if (err)
 			return err;
 	}
@@ -228,8 +234,10 @@ void BPF_STRUCT_OPS(roost_dump, struct scx_dump_ctx *dctx)
 		s32 length = queue_length(park_number(queue));
 
 		if (length > 0)
-			scx_bpf_dump("roost: queue %d: parked=%d timer_at=%lld came_at=%lld ns from now\n", queue,
-				     length, (s64)(park->timer_at - now), (s64)(park->came_at - now));
+			scx_bpf_dump(
+				"roost: queue %d: parked=%d timer_at=%lld came_at=%lld ns from now\n",
+				queue, length, (s64)(park->timer_at - now),
+				(s64)(park->came_at - now));
 	}
 }
 
@@ -239,8 +247,9 @@ void BPF_STRUCT_OPS(roost_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idl
 
 	scx_bpf_dump(
 		"roost: curr=%d weight=%llu/%u vtime=%llu deadline=%llu young=%d old=%d late=%u idle_marked=%u util=%u",
-		cs->curr_pid, cs->weight, cs->curr_weight, cs->vtime, cs->curr_deadline, queue_length(young_queue(cpu)),
-		queue_length(old_queue(cpu)), cs->late, cs->idle_marked, cs->util_avg);
+		cs->curr_pid, cs->weight, cs->curr_weight, cs->vtime, cs->curr_deadline,
+		queue_length(young_queue(cpu)), queue_length(old_queue(cpu)), cs->late,
+		cs->idle_marked, cs->util_avg);
 }
 
 void BPF_STRUCT_OPS(roost_dump_task, struct scx_dump_ctx *dctx, struct task_struct *p)
@@ -248,10 +257,11 @@ void BPF_STRUCT_OPS(roost_dump_task, struct scx_dump_ctx *dctx, struct task_stru
 	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
 
 	if (ts)
-		scx_bpf_dump("roost: joined=%d weight=%u vruntime=%llu deadline=%llu lag=%lld waits_since=%llu "
-			     "cgroup=%u parked=%llu",
-			     ts->joined - 1, ts->weight, ts->vruntime, ts->deadline, ts->lag, ts->waits_since,
-			     ts->cgroup, ts->parked_in);
+		scx_bpf_dump(
+			"roost: joined=%d weight=%u vruntime=%llu deadline=%llu lag=%lld waits_since=%llu "
+			"cgroup=%u parked=%llu",
+			ts->joined - 1, ts->weight, ts->vruntime, ts->deadline, ts->lag,
+			ts->waits_since, ts->cgroup, ts->parked_in);
 }
 
 void BPF_STRUCT_OPS(roost_exit, struct scx_exit_info *ei)
@@ -285,8 +295,8 @@ SCX_OPS_DEFINE(roost_ops,
 	       .dump_task		= (void *)roost_dump_task,
 	       .init			= (void *)roost_init,
 	       .exit			= (void *)roost_exit,
-	       .flags			= SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED |
-				  SCX_OPS_ALLOW_QUEUED_WAKEUP,
+	       .flags			= SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING |
+				  SCX_OPS_ENQ_MIGRATION_DISABLED | SCX_OPS_ALLOW_QUEUED_WAKEUP,
 	       .timeout_ms		= 5000,
 	       .name			= "roost");
 /* clang-format on */

@@ -178,7 +178,8 @@ static __always_inline void insert_on(port_task *p, s32 cpu, u64 slice, u64 enq_
 	kernel()->insert_local(the_world->self, p, cpu, slice, enq_flags);
 }
 
-static __always_inline void insert_queued(port_task *p, u32 queue, u64 slice, u64 key, u64 enq_flags)
+static __always_inline void insert_queued(port_task *p, u32 queue, u64 slice, u64 key,
+					  u64 enq_flags)
 {
 	kernel()->insert_queued(the_world->self, p, queue, slice, key, enq_flags);
 }
@@ -192,11 +193,14 @@ static __always_inline bool set_slice(port_task *p, u64 slice)
 static __always_inline port_task *queue_head(u32 queue)
 {
 	/* A caller that only orders queues has no tasks in them. */
-	return the_world->queue_next ? the_world->queue_next(the_world->queues, queue, &(struct cursor){}) : NULL;
+	return the_world->queue_next
+		       ? the_world->queue_next(the_world->queues, queue, &(struct cursor){})
+		       : NULL;
 }
 
-#define for_each_queued(p, queue)                                                                                      \
-	for (struct cursor cursor_ = {}; (p = the_world->queue_next(the_world->queues, queue, &cursor_));)
+#define for_each_queued(p, queue)                                                                  \
+	for (struct cursor cursor_ = {};                                                           \
+	     (p = the_world->queue_next(the_world->queues, queue, &cursor_));)
 #define queued_move_here(p)		  the_world->queued_move(the_world->queues, p, NO_CPU)
 #define queued_move_to(p, cpu, enq_flags) the_world->queued_move(the_world->queues, p, cpu)
 #define queued_requeue(p, queue, key)	  the_world->queued_requeue(the_world->queues, p, queue, key)

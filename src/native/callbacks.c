@@ -11,7 +11,8 @@ void roost_task_begins(struct world *w, struct task_state *ts, u64 now)
 	task_begins(ts, now);
 }
 
-void roost_set_attr(struct world *w, struct task_state *ts, s32 nice, u32 policy, u64 slice, u64 now)
+void roost_set_attr(struct world *w, struct task_state *ts, s32 nice, u32 policy, u64 slice,
+		    u64 now)
 {
 	the_world = w;
 	settings_apply(ts, nice, policy, slice, now);

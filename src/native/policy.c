@@ -2,8 +2,8 @@
 /* The functions of policy.h over the native port, one line each. */
 #include "policy.h"
 
-struct placement roost_place(struct world *w, port_task *p, struct task_state *ts, struct task_state *waker,
-			     const struct wakeup *wakeup)
+struct placement roost_place(struct world *w, port_task *p, struct task_state *ts,
+			     struct task_state *waker, const struct wakeup *wakeup)
 {
 	struct wakeup copy = *wakeup;
 
@@ -87,7 +87,8 @@ s32 roost_idle_helper(struct world *w, port_task *p, s32 cpu, u64 now)
 	return idle_helper(p, cpu, now);
 }
 
-s32 roost_spread_target(struct world *w, port_task *p, const struct task_state *ts, s32 cpu, u64 now)
+s32 roost_spread_target(struct world *w, port_task *p, const struct task_state *ts, s32 cpu,
+			u64 now)
 {
 	the_world = w;
 	return spread_target(p, ts, cpu, now);
@@ -230,7 +231,8 @@ u64 roost_protected_ns(struct world *w, const struct task_state *ts, u32 feature
 	return protected_ns(ts, features);
 }
 
-enum preempt roost_preempts(struct world *w, s32 cpu, const struct task_state *ts, u32 features, u64 now)
+enum preempt roost_preempts(struct world *w, s32 cpu, const struct task_state *ts, u32 features,
+			    u64 now)
 {
 	the_world = w;
 	return preempts(cpu_state(cpu), ts, features, now);

@@ -16,7 +16,8 @@
 /* a task's life, for a caller that plays the kernel (struct world.kernel), as in main.bpf.c */
 void roost_task_begins(struct world *w, struct task_state *ts, u64 now);
 u32 roost_nice_weight(s32 nice); /* in units of NICE0_WEIGHT */
-void roost_set_attr(struct world *w, struct task_state *ts, s32 nice, u32 policy, u64 slice, u64 now);
+void roost_set_attr(struct world *w, struct task_state *ts, s32 nice, u32 policy, u64 slice,
+		    u64 now);
 s32 roost_select_cpu(struct world *w, port_task *p, s32 prev, u64 wake_flags);
 void roost_enqueue(struct world *w, port_task *p, u64 enq_flags);
 void roost_dispatch(struct world *w, s32 cpu, port_task *prev);
@@ -40,8 +41,8 @@ s32 roost_delay_over(struct world *w, port_task *p);
 s32 roost_descended(struct world *w, port_task *p, s32 cpu, bool idle, bool exec);
 
 /* placement (ladder.h) */
-struct placement roost_place(struct world *w, port_task *p, struct task_state *ts, struct task_state *waker,
-			     const struct wakeup *wakeup);
+struct placement roost_place(struct world *w, port_task *p, struct task_state *ts,
+			     struct task_state *waker, const struct wakeup *wakeup);
 
 /* domains of load balance (domain.h) */
 void roost_domains_look(struct world *w);
@@ -55,7 +56,8 @@ void roost_unmark_waiting(struct world *w, s32 cpu);
 bool roost_anybody_waits(struct world *w);
 bool roost_steal(struct world *w, s32 cpu, u64 now, bool asked);
 s32 roost_idle_helper(struct world *w, port_task *p, s32 cpu, u64 now);
-s32 roost_spread_target(struct world *w, port_task *p, const struct task_state *ts, s32 cpu, u64 now);
+s32 roost_spread_target(struct world *w, port_task *p, const struct task_state *ts, s32 cpu,
+			u64 now);
 bool roost_assign_queue(struct world *w, s32 cpu, s32 victim, u64 now);
 s32 roost_assigned_queue(struct world *w, s32 cpu, u64 now);
 s32 roost_queue_to_relieve(struct world *w, s32 cpu, u64 now);
@@ -89,7 +91,8 @@ void roost_first_request(struct world *w, struct task_state *ts, u32 features);
 u64 roost_slice_left(struct world *w, const struct task_state *ts);
 void roost_yield_request(struct world *w, struct task_state *ts, u32 features);
 u64 roost_protected_ns(struct world *w, const struct task_state *ts, u32 features);
-enum preempt roost_preempts(struct world *w, s32 cpu, const struct task_state *ts, u32 features, u64 now);
+enum preempt roost_preempts(struct world *w, s32 cpu, const struct task_state *ts, u32 features,
+			    u64 now);
 void roost_burst_end(struct world *w, struct task_state *ts);
 
 /* signals (signal.h) */

@@ -84,7 +84,8 @@ struct cursor {
 struct kernel {
 	void (*insert_local)(void *self, port_task *p, s32 cpu, u64 slice,
 			     u64 enq_flags); /* NO_CPU: the task's own CPU */
-	void (*insert_queued)(void *self, port_task *p, u32 queue, u64 slice, u64 key, u64 enq_flags);
+	void (*insert_queued)(void *self, port_task *p, u32 queue, u64 slice, u64 key,
+			      u64 enq_flags);
 	void (*kick)(void *self, s32 cpu, u64 flags);
 	void (*ask_speed)(void *self, s32 cpu, u32 speed);
 	/* restarts a running timer */
@@ -144,9 +145,11 @@ struct world {
 
 static _Thread_local struct world *the_world;
 
-static __attribute__((noinline, cold, noreturn)) void out_of_range(const char *what, u32 index, u64 end)
+static __attribute__((noinline, cold, noreturn)) void out_of_range(const char *what, u32 index,
+								   u64 end)
 {
-	fprintf(stderr, "native policy: %s %u asked for, there are %llu\n", what, index, (unsigned long long)end);
+	fprintf(stderr, "native policy: %s %u asked for, there are %llu\n", what, index,
+		(unsigned long long)end);
 	abort();
 }
 
@@ -207,9 +210,11 @@ static __always_inline u32 cpu_capacity_now(s32 cpu)
 static __always_inline struct freq_rule freq_rule(u32 arm, s32 cpu)
 {
 	const struct policy_image *image = the_world->policy;
-	u32 row = in_range("arm", arm, MAX_ARMS), at = in_range("cpu", cpu, the_world->machine.nr_cpu_ids);
+	u32 row = in_range("arm", arm, MAX_ARMS),
+	    at = in_range("cpu", cpu, the_world->machine.nr_cpu_ids);
 
-	return (struct freq_rule){ .low = image->threshold[row][at], .stale_ms = image->freq_stale_ms };
+	return (struct freq_rule){ .low = image->threshold[row][at],
+				   .stale_ms = image->freq_stale_ms };
 }
 
 static __always_inline u64 cpu_freq_read(s32 cpu)

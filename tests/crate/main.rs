@@ -3,6 +3,7 @@
 //! once.
 
 mod bad_input;
+mod columns;
 mod ctl;
 mod doctor;
 mod export;

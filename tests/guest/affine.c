@@ -43,7 +43,8 @@ static void look(const cpu_set_t *set, unsigned *seed)
 		atomic_fetch_add(&looks, 1);
 		if (!CPU_ISSET(cpu, set)) {
 			atomic_fetch_add(&violations, 1);
-			printf("# affine: thread %d ran on CPU %d, which is not in its mask\n", gettid(), cpu);
+			printf("# affine: thread %d ran on CPU %d, which is not in its mask\n",
+			       gettid(), cpu);
 		}
 		if (i % 50 == 0)
 			nap(rand_r(seed) % 300000);

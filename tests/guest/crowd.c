@@ -72,7 +72,9 @@ int main(int argc, char **argv)
 	cpu_set_t set;
 
 	if (n < 1 || n > MAX_THREADS) {
-		fprintf(stderr, "usage: crowd THREADS SECONDS LIMIT_MS [idle], at most %d threads\n", MAX_THREADS);
+		fprintf(stderr,
+			"usage: crowd THREADS SECONDS LIMIT_MS [idle], at most %d threads\n",
+			MAX_THREADS);
 		return 2;
 	}
 	idle = argc > 4 && !strcmp(argv[4], "idle");
@@ -104,7 +106,7 @@ int main(int argc, char **argv)
 			longest = all[i].longest;
 	}
 	getrusage(RUSAGE_SELF, &used);
-	printf("# crowd: longest wait %.0f ms, %d never ran, limit %.0f ms, %ld switches\n", longest, never, limit,
-	       used.ru_nivcsw);
+	printf("# crowd: longest wait %.0f ms, %d never ran, limit %.0f ms, %ld switches\n",
+	       longest, never, limit, used.ru_nivcsw);
 	return longest > limit || never;
 }

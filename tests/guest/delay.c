@@ -146,13 +146,13 @@ int main(int argc, char **argv)
 			execl("/proc/self/exe", "delay", left, "exec", NULL);
 		return 0;
 	}
-	children =
-		mmap(NULL, MAX_CHILDREN * sizeof(*children), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	children = mmap(NULL, MAX_CHILDREN * sizeof(*children), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (children == MAP_FAILED)
 		return 2;
 	for (int i = 0; i < rounds; i++)
 		round_of(argv[2], n);
-	printf("# delay %s: here %d away %d obeyed %d disobeyed %d lost %d least %.0f most %.0f us\n", argv[2], here,
-	       away, obeyed, disobeyed, lost, least, most);
+	printf("# delay %s: here %d away %d obeyed %d disobeyed %d lost %d least %.0f most %.0f us\n",
+	       argv[2], here, away, obeyed, disobeyed, lost, least, most);
 	return lost > 0;
 }

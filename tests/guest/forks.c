@@ -17,7 +17,8 @@ static int parent(int count)
 
 		if (!pid)
 			_exit(7);
-		if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 7)
+		if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ||
+		    WEXITSTATUS(status) != 7)
 			return 1;
 	}
 	return 0;
@@ -44,6 +45,7 @@ int main(int argc, char **argv)
 		ended++;
 		bad += !WIFEXITED(status) || WEXITSTATUS(status);
 	}
-	printf("# forks: %d, %d parents, %d in trouble, %ld ms\n", count, ended, bad, now_ms() - begin);
+	printf("# forks: %d, %d parents, %d in trouble, %ld ms\n", count, ended, bad,
+	       now_ms() - begin);
 	return bad || ended != parallel;
 }

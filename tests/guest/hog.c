@@ -203,8 +203,8 @@ static int report(double percent)
 		if (s->due)
 			want = elapsed_ms * s->due / 100 / ms;
 		off = (share / want - 1) * 100;
-		printf("# hog %s: %.0f ms, share %.2f %%, due %.2f %%, off by %+.1f %%, %ld switches\n", s->text, s->ms,
-		       share * 100, want * 100, off, s->switches);
+		printf("# hog %s: %.0f ms, share %.2f %%, due %.2f %%, off by %+.1f %%, %ld switches\n",
+		       s->text, s->ms, share * 100, want * 100, off, s->switches);
 		bad |= percent && fabs(off) > percent;
 	}
 	printf("# hog total: %.0f ms in %.0f ms, %.2f CPUs\n", ms, elapsed_ms, ms / elapsed_ms);

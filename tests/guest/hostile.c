@@ -113,7 +113,8 @@ static int answer(int fd)
 
 static int hold(const char *path, int count)
 {
-	const char *half = "{\"req\":", *large = "{\"req\":\"stats\",\"args\":{\"target\":\"cpus\"}}\n";
+	const char *half = "{\"req\":",
+		   *large = "{\"req\":\"stats\",\"args\":{\"target\":\"cpus\"}}\n";
 	int held = 0, i, j;
 
 	for (i = 0; i < count; i++) {

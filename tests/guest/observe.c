@@ -19,19 +19,23 @@
 #define SCHEDULER_AGE_US 70000
 
 /* The rungs that choose a wakeup's CPU (policy/ladder.h). The first two do not ask wake_affine. */
-static const char *const rungs[] = { "prev_core",   "sync_local",  "recent_core", "sync_core",	  "sis_target",
-				     "sis_prev",    "sis_kthread", "sis_recent",  "sis_capacity", "sis_smt",
-				     "sis_core",    "sis_cpu",	   "wide_node",	  "wide_machine", "spread_wakeup",
-				     "fits_target", "fits_prev",   "fits_recent", "sis_none",	  "bias_prev_last",
-				     NULL };
+static const char *const rungs[] = { "prev_core",   "sync_local",     "recent_core",
+				     "sync_core",   "sis_target",     "sis_prev",
+				     "sis_kthread", "sis_recent",     "sis_capacity",
+				     "sis_smt",	    "sis_core",	      "sis_cpu",
+				     "wide_node",   "wide_machine",   "spread_wakeup",
+				     "fits_target", "fits_prev",      "fits_recent",
+				     "sis_none",    "bias_prev_last", NULL };
 static const char *const affine[] = { "wa_idle_this",	"wa_idle_prev",	  "wa_sync", "wa_prev_idle",
 				      "wa_weight_this", "wa_weight_prev", "wa_wide", "wa_same",
 				      "prev_core",	"sync_local",	  NULL };
 static const char *const unplaced[] = { "enq_unplaced", NULL };
 static const char *const by_fits[] = { "fits_target", "fits_prev", "fits_recent", NULL };
 static const char *const delayed[] = { "delay_wake", "delay_fork", NULL };
-static const char *const delay_ended[] = { "delay_cancel",     "delay_expire",	"delay_stolen",	 "delay_overdue",
-					   "delay_disallowed", "delay_refused", "delay_dropped", NULL };
+static const char *const delay_ended[] = { "delay_cancel",     "delay_expire",
+					   "delay_stolen",     "delay_overdue",
+					   "delay_disallowed", "delay_refused",
+					   "delay_dropped",    NULL };
 
 static int mistakes;
 
@@ -112,13 +116,14 @@ static bool arm_lives(const struct samples *s, const char *arm)
 }
 
 /* Calls @each with the arms of @s. */
-static void each_arm(const struct samples *s, void (*each)(const struct samples *, const char *arm, double),
-		     double with)
+static void each_arm(const struct samples *s,
+		     void (*each)(const struct samples *, const char *arm, double), double with)
 {
 	char arm[64];
 
 	for (int i = 0; i < s->n; i++)
-		if (!strncmp(s->in_order[i].name, "roost_arm_info{", 15) && label(s->in_order[i].name, "arm", arm))
+		if (!strncmp(s->in_order[i].name, "roost_arm_info{", 15) &&
+		    label(s->in_order[i].name, "arm", arm))
 			each(s, arm, with);
 }
 
@@ -134,16 +139,18 @@ static void check_buckets(const struct samples *s)
 		const struct sample *of = &s->in_order[i];
 		int stem = strcspn(of->name, "{") - 7;
 
-		if (stem < 0 || strncmp(of->name + stem, "_bucket{", 8) || !label(of->name, "le", le) ||
-		    !label(of->name, "arm", arm))
+		if (stem < 0 || strncmp(of->name + stem, "_bucket{", 8) ||
+		    !label(of->name, "le", le) || !label(of->name, "arm", arm))
 			continue;
 		if (of->value < before)
-			mistake("%s is %.0f, the bucket before it %.0f", of->name, of->value, before);
+			mistake("%s is %.0f, the bucket before it %.0f", of->name, of->value,
+				before);
 		before = of->value;
 		if (strcmp(le, "+Inf"))
 			continue;
 		before = 0;
-		if (of->value != known(find(s, "%.*s_count{arm=\"%s\"}", stem, of->name, arm), of->name))
+		if (of->value !=
+		    known(find(s, "%.*s_count{arm=\"%s\"}", stem, of->name, arm), of->name))
 			mistake("%s is %.0f, not the count", of->name, of->value);
 	}
 }
@@ -226,11 +233,12 @@ static void check_growth(const struct samples *old, const struct samples *now)
  * What had begun by the first scrape has ended by the second, except what is in progress: at most
  * one for each task. And what had ended by the first had begun by the second.
  */
-static void in_step(const char *what, const char *arm, const double begun[2], const double ended[2], double tasks)
+static void in_step(const char *what, const char *arm, const double begun[2], const double ended[2],
+		    double tasks)
 {
 	if (begun[0] - tasks > ended[1] || ended[0] - tasks > begun[1])
-		mistake("%s of arm %s: %.0f begun, then %.0f; %.0f ended, then %.0f; %.0f tasks", what, arm, begun[0],
-			begun[1], ended[0], ended[1], tasks);
+		mistake("%s of arm %s: %.0f begun, then %.0f; %.0f ended, then %.0f; %.0f tasks",
+			what, arm, begun[0], begun[1], ended[0], ended[1], tasks);
 }
 
 static const struct samples *earlier;
@@ -276,7 +284,8 @@ static int watch(int port, double seconds)
 		usleep(EXPORTER_AGE_US);
 		clock_gettime(CLOCK_MONOTONIC, &t);
 	} while (t.tv_sec - begin.tv_sec < seconds);
-	printf("# observe: %d scrapes in %.0f s, the last of %d samples; %d mistakes\n", n, seconds, old.n, mistakes);
+	printf("# observe: %d scrapes in %.0f s, the last of %d samples; %d mistakes\n", n, seconds,
+	       old.n, mistakes);
 	return mistakes || n < 2;
 }
 
@@ -299,14 +308,18 @@ static void check_arm(const struct samples *s, const char *arm, double slack)
 	for (int i = 0; i < nr_quiet; i++)
 		if (!strcmp(arm, quiet[i]))
 			slack = 0;
-	printf("# observe: arm %s: %.0f wakeups, %.0f of them placed, %.0f by fits; %.0f delays\n", arm,
-	       hist_count(s, arm, "wakeup_latency"), placed, sum(s, arm, by_fits), sum(s, arm, delayed));
-	check_equal("rungs and wakeups", arm, placed + sum(s, arm, unplaced), hist_count(s, arm, "wakeup_latency"),
-		    slack);
+	printf("# observe: arm %s: %.0f wakeups, %.0f of them placed, %.0f by fits; %.0f delays\n",
+	       arm, hist_count(s, arm, "wakeup_latency"), placed, sum(s, arm, by_fits),
+	       sum(s, arm, delayed));
+	check_equal("rungs and wakeups", arm, placed + sum(s, arm, unplaced),
+		    hist_count(s, arm, "wakeup_latency"), slack);
 	check_equal("wake_affine and rungs", arm, sum(s, arm, affine), placed, slack);
-	check_equal("placed by fits, and ran", arm, sum(s, arm, by_fits), hist_count(s, arm, "fits_wait"), slack);
-	check_equal("delays and their ends", arm, sum(s, arm, delayed), sum(s, arm, delay_ended), slack);
-	check_equal("delays and how long", arm, sum(s, arm, delay_ended), hist_count(s, arm, "delay_wait"), slack);
+	check_equal("placed by fits, and ran", arm, sum(s, arm, by_fits),
+		    hist_count(s, arm, "fits_wait"), slack);
+	check_equal("delays and their ends", arm, sum(s, arm, delayed), sum(s, arm, delay_ended),
+		    slack);
+	check_equal("delays and how long", arm, sum(s, arm, delay_ended),
+		    hist_count(s, arm, "delay_wait"), slack);
 	if (!placed)
 		mistake("arm %s has placed nobody", arm);
 }
@@ -339,7 +352,8 @@ static double bucket_in_json(const struct samples *json, const char *name, int l
 
 	label(name, "arm", arm);
 	for (int i = 0; i <= bucket; i++) {
-		const double *found = find(json, "args.resp.arms.%s.histograms.%.*s.%d", arm, length, name, i);
+		const double *found =
+			find(json, "args.resp.arms.%s.histograms.%.*s.%d", arm, length, name, i);
 
 		total += found ? *found : NAN;
 	}
@@ -354,10 +368,12 @@ static void check_between(const char *name, double before, double value, double 
 	compared++;
 	stood_still += before == after;
 	if (!(before <= value + 1e-6 && value <= after + 1e-6))
-		mistake("%s: %.17g, and in JSON %.17g before, %.17g after", name, value, before, after);
+		mistake("%s: %.17g, and in JSON %.17g before, %.17g after", name, value, before,
+			after);
 }
 
-static void compare_metrics(const struct samples *before, const struct samples *metrics, const struct samples *after)
+static void compare_metrics(const struct samples *before, const struct samples *metrics,
+			    const struct samples *after)
 {
 	int bucket = 0;
 
@@ -366,21 +382,22 @@ static void compare_metrics(const struct samples *before, const struct samples *
 		size_t length = strcspn(of->name, "{");
 
 		if (ends_with(of->name, length, "_total")) {
-			check_between(of->name, in_json(before, of->name), of->value, in_json(after, of->name));
+			check_between(of->name, in_json(before, of->name), of->value,
+				      in_json(after, of->name));
 		} else if (ends_with(of->name, length, "_seconds_bucket")) {
 			const char *name = of->name + strlen("roost_");
 
 			length -= strlen("roost_") + strlen("_seconds_bucket");
-			check_between(of->name, bucket_in_json(before, name, length, bucket), of->value,
-				      bucket_in_json(after, name, length, bucket));
+			check_between(of->name, bucket_in_json(before, name, length, bucket),
+				      of->value, bucket_in_json(after, name, length, bucket));
 			bucket = strstr(of->name, "\"+Inf\"") ? 0 : bucket + 1;
 		}
 	}
 }
 
 /* The counters of all CPUs add up to those of all arms, and each of them is in OpenMetrics. */
-static void compare_cpus(const struct samples *before, const struct samples *cpus, const struct samples *after,
-			 const struct samples *metrics)
+static void compare_cpus(const struct samples *before, const struct samples *cpus,
+			 const struct samples *after, const struct samples *metrics)
 {
 	static const char head[] = "args.resp.arms.default.counters.";
 
@@ -392,7 +409,8 @@ static void compare_cpus(const struct samples *before, const struct samples *cpu
 			continue;
 		name += sizeof(head) - 1;
 		for (int cpu = 0; cpu < get_nprocs(); cpu++)
-			total += known(find(cpus, "args.resp.cpus.%d.counters.%s", cpu, name), name);
+			total +=
+				known(find(cpus, "args.resp.cpus.%d.counters.%s", cpu, name), name);
 		check_between(name, known(find(before, "args.resp.%s", name), name), total,
 			      known(find(after, "args.resp.%s", name), name));
 		known(find(metrics, "roost_all_%s_total", name), name);
@@ -419,7 +437,8 @@ static int settled(int port, double slack)
 	each_arm(&metrics, check_arm, slack);
 	compare_metrics(&before, &metrics, &after);
 	compare_cpus(&before, &cpus, &after, &metrics);
-	printf("# observe: %d numbers, of which %d stood still; %d mistakes\n", compared, stood_still, mistakes);
+	printf("# observe: %d numbers, of which %d stood still; %d mistakes\n", compared,
+	       stood_still, mistakes);
 	return mistakes || stood_still < compared / 2;
 }
 

@@ -36,7 +36,8 @@ static int pin(int cpu)
 }
 
 /* 0 if the longest wait is within the limit. */
-static int measure(const char *mode, const char *name, double start, double ms, double yield_ms, double limit)
+static int measure(const char *mode, const char *name, double start, double ms, double yield_ms,
+		   double limit)
 {
 	struct timespec nap = { 0, NAP_NS };
 	double last = start, longest = 0, sum = 0;
@@ -60,8 +61,8 @@ static int measure(const char *mode, const char *name, double start, double ms, 
 		/* After a sleep the clock is read again, so that only the sleep is measured. */
 		last = sleeper ? now_ms() : t;
 	}
-	printf("# probe %s: longest wait %.3f ms, mean %.4f ms, %ld looks, limit %.0f ms\n", mode, longest, sum / n, n,
-	       limit);
+	printf("# probe %s: longest wait %.3f ms, mean %.4f ms, %ld looks, limit %.0f ms\n", mode,
+	       longest, sum / n, n, limit);
 	return longest > limit || n < 3;
 }
 

@@ -66,7 +66,8 @@ static void free_samples(struct samples *all)
 }
 
 /* Finds a value by its name, given as to printf(). NULL: there is none. */
-__attribute__((format(printf, 2, 3))) static const double *find(const struct samples *all, const char *name, ...)
+__attribute__((format(printf, 2, 3))) static const double *find(const struct samples *all,
+								const char *name, ...)
 {
 	char text[NAME_MAX_LENGTH];
 	struct sample key = { text }, *found;
@@ -85,13 +86,15 @@ __attribute__((format(printf, 2, 3))) static const double *find(const struct sam
  * Sends @request, and reads until @enough returns true or the other side closes. NULL: no answer.
  * The caller frees it.
  */
-static char *ask(int fd, const void *at, socklen_t size, const char *request, bool (*enough)(const char *, size_t))
+static char *ask(int fd, const void *at, socklen_t size, const char *request,
+		 bool (*enough)(const char *, size_t))
 {
 	size_t length = 0, room = 1 << 20;
 	char *text = malloc(room);
 	ssize_t got = -1;
 
-	if (!connect(fd, at, size) && write(fd, request, strlen(request)) == (ssize_t)strlen(request)) {
+	if (!connect(fd, at, size) &&
+	    write(fd, request, strlen(request)) == (ssize_t)strlen(request)) {
 		while ((got = read(fd, text + length, room - length - 1)) > 0) {
 			length += got;
 			if (enough(text, length))
@@ -154,8 +157,10 @@ static bool scrape(int port, struct samples *to)
 	struct sockaddr_in at = { .sin_family = AF_INET,
 				  .sin_port = htons(port),
 				  .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	char *page = ask(socket(AF_INET, SOCK_STREAM, 0), &at, sizeof(at),
-			 "GET /metrics HTTP/1.1\r\nHost: guest\r\nAccept: application/openmetrics-text\r\n\r\n", never);
+	char *page = ask(
+		socket(AF_INET, SOCK_STREAM, 0), &at, sizeof(at),
+		"GET /metrics HTTP/1.1\r\nHost: guest\r\nAccept: application/openmetrics-text\r\n\r\n",
+		never);
 	bool whole = page && read_metrics(page, to);
 
 	free(page);
@@ -195,7 +200,8 @@ static const char *read_value(const char *text, char *name, struct samples *to)
 			const char *key = text + 1;
 
 			text = skip_string(text);
-			snprintf(rest, NAME_MAX_LENGTH - length, ".%.*s", (int)(text - key - 1), key);
+			snprintf(rest, NAME_MAX_LENGTH - length, ".%.*s", (int)(text - key - 1),
+				 key);
 			text++;
 		} else {
 			snprintf(rest, NAME_MAX_LENGTH - length, ".%d", i++);
@@ -214,7 +220,8 @@ static bool ask_stats(const char *target, struct samples *to)
 	struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = "/var/run/scx/root/stats" };
 	char request[128], name[NAME_MAX_LENGTH] = "", *line;
 
-	snprintf(request, sizeof(request), "{\"req\":\"stats\",\"args\":{\"target\":\"%s\"}}\n", target);
+	snprintf(request, sizeof(request), "{\"req\":\"stats\",\"args\":{\"target\":\"%s\"}}\n",
+		 target);
 	line = ask(socket(AF_UNIX, SOCK_STREAM, 0), &at, sizeof(at), request, one_line);
 	if (!line)
 		return false;

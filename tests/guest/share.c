@@ -35,7 +35,8 @@ static int first_thread(int cpu)
 	int first;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+		 cpu);
 	f = fopen(path, "r");
 	if (!f || fscanf(f, "%d", &first) != 1)
 		fail(path);
@@ -95,8 +96,8 @@ static int sharing(const struct task *tasks, int n)
 int main(int argc, char **argv)
 {
 	int n = argc > 1 ? atoi(argv[1]) : 0, ms = argc > 2 ? atoi(argv[2]) : 0;
-	struct task *tasks =
-		mmap(NULL, sizeof(*tasks) * MAX_TASKS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct task *tasks = mmap(NULL, sizeof(*tasks) * MAX_TASKS, PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pids[MAX_TASKS];
 	unsigned int moves = 0;
 	cpu_set_t free_set;

@@ -158,6 +158,7 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < 2 * nr_pairs; i++)
 		pthread_join(threads[i], NULL);
-	printf("# stack: %d wakeups, %d on a CPU that another of the same instant had\n", rounds * nr_pairs, shared);
+	printf("# stack: %d wakeups, %d on a CPU that another of the same instant had\n",
+	       rounds * nr_pairs, shared);
 	return 0;
 }

@@ -69,11 +69,13 @@ static void change(FILE *to)
 	for (i = 0; i < (unsigned int)nr_features; i++)
 		if (needs[i] >= 0 && !(on >> needs[i] & 1))
 			on &= ~(1U << i);
-	fprintf(to, "{\"req\":\"ctl\",\"args\":{\"op\":\"set\",\"arm\":\"%s\",\"change\":{", arms[random() % 4]);
+	fprintf(to, "{\"req\":\"ctl\",\"args\":{\"op\":\"set\",\"arm\":\"%s\",\"change\":{",
+		arms[random() % 4]);
 	list(to, "enable", names, nr_features, on);
 	fprintf(to, ",");
 	list(to, "disable", names, nr_features, ~on);
-	fprintf(to, ",\"set\":{\"slice-us\":%ld,\"min-slice-us\":%ld}}}}\n", 1000 + random() % 5000, random() % 1000);
+	fprintf(to, ",\"set\":{\"slice-us\":%ld,\"min-slice-us\":%ld}}}}\n", 1000 + random() % 5000,
+		random() % 1000);
 }
 
 int main(int argc, char **argv)
@@ -103,7 +105,8 @@ int main(int argc, char **argv)
 			change(to);
 		fflush(to);
 		for (i = 0; i < together; i++) {
-			if (!fgets(answer, sizeof(answer), from) || strncmp(answer, "{\"errno\":0,", 11)) {
+			if (!fgets(answer, sizeof(answer), from) ||
+			    strncmp(answer, "{\"errno\":0,", 11)) {
 				printf("# toggle: after %d changes: %s\n", done + i, answer);
 				return 1;
 			}

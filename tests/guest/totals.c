@@ -29,7 +29,8 @@ int main(int argc, char **argv)
 	char text[4096];
 	ssize_t got;
 
-	strncpy(at.sun_path, argc > 1 ? argv[1] : "/var/run/scx/root/stats", sizeof(at.sun_path) - 1);
+	strncpy(at.sun_path, argc > 1 ? argv[1] : "/var/run/scx/root/stats",
+		sizeof(at.sun_path) - 1);
 	if (connect(fd, (struct sockaddr *)&at, sizeof(at)) || dprintf(fd, "%s\n", request) < 0) {
 		perror(at.sun_path);
 		return 1;

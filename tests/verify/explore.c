@@ -169,7 +169,8 @@ static uint64_t state(void)
 	uint64_t h = mixed_bytes(1, shared, shared_size);
 
 	for (int i = 0; i < scenario->nr_threads; i++)
-		h = mixed(mixed(h, contexts[i].history), contexts[i].done + 2 * contexts[i].irqs_off);
+		h = mixed(mixed(h, contexts[i].history),
+			  contexts[i].done + 2 * contexts[i].irqs_off);
 	for (int i = 0; i < CPUS_MAX; i++) {
 		h = mixed(h, cpus[i].nr_stores);
 		for (int j = 0; j < cpus[i].nr_stores; j++) {
@@ -234,7 +235,8 @@ static bool may_go_on(int thread)
 
 		if (i == thread || other->cpu != t->cpu || contexts[i].done)
 			continue;
-		if (contexts[i].irqs_off || (other->irq && contexts[i].started && !contexts[i].rests))
+		if (contexts[i].irqs_off ||
+		    (other->irq && contexts[i].started && !contexts[i].rests))
 			return false;
 	}
 	return !c->ready || c->ready(c->ready_arg);
@@ -276,10 +278,13 @@ static void carry_out(struct choice c)
 static void compare(const struct uses *a, const struct uses *b)
 {
 	for (size_t i = 0; i <= shared_size / 512; i++) {
-		uint64_t a_all = a->reads[0][i] | a->writes[0][i] | a->reads[1][i] | a->writes[1][i];
-		uint64_t b_all = b->reads[0][i] | b->writes[0][i] | b->reads[1][i] | b->writes[1][i];
+		uint64_t a_all =
+			a->reads[0][i] | a->writes[0][i] | a->reads[1][i] | a->writes[1][i];
+		uint64_t b_all =
+			b->reads[0][i] | b->writes[0][i] | b->reads[1][i] | b->writes[1][i];
 		uint64_t clash = (a->writes[0][i] & b_all) | (b->writes[0][i] & a_all) |
-				 (a->writes[1][i] & b->reads[0][i]) | (b->writes[1][i] & a->reads[0][i]);
+				 (a->writes[1][i] & b->reads[0][i]) |
+				 (b->writes[1][i] & a->reads[0][i]);
 
 		for (int bit = 0; clash; bit++, clash >>= 1)
 			if (clash & 1)
@@ -446,7 +451,8 @@ static void tell_step(struct choice c)
 		return;
 	}
 	t = &contexts[c.thread];
-	fprintf(stderr, "    %s %s %s\n", scenario->threads[c.thread].name, t->started ? step_names[t->kind] : "begins",
+	fprintf(stderr, "    %s %s %s\n", scenario->threads[c.thread].name,
+		t->started ? step_names[t->kind] : "begins",
 		t->started && t->at ? explore_name(t->at) : "");
 }
 
@@ -559,7 +565,8 @@ void irqs_on(void)
 	if (--contexts[running].irqs_off)
 		return;
 	for (int i = 0; i < scenario->nr_threads; i++)
-		if (scenario->threads[i].irq && scenario->threads[i].cpu == scenario->threads[running].cpu) {
+		if (scenario->threads[i].irq &&
+		    scenario->threads[i].cpu == scenario->threads[running].cpu) {
 			step(STEP_KERNEL, NULL);
 			return;
 		}
@@ -622,7 +629,8 @@ void explore_access(void *at, unsigned size, enum step_kind kind)
 	if (kind == STEP_ATOMIC)
 		see_all(running);
 	if (kind != STEP_WRITE)
-		contexts[running].history = mixed_bytes(mixed(contexts[running].history, from), at, size);
+		contexts[running].history =
+			mixed_bytes(mixed(contexts[running].history, from), at, size);
 	if (kind == STEP_WRITE && gives_way && !contexts[running].in_step && memory != MEMORY_SC)
 		keep_back(at, size);
 }

@@ -261,7 +261,8 @@ s32 scan_llc_summary(port_task *p, const struct scan *s)
 {
 	s32 cpu = any_allowed();
 
-	assume(cpu == NO_CPU || (cpu_facts(cpu)->llc == llc_index(s->llc) && scan_accepts(p, s, cpu)));
+	assume(cpu == NO_CPU ||
+	       (cpu_facts(cpu)->llc == llc_index(s->llc) && scan_accepts(p, s, cpu)));
 	return cpu;
 }
 

@@ -46,7 +46,8 @@ struct cpu_view {
 
 /* Four objects of a type. */
 #define TABLE(type, name) static type name##_0, name##_1, name##_2, name##_3
-#define ROW(name, i)	  ((i) == 0 ? &name##_0 : (i) == 1 ? &name##_1 : (i) == 2 ? &name##_2 : &name##_3)
+#define ROW(name, i)                                                                               \
+	((i) == 0 ? &name##_0 : (i) == 1 ? &name##_1 : (i) == 2 ? &name##_2 : &name##_3)
 
 TABLE(struct cpu_facts, the_cpu);
 TABLE(struct llc_facts, the_llc);

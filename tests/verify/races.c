@@ -134,7 +134,8 @@ static void cores_are_over(void)
 	must(count_of(STAT_sis_core) <= 1, "two tasks were placed on one idle core");
 	must(claims == (shared.where[FIRST] == NEXT) + (shared.where[SECOND] == NEXT),
 	     "a task and no claim, or the reverse");
-	must(!!shared.cpus[2].core_claim == count_of(STAT_sis_core), "a claim of a core and no task, or the reverse");
+	must(!!shared.cpus[2].core_claim == count_of(STAT_sis_core),
+	     "a claim of a core and no task, or the reverse");
 }
 
 /* ---- release: a task with an expired claim leaves our class before it runs; another wakes ---- */
@@ -166,8 +167,10 @@ static void release_is_over(void)
 {
 	const struct task_state *second = &shared.states[SECOND];
 
-	must(!!shared.cpus[2].claim == (second->idle_cpu == 3), "a claim and no task, or the reverse");
-	must(!shared.cpus[2].claim || claim_made(shared.cpus[2].claim, second->idle_at), "a claim of another");
+	must(!!shared.cpus[2].claim == (second->idle_cpu == 3),
+	     "a claim and no task, or the reverse");
+	must(!shared.cpus[2].claim || claim_made(shared.cpus[2].claim, second->idle_at),
+	     "a claim of another");
 }
 
 /* ---- the slice timer of CPU 0 fires while a task is queued there by CPU 1 ---- */
@@ -200,7 +203,8 @@ static void slice_timer_comes(void)
 static void timer_is_over(void)
 {
 	must(shared.where[FIRST] == QUEUED, "the task was not queued");
-	must(shared.armed[TIMER_SLICE][0] || shared.kicked[0], "a task waits, and no timer ends the slice");
+	must(shared.armed[TIMER_SLICE][0] || shared.kicked[0],
+	     "a task waits, and no timer ends the slice");
 }
 
 /* ---- CPU limits: the timer of the queue where tasks of group 1 are parked ---- */
@@ -222,7 +226,8 @@ static void park_begins_with(u64 runtime)
 						   .throttled_since = BEGINNING - 1000,
 						   .near = MAX_CGROUPS + 1 };
 	shared.limits = (struct limits){ .changes = 1, .any = 1 };
-	shared.parks[1] = (struct park){ .timer_at = BEGINNING, .came_at = BEGINNING - 2 * PARK_WATCH_NS };
+	shared.parks[1] =
+		(struct park){ .timer_at = BEGINNING, .came_at = BEGINNING - 2 * PARK_WATCH_NS };
 	shared.armed[TIMER_PARK][1] = BEGINNING;
 }
 
@@ -283,7 +288,8 @@ static void released_is_served(void)
 
 static void delay_begins_with(u32 features)
 {
-	rig_begins(current, 1, FEATURE_prev_idle | FEATURE_claim | FEATURE_delay_migration | features);
+	rig_begins(current, 1,
+		   FEATURE_prev_idle | FEATURE_claim | FEATURE_delay_migration | features);
 	image.threshold[0][1] = image.threshold[0][2] = CAPACITY_SCALE;
 	rig_runs(WAKER, 0);
 	rig_runs(BUSY, 3);
@@ -407,8 +413,9 @@ static void two_delays_begin(void)
 
 static u64 delays_ended(void)
 {
-	return count_of(STAT_delay_expire) + count_of(STAT_delay_cancel) + count_of(STAT_delay_stolen) +
-	       count_of(STAT_delay_overdue) + count_of(STAT_delay_dropped) + count_of(STAT_delay_disallowed) +
+	return count_of(STAT_delay_expire) + count_of(STAT_delay_cancel) +
+	       count_of(STAT_delay_stolen) + count_of(STAT_delay_overdue) +
+	       count_of(STAT_delay_dropped) + count_of(STAT_delay_disallowed) +
 	       count_of(STAT_delay_refused);
 }
 
@@ -423,7 +430,8 @@ static void no_delay_is_left(u64 tasks)
 		must(!shared.cpus[i].claim, "a claim has outlived its task");
 	must(count_of(STAT_delay_wake) == tasks, "not each task was delayed");
 	must(delays_ended() == tasks, "a delay has ended twice, or not at all");
-	must(count_of(STAT_claim_set) == count_of(STAT_claim_release) + count_of(STAT_claim_clear_run),
+	must(count_of(STAT_claim_set) ==
+		     count_of(STAT_claim_release) + count_of(STAT_claim_clear_run),
 	     "a claim has ended twice, or not at all");
 }
 
@@ -447,19 +455,22 @@ static const struct scenario scenarios[] = {
 	  claims_begin_at_once,
 	  claims_are_over,
 	  rig_enters,
-	  { THREAD("waker 0", wake_first, 0), THREAD("waker 1", wake_second, 1), THREAD("CPU 2", cpu2_serves, 2) },
+	  { THREAD("waker 0", wake_first, 0), THREAD("waker 1", wake_second, 1),
+	    THREAD("CPU 2", cpu2_serves, 2) },
 	  3 },
 	{ "claim_apart",
 	  claims_begin_apart,
 	  claims_are_over,
 	  rig_enters,
-	  { THREAD("waker 0", wake_first, 0), THREAD("waker 1", wake_second, 1), THREAD("CPU 2", cpu2_serves, 2) },
+	  { THREAD("waker 0", wake_first, 0), THREAD("waker 1", wake_second, 1),
+	    THREAD("CPU 2", cpu2_serves, 2) },
 	  3 },
 	{ "claim_expires",
 	  claims_begin_late,
 	  late_claims_are_over,
 	  rig_enters,
-	  { THREAD("waker 0", wake_first, 0), THREAD("waker 1", wake_second, 1), THREAD("CPU 2", cpu2_serves, 2) },
+	  { THREAD("waker 0", wake_first, 0), THREAD("waker 1", wake_second, 1),
+	    THREAD("CPU 2", cpu2_serves, 2) },
 	  3 },
 	{ "claim_release",
 	  release_begins,
@@ -491,7 +502,8 @@ static const struct scenario scenarios[] = {
 	  two_delays_begin,
 	  two_delays_are_over,
 	  rig_enters,
-	  { THREAD("timer 0", delay_timer_comes_for_two, 0), INTERRUPT("wakeup on CPU 0", second_wakes_later, 0),
+	  { THREAD("timer 0", delay_timer_comes_for_two, 0),
+	    INTERRUPT("wakeup on CPU 0", second_wakes_later, 0),
 	    THREAD("CPUs 1, 2", idle_cpus_run_both, 1) },
 	  3 },
 	{ "delay_steal",
@@ -527,8 +539,8 @@ static bool holds(struct scenario s, enum memory_model model)
 
 	current = &s;
 	wrong = explore(&s, model);
-	printf("%s %s: %s (%lu states, %lu runs)\n", s.name, model_names[model], wrong ? wrong : "holds",
-	       explored_states(), explored_runs());
+	printf("%s %s: %s (%lu states, %lu runs)\n", s.name, model_names[model],
+	       wrong ? wrong : "holds", explored_states(), explored_runs());
 	return !wrong;
 }
 
@@ -541,7 +553,8 @@ int main(int argc, char **argv)
 		if (argc < 3)
 			puts(scenarios[i].name);
 		for (int m = 0; m < NR_MEMORY_MODELS; m++)
-			if (argc >= 3 && !strcmp(argv[1], scenarios[i].name) && !strcmp(argv[2], model_names[m]))
+			if (argc >= 3 && !strcmp(argv[1], scenarios[i].name) &&
+			    !strcmp(argv[2], model_names[m]))
 				all &= holds(scenarios[i], m);
 	}
 	return !all;

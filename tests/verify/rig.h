@@ -66,7 +66,9 @@ struct shared {
 struct shared shared;
 
 static struct cpu_facts facts[NR_CPUS];
-static struct llc_facts llc = { .nr_cpus = NR_CPUS, .nr_words = 1, .capacity = NR_CPUS * CAPACITY_SCALE };
+static struct llc_facts llc = { .nr_cpus = NR_CPUS,
+				.nr_words = 1,
+				.capacity = NR_CPUS * CAPACITY_SCALE };
 static struct node_facts node = { .nr_llcs = 1 };
 static struct domains one_piece;
 static u16 cpu_of_llc[NR_CPUS];
@@ -170,8 +172,8 @@ static void kernel_arms(void *self, enum timer_kind which, s32 cpu, u64 ns)
 	step_ends();
 }
 
-static const struct kernel kernel_of_rig = { kernel_inserts, kernel_queues, kernel_kicks, kernel_asks_speed,
-					     kernel_arms };
+static const struct kernel kernel_of_rig = { kernel_inserts, kernel_queues, kernel_kicks,
+					     kernel_asks_speed, kernel_arms };
 
 static port_task *first_of(s32 cpu, int from, enum where where)
 {
@@ -322,7 +324,8 @@ static void claim_stood(port_task *p, s32 cpu)
 	struct task_state *ts = p->state;
 
 	if (shared.claims_hold && ts->idle_cpu == cpu + 1)
-		must(claim_made(shared.cpus[cpu].claim, ts->idle_at), "a claim has ended before its task ran");
+		must(claim_made(shared.cpus[cpu].claim, ts->idle_at),
+		     "a claim has ended before its task ran");
 }
 
 /* schedule(): the next task of the local queue runs. */
@@ -401,7 +404,10 @@ static void rig_world(int thread, s32 cpu, bool smt)
 
 	*w = (struct world){
 		.machine = { NR_CPUS, NR_CPUS, 1, 1, smt, 0 },
-		.tunables = { .timers = 1, .wait_bound_ns = 2500000000, .imbalance_pct = 117, .limits = 1 },
+		.tunables = { .timers = 1,
+			      .wait_bound_ns = 2500000000,
+			      .imbalance_pct = 117,
+			      .limits = 1 },
 		.policy = &image,
 		.cpus = facts,
 		.llcs = &llc,
@@ -451,8 +457,9 @@ static void rig_begins(const struct scenario *s, int threads_per_core, u32 featu
 		rig_world(i, s->threads[i].cpu, threads_per_core > 1);
 	the_world = &worlds[0];
 	for (int i = 0; i < NR_TASKS; i++) {
-		shared.tasks[i] =
-			(port_task){ .allowed = &mask, .state = &shared.states[i], .pid = 100 + i, .sleeps = true };
+		shared.tasks[i] = (port_task){
+			.allowed = &mask, .state = &shared.states[i], .pid = 100 + i, .sleeps = true
+		};
 		task_begins(&shared.states[i], BEGINNING - SLICE);
 		shared.states[i].load_cpu = 1;
 		shared.states[i].nice_weight = NICE0_WEIGHT;
@@ -498,7 +505,8 @@ static void rig_enters(int thread)
 
 /* ---- names, for error messages ---- */
 
-#define FIELD(type, field) { offsetof(struct type, field), sizeof(((struct type *)0)->field), #field }
+#define FIELD(type, field)                                                                         \
+	{ offsetof(struct type, field), sizeof(((struct type *)0)->field), #field }
 
 struct field {
 	size_t at, size;
@@ -544,9 +552,11 @@ const char *explore_name(const void *place)
 	if (at < sizeof(shared.cpus))
 		return named("CPU", at, sizeof(struct cpu_state), cpu_fields);
 	if (at - offsetof(struct shared, states) < sizeof(shared.states))
-		return named("task", at - offsetof(struct shared, states), sizeof(struct task_state), task_fields);
+		return named("task", at - offsetof(struct shared, states),
+			     sizeof(struct task_state), task_fields);
 	if (at - offsetof(struct shared, llcs) < sizeof(shared.llcs))
-		return named("LLC", at - offsetof(struct shared, llcs), sizeof(struct llc_state), none);
+		return named("LLC", at - offsetof(struct shared, llcs), sizeof(struct llc_state),
+			     none);
 	return named("kernel", at - offsetof(struct shared, sets), sizeof(shared), none);
 }
 

@@ -21,26 +21,26 @@ void __tsan_func_exit(void)
 {
 }
 
-#define PLAIN(bytes)                                                                                                   \
-	void __tsan_read##bytes(void *at);                                                                             \
-	void __tsan_read##bytes(void *at)                                                                              \
-	{                                                                                                              \
-		explore_access(at, bytes, STEP_READ);                                                                  \
-	}                                                                                                              \
-	void __tsan_write##bytes(void *at);                                                                            \
-	void __tsan_write##bytes(void *at)                                                                             \
-	{                                                                                                              \
-		explore_access(at, bytes, STEP_WRITE);                                                                 \
-	}                                                                                                              \
-	void __tsan_unaligned_read##bytes(void *at);                                                                   \
-	void __tsan_unaligned_read##bytes(void *at)                                                                    \
-	{                                                                                                              \
-		explore_access(at, bytes, STEP_READ);                                                                  \
-	}                                                                                                              \
-	void __tsan_unaligned_write##bytes(void *at);                                                                  \
-	void __tsan_unaligned_write##bytes(void *at)                                                                   \
-	{                                                                                                              \
-		explore_access(at, bytes, STEP_WRITE);                                                                 \
+#define PLAIN(bytes)                                                                               \
+	void __tsan_read##bytes(void *at);                                                         \
+	void __tsan_read##bytes(void *at)                                                          \
+	{                                                                                          \
+		explore_access(at, bytes, STEP_READ);                                              \
+	}                                                                                          \
+	void __tsan_write##bytes(void *at);                                                        \
+	void __tsan_write##bytes(void *at)                                                         \
+	{                                                                                          \
+		explore_access(at, bytes, STEP_WRITE);                                             \
+	}                                                                                          \
+	void __tsan_unaligned_read##bytes(void *at);                                               \
+	void __tsan_unaligned_read##bytes(void *at)                                                \
+	{                                                                                          \
+		explore_access(at, bytes, STEP_READ);                                              \
+	}                                                                                          \
+	void __tsan_unaligned_write##bytes(void *at);                                              \
+	void __tsan_unaligned_write##bytes(void *at)                                               \
+	{                                                                                          \
+		explore_access(at, bytes, STEP_WRITE);                                             \
 	}
 PLAIN(1)
 PLAIN(2)
@@ -60,25 +60,27 @@ void __tsan_write_range(void *at, long size)
 	explore_access(at, size, STEP_WRITE);
 }
 
-#define CHANGES(what, does)                                                                                            \
-	uint64_t __tsan_atomic64_##what(uint64_t *at, uint64_t v, int order);                                          \
-	uint64_t __tsan_atomic64_##what(uint64_t *at, uint64_t v, int order)                                           \
-	{                                                                                                              \
-		uint64_t old;                                                                                          \
-                                                                                                                       \
-		(void)order;                                                                                           \
-		explore_access(at, 8, STEP_ATOMIC);                                                                    \
-		old = *at;                                                                                             \
-		*at = does;                                                                                            \
-		return old;                                                                                            \
+#define CHANGES(what, does)                                                                        \
+	uint64_t __tsan_atomic64_##what(uint64_t *at, uint64_t v, int order);                      \
+	uint64_t __tsan_atomic64_##what(uint64_t *at, uint64_t v, int order)                       \
+	{                                                                                          \
+		uint64_t old;                                                                      \
+                                                                                                   \
+		(void)order;                                                                       \
+		explore_access(at, 8, STEP_ATOMIC);                                                \
+		old = *at;                                                                         \
+		*at = does;                                                                        \
+		return old;                                                                        \
 	}
 CHANGES(fetch_add, old + v)
 CHANGES(fetch_or, old | v)
 CHANGES(fetch_and, old &v)
 CHANGES(exchange, v)
 
-int __tsan_atomic64_compare_exchange_strong(uint64_t *at, uint64_t *old, uint64_t v, int order, int fails);
-int __tsan_atomic64_compare_exchange_strong(uint64_t *at, uint64_t *old, uint64_t v, int order, int fails)
+int __tsan_atomic64_compare_exchange_strong(uint64_t *at, uint64_t *old, uint64_t v, int order,
+					    int fails);
+int __tsan_atomic64_compare_exchange_strong(uint64_t *at, uint64_t *old, uint64_t v, int order,
+					    int fails)
 {
 	uint64_t found;
 

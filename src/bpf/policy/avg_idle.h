@@ -42,7 +42,8 @@ enum arrival {
 /* The longest mean: twice what a search may cost (kernel: 2 * rq->max_idle_balance_cost). ns */
 static __always_inline u64 longest_idle(const struct cpu_state *cs)
 {
-	u64 cost = cs->steal_cost[STEAL_LLC] + cs->steal_cost[STEAL_NODE] + cs->steal_cost[STEAL_MACHINE];
+	u64 cost = cs->steal_cost[STEAL_LLC] + cs->steal_cost[STEAL_NODE] +
+		   cs->steal_cost[STEAL_MACHINE];
 	u64 least = machine_arm()->migration_cost_ns;
 
 	return 2 * (cost > least ? cost : least);
@@ -129,7 +130,8 @@ static __always_inline u64 search_budget(const struct cpu_state *cs)
  * A search of @level took @ns. The cost of a level is the most that it has taken, less one per cent
  * a second (kernel: update_newidle_cost()).
  */
-static __always_inline void search_took(struct cpu_state *cs, enum steal_level level, u64 ns, u64 now)
+static __always_inline void search_took(struct cpu_state *cs, enum steal_level level, u64 ns,
+					u64 now)
 {
 	u64 most = machine_arm()->migration_cost_ns + SEARCH_SLACK_NS;
 	u64 *cost = &cs->steal_cost[level];

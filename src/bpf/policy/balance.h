@@ -45,7 +45,8 @@ subprog s32 heavier_queue(s32 cpu, u32 llc)
 	for_below (i, f->nr_cpus, MAX_CPUS) {
 		s32 other = llc_cpu(f->first + i);
 
-		if (cpu_state(other)->weight <= most || !set_has(SET_WAITING, llc, i) || !same_domain(other, cpu))
+		if (cpu_state(other)->weight <= most || !set_has(SET_WAITING, llc, i) ||
+		    !same_domain(other, cpu))
 			continue;
 		most = cpu_state(other)->weight;
 		heaviest = other;

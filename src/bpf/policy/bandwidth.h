@@ -343,7 +343,8 @@ static __always_inline u64 budget_used(port_task *p, const struct task_state *ts
 }
 
 /* Cut the slice to the budget. */
-static __always_inline void budget_caps(port_task *p, struct cpu_state *cs, const struct task_state *ts)
+static __always_inline void budget_caps(port_task *p, struct cpu_state *cs,
+					const struct task_state *ts)
 {
 	u64 used = budget_used(p, ts), left = used < ts->budget ? ts->budget - used : 0;
 

@@ -31,7 +31,8 @@ static __always_inline void choose(struct choice *best, u64 util, s32 cpu)
 	u32 capacity = cpu_capacity_now(cpu);
 
 	best->perfect = quiet && fits;
-	if (best->perfect || suits < best->suits || (suits == best->suits && capacity > best->capacity)) {
+	if (best->perfect || suits < best->suits ||
+	    (suits == best->suits && capacity > best->capacity)) {
 		best->cpu = cpu;
 		best->suits = suits;
 		best->capacity = capacity;
@@ -39,8 +40,8 @@ static __always_inline void choose(struct choice *best, u64 util, s32 cpu)
 }
 
 /* Choose among the free CPUs of @llc, from position @start and around; stop at a perfect one. */
-subprog u32 choose_in_llc(port_task *p trusted, const struct wakeup *w nonnull, struct choice *best nonnull, u32 llc,
-			  u32 start)
+subprog u32 choose_in_llc(port_task *p trusted, const struct wakeup *w nonnull,
+			  struct choice *best nonnull, u32 llc, u32 start)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);
 	u32 nr_words = f->nr_words, i;
@@ -53,7 +54,8 @@ subprog u32 choose_in_llc(port_task *p trusted, const struct wakeup *w nonnull, 
 			s32 cpu = llc_cpu(f->first + base + lowest_bit(word));
 
 			word &= word - 1;
-			if (!cpu_free(cpu, w->sched_idle) || claimed(w, cpu) || !task_allowed(p, cpu))
+			if (!cpu_free(cpu, w->sched_idle) || claimed(w, cpu) ||
+			    !task_allowed(p, cpu))
 				continue;
 			choose(best, w->util, cpu);
 			if (best->perfect)
@@ -69,7 +71,8 @@ static __always_inline bool machine_has_idle_core(void)
 
 	if (!machine_facts()->smt)
 		return false;
-	return nr_llcs == 1 ? !set_empty(SET_IDLE_CORE, 0) : next_llc(SET_IDLE_CORE, 0, nr_llcs) != NO_CPU;
+	return nr_llcs == 1 ? !set_empty(SET_IDLE_CORE, 0)
+			    : next_llc(SET_IDLE_CORE, 0, nr_llcs) != NO_CPU;
 }
 
 /*

@@ -133,14 +133,16 @@ static __always_inline u32 cgroup_task_weight(u32 index, u32 nice_weight)
 	 * Its part of the group. The group's load holds this task already, or will after the next
 	 * sweep.
 	 */
-	weight = ((u64)cg->weight * nice_weight << FRACTION_BITS) / (cg->load > nice_weight ? cg->load : nice_weight);
+	weight = ((u64)cg->weight * nice_weight << FRACTION_BITS) /
+		 (cg->load > nice_weight ? cg->load : nice_weight);
 	for_below (level, CGROUP_DEPTH, CGROUP_DEPTH) {
 		struct cgroup_state *parent = cgroup_state(cg->parent);
 
 		if (cg->parent == ROOT_CGROUP)
 			break;
 		/* The siblings share what the parent has. */
-		weight = weight * parent->weight / (parent->children > cg->weight ? parent->children : cg->weight);
+		weight = weight * parent->weight /
+			 (parent->children > cg->weight ? parent->children : cg->weight);
 		cg = parent;
 	}
 	weight = (weight + (1 << FRACTION_BITS) / 2) >> FRACTION_BITS;

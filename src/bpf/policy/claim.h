@@ -108,7 +108,8 @@ subprog bool core_unclaimed(s32 cpu, u32 features, u64 now, u64 ttl)
 	 * claim_live() written out: the deepest call chain that ends here has eight frames, the
 	 * limit.
 	 */
-	if ((features & FEATURE_core_claim) && claim_counts(claim_stamp(core_claim_of(cpu)), features, now, ttl))
+	if ((features & FEATURE_core_claim) &&
+	    claim_counts(claim_stamp(core_claim_of(cpu)), features, now, ttl))
 		return false;
 	if (claim_counts(claim_stamp(&cpu_state(cpu)->claim), features, now, ttl))
 		return false;
@@ -197,7 +198,8 @@ static __always_inline bool take(const struct wakeup *w, s32 cpu)
 
 static __always_inline bool core_take(const struct wakeup *w, s32 cpu)
 {
-	return !has(w, FEATURE_claim) || claim_core_take(cpu, w->features, w->arm, w->now, w->claim_ttl);
+	return !has(w, FEATURE_claim) ||
+	       claim_core_take(cpu, w->features, w->arm, w->now, w->claim_ttl);
 }
 
 /* ---- ending ---- */
@@ -216,7 +218,8 @@ subprog bool claim_end(s32 cpu, u64 now)
  * [claim_plain] The CPU has switched to a task of ours (@how: STAT_claim_clear_run), to another
  * class or to idle: a plain claim ends.
  */
-static __always_inline void plain_claim_clear(s32 cpu, const struct cpu_state *cs, enum roost_stat how)
+static __always_inline void plain_claim_clear(s32 cpu, const struct cpu_state *cs,
+					      enum roost_stat how)
 {
 	if ((cs->claim & PLAIN_CLAIM) && claim_end(cpu, cs->claim))
 		count(how);
@@ -240,7 +243,8 @@ static __always_inline void placed_idle(struct task_state *ts, s32 cpu, u64 look
  */
 static __always_inline void placed_over(struct task_state *ts, enum roost_stat how)
 {
-	if (claim_stamp(&cpu_state(ts->idle_cpu - 1)->claim) && claim_end(ts->idle_cpu - 1, ts->idle_at))
+	if (claim_stamp(&cpu_state(ts->idle_cpu - 1)->claim) &&
+	    claim_end(ts->idle_cpu - 1, ts->idle_at))
 		count_for(ts->pol.arm, how);
 	ts->idle_cpu = 0;
 }
@@ -269,7 +273,8 @@ static __always_inline void spread_lost(struct task_state *ts)
  * begun to run on its chosen CPU since this one's check. This compares placed_started and not
  * times: a virtual CPU may be stopped between its clock and its check.
  */
-static __always_inline void placed_runs(struct task_state *ts, s32 cpu, struct cpu_state *cs, u64 now)
+static __always_inline void placed_runs(struct task_state *ts, s32 cpu, struct cpu_state *cs,
+					u64 now)
 {
 	bool there = ts->idle_cpu == cpu + 1;
 

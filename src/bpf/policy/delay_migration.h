@@ -78,7 +78,8 @@ static __always_inline void delay_unclaim(u32 arm, s32 cpu, u64 stamp)
 /* May a task placed on @cpu be delayed beside its waker? For exec: stay where it is? */
 static __always_inline bool delay_may(const struct wakeup *w, s32 cpu)
 {
-	return has(w, FEATURE_delay_migration) && cpu != w->prev_any && cpu != w->this_cpu && w->this_allowed;
+	return has(w, FEATURE_delay_migration) && cpu != w->prev_any && cpu != w->this_cpu &&
+	       w->this_allowed;
 }
 
 /* Is a delay worth it? @cpu (@idle: it was chosen as idle) is slow. */
@@ -94,8 +95,8 @@ subprog u32 delay_decide(struct task_state *ts nonnull, s32 here, s32 cpu, bool 
 
 	if (!delay_pays(features, arm, cpu, idle))
 		return DELAY_NOT;
-	if (cpu_idle(here) &&
-	    (!(features & FEATURE_claim) || claim_take(here, features, arm, now, ts->pol.claim_ttl_ns))) {
+	if (cpu_idle(here) && (!(features & FEATURE_claim) ||
+			       claim_take(here, features, arm, now, ts->pol.claim_ttl_ns))) {
 		delay_unclaim(arm, cpu, now);
 		return DELAY_IDLE;
 	}
@@ -108,7 +109,8 @@ subprog u32 delay_decide(struct task_state *ts nonnull, s32 here, s32 cpu, bool 
 }
 
 /* The last stage of a placement. */
-static __always_inline struct placement delay_stage(struct task_state *ts, const struct wakeup *w, struct placement at)
+static __always_inline struct placement delay_stage(struct task_state *ts, const struct wakeup *w,
+						    struct placement at)
 {
 	u32 verdict;
 
@@ -152,7 +154,8 @@ static __always_inline u64 delay_runs(struct task_state *ts, s32 cpu, u64 now)
 	else if (ts->joined == cpu + 1)
 		count_for(ts->pol.arm, STAT_delay_cancel);
 	else
-		count_for(ts->pol.arm, (s64)(now - at) < 0 ? STAT_delay_stolen : STAT_delay_overdue);
+		count_for(ts->pol.arm,
+			  (s64)(now - at) < 0 ? STAT_delay_stolen : STAT_delay_overdue);
 	return began;
 }
 
@@ -163,7 +166,11 @@ static __always_inline u64 delay_runs(struct task_state *ts, s32 cpu, u64 now)
 subprog s32 delay_other(port_task *p trusted, const struct task_state *ts nonnull, s32 cpu, u64 now)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
-	struct scan s = { .what = SCAN_CPU, .llc = f->llc, .start = f->pos, .budget = MAX_CPUS, .sched_idle = true };
+	struct scan s = { .what = SCAN_CPU,
+			  .llc = f->llc,
+			  .start = f->pos,
+			  .budget = MAX_CPUS,
+			  .sched_idle = true };
 	s32 other;
 
 	s.arm = ts->pol.arm;

@@ -32,7 +32,8 @@ static __always_inline void arm_delay_timer(s32 cpu, struct cpu_state *cs, u64 n
 {
 	if (!tunables()->timers)
 		return;
-	if (cs->delay_timer_at && !before(at, cs->delay_timer_at) && before(now, cs->delay_timer_at + DELAY_LATE_NS))
+	if (cs->delay_timer_at && !before(at, cs->delay_timer_at) &&
+	    before(now, cs->delay_timer_at + DELAY_LATE_NS))
 		return;
 	delay_timer_start(cpu, now, at);
 }
@@ -52,7 +53,8 @@ static __always_inline void delay_ends(struct task_state *ts, s32 cpu, u64 now)
 /* From the tick: start the CPU's timer again if it is overdue. */
 static __always_inline void delay_watch(s32 cpu, struct cpu_state *cs, u64 now)
 {
-	if (!tunables()->timers || !cs->delay_timer_at || before(now, cs->delay_timer_at + DELAY_LATE_NS))
+	if (!tunables()->timers || !cs->delay_timer_at ||
+	    before(now, cs->delay_timer_at + DELAY_LATE_NS))
 		return;
 	count(STAT_delay_late);
 	if (waiting_length(cpu)) {
@@ -107,7 +109,8 @@ subprog u32 delay_moved(s32 to, u64 now, struct delay_pass *pass nonnull)
 }
 
 /* The task's delay is over. If it still waits, note when it will be. */
-static __always_inline bool delay_turn(const struct task_state *ts, u64 now, struct delay_pass *pass)
+static __always_inline bool delay_turn(const struct task_state *ts, u64 now,
+				       struct delay_pass *pass)
 {
 	u64 at = ts->delay_at;
 

@@ -41,11 +41,13 @@ static __always_inline bool take_first(s32 cpu)
 {
 	port_task *head;
 
-	return take_own(cpu, cpu_state(cpu)->old_waits ? first_queue(cpu, &head) : young_queue(cpu));
+	return take_own(cpu,
+			cpu_state(cpu)->old_waits ? first_queue(cpu, &head) : young_queue(cpu));
 }
 
 /* The previous task goes on: its deadline is still the earliest, or no other task is there. */
-static __always_inline void keep(port_task *prev, struct task_state *ts, struct cpu_state *cs, u64 now)
+static __always_inline void keep(port_task *prev, struct task_state *ts, struct cpu_state *cs,
+				 u64 now)
 {
 	count_for(ts->pol.arm, STAT_dispatch_keep);
 	cs->curr_deadline = ts->deadline;

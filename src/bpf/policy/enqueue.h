@@ -6,8 +6,8 @@
 #include "run.h"
 
 /* The task takes the CPU at once, ahead of the local queue. The running task's slice ends. */
-static __always_inline void insert_preempting(port_task *p, struct task_state *ts, struct cpu_state *cs, u64 now,
-					      u64 enq_flags)
+static __always_inline void insert_preempting(port_task *p, struct task_state *ts,
+					      struct cpu_state *cs, u64 now, u64 enq_flags)
 {
 	count_for(ts->pol.arm, STAT_preempt_wakeup);
 	/*
@@ -22,8 +22,8 @@ static __always_inline void insert_preempting(port_task *p, struct task_state *t
 }
 
 /* The task waits its turn by deadline. So the slice of the running task has to end on time. */
-static __always_inline void insert_waiting(port_task *p, struct task_state *ts, struct cpu_state *cs, s32 cpu, u64 now,
-					   u64 enq_flags)
+static __always_inline void insert_waiting(port_task *p, struct task_state *ts,
+					   struct cpu_state *cs, s32 cpu, u64 now, u64 enq_flags)
 {
 	if (task_pinned(p))
 		count_for(ts->pol.arm, STAT_enq_pinned);
@@ -62,7 +62,8 @@ static __always_inline bool insert_spread(port_task *p, struct task_state *ts, u
 	return true;
 }
 
-static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs, u64 now, u64 enq_flags)
+static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs, u64 now,
+				     u64 enq_flags)
 {
 	enum preempt verdict;
 
@@ -76,7 +77,8 @@ static __always_inline bool wins_cpu(struct task_state *ts, struct cpu_state *cs
 }
 
 /* Park the task, if its group has used up its CPU limit. */
-subprog bool enqueue_parks(port_task *p trusted, struct task_state *ts nonnull, u64 now, u64 enq_flags)
+subprog bool enqueue_parks(port_task *p trusted, struct task_state *ts nonnull, u64 now,
+			   u64 enq_flags)
 {
 	park_ends(ts);
 	if (!must_park(p, ts, now))
@@ -87,7 +89,8 @@ subprog bool enqueue_parks(port_task *p trusted, struct task_state *ts nonnull, 
 	return true;
 }
 
-static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u64 now, u64 enq_flags)
+static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u64 now,
+					 u64 enq_flags)
 {
 	s32 cpu = task_cpu(p);
 	struct cpu_state *cs = cpu_state(cpu);
@@ -142,7 +145,8 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 		insert_local(p, slice_left(ts), enq_flags);
 		if (cs->curr_pid)
 			arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
-	} else if (ENQ_IMMED && !(enq_flags & ENQ_REENQ) && cs->weight == ts->weight && cpu_curr_idle(cpu)) {
+	} else if (ENQ_IMMED && !(enq_flags & ENQ_REENQ) && cs->weight == ts->weight &&
+		   cpu_curr_idle(cpu)) {
 		count_for(ts->pol.arm, STAT_enq_idle);
 		insert_local(p, slice_left(ts), enq_flags | ENQ_IMMED);
 	} else {

@@ -102,7 +102,8 @@ static __always_inline bool idler(const struct group *a, const struct group *b)
  * @pct percent of the load there, and more by @margin. If both have time to spare, only the number
  * of idle CPUs counts.
  */
-static __always_inline bool leave_local(const struct group *local, const struct group *idlest, u32 pct, u64 margin)
+static __always_inline bool leave_local(const struct group *local, const struct group *idlest,
+					u32 pct, u64 margin)
 {
 	bool spare = has_spare(local);
 
@@ -112,7 +113,8 @@ static __always_inline bool leave_local(const struct group *local, const struct 
 		return !spare;
 	if (spare)
 		return idlest->idle > local->idle;
-	return mean_load(local) > mean_load(idlest) + margin && 100 * mean_load(local) > pct * mean_load(idlest);
+	return mean_load(local) > mean_load(idlest) + margin &&
+	       100 * mean_load(local) > pct * mean_load(idlest);
 }
 
 /*
@@ -120,7 +122,8 @@ static __always_inline bool leave_local(const struct group *local, const struct 
  * adjust_numa_imbalance(), sd->imb_numa_nr: one task per LLC, or an eighth of the CPUs of a node
  * that is one LLC).
  */
-static __always_inline bool node_tolerates(u32 node, const struct group *local, const struct group *idlest)
+static __always_inline bool node_tolerates(u32 node, const struct group *local,
+					   const struct group *idlest)
 {
 	u32 llcs = node_facts(node)->nr_llcs, running = local->allowed - local->idle;
 	u32 few = llcs > 1 ? llcs : llc_facts(node_facts(node)->first_llc)->nr_cpus / 8;
@@ -149,7 +152,8 @@ subprog u32 node_group(port_task *p trusted, u32 node, struct group *g nonnull)
 subprog u32 fork_node(port_task *p trusted, u32 local_node)
 {
 	struct group local = {}, best = {};
-	u32 nr_nodes = machine_facts()->nr_nodes, best_node = local_node, n, pct = tunables()->imbalance_pct;
+	u32 nr_nodes = machine_facts()->nr_nodes, best_node = local_node, n,
+	    pct = tunables()->imbalance_pct;
 
 	if (nr_nodes == 1)
 		return local_node;
@@ -188,7 +192,9 @@ subprog u32 fork_llc(port_task *p trusted, u32 node, u32 local_llc)
 			best_llc = f->first_llc + i;
 		}
 	}
-	return leave_local(&local, &best, tunables()->imbalance_pct, 0) || !local.allowed ? best_llc : local_llc;
+	return leave_local(&local, &best, tunables()->imbalance_pct, 0) || !local.allowed
+		       ? best_llc
+		       : local_llc;
 }
 
 /* ---- nothing is idle in the LLC ---- */
@@ -339,7 +345,8 @@ subprog s32 fork_idle_cpu(port_task *p trusted, const struct wakeup *w nonnull, 
  * A child starts with a copy of its parent's record of wakees (kernel: dup_task_struct()), and with
  * the parent's CPU as the recently used one (wake_up_new_task()).
  */
-static __always_inline void inherit(struct task_state *ts, const struct task_state *parent, const struct wakeup *w)
+static __always_inline void inherit(struct task_state *ts, const struct task_state *parent,
+				    const struct wakeup *w)
 {
 	ts->recent_cpu = w->prev_any + 1;
 	if (parent)

@@ -23,7 +23,8 @@ subprog bool siblings_marked(s32 cpu)
 	u32 i;
 
 	for_below (i, f->nr_sib, MAX_SMT)
-		if (!cpu_away(sibling(f, i)) && !set_has(SET_IDLE, f->llc, cpu_facts(sibling(f, i))->pos))
+		if (!cpu_away(sibling(f, i)) &&
+		    !set_has(SET_IDLE, f->llc, cpu_facts(sibling(f, i))->pos))
 			return false;
 	return true;
 }
@@ -198,7 +199,8 @@ static __always_inline bool scan_unclaimed(const struct scan *s, s32 cpu)
 	if (s->what == SCAN_CORE)
 		free = core_unclaimed(cpu, s->features, s->now, s->claim_ttl);
 	else
-		free = !claim_counts(claim_stamp(&cpu_state(cpu)->claim), s->features, s->now, s->claim_ttl);
+		free = !claim_counts(claim_stamp(&cpu_state(cpu)->claim), s->features, s->now,
+				     s->claim_ttl);
 	if (!free)
 		count_for(s->arm, STAT_claim_seen);
 	return free;
@@ -251,8 +253,10 @@ subprog s32 scan_llc(port_task *p trusted, const struct scan *s nonnull)
 			u32 pos = base + lowest_bit(word);
 			s32 cpu = llc_cpu(f->first + pos);
 
-			if (s->budget < f->nr_cpus && walk_distance(p, s->llc, s->start, pos) >= s->budget) {
-				count_for(s->arm, s->by_idle ? STAT_idle_scan_out : STAT_sis_budget_out);
+			if (s->budget < f->nr_cpus &&
+			    walk_distance(p, s->llc, s->start, pos) >= s->budget) {
+				count_for(s->arm,
+					  s->by_idle ? STAT_idle_scan_out : STAT_sis_budget_out);
 				return NO_CPU;
 			}
 			if (scan_accepts(p, s, cpu))
@@ -292,7 +296,8 @@ static __always_inline s32 scan_within(port_task *p, const struct wakeup *w, str
 }
 
 /* A scan without a budget. */
-static __always_inline s32 scan(port_task *p, const struct wakeup *w, u32 llc, u32 start, enum scan_for what)
+static __always_inline s32 scan(port_task *p, const struct wakeup *w, u32 llc, u32 start,
+				enum scan_for what)
 {
 	struct scan s = scan_for(w);
 
@@ -331,7 +336,8 @@ subprog s32 scan_llcs(port_task *p trusted, struct scan *s nonnull, u32 from, u3
 	return NO_CPU;
 }
 
-subprog s32 scan_llcs_and_take(port_task *p trusted, struct scan *s nonnull, u32 from, u32 end, u32 own)
+subprog s32 scan_llcs_and_take(port_task *p trusted, struct scan *s nonnull, u32 from, u32 end,
+			       u32 own)
 {
 	while (may_loop) {
 		s32 cpu = scan_llcs(p, s, from, end, own);

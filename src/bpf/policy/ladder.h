@@ -49,7 +49,8 @@
 #include "util_fits.h"
 #include "wake_affine.h"
 
-static __always_inline struct placement placed(const struct wakeup *w, s32 cpu, enum placing how, enum roost_stat rung)
+static __always_inline struct placement placed(const struct wakeup *w, s32 cpu, enum placing how,
+					       enum roost_stat rung)
 {
 	struct placement at = { .cpu = cpu, .how = how, .rung = rung };
 
@@ -60,7 +61,8 @@ static __always_inline struct placement placed(const struct wakeup *w, s32 cpu, 
 /*
  * An idle CPU is taken at once. One that runs a SCHED_IDLE task is queued on, and preempted there.
  */
-static __always_inline struct placement placed_free(const struct wakeup *w, s32 cpu, enum roost_stat rung)
+static __always_inline struct placement placed_free(const struct wakeup *w, s32 cpu,
+						    enum roost_stat rung)
 {
 	struct cpu_state *cs = cpu_state(cpu);
 
@@ -82,7 +84,8 @@ static __always_inline struct placement placed_busy(const struct wakeup *w, s32 
  * machine. A task of brief bursts stays in the node, where its waker and memory are. The target's
  * own LLC is skipped: if a CPU is idle there, the scan budget ended the search before it.
  */
-static __always_inline struct placement place_beyond(port_task *p, const struct wakeup *w, s32 target)
+static __always_inline struct placement place_beyond(port_task *p, const struct wakeup *w,
+						     s32 target)
 {
 	const volatile struct node_facts *node = node_facts(cpu_facts(target)->node);
 	u32 own = cpu_facts(target)->llc;
@@ -107,7 +110,8 @@ static __always_inline struct placement place_beyond(port_task *p, const struct 
  * Rungs 6 to 9: the search. A budget of 0 also skips the search for a core. Any other budget bounds
  * only a walk that starts without an idle core in the LLC (kernel: select_idle_cpu()).
  */
-static __always_inline struct placement place_search(port_task *p, const struct wakeup *w, s32 target)
+static __always_inline struct placement place_search(port_task *p, const struct wakeup *w,
+						     s32 target)
 {
 	bool core = has_idle_core(target);
 	s32 cpu = NO_CPU;
@@ -135,7 +139,8 @@ static __always_inline struct placement place_search(port_task *p, const struct 
 }
 
 /* Rungs 5 to 9: an idle CPU found by a search around the target, or else the target itself. */
-subprog u32 search(port_task *p trusted, const struct wakeup *w nonnull, s32 target, struct placement *at nonnull)
+subprog u32 search(port_task *p trusted, const struct wakeup *w nonnull, s32 target,
+		   struct placement *at nonnull)
 {
 	s32 cpu;
 
@@ -144,12 +149,14 @@ subprog u32 search(port_task *p trusted, const struct wakeup *w nonnull, s32 tar
 		return 0;
 	}
 	cpu = sis_capacity(p, w, target);
-	*at = cpu != NO_CPU ? placed_free(w, cpu, STAT_sis_capacity) : placed(w, target, PLACE_BUSY, STAT_sis_none);
+	*at = cpu != NO_CPU ? placed_free(w, cpu, STAT_sis_capacity)
+			    : placed(w, target, PLACE_BUSY, STAT_sis_none);
 	return 0;
 }
 
 /* [util_fits] @cpu, if it is busy and has room for the task; else NO_CPU. */
-static __always_inline struct placement place_beside(const struct wakeup *w, s32 cpu, enum roost_stat fits)
+static __always_inline struct placement place_beside(const struct wakeup *w, s32 cpu,
+						     enum roost_stat fits)
 {
 	struct placement none = { .cpu = NO_CPU };
 
@@ -163,8 +170,8 @@ static __always_inline struct placement place_beside(const struct wakeup *w, s32
 }
 
 /* @cpu, if it is free or [util_fits] has room for the task; else NO_CPU. */
-static __always_inline struct placement place_there(const struct wakeup *w, s32 cpu, enum roost_stat idle,
-						    enum roost_stat fits)
+static __always_inline struct placement place_there(const struct wakeup *w, s32 cpu,
+						    enum roost_stat idle, enum roost_stat fits)
 {
 	if (free_and_fits(w, cpu) != NO_CPU)
 		return placed_free(w, cpu, idle);
@@ -173,7 +180,8 @@ static __always_inline struct placement place_there(const struct wakeup *w, s32 
 
 static __always_inline bool placed_by_fits(const struct placement *at)
 {
-	return at->rung == STAT_fits_target || at->rung == STAT_fits_prev || at->rung == STAT_fits_recent;
+	return at->rung == STAT_fits_target || at->rung == STAT_fits_prev ||
+	       at->rung == STAT_fits_recent;
 }
 
 static __always_inline struct placement place_target(const struct wakeup *w, s32 target)
@@ -205,8 +213,8 @@ static __always_inline struct placement place_target_or_prev(const struct wakeup
 }
 
 /* Rungs 0 to 4: CPUs that need no search. NO_CPU: none of them will do. */
-static __always_inline struct placement place_known(port_task *p, struct task_state *ts, const struct wakeup *w,
-						    s32 target)
+static __always_inline struct placement place_known(port_task *p, struct task_state *ts,
+						    const struct wakeup *w, s32 target)
 {
 	struct placement at;
 	s32 cpu;
@@ -231,8 +239,8 @@ static __always_inline struct placement place_known(port_task *p, struct task_st
 	return place_there(w, w->recent, STAT_sis_recent, STAT_fits_recent);
 }
 
-subprog bool known_cpus(port_task *p trusted, struct task_state *ts nonnull, const struct wakeup *w nonnull, s32 target,
-			struct placement *at nonnull)
+subprog bool known_cpus(port_task *p trusted, struct task_state *ts nonnull,
+			const struct wakeup *w nonnull, s32 target, struct placement *at nonnull)
 {
 	*at = place_known(p, ts, w, target);
 	return at->cpu != NO_CPU;
@@ -242,8 +250,8 @@ subprog bool known_cpus(port_task *p trusted, struct task_state *ts nonnull, con
  * [smt_spread] Runs before the search of the target's LLC, whose idle CPUs are beside busy threads
  * or on cores that are not vacant.
  */
-subprog bool spread(port_task *p trusted, struct task_state *ts nonnull, const struct wakeup *w nonnull, s32 target,
-		    struct placement *at nonnull)
+subprog bool spread(port_task *p trusted, struct task_state *ts nonnull,
+		    const struct wakeup *w nonnull, s32 target, struct placement *at nonnull)
 {
 	s32 cpu = spread_wakeup(p, w, target);
 
@@ -256,8 +264,8 @@ subprog bool spread(port_task *p trusted, struct task_state *ts nonnull, const s
 
 /* ---- their order ---- */
 
-static __always_inline struct placement select_idle_sibling(port_task *p, struct task_state *ts, struct wakeup *w,
-							    s32 target)
+static __always_inline struct placement select_idle_sibling(port_task *p, struct task_state *ts,
+							    struct wakeup *w, s32 target)
 {
 	struct placement at;
 
@@ -270,8 +278,8 @@ static __always_inline struct placement select_idle_sibling(port_task *p, struct
 	return at;
 }
 
-static __always_inline struct placement place_wakeup(port_task *p, struct task_state *ts, struct task_state *waker,
-						     struct wakeup *w)
+static __always_inline struct placement place_wakeup(port_task *p, struct task_state *ts,
+						     struct task_state *waker, struct wakeup *w)
 {
 	/* Checked before record_wakee() makes the task its waker's last wakee. */
 	bool local = sync_local(ts, waker, w);
@@ -302,8 +310,8 @@ static __always_inline struct placement place_fork(port_task *p, const struct wa
 	return placed(w, cpu != NO_CPU ? cpu : w->prev_any, PLACE_BUSY, STAT_fork_busy);
 }
 
-static __always_inline struct placement place_child(port_task *p, struct task_state *ts, struct task_state *parent,
-						    struct wakeup *w)
+static __always_inline struct placement place_child(port_task *p, struct task_state *ts,
+						    struct task_state *parent, struct wakeup *w)
 {
 	struct placement at;
 
@@ -329,8 +337,8 @@ static __always_inline void count_placement(const struct wakeup *w, s32 cpu)
  * without state. The answer may be a CPU that the task may not use (prev_any): the kernel then
  * picks another (select_fallback_rq()).
  */
-static __always_inline struct placement place(port_task *p, struct task_state *ts, struct task_state *waker,
-					      struct wakeup *w)
+static __always_inline struct placement place(port_task *p, struct task_state *ts,
+					      struct task_state *waker, struct wakeup *w)
 {
 	struct placement at;
 

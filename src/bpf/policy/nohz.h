@@ -54,13 +54,15 @@ static __always_inline void nohz_runs(port_task *p, s32 cpu, struct cpu_state *c
 }
 
 /* The task runs without a budget, but its group has a limit now. */
-static __always_inline bool limit_came(port_task *p, const struct task_state *ts, const struct cpu_state *cs)
+static __always_inline bool limit_came(port_task *p, const struct task_state *ts,
+				       const struct cpu_state *cs)
 {
 	return limits_exist() && !cs->budgeted && limit_on(p, ts) != ROOT_CGROUP;
 }
 
 /* The tick of @cpu; where its own has stopped, the remote one. */
-static __always_inline void nohz_tick(port_task *p, const struct task_state *ts, struct cpu_state *cs, s32 cpu, u64 now)
+static __always_inline void nohz_tick(port_task *p, const struct task_state *ts,
+				      struct cpu_state *cs, s32 cpu, u64 now)
 {
 	if (!nohz_cpu(cpu) || before(now, cs->curr_start + cs->curr_slice))
 		return;

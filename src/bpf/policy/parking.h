@@ -154,7 +154,8 @@ static __always_inline void park_stays(struct park_pass *pass)
 }
 
 /* True: the task goes, with a grant unless it has no limit any more. False: it stays. */
-static __always_inline bool park_grants(port_task *p, struct task_state *ts, u64 now, struct park_pass *pass)
+static __always_inline bool park_grants(port_task *p, struct task_state *ts, u64 now,
+					struct park_pass *pass)
 {
 	u64 most = park_most(ts);
 	u32 blocker;
@@ -193,7 +194,8 @@ subprog s32 park_leaves(port_task *p trusted, u64 now, struct park_pass *pass no
 		atomic_add(&ts->granted, pass->grant);
 	pass->queue = queue_for(cpu, ts, now);
 	pass->pinned = task_pinned(p);
-	pass->key = cpu_state(cpu)->vtime - ts->lag + to_virtual(request_ns(ts, ts->pol.features), ts->weight);
+	pass->key = cpu_state(cpu)->vtime - ts->lag +
+		    to_virtual(request_ns(ts, ts->pol.features), ts->weight);
 	park_ends(ts);
 	return cpu;
 }
@@ -219,7 +221,8 @@ subprog u32 park_left(s32 cpu, u64 now, struct park_pass *pass nonnull)
 		kick_cpu(cpu, KICK_IDLE);
 		return 0;
 	}
-	arm_slice_timer(cpu, cs, now, cs->curr_pid ? cs->curr_start + cs->curr_slice : now + TAKEN_NS);
+	arm_slice_timer(cpu, cs, now,
+			cs->curr_pid ? cs->curr_start + cs->curr_slice : now + TAKEN_NS);
 	pass->help = cpu;
 	return 0;
 }

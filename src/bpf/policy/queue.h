@@ -94,7 +94,8 @@ static __always_inline void policy_take(struct task_state *ts)
  */
 static __always_inline void policy_follow(struct task_state *ts)
 {
-	if (tunables()->frozen || (ts->pol_generation == image_now()->generation && ts->pol.arm == ts->arm))
+	if (tunables()->frozen ||
+	    (ts->pol_generation == image_now()->generation && ts->pol.arm == ts->arm))
 		return;
 	policy_take(ts);
 }
@@ -188,7 +189,8 @@ static __always_inline s64 clamped_lag(const struct task_state *ts, s64 lag)
  * against the mean as it is now (kernel: update_curr() before place_entity()). 0 for the running
  * task itself, which is reweighed and has just been charged. Virtual ns
  */
-static __always_inline u64 clock_behind(const struct cpu_state *cs, const struct task_state *ts, u64 now)
+static __always_inline u64 clock_behind(const struct cpu_state *cs, const struct task_state *ts,
+					u64 now)
 {
 	u64 weight = cs->weight;
 	s64 ns = now - cs->charged_at, most = machine_facts()->nohz ? NOHZ_CHARGE_NS : CHARGE_NS;
@@ -375,7 +377,8 @@ static __always_inline u64 protected_ns(const struct task_state *ts, u32 feature
  * running task is protected for a while; then the earlier deadline ends its slice. The queue is
  * ordered by deadline, so a task that is merely owed time keeps waiting.
  */
-static __always_inline enum preempt preempts(struct cpu_state *cs, const struct task_state *ts, u32 features, u64 now)
+static __always_inline enum preempt preempts(struct cpu_state *cs, const struct task_state *ts,
+					     u32 features, u64 now)
 {
 	u64 ran = now - cs->curr_start, mean, vruntime, wait;
 	bool earlier;

@@ -62,7 +62,10 @@ static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now, en
 		return;
 	if (ts->runnable_since && ts->sent)
 		moved = ARRIVAL_OTHER;
-	idle_ends(cpu_state(cpu), now, ts->runnable_since ? moved : is_new ? ARRIVAL_FORK : ARRIVAL_WAKEUP);
+	idle_ends(cpu_state(cpu), now,
+		  ts->runnable_since ? moved
+		  : is_new	     ? ARRIVAL_FORK
+				     : ARRIVAL_WAKEUP);
 	if (ts->runnable_since) {
 		ts->sent = 0;
 		queue_move(cpu, ts, now);

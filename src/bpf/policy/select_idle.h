@@ -60,7 +60,8 @@ subprog bool llc_has_vacant_core(u32 llc, const struct wakeup *w nonnull)
 		for (; word && may_loop; word &= word - 1) {
 			s32 cpu = llc_cpu(f->first + i * WORD_BITS + lowest_bit(word));
 
-			if (first_thread(cpu) == cpu && core_vacant(cpu, w->now, w->vacant_ns) && core_nobodys(w, cpu))
+			if (first_thread(cpu) == cpu && core_vacant(cpu, w->now, w->vacant_ns) &&
+			    core_nobodys(w, cpu))
 				return true;
 		}
 	}
@@ -68,7 +69,8 @@ subprog bool llc_has_vacant_core(u32 llc, const struct wakeup *w nonnull)
 }
 
 /* Done once per wakeup, because all rungs around the target need the answer for the same LLC. */
-static __always_inline void look_for_vacant_core(struct wakeup *w, const struct task_state *ts, s32 target)
+static __always_inline void look_for_vacant_core(struct wakeup *w, const struct task_state *ts,
+						 s32 target)
 {
 	w->vacant_core = false;
 	if (!has(w, FEATURE_core_first) && !has(w, FEATURE_smt_spread))
@@ -137,7 +139,8 @@ subprog s32 free_sibling(port_task *p trusted, const struct wakeup *w nonnull, s
 	u32 i;
 
 	for_below (i, f->nr_sib, MAX_SMT)
-		if (cpu_free(sibling(f, i), w->sched_idle) && task_allowed(p, sibling(f, i)) && take(w, sibling(f, i)))
+		if (cpu_free(sibling(f, i), w->sched_idle) && task_allowed(p, sibling(f, i)) &&
+		    take(w, sibling(f, i)))
 			return sibling(f, i);
 	return NO_CPU;
 }
@@ -161,7 +164,8 @@ static __always_inline u32 after(s32 cpu)
  */
 static __always_inline u32 sis_budget(const struct wakeup *w, s32 target)
 {
-	u32 budget = has(w, FEATURE_sis_util) ? llc_budget(cpu_facts(target)->llc, w->now) : MAX_CPUS;
+	u32 budget =
+		has(w, FEATURE_sis_util) ? llc_budget(cpu_facts(target)->llc, w->now) : MAX_CPUS;
 
 	if (!budget)
 		count_for(w->arm, STAT_sis_budget_out);
@@ -198,7 +202,8 @@ static __always_inline s32 sis_core(port_task *p, const struct wakeup *w, s32 ta
  * An idle CPU of the target's LLC, at most @budget CPUs away. @hope: the LLC has a wholly idle
  * core. Then avg_idle_scan sets no bound, like sis_util.
  */
-static __always_inline s32 sis_cpu(port_task *p, const struct wakeup *w, s32 target, u32 budget, bool hope)
+static __always_inline s32 sis_cpu(port_task *p, const struct wakeup *w, s32 target, u32 budget,
+				   bool hope)
 {
 	struct scan s = scan_for(w);
 	const u32 idle = FEATURE_avg_idle | FEATURE_avg_idle_scan;

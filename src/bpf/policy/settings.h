@@ -12,9 +12,10 @@
 static __always_inline u32 nice_weight(s32 nice)
 {
 	static const u32 weights[40] = {
-		88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,
-		3906,  3121,  2501,  1991,  1586,  1277,  1024,	 820,	655,   526,   423,  335,  272,	215,
-		172,   137,   110,   87,    70,	   56,	  45,	 36,	29,    23,    18,   15,
+		88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916,
+		9548,  7620,  6100,  4904,  3906,  3121,  2501,	 1991,	1586,  1277,
+		1024,  820,   655,   526,   423,   335,	  272,	 215,	172,   137,
+		110,   87,    70,    56,    45,	   36,	  29,	 23,	18,    15,
 	};
 	u32 level = nice + 20;
 
@@ -25,7 +26,8 @@ static __always_inline u32 nice_weight(s32 nice)
  * Take over settings, which change together (kernel: __setscheduler_params()). ts->cgroup may be
  * new too. @slice: ns; 0: none of its own.
  */
-static __always_inline void settings_apply(struct task_state *ts, s32 nice, u32 policy, u64 slice, u64 now)
+static __always_inline void settings_apply(struct task_state *ts, s32 nice, u32 policy, u64 slice,
+					   u64 now)
 {
 	ts->idle_policy = policy == SCHED_IDLE_POLICY;
 	ts->batch = policy == SCHED_BATCH_POLICY;

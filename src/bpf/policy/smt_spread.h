@@ -146,11 +146,14 @@ static __always_inline bool spread_due(const struct task_state *ts, s32 cpu, u64
  * Each core starts its scan at its own position, so that ticks of different cores choose different
  * cores.
  */
-subprog s32 spread_target(port_task *p trusted, const struct task_state *ts nonnull, s32 cpu, u64 now)
+subprog s32 spread_target(port_task *p trusted, const struct task_state *ts nonnull, s32 cpu,
+			  u64 now)
 {
 	u64 *turn = &cpu_state(first_thread(cpu))->spread_at, last = *turn;
 	const volatile struct cpu_facts *own = cpu_facts(cpu);
-	struct scan s = { .what = SCAN_CORE, .llc = own->llc, .start = own->pos, .budget = MAX_CPUS };
+	struct scan s = {
+		.what = SCAN_CORE, .llc = own->llc, .start = own->pos, .budget = MAX_CPUS
+	};
 	s32 to;
 
 	if (!spread_due(ts, cpu, now) || !atomic_cas(turn, last, now))

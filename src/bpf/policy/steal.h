@@ -52,7 +52,8 @@ subprog bool queue_hot(s32 victim, s32 thief, u64 now)
 		return false;
 	head = first_waiting(victim);
 	ts = head ? task_state_if(head) : NULL;
-	return ts && !ts->idle_policy && (s64)(now - ts->ran_at) < (s64)machine_arm()->migration_cost_ns;
+	return ts && !ts->idle_policy &&
+	       (s64)(now - ts->ran_at) < (s64)machine_arm()->migration_cost_ns;
 }
 
 /* At most this many tasks of a queue are looked at with interrupts off. */
@@ -92,7 +93,8 @@ static __always_inline bool take_from(s32 victim, s32 cpu)
 		return false;
 	if (!task_pinned(head) && task_allowed(head, cpu) && !domains_split())
 		return queue_take(queue);
-	return take_among(queue, cpu) || (cpu_state(victim)->old_waits && take_among(other_queue(queue), cpu));
+	return take_among(queue, cpu) ||
+	       (cpu_state(victim)->old_waits && take_among(other_queue(queue), cpu));
 }
 
 /* Take one waiting task of @victim's queue. */
@@ -172,7 +174,8 @@ static __always_inline bool search_level(s32 cpu, enum steal_level level, struct
 	if (level == STEAL_LLC)
 		return steal_from_llc(cpu, f->llc, f->pos, s->now, &s->tries);
 	if (level == STEAL_NODE)
-		return steal_from_llcs(cpu, node->first_llc, node->first_llc + node->nr_llcs, s->now, &s->tries);
+		return steal_from_llcs(cpu, node->first_llc, node->first_llc + node->nr_llcs,
+				       s->now, &s->tries);
 	return steal_from_llcs(cpu, 0, machine_facts()->nr_llcs, s->now, &s->tries);
 }
 
@@ -237,7 +240,11 @@ subprog s32 idle_helper(port_task *p trusted, s32 cpu, u64 now)
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	const volatile struct node_facts *node = node_facts(f->node);
 	const struct arm *machine = machine_arm();
-	struct scan s = { .what = SCAN_CPU, .llc = f->llc, .start = f->pos, .budget = MAX_CPUS, .sched_idle = true };
+	struct scan s = { .what = SCAN_CPU,
+			  .llc = f->llc,
+			  .start = f->pos,
+			  .budget = MAX_CPUS,
+			  .sched_idle = true };
 	s32 helper;
 
 	s.features = machine->task.features;

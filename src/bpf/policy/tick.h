@@ -210,7 +210,8 @@ subprog u32 tick_balance(s32 cpu, u64 now)
 }
 
 /* cpu.idle may have changed while the task runs alone. Wakeups would not notice otherwise. */
-static __always_inline void follow_idle(s32 cpu, struct cpu_state *cs, const struct task_state *ts, u64 now)
+static __always_inline void follow_idle(s32 cpu, struct cpu_state *cs, const struct task_state *ts,
+					u64 now)
 {
 	if (cs->curr_sched_idle == ts->sched_idle)
 		return;
@@ -227,11 +228,13 @@ static __always_inline void follow_idle(s32 cpu, struct cpu_state *cs, const str
  * [smt_spread] Send the running task to an idle core: without a slice it comes to dispatch, which
  * lets it leave.
  */
-static __always_inline void tick_spread(port_task *p, struct cpu_state *cs, struct task_state *ts, s32 cpu, u64 now)
+static __always_inline void tick_spread(port_task *p, struct cpu_state *cs, struct task_state *ts,
+					s32 cpu, u64 now)
 {
 	s32 to;
 
-	if (!(features_of(ts->pol.features) & FEATURE_smt_spread) || task_pinned(p) || queue_contended(cs))
+	if (!(features_of(ts->pol.features) & FEATURE_smt_spread) || task_pinned(p) ||
+	    queue_contended(cs))
 		return;
 	/*
 	 * A task that sync_local put behind this one has not joined the queue. It would run next,
@@ -254,7 +257,8 @@ static __always_inline void tick_spread(port_task *p, struct cpu_state *cs, stru
 }
 
 /* Bring the signals that placement reads up to now. */
-static __always_inline void tick_signals(s32 cpu, struct cpu_state *cs, struct task_state *ts, u64 now)
+static __always_inline void tick_signals(s32 cpu, struct cpu_state *cs, struct task_state *ts,
+					 u64 now)
 {
 	tick_speed(cpu, cs);
 	run_charge(cs, ts, now);

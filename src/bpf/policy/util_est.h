@@ -46,7 +46,8 @@ static __always_inline void util_est_sleep(struct task_state *ts, s32 cpu)
 		return;
 	}
 	more = ts->util_est - util;
-	if (more < EST_MARGIN || util > cpu_facts(cpu)->capacity || util + EST_MARGIN < ts->runnable_avg)
+	if (more < EST_MARGIN || util > cpu_facts(cpu)->capacity ||
+	    util + EST_MARGIN < ts->runnable_avg)
 		return;
 	ts->util_est = (4 * ts->util_est - more) / 4;
 }

@@ -15,7 +15,8 @@
  * In this file @waker is the state of the current task; NULL for the idle task or a task without
  * state.
  */
-static __always_inline struct waker_state *waker_of(struct task_state *waker, const struct wakeup *w)
+static __always_inline struct waker_state *waker_of(struct task_state *waker,
+						    const struct wakeup *w)
 {
 	return waker ? &waker->waker : &cpu_state(w->this_cpu)->idle_waker;
 }
@@ -39,7 +40,8 @@ static __always_inline void record_wakee(struct task_state *waker, const struct 
 }
 
 /* A waker with more wakees than its LLC has CPUs: do not pull them all to it. */
-static __always_inline bool wake_wide(struct task_state *ts, struct task_state *waker, const struct wakeup *w)
+static __always_inline bool wake_wide(struct task_state *ts, struct task_state *waker,
+				      const struct wakeup *w)
 {
 	u32 master = waker_of(waker, w)->flips, slave = ts->waker.flips;
 	u32 factor = llc_facts(cpu_facts(w->this_cpu)->llc)->nr_cpus;
@@ -57,12 +59,14 @@ static __always_inline bool wake_wide(struct task_state *ts, struct task_state *
  * The waker's CPU if its load with the task, in proportion to capacity, is lower; else the previous
  * CPU.
  */
-static __always_inline s32 wake_affine_weight(struct task_state *ts, struct task_state *waker, const struct wakeup *w)
+static __always_inline s32 wake_affine_weight(struct task_state *ts, struct task_state *waker,
+					      const struct wakeup *w)
 {
 	/* Unsigned until the comparison, so that an overflow wraps. */
 	u64 this_load = cpu_load(w->this_cpu, w->now), prev_load = cpu_load(w->prev_any, w->now);
 	u64 load = task_load(ts, w->now);
-	u32 pct = share_core(w->this_cpu, w->prev_any) ? SMT_IMBALANCE_PCT : tunables()->imbalance_pct;
+	u32 pct = share_core(w->this_cpu, w->prev_any) ? SMT_IMBALANCE_PCT
+						       : tunables()->imbalance_pct;
 
 	if (w->sync) {
 		u64 current_load = waker ? task_load(waker, w->now) : 0;
@@ -86,7 +90,8 @@ static __always_inline s32 wake_affine_weight(struct task_state *ts, struct task
  * 4. Otherwise by load.
  * [claim] An idle CPU that another wakeup has claimed does not count as idle.
  */
-static __always_inline s32 wake_affine(struct task_state *ts, struct task_state *waker, const struct wakeup *w)
+static __always_inline s32 wake_affine(struct task_state *ts, struct task_state *waker,
+				       const struct wakeup *w)
 {
 	s32 target;
 
@@ -115,7 +120,8 @@ static __always_inline s32 wake_affine(struct task_state *ts, struct task_state 
 }
 
 /* The CPU around which to search for an idle one. */
-static __always_inline s32 wake_target(struct task_state *ts, struct task_state *waker, const struct wakeup *w)
+static __always_inline s32 wake_target(struct task_state *ts, struct task_state *waker,
+				       const struct wakeup *w)
 {
 	if (w->prev == NO_CPU) {
 		/*

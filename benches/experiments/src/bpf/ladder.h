@@ -37,7 +37,8 @@ static __always_inline bool NAME(fits)(u32 features, u32 cpu)
 {
 	struct cpu_facts *c = MEMBER_VPTR(cpus, [cpu]);
 
-	return features & F_UTIL_FITS && c && allowed_cpu(cpu) && (c->util + query.util) * 1280 <= c->capacity * 1024;
+	return features & F_UTIL_FITS && c && allowed_cpu(cpu) &&
+	       (c->util + query.util) * 1280 <= c->capacity * 1024;
 }
 
 /* The first idle CPU (or CPU of an idle core) of the LLC, from `pos` on, wrapping around. */
@@ -136,7 +137,8 @@ static __always_inline s32 NAME(idle_sibling)(u32 features, struct cpu_facts *pr
 }
 
 /* wake_affine: whether the search starts from `this` or from `prev`. */
-static __always_inline u32 NAME(wake_affine)(u32 features, struct cpu_facts *this, struct cpu_facts *prev)
+static __always_inline u32 NAME(wake_affine)(u32 features, struct cpu_facts *this,
+					     struct cpu_facts *prev)
 {
 	u64 this_load, prev_load;
 
@@ -154,7 +156,8 @@ static __always_inline u32 NAME(wake_affine)(u32 features, struct cpu_facts *thi
 static __always_inline s32 NAME(ladder)(void)
 {
 	u32 features = MASK, target, recent = query.recent;
-	struct cpu_facts *this = MEMBER_VPTR(cpus, [query.this]), *prev = MEMBER_VPTR(cpus, [query.prev]), *t, *r;
+	struct cpu_facts *this = MEMBER_VPTR(cpus, [query.this]),
+			 *prev = MEMBER_VPTR(cpus, [query.prev]), *t, *r;
 	bool share;
 	s32 cpu;
 
@@ -169,9 +172,11 @@ static __always_inline s32 NAME(ladder)(void)
 		return -1;
 	query.recent = query.prev;
 	share = t->llc == prev->llc;
-	if (features & F_RECENT_CORE && r->llc == t->llc && r->core_idle && NAME(free)(features, recent))
+	if (features & F_RECENT_CORE && r->llc == t->llc && r->core_idle &&
+	    NAME(free)(features, recent))
 		return recent;
-	if (features & F_BIAS_PREV && share && (NAME(free)(features, query.prev) || NAME(fits)(features, query.prev)))
+	if (features & F_BIAS_PREV && share &&
+	    (NAME(free)(features, query.prev) || NAME(fits)(features, query.prev)))
 		return query.prev;
 	if (!(features & F_SYNC_CORE) || (query.sync && t->core_idle))
 		if (NAME(free)(features, target))

@@ -17,8 +17,9 @@ UEI_DEFINE(uei);
 enum variant {
 	TICK,	    /* the kernel's tick alone */
 	ON_RUNNING, /* each task that starts to run in front of a queue arms its CPU's timer */
-	ON_ENQUEUE, /* the first waiting task arms the CPU's timer; its callback re-arms while any waits */
-	PERIODIC,   /* one timer for the machine, periodic while any task waits */
+	/* The first waiting task arms the CPU's timer; its callback re-arms while any waits. */
+	ON_ENQUEUE,
+	PERIODIC, /* one timer for the machine, periodic while any task waits */
 };
 
 const volatile u32 variant = TICK;
@@ -158,7 +159,8 @@ void BPF_STRUCT_OPS(slice_timer_enqueue, struct task_struct *p, u64 enq_flags)
 	s32 cpu = scx_bpf_task_cpu(p);
 
 	/* Pinned tasks skip select_cpu: their CPU may be idle. */
-	if ((p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1) || scx_bpf_test_and_clear_cpu_idle(cpu)) {
+	if ((p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1) ||
+	    scx_bpf_test_and_clear_cpu_idle(cpu)) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | SCX_ENQ_PREEMPT);
 		return;
 	}
@@ -209,8 +211,9 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(slice_timer_init)
 		if (!err)
 			err = bpf_timer_init(&t->timer, &timers, CLOCK_MONOTONIC);
 		if (!err)
-			err = variant == PERIODIC ? bpf_timer_set_callback(&t->timer, machine_timer_fn)
-						  : bpf_timer_set_callback(&t->timer, cpu_timer_fn);
+			err = variant == PERIODIC
+				      ? bpf_timer_set_callback(&t->timer, machine_timer_fn)
+				      : bpf_timer_set_callback(&t->timer, cpu_timer_fn);
 		if (err)
 			return err;
 	}
@@ -222,7 +225,7 @@ void BPF_STRUCT_OPS(slice_timer_exit, struct scx_exit_info *ei)
 	UEI_RECORD(uei, ei);
 }
 
-SCX_OPS_DEFINE(slice_timer_ops, .select_cpu = (void *)slice_timer_select_cpu, .enqueue = (void *)slice_timer_enqueue,
-	       .dispatch = (void *)slice_timer_dispatch, .running = (void *)slice_timer_running,
-	       .init = (void *)slice_timer_init, .exit = (void *)slice_timer_exit, .timeout_ms = 5000,
-	       .name = "slice_timer");
+SCX_OPS_DEFINE(slice_timer_ops, .select_cpu = (void *)slice_timer_select_cpu,
+	       .enqueue = (void *)slice_timer_enqueue, .dispatch = (void *)slice_timer_dispatch,
+	       .running = (void *)slice_timer_running, .init = (void *)slice_timer_init,
+	       .exit = (void *)slice_timer_exit, .timeout_ms = 5000, .name = "slice_timer");
