@@ -6,50 +6,19 @@
 //! can run one scheduler at a time.
 
 pub mod ab;
-pub mod arms;
 pub mod bpf;
 pub mod cli;
-pub mod config;
-pub mod control;
-pub mod counters;
-pub mod cpufreq;
-pub mod ctl;
-pub mod doctor;
-pub mod exec;
-pub mod export;
-pub mod features;
-mod folder;
-mod hash;
-pub mod host;
-pub mod live;
-pub mod looks;
+pub mod clients;
+pub mod daemon;
 pub mod machine;
 pub mod model;
-pub mod monitor;
 pub mod native;
-pub mod outlook;
-pub mod print;
-pub mod privileges;
-pub mod process;
-pub mod publish;
-pub mod rng;
-pub mod rule_events;
-pub mod rules;
-pub mod sampler;
-pub mod scheduler;
+pub mod policy;
 #[cfg(feature = "sim")]
 pub mod sim;
-pub mod socket;
-pub mod stats;
-pub mod stop;
-pub mod topology_view;
-pub mod uevents;
-mod urgent;
-pub mod user;
-pub mod variant;
-pub mod watch;
-mod whole_file;
+pub mod util;
+pub mod wire;
 
-pub use config::Config;
-pub use scheduler::run;
-pub use stop::{Stop, Stopper, stopper};
+pub use daemon::scheduler::run;
+pub use policy::config::Config;
+pub use util::stop::{Stop, Stopper, stopper};

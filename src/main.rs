@@ -5,18 +5,19 @@ use anyhow::{Context, Result, anyhow};
 use log::info;
 use scx_roost::bpf::ToLog;
 use scx_roost::cli::{self, Command};
-use scx_roost::host::Host;
+use scx_roost::clients::outlook::Outlook;
+use scx_roost::clients::{ctl, doctor, exec, export, monitor as live};
+use scx_roost::daemon::privileges::Capabilities;
+use scx_roost::daemon::process;
+use scx_roost::daemon::scheduler::Prepared;
+use scx_roost::machine::host::Host;
+use scx_roost::machine::picture;
 use scx_roost::machine::{self, Machine};
-use scx_roost::monitor as live;
-use scx_roost::outlook::Outlook;
-use scx_roost::privileges::Capabilities;
-use scx_roost::scheduler::Prepared;
 #[cfg(feature = "sim")]
 use scx_roost::sim::{self, table};
-use scx_roost::stats::monitor;
-use scx_roost::{
-    Config, Stop, ab, ctl, doctor, exec, export, print, process, stats, stopper, topology_view,
-};
+use scx_roost::util::print;
+use scx_roost::wire::stats::{self, monitor};
+use scx_roost::{Config, Stop, ab, stopper};
 use serde::Serialize;
 use simplelog::{ColorChoice, ConfigBuilder, LevelFilter, TermLogger, TerminalMode};
 use std::io::IsTerminal;
@@ -108,7 +109,7 @@ fn topology(sysfs: &Path, json: bool) -> Result<()> {
     if json {
         print::json(&Shown { machine, model })?
     } else {
-        print::text(&(topology_view::picture(&machine) + &model.text()))?
+        print::text(&(picture::picture(&machine) + &model.text()))?
     };
     Ok(())
 }

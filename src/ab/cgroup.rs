@@ -3,7 +3,7 @@
 //! process groups it moves to. The cgroup is below our own and enables no controller, so its tasks
 //! get the same resources as ours.
 
-use crate::host::Host;
+use crate::machine::host::Host;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};

@@ -6,7 +6,7 @@
 //! The order of a block is a function of the seed and its number, so a resumed comparison continues
 //! with the same order.
 
-use crate::rng::Rng;
+use crate::util::rng::Rng;
 
 /// Random stream for orders only; other uses have other numbers.
 const ORDER: u64 = 0x6f72_6465_7200_0000;

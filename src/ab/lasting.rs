@@ -4,8 +4,8 @@
 
 use super::programs;
 use super::variant::{Kind, Scope, Variant, quoted};
-use crate::arms::{Change, DEFAULT_ARM, NAME_MAX};
-use crate::hash::fnv1a;
+use crate::policy::arms::{Change, DEFAULT_ARM, NAME_MAX};
+use crate::util::hash::fnv1a;
 use anyhow::{Result, bail};
 use serde::Serialize;
 use std::fs::File;

@@ -8,7 +8,7 @@ use super::result::{Header, Recorded};
 use super::stats::verdict::Direction;
 use super::suite;
 use super::variant::{Kind, Variant};
-use crate::stats::ROWS;
+use crate::wire::stats::ROWS;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@ use super::programs::program;
 use super::suite::{Five, Item, part_31};
 use super::variant::{PINNED, quoted};
 use crate::machine::Machine;
-use crate::user::User;
+use crate::util::user::User;
 use anyhow::{Context, Result, ensure};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -15,7 +15,7 @@ use super::stats::plan::Plan;
 use super::stats::shift::Walsh;
 use super::stats::verdict::{Direction, Judged, Verdict};
 use super::variant::{Kind, Scope, Variant};
-use crate::features::{
+use crate::policy::features::{
     CLAIM_TTL, DELAY, FEATURES, FITS_MARGIN, FITS_RT, MIGRATION_COST, MIN_SLICE, SLICE, Tunable,
     feature, known_tunable,
 };

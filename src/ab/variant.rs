@@ -2,9 +2,9 @@
 //! The variants: scx_roost with some settings, the kernel's own scheduler, or another one.
 
 use super::cpus::{Cpus, SUFFIX};
-use crate::arms::{Change, Settings};
-use crate::features::{self, FeatureSet, bits};
-use crate::variant;
+use crate::policy::arms::{Change, Settings};
+use crate::policy::features::{self, FeatureSet, bits};
+use crate::policy::variant;
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};

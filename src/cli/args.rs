@@ -2,18 +2,18 @@
 //! The options in clap's form, with their help, and the parsers of their values.
 
 use crate::ab;
-use crate::config::{STATS_PATH, ctl_path_beside};
-use crate::cpufreq::CpuPerf;
-use crate::ctl;
-use crate::exec::{self, ExecArgs};
-use crate::export::{self, ExportArgs};
-use crate::features::{
+use crate::clients::ctl;
+use crate::clients::exec::{self, ExecArgs};
+use crate::clients::export::{self, ExportArgs};
+use crate::clients::monitor;
+use crate::machine::FreqSource;
+use crate::machine::cpufreq::CpuPerf;
+use crate::policy::config::{STATS_PATH, ctl_path_beside};
+use crate::policy::features::{
     self, CLAIM_TTL, DEFAULT_PRESET, DELAY, FITS_MARGIN, FITS_RT, FREQ_THRESHOLD, MIGRATION_COST,
     MIN_SLICE, RESCUE, SLICE, Tunable,
 };
-use crate::machine::FreqSource;
-use crate::monitor;
-use crate::user;
+use crate::util::user;
 use clap::{Args, Parser, Subcommand};
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 use std::fmt::Write;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 use super::*;
-use crate::features;
+use crate::policy::features;
 
 fn parsed(args: &[&str]) -> Result<Command> {
     parse(std::iter::once(&"scx_roost").chain(args))

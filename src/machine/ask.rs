@@ -3,7 +3,7 @@
 //! content.
 
 use super::files::parse_spaced;
-use crate::host::Host;
+use crate::machine::host::Host;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;

@@ -2,7 +2,7 @@
 //! Where the frequency of each CPU is read: files of cpufreq, or a folder given by the user.
 
 use super::policy::cpufreq_file;
-use crate::host::Host;
+use crate::machine::host::Host;
 use log::warn;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};

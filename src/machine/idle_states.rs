@@ -2,7 +2,7 @@
 //! The idle states of a CPU and how long it takes to leave them.
 
 use super::ask::Asker;
-use crate::host::Host;
+use crate::machine::host::Host;
 use serde::Serialize;
 
 /// No CPU of today has as many.

@@ -3,7 +3,7 @@
 //! cooling.
 
 use super::policy::{Policies, cpufreq_file};
-use crate::host::Host;
+use crate::machine::host::Host;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {

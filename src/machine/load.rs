@@ -2,7 +2,7 @@
 //! What the machine is busy with, from /proc: time of each CPU, waiting for a CPU (PSI), and this
 //! process's memory.
 
-use crate::host::Host;
+use crate::machine::host::Host;
 
 /// In ticks of /proc/stat (USER_HZ), since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,13 +11,16 @@
 
 mod ask;
 mod clocks;
+pub mod cpufreq;
 mod facts;
 mod files;
 mod freq;
+pub mod host;
 mod idle_states;
 mod limits;
 mod load;
 mod modes;
+pub mod picture;
 mod policy;
 mod prefcore;
 mod read;

@@ -4,7 +4,7 @@
 //! policy, so they can be read often.
 
 use super::policy::{Policies, cpufreq_file, names};
-use crate::host::Host;
+use crate::machine::host::Host;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

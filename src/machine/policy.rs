@@ -3,7 +3,7 @@
 //! and CPUs that share one.
 
 use super::ask::Asker;
-use crate::host::Host;
+use crate::machine::host::Host;
 use serde::Serialize;
 use std::collections::BTreeSet;
 

@@ -4,7 +4,7 @@
 
 use super::ask::Asker;
 use super::policy::cpufreq_file;
-use crate::host::Host;
+use crate::machine::host::Host;
 
 /// By CPU number; a higher rank is preferred. The firmware may change ranks at runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! How often the hardware slowed a CPU down by itself because it was too hot (x86:
 //! thermal_throttle). cpufreq's limits do not show this.
 
-use crate::host::Host;
+use crate::machine::host::Host;
 use std::collections::BTreeMap;
 
 const FILES: [&str; 2] = ["core_throttle_count", "package_throttle_count"];

@@ -3,15 +3,15 @@
 //! which frequencies are low, and publishes. It is the same code (`model`, `publish`), over the
 //! policy's memory.
 
-use crate::arms::Settings;
 use crate::bpf::intf::CAPACITY_SCALE;
-use crate::config::Config;
-use crate::features::bits;
-use crate::host::Host;
+use crate::daemon::publish::{Frequencies, Scans};
+use crate::machine::host::Host;
 use crate::machine::{Facts, FreqSource, Policies};
 use crate::model::FreqRule;
 use crate::native::Kernel;
-use crate::publish::{Frequencies, Scans};
+use crate::policy::arms::Settings;
+use crate::policy::config::Config;
+use crate::policy::features::bits;
 use std::path::Path;
 
 /// As in `control`: low frequencies are learnt anew after this many looks.

@@ -49,7 +49,7 @@ mod trace;
 mod wait;
 mod watch;
 
-pub use crate::rng::Rng;
+pub use crate::util::rng::Rng;
 pub use args::{EXAMPLES, Plan, SimArgs, WORKLOADS, Wanted};
 pub use clock::Clock;
 pub use command::{Report, list, run};
@@ -60,10 +60,10 @@ pub use policy::{Policy, Rules};
 pub use swarm::{Swarmed, swarm};
 pub use trace::Pictures;
 
-use crate::arms::Settings;
-use crate::config::Config;
 use crate::machine::Facts;
 use crate::native::{Kernel, World};
+use crate::policy::arms::Settings;
+use crate::policy::config::Config;
 use anyhow::{Result, ensure};
 use check::Check;
 use cosmos::Cosmos;

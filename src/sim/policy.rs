@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What can be compared: the policy's own C in sched_ext, and the comparators.
 
-use crate::arms::Settings;
-use crate::variant::settings;
+use crate::policy::arms::Settings;
+use crate::policy::variant::settings;
 use anyhow::{Result, ensure};
 
 /// The variants, for help and documentation.

@@ -22,7 +22,7 @@ use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::power::blocks_needed;
 use scx_roost::ab::stats::verdict::{Judged, Rule, Verdict};
 use scx_roost::ab::variant::{Scope, parse_all};
-use scx_roost::rng::Rng;
+use scx_roost::util::rng::Rng;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

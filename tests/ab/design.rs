@@ -4,7 +4,7 @@
 use crate::noise::{self, Noise};
 use scx_roost::ab::design::{Design, Turn};
 use scx_roost::ab::stats::rank::SignedRank;
-use scx_roost::rng::Rng;
+use scx_roost::util::rng::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn design(seed: u64, variants: usize) -> Design {

@@ -3,8 +3,8 @@
 
 use scx_roost::ab::lasting::{Lasting, is_script};
 use scx_roost::ab::variant::Scope;
-use scx_roost::arms::{Arms, Settings};
 use scx_roost::cli::{self, Command};
+use scx_roost::policy::arms::{Arms, Settings};
 use std::fs;
 use std::path::Path;
 

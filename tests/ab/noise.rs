@@ -2,7 +2,7 @@
 //! Made-up runs of a workload: how they scatter and drift, and the effect of a variant.
 
 use scx_roost::ab::design::Design;
-use scx_roost::rng::Rng;
+use scx_roost::util::rng::Rng;
 
 /// How runs scatter around 1, by about 3 %.
 #[derive(Clone, Copy, Debug)]

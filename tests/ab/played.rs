@@ -11,7 +11,7 @@ use scx_roost::ab::run::{End, Progress, run};
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::verdict::{Direction, Rule};
 use scx_roost::ab::variant::{Scope, Variant};
-use scx_roost::rng::Rng;
+use scx_roost::util::rng::Rng;
 use std::collections::BTreeMap;
 
 pub struct Played {

@@ -5,7 +5,7 @@ use scx_roost::ab::stats::rank::{P, SignedRank};
 use scx_roost::ab::stats::sample::{mean, median_of, quantile};
 use scx_roost::ab::stats::shift::Walsh;
 use scx_roost::ab::stats::{bootstrap, holm, power};
-use scx_roost::rng::Rng;
+use scx_roost::util::rng::Rng;
 use serde_json::Value;
 
 /// For values that both compute exactly.

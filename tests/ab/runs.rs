@@ -111,7 +111,7 @@ fn what_acts_now_and_then_is_not_exercised() {
 
 #[test]
 fn every_feature_has_a_trace() {
-    for feature in scx_roost::features::FEATURES {
+    for feature in scx_roost::policy::features::FEATURES {
         let row = variant::TRACES.iter().find(|(n, _)| *n == feature.name);
         assert!(row.is_some(), "{}", feature.name);
     }
@@ -120,9 +120,14 @@ fn every_feature_has_a_trace() {
 #[test]
 fn counters_that_are_looked_at_are_counted() {
     for (feature, counters) in variant::TRACES {
-        assert!(scx_roost::features::feature(feature).is_some(), "{feature}");
+        assert!(
+            scx_roost::policy::features::feature(feature).is_some(),
+            "{feature}"
+        );
         for counter in *counters {
-            let known = scx_roost::stats::ROWS.iter().any(|r| r.name == *counter);
+            let known = scx_roost::wire::stats::ROWS
+                .iter()
+                .any(|r| r.name == *counter);
             assert!(known, "{counter}");
         }
     }

@@ -11,7 +11,7 @@ use scx_roost::ab::stats::verdict::Direction;
 use scx_roost::ab::suite::{Item, Suite};
 use scx_roost::ab::threadripper::{Place, items, missing, variants, variants_left_out};
 use scx_roost::ab::variant::{Kind, Variant};
-use scx_roost::user::User;
+use scx_roost::util::user::User;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;

@@ -3,7 +3,7 @@
 
 use crate::child::{runs, workload};
 use scx_roost::ab::child::Workload;
-use scx_roost::user::{User, name_of};
+use scx_roost::util::user::{User, name_of};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 

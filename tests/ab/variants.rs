@@ -21,7 +21,11 @@ fn a_preset_with_what_is_other() {
         (vec!["prev_core".to_string()], vec!["claim".to_string()])
     );
     assert_eq!(change.set["slice-us"], "1500");
-    assert!(!settings.features.has(scx_roost::features::bits::claim));
+    assert!(
+        !settings
+            .features
+            .has(scx_roost::policy::features::bits::claim)
+    );
     assert_eq!(settings.arm(8).task.slice_ns, 1_500_000);
 }
 
@@ -114,8 +118,8 @@ fn what_is_of_the_machine_is_not_for_a_command() {
 /// This holds for any other variants, in any order.
 #[test]
 fn an_arm_has_nothing_of_the_variants_before() {
-    use scx_roost::arms::{Arms, DEFAULT_ARM, Settings};
-    use scx_roost::control::Op;
+    use scx_roost::daemon::control::Op;
+    use scx_roost::policy::arms::{Arms, DEFAULT_ARM, Settings};
     let variants = ["mainline+slice-us=1000", "mainline", "roost+fits-margin=5"]
         .map(|n| Variant::parse(n).unwrap());
     let mut arms = Arms::new(Settings::default());

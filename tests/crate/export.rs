@@ -3,11 +3,11 @@
 //! it with Prometheus and its parsers.
 
 use crate::fake::FakeDaemon;
-use scx_roost::export::{self, Listener, Output, Pages, Source};
-use scx_roost::features::FEATURES;
-use scx_roost::stats::host::{Condition, EVENTS};
-use scx_roost::stats::{HISTS, ROWS};
+use scx_roost::clients::export::{self, Listener, Output, Pages, Source};
+use scx_roost::policy::features::FEATURES;
 use scx_roost::stopper;
+use scx_roost::wire::stats::host::{Condition, EVENTS};
+use scx_roost::wire::stats::{HISTS, ROWS};
 use std::collections::BTreeSet;
 use std::fs::Permissions;
 use std::io::{ErrorKind, Read, Write};

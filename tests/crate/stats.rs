@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The statistics socket as a client sees it, with the test's own counters.
 
-use scx_roost::socket::{Server, kept_out};
-use scx_roost::stats::server;
-use scx_roost::stats::source::{ArmShown, Counted, CounterSource, Counting, Running};
-use scx_roost::stats::{ArmCounts, Counters, Metrics, NR_STATS, ROWS};
+use scx_roost::wire::socket::{Server, kept_out};
+use scx_roost::wire::stats::server;
+use scx_roost::wire::stats::source::{ArmShown, Counted, CounterSource, Counting, Running};
+use scx_roost::wire::stats::{ArmCounts, Counters, Metrics, NR_STATS, ROWS};
 use scx_stats::StatsClient;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -3,10 +3,10 @@
 //! with trees.txt.
 
 use crate::support::{Numbering, Shape, Tree};
-use scx_roost::host::Host;
+use scx_roost::clients::outlook::Outlook;
 use scx_roost::machine::Machine;
-use scx_roost::outlook::Outlook;
-use scx_roost::topology_view::summary;
+use scx_roost::machine::host::Host;
+use scx_roost::machine::picture::summary;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::process::{Command, Output};

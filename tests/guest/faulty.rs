@@ -5,7 +5,7 @@
 
 use anyhow::{Result, bail};
 use scx_roost::cli::{Command, parse};
-use scx_roost::config::Faults;
+use scx_roost::policy::config::Faults;
 use scx_roost::{run, stopper};
 
 fn main() -> Result<()> {

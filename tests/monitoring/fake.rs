@@ -2,10 +2,10 @@
 //! The statistics of a scheduler that does not run: a machine of four CPUs, two arms, and counters
 //! of a given value.
 
-use scx_roost::socket::Server;
-use scx_roost::stats::host::{Condition, CpuGauges, Event, Gauges};
-use scx_roost::stats::source::{ArmShown, Counted, CounterSource, Counting, Running};
-use scx_roost::stats::{ArmCounts, Counters, NR_STATS, ROWS, server};
+use scx_roost::wire::socket::Server;
+use scx_roost::wire::stats::host::{Condition, CpuGauges, Event, Gauges};
+use scx_roost::wire::stats::source::{ArmShown, Counted, CounterSource, Counting, Running};
+use scx_roost::wire::stats::{ArmCounts, Counters, NR_STATS, ROWS, server};
 use std::path::Path;
 
 /// Counters that stay 0 while nothing is wrong.

@@ -58,7 +58,10 @@ fn delayed(features: Features, more: u32) -> (World, Task) {
 }
 
 fn bit(name: &str) -> u32 {
-    scx_roost::features::feature(name).expect(name).bit.0
+    scx_roost::policy::features::feature(name)
+        .expect(name)
+        .bit
+        .0
 }
 
 /// B2

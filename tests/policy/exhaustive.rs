@@ -6,7 +6,7 @@ use crate::check::check_invariants;
 use crate::model::{CpuNow, Features, LlcNow};
 use crate::setup::{Case, MAINLINE, Machine, Runner, THRESHOLD};
 use crate::topology::{CLAIM_TTL, Topology};
-use scx_roost::features::{PRESETS, feature};
+use scx_roost::policy::features::{PRESETS, feature};
 use std::sync::LazyLock;
 
 /// Feature sets with claims are tried on machines with claimed CPUs, the others on machines

@@ -3,9 +3,9 @@
 
 use crate::setup::NOW;
 use crate::topology::Topology;
-use scx_roost::features::bits;
 use scx_roost::native::sys::WAKE_FORK;
 use scx_roost::native::{Kernel, Task};
+use scx_roost::policy::features::bits;
 
 const CHILD: usize = 0;
 /// Longer than an arm's slice, ns.

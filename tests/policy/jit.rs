@@ -8,7 +8,7 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, ProgramInput, ProgramMut};
 use scx_roost::bpf::copy_rows;
 use scx_roost::bpf::intf::{self, policy_store};
-use scx_roost::counters::make_room;
+use scx_roost::daemon::counters::make_room;
 use scx_roost::native::{Task, Wakeup, World, sys};
 use scx_roost::{fill_rodata, twins};
 use std::mem::MaybeUninit;

@@ -5,9 +5,9 @@ use crate::model::spread::{Core, leaves_for};
 use crate::rng::Rng;
 use crate::setup::NOW;
 use crate::topology::{CLAIM_TTL, Topology};
-use scx_roost::features::bits;
 use scx_roost::native::sys::{STAT_claim_set, STAT_spread_none};
 use scx_roost::native::{Task, World};
+use scx_roost::policy::features::bits;
 
 /// The arm's slice, and the kernel's migration cost, ns.
 const SLICE: u64 = 2_800_000;

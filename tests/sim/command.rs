@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The command line of `scx_roost sim`.
 
-use scx_roost::arms::Settings;
 use scx_roost::cli::{Command, parse};
-use scx_roost::features::{FITS_MARGIN, FITS_RT, bits};
+use scx_roost::policy::arms::Settings;
+use scx_roost::policy::features::{FITS_MARGIN, FITS_RT, bits};
 use scx_roost::sim::{self, Policy, Rules, Wanted};
 
 fn wanted(args: &str) -> anyhow::Result<Wanted> {

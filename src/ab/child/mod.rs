@@ -17,7 +17,7 @@ pub use perf::Migrations;
 use super::cgroup::Cgroup;
 use super::cpus::Affinity;
 use super::metric::Measured;
-use crate::user::User;
+use crate::util::user::User;
 use anyhow::{Context, Result, anyhow, bail};
 use apart::Side;
 use halt::Watch;

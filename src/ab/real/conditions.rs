@@ -3,7 +3,7 @@
 
 use crate::ab::condition::{Seen, THEN};
 use crate::ab::cpus::cores;
-use crate::host::Host;
+use crate::machine::host::Host;
 use crate::machine::{Clocks, Limits, Machine, Modes, Policies, Throttles, cpulist_text};
 use crate::model::passed;
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,8 +2,8 @@
 //! The counters of a scx_roost that we started, and their growth in one run.
 
 use crate::ab::metric::Measured;
-use crate::stats::client::Client;
-use crate::stats::{HISTS, Metrics, NR_BUCKETS, ROWS, delta, quantile_us};
+use crate::wire::stats::client::Client;
+use crate::wire::stats::{HISTS, Metrics, NR_BUCKETS, ROWS, delta, quantile_us};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const WAKEUPS: &str = "wakeup_latency";
 
 pub struct Counts {
-    counters: crate::stats::Counters,
+    counters: crate::wire::stats::Counters,
     wakeups: [u64; NR_BUCKETS],
 }
 

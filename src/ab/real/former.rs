@@ -5,7 +5,7 @@
 use super::live::{Live, ctl_path};
 use super::scheduler::Attached;
 use super::service::{Call, Service, own_unit, running};
-use crate::host::Host;
+use crate::machine::host::Host;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};

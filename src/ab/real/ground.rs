@@ -3,7 +3,7 @@
 //! other comparisons.
 
 use crate::ab::cgroup::Cgroup;
-use crate::host::Host;
+use crate::machine::host::Host;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, TryLockError};

@@ -3,12 +3,12 @@
 //! and is set again in the next one.
 
 use super::service::Running;
-use crate::arms::{Change, DEFAULT_ARM};
 use crate::cli::{self, Command};
-use crate::control::Op;
-use crate::ctl::ask;
-use crate::features::{self, FeatureSet};
-use crate::rules::Whom;
+use crate::clients::ctl::ask;
+use crate::daemon::control::Op;
+use crate::policy::arms::{Change, DEFAULT_ARM};
+use crate::policy::features::{self, FeatureSet};
+use crate::policy::rules::Whom;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

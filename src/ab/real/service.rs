@@ -3,7 +3,7 @@
 //! run by a systemd service or by scx_loader.
 
 use crate::cli;
-use crate::host::Host;
+use crate::machine::host::Host;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

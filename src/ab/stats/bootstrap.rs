@@ -6,7 +6,7 @@
 use super::Interval;
 use super::distributions::{normal_cdf, t_quantile};
 use super::sample::quantile;
-use crate::rng::Rng;
+use crate::util::rng::Rng;
 
 /// Fewer blocks cannot bound their median with 95 %: all are on one side of it with chance 2 / 2^n.
 pub const MIN_BLOCKS: usize = 6;

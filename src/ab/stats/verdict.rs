@@ -14,7 +14,7 @@ use super::power::least_shift;
 use super::rank::{P, SignedRank};
 use super::sample::{median, median_of};
 use super::shift::Walsh;
-use crate::rng::Rng;
+use crate::util::rng::Rng;
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 

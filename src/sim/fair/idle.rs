@@ -5,7 +5,7 @@
 //! ends goes on in the mean until the next wakeup. With Huang's patch (source 003,
 //! `avg_idle_every`) any arrival does.
 
-use crate::features::{FeatureSet, bits};
+use crate::policy::features::{FeatureSet, bits};
 
 /// Half of the longest average that counts (kernel: sysctl_sched_migration_cost), ns.
 const MAX: u64 = 500_000;

@@ -3,9 +3,9 @@
 
 use super::balance::NICE_TRIES;
 use super::*;
-use crate::arms::Settings;
-use crate::config::Config;
 use crate::native::World;
+use crate::policy::arms::Settings;
+use crate::policy::config::Config;
 use crate::sim::model;
 
 const MS: u64 = 1_000_000;

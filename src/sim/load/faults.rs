@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Faults of the machine while a load runs.
 
-use crate::rng::Rng;
+use crate::util::rng::Rng;
 
 /// 0: no such fault.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 //! are a hash of parameters, workloads and cells.tsv, and the commit of the freeze.
 
 use super::cells::CELLS;
-use crate::hash::fnv1a;
 use crate::sim::WORKLOADS;
+use crate::util::hash::fnv1a;
 use anyhow::{Context, Result};
 use serde::Serialize;
 

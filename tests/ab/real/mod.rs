@@ -14,7 +14,7 @@ use scx_roost::ab::metric::Measured;
 use scx_roost::ab::real::service::{Call, Service};
 use scx_roost::ab::real::{Means, Real};
 use scx_roost::ab::variant::{Scope, Variant, parse_all};
-use scx_roost::host::Host;
+use scx_roost::machine::host::Host;
 use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -2,7 +2,7 @@
 //! The client commands: what they print, and what they refuse.
 
 use super::*;
-use scx_roost::features::bits;
+use scx_roost::policy::features::bits;
 
 #[test]
 fn wrong_names_and_values_are_one_sentence_and_change_nothing() {

@@ -3,9 +3,9 @@
 
 use super::*;
 use scx_roost::bpf::intf::llc_facts;
-use scx_roost::publish::Scans;
-use scx_roost::sampler::Samplers;
-use scx_roost::stop::stopper;
+use scx_roost::daemon::publish::Scans;
+use scx_roost::daemon::sampler::Samplers;
+use scx_roost::util::stop::stopper;
 use std::time::{Duration, Instant};
 
 #[test]

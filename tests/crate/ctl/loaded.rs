@@ -2,7 +2,7 @@
 //! What is published to the loaded scheduler, and what the next one gets.
 
 use super::*;
-use scx_roost::features::bits;
+use scx_roost::policy::features::bits;
 
 #[test]
 fn what_cannot_be_published_is_told() {

@@ -9,12 +9,12 @@ mod members;
 mod requests;
 
 use anyhow::{Result, bail};
-use scx_roost::arms::Settings;
 use scx_roost::bpf::intf::policy_image;
-use scx_roost::control::{Attached, Audit, Control, Limit, Live, Ticket};
-use scx_roost::rules::Table;
-use scx_roost::socket::Server;
-use scx_roost::stats::source::CounterSource;
+use scx_roost::daemon::control::{Attached, Audit, Control, Limit, Live, Ticket};
+use scx_roost::policy::arms::Settings;
+use scx_roost::policy::rules::Table;
+use scx_roost::wire::socket::Server;
+use scx_roost::wire::stats::source::CounterSource;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::BorrowedFd;

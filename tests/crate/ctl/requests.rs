@@ -2,7 +2,7 @@
 //! What comes over the socket.
 
 use super::*;
-use scx_roost::features::bits;
+use scx_roost::policy::features::bits;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::time::{Duration, Instant};

@@ -50,7 +50,7 @@ fn smt_switched_off() {
         (8, 4, 2)
     );
     assert_eq!(machine.cpus[3].pos, 1);
-    assert!(topology_view::picture(&machine).ends_with("offline 1 3 5 7\n"));
+    assert!(picture::picture(&machine).ends_with("offline 1 3 5 7\n"));
 }
 
 #[test]

@@ -7,8 +7,8 @@ mod refused;
 
 use crate::support::{Numbering, SMALL_SMT, Shape, Tree};
 use scx_roost::bpf::intf::WORD_BITS;
+use scx_roost::machine::picture;
 use scx_roost::machine::{Facts, LlcKind, Machine};
-use scx_roost::topology_view;
 
 const THREADRIPPER_3970X: Shape = Shape {
     nodes: 1,
@@ -112,7 +112,7 @@ fn check_cpus(facts: &Facts) {
 
 /// Every CPU is in the picture once, and it fits a terminal.
 fn check_picture(machine: &Machine) {
-    let text = topology_view::picture(machine);
+    let text = picture::picture(machine);
     assert!(text.lines().all(|l| l.len() <= 100), "{text}");
     let cores = text
         .split('[')
@@ -186,7 +186,7 @@ fn a_machine_of_forty_nodes_has_a_picture() {
     }
     let machine = read(&tree);
     check_picture(&machine);
-    let text = topology_view::picture(&machine);
+    let text = picture::picture(&machine);
     assert_eq!(text.matches(" 99").count(), 40 * 40, "{text}");
 }
 
@@ -208,7 +208,7 @@ fn distances_of_nodes() {
     distance(0, "10 17 21");
     distance(4, "22 28 10");
     assert_eq!(told(), [Some(vec![10, 21]), Some(vec![22, 10])]);
-    let text = topology_view::picture(&read(&tree));
+    let text = picture::picture(&read(&tree));
     assert!(text.contains("node 4  distances 22 10\n"), "{text}");
     distance(0, "10 21");
     distance(4, "near far far");
@@ -224,7 +224,7 @@ fn hybrid_capacities() {
     let machine = read(&tree);
     assert!(machine.asym());
     assert_eq!(machine.facts().unwrap().machine.asym, 1);
-    assert!(topology_view::picture(&machine).contains("capacity  512  [4 5] [6 7]"));
+    assert!(picture::picture(&machine).contains("capacity  512  [4 5] [6 7]"));
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn two_machines_at_once() {
 
 #[test]
 fn the_picture_of_a_small_machine() {
-    let text = topology_view::picture(&read(&SMALL_SMT.tree()));
+    let text = picture::picture(&read(&SMALL_SMT.tree()));
     let expected = "8 CPUs of 8 online, 4 cores, 2 LLCs, 1 node
 node 0
   LLC 0  L3 16 MiB, 4 CPUs

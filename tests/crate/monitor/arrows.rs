@@ -5,8 +5,8 @@
 use super::*;
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
-use scx_roost::monitor::draw::drawn;
-use scx_roost::monitor::state::{Action, View};
+use scx_roost::clients::monitor::draw::drawn;
+use scx_roost::clients::monitor::state::{Action, View};
 
 /// The first line below the lines with the facts and the views.
 const BODY: usize = 2;

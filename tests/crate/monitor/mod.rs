@@ -10,14 +10,14 @@ mod server;
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use scx_roost::features::preset;
-use scx_roost::monitor::draw::frame;
-use scx_roost::monitor::draw::theme::Theme;
-use scx_roost::monitor::sample::Sample;
-use scx_roost::monitor::state::State;
-use scx_roost::stats::host::{Condition, CpuGauges, CpuMetrics, CpusMetrics};
-use scx_roost::stats::source::{ArmShown, CounterSource};
-use scx_roost::stats::{ArmMetrics, CounterFields, Metrics, NR_BUCKETS, NR_STATS, ROWS};
+use scx_roost::clients::monitor::draw::frame;
+use scx_roost::clients::monitor::draw::theme::Theme;
+use scx_roost::clients::monitor::sample::Sample;
+use scx_roost::clients::monitor::state::State;
+use scx_roost::policy::features::preset;
+use scx_roost::wire::stats::host::{Condition, CpuGauges, CpuMetrics, CpusMetrics};
+use scx_roost::wire::stats::source::{ArmShown, CounterSource};
+use scx_roost::wire::stats::{ArmMetrics, CounterFields, Metrics, NR_BUCKETS, NR_STATS, ROWS};
 use std::time::Duration;
 
 pub const THEME: Theme = Theme {
@@ -194,7 +194,7 @@ pub fn metrics(seconds: u64) -> Metrics {
     let mut sum = [0; NR_STATS];
     for (name, preset, features, share) in arms {
         let arm = arm(preset, features, share, seconds);
-        sum = scx_roost::stats::add(&sum, &arm.counters());
+        sum = scx_roost::wire::stats::add(&sum, &arm.counters());
         metrics.arms.insert(name.into(), arm);
     }
     metrics.set_counters(&sum);

@@ -4,7 +4,7 @@
 //! the diff.
 
 use super::*;
-use scx_roost::monitor::state::{Action, View};
+use scx_roost::clients::monitor::state::{Action, View};
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -2,10 +2,10 @@
 //! The binary on a pseudo terminal: it takes over the terminal, and restores it however it ends.
 
 use super::*;
-use scx_roost::socket::Server;
-use scx_roost::stats::server;
-use scx_roost::stats::source::{Counted, Counting, Running};
-use scx_roost::stats::{ArmCounts, Counters};
+use scx_roost::wire::socket::Server;
+use scx_roost::wire::stats::server;
+use scx_roost::wire::stats::source::{Counted, Counting, Running};
+use scx_roost::wire::stats::{ArmCounts, Counters};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::mem::zeroed;

@@ -4,10 +4,10 @@
 use super::*;
 use crate::rng::Rng;
 use ratatui::layout::Rect;
-use scx_roost::monitor::draw::drawn;
-use scx_roost::monitor::state::{Action, Effect, View};
-use scx_roost::stats::ArmSums;
-use scx_roost::stats::host::ConditionMetrics;
+use scx_roost::clients::monitor::draw::drawn;
+use scx_roost::clients::monitor::state::{Action, Effect, View};
+use scx_roost::wire::stats::ArmSums;
+use scx_roost::wire::stats::host::ConditionMetrics;
 
 const ACTIONS: &[Action] = &[
     Action::NextView,

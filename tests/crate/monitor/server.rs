@@ -4,11 +4,11 @@
 
 use super::*;
 use crate::ctl;
-use scx_roost::features::{FEATURES, FeatureSet, bits};
-use scx_roost::monitor::feed::{self, News};
-use scx_roost::monitor::state::{Action, Effect, Link, View};
-use scx_roost::stats::{client, server};
+use scx_roost::clients::monitor::feed::{self, News};
+use scx_roost::clients::monitor::state::{Action, Effect, Link, View};
+use scx_roost::policy::features::{FEATURES, FeatureSet, bits};
 use scx_roost::stopper;
+use scx_roost::wire::stats::{client, server};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};

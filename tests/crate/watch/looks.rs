@@ -2,8 +2,8 @@
 //! The loop ends when it should, and a file that does not answer delays nothing else.
 
 use super::*;
-use crossbeam::channel::bounded;
-use scx_roost::looks::Looks;
+use crossbeam_channel::bounded;
+use scx_roost::daemon::looks::Looks;
 use std::path::PathBuf;
 use std::time::Instant;
 

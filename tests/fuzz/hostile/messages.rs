@@ -2,7 +2,7 @@
 //! Lines that clients send: some are valid requests, most are not.
 
 use super::served::Socket;
-use scx_roost::rng::Rng;
+use scx_roost::util::rng::Rng;
 
 /// The longest line that the server accepts (socket.rs).
 const LINE_MAX: usize = 4096;

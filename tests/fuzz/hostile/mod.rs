@@ -8,7 +8,7 @@ mod served;
 
 use crate::fake;
 use messages::{Expected, message, right};
-use scx_roost::rng::Rng;
+use scx_roost::util::rng::Rng;
 use serde_json::Value;
 use served::{Served, Socket};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};

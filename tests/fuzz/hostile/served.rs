@@ -4,9 +4,9 @@
 
 use super::fake::FakeDaemon;
 use crate::targets::live::Forgets;
-use scx_roost::arms::Settings;
-use scx_roost::control::Control;
-use scx_roost::stats::host::CpuGauges;
+use scx_roost::daemon::control::Control;
+use scx_roost::policy::arms::Settings;
+use scx_roost::wire::stats::host::CpuGauges;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};

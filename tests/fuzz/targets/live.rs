@@ -5,10 +5,10 @@ use anyhow::Result;
 use scx_roost::bpf::intf::{
     CAPACITY_SCALE, MAX_ARMS, MAX_CGROUP_RULES, MAX_COMM_RULES, MAX_TICKETS, policy_image,
 };
-use scx_roost::control::{Audit, Limit, Live, Ticket};
-use scx_roost::features::{FEATURES, FeatureSet, orphans};
+use scx_roost::daemon::control::{Audit, Limit, Live, Ticket};
 use scx_roost::native::sys::ROOST_NR_FEATURES;
-use scx_roost::rules::Table;
+use scx_roost::policy::features::{FEATURES, FeatureSet, orphans};
+use scx_roost::policy::rules::Table;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 

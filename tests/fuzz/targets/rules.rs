@@ -2,7 +2,7 @@
 //! Rules are added, deleted and checked again, and compared with a plain list of them.
 
 use super::bytes::Bytes;
-use scx_roost::rules::{Found, Rules, Whom, pidfd_of};
+use scx_roost::policy::rules::{Found, Rules, Whom, pidfd_of};
 use std::path::Path;
 
 const SLOTS: usize = 4;

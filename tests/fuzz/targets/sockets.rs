@@ -3,12 +3,12 @@
 //! '+' the next one arrives together with the one before.
 
 use super::live::Forgets;
-use scx_roost::arms::Settings;
-use scx_roost::control::Control;
-use scx_roost::socket::Client;
-use scx_roost::stats::host::{Condition, CpuGauges};
-use scx_roost::stats::server;
-use scx_roost::stats::source::CounterSource;
+use scx_roost::daemon::control::Control;
+use scx_roost::policy::arms::Settings;
+use scx_roost::wire::socket::Client;
+use scx_roost::wire::stats::host::{Condition, CpuGauges};
+use scx_roost::wire::stats::server;
+use scx_roost::wire::stats::source::CounterSource;
 use serde_json::Value;
 use std::os::unix::net::UnixStream;
 

@@ -2,14 +2,14 @@
 //! A machine described by files. An input has a line for each file: its path below /sys, a space,
 //! and the file's text, with \n for a newline.
 
-use scx_roost::host::Host;
+use scx_roost::clients::outlook::Outlook;
+use scx_roost::machine::host::Host;
+use scx_roost::machine::picture::picture;
 use scx_roost::machine::{
     FreqFiles, Limits, Machine, Modes, Policies, Rankings, Throttles, cpu_times, driver,
     idle_states, resident_kb, waiting_permille,
 };
 use scx_roost::model::{Sharing, capacities, preferred_cores};
-use scx_roost::outlook::Outlook;
-use scx_roost::topology_view::picture;
 use std::fs;
 use std::path::{Component, Path};
 use tempfile::TempDir;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The switches of placement, under their names in features.tbl.h.
 
-use scx_roost::features::bits;
+use scx_roost::policy::features::bits;
 
 macro_rules! features {
     ($($name:ident)*) => {
@@ -65,7 +65,7 @@ impl Features {
 fn every_feature_is_a_switch_of_placement_or_of_queueing() {
     const OF_QUEUEING: &[&str] = &["burst_slice", "avg_idle_every", "delay_repick"];
     let mut placement = Features::default();
-    for feature in scx_roost::features::FEATURES {
+    for feature in scx_roost::policy::features::FEATURES {
         let known = placement.switch(feature.name).is_some();
         assert_ne!(
             known,
@@ -77,7 +77,7 @@ fn every_feature_is_a_switch_of_placement_or_of_queueing() {
     for (i, name) in Features::NAMES.iter().enumerate() {
         let mut features = Features::of_mask(1 << i);
         assert!(*features.switch(name).unwrap(), "{name}");
-        let bit = scx_roost::features::feature(name).unwrap().bit;
+        let bit = scx_roost::policy::features::feature(name).unwrap().bit;
         assert_eq!(features.bits(), bit.0, "{name}");
     }
 }

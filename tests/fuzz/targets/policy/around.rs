@@ -4,8 +4,8 @@
 use super::play::Play;
 use crate::targets::bytes::Bytes;
 use scx_roost::bpf::intf::{self, MAX_ARMS};
-use scx_roost::features::{FeatureSet, orphans};
 use scx_roost::native::sys;
+use scx_roost::policy::features::{FeatureSet, orphans};
 
 /// A set of features that userspace would accept: no sub-switch without its parent.
 pub fn features(bytes: &mut Bytes) -> u32 {

@@ -46,7 +46,7 @@ pub fn poke(play: &mut Play, bytes: &mut Bytes) {
 /// Overwrites many fields with random values from a seed.
 pub fn scramble(play: &mut Play, bytes: &mut Bytes) {
     let seed = u64::from(bytes.byte()) << 8 | u64::from(bytes.byte());
-    let mut rng = scx_roost::rng::Rng::new(seed);
+    let mut rng = scx_roost::util::rng::Rng::new(seed);
     let chance: Vec<u8> = (0..1 << 14).map(|_| rng.below(256) as u8).collect();
     let mut chance = Bytes::new(&chance);
     let now = play.now();

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The command line. `parse` turns it into a `Command`, in which defaults and presets are resolved.
+
+mod args;
+mod forgotten;
+
+pub use args::{group, seconds};
+
+use crate::ab::args::{AbArgs, TuneArgs};
+use crate::ab::suite::Pattern;
+use crate::clients::ctl;
+use crate::clients::exec::ExecArgs;
+use crate::clients::export::Output;
+use crate::clients::monitor;
+use crate::policy::arms::{Change, Settings};
+use crate::policy::config::{Config, ctl_path_beside};
+use crate::policy::features::{
+    CLAIM_TTL, DELAY, FITS_MARGIN, FITS_RT, FREQ_THRESHOLD, MIGRATION_COST, MIN_SLICE, RESCUE,
+    SLICE,
+};
+use anyhow::{Result, anyhow};
+use args::{Cli, MachineArgs, MonitorArgs, Sub, SysfsArg};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The task of the program.
+#[derive(Debug)]
+pub enum Command {
+    /// Prints this text and ends.
+    Print(String),
+    Run {
+        config: Box<Config>,
+        /// No memory of this process is swapped out.
+        lock_memory: bool,
+        verbose: bool,
+    },
+    Monitor {
+        path: PathBuf,
+        interval: Duration,
+        json: bool,
+    },
+    HelpStats,
+    Topology {
+        sysfs: PathBuf,
+        json: bool,
+    },
+    /// Compares variants on a command.
+    Ab {
+        args: Box<AbArgs>,
+        json: bool,
+    },
+    /// Searches the settings that suit a command.
+    Tune {
+        args: Box<TuneArgs>,
+        json: bool,
+    },
+    AbGuardian,
+    AbWorkload {
+        pattern: Pattern,
+        steps: u64,
+    },
+    Doctor {
+        sysfs: PathBuf,
+        json: bool,
+    },
+    Ctl {
+        path: PathBuf,
+        verb: ctl::Verb,
+        /// How long to wait for a scheduler that is not there yet.
+        wait: Duration,
+        json: bool,
+    },
+    Exec {
+        path: PathBuf,
+        args: ExecArgs,
+    },
+    Export {
+        /// The socket of the scheduler to ask.
+        stats: PathBuf,
+        output: Output,
+    },
+    #[cfg(feature = "sim")]
+    Sim {
+        wanted: Box<crate::sim::Wanted>,
+        json: bool,
+    },
+    /// The live view.
+    View(monitor::Options),
+}
+
+/// Parses the command line. An error is one sentence.
+pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Result<Command> {
+    let command = Cli::command();
+    let words: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    let matches = command.clone().try_get_matches_from(&words);
+    match matches.and_then(|m| Ok((Cli::from_arg_matches(&m)?, m))) {
+        Ok((cli, matches)) => {
+            no_run_option_with_subcommand(&command, &matches)?;
+            cli.resolve()
+        }
+        Err(e) if matches!(e.kind(), ErrorKind::DisplayHelp) => {
+            Ok(Command::Print(e.render().to_string()))
+        }
+        Err(e)
+            if matches!(
+                e.kind(),
+                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+            ) =>
+        {
+            Err(anyhow!(
+                "a command is expected: show, set, reset, arms or rules; see scx_roost ctl --help"
+            ))
+        }
+        Err(e) => Err(anyhow!(
+            "{}; see scx_roost --help",
+            forgotten::dashes(&command, &words, &e)
+                .unwrap_or_else(|| sentence(&e.render().to_string()))
+        )),
+    }
+}
+
+/// Whether it is the name of a subcommand.
+pub fn is_subcommand(word: &str) -> bool {
+    Cli::command().find_subcommand(word).is_some()
+}
+
+/// Before a subcommand only those options may stand that both it and a run have, with the same id.
+fn no_run_option_with_subcommand(command: &clap::Command, matches: &ArgMatches) -> Result<()> {
+    let Some(name) = matches.subcommand_name() else {
+        return Ok(());
+    };
+    let Some(subcommand) = command.find_subcommand(name) else {
+        return Ok(());
+    };
+    let mut options = command
+        .get_arguments()
+        .filter(|a| typed(matches, a.get_id().as_str()));
+    let of_both = |a: &clap::Arg| subcommand.get_arguments().any(|b| b.get_id() == a.get_id());
+    match options.find(|a| !of_both(a)) {
+        Some(option) => {
+            let option = option.get_long().unwrap_or_default();
+            let too = subcommand
+                .get_arguments()
+                .any(|a| a.get_long() == Some(option));
+            let what = if too {
+                format!("stands behind '{name}'")
+            } else {
+                format!("cannot be used with '{name}'")
+            };
+            Err(anyhow!(
+                "the option '--{option}' {what}; see scx_roost --help"
+            ))
+        }
+        None => Ok(()),
+    }
+}
+
+fn typed(matches: &ArgMatches, id: &str) -> bool {
+    matches.value_source(id) == Some(ValueSource::CommandLine)
+}
+
+/// clap writes an error over several lines, with the usage last. This keeps the lines about the
+/// error.
+fn sentence(error: &str) -> String {
+    let lines = error
+        .lines()
+        .map(str::trim)
+        .take_while(|l| !l.starts_with("Usage:") && !l.starts_with("For more"));
+    let joined = lines
+        .filter(|l| !l.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
+    joined
+        .strip_prefix("error: ")
+        .unwrap_or(&joined)
+        .replace(" tip: ", "; tip: ")
+}
+
+impl Cli {
+    fn resolve(self) -> Result<Command> {
+        // Given before the subcommand or after it.
+        let json = self.json.json;
+        match self.command {
+            Some(Sub::Topology(args)) => {
+                let (sysfs, json) = args.with(self.sysfs, json);
+                return Ok(Command::Topology { sysfs, json });
+            }
+            Some(Sub::Doctor(args)) => {
+                let (sysfs, json) = args.with(self.sysfs, json);
+                return Ok(Command::Doctor { sysfs, json });
+            }
+            Some(Sub::Ctl {
+                verb,
+                at,
+                wait,
+                json: too,
+            }) => {
+                let (path, json) = (at.ctl_path, json || too);
+                let wait = wait.unwrap_or_default();
+                return Ok(Command::Ctl {
+                    path,
+                    verb,
+                    wait,
+                    json,
+                });
+            }
+            Some(Sub::Exec { args, at }) => {
+                let path = at.ctl_path;
+                return Ok(Command::Exec { path, args });
+            }
+            Some(Sub::Export { args, of }) => {
+                let stats = of.stats_path;
+                let output = args.output()?;
+                return Ok(Command::Export { stats, output });
+            }
+            Some(Sub::Ab { args, json: too }) => {
+                let json = json || too;
+                return Ok(Command::Ab { args, json });
+            }
+            Some(Sub::Tune { args, json: too }) => {
+                let json = json || too;
+                return Ok(Command::Tune { args, json });
+            }
+            Some(Sub::AbWorkload { pattern, steps }) => {
+                return Ok(Command::AbWorkload { pattern, steps });
+            }
+            Some(Sub::AbGuardian) => return Ok(Command::AbGuardian),
+            #[cfg(feature = "sim")]
+            Some(Sub::Sim { args, json: too }) => {
+                let (wanted, json) = (Box::new(args.wanted()?), json || too);
+                return Ok(Command::Sim { wanted, json });
+            }
+            Some(Sub::Monitor(args)) => return Ok(Command::View(args.options(json))),
+            None => (),
+        }
+        if json && self.run.stats.or(self.run.monitor).is_none() {
+            return Err(anyhow!(
+                "--json says how statistics are printed: give --stats or --monitor as well"
+            ));
+        }
+        let (print_version, help_stats) = (self.run.version, self.run.help_stats);
+        let (monitor, path) = (self.run.monitor, self.run.stats_path.clone());
+        // Before anything that does not need it: an invalid name is an error whatever else was
+        // requested.
+        let run = self.resolve_run()?;
+        Ok(match monitor {
+            _ if print_version => Command::Print(version() + "\n"),
+            _ if help_stats => Command::HelpStats,
+            Some(interval) => Command::Monitor {
+                path,
+                interval,
+                json,
+            },
+            None => run,
+        })
+    }
+
+    fn resolve_run(self) -> Result<Command> {
+        let run = self.run;
+        let mut change = Change {
+            preset: Some(run.preset),
+            enable: run.enable,
+            disable: run.disable,
+            ..Change::default()
+        };
+        for (row, value) in [
+            (&SLICE, run.slice_us),
+            (&MIN_SLICE, run.min_slice_us),
+            (&CLAIM_TTL, run.claim_ttl_us),
+            (&RESCUE, run.rescue_us),
+            (&MIGRATION_COST, run.migration_cost_us),
+            (&FITS_MARGIN, run.fits_margin),
+            (&FITS_RT, run.fits_rt),
+            (&DELAY, run.delay_us),
+            (&FREQ_THRESHOLD, run.freq_threshold),
+        ] {
+            let value = value.map(|v| (row.name.to_string(), row.shown(v)));
+            change.set.extend(value);
+        }
+        let beside = ctl_path_beside(&run.stats_path);
+        let ctl_path = run.ctl_path.unwrap_or(beside);
+        if ctl_path == run.stats_path {
+            let path = ctl_path.display();
+            return Err(anyhow!(
+                "--stats-path and --ctl-path are both {path}: give them two paths"
+            ));
+        }
+        let config = Config {
+            settings: Settings::default().changed(&change)?,
+            freeze: run.freeze,
+            ignore_cpu_max: run.ignore_cpu_max,
+            cpuperf: run.cpuperf,
+            freq_source: run.freq_source,
+            freq_period: run.freq_period_ms,
+            sysfs: self.sysfs.root(),
+            stats_path: run.stats_path,
+            stats_group: run.stats_group,
+            ctl_path,
+            ctl_group: run.ctl_group,
+            stats_interval: run.stats,
+            stats_json: self.json.json,
+            exit_dump_len: run.exit_dump_len,
+            libbpf: self.libbpf,
+            #[cfg(feature = "faults")]
+            faults: Default::default(),
+        };
+        Ok(Command::Run {
+            config: Box::new(config),
+            lock_memory: run.lock_memory,
+            verbose: run.verbose,
+        })
+    }
+}
+
+impl MachineArgs {
+    /// Merged with the options before the subcommand; those after it take precedence.
+    fn with(self, before: SysfsArg, json: bool) -> (PathBuf, bool) {
+        let sysfs = self.sysfs.sysfs.or(before.sysfs);
+        (SysfsArg { sysfs }.root(), json || self.json)
+    }
+}
+
+impl MonitorArgs {
+    fn options(self, json: bool) -> monitor::Options {
+        let beside = ctl_path_beside(&self.of.stats_path);
+        monitor::Options {
+            ctl_path: self.ctl_path.unwrap_or(beside),
+            stats_path: self.of.stats_path,
+            interval: self.interval,
+            json: json || self.json.json,
+        }
+    }
+}
+
+pub fn version() -> String {
+    format!(
+        "scx_roost {}",
+        scx_utils::build_id::full_version(env!("CARGO_PKG_VERSION"))
+    )
+}
+
+#[cfg(test)]
+mod tests;

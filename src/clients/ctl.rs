@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `scx_roost ctl`: turns its command line into one request to the control socket, and prints the
+//! answer.
+
+use crate::daemon::control::{Op, Request};
+use crate::machine::host::Host;
+use crate::policy::arms::{Change, DEFAULT_ARM};
+use crate::policy::features::{FEATURES, TUNABLES};
+use crate::policy::rules::Whom;
+use crate::util::print;
+use crate::wire::socket::{Refused, refuse};
+use anyhow::{Context, Result, anyhow, bail};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::fs::DirEntryExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Longer than any grace period of the kernel.
+const ANSWER_TIME: Duration = Duration::from_secs(60);
+/// Between two attempts to reach a scheduler.
+const WAIT_NAP: Duration = Duration::from_millis(50);
+const AUDITS: u32 = 5;
+const AUDIT_NAP: Duration = Duration::from_millis(20);
+
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Show the features and tunables of all arms, or of one
+    Show {
+        #[arg(long, value_name = "NAME")]
+        arm: Option<String>,
+
+        /// Show instead whether the sums that the scheduler keeps are right: how far each CPU's util_est has drifted
+        #[arg(long, conflicts_with = "arm")]
+        audit: bool,
+
+        /// Show instead the groups with a CPU limit (cpu.max): how often and how long each had no
+        /// budget left, and what it used
+        #[arg(long, conflicts_with_all = ["arm", "audit"])]
+        limits: bool,
+    },
+    /// Change features and tunables, all at once or none
+    #[command(after_help = tunables())]
+    Set(SetArgs),
+    /// Take an arm back to what it was made with
+    Reset {
+        #[arg(long, value_name = "NAME", default_value = DEFAULT_ARM)]
+        arm: String,
+    },
+    /// List, add or delete arms
+    Arms {
+        #[command(subcommand)]
+        verb: Option<ArmsVerb>,
+    },
+    /// List, add or delete rules about who is on which arm
+    Rules {
+        #[command(subcommand)]
+        verb: Option<RulesVerb>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct SetArgs {
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_ARM)]
+    arm: String,
+
+    /// Start from this preset's features instead of those that are on
+    #[arg(short, long, value_name = "NAME")]
+    preset: Option<String>,
+
+    /// Switch a feature on; may be repeated
+    #[arg(long, value_name = "FEATURE")]
+    enable: Vec<String>,
+
+    /// Switch a feature off; may be repeated
+    #[arg(long, value_name = "FEATURE")]
+    disable: Vec<String>,
+
+    /// Set a tunable, slice-us=1500 for instance; may be repeated
+    #[arg(long, value_name = "TUNABLE=VALUE", value_parser = pair)]
+    set: Vec<(String, String)>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ArmsVerb {
+    /// List the arms
+    List,
+    /// Add an arm, of a preset or as arm default is now
+    Add {
+        name: String,
+        #[arg(short, long, value_name = "NAME")]
+        preset: Option<String>,
+    },
+    /// Delete an arm; who was on it is where other rules say, or on arm default
+    Del { name: String },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum RulesVerb {
+    /// List the rules
+    List,
+    /// Put tasks on an arm
+    Add {
+        #[command(flatten)]
+        whom: WhomArgs,
+        #[arg(long, value_name = "NAME")]
+        arm: String,
+    },
+    /// Delete a rule
+    Del {
+        #[command(flatten)]
+        whom: WhomArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct WhomArgs {
+    /// The tasks of this cgroup and of those below it; the deepest rule counts
+    #[arg(long, value_name = "PATH")]
+    cgroup: Option<PathBuf>,
+
+    /// Tasks of this name; * and ? as in a shell; the first rule counts
+    #[arg(long, value_name = "GLOB")]
+    comm: Option<String>,
+
+    /// This process, as long as it runs, and what it forks from now on
+    #[arg(long, value_name = "N")]
+    pid: Option<u32>,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=');
+    let pair = pair.ok_or_else(|| "a tunable, = and its value are expected".to_string())?;
+    Ok((pair.0.to_string(), pair.1.to_string()))
+}
+
+impl WhomArgs {
+    fn whom(self) -> Result<Whom> {
+        Ok(match (self.cgroup, self.comm, self.pid) {
+            (Some(path), _, _) => Whom::Cgroup(
+                std::path::absolute(&path)
+                    .with_context(|| format!("cannot tell where {} is", path.display()))?,
+            ),
+            (_, Some(glob), _) => Whom::Comm(glob),
+            (_, _, Some(pid)) => Whom::Pid(pid),
+            _ => bail!("--cgroup, --comm or --pid is expected"),
+        })
+    }
+}
+
+/// Prints an answer as text.
+type AsText = fn(&Value) -> String;
+
+/// The request for a command, and the printer of its answer.
+fn question(verb: Verb) -> Result<(Op, AsText)> {
+    Ok(match verb {
+        Verb::Show { audit: true, .. } => (Op::Audit {}, audit),
+        Verb::Show { limits: true, .. } => (Op::Limits {}, limits),
+        Verb::Show { arm, .. } => (Op::Show { arm }, show),
+        Verb::Set(args) => (set(args)?, changed),
+        Verb::Reset { arm } => (Op::Reset { arm }, changed),
+        Verb::Arms { verb } => match verb {
+            None | Some(ArmsVerb::List) => (Op::Show { arm: None }, arms),
+            Some(ArmsVerb::Add { name: arm, preset }) => (Op::ArmAdd { arm, preset }, changed),
+            Some(ArmsVerb::Del { name: arm }) => (Op::ArmDel { arm }, changed),
+        },
+        Verb::Rules { verb } => match verb {
+            None | Some(RulesVerb::List) => (Op::Rules {}, rules),
+            Some(RulesVerb::Add { whom, arm }) => {
+                let whom = whom.whom()?;
+                (Op::RuleAdd { whom, arm }, changed)
+            }
+            Some(RulesVerb::Del { whom }) => (Op::RuleDel { whom: whom.whom()? }, changed),
+        },
+    })
+}
+
+fn set(args: SetArgs) -> Result<Op> {
+    let mut change = Change {
+        preset: args.preset,
+        enable: args.enable,
+        disable: args.disable,
+        ..Change::default()
+    };
+    for (name, value) in args.set {
+        if change.set.insert(name.clone(), value.into()).is_some() {
+            bail!("tunable '{name}' is set twice: set it once");
+        }
+    }
+    let arm = args.arm;
+    Ok(Op::Set { arm, change })
+}
+
+pub fn run(path: &Path, verb: Verb, wait: Duration, json: bool) -> Result<()> {
+    let (op, as_text) = question(verb)?;
+    let end = Instant::now() + wait;
+    wait_for_it(path, end);
+    let answer = when_loaded(end, || match op {
+        Op::Audit {} => ask_for_audit(path),
+        Op::Limits {} => ask(path, &op).map(named),
+        _ => ask(path, &op),
+    })?;
+    if json {
+        print::json(&answer)?;
+    } else {
+        print::text(&as_text(&answer))?;
+    }
+    Ok(())
+}
+
+/// Waits until something listens, or `end`. If nothing does, the request afterwards fails.
+fn wait_for_it(path: &Path, end: Instant) {
+    let absent = || UnixStream::connect(path).is_err_and(|e| is_absent(e.kind()));
+    while Instant::now() < end && absent() {
+        sleep(WAIT_NAP);
+    }
+}
+
+/// Repeats the request while the answer is that the scheduler is being loaded.
+fn when_loaded(end: Instant, request: impl Fn() -> Result<Value>) -> Result<Value> {
+    loop {
+        match request() {
+            Err(e) if Instant::now() < end && is_being_loaded(&e) => sleep(WAIT_NAP),
+            answer => return answer,
+        }
+    }
+}
+
+fn is_being_loaded(e: &anyhow::Error) -> bool {
+    e.downcast_ref::<Refused>()
+        .is_some_and(|e| e.0 == libc::EAGAIN)
+}
+
+/// `ask`, repeated for `wait` while the scheduler is being loaded.
+pub fn ask_when_loaded(path: &Path, op: &Op, wait: Duration) -> Result<Value> {
+    when_loaded(Instant::now() + wait, || ask(path, op))
+}
+
+fn is_absent(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::NotFound | ErrorKind::ConnectionRefused)
+}
+
+/// The best of a few answers: a task that comes or goes during the audit distorts it.
+fn ask_for_audit(path: &Path) -> Result<Value> {
+    let drift = |answer: &Value| answer["util_drift"].as_u64();
+    let mut best = ask(path, &Op::Audit {})?;
+    for _ in 1..AUDITS {
+        if drift(&best) == Some(0) {
+            break;
+        }
+        sleep(AUDIT_NAP);
+        let next = ask(path, &Op::Audit {})?;
+        if drift(&next) < drift(&best) {
+            best = next;
+        }
+    }
+    Ok(best)
+}
+
+/// Sends a request and returns its answer. A refusal is an error with the errno of the answer.
+pub fn ask(path: &Path, op: &Op) -> Result<Value> {
+    let mut stream = UnixStream::connect(path).map_err(|e| unreachable(path, e.kind(), &e))?;
+    stream.set_read_timeout(Some(ANSWER_TIME))?;
+    let request = Request {
+        req: "ctl".to_string(),
+        args: serde_json::to_value(op)?,
+    };
+    let line = serde_json::to_string(&request)? + "\n";
+    // A scheduler with too many clients answers so, and closes before it has read the request.
+    let written = stream.write_all(line.as_bytes());
+    let mut answer = String::new();
+    let taken = BufReader::new(&stream).read_line(&mut answer);
+    if answer.is_empty() {
+        written.and(taken).with_context(|| {
+            format!(
+                "no answer from the scheduler at {}: see in its log whether it runs",
+                path.display()
+            )
+        })?;
+    }
+    let answer: Value = serde_json::from_str(&answer).with_context(|| {
+        format!(
+            "the scheduler at {} went away: see its log, and ask again",
+            path.display()
+        )
+    })?;
+    let resp = answer["args"]["resp"].clone();
+    match answer["errno"].as_i64() {
+        Some(0) => Ok(resp),
+        errno => Err(refuse(
+            errno.unwrap_or_default() as i32,
+            resp.as_str().unwrap_or("refused without a reason"),
+        )),
+    }
+}
+
+fn unreachable(path: &Path, kind: ErrorKind, e: &std::io::Error) -> anyhow::Error {
+    let path = path.display();
+    match kind {
+        kind if is_absent(kind) => {
+            anyhow!("no scheduler is controlled at {path}: start scx_roost, or give its --ctl-path")
+        }
+        ErrorKind::PermissionDenied => anyhow!(
+            "you may not write to {path}: be root, or of the group that scx_roost was given with --ctl-group"
+        ),
+        _ => anyhow!("cannot reach the scheduler at {path}: {e}: give its --ctl-path"),
+    }
+}
+
+fn changed(answer: &Value) -> String {
+    format!("generation {} is in force\n", answer["generation"])
+}
+
+fn text_of(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn rows(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn show(answer: &Value) -> String {
+    let frozen = if answer["frozen"] == true {
+        ", frozen"
+    } else {
+        ""
+    };
+    let mut text = format!("generation {}{frozen}\n", answer["generation"]);
+    for arm in rows(&answer["arms"]) {
+        let on = text_of(&arm["features"]);
+        let is_on = |name: &str| on.split(' ').any(|f| f == name);
+        let off: Vec<&str> = FEATURES
+            .iter()
+            .map(|f| f.name)
+            .filter(|f| !is_on(f))
+            .collect();
+        let off = if off.is_empty() {
+            "none".to_string()
+        } else {
+            off.join(" ")
+        };
+        let tunables = arm["tunables"].as_object().cloned().unwrap_or_default();
+        let tunables: Vec<String> = tunables.iter().map(tunable).collect();
+        let _ = write!(
+            text,
+            "arm {}: preset {}, {} rules\n  on        {on}\n  off       {off}\n  tunables  {}\n",
+            text_of(&arm["name"]),
+            text_of(&arm["preset"]),
+            arm["rules"],
+            tunables.join(", ")
+        );
+    }
+    text
+}
+
+fn audit(answer: &Value) -> String {
+    let mut text = format!(
+        "{} tasks, {} of them counted by CPUs with a util_est of {}\ndrift {}\n",
+        answer["tasks"], answer["joined"], answer["util_est"], answer["util_drift"]
+    );
+    let off = answer["drift_of_cpu"].as_object();
+    for (cpu, drift) in off.into_iter().flatten() {
+        let _ = writeln!(text, "  CPU {cpu:<4} off by {drift}");
+    }
+    text
+}
+
+/// Replaces the groups' inodes by names. The folders are searched here, not in the scheduler, where
+/// clients would wait for it. A group that is not found keeps its number.
+fn named(mut answer: Value) -> Value {
+    let names = Host::new(Path::new("/sys")).cgroup.map(group_names);
+    let names = names.unwrap_or_default();
+    for row in answer.as_array_mut().into_iter().flatten() {
+        let id = row["cgroup"].as_u64().unwrap_or_default();
+        let name = names.get(&id).cloned();
+        row["cgroup"] = json!(name.unwrap_or_else(|| format!("cgroup {id}")));
+    }
+    answer
+}
+
+/// The names of all groups by inode. A group that cannot be read has been removed meanwhile.
+fn group_names(root: PathBuf) -> BTreeMap<u64, String> {
+    let mut names = BTreeMap::new();
+    let mut ahead = vec![root.clone()];
+    while let Some(dir) = ahead.pop() {
+        let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
+        let folders = entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir()));
+        for folder in folders {
+            let path = folder.path();
+            let name = path.strip_prefix(&root).unwrap_or(&path).display();
+            names.insert(folder.ino(), format!("/{name}"));
+            ahead.push(path);
+        }
+    }
+    names
+}
+
+fn limits(answer: &Value) -> String {
+    let mut text = String::new();
+    for row in rows(answer) {
+        let ms = |key: &str| row[key].as_f64().unwrap_or_default() / 1000.0;
+        let _ = writeln!(
+            text,
+            "{}: {} of {} ms, burst {} ms\n  used {:.0} ms, without budget {} times in {} periods, \
+             for {:.0} ms; {} tasks parked now, {} parked so far",
+            text_of(&row["cgroup"]),
+            ms("quota_us"),
+            ms("period_us"),
+            ms("burst_us"),
+            ms("used_us"),
+            row["throttled"],
+            row["periods"],
+            ms("throttled_us"),
+            row["parked"],
+            row["parks"]
+        );
+    }
+    if text.is_empty() {
+        text += "no control group has a CPU limit that is enforced\n";
+    }
+    text
+}
+
+fn arms(answer: &Value) -> String {
+    let mut text = String::new();
+    for arm in rows(&answer["arms"]) {
+        let _ = writeln!(
+            text,
+            "{:<16} preset {:<22} {} rules",
+            text_of(&arm["name"]),
+            text_of(&arm["preset"]),
+            arm["rules"]
+        );
+    }
+    text
+}
+
+fn rules(answer: &Value) -> String {
+    let mut text = String::new();
+    for rule in rows(answer) {
+        let whom = serde_json::from_value::<Whom>(rule["whom"].clone());
+        let whom = whom.map_or_else(|_| json!(rule["whom"]).to_string(), |w| w.to_string());
+        let _ = writeln!(text, "{whom} --arm {}", text_of(&rule["arm"]));
+    }
+    if text.is_empty() {
+        text = "no rules\n".to_string();
+    }
+    text
+}
+
+/// The value is a number or a word.
+fn tunable((name, value): (&String, &Value)) -> String {
+    match value {
+        Value::String(word) => format!("{name} {word}"),
+        number => format!("{name} {number}"),
+    }
+}
+
+/// The text below the options of `ctl set`.
+fn tunables() -> String {
+    let mut text = "Tunables:\n".to_string();
+    for t in TUNABLES {
+        let place = if t.machine_wide {
+            ", on arm default only"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            text,
+            "  {:<18} {}{}{place}: {}",
+            t.name,
+            t.possible(),
+            t.unit_after(" "),
+            t.helped()
+        );
+    }
+    text + "\nFeatures and presets: scx_roost --help"
+}
+
+/// The text below the options of `ctl`.
+pub const EXAMPLES: &str = "Examples:
+  scx_roost ctl show                                     what is on, in all arms
+  scx_roost ctl set --disable sync_local --set slice-us=1500
+                                                         for all tasks, at once
+  scx_roost ctl arms add games --preset mainline         a second policy beside the first
+  scx_roost ctl set --arm games --enable prev_core       changes that one
+  scx_roost ctl rules add --comm 'Game*' --arm games     tasks of such a name are on it
+  scx_roost ctl rules add --cgroup /sys/fs/cgroup/user.slice --arm games
+  scx_roost ctl reset                                    arm default as at the start
+  scx_roost ctl show --audit                             are the sums of its CPUs right?
+  scx_roost ctl show --limits                            groups with a CPU limit
+  scx_roost ctl --wait 60 arms add games                 when it has been started
+
+Exit status: 0 when it was done; 1 when it was refused, and nothing changed.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn who_waits_goes_on_when_a_scheduler_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ctl");
+        let begin = Instant::now();
+        wait_for_it(&path, begin);
+        assert!(begin.elapsed() < WAIT_NAP);
+        wait_for_it(&path, begin + Duration::from_millis(200));
+        assert!(begin.elapsed() >= Duration::from_millis(200));
+        // A socket left by the previous scheduler.
+        drop(UnixListener::bind(&path).unwrap());
+        let comes = std::thread::scope(|scope| {
+            let waits = scope.spawn(|| wait_for_it(&path, begin + Duration::from_secs(60)));
+            sleep(Duration::from_millis(300));
+            let waited = !waits.is_finished();
+            std::fs::remove_file(&path).unwrap();
+            let _listener = UnixListener::bind(&path).unwrap();
+            waits.join().unwrap();
+            waited
+        });
+        assert!(comes && begin.elapsed() < Duration::from_secs(30));
+    }
+
+    /// Answers `times` requests with `errno`, and the next one with 0.
+    fn refuses(listener: &UnixListener, times: usize, errno: i32) {
+        for left in (0..=times).rev() {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut line = String::new();
+            BufReader::new(&stream).read_line(&mut line).unwrap();
+            let errno = if left > 0 { errno } else { 0 };
+            let answer = json!({"errno": errno, "args": {"resp": "no"}});
+            writeln!(stream, "{answer}").unwrap();
+            if errno != libc::EAGAIN {
+                return;
+            }
+        }
+    }
+
+    #[test]
+    fn who_waits_asks_again_while_the_scheduler_is_being_loaded() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ctl");
+        let listener = UnixListener::bind(&path).unwrap();
+        let asked = |times, errno, wait: u64| {
+            std::thread::scope(|scope| {
+                scope.spawn(|| refuses(&listener, times, errno));
+                ask_when_loaded(&path, &Op::Rules {}, Duration::from_secs(wait)).is_ok()
+            })
+        };
+        assert!(asked(2, libc::EAGAIN, 60));
+        assert!(!asked(1, libc::EINVAL, 60));
+        assert!(asked(0, 0, 0));
+    }
+}

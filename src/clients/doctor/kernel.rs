@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What the running kernel offers, and which sched_ext scheduler is attached.
+
+use super::Check;
+use crate::daemon::privileges::Capabilities;
+use crate::machine::host::Host;
+use crate::wire::stats::host::Condition;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// The time that a scheduler may take to detach.
+const SETTLE_TIME: Duration = Duration::from_secs(2);
+
+pub fn release(host: &Host) -> Check {
+    let release = host
+        .proc_text("sys/kernel/osrelease")
+        .unwrap_or_else(|| "unknown".to_string());
+    Check::ok("kernel", format!("Linux {release}"))
+}
+
+pub fn sched_ext(host: &Host) -> Check {
+    if host.kernel.join("sched_ext").is_dir() {
+        return Check::ok("sched_ext", "the kernel has sched_ext");
+    }
+    Check::fail(
+        "sched_ext",
+        format!("this kernel has no sched_ext: {}", why_none(host)),
+        "boot a kernel of 6.12 or later that is built with CONFIG_SCHED_CLASS_EXT=y",
+    )
+}
+
+/// The first release that can have sched_ext.
+const FIRST: (u32, u32) = (6, 12);
+
+fn why_none(host: &Host) -> String {
+    let release = host.proc_text("sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    let mut number = || numbers.next().and_then(|n| n.parse::<u32>().ok());
+    match number().zip(number()) {
+        Some(version) if version >= FIRST => {
+            format!("Linux {release} is built without it, as Debian's 6.12 is")
+        }
+        Some(_) => format!("Linux {release} is older than {}.{}", FIRST.0, FIRST.1),
+        None => "its release is not known".to_string(),
+    }
+}
+
+/// The kernel loads no sched_ext scheduler if isolcpus= keeps CPUs out of its scheduling domains.
+/// Cpusets may do so.
+pub fn isolation(host: &Host) -> Check {
+    let isolated = host.sys_text("devices/system/cpu/isolated");
+    let isolated = isolated.filter(|cpus| !cpus.is_empty() && cpus != "(null)");
+    let by_boot = host.proc_text("cmdline").is_some_and(|line| {
+        line.split_whitespace()
+            .any(|word| word.starts_with("isolcpus="))
+    });
+    match isolated {
+        Some(cpus) if by_boot => Check::fail(
+            "isolation",
+            format!(
+                "the kernel was booted with isolcpus=, which isolates CPUs {cpus}: it loads no sched_ext scheduler then"
+            ),
+            "boot without isolcpus= and isolate CPUs by a cpuset partition (docs/isolation.md)",
+        ),
+        _ => Check::ok("isolation", "no CPU is isolated by isolcpus="),
+    }
+}
+
+pub fn jit(host: &Host) -> Check {
+    match host.proc_text("sys/net/core/bpf_jit_enable").as_deref() {
+        Some("0") => Check::fail(
+            "jit",
+            "the BPF JIT is off",
+            "switch it on with 'sysctl net.core.bpf_jit_enable=1'; sched_ext needs it",
+        ),
+        _ => Check::ok("jit", "the BPF JIT is on"),
+    }
+}
+
+pub fn tracer(host: &Host) -> Check {
+    if host.proc.join("sys/kernel/ftrace_enabled").exists() {
+        return Check::ok("tracer", "the kernel has a function tracer");
+    }
+    Check::fail(
+        "tracer",
+        "the kernel has no function tracer",
+        "boot one that is built with CONFIG_FUNCTION_TRACER=y",
+    )
+}
+
+pub fn privileges(host: &Host) -> Check {
+    let status = host.proc_text("self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
+    let caps = effective
+        .and_then(|c| u64::from_str_radix(c.trim(), 16).ok())
+        .unwrap_or(0);
+    if let Some(kept) = Capabilities(caps).to_load() {
+        let found = format!("this user may load a scheduler, which then keeps {kept} alone");
+        return Check::ok("privileges", found);
+    }
+    Check::fail(
+        "privileges",
+        "this user may not load a scheduler",
+        "run as root or with sudo (the capabilities CAP_BPF and CAP_PERFMON are needed)",
+    )
+}
+
+/// Only one scheduler can be attached. If it is scx_roost itself this is a mere warning, but a
+/// second one cannot start.
+pub fn attached(host: &Host) -> Check {
+    let state = settled_state(host);
+    if state == "disabled" {
+        return Check::ok("attached", "no sched_ext scheduler is attached");
+    }
+    let name = host
+        .kernel_text("sched_ext/root/ops")
+        .unwrap_or_else(|| "unknown".to_string());
+    let found = format!("the sched_ext scheduler '{name}' is attached already (state {state})");
+    let fix = "stop it first, with 'scxctl stop' or Ctrl-C where it runs";
+    if name.starts_with("roost_") {
+        Check::warn("attached", found, fix)
+    } else {
+        Check::fail("attached", found, fix)
+    }
+}
+
+fn settled_state(host: &Host) -> String {
+    let end = Instant::now() + SETTLE_TIME;
+    loop {
+        // Without this file there is no sched_ext, which another check reports.
+        let state = host
+            .kernel_text("sched_ext/state")
+            .unwrap_or_else(|| "disabled".to_string());
+        if state != "disabling" || Instant::now() > end {
+            return state;
+        }
+        sleep(Duration::from_millis(20));
+    }
+}
+
+pub fn realtime(host: &Host) -> Check {
+    if !host.preempt_rt() {
+        return Check::ok("realtime", "not a PREEMPT_RT kernel");
+    }
+    Check::warn(
+        "realtime",
+        "a PREEMPT_RT kernel refuses BPF timers",
+        "slices end at the tick; choose another kernel for short waits on a full machine",
+    )
+    .lasting(Condition::NoTimers)
+}
+
+pub fn memlock(host: &Host) -> Check {
+    let limits = host.proc_text("self/limits").unwrap_or_default();
+    let line = limits
+        .lines()
+        .find_map(|l| l.strip_prefix("Max locked memory"));
+    let hard = line
+        .and_then(|l| l.split_whitespace().nth(1))
+        .unwrap_or("unknown");
+    Check::ok(
+        "memlock",
+        format!(
+            "locked memory: limit {hard} (it counts for --lock-memory, and for BPF before Linux 5.11)"
+        ),
+    )
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Asks the scheduler for all scrapers. One thread asks, and all requests that arrive meanwhile get
+//! the same answer. A scheduler that is stopped blocks only that thread.
+
+use super::encode::Sample;
+use crate::wire::socket::spawn;
+use crate::wire::stats::client::{self, Client};
+use anyhow::{Result, anyhow, bail};
+use crossbeam_channel::{Receiver, Sender, bounded};
+use log::{info, warn};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Time limit for each part of the scheduler's answer.
+const PART: Duration = Duration::from_secs(2);
+/// Longest time that a scraper waits. Below Prometheus' scrape timeout of 10 s.
+const PATIENCE: Duration = Duration::from_millis(4500);
+/// Number of requests that may wait for the next answer.
+const WAITING_MAX: usize = 64;
+
+/// Requests within this time of an answer get the same one: many scrapers cost the scheduler no
+/// more than one.
+const AGE_MAX: Duration = Duration::from_millis(500);
+
+/// None: no scheduler runs, or it does not answer.
+pub type Answer = Option<Arc<Sample>>;
+/// An answer, or why it is unknown whether a scheduler runs.
+type Told = Result<Answer, String>;
+
+#[derive(Clone)]
+pub struct Source(Sender<Sender<Told>>);
+
+impl Source {
+    /// For the scheduler that serves its statistics at `path`, now or later. The thread ends with
+    /// the last clone.
+    pub fn start(path: &Path) -> Result<Source> {
+        let (sender, receiver) = bounded(WAITING_MAX);
+        let mut daemon = Daemon::new(path);
+        spawn("export-source", move || daemon.answer(&receiver))?;
+        Ok(Source(sender))
+    }
+
+    /// Fails when the exporter cannot find out; that says nothing about the scheduler.
+    pub fn ask(&self) -> Result<Answer> {
+        let (sender, receiver) = bounded(1);
+        if self.0.try_send(sender).is_err() {
+            bail!(
+                "{WAITING_MAX} wait for the scheduler's answer already: ask again later, or less often"
+            );
+        }
+        let told = receiver.recv_timeout(PATIENCE);
+        let late = |_| {
+            anyhow!(
+                "the scheduler's answer takes more than {PATIENCE:?}: see what keeps its process or this one from the CPUs"
+            )
+        };
+        told.map_err(late)?.map_err(|text| anyhow!(text))
+    }
+}
+
+/// Why there is no sample.
+struct Trouble {
+    text: String,
+    /// No scheduler runs, or it does not answer.
+    is_gone: bool,
+}
+
+struct Daemon {
+    path: PathBuf,
+    client: Option<Client>,
+    last: Option<(Instant, Arc<Sample>)>,
+    /// Last message logged, so that each change is logged once.
+    told: Option<String>,
+}
+
+impl Daemon {
+    fn new(path: &Path) -> Daemon {
+        Daemon {
+            path: path.to_path_buf(),
+            client: None,
+            last: None,
+            told: None,
+        }
+    }
+
+    fn answer(&mut self, questions: &Receiver<Sender<Told>>) {
+        while let Ok(first) = questions.recv() {
+            let answer = self.latest();
+            for question in std::iter::once(first).chain(questions.try_iter()) {
+                // The client may have gone.
+                let _ = question.try_send(answer.clone());
+            }
+        }
+    }
+
+    fn latest(&mut self) -> Told {
+        if let Some((at, sample)) = &self.last
+            && at.elapsed() < AGE_MAX
+        {
+            return Ok(Some(sample.clone()));
+        }
+        let sample = self.sample().map(Arc::new);
+        self.tell(sample.as_ref().err());
+        self.last = sample.as_ref().ok().map(|s| (Instant::now(), s.clone()));
+        match sample {
+            Ok(sample) => Ok(Some(sample)),
+            Err(trouble) if trouble.is_gone => Ok(None),
+            Err(trouble) => Err(trouble.text),
+        }
+    }
+
+    fn tell(&mut self, trouble: Option<&Trouble>) {
+        let text = match trouble {
+            Some(trouble) => trouble.text.clone(),
+            None => format!("reading the statistics at {}", self.path.display()),
+        };
+        if self.told.as_ref() == Some(&text) {
+            return;
+        }
+        match trouble {
+            // Needs an administrator.
+            Some(trouble) if !trouble.is_gone => warn!("{text}"),
+            _ => info!("{text}"),
+        }
+        self.told = Some(text);
+    }
+
+    /// Tries the previous connection first. Its scheduler may be gone and another one may serve the
+    /// path, so a failure leads to a new connection.
+    fn sample(&mut self) -> Result<Sample, Trouble> {
+        if let Some(mut client) = self.client.take()
+            && let Ok(sample) = read(&mut client)
+        {
+            self.client = Some(client);
+            return Ok(sample);
+        }
+        let mut client = self.connect()?;
+        let sample = read(&mut client).map_err(|e| Trouble {
+            text: format!(
+                "the scheduler at {} does not answer: {e:#}",
+                self.path.display()
+            ),
+            is_gone: client::is_gone(&e),
+        })?;
+        self.client = Some(client);
+        Ok(sample)
+    }
+
+    fn connect(&self) -> Result<Client, Trouble> {
+        Client::connect(&self.path, PART).map_err(|e| Trouble {
+            text: client::no_connection(&self.path, &e),
+            is_gone: client::is_gone(&e),
+        })
+    }
+}
+
+fn read(client: &mut Client) -> Result<Sample> {
+    Ok(Sample {
+        metrics: client.ask("totals")?,
+        cpus: client.ask("cpu_gauges")?,
+    })
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Commands that talk to a running scheduler, or look at the machine. None of them uses the daemon.
+
+pub mod ctl;
+pub mod doctor;
+pub mod exec;
+pub mod export;
+pub mod monitor;
+pub mod outlook;

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The selection, and how it moves: along a list, over the arms, or over the CPUs as they are
+//! drawn.
+
+use super::state::{State, View};
+use crate::policy::features::FEATURES;
+use crate::wire::stats::{HISTS, ROWS};
+
+/// Lines that PgUp and PgDn move by.
+pub const PAGE: isize = 10;
+/// More than any list is long.
+pub const ALL: isize = 1 << 20;
+
+/// The selection of each view.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Chosen {
+    /// None: all arms together.
+    pub arm: Option<String>,
+    pub cpu: Option<u64>,
+    /// Index into `ROWS`.
+    pub counter: usize,
+    /// Index into `FEATURES`.
+    pub feature: usize,
+    /// Index into `HISTS`.
+    pub hist: usize,
+    /// First line that view Conditions shows.
+    pub line: usize,
+}
+
+/// Position of a CPU in the picture of the machine. In a picture of LLCs or nodes, one CPU stands
+/// for all of its LLC or node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub line: usize,
+    pub column: usize,
+    pub cpu: u64,
+}
+
+/// What the last picture showed. Keys move within it.
+#[derive(Clone, Debug, Default)]
+pub struct Drawn {
+    /// The CPUs in view Machine, by line and then by column.
+    pub places: Vec<Place>,
+    /// Largest useful `Chosen::line` of view Conditions: with it the last line is visible.
+    pub last_line: usize,
+}
+
+impl State {
+    /// Makes keys move within this picture from now on.
+    pub fn drawn(&mut self, drawn: Drawn) {
+        self.drawn = drawn;
+    }
+
+    /// Drops a selected arm or CPU that no longer exists.
+    pub(super) fn keep_choice(&mut self) {
+        let there = |name: &String| self.arms().contains(&name.as_str());
+        if !self.chosen.arm.as_ref().is_none_or(there) {
+            self.chosen.arm = None;
+        }
+        let cpus = || {
+            let cores = self.nodes.iter().flat_map(|n| n.cores());
+            cores.flat_map(|core| &core.0).map(|(cpu, _)| *cpu)
+        };
+        if self
+            .chosen
+            .cpu
+            .is_none_or(|chosen| !cpus().any(|cpu| cpu == chosen))
+        {
+            self.chosen.cpu = cpus().next();
+        }
+    }
+
+    pub(super) fn vertical(&mut self, by: isize) {
+        match self.view {
+            View::Machine => self.choose_cpu(by, below),
+            View::Rates => self.chosen.counter = moved(self.chosen.counter, by, ROWS.len()),
+            View::Arms => self.choose_arm(by, true),
+            View::Latency => self.chosen.hist = moved(self.chosen.hist, by, HISTS.len()),
+            View::Features => self.chosen.feature = moved(self.chosen.feature, by, FEATURES.len()),
+            View::Conditions => {
+                self.chosen.line = moved(self.chosen.line, by, self.drawn.last_line + 1);
+            }
+        }
+    }
+
+    pub(super) fn horizontal(&mut self, by: isize) {
+        match self.view {
+            View::Machine => self.choose_cpu(by, beside),
+            View::Features => self.choose_arm(by, false),
+            View::Rates | View::Arms | View::Latency => self.choose_arm(by, true),
+            View::Conditions => (),
+        }
+    }
+
+    /// Moves by `by` steps, or until there is nothing more in that direction.
+    fn choose_cpu(&mut self, by: isize, step: fn(&[Place], Place, bool) -> Option<Place>) {
+        let chosen = |p: &&Place| Some(p.cpu) == self.chosen.cpu;
+        let Some(mut place) = self.drawn.places.iter().find(chosen).copied() else {
+            return;
+        };
+        for _ in 0..by.unsigned_abs() {
+            match step(&self.drawn.places, place, by > 0) {
+                Some(next) => place = next,
+                None => break,
+            }
+        }
+        self.chosen.cpu = Some(place.cpu);
+    }
+
+    /// `all`: "all arms together" can be chosen too, before the first arm.
+    fn choose_arm(&mut self, by: isize, all: bool) {
+        let arms: Vec<Option<String>> = self.arms().iter().map(|a| Some(a.to_string())).collect();
+        let arms = if all {
+            [vec![None], arms].concat()
+        } else {
+            arms
+        };
+        let chosen = match all {
+            true => self.chosen.arm.clone(),
+            false => Some(self.one_arm().to_string()),
+        };
+        let here = arms.iter().position(|arm| *arm == chosen).unwrap_or(0);
+        if let Some(arm) = arms.get(moved(here, by, arms.len())) {
+            self.chosen.arm = arm.clone();
+        }
+    }
+}
+
+/// The next place on the same line.
+fn beside(places: &[Place], from: Place, forward: bool) -> Option<Place> {
+    let line = places.iter().filter(|p| p.line == from.line).copied();
+    match forward {
+        true => line
+            .filter(|p| p.column > from.column)
+            .min_by_key(|p| p.column),
+        false => line
+            .filter(|p| p.column < from.column)
+            .max_by_key(|p| p.column),
+    }
+}
+
+/// The nearest place on the next line that has any.
+fn below(places: &[Place], from: Place, forward: bool) -> Option<Place> {
+    let lines = places.iter().map(|p| p.line);
+    let line = match forward {
+        true => lines.filter(|l| *l > from.line).min(),
+        false => lines.filter(|l| *l < from.line).max(),
+    };
+    let there = places.iter().filter(|p| Some(p.line) == line).copied();
+    there.min_by_key(|p| p.column.abs_diff(from.column))
+}
+
+/// Moves an index and keeps it below `len`.
+fn moved(index: usize, by: isize, len: usize) -> usize {
+    let last = len.saturating_sub(1);
+    index.min(last).saturating_add_signed(by).min(last)
+}

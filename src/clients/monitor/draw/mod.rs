@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Draws a state. Each view is a function that returns lines for a given width and height. What
+//! does not fit is left out, least important first.
+
+mod arms;
+mod conditions;
+mod features;
+mod latency;
+mod machine;
+mod rates;
+pub mod text;
+pub mod theme;
+
+use super::choose::Drawn;
+use super::keys::{self, HELP};
+use super::state::{Link, State, View};
+use crate::machine::picture::count;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Paragraph;
+use text::{Row, percent, row, wrap};
+use theme::{Role, Theme};
+
+/// The space for a view.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    pub theme: Theme,
+    pub width: usize,
+    pub height: usize,
+}
+
+/// From this height on there is a line with the views, and one line or more for the last message.
+const TALL: u16 = 8;
+const MIDDLE: u16 = 4;
+/// A refusal is a sentence with the reason at its end.
+const SAID_LINES: usize = 3;
+/// Below this width only the most important is shown.
+const NARROW: usize = 50;
+
+/// The lines above and below the view, and the space between.
+struct Parts {
+    top: Vec<Row>,
+    bottom: Vec<Row>,
+    room: Room,
+}
+
+impl Parts {
+    fn of(state: &State, theme: Theme, area: Rect) -> Parts {
+        let width = usize::from(area.width);
+        let mut top = vec![header(state, theme, area)];
+        let mut bottom = Vec::new();
+        if area.height >= TALL {
+            top.push(tabs(state, theme, width));
+            bottom = said(state, theme, width, SAID_LINES);
+            // Keep an empty line for the message, so that nothing moves when one comes.
+            bottom.resize_with(bottom.len().max(1), Row::default);
+            bottom.push(keys(state, theme, width));
+        } else if area.height > 1 {
+            bottom = said(state, theme, width, 1);
+            if bottom.is_empty() && area.height >= MIDDLE {
+                bottom.push(keys(state, theme, width));
+            }
+        }
+        let height = usize::from(area.height).saturating_sub(top.len() + bottom.len());
+        let room = Room {
+            theme,
+            width,
+            height,
+        };
+        Parts { top, bottom, room }
+    }
+}
+
+pub fn frame(frame: &mut Frame, state: &State, theme: Theme) {
+    let area = frame.area();
+    let Parts { top, bottom, room } = Parts::of(state, theme, area);
+    let (y, height) = (area.y + top.len() as u16, room.height as u16);
+    let body = lines_of(body(state, room));
+    put(frame, area, area.y, lines_of(top));
+    put(
+        frame,
+        Rect {
+            height: y + height - area.y,
+            ..area
+        },
+        y,
+        body,
+    );
+    put(frame, area, y + height, lines_of(bottom));
+}
+
+/// What the picture of this size shows, for keys to move within.
+pub fn drawn(state: &State, theme: Theme, area: Rect) -> Drawn {
+    let room = Parts::of(state, theme, area).room;
+    Drawn {
+        places: machine::places(state, room),
+        last_line: conditions::last_line(state, room),
+    }
+}
+
+/// Draws lines from line `y` on, as far as they fit into `area`.
+fn put(frame: &mut Frame, area: Rect, y: u16, lines: Vec<Line<'static>>) {
+    let height = area.bottom().saturating_sub(y).min(lines.len() as u16);
+    let rect = Rect { y, height, ..area };
+    frame.render_widget(Paragraph::new(lines), rect);
+}
+
+fn lines_of(rows: Vec<Row>) -> Vec<Line<'static>> {
+    rows.into_iter().map(Row::line).collect()
+}
+
+fn body(state: &State, room: Room) -> Vec<Row> {
+    if state.help {
+        return help(state, room);
+    }
+    if state.sample.is_none() {
+        return wait(state, room);
+    }
+    match state.view {
+        View::Machine => machine::rows(state, room),
+        View::Rates => rates::rows(state, room),
+        View::Arms => arms::rows(state, room),
+        View::Latency => latency::rows(state, room),
+        View::Features => features::rows(state, room),
+        View::Conditions => conditions::rows(state, room),
+    }
+}
+
+/// Shown before the first sample.
+fn wait(state: &State, room: Room) -> Vec<Row> {
+    let text = match &state.link {
+        Link::Waiting(why) => why.clone(),
+        Link::Connected => "waiting for the first answer".to_string(),
+    };
+    paragraph(room, Role::Plain, &text)
+}
+
+fn paragraph(room: Room, role: Role, text: &str) -> Vec<Row> {
+    let lines = wrap(text, room.width.saturating_sub(1)).into_iter();
+    lines
+        .map(|line| row(room.theme, role, format!(" {line}")))
+        .collect()
+}
+
+/// The header. On a low screen, which has no line with the views, it begins with the view's name.
+fn header(state: &State, theme: Theme, area: Rect) -> Row {
+    let width = usize::from(area.width);
+    let title = if area.height >= TALL {
+        "scx_roost"
+    } else {
+        state.view.name()
+    };
+    let mut left = row(theme, Role::Heading, format!(" {title} "));
+    let mut right = Row::default();
+    if state.paused {
+        right.push(theme, Role::Warning, "PAUSED ");
+    }
+    if width >= NARROW {
+        let interval = format!("every {} s ", state.interval.as_secs_f64());
+        right.push(theme, Role::Faint, interval);
+    }
+    for (role, text) in facts(state) {
+        if left.width() + text.chars().count() + 1 + right.width() > width {
+            break;
+        }
+        left.push(theme, role, text + "  ");
+    }
+    left.pad(width.saturating_sub(right.width()));
+    left.append(right);
+    left
+}
+
+/// Facts about the whole machine, most important first.
+fn facts(state: &State) -> Vec<(Role, String)> {
+    let mut facts = Vec::new();
+    match (&state.link, state.silent()) {
+        (Link::Waiting(_), _) => facts.push((Role::Bad, "not connected".to_string())),
+        (_, Some(silent)) => {
+            facts.push((
+                Role::Warning,
+                format!("no answer for {} s", silent.as_secs()),
+            ));
+        }
+        _ => (),
+    }
+    let Some(totals) = state.sample.as_ref().map(|s| &s.totals) else {
+        return facts;
+    };
+    if totals.running == 0 {
+        facts.push((Role::Warning, "not loaded".to_string()));
+    }
+    facts.push((Role::Good, totals.preset.clone()));
+    let cpus = totals.gauges.cpus_online.max(
+        state
+            .sample
+            .as_ref()
+            .map_or(0, |s| s.cpus.cpus.len() as u64),
+    );
+    let busy = totals.gauges.busy_permille;
+    facts.push((Role::Plain, count(cpus as usize, "CPU")));
+    facts.push((Role::Busy(busy), format!("{} % busy", percent(busy))));
+    if let Some(rates) = &state.rates {
+        facts.push((
+            Role::Plain,
+            format!("{} wakeups/s", text::rate(rates.all.wakeups())),
+        ));
+    }
+    facts.push((Role::Plain, count(totals.arms.len(), "arm")));
+    if totals.gauges.psi_cpu_some_permille > 0 {
+        let part = totals.gauges.psi_cpu_some_permille as f64 / 10.0;
+        facts.push((Role::Plain, format!("waiting {part:.1} %")));
+    }
+    facts.push((Role::Faint, format!("governor {}", totals.governor)));
+    facts.push((Role::Faint, count(totals.restarts as usize, "restart")));
+    facts
+}
+
+fn tabs(state: &State, theme: Theme, width: usize) -> Row {
+    let active = state
+        .sample
+        .iter()
+        .flat_map(|s| s.active_conditions())
+        .count();
+    let mut all = Row::default();
+    for view in View::ALL {
+        let marked = match view {
+            View::Conditions if active > 0 => {
+                format!(" {} {} ({active}) ", view.index() + 1, view.name())
+            }
+            _ => format!(" {} {} ", view.index() + 1, view.name()),
+        };
+        let role = match view {
+            view if *view == state.view => Role::Chosen,
+            View::Conditions if active > 0 => Role::Warning,
+            _ => Role::Plain,
+        };
+        all.push(theme, role, marked);
+    }
+    if all.width() <= width {
+        return all;
+    }
+    let short = format!(" {} ", state.view.name());
+    let mut narrow = row(theme, Role::Chosen, short);
+    narrow.push(
+        theme,
+        Role::Faint,
+        format!(" {}/{}", state.view.index() + 1, View::ALL.len()),
+    );
+    narrow
+}
+
+/// The last message. Without a connection, and without a message: why.
+fn said(state: &State, theme: Theme, width: usize, lines: usize) -> Vec<Row> {
+    let (role, text) = match (&state.said, &state.link) {
+        (Some(said), _) if said.bad => (Role::Bad, &said.text),
+        (Some(said), _) => (Role::Good, &said.text),
+        (None, Link::Waiting(why)) if state.sample.is_some() => (Role::Bad, why),
+        _ => return Vec::new(),
+    };
+    let text = wrap(text, width.saturating_sub(2)).into_iter().take(lines);
+    text.map(|line| row(theme, role, format!(" {line}")))
+        .collect()
+}
+
+/// The keys that fit. The last two are always shown: how to find the others, and how to quit.
+fn keys(state: &State, theme: Theme, width: usize) -> Row {
+    let bar = keys::bar(state);
+    let (first, last) = bar.split_at(bar.len().saturating_sub(2));
+    let last = last.join("  ");
+    let mut row = Row::default();
+    for short in first {
+        if 1 + row.width() + short.len() + 2 + last.len() <= width {
+            row.push(theme, Role::Faint, format!(" {short} "));
+        }
+    }
+    row.push(theme, Role::Faint, format!(" {last}"));
+    row
+}
+
+fn help(state: &State, room: Room) -> Vec<Row> {
+    let theme = room.theme;
+    let mut rows = vec![row(theme, Role::Heading, " Keys")];
+    for (keys, what, _) in HELP {
+        let mut row = row(theme, Role::Plain, format!("  {keys}"));
+        row.pad(36.min(room.width / 2));
+        row.push(theme, Role::Plain, format!(" {what}"));
+        rows.push(row);
+    }
+    rows.push(Row::default());
+    rows.push(row(
+        theme,
+        Role::Heading,
+        format!(" View {}", state.view.name()),
+    ));
+    for text in about(state.view) {
+        rows.extend(paragraph(room, Role::Plain, text));
+    }
+    rows
+}
+
+fn about(view: View) -> &'static [&'static str] {
+    match view {
+        View::Machine => &[
+            "Each core: its CPUs (the threads), each with a bar and a number for how busy it is in percent, and the core's \
+             frequency in GHz. Behind that stands ! where cooling or cpufreq leave less than its capacity, and an arrow where \
+             delay_migration takes it for low. A core that is busy for less than 2 % counts as idle. On a larger machine, or a \
+             smaller terminal, a CPU is a bar only, then an LLC is a number, then a node.",
+            "Arrows choose a CPU as it is drawn, or an LLC or a node where these are; below is what is known of it.",
+        ],
+        View::Rates => &[
+            "What was counted, for each second of the last interval, by group. Left and right choose an arm, or all together; \
+             below is what the chosen counter means, and its last values.",
+        ],
+        View::Arms => &[
+            "Arms side by side: wakeups for each second, the time from a wakeup until the task ran (of half of them, and of \
+             99 %, it was not longer), and what part of the wakeups was placed on the CPU where the task had run, on an idle \
+             core, in another LLC, and on a busy CPU because nothing idle was found. Below: the features of the chosen arm.",
+        ],
+        View::Latency => &[
+            "How long tasks of the chosen arm (left, right) waited, in the last interval. Up and down choose another histogram.",
+        ],
+        View::Features => &[
+            "Which features are on, on which arm. Space switches the chosen one of the chosen arm: as 'scx_roost ctl set --arm ARM \
+             --enable FEATURE' does, all or nothing. What the scheduler answers stands at the bottom.",
+        ],
+        View::Conditions => &[
+            "States that somebody may want to act upon: those that last now with what was read, then the others with how often they \
+             began; then what the daemon counted of itself. What to do is in docs/userspace.md, Conditions.",
+        ],
+    }
+}
+
+/// The rows that fit, including row `chosen`.
+fn window<T>(rows: Vec<T>, chosen: usize, height: usize) -> Vec<T> {
+    let first = (chosen + 1).saturating_sub(height);
+    rows.into_iter().skip(first).take(height).collect()
+}
+
+/// Values as a line of bars, the latest at the right. The scale is at least 1.
+fn sparkline(theme: Theme, values: &[f64]) -> String {
+    let max = values.iter().copied().fold(1.0, f64::max);
+    let bar = |v: &f64| theme.bar((v / max * 1000.0) as u64);
+    values.iter().map(bar).collect()
+}

@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The control socket: arms and rules of the running scheduler. They are kept in this process, and
+//! given to the loaded scheduler and to each one loaded after a restart. Each request is carried
+//! out whole or not at all. Changes of requests that arrived together are published together.
+
+mod live;
+mod sampling;
+
+pub use live::{Audit, Limit, Live, Ticket};
+pub use sampling::CpuLive;
+use sampling::Sampled;
+
+use crate::bpf::intf::policy_image;
+use crate::daemon::publish::{Frequencies, Scans};
+use crate::daemon::rule_events::{RuleEvents, Subjects};
+use crate::model::Sparing;
+use crate::policy::arms::{Arms, Change, Settings};
+use crate::policy::rules::{Found, Rules, Whom, pidfd_of};
+use crate::util::stop::Bell;
+use crate::wire::socket::{Access, Answers, Bound, Client, Purpose, Server, refuse};
+use crate::wire::stats::host::Event;
+use crate::wire::stats::source::{ArmShown, CounterSource};
+use anyhow::{Context, Result, bail};
+use log::debug;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::io::Error;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The "args" of a request; its "req" is "ctl".
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Op {
+    /// All arms, if none is named.
+    Show {
+        arm: Option<String>,
+    },
+    Set {
+        arm: String,
+        change: Change,
+    },
+    Reset {
+        arm: String,
+    },
+    ArmAdd {
+        arm: String,
+        preset: Option<String>,
+    },
+    ArmDel {
+        arm: String,
+    },
+    /// Compares the scheduler's sums with what its tasks added to them.
+    Audit {},
+    /// Groups with a CPU limit, and their accounts.
+    Limits {},
+    Rules {},
+    RuleAdd {
+        whom: Whom,
+        arm: String,
+    },
+    RuleDel {
+        whom: Whom,
+    },
+    /// Puts the asking process, and what it starts, on this arm.
+    Exec {
+        arm: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct Request {
+    pub req: String,
+    #[serde(default)]
+    pub args: Value,
+}
+
+/// A handle; clones share their state.
+#[derive(Clone)]
+pub struct Control(Arc<Mutex<State>>);
+
+struct State {
+    arms: Arms,
+    rules: Rules,
+    generation: u32,
+    nr_cpus: u32,
+    /// By CPU number.
+    capacity: Vec<u16>,
+    /// CPUs that were online at the load and are offline now.
+    away: Vec<u16>,
+    frequencies: Frequencies,
+    scans: Scans,
+    /// The thresholds of each arm in the image that was published last.
+    thresholds: Vec<Vec<u32>>,
+    thresholds_told: Sparing,
+    /// Samples of frequencies since the source was set.
+    samples: u32,
+    sampled: Sampled,
+    /// Online CPUs without a frequency in the last sample.
+    unread: usize,
+    source: CounterSource,
+    /// Wakes the watch loop after a request changed something.
+    bell: Bell,
+    /// None while no scheduler is loaded.
+    live: Option<Box<dyn Live>>,
+    /// Arm default is the only arm, and cannot be changed.
+    frozen: bool,
+    arms_changed: bool,
+    rules_changed: bool,
+}
+
+/// Detaches the loaded scheduler when it is dropped.
+pub struct Attached(Control);
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.0.lock().live = None;
+    }
+}
+
+enum Answer {
+    /// Answered when the change is live.
+    Changed,
+    Data(Value),
+}
+
+/// uapi: getsockopt() for a pidfd of the peer process.
+const SO_PEERPIDFD: i32 = 77;
+
+const PURPOSE: Purpose = Purpose {
+    name: "control",
+    served: "another scheduler is controlled",
+    option: "--ctl-path",
+    thread: "ctl",
+    access: Access::Owner { group: None },
+};
+
+/// Binds the socket of `Control::serve`, without starting a thread. The owner may connect, and
+/// `group` if given.
+pub fn bind(path: &Path, group: Option<u32>) -> Result<Bound> {
+    PURPOSE.for_group(group).bind(path)
+}
+
+impl Control {
+    /// `everybody`: the settings of arm default. `frozen`: they cannot be changed, and there is no
+    /// other arm. Statistics about the arms go to `source`.
+    pub fn new(everybody: Settings, frozen: bool, source: CounterSource) -> Control {
+        let mut rules = Rules::default();
+        rules.arm_added(0);
+        let state = State {
+            arms: Arms::new(everybody),
+            rules,
+            generation: 0,
+            nr_cpus: 1,
+            capacity: Vec::new(),
+            away: Vec::new(),
+            frequencies: Frequencies::default(),
+            scans: Scans::default(),
+            thresholds: Vec::new(),
+            thresholds_told: Sparing::default(),
+            samples: 0,
+            sampled: Sampled::default(),
+            unread: 0,
+            source,
+            bell: Bell::default(),
+            live: None,
+            frozen,
+            arms_changed: false,
+            rules_changed: false,
+        };
+        state.show_arms();
+        Control(Arc::new(Mutex::new(state)))
+    }
+
+    /// Serves until the returned value is dropped. The owner may connect, and `group` if given.
+    pub fn launch(&self, path: &Path, group: Option<u32>) -> Result<Server> {
+        self.serve(bind(path, group)?)
+    }
+
+    /// The second half of `launch`, after `bind`.
+    pub fn serve(&self, bound: Bound) -> Result<Server> {
+        let control = self.clone();
+        bound.serve(move |stream| control.client(stream))
+    }
+
+    /// The handler of requests of the process at the other end of `stream`.
+    pub fn client(&self, stream: &UnixStream) -> Result<Box<dyn Client>> {
+        Ok(Box::new(Peer {
+            control: self.clone(),
+            pidfd: peer_pidfd(stream)?,
+        }))
+    }
+
+    /// The image that the next scheduler starts with.
+    pub fn image(&self, nr_cpus: u32, capacity: Vec<u16>) -> policy_image {
+        let mut state = self.lock();
+        state.nr_cpus = nr_cpus;
+        state.capacity = capacity;
+        let image = state.image();
+        state.thresholds = sampling::rows(&image);
+        image
+    }
+
+    /// Publishes the current capacity of each CPU; true if it has changed. After an error the old
+    /// capacities stay in force, and the caller should try again.
+    pub fn set_capacity(&self, capacity: Vec<u16>) -> Result<bool> {
+        let mut state = self.lock();
+        if state.capacity == capacity {
+            return Ok(false);
+        }
+        let old = std::mem::replace(&mut state.capacity, capacity);
+        state.arms_changed = true;
+        if let Err(e) = state.flush_policy() {
+            state.capacity = old;
+            return Err(e);
+        }
+        state.source.event(Event::CapacitiesChanged);
+        Ok(true)
+    }
+
+    /// Publishes changes whose publication failed. Called at each look.
+    pub fn publish(&self) -> Result<()> {
+        self.lock().flush_policy()
+    }
+
+    /// Rings when a client has changed arms or rules.
+    pub fn bell(&self) -> Bell {
+        self.lock().bell.clone()
+    }
+
+    /// The current settings of arm default.
+    pub fn everybody(&self) -> Settings {
+        self.lock().arms.everybody().settings.clone()
+    }
+
+    /// To be called when a scheduler was loaded with `image`. Unload it only after the returned
+    /// value is dropped.
+    #[must_use = "without it nothing is told to the scheduler"]
+    pub fn attach(&self, live: Box<dyn Live>, image: &policy_image) -> Result<Attached> {
+        let mut state = self.lock();
+        state.live = Some(live);
+        state.arms_changed = state.generation != image.generation;
+        state.rules_changed = true;
+        let attached = Attached(self.clone());
+        let flushed = state.flush();
+        // Unlocked before `attached`, which locks it, is dropped after an error.
+        drop(state);
+        flushed.map(|()| attached)
+    }
+
+    /// The cgroups and processes of rules, which may come and go.
+    pub fn subjects(&self) -> Subjects {
+        self.lock().rules.subjects()
+    }
+
+    /// Listens for events of the current subjects of rules. They ring the bell, once.
+    pub fn listen(&self) -> Result<RuleEvents> {
+        let state = self.lock();
+        let (subjects, bell) = (state.rules.subjects(), state.bell.clone());
+        let processes = state.rules.processes()?;
+        drop(state);
+        RuleEvents::listen(subjects, processes, bell)
+    }
+
+    /// No scheduler is loaded, or the kernel has ended it.
+    pub fn ended(&self) -> bool {
+        self.lock().live.as_ref().is_none_or(|live| live.ended())
+    }
+
+    /// Follows cgroups that were created again and processes that ended. True if that changed
+    /// something. Called at each look.
+    pub fn refresh(&self) -> Result<bool> {
+        let paths = self.lock().rules.cgroups();
+        // Unlocked during file system access.
+        let found = paths.into_iter().map(Found::again).collect::<Vec<_>>();
+        let mut state = self.lock();
+        let changed = state.rules.refresh(&found);
+        state.rules_changed |= changed;
+        // Rules put tasks on arms, so arms are published first.
+        if !state.arms_changed {
+            state.flush_rules()?;
+        }
+        Ok(changed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn image(&self) -> policy_image {
+        let mut image = policy_image {
+            generation: self.generation,
+            ..self.arms.image(self.nr_cpus, &self.capacity)
+        };
+        self.frequencies.fill(&mut image, &self.arms.freq_rules());
+        image
+    }
+
+    /// Publishes all changes.
+    fn flush(&mut self) -> Result<()> {
+        self.flush_policy()?;
+        self.flush_rules()
+    }
+
+    fn flush_policy(&mut self) -> Result<()> {
+        if self.arms_changed {
+            let image = self.image();
+            self.thresholds = sampling::rows(&image);
+            self.generation = match &mut self.live {
+                Some(live) => {
+                    let generation = live.publish(&image)?;
+                    self.source.event(Event::PolicyPublished);
+                    debug!("policy {generation} is live");
+                    generation
+                }
+                None => self.generation.wrapping_add(1),
+            };
+            self.show_arms();
+            self.arms_changed = false;
+        }
+        Ok(())
+    }
+
+    fn flush_rules(&mut self) -> Result<()> {
+        if self.rules_changed {
+            if let Some(live) = &mut self.live {
+                live.set_rules(&self.rules.table())?;
+            }
+            self.rules_changed = false;
+        }
+        Ok(())
+    }
+
+    fn show_arms(&self) {
+        let shown = |(slot, arm): (usize, &crate::policy::arms::Arm)| ArmShown {
+            slot,
+            name: arm.name.clone(),
+            preset: arm.settings.preset.clone(),
+            features: arm.settings.features.to_string(),
+        };
+        self.source.set_arms(self.arms.iter().map(shown).collect());
+    }
+
+    fn apply(&mut self, asked: Asked, peer: BorrowedFd) -> Result<Answer> {
+        let reads = matches!(
+            asked.op,
+            Op::Show { .. } | Op::Audit {} | Op::Limits {} | Op::Rules {}
+        );
+        if self.frozen && !reads {
+            let text = "the scheduler runs with --freeze, so that nothing can be changed: start it without";
+            return Err(refuse(libc::EROFS, text));
+        }
+        match asked.op {
+            Op::Show { arm } => return self.show(arm.as_deref()).map(Answer::Data),
+            Op::Audit {} => return Ok(Answer::Data(json!(self.loaded()?.audit()?))),
+            Op::Limits {} => return Ok(Answer::Data(json!(self.loaded()?.limits()))),
+            Op::Rules {} => return Ok(Answer::Data(self.show_rules())),
+            Op::Set { arm, change } => self.arms.change(&arm, &change)?,
+            Op::Reset { arm } => self.arms.reset(&arm)?,
+            Op::ArmAdd { arm, preset } => {
+                let slot = self.arms.add(&arm, preset.as_deref())?;
+                self.rules.arm_added(slot);
+                self.rules_changed = true;
+            }
+            Op::ArmDel { arm } => self.delete_arm(&arm)?,
+            Op::RuleAdd { whom, arm } => return self.add_rule(whom, &arm, asked.cgroup),
+            Op::RuleDel { whom } => {
+                self.rules.delete(&whom)?;
+                self.rules_changed = true;
+                return Ok(Answer::Changed);
+            }
+            Op::Exec { arm } => {
+                let ticket = self.rules.ticket_of_arm(self.arms.slot(&arm)?)?;
+                self.loaded()?.tell(peer, Ticket::Exec(ticket))?;
+                return Ok(Answer::Changed);
+            }
+        }
+        self.arms_changed = true;
+        Ok(Answer::Changed)
+    }
+
+    fn delete_arm(&mut self, name: &str) -> Result<()> {
+        let slot = self.arms.slot(name)?;
+        let rules = self.rules.of_arm(slot);
+        if rules > 0 {
+            let text = format!("arm '{name}' has {rules} rules: delete them first");
+            return Err(refuse(libc::EBUSY, text));
+        }
+        self.arms.delete(name)?;
+        self.rules.arm_deleted(slot);
+        self.rules_changed = true;
+        Ok(())
+    }
+
+    fn add_rule(&mut self, whom: Whom, arm: &str, cgroup: Option<Found>) -> Result<Answer> {
+        let slot = self.arms.slot(arm)?;
+        match &whom {
+            Whom::Cgroup(path) => {
+                let found = cgroup.context("a cgroup is looked up first")?;
+                self.rules.add_cgroup(path, found, slot)?;
+            }
+            Whom::Comm(glob) => self.rules.add_comm(glob, slot)?,
+            Whom::Pid(pid) => {
+                let pidfd = pidfd_of(*pid)?;
+                let ticket = self.rules.add_pid(*pid, pidfd.try_clone()?, slot)?;
+                let live = self.loaded();
+                if let Err(e) = live.and_then(|l| l.tell(pidfd.as_fd(), Ticket::Pid(ticket))) {
+                    self.rules.delete(&whom)?;
+                    return Err(e);
+                }
+            }
+        }
+        self.rules_changed = true;
+        Ok(Answer::Changed)
+    }
+
+    fn loaded(&mut self) -> Result<&mut Box<dyn Live>> {
+        let text = "the scheduler is being loaded: try again in a second";
+        let live = self.live.as_mut();
+        live.ok_or_else(|| refuse(libc::EAGAIN, text))
+    }
+
+    fn show(&mut self, name: Option<&str>) -> Result<Value> {
+        self.flush()?;
+        let wanted = name.map(|name| self.arms.slot(name)).transpose()?;
+        let shown = |(slot, arm): (usize, &crate::policy::arms::Arm)| {
+            let mut value = arm.describe(slot == 0, self.nr_cpus);
+            value["rules"] = self.rules.of_arm(slot).into();
+            value
+        };
+        let arms = self.arms.iter();
+        let arms = arms.filter(|(slot, _)| wanted.is_none_or(|w| w == *slot));
+        let arms: Vec<Value> = arms.map(shown).collect();
+        Ok(json!({"generation": self.generation, "frozen": self.frozen, "arms": arms}))
+    }
+
+    fn show_rules(&self) -> Value {
+        let rule = |rule: &crate::policy::rules::Rule| {
+            let arm = self.arms.get(rule.slot).map(|arm| arm.name.as_str());
+            json!({"whom": rule.whom, "arm": arm})
+        };
+        self.rules.iter().map(rule).collect()
+    }
+}
+
+/// One client of the socket.
+struct Peer {
+    control: Control,
+    pidfd: OwnedFd,
+}
+
+impl Client for Peer {
+    fn requests(&mut self, lines: &[Vec<u8>], answers: &mut Answers) -> Result<()> {
+        let told = self.apply(lines);
+        told.into_iter().try_for_each(answers)
+    }
+}
+
+impl Peer {
+    /// Applies all requests, then publishes their changes.
+    fn apply(&self, lines: &[Vec<u8>]) -> Vec<Result<String>> {
+        let asked: Vec<Result<Asked>> = lines.iter().map(|line| parse(line)).collect();
+        let mut state = self.control.lock();
+        let mut answer = |asked: Result<Asked>| state.apply(asked?, self.pidfd.as_fd());
+        let answers: Vec<Result<Answer>> = asked.into_iter().map(&mut answer).collect();
+        if state.arms_changed || state.rules_changed {
+            state.bell.ring();
+        }
+        let flushed = state.flush();
+        let generation = json!({"generation": state.generation});
+        let told = |answer: Result<Answer>| match (answer?, &flushed) {
+            (Answer::Data(value), _) => Ok(value.to_string()),
+            (Answer::Changed, Ok(())) => Ok(generation.to_string()),
+            (Answer::Changed, Err(e)) => bail!("{e:#}"),
+        };
+        answers.into_iter().map(told).collect()
+    }
+}
+
+/// A request, with the cgroup that it names. The lookup may take long, so it is done before the
+/// state is locked.
+struct Asked {
+    op: Op,
+    cgroup: Option<Found>,
+}
+
+fn parse(line: &[u8]) -> Result<Asked> {
+    let request: Request = serde_json::from_slice(line).context("a request is a line of JSON")?;
+    if request.req != "ctl" {
+        bail!("unknown request '{}': expected is ctl", request.req);
+    }
+    let op = serde_json::from_value(request.args);
+    let op = op.context("a request's args do not say what to do")?;
+    let cgroup = match &op {
+        Op::RuleAdd {
+            whom: Whom::Cgroup(path),
+            ..
+        } => Some(Found::look_up(path)?),
+        _ => None,
+    };
+    Ok(Asked { op, cgroup })
+}
+
+/// A pidfd of the process at the other end. Unlike a pid, it is never reused for another process.
+fn peer_pidfd(stream: &UnixStream) -> Result<OwnedFd> {
+    let mut fd: i32 = -1;
+    let mut len = size_of::<i32>() as libc::socklen_t;
+    // SAFETY: the kernel writes one number of this length; the descriptor is ours then.
+    unsafe {
+        let at = (&raw mut fd).cast();
+        let socket = stream.as_raw_fd();
+        if libc::getsockopt(socket, libc::SOL_SOCKET, SO_PEERPIDFD, at, &mut len) < 0 {
+            return Err(Error::last_os_error()).context("cannot tell who connected");
+        }
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Passes frequencies and idle periods from the machine to the loaded scheduler, while an arm wants
+//! them.
+
+use super::{Control, State};
+use crate::bpf::intf::policy_image;
+use crate::daemon::publish::{Frequencies, Reading, Scans};
+use crate::machine::picture::count;
+use crate::machine::{Clocks, FreqFiles};
+use crate::model::{FreqRule, and_before};
+use crate::policy::features::bits;
+use crate::wire::stats::host::{Condition, Event};
+use crate::wire::stats::source::KhzReader;
+use anyhow::Result;
+use log::{info, warn};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// After this many samples it is clear whether ticks see frequencies.
+const SAMPLES_TO_KNOW: u32 = 50;
+/// The thresholds are learnt again after this many samples.
+const SAMPLES_TO_LEARN: u32 = 50;
+
+const NO_SOURCE: &str =
+    "delay_migration does nothing: no frequency of a CPU is known (see --freq-source)";
+
+/// By CPU number, as far as known.
+#[derive(Default)]
+pub struct CpuLive {
+    pub khz: Vec<Option<u32>>,
+    /// When the frequencies were sampled; None: not known.
+    pub khz_at: Option<Instant>,
+    /// Of arm default; 0: nothing is low.
+    pub threshold_khz: Vec<u32>,
+    pub idle_ns: Vec<u64>,
+}
+
+/// The last sample of frequencies.
+#[derive(Default)]
+pub(super) struct Sampled {
+    /// By CPU number.
+    khz: Vec<Option<u32>>,
+    at: Option<Instant>,
+}
+
+/// The thresholds of each arm.
+pub(super) fn rows(image: &policy_image) -> Vec<Vec<u32>> {
+    image.threshold.iter().map(|row| row.to_vec()).collect()
+}
+
+impl Control {
+    /// Sets the source of frequencies, for the running scheduler and the next one.
+    pub fn set_frequencies(&self, frequencies: Frequencies) {
+        let mut state = self.lock();
+        let old = std::mem::replace(&mut state.frequencies, frequencies);
+        state.samples = 0;
+        state.unread = 0;
+        state.sampled = Sampled::default();
+        state.show_frequencies();
+        // A running scheduler has thresholds in the unit of the old source.
+        state.arms_changed |= state.live.is_some();
+        let flushed = state.flush();
+        // Unlocked while the old source's files are closed.
+        drop(state);
+        drop(old);
+        if let Err(e) = flushed {
+            warn!("the new source of frequencies is not followed: {e:#}");
+        }
+    }
+
+    /// Sets the caches of the next scheduler's machine.
+    pub fn set_scans(&self, scans: Scans) {
+        self.lock().scans = scans;
+    }
+
+    /// Sets the CPUs that were online at the load and are offline now. Their frequencies cannot be
+    /// read.
+    pub fn set_away(&self, cpus: Vec<u16>) {
+        self.lock().away = cpus;
+    }
+
+    /// Some arm bounds its scans by idle periods.
+    pub fn wants_scans(&self) -> bool {
+        self.lock().arms.want_scans()
+    }
+
+    /// Called repeatedly: reads idle periods, if an arm wants them, and sets the bounds of scans.
+    pub fn sample_idle(&self) {
+        self.lock().sample_idle();
+    }
+
+    /// Called when sampling of idle periods pauses: old ones must not bound a scan.
+    pub fn forget_idle(&self) {
+        let mut state = self.lock();
+        let nothing = state.scans.nothing();
+        if let Some(live) = state.live.as_mut() {
+            live.set_scans(&nothing, 0);
+        }
+    }
+
+    /// Called when sampling of frequencies pauses: the last sample is not shown any more.
+    pub fn forget_frequencies(&self) {
+        self.lock().sampled = Sampled::default();
+    }
+
+    /// Called repeatedly: reads frequencies by `read`, if an arm wants them, and learns which are
+    /// low.
+    pub fn sample(&self, read: impl FnOnce(&FreqFiles) -> Vec<Option<u32>>) -> Result<()> {
+        let state = self.lock();
+        if state.live.is_none() || !state.wants_frequencies() {
+            return Ok(());
+        }
+        let files = state.frequencies.files();
+        // Unlocked during the read, because a file may hang.
+        drop(state);
+        let read = files.map(|files| Reading::new(files, read));
+        self.lock().sample(read.as_ref())
+    }
+
+    /// Some arm delays moves to slow CPUs, and delays are possible.
+    pub fn wants_frequencies(&self) -> bool {
+        self.lock().wants_frequencies()
+    }
+
+    /// What statistics show of each CPU.
+    pub fn cpu_gauges(&self) -> CpuLive {
+        let state = self.lock();
+        let nr_cpus = state.capacity.len();
+        let everybody = &state.arms.everybody().settings;
+        let every = everybody.features.has(bits::avg_idle_every);
+        let live = state.live.as_ref();
+        let sampled = state.fresh();
+        CpuLive {
+            idle_ns: live.map_or(Vec::new(), |live| live.idle_means(nr_cpus, every)),
+            threshold_khz: state.frequencies.thresholds_khz(state.arms.freq_rules()[0]),
+            khz: sampled.map_or(Vec::new(), |sampled| sampled.khz.clone()),
+            khz_at: sampled.and_then(|sampled| sampled.at),
+        }
+    }
+}
+
+impl State {
+    fn wants_frequencies(&self) -> bool {
+        let rules = self.arms.freq_rules();
+        self.frequencies.wanted() && rules.iter().any(|rule| *rule != FreqRule::Off)
+    }
+
+    /// The last sample, if an arm wants samples and it is not too old.
+    fn fresh(&self) -> Option<&Sampled> {
+        let age = self.sampled.at.map(|at| at.elapsed());
+        let fresh = age.is_some_and(|age| age <= self.frequencies.stale());
+        (fresh && self.wants_frequencies()).then_some(&self.sampled)
+    }
+
+    fn sample_idle(&mut self) {
+        let everybody = self.arms.everybody().settings.features;
+        let Some(live) = self.live.as_mut().filter(|_| self.arms.want_scans()) else {
+            return;
+        };
+        let every = everybody.has(bits::avg_idle_every);
+        let means = live.idle_means(self.capacity.len(), every);
+        live.set_scans(&self.scans.worth(&means), self.scans.counts_ms);
+    }
+
+    fn sample(&mut self, read: Option<&Reading>) -> Result<()> {
+        let Some(live) = &mut self.live else {
+            return Ok(());
+        };
+        let source = self.frequencies.name().to_string();
+        let speeds = live.speeds(self.capacity.len());
+        let told = self.frequencies.sample(&speeds, read);
+        // The sample came too late, or a thread still waits for a file. Neither says anything about
+        // the files.
+        if told.is_none_or(<[_]>::is_empty) && self.frequencies.files().is_some() {
+            return Ok(());
+        }
+        let age = read.map_or(Duration::ZERO, Reading::age);
+        if let Some(khz) = told {
+            live.set_frequencies(khz, age);
+        }
+        let khz = told.map(<[_]>::to_vec);
+        self.samples = self.samples.wrapping_add(1);
+        let switched = source != self.frequencies.name();
+        if switched {
+            self.show_frequencies();
+        }
+        self.sampled = Sampled {
+            khz: khz.unwrap_or_else(|| self.frequencies.khz_of_ticks(&speeds)),
+            at: Instant::now().checked_sub(age),
+        };
+        self.judge_samples();
+        if switched || self.samples.is_multiple_of(SAMPLES_TO_LEARN) {
+            self.frequencies.learn();
+            let image = self.image();
+            if self.thresholds != rows(&image) {
+                self.arms_changed = true;
+                self.source.event(Event::ThresholdsChanged);
+                if let Some(left_out) = self.thresholds_told.told(Clocks::now().monotonic) {
+                    info!(
+                        "other frequencies count as low now, by what was seen of the CPUs{}",
+                        and_before(left_out)
+                    );
+                }
+            }
+        }
+        self.flush()
+    }
+
+    /// Updates the conditions: whether a source is known, and whether every CPU's file can be read.
+    fn judge_samples(&mut self) {
+        let known = self.frequencies.known();
+        if known || self.samples >= SAMPLES_TO_KNOW {
+            let text = (!known).then(|| NO_SOURCE.to_string());
+            self.source.set_condition(Condition::NoFreqSource, text);
+        }
+        let silent = |(cpu, khz): (usize, &Option<u32>)| {
+            let known = self.capacity.get(cpu).is_some_and(|worth| *worth > 0);
+            let away = self.away.iter().any(|away| usize::from(*away) == cpu);
+            (known && !away && khz.is_none()).then_some(cpu)
+        };
+        let from_files = self.frequencies.files().is_some();
+        let cpus = self.sampled.khz.iter().enumerate().filter_map(silent);
+        let cpus: Vec<usize> = cpus.filter(|_| from_files).collect();
+        (self.unread..cpus.len()).for_each(|_| self.source.event(Event::ReadFailed));
+        self.unread = cpus.len();
+        let text = cpus.first().map(|first| {
+            format!(
+                "{} does not tell the frequency of {}, CPU {first} first: moves there are not delayed",
+                self.frequencies.name(),
+                count(cpus.len(), "online CPU")
+            )
+        });
+        self.source.set_condition(Condition::FreqUnreadable, text);
+    }
+
+    pub(super) fn show_frequencies(&self) {
+        let files = self.frequencies.files().filter(|files| files.of_kernel);
+        let reader = files.map(|files| Arc::new(move || files.read()) as Arc<KhzReader>);
+        self.source.set_freq_source(self.frequencies.name(), reader);
+    }
+}

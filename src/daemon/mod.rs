@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The process that runs the scheduler. `scheduler` loads the BPF half and keeps it loaded,
+//! `looks` calls `watch` and `sampler` again and again, `control` holds the policy that is asked
+//! for, `publish` computes its image, `bpf_memory` writes that into the kernel's maps.
+
+pub mod bpf_memory;
+pub mod control;
+pub mod counters;
+pub mod looks;
+pub mod privileges;
+pub mod process;
+pub mod publish;
+pub mod rule_events;
+pub mod sampler;
+pub mod scheduler;
+pub mod uevents;
+mod urgent;
+pub mod watch;

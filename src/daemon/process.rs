@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Settings of the whole process, made before it has other threads. `run` makes none of them: a
+//! process that embeds the scheduler decides for itself.
+
+use crate::daemon::privileges::Capabilities;
+use anyhow::{Context, Result};
+use std::io::Error;
+
+/// Uses one heap for all threads. Each client of a socket has a thread, and glibc would give each
+/// new thread a heap of its own and keep it. The process would grow as clients come and go (bounded
+/// in tests/guest/observe.sh; see docs/userspace.md).
+pub fn one_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: only a number is passed. If it is refused, the process merely grows.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+}
+
+/// Locks all memory that the process has and will have. Pages are locked when they are first used,
+/// so that thread stacks are not populated. Returns the capability that locking later memory needs,
+/// if any.
+pub fn lock_memory() -> Result<Capabilities> {
+    let unlimited = raise_memlock_limit();
+    // SAFETY: a plain call.
+    if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) } < 0 {
+        return Err(Error::last_os_error()).context(
+            "--lock-memory is refused: root, CAP_IPC_LOCK or a higher limit of locked memory (ulimit -l) is needed",
+        );
+    }
+    Ok(match unlimited {
+        true => Capabilities::default(),
+        false => Capabilities::IPC_LOCK,
+    })
+}
+
+/// Lets threads raise themselves to nice level -20 without CAP_SYS_NICE, which this process gives
+/// up. A load does so. If this is refused, a load on a busy machine takes longer.
+pub fn may_be_urgent() {
+    // The limit is 20 minus the nice level (getrlimit(2)).
+    let limit = libc::rlimit {
+        rlim_cur: 40,
+        rlim_max: 40,
+    };
+    // SAFETY: a call with a limit that is alive.
+    unsafe { libc::setrlimit(libc::RLIMIT_NICE, &limit) };
+}
+
+/// Keeps khugepaged from making huge pages of this process's memory. It has nice level 19 and holds
+/// the mmap lock meanwhile. On a busy machine the process would stand still for seconds (seen: 7 s,
+/// beside 40 tasks on one CPU).
+pub fn without_huge_pages() {
+    // SAFETY: a call without pointers.
+    unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
+}
+
+/// Lifts the limit of locked memory where the process may, and otherwise raises it to the hard
+/// limit. It applies to later memory, when the process no longer has CAP_IPC_LOCK. Returns whether
+/// the limit was lifted.
+fn raise_memlock_limit() -> bool {
+    let all = libc::RLIM_INFINITY;
+    let mut limit = libc::rlimit {
+        rlim_cur: all,
+        rlim_max: all,
+    };
+    // SAFETY: each call has a limit that is alive.
+    unsafe {
+        if libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit) == 0 {
+            return true;
+        }
+        if libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) < 0 {
+            return false;
+        }
+        limit.rlim_cur = limit.rlim_max;
+        libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_max == all
+    }
+}

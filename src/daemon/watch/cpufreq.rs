@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The part of a look that concerns cpufreq: its driver, settings, limits, and the ranking of
+//! cores.
+
+use super::Watch;
+use crate::daemon::publish::{Capacity, Frequencies};
+use crate::machine::{self, Modes, Policies, Rankings, several};
+use crate::model::{Settled, Sharing, Sparing, and_before, preferred_cores};
+use crate::wire::stats::host::{Condition, Event};
+use log::{debug, info, warn};
+use std::time::Duration;
+
+/// The state of cpufreq as far as it is known.
+pub(super) struct Known {
+    driver: Option<String>,
+    pub(super) policies: Policies,
+    /// The policies differed at the last look. A driver registers CPU by CPU, so they are read
+    /// again.
+    settling: bool,
+    modes: Modes,
+    capacity: Capacity,
+    /// The capacity that limits leave each CPU.
+    settled: Settled,
+    rankings: Rankings,
+    driver_told: Sparing,
+    modes_told: Sparing,
+    limits_told: Sparing,
+    unpublished_told: Sparing,
+}
+
+impl Known {
+    /// Before anything was read. `whole`: the capacity of each CPU at its highest frequency, by
+    /// number.
+    pub(super) fn nothing(whole: Vec<u16>) -> Known {
+        Known {
+            driver: None,
+            policies: Policies::default(),
+            settling: false,
+            modes: Modes::default(),
+            settled: Settled::new(whole.clone()),
+            capacity: Capacity::new(&Policies::default(), whole),
+            rankings: Rankings::default(),
+            driver_told: Sparing::default(),
+            modes_told: Sparing::default(),
+            limits_told: Sparing::default(),
+            unpublished_told: Sparing::default(),
+        }
+    }
+
+    pub(super) fn worth(&self) -> &[u16] {
+        self.settled.worth()
+    }
+}
+
+impl Watch {
+    /// Called before the load.
+    pub(super) fn begin_cpufreq(&mut self) {
+        self.read_cpufreq();
+        self.set_modes(Modes::read(&self.host, &self.cpufreq.policies, None));
+        // Also where cpufreq is missing, which must be reported too.
+        self.follow_frequencies();
+        self.look_at_rankings();
+    }
+
+    /// True if cpufreq's driver changed, came or went.
+    pub(super) fn look_at_driver(&mut self, now: Duration) -> bool {
+        let driver = machine::driver(&self.host, &self.online);
+        if driver == self.cpufreq.driver {
+            return self.cpufreq.settling && self.read_anew();
+        }
+        if let Some(left_out) = self.cpufreq.driver_told.told(now) {
+            let name = |driver: &Option<String>| driver.clone().unwrap_or("none".to_string());
+            let (was, is) = (name(&self.cpufreq.driver), name(&driver));
+            info!(
+                "cpufreq's driver is {is}, it was {was}: limits and frequencies are read anew{}",
+                and_before(left_out)
+            );
+        }
+        self.read_anew();
+        true
+    }
+
+    /// Governor, EPP, boost: true if one of them was set. On an `idle` machine EPP is not read,
+    /// because reading it wakes its CPU.
+    pub(super) fn look_at_modes(&mut self, now: Duration, idle: bool) -> bool {
+        let known = &self.cpufreq.modes;
+        let modes = Modes::read(&self.host, &self.cpufreq.policies, idle.then_some(known));
+        if modes == *known {
+            return false;
+        }
+        let (was, is) = (known.text(), modes.text());
+        if is != was
+            && let Some(left_out) = self.cpufreq.modes_told.told(now)
+        {
+            info!("cpufreq has {is}, it had {was}{}", and_before(left_out));
+        }
+        self.set_modes(modes);
+        self.read_anew()
+    }
+
+    fn set_modes(&mut self, modes: Modes) {
+        self.source.set_governor(&modes.governors());
+        self.cpufreq.modes = modes;
+    }
+
+    /// True if what was read differs from what is known.
+    pub(super) fn read_anew(&mut self) -> bool {
+        let before = self.cpufreq.policies.clone();
+        self.read_cpufreq();
+        if !self.cpufreq.policies.same_frequencies(&before) {
+            self.follow_frequencies();
+            self.set_modes(Modes::read(&self.host, &self.cpufreq.policies, None));
+        }
+        self.cpufreq.policies != before
+    }
+
+    fn read_cpufreq(&mut self) {
+        let policies = Policies::read(&self.host, self.nr_cpu_ids());
+        let cpufreq = &mut self.cpufreq;
+        cpufreq.settling = policies != cpufreq.policies;
+        cpufreq.driver = machine::driver(&self.host, &self.online);
+        if !cpufreq.settling {
+            return;
+        }
+        if let Some(odd) = several(&policies.odd).filter(|_| policies.odd != cpufreq.policies.odd) {
+            (0..policies.odd.len()).for_each(|_| self.source.event(Event::ReadFailed));
+            warn!("{odd}; what it would say is not known, see 'scx_roost topology'");
+        }
+        let same_frequencies = policies.same_frequencies(&cpufreq.policies);
+        cpufreq.policies = policies;
+        cpufreq.capacity.follow(&cpufreq.policies);
+        // Settled limits say nothing about another driver. Governor and EPP change no limit, so
+        // they are ignored.
+        if !same_frequencies {
+            cpufreq.settled = Settled::new(cpufreq.capacity.now(&self.host));
+        }
+    }
+
+    fn follow_frequencies(&self) {
+        if self.is_left_behind() {
+            return;
+        }
+        // Without timers no move can be delayed, so frequencies are not needed.
+        let frequencies = match self.timers {
+            true => Frequencies::new(
+                &self.host,
+                &self.freq_source,
+                &self.cpufreq.policies,
+                self.freq_period,
+            ),
+            false => Frequencies::default(),
+        };
+        self.control.set_frequencies(frequencies);
+    }
+
+    pub(super) fn look_at_limits(&mut self, now: Duration) -> bool {
+        let worth = self.cpufreq.capacity.now(&self.host);
+        self.cpufreq.settled.look(worth);
+        let worth = self.cpufreq.worth().to_vec();
+        let limited = self.cpufreq.capacity.limited(&worth);
+        let published = self.control.set_capacity(worth);
+        match &published {
+            Ok(false) => (),
+            Ok(true) => {
+                if let Some(left_out) = self.cpufreq.limits_told.told(now) {
+                    let text = limited.as_deref().unwrap_or("cpufreq holds no CPU");
+                    info!("capacities are published: {text}{}", and_before(left_out));
+                }
+            }
+            Err(e) => {
+                if let Some(left_out) = self.cpufreq.unpublished_told.told(now) {
+                    let left_out = and_before(left_out);
+                    warn!("the new limits of cpufreq are not followed yet: {e:#}{left_out}");
+                }
+            }
+        }
+        self.source
+            .set_condition(Condition::CapacityLimited, limited);
+        published.unwrap_or(true)
+    }
+
+    /// These conditions matter only while an arm delays moves.
+    pub(super) fn tell_of_frequencies(&self) {
+        let wanted = self.control.wants_frequencies();
+        let shared = Sharing::new(&self.machine, &self.cpufreq.policies).condition();
+        self.source
+            .set_condition(Condition::FreqShared, shared.filter(|_| wanted));
+        if !wanted {
+            self.source.set_condition(Condition::NoFreqSource, None);
+            self.source.set_condition(Condition::FreqUnreadable, None);
+        }
+    }
+
+    pub(super) fn look_at_rankings(&mut self) {
+        let rankings = Rankings::read(&self.host, self.nr_cpu_ids());
+        if rankings != self.cpufreq.rankings {
+            let cores = preferred_cores(&self.machine, &rankings);
+            let first = cores.iter().take(8).map(u16::to_string);
+            let first = first.collect::<Vec<_>>().join(" ");
+            debug!(
+                "preferred cores, the best first: {first} ({} in all)",
+                cores.len()
+            );
+            self.cpufreq.rankings = rankings;
+        }
+    }
+
+    fn nr_cpu_ids(&self) -> usize {
+        self.machine.nr_cpu_ids.into()
+    }
+}

@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Arms: policies side by side, each with its own features and tunables. Tasks that are on no other
+//! arm are on arm `default`. A change is applied whole or not at all.
+
+use crate::bpf::intf::{CAPACITY_SCALE, MAX_ARMS, arm, policy_image, task_policy};
+use crate::daemon::publish::image_of_rows;
+use crate::model::FreqRule;
+use crate::policy::features::{
+    self, CLAIM_TTL, DEFAULT_PRESET, DELAY, FITS_MARGIN, FITS_RT, FREQ_THRESHOLD, FeatureSet,
+    MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable, bits,
+};
+use crate::wire::socket::refuse;
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+pub const DEFAULT_ARM: &str = "default";
+const SLOTS: usize = MAX_ARMS as usize;
+/// Bytes of an arm's name, at most.
+pub const NAME_MAX: usize = 15;
+
+/// Features and tunables, as requested.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The preset that the features started from.
+    pub preset: String,
+    pub features: FeatureSet,
+    /// Values other than the defaults, by name.
+    tunables: BTreeMap<&'static str, u32>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            preset: DEFAULT_PRESET.to_string(),
+            features: features::preset(DEFAULT_PRESET)
+                .map_or_else(FeatureSet::default, |p| p.features),
+            tunables: BTreeMap::new(),
+        }
+    }
+}
+
+/// The settings to change. Their order on the command line does not matter.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Change {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    pub enable: Vec<String>,
+    pub disable: Vec<String>,
+    /// Values as text or as numbers, by the names of the tunables.
+    pub set: BTreeMap<String, Value>,
+}
+
+impl Settings {
+    pub fn of_preset(name: &str) -> Result<Settings> {
+        let preset = features::preset(name).with_context(|| unknown_preset(name))?;
+        Ok(Settings {
+            preset: name.to_string(),
+            features: preset.features,
+            tunables: BTreeMap::new(),
+        })
+    }
+
+    /// These settings with the change applied. A preset replaces the features and keeps the
+    /// tunables.
+    pub fn changed(&self, change: &Change) -> Result<Settings> {
+        if *change == Change::default() {
+            bail!(
+                "nothing to change: give a preset, features to enable or disable, or tunables to set"
+            );
+        }
+        let mut new = match &change.preset {
+            Some(preset) => Settings {
+                tunables: self.tunables.clone(),
+                ..Settings::of_preset(preset)?
+            },
+            None => self.clone(),
+        };
+        new.features = switched(new.features, &change.enable, &change.disable)?;
+        for (name, value) in &change.set {
+            let row = features::known_tunable(name).with_context(|| unknown_tunable(name))?;
+            let text = match value {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            match row.parse(&text) {
+                Ok(value) => new.set(row, value),
+                Err(possible) => bail!("{name} {text}: {possible}"),
+            }
+        }
+        new.check()?;
+        Ok(new)
+    }
+
+    pub fn set(&mut self, row: &'static Tunable, value: u32) {
+        self.tunables.insert(row.name, value);
+    }
+
+    /// The effective value on a machine of `nr_cpus` CPUs. If slice-us or min-slice-us alone was
+    /// set, the default of the other one adapts to it.
+    pub fn value(&self, row: &Tunable, nr_cpus: u32) -> u32 {
+        let asked = |row: &Tunable| self.tunables.get(row.name).copied();
+        let value = |row: &Tunable| asked(row).unwrap_or_else(|| row.default.value(nr_cpus));
+        if row.name == SLICE.name && asked(&SLICE).is_none() {
+            value(row).max(value(&MIN_SLICE))
+        } else if row.name == MIN_SLICE.name && asked(&SLICE).is_some() && asked(row).is_none() {
+            value(row).min(value(&SLICE))
+        } else {
+            value(row)
+        }
+    }
+
+    /// The slice must not be shorter than the least slice.
+    pub fn check(&self) -> Result<()> {
+        let asked = |row: &Tunable| self.tunables.get(row.name);
+        match (asked(&SLICE), asked(&MIN_SLICE)) {
+            (Some(slice), Some(min)) if slice < min => bail!(
+                "slice-us {slice} is below min-slice-us {min}: give a longer slice or a smaller minimum"
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// The arm in the form that the BPF half reads, on a machine of `nr_cpus` CPUs.
+    pub fn arm(&self, nr_cpus: u32) -> arm {
+        let ns = |row: &Tunable| u64::from(self.value(row, nr_cpus)) * 1000;
+        let margin = self.value(&FITS_MARGIN, nr_cpus);
+        arm {
+            task: task_policy {
+                features: self.features.0,
+                arm: 0,
+                slice_ns: ns(&SLICE),
+                min_slice_ns: ns(&MIN_SLICE),
+                claim_ttl_ns: ns(&CLAIM_TTL),
+                fits_scale: CAPACITY_SCALE * 100 / (100 - margin),
+                fits_rt: self.value(&FITS_RT, nr_cpus),
+                delay_ns: self.value(&DELAY, nr_cpus) * 1000,
+                pad: 0,
+            },
+            rescue_ns: ns(&RESCUE),
+            migration_cost_ns: ns(&MIGRATION_COST),
+        }
+    }
+
+    /// When a CPU's frequency counts as low. An arm without delay_migration has no rule.
+    pub fn freq_rule(&self) -> FreqRule {
+        if self.features.has(bits::delay_migration) {
+            FreqRule::of_code(self.value(&FREQ_THRESHOLD, 1))
+        } else {
+            FreqRule::Off
+        }
+    }
+}
+
+/// A feature must not be in both lists.
+fn switched(base: FeatureSet, enable: &[String], disable: &[String]) -> Result<FeatureSet> {
+    if let Some(name) = enable.iter().find(|n| disable.contains(n)) {
+        bail!("feature '{name}' is given to both --enable and --disable: give it to one");
+    }
+    let mut set = base;
+    for name in enable {
+        set = set.with(known_feature(name)?);
+    }
+    for name in disable {
+        set = set.without(known_feature(name)?);
+    }
+    // A sub-switch that was on before its feature was disabled stays, without effect or error.
+    match features::orphans(set).find(|f| enable.iter().any(|e| e == f.name)) {
+        Some(f) => bail!(
+            "feature '{}' needs '{}': enable that too, or not this",
+            f.name,
+            f.parent
+        ),
+        None => Ok(set),
+    }
+}
+
+fn known_feature(name: &str) -> Result<FeatureSet> {
+    let feature = features::feature(name).with_context(|| {
+        let names: Vec<&str> = features::FEATURES.iter().map(|f| f.name).collect();
+        format!(
+            "unknown feature '{name}': expected one of {}",
+            names.join(", ")
+        )
+    })?;
+    Ok(feature.bit)
+}
+
+fn unknown_preset(name: &str) -> String {
+    let names: Vec<&str> = features::PRESETS.iter().map(|p| p.name).collect();
+    format!(
+        "unknown preset '{name}': expected one of {}",
+        names.join(", ")
+    )
+}
+
+fn unknown_tunable(name: &str) -> String {
+    let names: Vec<&str> = features::TUNABLES.iter().map(|t| t.name).collect();
+    format!(
+        "unknown tunable '{name}': expected one of {}",
+        names.join(", ")
+    )
+}
+
+#[derive(Clone, Debug)]
+pub struct Arm {
+    pub name: String,
+    pub settings: Settings,
+    /// The settings that it was made with.
+    origin: Settings,
+}
+
+impl Arm {
+    fn new(name: &str, settings: Settings) -> Arm {
+        Arm {
+            name: name.to_string(),
+            origin: settings.clone(),
+            settings,
+        }
+    }
+
+    /// As JSON, with the effective values on a machine of `nr_cpus` CPUs.
+    pub fn describe(&self, machine_wide: bool, nr_cpus: u32) -> Value {
+        let tunables: BTreeMap<&str, Value> = features::TUNABLES
+            .iter()
+            .filter(|t| machine_wide || !t.machine_wide)
+            .map(|t| (t.name, t.shown(self.settings.value(t, nr_cpus))))
+            .collect();
+        json!({
+            "name": self.name,
+            "preset": self.settings.preset,
+            "features": self.settings.features.to_string(),
+            "tunables": tunables,
+        })
+    }
+}
+
+/// All arms by slot, which is their number in the BPF half.
+#[derive(Clone, Debug)]
+pub struct Arms {
+    slots: [Option<Arm>; SLOTS],
+}
+
+impl Arms {
+    pub fn new(everybody: Settings) -> Arms {
+        let mut slots: [Option<Arm>; SLOTS] = Default::default();
+        slots[0] = Some(Arm::new(DEFAULT_ARM, everybody));
+        Arms { slots }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &Arm)> {
+        let used = |(i, slot)| Some((i, Option::as_ref(slot)?));
+        self.slots.iter().enumerate().filter_map(used)
+    }
+
+    pub fn everybody(&self) -> &Arm {
+        self.slots[0].as_ref().expect("there is always arm default")
+    }
+
+    pub fn slot(&self, name: &str) -> Result<usize> {
+        let found = self.iter().find(|(_, arm)| arm.name == name);
+        found.map(|(i, _)| i).ok_or_else(|| {
+            let names: Vec<&str> = self.iter().map(|(_, arm)| arm.name.as_str()).collect();
+            let text = format!("no arm '{name}': there are {}", names.join(", "));
+            refuse(libc::ENOENT, text)
+        })
+    }
+
+    pub fn get(&self, slot: usize) -> Option<&Arm> {
+        self.slots.get(slot)?.as_ref()
+    }
+
+    fn settings(&mut self, name: &str) -> Result<&mut Arm> {
+        let slot = self.slot(name)?;
+        self.slots[slot].as_mut().context("a slot that is used")
+    }
+
+    pub fn change(&mut self, name: &str, change: &Change) -> Result<()> {
+        let arm = self.settings(name)?;
+        if name != DEFAULT_ARM
+            && let Some(machine_wide) = change
+                .set
+                .keys()
+                .find(|t| features::known_tunable(t).is_some_and(|t| t.machine_wide))
+        {
+            bail!(
+                "{machine_wide} is one for the whole machine: set it on arm {DEFAULT_ARM}, not on '{name}'"
+            );
+        }
+        arm.settings = arm.settings.changed(change)?;
+        Ok(())
+    }
+
+    /// Restores the settings that the arm was made with.
+    pub fn reset(&mut self, name: &str) -> Result<()> {
+        let arm = self.settings(name)?;
+        arm.settings = arm.origin.clone();
+        Ok(())
+    }
+
+    /// Adds an arm, with a preset or with the current settings of arm default. Returns its slot.
+    pub fn add(&mut self, name: &str, preset: Option<&str>) -> Result<usize> {
+        let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
+        if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(letters) {
+            bail!("arm '{name}': a name has 1 to {NAME_MAX} of a-z, 0-9, - and _");
+        }
+        if self.slot(name).is_ok() {
+            return Err(refuse(
+                libc::EEXIST,
+                format!("there is an arm '{name}' already: give another name"),
+            ));
+        }
+        let settings = match preset {
+            Some(preset) => Settings::of_preset(preset)?,
+            None => self.everybody().settings.clone(),
+        };
+        let Some(slot) = self.slots.iter().position(Option::is_none) else {
+            let text = format!("there are {SLOTS} arms, which is all there can be: delete one");
+            return Err(refuse(libc::ENOSPC, text));
+        };
+        self.slots[slot] = Some(Arm::new(name, settings));
+        Ok(slot)
+    }
+
+    pub fn delete(&mut self, name: &str) -> Result<usize> {
+        if name == DEFAULT_ARM {
+            bail!("arm {DEFAULT_ARM} is everybody's and cannot be deleted");
+        }
+        let slot = self.slot(name)?;
+        self.slots[slot] = None;
+        Ok(slot)
+    }
+
+    /// By slot; an unused slot has the rule of arm default.
+    pub fn freq_rules(&self) -> [FreqRule; SLOTS] {
+        let rule = |slot: &Option<Arm>| {
+            slot.as_ref()
+                .unwrap_or(self.everybody())
+                .settings
+                .freq_rule()
+        };
+        self.slots.each_ref().map(rule)
+    }
+
+    /// Some arm bounds its scans by idle periods.
+    pub fn want_scans(&self) -> bool {
+        let mut used = self.slots.iter().flatten();
+        let both = bits::avg_idle.with(bits::avg_idle_scan);
+        used.any(|arm| arm.settings.features.has(both))
+    }
+
+    /// `capacity` is that of each CPU by number. The image has no frequency thresholds.
+    pub fn image(&self, nr_cpus: u32, capacity: &[u16]) -> policy_image {
+        let row = |slot: &Option<Arm>| slot.as_ref().map(|arm| arm.settings.arm(nr_cpus));
+        image_of_rows(&self.slots.each_ref().map(row), capacity)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(text: &str) -> Change {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn arms() -> Arms {
+        let mut arms = Arms::new(Settings::default());
+        arms.add("x", Some("mainline")).unwrap();
+        arms
+    }
+
+    fn refusal(arms: &mut Arms, arm: &str, text: &str) -> String {
+        let before = arms.image(8, &[]);
+        let error = arms.change(arm, &change(text)).unwrap_err().to_string();
+        assert_eq!(format!("{before:?}"), format!("{:?}", arms.image(8, &[])));
+        error
+    }
+
+    #[test]
+    fn switches_go_on_top_of_the_preset() {
+        let mainline = Settings::of_preset("mainline").unwrap();
+        let asked = change(r#"{"enable":["wide_idle"],"disable":["sis_util"]}"#);
+        let set = mainline.changed(&asked).unwrap().features;
+        assert_eq!(
+            set,
+            mainline
+                .features
+                .without(bits::sis_util)
+                .with(bits::wide_idle)
+        );
+    }
+
+    #[test]
+    fn a_change_is_made_on_its_arm_only() {
+        let mut arms = arms();
+        let asked = r#"{"preset":"roost","disable":["sync_local"],"set":{"slice-us":"900","min-slice-us":200}}"#;
+        arms.change("x", &change(asked)).unwrap();
+        let image = arms.image(64, &[]);
+        let everybody = Settings::default().arm(64);
+        assert_eq!(format!("{:?}", image.arm[0]), format!("{everybody:?}"));
+        let task = image.arm[1].task;
+        assert_eq!((task.slice_ns, task.min_slice_ns), (900_000, 200_000));
+        assert_eq!(task.features & bits::sync_local.0, 0);
+        assert_ne!(task.features & bits::wide_idle.0, 0);
+    }
+
+    #[test]
+    fn what_is_wrong_changes_nothing_and_is_told_with_what_is_possible() {
+        let mut arms = arms();
+        for (text, expected) in [
+            (
+                r#"{"enable":["wide_idle","claims"]}"#,
+                "unknown feature 'claims': expected one of prev_idle, sis_util",
+            ),
+            (
+                r#"{"enable":["wide_idle"],"set":{"slice-us":5}}"#,
+                "slice-us 5: 100 to 100000 us are possible",
+            ),
+            (
+                r#"{"set":{"slice-us":"long"}}"#,
+                "slice-us long: 100 to 100000 us are possible",
+            ),
+            (
+                r#"{"set":{"slice-us":-1}}"#,
+                "slice-us -1: 100 to 100000 us are possible",
+            ),
+            (
+                r#"{"set":{"slices":1}}"#,
+                "unknown tunable 'slices': expected one of slice-us, min-slice-us",
+            ),
+            (
+                r#"{"preset":"fast","enable":["wide_idle"]}"#,
+                "unknown preset 'fast': expected one of roost, mainline",
+            ),
+            (
+                r#"{"enable":["sis_util"],"disable":["sis_util"]}"#,
+                "feature 'sis_util' is given to both --enable and --disable",
+            ),
+            (
+                r#"{"set":{"rescue-us":2000}}"#,
+                "rescue-us is one for the whole machine: set it on arm default, not on 'x'",
+            ),
+            (
+                r#"{"set":{"slice-us":900,"min-slice-us":901}}"#,
+                "slice-us 900 is below min-slice-us 901: give a longer slice or a smaller minimum",
+            ),
+            ("{}", "nothing to change"),
+        ] {
+            let error = refusal(&mut arms, "x", text);
+            assert!(error.starts_with(expected), "{error}");
+        }
+        let error = refusal(&mut arms, "y", r#"{"enable":["wide_idle"]}"#);
+        assert_eq!(error, "no arm 'y': there are default, x");
+    }
+
+    #[test]
+    fn reset_returns_to_the_origin() {
+        let mut arms = arms();
+        let before = arms.image(8, &[]);
+        for arm in ["x", DEFAULT_ARM] {
+            arms.change(
+                arm,
+                &change(r#"{"enable":["wide_idle"],"set":{"slice-us":4000}}"#),
+            )
+            .unwrap();
+            arms.reset(arm).unwrap();
+        }
+        assert_eq!(format!("{before:?}"), format!("{:?}", arms.image(8, &[])));
+    }
+
+    #[test]
+    fn arms_come_and_go_up_to_the_size_of_the_table() {
+        let mut arms = arms();
+        for i in 2..SLOTS {
+            assert_eq!(arms.add(&format!("a{i}"), None).unwrap(), i);
+        }
+        let full = arms.add("more", None).unwrap_err().to_string();
+        assert!(full.starts_with("there are 16 arms"), "{full}");
+        assert_eq!(arms.delete("a7").unwrap(), 7);
+        assert_eq!(arms.image(8, &[]).arm[7].task.arm, 0);
+        assert_eq!(arms.image(8, &[]).nr_arms, 15);
+        assert_eq!(arms.add("more", None).unwrap(), 7);
+    }
+
+    #[test]
+    fn names_of_arms_are_plain_and_their_own() {
+        let mut arms = arms();
+        for bad in ["", "Big", "a b", "0123456789abcdef"] {
+            let error = arms.add(bad, None).unwrap_err().to_string();
+            assert!(error.contains("a name has 1 to 15 of a-z"), "{error}");
+        }
+        assert!(arms.add("x", None).is_err() && arms.add(DEFAULT_ARM, None).is_err());
+        assert!(arms.delete(DEFAULT_ARM).is_err() && arms.delete("y").is_err());
+    }
+
+    #[test]
+    fn a_rule_about_frequencies_is_of_the_arms_that_delay() {
+        let mut arms = arms();
+        assert_eq!(arms.freq_rules(), [FreqRule::Off; SLOTS]);
+        arms.change("x", &change(r#"{"set":{"freq-threshold":"+5%"}}"#))
+            .unwrap();
+        assert_eq!(arms.freq_rules()[1], FreqRule::Off);
+        arms.change("x", &change(r#"{"enable":["delay_migration"]}"#))
+            .unwrap();
+        assert_eq!(
+            arms.freq_rules()[..3],
+            [FreqRule::Off, FreqRule::Above(5), FreqRule::Off]
+        );
+        let shown = arms.get(1).unwrap().describe(false, 8);
+        assert_eq!(shown["tunables"]["freq-threshold"], "+5%");
+        let smove = Settings::of_preset("smove").unwrap();
+        assert_eq!(smove.freq_rule(), FreqRule::Auto);
+        let error = refusal(&mut arms, "x", r#"{"set":{"freq-threshold":"fast"}}"#);
+        assert!(
+            error.starts_with("freq-threshold fast: off, auto, 1000 to"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_slice_is_never_below_the_least_one() {
+        let arm = |slice: Option<u32>, min: Option<u32>| {
+            let mut settings = Settings::default();
+            let rows = [(slice, &SLICE), (min, &MIN_SLICE)];
+            for (value, row) in rows {
+                if let Some(value) = value {
+                    settings.set(row, value);
+                }
+            }
+            let task = settings.arm(64).task;
+            (task.slice_ns / 1000, task.min_slice_ns / 1000)
+        };
+        assert_eq!(arm(Some(500), None), (500, 500));
+        assert_eq!(arm(None, Some(5000)), (5000, 5000));
+        assert_eq!(arm(Some(900), Some(900)), (900, 900));
+        let task = Settings::default().arm(64).task;
+        assert_eq!((task.fits_scale, task.fits_rt), (1024, 0));
+        // fits_capacity() of the kernel
+        let mut settings = Settings::default();
+        settings.set(&FITS_MARGIN, 20);
+        settings.set(&FITS_RT, 1);
+        let task = settings.arm(64).task;
+        assert_eq!((task.fits_scale, task.fits_rt), (1280, 1));
+        assert_eq!(task.delay_ns, 50_000);
+        let min = u64::from(MIN_SLICE.default.value(64));
+        assert_eq!(arm(None, None), (2800, min));
+        assert_eq!(arm(Some(1500), None), (1500, min));
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A variant as one word, for comparisons: a preset, and after it the settings that differ.
+
+use crate::policy::arms::{Change, Settings};
+use crate::policy::features;
+use anyhow::{Result, bail, ensure};
+
+/// Reads `PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...`; a feature without a value is on. Errors: an
+/// unknown name, an invalid value.
+pub fn settings(name: &str) -> Result<Settings> {
+    Settings::default().changed(&change(name)?)
+}
+
+/// As `settings`, as a change of an arm.
+pub fn change(name: &str) -> Result<Change> {
+    let mut parts = name.split('+');
+    let mut change = Change {
+        preset: parts.next().map(str::to_string),
+        ..Change::default()
+    };
+    for part in parts {
+        let (name, value) = part.split_once('=').unwrap_or((part, "on"));
+        if features::known_tunable(name).is_some() {
+            change.set.insert(name.to_string(), value.into());
+            continue;
+        }
+        ensure!(
+            features::feature(name).is_some(),
+            "there is no feature or tunable {name}"
+        );
+        match value {
+            "on" => change.enable.push(name.to_string()),
+            "off" => change.disable.push(name.to_string()),
+            _ => bail!("{name} is on or off, not {value}"),
+        }
+    }
+    Ok(change)
+}

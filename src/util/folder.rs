@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Opens the folder of a file that is to be written, when root writes where others may write too. A
+//! link on the way is followed only if root or the invoking user owns it. The folder is held open,
+//! so that replacing it later has no effect.
+
+use crate::util::user::User;
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::io::{Error, ErrorKind, Result};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path};
+
+/// The kernel's limit.
+const LINKS_MAX: usize = 40;
+/// Bytes of a link's text.
+const LINK_MAX: usize = libc::PATH_MAX as usize;
+
+/// A descriptor to open files relative to, not to read. Errors: there is no folder; a link of
+/// another user leads there.
+pub fn of(path: &Path) -> Result<File> {
+    // SAFETY: a plain call.
+    let root = unsafe { libc::geteuid() } == 0;
+    // A user other than root gains nothing from a link: they can only do what they may do anyway.
+    let caller = User::of(None).ok().flatten().map(|user| user.uid());
+    let trusts = |uid: u32| !root || uid == 0 || Some(uid) == caller;
+    open(path.parent().unwrap_or(Path::new("")), &trusts)
+}
+
+fn open(path: &Path, trusts: &dyn Fn(u32) -> bool) -> Result<File> {
+    let begin = |path: &Path| {
+        let begin = if path.is_absolute() { "/" } else { "." };
+        at(libc::AT_FDCWD, OsStr::new(begin), libc::O_PATH, 0)
+    };
+    let mut folder = begin(path)?;
+    let mut left = names(path);
+    let mut links = 0;
+    while let Some(name) = left.pop() {
+        let flags = libc::O_PATH | libc::O_NOFOLLOW;
+        let next = at(folder.as_raw_fd(), &name, flags, 0)?;
+        let meta = next.metadata()?;
+        if !meta.is_symlink() {
+            folder = next;
+            continue;
+        }
+        links += 1;
+        if links > LINKS_MAX {
+            return Err(Error::from_raw_os_error(libc::ELOOP));
+        }
+        if !trusts(meta.uid()) {
+            let text = format!(
+                "the link {} on the way there is of user {}, and root does not follow it",
+                name.display(),
+                meta.uid()
+            );
+            return Err(Error::new(ErrorKind::PermissionDenied, text));
+        }
+        let to = says(&next)?;
+        let to = Path::new(&to);
+        if to.is_absolute() {
+            folder = begin(to)?;
+        }
+        left.extend(names(to));
+    }
+    Ok(folder)
+}
+
+/// The names of the path in reverse, so that the first is popped first.
+fn names(path: &Path) -> Vec<OsString> {
+    let names = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_os_string()),
+        Component::ParentDir => Some("..".into()),
+        _ => None,
+    });
+    let mut names: Vec<OsString> = names.collect();
+    names.reverse();
+    names
+}
+
+/// Opens a name in a folder.
+pub fn at(folder: RawFd, name: &OsStr, flags: i32, mode: libc::mode_t) -> Result<File> {
+    let name = CString::new(name.as_bytes())?;
+    // SAFETY: the name is alive, and only this owns the descriptor that is returned.
+    unsafe {
+        match libc::openat(folder, name.as_ptr(), flags | libc::O_CLOEXEC, mode) {
+            -1 => Err(Error::last_os_error()),
+            fd => Ok(File::from_raw_fd(fd)),
+        }
+    }
+}
+
+fn says(link: &File) -> Result<OsString> {
+    let mut text = vec![0u8; LINK_MAX];
+    // SAFETY: there is room for as many bytes as the call may write.
+    let read = unsafe {
+        libc::readlinkat(
+            link.as_raw_fd(),
+            c"".as_ptr(),
+            text.as_mut_ptr().cast(),
+            text.len(),
+        )
+    };
+    let read = usize::try_from(read).map_err(|_| Error::last_os_error())?;
+    text.truncate(read);
+    Ok(OsString::from_vec(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    fn told(result: Result<File>) -> String {
+        result.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn links_are_followed_of_those_who_are_trusted() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path();
+        fs::create_dir_all(base.join("a/b")).unwrap();
+        symlink("a", base.join("near")).unwrap();
+        symlink(base.join("near/b"), base.join("far")).unwrap();
+        symlink("round", base.join("round")).unwrap();
+        let own = fs::metadata(base).unwrap().uid();
+        let number = |path: &Path| fs::metadata(path).unwrap().ino();
+        let opened = |path: &str| open(&base.join(path), &|uid| uid == own);
+        for path in ["a/b", "near/b", "far", "a/../near/./b", "far/../../near/b"] {
+            let folder = opened(path).unwrap();
+            assert_eq!(
+                folder.metadata().unwrap().ino(),
+                number(&base.join("a/b")),
+                "{path}"
+            );
+        }
+        for path in ["near/b", "far"] {
+            let refused = told(open(&base.join(path), &|_| false));
+            assert!(refused.contains("on the way there is of user"), "{refused}");
+        }
+        assert!(open(&base.join("a/b"), &|_| false).is_ok());
+        assert!(told(opened("round")).contains("symbolic link"));
+        assert!(told(opened("none/x")).contains("No such file"));
+        let here = open(Path::new(""), &|_| false).unwrap();
+        assert_eq!(here.metadata().unwrap().ino(), number(Path::new(".")));
+    }
+}

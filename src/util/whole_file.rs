@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Files that are never seen half written: they are written beside their place, and renamed into
+//! it. A link in that place is replaced, never written through.
+
+use crate::util::folder;
+use std::ffi::{CString, OsString};
+use std::fs::File;
+use std::io::{Error, ErrorKind, Result, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Before the umask applies.
+const MODE: libc::mode_t = 0o666;
+
+/// Tests whether the file could be written. What is at the path stays unchanged.
+pub fn probe(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Err(ErrorKind::IsADirectory.into());
+    }
+    let spot = Spot::of(path)?;
+    spot.create()?;
+    spot.remove()
+}
+
+/// Replaces what is at the path. `made` gets the file before it has its name.
+pub fn replace(path: &Path, text: &str, made: impl FnOnce(&File) -> Result<()>) -> Result<()> {
+    let spot = Spot::of(path)?;
+    let written = spot.create().and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        made(&file)?;
+        spot.finish()
+    });
+    written.inspect_err(|_| {
+        let _ = spot.remove();
+    })
+}
+
+/// Creates a file to be appended to. Errors: the name exists.
+pub fn create_new(path: &Path) -> Result<File> {
+    let spot = Spot::of(path)?;
+    create(&spot.folder, &spot.name)
+}
+
+/// Opens an existing file for reading and appending. Errors: it is a link, or no plain file.
+pub fn reopen(path: &Path) -> Result<File> {
+    let spot = Spot::of(path)?;
+    // Opening a FIFO must not block.
+    let flags = libc::O_RDWR | libc::O_APPEND | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = folder::at(spot.folder.as_raw_fd(), &spot.name, flags, 0)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(Error::new(ErrorKind::InvalidInput, "it is no plain file")),
+    }
+}
+
+/// Removes the file, following the same links.
+pub fn remove(path: &Path) -> Result<()> {
+    let spot = Spot::of(path)?;
+    unlink(&spot.folder, &spot.name)
+}
+
+fn create(folder: &File, name: &OsString) -> Result<File> {
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_APPEND;
+    folder::at(folder.as_raw_fd(), name, flags, MODE)
+}
+
+fn unlink(folder: &File, name: &OsString) -> Result<()> {
+    let name = CString::new(name.as_bytes())?;
+    // SAFETY: the name is alive.
+    done(unsafe { libc::unlinkat(folder.as_raw_fd(), name.as_ptr(), 0) })
+}
+
+/// The final name and the temporary one, in the same folder and so on the same file system.
+struct Spot {
+    folder: File,
+    name: OsString,
+    temporary: OsString,
+}
+
+impl Spot {
+    fn of(path: &Path) -> Result<Spot> {
+        let name = path.file_name().ok_or(ErrorKind::InvalidFilename)?;
+        let mut temporary = OsString::from(".");
+        temporary.push(name);
+        temporary.push(format!(".{}", std::process::id()));
+        Ok(Spot {
+            folder: folder::of(path)?,
+            name: name.to_os_string(),
+            temporary,
+        })
+    }
+
+    fn create(&self) -> Result<File> {
+        // A leftover of a killed process that had the same pid.
+        let _ = self.remove();
+        create(&self.folder, &self.temporary)
+    }
+
+    fn remove(&self) -> Result<()> {
+        unlink(&self.folder, &self.temporary)
+    }
+
+    fn finish(&self) -> Result<()> {
+        let temporary = CString::new(self.temporary.as_bytes())?;
+        let name = CString::new(self.name.as_bytes())?;
+        let folder = self.folder.as_raw_fd();
+        // SAFETY: both names are alive.
+        done(unsafe { libc::renameat(folder, temporary.as_ptr(), folder, name.as_ptr()) })
+    }
+}
+
+fn done(status: i32) -> Result<()> {
+    match status {
+        0 => Ok(()),
+        _ => Err(Error::last_os_error()),
+    }
+}
