@@ -10,10 +10,12 @@ pub mod bpf;
 pub mod cli;
 pub mod clients;
 pub mod daemon;
+pub mod doctor;
 pub mod machine;
 pub mod model;
 pub mod native;
 pub mod policy;
+pub mod publish;
 #[cfg(feature = "sim")]
 pub mod sim;
 pub mod util;

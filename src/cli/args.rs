@@ -13,7 +13,7 @@ use crate::policy::features::{
     self, CLAIM_TTL, DEFAULT_PRESET, DELAY, FITS_MARGIN, FITS_RT, FREQ_THRESHOLD, MIGRATION_COST,
     MIN_SLICE, RESCUE, SLICE, Tunable,
 };
-use crate::util::user;
+use crate::util::parse::{group, seconds};
 use clap::{Args, Parser, Subcommand};
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 use std::fmt::Write;
@@ -327,33 +327,10 @@ fn tunable(t: &Tunable, text: &str) -> Result<u32, String> {
     t.parse(text)
 }
 
-/// Parses the number of a group that is given by name or by number.
-pub fn group(text: &str) -> Result<u32, String> {
-    let unknown = || format!("there is no group '{text}'");
-    match text.parse() {
-        // chown() would take it for "do not change the group".
-        Ok(u32::MAX) => return Err(unknown()),
-        Ok(number) => return Ok(number),
-        Err(_) => (),
-    }
-    let found = user::group_of(text).map_err(|e| format!("{e:#}"))?;
-    found.ok_or_else(unknown)
-}
-
 fn freq_period(text: &str) -> Result<Duration, String> {
     let ms = text.parse().ok().filter(|ms| (5..=1000).contains(ms));
     ms.map(Duration::from_millis)
         .ok_or_else(|| "5 to 1000 ms are possible".to_string())
-}
-
-pub fn seconds(text: &str) -> Result<Duration, String> {
-    let secs: f64 = text
-        .parse()
-        .map_err(|_| "a number of seconds is expected".to_string())?;
-    if !(0.1..=3600.0).contains(&secs) {
-        return Err("0.1 to 3600 seconds are possible".to_string());
-    }
-    Ok(Duration::from_secs_f64(secs))
 }
 
 /// The tables and examples below the options.

@@ -4,8 +4,6 @@
 mod args;
 mod forgotten;
 
-pub use args::{group, seconds};
-
 use crate::ab::args::{AbArgs, TuneArgs};
 use crate::ab::suite::Pattern;
 use crate::clients::ctl;

@@ -2,28 +2,26 @@
 //! `scx_roost ctl`: turns its command line into one request to the control socket, and prints the
 //! answer.
 
-use crate::daemon::control::{Op, Request};
 use crate::machine::host::Host;
 use crate::policy::arms::{Change, DEFAULT_ARM};
 use crate::policy::features::{FEATURES, TUNABLES};
 use crate::policy::rules::Whom;
 use crate::util::print;
-use crate::wire::socket::{Refused, refuse};
-use anyhow::{Context, Result, anyhow, bail};
+use crate::util::refusal::Refused;
+use crate::wire::client::{ask, is_absent};
+use crate::wire::protocol::Op;
+use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::fs::DirEntryExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Longer than any grace period of the kernel.
-const ANSWER_TIME: Duration = Duration::from_secs(60);
 /// Between two attempts to reach a scheduler.
 const WAIT_NAP: Duration = Duration::from_millis(50);
 const AUDITS: u32 = 5;
@@ -243,10 +241,6 @@ pub fn ask_when_loaded(path: &Path, op: &Op, wait: Duration) -> Result<Value> {
     when_loaded(Instant::now() + wait, || ask(path, op))
 }
 
-fn is_absent(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::NotFound | ErrorKind::ConnectionRefused)
-}
-
 /// The best of a few answers: a task that comes or goes during the audit distorts it.
 fn ask_for_audit(path: &Path) -> Result<Value> {
     let drift = |answer: &Value| answer["util_drift"].as_u64();
@@ -262,56 +256,6 @@ fn ask_for_audit(path: &Path) -> Result<Value> {
         }
     }
     Ok(best)
-}
-
-/// Sends a request and returns its answer. A refusal is an error with the errno of the answer.
-pub fn ask(path: &Path, op: &Op) -> Result<Value> {
-    let mut stream = UnixStream::connect(path).map_err(|e| unreachable(path, e.kind(), &e))?;
-    stream.set_read_timeout(Some(ANSWER_TIME))?;
-    let request = Request {
-        req: "ctl".to_string(),
-        args: serde_json::to_value(op)?,
-    };
-    let line = serde_json::to_string(&request)? + "\n";
-    // A scheduler with too many clients answers so, and closes before it has read the request.
-    let written = stream.write_all(line.as_bytes());
-    let mut answer = String::new();
-    let taken = BufReader::new(&stream).read_line(&mut answer);
-    if answer.is_empty() {
-        written.and(taken).with_context(|| {
-            format!(
-                "no answer from the scheduler at {}: see in its log whether it runs",
-                path.display()
-            )
-        })?;
-    }
-    let answer: Value = serde_json::from_str(&answer).with_context(|| {
-        format!(
-            "the scheduler at {} went away: see its log, and ask again",
-            path.display()
-        )
-    })?;
-    let resp = answer["args"]["resp"].clone();
-    match answer["errno"].as_i64() {
-        Some(0) => Ok(resp),
-        errno => Err(refuse(
-            errno.unwrap_or_default() as i32,
-            resp.as_str().unwrap_or("refused without a reason"),
-        )),
-    }
-}
-
-fn unreachable(path: &Path, kind: ErrorKind, e: &std::io::Error) -> anyhow::Error {
-    let path = path.display();
-    match kind {
-        kind if is_absent(kind) => {
-            anyhow!("no scheduler is controlled at {path}: start scx_roost, or give its --ctl-path")
-        }
-        ErrorKind::PermissionDenied => anyhow!(
-            "you may not write to {path}: be root, or of the group that scx_roost was given with --ctl-group"
-        ),
-        _ => anyhow!("cannot reach the scheduler at {path}: {e}: give its --ctl-path"),
-    }
 }
 
 fn changed(answer: &Value) -> String {
@@ -503,6 +447,7 @@ Exit status: 0 when it was done; 1 when it was refused, and nothing changed.";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{BufRead, BufReader, Write};
     use std::os::unix::net::UnixListener;
 
     #[test]

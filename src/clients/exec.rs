@@ -3,8 +3,8 @@
 //! environment, files, signals and exit status need no forwarding.
 
 use crate::clients::ctl::ask_when_loaded;
-use crate::daemon::control::Op;
 use crate::util::user::User;
+use crate::wire::protocol::Op;
 use anyhow::{Context, Result};
 use clap::Args;
 use std::ffi::OsString;

@@ -2,8 +2,6 @@
 //! Commands that talk to a running scheduler, or look at the machine. None of them uses the daemon.
 
 pub mod ctl;
-pub mod doctor;
 pub mod exec;
 pub mod export;
 pub mod monitor;
-pub mod outlook;

@@ -8,8 +8,8 @@ use crate::bpf::intf::{
 };
 use crate::bpf::skel::{BpfSkel, types};
 use crate::daemon::control::{Audit, Limit, Live, Ticket};
-use crate::daemon::publish::{MapUpdate, Publisher};
 use crate::policy::rules::Table;
+use crate::publish::{MapUpdate, Publisher};
 use anyhow::{Context, Result, bail};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, libbpf_sys};
 use std::collections::BTreeMap;

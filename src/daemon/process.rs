@@ -2,7 +2,7 @@
 //! Settings of the whole process, made before it has other threads. `run` makes none of them: a
 //! process that embeds the scheduler decides for itself.
 
-use crate::daemon::privileges::Capabilities;
+use crate::util::privileges::Capabilities;
 use anyhow::{Context, Result};
 use std::io::Error;
 

@@ -4,6 +4,7 @@
 //! folder that goes together with its parent. The first event ends the listener; the look that
 //! follows starts a new one.
 
+use crate::policy::rules::Subjects;
 use crate::util::stop::Bell;
 use anyhow::{Context, Result};
 use nix::errno::Errno;
@@ -18,21 +19,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
-
-/// The subjects of rules that may come or go.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Subjects {
-    /// Of cgroups.
-    pub folders: Vec<PathBuf>,
-    /// Of processes.
-    pub tickets: Vec<u32>,
-}
-
-impl Subjects {
-    pub fn is_empty(&self) -> bool {
-        self.folders.is_empty() && self.tickets.is_empty()
-    }
-}
 
 /// Listens until it has rung, or is dropped.
 pub struct RuleEvents {

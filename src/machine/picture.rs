@@ -2,6 +2,7 @@
 //! The machine as text: nodes, caches, and cores in brackets with the CPUs that are their threads.
 
 use crate::machine::{Cpu, Llc, LlcKind, Machine, Node};
+use crate::util::text::count;
 use std::collections::BTreeMap;
 
 const WIDTH: usize = 100;
@@ -106,11 +107,6 @@ fn kind(llc: &Llc) -> String {
         LlcKind::L2 => format!("L2{size} (no L3)"),
         LlcKind::Node => "the node (no shared cache known)".to_string(),
     }
-}
-
-/// '1 core', '2 cores'.
-pub fn count(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// Items after a label, continued on further lines with the same indentation.

@@ -3,7 +3,7 @@
 //! cpufreq_get_pressure()).
 
 use crate::machine::Limit;
-use crate::machine::picture::count;
+use crate::util::text::count;
 use std::collections::VecDeque;
 
 /// `whole` is the capacity of each CPU at its highest frequency, 0 if offline. The result for an

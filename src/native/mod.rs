@@ -16,8 +16,8 @@ pub use queues::Queues;
 pub use task::{Task, Wakeup};
 
 use crate::bpf::intf::{MAX_ARMS, arm, policy_image, tunables};
-use crate::daemon::publish::image;
 use crate::machine::Facts;
+use crate::publish::image;
 use std::cell::UnsafeCell;
 use std::ffi::CStr;
 use std::ptr;

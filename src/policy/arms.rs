@@ -3,13 +3,13 @@
 //! arm are on arm `default`. A change is applied whole or not at all.
 
 use crate::bpf::intf::{CAPACITY_SCALE, MAX_ARMS, arm, policy_image, task_policy};
-use crate::daemon::publish::image_of_rows;
 use crate::model::FreqRule;
 use crate::policy::features::{
     self, CLAIM_TTL, DEFAULT_PRESET, DELAY, FITS_MARGIN, FITS_RT, FREQ_THRESHOLD, FeatureSet,
     MIGRATION_COST, MIN_SLICE, RESCUE, SLICE, Tunable, bits,
 };
-use crate::wire::socket::refuse;
+use crate::publish::image_of_rows;
+use crate::util::refusal::refuse;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

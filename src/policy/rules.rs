@@ -5,8 +5,7 @@
 use crate::bpf::intf::{
     COMM_LEN, MAX_ARMS, MAX_CGROUP_RULES, MAX_COMM_RULES, MAX_TICKETS, comm_rule, ticket,
 };
-use crate::daemon::rule_events::Subjects;
-use crate::wire::socket::refuse;
+use crate::util::refusal::refuse;
 use anyhow::{Context, Result, bail};
 use libc::{EEXIST, ENOENT, ENOSPC, POLLIN, poll, pollfd};
 use serde::{Deserialize, Serialize};
@@ -20,6 +19,21 @@ use std::path::{Path, PathBuf};
 
 /// The table of tickets also has those of arms.
 const MAX_PID_RULES: usize = (MAX_TICKETS - MAX_ARMS) as usize / 2;
+
+/// The subjects of rules that may come or go.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Subjects {
+    /// Of cgroups.
+    pub folders: Vec<PathBuf>,
+    /// Of processes.
+    pub tickets: Vec<u32>,
+}
+
+impl Subjects {
+    pub fn is_empty(&self) -> bool {
+        self.folders.is_empty() && self.tickets.is_empty()
+    }
+}
 
 /// The subject of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,6 @@
 //! policy's memory.
 
 use crate::bpf::intf::CAPACITY_SCALE;
-use crate::daemon::publish::{Frequencies, Scans};
 use crate::machine::host::Host;
 use crate::machine::{Facts, FreqSource, Policies};
 use crate::model::FreqRule;
@@ -12,6 +11,7 @@ use crate::native::Kernel;
 use crate::policy::arms::Settings;
 use crate::policy::config::Config;
 use crate::policy::features::bits;
+use crate::publish::{Frequencies, Scans};
 use std::path::Path;
 
 /// As in `control`: low frequencies are learnt anew after this many looks.

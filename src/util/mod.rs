@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Small tools that know nothing of scheduling.
 
+pub mod distributions;
 pub(crate) mod folder;
 pub(crate) mod hash;
+pub mod parse;
 pub mod print;
+pub mod privileges;
+pub mod refusal;
 pub mod rng;
 pub mod stop;
+pub mod text;
 pub mod user;
 pub(crate) mod whole_file;

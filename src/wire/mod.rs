@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the daemon and its clients share: sockets, and the statistics that go through them.
+//! What the daemon and its clients share: sockets, what is asked through them, and the statistics.
 
+pub mod client;
+pub mod protocol;
 pub mod socket;
 pub mod stats;

@@ -10,6 +10,7 @@ mod access;
 
 pub use access::kept_out;
 
+use crate::util::refusal::{Refused, refuse};
 use anyhow::{Context, Result, anyhow, bail};
 use log::{debug, warn};
 use serde_json::Value;
@@ -62,22 +63,6 @@ pub trait Client: Send {
 /// Sends one answer, which is JSON, before the next is made: all together could exceed the memory.
 /// An error is answered with its text, and with the errno of a `Refused` in it, else EINVAL.
 pub type Answers<'a> = dyn FnMut(Result<String>) -> Result<()> + 'a;
-
-/// An error with the errno for the client.
-#[derive(Debug)]
-pub struct Refused(pub i32, pub String);
-
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        f.write_str(&self.1)
-    }
-}
-
-impl std::error::Error for Refused {}
-
-pub fn refuse(errno: i32, text: impl Into<String>) -> anyhow::Error {
-    Refused(errno, text.into()).into()
-}
 
 /// The permissions of a socket.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -118,8 +118,8 @@ fn what_is_of_the_machine_is_not_for_a_command() {
 /// This holds for any other variants, in any order.
 #[test]
 fn an_arm_has_nothing_of_the_variants_before() {
-    use scx_roost::daemon::control::Op;
     use scx_roost::policy::arms::{Arms, DEFAULT_ARM, Settings};
+    use scx_roost::wire::protocol::Op;
     let variants = ["mainline+slice-us=1000", "mainline", "roost+fits-margin=5"]
         .map(|n| Variant::parse(n).unwrap());
     let mut arms = Arms::new(Settings::default());

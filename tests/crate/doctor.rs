@@ -2,7 +2,7 @@
 //! The doctor's findings on described machines.
 
 use crate::support::{SMALL_SMT, Tree};
-use scx_roost::clients::doctor::{self, Check, Report, Verdict};
+use scx_roost::doctor::{self, Check, Report, Verdict};
 use scx_roost::machine::host::Host;
 use scx_roost::wire::stats::source::CounterSource;
 use std::fs;

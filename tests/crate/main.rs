@@ -10,6 +10,7 @@ mod export;
 #[path = "../monitoring/fake.rs"]
 #[allow(dead_code)]
 mod fake;
+mod layers;
 mod machine;
 mod machine_random;
 #[cfg(feature = "monitor")]

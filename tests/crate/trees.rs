@@ -3,7 +3,7 @@
 //! with trees.txt.
 
 use crate::support::{Numbering, Shape, Tree};
-use scx_roost::clients::outlook::Outlook;
+use scx_roost::doctor::outlook::Outlook;
 use scx_roost::machine::Machine;
 use scx_roost::machine::host::Host;
 use scx_roost::machine::picture::summary;

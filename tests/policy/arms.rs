@@ -5,8 +5,8 @@
 use crate::jit::Jit;
 use crate::topology::{Topology, kernel_arm};
 use scx_roost::bpf::intf::{arm, policy_image, task_policy};
-use scx_roost::daemon::publish::{MapUpdate, Publisher, image};
 use scx_roost::native::Task;
+use scx_roost::publish::{MapUpdate, Publisher, image};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;

@@ -4,11 +4,11 @@
 
 use crate::topology::Topology;
 use libbpf_rs::PrintLevel;
-use scx_roost::daemon::publish::image;
 use scx_roost::daemon::scheduler::load_object;
 use scx_roost::machine::cpufreq::CpuFreq;
 use scx_roost::native::sys::ROOST_NR_FEATURES;
 use scx_roost::policy::config::Config;
+use scx_roost::publish::image;
 use std::mem::MaybeUninit;
 use std::sync::Mutex;
 use std::time::Instant;

@@ -2,8 +2,8 @@
 //! Control requests that turn an arm of scx_roost into a variant.
 
 use crate::ab::variant::{Kind, Variant};
-use crate::daemon::control::Op;
 use crate::policy::features::DEFAULT_PRESET;
+use crate::wire::protocol::Op;
 
 /// Adds an arm. It has none of the tunables of arm default; a reset returns to this state.
 pub fn made(arm: &str) -> Op {

@@ -4,11 +4,11 @@
 
 use super::service::Running;
 use crate::cli::{self, Command};
-use crate::clients::ctl::ask;
-use crate::daemon::control::Op;
 use crate::policy::arms::{Change, DEFAULT_ARM};
 use crate::policy::features::{self, FeatureSet};
 use crate::policy::rules::Whom;
+use crate::wire::client::ask;
+use crate::wire::protocol::Op;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -4,8 +4,8 @@
 //! Percentiles alone are too narrow for few blocks.
 
 use super::Interval;
-use super::distributions::{normal_cdf, t_quantile};
 use super::sample::quantile;
+use crate::util::distributions::{normal_cdf, t_quantile};
 use crate::util::rng::Rng;
 
 /// Fewer blocks cannot bound their median with 95 %: all are on one side of it with chance 2 / 2^n.

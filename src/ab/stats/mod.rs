@@ -6,7 +6,6 @@
 //! corrects many comparisons, and `power` says what can be found at all.
 
 pub mod bootstrap;
-mod distributions;
 pub mod holm;
 pub mod pairs;
 pub mod plan;

@@ -2,8 +2,8 @@
 //! What a number of blocks can find, and how many are needed.
 
 use super::Interval;
-use super::distributions::t_quantile;
 use super::rank::critical_sum;
+use crate::util::distributions::t_quantile;
 
 /// Blocks that the signed-rank test needs per block of the t test, for normal differences
 /// (efficiency 3/pi; Hodges and Lehmann 1956).

@@ -3,7 +3,7 @@
 //! below? Exact up to `EXACT_MAX` differences, also with ties. Given the ranks, each sign is a fair
 //! coin, because the order in each block is random.
 
-use super::distributions::{normal_cdf, normal_quantile};
+use crate::util::distributions::{normal_cdf, normal_quantile};
 
 /// Above this the normal approximation is good to three digits, and the exact count is slow.
 pub const EXACT_MAX: usize = 100;

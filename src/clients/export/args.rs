@@ -36,7 +36,7 @@ pub struct ExportArgs {
     unix: Option<PathBuf>,
 
     /// Group that may connect to --unix, besides its owner
-    #[arg(long, value_name = "NAME", value_parser = crate::cli::group, requires = "unix")]
+    #[arg(long, value_name = "NAME", value_parser = crate::util::parse::group, requires = "unix")]
     unix_group: Option<u32>,
 
     /// Write a file for the textfile collector of node_exporter; its name ends in .prom
@@ -44,7 +44,7 @@ pub struct ExportArgs {
     textfile: Option<PathBuf>,
 
     /// How often the file is written
-    #[arg(long, value_name = "SECS", default_value = "15", value_parser = crate::cli::seconds, requires = "textfile")]
+    #[arg(long, value_name = "SECS", default_value = "15", value_parser = crate::util::parse::seconds, requires = "textfile")]
     interval: Duration,
 
     /// Print the metrics once, or write --textfile once, and exit

@@ -3,9 +3,9 @@
 //! for neither.
 
 use super::sample::Sample;
-use crate::clients::ctl;
-use crate::daemon::control::Op;
 use crate::util::stop::Stop;
+use crate::wire::client;
+use crate::wire::protocol::Op;
 use crate::wire::socket::spawn;
 use crate::wire::stats::Metrics;
 use crate::wire::stats::client::{Client, follow};
@@ -122,7 +122,7 @@ pub fn changes(path: &Path) -> Result<(Sender<Op>, Receiver<Answer>)> {
     let path: PathBuf = path.to_path_buf();
     spawn("monitor-change", move || {
         for op in asked {
-            let result = ctl::ask(&path, &op).map_err(|e| format!("{e:#}"));
+            let result = client::ask(&path, &op).map_err(|e| format!("{e:#}"));
             let generation = result.map(|resp| resp["generation"].as_u64().unwrap_or(0));
             if answer.send((op, generation)).is_err() {
                 break;

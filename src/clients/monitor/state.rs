@@ -7,9 +7,9 @@ use super::history::History;
 use super::rates::Rates;
 use super::sample::{Sample, tidy};
 use super::topology::{Node, tree};
-use crate::daemon::control::Op;
 use crate::policy::arms::{Change, DEFAULT_ARM};
 use crate::policy::features::{FEATURES, Feature};
+use crate::wire::protocol::Op;
 use std::time::Duration;
 
 /// Steps of '+' and '-', in ms.

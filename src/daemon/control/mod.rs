@@ -11,71 +11,25 @@ pub use sampling::CpuLive;
 use sampling::Sampled;
 
 use crate::bpf::intf::policy_image;
-use crate::daemon::publish::{Frequencies, Scans};
-use crate::daemon::rule_events::{RuleEvents, Subjects};
+use crate::daemon::rule_events::RuleEvents;
 use crate::model::Sparing;
-use crate::policy::arms::{Arms, Change, Settings};
-use crate::policy::rules::{Found, Rules, Whom, pidfd_of};
+use crate::policy::arms::{Arms, Settings};
+use crate::policy::rules::{Found, Rules, Subjects, Whom, pidfd_of};
+use crate::publish::{Frequencies, Scans};
+use crate::util::refusal::refuse;
 use crate::util::stop::Bell;
-use crate::wire::socket::{Access, Answers, Bound, Client, Purpose, Server, refuse};
+use crate::wire::protocol::{Op, Request};
+use crate::wire::socket::{Access, Answers, Bound, Client, Purpose, Server};
 use crate::wire::stats::host::Event;
 use crate::wire::stats::source::{ArmShown, CounterSource};
 use anyhow::{Context, Result, bail};
 use log::debug;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::io::Error;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// The "args" of a request; its "req" is "ctl".
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Op {
-    /// All arms, if none is named.
-    Show {
-        arm: Option<String>,
-    },
-    Set {
-        arm: String,
-        change: Change,
-    },
-    Reset {
-        arm: String,
-    },
-    ArmAdd {
-        arm: String,
-        preset: Option<String>,
-    },
-    ArmDel {
-        arm: String,
-    },
-    /// Compares the scheduler's sums with what its tasks added to them.
-    Audit {},
-    /// Groups with a CPU limit, and their accounts.
-    Limits {},
-    Rules {},
-    RuleAdd {
-        whom: Whom,
-        arm: String,
-    },
-    RuleDel {
-        whom: Whom,
-    },
-    /// Puts the asking process, and what it starts, on this arm.
-    Exec {
-        arm: String,
-    },
-}
-
-#[derive(Serialize, Deserialize)]
-pub struct Request {
-    pub req: String,
-    #[serde(default)]
-    pub args: Value,
-}
 
 /// A handle; clones share their state.
 #[derive(Clone)]

@@ -4,11 +4,11 @@
 
 use super::{Control, State};
 use crate::bpf::intf::policy_image;
-use crate::daemon::publish::{Frequencies, Reading, Scans};
-use crate::machine::picture::count;
 use crate::machine::{Clocks, FreqFiles};
 use crate::model::{FreqRule, and_before};
 use crate::policy::features::bits;
+use crate::publish::{Frequencies, Reading, Scans};
+use crate::util::text::count;
 use crate::wire::stats::host::{Condition, Event};
 use crate::wire::stats::source::KhzReader;
 use anyhow::Result;

@@ -3,9 +3,9 @@
 //! cores.
 
 use super::Watch;
-use crate::daemon::publish::{Capacity, Frequencies};
 use crate::machine::{self, Modes, Policies, Rankings, several};
 use crate::model::{Settled, Sharing, Sparing, and_before, preferred_cores};
+use crate::publish::{Capacity, Frequencies};
 use crate::wire::stats::host::{Condition, Event};
 use log::{debug, info, warn};
 use std::time::Duration;

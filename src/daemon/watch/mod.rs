@@ -6,10 +6,9 @@
 mod cpufreq;
 mod rules;
 
-use crate::clients::doctor::QuotaWalk;
 use crate::daemon::control::Control;
+use crate::doctor::QuotaWalk;
 use crate::machine::host::Host;
-use crate::machine::picture::count;
 use crate::machine::{
     self, Clocks, Cpu, FreqSource, Machine, Throttled, Throttles, parse_cpulist, resident_kb,
     waiting_permille,
@@ -18,6 +17,7 @@ use crate::model::{
     self, Busy, BusyMeter, Lateness, Saturation, Seen, Sparing, and_before, passed,
 };
 use crate::policy::config::Config;
+use crate::util::text::count;
 use crate::wire::stats::host::{Condition, CpuGauges, Event, Gauges};
 use crate::wire::stats::source::CounterSource;
 use cpufreq::Known;

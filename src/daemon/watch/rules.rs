@@ -79,7 +79,7 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::daemon::rule_events::Subjects;
+    use crate::policy::rules::Subjects;
     use crate::util::stop::Bell;
     use anyhow::Context;
 

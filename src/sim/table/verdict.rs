@@ -5,7 +5,7 @@
 
 use super::Figure;
 use super::rows::{Row, Use};
-use crate::ab::stats::power::t;
+use crate::util::distributions::t_quantile;
 use serde::Serialize;
 
 /// An effect of fewer percent is none. Also the points that a control may be off.
@@ -49,7 +49,7 @@ impl Verdict {
 /// How far the true value may be from the mean of `runs` runs: two standard errors, more for few
 /// runs. None: the error of one run is not known.
 pub fn reach(figure: Figure, runs: u64) -> Option<f64> {
-    Some(figure.error? * t(runs as usize, SHARE)?.max(ERRORS))
+    Some(figure.error? * t_quantile((runs as usize).checked_sub(1)?, SHARE)?.max(ERRORS))
 }
 
 /// What is demanded of an effect, percent.

@@ -125,7 +125,7 @@ pub fn kept_out(path: &Path, group: u32) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::daemon::privileges;
+    use crate::util::privileges;
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::path::PathBuf;
     use tempfile::TempDir;

@@ -6,7 +6,7 @@ use super::{Played, scx_service, shown};
 use scx_roost::ab::real::former::Former;
 use scx_roost::ab::real::live::{Live, ctl_path};
 use scx_roost::ab::real::service::{Running, Service, call, running, schedules, unit_of};
-use scx_roost::daemon::control::Op;
+use scx_roost::wire::protocol::Op;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 

@@ -2,10 +2,10 @@
 //! Reading CPUs' frequencies never delays an answer of the control socket.
 
 use super::*;
-use scx_roost::daemon::publish::Frequencies;
 use scx_roost::daemon::sampler::Sampler;
 use scx_roost::machine::host::Host;
 use scx_roost::machine::{FreqFiles, FreqSource, Policies};
+use scx_roost::publish::Frequencies;
 use scx_roost::util::stop::stopper;
 use std::fs;
 use std::path::Path;

@@ -3,8 +3,8 @@
 
 use super::*;
 use scx_roost::bpf::intf::llc_facts;
-use scx_roost::daemon::publish::Scans;
 use scx_roost::daemon::sampler::Samplers;
+use scx_roost::publish::Scans;
 use scx_roost::util::stop::stopper;
 use std::time::{Duration, Instant};
 

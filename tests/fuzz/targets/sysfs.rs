@@ -2,7 +2,7 @@
 //! A machine described by files. An input has a line for each file: its path below /sys, a space,
 //! and the file's text, with \n for a newline.
 
-use scx_roost::clients::outlook::Outlook;
+use scx_roost::doctor::outlook::Outlook;
 use scx_roost::machine::host::Host;
 use scx_roost::machine::picture::picture;
 use scx_roost::machine::{

@@ -14,7 +14,7 @@ pub mod theme;
 use super::choose::Drawn;
 use super::keys::{self, HELP};
 use super::state::{Link, State, View};
-use crate::machine::picture::count;
+use crate::util::text::count;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;

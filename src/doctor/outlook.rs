@@ -3,11 +3,12 @@
 //! takes sentences from it.
 
 use crate::machine::host::Host;
-use crate::machine::picture::{count, wrap};
+use crate::machine::picture::wrap;
 use crate::machine::{
     FreqFiles, IdleState, Limits, Machine, Policies, Rankings, cpulist_text, idle_states, names,
 };
 use crate::model::{FreqRule, Learner, Sharing, capacities, limited, preferred_cores};
+use crate::util::text::count;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

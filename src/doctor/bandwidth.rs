@@ -4,7 +4,7 @@
 
 use super::{Check, Verdict};
 use crate::machine::host::Host;
-use crate::machine::picture::count;
+use crate::util::text::count;
 use crate::wire::stats::host::Condition;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -182,8 +182,8 @@ impl Frequencies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::daemon::publish::image;
     use crate::policy::arms::Settings;
+    use crate::publish::image;
     use std::fs;
     use tempfile::TempDir;
 

@@ -6,10 +6,11 @@
 mod bandwidth;
 mod btf;
 mod kernel;
+pub mod outlook;
 
 pub use bandwidth::QuotaWalk;
 
-use crate::clients::outlook::Outlook;
+use crate::doctor::outlook::Outlook;
 use crate::machine::cpufreq::CpuFreq;
 use crate::machine::host::Host;
 use crate::machine::picture;

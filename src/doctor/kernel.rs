@@ -2,8 +2,8 @@
 //! What the running kernel offers, and which sched_ext scheduler is attached.
 
 use super::Check;
-use crate::daemon::privileges::Capabilities;
 use crate::machine::host::Host;
+use crate::util::privileges::Capabilities;
 use crate::wire::stats::host::Condition;
 use std::thread::sleep;
 use std::time::{Duration, Instant};

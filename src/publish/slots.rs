@@ -85,7 +85,7 @@ impl<G: Grace> Publisher<G> {
 mod tests {
     use super::*;
     use crate::bpf::intf::{arm, task_policy};
-    use crate::daemon::publish::image;
+    use crate::publish::image;
     use anyhow::bail;
     use std::cell::Cell;
     use std::rc::Rc;

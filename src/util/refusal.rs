@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Errors that carry the errno of an answer on the wire.
+
+/// An error with the errno for the client.
+#[derive(Debug)]
+pub struct Refused(pub i32, pub String);
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(&self.1)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+pub fn refuse(errno: i32, text: impl Into<String>) -> anyhow::Error {
+    Refused(errno, text.into()).into()
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The floors of src/: each imports only floors below it. ARCHITECTURE.md shows them.
+
+use regex::Regex;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// From the bottom up. Floors of one line do not import each other.
+const FLOORS: [&[&str]; 11] = [
+    &["util"],
+    &["bpf"],
+    &["machine"],
+    &["model"],
+    &["publish"],
+    &["policy"],
+    &["native", "wire"],
+    &["doctor"],
+    &["daemon", "clients"],
+    &["ab", "sim"],
+    &["cli"],
+];
+/// A variant of `ab` is options of the scheduler, and only the command line can read these.
+const ARGUED_FOR: [(&str, &str); 1] = [("ab", "cli")];
+/// Files at the root of src/, at most.
+const ROOT_FILES: usize = 4;
+
+fn floor(name: &str) -> usize {
+    let found = FLOORS.iter().position(|floor| floor.contains(&name));
+    found.unwrap_or_else(|| panic!("src/{name} is on no floor: add it to FLOORS"))
+}
+
+fn sources(folder: &Path, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path.display().to_string());
+        }
+    }
+}
+
+/// Pairs of (importing, imported) directories of src/, without tests inside the files.
+fn imports(top: &Path) -> BTreeSet<(String, String, String)> {
+    let import = Regex::new(r"\bcrate::([a-z]+)\b").unwrap();
+    let known: Vec<&str> = FLOORS.iter().flat_map(|f| f.iter().copied()).collect();
+    let mut all = Vec::new();
+    sources(top, &mut all);
+    let mut found = BTreeSet::new();
+    for file in all {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+        let name = Path::new(&file).strip_prefix(top).unwrap();
+        let mut parts = name.iter().map(|part| part.to_str().unwrap());
+        let (Some(from), Some(_)) = (parts.next(), parts.next()) else {
+            continue;
+        };
+        for line in code.lines().filter(|l| !l.trim_start().starts_with("//")) {
+            for to in import.captures_iter(line).map(|c| c[1].to_string()) {
+                if to != from && known.contains(&to.as_str()) {
+                    found.insert((from.to_string(), to, name.display().to_string()));
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn each_floor_imports_only_those_below_it() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let found = imports(&top);
+    assert!(found.len() > 100, "only {} imports", found.len());
+    let argued = |from: &str, to: &str| ARGUED_FOR.contains(&(from, to));
+    let upward =
+        |(from, to, _): &&(String, String, String)| floor(from) <= floor(to) && !argued(from, to);
+    let wrong: Vec<_> = found.iter().filter(upward).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    for (from, to) in ARGUED_FOR {
+        let used = found.iter().any(|(f, t, _)| f == from && t == to);
+        assert!(used, "{from} no longer imports {to}");
+    }
+}
+
+#[test]
+fn few_files_are_at_the_root() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let entries = std::fs::read_dir(top).unwrap().flatten();
+    let files: Vec<_> = entries.filter(|e| e.path().is_file()).collect();
+    assert!(files.len() <= ROOT_FILES, "{files:?}");
+}
