@@ -2,7 +2,7 @@
 //! The loop ends when it should, and a file that does not answer delays nothing else.
 
 use super::*;
-use crossbeam::channel::bounded;
+use crossbeam_channel::bounded;
 use scx_roost::looks::Looks;
 use std::path::PathBuf;
 use std::time::Instant;
