@@ -16,10 +16,22 @@ tells() {
 	told "$1" "$2"
 	check "it has counted $1 suspends, and $2 dates (got $(counter suspends /tmp/totals), $(counter clock_jumps /tmp/totals))" told "$1" "$2"
 }
+# The emulator may wake the machine at once: its clocks do not show a suspend without length, and
+# the daemon cannot count one.
+suspends() {
+	for try in 1 2 3 4; do
+		before=$(asleep)
+		rtcwake -m mem -s 3 || return 1
+		slept=$(($(asleep) - before))
+		[ $slept -lt 100 ] || return 0
+		echo "# woken at once, after $slept ms: try $try"
+	done
+	return 1
+}
 start_roost
 tells 0 0
 for n in 1 2; do
-	check "suspend and wake by the clock" rtcwake -m mem -s 3
+	check "suspend and wake by the clock" suspends
 	wait_for $RESTART_LIMIT_S roost_enabled
 	check "enabled again within $RESTART_LIMIT_S s, same process" roost_enabled
 	tells $n 0
