@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Reads the rows of src/bpf/*.tbl.h. Their strings have the same form in C and Rust, so a row is
-//! passed on unchanged, as one line of a macro call. The macros are in src/features.rs and
-//! src/stats/.
+//! passed on unchanged, as one line of a macro call. The macros are in src/policy/features.rs and
+//! src/wire/stats/.
 
 /// FEATURE(name, "source", "help") -> `name, roost_feature_FEATURE_name, "", "source", "help";`
 /// SUBSWITCH(name, parent, "source", "help") -> the same with "parent".
