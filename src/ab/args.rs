@@ -29,27 +29,43 @@ Examples:
   scx_roost ab --variant eevdf --variant 'scx:/usr/bin/scx_cosmos -m all' --variant roost \\
       --metric 'regex:([0-9.]+) ops/s' --higher-is-better -n auto -- ./bench.sh
   scx_roost ab --scope workload --variant mainline --variant mainline+prev_core -- ./game --demo
-      only the game is on these, on a machine in use
-  scx_roost ab --variant eevdf --variant pinned --variant roost -- make -j16    is one thread of each core enough?
-  scx_roost ab --concurrent --variant mainline --variant roost -- ./bench.sh    both at once, on half of the machine each
-  scx_roost ab --suite placement --variant mainline --variant roost    on workloads that come along
-  scx_roost ab --suite threadripper-003          on those of source 003 that are installed in this folder, with its variants
-  scx_roost ab show ab.jsonl                    what a result file says
+      only the game runs under these variants, on a machine in use
+  scx_roost ab --variant eevdf --variant pinned --variant roost -- make -j16
+      is one thread per core enough?
+  scx_roost ab --concurrent --variant mainline --variant roost -- ./bench.sh
+      both at once, each on half of the machine
+  scx_roost ab --suite placement --variant mainline --variant roost
+      on the workloads of scx_roost itself
+  scx_roost ab --suite threadripper-003
+      on the workloads of Roy v7 that are installed in this folder, with its variants
+  scx_roost ab show ab.jsonl
+      the report of a result file
 
-Exit status: 0 when all runs were made; 1 after an error, with the machine as it was found.";
+Exit status: 0 if all runs were made; 1 after an error.
+Either way, the machine is left as it was found.";
 
 pub const TUNE_EXAMPLES: &str = "\
 Examples:
-  scx_roost tune -- make -j16                   changes of the default preset, by the time that make takes
+  scx_roost tune -- make -j16
+      change the default preset, and compare the time that make takes
   scx_roost tune --base mainline --metric 'regex:([0-9.]+) ops/s' --higher-is-better -n auto -- ./bench.sh
   scx_roost tune --scope workload -- ./game --demo
 
-Searched are each feature, the other way round, and half and twice of slice-us, min-slice-us and migration-cost-us, of claim-ttl-us where the
-base has claim_expiry and of delay-us where it has delay_migration; with util_fits fits-margin 20 and fits-rt 1. What --base sets stays.
-Some 30 changes are run 7 times each, the better half again, and so on: about 450 runs. Then the best is compared with the base anew, on runs
-of its own: however many are searched, 2.5 % is the chance to find something where there is nothing.
-It ends with what to type to keep what was found, now and after a restart: for all tasks, and as an arm with a rule for the workload alone.
-Exit status: 0 when all runs were made, whatever was found; 1 after an error, with the machine as it was found.";
+The search tries these changes, but none to what --base sets:
+  each feature switched the other way
+  half and twice the value of slice-us, min-slice-us and migration-cost-us
+  half and twice the value of claim-ttl-us, if the base has claim_expiry
+  half and twice the value of delay-us, if the base has delay_migration
+  fits-margin 20 and fits-rt 1, if the base has util_fits
+
+About 30 changes run 7 times each, then the better half runs again, and so on: about 450 runs.
+New runs then compare the best change with the base.
+So the chance of a false improvement is 2.5 %, however many changes were tried.
+At the end, tune prints the commands that keep the result, now and after a restart:
+for all tasks, and as an arm with a rule for the workload alone.
+
+Exit status: 0 if all runs were made, whatever the result; 1 after an error.
+Either way, the machine is left as it was found.";
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -57,41 +73,46 @@ pub struct AbArgs {
     #[command(subcommand)]
     pub look: Option<Look>,
 
-    /// What is compared; the first is what the others are compared with: PRESET[+FEATURE=on|off][+TUNABLE=VALUE]..., eevdf (the kernel's
-    /// own scheduler) or 'scx:COMMAND' (another one); with @cpus=LIST or @cpus=cores (one thread of each core) behind it the command is
-    /// kept to these CPUs; pinned is eevdf@cpus=cores. Give it twice or more
+    /// Variant to compare; give at least two. The first is the baseline of the others. A variant is
+    /// PRESET[+FEATURE=on|off][+TUNABLE=VALUE]..., eevdf (the kernel's own scheduler) or
+    /// 'scx:COMMAND' (another sched_ext scheduler). The suffix @cpus=LIST or @cpus=cores (one
+    /// thread of each core) restricts the command to these CPUs; pinned means eevdf@cpus=cores
     #[arg(long, value_name = "VARIANT")]
     variant: Vec<String>,
 
-    /// Blocks, each of one run of each variant; or auto, up to 40, or auto:MAX: until all is told, by a rule that keeps its error
+    /// Number of blocks; a block is one run of each variant. With auto (up to 40 blocks) or
+    /// auto:MAX, blocks are added until every comparison is decided, by a rule that keeps the error
+    /// rate
     #[arg(short = 'n', long = "blocks", visible_alias = "n", value_name = "N", default_value = "12", value_parser = plan)]
     plan: Plan,
 
     #[command(flatten)]
     runs: Runs,
 
-    /// Run two copies of the command at once, under two variants of ours, each on half of the last-level caches; sides are swapped in each
-    /// block. As with --scope workload
+    /// Run two copies of the command at once, under two scx_roost variants, each on half of the
+    /// last-level caches. The sides are swapped in each block. The scope is workload
     #[arg(long, conflicts_with = "mirror")]
     concurrent: bool,
 
-    /// Compare on workloads of a suite, in place of a command; each has a result file of its own, 'ab-pairs.jsonl' for instance
+    /// Compare on the workloads of a suite instead of a command; each workload has its own result
+    /// file, such as 'ab-pairs.jsonl'
     #[arg(long, value_enum, value_name = "SUITE", conflicts_with = "command")]
     suite: Option<Suite>,
 
-    /// Where each run is written as soon as it is over
+    /// Result file; each run is written there as soon as it ends
     #[arg(long, value_name = "FILE", default_value = "ab.jsonl")]
     result: PathBuf,
 
-    /// Go on with a result file that was broken off, with its seed: all other options as they were, but for --timeout
+    /// Continue an interrupted result file, with its seed; all other options except --timeout must
+    /// be the same as before
     #[arg(long)]
     resume: bool,
 
-    /// Write the report there as Markdown, too
+    /// Also write the report to FILE as Markdown
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
 
-    /// Write it there as a page with pictures, too
+    /// Also write the report to FILE as an HTML page with pictures
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
@@ -99,97 +120,108 @@ pub struct AbArgs {
 /// How runs are made.
 #[derive(Debug, Args)]
 struct Runs {
-    /// wall, user, system, max-rss, context-switches, migrations, energy, wakeup-p50, wakeup-p99, 'regex:PATTERN' or 'json:/POINTER' of
-    /// what the command prints, as output or else as errors; with 'higher:' or 'lower:' before it. May be repeated [default: wall]
+    /// What to measure: wall, user, system, max-rss, context-switches, migrations, energy,
+    /// wakeup-p50, wakeup-p99, or a number that the command prints: 'regex:PATTERN' or
+    /// 'json:/POINTER', read from stdout, or else from stderr. The prefix 'higher:' or 'lower:'
+    /// says which is better. May be repeated [default: wall]
     #[arg(long, value_name = "METRIC")]
     metric: Vec<String>,
 
-    /// More is better of numbers that the command prints
+    /// For numbers that the command prints, higher is better
     #[arg(long)]
     higher_is_better: bool,
 
-    /// Differences below this many percent do not matter
+    /// Differences below this percentage do not matter
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
     margin: f64,
 
-    /// For whom a variant is switched
+    /// What a variant applies to
     #[arg(long, value_enum, value_name = "SCOPE", default_value = "machine")]
     scope: Scope,
 
-    /// Runs of each variant before the first that counts
+    /// Uncounted runs of each variant before the first counted one
     #[arg(long, value_name = "N", default_value_t = 1)]
     warmups: usize,
 
-    /// Run each block forwards and then backwards (ABBA), so that a drift within it cancels; a block takes twice the runs
+    /// Run each block forwards and then backwards (ABBA), so that a drift within it cancels; a
+    /// block then takes twice as many runs
     #[arg(long)]
     mirror: bool,
 
-    /// Seed of the random order of runs; another one each time unless it is given
+    /// Seed of the random order of runs [default: a different one each time]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Seconds after which a run is taken to hang: the command is ended, and that is an error
+    /// Seconds after which a run counts as hung; the command is then ended, and this is an error
     #[arg(long, value_name = "SECS", default_value = "3600", value_parser = timeout)]
     timeout: Duration,
 
-    /// Run the command as this user, with the groups and the home; root alone can. PATH stays as sudo made it: sudo env PATH=$PATH
-    /// scx_roost ab... Who called run0 has to be named where that does not say it as sudo does [default: who called sudo, doas or pkexec, or
-    /// who runs this]
+    /// Run the command as this user, with the user's groups and home; only root can. PATH stays as
+    /// sudo set it; sudo env PATH=$PATH scx_roost ab... keeps yours. Under run0, name the user if
+    /// run0 does not report it as sudo does [default: the user who called sudo, doas or pkexec,
+    /// otherwise the current user]
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 
-    /// What is run
+    /// Command to run, with its arguments
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
 pub struct TuneArgs {
-    /// What changes are made of: PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...
+    /// Variant that is changed: PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...
     #[arg(long, value_name = "VARIANT", default_value = DEFAULT_PRESET)]
     base: String,
 
-    /// Blocks, each of one run of both, of the last comparison, 6 or more: fewer can find nothing; or auto, up to 40, or auto:MAX
+    /// Number of blocks of the last comparison; a block is one run of both variants. At least 6,
+    /// because fewer cannot show a difference; or auto (up to 40 blocks), or auto:MAX
     #[arg(short = 'n', long = "blocks", visible_alias = "n", value_name = "N", default_value = "12", value_parser = plan)]
     plan: Plan,
 
     #[command(flatten)]
     runs: Runs,
 
-    /// Folder of the result files, one for each round
+    /// Folder for the result files, one file per round
     #[arg(long, value_name = "FOLDER", default_value = "tune")]
     result: PathBuf,
 
-    /// Go on where it was broken off, with its seed: all other options as they were, but for --timeout
+    /// Continue an interrupted search, with its seed; all other options except --timeout must be
+    /// the same as before
     #[arg(long)]
     resume: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Look {
-    /// Show what a result file says
+    /// Show the report of a result file
     Show {
+        /// Result file
         #[arg(value_name = "FILE")]
         file: PathBuf,
 
-        /// Write it there as Markdown, too
+        /// Also write the report to FILE as Markdown
         #[arg(long, value_name = "FILE")]
         markdown: Option<PathBuf>,
 
-        /// Write it there as a page with pictures, too
+        /// Also write the report to FILE as an HTML page with pictures
         #[arg(long, value_name = "FILE")]
         html: Option<PathBuf>,
     },
-    /// Show what several result files say of the same variants, side by side
+    /// Show the results of several files for the same variants, side by side
     Compare {
+        /// Result files, at least two
         #[arg(value_name = "FILE", num_args = 2.., required = true)]
         files: Vec<PathBuf>,
     },
-    /// Write a result file that names nobody: no arguments of commands, no folders, no name of the machine
+    /// Write an anonymous copy of a result file: without command arguments, folders and the
+    /// machine's name
     Share {
+        /// Result file
         #[arg(value_name = "FILE")]
         file: PathBuf,
 
+        /// New file for the copy
         #[arg(value_name = "TO")]
         to: PathBuf,
     },

@@ -19,9 +19,11 @@ pub const COMMAND: &str = "ab-workload";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Suite {
-    /// Ping-pong by one pair and by many, messages from many to many, forks, half and 31 % of the CPUs that compute and then tell, and a control
+    /// Ping-pong by one pair and by many, messages from many to many, forks, computing on half and
+    /// on 31 % of the CPUs with a wakeup after each chunk, and a control
     Placement,
-    /// The workloads of source 003 that are installed, in the folder where they are, with its commands; what is missing is named
+    /// The workloads of Roy v7 that are installed in this folder, with its commands; missing ones
+    /// are listed
     #[value(name = "threadripper-003")]
     Threadripper,
 }
@@ -47,18 +49,18 @@ pub struct Item {
 pub enum Pattern {
     /// Two tasks wake each other in turn
     PingPong,
-    /// As many such pairs as there are cores of two
+    /// One such pair for every two cores
     Pairs,
-    /// Groups of ten that write to ten, as hackbench
+    /// Groups of ten senders and ten receivers, like hackbench
     Messages,
-    /// Children that do little, one after the other
+    /// Short-lived children, one after the other
     ForkWait,
-    /// Half as many tasks as CPUs compute for 1 to 5 ms and then tell one
+    /// Half as many tasks as CPUs compute for 1 to 5 ms each, and then notify one task
     ChunksHalf,
-    /// The same with 31.25 % of the CPUs, as many as in source 003
+    /// The same with tasks for 31.25 % of the CPUs, as in Roy v7
     #[value(name = "chunks-31")]
     Chunks31,
-    /// Every CPU computes, and nobody wakes anybody: whatever differs here is not of placement
+    /// Every CPU computes, and no task wakes another; a difference here is not due to placement
     Flat,
 }
 

@@ -19,14 +19,15 @@ pub enum Kind {
     Scx(Vec<String>),
 }
 
-/// For whom a variant is switched.
+/// What a variant applies to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// For all tasks of the machine
+    /// All tasks of the machine
     #[default]
     Machine,
-    /// For the command and what it starts, on an arm of its own; all else stays on the first variant
+    /// The command and what it starts, on an arm of its own; all other tasks stay on the first
+    /// variant
     Workload,
 }
 

@@ -5,5 +5,5 @@
  * longer ones. build.rs reads the same rows for Rust (src/stats/).
  */
 HIST(wakeup_latency, "time from a wakeup until the task ran")
-HIST(fits_wait, "of these, of tasks that util_fits placed on a busy CPU")
-HIST(delay_wait, "time that a delayed task waited beside its waker, until it ran or moved (feature delay_migration)")
+HIST(fits_wait, "of these, the times of tasks that util_fits placed on a busy CPU")
+HIST(delay_wait, "time that a delayed task waited beside its waker before it ran or moved (feature delay_migration)")

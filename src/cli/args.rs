@@ -20,10 +20,11 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A sched_ext scheduler: the kernel's own wakeup placement rebuilt in BPF, with placement ideas as switches.
+/// A sched_ext scheduler: the kernel's wakeup placement rebuilt in BPF, with placement ideas as
+/// features to switch on and off.
 ///
-/// Without a subcommand the scheduler runs until it is stopped (Ctrl-C or SIGTERM); the kernel's own scheduler takes
-/// over again as soon as it ends, whatever the reason.
+/// Without a subcommand, the scheduler runs until Ctrl-C or SIGTERM stops it. When it ends, for
+/// whatever reason, the kernel's own scheduler takes over.
 #[derive(Debug, Parser)]
 #[command(
     name = "scx_roost",
@@ -50,9 +51,9 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Sub {
-    /// Show the CPUs, cores, caches and nodes that were found
+    /// Show the CPUs, cores, caches and nodes of this machine
     Topology(MachineArgs),
-    /// Run a command under several variants, and say which is better
+    /// Run a command under several variants, and report which one is better
     #[command(after_help = ab::args::EXAMPLES)]
     Ab {
         #[command(flatten)]
@@ -62,16 +63,16 @@ pub enum Sub {
         #[arg(long, global = true)]
         json: bool,
     },
-    /// A workload of `ab --suite`
+    /// Run a workload of `ab --suite`
     #[command(name = ab::suite::COMMAND, hide = true)]
     AbWorkload {
         pattern: ab::suite::Pattern,
 
-        /// Of a millisecond
+        /// Compute steps per millisecond
         #[arg(value_parser = clap::value_parser!(u64).range(1..))]
         steps: u64,
     },
-    /// Find the features and tunables that suit a command, by the same runs and statistics
+    /// Find the features and tunables that suit a command, with the same runs and statistics as ab
     #[command(after_help = ab::args::TUNE_EXAMPLES)]
     Tune {
         #[command(flatten)]
@@ -81,10 +82,10 @@ pub enum Sub {
         #[arg(long)]
         json: bool,
     },
-    /// A process that `ab` starts for itself
+    /// Helper process of `ab`
     #[command(name = ab::real::guardian::COMMAND, hide = true)]
     AbGuardian,
-    /// Run a workload on a modelled machine under the policy's own code, and compare variants
+    /// Simulate a workload on a modelled machine with the policy's own code, and compare variants
     #[cfg(feature = "sim")]
     #[command(after_help = crate::sim::EXAMPLES)]
     Sim {
@@ -95,7 +96,7 @@ pub enum Sub {
         #[arg(long)]
         json: bool,
     },
-    /// Say whether this machine can run scx_roost, what is missing and what will not work
+    /// Check whether this machine can run scx_roost, what is missing and what will not work
     Doctor(MachineArgs),
     /// Show or change features, tunables, arms and rules of the running scheduler
     #[command(after_help = ctl::EXAMPLES)]
@@ -106,7 +107,7 @@ pub enum Sub {
         #[command(flatten)]
         at: CtlPath,
 
-        /// Wait so long for a scheduler that is being started (0.1 to 3600)
+        /// Seconds to wait for a scheduler that is starting (0.1 to 3600)
         #[arg(long, global = true, value_name = "SECS", value_parser = seconds)]
         wait: Option<Duration>,
 
@@ -114,7 +115,7 @@ pub enum Sub {
         #[arg(long, global = true)]
         json: bool,
     },
-    /// Run a command, and all that it starts, on an arm
+    /// Run a command, and everything it starts, on an arm
     #[command(after_help = exec::EXAMPLES)]
     Exec {
         #[command(flatten)]
@@ -132,21 +133,21 @@ pub enum Sub {
         #[command(flatten)]
         of: StatsPath,
     },
-    /// Show the running scheduler live: the machine, rates, arms, latencies, features to switch
+    /// Show the running scheduler live: machine, rates, arms, latencies; switch features
     #[command(after_help = monitor::EXAMPLES)]
     Monitor(MonitorArgs),
 }
 
 #[derive(Debug, Args)]
 pub struct MonitorArgs {
-    /// Seconds between two pictures, 0.1 to 3600
+    /// Seconds between two updates (0.1 to 3600)
     #[arg(long, value_name = "SECS", default_value = "1", value_parser = seconds)]
     pub interval: Duration,
 
     #[command(flatten)]
     pub of: StatsPath,
 
-    /// Socket on which features are switched; by default 'ctl' beside that of the statistics
+    /// Control socket, for switching features; default: 'ctl' beside the statistics socket
     #[arg(id = "ctl", long = "ctl-path", value_name = "PATH")]
     pub ctl_path: Option<PathBuf>,
 
@@ -166,7 +167,7 @@ pub struct MachineArgs {
 
 #[derive(Debug, Args)]
 pub struct StatsPath {
-    /// Socket that serves the scheduler's statistics
+    /// Statistics socket of the running scheduler
     // Not "stats_path": that is the option of a run.
     #[arg(id = "stats-of", long = "stats-path", value_name = "PATH", default_value = STATS_PATH)]
     pub stats_path: PathBuf,
@@ -174,7 +175,7 @@ pub struct StatsPath {
 
 #[derive(Debug, Args)]
 pub struct CtlPath {
-    /// Socket on which the scheduler is controlled
+    /// Control socket of the running scheduler
     // Not "ctl_path": that is the option of a run.
     #[arg(id = "ctl", long = "ctl-path", global = true, value_name = "PATH", default_value_os_t = ctl_path_beside(Path::new(STATS_PATH)))]
     pub ctl_path: PathBuf,
@@ -197,18 +198,18 @@ impl SysfsArg {
 
 #[derive(Debug, Args)]
 pub struct JsonArg {
-    /// Print JSON: one line per interval of statistics
+    /// Print JSON; for statistics, one line per interval
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// Set of features to start from (see the list below)
+    /// Set of features to start from (see Presets below)
     #[arg(short, long, value_name = "NAME", default_value = DEFAULT_PRESET)]
     pub preset: String,
 
-    /// Switch a feature on, on top of the preset; may be repeated (see the list below)
+    /// Switch a feature on, in addition to the preset; may be repeated (see Features below)
     #[arg(long, value_name = "FEATURE")]
     pub enable: Vec<String>,
 
@@ -243,30 +244,31 @@ pub struct RunArgs {
     #[arg(long, value_name = "RULE", help = tunable_help(&FREQ_THRESHOLD), value_parser = |text: &str| tunable(&FREQ_THRESHOLD, text))]
     pub freq_threshold: Option<u32>,
 
-    /// Where CPUs' frequencies are read: auto, cpuperf (what ticks see), cpufreq, off, or a folder with a file cpuN for each CPU,
-    /// which holds kHz
+    /// Source of the CPUs' frequencies: auto, cpuperf (what ticks see), cpufreq, off, or a folder
+    /// in which the file cpuN holds the frequency of CPU N in kHz
     #[arg(long, value_name = "SOURCE", default_value = "auto")]
     pub freq_source: FreqSource,
 
-    /// Milliseconds between two readings of them, and of idle periods for avg_idle_scan, 5 to 1000
+    /// Milliseconds between two readings of the frequencies, and of the idle periods for
+    /// avg_idle_scan (5 to 1000)
     #[arg(long, value_name = "MS", default_value = "20", value_parser = freq_period)]
     pub freq_period_ms: Duration,
 
-    /// Fix features and tunables at load: a little faster, because the features become constants of the programs, and nothing can
-    /// be changed while it runs
+    /// Fix features and tunables at load. They become constants of the BPF programs, which is a
+    /// little faster, and cannot be changed while the scheduler runs
     #[arg(long)]
     pub freeze: bool,
 
-    /// Start although CPU limits of control groups (cpu.max) will not hold, on a kernel that does
-    /// not tell of them; elsewhere, do not enforce them
+    /// Do not enforce CPU limits of control groups (cpu.max). On a kernel that does not report
+    /// these limits, start nevertheless
     #[arg(long)]
     pub ignore_cpu_max: bool,
 
-    /// Keep all memory of this process from being swapped out
+    /// Lock all memory of this process, so that none of it is swapped out
     #[arg(long)]
     pub lock_memory: bool,
 
-    /// Frequency requests to the governor
+    /// Frequency requests to the cpufreq governor
     #[arg(long, value_enum, value_name = "MODE", default_value = "auto")]
     pub cpuperf: CpuPerf,
 
@@ -274,7 +276,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "SECS", value_parser = seconds, conflicts_with = "monitor")]
     pub stats: Option<Duration>,
 
-    /// Do not run: print the statistics of the running scheduler every SECS seconds (0.1 to 3600)
+    /// Do not run; print the running scheduler's statistics every SECS seconds (0.1 to 3600)
     #[arg(long, value_name = "SECS", value_parser = seconds)]
     pub monitor: Option<Duration>,
 
@@ -286,23 +288,23 @@ pub struct RunArgs {
     #[arg(long, value_name = "PATH", default_value = STATS_PATH)]
     pub stats_path: PathBuf,
 
-    /// Group that may read the statistics, besides the owner of the socket
+    /// Group that may read the statistics, besides the socket's owner
     #[arg(long, value_name = "NAME", value_parser = group)]
     pub stats_group: Option<u32>,
 
-    /// Socket on which the scheduler is controlled; by default 'ctl' beside that of the statistics
+    /// Socket that controls the scheduler; default: 'ctl' beside the statistics socket
     #[arg(long, value_name = "PATH")]
     pub ctl_path: Option<PathBuf>,
 
-    /// Group that may control the scheduler, besides its owner
+    /// Group that may control the scheduler, besides the socket's owner
     #[arg(long, value_name = "NAME", value_parser = group)]
     pub ctl_group: Option<u32>,
 
-    /// Bytes of the debug dump after an error; 0 is the kernel's default
+    /// Size of the debug dump after an error, in bytes; 0: the kernel's default
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub exit_dump_len: u32,
 
-    /// Say more, also what libbpf says
+    /// Log more, including libbpf's messages
     #[arg(short, long)]
     pub verbose: bool,
 
@@ -349,13 +351,13 @@ fn after_help() -> String {
     }
     text += "\nExamples:
   scx_roost                                 run with the default preset
-  scx_roost --preset mainline --stats 1     as the kernel places, statistics every second
-  scx_roost --disable wide_idle             the default without one feature
-  scx_roost --monitor 2 --json              statistics of a running scx_roost as JSON
-  scx_roost monitor                         see live what it does ('scx_roost monitor --help')
+  scx_roost --preset mainline --stats 1     the kernel's placement, statistics every second
+  scx_roost --disable wide_idle             the default preset without one feature
+  scx_roost --monitor 2 --json              statistics of the running scheduler, as JSON
+  scx_roost monitor                         live view ('scx_roost monitor --help')
   scx_roost doctor                          can this machine run it?
-  scx_roost ctl set --enable wide_idle      a feature more while it runs ('scx_roost ctl --help')
-  scx_roost exec --arm x -- make            a command on another arm ('scx_roost exec --help')
+  scx_roost ctl set --enable wide_idle      switch a feature on at run time ('scx_roost ctl --help')
+  scx_roost exec --arm x -- make            run a command on another arm ('scx_roost exec --help')
 
 Exit status: 0 when stopped by a signal or replaced on request; 1 after an error, a watchdog exit or SysRq-S.";
     text

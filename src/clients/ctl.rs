@@ -29,25 +29,28 @@ const AUDIT_NAP: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Show the features and tunables of all arms, or of one
+    /// Show the features and tunables of all arms, or of one arm
     Show {
+        /// Show this arm only
         #[arg(long, value_name = "NAME")]
         arm: Option<String>,
 
-        /// Show instead whether the sums that the scheduler keeps are right: how far each CPU's util_est has drifted
+        /// Show instead how far each CPU's util_est has drifted: a check of the sums that the
+        /// scheduler keeps
         #[arg(long, conflicts_with = "arm")]
         audit: bool,
 
         /// Show instead the groups with a CPU limit (cpu.max): how often and how long each had no
-        /// budget left, and what it used
+        /// budget left, and how much it used
         #[arg(long, conflicts_with_all = ["arm", "audit"])]
         limits: bool,
     },
-    /// Change features and tunables, all at once or none
+    /// Change features and tunables; all changes take effect at once, or none does
     #[command(after_help = tunables())]
     Set(SetArgs),
-    /// Take an arm back to what it was made with
+    /// Reset an arm to the settings it was created with
     Reset {
+        /// Arm to reset
         #[arg(long, value_name = "NAME", default_value = DEFAULT_ARM)]
         arm: String,
     },
@@ -56,7 +59,7 @@ pub enum Verb {
         #[command(subcommand)]
         verb: Option<ArmsVerb>,
     },
-    /// List, add or delete rules about who is on which arm
+    /// List, add or delete rules, which put tasks on arms
     Rules {
         #[command(subcommand)]
         verb: Option<RulesVerb>,
@@ -65,10 +68,11 @@ pub enum Verb {
 
 #[derive(Debug, Args)]
 pub struct SetArgs {
+    /// Arm to change
     #[arg(long, value_name = "NAME", default_value = DEFAULT_ARM)]
     arm: String,
 
-    /// Start from this preset's features instead of those that are on
+    /// Start from this preset's features instead of the current ones
     #[arg(short, long, value_name = "NAME")]
     preset: Option<String>,
 
@@ -80,7 +84,7 @@ pub struct SetArgs {
     #[arg(long, value_name = "FEATURE")]
     disable: Vec<String>,
 
-    /// Set a tunable, slice-us=1500 for instance; may be repeated
+    /// Set a tunable, such as slice-us=1500; may be repeated
     #[arg(long, value_name = "TUNABLE=VALUE", value_parser = pair)]
     set: Vec<(String, String)>,
 }
@@ -89,14 +93,20 @@ pub struct SetArgs {
 pub enum ArmsVerb {
     /// List the arms
     List,
-    /// Add an arm, of a preset or as arm default is now
+    /// Add an arm with a preset's features, or with the current settings of arm default
     Add {
+        /// Name of the new arm
         name: String,
+
+        /// Preset of the new arm
         #[arg(short, long, value_name = "NAME")]
         preset: Option<String>,
     },
-    /// Delete an arm; who was on it is where other rules say, or on arm default
-    Del { name: String },
+    /// Delete an arm; its tasks go where other rules put them, or to arm default
+    Del {
+        /// Name of the arm
+        name: String,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -107,6 +117,8 @@ pub enum RulesVerb {
     Add {
         #[command(flatten)]
         whom: WhomArgs,
+
+        /// Arm for these tasks
         #[arg(long, value_name = "NAME")]
         arm: String,
     },
@@ -120,15 +132,15 @@ pub enum RulesVerb {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct WhomArgs {
-    /// The tasks of this cgroup and of those below it; the deepest rule counts
+    /// Tasks in this cgroup and in the cgroups below it; the deepest matching rule applies
     #[arg(long, value_name = "PATH")]
     cgroup: Option<PathBuf>,
 
-    /// Tasks of this name; * and ? as in a shell; the first rule counts
+    /// Tasks with this name; * and ? match as in a shell; the first matching rule applies
     #[arg(long, value_name = "GLOB")]
     comm: Option<String>,
 
-    /// This process, as long as it runs, and what it forks from now on
+    /// This process while it runs, and the processes that it forks from now on
     #[arg(long, value_name = "N")]
     pid: Option<u32>,
 }
@@ -430,19 +442,19 @@ fn tunables() -> String {
 
 /// The text below the options of `ctl`.
 pub const EXAMPLES: &str = "Examples:
-  scx_roost ctl show                                     what is on, in all arms
+  scx_roost ctl show                                     the settings of all arms
   scx_roost ctl set --disable sync_local --set slice-us=1500
                                                          for all tasks, at once
   scx_roost ctl arms add games --preset mainline         a second policy beside the first
-  scx_roost ctl set --arm games --enable prev_core       changes that one
-  scx_roost ctl rules add --comm 'Game*' --arm games     tasks of such a name are on it
+  scx_roost ctl set --arm games --enable prev_core       change that arm only
+  scx_roost ctl rules add --comm 'Game*' --arm games     put tasks with such a name on it
   scx_roost ctl rules add --cgroup /sys/fs/cgroup/user.slice --arm games
-  scx_roost ctl reset                                    arm default as at the start
-  scx_roost ctl show --audit                             are the sums of its CPUs right?
+  scx_roost ctl reset                                    arm default as it was at the start
+  scx_roost ctl show --audit                             check the sums of the CPUs
   scx_roost ctl show --limits                            groups with a CPU limit
-  scx_roost ctl --wait 60 arms add games                 when it has been started
+  scx_roost ctl --wait 60 arms add games                 wait up to 60 s for the scheduler to start
 
-Exit status: 0 when it was done; 1 when it was refused, and nothing changed.";
+Exit status: 0 on success; 1 if the request was refused, and then nothing changed.";
 
 #[cfg(test)]
 mod tests {

@@ -23,7 +23,7 @@ const NOT_RUN: u8 = 126;
 
 #[derive(Debug, Args)]
 pub struct ExecArgs {
-    /// The arm that the command and all that it starts is to be on
+    /// Arm for the command and everything it starts
     #[arg(long, value_name = "NAME")]
     arm: String,
 
@@ -31,20 +31,23 @@ pub struct ExecArgs {
     #[arg(long)]
     as_root: bool,
 
-    /// Run the command as this user, with the groups and the home; root alone can [default: who called sudo, doas or pkexec]
+    /// Run the command as this user, with the user's groups and home; only root can [default: the
+    /// user who called sudo, doas or pkexec]
     #[arg(long, value_name = "NAME", conflicts_with = "as_root")]
     user: Option<String>,
 
+    /// Command to run, with its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
 pub const EXAMPLES: &str = "Examples:
   scx_roost ctl arms add quiet --preset mainline
-  scx_roost exec --arm quiet -- make -j8        make and its compilers are on arm quiet
-  sudo scx_roost exec --arm quiet -- ./game     runs as who called sudo
+  scx_roost exec --arm quiet -- make -j8        make and its compilers run on arm quiet
+  sudo scx_roost exec --arm quiet -- ./game     the game runs as the user who called sudo
 
-Exit status: that of the command; 126 when it cannot be run, 127 when there is none; 1 when the arm is refused.";
+Exit status: that of the command; 126 if it cannot be run, 127 if it does not exist;
+1 if the arm is refused.";
 
 /// Returns only if the command cannot be run.
 pub fn run(path: &Path, args: ExecArgs) -> Result<ExitCode> {

@@ -10,9 +10,10 @@ use std::fs::DirEntry;
 /// What was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum CpuPerf {
-    /// Follow utilisation where the governor is schedutil, else do nothing
+    /// Follow utilisation if the governor is schedutil; otherwise do nothing
     Auto,
-    /// Never ask: sched_ext itself asks for the highest frequency when a scheduler is enabled, and that stays
+    /// Make no requests. sched_ext itself requests the highest frequency when a scheduler is
+    /// enabled, and that request stays
     Off,
 }
 

@@ -12,19 +12,20 @@ use std::path::{Path, PathBuf};
 
 pub const EXAMPLES: &str = "\
 Examples:
-  scx_roost sim --list                                         the machines, workloads, variants and parameters
-  scx_roost sim algorithm3                                     mainline beside roost
+  scx_roost sim --list                                         list machines, workloads, variants...
+  scx_roost sim algorithm3                                     compare mainline with roost
   scx_roost sim algorithm3 --set workers=20 --variant mainline --variant roy-v7 --variant roost+claim=off
   scx_roost sim algorithm3 --variant eevdf --variant eevdf:roy-v7 --variant pinned
   scx_roost sim hackbench --variant mainline --seeds 5 --json
   scx_roost sim ./my.load --machine ryzen-3400g
-  scx_roost sim ./rt-app.json --counters                       a file of rt-app, and what the policy counted
-  scx_roost sim --table 003 --seeds 5                          published rows beside simulated ones
+  scx_roost sim ./rt-app.json --counters                       an rt-app file; show counters
+  scx_roost sim --table 003 --seeds 5                          published rows of Roy v7, simulated
   scx_roost sim algorithm3 --param smt_speed=0.6 --param refill_other_llc=540
-  scx_roost sim tbench --sysfs ./their-sys                     a machine of which we have the files
-  scx_roost sim algorithm3 --seeds 1 --svg why.svg             a picture of why
+  scx_roost sim tbench --sysfs ./their-sys                     a machine given by its /sys files
+  scx_roost sim algorithm3 --seeds 1 --svg why.svg             a picture that shows why
 
-A file of one's own is written as those of src/sim/workloads are; docs/simulator.md describes it, and how far to trust what comes out.";
+Your own workload file has the format of those in src/sim/workloads.
+docs/simulator.md describes the format, and how far to trust the results.";
 
 /// The workloads of the sources, by name.
 pub const WORKLOADS: [(&str, &str); 14] = [
@@ -52,94 +53,102 @@ const OF_RUNS: [&str; 10] = [
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("pictures").args(["trace", "svg"]).multiple(true)))]
 pub struct SimArgs {
-    /// A workload by name, or the path of a file that describes one
+    /// Name of a workload, or path of a file that describes one
     #[arg(value_name = "WORKLOAD", required_unless_present_any = ["list", "table", "hash", "swarm"])]
     workload: Option<String>,
 
-    /// The machine that is modelled
+    /// Machine to model
     #[arg(long, value_name = "NAME", default_value = "tr-3970x")]
     machine: String,
 
-    /// The machine that is below DIR as below /sys is modelled, with parameters of any
+    /// Model the machine whose /sys files are in DIR; its parameters are those of machine any
     #[arg(long, value_name = "DIR", conflicts_with = "machine")]
     sysfs: Option<PathBuf>,
 
-    /// A parameter of the machine is this, in the unit and within the range that --list shows, such as smt_speed=0.6. May be repeated
+    /// Set a parameter of the machine, such as smt_speed=0.6; --list shows units and ranges. May be
+    /// repeated
     #[arg(long, value_name = "NAME=VALUE")]
     param: Vec<String>,
 
-    /// A preset, with features and tunables that are other: PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...; or eevdf[:PRESET...],
-    /// cfs[:PRESET...], pinned, cosmos, oracle (see --list). May be repeated; the first is what the others are compared with
-    /// [default: mainline and roost]
+    /// Variant to compare: PRESET[+FEATURE=on|off][+TUNABLE=VALUE]..., eevdf[:PRESET...],
+    /// cfs[:PRESET...], pinned, cosmos or oracle (see --list). May be repeated; the first is the
+    /// baseline of the others [default: mainline and roost]
     #[arg(long, value_name = "VARIANT")]
     variant: Vec<String>,
 
-    /// A param of the workload is this, such as workers=20 or chunk=2ms. May be repeated
+    /// Set a param of the workload, such as workers=20 or chunk=2ms. May be repeated
     #[arg(long, value_name = "PARAM=VALUE")]
     set: Vec<String>,
 
-    /// Runs of each variant, each with another seed
+    /// Runs of each variant, each with a different seed
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
 
-    /// The seed of the first run
+    /// Seed of the first run
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// What the policy counted, too: the same names as scx_roost stats has
+    /// Also show the policy's counters; they have the same names as in the statistics of scx_roost
     #[arg(long)]
     counters: bool,
 
-    /// Write what the first seed looks like to FILE, as a trace that Perfetto opens (ui.perfetto.dev)
+    /// Write the run of the first seed to FILE, as a trace that Perfetto opens (ui.perfetto.dev)
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 
-    /// Write the same as a picture: CPUs over time, one variant above the other
+    /// Write the run of the first seed to FILE as a picture: CPUs over time, one variant above the
+    /// other
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
-    /// How long the trace and the picture are, from the end of the warm-up on, such as 500us
+    /// Length of the trace and the picture, from the end of the warm-up on, such as 500us
     #[arg(long, value_name = "TIME", default_value = "20ms", requires = "pictures", value_parser = time)]
     window: u64,
 
-    /// Check at every event that tasks, queues and times are as they must be; slower. What is wrong ends the run, with the command that
-    /// does it again
+    /// Check the state of tasks, queues and times at every event; slower. An error ends the run and
+    /// prints the command that repeats it
     #[arg(long)]
     check: bool,
 
-    /// Run the random case of this seed: a machine, a workload, features, tunables and faults, checked at every event
+    /// Run the random case of this seed: a machine, a workload, features, tunables and faults, with
+    /// checks at every event
     #[arg(long, value_name = "SEED", conflicts_with_all = OF_RUNS, conflicts_with_all = ["param", "seeds", "seed"])]
     swarm: Option<u64>,
 
-    /// With --swarm: so many cases, of this seed and those behind it
+    /// With --swarm: run N cases, from this seed on
     #[arg(long, value_name = "N", default_value_t = 1, requires = "swarm", conflicts_with = "workload", value_parser = clap::value_parser!(u64).range(1..))]
     swarm_count: u64,
 
-    /// Show the machines, workloads, variants and parameters that are known
+    /// List the machines, workloads, variants and parameters
     #[arg(long, conflicts_with_all = OF_RUNS, conflicts_with_all = ["param", "seeds", "seed", "swarm"])]
     list: bool,
 
-    /// The published rows of a source (000 to 004, or all) beside what comes out here, with a verdict each
+    /// Show the published rows of a source beside the simulated ones, with a verdict for each row.
+    /// SOURCE is 000 (Lawall), 001 (Gouicem), 002 (Patra), 003 (Roy v7), 004 (Desnoyers) or all
     #[arg(long, value_name = "SOURCE", conflicts_with_all = OF_RUNS, conflicts_with_all = ["list", "swarm"])]
     table: Option<String>,
 
-    /// With --table: roost, too, beside the best of the sources, threads pinned by hand and what is known to be possible
+    /// With --table: also compare roost with the best of the sources, with threads pinned by hand,
+    /// and with the oracle's bound
     #[arg(long, requires = "table", conflicts_with = "workload")]
     beside: bool,
 
-    /// With --table: each parameter of the machines and the workloads at both ends of its range, one at a time, and which verdicts change
+    /// With --table: set each parameter of the machines and workloads to both ends of its range,
+    /// one at a time, and show which verdicts change
     #[arg(long, requires = "table", conflicts_with_all = ["workload", "beside"])]
     sensitivity: bool,
 
-    /// With --table: runs of a tenth of the time, as the tests have them
+    /// With --table: runs of a tenth of the time, as in the tests
     #[arg(long, requires = "table", conflicts_with = "workload")]
     short: bool,
 
-    /// With --table: up to N runs of rows whose runs are short; --seeds says how many the others have
+    /// With --table: up to N runs for rows whose runs are short; --seeds gives the number for the
+    /// others
     #[arg(long, value_name = "N", requires = "table", conflicts_with = "workload", value_parser = clap::value_parser!(u64).range(1..=1000))]
     most_seeds: Option<u64>,
 
-    /// With --table: as Markdown, for docs/simulator/SOURCE.md or, with --sensitivity, sensitivity-SOURCE.md
+    /// With --table: print Markdown, for docs/simulator/SOURCE.md or, with --sensitivity, for
+    /// sensitivity-SOURCE.md
     #[arg(long, requires = "table", conflicts_with = "workload")]
     markdown: bool,
 

@@ -9,33 +9,35 @@ use std::time::Duration;
 
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 10849);
 
-pub const EXAMPLES: &str = "Without --listen, --unix and --textfile it listens at 127.0.0.1:10849.
+pub const EXAMPLES: &str =
+    "Without --listen, --unix and --textfile, export listens at 127.0.0.1:10849.
 
 Examples:
   scx_roost export                                        serve http://127.0.0.1:10849/metrics
-  scx_roost export --unix /run/scx_roost-export/metrics   serve it at a Unix socket
+  scx_roost export --unix /run/scx_roost-export/metrics   serve on a Unix socket
   scx_roost export --textfile /var/lib/prometheus/node-exporter/scx_roost.prom
                                                           write a file that node_exporter reads
-  scx_roost export --once                                 print the metrics and be done
-  scx_roost export --listen 0.0.0.0:10849 --public        serve it to everybody who reaches this machine
+  scx_roost export --once                                 print the metrics once and exit
+  scx_roost export --listen 0.0.0.0:10849 --public        serve other machines too
 
-The metrics, alerts and a dashboard are described in docs/monitoring.md.";
+docs/monitoring.md describes the metrics, alerts and a dashboard.";
 
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Serve HTTP at this address, of this machine alone
+    /// Serve HTTP at this address; only a loopback address unless --public is given
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<SocketAddr>,
 
-    /// Let --listen be an address that other machines reach, without password or encryption
+    /// Allow a --listen address that other machines can reach; there is no password and no
+    /// encryption
     #[arg(long)]
     public: bool,
 
-    /// Serve HTTP at a Unix socket
+    /// Serve HTTP on a Unix socket
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
 
-    /// Group that may connect to --unix, besides its owner
+    /// Group that may connect to --unix, besides the socket's owner
     #[arg(long, value_name = "NAME", value_parser = crate::util::parse::group, requires = "unix")]
     unix_group: Option<u32>,
 
@@ -43,7 +45,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "PATH")]
     textfile: Option<PathBuf>,
 
-    /// How often the file is written
+    /// Seconds between two writes of the file (0.1 to 3600)
     #[arg(long, value_name = "SECS", default_value = "15", value_parser = crate::util::parse::seconds, requires = "textfile")]
     interval: Duration,
 

@@ -74,11 +74,11 @@ fn terminal() -> bool {
 
 /// Printed below the options of `monitor`.
 pub const EXAMPLES: &str = "Examples:
-  scx_roost monitor                          of the scheduler that runs, a picture every second
-  scx_roost monitor --interval 0.2           five each second ('+' and '-' change that, 'p' holds the picture)
+  scx_roost monitor                          watch the running scheduler, updated every second
+  scx_roost monitor --interval 0.2           five updates a second ('+', '-': change it, 'p': pause)
   scx_roost monitor --stats-path /run/x/stats
-                                             of a scheduler that was started with this path; features are switched at 'ctl' beside it
-  scx_roost monitor | head -50               where stdout is no terminal: lines, as --monitor prints them
-  scx_roost monitor --json | jq .placed_prev one object each interval
+                                             watch a scheduler that was started with this path
+  scx_roost monitor | head -50               without a terminal: lines, as of --monitor
+  scx_roost monitor --json | jq .placed_prev one object per interval
 
-'?' shows the keys. Whoever may not write to the control socket sees everything and switches nothing. NO_COLOR=1 leaves colours out.";
+'?' shows the keys. Without write access to the control socket, monitor shows everything and switches nothing. NO_COLOR=1 turns colours off.";

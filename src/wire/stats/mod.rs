@@ -100,11 +100,11 @@ macro_rules! stat_table {
 
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
         #[serde(default)]
-        #[stat(top, desc = "scx_roost: what was counted since the last request, and what runs", _om_prefix = "roost_")]
+        #[stat(top, desc = "scx_roost: counts since the last request, and the current state", _om_prefix = "roost_")]
         pub struct Metrics {
-            #[stat(desc = "the same for each arm, by its name", _om_skip)]
+            #[stat(desc = "the same for each arm, by name", _om_skip)]
             pub arms: BTreeMap<String, ArmMetrics>,
-            #[stat(desc = "states that somebody may want to act upon, by name")]
+            #[stat(desc = "states that may need action, by name")]
             pub conditions: BTreeMap<String, ConditionMetrics>,
             #[stat(desc = "what happened to the daemon")]
             pub events: Events,
@@ -118,11 +118,11 @@ macro_rules! stat_table {
             pub features: String,
             #[stat(desc = "cpufreq governors of the machine")]
             pub governor: String,
-            #[stat(desc = "what the scheduler does about frequencies: off or util")]
+            #[stat(desc = "frequency requests of the scheduler: off or util")]
             pub cpuperf: String,
-            #[stat(desc = "where CPUs' frequencies come from: none, cpuperf, a file of cpufreq, a folder")]
+            #[stat(desc = "source of the CPUs' frequencies: none, cpuperf, a file of cpufreq, or a folder")]
             pub freq_source: String,
-            #[stat(desc = "loads anew, for a CPU that was offline at the load")]
+            #[stat(desc = "restarts, to include a CPU that was offline at the load")]
             pub restarts: u64,
             #[stat(desc = "1 while the scheduler is loaded, 0 before the first load and during a restart")]
             pub running: u64,
@@ -230,7 +230,7 @@ include!(concat!(env!("OUT_DIR"), "/hist_tbl.rs"));
 /// One arm, as clients get it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
 #[serde(default)]
-#[stat(desc = "an arm: what was counted for the tasks on it")]
+#[stat(desc = "an arm: counts for the tasks on it")]
 pub struct ArmMetrics {
     #[stat(desc = "preset the features started from")]
     pub preset: String,
