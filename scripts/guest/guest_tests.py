@@ -43,9 +43,9 @@ TOOLS = ("stress-ng", "hackbench", "rtcwake")
 TESTS_PER_BOOT = 9
 # Host seconds for a boot, and for the clean-up between two tests.
 BOOT_LIMIT_S = 300
-# Loops of plain moves, which TCG translates well, in place of string instructions, which it does a byte at a time; no
-# switch at each access to user memory; pages are not cleared twice: half of the time of a load or fork. The kernel does
-# not try out its cryptography, which costs as much as the first load, beside which it goes on.
+# TCG executes string instructions a byte at a time, so the kernel uses loops of moves instead. No
+# SMAP switch at each access to user memory, and pages are not cleared twice. This halves the time
+# of a load or fork. The tests of the kernel's cryptography are off: they cost as much as a load.
 FAST_KERNEL = "clearcpuid=erms,fsrm,rep_good,smap init_on_alloc=0 cryptomgr.notests"
 # Under icount the guest's second can last several of the host's.
 ICOUNT_STRETCH = 4

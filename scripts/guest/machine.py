@@ -15,8 +15,8 @@ from archive import CACHE, say
 from image import Image
 from kernel import Qemu
 
-# QEMU's TCG now and then runs a stale byte while the guest patches its own code. That is no result of the
-# scheduler, so a boot with this mark, and no other, is done once more; the fact is kept in Boot.retried.
+# QEMU's TCG sometimes runs a stale byte while the guest patches its own code. The scheduler does
+# not cause that, so only a boot with this mark is repeated, once; Boot.retried says so.
 TCG_PATCHING_RACE = "Oops: int3"
 
 
@@ -86,8 +86,8 @@ class Boot:
 
 
 def _accel_args(accel, qemu, topology, seed):
-    # level=30 hides CPUID leaf 0x1f, on which QEMU 10 stops with an assertion when dies > 1; leaf 4 still gives
-    # one L3 per die.
+    # level=30 hides CPUID leaf 0x1f, with which QEMU 10 fails an assertion when dies > 1. Leaf 4
+    # still gives one L3 per die.
     level = ",level=30" if qemu.version >= (10, 0) else ""
     if accel == "kvm":
         return ["-accel", "kvm", "-cpu", "host"]

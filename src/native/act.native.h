@@ -203,7 +203,7 @@ static __always_inline port_task *queue_head(u32 queue)
 	     (p = the_world->queue_next(the_world->queues, queue, &cursor_));)
 #define queued_move_here(p)		  the_world->queued_move(the_world->queues, p, NO_CPU)
 #define queued_move_to(p, cpu, enq_flags) the_world->queued_move(the_world->queues, p, cpu)
-#define queued_requeue(p, queue, key)	  the_world->queued_requeue(the_world->queues, p, queue, key)
+#define queued_requeue(p, q, key)	  the_world->queued_requeue(the_world->queues, p, q, key)
 
 /* ---- timers ---- */
 

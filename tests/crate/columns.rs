@@ -27,6 +27,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 fn columns(line: &str) -> usize {
+    let line = line.trim_end_matches('\\').trim_end();
     line.chars().fold(0, |at, c| match c {
         '\t' => at / TAB * TAB + TAB,
         _ => at + 1,
@@ -41,7 +42,8 @@ fn counts(kind: &str, line: &str, in_block: bool) -> bool {
         "c" | "h" => !text.contains('"') && !text.contains("http"),
         "sh" | "py" | "script" => text.starts_with("# ") && !text.contains("http"),
         "md" => {
-            let indented = line.starts_with("    ") && !text.starts_with(['-', '*']);
+            let item = text.starts_with("- ") || text.starts_with("* ");
+            let indented = line.starts_with("    ") && !item;
             let row = text.starts_with('|') || text.starts_with("[");
             !in_block && !indented && !row && !text.contains("](")
         }

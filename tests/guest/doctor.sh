@@ -8,7 +8,7 @@
 scx_roost doctor >/tmp/doctor 2>&1
 rc=$?
 sed 's/^/# /' /tmp/doctor
-# Linux 6.17 and later tell of CPU limits; under PREEMPT_RT there are no timers to enforce them with.
+# Linux 6.17 and later report CPU limits; under PREEMPT_RT there are no timers to enforce them.
 grep -q cgroup_set_bandwidth /sys/kernel/btf/vmlinux && ! grep -q PREEMPT_RT /proc/version && enforced=1
 check "exit status is 0 (got $rc)" [ $rc = 0 ]
 check "no check failed" [ "$(grep -c '^FAIL' /tmp/doctor)" = 0 ]

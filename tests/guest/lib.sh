@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What guest tests share. A test is a list of checks; each prints 'ok - what' or 'not ok - what'. It begins with
-# '. /tests/lib.sh' and ends with 'finish'.
+# What guest tests share. A test is a list of checks; each prints 'ok - what' or 'not ok - what'.
+# It begins with '. /tests/lib.sh' and ends with 'finish'.
 SCX=/sys/kernel/sched_ext
 LOG=/tmp/roost.log
 LOAD_LIMIT_S=60
@@ -84,8 +84,8 @@ late_comes() {
 	check "a CPU comes: loaded anew, by the same process" loaded_anew
 }
 
-# Counters of the kernel that mean a mistake of the scheduler: a CPU that was not allowed or not online, a task that
-# was inserted by someone who did not own it.
+# Counters of the kernel that mean a bug in the scheduler: it chose a CPU that was not allowed or
+# not online, or inserted a task that it did not own.
 BAD_EVENTS='SELECT_CPU_FALLBACK|DISPATCH_LOCAL_DSQ_OFFLINE|INSERT_NOT_OWNED'
 
 events_clean() {
@@ -102,7 +102,8 @@ all_features() {
 roost_kb() { awk '/^VmRSS:/ { print $2 }' /proc/$ROOST_PID/status; }
 roost_files() { ls /proc/$ROOST_PID/fd | wc -l; }
 
-# end_roost SIGNAL STATUS: the signal ends it with that exit status and the machine is back on its own scheduler.
+# end_roost SIGNAL STATUS: the signal ends it with that exit status, and the machine is back on its
+# own scheduler.
 end_roost() {
 	kill "-$1" "$ROOST_PID"
 	wait "$ROOST_PID"
@@ -122,7 +123,8 @@ ab_starts() {
 	scx_roost ab --result $AB_RESULT "$@" >$AB_LOG 2>&1 &
 	AB=$!
 }
-# ab_cleared: nothing of it is left, or else what it is. ab_alone: and the machine has its own scheduler.
+# ab_cleared: nothing of it is left; else it prints what is. ab_alone: also, the machine has its own
+# scheduler.
 ab_cleared() {
 	! pids=$(pidof sleep) || { echo "processes are left: $pids"; return 1; }
 	left=$(ls -d /sys/fs/cgroup/scx_roost-ab-* /tmp/scx_roost-ab-* 2>/dev/null | tr '\n' ' ')
@@ -132,8 +134,9 @@ ab_alone() {
 	state_is disabled || { echo "sched_ext is $(state), not disabled"; return 1; }
 	ab_cleared
 }
-# ab_restored WHAT: soon it is so, or it is told what is not. Where the machine had a scheduler of its own, AB_BACK and AB_BACK_WHAT say what
-# else is to be; AB_BACK says what is not.
+# ab_restored WHAT: within seconds all is as it was, or a line says what is not. A test whose
+# machine had another scheduler sets AB_BACK, which checks and prints what differs, and
+# AB_BACK_WHAT.
 AB_BACK=ab_alone
 AB_BACK_WHAT="its own scheduler, and no process, cgroup or folder is left"
 ab_is_back() { $AB_BACK >/tmp/ab-back; }
@@ -194,7 +197,8 @@ on_arms() {
 	check "$1: on ${2:-default alone} (got ${busy:-default alone})" [ "$busy" = "$2" ]
 }
 
-# A task that the scheduler does not know is placed by no rule; a claim that is not given back keeps a CPU idle.
+# No rule places a task that the scheduler does not know. A claim that is never released keeps a CPU
+# idle.
 no_stranger() {
 	totals >/tmp/totals && [ "$(counter no_task_ctx /tmp/totals)" = 0 ]
 }

@@ -6,8 +6,8 @@
 # quick: yes
 . /tests/lib.sh
 start_roost
-# The verifiers differ: what one follows in a moment costs another minutes, and the kernel gives up at a million. So a program
-# that comes near it anywhere is found here, before it comes too near somewhere else.
+# Verifiers differ: a program that is fast to verify on one kernel can take minutes on another, and
+# the kernel gives up at a million instructions. A program that comes near this anywhere fails here.
 VERIFIED_LIMIT=300000
 most_verified() { awk '/^verified_insns:/ && $2 > most { most = $2 } END { print most + 0 }' /proc/$ROOST_PID/fdinfo/*; }
 verified=$(most_verified)
