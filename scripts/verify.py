@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Model checking of the policy's C: every order of its races, and the bounds of its ladder; planted
-bugs, which both must find. See docs/testing.md.
+bugs, which both must find. See docs/explanation/testing.md.
 
     scripts/verify.py [--require] [races] [mutants] [ladder]
 

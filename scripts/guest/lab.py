@@ -65,7 +65,7 @@ def main():
     c.set_defaults(run=_cmd_check)
     b = sub.add_parser("boot", help="boot a guest", formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     b.add_argument("--kernel", default=DEFAULT_PREFIX, help="version prefix of the Debian kernel")
-    b.add_argument("--topology", choices=TOPOLOGIES, default="8", help="the guest's machine; docs/testing.md lists them")
+    b.add_argument("--topology", choices=TOPOLOGIES, default="8", help="the guest's machine; docs/explanation/testing.md lists them")
     b.add_argument("--accel", choices=ACCELS, default="tcg", help="how time passes: emulated on the host's clock, "
                    "emulated with a clock that counts instructions, or KVM")
     b.add_argument("--program", action="append", default=[], help="put this program on the guest's PATH; may be repeated")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Compares variants on one workload: which is better, and how sure is that? docs/ab.md has the
-//! rules and their sources.
+//! Compares variants on one workload: which is better, and how sure is that?
+//! docs/explanation/ab.md has the rules and their sources.
 //!
 //! In reading order:
 //!

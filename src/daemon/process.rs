@@ -8,7 +8,7 @@ use std::io::Error;
 
 /// Uses one heap for all threads. Each client of a socket has a thread, and glibc would give each
 /// new thread a heap of its own and keep it. The process would grow as clients come and go (bounded
-/// in tests/guest/observe.sh; see docs/userspace.md).
+/// in tests/guest/observe.sh; see docs/explanation/userspace.md).
 pub fn one_heap() {
     #[cfg(target_env = "gnu")]
     // SAFETY: only a number is passed. If it is refused, the process merely grows.

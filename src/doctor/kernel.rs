@@ -60,7 +60,7 @@ pub fn isolation(host: &Host) -> Check {
             format!(
                 "the kernel was booted with isolcpus=, which isolates CPUs {cpus}: it loads no sched_ext scheduler then"
             ),
-            "boot without isolcpus= and isolate CPUs by a cpuset partition (docs/isolation.md)",
+            "boot without isolcpus= and isolate CPUs by a cpuset partition (docs/reference/isolation.md)",
         ),
         _ => Check::ok("isolation", "no CPU is isolated by isolcpus="),
     }

@@ -9,7 +9,7 @@ const PART: u64 = 512;
 /// A scan of fewer CPUs finds too little. From the kernel.
 const LEAST: u64 = 4;
 /// Estimated cost of visiting one CPU: reading a run queue that its own CPU wrote last.
-/// docs/features/avg_idle.md has the reasons.
+/// docs/reference/features/avg_idle.md has the reasons.
 const VISIT_NS: u64 = 50;
 
 /// The number of CPUs to visit in one cache, from the mean idle period of each of its CPUs, in ns.

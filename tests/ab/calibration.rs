@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Error rates and power as docs/ab.md promises them: a thousand comparisons without a difference,
-//! and of planted effects.
+//! Error rates and power as docs/explanation/ab.md promises them: a thousand comparisons without a
+//! difference, and of planted effects.
 
 use crate::noise::{self, ALL, CV, Noise};
 use scx_roost::ab::stats::plan::{MAX_AUTO, Plan};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Runs every kept input of every target: inputs that once failed, and inputs that reach far into
-//! the code. scripts/fuzz looks for more (docs/testing.md). `hostile` attacks both sockets.
+//! the code. scripts/fuzz looks for more (docs/explanation/testing.md). `hostile` attacks both
+//! sockets.
 
 #[path = "../monitoring/fake.rs"]
 #[allow(dead_code)]

@@ -5,7 +5,7 @@
 # accel: icount
 # timeout: 120
 . /tests/lib.sh
-# A third more than measured (docs/userspace.md): instructions per period, plus those per CPU.
+# A third more than measured (docs/explanation/userspace.md): instructions per period and per CPU.
 LIMIT=262000 LIMIT_CPU=12600
 FREQS=/tmp/freqs
 mkdir -p $FREQS

@@ -2,7 +2,7 @@
 /*
  * Runs a few threads of real C in every order. The C is compiled with -fsanitize=thread, and
  * explore.c replaces the sanitizer's runtime. The compiler calls it before each access to memory,
- * and there it decides which thread goes on. See docs/testing.md.
+ * and there it decides which thread goes on. See docs/explanation/testing.md.
  */
 #ifndef ROOST_EXPLORE_H
 #define ROOST_EXPLORE_H

@@ -240,8 +240,8 @@ static void good(struct placement at)
 /*
  * What replaces a function while its callers are proved: it returns any answer that the function
  * may give, and more. The proofs below that ladder.py runs cover some of them; the scans' answers
- * are assumed (docs/testing.md). They access what their arguments name, so that indexes are
- * checked.
+ * are assumed (docs/explanation/testing.md). They access what their arguments name, so that
+ * indexes are checked.
  */
 
 static bool can_go_to(s32 cpu)

@@ -31,7 +31,8 @@
  * CPU first, the next candidate or rung is tried.
  *
  * With prev_idle and sis_util, and no other feature that acts here, this is the kernel's
- * select_task_rq_fair() (kernel/sched/fair.c). docs/faithfulness.md lists what it leaves out.
+ * select_task_rq_fair() (kernel/sched/fair.c). docs/explanation/faithfulness.md lists what
+ * it leaves out.
  *
  * The groups of rungs (spread, known CPUs, search) are subprograms, so the verifier's paths join
  * where a group ends.

@@ -5,8 +5,8 @@
  *
  * A timer is armed when a task has to wait, unless it already fires in time. It is never cancelled.
  * When it fires, the slice is over, or it arms itself for the rest, or no task waits any more. So
- * it is armed about once per slice, not once per context switch. docs/experiments.md has the
- * measurements behind this choice.
+ * it is armed about once per slice, not once per context switch. docs/explanation/experiments.md
+ * has the measurements behind this choice.
  */
 #ifndef ROOST_SLICE_TIMER_H
 #define ROOST_SLICE_TIMER_H

@@ -20,7 +20,7 @@ Examples:
   scx_roost export --once                                 print the metrics once and exit
   scx_roost export --listen 0.0.0.0:10849 --public        serve other machines too
 
-docs/monitoring.md describes the metrics, alerts and a dashboard.";
+docs/guides/monitoring.md describes the metrics, alerts and a dashboard.";
 
 #[derive(Debug, Args)]
 pub struct ExportArgs {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The scheduler's statistics in OpenMetrics. Names, types, units and help texts come from the
-//! tables in `stats`. docs/monitoring.md describes the metrics.
+//! tables in `stats`. docs/guides/monitoring.md describes the metrics.
 //!
 //! A family counts by arm or for all arms, never both, so a sum over its labels counts nothing
 //! twice. `roost_x_total` ends with its arm, like a counter of a process that has exited.

@@ -2,8 +2,8 @@
 //! The load balancer. A waiting task goes to a CPU that becomes idle (newidle), or to one that
 //! stays idle (called by the tick of a busy CPU). A running task on a shared core goes to an idle
 //! core, after failures (active balance). Queues of unequal load are evened out. The rules are
-//! those of benches/experiments/algorithm3/calibrate.py, which docs/calibration.md compares with
-//! published figures.
+//! those of benches/experiments/algorithm3/calibrate.py, which docs/explanation/calibration.md
+//! compares with published figures.
 
 use super::Fair;
 use super::levels::{LLC, Levels, MACHINE};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Pictures as a user sees them, in the files of `shown/` and in docs/monitor.md. After an intended
-//! change, `ROOST_DRAW=1 cargo test --release --test crate monitor::pictures` rewrites them: review
-//! the diff.
+//! Pictures as a user sees them, in the files of `shown/` and in docs/reference/monitor.md. After
+//! an intended change, `ROOST_DRAW=1 cargo test --release --test crate monitor::pictures` rewrites
+//! them: review the diff.
 
 use super::*;
 use scx_roost::clients::monitor::state::{Action, View};
@@ -145,7 +145,7 @@ fn neither_colours_nor_utf8() {
 /// The block after `<!-- shown: NAME -->` is the content of that file.
 #[test]
 fn the_page_shows_what_is_shown() {
-    let path = file("docs/monitor.md");
+    let path = file("docs/reference/monitor.md");
     let page = fs::read_to_string(&path).unwrap();
     let mut parts = page.split("<!-- shown: ");
     let mut drawn = parts.next().unwrap().to_string();
@@ -161,7 +161,10 @@ fn the_page_shows_what_is_shown() {
     if anew() {
         draw(&path, &drawn);
     } else {
-        assert!(page == drawn, "docs/monitor.md shows something else");
+        assert!(
+            page == drawn,
+            "docs/reference/monitor.md shows something else"
+        );
     }
     assert!(count >= 3);
 }

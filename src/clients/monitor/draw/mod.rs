@@ -326,7 +326,7 @@ fn about(view: View) -> &'static [&'static str] {
         ],
         View::Conditions => &[
             "States that somebody may want to act upon: those that last now with what was read, then the others with how often they \
-             began; then what the daemon counted of itself. What to do is in docs/userspace.md, Conditions.",
+             began; then what the daemon counted of itself. What to do is in docs/explanation/userspace.md, Conditions.",
         ],
     }
 }
