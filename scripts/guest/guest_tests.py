@@ -17,6 +17,7 @@ The last line is 'N passed, N failed, N skipped'.
 """
 import argparse
 import concurrent.futures
+import dataclasses
 import difflib
 import json
 import os
@@ -188,8 +189,9 @@ def expected_s(tests):
 class Run:
     """All tests of one call; boots run side by side, outcomes are printed as they come."""
 
-    def __init__(self, contents, times, verbose, memory):
-        self.contents, self.times, self.verbose, self.memory = contents, times, verbose, memory
+    def __init__(self, contents, times, verbose, recalls, memory=None):
+        self.contents, self.times, self.verbose = contents, times, verbose
+        self.recalls, self.memory, self.remembered = recalls, memory or Memory(), 0
         self.qemu = Qemu.for_tests()
         self.outcomes, self.lock = [], threading.Lock()
 
@@ -214,35 +216,35 @@ class Run:
         return boot(*machine, append=append, limit_s=limit, **more)
 
     def boot_or_recall(self, kernel, tests):
-        """A boot that has passed before, with the same bytes, is not done again."""
-        known = self.memory and key(*self.inputs(kernel, tests))
+        """A boot that has passed before, with the same bytes, is not done again. What fails is forgotten. A test
+        whose boot is done twice looks for what differs between two boots, so it is always done."""
+        known = None if tests[0].twice else key(*self.inputs(kernel, tests))
+        seconds = known and self.recalls and self.memory.recall(known, [t.name for t in tests])
+        label = f"{kernel.release} {tests[0].topology}/{tests[0].accel}"
+        if seconds:
+            for t in tests:
+                self.remembered += 1
+                self.record(Outcome(f"{label} {t.name}", "passed", f"remembered, {known[:16]}", [], seconds[t.name]))
+            return
+        mine = {}
+        boots = self.boot_tests(kernel, tests, mine)
         if not known:
-            return self.boot_tests(kernel, tests)
-        seconds = self.memory.recall(known, [t.name for t in tests])
-        if seconds is None:
-            began = len(self.outcomes)
-            self.boot_tests(kernel, tests)
-            label = f"{kernel.release} {tests[0].topology}/{tests[0].accel}"
-            mine = {f"{label} {t.name}": t.name for t in tests}
-            with self.lock:
-                seconds = {mine[o.name]: o.seconds for o in self.outcomes[began:]
-                           if o.verdict == "passed" and o.name in mine}
-                spoilt = any(o.verdict != "passed" and o.name.startswith(label) for o in self.outcomes[began:])
-            if len(seconds) == len(tests) and not spoilt:
-                self.memory.keep(known, seconds)
-            return None
-        for t in tests:
-            name = f"{kernel.release} {t.topology}/{t.accel} {t.name}"
-            self.record(Outcome(name, "passed", f"remembered, {known[:16]}", [], seconds[t.name]))
-        return None
+            return
+        passed = {t.name: mine[t.name].seconds for t in tests if t.name in mine and mine[t.name].verdict == "passed"}
+        if boots == 1 and len(passed) == len(tests) and known == key(*self.inputs(kernel, tests)):
+            self.memory.keep(known, passed)
+        elif len(passed) < len(tests):
+            self.memory.forget(known)
 
-    def boot_tests(self, kernel, tests):
-        """One boot; a test that hangs it fails, and those behind it get another boot."""
-        raced = False
+    def boot_tests(self, kernel, tests, mine):
+        """One boot; a test that hangs it fails, and those behind it get another boot. mine: the outcomes, by test.
+        The number of boots."""
+        raced, boots = False, 0
         while tests:
+            boots += 1
             first = tests[0]
             label = f"{kernel.release} {first.topology}/{first.accel}"
-            sections = Sections(tests, lambda *section, label=label: self.judge(label, *section))
+            sections = Sections(tests, lambda *section, label=label: self.judge(label, mine, *section))
             r = self.boot(kernel, tests, BOOT_LIMIT_S, on_line=sections.feed, retry=False)
             done = sections.ended
             if done < len(tests) and r.hit_tcg_race() and not raced:
@@ -256,6 +258,7 @@ class Run:
             elif first.twice:
                 self.compare(label, kernel, tests, r)
             tests = tests[done:]
+        return boots
 
     def compare(self, label, kernel, tests, first):
         again = self.boot(kernel, tests, BOOT_LIMIT_S + test_limit_s(tests[0]))
@@ -263,9 +266,10 @@ class Run:
         self.record(Outcome(f"{label} {tests[0].name}: second boot prints the same", "failed" if diff else "passed",
                             f"{len(diff)} lines of difference" if diff else "", diff[:20], host_s=again.wall_s))
 
-    def judge(self, label, name, lines, rc, seconds, host_s):
+    def judge(self, label, mine, name, lines, rc, seconds, host_s):
         verdict, reason = verdict_of(lines, rc)
-        self.record(Outcome(f"{label} {name}", verdict, reason, lines, seconds, host_s))
+        mine[name] = Outcome(f"{label} {name}", verdict, reason, lines, seconds, host_s)
+        self.record(mine[name])
 
 
 def test_limit_s(test):
@@ -375,37 +379,85 @@ def parse_args():
 
 
 def self_test():
-    """Each input of a boot, changed by a byte, is another key; what is not whole is not recalled."""
+    """Each input of a boot, changed by a byte, is another key; only a boot that passed as a whole, at once, is kept."""
+    checks = {}
     with tempfile.TemporaryDirectory() as folder:
-        def kernel(content):
-            path = Path(folder) / f"vmlinuz-{content.hex()}"
+        def file(name, content):
+            path = Path(folder) / name
             path.write_bytes(content)
-            return Kernel("7.2", path, None)
+            path.chmod(0o755)
+            return path
 
         def image(content):
             image = Image()
             image.data("bin/program", content)
             return image
 
-        qemu, other = (Qemu([str(shutil.which(name))], (9, 0)) for name in ("sh", "env"))
-        base = (kernel(b"k"), image(b"a"), "8", "icount", qemu, "quiet")
-        changed = {"kernel": (0, kernel(b"K")), "image": (1, image(b"A")), "topology": (2, "4"), "QEMU": (4, other),
-                   "arguments": (5, "quieT")}
-        keys = {what: key(*base[:at], new, *base[at + 1:]) for what, (at, new) in changed.items()}
-        memory = Memory(Path(folder) / "passed")
-        memory.keep(key(*base), {"one": 1.5})
-        (memory.folder / "broken").write_text('{"one":')
-        checks = {"the same boot is recalled": memory.recall(key(*base), ["one"]) == {"one": 1.5},
-                  "with another test it is not": memory.recall(key(*base), ["one", "two"]) is None,
-                  "what is broken is not": memory.recall("broken", ["one"]) is None,
-                  "without icount there is no key": key(*base[:3], "tcg", *base[4:]) is None}
-        for what, new in keys.items():
-            checks[f"another byte of the {what} is another boot"] = memory.recall(new, ["one"]) is None
+        def kernel(content):
+            return Kernel("7.2", file(f"vmlinuz-{content}", content.encode()), None)
+
+        exe = file("qemu", b"q")
+        qemu = Qemu((str(exe),), (9, 0))
+        base = (kernel("k"), image(b"a"), "8", "icount", qemu, "quiet")
+        first = key(*base)
+        changed = {"kernel": (0, kernel("K")), "image": (1, image(b"A")), "topology": (2, "4"), "arguments": (5, "quieT")}
+        for what, (at, new) in changed.items():
+            checks[f"another byte of the {what} is another boot"] = key(*base[:at], new, *base[at + 1:]) != first
+        exe.write_bytes(b"Q2")
+        checks["another byte of QEMU is another boot"] = key(*base) != first
+        checks["without icount there is no key"] = key(*base[:3], "tcg", *base[4:]) is None
+        for what, wanted in run_of_fakes(Path(folder), base).items():
+            checks[what] = wanted
     for what, good in checks.items():
         print("ok" if good else "not ok", what)
     bad = sum(not good for good in checks.values())
     print(f"{len(checks) - bad} passed, {bad} failed, 0 skipped")
     return 1 if bad else 0
+
+
+def run_of_fakes(folder, base):
+    """What Run keeps and recalls of boots that are only acted."""
+    tests = [Test(name, "8", "icount", 10, "", False, False, "", False, "", "") for name in ("one", "two")]
+
+    class Acted(Run):
+        def __init__(self, memory, boots, verdicts, recalls=True):
+            self.verbose, self.recalls, self.memory, self.remembered = False, recalls, memory, 0
+            self.outcomes, self.lock = [], threading.Lock()
+            self.act, self.done = (boots, verdicts), 0
+
+        def inputs(self, _kernel, _tests):
+            return base
+
+        def boot_tests(self, _kernel, tests, mine):
+            self.done += 1
+            boots, verdicts = self.act
+            mine.update({t.name: Outcome(t.name, v, seconds=1.0) for t, v in zip(tests, verdicts)})
+            return boots
+
+        def record(self, outcome):
+            self.outcomes.append(outcome)
+
+    def booted_again(*act, between=None):
+        """Whether a second run boots, after a first one that went so."""
+        memory = Memory(folder / f"passed-{len(list(folder.iterdir()))}")
+        memory.keep("other", {})
+        Acted(memory, *act).boot_or_recall(base[0], tests)
+        if between:
+            Acted(memory, *between, recalls=False).boot_or_recall(base[0], tests)
+        second = Acted(memory, 1, ("passed", "passed"))
+        second.boot_or_recall(base[0], tests)
+        return second.done == 1
+
+    good = (1, ("passed", "passed"))
+    twice = Acted(Memory(folder / "twice"), *good)
+    for _ in range(2):
+        twice.boot_or_recall(base[0], [dataclasses.replace(tests[0], twice=True)])
+    return {"a boot that passed is recalled": not booted_again(*good),
+            "one that failed is not": booted_again(1, ("passed", "failed")),
+            "nor one that was skipped in part": booted_again(1, ("passed", "skipped")),
+            "nor one that took two boots": booted_again(2, ("passed", "passed")),
+            "a failure forgets an earlier pass": booted_again(*good, between=(1, ("passed", "failed"))),
+            "what compares two boots is always done": twice.done == 2}
 
 
 def main():
@@ -423,7 +475,9 @@ def main():
                     print(t.name, t.topology, t.accel, f"{t.timeout_s}s", "quick" if t.quick else "long" if t.long else "")
             return 0
         contents = Contents(args.scheduler, [t for _, tests in plan for t in tests], args.require_vm)
-        run = Run(contents, args.times, args.verbose, None if args.no_memory or args.every_kernel else Memory())
+        # A test that is named, or whose output is wanted, is done.
+        recalls = not (args.no_memory or args.every_kernel or args.test or args.verbose)
+        run = Run(contents, args.times, args.verbose, recalls)
         boots = plan_boots(run, plan, args)
         boots.sort(key=lambda b: -expected_s(b[1]))
         start = time.monotonic()
@@ -440,6 +494,8 @@ def main():
         if o.verdict == "failed":
             print(f"FAILED {o.name}: {o.reason}")
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if run.remembered:
+        print(f"# {run.remembered} of the passed are remembered from boots of the same bytes; --no-memory does them again")
     print(f"# {len(boots)} boots, {time.monotonic() - start:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of CPU time")
     print(", ".join(f"{n} {v}" for v, n in counts.items()))
     return 1 if counts["failed"] or not run.outcomes else 0

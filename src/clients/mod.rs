@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Commands that talk to a running scheduler, or look at the machine. None of them uses the daemon.
+//! Commands that talk to a running scheduler. None of them uses the code of the daemon.
 
 pub mod ctl;
 pub mod exec;

@@ -62,10 +62,18 @@ fn kind(path: &Path) -> &str {
 #[test]
 fn lines_have_at_most_a_hundred_columns() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut all: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md", "build.rs"]
-        .map(|name| top.join(name))
-        .into();
-    for folder in ["src", "tests", "scripts", "benches", "build", "docs"] {
+    let mut all: Vec<PathBuf> = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "build.rs",
+    ]
+    .map(|name| top.join(name))
+    .into();
+    for folder in [
+        "src", "tests", "scripts", "benches", "build", "docs", "contrib",
+    ] {
         files(&top.join(folder), &mut all);
     }
     let mut long = Vec::new();

@@ -40,9 +40,13 @@ fn sources(folder: &Path, found: &mut Vec<String>) {
     }
 }
 
+/// Imports that do not name their floor: groups, what lib.rs exports, and `super` of a mod.rs.
+const HIDDEN: &str = r"\bcrate::(\{|run\b|Config\b|Stop\b|Stopper\b|stopper\b)";
+
 /// Pairs of (importing, imported) directories of src/, without tests inside the files.
 fn imports(top: &Path) -> BTreeSet<(String, String, String)> {
     let import = Regex::new(r"\bcrate::([a-z]+)\b").unwrap();
+    let hidden = Regex::new(HIDDEN).unwrap();
     let known: Vec<&str> = FLOORS.iter().flat_map(|f| f.iter().copied()).collect();
     let mut all = Vec::new();
     sources(top, &mut all);
@@ -56,6 +60,14 @@ fn imports(top: &Path) -> BTreeSet<(String, String, String)> {
             continue;
         };
         for line in code.lines().filter(|l| !l.trim_start().starts_with("//")) {
+            let climbs = name.ends_with("mod.rs") && name.iter().count() == 2;
+            let above = known
+                .iter()
+                .any(|f| line.contains(&format!("super::{f}::")));
+            assert!(
+                !hidden.is_match(line) && !(climbs && above),
+                "{file}: name the floor in '{line}'"
+            );
             for to in import.captures_iter(line).map(|c| c[1].to_string()) {
                 if to != from && known.contains(&to.as_str()) {
                     found.insert((from.to_string(), to, name.display().to_string()));

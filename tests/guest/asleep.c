@@ -13,8 +13,13 @@ static long long ms(clockid_t clock)
 
 int main(void)
 {
-	long long awake = ms(CLOCK_MONOTONIC);
+	long long awake, since_boot;
 
-	printf("%lld\n", ms(CLOCK_BOOTTIME) - awake);
+	/* Read anew if something came between the two. */
+	do {
+		awake = ms(CLOCK_MONOTONIC);
+		since_boot = ms(CLOCK_BOOTTIME);
+	} while (ms(CLOCK_MONOTONIC) - awake > 1);
+	printf("%lld\n", since_boot - awake);
 	return 0;
 }

@@ -52,7 +52,8 @@ fn a_core_with_a_thread_away_is_vacant() {
     assert_eq!(target(&mut kernel, true), None, "CPU 10 has just come back");
 }
 
-/// A fork goes to the idlest LLC. One whose CPUs are all away has no load, and takes no task.
+/// A fork goes to the idlest LLC. One whose CPUs are all away takes no task, even if its idle bits
+/// are still set.
 #[test]
 fn a_fork_does_not_go_to_a_cache_whose_cpus_are_away() {
     let topology = Topology::regular(2, 2, 1, 1, false);

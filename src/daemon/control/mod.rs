@@ -54,6 +54,8 @@ struct State {
     sampled: Sampled,
     /// Online CPUs without a frequency in the last sample.
     unread: usize,
+    /// CPUs that were silent at the look before.
+    silent_before: Vec<usize>,
     source: CounterSource,
     /// Wakes the watch loop after a request changed something.
     bell: Bell,
@@ -117,6 +119,7 @@ impl Control {
             samples: 0,
             sampled: Sampled::default(),
             unread: 0,
+            silent_before: Vec::new(),
             source,
             bell: Bell::default(),
             live: None,

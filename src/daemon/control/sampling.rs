@@ -55,6 +55,7 @@ impl Control {
         let old = std::mem::replace(&mut state.frequencies, frequencies);
         state.samples = 0;
         state.unread = 0;
+        state.silent_before.clear();
         state.sampled = Sampled::default();
         state.show_frequencies();
         // A running scheduler has thresholds in the unit of the old source.
@@ -77,6 +78,12 @@ impl Control {
     /// read.
     pub fn set_away(&self, cpus: Vec<u16>) {
         self.lock().away = cpus;
+    }
+
+    /// Called at each look at the machine, after `set_away`. A CPU that goes offline loses its file
+    /// some time before it is listed as offline, so only a CPU that two looks found silent counts.
+    pub fn judge_unread(&self) {
+        self.lock().judge_unread();
     }
 
     /// Some arm bounds its scans by idle periods.
@@ -206,21 +213,37 @@ impl State {
         self.flush()
     }
 
-    /// Updates the conditions: whether a source is known, and whether every CPU's file can be read.
+    /// Updates the condition: whether a source is known.
     fn judge_samples(&mut self) {
         let known = self.frequencies.known();
         if known || self.samples >= SAMPLES_TO_KNOW {
             let text = (!known).then(|| NO_SOURCE.to_string());
             self.source.set_condition(Condition::NoFreqSource, text);
         }
+    }
+
+    /// CPUs of the load whose file the last sample could not read, while an arm wants samples.
+    fn silent(&self) -> Vec<usize> {
+        if self.frequencies.files().is_none() || !self.wants_frequencies() {
+            return Vec::new();
+        }
         let silent = |(cpu, khz): (usize, &Option<u32>)| {
             let known = self.capacity.get(cpu).is_some_and(|worth| *worth > 0);
-            let away = self.away.iter().any(|away| usize::from(*away) == cpu);
-            (known && !away && khz.is_none()).then_some(cpu)
+            (known && khz.is_none()).then_some(cpu)
         };
-        let from_files = self.frequencies.files().is_some();
-        let cpus = self.sampled.khz.iter().enumerate().filter_map(silent);
-        let cpus: Vec<usize> = cpus.filter(|_| from_files).collect();
+        let read = self.sampled.khz.iter().enumerate();
+        read.filter_map(silent).collect()
+    }
+
+    /// Updates the condition: whether every online CPU's file can be read.
+    fn judge_unread(&mut self) {
+        let silent = self.silent();
+        let before = std::mem::replace(&mut self.silent_before, silent);
+        let away = |cpu: &usize| self.away.iter().any(|away| usize::from(*away) == *cpu);
+        let lasting = self.silent_before.iter().copied();
+        let cpus: Vec<usize> = lasting
+            .filter(|cpu| before.contains(cpu) && !away(cpu))
+            .collect();
         (self.unread..cpus.len()).for_each(|_| self.source.event(Event::ReadFailed));
         self.unread = cpus.len();
         let text = cpus.first().map(|first| {

@@ -188,6 +188,7 @@ impl Watch {
             self.follow_online(online);
             changed = true;
         }
+        self.control.judge_unread();
         self.publish_policy(now.monotonic);
         changed |= self.look_at_rules(now.monotonic);
         if self.often.due(now.monotonic) {

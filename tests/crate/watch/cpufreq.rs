@@ -142,6 +142,7 @@ fn a_driver_goes_and_another_comes() {
     assert_eq!(threshold(), 1_000_000);
     bench.rewrite(0..8, "scaling_cur_freq", "fast");
     bench.samples(1);
+    bench.judged();
     assert_eq!(bench.state("freq_unreadable"), (1, 1));
 }
 
@@ -153,11 +154,13 @@ fn frequencies_that_are_garbage_are_counted_once() {
     bench.samples(2);
     bench.rewrite(3..6, "scaling_cur_freq", "<unknown>");
     bench.samples(3);
+    bench.judged();
     let text = bench.condition("freq_unreadable").text;
     assert!(text.contains("3 online CPUs, CPU 3 first"), "{text}");
     assert_eq!(bench.source.totals().events.reads_failed, 3);
     bench.rewrite(3..6, "scaling_cur_freq", "1000000");
     bench.samples(1);
+    bench.judged();
     assert_eq!(bench.state("freq_unreadable"), (0, 1));
 }
 
@@ -167,15 +170,20 @@ fn a_cpu_that_is_offline_need_not_tell_its_frequency() {
     let mut watch = bench.watch();
     bench.later(&mut watch, 0, 0, 0);
     bench.samples(2);
-    bench.tree.online(&[0, 1, 2, 4, 5, 6, 7]);
+    // The file goes first; the list of online CPUs changes later.
     bench.rewrite(3..4, "scaling_cur_freq", "");
+    bench.samples(2);
     bench.later(&mut watch, 1, 0, 0);
-    bench.samples(2);
-    assert_eq!(bench.state("freq_unreadable"), (0, 0));
+    bench.tree.online(&[0, 1, 2, 4, 5, 6, 7]);
+    for second in 2..5 {
+        bench.samples(2);
+        bench.later(&mut watch, second, 0, 0);
+        assert_eq!(bench.state("freq_unreadable"), (0, 0));
+    }
     bench.tree.online(&[0, 1, 2, 3, 4, 5, 6, 7]);
-    bench.later(&mut watch, 2, 0, 0);
     bench.samples(2);
-    assert_eq!(bench.state("freq_unreadable"), (1, 1));
+    bench.later(&mut watch, 5, 0, 0);
+    assert_eq!(bench.state("freq_unreadable"), (1, 1), "online and silent");
 }
 
 #[test]
