@@ -16,7 +16,8 @@ pub fn normal_quantile(share: f64) -> f64 {
 }
 
 /// The value that Student's t with `freedom` degrees of freedom exceeds with chance 1 - `share`.
-/// None: `freedom` is 0.
+/// Its relative error is below 1e-7 up to 1,000 degrees and below 1e-5 up to 100,000. None:
+/// `freedom` is 0.
 pub fn t_quantile(freedom: usize, share: f64) -> Option<f64> {
     if freedom == 0 {
         return None;
