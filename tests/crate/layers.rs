@@ -64,10 +64,8 @@ fn imports(top: &Path) -> BTreeSet<(String, String, String)> {
             let above = known
                 .iter()
                 .any(|f| line.contains(&format!("super::{f}::")));
-            assert!(
-                !hidden.is_match(line) && !(climbs && above),
-                "{file}: name the floor in '{line}'"
-            );
+            let unnamed = hidden.is_match(line) || climbs && above;
+            assert!(!unnamed, "{file}: name the floor in '{line}'");
             for to in import.captures_iter(line).map(|c| c[1].to_string()) {
                 if to != from && known.contains(&to.as_str()) {
                     found.insert((from.to_string(), to, name.display().to_string()));

@@ -75,7 +75,18 @@ start_roost() {
 # A CPU that was offline at the start and comes has the scheduler loaded anew: nobody knows its
 # place. late_goes, start_roost, late_comes.
 LATE_CPU=/sys/devices/system/cpu/cpu$((NCPU - 1))/online
-late_goes() { echo 0 >$LATE_CPU; }
+late_goes() {
+	maps_are_freed
+	echo 0 >$LATE_CPU
+}
+
+# Linux 6.16 frees the maps of a scheduler that has ended in a worker that must not migrate, and
+# that waits for an RCU grace period, which needs the CPU hotplug lock. If the worker's CPU goes
+# offline meanwhile, the three wait for each other for ever (bpf_map_free_deferred(),
+# rcu_tasks_trace_pregp_step(), sched_cpu_wait_empty()).
+frees_maps() { grep -q bpf_map_free_deferred /proc/[0-9]*/stack 2>/dev/null; }
+frees_no_map() { ! frees_maps && sleep 0.3 && ! frees_maps; }
+maps_are_freed() { wait_for 20 frees_no_map; }
 loaded_anew() { [ "$(cat $SCX/enable_seq)" -gt "$loads" ] && roost_enabled; }
 late_comes() {
 	loads=$(cat $SCX/enable_seq)
