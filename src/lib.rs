@@ -2,8 +2,8 @@
 //! scx_roost as a library: `run(&config, stop)` runs the scheduler until it ends.
 //!
 //! `run` changes nothing that belongs to the whole process: no signal handler, logger, limit, heap
-//! or privileges. `main.rs` does that for the program, with `daemon::process` and `util::privileges`. A process
-//! can run one scheduler at a time.
+//! or privileges. `main.rs` does that for the program, with `daemon::process` and
+//! `util::privileges`. A process can run one scheduler at a time.
 
 pub mod ab;
 pub mod bpf;

@@ -2,7 +2,7 @@
 /*
  * The table of features. A row is FEATURE(name, source, help), or SUBSWITCH(name, parent, source,
  * help) for a deviation that can be switched on where its feature is on. Its position is its bit.
- * build.rs reads the same rows for Rust (src/policy/features.rs), so each feature is named only here.
+ * build.rs reads the same rows for Rust (src/policy/features.rs), so a feature is named only here.
  *
  * The name is the interface that users type. Bits have a meaning within one build only, so rows may
  * move and go until version 1.0. From then on rows stay where they are, and new ones are appended.

@@ -75,8 +75,8 @@ struct cpu_stats {
 
 /*
  * Counters of each arm on each CPU, a CPU's rows together; userspace sums them. A map of its own,
- * because userspace sizes it for the kernel's CPUs before the load (src/daemon/counters.rs). The verifier
- * knows the number of CPUs, so an index needs no bound here.
+ * because userspace sizes it for the kernel's CPUs before the load (src/daemon/counters.rs). The
+ * verifier knows the number of CPUs, so an index needs no bound here.
  */
 struct cpu_stats stats[MAX_ARMS] SEC(".bss.stats");
 
