@@ -74,6 +74,23 @@ static __always_inline bool cpu_idle_of(struct cgroup *cgrp)
 	return BPF_CORE_READ(tg, idle);
 }
 
+/*
+ * The kernel allocates here without reclaim, and fails if it cannot take a lock at once
+ * (kmalloc_nolock()). A failure ends a load, so it is tried again for a moment.
+ */
+#define INDEX_WAIT_NS 10000000ULL
+
+static __always_inline struct cgroup_index *make_index(struct cgroup *cgrp)
+{
+	u64 end = clock_ns() + INDEX_WAIT_NS;
+	struct cgroup_index *ci;
+
+	do
+		ci = bpf_cgrp_storage_get(&cgroup_indices, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	while (!ci && (s64)(clock_ns() - end) < 0 && may_loop);
+	return ci;
+}
+
 static __always_inline s32 cgroup_add(struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 {
 	struct cgroup_index *ci;
@@ -82,7 +99,7 @@ static __always_inline s32 cgroup_add(struct cgroup *cgrp, struct scx_cgroup_ini
 
 	if (cgrp->level == 0)
 		return 0;
-	ci = bpf_cgrp_storage_get(&cgroup_indices, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	ci = make_index(cgrp);
 	if (!ci)
 		return -ENOMEM;
 	index = take_index();
