@@ -6,7 +6,8 @@
  *                                        scheduler is under test
  *   chaos sweep PID...                   end all processes that events left, except these
  *   chaos some N NAME...                 print N processes whose names begin with a NAME
- *   chaos affinity|deadline|trace|clock  loads; see work.h
+ *   chaos affinity|real_time|deadline|trace|clock
+ *                                        loads; see work.h
  *
  * Its lines start with '::'; record.py parses them.
  */
@@ -25,19 +26,20 @@ static _Noreturn void watch(bool want_scheduler)
 {
 	static struct health health;
 	static struct waits waits;
-	int64_t last = now_ns(), next = last;
+	int64_t last = now_ns(), next = last + WATCH_PERIOD_NS;
 	bool counted = false;
 
 	health.want_scheduler = want_scheduler;
 	open_kmsg(&health);
 	busy_cpus(&health, last);
+	open_real_time(&waits.real_time);
 	become_real_time(90);
 	while (!board->over) {
 		int64_t now;
 
-		next += WATCH_PERIOD_NS;
 		sleep_until(next);
 		now = now_ns();
+		next = now + WATCH_PERIOD_NS;
 		read_kmsg(&health);
 		look_at_scheduler(&health, now, now - last);
 		if (board->in_charge && counted)
@@ -122,6 +124,8 @@ int main(int argc, char **argv)
 		return some(atoi(argv[2]), argv + 3, argc - 3), 0;
 	if (!strcmp(what, "affinity") && argc > 4)
 		return affinity(argc - 2, argv + 2);
+	if (!strcmp(what, "real_time") && argc > 4)
+		return real_time(argc - 2, argv + 2);
 	if (!strcmp(what, "deadline") && argc > 5)
 		return deadline(argc - 2, argv + 2);
 	if (!strcmp(what, "trace") && argc > 2)

@@ -24,6 +24,11 @@ FAULTS = (
     # Real-time tasks cause the wait, so nothing must be found.
     Fault("tasks that wait behind a real-time hog", frozenset(),
           (at(500, "pinned 7 n=2,cpus=1"), at(600, "real_time 1 50 6"))),
+    # Most of these tasks do not run while the real-time tasks do. Nor does the watcher: when it
+    # looks again, the real-time tasks are gone.
+    Fault("tasks that wait behind real-time tasks that are gone before the watcher's next look",
+          frozenset(), (at(500, "pinned 7 n=450,cpus=1"),
+                        at(2500, "real_time 0 99 4"), at(2500, "real_time 1 99 4"))),
     # Without scx_roost nothing bounds the wait of a light task: its share here is 3 of 15,363. All
     # are in one session, since the kernel's own scheduler gives each session the same share.
     Fault("a task of SCHED_IDLE beside fifteen hogs", frozenset({"waits"}),

@@ -6,16 +6,22 @@
  *
  * Time in which real-time or deadline tasks had all CPUs that the task may use is counted
  * separately, in proportion. If they had a part of each of those CPUs, the smallest part counts.
+ * Real-time tasks may delay a look: then only the CPUs count that the task may use now and might
+ * use at the look before.
  */
 #ifndef CHAOS_WAITS_H
 #define CHAOS_WAITS_H
 
 #include "board.h"
+#include "real_time.h"
 #include <dirent.h>
 
 #define WAIT_LIMIT_NS	(5 * NSEC_PER_SEC / 2) /* half of the watchdog's timeout */
 #define WATCH_PERIOD_NS (NSEC_PER_SEC / 4)
-/* Kernel threads are many and mostly asleep, so they are inspected less often. */
+/*
+ * Kernel threads are many and mostly asleep, so they are inspected less often. A task that waits is
+ * inspected each time: its wait is shared out by what each CPU did since the last look.
+ */
 #define KTHREADS_EVERY	4
 /* So are sleeping tasks. */
 #define SLEEPERS_EVERY	2
@@ -31,13 +37,14 @@ struct seen {
 	int64_t at_ns;	       /* of the last look; 0: none */
 	int64_t waited_ns;     /* caused by the class under test */
 	int64_t excused_ns;    /* caused by real-time and deadline tasks */
+	uint64_t allowed;      /* the CPUs that it might use at the last look */
 	int schedstat, stat;   /* open files, or 0 */
 	bool runnable, asleep, kthread, told;
 };
 
 struct waits {
 	struct seen tasks[MAX_TIDS];
-	int64_t real_time_ns[MAX_CPUS]; /* on each CPU, since the last look */
+	struct real_time real_time;
 	struct {
 		int tid;
 		int64_t span_ns; /* since the last look at this task */
@@ -153,13 +160,18 @@ static bool read_schedstat(struct waits *w, int tid, int64_t *ran_ns, int64_t *t
 	return true;
 }
 
-static void count_real_time(struct waits *w, int tid, int64_t ran_ns)
+/* The CPUs that the task may use. A task that is gone: none. */
+static uint64_t cpus_allowed(int tid)
 {
-	struct stat_line line;
+	uint64_t allowed = 0;
+	cpu_set_t set;
 
-	if (is_real_time(sched_getscheduler(tid)) && read_stat(w, tid, &line) &&
-	    line.cpu < MAX_CPUS)
-		w->real_time_ns[line.cpu] += ran_ns;
+	if (sched_getaffinity(tid, sizeof(set), &set))
+		return 0;
+	for (int cpu = 0; cpu < board->nr_cpus && cpu < MAX_CPUS; cpu++)
+		if (CPU_ISSET(cpu, &set))
+			allowed |= 1ULL << cpu;
+	return allowed;
 }
 
 static void look_at_task(struct waits *w, int tid, int64_t now)
@@ -169,7 +181,7 @@ static void look_at_task(struct waits *w, int tid, int64_t now)
 	struct stat_line line = {};
 	bool ran;
 
-	if (t->at_ns && t->kthread && w->period % KTHREADS_EVERY)
+	if (t->at_ns && t->kthread && !t->runnable && w->period % KTHREADS_EVERY)
 		return;
 	if (t->at_ns && t->asleep && w->period % SLEEPERS_EVERY)
 		return;
@@ -184,8 +196,6 @@ static void look_at_task(struct waits *w, int tid, int64_t now)
 	w->tasks_seen++;
 	ran = !t->at_ns || t->ran_ns != ran_ns || t->times != times;
 	if (ran) {
-		if (t->at_ns && ran_ns > t->ran_ns)
-			count_real_time(w, tid, ran_ns - t->ran_ns);
 		t->runnable = t->asleep = t->told = false;
 		t->waited_ns = t->excused_ns = 0;
 	}
@@ -201,6 +211,7 @@ static void look_at_task(struct waits *w, int tid, int64_t now)
 			t->waited_ns = t->excused_ns = 0;
 		} else if (ran || !t->runnable) {
 			t->runnable = true;
+			t->allowed = cpus_allowed(tid);
 		} else if (w->nr_waiting < MAX_WAITING) {
 			/* Its wait is increased when it is known what each CPU did. */
 			w->waiting[w->nr_waiting].tid = tid;
@@ -255,22 +266,19 @@ static void look_at_all(struct waits *w, int64_t now)
 
 /*
  * The share of the time since the last look that real-time and deadline tasks left on the best CPU
- * that the task may use.
+ * that the task might use all the time.
  */
-static double our_part(const struct waits *w, int tid, int64_t passed_ns)
+static double our_part(const struct waits *w, uint64_t allowed, int64_t passed_ns)
 {
 	double best = 0;
-	cpu_set_t set;
 
-	if (sched_getaffinity(tid, sizeof(set), &set))
-		return 0;
 	for (int cpu = 0; cpu < board->nr_cpus; cpu++) {
-		double part = 1 - (double)w->real_time_ns[cpu] / passed_ns;
+		double part = 1 - (double)w->real_time.since_last_ns[cpu] / passed_ns;
 
-		if (CPU_ISSET(cpu, &set) && part > best)
+		if (allowed >> cpu & 1 && part > best)
 			best = part;
 	}
-	return best;
+	return best < 1 ? best : 1;
 }
 
 /*
@@ -343,15 +351,18 @@ static void forget_old(struct waits *w, int64_t now)
 static void look_at_waits(struct waits *w, int64_t now, int64_t passed_ns)
 {
 	w->nr_waiting = 0;
-	memset(w->real_time_ns, 0, sizeof(w->real_time_ns));
+	look_at_real_time(&w->real_time);
 	look_at_all(w, now);
 	for (int i = 0; i < w->nr_waiting; i++) {
 		int tid = w->waiting[i].tid;
+		struct seen *t = &w->tasks[tid];
+		uint64_t allowed = cpus_allowed(tid);
 		int64_t span_ns = w->waiting[i].span_ns,
-			ours_ns = span_ns * our_part(w, tid, passed_ns);
+			ours_ns = span_ns * our_part(w, t->allowed & allowed, passed_ns);
 
-		w->tasks[tid].waited_ns += ours_ns;
-		w->tasks[tid].excused_ns += span_ns - ours_ns;
+		t->allowed = allowed;
+		t->waited_ns += ours_ns;
+		t->excused_ns += span_ns - ours_ns;
 		judge_wait(w, tid);
 	}
 	forget_old(w, now);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Loads of this project: affinity storms that check where they run, deadline tasks, tracing, steps
- * of the clock.
+ * Loads of this project: affinity storms that check where they run, real-time and deadline tasks,
+ * tracing, steps of the clock.
  */
 #ifndef CHAOS_WORK_H
 #define CHAOS_WORK_H
@@ -111,6 +111,37 @@ static int affinity(int argc, char **argv)
 		tasks[i].changes++;
 		sched_setaffinity(pids[i], sizeof(set), &set);
 		tasks[i].changes++;
+	}
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
+
+/*
+ * real_time CPU PRIORITY SECONDS: a busy task of SCHED_FIFO. It is gone as soon as it ends: with
+ * SIGCHLD ignored, the kernel reaps it.
+ */
+static int real_time(int argc, char **argv)
+{
+	struct sched_param param = { .sched_priority = atoi(argv[1]) };
+	int64_t until = work_ends(argv[2]);
+	cpu_set_t set;
+
+	if (argc < 3)
+		return 2;
+	signal(SIGCHLD, SIG_IGN);
+	if (!fork()) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prctl(PR_SET_NAME, "chaos-real-time");
+		CPU_ZERO(&set);
+		CPU_SET(atoi(argv[0]), &set);
+		/* While the CPU is offline there is none that it might use. */
+		if (sched_setaffinity(0, sizeof(set), &set) ||
+		    sched_setscheduler(0, SCHED_FIFO, &param))
+			_exit(0);
+		while (now_ns() < until)
+			;
+		_exit(0);
 	}
 	while (wait(NULL) > 0)
 		;

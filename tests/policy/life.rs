@@ -645,3 +645,27 @@ fn one_overdue_task_at_a_time() {
     machine.kernel.view(0).1.local = 1;
     assert_ne!(machine.enqueue(2, 0).to, To::Local);
 }
+
+/// Where real-time tasks take a part of the CPU, slices shrink by as much, or the waiting tasks would
+/// not all have their turn in time. The kernel leaves our class a twentieth.
+#[test]
+fn slices_shrink_beside_real_time_tasks() {
+    let cap = |rt_util| {
+        let mut machine = Machine::new(1, MAINLINE);
+        machine.run(0, 0);
+        machine.kernel.view(0).0.rt_util = rt_util;
+        for task in 1..8 {
+            machine.kernel.set_cpu(task, 0);
+            machine.enqueue(task, WAKEUP);
+        }
+        machine.at(NOW + WAIT_BOUND);
+        machine.run(0, 0);
+        machine.dispatch(0);
+        machine.kernel.world().cpu(0).slice_cap
+    };
+    let whole = cap(0);
+    assert_eq!(whole, WAIT_BOUND / 4 / 2 / 8);
+    assert_eq!(cap(512), whole / 2);
+    assert_eq!(cap(1024), cap(1000));
+    assert!((19..=21).contains(&(whole / cap(1024))));
+}

@@ -10,7 +10,8 @@
  * the earliest deadline of both runs. After each turn the queues change roles: the young one, with
  * all its tasks, becomes the old one. If the old one is not empty at the end of its turn, it is
  * late: it is served out of turn until it is empty. This needs no walk over a queue.
- * Slices shrink with the number of waiting tasks. While a queue is late, no wakeup preempts.
+ * Slices shrink with the number of waiting tasks, and with what tasks of higher classes leave of the
+ * CPU. While a queue is late, no wakeup preempts.
  * A task keeps the time since which it waits over all changes, as the kernel does. One that is
  * queued anew after a long wait goes into the old queue, unless that is late. After a very long
  * wait it runs at once, unless another task is about to.
@@ -40,6 +41,12 @@
 
 /* No slice is shorter. ns */
 #define SLICE_CAP_MIN 25000ULL
+
+/*
+ * A kernel that has ext_server keeps this part of a CPU for our class beside real-time tasks: 50 ms
+ * of each second.
+ */
+#define KEPT_PARTS    20
 
 /*
  * For each LATE_CROWD tasks in a late queue one more of them is served before the earliest
@@ -145,8 +152,18 @@ static __always_inline u32 queue_for(s32 cpu, const struct task_state *ts, u64 n
 
 /* ---- turns ---- */
 
+/* What tasks of higher classes leave of the next @ns on @cpu, if they go on as they did lately. */
+static __always_inline u64 left_for_us(s32 cpu, u64 ns)
+{
+	u64 taken = cpu_rt_util(cpu), least = CAPACITY_SCALE / KEPT_PARTS;
+
+	return ns * (taken + least < CAPACITY_SCALE ? CAPACITY_SCALE - taken : least) /
+	       CAPACITY_SCALE;
+}
+
 /*
- * The slice with which @length tasks all run within @ns. Half of that may go to context switches.
+ * The slice with which @length tasks all run in @ns of the CPU. Half of that may go to context
+ * switches.
  */
 static __always_inline u64 slice_cap(u64 ns, u32 length)
 {
@@ -167,17 +184,18 @@ static __always_inline void turn_begins(s32 cpu, struct cpu_state *cs, u64 now)
 	length = queue_length(old_queue(cpu));
 	cs->old_waits = length > 0;
 	cs->late = 0;
-	cs->slice_cap = slice_cap(turn, length);
+	cs->slice_cap = slice_cap(left_for_us(cpu, turn), length);
 	cs->turn_at = now + turn;
 }
 
-static __always_inline void late_begins(struct cpu_state *cs, u32 length)
+static __always_inline void late_begins(s32 cpu, struct cpu_state *cs, u32 length)
 {
 	u32 crowds = 1 + length / LATE_CROWD;
+	u64 service = wait_bound() / LATE_PARTS;
 
 	cs->late = crowds;
 	cs->late_turns = crowds;
-	cs->slice_cap = slice_cap(wait_bound() / LATE_PARTS, length + length / crowds);
+	cs->slice_cap = slice_cap(left_for_us(cpu, service), length + length / crowds);
 }
 
 /* The turn of @cpu's queues is over: the old one is late, or the next turn begins. */
@@ -189,7 +207,7 @@ subprog u32 turn_over(s32 cpu, u64 now)
 	if (!length)
 		turn_begins(cpu, cs, now);
 	else if (!cs->late)
-		late_begins(cs, length);
+		late_begins(cpu, cs, length);
 	return 0;
 }
 
