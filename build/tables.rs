@@ -3,8 +3,8 @@
 //! passed on unchanged, as one line of a macro call. The macros are in src/policy/features.rs and
 //! src/wire/stats/.
 
-/// FEATURE(name, "source", "help") -> `name, roost_feature_FEATURE_name, "", "source", "help";`
-/// SUBSWITCH(name, parent, "source", "help") -> the same with "parent".
+/// FEATURE(name, "source", "counters", "help") -> `name, roost_feature_FEATURE_name, "", "source",
+/// "counters", "help";` SUBSWITCH(name, parent, ...) -> the same with "parent".
 pub fn features(path: &str) -> Result<String, String> {
     let mut lines = Vec::new();
     for row in rows(path, &["FEATURE", "SUBSWITCH"])? {

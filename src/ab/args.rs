@@ -54,7 +54,7 @@ Examples:
 The search tries these changes, but none to what --base sets:
   each feature switched the other way
   half and twice the value of slice-us, min-slice-us and migration-cost-us
-  half and twice the value of claim-ttl-us, if the base has claim_expiry
+  half and twice the value of claim-ttl-us, if the base has claim
   half and twice the value of delay-us, if the base has delay_migration
   fits-margin 20 and fits-rt 1, if the base has util_fits
 

@@ -191,39 +191,6 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// Counters of each feature. One of them grows when the feature changes a decision.
-/// `delay_only_idle` and `delay_hold_claim` only change how delays work, so they have the counters
-/// of delays.
-pub const TRACES: &[(&str, &[&str])] = &[
-    ("prev_idle", &["wa_prev_idle"]),
-    ("sis_util", &["sis_budget_out"]),
-    ("wide_idle", &["wide_node", "wide_machine"]),
-    ("burst_slice", &["burst_request", "burst_preempt"]),
-    ("prev_core", &["prev_core"]),
-    ("core_first", &["core_first"]),
-    ("sync_local", &["sync_local"]),
-    ("recent_core", &["recent_core"]),
-    ("sync_core", &["sync_core", "sync_core_passed"]),
-    ("prev_core_fits", &["prev_core_small"]),
-    ("claim", &["claim_seen", "claim_conflict"]),
-    ("claim_plain", &["claim_set"]),
-    ("claim_expiry", &["claim_expired"]),
-    ("core_claim", &["claim_seen", "core_claim_conflict"]),
-    ("avg_idle", &["steal_skipped"]),
-    (
-        "avg_idle_every",
-        &["avg_idle_fork", "avg_idle_steal", "avg_idle_other"],
-    ),
-    ("avg_idle_scan", &["idle_scan_bound"]),
-    ("util_fits", &["fits_target", "fits_prev", "fits_recent"]),
-    ("bias_prev", &["bias_prev_first", "bias_prev_last"]),
-    ("delay_migration", &["delay_wake", "delay_fork"]),
-    ("delay_repick", &["delay_repick"]),
-    ("delay_only_idle", &["delay_wake", "delay_fork"]),
-    ("delay_hold_claim", &["delay_wake", "delay_fork"]),
-    ("smt_spread", &["spread_wakeup", "spread_run"]),
-];
-
 /// True if something acted that differs between the two. `moved`: did this counter grow in the runs
 /// of that variant? A feature is looked up in the runs that have it, a tunable in all runs.
 pub fn exercised(base: &Variant, other: &Variant, moved: impl Fn(&Variant, &str) -> bool) -> bool {
@@ -240,7 +207,7 @@ pub fn exercised(base: &Variant, other: &Variant, moved: impl Fn(&Variant, &str)
     }
     let acts = |tunable: &&str| {
         let parent = features::known_tunable(tunable).map_or("", |t| t.parent);
-        let mut counters = traces(parent).iter();
+        let mut counters = counters_of(parent);
         parent.is_empty() || counters.any(|c| moved(base, c) || moved(other, c))
     };
     if set.iter().any(acts) {
@@ -253,7 +220,7 @@ pub fn exercised(base: &Variant, other: &Variant, moved: impl Fn(&Variant, &str)
         } else {
             other
         };
-        traces(row.name).iter().any(|counter| moved(with, counter))
+        counters_of(row.name).any(|counter| moved(with, counter))
     })
 }
 
@@ -264,7 +231,7 @@ fn tunables_apart<'a>(a: &'a Change, b: &'a Change) -> impl Iterator<Item = &'a 
     names.filter(apart).map(String::as_str)
 }
 
-fn traces(feature: &str) -> &'static [&'static str] {
-    let row = TRACES.iter().find(|(name, _)| *name == feature);
-    row.map_or(&[], |(_, counters)| counters)
+fn counters_of(feature: &str) -> impl Iterator<Item = &'static str> {
+    let row = features::feature(feature);
+    row.map_or("", |f| f.counters).split_whitespace()
 }

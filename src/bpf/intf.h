@@ -36,8 +36,8 @@ enum {
 };
 
 enum roost_feature_bit {
-#define FEATURE(name, source, help)	      FEATURE_BIT_##name,
-#define SUBSWITCH(name, parent, source, help) FEATURE_BIT_##name,
+#define FEATURE(name, source, counters, help)		FEATURE_BIT_##name,
+#define SUBSWITCH(name, parent, source, counters, help) FEATURE_BIT_##name,
 #include "features.tbl.h"
 #undef SUBSWITCH
 #undef FEATURE
@@ -45,8 +45,8 @@ enum roost_feature_bit {
 };
 
 enum roost_feature {
-#define FEATURE(name, source, help)	      FEATURE_##name = 1 << FEATURE_BIT_##name,
-#define SUBSWITCH(name, parent, source, help) FEATURE_##name = 1 << FEATURE_BIT_##name,
+#define FEATURE(name, source, counters, help)		FEATURE_##name = 1 << FEATURE_BIT_##name,
+#define SUBSWITCH(name, parent, source, counters, help) FEATURE_##name = 1 << FEATURE_BIT_##name,
 #include "features.tbl.h"
 #undef SUBSWITCH
 #undef FEATURE
@@ -137,7 +137,7 @@ struct task_policy {
 	/* ns */
 	u64 slice_ns;	  /* request of a task without one of its own (kernel: base_slice_ns) */
 	u64 min_slice_ns; /* a wakeup does not preempt a running task before this */
-	u64 claim_ttl_ns; /* at most 1 s; with claim_expiry an older claim does not count */
+	u64 claim_ttl_ns; /* at most 1 s; an older claim does not count */
 	/* util_fits */
 	u32 fits_scale; /* factor of demand, in 1/CAPACITY_SCALE; CAPACITY_SCALE: no margin */
 	u32 fits_rt;	/* 1: subtract real-time, deadline and interrupt time from the capacity */

@@ -45,7 +45,7 @@ STAT(fork_busy, "fork: no CPU is idle; the least loaded CPU of the idlest group"
 /* claims: what wakeups found and took (feature claim) */
 STAT(claim_set, "idle CPUs claimed")
 STAT(claim_seen, "an idle CPU or core was passed over because another wakeup had claimed it")
-STAT(claim_expired, "claims taken over because they were too old (feature claim_expiry)")
+STAT(claim_expired, "claims taken over because they were older than claim-ttl-us")
 STAT(claim_lost, "claims taken over that nothing had released after 2 s (must stay 0)")
 /* util_fits and bias_prev: rungs that gave a CPU, which were tried first, and what it cost */
 STAT(fits_target, "the target, busy, with room for the task (feature util_fits)")
@@ -76,7 +76,6 @@ MACHINE_STAT(claim_clear_idle, "claims ended because the CPU went idle or anothe
 /* delayed migration: how delays ended, and the timer */
 STAT(delay_cancel, "the task ran beside its waker in time and did not move")
 STAT(delay_expire, "the task moved at the end of the delay")
-STAT(delay_repick, "of these, those that moved to another idle CPU, because theirs became busy (feature delay_repick)")
 STAT(delay_stolen, "another CPU took the task before the end of the delay")
 STAT(delay_overdue, "another CPU took the task after the end of the delay, before the timer moved it")
 STAT(delay_disallowed, "the task stayed: its CPU is no longer allowed, is offline, or runs a task of a higher class")

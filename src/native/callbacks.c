@@ -129,15 +129,9 @@ s32 roost_delay_over(struct world *w, port_task *p)
 {
 	struct task_state *ts = task_state_if(p);
 	s32 placed = ts->delay_cpu - 1;
-	u64 now, began;
 
 	the_world = w;
-	now = cpu_clock();
-	began = delay_take(ts);
-	if (!began)
-		return NO_CPU;
-	delay_unclaim(ts->pol.arm, placed, began);
-	return delay_goes_to(p, ts, now);
+	return delay_take(ts) && task_allowed(p, placed) ? placed : NO_CPU;
 }
 
 /*
@@ -145,9 +139,9 @@ s32 roost_delay_over(struct world *w, port_task *p)
  * Nothing waits, and nothing moves when the time is over. So no claim is made, and no fork is
  * counted.
  */
-static bool exec_stays(const struct wakeup *w, s32 cpu, bool idle)
+static bool exec_stays(const struct wakeup *w, s32 cpu)
 {
-	return delay_may(w, cpu) && delay_pays(w->features, w->arm, cpu, idle);
+	return delay_may(w, cpu) && low_freq(w->arm, cpu);
 }
 
 s32 roost_descended(struct world *w, port_task *p, s32 cpu, bool idle, bool exec)
@@ -165,7 +159,7 @@ s32 roost_descended(struct world *w, port_task *p, s32 cpu, bool idle, bool exec
 	facts.this_cpu = this_cpu();
 	facts.this_allowed = task_allowed(p, facts.this_cpu);
 	if (exec)
-		return exec_stays(&facts, cpu, idle) ? facts.this_cpu : cpu;
+		return exec_stays(&facts, cpu) ? facts.this_cpu : cpu;
 	ts->woken_at = 0;
 	inherit(ts, task_is_idle(current_task()) ? NULL : task_state_if(current_task()), &facts);
 	count_for(facts.arm, idle ? STAT_fork_idle : STAT_fork_busy);

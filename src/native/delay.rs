@@ -37,12 +37,4 @@ impl World {
         let began = self.run(|w| unsafe { sys::roost_delay_runs(w, &mut task.state, cpu, now) });
         (began > 0).then_some(began)
     }
-
-    /// The CPU to which a task moves whose delay is over; None: it stays.
-    pub fn delay_goes_to(&mut self, task: &Task, now: u64) -> Option<usize> {
-        let mut port = task.port();
-        // SAFETY: see `delay_take`; C checks the CPU.
-        let to = self.run(|w| unsafe { sys::roost_delay_goes_to(w, &mut port, &task.state, now) });
-        usize::try_from(to).ok()
-    }
 }

@@ -157,12 +157,6 @@ u64 roost_delay_runs(struct world *w, struct task_state *ts, s32 cpu, u64 now)
 	return delay_runs(ts, cpu, now);
 }
 
-s32 roost_delay_goes_to(struct world *w, port_task *p, const struct task_state *ts, u64 now)
-{
-	the_world = w;
-	return delay_goes_to(p, ts, now);
-}
-
 /* ---- queues ---- */
 
 void roost_queue_join(struct world *w, s32 cpu, struct task_state *ts, u64 now)

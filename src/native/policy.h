@@ -72,7 +72,6 @@ void roost_placed_nowhere(struct world *w, struct task_state *ts);
 bool roost_delay_due(const struct task_state *ts, u64 now);
 u64 roost_delay_take(struct world *w, struct task_state *ts);
 u64 roost_delay_runs(struct world *w, struct task_state *ts, s32 cpu, u64 now);
-s32 roost_delay_goes_to(struct world *w, port_task *p, const struct task_state *ts, u64 now);
 
 /* idle periods (avg_idle.h) */
 void roost_idle_begins(struct world *w, s32 cpu, u64 now);

@@ -16,6 +16,8 @@ pub struct Feature {
     pub parent: &'static str,
     /// The author of the proposal.
     pub source: &'static str,
+    /// Counters, separated by blanks. One of them grows when the feature changes a decision.
+    pub counters: &'static str,
     pub help: &'static str,
     pub bit: FeatureSet,
 }
@@ -54,7 +56,7 @@ impl fmt::Display for FeatureSet {
 }
 
 macro_rules! feature_table {
-    ($($name:ident, $bit:ident, $parent:literal, $source:literal, $help:literal;)*) => {
+    ($($name:ident, $bit:ident, $parent:literal, $source:literal, $counters:literal, $help:literal;)*) => {
         /// The features as constants.
         #[allow(non_upper_case_globals)]
         pub mod bits {
@@ -64,7 +66,8 @@ macro_rules! feature_table {
 
         pub const FEATURES: &[Feature] =
             &[$(Feature {
-                name: stringify!($name), parent: $parent, source: $source, help: $help, bit: bits::$name,
+                name: stringify!($name), parent: $parent, source: $source, counters: $counters,
+                help: $help, bit: bits::$name,
             }),*];
     };
 }
@@ -105,7 +108,6 @@ pub const PRESETS: &[Preset] = &[
             .with(bits::core_first)
             .with(bits::sync_local)
             .with(bits::claim)
-            .with(bits::claim_expiry)
             .with(bits::core_claim)
             .with(bits::smt_spread),
     },
@@ -292,7 +294,7 @@ pub const MIGRATION_COST: Tunable = Tunable {
 
 pub const CLAIM_TTL: Tunable = Tunable {
     name: "claim-ttl-us",
-    parent: "claim_expiry",
+    parent: "claim",
     unit: "us",
     default: Default::Fixed(1_000),
     min: 50,
@@ -392,7 +394,6 @@ mod tests {
             .with(bits::core_first)
             .with(bits::sync_local)
             .with(bits::claim)
-            .with(bits::claim_expiry)
             .with(bits::core_claim)
             .with(bits::smt_spread);
         assert_eq!(diff("roost", "mainline"), own);
@@ -436,7 +437,7 @@ mod tests {
         }
         assert_eq!(
             CLAIM_TTL.helped(),
-            "With claim_expiry: an older claim of an idle CPU counts for nothing"
+            "With claim: an older claim of an idle CPU counts for nothing"
         );
     }
 

@@ -7,7 +7,8 @@ use scx_roost::ab::result::{Header, Recorded};
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::verdict::Verdict;
 use scx_roost::ab::tune::{Tuned, candidates, rounds, tune};
-use scx_roost::ab::variant::{Scope, TRACES, Variant, exercised};
+use scx_roost::ab::variant::{Scope, Variant, exercised};
+use scx_roost::policy::features::{FEATURES, feature};
 
 /// Searches on a machine on which each of these changes multiplies a run's time by its factor.
 fn tuned(base: &str, times: &[(&str, f64)], seed: u64) -> (Tuned, Vec<String>) {
@@ -44,7 +45,7 @@ fn runs(header: &Header, times: &[(&str, f64)], seed: u64) -> Recorded {
     let (mut recorded, _) = played(header, &mut machine).unwrap();
     // Each feature acts in each run.
     for run in &mut recorded.runs {
-        for counter in TRACES.iter().flat_map(|(_, counters)| *counters) {
+        for counter in FEATURES.iter().flat_map(|f| f.counters.split_whitespace()) {
             run.counters.insert(counter.to_string(), 5);
         }
     }
@@ -90,8 +91,7 @@ fn tunables_are_tried_that_act() {
     assert_eq!(tunables("mainline", 8, Scope::Workload), of(&[&always]));
     let claim = ["claim-ttl-us=500", "claim-ttl-us=2000"];
     assert_eq!(machine("roost"), of(&[&always, &claim, &cost]));
-    assert_eq!(machine("roost+claim_expiry=off"), of(&[&always, &cost]));
-    assert_eq!(machine("patra"), of(&[&always, &cost]));
+    assert_eq!(machine("patra"), of(&[&always, &claim, &cost]));
     let delay = ["delay-us=25", "delay-us=100"];
     assert_eq!(machine("smove"), of(&[&always, &cost, &delay]));
     let fits = ["fits-margin=20", "fits-rt=1"];
@@ -219,7 +219,7 @@ fn three_are_put_together_where_so_many_help() {
 /// A value of a tunable is not combined with its feature switched off, whichever comes first.
 #[test]
 fn no_tunable_is_put_together_without_its_feature() {
-    let (off, ttl) = (("claim_expiry=off", 0.6), ("claim-ttl-us=500", 0.6));
+    let (off, ttl) = (("claim=off", 0.6), ("claim-ttl-us=500", 0.6));
     // Three changes are combined in their order.
     for (first, second) in [(off, ttl), (ttl, off)] {
         let helps = [first, second, ("slice-us=1400", 0.8)];
@@ -247,10 +247,10 @@ fn what_never_acted_was_looked_at_too() {
         ("prev_idle=off", 1.2),
     ];
     let spoil = |recorded: &mut Recorded| {
-        let claims = TRACES.iter().find(|(name, _)| *name == "claim").unwrap().1;
+        let claims = feature("claim").unwrap().counters;
         for run in &mut recorded.runs {
             run.counters
-                .retain(|counter, _| !claims.contains(&counter.as_str()));
+                .retain(|counter, _| !claims.split(' ').any(|c| c == counter));
         }
     };
     let (tuned, _) = searched(&all, &helps, &spoil);

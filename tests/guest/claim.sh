@@ -48,13 +48,13 @@ scx_roost() { exec scx_roost_spin "$@"; }
 stacked --preset mainline
 check "without claims tasks are stacked (got $stacked)" [ "$stacked" -ge $ROUNDS ]
 check "and nothing is claimed" [ "$(counter claim_set /tmp/totals)" = 0 ]
-stacked --preset mainline --enable claim
+# The spin lasts as long as a claim does by default.
+stacked --preset mainline --enable claim --claim-ttl-us 100000
 check "with claims none is (got $stacked)" [ "$stacked" = 0 ]
 check "every claim has ended, or stands" no_claim_lost
 stacked --preset patra
 check "with the source's plain claims none but $MET at most (got $stacked)" within 0 $MET "$stacked"
-# The spin lasts as long as a claim does by default.
-stacked --preset mainline --enable claim --enable claim_expiry --claim-ttl-us 100000 --enable core_claim
+stacked --preset mainline --enable claim --claim-ttl-us 100000 --enable core_claim
 check "with all of claim's switches none is (got $stacked)" [ "$stacked" = 0 ]
 check "every claim has ended, expired, or stands" no_claim_lost
 stacked --preset roost --claim-ttl-us 100000

@@ -49,7 +49,7 @@ ledger() {
 	# shellcheck disable=SC2086 # lists of names
 	left=$(($(sum $DELAYED) - $(sum $ENDED)))
 	check "every delay has ended, once ($left left of $(sum $DELAYED))" within -4 4 "$left"
-	for name in $DELAYED $ENDED delay_idle_here delay_fast delay_unknown delay_repick delay_late delay_timer_arm delay_timer_fire delay_timer_spurious; do
+	for name in $DELAYED $ENDED delay_idle_here delay_fast delay_unknown delay_late delay_timer_arm delay_timer_fire delay_timer_spurious; do
 		printf '%s %s, ' $name "$(counter $name /tmp/totals)"
 	done | sed 's/^/# /'
 	echo
@@ -134,14 +134,13 @@ mark
 delay 40 kill >/tmp/out
 cat /tmp/out
 positive "B11, killed during the delay" delay_fork
-scx_roost ctl set --enable delay_only_idle --enable delay_repick --set delay-us=1000
+scx_roost ctl set --set delay-us=1000
 forked -n 6 10 spin
 hackbench -p -g 2 -f 4 -l 60 >/dev/null
-positive "delay_repick" delay_repick
 positive "B16, it may be stolen before its time" delay_stolen
-scx_roost ctl set --enable claim --enable delay_hold_claim
+scx_roost ctl set --enable claim
 hackbench -p -g 2 -f 4 -l 60 >/dev/null
-positive "with all sub-switches" delay_wake
+positive "with claims" delay_wake
 ledger
 hist=$(sed -n 's/.*"delay_wait":\[\([0-9,]*\)\].*/\1/p' /tmp/totals | tail -n 1)
 check "waits are in the histogram ($hist)" [ "$(echo "$hist" | tr ',' '\n' | awk '{ s += $1 } END { print s + 0 }')" -gt 0 ]

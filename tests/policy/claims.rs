@@ -303,10 +303,6 @@ fn a_third_task_ends_plain_claims_only() {
 #[test]
 fn who_comes_late_does_not_end_anothers_claim() {
     let mut late = Claimed::by(CORES);
-    let later = Features {
-        claim_expiry: true,
-        ..CORES
-    };
     let mut waker = Task::new(1, &late.world);
     let now = NOW + CLAIM_TTL + 1;
     let (at, _) = place(
@@ -314,7 +310,7 @@ fn who_comes_late_does_not_end_anothers_claim() {
         &late.world,
         &mut waker,
         4,
-        later,
+        CORES,
         now,
     );
     assert_eq!(at.cpu as usize, late.cpu);

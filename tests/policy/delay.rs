@@ -35,11 +35,10 @@ fn machine() -> World {
     world
 }
 
-/// A task whose previous CPU is the waker's, 0, wakes at `now`. `more`: features that placement
-/// does not use.
-fn wake(world: &mut World, features: Features, more: u32, now: u64) -> Task {
+/// A task whose previous CPU is the waker's, 0, wakes at `now`.
+fn wake(world: &mut World, features: Features, now: u64) -> Task {
     let mut task = Task::new(7, world);
-    let bits = features.bits() | more;
+    let bits = features.bits();
     task.state.pol.features = bits;
     let facts = world.facts().clone();
     let mut wakeup = Wakeup::new(&mut task, 0, 0, &facts);
@@ -49,25 +48,18 @@ fn wake(world: &mut World, features: Features, more: u32, now: u64) -> Task {
     task
 }
 
-fn delayed(features: Features, more: u32) -> (World, Task) {
+fn delayed(features: Features) -> (World, Task) {
     let mut world = machine();
-    let task = wake(&mut world, features, more, NOW);
+    let task = wake(&mut world, features, NOW);
     assert_eq!(world.count(STAT_delay_wake), 1);
     assert_eq!(task.state.delay_cpu, 2, "1 + the CPU");
     (world, task)
 }
 
-fn bit(name: &str) -> u32 {
-    scx_roost::policy::features::feature(name)
-        .expect(name)
-        .bit
-        .0
-}
-
 /// B2
 #[test]
 fn who_has_not_run_moves_when_the_time_is_over() {
-    let (mut world, mut task) = delayed(SMOVE, 0);
+    let (mut world, mut task) = delayed(SMOVE);
     for early in [NOW, NOW + 1, NOW + DELAY - SLACK - 1] {
         assert!(!world.delay_due(&task, early), "at {}", early - NOW);
     }
@@ -75,7 +67,6 @@ fn who_has_not_run_moves_when_the_time_is_over() {
         assert!(world.delay_due(&task, due), "at {}", due - NOW);
     }
     assert_eq!(world.delay_take(&mut task), Some(NOW));
-    assert_eq!(world.delay_goes_to(&task, NOW + DELAY), Some(1));
     assert!(!world.delay_due(&task, NOW + DELAY), "once");
     assert_eq!(world.delay_take(&mut task), None);
 }
@@ -89,7 +80,7 @@ fn who_runs_does_not_move() {
         (2, DELAY - 1, STAT_delay_stolen),
         (2, DELAY, STAT_delay_overdue),
     ] {
-        let (mut world, mut task) = delayed(SMOVE, 0);
+        let (mut world, mut task) = delayed(SMOVE);
         world.join(0, &mut task, NOW);
         assert_eq!(
             world.delay_runs(&mut task, Some(cpu), NOW + after),
@@ -109,18 +100,10 @@ fn who_runs_does_not_move() {
 /// B9: a change of affinity queues the task anew.
 #[test]
 fn who_is_queued_anew_does_not_move() {
-    let (mut world, mut task) = delayed(SMOVE, 0);
+    let (mut world, mut task) = delayed(SMOVE);
     assert_eq!(world.delay_runs(&mut task, None, NOW + 1), Some(NOW));
     assert_eq!(world.count(STAT_delay_dropped), 1);
     assert!(!world.delay_due(&task, NOW + DELAY));
-}
-
-/// B10: it does not move to a CPU that by then is forbidden or offline.
-#[test]
-fn the_destination_is_asked_again() {
-    let (mut world, mut task) = delayed(SMOVE, bit("delay_repick"));
-    task.allow(&[0b1101], &world.facts().clone());
-    assert_eq!(world.delay_goes_to(&task, NOW + DELAY), None);
 }
 
 /// B12
@@ -128,7 +111,7 @@ fn the_destination_is_asked_again() {
 fn each_has_its_own_time() {
     let mut world = machine();
     let begun = [0, 10_000, 20_000].map(|at| NOW + at);
-    let tasks = begun.map(|at| wake(&mut world, SMOVE, 0, at));
+    let tasks = begun.map(|at| wake(&mut world, SMOVE, at));
     for (task, at) in tasks.iter().zip(begun) {
         assert!(!world.delay_due(task, at + DELAY - SLACK - 1));
         assert!(world.delay_due(task, at + DELAY));
@@ -136,35 +119,6 @@ fn each_has_its_own_time() {
     let due = |now| tasks.each_ref().map(|t| world.delay_due(t, now));
     assert_eq!(due(NOW + DELAY), [true, false, false]);
     assert_eq!(due(NOW + DELAY + 10_000), [true, true, false]);
-}
-
-#[test]
-fn a_busy_destination_is_gone_to_or_with_repick_another_taken() {
-    let goes = |more: u32, idle: &[usize]| {
-        let (mut world, task) = delayed(SMOVE, more);
-        world.set_busy(1);
-        idle.iter().for_each(|&cpu| world.set_idle(cpu));
-        world.delay_goes_to(&task, NOW + DELAY)
-    };
-    let repick = bit("delay_repick");
-    assert_eq!(goes(0, &[2]), Some(1), "as the source");
-    assert_eq!(goes(repick, &[2]), Some(2));
-    assert_eq!(goes(repick, &[]), Some(1), "nothing is idle");
-    assert_eq!(goes(repick, &[1, 2]), Some(1), "it is idle still");
-}
-
-/// Another wakeup has just claimed CPU 2.
-#[test]
-fn repick_leaves_a_claimed_cpu_alone() {
-    let claiming = Features {
-        claim: true,
-        ..SMOVE
-    };
-    let (mut world, task) = delayed(claiming, bit("delay_repick"));
-    world.set_busy(1);
-    [2, 3].iter().for_each(|&cpu| world.set_idle(cpu));
-    world.cpu_mut(2).claim = NOW;
-    assert_eq!(world.delay_goes_to(&task, NOW + DELAY), Some(3));
 }
 
 /// One task waits on CPU 0 for its move.
@@ -202,7 +156,7 @@ impl Queues for OneDelayed {
 /// there says.
 #[test]
 fn a_delayed_task_may_be_stolen() {
-    let (mut world, task) = delayed(SMOVE, 0);
+    let (mut world, task) = delayed(SMOVE);
     world.mark_waiting(0);
     let mut queues = OneDelayed {
         port: task.port(),
@@ -212,29 +166,16 @@ fn a_delayed_task_may_be_stolen() {
     assert!(world.steal(1, &mut queues, NOW + 1, true));
 }
 
-/// C10, H1: the claim of the destination is released at once or, with delay_hold_claim, when the
-/// task goes elsewhere.
+/// C10: the claim of the destination is released at once.
 #[test]
 fn the_claim_of_the_destination() {
     let claiming = Features {
         claim: true,
         ..SMOVE
     };
-    let (world, _) = delayed(claiming, 0);
+    let (world, _) = delayed(claiming);
     assert_eq!(world.cpu(1).claim, 0);
-    let hold = Features {
-        delay_hold_claim: true,
-        ..claiming
-    };
-    let (mut world, mut task) = delayed(hold, 0);
-    assert_eq!(world.cpu(1).claim, NOW, "kept while it waits");
-    world.join(0, &mut task, NOW);
-    world.delay_runs(&mut task, Some(0), NOW + 1);
-    assert_eq!(world.cpu(1).claim, 0, "it ran elsewhere");
     assert_eq!(world.count(STAT_claim_release), 1);
-    let (mut world, mut task) = delayed(hold, 0);
-    assert_eq!(world.delay_take(&mut task), Some(NOW));
-    assert_eq!(world.cpu(1).claim, NOW, "kept until it is there");
 }
 
 /// With freq_stale_ms 0, the frequencies that ticks see (of CAPACITY_SCALE) count, and those that
@@ -251,7 +192,7 @@ fn the_frequency_that_ticks_see() {
         world.policy_mut().freq_stale_ms = 0;
         world.policy_mut().threshold[0].fill(threshold);
         (world.cpu_mut(1).slow, world.cpu_mut(1).ticked) = (slow, 1);
-        let task = wake(&mut world, SMOVE, 0, NOW);
+        let task = wake(&mut world, SMOVE, NOW);
         assert_eq!(task.state.delay_at > 0, low, "{slow} {threshold}");
         assert_eq!(world.count(STAT_delay_unknown), 0);
     }
@@ -265,7 +206,7 @@ fn a_cpu_that_has_not_ticked_is_slow() {
         world.policy_mut().freq_stale_ms = 0;
         world.policy_mut().threshold[0].fill(threshold);
         world.cpu_mut(1).ticked = ticked;
-        let task = wake(&mut world, SMOVE, 0, NOW);
+        let task = wake(&mut world, SMOVE, NOW);
         assert_eq!(task.state.delay_at > 0, low, "{ticked} {threshold}");
     }
 }
@@ -297,7 +238,7 @@ fn thresholds_are_of_a_cpu() {
         let mut world = machine();
         world.policy_mut().threshold[0].fill(0);
         world.policy_mut().threshold[0][cpu] = THRESHOLD;
-        let task = wake(&mut world, SMOVE, 0, NOW);
+        let task = wake(&mut world, SMOVE, NOW);
         assert_eq!(task.state.delay_at > 0, is_delayed, "CPU {cpu}");
     }
 }

@@ -121,7 +121,7 @@ fn frequency(cpu: usize) -> u32 {
 }
 
 /// Sets each CPU to one of `base` (3 to 6) states; a digit of `states` each. In order: busy, idle,
-/// claimed, core claimed, then both claims so old that they have expired under claim_expiry.
+/// claimed, core claimed, then both claims so old that they have expired.
 fn set_claims(machine: &mut Machine, base: usize, mut states: usize) {
     for cpu in machine.topology.online().collect::<Vec<_>>() {
         let mut now = if states.is_multiple_of(base) {

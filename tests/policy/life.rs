@@ -10,9 +10,10 @@ use scx_roost::bpf::intf::{arm, task_policy};
 use scx_roost::machine::Facts;
 use scx_roost::native::sys::{
     ENQ_LAST, ENQ_PLACED, ENQ_PREEMPT, ENQ_WAKEUP, IMMED, KICK_PREEMPT, MAX_CPUS, SET_IDLE_CORE,
-    STAT_delay_cancel, STAT_delay_expire, STAT_delay_wake, STAT_dispatch_keep, STAT_dispatch_own,
-    STAT_enq_idle, STAT_enq_queued, STAT_enq_unplaced, STAT_preempt_slice, STAT_spread_lost,
-    STAT_spread_run, STAT_steal_miss, TIMER_DELAY, TIMER_SLICE, roost_stat,
+    STAT_delay_cancel, STAT_delay_disallowed, STAT_delay_expire, STAT_delay_wake,
+    STAT_dispatch_keep, STAT_dispatch_own, STAT_enq_idle, STAT_enq_queued, STAT_enq_unplaced,
+    STAT_preempt_slice, STAT_spread_lost, STAT_spread_run, STAT_steal_miss, TIMER_DELAY,
+    TIMER_SLICE, roost_stat,
 };
 use scx_roost::native::{Act, Insert, Kernel, TaskId, To, World};
 
@@ -515,8 +516,8 @@ fn a_delayed_task_may_interrupt_its_waker() {
     assert_eq!(machine.count(STAT_delay_cancel), 1, "it ran here");
 }
 
-#[test]
-fn a_delayed_move_comes_by_its_timer() {
+/// Task 1 waits on CPU 0, beside its waker, for a move to CPU 1.
+fn delayed() -> Machine {
     let smove = Features {
         delay_migration: true,
         ..MAINLINE
@@ -528,6 +529,12 @@ fn a_delayed_move_comes_by_its_timer() {
     assert_eq!((cpu, insert), (0, None), "CPU 1 is idle and slow");
     assert_eq!(machine.count(STAT_delay_wake), 1);
     assert_eq!(queued_on(&machine.enqueue(1, WAKEUP)), Some(0));
+    machine
+}
+
+#[test]
+fn a_delayed_move_comes_by_its_timer() {
+    let mut machine = delayed();
     let delay = Act::Timer {
         which: TIMER_DELAY,
         cpu: 0,
@@ -544,6 +551,19 @@ fn a_delayed_move_comes_by_its_timer() {
     assert_eq!(machine.acts().first(), Some(&moved));
     assert_eq!(machine.count(STAT_delay_expire), 1);
     assert_eq!(machine.kernel.local(1).pop_front(), Some(1));
+}
+
+/// B10 of delay.rs: the destination is forbidden by then.
+#[test]
+fn a_delayed_move_to_a_forbidden_cpu_does_not_happen() {
+    let mut machine = delayed();
+    let first = machine.kernel.mask(&[0b01]);
+    machine.kernel.set_affinity(1, first);
+    machine.at(NOW + u64::from(DELAY));
+    machine.kernel.timer(TIMER_DELAY, 0, Some(0));
+    assert_eq!(machine.count(STAT_delay_disallowed), 1);
+    assert_eq!(machine.count(STAT_delay_expire), 0);
+    assert!(machine.kernel.local(1).is_empty());
 }
 
 /// Sets nr_running: the kernel counts a task before it runs.

@@ -5,7 +5,7 @@
 use crate::rng::Rng;
 use crate::setup::NOW;
 use crate::topology::Topology;
-use scx_roost::native::sys::{FEATURE_claim, FEATURE_claim_expiry};
+use scx_roost::native::sys::FEATURE_claim;
 use scx_roost::native::{Task, World, sys};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -191,9 +191,9 @@ fn a_helper_is_not_claimed() {
     world.cpu_mut(1).claim = NOW - 1000;
     assert_eq!(world.idle_helper(&task, 0, NOW), Some(1));
     for (features, ttl, helper) in [
-        (FEATURE_claim, 0, 2),
-        (FEATURE_claim | FEATURE_claim_expiry, 2000, 2),
-        (FEATURE_claim | FEATURE_claim_expiry, 500, 1),
+        (0, 2000, 1),
+        (FEATURE_claim, 2000, 2),
+        (FEATURE_claim, 500, 1),
     ] {
         let arm = &mut world.policy_mut().arm[0].task;
         (arm.features, arm.claim_ttl_ns) = (features, ttl);

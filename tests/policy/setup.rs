@@ -113,8 +113,10 @@ impl Machine {
         state.curr_sched_idle = now.sched_idle.into();
         let idle = now.idle_for.map_or(1, |ns| NOW - ns);
         state.idle_every.since = if now.idle { idle } else { 0 };
-        state.claim = now.claim_age.map_or(0, |age| NOW - age);
-        state.core_claim = now.core_claim_age.map_or(0, |age| NOW - age);
+        // Not plain ones: those have the lowest bit.
+        let made = |age: Option<u64>| age.map_or(0, |age| (NOW - age) & !1);
+        state.claim = made(now.claim_age);
+        state.core_claim = made(now.core_claim_age);
         state.load_avg = now.load;
         state.util_avg = now.util as u32;
         state.util_est = now.est;
@@ -311,12 +313,7 @@ impl Runner {
         let s = &self.wakee.state;
         let delayed = (s.delay_at > 0).then(|| s.delay_cpu as usize - 1);
         assert!(delayed.is_none() || s.delay_at == NOW + u64::from(s.pol.delay_ns));
-        let claimed = if case.features.delay_hold_claim {
-            delayed.map_or(at.cpu, |c| c as i32)
-        } else {
-            at.cpu
-        };
-        let (claims, claims_core) = taken_back(machine, claimed);
+        let (claims, claims_core) = taken_back(machine, at.cpu);
         let left = if case.waker_ours {
             self.waker.state.waker
         } else {

@@ -85,7 +85,7 @@ impl Scene {
     }
 
     fn claims(mut self) -> Scene {
-        self.task.state.pol.features |= bits::claim.0 | bits::claim_expiry.0;
+        self.task.state.pol.features |= bits::claim.0;
         self
     }
 

@@ -290,24 +290,30 @@ s32 sis_capacity_summary(port_task *p, const struct wakeup *wakeup, s32 target)
 	return any_allowed();
 }
 
-bool claim_live_summary(s32 cpu, u32 features, u64 now, u64 ttl)
+bool claim_live_summary(s32 cpu, u64 now, u64 ttl)
 {
-	(void)features;
 	(void)now;
 	(void)ttl;
 	cpu_facts(cpu);
 	return below(2);
 }
 
+bool core_unclaimed_summary(s32 cpu, u32 features, u64 now, u64 ttl)
+{
+	(void)features;
+	return claim_live_summary(cpu, now, ttl);
+}
+
 bool claim_take_summary(s32 cpu, u32 features, u32 arm, u64 now, u64 ttl)
 {
+	(void)features;
 	(void)arm;
-	return claim_live_summary(cpu, features, now, ttl);
+	return claim_live_summary(cpu, now, ttl);
 }
 
 bool core_vacant_summary(s32 cpu, u64 now, u64 ns)
 {
-	return claim_live_summary(cpu, 0, now, ns);
+	return claim_live_summary(cpu, now, ns);
 }
 
 static struct scan make_scan(void)
@@ -389,7 +395,7 @@ void prove_claims(void)
 
 	make();
 	assume(cpu_facts(cpu)->online);
-	claim_live(cpu, w.features, w.now, w.claim_ttl);
+	claim_live(cpu, w.now, w.claim_ttl);
 	claim_core_take(cpu, w.features, w.arm, w.now, w.claim_ttl);
 	core_vacant(cpu, w.now, w.vacant_ns);
 }

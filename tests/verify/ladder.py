@@ -27,7 +27,7 @@ MACHINES = {
 # Functions that place() calls, each with its summary: any answer that it may give.
 SUMMARIES = ["scan_and_take:scan_and_take_summary", "scan_llc:scan_and_take_summary",
              "scan_llcs_and_take:scan_llcs_summary", "scan_cores:scan_llcs_summary", "claim_live:claim_live_summary",
-             "core_unclaimed:claim_live_summary", "claim_take:claim_take_summary",
+             "core_unclaimed:core_unclaimed_summary", "claim_take:claim_take_summary",
              "claim_core_take:claim_take_summary", "core_vacant:core_vacant_summary",
              "sis_capacity:sis_capacity_summary"]
 PARTS = {

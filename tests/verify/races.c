@@ -60,26 +60,26 @@ static void cpu2_serves(void)
 	}
 }
 
-static void claims_begin(u32 features, u64 later)
+static void claims_begin(u64 later)
 {
-	rig_begins(current, 1, FEATURE_prev_idle | FEATURE_claim | features);
+	rig_begins(current, 1, FEATURE_prev_idle | FEATURE_claim);
 	rig_runs(WAKER, 0);
 	rig_runs(OTHER_WAKER, 1);
 	rig_runs(BUSY, 3);
 	shared.tasks[SECOND].cpu = 1;
 	worlds[1].clock = BEGINNING + later;
 	worlds[2].clock = BEGINNING + later + 1000;
-	shared.claims_hold = !(features & FEATURE_claim_expiry);
+	shared.claims_hold = later < CLAIM_TTL;
 }
 
 static void claims_begin_at_once(void)
 {
-	claims_begin(0, 0);
+	claims_begin(0);
 }
 
 static void claims_begin_apart(void)
 {
-	claims_begin(0, 200);
+	claims_begin(200);
 }
 
 static void claims_are_over(void)
@@ -96,7 +96,7 @@ static void claims_are_over(void)
 
 static void claims_begin_late(void)
 {
-	claims_begin(FEATURE_claim_expiry, CLAIM_TTL + 1000);
+	claims_begin(CLAIM_TTL + 1000);
 }
 
 /* Two tasks may meet there. But no claim remains, and a claim ends only by its own task. */
@@ -142,7 +142,7 @@ static void cores_are_over(void)
 
 static void release_begins(void)
 {
-	claims_begin(FEATURE_claim_expiry, CLAIM_TTL + 1000);
+	claims_begin(CLAIM_TTL + 1000);
 	rig_enters(1);
 	worlds[1].clock = BEGINNING;
 	wakes(FIRST, 0);
@@ -286,28 +286,17 @@ static void released_is_served(void)
 
 /* ---- delayed moves: a task waits on CPU 0 for its move to CPU 1, which is slow ---- */
 
-static void delay_begins_with(u32 features)
+static void delay_begins(void)
 {
-	rig_begins(current, 1,
-		   FEATURE_prev_idle | FEATURE_claim | FEATURE_delay_migration | features);
+	rig_begins(current, 1, FEATURE_prev_idle | FEATURE_claim | FEATURE_delay_migration);
 	image.threshold[0][1] = image.threshold[0][2] = CAPACITY_SCALE;
 	rig_runs(WAKER, 0);
 	rig_runs(BUSY, 3);
 }
 
-static void delay_begins_plain(void)
-{
-	delay_begins_with(0);
-}
-
-static void delay_begins_claimed(void)
-{
-	delay_begins_with(FEATURE_delay_hold_claim);
-}
-
 static void delay_begins_stolen(void)
 {
-	delay_begins_with(0);
+	delay_begins();
 	worlds[2].clock = BEGINNING + 2 * DELAY;
 }
 
@@ -405,7 +394,7 @@ static void second_wakes_later(void)
 /* Both tasks wait; a timer is armed for the first. */
 static void two_delays_begin(void)
 {
-	delay_begins_with(0);
+	delay_begins();
 	rig_enters(1);
 	wakes(FIRST, 0);
 	must(shared.armed[TIMER_DELAY][0], "no timer was armed");
@@ -485,14 +474,7 @@ static const struct scenario scenarios[] = {
 	  { THREAD("waker 0", wake_first_only, 0), THREAD("waker 1", wake_second_only, 1) },
 	  2 },
 	{ "delay",
-	  delay_begins_plain,
-	  delay_is_over,
-	  rig_enters,
-	  { THREAD("CPU 0", waker_wakes_and_sleeps, 0), INTERRUPT("timer 0", delay_timer_comes, 0),
-	    THREAD("CPU 1", cpu1_serves, 1) },
-	  3 },
-	{ "delay_hold_claim",
-	  delay_begins_claimed,
+	  delay_begins,
 	  delay_is_over,
 	  rig_enters,
 	  { THREAD("CPU 0", waker_wakes_and_sleeps, 0), INTERRUPT("timer 0", delay_timer_comes, 0),

@@ -12,11 +12,11 @@
  * claim ends with its task: when the task runs, there or elsewhere after a steal, when it is queued
  * anew, and when it leaves our class. Other tasks that come and go on the CPU do not end it.
  *
+ * A claim older than claim-ttl-us does not count.
+ *
  * claim_plain: as in the original patch, a load and a store without a second check. This narrows
  * the race but does not close it. A plain claim also ends when the CPU runs any other task or goes
- * idle, as the patch's ends in schedule().
- * claim_expiry (scx_roost): a claim older than claim-ttl-us does not count. Without it the limit is
- * 2 s, and a claim that old is a bug (counter claim_lost).
+ * idle, as the patch's ends in schedule(). It counts for 2 s.
  * core_claim (scx_roost): a wakeup that takes a CPU because its whole core is idle also claims the
  * core. So two wakeups do not take both threads at once.
  *
@@ -49,9 +49,9 @@ static __always_inline bool claim_made(u64 stamp, u64 now)
 #define CLAIM_LOST_NS 2000000000ULL
 
 /* @stamp: when the claim was made, ns; 0: no claim. */
-static __always_inline bool claim_counts(u64 stamp, u32 features, u64 now, u64 ttl)
+static __always_inline bool claim_counts(u64 stamp, u64 now, u64 ttl)
 {
-	u64 limit = features & FEATURE_claim_expiry ? ttl : CLAIM_LOST_NS;
+	u64 limit = stamp & PLAIN_CLAIM ? CLAIM_LOST_NS : ttl;
 
 	return stamp && (s64)(now - stamp) <= (s64)limit;
 }
@@ -82,14 +82,14 @@ static __always_inline u64 *core_claim_of(s32 cpu)
 
 /* ---- looking ---- */
 
-subprog bool claim_live(s32 cpu, u32 features, u64 now, u64 ttl)
+subprog bool claim_live(s32 cpu, u64 now, u64 ttl)
 {
-	return claim_counts(claim_stamp(&cpu_state(cpu)->claim), features, now, ttl);
+	return claim_counts(claim_stamp(&cpu_state(cpu)->claim), now, ttl);
 }
 
 static __always_inline bool claimed(const struct wakeup *w, s32 cpu)
 {
-	return has(w, FEATURE_claim) && claim_live(cpu, w->features, w->now, w->claim_ttl);
+	return has(w, FEATURE_claim) && claim_live(cpu, w->now, w->claim_ttl);
 }
 
 /* Idle, and not claimed by another wakeup. */
@@ -109,12 +109,12 @@ subprog bool core_unclaimed(s32 cpu, u32 features, u64 now, u64 ttl)
 	 * limit.
 	 */
 	if ((features & FEATURE_core_claim) &&
-	    claim_counts(claim_stamp(core_claim_of(cpu)), features, now, ttl))
+	    claim_counts(claim_stamp(core_claim_of(cpu)), now, ttl))
 		return false;
-	if (claim_counts(claim_stamp(&cpu_state(cpu)->claim), features, now, ttl))
+	if (claim_counts(claim_stamp(&cpu_state(cpu)->claim), now, ttl))
 		return false;
 	for_below (i, f->nr_sib, MAX_SMT)
-		if (claim_counts(claim_stamp(&cpu_state(sibling(f, i))->claim), features, now, ttl))
+		if (claim_counts(claim_stamp(&cpu_state(sibling(f, i))->claim), now, ttl))
 			return false;
 	return true;
 }
@@ -143,7 +143,7 @@ subprog bool claim_take(s32 cpu, u32 features, u32 arm, u64 now, u64 ttl)
 {
 	u64 *claim = &cpu_state(cpu)->claim, old = claim_stamp(claim);
 
-	if (claim_counts(old, features, now, ttl)) {
+	if (claim_counts(old, now, ttl)) {
 		count_for(arm, STAT_claim_seen);
 		return false;
 	}
@@ -178,7 +178,7 @@ subprog bool claim_core_take(s32 cpu, u32 features, u32 arm, u64 now, u64 ttl)
 	}
 	if (!(features & FEATURE_core_claim))
 		return claim_take(cpu, features, arm, now, ttl);
-	if (claim_counts(old, features, now, ttl) || !claim_word(core, old, now, features)) {
+	if (claim_counts(old, now, ttl) || !claim_word(core, old, now, features)) {
 		count_for(arm, STAT_core_claim_conflict);
 		return false;
 	}

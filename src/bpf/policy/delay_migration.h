@@ -9,9 +9,8 @@
  * Method: this stage follows the ladder. If the chosen CPU's frequency is at most the threshold of
  * the task's arm, the task is queued beside its waker. It moves only if it has not run there within
  * delay_ns. When it runs, anywhere, the delay ends. It may interrupt its waker, as any wakeup may,
- * and another CPU may steal it, as in the source. The sub-switches are scx_roost's: delay_repick,
- * delay_only_idle, delay_hold_claim. Two more differences are always on: the waker's CPU must be
- * allowed, and if that is idle itself, it runs the task at once.
+ * and another CPU may steal it, as in the source. Differences from the source: the waker's CPU must
+ * be allowed, and if that is idle itself, it runs the task at once.
  *
  * Limits: frequencies are those of the last tick or the last reading. If none is known, nothing is
  * delayed. If the waker keeps running, its wakee waits for the whole delay. exec is not placed:
@@ -65,10 +64,7 @@ static __always_inline bool low_freq(u32 arm, s32 cpu)
 	return false;
 }
 
-/*
- * End the claim on @cpu made at @stamp, if any: its task goes elsewhere. The task's arm may have no
- * claims by now.
- */
+/* End the claim on @cpu made at @stamp, if any: its task goes elsewhere. */
 static __always_inline void delay_unclaim(u32 arm, s32 cpu, u64 stamp)
 {
 	if (claim_stamp(&cpu_state(cpu)->claim) && claim_end(cpu, stamp))
@@ -82,26 +78,17 @@ static __always_inline bool delay_may(const struct wakeup *w, s32 cpu)
 	       w->this_allowed;
 }
 
-/* Is a delay worth it? @cpu (@idle: it was chosen as idle) is slow. */
-static __always_inline bool delay_pays(u32 features, u32 arm, s32 cpu, bool idle)
-{
-	return (idle || !(features & FEATURE_delay_only_idle)) && low_freq(arm, cpu);
-}
-
-/* Does the task, placed on @cpu (@idle: as idle), wait on @here? @now: when it was placed. */
-subprog u32 delay_decide(struct task_state *ts nonnull, s32 here, s32 cpu, bool idle, u64 now)
+/* Does the task, placed on @cpu, wait on @here? @now: when it was placed. */
+subprog u32 delay_decide(struct task_state *ts nonnull, s32 here, s32 cpu, u64 now)
 {
 	u32 features = ts->pol.features, arm = ts->pol.arm;
 
-	if (!delay_pays(features, arm, cpu, idle))
+	if (!low_freq(arm, cpu))
 		return DELAY_NOT;
+	delay_unclaim(arm, cpu, now);
 	if (cpu_idle(here) && (!(features & FEATURE_claim) ||
-			       claim_take(here, features, arm, now, ts->pol.claim_ttl_ns))) {
-		delay_unclaim(arm, cpu, now);
+			       claim_take(here, features, arm, now, ts->pol.claim_ttl_ns)))
 		return DELAY_IDLE;
-	}
-	if (!(features & FEATURE_delay_hold_claim))
-		delay_unclaim(arm, cpu, now);
 	ts->delay_began = now;
 	ts->delay_cpu = cpu + 1;
 	ts->delay_at = now + ts->pol.delay_ns;
@@ -116,7 +103,7 @@ static __always_inline struct placement delay_stage(struct task_state *ts, const
 
 	if (at.how == PLACE_NEXT || !delay_may(w, at.cpu))
 		return at;
-	verdict = delay_decide(ts, w->this_cpu, at.cpu, at.how == PLACE_IDLE, w->now);
+	verdict = delay_decide(ts, w->this_cpu, at.cpu, w->now);
 	if (verdict == DELAY_NOT)
 		return at;
 	at.cpu = w->this_cpu;
@@ -148,7 +135,6 @@ static __always_inline u64 delay_runs(struct task_state *ts, s32 cpu, u64 now)
 
 	if (!began)
 		return 0;
-	delay_unclaim(ts->pol.arm, ts->delay_cpu - 1, began);
 	if (cpu == NO_CPU)
 		count_for(ts->pol.arm, STAT_delay_dropped);
 	else if (ts->joined == cpu + 1)
@@ -157,40 +143,6 @@ static __always_inline u64 delay_runs(struct task_state *ts, s32 cpu, u64 now)
 		count_for(ts->pol.arm,
 			  (s64)(now - at) < 0 ? STAT_delay_stolen : STAT_delay_overdue);
 	return began;
-}
-
-/*
- * [delay_repick] An idle and [claim] unclaimed CPU in @cpu's LLC, to use instead of @cpu; else
- * @cpu.
- */
-subprog s32 delay_other(port_task *p trusted, const struct task_state *ts nonnull, s32 cpu, u64 now)
-{
-	const volatile struct cpu_facts *f = cpu_facts(cpu);
-	struct scan s = { .what = SCAN_CPU,
-			  .llc = f->llc,
-			  .start = f->pos,
-			  .budget = MAX_CPUS,
-			  .sched_idle = true };
-	s32 other;
-
-	s.arm = ts->pol.arm;
-	s.features = ts->pol.features;
-	s.claim_ttl = ts->pol.claim_ttl_ns;
-	s.now = now;
-	other = scan_llc(p, &s);
-	return other != NO_CPU ? other : cpu;
-}
-
-/* Where a task whose delay is over moves to. NO_CPU: it stays. */
-static __always_inline s32 delay_goes_to(port_task *p, const struct task_state *ts, u64 now)
-{
-	s32 cpu = ts->delay_cpu - 1;
-
-	if (!task_allowed(p, cpu))
-		return NO_CPU;
-	if (!(ts->pol.features & FEATURE_delay_repick) || cpu_idle(cpu))
-		return cpu;
-	return delay_other(p, ts, cpu, now);
 }
 
 #endif /* ROOST_DELAY_MIGRATION_H */

@@ -70,34 +70,25 @@ static __always_inline void delay_watch(s32 cpu, struct cpu_state *cs, u64 now)
  * to others.
  */
 struct delay_pass {
-	u64 next;   /* ns: the end of the next delay; 0: none waits */
-	bool more;  /* the pass ended before the queue did */
-	u32 moved;  /* tasks */
-	u32 stay;   /* tasks that do not move after all */
-	u64 began;  /* ns: when the current task was placed */
-	s32 placed; /* where it was placed; its claim is there */
+	u64 next;  /* ns: the end of the next delay; 0: none waits */
+	bool more; /* the pass ended before the queue did */
+	u32 moved; /* tasks */
+	u32 stay;  /* tasks that do not move after all */
 	u32 arm;
 };
 
-/* The current task does not move: end its claim, so that others may have the CPU. */
+/* The current task does not move. */
 static __always_inline void delay_stays(struct delay_pass *pass, enum roost_stat why)
 {
-	delay_unclaim(pass->arm, pass->placed, pass->began);
 	count_for(pass->arm, why);
 	pass->stay++;
 }
 
-/*
- * The current task has moved to @to and keeps others away by itself now. So [delay_hold_claim] its
- * claim may end.
- */
+/* The current task has moved to @to. */
 subprog u32 delay_moved(s32 to, u64 now, struct delay_pass *pass nonnull)
 {
 	struct cpu_state *cs = cpu_state(to);
 
-	delay_unclaim(pass->arm, pass->placed, pass->began);
-	if (to != pass->placed)
-		count_for(pass->arm, STAT_delay_repick);
 	count_for(pass->arm, STAT_delay_expire);
 	pass->moved++;
 	/*
@@ -128,18 +119,18 @@ static __always_inline bool delay_turn(const struct task_state *ts, u64 now,
 subprog s32 delay_leaves(port_task *p trusted, u64 now, struct delay_pass *pass nonnull)
 {
 	struct task_state *ts = task_state_if(p);
+	u64 began;
 	s32 to;
 
 	if (!ts || !delay_turn(ts, now, pass))
 		return NO_CPU;
-	pass->placed = ts->delay_cpu - 1;
+	to = ts->delay_cpu - 1;
 	pass->arm = ts->pol.arm;
-	pass->began = delay_take(ts);
-	if (!pass->began)
+	began = delay_take(ts);
+	if (!began)
 		return NO_CPU;
-	hist_for(pass->arm, HIST_delay_wait, waited_since(pass->began, now));
-	to = task_pinned(p) ? NO_CPU : delay_goes_to(p, ts, now);
-	if (to != NO_CPU && cpu_is_ours(to)) {
+	hist_for(pass->arm, HIST_delay_wait, waited_since(began, now));
+	if (!task_pinned(p) && task_allowed(p, to) && cpu_is_ours(to)) {
 		ts->sent = 1;
 		return to;
 	}

@@ -199,8 +199,7 @@ static __always_inline bool scan_unclaimed(const struct scan *s, s32 cpu)
 	if (s->what == SCAN_CORE)
 		free = core_unclaimed(cpu, s->features, s->now, s->claim_ttl);
 	else
-		free = !claim_counts(claim_stamp(&cpu_state(cpu)->claim), s->features, s->now,
-				     s->claim_ttl);
+		free = !claim_live(cpu, s->now, s->claim_ttl);
 	if (!free)
 		count_for(s->arm, STAT_claim_seen);
 	return free;

@@ -107,7 +107,7 @@ mod tests {
     fn features_are_told_apart_by_whole_names() {
         let mut sample = Sample::default();
         let arm = ArmMetrics {
-            features: "prev_core claim_expiry nonsense".into(),
+            features: "prev_core core_claim nonsense".into(),
             ..ArmMetrics::default()
         };
         sample.totals.arms.insert("x".into(), arm);
@@ -115,7 +115,7 @@ mod tests {
         let on = FEATURES.iter().zip(on).filter(|(_, on)| *on);
         assert_eq!(
             Vec::from_iter(on.map(|(f, _)| f.name)),
-            ["prev_core", "claim_expiry"]
+            ["prev_core", "core_claim"]
         );
         assert!(sample.features_of("y").iter().all(|on| !on));
     }

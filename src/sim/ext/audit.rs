@@ -44,17 +44,15 @@ impl Ext {
 
     fn claim_stands(&self, stamp: u64, now: u64) -> bool {
         let arm = &self.kernel.world().policy().arm[0];
-        let expires = arm.task.features & sys::FEATURE_claim_expiry != 0;
-        let limit = match expires {
-            true => arm.task.claim_ttl_ns,
-            false => CLAIM_LOST,
+        let limit = match stamp & PLAIN_CLAIM {
+            0 => arm.task.claim_ttl_ns,
+            _ => CLAIM_LOST,
         };
         stamp != 0 && now.saturating_sub(stamp) <= limit
     }
 
     /// Every claim that stands belongs to a task that has been placed and has not run yet. The task
-    /// goes to that CPU or, with core_claim, to its core; or, with delay_hold_claim, it waits to
-    /// move there.
+    /// goes to that CPU or, with core_claim, to its core.
     fn claims(&self, now: u64, tasks: &[Task]) -> Result<(), String> {
         let world = self.kernel.world();
         let core = |cpu: usize| world.facts().cpus[cpu].core;
@@ -66,8 +64,7 @@ impl Ext {
                 let goes = |to: i32, made: u64| {
                     to != 0 && made | PLAIN_CLAIM == stamp | PLAIN_CLAIM && fits(to as usize - 1)
                 };
-                let delayed = state.delay_at != 0 && goes(state.delay_cpu, state.delay_began);
-                there && (goes(state.idle_cpu, state.idle_at) || delayed)
+                there && goes(state.idle_cpu, state.idle_at)
             })
         };
         for cpu in 0..world.nr_cpus() {

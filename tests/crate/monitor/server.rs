@@ -192,10 +192,10 @@ fn a_feature_is_switched_by_the_control_socket() {
 fn a_refusal_is_told_and_no_more() {
     let mut state = state_of(EIGHT);
     let served = ctl::serve_with(false);
-    toggle(&mut state, &served.path(), "delay_repick");
+    toggle(&mut state, &served.path(), "core_claim");
     let (text, bad) = said(&state);
     assert!(
-        bad && text.contains("feature 'delay_repick' needs 'delay_migration'"),
+        bad && text.contains("feature 'core_claim' needs 'claim'"),
         "{text}"
     );
     drop(served);

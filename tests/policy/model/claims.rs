@@ -3,19 +3,11 @@
 //! CPU.
 
 use super::{Decision, Ladder};
-use crate::topology::CLAIM_LOST;
 
 impl Ladder<'_> {
-    /// Ours: a claim older than CLAIM_LOST does not count, with claim_expiry one older than
-    /// `claim_ttl`.
+    /// Ours: a claim older than `claim_ttl` does not count. No claim of a case is plain.
     fn stands(&self, age: Option<u64>) -> bool {
-        let f = &self.w.features;
-        let limit = if f.claim_expiry {
-            self.now.claim_ttl
-        } else {
-            CLAIM_LOST
-        };
-        f.claim && age.is_some_and(|age| age <= limit)
+        self.w.features.claim && age.is_some_and(|age| age <= self.now.claim_ttl)
     }
 
     pub(super) fn claimed(&self, c: usize) -> bool {

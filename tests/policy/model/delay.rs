@@ -15,9 +15,6 @@ impl Ladder<'_> {
         if !f.delay_migration || !moves || !self.ok(this) || !self.low(new) {
             return chosen;
         }
-        if f.delay_only_idle && chosen.how != How::Idle {
-            return chosen;
-        }
         // Ours: the waker's CPU is idle (an interrupt woke the task), so there is nothing to wait
         // for.
         if self.idle_unclaimed(this) {
@@ -29,13 +26,12 @@ impl Ladder<'_> {
                 ..chosen
             };
         }
-        let keep = f.delay_hold_claim;
         Decision {
             cpu: this,
             how: How::Busy,
             delayed: Some(new),
-            claims: chosen.claims.filter(|_| keep),
-            claims_core: chosen.claims_core.filter(|_| keep),
+            claims: None,
+            claims_core: None,
             ..chosen
         }
     }

@@ -43,9 +43,9 @@ macro_rules! features {
 features! {
     prev_idle sis_util wide_idle sync_local core_first
     prev_core recent_core sync_core prev_core_fits
-    claim claim_plain claim_expiry core_claim
+    claim claim_plain core_claim
     util_fits bias_prev
-    delay_migration delay_only_idle delay_hold_claim
+    delay_migration
     smt_spread
     avg_idle avg_idle_scan
 }
@@ -63,7 +63,7 @@ impl Features {
 
 #[test]
 fn every_feature_is_a_switch_of_placement_or_of_queueing() {
-    const OF_QUEUEING: &[&str] = &["burst_slice", "avg_idle_every", "delay_repick"];
+    const OF_QUEUEING: &[&str] = &["burst_slice", "avg_idle_every"];
     let mut placement = Features::default();
     for feature in scx_roost::policy::features::FEATURES {
         let known = placement.switch(feature.name).is_some();
