@@ -20,11 +20,11 @@ static __always_inline void audit_task(struct task_struct *p)
 	audited.nr_tasks++;
 	if (!ts)
 		return;
-	joined = ts->joined;
+	joined = ts->on_rq;
 	if (!joined)
 		return;
 	audited.nr_joined++;
-	util_drifts[(u32)(joined - 1) % MAX_CPUS] -= ts->joined_util;
+	util_drifts[(u32)(joined - 1) % MAX_CPUS] -= ts->on_rq_util;
 }
 
 subprog u32 audit_begins(void)

@@ -246,8 +246,8 @@ void BPF_STRUCT_OPS(roost_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idl
 	struct cpu_state *cs = cpu_state(cpu);
 
 	scx_bpf_dump(
-		"roost: curr=%d weight=%llu/%u vtime=%llu deadline=%llu young=%d old=%d late=%u idle_marked=%u util=%u",
-		cs->curr_pid, cs->weight, cs->curr_weight, cs->vtime, cs->curr_deadline,
+		"roost: curr=%d weight=%llu/%u avg_vruntime=%llu deadline=%llu young=%d old=%d late=%u idle_marked=%u util=%u",
+		cs->curr_pid, cs->weight, cs->curr_weight, cs->avg_vruntime, cs->curr_deadline,
 		queue_length(young_queue(cpu)), queue_length(old_queue(cpu)), cs->late,
 		cs->idle_marked, cs->util_avg);
 }
@@ -258,9 +258,9 @@ void BPF_STRUCT_OPS(roost_dump_task, struct scx_dump_ctx *dctx, struct task_stru
 
 	if (ts)
 		scx_bpf_dump(
-			"roost: joined=%d weight=%u vruntime=%llu deadline=%llu lag=%lld waits_since=%llu "
+			"roost: on_rq=%d weight=%u vruntime=%llu deadline=%llu lag=%lld waits_since=%llu "
 			"cgroup=%u parked=%llu",
-			ts->joined - 1, ts->weight, ts->vruntime, ts->deadline, ts->lag,
+			ts->on_rq - 1, ts->weight, ts->vruntime, ts->deadline, ts->lag,
 			ts->waits_since, ts->cgroup, ts->parked_in);
 }
 

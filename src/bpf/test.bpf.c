@@ -56,7 +56,7 @@ static __always_inline void gather(struct wakeup *w, s32 this_cpu, s32 prev)
 	w->waker_pid = query.waker_pid;
 	w->pid = query.pid;
 	w->this_cpu = this_cpu;
-	w->prev_any = prev;
+	w->last_cpu = prev;
 	w->prev = task_allowed(&task, prev) ? prev : NO_CPU;
 	w->fork = query.fork;
 	w->sync = query.sync;

@@ -148,7 +148,7 @@ s32 roost_descended(struct world *w, port_task *p, s32 cpu, bool idle, bool exec
 {
 	struct task_state *ts = task_state_if(p);
 	struct placement at = { .cpu = cpu, .how = idle ? PLACE_IDLE : PLACE_BUSY };
-	struct wakeup facts = { .prev_any = task_cpu(p), .fork = true };
+	struct wakeup facts = { .last_cpu = task_cpu(p), .fork = true };
 
 	the_world = w;
 	arm_follow(p, ts);

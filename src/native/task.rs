@@ -144,7 +144,7 @@ impl<'a> Wakeup<'a> {
             } else {
                 sys::NO_CPU
             },
-            prev_any: self.prev as i32,
+            last_cpu: self.prev as i32,
             fork: self.fork,
             sync: self.sync,
             this_allowed: self.this_allowed,

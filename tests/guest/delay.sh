@@ -49,7 +49,7 @@ ledger() {
 	# shellcheck disable=SC2086 # lists of names
 	left=$(($(sum $DELAYED) - $(sum $ENDED)))
 	check "every delay has ended, once ($left left of $(sum $DELAYED))" within -4 4 "$left"
-	for name in $DELAYED $ENDED delay_idle_here delay_fast delay_unknown delay_late delay_timer_arm delay_timer_fire delay_timer_spurious; do
+	for name in $DELAYED $ENDED delay_idle_here delay_fast delay_unknown delay_late delay_timer_start delay_timer_fire delay_timer_spurious; do
 		printf '%s %s, ' $name "$(counter $name /tmp/totals)"
 	done | sed 's/^/# /'
 	echo

@@ -57,7 +57,7 @@ impl Hogs {
 
     fn on(&self, cpu: usize) -> Vec<usize> {
         let mut on: Vec<usize> = (0..self.tasks.len())
-            .filter(|&i| self.tasks[i].state.joined == cpu as i32 + 1)
+            .filter(|&i| self.tasks[i].state.on_rq == cpu as i32 + 1)
             .collect();
         on.sort_by_key(|&i| self.tasks[i].state.vruntime);
         on

@@ -188,12 +188,12 @@ fn an_idle_cpu_is_gone_to_at_once() {
     assert_eq!(insert.flags, IMMED);
     assert_eq!(machine.count(STAT_enq_idle), 1);
     machine.run(0, 0);
-    assert_eq!(machine.kernel.state(0).joined, 1, "1 + the CPU");
+    assert_eq!(machine.kernel.state(0).on_rq, 1, "1 + the CPU");
     machine.at(NOW + 1_000_000);
     machine.kernel.tick(0, 0);
     assert_eq!(machine.kernel.state(0).vruntime, 1_000_000);
     machine.sleep(0);
-    assert_eq!(machine.kernel.state(0).joined, 0);
+    assert_eq!(machine.kernel.state(0).on_rq, 0);
     assert_eq!(machine.kernel.world().cpu(0).weight, 0);
     assert_eq!(machine.dispatch(0), None);
 }
@@ -430,7 +430,7 @@ fn abandoned_queues_are_looked_for_once_a_millisecond() {
         machine.kernel.view(cpu).1.taken = 1;
     }
     let assigned =
-        |machine: &Machine| [1, 2].map(|cpu| machine.kernel.world().cpu(cpu).serve_next > 0);
+        |machine: &Machine| [1, 2].map(|cpu| machine.kernel.world().cpu(cpu).assigned_cpu > 0);
     machine.at(NOW + 30_000_000);
     machine.tick(1);
     machine.tick(2);
@@ -460,7 +460,7 @@ fn an_abandoned_queue_does_not_hide_another() {
         machine.at(NOW + 30_000_000 + look * 10_000_000);
         machine.tick(1);
     }
-    assert_eq!(machine.kernel.world().cpu(1).serve_next, 1 + 2);
+    assert_eq!(machine.kernel.world().cpu(1).assigned_cpu, 1 + 2);
 }
 
 /// A task is found that waits behind tasks bound to a CPU which a real-time task occupies.
@@ -479,7 +479,7 @@ fn bound_tasks_do_not_hide_who_waits_behind_them() {
     machine.sleep(0);
     machine.at(NOW + 30_000_000);
     machine.tick(1);
-    assert_eq!(machine.kernel.world().cpu(1).serve_next, 1);
+    assert_eq!(machine.kernel.world().cpu(1).assigned_cpu, 1);
 }
 
 /// A task that may run on one CPU only: the kernel does not call select_cpu.
@@ -666,8 +666,8 @@ fn one_overdue_task_at_a_time() {
     assert_ne!(machine.enqueue(2, 0).to, To::Local);
 }
 
-/// Where real-time tasks take a part of the CPU, slices shrink by as much, or the waiting tasks would
-/// not all have their turn in time. The kernel leaves our class a twentieth.
+/// Where real-time tasks take a part of the CPU, slices shrink by as much, or the waiting tasks
+/// would not all have their turn in time. The kernel leaves our class a twentieth.
 #[test]
 fn slices_shrink_beside_real_time_tasks() {
     let cap = |rt_util| {

@@ -120,7 +120,7 @@ fn who_may_interrupt_whom() {
         t.state.deadline = c.deadline * UNIT;
         let now = 1_000_000 * UNIT;
         *world.cpu_mut(0) = cpu_state {
-            vtime: 1000 * UNIT,
+            avg_vruntime: 1000 * UNIT,
             curr_pid: 9,
             curr_weight: NICE0,
             curr_start: now - c.ran * UNIT,

@@ -27,14 +27,14 @@ pub(crate) fn task(world: &World, pid: u32, weight: u32) -> Task {
 /// The distance of a CPU's clock from the weighted mean of its tasks, times their weight: in ns of
 /// NICE0_WEIGHT.
 fn drift(world: &World, cpu: usize, tasks: &[Task]) -> i128 {
-    let on_cpu = || tasks.iter().filter(|t| t.state.joined == cpu as i32 + 1);
-    let weight: u64 = on_cpu().map(|t| u64::from(t.state.joined_weight)).sum();
+    let on_cpu = || tasks.iter().filter(|t| t.state.on_rq == cpu as i32 + 1);
+    let weight: u64 = on_cpu().map(|t| u64::from(t.state.on_rq_weight)).sum();
     assert_eq!(world.cpu(cpu).weight, weight, "sum of weights of CPU {cpu}");
-    let vtime = world.cpu(cpu).vtime;
+    let vtime = world.cpu(cpu).avg_vruntime;
     on_cpu()
         .map(|t| {
             i128::from(t.state.vruntime.wrapping_sub(vtime) as i64)
-                * i128::from(t.state.joined_weight)
+                * i128::from(t.state.on_rq_weight)
         })
         .sum()
 }
@@ -68,7 +68,7 @@ fn the_clock_is_the_weighted_mean() {
             now += rng.below(3_000_000) as u64;
             let cpu = rng.below(3);
             let t = &mut tasks[rng.below(20)];
-            let joined = usize::try_from(t.state.joined - 1).ok();
+            let joined = usize::try_from(t.state.on_rq - 1).ok();
             match (rng.below(5), joined) {
                 (_, None) => world.join(cpu, t, now),
                 (0, Some(_)) => world.leave(t, now),
@@ -79,7 +79,7 @@ fn the_clock_is_the_weighted_mean() {
                 }
                 (_, Some(on)) => world.charge(on, t, rng.below(4_000_000) as u64),
             }
-            if t.state.joined == 0 {
+            if t.state.on_rq == 0 {
                 assert!(
                     i128::from(t.state.lag).abs() <= lag_limit(t),
                     "lag {} is not clamped",
@@ -172,7 +172,7 @@ fn lag_is_kept_over_sleep_and_migration() {
     }
     world.charge(0, &mut b, 3 * MSEC);
     // The queue served 3 ms for 3 NICE0 of weight, so a is owed 1 ms.
-    let owed = world.cpu(0).vtime.wrapping_sub(a.state.vruntime);
+    let owed = world.cpu(0).avg_vruntime.wrapping_sub(a.state.vruntime);
     assert!(owed.abs_diff(MSEC) <= 2, "owed {owed}");
     let left = a.state.deadline - a.state.vruntime;
     world.move_to(1, &mut a, 10 * MSEC);
@@ -180,7 +180,7 @@ fn lag_is_kept_over_sleep_and_migration() {
     assert!(
         world
             .cpu(1)
-            .vtime
+            .avg_vruntime
             .wrapping_sub(a.state.vruntime)
             .abs_diff(MSEC)
             <= 2
@@ -192,7 +192,7 @@ fn lag_is_kept_over_sleep_and_migration() {
     assert!(
         world
             .cpu(0)
-            .vtime
+            .avg_vruntime
             .wrapping_sub(a.state.vruntime)
             .abs_diff(MSEC)
             <= 2
@@ -227,7 +227,10 @@ fn who_joins_is_placed_against_what_has_run_by_now() {
             if !charge_first {
                 world.charge(0, &mut runner, ran);
             }
-            newcomer.state.vruntime.wrapping_sub(world.cpu(0).vtime) as i64
+            newcomer
+                .state
+                .vruntime
+                .wrapping_sub(world.cpu(0).avg_vruntime) as i64
         });
         // A late charge counts for the newcomer's weight too. So both sides round by a few ns of
         // the lightest task.
@@ -244,7 +247,7 @@ fn a_task_alone_was_the_mean() {
     let mut a = task(&world, 1, NICE0);
     world.join(0, &mut a, 0);
     world.charge(0, &mut a, 5 * MSEC);
-    world.cpu_mut(0).vtime += 1000; // what rounding may leave
+    world.cpu_mut(0).avg_vruntime += 1000; // what rounding may leave
     world.leave(&mut a, 5 * MSEC);
     assert_eq!(a.state.lag, 0);
 }
@@ -270,7 +273,7 @@ fn what_a_sleeper_owes_melts() {
         world.leave(&mut a, 4 * MSEC);
         assert_eq!(a.state.lag, -2 * MSEC as i64);
         world.join(0, &mut a, (4 * MSEC).wrapping_add(slept));
-        let lag = world.cpu(0).vtime.wrapping_sub(a.state.vruntime) as i64;
+        let lag = world.cpu(0).avg_vruntime.wrapping_sub(a.state.vruntime) as i64;
         assert!(
             (lag - expected * MSEC as i64).abs() <= 2,
             "slept {slept}: {lag}"
@@ -298,8 +301,9 @@ fn reweigh_keeps_real_time() {
         world.new_request(&mut a, 0);
         world.charge(0, &mut b, rng.below(3_000_000) as u64);
         let weight = rng.within(NICE_19 as usize, NICE_M20 as usize) as u32;
-        let lag =
-            |world: &World, t: &Task| world.cpu(0).vtime.wrapping_sub(t.state.vruntime) as i64;
+        let lag = |world: &World, t: &Task| {
+            world.cpu(0).avg_vruntime.wrapping_sub(t.state.vruntime) as i64
+        };
         let limit = lag_limit(&a);
         let before = i128::from(lag(&world, &a)).clamp(-limit, limit) * i128::from(a.state.weight);
         let request = i128::from(a.state.deadline - a.state.vruntime) * i128::from(a.state.weight);
@@ -472,9 +476,9 @@ fn extreme_weights_do_not_overflow() {
         .sum::<u128>()
         / 1000;
     assert!(
-        mean.abs_diff(u128::from(world.cpu(0).vtime)) < 2_000,
+        mean.abs_diff(u128::from(world.cpu(0).avg_vruntime)) < 2_000,
         "{mean} against {}",
-        world.cpu(0).vtime
+        world.cpu(0).avg_vruntime
     );
     assert!(
         world.cpu_load(0, now).abs_diff(total) <= total / 50,

@@ -104,7 +104,7 @@ fn reading_changes_nothing_and_agrees_with_folding() {
     let mut now = PERIOD;
     for _ in 0..20_000 {
         now += rng.within(1, 20) as u64 * MSEC;
-        match t.state.joined {
+        match t.state.on_rq {
             0 => world.join(0, &mut t, now),
             _ => world.leave(&mut t, now),
         }

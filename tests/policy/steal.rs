@@ -269,13 +269,13 @@ fn one_busy_cpu_at_a_time_serves_a_queue() {
                 "all see the same queue: CPU {cpu} keeps its own task"
             );
         }
-        assert_eq!(world.cpu(cpu).serve_next, 0);
+        assert_eq!(world.cpu(cpu).assigned_cpu, 0);
     }
     assert!(world.assign_queue(2, 3, NOW), "another queue is free");
     assert!(!world.assign_queue(1, 4, NOW + 1), "1 has one to serve");
     assert!(world.assign_queue(5, 4, NOW + 1), "so 4 was not taken");
     assert_eq!(world.assigned_queue(1, NOW + 2), Some(0));
-    assert_eq!(world.cpu(1).serve_next, 0, "once");
+    assert_eq!(world.cpu(1).assigned_cpu, 0, "once");
     assert!(!world.assign_queue(6, 0, NOW + 3));
     assert!(world.assign_queue(6, 0, NOW + SERVE));
 }
@@ -291,7 +291,7 @@ fn an_assignment_lapses() {
         None,
         "the CPU did not come to dispatch in time"
     );
-    assert_eq!(world.cpu(1).serve_next, 0);
+    assert_eq!(world.cpu(1).assigned_cpu, 0);
     assert!(world.assign_queue(1, 2, NOW + 3 * SERVE));
     assert!(
         world.assign_queue(1, 3, NOW + 4 * SERVE),

@@ -97,7 +97,7 @@ fn the_sums_do_not_drift() {
             let t = &mut tasks[rng.below(20)];
             t.state.util_avg = rng.below(1025) as u32;
             t.state.util_est = rng.below(1025) as u32;
-            match (rng.below(5), t.state.joined) {
+            match (rng.below(5), t.state.on_rq) {
                 (_, 0) => world.join(cpu, t, now),
                 (0, _) => world.leave(t, now),
                 (1, _) => world.move_to(cpu, t, now),
@@ -106,8 +106,8 @@ fn the_sums_do_not_drift() {
                 (_, _) => (0..2).for_each(|_| world.leave(t, now)),
             }
             for cpu in 0..CPUS {
-                let on_cpu = tasks.iter().filter(|t| t.state.joined == cpu as i32 + 1);
-                let sum: u64 = on_cpu.map(|t| u64::from(t.state.joined_util)).sum();
+                let on_cpu = tasks.iter().filter(|t| t.state.on_rq == cpu as i32 + 1);
+                let sum: u64 = on_cpu.map(|t| u64::from(t.state.on_rq_util)).sum();
                 let counted = world.cpu(cpu).util_est;
                 assert_eq!(counted, sum, "seed {seed} step {step} CPU {cpu}");
             }

@@ -198,15 +198,15 @@ static void make_wakeup(void)
 	w.arm = ts.pol.arm;
 	w.this_cpu = below(CPUS);
 	assume(cpu_facts(w.this_cpu)->online);
-	w.prev_any = below(CPUS);
-	w.prev = task_allowed(&task, w.prev_any) ? w.prev_any : NO_CPU;
+	w.last_cpu = below(CPUS);
+	w.prev = task_allowed(&task, w.last_cpu) ? w.last_cpu : NO_CPU;
 	w.this_allowed = task_allowed(&task, w.this_cpu);
 	w.recent = below(CPUS + 1) - 1;
 	w.fork = below(2);
 	w.sync = below(2);
 	w.waker_pcpu_kthread = below(2);
 	w.sched_idle = below(2);
-	w.brief = below(2);
+	w.short_burst = below(2);
 	w.vacant_core = below(2);
 	/* The clock has run for a while, so no stamp is 0: 0 means that there is none. */
 	assume(w.now > 2 * CLAIM_LOST_NS && w.now < 1ULL << 62);
@@ -233,7 +233,7 @@ static void good(struct placement at)
 {
 	__CPROVER_assert(at.cpu >= 0 && at.cpu < CPUS, "the answer is a CPU");
 	__CPROVER_assert(task_allowed(&task, at.cpu) ||
-				 (at.how == PLACE_BUSY && w.prev == NO_CPU && at.cpu == w.prev_any),
+				 (at.how == PLACE_BUSY && w.prev == NO_CPU && at.cpu == w.last_cpu),
 			 "the answer is online and in the task's mask");
 }
 

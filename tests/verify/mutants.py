@@ -48,7 +48,7 @@ MUTANTS = [
     Mutant("a delay that two can end", "delay_migration.h",
            "return atomic_swap(&ts->delay_at, 0) ? began : 0;",
            "u64 at = ts->delay_at;\n\n\tts->delay_at = 0;\n\treturn at ? began : 0;", "delay_steal", ENDED_TWICE),
-    Mutant("a refused move that leaves its mark", "delay_queue.h", "\tif (ts)\n\t\tts->sent = 0;\n", "\t(void)ts;\n",
+    Mutant("a refused move that leaves its mark", "delay_queue.h", "\tif (ts)\n\t\tts->pushed = 0;\n", "\t(void)ts;\n",
            "delay_steal", "a task has run, and still counts as sent"),
     Mutant("a delay timer that does not look for the next", "delay_queue.h",
            "\t\tarm_delay_timer(cpu, cs, now, pass.next);\n", "\t\t;\n", "delay_two", WAITS),
@@ -63,7 +63,7 @@ MUTANTS = [
            "park_of(queue)->came_at = now;\n\tpark_timer_start(queue, now, park_until", "park",
            "a task is parked, and no timer looks after it", "tso"),
     Mutant("a released task of which its CPU is not told", "parking.h",
-           "\tatomic_swap(&cs->unjoined, 1);\n", "", "park_release",
+           "\tatomic_swap(&cs->uncounted, 1);\n", "", "park_release",
            "a released task waits, and its CPU does not know"),
 ]
 
@@ -75,7 +75,7 @@ LADDER = [
            "prove_scan_cores", "unwinding assertion"),
     Mutant("a capacity that is not allowed", "capacity.h", " ||\n\t\t\t    !task_allowed(p, cpu))", ")",
            "prove_capacity", "the task may run there"),
-    Mutant("a fork without an answer", "ladder.h", "cpu != NO_CPU ? cpu : w->prev_any, PLACE_BUSY, STAT_fork_busy",
+    Mutant("a fork without an answer", "ladder.h", "cpu != NO_CPU ? cpu : w->last_cpu, PLACE_BUSY, STAT_fork_busy",
            "cpu, PLACE_BUSY, STAT_fork_busy", "prove_fork", "the answer is a CPU"),
     Mutant("a recently used CPU that is not allowed", "recent_core.h", "return task_allowed(p, recent);", "return true;",
            "prove_wakeup", "the answer is online and in the task's mask"),

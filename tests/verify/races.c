@@ -182,20 +182,20 @@ static void timer_begins(void)
 	shared.tasks[FIRST].restricted = true;
 	rig_runs(WAKER, 0);
 	rig_runs(OTHER_WAKER, 1);
-	/* Armed for the slice of a task that has gone. */
-	shared.cpus[0].timer_at = shared.armed[TIMER_SLICE][0] = BEGINNING;
+	/* Started for the slice of a task that has gone. */
+	shared.cpus[0].timer_at = shared.started[TIMER_SLICE][0] = BEGINNING;
 }
 
 static bool slice_timer_is_armed(void *cpu)
 {
 	(void)cpu;
-	return shared.armed[TIMER_SLICE][0];
+	return shared.started[TIMER_SLICE][0];
 }
 
 static void slice_timer_comes(void)
 {
 	rest_until(slice_timer_is_armed, NULL);
-	shared.armed[TIMER_SLICE][0] = 0;
+	shared.started[TIMER_SLICE][0] = 0;
 	step_ends();
 	slice_timer_fires(0);
 }
@@ -203,7 +203,7 @@ static void slice_timer_comes(void)
 static void timer_is_over(void)
 {
 	must(shared.where[FIRST] == QUEUED, "the task was not queued");
-	must(shared.armed[TIMER_SLICE][0] || shared.kicked[0],
+	must(shared.started[TIMER_SLICE][0] || shared.kicked[0],
 	     "a task waits, and no timer ends the slice");
 }
 
@@ -228,7 +228,7 @@ static void park_begins_with(u64 runtime)
 	shared.limits = (struct limits){ .changes = 1, .any = 1 };
 	shared.parks[1] =
 		(struct park){ .timer_at = BEGINNING, .came_at = BEGINNING - 2 * PARK_WATCH_NS };
-	shared.armed[TIMER_PARK][1] = BEGINNING;
+	shared.started[TIMER_PARK][1] = BEGINNING;
 }
 
 /* A task is about to be parked. */
@@ -252,13 +252,13 @@ static void release_of_parked_begins(void)
 static bool park_timer_is_armed(void *unused)
 {
 	(void)unused;
-	return shared.armed[TIMER_PARK][1];
+	return shared.started[TIMER_PARK][1];
 }
 
 static void park_timer_comes(void)
 {
 	rest_until(park_timer_is_armed, NULL);
-	shared.armed[TIMER_PARK][1] = 0;
+	shared.started[TIMER_PARK][1] = 0;
 	step_ends();
 	park_timer_fires(1);
 }
@@ -267,7 +267,7 @@ static void parked_is_watched(void)
 {
 	must(shared.where[FIRST] == PARKED, "the task was not parked");
 	must(shared.bandwidths[1].parked == 1, "it is not counted as parked");
-	must(shared.armed[TIMER_PARK][1], "a task is parked, and no timer looks after it");
+	must(shared.started[TIMER_PARK][1], "a task is parked, and no timer looks after it");
 }
 
 static void busy_sleeps(void)
@@ -277,10 +277,10 @@ static void busy_sleeps(void)
 
 static void released_is_served(void)
 {
-	bool told = shared.kicked[2] || shared.armed[TIMER_SLICE][2];
+	bool told = shared.kicked[2] || shared.started[TIMER_SLICE][2];
 
 	must(!shared.bandwidths[1].parked, "a released task counts as parked");
-	must(shared.where[FIRST] == NEXT || (told && shared.cpus[2].unjoined),
+	must(shared.where[FIRST] == NEXT || (told && shared.cpus[2].uncounted),
 	     "a released task waits, and its CPU does not know");
 }
 
@@ -309,7 +309,7 @@ static void waker_wakes_and_sleeps(void)
 
 static bool delay_timer_or_end(void *tasks)
 {
-	return shared.armed[TIMER_DELAY][0] || all_ran(*(int *)tasks);
+	return shared.started[TIMER_DELAY][0] || all_ran(*(int *)tasks);
 }
 
 static void delay_timer_serves(int *tasks)
@@ -318,8 +318,8 @@ static void delay_timer_serves(int *tasks)
 		u64 at;
 
 		rest_until(delay_timer_or_end, tasks);
-		at = shared.armed[TIMER_DELAY][0];
-		shared.armed[TIMER_DELAY][0] = 0;
+		at = shared.started[TIMER_DELAY][0];
+		shared.started[TIMER_DELAY][0] = 0;
 		step_ends();
 		if (!at)
 			return;
@@ -391,13 +391,13 @@ static void second_wakes_later(void)
 	wakes(SECOND, 0);
 }
 
-/* Both tasks wait; a timer is armed for the first. */
+/* Both tasks wait; a timer is started for the first. */
 static void two_delays_begin(void)
 {
 	delay_begins();
 	rig_enters(1);
 	wakes(FIRST, 0);
-	must(shared.armed[TIMER_DELAY][0], "no timer was armed");
+	must(shared.started[TIMER_DELAY][0], "no timer was started");
 }
 
 static u64 delays_ended(void)
@@ -412,7 +412,7 @@ static void no_delay_is_left(u64 tasks)
 {
 	for (int i = 0; i < NR_TASKS; i++) {
 		must(!shared.states[i].delay_at, "a delay has outlived the task's run");
-		must(!shared.states[i].sent, "a task has run, and still counts as sent");
+		must(!shared.states[i].pushed, "a task has run, and still counts as sent");
 		must(shared.moved[i] <= 1, "a task has moved twice");
 	}
 	for (int i = 0; i < NR_CPUS; i++)

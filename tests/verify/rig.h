@@ -52,8 +52,10 @@ struct shared {
 	port_task tasks[NR_TASKS];
 	/* the kernel's state */
 	u64 where[NR_TASKS];
-	u64 rq_lock[NR_CPUS];  /* 1 + the thread that holds it */
-	u64 armed[3][NR_CPUS]; /* ns: when the timer of a CPU or a park queue fires; 0: not armed */
+	u64 rq_lock[NR_CPUS]; /* 1 + the thread that holds it */
+	u64 started
+		[3]
+		[NR_CPUS]; /* ns: when the timer of a CPU or a park queue fires; 0: not started */
 	u64 kicked[NR_CPUS];
 	/* counts and conditions for the properties */
 	u64 ran[NR_TASKS];
@@ -168,7 +170,7 @@ static void kernel_arms(void *self, enum timer_kind which, s32 cpu, u64 ns)
 {
 	(void)self;
 	step_begins();
-	shared.armed[which][cpu] = the_world->clock + ns;
+	shared.started[which][cpu] = the_world->clock + ns;
 	step_ends();
 }
 
@@ -514,7 +516,7 @@ struct field {
 };
 
 static const struct field cpu_fields[] = {
-	FIELD(cpu_state, vtime),	  FIELD(cpu_state, weight),
+	FIELD(cpu_state, avg_vruntime),	  FIELD(cpu_state, weight),
 	FIELD(cpu_state, util_est),	  FIELD(cpu_state, curr_pid),
 	FIELD(cpu_state, curr_weight),	  FIELD(cpu_state, curr_start),
 	FIELD(cpu_state, curr_slice),	  FIELD(cpu_state, idle_marked),
@@ -523,9 +525,9 @@ static const struct field cpu_fields[] = {
 	FIELD(cpu_state, delay_timer_at), {},
 };
 static const struct field task_fields[] = {
-	FIELD(task_state, joined),	FIELD(task_state, idle_cpu),
+	FIELD(task_state, on_rq),	FIELD(task_state, idle_cpu),
 	FIELD(task_state, idle_at),	FIELD(task_state, delay_at),
-	FIELD(task_state, delay_began), FIELD(task_state, sent),
+	FIELD(task_state, delay_began), FIELD(task_state, pushed),
 	FIELD(task_state, delay_cpu),	{},
 };
 

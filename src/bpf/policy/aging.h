@@ -10,8 +10,8 @@
  * the earliest deadline of both runs. After each turn the queues change roles: the young one, with
  * all its tasks, becomes the old one. If the old one is not empty at the end of its turn, it is
  * late: it is served out of turn until it is empty. This needs no walk over a queue.
- * Slices shrink with the number of waiting tasks, and with what tasks of higher classes leave of the
- * CPU. While a queue is late, no wakeup preempts.
+ * Slices shrink with the number of waiting tasks, and with what tasks of higher classes leave of
+ * the CPU. While a queue is late, no wakeup preempts.
  * A task keeps the time since which it waits over all changes, as the kernel does. One that is
  * queued anew after a long wait goes into the old queue, unless that is late. After a very long
  * wait it runs at once, unless another task is about to.
@@ -226,7 +226,7 @@ subprog bool serve_late(s32 cpu)
 	/* If another task was taken, this one's request ends a little early. */
 	if (ts)
 		ts->deadline = ts->vruntime;
-	count(STAT_hungry);
+	count(STAT_starved);
 	return true;
 }
 

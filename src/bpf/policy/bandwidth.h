@@ -256,9 +256,9 @@ subprog u64 grant_take(u32 index, u64 now)
 /* A timer that is this long overdue was lost, or starved. ns */
 #define PARK_LOST_NS 4000000ULL
 
-static __always_inline bool park_timer_lost(u64 armed, u64 now)
+static __always_inline bool park_timer_lost(u64 fires_at, u64 now)
 {
-	return armed && !before(now, armed + PARK_LOST_NS);
+	return fires_at && !before(now, fires_at + PARK_LOST_NS);
 }
 
 /*
@@ -274,13 +274,13 @@ subprog u32 park_timer_start(u32 queue, u64 now, u64 at)
 	if (before(at, park->rests_until))
 		at = park->rests_until;
 	for_below (i, 4, 4) {
-		u64 armed = park->timer_at;
+		u64 fires_at = park->timer_at;
 
-		if (park_timer_lost(armed, now))
+		if (park_timer_lost(fires_at, now))
 			at = now;
-		else if (armed && !before(at, armed))
+		else if (fires_at && !before(at, fires_at))
 			return 0;
-		if (atomic_cas(&park->timer_at, armed, at))
+		if (atomic_cas(&park->timer_at, fires_at, at))
 			break;
 	}
 	if (start_park_timer(queue, time_until(at, now)))

@@ -8,17 +8,17 @@
 
 #include "select_idle.h"
 
-/* How well a CPU suits that is not perfect; less is better (kernel: enum asym_fits_state). */
-enum suits {
-	SUITS_QUIET,	/* too small, no busy sibling: more than a shared core gives */
-	SUITS_SHARED,	/* big enough, beside a busy sibling */
-	SUITS_NEITHER,	/* too small, beside a busy sibling */
-	SUITS_NOT_SEEN, /* no CPU yet */
+/* How well a task fits a CPU that is not perfect; less is better (kernel: enum asym_fits_state). */
+enum asym_fit {
+	ASYM_FIT_QUIET,	   /* too small, no busy sibling: more than a shared core gives */
+	ASYM_FIT_SHARED,   /* big enough, beside a busy sibling */
+	ASYM_FIT_NEITHER,  /* too small, beside a busy sibling */
+	ASYM_FIT_NOT_SEEN, /* no CPU yet */
 };
 
 struct choice {
 	s32 cpu; /* the best so far */
-	enum suits suits;
+	enum asym_fit fit;
 	u32 capacity;
 	bool core;    /* some core of the machine is wholly idle */
 	bool perfect; /* the task fits there, and no CPU is better */
@@ -27,14 +27,13 @@ struct choice {
 static __always_inline void choose(struct choice *best, u64 util, s32 cpu)
 {
 	bool quiet = !best->core || siblings_idle(cpu), fits = fits_capacity(util, cpu);
-	enum suits suits = quiet ? SUITS_QUIET : fits ? SUITS_SHARED : SUITS_NEITHER;
+	enum asym_fit fit = quiet ? ASYM_FIT_QUIET : fits ? ASYM_FIT_SHARED : ASYM_FIT_NEITHER;
 	u32 capacity = cpu_capacity_now(cpu);
 
 	best->perfect = quiet && fits;
-	if (best->perfect || suits < best->suits ||
-	    (suits == best->suits && capacity > best->capacity)) {
+	if (best->perfect || fit < best->fit || (fit == best->fit && capacity > best->capacity)) {
 		best->cpu = cpu;
-		best->suits = suits;
+		best->fit = fit;
 		best->capacity = capacity;
 	}
 }
@@ -77,12 +76,12 @@ static __always_inline bool machine_has_idle_core(void)
 
 /*
  * A free CPU of the machine on which the task fits, from the target on; else the free CPU that
- * suits best. While some core is wholly idle, threads beside a busy sibling come last.
+ * fits best. While some core is wholly idle, threads beside a busy sibling come last.
  */
 subprog s32 choose_in_machine(port_task *p trusted, const struct wakeup *w nonnull, s32 target)
 {
 	const volatile struct cpu_facts *t = cpu_facts(target);
-	struct choice best = { .cpu = NO_CPU, .suits = SUITS_NOT_SEEN };
+	struct choice best = { .cpu = NO_CPU, .fit = ASYM_FIT_NOT_SEEN };
 	u32 nr_llcs = machine_facts()->nr_llcs, i;
 
 	best.core = machine_has_idle_core();

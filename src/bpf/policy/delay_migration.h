@@ -74,7 +74,7 @@ static __always_inline void delay_unclaim(u32 arm, s32 cpu, u64 stamp)
 /* May a task placed on @cpu be delayed beside its waker? For exec: stay where it is? */
 static __always_inline bool delay_may(const struct wakeup *w, s32 cpu)
 {
-	return has(w, FEATURE_delay_migration) && cpu != w->prev_any && cpu != w->this_cpu &&
+	return has(w, FEATURE_delay_migration) && cpu != w->last_cpu && cpu != w->this_cpu &&
 	       w->this_allowed;
 }
 
@@ -137,7 +137,7 @@ static __always_inline u64 delay_runs(struct task_state *ts, s32 cpu, u64 now)
 		return 0;
 	if (cpu == NO_CPU)
 		count_for(ts->pol.arm, STAT_delay_dropped);
-	else if (ts->joined == cpu + 1)
+	else if (ts->on_rq == cpu + 1)
 		count_for(ts->pol.arm, STAT_delay_cancel);
 	else
 		count_for(ts->pol.arm,

@@ -3,10 +3,10 @@
  * Delayed migration: the task waits in the queue of its waker's CPU, and a timer of that CPU moves
  * it. policy/delay_migration.h decides both.
  *
- * There is one timer per CPU, as for slices. It is armed for the earliest move and never cancelled.
- * When it fires, it walks the queue, moves the tasks whose delay is over, and arms itself for the
- * next. If no delayed task is left, it has fired for nothing. If it is lost, the tick of its CPU
- * arms it again. Frequencies are not checked again, as in the source.
+ * There is one timer per CPU, as for slices. It is started for the earliest move and never
+ * cancelled. When it fires, it walks the queue, moves the tasks whose delay is over, and starts
+ * itself for the next. If no delayed task is left, it has fired for nothing. If it is lost, the
+ * tick of its CPU starts it again. Frequencies are not checked again, as in the source.
  */
 #ifndef ROOST_DELAY_QUEUE_H
 #define ROOST_DELAY_QUEUE_H
@@ -22,13 +22,13 @@ subprog u32 delay_timer_start(s32 cpu, u64 now, u64 at)
 	struct cpu_state *cs = cpu_state(cpu);
 
 	cs->delay_timer_at = at;
-	count(STAT_delay_timer_arm);
+	count(STAT_delay_timer_start);
 	if (start_delay_timer(cpu, time_until(at, now)))
 		cs->delay_timer_at = 0;
 	return 0;
 }
 
-static __always_inline void arm_delay_timer(s32 cpu, struct cpu_state *cs, u64 now, u64 at)
+static __always_inline void ensure_delay_timer(s32 cpu, struct cpu_state *cs, u64 now, u64 at)
 {
 	if (!tunables()->timers)
 		return;
@@ -95,7 +95,7 @@ subprog u32 delay_moved(s32 to, u64 now, struct delay_pass *pass nonnull)
 	 * The task that runs there has to end its slice on time, though no task waits in its queue.
 	 */
 	if (cs->curr_pid)
-		arm_slice_timer(to, cs, now, cs->curr_start + cs->curr_slice);
+		ensure_slice_timer(to, cs, now, cs->curr_start + cs->curr_slice);
 	return 0;
 }
 
@@ -131,7 +131,7 @@ subprog s32 delay_leaves(port_task *p trusted, u64 now, struct delay_pass *pass 
 		return NO_CPU;
 	hist_for(pass->arm, HIST_delay_wait, waited_since(began, now));
 	if (!task_pinned(p) && task_allowed(p, to) && cpu_is_ours(to)) {
-		ts->sent = 1;
+		ts->pushed = 1;
 		return to;
 	}
 	delay_stays(pass, STAT_delay_disallowed);
@@ -144,7 +144,7 @@ subprog u32 delay_refused(port_task *p trusted, struct delay_pass *pass nonnull)
 	struct task_state *ts = task_state_if(p);
 
 	if (ts)
-		ts->sent = 0;
+		ts->pushed = 0;
 	delay_stays(pass, STAT_delay_refused);
 	return 0;
 }
@@ -191,9 +191,9 @@ static __always_inline void delay_timer_fires(s32 cpu)
 	if (cs->old_waits)
 		delay_expire(old_queue(cpu), now, &pass);
 	if (pass.more && pass.moved)
-		arm_delay_timer(cpu, cs, now, now);
+		ensure_delay_timer(cpu, cs, now, now);
 	else if (pass.next)
-		arm_delay_timer(cpu, cs, now, pass.next);
+		ensure_delay_timer(cpu, cs, now, pass.next);
 	if (pass.stay || (pass.more && !pass.moved))
 		call_help(cpu, now);
 	else if (!pass.moved && !pass.next)

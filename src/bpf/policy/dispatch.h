@@ -12,9 +12,9 @@
  * Tasks that were parked wait uncounted, in either queue. Cleared before the queues are read, so
  * that no task that comes meanwhile is missed.
  */
-static __always_inline bool unjoined_take(struct cpu_state *cs)
+static __always_inline bool uncounted_take(struct cpu_state *cs)
 {
-	if (!cs->unjoined || !atomic_swap(&cs->unjoined, 0))
+	if (!cs->uncounted || !atomic_swap(&cs->uncounted, 0))
 		return false;
 	cs->old_waits = 1;
 	return true;
@@ -27,12 +27,12 @@ static __always_inline bool unjoined_take(struct cpu_state *cs)
 static __always_inline bool take_own(s32 cpu, u32 queue)
 {
 	struct cpu_state *cs = cpu_state(cpu);
-	bool unjoined = unjoined_take(cs);
+	bool uncounted = uncounted_take(cs);
 
 	if (!queue_take(queue) && (!cs->old_waits || !queue_take(other_queue(queue))))
 		return false;
-	if (unjoined)
-		cs->unjoined = 1;
+	if (uncounted)
+		cs->uncounted = 1;
 	count(STAT_dispatch_own);
 	return true;
 }
@@ -59,8 +59,8 @@ static __always_inline void keep(port_task *prev, struct task_state *ts, struct 
 		budget_caps(prev, cs, ts);
 	set_slice(prev, cs->curr_slice);
 	if (queue_contended(cs) || cs->budgeted)
-		arm_slice_timer(ts->joined - 1, cs, now, now + cs->curr_slice);
-	nohz_runs(prev, ts->joined - 1, cs);
+		ensure_slice_timer(ts->on_rq - 1, cs, now, now + cs->curr_slice);
+	nohz_runs(prev, ts->on_rq - 1, cs);
 }
 
 /*
@@ -86,7 +86,7 @@ static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, port_ta
 	struct task_state *ts = task_state_of(prev);
 	port_task *head = NULL;
 	u64 now = cpu_clock();
-	bool gives_way, unjoined;
+	bool gives_way, uncounted;
 	u32 queue = 0;
 
 	if (!ts)
@@ -101,10 +101,10 @@ static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, port_ta
 	if (ts->idle_cpu && leaves_for_core(cs, ts))
 		return true;
 	if (queue_contended(cs)) {
-		unjoined = unjoined_take(cs);
+		uncounted = uncounted_take(cs);
 		queue = first_queue(cpu, &head);
-		if (head && unjoined)
-			cs->unjoined = 1;
+		if (head && uncounted)
+			cs->uncounted = 1;
 	}
 	gives_way = head && before(task_key(head), ts->deadline);
 	if (!gives_way || !take_own(cpu, queue))
@@ -120,7 +120,7 @@ static __always_inline bool dispatch_assigned(s32 cpu, struct cpu_state *cs)
 
 	if (from == NO_CPU || !take_from(from, cpu))
 		return false;
-	count(cs->serve_balances ? STAT_balance_pull : STAT_rescue);
+	count(cs->assigned_balances ? STAT_balance_pull : STAT_rescue);
 	return true;
 }
 
@@ -188,7 +188,7 @@ static __always_inline void run_dispatch(s32 cpu, port_task *prev)
 		return;
 	if (cs->yielded_to && dispatch_yielded(cpu, cs))
 		return;
-	if (cs->serve_next && dispatch_assigned(cpu, cs))
+	if (cs->assigned_cpu && dispatch_assigned(cpu, cs))
 		return;
 	if (prev && task_runnable(prev) && dispatch_prev(cpu, cs, prev))
 		return;

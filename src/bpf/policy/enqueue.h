@@ -36,9 +36,9 @@ static __always_inline void insert_waiting(port_task *p, struct task_state *ts,
 	 * real-time task came first.
 	 */
 	if (cs->curr_pid)
-		arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
+		ensure_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
 	else if (!ENQ_IMMED || cpu_taken(cpu))
-		arm_slice_timer(cpu, cs, now, now + TAKEN_NS);
+		ensure_slice_timer(cpu, cs, now, now + TAKEN_NS);
 }
 
 /*
@@ -57,7 +57,7 @@ static __always_inline bool insert_spread(port_task *p, struct task_state *ts, u
 		return false;
 	}
 	count_for(ts->pol.arm, STAT_spread_run);
-	ts->sent = 1;
+	ts->pushed = 1;
 	insert_on(p, to, slice_left(ts), enq_flags | ENQ_IMMED);
 	return true;
 }
@@ -102,7 +102,7 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 	if (enq_flags & ENQ_REENQ)
 		count_for(ts->pol.arm, STAT_enq_back);
 	/* The task was queued and is queued again, for example after a change of its affinity. */
-	if (ts->joined)
+	if (ts->on_rq)
 		delay_ends(ts, NO_CPU, now);
 	/*
 	 * Otherwise select_cpu has done this. A task that comes back (ENQ_REENQ) is in the middle
@@ -126,7 +126,7 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 	if (limits_exist() && enqueue_parks(p, ts, now, enq_flags))
 		return;
 	/* [smt_spread] The task ran elsewhere, and the idle core to which it was sent is taken. */
-	lost_core = ts->idle_cpu == cpu + 1 && ts->joined && ts->joined != cpu + 1;
+	lost_core = ts->idle_cpu == cpu + 1 && ts->on_rq && ts->on_rq != cpu + 1;
 	run_join(ts, cpu, now, ARRIVAL_OTHER);
 	if (!before(ts->vruntime, ts->deadline))
 		new_request(ts, ts->pol.features);
@@ -134,7 +134,7 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 		insert_preempting(p, ts, cs, now, enq_flags);
 	} else if (overdue(ts, now) && !cpu_taken(cpu) && !local_length(cpu)) {
 		/* One at a time: turns do not go on while the local queue holds tasks. */
-		count(STAT_hungry);
+		count(STAT_starved);
 		insert_preempting(p, ts, cs, now, enq_flags);
 	} else if (pcpu_kthread(p) && (enq_flags & ENQ_WAKEUP)) {
 		/*
@@ -144,7 +144,7 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 		count_for(ts->pol.arm, STAT_enq_kthread);
 		insert_local(p, slice_left(ts), enq_flags);
 		if (cs->curr_pid)
-			arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
+			ensure_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
 	} else if (ENQ_IMMED && !(enq_flags & ENQ_REENQ) && cs->weight == ts->weight &&
 		   cpu_curr_idle(cpu)) {
 		count_for(ts->pol.arm, STAT_enq_idle);
@@ -152,7 +152,7 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 	} else {
 		insert_waiting(p, ts, cs, cpu, now, enq_flags);
 		if (ts->delay_at)
-			arm_delay_timer(cpu, cs, now, ts->delay_at);
+			ensure_delay_timer(cpu, cs, now, ts->delay_at);
 		/*
 		 * The queue holds the task only after this callback, so a helper is searched for
 		 * the task itself.

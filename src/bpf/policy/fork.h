@@ -348,7 +348,7 @@ subprog s32 fork_idle_cpu(port_task *p trusted, const struct wakeup *w nonnull, 
 static __always_inline void inherit(struct task_state *ts, const struct task_state *parent,
 				    const struct wakeup *w)
 {
-	ts->recent_cpu = w->prev_any + 1;
+	ts->recent_cpu = w->last_cpu + 1;
 	if (parent)
 		ts->waker = parent->waker;
 }

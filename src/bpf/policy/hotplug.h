@@ -66,7 +66,7 @@ static __always_inline void cpu_goes(s32 cpu)
 	 * A full barrier: a timer that releases parked tasks to this CPU from now on gives them up
 	 * itself (park_left()).
 	 */
-	atomic_swap(&cpu_state(cpu)->unjoined, 0);
+	atomic_swap(&cpu_state(cpu)->uncounted, 0);
 	give_up_queues(cpu);
 	if (!tunables()->limits)
 		return;
@@ -81,7 +81,7 @@ static __always_inline bool cpu_comes(s32 cpu, u64 now)
 
 	if (!cpu_facts(cpu)->online)
 		return false;
-	cs->serve_next = cs->help_for = 0;
+	cs->assigned_cpu = cs->help_for = 0;
 	cs->dispatched_at = cs->balanced_at = cs->busy_since = now;
 	if (cpu_away(cpu)) {
 		domains()->away[(u32)cpu % MAX_CPUS] = 0;

@@ -99,7 +99,7 @@ static __always_inline struct placement place_beyond(port_task *p, const struct 
 	cpu = scan_llcs_and_take(p, &s, node->first_llc, node->first_llc + node->nr_llcs, own);
 	if (cpu != NO_CPU)
 		return placed_free(w, cpu, STAT_wide_node);
-	if (machine_facts()->nr_nodes > 1 && !w->brief) {
+	if (machine_facts()->nr_nodes > 1 && !w->short_burst) {
 		cpu = scan_llcs_and_take(p, &s, 0, machine_facts()->nr_llcs, own);
 		if (cpu != NO_CPU)
 			return placed_free(w, cpu, STAT_wide_machine);
@@ -221,7 +221,7 @@ static __always_inline struct placement place_known(port_task *p, struct task_st
 	s32 cpu;
 
 	if (has(w, FEATURE_recent_core)) {
-		ts->recent_cpu = w->prev_any + 1;
+		ts->recent_cpu = w->last_cpu + 1;
 		cpu = recent_core(p, w, target);
 		if (cpu != NO_CPU)
 			return placed_free(w, cpu, STAT_recent_core);
@@ -232,7 +232,7 @@ static __always_inline struct placement place_known(port_task *p, struct task_st
 	cpu = sis_kthread(w);
 	if (cpu != NO_CPU)
 		return placed(w, cpu, PLACE_BUSY, STAT_sis_kthread);
-	ts->recent_cpu = w->prev_any + 1;
+	ts->recent_cpu = w->last_cpu + 1;
 	if (!recent_usable(p, w, target))
 		return at;
 	if (has(w, FEATURE_recent_core))
@@ -258,7 +258,7 @@ subprog bool spread(port_task *p trusted, struct task_state *ts nonnull,
 
 	if (cpu == NO_CPU)
 		return false;
-	ts->recent_cpu = w->prev_any + 1;
+	ts->recent_cpu = w->last_cpu + 1;
 	*at = placed_free(w, cpu, STAT_spread_wakeup);
 	return true;
 }
@@ -308,7 +308,7 @@ static __always_inline struct placement place_fork(port_task *p, const struct wa
 	if (cpu != NO_CPU)
 		return placed_free(w, cpu, STAT_fork_idle);
 	cpu = fork_busy_cpu(p, llc, w->this_cpu, w->now);
-	return placed(w, cpu != NO_CPU ? cpu : w->prev_any, PLACE_BUSY, STAT_fork_busy);
+	return placed(w, cpu != NO_CPU ? cpu : w->last_cpu, PLACE_BUSY, STAT_fork_busy);
 }
 
 static __always_inline struct placement place_child(port_task *p, struct task_state *ts,
@@ -325,9 +325,9 @@ static __always_inline struct placement place_child(port_task *p, struct task_st
 /* Count the ladder's answer, whichever rung gave it, before the delay stage. */
 static __always_inline void count_placement(const struct wakeup *w, s32 cpu)
 {
-	if (cpu == w->prev_any)
+	if (cpu == w->last_cpu)
 		count_for(w->arm, STAT_placed_prev);
-	else if (!share_cache(cpu, w->prev_any))
+	else if (!share_cache(cpu, w->last_cpu))
 		count_for(w->arm, STAT_placed_other_llc);
 	if (in_idle_core(cpu))
 		count_for(w->arm, STAT_placed_idle_core);
@@ -335,7 +335,7 @@ static __always_inline void count_placement(const struct wakeup *w, s32 cpu)
 
 /*
  * The whole decision. @waker: the state of the current task; NULL for the idle task or a task
- * without state. The answer may be a CPU that the task may not use (prev_any): the kernel then
+ * without state. The answer may be a CPU that the task may not use (last_cpu): the kernel then
  * picks another (select_fallback_rq()).
  */
 static __always_inline struct placement place(port_task *p, struct task_state *ts,

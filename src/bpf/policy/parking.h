@@ -7,10 +7,10 @@
  * All tasks under one topmost limit are in the same queue. A parked task is counted nowhere: not in
  * its CPU's queue, not as runnable in its group.
  *
- * Each queue has a timer, which is armed while tasks are in it, for the end of the period of the
+ * Each queue has a timer, which runs while tasks are in it, for the end of the period of the
  * group that holds them back. When it fires, it walks the queue, refills budgets, and moves each
  * task whose groups have some into its CPU's queue, with a grant. That queue does not count the
- * task until it runs, because the timer does not hold the CPU's lock. cpu_state.unjoined says that
+ * task until it runs, because the timer does not hold the CPU's lock. cpu_state.uncounted says that
  * there may be such tasks.
  *
  * No task is parked for longer than half of the bound of a wait (aging.h), 1.25 s. Then it is
@@ -194,7 +194,7 @@ subprog s32 park_leaves(port_task *p trusted, u64 now, struct park_pass *pass no
 		atomic_add(&ts->granted, pass->grant);
 	pass->queue = queue_for(cpu, ts, now);
 	pass->pinned = task_pinned(p);
-	pass->key = cpu_state(cpu)->vtime - ts->lag +
+	pass->key = cpu_state(cpu)->avg_vruntime - ts->lag +
 		    to_virtual(request_ns(ts, ts->pol.features), ts->weight);
 	park_ends(ts);
 	return cpu;
@@ -207,7 +207,7 @@ subprog u32 park_left(s32 cpu, u64 now, struct park_pass *pass nonnull)
 
 	count(STAT_park_release);
 	pass->released++;
-	atomic_swap(&cs->unjoined, 1);
+	atomic_swap(&cs->uncounted, 1);
 	/* Pairs with the barrier in cpu_goes(). */
 	if (cpu_away(cpu)) {
 		give_up_queues(cpu);
@@ -221,8 +221,8 @@ subprog u32 park_left(s32 cpu, u64 now, struct park_pass *pass nonnull)
 		kick_cpu(cpu, KICK_IDLE);
 		return 0;
 	}
-	arm_slice_timer(cpu, cs, now,
-			cs->curr_pid ? cs->curr_start + cs->curr_slice : now + TAKEN_NS);
+	ensure_slice_timer(cpu, cs, now,
+			   cs->curr_pid ? cs->curr_start + cs->curr_slice : now + TAKEN_NS);
 	pass->help = cpu;
 	return 0;
 }
@@ -308,15 +308,15 @@ static __always_inline void park_timer_fires(u32 queue)
 }
 
 /*
- * From a tick, where limits exist: start a timer that could not be armed, or is long overdue. Each
- * tick looks at one queue.
+ * From a tick, where limits exist: start a timer that could not be started, or is long overdue.
+ * Each tick looks at one queue.
  */
 subprog u32 park_watch(s32 cpu, u64 now)
 {
 	u32 queue = (cpu + now / PARK_TICK_NS) % PARK_QUEUES;
-	u64 armed = park_of(queue)->timer_at;
+	u64 fires_at = park_of(queue)->timer_at;
 
-	if ((!armed || park_timer_lost(armed, now)) && queue_length(park_number(queue)))
+	if ((!fires_at || park_timer_lost(fires_at, now)) && queue_length(park_number(queue)))
 		park_timer_start(queue, now, now);
 	return 0;
 }

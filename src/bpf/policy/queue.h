@@ -206,7 +206,7 @@ static __always_inline u64 clock_behind(const struct cpu_state *cs, const struct
  * shrank faster, sleepers that use the whole CPU would owe nothing whenever they come back. The
  * mean would stand still, and tasks behind it would wait for good. Virtual ns, at most the debt.
  */
-static __always_inline s64 melted(const struct task_state *ts, u64 weight, u64 now)
+static __always_inline s64 decayed_lag(const struct task_state *ts, u64 weight, u64 now)
 {
 	u64 slept = waited_since(ts->left_at, now), ns;
 
@@ -223,12 +223,12 @@ static __always_inline s64 melted(const struct task_state *ts, u64 weight, u64 n
 static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 {
 	struct cpu_state *cs = cpu_state(cpu);
-	u64 vtime = cs->vtime, weight = cs->weight;
+	u64 avg_vruntime = cs->avg_vruntime, weight = cs->weight;
 	u64 ahead = clock_behind(cs, ts, now);
-	s64 lag = ts->lag < 0 ? ts->lag + melted(ts, weight, now) : ts->lag;
+	s64 lag = ts->lag < 0 ? ts->lag + decayed_lag(ts, weight, now) : ts->lag;
 
 	cpu_integrate(cs, now);
-	ts->vruntime = vtime + ahead;
+	ts->vruntime = avg_vruntime + ahead;
 	if (weight && lag) {
 		/*
 		 * A lag times the task's own weight is real time and fits into 64 bits. Times the
@@ -237,14 +237,14 @@ static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 		s64 moves = divided(product(lag, ts->weight), weight);
 
 		ts->vruntime -= lag + moves;
-		atomic_add(&cs->vtime, -moves);
+		atomic_add(&cs->avg_vruntime, -moves);
 	}
 	if (ahead)
-		atomic_add(&cs->vtime, ahead * ts->weight / (weight + ts->weight));
+		atomic_add(&cs->avg_vruntime, ahead * ts->weight / (weight + ts->weight));
 	atomic_add(&cs->weight, ts->weight);
 	util_est_join(cs, ts);
-	ts->joined = cpu + 1;
-	ts->joined_weight = ts->weight;
+	ts->on_rq = cpu + 1;
+	ts->on_rq_weight = ts->weight;
 }
 
 /*
@@ -258,28 +258,29 @@ static __always_inline void queue_leave(struct task_state *ts, u64 now)
 	u64 rest;
 	s64 lag;
 
-	if (!ts->joined)
+	if (!ts->on_rq)
 		return;
-	cs = cpu_state(ts->joined - 1);
+	cs = cpu_state(ts->on_rq - 1);
 	ts->lag = 0;
-	if (cs->weight > ts->joined_weight) {
-		rest = cs->weight - ts->joined_weight;
-		lag = cs->vtime - ts->vruntime;
+	if (cs->weight > ts->on_rq_weight) {
+		rest = cs->weight - ts->on_rq_weight;
+		lag = cs->avg_vruntime - ts->vruntime;
 		if (lag)
-			atomic_add(&cs->vtime, divided(product(lag, ts->joined_weight), rest));
+			atomic_add(&cs->avg_vruntime,
+				   divided(product(lag, ts->on_rq_weight), rest));
 		ts->lag = clamped_lag(ts, lag);
 	}
-	atomic_add(&cs->weight, -(u64)ts->joined_weight);
+	atomic_add(&cs->weight, -(u64)ts->on_rq_weight);
 	util_est_leave(cs, ts);
 	ts->left_at = now;
-	ts->joined = 0;
+	ts->on_rq = 0;
 }
 
 /* Bring the load of the CPU whose queue counts the task up to now. The caller holds its lock. */
 static __always_inline void queue_settle(const struct task_state *ts, u64 now)
 {
-	if (ts->joined)
-		cpu_integrate(cpu_state(ts->joined - 1), now);
+	if (ts->on_rq)
+		cpu_integrate(cpu_state(ts->on_rq - 1), now);
 }
 
 /* The task moves to @cpu's queue, with its lag and the rest of its request. */
@@ -295,7 +296,7 @@ static __always_inline void queue_move(s32 cpu, struct task_state *ts, u64 now)
 /* A changed weight rescales the lag and what is left of the request (kernel: reweight_entity()). */
 static __always_inline void queue_reweigh(struct task_state *ts, u32 weight, u64 now)
 {
-	s32 joined = ts->joined;
+	s32 joined = ts->on_rq;
 	s64 left = (s64)(ts->deadline - ts->vruntime);
 
 	if (weight == ts->weight)
@@ -333,24 +334,24 @@ static __always_inline u64 mean_moves(struct cpu_state *cs, u64 own, u32 own_wei
 /* The running task has used @ns more. */
 static __always_inline void queue_charge(struct cpu_state *cs, struct task_state *ts, u64 ns)
 {
-	u64 own = to_virtual(ns, ts->joined_weight);
-	u64 mean = mean_moves(cs, own, ts->joined_weight);
+	u64 own = to_virtual(ns, ts->on_rq_weight);
+	u64 mean = mean_moves(cs, own, ts->on_rq_weight);
 
 	ts->vruntime += own;
 	cs->progress += mean;
-	atomic_add(&cs->vtime, mean);
+	atomic_add(&cs->avg_vruntime, mean);
 }
 
 /* The CPU runs a task that it counts, or its queues may hold tasks. */
 static __always_inline bool queue_holds(const struct cpu_state *cs)
 {
-	return cs->weight || cs->unjoined;
+	return cs->weight || cs->uncounted;
 }
 
 /* Another task besides the running one is in the queue. */
 static __always_inline bool queue_contended(const struct cpu_state *cs)
 {
-	return cs->weight > cs->curr_weight || cs->unjoined;
+	return cs->weight > cs->curr_weight || cs->uncounted;
 }
 
 enum preempt {
@@ -392,7 +393,7 @@ static __always_inline enum preempt preempts(struct cpu_state *cs, const struct 
 		return PREEMPT_NO;
 	earlier = before(ts->deadline, cs->curr_deadline);
 	if (!earlier) {
-		mean = cs->vtime + clock_behind(cs, ts, now) + ROUNDING_NS;
+		mean = cs->avg_vruntime + clock_behind(cs, ts, now) + ROUNDING_NS;
 		vruntime = cs->curr_vruntime + to_virtual(ran, cs->curr_weight);
 		if (!before(mean, vruntime) || before(mean, ts->vruntime))
 			return PREEMPT_NO;

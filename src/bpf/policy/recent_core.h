@@ -25,7 +25,7 @@ static __always_inline bool recent_usable(port_task *p, const struct wakeup *w, 
 {
 	s32 recent = w->recent;
 
-	if (recent == NO_CPU || recent == w->prev_any || recent == target ||
+	if (recent == NO_CPU || recent == w->last_cpu || recent == target ||
 	    !share_cache(recent, target))
 		return false;
 	return task_allowed(p, recent);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A task joins a queue, runs, is charged, stops. The accounting depends on what the task's state
- * holds (joined, started), not on the order of callbacks. A task that exits or cannot migrate may
+ * holds (on_rq, started), not on the order of callbacks. A task that exits or cannot migrate may
  * skip enqueue, bypass mode skips all callbacks, and an extra callback changes nothing.
  */
 #ifndef ROOST_RUN_H
@@ -58,16 +58,16 @@ static __always_inline void run_join(struct task_state *ts, s32 cpu, u64 now, en
 {
 	bool is_new = !ts->load_cpu;
 
-	if (ts->joined == cpu + 1)
+	if (ts->on_rq == cpu + 1)
 		return;
-	if (ts->runnable_since && ts->sent)
+	if (ts->runnable_since && ts->pushed)
 		moved = ARRIVAL_OTHER;
 	idle_ends(cpu_state(cpu), now,
 		  ts->runnable_since ? moved
 		  : is_new	     ? ARRIVAL_FORK
 				     : ARRIVAL_WAKEUP);
 	if (ts->runnable_since) {
-		ts->sent = 0;
+		ts->pushed = 0;
 		queue_move(cpu, ts, now);
 		load_follows(ts, cpu, now);
 		return;
@@ -152,7 +152,7 @@ static __always_inline void task_runs(port_task *p, struct task_state *ts, u64 n
 	ts->started = cs->charged_at = now;
 	ts->waits_since = 0;
 	cs->curr_pid = task_pid(p);
-	cs->curr_weight = ts->joined_weight;
+	cs->curr_weight = ts->on_rq_weight;
 	cs->curr_deadline = ts->deadline;
 	cs->curr_vruntime = ts->vruntime;
 	cs->curr_start = now;
@@ -171,7 +171,7 @@ static __always_inline void task_runs(port_task *p, struct task_state *ts, u64 n
 	if (!tunables()->timers)
 		set_slice(p, cs->curr_slice);
 	else if (queue_contended(cs) || cs->budgeted)
-		arm_slice_timer(cpu, cs, now, now + cs->curr_slice);
+		ensure_slice_timer(cpu, cs, now, now + cs->curr_slice);
 	nohz_runs(p, cpu, cs);
 }
 
@@ -255,9 +255,9 @@ static __always_inline bool run_yield(port_task *p, port_task *to)
 		yields(p);
 		return false;
 	}
-	if (!ts || !ts->joined)
+	if (!ts || !ts->on_rq)
 		return false;
-	cpu = ts->joined - 1;
+	cpu = ts->on_rq - 1;
 	cs = cpu_state(cpu);
 	if (cs->curr_pid == task_pid(to))
 		return false;

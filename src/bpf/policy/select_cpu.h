@@ -29,7 +29,7 @@ static __always_inline void waker_gives_way(s32 cpu, u64 now)
 {
 	struct cpu_state *cs = cpu_state(cpu);
 
-	arm_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
+	ensure_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
 }
 
 static __always_inline s32 run_select_cpu(port_task *p, s32 prev, u64 wake_flags)
@@ -53,7 +53,7 @@ static __always_inline s32 run_select_cpu(port_task *p, s32 prev, u64 wake_flags
 	w->arm = ts->pol.arm;
 	w->claim_ttl = ts->pol.claim_ttl_ns;
 	w->this_cpu = this_cpu();
-	w->prev_any = prev;
+	w->last_cpu = prev;
 	w->prev = task_allowed(p, prev) ? prev : NO_CPU;
 	w->fork = wake_flags & WAKE_FORK;
 	ts->woken_at = w->fork ? 0 : w->now;

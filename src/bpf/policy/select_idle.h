@@ -148,7 +148,7 @@ subprog s32 free_sibling(port_task *p trusted, const struct wakeup *w nonnull, s
 /* A free sibling of the previous CPU, if that shares the target's cache. */
 static __always_inline s32 sis_smt(port_task *p, const struct wakeup *w, s32 target)
 {
-	return share_cache(w->prev_any, target) ? free_sibling(p, w, w->prev_any) : NO_CPU;
+	return share_cache(w->last_cpu, target) ? free_sibling(p, w, w->last_cpu) : NO_CPU;
 }
 
 static __always_inline u32 after(s32 cpu)

@@ -3,10 +3,10 @@
  * Slices end on time, by one timer per CPU like the kernel's hrtick. A slice that only a tick ends
  * lasts up to a tick longer (4 ms at 250 Hz).
  *
- * A timer is armed when a task has to wait, unless it already fires in time. It is never cancelled.
- * When it fires, the slice is over, or it arms itself for the rest, or no task waits any more. So
- * it is armed about once per slice, not once per context switch. docs/explanation/experiments.md
- * has the measurements behind this choice.
+ * A timer is started when a task has to wait, unless it already fires in time. It is never
+ * cancelled. When it fires, the slice is over, or it starts itself for the rest, or no task waits
+ * any more. So it is started about once per slice, not once per context switch.
+ * docs/explanation/experiments.md has the measurements behind this choice.
  */
 #ifndef ROOST_SLICE_TIMER_H
 #define ROOST_SLICE_TIMER_H
@@ -25,13 +25,13 @@ subprog u32 slice_timer_start(s32 cpu, u64 now, u64 at)
 	struct cpu_state *cs = cpu_state(cpu);
 
 	cs->timer_at = at;
-	count(STAT_timer_arm);
+	count(STAT_timer_start);
 	if (start_slice_timer(cpu, time_until(at, now)))
 		cs->timer_at = 0;
 	return 0;
 }
 
-static __always_inline void arm_slice_timer(s32 cpu, struct cpu_state *cs, u64 now, u64 at)
+static __always_inline void ensure_slice_timer(s32 cpu, struct cpu_state *cs, u64 now, u64 at)
 {
 	if (!tunables()->timers)
 		return;
@@ -69,7 +69,7 @@ static __always_inline void watch_taken(s32 cpu)
 	if (!queue_holds(cs))
 		return;
 	now = cpu_clock();
-	arm_slice_timer(cpu, cs, now, now + TAKEN_NS);
+	ensure_slice_timer(cpu, cs, now, now + TAKEN_NS);
 }
 
 /* An idle CPU that may run one of the first tasks of @queue, one of @cpu's. */
@@ -129,21 +129,21 @@ static __always_inline void slice_timer_fires(s32 cpu)
 	u64 now = cpu_clock(), end = cs->curr_start + cs->curr_slice;
 
 	/*
-	 * A full barrier: a task queued from here on finds no timer and arms it, or its weight is
+	 * A full barrier: a task queued from here on finds no timer and starts it, or its weight is
 	 * seen below.
 	 */
 	atomic_swap(&cs->timer_at, 0);
 	count(STAT_timer_fire);
 	if (!cs->curr_pid && queue_holds(cs) && cpu_taken(cpu)) {
 		call_help(cpu, now);
-		arm_slice_timer(cpu, cs, now, now + TAKEN_NS);
-	} else if (!cs->curr_pid && cs->unjoined) {
+		ensure_slice_timer(cpu, cs, now, now + TAKEN_NS);
+	} else if (!cs->curr_pid && cs->uncounted) {
 		/* A parked task was released as the CPU went idle. */
 		kick_cpu(cpu, KICK_IDLE);
 	} else if (!cs->curr_pid || !somebody_waits(cpu, cs)) {
 		count(STAT_timer_spurious);
 	} else if (before(now + SLICE_SLACK_NS, end)) {
-		arm_slice_timer(cpu, cs, now, end);
+		ensure_slice_timer(cpu, cs, now, end);
 	} else {
 		count(STAT_preempt_slice);
 		kick_cpu(cpu, KICK_PREEMPT);

@@ -45,9 +45,9 @@ struct idle_time {
  */
 struct cpu_state {
 	/* the queue: running and waiting tasks (queue.h) */
-	u64 vtime;  /* weighted mean of their virtual run times, ns at NICE0_WEIGHT; atomic */
-	u64 weight; /* sum of their weights; atomic */
-	/* what vtime has not moved yet for want of a whole ns, times weight (queue.h) */
+	u64 avg_vruntime; /* weighted mean of their virtual run times, ns at NICE0_WEIGHT; atomic */
+	u64 weight;	  /* sum of their weights; atomic */
+	/* what avg_vruntime has not moved yet for want of a whole ns, times weight (queue.h) */
 	u64 mean_rest;
 	/* how far running has moved the mean, virtual ns; compared within the LLC (balance.h) */
 	u64 progress;
@@ -105,17 +105,17 @@ struct cpu_state {
 	u32 old_waits;	   /* the old one may hold tasks */
 	/* not 0: the old one is late. So many of its tasks run per earliest deadline */
 	u32 late;
-	u32 yielded_to;	    /* pid of a task in its queue to which another has yielded; 0: none */
-	u32 late_turns;	    /* how many of these are left, before the earliest deadline runs once */
-	u64 served_at;	    /* ns: when another CPU was last assigned this one's queue; atomic */
-	u64 serve_until;    /* ns: when serve_next lapses */
-	u32 serve_next;	    /* 1 + the CPU whose queue this CPU is to serve next; 0: none */
-	u32 serve_balances; /* 1: serve_next is for balance; 0: for a rescue */
-	u32 cpuperf;	    /* the last speed request, 0..CAPACITY_SCALE */
-	u64 timer_at;	    /* ns: when the slice timer fires; 0: not armed; atomic */
-	u64 delay_timer_at; /* the same for the delay timer */
+	u32 yielded_to;	  /* pid of a task in its queue to which another has yielded; 0: none */
+	u32 late_turns;	  /* how many of these are left, before the earliest deadline runs once */
+	u64 served_at;	  /* ns: when another CPU was last assigned this one's queue; atomic */
+	u64 serve_until;  /* ns: when assigned_cpu lapses */
+	u32 assigned_cpu; /* 1 + the CPU whose queue this CPU is to serve next; 0: none */
+	u32 assigned_balances; /* 1: assigned_cpu is for balance; 0: for a rescue */
+	u32 cpuperf;	       /* the last speed request, 0..CAPACITY_SCALE */
+	u64 timer_at;	       /* ns: when the slice timer fires; 0: it is not started; atomic */
+	u64 delay_timer_at;    /* the same for the delay timer */
 	/* 1: its queues may hold tasks that were parked, uncounted (parking.h); atomic */
-	u64 unjoined;
+	u64 uncounted;
 	u32 budgeted; /* 1: a cgroup limits the running task's time (bandwidth.h) */
 	struct waker_state idle_waker;
 } __attribute__((aligned(2 * CACHELINE)));
@@ -175,15 +175,15 @@ struct task_state {
 	u64 left_at;  /* ns: when it left its queue */
 	/* ns: when it last began to wait; 0: it runs or sleeps (kernel: scx.runnable_at) */
 	u64 waits_since;
-	s32 joined;	   /* 1 + the CPU whose queue counts it; 0: none */
-	u32 joined_weight; /* the weight that queue counts */
-	u32 joined_util;   /* its part of that CPU's util_est (util_est.h) */
-	u32 weight;	   /* effective: nice and cgroups */
-	u32 nice_weight;   /* from nice or SCHED_IDLE only */
-	u64 custom_slice;  /* ns from sched_attr.sched_runtime; 0: none */
-	u32 idle_policy;   /* policy SCHED_IDLE */
-	u32 sched_idle;	   /* that, or a group above it has cpu.idle */
-	u32 batch;	   /* policy SCHED_BATCH */
+	s32 on_rq;	  /* 1 + the CPU whose queue counts it; 0: none (kernel: on_rq) */
+	u32 on_rq_weight; /* the weight that queue counts */
+	u32 on_rq_util;	  /* its part of that CPU's util_est (util_est.h) */
+	u32 weight;	  /* effective: nice and cgroups */
+	u32 nice_weight;  /* from nice or SCHED_IDLE only */
+	u64 custom_slice; /* ns from sched_attr.sched_runtime; 0: none */
+	u32 idle_policy;  /* policy SCHED_IDLE */
+	u32 sched_idle;	  /* that, or a group above it has cpu.idle */
+	u32 batch;	  /* policy SCHED_BATCH */
 
 	/* running */
 	u64 ran_at;    /* ns: when it last stopped */
@@ -212,7 +212,7 @@ struct task_state {
 	u64 delay_at;
 	u64 delay_began; /* ns: when it was placed there */
 	/* 1: a delayed move or smt_spread put it on another CPU, where it has not run yet */
-	u8 sent;
+	u8 pushed;
 	s32 delay_cpu; /* 1 + the CPU to which it moves */
 	struct waker_state waker;
 
@@ -287,7 +287,7 @@ struct limits {
 
 /* A queue of parked tasks (parking.h). */
 struct park {
-	u64 timer_at;	 /* ns: when its timer fires; 0: it is not armed; atomic */
+	u64 timer_at;	 /* ns: when its timer fires; 0: it is not started; atomic */
 	u64 came_at;	 /* ns: when a task was last parked there; atomic */
 	u64 rests_until; /* ns: the timer does not fire before */
 } __attribute__((aligned(CACHELINE)));

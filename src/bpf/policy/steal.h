@@ -274,26 +274,26 @@ static __always_inline bool assign_queue(s32 cpu, s32 victim, bool balances, u64
 	struct cpu_state *cs = cpu_state(cpu);
 	u64 *at = &cpu_state(victim)->served_at, last = *at;
 
-	if (cs->serve_next && before(now, cs->serve_until))
+	if (cs->assigned_cpu && before(now, cs->serve_until))
 		return false;
 	/* Signed: the clocks of two CPUs differ a little. */
 	if ((s64)(now - last) < (s64)SERVE_NS || !atomic_cas(at, last, now))
 		return false;
-	cs->serve_next = victim + 1;
+	cs->assigned_cpu = victim + 1;
 	cs->serve_until = now + SERVE_NS;
-	cs->serve_balances = balances;
+	cs->assigned_balances = balances;
 	return true;
 }
 
 /*
- * The queue that was assigned to @cs; NO_CPU if that has lapsed. Called when serve_next is set,
+ * The queue that was assigned to @cs; NO_CPU if that has lapsed. Called when assigned_cpu is set,
  * which it clears.
  */
 static __always_inline s32 assigned_queue(struct cpu_state *cs, u64 now)
 {
-	s32 victim = cs->serve_next - 1;
+	s32 victim = cs->assigned_cpu - 1;
 
-	cs->serve_next = 0;
+	cs->assigned_cpu = 0;
 	return before(now, cs->serve_until) ? victim : NO_CPU;
 }
 

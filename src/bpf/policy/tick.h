@@ -113,7 +113,7 @@ subprog u32 serve_from(s32 cpu, s32 victim, bool balances, u64 now)
 	if (queue_offers(victim, cpu))
 		kick_cpu(cpu, KICK_PREEMPT);
 	else
-		cpu_state(cpu)->serve_next = 0;
+		cpu_state(cpu)->assigned_cpu = 0;
 	return 0;
 }
 
@@ -264,7 +264,7 @@ static __always_inline void tick_signals(s32 cpu, struct cpu_state *cs, struct t
 	run_charge(cs, ts, now);
 	run_fold(ts, now);
 	/* The weight of its cgroup may have changed the task's. */
-	cs->curr_weight = ts->joined_weight;
+	cs->curr_weight = ts->on_rq_weight;
 	follow_idle(cpu, cs, ts, now);
 	cpu_fold(cs, now);
 	tick_cpuperf(cpu, cs);

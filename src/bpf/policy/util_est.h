@@ -65,13 +65,13 @@ static __always_inline void util_est_join(struct cpu_state *cs, struct task_stat
 {
 	u64 util = task_util_est(ts);
 
-	ts->joined_util = util;
+	ts->on_rq_util = util;
 	atomic_add(&cs->util_est, util);
 }
 
 static __always_inline void util_est_leave(struct cpu_state *cs, struct task_state *ts)
 {
-	atomic_add(&cs->util_est, -(u64)ts->joined_util);
+	atomic_add(&cs->util_est, -(u64)ts->on_rq_util);
 }
 
 /* The estimate of a task that has not run in our class yet: half of what is left on @cpu. */

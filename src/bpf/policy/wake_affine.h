@@ -63,9 +63,9 @@ static __always_inline s32 wake_affine_weight(struct task_state *ts, struct task
 					      const struct wakeup *w)
 {
 	/* Unsigned until the comparison, so that an overflow wraps. */
-	u64 this_load = cpu_load(w->this_cpu, w->now), prev_load = cpu_load(w->prev_any, w->now);
+	u64 this_load = cpu_load(w->this_cpu, w->now), prev_load = cpu_load(w->last_cpu, w->now);
 	u64 load = task_load(ts, w->now);
-	u32 pct = share_core(w->this_cpu, w->prev_any) ? SMT_IMBALANCE_PCT
+	u32 pct = share_core(w->this_cpu, w->last_cpu) ? SMT_IMBALANCE_PCT
 						       : tunables()->imbalance_pct;
 
 	if (w->sync) {
@@ -75,11 +75,11 @@ static __always_inline s32 wake_affine_weight(struct task_state *ts, struct task
 			return w->this_cpu;
 		this_load -= current_load;
 	}
-	this_load = (this_load + load) * 100 * cpu_facts(w->prev_any)->capacity;
+	this_load = (this_load + load) * 100 * cpu_facts(w->last_cpu)->capacity;
 	prev_load = (prev_load - load) * (100 + (pct - 100) / 2) * cpu_facts(w->this_cpu)->capacity;
 	if (w->sync)
 		prev_load++;
-	return (s64)this_load < (s64)prev_load ? w->this_cpu : w->prev_any;
+	return (s64)this_load < (s64)prev_load ? w->this_cpu : w->last_cpu;
 }
 
 /*
@@ -95,10 +95,10 @@ static __always_inline s32 wake_affine(struct task_state *ts, struct task_state 
 {
 	s32 target;
 
-	if (idle_unclaimed(w, w->this_cpu) && share_cache(w->this_cpu, w->prev_any)) {
-		if (idle_unclaimed(w, w->prev_any)) {
+	if (idle_unclaimed(w, w->this_cpu) && share_cache(w->this_cpu, w->last_cpu)) {
+		if (idle_unclaimed(w, w->last_cpu)) {
 			count_for(w->arm, STAT_wa_idle_prev);
-			return w->prev_any;
+			return w->last_cpu;
 		}
 		count_for(w->arm, STAT_wa_idle_this);
 		return w->this_cpu;
@@ -107,9 +107,9 @@ static __always_inline s32 wake_affine(struct task_state *ts, struct task_state 
 		count_for(w->arm, STAT_wa_sync);
 		return w->this_cpu;
 	}
-	if (has(w, FEATURE_prev_idle) && idle_unclaimed(w, w->prev_any)) {
+	if (has(w, FEATURE_prev_idle) && idle_unclaimed(w, w->last_cpu)) {
 		count_for(w->arm, STAT_wa_prev_idle);
-		return w->prev_any;
+		return w->last_cpu;
 	}
 	target = wake_affine_weight(ts, waker, w);
 	if (target == w->this_cpu)
@@ -129,15 +129,15 @@ static __always_inline s32 wake_target(struct task_state *ts, struct task_state 
 		 * afterwards.
 		 */
 		count_for(w->arm, STAT_wa_same);
-		return w->this_allowed ? w->this_cpu : w->prev_any;
+		return w->this_allowed ? w->this_cpu : w->last_cpu;
 	}
 	if (wake_wide(ts, waker, w)) {
 		count_for(w->arm, STAT_wa_wide);
-		return w->prev_any;
+		return w->last_cpu;
 	}
-	if (!w->this_allowed || w->this_cpu == w->prev_any) {
+	if (!w->this_allowed || w->this_cpu == w->last_cpu) {
 		count_for(w->arm, STAT_wa_same);
-		return w->prev_any;
+		return w->last_cpu;
 	}
 	return wake_affine(ts, waker, w);
 }

@@ -23,7 +23,7 @@ struct wakeup {
 	u32 pid;
 	s32 this_cpu;  /* the CPU that runs select_cpu: the waker's */
 	s32 prev;      /* where the task last ran; NO_CPU if not allowed now */
-	s32 prev_any;  /* the same, allowed or not */
+	s32 last_cpu;  /* the same, allowed or not */
 	u32 claim_ttl; /* ns */
 	bool fork;
 	bool sync; /* the waker says it is about to sleep, and is not exiting */
@@ -31,11 +31,11 @@ struct wakeup {
 	bool waker_pcpu_kthread; /* the waker is a kthread bound to this CPU, in task context */
 
 	/* From the task's state, set by hand_over() before the groups of rungs run. */
-	bool sched_idle; /* policy SCHED_IDLE, or a group with cpu.idle */
-	bool brief;	 /* its usual burst is shorter than the migration cost */
-	s32 recent;	 /* the recently used CPU; NO_CPU: none */
-	u32 util;	 /* estimated utilisation, 0..CAPACITY_SCALE */
-	u32 fits_scale;	 /* util_fits: tunables of its arm */
+	bool sched_idle;  /* policy SCHED_IDLE, or a group with cpu.idle */
+	bool short_burst; /* its usual burst is shorter than the migration cost */
+	s32 recent;	  /* the recently used CPU; NO_CPU: none */
+	u32 util;	  /* estimated utilisation, 0..CAPACITY_SCALE */
+	u32 fits_scale;	  /* util_fits: tunables of its arm */
 	u32 fits_rt;
 	u64 vacant_ns;	  /* how long a core must be idle to be vacant for this task (vacant.h) */
 	bool vacant_core; /* [core_first] [smt_spread] the target's LLC has such a core */
@@ -57,7 +57,7 @@ struct placement {
 /* The task's estimated utilisation, for a new task its first guess. 0..CAPACITY_SCALE */
 static __always_inline u32 demand_of(const struct wakeup *w, struct task_state *ts)
 {
-	return ts->load_cpu ? task_util_est(ts) : first_util_est(w->prev_any, w->now);
+	return ts->load_cpu ? task_util_est(ts) : first_util_est(w->last_cpu, w->now);
 }
 
 static __always_inline bool has(const struct wakeup *w, enum roost_feature f)
@@ -70,7 +70,7 @@ static __always_inline void hand_over(struct wakeup *w, struct task_state *ts)
 {
 	w->recent = ts->recent_cpu - 1;
 	w->sched_idle = ts->sched_idle;
-	w->brief = ts->burst && ts->burst < machine_arm()->migration_cost_ns;
+	w->short_burst = ts->burst && ts->burst < machine_arm()->migration_cost_ns;
 	w->util = 0;
 	if (has(w, FEATURE_util_fits)) {
 		w->fits_scale = ts->pol.fits_scale;

@@ -87,15 +87,15 @@ impl Ext {
         let mut sums = vec![(0, 0); world.nr_cpus()];
         for (task, at) in tasks.iter().enumerate() {
             let state = self.kernel.state(task);
-            if at.state == State::Free || state.joined == 0 {
+            if at.state == State::Free || state.on_rq == 0 {
                 continue;
             }
-            let cpu = state.joined as usize - 1;
+            let cpu = state.on_rq as usize - 1;
             if !self.kernel.runnable(task) {
                 return Err(format!("CPU {cpu} counts task {task}, which sleeps"));
             }
-            sums[cpu].0 += u64::from(state.joined_weight);
-            sums[cpu].1 += u64::from(state.joined_util);
+            sums[cpu].0 += u64::from(state.on_rq_weight);
+            sums[cpu].1 += u64::from(state.on_rq_util);
         }
         for (cpu, sum) in sums.into_iter().enumerate() {
             let state = world.cpu(cpu);
@@ -132,7 +132,7 @@ impl Belief for Ext {
 
     fn vruntime(&self, task: TaskId) -> (u64, bool) {
         let state = self.kernel.state(task);
-        (state.vruntime, state.joined_weight == sys::NICE0_WEIGHT)
+        (state.vruntime, state.on_rq_weight == sys::NICE0_WEIGHT)
     }
 
     fn progress(&self, cpu: usize) -> u64 {

@@ -158,7 +158,7 @@ const HAPPENS: &[(&str, u64)] = &[
     ("dispatch_keep", 44),
     ("dispatch_none", 12_900),
     ("avg_idle_wakeup", 12_800),
-    ("timer_arm", 230),
+    ("timer_start", 230),
     ("cpuperf_set", 1900),
 ];
 

@@ -114,8 +114,8 @@ fn bound_sums(play: &mut Play) {
     let mut least = vec![0; play.core_masks.len()];
     for task in 0..TASKS {
         let state = play.kernel.state(task);
-        if state.joined > 0 {
-            least[state.joined as usize - 1] += u64::from(state.joined_weight);
+        if state.on_rq > 0 {
+            least[state.on_rq as usize - 1] += u64::from(state.on_rq_weight);
         }
     }
     for (cpu, least) in least.into_iter().enumerate() {
@@ -129,7 +129,7 @@ fn bound_cpu(cpu: &mut sys::cpu_state, core_mask: u64, cpus: u32, llcs: u32) {
     cpu.weight %= QUEUE_WEIGHT;
     cpu.curr_weight = weight(cpu.curr_weight);
     cpu.help_for %= cpus + 1;
-    cpu.serve_next %= cpus + 1;
+    cpu.assigned_cpu %= cpus + 1;
     cpu.rescue_llc %= llcs;
     cpu.balance_llc %= llcs;
 }
@@ -157,7 +157,7 @@ fn bound_task(task: &mut sys::task_state, cpus: u32) {
     task.arm = arm_number(task.arm);
     task.pol.arm = arm_number(task.pol.arm);
     for number in [
-        &mut task.joined,
+        &mut task.on_rq,
         &mut task.load_cpu,
         &mut task.idle_cpu,
         &mut task.recent_cpu,
@@ -171,7 +171,7 @@ fn bound_task(task: &mut sys::task_state, cpus: u32) {
     for number in [
         &mut task.weight,
         &mut task.nice_weight,
-        &mut task.joined_weight,
+        &mut task.on_rq_weight,
         &mut task.counted_weight,
     ] {
         *number = weight(*number);
