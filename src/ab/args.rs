@@ -504,7 +504,7 @@ impl Runs {
             began: now.as_secs(),
             command: words(&self.command)?,
             workload: None,
-            user: Some(user::name_of(self.whose()?.as_ref())?),
+            user: Some(user::name_of(self.whose()?.as_ref())),
             timeout_s: self.timeout.as_secs_f64(),
             variants: names,
             metrics,

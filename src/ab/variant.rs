@@ -156,25 +156,12 @@ pub fn parse_all(names: &[String]) -> Result<Vec<Variant>> {
     names.iter().map(|name| Variant::parse(name)).collect()
 }
 
-/// Splits words as a shell does. Only quotes and backslashes are special.
+/// Splits words as a shell does. Only quotes, backslashes and # are special.
 fn words(text: &str) -> Result<Vec<String>> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match (c, quote) {
-            (c, Some(q)) if c == q => quote = None,
-            ('\\', q) if q != Some('\'') => word.get_or_insert_default().extend(chars.next()),
-            (c, Some(_)) => word.get_or_insert_default().push(c),
-            ('\'' | '"', None) => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (c, None) if c.is_whitespace() => words.extend(word.take()),
-            (c, None) => word.get_or_insert_default().push(c),
-        }
-    }
-    ensure!(quote.is_none(), "variant scx:{text}: a quote is not closed");
-    words.extend(word);
+    let words = shlex::split(text).with_context(|| match text.ends_with('\\') {
+        true => format!("variant scx:{text}: it ends within a quote, or with a backslash"),
+        false => format!("variant scx:{text}: a quote is not closed"),
+    })?;
     ensure!(
         !words.is_empty(),
         "variant scx: names no command, as scx:/usr/bin/scx_lavd"

@@ -7,13 +7,13 @@ use crate::bpf::intf::{
 };
 use crate::util::refusal::refuse;
 use anyhow::{Context, Result, bail};
-use libc::{EEXIST, ENOENT, ENOSPC, POLLIN, poll, pollfd};
+use libc::{EEXIST, ENOENT, ENOSPC};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::ffi::CString;
 use std::fmt;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -306,40 +306,24 @@ fn padded(glob: &str) -> [std::ffi::c_char; COMM_LEN as usize] {
 }
 
 fn on_cgroup2(path: &Path) -> Result<bool> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: a structure of plain numbers, which the call fills, and a string that is alive.
-    unsafe {
-        let mut fs: libc::statfs = std::mem::zeroed();
-        if libc::statfs(path.as_ptr(), &mut fs) < 0 {
-            return Err(std::io::Error::last_os_error().into());
-        }
-        Ok(fs.f_type == libc::CGROUP2_SUPER_MAGIC)
-    }
+    let fs = rustix::fs::statfs(path).map_err(std::io::Error::from)?;
+    Ok(fs.f_type == libc::CGROUP2_SUPER_MAGIC)
 }
 
 pub fn pidfd_of(pid: u32) -> Result<OwnedFd> {
-    // SAFETY: a plain call; what it returns is ours.
-    unsafe {
-        let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0);
-        if fd < 0 {
-            let text = format!(
-                "no process {pid}: give the number of a process, not of one of its threads"
-            );
-            return Err(refuse(libc::ESRCH, text));
-        }
-        Ok(OwnedFd::from_raw_fd(fd as i32))
-    }
+    let known = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let opened = known.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    opened.ok_or_else(|| {
+        let text =
+            format!("no process {pid}: give the number of a process, not of one of its threads");
+        refuse(libc::ESRCH, text)
+    })
 }
 
 /// A pidfd is readable when its process has ended.
 fn ended(pidfd: &OwnedFd) -> bool {
-    let mut fd = pollfd {
-        fd: pidfd.as_raw_fd(),
-        events: POLLIN,
-        revents: 0,
-    };
-    // SAFETY: one pollfd that is alive.
-    unsafe { poll(&mut fd, 1, 0) > 0 }
+    let mut fds = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
+    poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
 }
 
 #[cfg(test)]

@@ -3,25 +3,23 @@
 //! link on the way is followed only if root or the invoking user owns it. The folder is held open,
 //! so that replacing it later has no effect.
 
-use crate::util::user::User;
-use std::ffi::{CString, OsStr, OsString};
+use crate::util::user::{User, is_root};
+use rustix::fs::{CWD, Mode, OFlags};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path};
 
 /// The kernel's limit.
 const LINKS_MAX: usize = 40;
-/// Bytes of a link's text.
-const LINK_MAX: usize = libc::PATH_MAX as usize;
 
 /// A descriptor to open files relative to, not to read. Errors: there is no folder; a link of
 /// another user leads there.
 pub fn of(path: &Path) -> Result<File> {
-    // SAFETY: a plain call.
-    let root = unsafe { libc::geteuid() } == 0;
+    let root = is_root();
     // A user other than root gains nothing from a link: they can only do what they may do anyway.
     let caller = User::of(None).ok().flatten().map(|user| user.uid());
     let trusts = |uid: u32| !root || uid == 0 || Some(uid) == caller;
@@ -31,14 +29,14 @@ pub fn of(path: &Path) -> Result<File> {
 fn open(path: &Path, trusts: &dyn Fn(u32) -> bool) -> Result<File> {
     let begin = |path: &Path| {
         let begin = if path.is_absolute() { "/" } else { "." };
-        at(libc::AT_FDCWD, OsStr::new(begin), libc::O_PATH, 0)
+        at(CWD, OsStr::new(begin), OFlags::PATH, Mode::empty())
     };
     let mut folder = begin(path)?;
     let mut left = names(path);
     let mut links = 0;
     while let Some(name) = left.pop() {
-        let flags = libc::O_PATH | libc::O_NOFOLLOW;
-        let next = at(folder.as_raw_fd(), &name, flags, 0)?;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW;
+        let next = at(&folder, &name, flags, Mode::empty())?;
         let meta = next.metadata()?;
         if !meta.is_symlink() {
             folder = next;
@@ -79,31 +77,14 @@ fn names(path: &Path) -> Vec<OsString> {
 }
 
 /// Opens a name in a folder.
-pub fn at(folder: RawFd, name: &OsStr, flags: i32, mode: libc::mode_t) -> Result<File> {
-    let name = CString::new(name.as_bytes())?;
-    // SAFETY: the name is alive, and only this owns the descriptor that is returned.
-    unsafe {
-        match libc::openat(folder, name.as_ptr(), flags | libc::O_CLOEXEC, mode) {
-            -1 => Err(Error::last_os_error()),
-            fd => Ok(File::from_raw_fd(fd)),
-        }
-    }
+pub fn at(folder: impl AsFd, name: &OsStr, flags: OFlags, mode: Mode) -> Result<File> {
+    let opened = rustix::fs::openat(folder, name, flags | OFlags::CLOEXEC, mode)?;
+    Ok(opened.into())
 }
 
 fn says(link: &File) -> Result<OsString> {
-    let mut text = vec![0u8; LINK_MAX];
-    // SAFETY: there is room for as many bytes as the call may write.
-    let read = unsafe {
-        libc::readlinkat(
-            link.as_raw_fd(),
-            c"".as_ptr(),
-            text.as_mut_ptr().cast(),
-            text.len(),
-        )
-    };
-    let read = usize::try_from(read).map_err(|_| Error::last_os_error())?;
-    text.truncate(read);
-    Ok(OsString::from_vec(text))
+    let text = rustix::fs::readlinkat(link, c"", Vec::new())?;
+    Ok(OsString::from_vec(text.into_bytes()))
 }
 
 #[cfg(test)]

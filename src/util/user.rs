@@ -2,29 +2,22 @@
 //! The user that a command started by root runs as: the invoking user, under sudo, doas or pkexec,
 //! unless another one is named.
 
-use anyhow::{Context, Result, bail, ensure};
-use std::ffi::{CStr, CString, OsStr, OsString};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use nix::unistd::{Gid, Group, Uid, geteuid, getgrouplist, setgid, setgroups, setuid};
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
-use std::io::Error;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Bytes for the text of a passwd entry.
-const ENTRY_MAX: usize = 1 << 16;
-/// Bytes for the text of a group entry, at most.
-const GROUP_ENTRY_MAX: usize = 1 << 24;
-/// The kernel's limit (NGROUPS_MAX).
-const GROUPS_MAX: usize = 1 << 16;
-
 /// A user other than the current one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct User {
     uid: u32,
     gid: u32,
-    groups: Vec<u32>,
+    groups: Vec<Gid>,
     name: OsString,
     /// None: the user is not in the passwd database.
     home: Option<OsString>,
@@ -35,8 +28,7 @@ impl User {
     /// root under sudo, doas or pkexec. None: that is the current user. Errors: there is no such
     /// user; only root can become another user.
     pub fn of(asked: Option<&str>) -> Result<Option<User>> {
-        // SAFETY: a plain call.
-        let own = unsafe { libc::geteuid() };
+        let own = geteuid().as_raw();
         let user = match asked {
             Some(name) => Some(User::named(name)?),
             None if own == 0 => User::caller()?,
@@ -54,13 +46,16 @@ impl User {
     }
 
     fn named(name: &str) -> Result<User> {
-        User::found(Whose::Name(name))?.with_context(|| format!("there is no user '{name}'"))
+        User::found(by_name(name))?.with_context(|| format!("there is no user '{name}'"))
     }
 
     /// From the passwd database.
-    fn found(whose: Whose) -> Result<Option<User>> {
-        let user = |e: Entry| User::new(e.uid, e.gid, e.name, Some(e.home));
-        entry(whose)?.map(user).transpose()
+    fn found(entry: Option<Entry>) -> Result<Option<User>> {
+        let user = |e: Entry| {
+            let home = Some(e.dir.into());
+            User::new(e.uid.as_raw(), e.gid.as_raw(), e.name.into(), home)
+        };
+        entry.map(user).transpose()
     }
 
     /// The invoking user, according to the environment variables of sudo, doas or pkexec. None:
@@ -70,9 +65,9 @@ impl User {
         let user = match User::of_sudo()? {
             Some(user) => return Ok(Some(user)),
             None => match (said("DOAS_USER"), said("PKEXEC_UID")) {
-                (Some(name), _) => User::found(Whose::Name(&name)).map(|u| ("DOAS_USER", u)),
+                (Some(name), _) => User::found(by_name(&name)).map(|u| ("DOAS_USER", u)),
                 (None, Some(uid)) => match uid.parse() {
-                    Ok(uid) => User::found(Whose::Number(uid)).map(|u| ("PKEXEC_UID", u)),
+                    Ok(uid) => User::found(by_number(uid)).map(|u| ("PKEXEC_UID", u)),
                     Err(_) => Ok(("PKEXEC_UID", None)),
                 },
                 (None, None) => return Ok(None),
@@ -98,23 +93,14 @@ impl User {
             );
         };
         let name = std::env::var("SUDO_USER").unwrap_or_default();
-        let home = entry(Whose::Name(&name))?.map(|e| e.home);
+        let home = by_name(&name).map(|e| e.dir.into());
         User::new(uid, gid, name.into(), home).map(Some)
     }
 
     fn new(uid: u32, gid: u32, name: OsString, home: Option<OsString>) -> Result<User> {
         let text = CString::new(name.as_bytes())?;
-        let mut groups = vec![0; GROUPS_MAX];
-        let mut count = GROUPS_MAX as i32;
-        // SAFETY: the name is alive, and so are as many numbers as `count` says.
-        let found =
-            unsafe { libc::getgrouplist(text.as_ptr(), gid, groups.as_mut_ptr(), &mut count) };
-        ensure!(
-            found >= 0,
-            "the groups of {} cannot be told",
-            name.display()
-        );
-        groups.truncate(count as usize);
+        let groups = getgrouplist(&text, Gid::from_raw(gid))
+            .map_err(|_| anyhow!("the groups of {} cannot be told", name.display()))?;
         Ok(User {
             uid,
             gid,
@@ -135,19 +121,15 @@ impl User {
         if let Some(home) = &self.home {
             command.env("HOME", home);
         }
-        let (uid, gid, groups) = (self.uid, self.gid, self.groups.clone());
+        let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
+        let groups = self.groups.clone();
         // SAFETY: between fork and exec only system calls are made, with plain numbers and memory
         // that the closure owns.
         unsafe {
             command.pre_exec(move || {
-                let done = libc::setgroups(groups.len(), groups.as_ptr()) == 0
-                    && libc::setgid(gid) == 0
-                    && libc::setuid(uid) == 0;
-                if done {
-                    Ok(())
-                } else {
-                    Err(Error::last_os_error())
-                }
+                setgroups(&groups)?;
+                setgid(gid)?;
+                Ok(setuid(uid)?)
             })
         };
     }
@@ -195,86 +177,37 @@ pub fn give_back(made: &File, path: &Path) {
 
 /// The name of `user`, where None is the current one; the number where the passwd database has
 /// none.
-pub fn name_of(user: Option<&User>) -> Result<String> {
-    // SAFETY: a plain call.
-    let uid = user.map_or_else(|| unsafe { libc::geteuid() }, |user| user.uid);
+pub fn name_of(user: Option<&User>) -> String {
+    let uid = user.map_or_else(|| geteuid().as_raw(), |user| user.uid);
     let known = user.filter(|user| !user.name.is_empty());
     let name = match known {
         Some(user) => Some(user.name.clone()),
-        None => entry(Whose::Number(uid))?.map(|e| e.name),
+        None => by_number(uid).map(|e| e.name.into()),
     };
-    Ok(name.map_or(uid.to_string(), |n| n.to_string_lossy().into_owned()))
+    name.map_or(uid.to_string(), |n| n.to_string_lossy().into_owned())
 }
 
-/// The key of a lookup.
-#[derive(Clone, Copy)]
-enum Whose<'a> {
-    Name(&'a str),
-    Number(u32),
+/// An entry of the passwd database. A database that cannot be read has none.
+type Entry = nix::unistd::User;
+
+fn by_name(name: &str) -> Option<Entry> {
+    Entry::from_name(name).unwrap_or_default()
 }
 
-/// An entry of the passwd database.
-struct Entry {
-    name: OsString,
-    uid: u32,
-    gid: u32,
-    home: OsString,
-}
-
-/// None: there is no such user.
-fn entry(whose: Whose) -> Result<Option<Entry>> {
-    let mut text = vec![0; ENTRY_MAX];
-    // SAFETY: all zeroes is a valid value.
-    let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
-    let mut found = std::ptr::null_mut();
-    let (at, room) = (text.as_mut_ptr(), text.len());
-    let status = match whose {
-        Whose::Name(name) => {
-            let name = CString::new(name)?;
-            // SAFETY: all of it is alive.
-            unsafe { libc::getpwnam_r(name.as_ptr(), &mut entry, at, room, &mut found) }
-        }
-        // SAFETY: as above.
-        Whose::Number(uid) => unsafe { libc::getpwuid_r(uid, &mut entry, at, room, &mut found) },
-    };
-    match status {
-        _ if found.is_null() => Ok(None),
-        0 => {
-            // SAFETY: what was found is in the text, which is alive.
-            let word = |word| unsafe { OsStr::from_bytes(CStr::from_ptr(word).to_bytes()) };
-            Ok(Some(Entry {
-                name: word(entry.pw_name).to_os_string(),
-                uid: entry.pw_uid,
-                gid: entry.pw_gid,
-                home: word(entry.pw_dir).to_os_string(),
-            }))
-        }
-        e => Err(Error::from_raw_os_error(e)).context("cannot read the table of users"),
-    }
+fn by_number(uid: u32) -> Option<Entry> {
+    Entry::from_uid(Uid::from_raw(uid)).unwrap_or_default()
 }
 
 /// The number of the group of this name; None: there is no such group. Thread-safe.
 pub fn group_of(name: &str) -> Result<Option<u32>> {
-    let Ok(name) = CString::new(name) else {
-        return Ok(None);
-    };
-    let mut text = vec![0; ENTRY_MAX];
-    loop {
-        // SAFETY: all zeroes is a valid value.
-        let mut entry: libc::group = unsafe { std::mem::zeroed() };
-        let mut found = std::ptr::null_mut();
-        let (at, room) = (text.as_mut_ptr(), text.len());
-        // SAFETY: all of it is alive.
-        let status = unsafe { libc::getgrnam_r(name.as_ptr(), &mut entry, at, room, &mut found) };
-        match status {
-            0 => return Ok((!found.is_null()).then_some(entry.gr_gid)),
-            // The entry lists all members, so it may be long.
-            libc::ERANGE if room < GROUP_ENTRY_MAX => text.resize(room * 2, 0),
-            e => {
-                return Err(Error::from_raw_os_error(e)).context("cannot read the table of groups");
-            }
-        }
-    }
+    let found = Group::from_name(name).map_err(std::io::Error::from);
+    let found = found.context("cannot read the table of groups")?;
+    Ok(found.map(|group| group.gid.as_raw()))
+}
+
+/// Whether this process runs as root.
+pub fn is_root() -> bool {
+    geteuid().is_root()
 }
 
 #[cfg(test)]

@@ -3,15 +3,14 @@
 //! it. A link in that place is replaced, never written through.
 
 use crate::util::folder;
-use std::ffi::{CString, OsString};
+use rustix::fs::{AtFlags, Mode, OFlags, renameat, unlinkat};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Before the umask applies.
-const MODE: libc::mode_t = 0o666;
+const MODE: Mode = Mode::from_raw_mode(0o666);
 
 /// Tests whether the file could be written. What is at the path stays unchanged.
 pub fn probe(path: &Path) -> Result<()> {
@@ -46,8 +45,8 @@ pub fn create_new(path: &Path) -> Result<File> {
 pub fn reopen(path: &Path) -> Result<File> {
     let spot = Spot::of(path)?;
     // Opening a FIFO must not block.
-    let flags = libc::O_RDWR | libc::O_APPEND | libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let file = folder::at(spot.folder.as_raw_fd(), &spot.name, flags, 0)?;
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = folder::at(&spot.folder, &spot.name, flags, Mode::empty())?;
     match file.metadata()?.is_file() {
         true => Ok(file),
         false => Err(Error::new(ErrorKind::InvalidInput, "it is no plain file")),
@@ -61,14 +60,12 @@ pub fn remove(path: &Path) -> Result<()> {
 }
 
 fn create(folder: &File, name: &OsString) -> Result<File> {
-    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_APPEND;
-    folder::at(folder.as_raw_fd(), name, flags, MODE)
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::APPEND;
+    folder::at(folder, name, flags, MODE)
 }
 
 fn unlink(folder: &File, name: &OsString) -> Result<()> {
-    let name = CString::new(name.as_bytes())?;
-    // SAFETY: the name is alive.
-    done(unsafe { libc::unlinkat(folder.as_raw_fd(), name.as_ptr(), 0) })
+    Ok(unlinkat(folder, name, AtFlags::empty())?)
 }
 
 /// The final name and the temporary one, in the same folder and so on the same file system.
@@ -102,17 +99,7 @@ impl Spot {
     }
 
     fn finish(&self) -> Result<()> {
-        let temporary = CString::new(self.temporary.as_bytes())?;
-        let name = CString::new(self.name.as_bytes())?;
-        let folder = self.folder.as_raw_fd();
-        // SAFETY: both names are alive.
-        done(unsafe { libc::renameat(folder, temporary.as_ptr(), folder, name.as_ptr()) })
-    }
-}
-
-fn done(status: i32) -> Result<()> {
-    match status {
-        0 => Ok(()),
-        _ => Err(Error::last_os_error()),
+        let folder = &self.folder;
+        Ok(renameat(folder, &self.temporary, folder, &self.name)?)
     }
 }

@@ -44,6 +44,7 @@ fn the_kernels_own_and_others() {
         words(r#"scx:a 'b c' "d \"e" f\ g ''"#),
         ["a", "b c", "d \"e", "f g", ""]
     );
+    assert_eq!(words(r#"scx:a "b\c" d # e"#), ["a", r"b\c", "d"]);
 }
 
 #[test]
@@ -63,6 +64,7 @@ fn what_is_none_is_told() {
         "variant scx: names no command, as scx:/usr/bin/scx_lavd"
     );
     assert_eq!(error("scx:a 'b"), "variant scx:a 'b: a quote is not closed");
+    assert!(error(r"scx:a \").ends_with("it ends within a quote, or with a backslash"));
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod machine_random;
 #[cfg(feature = "monitor")]
 mod monitor;
 mod object;
+mod package;
 #[path = "../policy/rng.rs"]
 #[allow(dead_code)]
 mod rng;

@@ -24,6 +24,7 @@ fn refusal(output: &Output) -> String {
 #[test]
 fn help_is_printed_and_nothing_done() {
     for script in [
+        "scripts/deny",
         "scripts/fuzz",
         "scripts/run",
         "scripts/setup",

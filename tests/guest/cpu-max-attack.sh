@@ -101,6 +101,7 @@ check "tasks were parked ($(counter park /tmp/t) times)" [ "$(counter park /tmp/
 killall -9 hog naps forks stir probe
 empty() { [ -z "$(cat $CG/top/x/cgroup.procs $CG/top/y/*/cgroup.procs $CG/free/cgroup.procs)" ]; }
 check "all that are killed exit" wait_for 10 empty
+# shellcheck disable=SC2020
 parked() { scx_roost ctl show --limits --json | tr -d ' \n' | tr ',}' '\n\n' | grep '"parked":' | grep -v ':0$'; }
 check "none is counted as parked $(parked)" [ -z "$(parked)" ]
 group top 50000

@@ -8,6 +8,8 @@
 . /tests/lib.sh
 HOW="tune --base mainline -n 6 --warmups 0 --result /tmp/tune"
 COMMAND="seq 3"
+# The file may not be there yet.
+# shellcheck disable=SC2002
 lines() { cat /tmp/tune/round-1.jsonl 2>/dev/null | wc -l; }
 has_runs() { [ $(lines) -ge 8 ]; }
 

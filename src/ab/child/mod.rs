@@ -22,11 +22,13 @@ use anyhow::{Context, Result, anyhow, bail};
 use apart::Side;
 use halt::Watch;
 use leftover::Household;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Error, Read, Seek, SeekFrom};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
@@ -311,14 +313,10 @@ fn ended_all(household: &Household, copies: &[Copy], failure: Failure) -> Failur
 
 /// A file in memory.
 fn memory(name: &std::ffi::CStr) -> Result<File> {
-    // SAFETY: the name is alive; nothing else owns the returned descriptor.
-    unsafe {
-        let fd = libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC);
-        if fd < 0 {
-            return Err(Error::last_os_error()).context("no memory for the output of the command");
-        }
-        Ok(File::from_raw_fd(fd))
-    }
+    let made = memfd_create(name, MemfdFlags::CLOEXEC);
+    Ok(made
+        .context("no memory for the output of the command")?
+        .into())
 }
 
 fn start(
@@ -404,14 +402,8 @@ fn wait(
 }
 
 fn pidfd(pid: i32) -> Result<OwnedFd> {
-    // SAFETY: plain numbers; nothing else owns the returned descriptor.
-    unsafe {
-        let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0);
-        if fd < 0 {
-            return Err(Error::last_os_error()).context("cannot watch the command");
-        }
-        Ok(OwnedFd::from_raw_fd(fd as RawFd))
-    }
+    let pid = Pid::from_raw(pid).context("no command is started")?;
+    pidfd_open(pid, PidfdFlags::empty()).context("cannot watch the command")
 }
 
 /// Waits until one of `living` ends, at most for `within`. Returns those that ended.

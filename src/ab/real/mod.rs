@@ -22,6 +22,7 @@ use super::metric::Measured;
 use super::variant::{Kind, Scope, Variant};
 use crate::machine::Machine as Topology;
 use crate::machine::host::Host;
+use crate::util::user::is_root;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use conditions::Conditions;
 use counts::Counts;
@@ -112,8 +113,7 @@ impl<'a> Real<'a> {
             self.attached().known() || !wants_scx,
             "this kernel has no sched_ext, which all variants but eevdf need: 'scx_roost doctor' says more"
         );
-        // SAFETY: a plain call.
-        let root = unsafe { libc::geteuid() } == 0;
+        let root = is_root();
         ensure!(
             root || !wants_scx,
             "schedulers are loaded by root: run it as root or with sudo"

@@ -143,8 +143,7 @@ mod tests {
     }
 
     fn is_root() -> bool {
-        // SAFETY: a plain call.
-        let root = unsafe { libc::geteuid() } == 0;
+        let root = crate::util::user::is_root();
         if !root {
             println!("skip: only root can become somebody else");
         }
