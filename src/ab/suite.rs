@@ -65,8 +65,8 @@ pub enum Pattern {
 }
 
 impl Suite {
-    /// `program`: path of scx_roost. The commands lack their steps until `set_steps` adds them. Fails
-    /// if no workload can be run at `place`.
+    /// `program`: path of scx_roost. The commands lack their steps until `set_steps` adds them.
+    /// Fails if no workload can be run at `place`.
     pub fn items(self, program: &Path, place: &Place) -> Result<Vec<Item>> {
         let item = |pattern: &Pattern| Item {
             name: pattern.name(),

@@ -58,8 +58,8 @@ impl Reading {
         self.begun.elapsed()
     }
 
-    /// What was read, if it is of these files and not `stale`. None too if nothing was read, because
-    /// another thread still waits for a file.
+    /// What was read, if it is of these files and not `stale`. None too if nothing was read,
+    /// because another thread still waits for a file.
     fn of(&self, files: &Arc<FreqFiles>, stale: Duration) -> Option<&[Option<u32>]> {
         let good = Arc::ptr_eq(&self.files, files) && self.age() <= stale && !self.khz.is_empty();
         good.then_some(&self.khz)
@@ -142,9 +142,9 @@ impl Frequencies {
         self.samples
     }
 
-    /// Takes one more sample, and now and then learns what is low. `speeds`: what ticks see; `read`:
-    /// read from `files()`. None: the reading is empty, took too long, or is of other files, so it
-    /// does not count.
+    /// Takes one more sample, and now and then learns what is low. `speeds`: what ticks see;
+    /// `read`: read from `files()`. None: the reading is empty, took too long, or is of other
+    /// files, so it does not count.
     pub fn sample<'a>(&mut self, speeds: &[u32], read: Option<&'a Reading>) -> Option<Sample<'a>> {
         let switched = self.ticks_may && speeds.iter().any(|&speed| speed != CAPACITY_SCALE);
         if switched {
