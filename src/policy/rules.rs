@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fmt;
+use std::fs::Metadata;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -106,7 +107,7 @@ impl Found {
     pub fn again(self) -> Found {
         let folder = std::fs::metadata(&self.folder).ok();
         Found {
-            id: folder.filter(|f| f.is_dir()).map(|f| f.ino()),
+            id: folder.filter(Metadata::is_dir).map(|f| f.ino()),
             ..self
         }
     }
