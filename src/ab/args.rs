@@ -343,7 +343,7 @@ impl AbArgs {
         // The second run of a block has the sides swapped.
         self.runs.mirror |= self.concurrent;
         match (self.suite, place) {
-            (Some(suite), Some(place)) => self.tasks_of(suite, &program, facts, place),
+            (Some(suite), Some(place)) => self.tasks_of(suite, program, facts, place),
             _ => {
                 if self.resume {
                     self.runs.goes_on_with(&self.result)?;
@@ -354,26 +354,16 @@ impl AbArgs {
     }
 
     /// Tasks of a suite that is run at `place`.
-    pub fn tasks_of(
+    fn tasks_of(
         mut self,
         suite: Suite,
-        program: &Path,
+        program: PathBuf,
         facts: BTreeMap<String, String>,
         place: &Place,
     ) -> Result<Vec<Task>> {
-        self.runs.mirror |= self.concurrent;
-        let items = suite.items(program, "", place)?;
-        let begun = items.iter().map(|item| item.result(&self.result));
-        let begun: Vec<PathBuf> = begun.filter(|file| file.exists()).collect();
-        // Fail now and not after the other workloads have run.
-        if let Some(file) = begun.first().filter(|_| !self.resume) {
-            return Err(exists(file));
-        }
-        let mut counted = None;
-        for file in &begun {
-            let header = self.runs.goes_on_with(file)?;
-            counted = counted.or(header.and_then(|mut h| h.command.pop()));
-        }
+        let mut items = suite.items(&program, place)?;
+        let begun = self.begun(&items)?;
+        let recorded = self.goes_on_with_all(&begun)?;
         if suite == Suite::Threadripper {
             ensure!(
                 !self.concurrent,
@@ -384,33 +374,71 @@ impl AbArgs {
             }
         }
         // Counted once, so that it is the same in all runs of all workloads.
-        let steps = counted.unwrap_or_else(|| suite::steps_of_ms().to_string());
+        let steps = recorded.unwrap_or_else(|| suite::steps_of_ms().to_string());
+        for item in &mut items {
+            suite.set_steps(item, &steps);
+        }
+        let mut tasks = self.tasks_of_items(items, &begun, program, facts)?;
+        if let Plan::Auto(_) = self.plan {
+            let all = comparisons(&tasks);
+            for task in &mut tasks {
+                task.header.rule.suite = all;
+            }
+        }
+        Ok(tasks)
+    }
+
+    /// The result files of a suite that exist. Without --resume that is an error now, and not after
+    /// the other workloads have run.
+    fn begun(&self, items: &[Item]) -> Result<Vec<PathBuf>> {
+        let files = items.iter().map(|item| item.result(&self.result));
+        let begun: Vec<PathBuf> = files.filter(|file| file.exists()).collect();
+        match begun.first() {
+            Some(file) if !self.resume => Err(exists(file)),
+            _ => Ok(begun),
+        }
+    }
+
+    /// Returns the steps that the first of the files was recorded with.
+    fn goes_on_with_all(&mut self, begun: &[PathBuf]) -> Result<Option<String>> {
+        let mut steps = None;
+        for file in begun {
+            let header = self.runs.goes_on_with(file)?;
+            steps = steps.or(header.and_then(|mut header| header.command.pop()));
+        }
+        Ok(steps)
+    }
+
+    /// One task per workload. They differ in what is run, measured and written.
+    fn tasks_of_items(
+        &mut self,
+        items: Vec<Item>,
+        begun: &[PathBuf],
+        program: PathBuf,
+        facts: BTreeMap<String, String>,
+    ) -> Result<Vec<Task>> {
         let typed = std::mem::take(&mut self.runs.metric);
-        let variants = parse_all(&self.variant)?;
         // A placeholder, so that `task` checks the other options.
         self.runs.command = vec![program.into()];
-        let mut whole = self.task(facts)?;
+        let whole = self.task(facts)?;
+        let variants = parse_all(&self.variant)?;
         let task = |item: Item| {
-            self.runs.metric = item.metric.iter().chain(&typed).cloned().collect();
-            whole.header.metrics = self.runs.metrics(&variants)?;
-            whole.header.workload = Some(item.name.clone());
-            whole.header.command = words(&item.command)?;
-            whole.result = item.result(&self.result);
+            let mut header = whole.header.clone();
+            let metrics = item.metric.iter().chain(&typed);
+            header.metrics = self.runs.metrics(metrics, &variants)?;
+            header.workload = Some(item.name.clone());
+            header.command = words(&item.command)?;
+            let result = item.result(&self.result);
             Ok(Task {
+                header,
                 command: item.command.clone(),
-                resume: begun.contains(&whole.result),
+                resume: begun.contains(&result),
+                result,
                 item: Some(item),
                 ..whole.clone()
             })
         };
-        let items = suite.items(program, &steps, place)?;
-        let mut tasks: Vec<Task> = items.into_iter().map(task).collect::<Result<_>>()?;
-        if let Plan::Auto(_) = self.plan {
-            let all = comparisons(&tasks);
-            let rules = tasks.iter_mut().map(|task| &mut task.header.rule);
-            rules.for_each(|rule| rule.suite = all);
-        }
-        Ok(tasks)
+        items.into_iter().map(task).collect()
     }
 
     /// Sentences about what of the suite cannot be run at `place`.
@@ -496,7 +524,7 @@ impl Runs {
             "--warmups {}: at most {RUNS_MAX} are possible",
             self.warmups
         );
-        let metrics = self.metrics(variants)?;
+        let metrics = self.metrics(self.metric.iter(), variants)?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
         Ok(Header {
             format: FORMAT.to_string(),
@@ -521,14 +549,17 @@ impl Runs {
         })
     }
 
-    fn metrics(&self, variants: &[Variant]) -> Result<Vec<Asked>> {
+    /// `texts`: the metrics as they are typed; none: the time of the run.
+    fn metrics<'a>(
+        &self,
+        texts: impl Iterator<Item = &'a String>,
+        variants: &[Variant],
+    ) -> Result<Vec<Asked>> {
         let printed = match self.higher_is_better {
             true => Direction::Higher,
             false => Direction::Lower,
         };
-        let mut metrics: Vec<Metric> = self
-            .metric
-            .iter()
+        let mut metrics: Vec<Metric> = texts
             .map(|text| Metric::parse(text, printed))
             .collect::<Result<_>>()?;
         if metrics.is_empty() {

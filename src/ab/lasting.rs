@@ -171,58 +171,71 @@ impl Lasting {
 
     /// `measured`: it was measured in this scope.
     fn own_text(&self, measured: bool) -> String {
-        let lines = |lines: &[String]| lines.iter().map(|l| format!("  {l}\n")).collect::<String>();
-        let mut text = match self.scope {
-            Scope::Machine => {
-                "To have it now, as root, for all tasks, as it was measured:\n".to_string()
-            }
-            Scope::Workload => {
-                "To have it now, as root, as long as the scheduler runs:\n".to_string()
-            }
+        self.text_now() + &self.text_reach() + &self.text_each_time(measured) + &self.text_service()
+    }
+
+    /// How to have it now.
+    fn text_now(&self) -> String {
+        let how = match self.scope {
+            Scope::Machine => "for all tasks, as it was measured",
+            Scope::Workload => "as long as the scheduler runs",
         };
-        text += &lines(&self.now);
-        text += &match &self.arm {
+        let now = format!("To have it now, as root, {how}:\n{}", indented(&self.now));
+        let otherwise = match &self.arm {
             None => format!("Where a scx_roost runs already:\n  {}\n", self.otherwise),
             Some(_) => format!(
                 "Where no scx_roost runs, start the base first; where there is an arm of that name already, take it away first, with its rules:\n  {}\n{}",
                 self.otherwise,
-                lines(&self.away)
+                indented(&self.away)
             ),
         };
+        now + &otherwise
+    }
+
+    /// Which tasks the rule is for.
+    fn text_reach(&self) -> String {
         match &self.no_rule {
-            Some(why) => {
-                text += &format!(
-                    "There is no rule for the command's name: {why}. The rule is for all that is started in {}, as root or with --uid=NAME:\n  {}\n",
-                    self.slice.as_deref().unwrap_or_default(),
-                    self.in_slice.as_deref().unwrap_or_default()
-                )
-            }
+            Some(why) => format!(
+                "There is no rule for the command's name: {why}. The rule is for all that is started in {}, as root or with --uid=NAME:\n  {}\n",
+                self.slice.as_deref().unwrap_or_default(),
+                self.in_slice.as_deref().unwrap_or_default()
+            ),
             None if self.scope == Scope::Workload => {
-                text += "The rule is for threads of that name: not for those that the program names itself, nor for what it starts by other names.\n";
+                "The rule is for threads of that name: not for those that the program names itself, nor for what it starts by other names.\n".to_string()
             }
-            None => (),
+            None => String::new(),
         }
-        if let Some(exec) = &self.each_time {
-            let measured = if measured { ", as it was measured" } else { "" };
-            text += &format!(
-                "For all that the command starts{measured}, start it each time by\n  {exec}\n"
-            );
-        }
+    }
+
+    fn text_each_time(&self, measured: bool) -> String {
+        let measured = if measured { ", as it was measured" } else { "" };
+        let text = self.each_time.as_ref().map(|exec| {
+            format!("For all that the command starts{measured}, start it each time by\n  {exec}\n")
+        });
+        text.unwrap_or_default()
+    }
+
+    /// How to have it after each start of the service.
+    fn text_service(&self) -> String {
         let several = match &self.arm {
             None => "",
             Some(_) => {
                 "Another workload's file may be beside it: of several ExecStart= the last file's counts, and the arms and rules of all.\n"
             }
         };
-        text + &format!(
+        format!(
             "To have it after each start of scx_roost, too, where the service does that (contrib/scx_roost.service), make this file\n\
              {} (mkdir -p its folder), and then: systemctl daemon-reload && systemctl restart scx_roost\n\
              Its ExecStart= takes the place of the service's: add what else 'systemctl cat scx_roost' shows there, such as --stats-group.\n\
              {several}{}",
             self.file,
-            lines(&self.drop_in)
+            indented(&self.drop_in)
         )
     }
+}
+
+fn indented(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("  {line}\n")).collect()
 }
 
 fn change(variant: &Variant) -> Result<Change> {
@@ -240,7 +253,7 @@ fn folder(slice: &str) -> String {
 }
 
 fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|w| w.to_string()).collect()
+    words.iter().map(ToString::to_string).collect()
 }
 
 fn typed(begin: &str, words: &[String]) -> String {

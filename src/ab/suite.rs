@@ -65,14 +65,14 @@ pub enum Pattern {
 }
 
 impl Suite {
-    /// `program`: path of scx_roost. `steps`: the result of `steps_of_ms`. Fails if no workload can
-    /// be run at `place`.
-    pub fn items(self, program: &Path, steps: &str, place: &Place) -> Result<Vec<Item>> {
+    /// `program`: path of scx_roost. The commands lack their steps until `set_steps` adds them.
+    /// Fails if no workload can be run at `place`.
+    pub fn items(self, program: &Path, place: &Place) -> Result<Vec<Item>> {
         let item = |pattern: &Pattern| Item {
             name: pattern.name(),
             command: [program.as_os_str().to_os_string()]
                 .into_iter()
-                .chain([COMMAND, &pattern.name(), steps].map(OsString::from))
+                .chain([COMMAND, &pattern.name()].map(OsString::from))
                 .collect(),
             metric: None,
             five: None,
@@ -80,6 +80,14 @@ impl Suite {
         match self {
             Suite::Placement => Ok(Pattern::value_variants().iter().map(item).collect()),
             Suite::Threadripper => threadripper::items(place),
+        }
+    }
+
+    /// Adds the amount of work to a workload that needs it. `steps`: the result of `steps_of_ms`.
+    pub fn set_steps(self, item: &mut Item, steps: &str) {
+        match self {
+            Suite::Placement => item.command.push(steps.into()),
+            Suite::Threadripper => {}
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod intf {
     include!(concat!(env!("OUT_DIR"), "/bpf_intf.rs"));
 }
 
+#[allow(clippy::too_many_lines, reason = "libbpf-cargo writes it")]
 mod generated {
     include!(concat!(env!("OUT_DIR"), "/bpf_skel.rs"));
 }
@@ -95,7 +96,7 @@ pub fn copy_rows<To: TwinOf<From>, From: Copy>(to: &mut [To], from: &[From]) -> 
     // SAFETY: twins have one layout, and each value of `From` is one of `To`; `to` is long enough.
     unsafe {
         let bytes = to.as_mut_ptr().cast::<u8>();
-        std::ptr::copy_nonoverlapping(from.as_ptr().cast(), bytes, size_of_val(from))
+        std::ptr::copy_nonoverlapping(from.as_ptr().cast(), bytes, size_of_val(from));
     };
     Ok(())
 }

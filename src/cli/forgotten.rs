@@ -16,14 +16,12 @@ pub fn dashes(command: &Command, words: &[OsString], error: &Error) -> Option<St
     let Some(ContextValue::String(wrong)) = wrong else {
         return None;
     };
-    let subcommands = words.iter().enumerate().skip(1);
+    let mut subcommands = words.iter().enumerate().skip(1);
     let takes = |word: &OsString| {
         let found = command.find_subcommand(word);
-        found.filter(|sub| sub.get_arguments().any(|a| a.is_last_set()))
+        found.filter(|sub| sub.get_arguments().any(clap::Arg::is_last_set))
     };
-    let (begin, sub) = subcommands
-        .filter_map(|(at, word)| Some((at, takes(word)?)))
-        .next()?;
+    let (begin, sub) = subcommands.find_map(|(at, word)| Some((at, takes(word)?)))?;
     if wrong.starts_with('-') || words.iter().any(|word| word == "--") {
         return None;
     }

@@ -179,62 +179,17 @@ fn sentence(error: &str) -> String {
 }
 
 impl Cli {
-    fn resolve(self) -> Result<Command> {
-        // Given before the subcommand or after it.
-        let json = self.json.json;
-        match self.command {
-            Some(Sub::Topology(args)) => {
-                let (sysfs, json) = args.with(self.sysfs, json);
-                return Ok(Command::Topology { sysfs, json });
-            }
-            Some(Sub::Doctor(args)) => {
-                let (sysfs, json) = args.with(self.sysfs, json);
-                return Ok(Command::Doctor { sysfs, json });
-            }
-            Some(Sub::Ctl {
-                verb,
-                at,
-                wait,
-                json: too,
-            }) => {
-                let (path, json) = (at.ctl_path, json || too);
-                let wait = wait.unwrap_or_default();
-                return Ok(Command::Ctl {
-                    path,
-                    verb,
-                    wait,
-                    json,
-                });
-            }
-            Some(Sub::Exec { args, at }) => {
-                let path = at.ctl_path;
-                return Ok(Command::Exec { path, args });
-            }
-            Some(Sub::Export { args, of }) => {
-                let stats = of.stats_path;
-                let output = args.output()?;
-                return Ok(Command::Export { stats, output });
-            }
-            Some(Sub::Ab { args, json: too }) => {
-                let json = json || too;
-                return Ok(Command::Ab { args, json });
-            }
-            Some(Sub::Tune { args, json: too }) => {
-                let json = json || too;
-                return Ok(Command::Tune { args, json });
-            }
-            Some(Sub::AbWorkload { pattern, steps }) => {
-                return Ok(Command::AbWorkload { pattern, steps });
-            }
-            Some(Sub::AbGuardian) => return Ok(Command::AbGuardian),
-            #[cfg(feature = "sim")]
-            Some(Sub::Sim { args, json: too }) => {
-                let (wanted, json) = (Box::new(args.wanted()?), json || too);
-                return Ok(Command::Sim { wanted, json });
-            }
-            Some(Sub::Monitor(args)) => return Ok(Command::View(args.options(json))),
-            None => (),
+    fn resolve(mut self) -> Result<Command> {
+        match self.command.take() {
+            // Its --json may stand before it or after it.
+            Some(sub) => sub.resolve(self.json.json, self.sysfs),
+            None => self.resolve_start(),
         }
+    }
+
+    /// Without a subcommand: a run, or something to print.
+    fn resolve_start(self) -> Result<Command> {
+        let json = self.json.json;
         if json && self.run.stats.or(self.run.monitor).is_none() {
             return Err(anyhow!(
                 "--json says how statistics are printed: give --stats or --monitor as well"
@@ -310,6 +265,57 @@ impl Cli {
             config: Box::new(config),
             lock_memory: run.lock_memory,
             verbose: run.verbose,
+        })
+    }
+}
+
+impl Sub {
+    /// `json`, `sysfs`: as given before the subcommand.
+    fn resolve(self, json: bool, sysfs: SysfsArg) -> Result<Command> {
+        Ok(match self {
+            Sub::Topology(args) => {
+                let (sysfs, json) = args.with(sysfs, json);
+                Command::Topology { sysfs, json }
+            }
+            Sub::Doctor(args) => {
+                let (sysfs, json) = args.with(sysfs, json);
+                Command::Doctor { sysfs, json }
+            }
+            Sub::Ctl {
+                verb,
+                at,
+                wait,
+                json: too,
+            } => Command::Ctl {
+                path: at.ctl_path,
+                verb,
+                wait: wait.unwrap_or_default(),
+                json: json || too,
+            },
+            Sub::Exec { args, at } => Command::Exec {
+                path: at.ctl_path,
+                args,
+            },
+            Sub::Export { args, of } => Command::Export {
+                stats: of.stats_path,
+                output: args.output()?,
+            },
+            Sub::Ab { args, json: too } => Command::Ab {
+                args,
+                json: json || too,
+            },
+            Sub::Tune { args, json: too } => Command::Tune {
+                args,
+                json: json || too,
+            },
+            Sub::AbWorkload { pattern, steps } => Command::AbWorkload { pattern, steps },
+            Sub::AbGuardian => Command::AbGuardian,
+            #[cfg(feature = "sim")]
+            Sub::Sim { args, json: too } => Command::Sim {
+                wanted: Box::new(args.wanted()?),
+                json: json || too,
+            },
+            Sub::Monitor(args) => Command::View(args.options(json)),
         })
     }
 }

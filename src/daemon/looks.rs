@@ -163,6 +163,7 @@ impl Progress {
     }
 }
 
+/// Looks at the machine until `stop`, the end of the scheduler, or another machine.
 fn look_on(
     mut watch: Watch,
     control: &Control,
@@ -172,7 +173,6 @@ fn look_on(
 ) -> Over {
     let bell = control.bell();
     let (mut pace, mut samplers) = (Pace::new(), Samplers::new(stop.clone()));
-    let left_behind = watch.left_behind();
     let mut next = Instant::now();
     let mut machine_changed = false;
     while !stop.stopped() && !control.ended() {
@@ -181,28 +181,15 @@ fn look_on(
             Woken::Stopped => break,
             // Something changed or ended: the next look comes soon.
             Woken::Rung => next = next.min(Instant::now() + pace.hurry()),
-            Woken::InTime => {
-                let begin = Instant::now();
-                if control.ended() {
-                    break;
-                }
-                let now = Clocks::now();
-                watch.begun(pace.lateness(begin - next), &now);
-                progress.begin(begin, watch.past());
-                let looked = watch.look(now, pace.idle());
-                progress.end();
-                if left_behind.load(Ordering::Acquire) {
-                    break;
-                }
-                watch.ended(begin.elapsed(), &Clocks::now());
-                let Looked::Seen(seen) = looked else {
+            Woken::InTime if control.ended() => break,
+            Woken::InTime => match look_once(&mut watch, &mut pace, progress, next) {
+                Next::LookAt(at) => next = at,
+                Next::LeftBehind => break,
+                Next::MachineChanged => {
                     machine_changed = true;
                     break;
-                };
-                let nap = pace.after(seen);
-                watch.tell(nap);
-                next = Instant::now() + nap;
-            }
+                }
+            },
         }
     }
     Over {
@@ -210,4 +197,32 @@ fn look_on(
         left_behind: false,
         past: watch.past(),
     }
+}
+
+/// What follows a look.
+enum Next {
+    LookAt(Instant),
+    /// The look took so long that nothing waits for it any more.
+    LeftBehind,
+    MachineChanged,
+}
+
+/// `due`: when this look was to begin.
+fn look_once(watch: &mut Watch, pace: &mut Pace, progress: &Progress, due: Instant) -> Next {
+    let begin = Instant::now();
+    let now = Clocks::now();
+    watch.begun(pace.lateness(begin - due), &now);
+    progress.begin(begin, watch.past());
+    let looked = watch.look(now, pace.idle());
+    progress.end();
+    if watch.left_behind().load(Ordering::Acquire) {
+        return Next::LeftBehind;
+    }
+    watch.ended(begin.elapsed(), &Clocks::now());
+    let Looked::Seen(seen) = looked else {
+        return Next::MachineChanged;
+    };
+    let nap = pace.after(seen);
+    watch.tell(nap);
+    Next::LookAt(Instant::now() + nap)
 }

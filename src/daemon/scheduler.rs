@@ -203,10 +203,10 @@ impl Runner<'_> {
                     return Ok(info);
                 }
                 Ended::Exit(_) => {
-                    info!("a restart is asked for (a CPU came that was offline at the load)")
+                    info!("a restart is asked for (a CPU came that was offline at the load)");
                 }
                 Ended::MachineChanged => {
-                    info!("the machine is not the one this scheduler was loaded for: restarting")
+                    info!("the machine is not the one this scheduler was loaded for: restarting");
                 }
             }
             self.restarts += 1;

@@ -83,7 +83,7 @@ mod tests {
 
     fn governed_by(names: &[&str]) -> CpuFreq {
         CpuFreq {
-            governors: names.iter().map(|n| n.to_string()).collect(),
+            governors: names.iter().map(ToString::to_string).collect(),
             drivers: Vec::new(),
         }
     }

@@ -34,7 +34,7 @@ pub fn picture(m: &Machine) -> String {
         }
     }
     if !m.offline.is_empty() {
-        text += &wrap("offline", m.offline.iter().map(|c| c.to_string()));
+        text += &wrap("offline", m.offline.iter().map(ToString::to_string));
     }
     text
 }

@@ -26,7 +26,7 @@ impl Throttles {
         };
         let of = |&cpu: &u16| {
             let counts = FILES.iter().filter_map(|file| count(cpu, file));
-            let sum = counts.reduce(|a, b| a.saturating_add(b))?;
+            let sum = counts.reduce(u64::saturating_add)?;
             Some((cpu, sum))
         };
         Throttles(cpus.iter().filter_map(of).collect())

@@ -10,7 +10,7 @@ impl World {
     /// counts it.
     pub fn plain_claim_clear(&mut self, cpu: usize, how: sys::roost_stat) {
         // SAFETY: C checks the CPU.
-        self.run(|w| unsafe { sys::roost_plain_claim_clear(w, cpu as i32, how) })
+        self.run(|w| unsafe { sys::roost_plain_claim_clear(w, cpu as i32, how) });
     }
 
     /// The task was placed on `cpu` as idle; `looked_at` is a time before the CPU was checked, ns.
@@ -18,19 +18,19 @@ impl World {
         // SAFETY: the task lives through the call.
         self.run(|w| unsafe {
             sys::roost_placed_idle(w, &mut task.state, cpu as i32, looked_at);
-        })
+        });
     }
 
     /// The task runs on `cpu`.
     pub fn placed_runs(&mut self, task: &mut Task, cpu: usize, now: u64) {
         // SAFETY: see `placed_idle`; C checks the CPU.
-        self.run(|w| unsafe { sys::roost_placed_runs(w, &mut task.state, cpu as i32, now) })
+        self.run(|w| unsafe { sys::roost_placed_runs(w, &mut task.state, cpu as i32, now) });
     }
 
     /// The task is queued anew before it ran, or leaves.
     pub fn placed_nowhere(&mut self, task: &mut Task) {
         // SAFETY: the task lives through the call.
-        self.run(|w| unsafe { sys::roost_placed_nowhere(w, &mut task.state) })
+        self.run(|w| unsafe { sys::roost_placed_nowhere(w, &mut task.state) });
     }
 
     /// A view of the world for one more thread, which places tasks. Each thread needs a waker's CPU

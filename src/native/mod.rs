@@ -302,25 +302,25 @@ impl World {
     pub fn mark_idle(&mut self, cpu: usize) {
         self.check(cpu);
         // SAFETY: the CPU exists.
-        self.run(|w| unsafe { sys::roost_mark_idle(w, cpu as i32) })
+        self.run(|w| unsafe { sys::roost_mark_idle(w, cpu as i32) });
     }
 
     pub fn mark_busy(&mut self, cpu: usize) {
         self.check(cpu);
         // SAFETY: the CPU exists.
-        self.run(|w| unsafe { sys::roost_mark_busy(w, cpu as i32) })
+        self.run(|w| unsafe { sys::roost_mark_busy(w, cpu as i32) });
     }
 
     pub fn mark_waiting(&mut self, cpu: usize) {
         self.check(cpu);
         // SAFETY: the CPU exists.
-        self.run(|w| unsafe { sys::roost_mark_waiting(w, cpu as i32) })
+        self.run(|w| unsafe { sys::roost_mark_waiting(w, cpu as i32) });
     }
 
     pub fn unmark_waiting(&mut self, cpu: usize) {
         self.check(cpu);
         // SAFETY: the CPU exists.
-        self.run(|w| unsafe { sys::roost_unmark_waiting(w, cpu as i32) })
+        self.run(|w| unsafe { sys::roost_unmark_waiting(w, cpu as i32) });
     }
 
     /// The same sets for one more thread, which must be the only one to mark its CPUs.
@@ -343,37 +343,37 @@ impl World {
     /// The task becomes runnable.
     pub fn cgroup_enter(&mut self, task: &mut Task) {
         // SAFETY: the task lives through the call; C checks the index of its group.
-        self.run(|w| unsafe { sys::roost_cgroup_enter(w, &mut task.state) })
+        self.run(|w| unsafe { sys::roost_cgroup_enter(w, &mut task.state) });
     }
 
     /// The task sleeps or leaves.
     pub fn cgroup_leave(&mut self, task: &mut Task) {
         // SAFETY: see `cgroup_enter`.
-        self.run(|w| unsafe { sys::roost_cgroup_leave(w, &mut task.state) })
+        self.run(|w| unsafe { sys::roost_cgroup_leave(w, &mut task.state) });
     }
 
     /// The task's group or nice weight changed.
     pub fn cgroup_follow(&mut self, task: &mut Task) {
         // SAFETY: see `cgroup_enter`.
-        self.run(|w| unsafe { sys::roost_cgroup_follow(w, &mut task.state) })
+        self.run(|w| unsafe { sys::roost_cgroup_follow(w, &mut task.state) });
     }
 
     /// One sweep of all cgroups, as CPUs do every SWEEP_NS.
     pub fn cgroup_sweep(&mut self) {
         // SAFETY: only what the world owns is touched.
-        self.run(|w| unsafe { sys::roost_cgroup_sweep(w) })
+        self.run(|w| unsafe { sys::roost_cgroup_sweep(w) });
     }
 
     /// Sets cpu.weight, scaled to `NICE0_WEIGHT` = 100, and cpu.idle of a group.
     pub fn cgroup_weigh(&mut self, index: usize, cpu_weight: u32, idle: bool) {
         // SAFETY: C checks the index.
-        self.run(|w| unsafe { sys::roost_cgroup_weigh(w, index as u32, cpu_weight, idle) })
+        self.run(|w| unsafe { sys::roost_cgroup_weigh(w, index as u32, cpu_weight, idle) });
     }
 
     /// The task takes over the current weight and cpu.idle of its group.
     pub fn cgroup_apply(&mut self, task: &mut Task, now: u64) {
         // SAFETY: the task lives through the call; C checks the index of its group.
-        self.run(|w| unsafe { sys::roost_cgroup_apply(w, &mut task.state, now) })
+        self.run(|w| unsafe { sys::roost_cgroup_apply(w, &mut task.state, now) });
     }
 
     pub fn cgroup_task_weight(&mut self, index: usize, nice_weight: u32) -> u32 {
@@ -395,9 +395,9 @@ impl Marker<'_> {
         // SAFETY: the CPU exists; sets change by atomics only.
         unsafe {
             if idle {
-                sys::roost_mark_idle(&mut raw, cpu as i32)
+                sys::roost_mark_idle(&mut raw, cpu as i32);
             } else {
-                sys::roost_mark_busy(&mut raw, cpu as i32)
+                sys::roost_mark_busy(&mut raw, cpu as i32);
             }
         }
     }

@@ -145,12 +145,12 @@ impl World {
     /// A search for work that began at `now` found nothing.
     pub fn idle_begins(&mut self, cpu: usize, now: u64) {
         // SAFETY: C checks the CPU.
-        self.run(|w| unsafe { sys::roost_idle_begins(w, cpu as i32, now) })
+        self.run(|w| unsafe { sys::roost_idle_begins(w, cpu as i32, now) });
     }
 
     pub fn idle_ends(&mut self, cpu: usize, now: u64, arrival: sys::arrival) {
         // SAFETY: C checks the CPU.
-        self.run(|w| unsafe { sys::roost_idle_ends(w, cpu as i32, now, arrival) })
+        self.run(|w| unsafe { sys::roost_idle_ends(w, cpu as i32, now, arrival) });
     }
 
     /// How long a search for work may take, ns.
@@ -163,45 +163,45 @@ impl World {
 
     pub fn join(&mut self, cpu: usize, task: &mut Task, now: u64) {
         // SAFETY: C checks the CPU; the same holds below.
-        self.run(|w| unsafe { sys::roost_queue_join(w, cpu as i32, &mut task.state, now) })
+        self.run(|w| unsafe { sys::roost_queue_join(w, cpu as i32, &mut task.state, now) });
     }
 
     pub fn leave(&mut self, task: &mut Task, now: u64) {
         // SAFETY: the task lives through the call; the same holds below.
-        self.run(|w| unsafe { sys::roost_queue_leave(w, &mut task.state, now) })
+        self.run(|w| unsafe { sys::roost_queue_leave(w, &mut task.state, now) });
     }
 
     pub fn move_to(&mut self, cpu: usize, task: &mut Task, now: u64) {
         // SAFETY: see `join`.
-        self.run(|w| unsafe { sys::roost_queue_move(w, cpu as i32, &mut task.state, now) })
+        self.run(|w| unsafe { sys::roost_queue_move(w, cpu as i32, &mut task.state, now) });
     }
 
     pub fn reweigh(&mut self, task: &mut Task, weight: u32, now: u64) {
         assert!(weight > 0, "a task has weight");
         // SAFETY: see `leave`.
-        self.run(|w| unsafe { sys::roost_queue_reweigh(w, &mut task.state, weight, now) })
+        self.run(|w| unsafe { sys::roost_queue_reweigh(w, &mut task.state, weight, now) });
     }
 
     /// The task, which runs on `cpu`, has used `ns` more.
     pub fn charge(&mut self, cpu: usize, task: &mut Task, ns: u64) {
         // SAFETY: see `join`.
-        self.run(|w| unsafe { sys::roost_queue_charge(w, cpu as i32, &mut task.state, ns) })
+        self.run(|w| unsafe { sys::roost_queue_charge(w, cpu as i32, &mut task.state, ns) });
     }
 
     /// At a wakeup or a new request, the task takes over its arm's current policy.
     pub fn policy_follow(&mut self, task: &mut Task) {
         // SAFETY: see `leave`; C checks the arm.
-        self.run(|w| unsafe { sys::roost_policy_follow(w, &mut task.state) })
+        self.run(|w| unsafe { sys::roost_policy_follow(w, &mut task.state) });
     }
 
     pub fn new_request(&mut self, task: &mut Task, features: u32) {
         // SAFETY: see `leave`.
-        self.run(|w| unsafe { sys::roost_new_request(w, &mut task.state, features) })
+        self.run(|w| unsafe { sys::roost_new_request(w, &mut task.state, features) });
     }
 
     pub fn first_request(&mut self, task: &mut Task, features: u32) {
         // SAFETY: see `leave`.
-        self.run(|w| unsafe { sys::roost_first_request(w, &mut task.state, features) })
+        self.run(|w| unsafe { sys::roost_first_request(w, &mut task.state, features) });
     }
 
     pub fn slice_left(&mut self, task: &Task) -> u64 {
@@ -211,7 +211,7 @@ impl World {
 
     pub fn yield_request(&mut self, task: &mut Task, features: u32) {
         // SAFETY: see `leave`.
-        self.run(|w| unsafe { sys::roost_yield_request(w, &mut task.state, features) })
+        self.run(|w| unsafe { sys::roost_yield_request(w, &mut task.state, features) });
     }
 
     /// How long a running task is protected from the task when it wakes, ns.
@@ -228,19 +228,19 @@ impl World {
 
     pub fn burst_end(&mut self, task: &mut Task) {
         // SAFETY: see `leave`.
-        self.run(|w| unsafe { sys::roost_burst_end(w, &mut task.state) })
+        self.run(|w| unsafe { sys::roost_burst_end(w, &mut task.state) });
     }
 
     // ---- signals ----
 
     pub fn cpu_integrate(&mut self, cpu: usize, now: u64) {
         // SAFETY: see `join`.
-        self.run(|w| unsafe { sys::roost_cpu_integrate(w, cpu as i32, now) })
+        self.run(|w| unsafe { sys::roost_cpu_integrate(w, cpu as i32, now) });
     }
 
     pub fn cpu_fold(&mut self, cpu: usize, now: u64) {
         // SAFETY: see `join`.
-        self.run(|w| unsafe { sys::roost_cpu_fold(w, cpu as i32, now) })
+        self.run(|w| unsafe { sys::roost_cpu_fold(w, cpu as i32, now) });
     }
 
     pub fn cpu_load(&mut self, cpu: usize, now: u64) -> u64 {
@@ -255,18 +255,18 @@ impl World {
 
     pub fn llc_sum(&mut self, llc: usize, now: u64) {
         // SAFETY: C checks the LLC.
-        self.run(|w| unsafe { sys::roost_llc_sum(w, llc as u32, now) })
+        self.run(|w| unsafe { sys::roost_llc_sum(w, llc as u32, now) });
     }
 
     pub fn task_signals_init(&mut self, task: &mut Task, now: u64) {
         // SAFETY: see `leave`.
-        self.run(|w| unsafe { sys::roost_task_signals_init(w, &mut task.state, now) })
+        self.run(|w| unsafe { sys::roost_task_signals_init(w, &mut task.state, now) });
     }
 
     pub fn task_fold(&mut self, task: &mut Task, now: u64) {
         assert!(now != task.state.folded_at, "a fold takes time");
         // SAFETY: see `leave`.
-        self.run(|w| unsafe { sys::roost_task_fold(w, &mut task.state, now) })
+        self.run(|w| unsafe { sys::roost_task_fold(w, &mut task.state, now) });
     }
 
     pub fn task_load(&mut self, task: &mut Task, now: u64) -> u64 {
@@ -289,12 +289,12 @@ impl World {
     /// The task, whose signals were folded, goes to sleep on `cpu`.
     pub fn util_est_sleep(&mut self, cpu: usize, task: &mut Task) {
         // SAFETY: see `join`.
-        self.run(|w| unsafe { sys::roost_util_est_sleep(w, &mut task.state, cpu as i32) })
+        self.run(|w| unsafe { sys::roost_util_est_sleep(w, &mut task.state, cpu as i32) });
     }
 
     /// The task becomes runnable on `cpu` and its load follows it there.
     pub fn load_follows(&mut self, cpu: usize, task: &mut Task, now: u64) {
         // SAFETY: see `join`.
-        self.run(|w| unsafe { sys::roost_load_follows(w, &mut task.state, cpu as i32, now) })
+        self.run(|w| unsafe { sys::roost_load_follows(w, &mut task.state, cpu as i32, now) });
     }
 }

@@ -13,6 +13,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::Metadata;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -106,7 +107,7 @@ impl Found {
     pub fn again(self) -> Found {
         let folder = std::fs::metadata(&self.folder).ok();
         Found {
-            id: folder.filter(|f| f.is_dir()).map(|f| f.ino()),
+            id: folder.filter(Metadata::is_dir).map(|f| f.ino()),
             ..self
         }
     }

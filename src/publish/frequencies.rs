@@ -18,6 +18,20 @@ enum From {
     Files(Arc<FreqFiles>),
 }
 
+/// What is low is learnt anew after this many samples.
+const SAMPLES_TO_LEARN: u32 = 50;
+
+/// What a sample says.
+pub struct Sample<'a> {
+    /// The frequencies for the scheduler, in kHz. None: it has those that ticks see, or no source
+    /// is known.
+    pub khz: Option<&'a [Option<u32>]>,
+    /// Ticks are the source from now on.
+    pub switched: bool,
+    /// What was seen until now decides what is low.
+    pub learnt: bool,
+}
+
 /// A sample read from a source's files.
 pub struct Reading {
     files: Arc<FreqFiles>,
@@ -43,6 +57,13 @@ impl Reading {
     pub fn age(&self) -> Duration {
         self.begun.elapsed()
     }
+
+    /// What was read, if it is of these files and not `stale`. None too if nothing was read,
+    /// because another thread still waits for a file.
+    fn of(&self, files: &Arc<FreqFiles>, stale: Duration) -> Option<&[Option<u32>]> {
+        let good = Arc::ptr_eq(&self.files, files) && self.age() <= stale && !self.khz.is_empty();
+        good.then_some(&self.khz)
+    }
 }
 
 #[derive(Default)]
@@ -53,6 +74,8 @@ pub struct Frequencies {
     /// Switch to ticks as soon as they see a frequency below the highest.
     ticks_may: bool,
     learner: Learner,
+    /// The number of samples.
+    samples: u32,
     stale_ms: u32,
 }
 
@@ -72,6 +95,7 @@ impl Frequencies {
             },
             ticks_may: *asked == FreqSource::Auto,
             learner: Learner::new(policies),
+            samples: 0,
             stale_ms: STALE_PERIODS * period.as_millis() as u32,
         }
     }
@@ -106,37 +130,49 @@ impl Frequencies {
         }
     }
 
-    /// Takes one more sample. `speeds`: what ticks see; `read`: read from `files()`. A reading that
-    /// took too long or is of other files is ignored. Returns the frequencies for the scheduler, in
-    /// kHz.
-    pub fn sample<'a>(
-        &mut self,
-        speeds: &[u32],
-        read: Option<&'a Reading>,
-    ) -> Option<&'a [Option<u32>]> {
-        if self.ticks_may && speeds.iter().any(|&speed| speed != CAPACITY_SCALE) {
+    /// Learns from the first sample on, and not only after many.
+    pub fn learning_at_once(self) -> Self {
+        Frequencies {
+            samples: SAMPLES_TO_LEARN - 1,
+            ..self
+        }
+    }
+
+    pub fn samples(&self) -> u32 {
+        self.samples
+    }
+
+    /// Takes one more sample, and now and then learns what is low. `speeds`: what ticks see;
+    /// `read`: read from `files()`. None: the reading is empty, took too long, or is of other
+    /// files, so it does not count.
+    pub fn sample<'a>(&mut self, speeds: &[u32], read: Option<&'a Reading>) -> Option<Sample<'a>> {
+        let switched = self.ticks_may && speeds.iter().any(|&speed| speed != CAPACITY_SCALE);
+        if switched {
             self.from = From::Ticks;
             self.ticks_may = false;
         }
-        let stale = self.stale();
-        match &self.from {
+        let khz = match &self.from {
             From::Nothing => None,
             From::Ticks => {
                 self.learner.add(&self.khz_of_ticks(speeds));
                 None
             }
             From::Files(files) => {
-                let good = |read: &&Reading| Arc::ptr_eq(&read.files, files) && read.age() <= stale;
-                let read = read.filter(good)?;
-                self.learner.add(&read.khz);
-                Some(&read.khz)
+                let khz = read.and_then(|read| read.of(files, self.stale()))?;
+                self.learner.add(khz);
+                Some(khz)
             }
+        };
+        self.samples = self.samples.wrapping_add(1);
+        let learnt = switched || self.samples.is_multiple_of(SAMPLES_TO_LEARN);
+        if learnt {
+            self.learner.look();
         }
-    }
-
-    /// Lets what was seen since the last call decide what is low.
-    pub fn learn(&mut self) {
-        self.learner.look();
+        Some(Sample {
+            khz,
+            switched,
+            learnt,
+        })
     }
 
     /// What ticks see, if they are the source.
@@ -222,8 +258,8 @@ mod tests {
     /// The frequencies for the scheduler.
     fn sampled(frequencies: &mut Frequencies, speeds: &[u32]) -> Option<Vec<Option<u32>>> {
         let read = read(frequencies);
-        let told = frequencies.sample(speeds, read.as_ref());
-        told.map(<[_]>::to_vec)
+        let sample = frequencies.sample(speeds, read.as_ref());
+        Some(sample?.khz?.to_vec())
     }
 
     fn filled(frequencies: &Frequencies, rule: FreqRule) -> (u32, Vec<u32>, u32) {
@@ -272,12 +308,26 @@ mod tests {
         let (_dir, host) = machine();
         let of = || of(&host, &FreqSource::Cpufreq);
         let (before, mut now) = (of(), of());
-        assert_eq!(now.sample(&[1, 1], read(&before).as_ref()), None);
+        assert!(now.sample(&[1, 1], read(&before).as_ref()).is_none());
         assert!(now.sample(&[1, 1], read(&now).as_ref()).is_some());
-        assert_eq!(now.sample(&[1, 1], None), None);
+        assert!(now.sample(&[1, 1], None).is_none());
         let mut slow = read(&now).unwrap();
         slow.begun -= 4 * PERIOD;
-        assert_eq!(now.sample(&[1, 1], Some(&slow)), None);
+        assert!(now.sample(&[1, 1], Some(&slow)).is_none());
+    }
+
+    /// The scheduler learns after many samples, the simulator from the first on; then both at the
+    /// same pace.
+    #[test]
+    fn what_is_low_is_learnt_now_and_then() {
+        let (_dir, host) = machine();
+        let learns = |mut frequencies: Frequencies| -> Vec<usize> {
+            let learns = |_: &usize| frequencies.sample(&[1, 1], None).unwrap().learnt;
+            (1..=101).filter(learns).collect()
+        };
+        let ticks = || of(&host, &FreqSource::Cpuperf);
+        assert_eq!(learns(ticks()), [50, 100]);
+        assert_eq!(learns(ticks().learning_at_once()), [1, 51, 101]);
     }
 
     #[test]

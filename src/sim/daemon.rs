@@ -14,9 +14,6 @@ use crate::policy::features::bits;
 use crate::publish::{Frequencies, Scans};
 use std::path::Path;
 
-/// As in `control`: low frequencies are learnt anew after this many looks.
-const LOOKS_TO_LEARN: u32 = 50;
-
 pub struct Daemon {
     /// None: no move is delayed.
     frequencies: Option<Frequencies>,
@@ -25,7 +22,6 @@ pub struct Daemon {
     scans: Option<Scans>,
     /// Whether any arrival ends an idle period, or only a wakeup.
     every: bool,
-    looks: u32,
     /// The time between two looks, ns.
     pub period: u64,
 }
@@ -36,7 +32,10 @@ impl Daemon {
         let rule = settings.freq_rule();
         // Ticks report frequencies, so no file is read.
         let nowhere = Host::new(Path::new("/"));
-        let frequencies = || Frequencies::new(&nowhere, &FreqSource::Cpuperf, policies, period);
+        let frequencies = || {
+            let source = FreqSource::Cpuperf;
+            Frequencies::new(&nowhere, &source, policies, period).learning_at_once()
+        };
         let bounded = bits::avg_idle.with(bits::avg_idle_scan);
         let scans = || Scans::new(&facts.llcs, &facts.llc_cpus, period);
         Daemon {
@@ -44,7 +43,6 @@ impl Daemon {
             rule,
             scans: settings.features.has(bounded).then(scans),
             every: settings.features.has(bits::avg_idle_every),
-            looks: 0,
             period: period.as_nanos() as u64,
         }
     }
@@ -55,7 +53,6 @@ impl Daemon {
     }
 
     pub fn look(&mut self, kernel: &mut Kernel) {
-        self.looks += 1;
         let cpus = 0..kernel.world().nr_cpus();
         if let Some(scans) = &self.scans {
             let mean = |cpu: usize| {
@@ -71,9 +68,8 @@ impl Daemon {
         if let Some(frequencies) = &mut self.frequencies {
             let speed = |cpu| CAPACITY_SCALE.saturating_sub(kernel.world().cpu(cpu).slow);
             let speeds: Vec<u32> = cpus.map(speed).collect();
-            frequencies.sample(&speeds, None);
-            if self.looks % LOOKS_TO_LEARN == 1 {
-                frequencies.learn();
+            let sample = frequencies.sample(&speeds, None);
+            if sample.is_some_and(|sample| sample.learnt) {
                 let rules = std::array::from_fn(|_| self.rule);
                 frequencies.fill(kernel.world_mut().policy_mut(), &rules);
             }

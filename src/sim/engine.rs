@@ -467,7 +467,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         let before = self.cpus[cpu].running;
         let next = self.sched.pick(cpu, &mut self.orders);
         if next != before {
-            self.switches(cpu, before, next);
+            self.switch(cpu, before, next);
         } else if let Some(task) = next
             && self.tasks[task].state == State::Runnable
         {
@@ -476,13 +476,10 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.obey(cpu);
     }
 
-    fn switches(&mut self, cpu: usize, before: Option<TaskId>, next: Option<TaskId>) {
-        let now = self.clock.now();
-        if before.is_none()
-            && !self.cores.busy(cpu)
-            && self.costs.deep(now - self.cpus[cpu].idle_since)
-        {
-            self.caches.emptied(cpu);
+    /// The CPU runs `next` from now on, no longer `before`.
+    fn switch(&mut self, cpu: usize, before: Option<TaskId>, next: Option<TaskId>) {
+        if before.is_none() {
+            self.wake_core(cpu);
         }
         self.cpus[cpu].running = next;
         for (task, on_cpu) in [(before, false), (next, true)] {
@@ -490,37 +487,13 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 self.tasks[task].on_cpu = on_cpu;
             }
         }
-        if let Some(before) = before
-            && self.tasks[before].state == State::Runnable
-        {
+        let preempted = before.filter(|&task| self.tasks[task].state == State::Runnable);
+        if let Some(before) = preempted {
             self.stops(cpu, before, Stop::GivesWay);
         }
         match next {
-            Some(task) => {
-                self.measured.runs(
-                    now - self.tasks[task].woken_at,
-                    &mut self.tasks[task].woken_at,
-                );
-                let from = self.tasks[task].cpu.replace(cpu);
-                self.see(What::Runs { task, cpu, from });
-                let from = from.map(|from| (from, self.costs.how_far(from, cpu)));
-                let set = self.wait.set_of(self.tasks[task].group);
-                let refill = self.caches.runs(task, cpu, from, set);
-                let migrates = from.is_some_and(|(from, _)| from != cpu);
-                self.measured
-                    .switches(from.map(|(_, moved)| moved), migrates);
-                let gave_way = before.is_some_and(|b| self.tasks[b].state == State::Runnable);
-                let switch = match gave_way {
-                    true => self.costs.preempt,
-                    false => self.costs.switch,
-                };
-                self.tasks[task].left += (switch + refill) * FULL;
-            }
-            None => {
-                self.cpus[cpu].idle_since = now;
-                self.caches.uses(cpu, 0);
-                self.clock.clear(self.slot(cpu, On::Tick));
-            }
+            Some(task) => self.put_on_cpu(task, cpu, preempted.is_some()),
+            None => self.fall_idle(cpu),
         }
         if before.is_some() != next.is_some() {
             self.see(match next {
@@ -530,13 +503,53 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.turns(cpu, next.is_some());
         }
         if before.is_none() {
-            // Ticks of different CPUs are staggered.
-            let period = self.costs.tick_period;
-            let shift = cpu as u64 * period / self.cpus.len() as u64;
-            let at = (now + period - shift) / period * period + shift;
-            self.clock.set(self.slot(cpu, On::Tick), at.max(now + 1));
+            self.start_tick(cpu);
         }
         self.time(cpu);
+    }
+
+    /// Caches lose their contents if the core slept deeply and no other thread of it ran.
+    fn wake_core(&mut self, cpu: usize) {
+        let idle = self.clock.now() - self.cpus[cpu].idle_since;
+        if !self.cores.busy(cpu) && self.costs.deep(idle) {
+            self.caches.emptied(cpu);
+        }
+    }
+
+    /// The task begins to run: its wait ends, and it pays for the switch and for cold caches.
+    fn put_on_cpu(&mut self, task: TaskId, cpu: usize, preempts: bool) {
+        let now = self.clock.now();
+        let woken_at = &mut self.tasks[task].woken_at;
+        self.measured.runs(now - *woken_at, woken_at);
+        let from = self.tasks[task].cpu.replace(cpu);
+        self.see(What::Runs { task, cpu, from });
+        let from = from.map(|from| (from, self.costs.how_far(from, cpu)));
+        let set = self.wait.set_of(self.tasks[task].group);
+        let refill = self.caches.runs(task, cpu, from, set);
+        let migrates = from.is_some_and(|(from, _)| from != cpu);
+        self.measured
+            .switches(from.map(|(_, moved)| moved), migrates);
+        let switch = if preempts {
+            self.costs.preempt
+        } else {
+            self.costs.switch
+        };
+        self.tasks[task].left += (switch + refill) * FULL;
+    }
+
+    fn fall_idle(&mut self, cpu: usize) {
+        self.cpus[cpu].idle_since = self.clock.now();
+        self.caches.uses(cpu, 0);
+        self.clock.clear(self.slot(cpu, On::Tick));
+    }
+
+    /// Ticks of different CPUs are staggered.
+    fn start_tick(&mut self, cpu: usize) {
+        let now = self.clock.now();
+        let period = self.costs.tick_period;
+        let shift = cpu as u64 * period / self.cpus.len() as u64;
+        let at = (now + period - shift) / period * period + shift;
+        self.clock.set(self.slot(cpu, On::Tick), at.max(now + 1));
     }
 
     /// Carries out the scheduler's orders on behalf of CPU `here`.

@@ -26,7 +26,7 @@ impl Times {
 
     fn bucket(ns: u64) -> usize {
         let big = (63 - (ns | 1).leading_zeros()).saturating_sub(FINE);
-        ((big as u64) << FINE) as usize + (ns >> big) as usize
+        (u64::from(big) << FINE) as usize + (ns >> big) as usize
     }
 
     /// The least time of a bucket.

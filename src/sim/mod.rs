@@ -3,7 +3,7 @@
 //! workloads. The same seed gives the same run. docs/simulator.md says what is modelled and what is
 //! not.
 //!
-//! - `load/`: what tasks do; `wait`, `cond` and `pipe`: what they do to each other.
+//! - `load/`: what tasks do; `wait`, `family`, `cond` and `pipe`: what they do to each other.
 //! - `machines`, `speed`, `freq`, `pstate`, `caches`, `lines`, `kthreads`, `cost`: the machine,
 //!   built from `params`. `daemon`: what userspace publishes to the policy.
 //! - `sched`: what the engine asks of a scheduler; `cpus`: which tasks each CPU has.
@@ -28,6 +28,7 @@ mod daemon;
 mod engine;
 mod ext;
 mod fair;
+mod family;
 mod freq;
 mod kthreads;
 mod lines;

@@ -124,7 +124,7 @@ impl Wait {
     ) -> Option<Came> {
         let paged = self.load.channels[at].paged.expect("a pipe has pages");
         let came = match tasks[id].pipe.stage {
-            Stage::Holds => self.holds(at, paged, way, tasks, id),
+            Stage::Holds => self.finish(at, paged, way, tasks, id),
             Stage::Given => Some(self.enters(at, paged, &mut tasks[id], costs)),
             Stage::Waits if self.pipes[at].in_vain(way) => Some(self.waits(at, way, id)),
             _ => Some(self.locks(at, paged, tasks, id, costs)),
@@ -224,7 +224,7 @@ impl Wait {
     }
 
     /// The work under the mutex is done, and the mutex is given back.
-    fn holds(
+    fn finish(
         &mut self,
         at: usize,
         paged: Paged,
@@ -251,28 +251,43 @@ impl Wait {
             return None;
         }
         tasks[id].pipe = AtPipe::default();
-        let channel = &mut self.channels[at];
-        let (reader, writer) = match way {
-            Way::Write(tag) => {
-                channel.messages.push_back(Message::of(&tasks[id], tag));
-                (was_empty, next)
+        self.pass_message(at, way, &mut tasks[id]);
+        match way {
+            Way::Write(_) => {
+                self.wake_reader(at, was_empty, &mut tasks[id]);
+                self.wake_writer(at, next, &mut tasks[id]);
             }
             Way::Read => {
-                let message = channel.messages.pop_front().expect("as pages have it");
-                message.read_by(&mut tasks[id]);
-                (next, was_full)
+                self.wake_writer(at, was_full, &mut tasks[id]);
+                self.wake_reader(at, next, &mut tasks[id]);
             }
-        };
-        let sync = self.load.channels[at].sync;
-        let readers = reader.then(|| channel.readers.pop_front()).flatten();
-        let writers = writer.then(|| channel.writers.pop_front()).flatten();
-        // A writer wakes readers first, a reader wakes writers first.
-        let wakes = match way {
-            Way::Write(_) => [readers, writers],
-            Way::Read => [writers, readers],
-        };
-        let wakes = wakes.into_iter().flatten();
-        tasks[id].todo.extend(wakes.map(|t| Then::Wake(t, sync)));
+        }
         None
+    }
+
+    /// The pages count messages; the channel has them.
+    fn pass_message(&mut self, at: usize, way: Way, task: &mut Task) {
+        let messages = &mut self.channels[at].messages;
+        match way {
+            Way::Write(tag) => messages.push_back(Message::of(task, tag)),
+            Way::Read => {
+                let message = messages.pop_front().expect("as pages have it");
+                message.read_by(task);
+            }
+        }
+    }
+
+    fn wake_reader(&mut self, at: usize, wanted: bool, task: &mut Task) {
+        let sync = self.load.channels[at].sync;
+        let reader = wanted.then(|| self.channels[at].readers.pop_front());
+        task.todo
+            .extend(reader.flatten().map(|t| Then::Wake(t, sync)));
+    }
+
+    fn wake_writer(&mut self, at: usize, wanted: bool, task: &mut Task) {
+        let sync = self.load.channels[at].sync;
+        let writer = wanted.then(|| self.channels[at].writers.pop_front());
+        task.todo
+            .extend(writer.flatten().map(|t| Then::Wake(t, sync)));
     }
 }

@@ -23,7 +23,7 @@ pub fn all<T: Send>(jobs: usize, run: impl Fn(usize) -> Result<T> + Sync) -> Res
         }
     };
     let threads = thread::available_parallelism()
-        .map_or(1, |n| n.get())
+        .map_or(1, std::num::NonZero::get)
         .min(jobs);
     thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
     let taken = |slot: Mutex<Option<Result<T>>>| {

@@ -45,8 +45,16 @@ impl Wake {
 
     /// The wake flags for the policy (kernel: WF_FORK, WF_SYNC).
     pub fn flags(self) -> u64 {
-        let fork = if self.fork { sys::WAKE_FORK as u64 } else { 0 };
-        let sync = if self.sync { sys::WAKE_SYNC as u64 } else { 0 };
+        let fork = if self.fork {
+            u64::from(sys::WAKE_FORK)
+        } else {
+            0
+        };
+        let sync = if self.sync {
+            u64::from(sys::WAKE_SYNC)
+        } else {
+            0
+        };
         fork | sync
     }
 }

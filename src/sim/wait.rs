@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What tasks do to each other: messages, locks, barriers, children. A task goes through the steps
-//! of its program until a step is work or a wait.
+//! What tasks do to each other: messages, locks, barriers. A task goes through the steps of its
+//! program until a step is work or a wait.
 
 use super::Rng;
 use super::cost::Costs;
 use super::lines::{Lines, Shared};
-use super::load::{Load, Step, Vary, Which};
+use super::load::{Expr, Load, Step, Vary, Which};
 use super::measure::Measured;
 use super::pipe::{Pipe, Way};
 use super::speed::FULL;
-use super::task::{Memory, Task, Then};
+use super::task::{Task, Then};
 use crate::native::TaskId;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -139,59 +139,6 @@ impl Wait {
 
     pub fn set_of(&self, group: usize) -> u64 {
         self.load.groups[group].set
-    }
-
-    /// Ends the task. Before that, while it still runs, it wakes its parent if that waits (kernel:
-    /// do_exit() calls exit_notify() before do_task_dead()). The wakeup counts as not sync:
-    /// select_task_rq_fair() ignores WF_SYNC from an exiting task.
-    fn exits(tasks: &mut [Task], task: TaskId) -> Option<Came> {
-        let Some(parent) = Wait::notify(tasks, task) else {
-            return Some(Came::Ends);
-        };
-        tasks[task].todo.push_back(Then::Wake(parent, false));
-        tasks[task].pc -= 1;
-        None
-    }
-
-    /// Tells the parent, once, that the task ends. Returns the parent if it waits for that.
-    fn notify(tasks: &mut [Task], task: TaskId) -> Option<TaskId> {
-        let missed = Wait::returns(tasks, task);
-        let parent = tasks[task].parent.take()?;
-        tasks[parent].ended += 1;
-        let waits = std::mem::take(&mut tasks[parent].waits);
-        missed.or(waits.then_some(parent))
-    }
-
-    /// The task stops using its parent's memory. Returns the parent if it sleeps until then
-    /// (kernel: complete_vfork_done()).
-    fn returns(tasks: &mut [Task], task: TaskId) -> Option<TaskId> {
-        let parent = tasks[task].parent?;
-        if !std::mem::take(&mut tasks[task].borrows) {
-            return None;
-        }
-        let before = std::mem::replace(&mut tasks[parent].lends, Memory::Returned);
-        (before == Memory::Missed).then_some(parent)
-    }
-
-    /// The step runs three times: it forks, sleeps, and is done.
-    fn vforks(group: usize, task: &mut Task) -> Option<Came> {
-        task.pc -= 1;
-        match task.lends {
-            Memory::Own => {
-                task.lends = Memory::Lent;
-                task.todo.push_back(Then::Vfork(group));
-                None
-            }
-            Memory::Returned => {
-                task.lends = Memory::Own;
-                task.pc += 1;
-                None
-            }
-            Memory::Lent | Memory::Missed => {
-                task.lends = Memory::Missed;
-                Some(Came::Sleeps(None))
-            }
-        }
     }
 
     fn drawn(&mut self, ns: i64, vary: Vary) -> u64 {
@@ -341,146 +288,162 @@ impl Wait {
         let task = &mut tasks[id];
         task.pc += 1;
         match *step {
-            Step::Run(ref ns, vary) => {
-                let ns = self.drawn(ns.value(&task.known), vary);
-                task.left += ns * FULL;
-                task.then = Then::Step;
-                return Some(Came::Works);
-            }
-            Step::Sleep(ref ns, vary) => {
-                let ns = self.drawn(ns.value(&task.known), vary);
-                return Some(Came::Sleeps(Some(now + ns)));
-            }
-            Step::Until(ref period) => {
-                let period = period.value(&task.known).max(1) as u64;
-                return Some(Came::Sleeps(Some((now / period + 1) * period)));
-            }
-            Step::Send(ref which, tag) => {
-                let at = self.which(which, task);
-                let of = self.load.channels[at];
-                if of.paged.is_some() {
-                    return self.pipes(at, Way::Write(tag), tasks, id, costs);
-                }
-                let channel = &mut self.channels[at];
-                if channel.messages.len() as u64 >= of.capacity {
-                    channel.writers.push_back(id);
-                    task.pc -= 1;
-                    return Some(Came::Sleeps(None));
-                }
-                channel.messages.push_back(Message::of(task, tag));
-                if let Some(reader) = channel.readers.pop_front() {
-                    task.todo.push_back(Then::Wake(reader, of.sync));
-                }
-            }
-            Step::Receive(ref which) => {
-                let at = self.which(which, task);
-                let of = self.load.channels[at];
-                if of.paged.is_some() {
-                    return self.pipes(at, Way::Read, tasks, id, costs);
-                }
-                let channel = &mut self.channels[at];
-                let Some(message) = channel.messages.pop_front() else {
-                    channel.readers.push_back(id);
-                    task.pc -= 1;
-                    return Some(Came::Sleeps(None));
-                };
-                message.read_by(task);
-                if let Some(writer) = channel.writers.pop_front() {
-                    task.todo.push_back(Then::Wake(writer, of.sync));
-                }
-            }
-            Step::Lock(ref which) => {
-                let at = self.which(which, task);
-                let lock = &mut self.locks[at];
-                if lock.holder.is_some() {
-                    lock.waiters.push_back(id);
-                    task.pc -= 1;
-                    return Some(Came::Sleeps(None));
-                }
-                lock.holder = Some(id);
-            }
-            Step::Unlock(ref which) => {
-                let at = self.which(which, task);
-                let lock = &mut self.locks[at];
-                // As with a futex, the owner is not checked.
-                lock.holder = None;
-                if let Some(waiter) = lock.waiters.pop_front() {
-                    task.todo.push_back(Then::Wake(waiter, false));
-                }
-            }
-            Step::Join(cond) => self.joins(cond, task, id),
-            Step::Block => return Wait::blocks(task),
-            Step::Signal(cond, all) => self.signals(cond, all, tasks, id),
+            Step::Run(ref ns, vary) => return Some(self.work(ns, vary, task)),
+            Step::Runtime(ns) => return Wait::runs_until(ns, task, now),
+            Step::Sleep(ref ns, vary) => return Some(self.sleep(ns, vary, task, now)),
+            Step::Until(ref period) => return Some(Wait::sleep_until(period, task, now)),
             Step::Timer {
                 at,
                 first,
                 period,
                 relative,
             } => {
-                let late = if relative { Some(now) } else { None };
+                let late = relative.then_some(now);
                 return self.timer(at, first + period, period, late, task, now);
             }
-            Step::Runtime(ns) => return Wait::runs_until(ns, task, now),
+            Step::Yield => return Some(Came::Yields),
             Step::Memory(percent) => task.memory = percent,
             Step::Attr(change) => {
                 change.apply(&mut task.attr);
                 return Some(Came::Changes);
             }
+            Step::Send(ref which, tag) => return self.send(which, tag, tasks, id, costs),
+            Step::Receive(ref which) => return self.receive(which, tasks, id, costs),
+            Step::Lock(ref which) => return self.lock(which, task, id),
+            Step::Unlock(ref which) => self.unlock(which, task),
             Step::Barrier(at) => return self.barrier(at, tasks, id),
-            Step::Fork(group, ref count) => {
-                let count = count.value(&task.known).max(0) as usize;
-                task.todo
-                    .extend(std::iter::repeat_n(Then::Fork(group), count));
-            }
-            Step::Vfork(group) => return Wait::vforks(group, task),
-            Step::Wait => {
-                if task.ended == 0 {
-                    task.waits = true;
-                    task.pc -= 1;
-                    return Some(Came::Sleeps(None));
-                }
-                task.ended -= 1;
-            }
-            Step::Exit => return Wait::exits(tasks, id),
-            Step::Exec => {
-                if let Some(parent) = Wait::returns(tasks, id) {
-                    tasks[id].todo.push_back(Then::Wake(parent, false));
-                }
-                return Some(Came::Execs);
-            }
-            Step::Yield => return Some(Came::Yields),
+            Step::Join(cond) => self.joins(cond, task, id),
+            Step::Block => return Wait::blocks(task),
+            Step::Signal(cond, all) => self.signals(cond, all, tasks, id),
+            Step::Fork(group, ref count) => Wait::fork(group, count, task),
+            Step::Vfork(group) => return Wait::vfork(group, task),
+            Step::Wait => return Wait::wait(task),
+            Step::Exec => return Some(Wait::exec(tasks, id)),
+            Step::Exit => return Wait::exit(tasks, id),
             Step::Stamp => task.stamp = now,
             Step::Keep => task.known.kept = task.known.from,
             Step::Count(mark, ref by) => measured.mark(mark, by.value(&task.known).max(0) as u64),
             Step::Latency(mark) => measured.latency(mark, now - task.stamp),
-            Step::Jump(to) => task.pc = to,
-            Step::Turns(slot, ref count) => {
-                let count = count.value(&task.known);
-                task.turns[slot] = (0, count);
-                task.known.turn = 0;
-                if count <= 0 {
-                    task.pc = self.load.groups[task.group].behind(slot, task.pc);
-                }
-            }
-            Step::Again(slot, to) => {
-                let (turn, count) = task.turns[slot];
-                task.turns[slot].0 = turn + 1;
-                if turn + 1 < count {
-                    task.known.turn = turn + 1;
-                    task.pc = to;
-                }
-            }
-            Step::Unless(tag, to) => {
-                if task.tag != tag {
-                    task.pc = to;
-                }
-            }
-            Step::UnlessFirst(to) => {
-                if !task.first {
-                    task.pc = to;
-                }
-            }
+            Step::Turns(slot, ref count) => self.begin_loop(slot, count, task),
+            Step::Again(slot, to) => Wait::end_turn(slot, to, task),
+            Step::Unless(tag, _) if task.tag == tag => {}
+            Step::UnlessFirst(_) if task.first => {}
+            Step::Jump(to) | Step::Unless(_, to) | Step::UnlessFirst(to) => task.pc = to,
         }
         None
+    }
+
+    fn work(&mut self, ns: &Expr, vary: Vary, task: &mut Task) -> Came {
+        let ns = self.drawn(ns.value(&task.known), vary);
+        task.left += ns * FULL;
+        task.then = Then::Step;
+        Came::Works
+    }
+
+    fn sleep(&mut self, ns: &Expr, vary: Vary, task: &Task, now: u64) -> Came {
+        let ns = self.drawn(ns.value(&task.known), vary);
+        Came::Sleeps(Some(now + ns))
+    }
+
+    /// Sleeps until the next multiple of `period`.
+    fn sleep_until(period: &Expr, task: &Task, now: u64) -> Came {
+        let period = period.value(&task.known).max(1) as u64;
+        Came::Sleeps(Some((now / period + 1) * period))
+    }
+
+    fn send(
+        &mut self,
+        which: &Which,
+        tag: usize,
+        tasks: &mut [Task],
+        id: TaskId,
+        costs: &Costs,
+    ) -> Option<Came> {
+        let task = &mut tasks[id];
+        let at = self.which(which, task);
+        let of = self.load.channels[at];
+        if of.paged.is_some() {
+            return self.pipes(at, Way::Write(tag), tasks, id, costs);
+        }
+        let channel = &mut self.channels[at];
+        if channel.messages.len() as u64 >= of.capacity {
+            channel.writers.push_back(id);
+            return Some(Wait::sleep_and_repeat(task));
+        }
+        channel.messages.push_back(Message::of(task, tag));
+        if let Some(reader) = channel.readers.pop_front() {
+            task.todo.push_back(Then::Wake(reader, of.sync));
+        }
+        None
+    }
+
+    fn receive(
+        &mut self,
+        which: &Which,
+        tasks: &mut [Task],
+        id: TaskId,
+        costs: &Costs,
+    ) -> Option<Came> {
+        let task = &mut tasks[id];
+        let at = self.which(which, task);
+        let of = self.load.channels[at];
+        if of.paged.is_some() {
+            return self.pipes(at, Way::Read, tasks, id, costs);
+        }
+        let channel = &mut self.channels[at];
+        let Some(message) = channel.messages.pop_front() else {
+            channel.readers.push_back(id);
+            return Some(Wait::sleep_and_repeat(task));
+        };
+        message.read_by(task);
+        if let Some(writer) = channel.writers.pop_front() {
+            task.todo.push_back(Then::Wake(writer, of.sync));
+        }
+        None
+    }
+
+    fn lock(&mut self, which: &Which, task: &mut Task, id: TaskId) -> Option<Came> {
+        let at = self.which(which, task);
+        let lock = &mut self.locks[at];
+        if lock.holder.is_some() {
+            lock.waiters.push_back(id);
+            return Some(Wait::sleep_and_repeat(task));
+        }
+        lock.holder = Some(id);
+        None
+    }
+
+    /// As with a futex, the owner is not checked.
+    fn unlock(&mut self, which: &Which, task: &mut Task) {
+        let at = self.which(which, task);
+        let lock = &mut self.locks[at];
+        lock.holder = None;
+        if let Some(waiter) = lock.waiters.pop_front() {
+            task.todo.push_back(Then::Wake(waiter, false));
+        }
+    }
+
+    /// Sleeps until another task wakes this one, which then tries the step again.
+    pub(super) fn sleep_and_repeat(task: &mut Task) -> Came {
+        task.pc -= 1;
+        Came::Sleeps(None)
+    }
+
+    fn begin_loop(&self, slot: usize, count: &Expr, task: &mut Task) {
+        let count = count.value(&task.known);
+        task.turns[slot] = (0, count);
+        task.known.turn = 0;
+        if count <= 0 {
+            task.pc = self.load.groups[task.group].behind(slot, task.pc);
+        }
+    }
+
+    fn end_turn(slot: usize, to: usize, task: &mut Task) {
+        let (turn, count) = task.turns[slot];
+        task.turns[slot].0 = turn + 1;
+        if turn + 1 < count {
+            task.known.turn = turn + 1;
+            task.pc = to;
+        }
     }
 }

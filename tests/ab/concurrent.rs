@@ -70,7 +70,7 @@ fn sides_are_whole_caches() {
 #[test]
 fn who_cannot_run_beside_is_refused() {
     let refused = |names: &[&str]| {
-        let names: Vec<String> = names.iter().map(|n| n.to_string()).collect();
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         takes(&parse_all(&names).unwrap()).map_err(|e| e.to_string())
     };
     assert_eq!(refused(&TWO), Ok(()));
@@ -378,7 +378,7 @@ fn migrations_are_told_apart() {
         let count = |at: usize| both[at].values.get(&Measured::Migrations);
         match (count(mover), count(1 - mover)) {
             (Some(moved), Some(rests)) => {
-                assert!(moved >= &6.0 && rests + 3.0 < *moved, "{both:?}")
+                assert!(moved >= &6.0 && rests + 3.0 < *moved, "{both:?}");
             }
             _ => println!("skip: perf_event_open is not allowed here"),
         }

@@ -12,7 +12,7 @@ const BASE: &str = "mainline+rescue-us=9000";
 const FOUND: &str = "mainline+prev_core=on+prev_idle=off+slice-us=5600";
 
 fn lasting_of(base: &str, scope: Scope, command: &[&str]) -> Lasting {
-    let command: Vec<String> = command.iter().map(|w| w.to_string()).collect();
+    let command: Vec<String> = command.iter().map(ToString::to_string).collect();
     let script = |program: &Path| program == Path::new("./bench");
     Lasting::new(base, FOUND, scope, &command, &script).unwrap()
 }

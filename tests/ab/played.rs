@@ -144,7 +144,7 @@ pub fn header(variants: &[&str], plan: Plan) -> Header {
         workload: None,
         user: Some("me".to_string()),
         timeout_s: 3600.0,
-        variants: variants.iter().map(|v| v.to_string()).collect(),
+        variants: variants.iter().map(ToString::to_string).collect(),
         metrics: vec![asked("wall", Direction::Lower)],
         rule: Rule {
             resamples: 500,

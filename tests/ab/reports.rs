@@ -270,11 +270,11 @@ fn nothing_run_yet_is_shown_too() {
 
 #[test]
 fn files_stand_side_by_side() {
-    let (a, mut b) = (recorded(8), recorded(8));
-    let names = ["a", "b"].map(str::to_string);
     fn reports<'a>(a: &'a Recorded, b: &'a Recorded) -> [Report<'a>; 2] {
         [Report::new(a).unwrap(), Report::new(b).unwrap()]
     }
+    let (a, mut b) = (recorded(8), recorded(8));
+    let names = ["a", "b"].map(str::to_string);
     let both = reports(&a, &b);
     let beside = compare(&names, &both).unwrap();
     let text = beside.text();

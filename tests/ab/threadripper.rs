@@ -8,7 +8,7 @@ use scx_roost::ab::args::{AbArgs, Task};
 use scx_roost::ab::child::Workload;
 use scx_roost::ab::metric::{Measured, Metric, Source};
 use scx_roost::ab::stats::verdict::Direction;
-use scx_roost::ab::suite::{Item, Suite};
+use scx_roost::ab::suite::Item;
 use scx_roost::ab::threadripper::{Place, items, missing, variants, variants_left_out};
 use scx_roost::ab::variant::{Kind, Variant};
 use scx_roost::util::user::User;
@@ -358,8 +358,9 @@ fn tasks(place: &Place, words: &str) -> anyhow::Result<Vec<Task>> {
         result.display()
     );
     let typed = Typed::try_parse_from(line.split_whitespace())?;
-    let (suite, facts) = (Suite::Threadripper, BTreeMap::new());
-    typed.args.tasks_of(suite, Path::new("roost"), facts, place)
+    typed
+        .args
+        .tasks_at("roost".into(), BTreeMap::new(), Some(place))
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn tunables_are_tried_that_act() {
     ];
     let cost = ["migration-cost-us=250", "migration-cost-us=1000"];
     let of = |parts: &[&[&str]]| -> Vec<String> {
-        parts.concat().iter().map(|p| p.to_string()).collect()
+        parts.concat().iter().map(ToString::to_string).collect()
     };
     let machine = |base| tunables(base, 8, Scope::Machine);
     assert_eq!(machine("mainline"), of(&[&always, &cost]));
@@ -188,7 +188,7 @@ fn searched(
 ) -> (Tuned, Vec<String>) {
     let base = candidates[0].split('+').next().unwrap();
     let mut names = Vec::new();
-    let all = candidates.iter().map(|c| c.to_string()).collect();
+    let all = candidates.iter().map(ToString::to_string).collect();
     let confirm = header(&[base], Plan::Fixed(12));
     let tuned = tune(&confirm, all, &mut |header, name| {
         names.push(format!("{name} of {}", header.variants.len()));

@@ -70,7 +70,7 @@ fn what_is_none_is_told() {
 #[test]
 fn two_or_more_and_no_two_alike() {
     let all = |names: &[&str]| {
-        let names: Vec<String> = names.iter().map(|n| n.to_string()).collect();
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         parse_all(&names)
             .map(|v| v.len())
             .map_err(|e| e.to_string())

@@ -5,7 +5,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 fn roost(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_scx_roost"))
@@ -199,7 +199,7 @@ fn a_reader_that_goes_away_is_no_error() {
             .stdout(writer)
             .stderr(Stdio::piped())
             .spawn()
-            .and_then(|child| child.wait_with_output())
+            .and_then(Child::wait_with_output)
             .expect("the binary runs");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{args:?}: {stderr}");

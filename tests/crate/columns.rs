@@ -44,7 +44,7 @@ fn counts(kind: &str, line: &str, in_block: bool) -> bool {
         "md" => {
             let item = text.starts_with("- ") || text.starts_with("* ");
             let indented = line.starts_with("    ") && !item;
-            let row = text.starts_with('|') || text.starts_with("[");
+            let row = text.starts_with('|') || text.starts_with('[');
             !in_block && !indented && !row && !text.contains("](")
         }
         _ => false,

@@ -55,6 +55,10 @@ fn own_kb() -> u64 {
 /// and frequencies differ from the one before.
 #[test]
 #[ignore = "run by the test below, in a process of its own"]
+#[expect(
+    clippy::too_many_lines,
+    reason = "one measurement from its preparation to its verdict"
+)]
 fn alone() {
     let tree = SHAPE.tree();
     for cpu in 0..64 {

@@ -151,7 +151,7 @@ const CLAUSES: &[Clause] = &[
     ("freq", |r, w| r.numbers(w, |now, khz| now.khz = khz as u32)),
     ("freq-old", |r, w| {
         r.numbers(w, |now, khz| {
-            (now.khz, now.khz_age_ms) = (khz as u32, STALE_MS + 1)
+            (now.khz, now.khz_age_ms) = (khz as u32, STALE_MS + 1);
         })
     }),
     // sync_local

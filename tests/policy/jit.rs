@@ -15,6 +15,7 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::slice::{from_mut, from_ref};
 
+#[allow(clippy::too_many_lines, reason = "libbpf-cargo writes it")]
 mod skel {
     include!(concat!(env!("OUT_DIR"), "/test_skel.rs"));
 }

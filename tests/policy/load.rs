@@ -27,10 +27,10 @@ const MACHINES: [(usize, usize, usize, usize); 7] = [
 #[test]
 #[ignore = "needs a kernel with sched_ext: tests/guest/policy-bpf.sh runs it"]
 fn the_scheduler_loads_for_every_machine() {
-    let mut config = Config::default();
     static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let mut config = Config::default();
     libbpf_rs::set_print(Some((PrintLevel::Info, |_, text| {
-        SAID.lock().unwrap().push(text)
+        SAID.lock().unwrap().push(text);
     })));
     let presets = [config.settings.features.0, (1 << ROOST_NR_FEATURES) - 1];
     for (llcs, cores, threads, llcs_per_node) in MACHINES {

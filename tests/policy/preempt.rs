@@ -87,7 +87,9 @@ struct Contest {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn who_may_interrupt_whom() {
+    const UNIT: u64 = 100_000;
     let row = |ran, curr_vruntime, curr_deadline, vruntime, deadline, expected| Contest {
         ran,
         curr_vruntime,
@@ -112,7 +114,6 @@ fn who_may_interrupt_whom() {
         row(20, 990, 1020, 1001, 1030, PREEMPT_NO),
         row(20, 990, 1020, 1000, 1030, PREEMPT_NOW),
     ];
-    const UNIT: u64 = 100_000;
     for (i, c) in table.iter().enumerate() {
         let mut world = world(1);
         let mut t = task(&world, 1, NICE0);

@@ -75,7 +75,7 @@ fn the_clock_is_the_weighted_mean() {
                 (1, Some(_)) => world.move_to(cpu, t, now),
                 (2, Some(_)) => {
                     let weight = rng.within(MIN_WEIGHT as usize, 1 << 21) as u32;
-                    world.reweigh(t, weight, now)
+                    world.reweigh(t, weight, now);
                 }
                 (_, Some(on)) => world.charge(on, t, rng.below(4_000_000) as u64),
             }

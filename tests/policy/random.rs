@@ -249,9 +249,10 @@ fn episode(seed: u64, start: fn(&World) -> By, cases: u64) {
         let case = case(&allowed, &machine.topology, &online, &mut rng);
         let want = runner.model(&mut machine, &case);
         let got = runner.run(&mut by, &mut machine, &case);
-        if got != want {
-            panic!("case {i}: the C says {got:?}\nthe model says {want:?}\n{case:?}");
-        }
+        assert!(
+            got == want,
+            "case {i}: the C says {got:?}\nthe model says {want:?}\n{case:?}"
+        );
         check_invariants(&machine, &case, &got);
         if i % 20 == 0 {
             unrelated_idle_changes_nothing(&mut machine, &mut runner, &case, &got, &mut rng);
@@ -283,7 +284,7 @@ fn random_cases() {
     println!("seed {seed}: {machines} machines of {CASES_PER_MACHINE} cases");
     let next = AtomicU64::new(0);
     std::thread::scope(|s| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, |n| n.get()) {
+        for _ in 0..std::thread::available_parallelism().map_or(1, std::num::NonZero::get) {
             s.spawn(|| {
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);

@@ -282,7 +282,7 @@ impl Runner {
 
     /// The C's decision. The counters start at 0.
     pub fn native(&mut self, machine: &mut Machine, case: &Case) -> Decision {
-        self.decide(machine, case, |world, wakeup| world.place(wakeup))
+        self.decide(machine, case, World::place)
     }
 
     /// The same, natively or as BPF.

@@ -131,7 +131,7 @@ fn a_thief_gives_up_after_its_tries_and_never_robs_itself() {
             assert_eq!(queues.tried.len(), STEAL_TRIES as usize);
             assert_eq!(world.count(STAT_steal_miss), u64::from(STEAL_TRIES));
             assert!(!queues.tried.contains(&thief));
-            queues.tried.sort();
+            queues.tried.sort_unstable();
             queues.tried.dedup();
             assert_eq!(
                 queues.tried.len(),

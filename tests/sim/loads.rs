@@ -42,6 +42,7 @@ fn params_are_set_anew() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn what_is_wrong_is_told_with_its_line() {
     for (text, told) in [
         ("", "a workload has a task: 'task NAME:' with steps below"),

@@ -44,6 +44,7 @@ fn loose_json_is_read_as_rt_app_does() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn what_is_wrong_is_told_by_task_phase_and_key() {
     for (tasks, told) in [
         ("", "there are no tasks"),

@@ -290,7 +290,7 @@ impl<'a> Real<'a> {
 
     /// The counters for each arm. Empty if the scheduler is not scx_roost.
     fn counts(&self, arms: &[Option<&str>]) -> Result<Vec<Counts>> {
-        let stats = self.scheduler.as_ref().and_then(|s| s.stats());
+        let stats = self.scheduler.as_ref().and_then(Scheduler::stats);
         let counts = stats.map(|path| arms.iter().map(|arm| Counts::ask(&path, *arm)).collect());
         counts.unwrap_or(Ok(Vec::new()))
     }
@@ -347,7 +347,7 @@ impl Machine for Real<'_> {
     }
 
     fn run(&mut self) -> Result<Taken, Failure> {
-        let arm = self.scheduler.as_ref().and_then(|s| s.own_arm());
+        let arm = self.scheduler.as_ref().and_then(Scheduler::own_arm);
         let copy = self.copy(arm, &self.workload.cpus);
         let taken = self.measured(&[copy], &[arm])?;
         Ok(taken.into_iter().next().context("one was run")?)

@@ -3,6 +3,7 @@
 //! drawn.
 
 use super::state::{State, View};
+use super::topology::Node;
 use crate::policy::features::FEATURES;
 use crate::wire::stats::{HISTS, ROWS};
 
@@ -58,7 +59,7 @@ impl State {
             self.chosen.arm = None;
         }
         let cpus = || {
-            let cores = self.nodes.iter().flat_map(|n| n.cores());
+            let cores = self.nodes.iter().flat_map(Node::cores);
             cores.flat_map(|core| &core.0).map(|(cpu, _)| *cpu)
         };
         if self

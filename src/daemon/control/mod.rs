@@ -49,8 +49,6 @@ struct State {
     /// The thresholds of each arm in the image that was published last.
     thresholds: Vec<Vec<u32>>,
     thresholds_told: Sparing,
-    /// Samples of frequencies since the source was set.
-    samples: u32,
     sampled: Sampled,
     /// Online CPUs without a frequency in the last sample.
     unread: usize,
@@ -116,7 +114,6 @@ impl Control {
             scans: Scans::default(),
             thresholds: Vec::new(),
             thresholds_told: Sparing::default(),
-            samples: 0,
             sampled: Sampled::default(),
             unread: 0,
             silent_before: Vec::new(),

@@ -18,8 +18,6 @@ use std::time::{Duration, Instant};
 
 /// After this many samples it is clear whether ticks see frequencies.
 const SAMPLES_TO_KNOW: u32 = 50;
-/// The thresholds are learnt again after this many samples.
-const SAMPLES_TO_LEARN: u32 = 50;
 
 const NO_SOURCE: &str =
     "delay_migration does nothing: no frequency of a CPU is known (see --freq-source)";
@@ -53,7 +51,6 @@ impl Control {
     pub fn set_frequencies(&self, frequencies: Frequencies) {
         let mut state = self.lock();
         let old = std::mem::replace(&mut state.frequencies, frequencies);
-        state.samples = 0;
         state.unread = 0;
         state.silent_before.clear();
         state.sampled = Sampled::default();
@@ -110,8 +107,8 @@ impl Control {
         self.lock().sampled = Sampled::default();
     }
 
-    /// Called repeatedly: reads frequencies by `read`, if an arm wants them, and learns which are
-    /// low.
+    /// Called repeatedly: reads frequencies by `read`, if an arm wants them, and publishes them and
+    /// which are low.
     pub fn sample(&self, read: impl FnOnce(&FreqFiles) -> Vec<Option<u32>>) -> Result<()> {
         let state = self.lock();
         if state.live.is_none() || !state.wants_frequencies() {
@@ -173,50 +170,49 @@ impl State {
         let Some(live) = &mut self.live else {
             return Ok(());
         };
-        let source = self.frequencies.name().to_string();
         let speeds = live.speeds(self.capacity.len());
-        let told = self.frequencies.sample(&speeds, read);
-        // The sample came too late, or a thread still waits for a file. Neither says anything about
-        // the files.
-        if told.is_none_or(<[_]>::is_empty) && self.frequencies.files().is_some() {
+        // A reading that does not count says nothing about the files.
+        let Some(sample) = self.frequencies.sample(&speeds, read) else {
             return Ok(());
-        }
+        };
         let age = read.map_or(Duration::ZERO, Reading::age);
-        if let Some(khz) = told {
+        if let Some(khz) = sample.khz {
             live.set_frequencies(khz, age);
         }
-        let khz = told.map(<[_]>::to_vec);
-        self.samples = self.samples.wrapping_add(1);
-        let switched = source != self.frequencies.name();
-        if switched {
-            self.show_frequencies();
-        }
+        let of_ticks = || self.frequencies.khz_of_ticks(&speeds);
         self.sampled = Sampled {
-            khz: khz.unwrap_or_else(|| self.frequencies.khz_of_ticks(&speeds)),
+            khz: sample.khz.map_or_else(of_ticks, <[_]>::to_vec),
             at: Instant::now().checked_sub(age),
         };
+        if sample.switched {
+            self.show_frequencies();
+        }
         self.judge_samples();
-        if switched || self.samples.is_multiple_of(SAMPLES_TO_LEARN) {
-            self.frequencies.learn();
-            let image = self.image();
-            if self.thresholds != rows(&image) {
-                self.arms_changed = true;
-                self.source.event(Event::ThresholdsChanged);
-                if let Some(left_out) = self.thresholds_told.told(Clocks::now().monotonic) {
-                    info!(
-                        "other frequencies count as low now, by what was seen of the CPUs{}",
-                        and_before(left_out)
-                    );
-                }
-            }
+        if sample.learnt {
+            self.compare_thresholds();
         }
         self.flush()
+    }
+
+    /// Other thresholds than those of the last image are to be published.
+    fn compare_thresholds(&mut self) {
+        if self.thresholds == rows(&self.image()) {
+            return;
+        }
+        self.arms_changed = true;
+        self.source.event(Event::ThresholdsChanged);
+        if let Some(left_out) = self.thresholds_told.told(Clocks::now().monotonic) {
+            info!(
+                "other frequencies count as low now, by what was seen of the CPUs{}",
+                and_before(left_out)
+            );
+        }
     }
 
     /// Updates the condition: whether a source is known.
     fn judge_samples(&mut self) {
         let known = self.frequencies.known();
-        if known || self.samples >= SAMPLES_TO_KNOW {
+        if known || self.frequencies.samples() >= SAMPLES_TO_KNOW {
             let text = (!known).then(|| NO_SOURCE.to_string());
             self.source.set_condition(Condition::NoFreqSource, text);
         }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! CPU limits of groups, and the queues of parked tasks.
 
-use super::{Kernel, TaskId, id, side};
+use super::side::{id, side};
+use super::{Kernel, TaskId};
 use crate::native::sys;
 use std::ffi::c_void;
 

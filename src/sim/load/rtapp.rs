@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! rt-app's files (its doc/tutorial.txt) as workloads. What is not modelled is refused by name.
 
+mod event;
+
 use super::json::{self, Node};
-use super::{
-    Barrier, Change, Channel, Expr, Faults, Group, Load, Measure, Step, Timer, Vary, Which,
-};
+use super::{Barrier, Change, Channel, Expr, Faults, Group, Load, Measure, Step, Timer};
 use crate::native::{Attr, SchedPolicy};
 use anyhow::{Context, Result, bail, ensure};
+use event::{EVENTS, Event};
 use std::collections::BTreeMap;
 
 /// An rt-app microsecond, ns.
 const US: i64 = 1_000;
-/// What memset() writes, bytes per ns; and the time of a write() to /dev/null, ns.
-const MEMSET: i64 = 10;
-const WRITE_NS: i64 = 300;
 /// Bytes of a write (mem_buffer_size).
 const BUFFER: i64 = 4 << 20;
 /// The range of a task's slice, ns (kernel: __setparam_fair()).
@@ -21,12 +19,6 @@ const SLICES: (u64, u64) = (100_000, 100_000_000);
 /// The mark that counts loops.
 const LOOPS: usize = 0;
 
-/// rt-app's events. A key is the first of them that it begins with.
-const EVENTS: [&str; 20] = [
-    "lock", "unlock", "wait", "signal", "broad", "sync", "sleep", "runtime", "run", "timer",
-    "suspend", "resume", "memrun", "mem", "iorun", "yield", "barrier", "fork", "sem_post",
-    "sem_wait",
-];
 const PHASE: [&str; 11] = [
     "loop",
     "policy",
@@ -178,7 +170,7 @@ impl Reader {
             .transpose()
             .context("phases")?;
         let keys: Vec<&str> = PHASE.into_iter().chain(TASK).collect();
-        let events: &[&str] = if phases.is_some() { &[] } else { &EVENTS };
+        let events: &[(&str, Event)] = if phases.is_some() { &[] } else { &EVENTS };
         known(members, &keys, events)?;
         let instances = int(members, "instance")?.unwrap_or(1);
         ensure!(instances >= 0, "instance: {instances} threads are none");
@@ -262,7 +254,7 @@ impl Reader {
         let begin = opens(&mut task.program, slot, turns);
         let steps = task.program.len();
         for (key, node) in phase {
-            if let Some(event) = event(key) {
+            if let Some(event) = Event::of(key) {
                 self.event(task, event, node).with_context(|| key.clone())?;
             }
         }
@@ -270,118 +262,6 @@ impl Reader {
         task.program.push(Step::Count(LOOPS, Expr::number(1)));
         closes(&mut task.program, slot, turns, begin);
         Ok(())
-    }
-
-    fn event(&mut self, task: &mut Task, event: &str, node: &Node) -> Result<()> {
-        let one = |number: usize| Which {
-            first: number,
-            count: 1,
-            at: Expr::number(0),
-        };
-        let run = |ns: i64| Step::Run(Expr::number(ns), Vary::No);
-        let steps = match event {
-            "run" => vec![run(positive(node)? * US)],
-            "runtime" => vec![Step::Runtime(positive(node)? as u64 * US as u64)],
-            "sleep" => vec![Step::Sleep(Expr::number(positive(node)? * US), Vary::No)],
-            "timer" => vec![self.timer(task, node)?],
-            "mem" => vec![
-                Step::Memory(100),
-                run(positive(node)? / MEMSET),
-                Step::Memory(0),
-            ],
-            "iorun" if self.device => bail!("writing to a device is not modelled, to /dev/null is"),
-            "iorun" => vec![run(
-                (positive(node)? + self.buffer - 1) / self.buffer * WRITE_NS
-            )],
-            "memrun" => bail!("memrun is not modelled"),
-            "lock" => {
-                task.held.push(string(node)?.to_string());
-                vec![Step::Lock(one(self.locks.number(string(node)?)))]
-            }
-            "unlock" => {
-                task.held
-                    .retain(|held| Some(held.as_str()) != string(node).ok());
-                vec![Step::Unlock(one(self.locks.number(string(node)?)))]
-            }
-            "wait" => self.waits(node)?.0,
-            "sync" => self.sync(task, node)?,
-            "signal" => vec![Step::Signal(self.conds.number(string(node)?), false)],
-            "broad" => vec![Step::Signal(self.conds.number(string(node)?), true)],
-            "suspend" => vec![Step::Join(self.conds.number(task.name)), Step::Block],
-            "resume" => vec![Step::Signal(self.conds.number(string(node)?), true)],
-            "sem_post" => vec![Step::Send(one(self.sems.number(string(node)?)), usize::MAX)],
-            "sem_wait" => vec![Step::Receive(one(self.sems.number(string(node)?)))],
-            "barrier" => vec![self.barrier(task, string(node)?)],
-            "fork" => vec![Step::Fork(
-                self.forks.number(string(node)?),
-                Expr::number(1),
-            )],
-            _ => vec![Step::Yield],
-        };
-        task.program.extend(steps);
-        Ok(())
-    }
-
-    /// A timer whose name begins with "unique" is the thread's own.
-    fn timer(&mut self, task: &mut Task, node: &Node) -> Result<Step> {
-        let members = object(node)?;
-        known(members, &["ref", "period", "mode"], &[])?;
-        let name = text(members, "ref")?.unwrap_or("unknown");
-        let relative = !self.absolute.iter().any(|a| a == name);
-        let period = int(members, "period")?.unwrap_or(0).max(0);
-        let at = match name.starts_with("unique") {
-            true => Timer::Own(task.timers.number(name)),
-            false => Timer::Shared(self.timers.number(name)),
-        };
-        Ok(Step::Timer {
-            at,
-            first: task.delay as u64,
-            period: (period * US) as u64,
-            relative,
-        })
-    }
-
-    /// pthread_cond_wait(), with the lock that it is called with.
-    fn waits(&mut self, node: &Node) -> Result<(Vec<Step>, usize, String)> {
-        let members = object(node)?;
-        known(members, &["ref", "mutex"], &[])?;
-        let cond = self
-            .conds
-            .number(text(members, "ref")?.unwrap_or("unknown"));
-        let mutex = text(members, "mutex")?.unwrap_or("unknown");
-        let lock = Which {
-            first: self.locks.number(mutex),
-            count: 1,
-            at: Expr::number(0),
-        };
-        let steps = vec![
-            Step::Join(cond),
-            Step::Unlock(lock.clone()),
-            Step::Block,
-            Step::Lock(lock),
-        ];
-        Ok((steps, cond, mutex.to_string()))
-    }
-
-    /// If the task holds the lock, it keeps it. Else the lock is taken for this event alone, as in
-    /// the tutorial's text, but not in its examples.
-    fn sync(&mut self, task: &Task, node: &Node) -> Result<Vec<Step>> {
-        let (waits, cond, mutex) = self.waits(node)?;
-        let lock = waits.last().cloned();
-        let mut steps = vec![Step::Signal(cond, false)];
-        steps.extend(waits);
-        if let Some(Step::Lock(lock)) = lock.filter(|_| !task.held.contains(&mutex)) {
-            steps.insert(0, Step::Lock(lock.clone()));
-            steps.push(Step::Unlock(lock));
-        }
-        Ok(steps)
-    }
-
-    fn barrier(&mut self, task: &Task, name: &str) -> Step {
-        let number = self.barriers.len();
-        let (number, tasks) = self.barriers.entry(name.to_string()).or_insert((number, 0));
-        *tasks += task.instances;
-        Step::Barrier(*number)
     }
 
     fn load(self, mut groups: Vec<Group>, duration: Option<u64>) -> Result<Load> {
@@ -410,7 +290,7 @@ impl Reader {
             }
         }
         let mut barriers: Vec<(usize, u64)> = self.barriers.into_values().collect();
-        barriers.sort();
+        barriers.sort_unstable();
         Ok(Load {
             channels: vec![
                 Channel {
@@ -523,19 +403,15 @@ fn cpus(members: &Members) -> Result<Vec<(u16, u16)>> {
     list.context("cpus: a list of CPUs was expected")
 }
 
-/// The event that a key stands for.
-fn event(key: &str) -> Option<&'static str> {
-    EVENTS.into_iter().find(|event| key.starts_with(event))
-}
-
 /// Errors: a key is none of `keys` and begins with none of `events`; one of `keys` comes twice.
-fn known(members: &Members, keys: &[&str], events: &[&str]) -> Result<()> {
+fn known(members: &Members, keys: &[&str], events: &[(&str, Event)]) -> Result<()> {
     for (at, (key, _)) in members.iter().enumerate() {
-        if event(key).is_some_and(|event| events.contains(&event)) {
+        if events.iter().any(|(name, _)| key.starts_with(name)) {
             continue;
         }
         if !keys.contains(&key.as_str()) {
-            let known = [keys, events].concat().join(" ");
+            let names = keys.iter().chain(events.iter().map(|(name, _)| name));
+            let known = names.copied().collect::<Vec<_>>().join(" ");
             bail!("there is no key {key:?} here; there are: {known}");
         }
         let twice = members[..at].iter().any(|(other, _)| other == key);

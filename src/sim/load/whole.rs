@@ -56,7 +56,7 @@ impl Load {
     fn marks_of(&self, of: impl Fn(&Step) -> Option<usize>) -> Vec<&str> {
         let steps = self.groups.iter().flat_map(|g| &g.program);
         let mut marks: Vec<usize> = steps.filter_map(of).collect();
-        marks.sort();
+        marks.sort_unstable();
         marks.dedup();
         marks.iter().map(|&m| self.marks[m].as_str()).collect()
     }

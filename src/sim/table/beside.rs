@@ -153,7 +153,7 @@ impl Wanted {
         let busy = outcomes.values(cell.machine, &cell.loads, cell.base, Metric::BusyCpus);
         let cores = model(cell.machine).map(|model| model.machine.nr_cores);
         let both = busy.ok().zip(cores);
-        both.is_some_and(|(busy, cores)| mean(&busy) > cores as f64)
+        both.is_some_and(|(busy, cores)| mean(&busy) > f64::from(cores))
     }
 }
 

@@ -285,7 +285,7 @@ fn edges(lanes: &[Vec<Piece>], value: impl Fn(&Piece) -> i64) -> Vec<(u64, i64)>
         steps.push((piece.from, value(piece)));
         steps.push((piece.to, -value(piece)));
     }
-    steps.sort();
+    steps.sort_unstable();
     let mut edges: Vec<(u64, i64)> = Vec::new();
     let mut sum = 0;
     for (at, by) in steps {

@@ -4,6 +4,7 @@
 use super::{Span, Speed, Trace, Wakeup};
 use crate::native::TaskId;
 use crate::sim::load::Load;
+use crate::sim::sched::Wake;
 use crate::sim::speed::FULL;
 use crate::sim::watch::{Stop, Watch, What};
 
@@ -99,6 +100,25 @@ impl Recorder {
         }
     }
 
+    fn wakeup(&mut self, now: u64, task: TaskId, cpu: usize, wake: Wake, waker: Option<TaskId>) {
+        let kind = match (wake.fork, wake.sync, waker) {
+            (true, ..) => "fork",
+            (_, true, _) => "sync wakeup",
+            (.., None) => "timer",
+            _ => "wakeup",
+        };
+        self.who[task].1 = Some(self.trace.wakeups.len());
+        self.trace.wakeups.push(Wakeup {
+            task: self.who[task].0,
+            at: now,
+            here: wake.cpu,
+            waker: waker.map(|w| self.who[w].0),
+            kind,
+            to: cpu,
+            ran: None,
+        });
+    }
+
     fn waits(&mut self, now: u64, waiting: usize) {
         self.waiting = waiting;
         if self.on {
@@ -116,24 +136,7 @@ impl Watch for Recorder {
                 cpu,
                 wake,
                 waker,
-            } if self.on => {
-                let kind = match (wake.fork, wake.sync, waker) {
-                    (true, ..) => "fork",
-                    (_, true, _) => "sync wakeup",
-                    (.., None) => "timer",
-                    _ => "wakeup",
-                };
-                self.who[task].1 = Some(self.trace.wakeups.len());
-                self.trace.wakeups.push(Wakeup {
-                    task: self.who[task].0,
-                    at: now,
-                    here: wake.cpu,
-                    waker: waker.map(|w| self.who[w].0),
-                    kind,
-                    to: cpu,
-                    ran: None,
-                });
-            }
+            } if self.on => self.wakeup(now, task, cpu, wake, waker),
             What::Arrives { .. } => self.waits(now, self.waiting + 1),
             What::Runs { task, cpu, .. } => {
                 self.waits(now, self.waiting - 1);

@@ -105,23 +105,30 @@ pub fn follow(
                     )),
                 }
             }
-            Err(e) if retryable(&e) => {
-                // connect() fails the same way for a regular file and for a socket without a
-                // listener.
-                if std::fs::metadata(path).is_ok_and(|m| !m.file_type().is_socket()) {
-                    bail!(
-                        "{} exists and is no socket: give the --stats-path of the scheduler",
-                        path.display()
-                    );
-                }
+            Err(e) => {
+                check_retryable(path, &e)?;
                 if !waiting {
                     told(no_connection(path, &e) + ": waiting for one");
                 }
                 waiting = true;
             }
-            Err(e) => return Err(anyhow!(no_connection(path, &e))),
         }
         stop.sleep(RETRY);
+    }
+    Ok(())
+}
+
+/// Fails if no later try can succeed after `e`.
+fn check_retryable(path: &Path, e: &anyhow::Error) -> Result<()> {
+    if !retryable(e) {
+        return Err(anyhow!(no_connection(path, e)));
+    }
+    // connect() fails the same way for a regular file and for a socket without a listener.
+    if std::fs::metadata(path).is_ok_and(|m| !m.file_type().is_socket()) {
+        bail!(
+            "{} exists and is no socket: give the --stats-path of the scheduler",
+            path.display()
+        );
     }
     Ok(())
 }

@@ -233,7 +233,7 @@ mod tests {
     fn a_condition_counts_its_beginnings() {
         let mut all = no_conditions();
         let mut say = |text: Option<&str>| {
-            set_condition(&mut all, Condition::NoTimers, text.map(str::to_string))
+            set_condition(&mut all, Condition::NoTimers, text.map(str::to_string));
         };
         for text in [None, Some("a"), Some("b"), None, None, Some("c")] {
             say(text);

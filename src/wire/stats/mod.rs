@@ -283,7 +283,7 @@ pub fn metas() -> BTreeMap<String, StatsMeta> {
 pub fn describe() -> Result<String> {
     let mut text = Vec::new();
     let metas = metas().into_values();
-    let data = metas.fold(StatsServerData::<(), ()>::new(), |d, meta| d.add_meta(meta));
+    let data = metas.fold(StatsServerData::<(), ()>::new(), StatsServerData::add_meta);
     data.describe_meta(&mut text, None)?;
     // By default it describes what `top` holds, and no deeper than the counters of an arm.
     let names = [ArmHists::meta(), ArmSums::meta(), CpusMetrics::meta()].map(|meta| meta.name);

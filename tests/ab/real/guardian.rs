@@ -33,6 +33,10 @@ fn no_other_begins_before_the_machine_is_put_back() {
 
 /// The guardian with a fake systemctl.
 #[test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "one guardian from its start to its end"
+)]
 fn who_outlives_us_ends_all_and_starts_the_service() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();

@@ -5,6 +5,7 @@ use super::*;
 use scx_roost::policy::features::bits;
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn wrong_names_and_values_are_one_sentence_and_change_nothing() {
     let served = serve();
     served.done(&["ctl", "arms", "add", "x", "--preset", "mainline"]);

@@ -50,9 +50,8 @@ fn a_rule_about_a_process_tells_it() {
             .done(&["ctl", "rules"])
             .contains(&format!("--pid {pid} --arm default"))
     );
-    let id = match served.told.0.lock().unwrap().tickets[..] {
-        [Ticket::Pid(id)] => id,
-        _ => panic!("one ticket is expected"),
+    let [Ticket::Pid(id)] = served.told.0.lock().unwrap().tickets[..] else {
+        panic!("one ticket is expected");
     };
     let good = || {
         served

@@ -10,6 +10,7 @@ mod server;
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::buffer::Cell;
 use scx_roost::clients::monitor::draw::frame;
 use scx_roost::clients::monitor::draw::theme::Theme;
 use scx_roost::clients::monitor::sample::Sample;
@@ -243,7 +244,7 @@ pub fn picture_in(state: &State, width: u16, height: u16, theme: Theme) -> Vec<S
     let buffer = terminal.backend().buffer();
     let cells = buffer.content().chunks(usize::from(width).max(1));
     let line = |cells: &[ratatui::buffer::Cell]| {
-        let line: String = cells.iter().map(|cell| cell.symbol()).collect();
+        let line: String = cells.iter().map(Cell::symbol).collect();
         line.trim_end().to_string()
     };
     cells.map(line).collect()

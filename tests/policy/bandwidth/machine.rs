@@ -110,11 +110,11 @@ impl Machine {
     }
 
     fn kick(&mut self, cpu: usize, flags: u64) {
-        if flags & KICK_IDLE as u64 != 0 && self.current[cpu].is_some() {
+        if flags & u64::from(KICK_IDLE) != 0 && self.current[cpu].is_some() {
             return;
         }
         if let Some(task) = self.current[cpu]
-            && flags & KICK_PREEMPT as u64 != 0
+            && flags & u64::from(KICK_PREEMPT) != 0
         {
             self.kernel.set_slice(task, 0);
         }
@@ -135,7 +135,7 @@ impl Machine {
         self.kernel.set_cpu(task, cpu);
         if insert.flags & ENQ_PREEMPT != 0 {
             self.kernel.local(cpu).push_front(task);
-            self.kick(cpu, KICK_PREEMPT as u64);
+            self.kick(cpu, u64::from(KICK_PREEMPT));
         } else {
             self.kernel.local(cpu).push_back(task);
             self.resched[cpu] |= self.current[cpu].is_none();
@@ -165,7 +165,7 @@ impl Machine {
                 self.kernel.set_runnable(task, true, false);
                 self.insert(insert);
             }
-            None => self.enqueue(task, ENQ_WAKEUP as u64 | ENQ_PLACED),
+            None => self.enqueue(task, u64::from(ENQ_WAKEUP) | ENQ_PLACED),
         }
     }
 

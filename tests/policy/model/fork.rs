@@ -289,7 +289,7 @@ impl Ladder<'_> {
     fn core(&self, cpu: usize) -> Vec<usize> {
         let mut threads = self.now.other_threads(cpu).to_vec();
         threads.push(cpu);
-        threads.sort();
+        threads.sort_unstable();
         threads
     }
 

@@ -13,6 +13,7 @@ pub mod theme;
 
 use super::choose::Drawn;
 use super::keys::{self, HELP};
+use super::sample::Sample;
 use super::state::{Link, State, View};
 use crate::util::text::count;
 use ratatui::Frame;
@@ -220,7 +221,7 @@ fn tabs(state: &State, theme: Theme, width: usize) -> Row {
     let active = state
         .sample
         .iter()
-        .flat_map(|s| s.active_conditions())
+        .flat_map(Sample::active_conditions)
         .count();
     let mut all = Row::default();
     for view in View::ALL {

@@ -92,7 +92,7 @@ impl Play {
     fn enqueue(&mut self, here: usize, task: TaskId, bytes: &mut Bytes) {
         let bits = bytes.byte();
         let flag = |bit: u8, flag: u64| if bits & bit != 0 { flag } else { 0 };
-        let flags = flag(1, ENQ_WAKEUP as u64)
+        let flags = flag(1, u64::from(ENQ_WAKEUP))
             | flag(2, ENQ_PLACED)
             | flag(4, ENQ_REENQ)
             | flag(8, ENQ_LAST);
