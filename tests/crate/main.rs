@@ -6,6 +6,7 @@ mod bad_input;
 mod columns;
 mod ctl;
 mod doctor;
+mod documents;
 mod export;
 #[path = "../monitoring/fake.rs"]
 #[allow(dead_code)]
@@ -16,6 +17,7 @@ mod machine_random;
 #[cfg(feature = "monitor")]
 mod monitor;
 mod object;
+mod reference;
 #[path = "../policy/rng.rs"]
 #[allow(dead_code)]
 mod rng;
