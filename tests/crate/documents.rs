@@ -2,6 +2,7 @@
 //! The documents: links and anchors lead somewhere, the book's table of contents has every page,
 //! files that pages name exist, and the command lines on the pages are ones that the program takes.
 
+use scx_roost::policy::features::{FEATURES, PRESETS, TUNABLES};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
@@ -254,6 +255,24 @@ fn incomplete(error: &str) -> bool {
     .any(|part| error.contains(part))
 }
 
+/// Names of features, tunables and presets that only the scheduler checks, as with `ctl set`.
+fn unknown_name(words: &[String]) -> Option<&String> {
+    let feature = |name: &str| FEATURES.iter().any(|f| f.name == name);
+    let tunable = |name: &str| TUNABLES.iter().any(|t| t.name == name);
+    let preset = |name: &str| PRESETS.iter().any(|p| p.name == name);
+    let unknown = |pair: &&[String]| {
+        let placeholder = pair[1].chars().all(|c| c.is_ascii_uppercase());
+        let known = match (words[1].as_str(), pair[0].as_str()) {
+            (_, "--enable" | "--disable") => feature(&pair[1]),
+            (_, "--preset") => preset(&pair[1]),
+            ("ctl", "--set") => tunable(pair[1].split('=').next().unwrap_or_default()),
+            _ => true,
+        };
+        !known && !placeholder
+    };
+    words.windows(2).find(unknown).map(|pair| &pair[1])
+}
+
 #[test]
 #[cfg(feature = "sim")]
 fn command_lines_parse() {
@@ -265,6 +284,9 @@ fn command_lines_parse() {
             }
             tried += 1;
             let words = words(line.trim_start_matches("sudo "));
+            if let Some(name) = unknown_name(&words) {
+                refused.push(format!("{}: {line}\n    {name}", page.display()));
+            }
             let Err(e) = scx_roost::cli::parse(&words) else {
                 continue;
             };
