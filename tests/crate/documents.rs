@@ -273,9 +273,17 @@ fn unknown_name(words: &[String]) -> Option<&String> {
     words.windows(2).find(unknown).map(|pair| &pair[1])
 }
 
+/// Whether the program has every command: a build without a cargo feature lacks some.
+pub fn whole_program() -> bool {
+    let commands = ["ab", "tune", "sim", "export", "monitor"];
+    commands.iter().all(|c| scx_roost::cli::is_subcommand(c))
+}
+
 #[test]
-#[cfg(feature = "sim")]
 fn command_lines_parse() {
+    if !whole_program() {
+        return;
+    }
     let (mut refused, mut tried) = (Vec::new(), 0);
     for (page, text) in pages() {
         for (line, inline) in command_lines(&text) {
@@ -291,7 +299,8 @@ fn command_lines_parse() {
                 continue;
             };
             let error = format!("{e:#}");
-            if !about_this_machine(&error) && !(inline && incomplete(&error)) {
+            let excused = about_this_machine(&error) || (inline && incomplete(&error));
+            if !excused {
                 refused.push(format!("{}: {line}\n    {error}", page.display()));
             }
         }

@@ -4,6 +4,7 @@
 //! change, `ROOST_DRAW=1 cargo test --release --test crate reference` rewrites them: review the
 //! diff.
 
+use crate::documents::whole_program;
 use scx_roost::policy::features::{FEATURES, PRESETS, TUNABLES, Tunable};
 use scx_roost::wire::stats::host::{CPU_GAUGES, Condition, EVENTS, GAUGES, HostRow};
 use scx_roost::wire::stats::{HIST_HELPS, HISTS, NR_BUCKETS, ROWS, metas};
@@ -89,8 +90,10 @@ fn describe(words: &[String], into: &mut String) {
 }
 
 #[test]
-#[cfg(feature = "sim")]
 fn the_page_of_commands_is_what_help_prints() {
+    if !whole_program() {
+        return;
+    }
     let mut text = "# All commands and options\n\n\
         This is what `--help` prints after each command. [cli.md](cli.md) introduces the commands, \
         with\nexamples. The [glossary](../glossary.md) defines the terms.\n\n"
