@@ -6,6 +6,7 @@ mod bad_input;
 mod columns;
 mod ctl;
 mod doctor;
+mod documents;
 mod export;
 #[path = "../monitoring/fake.rs"]
 #[allow(dead_code)]
@@ -17,6 +18,7 @@ mod machine_random;
 mod monitor;
 mod object;
 mod package;
+mod reference;
 #[path = "../policy/rng.rs"]
 #[allow(dead_code)]
 mod rng;

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The documents: links and anchors lead somewhere, the book's table of contents has every page,
+//! files that pages name exist, and the command lines on the pages are ones that the program takes.
+
+use scx_roost::policy::features::{FEATURES, PRESETS, TUNABLES};
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+const OUTSIDE_OF_DOCS: [&str; 4] = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+];
+
+fn top() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn pages_below(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        match entry.path() {
+            path if path.is_dir() => pages_below(&path, found),
+            path if path.extension().is_some_and(|e| e == "md") => found.push(path),
+            _ => {}
+        }
+    }
+}
+
+/// All pages with their texts.
+fn pages() -> BTreeMap<PathBuf, String> {
+    let mut found: Vec<PathBuf> = OUTSIDE_OF_DOCS.map(|name| top().join(name)).into();
+    pages_below(&top().join("docs"), &mut found);
+    let read = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        (path.strip_prefix(top()).unwrap().to_path_buf(), text)
+    };
+    let all: BTreeMap<PathBuf, String> = found.into_iter().map(read).collect();
+    assert!(all.len() > 40, "only {} pages were found", all.len());
+    all
+}
+
+/// The lines outside of fenced blocks.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let mut in_block = false;
+    text.lines().filter(move |line| {
+        let fence = line.trim_start().starts_with("```");
+        in_block ^= fence;
+        !in_block && !fence
+    })
+}
+
+/// The anchor of a heading, as forges and mdBook make it.
+fn anchor(heading: &str) -> String {
+    let kept = |c: char| c.is_alphanumeric() || "-_ ".contains(c);
+    let text: String = heading.chars().filter(|c| kept(*c)).collect();
+    text.trim().to_lowercase().replace(' ', "-")
+}
+
+fn anchors(text: &str) -> Vec<String> {
+    let headings = prose(text).filter(|l| l.starts_with('#'));
+    headings
+        .map(|l| anchor(l.trim_start_matches('#')))
+        .collect()
+}
+
+/// The targets of all links of the page.
+fn links(text: &str) -> Vec<String> {
+    let text: String = prose(text).map(|l| l.to_string() + "\n").collect();
+    let behind = text.split("](").skip(1);
+    behind
+        .filter_map(|rest| rest.split_once(')'))
+        .map(|(to, _)| to.to_string())
+        .collect()
+}
+
+/// `to` as seen from the folder of `page`, without "..".
+fn resolved(page: &Path, to: &str) -> PathBuf {
+    let mut path = page.parent().unwrap().to_path_buf();
+    for part in Path::new(to).components() {
+        match part {
+            Component::ParentDir => drop(path.pop()),
+            Component::Normal(name) => path.push(name),
+            _ => {}
+        }
+    }
+    path
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let pages = pages();
+    let (mut broken, mut checked) = (Vec::new(), 0);
+    for (page, text) in &pages {
+        for link in links(text) {
+            if link.contains("://") {
+                continue;
+            }
+            checked += 1;
+            let (to, at) = link.split_once('#').unwrap_or((&link, ""));
+            let file = match to {
+                "" => page.clone(),
+                to => resolved(page, to),
+            };
+            let there = top().join(&file).is_file();
+            let anchored = at.is_empty()
+                || pages
+                    .get(&file)
+                    .is_some_and(|t| anchors(t).iter().any(|a| a == at));
+            if !there || !anchored {
+                broken.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(checked > 300, "only {checked} links were found");
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn the_book_has_every_page_once() {
+    let summary = Path::new("docs/SUMMARY.md");
+    let pages = pages();
+    let mut listed: Vec<PathBuf> = links(&pages[summary])
+        .iter()
+        .map(|to| resolved(summary, to))
+        .collect();
+    listed.sort();
+    let docs: Vec<PathBuf> = pages
+        .into_keys()
+        .filter(|p| p.starts_with("docs") && p != summary)
+        .collect();
+    assert_eq!(listed, docs);
+}
+
+#[test]
+fn the_first_page_leads_to_every_other() {
+    let index = Path::new("docs/README.md");
+    let pages = pages();
+    let linked: Vec<PathBuf> = links(&pages[index])
+        .iter()
+        .map(|to| resolved(index, to.split('#').next().unwrap()))
+        .collect();
+    let part =
+        |p: &Path| p.starts_with("docs/reference/features") || p.starts_with("docs/simulator");
+    let missing: Vec<_> = pages
+        .keys()
+        .filter(|p| p.starts_with("docs") && *p != index && !p.ends_with("SUMMARY.md"))
+        .filter(|p| !part(p) && !linked.contains(p))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// Inline code of the page, a span each.
+fn spans(text: &str) -> Vec<String> {
+    let plain: String = prose(text)
+        .filter(|l| !l.starts_with("    "))
+        .map(|l| l.to_string() + "\n")
+        .collect();
+    let odd = plain.split('`').skip(1).step_by(2);
+    odd.map(|s| s.replace('\n', " ").replace("\\|", "|"))
+        .collect()
+}
+
+#[test]
+fn files_that_are_named_exist() {
+    const FOLDERS: [&str; 7] = [
+        "src/", "tests/", "scripts/", "docs/", "contrib/", "benches/", "build/",
+    ];
+    let mut missing = Vec::new();
+    for (page, text) in pages() {
+        for span in spans(&text) {
+            let word = span.split_whitespace().next().unwrap_or_default();
+            let word = word.split(&[',', ';', ':'][..]).next().unwrap_or_default();
+            // A pattern, or a name to be filled in.
+            let pattern = word.contains(&['*', '{', '<', '['][..])
+                || word.split(&['/', '.', '-'][..]).any(|part| {
+                    part.len() > 1
+                        && part.chars().all(|c| c.is_ascii_uppercase())
+                        && part != "README"
+                        && part != "SUMMARY"
+                });
+            let named = FOLDERS.iter().any(|folder| word.starts_with(folder));
+            if named && !pattern && !top().join(word).exists() {
+                missing.push(format!("{}: {word}", page.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+/// The words of a command line up to a pipe, a redirection or the comment behind it.
+fn words(line: &str) -> Vec<String> {
+    let (mut all, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, '|' | '>' | '<' | ';' | '&') => break,
+            // Two spaces begin the comment.
+            (None, ' ') if chars.peek() == Some(&' ') => break,
+            (None, ' ') => all.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    all.extend(word);
+    all
+}
+
+/// The command lines of the page: lines of blocks, which a backslash continues, and inline code.
+/// True for inline code, which may also just name a command.
+fn command_lines(text: &str) -> Vec<(String, bool)> {
+    let joined = text.replace("\\\n", "");
+    let shell = joined.lines().filter(|l| l.starts_with("    "));
+    let shell = shell.flat_map(|l| l.trim().split(" && "));
+    let shell = shell.map(|line| (line.to_string(), false));
+    let begins = |(l, _): &(String, bool)| {
+        let line = l.trim_start_matches("sudo ");
+        line == "scx_roost" || line.starts_with("scx_roost ")
+    };
+    let inline = spans(text).into_iter().map(|span| (span, true));
+    shell.chain(inline).filter(begins).collect()
+}
+
+/// A synopsis has alternatives or parts that may be left out. Two lines are the program's output.
+fn no_command(line: &str) -> bool {
+    line.contains(&['[', '|'][..])
+        || line.contains("...")
+        || line.starts_with("scx_roost cannot run")
+        || line.starts_with("scx_roost runs:")
+}
+
+/// Whether the error is about what this machine does not have: groups, files of the reader.
+fn about_this_machine(error: &str) -> bool {
+    [
+        "there is no group",
+        "cannot read",
+        "there is no workload WORKLOAD",
+    ]
+    .iter()
+    .any(|part| error.contains(part))
+}
+
+/// Whether something is missing, and nothing wrong.
+fn incomplete(error: &str) -> bool {
+    [
+        "were not provided",
+        "a value is required",
+        "a command is expected",
+    ]
+    .iter()
+    .any(|part| error.contains(part))
+}
+
+/// Names of features, tunables and presets that only the scheduler checks, as with `ctl set`.
+fn unknown_name(words: &[String]) -> Option<&String> {
+    let feature = |name: &str| FEATURES.iter().any(|f| f.name == name);
+    let tunable = |name: &str| TUNABLES.iter().any(|t| t.name == name);
+    let preset = |name: &str| PRESETS.iter().any(|p| p.name == name);
+    let unknown = |pair: &&[String]| {
+        let placeholder = pair[1].chars().all(|c| c.is_ascii_uppercase());
+        let known = match (words[1].as_str(), pair[0].as_str()) {
+            (_, "--enable" | "--disable") => feature(&pair[1]),
+            (_, "--preset") => preset(&pair[1]),
+            ("ctl", "--set") => tunable(pair[1].split('=').next().unwrap_or_default()),
+            _ => true,
+        };
+        !known && !placeholder
+    };
+    words.windows(2).find(unknown).map(|pair| &pair[1])
+}
+
+/// Whether the program has every command: a build without a cargo feature lacks some.
+pub fn whole_program() -> bool {
+    let commands = ["ab", "tune", "sim", "export", "monitor"];
+    commands.iter().all(|c| scx_roost::cli::is_subcommand(c))
+}
+
+#[test]
+fn command_lines_parse() {
+    if !whole_program() {
+        return;
+    }
+    let (mut refused, mut tried) = (Vec::new(), 0);
+    for (page, text) in pages() {
+        for (line, inline) in command_lines(&text) {
+            if no_command(&line) {
+                continue;
+            }
+            tried += 1;
+            let words = words(line.trim_start_matches("sudo "));
+            if let Some(name) = unknown_name(&words) {
+                refused.push(format!("{}: {line}\n    {name}", page.display()));
+            }
+            let Err(e) = scx_roost::cli::parse(&words) else {
+                continue;
+            };
+            let error = format!("{e:#}");
+            let excused = about_this_machine(&error) || (inline && incomplete(&error));
+            if !excused {
+                refused.push(format!("{}: {line}\n    {error}", page.display()));
+            }
+        }
+    }
+    assert!(tried > 100, "only {tried} command lines were found");
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The pages of docs/reference/ that are generated: `commands.md` from the help of the program,
+//! `features.md` and `statistics.md` from the tables that C and Rust share. After an intended
+//! change, `ROOST_DRAW=1 cargo test --release --test crate reference` rewrites them: review the
+//! diff.
+
+use crate::documents::whole_program;
+use scx_roost::policy::features::{FEATURES, PRESETS, TUNABLES, Tunable};
+use scx_roost::wire::stats::host::{CPU_GAUGES, Condition, EVENTS, GAUGES, HostRow};
+use scx_roost::wire::stats::{HIST_HELPS, HISTS, NR_BUCKETS, ROWS, metas};
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// The first line of every generated page.
+const MARK: &str = "<!-- Generated; see the head of tests/crate/reference.rs. Do not edit. -->\n";
+
+fn page(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("docs/reference/{name}"))
+}
+
+/// Compares the page with `text`, or rewrites it.
+fn compare(name: &str, text: &str) {
+    let text = format!("{MARK}{}\n", text.trim_end());
+    if std::env::var_os("ROOST_DRAW").is_some() {
+        std::fs::write(page(name), &text).unwrap();
+    }
+    let written = std::fs::read_to_string(page(name)).unwrap_or_default();
+    let lines = text.lines().zip(written.lines());
+    let first = lines.enumerate().find(|(_, (now, old))| now != old);
+    assert!(
+        text == written,
+        "docs/reference/{name} is out of date, first at {first:?}; rewrite it with\n\
+         ROOST_DRAW=1 cargo test --release --test crate reference"
+    );
+}
+
+/// A table of Markdown.
+fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let head = line(&head.map(str::to_string)) + &format!("|{}\n", "---|".repeat(N));
+    let rows = rows
+        .into_iter()
+        .map(|row| line(&row.map(|cell| cell.replace('|', "\\|"))));
+    rows.fold(head, |all, row| all + &row)
+}
+
+fn code(name: &str) -> String {
+    format!("`{name}`")
+}
+
+// ---- commands.md ----
+
+/// What `scx_roost WORDS --help` prints. The width is that of a program without a terminal.
+fn help(words: &[String]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_scx_roost"))
+        .args(words)
+        .arg("--help")
+        .env_remove("COLUMNS")
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program starts");
+    assert!(output.status.success(), "{words:?}");
+    let text = String::from_utf8(output.stdout).expect("help is text");
+    text.lines()
+        .map(|l| l.trim_end().to_string() + "\n")
+        .collect()
+}
+
+/// The names in a help's list of commands.
+fn commands(help: &str) -> Vec<String> {
+    let list = help.lines().skip_while(|l| *l != "Commands:").skip(1);
+    list.take_while(|l| !l.is_empty())
+        .filter(|l| l.starts_with("  ") && !l.starts_with("   "))
+        .filter_map(|l| l.split_whitespace().next())
+        .map(str::to_string)
+        .collect()
+}
+
+fn describe(words: &[String], into: &mut String) {
+    let help = help(words);
+    let level = "#".repeat(2 + words.len().saturating_sub(1));
+    let name = words
+        .iter()
+        .fold("scx_roost".to_string(), |n, w| n + " " + w);
+    write!(into, "{level} {name}\n\n```text\n{help}```\n\n").unwrap();
+    for command in commands(&help) {
+        describe(&[words, &[command]].concat(), into);
+    }
+}
+
+#[test]
+fn the_page_of_commands_is_what_help_prints() {
+    if !whole_program() {
+        return;
+    }
+    let mut text = "# All commands and options\n\n\
+        This is what `--help` prints after each command. [cli.md](cli.md) introduces the commands, \
+        with\nexamples. The [glossary](../glossary.md) defines the terms.\n\n"
+        .to_string();
+    describe(&[], &mut text);
+    let described = text.matches("\n```text\n").count();
+    assert!(described > 15, "only {described} commands were found");
+    compare("commands.md", &text);
+}
+
+// ---- features.md ----
+
+fn linked(name: &str, parent: &str) -> String {
+    let own = page(&format!("features/{name}.md")).exists();
+    match own {
+        true => format!("[{name}](features/{name}.md)"),
+        false => format!("[{name}](features/{parent}.md)"),
+    }
+}
+
+fn tunable(t: &&Tunable) -> [String; 6] {
+    [
+        code(t.name),
+        match t.parent {
+            "" => String::new(),
+            parent => code(parent),
+        },
+        t.possible() + &t.unit_after(" "),
+        t.default.to_string(),
+        match t.machine_wide {
+            true => "machine".to_string(),
+            false => "arm".to_string(),
+        },
+        t.help.to_string(),
+    ]
+}
+
+/// Which features are on in which preset. A feature that is on nowhere has no row.
+fn matrix() -> String {
+    let names = PRESETS.iter().map(|p| code(p.name));
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let head: Vec<String> = std::iter::once(String::new()).chain(names).collect();
+    let mut text = line(&head) + &format!("|{}\n", "---|".repeat(head.len()));
+    for f in FEATURES {
+        let on = PRESETS.iter().map(|p| p.features.has(f.bit));
+        if on.clone().any(|on| on) {
+            let marks = on.map(|on| if on { "on" } else { "" }.to_string());
+            let cells = std::iter::once(code(f.name)).chain(marks);
+            text += &line(&cells.collect::<Vec<_>>());
+        }
+    }
+    text
+}
+
+#[test]
+fn the_page_of_features_is_the_table() {
+    let mut text = "# Features, tunables, presets\n\n\
+        Every switch and every number that can be set, at the start and at run time \
+        ([control.md](control.md)).\n[presets.md](presets.md) says why a preset has its \
+        features. The [glossary](../glossary.md) defines the\nterms.\n\n"
+        .to_string();
+    let features = FEATURES.iter().filter(|f| f.parent.is_empty());
+    let rows = features.map(|f| [linked(f.name, f.name), f.source.into(), f.help.into()]);
+    text += "## Features\n\n";
+    text += &table(["feature", "source", "what it does"], rows);
+    text += "\n## Sub-switches\n\nA sub-switch is refused without its feature.\n\n";
+    let subs = FEATURES.iter().filter(|f| !f.parent.is_empty());
+    let rows = subs.map(|f| {
+        let name = linked(f.name, f.parent);
+        [name, code(f.parent), f.source.into(), f.help.into()]
+    });
+    text += &table(["sub-switch", "of", "source", "what it does"], rows);
+    text += "\n## Tunables\n\n\
+        Each is an option of the command line, and a name for `ctl set --set NAME=VALUE`. A \
+        tunable of the\nmachine is set on arm default only.\n\n";
+    let head = [
+        "tunable",
+        "with",
+        "values",
+        "default",
+        "for each",
+        "what it does",
+    ];
+    text += &table(head, TUNABLES.iter().map(tunable));
+    text += "\n## Presets\n\n";
+    let rows = PRESETS.iter().map(|p| [code(p.name), p.help.into()]);
+    text += &table(["preset", "what it is"], rows);
+    text += "\n";
+    text += &matrix();
+    compare("features.md", &text);
+}
+
+// ---- statistics.md ----
+
+/// `text` with a capital, unless its first word is a name of the code.
+fn headline(text: &str) -> String {
+    let code = text
+        .split(' ')
+        .next()
+        .is_some_and(|word| word.contains('_'));
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) if !code => first.to_uppercase().collect::<String>() + chars.as_str(),
+        _ => text.to_string(),
+    }
+}
+
+fn host_rows(rows: &[HostRow]) -> String {
+    let row = |r: &HostRow| [code(r.name), r.unit.into(), r.help.into()];
+    table(["field", "unit", "meaning"], rows.iter().map(row))
+}
+
+/// Structures whose fields are rows of the tables above.
+const TABLED: [&str; 6] = [
+    "ArmHists",
+    "ArmSums",
+    "CounterFields",
+    "CpuGauges",
+    "Events",
+    "Gauges",
+];
+
+/// The other structures, without the fields that are counters.
+fn structures(into: &mut String) {
+    let counter = |name: &str| ROWS.iter().any(|row| row.name == name);
+    for (name, meta) in metas() {
+        if TABLED.contains(&&*name) {
+            continue;
+        }
+        let fields = meta.fields.iter().filter(|(field, _)| !counter(field));
+        let rows = fields.map(|(field, f)| {
+            let help = f.attrs.desc.clone().unwrap_or_default();
+            [code(field), code(&f.data.to_string()), help]
+        });
+        write!(into, "\n### {name}\n\n").unwrap();
+        *into += &table(["field", "type", "meaning"], rows);
+    }
+}
+
+#[test]
+fn the_page_of_statistics_is_the_tables() {
+    let mut text = "# Statistics\n\n\
+        Every field of the statistics. [cli.md](cli.md#statistics) says how to ask for them, and\n\
+        [monitoring.md](../guides/monitoring.md#metrics) how the exporter names them. `scx_roost \
+        --help-stats`\nprints the same. All counters begin with the first load and include \
+        restarts.\n\n## Counters\n\nA counter of the machine belongs to no \
+        [arm](../glossary.md#arm).\n"
+        .to_string();
+    let mut group = "";
+    for (i, row) in ROWS.iter().enumerate() {
+        if row.group != group {
+            group = row.group;
+            let of_group = ROWS[i..].iter().take_while(|r| r.group == group);
+            let rows = of_group.map(|r| {
+                let whose = if r.machine { "machine" } else { "arm" };
+                [code(r.name), whose.into(), r.help.into()]
+            });
+            write!(text, "\n### {}\n\n", headline(group)).unwrap();
+            text += &table(["counter", "for each", "counts"], rows);
+        }
+    }
+    write!(
+        text,
+        "\n## Histograms\n\n\
+         Each arm has these. Each has {NR_BUCKETS} buckets: bucket i counts times from 2^i to \
+         2^(i+1) times 1.024 us.\n\n"
+    )
+    .unwrap();
+    let rows = HISTS.iter().zip(HIST_HELPS);
+    text += &table(
+        ["histogram", "time"],
+        rows.map(|(n, h)| [code(n), h.to_string()]),
+    );
+    text += "\n## Events\n\nThe daemon counts these (`events`).\n\n";
+    text += &host_rows(EVENTS).replace(" |  | ", " | count | ");
+    text += "\n## Gauges\n\nThe machine and the daemon as they are now (`gauges`).\n\n";
+    text += &host_rows(GAUGES);
+    text += "\n## Gauges of a CPU\n\nTargets `cpus` and `cpu_gauges` have these for each CPU.\n\n";
+    text += &host_rows(CPU_GAUGES);
+    text += "\n## Conditions\n\n\
+        States that may need action (`conditions`).\n\
+        [userspace.md](../explanation/userspace.md#conditions) says what to do.\n\n";
+    let rows = Condition::ALL
+        .iter()
+        .map(|c| [code(c.name()), c.help().into()]);
+    text += &table(["condition", "meaning"], rows);
+    text += "\n## JSON\n\n\
+        Targets `top` and `totals` answer with `Metrics`, `cpus` and `cpu_gauges` with \
+        `CpusMetrics`. A\n`Metrics` also has each counter as a field of its own; so has \
+        `CounterFields`, for an arm or a CPU.\nFor each histogram `ArmHists` has a list of buckets, and \
+        `ArmSums` the sum of the times in us.\n`Events`, `Gauges` and `CpuGauges` have the fields \
+        of their tables above.\n";
+    structures(&mut text);
+    compare("statistics.md", &text);
+}
+
+#[test]
+fn each_feature_has_a_page() {
+    for f in FEATURES.iter().filter(|f| f.parent.is_empty()) {
+        let name = format!("features/{}.md", f.name);
+        let text = std::fs::read_to_string(page(&name)).unwrap_or_default();
+        assert!(
+            text.starts_with(&format!("# {}\n", f.name)),
+            "docs/reference/{name}"
+        );
+    }
+}
