@@ -182,15 +182,6 @@ fn words(text: &str) -> Result<Vec<String>> {
     Ok(words)
 }
 
-/// Quotes a word for a shell.
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_string(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
-}
-
 /// Counters of each feature. One of them grows when the feature changes a decision.
 /// `delay_only_idle` and `delay_hold_claim` only change how delays work, so they have the counters
 /// of delays.

@@ -6,6 +6,7 @@ mod bad_input;
 mod columns;
 mod ctl;
 mod doctor;
+#[cfg(feature = "export")]
 mod export;
 #[path = "../monitoring/fake.rs"]
 #[allow(dead_code)]
