@@ -2,25 +2,89 @@
 //! scx_roost as a library: `run(&config, stop)` runs the scheduler until it ends.
 //!
 //! `run` changes nothing that belongs to the whole process: no signal handler, logger, limit, heap
-//! or privileges. `main.rs` does that for the program, with `daemon::process` and
-//! `util::privileges`. A process can run one scheduler at a time.
+//! or privileges. `program` does that for the command `scx_roost`. A process can run one scheduler
+//! at a time.
 
+#![cfg_attr(not(feature = "internals"), deny(missing_docs))]
+// Commands share the floors below them. Dead code shows in the build with all commands.
+#![cfg_attr(
+    not(all(
+        feature = "ab",
+        feature = "export",
+        feature = "monitor",
+        feature = "sim"
+    )),
+    allow(dead_code, unused_imports)
+)]
+
+#[cfg(all(feature = "ab", not(feature = "internals")))]
+mod ab;
+#[cfg(not(feature = "internals"))]
+mod bpf;
+#[cfg(not(feature = "internals"))]
+mod cli;
+#[cfg(not(feature = "internals"))]
+mod clients;
+#[cfg(not(feature = "internals"))]
+mod daemon;
+#[cfg(not(feature = "internals"))]
+mod doctor;
+#[cfg(not(feature = "internals"))]
+mod machine;
+#[cfg(not(feature = "internals"))]
+mod model;
+#[cfg(all(feature = "sim", not(feature = "internals")))]
+mod native;
+#[cfg(not(feature = "internals"))]
+mod policy;
+#[cfg(not(feature = "internals"))]
+mod publish;
+#[cfg(all(feature = "sim", not(feature = "internals")))]
+mod sim;
+#[cfg(not(feature = "internals"))]
+mod util;
+#[cfg(not(feature = "internals"))]
+mod wire;
+
+// What tests, benches and examples of this package reach besides.
+#[cfg(all(feature = "internals", feature = "ab"))]
 pub mod ab;
+#[cfg(feature = "internals")]
 pub mod bpf;
+#[cfg(feature = "internals")]
 pub mod cli;
+#[cfg(feature = "internals")]
 pub mod clients;
+#[cfg(feature = "internals")]
 pub mod daemon;
+#[cfg(feature = "internals")]
 pub mod doctor;
+#[cfg(feature = "internals")]
 pub mod machine;
+#[cfg(feature = "internals")]
 pub mod model;
+#[cfg(feature = "internals")]
 pub mod native;
+#[cfg(feature = "internals")]
 pub mod policy;
+#[cfg(feature = "internals")]
 pub mod publish;
-#[cfg(feature = "sim")]
+#[cfg(all(feature = "internals", feature = "sim"))]
 pub mod sim;
+#[cfg(feature = "internals")]
 pub mod util;
+#[cfg(feature = "internals")]
 pub mod wire;
 
-pub use daemon::scheduler::run;
+mod program;
+
+pub use daemon::scheduler::{RunError, run};
+pub use machine::FreqSource;
+pub use machine::cpufreq::CpuPerf;
+pub use policy::arms::{Change, Settings};
 pub use policy::config::Config;
+#[cfg(feature = "faults")]
+pub use policy::config::Faults;
+pub use policy::features::FeatureSet;
+pub use program::program;
 pub use util::stop::{Stop, Stopper, stopper};

@@ -328,6 +328,7 @@ impl AbArgs {
 
     /// One task per workload of the suite, or one for the typed command. `program`: path of
     /// scx_roost.
+    #[cfg(feature = "internals")]
     pub fn tasks(self, program: PathBuf, facts: BTreeMap<String, String>) -> Result<Vec<Task>> {
         let place = self.place()?;
         self.tasks_at(program, facts, place.as_ref())

@@ -68,6 +68,7 @@ impl Cgroup {
         self.named(name).end()
     }
 
+    #[cfg(feature = "internals")]
     pub fn path(&self) -> &Path {
         &self.0
     }

@@ -3,9 +3,10 @@
 //! in the scheduler's process and are not on disk, so a drop-in of the service creates them again.
 
 use super::programs;
-use super::variant::{Kind, Scope, Variant, quoted};
+use super::variant::{Kind, Scope, Variant};
 use crate::policy::arms::{Change, DEFAULT_ARM, NAME_MAX};
 use crate::util::hash::fnv1a;
+use crate::util::text::quoted;
 use anyhow::{Result, bail};
 use serde::Serialize;
 use std::fs::File;

@@ -27,79 +27,36 @@ pub struct MeasuredRow {
     pub measured: Measured,
     pub name: &'static str,
     pub unit: &'static str,
-    pub help: &'static str,
 }
 
-const fn row(
-    measured: Measured,
-    name: &'static str,
-    unit: &'static str,
-    help: &'static str,
-) -> MeasuredRow {
+const fn row(measured: Measured, name: &'static str, unit: &'static str) -> MeasuredRow {
     MeasuredRow {
         measured,
         name,
         unit,
-        help,
     }
 }
 
 /// Lower is better for all of them.
 pub const MEASURED: [MeasuredRow; 9] = [
-    row(
-        Measured::Wall,
-        "wall",
-        "s",
-        "from the start of the command to its end",
-    ),
-    row(
-        Measured::User,
-        "user",
-        "s",
-        "CPU time outside the kernel, of the command and what it waited for",
-    ),
-    row(
-        Measured::System,
-        "system",
-        "s",
-        "CPU time in the kernel, of the same",
-    ),
-    row(
-        Measured::MaxRss,
-        "max-rss",
-        "kB",
-        "most memory that one of its processes had",
-    ),
-    row(
-        Measured::ContextSwitches,
-        "context-switches",
-        "",
-        "of the same, both kinds",
-    ),
-    row(
-        Measured::Migrations,
-        "migrations",
-        "",
-        "to another CPU, of the command and all that it started",
-    ),
-    row(
-        Measured::Energy,
-        "energy",
-        "J",
-        "of all packages (RAPL), idle parts too",
-    ),
-    row(
-        Measured::WakeupP50,
-        "wakeup-p50",
-        "us",
-        "half of the wakeups ran within this time; under scx_roost alone",
-    ),
-    row(
-        Measured::WakeupP99,
-        "wakeup-p99",
-        "us",
-        "99 % of the wakeups ran within this time; under scx_roost alone",
-    ),
+    // From the start of the command to its end.
+    row(Measured::Wall, "wall", "s"),
+    // CPU time outside the kernel, of the command and what it waited for.
+    row(Measured::User, "user", "s"),
+    // CPU time in the kernel, of the same.
+    row(Measured::System, "system", "s"),
+    // Most memory that one of its processes had.
+    row(Measured::MaxRss, "max-rss", "kB"),
+    // Of the same, both kinds.
+    row(Measured::ContextSwitches, "context-switches", ""),
+    // To another CPU, of the command and all that it started.
+    row(Measured::Migrations, "migrations", ""),
+    // Of all packages (RAPL), idle parts too.
+    row(Measured::Energy, "energy", "J"),
+    // Half of the wakeups ran within this time; under scx_roost alone.
+    row(Measured::WakeupP50, "wakeup-p50", "us"),
+    // 99 % of the wakeups ran within this time; under scx_roost alone.
+    row(Measured::WakeupP99, "wakeup-p99", "us"),
 ];
 
 #[derive(Clone, Debug)]

@@ -9,8 +9,9 @@
 use super::cpus::cores;
 use super::programs::program;
 use super::suite::{Five, Item, part_31};
-use super::variant::{PINNED, quoted};
+use super::variant::PINNED;
 use crate::machine::Machine;
+use crate::util::text::quoted;
 use crate::util::user::User;
 use anyhow::{Context, Result, ensure};
 use std::ffi::OsString;

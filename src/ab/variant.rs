@@ -169,14 +169,6 @@ fn words(text: &str) -> Result<Vec<String>> {
     Ok(words)
 }
 
-/// Quotes a word for a shell.
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_string(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
-}
 
 /// True if something acted that differs between the two. `moved`: did this counter grow in the runs
 /// of that variant? A feature is looked up in the runs that have it, a tunable in all runs.

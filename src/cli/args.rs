@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The options in clap's form, with their help, and the parsers of their values.
 
+#[cfg(feature = "ab")]
 use crate::ab;
 use crate::clients::ctl;
 use crate::clients::exec::{self, ExecArgs};
+#[cfg(feature = "export")]
 use crate::clients::export::{self, ExportArgs};
 use crate::clients::monitor;
 use crate::machine::FreqSource;
@@ -54,6 +56,7 @@ pub enum Sub {
     /// Show the CPUs, cores, caches and nodes of this machine
     Topology(MachineArgs),
     /// Run a command under several variants, and report which one is better
+    #[cfg(feature = "ab")]
     #[command(after_help = ab::args::EXAMPLES)]
     Ab {
         #[command(flatten)]
@@ -64,6 +67,7 @@ pub enum Sub {
         json: bool,
     },
     /// Run a workload of `ab --suite`
+    #[cfg(feature = "ab")]
     #[command(name = ab::suite::COMMAND, hide = true)]
     AbWorkload {
         pattern: ab::suite::Pattern,
@@ -73,6 +77,7 @@ pub enum Sub {
         steps: u64,
     },
     /// Find the features and tunables that suit a command, with the same runs and statistics as ab
+    #[cfg(feature = "ab")]
     #[command(after_help = ab::args::TUNE_EXAMPLES)]
     Tune {
         #[command(flatten)]
@@ -83,6 +88,7 @@ pub enum Sub {
         json: bool,
     },
     /// Helper process of `ab`
+    #[cfg(feature = "ab")]
     #[command(name = ab::real::guardian::COMMAND, hide = true)]
     AbGuardian,
     /// Simulate a workload on a modelled machine with the policy's own code, and compare variants
@@ -125,6 +131,7 @@ pub enum Sub {
         at: CtlPath,
     },
     /// Serve the statistics of the running scheduler to Prometheus
+    #[cfg(feature = "export")]
     #[command(after_help = export::EXAMPLES)]
     Export {
         #[command(flatten)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Suggests the missing `--` before a command. The word may also be a mistyped subcommand.
 
-use crate::ab::variant::quoted;
+use crate::util::text::quoted;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use std::ffi::OsString;

@@ -4,10 +4,13 @@
 mod args;
 mod forgotten;
 
+#[cfg(feature = "ab")]
 use crate::ab::args::{AbArgs, TuneArgs};
+#[cfg(feature = "ab")]
 use crate::ab::suite::Pattern;
 use crate::clients::ctl;
 use crate::clients::exec::ExecArgs;
+#[cfg(feature = "export")]
 use crate::clients::export::Output;
 use crate::clients::monitor;
 use crate::policy::arms::{Change, Settings};
@@ -47,16 +50,20 @@ pub enum Command {
         json: bool,
     },
     /// Compares variants on a command.
+    #[cfg(feature = "ab")]
     Ab {
         args: Box<AbArgs>,
         json: bool,
     },
     /// Searches the settings that suit a command.
+    #[cfg(feature = "ab")]
     Tune {
         args: Box<TuneArgs>,
         json: bool,
     },
+    #[cfg(feature = "ab")]
     AbGuardian,
+    #[cfg(feature = "ab")]
     AbWorkload {
         pattern: Pattern,
         steps: u64,
@@ -76,6 +83,7 @@ pub enum Command {
         path: PathBuf,
         args: ExecArgs,
     },
+    #[cfg(feature = "export")]
     Export {
         /// The socket of the scheduler to ask.
         stats: PathBuf,
@@ -122,6 +130,7 @@ pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Re
 }
 
 /// Whether it is the name of a subcommand.
+#[cfg(feature = "ab")]
 pub fn is_subcommand(word: &str) -> bool {
     Cli::command().find_subcommand(word).is_some()
 }
@@ -296,19 +305,24 @@ impl Sub {
                 path: at.ctl_path,
                 args,
             },
+            #[cfg(feature = "export")]
             Sub::Export { args, of } => Command::Export {
                 stats: of.stats_path,
                 output: args.output()?,
             },
+            #[cfg(feature = "ab")]
             Sub::Ab { args, json: too } => Command::Ab {
                 args,
                 json: json || too,
             },
+            #[cfg(feature = "ab")]
             Sub::Tune { args, json: too } => Command::Tune {
                 args,
                 json: json || too,
             },
+            #[cfg(feature = "ab")]
             Sub::AbWorkload { pattern, steps } => Command::AbWorkload { pattern, steps },
+            #[cfg(feature = "ab")]
             Sub::AbGuardian => Command::AbGuardian,
             #[cfg(feature = "sim")]
             Sub::Sim { args, json: too } => Command::Sim {

@@ -225,6 +225,7 @@ fn help_names_every_row() {
     }
 }
 
+#[cfg(feature = "export")]
 #[test]
 fn only_loopback_is_listened_at_unasked() {
     let output = |args: &[&str]| match parsed(&[&["export"], args].concat()) {
@@ -260,6 +261,7 @@ fn only_loopback_is_listened_at_unasked() {
 }
 
 /// The error is one sentence that says what to type.
+#[cfg(feature = "ab")]
 #[test]
 fn a_command_without_dashes_is_told_where_they_go() {
     for (typed, right) in [

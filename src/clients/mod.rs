@@ -3,5 +3,6 @@
 
 pub mod ctl;
 pub mod exec;
+#[cfg(feature = "export")]
 pub mod export;
 pub mod monitor;

@@ -33,6 +33,8 @@ use anyhow::{Context, Result, bail};
 use libbpf_rs::{Link, OpenObject};
 use log::{debug, info, warn};
 use scx_utils::{UserExitInfo, compat, scx_ops_attach, scx_ops_load, scx_ops_open, uei_report};
+use std::error::Error;
+use std::fmt;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -45,16 +47,50 @@ use std::time::{Duration, Instant};
 const SETTLE_TIME: Duration = Duration::from_secs(2);
 const SETTLE_NAP: Duration = Duration::from_millis(20);
 
+/// Why [`run`] failed. `Display` prints what failed; the sources have the causes.
+#[derive(Debug)]
+pub enum RunError {
+    /// Nothing was loaded: this machine or this configuration cannot run the scheduler, a socket is
+    /// in use, or a scheduler runs in this process.
+    NotStarted(anyhow::Error),
+    /// The scheduler did not load, or it ended with an error. The kernel's own scheduler runs.
+    Ended(anyhow::Error),
+}
+
+impl RunError {
+    fn inner(&self) -> &anyhow::Error {
+        match self {
+            RunError::NotStarted(e) | RunError::Ended(e) => e,
+        }
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.inner().fmt(f)
+    }
+}
+
+impl Error for RunError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.inner().source()
+    }
+}
+
 /// Runs until `stop` or until the kernel ends the scheduler; restarts are handled inside. Errors of
 /// the scheduler are errors here. SysRq-S is an error too, as in scx_utils: somebody had to rescue
 /// the machine from the scheduler.
+///
+/// Needs root, and a kernel with sched_ext; `scx_roost doctor` says what is missing.
 ///
 /// A process can run one scheduler at a time; a second call meanwhile is an error. No limit, signal
 /// handler or logger of the process is changed. During a load libbpf's messages go to the log at
 /// debug level; afterwards they go where they went before. The calling thread has nice level -20
 /// during a load, if RLIMIT_NICE permits it.
-pub fn run(config: &Config, stop: Stop) -> Result<UserExitInfo> {
-    Prepared::new(config)?.run(stop)
+pub fn run(config: &Config, stop: Stop) -> Result<(), RunError> {
+    let prepared = Prepared::new(config).map_err(RunError::NotStarted)?;
+    prepared.run(stop).map_err(RunError::Ended)?;
+    Ok(())
 }
 
 /// A run whose checks have passed and whose sockets exist, and which has no thread yet. This is the

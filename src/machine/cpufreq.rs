@@ -7,7 +7,7 @@ use crate::machine::host::Host;
 use crate::machine::names;
 use std::fs::DirEntry;
 
-/// What was asked for.
+/// Which frequencies the scheduler requests of the cpufreq governor: the value of `--cpuperf`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum CpuPerf {
     /// Follow utilisation if the governor is schedutil; otherwise do nothing

@@ -10,21 +10,23 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Mutex;
 
-/// The value of --freq-source.
+/// Where the frequency of each CPU is read: the value of `--freq-source`, which `FromStr` parses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FreqSource {
     /// What ticks see if that turns out to vary, else cpufreq, else nothing.
     Auto,
     /// What ticks see.
     Cpuperf,
+    /// The files of cpufreq in /sys.
     Cpufreq,
+    /// Frequencies are not read.
     Off,
     /// `DIR/cpu<N>` holds a number of kHz.
     Folder(PathBuf),
 }
 
 impl FreqSource {
-    pub fn folder(&self) -> Option<&PathBuf> {
+    pub(crate) fn folder(&self) -> Option<&PathBuf> {
         match self {
             FreqSource::Folder(path) => Some(path),
             _ => None,

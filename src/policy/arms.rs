@@ -20,11 +20,14 @@ const SLOTS: usize = MAX_ARMS as usize;
 /// Bytes of an arm's name, at most.
 pub const NAME_MAX: usize = 15;
 
-/// Features and tunables, as requested.
+/// Features and tunables, as requested. The default is the default preset without a change.
+///
+/// [`of_preset`](Settings::of_preset) and [`changed`](Settings::changed) make others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The preset that the features started from.
     pub preset: String,
+    /// The features that are on.
     pub features: FeatureSet,
     /// Values other than the defaults, by name.
     tunables: BTreeMap<&'static str, u32>,
@@ -41,19 +44,24 @@ impl Default for Settings {
     }
 }
 
-/// The settings to change. Their order on the command line does not matter.
+/// The settings to change, by name. `scx_roost --help` lists the names.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Change {
     #[serde(skip_serializing_if = "Option::is_none")]
+    /// The preset that replaces all features.
     pub preset: Option<String>,
+    /// Features to switch on.
     pub enable: Vec<String>,
+    /// Features to switch off.
     pub disable: Vec<String>,
-    /// Values as text or as numbers, by the names of the tunables.
+    /// Values as text or as numbers, by the names of the tunables. Most are in us; the help has the
+    /// unit and the range of each.
     pub set: BTreeMap<String, Value>,
 }
 
 impl Settings {
+    /// A preset without a change. Fails if no preset has this name.
     pub fn of_preset(name: &str) -> Result<Settings> {
         let preset = features::preset(name).with_context(|| unknown_preset(name))?;
         Ok(Settings {
@@ -65,6 +73,9 @@ impl Settings {
 
     /// These settings with the change applied. A preset replaces the features and keeps the
     /// tunables.
+    ///
+    /// Fails if the change is empty, if it has an unknown name or a value out of range, and if the
+    /// slice would be shorter than the least slice.
     pub fn changed(&self, change: &Change) -> Result<Settings> {
         if *change == Change::default() {
             bail!(
@@ -94,12 +105,14 @@ impl Settings {
         Ok(new)
     }
 
-    pub fn set(&mut self, row: &'static Tunable, value: u32) {
+    /// Sets a tunable, in its own unit.
+    pub(crate) fn set(&mut self, row: &'static Tunable, value: u32) {
         self.tunables.insert(row.name, value);
     }
 
     /// The effective value on a machine of `nr_cpus` CPUs. If slice-us or min-slice-us alone was
     /// set, the default of the other one adapts to it.
+    #[doc(hidden)]
     pub fn value(&self, row: &Tunable, nr_cpus: u32) -> u32 {
         let asked = |row: &Tunable| self.tunables.get(row.name).copied();
         let value = |row: &Tunable| asked(row).unwrap_or_else(|| row.default.value(nr_cpus));
@@ -113,7 +126,7 @@ impl Settings {
     }
 
     /// The slice must not be shorter than the least slice.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let asked = |row: &Tunable| self.tunables.get(row.name);
         match (asked(&SLICE), asked(&MIN_SLICE)) {
             (Some(slice), Some(min)) if slice < min => bail!(
@@ -124,6 +137,7 @@ impl Settings {
     }
 
     /// The arm in the form that the BPF half reads, on a machine of `nr_cpus` CPUs.
+    #[doc(hidden)]
     pub fn arm(&self, nr_cpus: u32) -> arm {
         let ns = |row: &Tunable| u64::from(self.value(row, nr_cpus)) * 1000;
         let margin = self.value(&FITS_MARGIN, nr_cpus);

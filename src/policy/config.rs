@@ -24,33 +24,42 @@ pub fn ctl_path_beside(stats: &Path) -> PathBuf {
     stats.with_file_name(CTL_NAME)
 }
 
-/// How the scheduler runs.
+/// How the scheduler runs: what the options of the command line say, with their defaults.
+///
+/// [`Default`] gives the scheduler as `scx_roost` without options runs it.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Of the arm `default`, on which all tasks start.
+    /// Features and tunables of the arm `default`, on which all tasks start.
     pub settings: Settings,
     /// The settings are fixed at load, and there is no other arm. The features become a constant of
     /// the programs; tunables are read as usual.
     pub freeze: bool,
     /// Start even if groups have CPU limits (cpu.max), and enforce none.
     pub ignore_cpu_max: bool,
+    /// Requests to the cpufreq governor.
     pub cpuperf: CpuPerf,
-    /// Where frequencies of CPUs are read, and how often.
+    /// Where frequencies of CPUs are read.
     pub freq_source: FreqSource,
+    /// The time between two readings of frequencies and idle periods. The command line allows 5 ms
+    /// to 1 s.
     pub freq_period: Duration,
+    /// The root of sysfs, from which the machine is read: `/sys`.
     pub sysfs: PathBuf,
+    /// The socket that serves the statistics, in scx_stats' format.
     pub stats_path: PathBuf,
     /// Number of the group that may read the statistics, besides the owner of the socket.
     pub stats_group: Option<u32>,
+    /// The socket that controls the scheduler. Must differ from `stats_path`.
     pub ctl_path: PathBuf,
     /// Number of the group that may control the scheduler, besides its owner.
     pub ctl_group: Option<u32>,
-    /// How often statistics are printed; None: never.
+    /// The time between two prints of the statistics to stdout; None: never.
     pub stats_interval: Option<Duration>,
     /// Statistics are printed as JSON.
     pub stats_json: bool,
     /// Bytes of the debug dump after an error; 0 is the kernel's default.
     pub exit_dump_len: u32,
+    /// Options of libbpf for opening the BPF object.
     pub libbpf: LibbpfOpts,
     #[cfg(feature = "faults")]
     pub faults: Faults,
@@ -114,6 +123,7 @@ impl Config {
 
     /// What is fixed at load. `timers`: bpf_timer may be used. `limits`: the kernel reports
     /// cpu.max.
+    #[doc(hidden)]
     pub fn tunables(&self, cpufreq: &CpuFreq, timers: bool, limits: bool) -> tunables {
         tunables {
             cpuperf: cpufreq.mode(self.cpuperf),
@@ -127,7 +137,7 @@ impl Config {
         }
     }
 
-    pub fn open_opts(&self) -> Option<bpf_object_open_opts> {
+    pub(crate) fn open_opts(&self) -> Option<bpf_object_open_opts> {
         self.libbpf.clone().into_bpf_open_opts()
     }
 }

@@ -22,19 +22,25 @@ pub struct Feature {
     pub bit: FeatureSet,
 }
 
-/// Bits of enum roost_feature.
+/// A set of features. `Display` prints their names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FeatureSet(pub u32);
+pub struct FeatureSet(
+    /// Bits of enum roost_feature (src/bpf/intf.h).
+    pub u32,
+);
 
 impl FeatureSet {
+    /// The features of both sets.
     pub const fn with(self, other: FeatureSet) -> FeatureSet {
         FeatureSet(self.0 | other.0)
     }
 
+    /// The features of this set that are not in the other one.
     pub const fn without(self, other: FeatureSet) -> FeatureSet {
         FeatureSet(self.0 & !other.0)
     }
 
+    /// Whether all features of the other set are in this one.
     pub fn has(self, other: FeatureSet) -> bool {
         self.0 & other.0 == other.0
     }

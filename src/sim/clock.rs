@@ -16,6 +16,7 @@ pub struct Clock {
     heap: Vec<u32>,
     /// The position of each slot in the heap.
     place: Vec<u32>,
+    /// How many times slots have been set.
     set: u64,
 }
 
@@ -32,11 +33,6 @@ impl Clock {
 
     pub fn now(&self) -> u64 {
         self.now
-    }
-
-    /// How many times slots have been set.
-    pub fn settings(&self) -> u64 {
-        self.set
     }
 
     /// Makes the slot due at `at`, instead of when it was due before.

@@ -51,14 +51,17 @@ mod wait;
 mod watch;
 
 pub use crate::util::rng::Rng;
-pub use args::{EXAMPLES, Plan, SimArgs, WORKLOADS, Wanted};
+#[cfg(feature = "internals")]
+pub use args::Plan;
+pub use args::{EXAMPLES, SimArgs, WORKLOADS, Wanted};
+#[cfg(feature = "internals")]
 pub use clock::Clock;
-pub use command::{Report, list, run};
+pub use command::{list, run};
 pub use machines::{MACHINES, Model, model};
 pub use measure::{Measured, Times};
-pub use params::{Param, Params, Unit};
+pub use params::Params;
 pub use policy::{Policy, Rules};
-pub use swarm::{Swarmed, swarm};
+pub use swarm::swarm;
 pub use trace::Pictures;
 
 use crate::machine::Facts;

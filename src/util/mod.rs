@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Small tools that know nothing of scheduling.
 
+#[cfg(any(feature = "ab", feature = "sim"))]
 pub mod distributions;
 pub(crate) mod folder;
 pub(crate) mod hash;

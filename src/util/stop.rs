@@ -13,9 +13,12 @@ pub struct Stopper {
     _open: Sender<Infallible>,
 }
 
+/// Tells a run and its threads to stop, once its [`Stopper`] is dropped. Clones stop together.
 #[derive(Clone)]
 pub struct Stop(Receiver<Infallible>);
 
+/// A `Stop` and what triggers it. The `Stopper` may be dropped in any thread, for example in a signal
+/// handler of the crate ctrlc.
 pub fn stopper() -> (Stopper, Stop) {
     let (sender, receiver) = bounded(0);
     (Stopper { _open: sender }, Stop(receiver))
@@ -52,10 +55,11 @@ pub enum Woken {
 
 impl Stop {
     /// Closes on stop; for a thread that waits for something else as well.
-    pub fn channel(&self) -> &Receiver<Infallible> {
+    pub(crate) fn channel(&self) -> &Receiver<Infallible> {
         &self.0
     }
 
+    /// Whether the `Stopper` was dropped.
     pub fn stopped(&self) -> bool {
         self.0.try_recv() == Err(TryRecvError::Disconnected)
     }
@@ -66,7 +70,7 @@ impl Stop {
     }
 
     /// Waits for a ring or a stop.
-    pub fn wait_for(&self, bell: &Bell) -> Woken {
+    pub(crate) fn wait_for(&self, bell: &Bell) -> Woken {
         if self.stopped() {
             return Woken::Stopped;
         }
@@ -77,6 +81,7 @@ impl Stop {
     }
 
     /// Waits for a ring or a stop, at most for `time`.
+    #[doc(hidden)]
     pub fn sleep_or(&self, bell: &Bell, time: Duration) -> Woken {
         if self.stopped() {
             return Woken::Stopped;

@@ -7,6 +7,7 @@ mod columns;
 mod ctl;
 mod doctor;
 mod documents;
+#[cfg(feature = "export")]
 mod export;
 #[path = "../monitoring/fake.rs"]
 #[allow(dead_code)]

@@ -24,5 +24,5 @@ fn main() -> Result<()> {
     let (stopper, stop) = stopper();
     let mut held = Some(stopper);
     ctrlc::set_handler(move || drop(held.take()))?;
-    run(&config, stop).map(|_| ())
+    Ok(run(&config, stop)?)
 }

@@ -140,6 +140,7 @@ impl std::fmt::Display for Failure {
 
 /// Runs the command once, in `cgroup`, which has no processes afterwards. Call `become_subreaper`
 /// first. `stopped` is called regularly. `started` gets the process group.
+#[cfg(feature = "internals")]
 pub fn run(
     workload: &Workload,
     cgroup: Option<&Cgroup>,

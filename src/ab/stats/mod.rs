@@ -25,6 +25,8 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// Whether the value is in the interval.
+    #[cfg(feature = "internals")]
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }

@@ -2,11 +2,13 @@
 //! What a number of blocks can find, and how many are needed.
 
 use super::Interval;
+#[cfg(feature = "internals")]
 use super::rank::critical_sum;
 use crate::util::distributions::t_quantile;
 
 /// Blocks that the signed-rank test needs per block of the t test, for normal differences
 /// (efficiency 3/pi; Hodges and Lehmann 1956).
+#[cfg(feature = "internals")]
 const RANKS_COST: f64 = std::f64::consts::PI / 3.0;
 
 /// The least shift that is found with chance `power`. `interval`: of the shift of n differences, at
@@ -18,6 +20,7 @@ pub fn least_shift(interval: Interval, n: usize, alpha: f64, power: f64) -> Opti
 
 /// Blocks needed to find `effect` (0.05: 5 % slower) with chance `power`, if runs of a variant have
 /// a coefficient of variation `cv` (0.03: 3 %).
+#[cfg(feature = "internals")]
 pub fn blocks_needed(cv: f64, effect: f64, alpha: f64, power: f64) -> usize {
     let shift = effect.ln_1p().abs();
     let variance = 2.0 * cv * cv * RANKS_COST;

@@ -25,16 +25,6 @@ pub fn median(values: &[f64]) -> f64 {
     median_of(&mut values.to_vec())
 }
 
-/// Standard deviation with n - 1; 0 for fewer than two values.
-pub fn deviation(values: &[f64]) -> f64 {
-    let center = mean(values);
-    let squares = values.iter().map(|v| (v - center).powi(2)).sum::<f64>();
-    match values.len() {
-        0 | 1 => 0.0,
-        n => (squares / (n - 1) as f64).sqrt(),
-    }
-}
-
 /// Quantile `share` (0 to 1), interpolated linearly (type 7 of Hyndman and Fan 1996). 0 for no
 /// values.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {

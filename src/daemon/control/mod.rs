@@ -7,7 +7,6 @@ mod live;
 mod sampling;
 
 pub use live::{Audit, Limit, Live, Ticket};
-pub use sampling::CpuLive;
 use sampling::Sampled;
 
 use crate::bpf::intf::policy_image;
@@ -128,12 +127,13 @@ impl Control {
         Control(Arc::new(Mutex::new(state)))
     }
 
-    /// Serves until the returned value is dropped. The owner may connect, and `group` if given.
+    /// As `serve`, at a new socket. The owner may connect, and `group` if given.
+    #[cfg(feature = "internals")]
     pub fn launch(&self, path: &Path, group: Option<u32>) -> Result<Server> {
         self.serve(bind(path, group)?)
     }
 
-    /// The second half of `launch`, after `bind`.
+    /// Serves until the returned value is dropped.
     pub fn serve(&self, bound: Bound) -> Result<Server> {
         let control = self.clone();
         bound.serve(move |stream| control.client(stream))

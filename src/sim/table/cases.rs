@@ -217,6 +217,7 @@ impl Case {
     }
 
     /// Why it cannot be run. None: it can. Errors: its workload or policy is invalid.
+    #[cfg(feature = "internals")]
     pub fn not_ready(self) -> Result<Option<String>> {
         let effort = Effort {
             seeds: 0..1,

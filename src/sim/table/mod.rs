@@ -19,7 +19,7 @@ mod verdict;
 pub use beside::Compared;
 pub use cases::Effort;
 pub use frozen::Frozen;
-pub use sensitivity::{Sensitive, Sensitivity, sensitivity};
+pub use sensitivity::sensitivity;
 pub use show::document;
 pub use verdict::{Demand, Verdict};
 
@@ -161,6 +161,7 @@ impl Rows {
 
 /// Rows that cannot be run: source, row, and why. Errors: a table is malformed, or does not know a
 /// row; a workload is invalid.
+#[cfg(feature = "internals")]
 pub fn not_modelled() -> Result<Vec<(&'static str, &'static str, String)>> {
     let mut all = Vec::new();
     for (row, cell) in Rows::of(ALL)?.0 {

@@ -21,18 +21,19 @@ const PURPOSE: Purpose = Purpose {
     access: Access::Umask,
 };
 
-/// Serves the counters of `source` until the returned value is dropped. With a group, the owner and
-/// the group may read them. Without one the umask decides.
+/// As `bind` and `serve`.
+#[cfg(feature = "internals")]
 pub fn launch(path: &Path, group: Option<u32>, source: CounterSource) -> Result<Server> {
     serve(bind(path, group)?, source)
 }
 
-/// The first half of `launch`: creates the socket, starts no thread.
+/// Creates the socket, starts no thread. With a group, the owner and the group may read the
+/// statistics. Without one the umask decides.
 pub fn bind(path: &Path, group: Option<u32>) -> Result<Bound> {
     PURPOSE.for_group(group).bind(path)
 }
 
-/// The second half of `launch`: starts the thread that serves.
+/// Serves the counters of `source`, in a thread, until the returned value is dropped.
 pub fn serve(bound: Bound, source: CounterSource) -> Result<Server> {
     bound.serve(move |_| Ok(client(source.clone())))
 }
