@@ -58,7 +58,7 @@ unsafe impl<T: Copy> TwinOf<T> for T {}
 /// Declares, in both directions, that `$a` and `$b` are Rust's types of the same C struct. The word
 /// `unsafe` is the caller's: it vouches for the contract of `TwinOf`. Sizes that differ do not
 /// compile.
-#[macro_export]
+#[cfg_attr(feature = "internals", macro_export)]
 macro_rules! twins {
     (unsafe $($a:ty = $b:ty),* $(,)?) => {$(
         const _: () = assert!(size_of::<$a>() == size_of::<$b>());
@@ -103,7 +103,7 @@ pub fn copy_rows<To: TwinOf<From>, From: Copy>(to: &mut [To], from: &[From]) -> 
 
 /// Writes what the BPF half reads as constants: `Facts` and `tunables` into the .rodata of a
 /// skeleton. A macro, because each skeleton has its own type for it.
-#[macro_export]
+#[cfg_attr(feature = "internals", macro_export)]
 macro_rules! fill_rodata {
     ($rodata:expr, $facts:expr, $tun:expr) => {{
         use std::slice::{from_mut, from_ref};
@@ -116,6 +116,8 @@ macro_rules! fill_rodata {
         $crate::bpf::copy_rows(&mut rodata.llc_cpus, &facts.llc_cpus)?;
     }};
 }
+
+pub(crate) use fill_rodata;
 
 #[cfg(test)]
 mod tests {

@@ -89,6 +89,7 @@ fn json_and_sysfs_are_where_they_mean_something() {
         (&["ctl", "show"], true, false),
         (&["ctl", "rules", "add"], true, false),
         (&["monitor"], true, false),
+        #[cfg(feature = "export")]
         (&["export"], false, false),
         (&["exec"], false, false),
     ] {
@@ -99,8 +100,9 @@ fn json_and_sysfs_are_where_they_mean_something() {
         );
     }
     for args in [
-        &["export", "--json"][..],
-        &["exec", "--json", "--arm", "x", "true"],
+        &["exec", "--json", "--arm", "x", "true"][..],
+        #[cfg(feature = "export")]
+        &["export", "--json"],
         &["monitor", "--sysfs", "/x"],
         &["ctl", "show", "--sysfs", "/x"],
     ] {
@@ -108,8 +110,9 @@ fn json_and_sysfs_are_where_they_mean_something() {
         assert!(error.starts_with("unexpected argument '--"), "{error}");
     }
     for (args, option, name) in [
-        (&["--json", "export"][..], "json", "export"),
-        (&["--sysfs", "/x", "monitor"], "sysfs", "monitor"),
+        (&["--sysfs", "/x", "monitor"][..], "sysfs", "monitor"),
+        #[cfg(feature = "export")]
+        (&["--json", "export"], "json", "export"),
     ] {
         let expected = format!("the option '--{option}' cannot be used with '{name}'; see");
         assert!(error(args).starts_with(&expected), "{}", error(args));
@@ -202,6 +205,24 @@ fn ranges_are_named() {
         );
     }
     assert!(error(&["--stats", "0"]).contains("0.1 to 3600"));
+}
+
+#[test]
+fn help_lists_the_commands_of_this_build_alone() {
+    let Command::Print(help) = parsed(&["--help"]).unwrap() else {
+        panic!("expected help")
+    };
+    let lists = |name: &str| help.lines().any(|l| l.starts_with(&format!("  {name} ")));
+    for (name, there) in [
+        ("ctl", true),
+        ("monitor", true),
+        ("ab", cfg!(feature = "ab")),
+        ("tune", cfg!(feature = "ab")),
+        ("export", cfg!(feature = "export")),
+        ("sim", cfg!(feature = "sim")),
+    ] {
+        assert_eq!(lists(name), there, "{name}");
+    }
 }
 
 #[test]

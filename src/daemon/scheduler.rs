@@ -7,7 +7,7 @@
 
 use crate::bpf::intf::{policy_image, tunables};
 use crate::bpf::skel::{BpfSkel, BpfSkelBuilder};
-use crate::bpf::{ToLog, copy_rows};
+use crate::bpf::{ToLog, copy_rows, fill_rodata};
 use crate::daemon::bpf_memory::Loaded;
 use crate::daemon::control::{self, Control};
 use crate::daemon::counters::{self, CpuCounters};
@@ -16,7 +16,6 @@ use crate::daemon::uevents::Uevents;
 use crate::daemon::urgent::Urgent;
 use crate::daemon::watch::{Past, Watch};
 use crate::doctor;
-use crate::fill_rodata;
 use crate::machine::cpufreq::{self, CpuFreq};
 use crate::machine::host::Host;
 use crate::machine::picture;
