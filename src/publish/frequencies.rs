@@ -222,8 +222,8 @@ mod tests {
     /// The frequencies for the scheduler.
     fn sampled(frequencies: &mut Frequencies, speeds: &[u32]) -> Option<Vec<Option<u32>>> {
         let read = read(frequencies);
-        let told = frequencies.sample(speeds, read.as_ref());
-        told.map(<[_]>::to_vec)
+        let sampled = frequencies.sample(speeds, read.as_ref());
+        sampled.map(<[_]>::to_vec)
     }
 
     fn filled(frequencies: &Frequencies, rule: FreqRule) -> (u32, Vec<u32>, u32) {

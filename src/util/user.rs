@@ -47,7 +47,7 @@ impl User {
         };
         ensure!(
             own == 0,
-            "only root runs a command as {}: run it with sudo",
+            "only root can run a command as {}: use sudo",
             user.name.display()
         );
         Ok(Some(user))
@@ -81,7 +81,7 @@ impl User {
         match user? {
             (_, Some(user)) => Ok(Some(user)),
             (name, None) => {
-                bail!("{name} does not say which user called: unset it, or name a user by --user")
+                bail!("{name} does not name the invoking user: unset it, or name a user by --user")
             }
         }
     }
@@ -94,7 +94,7 @@ impl User {
         let number = |text: Option<OsString>| text?.to_str()?.parse::<u32>().ok();
         let [Some(uid), Some(gid)] = said.map(number) else {
             bail!(
-                "SUDO_UID and SUDO_GID do not say who called sudo: unset both, or name a user by --user"
+                "SUDO_UID and SUDO_GID do not name the invoking user: unset both, or name a user by --user"
             );
         };
         let name = std::env::var("SUDO_USER").unwrap_or_default();
@@ -109,11 +109,7 @@ impl User {
         // SAFETY: the name is alive, and so are as many numbers as `count` says.
         let found =
             unsafe { libc::getgrouplist(text.as_ptr(), gid, groups.as_mut_ptr(), &mut count) };
-        ensure!(
-            found >= 0,
-            "the groups of {} cannot be told",
-            name.display()
-        );
+        ensure!(found >= 0, "cannot find the groups of {}", name.display());
         groups.truncate(count as usize);
         Ok(User {
             uid,
@@ -187,7 +183,7 @@ pub fn give_back(made: &File, path: &Path) {
     });
     if let Err(e) = given {
         eprintln!(
-            "warning: cannot give {} to who called this: {e:#}",
+            "warning: cannot give {} to the invoking user: {e:#}",
             path.display()
         );
     }

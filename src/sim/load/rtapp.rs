@@ -111,7 +111,7 @@ struct Task<'a> {
 /// Reads a file of rt-app. Errors name task, phase and key, and say what was expected.
 pub fn parse(text: &str) -> Result<Load> {
     let file = json::parse(text)?;
-    let members = object(&file).context("the file is no object")?;
+    let members = object(&file).context("the file is not a JSON object")?;
     known(members, &["global", "tasks", "resources"], &[])?;
     let mut reader = Reader {
         buffer: BUFFER,
@@ -149,7 +149,7 @@ impl Reader {
         let seconds = int(global, "duration")?.unwrap_or(-1);
         ensure!(
             seconds <= i64::from(i32::MAX),
-            "duration: {seconds} s are more than rt-app takes"
+            "duration: {seconds} s is more than rt-app accepts"
         );
         Ok((seconds > 0).then_some(seconds as u64 * 1_000_000_000))
     }
@@ -181,7 +181,10 @@ impl Reader {
         let events: &[&str] = if phases.is_some() { &[] } else { &EVENTS };
         known(members, &keys, events)?;
         let instances = int(members, "instance")?.unwrap_or(1);
-        ensure!(instances >= 0, "instance: {instances} threads are none");
+        ensure!(
+            instances >= 0,
+            "instance: expected at least one thread, found {instances}"
+        );
         let mut task = Task {
             name,
             instances: instances as u64,
@@ -243,7 +246,7 @@ impl Reader {
                 refuse(phase)?;
                 ensure!(
                     get(phase, "cpus").is_none(),
-                    "cpus: those of a phase are not modelled, those of a task are"
+                    "cpus: only a task's are modelled, not a phase's"
                 );
                 if let Some(change) = change(phase)? {
                     task.program.push(Step::Attr(change));
@@ -289,7 +292,9 @@ impl Reader {
                 run(positive(node)? / MEMSET),
                 Step::Memory(0),
             ],
-            "iorun" if self.device => bail!("writing to a device is not modelled, to /dev/null is"),
+            "iorun" if self.device => {
+                bail!("only writing to /dev/null is modelled, no other device")
+            }
             "iorun" => vec![run(
                 (positive(node)? + self.buffer - 1) / self.buffer * WRITE_NS
             )],
@@ -388,7 +393,7 @@ impl Reader {
         let endless = |g: &&Group| g.program.iter().any(|s| matches!(s, Step::Jump(_)));
         if let (None, Some(group)) = (duration, groups.iter().find(endless)) {
             bail!(
-                "task {} never ends: \"duration\" of \"global\" says when the run does, or \"loop\" of the task",
+                "task {} never ends: set \"duration\" in \"global\", or \"loop\" of the task",
                 group.name
             );
         }
@@ -536,10 +541,10 @@ fn known(members: &Members, keys: &[&str], events: &[&str]) -> Result<()> {
         }
         if !keys.contains(&key.as_str()) {
             let known = [keys, events].concat().join(" ");
-            bail!("there is no key {key:?} here; there are: {known}");
+            bail!("unknown key {key:?} here; known are: {known}");
         }
         let twice = members[..at].iter().any(|(other, _)| other == key);
-        ensure!(!twice, "{key} is there twice; only events may be");
+        ensure!(!twice, "{key} is given twice; only events may be");
     }
     Ok(())
 }
