@@ -190,7 +190,7 @@ fn an_error_is_reported_with_its_line() {
         ),
         (
             "task a x 600000:\n    exit\ntask b x 600000:\n    exit",
-            "1200000 tasks, most of them b,",
+            "1200000 tasks, most of them b: expected",
         ),
         (
             "task a x 0:\n    exit",
