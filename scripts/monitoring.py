@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Asks the programs that read our metrics what they say to them: Prometheus, its node_exporter and promtool, and the strict
+"""Checks our metrics with the programs that read them: Prometheus, its node_exporter and promtool, and the strict
 OpenMetrics parser of its Python client, all of Debian's packages, unpacked into the cache; and Grafana's model of a dashboard,
-of PyPI. Needs no root and no scheduler: tests/monitoring/serve.rs serves statistics of its own. The last line is 'N passed, N failed, N skipped'.
+of PyPI. Needs no root and no scheduler: tests/monitoring/serve.rs serves invented statistics. The last line is 'N passed, N failed, N skipped'.
 
   scripts/monitoring.py [--require]
-    --require   packages that cannot be had are a failure, not a skip
+    --require   unavailable packages are a failure, not a skip
 """
 import argparse
 import json
@@ -96,7 +96,7 @@ def free_port():
 
 
 class Setup:
-    """Statistics, exporter, node_exporter and Prometheus, each reading the one before, in a folder of their own."""
+    """Statistics, exporter, node_exporter and Prometheus, each reading the previous one, in a new folder."""
 
     def __init__(self, folder, usr):
         self.dir, self.bin = Path(folder), usr / "usr/bin"
@@ -112,7 +112,7 @@ class Setup:
         return p, log
 
     def serve(self, name, path, *cmd):
-        """The address at which it answers. Somebody else may take a free port before it does: then it gets another one."""
+        """The address at which it answers. Another process may take a free port first: then it gets another one."""
         for _ in range(5):
             at = f"127.0.0.1:{free_port()}"
             p, _ = self.start(name, *cmd, f"--web.listen-address={at}")
@@ -153,7 +153,7 @@ class Setup:
                 print(f"# {log.stem}: {line}")
 
     def asked(self, url):
-        """None: it has no answer now."""
+        """None if there is no answer now."""
         try:
             return json.loads(get(url)[1])
         except urllib.error.HTTPError as e:
@@ -185,7 +185,7 @@ def all_of_it_starts(setup):
 
 
 def strict_openmetrics(setup):
-    """The Python client's parser takes all that we say, and finds what our own encoder meant."""
+    """The Python client's parser accepts all our output and reads the values that our encoder wrote."""
     from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
     kind, text = get(f"http://{setup.exporter}/metrics", OPEN)
     assert kind == OPEN + "; charset=utf-8", kind
@@ -254,7 +254,7 @@ def expressions(dashboard):
 
 
 def the_dashboard_shows_data(setup):
-    """All that it asks is answered; an annotation may have nothing to tell."""
+    """Each of its queries has an answer; that of an annotation may be empty."""
     asked = 0
     for where, expr in expressions(json.loads((CONTRIB / "grafana-dashboard.json").read_text())):
         for name, value in VARIABLES.items():
@@ -271,17 +271,17 @@ def the_dashboard_shows_data(setup):
 def the_dashboard_shows_all_events(setup):
     """Events are the counters without a label."""
     from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
-    told = {f.name for f in parse(get(f"http://{setup.exporter}/metrics", OPEN)[1])
+    exported = {f.name for f in parse(get(f"http://{setup.exporter}/metrics", OPEN)[1])
             if f.type == "counter" and not any(s.labels for s in f.samples) and not f.name.startswith("roost_all_")}
     (panel,) = (p for p in json.loads((CONTRIB / "grafana-dashboard.json").read_text())["panels"] if p["title"] == "Events")
     shown = {re.search(r"(roost_\w+)_total", target["expr"])[1] for target in panel["targets"]}
     # The first would hide all others; the second has its own panel.
-    told -= {"roost_periods", "roost_restarts"}
-    assert shown == told and told, f"events {sorted(told - shown)} are not shown, {sorted(shown - told)} are none"
+    exported -= {"roost_periods", "roost_restarts"}
+    assert shown == exported and exported, f"events {sorted(exported - shown)} are not shown, {sorted(shown - exported)} are none"
 
 
 def the_dashboard_is_one(_):
-    """What Grafana demands of a file that is imported: there is no Grafana in Debian to ask."""
+    """What Grafana requires of an imported file. Debian has no Grafana to test with."""
     sources = []
     dashboard = json.loads((CONTRIB / "grafana-dashboard.json").read_text(),
                            object_hook=lambda part: sources.append(part.get("datasource")) or part)
@@ -308,7 +308,7 @@ def the_dashboard_is_one(_):
 
 
 def lost(before, after, path=""):
-    """What of `before` is not in `after`, but for what says nothing."""
+    """The parts of `before` that `after` lacks, except empty ones."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key, value in before.items():
             if key in after:
@@ -323,7 +323,7 @@ def lost(before, after, path=""):
 
 
 def the_dashboard_is_of_grafanas_schema(_):
-    """Read into Grafana's model, panels and queries too, and written again, it is the same: an unknown field would be gone."""
+    """Read into Grafana's model, panels and queries too, and written again, it is unchanged: an unknown field would be lost."""
     from grafana_foundation_sdk.cog.encoder import JSONEncoder
     from grafana_foundation_sdk.cog.plugins import register_default_plugins
     from grafana_foundation_sdk.models.dashboard import Dashboard
@@ -334,8 +334,8 @@ def the_dashboard_is_of_grafanas_schema(_):
     assert not gone, "; ".join(gone)
 
 
-def a_daemon_that_goes_is_told(setup):
-    """The last one: it ends the statistics."""
+def the_end_of_the_daemon_is_reported(setup):
+    """Runs last: it ends the statistics."""
     setup.daemon.stdin.close()
     setup.daemon.wait(timeout=10)
     setup.await_query("the end of the statistics", "roost_up == 0")
@@ -345,7 +345,7 @@ def a_daemon_that_goes_is_told(setup):
 
 CHECKS = [alerts_are_what_they_are_meant_to_be, the_dashboard_is_one, all_of_it_starts, strict_openmetrics,
           classic_format, node_exporter_reads_the_textfile, prometheus_scrapes, prometheus_evaluates_the_alerts,
-          the_dashboard_shows_data, the_dashboard_shows_all_events, a_daemon_that_goes_is_told]
+          the_dashboard_shows_data, the_dashboard_shows_all_events, the_end_of_the_daemon_is_reported]
 
 
 # Checks that need more than Debian's packages.
@@ -377,7 +377,7 @@ def by_sdk(setup, require):
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--require", action="store_true", help="packages that cannot be had are a failure, not a skip")
+    ap.add_argument("--require", action="store_true", help="unavailable packages are a failure, not a skip")
     args = ap.parse_args()
     try:
         usr = tools()

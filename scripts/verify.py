@@ -5,7 +5,7 @@ bugs, which both must find. See docs/explanation/testing.md.
 
     scripts/verify.py [--require] [races] [mutants] [ladder]
 
-The last line is 'N passed, N failed, N skipped'. --require: a tool that cannot be had is a failure, not a skip."""
+The last line is 'N passed, N failed, N skipped'. --require: an unavailable tool is a failure, not a skip."""
 import argparse
 import os
 import shutil
@@ -51,7 +51,7 @@ def compiled(out, *words):
 
 
 def build_explorer(out):
-    """What has nothing of the policy."""
+    """The parts without code of the policy."""
     here = TOP / "tests" / "verify"
     return [compiled(out / f"{name}.o", "-O2", "-c", here / f"{name}.c")
             for name in ("explore", "tsan")]
@@ -65,7 +65,7 @@ def build_races(explorer, top, out):
 
 
 def explored(races, scenario, memory, quiet):
-    """What the explorer says of a scenario: '', or what is wrong; with the states that it saw."""
+    """The explorer's result of a scenario: '' or the error, and the number of states seen."""
     env = {**os.environ, **({"EXPLORE_QUIET": "1"} if quiet else {})}
     try:
         p = subprocess.run([races, scenario, memory], stdout=subprocess.PIPE, text=True, env=env,
@@ -79,7 +79,7 @@ def explored(races, scenario, memory, quiet):
 
 
 def side_by_side(sums, check, items):
-    """As many checks at once as there are CPUs; each answers whether it is good, and a text. What
+    """Runs as many checks at once as there are CPUs; each returns whether it passed, and a text. What
     ends first is said first."""
     def timed(item):
         began = time.monotonic()
@@ -105,7 +105,7 @@ def check_races(sums, args, tmp):
 
 
 def planted(m, tmp):
-    """A tree with that bug, in a folder of its own."""
+    """A copy of the tree with that bug."""
     tree = Path(tempfile.mkdtemp(dir=tmp))
     for part in ("src/bpf", "src/native", "tests/verify"):
         shutil.copytree(TOP / part, tree / part)

@@ -117,7 +117,7 @@ fn schedule(config: &Config, lock_memory: bool) -> Result<()> {
     };
     let prepared = Prepared::new(config)?;
     let kept = prepared.shed_privileges(locked)?;
-    info!("of its privileges it keeps {kept} and can gain no others");
+    info!("it keeps the privileges {kept} and cannot gain others");
     prepared.run(on_signal()?).map(|_| ())
 }
 
@@ -223,7 +223,7 @@ fn init_log(verbose: bool) -> Result<()> {
         ColorChoice::Never
     };
     TermLogger::init(level, config.build(), TerminalMode::Stderr, color)
-        .context("cannot start the log")?;
+        .context("cannot start logging")?;
     // Never dropped: libbpf's messages go to the log until the process ends.
     std::mem::forget(ToLog::begin());
     Ok(())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""One boot of the guest per scheduler, suite and seed; what came out, as plain dictionaries."""
+"""One boot of the guest per scheduler, suite and seed; the results are plain dictionaries."""
 import base64
 import bisect
 import collections
@@ -120,7 +120,7 @@ grep -i ' [tw] ' /proc/kallsyms | gzip -c | base64 | sed 's/^/::symbols /'
 
 
 class Bench:
-    """Everything that is the same for all boots. profile: also count the instructions of each function."""
+    """Everything that all boots share. profile: also count the instructions of each function."""
 
     def __init__(self, kernel_prefix, build_dir, profile=False):
         self.profile = profile
@@ -198,12 +198,12 @@ def read_meters(r, marks):
 
 
 def difference(long, short):
-    """What the longer run did beyond the shorter: without the start of the program, which both paid once."""
+    """The longer run minus the shorter one: this removes the program's start, which both include."""
     return {k: long[k] - short[k] for k in ("ns", "machine_switches", "user", "kernel", "bpf")}
 
 
 def own_figures(name, text):
-    """What the command itself says: its time (it knows better when it began), or key=value pairs."""
+    """What the command itself prints: its time (it knows its start better), or key=value pairs."""
     if name == "hackbench":
         return {"ns": round(float(re.search(r"Time: ([\d.]+)", text).group(1)) * 1e9)}
     if name.endswith("pipe"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Markdown tables of what measure.py found. All figures are means over the seeds; ratios are geometric means."""
+"""Markdown tables of the results of measure.py. All figures are means over the seeds; ratios are geometric means."""
 import math
 import statistics
 
@@ -23,7 +23,7 @@ def mean(runs, meter, figure, form="{:.0f}"):
 
 
 def spread(runs, meter, figure, form="{:.1f}"):
-    """Mean and range: for figures that a seed changes a lot."""
+    """Mean and range, for figures that vary a lot with the seed."""
     v = values(runs, meter, figure)
     if not v:
         return "-"
@@ -32,7 +32,7 @@ def spread(runs, meter, figure, form="{:.1f}"):
 
 
 def ratio(result, name, suite, meter, figure):
-    """Over the seeds that both have; '-' without EEVDF or where it counted nothing."""
+    """Over the seeds that both have; '-' without EEVDF or if its count is 0."""
     base = {r["seed"]: r for r in runs_of(result, EEVDF, suite)} if EEVDF in result["schedulers"] else {}
     logs = []
     for r in runs_of(result, name, suite):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Boots a guest for each scheduler under test and records what it says."""
+"""Boots a guest for each scheduler under test and records its output."""
 import shlex
 import sys
 import time
@@ -52,7 +52,7 @@ def subject(name, text=""):
 
 class Guests:
     def __init__(self, kernel, topology, say, quiet=False):
-        """quiet: say nothing of what goes on in a guest."""
+        """quiet: print nothing while a guest runs."""
         self.kernel, self.topology, self.say, self.quiet = Kernel.get(kernel), topology, say, quiet
         self.qemu, self.cpus = Qemu.for_tests(), TOPOLOGIES[topology].cpus
         self.common = Image()
@@ -103,7 +103,7 @@ class Guests:
 
 
 class Progress:
-    """A line now and then, and what fails as it comes: of each watch the first few times."""
+    """Prints a line now and then, and failures as they come: the first few of each watch."""
     EACH = 3
 
     def __init__(self, subject, say):

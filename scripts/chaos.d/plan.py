@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What happens in a run of scripts/chaos, and when: all of it drawn from the seed. Pure: same
+"""The events of a run of scripts/chaos and their times, all drawn from the seed. Pure: same
 arguments, same plan.
 
 A run is made of cycles. In the first part of each the machine is overloaded; in the second it has
@@ -68,7 +68,7 @@ class Plan:
         self._add(begin + self.length - 1.5, "audit", "audit")
 
     def _restart(self, i, end):
-        """What takes the scheduler away. Hotplug begins while the load still runs. A daemon lives for
+        """Events that end the scheduler. Hotplug begins while the load still runs. A daemon lives for
         three cycles at least, later for twenty: its memory is compared from cycle to cycle."""
         if i % 3 == 0 and self.cpus > 1:
             self._add(end - 1, "hotplug", self._hotplug())
@@ -116,7 +116,7 @@ class Plan:
         return "cpuset", " ".join(["cpuset", kind, *lists])
 
     def _step(self):
-        """Of what is done with a cgroup."""
+        """A name for what is done with a cgroup."""
         rng = self.rng
         return rng.choice((
             f"weight={rng.choice((1, 10, 100, 1000, 10000))}",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a guest said, as a Record: events by class, what watches found, what probes measured."""
+"""A guest's output as a Record: events by class, findings of watches, measurements of probes."""
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -89,12 +89,12 @@ class Record:
     def _sums(self, rest):
         self.sums.append(rest)
         if rest.strip() != "0":
-            self.bad.append(("sums", 0.0, f"drift {rest or 'not told'}, and 0 is right"))
+            self.bad.append(("sums", 0.0, f"drift {rest or 'missing'}, expected 0"))
 
     def _counter(self, rest):
         name, _, n = rest.strip().rpartition(" ")
         if n != "0":
-            text = f"{name.strip(':')} is {n or 'not told'}, and 0 is right"
+            text = f"{name.strip(':')} is {n or 'missing'}, expected 0"
             self.bad.append(("counters", 0.0, text))
 
     def _memory(self, rest):
@@ -104,7 +104,7 @@ class Record:
         self.ended = True
 
     def judge_memory(self):
-        """Of each process of the daemon: its first quiet moment against its last."""
+        """Compares the first quiet moment of each process of the daemon with its last."""
         for pid in dict.fromkeys(m[0] for m in self.memory):
             of_pid = [m for m in self.memory if m[0] == pid]
             (_, kb, files), (_, last_kb, last_files) = of_pid[0], of_pid[-1]

@@ -24,7 +24,7 @@ def watches_table(record):
         lines += [f"         at {at:.1f} s: {text}" for _, at, text in bad[:BAD_SHOWN]]
         if len(bad) > BAD_SHOWN:
             lines.append(f"         and {len(bad) - BAD_SHOWN} more")
-    lines += [f"  note kernel    its own, told apart: {text} ({n})"
+    lines += [f"  note kernel    its own faults, listed apart: {text} ({n})"
               for text, n in record.known.items()]
     lines += [f"  FAIL guest: {text}" for watch, _, text in record.bad if watch not in WATCHES]
     return "\n".join(lines)

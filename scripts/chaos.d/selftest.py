@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A fault is planted for each watch; each has to be found, and nothing else may be said."""
+"""Plants a fault for each watch; each must be found, and nothing else may be reported."""
 from dataclasses import dataclass
 
 from guests import subject
@@ -22,11 +22,11 @@ class Fault:
 
 FAULTS = (
     # Real-time tasks cause the wait, so nothing must be found.
-    Fault("tasks that wait behind a real-time hog", frozenset(),
+    Fault("tasks that wait for a real-time hog", frozenset(),
           (at(500, "pinned 7 n=2,cpus=1"), at(600, "real_time 1 50 6"))),
     # Most of these tasks do not run while the real-time tasks do. Nor does the watcher: when it
     # looks again, the real-time tasks are gone.
-    Fault("tasks that wait behind real-time tasks that are gone before the watcher's next look",
+    Fault("tasks that wait for real-time tasks that end before the watcher's next look",
           frozenset(), (at(500, "pinned 7 n=450,cpus=1"),
                         at(2500, "real_time 0 99 4"), at(2500, "real_time 1 99 4"))),
     # Without scx_roost nothing bounds the wait of a light task: its share here is 3 of 15,363. All
@@ -76,5 +76,5 @@ def run(guests, roost):
         who = ", ".join(sorted(fault.watches)) or "none"
         print(f"{'not ok' if wrong else 'ok'} - planted: {fault.name}; to be found by: {who}"
               + (f". {wrong}" if wrong else ""), flush=True)
-    print(f"{len(FAULTS) - missed} of {len(FAULTS)} as it should be")
+    print(f"{len(FAULTS) - missed} of {len(FAULTS)} as expected")
     return missed

@@ -14,7 +14,7 @@ INDEX_MAX_AGE_S = 12 * 3600
 
 
 class LabError(Exception):
-    """One sentence for the user: what was wanted, what was found, what to do."""
+    """One sentence for the user: the expectation, the finding, and the remedy."""
 
 
 def say(text):
@@ -101,7 +101,7 @@ class Archive:
         return sorted(set(re.findall(r"^([a-z0-9][^\s:]*)$", out, re.M)))
 
     def unpack(self, packages, dest):
-        """Download the packages and unpack them under dest; a partial result is never left under that name."""
+        """Download the packages and unpack them under dest, which never holds a partial result."""
         tmp = Path(f"{dest}.partial.{os.getpid()}")
         shutil.rmtree(tmp, ignore_errors=True)
         debs = tmp / "debs"

@@ -24,7 +24,7 @@ ROWS = (("time, s", "time_s"), ("context switches", "switches"), ("migrations", 
 
 
 def check(options):
-    """Wrong options are said now, not after a boot: with --version everything is resolved and nothing is run."""
+    """Reports wrong options before the boot: with --version everything is resolved and nothing runs."""
     for word in (o.split("=")[0] for o in options):
         if word in NO_RUN:
             raise LabError(f"'{word}' does not run the scheduler, and the virtual machine is there to run it: "
@@ -94,11 +94,11 @@ def demo(kernel, args, options):
     if values:
         print("\n" + table(values))
         if args.accel != "kvm":
-            print("An emulated machine: times mean something as ratios only, caches and SMT nothing.")
-        print("One sample: another start differs by some 15 %. scripts/bench repeats and compares.")
+            print("An emulated machine: times are meaningful only as ratios, caches and SMT are not modelled.")
+        print("One sample: runs differ by about 15 %. scripts/bench repeats and compares.")
     if not r.complete or r.rc != 0:
         print("FAILED: " + ("the guest hung" if r.timed_out else "see above") +
-              ("" if r.complete else f"; its last words:\n{r.tail()}"))
+              ("" if r.complete else f"; its last output:\n{r.tail()}"))
         return 1
     return 0
 

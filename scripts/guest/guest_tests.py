@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Run tests/guest/*.sh in the virtual machine.
 
-A test is a shell script whose first lines say what it wants: '# topology: 8' (several: '1 4 8'), '# accel: tcg',
+A test is a shell script whose first lines give its requirements: '# topology: 8' (several: '1 4 8'), '# accel: tcg',
 '# timeout: 120' (guest seconds), '# quick: yes' (also run on every kernel of the matrix; '6.16 7.3': on these), '# own-boot: yes',
 '# twice: yes' (its own boot, done twice: both must print the same bytes), '# kernels: 7.1' (only on that kernel, with
 the matrix), '# long: yes' (only where it is named, or with --every-kernel), '# needs: policy' (the native tests of the policy and their tables are put into the guest), '# needs: faults' (the
@@ -105,7 +105,7 @@ def build_tools():
 
 
 def test_program(name, *command):
-    """What cargo makes of a test or example of this name, for the guest to run."""
+    """Builds a test or example of this name with cargo, for the guest to run."""
     cmd = ["cargo", *command, name, "--release", "--locked", "--message-format=json"]
     out = subprocess.run(cmd, cwd=TOP, stdout=subprocess.PIPE, text=True)
     built = [m for m in map(json.loads, out.stdout.splitlines()) if m.get("executable")]
@@ -116,7 +116,7 @@ def test_program(name, *command):
 
 
 class Contents:
-    """What the guests get, built and read before the first boot: whoever edits or builds meanwhile changes no test."""
+    """The guests' files, built and read before the first boot: later edits and builds change no test."""
 
     def __init__(self, scheduler, tests, require):
         policy = any(t.needs == "policy" for t in tests) and test_program("policy", "test", "--no-run", "--test")
@@ -145,7 +145,7 @@ class Contents:
             self.systemd.file(TOP / "contrib/scx_roost.service", "etc/systemd/system/scx_roost.service")
 
     def add_systemd(self, require):
-        """Where its packages cannot be had, the test skips itself and says why."""
+        """If its packages are unavailable, the test skips itself and gives the reason."""
         image = Image()
         try:
             systemd.add(image)
@@ -206,7 +206,7 @@ class Run:
                     print(f"    {line}", flush=True)
 
     def inputs(self, kernel, tests):
-        """Of a boot: what boot() and the key of the memory take."""
+        """The arguments of a boot, for boot() and for the key of the memory."""
         image = image_for(kernel, self.contents, tests, self.times)
         append = f"{FAST_KERNEL} {tests[0].append}".strip()
         return kernel, image, tests[0].topology, tests[0].accel, self.qemu, append
@@ -216,8 +216,8 @@ class Run:
         return boot(*machine, append=append, limit_s=limit, **more)
 
     def boot_or_recall(self, kernel, tests):
-        """A boot that has passed before, with the same bytes, is not done again. What fails is forgotten. A test
-        whose boot is done twice looks for what differs between two boots, so it is always done."""
+        """A boot that has passed before, with the same bytes, is not repeated. A failed one is forgotten. A test
+        whose boot is done twice compares two boots, so it always runs."""
         known = None if tests[0].twice else key(*self.inputs(kernel, tests))
         seconds = known and self.recalls and self.memory.recall(known, [t.name for t in tests])
         label = f"{kernel.release} {tests[0].topology}/{tests[0].accel}"
@@ -237,7 +237,7 @@ class Run:
             self.memory.forget(known)
 
     def boot_tests(self, kernel, tests, mine):
-        """One boot; a test that hangs it fails, and those behind it get another boot. mine: the outcomes, by test.
+        """One boot; a test that hangs it fails, and the later tests get another boot. mine: the outcomes, by test.
         The number of boots."""
         raced, boots = False, 0
         while tests:
@@ -248,7 +248,7 @@ class Run:
             r = self.boot(kernel, tests, BOOT_LIMIT_S, on_line=sections.feed, retry=False)
             done = sections.ended
             if done < len(tests) and r.hit_tcg_race() and not raced:
-                print(f"# {label}: QEMU's int3 race spoilt {tests[done].name}: it is run again, once", flush=True)
+                print(f"# {label}: QEMU's int3 race spoilt {tests[done].name}: running it again, once", flush=True)
                 raced = True
             elif done < len(tests):
                 how = f"no end after {r.wall_s:.0f} s" if r.timed_out else "the guest stopped"
@@ -287,7 +287,7 @@ class Sections:
         self.begin = time.monotonic()
 
     def feed(self, line):
-        """Where a test begins or ends: the seconds until the next line of that kind."""
+        """Where a test begins or ends: the seconds until the next such line."""
         if line.startswith("::test-begin "):
             self.body, self.begin = [], time.monotonic()
             return test_limit_s(self.tests[self.ended])
@@ -301,7 +301,7 @@ class Sections:
 
 
 def verdict_of(lines, rc):
-    """A test passes when it checked something, nothing failed, and it got to its own end."""
+    """A test passes if it checked something, nothing failed, and it reached its end."""
     bad = [line[7:] for line in lines if line.startswith("not ok ")]
     skipped = [line[7:] for line in lines if line.startswith("# skip ")]
     if bad:
@@ -341,7 +341,7 @@ def choose(args):
 
 
 def plan_boots(run, plan, args):
-    """(kernel, tests) of each boot. A kernel of the matrix that cannot be had is a skip; with --require-vm only one is,
+    """(kernel, tests) of each boot. An unavailable kernel of the matrix is a skip; with --require-vm only one is,
     and only if the archive no longer has it."""
     boots, missing = [], []
     for prefix, tests in plan:
@@ -365,15 +365,15 @@ def parse_args():
     ap.add_argument("--matrix", action="store_true", help=f"the quick tests on {', '.join(MATRIX)}, less {DEFAULT_PREFIX}")
     ap.add_argument("--every-kernel", action="store_true", help="all tests on each kernel of the matrix")
     ap.add_argument("--times", type=int, default=1,
-                    help="what is random (stress) goes on for so many times the shortest time; reload repeats 50 times")
-    ap.add_argument("--topology", choices=TOPOLOGIES, help="only tests that want this machine")
+                    help="factor for the time of random tests (stress); reload repeats 50 times")
+    ap.add_argument("--topology", choices=TOPOLOGIES, help="only tests that need this machine")
     ap.add_argument("--scheduler", default=str(TOP / "target/release/scx_roost"), help="the binary under test")
     ap.add_argument("--require-vm", action="store_true", help="of the matrix, at most one kernel may be missing")
     ap.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="guests side by side")
     ap.add_argument("--no-memory", action="store_true",
                     help="do all boots, also those that have passed before with the same bytes")
     ap.add_argument("--self-test", action="store_true", help="test the memory of boots that passed, and boot none")
-    ap.add_argument("--list", action="store_true", help="show the tests and what they want, and run none")
+    ap.add_argument("--list", action="store_true", help="show the tests and their requirements, and run none")
     ap.add_argument("-v", "--verbose", action="store_true", help="show what passing tests printed too")
     return ap.parse_args()
 
@@ -416,7 +416,7 @@ def self_test():
 
 
 def run_of_fakes(folder, base):
-    """What Run keeps and recalls of boots that are only acted."""
+    """What Run stores and recalls of simulated boots."""
     tests = [Test(name, "8", "icount", 10, "", False, False, "", False, "", "") for name in ("one", "two")]
 
     class Acted(Run):
@@ -438,7 +438,7 @@ def run_of_fakes(folder, base):
             self.outcomes.append(outcome)
 
     def booted_again(*act, between=None):
-        """Whether a second run boots, after a first one that went so."""
+        """Whether a second run boots, given the outcome of the first."""
         memory = Memory(folder / f"passed-{len(list(folder.iterdir()))}")
         memory.keep("other", {})
         Acted(memory, *act).boot_or_recall(base[0], tests)
@@ -468,7 +468,7 @@ def main():
         plan = choose(args)
         left = sorted({t.name for t in read_tests() if t.long} - {t.name for _, tests in plan for t in tests})
         if left and not args.test:
-            print(f"# left out, as they take long: {' '.join(left)}; scripts/test --full runs them")
+            print(f"# left out because they take long: {' '.join(left)}; scripts/test --full runs them")
         if args.list:
             for _, tests in plan:
                 for t in tests:
@@ -495,7 +495,7 @@ def main():
             print(f"FAILED {o.name}: {o.reason}")
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     if run.remembered:
-        print(f"# {run.remembered} of the passed are remembered from boots of the same bytes; --no-memory does them again")
+        print(f"# {run.remembered} of the passed are remembered from boots with the same bytes; --no-memory repeats them")
     print(f"# {len(boots)} boots, {time.monotonic() - start:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of CPU time")
     print(", ".join(f"{n} {v}" for v, n in counts.items()))
     return 1 if counts["failed"] or not run.outcomes else 0

@@ -15,7 +15,7 @@ DIR_MODE, PROGRAM_MODE, FILE_MODE = 0o040755, 0o100755, 0o100644
 
 
 class Image:
-    """What is put into the guest. A job is a shell script that init runs; then the guest powers off."""
+    """The content of the guest. A job is a shell script that init runs; then the guest powers off."""
 
     def __init__(self, kernel=None):
         self.files = {}         # path without leading slash -> (mode, bytes)
@@ -59,7 +59,7 @@ class Image:
         return path
 
     def digest(self):
-        """SHA-256 of what write() writes."""
+        """SHA-256 of the output of write()."""
         total = hashlib.sha256()
         for entry in self._entries():
             total.update(entry)
@@ -67,8 +67,8 @@ class Image:
 
 
 def compile_static(src, exe, *flags):
-    """A C program for the guest, which has none of the host's libraries. Compiled anew when the source, a header beside
-    it or this file is younger."""
+    """A C program for the guest, which has none of the host's libraries. Compiled again when the source, a header beside
+    it or this file is newer."""
     inputs = (src, Path(__file__), *src.parent.glob("*.h"))
     if exe.exists() and exe.stat().st_mtime > max(p.stat().st_mtime for p in inputs):
         return exe

@@ -22,7 +22,7 @@ PLUGIN_QEMU = (9, 1)
 
 
 class NoSuchKernel(LabError):
-    """The archive answers, and has none of this version: it drops old ones as it rolls."""
+    """The archive answers but lacks this version: a rolling archive drops old ones."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def _flavour(prefix):
 
 
 def _matches(prefix, release):
-    """Whether a release is of the version and the flavour that prefix names; one without flavour is of any."""
+    """Whether a release has the version and the flavour of prefix; a prefix without flavour matches any."""
     if RT in release and _flavour(prefix) != "rt" or "-cloud" in release and _flavour(prefix) != "cloud":
         return False
     version = prefix.removesuffix(RT)

@@ -48,7 +48,7 @@ def _cmd_boot(args):
     r = boot(kernel, image, args.topology, args.accel, seed=args.seed, limit_s=args.limit, append=args.append,
              on_line=lambda line: print(line, flush=True), interactive=not args.script)
     if args.script and not r.complete:
-        raise LabError(f"the guest did not end by itself within {args.limit} s; its last words:\n{r.tail()}")
+        raise LabError(f"the guest did not end by itself within {args.limit} s; its last output:\n{r.tail()}")
     return r.rc
 
 
@@ -57,11 +57,11 @@ def main():
     sub = ap.add_subparsers(required=True)
     k = sub.add_parser("kernel", help="fetch kernels")
     k.add_argument("prefix", nargs="*", help=f"version prefix (default {DEFAULT_PREFIX})")
-    k.add_argument("--refresh", action="store_true", help="look for a newer one than the cache holds")
+    k.add_argument("--refresh", action="store_true", help="look for a newer one than the cached one")
     k.set_defaults(run=_cmd_kernel)
     q = sub.add_parser("qemu", help="fetch a QEMU")
     q.set_defaults(run=_cmd_qemu)
-    c = sub.add_parser("check", help="say what a boot would use")
+    c = sub.add_parser("check", help="print what a boot would use")
     c.set_defaults(run=_cmd_check)
     b = sub.add_parser("boot", help="boot a guest", formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     b.add_argument("--kernel", default=DEFAULT_PREFIX, help="version prefix of the Debian kernel")

@@ -141,7 +141,7 @@ def _boot_once(kernel, image, topology, accel, qemu, seed, append, extra, limit_
 
 
 def _die_with_parent():
-    """A guest is never left behind, however we end."""
+    """No guest outlives this process, however it ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

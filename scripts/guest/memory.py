@@ -23,7 +23,7 @@ def _digest(path, _mtime, _size):
 
 
 def digest_of_file(path):
-    """Read anew when the file has changed."""
+    """Read again when the file has changed."""
     stat = os.stat(path)
     return _digest(str(path), stat.st_mtime_ns, stat.st_size)
 

@@ -65,5 +65,5 @@ def _libraries(program, search):
     missing = re.findall(r"(\S+) => not found", p.stdout)
     if p.returncode or missing:
         raise LabError(f"{program.name} of the package systemd lacks {', '.join(missing) or 'its loader'}: "
-                       f"remove {CACHE / 'systemd'}, so that it is fetched anew")
+                       f"remove {CACHE / 'systemd'}, so that it is fetched again")
     return re.findall(r"=> (/\S+)", p.stdout) + re.findall(r"^\s*(/\S+)", p.stdout, re.M)

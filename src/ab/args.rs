@@ -259,7 +259,7 @@ pub fn too_few(tasks: &[Task]) -> Option<String> {
     let enough = least_blocks(all, rule.alpha)?;
     (!rule.plan.can_tell(all, rule.alpha)).then(|| {
         format!(
-            "{} blocks are too few to tell of a difference in {all} comparisons, whatever comes out: -n {} is the least that can",
+            "{} blocks are too few to find a difference in {all} comparisons, whatever is measured: give -n {} or more",
             rule.plan.max(),
             enough
         )
@@ -294,11 +294,11 @@ impl AbArgs {
         let names = self.variant.clone();
         let mut header = self.runs.header(names, &variants, self.plan, facts)?;
         if self.concurrent {
-            concurrent::takes(&variants)?;
+            concurrent::check(&variants)?;
             header.sides = Some(Sides::of(&Machine::read(Path::new("/sys"))?)?);
             header.scope = Scope::Workload;
         }
-        header.scope.takes(&variants)?;
+        header.scope.check(&variants)?;
         Ok(Task {
             header,
             user: self.runs.whose()?,
@@ -368,7 +368,7 @@ impl AbArgs {
         if suite == Suite::Threadripper {
             ensure!(
                 !self.concurrent,
-                "workloads of threadripper-003 have one file and one port each, and cannot run twice at once"
+                "workloads of threadripper-003 use a fixed file or port each, and cannot run twice at once"
             );
             if self.variant.is_empty() {
                 self.variant = threadripper::variants(place);
@@ -446,11 +446,11 @@ impl AbArgs {
     pub fn left_out(&self, place: Option<&Place>) -> Vec<String> {
         match (self.suite, place) {
             (Some(Suite::Threadripper), Some(place)) => {
-                let mut told = threadripper::missing(place);
+                let mut missing = threadripper::missing(place);
                 if self.variant.is_empty() {
-                    told.extend(threadripper::variants_left_out(place));
+                    missing.extend(threadripper::variants_left_out(place));
                 }
-                told
+                missing
             }
             _ => Vec::new(),
         }
@@ -471,7 +471,7 @@ impl TuneArgs {
         // The last comparison compares one variant with the base.
         if let Some(least) = least_blocks(1, alpha).filter(|_| !self.plan.can_tell(1, alpha)) {
             bail!(
-                "-n {}: so few blocks can find nothing, whatever comes out: -n {least} is the least that can",
+                "-n {}: too few blocks to find anything, whatever is measured: give -n {least} or more",
                 self.plan.max()
             );
         }
@@ -513,7 +513,7 @@ impl Runs {
     ) -> Result<Header> {
         ensure!(
             !self.command.is_empty(),
-            "give the command that is run, behind --, as in: -- make -j16"
+            "give the command to run after --, as in: -- make -j16"
         );
         ensure!(
             self.margin > 0.0 && self.margin <= 100.0,
@@ -571,7 +571,7 @@ impl Runs {
             .any(|m| !matches!(m.source, Source::Measured(_)));
         ensure!(
             prints || !self.higher_is_better,
-            "--higher-is-better is said of numbers that the command prints: give --metric 'regex:PATTERN' or 'json:/POINTER'"
+            "--higher-is-better applies to numbers that the command prints: give --metric 'regex:PATTERN' or 'json:/POINTER'"
         );
         let strange = variants.iter().find(|v| !matches!(v.kind, Kind::Roost(_)));
         if self.mirror {
@@ -582,7 +582,7 @@ impl Runs {
             .find(|m| matches!(m.source, Source::Measured(w) if OF_ROOST.contains(&w)));
         if let (Some(metric), Some(variant)) = (of_roost, strange) {
             bail!(
-                "{} is measured under scx_roost alone, and not under {}",
+                "{} is measured only under scx_roost, not under {}",
                 metric.name,
                 variant.name
             );

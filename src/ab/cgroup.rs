@@ -74,7 +74,7 @@ impl Cgroup {
     }
 
     /// Makes `command` join the cgroup before exec. Fails if cgroup.procs cannot be opened.
-    pub fn takes(&self, command: &mut Command) -> Result<()> {
+    pub fn adopt(&self, command: &mut Command) -> Result<()> {
         let path = self.0.join("cgroup.procs");
         let procs = OpenOptions::new().write(true).open(&path);
         let procs = procs.with_context(|| format!("cannot write {}", path.display()))?;
@@ -113,7 +113,7 @@ impl Cgroup {
             }
             ensure!(
                 Instant::now() < end,
-                "processes in {} do not end",
+                "processes in {} do not exit",
                 self.0.display()
             );
             sleep(NAP);

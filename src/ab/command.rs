@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const POWERCAP: &str = "/sys/class/powercap";
-const STOPPED: &str = "stopped; go on with --resume and all else as it was";
+const STOPPED: &str = "stopped; continue with --resume and the same other arguments";
 
 pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<()> {
     match args.look.take() {

@@ -21,13 +21,13 @@ impl Sides {
     pub fn of(machine: &Machine) -> Result<Sides> {
         ensure!(
             machine.llcs.len() > 1,
-            "--concurrent puts each copy on last-level caches of its own, and this machine has one"
+            "--concurrent puts each copy on its own last-level caches, and this machine has only one"
         );
         let alike = alike(machine);
         let half = alike.len() / 2;
         ensure!(
             half > 0,
-            "--concurrent puts the copies on last-level caches with as many CPUs, and no two of this machine have"
+            "--concurrent puts the copies on last-level caches with equally many CPUs, and this machine has no two such caches"
         );
         let side = |llcs: &[&Llc]| {
             let mut cpus: Vec<u16> = llcs.iter().flat_map(|l| l.cpus.iter().copied()).collect();
@@ -77,17 +77,17 @@ fn alike(machine: &Machine) -> Vec<&Llc> {
 }
 
 /// Fails if these variants cannot run at the same time.
-pub fn takes(variants: &[Variant]) -> Result<()> {
+pub fn check(variants: &[Variant]) -> Result<()> {
     ensure!(
         variants.len() == 2,
-        "--concurrent compares two variants, and {} are given",
+        "--concurrent compares two variants, but {} are given",
         variants.len()
     );
     for variant in variants {
         let whole = match variant.kind {
             Kind::Roost(_) => None,
-            Kind::Eevdf => Some("is the kernel's own scheduler, which has the machine alone"),
-            Kind::Scx(_) => Some("is another scheduler, which has the machine alone"),
+            Kind::Eevdf => Some("is the kernel's own scheduler, which schedules the whole machine"),
+            Kind::Scx(_) => Some("is another scheduler, which schedules the whole machine"),
         };
         ensure!(
             whole.is_none(),
@@ -97,7 +97,7 @@ pub fn takes(variants: &[Variant]) -> Result<()> {
         );
         ensure!(
             variant.cpus == Cpus::All,
-            "{} has CPUs of its own, and --concurrent gives it those of a side",
+            "{} sets its own CPUs, but --concurrent assigns it those of a side",
             variant.name
         );
     }

@@ -39,20 +39,20 @@ pub struct Seen {
 /// of them is in its numbers.
 pub fn warnings<'a>(runs: impl Iterator<Item = (&'a str, &'a Seen)>) -> Vec<String> {
     let runs: Vec<(&str, &Seen)> = runs.collect();
-    let mut told = modes(&runs);
+    let mut reported = modes(&runs);
     let mut tell = |bad: fn(&Seen) -> bool, text: &str, most: &str| {
-        told.extend(count(&runs, bad).map(|count| format!("{text} ({count}{most})")));
+        reported.extend(count(&runs, bad).map(|count| format!("{text} ({count}{most})")));
     };
     tell(
         |s| s.throttled == Some(true),
-        "CPUs were slowed down because they were hot: let the machine cool, or give it longer pauses",
+        "hot CPUs were throttled: let the machine cool, or give it longer pauses",
         "",
     );
     tell(|s| s.battery, "the machine ran on battery: plug it in", "");
     let most = runs.iter().map(|(_, s)| s.other_cpus).fold(0.0, f64::max);
     tell(
         |s| s.other_cpus > OTHER_CPUS + OTHER_PART * s.busy_cpus,
-        "other tasks used CPUs while the command ran: end them",
+        "other tasks used CPUs while the command ran: end those tasks",
         &format!("; {} CPUs at most", (most * 100.0).round() / 100.0),
     );
     tell(
@@ -62,16 +62,13 @@ pub fn warnings<'a>(runs: impl Iterator<Item = (&'a str, &'a Seen)>) -> Vec<Stri
     );
     tell(
         |s| s.suspended_s > 0.0,
-        "the machine was suspended while the command ran; wall is without that, and times that the command prints may be with it",
+        "the machine was suspended while the command ran; wall excludes the suspend, times that the command prints may include it",
         "",
     );
     if !runs.is_empty() && runs.iter().all(|(_, s)| s.throttled.is_none()) {
-        told.push(
-            "whether CPUs were slowed down because they were hot is not observable here"
-                .to_string(),
-        );
+        reported.push("throttling of hot CPUs cannot be observed here".to_string());
     }
-    told
+    reported
 }
 
 /// In how many runs `which` holds, also by variant if these differ. None: in none.
@@ -84,17 +81,20 @@ fn count(runs: &[(&str, &Seen)], which: impl Fn(&Seen) -> bool) -> Option<String
     }
     let [some, all] = [0, 1].map(|at| variants.values().map(|of| of[at]).sum::<usize>());
     let begin = format!("{some} of {all} runs");
-    let told: Vec<String> = variants
+    let reported: Vec<String> = variants
         .iter()
         .filter(|(_, [some, _])| *some > 0)
         .map(|(variant, [some, all])| format!("{some} of {all} of {variant}"))
         .collect();
-    match told.len() {
+    match reported.len() {
         0 => None,
-        n if n < variants.len() => Some(format!("{begin}: {}, none of others", told.join(", "))),
+        n if n < variants.len() => Some(format!(
+            "{begin}: {}, none of the others",
+            reported.join(", ")
+        )),
         1 => Some(begin),
         _ if some == all => Some(begin),
-        _ => Some(format!("{begin}: {}", told.join(", "))),
+        _ => Some(format!("{begin}: {}", reported.join(", "))),
     }
 }
 
@@ -109,10 +109,10 @@ fn modes(runs: &[(&str, &Seen)]) -> Vec<String> {
         [] => Vec::new(),
         [one] if fixed(one) => held(one).into_iter().collect(),
         [one] if !one.contains(THEN) => vec![format!(
-            "frequencies were not fixed ({one}): set the governor 'performance' to compare schedulers and not governors"
+            "frequencies were not fixed ({one}): set the governor 'performance' to compare the schedulers rather than the governor"
         )],
         several => vec![format!(
-            "governor, EPP, boost or the highest frequency changed between runs or during them: {}; the comparison says little",
+            "governor, EPP, boost or the highest frequency changed between runs or during them: {}; the comparison is not reliable",
             several.iter().map(with).collect::<Vec<_>>().join("; ")
         )],
     }
@@ -122,7 +122,7 @@ fn modes(runs: &[(&str, &Seen)]) -> Vec<String> {
 fn held(modes: &str) -> Option<String> {
     let held = modes.split(", ").find(|m| m.starts_with("held to "))?;
     Some(format!(
-        "CPUs were {held} all the time: what is told is of such a machine"
+        "CPUs were {held} all the time: the results hold for a machine in this state"
     ))
 }
 

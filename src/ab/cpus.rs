@@ -29,11 +29,10 @@ impl Cpus {
             return Ok(Cpus::Cores);
         }
         let list = parse_cpulist(text);
-        let list =
-            list.with_context(|| format!("{SUFFIX}{text}: 'cores' or a list is expected"))?;
+        let list = list.with_context(|| format!("{SUFFIX}{text}: expected 'cores' or a list"))?;
         ensure!(
             !list.is_empty(),
-            "{SUFFIX} has no CPU behind it, as {SUFFIX}0-3 or {SUFFIX}{CORES}"
+            "{SUFFIX} needs CPUs after it, as in {SUFFIX}0-3 or {SUFFIX}{CORES}"
         );
         Ok(Cpus::List(list))
     }
@@ -48,7 +47,7 @@ impl Cpus {
                 let off = list.iter().find(|cpu| !online.contains(cpu));
                 ensure!(
                     off.is_none(),
-                    "CPU {} is not online; CPUs {} are",
+                    "CPU {} is not online; the online CPUs are {}",
                     off.copied().unwrap_or_default(),
                     cpulist_text(&online)
                 );
@@ -129,10 +128,10 @@ pub fn check(cpus: &[u16]) -> Result<()> {
     });
     let got = tried.map_err(|_| anyhow::anyhow!("a thread panicked"))?;
     let list = cpulist_text(cpus);
-    let got = got.with_context(|| format!("a command cannot be kept to CPUs {list}"))?;
+    let got = got.with_context(|| format!("cannot restrict the command to CPUs {list}"))?;
     ensure!(
         got == affinity,
-        "a command cannot be kept to CPUs {list}: the cpuset that this runs in has not all of them"
+        "cannot restrict the command to CPUs {list}: this process's cpuset lacks some of them"
     );
     Ok(())
 }

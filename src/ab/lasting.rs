@@ -91,7 +91,7 @@ impl Lasting {
         if scope == Scope::Workload {
             return Ok(Lasting::of_workload(&changes, command, script));
         }
-        let not_alone = Scope::Workload.takes(&variants).err();
+        let not_alone = Scope::Workload.check(&variants).err();
         let alone = || Box::new(Lasting::of_workload(&changes, command, script));
         let start = start(&changes[1]);
         Ok(Lasting {
@@ -161,10 +161,10 @@ impl Lasting {
         let own = self.own_text(self.scope == Scope::Workload);
         let rest = match (&self.alone, &self.not_alone) {
             (Some(alone), _) => format!(
-                "\nIt was measured for all tasks. For this workload alone, which was not measured:\n{}",
+                "\nIt was measured for all tasks. These commands, not measured, apply it to this workload alone:\n{}",
                 alone.own_text(false)
             ),
-            (None, Some(why)) => format!("\nIt cannot be for this workload alone: {why}.\n"),
+            (None, Some(why)) => format!("\nIt cannot apply to this workload alone: {why}.\n"),
             (None, None) => String::new(),
         };
         own + &rest
@@ -175,17 +175,17 @@ impl Lasting {
         self.text_now() + &self.text_reach() + &self.text_each_time(measured) + &self.text_service()
     }
 
-    /// How to have it now.
+    /// How to apply it now.
     fn text_now(&self) -> String {
-        let how = match self.scope {
-            Scope::Machine => "for all tasks, as it was measured",
-            Scope::Workload => "as long as the scheduler runs",
+        let when = match self.scope {
+            Scope::Machine => "now for all tasks, as it was measured",
+            Scope::Workload => "now, until the scheduler ends",
         };
-        let now = format!("To have it now, as root, {how}:\n{}", indented(&self.now));
+        let now = format!("To apply it {when}, run as root:\n{}", indented(&self.now));
         let otherwise = match &self.arm {
-            None => format!("Where a scx_roost runs already:\n  {}\n", self.otherwise),
+            None => format!("If scx_roost runs already:\n  {}\n", self.otherwise),
             Some(_) => format!(
-                "Where no scx_roost runs, start the base first; where there is an arm of that name already, take it away first, with its rules:\n  {}\n{}",
+                "If no scx_roost runs, start the base first; if an arm of that name exists, delete it first, with its rules:\n  {}\n{}",
                 self.otherwise,
                 indented(&self.away)
             ),
@@ -197,12 +197,12 @@ impl Lasting {
     fn text_reach(&self) -> String {
         match &self.no_rule {
             Some(why) => format!(
-                "There is no rule for the command's name: {why}. The rule is for all that is started in {}, as root or with --uid=NAME:\n  {}\n",
+                "There is no rule for the command's name: {why}. The rule applies to everything started in {}, as root or with --uid=NAME:\n  {}\n",
                 self.slice.as_deref().unwrap_or_default(),
                 self.in_slice.as_deref().unwrap_or_default()
             ),
             None if self.scope == Scope::Workload => {
-                "The rule is for threads of that name: not for those that the program names itself, nor for what it starts by other names.\n".to_string()
+                "The rule applies to threads of that name: not to threads that the program renames, nor to programs of other names that it starts.\n".to_string()
             }
             None => String::new(),
         }
@@ -211,23 +211,25 @@ impl Lasting {
     fn text_each_time(&self, measured: bool) -> String {
         let measured = if measured { ", as it was measured" } else { "" };
         let text = self.each_time.as_ref().map(|exec| {
-            format!("For all that the command starts{measured}, start it each time by\n  {exec}\n")
+            format!(
+                "To cover everything that the command starts{measured}, start it each time by\n  {exec}\n"
+            )
         });
         text.unwrap_or_default()
     }
 
-    /// How to have it after each start of the service.
+    /// How to apply it after each start of the service.
     fn text_service(&self) -> String {
         let several = match &self.arm {
             None => "",
             Some(_) => {
-                "Another workload's file may be beside it: of several ExecStart= the last file's counts, and the arms and rules of all.\n"
+                "Another workload's file may be beside it: the ExecStart= of the last file counts, and the arms and rules of all files.\n"
             }
         };
         format!(
-            "To have it after each start of scx_roost, too, where the service does that (contrib/scx_roost.service), make this file\n\
+            "To apply it after each start of the service contrib/scx_roost.service, create this file\n\
              {} (mkdir -p its folder), and then: systemctl daemon-reload && systemctl restart scx_roost\n\
-             Its ExecStart= takes the place of the service's: add what else 'systemctl cat scx_roost' shows there, such as --stats-group.\n\
+             Its ExecStart= replaces the service's: add the other options that 'systemctl cat scx_roost' shows, such as --stats-group.\n\
              {several}{}",
             self.file,
             indented(&self.drop_in)
@@ -242,7 +244,7 @@ fn indented(lines: &[String]) -> String {
 fn change(variant: &Variant) -> Result<Change> {
     match &variant.kind {
         Kind::Roost(roost) => Ok(roost.0.clone()),
-        _ => bail!("{} is no variant of scx_roost", variant.name),
+        _ => bail!("{} is not a variant of scx_roost", variant.name),
     }
 }
 
@@ -366,9 +368,9 @@ fn slug(words: &[String]) -> String {
         }
     }
     let possible = |slug: &str| !slug.is_empty() && slug != DEFAULT_ARM && slug.len() <= NAME_MAX;
-    let told: Vec<&str> = words.iter().map(|w| w.trim_start_matches('-')).collect();
+    let bare: Vec<&str> = words.iter().map(|w| w.trim_start_matches('-')).collect();
     let trimmed = slug.trim_end_matches('-');
-    match possible(trimmed) && trimmed == told.join("-") {
+    match possible(trimmed) && trimmed == bare.join("-") {
         true => trimmed.to_string(),
         false => {
             slug.truncate(NAME_MAX - 5);
@@ -404,7 +406,7 @@ fn no_rule(command: &[String], script: &dyn Fn(&Path) -> bool) -> Option<String>
     let kind = kind.map(|(kind, _)| *kind);
     let kind = kind.or_else(|| script(Path::new(&command[0])).then_some("a script"));
     kind.map(|kind| {
-        format!("{name} is {kind}; others have that name too, and what it starts has not")
+        format!("{name} is {kind}: unrelated tasks share that name, and the programs it starts have other names")
     })
 }
 

@@ -100,7 +100,7 @@ impl Metric {
         } else if let Some(pointer) = name.strip_prefix("json:") {
             ensure!(
                 pointer.starts_with('/'),
-                "metric {name}: a JSON pointer begins with a slash, as json:/result/seconds"
+                "metric {name}: a JSON pointer begins with a slash, as in json:/result/seconds"
             );
             (Source::Pointer(pointer.to_string()), printed)
         } else {
@@ -184,7 +184,7 @@ fn regex(pattern: &str) -> Result<Regex> {
     let regex = Regex::new(pattern).map_err(|e| anyhow!("metric regex:{pattern}: {}", why(&e)))?;
     ensure!(
         regex.captures_len() <= 2,
-        "metric regex:{pattern}: it has {} groups, and one is the number: write the others as (?:...)",
+        "metric regex:{pattern}: it has {} groups, but one must be the number: write the others as (?:...)",
         regex.captures_len() - 1
     );
     Ok(regex)
@@ -202,21 +202,23 @@ fn matched(regex: &Regex, text: &str) -> Option<Result<f64>> {
     let found = regex.captures_iter(text).last()?;
     let text = found.get(1).or(found.get(0)).map_or("", |m| m.as_str());
     let comma = match text.contains(',') {
-        true => ": a comma may be of thousands or of decimals, and there must be none",
+        true => ": a comma is ambiguous (thousands or decimals), so the number must have none",
         false => "",
     };
     let number = finite(text);
-    Some(number.with_context(|| format!("'{regex}' matched '{text}', which is no number{comma}")))
+    Some(
+        number.with_context(|| format!("'{regex}' matched '{text}', which is not a number{comma}")),
+    )
 }
 
 fn no_match(regex: &Regex, printed: [&str; 2]) -> anyhow::Error {
     let by_line = RegexBuilder::new(regex.as_str()).multi_line(true).build();
     let would = by_line.is_ok_and(|r| printed.iter().any(|text| r.is_match(text)));
     let hint = match would {
-        true => ": ^ and $ are of lines where the pattern begins with (?m)",
+        true => ": ^ and $ match at lines if the pattern begins with (?m)",
         false => "",
     };
-    anyhow!("the command printed nothing that '{regex}' matches{hint}")
+    anyhow!("the command's output has no match for '{regex}'{hint}")
 }
 
 /// None: no JSON, or no such element.
@@ -225,7 +227,7 @@ fn pointed(pointer: &str, text: &str) -> Option<Result<f64>> {
     let found = json.pointer(pointer)?;
     let number = found.as_f64().or_else(|| finite(found.as_str()?));
     Some(number.with_context(|| {
-        format!("{pointer} in the JSON of the command is {found}, which is no number")
+        format!("{pointer} in the command's JSON is {found}, which is not a number")
     }))
 }
 
@@ -233,9 +235,9 @@ fn no_pointer(pointer: &str, printed: [&str; 2]) -> anyhow::Error {
     let found = printed.map(json);
     let broken = found.iter().find_map(|json| *json.as_ref().err()?);
     match (found.iter().any(Result::is_ok), broken) {
-        (true, _) => anyhow!("there is no {pointer} in the JSON that the command printed"),
+        (true, _) => anyhow!("the JSON that the command printed has no {pointer}"),
         (false, Some(line)) => {
-            anyhow!("the JSON that the command printed is broken in line {line} of its output")
+            anyhow!("the JSON that the command printed is invalid in line {line} of its output")
         }
         (false, None) => anyhow!("the command printed no JSON"),
     }

@@ -28,13 +28,13 @@ impl Pages {
             let plain = fs::symlink_metadata(page).map_or(true, |there| there.is_file());
             ensure!(
                 plain,
-                "cannot write {}: it is there, and is no plain file",
+                "cannot write {}: it exists and is not a plain file",
                 page.display()
             );
             whole_file::probe(page).with_context(|| format!("cannot write {}", page.display()))?;
             if let Some(other) = others.iter().find(|other| same(other, page)) {
                 bail!(
-                    "{} and {} are the same file, and one would replace the other: give another name",
+                    "{} and {} are the same file, so one would replace the other: give another name",
                     other.display(),
                     page.display()
                 );

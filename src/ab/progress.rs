@@ -55,11 +55,11 @@ pub fn outlook(changes: usize, rounds: &[(String, usize)], done: usize) -> Strin
     let all: usize = rounds.iter().map(|(_, runs)| runs).sum();
     let made = match done {
         0 => String::new(),
-        done => format!(", of which {done} are made"),
+        done => format!(", {done} of them done"),
     };
     let left = time(all.saturating_sub(done) as f64);
     format!(
-        "{changes} changes, {} rounds and at most {all} runs{made}: {left} for each second that a run takes, and what switching takes",
+        "{changes} changes, {} rounds and at most {all} runs{made}: {left} per second that a run takes, and the time for switching",
         rounds.len()
     )
 }
@@ -70,7 +70,7 @@ pub struct Shown {
     done: usize,
     among: Option<Among>,
     /// The block that was printed last: None, warm-up or a block.
-    told: Option<Option<usize>>,
+    shown: Option<Option<usize>>,
 }
 
 impl Shown {
@@ -79,7 +79,7 @@ impl Shown {
             begin: Instant::now(),
             done,
             among,
-            told: None,
+            shown: None,
         }
     }
 
@@ -102,7 +102,7 @@ impl Shown {
 
     /// A line for each block, before its first run. None: it was already printed.
     pub fn block(&mut self, now: &Progress) -> Option<String> {
-        if self.told.replace(now.block) == Some(now.block) {
+        if self.shown.replace(now.block) == Some(now.block) {
             return None;
         }
         let block = now.block.map_or("warm-up".to_string(), |block| {

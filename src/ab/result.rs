@@ -115,7 +115,7 @@ impl Header {
     fn same_plan(&self, other: &Header) -> Result<()> {
         ensure!(
             self.version == other.version,
-            "it was begun by version {}, and this is {}: one comparison is of one version",
+            "it was begun by version {}, and this is {}: use one version for one comparison",
             self.version,
             other.version
         );
@@ -123,13 +123,13 @@ impl Header {
             let then = self.host.get(name).map_or("unknown", String::as_str);
             ensure!(
                 then == value,
-                "it was begun on another machine, or another kernel: {name} was '{then}' and is '{value}'"
+                "it was begun on another machine or kernel: {name} was '{then}' and is '{value}'"
             );
         }
         if let (Some(then), Some(now)) = (&self.user, &other.user) {
             ensure!(
                 then == now,
-                "its command was run as {then}, and would be run as {now}: go on as {then} did, or with --user {then}"
+                "its command was run as {then}, and now would be as {now}: continue as {then}, or with --user {then}"
             );
         }
         let (there, here) = (self.plan()?, other.plan()?);
@@ -170,13 +170,13 @@ impl Header {
             no_quantile(&metrics)?;
         }
         ensure!(self.warmups <= RUNS_MAX, "warmups are {}", self.warmups);
-        self.scope.takes(&self.variants()?)?;
+        self.scope.check(&self.variants()?)?;
         if let Some(sides) = &self.sides {
-            concurrent::takes(&self.variants()?)?;
+            concurrent::check(&self.variants()?)?;
             sides.cpus()?;
             ensure!(
                 self.mirrored && self.scope == Scope::Workload,
-                "two copies run at once, and not as that is done"
+                "it has two copies at once, in an order that --concurrent does not use"
             );
         }
         self.rule.checked()?;
@@ -189,14 +189,14 @@ impl Repetition {
     fn checked(self, at: usize, header: &Header, metrics: &[Metric]) -> Result<Repetition> {
         ensure!(
             self.number == at,
-            "it is run {}, and {at} was expected",
+            "it is run {}, expected {at}",
             self.number
         );
         let turn = header.design().turn(at);
         let variant = &header.variants[turn.variant];
         ensure!(
             self.block == turn.block && self.variant == *variant,
-            "run {at} is of {}, and {variant} has its turn",
+            "run {at} is of {}, expected {variant}",
             self.variant
         );
         let missing = metrics
@@ -215,7 +215,7 @@ impl FailedRun {
         let known = |v: &String| header.variants.contains(v);
         ensure!(
             self.failed == due && self.variants.iter().all(known),
-            "it says that run {} failed, and run {due} was due",
+            "it says that run {} failed, expected run {due}",
             self.failed
         );
         Ok(self)
@@ -226,7 +226,7 @@ impl FailedRun {
 pub fn no_quantile(metrics: &[Metric]) -> Result<()> {
     match metrics.iter().find(|m| m.quantile()) {
         Some(metric) => bail!(
-            "{} is a quantile of a run, and --mirror and --concurrent take means of two runs: the mean of quantiles is the quantile of nothing",
+            "{} is a quantile of a run, and --mirror and --concurrent average two runs: a mean of quantiles is not a quantile",
             metric.name
         ),
         None => Ok(()),
@@ -292,8 +292,8 @@ impl Recorded {
                     return Ok(());
                 }
                 let at = runs.len();
-                ensure!(at < all, "there are {all} runs, and it is one more");
-                let run: Repetition = serde_json::from_str(line).context("it is no run")?;
+                ensure!(at < all, "there are only {all} runs, and it is one more");
+                let run: Repetition = serde_json::from_str(line).context("it is not a run")?;
                 runs.push(run.checked(at, &header, &metrics)?);
                 Ok(())
             };
@@ -315,12 +315,13 @@ fn broken_off(bytes: &[u8]) -> bool {
 }
 
 fn header(line: &str) -> Result<Header> {
-    let json: Value = serde_json::from_str(line).context("it is no result file of scx_roost ab")?;
+    let json: Value =
+        serde_json::from_str(line).context("it is not a result file of scx_roost ab")?;
     let format = json.get("format").and_then(Value::as_str);
-    let format = format.context("it is no result file of scx_roost ab")?;
+    let format = format.context("it is not a result file of scx_roost ab")?;
     ensure!(
         format == FORMAT,
-        "it is of the format '{format}', and this version reads '{FORMAT}'"
+        "it has the format '{format}', but this version reads '{FORMAT}'"
     );
     let header = serde_json::from_value::<Header>(json).map_err(anyhow::Error::from);
     header.and_then(Header::checked).context("line 1")
@@ -349,7 +350,7 @@ fn read(mut file: &File, path: &Path) -> Result<(Recorded, usize)> {
 /// The error for a result file that exists. Results are never overwritten.
 pub fn exists(path: &Path) -> anyhow::Error {
     anyhow::anyhow!(
-        "{} exists: go on with it by --resume, or give another --result",
+        "{} exists: continue it with --resume, or give another --result",
         path.display()
     )
 }
@@ -381,7 +382,7 @@ impl ResultFile {
     /// if the plan, version, machine, kernel or user differs, or another process writes the file.
     pub fn resume(path: &Path, header: &Header) -> Result<(ResultFile, Recorded)> {
         let file = whole_file::reopen(path);
-        let file = file.with_context(|| format!("cannot go on with {}", path.display()))?;
+        let file = file.with_context(|| format!("cannot continue {}", path.display()))?;
         let mut written = ResultFile::locked(file, path)?;
         let mut bytes = Vec::new();
         written.file.read_to_end(&mut bytes)?;
@@ -396,7 +397,7 @@ impl ResultFile {
         recorded
             .header
             .same_plan(header)
-            .with_context(|| format!("cannot go on with {}", path.display()))?;
+            .with_context(|| format!("cannot continue {}", path.display()))?;
         written.file.set_len(whole as u64)?;
         Ok((written, recorded))
     }
@@ -409,7 +410,7 @@ impl ResultFile {
                 path: path.to_path_buf(),
             }),
             Err(TryLockError::WouldBlock) => {
-                bail!("another process writes {}", path.display())
+                bail!("another process is writing {}", path.display())
             }
             Err(TryLockError::Error(e)) => {
                 Err(e).with_context(|| format!("cannot lock {}", path.display()))

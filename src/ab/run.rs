@@ -68,9 +68,9 @@ pub fn run(
     let restored = session.machine.restore();
     match (ended, restored) {
         // As text, so that it is no `CommandFailed`: the machine failed too.
-        (Err(e), Err(r)) => Err(anyhow!("the machine is not as it was: {r:#}: {e:#}")),
+        (Err(e), Err(r)) => Err(anyhow!("the machine was not restored: {r:#}: {e:#}")),
         (Err(e), Ok(())) => Err(e),
-        (Ok(_), Err(r)) => Err(r.context("the machine is not as it was")),
+        (Ok(_), Err(r)) => Err(r.context("the machine was not restored")),
         (Ok(end), Ok(())) => Ok(end),
     }
 }
@@ -168,7 +168,7 @@ impl Session<'_> {
             }
             if !values.contains_key(&metric.name) {
                 return Err(anyhow!(
-                    "{} cannot be measured under variant {} here: leave it out",
+                    "{} cannot be measured here under variant {}: leave it out",
                     metric.name,
                     variant.name
                 ));
@@ -250,5 +250,5 @@ fn kept(value: f64) -> f64 {
 pub fn words(command: &[std::ffi::OsString]) -> Result<Vec<String>> {
     let word = |w: &std::ffi::OsString| w.to_str().map(str::to_string);
     let words: Option<Vec<String>> = command.iter().map(word).collect();
-    words.context("the command is not UTF-8, and so cannot be written to a result file")
+    words.context("the command is not UTF-8 and cannot be written to a result file")
 }

@@ -136,6 +136,6 @@ pub fn lines(recorded: &Recorded) -> Result<String> {
             text += &(serde_json::to_string(run)? + "\n");
         }
     }
-    Recorded::of_lines(&text).context("what would be written cannot be read again")?;
+    Recorded::of_lines(&text).context("the file that would be written cannot be read back")?;
     Ok(text)
 }

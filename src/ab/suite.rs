@@ -281,9 +281,9 @@ fn chunks(tasks: usize, times: usize, ms: u64) -> Result<()> {
         }));
     }
     drop(to);
-    let mut told = Vec::new();
-    from.read_to_end(&mut told).context("cannot listen")?;
-    ensure!(told.len() == tasks * times, "some did not tell");
+    let mut received = Vec::new();
+    from.read_to_end(&mut received).context("cannot listen")?;
+    ensure!(received.len() == tasks * times, "some did not report");
     join(threads)
 }
 

@@ -58,7 +58,7 @@ pub fn run_all(tasks: &[Task], compare: Compare, tell: &dyn Fn(&str)) -> Result<
             Err(e) if e.downcast_ref::<CommandFailed>().is_some() => {
                 let (workload, error) = (item.name, format!("{e:#}"));
                 tell(&format!(
-                    "{workload} failed, and the others are run: {error}"
+                    "{workload} failed, going on with the others: {error}"
                 ));
                 outcome.failed.push(Failed { workload, error });
             }
@@ -120,7 +120,7 @@ impl Outcome {
         match names.len() {
             0 => Ok(()),
             n => bail!(
-                "{n} of {} workloads failed: {}; --resume tries them again",
+                "{n} of {} workloads failed: {}; --resume runs them again",
                 self.tasks,
                 names.join(", ")
             ),

@@ -293,7 +293,7 @@ pub fn items(place: &Place) -> Result<Vec<Item>> {
     let items: Vec<Item> = there.map(|row| row.item(place)).collect();
     ensure!(
         !items.is_empty(),
-        "of the {} workloads of threadripper-003 none can be run in {}: install what was named, or go to the folder that has it",
+        "none of the {} workloads of threadripper-003 can run in {}: install what is named above, or run this in the folder that has it",
         ROWS.len(),
         place.folder.display()
     );
@@ -318,24 +318,24 @@ pub fn missing(place: &Place) -> Vec<String> {
     ROWS.iter()
         .map(|row| (row.name, row.missing(place)))
         .filter(|(_, missing)| !missing.is_empty())
-        .map(|(name, missing)| format!("{name} is left out, it lacks {}", missing.join(", ")))
+        .map(|(name, missing)| format!("{name} is left out: missing {}", missing.join(", ")))
         .collect()
 }
 
 /// Variants of Roy v7 that are left out, if no variants were typed.
 pub fn variants_left_out(place: &Place) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     if place.program("scx_cosmos").is_none() {
-        told.push(
+        reported.push(
             "scx_cosmos is left out: it is not in PATH (project sched-ext/scx, crate scx_cosmos, https://github.com/sched-ext/scx)"
                 .to_string(),
         );
     }
     if place.cores == place.cpus {
-        told.push(format!(
-            "{PINNED} is left out: no core has two threads here, and it would be eevdf"
+        reported.push(format!(
+            "{PINNED} is left out: no core has two threads here, so it would equal eevdf"
         ));
     }
-    told.push("bmq is left out: it is another kernel, and is not switched to".to_string());
-    told
+    reported.push("bmq is left out: it needs another kernel".to_string());
+    reported
 }

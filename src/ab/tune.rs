@@ -125,10 +125,10 @@ impl Others {
 /// sets a tunable that acts in the base and that the base does not set.
 pub fn candidates(base: &str, cpus: u32, scope: Scope) -> Result<Vec<String>> {
     let parsed = Variant::parse(base)?;
-    scope.takes(std::slice::from_ref(&parsed))?;
+    scope.check(std::slice::from_ref(&parsed))?;
     ensure!(
         parsed.cpus == Cpus::All,
-        "{base} has CPUs, which tune does not search: keep the command to them, as by taskset"
+        "{base} sets CPUs, which tune does not search: restrict the command to them, as by taskset"
     );
     let Kind::Roost(roost) = &parsed.kind else {
         bail!("{base} has no features: give a preset, as --base mainline");
@@ -153,7 +153,7 @@ pub fn candidates(base: &str, cpus: u32, scope: Scope) -> Result<Vec<String>> {
     // Leaves out sub-switches without their feature, and values out of range.
     let can_be = |name: &String| {
         let variant = Variant::parse(name);
-        variant.is_ok_and(|v| scope.takes(&[parsed.clone(), v]).is_ok())
+        variant.is_ok_and(|v| scope.check(&[parsed.clone(), v]).is_ok())
     };
     Ok(all.filter(can_be).collect())
 }
@@ -163,7 +163,7 @@ pub fn candidates(base: &str, cpus: u32, scope: Scope) -> Result<Vec<String>> {
 pub fn tune(confirm: &Header, candidates: Vec<String>, run: Run) -> Result<Tuned> {
     ensure!(
         confirm.metrics.len() == 1,
-        "one metric says what is best: give --metric once"
+        "tune ranks by a single metric: give --metric once"
     );
     let mut search = Search {
         base: confirm.variants[0].clone(),
@@ -351,7 +351,7 @@ impl Tuned {
     pub fn text(&self) -> Result<String> {
         let mut text = format!(
             "Changes of {}, by {} of '{}'; less than 0 is better, in % of {} (in its unit where a value is 0 or less).\n\
-             {} were looked at on the way, which proves nothing, and to repeat the search until it finds something is multiple testing:\n",
+             {} were tried on the way, which proves nothing; repeating the search until it finds something is multiple testing:\n",
             self.base,
             self.metric,
             self.command.join(" "),
@@ -370,10 +370,10 @@ impl Tuned {
             };
         }
         let Some((best, judged)) = &self.best else {
-            return Ok(text + &format!("Nothing did better than {}.\n", self.base));
+            return Ok(text + &format!("No change was better than {}.\n", self.base));
         };
         text += &format!(
-            "Compared anew, {} blocks: {best} is {}: {}, p {:.4}\n",
+            "Compared with new runs, {} blocks: {best} is {}: {}, p {:.4}\n",
             judged.blocks,
             super::report::verdict_name(judged.verdict),
             super::report::effect(judged),

@@ -36,14 +36,14 @@ const OF_DEFAULT_ARM: [FeatureSet; 2] = [bits::avg_idle, bits::avg_idle_every];
 
 impl Scope {
     /// Fails if the variants differ in something that cannot be switched for some tasks only.
-    pub fn takes(self, variants: &[Variant]) -> Result<()> {
+    pub fn check(self, variants: &[Variant]) -> Result<()> {
         if self == Scope::Machine {
             return Ok(());
         }
         let of_machine = |variant: &Variant| match &variant.kind {
             Kind::Roost(roost) => Ok(OF_DEFAULT_ARM.map(|bit| roost.1.features.has(bit))),
             _ => bail!(
-                "{} schedules the whole machine: with --scope workload variants are arms of scx_roost",
+                "{} schedules the whole machine: with --scope workload, variants must be arms of scx_roost",
                 variant.name
             ),
         };
@@ -51,13 +51,13 @@ impl Scope {
         for variant in variants {
             if let Some(tunable) = variant.machine_wide() {
                 bail!(
-                    "{} sets {tunable}, which is of the machine: it cannot be compared with --scope workload",
+                    "{} sets {tunable}, which applies to the whole machine: it cannot be compared with --scope workload",
                     variant.name
                 );
             }
             ensure!(
                 of_machine(variant)? == first,
-                "{} and {} differ in avg_idle, which is of the machine: they cannot be compared with --scope workload",
+                "{} and {} differ in avg_idle, which applies to the whole machine: they cannot be compared with --scope workload",
                 variants[0].name,
                 variant.name
             );
@@ -142,7 +142,7 @@ impl Variant {
 pub fn parse_all(names: &[String]) -> Result<Vec<Variant>> {
     ensure!(
         names.len() >= 2,
-        "give two variants or more, as --variant mainline --variant roost"
+        "give two or more variants, as in --variant mainline --variant roost"
     );
     let twice = names
         .iter()
@@ -150,7 +150,7 @@ pub fn parse_all(names: &[String]) -> Result<Vec<Variant>> {
         .find(|(i, n)| names[..*i].contains(n));
     if let Some((_, name)) = twice {
         bail!(
-            "variant {name} is given twice: to compare it with itself, write it in another way, such as {name}+prev_idle=on"
+            "variant {name} is given twice: to compare it with itself, write it differently, as in {name}+prev_idle=on"
         );
     }
     names.iter().map(|name| Variant::parse(name)).collect()
@@ -164,7 +164,7 @@ fn words(text: &str) -> Result<Vec<String>> {
     })?;
     ensure!(
         !words.is_empty(),
-        "variant scx: names no command, as scx:/usr/bin/scx_lavd"
+        "variant scx: needs a command, as in scx:/usr/bin/scx_lavd"
     );
     Ok(words)
 }

@@ -35,8 +35,8 @@ pub fn dashes(command: &Command, words: &[OsString], error: &Error) -> Option<St
         .map(|word| quoted(&word.to_string_lossy()))
         .collect();
     let expected = match names(sub) {
-        Some(names) => format!("{names} is expected, or a command behind --"),
-        None => "a command stands behind --".to_string(),
+        Some(names) => format!("expected {names}, or a command after --"),
+        None => "a command follows --".to_string(),
     };
     Some(format!(
         "'{wrong}' is neither an option nor a subcommand of {}: {expected}, as in: {} {}",

@@ -118,7 +118,7 @@ pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Re
             ) =>
         {
             Err(anyhow!(
-                "a command is expected: show, set, reset, arms or rules; see scx_roost ctl --help"
+                "expected a command: show, set, reset, arms or rules; see scx_roost ctl --help"
             ))
         }
         Err(e) => Err(anyhow!(
@@ -154,7 +154,7 @@ fn no_run_option_with_subcommand(command: &clap::Command, matches: &ArgMatches) 
                 .get_arguments()
                 .any(|a| a.get_long() == Some(option));
             let what = if too {
-                format!("stands behind '{name}'")
+                format!("follows '{name}'")
             } else {
                 format!("cannot be used with '{name}'")
             };
@@ -201,7 +201,7 @@ impl Cli {
         let json = self.json.json;
         if json && self.run.stats.or(self.run.monitor).is_none() {
             return Err(anyhow!(
-                "--json says how statistics are printed: give --stats or --monitor as well"
+                "--json sets the format of printed statistics: give --stats or --monitor as well"
             ));
         }
         let (print_version, help_stats) = (self.run.version, self.run.help_stats);
@@ -248,7 +248,7 @@ impl Cli {
         if ctl_path == run.stats_path {
             let path = ctl_path.display();
             return Err(anyhow!(
-                "--stats-path and --ctl-path are both {path}: give them two paths"
+                "--stats-path and --ctl-path are both {path}: give two different paths"
             ));
         }
         let config = Config {

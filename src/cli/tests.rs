@@ -137,7 +137,7 @@ fn json_and_sysfs_are_where_they_mean_something() {
 }
 
 #[test]
-fn ctl_waits_as_long_as_it_is_told() {
+fn ctl_waits_for_the_given_time() {
     for (args, secs) in [
         (&["ctl", "show"][..], 0.0),
         (&["ctl", "--wait", "60", "show"], 60.0),
@@ -284,7 +284,7 @@ fn only_loopback_is_listened_at_unasked() {
 /// The error is one sentence that says what to type.
 #[cfg(feature = "ab")]
 #[test]
-fn a_command_without_dashes_is_told_where_they_go() {
+fn a_command_without_dashes_gets_a_hint() {
     for (typed, right) in [
         ("ab make", "ab -- make"),
         ("ab make -j16", "ab -- make -j16"),
@@ -309,8 +309,8 @@ fn a_command_without_dashes_is_told_where_they_go() {
         let told = error(&words);
         let begin = "is neither an option nor a subcommand of ";
         let expected = match right.contains("ab ") {
-            true => "show, compare or share is expected, or a command behind --",
-            false => "a command stands behind --",
+            true => "expected show, compare or share, or a command after --",
+            false => "a command follows --",
         };
         let end = format!(": {expected}, as in: scx_roost {right}; see scx_roost --help");
         assert!(

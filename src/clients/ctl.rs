@@ -147,7 +147,7 @@ pub struct WhomArgs {
 
 fn pair(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=');
-    let pair = pair.ok_or_else(|| "a tunable, = and its value are expected".to_string())?;
+    let pair = pair.ok_or_else(|| "expected a tunable, = and its value".to_string())?;
     Ok((pair.0.to_string(), pair.1.to_string()))
 }
 
@@ -156,11 +156,11 @@ impl WhomArgs {
         Ok(match (self.cgroup, self.comm, self.pid) {
             (Some(path), _, _) => Whom::Cgroup(
                 std::path::absolute(&path)
-                    .with_context(|| format!("cannot tell where {} is", path.display()))?,
+                    .with_context(|| format!("cannot resolve the path {}", path.display()))?,
             ),
             (_, Some(glob), _) => Whom::Comm(glob),
             (_, _, Some(pid)) => Whom::Pid(pid),
-            _ => bail!("--cgroup, --comm or --pid is expected"),
+            _ => bail!("expected --cgroup, --comm or --pid"),
         })
     }
 }
@@ -379,7 +379,7 @@ fn limits(answer: &Value) -> String {
         );
     }
     if text.is_empty() {
-        text += "no control group has a CPU limit that is enforced\n";
+        text += "no CPU limit of a control group is enforced\n";
     }
     text
 }
@@ -463,7 +463,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     #[test]
-    fn who_waits_goes_on_when_a_scheduler_is_there() {
+    fn waiting_ends_when_a_scheduler_answers() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ctl");
         let begin = Instant::now();
@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_asks_again_while_the_scheduler_is_being_loaded() {
+    fn waiting_asks_again_while_the_scheduler_is_being_loaded() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ctl");
         let listener = UnixListener::bind(&path).unwrap();

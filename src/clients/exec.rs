@@ -56,10 +56,7 @@ pub fn run(path: &Path, args: ExecArgs) -> Result<ExitCode> {
         false => User::of(args.user.as_deref())?,
     };
     join(path, &args.arm)?;
-    let (program, rest) = args
-        .command
-        .split_first()
-        .context("a command is expected")?;
+    let (program, rest) = args.command.split_first().context("expected a command")?;
     let mut command = Command::new(program);
     command.args(rest);
     user.iter().for_each(|user| user.takes(&mut command));

@@ -118,7 +118,7 @@ impl Loaded {
                 let fd = libbpf_sys::bpf_raw_tracepoint_open(std::ptr::null(), prog);
                 if fd < 0 {
                     return Err(Error::from_raw_os_error(-fd))
-                        .context("cannot follow changes of tasks' names");
+                        .context("cannot trace changes of tasks' names");
                 }
                 self.renames = Some(OwnedFd::from_raw_fd(fd));
             }
@@ -222,7 +222,7 @@ impl Live for Loaded {
         let threads = unsafe {
             told.write_volatile(arm_told { member, threads: 0 });
             for_threads(self.tell.as_fd(), process)
-                .context("cannot put the process on the arm: has it ended?")?;
+                .context("cannot put the process on the arm: it may have ended")?;
             told.read_volatile().threads
         };
         if threads == 0 {

@@ -23,7 +23,7 @@ pub fn make_room(map: &mut OpenMapMut<'_>, facts: &Facts) -> Result<()> {
     let own = possible_cpus(Path::new("/sys")).unwrap_or(MAX_CPUS as usize);
     let rows = own.max(facts.cpus.len()) * ROWS_OF_CPU;
     map.set_value_size((rows * size_of::<cpu_stats>()) as u32)
-        .context("cannot make room for the counters")
+        .context("cannot allocate memory for the counters")
 }
 
 /// The mapped memory of a loaded map, unmapped on drop.
@@ -52,7 +52,7 @@ impl CpuCounters {
         if first == libc::MAP_FAILED {
             return Err(Error::last_os_error()).context("cannot read the counters");
         }
-        let first = NonNull::new(first.cast()).context("the counters are nowhere")?;
+        let first = NonNull::new(first.cast()).context("the counters have no address")?;
         Ok(CpuCounters { first, nr_rows })
     }
 }

@@ -114,7 +114,7 @@ impl Looks {
     fn leave_behind(&self) -> Over {
         self.left_behind.store(true, Ordering::Release);
         warn!(
-            "a look at the machine hangs: a file in /sys or /proc does not answer. It is not waited for"
+            "a look at the machine hangs: reading a file in /sys or /proc does not return. The daemon goes on without it"
         );
         Over {
             machine_changed: false,
@@ -150,7 +150,7 @@ impl Progress {
         };
         if since.elapsed() > LOOK_SLOW {
             let text = format!(
-                "a look at the machine has taken {} s and goes on: a file does not answer",
+                "a look at the machine has taken {} s so far: reading a file does not return",
                 since.elapsed().as_secs()
             );
             source.set_condition(Condition::PeriodIsSlow, Some(text));

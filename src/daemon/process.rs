@@ -25,7 +25,7 @@ pub fn lock_memory() -> Result<Capabilities> {
     // SAFETY: a plain call.
     if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) } < 0 {
         return Err(Error::last_os_error()).context(
-            "--lock-memory is refused: root, CAP_IPC_LOCK or a higher limit of locked memory (ulimit -l) is needed",
+            "--lock-memory needs root, CAP_IPC_LOCK or a higher limit of locked memory (ulimit -l)",
         );
     }
     Ok(match unlimited {

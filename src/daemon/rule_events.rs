@@ -57,7 +57,7 @@ impl Place {
 impl RuleEvents {
     /// `processes`: a pidfd of each.
     pub fn listen(subjects: Subjects, processes: Vec<OwnedFd>, bell: Bell) -> Result<RuleEvents> {
-        let tell = "cannot listen to cgroups that come or go";
+        let tell = "cannot watch for new and removed cgroups";
         let places: Vec<Place> = places(&subjects);
         let inotify =
             Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).context(tell)?;
@@ -87,7 +87,7 @@ impl RuleEvents {
     }
 
     /// It would ring for an event of these subjects.
-    pub fn hears(&self, subjects: &Subjects) -> bool {
+    pub fn is_listening_to(&self, subjects: &Subjects) -> bool {
         let silent = !self.rung.load(Ordering::Acquire);
         silent && self.subjects == *subjects && self.places == places(subjects)
     }
@@ -187,11 +187,16 @@ mod tests {
         let steps = [("a", made), ("a/b", made), ("a/b", gone), ("a", gone)];
         for (path, step) in steps {
             let events = listen();
-            assert!(events.hears(&subjects) && !events.hears(&Subjects::default()));
+            assert!(
+                events.is_listening_to(&subjects) && !events.is_listening_to(&Subjects::default())
+            );
             let other = dir.path().join(path).with_file_name("other");
             fs::create_dir(&other).unwrap();
             fs::remove_dir(&other).unwrap();
-            assert!(!rung(SILENCE) && events.hears(&subjects), "{path}");
+            assert!(
+                !rung(SILENCE) && events.is_listening_to(&subjects),
+                "{path}"
+            );
             let path = dir.path().join(path);
             let done = if step == made {
                 fs::create_dir(&path)
@@ -199,7 +204,10 @@ mod tests {
                 fs::remove_dir(&path)
             };
             done.unwrap();
-            assert!(rung(PATIENCE) && !events.hears(&subjects), "{path:?}");
+            assert!(
+                rung(PATIENCE) && !events.is_listening_to(&subjects),
+                "{path:?}"
+            );
         }
     }
 
@@ -212,13 +220,13 @@ mod tests {
         let subjects = about(&above.join("b"));
         let bell = Bell::default();
         let events = RuleEvents::listen(subjects.clone(), Vec::new(), bell.clone()).unwrap();
-        assert!(events.hears(&subjects));
+        assert!(events.is_listening_to(&subjects));
         // Renames are not listened for.
         fs::rename(&above, &away).unwrap();
         fs::create_dir(&above).unwrap();
-        assert!(!events.hears(&subjects));
+        assert!(!events.is_listening_to(&subjects));
         let anew = RuleEvents::listen(subjects.clone(), Vec::new(), bell).unwrap();
-        assert!(anew.hears(&subjects));
+        assert!(anew.is_listening_to(&subjects));
     }
 
     #[test]
@@ -236,7 +244,7 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(stop.sleep_or(&bell, PATIENCE), Woken::Rung);
-        assert!(!events.hears(&subjects));
+        assert!(!events.is_listening_to(&subjects));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use crate::daemon::control::Control;
 use crate::machine::{Clocks, FreqFiles};
-use crate::model::{Sparing, and_before};
+use crate::model::{LogLimiter, suppressed_suffix};
 use crate::util::stop::{Bell, Stop, Woken};
 use anyhow::{Context, Result};
 use log::warn;
@@ -30,7 +30,7 @@ pub struct Samplers {
     frequencies: Option<Sampler>,
     idle: Option<Sampler>,
     stop: Stop,
-    failed_told: Sparing,
+    failed_log: LogLimiter,
 }
 
 impl Samplers {
@@ -40,7 +40,7 @@ impl Samplers {
             frequencies: None,
             idle: None,
             stop,
-            failed_told: Sparing::default(),
+            failed_log: LogLimiter::default(),
         }
     }
 
@@ -75,8 +75,8 @@ impl Samplers {
     /// After a failure the next look tries again.
     fn started(&mut self, sampler: Result<Sampler>) -> Option<Sampler> {
         let tell = |e: &anyhow::Error| {
-            if let Some(left_out) = self.failed_told.told(Clocks::now().monotonic) {
-                warn!("{e:#}{}", and_before(left_out));
+            if let Some(left_out) = self.failed_log.admit(Clocks::now().monotonic) {
+                warn!("{e:#}{}", suppressed_suffix(left_out));
             }
         };
         sampler.inspect_err(tell).ok()
@@ -133,21 +133,21 @@ impl Rest {
 
     /// Waits until the next sample; false: the thread must end. `begun` is called if a rest begins.
     fn wait(&self, stop: &Stop, period: Duration, begun: impl FnOnce()) -> bool {
-        if self.ends(stop.sleep_or(&self.over, period)) {
+        if self.should_end(stop.sleep_or(&self.over, period)) {
             return false;
         }
         if self.resting.load(Ordering::Acquire) {
             begun();
         }
         while self.resting.load(Ordering::Acquire) {
-            if self.ends(stop.wait_for(&self.over)) {
+            if self.should_end(stop.wait_for(&self.over)) {
                 return false;
             }
         }
         true
     }
 
-    fn ends(&self, woken: Woken) -> bool {
+    fn should_end(&self, woken: Woken) -> bool {
         woken == Woken::Stopped || self.ended.load(Ordering::Acquire)
     }
 }
@@ -164,17 +164,17 @@ fn every(
     let rest = Rest::default();
     let resting = rest.clone();
     let run = move || {
-        let mut told = false;
+        let mut reported = false;
         while resting.wait(&stop, period, || forget(&control)) {
             let Err(e) = sample(&control) else { continue };
-            if !told {
-                warn!("frequencies of CPUs are not followed: {e:#}");
+            if !reported {
+                warn!("cannot follow the CPUs' frequencies: {e:#}");
             }
-            told = true;
+            reported = true;
         }
     };
     let thread = Builder::new().name(name.to_string()).spawn(run);
-    thread.context("cannot start the threads that read frequencies and idle periods")?;
+    thread.context("cannot start the threads that sample frequencies and idle periods")?;
     Ok(Sampler { rest })
 }
 
@@ -188,7 +188,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(20);
 
     #[test]
-    fn who_rests_does_nothing_and_goes_on_at_once() {
+    fn a_resting_thread_is_idle_and_resumes_at_once() {
         let ((stopper, stop), rest) = (stopper(), Rest::default());
         let (tell, told) = unbounded();
         let of_thread = rest.clone();
@@ -202,7 +202,10 @@ mod tests {
         for _ in 0..3 {
             rest.set(true);
             while told.recv_timeout(PATIENCE).unwrap() != "rests" {}
-            assert!(told.recv_timeout(40 * PERIOD).is_err(), "it rests");
+            assert!(
+                told.recv_timeout(40 * PERIOD).is_err(),
+                "the thread is asleep"
+            );
             rest.set(false);
             assert_eq!(told.recv_timeout(PATIENCE), Ok("samples"));
         }
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_to_end_does_whatever_it_waits_for() {
+    fn a_thread_ends_whatever_it_waits_for() {
         for resting in [true, false] {
             let ((_stopper, stop), rest) = (stopper(), Rest::default());
             rest.set(resting);

@@ -150,7 +150,7 @@ impl<'a> Prepared<'a> {
         let control = Control::new(config.settings.clone(), config.freeze, source.clone());
         let _ctl = control.serve(ctl)?;
         let _uevents = Uevents::listen(control.bell())
-            .inspect_err(|e| warn!("{e:#}: its end is noticed within a second"));
+            .inspect_err(|e| warn!("{e:#}: the next look notices its end, within a second"));
         Runner {
             config,
             host,
@@ -174,7 +174,7 @@ static RUNNING: AtomicBool = AtomicBool::new(false);
 impl Alone {
     fn take() -> Result<Alone> {
         if RUNNING.swap(true, Ordering::AcqRel) {
-            bail!("this process runs a scheduler already: it can run one at a time");
+            bail!("this process already runs a scheduler: it can run one at a time");
         }
         Ok(Alone)
     }
@@ -238,10 +238,10 @@ impl Runner<'_> {
                     return Ok(info);
                 }
                 Ended::Exit(_) => {
-                    info!("a restart is asked for (a CPU came that was offline at the load)");
+                    info!("restarting: a CPU came online that was offline at the load");
                 }
                 Ended::MachineChanged => {
-                    info!("the machine is not the one this scheduler was loaded for: restarting");
+                    info!("the machine has changed since this scheduler was loaded: restarting");
                 }
             }
             self.restarts += 1;
@@ -265,7 +265,9 @@ impl Runner<'_> {
         let watch = Watch::new(self.config, host, control, source, &machine, timers, past);
         let scans = Scans::new(&facts.llcs, &facts.llc_cpus, self.config.freq_period);
         self.control.set_scans(scans);
-        let policy = self.control.image(machine.cpus.len() as u32, watch.worth());
+        let policy = self
+            .control
+            .image(machine.cpus.len() as u32, watch.capacities());
         let mut object = MaybeUninit::<OpenObject>::uninit();
         let mut scheduler = Scheduler::load(
             self.config,
@@ -302,7 +304,7 @@ impl Runner<'_> {
             // Reading the machine again would wait for the same file, and nothing could interrupt
             // that.
             bail!(
-                "the machine has changed, and cannot be read anew, because a file in /sys or /proc does not answer: find it, and start scx_roost again"
+                "the machine has changed and cannot be read again, because reading a file in /sys or /proc does not return: find that file, then start scx_roost again"
             );
         }
         Ok(if over.machine_changed && !info.should_restart() {
@@ -352,7 +354,7 @@ fn check_described(host: &Host, machine: &Machine) -> Result<()> {
     let real = Machine::read(Path::new("/sys"))?;
     if real.online() != machine.online() || real.nr_cpu_ids > machine.nr_cpu_ids {
         bail!(
-            "--sysfs {} describes a machine with other CPUs than this one: to run, the same CPUs are expected online",
+            "--sysfs {} describes a machine with other CPUs: to run, the same CPUs must be online as here",
             host.sys.display()
         );
     }
@@ -404,7 +406,7 @@ pub fn load_object<'obj>(
     ops.flags &= known_flags();
     // New in Linux 6.19; without this the macro below would warn at every start.
     if !compat::struct_has_field("sched_ext_ops", "cgroup_set_idle").unwrap_or(false) {
-        debug!("this kernel does not tell of changes to cpu.idle");
+        debug!("this kernel does not report changes of cpu.idle");
         ops.cgroup_set_idle = std::ptr::null_mut();
     }
     // New in Linux 6.17.
@@ -419,7 +421,7 @@ pub fn load_object<'obj>(
         skel.progs.roost_switch.set_autoload(true);
     }
     scx_ops_load!(skel, roost_ops, uei).context(
-        "the kernel refuses the scheduler (-v shows what it says; 'scx_roost doctor' may know why)",
+        "the kernel rejects the scheduler (-v shows its messages; 'scx_roost doctor' may know the reason)",
     )
 }
 
@@ -513,15 +515,15 @@ mod tests {
             sysfs: "/nowhere".into(),
             ..Config::default()
         };
-        let told = || run(&config, stopper().1).unwrap_err().to_string();
+        let refusal = || run(&config, stopper().1).unwrap_err().to_string();
         let first = Alone::take().unwrap();
         for _ in 0..2 {
-            let refused = "this process runs a scheduler already: it can run one at a time";
-            assert_eq!(told(), refused);
+            let refused = "this process already runs a scheduler: it can run one at a time";
+            assert_eq!(refusal(), refused);
         }
         drop(first);
         for _ in 0..2 {
-            assert!(told().contains("/nowhere"), "{}", told());
+            assert!(refusal().contains("/nowhere"), "{}", refusal());
         }
     }
 

@@ -22,12 +22,12 @@ pub struct Uevents {
 
 impl Uevents {
     pub fn listen(bell: Bell) -> Result<Uevents> {
-        let socket = connect().context("cannot listen to the kernel's events")?;
+        let socket = connect().context("cannot receive the kernel's uevents")?;
         let (end, ended) = UnixStream::pair()?;
         let thread = Builder::new()
             .name("uevents".to_string())
             .spawn(move || follow(&socket, &ended, &bell))
-            .context("cannot start the thread that listens to the kernel's events")?;
+            .context("cannot start the thread that receives the kernel's uevents")?;
         Ok(Uevents {
             end: Some(end),
             thread: Some(thread),

@@ -22,7 +22,7 @@ impl Urgent {
         let before = match set_nice(MOST_URGENT) {
             Ok(()) => Some(own),
             Err(e) => {
-                debug!("loads at nice level {own}, because {MOST_URGENT} is refused: {e}");
+                debug!("loads at nice level {own}, cannot set {MOST_URGENT}: {e}");
                 None
             }
         };
@@ -33,7 +33,7 @@ impl Urgent {
 impl Drop for Urgent {
     fn drop(&mut self) {
         if let Some(Err(e)) = self.before.map(set_nice) {
-            debug!("nice level {MOST_URGENT} stays: {e}");
+            debug!("cannot leave nice level {MOST_URGENT}: {e}");
         }
     }
 }

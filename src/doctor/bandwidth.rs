@@ -40,7 +40,7 @@ fn strict(limited: Vec<String>, host: &Host) -> Check {
     let why = if host.tells_of_limits {
         "this kernel (PREEMPT_RT) has no timers for it"
     } else {
-        "this kernel does not tell of it"
+        "this kernel does not report it"
     };
     let found = format!("the CPU limit (cpu.max) of {groups} would not be enforced, because {why}");
     let fix = if host.tells_of_limits {
@@ -103,9 +103,9 @@ impl QuotaWalk {
     }
 
     /// A warning, if there is one, when the walk is complete.
-    pub fn told(self) -> Option<String> {
+    pub fn reported(self) -> Option<String> {
         let check = self.check();
-        (check.verdict == Verdict::Warn).then(|| check.told())
+        (check.verdict == Verdict::Warn).then(|| check.reported())
     }
 
     fn check(self) -> Check {
@@ -139,7 +139,7 @@ fn limit_percent(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ITEMS_TOLD;
+    use super::super::ITEMS_SHOWN;
     use super::*;
 
     #[test]
@@ -164,9 +164,13 @@ mod tests {
             parts += 1;
         }
         assert_eq!(parts, 4, "34 groups");
-        let told = walk.told().unwrap();
-        assert!(told.contains("of 30 control groups is"), "{told}");
-        assert_eq!(told.matches("% of a CPU").count(), ITEMS_TOLD, "{told}");
-        assert!(told.ends_with("; and 22 more"), "{told}");
+        let reported = walk.reported().unwrap();
+        assert!(reported.contains("of 30 control groups is"), "{reported}");
+        assert_eq!(
+            reported.matches("% of a CPU").count(),
+            ITEMS_SHOWN,
+            "{reported}"
+        );
+        assert!(reported.ends_with("; and 22 more"), "{reported}");
     }
 }

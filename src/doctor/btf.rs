@@ -12,8 +12,7 @@ use scx_utils::compat;
 use std::collections::BTreeSet;
 use std::mem::MaybeUninit;
 
-const FIX: &str =
-    "boot a kernel that is built with CONFIG_DEBUG_INFO_BTF=y and pahole 1.26 or later";
+const FIX: &str = "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y and pahole 1.26 or later";
 
 pub fn present(host: &Host) -> Option<Check> {
     // libbpf reads the BTF of the running kernel only.

@@ -25,7 +25,7 @@ pub fn sched_ext(host: &Host) -> Check {
     Check::fail(
         "sched_ext",
         format!("this kernel has no sched_ext: {}", why_none(host)),
-        "boot a kernel of 6.12 or later that is built with CONFIG_SCHED_CLASS_EXT=y",
+        "boot Linux 6.12 or later, built with CONFIG_SCHED_CLASS_EXT=y",
     )
 }
 
@@ -38,10 +38,10 @@ fn why_none(host: &Host) -> String {
     let mut number = || numbers.next().and_then(|n| n.parse::<u32>().ok());
     match number().zip(number()) {
         Some(version) if version >= FIRST => {
-            format!("Linux {release} is built without it, as Debian's 6.12 is")
+            format!("Linux {release} is built without it, like Debian's 6.12")
         }
         Some(_) => format!("Linux {release} is older than {}.{}", FIRST.0, FIRST.1),
-        None => "its release is not known".to_string(),
+        None => "its release is unknown".to_string(),
     }
 }
 
@@ -58,7 +58,7 @@ pub fn isolation(host: &Host) -> Check {
         Some(cpus) if by_boot => Check::fail(
             "isolation",
             format!(
-                "the kernel was booted with isolcpus=, which isolates CPUs {cpus}: it loads no sched_ext scheduler then"
+                "the kernel was booted with isolcpus=, which isolates CPUs {cpus}: such a kernel loads no sched_ext scheduler"
             ),
             "boot without isolcpus= and isolate CPUs by a cpuset partition (docs/reference/isolation.md)",
         ),
@@ -84,7 +84,7 @@ pub fn tracer(host: &Host) -> Check {
     Check::fail(
         "tracer",
         "the kernel has no function tracer",
-        "boot one that is built with CONFIG_FUNCTION_TRACER=y",
+        "boot one built with CONFIG_FUNCTION_TRACER=y",
     )
 }
 
@@ -95,7 +95,7 @@ pub fn privileges(host: &Host) -> Check {
         .and_then(|c| u64::from_str_radix(c.trim(), 16).ok())
         .unwrap_or(0);
     if let Some(kept) = Capabilities(caps).to_load() {
-        let found = format!("this user may load a scheduler, which then keeps {kept} alone");
+        let found = format!("this user may load a scheduler, which then keeps only {kept}");
         return Check::ok("privileges", found);
     }
     Check::fail(
@@ -116,7 +116,7 @@ pub fn attached(host: &Host) -> Check {
         .kernel_text("sched_ext/root/ops")
         .unwrap_or_else(|| "unknown".to_string());
     let found = format!("the sched_ext scheduler '{name}' is attached already (state {state})");
-    let fix = "stop it first, with 'scxctl stop' or Ctrl-C where it runs";
+    let fix = "stop it first, with 'scxctl stop', or with Ctrl-C in its terminal";
     if name.starts_with("roost_") {
         Check::warn("attached", found, fix)
     } else {

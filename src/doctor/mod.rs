@@ -23,7 +23,7 @@ use serde::Serialize;
 use std::fmt::Write;
 
 /// Items of a check that a line of the log or a condition lists, at most.
-const ITEMS_TOLD: usize = 8;
+const ITEMS_SHOWN: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -88,13 +88,13 @@ impl Check {
     }
 
     /// One line with the first items.
-    fn told(&self) -> String {
-        let told = self.items.len().min(ITEMS_TOLD);
-        let more = match self.items.len() - told {
+    fn reported(&self) -> String {
+        let shown = self.items.len().min(ITEMS_SHOWN);
+        let more = match self.items.len() - shown {
             0 => String::new(),
             n => format!("; and {n} more"),
         };
-        let items = listed(&self.items[..told], "; ", "");
+        let items = listed(&self.items[..shown], "; ", "");
         format!("{}{items}{more}", self.sentence())
     }
 
@@ -156,10 +156,10 @@ pub fn check_start(host: &Host, source: &CounterSource, ignore_cpu_max: bool) ->
         c.verdict == Verdict::Fail || (c.name == "attached" && c.verdict != Verdict::Ok)
     };
     if let Some(failed) = report.checks.iter().find(prevents) {
-        bail!("{}", failed.told());
+        bail!("{}", failed.reported());
     }
     for check in report.checks.iter().filter(|c| c.verdict == Verdict::Warn) {
-        let text = check.told();
+        let text = check.reported();
         match check.condition {
             Some(condition) => source.set_condition(condition, Some(text)),
             None => warn!("{text}"),
@@ -197,7 +197,7 @@ fn model(host: &Host) -> Vec<Check> {
         Check::ok("preferred", model.preference()),
     ];
     if let Some(odd) = several(&model.unreadable) {
-        let fix = "what they would say is taken for not known; report them with a copy";
+        let fix = "their values count as unknown; report this with a copy of the files";
         checks.push(Check::warn("files", odd, fix));
     }
     checks

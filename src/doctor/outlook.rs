@@ -87,7 +87,7 @@ impl Outlook {
     pub fn source(&self) -> String {
         match &self.freq_source {
             Some(file) => format!("{file}, or what ticks see if they see any"),
-            None => "only what ticks see, if they do; delay_migration wants them".to_string(),
+            None => "only what ticks see, if they do; delay_migration needs the files".to_string(),
         }
     }
 
@@ -109,7 +109,7 @@ impl Outlook {
     pub fn shared(&self) -> String {
         self.sharing.condition().unwrap_or_else(|| {
             format!(
-                "{}, no cache of several cores has but one",
+                "{}, no cache of several cores has only one",
                 count(self.sharing.domains, "frequency domain")
             )
         })
@@ -117,7 +117,7 @@ impl Outlook {
 
     pub fn preference(&self) -> String {
         if self.preferred.is_empty() {
-            return "none: the firmware ranks no core before another".to_string();
+            return "none: the firmware prefers no core".to_string();
         }
         let first = self.preferred.iter().take(MOST).map(u16::to_string);
         let first = first.collect::<Vec<_>>().join(" ");
@@ -136,7 +136,7 @@ impl Outlook {
             format!("{} {}{off}", s.name, s.exit_latency_us)
         };
         let states = self.idle_states.iter().map(state);
-        states.collect::<Vec<_>>().join(", ") + " us to leave"
+        states.collect::<Vec<_>>().join(", ") + " us exit latency"
     }
 }
 

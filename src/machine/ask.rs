@@ -36,7 +36,7 @@ impl<'a> Asker<'a> {
         let text = self.text(path).filter(|text| text != UNKNOWN)?;
         let number = text.parse().ok().filter(|&n| n > 0);
         if number.is_none() {
-            self.judge(path, &text, "a number is expected");
+            self.judge(path, &text, "expected a number");
         }
         number
     }
@@ -46,7 +46,7 @@ impl<'a> Asker<'a> {
         let text = self.text(path)?;
         let cpus = parse_spaced(&text);
         if cpus.is_none() {
-            self.judge(path, &text, "CPU numbers such as '0 1' are expected");
+            self.judge(path, &text, "expected CPU numbers such as '0 1'");
         }
         cpus
     }
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(ask.cpus("back"), None);
         assert_eq!(ask.text("bytes"), None);
         assert_eq!(ask.odd.len(), 4, "{:?}", ask.odd);
-        assert!(ask.odd[1].ends_with("garbage reads \"fast\": a number is expected"));
+        assert!(ask.odd[1].ends_with("garbage reads \"fast\": expected a number"));
         let all = several(&ask.odd).unwrap();
         assert!(all.ends_with("; and 3 more"), "{all}");
         assert_eq!(several(&[]), None);

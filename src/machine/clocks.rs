@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_always_late_gets_the_best() {
+    fn if_all_reads_are_late_the_best_is_taken() {
         let mut time = Duration::ZERO;
         let mut reads = 0;
         let clocks = between(|_| {

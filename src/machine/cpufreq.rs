@@ -55,12 +55,12 @@ impl CpuFreq {
     /// A sentence about what sets the frequencies.
     pub fn describe(&self) -> String {
         if self.governors.is_empty() {
-            return "no cpufreq: the machine sets its frequencies by itself".to_string();
+            return "no cpufreq: the hardware sets the frequencies".to_string();
         }
         let effect = if self.schedutil() {
             "--cpuperf auto follows each CPU's utilisation"
         } else {
-            "it does not listen to the scheduler, --cpuperf has no effect"
+            "it ignores the scheduler's requests, --cpuperf has no effect"
         };
         format!(
             "governor {}, driver {}: {effect}",

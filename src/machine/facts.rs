@@ -27,7 +27,7 @@ impl Machine {
     pub fn facts(&self) -> Result<Facts> {
         if self.nodes.len() > intf::MAX_NODES as usize {
             bail!(
-                "the machine has {} NUMA nodes, scx_roost handles {}: boot with numa=off, which makes one of them",
+                "the machine has {} NUMA nodes, scx_roost handles {}: boot with numa=off, which merges them into one",
                 self.nodes.len(),
                 intf::MAX_NODES
             );

@@ -26,7 +26,7 @@ pub fn cpulist(path: &Path) -> Result<Vec<u16>> {
     let text = text(path)?;
     parse_cpulist(&text).with_context(|| {
         format!(
-            "{} reads '{text}': a list of CPUs such as '0-3,8' is expected",
+            "{} reads '{text}': expected a list of CPUs such as '0-3,8'",
             path.display()
         )
     })
@@ -53,7 +53,7 @@ pub fn parse_cpulist(text: &str) -> Result<Vec<u16>> {
         cpus.extend(first..=last);
     }
     if !cpus.is_sorted_by(|a, b| a < b) {
-        bail!("its numbers do not ascend");
+        bail!("its numbers are not in ascending order");
     }
     Ok(cpus)
 }
@@ -117,7 +117,7 @@ mod tests {
         let error = |text| format!("{:#}", parse_cpulist(text).unwrap_err());
         assert!(error("x").contains("'x' is not a number"));
         assert!(error("3-1").contains("runs backwards"));
-        assert!(error("4,2").contains("do not ascend"));
+        assert!(error("4,2").contains("not in ascending order"));
         assert!(error("0-1024").contains("beyond the 1024 CPUs"));
         assert!(error("0-99999999999").contains("not a number"));
     }

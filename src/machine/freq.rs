@@ -44,10 +44,10 @@ impl FromStr for FreqSource {
             "cpufreq" => Ok(FreqSource::Cpufreq),
             "off" => Ok(FreqSource::Off),
             _ if !text.contains('/') => Err(format!(
-                "'{text}' is no source: auto, cpuperf, cpufreq, off or a folder's path with a / in it is expected"
+                "'{text}' is not a source: expected auto, cpuperf, cpufreq, off or a folder's path with a / in it"
             )),
             _ if !Path::new(text).is_dir() => Err(format!(
-                "'{text}' is no folder: one is expected whose files cpu0, cpu1 and so on hold a number of kHz"
+                "'{text}' is not a folder: expected one whose files cpu0, cpu1 and so on hold a number of kHz"
             )),
             _ => Ok(FreqSource::Folder(PathBuf::from(text))),
         }
@@ -75,7 +75,7 @@ pub struct FreqFiles {
 struct Open {
     files: Vec<Option<File>>,
     /// It was reported that this is no regular file.
-    told: Vec<bool>,
+    reported: Vec<bool>,
 }
 
 impl FreqFiles {
@@ -101,7 +101,7 @@ impl FreqFiles {
     fn new(name: String, of_kernel: bool, paths: Vec<PathBuf>) -> FreqFiles {
         let open = Open {
             files: paths.iter().map(|_| None).collect(),
-            told: vec![false; paths.len()],
+            reported: vec![false; paths.len()],
         };
         FreqFiles {
             name,
@@ -127,16 +127,16 @@ impl FreqFiles {
         let Ok(mut open) = self.open.try_lock() else {
             return (Vec::new(), None);
         };
-        let Open { files, told } = &mut *open;
+        let Open { files, reported } = &mut *open;
         let mut odd = Vec::new();
-        let each = self.paths.iter().zip(files).zip(told);
-        let each = each.map(|((path, file), told)| {
+        let each = self.paths.iter().zip(files).zip(reported);
+        let each = each.map(|((path, file), reported)| {
             if file.is_none() {
                 *file = match open_regular(path) {
                     Opened::File(file) => Some(file),
                     Opened::Missing => None,
                     Opened::Odd => {
-                        if !std::mem::replace(told, true) {
+                        if !std::mem::replace(reported, true) {
                             odd.push(path);
                         }
                         None
@@ -156,12 +156,12 @@ impl FreqFiles {
 fn complaint(odd: &[&PathBuf]) -> Option<String> {
     let (first, others) = odd.split_first()?;
     let others = match others.len() {
-        0 => "is no regular file".to_string(),
-        n => format!("and {n} more are no regular files"),
+        0 => "is not a regular file".to_string(),
+        n => format!("and {n} more are not regular files"),
     };
     let first = first.display();
     Some(format!(
-        "{first} {others}: what frequency the CPU has is not read there (see --freq-source)"
+        "{first} {others}: the CPU's frequency is not read there (see --freq-source)"
     ))
 }
 
@@ -210,8 +210,8 @@ mod tests {
         assert_eq!("off".parse(), Ok(FreqSource::Off));
         assert_eq!(path.parse(), Ok(FreqSource::Folder(dir.path().into())));
         for (wrong, why) in [
-            ("fast", "'fast' is no source"),
-            ("/no/where", "is no folder"),
+            ("fast", "'fast' is not a source"),
+            ("/no/where", "is not a folder"),
         ] {
             let error = wrong.parse::<FreqSource>().unwrap_err();
             assert!(error.contains(why), "{error}");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_read_anew_each_time() {
+    fn a_folder_is_read_again_each_time() {
         let dir = tempfile::tempdir().unwrap();
         let write = |cpu: usize, text: &str| {
             fs::write(dir.path().join(format!("cpu{cpu}")), text).unwrap();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_told_once_and_not_read() {
+    fn an_irregular_file_is_reported_once_and_not_read() {
         let dir = tempfile::tempdir().unwrap();
         let path = |cpu: usize| dir.path().join(format!("cpu{cpu}"));
         fs::write(path(0), "1000000\n").unwrap();
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(khz, [Some(1_000_000), None, None, None]);
         let odd = odd.unwrap();
         assert!(
-            odd.starts_with(path(1).to_str().unwrap()) && odd.contains("is no regular"),
+            odd.starts_with(path(1).to_str().unwrap()) && odd.contains("is not a regular"),
             "{odd}"
         );
         std::os::unix::fs::symlink("/dev/null", path(2)).unwrap();

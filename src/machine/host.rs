@@ -101,7 +101,7 @@ impl Host {
         })?;
         text.trim().parse().with_context(|| {
             format!(
-                "{} reads '{}', a number is expected",
+                "{} reads '{}': expected a number",
                 path.display(),
                 text.trim()
             )

@@ -83,7 +83,7 @@ mod tests {
     /// As acpi-cpufreq reports a Threadripper 3970X: boost to 4.5 GHz, and a table that ends at
     /// 3.7.
     #[test]
-    fn who_may_have_all_of_the_table_is_not_limited() {
+    fn a_limit_at_the_top_of_the_table_is_no_limit() {
         let dir = tempfile::tempdir().unwrap();
         let write = |file: &str, text: &str| {
             let path = dir.path().join(cpufreq_file(0, file));

@@ -102,7 +102,7 @@ mod tests {
         let read = || Modes::read(&host, &Policies::read(&host, 2), None);
         let mut last = read();
         assert_eq!(last.text(), "no governor");
-        for (path, text, told) in [
+        for (path, text, expected) in [
             (
                 "cpu1/cpufreq/scaling_governor",
                 "powersave\n",
@@ -137,7 +137,7 @@ mod tests {
             write(path, text);
             let now = read();
             assert_ne!(now, last, "{path}");
-            assert_eq!(now.text(), told);
+            assert_eq!(now.text(), expected);
             last = now;
         }
     }

@@ -132,7 +132,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn what_is_there_is_read_and_garbage_is_told() {
+    fn existing_files_are_read_and_garbage_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let write = |cpu: usize, name: &str, text: &str| {
             let path = dir.path().join(cpufreq_file(cpu, name));
@@ -160,7 +160,11 @@ mod tests {
         assert_eq!(first.related, [0, 1]);
         let second = policies.of(1).unwrap();
         assert_eq!((second.min_khz, second.max_khz), (None, Some(3_000_000)));
-        assert_eq!(second.related, [1], "who does not name itself is alone");
+        assert_eq!(
+            second.related,
+            [1],
+            "a CPU that does not name itself stands alone"
+        );
         assert!(policies.of(2).is_none() && policies.of(3).is_none());
         assert_eq!(policies.odd.len(), 1, "{:?}", policies.odd);
         assert_eq!(driver(&host, &[0, 1]).as_deref(), Some("amd-pstate-epp"));

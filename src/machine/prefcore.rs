@@ -25,7 +25,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn a_ranking_is_read_anew() {
+    fn a_ranking_is_read_again() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir
             .path()

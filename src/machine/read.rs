@@ -77,9 +77,9 @@ pub fn advice(error: &anyhow::Error) -> &'static str {
         .find_map(|e| Some(e.downcast_ref::<Error>()?.kind()));
     match kind {
         Some(ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            "give --sysfs a folder that holds what /sys holds, or mount sysfs on /sys"
+            "give --sysfs a folder with the content of /sys, or mount sysfs on /sys"
         }
-        Some(ErrorKind::PermissionDenied) => "run as a user who may read it",
+        Some(ErrorKind::PermissionDenied) => "run as a user with permission to read it",
         Some(_) => "check --sysfs",
         None => "check --sysfs, or report this with a copy of the file",
     }
@@ -88,13 +88,13 @@ pub fn advice(error: &anyhow::Error) -> &'static str {
 fn check_online(dir: &Path, possible: &[u16], online: &[u16]) -> Result<()> {
     if online.is_empty() {
         bail!(
-            "{}/online is empty: at least one CPU is expected",
+            "{}/online is empty: expected at least one CPU",
             dir.display()
         );
     }
     if let Some(cpu) = online.iter().find(|c| !possible.contains(c)) {
         bail!(
-            "{}/online names CPU {cpu}, which {0}/possible does not: it is expected to",
+            "{}/online names CPU {cpu}, but {0}/possible does not",
             dir.display()
         );
     }
@@ -189,14 +189,14 @@ fn read_threads(dir: &Path, cpu: u16, online: &[u16]) -> Result<Vec<u16>> {
         };
         if !threads.contains(&cpu) {
             bail!(
-                "{} does not name CPU {cpu} itself: it is expected to",
+                "{} does not name CPU {cpu} itself, as it must",
                 path.display()
             );
         }
         threads.retain(|c| online.contains(c));
         if threads.len() > intf::MAX_SMT as usize {
             bail!(
-                "{} names {} threads: a core of at most {} is expected",
+                "{} names {} threads: expected a core of at most {}",
                 path.display(),
                 threads.len(),
                 intf::MAX_SMT
@@ -216,7 +216,7 @@ fn check_threads(dir: &Path, places: &[Place]) -> Result<()> {
         for other in place.threads.iter().filter_map(|t| by_cpu.get(t)) {
             if other.threads != place.threads || other.llc != place.llc {
                 bail!(
-                    "{}: CPUs {} and {} are threads of one core: the same core_cpus_list, cache and node are expected",
+                    "{}: CPUs {} and {} are threads of one core: expected the same core_cpus_list, cache and node",
                     dir.display(),
                     place.cpu,
                     other.cpu
@@ -256,7 +256,7 @@ fn read_cache(dir: &Path, cpu: u16) -> Result<Option<Cache>> {
         let cpus = cpulist(&path)?;
         if !cpus.contains(&cpu) {
             bail!(
-                "{} does not name CPU {cpu} itself: it is expected to",
+                "{} does not name CPU {cpu} itself, as it must",
                 path.display()
             );
         }
@@ -282,7 +282,7 @@ fn read_capacity(path: &Path) -> Result<u16> {
     let valid = |c: &u16| (1..=intf::CAPACITY_SCALE as u16).contains(c);
     text.parse().ok().filter(valid).with_context(|| {
         format!(
-            "{} reads '{text}': a capacity of 1 to {} is expected",
+            "{} reads '{text}': expected a capacity of 1 to {}",
             path.display(),
             intf::CAPACITY_SCALE
         )

@@ -66,7 +66,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn counts_that_grow_are_told() {
+    fn growing_counts_are_reported() {
         let dir = tempfile::tempdir().unwrap();
         let write = |cpu: u16, file: &str, text: &str| {
             let folder = dir
@@ -87,11 +87,11 @@ mod tests {
         assert_eq!((first.since(&none), first.since(&first)), (None, None));
         write(1, "package_throttle_count", "1\n");
         write(2, "core_throttle_count", "9\n");
-        let told = Throttled { first: 1, cpus: 2 };
-        assert_eq!(read().since(&first), Some(told));
+        let reported = Throttled { first: 1, cpus: 2 };
+        assert_eq!(read().since(&first), Some(reported));
         write(1, "core_throttle_count", "0\n");
         write(2, "core_throttle_count", "0\n");
-        assert_eq!(read().since(&first), None, "it was set back");
+        assert_eq!(read().since(&first), None, "it was reset");
         let mut known = first.clone();
         known.follow(none);
         assert_eq!(known, first);

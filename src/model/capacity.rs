@@ -25,33 +25,33 @@ const LARGE: u16 = 20;
 
 /// The capacities in force, by CPU number: a fall counts at once, a rise after a while.
 pub struct Settled {
-    worth: Vec<u16>,
+    capacity: Vec<u16>,
     /// The last looks.
     seen: VecDeque<Vec<u16>>,
 }
 
 impl Settled {
-    pub fn new(worth: Vec<u16>) -> Settled {
+    pub fn new(capacity: Vec<u16>) -> Settled {
         Settled {
-            seen: std::iter::repeat_n(worth.clone(), LOOKS).collect(),
-            worth,
+            seen: std::iter::repeat_n(capacity.clone(), LOOKS).collect(),
+            capacity,
         }
     }
 
-    pub fn worth(&self) -> &[u16] {
-        &self.worth
+    pub fn capacity(&self) -> &[u16] {
+        &self.capacity
     }
 
     /// `now`: the capacity of each CPU.
     pub fn look(&mut self, now: Vec<u16>) {
         self.seen.pop_front();
         self.seen.push_back(now);
-        for (cpu, worth) in self.worth.iter_mut().enumerate() {
+        for (cpu, capacity) in self.capacity.iter_mut().enumerate() {
             let seen = || self.seen.iter().map(|look| look[cpu]);
             let (least, most) = (seen().min().unwrap_or(0), seen().max().unwrap_or(0));
-            let large = least + (*worth / LARGE).max(1) <= *worth;
-            if large || most < *worth || least > *worth {
-                *worth = least;
+            let large = least + (*capacity / LARGE).max(1) <= *capacity;
+            if large || most < *capacity || least > *capacity {
+                *capacity = least;
             }
         }
     }
@@ -61,9 +61,9 @@ impl Settled {
 pub fn limited(whole: &[u16], now: &[u16]) -> Option<String> {
     let less = |(whole, now): &(&u16, &u16)| now < whole;
     let both = || whole.iter().zip(now);
-    let (cpu, (_, worth)) = both().enumerate().find(|(_, c)| less(c))?;
+    let (cpu, (_, capacity)) = both().enumerate().find(|(_, c)| less(c))?;
     Some(format!(
-        "cpufreq holds {} below the highest frequency, CPU {cpu} to {worth} of {}: a power profile, or cooling (scaling_max_freq)",
+        "cpufreq keeps {} below the highest frequency, CPU {cpu} at {capacity} of {}: a power profile, or cooling (scaling_max_freq)",
         count(both().filter(less).count(), "CPU"),
         whole[cpu]
     ))
@@ -104,7 +104,7 @@ mod tests {
     fn counts(settled: &mut Settled, looks: &[u16]) -> Vec<u16> {
         let look = |&now: &u16| {
             settled.look(vec![now]);
-            settled.worth()[0]
+            settled.capacity()[0]
         };
         looks.iter().map(look).collect()
     }
@@ -127,7 +127,7 @@ mod tests {
         );
         assert_eq!(all, [1000, 600, 600, 600, 600, 600, 600, 600, 600]);
         assert_eq!(counts(&mut settled, &[1000, 800, 900, 1000])[3], 600);
-        assert_eq!(counts(&mut settled, &[1000]), [800], "the least of them");
+        assert_eq!(counts(&mut settled, &[1000]), [800], "the lowest of them");
     }
 
     #[test]
@@ -144,21 +144,21 @@ mod tests {
     fn an_offline_cpu_and_the_least_stay() {
         let mut settled = Settled::new(vec![0, 1]);
         settled.look(vec![0, 1]);
-        assert_eq!(settled.worth(), [0, 1]);
+        assert_eq!(settled.capacity(), [0, 1]);
     }
 
     #[test]
-    fn who_is_limited_is_told() {
+    fn a_limited_cpu_is_reported() {
         assert_eq!(limited(&[1024, 0], &[1024, 0]), None);
         let text = limited(&[1024, 1000, 0, 1024], &[1024, 250, 0, 1000]).unwrap();
         assert!(
-            text.contains("holds 2 CPUs below") && text.contains("CPU 1 to 250 of 1000"),
+            text.contains("keeps 2 CPUs below") && text.contains("CPU 1 at 250 of 1000"),
             "{text}"
         );
     }
 
     #[test]
-    fn an_offline_cpu_stays_nothing_and_who_is_not_limited_is_whole() {
+    fn an_offline_cpu_stays_at_zero_and_an_unlimited_one_at_its_capacity() {
         assert_eq!(capacities(&[0, 512], &[limit(1, 2)]), [0, 512]);
     }
 }

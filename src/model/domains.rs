@@ -47,7 +47,7 @@ impl Sharing {
             n => format!("{n} of {} last-level caches", self.llcs),
         };
         Some(format!(
-            "all CPUs of {which} have one frequency (related_cpus): delay_migration cannot help there"
+            "all CPUs of {which} share one frequency (related_cpus): delay_migration cannot help there"
         ))
     }
 }

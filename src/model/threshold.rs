@@ -320,10 +320,10 @@ mod tests {
         assert_eq!(told(1_050_000), 1_100_000);
         assert_eq!(told(1_150_000), 1_100_000, "the next bin");
         assert_eq!(told(1_150_000), 1_100_000);
-        assert_eq!(told(1_350_000), 1_100_000, "far, for one look");
+        assert_eq!(told(1_350_000), 1_100_000, "far away, for one look");
         assert_eq!(told(1_150_000), 1_100_000);
         assert_eq!(told(1_350_000), 1_100_000);
-        assert_eq!(told(1_350_000), 1_400_000, "far, for two");
+        assert_eq!(told(1_350_000), 1_400_000, "far away, for two looks");
         assert_eq!(told(1_050_000), 1_400_000);
         assert_eq!(told(1_050_000), 1_100_000);
     }

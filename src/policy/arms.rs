@@ -183,7 +183,7 @@ fn switched(base: FeatureSet, enable: &[String], disable: &[String]) -> Result<F
     // A sub-switch that was on before its feature was disabled stays, without effect or error.
     match features::orphans(set).find(|f| enable.iter().any(|e| e == f.name)) {
         Some(f) => bail!(
-            "feature '{}' needs '{}': enable that too, or not this",
+            "feature '{}' needs '{}': enable that too, or leave this out",
             f.name,
             f.parent
         ),
@@ -270,14 +270,14 @@ impl Arms {
     }
 
     pub fn everybody(&self) -> &Arm {
-        self.slots[0].as_ref().expect("there is always arm default")
+        self.slots[0].as_ref().expect("arm default always exists")
     }
 
     pub fn slot(&self, name: &str) -> Result<usize> {
         let found = self.iter().find(|(_, arm)| arm.name == name);
         found.map(|(i, _)| i).ok_or_else(|| {
             let names: Vec<&str> = self.iter().map(|(_, arm)| arm.name.as_str()).collect();
-            let text = format!("no arm '{name}': there are {}", names.join(", "));
+            let text = format!("no arm '{name}': expected one of {}", names.join(", "));
             refuse(libc::ENOENT, text)
         })
     }
@@ -300,7 +300,7 @@ impl Arms {
                 .find(|t| features::known_tunable(t).is_some_and(|t| t.machine_wide))
         {
             bail!(
-                "{machine_wide} is one for the whole machine: set it on arm {DEFAULT_ARM}, not on '{name}'"
+                "{machine_wide} applies to the whole machine: set it on arm {DEFAULT_ARM}, not on '{name}'"
             );
         }
         arm.settings = arm.settings.changed(change)?;
@@ -323,7 +323,7 @@ impl Arms {
         if self.slot(name).is_ok() {
             return Err(refuse(
                 libc::EEXIST,
-                format!("there is an arm '{name}' already: give another name"),
+                format!("arm '{name}' exists already: give another name"),
             ));
         }
         let settings = match preset {
@@ -331,7 +331,7 @@ impl Arms {
             None => self.everybody().settings.clone(),
         };
         let Some(slot) = self.slots.iter().position(Option::is_none) else {
-            let text = format!("there are {SLOTS} arms, which is all there can be: delete one");
+            let text = format!("there are {SLOTS} arms, the most that are possible: delete one");
             return Err(refuse(libc::ENOSPC, text));
         };
         self.slots[slot] = Some(Arm::new(name, settings));
@@ -340,7 +340,7 @@ impl Arms {
 
     pub fn delete(&mut self, name: &str) -> Result<usize> {
         if name == DEFAULT_ARM {
-            bail!("arm {DEFAULT_ARM} is everybody's and cannot be deleted");
+            bail!("arm {DEFAULT_ARM} is for all other tasks and cannot be deleted");
         }
         let slot = self.slot(name)?;
         self.slots[slot] = None;
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_changes_nothing_and_is_told_with_what_is_possible() {
+    fn an_invalid_change_is_refused_with_the_possible_values() {
         let mut arms = arms();
         for (text, expected) in [
             (
@@ -455,7 +455,7 @@ mod tests {
             ),
             (
                 r#"{"set":{"rescue-us":2000}}"#,
-                "rescue-us is one for the whole machine: set it on arm default, not on 'x'",
+                "rescue-us applies to the whole machine: set it on arm default, not on 'x'",
             ),
             (
                 r#"{"set":{"slice-us":900,"min-slice-us":901}}"#,
@@ -467,7 +467,7 @@ mod tests {
             assert!(error.starts_with(expected), "{error}");
         }
         let error = refusal(&mut arms, "y", r#"{"enable":["wide_idle"]}"#);
-        assert_eq!(error, "no arm 'y': there are default, x");
+        assert_eq!(error, "no arm 'y': expected one of default, x");
     }
 
     #[test]

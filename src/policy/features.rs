@@ -129,7 +129,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "lawall",
-        help: "the same as mainline: Lawall's patch is part of it since 5.10",
+        help: "the same as mainline, which has Lawall's patch since 5.10",
         features: MAINLINE,
     },
     Preset {
@@ -261,7 +261,7 @@ pub const SLICE: Tunable = Tunable {
     min: 100,
     max: 100_000,
     machine_wide: false,
-    help: "Time a task requests at once (by default at least --min-slice-us): shorter serves waiters sooner, longer switches less",
+    help: "Slice that a task requests (by default at least --min-slice-us): a shorter one lets waiters run sooner, a longer one causes fewer switches",
 };
 
 pub const MIN_SLICE: Tunable = Tunable {
@@ -272,8 +272,7 @@ pub const MIN_SLICE: Tunable = Tunable {
     min: 0,
     max: 100_000,
     machine_wide: false,
-    help: "Least slice of a task while others wait, and time that it runs before a wakeup may take the CPU \
-           (an eighth of it against a light task with burst_slice, none for a SCHED_IDLE task); by default at most --slice-us",
+    help: "Least slice of a task while others wait, and time for which it runs before a wakeup may preempt it (with burst_slice an eighth of it against a light task; none for a SCHED_IDLE task); by default at most --slice-us",
 };
 
 pub const RESCUE: Tunable = Tunable {
@@ -295,7 +294,7 @@ pub const MIGRATION_COST: Tunable = Tunable {
     min: 0,
     max: 100_000,
     machine_wide: true,
-    help: "A task that ran this recently is not stolen by an idle CPU (kernel: sysctl_sched_migration_cost); also the least run for which smt_spread moves a task, or time for which its CPU has been busy, the least time after which an idle core is vacant (core_first, smt_spread; ten times it is the most), and a bound of idle periods and of what a search costs",
+    help: "A task that ran this recently is not stolen by an idle CPU (kernel: sysctl_sched_migration_cost). smt_spread moves a task only after it has run, or its CPU has been busy, for this time. An idle core becomes vacant after this time to ten times it (core_first, smt_spread). It also bounds idle periods and the cost of a search",
 };
 
 pub const CLAIM_TTL: Tunable = Tunable {
@@ -306,7 +305,7 @@ pub const CLAIM_TTL: Tunable = Tunable {
     min: 50,
     max: 1_000_000,
     machine_wide: false,
-    help: "an older claim of an idle CPU counts for nothing",
+    help: "an older claim of an idle CPU is ignored",
 };
 
 pub const FITS_MARGIN: Tunable = Tunable {
@@ -317,7 +316,7 @@ pub const FITS_MARGIN: Tunable = Tunable {
     min: 0,
     max: 50,
     machine_wide: false,
-    help: "part of a CPU's capacity that a task may not fill up to be placed there; its second version has 20",
+    help: "part of a CPU's capacity that must stay free for a task to be placed there; the patch's second version has 20",
 };
 
 pub const FITS_RT: Tunable = Tunable {
@@ -328,7 +327,7 @@ pub const FITS_RT: Tunable = Tunable {
     min: 0,
     max: 1,
     machine_wide: false,
-    help: "whether real-time, deadline and interrupt time is taken off the capacity, as its second version does",
+    help: "whether real-time, deadline and interrupt time is subtracted from the capacity, as in the patch's second version",
 };
 
 pub const DELAY: Tunable = Tunable {
@@ -350,7 +349,7 @@ pub const FREQ_THRESHOLD: Tunable = Tunable {
     min: 0,
     max: u32::MAX,
     machine_wide: false,
-    help: "a CPU's frequency is low at this or less; auto is learnt for each CPU",
+    help: "a CPU's frequency is low at this value or below; auto learns a value for each CPU",
 };
 
 pub const TUNABLES: &[&Tunable] = &[
@@ -443,7 +442,7 @@ mod tests {
         }
         assert_eq!(
             CLAIM_TTL.helped(),
-            "With claim: an older claim of an idle CPU counts for nothing"
+            "With claim: an older claim of an idle CPU is ignored"
         );
     }
 

@@ -96,7 +96,7 @@ impl Found {
         });
         found.with_context(|| {
             format!(
-                "no cgroup {}: give the path of its folder, below where cgroup2 is mounted",
+                "no cgroup {}: give the path of its folder, below the mount point of cgroup2",
                 path.display()
             )
         })
@@ -172,7 +172,7 @@ impl Rules {
         let max = COMM_LEN as usize - 1;
         if glob.is_empty() || glob.len() > max || glob.contains('\0') {
             bail!(
-                "name '{glob}': the kernel's names of tasks have 1 to {max} bytes, and so has a pattern"
+                "name '{glob}': a pattern has 1 to {max} bytes, as the kernel's names of tasks have"
             );
         }
         self.add(Whom::Comm(glob.to_string()), slot, Means::Comm)
@@ -263,7 +263,7 @@ impl Rules {
 
     fn add(&mut self, whom: Whom, slot: usize, means: Means) -> Result<()> {
         if let Some(old) = self.rules.iter().find(|r| r.whom == whom) {
-            let text = format!("there is a rule {} already: delete it first", old.whom);
+            let text = format!("rule {} exists already: delete it first", old.whom);
             return Err(refuse(EEXIST, text));
         }
         let (kind, max) = match &whom {
@@ -274,7 +274,7 @@ impl Rules {
         let same = |r: &&Rule| std::mem::discriminant(&r.whom) == std::mem::discriminant(&whom);
         if self.rules.iter().filter(same).count() >= max {
             let text =
-                format!("there are {max} rules {kind}, which is all there can be: delete one");
+                format!("there are {max} rules {kind}, the most that are possible: delete one");
             return Err(refuse(ENOSPC, text));
         }
         self.rules.push(Rule { whom, slot, means });
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cgroup_that_is_made_anew_is_found_again() {
+    fn a_recreated_cgroup_is_found_again() {
         let (mut rules, dir) = (rules(), tempfile::tempdir().unwrap());
         let path = dir.path().join("a");
         std::fs::create_dir(&path).unwrap();
@@ -401,22 +401,22 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told() {
         let mut rules = rules();
-        let told = |result: Result<()>, part: &str| {
+        let refused = |result: Result<()>, part: &str| {
             let error = format!("{:#}", result.unwrap_err());
             assert!(error.contains(part), "{error}");
         };
         let looked_up = |path| Found::look_up(Path::new(path)).map(drop);
-        told(looked_up("/nowhere"), "no cgroup /nowhere: give");
-        told(looked_up("/tmp"), "it is not on cgroup2");
-        told(rules.add_comm("", 3), "1 to 15 bytes");
-        told(rules.add_comm("0123456789abcdef", 3), "1 to 15 bytes");
+        refused(looked_up("/nowhere"), "no cgroup /nowhere: give");
+        refused(looked_up("/tmp"), "it is not on cgroup2");
+        refused(rules.add_comm("", 3), "1 to 15 bytes");
+        refused(rules.add_comm("0123456789abcdef", 3), "1 to 15 bytes");
         rules.add_comm("a*", 3).unwrap();
-        told(rules.add_comm("a*", 0), "there is a rule --comm a* already");
-        told(rules.delete(&Whom::Pid(1)), "no rule --pid 1");
+        refused(rules.add_comm("a*", 0), "rule --comm a* exists already");
+        refused(rules.delete(&Whom::Pid(1)), "no rule --pid 1");
         for i in 1..MAX_COMM_RULES {
             rules.add_comm(&format!("n{i}"), 3).unwrap();
         }
-        told(rules.add_comm("more", 3), "there are 64 rules --comm");
+        refused(rules.add_comm("more", 3), "there are 64 rules --comm");
         rules.delete(&Whom::Comm("a*".into())).unwrap();
         rules.add_comm("more", 3).unwrap();
     }

@@ -31,7 +31,7 @@ pub fn change(name: &str) -> Result<Change> {
         match value {
             "on" => change.enable.push(name.to_string()),
             "off" => change.disable.push(name.to_string()),
-            _ => bail!("{name} is on or off, not {value}"),
+            _ => bail!("{name} must be on or off, not {value}"),
         }
     }
     Ok(change)

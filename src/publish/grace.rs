@@ -26,10 +26,10 @@ impl MapUpdate {
             ..Default::default()
         };
         let inner = MapHandle::create(MapType::Array, Some("roost_grace"), 4, 4, 1, &opts)
-            .context("the kernel makes no map")?;
+            .context("the kernel cannot create a map")?;
         opts.inner_map_fd = inner.as_fd().as_raw_fd() as u32;
         let outer = MapHandle::create(MapType::ArrayOfMaps, Some("roost_graces"), 4, 4, 1, &opts)
-            .context("the kernel makes no map of maps")?;
+            .context("the kernel cannot create a map of maps")?;
         Ok(MapUpdate { outer, inner })
     }
 }
@@ -39,6 +39,6 @@ impl Grace for MapUpdate {
         let fd = self.inner.as_fd().as_raw_fd().to_ne_bytes();
         self.outer
             .update(&0u32.to_ne_bytes(), &fd, MapFlags::ANY)
-            .context("cannot wait for the BPF programs that read the old policy")
+            .context("cannot wait for BPF programs that use the old policy")
     }
 }

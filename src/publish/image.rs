@@ -14,7 +14,7 @@ pub fn image(arms: &[arm], capacity: &[u16]) -> policy_image {
 /// is served like that until it asks for its arm again.
 pub fn image_of_rows(rows: &[Option<arm>], capacity: &[u16]) -> policy_image {
     let everybody = rows.first().copied().flatten();
-    let everybody = everybody.expect("there is an arm of everybody");
+    let everybody = everybody.expect("arm default always exists");
     assert!(rows.len() <= MAX_ARMS as usize, "{} arms", rows.len());
     policy_image {
         generation: 0,

@@ -249,7 +249,7 @@ impl SimArgs {
         let load = match workload.ends_with(".json") {
             true if settings.is_empty() => Load::rtapp(&text),
             true => Err(anyhow!(
-                "a file of rt-app has no params: --set is for workloads of our own"
+                "an rt-app file has no params: --set is for scx_roost's own workloads"
             )),
             false => self.own(&text, &settings),
         };
@@ -325,7 +325,7 @@ pub(super) fn text(workload: &str) -> Result<String> {
     }
     if !workload.contains(['.', '/']) {
         bail!(
-            "there is no workload {workload}; --list shows those there are, a file is given with its path, as ./{workload}"
+            "there is no workload {workload}; --list shows the workloads, a file needs its path, as in ./{workload}"
         );
     }
     fs::read_to_string(Path::new(workload))

@@ -32,11 +32,11 @@ pub fn bound(load: &Load, hardware: Hardware) -> Result<Measured> {
 fn tasks(load: &Load) -> Result<Vec<u64>> {
     ensure!(
         load.parallel,
-        "there is no oracle of this workload: its tasks wait for each other, and which placement is best is not known"
+        "there is no oracle of this workload: its tasks wait for each other, so the best placement is unknown"
     );
     ensure!(
         load.measure == Measure::Time && load.duration.is_none() && load.warmup == 0,
-        "there is an oracle of the time until all tasks have ended alone"
+        "there is an oracle only of the time until all tasks have ended"
     );
     let mut tasks = Vec::new();
     for group in &load.groups {
@@ -52,7 +52,7 @@ fn tasks(load: &Load) -> Result<Vec<u64>> {
                     None => bail!("there is no oracle of tasks whose work differs"),
                 },
                 Step::Exit => break,
-                _ => bail!("there is an oracle of tasks that run and end alone"),
+                _ => bail!("there is an oracle only of tasks that run and end"),
             }
         }
         tasks.extend((0..group.count).map(|_| work));

@@ -114,8 +114,8 @@ impl Params {
         if !(low..=high).contains(&value) {
             let of = &self.machine;
             match low == high {
-                true => bail!("{name} of {of} is {low} {unit}, and nothing else"),
-                false => bail!("{name} of {of} is from {low} to {high} {unit}, not {value}"),
+                true => bail!("{name} of {of} must be {low} {unit}"),
+                false => bail!("{name} of {of} must be {low} to {high} {unit}, not {value}"),
             }
         }
         param.value = value;
@@ -130,7 +130,7 @@ impl Params {
             .with_context(|| format!("--param {text}: NAME=VALUE was expected"))?;
         let value = value
             .parse()
-            .with_context(|| format!("--param {text}: {value} is no number"))?;
+            .with_context(|| format!("--param {text}: {value} is not a number"))?;
         self.set(name, value).with_context(told)
     }
 

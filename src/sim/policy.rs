@@ -19,11 +19,11 @@ pub const NAMES: [(&str, &str); 6] = [
     ("pinned", "eevdf on the first thread of each core alone"),
     (
         "cosmos",
-        "scx_cosmos' rules as source 003 had them, in code of our own",
+        "scx_cosmos' rules as of source 003, reimplemented",
     ),
     (
         "oracle",
-        "no scheduler: the best that can be, of workloads of which that is known",
+        "no scheduler: the best possible placement, for workloads where it is known",
     ),
 ];
 

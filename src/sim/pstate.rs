@@ -142,12 +142,12 @@ mod tests {
     }
 
     #[test]
-    fn who_counts_nothing_is_not_sampled() {
+    fn a_cpu_without_counts_is_not_sampled() {
         assert_eq!(states(&[10_000, 0, 0, 10_000]), [30, 30, 30, 21]);
     }
 
     #[test]
-    fn nobody_is_sampled_before_it_is_time() {
+    fn no_cpu_is_sampled_early() {
         let (mut driver, mut counted) = (driver(), Cycles::default());
         counted.ran(PERIOD - 1, LOWEST);
         driver.called(counted, PERIOD - 1, PERIOD);

@@ -48,7 +48,7 @@ fn open(path: &Path, trusts: &dyn Fn(u32) -> bool) -> Result<File> {
         }
         if !trusts(meta.uid()) {
             let text = format!(
-                "the link {} on the way there is of user {}, and root does not follow it",
+                "the link {} on the way there belongs to user {}, and root does not follow it",
                 name.display(),
                 meta.uid()
             );
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_followed_of_those_who_are_trusted() {
+    fn links_of_trusted_users_are_followed() {
         let base = tempfile::tempdir().unwrap();
         let base = base.path();
         fs::create_dir_all(base.join("a/b")).unwrap();
@@ -118,7 +118,10 @@ mod tests {
         }
         for path in ["near/b", "far"] {
             let refused = told(open(&base.join(path), &|_| false));
-            assert!(refused.contains("on the way there is of user"), "{refused}");
+            assert!(
+                refused.contains("on the way there belongs to user"),
+                "{refused}"
+            );
         }
         assert!(open(&base.join("a/b"), &|_| false).is_ok());
         assert!(told(opened("round")).contains("symbolic link"));

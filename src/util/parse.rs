@@ -21,7 +21,7 @@ pub fn group(text: &str) -> Result<u32, String> {
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let secs: f64 = text
         .parse()
-        .map_err(|_| "a number of seconds is expected".to_string())?;
+        .map_err(|_| "expected a number of seconds".to_string())?;
     if !(0.1..=3600.0).contains(&secs) {
         return Err("0.1 to 3600 seconds are possible".to_string());
     }

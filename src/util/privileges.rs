@@ -106,17 +106,17 @@ impl Access {
 /// ambient sets are empty. Without CAP_SETPCAP the bounding set cannot be emptied; then
 /// no_new_privs alone ensures this.
 pub fn shed(needed: Capabilities, wanted: &[Wanted]) -> Result<Capabilities> {
-    let own = permitted().context("cannot read the own capabilities")?;
+    let own = permitted().context("cannot read this process's capabilities")?;
     let mut kept = own.to_load().unwrap_or_default().with(own.and(needed));
     empty_bounding_set();
     // A kernel without ambient capabilities (before 4.3) has no sched_ext either.
     prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL as u64)
         .context("cannot clear the ambient capabilities")?;
-    set(kept, own).context("cannot give up capabilities")?;
+    set(kept, own).context("cannot drop capabilities")?;
     for one in wanted.iter().filter(|one| !may(one)) {
         kept = kept.with(own.and(one.access.instead()));
     }
-    set(kept, kept).context("cannot give up capabilities")?;
+    set(kept, kept).context("cannot drop capabilities")?;
     prctl(libc::PR_SET_NO_NEW_PRIVS, 1).context("cannot set no_new_privs")?;
     Ok(kept)
 }

@@ -39,7 +39,7 @@ impl User {
         };
         ensure!(
             own == 0,
-            "only root runs a command as {}: run it with sudo",
+            "only root can run a command as {}: use sudo",
             user.name.display()
         );
         Ok(Some(user))
@@ -76,7 +76,7 @@ impl User {
         match user? {
             (_, Some(user)) => Ok(Some(user)),
             (name, None) => {
-                bail!("{name} does not say which user called: unset it, or name a user by --user")
+                bail!("{name} does not name the invoking user: unset it, or name a user by --user")
             }
         }
     }
@@ -89,7 +89,7 @@ impl User {
         let number = |text: Option<OsString>| text?.to_str()?.parse::<u32>().ok();
         let [Some(uid), Some(gid)] = said.map(number) else {
             bail!(
-                "SUDO_UID and SUDO_GID do not say who called sudo: unset both, or name a user by --user"
+                "SUDO_UID and SUDO_GID do not name the invoking user: unset both, or name a user by --user"
             );
         };
         let name = std::env::var("SUDO_USER").unwrap_or_default();
@@ -100,7 +100,7 @@ impl User {
     fn new(uid: u32, gid: u32, name: OsString, home: Option<OsString>) -> Result<User> {
         let text = CString::new(name.as_bytes())?;
         let groups = getgrouplist(&text, Gid::from_raw(gid))
-            .map_err(|_| anyhow!("the groups of {} cannot be told", name.display()))?;
+            .map_err(|_| anyhow!("cannot find the groups of {}", name.display()))?;
         Ok(User {
             uid,
             gid,
@@ -169,7 +169,7 @@ pub fn give_back(made: &File, path: &Path) {
     });
     if let Err(e) = given {
         eprintln!(
-            "warning: cannot give {} to who called this: {e:#}",
+            "warning: cannot give {} to the invoking user: {e:#}",
             path.display()
         );
     }

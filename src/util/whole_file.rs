@@ -49,7 +49,10 @@ pub fn reopen(path: &Path) -> Result<File> {
     let file = folder::at(&spot.folder, &spot.name, flags, Mode::empty())?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(Error::new(ErrorKind::InvalidInput, "it is no plain file")),
+        false => Err(Error::new(
+            ErrorKind::InvalidInput,
+            "it is not a plain file",
+        )),
     }
 }
 

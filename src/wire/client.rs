@@ -34,14 +34,14 @@ pub fn ask(path: &Path, op: &Op) -> Result<Value> {
     if answer.is_empty() {
         written.and(taken).with_context(|| {
             format!(
-                "no answer from the scheduler at {}: see in its log whether it runs",
+                "no answer from the scheduler at {}: check in its log that it runs",
                 path.display()
             )
         })?;
     }
     let answer: Value = serde_json::from_str(&answer).with_context(|| {
         format!(
-            "the scheduler at {} went away: see its log, and ask again",
+            "the scheduler at {} closed the connection: see its log, and try again",
             path.display()
         )
     })?;
@@ -59,10 +59,12 @@ fn unreachable(path: &Path, kind: ErrorKind, e: &std::io::Error) -> anyhow::Erro
     let path = path.display();
     match kind {
         kind if is_absent(kind) => {
-            anyhow!("no scheduler is controlled at {path}: start scx_roost, or give its --ctl-path")
+            anyhow!(
+                "no scheduler has its control socket at {path}: start scx_roost, or give its --ctl-path"
+            )
         }
         ErrorKind::PermissionDenied => anyhow!(
-            "you may not write to {path}: be root, or of the group that scx_roost was given with --ctl-group"
+            "no permission to write to {path}: run as root, or as a user of the group given by the scheduler's --ctl-group"
         ),
         _ => anyhow!("cannot reach the scheduler at {path}: {e}: give its --ctl-path"),
     }

@@ -231,7 +231,7 @@ impl Purpose {
         };
         if !meta.file_type().is_socket() {
             bail!(
-                "{} exists and is no socket: remove it or give another {option}",
+                "{} exists and is not a socket: remove it or give another {option}",
                 path.display()
             );
         }
@@ -242,9 +242,9 @@ impl Purpose {
                 path.display()
             ),
             Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
-                fs::remove_file(path).map_err(|e| self.refused("replace the dead", path, &e))
+                fs::remove_file(path).map_err(|e| self.refused("replace the stale", path, &e))
             }
-            Err(e) => Err(self.refused("tell who serves the", path, &e)),
+            Err(e) => Err(self.refused("find out which process serves the", path, &e)),
         }
     }
 
@@ -364,7 +364,7 @@ fn listen(listener: &UnixListener, shared: &Arc<Shared>) {
             .map_err(Into::into)
             .and_then(|s| welcome(id as u64, s, shared));
         if let Err(e) = accepted {
-            warn!("{}: a client was not served: {e:#}", shared.purpose.name);
+            warn!("{}: cannot serve a client: {e:#}", shared.purpose.name);
             // For example without file descriptors left: do not spin.
             thread::sleep(Duration::from_millis(100));
         }
@@ -374,7 +374,7 @@ fn listen(listener: &UnixListener, shared: &Arc<Shared>) {
 fn welcome(id: u64, mut stream: UnixStream, shared: &Arc<Shared>) -> Result<()> {
     stream.set_write_timeout(Some(LINE_TIME))?;
     if !shared.admit(id, &stream) {
-        let text = format!("{CLIENTS_MAX} clients are served already");
+        let text = format!("all {CLIENTS_MAX} connections are in use");
         // A client that has gone already must not delay the next one.
         let _ = send(&mut stream, Err(refuse(libc::EBUSY, text)));
         return Ok(());
@@ -384,7 +384,10 @@ fn welcome(id: u64, mut stream: UnixStream, shared: &Arc<Shared>) -> Result<()> 
     let place = Place { id, shared };
     spawn(&name, move || {
         if let Err(e) = serve(stream, &place.shared) {
-            debug!("{}: a client left: {e:#}", place.shared.purpose.name);
+            debug!(
+                "{}: a client disconnected: {e:#}",
+                place.shared.purpose.name
+            );
         }
     })
 }

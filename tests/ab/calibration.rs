@@ -67,7 +67,7 @@ fn allowed(nominal: f64) -> u64 {
 const DIFFERENT: [Verdict; 2] = [Verdict::Better, Verdict::Worse];
 
 #[test]
-fn nothing_is_seldom_told_apart_from_nothing() {
+fn equal_variants_are_rarely_called_different() {
     for noise in ALL {
         for blocks in [6, 12, 30] {
             let found = count(noise, &[1.0; 2], &rule(Plan::Fixed(blocks)), &DIFFERENT);

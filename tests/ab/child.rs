@@ -86,11 +86,11 @@ fn moves_to_other_cpus_are_counted_where_the_kernel_lets_us() {
 fn what_fails_says_how() {
     assert_eq!(
         told("echo no luck >&2; exit 3"),
-        "the command failed (exit status: 3), and said last: no luck"
+        "the command failed (exit status: 3); its last output: no luck"
     );
     assert_eq!(
         told("echo so far; kill -SEGV $$"),
-        "the command failed (signal: 11 (SIGSEGV)), and said last: so far"
+        "the command failed (signal: 11 (SIGSEGV)); its last output: so far"
     );
     assert_eq!(told("exit 1"), "the command failed (exit status: 1)");
     let missing = |word: &str| {
@@ -108,7 +108,7 @@ fn what_fails_says_how() {
     assert_eq!(
         missing("sleep 1"),
         format!(
-            "the command 'sleep 1' {none}; that is one word: quote each by itself, or write sh -c 'sleep 1'"
+            "the command 'sleep 1' {none}; that is one word: quote each word by itself, or write sh -c 'sleep 1'"
         )
     );
 }
@@ -164,7 +164,7 @@ fn what_forks_away_or_daemonises_is_found_and_ended() {
     ] {
         let told = told(script);
         assert!(
-            told.starts_with("the command ended and left processes behind"),
+            told.starts_with("the command ended and left processes running"),
             "{told}"
         );
         assert!(told.contains("sleep (") && told.contains(how), "{told}");
@@ -232,7 +232,7 @@ fn energy_is_the_packages_and_counters_wrap() {
 }
 
 #[test]
-fn who_does_not_end_is_not_waited_for_without_end() {
+fn waiting_for_a_stuck_process_ends() {
     let _alone = alone();
     let mut child = std::process::Command::new("sleep")
         .arg("7666")

@@ -218,7 +218,7 @@ fn a_workload_of_a_suite_is_run_until_the_suite_can_tell() {
 }
 
 #[test]
-fn who_cannot_tell_anything_is_told_before_and_behind() {
+fn too_few_blocks_are_reported_before_and_after() {
     let typed = |n: &str, variants: &str| {
         let words = format!("ab --suite placement -n {n} --variant mainline {variants}");
         let typed = Typed::parse_from(words.split(' '));
@@ -228,7 +228,7 @@ fn who_cannot_tell_anything_is_told_before_and_behind() {
     assert_eq!(
         told.as_deref(),
         Some(
-            "8 blocks are too few to tell of a difference in 7 comparisons, whatever comes out: -n 9 is the least that can"
+            "8 blocks are too few to find a difference in 7 comparisons, whatever is measured: give -n 9 or more"
         )
     );
     for (n, enough) in [("9", true), ("auto", true), ("auto:24", true), ("6", false)] {

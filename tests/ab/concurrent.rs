@@ -10,7 +10,7 @@ use clap::Parser;
 use scx_roost::ab::analysis;
 use scx_roost::ab::args::AbArgs;
 use scx_roost::ab::child::{Failure, Workload, become_subreaper, run_at_once};
-use scx_roost::ab::concurrent::{Sides, takes};
+use scx_roost::ab::concurrent::{Sides, check};
 use scx_roost::ab::metric::Measured;
 use scx_roost::ab::report::Report;
 use scx_roost::ab::report::html::html;
@@ -58,38 +58,38 @@ fn sides_are_whole_caches() {
     let one = sides(&[8], None).unwrap_err();
     assert_eq!(
         one,
-        "--concurrent puts each copy on last-level caches of its own, and this machine has one"
+        "--concurrent puts each copy on its own last-level caches, and this machine has only one"
     );
     let odd = sides(&[6, 2], None).unwrap_err();
     assert!(
-        odd.ends_with("with as many CPUs, and no two of this machine have"),
+        odd.ends_with("with equally many CPUs, and this machine has no two such caches"),
         "{odd}"
     );
 }
 
 #[test]
-fn who_cannot_run_beside_is_refused() {
+fn variants_that_cannot_run_side_by_side_are_refused() {
     let refused = |names: &[&str]| {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-        takes(&parse_all(&names).unwrap()).map_err(|e| e.to_string())
+        check(&parse_all(&names).unwrap()).map_err(|e| e.to_string())
     };
     assert_eq!(refused(&TWO), Ok(()));
     for (names, told) in [
         (
             &["mainline", "eevdf"][..],
-            "eevdf is the kernel's own scheduler, which has the machine alone: variants that run at once are arms of scx_roost",
+            "eevdf is the kernel's own scheduler, which schedules the whole machine: variants that run at once are arms of scx_roost",
         ),
         (
             &["scx:a", "mainline"][..],
-            "scx:a is another scheduler, which has the machine alone: variants that run at once are arms of scx_roost",
+            "scx:a is another scheduler, which schedules the whole machine: variants that run at once are arms of scx_roost",
         ),
         (
             &["mainline", "roost", "roy-v7"][..],
-            "--concurrent compares two variants, and 3 are given",
+            "--concurrent compares two variants, but 3 are given",
         ),
         (
             &["mainline", "roost@cpus=0"][..],
-            "roost@cpus=0 has CPUs of its own, and --concurrent gives it those of a side",
+            "roost@cpus=0 sets its own CPUs, but --concurrent assigns it those of a side",
         ),
     ] {
         assert_eq!(refused(names).unwrap_err(), told);
@@ -185,7 +185,7 @@ fn sides_are_swapped_in_each_block_and_a_faster_side_cancels() {
 
 /// The machine went down between the two lines of a pair.
 #[test]
-fn who_ran_beside_nobody_is_run_again() {
+fn a_copy_that_ran_alone_is_repeated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r");
     let header = beside(Plan::Fixed(6));
@@ -336,7 +336,7 @@ fn two_commands_run_at_once_and_each_has_its_numbers() {
 
 /// The commands are kept to their CPUs by affinity, which they can change.
 #[test]
-fn who_goes_to_the_other_side_is_found() {
+fn a_process_on_the_other_side_is_found() {
     let Some(cgroup) = crate::real::own_cgroup() else {
         return;
     };
@@ -360,14 +360,14 @@ fn who_goes_to_the_other_side_is_found() {
     assert_eq!(stays.unwrap().len(), 2);
     let told = strays.unwrap_err().to_string();
     assert!(
-        told.starts_with("sleep, of a copy that is kept to CPUs 1, may run on others"),
+        told.starts_with("sleep, of a copy restricted to CPUs 1, may run on others"),
         "{told}"
     );
     assert!(!lives("7673"));
 }
 
 #[test]
-fn migrations_are_told_apart() {
+fn migrations_are_counted_per_copy() {
     let moves = "for i in 1 2 3 4 5 6; do taskset -cp 0 $$ >&2; taskset -cp 1 $$ >&2; done";
     if std::thread::available_parallelism().unwrap().get() < 2 {
         println!("skip: one CPU");
@@ -393,13 +393,13 @@ fn where_one_fails_the_other_is_ended() {
         .to_string();
     assert_eq!(
         told,
-        "the command failed (exit status: 3), and said last: no luck"
+        "the command failed (exit status: 3); its last output: no luck"
     );
     assert!(begin.elapsed() < Duration::from_secs(10));
     assert!(!lives("7671"));
     let left = at_once("setsid sleep 7672 & exit 0", "sleep 0.1")
         .unwrap_err()
         .to_string();
-    assert!(left.contains("left processes behind"), "{left}");
+    assert!(left.contains("left processes running"), "{left}");
     assert!(!lives("7672"));
 }

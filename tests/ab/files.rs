@@ -29,7 +29,7 @@ fn text() -> String {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
-fn what_is_broken_is_told_in_a_sentence() {
+fn a_broken_file_is_reported_in_a_sentence() {
     let text = text();
     let replaced = |from: &str, to: &str| {
         assert!(text.contains(from), "{from} in {text}");
@@ -38,11 +38,11 @@ fn what_is_broken_is_told_in_a_sentence() {
     let line = |at: usize| text.lines().nth(at).unwrap().to_string() + "\n";
     let cases = [
         (String::new(), "it is empty"),
-        ("hello\n".into(), "it is no result file of scx_roost ab"),
-        ("{}\n".into(), "it is no result file of scx_roost ab"),
+        ("hello\n".into(), "it is not a result file of scx_roost ab"),
+        ("{}\n".into(), "it is not a result file of scx_roost ab"),
         (
             "{\"format\":\"scx_roost ab 9\"}\n".into(),
-            "it is of the format 'scx_roost ab 9', and this version reads 'scx_roost ab 1'",
+            "it has the format 'scx_roost ab 9', but this version reads 'scx_roost ab 1'",
         ),
         (
             "{\"format\":\"scx_roost ab 1\"}\n".into(),
@@ -80,14 +80,11 @@ fn what_is_broken_is_told_in_a_sentence() {
             replaced("\"scope\":\"machine\"", "\"scope\":\"moon\""),
             "line 1: unknown variant `moon`",
         ),
-        (line(0) + "[]\n", "line 2: it is no run"),
-        (
-            line(0) + &line(2),
-            "line 2: it is run 1, and 0 was expected",
-        ),
+        (line(0) + "[]\n", "line 2: it is not a run"),
+        (line(0) + &line(2), "line 2: it is run 1, expected 0"),
         (
             replaced("\"variant\":\"mainline\"", "\"variant\":\"roost\""),
-            "line 2: run 0 is of roost, and mainline has its turn",
+            "line 2: run 0 is of roost, expected mainline",
         ),
         (
             replaced("\"wall\":", "\"wail\":"),
@@ -95,7 +92,7 @@ fn what_is_broken_is_told_in_a_sentence() {
         ),
         (
             text.clone() + &line(14).replace("\"number\":13", "\"number\":14"),
-            "line 16: there are 14 runs, and it is one more",
+            "line 16: there are only 14 runs, and it is one more",
         ),
     ];
     let folder = tempfile::tempdir().unwrap();
@@ -146,7 +143,7 @@ fn one_process_writes_a_file() {
         "{:#}",
         ResultFile::resume(&path, &header).map(|_| ()).unwrap_err()
     );
-    assert!(error.starts_with("another process writes "), "{error}");
+    assert!(error.starts_with("another process is writing "), "{error}");
     drop(first);
     ResultFile::resume(&path, &header).unwrap();
 }
@@ -199,7 +196,7 @@ fn a_comparison_goes_on_where_it_was_begun() {
 
 /// After a crash before the first line was complete, the file is started again.
 #[test]
-fn a_file_without_its_first_line_is_gone_on_with() {
+fn a_file_without_its_first_line_is_started_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r");
     let header = header(&TWO, Plan::Fixed(6));
@@ -222,7 +219,7 @@ fn a_file_without_its_first_line_is_gone_on_with() {
 }
 
 #[test]
-fn what_is_shared_names_nobody() {
+fn a_shared_file_names_no_user() {
     let secret = "regex:project-x took ([0-9.]+)";
     let scx = [
         "scx:/home/me/bin/scx_lavd --password",
@@ -274,7 +271,7 @@ fn what_could_not_be_read_again_is_not_written() {
     recorded.header.rule.margin = -1.0;
     let error = format!("{:#}", lines(&recorded).unwrap_err());
     assert!(
-        error.starts_with("what would be written cannot be read again"),
+        error.starts_with("the file that would be written cannot be read back"),
         "{error}"
     );
 }

@@ -43,9 +43,9 @@ fn for_the_machine_it_is_a_start() {
     assert!(matches!(read(set), Command::Ctl { .. }));
     let text = lasting.text();
     for part in [
-        "To have it now, as root, for all tasks, as it was measured:\n  scx_roost --preset",
+        "To apply it now for all tasks, as it was measured, run as root:\n  scx_roost --preset",
         "/etc/systemd/system/scx_roost.service.d/tune.conf (mkdir -p its folder), and then: systemctl daemon-reload",
-        "add what else 'systemctl cat scx_roost' shows there",
+        "add the other options that 'systemctl cat scx_roost' shows",
         "\n  [Service]\n  ExecStart=\n  ExecStart=/usr/local/bin/scx_roost --preset",
     ] {
         assert!(text.contains(part), "{part} in {text}");
@@ -64,11 +64,11 @@ fn for_the_machine_the_workload_has_its_rule_too() {
     assert_eq!(game.alone.as_deref(), Some(&alone));
     let text = game.text();
     let (_, text) = text
-        .split_once("For this workload alone, which was not measured:\n")
+        .split_once("These commands, not measured, apply it to this workload alone:\n")
         .unwrap();
     for part in [
         "  scx_roost ctl rules add --comm game --arm game\n",
-        "For all that the command starts, start it each time by\n  scx_roost exec --arm game -- game --demo\n",
+        "To cover everything that the command starts, start it each time by\n  scx_roost exec --arm game -- game --demo\n",
         "/scx_roost.service.d/tune-game.conf",
     ] {
         assert!(text.contains(part), "{part} in {text}");
@@ -79,11 +79,11 @@ fn for_the_machine_the_workload_has_its_rule_too() {
     for (found, why) in [
         (
             "mainline+migration-cost-us=900",
-            "migration-cost-us, which is of the machine",
+            "migration-cost-us, which applies to the whole machine",
         ),
         (
             "mainline+avg_idle=off",
-            "differ in avg_idle, which is of the machine",
+            "differ in avg_idle, which applies to the whole machine",
         ),
     ] {
         let command = ["game".to_string()];
@@ -91,7 +91,7 @@ fn for_the_machine_the_workload_has_its_rule_too() {
         assert_eq!(wide.alone, None);
         let text = wide.text();
         assert!(
-            text.contains("cannot be for this workload alone: ") && text.contains(why),
+            text.contains("cannot apply to this workload alone: ") && text.contains(why),
             "{text}"
         );
     }
@@ -128,12 +128,12 @@ fn for_a_command_it_is_an_arm_with_a_rule() {
     }
     let text = lasting.text();
     for part in [
-        "as long as the scheduler runs:\n  scx_roost ctl arms add",
-        "The rule is for threads of that name: not for those that the program names itself, nor for what it starts by other names.\n",
-        "start the base first; where there is an arm of that name already, take it away first, with its rules:\n  scx_roost --preset mainline",
+        "until the scheduler ends, run as root:\n  scx_roost ctl arms add",
+        "The rule applies to threads of that name: not to threads that the program renames, nor to programs of other names that it starts.\n",
+        "start the base first; if an arm of that name exists, delete it first, with its rules:\n  scx_roost --preset mainline",
         "\n  scx_roost ctl rules del --comm game\n  scx_roost ctl arms del game\n",
         "start it each time by\n  scx_roost exec --arm game -- ",
-        "make this file\n/etc/systemd/system/scx_roost.service.d/tune-game.conf (",
+        "create this file\n/etc/systemd/system/scx_roost.service.d/tune-game.conf (",
         "Another workload's file may be beside it",
         "  ExecStartPost=",
     ] {
@@ -153,10 +153,10 @@ fn an_arm_that_is_its_preset_is_not_changed() {
 #[test]
 fn a_name_that_many_have_gets_no_rule() {
     for (command, why) in [
-        ("bash -c x", "bash is a shell; others"),
+        ("bash -c x", "bash is a shell: unrelated"),
         (
             "/usr/bin/env game",
-            "env is a program that runs others; others",
+            "env is a program that runs others: unrelated",
         ),
         ("sudo game", "sudo is a program that runs others"),
         ("nice game", "nice is"),

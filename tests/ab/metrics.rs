@@ -42,14 +42,14 @@ fn a_direction_is_said_for_one_or_for_all_that_is_printed() {
 }
 
 #[test]
-fn what_is_no_metric_is_told_with_what_is() {
+fn an_unknown_metric_is_refused_with_the_known_ones() {
     assert_eq!(
         error("time"),
         "unknown metric 'time': expected one of wall, user, system, max-rss, context-switches, migrations, energy, wakeup-p50, \
          wakeup-p99, regex:PATTERN or json:/POINTER"
     );
     assert!(error("regex:(").contains("unclosed group"));
-    assert!(error("regex:(a)(b)").contains("it has 2 groups, and one is the number"));
+    assert!(error("regex:(a)(b)").contains("it has 2 groups, but one must be the number"));
     assert!(error("json:ops").contains("begins with a slash"));
 }
 
@@ -63,11 +63,11 @@ fn the_last_match_is_the_number() {
     assert_eq!(printed(r"regex:\d+", "7 and 8"), Ok(8.0));
     assert_eq!(
         printed(pattern, "nothing\n"),
-        Err("the command printed nothing that '([0-9.]+) ops/s' matches".into())
+        Err("the command's output has no match for '([0-9.]+) ops/s'".into())
     );
     assert_eq!(
         printed("regex:took (.*)", "took long"),
-        Err("'took (.*)' matched 'long', which is no number".into())
+        Err("'took (.*)' matched 'long', which is not a number".into())
     );
     assert!(printed("regex:(.*)", "inf").is_err());
 }
@@ -79,7 +79,11 @@ fn a_number_may_be_among_the_errors() {
     assert_eq!(printed_beside(regex, "5 apples\n", "took 5\n"), Ok(5.0));
     assert_eq!(printed_beside(regex, "took 4\n", "took 5\n"), Ok(4.0));
     let wrong = printed_beside("regex:took (.*)", "took long\n", "took 5\n");
-    assert!(wrong.unwrap_err().ends_with("'long', which is no number"));
+    assert!(
+        wrong
+            .unwrap_err()
+            .ends_with("'long', which is not a number")
+    );
     let json = |output| printed_beside("json:/n", output, "{\"n\": 3}\n");
     assert_eq!(json("5 apples"), Ok(3.0));
     assert_eq!(json("{\"m\": 1}"), Ok(3.0));
@@ -87,10 +91,10 @@ fn a_number_may_be_among_the_errors() {
 }
 
 #[test]
-fn what_nearly_matches_is_told_with_how_it_would() {
+fn a_near_match_gets_a_hint() {
     assert_eq!(
         printed("regex:^took ([0-9]+)$", "begin\ntook 5\n"),
-        Err("the command printed nothing that '^took ([0-9]+)$' matches: ^ and $ are of lines where the pattern begins with (?m)".into())
+        Err("the command's output has no match for '^took ([0-9]+)$': ^ and $ match at lines if the pattern begins with (?m)".into())
     );
     assert_eq!(
         printed("regex:(?m)^took ([0-9]+)$", "begin\ntook 5\n"),
@@ -98,7 +102,7 @@ fn what_nearly_matches_is_told_with_how_it_would() {
     );
     assert_eq!(
         printed("regex:took ([0-9,]+)", "took 1,234\n"),
-        Err("'took ([0-9,]+)' matched '1,234', which is no number: a comma may be of thousands or of decimals, and there must be none".into())
+        Err("'took ([0-9,]+)' matched '1,234', which is not a number: a comma is ambiguous (thousands or decimals), so the number must have none".into())
     );
 }
 
@@ -120,7 +124,7 @@ fn json_has_its_lines_for_itself() {
         "starting\n{\n  \"n\": 1,\n  \"ratio\": NaN,\n  \"runs\": [\n    {\"n\": 3}\n  ]\n}\n";
     assert_eq!(
         printed("json:/n", broken).unwrap_err(),
-        "the JSON that the command printed is broken in line 4 of its output"
+        "the JSON that the command printed is invalid in line 4 of its output"
     );
 }
 
@@ -134,12 +138,9 @@ fn json_is_all_that_was_printed_or_its_last_line() {
     assert_eq!(printed("json:/n", "{\"n\": \"4.5\"}"), Ok(4.5));
     let told = |output| printed("json:/n", output).unwrap_err();
     assert_eq!(told("5 apples"), "the command printed no JSON");
-    assert_eq!(
-        told("{}"),
-        "there is no /n in the JSON that the command printed"
-    );
+    assert_eq!(told("{}"), "the JSON that the command printed has no /n");
     assert_eq!(
         told("{\"n\": null}"),
-        "/n in the JSON of the command is null, which is no number"
+        "/n in the command's JSON is null, which is not a number"
     );
 }

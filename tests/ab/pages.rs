@@ -82,16 +82,16 @@ fn a_page_does_not_replace_the_result() {
 
 /// Before the first run, and before a result file is created.
 #[test]
-fn a_page_that_cannot_be_written_is_told_at_once() {
+fn a_page_that_cannot_be_written_is_reported_at_once() {
     let folder = folder();
     let at = folder.path();
     fs::create_dir(at.join("folder")).unwrap();
     symlink("r", at.join("link")).unwrap();
     for (page, why) in [
         ("none/x.html", "No such file or directory"),
-        ("folder", "it is there, and is no plain file"),
-        ("link", "it is there, and is no plain file"),
-        ("/dev/null", "it is there, and is no plain file"),
+        ("folder", "it exists and is not a plain file"),
+        ("link", "it exists and is not a plain file"),
+        ("/dev/null", "it exists and is not a plain file"),
     ] {
         let two = "--variant mainline --variant roost";
         let told = ab(at, &format!("{two} --result new --html {page} -- true"));
@@ -127,7 +127,7 @@ fn a_link_of_another_user_leads_nowhere() {
         format!("{two} --result theirs/of-7/x -- true"),
     ] {
         let told = ab(at, &words);
-        let why = "the link of-7 on the way there is of user 7, and root does not follow it";
+        let why = "the link of-7 on the way there belongs to user 7, and root does not follow it";
         assert!(
             told.contains("cannot write theirs/of-7/x: ") && told.contains(why),
             "{told}"
@@ -141,12 +141,12 @@ fn a_link_of_another_user_leads_nowhere() {
     for (result, why) in [
         (
             "theirs/of-7/x",
-            "the link of-7 on the way there is of user 7",
+            "the link of-7 on the way there belongs to user 7",
         ),
         ("theirs/x", "symbolic link"),
     ] {
         let told = ab(at, &format!("{two} --resume --result {result} -- true"));
-        let begin = format!("cannot go on with {result}: ");
+        let begin = format!("cannot continue {result}: ");
         assert!(told.contains(&begin) && told.contains(why), "{told}");
     }
     assert_eq!(fs::read(at.join("there/x")).unwrap(), before);

@@ -203,6 +203,6 @@ fn pictures_say_what_they_show() {
         picture.contains(">run 3</text>") && picture.contains(">run 18</text>"),
         "{picture}"
     );
-    assert!(page.contains("A hollow dot lies far from the rest; it counts."));
+    assert!(page.contains("A hollow dot is far from the rest; it is included."));
     assert!(page.contains("the margin is grey"));
 }

@@ -58,7 +58,7 @@ fn on_a_terminal() {
     );
     has("wall in s, lower is better\n");
     has("json:/ops, higher is better\n");
-    has("lies far from the rest; it counts");
+    has("is far from the rest; it is included");
     has("warning: frequencies were not fixed (governor schedutil)");
     has("Also measured, medians\n");
     has("  user ");
@@ -80,7 +80,7 @@ fn on_a_terminal() {
 
 /// The note is on every page for people, and only if a verdict is equivalence.
 #[test]
-fn that_equivalence_is_not_corrected_is_told() {
+fn the_report_says_that_equivalence_is_not_corrected() {
     let noted = |recorded: &Recorded| {
         let report = Report::new(recorded).unwrap();
         let verdicts = text(&report).matches(" equivalent").count();
@@ -91,7 +91,7 @@ fn that_equivalence_is_not_corrected_is_told() {
         }];
         let suite = Closing::new(&parts).unwrap().text();
         let pages = [text(&report), markdown(&report), html(&report), suite];
-        let note = "not corrected for how many there are";
+        let note = "without a correction for their number";
         (verdicts > 0, pages.map(|page| page.matches(note).count()))
     };
     assert_eq!(noted(&recorded(4)), (false, [0; 4]));
@@ -130,7 +130,7 @@ fn where_and_when_it_was_taken_is_on_all_pages() {
 fn outliers_and_counters_are_on_all_pages() {
     let recorded = recorded(8);
     let report = Report::new(&recorded).unwrap();
-    let outlier = "12.50, lies far from the rest; it counts";
+    let outlier = "12.50, is far from the rest; it is included";
     for page in [text(&report), markdown(&report), html(&report)] {
         for part in [
             outlier,
@@ -149,7 +149,7 @@ fn outliers_and_counters_are_on_all_pages() {
 
 /// The least effect that would have been found is reported with every verdict.
 #[test]
-fn what_would_have_been_found_is_told() {
+fn the_least_effect_that_could_be_found_is_reported() {
     let recorded = recorded(8);
     let report = Report::new(&recorded).unwrap();
     let variants = report.metrics.iter().flat_map(|m| &m.variants);
@@ -185,11 +185,11 @@ fn what_would_have_been_found_is_told() {
 }
 
 #[test]
-fn few_blocks_are_told_so() {
+fn too_few_blocks_are_named() {
     let recorded = recorded(4);
     let text = text(&Report::new(&recorded).unwrap());
     assert!(
-        text.contains("inconclusive: 4 blocks are too few to tell anything"),
+        text.contains("inconclusive: 4 blocks are too few for any verdict"),
         "{text}"
     );
     // At an early look of -n auto, equivalence may already be decidable.
@@ -199,10 +199,7 @@ fn few_blocks_are_told_so() {
         blocks: 10,
         ..judged
     };
-    assert_eq!(
-        remark(&ten),
-        "10 blocks are too few to tell of a difference"
-    );
+    assert_eq!(remark(&ten), "10 blocks are too few to find a difference");
 }
 
 #[test]
@@ -258,7 +255,7 @@ fn nothing_run_yet_is_shown_too() {
         let report = Report::new(&recorded).unwrap();
         let text = text(&report);
         assert!(
-            text.contains("not looked at yet: the plan is not done"),
+            text.contains("no verdict yet: the plan is not complete"),
             "{text}"
         );
         assert!(
@@ -358,12 +355,12 @@ fn a_metric_with_two_directions_is_refused() {
     let reports = [&a, &b].map(|r| Report::new(r).unwrap());
     assert_eq!(
         compare(&names, &reports).unwrap_err().to_string(),
-        "of json:/ops lower is better in b, and higher is better in a: they cannot stand side by side"
+        "of json:/ops lower is better in b, and higher is better in a: they cannot be shown side by side"
     );
 }
 
 #[test]
-fn what_spoils_it_is_told_once() {
+fn a_disturbance_is_reported_once() {
     let fine = Seen {
         modes: "governor performance, boost on".to_string(),
         throttled: Some(false),
@@ -375,10 +372,7 @@ fn what_spoils_it_is_told_once() {
     let told = |runs: &[Seen]| warnings(runs.iter().map(|seen| ("roost", seen)));
     assert!(told(&[fine.clone(), fine.clone()]).is_empty());
     let unseen = told(&[Seen::default(), Seen::default()]);
-    assert_eq!(
-        unseen,
-        ["whether CPUs were slowed down because they were hot is not observable here"]
-    );
+    assert_eq!(unseen, ["throttling of hot CPUs cannot be observed here"]);
     let one = Seen {
         busy_cpus: 1.0,
         other_cpus: 0.08,
@@ -386,7 +380,9 @@ fn what_spoils_it_is_told_once() {
     };
     assert_eq!(
         told(&[one]),
-        ["other tasks used CPUs while the command ran: end them (1 of 1 runs; 0.08 CPUs at most)"]
+        [
+            "other tasks used CPUs while the command ran: end those tasks (1 of 1 runs; 0.08 CPUs at most)"
+        ]
     );
     let hot = Seen {
         throttled: Some(true),
@@ -441,7 +437,7 @@ fn frequencies_are_fixed_where_each_governor_is_performance() {
 
 /// A disturbance of one variant alone affects its numbers.
 #[test]
-fn what_spoils_it_is_told_by_variant() {
+fn a_disturbance_is_reported_per_variant() {
     let fine = Seen {
         throttled: Some(false),
         ..Seen::default()
@@ -467,15 +463,15 @@ fn what_spoils_it_is_told_by_variant() {
             ("c", &fine),
         ])
     };
-    let load = "other tasks used CPUs while the command ran: end them";
+    let load = "other tasks used CPUs while the command ran: end those tasks";
     assert_eq!(
         of(&fine, &busy, &fine)[1],
-        format!("{load} (2 of 6 runs: 2 of 2 of b, none of others; 8 CPUs at most)")
+        format!("{load} (2 of 6 runs: 2 of 2 of b, none of the others; 8 CPUs at most)")
     );
     assert_eq!(
         of(&fine, &busy, &fine)[0],
-        "governor, EPP, boost or the highest frequency changed between runs or during them:  (4 of 6 runs: 2 of 2 of a, 2 of 2 of c, none of others); \
-         boost on (2 of 6 runs: 2 of 2 of b, none of others); the comparison says little"
+        "governor, EPP, boost or the highest frequency changed between runs or during them:  (4 of 6 runs: 2 of 2 of a, 2 of 2 of c, none of the others); \
+         boost on (2 of 6 runs: 2 of 2 of b, none of the others); the comparison is not reliable"
     );
     assert_eq!(
         of(&busy, &busy, &busy)[1],
@@ -485,7 +481,7 @@ fn what_spoils_it_is_told_by_variant() {
         panic!("one thing happened");
     };
     assert!(slept.starts_with("the machine was suspended"), "{slept}");
-    assert!(slept.ends_with("(2 of 6 runs: 2 of 2 of a, none of others)"));
+    assert!(slept.ends_with("(2 of 6 runs: 2 of 2 of a, none of the others)"));
 }
 
 #[test]

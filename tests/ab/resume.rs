@@ -63,10 +63,10 @@ fn another_user_does_not_go_on() {
     drop(ResultFile::create(file, &by(Some("alice"))).unwrap());
     let told = error(ResultFile::resume(file, &task.header));
     let why = format!(
-        "its command was run as alice, and would be run as {own}: go on as alice did, or with --user alice"
+        "its command was run as alice, and now would be as {own}: continue as alice, or with --user alice"
     );
     assert!(
-        told.starts_with("cannot go on with ") && told.ends_with(&why),
+        told.starts_with("cannot continue ") && told.ends_with(&why),
         "{told}"
     );
     drop(ResultFile::resume(file, &by(Some("alice"))).unwrap());
@@ -102,7 +102,7 @@ fn a_suite_goes_on() {
     }
     let again = error(tasks(folder.path(), suite));
     assert!(
-        again.contains("r-ping-pong.jsonl exists: go on with it by --resume"),
+        again.contains("r-ping-pong.jsonl exists: continue it with --resume"),
         "{again}"
     );
     let later = tasks(folder.path(), "--suite placement --resume").unwrap();
@@ -142,7 +142,7 @@ fn a_search_that_can_find_nothing_is_refused() {
     };
     for few in ["1", "5"] {
         let told = error(task(few));
-        assert!(told.ends_with(": -n 6 is the least that can"), "{told}");
+        assert!(told.ends_with(": give -n 6 or more"), "{told}");
     }
     for enough in ["6", "12", "auto", "auto:24"] {
         task(enough).unwrap();

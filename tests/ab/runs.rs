@@ -123,14 +123,14 @@ fn the_counters_of_each_feature_exist() {
 }
 
 #[test]
-fn whatever_fails_is_told_and_the_machine_restored() {
+fn any_failure_is_reported_and_the_machine_restored() {
     type Case = (fn() -> Failure, &'static str);
     let failures: [Case; 3] = [
         (
             || Failure::TimedOut(Duration::from_secs(3)),
             "did not end within 3 s",
         ),
-        (|| Failure::LeftBehind(Vec::new()), "left processes behind"),
+        (|| Failure::LeftBehind(Vec::new()), "left processes running"),
         (
             || Failure::Other(anyhow::anyhow!("roost does not start")),
             "roost does not start",
@@ -158,7 +158,7 @@ fn whatever_fails_is_told_and_the_machine_restored() {
 /// A command that fails now and then is reported. A failure of the machine does not count as the
 /// command's.
 #[test]
-fn what_failed_is_told_though_it_was_run_again() {
+fn a_repeated_run_is_reported() {
     let header = header(&TWO, Plan::Fixed(6));
     for (failure, times) in [
         (
@@ -184,8 +184,8 @@ fn what_failed_is_told_though_it_was_run_again() {
         assert_eq!(report.failed.values().sum::<usize>(), times);
         assert_eq!(report.failed.len(), times.min(1));
         let text = text(&report);
-        let told = text.contains("a run under mainline failed, and")
-            || text.contains("a run under roost failed, and");
+        let told = text.contains("a run under mainline failed and")
+            || text.contains("a run under roost failed and");
         assert_eq!(told, times > 0, "{text}");
     }
     let text = "{\"failed\":1,\"variants\":[\"roost\"]}\n";
@@ -193,7 +193,7 @@ fn what_failed_is_told_though_it_was_run_again() {
     let error = Recorded::of_lines(&format!("{begun}\n{text}")).unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        "line 2: it says that run 1 failed, and run 0 was due"
+        "line 2: it says that run 1 failed, expected run 0"
     );
 }
 
@@ -215,7 +215,7 @@ fn a_number_that_is_not_printed_ends_it() {
     let (ended, runs) = go(&header, &place().path, &mut machine);
     let error = format!("{:#}", ended.unwrap_err());
     assert!(
-        error.contains("the command printed nothing that 'took ([0-9]+)' matches"),
+        error.contains("the command's output has no match for 'took ([0-9]+)'"),
         "{error}"
     );
     assert_eq!((runs.len(), machine.times("restore")), (0, 1));
@@ -223,7 +223,7 @@ fn a_number_that_is_not_printed_ends_it() {
     let (ended, _) = go(&header, &place().path, &mut Played::new(3));
     let error = format!("{:#}", ended.unwrap_err());
     assert!(
-        error.contains("energy cannot be measured under variant"),
+        error.contains("energy cannot be measured here under variant"),
         "{error}"
     );
 }
@@ -254,13 +254,13 @@ fn a_machine_that_refuses_is_left_alone() {
 }
 
 #[test]
-fn a_machine_that_cannot_be_restored_is_told_of() {
+fn a_failed_restore_is_reported() {
     let mut machine = Played::new(1);
     machine.stuck = true;
     let (ended, _) = go(&header(&TWO, Plan::Fixed(6)), &place().path, &mut machine);
     assert_eq!(
         format!("{:#}", ended.unwrap_err()),
-        "the machine is not as it was: scx_lavd.service does not start"
+        "the machine was not restored: scx_lavd.service does not start"
     );
     machine = Played::new(1);
     machine.stuck = true;
@@ -320,7 +320,7 @@ fn the_value_of_a_mirrored_block_is_the_mean_of_its_runs() {
 
 /// Ctrl-C while a scheduler is loaded.
 #[test]
-fn who_stops_it_during_a_switch_is_heard() {
+fn a_stop_during_a_switch_is_obeyed() {
     let mut machine = Played::new(1);
     machine.does_not_load = Some((1, || Failure::Stopped));
     let (ended, runs) = go(&header(&TWO, Plan::Fixed(6)), &place().path, &mut machine);
@@ -329,7 +329,7 @@ fn who_stops_it_during_a_switch_is_heard() {
 }
 
 #[test]
-fn who_stops_it_between_runs_is_heard() {
+fn a_stop_between_runs_is_obeyed() {
     let (header, place) = (header(&TWO, Plan::Fixed(6)), place());
     let mut file = ResultFile::create(&place.path, &header).unwrap();
     let (mut machine, mut runs) = (Played::new(1), Vec::new());
@@ -368,7 +368,7 @@ fn auto_ends_at_the_first_look_that_settles_it() {
 }
 
 #[test]
-fn a_file_is_gone_on_with_by_who_says_so() {
+fn a_file_is_continued_only_on_request() {
     let (header, place) = (header(&TWO, Plan::Fixed(6)), place());
     let (ended, _) = go(&header, &place.path, &mut Played::new(1));
     assert_eq!(ended.unwrap(), End::Done);
@@ -382,6 +382,6 @@ fn a_file_is_gone_on_with_by_who_says_so() {
         created
             .unwrap_err()
             .to_string()
-            .contains("exists: go on with it by --resume")
+            .contains("exists: continue it with --resume")
     );
 }

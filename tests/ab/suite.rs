@@ -33,7 +33,7 @@ fn each_ends_on_one_cpu_and_on_many() {
 
 /// By its name, as a comparison runs it.
 #[test]
-fn who_wakes_nobody_switches_seldom() {
+fn a_workload_without_wakeups_switches_rarely() {
     let switches = |pattern: Pattern| {
         let name = pattern.name();
         let sample = runs(&long(&[PROGRAM, COMMAND, &name, "400000"])).unwrap();

@@ -115,7 +115,7 @@ fn a_suite_goes_on_behind_a_command_that_fails() {
         let told = outcome.end("stopped").unwrap_err().to_string();
         assert_eq!(
             told,
-            "1 of 7 workloads failed: messages; --resume tries them again"
+            "1 of 7 workloads failed: messages; --resume runs them again"
         );
     }
 }
@@ -136,7 +136,7 @@ fn it_ends_when_it_is_stopped_or_the_machine_is_not_as_it_was() {
     for ((outcome, ran), told) in [
         (
             stuck,
-            "the machine is not as it was: scx_lavd.service does not start: run 3 under",
+            "the machine was not restored: scx_lavd.service does not start: run 3 under",
         ),
         (broken, "run 1 under variant"),
     ] {
@@ -160,7 +160,7 @@ fn progress(number: usize, block: Option<usize>) -> Progress<'static> {
 }
 
 #[test]
-fn the_workload_and_the_time_that_is_left_are_told() {
+fn the_workload_and_the_remaining_time_are_shown() {
     let ago = |secs: u64| Instant::now() - Duration::from_secs(secs);
     let among = Among {
         whole: "suite",
@@ -217,7 +217,7 @@ fn what_is_behind_a_workload_is_counted() {
 
 /// A search reports its length before the first run, and then the length of the rounds to come.
 #[test]
-fn what_a_search_takes_is_told() {
+fn the_cost_of_a_search_is_shown() {
     let plan = Plan::Fixed(12);
     let rounds = rounds(&header(&["roost"], plan), 8);
     let of = |name: &str, runs| (name.to_string(), runs);
@@ -230,9 +230,9 @@ fn what_a_search_takes_is_told() {
     assert_eq!(rounds, all);
     assert_eq!(
         outlook(8, &rounds, 0),
-        "8 changes, 4 rounds and at most 152 runs: 3 min for each second that a run takes, and what switching takes"
+        "8 changes, 4 rounds and at most 152 runs: 3 min per second that a run takes, and the time for switching"
     );
-    assert!(outlook(8, &rounds, 62).contains("runs, of which 62 are made: 90 s for each"));
+    assert!(outlook(8, &rounds, 62).contains("runs, 62 of them done: 90 s per"));
     let mut among = Among::round(&rounds, "round-2", Instant::now()).unwrap();
     assert_eq!((among.number, among.of, among.behind), (2, 4, 28 + 26));
     among.begin -= Duration::from_secs(60);

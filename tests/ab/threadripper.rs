@@ -205,10 +205,10 @@ fn what_is_missing_is_named_with_how_to_get_it() {
     let told = [missing(&place), variants_left_out(&place)].concat();
     let has = |part: &str| assert!(told.iter().any(|t| t.contains(part)), "{part} in {told:#?}");
     has(
-        "x265 is left out, it lacks program x265 (package x265), file Bosphorus_1920x1080_120fps_420_8bit_YUV.y4m in this folder (sequence Bosphorus",
+        "x265 is left out: missing program x265 (package x265), file Bosphorus_1920x1080_120fps_420_8bit_YUV.y4m in this folder (sequence Bosphorus",
     );
     has(
-        "pogocache is left out, it lacks file pogocache-1.2.0/pogocache in this folder (project tidwall/pogocache, version 1.2.0",
+        "pogocache is left out: missing file pogocache-1.2.0/pogocache in this folder (project tidwall/pogocache, version 1.2.0",
     );
     has("perl's DBD::SQLite (package libdbd-sqlite3-perl)");
     has("SAMPLE.DB (made by ./create.pl 1000000 in it)");
@@ -229,7 +229,7 @@ fn what_is_missing_is_named_with_how_to_get_it() {
     assert_eq!(addresses, ADDRESSES);
     let none = items(&place).unwrap_err().to_string();
     assert!(
-        none.starts_with("of the 9 workloads of threadripper-003 none can be run in "),
+        none.starts_with("none of the 9 workloads of threadripper-003 can run in "),
         "{none}"
     );
     assert!(!none.contains('\n'), "{none}");
@@ -265,7 +265,7 @@ fn whatever_is_installed_is_run() {
         .find(|t| t.starts_with("sqlite"));
     assert_eq!(
         sqlite.unwrap(),
-        "sqlite is left out, it lacks perl's DBD::SQLite (package libdbd-sqlite3-perl)"
+        "sqlite is left out: missing perl's DBD::SQLite (package libdbd-sqlite3-perl)"
     );
     items(&place).unwrap();
     assert_eq!(fs::read_to_string(at("bin/perl.runs")).unwrap(), "x\n");

@@ -149,8 +149,8 @@ fn what_helps_is_found_put_together_and_confirmed() {
     assert_eq!((judged.verdict, judged.blocks), (Verdict::Better, 12));
     let text = tuned.text().unwrap();
     println!("{text}{names:?}");
-    assert!(text.contains("To have it now, as root, for all tasks, as it was measured:\n"));
-    let again = "to repeat the search until it finds something is multiple testing";
+    assert!(text.contains("To apply it now for all tasks, as it was measured, run as root:\n"));
+    let again = "repeating the search until it finds something is multiple testing";
     assert_eq!(text.matches(again).count(), 1, "{text}");
     let json = serde_json::to_value(tuned.whole().unwrap()).unwrap();
     let lasting = serde_json::to_value(tuned.lasting().unwrap()).unwrap();
@@ -259,7 +259,7 @@ fn what_never_acted_was_looked_at_too() {
     assert_eq!((idle.len(), tuned.tried.len()), (1, 4), "{tuned:?}");
     assert_eq!(idle[0].variant, "mainline+claim=on");
     let text = tuned.text().unwrap();
-    assert!(text.contains("\n4 were looked at on the way"), "{text}");
+    assert!(text.contains("\n4 were tried on the way"), "{text}");
     assert!(
         text.contains("\n         -  claim=on (round 1, never acted)\n"),
         "{text}"
@@ -370,7 +370,7 @@ fn where_all_is_worse_the_base_stays() {
     assert!(tuned.best.is_none() && names.len() == 1, "{names:?}");
     let text = tuned.text().unwrap();
     assert!(
-        text.ends_with("Nothing did better than mainline.\n"),
+        text.ends_with("No change was better than mainline.\n"),
         "{text}"
     );
 }
@@ -385,7 +385,7 @@ fn for_a_command_only_what_an_arm_can_have_is_tried() {
     );
     let mut variants = vec![Variant::parse("roost").unwrap()];
     variants.extend(all.iter().map(|c| Variant::parse(c).unwrap()));
-    Scope::Workload.takes(&variants).unwrap();
+    Scope::Workload.check(&variants).unwrap();
     assert!(candidates("roost", 8, Scope::Machine).unwrap().len() > all.len());
     assert!(candidates("roost+rescue-us=2000", 8, Scope::Workload).is_err());
 }

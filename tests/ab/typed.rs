@@ -57,8 +57,7 @@ fn quantiles_are_not_averaged() {
             assert_eq!(
                 told,
                 format!(
-                    "{metric} is a quantile of a run, and --mirror and --concurrent take means of two runs: \
-                     the mean of quantiles is the quantile of nothing"
+                    "{metric} is a quantile of a run, and --mirror and --concurrent average two runs: a mean of quantiles is not a quantile"
                 )
             );
         }

@@ -75,7 +75,7 @@ fn prints_the_groups() {
 
 /// Root has supplementary groups, and the command gets none of them.
 #[test]
-fn groups_of_who_calls_are_not_the_commands() {
+fn the_command_does_not_get_the_callers_groups() {
     // SAFETY: a plain call.
     if unsafe { libc::geteuid() } != 0 {
         println!("skip: root alone runs a command as another");
@@ -138,19 +138,20 @@ fn what_is_of_others_is_not_in_the_environment() {
 
 #[test]
 #[ignore = "it is run by another one"]
-fn prints_who_called_sudo() {
+fn prints_the_user_who_called_sudo() {
     println!("{:?}", User::of(None).map_err(|e| e.to_string()));
 }
 
 /// doas and pkexec name the invoking user, like sudo.
 #[test]
-fn who_called_doas_or_pkexec_is_known() {
+fn the_caller_of_doas_or_pkexec_is_known() {
     // SAFETY: a plain call.
     if unsafe { libc::geteuid() } != 0 {
         println!("skip: root alone is called by them");
         return;
     }
-    let said = |variables: &[(&str, &str)]| again("users::prints_who_called_sudo", variables);
+    let said =
+        |variables: &[(&str, &str)]| again("users::prints_the_user_who_called_sudo", variables);
     let nobody = User::of(Some("nobody")).unwrap().unwrap();
     let (uid, whole) = (nobody.uid().to_string(), format!("{:?}", Some(&nobody)));
     for variables in [("DOAS_USER", "nobody"), ("PKEXEC_UID", &uid)] {
@@ -164,7 +165,7 @@ fn who_called_doas_or_pkexec_is_known() {
         ("PKEXEC_UID", "seven"),
     ] {
         let said = said(&[(variable, wrong)]);
-        let told = format!("{variable} does not say which user called");
+        let told = format!("{variable} does not name the invoking user");
         assert!(said.contains(&told), "{said}");
     }
     for root in [("DOAS_USER", "root"), ("PKEXEC_UID", "0")] {
@@ -190,7 +191,7 @@ fn a_user_has_a_name_or_a_number() {
 }
 
 #[test]
-fn half_of_who_called_sudo_is_an_error() {
+fn one_of_the_two_ids_of_sudo_alone_is_an_error() {
     // SAFETY: a plain call.
     if unsafe { libc::geteuid() } != 0 {
         println!("skip: root alone is called by sudo");
@@ -198,12 +199,12 @@ fn half_of_who_called_sudo_is_an_error() {
     }
     let said = |uid, gid| {
         let variables = [("SUDO_UID", uid), ("SUDO_GID", gid)];
-        again("users::prints_who_called_sudo", &variables)
+        again("users::prints_the_user_who_called_sudo", &variables)
     };
     for (uid, gid) in [("", ""), ("7", ""), ("seven", "7"), ("7", "-1")] {
         let said = said(uid, gid);
         assert!(
-            said.contains("SUDO_UID and SUDO_GID do not say who called sudo"),
+            said.contains("SUDO_UID and SUDO_GID do not name the invoking user"),
             "{uid} {gid}: {said}"
         );
     }

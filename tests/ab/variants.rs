@@ -48,7 +48,7 @@ fn the_kernels_own_and_others() {
 }
 
 #[test]
-fn what_is_none_is_told() {
+fn invalid_variants_are_refused() {
     for unknown in ["roast", "EEVDF", "scx_cosmos", "lavd+claim"] {
         let (told, preset) = (error(unknown), unknown.trim_end_matches("+claim"));
         let known = format!(
@@ -57,11 +57,11 @@ fn what_is_none_is_told() {
         assert!(told.starts_with(&known), "{told}");
     }
     assert!(error("roost+claims=off").contains("there is no feature or tunable claims"));
-    assert!(error("roost+claim=no").contains("claim is on or off, not no"));
+    assert!(error("roost+claim=no").contains("claim must be on or off, not no"));
     assert!(error("roost+slice-us=5").contains("slice-us 5: 100 to 100000 us are possible"));
     assert_eq!(
         error("scx:"),
-        "variant scx: names no command, as scx:/usr/bin/scx_lavd"
+        "variant scx: needs a command, as in scx:/usr/bin/scx_lavd"
     );
     assert_eq!(error("scx:a 'b"), "variant scx:a 'b: a quote is not closed");
     assert!(error(r"scx:a \").ends_with("it ends within a quote, or with a backslash"));
@@ -79,7 +79,7 @@ fn two_or_more_and_no_two_alike() {
     assert!(
         all(&["roost"])
             .unwrap_err()
-            .contains("two variants or more")
+            .contains("two or more variants")
     );
     assert!(
         all(&["roost", "eevdf", "roost"])
@@ -92,8 +92,8 @@ fn two_or_more_and_no_two_alike() {
 fn what_is_of_the_machine_is_not_for_a_command() {
     let refused = |names: &[&str]| {
         let variants: Vec<_> = names.iter().map(|n| Variant::parse(n).unwrap()).collect();
-        assert!(Scope::Machine.takes(&variants).is_ok());
-        Scope::Workload.takes(&variants).map_err(|e| e.to_string())
+        assert!(Scope::Machine.check(&variants).is_ok());
+        Scope::Workload.check(&variants).map_err(|e| e.to_string())
     };
     assert_eq!(refused(&["mainline", "mainline+prev_core"]), Ok(()));
     let eevdf = refused(&["mainline", "eevdf"]).unwrap_err();
@@ -110,7 +110,7 @@ fn what_is_of_the_machine_is_not_for_a_command() {
             let told = refused(&names).unwrap_err();
             let name = tunable.split('=').next().unwrap();
             assert!(
-                told.contains(&format!("sets {name}, which is of the machine")),
+                told.contains(&format!("sets {name}, which applies to the whole machine")),
                 "{told}"
             );
         }

@@ -88,7 +88,7 @@ fn between_two_looks_nothing_changes() {
 /// The first blocks differ and later ones do not: the verdict stands, with the numbers that led to
 /// it.
 #[test]
-fn a_verdict_stands_beside_the_numbers_of_its_look() {
+fn a_verdict_is_shown_with_the_numbers_of_its_look() {
     let base: Vec<f64> = RUNS.iter().cycle().take(24).copied().collect();
     // Six blocks can never decide here: the first look has too small an error rate.
     let plan = Plan::Auto(80);
@@ -285,7 +285,7 @@ fn how_fine_a_metric_is_takes_nothing_back() {
 /// At an early look the interval shown beside it reaches beyond the margin. So the interval that
 /// decided must be shown too, or it reads as a contradiction.
 #[test]
-fn the_interval_that_equivalence_is_told_by_is_told() {
+fn the_interval_that_decides_equivalence_is_shown() {
     let base = [100.0; 10];
     let other = [
         97.2, 99.0, 99.5, 99.8, 100.1, 100.3, 100.4, 100.9, 101.1, 102.5,
@@ -313,7 +313,7 @@ fn the_interval_that_equivalence_is_told_by_is_told() {
 /// The first look of 80 sees other values than the later ones. A verdict that only a later look
 /// would give replaces nothing: no equivalence, no difference, and no opposite difference.
 #[test]
-fn what_was_told_first_stands() {
+fn the_first_verdict_stays() {
     let base: Vec<f64> = RUNS.iter().cycle().take(80).copied().collect();
     for (first, then, told, later) in [
         (1.03, 1.0, Verdict::Worse, Verdict::Equivalent),
@@ -336,7 +336,7 @@ fn what_was_told_first_stands() {
 
 /// Later looks have a smaller p, but they did not decide.
 #[test]
-fn p_is_of_the_look_that_told() {
+fn p_is_of_the_look_that_decided() {
     let base: Vec<f64> = RUNS.iter().cycle().take(80).copied().collect();
     let worse: Vec<f64> = base.iter().map(|b| b * 1.3).collect();
     let early = one(&base[..20], &worse[..20], Direction::Lower, Plan::Auto(80));

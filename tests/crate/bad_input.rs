@@ -74,7 +74,7 @@ fn a_sysfs_that_is_none() {
             "{text}"
         );
         assert!(
-            text.contains("give --sysfs a folder that holds what /sys holds"),
+            text.contains("give --sysfs a folder with the content of /sys"),
             "{text}"
         );
     }
@@ -109,7 +109,8 @@ fn a_sysfs_that_may_not_be_read() {
     let args = ["topology", "--sysfs", dir.path().to_str().unwrap()];
     let sentence = refused(&args, unprivileged(&args));
     assert!(
-        sentence.ends_with("Permission denied (os error 13): run as a user who may read it"),
+        sentence
+            .ends_with("Permission denied (os error 13): run as a user with permission to read it"),
         "{sentence}"
     );
     // So that the folder can be removed.
@@ -127,7 +128,7 @@ fn global_options_before_a_subcommand() {
 fn a_monitor_of_what_is_no_socket() {
     assert_eq!(
         refusal(&["--monitor", "1", "--stats-path", "/etc/passwd"]),
-        "scx_roost: /etc/passwd exists and is no socket: give the --stats-path of the scheduler"
+        "scx_roost: /etc/passwd exists and is not a socket: give the scheduler's --stats-path"
     );
 }
 
@@ -146,7 +147,7 @@ fn a_start_that_fails_leaves_no_socket() {
 
 /// A kernel without sched_ext refuses it, and one with sched_ext refuses this user.
 #[test]
-fn a_start_that_nobody_may_make() {
+fn a_start_without_permission() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
     let socket = dir.path().join("stats");

@@ -78,8 +78,8 @@ fn no_sched_ext() {
     assert!(!doctor::examine(&patient.host).runnable);
     assert_eq!(
         start_error(&patient.host),
-        "this kernel has no sched_ext: Linux 7.2.13 is built without it, as Debian's 6.12 is: \
-         boot a kernel of 6.12 or later that is built with CONFIG_SCHED_CLASS_EXT=y"
+        "this kernel has no sched_ext: Linux 7.2.13 is built without it, like Debian's 6.12: \
+         boot Linux 6.12 or later, built with CONFIG_SCHED_CLASS_EXT=y"
     );
 }
 
@@ -142,7 +142,7 @@ fn privileges_are_needed() {
 }
 
 #[test]
-fn it_is_told_which_privileges_are_kept() {
+fn the_kept_privileges_are_named() {
     let patient = healthy();
     for (caps, kept) in [
         ("000001ffffffffff", "CAP_BPF and CAP_PERFMON"),
@@ -151,7 +151,7 @@ fn it_is_told_which_privileges_are_kept() {
         let status = format!("CapEff:\t{caps}");
         patient.tree.write("proc/self/status", &status);
         let report = doctor::examine(&patient.host);
-        let told = format!("this user may load a scheduler, which then keeps {kept} alone");
+        let told = format!("this user may load a scheduler, which then keeps only {kept}");
         assert_eq!(check(&report, "privileges").found, told);
     }
 }
@@ -177,7 +177,7 @@ fn a_realtime_kernel_runs_with_a_warning() {
 }
 
 #[test]
-fn a_kernel_without_sched_ext_is_told_apart_from_one_that_is_too_old() {
+fn a_kernel_without_sched_ext_is_distinguished_from_an_old_one() {
     let patient = healthy();
     patient.tree.remove("kernel/sched_ext");
     for (release, why) in [
@@ -187,7 +187,7 @@ fn a_kernel_without_sched_ext_is_told_apart_from_one_that_is_too_old() {
         ),
         ("6.1.0-56-amd64", "Linux 6.1.0-56-amd64 is older than 6.12"),
         ("7.2.13", "is built without it"),
-        ("odd", "its release is not known"),
+        ("odd", "its release is unknown"),
     ] {
         patient.tree.write("proc/sys/kernel/osrelease", release);
         let error = start_error(&patient.host);
@@ -315,7 +315,7 @@ fn a_sysfs_that_cannot_be_understood() {
     patient.tree.write("devices/system/cpu/online", "many");
     let error = start_error(&patient.host);
     assert!(
-        error.contains("online reads 'many': a list of CPUs such as '0-3,8' is expected"),
+        error.contains("online reads 'many': expected a list of CPUs such as '0-3,8'"),
         "{error}"
     );
 }

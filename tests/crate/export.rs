@@ -207,7 +207,7 @@ fn what_an_arm_counted_that_is_gone_stays_in_all() {
 }
 
 #[test]
-fn who_asks_for_openmetrics_gets_it() {
+fn a_request_for_openmetrics_gets_it() {
     let exported = Exported::new();
     let open = exported.ask(OPEN);
     assert!(
@@ -271,7 +271,7 @@ fn a_daemon_that_is_stopped_keeps_no_scraper() {
 
 /// More connections of each kind than are served at once.
 #[test]
-fn hostile_scrapers_keep_nobody_waiting() {
+fn hostile_scrapers_delay_no_other_client() {
     let exported = Exported::new();
     let begin = Instant::now();
     let connect = |request: &[u8]| {
@@ -311,7 +311,7 @@ fn hostile_scrapers_keep_nobody_waiting() {
 }
 
 #[test]
-fn who_waits_for_an_answer_stays_in_a_flood() {
+fn a_waiting_client_stays_connected_in_a_flood() {
     let dir = tempfile::tempdir().unwrap();
     let silent = UnixListener::bind(stats(&dir)).unwrap();
     let pages = Pages::new(Source::start(&stats(&dir)).unwrap());
@@ -329,7 +329,7 @@ fn refuse(path: &Path) {
     let refusing = UnixListener::bind(path).unwrap();
     std::thread::spawn(move || {
         for stream in refusing.incoming() {
-            let text = "{\"errno\":16,\"args\":{\"resp\":\"32 clients are served already\"}}\n";
+            let text = "{\"errno\":16,\"args\":{\"resp\":\"all 32 connections are in use\"}}\n";
             let mut stream = stream.unwrap();
             let _ = stream.write_all(text.as_bytes());
             let _ = stream.read(&mut [0; 1024]);
@@ -346,14 +346,14 @@ fn what_the_exporter_cannot_know_it_does_not_tell() {
     let answer = asked(TcpStream::connect(at).unwrap(), OPEN);
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
     assert!(
-        answer.ends_with("32 clients are served already\n"),
+        answer.ends_with("all 32 connections are in use\n"),
         "{answer}"
     );
 }
 
 /// connect() blocks without limit when the backlog is full.
 #[test]
-fn a_daemon_that_accepts_nobody_is_told_in_time() {
+fn a_daemon_that_accepts_no_client_is_reported_in_time() {
     let dir = tempfile::tempdir().unwrap();
     let full = UnixListener::bind(stats(&dir)).unwrap();
     // SAFETY: a plain call. The backlog has room for one.
@@ -364,7 +364,7 @@ fn a_daemon_that_accepts_nobody_is_told_in_time() {
 }
 
 #[test]
-fn who_says_nothing_is_dropped() {
+fn a_silent_client_is_dropped() {
     let exported = Exported::new();
     let mut silent = TcpStream::connect(exported.at).unwrap();
     let mut slow = TcpStream::connect(exported.at).unwrap();
@@ -462,7 +462,7 @@ fn while_nothing_is_known_a_file_stays_as_it_is() {
     let said = || std::fs::read_to_string(&log).unwrap();
     std::fs::write(&file, "old 1\n").unwrap();
     let mut child = run(&file, &log);
-    let told = format!("{} is not written: ", file.display());
+    let told = format!("cannot write {}: ", file.display());
     await_it("a word in the log", || said().contains(&told));
     sleep(Duration::from_millis(500));
     unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
@@ -538,7 +538,7 @@ fn what_cannot_be_done_is_one_sentence() {
         (
             Output::Once(Some("/x.txt".into())),
             "--textfile /x.txt: ",
-            "give such a one",
+            "give such a name",
         ),
     ] {
         let error = export::run(&stats(&dir), &output, &stop)

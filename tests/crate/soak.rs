@@ -97,7 +97,7 @@ fn alone() {
         true,
         Past::default(),
     );
-    let image = control.image(64, watch.worth());
+    let image = control.image(64, watch.capacities());
     let _attached = control
         .attach(Box::new(Remembers::default()), &image)
         .unwrap();

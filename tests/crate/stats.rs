@@ -174,7 +174,7 @@ fn a_bad_request_is_answered_and_the_connection_lives_on() {
     let served = serve();
     let stream = UnixStream::connect(path(&served.dir)).unwrap();
     for (line, expected) in [
-        ("nonsense\n", "a request is a line of JSON"),
+        ("nonsense\n", "expected a request, a line of JSON"),
         ("{\"req\":\"reboot\"}\n", "unknown request 'reboot'"),
         (
             "{\"req\":\"stats\",\"args\":{\"target\":\"all\"}}\n",
@@ -204,7 +204,7 @@ fn a_line_without_end_is_cut_off() {
 }
 
 #[test]
-fn clients_beyond_the_limit_are_told_so() {
+fn clients_beyond_the_limit_get_an_error() {
     let served = serve();
     let clients: Vec<StatsClient> = (0..32).map(|_| connect(&path(&served.dir))).collect();
     let extra = UnixStream::connect(path(&served.dir)).unwrap();
@@ -254,7 +254,7 @@ fn a_group_may_read() {
 /// A folder that the group cannot pass is reported, with the command that helps. The folder's own
 /// group needs the group bits, any other group the bits of others.
 #[test]
-fn a_folder_that_keeps_the_group_out_is_told() {
+fn a_folder_closed_to_the_group_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("a");
     std::fs::create_dir_all(folder.join("b")).unwrap();
@@ -267,7 +267,7 @@ fn a_folder_that_keeps_the_group_out_is_told() {
     let real = std::fs::canonicalize(&folder).unwrap();
     let advice = |bits: u32, whom: char| {
         Some(format!(
-            "group {} cannot come to it, because the folder {1} has mode {bits:04o}: let the group pass with \
+            "group {} cannot reach it, because the folder {1} has mode {bits:04o}: let the group pass with \
              'chmod {whom}+x {1}', or give a path elsewhere",
             if whom == 'g' { own } else { other },
             real.display()
@@ -305,12 +305,12 @@ fn a_file_that_is_no_socket_is_left_alone() {
     let Err(error) = server::launch(&file, None, CounterSource::default()) else {
         panic!("it was taken")
     };
-    assert!(error.to_string().contains("is no socket"), "{error}");
+    assert!(error.to_string().contains("is not a socket"), "{error}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "text");
 }
 
 #[test]
-fn a_place_that_cannot_be_written_to_is_told_with_advice() {
+fn an_unwritable_path_is_reported_with_advice() {
     for (place, what) in [
         ("/proc/roost", "the"),
         ("/proc/roost/stats", "the folder of the"),

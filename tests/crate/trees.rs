@@ -307,7 +307,7 @@ fn run(command: &str, tree: &Tree) -> Output {
 }
 
 #[test]
-fn each_machine_is_told_as_it_is() {
+fn each_machine_is_described_correctly() {
     let expected = expected();
     let mut wrong = String::new();
     for (name, make) in MACHINES {

@@ -20,11 +20,11 @@ check "the report says so" ab_says 'two copies at once, on CPUs 0-3 and 4-7, sid
 check "each had half of the machine" [ "$(counted 4)" = 10 ]
 ab_restored "two at once"
 ab --concurrent --variant mainline --variant eevdf -n 2 -- true
-check "eevdf is refused" ab_says 'eevdf is the kernel.s own scheduler, which has the machine alone'
+check "eevdf is refused" ab_says 'eevdf is the kernel.s own scheduler, which schedules the whole machine'
 ab_restored "refused"
 check "a variant keeps the command to CPUs" ab --variant eevdf --variant eevdf@cpus=0-1 --variant roost@cpus=3 -n 1 --warmups 0 \
 	--metric json:/cpus -- /tmp/counts
 check "all of them, two and one" [ "$(counted 8) $(counted 2) $(counted 1)" = "1 1 1" ]
-ab_restored "kept to CPUs"
+ab_restored "restricted to CPUs"
 rm -f /tmp/counts
 finish

@@ -57,21 +57,21 @@ check "ctl has set something" [ "$was" != "$begun" ]
 pid=$(cat $UNIT/cgroup.procs)
 echo yes >/tmp/transient
 ab --variant eevdf --variant mainline -n 1 -- true
-check "status 1: a unit that is gone when it is stopped" [ $? = 1 ]
-check "told: a unit that is gone when it is stopped" ab_says 'in scx.service, which is gone when it is stopped: end it first'
+check "status 1: a unit that disappears when it is stopped" [ $? = 1 ]
+check "reported: a unit that disappears when it is stopped" ab_says 'in scx.service, which disappears when it is stopped: end it first'
 check "it was not stopped" [ "$(cat $UNIT/cgroup.procs)" = "$pid" ]
 echo no >/tmp/transient
 
 for case in "false|the command failed" "sleep 100|did not end within 1 s" "sleep 100 &|forked away" "setsid sleep 100 & sleep 0.3|daemonised" \
-	"echo 5 apples|printed nothing that"; do
+	"echo 5 apples|output has no match for"; do
 	ab --variant mainline --variant roost -n 6 --timeout 1 --metric 'regex:took ([0-9]+)' -- sh -c "${case%%|*}"
 	check "status 1: ${case%%|*}" [ $? = 1 ]
-	check "told: ${case%%|*}" ab_says "${case#*|}"
+	check "reported:  ${case%%|*}" ab_says "${case#*|}"
 	ab_restored "${case%%|*}"
 done
 
 check "a comparison without a failure" ab --variant eevdf --variant mainline -n 1 --warmups 0 -- true
-check "what does not go back is told" ab_says 'rules about processes put there does not go back'
+check "what is not put back is reported" ab_says 'rules about processes are not put back'
 ab_restored "without a failure"
 
 ab_starts --variant eevdf --variant mainline -n 6 -- sleep 60
@@ -80,10 +80,10 @@ first=$(guardian)
 kill -KILL $first
 replaced() { [ -n "$(guardian)" ] && [ "$(guardian)" != "$first" ]; }
 wait_for 10 replaced
-check "who restores is there again when it was killed" replaced
-is_told() { grep -q 'killed ended before this one (signal: 9 (SIGKILL)): another one was started' $AB_LOG; }
-wait_for 5 is_told
-check "that is told" is_told
+check "the restoring process is replaced when it was killed" replaced
+is_reported() { grep -q 'killed has ended early (signal: 9 (SIGKILL)): another was started' $AB_LOG; }
+wait_for 5 is_reported
+check "that is reported" is_reported
 kill -KILL $AB
 ab_restored "both killed"
 

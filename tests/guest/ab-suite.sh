@@ -15,7 +15,7 @@ ab_starts $SUITE
 wait_for 100 is_at 2
 ab_interrupted
 ab $SUITE
-check "it is not begun anew over what there is" ab_says 'ab-ping-pong.jsonl exists: go on with it by --resume'
+check "an existing result file is not overwritten" ab_says 'ab-ping-pong.jsonl exists: continue it with --resume'
 ab $SUITE --resume
 check "it goes on to its end" [ $? = 0 ]
 patterns=$(grep -c '1 blocks of 2 variants' $AB_LOG)

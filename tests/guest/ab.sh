@@ -15,7 +15,7 @@ shows() { sed 's/^/# /' $AB_LOG; }
 check "the same in other words is compared" ab --variant mainline --variant mainline+prev_idle=on -n 12 --seed 1 -- $switches
 shows
 said=$(verdict 'mainline+prev_idle=on')
-check "it is not told apart ($said)" [ "$said" = inconclusive -o "$said" = equivalent ]
+check "no difference is found ($said)" [ "$said" = inconclusive -o "$said" = equivalent ]
 check "state is disabled" state_is disabled
 ab_anew
 check "one that spins at each wakeup is compared" ab --variant mainline --variant scx:scx_roost_spin -n 6 --warmups 0 --seed 2 -- $switches

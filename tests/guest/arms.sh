@@ -42,7 +42,7 @@ none default wa_prev_idle
 for counter in placed_prev enq_idle enq_queued sis_none prev_core fork_idle; do
 	none nobody $counter
 done
-check "nobody woke on an arm that nobody is on" [ "$(arm_wakeups nobody /tmp/totals)" = 0 ]
+check "no task woke on an arm without tasks" [ "$(arm_wakeups nobody /tmp/totals)" = 0 ]
 for counter in placed_prev enq_queued sis_none prev_core; do
 	sum=0
 	for arm in a b nobody default; do

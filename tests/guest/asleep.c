@@ -15,7 +15,7 @@ int main(void)
 {
 	long long awake, since_boot;
 
-	/* Read anew if something came between the two. */
+	/* Read again if something came between the two. */
 	do {
 		awake = ms(CLOCK_MONOTONIC);
 		since_boot = ms(CLOCK_BOOTTIME);

@@ -89,7 +89,7 @@ scans naps 12 400 60 20
 check "short ones bound scans (got $bound)" [ "$bound" -gt 0 ]
 check "and cut some (got $cut)" [ "$cut" -gt 0 ]
 scans and_stopped naps 12 1000 60 20
-check "what userspace told is forgotten when it is stopped ($bound bound, then $unknown not)" [ "$unknown" -gt "$bound" ]
+check "values of userspace expire when it is stopped ($bound bound, then $unknown not)" [ "$unknown" -gt "$bound" ]
 scx_roost ctl set --disable avg_idle_scan
 scans naps 12 400 60 20
 check "nor with the feature off (got $bound, $unknown unknown)" [ $((bound + unknown)) = 0 ]

@@ -8,7 +8,7 @@
 # timeout: 500
 . /tests/lib.sh
 CG=/sys/fs/cgroup
-grep -q cgroup_set_bandwidth /sys/kernel/btf/vmlinux || skip "this kernel does not tell of cpu.max"
+grep -q cgroup_set_bandwidth /sys/kernel/btf/vmlinux || skip "this kernel does not report changes of cpu.max"
 goes_on() { [ "$(date +%s)" -lt $END ]; }
 # group NAME QUOTA_US
 group() {

@@ -6,7 +6,7 @@
 # timeout: 400
 . /tests/lib.sh
 CG=/sys/fs/cgroup
-grep -q cgroup_set_bandwidth /sys/kernel/btf/vmlinux || skip "this kernel does not tell of cpu.max"
+grep -q cgroup_set_bandwidth /sys/kernel/btf/vmlinux || skip "this kernel does not report changes of cpu.max"
 echo 65000 >/proc/sys/kernel/threads-max
 echo 65000 >/proc/sys/kernel/pid_max
 mkdir $CG/small $CG/beside

@@ -6,7 +6,7 @@
 # timeout: 120
 . /tests/lib.sh
 CG=/sys/fs/cgroup
-grep -q cgroup_set_bandwidth /sys/kernel/btf/vmlinux || skip "this kernel does not tell of cpu.max"
+grep -q cgroup_set_bandwidth /sys/kernel/btf/vmlinux || skip "this kernel does not report changes of cpu.max"
 mkdir $CG/small
 echo "1000 100000" >$CG/small/cpu.max
 start_roost

@@ -28,7 +28,7 @@ figure() {
 	scx_roost ctl show --limits --json | tr -d ' \n' | tr '}' '\n' |
 		grep "\"cgroup\":\"/$2\"" | sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p"
 }
-grep -q cgroup_set_bandwidth /sys/kernel/btf/vmlinux || skip "this kernel does not tell of cpu.max"
+grep -q cgroup_set_bandwidth /sys/kernel/btf/vmlinux || skip "this kernel does not report changes of cpu.max"
 group a 20000
 group b max
 group wide $((NCPU * 50000))

@@ -45,7 +45,7 @@ check "a tunable is set" ctl set --set slice-us=1500 --preset roost
 check "it is shown" sh -c 'scx_roost ctl show | grep -q "slice-us 1500"'
 refused "unknown feature 'magic': expected one of prev_idle" set --enable magic --disable prev_core
 refused 'slice-us 99: 100 to 100000 us are possible' set --set slice-us=99 --enable prev_core
-refused "no arm 'x': there are default" set --arm x --enable prev_core
+refused "no arm 'x': expected one of default" set --arm x --enable prev_core
 check "no reload so far" [ "$(cat $SCX/enable_seq)" = "$seq0" ]
 
 totals /run/scx/root/stats '{"req":"ctl","args":{"op":"reset","arm":"default"}}' >/tmp/answer

@@ -31,7 +31,7 @@ run /no/such/program 2>/tmp/err
 check "no such program is 127" [ $? = 127 ]
 scx_roost exec --arm z -- true 2>/tmp/err
 check "no such arm is 1" [ $? = 1 ]
-check "it says which there are" grep -q "no arm 'z': there are default, x, y" /tmp/err
+check "the error lists the arms" grep -q "no arm 'z': expected one of default, x, y" /tmp/err
 
 on_arms "nothing yet" ""
 scx_roost exec --arm x -- probe sleep 100 100000 >/dev/null &
@@ -49,9 +49,9 @@ on_arms "and one on the other" "x y"
 late_comes
 on_arms "after it" "x y"
 check "an arm is deleted" scx_roost ctl arms del x
-on_arms "who was on it is on default" y
+on_arms "its tasks are on default" y
 check "another takes its place" scx_roost ctl arms add z --preset roost
-on_arms "nobody is on it" y
+on_arms "it has no tasks" y
 check "scheduler still enabled" roost_enabled
 end_roost INT 0
 finish

@@ -38,13 +38,13 @@ moves_under() {
 }
 moves_under mainline
 check "mainline: util_fits is off" [ "$(counter fits_target /tmp/totals)$(counter fits_reject /tmp/totals)" = 00 ]
-check "mainline: nobody waits by it" [ "$(arm_hist default fits_wait /tmp/totals)" = 0 ]
+check "mainline: no task waits because of it" [ "$(arm_hist default fits_wait /tmp/totals)" = 0 ]
 mainline_beside=$beside mainline_anywhere=$anywhere
 stop_roost
 moves_under desnoyers
 waits=$(arm_hist default fits_wait /tmp/totals)
 placed=$(($(counter fits_target /tmp/totals) + $(counter fits_prev /tmp/totals) + $(counter fits_recent /tmp/totals)))
-check "desnoyers: the waits of those who were placed by it (got $waits of $placed)" within $((placed * 9 / 10)) $placed "$waits"
+check "desnoyers: the waits of the tasks that it placed (got $waits of $placed)" within $((placed * 9 / 10)) $placed "$waits"
 for name in fits_target fits_prev fits_recent fits_reject bias_prev_first bias_prev_last; do
 	check "desnoyers: $name fires" fires $name
 done

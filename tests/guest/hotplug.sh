@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # CPUs go and come under load, beside tasks bound to them and parked ones: the scheduler stays, no
-# task is lost. A CPU that was offline at the load has it loaded anew, in the same process.
+# task is lost. A CPU that was offline at the load causes a reload, in the same process.
 # topology: 8
 # accel: icount
 # timeout: 400
 . /tests/lib.sh
 CPUS=/sys/devices/system/cpu
 CG=/sys/fs/cgroup
-# Who slept on a CPU that has gone, and finds no idle one when it wakes, is sent nowhere: the kernel
-# chooses, as under its own scheduler (SELECT_CPU_FALLBACK).
+# A task that slept on a CPU that went, and finds no idle one when it wakes, is not placed: the
+# kernel chooses, as under its own scheduler (SELECT_CPU_FALLBACK).
 BAD_EVENTS='DISPATCH_LOCAL_DSQ_OFFLINE|INSERT_NOT_OWNED'
 
 # turn CPU 0|1
@@ -65,7 +65,7 @@ sleep 2
 turn 7 0
 sleep 1
 turn 7 1
-check "it was not loaded anew" [ "$(cat $SCX/enable_seq)" = "$loads" ]
+check "it was not loaded again" [ "$(cat $SCX/enable_seq)" = "$loads" ]
 check "scheduler still enabled" roost_enabled
 kill $(pidof hog)
 sleep 1

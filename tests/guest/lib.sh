@@ -4,8 +4,8 @@
 SCX=/sys/kernel/sched_ext
 LOG=/tmp/roost.log
 LOAD_LIMIT_S=60
-# To be loaded anew may take 2 s. An emulated CPU executes 0.5 G instructions a second, shared with
-# the other CPUs; a real one ten times as many. Half of that factor is granted.
+# A reload may take 2 s. An emulated CPU executes 0.5 G instructions a second, shared with the
+# other CPUs; a real one ten times as many. Half of that factor is granted.
 RESTART_LIMIT_S=10
 ROOST_PID=
 told=
@@ -72,8 +72,8 @@ start_roost() {
 	roost_enabled || finish
 }
 
-# A CPU that was offline at the start and comes has the scheduler loaded anew: nobody knows its
-# place. late_goes, start_roost, late_comes.
+# A CPU that was offline at the start and comes causes a reload of the scheduler, which does not
+# know its place. late_goes, start_roost, late_comes.
 LATE_CPU=/sys/devices/system/cpu/cpu$((NCPU - 1))/online
 late_goes() {
 	maps_are_freed
@@ -92,7 +92,7 @@ late_comes() {
 	loads=$(cat $SCX/enable_seq)
 	echo 1 >$LATE_CPU
 	wait_for 40 loaded_anew
-	check "a CPU comes: loaded anew, by the same process" loaded_anew
+	check "a CPU comes: loaded again, by the same process" loaded_anew
 }
 
 # Counters of the kernel that mean a bug in the scheduler: it chose a CPU that was not allowed or
@@ -161,7 +161,7 @@ ab_interrupted() {
 	kill -INT $AB
 	wait $AB
 	check "interrupted: status 1" [ $? = 1 ]
-	check "what goes on is told" ab_says 'stopped; go on with --resume and'
+	check "how to continue is printed" ab_says 'stopped; continue with --resume and'
 	ab_restored interrupted
 }
 ab_says() { grep -q -e "$1" $AB_LOG || { sed 's/^/# ab: /' $AB_LOG && false; }; }

@@ -28,7 +28,7 @@ echo "# timer interrupts in 4 s: $nohz on CPU 2 (nohz_full), $plain on CPU 1"
 check "a CPU without nohz_full has its ticks ($plain)" [ "$plain" -gt 200 ]
 check "the task alone on CPU 2 stops the tick ($nohz)" [ "$nohz" -lt $((plain / 5)) ]
 taskset -c 2 probe sleep 2 1000 >/tmp/probe
-check "who wakes there runs within a second each time ($(cat /tmp/probe))" [ $? = 0 ]
+check "a task that wakes there runs within a second each time ($(cat /tmp/probe))" [ $? = 0 ]
 # Two hogs share a CPU: each is interrupted in time, though there is no tick.
 hog -w 0.5 -t 3 cpus=2 >/tmp/hog.out
 cpus=$(sed -n 's/^# hog total:.* \([0-9.]*\) CPUs/\1/p' /tmp/hog.out)

@@ -28,7 +28,7 @@ for arm in a b c; do
 done
 metrics_there() { wget -q -O /tmp/page http://127.0.0.1:$PORT/metrics && grep -q '^roost_up 1' /tmp/page; }
 check "the exporter tells of the scheduler" wait_for 20 metrics_there
-check "it is nobody's process" grep -q '^Uid:.65534.65534' /proc/$EXPORTER/status
+check "it runs as the user nobody" grep -q '^Uid:.65534.65534' /proc/$EXPORTER/status
 # The files of frequencies and idle periods are opened when an arm first needs them, and stay open.
 scx_roost ctl set --arm a --enable delay_migration --enable avg_idle_scan >/dev/null
 sleep 2

@@ -31,7 +31,7 @@ check "none is inherited" each_thread CapInh $NONE
 check "none is ambient" each_thread CapAmb $NONE
 check "the bounding set is empty" each_thread CapBnd $NONE
 check "no_new_privs" each_thread NoNewPrivs 1
-check "the log tells it" grep -q 'of its privileges it keeps CAP_BPF and CAP_PERFMON' $LOG
+check "the log names them" grep -q 'it keeps the privileges CAP_BPF and CAP_PERFMON' $LOG
 check "no limit was changed but that of nice levels" [ "$(limits $ROOST_PID)" = "$before_limits" ]
 nice_limit() { sed -n 's/^Max nice priority *//p' /proc/$ROOST_PID/limits; }
 check "it may raise itself to nice level -20 (got $(nice_limit))" [ "$(nice_limit | tr -s ' ')" = "40 40 " ]
@@ -50,7 +50,7 @@ mkdir -m 700 /run/theirs
 chown nobody /run/theirs
 start_roost --lock-memory --stats-path /run/theirs/stats
 check "CAP_DAC_OVERRIDE is kept besides" each_thread CapPrm 000000c000000002
-check "and told" grep -q 'CAP_DAC_OVERRIDE' $LOG
+check "and reported" grep -q 'CAP_DAC_OVERRIDE' $LOG
 locked() { awk '/^VmLck:/ { print $2 }' /proc/$ROOST_PID/status; }
 check "memory is locked ($(locked) kB)" [ "$(locked)" -gt 0 ]
 served() { totals /run/theirs/stats >/tmp/totals; }

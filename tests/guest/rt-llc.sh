@@ -13,7 +13,7 @@ probe spin 3 200 >/tmp/probe.out &
 PROBE=$!
 sleep 0.3
 cpu=$(awk '{ print $39 }' /proc/$PROBE/stat)
-check "it runs where nobody else does (CPU $cpu)" within 0 3 "$cpu"
+check "it runs on a CPU of its own (CPU $cpu)" within 0 3 "$cpu"
 hog -w 0 -t 1 cpus=0,fifo=50 cpus=1,fifo=50 cpus=2,fifo=50 cpus=3,fifo=50 >/dev/null
 wait $PROBE
 rc=$?

@@ -24,7 +24,7 @@ refused() {
 	size=$1
 	shift
 	scx_roost ctl rules add "$@" --arm a 2>/tmp/err
-	check "one more is refused: $(cat /tmp/err)" grep -q "there are $size rules $1, which is all there can be" /tmp/err
+	check "one more is refused: $(cat /tmp/err)" grep -q "there are $size rules $1, the most that are possible" /tmp/err
 }
 
 # numbered PREFIX N: PREFIX1 to PREFIXN

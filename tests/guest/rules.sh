@@ -51,7 +51,7 @@ sleep 0.3
 mkdir $CG/top
 sleep 0.3
 echo $pid >$CG/top/cgroup.procs
-on_arms "the cgroup was made anew" a
+on_arms "the cgroup was created again" a
 
 # A rule about a process is stronger than one about its cgroup.
 rule add --pid $pid --arm c
@@ -89,7 +89,7 @@ pid=$!
 /tmp/idler-1 sleep 100 100000 >/dev/null &
 on_arms "by name, at exec" a
 rule add --comm 'idler*' --arm b
-on_arms "a rule for who runs already" "a b"
+on_arms "a rule for running processes" "a b"
 rule del --comm 'idler*'
 on_arms "without it" a
 kill $pid

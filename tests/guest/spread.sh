@@ -56,9 +56,9 @@ check "for two moves, and a few where a kthread came between (got $moves)" [ "$m
 spinners 0-7 2 $SOON_MS
 check "one of two leaves (sharing: $shared)" [ "$shared" = 0 ]
 spinners "$LLC" 4 200
-check "who may not use the idle cores stays (sharing: $shared)" [ "$shared" = 4 ]
+check "a task that may not use the idle cores stays (sharing: $shared)" [ "$shared" = 4 ]
 spinners 0-7 8 200
-check "with all cores busy nobody moves (got $moves)" [ "$moves" -le 2 ]
+check "with all cores busy no task moves (got $moves)" [ "$moves" -le 2 ]
 workers 4
 # Seen in nine courses: 11 to 21 with it, 67 to 258 without it, at random.
 check "at wakeups: of 1000 looks at most 25 are avoidable ($avoidable)" [ "$avoidable" -le 25 ]

@@ -45,7 +45,7 @@ hogs=$!
 wait $yielder
 rc=$?
 cat /tmp/yielder
-check "who yields all the time waits at most 100 ms for a hog" [ $rc = 0 ]
+check "a task that always yields waits at most 100 ms for a hog" [ $rc = 0 ]
 kill -KILL $hogs
 stays "it yielded beside a hog"
 
@@ -62,11 +62,11 @@ come() {
 probe -y 1 spin 8 100 1 >/tmp/yielder &
 yielder=$!
 sleep 1.05
-check "who comes to a task that yielded and now computes waits at most 100 ms" come
+check "a task that joins one that yielded and now computes waits at most 100 ms" come
 wait $yielder
 rc=$?
 cat /tmp/yielder
-check "who yielded and now computes waits at most 100 ms" [ $rc = 0 ]
+check "a task that yielded and now computes waits at most 100 ms" [ $rc = 0 ]
 stays "it computes after it yielded"
 stop_roost
 finish

@@ -30,7 +30,7 @@ exported=$(sed -n 's/^roost_placed_prev_total{arm="default"} //p' /tmp/open)
 check "the exporter tells of no less (got ${exported:-nothing})" [ "${exported:-0}" -ge "${all:-1}" ]
 as_reader 65534 >/tmp/open 2>/tmp/err
 check "others may not read" grep -q 'no permission' /tmp/err
-check "and are told of nothing" [ ! -s /tmp/open ]
+check "and get no data" [ ! -s /tmp/open ]
 wait $STRESS
 stop_roost
 finish

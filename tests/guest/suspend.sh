@@ -41,10 +41,10 @@ check "no date was set (clock_jump)" [ "$(condition clock_jump /tmp/totals)" = 0
 date -s "@$(($(date +%s) + 3600))" >/dev/null
 tells 2 1
 check "its condition lasts" [ "$(condition clock_jump /tmp/totals)" = 1 ]
-check "it says by how much" grep -q '"clock_jump":{"active":1,"count":1,"text":"the date was set by +3[56][0-9][0-9]' /tmp/totals
+check "it says by how much" grep -q '"clock_jump":{"active":1,"count":1,"text":"the wall clock was set by +3[56][0-9][0-9]' /tmp/totals
 date -s "@$(($(date +%s) - 3600))" >/dev/null
 tells 2 2
-check "still one condition, of another date" grep -q '"clock_jump":{"active":1,"count":1,"text":"the date was set by -3[56][0-9][0-9]' /tmp/totals
+check "still one condition, of another date" grep -q '"clock_jump":{"active":1,"count":1,"text":"the wall clock was set by -3[56][0-9][0-9]' /tmp/totals
 check "scheduler still enabled" roost_enabled
 end_roost INT 0
 finish

@@ -107,7 +107,7 @@ check "the unit of scx_roost gives way to scx_loader" [ "$(systemctl is-active s
 check "without CAP_CHOWN and chown() the group may read" su nobody -s /bin/sh -c 'totals >/tmp/nobody'
 check "and it has its answer" [ -s /tmp/nobody ]
 check "it may not control" su nobody -s /bin/sh -c '! scx_roost ctl show 2>/dev/null'
-check "what it cannot hear is told" grep -q 'its end is noticed within a second' $LOG
+check "a deaf daemon says so" grep -q 'the next look notices its end' $LOG
 works $LOADER
 
 # A drop-in like those that tune prints, and with a group.

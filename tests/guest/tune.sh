@@ -22,8 +22,8 @@ scx_roost $HOW --resume -- $COMMAND >$AB_LOG 2>&1
 check "it goes on to its end" [ $? = 0 ]
 check "with the seed of the file" grep -q '"seed":3' /tmp/tune/round-1.jsonl
 check "behind what was there" [ $(lines) -gt $before ]
-check "what was tried is told" ab_says 'Changes of mainline, by wall of'
-check "it comes to an end of it" ab_says 'Compared anew, 6 blocks\|Nothing did better than mainline'
+check "the tried changes are printed" ab_says 'Changes of mainline, by wall of'
+check "the search ends" ab_says 'Compared with new runs, 6 blocks\|No change was better than mainline'
 ab_restored "at its end"
 sed 's/^/# /' $AB_LOG
 rm -rf /tmp/tune

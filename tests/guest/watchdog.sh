@@ -27,7 +27,7 @@ check "the process ended" gone
 wait $ROOST_PID
 rc=$?
 check "exit status is 1 (got $rc)" [ $rc = 1 ]
-check "the reason is told" grep -qi 'stall' $LOG
+check "the reason is logged" grep -qi 'stall' $LOG
 # The kernel's own report of the stall is expected here.
 dmesg -c >/dev/null
 finish

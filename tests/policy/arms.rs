@@ -62,7 +62,7 @@ fn no_reader_in_the_kernel_sees_parts_of_two() {
         done.store(true, Ordering::Relaxed);
         reader.join().unwrap()
     });
-    assert!(reads > 0, "nobody read");
+    assert!(reads > 0, "no read happened");
     assert_eq!(torn, 0, "of {reads} reads");
     assert_eq!(publisher.live().generation, FLIPS);
 }

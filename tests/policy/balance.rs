@@ -223,7 +223,7 @@ fn a_crowded_llc_is_relieved_by_the_others() {
 }
 
 #[test]
-fn pinned_tasks_keep_nobody_busy() {
+fn pinned_tasks_cause_no_moves() {
     let mut hogs = Hogs::new(&one_llc(2), &[1024; 6], |i| usize::from(i == 5));
     hogs.pinned = vec![true; 6];
     hogs.run(1000);

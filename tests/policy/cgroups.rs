@@ -105,7 +105,7 @@ fn two_levels() {
 }
 
 #[test]
-fn who_sleeps_leaves_its_share_to_its_siblings() {
+fn a_sleeping_group_leaves_its_share_to_its_siblings() {
     let mut tree = Tree::new(&[(0, 100), (0, 100), (1, 300), (1, 100)]);
     let all = [(3, NICE0), (4, NICE0), (2, NICE0)];
     tree.run(&all, 30);
@@ -223,7 +223,7 @@ fn a_groups_load_is_the_mean_of_what_is_runnable() {
         "{up} {down}"
     );
     tree.run(&[], 80);
-    assert_eq!(tree.world.cgroup(1).load, 0, "nobody runs any more");
+    assert_eq!(tree.world.cgroup(1).load, 0, "no task runs any more");
     assert_eq!(tree.world.cgroup(1).active, 0);
 }
 

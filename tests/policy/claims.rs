@@ -185,7 +185,7 @@ fn with_core_claims_no_two_settle_on_one_core() {
 
 /// C1, C13: one wakeup after the other, before any of the tasks has run.
 #[test]
-fn claims_stand_until_the_task_has_come() {
+fn claims_hold_until_the_task_arrives() {
     for (cpus, features, distinct) in [
         (2, CLAIM, 2),
         (64, CLAIM, 64),
@@ -301,7 +301,7 @@ fn a_third_task_ends_plain_claims_only() {
 /// An expired claim was taken over by another task: the task that made the first one does not end
 /// it.
 #[test]
-fn who_comes_late_does_not_end_anothers_claim() {
+fn a_late_task_does_not_end_another_tasks_claim() {
     let mut late = Claimed::by(CORES);
     let mut waker = Task::new(1, &late.world);
     let now = NOW + CLAIM_TTL + 1;
@@ -321,7 +321,7 @@ fn who_comes_late_does_not_end_anothers_claim() {
 
 /// Of two tasks placed on one idle CPU the second counts itself, wherever it runs in the end.
 #[test]
-fn who_was_stacked_is_counted() {
+fn stacked_tasks_are_counted() {
     let mut world = machine(4, 1, 1);
     let mut tasks = [1, 2, 3].map(|pid| Task::new(pid, &world));
     world.placed_idle(&mut tasks[0], 1, NOW);
@@ -331,7 +331,7 @@ fn who_was_stacked_is_counted() {
     world.placed_runs(&mut tasks[1], 2, NOW + 200);
     assert_eq!(world.count(STAT_stacked), 1, "stolen meanwhile");
     world.placed_runs(&mut tasks[1], 1, NOW + 300);
-    assert_eq!(world.count(STAT_stacked), 1, "it was not placed anew");
+    assert_eq!(world.count(STAT_stacked), 1, "it was not placed again");
     world.placed_idle(&mut tasks[2], 1, NOW + 400);
     world.placed_runs(&mut tasks[2], 1, NOW + 500);
     assert_eq!(

@@ -58,7 +58,7 @@ fn delayed(features: Features) -> (World, Task) {
 
 /// B2
 #[test]
-fn who_has_not_run_moves_when_the_time_is_over() {
+fn a_task_that_has_not_run_moves_when_its_delay_ends() {
     let (mut world, mut task) = delayed(SMOVE);
     for early in [NOW, NOW + 1, NOW + DELAY - SLACK - 1] {
         assert!(!world.delay_due(&task, early), "at {}", early - NOW);
@@ -73,7 +73,7 @@ fn who_has_not_run_moves_when_the_time_is_over() {
 
 /// B1: it ran on its waker's CPU; B16: on another CPU. The timer finds nothing to move.
 #[test]
-fn who_runs_does_not_move() {
+fn a_running_task_does_not_move() {
     for (cpu, after, stat) in [
         (0, 1, STAT_delay_cancel),
         (0, DELAY, STAT_delay_cancel),
@@ -99,7 +99,7 @@ fn who_runs_does_not_move() {
 
 /// B9: a change of affinity queues the task anew.
 #[test]
-fn who_is_queued_anew_does_not_move() {
+fn a_requeued_task_does_not_move() {
     let (mut world, mut task) = delayed(SMOVE);
     assert_eq!(world.delay_runs(&mut task, None, NOW + 1), Some(NOW));
     assert_eq!(world.count(STAT_delay_dropped), 1);

@@ -112,13 +112,13 @@ impl Machine {
     }
 
     fn tick(&mut self, cpu: usize) {
-        let task = self.current[cpu].expect("somebody runs there");
+        let task = self.current[cpu].expect("a task runs there");
         self.kernel.tick(cpu, task);
     }
 
     /// The running task goes to sleep.
     fn sleep(&mut self, cpu: usize) {
-        let task = self.current[cpu].take().expect("somebody runs there");
+        let task = self.current[cpu].take().expect("a task runs there");
         self.kernel.set_runnable(task, false, true);
         self.kernel.stopping(cpu, task, false);
         self.view(cpu);
@@ -126,7 +126,7 @@ impl Machine {
 
     /// The running task waits again.
     fn put(&mut self, cpu: usize, flags: u64) -> Insert {
-        let task = self.current[cpu].expect("somebody runs there");
+        let task = self.current[cpu].expect("a task runs there");
         self.kernel.stopping(cpu, task, true);
         let insert = self.enqueue(task, flags);
         self.current[cpu] = None;
@@ -211,7 +211,7 @@ fn without_immed_it_is_fetched() {
 }
 
 #[test]
-fn who_waits_gets_its_turn_by_the_slice_timer() {
+fn the_slice_timer_lets_a_waiting_task_run() {
     let mut machine = Machine::new(1, MAINLINE);
     machine.wake(0, 0, 0);
     machine.run(0, 0);
@@ -246,7 +246,7 @@ fn who_waits_gets_its_turn_by_the_slice_timer() {
 }
 
 #[test]
-fn a_cpu_without_work_takes_who_waits_elsewhere() {
+fn an_idle_cpu_pulls_a_task_that_waits_elsewhere() {
     let mut machine = Machine::new(2, MAINLINE);
     machine.run(0, 0);
     machine.run(1, 1);
@@ -281,7 +281,7 @@ fn the_last_one_looks_for_work() {
 /// A CPU goes offline: its waiting tasks go to its local queue, which the kernel empties. No task
 /// is placed there, and its core is idle when the other thread is. Then the CPU comes back.
 #[test]
-fn a_cpu_that_goes_keeps_nobody() {
+fn an_offline_cpu_keeps_no_task() {
     let mut machine = Machine::on(&Topology::regular(1, 2, 2, 1, false), MAINLINE);
     let idle_cores =
         |machine: &Machine| machine.kernel.world().llc(0).set[SET_IDLE_CORE as usize][0];
@@ -292,7 +292,7 @@ fn a_cpu_that_goes_keeps_nobody() {
     machine.enqueue(2, WAKEUP);
     assert_eq!(idle_cores(&machine), 0);
     machine.kernel.cpu_turns(3, false);
-    assert_eq!(*machine.kernel.local(3), [2], "also who is bound to it");
+    assert_eq!(*machine.kernel.local(3), [2], "also a task bound to it");
     assert_eq!(machine.kernel.queue_length(3), 0);
     machine.kernel.local(3).clear();
     machine.sleep(3);
@@ -317,7 +317,7 @@ fn a_cpu_that_goes_keeps_nobody() {
 /// The search then finds nothing and starts an idle period, which is no real one. The next period
 /// that counts starts when that task sleeps.
 #[test]
-fn who_came_while_its_cpu_searched_leaves_no_old_idle_period() {
+fn a_task_that_comes_during_a_search_leaves_no_old_idle_period() {
     let mut machine = Machine::new(2, MAINLINE);
     let since = |machine: &Machine| machine.kernel.world().cpu(0).idle_every.since;
     let one = machine.kernel.mask(&[0b01]);
@@ -337,7 +337,7 @@ fn who_came_while_its_cpu_searched_leaves_no_old_idle_period() {
 /// dispatch, which lets it leave while that core is still idle; or it sleeps first, and then the
 /// order is dropped and counted as lost.
 #[test]
-fn who_sleeps_before_it_leaves_for_a_core_has_lost_it() {
+fn a_task_that_sleeps_before_its_move_loses_the_core() {
     let spread = Features {
         smt_spread: true,
         ..MAINLINE
@@ -362,7 +362,7 @@ fn who_sleeps_before_it_leaves_for_a_core_has_lost_it() {
 /// yield_to(): the target runs next, whatever its deadline. If the target does not wait, the call
 /// returns false.
 #[test]
-fn who_is_yielded_to_runs_next() {
+fn the_target_of_a_yield_runs_next() {
     let mut machine = Machine::new(1, MAINLINE);
     machine.run(0, 0);
     for task in [1, 2, 3] {
@@ -465,7 +465,7 @@ fn an_abandoned_queue_does_not_hide_another() {
 
 /// A task is found that waits behind tasks bound to a CPU which a real-time task occupies.
 #[test]
-fn bound_tasks_do_not_hide_who_waits_behind_them() {
+fn bound_tasks_do_not_hide_the_waiters_after_them() {
     let mut machine = Machine::new(2, MAINLINE);
     let bound = machine.kernel.mask(&[0b01]);
     machine.run(0, 0);
@@ -484,7 +484,7 @@ fn bound_tasks_do_not_hide_who_waits_behind_them() {
 
 /// A task that may run on one CPU only: the kernel does not call select_cpu.
 #[test]
-fn who_was_not_placed_is_counted() {
+fn unplaced_tasks_are_counted() {
     let mut machine = Machine::new(2, MAINLINE);
     let one = machine.kernel.mask(&[0b10]);
     machine.kernel.begin(3, one, 1);

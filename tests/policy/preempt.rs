@@ -10,7 +10,7 @@ use scx_roost::native::sys::{
 
 /// The running task's time since its last charge counts against it.
 #[test]
-fn who_is_owed_nothing_interrupts_who_is_ahead_by_now() {
+fn a_task_owed_nothing_preempts_one_that_is_ahead() {
     for (lag, expected) in [(0, PREEMPT_NOW), (-(2 * MSEC as i64), PREEMPT_NO)] {
         let mut world = world(1);
         let [mut runner, mut waiter, mut newcomer] = [1, 2, 3].map(|pid| task(&world, pid, NICE0));
@@ -47,7 +47,7 @@ fn a_light_task_interrupts_sooner() {
 }
 
 #[test]
-fn who_may_interrupt_later_shortens_the_running_slice() {
+fn a_task_that_may_preempt_later_shortens_the_running_slice() {
     let mut world = world(1);
     let mut t = task(&world, 1, NICE0);
     for (features, slice, expected) in [
@@ -88,7 +88,7 @@ struct Contest {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
-fn who_may_interrupt_whom() {
+fn which_task_may_preempt_which() {
     const UNIT: u64 = 100_000;
     let row = |ran, curr_vruntime, curr_deadline, vruntime, deadline, expected| Contest {
         ran,

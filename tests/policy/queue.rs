@@ -201,7 +201,7 @@ fn lag_is_kept_over_sleep_and_migration() {
 
 /// As the kernel: update_curr() before place_entity().
 #[test]
-fn who_joins_is_placed_against_what_has_run_by_now() {
+fn a_joining_task_is_placed_by_the_time_run_so_far() {
     let mut rng = Rng::new(3);
     for _ in 0..1000 {
         let ran = rng.below(8_000_000) as u64;

@@ -419,7 +419,7 @@ fn claim_of(machine: &mut Machine, cpu: i32, set: u64) -> (Option<usize>, Option
     if set == 0 {
         return (None, None);
     }
-    let cpu = usize::try_from(cpu).expect("who claims has an answer");
+    let cpu = usize::try_from(cpu).expect("a claim has an answer");
     let siblings = machine.topology.siblings(cpu);
     let first = siblings.iter().copied().chain([cpu]).min().unwrap_or(cpu);
     // The lowest bit marks a plain claim.

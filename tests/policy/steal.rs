@@ -151,7 +151,7 @@ fn a_thief_gives_up_after_its_tries_and_never_robs_itself() {
 }
 
 #[test]
-fn whoever_waits_is_found_within_the_tries() {
+fn a_waiting_task_is_found_within_the_tries() {
     let mut rng = Rng::new(11);
     for _ in 0..20_000 {
         let topology = Topology::regular(4, 4, 2, 2, true);

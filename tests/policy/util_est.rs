@@ -35,7 +35,7 @@ fn up_at_once_and_down_by_a_quarter() {
 }
 
 #[test]
-fn who_had_to_wait_is_not_estimated_down() {
+fn waiting_does_not_lower_the_estimate() {
     let mut world = world(1);
     let mut t = task(&world, 1, NICE0);
     sleep(&mut world, &mut t, 600, 600);

@@ -40,7 +40,7 @@ fn what_is_wrong_is_one_sentence() {
         ("", "WORKLOAD"),
         (
             "nope",
-            "there is no workload nope; --list shows those there are",
+            "there is no workload nope; --list shows the workloads",
         ),
         ("./nope.load", "cannot read the workload ./nope.load"),
         (
@@ -63,7 +63,7 @@ fn what_is_wrong_is_one_sentence() {
         ),
         (
             "nas --variant roost+claim=maybe",
-            "claim is on or off, not maybe",
+            "claim must be on or off, not maybe",
         ),
         ("nas --set ranks", "--set ranks: PARAM=VALUE was expected"),
         (

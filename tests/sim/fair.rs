@@ -69,7 +69,7 @@ fn hogs_share_several_cpus() {
 
 /// At any time each task is within a slice and a tick of its share.
 #[test]
-fn nobody_is_far_from_its_share() {
+fn every_task_is_near_its_share() {
     for ms in (20..420).step_by(13) {
         let text = format!(
             "duration {ms}ms\nmeasure rate a\n\
@@ -118,7 +118,7 @@ fn a_sleeper_soon_runs() {
 /// A task wakes on the one busy CPU of its cache that it may use. CPU 8, elsewhere, is idle and
 /// fetches it at the next tick.
 #[test]
-fn an_idle_cpu_takes_who_waits() {
+fn an_idle_cpu_takes_a_waiting_task() {
     let text = "duration 200ms\nmeasure latency done\n\
         task late, cpus 0, 8:\n    run 100us\n    sleep 50ms\n    stamp\n    run 20ms\n    latency done\n    sleep 1s\n\
         task hog, cpus 0:\n    sleep 5ms\n    run 1s\n";
@@ -133,7 +133,7 @@ fn an_idle_cpu_takes_who_waits() {
 /// looks for work. A task that ran on its CPU within 0.5 ms is left there (kernel: task_hot()) and
 /// fetched at a tick. One that slept longer is taken at once.
 #[test]
-fn who_is_hot_is_left_to_the_next_tick() {
+fn a_hot_task_is_left_to_the_next_tick() {
     // CPU 32 is the other thread of the core.
     for (sleep, near, soon) in [(200, 8, false), (900, 8, true), (200, 32, true)] {
         let text = format!(
@@ -154,7 +154,7 @@ fn who_is_hot_is_left_to_the_next_tick() {
 /// from 20 ms on. The third tick after that moves one there (kernel: can_migrate_task(),
 /// nr_balance_failed). One CPU is busy until then, two afterwards.
 #[test]
-fn who_is_always_hot_is_fetched_after_two_failures() {
+fn an_always_hot_task_is_pulled_after_two_failures() {
     let text = "duration 100ms\n\
         task there, cpus 8, nice -20:\n    run 20ms\n    sleep 1s\n\
         task turn x 2, cpus 0, 8:\n    forever\n        run 100us\n        yield\n";
@@ -169,7 +169,7 @@ fn who_is_always_hot_is_fetched_after_two_failures() {
 /// A CPU looks every 16 ms, and the fourth look moves. `late` runs beside `here` until then, though
 /// a core is idle from 30 ms on.
 #[test]
-fn who_shares_a_core_is_moved_to_an_idle_one() {
+fn a_task_on_a_shared_core_moves_to_an_idle_one() {
     let text = "measure time\n\
         task here, cpus 0:\n    run 500ms\n\
         task there, cpus 1:\n    run 30ms\n\
@@ -249,7 +249,7 @@ fn algorithm3_agrees_with_the_model_of_the_kernel() {
 /// free, and the child moves there. So the two share a core only for the 8 ms of work before exec,
 /// 16 ms at half of the speed. No CPU fetches the child that soon.
 #[test]
-fn who_execs_goes_where_a_core_is_idle() {
+fn exec_moves_a_task_to_an_idle_core() {
     let text = "measure time\n\
         task full, cpus 1:\n    run 6ms\n\
         task too, cpus 33:\n    run 6ms\n\

@@ -25,7 +25,7 @@ fn those_of_the_sources_are_read() {
 }
 
 #[test]
-fn params_are_set_anew() {
+fn params_are_set_again() {
     let text = "param n = 3\nparam step = 2ms * 2\ntask a x n:\n    run step\n";
     let count = |n: i64| {
         Load::parse(text, &[("n".to_string(), n)].into())
@@ -43,9 +43,9 @@ fn params_are_set_anew() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
-fn what_is_wrong_is_told_with_its_line() {
+fn an_error_is_reported_with_its_line() {
     for (text, told) in [
-        ("", "a workload has a task: 'task NAME:' with steps below"),
+        ("", "a workload needs a task: 'task NAME:' with steps below"),
         (
             "task a:\n    walk 3ms",
             "line 1: \"task a :\": line 2: \"walk 3ms\": a step was expected",
@@ -56,15 +56,15 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
         (
             "task a:\nrun 3ms",
-            "line 1: a block was opened, an indented line was expected below",
+            "line 1: a block was opened, but no indented line follows",
         ),
         (
             "task a:\n   run 3ms",
-            "line 2: blocks are indented by 4 spaces, here are 3",
+            "line 2: blocks are indented by 4 spaces, found 3",
         ),
         (
             "task a:\n        run 3ms",
-            "is indented further than what it is below",
+            "is indented too far for the line above",
         ),
         (
             "task a:\n    send b",
@@ -127,7 +127,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
         (
             "measure latency a\ntask a:\n    latency a",
-            "no task has a 'stamp', from which 'latency a' is the time",
+            "no task has a 'stamp', where 'latency a' starts",
         ),
         // Wrong values.
         (
@@ -143,7 +143,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ("task a:\n    run 3ms / 1ms", "where a time"),
         (
             "task a:\n    run 1us + 3",
-            "adds up numbers of different units",
+            "adds numbers of different units",
         ),
         (
             "task a, set 100:\n    exit",
@@ -170,7 +170,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
         (
             "fault timers lost 1001\ntask a:\n    exit",
-            "of 1000 timers no more than 1000 are lost",
+            "at most 1000 of 1000 timers can be lost",
         ),
         (
             "fault timers\ntask a:\n    exit",
@@ -178,11 +178,11 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
         (
             "task a, cpus 3-1:\n    exit",
-            "3-1: the first CPU is behind the last",
+            "3-1: the first CPU is after the last",
         ),
         (
             "lock l\ntask a:\n    run 1ms\n    unlock l",
-            "line 4: \"unlock l\": nobody locks l",
+            "line 4: \"unlock l\": no task locks l",
         ),
         // Values that are too large or too small.
         (
@@ -191,7 +191,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
         (
             "task a x 600000:\n    exit\ntask b x 600000:\n    exit",
-            "1200000 tasks, most of them b,",
+            "1200000 tasks, most of them b: expected",
         ),
         (
             "task a x 0:\n    exit",
@@ -216,7 +216,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
         (
             "task a:\n\texit",
-            "line 2: blocks are indented by 4 spaces, here is a tab",
+            "line 2: blocks are indented by 4 spaces, found a tab",
         ),
     ] {
         let error = error(text);

@@ -57,7 +57,7 @@ fn parameters_are_set_within_their_range() {
         ("smt_speed", "--param smt_speed: NAME=VALUE was expected"),
         (
             "smt_speed=fast",
-            "--param smt_speed=fast: fast is no number",
+            "--param smt_speed=fast: fast is not a number",
         ),
         (
             "smt_speed=0.71",
@@ -226,7 +226,7 @@ fn ring(set: &str, tasks: usize) -> String {
 /// Two sets of 200 kB fit into an L2 of 512 kB together. Of three, each finds 112 kB of its own.
 /// Loading takes 30 us a MB.
 #[test]
-fn who_does_not_fit_beside_others_loads_again() {
+fn a_working_set_that_does_not_fit_is_loaded_again() {
     let model = model("tr-3970x").unwrap();
     let turns = |set: &str, tasks: usize| each(&model, &ring(set, tasks));
     within(turns("200kB", 2) - turns("0", 2), 0.0, 1.0);
@@ -249,7 +249,7 @@ fn a_cache_holds_of_as_many_as_fit() {
 /// 7 MB. If they use 4 MB each, each of the eight CPUs has 2 MB, which stay there; an L2 of 512 kB
 /// is loaded at 30 us a MB.
 #[test]
-fn nobody_loads_more_than_its_share_of_a_cache() {
+fn no_task_loads_more_than_its_share_of_a_cache() {
     let model = quiet(&model("tr-3970x").unwrap());
     let cost = |others: &str| {
         let hogs: String = [1, 2, 3, 32, 33, 34, 35]
@@ -434,7 +434,7 @@ fn a_scheduler_that_asks_for_nothing_has_the_highest_frequency() {
 /// 0.625 with the headroom, in steps of 0.5 ms. It restarts every 3 ms, and ticks are 4 ms apart:
 /// of 12 ms it has asked for 2 and for 1. Without restarts it would have 0.625 all the time.
 #[test]
-fn a_scheduler_that_begins_anew_has_the_highest_frequency() {
+fn a_restarted_scheduler_has_the_highest_frequency() {
     let mut model = quiet(&model("e7-8870v4/active").unwrap());
     model.params.set("governor", 1.0).unwrap();
     let text = "fault hotplug 3ms\ntask a, cpus 0:\n    run 100ms\n";
@@ -494,7 +494,7 @@ fn cores_that_share_a_frequency_have_that_of_the_neediest() {
 
 /// Which CPUs share a frequency is read from cpufreq, if there is one, and passed to the daemon.
 #[test]
-fn who_shares_a_frequency_is_as_cpufreq_says() {
+fn frequency_domains_are_those_of_cpufreq() {
     let mut model = model("tr-3970x").unwrap();
     let related = |model: &Model, cpu: usize| model.policies().of(cpu).unwrap().related.clone();
     assert_eq!(related(&model, 1), [1, 33]);

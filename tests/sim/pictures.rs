@@ -145,7 +145,7 @@ fn a_large_machine_has_labels() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_told() {
+fn a_file_that_cannot_be_written_is_reported() {
     let plan = plan("scx_roost sim x265 --seeds 1 --window 1ms --svg /nowhere/x.svg");
     let error = format!("{:#}", sim::run(&plan).unwrap_err());
     assert!(error.contains("cannot write /nowhere/x.svg"), "{error}");

@@ -79,7 +79,7 @@ fn a_mutex_is_waited_for_on_the_cpu() {
 /// The holder waits for the CPU of the task that asks for the mutex. So that task sleeps, and only
 /// the switches cost time.
 #[test]
-fn a_mutex_of_who_does_not_run_is_slept_for() {
+fn a_mutex_whose_owner_does_not_run_is_slept_for() {
     let text = "pipe p message 1B hold 5ms\nduration 1s\nmeasure rate sent\n\
         task writer x 3, cpus 0:\n    forever\n        send p\n        count sent\n";
     for policy in ["mainline", "eevdf", "cfs"] {
@@ -95,7 +95,7 @@ fn a_mutex_of_who_does_not_run_is_slept_for() {
 /// A task that slept for the mutex and finds it taken again gets it next. So none of four tasks on
 /// two CPUs starves.
 #[test]
-fn who_waits_for_a_mutex_has_it_in_the_end() {
+fn a_waiter_gets_the_mutex_in_the_end() {
     let writer = |at: u32| {
         format!(
             "task writer{at}, cpus {}:\n    forever\n        send p\n        count sent{at}\n",
@@ -132,7 +132,7 @@ fn no_message_is_lost() {
 /// A task that releases the mutex and then sleeps, because the pipe is empty, must first wake the
 /// task that waits for the mutex. Otherwise no task would ever get it again.
 #[test]
-fn who_finds_nothing_wakes_who_waits_for_the_mutex() {
+fn a_task_that_finds_no_data_wakes_the_mutexs_waiter() {
     let text = "pipe p message 1kB hold 5us\nduration 1s\nmeasure rate got\n\
         task writer, cpus 0-3:\n    forever\n        run 3us\n        send p\n\
         task reader x 2, cpus 0-7:\n    forever\n        receive p\n        run 1us\n        count got\n";

@@ -36,7 +36,7 @@ fn loose_json_is_read_as_rt_app_does() {
         .collect();
     assert_eq!(kinds, ["run", "sleep", "run", "run"]);
     assert!(
-        error(text).contains("there is no key \"log/*\" here"),
+        error(text).contains("unknown key \"log/*\" here"),
         "{}",
         error(text)
     );
@@ -45,7 +45,7 @@ fn loose_json_is_read_as_rt_app_does() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
-fn what_is_wrong_is_told_by_task_phase_and_key() {
+fn an_error_names_task_phase_and_key() {
     for (tasks, told) in [
         ("", "there are no tasks"),
         ("\"a\" : 3", "task a: an object was expected"),
@@ -56,23 +56,23 @@ fn what_is_wrong_is_told_by_task_phase_and_key() {
         ),
         (
             "\"a\" : { \"walk\" : 1 }",
-            "task a: there is no key \"walk\" here; there are: loop policy",
+            "task a: unknown key \"walk\" here; known are: loop policy",
         ),
         (
             "\"a\" : { \"phases\" : { \"p\" : { \"run\" : 1, \"instance\" : 2 } } }",
-            "task a: phase p: there is no key \"instance\" here",
+            "task a: phase p: unknown key \"instance\" here",
         ),
         (
             "\"a\" : { \"instance\" : 100000000, \"run\" : 1, \"loop\" : 1 }",
-            "100000000 tasks, most of them a, where 1000000 at most were expected",
+            "100000000 tasks, most of them a: expected at most 1000000",
         ),
         (
             "\"a\" : { \"run\" : 1, \"phases\" : { \"p\" : { \"run\" : 1 } } }",
-            "there is no key \"run\" here",
+            "unknown key \"run\" here",
         ),
         (
             "\"a\" : { \"run\" : 1, \"loop\" : 1, \"loop\" : 2 }",
-            "loop is there twice; only events may be",
+            "loop is given twice; only events may be",
         ),
         (
             "\"a\" : { \"run\" : 1, \"policy\" : \"SCHED_FIFO\" }",
@@ -93,7 +93,7 @@ fn what_is_wrong_is_told_by_task_phase_and_key() {
         ("\"a\" : { \"memrun\" : {} }", "memrun is not modelled"),
         (
             "\"a\" : { \"run\" : 1 }",
-            "task a never ends: \"duration\" of \"global\" says when the run does",
+            "task a never ends: set \"duration\" in \"global\"",
         ),
         (
             "\"a\" : { \"loop\" : 1, \"fork\" : \"b\" }",
@@ -101,7 +101,7 @@ fn what_is_wrong_is_told_by_task_phase_and_key() {
         ),
         (
             "\"a\" : { \"phases\" : { \"p\" : { \"run\" : 1, \"cpus\" : [0] } } }",
-            "phase p: cpus: those of a phase are not modelled",
+            "phase p: cpus: only a task's are modelled, not a phase's",
         ),
     ] {
         let error = error(&format!("{{ \"tasks\" : {{ {tasks} }} }}"));
@@ -193,7 +193,7 @@ fn a_nice_level_holds_from_its_phase_on() {
 
 /// Ping and pong in turn, 90 us each plus the wakeup. In parallel they would be twice as fast.
 #[test]
-fn who_waits_for_a_condition_is_woken_by_its_signal() {
+fn a_signal_wakes_a_waiter_of_its_condition() {
     let turn = |first: &str, last: &str| {
         format!(
             "{{ \"lock\" : \"m\", {first} \"unlock\" : \"m\", \"run\" : 90, \"lock2\" : \"m\", {last} \"unlock2\" : \"m\" }}"
@@ -218,7 +218,7 @@ fn who_waits_for_a_condition_is_woken_by_its_signal() {
     assert!(
         stands
             .err()
-            .expect("nobody resumes")
+            .expect("no task resumes")
             .to_string()
             .contains("1 tasks wait, and nothing will wake them")
     );
@@ -246,7 +246,7 @@ fn sync_signals_and_waits() {
 
 /// `broad` wakes all waiters, `suspend` and `resume` go by the task's name, a semaphore remembers.
 #[test]
-fn all_who_wait_are_woken_by_broad_and_resume() {
+fn broad_and_resume_wake_all_waiters() {
     let period = "\"timer\" : { \"ref\" : \"unique\", \"period\" : 10000 }";
     let wait =
         "\"lock\" : \"m\", \"wait\" : { \"ref\" : \"c\", \"mutex\" : \"m\" }, \"unlock\" : \"m\"";

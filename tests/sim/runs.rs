@@ -99,7 +99,7 @@ pub fn counted(m: &Measured, name: &str) -> u64 {
 /// The waker itself puts its wakee on the run queue. If it then sleeps, its CPU goes from one to
 /// the other.
 #[test]
-fn who_sleeps_after_a_wakeup_leaves_a_cpu_with_work() {
+fn a_task_that_sleeps_after_a_wakeup_leaves_its_cpu_to_the_wakee() {
     let text = "duration 50ms\nsocket to\nsocket back\nmeasure rate answers\ntask server:\n    forever\n        receive to\n        \
                 run 20us\n        send back\ntask client:\n    forever\n        send to\n        receive back\n        count answers\n";
     let m = run(text, &[], "mainline+sync_local=on", 1);
@@ -112,7 +112,7 @@ fn who_sleeps_after_a_wakeup_leaves_a_cpu_with_work() {
 /// 100 children, and as many wakeups of the waiting parent. None finds an idle CPU, because the
 /// child still runs on the only one (kernel: exit_notify() before do_task_dead()).
 #[test]
-fn who_ends_wakes_its_parent_while_it_runs() {
+fn an_exiting_task_wakes_its_parent_while_it_runs() {
     let text = "task child from a, cpus 0:\n    run 1ms\ntask a, cpus 0:\n    repeat 100\n        fork child\n        wait\n";
     let m = run(text, &[], "mainline", 1);
     let queued = counted(&m, "enq_queued");
@@ -148,7 +148,7 @@ fn two_on_a_core_slow_each_other_down() {
 
 /// 64 CPUs of 32 full cores: each has the speed that is left when all cores are busy.
 #[test]
-fn who_never_sleeps_fills_the_machine() {
+fn tasks_that_never_sleep_fill_the_machine() {
     let hogs = "param n = 128\nwarmup 100ms\nduration 1s\nmeasure rate turns\n\
                 task hog x n:\n    forever\n        run 100us\n        count turns\n";
     let full = 64.0 * smt() * 0.9433 * 1e4;
@@ -200,7 +200,7 @@ fn prev_core_keeps_workers_apart() {
 }
 
 #[test]
-fn who_waits_for_ever_is_told_of() {
+fn a_deadlock_is_reported() {
     let text = "pipe p\ntask a x 2:\n    receive p\n";
     let scenario = Scenario {
         model: &model("tr-3970x").unwrap(),
@@ -208,7 +208,7 @@ fn who_waits_for_ever_is_told_of() {
         policy: &Policy::parse("roost").unwrap(),
         seed: 1,
     };
-    let error = scenario.run().err().expect("nobody sends").to_string();
+    let error = scenario.run().err().expect("no task sends").to_string();
     assert!(
         error.contains("2 tasks wait, and nothing will wake them"),
         "{error}"
@@ -217,7 +217,7 @@ fn who_waits_for_ever_is_told_of() {
 
 /// A task that never works or waits is an error, after a while.
 #[test]
-fn who_goes_round_without_work_is_told_of() {
+fn a_loop_without_work_is_reported() {
     for steps in [
         "count x",
         "run 0us\n        count x",
@@ -237,14 +237,14 @@ fn who_goes_round_without_work_is_told_of() {
         }
         let error = run.err().expect(steps).to_string();
         assert!(
-            error.starts_with("a 0 goes round: 100000 steps at 2 ms"),
+            error.starts_with("a 0 loops without work or a wait: 100000 steps at 2 ms"),
             "{error}"
         );
     }
 }
 
 #[test]
-fn who_forks_too_many_is_told_of() {
+fn too_many_forks_are_reported() {
     let text = "task child from parent:\n    sleep 1s\ntask parent:\n    fork child x 9000\n";
     let load = Load::parse(text, &Default::default()).unwrap();
     let error = scenario(load, "mainline", 1).err().expect("8192 at once");
@@ -253,7 +253,7 @@ fn who_forks_too_many_is_told_of() {
 }
 
 #[test]
-fn cpus_that_the_machine_has_not_are_told() {
+fn missing_cpus_are_reported() {
     let text = "task a, cpus 3, 0-64:\n    run 1ms\n";
     let load = Load::parse(text, &Default::default()).unwrap();
     let error = scenario(load, "mainline", 1).err().expect("it has 64");

@@ -19,7 +19,7 @@ fn a_nice_level_is_a_weight() {
 /// Half of its work waits for memory, at 0.75 of the speed beside a busy sibling. The other half
 /// has the machine's SMT speed.
 #[test]
-fn who_waits_for_memory_shares_a_core_better() {
+fn memory_bound_tasks_share_a_core_better() {
     for (memory, time) in [
         (0, 1.0 / smt()),
         (50, 0.5 / smt() + 0.5 / 0.75),
@@ -46,7 +46,7 @@ fn no_clock_makes_memory_slower() {
 /// Two tasks on one CPU: a task that yields after each turn lets the other run first. Alone it goes
 /// on.
 #[test]
-fn who_yields_lets_the_other_go_first() {
+fn a_yield_lets_the_other_task_run_first() {
     let turns = |tasks: u64, step: &str| {
         let text = format!(
             "warmup 10ms\nduration 1s\nmeasure rate turns\ntask a x {tasks}, cpus 0:\n    forever\n        run 100us\n        {step}\n        count turns\n"
@@ -65,7 +65,7 @@ fn who_yields_lets_the_other_go_first() {
 }
 
 #[test]
-fn who_begins_a_new_program_goes_on() {
+fn exec_continues_the_task() {
     let m = run(
         "task a:\n    run 10ms\n    exec\n    run 10ms\n",
         &[],
@@ -79,7 +79,7 @@ fn who_begins_a_new_program_goes_on() {
 /// The task that comes 50 us late is waited for by spinning, or asleep. With one CPU it cannot come
 /// while the other spins.
 #[test]
-fn who_spins_at_a_barrier_need_not_be_woken() {
+fn a_spinning_waiter_of_a_barrier_needs_no_wakeup() {
     let of = |spin: &str, cpus: &str| {
         let text = format!(
             "warmup 1ms\nduration 100ms\nmeasure rate turns\nbarrier all 2 spin {spin}\n\

@@ -87,7 +87,7 @@ fn a_cpu_that_is_away_does_nothing() {
 
 /// Every 10 ms it is given CPU 0 or CPU 1 at random, so every other time it moves.
 #[test]
-fn who_is_given_other_cpus_goes_there() {
+fn a_new_affinity_moves_the_task() {
     let text = |fault: &str| {
         format!(
             "duration 2s\n{fault}task a, cpus 0:\n    forever\n        run 1ms\n\

@@ -134,7 +134,7 @@ fn a_verdict_is_about_sign_and_size() {
 }
 
 #[test]
-fn who_is_near_a_limit_is_undecided() {
+fn an_effect_near_a_limit_is_undecided() {
     let of = |runs, value, error| like(-10.0, 8.0).undecided(Figure { value, error }, runs);
     assert_eq!(of(100, -10.0, Some(1.0)), None);
     // 1 point from a limit while two standard errors are 2: four times the runs are needed.
@@ -196,7 +196,7 @@ fn short(source: &str) -> Table {
 
 /// Rows to which a parameter was fitted are marked, and also counted separately.
 #[test]
-fn rows_that_calibrate_are_told() {
+fn calibrating_rows_are_marked() {
     let table = short("003");
     let text = table.text();
     let marked = text.lines().filter(|l| l.contains(" (calibrates)"));
@@ -212,7 +212,7 @@ fn rows_that_calibrate_are_told() {
 
 /// Every source is also run with pinned threads, if there is a core for each thread.
 #[test]
-fn who_is_pinned_has_a_core() {
+fn a_pinned_task_has_a_core() {
     let table = short("000");
     for c in &table.beside {
         assert_eq!(c.crowded, c.pinned.is_none(), "{c:?}");
@@ -244,7 +244,7 @@ fn parameters_are_frozen() {
 
 /// So must a change of a rule without a parameter that moves rows of tests/sim/shown.
 #[test]
-fn rows_that_moved_are_told() {
+fn moved_rows_are_reported() {
     let frozen = Frozen::read().unwrap();
     let last = frozen.changes.last().unwrap();
     let told = "rows of tests/sim/shown have moved, and changes.tsv does not tell of that";

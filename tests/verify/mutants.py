@@ -38,7 +38,7 @@ MUTANTS = [
     Mutant("a claim that is not ended", "claim.h",
            "if (claim_stamp(&cpu_state(ts->idle_cpu - 1)->claim) &&\n\t    claim_end(ts->idle_cpu - 1, ts->idle_at))",
            "if (false)", "claim_apart", OUTLIVED),
-    Mutant("a claim ended by whoever comes", "claim.h",
+    Mutant("a claim ended by any task that comes", "claim.h",
            "return claim_made(stamp, now) && atomic_cas(claim, stamp, 0);", "return atomic_cas(claim, stamp, 0);",
            "claim_release", "a claim and no task, or the reverse"),
     Mutant("a core's claim without a compare-and-swap", "claim.h",
@@ -62,7 +62,7 @@ MUTANTS = [
            "atomic_swap(&park_of(queue)->came_at, now);\n\tpark_timer_start(queue, now, park_until",
            "park_of(queue)->came_at = now;\n\tpark_timer_start(queue, now, park_until", "park",
            "a task is parked, and no timer looks after it", "tso"),
-    Mutant("a released task of which its CPU is not told", "parking.h",
+    Mutant("a released task that is not reported to its CPU", "parking.h",
            "\tatomic_swap(&cs->uncounted, 1);\n", "", "park_release",
            "a released task waits, and its CPU does not know"),
 ]
@@ -71,7 +71,7 @@ MUTANTS = [
 LADDER = [
     Mutant("a core without a first thread", "claim.h", "< cpu ? sibling(f, 0) : cpu;", "< cpu ? sibling(f, 0) - 1 : cpu;",
            "prove_claims", "an index is within its table"),
-    Mutant("a walk over LLCs that stands still", "smt_spread.h", "from = llc + 1;", "from = llc;",
+    Mutant("a walk over LLCs that never advances", "smt_spread.h", "from = llc + 1;", "from = llc;",
            "prove_scan_cores", "unwinding assertion"),
     Mutant("a capacity that is not allowed", "capacity.h", " ||\n\t\t\t    !task_allowed(p, cpu))", ")",
            "prove_capacity", "the task may run there"),

@@ -63,7 +63,7 @@ impl Watch {
     }
 
     fn look_after(&self, time: Duration) -> Result<()> {
-        let lost = "when the command ended is not known";
+        let lost = "the end time of the command is unknown";
         ensure!(
             CONTINUED.load(Ordering::Relaxed) == self.continued,
             "this process was continued (SIGCONT) while the command ran, so it may have been stopped: {lost}"
@@ -82,11 +82,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_comes_back_late_was_away() {
+    fn a_late_return_counts_as_a_pause() {
         let watch = Watch::begin();
         assert!(watch.look_after(Duration::from_millis(4900)).is_ok());
-        let told = watch.look_after(Duration::from_secs(7)).unwrap_err();
+        let error = watch.look_after(Duration::from_secs(7)).unwrap_err();
         let begin = "this process did not run for 7 s while the command ran";
-        assert!(told.to_string().starts_with(begin), "{told}");
+        assert!(error.to_string().starts_with(begin), "{error}");
     }
 }

@@ -109,14 +109,14 @@ impl std::fmt::Display for Failure {
                 match program.contains(char::is_whitespace) {
                     true => write!(
                         f,
-                        "; that is one word: quote each by itself, or write sh -c '{program}'"
+                        "; that is one word: quote each word by itself, or write sh -c '{program}'"
                     ),
                     false => Ok(()),
                 }
             }
             Failure::Strayed { name, cpus } => write!(
                 f,
-                "{name}, of a copy that is kept to CPUs {cpus}, may run on others: a command that chooses its CPUs cannot be run with --concurrent"
+                "{name}, of a copy restricted to CPUs {cpus}, may run on others: --concurrent cannot run a command that chooses its own CPUs"
             ),
             Failure::Failed(status, words) => write!(f, "the command failed ({status}){words}"),
             Failure::TimedOut(after) => write!(
@@ -128,7 +128,7 @@ impl std::fmt::Display for Failure {
                 let each: Vec<String> = left.iter().map(Leftover::to_string).collect();
                 write!(
                     f,
-                    "the command ended and left processes behind, which were ended: {}; give a command that waits for all it starts",
+                    "the command ended and left processes running, which were killed: {}; give a command that waits for all its processes",
                     each.join(", ")
                 )
             }
@@ -308,7 +308,7 @@ fn ended_all(household: &Household, copies: &[Copy], failure: Failure) -> Failur
     let living: Vec<i32> = living.map(|copy| copy.pid).collect();
     match household.end(&living) {
         Ok(()) => failure,
-        Err(pid) => anyhow!("{failure}; process {pid} was killed and does not end").into(),
+        Err(pid) => anyhow!("{failure}; process {pid} was killed and does not exit").into(),
     }
 }
 
@@ -339,7 +339,7 @@ fn start(
         .stderr(copy(errors)?)
         .process_group(0);
     if let Some(cgroup) = cgroup {
-        cgroup.takes(&mut command)?;
+        cgroup.adopt(&mut command)?;
     }
     if let Some(user) = &workload.user {
         user.takes(&mut command);
@@ -375,7 +375,7 @@ fn wait(
         let living: Vec<usize> = (0..copies.len())
             .filter(|at| copies[*at].ended.is_none())
             .collect();
-        for at in ends(&doors, &living, left.min(LOOK))? {
+        for at in wait_for_ends(&doors, &living, left.min(LOOK))? {
             let failed = !copies[at].reap()?.status.success();
             if failed && copies.iter().any(|c| c.ended.is_none()) {
                 return Err(copies[at].failure()?);
@@ -408,7 +408,7 @@ fn pidfd(pid: i32) -> Result<OwnedFd> {
 }
 
 /// Waits until one of `living` ends, at most for `within`. Returns those that ended.
-fn ends(doors: &[OwnedFd], living: &[usize], within: Duration) -> Result<Vec<usize>> {
+fn wait_for_ends(doors: &[OwnedFd], living: &[usize], within: Duration) -> Result<Vec<usize>> {
     let poll = |at: &usize| libc::pollfd {
         fd: doors[*at].as_raw_fd(),
         events: libc::POLLIN,
@@ -433,7 +433,7 @@ fn reap(pid: i32) -> Result<(ExitStatus, libc::rusage)> {
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: both are alive.
     if unsafe { libc::wait4(pid, &mut status, 0, &mut usage) } != pid {
-        bail!("the command ended, and somebody else took its status");
+        bail!("the command ended, and its exit status was taken by another waiter");
     }
     Ok((ExitStatus::from_raw(status), usage))
 }
@@ -465,7 +465,7 @@ fn last_words(errors: &File, output: &File) -> String {
     let last = |file: &File| {
         let text = tail(file).ok()?;
         let line = text.lines().rev().find(|l| !l.trim().is_empty())?;
-        Some(format!(", and said last: {}", line.trim()))
+        Some(format!("; its last output: {}", line.trim()))
     };
     last(errors).or_else(|| last(output)).unwrap_or_default()
 }

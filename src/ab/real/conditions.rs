@@ -133,10 +133,10 @@ fn on_battery(sys: &Path) -> bool {
     let fed = own
         .iter()
         .any(|p| !battery(p) && !["", "0"].contains(&text(p, "online").as_str()));
-    let told = |p: &PathBuf| {
+    let reported = |p: &PathBuf| {
         text(p, "type") == "Mains" || battery(p) && text(p, "status") == "Discharging"
     };
-    !fed && own.iter().any(told)
+    !fed && own.iter().any(reported)
 }
 
 /// Facts about the machine to keep with a result.
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_a_machine_is_told() {
+    fn known_facts_of_a_machine_are_reported() {
         let dir = tempfile::tempdir().unwrap();
         let host = Host::in_folder(dir.path());
         assert_eq!(facts(&host), BTreeMap::new());
@@ -277,7 +277,7 @@ mod tests {
             "processor : 0\nmodel name\t: A CPU\n",
         );
         write(dir.path(), "devices/system/cpu/online", "0-7\n");
-        let told: Vec<(String, String)> = facts(&host).into_iter().collect();
+        let reported: Vec<(String, String)> = facts(&host).into_iter().collect();
         let expected = [
             ("cpu", "A CPU"),
             ("cpus", "0-7"),
@@ -285,7 +285,7 @@ mod tests {
             ("name", "desk"),
         ];
         assert_eq!(
-            told,
+            reported,
             expected.map(|(name, text)| (name.to_string(), text.to_string()))
         );
     }

@@ -31,7 +31,7 @@ impl Counts {
         }
         let own = |arm| {
             let found = metrics.arms.get(arm);
-            found.with_context(|| format!("the scheduler counts nothing of arm {arm}"))
+            found.with_context(|| format!("the scheduler has no counters of arm {arm}"))
         };
         let own = arm.map(own).transpose()?;
         Ok(Counts {

@@ -70,7 +70,7 @@ pub fn alone(host: &Host) -> Result<File> {
         Ok(()) => Ok(held),
         Err(TryLockError::WouldBlock) => {
             bail!(
-                "another comparison runs on this machine, and they would disturb each other: wait until it is over"
+                "another comparison runs on this machine, and the two would disturb each other: wait until it ends"
             )
         }
         Err(TryLockError::Error(e)) => Err(e).context("cannot lock out other comparisons"),

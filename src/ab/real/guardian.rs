@@ -3,8 +3,8 @@
 //! and it restores the machine. It kills the command and the scheduler, removes our folder and
 //! cgroup, and starts the service that was stopped.
 
-use super::former::Former;
 use super::ground::Ground;
+use super::previous::PreviousScheduler;
 use super::service::call;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub enum Word {
     /// Remove this at the end.
     Owns(Ground),
     /// Attach this scheduler again at the end.
-    Restores(Former),
+    Restores(PreviousScheduler),
     /// A command or a copy runs in this process group.
     Runs(i32),
     /// All copies have ended.
@@ -46,8 +46,7 @@ pub struct Guardian {
 }
 
 /// The guardian ended before us.
-const LOST: &str =
-    "the process that restores the machine when this one is killed ended before this one";
+const LOST: &str = "the process that restores the machine if this one is killed has ended early";
 
 impl Guardian {
     /// `program`: path of scx_roost.
@@ -89,7 +88,7 @@ impl Guardian {
             Err(e) => e.to_string(),
         };
         self.again().context(LOST)?;
-        Ok(Some(format!("{LOST} ({how}): another one was started")))
+        Ok(Some(format!("{LOST} ({how}): another was started")))
     }
 
     /// Starts a new guardian with all that the old one knew.
@@ -124,14 +123,14 @@ fn spawn(program: &Path, alone: &File) -> Result<Child> {
         .stdout(held)
         .process_group(0)
         .spawn();
-    child.context("cannot start the process that restores the machine when this one is killed")
+    child.context("cannot start the process that restores the machine if this one is killed")
 }
 
 /// State of a guardian.
 #[derive(Default)]
 struct Heard {
     ground: Option<Ground>,
-    former: Option<Former>,
+    previous: Option<PreviousScheduler>,
     commands: Vec<i32>,
     scheduler: Option<i32>,
 }
@@ -161,7 +160,7 @@ impl Heard {
     fn hear(&mut self, word: Word) {
         match word {
             Word::Owns(ground) => self.ground = Some(ground),
-            Word::Restores(former) => self.former = Some(former),
+            Word::Restores(previous) => self.previous = Some(previous),
             Word::Runs(group) => self.commands.push(group),
             Word::Ended => self.commands.clear(),
             Word::Schedules(group) => self.scheduler = Some(group),
@@ -173,10 +172,10 @@ impl Heard {
     /// Messages that lead to this state.
     fn words(&self) -> impl Iterator<Item = Word> {
         let ground = self.ground.clone().map(Word::Owns);
-        let former = self.former.clone().map(Word::Restores);
+        let previous = self.previous.clone().map(Word::Restores);
         let commands = self.commands.iter().copied().map(Word::Runs);
         let scheduler = self.scheduler.map(Word::Schedules);
-        let ours = ground.into_iter().chain(former);
+        let ours = ground.into_iter().chain(previous);
         ours.chain(commands).chain(scheduler)
     }
 
@@ -186,7 +185,9 @@ impl Heard {
             unsafe { libc::kill(-group, libc::SIGKILL) };
         }
         let cleared = self.ground.as_ref().map_or(Ok(()), Ground::clear);
-        let restored = self.former.map_or(Ok(()), |former| former.restore(&call));
+        let restored = self
+            .previous
+            .map_or(Ok(()), |previous| previous.restore(&call));
         restored.and(cleared)
     }
 }

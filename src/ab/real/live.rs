@@ -73,8 +73,7 @@ impl Live {
     pub fn loses(&self) -> Option<&'static str> {
         let others = self.arms.iter().any(|arm| arm.name != DEFAULT_ARM);
         others.then_some(
-            "the attached scheduler has arms: what `exec` and rules about processes put there does not go back when it is started again, \
-             all else that ctl has set does",
+            "the attached scheduler has arms: processes put there by `exec` and by rules about processes are not put back when it is started again; everything else that ctl has set is restored",
         )
     }
 
@@ -87,10 +86,10 @@ impl Live {
             now = Live::ask(ctl);
         }
         let now = now?;
-        let mut wrong = told(ctl, self.surplus(&now));
-        wrong.extend(told(ctl, self.arms_to_add(&now)));
+        let mut wrong = send(ctl, self.surplus(&now));
+        wrong.extend(send(ctl, self.arms_to_add(&now)));
         // The new arms are compared with the settings they got when they were added.
-        wrong.extend(told(ctl, self.changes(&Live::ask(ctl)?)));
+        wrong.extend(send(ctl, self.changes(&Live::ask(ctl)?)));
         ensure!(wrong.is_empty(), "{}", wrong.join("; "));
         Ok(())
     }
@@ -139,7 +138,7 @@ impl Live {
 }
 
 /// The errors.
-fn told(ctl: &Path, ops: Vec<Op>) -> Vec<String> {
+fn send(ctl: &Path, ops: Vec<Op>) -> Vec<String> {
     let wrong = |op: &Op| Some(format!("{:#}", ask(ctl, op).err()?));
     ops.iter().filter_map(wrong).collect()
 }

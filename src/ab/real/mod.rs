@@ -4,11 +4,11 @@
 pub mod arm;
 mod conditions;
 mod counts;
-pub mod former;
 pub mod ground;
 pub mod guardian;
 pub mod live;
 mod needs;
+pub mod previous;
 mod scheduler;
 pub mod service;
 
@@ -26,9 +26,9 @@ use crate::util::user::is_root;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use conditions::Conditions;
 use counts::Counts;
-use former::Former;
 use ground::Ground;
 use guardian::{Guardian, Word};
+use previous::PreviousScheduler;
 use scheduler::{ARMS, Attached, Epoch, Scheduler};
 use service::Call;
 use std::cell::RefCell;
@@ -71,7 +71,7 @@ pub struct Real<'a> {
     ground: Option<Ground>,
     scheduler: Option<Scheduler>,
     /// The scheduler that was attached at the start, to be attached again.
-    former: Option<Former>,
+    previous: Option<PreviousScheduler>,
     guardian: Option<Guardian>,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Real<'a> {
             alone: None,
             ground: None,
             scheduler: None,
-            former: None,
+            previous: None,
             guardian: None,
         }
     }
@@ -111,12 +111,12 @@ impl<'a> Real<'a> {
         let wants_scx = variants.iter().any(|v| v.kind != Kind::Eevdf);
         ensure!(
             self.attached().known() || !wants_scx,
-            "this kernel has no sched_ext, which all variants but eevdf need: 'scx_roost doctor' says more"
+            "this kernel has no sched_ext, which all variants except eevdf need: see 'scx_roost doctor'"
         );
         let root = is_root();
         ensure!(
             root || !wants_scx,
-            "schedulers are loaded by root: run it as root or with sudo"
+            "only root can load schedulers: run this as root or with sudo"
         );
         needs::schedulers(variants)?;
         let copies = self.sides.as_ref().map_or(1, |sides| sides.len());
@@ -129,7 +129,7 @@ impl<'a> Real<'a> {
         let alone = self.alone.insert(ground::alone(host)?);
         child::become_subreaper()?;
         child::outlast_ctrl_z();
-        let former = Former::found(host, self.means.call, self.means.warn)?;
+        let previous = PreviousScheduler::found(host, self.means.call, self.means.warn)?;
         let guardian = Guardian::start(&self.means.program, alone)?;
         let guardian = self.guardian.insert(guardian);
         let (mut ground, unnamed) = Ground::named(host);
@@ -138,12 +138,15 @@ impl<'a> Real<'a> {
         self.ground = Some(ground);
         if let Some(why) = unnamed.or(made?) {
             (self.means.warn)(&format!(
-                "{why}: when this process is killed, what the command has put into other process groups goes on"
+                "{why}: if this process is killed, children of the command in other process groups keep running"
             ));
         }
-        if let Some(former) = former {
-            guardian.say(Word::Restores(former.clone()))?;
-            self.former.insert(former).service.stop(self.means.call)?;
+        if let Some(previous) = previous {
+            guardian.say(Word::Restores(previous.clone()))?;
+            self.previous
+                .insert(previous)
+                .service
+                .stop(self.means.call)?;
             self.attached().wait_until_gone()?;
         }
         Ok(())
@@ -156,7 +159,7 @@ impl<'a> Real<'a> {
             Some(scheduler) => scheduler.check(&attached),
             None => match attached.name() {
                 None => Ok(()),
-                Some(name) => bail!("the scheduler {name} was attached meanwhile"),
+                Some(name) => bail!("the scheduler {name} was attached in the meantime"),
             },
         }
     }
@@ -208,7 +211,7 @@ impl<'a> Real<'a> {
                 let cpus = cpus.with_context(|| format!("variant {}", variant.name))?;
                 if cpus.len() == machine.cpus.len() {
                     (self.means.warn)(&format!(
-                        "{} keeps the command to all CPUs, which is no less than without it",
+                        "{} restricts the command to all CPUs, which is no restriction",
                         variant.name
                     ));
                 }
@@ -308,7 +311,7 @@ fn same(before: &Epoch, after: &Epoch) -> Result<()> {
     let name = |epoch: &Epoch| epoch.name.clone().unwrap_or("the kernel's own".to_string());
     ensure!(
         before == after,
-        "schedulers were attached anew ({} before, {} behind): CPUs that came or went, a suspend, or somebody who starts schedulers",
+        "schedulers were attached again ({} before, {} after): CPUs came or went, the machine was suspended, or another program starts schedulers",
         name(before),
         name(after)
     );
@@ -324,7 +327,7 @@ impl Machine for Real<'_> {
         match (self.prepare(), self.guardian.is_some()) {
             (Err(e), true) => match self.restore() {
                 Ok(()) => Err(e),
-                Err(r) => Err(e.context(format!("the machine is not as it was: {r:#}"))),
+                Err(r) => Err(e.context(format!("the machine was not restored: {r:#}"))),
             },
             (prepared, _) => prepared,
         }
@@ -373,8 +376,8 @@ impl Machine for Real<'_> {
 
     fn restore(&mut self) -> Result<()> {
         let stopped = self.stop();
-        let started = match &self.former {
-            Some(former) => former.restore(self.means.call),
+        let started = match &self.previous {
+            Some(previous) => previous.restore(self.means.call),
             None => Ok(()),
         };
         let cleared = self.ground.take().map_or(Ok(()), |ground| ground.clear());
@@ -387,7 +390,7 @@ impl Machine for Real<'_> {
         if let Some(guardian) = self.guardian.take() {
             guardian.dismiss();
         }
-        self.former = None;
+        self.previous = None;
         self.alone = None;
         Ok(())
     }

@@ -17,7 +17,7 @@ pub fn schedulers(variants: &[Variant]) -> Result<()> {
             let found = program(Path::new(&words[0]), &path);
             found.with_context(|| {
                 format!(
-                    "variant {}: there is no program {} that can be run",
+                    "variant {}: there is no executable program {}",
                     variant.name, words[0]
                 )
             })?;
@@ -31,17 +31,17 @@ pub fn metrics(asked: &[Measured], powercap: &Path, copies: usize) -> Result<()>
     if asked.contains(&Measured::Energy) {
         ensure!(
             copies == 1,
-            "energy is of the machine, and cannot be told of one of two copies: leave it out"
+            "energy is measured for the whole machine, not for one of two copies: leave it out"
         );
         ensure!(
             Energy::new(powercap).is_some(),
-            "energy cannot be measured here, for {} has no package's counter that can be read: leave it out",
+            "energy cannot be measured here, because {} has no readable counter of a package: leave it out",
             powercap.display()
         );
     }
     ensure!(
         !asked.contains(&Measured::Migrations) || Migrations::of_children().is_some(),
-        "migrations cannot be measured here, for the kernel does not let us count them (perf_event_open): leave it out"
+        "migrations cannot be measured here, because the kernel does not allow counting them (perf_event_open): leave it out"
     );
     Ok(())
 }

@@ -94,7 +94,7 @@ impl Attached<'_> {
         while !self.is(name) {
             ensure!(
                 Instant::now() < end,
-                "the scheduler {name} was started and is not attached after {} s",
+                "the scheduler {name} was started but is not attached after {} s",
                 START_TIME.as_secs()
             );
             sleep(NAP);
@@ -262,13 +262,13 @@ impl Scheduler {
         }
         ensure!(
             attached.enabled(),
-            "the scheduler is not attached any more: {}",
+            "the scheduler is no longer attached: {}",
             self.last_words()
         );
         let name = attached.name();
         ensure!(
             name == self.name,
-            "the scheduler {} is attached, which is not the one that was started",
+            "the scheduler {} is attached instead of the one that was started",
             name.unwrap_or_default()
         );
         Ok(())
@@ -301,7 +301,7 @@ impl Scheduler {
         }
         ensure!(
             ended,
-            "the scheduler, process {}, was killed and does not end",
+            "the scheduler, process {}, was killed and does not exit",
             self.group()
         );
         Ok(())
@@ -316,8 +316,8 @@ impl Scheduler {
     fn last_words(&self) -> String {
         let text = fs::read_to_string(log(&self.ground.folder)).unwrap_or_default();
         let last = text.lines().rev().find(|l| !l.trim().is_empty());
-        last.map_or("it said nothing".to_string(), |l| {
-            format!("it said last: {}", l.trim())
+        last.map_or("it printed nothing".to_string(), |l| {
+            format!("its last output: {}", l.trim())
         })
     }
 }
@@ -350,7 +350,7 @@ fn spawn(command: &mut Command, ground: &Ground) -> Result<Child> {
         .stderr(log)
         .process_group(0);
     if let Some(cgroup) = &ground.cgroup {
-        cgroup.child(CGROUP)?.takes(command)?;
+        cgroup.child(CGROUP)?.adopt(command)?;
     }
     // SAFETY: between fork and exec it makes two system calls with plain numbers.
     unsafe {

@@ -57,15 +57,14 @@ impl Service {
             [Some(unit)] => match why_not(unit, running, own, call)? {
                 None => Ok(Service::Systemd { unit: unit.clone() }),
                 Some(why) => bail!(
-                    "the sched_ext scheduler '{scheduler}' is attached, in {unit}, {why}: end it first, for it could not be started again"
+                    "the sched_ext scheduler '{scheduler}' is attached, in {unit}, {why}: end it first, because it could not be started again"
                 ),
             },
             [] | [None] => bail!(
-                "the sched_ext scheduler '{scheduler}' is attached, and no service of systemd or scx_loader runs it: end it first, for it \
-                 could not be started again"
+                "the sched_ext scheduler '{scheduler}' is attached, and no service of systemd or scx_loader runs it: end it first, because it could not be started again"
             ),
             _ => bail!(
-                "the sched_ext scheduler '{scheduler}' is attached, and several processes may be the one that runs it: end it first"
+                "the sched_ext scheduler '{scheduler}' is attached, and several processes may run it: end it first"
             ),
         }
     }
@@ -119,7 +118,7 @@ fn why_not(
     call: Call,
 ) -> Result<Option<&'static str>> {
     if own == Some(unit) {
-        return Ok(Some("which this runs in, too"));
+        return Ok(Some("which this process runs in, too"));
     }
     let asked = "--property=Transient,CanStart,CanStop,MainPID";
     let shown = call(&["systemctl", "show", asked, unit])?;
@@ -128,11 +127,11 @@ fn why_not(
     let main = |pid: u32| pid > 0 && is(&format!("MainPID={pid}"));
     let of_main = |r: &Running| main(r.pid) || main(r.parent);
     Ok(if !is("Transient=no") {
-        Some("which is gone when it is stopped")
+        Some("which disappears when it is stopped")
     } else if !is("CanStart=yes") || !is("CanStop=yes") {
-        Some("which systemd does not let anybody stop and start")
+        Some("which systemd does not allow to be stopped and started by hand")
     } else if !running.iter().any(of_main) {
-        Some("which is a service of something else")
+        Some("which is a service of another program")
     } else {
         None
     })

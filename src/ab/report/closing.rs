@@ -105,8 +105,7 @@ impl Closing {
 
     fn table(&self) -> String {
         let mut text = format!(
-            "\nThe suite: {} comparisons, corrected together (Holm, over workloads, variants and metrics): where nothing differs, \
-             at most {} % of suites tell of a difference\n",
+            "\nThe suite: {} comparisons, corrected together (Holm, over workloads, variants and metrics): if nothing differs, at most {} % of suites report a difference\n",
             self.rows.len(),
             (self.alpha * 1e4).round() / 1e2
         );

@@ -59,7 +59,7 @@ pub fn compare<'a>(names: &'a [String], reports: &'a [Report]) -> Result<Beside<
     for (name, report) in names.iter().zip(reports) {
         ensure!(
             report.plan.variants[0] == first.plan.variants[0],
-            "{name} compares with {}, and {} with {}: nothing of them stands side by side",
+            "{name} compares with {}, and {} with {}: none of their rows can be shown side by side",
             report.plan.variants[0],
             names[0],
             first.plan.variants[0]
@@ -85,7 +85,7 @@ fn metrics<'a>(names: &[String], reports: &'a [Report]) -> Result<Vec<&'a Metric
             };
             ensure!(
                 metric.better == known.better,
-                "of {} {} in {name}, and {} in {other}: they cannot stand side by side",
+                "of {} {} in {name}, and {} in {other}: they cannot be shown side by side",
                 metric.metric,
                 direction_text(metric.better),
                 direction_text(known.better)

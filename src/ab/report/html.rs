@@ -63,9 +63,8 @@ fn section(report: &Report) -> String {
     page
 }
 
-const EFFECT: &str = "<p>A dot is the median over blocks, the line its interval. The dashed line is where nothing changes, and the margin is grey; a thick \
-line is the interval that 'equivalent' is told by.</p>\n";
-const DISTRIBUTION: &str = "<p>A dot is a run, the black line the median. A hollow dot lies far from the rest; it counts.</p>\n";
+const EFFECT: &str = "<p>A dot is the median over blocks, the line its interval. The dashed line is where nothing changes, and the margin is grey; a thick line is the interval that decides 'equivalent'.</p>\n";
+const DISTRIBUTION: &str = "<p>A dot is a run, the black line the median. A hollow dot is far from the rest; it is included.</p>\n";
 
 fn pictures(report: &Report, metric: &MetricReport) -> String {
     let base = &metric.variants[0].variant;

@@ -99,7 +99,7 @@ impl Report<'_> {
         let failed = failed(recorded);
         let mut warned = warnings(counted(runs).map(|r| (r.variant.as_str(), &r.seen)));
         warned.extend(failed.iter().map(|(variant, n)| {
-            format!("a run under {variant} failed, and was made again: only runs that went well are compared ({n} of its runs)")
+            format!("a run under {variant} failed and was repeated: only successful runs are compared ({n} of its runs failed)")
         }));
         Ok(Report {
             plan: header,
@@ -151,7 +151,7 @@ impl MetricReport {
                 let (run, value) = variant.runs[*at];
                 let (name, value) = (&variant.variant, number(value));
                 let run = run + 1;
-                format!("{name}: run {run}, {value}, lies far from the rest; it counts")
+                format!("{name}: run {run}, {value}, is far from the rest; it is included")
             };
             variant.outliers.iter().map(sentence).collect::<Vec<_>>()
         };

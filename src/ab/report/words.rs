@@ -16,7 +16,7 @@ use crate::machine::{cpulist_text, parse_cpulist};
 pub fn note(verdicts: impl IntoIterator<Item = Verdict>) -> Option<&'static str> {
     let mut verdicts = verdicts.into_iter();
     verdicts.any(|v| v == Verdict::Equivalent).then_some(
-        "'equivalent' is told of each comparison by itself, and not corrected for how many there are",
+        "'equivalent' is decided for each comparison by itself, without a correction for their number",
     )
 }
 
@@ -158,14 +158,14 @@ pub fn remark(judged: &Judged) -> String {
         (Verdict::Inconclusive, ..) if judged.same_bucket => {
             "same bucket: the steps of this metric are wider than the margin".to_string()
         }
-        (Verdict::Inconclusive, 0) => "not looked at yet: the plan is not done".to_string(),
+        (Verdict::Inconclusive, 0) => "no verdict yet: the plan is not complete".to_string(),
         (Verdict::Inconclusive, n) => match least_effect(judged, "").as_str() {
-            "" if n >= MIN_BLOCKS => format!("{n} blocks are too few to tell of a difference"),
-            "" => format!("{n} blocks are too few to tell anything"),
-            least => format!("{n} blocks find {least} or more"),
+            "" if n >= MIN_BLOCKS => format!("{n} blocks are too few to find a difference"),
+            "" => format!("{n} blocks are too few for any verdict"),
+            least => format!("{n} blocks can find {least} or more"),
         },
         (Verdict::NotExercised, ..) => {
-            "what is different acted in no more than half of the runs".to_string()
+            "the variants' difference took effect in at most half of the runs".to_string()
         }
         (Verdict::Equivalent, ..) => equivalence(judged),
         _ => String::new(),
@@ -175,7 +175,7 @@ pub fn remark(judged: &Judged) -> String {
 /// The interval that led to `equivalent`, which is not the one shown beside it.
 fn equivalence(judged: &Judged) -> String {
     let differs = match judged.p_adjusted <= 0.05 {
-        true => "a difference, and less than the margin; ",
+        true => "a difference that is smaller than the margin; ",
         false => "",
     };
     judged.equivalence.map_or(String::new(), |e| {

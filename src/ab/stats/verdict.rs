@@ -138,7 +138,7 @@ pub struct Equivalence {
 }
 
 impl Equivalence {
-    fn holds(&self) -> bool {
+    fn is_met(&self) -> bool {
         self.margin.low <= self.interval.low && self.interval.high <= self.margin.high
     }
 }
@@ -222,7 +222,7 @@ struct Seen {
 }
 
 /// The verdict, and the look that gave it. None: the last look.
-type Told = (Verdict, Option<usize>);
+type Decided = (Verdict, Option<usize>);
 
 impl Seen {
     fn new(compared: &Compared, rule: &Rule) -> Seen {
@@ -254,7 +254,7 @@ impl Seen {
             p,
             by: by.map_or(at, |b| b.by),
         });
-        let equivalent = taken.equivalence(rule).is_some_and(|e| e.holds());
+        let equivalent = taken.equivalence(rule).is_some_and(|e| e.is_met());
         match equivalent {
             true if coarse => self.same_bucket = true,
             true => self.equivalent = self.equivalent.or(Some(at)),
@@ -277,11 +277,11 @@ impl Seen {
 
     /// `ps`: p adjusted for all comparisons, after each look.
     fn judged(&self, compared: &Compared, rule: &Rule, ps: &[f64], many: f64, seed: u64) -> Judged {
-        let (verdict, told) = self.told(compared, rule, ps);
+        let (verdict, decided_at) = self.decide(compared, rule, ps);
         let same_bucket = verdict == Verdict::Inconclusive && self.same_bucket;
         // The numbers are those of the look that gave the verdict. Later looks may show something
         // else.
-        let at = told.unwrap_or(ps.len() - 1);
+        let at = decided_at.unwrap_or(ps.len() - 1);
         let shown = match verdict {
             // p may be significant only now, after another comparison was (Holm), but stem from an
             // earlier look.
@@ -298,7 +298,7 @@ impl Seen {
     }
 
     /// The first verdict stands. If one look shows a difference and equivalence, it is equivalent.
-    fn told(&self, compared: &Compared, rule: &Rule, ps: &[f64]) -> Told {
+    fn decide(&self, compared: &Compared, rule: &Rule, ps: &[f64]) -> Decided {
         let differs = ps.iter().position(|p| *p <= rule.alpha);
         match (self.equivalent, differs) {
             _ if !compared.exercised => (Verdict::NotExercised, None),

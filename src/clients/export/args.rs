@@ -79,8 +79,7 @@ impl ExportArgs {
             && !self.public
         {
             bail!(
-                "--listen {address}: other machines reach this address, and nobody is asked who they are: \
-                 give a loopback address, or --public as well"
+                "--listen {address}: other machines can read this address without authentication: give a loopback address, or --public as well"
             );
         }
         Ok(Output::Served {

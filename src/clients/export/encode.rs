@@ -44,8 +44,7 @@ impl Collector for Exposition {
     fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
         let mut families = Families(encoder);
         let up = f64::from(u8::from(self.0.is_some()));
-        let help =
-            "1 while a scheduler answers the exporter; there is nothing else while it does not";
+        let help = "1 while a scheduler answers the exporter; at 0 no other metric is given";
         families.gauge(&Family::new("up", help), [(vec![], up)])?;
         match &self.0 {
             Some(sample) => families.sample(sample),
@@ -118,10 +117,10 @@ impl Families<'_> {
             arms,
         )?;
         let loaded =
-            "1 while the scheduler is loaded, 0 before the first load and during a restart";
+            "1 while the scheduler is loaded; 0 before the first load and during a restart";
         let running = m.running as f64;
         self.gauge(&Family::new("running", loaded), [(vec![], running)])?;
-        let help = "loads anew, for a CPU that was offline at the load";
+        let help = "restarts that added a CPU which was offline at the load";
         self.counter("restarts", help, [(vec![], m.restarts)])?;
         let features = m.arms.iter().flat_map(|(arm, of)| {
             let on = |name| of.features.split(' ').any(|on| on == name);
@@ -156,7 +155,7 @@ impl Families<'_> {
         for (row, n) in ROWS.iter().zip(m.counters()) {
             let help = match row.machine {
                 true => row.help.to_string(),
-                false => format!("all arms, those that are gone too: {}", row.help),
+                false => format!("all arms, deleted ones included: {}", row.help),
             };
             self.counter(&format!("all_{}", row.name), &help, [(vec![], n)])?;
         }
@@ -318,7 +317,7 @@ impl Gauge {
         let stem = row.name.strip_suffix(suffix).unwrap_or(row.name);
         let known = row.help.strip_suffix("; 0: not known");
         let help = known.unwrap_or(row.help);
-        let help = help.strip_suffix(", of a thousand").unwrap_or(help);
+        let help = help.strip_suffix(", in thousandths").unwrap_or(help);
         let family = Family::new(format!("{prefix}{stem}").trim_end_matches('_'), help);
         Gauge {
             family: if unit.is_empty() {
@@ -381,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_histogram_that_was_not_told_is_left_out() {
+    fn a_missing_histogram_is_left_out() {
         let mut sample = Sample::default();
         sample.metrics.arms.insert("x".into(), Default::default());
         let text = open_metrics(Some(Arc::new(sample)));
@@ -390,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn every_unit_of_the_tables_is_told_in_its_base_unit() {
+    fn every_unit_of_the_tables_has_its_base_unit() {
         for row in GAUGES.iter().chain(CPU_GAUGES) {
             let gauge = Gauge::of("x_", row);
             assert_eq!(
@@ -400,7 +399,7 @@ mod tests {
                 row.name
             );
             let help = &gauge.family.help;
-            assert!(!gauge.family.name.ends_with("_ms") && !help.contains("of a thousand"));
+            assert!(!gauge.family.name.ends_with("_ms") && !help.contains("in thousandths"));
             assert!(!help.contains("not known"), "{help}");
             // A threshold of 0 is a known value: no frequency is below it.
             let known = gauge.value(0).is_some();

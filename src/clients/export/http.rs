@@ -182,16 +182,16 @@ mod tests {
             ("GET /metrics HTTP/2.0\r\n\r\n", "400"),
             ("\u{16}\u{3}\u{1}\u{2}", "400"),
         ] {
-            let Page::None(told) = asked(request) else {
+            let Page::None(answer) = asked(request) else {
                 panic!("{request} was served")
             };
-            assert!(told.starts_with(status), "{request}: {told}");
+            assert!(answer.starts_with(status), "{request}: {answer}");
         }
         let many = "x: y\r\n".repeat(HEADERS_MAX + 1);
-        let Page::None(told) = asked(&format!("GET / HTTP/1.1\r\n{many}\r\n")) else {
+        let Page::None(answer) = asked(&format!("GET / HTTP/1.1\r\n{many}\r\n")) else {
             panic!("so many headers were served")
         };
-        assert!(told.starts_with("431"), "{told}");
+        assert!(answer.starts_with("431"), "{answer}");
     }
 
     #[test]
@@ -203,10 +203,10 @@ mod tests {
         assert_eq!(understand(request).unwrap().page, Page::Index);
         let mut endless = b"GET / HTTP/1.1\r\nx: ".to_vec();
         endless.resize(HEAD_MAX, b'y');
-        let Page::None(told) = understand(&endless).unwrap().page else {
+        let Page::None(answer) = understand(&endless).unwrap().page else {
             panic!("a head without end was served")
         };
-        assert!(told.starts_with("431"), "{told}");
+        assert!(answer.starts_with("431"), "{answer}");
     }
 
     #[test]

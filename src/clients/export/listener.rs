@@ -134,7 +134,9 @@ impl Shared {
         let mut clients = self.clients();
         if clients.len() >= CLIENTS_MAX {
             let stalls = clients.iter().filter_map(|(id, c)| Some((c.awaited?, *id)));
-            let (_, first) = stalls.min().context("too many wait for an answer")?;
+            let (_, first) = stalls
+                .min()
+                .context("too many clients wait for an answer")?;
             if let Some(first) = clients.remove(&first) {
                 let _ = first.stream.shutdown(Shutdown::Both);
             }
@@ -154,7 +156,7 @@ fn listen(accept: impl Fn() -> std::io::Result<OwnedFd>, shared: &Arc<Shared>) {
             .map_err(Into::into)
             .and_then(|s| welcome(id, s, shared));
         if let Err(e) = accepted {
-            warn!("a scraper was not served: {e:#}");
+            warn!("cannot serve a scraper: {e:#}");
             // Out of file descriptors, for example: do not spin.
             thread::sleep(Duration::from_millis(100));
         }
@@ -177,7 +179,7 @@ fn welcome(id: u64, stream: OwnedFd, shared: &Arc<Shared>) -> Result<()> {
     };
     spawn("export-client", move || {
         if let Err(e) = serve(&mut stream, &place) {
-            debug!("a scraper left: {e}");
+            debug!("a scraper disconnected: {e}");
         }
     })
 }

@@ -135,5 +135,5 @@ fn keep_written(path: &Path, interval: Duration, pages: &Pages, stop: &Stop) -> 
 
 fn write_page(file: &mut TextFile, path: &Path, pages: &Pages) -> Result<()> {
     let page = pages.file_page();
-    file.write(&page.with_context(|| format!("{} is not written", path.display()))?)
+    file.write(&page.with_context(|| format!("cannot write {}", path.display()))?)
 }

@@ -46,16 +46,16 @@ impl Source {
         let (sender, receiver) = bounded(1);
         if self.0.try_send(sender).is_err() {
             bail!(
-                "{WAITING_MAX} wait for the scheduler's answer already: ask again later, or less often"
+                "{WAITING_MAX} clients already wait for the scheduler's answer: ask again later, or less often"
             );
         }
-        let told = receiver.recv_timeout(PATIENCE);
+        let answer = receiver.recv_timeout(PATIENCE);
         let late = |_| {
             anyhow!(
-                "the scheduler's answer takes more than {PATIENCE:?}: see what keeps its process or this one from the CPUs"
+                "the scheduler has not answered within {PATIENCE:?}: see what keeps its process or this one from running"
             )
         };
-        told.map_err(late)?.map_err(|text| anyhow!(text))
+        answer.map_err(late)?.map_err(|text| anyhow!(text))
     }
 }
 
@@ -71,7 +71,7 @@ struct Daemon {
     client: Option<Client>,
     last: Option<(Instant, Arc<Sample>)>,
     /// Last message logged, so that each change is logged once.
-    told: Option<String>,
+    logged: Option<String>,
 }
 
 impl Daemon {
@@ -80,7 +80,7 @@ impl Daemon {
             path: path.to_path_buf(),
             client: None,
             last: None,
-            told: None,
+            logged: None,
         }
     }
 
@@ -115,7 +115,7 @@ impl Daemon {
             Some(trouble) => trouble.text.clone(),
             None => format!("reading the statistics at {}", self.path.display()),
         };
-        if self.told.as_ref() == Some(&text) {
+        if self.logged.as_ref() == Some(&text) {
             return;
         }
         match trouble {
@@ -123,7 +123,7 @@ impl Daemon {
             Some(trouble) if !trouble.is_gone => warn!("{text}"),
             _ => info!("{text}"),
         }
-        self.told = Some(text);
+        self.logged = Some(text);
     }
 
     /// Tries the previous connection first. Its scheduler may be gone and another one may serve the

@@ -23,7 +23,7 @@ impl TextFile {
     pub fn new(path: &Path, keep: bool) -> Result<TextFile> {
         if path.extension().is_none_or(|e| e != "prom") || path.file_stem().is_none() {
             bail!(
-                "--textfile {}: node_exporter reads only names that end in .prom: give such a one",
+                "--textfile {}: node_exporter reads only names that end in .prom: give such a name",
                 path.display()
             );
         }
@@ -37,19 +37,19 @@ impl TextFile {
     /// Fails if the path cannot be written, and waiting does not help. Does not change an existing
     /// file.
     pub fn probe(&self) -> Result<()> {
-        self.told(whole_file::probe(&self.path))
+        self.with_advice(whole_file::probe(&self.path))
     }
 
     pub fn write(&mut self, text: &str) -> Result<()> {
         let mode = Permissions::from_mode(MODE);
-        self.told(whole_file::replace(&self.path, text, |file| {
+        self.with_advice(whole_file::replace(&self.path, text, |file| {
             file.set_permissions(mode)
         }))?;
         self.written = true;
         Ok(())
     }
 
-    fn told(&self, result: std::io::Result<()>) -> Result<()> {
+    fn with_advice(&self, result: std::io::Result<()>) -> Result<()> {
         result.map_err(|e| {
             anyhow!(
                 "cannot write {}: {e}: give --textfile a path in a folder that you may write to",
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_whole_at_any_time_and_leaves_nothing_behind() {
+    fn it_is_complete_at_any_time_and_leaves_no_temporary_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("roost.prom");
         let mut file = TextFile::new(&path, false).unwrap();
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_told_and_cleaned_up() {
+    fn a_failed_write_is_reported_and_cleaned_up() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("roost.prom");
         // A folder cannot be replaced by a file.

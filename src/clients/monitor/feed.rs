@@ -70,8 +70,8 @@ struct Feed {
 impl Feed {
     fn run(&mut self, path: &Path, stop: &Stop) {
         let news = self.news.clone();
-        let told = |text| drop(news.send(News::Disconnected(text)));
-        if let Err(e) = follow(path, stop, told, |client| self.session(client)) {
+        let report = |text| drop(news.send(News::Disconnected(text)));
+        if let Err(e) = follow(path, stop, report, |client| self.session(client)) {
             let _ = news.send(News::Over(e));
         }
     }

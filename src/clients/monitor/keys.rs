@@ -19,7 +19,7 @@ pub const HELP: &[(&str, &str, &str)] = &[
         "switch the chosen feature of the chosen arm (view Features)",
         SWITCH,
     ),
-    ("p", "hold the picture, and go on", "p pause"),
+    ("p", "pause, and go on", "p pause"),
     ("+ and -", "longer or shorter interval", "+/- interval"),
     ("?, h", "this help; also closes it", "? help"),
     ("Esc", "closes this help", ""),

@@ -120,8 +120,7 @@ impl Monitor {
             }
             Effect::Change(op) => {
                 if self.changes.try_send(op).is_err() {
-                    let text =
-                        "the scheduler has not answered to what was asked before: wait for it";
+                    let text = "the scheduler has not answered the previous request: wait for it";
                     self.state.say(text, true);
                 }
             }

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn features_are_told_apart_by_whole_names() {
+    fn features_are_distinguished_by_whole_names() {
         let mut sample = Sample::default();
         let arm = ArmMetrics {
             features: "prev_core core_claim nonsense".into(),

@@ -20,7 +20,9 @@ impl Screen {
     pub fn open() -> Result<Screen> {
         static HOOK: Once = Once::new();
         HOOK.call_once(restore_on_panic);
-        let result = take().context("cannot take over the terminal: try --json, or print lines with 'scx_roost --monitor 1'");
+        let result = take().context(
+            "cannot set up the terminal: try --json, or print lines with 'scx_roost --monitor 1'",
+        );
         // Also restores a terminal that was taken over only in part.
         result.inspect_err(|_| give_back())
     }

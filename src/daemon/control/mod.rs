@@ -11,7 +11,7 @@ use sampling::Sampled;
 
 use crate::bpf::intf::policy_image;
 use crate::daemon::rule_events::RuleEvents;
-use crate::model::Sparing;
+use crate::model::LogLimiter;
 use crate::policy::arms::{Arms, Settings};
 use crate::policy::rules::{Found, Rules, Subjects, Whom, pidfd_of};
 use crate::publish::{Frequencies, Scans};
@@ -47,7 +47,7 @@ struct State {
     scans: Scans,
     /// The thresholds of each arm in the image that was published last.
     thresholds: Vec<Vec<u32>>,
-    thresholds_told: Sparing,
+    thresholds_log: LogLimiter,
     sampled: Sampled,
     /// Online CPUs without a frequency in the last sample.
     unread: usize,
@@ -84,7 +84,7 @@ const SO_PEERPIDFD: i32 = 77;
 
 const PURPOSE: Purpose = Purpose {
     name: "control",
-    served: "another scheduler is controlled",
+    served: "another scheduler serves its control socket",
     option: "--ctl-path",
     thread: "ctl",
     access: Access::Owner { group: None },
@@ -112,7 +112,7 @@ impl Control {
             frequencies: Frequencies::default(),
             scans: Scans::default(),
             thresholds: Vec::new(),
-            thresholds_told: Sparing::default(),
+            thresholds_log: LogLimiter::default(),
             sampled: Sampled::default(),
             unread: 0,
             silent_before: Vec::new(),
@@ -191,7 +191,7 @@ impl Control {
 
     /// To be called when a scheduler was loaded with `image`. Unload it only after the returned
     /// value is dropped.
-    #[must_use = "without it nothing is told to the scheduler"]
+    #[must_use = "the scheduler receives changes only while this value exists"]
     pub fn attach(&self, live: Box<dyn Live>, image: &policy_image) -> Result<Attached> {
         let mut state = self.lock();
         state.live = Some(live);
@@ -268,7 +268,7 @@ impl State {
                 Some(live) => {
                     let generation = live.publish(&image)?;
                     self.source.event(Event::PolicyPublished);
-                    debug!("policy {generation} is live");
+                    debug!("policy {generation} is in force");
                     generation
                 }
                 None => self.generation.wrapping_add(1),
@@ -305,7 +305,7 @@ impl State {
             Op::Show { .. } | Op::Audit {} | Op::Limits {} | Op::Rules {}
         );
         if self.frozen && !reads {
-            let text = "the scheduler runs with --freeze, so that nothing can be changed: start it without";
+            let text = "the scheduler runs with --freeze and accepts no change: start it without";
             return Err(refuse(libc::EROFS, text));
         }
         match asked.op {
@@ -354,7 +354,7 @@ impl State {
         let slot = self.arms.slot(arm)?;
         match &whom {
             Whom::Cgroup(path) => {
-                let found = cgroup.context("a cgroup is looked up first")?;
+                let found = cgroup.context("the cgroup is looked up before")?;
                 self.rules.add_cgroup(path, found, slot)?;
             }
             Whom::Comm(glob) => self.rules.add_comm(glob, slot)?,
@@ -409,8 +409,8 @@ struct Peer {
 
 impl Client for Peer {
     fn requests(&mut self, lines: &[Vec<u8>], answers: &mut Answers) -> Result<()> {
-        let told = self.apply(lines);
-        told.into_iter().try_for_each(answers)
+        let answered = self.apply(lines);
+        answered.into_iter().try_for_each(answers)
     }
 }
 
@@ -426,12 +426,12 @@ impl Peer {
         }
         let flushed = state.flush();
         let generation = json!({"generation": state.generation});
-        let told = |answer: Result<Answer>| match (answer?, &flushed) {
+        let answered = |answer: Result<Answer>| match (answer?, &flushed) {
             (Answer::Data(value), _) => Ok(value.to_string()),
             (Answer::Changed, Ok(())) => Ok(generation.to_string()),
             (Answer::Changed, Err(e)) => bail!("{e:#}"),
         };
-        answers.into_iter().map(told).collect()
+        answers.into_iter().map(answered).collect()
     }
 }
 
@@ -443,12 +443,13 @@ struct Asked {
 }
 
 fn parse(line: &[u8]) -> Result<Asked> {
-    let request: Request = serde_json::from_slice(line).context("a request is a line of JSON")?;
+    let request: Request =
+        serde_json::from_slice(line).context("expected a request, a line of JSON")?;
     if request.req != "ctl" {
-        bail!("unknown request '{}': expected is ctl", request.req);
+        bail!("unknown request '{}': expected ctl", request.req);
     }
     let op = serde_json::from_value(request.args);
-    let op = op.context("a request's args do not say what to do")?;
+    let op = op.context("the request's args name no known operation")?;
     let cgroup = match &op {
         Op::RuleAdd {
             whom: Whom::Cgroup(path),
@@ -468,7 +469,7 @@ fn peer_pidfd(stream: &UnixStream) -> Result<OwnedFd> {
         let at = (&raw mut fd).cast();
         let socket = stream.as_raw_fd();
         if libc::getsockopt(socket, libc::SOL_SOCKET, SO_PEERPIDFD, at, &mut len) < 0 {
-            return Err(Error::last_os_error()).context("cannot tell who connected");
+            return Err(Error::last_os_error()).context("cannot identify the client");
         }
         Ok(OwnedFd::from_raw_fd(fd))
     }

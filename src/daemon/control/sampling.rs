@@ -5,7 +5,7 @@
 use super::{Control, State};
 use crate::bpf::intf::policy_image;
 use crate::machine::{Clocks, FreqFiles};
-use crate::model::{FreqRule, and_before};
+use crate::model::{FreqRule, suppressed_suffix};
 use crate::policy::features::bits;
 use crate::publish::{Frequencies, Reading, Scans};
 use crate::util::text::count;
@@ -62,7 +62,7 @@ impl Control {
         drop(state);
         drop(old);
         if let Err(e) = flushed {
-            warn!("the new source of frequencies is not followed: {e:#}");
+            warn!("cannot follow the new source of frequencies: {e:#}");
         }
     }
 
@@ -201,10 +201,10 @@ impl State {
         }
         self.arms_changed = true;
         self.source.event(Event::ThresholdsChanged);
-        if let Some(left_out) = self.thresholds_told.told(Clocks::now().monotonic) {
+        if let Some(left_out) = self.thresholds_log.admit(Clocks::now().monotonic) {
             info!(
-                "other frequencies count as low now, by what was seen of the CPUs{}",
-                and_before(left_out)
+                "the frequencies that count as low were updated from the samples{}",
+                suppressed_suffix(left_out)
             );
         }
     }
@@ -224,7 +224,7 @@ impl State {
             return Vec::new();
         }
         let silent = |(cpu, khz): (usize, &Option<u32>)| {
-            let known = self.capacity.get(cpu).is_some_and(|worth| *worth > 0);
+            let known = self.capacity.get(cpu).is_some_and(|capacity| *capacity > 0);
             (known && khz.is_none()).then_some(cpu)
         };
         let read = self.sampled.khz.iter().enumerate();
@@ -244,7 +244,7 @@ impl State {
         self.unread = cpus.len();
         let text = cpus.first().map(|first| {
             format!(
-                "{} does not tell the frequency of {}, CPU {first} first: moves there are not delayed",
+                "{} gives no frequency of {}, CPU {first} first: moves there are not delayed",
                 self.frequencies.name(),
                 count(cpus.len(), "online CPU")
             )

@@ -4,7 +4,7 @@
 
 use super::Watch;
 use crate::machine::{self, Modes, Policies, Rankings, several};
-use crate::model::{Settled, Sharing, Sparing, and_before, preferred_cores};
+use crate::model::{LogLimiter, Settled, Sharing, preferred_cores, suppressed_suffix};
 use crate::publish::{Capacity, Frequencies};
 use crate::wire::stats::host::{Condition, Event};
 use log::{debug, info, warn};
@@ -22,10 +22,10 @@ pub(super) struct Known {
     /// The capacity that limits leave each CPU.
     settled: Settled,
     rankings: Rankings,
-    driver_told: Sparing,
-    modes_told: Sparing,
-    limits_told: Sparing,
-    unpublished_told: Sparing,
+    driver_log: LogLimiter,
+    modes_log: LogLimiter,
+    limits_log: LogLimiter,
+    unpublished_log: LogLimiter,
 }
 
 impl Known {
@@ -40,15 +40,15 @@ impl Known {
             settled: Settled::new(whole.clone()),
             capacity: Capacity::new(&Policies::default(), whole),
             rankings: Rankings::default(),
-            driver_told: Sparing::default(),
-            modes_told: Sparing::default(),
-            limits_told: Sparing::default(),
-            unpublished_told: Sparing::default(),
+            driver_log: LogLimiter::default(),
+            modes_log: LogLimiter::default(),
+            limits_log: LogLimiter::default(),
+            unpublished_log: LogLimiter::default(),
         }
     }
 
-    pub(super) fn worth(&self) -> &[u16] {
-        self.settled.worth()
+    pub(super) fn capacities(&self) -> &[u16] {
+        self.settled.capacity()
     }
 }
 
@@ -68,12 +68,12 @@ impl Watch {
         if driver == self.cpufreq.driver {
             return self.cpufreq.settling && self.read_anew();
         }
-        if let Some(left_out) = self.cpufreq.driver_told.told(now) {
+        if let Some(left_out) = self.cpufreq.driver_log.admit(now) {
             let name = |driver: &Option<String>| driver.clone().unwrap_or("none".to_string());
             let (was, is) = (name(&self.cpufreq.driver), name(&driver));
             info!(
-                "cpufreq's driver is {is}, it was {was}: limits and frequencies are read anew{}",
-                and_before(left_out)
+                "cpufreq's driver changed from {was} to {is}: limits and frequencies are read again{}",
+                suppressed_suffix(left_out)
             );
         }
         self.read_anew();
@@ -90,9 +90,12 @@ impl Watch {
         }
         let (was, is) = (known.text(), modes.text());
         if is != was
-            && let Some(left_out) = self.cpufreq.modes_told.told(now)
+            && let Some(left_out) = self.cpufreq.modes_log.admit(now)
         {
-            info!("cpufreq has {is}, it had {was}{}", and_before(left_out));
+            info!(
+                "cpufreq changed from {was} to {is}{}",
+                suppressed_suffix(left_out)
+            );
         }
         self.set_modes(modes);
         self.read_anew()
@@ -124,7 +127,7 @@ impl Watch {
         }
         if let Some(odd) = several(&policies.odd).filter(|_| policies.odd != cpufreq.policies.odd) {
             (0..policies.odd.len()).for_each(|_| self.source.event(Event::ReadFailed));
-            warn!("{odd}; what it would say is not known, see 'scx_roost topology'");
+            warn!("{odd}; its value counts as unknown, see 'scx_roost topology'");
         }
         let same_frequencies = policies.same_frequencies(&cpufreq.policies);
         cpufreq.policies = policies;
@@ -154,23 +157,26 @@ impl Watch {
     }
 
     pub(super) fn look_at_limits(&mut self, now: Duration) -> bool {
-        let worth = self.cpufreq.capacity.now(&self.host);
-        self.cpufreq.settled.look(worth);
-        let worth = self.cpufreq.worth().to_vec();
-        let limited = self.cpufreq.capacity.limited(&worth);
-        let published = self.control.set_capacity(worth);
+        let capacities = self.cpufreq.capacity.now(&self.host);
+        self.cpufreq.settled.look(capacities);
+        let capacities = self.cpufreq.capacities().to_vec();
+        let limited = self.cpufreq.capacity.limited(&capacities);
+        let published = self.control.set_capacity(capacities);
         match &published {
             Ok(false) => (),
             Ok(true) => {
-                if let Some(left_out) = self.cpufreq.limits_told.told(now) {
-                    let text = limited.as_deref().unwrap_or("cpufreq holds no CPU");
-                    info!("capacities are published: {text}{}", and_before(left_out));
+                if let Some(left_out) = self.cpufreq.limits_log.admit(now) {
+                    let text = limited.as_deref().unwrap_or("cpufreq limits no CPU");
+                    info!(
+                        "capacities are published: {text}{}",
+                        suppressed_suffix(left_out)
+                    );
                 }
             }
             Err(e) => {
-                if let Some(left_out) = self.cpufreq.unpublished_told.told(now) {
-                    let left_out = and_before(left_out);
-                    warn!("the new limits of cpufreq are not followed yet: {e:#}{left_out}");
+                if let Some(left_out) = self.cpufreq.unpublished_log.admit(now) {
+                    let left_out = suppressed_suffix(left_out);
+                    warn!("cannot follow cpufreq's new limits yet: {e:#}{left_out}");
                 }
             }
         }
@@ -198,7 +204,7 @@ impl Watch {
             let first = cores.iter().take(8).map(u16::to_string);
             let first = first.collect::<Vec<_>>().join(" ");
             debug!(
-                "preferred cores, the best first: {first} ({} in all)",
+                "preferred cores, best first: {first} ({} in all)",
                 cores.len()
             );
             self.cpufreq.rankings = rankings;

@@ -14,7 +14,7 @@ use crate::machine::{
     waiting_permille,
 };
 use crate::model::{
-    self, Busy, BusyMeter, Lateness, Saturation, Seen, Sparing, and_before, passed,
+    self, Busy, BusyMeter, Lateness, LogLimiter, Saturation, Seen, passed, suppressed_suffix,
 };
 use crate::policy::config::Config;
 use crate::util::text::count;
@@ -22,14 +22,14 @@ use crate::wire::stats::host::{Condition, CpuGauges, Event, Gauges};
 use crate::wire::stats::source::CounterSource;
 use cpufreq::Known;
 use log::{info, warn};
-use rules::Ears;
+use rules::RuleListener;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const ONLINE: &str = "devices/system/cpu/online";
-const ODD_STAT: &str = "/proc/stat does not tell the times of CPUs: how busy they are is not known";
+const ODD_STAT: &str = "/proc/stat has no CPU times: utilisation of the CPUs is unknown";
 
 /// For what may change at any time: limits, cpufreq's driver, load.
 const OFTEN: Duration = Duration::from_millis(900);
@@ -90,8 +90,8 @@ pub struct Watch {
     /// Moves can be delayed, so frequencies matter.
     timers: bool,
     cpufreq: Known,
-    ears: Ears,
-    unpublished_told: Sparing,
+    listener: RuleListener,
+    unpublished_log: LogLimiter,
     throttles: Throttles,
     meter: BusyMeter,
     busy: Option<Busy>,
@@ -132,8 +132,8 @@ impl Watch {
             online: machine.online(),
             timers,
             cpufreq: Known::nothing(machine.capacities()),
-            ears: Ears::default(),
-            unpublished_told: Sparing::default(),
+            listener: RuleListener::default(),
+            unpublished_log: LogLimiter::default(),
             throttles: Throttles::read(host, &machine.online()),
             meter: BusyMeter::default(),
             busy: None,
@@ -161,8 +161,8 @@ impl Watch {
     }
 
     /// The current capacity of each CPU, by number.
-    pub fn worth(&self) -> Vec<u16> {
-        self.cpufreq.worth().to_vec()
+    pub fn capacities(&self) -> Vec<u16> {
+        self.cpufreq.capacities().to_vec()
     }
 
     /// Set when nothing waits any more for a look that hangs. Another load may have begun then,
@@ -220,7 +220,7 @@ impl Watch {
             self.source.events(Event::PeriodSkipped, late.skipped);
             self.past.late_until = Some(now.boot + TOLD);
             let text = format!(
-                "a look at the machine began {} ms late: the daemon was stopped, or waited for a CPU",
+                "a look at the machine began {} ms late: the daemon was stopped, or had to wait for a CPU",
                 late.by.as_millis()
             );
             self.source
@@ -236,7 +236,7 @@ impl Watch {
             self.source.event(Event::PeriodSlow);
             self.past.slow_until = Some(now.boot + TOLD);
             let text = format!(
-                "a look at the machine took {} ms: a file did not answer, or nobody let the daemon run",
+                "a look at the machine took {} ms: reading a file took long, or the daemon got no CPU",
                 took.as_millis()
             );
             self.source
@@ -257,7 +257,7 @@ impl Watch {
             self.source.event(Event::ClockJump);
             self.past.jump_until = Some(now.boot + TOLD);
             let text = format!(
-                "the date was set by {:+} s: what others log and measure by it jumps, scheduling does not",
+                "the wall clock was set by {:+} s: timestamps of other programs jump, scheduling is not affected",
                 ms as f64 / 1000.0
             );
             self.source.set_condition(Condition::ClockJump, Some(text));
@@ -273,7 +273,7 @@ impl Watch {
         let online = parse_cpulist(&text).ok().filter(|cpus| !cpus.is_empty());
         let odd = match &online {
             None => Some(format!(
-                "{ONLINE} reads {text:?}, a list of CPUs is expected: CPUs that come or go are not seen"
+                "{ONLINE} reads {text:?}, expected a list of CPUs: hotplug of CPUs is not noticed"
             )),
             Some(_) => self.odd_stat.then(|| ODD_STAT.to_string()),
         };
@@ -308,12 +308,10 @@ impl Watch {
     /// Retries a publication that failed. Without a failure every change is live already.
     fn publish_policy(&mut self, now: Duration) {
         if let Err(e) = self.control.publish()
-            && let Some(left_out) = self.unpublished_told.told(now)
+            && let Some(left_out) = self.unpublished_log.admit(now)
         {
-            let left_out = and_before(left_out);
-            warn!(
-                "the policy that runs is not up to date, the next look tries again: {e:#}{left_out}"
-            );
+            let left_out = suppressed_suffix(left_out);
+            warn!("cannot update the running policy, the next look tries again: {e:#}{left_out}");
         }
     }
 
@@ -342,7 +340,7 @@ impl Watch {
         let over = |walk: &mut QuotaWalk| walk.go_on(GROUPS);
         if let Some(walk) = self.quotas.take_if(over) {
             self.source
-                .set_condition(Condition::QuotaIgnored, walk.told());
+                .set_condition(Condition::QuotaIgnored, walk.reported());
         }
     }
 
@@ -373,7 +371,7 @@ impl Watch {
     }
 
     fn tell_cpus(&self) {
-        let (live, worth) = (self.control.cpu_gauges(), self.cpufreq.worth());
+        let (live, capacities) = (self.control.cpu_gauges(), self.cpufreq.capacities());
         let number = |of: &[Option<u32>], cpu: usize| of.get(cpu).copied().flatten().unwrap_or(0);
         let busy = |cpu: u16| {
             let cpus = &self.busy.as_ref()?.cpus;
@@ -388,7 +386,7 @@ impl Watch {
                 llc: cpu.llc.into(),
                 node: cpu.node.into(),
                 capacity: cpu.capacity.into(),
-                capacity_now: worth.get(id).copied().unwrap_or(cpu.capacity).into(),
+                capacity_now: capacities.get(id).copied().unwrap_or(cpu.capacity).into(),
                 khz: number(&live.khz, id).into(),
                 min_khz: policy.and_then(|p| p.min_khz).unwrap_or(0).into(),
                 max_khz: policy.and_then(|p| p.max_khz).unwrap_or(0).into(),
@@ -418,9 +416,9 @@ fn offline(host: &Host, online: &[u16]) -> Option<String> {
     let smt = host.sys_text("devices/system/cpu/smt/control");
     (!gone.is_empty()).then(|| {
         format!(
-            "of {} CPUs {} are offline (the first is {}): nothing runs there until {}",
-            present.len(),
+            "{} of {} CPUs are offline (the first is {}): nothing runs there until {}",
             gone.len(),
+            present.len(),
             gone[0],
             remedy(smt.as_deref())
         )
@@ -431,16 +429,18 @@ fn offline(host: &Host, online: &[u16]) -> Option<String> {
 fn remedy(smt: Option<&str>) -> &'static str {
     match smt {
         Some("off") => {
-            "SMT, which is off, is switched on again: write 'on' to /sys/devices/system/cpu/smt/control"
+            "SMT is switched on again: write 'on' to /sys/devices/system/cpu/smt/control"
         }
-        Some("forceoff") => "the machine is booted without 'nosmt=force': SMT is off for good",
-        _ => "somebody writes 1 to its 'online' in /sys",
+        Some("forceoff") => {
+            "the machine is booted without 'nosmt=force', which disables SMT for good"
+        }
+        _ => "1 is written to its file 'online' in /sys",
     }
 }
 
 fn too_hot(hot: &Throttled) -> String {
     format!(
-        "the hardware slowed {} down because of heat, CPU {} first (thermal_throttle): mend the cooling",
+        "the hardware throttled {} because of heat, CPU {} first (thermal_throttle): improve the cooling",
         count(hot.cpus, "CPU"),
         hot.first
     )

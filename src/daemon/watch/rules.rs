@@ -3,7 +3,7 @@
 
 use super::Watch;
 use crate::daemon::rule_events::RuleEvents;
-use crate::model::{Sparing, and_before};
+use crate::model::{LogLimiter, suppressed_suffix};
 use anyhow::{Error, Result};
 use log::warn;
 use nix::errno::Errno;
@@ -11,14 +11,14 @@ use std::time::Duration;
 
 /// The listener for events of rules, and which of its failures were reported.
 #[derive(Default)]
-pub(super) struct Ears {
+pub(super) struct RuleListener {
     /// None: no rule needs events, or listening is not possible.
     events: Option<RuleEvents>,
-    deaf_told: bool,
-    failed_told: Sparing,
+    deaf_reported: bool,
+    failed_log: LogLimiter,
 }
 
-impl Ears {
+impl RuleListener {
     /// Takes a listener or its failure; returns what is to be reported. A folder that vanishes
     /// while the listener is set up is no failure: the next look starts again.
     fn heard(&mut self, result: Result<RuleEvents>) -> Option<String> {
@@ -28,22 +28,22 @@ impl Ears {
             Err(e) => (None, Some(e)),
         };
         if events.is_some() {
-            self.deaf_told = false;
+            self.deaf_reported = false;
         }
         self.events = events;
-        let failure = failure.filter(|_| !self.deaf_told)?;
-        self.deaf_told = true;
+        let failure = failure.filter(|_| !self.deaf_reported)?;
+        self.deaf_reported = true;
         Some(format!(
-            "{failure:#}: it is looked for at each look, within a second"
+            "{failure:#}: changes are found by the looks instead, once a second"
         ))
     }
 
     /// The rules could not be brought up to date. Every look retries.
     fn failed(&mut self, e: &Error, now: Duration) -> Option<String> {
-        let left_out = self.failed_told.told(now)?;
+        let left_out = self.failed_log.admit(now)?;
         Some(format!(
-            "rules are not up to date: {e:#}{}",
-            and_before(left_out)
+            "cannot update the rules: {e:#}{}",
+            suppressed_suffix(left_out)
         ))
     }
 }
@@ -55,7 +55,7 @@ impl Watch {
         self.listen();
         let failed = match self.control.refresh() {
             Ok(changed) => return changed,
-            Err(e) => self.ears.failed(&e, now),
+            Err(e) => self.listener.failed(&e, now),
         };
         if let Some(text) = failed {
             warn!("{text}");
@@ -65,11 +65,11 @@ impl Watch {
 
     fn listen(&mut self) {
         let subjects = self.control.subjects();
-        let hears = |events: &RuleEvents| events.hears(&subjects);
+        let listening = |events: &RuleEvents| events.is_listening_to(&subjects);
         if subjects.is_empty() {
-            self.ears.events = None;
-        } else if !self.ears.events.as_ref().is_some_and(hears)
-            && let Some(text) = self.ears.heard(self.control.listen())
+            self.listener.events = None;
+        } else if !self.listener.events.as_ref().is_some_and(listening)
+            && let Some(text) = self.listener.heard(self.control.listen())
         {
             warn!("{text}");
         }
@@ -88,24 +88,28 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_listen_is_told_once_until_it_can() {
-        let mut ears = Ears::default();
-        assert_eq!(ears.heard(fails(Errno::ENOENT)), None, "it has gone");
-        let told = ears.heard(fails(Errno::EMFILE)).unwrap();
-        assert!(told.starts_with("cannot listen: EMFILE"), "{told}");
-        assert_eq!(ears.heard(fails(Errno::EMFILE)), None);
+    fn a_failure_to_listen_is_reported_once_until_it_is_over() {
+        let mut listener = RuleListener::default();
+        assert_eq!(
+            listener.heard(fails(Errno::ENOENT)),
+            None,
+            "the cgroup is gone"
+        );
+        let text = listener.heard(fails(Errno::EMFILE)).unwrap();
+        assert!(text.starts_with("cannot listen: EMFILE"), "{text}");
+        assert_eq!(listener.heard(fails(Errno::EMFILE)), None);
         let events = RuleEvents::listen(Subjects::default(), Vec::new(), Bell::default());
-        assert_eq!(ears.heard(events), None);
-        assert!(ears.heard(fails(Errno::EMFILE)).is_some());
+        assert_eq!(listener.heard(events), None);
+        assert!(listener.heard(fails(Errno::EMFILE)).is_some());
     }
 
     #[test]
-    fn what_fails_again_and_again_is_told_once_a_minute() {
-        let mut ears = Ears::default();
+    fn a_recurring_failure_is_reported_once_a_minute() {
+        let mut listener = RuleListener::default();
         let e = Error::msg("no grace");
-        let mut told = |seconds| ears.failed(&e, Duration::from_secs(seconds)).is_some();
+        let mut reported = |seconds| listener.failed(&e, Duration::from_secs(seconds)).is_some();
         assert_eq!(
-            [0, 1, 59, 60, 61].map(&mut told),
+            [0, 1, 59, 60, 61].map(&mut reported),
             [true, false, false, true, false]
         );
     }

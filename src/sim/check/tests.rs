@@ -316,7 +316,7 @@ fn what_is_wrong_is_seen() {
             (How::Miscounts, "that run or wait, and the scheduler counts"),
             (How::Overcharges, "and was charged"),
             (How::GoesBack, "the virtual time of CPU 0 goes back"),
-            (How::Claims, "the claim of CPU 0 is nobody's"),
+            (How::Claims, "the claim of CPU 0 belongs to no task"),
             (
                 How::CountsWeight,
                 "weight and estimated utilisation of CPU 0",
@@ -349,7 +349,7 @@ fn what_is_wrong_in_the_fair_class_is_seen() {
 /// The wait of a task is bounded by its competitors meanwhile, not by earlier ones. Not for CFS,
 /// whose turns are as long as this whole run.
 #[test]
-fn who_was_there_before_excuses_no_wait() {
+fn earlier_competitors_excuse_no_wait() {
     for base in [&ext as &Base, &*fair(Rules::Eevdf)] {
         outcome(How::Right, base, PAST).expect("a scheduler that is right");
         let missed = missed(base, PAST, &[(How::Sticks, "has waited for")]);

@@ -30,7 +30,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         if let Some(task) = self.circles {
             let task = &self.tasks[task];
             bail!(
-                "{} {} goes round: {MOST_IDLE_STEPS} steps at {} ms without work or a wait; a loop needs a run, a sleep or something to wait for",
+                "{} {} loops without work or a wait: {MOST_IDLE_STEPS} steps at {} ms; a loop needs a run, a sleep or a wait",
                 self.wait.load.groups[task.group].name,
                 task.known.me,
                 self.clock.now() / 1_000_000
@@ -38,12 +38,12 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
         ensure!(
             !self.full,
-            "the workload has more than {} tasks at once, and that is the most",
+            "the workload has more than {} tasks at once, the most that are possible",
             self.tasks.len()
         );
         ensure!(
             self.alive == 0 || self.stuck < self.alive,
-            "the workload stands still after {} ms: {} tasks wait, and nothing will wake them",
+            "the workload is deadlocked after {} ms: {} tasks wait, and nothing will wake them",
             self.clock.now() / 1_000_000,
             self.stuck
         );

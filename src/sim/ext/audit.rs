@@ -70,12 +70,12 @@ impl Ext {
         for cpu in 0..world.nr_cpus() {
             let state = world.cpu(cpu);
             if self.claim_stands(state.claim, now) && !owner(state.claim, &|at| at == cpu) {
-                return Err(format!("the claim of CPU {cpu} is nobody's"));
+                return Err(format!("the claim of CPU {cpu} belongs to no task"));
             }
             if self.claim_stands(state.core_claim, now)
                 && !owner(state.core_claim, &|at| core(at) == core(cpu))
             {
-                return Err(format!("the claim of CPU {cpu}'s core is nobody's"));
+                return Err(format!("the claim of CPU {cpu}'s core belongs to no task"));
             }
         }
         Ok(())

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn who_idles_for_10_us_at_a_time_affords_no_look_of_20() {
+    fn idle_periods_of_10_us_allow_no_search_of_20() {
         assert!(Idle::new(Ends::Wakeup).affords(2 * MAX));
         for ends in [Ends::Wakeup, Ends::Arrival] {
             let idled = |ns| idled(ends, 100, ns);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn who_idles_anew_begins_anew() {
+    fn a_new_idle_period_starts_from_zero() {
         let mut idle = idled(Ends::Wakeup, 100, 10_000);
         idle.begins(2_000_000);
         idle.comes(false, 2_010_000);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn who_finds_work_elsewhere_has_not_idled() {
+    fn a_cpu_that_pulls_a_task_has_not_idled() {
         let mut idle = idled(Ends::Wakeup, 100, 10_000);
         idle.begins(2_000_000);
         idle.forgets();

@@ -40,7 +40,7 @@ fn comes(fair: &mut Fair, task: TaskId, cpu: usize, wake: Wake) {
 /// sched_balance_rq(): failures count in a row. Where all waiting tasks are pinned, or no CPU is
 /// idle, there is nothing to fail at.
 #[test]
-fn a_row_of_failures_ends_where_nobody_could_go() {
+fn failures_in_a_row_end_where_no_task_could_move() {
     let mut fair = fair();
     for task in 0..2 {
         comes(&mut fair, task, 0, Wake::fork(0));

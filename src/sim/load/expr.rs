@@ -119,7 +119,7 @@ impl Expr {
         let unit = units[0];
         ensure!(
             units.iter().all(|&u| u == unit),
-            "{:?} adds up numbers of different units",
+            "{:?} adds numbers of different units",
             words.join(" ")
         );
         Ok(Expr { sum, unit })
@@ -183,7 +183,7 @@ fn atom(word: &str, names: Names<'_>) -> Result<(Atom, Unit)> {
     })?;
     let number: i64 = digits
         .parse()
-        .with_context(|| format!("there is no {word:?}, and it is no number"))?;
+        .with_context(|| format!("there is no {word:?}, and it is not a number"))?;
     let number = number.checked_mul(scale);
     let number = number.with_context(|| format!("{word:?} is too large"))?;
     Ok((Atom::Number(number), unit))

@@ -19,7 +19,7 @@ pub enum Node {
 
 /// Errors name line and column.
 pub fn parse(text: &str) -> Result<Node> {
-    serde_json::from_str(&strict(text)).context("this is no JSON")
+    serde_json::from_str(&strict(text)).context("this is not JSON")
 }
 
 /// Replaces comments and trailing commas by spaces, so that everything else keeps its place.

@@ -72,7 +72,7 @@ pub fn parse(text: &str, settings: &Settings) -> Result<Load> {
     }
     ensure!(
         !load.groups.is_empty(),
-        "a workload has a task: 'task NAME:' with steps below"
+        "a workload needs a task: 'task NAME:' with steps below"
     );
     parser.check_locks()?;
     (load.channels, load.locks) = (parser.channels, parser.locks);
@@ -270,7 +270,7 @@ impl<'a> Parser<'a> {
                 faults.timers_lost = self.known(value, Unit::None)?;
                 ensure!(
                     faults.timers_lost <= THOUSAND,
-                    "of {THOUSAND} timers no more than {THOUSAND} are lost"
+                    "at most {THOUSAND} of {THOUSAND} timers can be lost"
                 );
             }
             ["timers", "late", value @ ..] => faults.timers_late = self.time(value)?,
@@ -545,7 +545,7 @@ impl<'a> Parser<'a> {
         let never = |name: &&&str| !self.locked.contains(**name);
         let name = self.unlocked.keys().find(never);
         name.map_or(Ok(()), |name| {
-            bail!("{}: nobody locks {name}", self.unlocked[name])
+            bail!("{}: no task locks {name}", self.unlocked[name])
         })
     }
 
@@ -574,6 +574,6 @@ fn range(text: &str) -> Result<(u16, u16)> {
             .with_context(|| format!("{text:?} where a CPU was expected"))
     };
     let (first, last) = (number(first)?, number(last)?);
-    ensure!(first <= last, "{text}: the first CPU is behind the last");
+    ensure!(first <= last, "{text}: the first CPU is after the last");
     Ok((first, last))
 }

@@ -21,7 +21,7 @@ pub fn ranges(text: &str) -> Result<Vec<Range<'_>>> {
         let ["param", name, "=", .., "in", range] = line.words[..] else {
             continue;
         };
-        let expected = || format!("param {name}: 'in LOW..HIGH' was expected, here is {range}");
+        let expected = || format!("param {name}: expected 'in LOW..HIGH', found {range}");
         let (low, high) = range.split_once("..").with_context(expected)?;
         let [from, to] = [low, high].map(|end| number(end).with_context(expected));
         let ((from, unit), (to, of)) = (from?, to?);
@@ -53,7 +53,7 @@ mod tests {
         ] {
             let told = format!("{:#}", ranges(text).unwrap_err());
             assert!(
-                told.starts_with("param n: 'in LOW..HIGH' was expected"),
+                told.starts_with("param n: expected 'in LOW..HIGH'"),
                 "{told}"
             );
         }

@@ -103,7 +103,7 @@ struct Task<'a> {
 /// Reads a file of rt-app. Errors name task, phase and key, and say what was expected.
 pub fn parse(text: &str) -> Result<Load> {
     let file = json::parse(text)?;
-    let members = object(&file).context("the file is no object")?;
+    let members = object(&file).context("the file is not a JSON object")?;
     known(members, &["global", "tasks", "resources"], &[])?;
     let mut reader = Reader {
         buffer: BUFFER,
@@ -141,7 +141,7 @@ impl Reader {
         let seconds = int(global, "duration")?.unwrap_or(-1);
         ensure!(
             seconds <= i64::from(i32::MAX),
-            "duration: {seconds} s are more than rt-app takes"
+            "duration: {seconds} s is more than rt-app accepts"
         );
         Ok((seconds > 0).then_some(seconds as u64 * 1_000_000_000))
     }
@@ -173,7 +173,10 @@ impl Reader {
         let events: &[(&str, Event)] = if phases.is_some() { &[] } else { &EVENTS };
         known(members, &keys, events)?;
         let instances = int(members, "instance")?.unwrap_or(1);
-        ensure!(instances >= 0, "instance: {instances} threads are none");
+        ensure!(
+            instances >= 0,
+            "instance: expected at least one thread, found {instances}"
+        );
         let mut task = Task {
             name,
             instances: instances as u64,
@@ -235,7 +238,7 @@ impl Reader {
                 refuse(phase)?;
                 ensure!(
                     get(phase, "cpus").is_none(),
-                    "cpus: those of a phase are not modelled, those of a task are"
+                    "cpus: only a task's are modelled, not a phase's"
                 );
                 if let Some(change) = change(phase)? {
                     task.program.push(Step::Attr(change));
@@ -268,7 +271,7 @@ impl Reader {
         let endless = |g: &&Group| g.program.iter().any(|s| matches!(s, Step::Jump(_)));
         if let (None, Some(group)) = (duration, groups.iter().find(endless)) {
             bail!(
-                "task {} never ends: \"duration\" of \"global\" says when the run does, or \"loop\" of the task",
+                "task {} never ends: set \"duration\" in \"global\", or \"loop\" of the task",
                 group.name
             );
         }
@@ -412,10 +415,10 @@ fn known(members: &Members, keys: &[&str], events: &[(&str, Event)]) -> Result<(
         if !keys.contains(&key.as_str()) {
             let names = keys.iter().chain(events.iter().map(|(name, _)| name));
             let known = names.copied().collect::<Vec<_>>().join(" ");
-            bail!("there is no key {key:?} here; there are: {known}");
+            bail!("unknown key {key:?} here; known are: {known}");
         }
         let twice = members[..at].iter().any(|(other, _)| other == key);
-        ensure!(!twice, "{key} is there twice; only events may be");
+        ensure!(!twice, "{key} is given twice; only events may be");
     }
     Ok(())
 }

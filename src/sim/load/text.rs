@@ -29,12 +29,12 @@ pub fn lines(text: &str) -> Result<Vec<Line<'_>>> {
         let blank = line.len() - line.trim_start().len();
         ensure!(
             !line[..blank].contains('\t'),
-            "line {number}: blocks are indented by {INDENT} spaces, here is a tab"
+            "line {number}: blocks are indented by {INDENT} spaces, found a tab"
         );
         let spaces = line.len() - line.trim_start_matches(' ').len();
         ensure!(
             spaces % INDENT == 0,
-            "line {number}: blocks are indented by {INDENT} spaces, here are {spaces}"
+            "line {number}: blocks are indented by {INDENT} spaces, found {spaces}"
         );
         let depth = spaces / INDENT;
         let most = lines
@@ -42,7 +42,7 @@ pub fn lines(text: &str) -> Result<Vec<Line<'_>>> {
             .map_or(0, |l: &Line| l.depth + usize::from(opens(l)));
         ensure!(
             depth <= most,
-            "line {number}: {line:?} is indented further than what it is below"
+            "line {number}: {line:?} is indented too far for the line above"
         );
         let line = Line {
             number,
@@ -59,7 +59,7 @@ pub fn lines(text: &str) -> Result<Vec<Line<'_>>> {
     for pair in lines.windows(2) {
         ensure!(
             !opens(&pair[0]) || pair[1].depth == pair[0].depth + 1,
-            "line {}: a block was opened, an indented line was expected below",
+            "line {}: a block was opened, but no indented line follows",
             pair[0].number
         );
     }

@@ -15,7 +15,7 @@ impl Load {
         let tasks = tasks.fold(0, u64::saturating_add);
         ensure!(
             tasks <= MOST,
-            "{tasks} tasks, most of them {}, where {MOST} at most were expected",
+            "{tasks} tasks, most of them {}: expected at most {MOST}",
             most.map_or("", |g| &g.name)
         );
         Ok(self)
@@ -47,7 +47,7 @@ impl Load {
         let mut steps = self.groups.iter().flat_map(|g| &g.program);
         ensure!(
             step == "count" || steps.any(|s| matches!(s, Step::Stamp)),
-            "no task has a 'stamp', from which 'latency {name}' is the time"
+            "no task has a 'stamp', where 'latency {name}' starts"
         );
         Ok(())
     }

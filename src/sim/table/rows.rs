@@ -121,6 +121,6 @@ fn number(text: &str) -> Result<Option<f64>> {
         _ => text
             .parse()
             .map(Some)
-            .with_context(|| format!("{text} is no number")),
+            .with_context(|| format!("{text} is not a number")),
     }
 }

@@ -24,7 +24,7 @@ pub fn marks(svg: &mut Svg, (mut x, y): (f64, f64)) {
     );
     entry(SHARED, 230.0, "both threads of the core are busy");
     entry(IDLE, 70.0, "idle");
-    entry(MIXED, 200.0, "many, too short to draw");
+    entry(MIXED, 200.0, "many short runs, merged");
     entry(WAITS, 90.0, "tasks wait");
 }
 

@@ -36,7 +36,7 @@ fn itself(path: &Path) -> Result<File, Error> {
         .open(path)?;
     match file.metadata()?.file_type().is_socket() {
         true => Ok(file),
-        false => Err(Error::other("it is no socket any more")),
+        false => Err(Error::other("it is no longer a socket")),
     }
 }
 
@@ -91,9 +91,7 @@ fn access_list(group: u32) -> Vec<u8> {
 fn refused(path: &Path, group: u32, e: &Error) -> String {
     let folder = path.parent().unwrap_or(Path::new("."));
     format!(
-        "this process may not give it to group {group} (it lacks CAP_CHOWN, or the service's system \
-         call filter refuses), and its file system takes no access control list ({e}): let new files \
-         in the folder be the group's with 'chgrp {group} {0} && chmod g+sx {0}', or give a path elsewhere",
+        "this process may not give it to group {group} (it lacks CAP_CHOWN, or the service's system call filter forbids it), and its file system supports no access control lists ({e}): let new files in the folder inherit the group with 'chgrp {group} {0} && chmod g+sx {0}', or give a path elsewhere",
         folder.display()
     )
 }
@@ -114,7 +112,7 @@ pub fn kept_out(path: &Path, group: u32) -> Option<String> {
         let mode = meta.mode() & 0o7777;
         (mode & bit == 0).then(|| {
             format!(
-                "group {group} cannot come to it, because the folder {0} has mode {mode:04o}: let the group pass with \
+                "group {group} cannot reach it, because the folder {0} has mode {mode:04o}: let the group pass with \
                  'chmod {whom}+x {0}', or give a path elsewhere",
                 folder.display()
             )
@@ -145,7 +143,7 @@ mod tests {
     fn is_root() -> bool {
         let root = crate::util::user::is_root();
         if !root {
-            println!("skip: only root can become somebody else");
+            println!("skip: only root can become another user");
         }
         root
     }
@@ -225,7 +223,7 @@ mod tests {
     /// Not every test machine has a file system without access control lists, so only the sentence
     /// is tested.
     #[test]
-    fn what_cannot_be_done_is_told_with_what_to_do() {
+    fn a_failure_is_reported_with_its_remedy() {
         let e = Error::from_raw_os_error(libc::EOPNOTSUPP);
         let text = refused(Path::new("/run/x/stats"), 7, &e);
         assert!(text.starts_with("this process may not give it to group 7 (it lacks CAP_CHOWN"));

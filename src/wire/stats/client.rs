@@ -22,7 +22,7 @@ const ANSWER_TIME: Duration = Duration::from_secs(5);
 const ANSWER_MAX: usize = 32 << 20;
 
 const OTHER_VERSION: &str =
-    "the answer is not of this version of scx_roost: run the one that the scheduler is of";
+    "the answer is of another version of scx_roost: use the scheduler's version";
 
 pub struct Client {
     stream: BufReader<UnixStream>,
@@ -53,8 +53,8 @@ impl Client {
         let line = read_line(&mut self.stream, &limits).map_err(|e| self.in_time(e))?;
         let closed = || Error::new(ErrorKind::UnexpectedEof, "the connection was closed");
         let line = line.ok_or_else(closed)?;
-        let mut response: StatsResponse =
-            serde_json::from_slice(&line).context("the answer is not one of scx_stats")?;
+        let mut response: StatsResponse = serde_json::from_slice(&line)
+            .context("the answer is not in the format of scx_stats")?;
         let resp = response.args.remove("resp").unwrap_or(Value::Null);
         if response.errno != 0 {
             bail!(
@@ -84,12 +84,12 @@ impl Client {
 }
 
 /// Calls `session` with a connection to the scheduler behind `path`. Calls it again each time it
-/// fails, until it succeeds or `stop` is set. Waits while no scheduler is there. `told` gets a
+/// fails, until it succeeds or `stop` is set. Waits while no scheduler is there. `report` gets a
 /// sentence when a scheduler goes away and when waiting begins.
 pub fn follow(
     path: &Path,
     stop: &Stop,
-    mut told: impl FnMut(String),
+    mut report: impl FnMut(String),
     mut session: impl FnMut(Client) -> Result<()>,
 ) -> Result<()> {
     let mut waiting = false;
@@ -99,7 +99,7 @@ pub fn follow(
                 waiting = false;
                 match session(client) {
                     Ok(()) => return Ok(()),
-                    Err(e) => told(format!(
+                    Err(e) => report(format!(
                         "the scheduler at {} went away ({e:#})",
                         path.display()
                     )),
@@ -108,7 +108,7 @@ pub fn follow(
             Err(e) => {
                 check_retryable(path, &e)?;
                 if !waiting {
-                    told(no_connection(path, &e) + ": waiting for one");
+                    report(no_connection(path, &e) + ": waiting for one");
                 }
                 waiting = true;
             }
@@ -126,7 +126,7 @@ fn check_retryable(path: &Path, e: &anyhow::Error) -> Result<()> {
     // connect() fails the same way for a regular file and for a socket without a listener.
     if std::fs::metadata(path).is_ok_and(|m| !m.file_type().is_socket()) {
         bail!(
-            "{} exists and is no socket: give the --stats-path of the scheduler",
+            "{} exists and is not a socket: give the scheduler's --stats-path",
             path.display()
         );
     }
@@ -142,11 +142,10 @@ pub fn no_connection(path: &Path, e: &anyhow::Error) -> String {
         }
         Some(ErrorKind::WouldBlock) => format!("no scheduler answers at {path}"),
         Some(ErrorKind::PermissionDenied) => format!(
-            "no permission to read the statistics at {path}: run as a user of the group that the scheduler was given with \
-             --stats-group"
+            "no permission to read the statistics at {path}: run as a user of the group given by the scheduler's --stats-group"
         ),
         _ => format!(
-            "cannot read the statistics at {path}: {e:#}: give the --stats-path of the scheduler"
+            "cannot read the statistics at {path}: {e:#}: give the scheduler's --stats-path"
         ),
     }
 }

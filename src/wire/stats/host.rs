@@ -29,7 +29,7 @@ macro_rules! event_table {
 
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
         #[serde(default)]
-        #[stat(desc = "what happened to the daemon")]
+        #[stat(desc = "events of the daemon")]
         pub struct Events {
             $(#[stat(desc = $help)] pub $name: u64,)*
         }
@@ -96,55 +96,55 @@ macro_rules! condition_table {
 
 event_table! {
     policies_published, PolicyPublished, "policies published, with features, tunables, capacities and thresholds";
-    thresholds_changed, ThresholdsChanged, "of these, those for other frequency thresholds";
-    capacities_changed, CapacitiesChanged, "of these, those for other capacities of CPUs";
-    machine_changed, MachineChanged, "the machine was no longer the one that was loaded: CPUs came or went";
+    thresholds_changed, ThresholdsChanged, "of these, those caused by other frequency thresholds";
+    capacities_changed, CapacitiesChanged, "of these, those caused by other capacities of CPUs";
+    machine_changed, MachineChanged, "the machine differed from the one at the load: CPUs came or went";
     periods, Period, "periods of the daemon: it reads the machine once in each";
     periods_late, PeriodLate, "of these, those that began more than 500 ms late";
-    periods_skipped, PeriodSkipped, "periods that were left out because one began too late";
-    periods_slow, PeriodSlow, "of the periods, those whose look at the machine took more than a second: a file did not answer, or nobody let the daemon run";
-    clock_jumps, ClockJump, "the clock of the day was set";
+    periods_skipped, PeriodSkipped, "periods skipped because one began too late";
+    periods_slow, PeriodSlow, "periods whose look at the machine took more than a second: reading a file took long, or the daemon got no CPU";
+    clock_jumps, ClockJump, "the wall clock was set";
     suspends, Suspend, "the machine was suspended and woke";
-    reads_failed, ReadFailed, "a file of the machine that was there could not be read, or held no value";
+    reads_failed, ReadFailed, "an existing file in /sys or /proc could not be read, or held no value";
 }
 
 gauge_table! {
-    GAUGES, Gauges, "the machine and the daemon as they are now",
+    GAUGES, Gauges, "the current state of the machine and the daemon",
     period_ms, "milliseconds", "time from one period of the daemon to the next";
     cpus_online, "", "CPUs that are online";
-    busy_permille, "permille", "part of the time that the CPUs were busy, of a thousand";
-    saturated, "", "1 while the CPUs together are busy for 95 % of the time, or were and are for 90 %";
+    busy_permille, "permille", "part of the time in which the CPUs were busy, in thousandths";
+    saturated, "", "1 from when the CPUs are busy for 95 % of the time until they are busy for less than 90 %";
     psi_cpu_some_permille, "permille", "part of the last ten seconds in which a runnable task waited for a CPU (/proc/pressure/cpu)";
-    resident_kb, "kilobytes", "memory that the daemon holds";
+    resident_kb, "kilobytes", "resident memory of the daemon";
 }
 
 gauge_table! {
-    CPU_GAUGES, CpuGauges, "a CPU as it is now",
+    CPU_GAUGES, CpuGauges, "the current state of a CPU",
     core, "", "index of its core";
     llc, "", "index of its last-level cache";
     node, "", "index of its node";
-    capacity, "", "what it can do at its highest frequency, of 1024";
-    capacity_now, "", "what cpufreq's limits and cooling leave of that";
-    khz, "kilohertz", "its frequency as it was last read; 0: not known";
+    capacity, "", "its capacity at its highest frequency, of 1024";
+    capacity_now, "", "what cpufreq's limits and cooling leave of its capacity";
+    khz, "kilohertz", "its frequency when it was last read; 0: not known";
     min_khz, "kilohertz", "its lowest frequency; 0: not known";
     max_khz, "kilohertz", "its highest frequency; 0: not known";
-    threshold_khz, "kilohertz", "at most so much is low to delay_migration, for arm default; 0: nothing is";
-    busy_permille, "permille", "part of the time that it was busy, of a thousand";
+    threshold_khz, "kilohertz", "the highest frequency that delay_migration takes for low, for arm default; 0: none is";
+    busy_permille, "permille", "part of the time in which it was busy, in thousandths";
     idle_mean_us, "microseconds", "its mean idle period; 0: not known";
 }
 
 condition_table! {
-    no_freq_source, NoFreqSource, "delay_migration is on and does nothing: no source tells frequencies";
+    no_freq_source, NoFreqSource, "delay_migration is on and does nothing: no source gives frequencies";
     freq_unreadable, FreqUnreadable, "files of frequencies are missing or hold no number";
     freq_shared, FreqShared, "CPUs that share a cache share their frequency too: delay_migration cannot help there";
     capacity_limited, CapacityLimited, "cpufreq's limits or cooling leave a CPU less than its capacity";
-    machine_unreadable, MachineUnreadable, "the machine cannot be read as it was at the load";
+    machine_unreadable, MachineUnreadable, "a file of the machine that was read at the load cannot be read now";
     period_late, PeriodIsLate, "a period of the daemon began more than 500 ms late within the last minute";
     period_slow, PeriodIsSlow, "a look at the machine takes more than a second, or did within the last minute";
     throttled, Throttled, "the hardware slowed CPUs down because of heat within the last minute";
-    clock_jump, ClockJump, "the clock of the day was set within the last minute";
+    clock_jump, ClockJump, "the wall clock was set within the last minute";
     no_timers, NoTimers, "the kernel allows no BPF timers (PREEMPT_RT): slices end at ticks, no move is delayed";
-    quota_ignored, QuotaIgnored, "control groups have a CPU limit (cpu.max), which nobody enforces while the scheduler runs";
+    quota_ignored, QuotaIgnored, "control groups have a CPU limit (cpu.max), which is not enforced while the scheduler runs";
     cpus_offline, CpusOffline, "CPUs of the machine are offline";
 }
 
@@ -193,9 +193,9 @@ pub fn set_condition(all: &mut Conditions, which: Condition, text: Option<String
 #[serde(default)]
 #[stat(desc = "a CPU", _om_label = "cpu")]
 pub struct CpuMetrics {
-    #[stat(desc = "as it is now")]
+    #[stat(desc = "its current state")]
     pub gauges: CpuGauges,
-    #[stat(desc = "what was counted on it, for all arms", _om_skip)]
+    #[stat(desc = "its counters, over all arms", _om_skip)]
     pub counters: CounterFields,
 }
 
@@ -204,7 +204,7 @@ pub struct CpuMetrics {
 #[serde(default)]
 #[stat(desc = "all CPUs that were online at the load")]
 pub struct CpusMetrics {
-    #[stat(desc = "1 while the scheduler is loaded, 0 before the first load and during a restart")]
+    #[stat(desc = "1 while the scheduler is loaded; 0 before the first load and during a restart")]
     pub running: u64,
     #[stat(desc = "by CPU number")]
     pub cpus: BTreeMap<u64, CpuMetrics>,

@@ -102,13 +102,13 @@ macro_rules! stat_table {
         #[serde(default)]
         #[stat(top, desc = "scx_roost: counts since the last request, and the current state", _om_prefix = "roost_")]
         pub struct Metrics {
-            #[stat(desc = "the same for each arm, by name", _om_skip)]
+            #[stat(desc = "the same per arm, by name", _om_skip)]
             pub arms: BTreeMap<String, ArmMetrics>,
             #[stat(desc = "states that may need action, by name")]
             pub conditions: BTreeMap<String, ConditionMetrics>,
-            #[stat(desc = "what happened to the daemon")]
+            #[stat(desc = "events of the daemon")]
             pub events: Events,
-            #[stat(desc = "the machine and the daemon as they are now")]
+            #[stat(desc = "the current state of the machine and the daemon")]
             pub gauges: Gauges,
             #[stat(desc = "version of the scheduler")]
             pub version: String,
@@ -122,11 +122,11 @@ macro_rules! stat_table {
             pub cpuperf: String,
             #[stat(desc = "source of the CPUs' frequencies: none, cpuperf, a file of cpufreq, or a folder")]
             pub freq_source: String,
-            #[stat(desc = "restarts, to include a CPU that was offline at the load")]
+            #[stat(desc = "restarts that added a CPU which was offline at the load")]
             pub restarts: u64,
-            #[stat(desc = "1 while the scheduler is loaded, 0 before the first load and during a restart")]
+            #[stat(desc = "1 while the scheduler is loaded; 0 before the first load and during a restart")]
             pub running: u64,
-            #[stat(desc = "milliseconds that the counters cover")]
+            #[stat(desc = "time that the counters cover, in milliseconds")]
             pub interval_ms: u64,
             $(#[stat(desc = $help)] pub $name: u64,)*
         }
@@ -199,7 +199,7 @@ macro_rules! hist_table {
         /// The sums of the histograms of one arm.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
         #[serde(default)]
-        #[stat(desc = "sums of an arm's histograms: the times in them, in us")]
+        #[stat(desc = "sums of the times in an arm's histograms, in us")]
         pub struct ArmSums {
             $(#[stat(desc = $help)] pub $name: u64,)*
         }
@@ -230,15 +230,15 @@ include!(concat!(env!("OUT_DIR"), "/hist_tbl.rs"));
 /// One arm, as clients get it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
 #[serde(default)]
-#[stat(desc = "an arm: counts for the tasks on it")]
+#[stat(desc = "an arm: counts of its tasks")]
 pub struct ArmMetrics {
     #[stat(desc = "preset the features started from")]
     pub preset: String,
     #[stat(desc = "features that are on")]
     pub features: String,
-    #[stat(desc = "half of the wakeups ran within this time, us (upper end of the bucket)")]
+    #[stat(desc = "time within which half of the woken tasks ran, us (upper end of the bucket)")]
     pub wakeup_p50_us: u64,
-    #[stat(desc = "99 % of the wakeups ran within this time, us (upper end of the bucket)")]
+    #[stat(desc = "time within which 99 % of the woken tasks ran, us (upper end of the bucket)")]
     pub wakeup_p99_us: u64,
     #[stat(desc = "counters")]
     pub counters: CounterFields,
@@ -319,11 +319,7 @@ mod tests {
                 "{}",
                 row.name
             );
-            assert!(
-                !row.group.is_empty(),
-                "{} stands below no heading",
-                row.name
-            );
+            assert!(!row.group.is_empty(), "{} has no heading", row.name);
         }
     }
 

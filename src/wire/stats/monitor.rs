@@ -35,8 +35,8 @@ pub fn start(
 
 /// Prints statistics of the scheduler behind `path` until it is stopped. Waits while none runs.
 pub fn monitor(path: &Path, interval: Duration, json: bool, stop: &Stop) -> Result<()> {
-    let told = |text: String| info!("{text}");
-    follow(path, stop, told, |mut client| {
+    let report = |text: String| info!("{text}");
+    follow(path, stop, report, |mut client| {
         // The server counts growth from the first request on.
         client.ask::<Metrics>("top")?;
         print_each(interval, json, stop, || client.ask("top"))
@@ -81,7 +81,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .ends_with("exists and is no socket: give the --stats-path of the scheduler"),
+                .ends_with("exists and is not a socket: give the scheduler's --stats-path"),
             "{error}"
         );
     }

@@ -63,11 +63,11 @@ impl Client for Reader {
 impl Reader {
     fn request(&mut self, line: &[u8]) -> Result<String> {
         let request: StatsRequest =
-            serde_json::from_slice(line).context("a request is a line of JSON")?;
+            serde_json::from_slice(line).context("expected a request, a line of JSON")?;
         match request.req.as_str() {
             "stats" => self.stats(request.args.get("target").map_or("top", String::as_str)),
             "stats_meta" => json(&super::metas()),
-            other => bail!("unknown request '{other}': expected is stats or stats_meta"),
+            other => bail!("unknown request '{other}': expected stats or stats_meta"),
         }
     }
 
@@ -79,7 +79,7 @@ impl Reader {
             // busy.
             "cpus" => Ok(serde_json::to_string(&self.source.cpus())?),
             "cpu_gauges" => Ok(serde_json::to_string(&self.source.cpu_gauges())?),
-            other => bail!("unknown target '{other}': expected is top, totals, cpus or cpu_gauges"),
+            other => bail!("unknown target '{other}': expected top, totals, cpus or cpu_gauges"),
         }
     }
 

@@ -4,9 +4,9 @@
 use super::{PROGRAM, Played, cgroups, made_cgroup, no_call, scx_service, soon, write};
 use crate::child::{alone, lives, workload};
 use scx_roost::ab::machine::Machine;
-use scx_roost::ab::real::former::Former;
 use scx_roost::ab::real::ground::{self, Ground};
 use scx_roost::ab::real::guardian::{COMMAND, Guardian, Word};
+use scx_roost::ab::real::previous::PreviousScheduler;
 use scx_roost::ab::variant::Variant;
 use std::fs;
 use std::io::Write;
@@ -37,7 +37,7 @@ fn no_other_begins_before_the_machine_is_put_back() {
     clippy::too_many_lines,
     reason = "one guardian from its start to its end"
 )]
-fn who_outlives_us_ends_all_and_starts_the_service() {
+fn the_guardian_ends_all_and_starts_the_service() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let (own, said) = (folder.path().join("own"), folder.path().join("said"));
@@ -69,7 +69,7 @@ fn who_outlives_us_ends_all_and_starts_the_service() {
         let mut command = Command::new("sh");
         command.args(["-c", script]).process_group(0);
         if let Some(cgroup) = &cgroup {
-            cgroup.child(child).unwrap().takes(&mut command).unwrap();
+            cgroup.child(child).unwrap().adopt(&mut command).unwrap();
         }
         command.spawn().unwrap()
     };
@@ -81,7 +81,7 @@ fn who_outlives_us_ends_all_and_starts_the_service() {
             folder: own.clone(),
             cgroup: cgroup.clone(),
         }),
-        Word::Restores(Former {
+        Word::Restores(PreviousScheduler {
             name: "lavd".into(),
             service: scx_service(),
             kernel: kernel.clone(),
@@ -160,7 +160,7 @@ fn what_has_ended_is_left_alone() {
 
 /// The guardian is killed first. Another one is started, with all that the first one knew.
 #[test]
-fn who_outlives_us_is_replaced_when_it_does_not() {
+fn a_guardian_that_dies_is_replaced() {
     let _alone = alone();
     let played = Played::new(&[]);
     let folder = tempfile::tempdir().unwrap();
@@ -186,7 +186,7 @@ fn who_outlives_us_is_replaced_when_it_does_not() {
         .look()
         .unwrap()
         .is_some_and(|told| told.ends_with(
-            "ended before this one (signal: 9 (SIGKILL)): another one was started"
+            "has ended early (signal: 9 (SIGKILL)): another was started"
         ))));
     assert_ne!(guardian.pid(), killed);
     assert_eq!(guardian.look().unwrap(), None);
@@ -199,7 +199,7 @@ fn who_outlives_us_is_replaced_when_it_does_not() {
 
 /// The command kills the guardian. The new guardian does not count as a leftover of the command.
 #[test]
-fn who_is_replaced_during_a_run_is_no_leftover() {
+fn a_guardian_replaced_during_a_run_is_no_leftover() {
     let _alone = alone();
     let played = Played::new(&[]);
     let lock = played.path("").components().as_path().to_path_buf();
@@ -234,7 +234,7 @@ fn a_ground_is_named_before_it_is_made() {
         cgroup.make().unwrap();
         let mut sleeper = Command::new("sleep");
         sleeper.arg("7667");
-        cgroup.takes(&mut sleeper).unwrap();
+        cgroup.adopt(&mut sleeper).unwrap();
         stale = Some(sleeper.spawn().unwrap());
     }
     assert_eq!(ground.make().unwrap(), None);
@@ -250,7 +250,7 @@ fn a_ground_is_named_before_it_is_made() {
 }
 
 #[test]
-fn who_is_dismissed_leaves_all_alone() {
+fn a_dismissed_guardian_changes_nothing() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let mut guardian = Command::new(PROGRAM)

@@ -203,10 +203,10 @@ fn what_a_run_lacks_is_found_before_it() {
         let variants: Vec<Variant> = names.iter().map(|n| Variant::parse(n).unwrap()).collect();
         format!("{:#}", real.begin(&variants).unwrap_err())
     };
-    let none = "energy cannot be measured here, for /nowhere has no package's counter that can be read: leave it out";
+    let none = "energy cannot be measured here, because /nowhere has no readable counter of a package: leave it out";
     assert_eq!(begin(&[Measured::Energy], None, &["eevdf"]), none);
     let two = begin(&[Measured::Energy], Some([vec![0], vec![1]]), &["eevdf"]);
-    assert!(two.contains("of one of two copies"), "{two}");
+    assert!(two.contains("not for one of two copies"), "{two}");
     if !root() {
         return;
     }
@@ -214,7 +214,7 @@ fn what_a_run_lacks_is_found_before_it() {
         let scx = format!("scx:{program} --fast");
         assert_eq!(
             begin(&[], None, &["mainline", &scx]),
-            format!("variant {scx}: there is no program {program} that can be run")
+            format!("variant {scx}: there is no executable program {program}")
         );
     }
 }

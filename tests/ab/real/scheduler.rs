@@ -22,7 +22,7 @@ fn a_command_is_not_blamed_for_its_scheduler() {
     real.switch(&scx).unwrap();
     let told = real.run().unwrap_err().to_string();
     assert!(
-        told.contains("the scheduler is not attached any more"),
+        told.contains("the scheduler is no longer attached"),
         "{told}"
     );
     real.restore().unwrap();
@@ -30,7 +30,7 @@ fn a_command_is_not_blamed_for_its_scheduler() {
 
 /// Ctrl-C while a scheduler is loaded.
 #[test]
-fn who_stops_a_load_is_no_failure_and_nothing_is_left() {
+fn a_stopped_load_is_no_failure_and_leaves_nothing() {
     if !root() {
         return;
     }
@@ -47,7 +47,7 @@ fn who_stops_a_load_is_no_failure_and_nothing_is_left() {
 }
 
 #[test]
-fn a_scheduler_that_ends_is_told_of() {
+fn a_scheduler_that_ends_is_reported() {
     if !root() {
         return;
     }
@@ -58,13 +58,13 @@ fn a_scheduler_that_ends_is_told_of() {
     let variant = Variant::parse(&scx).unwrap();
     real.begin(std::slice::from_ref(&variant)).unwrap();
     let told = real.switch(&variant).unwrap_err().to_string();
-    let why = "it ended before it was attached (exit status: 5): it said last: no BTF";
+    let why = "it ended before it was attached (exit status: 5): its last output: no BTF";
     assert!(told.ends_with(why), "{told}");
     real.restore().unwrap();
 }
 
 #[test]
-fn who_is_attached_during_a_run_is_seen() {
+fn a_scheduler_attached_during_a_run_is_noticed() {
     if !root() {
         return;
     }
@@ -77,13 +77,13 @@ fn who_is_attached_during_a_run_is_seen() {
     real.begin(std::slice::from_ref(&variant)).unwrap();
     real.switch(&variant).unwrap();
     let told = real.run().unwrap_err().to_string();
-    assert!(told.contains("schedulers were attached anew"), "{told}");
+    assert!(told.contains("schedulers were attached again"), "{told}");
     // The count is 5 already.
     real.run().unwrap();
     played.says("state", "enabled");
     played.says("root/ops", "lavd");
     let told = real.run().unwrap_err().to_string();
-    assert!(told.contains("lavd was attached meanwhile"), "{told}");
+    assert!(told.contains("lavd was attached in the meantime"), "{told}");
     played.says("state", "disabled");
     real.restore().unwrap();
 }

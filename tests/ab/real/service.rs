@@ -3,15 +3,15 @@
 //! its restoration.
 
 use super::{Played, scx_service, shown};
-use scx_roost::ab::real::former::Former;
 use scx_roost::ab::real::live::{Live, ctl_path};
+use scx_roost::ab::real::previous::PreviousScheduler;
 use scx_roost::ab::real::service::{Running, Service, call, running, schedules, unit_of};
 use scx_roost::wire::protocol::Op;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 
 #[test]
-fn schedulers_are_told_from_who_is_called_like_them() {
+fn a_scheduler_is_distinguished_from_a_namesake() {
     for (comm, words, is) in [
         ("scx_lavd", "/usr/bin/scx_lavd --performance", true),
         ("scx_roost", "scx_roost --preset roost", true),
@@ -94,14 +94,14 @@ fn only_a_service_that_can_be_started_again_is_one() {
         (
             odd("Transient=no", "Transient=yes"),
             None,
-            "gone when it is",
+            "disappears when it is",
         ),
-        (String::new(), None, "gone when it is"),
-        (odd("CanStart=yes", "CanStart=no"), None, "does not let"),
-        (odd("CanStop=yes", "CanStop=no"), None, "does not let"),
-        (shown(18), None, "a service of something else"),
-        (shown(0), None, "a service of something else"),
-        (shown(20), Some("scx.service"), "which this runs in"),
+        (String::new(), None, "disappears when it is"),
+        (odd("CanStart=yes", "CanStart=no"), None, "does not allow"),
+        (odd("CanStop=yes", "CanStop=no"), None, "does not allow"),
+        (shown(18), None, "a service of another program"),
+        (shown(0), None, "a service of another program"),
+        (shown(20), Some("scx.service"), "which this process runs in"),
     ] {
         let told = of(shown, own).unwrap_err();
         let begin = "the sched_ext scheduler 'lavd' is attached, in scx.service, which ";
@@ -223,7 +223,7 @@ fn a_unit_is_of_the_system() {
 
 /// Ctrl-C is meant for this process, and must not end a call that starts a service.
 #[test]
-fn who_is_called_has_a_group_of_its_own() {
+fn a_called_program_has_its_own_process_group() {
     let words = ["sh", "-c", "cut -d' ' -f5 /proc/$$/stat; echo $$"];
     let said = call(&words).unwrap();
     let (group, pid) = said.trim().split_once('\n').unwrap();
@@ -231,7 +231,7 @@ fn who_is_called_has_a_group_of_its_own() {
 }
 
 #[test]
-fn scx_loader_is_asked_and_told() {
+fn scx_loader_is_queried_and_commanded() {
     let said = RefCell::new(Vec::new());
     let call = |words: &[&str]| {
         said.borrow_mut().push(words.join(" "));
@@ -290,9 +290,9 @@ fn scx_loader_is_asked_and_told() {
 
 /// The service is started even if another scheduler is attached, and the result is checked.
 #[test]
-fn who_was_attached_is_attached_again_or_it_is_told() {
+fn the_previous_scheduler_is_attached_again_or_the_failure_reported() {
     let played = Played::new(&[]);
-    let former = Former {
+    let previous = PreviousScheduler {
         name: "lavd".into(),
         service: scx_service(),
         kernel: played.host().kernel,
@@ -307,15 +307,15 @@ fn who_was_attached_is_attached_again_or_it_is_told() {
         says("enabled", "lavd");
         Ok(String::new())
     };
-    former.restore(&comes).unwrap();
+    previous.restore(&comes).unwrap();
     // If the loader runs its scheduler already, it is not called.
-    let loader = Former {
+    let loader = PreviousScheduler {
         service: Service::Loader {
             scheduler: "scx_lavd".into(),
             mode: 0,
             args: Vec::new(),
         },
-        ..former.clone()
+        ..previous.clone()
     };
     let loaded = |words: &[&str]| {
         Ok(match *words.last().unwrap() {
@@ -333,14 +333,14 @@ fn who_was_attached_is_attached_again_or_it_is_told() {
         *calls.borrow_mut() += 1;
         Ok(String::new())
     };
-    let told = format!("{:#}", former.restore(&does_not_come).unwrap_err());
+    let told = format!("{:#}", previous.restore(&does_not_come).unwrap_err());
     assert!(
         told.starts_with("the scheduler rusty is still attached")
-            && told.ends_with("the service of lavd was told to start all the same"),
+            && told.ends_with("the service of lavd was started all the same"),
         "{told}"
     );
     assert_eq!(*calls.borrow(), 1);
-    former.restore(&comes).unwrap();
+    previous.restore(&comes).unwrap();
     says("disabled", "");
     // As if systemctl was killed.
     let first = RefCell::new(true);
@@ -348,9 +348,9 @@ fn who_was_attached_is_attached_again_or_it_is_told() {
         true => anyhow::bail!("no luck"),
         false => comes(words),
     };
-    former.restore(&comes_later).unwrap();
+    previous.restore(&comes_later).unwrap();
     says("disabled", "");
     let fails = |_: &[&str]| anyhow::bail!("no luck");
-    let told = format!("{:#}", former.restore(&fails).unwrap_err());
-    assert_eq!(told, "the scheduler lavd is not started again: no luck");
+    let told = format!("{:#}", previous.restore(&fails).unwrap_err());
+    assert_eq!(told, "the scheduler lavd was not started again: no luck");
 }

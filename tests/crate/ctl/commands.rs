@@ -29,12 +29,12 @@ fn wrong_names_and_values_are_one_sentence_and_change_nothing() {
         ),
         (
             &["ctl", "set", "--set", "slice-us"],
-            "a tunable, = and its value are expected",
+            "expected a tunable, = and its value",
         ),
         (&["ctl", "set"], "nothing to change"),
         (
             &["ctl", "set", "--arm", "y", "--enable", "wide_idle"],
-            "no arm 'y': there are default, x",
+            "no arm 'y': expected one of default, x",
         ),
         (
             &["ctl", "set", "--arm", "x", "--set", "rescue-us=2000"],
@@ -42,7 +42,7 @@ fn wrong_names_and_values_are_one_sentence_and_change_nothing() {
         ),
         (&["ctl", "reset", "--arm", "y"], "no arm 'y'"),
         (&["ctl", "show", "--arm", "y"], "no arm 'y'"),
-        (&["ctl", "arms", "add", "x"], "there is an arm 'x' already"),
+        (&["ctl", "arms", "add", "x"], "arm 'x' exists already"),
         (&["ctl", "arms", "add", "X"], "a name has 1 to 15 of a-z"),
         (&["ctl", "arms", "del", "default"], "cannot be deleted"),
         (
@@ -55,7 +55,7 @@ fn wrong_names_and_values_are_one_sentence_and_change_nothing() {
         ),
         (
             &["ctl", "rules", "add", "--comm", "a*", "--arm", "x"],
-            "there is a rule --comm a* already",
+            "rule --comm a* exists already",
         ),
         (
             &["ctl", "rules", "add", "--pid", "4194304", "--arm", "x"],
@@ -76,7 +76,7 @@ fn wrong_names_and_values_are_one_sentence_and_change_nothing() {
         (&["ctl", "explode"], "unrecognized subcommand 'explode'"),
         (
             &["exec", "--arm", "y", "--", "true"],
-            "no arm 'y': there are default, x",
+            "no arm 'y': expected one of default, x",
         ),
     ] {
         let error = served.refused(args);
@@ -109,7 +109,7 @@ fn what_is_frozen_can_be_seen_and_not_changed() {
 }
 
 #[test]
-fn nobody_serves() {
+fn no_scheduler_answers() {
     let dir = tempfile::tempdir().unwrap();
     let served = serve();
     let args = ["ctl", "show", "--ctl-path"];
@@ -120,7 +120,10 @@ fn nobody_serves() {
         .unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr.contains("no scheduler is controlled at"), "{stderr}");
+    assert!(
+        stderr.contains("no scheduler has its control socket at"),
+        "{stderr}"
+    );
     drop(served);
 }
 

@@ -51,7 +51,7 @@ fn frequencies_are_read_while_an_arm_wants_them() {
         served.control.sample(FreqFiles::read).unwrap();
         served.told.0.lock().unwrap().khz.clone()
     };
-    assert_eq!(khz(), [None; 0], "nobody asks");
+    assert_eq!(khz(), [None; 0], "no client asks");
     served.done(&["ctl", "arms", "add", "x", "--preset", "smove"]);
     served.done(&[
         "ctl",
@@ -83,7 +83,7 @@ fn frequencies_are_read_while_an_arm_wants_them() {
 }
 
 #[test]
-fn a_fifo_is_not_read_and_holds_nobody_up() {
+fn a_fifo_is_not_read_and_blocks_nothing() {
     let served = serve();
     let folder = tempfile::tempdir().unwrap();
     let path = |cpu: usize| folder.path().join(format!("cpu{cpu}"));
@@ -125,7 +125,7 @@ fn control_is_answered_while_files_are_read() {
 }
 
 #[test]
-fn whoever_stops_the_sampler_does_not_wait_for_it() {
+fn stopping_the_sampler_does_not_wait_for_it() {
     let served = serve();
     let folder = tempfile::tempdir().unwrap();
     follow(&served, folder.path());

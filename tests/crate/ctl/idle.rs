@@ -9,7 +9,7 @@ use scx_roost::util::stop::stopper;
 use std::time::{Duration, Instant};
 
 #[test]
-fn budgets_of_scans_are_told_while_an_arm_wants_them() {
+fn scan_budgets_are_written_while_an_arm_uses_them() {
     let served = serve();
     let llc = |first, nr_cpus| llc_facts {
         first,
@@ -28,7 +28,7 @@ fn budgets_of_scans_are_told_while_an_arm_wants_them() {
         served.told.0.lock().unwrap().scans.clone()
     };
     assert!(!served.control.wants_scans());
-    assert_eq!(told(), [], "nobody asks");
+    assert_eq!(told(), [], "no client asks");
     served.done(&["ctl", "arms", "add", "x", "--preset", "mainline"]);
     served.done(&["ctl", "set", "--arm", "x", "--enable", "avg_idle_scan"]);
     assert!(served.control.wants_scans());
@@ -40,7 +40,7 @@ fn budgets_of_scans_are_told_while_an_arm_wants_them() {
     assert_eq!(told(), [(1, 60), (4, 60)]);
     served.control.forget_idle();
     let scans = served.told.0.lock().unwrap().scans.clone();
-    assert_eq!(scans, [(0, 0), (0, 0)], "not known while nobody reads");
+    assert_eq!(scans, [(0, 0), (0, 0)], "unknown while nothing reads");
     served.done(&["ctl", "set", "--arm", "x", "--disable", "avg_idle"]);
     assert_eq!(told(), [], "without its feature it does nothing");
 }
@@ -63,7 +63,7 @@ fn nothing_is_sampled_while_the_machine_rests() {
     let told = |expected: &[(u32, u32)]| {
         let end = Instant::now() + Duration::from_secs(20);
         while served.told.0.lock().unwrap().scans != expected {
-            assert!(Instant::now() < end, "{expected:?} is told");
+            assert!(Instant::now() < end, "{expected:?} is written");
             std::thread::sleep(Duration::from_millis(1));
         }
     };

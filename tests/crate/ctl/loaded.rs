@@ -5,7 +5,7 @@ use super::*;
 use scx_roost::policy::features::bits;
 
 #[test]
-fn what_cannot_be_published_is_told() {
+fn a_failed_publication_is_reported() {
     let served = serve();
     served.told.0.lock().unwrap().fails = true;
     assert!(
@@ -26,7 +26,7 @@ fn what_cannot_be_published_is_told() {
 }
 
 #[test]
-fn what_was_changed_between_two_schedulers_is_told_to_the_next() {
+fn a_change_between_two_loads_reaches_the_next_scheduler() {
     let mut served = serve();
     served.done(&["ctl", "rules", "add", "--comm", "a*", "--arm", "default"]);
     drop(served.attached.take());

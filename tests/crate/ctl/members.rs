@@ -4,7 +4,7 @@
 use super::*;
 
 #[test]
-fn exec_tells_who_asks_and_becomes_the_command() {
+fn exec_registers_its_process_and_becomes_the_command() {
     let served = serve();
     served.done(&["ctl", "arms", "add", "x"]);
     let tables = served.told.0.lock().unwrap().tables;

@@ -58,12 +58,12 @@ fn a_bad_request_is_answered_and_the_connection_lives_on() {
     let served = serve();
     let stream = UnixStream::connect(served.path()).unwrap();
     for (line, expected) in [
-        ("nonsense", "a request is a line of JSON"),
+        ("nonsense", "expected a request, a line of JSON"),
         (
             r#"{"req":"stats"}"#,
-            "unknown request 'stats': expected is ctl",
+            "unknown request 'stats': expected ctl",
         ),
-        (r#"{"req":"ctl"}"#, "do not say what to do"),
+        (r#"{"req":"ctl"}"#, "args name no known operation"),
         (&request(r#""op":"explode""#), "unknown variant `explode`"),
         (
             &request(r#""op":"set","arm":"default","change":{"enabel":[]}"#),

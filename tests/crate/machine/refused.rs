@@ -32,17 +32,17 @@ fn garbage_names_the_file_and_what_is_expected() {
         (
             "devices/system/cpu/possible".to_string(),
             "all",
-            "a list of CPUs such as '0-3,8' is expected",
+            "expected a list of CPUs such as '0-3,8'",
         ),
         (
             "devices/system/cpu/online".to_string(),
             "",
-            "at least one CPU is expected",
+            "expected at least one CPU",
         ),
         (
             "devices/system/cpu/online".to_string(),
             "0-8",
-            "it is expected to",
+            "names CPU 8, but",
         ),
         (
             "devices/system/node/node0/cpulist".to_string(),
@@ -62,7 +62,7 @@ fn garbage_names_the_file_and_what_is_expected() {
         (
             format!("{cpu0}/topology/core_cpus_list"),
             "0-8",
-            "at most 8 is expected",
+            "expected a core of at most 8",
         ),
         (
             format!("{cpu0}/cache/index3/shared_cpu_list"),
@@ -72,12 +72,12 @@ fn garbage_names_the_file_and_what_is_expected() {
         (
             format!("{cpu0}/cpu_capacity"),
             "0",
-            "a capacity of 1 to 1024 is expected",
+            "expected a capacity of 1 to 1024",
         ),
         (
             format!("{cpu0}/cpu_capacity"),
             "fast",
-            "a capacity of 1 to 1024 is expected",
+            "expected a capacity of 1 to 1024",
         ),
     ] {
         let tree = if text == "0-8" && path.ends_with("core_cpus_list") {

@@ -68,7 +68,7 @@ fn from_the_end_of_the_conditions_up_goes_up() {
 }
 
 #[test]
-fn they_go_to_what_stands_there() {
+fn arrows_move_to_the_item_drawn_there() {
     use Action::*;
     let mut seen = Seen::new(THREADRIPPER, 120, 24);
     // Threads of a core are n and n + 32, and four caches are side by side.

@@ -115,8 +115,7 @@ fn no_scheduler_and_one_that_went_away() {
     state.act(Action::Pause);
     shows("went-away", &state, 80, 16);
     let mut state = state_after(EIGHT, &[Action::Go(View::Features)]);
-    let refusal =
-        "the scheduler runs with --freeze, so that nothing can be changed: start it without";
+    let refusal = "the scheduler runs with --freeze and accepts no change: start it without";
     state.say(&format!("prev_core off, arm default: {refusal}"), true);
     shows("refused", &state, 60, 12);
     let mut state = state_of(EIGHT);

@@ -254,9 +254,9 @@ fn q_ends_it_and_the_terminal_is_as_before() {
     pty.wait_for("wake_affine");
     pty.resize(40, 12);
     pty.type_keys("6");
-    pty.wait_for("No condition lasts now");
+    pty.wait_for("No condition is active");
     pty.type_keys("5 ");
-    pty.wait_for(" scheduler is controlled at");
+    pty.wait_for(" scheduler has its control socket at");
     pty.type_keys("q");
     assert_eq!(pty.ended(), Some(0));
 }
@@ -294,7 +294,7 @@ fn a_signal_ends_it_and_the_terminal_is_as_before() {
 }
 
 #[test]
-fn control_c_ends_it_while_nobody_serves() {
+fn control_c_ends_it_while_no_scheduler_answers() {
     let dir = tempfile::tempdir().unwrap();
     let mut pty = Pty::start(&dir, &[]);
     pty.wait_for("no scheduler serves");
@@ -307,10 +307,10 @@ fn an_error_is_printed_on_the_terminal_that_was() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("stats"), "").unwrap();
     let pty = Pty::start(&dir, &[]);
-    pty.wait_for("exists and is no socket");
+    pty.wait_for("exists and is not a socket");
     let seen = pty.seen();
     assert!(
-        seen.find(LEAVE) < seen.find("exists and is no socket"),
+        seen.find(LEAVE) < seen.find("exists and is not a socket"),
         "{seen:?}"
     );
     assert_eq!(pty.ended(), Some(1));

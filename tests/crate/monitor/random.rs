@@ -152,7 +152,7 @@ fn there_is_a_picture_of_everything() {
 
 /// A terminal that was resized shows the same as a new one of that size.
 #[test]
-fn a_change_of_size_leaves_nothing_behind() {
+fn a_resize_leaves_no_remains() {
     let state = state_of(THREADRIPPER);
     let mut terminal = Terminal::new(TestBackend::new(120, 40)).unwrap();
     for (width, height) in [(120, 40), (20, 5), (80, 24), (1, 1), (200, 60), (33, 9)] {

@@ -38,7 +38,7 @@ fn a_restart_of_the_scheduler_is_seen_and_survived() {
     };
     let waiting = |s: &State| matches!(s.link, Link::Waiting(ref why) if why != "connecting");
     let Link::Waiting(why) = until(waiting) else {
-        panic!("nobody serves")
+        panic!("no scheduler answers")
     };
     assert!(
         why.starts_with("no scheduler serves statistics at "),
@@ -53,14 +53,14 @@ fn a_restart_of_the_scheduler_is_seen_and_survived() {
 }
 
 #[test]
-fn a_path_that_can_be_none_of_a_socket_is_told_as_that() {
+fn a_path_that_cannot_be_a_socket_is_reported() {
     let (_stopper, stop) = stopper();
     let path = PathBuf::from("/x".repeat(100));
     let error = client::follow(&path, &stop, |_| (), |_| Ok(())).unwrap_err();
     let text = error.to_string();
     assert!(
         text.starts_with("cannot read the statistics at /x/x")
-            && text.ends_with("give the --stats-path of the scheduler"),
+            && text.ends_with("give the scheduler's --stats-path"),
         "{text}"
     );
 }
@@ -115,7 +115,7 @@ fn nonsense_is_no_answer() {
         ok("{\"arms\":{\"x\":1}}"),
     ]);
     let expected = [
-        "not one of scx_stats",
+        "not in the format of scx_stats",
         "unknown target",
         "version",
         "version",
@@ -189,7 +189,7 @@ fn a_feature_is_switched_by_the_control_socket() {
 }
 
 #[test]
-fn a_refusal_is_told_and_no_more() {
+fn a_refusal_is_shown_and_has_no_effect() {
     let mut state = state_of(EIGHT);
     let served = ctl::serve_with(false);
     toggle(&mut state, &served.path(), "claim");
@@ -208,7 +208,7 @@ fn a_refusal_is_told_and_no_more() {
     toggle(&mut state, Path::new("/nowhere/ctl"), "prev_core");
     let (text, bad) = said(&state);
     assert!(
-        bad && text.contains("no scheduler is controlled at /nowhere/ctl"),
+        bad && text.contains("no scheduler has its control socket at /nowhere/ctl"),
         "{text}"
     );
 }

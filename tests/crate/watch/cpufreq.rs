@@ -4,7 +4,7 @@
 use super::*;
 
 #[test]
-fn limits_are_followed_and_told() {
+fn limits_are_followed_and_reported() {
     let bench = bench("roost");
     let mut watch = bench.watch();
     bench.later(&mut watch, 0, 0, 0);
@@ -15,7 +15,7 @@ fn limits_are_followed_and_told() {
     assert_eq!(bench.source.cpus().cpus[&3].gauges.capacity_now, 256);
     let text = bench.condition("capacity_limited").text;
     assert!(
-        text.contains("holds 2 CPUs") && text.contains("CPU 2 to 256"),
+        text.contains("keeps 2 CPUs") && text.contains("CPU 2 at 256"),
         "{text}"
     );
     assert!(!seen(bench.later(&mut watch, 2, 0, 0)).changed);
@@ -201,7 +201,7 @@ fn files_of_cpufreq_that_are_garbage_are_counted() {
 }
 
 #[test]
-fn one_frequency_for_a_cache_matters_to_who_delays() {
+fn a_shared_frequency_matters_to_delay_migration() {
     for (preset, active) in [("roost", 0), ("smove", 1)] {
         let bench = bench(preset);
         for llc in [[0, 1, 2, 3], [4, 5, 6, 7]] {
@@ -214,7 +214,7 @@ fn one_frequency_for_a_cache_matters_to_who_delays() {
 }
 
 #[test]
-fn frequencies_are_read_when_somebody_asks() {
+fn frequencies_are_read_on_request() {
     let bench = bench("roost");
     let mut watch = bench.watch();
     bench.later(&mut watch, 0, 0, 0);
@@ -293,7 +293,7 @@ fn a_sample_of_a_folder_is_shown_while_it_is_fresh() {
 }
 
 #[test]
-fn who_chooses_frequencies_changes_no_limit() {
+fn a_governor_changes_no_limit() {
     let bench = bench("roost");
     let epp = "energy_performance_preference";
     bench.rewrite(0..8, epp, "balance_performance");

@@ -23,13 +23,13 @@ fn hang(bench: &Bench, file: &str) -> PathBuf {
 fn wait_until_told(bench: &Bench) {
     let end = Instant::now() + 20 * SECOND;
     while bench.condition("period_slow").active == 0 {
-        assert!(Instant::now() < end, "it is told while it lasts");
+        assert!(Instant::now() < end, "it is reported while it lasts");
         std::thread::sleep(SECOND / 10);
     }
 }
 
 #[test]
-fn a_file_that_does_not_answer_keeps_nobody_from_an_end() {
+fn a_hanging_file_does_not_prevent_the_end() {
     for stopped in [true, false] {
         let bench = bench("roost");
         let stat = hang(&bench, "proc/stat");
@@ -70,7 +70,7 @@ fn is_over_after(bench: &Bench, past: Past) {
 }
 
 #[test]
-fn a_slow_look_that_finds_another_machine_is_told_of_for_a_minute() {
+fn a_slow_look_that_finds_another_machine_is_reported_for_a_minute() {
     let bench = bench("roost");
     let online = hang(&bench, "devices/system/cpu/online");
     let (_stopper, stop) = stopper();

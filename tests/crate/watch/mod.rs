@@ -106,7 +106,7 @@ impl Bench {
         let (control, source) = (&self.control, &self.source);
         let (host, machine) = (&self.host, &self.machine);
         let watch = Watch::new(&self.config, host, control, source, machine, true, past);
-        let image = control.image(8, watch.worth());
+        let image = control.image(8, watch.capacities());
         let attached = control.attach(Box::new(self.told.clone()), &image);
         self.attached.replace(Some(attached.unwrap()));
         watch
@@ -217,7 +217,10 @@ fn the_clocks_tell_of_suspend_and_of_a_date_that_was_set() {
     assert!(seen(bench.later(&mut watch, 3, 3600, 86_400)).changed);
     assert_eq!((events().suspends, events().clock_jumps), (1, 1));
     let jump = bench.condition("clock_jump").text;
-    assert!(jump.starts_with("the date was set by +86400 s"), "{jump}");
+    assert!(
+        jump.starts_with("the wall clock was set by +86400 s"),
+        "{jump}"
+    );
     bench.later(&mut watch, 62, 3600, 86_400);
     assert_eq!(bench.state("clock_jump"), (1, 1));
     bench.later(&mut watch, 63, 3600, 86_400);
@@ -225,7 +228,7 @@ fn the_clocks_tell_of_suspend_and_of_a_date_that_was_set() {
 }
 
 #[test]
-fn what_is_told_for_a_time_is_over_in_time_after_another_load() {
+fn a_timed_condition_ends_in_time_after_a_reload() {
     let bench = bench("roost");
     let mut watch = bench.watch();
     bench.later(&mut watch, 0, 0, 0);
@@ -243,7 +246,7 @@ fn what_is_told_for_a_time_is_over_in_time_after_another_load() {
 }
 
 #[test]
-fn a_cpu_that_goes_is_told_of_and_a_new_one_is_another_machine() {
+fn a_removed_cpu_is_reported_and_a_new_one_is_another_machine() {
     let bench = bench("roost");
     let mut watch = bench.watch();
     seen(bench.later(&mut watch, 0, 0, 0));
@@ -299,7 +302,7 @@ fn times_of_cpus_are_garbage() {
 }
 
 #[test]
-fn of_a_late_look_it_is_told_for_a_minute() {
+fn a_late_look_is_reported_for_a_minute() {
     let bench = bench("roost");
     let mut watch = bench.watch();
     // After weeks of being stopped. No work may be repeated for each skipped look.
@@ -331,7 +334,7 @@ fn cpus_that_are_there_and_offline() {
     bench.watch();
     let text = bench.condition("cpus_offline").text;
     assert!(
-        text.starts_with("of 10 CPUs 2 are offline (the first is 8)"),
+        text.starts_with("2 of 10 CPUs are offline (the first is 8)"),
         "{text}"
     );
 }
@@ -341,7 +344,7 @@ fn cpus_that_smt_keeps_offline() {
     for (control, advice) in [
         ("off", "write 'on' to /sys/devices/system/cpu/smt/control"),
         ("forceoff", "booted without 'nosmt=force'"),
-        ("notsupported", "writes 1 to its 'online'"),
+        ("notsupported", "1 is written to its file 'online'"),
     ] {
         let bench = bench("roost");
         bench.tree.write("devices/system/cpu/present", "0-15");
@@ -353,7 +356,7 @@ fn cpus_that_smt_keeps_offline() {
 }
 
 #[test]
-fn heat_is_told_for_a_minute() {
+fn throttling_is_reported_for_a_minute() {
     let bench = bench("roost");
     let count = |cpu: usize, count: &str| {
         let folder = format!("devices/system/cpu/cpu{cpu}/thermal_throttle");
@@ -369,7 +372,7 @@ fn heat_is_told_for_a_minute() {
     bench.later(&mut watch, 10, 0, 0);
     let text = bench.condition("throttled").text;
     assert!(
-        text.contains("slowed 2 CPUs down because of heat, CPU 6"),
+        text.contains("throttled 2 CPUs because of heat, CPU 6"),
         "{text}"
     );
     for (second, active) in [(20, 1), (69, 1), (80, 0)] {
@@ -409,7 +412,7 @@ fn heat_is_not_lost_when_counts_cannot_be_read() {
 
 /// `tell` reads no file: a read that hangs there would go unnoticed.
 #[test]
-fn what_is_told_was_read_in_the_look() {
+fn reported_values_were_read_in_the_same_look() {
     let bench = bench("roost");
     let mut watch = bench.watch();
     bench.later(&mut watch, 0, 0, 0);
@@ -427,7 +430,7 @@ fn what_is_told_was_read_in_the_look() {
 }
 
 #[test]
-fn a_cpu_limit_that_comes_later_is_told() {
+fn a_cpu_limit_that_is_set_later_is_reported() {
     let mut bench = bench("roost");
     bench.tree.write("fs/cgroup/cpu.weight", "100");
     bench.host = Host::in_folder(bench.tree.root());
@@ -478,7 +481,7 @@ fn a_full_machine_is_shown() {
 }
 
 #[test]
-fn of_a_slow_look_it_is_told_for_a_minute() {
+fn a_slow_look_is_reported_for_a_minute() {
     let bench = bench("roost");
     let mut watch = bench.watch();
     let after = |seconds| Clocks {
@@ -502,7 +505,7 @@ fn of_a_slow_look_it_is_told_for_a_minute() {
 
 /// It does not count as a change, which would make the looks more frequent.
 #[test]
-fn rules_that_cannot_be_told_are_no_change() {
+fn rules_that_cannot_be_written_are_no_change() {
     let bench = bench("roost");
     let mut watch = bench.watch();
     bench.told.0.lock().unwrap().rules_fail = true;
@@ -519,7 +522,7 @@ fn rules_that_cannot_be_told_are_no_change() {
 
 /// The process of a rule, on an idle machine.
 #[test]
-fn a_rule_about_a_process_keeps_nobody_awake() {
+fn a_rule_about_a_process_causes_no_wakeups() {
     let bench = bench("roost");
     let mut watch = bench.watch();
     let mut child = Command::new("sleep").arg("600").spawn().unwrap();

@@ -160,12 +160,14 @@ fn hostile_messages_get_errors_and_cost_nothing() {
     let resident = served.resident_kb();
     let waited = beside(&served, || each(2, messages / 4));
     let grown = served.resident_kb().saturating_sub(resident);
-    println!("{messages} messages: {grown} KB more, who behaved waited {waited:?} at most");
+    println!(
+        "{messages} messages: {grown} KB more, well-behaved clients waited at most {waited:?}"
+    );
     assert!(
         grown < 16_384,
         "{grown} KB more than after a fiftieth of it"
     );
-    assert!(waited < PATIENCE, "who behaved waited {waited:?}");
+    assert!(waited < PATIENCE, "well-behaved clients waited {waited:?}");
     forgets(&served, before);
     ends_well(served);
 }
@@ -226,7 +228,7 @@ fn more_descriptors() {
 }
 
 #[test]
-fn a_thousand_connections_and_slow_ones_disturb_nobody() {
+fn a_thousand_slow_connections_disturb_no_other_client() {
     more_descriptors();
     let served = Served::start();
     let before = served.descriptors();
@@ -267,15 +269,17 @@ fn a_thousand_connections_and_slow_ones_disturb_nobody() {
         }
     });
     let grown = most.saturating_sub(resident);
-    println!("1000 connections: {grown} KB more at most, who behaved waited {waited:?} at most");
+    println!(
+        "1000 connections: {grown} KB more at most, well-behaved clients waited at most {waited:?}"
+    );
     assert!(grown < 262_144, "{grown} KB more");
-    assert!(waited < PATIENCE, "who behaved waited {waited:?}");
+    assert!(waited < PATIENCE, "well-behaved clients waited {waited:?}");
     forgets(&served, before);
     ends_well(served);
 }
 
 #[test]
-fn who_goes_at_once_keeps_nobody_waiting() {
+fn a_client_that_leaves_at_once_delays_no_other() {
     let served = Served::start();
     for socket in BOTH {
         let path = served.path(socket);
@@ -287,8 +291,8 @@ fn who_goes_at_once_keeps_nobody_waiting() {
             .for_each(|asker| assert_eq!(asker.ask(right(&mut rng, socket)), 0));
         let begin = Instant::now();
         (0..300).for_each(|_| drop(UnixStream::connect(&path)));
-        let mut refused = Asker::connect(&path).expect("it is told");
-        let errno = refused.answer(&mut Vec::new()).expect("it is told");
+        let mut refused = Asker::connect(&path).expect("it gets an answer");
+        let errno = refused.answer(&mut Vec::new()).expect("it gets an answer");
         assert_eq!(errno, i64::from(libc::EBUSY));
         assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
     }

@@ -170,7 +170,7 @@ impl Machine {
     }
 
     fn sleep(&mut self, cpu: usize) {
-        let task = self.current[cpu].take().expect("somebody runs there");
+        let task = self.current[cpu].take().expect("a task runs there");
         self.kernel.set_runnable(task, false, true);
         self.kernel.stopping(cpu, task, false);
         self.act();

@@ -130,7 +130,7 @@ fn a_limit_changes_and_goes_while_tasks_are_parked() {
 }
 
 #[test]
-fn who_never_exceeds_its_limit_is_never_parked() {
+fn a_group_within_its_limit_is_never_parked() {
     let lives = [
         naps(1, MSEC, 9 * MSEC),
         naps(1, 2 * MSEC, 30 * MSEC),
@@ -199,7 +199,7 @@ fn random_lives_keep_their_quotas() {
 }
 
 #[test]
-fn moves_and_changes_strand_nobody() {
+fn moves_and_changes_strand_no_task() {
     for seed in 0..12 {
         let mut rng = Rng::new(seed);
         let cpus = 1 + rng.below(4);
@@ -273,7 +273,7 @@ fn a_crowd_that_waits_for_one_budget_is_not_walked_through() {
 }
 
 #[test]
-fn a_task_that_is_queued_anew_keeps_its_place() {
+fn a_requeued_task_keeps_its_place() {
     let mut machine = Machine::new(1, &[0], &hogs(1, 6));
     machine.limit(1, 5 * MSEC, 0);
     machine.goes_on(SECOND + PERIOD / 2);

@@ -52,11 +52,11 @@ fn all(state: &State, room: Room) -> Vec<Row> {
         }
     }
     let mut rows = match active.is_empty() {
-        true => vec![row(theme, Role::Good, " No condition lasts now")],
+        true => vec![row(theme, Role::Good, " No condition is active")],
         false => active,
     };
     let tables = [
-        ("Conditions that do not last", others),
+        ("Conditions that are not active", others),
         (
             "Events",
             values(room, EVENTS, &sample.totals.events.values()),

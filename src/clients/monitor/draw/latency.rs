@@ -20,7 +20,7 @@ pub fn rows(state: &State, room: Room) -> Vec<Row> {
     let rates = state.rates.as_ref().and_then(|r| r.of(arm));
     let mut head = row(theme, Role::Heading, format!(" {}, {of}", HISTS[hist]));
     let Some(rates) = rates.filter(|r| r.events(hist) > 0.0) else {
-        let nothing = "nothing was counted in the last interval; up and down choose another histogram, left and right another arm";
+        let nothing = "the last interval has no times; up and down choose another histogram, left and right another arm";
         return [vec![head], paragraph(room, Role::Faint, nothing)].concat();
     };
     let at = |share| rates.quantile(hist, share).map_or("-".to_string(), micros);

@@ -31,7 +31,7 @@ struct Painter<'a> {
 
 pub fn rows(state: &State, room: Room) -> Vec<Row> {
     if state.nodes.is_empty() {
-        let text = "the scheduler tells nothing of CPUs";
+        let text = "the scheduler gives no values of CPUs";
         return super::paragraph(room, Role::Faint, text);
     }
     let painter = Painter::new(state, room);
@@ -389,8 +389,8 @@ impl<'a> Painter<'a> {
             text += &next;
         }
         match text.is_empty() {
-            true => "counted nothing".to_string(),
-            false => format!("counted most:{text}"),
+            true => "no counter changed".to_string(),
+            false => format!("most counted:{text}"),
         }
     }
 }
@@ -421,7 +421,7 @@ fn speed(metrics: &CpuMetrics) -> String {
         (min, max) => format!(" of {} to {}", ghz(min), ghz(max)),
     };
     let khz = match g.khz {
-        0 => "frequency not known".to_string(),
+        0 => "frequency unknown".to_string(),
         khz => format!("{} GHz{range}", ghz(khz)),
     };
     let threshold = match g.threshold_khz {

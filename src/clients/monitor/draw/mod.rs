@@ -304,30 +304,23 @@ fn about(view: View) -> &'static [&'static str] {
     match view {
         View::Machine => &[
             "Each core: its CPUs (the threads), each with a bar and a number for how busy it is in percent, and the core's \
-             frequency in GHz. Behind that stands ! where cooling or cpufreq leave less than its capacity, and an arrow where \
-             delay_migration takes it for low. A core that is busy for less than 2 % counts as idle. On a larger machine, or a \
-             smaller terminal, a CPU is a bar only, then an LLC is a number, then a node.",
-            "Arrows choose a CPU as it is drawn, or an LLC or a node where these are; below is what is known of it.",
+             frequency in GHz. A ! follows where cooling or cpufreq leave less than its capacity, and an arrow where delay_migration takes the frequency for low. A core that is busy for less than 2 % counts as idle. On a larger machine or a smaller terminal each CPU is only a bar, or each LLC or node only a number.",
+            "The arrow keys choose a CPU, an LLC or a node, whichever is drawn; its details are below.",
         ],
         View::Rates => &[
-            "What was counted, for each second of the last interval, by group. Left and right choose an arm, or all together; \
-             below is what the chosen counter means, and its last values.",
+            "Counts per second of the last interval, by group. Left and right choose an arm, or all together; the meaning and the last values of the chosen counter are below.",
         ],
         View::Arms => &[
-            "Arms side by side: wakeups for each second, the time from a wakeup until the task ran (of half of them, and of \
-             99 %, it was not longer), and what part of the wakeups was placed on the CPU where the task had run, on an idle \
-             core, in another LLC, and on a busy CPU because nothing idle was found. Below: the features of the chosen arm.",
+            "Arms side by side: wakeups per second, the time from a wakeup until the task ran (its median and its 99 % quantile), and the shares of wakeups that were placed on the task's previous CPU, on an idle core, in another LLC, and on a busy CPU because no idle one was found. Below: the features of the chosen arm.",
         ],
         View::Latency => &[
-            "How long tasks of the chosen arm (left, right) waited, in the last interval. Up and down choose another histogram.",
+            "How long tasks of the chosen arm (left, right) waited in the last interval. Up and down choose another histogram.",
         ],
         View::Features => &[
-            "Which features are on, on which arm. Space switches the chosen one of the chosen arm: as 'scx_roost ctl set --arm ARM \
-             --enable FEATURE' does, all or nothing. What the scheduler answers stands at the bottom.",
+            "The features that are on, per arm. Space switches the chosen feature of the chosen arm, as 'scx_roost ctl set --arm ARM --enable FEATURE' does. The scheduler's answer is at the bottom.",
         ],
         View::Conditions => &[
-            "States that somebody may want to act upon: those that last now with what was read, then the others with how often they \
-             began; then what the daemon counted of itself. What to do is in docs/explanation/userspace.md, Conditions.",
+            "States that may need action: first the active ones, with what was read; then the others, with how often they began; then the daemon's own counts. docs/explanation/userspace.md, Conditions, says what to do.",
         ],
     }
 }

@@ -113,7 +113,7 @@ fn past(state: &State, room: Room, lines: usize) -> Vec<Row> {
             format!("{} /s, {of}", rate(now)),
             state.history.last(arm, Line::Counter(chosen), wide),
         ),
-        None => ("counted of no arm".to_string(), Vec::new()),
+        None => ("not counted per arm".to_string(), Vec::new()),
     };
     let head = format!(" {}: {now}", ROWS[chosen].name);
     let most = values.iter().copied().fold(0.0, f64::max);

@@ -52,7 +52,7 @@ fn what_is_owed_is_owed_after_placement_too() {
 /// A heavier task moves the mean more: (1024 + 3 x 1024) / 1024. Its slice is a third as long in
 /// virtual time.
 #[test]
-fn who_is_heavy_is_placed_by_its_weight() {
+fn a_heavy_task_is_placed_by_its_weight() {
     let (q, mut es) = queue(&[10]);
     let heavy = Entity {
         weight: 3 * NICE0,
@@ -109,7 +109,7 @@ fn lag_is_no_more_than_the_longest_slice_and_a_tick() {
 
 /// A delayed task gains nothing by it, and owes no more than when it fell asleep (DELAY_ZERO).
 #[test]
-fn who_is_delayed_owes_no_more_and_is_owed_nothing() {
+fn a_delayed_task_owes_no_more_and_is_owed_nothing() {
     for (slept_at, now_at, kept) in [(-2, -1, -1), (-2, -3, -2), (-2, 1, 0)] {
         let (q, mut es) = queue(&[0, -now_at * 2]);
         (es[1].delayed, es[1].lag) = (true, slept_at * MS);
@@ -120,7 +120,7 @@ fn who_is_delayed_owes_no_more_and_is_owed_nothing() {
 
 /// entity_eligible(): at the mean or before it.
 #[test]
-fn who_has_used_what_is_due_is_eligible() {
+fn a_task_that_used_its_share_is_eligible() {
     let (q, es) = queue(&[0, 10, 5]);
     let able: Vec<bool> = (0..3).map(|t| eligible(&q, &es, t)).collect();
     assert_eq!(able, [true, false, true]);
@@ -130,7 +130,7 @@ fn who_has_used_what_is_due_is_eligible() {
 }
 
 #[test]
-fn of_who_is_eligible_the_earliest_deadline_runs() {
+fn the_earliest_deadline_of_eligible_tasks_runs() {
     let (mut q, mut es) = queue(&[0, 4, 9]);
     q.current = None;
     q.waiting = vec![0, 1, 2];
@@ -145,7 +145,7 @@ fn of_who_is_eligible_the_earliest_deadline_runs() {
 
 /// RUN_TO_PARITY: to the end of the slice, if it stays eligible.
 #[test]
-fn who_runs_goes_on_while_it_is_protected() {
+fn a_running_task_continues_while_it_is_protected() {
     let (q, mut es) = queue(&[2, 2]);
     es[1].deadline = 4 * MS;
     protect(&q, &mut es, 0);
@@ -205,7 +205,7 @@ fn the_shortest_that_came_is_the_next() {
 }
 
 #[test]
-fn a_fork_interrupts_nobody_by_its_place() {
+fn a_fork_preempts_no_task_by_its_place() {
     for fork in [false, true] {
         let (mut q, mut es) = queue(&[5, 1]);
         assert_eq!(preempts(&mut q, &mut es, 0, 1, fork), !fork);
@@ -214,7 +214,7 @@ fn a_fork_interrupts_nobody_by_its_place() {
 
 /// cancel_protect_slice(), update_protect_slice().
 #[test]
-fn who_comes_shortens_what_protects() {
+fn a_new_waiter_shortens_the_protection() {
     let (q, mut es) = queue(&[1, 5]);
     es[1].slice = MS;
     es[0].protected = 9 * MS;
@@ -243,7 +243,7 @@ fn a_slice_that_is_over_is_followed_by_the_next() {
 
 /// yield_task_fair().
 #[test]
-fn who_yields_gives_up_the_rest_of_its_slice() {
+fn a_yield_gives_up_the_rest_of_the_slice() {
     let after = |at: &[i64]| {
         let (q, mut es) = queue(at);
         yields(&q, &mut es, 0);

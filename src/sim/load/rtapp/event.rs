@@ -131,7 +131,7 @@ impl Reader {
     /// Writes to /dev/null, a buffer at a time.
     fn iorun(&self, node: &Node) -> Result<Step> {
         if self.device {
-            bail!("writing to a device is not modelled, to /dev/null is");
+            bail!("only writing to /dev/null is modelled, no other device");
         }
         let writes = (positive(node)? + self.buffer - 1) / self.buffer;
         Ok(run(writes * WRITE_NS))

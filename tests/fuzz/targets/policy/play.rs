@@ -102,7 +102,7 @@ impl Play {
         let insert = self
             .kernel
             .inserted()
-            .expect("who is enqueued goes somewhere");
+            .expect("an enqueued task goes somewhere");
         self.put(insert);
     }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Former {
+pub struct PreviousScheduler {
     /// The name in sched_ext/root/ops.
     pub name: String,
     pub service: Service,
@@ -21,10 +21,14 @@ pub struct Former {
     pub live: Option<(PathBuf, Live)>,
 }
 
-impl Former {
+impl PreviousScheduler {
     /// The scheduler that is attached now; None: the kernel's own. `warn` gets a sentence about
     /// what a restart will lose. Fails if the scheduler could not be started again.
-    pub fn found(host: &Host, call: Call, warn: &dyn Fn(&str)) -> Result<Option<Former>> {
+    pub fn found(
+        host: &Host,
+        call: Call,
+        warn: &dyn Fn(&str),
+    ) -> Result<Option<PreviousScheduler>> {
         let Some(name) = Attached(host).name() else {
             return Ok(None);
         };
@@ -33,13 +37,13 @@ impl Former {
         let live = ctl_path(&running).map(|ctl| (Live::ask(&ctl), ctl));
         if let Some((Err(e), _)) = &live {
             warn(&format!(
-                "{e:#}: what ctl has set of the attached scheduler is gone when it is started again"
+                "{e:#}: the attached scheduler loses what ctl has set when it is started again"
             ));
         }
         let live = live.and_then(|(live, ctl)| Some((ctl, live.ok()?)));
         let loses = live.as_ref().and_then(|(_, live)| live.loses());
         loses.into_iter().for_each(warn);
-        Ok(Some(Former {
+        Ok(Some(PreviousScheduler {
             name,
             service,
             kernel: host.kernel.clone(),
@@ -56,7 +60,7 @@ impl Former {
         };
         live.give_back(ctl).with_context(|| {
             format!(
-                "the scheduler {} is attached again, without all that ctl had set of it",
+                "the scheduler {} is attached again, but without all that ctl had set",
                 self.name
             )
         })
@@ -79,12 +83,12 @@ impl Former {
         }
         let gone = attached.wait_until_gone();
         self.told_to_start(call)
-            .with_context(|| format!("the scheduler {} is not started again", self.name))?;
+            .with_context(|| format!("the scheduler {} was not started again", self.name))?;
         match gone {
             Ok(()) => attached.wait_until(&self.name),
             Err(_) if attached.is(&self.name) => Ok(()),
             Err(e) => bail!(
-                "{e:#}; the service of {} was told to start all the same",
+                "{e:#}; the service of {} was started all the same",
                 self.name
             ),
         }
