@@ -193,7 +193,6 @@ fn a_refusal_is_shown_and_has_no_effect() {
     let mut state = state_of(EIGHT);
     let served = ctl::serve_with(false);
     toggle(&mut state, &served.path(), "claim");
-    toggle(&mut state, &served.path(), "core_claim");
     let (text, bad) = said(&state);
     assert!(
         bad && text.contains("feature 'core_claim' needs 'claim'"),
