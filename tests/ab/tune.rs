@@ -306,9 +306,9 @@ fn a_tunable_acts_with_its_feature() {
         exercised(&variant(base), &variant(other), |_, moved| moved == counter)
     };
     let set = "roost+claim-ttl-us=500";
-    assert!(acted("roost", set, "claim_expired"));
-    assert!(acted(set, "roost", "claim_expired"));
-    assert!(!acted("roost", set, "claim_seen"));
+    assert!(acted("roost", set, "claim_seen"));
+    assert!(acted(set, "roost", "claim_seen"));
+    assert!(!acted("roost", set, "wa_prev_idle"));
     assert!(acted("roost", "roost+slice-us=500", ""));
     assert!(acted("roost+slice-us=900", "roost+slice-us=500", ""));
     assert!(acted(
@@ -319,7 +319,7 @@ fn a_tunable_acts_with_its_feature() {
     assert!(!acted(
         "roost+claim-ttl-us=500",
         "roost+claim-ttl-us=500+prev_core=off",
-        "claim_expired"
+        "claim_seen"
     ));
     assert!(acted("smove", "smove+delay-us=25", "delay_wake"));
     assert!(!acted("smove", "smove+delay-us=25", "delay_stolen"));

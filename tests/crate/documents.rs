@@ -249,7 +249,7 @@ fn incomplete(error: &str) -> bool {
     [
         "were not provided",
         "a value is required",
-        "a command is expected",
+        "expected a command",
     ]
     .iter()
     .any(|part| error.contains(part))
