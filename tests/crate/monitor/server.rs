@@ -192,6 +192,7 @@ fn a_feature_is_switched_by_the_control_socket() {
 fn a_refusal_is_shown_and_has_no_effect() {
     let mut state = state_of(EIGHT);
     let served = ctl::serve_with(false);
+    toggle(&mut state, &served.path(), "claim");
     toggle(&mut state, &served.path(), "claim_plain");
     let (text, bad) = said(&state);
     assert!(
