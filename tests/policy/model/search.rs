@@ -57,7 +57,7 @@ impl Ladder<'_> {
         self.stay(target, "sis_none")
     }
 
-    fn stay(&self, cpu: usize, rung: &'static str) -> Decision {
+    pub(super) fn stay(&self, cpu: usize, rung: &'static str) -> Decision {
         Decision {
             how: How::Busy,
             ..self.at(cpu, rung)
