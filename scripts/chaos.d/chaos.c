@@ -89,7 +89,7 @@ static int run(const char *plan, double secs, bool want_scheduler)
 {
 	long forks = forks_so_far();
 	pid_t watcher;
-	int n;
+	int n, status;
 
 	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
@@ -106,7 +106,8 @@ static int run(const char *plan, double secs, bool want_scheduler)
 	wait_until(board->begin_ns + secs * NSEC_PER_SEC);
 	tell("::ran %.1f %d", since_begin(), n);
 	board->over = true;
-	waitpid(watcher, NULL, 0);
+	if (waitpid(watcher, &status, 0) != watcher || status)
+		bad("guest", "the watcher ended early");
 	tell_probes();
 	tell("::did forks %ld", forks_so_far() - forks);
 	return board->bad != 0;

@@ -5,7 +5,9 @@
  * enough: a task that has ended is not there any more, and one of the highest priority may keep the
  * watcher off its CPU for as long as it lives.
  *
- * A task that changes its policy while it runs has had the policy with which it leaves the CPU.
+ * Limits: a task that changes its policy while it runs counts with the old one until it leaves the
+ * CPU, and then with the new one for all of its turn. The kernel skips the program at switches of a
+ * CPU on which a task is just reading or writing a BPF map by bpf(2).
  */
 #ifndef CHAOS_REAL_TIME_H
 #define CHAOS_REAL_TIME_H
@@ -86,7 +88,7 @@ static int field_offset(const char *field)
 
 static int load_program(int map, int prev_prio, int next_prio)
 {
-	static char log[4096];
+	static char log[65536];
 	const struct bpf_insn program[] = {
 		MOVE(BPF_REG_6, BPF_REG_1),
 		CALL(ktime_get_ns),
@@ -112,17 +114,22 @@ static int load_program(int map, int prev_prio, int next_prio)
 		MOVE_NUMBER(BPF_REG_0, 0),
 		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 	};
-	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_TRACEPOINT,
-		.insns = (uint64_t)(uintptr_t)program,
-		.insn_cnt = sizeof(program) / sizeof(*program),
-		.license = (uint64_t)(uintptr_t)"GPL",
-		.log_buf = (uint64_t)(uintptr_t)log,
-		.log_size = sizeof(log),
-		.log_level = 1,
-	};
-	int fd = bpf(BPF_PROG_LOAD, &attr);
+	union bpf_attr attr;
+	int fd;
 
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = BPF_PROG_TYPE_TRACEPOINT;
+	attr.insns = (uint64_t)(uintptr_t)program;
+	attr.insn_cnt = sizeof(program) / sizeof(*program);
+	attr.license = (uint64_t)(uintptr_t)"GPL";
+	fd = bpf(BPF_PROG_LOAD, &attr);
+	if (fd < 0) {
+		/* Once more, for the reason. */
+		attr.log_buf = (uint64_t)(uintptr_t)log;
+		attr.log_size = sizeof(log);
+		attr.log_level = 1;
+		fd = bpf(BPF_PROG_LOAD, &attr);
+	}
 	if (fd < 0) {
 		fprintf(stderr, "%s", log);
 		no_real_time("the BPF program");
@@ -159,13 +166,13 @@ static int nr_possible(void)
 
 static void open_real_time(struct real_time *rt)
 {
-	union bpf_attr attr = {
-		.map_type = BPF_MAP_TYPE_PERCPU_ARRAY,
-		.key_size = sizeof(uint32_t),
-		.value_size = sizeof(struct turn),
-		.max_entries = 1,
-	};
+	union bpf_attr attr;
 
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = BPF_MAP_TYPE_PERCPU_ARRAY;
+	attr.key_size = sizeof(uint32_t);
+	attr.value_size = sizeof(struct turn);
+	attr.max_entries = 1;
 	rt->nr_possible = nr_possible();
 	rt->map = bpf(BPF_MAP_CREATE, &attr);
 	if (rt->map < 0)
@@ -178,13 +185,14 @@ static void look_at_real_time(struct real_time *rt)
 {
 	static struct turn turns[1024];
 	uint32_t key = 0;
-	union bpf_attr attr = {
-		.map_fd = rt->map,
-		.key = (uint64_t)(uintptr_t)&key,
-		.value = (uint64_t)(uintptr_t)turns,
-	};
+	union bpf_attr attr;
 	int64_t now = now_ns();
 
+	/* The kernel refuses rests of the union that are not zero. */
+	memset(&attr, 0, sizeof(attr));
+	attr.map_fd = rt->map;
+	attr.key = (uint64_t)(uintptr_t)&key;
+	attr.value = (uint64_t)(uintptr_t)turns;
 	if (rt->nr_possible > (int)(sizeof(turns) / sizeof(*turns)) ||
 	    bpf(BPF_MAP_LOOKUP_ELEM, &attr))
 		no_real_time("the BPF map");

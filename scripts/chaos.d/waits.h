@@ -272,7 +272,7 @@ static double our_part(const struct waits *w, uint64_t allowed, int64_t passed_n
 {
 	double best = 0;
 
-	for (int cpu = 0; cpu < board->nr_cpus; cpu++) {
+	for (int cpu = 0; cpu < board->nr_cpus && cpu < MAX_CPUS; cpu++) {
 		double part = 1 - (double)w->real_time.since_last_ns[cpu] / passed_ns;
 
 		if (allowed >> cpu & 1 && part > best)

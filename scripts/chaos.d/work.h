@@ -139,6 +139,8 @@ static int real_time(int argc, char **argv)
 		if (sched_setaffinity(0, sizeof(set), &set) ||
 		    sched_setscheduler(0, SCHED_FIFO, &param))
 			_exit(0);
+		/* real_time.h sees the policy with which a task comes to its CPU. */
+		usleep(1000);
 		while (now_ns() < until)
 			;
 		_exit(0);

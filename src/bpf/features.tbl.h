@@ -19,7 +19,7 @@ FEATURE(sync_local, "scx_roost", "sync_local", "a sync wakeup whose waker is alo
 FEATURE(recent_core, "Roy v7 2025", "recent_core", "before the target is tried, a wakeup takes the recently used CPU when its whole core is idle")
 FEATURE(sync_core, "Roy v7 2025", "sync_core sync_core_passed", "an idle target is taken only on a sync wakeup, and only when its whole core is idle")
 SUBSWITCH(prev_core_fits, prev_core, "scx_roost", "prev_core_small", "prev_core and recent_core pass over a CPU that is too small for the task")
-FEATURE(claim, "Patra 2017", "claim_seen claim_conflict", "a wakeup claims the idle CPU that it chose, so that no other wakeup chooses it too, for at most claim-ttl-us")
+FEATURE(claim, "Patra 2017", "claim_seen claim_conflict", "a wakeup claims the idle CPU that it chose, so that no other wakeup chooses it too; a claim counts for claim-ttl-us at most, with claim_plain for 2 s")
 SUBSWITCH(claim_plain, claim, "Patra 2017", "claim_set", "as in the source, a claim is a load and a store without a recheck, and it ends with whatever the CPU does next")
 SUBSWITCH(core_claim, claim, "scx_roost", "claim_seen core_claim_conflict", "a wakeup that takes a CPU because its whole core is idle also claims the core")
 FEATURE(avg_idle, "mainline until 2026", "steal_skipped", "a CPU does not search for work when its mean idle period is shorter than the search takes; a wakeup ends a period")

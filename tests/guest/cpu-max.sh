@@ -103,6 +103,6 @@ stop_roost
 kill -9 $HOG $(cat $CG/a/cgroup.procs)
 start_roost --ignore-cpu-max
 check "ignored" hog -t 2 -p 6 cpus=0,n=1,cgroup=$CG/a,due=100
-check "and so shown" sh -c "scx_roost ctl show --limits | grep -q 'no control group'"
+check "and so shown" sh -c "scx_roost ctl show --limits | grep -q 'no CPU limit of a control group is enforced'"
 stop_roost
 finish

@@ -47,6 +47,6 @@ check "memory stays ($kb kB, and $grown more)" [ $grown -lt 4096 ]
 scx_roost ctl show | sed 's/^generation.*//' >/tmp/arms-now
 sed -i 's/^generation.*//' /tmp/arms
 check "the arms are what they were" cmp -s /tmp/arms /tmp/arms-now
-check "nothing of it is in the log" [ "$(grep -c 'was not served' $LOG)" = 0 ]
+check "nothing of it is in the log" [ "$(grep -c 'cannot serve a client' $LOG)" = 0 ]
 stop_roost
 finish

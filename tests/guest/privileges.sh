@@ -17,7 +17,7 @@ each_thread() {
 	done
 }
 limits() { grep '^Max' "/proc/$1/limits" | grep -v nice; }
-check "doctor tells what is kept" sh -c 'scx_roost doctor | grep -q "then keeps CAP_BPF and CAP_PERFMON alone"'
+check "doctor tells what is kept" sh -c 'scx_roost doctor | grep -q "then keeps only CAP_BPF and CAP_PERFMON"'
 
 # A limit of locked memory, which root may raise.
 ulimit -l 8192

@@ -71,7 +71,7 @@ begin scx_roost
 check "all threads keep CAP_BPF and CAP_PERFMON" all_threads CapPrm 000000c000000000
 check "no thread can gain any" all_threads NoNewPrivs 1
 check "a system call filter" all_threads Seccomp 2
-check "the log tells what is kept" grep -q 'it keeps CAP_BPF and CAP_PERFMON' $LOG
+check "the log tells what is kept" grep -q 'it keeps the privileges CAP_BPF and CAP_PERFMON' $LOG
 check "no warning but of the CPU that is offline" sh -c "! grep -e WARN -e ERROR $LOG | grep -v cpus_offline:"
 works scx_roost
 

@@ -123,7 +123,7 @@ const IDLE_FOR: [u64; 8] = [
 const SLEPT: [u64; 6] = [0, 250_000, 300_000, 1_000_000, 2_500_000, NOW];
 
 fn claim_age(rng: &mut Rng, percent: usize) -> Option<u64> {
-    let ages = [1, CLAIM_TTL - 1, CLAIM_TTL, CLAIM_TTL + 1, NOW - 1];
+    let ages = [1, CLAIM_TTL - 1, CLAIM_TTL, CLAIM_TTL + 1, NOW - 2];
     rng.chance(percent).then(|| *rng.pick(&ages))
 }
 

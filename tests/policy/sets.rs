@@ -4,8 +4,8 @@
 
 use crate::rng::Rng;
 use crate::setup::NOW;
-use crate::topology::Topology;
-use scx_roost::native::sys::FEATURE_claim;
+use crate::topology::{CLAIM_LOST, Topology};
+use scx_roost::native::sys::{FEATURE_claim, PLAIN_CLAIM};
 use scx_roost::native::{Task, World, sys};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -199,6 +199,11 @@ fn a_helper_is_not_claimed() {
         (arm.features, arm.claim_ttl_ns) = (features, ttl);
         assert_eq!(world.idle_helper(&task, 0, NOW), Some(helper), "{ttl}");
     }
+    // A plain claim counts for 2 s, whatever the limit of others is.
+    world.cpu_mut(1).claim |= u64::from(PLAIN_CLAIM);
+    assert_eq!(world.idle_helper(&task, 0, NOW), Some(2));
+    world.cpu_mut(1).claim -= CLAIM_LOST;
+    assert_eq!(world.idle_helper(&task, 0, NOW), Some(1));
 }
 
 #[test]

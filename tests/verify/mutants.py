@@ -51,7 +51,7 @@ MUTANTS = [
     Mutant("a refused move that leaves its mark", "delay_queue.h", "\tif (ts)\n\t\tts->pushed = 0;\n", "\t(void)ts;\n",
            "delay_steal", "a task has run, and still counts as sent"),
     Mutant("a delay timer that does not look for the next", "delay_queue.h",
-           "\t\tarm_delay_timer(cpu, cs, now, pass.next);\n", "\t\t;\n", "delay_two", WAITS),
+           "\t\tensure_delay_timer(cpu, cs, now, pass.next);\n", "\t\t;\n", "delay_two", WAITS),
     Mutant("a delay timer that forgets that it fired", "delay_queue.h",
            "\tcs->delay_timer_at = 0;\n\tcount(STAT_delay_timer_fire);\n", "\tcount(STAT_delay_timer_fire);\n",
            "delay_two", WAITS),

@@ -152,7 +152,11 @@ static __always_inline u32 queue_for(s32 cpu, const struct task_state *ts, u64 n
 
 /* ---- turns ---- */
 
-/* What tasks of higher classes leave of the next @ns on @cpu, if they go on as they did lately. */
+/*
+ * What tasks of higher classes, and interrupts, leave of the next @ns on @cpu, if they go on as
+ * they did lately. The share of a real-time task halves within 32 ms in which we run. A turn that
+ * begins late in such a window gets too much; the next one corrects it.
+ */
 static __always_inline u64 left_for_us(s32 cpu, u64 ns)
 {
 	u64 taken = cpu_rt_util(cpu), least = CAPACITY_SCALE / KEPT_PARTS;

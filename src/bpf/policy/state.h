@@ -175,7 +175,7 @@ struct task_state {
 	u64 left_at;  /* ns: when it left its queue */
 	/* ns: when it last began to wait; 0: it runs or sleeps (kernel: scx.runnable_at) */
 	u64 waits_since;
-	s32 on_rq;	  /* 1 + the CPU whose queue counts it; 0: none (kernel: on_rq) */
+	s32 on_rq;	  /* 1 + the CPU whose queue counts it; 0: none (kernel: on_rq, a state) */
 	u32 on_rq_weight; /* the weight that queue counts */
 	u32 on_rq_util;	  /* its part of that CPU's util_est (util_est.h) */
 	u32 weight;	  /* effective: nice and cgroups */

@@ -175,7 +175,7 @@ impl Reader {
         let instances = int(members, "instance")?.unwrap_or(1);
         ensure!(
             instances >= 0,
-            "instance: expected at least one thread, found {instances}"
+            "instance: expected 0 threads or more, found {instances}"
         );
         let mut task = Task {
             name,
