@@ -61,7 +61,7 @@ fn kind(path: &Path) -> &str {
 
 #[test]
 fn lines_have_at_most_a_hundred_columns() {
-    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let top = crate::top();
     let mut all: Vec<PathBuf> = [
         "README.md",
         "ARCHITECTURE.md",

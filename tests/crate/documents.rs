@@ -2,6 +2,7 @@
 //! The documents: links and anchors lead somewhere, the book's table of contents has every page,
 //! files that pages name exist, and the command lines on the pages are ones that the program takes.
 
+use crate::top;
 use scx_roost::policy::features::{FEATURES, PRESETS, TUNABLES};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -12,10 +13,6 @@ const OUTSIDE_OF_DOCS: [&str; 4] = [
     "CONTRIBUTING.md",
     "CHANGELOG.md",
 ];
-
-fn top() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
 
 fn pages_below(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap().flatten() {

@@ -78,7 +78,7 @@ fn imports(top: &Path) -> BTreeSet<(String, String, String)> {
 
 #[test]
 fn each_floor_imports_only_those_below_it() {
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let top = crate::top().join("src");
     let found = imports(&top);
     assert!(found.len() > 100, "only {} imports", found.len());
     let argued = |from: &str, to: &str| ARGUED_FOR.contains(&(from, to));
@@ -94,7 +94,7 @@ fn each_floor_imports_only_those_below_it() {
 
 #[test]
 fn few_files_are_at_the_root() {
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let top = crate::top().join("src");
     let entries = std::fs::read_dir(top).unwrap().flatten();
     let files: Vec<_> = entries.filter(|e| e.path().is_file()).collect();
     assert!(files.len() <= ROOT_FILES, "{files:?}");

@@ -30,3 +30,8 @@ mod support;
 mod trees;
 mod units;
 mod watch;
+
+/// The tree that is tested.
+fn top() -> &'static std::path::Path {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What `cargo package` would publish: what the build needs and a packager installs, no test.
 
+use crate::top;
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
@@ -24,10 +25,6 @@ const OF_CARGO: [&str; 4] = [
     "Cargo.toml.orig",
     ".cargo_vcs_info.json",
 ];
-
-fn top() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
 
 /// The package's files. It is not built: the same files were built for this test.
 fn package() -> BTreeSet<String> {
