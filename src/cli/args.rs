@@ -321,9 +321,10 @@ pub struct RunArgs {
 }
 
 fn tunable_help(t: &Tunable) -> String {
-    let unit = t.unit_after(", in ");
+    let unit = t.unit_after("in ");
+    let unit = if unit.is_empty() { unit } else { unit + "; " };
     format!(
-        "{}{unit} ({}; default: {})",
+        "{} ({unit}{}; default: {})",
         t.helped(),
         t.possible(),
         t.default

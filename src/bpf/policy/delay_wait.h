@@ -5,7 +5,7 @@
 
 #include "port.h"
 
-/* A task moves up to this much early: arming the timer again would cost more. ns */
+/* A task moves up to this much early: starting the timer again would cost more. ns */
 #define DELAY_SLACK_NS 2000ULL
 
 /* The delay is over, and the task has not run. */

@@ -2,8 +2,8 @@
 /*
  * CPUs go offline and come back while the scheduler runs.
  *
- * Problem: loading the scheduler anew takes a second or more. Meanwhile the kernel's own scheduler
- * has all tasks.
+ * Problem: loading the scheduler again takes a second or more. Meanwhile the kernel's own
+ * scheduler has all tasks.
  *
  * Method: the tables of CPUs, cores and caches stay as they were at load. A CPU that goes is marked
  * as away: no task is placed there, and its core is idle when its other threads are. The tasks of
@@ -11,7 +11,7 @@
  * they come to enqueue. A CPU that comes back finds its place as it was.
  *
  * Limits: the place of a CPU that was offline at the load is unknown; if one comes, the scheduler
- * is loaded anew. While a CPU is away, searches of its LLC may take one step more, and the LLC's
+ * is loaded again. While a CPU is away, searches of its LLC may take one step more, and the LLC's
  * capacity still includes it.
  */
 #ifndef ROOST_HOTPLUG_H

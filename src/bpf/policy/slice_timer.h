@@ -14,7 +14,7 @@
 #include "cgroup.h"
 #include "steal.h"
 
-/* A slice that ends within this is over: arming a timer again would cost more. ns */
+/* A slice that ends within this is over: starting a timer again would cost more. ns */
 #define SLICE_SLACK_NS 20000ULL
 
 /* A timer that is this late has been lost. ns */

@@ -127,7 +127,7 @@ impl Cells {
             .with_context(|| format!("cells.tsv says nothing of {kind} {source} {published:?}"))
     }
 
-    /// The policies that stand beside the rows of a source. Errors: one is of no known kind.
+    /// The policies that the rows of a source are compared with. Errors: an unknown kind.
     pub fn beside(&self, source: &str) -> Result<Vec<(Beside, &'static str)>> {
         let of = |l: &&Line| l.kind == "beside" && [ANY, source].contains(&l.source);
         let lines = self.0.iter().filter(of);
@@ -137,7 +137,7 @@ impl Cells {
                 "source" => Beside::Source,
                 "pinned" => Beside::Pinned,
                 "oracle" => Beside::Oracle,
-                other => bail!("cells.tsv: {other} stands beside nothing"),
+                other => bail!("cells.tsv: '{other}' is no policy to compare with: ours, source, pinned and oracle are possible"),
             };
             Ok((what, line.ours))
         };

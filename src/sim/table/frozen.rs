@@ -91,7 +91,7 @@ impl Frozen {
             text += &format!("Changed since: {what}; rows moved: {moved}\n");
         }
         if self.unlogged {
-            text += "Changed since, and not told of in changes.tsv.\n";
+            text += "Changed since then, without a line in changes.tsv.\n";
         }
         text
     }
