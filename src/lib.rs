@@ -46,7 +46,7 @@ mod util;
 #[cfg(not(feature = "internals"))]
 mod wire;
 
-// What tests, benches and examples of this package reach besides.
+// With `internals` the modules are public, for this package's tests, benches and examples.
 #[cfg(all(feature = "internals", feature = "ab"))]
 pub mod ab;
 #[cfg(feature = "internals")]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Which variant runs when. A block is one run of each variant, in an order that is drawn anew for
-//! each block. So any drift meets all variants alike, and the signed-rank test assumes nothing
-//! else.
+//! Which variant runs when. A block is one run of each variant, in an order that is drawn again
+//! for each block. So any drift affects all variants alike, and the signed-rank test assumes
+//! nothing else.
 //!
 //! The order of a block is a function of the seed and its number, so a resumed comparison continues
 //! with the same order.

@@ -65,7 +65,7 @@ pub struct Lasting {
     pub each_time: Option<String>,
     /// Why there is no rule for the command's name.
     pub no_rule: Option<String>,
-    /// If so, the systemd slice that the rule is for, and how to start the command in it.
+    /// In that case: the systemd slice that the rule is for, and how to start the command in it.
     pub slice: Option<String>,
     pub in_slice: Option<String>,
     /// Path of the drop-in file, and its lines.
@@ -78,7 +78,7 @@ pub struct Lasting {
 }
 
 impl Lasting {
-    /// `script`: is this file run by an interpreter? Fails if a variant is not one of scx_roost.
+    /// `script`: whether an interpreter runs this file. Fails if a variant is not one of scx_roost.
     pub fn new(
         base: &str,
         found: &str,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Compares variants on one workload: which is better, and how sure is that?
+//! Compares variants on one workload: which is better, and how certain that is.
 //! docs/explanation/ab.md has the rules and their sources.
 //!
 //! In reading order:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Redacts a result file so that it can be published. Commands keep only the program's name, typed
-//! texts only our own words, and nothing identifies the machine.
+//! texts keep only words of scx_roost, and nothing identifies the machine.
 
 use super::cpus::SUFFIX;
 use super::metric::{Metric, Source};

@@ -222,7 +222,7 @@ fn messages(groups: usize, times: usize) -> Result<()> {
     join(threads)
 }
 
-/// So that a child runs for a while.
+/// Steps of a child, so that it runs for a while.
 const CHILD_STEPS: u64 = 20_000;
 
 fn steps(count: u64) -> u64 {

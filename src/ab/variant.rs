@@ -169,8 +169,8 @@ fn words(text: &str) -> Result<Vec<String>> {
     Ok(words)
 }
 
-/// True if something acted that differs between the two. `moved`: did this counter grow in the runs
-/// of that variant? A feature is looked up in the runs that have it, a tunable in all runs.
+/// True if something acted that differs between the two. `moved`: whether this counter grew in the
+/// runs of that variant. A feature is looked up in the runs that have it, a tunable in all runs.
 pub fn exercised(base: &Variant, other: &Variant, moved: impl Fn(&Variant, &str) -> bool) -> bool {
     let (Kind::Roost(a), Kind::Roost(b)) = (&base.kind, &other.kind) else {
         return true;

@@ -186,7 +186,7 @@ static __always_inline bool set_slice(port_task *p, u64 slice)
 #define queued_move_to(p, cpu, enq_flags)                                                          \
 	scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | (cpu), enq_flags)
 
-/* Takes the key along. */
+/* The task gets that key in the queue. */
 #define queued_requeue(p, queue, key)                                                              \
 	({                                                                                         \
 		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, key);                                \
@@ -214,7 +214,7 @@ static __always_inline s32 start_delay_timer(s32 cpu, u64 ns)
 	u32 key = cpu;
 	struct delay_timer *t = bpf_map_lookup_elem(&delay_timers, &key);
 
-	/* The timer is lost. */
+	/* A fault for tests: the timer is lost. */
 	if (fault_spin)
 		return 0;
 	return t ? start_timer(&t->timer, cpu, ns) : -ENOENT;

@@ -46,8 +46,8 @@ static __always_inline u32 arm_of_process(struct task_struct *p)
 }
 
 /*
- * The arm by the nearest cgroup with a rule, from that of @css upwards. RCU keeps its memory until
- * the program ends.
+ * The arm by the nearest cgroup with a rule, from that of @css upwards. RCU keeps the memory of a
+ * removed cgroup until the program ends.
  */
 subprog u32 arm_of_cgroup(u64 css)
 {
@@ -135,7 +135,7 @@ subprog u32 arm_by_rules(struct task_struct *p trusted)
 	return arm < MAX_ARMS ? arm : 0;
 }
 
-/* Put the task on the arm that the rules say. */
+/* Put the task on the arm that the rules give it. */
 static __always_inline void arm_follow(struct task_struct *p, struct task_state *ts)
 {
 	u64 css_set;

@@ -10,8 +10,8 @@
 #define NSEC_PER_USEC 1000ULL
 
 /*
- * The limit of the group at @index is set, changed, or removed (NO_QUOTA_US). If there never was
- * one, there is nothing to do.
+ * The limit of the group at @index is set, changed, or removed (NO_QUOTA_US). If there is none
+ * to remove, nothing is done.
  */
 static __always_inline void limit_told(u32 index, u64 period_us, u64 quota_us, u64 burst_us)
 {

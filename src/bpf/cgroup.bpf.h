@@ -150,7 +150,7 @@ static __always_inline void cgroup_remove(struct cgroup *cgrp)
 /* How many words of the table a tick measures or settles. */
 #define SWEEP_WORDS    8
 
-/* ns until the next tick goes on; this one is done long before. */
+/* ns after which a later tick goes on with the sweep; the last part is done long before. */
 #define SWEEP_PAUSE_NS 1000000ULL
 
 /*
@@ -160,12 +160,16 @@ static __always_inline void cgroup_remove(struct cgroup *cgrp)
 subprog u32 sweep_cgroups(u64 now)
 {
 	u64 last = swept_at;
-	u32 words = cgroup_words, at = sweep_next, i;
+	u32 words, at = sweep_next, i;
 
 	/* Signed: the clocks of two CPUs differ a little. */
 	if ((s64)(now - last) < (s64)(at ? SWEEP_PAUSE_NS : SWEEP_NS) ||
 	    !atomic_cas(&swept_at, last, now))
 		return 0;
+	/* The table may grow between the parts of a sweep. */
+	if (!at)
+		sweep_words = cgroup_words;
+	words = sweep_words;
 	for_below (i, SWEEP_WORDS, SWEEP_WORDS) {
 		bool settles = at >= words;
 		u32 first = (settles ? at - words : at) % CGROUP_WORDS;

@@ -2,8 +2,8 @@
 /*
  * The table of features. A row is FEATURE(name, source, counters, help), or SUBSWITCH(name, parent,
  * source, counters, help) for a deviation that can be switched on where its feature is on. Its
- * position is its bit. One of the counters grows when the feature changes a decision: an experiment
- * in which none does says that the feature never acted. build.rs reads the same rows for Rust
+ * position is its bit. When the feature changes a decision, at least one of its counters grows. If
+ * none grows in an experiment, the feature never acted. build.rs reads the same rows for Rust
  * (src/policy/features.rs), so a feature is named only here.
  *
  * The name is the interface that users type. Bits have a meaning within one build only, so rows may

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Shared by BPF, native C and Rust: sizes, feature bits, counters, and the facts and tunables that
- * userspace writes before load. Plain C, because bindgen reads it too.
+ * Shared by BPF, native C and Rust: sizes, feature bits, counters, and what userspace writes: facts
+ * and tunables before load, the policy and the rules at any time. Plain C, because bindgen reads it
+ * too.
  */
 #ifndef ROOST_INTF_H
 #define ROOST_INTF_H
@@ -123,7 +124,7 @@ struct tunables {
 	u32 timers;  /* 0: no bpf_timer (PREEMPT_RT); slices end at the tick */
 	/* no runnable task waits longer: half of the watchdog's time (aging.h) */
 	u64 wait_bound_ns;
-	/* kernel: sd->imbalance_pct, 117 between cores; for wake_affine_weight() */
+	/* kernel: sd->imbalance_pct, 117 between cores; for wake_affine, fork and balance */
 	u32 imbalance_pct;
 	u32 frozen;   /* 1: arm 0 is the only one, and never changes */
 	u32 features; /* if frozen, its roost_feature bits */
@@ -154,7 +155,7 @@ struct task_policy {
 struct arm {
 	struct task_policy task;
 	/* ns, for the machine as a whole: read from arm 0 only */
-	u64 rescue_ns; /* a queue whose CPU has not dispatched for so long may be rescued */
+	u64 rescue_ns; /* a queue whose CPU has not dispatched for this long may be rescued */
 	/* a task that ran this recently is not stolen (kernel: sysctl_sched_migration_cost) */
 	u64 migration_cost_ns;
 };
@@ -167,12 +168,12 @@ struct policy_image {
 	/* of each CPU under cpufreq's limit; 1..CAPACITY_SCALE, 0: offline */
 	u16 capacity[MAX_CPUS];
 	/*
-	 * For tasks of each arm, a frequency of at most this is low; 0: none is. In kHz, as
-	 * userspace reads frequencies. If freq_stale_ms is 0, as ticks measure speed, in
-	 * 1/CAPACITY_SCALE.
+	 * For tasks of each arm, a frequency of at most this is low; 0: none is. The unit is kHz,
+	 * as userspace reads frequencies. If freq_stale_ms is 0, it is 1/CAPACITY_SCALE, as ticks
+	 * measure speed.
 	 */
 	u32 threshold[MAX_ARMS][MAX_CPUS];
-	u32 freq_stale_ms; /* a frequency read longer ago counts as unknown */
+	u32 freq_stale_ms; /* a frequency read longer ago counts as unknown; 0: see above */
 };
 
 /*
@@ -200,8 +201,8 @@ struct comm_rule {
 };
 
 /*
- * A ticket of a process, which is on the arm while the ticket is valid. So an arm can be deleted
- * without a search for its members.
+ * A process that holds a ticket is on the ticket's arm while the ticket is valid. So an arm can be
+ * deleted without a search for its members.
  */
 struct ticket {
 	u32 id; /* 0: none */
@@ -209,11 +210,11 @@ struct ticket {
 };
 
 /*
- * Written by userspace only. Each change increments seq last; a task that sees another seq then
- * looks up its arm anew.
+ * Written by userspace only. Each change increments seq last. A task that sees another seq than
+ * before looks up its arm again.
  */
 struct arm_rules {
-	u32 seq; /* from 2 on; in a task, 1 or 0: look up anew, once or twice */
+	u32 seq; /* 2 or more; in task_state.rules_seq, 1: look up once more, 0: twice */
 	u32 nr_comms;
 	u32 nr_cgroups; /* entries of the map cgroup_rules */
 	struct comm_rule comms[MAX_COMM_RULES];
@@ -221,8 +222,8 @@ struct arm_rules {
 };
 
 /*
- * Ids of tickets, 0: none. Kept with each thread of a process, by the kernel and over loads by
- * userspace; the leader's counts.
+ * Ids of tickets, 0: none. Task storage keeps them with each thread of a process, and userspace
+ * hands that map from one load to the next. Those of the leader count.
  */
 struct arm_member {
 	u32 exec; /* of the 'scx_roost exec' that started the process */

@@ -28,7 +28,7 @@ const volatile u8 fault_old_paths, fault_spin;
 #define fault_spin	false
 #endif
 
-/* ---- policy, set before load and published anew while the scheduler runs ---- */
+/* ---- policy, set before load and published again while the scheduler runs ---- */
 
 struct policy_store policy = {};
 struct arm_rules rules = {};
@@ -62,6 +62,7 @@ struct park parks[PARK_QUEUES] = {};
 u64 swept_at = 0; /* ns: when a tick last swept cgroups */
 /* The word where the sweep goes on: first all are measured, then all are settled. */
 u32 sweep_next = 0;
+u32 sweep_words = 0; /* how far this sweep goes */
 
 u32 timers_set = 0; /* bool */
 
@@ -130,7 +131,7 @@ struct delay_timer {
 	struct bpf_timer timer;
 };
 
-/* Delayed tasks move; one per CPU, never cancelled (delay_queue.h). */
+/* Moves delayed tasks; one per CPU, never cancelled (delay_queue.h). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MAX_CPUS);
@@ -142,7 +143,7 @@ struct park_timer {
 	struct bpf_timer timer;
 };
 
-/* Parked tasks are released; one per queue of them (parking.h). */
+/* Releases parked tasks; one per queue of them (parking.h). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, PARK_QUEUES);

@@ -55,8 +55,8 @@ pub unsafe trait TwinOf<Other>: Copy {}
 // SAFETY: one type has one layout.
 unsafe impl<T: Copy> TwinOf<T> for T {}
 
-/// Declares, in both directions, that `$a` and `$b` are Rust's types of the same C struct. The word
-/// `unsafe` is the caller's: it vouches for the contract of `TwinOf`. Sizes that differ do not
+/// Declares, in both directions, that `$a` and `$b` are Rust's types of the same C struct. The
+/// caller writes `unsafe`, and so vouches for the contract of `TwinOf`. Sizes that differ do not
 /// compile.
 #[cfg_attr(feature = "internals", macro_export)]
 macro_rules! twins {

@@ -229,13 +229,13 @@ static __always_inline u32 queue_length(u32 queue)
 	return scx_bpf_dsq_nr_queued(queue);
 }
 
-/* No program here can sleep, so all run under RCU. */
+/* No program that calls this can sleep, so RCU keeps the task's memory. */
 static __always_inline struct task_struct *queue_head(u32 queue)
 {
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p = NULL;
 
-	/* Since the kfunc exists (6.19), its peek is correct for deadline-ordered queues. */
+	/* The kfunc exists since 6.19, and its peek is correct for deadline-ordered queues. */
 	if (!fault_old_paths && bpf_ksym_exists(scx_bpf_dsq_peek))
 		return scx_bpf_dsq_peek(queue);
 	if (!bpf_iter_scx_dsq_new(&it, queue, 0))
@@ -285,6 +285,14 @@ static __always_inline u64 atomic_and(u64 *p, u64 bits)
 static __always_inline void atomic_add(u64 *p, u64 v)
 {
 	__sync_fetch_and_add(p, v);
+}
+
+static __always_inline u64 atomic_fetch_add(u64 *p, u64 v)
+{
+	u64 old = __sync_fetch_and_add(p, v);
+
+	full_barrier(old);
+	return old;
 }
 
 static __always_inline u64 atomic_swap(u64 *p, u64 v)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A task of a higher class takes the CPU: tasks in the CPU's local queue go back to enqueue, from
- * where others can take them.
+ * A task of a higher class takes the CPU: tasks in the CPU's local queue go back to enqueue, and
+ * other CPUs can then take them.
  *
  * Since Linux 6.19 this can be done from anywhere, and the kernel logs a warning if a scheduler
  * still does it in ops.cpu_release(). There the tracepoint sched_switch is used instead; userspace

@@ -188,7 +188,7 @@ pub struct CtlPath {
     pub ctl_path: PathBuf,
 }
 
-// These two may stand before a subcommand that has them as well, so their ids are the same
+// These two may be given before a subcommand that has them as well, so their ids are the same
 // everywhere.
 #[derive(Debug, Args)]
 pub struct SysfsArg {

@@ -129,13 +129,14 @@ pub fn parse<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> Re
     }
 }
 
-/// Whether it is the name of a subcommand.
+/// Whether `word` is the name of a subcommand.
 #[cfg(feature = "ab")]
 pub fn is_subcommand(word: &str) -> bool {
     Cli::command().find_subcommand(word).is_some()
 }
 
-/// Before a subcommand only those options may stand that both it and a run have, with the same id.
+/// Only options that both the subcommand and a run have, with the same id, may be given before the
+/// subcommand.
 fn no_run_option_with_subcommand(command: &clap::Command, matches: &ArgMatches) -> Result<()> {
     let Some(name) = matches.subcommand_name() else {
         return Ok(());
@@ -190,7 +191,7 @@ fn sentence(error: &str) -> String {
 impl Cli {
     fn resolve(mut self) -> Result<Command> {
         match self.command.take() {
-            // Its --json may stand before it or after it.
+            // The subcommand's --json may be given before or after it.
             Some(sub) => sub.resolve(self.json.json, self.sysfs),
             None => self.resolve_start(),
         }
@@ -206,8 +207,7 @@ impl Cli {
         }
         let (print_version, help_stats) = (self.run.version, self.run.help_stats);
         let (monitor, path) = (self.run.monitor, self.run.stats_path.clone());
-        // Before anything that does not need it: an invalid name is an error whatever else was
-        // requested.
+        // Resolved first, so that an invalid name is an error whatever else was requested.
         let run = self.resolve_run()?;
         Ok(match monitor {
             _ if print_version => Command::Print(version() + "\n"),

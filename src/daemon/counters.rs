@@ -38,7 +38,7 @@ unsafe impl Send for CpuCounters {}
 impl CpuCounters {
     pub fn map(map: &impl MapCore) -> Result<CpuCounters> {
         let nr_rows = map.value_size() as usize / size_of::<cpu_stats>();
-        // SAFETY: a new mapping, where the kernel likes.
+        // SAFETY: a new mapping, at an address that the kernel chooses.
         let first = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),

@@ -46,9 +46,9 @@ pub fn may_be_urgent() {
     unsafe { libc::setrlimit(libc::RLIMIT_NICE, &limit) };
 }
 
-/// Keeps khugepaged from making huge pages of this process's memory. It has nice level 19 and holds
-/// the mmap lock meanwhile. On a busy machine the process would stand still for seconds (seen: 7 s,
-/// beside 40 tasks on one CPU).
+/// Keeps khugepaged from making huge pages of this process's memory. khugepaged has nice level 19
+/// and holds the mmap lock as it works. On a busy machine the process would wait for that lock for
+/// seconds (seen: 7 s, beside 40 tasks on one CPU).
 pub fn without_huge_pages() {
     // SAFETY: a call without pointers.
     unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Rings when a cgroup of a rule comes or goes (inotify), or a process of a rule ends (pidfd). So
-//! this is noticed before the next look. Looks are needed all the same: inotify reports no kernel
-//! folder that goes together with its parent. The first event ends the listener; the look that
-//! follows starts a new one.
+//! this is noticed before the next look. Looks are needed all the same: inotify does not report a
+//! cgroup folder that goes together with its parent. The first event ends the listener; the look
+//! that follows starts a new one.
 
 use crate::policy::rules::Subjects;
 use crate::util::stop::Bell;

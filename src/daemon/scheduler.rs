@@ -104,6 +104,7 @@ pub struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
+    /// Errors: this process runs a scheduler already; a check fails; a socket cannot be bound.
     pub fn new(config: &'a Config) -> Result<Prepared<'a>> {
         let alone = Alone::take()?;
         let host = Host::new(&config.sysfs);
@@ -361,7 +362,7 @@ fn check_described(host: &Host, machine: &Machine) -> Result<()> {
     Ok(())
 }
 
-/// A loaded and attached scheduler.
+/// A loaded scheduler, and its link once it is attached.
 struct Scheduler<'obj> {
     skel: BpfSkel<'obj>,
     link: Option<Link>,

@@ -46,7 +46,7 @@ fn why_none(host: &Host) -> String {
 }
 
 /// The kernel loads no sched_ext scheduler if isolcpus= keeps CPUs out of its scheduling domains.
-/// Cpusets may do so.
+/// CPUs that only cpusets isolate are allowed.
 pub fn isolation(host: &Host) -> Check {
     let isolated = host.sys_text("devices/system/cpu/isolated");
     let isolated = isolated.filter(|cpus| !cpus.is_empty() && cpus != "(null)");

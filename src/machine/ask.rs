@@ -25,7 +25,7 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// A line below /sys.
+    /// The text of a file below /sys. None: it is missing, empty or unreadable.
     pub fn text(&mut self, path: &str) -> Option<String> {
         self.read(&self.host.sys.join(path))
             .filter(|text| !text.is_empty())

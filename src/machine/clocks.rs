@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The three clocks of the kernel at one instant.
+//! Three clocks of the kernel, read at one instant.
 
 use std::time::Duration;
 
-/// Reads within this time count as one instant. It is far less than what counts as a suspend or a
-/// jump.
+/// Reads within this time count as one instant. It is far below the shortest suspend and the
+/// smallest jump that are reported.
 const AT_ONCE: Duration = Duration::from_millis(1);
 /// After this many attempts the fastest one is taken.
 const TRIES: usize = 8;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clocks {
-    /// Stands still while the machine is suspended.
+    /// Does not advance while the machine is suspended.
     pub monotonic: Duration,
     /// Advances while the machine is suspended.
     pub boot: Duration,

@@ -24,6 +24,7 @@ impl Facts {
 }
 
 impl Machine {
+    /// The facts for the BPF half. Errors: the machine has more nodes than the tables have places.
     pub fn facts(&self) -> Result<Facts> {
         if self.nodes.len() > intf::MAX_NODES as usize {
             bail!(

@@ -22,6 +22,7 @@ pub fn optional_text(path: &Path) -> Result<Option<String>> {
     }
 }
 
+/// The CPU list in a file that must exist. Errors: it cannot be read; it is not a list.
 pub fn cpulist(path: &Path) -> Result<Vec<u16>> {
     let text = text(path)?;
     parse_cpulist(&text).with_context(|| {
@@ -32,6 +33,8 @@ pub fn cpulist(path: &Path) -> Result<Vec<u16>> {
     })
 }
 
+/// The CPU list in a file that may be missing. A file that exists and cannot be read, or is not a
+/// list, is an error.
 pub fn optional_cpulist(path: &Path) -> Result<Option<Vec<u16>>> {
     match path.try_exists() {
         Ok(true) => Ok(Some(cpulist(path)?)),
@@ -88,7 +91,7 @@ fn number(text: &str) -> Result<u16> {
     Ok(n as u16)
 }
 
-/// The size of a cache as the kernel writes it: '16384K'.
+/// The size of a cache in KiB, from the kernel's text: '16384K'. None: another text.
 pub fn parse_kb(text: &str) -> Option<u32> {
     text.strip_suffix('K')?.parse().ok()
 }

@@ -111,8 +111,8 @@ impl FreqFiles {
         }
     }
 
-    /// Frequencies in kHz; None: missing, or no number. A read may block in the file system, so the
-    /// caller must hold no lock.
+    /// Frequencies in kHz, by CPU number; None: missing, or no number. Empty: another thread still
+    /// reads. A read may block in the file system, so the caller must hold no lock.
     pub fn read(&self) -> Vec<Option<u32>> {
         let (khz, odd) = self.read_and_judge();
         if let Some(odd) = odd {

@@ -60,7 +60,7 @@ impl Host {
         self.kernel == Path::new("/sys/kernel")
     }
 
-    /// The trimmed text of a file below /sys, or None where the kernel does not offer it.
+    /// The trimmed text of a file below /sys. None: it cannot be read.
     pub fn sys_text(&self, path: &str) -> Option<String> {
         text(&self.sys.join(path))
     }

@@ -5,14 +5,14 @@ use super::ask::Asker;
 use crate::machine::host::Host;
 use serde::Serialize;
 
-/// No CPU of today has as many.
+/// More idle states than any CPU has.
 const MOST: usize = 32;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct IdleState {
     pub name: String,
     pub exit_latency_us: u32,
-    /// A stay shorter than this is not worth it.
+    /// A shorter stay costs more energy than it saves.
     pub residency_us: u32,
     pub disabled: bool,
 }

@@ -5,6 +5,7 @@
 use super::policy::{Policies, cpufreq_file};
 use crate::machine::host::Host;
 
+/// The highest frequency that cpufreq allows a CPU now, and the highest that the CPU has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     pub now_khz: u32,

@@ -66,7 +66,7 @@ pub struct Cpu {
 pub enum LlcKind {
     L3,
     L2,
-    /// The kernel shows no shared cache: the node stands in for it.
+    /// The kernel shows no shared cache: all CPUs of the node count as one LLC.
     Node,
 }
 

@@ -117,8 +117,8 @@ pub fn cpufreq_file(cpu: usize, name: &str) -> String {
     format!("devices/system/cpu/cpu{cpu}/cpufreq/{name}")
 }
 
-/// The driver of all CPUs, as the first CPU managed by cpufreq names it. On most machines this
-/// reads one file.
+/// The driver of cpufreq, as the first CPU of `online` names it, or else the last. None: neither
+/// does. On most machines this reads one file.
 pub fn driver(host: &Host, online: &[u16]) -> Option<String> {
     let of = |&cpu: &u16| host.sys_text(&cpufreq_file(cpu.into(), "scaling_driver"));
     // A driver of only some CPUs manages the first online CPU or the last.

@@ -3,7 +3,7 @@
 //! numbered.
 //!
 //! A group of CPUs (core, cache) is identified by its lowest online CPU. The kernel's ids of cores
-//! and caches are neither dense nor unique across packages; its CPU lists are both.
+//! and caches are neither dense nor unique across packages; CPU numbers are unique.
 
 use super::files::{cpulist, optional_cpulist, optional_text, parse_kb, text};
 use super::{Cpu, Llc, LlcKind, Machine, Node};
@@ -34,7 +34,7 @@ struct LlcKey {
 }
 
 impl Machine {
-    /// Reads the machine below `root`, which holds what /sys holds.
+    /// Reads the machine below `root`, which has the content of /sys.
     pub fn read(root: &Path) -> Result<Machine> {
         let dir = root.join("devices/system/cpu");
         check_folder(&dir)?;
@@ -114,7 +114,8 @@ fn read_nodes(dir: &Path) -> Result<BTreeMap<u16, u16>> {
     Ok(node_of)
 }
 
-/// Without nohz_full in force the file has no list, or text that is not a list.
+/// The CPUs of `online` in nohz_full=, ascending. Empty if that is not in force: the file is then
+/// missing, empty or not a list.
 fn read_nohz_full(dir: &Path, online: &[u16]) -> Vec<u16> {
     let cpus = optional_cpulist(&dir.join("nohz_full"));
     let mut cpus = cpus.ok().flatten().unwrap_or_default();

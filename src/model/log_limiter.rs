@@ -13,8 +13,8 @@ pub struct LogLimiter {
 }
 
 impl LogLimiter {
-    /// To be called each time it happens. Some: log it; the number of messages suppressed since the
-    /// last one.
+    /// Call this each time the event occurs. Some: log it; the number of messages suppressed since
+    /// the last one.
     pub fn admit(&mut self, now: Duration) -> Option<u32> {
         if self.next.is_some_and(|next| now < next) {
             self.suppressed += 1;

@@ -17,6 +17,7 @@ pub struct Passed {
     pub jumped_ms: Option<i64>,
 }
 
+/// The suspend and the jump of the date between `then` and `now`, if there was one.
 pub fn passed(then: &Clocks, now: &Clocks) -> Passed {
     let awake = now.monotonic.saturating_sub(then.monotonic);
     let all = now.boot.saturating_sub(then.boot);

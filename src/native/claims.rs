@@ -27,7 +27,7 @@ impl World {
         self.run(|w| unsafe { sys::roost_placed_runs(w, &mut task.state, cpu as i32, now) });
     }
 
-    /// The task is queued anew before it ran, or leaves.
+    /// The task is queued again before it ran, or leaves.
     pub fn placed_nowhere(&mut self, task: &mut Task) {
         // SAFETY: the task lives through the call.
         self.run(|w| unsafe { sys::roost_placed_nowhere(w, &mut task.state) });

@@ -5,7 +5,7 @@ use super::{Task, World, sys};
 
 impl World {
     /// Sets userspace's last reading of the CPU's frequency, in kHz, `age_ms` ago by a clock that
-    /// stands still; 0: unknown.
+    /// does not advance; 0 kHz: unknown.
     pub fn set_freq(&mut self, cpu: usize, khz: u32, age_ms: u32) {
         let at = (self.clock_step / 1_000_000) as u32;
         self.freqs[cpu] = u64::from(at.wrapping_sub(age_ms)) << 32 | u64::from(khz);
@@ -29,7 +29,7 @@ impl World {
         (began > 0).then_some(began)
     }
 
-    /// The task runs on the CPU, or is queued anew (None). Ends its delay and returns when it
+    /// The task runs on the CPU, or is queued again (None). Ends its delay and returns when it
     /// began, ns.
     pub fn delay_runs(&mut self, task: &mut Task, cpu: Option<usize>, now: u64) -> Option<u64> {
         let cpu = cpu.map_or(sys::NO_CPU, |c| c as i32);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! sched_ext's callbacks of the policy, for a caller that plays the kernel: the simulator. This
-//! module keeps the queues of waiting tasks and records what the policy wants of the kernel. The
-//! caller acts on that after the callback has returned.
+//! module keeps the queues of waiting tasks and records what the policy requests from the kernel.
+//! The caller carries that out after the callback has returned.
 
 mod affinity;
 mod limits;
@@ -38,7 +38,7 @@ pub enum To {
     Queue(usize, u64),
 }
 
-/// What a callback wants of the kernel.
+/// A request of a callback to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Bits of `sys::KICK_*`; 0: choose the next task again.

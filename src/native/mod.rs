@@ -191,7 +191,7 @@ impl World {
     }
 
     /// Sets how many CPUs of the LLC a scan may visit; 0: unknown. Valid for `left_ms` more, by a
-    /// clock that stands still; below 0: no longer valid.
+    /// clock that does not advance; below 0: no longer valid.
     pub fn tell_scan(&mut self, llc: usize, worth: u32, left_ms: i32) {
         let until = (self.clock_step / 1_000_000) as u32;
         let until = until.wrapping_add_signed(left_ms);

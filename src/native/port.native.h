@@ -344,6 +344,11 @@ static __always_inline void atomic_add(u64 *p, u64 v)
 	__atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);
 }
 
+static __always_inline u64 atomic_fetch_add(u64 *p, u64 v)
+{
+	return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);
+}
+
 static __always_inline u64 atomic_swap(u64 *p, u64 v)
 {
 	return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);

@@ -61,14 +61,14 @@ unsafe extern "C" fn length(queues: *mut c_void, queue: u32) -> u32 {
 impl World {
     // ---- stealing ----
 
-    /// Is any CPU in the set of CPUs with waiters?
+    /// True if a CPU is in the set of CPUs with waiters.
     pub fn anybody_waits(&mut self) -> bool {
         // SAFETY: only what the world owns is touched.
         self.run(|w| unsafe { sys::roost_anybody_waits(w) })
     }
 
-    /// Gives `cpu` a waiting task of another CPU, if there is one. `asked`: whatever its mean idle
-    /// period is.
+    /// Gives `cpu` a waiting task of another CPU, if there is one. `asked`: the search ignores the
+    /// mean idle period of `cpu`.
     pub fn steal(&mut self, cpu: usize, queues: &mut dyn Queues, now: u64, asked: bool) -> bool {
         // SAFETY: C checks the CPU.
         self.with_queues(queues, |w| unsafe {
@@ -127,16 +127,31 @@ impl World {
         usize::try_from(to).ok()
     }
 
-    /// Assigns `victim`'s queue to `cpu`, to be served next. False: it may not.
-    pub fn assign_queue(&mut self, cpu: usize, victim: usize, now: u64) -> bool {
+    /// Assigns `victim`'s queue to `cpu` for a rescue, to be served next. False: it may not.
+    pub fn assign_queue(
+        &mut self,
+        cpu: usize,
+        queues: &mut dyn Queues,
+        victim: usize,
+        now: u64,
+    ) -> bool {
         // SAFETY: C checks the CPUs.
-        self.run(|w| unsafe { sys::roost_assign_queue(w, cpu as i32, victim as i32, now) })
+        self.with_queues(queues, |w| unsafe {
+            sys::roost_assign_queue(w, cpu as i32, victim as i32, now)
+        })
     }
 
-    /// The CPU whose queue was assigned to `cpu`; clears the assignment.
-    pub fn assigned_queue(&mut self, cpu: usize, now: u64) -> Option<usize> {
+    /// The CPU whose queue `cpu` is to serve now.
+    pub fn assigned_queue(
+        &mut self,
+        cpu: usize,
+        queues: &mut dyn Queues,
+        now: u64,
+    ) -> Option<usize> {
         // SAFETY: C checks the CPU.
-        let victim = self.run(|w| unsafe { sys::roost_assigned_queue(w, cpu as i32, now) });
+        let victim = self.with_queues(queues, |w| unsafe {
+            sys::roost_assigned_queue(w, cpu as i32, now)
+        });
         usize::try_from(victim).ok()
     }
 
@@ -220,7 +235,7 @@ impl World {
         self.run(|w| unsafe { sys::roost_protected_ns(w, &task.state, features) })
     }
 
-    /// May the task, which has just joined `cpu`'s queue, preempt the one that runs there?
+    /// Whether the task, which has just joined `cpu`'s queue, may preempt the one that runs there.
     pub fn preempts(&mut self, cpu: usize, task: &Task, features: u32, now: u64) -> sys::preempt {
         // SAFETY: see `join`.
         self.run(|w| unsafe { sys::roost_preempts(w, cpu as i32, &task.state, features, now) })

@@ -61,6 +61,7 @@ pub struct Config {
     pub exit_dump_len: u32,
     /// Options of libbpf for opening the BPF object.
     pub libbpf: LibbpfOpts,
+    /// Faults for tests in the guest.
     #[cfg(feature = "faults")]
     pub faults: Faults,
 }

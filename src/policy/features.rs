@@ -8,7 +8,7 @@ use crate::model::FreqRule;
 use serde_json::Value;
 use std::fmt;
 
-/// A switch that changes the placement of mainline.
+/// A switch that changes what mainline decides.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Feature {
     pub name: &'static str,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the placement policy is told: features, arms and their settings, rules that put tasks on
-//! arms, and the configuration of a run. No file, no clock, no kernel.
+//! What userspace sets in the policy: features, arms and their settings, rules that put tasks on
+//! arms, and the configuration of a run. Only `rules` asks the kernel: it looks up cgroups and
+//! processes.
 
 pub mod arms;
 pub mod config;

@@ -18,15 +18,16 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The table of tickets also has those of arms.
+/// The table of tickets also has those of arms. Half of the other places stay free, so that
+/// `new_ticket` finds one soon.
 const MAX_PID_RULES: usize = (MAX_TICKETS - MAX_ARMS) as usize / 2;
 
 /// The subjects of rules that may come or go.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Subjects {
-    /// Of cgroups.
+    /// The folders of cgroups.
     pub folders: Vec<PathBuf>,
-    /// Of processes.
+    /// The tickets of processes.
     pub tickets: Vec<u32>,
 }
 
@@ -75,8 +76,8 @@ enum Means {
     Pid(OwnedFd, u32),
 }
 
-/// A cgroup that was looked up. The rules are not locked meanwhile: a path given by a client may
-/// hang.
+/// A cgroup that was looked up. The rules are not locked during the lookup: a path given by a
+/// client may hang.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     /// The resolved path of its folder. It has no link and is on cgroup2, so looking there again
@@ -311,6 +312,7 @@ fn on_cgroup2(path: &Path) -> Result<bool> {
     Ok(fs.f_type == libc::CGROUP2_SUPER_MAGIC)
 }
 
+/// A pidfd of the process. Refused (ESRCH): there is no such process, or it is only a thread.
 pub fn pidfd_of(pid: u32) -> Result<OwnedFd> {
     let known = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let opened = known.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());

@@ -18,7 +18,7 @@ enum From {
     Files(Arc<FreqFiles>),
 }
 
-/// What is low is learnt anew after this many samples.
+/// The thresholds are learnt again after this many samples.
 const SAMPLES_TO_LEARN: u32 = 50;
 
 /// What a sample says.
@@ -28,7 +28,7 @@ pub struct Sample<'a> {
     pub khz: Option<&'a [Option<u32>]>,
     /// Ticks are the source from now on.
     pub switched: bool,
-    /// What was seen until now decides what is low.
+    /// The thresholds were learnt again, with this sample too.
     pub learnt: bool,
 }
 
@@ -200,7 +200,8 @@ impl Frequencies {
         }
     }
 
-    /// `rules`: by slot of the arm.
+    /// Writes into `image` when samples expire, and the thresholds of each arm. `rules`: by slot of
+    /// the arm.
     pub fn fill(&self, image: &mut policy_image, rules: &[FreqRule; MAX_ARMS as usize]) {
         image.freq_stale_ms = match self.from {
             From::Ticks => 0,

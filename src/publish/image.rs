@@ -11,7 +11,7 @@ pub fn image(arms: &[arm], capacity: &[u16]) -> policy_image {
 }
 
 /// As `image`, with rows that may be unused. Those are copies of the first: a task on a deleted arm
-/// is served like that until it asks for its arm again.
+/// has the policy of arm `default` until it checks its arm again.
 pub fn image_of_rows(rows: &[Option<arm>], capacity: &[u16]) -> policy_image {
     let everybody = rows.first().copied().flatten();
     let everybody = everybody.expect("arm default always exists");

@@ -28,7 +28,7 @@ impl Scans {
         }
     }
 
-    /// For each cache, when nothing is known: 0.
+    /// A bound of 0 for each cache: nothing is known.
     pub fn nothing(&self) -> Vec<u32> {
         vec![0; self.caches.len()]
     }

@@ -329,7 +329,7 @@ impl Check {
             let Some(began) = seen.began.filter(|_| in_ns) else {
                 continue;
             };
-            // A task that was sent elsewhere was placed anew there.
+            // A task that was sent elsewhere was placed again there.
             let aged = vruntime.wrapping_sub(began);
             if aged != seen.ran && !matches!(seen.place, Place::Runs { .. }) {
                 return Err(format!(
@@ -374,7 +374,7 @@ impl Check {
         late.saturating_add(unequal).min(bounds.longest)
     }
 
-    /// Since when the task that has waited longest waits.
+    /// When the longest wait of a task that still waits began, ns.
     fn waits_since(&self) -> u64 {
         let since = |&task: &TaskId| match self.tasks[task].place {
             Place::Waits { since } => Some(since),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What rt-app's tasks do besides: they wait for conditions and timers, and run for a time.
+//! What rt-app's tasks also do: they wait for conditions and timers, and run for a time.
 
 use super::load::Timer;
 use super::speed::FULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A scheduler by the rules of scx_cosmos, in our own code, as source 003 ran it (`-m all -s 1250
+//! A scheduler by the rules of scx_cosmos, in our own code, as Roy v7 ran it (`-m all -s 1250
 //! -l 50000 -c 0 -p 0`). A task that wakes takes an idle CPU, a whole core before a thread, near
 //! before far. Else it waits in a queue of its node, by deadline; with a busy threshold of 0 that
 //! queue is always in use. A task beside a busy sibling leaves at the end of its slice if a CPU is
@@ -12,7 +12,7 @@ use crate::native::sys::timer_kind;
 use crate::native::{Attr, Kernel, TaskId};
 use std::collections::VecDeque;
 
-/// Options -s and -l of source 003, ns.
+/// Options -s and -l of Roy v7, ns.
 const SLICE: u64 = 1_250_000;
 const LAG: u64 = 50_000_000;
 /// Wakeups in FREQ_PERIOD ns, at most FREQ_MAX, widen a task's credit.

@@ -360,7 +360,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.leaves(cpu);
     }
 
-    /// A task that spins runs on at once when what it spun for has come.
+    /// A task that spins continues at once when its wait is over.
     fn goes_on(&mut self) {
         while let Some(task) = self.wait.freed.pop() {
             let cpu = self.tasks[task].cpu.expect("who spins runs");

@@ -2,7 +2,7 @@
 //! The kernel's sched_ext core around the callbacks of a scheduler (kernel/sched/ext:
 //! select_task_rq_scx(), do_enqueue_task(), balance_one(), put_prev_task_scx()), with the policy
 //! behind it. As of Linux 7.2, with the flags that main.bpf.c asks for: ENQ_LAST, ENQ_EXITING,
-//! ALLOW_QUEUED_WAKEUP.
+//! ALLOW_QUEUED_WAKEUP. ENQ_MIGRATION_DISABLED has no effect here: no task disables migration.
 
 mod audit;
 
@@ -54,7 +54,7 @@ impl Ext {
         self.cpus.counts(&mut self.kernel, cpu, more);
     }
 
-    /// Carries out what the last callback asked for besides an insertion.
+    /// Carries out what the last callback requested, except an insertion.
     fn act(&mut self, orders: &mut Vec<Order>) {
         let mut acts = std::mem::take(&mut self.acts);
         self.kernel.acts(&mut acts);
@@ -88,9 +88,9 @@ impl Ext {
         orders.push(Order::Reschedule(cpu));
     }
 
-    /// True if CPU `here` leaves the wakeup to `cpu`: that has another LLC, or nothing else to run
-    /// (kernel: ttwu_queue_cond()). The task itself counts there already. The mark that select_cpu
-    /// was called is then lost; forks never have it (kernel: wake_up_new_task()).
+    /// True if CPU `here` leaves the wakeup to `cpu`, which is in another LLC or has nothing else
+    /// to run (kernel: ttwu_queue_cond()). The task itself counts there already. The mark that
+    /// select_cpu was called is then lost; forks never have it (kernel: wake_up_new_task()).
     fn told(&self, here: usize, cpu: usize) -> bool {
         let llc = |cpu: usize| self.kernel.facts().cpus[cpu].llc;
         here != cpu && (llc(here) != llc(cpu) || self.cpus.nr_running[cpu] == 1)

@@ -89,8 +89,9 @@ pub struct Scenario<'a> {
 }
 
 impl Scenario<'_> {
-    /// Runs it. Errors: the policy does not handle the machine; no CPU is left for a group; the
-    /// workload stands still; the oracle does not know the bound of the workload.
+    /// Runs it. Errors: the policy does not handle the machine; no CPU is left for a group; all
+    /// tasks wait for each other; a task loops without work; the oracle does not know the bound of
+    /// the workload.
     pub fn run(self) -> Result<Measured> {
         self.watched(()).map(|(measured, ())| measured)
     }

@@ -29,7 +29,7 @@ pub enum Came {
     /// Its attributes have changed.
     Changes,
     Ends,
-    /// It loops without work, so time would stand still.
+    /// It loops without work, so time would never advance.
     Circles,
 }
 
@@ -84,7 +84,7 @@ pub struct Wait {
     pub(super) shared: Vec<Option<u64>>,
     /// The tasks that wait at each barrier.
     barriers: Vec<Vec<TaskId>>,
-    /// Tasks that no longer need to spin: what they spun for has come.
+    /// Tasks that spin and need not any more: all have come to the barrier.
     pub freed: Vec<TaskId>,
     pub(super) lines: Lines,
     masks: Vec<usize>,
@@ -216,8 +216,8 @@ impl Wait {
         }
     }
 
-    /// Every task but the last waits. It spins first if the barrier says so, then comes here again
-    /// and sleeps.
+    /// Every task but the last waits. If the barrier says so, the task spins first, then comes here
+    /// again and sleeps.
     fn barrier(&mut self, at: usize, tasks: &mut [Task], id: TaskId) -> Option<Came> {
         let barrier = self.load.barriers[at];
         let there = &mut self.barriers[at];

@@ -38,7 +38,7 @@ mod tests {
         assert!(error < 1e-9, "{value} is not {expected}");
     }
 
-    /// Of tables: Student's t to 9 digits and more (scipy.stats.t.ppf, norm.cdf, norm.ppf).
+    /// From tables: Student's t to 9 digits and more (scipy.stats.t.ppf, norm.cdf, norm.ppf).
     #[test]
     fn quantiles_are_those_of_tables() {
         assert_near(t_quantile(1, 0.975).unwrap(), 12.706204736432095);

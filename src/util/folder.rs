@@ -13,11 +13,11 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path};
 
-/// The kernel's limit.
+/// The kernel's limit of links in one path (MAXSYMLINKS).
 const LINKS_MAX: usize = 40;
 
-/// A descriptor to open files relative to, not to read. Errors: there is no folder; a link of
-/// another user leads there.
+/// The folder of `path`, as a descriptor to open files relative to (openat()), not to read.
+/// Errors: there is no such folder; as root, a link of another user leads there.
 pub fn of(path: &Path) -> Result<File> {
     let root = is_root();
     // A user other than root gains nothing from a link: they can only do what they may do anyway.

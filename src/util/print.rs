@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use std::io::{ErrorKind, Write};
 
-/// False when the reader has closed the pipe.
+/// Prints `text` to stdout. False: the reader has closed the pipe.
 pub fn text(text: &str) -> Result<bool> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -16,7 +16,7 @@ pub fn text(text: &str) -> Result<bool> {
     }
 }
 
-/// One value as one line of JSON.
+/// Prints a value as one line of JSON. False: see `text`.
 pub fn json_line(value: &impl Serialize) -> Result<bool> {
     text(&(serde_json::to_string(value)? + "\n"))
 }

@@ -104,7 +104,7 @@ impl Access {
 ///
 /// A program started by this process cannot have more: no_new_privs is set, and the bounding and
 /// ambient sets are empty. Without CAP_SETPCAP the bounding set cannot be emptied; then
-/// no_new_privs alone ensures this.
+/// no_new_privs alone ensures this. Errors: the kernel refuses one of these steps.
 pub fn shed(needed: Capabilities, wanted: &[Wanted]) -> Result<Capabilities> {
     let own = permitted().context("cannot read this process's capabilities")?;
     let mut kept = own.to_load().unwrap_or_default().with(own.and(needed));
@@ -186,7 +186,7 @@ fn permitted() -> Result<Capabilities, Error> {
     ))
 }
 
-/// Programs inherit none.
+/// Sets the capabilities of this thread. Programs that it starts inherit none.
 fn set(effective: Capabilities, permitted: Capabilities) -> Result<(), Error> {
     let half = |shift: u32| Data {
         effective: (effective.0 >> shift) as u32,

@@ -13,6 +13,7 @@ impl std::fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
+/// An error with this errno and text for the client.
 pub fn refuse(errno: i32, text: impl Into<String>) -> anyhow::Error {
     Refused(errno, text.into()).into()
 }

@@ -175,8 +175,7 @@ pub fn give_back(made: &File, path: &Path) {
     }
 }
 
-/// The name of `user`, where None is the current one; the number where the passwd database has
-/// none.
+/// The name of `user` (None: the current user), or the number if the passwd database has no name.
 pub fn name_of(user: Option<&User>) -> String {
     let uid = user.map_or_else(|| geteuid().as_raw(), |user| user.uid);
     let known = user.filter(|user| !user.name.is_empty());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Files that are never seen half written: they are written beside their place, and renamed into
-//! it. A link in that place is replaced, never written through.
+//! Writes files safely. `replace` never shows a half-written file: it writes beside the place and
+//! renames into it. A link in that place is replaced, never written through. `create_new` and
+//! `reopen` are for files that grow; they do not follow a link in that place either.
 
 use crate::util::folder;
 use rustix::fs::{AtFlags, Mode, OFlags, renameat, unlinkat};
@@ -56,7 +57,7 @@ pub fn reopen(path: &Path) -> Result<File> {
     }
 }
 
-/// Removes the file, following the same links.
+/// Removes the file or link at the path. Links on the way there are followed as for writing.
 pub fn remove(path: &Path) -> Result<()> {
     let spot = Spot::of(path)?;
     unlink(&spot.folder, &spot.name)

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Longer than any grace period of the kernel.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
 
-/// Nobody listens there.
+/// True if the error means that no process listens at the socket.
 pub fn is_absent(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound | ErrorKind::ConnectionRefused)
 }
@@ -27,7 +27,7 @@ pub fn ask(path: &Path, op: &Op) -> Result<Value> {
         args: serde_json::to_value(op)?,
     };
     let line = serde_json::to_string(&request)? + "\n";
-    // A scheduler with too many clients answers so, and closes before it has read the request.
+    // A scheduler with too many clients answers at once, and closes before it has read the request.
     let written = stream.write_all(line.as_bytes());
     let mut answer = String::new();
     let taken = BufReader::new(&stream).read_line(&mut answer);

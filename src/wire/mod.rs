@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the daemon and its clients share: sockets, what is asked through them, and the statistics.
+//! What the daemon and its clients share: sockets, the requests, and the statistics.
 
 pub mod client;
 pub mod protocol;

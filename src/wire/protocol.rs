@@ -10,7 +10,7 @@ use serde_json::Value;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Op {
-    /// All arms, if none is named.
+    /// Describes the named arm, or all arms.
     Show {
         arm: Option<String>,
     },
@@ -40,7 +40,7 @@ pub enum Op {
     RuleDel {
         whom: Whom,
     },
-    /// Puts the asking process, and what it starts, on this arm.
+    /// Puts the requesting process, and the processes that it starts, on this arm.
     Exec {
         arm: String,
     },

@@ -3,8 +3,8 @@
 //! caller supplies the answers.
 //!
 //! The listener replaces that of scx_stats. There every client waits for the scheduler's loop, and
-//! lines may have any length. It also takes over the socket of a running scheduler and leaves its
-//! own behind.
+//! lines may have any length. The one of scx_stats also takes over the socket of a running
+//! scheduler, and does not remove its own at the end.
 
 mod access;
 
@@ -101,7 +101,7 @@ pub struct SocketFile {
 }
 
 impl SocketFile {
-    /// Wakes the listener out of accept().
+    /// Makes accept() return in the listener.
     pub fn wake(&self) {
         let _ = UnixStream::connect(&self.path);
     }
@@ -168,7 +168,7 @@ impl Shared {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// False when there are too many clients.
+    /// False: there are too many clients, or the stream cannot be duplicated.
     fn admit(&self, id: u64, stream: &UnixStream) -> bool {
         let mut clients = self.clients();
         if clients.len() >= CLIENTS_MAX {
@@ -417,7 +417,8 @@ fn serve(mut stream: UnixStream, shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-/// Reads a line; None: the end of the stream.
+/// Reads a line with its newline. None: the stream has ended; a last line without newline is
+/// dropped. Errors: the line is too long, or takes too long.
 pub fn read_line(
     reader: &mut BufReader<UnixStream>,
     limits: &LineLimits,

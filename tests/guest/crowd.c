@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * crowd THREADS SECONDS LIMIT_MS [idle]: THREADS threads wake up at once and compute on CPU 1.
+ * crowd THREADS SECONDS LIMIT_MS [idle|taken]: THREADS threads wake up at once and compute on CPU 1.
  * Prints the longest wait of any thread. A thread looks at the clock again and again. One that was
  * preempted several times between two looks waited several times, so the time is divided by the
  * number of waits: a slice of a large crowd may be too short for a look.
- * Emulated CPUs share their speed, so the threads are created before. idle: policy SCHED_IDLE. Exit
+ * Emulated CPUs share their speed, so the threads are created before. idle: policy SCHED_IDLE.
+ * taken: a real-time task has CPU 1, and when all threads wait there, they may use every CPU. Exit
  * status 1 if a wait exceeds LIMIT_MS or a thread has not run.
  */
 #define _GNU_SOURCE
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,7 +36,7 @@ static struct one {
 
 static atomic_int gate, stop;
 static double opened; /* ms */
-static int idle;
+static int idle, taken;
 
 static double now_ms(void)
 {
@@ -87,9 +89,58 @@ static void *compute(void *arg)
 	return NULL;
 }
 
+/* Wakes the threads. */
+static void open_gate(void)
+{
+	opened = now_ms();
+	gate = 1;
+	syscall(SYS_futex, &gate, FUTEX_WAKE_PRIVATE, INT_MAX);
+}
+
+static void real_time(int priority)
+{
+	struct sched_param param = { .sched_priority = priority };
+
+	if (sched_setscheduler(0, priority ? SCHED_FIFO : SCHED_OTHER, &param))
+		perror("crowd: sched_setscheduler");
+}
+
+/* A real-time task takes the CPU of @set for so many seconds. Returns its pid. */
+static pid_t take_cpu(const cpu_set_t *set, double seconds)
+{
+	double end = now_ms() + seconds * 1e3;
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	sched_setaffinity(0, sizeof(*set), set);
+	real_time(50);
+	while (now_ms() < end)
+		;
+	_exit(0);
+}
+
+/* The threads wake up while the CPU of @set is taken, and may then use every CPU. */
+static void open_gate_of_taken(pthread_t *threads, int n, const cpu_set_t *set)
+{
+	cpu_set_t all;
+
+	CPU_ZERO(&all);
+	for (long cpu = sysconf(_SC_NPROCESSORS_ONLN); cpu--;)
+		CPU_SET(cpu, &all);
+	/* Its own turn would come late among them. */
+	real_time(60);
+	open_gate();
+	for (int i = 0; i < n; i++)
+		pthread_setaffinity_np(threads[i], sizeof(all), &all);
+	real_time(0);
+	printf("# crowd: all may use all CPUs after %.0f ms\n", now_ms() - opened);
+}
+
 int main(int argc, char **argv)
 {
 	static pthread_t threads[MAX_THREADS];
+	pid_t taker = 0;
 	int n = argc > 3 ? atoi(argv[1]) : 0, started, never = 0;
 	double limit = n ? atof(argv[3]) : 0, longest = 0;
 	pthread_attr_t attr;
@@ -98,11 +149,12 @@ int main(int argc, char **argv)
 
 	if (n < 1 || n > MAX_THREADS) {
 		fprintf(stderr,
-			"usage: crowd THREADS SECONDS LIMIT_MS [idle], at most %d threads\n",
+			"usage: crowd THREADS SECONDS LIMIT_MS [idle|taken], at most %d threads\n",
 			MAX_THREADS);
 		return 2;
 	}
 	idle = argc > 4 && !strcmp(argv[4], "idle");
+	taken = argc > 4 && !strcmp(argv[4], "taken");
 	CPU_ZERO(&set);
 	CPU_SET(1, &set);
 	pthread_attr_init(&attr);
@@ -116,10 +168,14 @@ int main(int argc, char **argv)
 		}
 	}
 	printf("# crowd: %d threads started\n", started);
-	sleep(2);
-	opened = now_ms();
-	gate = 1;
-	syscall(SYS_futex, &gate, FUTEX_WAKE_PRIVATE, INT_MAX);
+	sleep(1);
+	if (taken)
+		taker = take_cpu(&set, atof(argv[2]) + 2);
+	sleep(1);
+	if (taken)
+		open_gate_of_taken(threads, n, &set);
+	else
+		open_gate();
 	for (double end = now_ms() + atof(argv[2]) * 1e3; now_ms() < end;)
 		nanosleep(&(struct timespec){ 0, 50000000 }, NULL);
 	stop = 1;
@@ -130,6 +186,8 @@ int main(int argc, char **argv)
 		if (all[i].longest > longest)
 			longest = all[i].longest;
 	}
+	if (taken)
+		waitpid(taker, NULL, 0);
 	getrusage(RUSAGE_SELF, &used);
 	printf("# crowd: longest wait %.0f ms, %d never ran, limit %.0f ms, %ld switches\n",
 	       longest, never, limit, used.ru_nivcsw);

@@ -12,8 +12,8 @@ use scx_roost::native::sys::{
     ENQ_LAST, ENQ_PLACED, ENQ_PREEMPT, ENQ_WAKEUP, IMMED, KICK_PREEMPT, MAX_CPUS, SET_IDLE_CORE,
     STAT_delay_cancel, STAT_delay_disallowed, STAT_delay_expire, STAT_delay_wake,
     STAT_dispatch_keep, STAT_dispatch_own, STAT_enq_idle, STAT_enq_queued, STAT_enq_unplaced,
-    STAT_preempt_slice, STAT_spread_lost, STAT_spread_run, STAT_steal_miss, TIMER_DELAY,
-    TIMER_SLICE, roost_stat,
+    STAT_preempt_slice, STAT_rescue, STAT_spread_lost, STAT_spread_run, STAT_steal_miss,
+    TIMER_DELAY, TIMER_SLICE, roost_stat,
 };
 use scx_roost::native::{Act, Insert, Kernel, TaskId, To, World};
 
@@ -23,6 +23,8 @@ const FIRST: u64 = SLICE / 2;
 /// The flags of a wakeup that select_cpu has placed.
 const WAKEUP: u64 = ENQ_WAKEUP as u64 | ENQ_PLACED;
 const DELAY: u32 = 50_000;
+/// The most tasks of a test; the first eight are there from the beginning.
+const TASKS: usize = 32;
 
 /// A kernel with CPUs of one LLC by default. It does the minimum of what the kernel's core does.
 struct Machine {
@@ -65,7 +67,7 @@ impl Machine {
         let age = 0u32.wrapping_sub((NOW / 1_000_000) as u32);
         (0..cpus).for_each(|cpu| world.set_freq(cpu, THRESHOLD, age));
         let mut machine = Machine {
-            kernel: Kernel::new(world, 8),
+            kernel: Kernel::new(world, TASKS),
             now: NOW,
             current: vec![None; cpus],
         };
@@ -461,6 +463,68 @@ fn an_abandoned_queue_does_not_hide_another() {
         machine.tick(1);
     }
     assert_eq!(machine.kernel.world().cpu(1).assigned_cpu, 1 + 2);
+}
+
+/// A machine of `cpus` CPUs, all busy. Then a real-time task takes CPU 0, on which `waiting` tasks
+/// wait.
+fn taken(cpus: usize, waiting: usize) -> Machine {
+    let mut machine = Machine::new(cpus, MAINLINE);
+    for cpu in 0..cpus {
+        machine.run(cpu, cpu);
+    }
+    for task in cpus..cpus + waiting {
+        if task >= 8 {
+            machine.kernel.begin(task, 0, 0);
+        }
+        machine.kernel.set_cpu(task, 0);
+        machine.enqueue(task, WAKEUP);
+    }
+    machine.kernel.view(0).1.taken = 1;
+    machine.sleep(0);
+    machine.at(NOW + 30_000_000);
+    machine
+}
+
+/// The task of CPU 1 is interrupted; the next one runs there. Returns how many were rescued so far.
+fn next_on_cpu_1(machine: &mut Machine) -> u64 {
+    machine.put(1, 0);
+    let next = machine.dispatch(1).expect("a task waits");
+    machine.kernel.unqueue(next);
+    machine.run(1, next);
+    machine.count(STAT_rescue)
+}
+
+/// Tasks of the abandoned queue and of the CPU's own run in turn, until the queue's own CPU
+/// dispatches again. One task per tick would leave hundreds of tasks waiting for seconds.
+#[test]
+fn a_rescue_goes_on_while_it_is_needed() {
+    let mut machine = taken(2, 6);
+    machine.tick(1);
+    let rescued: Vec<u64> = (0..4).map(|_| next_on_cpu_1(&mut machine)).collect();
+    assert_eq!(rescued, [1, 1, 2, 2]);
+    machine.kernel.view(0).1.taken = 0;
+    machine.run(0, 0);
+    let rescued: Vec<u64> = (0..4).map(|_| next_on_cpu_1(&mut machine)).collect();
+    assert_eq!(
+        rescued,
+        [3, 3, 3, 3],
+        "the one that was assigned, and no more"
+    );
+    assert_eq!(machine.kernel.world().cpu(1).assigned_cpu, 0);
+}
+
+/// One CPU at a time rescues from a short queue; from a long one all do that look.
+#[test]
+fn a_long_queue_is_rescued_by_several_cpus() {
+    for (waiting, rescuers) in [(15, 1), (16, 2)] {
+        let mut machine = taken(3, waiting);
+        for cpu in [1, 2] {
+            machine.at(machine.now + 1_000_000);
+            machine.tick(cpu);
+        }
+        let assigned = [1, 2].map(|cpu| machine.kernel.world().cpu(cpu).assigned_cpu);
+        assert_eq!(assigned.iter().sum::<u32>(), rescuers, "{waiting} wait");
+    }
 }
 
 /// A task is found that waits behind tasks bound to a CPU which a real-time task occupies.

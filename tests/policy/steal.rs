@@ -260,41 +260,55 @@ const SERVE: u64 = 5_000_000;
 #[test]
 fn one_busy_cpu_at_a_time_serves_a_queue() {
     let mut world = Topology::regular(1, 8, 1, 1, false).world();
-    assert!(world.assign_queue(1, 0, NOW));
+    let mut queues = Waiting::new(8);
+    assert!(world.assign_queue(1, &mut queues, 0, NOW));
     for cpu in 2..8 {
         // The clocks of CPUs differ a little.
         for now in [NOW - 1000, NOW, NOW + SERVE - 1] {
             assert!(
-                !world.assign_queue(cpu, 0, now),
+                !world.assign_queue(cpu, &mut queues, 0, now),
                 "all see the same queue: CPU {cpu} keeps its own task"
             );
         }
         assert_eq!(world.cpu(cpu).assigned_cpu, 0);
     }
-    assert!(world.assign_queue(2, 3, NOW), "another queue is free");
-    assert!(!world.assign_queue(1, 4, NOW + 1), "1 has one to serve");
-    assert!(world.assign_queue(5, 4, NOW + 1), "so 4 was not taken");
-    assert_eq!(world.assigned_queue(1, NOW + 2), Some(0));
+    assert!(
+        world.assign_queue(2, &mut queues, 3, NOW),
+        "another queue is free"
+    );
+    assert!(
+        !world.assign_queue(1, &mut queues, 4, NOW + 1),
+        "1 has one to serve"
+    );
+    assert!(
+        world.assign_queue(5, &mut queues, 4, NOW + 1),
+        "so 4 was not taken"
+    );
+    assert_eq!(world.assigned_queue(1, &mut queues, NOW + 2), Some(0));
     assert_eq!(world.cpu(1).assigned_cpu, 0, "once");
-    assert!(!world.assign_queue(6, 0, NOW + 3));
-    assert!(world.assign_queue(6, 0, NOW + SERVE));
+    assert!(!world.assign_queue(6, &mut queues, 0, NOW + 3));
+    assert!(world.assign_queue(6, &mut queues, 0, NOW + SERVE));
 }
 
 #[test]
 fn an_assignment_lapses() {
     let mut world = Topology::regular(1, 4, 1, 1, false).world();
-    assert!(world.assign_queue(1, 0, NOW));
-    assert_eq!(world.assigned_queue(1, NOW + SERVE - 1), Some(0));
-    assert!(world.assign_queue(1, 0, NOW + SERVE));
+    let mut queues = Waiting::new(4);
+    assert!(world.assign_queue(1, &mut queues, 0, NOW));
     assert_eq!(
-        world.assigned_queue(1, NOW + 2 * SERVE),
+        world.assigned_queue(1, &mut queues, NOW + SERVE - 1),
+        Some(0)
+    );
+    assert!(world.assign_queue(1, &mut queues, 0, NOW + SERVE));
+    assert_eq!(
+        world.assigned_queue(1, &mut queues, NOW + 2 * SERVE),
         None,
         "the CPU did not come to dispatch in time"
     );
     assert_eq!(world.cpu(1).assigned_cpu, 0);
-    assert!(world.assign_queue(1, 2, NOW + 3 * SERVE));
+    assert!(world.assign_queue(1, &mut queues, 2, NOW + 3 * SERVE));
     assert!(
-        world.assign_queue(1, 3, NOW + 4 * SERVE),
+        world.assign_queue(1, &mut queues, 3, NOW + 4 * SERVE),
         "a lapsed one does not bar the next"
     );
 }

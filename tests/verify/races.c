@@ -237,6 +237,30 @@ static void park_begins(void)
 	park_begins_with(0);
 }
 
+/* Two CPUs start the timer, for different times. */
+static void park_timer_begins(void)
+{
+	park_begins_with(0);
+	shared.parks[1].timer_at = 0;
+	shared.started[TIMER_PARK][1] = 0;
+}
+
+static void park_timer_late(void)
+{
+	park_timer_start(1, BEGINNING, BEGINNING + PERIOD);
+}
+
+static void park_timer_soon(void)
+{
+	park_timer_start(1, BEGINNING, BEGINNING + PERIOD / 10);
+}
+
+static void park_timer_is_soon(void)
+{
+	must(shared.started[TIMER_PARK][1] == BEGINNING + PERIOD / 10,
+	     "the timer fires at the later time");
+}
+
 /* One task is parked, and its group has budget. */
 static void release_of_parked_begins(void)
 {
@@ -506,6 +530,12 @@ static const struct scenario scenarios[] = {
 	  parked_is_watched,
 	  rig_enters,
 	  { THREAD("waker 1", wake_first_only, 1), INTERRUPT("timer 0", park_timer_comes, 0) },
+	  2 },
+	{ "park_timer",
+	  park_timer_begins,
+	  park_timer_is_soon,
+	  rig_enters,
+	  { THREAD("CPU 1", park_timer_late, 1), THREAD("CPU 2", park_timer_soon, 2) },
 	  2 },
 	{ "park_release",
 	  release_of_parked_begins,

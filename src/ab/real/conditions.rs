@@ -41,7 +41,8 @@ impl Conditions {
         }
     }
 
-    /// `own_s`: CPU time of the command, s.
+    /// What changed since `before`. `own_s`: CPU time of the command, s. EPP is not read again, as
+    /// that would interrupt the CPUs.
     pub fn after(self, host: &Host, own_s: f64) -> Seen {
         let busy_s = busy_s(host) - self.busy_s;
         let cpus =

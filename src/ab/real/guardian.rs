@@ -60,8 +60,9 @@ impl Guardian {
         })
     }
 
-    /// Say it before acting: otherwise a kill in between is not restored. Fails if the guardian is
-    /// gone and a new one cannot be started.
+    /// Call this before the action that `word` announces: otherwise the guardian does not undo the
+    /// action if this process is killed in between. Fails if the guardian is gone and a new one
+    /// cannot be started.
     pub fn say(&mut self, word: Word) -> Result<()> {
         let said = self.write(&word);
         self.heard.hear(word);

@@ -37,7 +37,7 @@ pub fn direction_text(better: Direction) -> &'static str {
     }
 }
 
-/// Four significant digits; fewer below 0.1, more from 10,000 on.
+/// Four significant digits; from 10,000 to 10 million more, from 0.1 down to 0.0001 fewer.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     match size {

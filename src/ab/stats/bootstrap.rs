@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Bootstrap intervals: the distribution of a statistic over resampled blocks (Efron 1979). The
-//! interval is that of percentiles, widened as Student's t is against the normal (Hesterberg 2015).
-//! Percentiles alone are too narrow for few blocks.
+//! interval is that of percentiles, widened as much as Student's t is wider than the normal
+//! distribution (Hesterberg 2015). Percentiles alone are too narrow for few blocks.
 
 use super::Interval;
 use super::sample::quantile;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The signed-rank test (Wilcoxon 1945): are differences more often, and further, above 0 than
-//! below? Exact up to `EXACT_MAX` differences, also with ties. Given the ranks, each sign is a fair
-//! coin, because the order in each block is random.
+//! The signed-rank test (Wilcoxon 1945): whether differences are more often, and further, above 0
+//! than below. Exact up to `EXACT_MAX` differences, also with ties. Given the ranks, each sign is a
+//! fair coin, because the order in each block is random.
 
 use crate::util::distributions::{normal_cdf, normal_quantile};
 
@@ -19,7 +19,7 @@ pub struct SignedRank {
 /// Chances of a result at least this extreme, if signs were fair coins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct P {
-    /// Chance of a sum at least this large: are the differences above 0?
+    /// Chance of a sum at least this large. Small: the differences are above 0.
     pub greater: f64,
     /// Chance of a sum at most this large.
     pub less: f64,

@@ -18,7 +18,7 @@ use crate::util::rng::Rng;
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-/// More take long and change nothing.
+/// More resamples take long and change nothing.
 const RESAMPLES_MAX: usize = 1_000_000;
 
 /// Which values are better.
@@ -116,7 +116,7 @@ pub enum Step<'a> {
     /// As a part of the lower value. 0: no limit.
     Part(f64),
     /// In the metric's unit, for each block from all values up to it. A look uses no later values,
-    /// so its verdict stands.
+    /// so its verdict is final.
     Seen(&'a [f64]),
 }
 
@@ -127,7 +127,7 @@ pub struct Estimate {
     pub interval: Option<Interval>,
 }
 
-/// The test of equivalence: is the interval of the shift within the margin?
+/// The test of equivalence: whether the interval of the shift is within the margin.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Equivalence {
     /// Level of the interval. Lower than that of other intervals, since the two tests are
@@ -297,7 +297,8 @@ impl Seen {
         }
     }
 
-    /// The first verdict stands. If one look shows a difference and equivalence, it is equivalent.
+    /// The first verdict is final. If one look shows a difference and equivalence, the verdict is
+    /// equivalent.
     fn decide(&self, compared: &Compared, rule: &Rule, ps: &[f64]) -> Decided {
         let differs = ps.iter().position(|p| *p <= rule.alpha);
         match (self.equivalent, differs) {

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Aging: no task waits for ever.
+ * Aging: no task waits forever.
  *
  * Problem: the kernel ends a scheduler under which a runnable task does not run for 5 s. By
  * deadline alone, a task of low weight among many waits longer, and so does each of thousands. A
- * change of affinity, policy or group also queues a waiting task anew.
+ * change of affinity, policy or group also makes the kernel queue a waiting task again.
  *
  * Method: a CPU has two queues, both ordered by deadline. New arrivals go into the young one, and
- * the earliest deadline of both runs. After each turn the queues change roles: the young one, with
- * all its tasks, becomes the old one. If the old one is not empty at the end of its turn, it is
- * late: it is served out of turn until it is empty. This needs no walk over a queue.
- * Slices shrink with the number of waiting tasks, and with what tasks of higher classes leave of
- * the CPU. While a queue is late, no wakeup preempts.
- * A task keeps the time since which it waits over all changes, as the kernel does. One that is
- * queued anew after a long wait goes into the old queue, unless that is late. After a very long
- * wait it runs at once, unless another task is about to.
+ * the task with the earliest deadline of both runs next. After each turn the queues change roles:
+ * the young one, with all its tasks, becomes the old one. If the old one is not empty at the end of
+ * its turn, it is late: it is served out of turn until it is empty. This needs no walk over a
+ * queue.
+ * Slices shrink as the number of waiting tasks grows, and with the part of the CPU that tasks of
+ * higher classes leave. While a queue is late, a wakeup preempts only a SCHED_IDLE task.
+ * When the kernel queues a task again, the task's wait goes on, as in the kernel's own count. After
+ * a long wait it then goes into the old queue, unless that is late. After a very long wait it runs
+ * at once, unless another task is about to.
  *
- * The bound, for a task that some CPU of our class may run: half of the watchdog's time, B. The
- * task is in the young queue for at most a turn and the rest of a late one, and as long in the old
- * queue: 2 * (turn + late) is 0.83 B. Three slices that run past their end are 0.12 B. With 10,000
- * tasks that wait for one CPU the least slice makes it 0.98 B.
+ * The bound B is half of the watchdog's time. It holds for a task that may use some CPU on which no
+ * task of a higher class runs. The task is in the young queue for at most a turn and the rest of a
+ * late one, and as long in the old queue: 2 * (turn + late) is 0.83 B. Three slices that run past
+ * their end are 0.12 B. With 10,000 tasks that wait for one CPU the least slice makes it 0.98 B.
  *
  * Limits: a wait for a task of a higher class is the kernel's. Without timers (PREEMPT_RT) a slice
  * is at least a tick.
@@ -31,7 +32,7 @@
 
 /*
  * Divisors of the bound. They give a turn; the service of a late queue; the longest slice, 100 ms;
- * and how long a task that is queued anew must have waited to go into the old queue, or to run.
+ * and how long a task that is queued again must have waited to go into the old queue, or to run.
  */
 #define TURN_PARTS    4
 #define LATE_PARTS    6
@@ -116,7 +117,7 @@ static __always_inline port_task *first_waiting(s32 cpu)
 	return head;
 }
 
-/* ---- a task that is queued anew ---- */
+/* ---- a task that is queued again ---- */
 
 /* The task begins to wait, unless it waits already. */
 static __always_inline void wait_begins(struct task_state *ts, u64 now)
@@ -138,7 +139,7 @@ static __always_inline bool overdue(const struct task_state *ts, u64 now)
 
 /*
  * The queue of @cpu that takes the task. A late old queue takes none: enough tasks that are queued
- * anew would keep it from becoming empty, and the young one would never have its turn.
+ * again would keep it from becoming empty, and the young one would never have its turn.
  */
 static __always_inline u32 queue_for(s32 cpu, const struct task_state *ts, u64 now)
 {
@@ -154,8 +155,8 @@ static __always_inline u32 queue_for(s32 cpu, const struct task_state *ts, u64 n
 
 /*
  * What tasks of higher classes, and interrupts, leave of the next @ns on @cpu, if they go on as
- * they did lately. The share of a real-time task halves within 32 ms in which we run. A turn that
- * begins late in such a window gets too much; the next one corrects it.
+ * they did lately. The signal of a real-time task halves in each 32 ms that our tasks run instead.
+ * So a turn that begins late in such a window counts on too much; the next one corrects it.
  */
 static __always_inline u64 left_for_us(s32 cpu, u64 ns)
 {
@@ -216,8 +217,8 @@ subprog u32 turn_over(s32 cpu, u64 now)
 }
 
 /*
- * Run the first task of @cpu's late queue next, for the least slice. With whole requests a crowd
- * would get more than its due.
+ * Run the first task of @cpu's late queue next, for the minimum slice. With whole requests a crowd
+ * would get more than its share.
  */
 subprog bool serve_late(s32 cpu)
 {
@@ -229,12 +230,12 @@ subprog bool serve_late(s32 cpu)
 		return false;
 	/* If another task was taken, this one's request ends a little early. */
 	if (ts)
-		ts->deadline = ts->vruntime;
+		ts->deadline = ts->vruntime + to_virtual(SLICE_CAP_MIN, ts->weight);
 	count(STAT_starved);
 	return true;
 }
 
-/* The late queue is served now, ahead of the earliest deadline. */
+/* True: the late queue is served now, ahead of the earliest deadline. */
 static __always_inline bool late_turn(struct cpu_state *cs)
 {
 	if (!cs->late)

@@ -10,8 +10,9 @@
  * begins when a search begins that finds nothing, so the search counts as idle time.
  * [avg_idle] The search has levels: LLC, node, machine. A level is skipped when the mean is less
  * than the cost of this search so far plus what that level may cost (kernel:
- * sched_balance_newidle()). As in the kernel until January 2026, a wakeup ends the period. Other
- * arrivals do not end it, so the next wakeup makes it too long.
+ * sched_balance_newidle()). As in the kernel until January 2026, a wakeup ends the period. A stolen
+ * task cancels it. Other arrivals do not end it, so a wakeup that comes while they run counts a
+ * period that is too long.
  * [avg_idle_every] Every arrival ends it: wakeup, fork, stolen task, or other. This is Huang's
  * patch, and in effect what the kernel has done since.
  * [avg_idle_scan] The mean also bounds the scan at wakeup: userspace reads the means of an LLC and
@@ -19,7 +20,7 @@
  *
  * Limits: a task that waits longer than a slice is still found. Its CPU's timer or tick calls an
  * idle CPU, which then searches whatever its mean is. The means are always kept, even if no feature
- * reads them. A CPU that is idle at load starts with the longest mean.
+ * reads them. Each CPU starts with the longest mean.
  */
 #ifndef ROOST_AVG_IDLE_H
 #define ROOST_AVG_IDLE_H
@@ -34,7 +35,7 @@ enum arrival {
 	ARRIVAL_OTHER,
 };
 
-/* No search costs more than this beyond the migration cost (kernel: update_newidle_cost()). ns */
+/* A search counts as at most this above the migration cost (kernel: update_newidle_cost()). ns */
 #define SEARCH_SLACK_NS 200ULL
 
 #define SECOND_NS	1000000000ULL
@@ -87,8 +88,8 @@ _Static_assert(STAT_avg_idle_wakeup + ARRIVAL_FORK == STAT_avg_idle_fork &&
 	       "a counter for each arrival, in their order");
 
 /*
- * A task arrives on a CPU that may be idle. A stolen task ends the period too, but as in the kernel
- * that period is not part of the mean.
+ * A task arrives on a CPU that may be idle. In idle_wakeup a stolen task also ends the period, but
+ * as in the kernel that period is not part of the mean.
  */
 static __always_inline void idle_ends(struct cpu_state *cs, u64 now, enum arrival arrival)
 {
@@ -107,8 +108,8 @@ static __always_inline void idle_ends(struct cpu_state *cs, u64 now, enum arriva
 }
 
 /*
- * A task runs. A search may drop its CPU's lock (steal.h). A task that is put there meanwhile
- * arrives before the search ends, so the period that then begins is not one.
+ * A task runs, so the CPU is not idle. A period may still seem to go on: a search may drop its
+ * CPU's lock (steal.h), a task then arrives before the search ends, and the search begins a period.
  */
 static __always_inline void idle_is_over(struct cpu_state *cs)
 {

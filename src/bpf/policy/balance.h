@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Balance of busy CPUs: weights hold across CPUs only if their queues advance alike (kernel:
- * sched_balance_rq()). Every BALANCE_NS the tick of a busy CPU looks for a queue from which to
- * fetch a task:
+ * Balance of busy CPUs (kernel: sched_balance_rq()).
+ *
+ * Problem: weights hold across CPUs only if their queues advance alike.
+ *
+ * Method: every BALANCE_NS the tick of a busy CPU looks for a queue from which to fetch a task:
  *
  *  - in its LLC, one that outweighs its own by more than two of that queue's tasks;
- *  - in its LLC, one that its own is ahead of by AHEAD_NS. What no move of a whole task evens out,
- *    as three tasks on two CPUs, takes turns this way. The kernel leaves that as it is, within
- *    imbalance_pct;
+ *  - in its LLC, one that is behind its own by AHEAD_NS. No move of a task evens out three tasks on
+ *    two CPUs, for example; this way they take turns. The kernel leaves such an imbalance as it is,
+ *    within imbalance_pct;
  *  - in another LLC, a different one each time, if both the CPUs' mean load and the queue's weight
  *    are higher there.
+ *
+ * Limits: one task is fetched at a time, and none from a queue whose first task ran a moment ago.
  */
 #ifndef ROOST_BALANCE_H
 #define ROOST_BALANCE_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cpu.max: a group and all below it run for at most so long in each period.
+ * cpu.max: the tasks of a group, and of all groups below it, together run for at most its quota in
+ * each period.
  *
  * Problem: sched_ext leaves CPU limits to the BPF scheduler, and a container's limit is a promise
  * to its neighbours.
@@ -17,7 +18,7 @@
  * begin with less.
  *
  * While tasks of a group are parked, the budget is split among them, and a task whose grant is over
- * joins them at the end. So all of them get on, in turn.
+ * joins them at the end. So all of them make progress, in turn.
  *
  * Limits: a task that is about to exit and a kthread that is bound to one CPU have no limit. Groups
  * deeper than LIMIT_DEPTH below a limit escape it. Two CPUs that take grants at the same instant
@@ -43,10 +44,10 @@ enum { LIMIT_DEPTH = 64 };
 #define GRANT_SLACK_NS 20000ULL
 /* How soon parked tasks are checked again, when not the group's budget holds them back. ns */
 #define PARK_AGAIN_NS  100000ULL
-/* At most this many periods are made up for: no debt is higher. */
+/* At most this many missed periods are made up for. No debt is higher than their quotas. */
 #define PERIODS_MAX    1024
 
-/* False as long as no group has had a limit: limits cost nothing else then. */
+/* False as long as no group has had a limit. Until then limits cost only this test. */
 static __always_inline bool limits_exist(void)
 {
 	return tunables()->limits && limits()->any;
@@ -77,8 +78,8 @@ subprog u32 limit_find(u32 index)
 }
 
 /*
- * The nearest group with a limit, from @index upwards; ROOT_CGROUP: none. Searched anew if a limit
- * has been set since.
+ * The nearest group with a limit, from @index upwards; ROOT_CGROUP: none. Searched again if a limit
+ * has been set since the last search.
  */
 static __always_inline u32 limit_of(u32 index)
 {
@@ -137,8 +138,8 @@ static __always_inline u32 park_number(u32 queue)
 /* ---- budgets ---- */
 
 /*
- * Count the time without budget up to now. Unless that time @goes_on, there is budget again, or no
- * limit.
+ * Count the time without budget up to now. @goes_on: the group still has none. Otherwise it has
+ * budget again, or no limit any more.
  */
 static __always_inline void throttle_counts(struct bandwidth *bw, u64 now, bool goes_on)
 {
@@ -148,7 +149,10 @@ static __always_inline void throttle_counts(struct bandwidth *bw, u64 now, bool 
 		bw->throttled_ns += waited_since(since, now);
 }
 
-/* Add the quota for the periods that are over; the first CPU that comes does this. */
+/*
+ * Add the quota for the periods that are over; the first CPU that notices does this. At most quota
+ * plus burst is kept, plus OWED_NS: a rest below that counts as none.
+ */
 subprog u32 budget_refill(u32 index, u64 now)
 {
 	struct bandwidth *bw = bandwidth(index);
@@ -262,9 +266,9 @@ static __always_inline bool park_timer_lost(u64 fires_at, u64 now)
 }
 
 /*
- * Make the timer fire by @at. While it is at work, timer_at is the time at which it fired, and it
- * checks itself whether tasks came meanwhile. One that is long overdue fires at once: put off to
- * @at, it would be late for all others.
+ * Make the timer fire by @at. While its callback runs, timer_at is the time at which it fired, and
+ * the callback itself checks whether tasks came meanwhile. A timer that is long overdue is set to
+ * fire at once: at @at it would be even later for all other tasks.
  */
 subprog u32 park_timer_start(u32 queue, u64 now, u64 at)
 {
@@ -283,8 +287,16 @@ subprog u32 park_timer_start(u32 queue, u64 now, u64 at)
 		if (atomic_cas(&park->timer_at, fires_at, at))
 			break;
 	}
-	if (start_park_timer(queue, time_until(at, now)))
-		park->timer_at = 0;
+	/* Another CPU may have set an earlier time meanwhile, and have started the timer before. */
+	for_below (i, 4, 4) {
+		if (start_park_timer(queue, time_until(at, now))) {
+			park->timer_at = 0;
+			break;
+		}
+		if (park->timer_at == at || !park->timer_at)
+			break;
+		at = park->timer_at;
+	}
 	return 0;
 }
 
@@ -422,7 +434,7 @@ subprog u32 budget_ends(port_task *p trusted, struct task_state *ts nonnull, boo
 
 /*
  * The running task is at the end of its slice. True: its grant is not over. False: it has ended
- * now.
+ * now, or there was none.
  */
 static __always_inline bool grant_lasts(port_task *p, struct task_state *ts)
 {
@@ -440,7 +452,7 @@ static __always_inline bool grant_lasts(port_task *p, struct task_state *ts)
 
 /*
  * The task that runs on @cpu is at the end of its slice: may it go on? Yes, if its grant is not
- * over, or if it gets another because no task of the group is parked. Its limit is looked up anew:
+ * over, or if it gets another because no task of the group is parked. Its limit is looked up again:
  * one may have been set since it began to run.
  */
 subprog bool budget_lasts(port_task *p trusted, struct task_state *ts nonnull, s32 cpu, u64 now)

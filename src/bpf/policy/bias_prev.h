@@ -6,8 +6,8 @@
  * equally warm, but the task's data is on the previous one. The target comes first, so the task
  * migrates.
  *
- * Method: the previous CPU is tried before the target, by the same tests, and not again after it.
- * If nothing is idle, it is the answer instead of the target.
+ * Method: the previous CPU is tried before the target, by its own rung's tests, and not again
+ * after. If nothing is idle, it is the answer instead of the target.
  *
  * Limits: only where both share a cache. The search by capacity still ends with the target.
  */

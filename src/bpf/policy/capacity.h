@@ -20,7 +20,7 @@ struct choice {
 	s32 cpu; /* the best so far */
 	enum asym_fit fit;
 	u32 capacity;
-	bool core;    /* some core of the machine is wholly idle */
+	bool core;    /* some core of the machine is wholly idle; else siblings do not matter */
 	bool perfect; /* the task fits there, and no CPU is better */
 };
 

@@ -2,15 +2,15 @@
 /*
  * cpu.weight, hierarchical, flattened into the weight of each task.
  *
- * Problem: a group's weight is what all its tasks together may have against its siblings, but
+ * Problem: a group's weight is what all its tasks together may have against its sibling groups, but
  * queues order tasks.
  *
  * Method: a task's effective weight is its group's weight among the active siblings at each level,
  * shared among the group's runnable tasks by their nice weights. scx_flatcg and the kernel's own
  * group shares have the same idea. A group counts the nice weights of its runnable tasks: one
  * atomic when a task wakes, one when it sleeps. A sweep every SWEEP_NS takes the mean over time and
- * finds out which groups are active. It counts runnable tasks and not the time charged when a task
- * runs, because tasks of low weight wait long and would deliver their time in lumps.
+ * finds out which groups are active. Runnable tasks are counted, and not the time charged when a
+ * task runs, because tasks of low weight wait long and would deliver their time in lumps.
  * cpu.idle: the group weighs as much as one SCHED_IDLE task, and its tasks give way to others as
  * such a task does (kernel: sched_group_set_idle(), se_is_idle()).
  *

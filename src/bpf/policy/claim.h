@@ -10,7 +10,7 @@
  * finds a claim goes on searching. A compare-and-swap decides which wakeup is first. Then the CPU
  * is checked again, because another task may have come and run between the check and the claim. A
  * claim ends with its task: when the task runs, there or elsewhere after a steal, when it is queued
- * anew, and when it leaves our class. Other tasks that come and go on the CPU do not end it.
+ * again, and when it leaves our class. Other tasks that come and go on the CPU do not end it.
  *
  * A claim older than claim-ttl-us does not count.
  *
@@ -155,8 +155,8 @@ subprog bool claim_take(s32 cpu, u32 features, u32 arm, u64 now, u64 ttl)
 	if (old) {
 		count_for(arm, claim_lost(old, now) ? STAT_claim_lost : STAT_claim_expired);
 		/*
-		 * Its owner ends its core claim only if it finds a claim on the CPU, which may be
-		 * gone by then.
+		 * The task of the old claim also ends its core claim, but only while some claim is
+		 * on the CPU. This one may be gone by then.
 		 */
 		claim_drop(core_claim_of(cpu), old);
 	}
@@ -205,7 +205,7 @@ static __always_inline bool core_take(const struct wakeup *w, s32 cpu)
 /* ---- ending ---- */
 
 /*
- * End the claim of @cpu made at @now, and that of its core. False: the CPU's claim is another or
+ * End the claim of @cpu made at @now, and that of its core. False: the CPU has another claim or
  * none.
  */
 subprog bool claim_end(s32 cpu, u64 now)
@@ -249,7 +249,7 @@ static __always_inline void placed_over(struct task_state *ts, enum roost_stat h
 	ts->idle_cpu = 0;
 }
 
-/* The task will not run where it was placed, or is queued anew there. */
+/* The task will not run where it was placed, or is queued again there. */
 static __always_inline void placed_nowhere(struct task_state *ts)
 {
 	if (ts->idle_cpu)

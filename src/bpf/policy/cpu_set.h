@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sets of CPUs: one word per 64 CPUs of each LLC, and a set of the LLCs that are not empty. A
- * search reads words, not CPUs, and on a machine of many LLCs skips the empty ones.
+ * Sets of CPUs: one word per 64 CPUs of each LLC, and for each set the LLCs that have a CPU in it.
+ * A search reads words, not CPUs, and on a machine of many LLCs skips those that have none.
  *
- * When no change is under way, every LLC that is not empty is in the set of LLCs. An empty one may
- * stay in it until its next change; that costs a search one check.
+ * When no change is under way, every LLC that has a CPU in a set is marked for that set. An LLC
+ * that has none may stay marked until its next change; that costs a search one check.
  */
 #ifndef ROOST_CPU_SET_H
 #define ROOST_CPU_SET_H
@@ -35,8 +35,8 @@ static __always_inline bool set_has(enum cpu_set set, u32 llc, u32 pos)
 }
 
 /*
- * No CPU of @llc is in @set. Words beyond the LLC's are 0, so all are read, in a loop that the
- * compiler unrolls. 6.18's verifier fails on a branch that joins another one after a call of a
+ * No CPU of @llc is in @set. Words beyond the LLC's are 0. So all are read, in a loop that the
+ * compiler unrolls: 6.18's verifier fails where a branch joins another one after a call of a
  * program with a loop ("verifier bug", mark_chain_precision).
  */
 static __always_inline bool set_empty(enum cpu_set set, u32 llc)

@@ -3,8 +3,8 @@
  * delay_migration (Gouicem 2020, "Smove").
  *
  * Problem: a fork or wakeup goes to an idle CPU. A CPU that was idle runs at a low frequency, which
- * takes tens of milliseconds to rise. The waker's own CPU is fast and about to be free: many a
- * parent sleeps right after the fork.
+ * takes tens of milliseconds to rise. The waker's own CPU is fast and about to be free: many
+ * parents sleep right after the fork.
  *
  * Method: this stage follows the ladder. If the chosen CPU's frequency is at most the threshold of
  * the task's arm, the task is queued beside its waker. It moves only if it has not run there within
@@ -71,7 +71,10 @@ static __always_inline void delay_unclaim(u32 arm, s32 cpu, u64 stamp)
 		count_for(arm, STAT_claim_release);
 }
 
-/* May a task placed on @cpu be delayed beside its waker? For exec: stay where it is? */
+/*
+ * May a task placed on @cpu be delayed beside its waker? The simulator's kernel also asks this for
+ * exec: may the task stay where it is?
+ */
 static __always_inline bool delay_may(const struct wakeup *w, s32 cpu)
 {
 	return has(w, FEATURE_delay_migration) && cpu != w->last_cpu && cpu != w->this_cpu &&
@@ -126,7 +129,7 @@ static __always_inline u64 delay_take(struct task_state *ts)
 }
 
 /*
- * The task runs on @cpu, or is queued anew (NO_CPU). Called before it joins that CPU's queue.
+ * The task runs on @cpu, or is queued again (NO_CPU). Called before it joins that CPU's queue.
  * Returns what delay_take() does.
  */
 static __always_inline u64 delay_runs(struct task_state *ts, s32 cpu, u64 now)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Delayed migration: the task waits in the queue of its waker's CPU, and a timer of that CPU moves
- * it. policy/delay_migration.h decides both.
+ * it. delay_migration.h decides that it waits, delay_wait.h when its delay is over.
  *
  * There is one timer per CPU, as for slices. It is started for the earliest move and never
  * cancelled. When it fires, it walks the queue, moves the tasks whose delay is over, and starts
@@ -38,7 +38,7 @@ static __always_inline void ensure_delay_timer(s32 cpu, struct cpu_state *cs, u6
 	delay_timer_start(cpu, now, at);
 }
 
-/* The task runs on @cpu, or is queued anew (NO_CPU), and has not moved: end its delay. */
+/* The task runs on @cpu, or is queued again (NO_CPU), and has not moved: end its delay. */
 static __always_inline void delay_ends(struct task_state *ts, s32 cpu, u64 now)
 {
 	u64 began;
@@ -66,8 +66,8 @@ static __always_inline void delay_watch(s32 cpu, struct cpu_state *cs, u64 now)
 }
 
 /*
- * A pass over a queue: its results, and data of the current task. Once that has moved, it belongs
- * to others.
+ * A pass over a queue: its results, and data of the current task. They are copied, because a task
+ * that has moved belongs to another CPU.
  */
 struct delay_pass {
 	u64 next;  /* ns: the end of the next delay; 0: none waits */
@@ -99,7 +99,7 @@ subprog u32 delay_moved(s32 to, u64 now, struct delay_pass *pass nonnull)
 	return 0;
 }
 
-/* The task's delay is over. If it still waits, note when it will be. */
+/* True: the task's delay is over. The end of a delay that is not over is noted in @pass. */
 static __always_inline bool delay_turn(const struct task_state *ts, u64 now,
 				       struct delay_pass *pass)
 {
@@ -150,11 +150,12 @@ subprog u32 delay_refused(port_task *p trusted, struct delay_pass *pass nonnull)
 }
 
 /*
- * Move the tasks of @queue whose delay is over, of as many as may be looked at with interrupts off.
- * A task that was dequeued and queued anew since the loop came to it is not moved: the kernel sees
- * that it is not where the loop found it. So the mask that was checked before still holds. Since
- * Linux 7.1 a CPU that cannot run the task at once sends it to its queue (ENQ_IMMED). Before, the
- * task is next there, but a real-time task that came after cpu_is_ours() runs first.
+ * Move the tasks of @queue whose delay is over. Interrupts are off, so at most QUEUE_LOOKS_MAX
+ * tasks are looked at. A task that was dequeued and queued again since the loop came to it is not
+ * moved: the kernel sees that it is not where the loop found it. So the mask that was checked
+ * before still holds. Since Linux 7.1 a CPU that cannot run the task at once sends it to its queue
+ * (ENQ_IMMED). Before, the task is next there, but a real-time task that came after cpu_is_ours()
+ * runs first.
  */
 subprog u32 delay_expire(u32 queue, u64 now, struct delay_pass *pass nonnull)
 {

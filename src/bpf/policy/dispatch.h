@@ -7,10 +7,11 @@
 #define ROOST_DISPATCH_H
 
 #include "run.h"
+#include "serve.h"
 
 /*
- * Tasks that were parked wait uncounted, in either queue. Cleared before the queues are read, so
- * that no task that comes meanwhile is missed.
+ * Released tasks may wait uncounted, in either queue (parking.h). The mark is cleared before the
+ * queues are read, so that no task that comes meanwhile is missed.
  */
 static __always_inline bool uncounted_take(struct cpu_state *cs)
 {
@@ -21,8 +22,8 @@ static __always_inline bool uncounted_take(struct cpu_state *cs)
 }
 
 /*
- * Run the first task of @queue, one of @cpu's own, next. If a thief was faster, that of the other
- * one.
+ * Run the first task of @queue, one of @cpu's own, next. If thieves have emptied it, run that of
+ * the other queue.
  */
 static __always_inline bool take_own(s32 cpu, u32 queue)
 {
@@ -64,9 +65,9 @@ static __always_inline void keep(port_task *prev, struct task_state *ts, struct 
 }
 
 /*
- * [smt_spread] The tick chose an idle core for the running task. Leave it without a slice, and the
- * kernel enqueues it (SCX_OPS_ENQ_LAST). False: it stays. Either the core is taken, or other tasks
- * wait here, and these get help in another way.
+ * [smt_spread] The tick chose an idle core for the running task. True: it gets no slice here, so
+ * the kernel enqueues it (SCX_OPS_ENQ_LAST). False: it stays. Either the core is taken, or other
+ * tasks wait here, and these get help in another way.
  */
 static __always_inline bool leaves_for_core(struct cpu_state *cs, struct task_state *ts)
 {
@@ -78,7 +79,7 @@ static __always_inline bool leaves_for_core(struct cpu_state *cs, struct task_st
 
 /*
  * The previous task is still runnable: does it run next, or the first of the queue? If a thief
- * takes that one meanwhile, the previous task goes on. False: it has no state, or its group no
+ * takes that one meanwhile, the previous task goes on. False: it has no state, or its group has no
  * budget.
  */
 static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, port_task *prev)
@@ -109,18 +110,6 @@ static __always_inline bool dispatch_prev(s32 cpu, struct cpu_state *cs, port_ta
 	gives_way = head && before(task_key(head), ts->deadline);
 	if (!gives_way || !take_own(cpu, queue))
 		keep(prev, ts, cs, now);
-	return true;
-}
-
-/* Serve another CPU's queue, which this CPU's tick has assigned to it. */
-static __always_inline bool dispatch_assigned(s32 cpu, struct cpu_state *cs)
-{
-	u64 now = cpu_clock();
-	s32 from = assigned_queue(cs, now);
-
-	if (from == NO_CPU || !take_from(from, cpu))
-		return false;
-	count(cs->assigned_balances ? STAT_balance_pull : STAT_rescue);
 	return true;
 }
 
@@ -157,7 +146,7 @@ subprog bool take_pid(u32 queue, u32 pid)
 	return taken;
 }
 
-/* Another task has yielded to one of this CPU's queues (yield_to()). */
+/* Another task has yielded to a task in one of this CPU's queues (yield_to()). */
 static __always_inline bool dispatch_yielded(s32 cpu, struct cpu_state *cs)
 {
 	u32 pid = cs->yielded_to;
@@ -196,8 +185,8 @@ static __always_inline void run_dispatch(s32 cpu, port_task *prev)
 		return;
 	unmark_waiting(cpu);
 	/*
-	 * A CPU that is marked already may be claimed for a task on its way, though it was woken
-	 * for nothing.
+	 * A CPU that is marked already was woken for nothing. Its claim may be for a task that is
+	 * still on its way.
 	 */
 	if (!cs->idle_marked)
 		plain_claim_clear(cpu, cs, STAT_claim_clear_idle);
@@ -208,7 +197,7 @@ static __always_inline void run_dispatch(s32 cpu, port_task *prev)
 		return;
 	if (anybody_waits() && steal(cpu, now, asked))
 		return;
-	/* Stealing may have dropped the lock of this CPU's run queue. */
+	/* Stealing may have dropped the lock of this CPU's run queue, and tasks may have come. */
 	if (queue_holds(cs) && take_first(cpu))
 		return;
 	idle_begins(cs, now);

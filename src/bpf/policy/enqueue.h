@@ -33,7 +33,7 @@ static __always_inline void insert_waiting(port_task *p, struct task_state *ts,
 	insert_queued(p, queue_for(cpu, ts, now), slice_left(ts), ts->deadline, enq_flags);
 	/*
 	 * Before Linux 7.1 a task for an idle CPU waits here too, and no callback reports that a
-	 * real-time task came first.
+	 * real-time task came first. The timer looks after it.
 	 */
 	if (cs->curr_pid)
 		ensure_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
@@ -43,8 +43,8 @@ static __always_inline void insert_waiting(port_task *p, struct task_state *ts,
 
 /*
  * [smt_spread] The tick chose an idle core for the running task, and its CPU found nothing else to
- * run (ENQ_LAST). Only here does enqueue use another CPU's local queue. False: the core is no
- * longer available.
+ * run (ENQ_LAST). Enqueue uses another CPU's local queue only here. False: no core was chosen, or
+ * it is no longer available.
  */
 static __always_inline bool insert_spread(port_task *p, struct task_state *ts, u64 enq_flags)
 {
@@ -105,14 +105,15 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 	if (ts->on_rq)
 		delay_ends(ts, NO_CPU, now);
 	/*
-	 * Otherwise select_cpu has done this. A task that comes back (ENQ_REENQ) is in the middle
-	 * of its wakeup, or was so lately. Since Linux 7.1 the kernel also hands back a task that
-	 * it put on an idle CPU when a task of a higher class preempts it there.
+	 * A task that select_cpu has not seen takes its arm and policy here. One that comes back
+	 * (ENQ_REENQ) does not: its wakeup is under way, or ended a moment ago. Since Linux 7.1 the
+	 * kernel also hands back a task that it put on an idle CPU when a task of a higher class
+	 * preempts it there.
 	 */
 	if (!(enq_flags & ENQ_REENQ) && (!enq_placed(enq_flags) || task_pinned(p))) {
 		/*
 		 * A wakeup that another CPU carries out loses the flag that select_cpu was called
-		 * (kernel: sched_ttwu_pending()).
+		 * (kernel: sched_ttwu_pending()). So a placement on this CPU is kept.
 		 */
 		if (ts->idle_cpu != cpu + 1)
 			placed_nowhere(ts);
@@ -133,13 +134,16 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 	if (wins_cpu(ts, cs, now, enq_flags)) {
 		insert_preempting(p, ts, cs, now, enq_flags);
 	} else if (overdue(ts, now) && !cpu_taken(cpu) && !local_length(cpu)) {
-		/* One at a time: turns do not go on while the local queue holds tasks. */
+		/*
+		 * One at a time: while the local queue holds tasks, dispatch does not run, and
+		 * turns do not change.
+		 */
 		count(STAT_starved);
 		insert_preempting(p, ts, cs, now, enq_flags);
 	} else if (pcpu_kthread(p) && (enq_flags & ENQ_WAKEUP)) {
 		/*
 		 * At the end of a slice it waits like others. Otherwise two of them would take
-		 * turns in the local queue and keep it for good.
+		 * turns in the local queue, which would never be empty.
 		 */
 		count_for(ts->pol.arm, STAT_enq_kthread);
 		insert_local(p, slice_left(ts), enq_flags);
@@ -167,8 +171,8 @@ static __always_inline void run_enqueue(port_task *p, u64 enq_flags)
 	struct task_state *ts = task_state_of(p);
 
 	/*
-	 * The CPU goes idle because the task leaves it. Kick it, so that it looks for work, for
-	 * this task too if it stays.
+	 * There is nothing else to run, so the CPU goes idle. Kick it, so that it looks for work:
+	 * for this task too, if it stays in the CPU's queue.
 	 */
 	if (enq_flags & ENQ_LAST)
 		kick_cpu(task_cpu(p), 0);

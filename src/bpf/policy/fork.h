@@ -18,10 +18,11 @@ struct group {
 	u32 idle;    /* idle CPUs that the task may use */
 	u32 allowed; /* CPUs that it may use */
 	u64 load;    /* of all its CPUs */
-	u64 util;    /* the same */
+	u64 util;    /* of all its CPUs */
 	u64 capacity;
 };
 
+/* How many CPUs in the LLC's idle set may the task use? */
 subprog u32 llc_idle_allowed(port_task *p trusted, u32 llc)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);
@@ -149,6 +150,7 @@ subprog u32 node_group(port_task *p trusted, u32 node, struct group *g nonnull)
 	return g->allowed;
 }
 
+/* The idlest node; @local_node unless another is clearly idler. */
 subprog u32 fork_node(port_task *p trusted, u32 local_node)
 {
 	struct group local = {}, best = {};
@@ -168,13 +170,14 @@ subprog u32 fork_node(port_task *p trusted, u32 local_node)
 			best_node = n;
 		}
 	}
-	/* Between nodes there is also a margin in load: that percentage of a nice 0 task's. */
+	/* Between nodes there is also a margin in load: pct - 100 percent of a nice 0 task's. */
 	if (node_tolerates(local_node, &local, &best) ||
 	    !leave_local(&local, &best, pct, NICE0_WEIGHT * (pct - 100) / 100))
 		return local_node;
 	return best_node;
 }
 
+/* The idlest LLC of @node; @local_llc, if it is there, unless another is clearly idler. */
 subprog u32 fork_llc(port_task *p trusted, u32 node, u32 local_llc)
 {
 	const volatile struct node_facts *f = node_facts(node);

@@ -5,10 +5,10 @@
  * Problem: loading the scheduler again takes a second or more. Meanwhile the kernel's own
  * scheduler has all tasks.
  *
- * Method: the tables of CPUs, cores and caches stay as they were at load. A CPU that goes is marked
- * as away: no task is placed there, and its core is idle when its other threads are. The tasks of
- * its queues, parked ones too, are handed to the kernel, which pushes them to other CPUs. There
- * they come to enqueue. A CPU that comes back finds its place as it was.
+ * Method: the tables of CPUs, cores and caches stay as they were at load. A CPU that goes offline
+ * is marked as away: no task is placed there, and its core is idle when its other threads are. The
+ * tasks of its queues, parked ones too, are handed to the kernel, which pushes them to other CPUs.
+ * There they come to enqueue. A CPU that comes back finds its place as it was.
  *
  * Limits: the place of a CPU that was offline at the load is unknown; if one comes, the scheduler
  * is loaded again. While a CPU is away, searches of its LLC may take one step more, and the LLC's
@@ -52,7 +52,7 @@ subprog u32 core_changes(s32 cpu)
 	return 0;
 }
 
-/* @cpu goes. The kernel no longer calls enqueue for it (kernel: scx_rq_online()). */
+/* @cpu goes offline. The kernel no longer calls enqueue for it (kernel: scx_rq_online()). */
 static __always_inline void cpu_goes(s32 cpu)
 {
 	u32 queue;
@@ -74,7 +74,7 @@ static __always_inline void cpu_goes(s32 cpu)
 		give_up(park_number(queue), cpu);
 }
 
-/* @cpu comes. False: its place is not known. */
+/* @cpu comes online. False: it was offline at the load, and its place is not known. */
 static __always_inline bool cpu_comes(s32 cpu, u64 now)
 {
 	struct cpu_state *cs = cpu_state(cpu);

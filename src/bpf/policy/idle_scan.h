@@ -3,10 +3,10 @@
  * The sets of idle CPUs, and the search in them.
  *
  * A CPU enters the set when it looks for work and its own queue is empty (dispatch), or when it
- * runs a SCHED_IDLE task (running). It leaves the set when another task of ours runs there
- * (running). The set is a filter: a candidate also has to be idle by the kernel's own state
- * (cpu_idle). So the search sees a task of another class, or one that was just placed there. A
- * search reads words, not CPUs.
+ * runs a SCHED_IDLE task (running). It leaves the set when any other task of ours runs there
+ * (running). The tick follows a change of cpu.idle. The set is a filter: a candidate also has to be
+ * idle by the kernel's own state (cpu_idle). So the search sees a task of another class, or one
+ * that was just placed there. A search reads words, not CPUs.
  */
 #ifndef ROOST_IDLE_SCAN_H
 #define ROOST_IDLE_SCAN_H
@@ -191,7 +191,7 @@ static __always_inline struct scan scan_for(const struct wakeup *w)
 	return s;
 }
 
-/* No other wakeup has claimed it. */
+/* No other wakeup has claimed @cpu, or for SCAN_CORE its core. */
 static __always_inline bool scan_unclaimed(const struct scan *s, s32 cpu)
 {
 	bool free;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where a waking or forked task runs: the order of the rungs, and nothing else. Each rung is in its
- * own header and answers with a CPU or NO_CPU. The first answer wins.
+ * Where a waking or forked task runs: the order of the rungs, and nothing else. The rungs are in
+ * other headers; each answers with a CPU or NO_CPU. The first answer wins.
  *
  *	fork:	idlest node, idlest LLC, then an idle CPU or the idlest core and thread
  *	wakeup:	[sync_local] the waker's CPU		the waker is about to sleep
  *		[prev_core] the previous CPU		its whole core is idle
  *		target = wake_affine			the waker's or the previous CPU
  *		[smt_spread] a vacant core elsewhere	the target's LLC has none, the task runs
- *							long, and rung 3 has no answer
+ *							long, its previous core in that LLC is
+ *							not idle, and rung 3 has no answer
  *		0 [recent_core] the recently used CPU	its whole core idle; target's cache
  *		  [bias_prev] swaps rungs 1 and 2
  *		1 the target				idle; [sync_core] its whole core idle, and
@@ -24,8 +25,8 @@
  *		  [bias_prev] the previous CPU, busy	target's cache
  *		  the target, busy
  *
- * [delay_migration] If the answer, of a fork too, is a move to a CPU at a low frequency, the task
- * first waits beside its waker.
+ * [delay_migration] If the answer is a move to a CPU at a low frequency, the task first waits
+ * beside its waker. So does a forked task.
  *
  * [claim] A rung claims an idle CPU just before it answers with it. If another wakeup claimed the
  * CPU first, the next candidate or rung is tried.
@@ -60,7 +61,8 @@ static __always_inline struct placement placed(const struct wakeup *w, s32 cpu, 
 }
 
 /*
- * An idle CPU is taken at once. One that runs a SCHED_IDLE task is queued on, and preempted there.
+ * The task gets an idle CPU at once. On a CPU that runs a SCHED_IDLE task it is queued, and
+ * preempts that task.
  */
 static __always_inline struct placement placed_free(const struct wakeup *w, s32 cpu,
 						    enum roost_stat rung)
@@ -72,7 +74,7 @@ static __always_inline struct placement placed_free(const struct wakeup *w, s32 
 
 /* ---- the groups of rungs; subprograms return their answer in @at ---- */
 
-/* No CPU is idle: the target, or [bias_prev] the previous CPU. */
+/* No idle CPU was found: the target, or [bias_prev] the previous CPU. */
 static __always_inline struct placement placed_busy(const struct wakeup *w, s32 target)
 {
 	if (bias_last(w, target))
@@ -83,7 +85,7 @@ static __always_inline struct placement placed_busy(const struct wakeup *w, s32 
 /*
  * Rung 9: the search of the LLC found nothing. [wide_idle] Search the node's other LLCs, then the
  * machine. A task of brief bursts stays in the node, where its waker and memory are. The target's
- * own LLC is skipped: if a CPU is idle there, the scan budget ended the search before it.
+ * own LLC is skipped: it has just been searched, as far as the scan budget allows.
  */
 static __always_inline struct placement place_beyond(port_task *p, const struct wakeup *w,
 						     s32 target)
@@ -139,7 +141,10 @@ static __always_inline struct placement place_search(port_task *p, const struct 
 	return place_beyond(p, w, target);
 }
 
-/* Rungs 5 to 9: an idle CPU found by a search around the target, or else the target itself. */
+/*
+ * Rungs 5 to 9: an idle CPU found by a search around the target. If there is none: the target, or
+ * as placed_busy() says.
+ */
 subprog u32 search(port_task *p trusted, const struct wakeup *w nonnull, s32 target,
 		   struct placement *at nonnull)
 {
@@ -213,7 +218,7 @@ static __always_inline struct placement place_target_or_prev(const struct wakeup
 	return at;
 }
 
-/* Rungs 0 to 4: CPUs that need no search. NO_CPU: none of them will do. */
+/* Rungs 0 to 4: CPUs that need no search. NO_CPU: a search is needed. */
 static __always_inline struct placement place_known(port_task *p, struct task_state *ts,
 						    const struct wakeup *w, s32 target)
 {
@@ -248,8 +253,8 @@ subprog bool known_cpus(port_task *p trusted, struct task_state *ts nonnull,
 }
 
 /*
- * [smt_spread] Runs before the search of the target's LLC, whose idle CPUs are beside busy threads
- * or on cores that are not vacant.
+ * [smt_spread] Runs before the other rungs around the target. If the target's LLC has no vacant
+ * core, its idle CPUs are beside busy threads, or their last tasks will soon be back.
  */
 subprog bool spread(port_task *p trusted, struct task_state *ts nonnull,
 		    const struct wakeup *w nonnull, s32 target, struct placement *at nonnull)

@@ -3,27 +3,29 @@
  * Tasks of groups without budget (bandwidth.h) are parked, and released in the order in which they
  * came.
  *
- * Parked tasks wait in PARK_QUEUES queues of their own, ordered by the time since which they wait.
- * All tasks under one topmost limit are in the same queue. A parked task is counted nowhere: not in
- * its CPU's queue, not as runnable in its group.
+ * Problem: such a task must not run until its group has budget again. But the kernel ends a
+ * scheduler under which a task waits for 5 s without running, in any queue.
  *
- * Each queue has a timer, which runs while tasks are in it, for the end of the period of the
+ * Method: parked tasks wait in PARK_QUEUES queues of their own, ordered by the time since which
+ * they wait. All tasks under one topmost limit are in the same queue. A parked task is counted
+ * nowhere: not in its CPU's queue, not as runnable in its group.
+ *
+ * Each queue has a timer. While tasks are in the queue, it is set for the end of the period of the
  * group that holds them back. When it fires, it walks the queue, refills budgets, and moves each
- * task whose groups have some into its CPU's queue, with a grant. That queue does not count the
+ * task whose groups have budget into its CPU's queue, with a grant. That queue does not count the
  * task until it runs, because the timer does not hold the CPU's lock. cpu_state.uncounted says that
  * there may be such tasks.
  *
  * No task is parked for longer than half of the bound of a wait (aging.h), 1.25 s. Then it is
- * released for OWED_NS, which its group owes. The reason: the kernel ends a scheduler under which a
- * task waits for 5 s without running, in whichever queue. The task's wait goes on in its CPU's
- * queue, whose aging bounds the rest.
+ * released for OWED_NS, which its group owes. The task's wait goes on in its CPU's queue, whose
+ * aging bounds the rest.
  *
  * A change of affinity, group or class also ends a parked task's wait. The kernel dequeues the task
- * and enqueues it again, and there it is checked anew. A limit that is set or removed fires all
+ * and enqueues it again, and enqueue checks it again. A limit that is set or removed fires all
  * timers.
  *
  * Limits: a pass looks at PARK_LOOKS tasks of a queue and releases PARK_RELEASES at most, and then
- * the timer rests. If more tasks than these wait for other groups' budgets, those behind them wait
+ * the timer rests. If more tasks than that wait for other groups' budgets, those behind them wait
  * with them.
  */
 #ifndef ROOST_PARKING_H
@@ -37,10 +39,11 @@
 /* A task is parked for at most this part of the bound of a wait (aging.h). */
 #define PARK_PARTS    2
 /*
- * For so long after a task came the timer goes on firing although the queue is empty: the task may
- * be on its way. ns
+ * After a task came, the timer goes on firing for this time although the queue is empty: the task
+ * may be on its way. ns
  */
 #define PARK_WATCH_NS 1000000000ULL
+/* How often it then fires. ns */
 #define PARK_LATER_NS 100000000ULL
 
 /*
@@ -140,7 +143,7 @@ static __always_inline void park_waits(struct park_pass *pass, u64 at)
 }
 
 /*
- * The current task stays parked. If all tasks of the queue are of its limit, the pass ends: those
+ * The current task stays parked. If all tasks of the queue have its limit, the pass ends: those
  * behind it came later.
  */
 static __always_inline void park_stays(struct park_pass *pass)
@@ -227,7 +230,7 @@ subprog u32 park_left(s32 cpu, u64 now, struct park_pass *pass nonnull)
 	return 0;
 }
 
-/* The task was dequeued meanwhile, and is checked anew in enqueue. */
+/* The task was dequeued meanwhile, and enqueue checks it again. */
 subprog u32 park_missed(port_task *p trusted, struct park_pass *pass nonnull)
 {
 	struct task_state *ts = task_state_if(p);
@@ -334,7 +337,7 @@ subprog u32 park_ask(u32 queue, u64 now)
 	return 0;
 }
 
-/* Check all parked tasks anew. */
+/* Check all parked tasks again. */
 subprog u32 park_ask_all(u64 now)
 {
 	u32 queue;
@@ -365,7 +368,7 @@ static __always_inline void limit_set(u32 index, u64 period, u64 quota, u64 burs
 		park_ask_all(now);
 }
 
-/* A group is made at an index that was another's. Its tasks look up their limit anew. */
+/* A new group gets an index that another one had. Its tasks look up their limit again. */
 static __always_inline void limit_begins(u32 index, u64 id)
 {
 	struct bandwidth *bw = bandwidth(index);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The port: everything that the policy reads of the world and has the kernel do, and nothing else.
+ * The port: everything that the policy reads from its environment or asks the kernel to do.
  * It is implemented twice: over kfuncs and maps in port.bpf.h and act.bpf.h, and over plain memory
  * in src/native/port.native.h and act.native.h. The policy is the same C. For tests of the compiled
  * BPF, port.test.bpf.h answers placement's reads of the kernel from maps.
@@ -29,7 +29,7 @@
  * The kernel's view of a CPU, which is only read and never claimed:
  *   bool cpu_idle(s32 cpu)		kernel: available_idle_cpu()
  *   u32 cpu_nr_running(s32 cpu)	kernel: rq->nr_running, all classes
- *   u64 cpu_domain(s32 cpu)	a number, not 0; CPUs that the kernel balances have the same
+ *   u64 cpu_domain(s32 cpu)	not 0; the same for CPUs between which the kernel balances
  *   u64 cpu_rt_util(s32 cpu)	use by real-time and deadline tasks and interrupts,
  *				0..CAPACITY_SCALE or a bit more
  *
@@ -51,55 +51,58 @@
  *   bool task_runnable(p), task_sleeps(p), task_is_idle(p), task_exits(p)
  *   port_task *current_task(void), bool in_task(void)	false: in an interrupt
  *   bool enq_placed(u64 enq_flags)	select_cpu was called
- *   void arm_follow(p, ts)	put the task on the arm that the rules say
+ *   void arm_follow(p, ts)	put the task on the arm that the rules give it
  *
  * CPUs:
- *   s32 this_cpu(void), u64 cpu_clock(void)	ns; the same throughout a callback
+ *   s32 this_cpu(void), u64 cpu_clock(void)	ns; the same throughout a callback that
+ *				holds the CPU's rq lock
  *   bool cpu_curr_idle(s32 cpu)	the idle task runs there
- *   bool cpu_taken(s32 cpu)	a task of a higher class runs there. Between two tasks of ours,
- *				when the kernel has put back the one and not yet chosen the other,
- *				the one still counts as running
+ *   bool cpu_taken(s32 cpu)	a task of a higher class runs there. While the kernel switches
+ *				between two tasks of ours, the first still counts as running
  *   bool cpu_is_ours(s32 cpu)	it is online, and runs no task of a higher class; in the local
  *				queue of any other CPU a task would not be found
  *   u32 local_length(s32 cpu)	tasks in the kernel's own queue of the CPU, to run there next
  *   u32 cpu_speed(s32 cpu)	0..CAPACITY_SCALE (kernel: arch_scale_freq_capacity())
  *   void ask_speed(s32 cpu, u32 speed)
  *   void kick_cpu(s32 cpu, u64 flags)
- *   u32 sweep_cgroups(u64 now)	now and then, measure and settle all cgroups
+ *   u32 sweep_cgroups(u64 now)	go on with the sweep of cgroups, if it is due
  *
- * Where a task goes, out of select_cpu and enqueue:
+ * Where a task goes, from select_cpu and enqueue:
  *   void insert_local(p, u64 slice, u64 enq_flags)	next on its CPU
  *   void insert_on(p, s32 cpu, u64 slice, u64 enq_flags)	next on that CPU
  *   void insert_queued(p, u32 queue, u64 slice, u64 key, u64 enq_flags)	into that queue
  *   bool set_slice(p, u64 slice)	of a running task, ns
  *   port_task *queue_head(u32 queue)	NULL: it is empty
- *   for_each_queued (p, queue)	a loop. Its body may once call one of these; false: another CPU
+ *   for_each_queued (p, queue)	a loop. Its body may call one of these, once; false: another CPU
  *				has taken the task by now
  *	bool queued_move_here(p), queued_move_to(p, cpu, enq_flags)	run it there next
  *	bool queued_requeue(p, queue, key)	move it into that queue
  *
- * Timers, one of each kind per CPU, and one per queue of parked tasks. A timer that runs is
- * started anew:
+ * Timers, one of each kind per CPU, and one per queue of parked tasks. Starting a timer that runs
+ * restarts it:
  *   s32 start_slice_timer(s32 cpu, u64 ns), start_delay_timer(s32 cpu, u64 ns)	0, or an error
  *   s32 start_park_timer(u32 queue, u64 ns)
+ *
+ * For tests:
  *   void spin_gap(void)	in a build for tests, a pause between the check of a CPU and the
  *			insertion there
  *
- * The clock, read anew, while a callback's own time (now) stands still:
+ * The clock, read at each call, unlike a callback's own time (now):
  *   u64 clock_ns(void)		ns
  *
  * Memory and counting:
  *   u64 atomic_or(u64 *p, u64 bits), atomic_and(u64 *p, u64 bits)	return the old value;
  *							full barriers
- *   void atomic_add(u64 *p, u64 v)
- *   u64 atomic_swap(u64 *p, u64 v)			returns the old value
+ *   void atomic_add(u64 *p, u64 v)		orders nothing, except on x86
+ *   u64 atomic_fetch_add(u64 *p, u64 v)	returns the old value; a full barrier
+ *   u64 atomic_swap(u64 *p, u64 v)		returns the old value; a full barrier
  *   bool atomic_cas(u64 *p, u64 old, u64 v)	true: *p was old and is now v
  *   void count_for(u32 arm, enum roost_stat s)	for a task on that arm
  *   void count(enum roost_stat s)			for the machine: arm 0
  *   void hist_for(u32 arm, enum roost_hist h, u64 ns)
- *   subprog	marks a function that holds a loop. The verifier checks it as a program of its
- *		own, once for any argument. Its task parameter is marked trusted, its pointers
- *		nonnull
+ *   subprog	marks a function that the verifier checks as a program of its own, once for any
+ *		argument: every function with a loop, and some that are long or often called. Its
+ *		task parameter is marked trusted, its pointers nonnull
  *   from_zero	0, but unknown to the verifier, so that it checks a loop's body once
  *   opaque(x)	hides from the compiler what it knows of x, so that an index stays an index
  *   may_loop	the condition in every loop, for the verifier; true natively
@@ -124,8 +127,8 @@ static __always_inline const struct arm *machine_arm(void)
 }
 
 /*
- * The features of an arm, which are @live. If they are frozen, the verifier knows them at load and
- * drops the code that they switch off.
+ * The features of an arm: @live, those of its current policy. If features are frozen, they are a
+ * constant instead: the verifier knows it at load and drops the code that it switches off.
  */
 static __always_inline u32 features_of(u32 live)
 {

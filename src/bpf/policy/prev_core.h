@@ -5,7 +5,7 @@
  * Problem: wake_affine and the search after it move tasks off their previous core, although it is
  * warm and idle.
  *
- * Method: before anything else, a wakeup keeps the previous CPU if every thread of its core is idle
+ * Method: before wake_affine, a wakeup keeps the previous CPU if every thread of its core is idle
  * or runs nothing but a SCHED_IDLE task.
  *
  * Limits: as in the source, capacity is not tested, a SCHED_IDLE wakee is treated like any other,

@@ -30,7 +30,7 @@
 /* [burst_slice] A task that uses less than this part of a CPU is light: its requests are short. */
 #define LIGHT_UTIL   (CAPACITY_SCALE / 8)
 
-/* [burst_slice] A light task preempts after this part of the minimum slice. */
+/* [burst_slice] A light task may preempt after the minimum slice / this, its least request. */
 #define LIGHT_SHARE  8
 
 /* A task that joined without lag may be this far ahead of the mean by rounding. Virtual ns */
@@ -89,8 +89,8 @@ static __always_inline void policy_take(struct task_state *ts)
 }
 
 /*
- * As above, if it has changed; called at each wakeup and each new request. A frozen policy stays
- * what it was when the task came.
+ * As above, if it has changed; called at each wakeup and each new request. A frozen policy stays as
+ * the task took it at its start.
  */
 static __always_inline void policy_follow(struct task_state *ts)
 {
@@ -153,8 +153,8 @@ static __always_inline void yield_request(struct task_state *ts, u32 features)
 
 /*
  * How long the task may run now while others wait: to the end of its request, but at least the
- * minimum slice. Rounded up: without a minimum, a rest of a virtual ns would mean empty slices
- * again and again.
+ * minimum slice. Rounded up: if the minimum is 0, the last virtual ns of a request would otherwise
+ * give an empty slice each time.
  */
 static __always_inline u64 slice_left(const struct task_state *ts)
 {
@@ -203,8 +203,8 @@ static __always_inline u64 clock_behind(const struct cpu_state *cs, const struct
 /*
  * What the task owes shrinks while it sleeps, at the speed of the mean of the queue that it joins.
  * The kernel instead keeps it in its queue until the mean has caught up (delayed dequeue). If debts
- * shrank faster, sleepers that use the whole CPU would owe nothing whenever they come back. The
- * mean would stand still, and tasks behind it would wait for good. Virtual ns, at most the debt.
+ * shrank faster, sleepers that use the whole CPU would owe nothing whenever they come back. Then
+ * the mean would not advance, and tasks behind it would wait forever. Virtual ns, at most the debt.
  */
 static __always_inline s64 decayed_lag(const struct task_state *ts, u64 weight, u64 now)
 {
@@ -241,7 +241,11 @@ static __always_inline void queue_join(s32 cpu, struct task_state *ts, u64 now)
 	}
 	if (ahead)
 		atomic_add(&cs->avg_vruntime, ahead * ts->weight / (weight + ts->weight));
-	atomic_add(&cs->weight, ts->weight);
+	/*
+	 * A full barrier: the CPU's timer is looked at next. Either it is seen to be started, or it
+	 * sees this weight as it fires.
+	 */
+	atomic_fetch_add(&cs->weight, ts->weight);
 	util_est_join(cs, ts);
 	ts->on_rq = cpu + 1;
 	ts->on_rq_weight = ts->weight;
@@ -361,8 +365,8 @@ enum preempt {
 };
 
 /*
- * How long a running task is protected from @ts: the minimum slice. [burst_slice] A light task
- * preempts sooner. Tasks that would only take turns do not.
+ * How long a running task is protected from @ts: the minimum slice. [burst_slice] A light task may
+ * preempt sooner. Other tasks may not, because they would only take turns.
  */
 static __always_inline u64 protected_ns(const struct task_state *ts, u32 features)
 {
@@ -372,11 +376,11 @@ static __always_inline u64 protected_ns(const struct task_state *ts, u32 feature
 }
 
 /*
- * May the task that just joined preempt the running one? A SCHED_IDLE task always gives way; batch
- * and SCHED_IDLE tasks never preempt. Otherwise the earlier deadline wins. A task that is owed time
- * also wins against one that is ahead of the mean, which the kernel would not find eligible. The
- * running task is protected for a while; then the earlier deadline ends its slice. The queue is
- * ordered by deadline, so a task that is merely owed time keeps waiting.
+ * May the task that just joined preempt the running one? A running SCHED_IDLE task gives way to any
+ * other. Apart from that, batch and SCHED_IDLE tasks never preempt, and the earlier deadline wins.
+ * A task that is owed time also wins against one that is ahead of the mean, which the kernel would
+ * not find eligible. The running task is protected for a while; then the earlier deadline ends its
+ * slice. The queue is ordered by deadline, so a task that is merely owed time keeps waiting.
  */
 static __always_inline enum preempt preempts(struct cpu_state *cs, const struct task_state *ts,
 					     u32 features, u64 now)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A task joins a queue, runs, is charged, stops. The accounting depends on what the task's state
- * holds (on_rq, started), not on the order of callbacks. A task that exits or cannot migrate may
- * skip enqueue, bypass mode skips all callbacks, and an extra callback changes nothing.
+ * holds (on_rq, started), not on the order of callbacks: a task that select_cpu inserts skips
+ * enqueue, and bypass mode skips select_cpu, enqueue and dispatch. An extra callback changes
+ * nothing.
  */
 #ifndef ROOST_RUN_H
 #define ROOST_RUN_H
@@ -109,7 +110,7 @@ static __always_inline void run_fold(struct task_state *ts, u64 now)
 	if ((s64)(now - ts->folded_at) < (s64)PERIOD_NS)
 		return;
 	if (ts->runnable_since) {
-		ts->runnable_sum += now - ts->runnable_since;
+		ts->runnable_sum += waited_since(ts->runnable_since, now);
 		ts->runnable_since = now;
 	}
 	task_fold(ts, now);
@@ -198,7 +199,7 @@ static __always_inline void task_stops(port_task *p, struct task_state *ts, bool
 	if (runnable)
 		wait_begins(ts, now);
 	if (!runnable) {
-		ts->runnable_sum += now - ts->runnable_since;
+		ts->runnable_sum += waited_since(ts->runnable_since, now);
 		ts->runnable_since = 0;
 		cgroup_leave(ts);
 		queue_settle(ts, now);

@@ -7,9 +7,9 @@
 #include "run.h"
 
 /*
- * Fill in the facts about the waker and return its state; NULL for the idle task. In an interrupt
- * the waker is the interrupted task, as in the kernel. Only the test for a per-CPU kthread requires
- * task context, as there. A task of another class has state too.
+ * Fill in the facts about the waker and return its state; NULL: it is the idle task, or has none.
+ * In an interrupt the waker is the interrupted task, as in the kernel. Only the test for a per-CPU
+ * kthread requires task context, also as in the kernel. A task of another class has state too.
  */
 static __always_inline struct task_state *gather_waker(struct wakeup *w, u64 wake_flags)
 {

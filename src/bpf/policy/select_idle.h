@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The rungs of the kernel's select_idle_sibling(): each answers with an idle CPU near the target,
- * or NO_CPU. Their order is in ladder.h.
+ * The rungs of the kernel's select_idle_sibling(). Each answers with an idle CPU near the target,
+ * or NO_CPU; only sis_kthread() answers with a busy one. Their order is in ladder.h.
  */
 #ifndef ROOST_SELECT_IDLE_H
 #define ROOST_SELECT_IDLE_H
@@ -10,6 +10,7 @@
 #include "recent_core.h"
 #include "sync_core.h"
 
+/* Sums of an LLC that are older than this do not count. ns */
 #define STALE_SUM_NS 20000000ULL
 
 static __always_inline bool has_idle_core(s32 cpu)
@@ -48,6 +49,12 @@ static __always_inline bool core_whole(const struct wakeup *w, s32 cpu)
 	return set_has(SET_IDLE_CORE, f->llc, f->pos) && core_nobodys(w, cpu);
 }
 
+/* Of a core's threads, one that is there is looked at: the first, or if it is away, any. */
+static __always_inline bool stands_for_core(s32 cpu)
+{
+	return first_thread(cpu) == cpu || cpu_away(first_thread(cpu));
+}
+
 /* A wholly idle core of @llc is vacant and [claim] unclaimed. */
 subprog bool llc_has_vacant_core(u32 llc, const struct wakeup *w nonnull)
 {
@@ -60,7 +67,7 @@ subprog bool llc_has_vacant_core(u32 llc, const struct wakeup *w nonnull)
 		for (; word && may_loop; word &= word - 1) {
 			s32 cpu = llc_cpu(f->first + i * WORD_BITS + lowest_bit(word));
 
-			if (first_thread(cpu) == cpu && core_vacant(cpu, w->now, w->vacant_ns) &&
+			if (stands_for_core(cpu) && core_vacant(cpu, w->now, w->vacant_ns) &&
 			    core_nobodys(w, cpu))
 				return true;
 		}
@@ -91,14 +98,18 @@ static __always_inline bool core_to_be_had(const struct wakeup *w, s32 cpu)
 }
 
 /*
- * The set is tested first, because most CPUs are not in it. It also holds CPUs that run only a
- * SCHED_IDLE task.
+ * @cpu is free for the task. The set is tested first, because most CPUs are not in it. It also
+ * holds CPUs that run only a SCHED_IDLE task.
  */
 static __always_inline bool marked_free(const struct wakeup *w, s32 cpu)
 {
 	return cpu_marked(cpu) && cpu_free(cpu, w->sched_idle);
 }
 
+/*
+ * @cpu, if it is free, fits, [core_first] is not passed over, and [claim] has been claimed; else
+ * NO_CPU.
+ */
 static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
 {
 	if (!marked_free(w, cpu) || !asym_fits(w, cpu))
@@ -122,8 +133,8 @@ static __always_inline bool prev_usable(const struct wakeup *w, s32 target)
 }
 
 /*
- * The waker is a per-CPU kthread that woke the task on this CPU and is about to sleep: queue behind
- * it. The kernel does this for a kworker that completes I/O.
+ * The waker is a per-CPU kthread of this CPU, where the task ran last, and is about to sleep: queue
+ * behind it. The kernel does this for a kworker that completes I/O.
  */
 static __always_inline s32 sis_kthread(const struct wakeup *w)
 {
@@ -151,6 +162,7 @@ static __always_inline s32 sis_smt(port_task *p, const struct wakeup *w, s32 tar
 	return share_cache(w->last_cpu, target) ? free_sibling(p, w, w->last_cpu) : NO_CPU;
 }
 
+/* The position after @cpu's in its LLC; 0 after the last one. */
 static __always_inline u32 after(s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
@@ -174,8 +186,8 @@ static __always_inline u32 sis_budget(const struct wakeup *w, s32 target)
 
 /*
  * [avg_idle_scan] How many CPUs of @llc a scan may visit. Userspace computes this from the LLC's
- * idle periods, at least four, so that each scan does search (src/model/idle.rs). MAX_CPUS, no
- * bound: the value is not less than @budget or the whole LLC, or is missing or too old.
+ * idle periods, at least four, so that each scan does search (src/model/idle.rs). MAX_CPUS means no
+ * bound: the value is not less than @budget or the whole LLC, is missing, or is too old.
  */
 subprog u32 scan_worth(u32 llc, u32 budget, u32 arm)
 {

@@ -37,8 +37,8 @@ static __always_inline u64 decayed(u64 avg, u64 ns)
 	u64 periods, part;
 
 	/*
-	 * Another CPU's clock may be a little ahead: @ns is at least 0. No branch, because 6.18's
-	 * verifier would follow both ways each time.
+	 * Another CPU's clock may be a little ahead: a negative @ns counts as 0. No branch, because
+	 * 6.18's verifier would follow both ways each time.
 	 */
 	ns &= ~(u64)((s64)ns >> 63);
 	opaque(ns);
@@ -122,8 +122,8 @@ static __always_inline u64 cpu_util(s32 cpu, u64 now)
 
 	if ((s64)ns < (s64)PERIOD_NS)
 		return cs->util_avg;
-	if (cs->curr_pid && (s64)(now - cs->curr_start) > 0)
-		busy += at_full_speed(cs, now - cs->curr_start < ns ? now - cs->curr_start : ns);
+	if (cs->curr_pid && (s64)(now - cs->charged_at) > 0)
+		busy += at_full_speed(cs, now - cs->charged_at < ns ? now - cs->charged_at : ns);
 	return folded(cs->util_avg, (busy < ns ? busy : ns) * CAPACITY_SCALE, ns);
 }
 
@@ -151,7 +151,8 @@ static __always_inline void task_fold(struct task_state *ts, u64 now)
 
 /*
  * Load of a task that sleeps or has just woken (kernel: task_h_load() after
- * sync_entity_load_avg()).
+ * sync_entity_load_avg()). That of a running waker is a little low: what it ran since its last fold
+ * is missing.
  */
 static __always_inline u64 task_load(struct task_state *ts, u64 now)
 {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Slices end on time, by one timer per CPU like the kernel's hrtick. A slice that only a tick ends
- * lasts up to a tick longer (4 ms at 250 Hz).
+ * Slices end on time.
  *
- * A timer is started when a task has to wait, unless it already fires in time. It is never
- * cancelled. When it fires, the slice is over, or it starts itself for the rest, or no task waits
- * any more. So it is started about once per slice, not once per context switch.
- * docs/explanation/experiments.md has the measurements behind this choice.
+ * Problem: a slice that only a tick ends lasts up to a tick longer (4 ms at 250 Hz).
+ *
+ * Method: one timer per CPU, like the kernel's hrtick. It is started when a task has to wait,
+ * unless it already fires in time. It is never cancelled. When it fires, the slice is over, or it
+ * starts itself for the rest, or no task waits any more. So it is started about once per slice, not
+ * once per context switch. docs/explanation/experiments.md has the measurements behind this choice.
+ *
+ * Limits: without timers (PREEMPT_RT) slices end at a tick.
  */
 #ifndef ROOST_SLICE_TIMER_H
 #define ROOST_SLICE_TIMER_H

@@ -40,14 +40,15 @@ struct idle_time {
 };
 
 /*
- * One CPU's run queue, its running task and its signals. Written by callbacks that hold the CPU's
- * rq lock, except for the fields marked "atomic", which thieves and wakers change too.
+ * One CPU's run queue, its running task and its signals. Callbacks that hold the CPU's rq lock
+ * write it. Thieves, wakers and timers on any CPU also change the fields marked "atomic". Other
+ * CPUs also store to help_for, old_waits and core_mask.
  */
 struct cpu_state {
 	/* the queue: running and waiting tasks (queue.h) */
 	u64 avg_vruntime; /* weighted mean of their virtual run times, ns at NICE0_WEIGHT; atomic */
 	u64 weight;	  /* sum of their weights; atomic */
-	/* what avg_vruntime has not moved yet for want of a whole ns, times weight (queue.h) */
+	/* the rest of avg_vruntime's last move, less than a ns, times weight (mean_moves()) */
 	u64 mean_rest;
 	/* how far running has moved the mean, virtual ns; compared within the LLC (balance.h) */
 	u64 progress;
@@ -57,19 +58,19 @@ struct cpu_state {
 	u32 curr_pid;
 	u32 curr_weight;
 	u64 curr_deadline;   /* virtual */
-	u64 curr_vruntime;   /* virtual run time when it started to run */
-	u64 curr_start;	     /* ns */
+	u64 curr_vruntime;   /* virtual run time at curr_start */
+	u64 curr_start;	     /* ns: when it began to run, or dispatch last kept it */
 	u64 curr_slice;	     /* ns it may run while others wait */
 	u64 charged_at;	     /* ns: when the running task was last charged, or began */
 	u32 curr_sched_idle; /* policy SCHED_IDLE, or a group with cpu.idle */
 	u32 idle_marked;     /* our bit in the LLC's idle set is set */
-	/* ns: when a wakeup chose this idle CPU for a task still to come; 0: none; atomic */
+	/* ns: when a wakeup claimed this idle CPU for its task (claim.h); 0: none; atomic */
 	u64 claim;
 	/* the same for the core, kept in the state of its first thread; atomic */
 	u64 core_claim;
 	u64 placed_started; /* ns: when a task that was placed here as idle last began to run */
 	u64 busy_since;	    /* ns: when it last stopped being idle */
-	/* ns: when a task was last sent away from the core; kept as core_claim; atomic */
+	/* ns: when a task was last sent away from the core; kept like core_claim; atomic */
 	u64 spread_at;
 
 	/* signals (signal.h) */
@@ -89,7 +90,7 @@ struct cpu_state {
 
 	/* 1 + the CPU whose queue this CPU was kicked to help; 0: none */
 	u32 help_for;
-	/* the other LLC whose queues its tick last looked after */
+	/* the LLC in which its tick last looked for abandoned queues */
 	u32 rescue_llc;
 	u32 balance_llc;		    /* the other LLC whose queues its tick last compared */
 	struct idle_time idle_wakeup;	    /* ended by wakeups only */
@@ -103,7 +104,7 @@ struct cpu_state {
 	u64 slice_cap;	   /* ns: no task runs longer while others wait; 0: no cap */
 	u32 young;	   /* which of its two queues is the young one: 0, 1 */
 	u32 old_waits;	   /* the old one may hold tasks */
-	/* not 0: the old one is late. So many of its tasks run per earliest deadline */
+	/* not 0: the old one is late, and this many of its tasks run per earliest deadline */
 	u32 late;
 	u32 yielded_to;	  /* pid of a task in its queue to which another has yielded; 0: none */
 	u32 late_turns;	  /* how many of these are left, before the earliest deadline runs once */
@@ -111,9 +112,10 @@ struct cpu_state {
 	u64 serve_until;  /* ns: when assigned_cpu lapses */
 	u32 assigned_cpu; /* 1 + the CPU whose queue this CPU is to serve next; 0: none */
 	u32 assigned_balances; /* 1: assigned_cpu is for balance; 0: for a rescue */
-	u32 cpuperf;	       /* the last speed request, 0..CAPACITY_SCALE */
-	u64 timer_at;	       /* ns: when the slice timer fires; 0: it is not started; atomic */
-	u64 delay_timer_at;    /* the same for the delay timer */
+	u32 serve_turns;    /* how many tasks of that queue are left before one of its own runs */
+	u32 cpuperf;	    /* the last speed request, 0..CAPACITY_SCALE */
+	u64 timer_at;	    /* ns: when the slice timer fires; 0: it is not started; atomic */
+	u64 delay_timer_at; /* the same for the delay timer */
 	/* 1: its queues may hold tasks that were parked, uncounted (parking.h); atomic */
 	u64 uncounted;
 	u32 budgeted; /* 1: a cgroup limits the running task's time (bandwidth.h) */
@@ -203,14 +205,14 @@ struct task_state {
 	s32 load_cpu;	    /* 1 + the CPU whose load_avg holds its load; 0: none */
 
 	/* placement */
-	u64 idle_at;   /* ns: a time before idle_cpu was checked */
+	u64 idle_at;   /* ns: a time before idle_cpu was checked; the stamp of a claim there */
 	u64 idle_seen; /* that CPU's placed_started, after the check */
 	/* 1 + the CPU on which it was placed as idle and has not run yet; 0: none */
 	s32 idle_cpu;
 	s32 recent_cpu; /* 1 + the recently used CPU (kernel: recent_used_cpu); 0: none */
 	/* ns: when it moves to delay_cpu unless it has run by then; 0: no delay; atomic */
 	u64 delay_at;
-	u64 delay_began; /* ns: when it was placed there */
+	u64 delay_began; /* ns: when the delay began */
 	/* 1: a delayed move or smt_spread put it on another CPU, where it has not run yet */
 	u8 pushed;
 	s32 delay_cpu; /* 1 + the CPU to which it moves */
@@ -262,7 +264,7 @@ struct bandwidth {
 	u64 runtime;	/* signed: what is left of the quota; below 0: owed; atomic */
 	u64 period_end; /* atomic */
 	u64 parked;	/* parked tasks whose nearest limit this is; atomic */
-	/* when a task was first parked for it, or the last count; 0: it has budget; atomic */
+	/* when a task was first parked, or throttled_ns last grew; 0: it has budget; atomic */
 	u64 throttled_since;
 	/*
 	 * The nearest group with a limit, from this one upwards; 0: none. Plus MAX_CGROUPS times

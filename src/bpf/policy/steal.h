@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Stealing: a CPU without work looks for a queue that has waiters, in its LLC, then in the node,
- * then in the machine. CPUs with waiters that others may run are in a set, kept like the idle ones
- * (idle_scan.h).
+ * Stealing.
  *
- * A queue in the set may give nothing: its tasks are pinned, or gone. The thief then tries the next
- * one, at most STEAL_TRIES in all, and removes an empty queue from the set. A task that arrives
- * there at that moment is not lost: its own CPU serves it, and that CPU's tick adds the queue
- * again.
+ * Problem: tasks wait in the queue of one CPU while another has nothing to run.
+ *
+ * Method: a CPU without work looks for a queue that has waiters, in its LLC, then in the node, then
+ * in the machine. CPUs with waiters that others may run are in a set, kept like the set of
+ * idle CPUs (cpu_set.h).
+ *
+ * Limits: a queue in the set may give nothing: its tasks are pinned, or gone. The thief then tries
+ * the next one, at most STEAL_TRIES in all, and removes an empty queue from the set. A task that
+ * arrives there at that moment is not lost: its own CPU serves it, and that CPU's tick adds the
+ * queue again.
  *
  * A task that ran within the last migration_cost has a warm cache where it is: its queue is
  * skipped. The tick or slice timer of its CPU calls for help once it has waited.
@@ -210,8 +214,8 @@ static __always_inline bool steal_level(s32 cpu, enum steal_level level, struct 
 
 /*
  * Give @cpu, which has nothing to run, a waiting task of another CPU: of the LLC, the node, the
- * machine. @asked: a CPU whose task has waited too long has called for help; then there is no time
- * budget.
+ * machine. @asked: a CPU whose task has waited too long has called for help; then time does not
+ * limit the search.
  */
 static __always_inline bool steal(s32 cpu, u64 now, bool asked)
 {
@@ -257,44 +261,6 @@ subprog s32 idle_helper(port_task *p trusted, s32 cpu, u64 now)
 	if (helper != NO_CPU || machine_facts()->nr_nodes == 1)
 		return helper;
 	return scan_llcs(p, &s, 0, machine_facts()->nr_llcs, f->llc);
-}
-
-/* ---- a busy CPU serves another's queue ---- */
-
-/* An assignment that is not carried out within this lapses. ns */
-#define SERVE_NS 5000000ULL
-
-/*
- * Have @cpu, which runs a task, take one from @victim's queue next. All CPUs of an LLC see the same
- * queue, so only one at a time gets it. False: another has it, or @cpu has a queue to serve
- * already.
- */
-static __always_inline bool assign_queue(s32 cpu, s32 victim, bool balances, u64 now)
-{
-	struct cpu_state *cs = cpu_state(cpu);
-	u64 *at = &cpu_state(victim)->served_at, last = *at;
-
-	if (cs->assigned_cpu && before(now, cs->serve_until))
-		return false;
-	/* Signed: the clocks of two CPUs differ a little. */
-	if ((s64)(now - last) < (s64)SERVE_NS || !atomic_cas(at, last, now))
-		return false;
-	cs->assigned_cpu = victim + 1;
-	cs->serve_until = now + SERVE_NS;
-	cs->assigned_balances = balances;
-	return true;
-}
-
-/*
- * The queue that was assigned to @cs; NO_CPU if that has lapsed. Called when assigned_cpu is set,
- * which it clears.
- */
-static __always_inline s32 assigned_queue(struct cpu_state *cs, u64 now)
-{
-	s32 victim = cs->assigned_cpu - 1;
-
-	cs->assigned_cpu = 0;
-	return before(now, cs->serve_until) ? victim : NO_CPU;
 }
 
 #endif /* ROOST_STEAL_H */

@@ -8,9 +8,9 @@
  * Method: the target counts as idle only on a sync wakeup, and only if every thread of its core is
  * idle or runs nothing but a SCHED_IDLE task. Otherwise the search goes on.
  *
- * Limits: the waker's CPU is idle only in an interrupt, and an idle previous CPU is tried before it
- * (prev_core) or right after it. So this mostly means: not the target. The search starts after the
- * target and comes to it last.
+ * Limits: the waker's CPU is idle only in an interrupt. An idle previous CPU is tried as well,
+ * before the target (prev_core) or right after it. So in most cases the feature only means that an
+ * idle target is passed over. The search starts after the target and comes to it last.
  */
 #ifndef ROOST_SYNC_CORE_H
 #define ROOST_SYNC_CORE_H

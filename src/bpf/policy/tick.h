@@ -8,6 +8,7 @@
 
 #include "balance.h"
 #include "run.h"
+#include "serve.h"
 #include "smt_spread.h"
 
 #define LLC_SUM_NS 4000000ULL
@@ -77,127 +78,6 @@ static __always_inline void tick_llc(s32 cpu, u64 now)
 		llc_sum(llc, now);
 }
 
-/*
- * One of the first tasks of @queue may run on @cpu. Checks as many as take_among() does, because
- * pinned tasks may stay in front for long.
- */
-subprog bool offers_among(u32 queue, s32 cpu)
-{
-	port_task *p;
-	bool offers = false;
-	u32 looks = 0;
-
-	for_each_queued(p, queue)
-	{
-		offers = !task_pinned(p) && task_allowed(p, cpu);
-		if (offers || ++looks == QUEUE_LOOKS_MAX)
-			break;
-	}
-	return offers;
-}
-
-static __always_inline bool queue_offers(s32 victim, s32 cpu)
-{
-	return offers_among(young_queue(victim), cpu) ||
-	       (cpu_state(victim)->old_waits && offers_among(old_queue(victim), cpu));
-}
-
-/*
- * Have @cpu, which runs a task, take one from @victim's queue next. If none there may run on @cpu,
- * the queue still counts as served for a while, so that others search further.
- */
-subprog u32 serve_from(s32 cpu, s32 victim, bool balances, u64 now)
-{
-	if (!assign_queue(cpu, victim, balances, now))
-		return 0;
-	if (queue_offers(victim, cpu))
-		kick_cpu(cpu, KICK_PREEMPT);
-	else
-		cpu_state(cpu)->assigned_cpu = 0;
-	return 0;
-}
-
-/*
- * A task of a higher class occupies @cpu, which has not dispatched for long. No CPU has served its
- * queue lately.
- */
-static __always_inline bool abandoned(s32 cpu, u64 now)
-{
-	struct cpu_state *cs = cpu_state(cpu);
-
-	return !cs->curr_pid && (s64)(now - cs->dispatched_at) >= (s64)machine_arm()->rescue_ns &&
-	       (s64)(now - cs->served_at) >= (s64)SERVE_NS && cpu_taken(cpu);
-}
-
-/* Of two CPUs whose queues are abandoned, the one that has not been served for longer. */
-static __always_inline s32 longer_abandoned(s32 best, s32 cpu)
-{
-	if (best != NO_CPU && !before(cpu_state(cpu)->served_at, cpu_state(best)->served_at))
-		return best;
-	return cpu;
-}
-
-/*
- * A CPU of @llc whose queue is abandoned; NO_CPU if there is none. All are checked, because the
- * first may never hold a task that may run on @cpu.
- */
-subprog s32 abandoned_queue(s32 cpu, u32 llc, u64 now)
-{
-	const volatile struct llc_facts *f = llc_facts(llc);
-	u32 nr_words = f->nr_words, i;
-	s32 best = NO_CPU;
-
-	for_below (i, nr_words, CPU_WORDS) {
-		u64 word = *set_word(SET_WAITING, llc, i * WORD_BITS);
-
-		for (; word && may_loop; word &= word - 1) {
-			s32 other = llc_cpu(f->first + i * WORD_BITS + lowest_bit(word));
-
-			if (other != cpu && abandoned(other, now) && same_domain(other, cpu))
-				best = longer_abandoned(best, other);
-		}
-	}
-	return best;
-}
-
-/*
- * As above, in one other LLC, the next that has waiters: real-time tasks may occupy all CPUs of a
- * small LLC. Each tick checks another LLC.
- */
-subprog s32 abandoned_elsewhere(s32 cpu, u64 now)
-{
-	struct cpu_state *cs = cpu_state(cpu);
-	s32 llc = next_llc_around(SET_WAITING, cs->rescue_llc + 1);
-
-	if (llc == NO_CPU)
-		return NO_CPU;
-	cs->rescue_llc = llc;
-	return abandoned_queue(cpu, llc, now);
-}
-
-/*
- * How often the CPUs of an LLC together look for abandoned queues. Each look reads what others
- * write. ns
- */
-#define RESCUE_LOOK_NS 1000000ULL
-
-/* Serve an abandoned queue from here, instead of the task that runs here now. */
-subprog u32 tick_rescue(s32 cpu, u64 now)
-{
-	u32 llc = cpu_facts(cpu)->llc;
-	u64 *at = &llc_state(llc)->rescue_at, last = *at;
-	s32 victim;
-
-	if ((s64)(now - last) < (s64)RESCUE_LOOK_NS || !atomic_cas(at, last, now))
-		return 0;
-	victim = abandoned_queue(cpu, llc, now);
-	if (victim == NO_CPU && machine_facts()->nr_llcs > 1)
-		victim = abandoned_elsewhere(cpu, now);
-	if (victim != NO_CPU)
-		serve_from(cpu, victim, false, now);
-	return 0;
-}
-
 /* Every BALANCE_NS: fetch a task from a queue that is worse off. */
 subprog u32 tick_balance(s32 cpu, u64 now)
 {
@@ -244,7 +124,7 @@ static __always_inline void tick_spread(port_task *p, struct cpu_state *cs, stru
 		return;
 	/*
 	 * One order at a time: the task may not have come to dispatch yet. Without ENQ_IMMED it
-	 * could get stuck behind another task there.
+	 * could get stuck behind another task on the new core.
 	 */
 	if (ts->idle_cpu || !ENQ_IMMED)
 		return;

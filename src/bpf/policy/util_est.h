@@ -53,8 +53,9 @@ static __always_inline void util_est_sleep(struct task_state *ts, s32 cpu)
 }
 
 /*
- * As a part of the biggest CPU, 0..CAPACITY_SCALE (kernel: task_util_est()). If the task has slept,
- * its estimate is no less than its utilisation, decayed or not; otherwise it has none.
+ * As a part of the biggest CPU, 0..CAPACITY_SCALE (kernel: task_util_est()). util_avg need not be
+ * decayed first: after a sleep the estimate is no less than it. A task that never slept has no
+ * estimate.
  */
 static __always_inline u64 task_util_est(const struct task_state *ts)
 {

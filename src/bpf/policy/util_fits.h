@@ -9,8 +9,8 @@
  * the CPU's runnable tasks and of the task must not add up to more than its capacity. The estimates
  * are those of util_est.h.
  *
- * Limits: not for forks, the wakee of a per-CPU kthread, the sibling, or the search. The task waits
- * behind the running one, while another CPU may be idle.
+ * Limits: only rungs 1, 2 and 4 of the ladder use it, and no fork. The task waits behind the
+ * running one, while another CPU may be idle.
  */
 #ifndef ROOST_UTIL_FITS_H
 #define ROOST_UTIL_FITS_H

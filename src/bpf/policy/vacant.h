@@ -4,8 +4,8 @@
  *
  * Problem: tasks that wait for each other, at a barrier or for a step of a build, sleep and wake
  * together. The first to wake sees the cores of those that still sleep as idle. If it moves to one
- * of them, that core's task finds it busy and moves on. So all move at each step, and end up
- * unevenly spread over the LLCs.
+ * of them, the task that slept there finds its core busy and moves too. So all move at each step,
+ * and end up unevenly spread over the LLCs.
  *
  * Method: a core is vacant when it has been idle for twice as long as the task slept. For a task
  * that is sent away while it runs: for as long as its CPU has been busy. The task that left that

@@ -39,7 +39,10 @@ static __always_inline void record_wakee(struct task_state *waker, const struct 
 	}
 }
 
-/* A waker with more wakees than its LLC has CPUs: do not pull them all to it. */
+/*
+ * Waker and wakee belong to a group of tasks that is larger than the LLC: do not pull all of them
+ * there.
+ */
 static __always_inline bool wake_wide(struct task_state *ts, struct task_state *waker,
 				      const struct wakeup *w)
 {
@@ -56,8 +59,8 @@ static __always_inline bool wake_wide(struct task_state *ts, struct task_state *
 }
 
 /*
- * The waker's CPU if its load with the task, in proportion to capacity, is lower; else the previous
- * CPU.
+ * The waker's CPU if its load with the task is lower than the previous CPU's without it, in
+ * proportion to capacity; else the previous CPU.
  */
 static __always_inline s32 wake_affine_weight(struct task_state *ts, struct task_state *waker,
 					      const struct wakeup *w)
@@ -86,7 +89,7 @@ static __always_inline s32 wake_affine_weight(struct task_state *ts, struct task
  * 1. Woken from an interrupt on an idle CPU that shares the cache: the previous CPU if idle, else
  *    this one.
  * 2. The waker runs alone and is about to sleep: this CPU.
- * 3. [prev_idle] The previous CPU is idle, in whatever LLC: the previous one.
+ * 3. [prev_idle] The previous CPU is idle, in any LLC: the previous one.
  * 4. Otherwise by load.
  * [claim] An idle CPU that another wakeup has claimed does not count as idle.
  */
@@ -125,8 +128,8 @@ static __always_inline s32 wake_target(struct task_state *ts, struct task_state 
 {
 	if (w->prev == NO_CPU) {
 		/*
-		 * The previous CPU is not allowed. The kernel may choose it, and falls back
-		 * afterwards.
+		 * The previous CPU is not allowed. The kernel may choose it all the same, and
+		 * corrects that afterwards (select_fallback_rq()).
 		 */
 		count_for(w->arm, STAT_wa_same);
 		return w->this_allowed ? w->this_cpu : w->last_cpu;

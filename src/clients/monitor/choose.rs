@@ -9,7 +9,7 @@ use crate::wire::stats::{HISTS, ROWS};
 
 /// Lines that PgUp and PgDn move by.
 pub const PAGE: isize = 10;
-/// More than any list is long.
+/// More lines than any list has.
 pub const ALL: isize = 1 << 20;
 
 /// The selection of each view.
@@ -28,8 +28,8 @@ pub struct Chosen {
     pub line: usize,
 }
 
-/// Position of a CPU in the picture of the machine. In a picture of LLCs or nodes, one CPU stands
-/// for all of its LLC or node.
+/// Position of a CPU in the picture of the machine. In a picture of LLCs or nodes, one CPU
+/// represents its LLC or node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     pub line: usize,

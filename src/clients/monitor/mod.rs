@@ -6,8 +6,8 @@
 //! - `state`: turns samples into what is shown, and keys into actions. `choose` moves the
 //!   selection.
 //! - `draw`: makes a picture of a state.
-//! - `live`: has the terminal, the clock and the sockets, in threads that wait at channels. The
-//!   other modules know none of these.
+//! - `feed` has the sockets, `screen` the terminal, `live` the loop and the clock, in threads that
+//!   wait at channels. The other modules know none of these.
 //!
 //! The BPF half and the daemon do not know the monitor: it is a client like any other. A build may
 //! leave it out (cargo feature `monitor`).

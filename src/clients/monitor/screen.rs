@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Takes over the terminal and restores it, however the program ends, except by SIGKILL.
+//! Takes over the terminal and restores it, also after a panic and after the signals
+//! that the program catches.
 
 use anyhow::{Context, Result};
 use ratatui::Terminal;

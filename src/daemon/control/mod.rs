@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The control socket: arms and rules of the running scheduler. They are kept in this process, and
 //! given to the loaded scheduler and to each one loaded after a restart. Each request is carried
-//! out whole or not at all. Changes of requests that arrived together are published together.
+//! out whole or refused. Changes of requests that arrived together are published together. If that
+//! fails, the clients get an error, but the changes are kept and published at a later look.
 
 mod live;
 mod sampling;

@@ -107,8 +107,8 @@ impl Control {
         self.lock().sampled = Sampled::default();
     }
 
-    /// Called repeatedly: reads frequencies by `read`, if an arm wants them, and publishes them and
-    /// which are low.
+    /// Called repeatedly. If an arm wants frequencies, reads them by `read` and publishes them, and
+    /// the thresholds if these were learnt again. Errors: the thresholds cannot be published.
     pub fn sample(&self, read: impl FnOnce(&FreqFiles) -> Vec<Option<u32>>) -> Result<()> {
         let state = self.lock();
         if state.live.is_none() || !state.wants_frequencies() {
@@ -194,7 +194,7 @@ impl State {
         self.flush()
     }
 
-    /// Other thresholds than those of the last image are to be published.
+    /// Has the thresholds published if they differ from those of the last image.
     fn compare_thresholds(&mut self) {
         if self.thresholds == rows(&self.image()) {
             return;

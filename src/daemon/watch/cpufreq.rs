@@ -62,7 +62,8 @@ impl Watch {
         self.look_at_rankings();
     }
 
-    /// True if cpufreq's driver changed, came or went.
+    /// True if cpufreq's driver changed, came or went, or if its files have changed since and still
+    /// settle.
     pub(super) fn look_at_driver(&mut self, now: Duration) -> bool {
         let driver = machine::driver(&self.host, &self.online);
         if driver == self.cpufreq.driver {
@@ -156,6 +157,7 @@ impl Watch {
         self.control.set_frequencies(frequencies);
     }
 
+    /// True if other capacities were published, or could not be.
     pub(super) fn look_at_limits(&mut self, now: Duration) -> bool {
         let capacities = self.cpufreq.capacity.now(&self.host);
         self.cpufreq.settled.look(capacities);

@@ -14,7 +14,8 @@ impl Kernel {
         self.masks.len() - 1
     }
 
-    /// Restricts the task to a registered mask, or to every CPU if all of the mask's are offline.
+    /// Restricts the task to a registered mask. If all CPUs of the mask are offline, the task may
+    /// use every CPU.
     pub fn set_affinity(&mut self, task: TaskId, mask: usize) {
         let within = |mask: usize, cpu: usize| self.masks[mask][cpu / 64] >> (cpu % 64) & 1 != 0;
         let some = (0..self.world.nr_cpus()).any(|cpu| self.online(cpu) && within(mask, cpu));

@@ -17,7 +17,7 @@ enum How {
     Loses,
     /// Tasks are placed on a CPU that they may not use.
     Strays,
-    /// An idle CPU is not told of new tasks.
+    /// An idle CPU is not called for new tasks.
     Deaf,
     /// A CPU that searched is idle to wakers, but not to the search.
     Unlists,

@@ -51,7 +51,7 @@ impl Ext {
         stamp != 0 && now.saturating_sub(stamp) <= limit
     }
 
-    /// Every claim that stands belongs to a task that has been placed and has not run yet. The task
+    /// Every valid claim belongs to a task that has been placed and has not run yet. The task
     /// goes to that CPU or, with core_claim, to its core.
     fn claims(&self, now: u64, tasks: &[Task]) -> Result<(), String> {
         let world = self.kernel.world();

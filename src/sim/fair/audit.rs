@@ -95,7 +95,7 @@ impl Belief for Fair {
         true
     }
 
-    /// Not comparable as ns: the task is placed anew whenever it stops.
+    /// Not comparable as ns: the task is placed again whenever it stops.
     fn vruntime(&self, task: TaskId) -> (u64, bool) {
         (self.entities[task].vruntime as u64, false)
     }

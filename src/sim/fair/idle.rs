@@ -2,8 +2,8 @@
 //! The average length of a CPU's idle periods. A CPU that will soon be woken anyway does not look
 //! for work elsewhere (kernel: rq->avg_idle, ttwu_do_activate(), sched_balance_newidle()). A
 //! feature says what ends an idle period. Up to 6.19 only a wakeup does, so a period that a move
-//! ends goes on in the mean until the next wakeup. With Huang's patch (source 003,
-//! `avg_idle_every`) any arrival does.
+//! ends goes on in the mean until the next wakeup. With Huang v6 (`avg_idle_every`) any arrival
+//! does.
 
 use crate::policy::features::{FeatureSet, bits};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A CPU's run queue as the kernel's fair class keeps it: the running task, the waiting tasks,
 //! their virtual times. `eevdf` and `cfs` are the rules over it. Queues are short, so means and
-//! minima are computed anew each time and nothing can drift.
+//! minima are computed again each time and nothing can drift.
 
 use super::idle::{Ends, Idle};
 use crate::native::{Attr, SchedPolicy, TaskId, nice_weight, sys};

@@ -8,7 +8,7 @@ use crate::sim::Rng;
 pub fn text(rng: &mut Rng, machine: &Machine) -> String {
     let mut text = format!("duration {}ms\n", 20 + rng.below(180));
     text += &faults(rng);
-    // A task that sleeps by a timer, so that nothing stands still for good.
+    // A task that sleeps by a timer, so that time always advances.
     text += "task beat:\n    forever\n        run 20us\n        sleep 3ms\n";
     for number in 0..1 + rng.below(5) {
         text += &group(rng, machine, number);

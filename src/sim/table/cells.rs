@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The simulated counterpart of a published row. data/cells.tsv says which workload, policies and
-//! metric stand for the published words.
+//! metric represent the published words.
 
 use super::cases::Case;
 use super::metric::Metric;
@@ -48,7 +48,7 @@ impl Cell {
     }
 }
 
-/// What kind of policy stands beside a row.
+/// What kind of policy is shown beside a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
     /// Our own choice.
@@ -137,7 +137,9 @@ impl Cells {
                 "source" => Beside::Source,
                 "pinned" => Beside::Pinned,
                 "oracle" => Beside::Oracle,
-                other => bail!("cells.tsv: '{other}' is no policy to compare with: ours, source, pinned and oracle are possible"),
+                other => bail!(
+                    "cells.tsv: '{other}' is no policy to compare with: ours, source, pinned and oracle are possible"
+                ),
             };
             Ok((what, line.ours))
         };

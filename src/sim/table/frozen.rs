@@ -51,7 +51,7 @@ pub struct Frozen {
 }
 
 impl Frozen {
-    /// Errors: one of the two files is malformed.
+    /// Errors: changes.tsv is malformed.
     pub fn read() -> Result<Frozen> {
         let hash = hash();
         let frozen = FROZEN.trim().split_once(' ');

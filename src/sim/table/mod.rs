@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Published results beside simulated ones, row by row.
 //!
-//! `rows`: the published rows; `cells`: what of ours stands for them; `cases`: what is run;
+//! `rows`: the published rows; `cells`: what represents them here; `cases`: what is run;
 //! `metric`: what is read of a run; `verdict`: whether it agrees; `beside`: our own choice beside
 //! the sources'; `sensitivity`: which verdicts depend on which parameter; `frozen`: since when the
 //! model is unchanged; `show`: how tables are printed.

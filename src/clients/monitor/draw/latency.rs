@@ -72,7 +72,7 @@ fn buckets(rates: &ArmRates, hist: usize, room: Room, height: usize) -> Vec<Row>
     rows
 }
 
-/// "16 us to 33 us".
+/// "16 us to 32 us", for example.
 fn label(bucket: usize) -> String {
     let end = |i: usize| micros((1024u64 << i) / 1000);
     match bucket {
