@@ -52,6 +52,24 @@ fn a_core_with_a_thread_away_is_vacant() {
     assert_eq!(target(&mut kernel, true), None, "CPU 10 has just come back");
 }
 
+/// core_first finds a core whose first thread is away.
+#[test]
+fn a_core_without_its_first_thread_is_found() {
+    // Cores 0/4 1/5 2/6 3/7
+    let mut kernel = busy_machine(&Topology::regular(1, 4, 2, 1, true));
+    kernel.state_mut(CHILD).pol.features = bits::core_first.0;
+    kernel.state_mut(CHILD).left_at = NOW - 1000;
+    kernel.cpu_turns(1, false);
+    for cpu in [0, 5] {
+        kernel.world_mut().set_idle(cpu);
+        kernel.world_mut().cpu_mut(cpu).curr_pid = 0;
+        kernel.world_mut().cpu_mut(cpu).idle_every.since = 1;
+        kernel.view(cpu).0.idle = 1;
+    }
+    kernel.set_cpu(CHILD, 0);
+    assert_eq!(kernel.select_cpu(2, None, CHILD, 0), 5);
+}
+
 /// A fork goes to the idlest LLC. One whose CPUs are all away takes no task, even if its idle bits
 /// are still set.
 #[test]

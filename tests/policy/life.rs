@@ -12,8 +12,8 @@ use scx_roost::native::sys::{
     ENQ_LAST, ENQ_PLACED, ENQ_PREEMPT, ENQ_WAKEUP, IMMED, KICK_PREEMPT, MAX_CPUS, SET_IDLE_CORE,
     STAT_delay_cancel, STAT_delay_disallowed, STAT_delay_expire, STAT_delay_wake,
     STAT_dispatch_keep, STAT_dispatch_own, STAT_enq_idle, STAT_enq_queued, STAT_enq_unplaced,
-    STAT_preempt_slice, STAT_rescue, STAT_spread_lost, STAT_spread_run, STAT_steal_miss,
-    TIMER_DELAY, TIMER_SLICE, roost_stat,
+    STAT_preempt_slice, STAT_rescue, STAT_spread_lost, STAT_spread_run, STAT_starved,
+    STAT_steal_miss, TIMER_DELAY, TIMER_SLICE, roost_stat,
 };
 use scx_roost::native::{Act, Insert, Kernel, TaskId, To, World};
 
@@ -728,6 +728,43 @@ fn one_overdue_task_at_a_time() {
     assert_eq!(machine.enqueue(1, 0).to, To::Local);
     machine.kernel.view(0).1.local = 1;
     assert_ne!(machine.enqueue(2, 0).to, To::Local);
+}
+
+/// A late task runs for the least slice of a crowd, even if --min-slice-us is 0. Else the slice timer
+/// would end its turn where it began.
+#[test]
+fn a_late_task_runs_for_a_moment() {
+    let mut machine = Machine::new(1, MAINLINE);
+    machine.run(0, 0);
+    for task in 1..3 {
+        machine.kernel.set_cpu(task, 0);
+        machine.enqueue(task, WAKEUP);
+        machine.kernel.state_mut(task).pol.min_slice_ns = 0;
+    }
+    while machine.count(STAT_starved) == 0 {
+        assert!(machine.now < NOW + 9 * WAIT_BOUND, "no task is late");
+        machine.at(machine.now + WAIT_BOUND);
+        machine.put(0, 0);
+        let next = machine.dispatch(0).expect("a task waits");
+        machine.kernel.unqueue(next);
+        machine.run(0, next);
+    }
+    assert!(machine.kernel.world().cpu(0).curr_slice >= 25_000);
+}
+
+/// A task may be stolen by a CPU whose clock is behind that of the CPU where it woke, and stop at
+/// once. It was runnable for no time then, not for centuries.
+#[test]
+fn a_clock_that_is_behind_makes_no_task_runnable_for_long() {
+    let mut machine = Machine::new(2, MAINLINE);
+    machine.run(0, 0);
+    machine.wake(0, 1, 0);
+    machine.enqueue(1, WAKEUP);
+    machine.kernel.unqueue(1);
+    machine.at(NOW - 1_000);
+    machine.run(1, 1);
+    machine.sleep(1);
+    assert!(machine.kernel.state(1).runnable_sum < 1_000_000_000);
 }
 
 /// Where real-time tasks take a part of the CPU, slices shrink by as much, or the waiting tasks

@@ -124,6 +124,25 @@ fn reading_changes_nothing_and_agrees_with_folding() {
     }
 }
 
+/// What a tick has charged counts once.
+#[test]
+fn a_running_task_is_counted_from_its_last_charge() {
+    let mut world = world();
+    world.cpu_fold(0, PERIOD);
+    let now = PERIOD + 2 * MSEC;
+    let cpu = world.cpu_mut(0);
+    cpu.curr_pid = 1;
+    // It began 1 ms ago, and was charged for half of that.
+    cpu.curr_start = now - MSEC;
+    cpu.charged_at = now - MSEC / 2;
+    cpu.busy_sum = MSEC / 2;
+    let got = world.cpu_util(0, now);
+    let cpu = world.cpu_mut(0);
+    cpu.curr_pid = 0;
+    cpu.busy_sum = MSEC;
+    assert_eq!(got, world.cpu_util(0, now));
+}
+
 #[test]
 fn a_tasks_signals_follow_what_it_does() {
     let mut world = world();
