@@ -17,14 +17,13 @@ use super::suite_runs;
 use super::tune;
 use crate::machine::Machine;
 use crate::machine::host::Host;
+use crate::util::folder;
 use crate::util::print;
 use crate::util::stop::Stop;
 use crate::util::user::give_back;
 use crate::util::whole_file;
 use anyhow::{Context, Result, bail};
-use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write, stderr};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -74,10 +73,8 @@ pub fn tune(args: TuneArgs, json: bool, stop: &Stop) -> Result<()> {
     let cpus = Machine::read(Path::new("/sys"))?.cpus.len() as u32;
     let candidates = tune::candidates(&task.header.variants[0], cpus, task.header.scope)?;
     // The folder may exist, with results to resume.
-    if std::fs::create_dir(&task.result).is_ok() {
-        let mut opened = OpenOptions::new();
-        let opened = opened.read(true).custom_flags(libc::O_NOFOLLOW);
-        give_back(&opened.open(&task.result)?, &task.result);
+    if let Some(made) = folder::create(&task.result) {
+        give_back(&made?, &task.result);
     }
     let rounds = tune::rounds(&task.header, candidates.len());
     let done = made(&task, &rounds)?;

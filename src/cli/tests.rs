@@ -329,6 +329,8 @@ fn a_command_without_dashes_gets_a_hint() {
     ] {
         let words: Vec<&str> = other.split(' ').collect();
         let told = error(&words);
-        assert!(!told.contains("behind --"), "{told}");
+        for hint in ["after --", "follows --"] {
+            assert!(!told.contains(hint), "{told}");
+        }
     }
 }

@@ -454,7 +454,8 @@ pub const EXAMPLES: &str = "Examples:
   scx_roost ctl show --limits                            groups with a CPU limit
   scx_roost ctl --wait 60 arms add games                 wait up to 60 s for the scheduler to start
 
-Exit status: 0 on success; 1 if the request was refused, and then nothing changed.";
+Exit status: 0 on success; 1 if the request was refused, and then nothing changed, or if the
+scheduler could not publish the change yet, and says so.";
 
 #[cfg(test)]
 mod tests {

@@ -52,7 +52,8 @@ pub fn isolation(host: &Host) -> Check {
     let isolated = isolated.filter(|cpus| !cpus.is_empty() && cpus != "(null)");
     let by_boot = host.proc_text("cmdline").is_some_and(|line| {
         line.split_whitespace()
-            .any(|word| word.starts_with("isolcpus="))
+            .filter_map(|word| word.strip_prefix("isolcpus="))
+            .any(isolates_domains)
     });
     match isolated {
         Some(cpus) if by_boot => Check::fail(
@@ -64,6 +65,14 @@ pub fn isolation(host: &Host) -> Check {
         ),
         _ => Check::ok("isolation", "no CPU is isolated by isolcpus="),
     }
+}
+
+/// True if this value of isolcpus= keeps CPUs out of scheduling domains: it has no flag before the
+/// CPUs, or the flag `domain` (kernel: housekeeping_isolcpus_setup()).
+fn isolates_domains(value: &str) -> bool {
+    let is_flag = |word: &&str| word.starts_with(|c: char| c.is_ascii_alphabetic());
+    let mut flags = value.split(',').take_while(is_flag).peekable();
+    flags.peek().is_none() || flags.any(|flag| flag == "domain")
 }
 
 pub fn jit(host: &Host) -> Check {

@@ -5,6 +5,8 @@
 
 use anyhow::{Context, Result};
 use scx_utils::compat;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
@@ -119,9 +121,48 @@ fn cgroup_mount() -> Option<PathBuf> {
         .lines()
         .map(|l| l.split_whitespace().collect::<Vec<_>>());
     let mount = fields.find(|f| f.get(2) == Some(&"cgroup2"))?;
-    Some(PathBuf::from(mount[1]))
+    Some(PathBuf::from(unescaped(mount[1])))
+}
+
+/// A path as /proc/self/mounts writes it, where three octal digits after `\\` are a byte (kernel:
+/// mangle()).
+fn unescaped(path: &str) -> OsString {
+    let mut bytes = Vec::new();
+    let mut rest = path.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let digits = after.get(..3).and_then(|d| str::from_utf8(d).ok());
+        let byte = digits.and_then(|d| u8::from_str_radix(d, 8).ok());
+        match byte.filter(|_| first == b'\\') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[3..];
+            }
+            None => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    OsString::from_vec(bytes)
 }
 
 fn text(path: &Path) -> Option<String> {
     Some(std::fs::read_to_string(path).ok()?.trim().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_mounts_are_decoded() {
+        for (escaped, path) in [
+            ("/sys/fs/cgroup", "/sys/fs/cgroup"),
+            (r"/my\040groups", "/my groups"),
+            (r"/a\134040", r"/a\040"),
+            (r"/end\04", r"/end\04"),
+        ] {
+            assert_eq!(unescaped(escaped), path);
+        }
+    }
 }

@@ -29,20 +29,19 @@ impl FreqRule {
     pub const POSSIBLE: &str =
         "off, auto, 1000 to 100000000 kHz, or +0% to +1000% (above the lowest frequency)";
 
+    /// None: not a rule. Numbers have no sign of their own.
     pub fn parse(text: &str) -> Option<FreqRule> {
+        let number = |text: &str| -> Option<u32> {
+            let digits = text.bytes().all(|b| b.is_ascii_digit());
+            digits.then(|| text.parse().ok()).flatten()
+        };
         let percent = text.strip_prefix('+').and_then(|t| t.strip_suffix('%'));
         match text {
             "off" => Some(FreqRule::Off),
             "auto" => Some(FreqRule::Auto),
             _ => match percent {
-                Some(n) => n
-                    .parse()
-                    .ok()
-                    .filter(|n| *n <= MOST_ABOVE)
-                    .map(FreqRule::Above),
-                None => text
-                    .parse()
-                    .ok()
+                Some(n) => number(n).filter(|n| *n <= MOST_ABOVE).map(FreqRule::Above),
+                None => number(text)
                     .filter(|khz| (LEAST..=MOST).contains(khz))
                     .map(FreqRule::Khz),
             },
@@ -273,6 +272,8 @@ mod tests {
             "-1",
             "100000001",
             "1.2e6",
+            "+1500000",
+            "++5%",
         ] {
             assert_eq!(FreqRule::parse(text), None, "{text}");
         }

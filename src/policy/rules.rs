@@ -9,6 +9,7 @@ use crate::util::refusal::refuse;
 use anyhow::{Context, Result, bail};
 use libc::{EEXIST, ENOENT, ENOSPC};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -312,14 +313,20 @@ fn on_cgroup2(path: &Path) -> Result<bool> {
     Ok(fs.f_type == libc::CGROUP2_SUPER_MAGIC)
 }
 
-/// A pidfd of the process. Refused (ESRCH): there is no such process, or it is only a thread.
+/// A pidfd of the process. Refused (ESRCH): there is no such process, or it is only a thread. Other
+/// errors are the daemon's, as when it has too many open files.
 pub fn pidfd_of(pid: u32) -> Result<OwnedFd> {
     let known = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let opened = known.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-    opened.ok_or_else(|| {
-        let text =
-            format!("no process {pid}: give the number of a process, not of one of its threads");
-        refuse(libc::ESRCH, text)
+    let opened = known.map_or(Err(Errno::SRCH), |pid| pidfd_open(pid, PidfdFlags::empty()));
+    opened.map_err(|e| match e {
+        Errno::SRCH | Errno::INVAL | Errno::NOENT => refuse(
+            libc::ESRCH,
+            format!("no process {pid}: give the number of a process, not of one of its threads"),
+        ),
+        other => refuse(
+            other.raw_os_error(),
+            format!("the daemon cannot open process {pid}: {other}"),
+        ),
     })
 }
 

@@ -11,15 +11,30 @@ pub fn settings(name: &str) -> Result<Settings> {
     Settings::default().changed(&change(name)?)
 }
 
+/// The parts between the signs `+`. One after `=` belongs to a value: `freq-threshold=+5%`.
+fn parts(name: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for part in name.split('+') {
+        match parts.last_mut() {
+            Some(last) if last.ends_with('=') => {
+                last.push('+');
+                last.push_str(part);
+            }
+            _ => parts.push(part.to_string()),
+        }
+    }
+    parts
+}
+
 /// As `settings`, as a change of an arm.
 pub fn change(name: &str) -> Result<Change> {
-    let mut parts = name.split('+');
+    let mut parts = parts(name).into_iter();
     let mut change = Change {
-        preset: parts.next().map(str::to_string),
+        preset: parts.next(),
         ..Change::default()
     };
     for part in parts {
-        let (name, value) = part.split_once('=').unwrap_or((part, "on"));
+        let (name, value) = part.split_once('=').unwrap_or((&part, "on"));
         if features::known_tunable(name).is_some() {
             change.set.insert(name.to_string(), value.into());
             continue;
@@ -35,4 +50,18 @@ pub fn change(name: &str) -> Result<Change> {
         }
     }
     Ok(change)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_may_begin_with_plus() {
+        let change = change("roost+freq-threshold=+5%+claim=off").unwrap();
+        assert_eq!(change.preset.as_deref(), Some("roost"));
+        assert_eq!(change.set["freq-threshold"], "+5%");
+        assert_eq!(change.disable, ["claim"]);
+        assert!(settings("roost+freq-threshold=+5%").is_ok());
+    }
 }

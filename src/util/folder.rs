@@ -26,6 +26,16 @@ pub fn of(path: &Path) -> Result<File> {
     open(path.parent().unwrap_or(Path::new("")), &trusts)
 }
 
+/// Creates the folder `path` and opens it. None: it is not created, as when it exists. Errors: it
+/// was, and cannot be opened.
+pub fn create(path: &Path) -> Option<Result<File>> {
+    let parent = of(path).ok()?;
+    let name = path.file_name()?;
+    rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o777)).ok()?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+    Some(at(&parent, name, flags, Mode::empty()))
+}
+
 fn open(path: &Path, trusts: &dyn Fn(u32) -> bool) -> Result<File> {
     let begin = |path: &Path| {
         let begin = if path.is_absolute() { "/" } else { "." };

@@ -219,7 +219,14 @@ fn isolcpus_prevents_a_start_and_a_cpuset_does_not() {
         .tree
         .write("proc/cmdline", "quiet isolcpus=nohz,domain,2-3");
     assert!(start_error(&patient.host).contains("isolcpus=, which isolates CPUs 2-3"));
-    // isolcpus=nohz,2-3 isolates none.
+    // Without `domain` these flags isolate no CPU; here a cpuset does.
+    for flags in ["nohz", "managed_irq", "nohz,managed_irq"] {
+        let words = format!("quiet isolcpus={flags},2-3");
+        patient.tree.write("proc/cmdline", &words);
+        check_start(&patient.host).unwrap();
+    }
+    patient.tree.write("proc/cmdline", "quiet isolcpus=2-3");
+    start_error(&patient.host);
     patient.tree.write("devices/system/cpu/isolated", "");
     check_start(&patient.host).unwrap();
 }

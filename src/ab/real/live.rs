@@ -120,9 +120,12 @@ impl Live {
     /// Requests to run once all arms exist.
     pub fn changes(&self, now: &Live) -> Vec<Op> {
         let differ = |arm: &&Arm| now.arm(&arm.name) != Some(*arm);
-        let set = self.arms.iter().filter(differ).map(|arm| Op::Set {
-            arm: arm.name.clone(),
-            change: arm.change(now.arm(&arm.name)),
+        let set = self.arms.iter().filter(differ).flat_map(|arm| {
+            let changes = [Some(arm.change(now.arm(&arm.name))), arm.disable_parents()];
+            changes.into_iter().flatten().map(|change| Op::Set {
+                arm: arm.name.clone(),
+                change,
+            })
         });
         let lost = |rule: &&Rule| !matches!(rule.whom, Whom::Pid(_)) && !now.rules.contains(rule);
         let add = self.rules.iter().filter(lost).map(|rule| Op::RuleAdd {
@@ -144,9 +147,33 @@ fn send(ctl: &Path, ops: Vec<Op>) -> Vec<String> {
 }
 
 impl Arm {
-    /// The change that makes `now` equal to this arm.
+    fn has(&self, name: &str) -> bool {
+        self.features.split(' ').any(|feature| feature == name)
+    }
+
+    /// Features that are off, though a sub-switch of theirs is on. To switch that on, they must be
+    /// on for a moment.
+    fn missing_parents(&self) -> Vec<String> {
+        let subswitches = features::FEATURES.iter().filter(|f| !f.parent.is_empty());
+        let orphans = subswitches.filter(|f| self.has(f.name) && !self.has(f.parent));
+        let mut parents: Vec<String> = orphans.map(|f| f.parent.to_string()).collect();
+        parents.dedup();
+        parents
+    }
+
+    /// The second change, if `change` enabled features that this arm does not have.
+    fn disable_parents(&self) -> Option<Change> {
+        let disable = self.missing_parents();
+        (!disable.is_empty()).then(|| Change {
+            disable,
+            ..Change::default()
+        })
+    }
+
+    /// The change that makes `now` equal to this arm, but for missing parents, which it enables.
     fn change(&self, now: Option<&Arm>) -> Change {
-        let is = |name: &str| self.features.split(' ').any(|f| f == name);
+        let missing = self.missing_parents();
+        let is = |name: &str| self.has(name) || missing.iter().any(|parent| parent == name);
         let preset = features::preset(&self.preset);
         let preset = preset.map_or_else(FeatureSet::default, |p| p.features);
         let other = features::FEATURES
@@ -163,5 +190,45 @@ impl Arm {
             disable: names(off),
             set: tunables.map(|(n, v)| (n.clone(), v.clone())).collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::arms::Settings;
+
+    fn live(features: &str) -> Live {
+        let arm = Arm {
+            name: "default".into(),
+            preset: "mainline".into(),
+            features: features.into(),
+            tunables: BTreeMap::new(),
+        };
+        Live {
+            arms: vec![arm],
+            rules: Vec::new(),
+        }
+    }
+
+    /// claim was switched off, and core_claim stays on without effect. That alone is refused.
+    #[test]
+    fn a_sub_switch_without_its_feature_is_given_back() {
+        let then = live("prev_idle core_claim");
+        let mut settings = Settings::default();
+        for op in then.changes(&live("prev_idle")) {
+            let Op::Set { change, .. } = op else {
+                panic!("{op:?}")
+            };
+            settings = settings.changed(&change).unwrap();
+        }
+        let features: Vec<String> = settings
+            .features
+            .to_string()
+            .split(' ')
+            .map(str::to_string)
+            .collect();
+        assert!(features.iter().any(|f| f == "core_claim"), "{features:?}");
+        assert!(!features.iter().any(|f| f == "claim"), "{features:?}");
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::util::whole_file;
 use anyhow::{Result, anyhow, bail};
-use std::fs::{self, Permissions};
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -62,7 +62,7 @@ impl TextFile {
 impl Drop for TextFile {
     fn drop(&mut self) {
         if self.written && !self.keep {
-            let _ = fs::remove_file(&self.path);
+            let _ = whole_file::remove(&self.path);
         }
     }
 }
@@ -70,6 +70,7 @@ impl Drop for TextFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::fs::File;
 
     #[test]

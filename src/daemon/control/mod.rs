@@ -430,7 +430,9 @@ impl Peer {
         let answered = |answer: Result<Answer>| match (answer?, &flushed) {
             (Answer::Data(value), _) => Ok(value.to_string()),
             (Answer::Changed, Ok(())) => Ok(generation.to_string()),
-            (Answer::Changed, Err(e)) => bail!("{e:#}"),
+            (Answer::Changed, Err(e)) => bail!(
+                "the change is kept, but could not be published yet, which is tried again: {e:#}"
+            ),
         };
         answers.into_iter().map(answered).collect()
     }

@@ -51,10 +51,15 @@ pub struct Frozen {
 }
 
 impl Frozen {
-    /// Errors: changes.tsv is malformed.
+    /// Errors: data/frozen or changes.tsv is malformed.
     pub fn read() -> Result<Frozen> {
         let hash = hash();
-        let frozen = FROZEN.trim().split_once(' ');
+        let frozen = match FROZEN.trim() {
+            "" => None,
+            text => Some(text.split_once(' ').with_context(|| {
+                format!("data/frozen: {text:?} where a hash and a commit were expected")
+            })?),
+        };
         let lines = CHANGES.lines().skip(1).map(|line| {
             let mut cells = line.splitn(4, '\t');
             let mut next = || {

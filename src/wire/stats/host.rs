@@ -248,6 +248,7 @@ mod tests {
     fn every_row_is_described_under_its_own_name() {
         for table in [EVENTS, GAUGES, CPU_GAUGES] {
             let mut names: Vec<&str> = table.iter().map(|row| row.name).collect();
+            names.sort_unstable();
             names.dedup();
             assert_eq!(names.len(), table.len());
             assert!(table.iter().all(|row| !row.help.is_empty()));
