@@ -50,6 +50,10 @@ class Plan:
             self._cycle(i, i * self.length)
         self.events.sort(key=lambda e: e.at_ms)
 
+    def leave_out(self, kind):
+        """No event of this kind happens; all others stay as they are."""
+        self.events = [e for e in self.events if e.kind != kind]
+
     def text(self):
         return "".join(f"{e.line()}\n" for e in self.events)
 
