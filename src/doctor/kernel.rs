@@ -67,12 +67,11 @@ pub fn isolation(host: &Host) -> Check {
     }
 }
 
-/// True if this value of isolcpus= keeps CPUs out of scheduling domains: it has no flag before the
-/// CPUs, or the flag `domain` (kernel: housekeeping_isolcpus_setup()).
+/// True if this value of isolcpus= keeps CPUs out of scheduling domains: it has the flag `domain`,
+/// or no flag that the kernel knows (kernel: housekeeping_isolcpus_setup()).
 fn isolates_domains(value: &str) -> bool {
-    let is_flag = |word: &&str| word.starts_with(|c: char| c.is_ascii_alphabetic());
-    let mut flags = value.split(',').take_while(is_flag).peekable();
-    flags.peek().is_none() || flags.any(|flag| flag == "domain")
+    let has = |flag| value.split(',').any(|word| word == flag);
+    has("domain") || !(has("nohz") || has("managed_irq"))
 }
 
 pub fn jit(host: &Host) -> Check {

@@ -97,13 +97,13 @@ s32 roost_spread_target(struct world *w, port_task *p, const struct task_state *
 bool roost_assign_queue(struct world *w, s32 cpu, s32 victim, u64 now)
 {
 	the_world = w;
-	return assign_queue(cpu, victim, false, now);
+	return assign_queue(cpu, victim, true, now);
 }
 
 s32 roost_assigned_queue(struct world *w, s32 cpu, u64 now)
 {
 	the_world = w;
-	return assigned_queue(cpu_state(cpu), now);
+	return assigned_queue(cpu_state(cpu), false, now);
 }
 
 s32 roost_queue_to_relieve(struct world *w, s32 cpu, u64 now)

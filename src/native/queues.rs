@@ -127,7 +127,7 @@ impl World {
         usize::try_from(to).ok()
     }
 
-    /// Assigns `victim`'s queue to `cpu` for a rescue, to be served next. False: it may not.
+    /// Assigns `victim`'s queue to `cpu` for balance, to be served next. False: it may not.
     pub fn assign_queue(
         &mut self,
         cpu: usize,

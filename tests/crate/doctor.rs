@@ -225,8 +225,11 @@ fn isolcpus_prevents_a_start_and_a_cpuset_does_not() {
         patient.tree.write("proc/cmdline", &words);
         check_start(&patient.host).unwrap();
     }
-    patient.tree.write("proc/cmdline", "quiet isolcpus=2-3");
-    start_error(&patient.host);
+    for value in ["2-3", "unknown,2-3"] {
+        let words = format!("quiet isolcpus={value}");
+        patient.tree.write("proc/cmdline", &words);
+        start_error(&patient.host);
+    }
     patient.tree.write("devices/system/cpu/isolated", "");
     check_start(&patient.host).unwrap();
 }

@@ -505,12 +505,94 @@ fn a_rescue_goes_on_while_it_is_needed() {
     machine.kernel.view(0).1.taken = 0;
     machine.run(0, 0);
     let rescued: Vec<u64> = (0..4).map(|_| next_on_cpu_1(&mut machine)).collect();
-    assert_eq!(
-        rescued,
-        [3, 3, 3, 3],
-        "the one that was assigned, and no more"
-    );
+    assert_eq!(rescued, [2, 2, 2, 2], "no more is needed");
     assert_eq!(machine.kernel.world().cpu(1).assigned_cpu, 0);
+}
+
+/// A rescue ends after a while, so that the ticks can choose another abandoned queue.
+#[test]
+fn a_rescue_ends_though_more_tasks_wait() {
+    let mut machine = taken(2, 6);
+    machine.tick(1);
+    assert_eq!(next_on_cpu_1(&mut machine), 1);
+    machine.at(machine.now + 20_000_000);
+    for _ in 0..3 {
+        assert_eq!(next_on_cpu_1(&mut machine), 1);
+    }
+    machine.tick(1);
+    assert_eq!(next_on_cpu_1(&mut machine), 2);
+}
+
+/// A CPU without a task of its own does not wait for its turn.
+#[test]
+fn a_rescuer_without_a_task_of_its_own_goes_on() {
+    let mut machine = taken(2, 6);
+    machine.tick(1);
+    for rescued in 1..4 {
+        machine.sleep(1);
+        let next = machine.dispatch(1).expect("a task waits on CPU 0");
+        machine.kernel.unqueue(next);
+        machine.run(1, next);
+        if rescued == 1 {
+            // The task that was interrupted at the tick.
+            assert_eq!(machine.count(STAT_rescue), rescued);
+        }
+    }
+    assert_eq!(machine.count(STAT_rescue), 3);
+}
+
+/// Tasks in the old queue have waited for longer than those with an earlier deadline.
+#[test]
+fn the_old_queue_is_rescued_first() {
+    let mut machine = taken(2, 6);
+    machine.kernel.unqueue(2);
+    machine.kernel.queue(2, MAX_CPUS as usize, u64::MAX / 4);
+    machine.kernel.world_mut().cpu_mut(0).old_waits = 1;
+    machine.tick(1);
+    machine.put(1, 0);
+    assert_eq!(machine.dispatch(1), Some(2));
+}
+
+/// Of several CPUs that tick at once, one that has a queue to serve leaves the look to the others.
+#[test]
+fn a_rescuer_leaves_the_look_to_others() {
+    let mut machine = taken(3, 16);
+    machine.tick(1);
+    machine.at(machine.now + 1_000_000);
+    machine.tick(1);
+    machine.tick(2);
+    assert!(machine.kernel.world().cpu(2).assigned_cpu > 0);
+}
+
+/// Many tasks that are bound to a taken CPU of this cache do not hide those of another cache.
+#[test]
+fn a_bound_crowd_hides_no_other_cache() {
+    let topology = Topology::regular(2, 2, 1, 1, false);
+    let mut machine = Machine::on(&topology, MAINLINE);
+    let bound = machine.kernel.mask(&[0b0001]);
+    (0..4).for_each(|cpu| machine.run(cpu, cpu));
+    for task in 8..26 {
+        machine.kernel.begin(task, bound, 0);
+        machine.kernel.set_cpu(task, 0);
+        machine.enqueue(task, WAKEUP);
+    }
+    machine.kernel.set_cpu(4, 2);
+    machine.enqueue(4, WAKEUP);
+    for cpu in [0, 2, 3] {
+        machine.kernel.view(cpu).1.taken = 1;
+        machine.sleep(cpu);
+    }
+    let waiting = |machine: &mut Machine, cpu| machine.kernel.world_mut().mark_waiting(cpu);
+    for tick in 0..4 {
+        waiting(&mut machine, 0);
+        waiting(&mut machine, 2);
+        machine.at(NOW + 30_000_000 + tick * 4_000_000);
+        machine.tick(1);
+        if machine.kernel.world().cpu(1).assigned_cpu == 1 + 2 {
+            return;
+        }
+    }
+    panic!("the task on CPU 2 is never looked at");
 }
 
 /// One CPU at a time rescues from a short queue; from a long one all do that look.

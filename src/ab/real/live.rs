@@ -157,6 +157,7 @@ impl Arm {
         let subswitches = features::FEATURES.iter().filter(|f| !f.parent.is_empty());
         let orphans = subswitches.filter(|f| self.has(f.name) && !self.has(f.parent));
         let mut parents: Vec<String> = orphans.map(|f| f.parent.to_string()).collect();
+        parents.sort_unstable();
         parents.dedup();
         parents
     }

@@ -109,6 +109,13 @@ static __always_inline u32 first_queue(s32 cpu, port_task **head)
 	return old;
 }
 
+/* As above, but the old queue if a task waits there. */
+static __always_inline u32 oldest_queue(s32 cpu, port_task **head)
+{
+	*head = cpu_state(cpu)->old_waits ? queue_head(old_queue(cpu)) : NULL;
+	return *head ? old_queue(cpu) : first_queue(cpu, head);
+}
+
 static __always_inline port_task *first_waiting(s32 cpu)
 {
 	port_task *head;

@@ -59,7 +59,7 @@ static __always_inline void keep(port_task *prev, struct task_state *ts, struct 
 	if (cs->budgeted)
 		budget_caps(prev, cs, ts);
 	set_slice(prev, cs->curr_slice);
-	if (queue_contended(cs) || cs->budgeted)
+	if (slice_ends(cs))
 		ensure_slice_timer(ts->on_rq - 1, cs, now, now + cs->curr_slice);
 	nohz_runs(prev, ts->on_rq - 1, cs);
 }
@@ -170,16 +170,17 @@ static __always_inline bool dispatch_late(s32 cpu, struct cpu_state *cs)
 static __always_inline void run_dispatch(s32 cpu, port_task *prev)
 {
 	struct cpu_state *cs = cpu_state(cpu);
-	bool asked;
+	bool asked, prev_waits;
 	u64 now;
 
 	if (queue_holds(cs) && dispatch_late(cpu, cs))
 		return;
 	if (cs->yielded_to && dispatch_yielded(cpu, cs))
 		return;
-	if (cs->assigned_cpu && dispatch_assigned(cpu, cs))
+	prev_waits = prev && task_runnable(prev);
+	if (cs->assigned_cpu && dispatch_assigned(cpu, cs, prev_waits || queue_holds(cs)))
 		return;
-	if (prev && task_runnable(prev) && dispatch_prev(cpu, cs, prev))
+	if (prev_waits && dispatch_prev(cpu, cs, prev))
 		return;
 	if (queue_holds(cs) && take_first(cpu))
 		return;

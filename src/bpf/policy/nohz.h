@@ -31,7 +31,7 @@ static __always_inline bool nohz_cpu(s32 cpu)
  */
 static __always_inline bool runs_alone(s32 cpu, const struct cpu_state *cs)
 {
-	return !queue_contended(cs) && !cs->budgeted && cpu_nr_running(cpu) == 1;
+	return !slice_ends(cs) && cpu_nr_running(cpu) == 1;
 }
 
 /* No tick will measure what the CPU needs, so request full speed. */

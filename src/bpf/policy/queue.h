@@ -358,6 +358,15 @@ static __always_inline bool queue_contended(const struct cpu_state *cs)
 	return cs->weight > cs->curr_weight || cs->uncounted;
 }
 
+/*
+ * The running slice ends on time: a task waits here, a limit ends it, or the CPU serves another's
+ * queue.
+ */
+static __always_inline bool slice_ends(const struct cpu_state *cs)
+{
+	return queue_contended(cs) || cs->budgeted || cs->assigned_cpu;
+}
+
 enum preempt {
 	PREEMPT_NO,
 	PREEMPT_NOW,

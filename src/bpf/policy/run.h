@@ -171,7 +171,7 @@ static __always_inline void task_runs(port_task *p, struct task_state *ts, u64 n
 	/* Without timers a tick has to end the slice. */
 	if (!tunables()->timers)
 		set_slice(p, cs->curr_slice);
-	else if (queue_contended(cs) || cs->budgeted)
+	else if (slice_ends(cs))
 		ensure_slice_timer(cpu, cs, now, now + cs->curr_slice);
 	nohz_runs(p, cpu, cs);
 }

@@ -6,10 +6,11 @@
  * or a task of a higher class keeps a CPU and the tasks that wait there.
  *
  * Method: a tick assigns the queue to its own CPU and interrupts the task that runs there. The next
- * dispatch takes a task from that queue. For balance this happens once. A rescue goes on until the
- * queue's own CPU dispatches again or the queue is empty: tasks of it and of the CPU's own run in
- * turn, more of it if a crowd waits there. One CPU serves a short queue, any number of CPUs a long
- * one.
+ * dispatch takes a task from that queue. For balance this happens once. A rescue goes on for
+ * RESCUE_NS, unless the queue's own CPU dispatches again: tasks of that queue and of the CPU's own
+ * run in turn, more of that queue if a crowd waits there. Then a tick looks again for the queue that
+ * was not served for longest. One CPU at a time rescues from a short queue, any number from a long
+ * one. Tasks in the old queue have waited for longer, and are rescued first.
  *
  * Limits: an assignment comes with a tick of a CPU that runs one of our tasks. Only the first
  * QUEUE_LOOKS_MAX tasks of a queue are looked at.
@@ -19,8 +20,11 @@
 
 #include "steal.h"
 
-/* An assignment that is not carried out within this lapses. ns */
+/* An assignment for balance that is not carried out within this lapses. ns */
 #define SERVE_NS     5000000ULL
+
+/* How long a rescue goes on until other queues are considered. ns */
+#define RESCUE_NS    20000000ULL
 
 /* A queue with so many waiters is rescued by any number of CPUs at once. */
 #define RESCUE_CROWD 16
@@ -36,10 +40,15 @@ static __always_inline bool abandoned(s32 cpu, u64 now)
 	       cpu_taken(cpu);
 }
 
+static __always_inline u64 serve_ns(bool balances)
+{
+	return balances ? SERVE_NS : RESCUE_NS;
+}
+
 /* Enough CPUs serve @cpu's queue. Signed: the clocks of two CPUs differ a little. */
 static __always_inline bool is_served(s32 cpu, bool balances, u64 now)
 {
-	return (s64)(now - cpu_state(cpu)->served_at) < (s64)SERVE_NS &&
+	return (s64)(now - cpu_state(cpu)->served_at) < (s64)serve_ns(balances) &&
 	       (balances || waiting_length(cpu) < RESCUE_CROWD);
 }
 
@@ -92,6 +101,12 @@ subprog s32 abandoned_elsewhere(s32 cpu, u64 now)
 
 /* ---- a queue is assigned ---- */
 
+/* The CPU has a queue to serve already. */
+static __always_inline bool serves(const struct cpu_state *cs, u64 now)
+{
+	return cs->assigned_cpu && before(now, cs->serve_until);
+}
+
 /* How many tasks of @victim's queue a rescuer runs for each one of its own. */
 static __always_inline u32 serve_turns(s32 victim)
 {
@@ -107,12 +122,10 @@ static __always_inline bool assign_queue(s32 cpu, s32 victim, bool balances, u64
 	struct cpu_state *cs = cpu_state(cpu);
 	u64 *at = &cpu_state(victim)->served_at, last = *at;
 
-	if (cs->assigned_cpu && before(now, cs->serve_until))
-		return false;
-	if (is_served(victim, balances, now) || !atomic_cas(at, last, now))
+	if (serves(cs, now) || is_served(victim, balances, now) || !atomic_cas(at, last, now))
 		return false;
 	cs->assigned_cpu = victim + 1;
-	cs->serve_until = now + SERVE_NS;
+	cs->serve_until = now + serve_ns(balances);
 	cs->serve_turns = serve_turns(victim);
 	cs->assigned_balances = balances;
 	return true;
@@ -145,7 +158,7 @@ static __always_inline bool queue_offers(s32 victim, s32 cpu)
 
 /*
  * Have @cpu, which runs a task, take one from @victim's queue next. If none there may run on @cpu,
- * the queue still counts as served for a while, so that others search further.
+ * the queue still counts as the last one that was served, so other queues come first.
  */
 subprog u32 serve_from(s32 cpu, s32 victim, bool balances, u64 now)
 {
@@ -171,13 +184,17 @@ subprog u32 tick_rescue(s32 cpu, u64 now)
 {
 	u32 llc = cpu_facts(cpu)->llc;
 	u64 *at = &llc_state(llc)->rescue_at, last = *at;
-	s32 victim;
+	s32 victim, other;
 
+	/* A CPU that serves already leaves the look to others. */
+	if (serves(cpu_state(cpu), now))
+		return 0;
 	if ((s64)(now - last) < (s64)RESCUE_LOOK_NS || !atomic_cas(at, last, now))
 		return 0;
 	victim = abandoned_queue(cpu, llc, now);
-	if (victim == NO_CPU && machine_facts()->nr_llcs > 1)
-		victim = abandoned_elsewhere(cpu, now);
+	other = machine_facts()->nr_llcs > 1 ? abandoned_elsewhere(cpu, now) : NO_CPU;
+	if (other != NO_CPU)
+		victim = longer_abandoned(victim, other);
 	if (victim != NO_CPU)
 		serve_from(cpu, victim, false, now);
 	return 0;
@@ -186,51 +203,55 @@ subprog u32 tick_rescue(s32 cpu, u64 now)
 /* ---- in dispatch ---- */
 
 /*
- * The queue that was assigned to @cs; NO_CPU if that has lapsed, or a task of the CPU's own is to
- * run first. Called when assigned_cpu is set; clears it, except before that task.
+ * The queue that @cs is to serve now; NO_CPU: none, or a task of its own runs first (@own: there is
+ * one). Called when assigned_cpu is set; clears it, unless the assignment goes on.
  */
-static __always_inline s32 assigned_queue(struct cpu_state *cs, u64 now)
+static __always_inline s32 assigned_queue(struct cpu_state *cs, bool own, u64 now)
 {
 	s32 victim = cs->assigned_cpu - 1;
+	bool lapsed = !before(now, cs->serve_until);
 
-	if (!before(now, cs->serve_until)) {
+	if (cs->assigned_balances || lapsed || !abandoned(victim, now)) {
 		cs->assigned_cpu = 0;
-		return NO_CPU;
+		return cs->assigned_balances && !lapsed ? victim : NO_CPU;
 	}
-	if (!cs->serve_turns) {
+	if (own && !cs->serve_turns) {
 		cs->serve_turns = serve_turns(victim);
-		cs->serve_until = now + SERVE_NS;
 		return NO_CPU;
 	}
-	cs->assigned_cpu = 0;
 	return victim;
 }
 
-/* A task of @victim's queue was rescued to @cs. If others still need it, the next one follows. */
-static __always_inline void rescue_goes_on(struct cpu_state *cs, s32 victim, u64 now)
+/*
+ * A task of @victim's queue was rescued. Slices shrink with the crowd that waits there: even if no
+ * other CPU rescues, and tasks of this CPU's own run in turn, all have theirs within the bound.
+ */
+static __always_inline void rescued(struct cpu_state *cs, s32 victim)
 {
-	if (!abandoned(victim, now))
-		return;
-	cs->serve_turns--;
-	cs->assigned_cpu = victim + 1;
-	cs->serve_until = now + SERVE_NS;
-	cpu_state(victim)->served_at = now;
+	u64 cap = slice_cap(wait_bound() / 2, waiting_length(victim));
+
+	count(STAT_rescue);
+	if (cs->serve_turns)
+		cs->serve_turns--;
+	if (cap < cs->slice_cap)
+		cs->slice_cap = cap;
 }
 
-/* Serve another CPU's queue, which this CPU's tick has assigned to it. */
-static __always_inline bool dispatch_assigned(s32 cpu, struct cpu_state *cs)
+/* Serve another CPU's queue, which this CPU's tick has assigned to it. @own: as above. */
+static __always_inline bool dispatch_assigned(s32 cpu, struct cpu_state *cs, bool own)
 {
-	u64 now = cpu_clock();
-	s32 from = assigned_queue(cs, now);
+	s32 from = assigned_queue(cs, own, cpu_clock());
 
-	if (from == NO_CPU || !take_from(from, cpu))
+	if (from == NO_CPU)
 		return false;
-	if (cs->assigned_balances) {
-		count(STAT_balance_pull);
-		return true;
+	if (!take_from(from, cpu, !cs->assigned_balances)) {
+		cs->assigned_cpu = 0;
+		return false;
 	}
-	count(STAT_rescue);
-	rescue_goes_on(cs, from, now);
+	if (cs->assigned_balances)
+		count(STAT_balance_pull);
+	else
+		rescued(cs, from);
 	return true;
 }
 

@@ -51,7 +51,7 @@ static __always_inline void ensure_slice_timer(s32 cpu, struct cpu_state *cs, u6
  */
 static __always_inline bool somebody_waits(s32 cpu, const struct cpu_state *cs)
 {
-	return queue_contended(cs) || cs->budgeted || local_length(cpu);
+	return slice_ends(cs) || local_length(cpu);
 }
 
 /* When a real-time task has kept a CPU for this long, the tasks waiting there need another. ns */

@@ -112,7 +112,8 @@ struct cpu_state {
 	u64 serve_until;  /* ns: when assigned_cpu lapses */
 	u32 assigned_cpu; /* 1 + the CPU whose queue this CPU is to serve next; 0: none */
 	u32 assigned_balances; /* 1: assigned_cpu is for balance; 0: for a rescue */
-	u32 serve_turns;    /* how many tasks of that queue are left before one of its own runs */
+	/* how many tasks of that queue are still to run before one of its own */
+	u32 serve_turns;
 	u32 cpuperf;	    /* the last speed request, 0..CAPACITY_SCALE */
 	u64 timer_at;	    /* ns: when the slice timer fires; 0: it is not started; atomic */
 	u64 delay_timer_at; /* the same for the delay timer */

@@ -85,13 +85,14 @@ subprog bool take_among(u32 queue, s32 here)
 }
 
 /*
- * Move a waiting task of @victim's to @cpu. The kernel's own search has no limit, so it is used
+ * Move a waiting task of @victim's to @cpu: that of the earliest deadline, or @old_first one of the
+ * old queue. The kernel's own search has no limit, so it is used
  * only if the first task fits.
  */
-static __always_inline bool take_from(s32 victim, s32 cpu)
+static __always_inline bool take_from(s32 victim, s32 cpu, bool old_first)
 {
 	port_task *head;
-	u32 queue = first_queue(victim, &head);
+	u32 queue = old_first ? oldest_queue(victim, &head) : first_queue(victim, &head);
 
 	if (!head)
 		return false;
@@ -106,7 +107,7 @@ subprog bool steal_from_queue(s32 victim, s32 cpu, u64 now)
 {
 	if (queue_hot(victim, cpu, now))
 		return false;
-	if (take_from(victim, cpu))
+	if (take_from(victim, cpu, false))
 		return true;
 	count(STAT_steal_miss);
 	if (!waiting_length(victim))
