@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * crowd THREADS SECONDS LIMIT_MS [idle|taken]: THREADS threads wake up at once and compute on CPU 1.
- * Prints the longest wait of any thread. A thread looks at the clock and at the number of its
- * context switches again and again. A slice of a large crowd may be too short for a look. So a thread
- * may have waited several times between two looks; such a time is divided by the number of waits.
- * How many looks are unclear in this way is printed, and more than one in twenty are a failure.
- * Emulated CPUs share their speed, so the threads are created before. idle: policy SCHED_IDLE.
- * taken: a real-time task has CPU 1, and when all threads wait there, they may use every CPU. Exit
- * status 1 if a wait exceeds LIMIT_MS or a thread has not run.
+ * crowd THREADS SECONDS LIMIT_MS [idle|taken]: THREADS threads wake up at once and compute on CPU
+ * 1. Prints the longest wait of any thread. A thread looks at the clock and at the number of its
+ * context switches again and again. A slice of a large crowd may be too short for a look. So a
+ * thread may have waited several times between two looks; such a time is divided by the number of
+ * waits. How many looks are unclear in this way is printed, and more than one in twenty are a
+ * failure. Emulated CPUs share their speed, so the threads are created before. idle: policy
+ * SCHED_IDLE. taken: a real-time task has CPU 1, and when all threads wait there, they may use
+ * every CPU. Exit status 1 if a wait exceeds LIMIT_MS or a thread has not run.
  */
 #define _GNU_SOURCE
 #include <limits.h>

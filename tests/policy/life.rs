@@ -812,8 +812,8 @@ fn one_overdue_task_at_a_time() {
     assert_ne!(machine.enqueue(2, 0).to, To::Local);
 }
 
-/// A late task runs for the least slice of a crowd, even if --min-slice-us is 0. Else the slice timer
-/// would end its turn where it began.
+/// A late task runs for the least slice of a crowd, even if --min-slice-us is 0. Else the slice
+/// timer would end its turn where it began.
 #[test]
 fn a_late_task_runs_for_a_moment() {
     let mut machine = Machine::new(1, MAINLINE);

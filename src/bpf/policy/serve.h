@@ -8,9 +8,9 @@
  * Method: a tick assigns the queue to its own CPU and interrupts the task that runs there. The next
  * dispatch takes a task from that queue. For balance this happens once. A rescue goes on for
  * RESCUE_NS, unless the queue's own CPU dispatches again: tasks of that queue and of the CPU's own
- * run in turn, more of that queue if a crowd waits there. Then a tick looks again for the queue that
- * was not served for longest. One CPU at a time rescues from a short queue, any number from a long
- * one. Tasks in the old queue have waited for longer, and are rescued first.
+ * run in turn, more of that queue if a crowd waits there. Then a tick looks again for the queue
+ * that was not served for longest. One CPU at a time rescues from a short queue, any number from a
+ * long one. Tasks in the old queue have waited for longer, and are rescued first.
  *
  * Limits: an assignment comes with a tick of a CPU that runs one of our tasks. Only the first
  * QUEUE_LOOKS_MAX tasks of a queue are looked at.
