@@ -52,7 +52,7 @@ class Plan:
         self.events.sort(key=lambda e: e.at_ms)
 
     def leave_out_deadline_tasks(self):
-        """All else stays as it is."""
+        """Nor does stress-ng make any, by its stressor schedpolicy. All else stays as it is."""
         stressor = re.compile(r" --schedpolicy \d+")
         self.events = [replace(e, command=stressor.sub("", e.command))
                        for e in self.events if e.kind != "deadline"]

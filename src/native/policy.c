@@ -97,7 +97,7 @@ s32 roost_spread_target(struct world *w, port_task *p, const struct task_state *
 bool roost_assign_queue(struct world *w, s32 cpu, s32 victim, u64 now)
 {
 	the_world = w;
-	return assign_queue(cpu, victim, true, now);
+	return assign_for_balance(cpu, victim, now);
 }
 
 s32 roost_assigned_queue(struct world *w, s32 cpu, u64 now)

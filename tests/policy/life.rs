@@ -442,8 +442,8 @@ fn abandoned_queues_are_looked_for_once_a_millisecond() {
     assert_eq!(assigned(&machine), [true, true]);
 }
 
-/// Each abandoned queue gets its turn, even if looks are rarer than SERVE_NS, and if another queue
-/// has no task that the looking CPU may run.
+/// Each abandoned queue gets its turn, even if looks are rarer than SERVE_NS (serve.h), and if
+/// another queue has no task that the looking CPU may run.
 #[test]
 fn an_abandoned_queue_does_not_hide_another() {
     let mut machine = Machine::new(4, MAINLINE);
@@ -483,6 +483,12 @@ fn taken(cpus: usize, waiting: usize) -> Machine {
     machine.sleep(0);
     machine.at(NOW + 30_000_000);
     machine
+}
+
+/// The CPU is assigned a queue, and not for balance.
+fn rescues(machine: &Machine, cpu: usize) -> bool {
+    let cpu = machine.kernel.world().cpu(cpu);
+    cpu.assigned_cpu > 0 && cpu.assigned_balances == 0
 }
 
 /// The task of CPU 1 is interrupted; the next one runs there. Returns how many were rescued so far.
@@ -534,7 +540,7 @@ fn a_rescuer_without_a_task_of_its_own_goes_on() {
         machine.kernel.unqueue(next);
         machine.run(1, next);
         if rescued == 1 {
-            // The task that was interrupted at the tick.
+            // Its own task sleeps.
             assert_eq!(machine.count(STAT_rescue), rescued);
         }
     }
@@ -561,7 +567,7 @@ fn a_rescuer_leaves_the_look_to_others() {
     machine.at(machine.now + 1_000_000);
     machine.tick(1);
     machine.tick(2);
-    assert!(machine.kernel.world().cpu(2).assigned_cpu > 0);
+    assert!(rescues(&machine, 2));
 }
 
 /// Many tasks that are bound to a taken CPU of this cache do not hide those of another cache.
@@ -595,6 +601,47 @@ fn a_bound_crowd_hides_no_other_cache() {
     panic!("the task on CPU 2 is never looked at");
 }
 
+/// One CPU rescues from a short queue for 20 ms, though the others look.
+#[test]
+fn a_short_queue_has_one_rescuer_at_a_time() {
+    let mut machine = taken(3, 6);
+    machine.tick(1);
+    for (ms, joins) in [(4, false), (19, false), (20, true)] {
+        machine.at(NOW + 30_000_000 + ms * 1_000_000);
+        machine.tick(2);
+        assert_eq!(rescues(&machine, 2), joins, "after {ms} ms");
+        machine.kernel.world_mut().cpu_mut(2).assigned_cpu = 0;
+    }
+}
+
+/// Balance looks at the same queues and may take nothing there. That hides none of them.
+#[test]
+fn balance_hides_no_abandoned_queue() {
+    let mut machine = taken(3, 6);
+    machine.kernel.world_mut().cpu_mut(0).served_at = machine.now;
+    machine.tick(1);
+    assert!(rescues(&machine, 1));
+}
+
+/// A CPU that may take no task of a queue hides it from others for 5 ms, and no longer.
+#[test]
+fn a_cpu_that_may_take_nothing_hides_a_queue_for_a_moment() {
+    let mut machine = Machine::new(3, MAINLINE);
+    let not_on_1 = machine.kernel.mask(&[0b101]);
+    machine.kernel.begin(4, not_on_1, 0);
+    (0..3).for_each(|cpu| machine.run(cpu, cpu));
+    machine.kernel.set_cpu(4, 0);
+    machine.enqueue(4, WAKEUP);
+    machine.kernel.view(0).1.taken = 1;
+    machine.sleep(0);
+    machine.at(NOW + 30_000_000);
+    machine.tick(1);
+    assert_eq!(machine.kernel.world().cpu(1).assigned_cpu, 0);
+    machine.at(NOW + 35_000_000);
+    machine.tick(2);
+    assert_eq!(machine.kernel.world().cpu(2).assigned_cpu, 1);
+}
+
 /// One CPU at a time rescues from a short queue; from a long one all do that look.
 #[test]
 fn a_long_queue_is_rescued_by_several_cpus() {
@@ -604,8 +651,11 @@ fn a_long_queue_is_rescued_by_several_cpus() {
             machine.at(machine.now + 1_000_000);
             machine.tick(cpu);
         }
-        let assigned = [1, 2].map(|cpu| machine.kernel.world().cpu(cpu).assigned_cpu);
-        assert_eq!(assigned.iter().sum::<u32>(), rescuers, "{waiting} wait");
+        let number = [1, 2]
+            .into_iter()
+            .filter(|&cpu| rescues(&machine, cpu))
+            .count();
+        assert_eq!(number, rescuers, "{waiting} wait");
     }
 }
 

@@ -254,7 +254,7 @@ fn a_thread_of_the_same_core_and_a_sched_idle_task_are_never_hot() {
     assert_eq!(queues.tasks[1], 0);
 }
 
-/// SERVE_NS in steal.h.
+/// SERVE_NS in serve.h.
 const SERVE: u64 = 5_000_000;
 
 #[test]

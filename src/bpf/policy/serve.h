@@ -20,10 +20,13 @@
 
 #include "steal.h"
 
-/* An assignment for balance that is not carried out within this lapses. ns */
+/*
+ * An assignment for balance that is not carried out within this lapses. An abandoned queue that
+ * offers nothing to a CPU is not looked at for as long. ns
+ */
 #define SERVE_NS     5000000ULL
 
-/* How long a rescue goes on until other queues are considered. ns */
+/* How long a rescue goes on before other queues are considered. ns */
 #define RESCUE_NS    20000000ULL
 
 /* A queue with so many waiters is rescued by any number of CPUs at once. */
@@ -40,22 +43,23 @@ static __always_inline bool abandoned(s32 cpu, u64 now)
 	       cpu_taken(cpu);
 }
 
-static __always_inline u64 serve_ns(bool balances)
+/*
+ * Enough CPUs rescue tasks of @cpu's queue, or a CPU looked there a moment ago and may take none.
+ * Signed: the clocks of two CPUs differ a little.
+ */
+static __always_inline bool is_rescued(s32 cpu, u64 now)
 {
-	return balances ? SERVE_NS : RESCUE_NS;
+	struct cpu_state *cs = cpu_state(cpu);
+
+	if (before(now, cs->rescued_until))
+		return waiting_length(cpu) < RESCUE_CROWD;
+	return (s64)(now - cs->looked_at) < (s64)SERVE_NS;
 }
 
-/* Enough CPUs serve @cpu's queue. Signed: the clocks of two CPUs differ a little. */
-static __always_inline bool is_served(s32 cpu, bool balances, u64 now)
-{
-	return (s64)(now - cpu_state(cpu)->served_at) < (s64)serve_ns(balances) &&
-	       (balances || waiting_length(cpu) < RESCUE_CROWD);
-}
-
-/* Of two CPUs whose queues are abandoned, the one that has not been served for longer. */
+/* Of two CPUs whose queues are abandoned, the one at which no CPU has looked for longer. */
 static __always_inline s32 longer_abandoned(s32 best, s32 cpu)
 {
-	if (best != NO_CPU && !before(cpu_state(cpu)->served_at, cpu_state(best)->served_at))
+	if (best != NO_CPU && !before(cpu_state(cpu)->looked_at, cpu_state(best)->looked_at))
 		return best;
 	return cpu;
 }
@@ -76,8 +80,8 @@ subprog s32 abandoned_queue(s32 cpu, u32 llc, u64 now)
 		for (; word && may_loop; word &= word - 1) {
 			s32 other = llc_cpu(f->first + i * WORD_BITS + lowest_bit(word));
 
-			if (other != cpu && abandoned(other, now) &&
-			    !is_served(other, false, now) && same_domain(other, cpu))
+			if (other != cpu && abandoned(other, now) && !is_rescued(other, now) &&
+			    same_domain(other, cpu))
 				best = longer_abandoned(best, other);
 		}
 	}
@@ -113,21 +117,27 @@ static __always_inline u32 serve_turns(s32 victim)
 	return 1 + waiting_length(victim) / LATE_CROWD;
 }
 
+/* Have @cpu, which runs a task, take one from @victim's queue next, within @ns. */
+static __always_inline void assign(struct cpu_state *cs, s32 victim, bool balances, u64 now, u64 ns)
+{
+	cs->assigned_cpu = victim + 1;
+	cs->serve_until = now + ns;
+	cs->serve_turns = serve_turns(victim);
+	cs->assigned_balances = balances;
+}
+
 /*
- * Have @cpu, which runs a task, take one from @victim's queue next. All CPUs of an LLC see the same
- * queue. False: enough CPUs serve it, or @cpu has a queue to serve already.
+ * Assign @victim's queue to @cpu for balance. All CPUs of an LLC see the same queue, so only one at
+ * a time gets it. False: another has it, or @cpu has a queue to serve already.
  */
-static __always_inline bool assign_queue(s32 cpu, s32 victim, bool balances, u64 now)
+static __always_inline bool assign_for_balance(s32 cpu, s32 victim, u64 now)
 {
 	struct cpu_state *cs = cpu_state(cpu);
 	u64 *at = &cpu_state(victim)->served_at, last = *at;
 
-	if (serves(cs, now) || is_served(victim, balances, now) || !atomic_cas(at, last, now))
+	if (serves(cs, now) || (s64)(now - last) < (s64)SERVE_NS || !atomic_cas(at, last, now))
 		return false;
-	cs->assigned_cpu = victim + 1;
-	cs->serve_until = now + serve_ns(balances);
-	cs->serve_turns = serve_turns(victim);
-	cs->assigned_balances = balances;
+	assign(cs, victim, true, now, SERVE_NS);
 	return true;
 }
 
@@ -157,12 +167,12 @@ static __always_inline bool queue_offers(s32 victim, s32 cpu)
 }
 
 /*
- * Have @cpu, which runs a task, take one from @victim's queue next. If none there may run on @cpu,
- * the queue still counts as the last one that was served, so other queues come first.
+ * Have @cpu, which runs a task, take one from @victim's queue next, for balance. If none there may
+ * run on @cpu, the queue still counts as served for a while, so that others search further.
  */
-subprog u32 serve_from(s32 cpu, s32 victim, bool balances, u64 now)
+subprog u32 balance_from(s32 cpu, s32 victim, u64 now)
 {
-	if (!assign_queue(cpu, victim, balances, now))
+	if (!assign_for_balance(cpu, victim, now))
 		return 0;
 	if (queue_offers(victim, cpu))
 		kick_cpu(cpu, KICK_PREEMPT);
@@ -178,6 +188,20 @@ subprog u32 serve_from(s32 cpu, s32 victim, bool balances, u64 now)
  * write. ns
  */
 #define RESCUE_LOOK_NS 1000000ULL
+
+/* Rescue tasks of @victim's queue, if one of the first may run on @cpu. */
+subprog u32 rescue_from(s32 cpu, s32 victim, u64 now)
+{
+	struct cpu_state *theirs = cpu_state(victim);
+	u64 last = theirs->looked_at;
+
+	if (!atomic_cas(&theirs->looked_at, last, now) || !queue_offers(victim, cpu))
+		return 0;
+	theirs->rescued_until = now + RESCUE_NS;
+	assign(cpu_state(cpu), victim, false, now, RESCUE_NS);
+	kick_cpu(cpu, KICK_PREEMPT);
+	return 0;
+}
 
 /* Serve an abandoned queue from here, instead of the task that runs here now. */
 subprog u32 tick_rescue(s32 cpu, u64 now)
@@ -196,7 +220,7 @@ subprog u32 tick_rescue(s32 cpu, u64 now)
 	if (other != NO_CPU)
 		victim = longer_abandoned(victim, other);
 	if (victim != NO_CPU)
-		serve_from(cpu, victim, false, now);
+		rescue_from(cpu, victim, now);
 	return 0;
 }
 
@@ -246,6 +270,9 @@ static __always_inline bool dispatch_assigned(s32 cpu, struct cpu_state *cs, boo
 		return false;
 	if (!take_from(from, cpu, !cs->assigned_balances)) {
 		cs->assigned_cpu = 0;
+		/* Another CPU may be allowed to take what is left. */
+		if (!cs->assigned_balances)
+			cpu_state(from)->rescued_until = 0;
 		return false;
 	}
 	if (cs->assigned_balances)

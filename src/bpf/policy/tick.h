@@ -85,7 +85,7 @@ subprog u32 tick_balance(s32 cpu, u64 now)
 
 	searches_forgotten(cpu_state(cpu), now);
 	if (victim != NO_CPU)
-		serve_from(cpu, victim, true, now);
+		balance_from(cpu, victim, now);
 	return 0;
 }
 
