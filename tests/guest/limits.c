@@ -2,8 +2,8 @@
 /*
  * limits SECONDS DIR...: every 10 ms sets another CPU limit (cpu.max) of the next of these control
  * groups. The quota is 1 to 150 ms in a period of 1 ms to 1 s, sometimes none. It runs as a
- * real-time task. Prints how often it set a limit. Exit status 1 below 80 times a second. Writers of
- * other groups' files hold the kernel's cgroup_mutex, so the number varies: 89 to 98 were seen.
+ * real-time task. Prints how often it set a limit. Exit status 1 below 80 times a second. Writers
+ * of other groups' files hold the kernel's cgroup_mutex, so the number varies: 89 to 98 were seen.
  */
 #define _GNU_SOURCE
 #include <sched.h>
