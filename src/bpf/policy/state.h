@@ -110,8 +110,8 @@ struct cpu_state {
 	u32 late_turns; /* how many of these are left, before the earliest deadline runs once */
 	u64 served_at;	/* ns: when another CPU was last assigned this queue for balance; atomic */
 	u64 looked_at;	/* ns: when another CPU last looked for a task to rescue here; atomic */
-	u64 rescued_until; /* ns: another CPU rescues tasks from here until then */
-	u64 serve_until;   /* ns: when assigned_cpu lapses */
+	u64 rescued_until;     /* ns: another CPU rescues tasks from here until then */
+	u64 serve_until;       /* ns: when assigned_cpu lapses */
 	u32 assigned_cpu;      /* 1 + the CPU whose queue this CPU is to serve next; 0: none */
 	u32 assigned_balances; /* 1: assigned_cpu is for balance; 0: for a rescue */
 	/* how many tasks of that queue are still to run before one of its own */
