@@ -124,7 +124,7 @@ fn cgroup_mount() -> Option<PathBuf> {
     Some(PathBuf::from(unescaped(mount[1])))
 }
 
-/// A path as /proc/self/mounts writes it, where three octal digits after `\\` are a byte (kernel:
+/// A path as /proc/self/mounts writes it, where three octal digits after `\` are a byte (kernel:
 /// mangle()).
 fn unescaped(path: &str) -> OsString {
     let mut bytes = Vec::new();

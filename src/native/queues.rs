@@ -84,10 +84,18 @@ impl World {
         now: u64,
     ) -> Option<usize> {
         // SAFETY: C checks the CPU.
-        let victim = self.with_queues(queues, |w| unsafe {
+        self.cpu_with_queues(queues, |w| unsafe {
             sys::roost_queue_to_relieve(w, cpu as i32, now)
-        });
-        usize::try_from(victim).ok()
+        })
+    }
+
+    /// The CPU that `f` answers, if any. It checks the CPUs that it gets.
+    fn cpu_with_queues(
+        &mut self,
+        queues: &mut dyn Queues,
+        f: impl FnOnce(*mut sys::world) -> i32,
+    ) -> Option<usize> {
+        usize::try_from(self.with_queues(queues, f)).ok()
     }
 
     fn with_queues<T>(
@@ -149,10 +157,9 @@ impl World {
         now: u64,
     ) -> Option<usize> {
         // SAFETY: C checks the CPU.
-        let victim = self.with_queues(queues, |w| unsafe {
+        self.cpu_with_queues(queues, |w| unsafe {
             sys::roost_assigned_queue(w, cpu as i32, now)
-        });
-        usize::try_from(victim).ok()
+        })
     }
 
     // ---- idle periods ----

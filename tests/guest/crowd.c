@@ -115,8 +115,11 @@ static void real_time(int priority)
 {
 	struct sched_param param = { .sched_priority = priority };
 
-	if (sched_setscheduler(0, priority ? SCHED_FIFO : SCHED_OTHER, &param))
+	/* A run that no real-time task disturbs would prove nothing. */
+	if (sched_setscheduler(0, priority ? SCHED_FIFO : SCHED_OTHER, &param)) {
 		perror("crowd: sched_setscheduler");
+		exit(2);
+	}
 }
 
 /* A real-time task takes the CPU of @set for so many seconds. Returns its pid. */
@@ -155,6 +158,7 @@ int main(int argc, char **argv)
 {
 	static pthread_t threads[MAX_THREADS];
 	pid_t taker = 0;
+	int status;
 	int n = argc > 3 ? atoi(argv[1]) : 0, started, never = 0, doubtful = 0;
 	long waited = 0, unclear = 0;
 	double limit = n ? atof(argv[3]) : 0, longest = 0;
@@ -204,8 +208,10 @@ int main(int argc, char **argv)
 		if (all[i].longest > longest)
 			longest = all[i].longest;
 	}
-	if (taken)
-		waitpid(taker, NULL, 0);
+	if (taken && (waitpid(taker, &status, 0) != taker || status)) {
+		fprintf(stderr, "crowd: the CPU was not taken\n");
+		return 2;
+	}
 	getrusage(RUSAGE_SELF, &used);
 	printf("# crowd: longest wait %.0f ms, %d never ran, limit %.0f ms, %ld switches, "
 	       "%ld of %ld looks after a wait unclear, of %d threads beyond the limit\n",

@@ -198,6 +198,7 @@ impl Arm {
 mod tests {
     use super::*;
     use crate::policy::arms::Settings;
+    use crate::policy::features::bits;
 
     fn live(features: &str) -> Live {
         let arm = Arm {
@@ -223,13 +224,8 @@ mod tests {
             };
             settings = settings.changed(&change).unwrap();
         }
-        let features: Vec<String> = settings
-            .features
-            .to_string()
-            .split(' ')
-            .map(str::to_string)
-            .collect();
-        assert!(features.iter().any(|f| f == "core_claim"), "{features:?}");
-        assert!(!features.iter().any(|f| f == "claim"), "{features:?}");
+        let features = settings.features;
+        assert!(features.has(bits::core_claim), "{features}");
+        assert!(!features.has(bits::claim), "{features}");
     }
 }

@@ -8,9 +8,9 @@
  * Method: a tick assigns the queue to its own CPU and interrupts the task that runs there. The next
  * dispatch takes a task from that queue. For balance this happens once. A rescue goes on for
  * RESCUE_NS, unless the queue's own CPU dispatches again: tasks of that queue and of the CPU's own
- * run in turn, more of that queue if a crowd waits there. Then a tick looks again for the queue
- * that was not served for longest. One CPU at a time rescues from a short queue, any number from a
- * long one. Tasks in the old queue have waited for longer, and are rescued first.
+ * run in turn, more of that queue if a crowd waits there. Then a tick chooses again: the queue at
+ * which no CPU has looked for the longest time. One CPU at a time rescues from a short queue, any
+ * number from a long one. Tasks in the old queue are rescued first: most have waited for longer.
  *
  * Limits: an assignment comes with a tick of a CPU that runs one of our tasks. Only the first
  * QUEUE_LOOKS_MAX tasks of a queue are looked at.
@@ -21,8 +21,8 @@
 #include "steal.h"
 
 /*
- * An assignment for balance that is not carried out within this lapses. An abandoned queue that
- * offers nothing to a CPU is not looked at for as long. ns
+ * How long an assignment for balance holds, and for how long no CPU looks again at an abandoned
+ * queue that offered nothing. ns
  */
 #define SERVE_NS     5000000ULL
 
@@ -247,8 +247,8 @@ static __always_inline s32 assigned_queue(struct cpu_state *cs, bool own, u64 no
 }
 
 /*
- * A task of @victim's queue was rescued. Slices shrink with the crowd that waits there: even if no
- * other CPU rescues, and tasks of this CPU's own run in turn, all have theirs within the bound.
+ * A task of @victim's queue was rescued. Slices shrink with the crowd that waits there, so that
+ * this CPU alone could serve all of it in time, in turn with tasks of its own.
  */
 static __always_inline void rescued(struct cpu_state *cs, s32 victim)
 {
