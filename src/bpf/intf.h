@@ -8,6 +8,7 @@
 #define ROOST_INTF_H
 
 #ifndef __VMLINUX_H__
+#include <stdbool.h>
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;

@@ -8,7 +8,7 @@
 start_roost
 # Verifiers differ: a program that is fast to verify on one kernel can take minutes on another, and
 # the kernel gives up at a million instructions. A program that comes near this anywhere fails here.
-VERIFIED_LIMIT=300000
+VERIFIED_LIMIT=120000
 most_verified() { awk '/^verified_insns:/ && $2 > most { most = $2 } END { print most + 0 }' /proc/$ROOST_PID/fdinfo/*; }
 verified=$(most_verified)
 check "no program takes the verifier more than $VERIFIED_LIMIT instructions (most: $verified)" within 1 $VERIFIED_LIMIT "$verified"

@@ -160,7 +160,7 @@ subprog u32 delay_refused(port_task *p trusted, struct delay_pass *pass nonnull)
 subprog u32 delay_expire(u32 queue, u64 now, struct delay_pass *pass nonnull)
 {
 	port_task *p;
-	u32 looks = 0;
+	u32 looks = from_zero;
 
 	for_each_queued(p, queue)
 	{

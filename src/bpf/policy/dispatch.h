@@ -132,7 +132,7 @@ subprog bool take_pid(u32 queue, u32 pid)
 {
 	port_task *p;
 	bool taken = false;
-	u32 looks = 0;
+	u32 looks = from_zero;
 
 	for_each_queued(p, queue)
 	{

@@ -85,7 +85,7 @@ static __always_inline u64 mean_load(const struct group *g)
  * spare: more idle CPUs, then less utilisation. Of two busy ones: less load (kernel:
  * update_pick_idlest()).
  */
-static __always_inline bool idler(const struct group *a, const struct group *b)
+subprog bool idler(const struct group *a nonnull, const struct group *b nonnull)
 {
 	bool spare = has_spare(a);
 
@@ -103,8 +103,8 @@ static __always_inline bool idler(const struct group *a, const struct group *b)
  * @pct percent of the load there, and more by @margin. If both have time to spare, only the number
  * of idle CPUs counts.
  */
-static __always_inline bool leave_local(const struct group *local, const struct group *idlest,
-					u32 pct, u64 margin)
+subprog bool leave_local(const struct group *local nonnull, const struct group *idlest nonnull,
+			 u32 pct, u64 margin)
 {
 	bool spare = has_spare(local);
 
@@ -206,7 +206,7 @@ subprog u32 fork_llc(port_task *p trusted, u32 node, u32 local_llc)
  * The less loaded of two CPUs; @a if they are equal or @b is not allowed. NO_CPU has more load than
  * any (kernel: sched_balance_find_dst_group_cpu()).
  */
-static __always_inline s32 less_loaded(port_task *p, s32 a, s32 b, u64 now)
+subprog s32 less_loaded(port_task *p trusted, s32 a, s32 b, u64 now)
 {
 	if (!task_allowed(p, b))
 		return a;
@@ -228,22 +228,23 @@ subprog s32 least_loaded_of_llc(port_task *p trusted, u32 llc, u64 now)
 subprog s32 least_loaded_of_core(port_task *p trusted, s32 cpu, u64 now)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
-	s32 best = NO_CPU;
+	s32 best = less_loaded(p, NO_CPU, cpu, now);
 	u32 i;
 
-	for_below (i, f->nr_sib + 1U, MAX_SMT + 1U)
-		best = less_loaded(p, best, i ? sibling(f, i - 1) : cpu, now);
+	for_below (i, f->nr_sib, MAX_SMT)
+		best = less_loaded(p, best, sibling(f, i), now);
 	return best;
 }
 
-static __always_inline void group_add_cpu(struct group *g, port_task *p, s32 cpu, u64 now)
+subprog u32 group_add_cpu(port_task *p trusted, struct group *g nonnull, s32 cpu, u64 now)
 {
 	if (!task_allowed(p, cpu))
-		return;
+		return 0;
 	g->allowed++;
 	g->load += cpu_load(cpu, now);
 	g->util += scaled_util(cpu_util(cpu, now), cpu);
 	g->capacity += cpu_facts(cpu)->capacity;
+	return 0;
 }
 
 /* Add the CPUs of @cpu's core. */
@@ -252,9 +253,9 @@ subprog u32 group_add_core(port_task *p trusted, struct group *g nonnull, s32 cp
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	u32 i;
 
-	group_add_cpu(g, p, cpu, now);
+	group_add_cpu(p, g, cpu, now);
 	for_below (i, f->nr_sib, MAX_SMT)
-		group_add_cpu(g, p, sibling(f, i), now);
+		group_add_cpu(p, g, sibling(f, i), now);
 	return 0;
 }
 
@@ -292,11 +293,11 @@ subprog s32 fork_thread(port_task *p trusted, s32 cpu, u64 now)
 	s32 best_cpu = cpu;
 	u32 i;
 
-	group_add_cpu(&local, p, cpu, now);
+	group_add_cpu(p, &local, cpu, now);
 	for_below (i, f->nr_sib, MAX_SMT) {
 		struct group g = {};
 
-		group_add_cpu(&g, p, sibling(f, i), now);
+		group_add_cpu(p, &g, sibling(f, i), now);
 		if (idler(&g, &best)) {
 			best = g;
 			best_cpu = sibling(f, i);

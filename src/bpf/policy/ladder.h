@@ -72,7 +72,7 @@ static __always_inline struct placement placed_free(const struct wakeup *w, s32 
 	return placed(w, cpu, cs->curr_sched_idle && cs->curr_pid ? PLACE_BUSY : PLACE_IDLE, rung);
 }
 
-/* ---- the groups of rungs; subprograms return their answer in @at ---- */
+/* ---- the groups of rungs; subprograms return their answer in w->at ---- */
 
 /* No idle CPU was found: the target, or [bias_prev] the previous CPU. */
 static __always_inline struct placement placed_busy(const struct wakeup *w, s32 target)
@@ -145,18 +145,17 @@ static __always_inline struct placement place_search(port_task *p, const struct 
  * Rungs 5 to 9: an idle CPU found by a search around the target. If there is none: the target, or
  * as placed_busy() says.
  */
-subprog u32 search(port_task *p trusted, const struct wakeup *w nonnull, s32 target,
-		   struct placement *at nonnull)
+subprog u32 search(port_task *p trusted, struct wakeup *w nonnull, s32 target)
 {
 	s32 cpu;
 
 	if (!machine_facts()->asym) {
-		*at = place_search(p, w, target);
+		w->at = place_search(p, w, target);
 		return 0;
 	}
 	cpu = sis_capacity(p, w, target);
-	*at = cpu != NO_CPU ? placed_free(w, cpu, STAT_sis_capacity)
-			    : placed(w, target, PLACE_BUSY, STAT_sis_none);
+	w->at = cpu != NO_CPU ? placed_free(w, cpu, STAT_sis_capacity)
+			      : placed(w, target, PLACE_BUSY, STAT_sis_none);
 	return 0;
 }
 
@@ -246,25 +245,25 @@ static __always_inline struct placement place_known(port_task *p, struct task_st
 }
 
 subprog bool known_cpus(port_task *p trusted, struct task_state *ts nonnull,
-			const struct wakeup *w nonnull, s32 target, struct placement *at nonnull)
+			struct wakeup *w nonnull, s32 target)
 {
-	*at = place_known(p, ts, w, target);
-	return at->cpu != NO_CPU;
+	w->at = place_known(p, ts, w, target);
+	return w->at.cpu != NO_CPU;
 }
 
 /*
  * [smt_spread] Runs before the other rungs around the target. If the target's LLC has no vacant
  * core, its idle CPUs are beside busy threads, or their last tasks will soon be back.
  */
-subprog bool spread(port_task *p trusted, struct task_state *ts nonnull,
-		    const struct wakeup *w nonnull, s32 target, struct placement *at nonnull)
+subprog bool spread(port_task *p trusted, struct task_state *ts nonnull, struct wakeup *w nonnull,
+		    s32 target)
 {
 	s32 cpu = spread_wakeup(p, w, target);
 
 	if (cpu == NO_CPU)
 		return false;
 	ts->recent_cpu = w->last_cpu + 1;
-	*at = placed_free(w, cpu, STAT_spread_wakeup);
+	w->at = placed_free(w, cpu, STAT_spread_wakeup);
 	return true;
 }
 
@@ -273,15 +272,13 @@ subprog bool spread(port_task *p trusted, struct task_state *ts nonnull,
 static __always_inline struct placement select_idle_sibling(port_task *p, struct task_state *ts,
 							    struct wakeup *w, s32 target)
 {
-	struct placement at;
-
 	hand_over(w, ts);
 	look_for_vacant_core(w, ts, target);
-	if (has(w, FEATURE_smt_spread) && worth_a_core(ts->burst) && spread(p, ts, w, target, &at))
-		return at;
-	if (!known_cpus(p, ts, w, target, &at))
-		search(p, w, target, &at);
-	return at;
+	if (has(w, FEATURE_smt_spread) && worth_a_core(ts->burst) && spread(p, ts, w, target))
+		return w->at;
+	if (!known_cpus(p, ts, w, target))
+		search(p, w, target);
+	return w->at;
 }
 
 static __always_inline struct placement place_wakeup(port_task *p, struct task_state *ts,

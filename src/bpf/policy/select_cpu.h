@@ -35,16 +35,12 @@ static __always_inline void waker_gives_way(s32 cpu, u64 now)
 static __always_inline s32 run_select_cpu(port_task *p, s32 prev, u64 wake_flags)
 {
 	struct task_state *ts = task_state_of(p), *waker;
-	struct wakeup facts, *w = &facts;
+	/* Interrupts are off, so nothing else wakes a task here meanwhile. */
+	struct wakeup *w = &cpu_state(this_cpu())->wakeup;
 	struct placement at;
 
 	if (!ts)
 		return prev;
-	/*
-	 * Subprograms read the facts from memory. Without this the compiler also keeps copies in
-	 * registers, and spills those.
-	 */
-	opaque(w);
 	w->pid = task_pid(p);
 	w->now = cpu_clock();
 	arm_follow(p, ts);

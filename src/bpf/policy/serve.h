@@ -149,7 +149,7 @@ subprog bool offers_among(u32 queue, s32 cpu)
 {
 	port_task *p;
 	bool offers = false;
-	u32 looks = 0;
+	u32 looks = from_zero;
 
 	for_each_queued(p, queue)
 	{

@@ -80,7 +80,7 @@ static __always_inline s32 helper_among(u32 queue, s32 cpu, u64 now)
 {
 	s32 helper = NO_CPU;
 	port_task *p;
-	u32 looks = 0;
+	u32 looks = from_zero;
 
 	for_each_queued(p, queue)
 	{

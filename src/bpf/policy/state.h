@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The policy's state of a CPU, an LLC, a task, a cgroup. Facts, which never change after load, are
- * in intf.h. All state starts as zero.
+ * The policy's state of a CPU, an LLC, a task, a wakeup, a cgroup. Facts, which never change after
+ * load, are in intf.h. All state starts as zero.
  */
 #ifndef ROOST_STATE_H
 #define ROOST_STATE_H
@@ -31,6 +31,53 @@ enum steal_level {
 	STEAL_NODE,
 	STEAL_MACHINE,
 	NR_STEAL_LEVELS,
+};
+
+/* How the task gets the chosen CPU. */
+enum placing {
+	PLACE_BUSY, /* queue behind the task that runs there */
+	PLACE_IDLE, /* the CPU is idle: run there at once */
+	PLACE_NEXT, /* run there as soon as the waker sleeps, ahead of its queue */
+};
+
+struct placement {
+	s32 cpu;
+	enum placing how;
+	enum roost_stat rung; /* the rung that decided */
+};
+
+/*
+ * One wakeup or fork: the facts gathered before the decision, and the decision. It holds only
+ * numbers and no pointers. So it can be passed to a subprogram, which the verifier then checks once
+ * for any wakeup. The tasks are separate arguments. It is in the state of the waker's CPU, not on
+ * the stack: the verifier follows the values in a stack, and would check a path for each of them.
+ */
+struct wakeup {
+	u64 now;      /* ns */
+	u32 features; /* roost_feature bits */
+	u32 arm;      /* the task's arm, which these features are of */
+	u32 waker_pid;
+	u32 pid;
+	s32 this_cpu;  /* the CPU that runs select_cpu: the waker's */
+	s32 prev;      /* where the task last ran; NO_CPU if not allowed now */
+	s32 last_cpu;  /* the same, allowed or not */
+	u32 claim_ttl; /* ns */
+	bool fork;
+	bool sync; /* the waker says it is about to sleep, and is not exiting */
+	bool this_allowed;
+	bool waker_pcpu_kthread; /* the waker is a kthread bound to this CPU, in task context */
+
+	/* From the task's state, set by hand_over() before the groups of rungs run. */
+	bool sched_idle;  /* policy SCHED_IDLE, or a group with cpu.idle */
+	bool short_burst; /* its usual burst is shorter than the migration cost */
+	s32 recent;	  /* the recently used CPU; NO_CPU: none */
+	u32 util;	  /* estimated utilisation, 0..CAPACITY_SCALE */
+	u32 fits_scale;	  /* util_fits: tunables of its arm */
+	u32 fits_rt;
+	u64 vacant_ns;	  /* how long a core must be idle to be vacant for this task (vacant.h) */
+	bool vacant_core; /* [core_first] [smt_spread] the target's LLC has such a core */
+
+	struct placement at; /* the decision, where a subprogram made it */
 };
 
 /* The idle periods of a CPU (avg_idle.h), ns. */
@@ -123,6 +170,7 @@ struct cpu_state {
 	u64 uncounted;
 	u32 budgeted; /* 1: a cgroup limits the running task's time (bandwidth.h) */
 	struct waker_state idle_waker;
+	struct wakeup wakeup; /* the one that select_cpu decides there now */
 } __attribute__((aligned(2 * CACHELINE)));
 
 /* Sets of an LLC's CPUs (cpu_set.h). */

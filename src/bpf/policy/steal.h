@@ -68,7 +68,7 @@ subprog bool take_among(u32 queue, s32 here)
 {
 	port_task *p;
 	bool taken = false;
-	u32 looks = 0;
+	u32 looks = from_zero;
 
 	for_each_queued(p, queue)
 	{

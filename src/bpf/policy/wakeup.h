@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One wakeup or fork: the facts gathered before the decision, and the decision. The rungs read
- * these facts and the port, never the clock or the kernel directly.
- *
- * struct wakeup holds only numbers and no pointers. So it can be passed to a subprogram, which the
- * verifier then checks once for any wakeup. The tasks are separate arguments.
+ * What the rungs ask of a wakeup or fork (struct wakeup) and of CPUs. They read these facts and the
+ * port, never the clock or the kernel directly.
  */
 #ifndef ROOST_WAKEUP_H
 #define ROOST_WAKEUP_H
@@ -14,45 +11,6 @@
 #include "util_est.h"
 
 #define SMT_IMBALANCE_PCT 110 /* kernel: sd_init(), SMT level */
-
-struct wakeup {
-	u64 now;      /* ns */
-	u32 features; /* roost_feature bits */
-	u32 arm;      /* the task's arm, which these features are of */
-	u32 waker_pid;
-	u32 pid;
-	s32 this_cpu;  /* the CPU that runs select_cpu: the waker's */
-	s32 prev;      /* where the task last ran; NO_CPU if not allowed now */
-	s32 last_cpu;  /* the same, allowed or not */
-	u32 claim_ttl; /* ns */
-	bool fork;
-	bool sync; /* the waker says it is about to sleep, and is not exiting */
-	bool this_allowed;
-	bool waker_pcpu_kthread; /* the waker is a kthread bound to this CPU, in task context */
-
-	/* From the task's state, set by hand_over() before the groups of rungs run. */
-	bool sched_idle;  /* policy SCHED_IDLE, or a group with cpu.idle */
-	bool short_burst; /* its usual burst is shorter than the migration cost */
-	s32 recent;	  /* the recently used CPU; NO_CPU: none */
-	u32 util;	  /* estimated utilisation, 0..CAPACITY_SCALE */
-	u32 fits_scale;	  /* util_fits: tunables of its arm */
-	u32 fits_rt;
-	u64 vacant_ns;	  /* how long a core must be idle to be vacant for this task (vacant.h) */
-	bool vacant_core; /* [core_first] [smt_spread] the target's LLC has such a core */
-};
-
-/* How the task gets the chosen CPU. */
-enum placing {
-	PLACE_BUSY, /* queue behind the task that runs there */
-	PLACE_IDLE, /* the CPU is idle: run there at once */
-	PLACE_NEXT, /* run there as soon as the waker sleeps, ahead of its queue */
-};
-
-struct placement {
-	s32 cpu;
-	enum placing how;
-	enum roost_stat rung; /* the rung that decided */
-};
 
 /* The task's estimated utilisation, for a new task its first guess. 0..CAPACITY_SCALE */
 static __always_inline u32 demand_of(const struct wakeup *w, struct task_state *ts)
