@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Boots a guest for each scheduler under test and records its output."""
+"""Boots a guest for each scheduler under test and records its output. A boot that is known from before
+(memory.py) is not done again: its output is read again."""
 import shlex
 import sys
 import time
@@ -12,6 +13,7 @@ TOP = HERE.parents[1]
 sys.path.insert(0, str(TOP / "scripts/guest"))
 from guest_tests import FAST_KERNEL    # noqa: E402
 from lab import TOPOLOGIES, Image, Kernel, LabError, Qemu, boot, compile_static    # noqa: E402,F401
+from memory import Memory, key    # noqa: E402
 from record import Record    # noqa: E402
 
 KEPT = TOP / "target/chaos"
@@ -51,8 +53,9 @@ def subject(name, text=""):
 
 
 class Guests:
-    def __init__(self, kernel, topology, say, quiet=False):
-        """quiet: print nothing while a guest runs."""
+    def __init__(self, kernel, topology, say, quiet=False, memory=Memory()):
+        """quiet: print nothing while a guest runs. memory: None does each boot."""
+        self.memory = memory
         self.kernel, self.topology, self.say, self.quiet = Kernel.get(kernel), topology, say, quiet
         self.qemu, self.cpus = Qemu.for_tests(), TOPOLOGIES[topology].cpus
         self.common = Image()
@@ -77,7 +80,10 @@ class Guests:
         return image
 
     def run(self, subject, plan, seed, keep=True):
-        record = Record(subject.name, seed)
+        record, image = Record(subject.name, seed), self.image(subject, plan)
+        known = self.known(subject, plan, seed, image)
+        if self._recall(known, record):
+            return record
         progress = Progress(subject, self.say)
         lines = []
 
@@ -88,12 +94,38 @@ class Guests:
                 progress.hear(line)
 
         limit = AROUND_S + STRETCH * plan.seconds
-        r = boot(self.kernel, self.image(subject, plan), self.topology, "icount", self.qemu,
-                 seed=seed % 28, append=KERNEL, limit_s=limit, on_line=hear)
-        record.finish(r)
+        r = boot(self.kernel, image, self.topology, "icount", self.qemu, seed=seed % 28,
+                 append=KERNEL, limit_s=limit, on_line=hear)
+        record.finish(r.wall_s, r.timed_out)
+        self._remember(known, record, lines, subject.under == "roost" and keep, r.retried)
         if keep and (not record.ended or subject.under == "roost" and not record.good()):
             self.keep(record, lines, r)
         return record
+
+    def known(self, subject, plan, seed, image=None):
+        """The key of this boot (memory.py)."""
+        image = image or self.image(subject, plan)
+        return key(self.kernel, image, self.topology, "icount", self.qemu, KERNEL, seed % 28)
+
+    def _recall(self, known, record):
+        """Reads what the guest printed when the same boot was done. False: it was not."""
+        kept = self.memory and self.memory.recall_lines(known)
+        if not kept:
+            return False
+        lines, host_s = kept
+        for line in lines:
+            record.feed(line)
+        record.finish(host_s)
+        record.remembered = known
+        return True
+
+    def _remember(self, known, record, lines, must_be_good, repeated):
+        """Only a whole boot is kept, and of scx_roost only a good one."""
+        if record.ended and not repeated and (record.good() or not must_be_good):
+            told = [line for line in lines if line.startswith("::")]
+            Memory().keep(known, {"lines": told, "host_s": record.host_s})
+        else:
+            Memory().forget(known)
 
     def keep(self, record, lines, r):
         KEPT.mkdir(parents=True, exist_ok=True)

@@ -51,11 +51,11 @@ class Plan:
             self._cycle(i, i * self.length)
         self.events.sort(key=lambda e: e.at_ms)
 
-    def leave_out_deadline_tasks(self):
-        """Nor does stress-ng make any, by its stressor schedpolicy. All else stays as it is."""
-        stressor = re.compile(r" --schedpolicy \d+")
-        self.events = [replace(e, command=stressor.sub("", e.command))
-                       for e in self.events if e.kind != "deadline"]
+    def leave_out(self, kinds, stressors):
+        """No events of KINDS, and none of STRESSORS in the load. All else stays as it is."""
+        option = re.compile(rf" --({'|'.join(stressors)}) \d+")
+        self.events = [replace(e, command=option.sub("", e.command))
+                       for e in self.events if e.kind not in kinds]
 
     def text(self):
         return "".join(f"{e.line()}\n" for e in self.events)

@@ -37,6 +37,7 @@ class Record:
     known: Counter = field(default_factory=Counter)     # warnings with causes in the kernel itself
     logs: list = field(default_factory=list)
     ended: bool = False
+    remembered: str = ""                            # the key by which the boot was known
 
     def feed(self, line):
         if line.startswith("::log "):
@@ -117,11 +118,11 @@ class Record:
         if self.sums:
             self.watches["sums"] = f"drift {', '.join(self.sums)}"
 
-    def finish(self, boot):
-        self.host_s = boot.wall_s
+    def finish(self, host_s, timed_out=False):
+        self.host_s = host_s
         if not self.ended:
-            how = "the guest hung" if boot.timed_out else "the guest stopped"
-            self.bad.append(("guest", 0.0, f"{how} after {boot.wall_s:.0f} s of the host"))
+            how = "the guest hung" if timed_out else "the guest stopped"
+            self.bad.append(("guest", 0.0, f"{how} after {host_s:.0f} s of the host"))
         self.judge_memory()
         return self
 
@@ -131,7 +132,7 @@ class Record:
     def as_json(self):
         return {
             "name": self.name, "seed": self.seed, "good": self.good(), "seconds": self.seconds,
-            "host_s": round(self.host_s, 1), "events": dict(self.events), "did": self.did,
+            "host_s": round(self.host_s, 1), "remembered": self.remembered, "events": dict(self.events), "did": self.did,
             "watches": self.watches, "probes": self.probes, "absences_s": self.absences,
             "bad": [{"watch": w, "at_s": at, "text": text} for w, at, text in self.bad],
             "known": dict(self.known),

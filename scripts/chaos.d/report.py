@@ -50,10 +50,15 @@ def comparison(records, probe="nice0"):
     return "\n".join(lines)
 
 
+def took(record):
+    known = f"; remembered, {record.remembered[:16]}" if record.remembered else ""
+    return (f"{record.name}: {record.seconds:.0f} s of the guest, {record.host_s:.0f} s of the host"
+            f"{known}")
+
+
 def text(records, probes):
     main = records[0]
-    took = f"{main.seconds:.0f} s of the guest, {main.host_s:.0f} s of the host"
-    out = [f"{main.name}: {took}", "", "events by class", events_table(main), "", "watches",
+    out = [*map(took, records), "", "events by class", events_table(main), "", "watches",
            watches_table(main), ""]
     for probe in probes:
         out += [f"wakeups of the probe {probe}", comparison(records, probe), ""]

@@ -403,6 +403,7 @@ def self_test():
         changed = {"kernel": (0, kernel("K")), "image": (1, image(b"A")), "topology": (2, "4"), "arguments": (5, "quieT")}
         for what, (at, new) in changed.items():
             checks[f"another byte of the {what} is another boot"] = key(*base[:at], new, *base[at + 1:]) != first
+        checks["another seed is another boot"] = key(*base, seed=1) != first
         exe.write_bytes(b"Q2")
         checks["another byte of QEMU is another boot"] = key(*base) != first
         checks["without icount there is no key"] = key(*base[:3], "tcg", *base[4:]) is None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Verdicts of boots that repeat to the byte. With icount a boot is a function of kernel, image, QEMU and arguments: when
-all of its tests have passed, the same boot need not be done again. The key is the SHA-256 of these inputs, and of the
-scripts that judge what the guest prints."""
+"""Boots that repeat to the byte. With icount a boot is a function of kernel, image, QEMU and arguments: when all of its
+tests have passed, the same boot need not be done again. The key is the SHA-256 of these inputs, and of the scripts that
+judge what the guest prints."""
 import functools
 import hashlib
 import json
@@ -36,11 +36,11 @@ def _files_of_qemu(cmd):
     return [program, *(p for folder in folders for p in sorted(folder.rglob("*")) if p.is_file())]
 
 
-def key(kernel, image, topology, accel, qemu, append):
+def key(kernel, image, topology, accel, qemu, append, seed=0):
     """None: such a boot does not repeat."""
     if accel != "icount":
         return None
-    words = [str(w) for w in command(kernel, "initrd", topology, accel, qemu, 0, append, (), "log", False)]
+    words = [str(w) for w in command(kernel, "initrd", topology, accel, qemu, seed, append, (), "log", False)]
     judges = sorted(HERE.glob("*.py"))
     total = hashlib.sha256()
     for part in (digest_of_file(kernel.vmlinuz), image.digest(), *map(digest_of_file, _files_of_qemu(qemu.cmd)),
@@ -51,7 +51,8 @@ def key(kernel, image, topology, accel, qemu, append):
 
 
 class Memory:
-    """One small file for each boot that passed: the names of its tests, and how long they took in the guest."""
+    """One small file for each boot that passed: the names of its tests, and how long they took in the guest. Of a run of
+    scripts/chaos: what the guest printed, which is judged again."""
 
     def __init__(self, folder=CACHE / "passed"):
         self.folder = folder
@@ -64,10 +65,18 @@ class Memory:
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
-    def keep(self, key, seconds):
+    def recall_lines(self, key):
+        """(lines, seconds of the host) of a boot. None: it is not known."""
+        try:
+            kept = json.loads((self.folder / key).read_text())
+            return [str(line) for line in kept["lines"]], float(kept["host_s"])
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    def keep(self, key, what):
         self.folder.mkdir(parents=True, exist_ok=True)
         part = self.folder / f"{key}.{os.getpid()}"
-        part.write_text(json.dumps(seconds))
+        part.write_text(json.dumps(what))
         part.rename(self.folder / key)
 
     def forget(self, key):
