@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Boots a guest for each scheduler under test and records its output. A boot that is known from before
-(memory.py) is not done again: its output is read again."""
+"""Boots a guest for each scheduler under test and records its output. A boot that ended well before,
+with the same bytes (memory.py), is not done again: what it printed is judged again."""
 import shlex
 import sys
 import time
@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 sys.path.insert(0, str(TOP / "scripts/guest"))
 from guest_tests import FAST_KERNEL    # noqa: E402
-from lab import TOPOLOGIES, Image, Kernel, LabError, Qemu, boot, compile_static    # noqa: E402,F401
+from lab import Boot, TOPOLOGIES, Image, Kernel, LabError, Qemu, boot, compile_static    # noqa: E402,F401
 from memory import Memory, key    # noqa: E402
 from record import Record    # noqa: E402
 
@@ -53,9 +53,9 @@ def subject(name, text=""):
 
 
 class Guests:
-    def __init__(self, kernel, topology, say, quiet=False, memory=Memory()):
-        """quiet: print nothing while a guest runs. memory: None does each boot."""
-        self.memory = memory
+    def __init__(self, kernel, topology, say, quiet=False, recalls=True):
+        """quiet: print nothing while a guest runs. recalls: False does each boot."""
+        self.memory, self.recalls = Memory(), recalls
         self.kernel, self.topology, self.say, self.quiet = Kernel.get(kernel), topology, say, quiet
         self.qemu, self.cpus = Qemu.for_tests(), TOPOLOGIES[topology].cpus
         self.common = Image()
@@ -79,13 +79,16 @@ class Guests:
             image.data(f"chaos/{name}", text.encode())
         return image
 
-    def run(self, subject, plan, seed, keep=True):
-        record, image = Record(subject.name, seed), self.image(subject, plan)
-        known = self.known(subject, plan, seed, image)
-        if self._recall(known, record):
+    def run(self, subject, plan, seed, wanted=None, keep=True):
+        """wanted: says of a record whether it is as it should be; only then is the boot remembered
+        (default: of scx_roost if it is good, else always). keep: leave a log of one that is not."""
+        wanted = wanted or (Record.good if subject.under == "roost" else lambda _: True)
+        image = self.image(subject, plan)
+        known = self.key(image, seed)
+        record = self._recalled(known, subject, seed)
+        if record and wanted(record):
             return record
-        progress = Progress(subject, self.say)
-        lines = []
+        record, progress, lines = Record(subject.name, seed), Progress(subject, self.say), []
 
         def hear(line):
             lines.append(line)
@@ -93,39 +96,36 @@ class Guests:
             if not self.quiet:
                 progress.hear(line)
 
-        limit = AROUND_S + STRETCH * plan.seconds
-        r = boot(self.kernel, image, self.topology, "icount", self.qemu, seed=seed % 28,
-                 append=KERNEL, limit_s=limit, on_line=hear)
+        r = self.boot(image, plan, seed, hear)
         record.finish(r.wall_s, r.timed_out)
-        self._remember(known, record, lines, subject.under == "roost" and keep, r.retried)
-        if keep and (not record.ended or subject.under == "roost" and not record.good()):
+        good = record.ended and wanted(record)
+        if good and not r.retried and known == self.key(image, seed):
+            printed = [line for line in lines if line.startswith("::")]
+            self.memory.keep(known, {"lines": printed, "host_s": record.host_s})
+        else:
+            self.memory.forget(known)
+        if keep and not good:
             self.keep(record, lines, r)
         return record
 
-    def known(self, subject, plan, seed, image=None):
-        """The key of this boot (memory.py)."""
-        image = image or self.image(subject, plan)
+    def boot(self, image, plan, seed, hear):
+        return boot(self.kernel, image, self.topology, "icount", self.qemu, seed=seed % 28,
+                    append=KERNEL, limit_s=AROUND_S + STRETCH * plan.seconds, on_line=hear)
+
+    def key(self, image, seed):
         return key(self.kernel, image, self.topology, "icount", self.qemu, KERNEL, seed % 28)
 
-    def _recall(self, known, record):
-        """Reads what the guest printed when the same boot was done. False: it was not."""
-        kept = self.memory and self.memory.recall_lines(known)
+    def _recalled(self, known, subject, seed):
+        """The record of the same boot, when it was done before; None: it was not."""
+        kept = self.recalls and self.memory.recall_lines(known)
         if not kept:
-            return False
+            return None
+        record = Record(subject.name, seed, remembered=known)
         lines, host_s = kept
         for line in lines:
             record.feed(line)
         record.finish(host_s)
-        record.remembered = known
-        return True
-
-    def _remember(self, known, record, lines, must_be_good, repeated):
-        """Only a whole boot is kept, and of scx_roost only a good one."""
-        if record.ended and not repeated and (record.good() or not must_be_good):
-            told = [line for line in lines if line.startswith("::")]
-            Memory().keep(known, {"lines": told, "host_s": record.host_s})
-        else:
-            Memory().forget(known)
+        return record
 
     def keep(self, record, lines, r):
         KEPT.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Plants a fault for each watch; each must be found, and nothing else may be reported."""
+"""Plants a fault for each watch; each must be found, and nothing else may be reported. Also tests,
+with boots that are only acted, which of them are remembered."""
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
-from guests import subject
+from guests import Boot, Guests, Image, Memory, Subject, subject
 from plan import Event
 
 SECONDS = 8
@@ -65,29 +68,89 @@ def verdict(fault, record):
     return ""
 
 
-def known_again(guests, first):
-    """The same boot is not done again, and what is remembered of it is judged alike."""
-    again = guests.run(subject("eevdf"), Fixed(FAULTS[0].events), 1, keep=False)
-    other = guests.known(subject("eevdf"), Fixed(FAULTS[0].events, SECONDS + 1), 1)
-    return (again.remembered and other != again.remembered
-            and (again.bad, again.watches, again.probes) == (first.bad, first.watches, first.probes))
+class Acted(Guests):
+    """Guests that print LINES at each boot, and remember in FOLDER."""
+
+    def __init__(self, folder, lines, recalls=True, repeated=False):
+        self.memory, self.recalls, self.quiet, self.say = Memory(folder), recalls, True, print
+        self.lines, self.repeated, self.boots = lines, repeated, 0
+
+    def image(self, subject, plan):
+        image = Image()
+        image.data("chaos/plan", plan.text().encode())
+        image.data("chaos/under", subject.under.encode())
+        return image
+
+    def key(self, image, seed):
+        return f"{image.digest().hex()}-{seed}"
+
+    def boot(self, image, plan, seed, hear):
+        self.boots += 1
+        for line in self.lines:
+            hear(line)
+        return Boot(wall_s=1.0, retried=self.repeated)
+
+
+ROOST, EEVDF = Subject("roost", "roost"), Subject("eevdf", "eevdf")
+PLAN, OTHER = (Fixed((at(ms, "pinned 7 n=2,cpus=1"),)) for ms in (500, 501))
+GOOD, BAD = ["::ran 8 8", "::end 0"], ["::bad waits 3.0 a task", "::end 0"]
+
+
+def boots_again(lines, who=ROOST, then=(), recalls=True, **how):
+    """Whether a boot that printed LINES is done again. THEN: (plan, seed) of the second run."""
+    with tempfile.TemporaryDirectory() as folder:
+        Acted(Path(folder), lines, **how).run(who, PLAN, 1, keep=False)
+        second = Acted(Path(folder), lines, recalls)
+        second.run(who, *(then or (PLAN, 1)), keep=False)
+        return second.boots == 1
+
+
+def judged_as_before():
+    with tempfile.TemporaryDirectory() as folder:
+        guests = Acted(Path(folder), BAD)
+        first, second = (guests.run(EEVDF, PLAN, 1, keep=False) for _ in range(2))
+        return second.remembered and first.bad == second.bad == [("waits", 3.0, "a task")]
+
+
+def judged_bad_now():
+    """A record that was good, and is not by today's rules, is booted again and forgotten."""
+    with tempfile.TemporaryDirectory() as folder:
+        guests = Acted(Path(folder), GOOD)
+        guests.run(ROOST, PLAN, 1, keep=False)
+        guests.run(ROOST, PLAN, 1, wanted=lambda _: False, keep=False)
+        guests.run(ROOST, PLAN, 1, keep=False)
+        return guests.boots == 3
+
+
+def memory_rules():
+    """What is remembered, as (claim, holds)."""
+    return (("a good boot is remembered", not boots_again(GOOD)),
+            ("a bad one of scx_roost is not", boots_again(BAD)),
+            ("of other schedulers it is", not boots_again(BAD, EEVDF)),
+            ("one that did not end is not", boots_again(GOOD[:1])),
+            ("one that QEMU spoilt and that was repeated is not", boots_again(GOOD, repeated=True)),
+            ("another plan is another boot", boots_again(GOOD, then=(OTHER, 1))),
+            ("another seed is another boot", boots_again(GOOD, then=(PLAN, 2))),
+            ("without memory each boot is done", boots_again(GOOD, recalls=False)),
+            ("what is remembered is judged as it was", judged_as_before()),
+            ("one that is judged bad now is done again and forgotten", judged_bad_now()))
 
 
 def run(guests, roost):
-    """The number of faults that were not found."""
+    """The number of claims that do not hold and of faults that were not found."""
     missed = 0
+    for claim, holds in memory_rules():
+        missed += not holds
+        print(f"{'ok' if holds else 'not ok'} - memory: {claim}", flush=True)
     subjects = {"eevdf": subject("eevdf"), "roost": subject("roost", roost)}
     for fault in FAULTS:
-        record = guests.run(subjects[fault.under], Fixed(fault.events), 1, keep=False)
-        if guests.memory and fault is FAULTS[0]:
-            good = known_again(guests, record)
-            missed += not good
-            print(f"{'ok' if good else 'not ok'} - a boot is known by its bytes", flush=True)
+        record = guests.run(subjects[fault.under], Fixed(fault.events), 1, keep=False,
+                            wanted=lambda r, fault=fault: not verdict(fault, r))
         wrong = verdict(fault, record)
         missed += bool(wrong)
         who = ", ".join(sorted(fault.watches)) or "none"
         known = f" (remembered, {record.remembered[:16]})" if record.remembered else ""
         print(f"{'not ok' if wrong else 'ok'} - planted: {fault.name}; to be found by: {who}"
               + known + (f". {wrong}" if wrong else ""), flush=True)
-    print(f"{len(FAULTS)} faults planted, {missed} not as expected")
+    print(f"{len(FAULTS)} faults planted, {missed} results not as expected")
     return missed

@@ -51,7 +51,7 @@ def key(kernel, image, topology, accel, qemu, append, seed=0):
 
 
 class Memory:
-    """One small file for each boot that passed: the names of its tests, and how long they took in the guest. Of a run of
+    """One small file for each boot that passed: the names of its tests, and how long they took in the guest. For
     scripts/chaos: what the guest printed, which is judged again."""
 
     def __init__(self, folder=CACHE / "passed"):

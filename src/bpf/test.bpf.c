@@ -73,10 +73,10 @@ static __always_inline struct placement place_query(struct wakeup *w)
 SEC("syscall")
 int decide(void *ctx)
 {
-	struct wakeup w = {};
+	struct wakeup *w = &cpu_state(query.this_cpu)->wakeup;
 
-	gather(&w, query.this_cpu, query.prev);
-	answer = place_query(&w);
+	gather(w, query.this_cpu, query.prev);
+	answer = place_query(w);
 	ran_on = bpf_get_smp_processor_id();
 	return 0;
 }
@@ -84,10 +84,11 @@ int decide(void *ctx)
 /* As above, for a pair of CPUs. */
 subprog s32 decide_pair(u32 i)
 {
-	struct wakeup w = {};
+	struct pair *pair = &pairs[i % NR_PAIRS];
+	struct wakeup *w = &cpu_state(pair->this_cpu)->wakeup;
 
-	gather(&w, pairs[i % NR_PAIRS].this_cpu, pairs[i % NR_PAIRS].prev);
-	return place_query(&w).cpu;
+	gather(w, pair->this_cpu, pair->prev);
+	return place_query(w).cpu;
 }
 
 /* nr_decisions decisions, timed. */

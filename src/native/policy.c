@@ -5,10 +5,15 @@
 struct placement roost_place(struct world *w, port_task *p, struct task_state *ts,
 			     struct task_state *waker, const struct wakeup *wakeup)
 {
-	struct wakeup copy = *wakeup;
+	struct wakeup *here;
 
 	the_world = w;
-	return place(p, ts, waker, &copy);
+	here = &cpu_state(wakeup->this_cpu)->wakeup;
+	*here = *wakeup;
+	/* hand_over() sets these; one that is read before makes tests fail. */
+	__builtin_memset(&here->sched_idle, 0xa5,
+			 sizeof(*here) - offsetof(struct wakeup, sched_idle));
+	return place(p, ts, waker, here);
 }
 
 /* ---- domains ---- */

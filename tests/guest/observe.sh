@@ -71,6 +71,7 @@ while [ "$(since "$begin")" -lt $((LAST_S - 2)) ]; do
 	changes=$((changes + 200))
 done
 check "all of $changes changes succeed" [ $failed = 0 ]
+check "they went on for $LAST_S s" [ $changes -gt 400 ]
 wait $PROBE
 check "no number went back, in $LAST_S s" wait $WATCH
 wait $ARMS

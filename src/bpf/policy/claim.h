@@ -105,8 +105,8 @@ subprog bool core_unclaimed(s32 cpu, u32 features, u64 now, u64 ttl)
 	u32 i;
 
 	/*
-	 * claim_live() written out: the deepest call chain that ends here has eight frames, the
-	 * limit.
+	 * claim_live() written out: the deepest call chains end here, and kernels before 7.2 allow
+	 * eight frames.
 	 */
 	if ((features & FEATURE_core_claim) &&
 	    claim_counts(claim_stamp(core_claim_of(cpu)), now, ttl))

@@ -61,8 +61,8 @@ static __always_inline bool in_own_domain(port_task *p, s32 cpu)
 }
 
 /*
- * The deepest call chain ends here. It has eight frames, the limit of kernels before 7.2, so this
- * calls no subprogram. Not inlined: before 7.0 the verifier searches all of the kernel's BTF at
+ * The deepest call chains end here, and kernels before 7.2 allow eight frames. So this calls no
+ * subprogram. Not inlined: before 7.0 the verifier searches all of the kernel's BTF at
  * each read of a task's mask, which is half of the load time.
  */
 subprog bool mask_allows(port_task *p trusted, s32 cpu)

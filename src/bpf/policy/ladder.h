@@ -297,10 +297,6 @@ static __always_inline struct placement place_wakeup(port_task *p, struct task_s
 	return select_idle_sibling(p, ts, w, wake_target(ts, waker, w));
 }
 
-/*
- * Inlined, not a subprogram: the deepest call chain leaves no room for one more frame in BPF's 512
- * bytes of stack.
- */
 static __always_inline struct placement place_fork(port_task *p, const struct wakeup *w)
 {
 	const volatile struct cpu_facts *f = cpu_facts(w->this_cpu);

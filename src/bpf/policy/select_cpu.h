@@ -35,7 +35,10 @@ static __always_inline void waker_gives_way(s32 cpu, u64 now)
 static __always_inline s32 run_select_cpu(port_task *p, s32 prev, u64 wake_flags)
 {
 	struct task_state *ts = task_state_of(p), *waker;
-	/* Interrupts are off, so nothing else wakes a task here meanwhile. */
+	/*
+	 * Nothing else wakes a task here meanwhile: the kernel holds p->pi_lock, a raw spinlock,
+	 * with interrupts off, and nothing that is called from here wakes a task.
+	 */
 	struct wakeup *w = &cpu_state(this_cpu())->wakeup;
 	struct placement at;
 

@@ -49,8 +49,11 @@ struct placement {
 /*
  * One wakeup or fork: the facts gathered before the decision, and the decision. It holds only
  * numbers and no pointers. So it can be passed to a subprogram, which the verifier then checks once
- * for any wakeup. The tasks are separate arguments. It is in the state of the waker's CPU, not on
- * the stack: the verifier follows the values in a stack, and would check a path for each of them.
+ * for any wakeup. The tasks are separate arguments.
+ *
+ * It is in the state of the waker's CPU, not on the stack: the verifier follows the values in a
+ * stack, and would check a path for each of them. So it is not cleared between wakeups. fits_scale,
+ * fits_rt, vacant_ns and at are valid only where their feature or subprogram has set them.
  */
 struct wakeup {
 	u64 now;      /* ns */
@@ -89,7 +92,8 @@ struct idle_time {
 /*
  * One CPU's run queue, its running task and its signals. Callbacks that hold the CPU's rq lock
  * write it. Thieves, wakers and timers on any CPU also change the fields marked "atomic". Other
- * CPUs also store to help_for, old_waits and core_mask.
+ * CPUs also store to help_for, old_waits and core_mask. select_cpu, which holds no rq lock, writes
+ * wakeup and idle_waker of its own CPU.
  */
 struct cpu_state {
 	/* the queue: running and waiting tasks (queue.h) */
@@ -170,7 +174,8 @@ struct cpu_state {
 	u64 uncounted;
 	u32 budgeted; /* 1: a cgroup limits the running task's time (bandwidth.h) */
 	struct waker_state idle_waker;
-	struct wakeup wakeup; /* the one that select_cpu decides there now */
+	/* the one that select_cpu decides there; on lines that no other CPU reads */
+	struct wakeup wakeup __attribute__((aligned(2 * CACHELINE)));
 } __attribute__((aligned(2 * CACHELINE)));
 
 /* Sets of an LLC's CPUs (cpu_set.h). */
