@@ -7,8 +7,8 @@
 . /tests/lib.sh
 start_roost
 # Verifiers differ: a program that is fast to verify on one kernel can take minutes on another, and
-# the kernel gives up at a million instructions. The most on any kernel of the matrix is about 64,000
-# today (dispatch on 6.18).
+# the kernel gives up at a million instructions. The most on any kernel of the matrix is about
+# 64,000 today (dispatch on 6.18).
 VERIFIED_LIMIT=120000
 most_verified() { awk '/^verified_insns:/ && $2 > most { most = $2 } END { print most + 0 }' /proc/$ROOST_PID/fdinfo/*; }
 verified=$(most_verified)
