@@ -85,7 +85,7 @@ static __always_inline u64 mean_load(const struct group *g)
  * spare: more idle CPUs, then less utilisation. Of two busy ones: less load (kernel:
  * update_pick_idlest()).
  */
-subprog bool idler(const struct group *a nonnull, const struct group *b nonnull)
+static __always_inline bool idler(const struct group *a, const struct group *b)
 {
 	bool spare = has_spare(a);
 
@@ -103,8 +103,8 @@ subprog bool idler(const struct group *a nonnull, const struct group *b nonnull)
  * @pct percent of the load there, and more by @margin. If both have time to spare, only the number
  * of idle CPUs counts.
  */
-subprog bool leave_local(const struct group *local nonnull, const struct group *idlest nonnull,
-			 u32 pct, u64 margin)
+static __always_inline bool leave_local(const struct group *local, const struct group *idlest,
+					u32 pct, u64 margin)
 {
 	bool spare = has_spare(local);
 
