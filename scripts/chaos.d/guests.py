@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Boots a guest for each scheduler under test and records its output. A boot that ended well before,
-with the same bytes (memory.py), is not done again: what it printed is judged again."""
+"""Boots a guest for each scheduler under test and records its output. A boot that ended well
+before, with the same bytes (memory.py), is not done again: what it printed is judged again."""
 import shlex
 import sys
 import time
@@ -83,10 +83,11 @@ class Guests:
         """wanted: says of a record whether it is as it should be; only then is the boot remembered
         (default: of scx_roost if it is good, else always). keep: leave a log of one that is not."""
         wanted = wanted or (Record.good if subject.under == "roost" else lambda _: True)
+        good = lambda record: record.ended and wanted(record)                     # noqa: E731
         image = self.image(subject, plan)
         known = self.key(image, seed)
         record = self._recalled(known, subject, seed)
-        if record and wanted(record):
+        if record and good(record):
             return record
         record, progress, lines = Record(subject.name, seed), Progress(subject, self.say), []
 
@@ -98,13 +99,12 @@ class Guests:
 
         r = self.boot(image, plan, seed, hear)
         record.finish(r.wall_s, r.timed_out)
-        good = record.ended and wanted(record)
-        if good and not r.retried and known == self.key(image, seed):
+        if good(record) and not r.retried and known == self.key(image, seed):
             printed = [line for line in lines if line.startswith("::")]
             self.memory.keep(known, {"lines": printed, "host_s": record.host_s})
         else:
             self.memory.forget(known)
-        if keep and not good:
+        if keep and not good(record):
             self.keep(record, lines, r)
         return record
 

@@ -132,7 +132,8 @@ class Record:
     def as_json(self):
         return {
             "name": self.name, "seed": self.seed, "good": self.good(), "seconds": self.seconds,
-            "host_s": round(self.host_s, 1), "remembered": self.remembered, "events": dict(self.events), "did": self.did,
+            "host_s": round(self.host_s, 1), "remembered": self.remembered,
+            "events": dict(self.events), "did": self.did,
             "watches": self.watches, "probes": self.probes, "absences_s": self.absences,
             "bad": [{"watch": w, "at_s": at, "text": text} for w, at, text in self.bad],
             "known": dict(self.known),

@@ -122,6 +122,18 @@ def judged_bad_now():
         return guests.boots == 3
 
 
+def broken_is_unknown():
+    """A kept file without the output of a whole boot is no boot, whichever scheduler it is of."""
+    with tempfile.TemporaryDirectory() as folder:
+        guests = Acted(Path(folder), GOOD)
+        known = guests.key(guests.image(EEVDF, PLAN), 1)
+        kept = ("", "[]", '{"lines": "::end 0", "host_s": 1}', '{"lines": [], "host_s": 1}')
+        for text in kept:
+            (Path(folder) / known).write_text(text)
+            guests.run(EEVDF, PLAN, 1, keep=False)
+        return guests.boots == len(kept)
+
+
 def memory_rules():
     """What is remembered, as (claim, holds)."""
     return (("a good boot is remembered", not boots_again(GOOD)),
@@ -132,6 +144,7 @@ def memory_rules():
             ("another plan is another boot", boots_again(GOOD, then=(OTHER, 1))),
             ("another seed is another boot", boots_again(GOOD, then=(PLAN, 2))),
             ("without memory each boot is done", boots_again(GOOD, recalls=False)),
+            ("a broken file is no boot", broken_is_unknown()),
             ("what is remembered is judged as it was", judged_as_before()),
             ("one that is judged bad now is done again and forgotten", judged_bad_now()))
 

@@ -2,7 +2,7 @@
 # Roy's v7 against mainline, with half of the CPUs busy and with 31 %: a task that wakes gets its
 # previous core if that is idle, and more tasks run on a core of their own. The workload is that of
 # scripts/bench. Its runs are of two kinds: workers find their places, with 0 to 5 moves in all, or
-# two of them follow each other around, with 20 and more. Chance decides of which kind a run is, so
+# two of them follow each other around, with 18 and more. Chance decides of which kind a run is, so
 # runs of the second kind are counted, and not moves. How long workers share a core while another
 # is idle is printed. It is not judged where a few runs decide it: in one of them two workers can
 # share for long, and boots differ more than presets do. scripts/bench --suite cores measures it

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the rungs ask of a wakeup or fork (struct wakeup) and of CPUs. They read these facts and the
- * port, never the clock or the kernel directly.
+ * What the rungs ask of a wakeup or fork (struct wakeup) and of CPUs. The rungs read its facts and
+ * the port, never the clock or the kernel directly.
  */
 #ifndef ROOST_WAKEUP_H
 #define ROOST_WAKEUP_H
