@@ -46,9 +46,9 @@ fn a_core_with_a_thread_away_is_vacant() {
         world.spread_target(&task, 0, at)
     };
     assert_eq!(target(&mut kernel, false), None, "CPU 10 is busy");
-    kernel.cpu_turns(10, false);
+    kernel.cpu_turns(10, None, false);
     assert_eq!(target(&mut kernel, true), Some(2), "CPU 10 is away");
-    kernel.cpu_turns(10, true);
+    kernel.cpu_turns(10, None, true);
     assert_eq!(target(&mut kernel, true), None, "CPU 10 has just come back");
 }
 
@@ -59,7 +59,7 @@ fn a_core_without_its_first_thread_is_found() {
     let mut kernel = busy_machine(&Topology::regular(1, 4, 2, 1, true));
     kernel.state_mut(CHILD).pol.features = bits::core_first.0;
     kernel.state_mut(CHILD).left_at = NOW - 1000;
-    kernel.cpu_turns(1, false);
+    kernel.cpu_turns(1, None, false);
     for cpu in [0, 5] {
         kernel.world_mut().set_idle(cpu);
         kernel.world_mut().cpu_mut(cpu).curr_pid = 0;
@@ -82,11 +82,11 @@ fn a_fork_does_not_go_to_a_cache_whose_cpus_are_away() {
     }
     assert!([2, 3].contains(&forked(&mut kernel)), "CPUs 2 and 3 idle");
     for cpu in [2, 3] {
-        kernel.cpu_turns(cpu, false);
+        kernel.cpu_turns(cpu, None, false);
     }
     assert_eq!(forked(&mut kernel), 1, "CPUs 2 and 3 are away");
     for cpu in [2, 3] {
-        kernel.cpu_turns(cpu, true);
+        kernel.cpu_turns(cpu, None, true);
     }
     assert!(
         [2, 3].contains(&forked(&mut kernel)),

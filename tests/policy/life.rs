@@ -9,8 +9,8 @@ use crate::topology::{Topology, WAIT_BOUND, kernel_arm, kernel_tunables};
 use scx_roost::bpf::intf::{arm, task_policy};
 use scx_roost::machine::Facts;
 use scx_roost::native::sys::{
-    ENQ_LAST, ENQ_PLACED, ENQ_PREEMPT, ENQ_WAKEUP, IMMED, KICK_PREEMPT, MAX_CPUS, SET_IDLE_CORE,
-    STAT_delay_cancel, STAT_delay_disallowed, STAT_delay_expire, STAT_delay_wake,
+    ENQ_LAST, ENQ_PLACED, ENQ_PREEMPT, ENQ_WAKEUP, IMMED, KICK_IDLE, KICK_PREEMPT, MAX_CPUS,
+    SET_IDLE_CORE, STAT_delay_cancel, STAT_delay_disallowed, STAT_delay_expire, STAT_delay_wake,
     STAT_dispatch_keep, STAT_dispatch_own, STAT_enq_idle, STAT_enq_queued, STAT_enq_unplaced,
     STAT_preempt_slice, STAT_rescue, STAT_spread_lost, STAT_spread_run, STAT_starved,
     STAT_steal_miss, TIMER_DELAY, TIMER_SLICE, roost_stat,
@@ -235,7 +235,12 @@ fn the_slice_timer_lets_a_waiting_task_run() {
         cpu: 0,
         flags: KICK_PREEMPT.into(),
     };
-    assert_eq!(machine.acts(), [kick]);
+    let check = Act::Timer {
+        which: TIMER_SLICE,
+        cpu: 0,
+        ns: 10_000_000,
+    };
+    assert_eq!(machine.acts(), [kick, check]);
     assert_eq!(machine.count(STAT_preempt_slice), 1);
     assert_eq!(machine.dispatch(0), Some(1), "its deadline is the earlier");
     assert_eq!(queued_on(&machine.put(0, 0)), Some(0));
@@ -293,7 +298,7 @@ fn an_offline_cpu_keeps_no_task() {
     machine.kernel.begin(2, bound, 3);
     machine.enqueue(2, WAKEUP);
     assert_eq!(idle_cores(&machine), 0);
-    machine.kernel.cpu_turns(3, false);
+    machine.kernel.cpu_turns(3, None, false);
     assert_eq!(*machine.kernel.local(3), [2], "also a task bound to it");
     assert_eq!(machine.kernel.queue_length(3), 0);
     machine.kernel.local(3).clear();
@@ -309,10 +314,77 @@ fn an_offline_cpu_keeps_no_task() {
 
     machine.sleep(2);
     assert_eq!(machine.dispatch(2), None);
-    machine.kernel.cpu_turns(3, true);
+    machine.kernel.cpu_turns(3, None, true);
     assert_eq!(machine.dispatch(3), None);
     assert_eq!(idle_cores(&machine), 0b1100);
     assert_eq!(machine.wake(0, 3, 3).0, 3);
+}
+
+/// The kernel asks nobody what runs next on a CPU that is away: a task that loses its slice there
+/// while no other waits is not kept, and the CPU goes idle beside it. So it loses none, by whatever
+/// would end a slice elsewhere.
+#[test]
+fn a_slice_does_not_end_on_a_cpu_that_is_away() {
+    const FOREVER: u64 = u64::MAX;
+    let mut machine = Machine::new(2, MAINLINE);
+    let waits = |machine: &mut Machine, tasks| machine.kernel.view(1).1.local = tasks;
+    machine.run(0, 0);
+    for task in [3, 4, 5] {
+        machine.kernel.set_cpu(task, 0);
+        machine.enqueue(task, WAKEUP);
+    }
+    machine.run(1, 1);
+    machine.kernel.set_slice(1, FIRST);
+    machine.kernel.cpu_turns(1, Some(1), false);
+    assert_eq!(
+        machine.kernel.slice(1),
+        FOREVER,
+        "of the one that takes it offline"
+    );
+    machine.acts();
+    for n in 1..100 {
+        machine.at(NOW + n * SLICE);
+        machine.tick(1);
+        machine.kernel.timer(TIMER_SLICE, 1, Some(1));
+    }
+    assert_eq!(machine.acts(), [], "no other queue is served from there");
+    machine.kernel.yields(1, 1);
+    assert_eq!(machine.kernel.slice(1), FOREVER);
+    machine.sleep(1);
+    machine.kernel.set_slice(2, FIRST);
+    machine.run(1, 2);
+    assert_eq!(machine.kernel.slice(2), FOREVER, "of one that begins there");
+
+    waits(&mut machine, 1);
+    machine.tick(1);
+    assert_eq!(
+        machine.kernel.slice(2),
+        FOREVER,
+        "its own slice is not over"
+    );
+    machine.at(NOW + 200 * SLICE);
+    machine.kernel.timer(TIMER_SLICE, 1, Some(2));
+    assert_eq!(
+        machine.acts(),
+        [],
+        "the other may go before the kick arrives"
+    );
+    machine.tick(1);
+    assert_eq!(machine.kernel.slice(2), 0, "the CPU has another to run");
+}
+
+/// The kernel begins to take a CPU offline before it says so. If a slice is ended meanwhile, the
+/// CPU goes idle beside the task, and the timer, which goes on after it has ended a slice, finds it.
+#[test]
+fn a_cpu_that_idles_beside_a_task_is_woken() {
+    let mut machine = Machine::new(1, MAINLINE);
+    machine.run(0, 0);
+    machine.sleep(0);
+    machine.kernel.view(0).1.local = 1;
+    machine.acts();
+    machine.kernel.timer(TIMER_SLICE, 0, None);
+    let flags = KICK_IDLE.into();
+    assert_eq!(machine.acts()[..1], [Act::Kick { cpu: 0, flags }]);
 }
 
 /// A search that takes another CPU's lock drops its own, so a task can be put on the CPU meanwhile.
@@ -527,6 +599,31 @@ fn a_rescue_ends_though_more_tasks_wait() {
     }
     machine.tick(1);
     assert_eq!(next_on_cpu_1(&mut machine), 2);
+}
+
+/// The kernel begins to take a CPU offline before it says so, and lets it idle beside its queue. A
+/// CPU that was idle when the task came is given time to dispatch.
+#[test]
+fn a_queue_beside_which_its_cpu_idles_is_rescued() {
+    let mut machine = taken(2, 1);
+    let run = machine.kernel.view(0).1;
+    (run.taken, run.curr_idle) = (0, 0);
+    machine.tick(1);
+    assert!(!rescues(&machine, 1), "CPU 0 is about to dispatch");
+    machine.kernel.view(0).1.curr_idle = 1;
+    machine.at(machine.now + 2_000_000);
+    machine.tick(1);
+    assert!(rescues(&machine, 1));
+
+    let mut machine = Machine::new(2, MAINLINE);
+    machine.run(1, 1);
+    machine.at(NOW + 30_000_000);
+    machine.kernel.view(0).1.curr_idle = 0;
+    assert_eq!(queued_on(&machine.enqueue(2, WAKEUP)), Some(0));
+    machine.kernel.view(0).1.curr_idle = 1;
+    machine.at(machine.now + 1_000_000);
+    machine.tick(1);
+    assert!(!rescues(&machine, 1), "it came a moment ago");
 }
 
 /// A CPU without a task of its own does not wait for its turn.

@@ -25,6 +25,8 @@ static __always_inline void insert_preempting(port_task *p, struct task_state *t
 static __always_inline void insert_waiting(port_task *p, struct task_state *ts,
 					   struct cpu_state *cs, s32 cpu, u64 now, u64 enq_flags)
 {
+	bool taken;
+
 	if (task_pinned(p))
 		count_for(ts->pol.arm, STAT_enq_pinned);
 	else
@@ -35,9 +37,15 @@ static __always_inline void insert_waiting(port_task *p, struct task_state *ts,
 	 * Before Linux 7.1 a task for an idle CPU waits here too, and no callback reports that a
 	 * real-time task came first. The timer looks after it.
 	 */
-	if (cs->curr_pid)
+	if (cs->curr_pid) {
 		ensure_slice_timer(cpu, cs, now, cs->curr_start + cs->curr_slice);
-	else if (!ENQ_IMMED || cpu_taken(cpu))
+		return;
+	}
+	taken = cpu_taken(cpu);
+	/* An idle CPU has time to dispatch before others look after its queue (serve.h). */
+	if (!taken && cs->weight == ts->on_rq_weight)
+		cs->dispatched_at = now;
+	if (!ENQ_IMMED || taken)
 		ensure_slice_timer(cpu, cs, now, now + TAKEN_NS);
 }
 

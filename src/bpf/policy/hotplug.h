@@ -10,6 +10,12 @@
  * tasks of its queues, parked ones too, are handed to the kernel, which pushes them to other CPUs.
  * There they come to enqueue. A CPU that comes back finds its place as it was.
  *
+ * Only kernel threads that are bound to the CPU still run there, among them the one that takes it
+ * offline. The kernel no longer calls dispatch for it. A task whose slice ends while no other waits
+ * would be put into the local queue, and the CPU would go idle beside it: with SCX_OPS_ENQ_LAST
+ * balance_one() does not keep it, and dispatch_enqueue() does not wake a CPU on which a task of
+ * ours was just running. So no slice ends there unless another task is in the local queue.
+ *
  * Limits: the place of a CPU that was offline at the load is unknown; if one comes, the scheduler
  * is loaded again. While a CPU is away, searches of its LLC may take one step more, and the LLC's
  * capacity still includes it.
@@ -52,7 +58,27 @@ subprog u32 core_changes(s32 cpu)
 	return 0;
 }
 
-/* @cpu goes offline. The kernel no longer calls enqueue for it (kernel: scx_rq_online()). */
+/* ---- tasks on a CPU that is away ---- */
+
+static __always_inline void away_runs(port_task *p, s32 cpu)
+{
+	if (cpu_away(cpu))
+		set_slice(p, SLICE_INF);
+}
+
+/* The tick of such a CPU. */
+static __always_inline void away_tick(port_task *p, const struct cpu_state *cs, s32 cpu, u64 now)
+{
+	if (local_length(cpu) && !before(now, cs->curr_start + cs->curr_slice))
+		set_slice(p, 0);
+}
+
+/* ---- it goes and comes ---- */
+
+/*
+ * @cpu goes offline. The kernel no longer calls enqueue for it (kernel: scx_rq_online()). The
+ * current task is the one that takes it offline.
+ */
 static __always_inline void cpu_goes(s32 cpu)
 {
 	u32 queue;
@@ -60,6 +86,7 @@ static __always_inline void cpu_goes(s32 cpu)
 	if (cpu_away(cpu))
 		return;
 	domains()->away[(u32)cpu % MAX_CPUS] = 1;
+	away_runs(current_task(), cpu);
 	llc_state(cpu_facts(cpu)->llc)->nr_away++;
 	core_changes(cpu);
 	/*

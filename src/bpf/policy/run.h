@@ -174,6 +174,7 @@ static __always_inline void task_runs(port_task *p, struct task_state *ts, u64 n
 	else if (slice_ends(cs))
 		ensure_slice_timer(cpu, cs, now, now + cs->curr_slice);
 	nohz_runs(p, cpu, cs);
+	away_runs(p, cpu);
 }
 
 static __always_inline void task_stops(port_task *p, struct task_state *ts, bool runnable, u64 now)
@@ -238,7 +239,8 @@ static __always_inline void yields(port_task *p)
 
 	if (ts)
 		yield_request(ts, ts->pol.features);
-	set_slice(p, 0);
+	if (!cpu_away(task_cpu(p)))
+		set_slice(p, 0);
 }
 
 /*
@@ -265,7 +267,7 @@ static __always_inline bool run_yield(port_task *p, port_task *to)
 	cs->yielded_to = task_pid(to);
 	yields(p);
 	if (cpu != task_cpu(p))
-		kick_cpu(cpu, KICK_PREEMPT);
+		preempt_running(cpu, cs, cpu_clock());
 	return true;
 }
 

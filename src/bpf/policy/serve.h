@@ -18,7 +18,7 @@
 #ifndef ROOST_SERVE_H
 #define ROOST_SERVE_H
 
-#include "steal.h"
+#include "slice_timer.h"
 
 /*
  * How long an assignment for balance holds, and for how long no CPU looks again at an abandoned
@@ -34,13 +34,16 @@
 
 /* ---- which queue ---- */
 
-/* A task of a higher class occupies @cpu, which has not dispatched for long. */
+/*
+ * @cpu has not dispatched for long: a task of a higher class occupies it, or the kernel has begun to
+ * take it offline (hotplug.h) and lets it idle.
+ */
 static __always_inline bool abandoned(s32 cpu, u64 now)
 {
 	struct cpu_state *cs = cpu_state(cpu);
 
 	return !cs->curr_pid && (s64)(now - cs->dispatched_at) >= (s64)machine_arm()->rescue_ns &&
-	       cpu_taken(cpu);
+	       (cpu_taken(cpu) || cpu_curr_idle(cpu));
 }
 
 /*
@@ -175,7 +178,7 @@ subprog u32 balance_from(s32 cpu, s32 victim, u64 now)
 	if (!assign_for_balance(cpu, victim, now))
 		return 0;
 	if (queue_offers(victim, cpu))
-		kick_cpu(cpu, KICK_PREEMPT);
+		preempt_running(cpu, cpu_state(cpu), now);
 	else
 		cpu_state(cpu)->assigned_cpu = 0;
 	return 0;
@@ -199,7 +202,7 @@ subprog u32 rescue_from(s32 cpu, s32 victim, u64 now)
 		return 0;
 	theirs->rescued_until = now + RESCUE_NS;
 	assign(cpu_state(cpu), victim, false, now, RESCUE_NS);
-	kick_cpu(cpu, KICK_PREEMPT);
+	preempt_running(cpu, cpu_state(cpu), now);
 	return 0;
 }
 

@@ -157,6 +157,10 @@ static __always_inline void tick_task(port_task *p, struct task_state *ts, u64 n
 	struct cpu_state *cs = cpu_state(cpu);
 
 	tick_signals(cpu, cs, ts, now);
+	if (cpu_away(cpu)) {
+		away_tick(p, cs, cpu, now);
+		return;
+	}
 	sweep_cgroups(now);
 	if (limits_exist())
 		park_watch(cpu, now);
