@@ -328,6 +328,9 @@ fn a_slice_does_not_end_on_a_cpu_that_is_away() {
     const FOREVER: u64 = u64::MAX;
     let mut machine = Machine::new(2, MAINLINE);
     let waits = |machine: &mut Machine, tasks| machine.kernel.view(1).1.local = tasks;
+    let bound = machine.kernel.mask(&[0b10]);
+    machine.kernel.begin(1, bound, 1);
+    machine.kernel.begin(2, bound, 1);
     machine.run(0, 0);
     for task in [3, 4, 5] {
         machine.kernel.set_cpu(task, 0);
@@ -371,6 +374,16 @@ fn a_slice_does_not_end_on_a_cpu_that_is_away() {
     );
     machine.tick(1);
     assert_eq!(machine.kernel.slice(2), 0, "the CPU has another to run");
+
+    machine.sleep(1);
+    machine.run(1, 6);
+    machine.tick(1);
+    let flags = 0;
+    assert_eq!(
+        machine.acts(),
+        [Act::Kick { cpu: 1, flags }],
+        "it is not bound, and is pushed away"
+    );
 }
 
 /// The kernel begins to take a CPU offline before it says so. If a slice is ended meanwhile, the

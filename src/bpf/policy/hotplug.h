@@ -66,10 +66,15 @@ static __always_inline void away_runs(port_task *p, s32 cpu)
 		set_slice(p, SLICE_INF);
 }
 
-/* The tick of such a CPU. */
+/*
+ * The tick of such a CPU. Whenever the kernel chooses a task, it pushes away one that may run
+ * elsewhere (kernel: balance_push()), so a kick is enough for that.
+ */
 static __always_inline void away_tick(port_task *p, const struct cpu_state *cs, s32 cpu, u64 now)
 {
-	if (local_length(cpu) && !before(now, cs->curr_start + cs->curr_slice))
+	if (!task_pinned(p))
+		kick_cpu(cpu, 0);
+	else if (local_length(cpu) && !before(now, cs->curr_start + cs->curr_slice))
 		set_slice(p, 0);
 }
 
