@@ -209,6 +209,11 @@ impl Kernel {
         port.ran += ns;
     }
 
+    /// The task is a kernel thread (kernel: PF_KTHREAD).
+    pub fn set_kthread(&mut self, task: TaskId, is: bool) {
+        self.ports.get_mut(task).kthread = is;
+    }
+
     pub fn set_runnable(&mut self, task: TaskId, runnable: bool, sleeps: bool) {
         let port = self.ports.get_mut(task);
         port.runnable = runnable;

@@ -235,12 +235,7 @@ fn the_slice_timer_lets_a_waiting_task_run() {
         cpu: 0,
         flags: KICK_PREEMPT.into(),
     };
-    let check = Act::Timer {
-        which: TIMER_SLICE,
-        cpu: 0,
-        ns: 10_000_000,
-    };
-    assert_eq!(machine.acts(), [kick, check]);
+    assert_eq!(machine.acts(), [kick]);
     assert_eq!(machine.count(STAT_preempt_slice), 1);
     assert_eq!(machine.dispatch(0), Some(1), "its deadline is the earlier");
     assert_eq!(queued_on(&machine.put(0, 0)), Some(0));
@@ -386,8 +381,24 @@ fn a_slice_does_not_end_on_a_cpu_that_is_away() {
     );
 }
 
+/// The kernel begins to take a CPU offline before it says so: the thread that does it is not
+/// interrupted to serve another queue.
+#[test]
+fn a_bound_kthread_does_not_serve_other_queues() {
+    let mut machine = taken(2, 6);
+    let bound = machine.kernel.mask(&[0b10]);
+    machine.kernel.set_affinity(1, bound);
+    machine.kernel.set_kthread(1, true);
+    machine.tick(1);
+    assert!(!rescues(&machine, 1), "it runs there");
+    machine.kernel.set_kthread(1, false);
+    machine.at(machine.now + 1_000_000);
+    machine.tick(1);
+    assert!(rescues(&machine, 1));
+}
+
 /// The kernel begins to take a CPU offline before it says so. If a slice is ended meanwhile, the
-/// CPU goes idle beside the task, and the timer, which goes on after it has ended a slice, finds it.
+/// CPU goes idle beside the task, and the timer finds it.
 #[test]
 fn a_cpu_that_idles_beside_a_task_is_woken() {
     let mut machine = Machine::new(1, MAINLINE);

@@ -267,7 +267,7 @@ static __always_inline bool run_yield(port_task *p, port_task *to)
 	cs->yielded_to = task_pid(to);
 	yields(p);
 	if (cpu != task_cpu(p))
-		preempt_running(cpu, cs, cpu_clock());
+		kick_cpu(cpu, KICK_PREEMPT);
 	return true;
 }
 

@@ -18,7 +18,7 @@
 #ifndef ROOST_SERVE_H
 #define ROOST_SERVE_H
 
-#include "slice_timer.h"
+#include "steal.h"
 
 /*
  * How long an assignment for balance holds, and for how long no CPU looks again at an abandoned
@@ -178,7 +178,7 @@ subprog u32 balance_from(s32 cpu, s32 victim, u64 now)
 	if (!assign_for_balance(cpu, victim, now))
 		return 0;
 	if (queue_offers(victim, cpu))
-		preempt_running(cpu, cpu_state(cpu), now);
+		kick_cpu(cpu, KICK_PREEMPT);
 	else
 		cpu_state(cpu)->assigned_cpu = 0;
 	return 0;
@@ -202,7 +202,7 @@ subprog u32 rescue_from(s32 cpu, s32 victim, u64 now)
 		return 0;
 	theirs->rescued_until = now + RESCUE_NS;
 	assign(cpu_state(cpu), victim, false, now, RESCUE_NS);
-	preempt_running(cpu, cpu_state(cpu), now);
+	kick_cpu(cpu, KICK_PREEMPT);
 	return 0;
 }
 

@@ -57,9 +57,6 @@ static __always_inline bool somebody_waits(s32 cpu, const struct cpu_state *cs)
 /* When a real-time task has kept a CPU for this long, the tasks waiting there need another. ns */
 #define TAKEN_NS    2000000ULL
 
-/* How long after the end of a slice the timer checks that the CPU runs on. ns */
-#define CHECK_NS    10000000ULL
-
 /* How many tasks of a queue are checked for an idle CPU. */
 #define QUEUE_LOOKS 4
 
@@ -126,16 +123,6 @@ subprog u32 call_help(s32 cpu, u64 now)
 }
 
 /*
- * End the slice of the task that runs on @cpu. The kernel may already be taking the CPU offline
- * without having said so, and let it go idle beside that task (hotplug.h). So the timer checks.
- */
-static __always_inline void preempt_running(s32 cpu, struct cpu_state *cs, u64 now)
-{
-	kick_cpu(cpu, KICK_PREEMPT);
-	ensure_slice_timer(cpu, cs, now, now + CHECK_NS);
-}
-
-/*
  * An idle CPU, or one that runs a task of a higher class, gets no tick of ours: its timer looks
  * after the waiting tasks.
  */
@@ -151,7 +138,10 @@ static __always_inline void slice_timer_fires(s32 cpu)
 	atomic_swap(&cs->timer_at, 0);
 	count(STAT_timer_fire);
 	if (!cs->curr_pid && (queue_holds(cs) || local_length(cpu))) {
-		/* A parked task was released as the CPU went idle, or see preempt_running(). */
+		/*
+		 * A parked task was released as the CPU went idle. Or the kernel has begun to take
+		 * the CPU offline, and lets it idle beside its queues (hotplug.h).
+		 */
 		if (!cpu_taken(cpu))
 			kick_cpu(cpu, KICK_IDLE);
 		call_help(cpu, now);
@@ -162,7 +152,7 @@ static __always_inline void slice_timer_fires(s32 cpu)
 		ensure_slice_timer(cpu, cs, now, end);
 	} else {
 		count(STAT_preempt_slice);
-		preempt_running(cpu, cs, now);
+		kick_cpu(cpu, KICK_PREEMPT);
 		call_help(cpu, now);
 	}
 }

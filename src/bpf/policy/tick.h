@@ -151,6 +151,21 @@ static __always_inline void tick_signals(s32 cpu, struct cpu_state *cs, struct t
 	tick_llc(cpu, now);
 }
 
+/*
+ * Look after the queues of other CPUs. Not while a kthread that is bound to this CPU runs: it may be
+ * taking the CPU offline, and the kernel says so only after a while (hotplug.h).
+ */
+static __always_inline void tick_others(port_task *p, struct cpu_state *cs, s32 cpu, u64 now)
+{
+	if (pcpu_kthread(p))
+		return;
+	tick_rescue(cpu, now);
+	if (now - cs->balanced_at < BALANCE_NS)
+		return;
+	cs->balanced_at = now;
+	tick_balance(cpu, now);
+}
+
 static __always_inline void tick_task(port_task *p, struct task_state *ts, u64 now)
 {
 	s32 cpu = task_cpu(p);
@@ -169,11 +184,7 @@ static __always_inline void tick_task(port_task *p, struct task_state *ts, u64 n
 	if (queue_contended(cs))
 		call_help(cpu, now);
 	tick_spread(p, cs, ts, cpu, now);
-	tick_rescue(cpu, now);
-	if (now - cs->balanced_at >= BALANCE_NS) {
-		cs->balanced_at = now;
-		tick_balance(cpu, now);
-	}
+	tick_others(p, cs, cpu, now);
 	nohz_tick(p, ts, cs, cpu, now);
 }
 
