@@ -377,8 +377,8 @@ impl Kernel {
         unsafe { sys::roost_disable(world, port) }
     }
 
-    /// The CPU, which runs `current`, goes online or offline; when it goes, its waiting tasks are in
-    /// its local queue afterwards.
+    /// The CPU, which runs `current`, goes online or offline; when it goes, its waiting tasks are
+    /// in its local queue afterwards.
     pub fn cpu_turns(&mut self, cpu: usize, current: Option<TaskId>, comes: bool) {
         let world = self.call(cpu, current);
         // SAFETY: see `select_cpu`.

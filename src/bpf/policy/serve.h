@@ -35,8 +35,8 @@
 /* ---- which queue ---- */
 
 /*
- * @cpu has not dispatched for long: a task of a higher class occupies it, or the kernel has begun to
- * take it offline (hotplug.h) and lets it idle.
+ * @cpu has not dispatched for long: a task of a higher class occupies it, or the kernel has begun
+ * to take it offline (hotplug.h) and lets it idle.
  */
 static __always_inline bool abandoned(s32 cpu, u64 now)
 {

@@ -152,8 +152,8 @@ static __always_inline void tick_signals(s32 cpu, struct cpu_state *cs, struct t
 }
 
 /*
- * Look after the queues of other CPUs. Not while a kthread that is bound to this CPU runs: it may be
- * taking the CPU offline, and the kernel says so only after a while (hotplug.h).
+ * Look after the queues of other CPUs. Not while a kthread that is bound to this CPU runs: it may
+ * be taking the CPU offline, and the kernel says so only after a while (hotplug.h).
  */
 static __always_inline void tick_others(port_task *p, struct cpu_state *cs, s32 cpu, u64 now)
 {
