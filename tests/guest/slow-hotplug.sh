@@ -20,8 +20,12 @@ while [ $n -lt 400 ]; do
 	echo 0-7 >$CG/set$n/cpuset.cpus
 	n=$((n + 1))
 done
-hog -t 250 n=16 >/dev/null &
+hog -t 250 n=16 n=4,cpus=4 >/dev/null &
 sleep 1
+loads=$(cat $SCX/enable_seq)
+# ns that the thread has run
+ran() { cut -d' ' -f1 "/proc/$(pidof cpuhp/4)/schedstat"; }
+before=$(ran)
 n=0
 while [ $n -lt 6 ]; do
 	for on in 0 1; do
@@ -33,5 +37,8 @@ while [ $n -lt 6 ]; do
 	n=$((n + 1))
 	roost_enabled || break
 done
+longer() { [ "$(ran)" -gt $((before + 6 * 2800000)) ]; }
+check "it ran for longer than a slice each time (ms in all: $((($(ran) - before) / 1000000)))" longer
+check "it was not loaded again" [ "$(cat $SCX/enable_seq)" = "$loads" ]
 stop_roost
 finish

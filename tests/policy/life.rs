@@ -320,12 +320,14 @@ fn an_offline_cpu_keeps_no_task() {
 /// would end a slice elsewhere.
 #[test]
 fn a_slice_does_not_end_on_a_cpu_that_is_away() {
-    const FOREVER: u64 = u64::MAX;
+    const FOREVER: u64 = 1 << 62;
     let mut machine = Machine::new(2, MAINLINE);
     let waits = |machine: &mut Machine, tasks| machine.kernel.view(1).1.local = tasks;
     let bound = machine.kernel.mask(&[0b10]);
     machine.kernel.begin(1, bound, 1);
     machine.kernel.begin(2, bound, 1);
+    machine.kernel.set_kthread(1, true);
+    machine.kernel.set_kthread(2, true);
     machine.run(0, 0);
     for task in [3, 4, 5] {
         machine.kernel.set_cpu(task, 0);
@@ -369,6 +371,14 @@ fn a_slice_does_not_end_on_a_cpu_that_is_away() {
     );
     machine.tick(1);
     assert_eq!(machine.kernel.slice(2), 0, "the CPU has another to run");
+    machine.kernel.set_slice(2, FOREVER);
+    machine.kernel.yields(1, 2);
+    assert_eq!(machine.kernel.slice(2), 0, "it yields to that one");
+    waits(&mut machine, 0);
+    machine.kernel.set_slice(2, FOREVER);
+    machine.kernel.cpu_turns(1, Some(2), true);
+    assert_eq!(machine.kernel.slice(2), SLICE, "the CPU is back");
+    machine.kernel.cpu_turns(1, Some(2), false);
 
     machine.sleep(1);
     machine.run(1, 6);
@@ -382,19 +392,64 @@ fn a_slice_does_not_end_on_a_cpu_that_is_away() {
 }
 
 /// The kernel begins to take a CPU offline before it says so: the thread that does it is not
-/// interrupted to serve another queue.
+/// interrupted to serve another queue. One that runs for longer is.
 #[test]
-fn a_bound_kthread_does_not_serve_other_queues() {
+fn a_bound_kthread_does_not_serve_other_queues_at_once() {
     let mut machine = taken(2, 6);
     let bound = machine.kernel.mask(&[0b10]);
     machine.kernel.set_affinity(1, bound);
     machine.kernel.set_kthread(1, true);
+    machine.sleep(1);
+    machine.run(1, 1);
+    machine.at(machine.now + 2_000_000);
     machine.tick(1);
-    assert!(!rescues(&machine, 1), "it runs there");
-    machine.kernel.set_kthread(1, false);
-    machine.at(machine.now + 1_000_000);
+    assert!(!rescues(&machine, 1), "it has just begun");
+    machine.at(machine.now + 20_000_000);
     machine.tick(1);
     assert!(rescues(&machine, 1));
+}
+
+/// The kernel begins to take a CPU offline before it says so, and waits for an RCU grace period.
+/// The CPU idles meanwhile, and a task that is bound to it may keep the grace period from ending.
+#[test]
+fn bound_tasks_beside_which_their_cpu_idles_go_to_the_kernel() {
+    let mut machine = Machine::new(2, MAINLINE);
+    let bound = machine.kernel.mask(&[0b01]);
+    machine.kernel.begin(2, bound, 0);
+    machine.run(0, 0);
+    machine.run(1, 1);
+    machine.enqueue(2, WAKEUP);
+    machine.sleep(0);
+    let timer =
+        |act: &Act| matches!(act, Act::Timer { which, cpu: 0, .. } if *which == TIMER_SLICE);
+    machine.acts();
+    machine.at(NOW + 1_000_000);
+    machine.tick(1);
+    assert!(!machine.acts().iter().any(timer), "it was busy until now");
+    machine.kernel.timer(TIMER_SLICE, 0, None);
+    assert_eq!(machine.kernel.queue_length(0), 1, "it has time to dispatch");
+    assert!(machine.acts().iter().any(timer));
+    machine.at(NOW + 100_000_000);
+    machine.tick(1);
+    assert!(
+        machine.acts().iter().any(timer),
+        "a tick elsewhere starts it"
+    );
+    machine.kernel.timer(TIMER_SLICE, 0, None);
+    assert_eq!(*machine.kernel.local(0), [2]);
+    assert_eq!(machine.kernel.queue_length(0), 0);
+}
+
+/// A CPU may count a task that another has taken and not run yet: nothing waits for it then.
+#[test]
+fn a_timer_beside_an_empty_queue_does_nothing() {
+    let mut machine = Machine::new(1, MAINLINE);
+    machine.run(0, 0);
+    machine.sleep(0);
+    machine.kernel.world_mut().cpu_mut(0).weight = 16384;
+    machine.acts();
+    machine.kernel.timer(TIMER_SLICE, 0, None);
+    assert_eq!(machine.acts(), []);
 }
 
 /// The kernel begins to take a CPU offline before it says so. If a slice is ended meanwhile, the

@@ -42,7 +42,7 @@ static __always_inline void insert_waiting(port_task *p, struct task_state *ts,
 		return;
 	}
 	taken = cpu_taken(cpu);
-	/* An idle CPU has time to dispatch before others look after its queue (serve.h). */
+	/* The first task in an idle CPU's queue: others leave it time to dispatch (serve.h). */
 	if (!taken && cs->weight == ts->on_rq_weight)
 		cs->dispatched_at = now;
 	if (!ENQ_IMMED || taken)

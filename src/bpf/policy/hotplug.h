@@ -10,15 +10,21 @@
  * tasks of its queues, parked ones too, are handed to the kernel, which pushes them to other CPUs.
  * There they come to enqueue. A CPU that comes back finds its place as it was.
  *
- * Only kernel threads that are bound to the CPU still run there, among them the one that takes it
+ * Only kernel threads that are bound to the CPU go on there, among them the one that takes it
  * offline. The kernel no longer calls dispatch for it. A task whose slice ends while no other waits
  * would be put into the local queue, and the CPU would go idle beside it: with SCX_OPS_ENQ_LAST
  * balance_one() does not keep it, and dispatch_enqueue() does not wake a CPU on which a task of
  * ours was just running. So no slice ends there unless another task is in the local queue.
  *
- * Limits: the place of a CPU that was offline at the load is unknown; if one comes, the scheduler
- * is loaded again. While a CPU is away, searches of its LLC may take one step more, and the LLC's
- * capacity still includes it.
+ * The kernel begins to take the CPU offline before it says so, and waits for an RCU grace period in
+ * between (kernel: sched_cpu_deactivate()). It calls neither dispatch nor enqueue for the CPU in
+ * that time, and lets it idle beside its queues. Other CPUs rescue what they may run (serve.h). The
+ * rest the timer hands to the kernel (slice_timer.h): the grace period may wait for such a task.
+ *
+ * Limits: should the slice of that thread end in the few instructions between the grace period and
+ * the news, it waits until the kernel looks again. The place of a CPU that was offline at the load
+ * is unknown; if one comes, the scheduler is loaded again. While a CPU is away, searches of its LLC
+ * may take one step more, and the LLC's capacity still includes it.
  */
 #ifndef ROOST_HOTPLUG_H
 #define ROOST_HOTPLUG_H
@@ -60,21 +66,24 @@ subprog u32 core_changes(s32 cpu)
 
 /* ---- tasks on a CPU that is away ---- */
 
+/* A slice that does not end. With SLICE_INF the tick of a nohz_full CPU would stop. ns */
+#define AWAY_SLICE (1ULL << 62)
+
 static __always_inline void away_runs(port_task *p, s32 cpu)
 {
 	if (cpu_away(cpu))
-		set_slice(p, SLICE_INF);
+		set_slice(p, AWAY_SLICE);
 }
 
 /*
- * The tick of such a CPU. Whenever the kernel chooses a task, it pushes away one that may run
- * elsewhere (kernel: balance_push()), so a kick is enough for that.
+ * The tick of such a CPU. Whenever the kernel chooses a task there that is not one of its own
+ * threads, it pushes it away (kernel: balance_push()), so a kick is enough for that.
  */
 static __always_inline void away_tick(port_task *p, const struct cpu_state *cs, s32 cpu, u64 now)
 {
-	if (!task_pinned(p))
+	if (!pcpu_kthread(p))
 		kick_cpu(cpu, 0);
-	else if (local_length(cpu) && !before(now, cs->curr_start + cs->curr_slice))
+	if (local_length(cpu) && !before(now, cs->curr_start + cs->curr_slice))
 		set_slice(p, 0);
 }
 
@@ -118,6 +127,7 @@ static __always_inline bool cpu_comes(s32 cpu, u64 now)
 	if (cpu_away(cpu)) {
 		domains()->away[(u32)cpu % MAX_CPUS] = 0;
 		llc_state(cpu_facts(cpu)->llc)->nr_away--;
+		set_slice(current_task(), machine_arm()->task.slice_ns);
 	}
 	core_changes(cpu);
 	return true;

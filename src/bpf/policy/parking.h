@@ -221,6 +221,7 @@ subprog u32 park_left(s32 cpu, u64 now, struct park_pass *pass nonnull)
 	if (!pass->pinned)
 		mark_waiting(cpu);
 	if (!cs->curr_pid && !cpu_taken(cpu)) {
+		cs->dispatched_at = now;
 		kick_cpu(cpu, KICK_IDLE);
 		return 0;
 	}

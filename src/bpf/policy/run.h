@@ -239,7 +239,7 @@ static __always_inline void yields(port_task *p)
 
 	if (ts)
 		yield_request(ts, ts->pol.features);
-	if (!cpu_away(task_cpu(p)))
+	if (!cpu_away(task_cpu(p)) || local_length(task_cpu(p)))
 		set_slice(p, 0);
 }
 
@@ -266,7 +266,7 @@ static __always_inline bool run_yield(port_task *p, port_task *to)
 		return false;
 	cs->yielded_to = task_pid(to);
 	yields(p);
-	if (cpu != task_cpu(p))
+	if (cpu != task_cpu(p) && !cpu_away(cpu))
 		kick_cpu(cpu, KICK_PREEMPT);
 	return true;
 }

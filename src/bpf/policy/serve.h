@@ -3,7 +3,8 @@
  * A busy CPU serves another CPU's queue.
  *
  * Problem: no CPU is idle, so none steals. Still some queue is worse off than others (balance.h),
- * or a task of a higher class keeps a CPU and the tasks that wait there.
+ * or a task of a higher class keeps a CPU and the tasks that wait there, or the kernel is taking
+ * the CPU offline.
  *
  * Method: a tick assigns the queue to its own CPU and interrupts the task that runs there. The next
  * dispatch takes a task from that queue. For balance this happens once. A rescue goes on for
@@ -18,7 +19,7 @@
 #ifndef ROOST_SERVE_H
 #define ROOST_SERVE_H
 
-#include "steal.h"
+#include "slice_timer.h"
 
 /*
  * How long an assignment for balance holds, and for how long no CPU looks again at an abandoned
@@ -198,7 +199,12 @@ subprog u32 rescue_from(s32 cpu, s32 victim, u64 now)
 	struct cpu_state *theirs = cpu_state(victim);
 	u64 last = theirs->looked_at;
 
-	if (!atomic_cas(&theirs->looked_at, last, now) || !queue_offers(victim, cpu))
+	if (!atomic_cas(&theirs->looked_at, last, now))
+		return 0;
+	/* It hands tasks to the kernel that no other CPU may run. */
+	if (cpu_curr_idle(victim))
+		ensure_slice_timer(victim, theirs, now, now + TAKEN_NS);
+	if (!queue_offers(victim, cpu))
 		return 0;
 	theirs->rescued_until = now + RESCUE_NS;
 	assign(cpu_state(cpu), victim, false, now, RESCUE_NS);

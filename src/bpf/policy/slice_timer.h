@@ -15,6 +15,7 @@
 #define ROOST_SLICE_TIMER_H
 
 #include "cgroup.h"
+#include "hotplug.h"
 #include "steal.h"
 
 /* A slice that ends within this is over: starting a timer again would cost more. ns */
@@ -122,6 +123,26 @@ subprog u32 call_help(s32 cpu, u64 now)
 	return 0;
 }
 
+/* No task of ours runs on @cpu. Tasks wait there, or were released there uncounted (parking.h). */
+static __always_inline bool idles_beside_tasks(s32 cpu, const struct cpu_state *cs)
+{
+	return cs->uncounted || waiting_length(cpu) || local_length(cpu);
+}
+
+/*
+ * Make the idle @cpu look for work. If it does not for long, the kernel has begun to take it
+ * offline: then its tasks go to the kernel's own queue, also those that no other CPU may run.
+ */
+static __always_inline void look_again(s32 cpu, struct cpu_state *cs, u64 now)
+{
+	if (cpu_curr_idle(cpu) && waiting_length(cpu) &&
+	    !before(now, cs->dispatched_at + 2 * machine_arm()->rescue_ns))
+		give_up_queues(cpu);
+	kick_cpu(cpu, KICK_IDLE);
+	call_help(cpu, now);
+	ensure_slice_timer(cpu, cs, now, now + TAKEN_NS);
+}
+
 /*
  * An idle CPU, or one that runs a task of a higher class, gets no tick of ours: its timer looks
  * after the waiting tasks.
@@ -137,15 +158,11 @@ static __always_inline void slice_timer_fires(s32 cpu)
 	 */
 	atomic_swap(&cs->timer_at, 0);
 	count(STAT_timer_fire);
-	if (!cs->curr_pid && (queue_holds(cs) || local_length(cpu))) {
-		/*
-		 * A parked task was released as the CPU went idle. Or the kernel has begun to take
-		 * the CPU offline, and lets it idle beside its queues (hotplug.h).
-		 */
-		if (!cpu_taken(cpu))
-			kick_cpu(cpu, KICK_IDLE);
+	if (!cs->curr_pid && cpu_taken(cpu) && queue_holds(cs)) {
 		call_help(cpu, now);
 		ensure_slice_timer(cpu, cs, now, now + TAKEN_NS);
+	} else if (!cs->curr_pid && idles_beside_tasks(cpu, cs)) {
+		look_again(cpu, cs, now);
 	} else if (!cs->curr_pid || cpu_away(cpu) || !somebody_waits(cpu, cs)) {
 		count(STAT_timer_spurious);
 	} else if (before(now + SLICE_SLACK_NS, end)) {

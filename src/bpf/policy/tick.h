@@ -152,12 +152,12 @@ static __always_inline void tick_signals(s32 cpu, struct cpu_state *cs, struct t
 }
 
 /*
- * Look after the queues of other CPUs. Not while a kthread that is bound to this CPU runs: it may
- * be taking the CPU offline, and the kernel says so only after a while (hotplug.h).
+ * Look after the queues of other CPUs. Not when a kthread that is bound to this CPU has just begun
+ * to run: it may be taking the CPU offline, and the kernel says so only after a while (hotplug.h).
  */
 static __always_inline void tick_others(port_task *p, struct cpu_state *cs, s32 cpu, u64 now)
 {
-	if (pcpu_kthread(p))
+	if (pcpu_kthread(p) && before(now, cs->curr_start + machine_arm()->rescue_ns))
 		return;
 	tick_rescue(cpu, now);
 	if (now - cs->balanced_at < BALANCE_NS)
