@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# A fork that the kernel refuses leaves the state of the parent alone.
+# topology: 2
+# accel: icount
+# timeout: 60
+. /tests/lib.sh
+case $(uname -r) in
+[56].* | 7.[01].*) skip "this kernel frees the parent's task storage, and may crash (limitations.md)" ;;
+esac
+start_roost
+refused=$(failing-fork 40)
+check "40 forks are refused (got $refused)" [ "$refused" = 40 ]
+sleep 1
+check "no sum is off" audit
+[ -z "$drift" ] || echo "# drift $drift"
+stop_roost
+finish
