@@ -315,33 +315,37 @@ fn an_offline_cpu_keeps_no_task() {
     assert_eq!(machine.wake(0, 3, 3).0, 3);
 }
 
-/// The kernel asks nobody what runs next on a CPU that is away: a task that loses its slice there
-/// while no other waits is not kept, and the CPU goes idle beside it. So it loses none, by whatever
-/// would end a slice elsewhere.
-#[test]
-fn a_slice_does_not_end_on_a_cpu_that_is_away() {
-    const FOREVER: u64 = 1 << 62;
+/// The slice of a task on a CPU that is away, ns.
+const FOREVER: u64 = 1 << 62;
+
+/// CPU 1 is away, taken offline by its kthread 1, which runs there; the kthread 2 is bound to it
+/// too. Tasks wait on CPU 0.
+fn away() -> Machine {
     let mut machine = Machine::new(2, MAINLINE);
-    let waits = |machine: &mut Machine, tasks| machine.kernel.view(1).1.local = tasks;
     let bound = machine.kernel.mask(&[0b10]);
-    machine.kernel.begin(1, bound, 1);
-    machine.kernel.begin(2, bound, 1);
-    machine.kernel.set_kthread(1, true);
-    machine.kernel.set_kthread(2, true);
+    for kthread in [1, 2] {
+        machine.kernel.begin(kthread, bound, 1);
+        machine.kernel.set_kthread(kthread, true);
+        machine.kernel.set_slice(kthread, FIRST);
+    }
     machine.run(0, 0);
     for task in [3, 4, 5] {
         machine.kernel.set_cpu(task, 0);
         machine.enqueue(task, WAKEUP);
     }
     machine.run(1, 1);
-    machine.kernel.set_slice(1, FIRST);
     machine.kernel.cpu_turns(1, Some(1), false);
-    assert_eq!(
-        machine.kernel.slice(1),
-        FOREVER,
-        "of the one that takes it offline"
-    );
     machine.acts();
+    machine
+}
+
+/// The kernel asks nobody what runs next on a CPU that is away: a task that loses its slice there
+/// while no other waits is not kept, and the CPU goes idle beside it. So it loses none, by whatever
+/// would end a slice elsewhere.
+#[test]
+fn a_slice_does_not_end_on_a_cpu_that_is_away() {
+    let mut machine = away();
+    assert_eq!(machine.kernel.slice(1), FOREVER, "it takes CPU 1 offline");
     for n in 1..100 {
         machine.at(NOW + n * SLICE);
         machine.tick(1);
@@ -351,44 +355,39 @@ fn a_slice_does_not_end_on_a_cpu_that_is_away() {
     machine.kernel.yields(1, 1);
     assert_eq!(machine.kernel.slice(1), FOREVER);
     machine.sleep(1);
-    machine.kernel.set_slice(2, FIRST);
     machine.run(1, 2);
     assert_eq!(machine.kernel.slice(2), FOREVER, "of one that begins there");
-
-    waits(&mut machine, 1);
-    machine.tick(1);
-    assert_eq!(
-        machine.kernel.slice(2),
-        FOREVER,
-        "its own slice is not over"
-    );
-    machine.at(NOW + 200 * SLICE);
-    machine.kernel.timer(TIMER_SLICE, 1, Some(2));
-    assert_eq!(
-        machine.acts(),
-        [],
-        "the other may go before the kick arrives"
-    );
-    machine.tick(1);
-    assert_eq!(machine.kernel.slice(2), 0, "the CPU has another to run");
-    machine.kernel.set_slice(2, FOREVER);
-    machine.kernel.yields(1, 2);
-    assert_eq!(machine.kernel.slice(2), 0, "it yields to that one");
-    waits(&mut machine, 0);
-    machine.kernel.set_slice(2, FOREVER);
     machine.kernel.cpu_turns(1, Some(2), true);
     assert_eq!(machine.kernel.slice(2), SLICE, "the CPU is back");
-    machine.kernel.cpu_turns(1, Some(2), false);
+}
 
+/// It ends where another task is in the local queue.
+#[test]
+fn a_slice_ends_on_a_cpu_that_is_away_and_has_another_task() {
+    let mut machine = away();
+    machine.kernel.view(1).1.local = 1;
+    machine.tick(1);
+    assert_eq!(machine.kernel.slice(1), FOREVER, "its own is not over");
+    machine.at(NOW + 200 * SLICE);
+    machine.kernel.timer(TIMER_SLICE, 1, Some(1));
+    let why = "the other may go before a kick arrives";
+    assert_eq!(machine.acts(), [], "{why}");
+    machine.tick(1);
+    assert_eq!(machine.kernel.slice(1), 0);
+    machine.kernel.set_slice(1, FOREVER);
+    machine.kernel.yields(1, 1);
+    assert_eq!(machine.kernel.slice(1), 0, "it yields to the other");
+}
+
+/// The kernel pushes a task that is not one of its bound threads away when it chooses it.
+#[test]
+fn a_task_is_pushed_away_from_a_cpu_that_is_away() {
+    let mut machine = away();
     machine.sleep(1);
     machine.run(1, 6);
     machine.tick(1);
     let flags = 0;
-    assert_eq!(
-        machine.acts(),
-        [Act::Kick { cpu: 1, flags }],
-        "it is not bound, and is pushed away"
-    );
+    assert_eq!(machine.acts(), [Act::Kick { cpu: 1, flags }]);
 }
 
 /// The kernel begins to take a CPU offline before it says so: the thread that does it is not
