@@ -5,19 +5,11 @@
 # accel: icount
 # timeout: 400
 . /tests/lib.sh
-CPUS=/sys/devices/system/cpu
 CG=/sys/fs/cgroup
 # A task that slept on a CPU that went, and finds no idle one when it wakes, is not placed: the
 # kernel chooses, as under its own scheduler (SELECT_CPU_FALLBACK).
 BAD_EVENTS='DISPATCH_LOCAL_DSQ_OFFLINE|INSERT_NOT_OWNED'
 
-# turn CPU 0|1
-turn() {
-	begin=$(up)
-	echo "$2" >$CPUS/cpu$1/online
-	took=$(awk "BEGIN { print $(up) - $begin }")
-	check "CPU $1 to $2 within 5 s (got $took)" within 0 5 "$took"
-}
 # The time that CPU $1 was busy, in ticks.
 busy() { awk "/^cpu$1 / { print \$2 + \$3 + \$4 }" /proc/stat; }
 works() { [ "$(busy "$1")" -gt "$was" ]; }

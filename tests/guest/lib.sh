@@ -72,6 +72,14 @@ start_roost() {
 	roost_enabled || finish
 }
 
+# turn CPU 0|1 [SECONDS]: take the CPU offline, or back, within that time.
+turn() {
+	begin=$(up)
+	echo "$2" >/sys/devices/system/cpu/cpu$1/online
+	took=$(awk "BEGIN { print $(up) - $begin }")
+	check "CPU $1 to $2 within ${3:-5} s (got $took)" within 0 "${3:-5}" "$took"
+}
+
 # A CPU that was offline at the start and comes causes a reload of the scheduler, which does not
 # know its place. late_goes, start_roost, late_comes.
 LATE_CPU=/sys/devices/system/cpu/cpu$((NCPU - 1))/online
