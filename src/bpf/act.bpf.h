@@ -7,6 +7,8 @@
 #ifndef ROOST_ACT_BPF_H
 #define ROOST_ACT_BPF_H
 
+#include "task_state.bpf.h"
+
 #define RT_PRIOS     100 /* kernel: MAX_RT_PRIO, the static_prio of nice -20 */
 
 #define ENQ_WAKEUP   SCX_ENQ_WAKEUP
@@ -21,11 +23,6 @@
 #define SLICE_INF    SCX_SLICE_INF
 
 /* ---- tasks ---- */
-
-static __always_inline struct task_state *task_state_if(port_task *p)
-{
-	return bpf_task_storage_get(&task_states, p, 0, 0);
-}
 
 static __always_inline u32 task_pid(port_task *p)
 {

@@ -33,10 +33,32 @@ static __always_inline u32 arm_of_ticket(u32 id)
 	return id && ticket->id == id ? ticket->arm : NO_ARM;
 }
 
+/*
+ * What the thread at address @key of process @tgid holds. A thread that died between two loads has
+ * left an entry, and its address may be another's now. The entry goes with the next thread there.
+ */
+static __always_inline struct arm_member *member_at(u64 key, u32 tgid)
+{
+	struct arm_member *member = bpf_map_lookup_elem(&arm_members, &key);
+
+	return member && member->tgid == tgid ? member : NULL;
+}
+
+/* The tickets of the task's process: the leader's, but since Linux 7.0 a dead leader has none. */
+static __always_inline struct arm_member *member_of(struct task_struct *p)
+{
+	u64 leader = (u64)p->group_leader;
+	struct arm_member *member = member_at(leader, p->tgid);
+
+	if (member || leader == (u64)p)
+		return member;
+	return member_at((u64)p, p->tgid);
+}
+
 /* The arm by the tickets of the task's process. */
 static __always_inline u32 arm_of_process(struct task_struct *p)
 {
-	struct arm_member *member = bpf_task_storage_get(&arm_members, p->group_leader, 0, 0);
+	struct arm_member *member = member_of(p);
 	u32 arm;
 
 	if (!member)
@@ -162,16 +184,15 @@ static __always_inline void arm_follow(struct task_struct *p, struct task_state 
  */
 static __always_inline void arm_tell(struct task_struct *p)
 {
-	struct arm_member *member =
-		bpf_task_storage_get(&arm_members, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
+	u64 key = (u64)p;
+	struct arm_member *old = member_at(key, p->tgid);
+	struct arm_member member = { .tgid = p->tgid };
+	struct task_state *ts = task_state_if(p);
 
-	if (!member)
+	member.exec = told.exec ?: old ? old->exec : 0;
+	member.pid = told.pid ?: old ? old->pid : 0;
+	if (bpf_map_update_elem(&arm_members, &key, &member, BPF_ANY))
 		return;
-	if (told.member.exec)
-		member->exec = told.member.exec;
-	if (told.member.pid)
-		member->pid = told.member.pid;
 	told.threads++;
 	if (ts)
 		__sync_lock_test_and_set(&ts->rules_seq, 0);
@@ -186,20 +207,29 @@ static __always_inline void arm_tell(struct task_struct *p)
 static __always_inline void arm_inherit(struct task_struct *p, struct task_state *ts)
 {
 	struct task_struct *parent = bpf_get_current_task_btf();
-	struct task_state *parent_ts = bpf_task_storage_get(&task_states, parent, 0, 0);
-	struct arm_member *told, *member;
+	struct task_state *parent_ts = task_state_if(parent);
+	struct arm_member *held = member_of(parent), member;
+	u64 key = (u64)p;
 
-	if (!parent_ts)
+	if (parent_ts) {
+		ts->arm = parent_ts->arm;
+		ts->rules_seq = parent_ts->rules_seq;
+		ts->css_set = parent_ts->css_set;
+	}
+	if (!held)
 		return;
-	ts->arm = parent_ts->arm;
-	ts->rules_seq = parent_ts->rules_seq;
-	ts->css_set = parent_ts->css_set;
-	told = bpf_task_storage_get(&arm_members, parent->group_leader, 0, 0);
-	if (!told)
-		return;
-	member = bpf_task_storage_get(&arm_members, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (member)
-		*member = *told;
+	member = *held;
+	member.tgid = p->tgid;
+	bpf_map_update_elem(&arm_members, &key, &member, BPF_ANY);
+}
+
+/* The task has died, or its fork has failed. */
+static __always_inline void arm_forget(struct task_struct *p)
+{
+	u64 key = (u64)p;
+
+	if (bpf_map_lookup_elem(&arm_members, &key))
+		bpf_map_delete_elem(&arm_members, &key);
 }
 
 #endif /* ROOST_ARM_BPF_H */

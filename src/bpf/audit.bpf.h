@@ -14,7 +14,7 @@ s64 util_drifts[MAX_CPUS] = {}; /* of each CPU, as of the last check; read by us
 
 static __always_inline void audit_task(struct task_struct *p)
 {
-	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
+	struct task_state *ts = task_state_if(p);
 	s32 joined;
 
 	audited.nr_tasks++;

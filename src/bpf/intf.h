@@ -223,18 +223,19 @@ struct arm_rules {
 };
 
 /*
- * Ids of tickets, 0: none. Task storage keeps them with each thread of a process, and userspace
- * hands that map from one load to the next. Those of the leader count.
+ * Ids of tickets, 0: none. A map keeps them for each thread of a process, and userspace hands that
+ * map from one load to the next. Those of the leader count.
  */
 struct arm_member {
 	u32 exec; /* of the 'scx_roost exec' that started the process */
 	u32 pid;  /* of a rule that names the process or an ancestor */
+	u32 tgid; /* the process */
 };
 
 /* What userspace sets for a process; roost_tell walks its threads. */
 struct arm_told {
-	struct arm_member member; /* 0: keep that one */
-	u32 threads;		  /* how many threads have been visited */
+	u32 exec, pid; /* as in arm_member; 0: keep that one */
+	u32 threads;   /* how many threads have been visited */
 };
 
 /* ---- are the sums right? (audit.bpf.h) ---- */

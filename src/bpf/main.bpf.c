@@ -13,7 +13,8 @@
  *	cpu_online, cpu_offline		CPUs come and go	policy/hotplug.h
  *	timers				end slices, move tasks	policy/slice_timer.h,
  *								policy/delay_queue.h, timers.bpf.h
- *	init_task ... disable		a task's state, its arm	ctx.bpf.h, arm.bpf.h
+ *	init_task ... exit_task		a task's state, its arm	task_state.bpf.h, ctx.bpf.h,
+ *								arm.bpf.h
  *	cgroup_*			weights of groups	policy/cgroup.h, cgroup.bpf.h
  *	cgroup_set_bandwidth		limits of groups	policy/bandwidth.h,
  *								policy/parking.h, bandwidth.bpf.h
@@ -100,12 +101,12 @@ void BPF_STRUCT_OPS(roost_cpu_offline, s32 cpu)
 
 s32 BPF_STRUCT_OPS(roost_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	struct task_state *ts =
-		bpf_task_storage_get(&task_states, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	s32 err = timers_init();
+	struct task_state *ts;
 
 	if (err)
 		return err;
+	ts = task_state_new(p);
 	if (!ts)
 		return -ENOMEM;
 	if (args->fork)
@@ -124,11 +125,19 @@ void BPF_STRUCT_OPS(roost_disable, struct task_struct *p)
 	run_disable(p);
 }
 
+/* The task has died, its fork has failed, or the scheduler ends. */
+void BPF_STRUCT_OPS(roost_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	task_state_drop(p);
+	if (args->cancelled || task_exits(p))
+		arm_forget(p);
+}
+
 /* Called before the task has its new name. Attached while there are rules about names. */
 SEC("tp_btf/task_rename")
 int BPF_PROG(roost_rename, struct task_struct *p, const char *comm)
 {
-	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
+	struct task_state *ts = task_state_if(p);
 
 	if (ts)
 		ts->rules_seq = 0;
@@ -142,8 +151,10 @@ int BPF_PROG(roost_rename, struct task_struct *p, const char *comm)
 SEC("iter/task")
 int roost_tell(struct bpf_iter__task *ctx)
 {
-	if (ctx->task)
-		arm_tell(ctx->task);
+	struct task_struct *p = ctx->task;
+
+	if (p)
+		arm_tell(p);
 	return 0;
 }
 
@@ -254,7 +265,7 @@ void BPF_STRUCT_OPS(roost_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idl
 
 void BPF_STRUCT_OPS(roost_dump_task, struct scx_dump_ctx *dctx, struct task_struct *p)
 {
-	struct task_state *ts = bpf_task_storage_get(&task_states, p, 0, 0);
+	struct task_state *ts = task_state_if(p);
 
 	if (ts)
 		scx_bpf_dump(
@@ -284,6 +295,7 @@ SCX_OPS_DEFINE(roost_ops,
 	       .cpu_offline		= (void *)roost_cpu_offline,
 	       .init_task		= (void *)roost_init_task,
 	       .disable			= (void *)roost_disable,
+	       .exit_task		= (void *)roost_exit_task,
 	       .cgroup_init		= (void *)roost_cgroup_init,
 	       .cgroup_exit		= (void *)roost_cgroup_exit,
 	       .cgroup_move		= (void *)roost_cgroup_move,

@@ -16,6 +16,7 @@ const volatile struct llc_facts llcs[MAX_LLCS] = {};
 const volatile struct node_facts nodes[MAX_NODES] = {};
 const volatile u16 llc_cpus[MAX_CPUS] = {};
 const volatile struct tunables tun = {};
+const volatile u8 keeps_task_storage = 0; /* the kernel does, after a fork that it refused */
 
 /*
  * Faults of builds for tests. old_paths: do not use what older kernels lack; spin: widen races, and
@@ -81,6 +82,7 @@ struct cpu_stats {
  */
 struct cpu_stats stats[MAX_ARMS] SEC(".bss.stats");
 
+/* The state of each task; which of the two maps has it: task_state.bpf.h. */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -88,11 +90,26 @@ struct {
 	__type(value, struct task_state);
 } task_states SEC(".maps");
 
-/* Threads of processes that were put on an arm. The daemon passes it from one load to the next. */
+/* By address of the task. Userspace sets how many there may be. */
 struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
+	__uint(max_entries, 1);
+	__type(key, u64);
+	__type(value, struct task_state);
+} hashed_states SEC(".maps");
+
+struct task_state blank_state = {};
+
+/*
+ * Threads of processes that were put on an arm, by address of the task. The daemon passes it from
+ * one load to the next. What dies between two loads is left in it (arm.bpf.h: member_at()).
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, u64);
 	__type(value, struct arm_member);
 } arm_members SEC(".maps");
 

@@ -3,7 +3,7 @@
 //! memory shared with the BPF half; members and cgroups are in maps.
 
 use crate::bpf::intf::{
-    CAPACITY_SCALE, MAX_COMM_RULES, MAX_CPUS, MAX_TICKETS, arm_member, arm_rules, arm_told, audit,
+    CAPACITY_SCALE, MAX_COMM_RULES, MAX_CPUS, MAX_TICKETS, arm_rules, arm_told, audit,
     policy_image, policy_store, ticket,
 };
 use crate::bpf::skel::{BpfSkel, types};
@@ -216,11 +216,14 @@ impl Live for Loaded {
             Ticket::Exec(id) => (id, 0),
             Ticket::Pid(id) => (0, id),
         };
-        let member = arm_member { exec, pid };
         let told = self.told.as_ptr();
         // SAFETY: the structure, which is read and counted in only while the iterator runs.
         let threads = unsafe {
-            told.write_volatile(arm_told { member, threads: 0 });
+            told.write_volatile(arm_told {
+                exec,
+                pid,
+                threads: 0,
+            });
             for_threads(self.tell.as_fd(), process)
                 .context("cannot put the process on the arm: it may have ended")?;
             told.read_volatile().threads

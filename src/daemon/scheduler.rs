@@ -17,7 +17,7 @@ use crate::daemon::urgent::Urgent;
 use crate::daemon::watch::{Past, Watch};
 use crate::doctor;
 use crate::machine::cpufreq::{self, CpuFreq};
-use crate::machine::host::Host;
+use crate::machine::host::{self, Host};
 use crate::machine::picture;
 use crate::machine::{Facts, Machine};
 use crate::policy::config::Config;
@@ -41,6 +41,10 @@ use std::slice::{from_mut, from_ref};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
+
+/// The first release after whose refused forks a task keeps its storage (task_state.bpf.h). Newer
+/// releases of older kernels may also have that, but cannot be told.
+const KEEPS_TASK_STORAGE: (u32, u32) = (7, 2);
 
 /// How long /sys may stay inconsistent after a CPU came or went.
 const SETTLE_TIME: Duration = Duration::from_secs(2);
@@ -388,13 +392,21 @@ pub fn load_object<'obj>(
         rodata.fault_old_paths = config.faults.old_paths.into();
         rodata.fault_spin = config.faults.spin.into();
     }
+    let version = host::version(Path::new("/proc"));
+    let keeps_task_storage = version >= Some(KEEPS_TASK_STORAGE) && !config.old_paths();
+    rodata.keeps_task_storage = keeps_task_storage.into();
     fill_rodata!(rodata, facts, tun);
     let bss = skel.maps.bss_data.as_mut();
     let first = &mut bss.context("the BPF object has no .bss")?.policy.slot[0];
     copy_rows(from_mut(first), from_ref(policy))?;
     counters::make_room(&mut skel.maps.bss_stats, facts)?;
-    if let Some(members) = members {
-        skel.maps.arm_members.reuse_fd(members)?;
+    let tasks = host::tasks_max(Path::new("/proc"));
+    if !keeps_task_storage {
+        skel.maps.hashed_states.set_max_entries(tasks)?;
+    }
+    match members {
+        Some(members) => skel.maps.arm_members.reuse_fd(members)?,
+        None => skel.maps.arm_members.set_max_entries(tasks)?,
     }
     // Attached only while rules about names exist.
     skel.progs.roost_rename.set_autoattach(false);

@@ -2,7 +2,7 @@
 //! What the running kernel offers, and which sched_ext scheduler is attached.
 
 use super::Check;
-use crate::machine::host::Host;
+use crate::machine::host::{self, Host};
 use crate::util::privileges::Capabilities;
 use crate::wire::stats::host::Condition;
 use std::thread::sleep;
@@ -34,9 +34,7 @@ const FIRST: (u32, u32) = (6, 12);
 
 fn why_none(host: &Host) -> String {
     let release = host.proc_text("sys/kernel/osrelease").unwrap_or_default();
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
-    let mut number = || numbers.next().and_then(|n| n.parse::<u32>().ok());
-    match number().zip(number()) {
+    match host::version(&host.proc) {
         Some(version) if version >= FIRST => {
             format!("Linux {release} is built without it, like Debian's 6.12")
         }

@@ -111,6 +111,26 @@ impl Host {
     }
 }
 
+/// The kernel's PID_MAX_LIMIT on 64 bits.
+const PID_MAX_LIMIT: u64 = 1 << 22;
+
+/// How many tasks may have a state at a time: twice the kernel's limit of threads, because a dead
+/// task may keep its state until an RCU grace period is over. The limit may later be raised, or be
+/// below what runs already, so it is at least 65,536. `proc`: /proc.
+pub fn tasks_max(proc: &Path) -> u32 {
+    let limit = text(&proc.join("sys/kernel/threads-max")).and_then(|t| t.parse().ok());
+    let limit: u64 = limit.unwrap_or(PID_MAX_LIMIT);
+    limit.saturating_mul(2).clamp(1 << 16, PID_MAX_LIMIT) as u32
+}
+
+/// Version and patch level of the kernel's release, as in 7.2. `proc`: /proc.
+pub fn version(proc: &Path) -> Option<(u32, u32)> {
+    let release = text(&proc.join("sys/kernel/osrelease"))?;
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    let mut number = || numbers.next()?.parse().ok();
+    Some((number()?, number()?))
+}
+
 fn tells_of_limits() -> bool {
     compat::struct_has_field("sched_ext_ops", "cgroup_set_bandwidth").unwrap_or(false)
 }
@@ -163,6 +183,18 @@ mod tests {
             (r"/end\04", r"/end\04"),
         ] {
             assert_eq!(unescaped(escaped), path);
+        }
+    }
+
+    #[test]
+    fn tasks_have_room_by_the_limit_of_threads() {
+        let proc = tempfile::tempdir().unwrap();
+        let file = proc.path().join("sys/kernel/threads-max");
+        assert_eq!(tasks_max(proc.path()), 1 << 22);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        for (limit, tasks) in [("100", 1 << 16), ("193000", 386_000), ("4194303", 1 << 22)] {
+            std::fs::write(&file, format!("{limit}\n")).unwrap();
+            assert_eq!(tasks_max(proc.path()), tasks);
         }
     }
 }

@@ -3,10 +3,8 @@
 # topology: 2
 # accel: icount
 # timeout: 60
+# quick: yes
 . /tests/lib.sh
-case $(uname -r) in
-[56].* | 7.[01].*) skip "this kernel frees the parent's task storage, and may crash (limitations.md)" ;;
-esac
 start_roost
 refused=$(failing-fork 40)
 check "40 forks are refused (got $refused)" [ "$refused" = 40 ]
