@@ -401,9 +401,11 @@ pub fn load_object<'obj>(
     copy_rows(from_mut(first), from_ref(policy))?;
     counters::make_room(&mut skel.maps.bss_stats, facts)?;
     let tasks = host::tasks_max(Path::new("/proc"));
-    if !keeps_task_storage {
-        skel.maps.hashed_states.set_max_entries(tasks)?;
-    }
+    skel.maps.hashed_states.set_max_entries(tasks)?;
+    skel.maps
+        .hashed_states
+        .set_autocreate(!keeps_task_storage)?;
+    skel.maps.task_states.set_autocreate(keeps_task_storage)?;
     match members {
         Some(members) => skel.maps.arm_members.reuse_fd(members)?,
         None => skel.maps.arm_members.set_max_entries(tasks)?,

@@ -116,11 +116,11 @@ const PID_MAX_LIMIT: u64 = 1 << 22;
 
 /// How many tasks may have a state at a time: twice the kernel's limit of threads, because a dead
 /// task may keep its state until an RCU grace period is over. The limit may later be raised, or be
-/// below what runs already, so it is at least 65,536. `proc`: /proc.
+/// below what runs already, so it is at least 32,768. `proc`: /proc.
 pub fn tasks_max(proc: &Path) -> u32 {
     let limit = text(&proc.join("sys/kernel/threads-max")).and_then(|t| t.parse().ok());
     let limit: u64 = limit.unwrap_or(PID_MAX_LIMIT);
-    limit.saturating_mul(2).clamp(1 << 16, PID_MAX_LIMIT) as u32
+    limit.saturating_mul(2).clamp(1 << 15, PID_MAX_LIMIT) as u32
 }
 
 /// Version and patch level of the kernel's release, as in 7.2. `proc`: /proc.
@@ -192,7 +192,7 @@ mod tests {
         let file = proc.path().join("sys/kernel/threads-max");
         assert_eq!(tasks_max(proc.path()), 1 << 22);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        for (limit, tasks) in [("100", 1 << 16), ("193000", 386_000), ("4194303", 1 << 22)] {
+        for (limit, tasks) in [("100", 1 << 15), ("193000", 386_000), ("4194303", 1 << 22)] {
             std::fs::write(&file, format!("{limit}\n")).unwrap();
             assert_eq!(tasks_max(proc.path()), tasks);
         }
