@@ -34,37 +34,40 @@ static __always_inline u32 arm_of_ticket(u32 id)
 }
 
 /*
- * What the thread at address @key of process @tgid holds. A thread that died between two loads has
- * left an entry, and its address may be another's now. The entry goes with the next thread there.
+ * What the thread at address @key of process @tgid holds, copied, because the map reuses entries at
+ * once. A thread that died between two loads has left its entry, and another thread may have its
+ * address now.
  */
-static __always_inline struct arm_member *member_at(u64 key, u32 tgid)
+static __always_inline bool member_at(u64 key, u32 tgid, struct arm_member *copy)
 {
 	struct arm_member *member = bpf_map_lookup_elem(&arm_members, &key);
 
-	return member && member->tgid == tgid ? member : NULL;
+	if (!member)
+		return false;
+	*copy = *member;
+	return copy->tgid == tgid;
 }
 
-/* The tickets of the task's process: the leader's, but since Linux 7.0 a dead leader has none. */
-static __always_inline struct arm_member *member_of(struct task_struct *p)
+/* The tickets of the task's process: the leader's, but a dead leader has none (Linux 6.19). */
+static __always_inline bool member_of(struct task_struct *p, struct arm_member *copy)
 {
 	u64 leader = (u64)p->group_leader;
-	struct arm_member *member = member_at(leader, p->tgid);
 
-	if (member || leader == (u64)p)
-		return member;
-	return member_at((u64)p, p->tgid);
+	if (member_at(leader, p->tgid, copy))
+		return true;
+	return leader != (u64)p && member_at((u64)p, p->tgid, copy);
 }
 
 /* The arm by the tickets of the task's process. */
 static __always_inline u32 arm_of_process(struct task_struct *p)
 {
-	struct arm_member *member = member_of(p);
+	struct arm_member member;
 	u32 arm;
 
-	if (!member)
+	if (!member_of(p, &member))
 		return NO_ARM;
-	arm = arm_of_ticket(member->exec);
-	return arm < MAX_ARMS ? arm : arm_of_ticket(member->pid);
+	arm = arm_of_ticket(member.exec);
+	return arm < MAX_ARMS ? arm : arm_of_ticket(member.pid);
 }
 
 /*
@@ -182,33 +185,49 @@ static __always_inline void arm_follow(struct task_struct *p, struct task_state 
  * A thread of the process for which userspace sets tickets. It looks up its arm at its next wakeup
  * or tick.
  */
-static __always_inline void arm_tell(struct task_struct *p)
+static __always_inline void arm_assign(struct task_struct *p)
 {
 	u64 key = (u64)p;
-	struct arm_member *old = member_at(key, p->tgid);
-	struct arm_member member = { .tgid = p->tgid };
+	struct arm_member member;
 	struct task_state *ts = task_state_if(p);
 
-	member.exec = told.exec ?: old ? old->exec : 0;
-	member.pid = told.pid ?: old ? old->pid : 0;
+	if (!member_at(key, p->tgid, &member)) {
+		/* Since Linux 6.19 a dead leader has left the scheduler. */
+		if (task_exits(p))
+			return;
+		member = (struct arm_member){ .tgid = p->tgid };
+	}
+	if (assignment.exec)
+		member.exec = assignment.exec;
+	if (assignment.pid)
+		member.pid = assignment.pid;
 	if (bpf_map_update_elem(&arm_members, &key, &member, BPF_ANY))
 		return;
-	told.threads++;
+	assignment.threads++;
 	if (ts)
 		__sync_lock_test_and_set(&ts->rules_seq, 0);
+}
+
+/* The task has died, or its fork has failed; or what is at its address is another's. */
+static __always_inline void arm_forget(struct task_struct *p)
+{
+	u64 key = (u64)p;
+
+	if (bpf_map_lookup_elem(&arm_members, &key))
+		bpf_map_delete_elem(&arm_members, &key);
 }
 
 /*
  * A fork by the current task. The child's cgroups are not set yet: if they turn out to differ from
  * the parent's, it looks up its arm. A new process inherits its parent's tickets. A new thread has
- * its leader's, and also gets a copy, as existing threads do in arm_tell(): a thread that calls
+ * its leader's, and also gets a copy, as existing threads do in arm_assign(): a thread that calls
  * exec becomes the leader (kernel: de_thread()).
  */
 static __always_inline void arm_inherit(struct task_struct *p, struct task_state *ts)
 {
 	struct task_struct *parent = bpf_get_current_task_btf();
 	struct task_state *parent_ts = task_state_if(parent);
-	struct arm_member *held = member_of(parent), member;
+	struct arm_member member;
 	u64 key = (u64)p;
 
 	if (parent_ts) {
@@ -216,20 +235,12 @@ static __always_inline void arm_inherit(struct task_struct *p, struct task_state
 		ts->rules_seq = parent_ts->rules_seq;
 		ts->css_set = parent_ts->css_set;
 	}
-	if (!held)
+	if (!member_of(parent, &member)) {
+		arm_forget(p);
 		return;
-	member = *held;
+	}
 	member.tgid = p->tgid;
 	bpf_map_update_elem(&arm_members, &key, &member, BPF_ANY);
-}
-
-/* The task has died, or its fork has failed. */
-static __always_inline void arm_forget(struct task_struct *p)
-{
-	u64 key = (u64)p;
-
-	if (bpf_map_lookup_elem(&arm_members, &key))
-		bpf_map_delete_elem(&arm_members, &key);
 }
 
 #endif /* ROOST_ARM_BPF_H */

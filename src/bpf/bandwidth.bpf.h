@@ -13,7 +13,7 @@
  * The limit of the group at @index is set, changed, or removed (NO_QUOTA_US). If there is none
  * to remove, nothing is done.
  */
-static __always_inline void limit_told(u32 index, u64 period_us, u64 quota_us, u64 burst_us)
+static __always_inline void limit_set_us(u32 index, u64 period_us, u64 quota_us, u64 burst_us)
 {
 	bool none = quota_us == NO_QUOTA_US;
 

@@ -120,7 +120,7 @@ static __always_inline s32 cgroup_add(struct cgroup *cgrp, struct scx_cgroup_ini
 	limit_begins(index, cgrp->kn->id);
 	ci->index = index;
 	if (tun.limits && bpf_core_field_exists(args->bw_quota_us))
-		limit_told(index, args->bw_period_us, args->bw_quota_us, args->bw_burst_us);
+		limit_set_us(index, args->bw_period_us, args->bw_quota_us, args->bw_burst_us);
 	return 0;
 }
 
@@ -141,7 +141,7 @@ static __always_inline void cgroup_remove(struct cgroup *cgrp)
 	if (index == ROOT_CGROUP)
 		return;
 	if (bandwidth(index)->quota)
-		limit_told(index, NO_PERIOD_US, NO_QUOTA_US, 0);
+		limit_set_us(index, NO_PERIOD_US, NO_QUOTA_US, 0);
 	atomic_and(&cgroups_used[(index / WORD_BITS) % CGROUP_WORDS], ~bit_of(index));
 }
 

@@ -232,8 +232,8 @@ struct arm_member {
 	u32 tgid; /* the process */
 };
 
-/* What userspace sets for a process; roost_tell walks its threads. */
-struct arm_told {
+/* What userspace sets for a process; roost_assign walks its threads. */
+struct arm_assignment {
 	u32 exec, pid; /* as in arm_member; 0: keep that one */
 	u32 threads;   /* how many threads have been visited */
 };

@@ -149,12 +149,12 @@ int BPF_PROG(roost_rename, struct task_struct *p, const char *comm)
  * the new values.
  */
 SEC("iter/task")
-int roost_tell(struct bpf_iter__task *ctx)
+int roost_assign(struct bpf_iter__task *ctx)
 {
 	struct task_struct *p = ctx->task;
 
 	if (p)
-		arm_tell(p);
+		arm_assign(p);
 	return 0;
 }
 
@@ -202,7 +202,7 @@ void BPF_STRUCT_OPS(roost_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_
 	u32 index = own_index(cgrp);
 
 	if (tun.limits && index != ROOT_CGROUP)
-		limit_told(index, period_us, quota_us, burst_us);
+		limit_set_us(index, period_us, quota_us, burst_us);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(roost_init)

@@ -33,7 +33,7 @@ const volatile u8 fault_old_paths, fault_spin;
 
 struct policy_store policy = {};
 struct arm_rules rules = {};
-struct arm_told told = {};
+struct arm_assignment assignment = {};
 
 /*
  * Frequencies as userspace reads them: kHz, and in the upper half the time of the reading, ms of

@@ -85,7 +85,7 @@ static __always_inline u64 cpu_freq_read(s32 cpu)
 	return *(volatile u64 *)&cpu_freqs[(u32)cpu % MAX_CPUS];
 }
 
-static __always_inline u64 llc_scan_told(u32 llc)
+static __always_inline u64 llc_scan_bound(u32 llc)
 {
 	opaque(llc);
 	return *(volatile u64 *)&llc_scans[llc % MAX_LLCS];

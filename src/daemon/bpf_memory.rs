@@ -3,7 +3,7 @@
 //! memory shared with the BPF half; members and cgroups are in maps.
 
 use crate::bpf::intf::{
-    CAPACITY_SCALE, MAX_COMM_RULES, MAX_CPUS, MAX_TICKETS, arm_rules, arm_told, audit,
+    CAPACITY_SCALE, MAX_COMM_RULES, MAX_CPUS, MAX_TICKETS, arm_assignment, arm_rules, audit,
     policy_image, policy_store, ticket,
 };
 use crate::bpf::skel::{BpfSkel, types};
@@ -31,7 +31,7 @@ pub struct Loaded {
     cpus: NonNull<[types::cpu_state]>,
     freqs: NonNull<[u64]>,
     scans: NonNull<[u64]>,
-    told: NonNull<arm_told>,
+    assignment: NonNull<arm_assignment>,
     /// Why the kernel ended the scheduler; 0: it has not.
     exit_kind: NonNull<i32>,
     /// One value per CPU.
@@ -41,7 +41,7 @@ pub struct Loaded {
     /// What is in that map.
     written: BTreeMap<u64, u32>,
     /// Programs.
-    tell: OwnedFd,
+    assign: OwnedFd,
     audit: OwnedFd,
     rename: OwnedFd,
     /// The attached `rename` program, while rules about names exist.
@@ -49,7 +49,7 @@ pub struct Loaded {
 }
 
 // SAFETY: what is pointed to is mapped until the scheduler is unloaded. Only this process writes
-// rules, frequencies, budgets of scans and `told`; `drifts` is written only while it is waited for.
+// rules, frequencies, budgets of scans and `assignment`; `drifts` is written only while it is waited for.
 unsafe impl Send for Loaded {}
 
 impl Loaded {
@@ -57,7 +57,7 @@ impl Loaded {
     pub fn new(skel: &mut BpfSkel) -> Result<Loaded> {
         const { assert!(size_of::<policy_store>() == size_of::<types::policy_store>()) };
         const { assert!(size_of::<arm_rules>() == size_of::<types::arm_rules>()) };
-        const { assert!(size_of::<arm_told>() == size_of::<types::arm_told>()) };
+        const { assert!(size_of::<arm_assignment>() == size_of::<types::arm_assignment>()) };
         let data = skel.maps.data_data.as_mut();
         let data = data.context("the BPF object has no .data")?;
         let exit_kind = NonNull::from(&mut data.uei.kind);
@@ -68,7 +68,7 @@ impl Loaded {
         let cpus = NonNull::from(&mut bss.cpu_states[..]);
         let freqs = NonNull::from(&mut bss.cpu_freqs[..]);
         let scans = NonNull::from(&mut bss.llc_scans[..]);
-        let told = NonNull::from(&mut bss.told).cast::<arm_told>();
+        let assignment = NonNull::from(&mut bss.assignment).cast::<arm_assignment>();
         let limits = NonNull::from(&mut bss.bandwidths[..]);
         let drifts = NonNull::from(&mut bss.util_drifts);
         Ok(Loaded {
@@ -78,13 +78,13 @@ impl Loaded {
             cpus,
             freqs,
             scans,
-            told,
+            assignment,
             exit_kind,
             drifts,
             limits,
             cgroups: MapHandle::try_from(&skel.maps.cgroup_rules)?,
             written: BTreeMap::new(),
-            tell: skel.progs.roost_tell.as_fd().try_clone_to_owned()?,
+            assign: skel.progs.roost_assign.as_fd().try_clone_to_owned()?,
             audit: skel.progs.roost_audit.as_fd().try_clone_to_owned()?,
             rename: skel.progs.roost_rename.as_fd().try_clone_to_owned()?,
             renames: None,
@@ -211,22 +211,22 @@ impl Live for Loaded {
         }
     }
 
-    fn tell(&mut self, process: BorrowedFd, ticket: Ticket) -> Result<()> {
+    fn assign(&mut self, process: BorrowedFd, ticket: Ticket) -> Result<()> {
         let (exec, pid) = match ticket {
             Ticket::Exec(id) => (id, 0),
             Ticket::Pid(id) => (0, id),
         };
-        let told = self.told.as_ptr();
+        let assignment = self.assignment.as_ptr();
         // SAFETY: the structure, which is read and counted in only while the iterator runs.
         let threads = unsafe {
-            told.write_volatile(arm_told {
+            assignment.write_volatile(arm_assignment {
                 exec,
                 pid,
                 threads: 0,
             });
-            for_threads(self.tell.as_fd(), process)
+            for_threads(self.assign.as_fd(), process)
                 .context("cannot put the process on the arm: it may have ended")?;
-            told.read_volatile().threads
+            assignment.read_volatile().threads
         };
         if threads == 0 {
             bail!("cannot put the process on the arm: it has ended");

@@ -11,6 +11,7 @@ pub mod process;
 pub mod rule_events;
 pub mod sampler;
 pub mod scheduler;
+mod task_maps;
 pub mod uevents;
 mod urgent;
 pub mod watch;

@@ -12,12 +12,13 @@ use crate::daemon::bpf_memory::Loaded;
 use crate::daemon::control::{self, Control};
 use crate::daemon::counters::{self, CpuCounters};
 use crate::daemon::looks::Looks;
+use crate::daemon::task_maps;
 use crate::daemon::uevents::Uevents;
 use crate::daemon::urgent::Urgent;
 use crate::daemon::watch::{Past, Watch};
 use crate::doctor;
 use crate::machine::cpufreq::{self, CpuFreq};
-use crate::machine::host::{self, Host};
+use crate::machine::host::Host;
 use crate::machine::picture;
 use crate::machine::{Facts, Machine};
 use crate::policy::config::Config;
@@ -41,10 +42,6 @@ use std::slice::{from_mut, from_ref};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
-
-/// The first release after whose refused forks a task keeps its storage (task_state.bpf.h). Newer
-/// releases of older kernels may also have that, but cannot be told.
-const KEEPS_TASK_STORAGE: (u32, u32) = (7, 2);
 
 /// How long /sys may stay inconsistent after a CPU came or went.
 const SETTLE_TIME: Duration = Duration::from_secs(2);
@@ -392,28 +389,19 @@ pub fn load_object<'obj>(
         rodata.fault_old_paths = config.faults.old_paths.into();
         rodata.fault_spin = config.faults.spin.into();
     }
-    let version = host::version(Path::new("/proc"));
-    let keeps_task_storage = version >= Some(KEEPS_TASK_STORAGE) && !config.old_paths();
+    let host = Host::new(Path::new("/sys"));
+    let keeps_task_storage = host.keeps_task_storage() && !config.old_paths();
     rodata.keeps_task_storage = keeps_task_storage.into();
     fill_rodata!(rodata, facts, tun);
     let bss = skel.maps.bss_data.as_mut();
     let first = &mut bss.context("the BPF object has no .bss")?.policy.slot[0];
     copy_rows(from_mut(first), from_ref(policy))?;
     counters::make_room(&mut skel.maps.bss_stats, facts)?;
-    let tasks = host::tasks_max(Path::new("/proc"));
-    skel.maps.hashed_states.set_max_entries(tasks)?;
-    skel.maps
-        .hashed_states
-        .set_autocreate(!keeps_task_storage)?;
-    skel.maps.task_states.set_autocreate(keeps_task_storage)?;
-    match members {
-        Some(members) => skel.maps.arm_members.reuse_fd(members)?,
-        None => skel.maps.arm_members.set_max_entries(tasks)?,
-    }
+    task_maps::make_room(&mut skel.maps, &host, keeps_task_storage, members)?;
     // Attached only while rules about names exist.
     skel.progs.roost_rename.set_autoattach(false);
     // Run when a process is put on an arm.
-    skel.progs.roost_tell.set_autoattach(false);
+    skel.progs.roost_assign.set_autoattach(false);
     let ops = skel.struct_ops.roost_ops_mut();
     // The macro above sets it too, but only after the machine was read.
     ops.hotplug_seq = hotplug_seq;

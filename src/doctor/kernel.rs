@@ -2,7 +2,7 @@
 //! What the running kernel offers, and which sched_ext scheduler is attached.
 
 use super::Check;
-use crate::machine::host::{self, Host};
+use crate::machine::host::Host;
 use crate::util::privileges::Capabilities;
 use crate::wire::stats::host::Condition;
 use std::thread::sleep;
@@ -30,15 +30,15 @@ pub fn sched_ext(host: &Host) -> Check {
 }
 
 /// The first release that can have sched_ext.
-const FIRST: (u32, u32) = (6, 12);
+const FIRST: [u32; 3] = [6, 12, 0];
 
 fn why_none(host: &Host) -> String {
     let release = host.proc_text("sys/kernel/osrelease").unwrap_or_default();
-    match host::version(&host.proc) {
-        Some(version) if version >= FIRST => {
+    match host.release() {
+        Some((version, _)) if version >= FIRST => {
             format!("Linux {release} is built without it, like Debian's 6.12")
         }
-        Some(_) => format!("Linux {release} is older than {}.{}", FIRST.0, FIRST.1),
+        Some(_) => format!("Linux {release} is older than {}.{}", FIRST[0], FIRST[1]),
         None => "its release is unknown".to_string(),
     }
 }

@@ -85,6 +85,29 @@ impl Host {
                 .is_some_and(|v| v.split_whitespace().any(|word| word == "PREEMPT_RT"))
     }
 
+    /// The release in numbers, as in 7.2.13, and whether it is only a candidate of that release.
+    pub fn release(&self) -> Option<([u32; 3], bool)> {
+        let text = self.proc_text("sys/kernel/osrelease")?;
+        let version = text.split(['-', '+']).next()?;
+        let mut numbers = version.split('.').map(|n| n.parse().ok());
+        let (major, minor) = (numbers.next()??, numbers.next()??);
+        let patch = numbers.next().flatten().unwrap_or(0);
+        Some(([major, minor, patch], text.contains("-rc")))
+    }
+
+    /// A task keeps its task storage when a fork of its is refused. CVE-2026-72110 lists the
+    /// releases.
+    pub fn keeps_task_storage(&self) -> bool {
+        match self.release() {
+            Some(([6, 12, patch], _)) => patch >= 97,
+            Some(([6, 18, patch], _)) => patch >= 40,
+            Some(([7, 1, patch], _)) => patch >= 5,
+            Some(([7, 2, 0], candidate)) => !candidate,
+            Some((release, _)) => release >= [7, 2, 0],
+            None => false,
+        }
+    }
+
     /// CPU limits of groups can be enforced. That needs timers, because slices must end when a
     /// group's budget does.
     pub fn limits_hold(&self) -> bool {
@@ -109,26 +132,6 @@ impl Host {
             )
         })
     }
-}
-
-/// The kernel's PID_MAX_LIMIT on 64 bits.
-const PID_MAX_LIMIT: u64 = 1 << 22;
-
-/// How many tasks may have a state at a time: twice the kernel's limit of threads, because a dead
-/// task may keep its state until an RCU grace period is over. The limit may later be raised, or be
-/// below what runs already, so it is at least 32,768. `proc`: /proc.
-pub fn tasks_max(proc: &Path) -> u32 {
-    let limit = text(&proc.join("sys/kernel/threads-max")).and_then(|t| t.parse().ok());
-    let limit: u64 = limit.unwrap_or(PID_MAX_LIMIT);
-    limit.saturating_mul(2).clamp(1 << 15, PID_MAX_LIMIT) as u32
-}
-
-/// Version and patch level of the kernel's release, as in 7.2. `proc`: /proc.
-pub fn version(proc: &Path) -> Option<(u32, u32)> {
-    let release = text(&proc.join("sys/kernel/osrelease"))?;
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
-    let mut number = || numbers.next()?.parse().ok();
-    Some((number()?, number()?))
 }
 
 fn tells_of_limits() -> bool {
@@ -187,14 +190,28 @@ mod tests {
     }
 
     #[test]
-    fn tasks_have_room_by_the_limit_of_threads() {
-        let proc = tempfile::tempdir().unwrap();
-        let file = proc.path().join("sys/kernel/threads-max");
-        assert_eq!(tasks_max(proc.path()), 1 << 22);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        for (limit, tasks) in [("100", 1 << 15), ("193000", 386_000), ("4194303", 1 << 22)] {
-            std::fs::write(&file, format!("{limit}\n")).unwrap();
-            assert_eq!(tasks_max(proc.path()), tasks);
+    fn releases_that_keep_task_storage_are_known() {
+        let root = tempfile::tempdir().unwrap();
+        let host = Host::in_folder(root.path());
+        assert!(!host.keeps_task_storage());
+        std::fs::create_dir_all(host.proc.join("sys/kernel")).unwrap();
+        for (release, keeps) in [
+            ("6.12.96", false),
+            ("6.12.97-arch1", true),
+            ("6.16.12+deb13-cloud-amd64", false),
+            ("6.18.40", true),
+            ("6.19.14+deb13-cloud-amd64", false),
+            ("7.0.0-27-generic", false),
+            ("7.1.13+deb13-amd64", true),
+            ("7.2.0-rc3", false),
+            ("7.2-rc3-amd64", false),
+            ("7.2.0", true),
+            ("7.3.0-rc1", true),
+            ("8.0.1", true),
+            ("unknown", false),
+        ] {
+            std::fs::write(host.proc.join("sys/kernel/osrelease"), release).unwrap();
+            assert_eq!(host.keeps_task_storage(), keeps, "{release}");
         }
     }
 }

@@ -222,7 +222,7 @@ static __always_inline u64 cpu_freq_read(s32 cpu)
 	return the_world->freqs[in_range("cpu", cpu, the_world->machine.nr_cpu_ids)];
 }
 
-static __always_inline u64 llc_scan_told(u32 llc)
+static __always_inline u64 llc_scan_bound(u32 llc)
 {
 	return the_world->llc_scans[in_range("llc", llc, the_world->machine.nr_llcs)];
 }

@@ -6,6 +6,7 @@
 mod arms;
 mod balance;
 mod bandwidth;
+mod callbacks;
 mod cases;
 mod cgroups;
 mod check;
@@ -22,6 +23,7 @@ mod model;
 mod preempt;
 mod queue;
 mod random;
+mod rescue;
 mod rng;
 mod sets;
 mod setup;

@@ -152,7 +152,7 @@ static u64 cpu_freq_read(s32 cpu)
 	return view(cpu)->freq;
 }
 
-static u64 llc_scan_told(u32 llc)
+static u64 llc_scan_bound(u32 llc)
 {
 	in_range(llc, the_machine.nr_llcs);
 	return nondet_u64();

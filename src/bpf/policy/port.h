@@ -17,7 +17,7 @@
  *   u32 cpu_capacity_now(s32 cpu)	of the live image: cpu_facts.capacity less current limits
  *   struct freq_rule freq_rule(u32 arm, s32 cpu)	of the live image, in one read
  *   u64 cpu_freq_read(s32 cpu)	userspace's last reading, as in cpu_freqs
- *   u64 llc_scan_told(u32 llc)	userspace's last bound of scans, as in llc_scans
+ *   u64 llc_scan_bound(u32 llc)	userspace's last bound of scans, as in llc_scans
  *   struct cpu_state *cpu_state(s32 cpu)
  *   struct llc_state *llc_state(u32 llc)
  *   struct llc_sets *llc_sets(void)

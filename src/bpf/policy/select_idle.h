@@ -36,7 +36,7 @@ static __always_inline u32 llc_budget(u32 llc, u64 now)
 }
 
 /* [claim] Neither @cpu's core nor a thread of it is claimed. */
-static __always_inline bool core_nobodys(const struct wakeup *w, s32 cpu)
+static __always_inline bool core_free_of_claims(const struct wakeup *w, s32 cpu)
 {
 	return !has(w, FEATURE_claim) || core_unclaimed(cpu, w->features, w->now, w->claim_ttl);
 }
@@ -46,7 +46,7 @@ static __always_inline bool core_whole(const struct wakeup *w, s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 
-	return set_has(SET_IDLE_CORE, f->llc, f->pos) && core_nobodys(w, cpu);
+	return set_has(SET_IDLE_CORE, f->llc, f->pos) && core_free_of_claims(w, cpu);
 }
 
 /* Of a core's threads, one that is there is looked at: the first, or if it is away, any. */
@@ -68,7 +68,7 @@ subprog bool llc_has_vacant_core(u32 llc, const struct wakeup *w nonnull)
 			s32 cpu = llc_cpu(f->first + i * WORD_BITS + lowest_bit(word));
 
 			if (stands_for_core(cpu) && core_vacant(cpu, w->now, w->vacant_ns) &&
-			    core_nobodys(w, cpu))
+			    core_free_of_claims(w, cpu))
 				return true;
 		}
 	}
@@ -191,12 +191,12 @@ static __always_inline u32 sis_budget(const struct wakeup *w, s32 target)
  */
 subprog u32 scan_worth(u32 llc, u32 budget, u32 arm)
 {
-	u64 told = llc_scan_told(llc);
-	u32 worth = told;
+	u64 bound = llc_scan_bound(llc);
+	u32 worth = bound;
 
 	if (worth >= budget || worth >= llc_facts(llc)->nr_cpus)
 		return MAX_CPUS;
-	if (!worth || (s32)((u32)(told >> 32) - clock_ms()) < 0) {
+	if (!worth || (s32)((u32)(bound >> 32) - clock_ms()) < 0) {
 		count_for(arm, STAT_idle_scan_unknown);
 		return MAX_CPUS;
 	}

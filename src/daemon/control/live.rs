@@ -25,7 +25,7 @@ pub trait Live: Send {
     /// Sets the number of CPUs that a scan may visit in each LLC. It is valid for `counts_ms`.
     fn set_scans(&mut self, worth: &[u32], counts_ms: u32);
     /// Gives the ticket to each thread of the process; they then ask for their arm again.
-    fn tell(&mut self, process: BorrowedFd, ticket: Ticket) -> Result<()>;
+    fn assign(&mut self, process: BorrowedFd, ticket: Ticket) -> Result<()>;
     /// The kernel has ended the scheduler, or is about to.
     fn ended(&self) -> bool;
     fn audit(&mut self) -> Result<Audit>;

@@ -330,7 +330,7 @@ impl State {
             }
             Op::Exec { arm } => {
                 let ticket = self.rules.ticket_of_arm(self.arms.slot(&arm)?)?;
-                self.loaded()?.tell(peer, Ticket::Exec(ticket))?;
+                self.loaded()?.assign(peer, Ticket::Exec(ticket))?;
                 return Ok(Answer::Changed);
             }
         }
@@ -363,7 +363,7 @@ impl State {
                 let pidfd = pidfd_of(*pid)?;
                 let ticket = self.rules.add_pid(*pid, pidfd.try_clone()?, slot)?;
                 let live = self.loaded();
-                if let Err(e) = live.and_then(|l| l.tell(pidfd.as_fd(), Ticket::Pid(ticket))) {
+                if let Err(e) = live.and_then(|l| l.assign(pidfd.as_fd(), Ticket::Pid(ticket))) {
                     self.rules.delete(&whom)?;
                     return Err(e);
                 }
