@@ -5,6 +5,7 @@
 # accel: icount
 # timeout: 240
 # needs: faults
+# quick: 7.2-rt
 . /tests/lib.sh
 start_old() {
 	scx_roost_old "$@" >$LOG 2>&1 &
