@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! CPUs that are online at the load and offline later: placement while they are away, and what still
-//! runs there (hotplug.h).
+//! CPUs that are online at the load and offline later: placement while they are away, and what
+//! still runs there (hotplug.h).
 
 use crate::callbacks::{FIRST, Machine, SLICE, WAKEUP};
 use crate::rescue::{rescues, taken};

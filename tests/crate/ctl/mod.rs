@@ -85,7 +85,7 @@ impl Live for Remembers {
         told.scans = worth.iter().map(|worth| (*worth, counts_ms)).collect();
     }
 
-    fn tell(&mut self, _process: BorrowedFd, ticket: Ticket) -> Result<()> {
+    fn assign(&mut self, _process: BorrowedFd, ticket: Ticket) -> Result<()> {
         self.0.lock().unwrap().tickets.push(ticket);
         Ok(())
     }

@@ -68,7 +68,7 @@ impl Live for Forgets {
 
     fn set_scans(&mut self, _worth: &[u32], _counts_ms: u32) {}
 
-    fn tell(&mut self, _process: BorrowedFd, _ticket: Ticket) -> Result<()> {
+    fn assign(&mut self, _process: BorrowedFd, _ticket: Ticket) -> Result<()> {
         Ok(())
     }
 
