@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where a task's state is kept: in task storage, but on kernels with CVE-2026-72110 in a hash map, at
- * the task's address. There a fork that the kernel refuses early frees the task storage of the
- * parent, which can crash the kernel (kernel: copy_process(), free_task()). A lookup in the hash map
- * takes 80 instructions instead of 20.
+ * Where a task's state is kept: in task storage, but on kernels with CVE-2026-72110 in a hash map,
+ * at the task's address. There a fork that the kernel refuses early frees the task storage of the
+ * parent, which can crash the kernel (kernel: copy_process(), free_task()). A lookup in the hash
+ * map takes 80 instructions instead of 20.
  *
  * Entries of the hash map are reused at once. So a callback that has found the state of a task
  * which runs elsewhere may write to that of a new task, if the first one dies and a fork takes its
