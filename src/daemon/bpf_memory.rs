@@ -49,7 +49,8 @@ pub struct Loaded {
 }
 
 // SAFETY: what is pointed to is mapped until the scheduler is unloaded. Only this process writes
-// rules, frequencies, budgets of scans and `assignment`; `drifts` is written only while it is waited for.
+// rules, frequencies, budgets of scans and `assignment`; `drifts` is written only while it is
+// waited for.
 unsafe impl Send for Loaded {}
 
 impl Loaded {

@@ -22,8 +22,8 @@ pub fn make_room(
     maps.hashed_states.set_autocreate(!by_storage)?;
     maps.hashed_states.set_max_entries(tasks)?;
     if host.preempt_rt() {
-        // An entry at a time is allocated by a thread of low priority there. The load, and real-time
-        // tasks that fork, would not wait for it and fail. So all entries are allocated now.
+        // There a thread of low priority allocates entries. The load, and real-time tasks that
+        // fork, would not wait for it, and fail. So all entries are allocated now.
         maps.hashed_states.set_map_flags(0)?;
     }
     match members {
