@@ -12,7 +12,7 @@
 FEATURE(prev_idle, "Lawall 2020", "wa_prev_idle", "wake_affine: an idle previous CPU is the target, also across LLCs")
 FEATURE(sis_util, "mainline (SIS_UTIL)", "sis_budget_out", "the scan for an idle CPU in the LLC visits fewer CPUs the busier the LLC is")
 FEATURE(wide_idle, "scx_roost", "wide_node wide_machine", "without an idle CPU in the LLC, search the other LLCs of the node, then the machine")
-FEATURE(burst_slice, "scx_roost", "burst_request burst_preempt", "a task that uses less than 1/8 of a CPU requests what it last used, and may interrupt after 1/8 of the minimum slice; shares do not change")
+FEATURE(burst_slice, "scx_roost", "burst_request burst_preempt", "a task that uses less than 1/8 of a CPU requests its usual burst, and may interrupt after 1/8 of the minimum slice; shares do not change")
 FEATURE(prev_core, "Roy v7 2025", "prev_core", "a wakeup keeps the previous CPU when its whole core is idle")
 FEATURE(core_first, "scx_roost", "core_first", "an idle CPU beside a busy sibling is passed over while its LLC has a vacant core: one wholly idle for twice as long as the task slept")
 FEATURE(sync_local, "scx_roost", "sync_local", "a sync wakeup whose waker is alone and about to sleep stays on the waker's CPU")

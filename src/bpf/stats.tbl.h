@@ -2,9 +2,9 @@
 /*
  * The table of counters. A row is STAT(name, help) if count_for() counts it for a task's arm, or
  * MACHINE_STAT(name, help) if count() counts it for no arm. All count events since the first load,
- * restarts included. build.rs reads the same rows for Rust (src/stats/), where each becomes a field
- * of the statistics with its description. The comment above a group of rows is the group's name, up
- * to its colon.
+ * restarts included. build.rs reads the same rows for Rust (src/wire/stats/), where each becomes a
+ * field of the statistics with its description. The comment above a group of rows is the group's
+ * name, up to its colon.
  */
 /* wake_affine: which CPU is the target (kernel: wake_affine_idle, wake_affine_weight) */
 STAT(wa_idle_this, "wake_affine: the waker's CPU is idle (the waker is an interrupt) and shares the cache; it is the target")
@@ -81,7 +81,7 @@ STAT(delay_overdue, "another CPU took the task after the end of the delay, befor
 STAT(delay_disallowed, "the task stayed: its CPU is no longer allowed, is offline, or runs a task of a higher class")
 STAT(delay_refused, "the task stayed: it was just being taken from the queue")
 STAT(delay_dropped, "the task was queued again meanwhile, as after a change of its affinity; it did not move")
-MACHINE_STAT(delay_late, "a timer was lost or 2 ms late; the CPU's tick opened its queue to other CPUs")
+MACHINE_STAT(delay_late, "a timer was lost or 2 ms late; if tasks wait, the CPU's tick starts it again and opens its queue")
 MACHINE_STAT(delay_timer_start, "the delay timer was started")
 MACHINE_STAT(delay_timer_fire, "the delay timer fired")
 MACHINE_STAT(delay_timer_spurious, "the delay timer fired, and no task was left to move")

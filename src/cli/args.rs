@@ -261,8 +261,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "MS", default_value = "20", value_parser = freq_period)]
     pub freq_period_ms: Duration,
 
-    /// Fix features and tunables at load. They become constants of the BPF programs, which is a
-    /// little faster, and cannot be changed while the scheduler runs
+    /// Fix features and tunables for the whole run. The features become constants of the BPF
+    /// programs, which is a little faster. Nothing can be changed, and there are no arms
     #[arg(long)]
     pub freeze: bool,
 

@@ -192,8 +192,7 @@ fn files_that_are_named_exist() {
 /// The words of a command line up to a pipe, a redirection or the comment behind it.
 fn words(line: &str) -> Vec<String> {
     let (mut all, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    let mut chars = line.chars().peekable();
-    while let Some(c) = chars.next() {
+    for c in line.chars() {
         match (quote, c) {
             (Some(q), c) if c == q => quote = None,
             (None, '\'' | '"') => {
@@ -201,8 +200,7 @@ fn words(line: &str) -> Vec<String> {
                 word.get_or_insert_default();
             }
             (None, '|' | '>' | '<' | ';' | '&') => break,
-            // Two spaces begin the comment.
-            (None, ' ') if chars.peek() == Some(&' ') => break,
+            (None, '#') if word.is_none() => break,
             (None, ' ') => all.extend(word.take()),
             _ => word.get_or_insert_default().push(c),
         }

@@ -2,7 +2,8 @@
 /*
  * Aging: no task waits forever.
  *
- * Problem: the kernel ends a scheduler under which a runnable task does not run for 5 s. By
+ * Problem: the kernel's watchdog ends a scheduler under which a runnable task does not run for 5 s
+ * (timeout_ms in main.bpf.c). By
  * deadline alone, a task of low weight among many waits longer, and so does each of thousands. A
  * change of affinity, policy or group also makes the kernel queue a waiting task again.
  *

@@ -10,7 +10,8 @@
  * finds a claim goes on searching. A compare-and-swap decides which wakeup is first. Then the CPU
  * is checked again, because another task may have come and run between the check and the claim. A
  * claim ends with its task: when the task runs, there or elsewhere after a steal, when it is queued
- * again, and when it leaves our class. Other tasks that come and go on the CPU do not end it.
+ * on another CPU or parked, and when it leaves our class. Other tasks that come and go on the CPU
+ * do not end it.
  *
  * A claim older than claim-ttl-us does not count.
  *
@@ -249,7 +250,7 @@ static __always_inline void placed_over(struct task_state *ts, enum roost_stat h
 	ts->idle_cpu = 0;
 }
 
-/* The task will not run where it was placed, or is queued again there. */
+/* The task will not run where it was placed. */
 static __always_inline void placed_nowhere(struct task_state *ts)
 {
 	if (ts->idle_cpu)

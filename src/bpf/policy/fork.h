@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * fork: descend to the idlest group: node, LLC, core, CPU. The parent's own group is kept unless
- * another is clearly idler. After the kernel's sched_balance_find_dst_cpu(),
+ * fork: descend to the idlest group: node, LLC, core, CPU. The parent's own group wins a tie; one
+ * more idle CPU elsewhere is enough to leave it. After the kernel's sched_balance_find_dst_cpu(),
  * sched_balance_find_dst_group() and sched_balance_find_dst_group_cpu() (kernel/sched/fair.c).
  *
  * Limits: of equally idle CPUs the first in order of number wins; the kernel takes the one in the
@@ -150,7 +150,7 @@ subprog u32 node_group(port_task *p trusted, u32 node, struct group *g nonnull)
 	return g->allowed;
 }
 
-/* The idlest node; @local_node unless another is clearly idler. */
+/* The idlest node; a small imbalance does not lead away from @local_node. */
 subprog u32 fork_node(port_task *p trusted, u32 local_node)
 {
 	struct group local = {}, best = {};
@@ -177,7 +177,7 @@ subprog u32 fork_node(port_task *p trusted, u32 local_node)
 	return best_node;
 }
 
-/* The idlest LLC of @node; @local_llc, if it is there, unless another is clearly idler. */
+/* The idlest LLC of @node; in a tie @local_llc, if it is there. */
 subprog u32 fork_llc(port_task *p trusted, u32 node, u32 local_llc)
 {
 	const volatile struct node_facts *f = node_facts(node);

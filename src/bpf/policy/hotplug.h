@@ -21,10 +21,10 @@
  * that time, and lets it idle beside its queues. Other CPUs rescue what they may run (serve.h). The
  * rest the timer hands to the kernel (slice_timer.h): the grace period may wait for such a task.
  *
- * Limits: should the slice of that thread end in the few instructions between the grace period and
- * the news, it waits until the kernel looks again. The place of a CPU that was offline at the load
- * is unknown; if one comes, the scheduler is loaded again. While a CPU is away, searches of its LLC
- * may take one step more, and the LLC's capacity still includes it.
+ * Limits: the slice of that thread may end after the grace period, just before ops.cpu_offline.
+ * Then the thread waits until the kernel schedules on that CPU again. The place of a CPU that was
+ * offline at the load is unknown; if one comes, the scheduler is loaded again. While a CPU is away,
+ * searches of its LLC may take one step more, and the LLC's capacity still includes it.
  */
 #ifndef ROOST_HOTPLUG_H
 #define ROOST_HOTPLUG_H

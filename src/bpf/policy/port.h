@@ -101,11 +101,12 @@
  *   void count(enum roost_stat s)			for the machine: arm 0
  *   void hist_for(u32 arm, enum roost_hist h, u64 ns)
  *   subprog	marks a function that the verifier checks as a program of its own, once for any
- *		argument: every function with a loop, and some that are long or often called. Its
+ *		argument: most functions with a loop, and some that are long or often called. Its
  *		task parameter is marked trusted, its pointers nonnull
  *   from_zero	0, but unknown to the verifier, so that it checks a loop's body once
  *   opaque(x)	hides from the compiler what it knows of x, so that an index stays an index
- *   may_loop	the condition in every loop, for the verifier; true natively
+ *   may_loop	the condition in every loop, for the verifier; true natively. Unrolled loops and
+ *		for_each_queued, whose iterator ends by itself, do without it
  */
 #ifndef ROOST_PORT_H
 #define ROOST_PORT_H

@@ -114,7 +114,7 @@ static __always_inline bool asks_little(const struct task_state *ts, u32 feature
 
 /*
  * The task's request: its own (sched_attr.sched_runtime), else its arm's slice. [burst_slice] A
- * light task requests what it last used.
+ * light task requests its usual burst.
  */
 static __always_inline u64 request_ns(const struct task_state *ts, u32 features)
 {

@@ -15,7 +15,8 @@
  *
  * Limits: a move loses what the caches held. So at a wakeup only tasks move that usually run for
  * migration_cost, and a running task moves only if its CPU has been busy for that long. Not on
- * machines of unequal CPUs, where the search by capacity prefers quiet siblings already.
+ * machines of unequal CPUs, where the search by capacity prefers quiet siblings already. Before
+ * Linux 7.1 no running task moves (no SCX_ENQ_IMMED).
  */
 #ifndef ROOST_SMT_SPREAD_H
 #define ROOST_SMT_SPREAD_H

@@ -92,8 +92,8 @@ struct idle_time {
 /*
  * One CPU's run queue, its running task and its signals. Callbacks that hold the CPU's rq lock
  * write it. Thieves, wakers and timers on any CPU also change the fields marked "atomic". Other
- * CPUs also store to help_for, old_waits and core_mask. select_cpu, which holds no rq lock, writes
- * wakeup and idle_waker of its own CPU.
+ * CPUs also store to help_for, old_waits, core_mask, yielded_to, rescued_until and dispatched_at.
+ * select_cpu, which holds no rq lock, writes wakeup and idle_waker of its own CPU.
  */
 struct cpu_state {
 	/* the queue: running and waiting tasks (queue.h) */

@@ -44,8 +44,8 @@ static __always_inline void unmark_waiting(s32 cpu)
 /*
  * The first task of @victim's queue ran a moment ago. Threads of a core share its caches, and a
  * SCHED_IDLE task is not worth the wait (kernel: task_hot()). The time is that of the callback that
- * saw the task stop. The kernel's se.exec_start leaves out interrupt time, which differs between
- * CPUs by seconds.
+ * saw the task stop. The kernel's se.exec_start is of a clock without interrupt time, and these
+ * clocks of two CPUs may differ by seconds.
  */
 subprog bool queue_hot(s32 victim, s32 thief, u64 now)
 {
