@@ -62,15 +62,13 @@ static bool is_bad_line(const char *text)
 
 /*
  * Warnings with causes in the kernel itself, which say nothing about the scheduler. A line that
- * follows soon distinguishes each from other warnings at the same place. Seen in 7.2: deadline
- * tasks and cpuset partitions leave bandwidth of CPUs reserved, so fair_server is not admitted
- * again when a sched_ext scheduler ends. Seen in 6.16, 7.0 and 7.2, also without any sched_ext
- * scheduler: cpuset partitions change while CPUs go and come (several lines of cpuset.c).
+ * follows soon distinguishes each from other warnings at the same place. Seen in 6.16, 7.0 and 7.2,
+ * also without any sched_ext scheduler: cpuset partitions change while CPUs go and come (several
+ * lines of cpuset.c).
  */
 static const struct {
 	const char *warning, *follows;
 } known_warnings[] = {
-	{ "at scx_root_disable+", "failed to re-attach fair_server" },
 	{ "kernel/cgroup/cpuset.c:", "RIP: 0010:" },
 };
 

@@ -54,6 +54,23 @@ static bool runs_where_it_may(struct storm_task *t, bool lie)
 	return !CPU_EQUAL(&before, &after) || CPU_ISSET(cpu, &before);
 }
 
+/*
+ * A change of cpusets, or a CPU that goes, sets a new mask first. Only then the kernel takes the
+ * task off its CPU.
+ */
+#define SETTLES_NS (2 * NSEC_PER_SEC / 1000)
+
+/* Does not sleep: a wakeup would bring the task back to where it may run. */
+static bool stays_where_it_may(struct storm_task *t, bool lie)
+{
+	int64_t until = now_ns() + SETTLES_NS;
+
+	while (!runs_where_it_may(t, lie))
+		if (now_ns() > until)
+			return false;
+	return true;
+}
+
 static _Noreturn void change_affinity(struct storm_task *t, unsigned int seed, int64_t until,
 				      bool lie)
 {
@@ -66,7 +83,7 @@ static _Noreturn void change_affinity(struct storm_task *t, unsigned int seed, i
 		random_mask(&set, &seed, nr_cpus);
 		sched_setaffinity(0, sizeof(set), &set);
 		for (int i = 0; i < 20; i++) {
-			if (!runs_where_it_may(t, lie)) {
+			if (!stays_where_it_may(t, lie)) {
 				tell("::bad affinity 0 a task ran on CPU %d, which is not in its mask",
 				     sched_getcpu());
 				_exit(1);

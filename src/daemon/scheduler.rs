@@ -473,8 +473,24 @@ impl<'obj> Scheduler<'obj> {
     /// Detaches, and reports why the scheduler ended. After an error exit the reason is the error.
     fn unload(mut self) -> Result<UserExitInfo> {
         drop(self.link.take());
-        uei_report!(&self.skel, uei)
+        report(&self.skel).map_err(with_remedy)
     }
+}
+
+fn report(skel: &BpfSkel) -> Result<UserExitInfo> {
+    uei_report!(skel, uei)
+}
+
+/// scx_root_enable_workfn() reserves bandwidth for each CPU's ext_server, since 7.2. Nothing else
+/// there fails with EBUSY after the scheduler has been created, but a hotplug, which is a restart.
+fn with_remedy(exit: anyhow::Error) -> anyhow::Error {
+    if !exit.to_string().contains("scx_root_enable() failed (-16)") {
+        return exit;
+    }
+    exit.context(
+        "tasks of SCHED_DEADLINE hold the CPU time that the kernel reserves for sched_ext: end \
+         them, or run 'echo -1 >/proc/sys/kernel/sched_rt_runtime_us' and start scx_roost again",
+    )
 }
 
 /// Flags of sched_ext_ops that this kernel knows. It refuses a scheduler with others.

@@ -113,7 +113,7 @@ check "limits hold" hog -t 3 -p 5 n=3,cgroup=$CG/top/x,due=30 n=2,cgroup=$CG/top
 hog -w 0 -t 100 n=6,cgroup=$CG/top/x >/dev/null &
 sleep 1
 for to in 0 1; do
-	echo $to >/sys/devices/system/cpu/cpu7/online
+	turn 7 $to
 	sleep 1
 	check "CPU 7 to $to: the scheduler stays" roost_enabled
 done

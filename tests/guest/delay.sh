@@ -150,9 +150,9 @@ scx_roost ctl set --set delay-us=10000
 delay -n 4 60 spin >/tmp/out &
 STORM=$!
 for _ in 1 2; do
-	echo 0 >/sys/devices/system/cpu/cpu3/online
+	turn 3 0
 	sleep 0.3
-	echo 1 >/sys/devices/system/cpu/cpu3/online
+	turn 3 1
 	sleep 0.3
 done
 wait $STORM

@@ -6,9 +6,6 @@
 # timeout: 400
 . /tests/lib.sh
 CG=/sys/fs/cgroup
-# A task that slept on a CPU that went, and finds no idle one when it wakes, is not placed: the
-# kernel chooses, as under its own scheduler (SELECT_CPU_FALLBACK).
-BAD_EVENTS='DISPATCH_LOCAL_DSQ_OFFLINE|INSERT_NOT_OWNED'
 
 # The time that CPU $1 was busy, in ticks.
 busy() { awk "/^cpu$1 / { print \$2 + \$3 + \$4 }" /proc/stat; }

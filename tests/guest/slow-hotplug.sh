@@ -7,8 +7,6 @@
 # quick: 6.16
 . /tests/lib.sh
 CG=/sys/fs/cgroup
-# As in hotplug.sh.
-BAD_EVENTS='DISPATCH_LOCAL_DSQ_OFFLINE|INSERT_NOT_OWNED'
 
 start_roost
 # That thread goes through all cpusets.

@@ -4,6 +4,7 @@
  * start into CGROUP CMD...: as a child that is created in this cgroup.
  * start thread FILE CMD...: by a thread that exists before FILE does, and calls exec when FILE
  * exists. It becomes the process.
+ * start deadline RUNTIME_US PERIOD_US CMD...: as a task of SCHED_DEADLINE.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -59,12 +60,34 @@ static void *run_thread(void *arg)
 	become(argv + 1);
 }
 
+/* struct sched_attr of sched_setattr(2), version 0, which some libcs lack. */
+struct deadline_attr {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+static _Noreturn void with_deadline(const char *runtime_us, const char *period_us, char **command)
+{
+	struct deadline_attr attr = { .size = sizeof(attr), .policy = 6 };
+
+	attr.runtime = atol(runtime_us) * 1000;
+	attr.deadline = attr.period = atol(period_us) * 1000;
+	if (syscall(SYS_sched_setattr, 0, &attr, 0))
+		fail("sched_setattr");
+	become(command);
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread;
 
 	if (argc > 3 && !strcmp(argv[1], "into"))
 		return into(argv[2], argv + 3);
+	if (argc > 4 && !strcmp(argv[1], "deadline"))
+		with_deadline(argv[2], argv[3], argv + 4);
 	if (argc < 4 || strcmp(argv[1], "thread"))
 		return 2;
 	if (pthread_create(&thread, NULL, run_thread, argv + 2))
