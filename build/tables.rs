@@ -24,7 +24,8 @@ pub fn features(path: &str) -> Result<String, String> {
 }
 
 /// STAT(name, "help") -> `name, roost_stat_STAT_name, "group", false, "help";` where the group is
-/// the comment above the rows, up to its colon. MACHINE_STAT(name, "help") -> the same with true.
+/// the comment above the rows, up to its colon. Rungs are rows as STAT. MACHINE_STAT(name, "help")
+/// -> the same with true.
 pub fn stats(path: &str) -> Result<String, String> {
     let line = |r: &Row| {
         let machine = r.macro_name == "MACHINE_STAT";
@@ -33,7 +34,7 @@ pub fn stats(path: &str) -> Result<String, String> {
             r.name, r.group, r.rest
         )
     };
-    let rows = rows(path, &["STAT", "MACHINE_STAT"])?;
+    let rows = rows(path, &["STAT", "MACHINE_STAT", "RUNG", "EARLY_RUNG"])?;
     Ok(call("stat_table", rows.iter().map(line)))
 }
 

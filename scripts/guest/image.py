@@ -10,6 +10,7 @@ from pathlib import Path
 from archive import LabError
 
 INIT = Path(__file__).resolve().parent / "init"
+TABLES = Path(__file__).resolve().parents[2] / "src/bpf"
 EMPTY_DIRS = "bin sbin proc sys dev tmp run var etc boot root".split()
 DIR_MODE, PROGRAM_MODE, FILE_MODE = 0o040755, 0o100755, 0o100644
 
@@ -68,8 +69,8 @@ class Image:
 
 def compile_static(src, exe, *flags):
     """A C program for the guest, which has none of the host's libraries. Compiled again when the source, a header beside
-    it or this file is newer."""
-    inputs = (src, Path(__file__), *src.parent.glob("*.h"))
+    it, a table of the BPF half or this file is newer."""
+    inputs = (src, Path(__file__), *src.parent.glob("*.h"), *TABLES.glob("*.tbl.h"))
     if exe.exists() and exe.stat().st_mtime > max(p.stat().st_mtime for p in inputs):
         return exe
     exe.parent.mkdir(parents=True, exist_ok=True)

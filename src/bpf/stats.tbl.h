@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The table of counters. A row is STAT(name, help) if count_for() counts it for a task's arm, or
- * MACHINE_STAT(name, help) if count() counts it for no arm. All count events since the first load,
- * restarts included. build.rs reads the same rows for Rust (src/wire/stats/), where each becomes a
- * field of the statistics with its description. The comment above a group of rows is the group's
- * name, up to its colon.
+ * MACHINE_STAT(name, help) if count() counts it for no arm. RUNG is a STAT that counts the wakeups
+ * whose CPU this rung of the ladder gave; EARLY_RUNG is one that does not ask wake_affine before.
+ * All count events since the first load, restarts included. build.rs reads the same rows for Rust
+ * (src/wire/stats/), where each becomes a field of the statistics with its description. The comment
+ * above a group of rows is the group's name, up to its colon.
  */
+#ifndef RUNG
+#define RUNG STAT
+#endif
+#ifndef EARLY_RUNG
+#define EARLY_RUNG RUNG
+#endif
 /* wake_affine: which CPU is the target (kernel: wake_affine_idle, wake_affine_weight) */
 STAT(wa_idle_this, "wake_affine: the waker's CPU is idle (the waker is an interrupt) and shares the cache; it is the target")
 STAT(wa_idle_prev, "wake_affine: as wa_idle_this, but the previous CPU is idle too, and is the target")
@@ -15,31 +22,31 @@ STAT(wa_weight_this, "wake_affine: the loads were compared; the waker's CPU is t
 STAT(wa_weight_prev, "wake_affine: the loads were compared; the previous CPU is the target")
 STAT(wa_wide, "wake_affine is skipped: wake_wide found one waker with many wakees")
 STAT(wa_same, "wake_affine is skipped: the waker's CPU is the previous CPU, or is not allowed")
-STAT(prev_core, "the previous CPU, whose whole core is idle (feature prev_core); wake_affine is skipped")
+EARLY_RUNG(prev_core, "the previous CPU, whose whole core is idle (feature prev_core); wake_affine is skipped")
 STAT(prev_core_small, "prev_core or recent_core found a CPU too small for the task; it was taken, or passed over with prev_core_fits")
 /* select_idle_sibling: the rung that gave the CPU */
-STAT(recent_core, "the recently used CPU, whose whole core is idle, before the target is tried (feature recent_core)")
-STAT(sync_core, "the target, whose whole core is idle, on a sync wakeup (feature sync_core)")
+RUNG(recent_core, "the recently used CPU, whose whole core is idle, before the target is tried (feature recent_core)")
+RUNG(sync_core, "the target, whose whole core is idle, on a sync wakeup (feature sync_core)")
 STAT(sync_core_passed, "an idle target was passed over: not a sync wakeup, or a thread of its core is busy (feature sync_core)")
-STAT(sis_target, "the target, idle")
-STAT(sis_prev, "the previous CPU, idle, in the target's LLC")
+RUNG(sis_target, "the target, idle")
+RUNG(sis_prev, "the previous CPU, idle, in the target's LLC")
 STAT(core_first, "an idle CPU was passed over, because its sibling is busy and a core is vacant (feature core_first)")
-STAT(sis_kthread, "the previous CPU, on which a per-CPU kthread wakes the task")
-STAT(sis_recent, "the recently used CPU, idle, in the target's LLC")
-STAT(sis_capacity, "an idle CPU that fits the task, on a machine with unequal CPUs")
-STAT(sis_smt, "an idle SMT sibling of the previous CPU")
-STAT(sis_core, "a CPU of a wholly idle core in the target's LLC")
-STAT(sis_cpu, "an idle CPU in the target's LLC")
+RUNG(sis_kthread, "the previous CPU, on which a per-CPU kthread wakes the task")
+RUNG(sis_recent, "the recently used CPU, idle, in the target's LLC")
+RUNG(sis_capacity, "an idle CPU that fits the task, on a machine with unequal CPUs")
+RUNG(sis_smt, "an idle SMT sibling of the previous CPU")
+RUNG(sis_core, "a CPU of a wholly idle core in the target's LLC")
+RUNG(sis_cpu, "an idle CPU in the target's LLC")
 STAT(sis_budget_out, "the budget shortened the scan of the LLC, or skipped it (feature sis_util)")
 STAT(idle_scan_bound, "the scan of the LLC was limited to some CPUs, because the idle periods there are short (feature avg_idle_scan)")
 STAT(idle_scan_out, "of these, the scans that were cut: they ended before an idle CPU further on")
 STAT(idle_scan_unknown, "the scan of the LLC was not limited: its idle periods are unknown, or were last reported too long ago (feature avg_idle_scan)")
-STAT(sis_none, "no idle CPU was found: the target, busy")
-STAT(wide_node, "an idle CPU in another LLC of the node (feature wide_idle)")
-STAT(wide_machine, "an idle CPU in another node (feature wide_idle)")
-STAT(spread_wakeup, "a vacant core in another LLC, because the target's LLC had none (feature smt_spread)")
+RUNG(sis_none, "no idle CPU was found: the target, busy")
+RUNG(wide_node, "an idle CPU in another LLC of the node (feature wide_idle)")
+RUNG(wide_machine, "an idle CPU in another node (feature wide_idle)")
+RUNG(spread_wakeup, "a vacant core in another LLC, because the target's LLC had none (feature smt_spread)")
 STAT(spread_none, "smt_spread searched for a vacant core, and the task found none")
-STAT(sync_local, "the CPU of a waker that is about to sleep (feature sync_local)")
+EARLY_RUNG(sync_local, "the CPU of a waker that is about to sleep (feature sync_local)")
 STAT(fork_idle, "fork: an idle CPU in the idlest group")
 STAT(fork_busy, "fork: no CPU is idle; the least loaded CPU of the idlest group")
 /* claims: what wakeups found and took (feature claim) */
@@ -48,14 +55,14 @@ STAT(claim_seen, "an idle CPU or core was passed over because another wakeup had
 STAT(claim_expired, "claims taken over because they were older than claim-ttl-us")
 STAT(claim_lost, "claims taken over that nothing had released after 2 s (must stay 0)")
 /* util_fits and bias_prev: rungs that gave a CPU, which were tried first, and what it cost */
-STAT(fits_target, "the target, busy, with room for the task (feature util_fits)")
+RUNG(fits_target, "the target, busy, with room for the task (feature util_fits)")
 STAT(fits_target_nonsync, "of these, those of a wakeup that is not sync")
-STAT(fits_prev, "the previous CPU, busy, with room for the task (feature util_fits)")
-STAT(fits_recent, "the recently used CPU, busy, with room for the task (feature util_fits)")
+RUNG(fits_prev, "the previous CPU, busy, with room for the task (feature util_fits)")
+RUNG(fits_recent, "the recently used CPU, busy, with room for the task (feature util_fits)")
 STAT(fits_reject, "a busy CPU had no room for the task; the search went on (feature util_fits)")
 STAT(fits_idle_available, "a busy CPU was taken for its room while its LLC had an idle one (feature util_fits)")
 STAT(bias_prev_first, "of sis_prev and fits_prev, those found before the target was tried (feature bias_prev)")
-STAT(bias_prev_last, "no idle CPU was found: the previous CPU, busy, instead of the target (feature bias_prev)")
+RUNG(bias_prev_last, "no idle CPU was found: the previous CPU, busy, instead of the target (feature bias_prev)")
 /* delayed migration: results of placements on another CPU, if the arm has a frequency rule */
 STAT(delay_wake, "wakeups whose move to a CPU at a low frequency was delayed (feature delay_migration)")
 STAT(delay_fork, "forks whose move to a CPU at a low frequency was delayed (feature delay_migration)")
@@ -130,3 +137,5 @@ MACHINE_STAT(given_back, "a task of a higher class took the CPU; the tasks of it
 MACHINE_STAT(cpuperf_set, "frequency requests to schedutil")
 MACHINE_STAT(cgroup_full, "cgroups beyond the size of the table; their tasks count as their parent's")
 MACHINE_STAT(no_task_ctx, "a callback found no context of its task (must stay 0)")
+#undef RUNG
+#undef EARLY_RUNG

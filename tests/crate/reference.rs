@@ -1,37 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The pages of docs/reference/ that are generated: `commands.md` from the help of the program,
-//! `features.md` and `statistics.md` from the tables that C and Rust share. After an intended
-//! change, `ROOST_DRAW=1 cargo test --release --test crate reference` rewrites them: review the
-//! diff.
+//! `features.md` and `statistics.md` from the tables that C and Rust share; and the lines of
+//! docs/SUMMARY.md for the pages of features. After an intended change,
+//! `ROOST_DRAW=1 cargo test --release --test crate reference` rewrites them: review the diff.
 
 use crate::documents::whole_program;
 use scx_roost::policy::features::{FEATURES, PRESETS, TUNABLES, Tunable};
 use scx_roost::wire::stats::host::{CPU_GAUGES, Condition, EVENTS, GAUGES, HostRow};
 use scx_roost::wire::stats::{HIST_HELPS, HISTS, NR_BUCKETS, ROWS, metas};
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The first line of every generated page.
 const MARK: &str = "<!-- Generated; see the head of tests/crate/reference.rs. Do not edit. -->\n";
 
-fn page(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("docs/reference/{name}"))
+fn docs(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("docs/{name}"))
 }
 
-/// Compares the page with `text`, or rewrites it.
+fn page(name: &str) -> PathBuf {
+    docs(&format!("reference/{name}"))
+}
+
+/// Compares the generated page with `text`, or rewrites it.
 fn compare(name: &str, text: &str) {
     let text = format!("{MARK}{}\n", text.trim_end());
+    compare_file(&page(name), &text);
+}
+
+fn compare_file(path: &Path, text: &str) {
     if std::env::var_os("ROOST_DRAW").is_some() {
-        std::fs::write(page(name), &text).unwrap();
+        std::fs::write(path, text).unwrap();
     }
-    let written = std::fs::read_to_string(page(name)).unwrap_or_default();
+    let written = std::fs::read_to_string(path).unwrap_or_default();
     let lines = text.lines().zip(written.lines());
     let first = lines.enumerate().find(|(_, (now, old))| now != old);
     assert!(
         text == written,
-        "docs/reference/{name} is out of date, first at {first:?}; rewrite it with\n\
-         ROOST_DRAW=1 cargo test --release --test crate reference"
+        "{} is out of date, first at {first:?}; rewrite it with\n\
+         ROOST_DRAW=1 cargo test --release --test crate reference",
+        path.display()
     );
 }
 
@@ -300,4 +309,31 @@ fn each_feature_has_a_page() {
             "docs/reference/{name}"
         );
     }
+}
+
+// ---- SUMMARY.md ----
+
+#[test]
+fn the_summary_has_a_line_for_each_features_page() {
+    let mut names: Vec<String> = std::fs::read_dir(page("features"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    let line = |name: &String| format!("    - [{name}](reference/features/{name}.md)\n");
+    let lines: String = names.iter().map(line).collect();
+    let summary = std::fs::read_to_string(docs("SUMMARY.md")).unwrap();
+    let mut text = String::new();
+    for old in summary
+        .lines()
+        .filter(|l| !l.contains("(reference/features/"))
+    {
+        text += &format!("{old}\n");
+        if old.contains("(reference/features.md)") {
+            text += &lines;
+        }
+    }
+    assert!(names.len() > 10 && text.contains(&lines));
+    compare_file(&docs("SUMMARY.md"), &text);
 }

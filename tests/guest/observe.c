@@ -18,17 +18,21 @@
 #define EXPORTER_AGE_US	 600000
 #define SCHEDULER_AGE_US 70000
 
-/* The rungs that choose a wakeup's CPU (policy/ladder.h). The first two do not ask wake_affine. */
-static const char *const rungs[] = { "prev_core",   "sync_local",     "recent_core",
-				     "sync_core",   "sis_target",     "sis_prev",
-				     "sis_kthread", "sis_recent",     "sis_capacity",
-				     "sis_smt",	    "sis_core",	      "sis_cpu",
-				     "wide_node",   "wide_machine",   "spread_wakeup",
-				     "fits_target", "fits_prev",      "fits_recent",
-				     "sis_none",    "bias_prev_last", NULL };
-static const char *const affine[] = { "wa_idle_this",	"wa_idle_prev",	  "wa_sync", "wa_prev_idle",
+/* The rungs that choose a wakeup's CPU (policy/ladder.h). */
+#define STAT(name, help)
+#define MACHINE_STAT(name, help)
+#define RUNG(name, help) #name,
+static const char *const rungs[] = {
+#include "../../src/bpf/stats.tbl.h"
+	NULL
+};
+/* Either wake_affine was asked, or a rung placed the wakeup without it. */
+#define RUNG(name, help)
+#define EARLY_RUNG(name, help) #name,
+static const char *const affine[] = { "wa_idle_this", "wa_idle_prev", "wa_sync", "wa_prev_idle",
 				      "wa_weight_this", "wa_weight_prev", "wa_wide", "wa_same",
-				      "prev_core",	"sync_local",	  NULL };
+#include "../../src/bpf/stats.tbl.h"
+				      NULL };
 static const char *const unplaced[] = { "enq_unplaced", NULL };
 static const char *const by_fits[] = { "fits_target", "fits_prev", "fits_recent", NULL };
 static const char *const delayed[] = { "delay_wake", "delay_fork", NULL };
