@@ -29,8 +29,14 @@ static const char *const rungs[] = {
 /* Either wake_affine was asked, or a rung placed the wakeup without it. */
 #define RUNG(name, help)
 #define EARLY_RUNG(name, help) #name,
-static const char *const affine[] = { "wa_idle_this", "wa_idle_prev", "wa_sync", "wa_prev_idle",
-				      "wa_weight_this", "wa_weight_prev", "wa_wide", "wa_same",
+static const char *const affine[] = { "wa_idle_this",
+				      "wa_idle_prev",
+				      "wa_sync",
+				      "wa_prev_idle",
+				      "wa_weight_this",
+				      "wa_weight_prev",
+				      "wa_wide",
+				      "wa_same",
 #include "../../src/bpf/stats.tbl.h"
 				      NULL };
 static const char *const unplaced[] = { "enq_unplaced", NULL };
