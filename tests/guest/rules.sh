@@ -74,6 +74,20 @@ touch /tmp/go
 on_arms "one of its threads became the process" c
 kill $four
 wait $four
+scx_roost exec --arm d -- start headless &
+five=$!
+on_arms "its first thread has ended" d
+rule add --pid $five --arm c
+on_arms "exec is stronger there too" d
+kill $five
+wait $five
+start headless &
+six=$!
+sleep 0.1
+rule add --pid $six --arm c
+on_arms "a rule about a process without its first thread" c
+kill $six
+wait $six
 rule add --pid $pid --arm c
 kill $pid
 wait $pid

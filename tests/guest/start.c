@@ -4,6 +4,7 @@
  * start into CGROUP CMD...: as a child that is created in this cgroup.
  * start thread FILE CMD...: by a thread that exists before FILE does, and calls exec when FILE
  * exists. It becomes the process.
+ * start headless: a process whose first thread ends at once; another one wakes every 2 ms.
  * start deadline RUNTIME_US PERIOD_US CMD...: as a task of SCHED_DEADLINE.
  */
 #define _GNU_SOURCE
@@ -60,6 +61,22 @@ static void *run_thread(void *arg)
 	become(argv + 1);
 }
 
+static void *wake_often(void *unused)
+{
+	while (!usleep(2000))
+		;
+	return NULL;
+}
+
+static _Noreturn void headless(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, wake_often, NULL))
+		fail("pthread_create");
+	pthread_exit(NULL);
+}
+
 /* struct sched_attr of sched_setattr(2), version 0, which some libcs lack. */
 struct deadline_attr {
 	uint32_t size, policy;
@@ -86,6 +103,8 @@ int main(int argc, char **argv)
 
 	if (argc > 3 && !strcmp(argv[1], "into"))
 		return into(argv[2], argv + 3);
+	if (argc == 2 && !strcmp(argv[1], "headless"))
+		headless();
 	if (argc > 4 && !strcmp(argv[1], "deadline"))
 		with_deadline(argv[2], argv[3], argv + 4);
 	if (argc < 4 || strcmp(argv[1], "thread"))
