@@ -55,10 +55,10 @@ static bool runs_where_it_may(struct storm_task *t, bool lie)
 }
 
 /*
- * A change of cpusets, or a CPU that goes, sets a new mask first. Only then the kernel takes the
- * task off its CPU.
+ * A change of cpusets sets a new mask first, and only then takes the task off its CPU. A CPU that
+ * goes offline leaves the mask at once, and its task when that is next scheduled.
  */
-#define SETTLES_NS (2 * NSEC_PER_SEC / 1000)
+#define SETTLES_NS (NSEC_PER_SEC / 100)
 
 /* Does not sleep: a wakeup would bring the task back to where it may run. */
 static bool stays_where_it_may(struct storm_task *t, bool lie)
@@ -191,8 +191,8 @@ static int deadline(int argc, char **argv)
 			continue;
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		prctl(PR_SET_NAME, "chaos-deadline");
-		/* The kernel refuses more than the machine can admit. That is no load, and no
-		 * failure. */
+		/* A kernel that refuses it, as one without an unlimited sched_rt_runtime_us may
+		 * do, has no load, and this is no failure. */
 		if (syscall(SYS_sched_setattr, 0, &attr, 0))
 			_exit(0);
 		while (now_ns() < until)

@@ -75,6 +75,15 @@ static __always_inline bool cpu_idle_of(struct cgroup *cgrp)
 }
 
 /*
+ * It is being removed (kernel: cgroup_is_dead()). Until its cpu controller is offline, some time
+ * after rmdir() returned, a load still initializes it. But it gets no storage any more.
+ */
+static __always_inline bool cgroup_is_dead(struct cgroup *cgrp)
+{
+	return !(cgrp->self.flags & CSS_ONLINE);
+}
+
+/*
  * The kernel allocates here without reclaim, and fails if it cannot take a lock at once
  * (kmalloc_nolock()). A failure ends a load, so it is tried again for a moment.
  */
@@ -87,7 +96,7 @@ static __always_inline struct cgroup_index *make_index(struct cgroup *cgrp)
 
 	do
 		ci = bpf_cgrp_storage_get(&cgroup_indices, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	while (!ci && (s64)(clock_ns() - end) < 0 && may_loop);
+	while (!ci && !cgroup_is_dead(cgrp) && (s64)(clock_ns() - end) < 0 && may_loop);
 	return ci;
 }
 
@@ -100,8 +109,9 @@ static __always_inline s32 cgroup_add(struct cgroup *cgrp, struct scx_cgroup_ini
 	if (cgrp->level == 0)
 		return 0;
 	ci = make_index(cgrp);
+	/* The tasks of a dead one, which are all exiting, count as the root's: cgroup_index(). */
 	if (!ci)
-		return -ENOMEM;
+		return cgroup_is_dead(cgrp) ? 0 : -ENOMEM;
 	index = take_index();
 	if (index == ROOT_CGROUP) {
 		count(STAT_cgroup_full);

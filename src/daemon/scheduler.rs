@@ -488,8 +488,9 @@ fn with_remedy(exit: anyhow::Error) -> anyhow::Error {
         return exit;
     }
     exit.context(
-        "tasks of SCHED_DEADLINE hold the CPU time that the kernel reserves for sched_ext: end \
-         them, or run 'echo -1 >/proc/sys/kernel/sched_rt_runtime_us' and start scx_roost again",
+        "the kernel cannot reserve CPU time for sched_ext: tasks of SCHED_DEADLINE hold it (end \
+         those that 'ps -eLo pid,cls,comm' shows as DLN), or its count of them is off ('sysctl -w \
+         kernel.sched_rt_runtime_us=N', with the N that it has, makes it count again)",
     )
 }
 
@@ -513,6 +514,16 @@ fn known_flags() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_load_that_deadline_tasks_prevent_is_explained() {
+        let said = |exit: &str| format!("{:#}", with_remedy(anyhow::anyhow!("{exit}")));
+        let refused = "EXIT: runtime error (scx_root_enable() failed (-16)) on CPU 0";
+        assert!(said(refused).contains("SCHED_DEADLINE") && said(refused).ends_with(refused));
+        let other = "EXIT: runtime error (scx_root_enable() failed (-12)) on CPU 0";
+        assert_eq!(said(other), other);
+    }
+
     use std::fs;
     use tempfile::TempDir;
 

@@ -30,7 +30,7 @@ struct wish {
  * Sets it for the calling task. Returns what failed, or NULL. If the kernel drops the slice, errno
  * is ERANGE.
  */
-static const char *set_attr(const struct wish *w)
+static inline const char *set_attr(const struct wish *w)
 {
 	struct attr a = { .size = sizeof(a),
 			  .policy = w->fifo    ? SCHED_FIFO

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Groups are created, filled, moved between, re-weighted and removed under load.
+# Groups are created, filled, moved between, re-weighted and removed under load, and while the
+# scheduler loads: for a moment the kernel still presents groups that are being removed.
 # topology: 8
 # accel: icount
-# timeout: 120
+# timeout: 200
 . /tests/lib.sh
 start_roost
 CG=/sys/fs/cgroup
 hog -w 0 -t 100 n=2 >/dev/null &
+HOGS=$!
 n=0
 while [ $n -lt 15 ]; do
 	mkdir -p $CG/a$n/b
@@ -17,5 +19,12 @@ while [ $n -lt 15 ]; do
 	n=$((n + 1))
 done
 check "15 groups (got $n)" [ $n = 15 ]
+stop_roost
+kill $HOGS
+while :; do
+	mkdir $CG/storm
+	rmdir $CG/storm
+done &
+start_roost
 stop_roost
 finish

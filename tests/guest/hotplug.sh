@@ -64,6 +64,7 @@ leaves 3
 offline() { totals >/tmp/totals && [ "$(condition cpus_offline /tmp/totals)" = 1 ]; }
 wait_for 5 offline
 check "it tells of the CPU that is offline" offline
+check "no bad event" events_clean
 end_roost INT 0
 
 turn 3 1
@@ -76,5 +77,6 @@ check "in time ($took s, limit $RESTART_LIMIT_S s)" within 0 $RESTART_LIMIT_S "$
 turn 7 0
 turn 7 1
 check "that CPU is known now" [ "$(cat $SCX/enable_seq)" = "$((loads + 1))" ]
+check "no bad event" events_clean
 end_roost INT 0
 finish

@@ -65,6 +65,7 @@ idle_ticks() { awk '$1 == "cpu" { print $5 + $6 }' /proc/stat; }
 enabled_or_gone() { state_is enabled || ! roost_alive; }
 
 start_roost() {
+	BAD_EVENTS="SELECT_CPU_FALLBACK|$BUG_EVENTS"
 	scx_roost "$@" >$LOG 2>&1 &
 	ROOST_PID=$!
 	wait_for $LOAD_LIMIT_S enabled_or_gone
@@ -74,8 +75,9 @@ start_roost() {
 
 # turn CPU 0|1 [SECONDS]: take the CPU offline, or back, within that time.
 turn() {
-	begin=$(up)
+	check "no bad event before" events_clean
 	[ "$2" = 1 ] || BAD_EVENTS=$BUG_EVENTS
+	begin=$(up)
 	echo "$2" >/sys/devices/system/cpu/cpu$1/online
 	took=$(awk "BEGIN { print $(up) - $begin }")
 	check "CPU $1 to $2 within ${3:-5} s (got $took)" within 0 "${3:-5}" "$took"
@@ -105,11 +107,10 @@ late_comes() {
 }
 
 # Counters of the kernel that mean a bug in the scheduler: it chose a CPU that was not allowed or
-# not online, or inserted a task that it did not own. A task that slept on a CPU that went, and
-# finds no idle one when it wakes, is not placed: the kernel chooses, as under its own scheduler
-# (SELECT_CPU_FALLBACK).
+# not online, or inserted a task that it did not own. It may also choose a CPU that is just going,
+# or has gone while the task slept (docs/explanation/reliability.md): then SELECT_CPU_FALLBACK is
+# none.
 BUG_EVENTS='DISPATCH_LOCAL_DSQ_OFFLINE|INSERT_NOT_OWNED'
-BAD_EVENTS="SELECT_CPU_FALLBACK|$BUG_EVENTS"
 
 events_clean() {
 	[ -f $SCX/root/events ] || return 0

@@ -26,7 +26,7 @@ static const char *const rungs[] = {
 #include "../../src/bpf/stats.tbl.h"
 	NULL
 };
-/* Either wake_affine was asked, or a rung placed the wakeup without it. */
+/* Each placed wakeup counts once: in the group of wake_affine, or in a rung before it. */
 #define RUNG(name, help)
 #define EARLY_RUNG(name, help) #name,
 static const char *const affine[] = { "wa_idle_this",

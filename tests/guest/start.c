@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Starts a command in ways that a shell does not have:
+ * Starts a process in ways that a shell does not have:
  * start into CGROUP CMD...: as a child that is created in this cgroup.
  * start thread FILE CMD...: by a thread that exists before FILE does, and calls exec when FILE
  * exists. It becomes the process.
@@ -19,6 +19,12 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "attr.h"
+
+#ifndef SCHED_DEADLINE
+#define SCHED_DEADLINE 6
+#endif
 
 static _Noreturn void fail(const char *what)
 {
@@ -77,18 +83,9 @@ static _Noreturn void headless(void)
 	pthread_exit(NULL);
 }
 
-/* struct sched_attr of sched_setattr(2), version 0, which some libcs lack. */
-struct deadline_attr {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime, deadline, period;
-};
-
 static _Noreturn void with_deadline(const char *runtime_us, const char *period_us, char **command)
 {
-	struct deadline_attr attr = { .size = sizeof(attr), .policy = 6 };
+	struct attr attr = { .size = sizeof(attr), .policy = SCHED_DEADLINE };
 
 	attr.runtime = atol(runtime_us) * 1000;
 	attr.deadline = attr.period = atol(period_us) * 1000;
