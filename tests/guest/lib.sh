@@ -65,7 +65,7 @@ idle_ticks() { awk '$1 == "cpu" { print $5 + $6 }' /proc/stat; }
 enabled_or_gone() { state_is enabled || ! roost_alive; }
 
 start_roost() {
-	BAD_EVENTS="SELECT_CPU_FALLBACK|$BUG_EVENTS"
+	BAD_EVENTS=$ALL_EVENTS
 	scx_roost "$@" >$LOG 2>&1 &
 	ROOST_PID=$!
 	wait_for $LOAD_LIMIT_S enabled_or_gone
@@ -111,6 +111,8 @@ late_comes() {
 # or has gone while the task slept (docs/explanation/reliability.md): then SELECT_CPU_FALLBACK is
 # none.
 BUG_EVENTS='DISPATCH_LOCAL_DSQ_OFFLINE|INSERT_NOT_OWNED'
+ALL_EVENTS="SELECT_CPU_FALLBACK|$BUG_EVENTS"
+BAD_EVENTS=$ALL_EVENTS
 
 events_clean() {
 	[ -f $SCX/root/events ] || return 0
