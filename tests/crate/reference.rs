@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The pages of docs/reference/ that are generated: `commands.md` from the help of the program,
-//! `features.md` and `statistics.md` from the tables that C and Rust share; and the lines of
-//! docs/SUMMARY.md for the pages of features. After an intended change,
-//! `ROOST_DRAW=1 cargo test --release --test crate reference` rewrites them: review the diff.
+//! `features.md` and `statistics.md` from the tables that C and Rust share. So are the lines of
+//! docs/SUMMARY.md for the pages of features, and the dashboard's queries for rungs and events.
+//! After an intended change, `ROOST_DRAW=1 cargo test --release --test crate reference` rewrites
+//! them: review the diff.
 
 use crate::documents::whole_program;
 use scx_roost::policy::features::{FEATURES, PRESETS, TUNABLES, Tunable};
@@ -336,4 +337,69 @@ fn the_summary_has_a_line_for_each_features_page() {
     }
     assert!(names.len() > 10 && text.contains(&lines));
     compare_file(&docs("SUMMARY.md"), &text);
+}
+
+// ---- the dashboard ----
+
+/// The queries of a panel, as the dashboard's file writes them: one for each counter.
+fn queries(counters: &[String], function: &str, labels: &str) -> String {
+    let query = |(i, counter): (usize, &String)| {
+        let id = char::from(b'A' + u8::try_from(i).unwrap());
+        assert!(id.is_ascii_uppercase(), "Grafana names a query by a letter");
+        format!(
+            r#"    {{
+     "refId": "{id}",
+     "datasource": {{
+      "type": "prometheus",
+      "uid": "${{datasource}}"
+     }},
+     "expr": "sum({function}(roost_{counter}_total{{{labels}}}[$__rate_interval]))",
+     "legendFormat": "{counter}"
+    }}"#
+        )
+    };
+    let all: Vec<String> = counters.iter().enumerate().map(query).collect();
+    all.join(",\n") + "\n"
+}
+
+/// `dashboard`, whose panel of this title has these queries.
+fn with_queries(dashboard: &str, title: &str, queries: &str) -> String {
+    let (head, rest) = dashboard
+        .split_once(&format!("   \"title\": \"{title}\",\n"))
+        .unwrap_or_else(|| panic!("the dashboard has a panel {title}"));
+    let (before, rest) = rest.split_once("   \"targets\": [\n").unwrap();
+    assert!(!before.contains("\"title\""), "{title} has queries");
+    let (_, after) = rest.split_once("   ],\n").unwrap();
+    format!("{head}   \"title\": \"{title}\",\n{before}   \"targets\": [\n{queries}   ],\n{after}")
+}
+
+#[test]
+fn the_dashboard_has_all_rungs_and_events() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let rows = std::fs::read_to_string(root.join("src/bpf/stats.tbl.h")).unwrap();
+    let row = regex::Regex::new(r"(?m)^(?:EARLY_)?RUNG\((\w+),").unwrap();
+    let rungs = row.captures_iter(&rows).map(|row| row[1].to_string());
+    // What places forks is no rung of a wakeup.
+    let forks = ["fork_idle", "fork_busy"].map(str::to_string);
+    let rungs: Vec<String> = rungs.chain(forks).collect();
+    // The first would hide all others; the second has a panel of its own.
+    let events = EVENTS.iter().map(|event| event.name.to_string());
+    let events: Vec<String> = events
+        .filter(|event| event != "periods" && event != "restarts")
+        .collect();
+    assert!(rungs.len() > 15 && events.len() > 5);
+    let path = root.join("contrib/grafana-dashboard.json");
+    let dashboard = std::fs::read_to_string(&path).unwrap();
+    let instance = r#"instance=~\"$instance\""#;
+    let with_rungs = with_queries(
+        &dashboard,
+        "Rungs: what gave the CPU",
+        &queries(&rungs, "rate", &format!(r#"{instance},arm=~\"$arm\""#)),
+    );
+    let whole = with_queries(
+        &with_rungs,
+        "Events",
+        &queries(&events, "increase", instance),
+    );
+    compare_file(&path, &whole);
 }
