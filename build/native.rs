@@ -2,9 +2,9 @@
 //! Compiles the policy natively (src/native/policy.c) and generates its Rust declarations. The
 //! object is part of the library; the linker leaves it out of a binary that calls none of it.
 //!
-//! With ROOST_SANITIZE=1 the C is built with clang's address and undefined-behaviour sanitizers.
-//! Only the links of this package change, so no dependency is rebuilt. The feature `fuzz` does the
-//! same, records coverage, and links libFuzzer's runtime to the examples.
+//! With the feature `sanitize` the C is built with clang's address and undefined-behaviour
+//! sanitizers. Only the links of this package change, so no dependency is rebuilt. The feature
+//! `fuzz` also records coverage, and links libFuzzer's runtime to the examples.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +14,6 @@ const SANITIZERS: &str = "-fsanitize=address,undefined";
 const COVERAGE: &str = "-fsanitize-coverage=inline-8bit-counters,pc-table,trace-cmp";
 
 pub fn build(out: &Path) -> Result<(), String> {
-    println!("cargo:rerun-if-env-changed=ROOST_SANITIZE");
     for file in [
         "policy.c",
         "callbacks.c",
@@ -30,8 +29,8 @@ pub fn build(out: &Path) -> Result<(), String> {
         .std("gnu11")
         .warnings(true)
         .extra_warnings(true);
-    let fuzz = std::env::var_os("CARGO_FEATURE_FUZZ").is_some();
-    if fuzz || std::env::var("ROOST_SANITIZE").as_deref() == Ok("1") {
+    let feature = |name: &str| std::env::var_os(format!("CARGO_FEATURE_{name}")).is_some();
+    if feature("SANITIZE") {
         let clang = clang();
         cc.compiler(&clang)
             .opt_level(1)
@@ -39,7 +38,7 @@ pub fn build(out: &Path) -> Result<(), String> {
             .flag(SANITIZERS)
             .flag("-fno-sanitize-recover=undefined")
             .flag("-fno-omit-frame-pointer");
-        if fuzz {
+        if feature("FUZZ") {
             cc.flag(COVERAGE);
             link_fuzzer(&clang)?;
         }
@@ -93,11 +92,11 @@ fn runtime(clang: &str, name: &str) -> Result<PathBuf, String> {
     let out = Command::new(clang)
         .arg(format!("-print-file-name={file}"))
         .output()
-        .map_err(|e| format!("ROOST_SANITIZE: {clang} does not run: {e}"))?;
+        .map_err(|e| format!("feature sanitize: {clang} does not run: {e}"))?;
     let path = PathBuf::from(String::from_utf8_lossy(&out.stdout).trim());
     if !path.is_absolute() {
         return Err(format!(
-            "ROOST_SANITIZE: {clang} has no {file}: install its runtime, for example \
+            "feature sanitize: {clang} has no {file}: install its runtime, for example \
              'apt-get install libclang-rt-19-dev'"
         ));
     }

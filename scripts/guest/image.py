@@ -69,14 +69,16 @@ class Image:
 
 def compile_static(src, exe, *flags):
     """A C program for the guest, which has none of the host's libraries. Compiled again when the source, a header beside
-    it, a table of the BPF half or this file is newer."""
+    it, a table of the BPF half or this file is newer. Whole at any time, because another run may read it."""
     inputs = (src, Path(__file__), *src.parent.glob("*.h"), *TABLES.glob("*.tbl.h"))
     if exe.exists() and exe.stat().st_mtime > max(p.stat().st_mtime for p in inputs):
         return exe
     exe.parent.mkdir(parents=True, exist_ok=True)
-    cmd = [os.environ.get("CC", "gcc"), "-O2", "-Wall", "-Werror", "-static", "-pthread", *flags, "-o", exe, src, "-lm"]
+    part = exe.with_suffix(f".{os.getpid()}")
+    cmd = [os.environ.get("CC", "gcc"), "-O2", "-Wall", "-Werror", "-static", "-pthread", *flags, "-o", part, src, "-lm"]
     if subprocess.run(cmd).returncode:
         raise LabError(f"{src.name} does not compile: see the messages above")
+    part.replace(exe)
     return exe
 
 

@@ -111,7 +111,7 @@ static __always_inline bool task_exits(port_task *p)
 
 static __always_inline s32 this_cpu(void)
 {
-	return bpf_get_smp_processor_id();
+	return running_cpu();
 }
 
 static __always_inline u64 cpu_clock(void)

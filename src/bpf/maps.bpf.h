@@ -70,15 +70,15 @@ u32 timers_set = 0; /* bool */
 volatile u32 unknown_zero = 0; /* always 0, unknown to the verifier (port.h: from_zero) */
 
 struct cpu_stats {
-	u64 v[ROOST_NR_STATS];
+	struct wakeup wakeup; /* with the counters of stats.tbl.h */
 	u64 hist[ROOST_NR_HISTS][NR_HIST_BUCKETS];
 	u64 hist_sum[ROOST_NR_HISTS]; /* ns */
 } __attribute__((aligned(CACHELINE)));
 
 /*
- * Counters of each arm on each CPU, a CPU's rows together; userspace sums them. A map of its own,
- * because userspace sizes it for the kernel's CPUs before the load (src/daemon/counters.rs). The
- * verifier knows the number of CPUs, so an index needs no bound here.
+ * The wakeup and the counters of each arm on each CPU, a CPU's rows together; userspace sums the
+ * counters. A map of its own, because userspace sizes it for the kernel's CPUs before the load
+ * (src/daemon/counters.rs). The verifier knows the number of CPUs, so an index needs no bound here.
  */
 struct cpu_stats stats[MAX_ARMS] SEC(".bss.stats");
 

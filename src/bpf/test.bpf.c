@@ -46,9 +46,12 @@ struct pair pairs[NR_PAIRS] = {};
 u32 nr_decisions = 0;
 u64 took_ns = 0;
 
-static __always_inline void gather(struct wakeup *w, s32 this_cpu, s32 prev)
+static __always_inline struct wakeup *gather(s32 this_cpu, s32 prev)
 {
+	struct wakeup *w;
+
 	policy_take(&wakee);
+	w = wakeup_of(wakee.pol.arm);
 	w->features = wakee.pol.features;
 	w->arm = wakee.pol.arm;
 	w->claim_ttl = wakee.pol.claim_ttl_ns;
@@ -62,6 +65,7 @@ static __always_inline void gather(struct wakeup *w, s32 this_cpu, s32 prev)
 	w->sync = query.sync;
 	w->this_allowed = task_allowed(&task, this_cpu);
 	w->waker_pcpu_kthread = query.waker_pcpu_kthread;
+	return w;
 }
 
 static __always_inline struct placement place_query(struct wakeup *w)
@@ -73,10 +77,7 @@ static __always_inline struct placement place_query(struct wakeup *w)
 SEC("syscall")
 int decide(void *ctx)
 {
-	struct wakeup *w = &cpu_state(query.this_cpu)->wakeup;
-
-	gather(w, query.this_cpu, query.prev);
-	answer = place_query(w);
+	answer = place_query(gather(query.this_cpu, query.prev));
 	ran_on = bpf_get_smp_processor_id();
 	return 0;
 }
@@ -85,10 +86,8 @@ int decide(void *ctx)
 subprog s32 decide_pair(u32 i)
 {
 	struct pair *pair = &pairs[i % NR_PAIRS];
-	struct wakeup *w = &cpu_state(pair->this_cpu)->wakeup;
 
-	gather(w, pair->this_cpu, pair->prev);
-	return place_query(w).cpu;
+	return place_query(gather(pair->this_cpu, pair->prev)).cpu;
 }
 
 /* nr_decisions decisions, timed. */

@@ -74,7 +74,7 @@ impl Counted for CpuCounters {
             .map(|i| {
                 let row = row(i);
                 ArmCounts {
-                    counters: row.v,
+                    counters: row.wakeup.counts,
                     hists: row.hist,
                     sums: row.hist_sum,
                 }
@@ -86,7 +86,9 @@ impl Counted for CpuCounters {
         let first = cpu * ROWS_OF_CPU;
         let rows = first.min(self.nr_rows)..(first + ROWS_OF_CPU).min(self.nr_rows);
         // SAFETY: as above.
-        rows.map(|i| unsafe { (&raw const (*self.first.as_ptr().add(i)).v).read_volatile() })
-            .fold([0; NR_STATS], |sum, arm| add(&sum, &arm))
+        rows.map(|i| unsafe {
+            (&raw const (*self.first.as_ptr().add(i)).wakeup.counts).read_volatile()
+        })
+        .fold([0; NR_STATS], |sum, arm| add(&sum, &arm))
     }
 }

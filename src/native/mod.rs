@@ -134,6 +134,7 @@ impl World {
             nr_cgroups: self.cgroups.0.len() as u64,
             freqs: self.freqs.as_ptr(),
             llc_scans: self.llc_scans.as_ptr(),
+            wakeup: sys::wakeup::default(),
             counters,
             yields: false,
             clock: 0,

@@ -8,11 +8,11 @@ struct placement roost_place(struct world *w, port_task *p, struct task_state *t
 	struct wakeup *here;
 
 	the_world = w;
-	here = &cpu_state(wakeup->this_cpu)->wakeup;
-	*here = *wakeup;
+	here = wakeup_of(wakeup->arm);
+	__builtin_memcpy(here, wakeup, offsetof(struct wakeup, counts));
 	/* hand_over() sets these; one that is read before makes tests fail. */
 	__builtin_memset(&here->sched_idle, 0xa5,
-			 sizeof(*here) - offsetof(struct wakeup, sched_idle));
+			 offsetof(struct wakeup, counts) - offsetof(struct wakeup, sched_idle));
 	return place(p, ts, waker, here);
 }
 

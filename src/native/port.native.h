@@ -22,6 +22,7 @@
 #define trusted
 #define nonnull
 #define opaque(x)
+#define know_cpu()
 #define may_loop  true
 #define from_zero 0
 
@@ -116,6 +117,7 @@ struct world {
 	u64 nr_cgroups;
 	const u64 *freqs;     /* machine.nr_cpu_ids; as in cpu_freqs */
 	const u64 *llc_scans; /* machine.nr_llcs; as in llc_scans */
+	struct wakeup wakeup; /* of any arm; its counts are not used */
 	u64 *counters;	      /* ROOST_NR_STATS of each arm */
 	struct times *times;  /* ROOST_NR_HISTS of each arm; NULL: not kept */
 	/* let other threads run after a CPU was seen idle, for tests of races */
@@ -367,6 +369,17 @@ static __always_inline void count_for(u32 arm, enum roost_stat s)
 static __always_inline void count(enum roost_stat s)
 {
 	count_for(0, s);
+}
+
+static __always_inline struct wakeup *wakeup_of(u32 arm)
+{
+	in_range("arm", arm, MAX_ARMS);
+	return &the_world->wakeup;
+}
+
+static __always_inline void count_wakeup(const struct wakeup *w, enum roost_stat s)
+{
+	count_for(w->arm, s);
 }
 
 /* Buckets as in port.bpf.h: floor(log2(us)), at most the last. */

@@ -2,6 +2,7 @@
 //! The binary and bad input: one sentence, exit status 1, nothing left behind.
 
 use std::fs::Permissions;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -25,7 +26,14 @@ fn unprivileged(args: &[&str]) -> Output {
     if unsafe { libc::geteuid() } == 0 {
         command.uid(65534).gid(65534);
     }
-    command.args(args).output().expect("the binary runs")
+    command.args(args);
+    // Another test's child may still have the copy open for writing: a fork copies all descriptors.
+    loop {
+        match command.output() {
+            Err(e) if e.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            output => return output.expect("the binary runs"),
+        }
+    }
 }
 
 /// The one line on stderr, after exit status 1.

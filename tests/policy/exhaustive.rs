@@ -216,7 +216,7 @@ fn compare(machine: &mut Machine, runner: &mut Runner, case: &Case) {
 /// answer. So they run one case in 5, 7, 11 or 13. The number must not divide the number of feature
 /// sets, so that each set is tried.
 fn one_in(sets: &[Features]) -> u64 {
-    if std::env::var_os("ROOST_SANITIZE").is_none() {
+    if !cfg!(feature = "sanitize") {
         return 1;
     }
     let sets = sets.len() as u64;

@@ -175,7 +175,7 @@ impl Jit {
             .counters_mut()
             .chunks_mut(sys::ROOST_NR_STATS as usize);
         for (sums, counted) in sums.zip(self.counted()) {
-            for (sum, n) in sums.iter_mut().zip(&mut counted.v) {
+            for (sum, n) in sums.iter_mut().zip(&mut counted.wakeup.counts) {
                 *sum += std::mem::take(n);
             }
         }

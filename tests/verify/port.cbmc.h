@@ -242,4 +242,9 @@ static void count_for(u32 arm, enum roost_stat s)
 	in_range(s, ROOST_NR_STATS);
 }
 
+static void count_wakeup(const struct wakeup *w, enum roost_stat s)
+{
+	count_for(w->arm, s);
+}
+
 #endif /* ROOST_PORT_CBMC_H */

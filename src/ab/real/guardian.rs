@@ -5,6 +5,7 @@
 
 use super::ground::Ground;
 use super::previous::PreviousScheduler;
+use super::scheduler::END_TIME;
 use super::service::call;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -188,7 +189,7 @@ impl Heard {
         let cleared = self.ground.as_ref().map_or(Ok(()), Ground::clear);
         let restored = self
             .previous
-            .map_or(Ok(()), |previous| previous.restore(&call));
+            .map_or(Ok(()), |previous| previous.restore(&call, END_TIME));
         restored.and(cleared)
     }
 }

@@ -29,7 +29,7 @@ use counts::Counts;
 use ground::Ground;
 use guardian::{Guardian, Word};
 use previous::PreviousScheduler;
-use scheduler::{ARMS, Attached, Epoch, Scheduler};
+use scheduler::{ARMS, Attached, END_TIME, Epoch, Scheduler};
 use service::Call;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -147,7 +147,7 @@ impl<'a> Real<'a> {
                 .insert(previous)
                 .service
                 .stop(self.means.call)?;
-            self.attached().wait_until_gone()?;
+            self.attached().wait_until_gone(END_TIME)?;
         }
         Ok(())
     }
@@ -377,7 +377,7 @@ impl Machine for Real<'_> {
     fn restore(&mut self) -> Result<()> {
         let stopped = self.stop();
         let started = match &self.previous {
-            Some(previous) => previous.restore(self.means.call),
+            Some(previous) => previous.restore(self.means.call, END_TIME),
             None => Ok(()),
         };
         let cleared = self.ground.take().map_or(Ok(()), |ground| ground.clear());

@@ -9,6 +9,7 @@ use crate::machine::host::Host;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PreviousScheduler {
@@ -52,9 +53,10 @@ impl PreviousScheduler {
     }
 
     /// Returns when the scheduler is attached and configured as before. Starts its service even if
-    /// another scheduler does not detach. Fails if it is not attached or not as before.
-    pub fn restore(&self, call: Call) -> Result<()> {
-        self.start(call)?;
+    /// another scheduler does not detach within `patience`. Fails if it is not attached or not as
+    /// before.
+    pub fn restore(&self, call: Call, patience: Duration) -> Result<()> {
+        self.start(call, patience)?;
         let Some((ctl, live)) = &self.live else {
             return Ok(());
         };
@@ -66,7 +68,7 @@ impl PreviousScheduler {
         })
     }
 
-    fn start(&self, call: Call) -> Result<()> {
+    fn start(&self, call: Call, patience: Duration) -> Result<()> {
         let host = Host {
             kernel: self.kernel.clone(),
             ..Host::new(Path::new("/sys"))
@@ -81,7 +83,7 @@ impl PreviousScheduler {
         if is && matches!(self.service, Service::Systemd { .. }) {
             return self.told_to_start(call);
         }
-        let gone = attached.wait_until_gone();
+        let gone = attached.wait_until_gone(patience);
         self.told_to_start(call)
             .with_context(|| format!("the scheduler {} was not started again", self.name))?;
         match gone {

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// Long, since the verifier is slow on a slow machine.
 const START_TIME: Duration = Duration::from_secs(120);
-const END_TIME: Duration = Duration::from_secs(15);
+pub const END_TIME: Duration = Duration::from_secs(15);
 const NAP: Duration = Duration::from_millis(20);
 /// Its cgroup below ours.
 const CGROUP: &str = "scheduler";
@@ -75,14 +75,15 @@ impl Attached<'_> {
         }
     }
 
-    pub fn wait_until_gone(&self) -> Result<()> {
-        let end = Instant::now() + END_TIME;
+    /// Returns when no scheduler is attached. Fails if one still is after `patience`.
+    pub fn wait_until_gone(&self, patience: Duration) -> Result<()> {
+        let end = Instant::now() + patience;
         while !self.gone() {
             ensure!(
                 Instant::now() < end,
                 "the scheduler {} is still attached after {} s",
                 self.name().unwrap_or_default(),
-                END_TIME.as_secs()
+                patience.as_secs()
             );
             sleep(NAP);
         }
@@ -284,7 +285,7 @@ impl Scheduler {
         }
         let ended = self.end();
         drop(self);
-        ended.and(attached.wait_until_gone())
+        ended.and(attached.wait_until_gone(END_TIME))
     }
 
     /// Kills it with all that it started. Fails if it does not end although it was killed.

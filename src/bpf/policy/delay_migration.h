@@ -112,9 +112,9 @@ static __always_inline struct placement delay_stage(struct task_state *ts, const
 	at.cpu = w->this_cpu;
 	at.how = verdict == DELAY_IDLE ? PLACE_IDLE : PLACE_BUSY;
 	if (verdict == DELAY_IDLE)
-		count_for(w->arm, STAT_delay_idle_here);
+		count_wakeup(w, STAT_delay_idle_here);
 	else
-		count_for(w->arm, w->fork ? STAT_delay_fork : STAT_delay_wake);
+		count_wakeup(w, w->fork ? STAT_delay_fork : STAT_delay_wake);
 	return at;
 }
 

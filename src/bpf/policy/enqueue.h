@@ -177,6 +177,7 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 static __always_inline void run_enqueue(port_task *p, u64 enq_flags)
 {
 	struct task_state *ts = task_state_of(p);
+	know_cpu();
 
 	/*
 	 * There is nothing else to run, so the CPU goes idle. Kick it, so that it looks for work:

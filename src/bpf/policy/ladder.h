@@ -56,7 +56,7 @@ static __always_inline struct placement placed(const struct wakeup *w, s32 cpu, 
 {
 	struct placement at = { .cpu = cpu, .how = how, .rung = rung };
 
-	count_for(w->arm, rung);
+	count_wakeup(w, rung);
 	return at;
 }
 
@@ -168,9 +168,9 @@ static __always_inline struct placement place_beside(const struct wakeup *w, s32
 	if (!has(w, FEATURE_util_fits) || !fits_beside(w, cpu))
 		return none;
 	if (!set_empty(SET_IDLE, cpu_facts(cpu)->llc))
-		count_for(w->arm, STAT_fits_idle_available);
+		count_wakeup(w, STAT_fits_idle_available);
 	if (fits == STAT_fits_target && !w->sync)
-		count_for(w->arm, STAT_fits_target_nonsync);
+		count_wakeup(w, STAT_fits_target_nonsync);
 	return placed(w, cpu, PLACE_BUSY, fits);
 }
 
@@ -207,7 +207,7 @@ static __always_inline struct placement place_target_or_prev(const struct wakeup
 	if (bias)
 		at = place_there(w, w->prev, STAT_sis_prev, STAT_fits_prev);
 	if (at.cpu != NO_CPU) {
-		count_for(w->arm, STAT_bias_prev_first);
+		count_wakeup(w, STAT_bias_prev_first);
 		return at;
 	}
 	if (target_usable(w, target) && !(bias && w->prev == target))
@@ -324,11 +324,11 @@ static __always_inline struct placement place_child(port_task *p, struct task_st
 static __always_inline void count_placement(const struct wakeup *w, s32 cpu)
 {
 	if (cpu == w->last_cpu)
-		count_for(w->arm, STAT_placed_prev);
+		count_wakeup(w, STAT_placed_prev);
 	else if (!share_cache(cpu, w->last_cpu))
-		count_for(w->arm, STAT_placed_other_llc);
+		count_wakeup(w, STAT_placed_other_llc);
 	if (in_idle_core(cpu))
-		count_for(w->arm, STAT_placed_idle_core);
+		count_wakeup(w, STAT_placed_idle_core);
 }
 
 /*

@@ -25,6 +25,7 @@
  *   struct cgroup_state *cgroup_state(u32 index)
  *   struct bandwidth *bandwidth(u32 index), struct limits *limits(void)
  *   struct park *park_of(u32 queue)
+ *   struct wakeup *wakeup_of(u32 arm)	this CPU's
  *
  * The kernel's view of a CPU, which is only read and never claimed:
  *   bool cpu_idle(s32 cpu)		kernel: available_idle_cpu()
@@ -99,10 +100,14 @@
  *   bool atomic_cas(u64 *p, u64 old, u64 v)	true: *p was old and is now v
  *   void count_for(u32 arm, enum roost_stat s)	for a task on that arm
  *   void count(enum roost_stat s)			for the machine: arm 0
+ *   void count_wakeup(const struct wakeup *w, enum roost_stat s)	as count_wakeup(w, s),
+ *				at less cost; @w is of wakeup_of()
  *   void hist_for(u32 arm, enum roost_hist h, u64 ns)
  *   subprog	marks a function that the verifier checks as a program of its own, once for any
  *		argument: most functions with a loop, and some that are long or often called. Its
  *		task parameter is marked trusted, its pointers nonnull
+ *   know_cpu()	at the start of a callback that counts in many places: it asks once which CPU
+ *		runs it
  *   from_zero	0, but unknown to the verifier, so that it checks a loop's body once
  *   opaque(x)	hides from the compiler what it knows of x, so that an index stays an index
  *   may_loop	the condition in every loop, for the verifier; true natively. Unrolled loops and

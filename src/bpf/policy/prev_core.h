@@ -25,7 +25,7 @@ static __always_inline bool core_suits(const struct wakeup *w, u64 util, s32 cpu
 {
 	if (!machine_facts()->asym || (siblings_idle(cpu) && fits_capacity(util, cpu)))
 		return true;
-	count_for(w->arm, STAT_prev_core_small);
+	count_wakeup(w, STAT_prev_core_small);
 	return !has(w, FEATURE_prev_core_fits);
 }
 

@@ -35,19 +35,20 @@ static __always_inline void waker_gives_way(s32 cpu, u64 now)
 static __always_inline s32 run_select_cpu(port_task *p, s32 prev, u64 wake_flags)
 {
 	struct task_state *ts = task_state_of(p), *waker;
+	struct placement at;
+	struct wakeup *w;
+
+	if (!ts)
+		return prev;
+	arm_follow(p, ts);
+	policy_follow(ts);
 	/*
 	 * Nothing else wakes a task here meanwhile: the kernel holds p->pi_lock, a raw spinlock,
 	 * with interrupts off, and nothing that is called from here wakes a task.
 	 */
-	struct wakeup *w = &cpu_state(this_cpu())->wakeup;
-	struct placement at;
-
-	if (!ts)
-		return prev;
+	w = wakeup_of(ts->pol.arm);
 	w->pid = task_pid(p);
 	w->now = cpu_clock();
-	arm_follow(p, ts);
-	policy_follow(ts);
 	w->features = features_of(ts->pol.features);
 	w->arm = ts->pol.arm;
 	w->claim_ttl = ts->pol.claim_ttl_ns;
@@ -79,7 +80,7 @@ static __always_inline s32 run_select_cpu(port_task *p, s32 prev, u64 wake_flags
 	placed_idle(ts, at.cpu, w->now);
 	spin_gap();
 	if (ENQ_IMMED) {
-		count_for(w->arm, STAT_enq_idle);
+		count_wakeup(w, STAT_enq_idle);
 		insert_local(p, ts->pol.slice_ns, ENQ_IMMED);
 	}
 	return at.cpu;

@@ -116,7 +116,7 @@ static __always_inline s32 free_and_fits(const struct wakeup *w, s32 cpu)
 		return NO_CPU;
 	if (!core_to_be_had(w, cpu))
 		return take(w, cpu) ? cpu : NO_CPU;
-	count_for(w->arm, STAT_core_first);
+	count_wakeup(w, STAT_core_first);
 	return NO_CPU;
 }
 
@@ -180,7 +180,7 @@ static __always_inline u32 sis_budget(const struct wakeup *w, s32 target)
 		has(w, FEATURE_sis_util) ? llc_budget(cpu_facts(target)->llc, w->now) : MAX_CPUS;
 
 	if (!budget)
-		count_for(w->arm, STAT_sis_budget_out);
+		count_wakeup(w, STAT_sis_budget_out);
 	return budget;
 }
 

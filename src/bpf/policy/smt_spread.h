@@ -90,7 +90,7 @@ static __always_inline s32 spread_wakeup(port_task *p, const struct wakeup *w, s
 	s.vacant_ns = w->vacant_ns;
 	cpu = core_around(p, &s, target);
 	if (cpu == NO_CPU)
-		count_for(w->arm, STAT_spread_none);
+		count_wakeup(w, STAT_spread_none);
 	return cpu;
 }
 

@@ -51,9 +51,10 @@ struct placement {
  * numbers and no pointers. So it can be passed to a subprogram, which the verifier then checks once
  * for any wakeup. The tasks are separate arguments.
  *
- * It is in the state of the waker's CPU, not on the stack: the verifier follows the values in a
- * stack, and would check a path for each of them. So it is not cleared between wakeups. fits_scale,
- * fits_rt, vacant_ns and at are valid only where their feature or subprogram has set them.
+ * Each CPU has one for each arm (wakeup_of()), not on the stack: the verifier follows the values in
+ * a stack, and would check a path for each of them. So it is not cleared between wakeups.
+ * fits_scale, fits_rt, vacant_ns and at are valid only where their feature or subprogram has set
+ * them.
  */
 struct wakeup {
 	u64 now;      /* ns */
@@ -81,6 +82,9 @@ struct wakeup {
 	bool vacant_core; /* [core_first] [smt_spread] the target's LLC has such a core */
 
 	struct placement at; /* the decision, where a subprogram made it */
+
+	/* In BPF, the counters of the arm on this CPU: count_wakeup() is one addition. */
+	u64 counts[ROOST_NR_STATS];
 };
 
 /* The idle periods of a CPU (avg_idle.h), ns. */
@@ -93,7 +97,7 @@ struct idle_time {
  * One CPU's run queue, its running task and its signals. Callbacks that hold the CPU's rq lock
  * write it. Thieves, wakers and timers on any CPU also change the fields marked "atomic". Other
  * CPUs also store to help_for, old_waits, core_mask, yielded_to, rescued_until and dispatched_at.
- * select_cpu, which holds no rq lock, writes wakeup and idle_waker of its own CPU.
+ * select_cpu, which holds no rq lock, writes idle_waker of its own CPU.
  */
 struct cpu_state {
 	/* the queue: running and waiting tasks (queue.h) */
@@ -174,8 +178,6 @@ struct cpu_state {
 	u64 uncounted;
 	u32 budgeted; /* 1: a cgroup limits the running task's time (bandwidth.h) */
 	struct waker_state idle_waker;
-	/* the one that select_cpu decides there; on lines that no other CPU reads */
-	struct wakeup wakeup __attribute__((aligned(2 * CACHELINE)));
 } __attribute__((aligned(2 * CACHELINE)));
 
 /* Sets of an LLC's CPUs (cpu_set.h). */

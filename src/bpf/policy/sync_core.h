@@ -25,7 +25,7 @@ static __always_inline s32 sync_core(const struct wakeup *w, s32 target)
 	if (w->sync && in_idle_core(target) && core_free(target) && core_take(w, target))
 		return target;
 	if (cpu_free(target, w->sched_idle))
-		count_for(w->arm, STAT_sync_core_passed);
+		count_wakeup(w, STAT_sync_core_passed);
 	return NO_CPU;
 }
 

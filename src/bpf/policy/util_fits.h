@@ -46,7 +46,7 @@ subprog bool fits_beside(const struct wakeup *w nonnull, s32 cpu)
 		return false;
 	if (util_fits(w, cpu))
 		return asym_fits(w, cpu);
-	count_for(w->arm, STAT_fits_reject);
+	count_wakeup(w, STAT_fits_reject);
 	return false;
 }
 

@@ -100,25 +100,25 @@ static __always_inline s32 wake_affine(struct task_state *ts, struct task_state 
 
 	if (idle_unclaimed(w, w->this_cpu) && share_cache(w->this_cpu, w->last_cpu)) {
 		if (idle_unclaimed(w, w->last_cpu)) {
-			count_for(w->arm, STAT_wa_idle_prev);
+			count_wakeup(w, STAT_wa_idle_prev);
 			return w->last_cpu;
 		}
-		count_for(w->arm, STAT_wa_idle_this);
+		count_wakeup(w, STAT_wa_idle_this);
 		return w->this_cpu;
 	}
 	if (w->sync && cpu_nr_running(w->this_cpu) == 1) {
-		count_for(w->arm, STAT_wa_sync);
+		count_wakeup(w, STAT_wa_sync);
 		return w->this_cpu;
 	}
 	if (has(w, FEATURE_prev_idle) && idle_unclaimed(w, w->last_cpu)) {
-		count_for(w->arm, STAT_wa_prev_idle);
+		count_wakeup(w, STAT_wa_prev_idle);
 		return w->last_cpu;
 	}
 	target = wake_affine_weight(ts, waker, w);
 	if (target == w->this_cpu)
-		count_for(w->arm, STAT_wa_weight_this);
+		count_wakeup(w, STAT_wa_weight_this);
 	else
-		count_for(w->arm, STAT_wa_weight_prev);
+		count_wakeup(w, STAT_wa_weight_prev);
 	return target;
 }
 
@@ -131,15 +131,15 @@ static __always_inline s32 wake_target(struct task_state *ts, struct task_state 
 		 * The previous CPU is not allowed. The kernel may choose it all the same, and
 		 * corrects that afterwards (select_fallback_rq()).
 		 */
-		count_for(w->arm, STAT_wa_same);
+		count_wakeup(w, STAT_wa_same);
 		return w->this_allowed ? w->this_cpu : w->last_cpu;
 	}
 	if (wake_wide(ts, waker, w)) {
-		count_for(w->arm, STAT_wa_wide);
+		count_wakeup(w, STAT_wa_wide);
 		return w->last_cpu;
 	}
 	if (!w->this_allowed || w->this_cpu == w->last_cpu) {
-		count_for(w->arm, STAT_wa_same);
+		count_wakeup(w, STAT_wa_same);
 		return w->last_cpu;
 	}
 	return wake_affine(ts, waker, w);

@@ -9,6 +9,7 @@ use scx_roost::ab::real::service::{Running, Service, call, running, schedules, u
 use scx_roost::wire::protocol::Op;
 use serde_json::{Value, json};
 use std::cell::RefCell;
+use std::time::Duration;
 
 #[test]
 fn a_scheduler_is_distinguished_from_a_namesake() {
@@ -289,6 +290,9 @@ fn scx_loader_is_queried_and_commanded() {
 }
 
 /// The service is started even if another scheduler is attached, and the result is checked.
+/// How long to wait for a scheduler that stays attached.
+const PATIENCE: Duration = Duration::from_millis(200);
+
 #[test]
 fn the_previous_scheduler_is_attached_again_or_the_failure_reported() {
     let played = Played::new(&[]);
@@ -307,7 +311,7 @@ fn the_previous_scheduler_is_attached_again_or_the_failure_reported() {
         says("enabled", "lavd");
         Ok(String::new())
     };
-    previous.restore(&comes).unwrap();
+    previous.restore(&comes, PATIENCE).unwrap();
     // If the loader runs its scheduler already, it is not called.
     let loader = PreviousScheduler {
         service: Service::Loader {
@@ -326,21 +330,24 @@ fn the_previous_scheduler_is_attached_again_or_the_failure_reported() {
         }
         .to_string())
     };
-    loader.restore(&loaded).unwrap();
+    loader.restore(&loaded, PATIENCE).unwrap();
     says("enabled", "rusty");
     let calls = RefCell::new(0);
     let does_not_come = |_: &[&str]| {
         *calls.borrow_mut() += 1;
         Ok(String::new())
     };
-    let told = format!("{:#}", previous.restore(&does_not_come).unwrap_err());
+    let told = format!(
+        "{:#}",
+        previous.restore(&does_not_come, PATIENCE).unwrap_err()
+    );
     assert!(
         told.starts_with("the scheduler rusty is still attached")
             && told.ends_with("the service of lavd was started all the same"),
         "{told}"
     );
     assert_eq!(*calls.borrow(), 1);
-    previous.restore(&comes).unwrap();
+    previous.restore(&comes, PATIENCE).unwrap();
     says("disabled", "");
     // As if systemctl was killed.
     let first = RefCell::new(true);
@@ -348,9 +355,9 @@ fn the_previous_scheduler_is_attached_again_or_the_failure_reported() {
         true => anyhow::bail!("no luck"),
         false => comes(words),
     };
-    previous.restore(&comes_later).unwrap();
+    previous.restore(&comes_later, PATIENCE).unwrap();
     says("disabled", "");
     let fails = |_: &[&str]| anyhow::bail!("no luck");
-    let told = format!("{:#}", previous.restore(&fails).unwrap_err());
+    let told = format!("{:#}", previous.restore(&fails, PATIENCE).unwrap_err());
     assert_eq!(told, "the scheduler lavd was not started again: no luck");
 }
