@@ -289,37 +289,86 @@ fn scx_loader_is_queried_and_commanded() {
     assert_eq!(last, format!("{path} StartScheduler su scx_lavd 2"));
 }
 
-/// The service is started even if another scheduler is attached, and the result is checked.
 /// How long to wait for a scheduler that stays attached.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-#[test]
-fn the_previous_scheduler_is_attached_again_or_the_failure_reported() {
-    let played = Played::new(&[]);
-    let previous = PreviousScheduler {
+/// A scheduler with the service of scx, on the kernel of `played`.
+fn lavd(played: &Played) -> PreviousScheduler {
+    PreviousScheduler {
         name: "lavd".into(),
         service: scx_service(),
         kernel: played.host().kernel,
         live: None,
-    };
-    let says = |state: &str, ops: &str| {
-        played.says("root/ops", ops);
-        played.says("state", state);
-    };
-    says("disabled", "");
+    }
+}
+
+/// The state of sched_ext, and its scheduler.
+fn says(played: &Played, state: &str, ops: &str) {
+    played.says("root/ops", ops);
+    played.says("state", state);
+}
+
+#[test]
+fn the_previous_scheduler_is_attached_again_or_the_failure_reported() {
+    let played = Played::new(&[]);
+    let previous = lavd(&played);
+    says(&played, "disabled", "");
     let comes = |_: &[&str]| {
-        says("enabled", "lavd");
+        says(&played, "enabled", "lavd");
         Ok(String::new())
     };
     previous.restore(&comes, PATIENCE).unwrap();
-    // If the loader runs its scheduler already, it is not called.
+    says(&played, "disabled", "");
+    // As if systemctl was killed.
+    let first = RefCell::new(true);
+    let comes_later = |words: &[&str]| match first.replace(false) {
+        true => anyhow::bail!("no luck"),
+        false => comes(words),
+    };
+    previous.restore(&comes_later, PATIENCE).unwrap();
+    says(&played, "disabled", "");
+    let fails = |_: &[&str]| anyhow::bail!("no luck");
+    let told = format!("{:#}", previous.restore(&fails, PATIENCE).unwrap_err());
+    assert_eq!(told, "the scheduler lavd was not started again: no luck");
+}
+
+/// The service is started even if another scheduler is attached, and the result is checked.
+#[test]
+fn the_service_of_the_previous_scheduler_is_started_beside_another() {
+    let played = Played::new(&[]);
+    let previous = lavd(&played);
+    says(&played, "enabled", "rusty");
+    let calls = RefCell::new(0);
+    let does_not_come = |_: &[&str]| {
+        *calls.borrow_mut() += 1;
+        Ok(String::new())
+    };
+    let told = previous.restore(&does_not_come, PATIENCE).unwrap_err();
+    let told = format!("{told:#}");
+    assert!(
+        told.starts_with("the scheduler rusty is still attached")
+            && told.ends_with("the service of lavd was started all the same"),
+        "{told}"
+    );
+    assert_eq!(*calls.borrow(), 1);
+    let comes = |_: &[&str]| {
+        says(&played, "enabled", "lavd");
+        Ok(String::new())
+    };
+    previous.restore(&comes, PATIENCE).unwrap();
+}
+
+#[test]
+fn a_loader_that_runs_its_scheduler_already_is_not_called() {
+    let played = Played::new(&[]);
+    says(&played, "enabled", "lavd");
     let loader = PreviousScheduler {
         service: Service::Loader {
             scheduler: "scx_lavd".into(),
             mode: 0,
             args: Vec::new(),
         },
-        ..previous.clone()
+        ..lavd(&played)
     };
     let loaded = |words: &[&str]| {
         Ok(match *words.last().unwrap() {
@@ -331,33 +380,4 @@ fn the_previous_scheduler_is_attached_again_or_the_failure_reported() {
         .to_string())
     };
     loader.restore(&loaded, PATIENCE).unwrap();
-    says("enabled", "rusty");
-    let calls = RefCell::new(0);
-    let does_not_come = |_: &[&str]| {
-        *calls.borrow_mut() += 1;
-        Ok(String::new())
-    };
-    let told = format!(
-        "{:#}",
-        previous.restore(&does_not_come, PATIENCE).unwrap_err()
-    );
-    assert!(
-        told.starts_with("the scheduler rusty is still attached")
-            && told.ends_with("the service of lavd was started all the same"),
-        "{told}"
-    );
-    assert_eq!(*calls.borrow(), 1);
-    previous.restore(&comes, PATIENCE).unwrap();
-    says("disabled", "");
-    // As if systemctl was killed.
-    let first = RefCell::new(true);
-    let comes_later = |words: &[&str]| match first.replace(false) {
-        true => anyhow::bail!("no luck"),
-        false => comes(words),
-    };
-    previous.restore(&comes_later, PATIENCE).unwrap();
-    says("disabled", "");
-    let fails = |_: &[&str]| anyhow::bail!("no luck");
-    let told = format!("{:#}", previous.restore(&fails, PATIENCE).unwrap_err());
-    assert_eq!(told, "the scheduler lavd was not started again: no luck");
 }
