@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Packages of other Debian suites, fetched with apt's own client and unpacked into the cache. Nothing is installed."""
+import contextlib
+import fcntl
 import os
 import re
 import shutil
@@ -19,6 +21,15 @@ class LabError(Exception):
 
 def say(text):
     print(f"lab: {text}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def fetching():
+    """One process fetches at a time. Whoever waited looks again whether it still has to."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with open(CACHE / "fetching", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def mirror():

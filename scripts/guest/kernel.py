@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from archive import CACHE, Archive, LabError, codename, say, version_key
+from archive import CACHE, Archive, LabError, codename, fetching, say, version_key
 
 DEFAULT_PREFIX = "7.2"
 # The matrix of scripts/test: every kernel series in the archive that has sched_ext and working BTF;
@@ -39,10 +39,16 @@ class Kernel:
         given = os.environ.get("ROOST_KERNEL")
         if given and prefix == DEFAULT_PREFIX:
             return _given(Path(given))
-        have = [] if refresh else [k for k in _cached() if _matches(prefix, k.release)]
-        if have:
-            return max(have, key=lambda k: version_key(k.release))
-        return _fetch(prefix)
+        if not refresh and (kept := _kept(prefix)):
+            return kept
+        with fetching():
+            return not refresh and _kept(prefix) or _fetch(prefix)
+
+
+def _kept(prefix):
+    """The newest in the cache, or None."""
+    have = [k for k in _cached() if _matches(prefix, k.release)]
+    return max(have, key=lambda k: version_key(k.release), default=None)
 
 
 def _given(path):
@@ -136,7 +142,8 @@ class Qemu:
                 return q
         dest = CACHE / "qemu"
         if not dest.exists():
-            _fetch_qemu(dest)
+            with fetching():
+                dest.exists() or _fetch_qemu(dest)
         cmd = (str(dest / "usr/bin/qemu-system-x86_64"),
                "-L", str(dest / "usr/share/qemu"), "-L", str(dest / "usr/share/seabios"))
         return Qemu(cmd, _qemu_version(cmd))
