@@ -169,6 +169,14 @@ fn simulate(wanted: &sim::Wanted, json: bool) -> Result<()> {
             let all = table::sensitivity(plan)?;
             shown(json, &all, || all.markdown(plan))
         }
+        sim::Wanted::Matrix(plan) => {
+            let matrix = table::matrix(plan)?;
+            shown(json, &matrix, || matrix.text())
+        }
+        sim::Wanted::MatrixMarkdown(plan) => {
+            let matrix = table::matrix(plan)?;
+            shown(json, &matrix, || matrix.document(plan))
+        }
         sim::Wanted::Swarm(seeds) => {
             let done = sim::swarm(seeds)?;
             shown(json, &done, || done.text())

@@ -2,7 +2,7 @@
 //! The command line of `scx_roost sim`, and what it means.
 
 use super::load::{self, Load};
-use super::table::{Effort, TablePlan};
+use super::table::{Effort, MatrixPlan, TablePlan};
 use super::{MACHINES, Model, Pictures, Policy, model};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{ArgGroup, Args};
@@ -20,6 +20,7 @@ Examples:
   scx_roost sim ./my.load --machine ryzen-3400g
   scx_roost sim ./rt-app.json --counters                       an rt-app file; show counters
   scx_roost sim --table 003 --seeds 5                          published rows of Roy v7, simulated
+  scx_roost sim --matrix --short                               roost beside eevdf, on many machines
   scx_roost sim algorithm3 --param smt_speed=0.6 --param refill_other_llc=540
   scx_roost sim tbench --sysfs ./their-sys                     a machine given by its /sys files
   scx_roost sim algorithm3 --seeds 1 --svg why.svg             a picture that shows why
@@ -27,10 +28,12 @@ Examples:
 Your own workload file has the format of those in src/sim/workloads.
 docs/simulator.md describes the format, and how far to trust the results.";
 
-/// The workloads of the sources, by name.
-pub const WORKLOADS: [(&str, &str); 14] = [
+/// The workloads of the sources, and others of the matrix, by name.
+pub const WORKLOADS: [(&str, &str); 17] = [
     ("algorithm3", include_str!("workloads/algorithm3.load")),
     ("chameneos", include_str!("workloads/chameneos.load")),
+    ("desktop", include_str!("workloads/desktop.load")),
+    ("game", include_str!("workloads/game.load")),
     ("hackbench", include_str!("workloads/hackbench.load")),
     ("kbuild", include_str!("workloads/kbuild.load")),
     ("kbuild-sched", include_str!("workloads/kbuild-sched.load")),
@@ -38,6 +41,7 @@ pub const WORKLOADS: [(&str, &str); 14] = [
     ("openssl", include_str!("workloads/openssl.load")),
     ("pogocache", include_str!("workloads/pogocache.load")),
     ("primesieve", include_str!("workloads/primesieve.load")),
+    ("requests", include_str!("workloads/requests.load")),
     ("schbench", include_str!("workloads/schbench.load")),
     ("sqlite", include_str!("workloads/sqlite.load")),
     ("tbench", include_str!("workloads/tbench.load")),
@@ -52,9 +56,10 @@ const OF_RUNS: [&str; 10] = [
 
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("pictures").args(["trace", "svg"]).multiple(true)))]
+#[command(group(ArgGroup::new("tables").args(["table", "matrix"])))]
 pub struct SimArgs {
     /// Name of a workload, or path of a file that describes one
-    #[arg(value_name = "WORKLOAD", required_unless_present_any = ["list", "table", "hash", "swarm"])]
+    #[arg(value_name = "WORKLOAD", required_unless_present_any = ["list", "table", "matrix", "hash", "swarm"])]
     workload: Option<String>,
 
     /// Machine to model
@@ -128,9 +133,13 @@ pub struct SimArgs {
     #[arg(long, value_name = "SOURCE", conflicts_with_all = OF_RUNS, conflicts_with_all = ["list", "swarm"])]
     table: Option<String>,
 
-    /// With --table: also compare roost with the best of the sources, with threads pinned by hand,
-    /// and with the oracle's bound
-    #[arg(long, requires = "table", conflicts_with = "workload")]
+    /// Compare roost with eevdf on many machines and workloads; the worst comes first
+    #[arg(long, conflicts_with_all = OF_RUNS, conflicts_with_all = ["list", "swarm"])]
+    matrix: bool,
+
+    /// With --table or --matrix: also compare roost with the best of the sources, with threads
+    /// pinned by hand, and with the oracle's bound
+    #[arg(long, requires = "tables", conflicts_with = "workload")]
     beside: bool,
 
     /// With --table: set each parameter of the machines and workloads to both ends of its range,
@@ -138,18 +147,18 @@ pub struct SimArgs {
     #[arg(long, requires = "table", conflicts_with_all = ["workload", "beside"])]
     sensitivity: bool,
 
-    /// With --table: runs of a tenth of the time, as in the tests
-    #[arg(long, requires = "table", conflicts_with = "workload")]
+    /// With --table or --matrix: runs of a tenth of the time, as in the tests
+    #[arg(long, requires = "tables", conflicts_with = "workload")]
     short: bool,
 
-    /// With --table: up to N runs for rows whose runs are short; --seeds gives the number for the
-    /// others
-    #[arg(long, value_name = "N", requires = "table", conflicts_with = "workload", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    /// With --table or --matrix: up to N runs for rows whose runs are short; --seeds gives the
+    /// number for the others
+    #[arg(long, value_name = "N", requires = "tables", conflicts_with = "workload", value_parser = clap::value_parser!(u64).range(1..=1000))]
     most_seeds: Option<u64>,
 
-    /// With --table: print Markdown, for docs/simulator/SOURCE.md or, with --sensitivity, for
-    /// sensitivity-SOURCE.md
-    #[arg(long, requires = "table", conflicts_with = "workload")]
+    /// With --table or --matrix: print Markdown, for docs/simulator/SOURCE.md, matrix.md or, with
+    /// --sensitivity, sensitivity-SOURCE.md
+    #[arg(long, requires = "tables", conflicts_with = "workload")]
     markdown: bool,
 
     /// Print the hash of the model's parameters, for scripts/freeze
@@ -176,6 +185,9 @@ pub enum Wanted {
     Sensitivity(TablePlan),
     /// The same as a Markdown document.
     SensitivityMarkdown(TablePlan),
+    Matrix(MatrixPlan),
+    /// The same as a Markdown document.
+    MatrixMarkdown(MatrixPlan),
     /// Random cases, by their seeds.
     Swarm(Range<u64>),
     /// Show the hash of the model's parameters.
@@ -209,6 +221,16 @@ impl SimArgs {
                 _ => Wanted::Table(plan),
             });
         }
+        if self.matrix {
+            let plan = MatrixPlan {
+                effort: self.effort()?,
+                beside: self.beside,
+            };
+            return Ok(match self.markdown {
+                true => Wanted::MatrixMarkdown(plan),
+                false => Wanted::Matrix(plan),
+            });
+        }
         if let Some(first) = self.swarm {
             let end = first.checked_add(self.swarm_count);
             return Ok(Wanted::Swarm(first..end.context("the seed is too large")?));
@@ -223,13 +245,17 @@ impl SimArgs {
     fn table_plan(&self, source: &str) -> Result<TablePlan> {
         Ok(TablePlan {
             source: source.to_string(),
-            effort: Effort {
-                seeds: self.seeds()?,
-                most_seeds: self.most_seeds,
-                short: self.short,
-                params: self.param.clone(),
-            },
+            effort: self.effort()?,
             beside: self.beside,
+        })
+    }
+
+    fn effort(&self) -> Result<Effort> {
+        Ok(Effort {
+            seeds: self.seeds()?,
+            most_seeds: self.most_seeds,
+            short: self.short,
+            params: self.param.clone(),
         })
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The machines of the sources, and any other whose /sys files are available.
+//! The machines of the sources, others of the matrix, and any whose /sys files are available.
 
 use super::caches::Caches;
 use super::cost::Costs;
@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use std::path::Path;
 
 /// Names as in data/params.tsv, with descriptions.
-pub const MACHINES: [(&str, &str); 8] = [
+pub const MACHINES: [(&str, &str); 16] = [
     (
         "tr-3970x",
         "AMD Threadripper 3970X (Zen 2): 32 cores, 64 threads, 8 caches of 4 cores; source 003",
@@ -45,6 +45,29 @@ pub const MACHINES: [(&str, &str); 8] = [
         "fleming-2x24",
         "2 nodes of 12 cores, 48 threads; a report on source 002",
     ),
+    (
+        "tr-7980x",
+        "AMD Threadripper 7980X (Zen 4): 64 cores, 128 threads, 8 caches of 8 cores",
+    ),
+    (
+        "ryzen-9950x3d",
+        "AMD Ryzen 9 9950X3D (Zen 5): 16 cores, 32 threads, a cache of 96 MB and one of 32",
+    ),
+    (
+        "core-13900k",
+        "Intel Core i9-13900K: 8 cores of 2 threads and 16 smaller ones of 1, one cache",
+    ),
+    ("laptop-8", "4 cores, 8 threads, one cache, schedutil"),
+    (
+        "epyc-12-nodes",
+        "2 x AMD EPYC of 48 cores (Zen 3): 192 threads, 12 caches of 8 cores, each a node",
+    ),
+    ("arm-128", "128 cores without SMT, one cache"),
+    (
+        "uneven-20",
+        "20 CPUs without SMT, 2 caches; those of the second have 0.6 of the capacity",
+    ),
+    ("odd-17", "17 CPUs without SMT, one cache"),
 ];
 
 /// A machine and its parameters.
@@ -191,30 +214,70 @@ pub struct Hardware {
     pub caches: Caches,
 }
 
-/// Siblings are numbered n and n + cores, as on the 3970X.
+/// The core and the thread of each CPU, by its number: first the first threads of all cores, as on
+/// the 3970X. The last cores may be smaller, with fewer threads.
+fn places(params: &Params, cores: u16) -> Vec<(u16, u16)> {
+    let of = |name| params.count(name) as u16;
+    let big = cores - of("small_cores");
+    let threads = |core: u16| {
+        of(if core < big {
+            "threads"
+        } else {
+            "small_threads"
+        })
+    };
+    let most = (0..cores).map(threads).max().unwrap_or(0);
+    let of = |thread: u16| {
+        let has = (0..cores).filter(move |&core| thread < threads(core));
+        has.map(move |core| (core, thread))
+    };
+    (0..most).flat_map(of).collect()
+}
+
+fn cpus(params: &Params, cores: u16) -> Vec<Cpu> {
+    let of = |name| params.count(name) as u16;
+    let big = cores - of("small_cores");
+    let places = places(params, cores);
+    let number = |at: usize| at as u16;
+    let llc = |core: u16| core / of("cores");
+    let cpu = |(id, &(core, _)): (usize, &(u16, u16))| {
+        let shares = |&(other, place): &(usize, &(u16, u16))| other != id && place.0 == core;
+        let before = places[..id].iter().filter(|p| llc(p.0) == llc(core));
+        Cpu {
+            id: number(id),
+            core,
+            llc: llc(core),
+            node: llc(core) / of("llcs"),
+            pos: number(before.count()),
+            capacity: if core < big {
+                1024
+            } else {
+                of("small_capacity")
+            },
+            siblings: places
+                .iter()
+                .enumerate()
+                .filter(shares)
+                .map(|(other, _)| number(other))
+                .collect(),
+        }
+    };
+    places.iter().enumerate().map(cpu).collect()
+}
+
 fn machine(params: &Params) -> Machine {
     let of = |name| params.count(name) as u16;
-    let (nodes, llcs, cores, threads) = (of("nodes"), of("llcs"), of("cores"), of("threads"));
-    let all = nodes * llcs * cores;
-    let cpus = (0..all * threads).map(|id| {
-        let (core, thread) = (id % all, id / all);
-        let llc = core / cores;
-        let siblings = (0..threads).filter(|&t| t != thread);
-        Cpu {
-            id,
-            core,
-            llc,
-            node: llc / llcs,
-            pos: core % cores + thread * cores,
-            capacity: 1024,
-            siblings: siblings.map(|t| t * all + core).collect(),
-        }
-    });
-    let cpus: Vec<Cpu> = cpus.collect();
+    let (nodes, llcs) = (of("nodes"), of("llcs"));
+    let cores = nodes * llcs * of("cores");
+    let cpus = cpus(params, cores);
     let of = |llc: u16| cpus.iter().filter(|c| c.llc == llc).map(|c| c.id).collect();
+    let size = |llc: u16| match (llc, params.bytes("l3_first")) {
+        (0, bytes) if bytes > 0 => bytes,
+        _ => params.bytes("l3"),
+    };
     let llc = |llc: u16| Llc {
         kind: LlcKind::L3,
-        size_kb: Some((params.bytes("l3") / 1000) as u32),
+        size_kb: Some((size(llc) / 1000) as u32),
         node: llc / llcs,
         cpus: of(llc),
     };
@@ -225,9 +288,9 @@ fn machine(params: &Params) -> Machine {
         distances: None,
     };
     Machine {
-        nr_cpu_ids: all * threads,
+        nr_cpu_ids: cpus.len() as u16,
         offline: Vec::new(),
-        nr_cores: all,
+        nr_cores: cores,
         nohz_full: Vec::new(),
         nodes: (0..nodes).map(node).collect(),
         llcs: (0..nodes * llcs).map(llc).collect(),

@@ -13,7 +13,7 @@
 //!   in parallel.
 //! - `watch`: observers of a run; `trace/` draws it, `check` checks it, `swarm/` makes random cases
 //!   for the checks.
-//! - `table/`: published results beside simulated ones.
+//! - `table/`: published results beside simulated ones, and the matrix.
 
 mod args;
 mod caches;

@@ -2,6 +2,7 @@
 //! Pages that a report is written to. No other file is overwritten, even if somebody prepared the
 //! path for that.
 
+use crate::child::alone;
 use crate::played::{header, played_runs};
 use scx_roost::ab::pages::Pages;
 use scx_roost::ab::report::Report;
@@ -11,7 +12,7 @@ use scx_roost::ab::stats::plan::Plan;
 use std::fs;
 use std::os::unix::fs::{lchown, symlink};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 fn recorded() -> Recorded {
     let header = header(&["mainline", "roost"], Plan::Fixed(6));
@@ -30,14 +31,20 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
+fn command(folder: &Path, words: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_scx_roost"));
+    command.arg("ab").args(words.split(' ')).current_dir(folder);
+    command
+}
+
+fn output(mut command: Command) -> Output {
+    let _alone = alone();
+    command.output().unwrap()
+}
+
 /// Runs `scx_roost ab` and returns its stderr, which is empty on success.
 fn ab(folder: &Path, words: &str) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_scx_roost"))
-        .arg("ab")
-        .args(words.split(' '))
-        .current_dir(folder)
-        .output()
-        .unwrap();
+    let output = output(command(folder, words));
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.success(), told.is_empty(), "{told}");
     told
@@ -157,10 +164,9 @@ fn a_link_of_another_user_leads_nowhere() {
     );
     let said = |link: &str| {
         let words = format!("share r theirs/{link}/z-{link}");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_scx_roost"));
-        command.arg("ab").args(words.split(' ')).current_dir(at);
+        let mut command = command(at, &words);
         command.envs([("SUDO_UID", "8"), ("SUDO_GID", "8")]);
-        command.output().unwrap().status.success()
+        output(command).status.success()
     };
     assert_eq!(
         [said("of-8"), said("of-7"), said("own")],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Which user a command runs as.
 
-use crate::child::{runs, workload};
+use crate::child::{alone, runs, workload};
 use scx_roost::ab::child::Workload;
 use scx_roost::util::user::{User, name_of};
 use std::os::unix::process::CommandExt;
@@ -35,6 +35,7 @@ fn a_command_has_the_groups_and_the_home_of_its_user() {
 }
 
 fn printed(command: &mut Command) -> String {
+    let _alone = alone();
     String::from_utf8(command.output().unwrap().stdout).unwrap()
 }
 
@@ -183,8 +184,8 @@ fn the_caller_of_doas_or_pkexec_is_known() {
 #[test]
 fn a_user_has_a_name_or_a_number() {
     let own = name_of(None);
-    let plain = Command::new("id").arg("-un").output().unwrap();
-    assert_eq!(own, String::from_utf8(plain.stdout).unwrap().trim_end());
+    let plain = printed(Command::new("id").arg("-un"));
+    assert_eq!(own, plain.trim_end());
     if let Ok(Some(nobody)) = User::of(Some("nobody")) {
         assert_eq!(name_of(Some(&nobody)), "nobody");
     }

@@ -4,6 +4,7 @@
 
 use crate::runs::{counted, smt};
 use crate::support;
+use scx_roost::machine::Cpu;
 use scx_roost::sim::load::Load;
 use scx_roost::sim::{MACHINES, Measured, Model, Params, Policy, Scenario, model};
 
@@ -92,9 +93,8 @@ fn every_parameter_has_a_range_and_a_source() {
 
 // ---- machines ----
 
-/// The topologies of the sources' machines.
 #[test]
-fn the_machines_of_the_sources() {
+fn the_machines_have_their_topologies() {
     for (name, nodes, llcs, cores, cpus) in [
         ("tr-3970x", 1, 8, 32, 64),
         ("ryzen-3400g", 1, 1, 4, 8),
@@ -102,6 +102,14 @@ fn the_machines_of_the_sources() {
         ("epyc-9654-2s", 2, 24, 192, 384),
         ("epyc-zen3-2s", 2, 16, 128, 256),
         ("fleming-2x24", 2, 2, 24, 48),
+        ("tr-7980x", 1, 8, 64, 128),
+        ("ryzen-9950x3d", 1, 2, 16, 32),
+        ("core-13900k", 1, 1, 24, 32),
+        ("laptop-8", 1, 1, 4, 8),
+        ("epyc-12-nodes", 12, 12, 96, 192),
+        ("arm-128", 1, 1, 128, 128),
+        ("uneven-20", 1, 2, 20, 20),
+        ("odd-17", 1, 1, 17, 17),
     ] {
         let facts = model(name).unwrap().machine.facts().unwrap();
         let m = facts.machine;
@@ -116,6 +124,33 @@ fn the_machines_of_the_sources() {
             "{name}"
         );
     }
+}
+
+#[test]
+fn small_cores_are_the_last_and_have_their_own_threads() {
+    let machine = model("core-13900k").unwrap().machine;
+    for cpu in &machine.cpus {
+        let kind = (cpu.capacity, cpu.siblings.len());
+        let wanted = if cpu.core < 8 { (1024, 1) } else { (600, 0) };
+        assert_eq!(kind, wanted, "CPU {}", cpu.id);
+        for &other in &cpu.siblings {
+            let other = &machine.cpus[usize::from(other)];
+            assert!(other.core == cpu.core && other.siblings == [cpu.id]);
+        }
+    }
+    let positions: Vec<u16> = machine.cpus.iter().map(|c| c.pos).collect();
+    assert_eq!(positions, (0..32).collect::<Vec<u16>>());
+    let uneven = model("uneven-20").unwrap().machine;
+    let small = |cpu: &&Cpu| cpu.capacity < 1024;
+    assert!(uneven.cpus.iter().filter(small).all(|cpu| cpu.llc == 1));
+    assert_eq!(uneven.cpus.iter().filter(small).count(), 10);
+}
+
+#[test]
+fn the_first_cache_may_be_larger() {
+    let llcs = model("ryzen-9950x3d").unwrap().machine.llcs;
+    let sizes: Vec<_> = llcs.iter().map(|llc| llc.size_kb).collect();
+    assert_eq!(sizes, [Some(96_000), Some(32_000)]);
 }
 
 /// A task for each CPU, for 50 ms: all CPUs are used, and no more than there are.

@@ -6,6 +6,7 @@ mod command;
 mod fair;
 mod loads;
 mod machine;
+mod matrix;
 mod others;
 mod pictures;
 mod pipes;

@@ -92,15 +92,30 @@ pub fn wanted(rows: &[(Row, Result<Cell, String>)], cells: &Cells) -> Result<Vec
     Ok(wanted)
 }
 
-/// None: ours is no more behind than it may be.
-fn behind(ours: &Gain, other: &Gain) -> Option<Behind> {
+/// How far ours is behind. None: by no more points than `limit`.
+pub fn behind(ours: &Gain, other: &Gain, limit: f64) -> Option<Behind> {
     let value = other.gain.value - ours.gain.value;
     let errors = ours.gain.error.zip(other.gain.error);
     let error = errors.map(|(ours, other)| ours.hypot(other));
     let reach = reach(Figure { value, error }, ours.runs.min(other.runs));
-    (value > BEHIND).then_some(Behind {
+    (value > limit).then_some(Behind {
         points: value,
         undecided: reach.is_some_and(|reach| value < reach),
+    })
+}
+
+/// How much better the cell's metric is under `variant` than under its base. None: it was not run,
+/// or the metric is neither good nor bad.
+pub fn gain(cell: &Cell, variant: &'static str, outcomes: &Outcomes) -> Option<Gain> {
+    let (base, of) = outcomes.pairs(cell, cell.base, variant).ok()?;
+    let gain = match cell.metric.more_is_better()? {
+        true => change(&base, &of),
+        false => change(&of, &base),
+    };
+    Some(Gain {
+        variant,
+        gain,
+        runs: base.len() as u64,
     })
 }
 
@@ -113,13 +128,13 @@ impl Wanted {
     pub fn compared(&self, outcomes: &Outcomes) -> Compared {
         let best = |what: Beside| {
             let of = self.policies.iter().filter(|p| p.0 == what);
-            let gains = of.filter_map(|&(_, policy)| self.gain(policy, outcomes));
+            let gains = of.filter_map(|&(_, policy)| gain(&self.cell, policy, outcomes));
             gains.max_by(|a, b| a.gain.value.total_cmp(&b.gain.value))
         };
         let (ours, source) = (best(Beside::Ours), best(Beside::Source));
         let crowded = self.crowded(outcomes);
         let pinned = best(Beside::Pinned).filter(|_| self.pinned || !crowded);
-        let behind = |other: &Option<Gain>| behind(ours.as_ref()?, other.as_ref()?);
+        let behind = |other: &Option<Gain>| behind(ours.as_ref()?, other.as_ref()?, BEHIND);
         Compared {
             workload: self.workload,
             machine: self.cell.machine,
@@ -132,20 +147,6 @@ impl Wanted {
             source,
             pinned,
         }
-    }
-
-    fn gain(&self, variant: &'static str, outcomes: &Outcomes) -> Option<Gain> {
-        let cell = &self.cell;
-        let (base, of) = outcomes.pairs(cell, cell.base, variant).ok()?;
-        let gain = match cell.metric.more_is_better()? {
-            true => change(&base, &of),
-            false => change(&of, &base),
-        };
-        Some(Gain {
-            variant,
-            gain,
-            runs: base.len() as u64,
-        })
     }
 
     fn crowded(&self, outcomes: &Outcomes) -> bool {
@@ -168,7 +169,7 @@ mod tests {
             gain: Figure { value, error },
             runs: 100,
         };
-        let of = |ours, other| behind(&ours, &other).map(|b| b.undecided);
+        let of = |ours, other| behind(&ours, &other, BEHIND).map(|b| b.undecided);
         assert_eq!(of(figure(0.0, None), figure(1.5, None)), None);
         assert_eq!(of(figure(0.0, None), figure(1.6, None)), Some(false));
         assert_eq!(

@@ -3,13 +3,15 @@
 //!
 //! `rows`: the published rows; `cells`: what represents them here; `cases`: what is run;
 //! `metric`: what is read of a run; `verdict`: whether it agrees; `beside`: our own choice beside
-//! the sources'; `sensitivity`: which verdicts depend on which parameter; `frozen`: since when the
-//! model is unchanged; `show`: how tables are printed.
+//! the sources'; `matrix`: the same on machines and workloads that no source has; `sensitivity`:
+//! which verdicts depend on which parameter; `frozen`: since when the model is unchanged; `show`:
+//! how tables are printed.
 
 mod beside;
 mod cases;
 mod cells;
 mod frozen;
+mod matrix;
 mod metric;
 mod rows;
 mod sensitivity;
@@ -19,6 +21,7 @@ mod verdict;
 pub use beside::Compared;
 pub use cases::Effort;
 pub use frozen::Frozen;
+pub use matrix::{MatrixPlan, matrix};
 pub use sensitivity::sensitivity;
 pub use show::document;
 pub use verdict::{Demand, Verdict};

@@ -2,7 +2,7 @@
 //! Tables as text and as Markdown.
 
 use super::beside::{Behind, Compared, Gain};
-use super::{Figure, Line, Table, TablePlan};
+use super::{Effort, Figure, Line, Table, TablePlan};
 
 /// The columns of a table. All but the first and the last are right-aligned.
 pub type Cells = Vec<String>;
@@ -23,8 +23,17 @@ pub fn document(plan: &TablePlan, tables: &[Table]) -> String {
 /// The title of a document, and the command that writes it. `what`: the options that choose the
 /// table.
 pub fn head(title: &str, plan: &TablePlan, what: &str) -> String {
-    let effort = &plan.effort;
-    let (source, runs) = (&plan.source, effort.runs());
+    let (source, options) = (&plan.source, options(&plan.effort));
+    format!(
+        "# {title}\n\n\
+         Written by `scx_roost sim --table {source}{options}{what} --markdown`; \
+         [simulator.md](../simulator.md#tables) says what the columns are, and how far to trust \
+         them.\n\n"
+    )
+}
+
+/// The options that say how many runs there are, and how long, with a space before each.
+pub fn options(effort: &Effort) -> String {
     let most = match effort.most_seeds {
         Some(most) => format!(" --most-seeds {most}"),
         None => String::new(),
@@ -32,11 +41,7 @@ pub fn head(title: &str, plan: &TablePlan, what: &str) -> String {
     let short = if effort.short { " --short" } else { "" };
     let params = effort.params.iter().map(|p| format!(" --param {p}"));
     let params: String = params.collect();
-    format!(
-        "# {title}\n\n\
-         Written by `scx_roost sim --table {source} --seeds {runs}{most}{what}{short}{params} --markdown`; [simulator.md](../simulator.md#tables) says what the \
-         columns are, and how far to trust them.\n\n"
-    )
+    format!(" --seeds {}{most}{short}{params}", effort.runs())
 }
 
 impl Table {
