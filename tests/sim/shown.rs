@@ -12,16 +12,21 @@ fn file(source: &str) -> PathBuf {
     folder.join(format!("{source}.txt"))
 }
 
+/// A short run with one seed.
+pub fn effort() -> Effort {
+    Effort {
+        seeds: 1..2,
+        most_seeds: None,
+        short: true,
+        params: Vec::new(),
+    }
+}
+
 /// Without the hash of the parameters and their changes: only the outcome counts.
 fn shown(source: &str) -> String {
     let plan = TablePlan {
         source: source.to_string(),
-        effort: Effort {
-            seeds: 1..2,
-            most_seeds: None,
-            short: true,
-            params: Vec::new(),
-        },
+        effort: effort(),
         beside: false,
     };
     let tables = tables(&plan).unwrap();
@@ -36,20 +41,21 @@ fn shown(source: &str) -> String {
 }
 
 fn compare(source: &str) {
-    let (path, now) = (file(source), shown(source));
+    is_kept(&file(source), &shown(source));
+}
+
+/// `now` is the text of the file, or becomes it if files are drawn.
+pub fn is_kept(path: &Path, now: &str) {
     if std::env::var_os("ROOST_DRAW").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, &now).unwrap();
+        fs::write(path, now).unwrap();
     }
-    let before = fs::read_to_string(&path).unwrap_or_default();
+    let before = fs::read_to_string(path).unwrap_or_default();
+    let name = path.display();
     for (now, before) in now.lines().zip(before.lines()) {
-        assert_eq!(now, before, "table {source}");
+        assert_eq!(now, before, "{name}");
     }
-    assert_eq!(
-        now.lines().count(),
-        before.lines().count(),
-        "table {source}"
-    );
+    assert_eq!(now.lines().count(), before.lines().count(), "{name}");
 }
 
 #[test]

@@ -172,8 +172,8 @@ static __always_inline void run_dispatch(s32 cpu, port_task *prev)
 	struct cpu_state *cs = cpu_state(cpu);
 	bool asked, prev_waits;
 	u64 now;
-	know_cpu();
 
+	know_cpu();
 	if (queue_holds(cs) && dispatch_late(cpu, cs))
 		return;
 	if (cs->yielded_to && dispatch_yielded(cpu, cs))

@@ -177,8 +177,8 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 static __always_inline void run_enqueue(port_task *p, u64 enq_flags)
 {
 	struct task_state *ts = task_state_of(p);
-	know_cpu();
 
+	know_cpu();
 	/*
 	 * There is nothing else to run, so the CPU goes idle. Kick it, so that it looks for work:
 	 * for this task too, if it stays in the CPU's queue.

@@ -100,7 +100,7 @@
  *   bool atomic_cas(u64 *p, u64 old, u64 v)	true: *p was old and is now v
  *   void count_for(u32 arm, enum roost_stat s)	for a task on that arm
  *   void count(enum roost_stat s)			for the machine: arm 0
- *   void count_wakeup(const struct wakeup *w, enum roost_stat s)	as count_wakeup(w, s),
+ *   void count_wakeup(const struct wakeup *w, enum roost_stat s)	as count_for(w->arm, s),
  *				at less cost; @w is of wakeup_of()
  *   void hist_for(u32 arm, enum roost_hist h, u64 ns)
  *   subprog	marks a function that the verifier checks as a program of its own, once for any

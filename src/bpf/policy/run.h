@@ -220,8 +220,8 @@ static __always_inline void task_stops(port_task *p, struct task_state *ts, bool
 static __always_inline void run_running(port_task *p)
 {
 	struct task_state *ts = task_state_of(p);
-	know_cpu();
 
+	know_cpu();
 	if (ts)
 		task_runs(p, ts, cpu_clock());
 }
@@ -229,8 +229,8 @@ static __always_inline void run_running(port_task *p)
 static __always_inline void run_stopping(port_task *p, bool runnable)
 {
 	struct task_state *ts = task_state_of(p);
-	know_cpu();
 
+	know_cpu();
 	if (ts)
 		task_stops(p, ts, runnable, cpu_clock());
 }
