@@ -144,7 +144,7 @@ pub struct SimArgs {
 
     /// With --table: set each parameter of the machines and workloads to both ends of its range,
     /// one at a time, and show which verdicts change
-    #[arg(long, requires = "table", conflicts_with_all = ["workload", "beside"])]
+    #[arg(long, requires = "table", conflicts_with_all = ["workload", "beside", "matrix"])]
     sensitivity: bool,
 
     /// With --table or --matrix: runs of a tenth of the time, as in the tests

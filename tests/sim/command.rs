@@ -127,7 +127,7 @@ fn options_that_would_be_ignored_are_refused() {
         "--window 1ms",
         "--check",
     ];
-    for mode in ["--table 001", "--swarm 1", "--list"] {
+    for mode in ["--table 001", "--matrix", "--swarm 1", "--list"] {
         for option in of_runs {
             assert!(
                 wanted(&format!("{mode} {option}")).is_err(),
@@ -153,10 +153,14 @@ fn options_that_would_be_ignored_are_refused() {
     ] {
         assert!(wanted(&format!("nas {option}")).is_err(), "nas {option}");
     }
+    for option in ["--sensitivity", "--table 001"] {
+        assert!(wanted(&format!("--matrix {option}")).is_err(), "{option}");
+    }
     for args in [
         "--table 001 --short --seeds 2 --seed 7 --param smt_speed=0.6",
         "--table 001 --sensitivity --short",
         "--table 001 --beside --markdown",
+        "--matrix --short --beside --markdown --seeds 5",
         "--swarm 3 --swarm-count 2",
         "nas --svg x --window 1ms",
         "nas --svg x --trace y --window 1ms",
