@@ -121,6 +121,15 @@ const CLAUSES: &[Clause] = &[
     ("llc-used", |r, w| {
         r.llcs(w, |now, part| now.util = part * 1024 / u64::from(NICE0))
     }),
+    ("llc-running", |r, w| {
+        for word in w {
+            let (llc, tasks) = word.split_once('=').ok_or("llc-running LLC=TASKS")?;
+            let mut now = r.machine.llcs[number(llc)?];
+            now.nr_running = number(tasks)?;
+            r.machine.set_llc(number(llc)?, now);
+        }
+        Ok(())
+    }),
     ("idle-for", |r, w| {
         r.numbers(w, |now, us| now.idle_for = Some(us as u64 * 1000))
     }),

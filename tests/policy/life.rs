@@ -5,12 +5,13 @@
 use crate::callbacks::{DELAY, FIRST, Machine, SLICE, ToQueue, WAKEUP, queued_on};
 use crate::model::Features;
 use crate::setup::{MAINLINE, NOW};
-use crate::topology::{Topology, WAIT_BOUND};
+use crate::topology::{Cpu, Topology, WAIT_BOUND};
 use scx_roost::native::sys::{
     ENQ_LAST, ENQ_PREEMPT, ENQ_WAKEUP, IMMED, KICK_PREEMPT, MAX_CPUS, STAT_delay_cancel,
     STAT_delay_disallowed, STAT_delay_expire, STAT_delay_wake, STAT_dispatch_keep,
-    STAT_dispatch_own, STAT_enq_idle, STAT_enq_queued, STAT_enq_unplaced, STAT_preempt_slice,
-    STAT_spread_lost, STAT_spread_run, STAT_starved, STAT_steal_miss, TIMER_DELAY, TIMER_SLICE,
+    STAT_dispatch_own, STAT_enq_idle, STAT_enq_queued, STAT_enq_unplaced, STAT_misfit,
+    STAT_preempt_slice, STAT_spread_lost, STAT_spread_run, STAT_starved, STAT_steal_miss,
+    TIMER_DELAY, TIMER_SLICE,
 };
 use scx_roost::native::{Act, To};
 
@@ -146,6 +147,7 @@ fn a_task_that_sleeps_before_its_move_loses_the_core() {
         let mut machine = Machine::on(&Topology::regular(1, 2, 2, 1, false), spread);
         (0..2).for_each(|task| machine.run(task, task));
         machine.at(NOW + 2 * SLICE);
+        machine.kernel.set_slice(0, SLICE);
         machine.tick(0);
         assert_eq!(machine.kernel.slice(0), 0, "it shall go");
         ends(&mut machine);
@@ -157,6 +159,65 @@ fn a_task_that_sleeps_before_its_move_loses_the_core() {
     };
     assert_eq!(told(leaves), [1, 0]);
     assert_eq!(told(|machine| machine.sleep(0)), [0, 1]);
+}
+
+/// Of four CPUs with one task on CPU 2: where a tick sends it.
+fn misfit_goes_to(capacities: [u32; 4], util: u32, change: fn(&mut Machine)) -> Option<To> {
+    let cpu = |n: usize| Cpu {
+        core: n,
+        llc: n / 2,
+        node: 0,
+        capacity: capacities[n],
+        online: true,
+    };
+    let mut machine = Machine::on(&Topology::new((0..4).map(cpu).collect()), MAINLINE);
+    machine.run(2, 0);
+    machine.kernel.set_slice(0, SLICE);
+    machine.kernel.state_mut(0).util_avg = util;
+    change(&mut machine);
+    machine.tick(2);
+    if machine.kernel.slice(0) > 0 {
+        assert_eq!(machine.count(STAT_misfit), 0);
+        return None;
+    }
+    assert_eq!(machine.dispatch(2), None);
+    let to = machine.put(2, ENQ_LAST).to;
+    assert_eq!(machine.count(STAT_misfit), 1);
+    Some(to)
+}
+
+/// Kernel: update_misfit_status(), capacity_greater().
+#[test]
+fn a_task_leaves_a_cpu_that_is_too_small_for_a_bigger_one() {
+    let uneven = [1024, 1024, 512, 512];
+    let cases: [([u32; 4], u32, fn(&mut Machine), Option<usize>); 9] = [
+        (uneven, 512, |_| {}, Some(0)),
+        // It fits as long as it takes less than four fifths: 409.6 of 512.
+        (uneven, 409, |_| {}, None),
+        (uneven, 410, |_| {}, Some(0)),
+        // Only to an idle CPU, to one that it may use, and not if others wait for this one.
+        (uneven, 512, |m| m.run(0, 1), Some(1)),
+        (
+            uneven,
+            512,
+            |m| (0..2).for_each(|cpu| m.run(cpu, cpu + 1)),
+            None,
+        ),
+        (uneven, 512, |m| allow(m, 0b1110), Some(1)),
+        (uneven, 512, |m| allow(m, 0b1100), None),
+        // More capacity by over 5 %: 512 * 1078 / 1024 is 539.
+        ([539, 539, 512, 512], 512, |_| {}, None),
+        ([540, 539, 512, 512], 512, |_| {}, Some(0)),
+    ];
+    for (n, (capacities, util, change, to)) in cases.into_iter().enumerate() {
+        let went = misfit_goes_to(capacities, util, change);
+        assert_eq!(went, to.map(To::LocalOn), "case {n}");
+    }
+}
+
+fn allow(machine: &mut Machine, cpus: u64) {
+    let mask = machine.kernel.mask(&[cpus]);
+    machine.kernel.set_affinity(0, mask);
 }
 
 /// yield_to(): the target runs next, whatever its deadline. If the target does not wait, the call

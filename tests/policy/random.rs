@@ -147,6 +147,7 @@ fn renew_state(machine: &mut Machine, rng: &mut Rng) {
             budget,
             load,
             util,
+            nr_running: rng.within(0, 2 * size),
             age,
             worth: rng.within(0, size),
             // As BPF the clock runs, so a value that is valid for 0 ms more is left to the

@@ -56,6 +56,7 @@ impl Machine {
                     budget: l.nr_cpus.into(),
                     load: 0,
                     util: l.capacity.into(),
+                    nr_running: l.nr_cpus.into(),
                     age: 0,
                     worth: 0,
                     worth_left_ms: 0,
@@ -135,6 +136,7 @@ impl Machine {
         self.world.llc_mut(llc).scan_budget = now.budget as u32;
         self.world.llc_mut(llc).load = now.load;
         self.world.llc_mut(llc).util = now.util as u32;
+        self.world.llc_mut(llc).nr_running = now.nr_running as u32;
         let worth = now.worth as u32;
         self.world.tell_scan(llc, worth, now.worth_left_ms);
     }

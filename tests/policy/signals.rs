@@ -276,6 +276,7 @@ fn an_llcs_sums_are_those_of_its_cpus() {
         state.util_avg = 100 * cpu as u32;
         state.folded_at = 1000;
         state.load_since = 1000;
+        world.view_mut(cpu).nr_running = cpu as u32;
     }
     world.llc_sum(1, 1000);
     let llc = world.llc(1);
@@ -283,6 +284,7 @@ fn an_llcs_sums_are_those_of_its_cpus() {
         (llc.load, llc.util, llc.scan_budget),
         (2200, 2200, scan_budget(2200, 4))
     );
+    assert_eq!(llc.nr_running, 4 + 5 + 6 + 7);
     assert_eq!(
         (world.llc(0).load, world.llc(0).scan_budget),
         (0, 4),

@@ -103,4 +103,37 @@ subprog s32 sis_capacity(port_task *p trusted, const struct wakeup *w nonnull, s
 	return cpu;
 }
 
+/* ---- while running ---- */
+
+/* @to has more capacity than @from by over 5 percent (kernel: capacity_greater()). */
+static __always_inline bool capacity_greater(s32 to, s32 from)
+{
+	return (u64)cpu_capacity_now(to) * 1024 > (u64)cpu_capacity_now(from) * 1078;
+}
+
+/*
+ * The task that runs on @cpu is too big for it: a bigger CPU to which it should move, whose core is
+ * wholly idle; NO_CPU: it stays (kernel: update_misfit_status(), and the load balancer's
+ * migrate_misfit, which pulls from that CPU).
+ */
+subprog s32 misfit_target(port_task *p trusted, const struct task_state *ts nonnull, s32 cpu,
+			  u64 now)
+{
+	struct wakeup *w = wakeup_of(ts->pol.arm);
+	s32 to;
+
+	if (fits_capacity(task_util_est(ts), cpu))
+		return NO_CPU;
+	w->arm = ts->pol.arm;
+	w->features = features_of(ts->pol.features);
+	w->now = now;
+	w->claim_ttl = ts->pol.claim_ttl_ns;
+	w->sched_idle = ts->sched_idle;
+	w->util = task_util_est(ts);
+	to = choose_in_machine(p, w, cpu);
+	if (to == NO_CPU || !capacity_greater(to, cpu) || !core_idle(to) || !take(w, to))
+		return NO_CPU;
+	return to;
+}
+
 #endif /* ROOST_CAPACITY_H */

@@ -258,10 +258,10 @@ static __always_inline void placed_nowhere(struct task_state *ts)
 }
 
 /*
- * [smt_spread] The tick chose an idle core for the running task, but the task stays, sleeps, or is
+ * The tick chose an idle core for the running task (tick_push()), but the task stays, sleeps, or is
  * dequeued before it gets there.
  */
-static __always_inline void spread_lost(struct task_state *ts)
+static __always_inline void push_lost(struct task_state *ts)
 {
 	if (!ts->idle_cpu)
 		return;

@@ -65,7 +65,7 @@ static __always_inline void keep(port_task *prev, struct task_state *ts, struct 
 }
 
 /*
- * [smt_spread] The tick chose an idle core for the running task. True: it gets no slice here, so
+ * The tick chose an idle core for the running task (tick_push()). True: it gets no slice here, so
  * the kernel enqueues it (SCX_OPS_ENQ_LAST). False: it stays. Either the core is taken, or other
  * tasks wait here, and these get help in another way.
  */
@@ -73,7 +73,7 @@ static __always_inline bool leaves_for_core(struct cpu_state *cs, struct task_st
 {
 	if (!queue_contended(cs) && core_idle(ts->idle_cpu - 1))
 		return true;
-	spread_lost(ts);
+	push_lost(ts);
 	return false;
 }
 

@@ -50,21 +50,21 @@ static __always_inline void insert_waiting(port_task *p, struct task_state *ts,
 }
 
 /*
- * [smt_spread] The tick chose an idle core for the running task, and its CPU found nothing else to
+ * The tick chose an idle core for the running task (tick_push()), and its CPU found nothing else to
  * run (ENQ_LAST). Enqueue uses another CPU's local queue only here. False: no core was chosen, or
  * it is no longer available.
  */
-static __always_inline bool insert_spread(port_task *p, struct task_state *ts, u64 enq_flags)
+static __always_inline bool insert_pushed(port_task *p, struct task_state *ts, u64 enq_flags)
 {
 	s32 to = ts->idle_cpu - 1;
 
 	if (to == NO_CPU)
 		return false;
 	if (task_pinned(p) || !task_allowed(p, to) || !core_idle(to)) {
-		spread_lost(ts);
+		push_lost(ts);
 		return false;
 	}
-	count_for(ts->pol.arm, STAT_spread_run);
+	count_for(ts->pol.arm, machine_facts()->asym ? STAT_misfit : STAT_spread_run);
 	ts->pushed = 1;
 	insert_on(p, to, slice_left(ts), enq_flags | ENQ_IMMED);
 	return true;
@@ -104,7 +104,7 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 	struct cpu_state *cs = cpu_state(cpu);
 	bool lost_core;
 
-	if ((enq_flags & ENQ_LAST) && insert_spread(p, ts, enq_flags))
+	if ((enq_flags & ENQ_LAST) && insert_pushed(p, ts, enq_flags))
 		return;
 	wait_begins(ts, now);
 	if (enq_flags & ENQ_REENQ)
@@ -134,7 +134,7 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 	}
 	if (limits_exist() && enqueue_parks(p, ts, now, enq_flags))
 		return;
-	/* [smt_spread] The task ran elsewhere, and the idle core to which it was sent is taken. */
+	/* A tick moved it: the task ran elsewhere, and the idle core to which it was sent is taken. */
 	lost_core = ts->idle_cpu == cpu + 1 && ts->on_rq && ts->on_rq != cpu + 1;
 	run_join(ts, cpu, now, ARRIVAL_OTHER);
 	if (!before(ts->vruntime, ts->deadline))

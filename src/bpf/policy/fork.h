@@ -5,8 +5,8 @@
  * sched_balance_find_dst_group() and sched_balance_find_dst_group_cpu() (kernel/sched/fair.c).
  *
  * Limits: of equally idle CPUs the first in order of number wins; the kernel takes the one in the
- * shallowest idle state. Load and utilisation of LLCs are up to LLC_SUM_NS old. Overloaded groups
- * are treated like busy ones.
+ * shallowest idle state. On a machine of equal CPUs every wholly idle core counts as equally idle;
+ * the kernel takes the one used least. The sums of LLCs are up to LLC_SUM_NS old.
  */
 #ifndef ROOST_FORK_H
 #define ROOST_FORK_H
@@ -17,8 +17,11 @@
 struct group {
 	u32 idle;    /* idle CPUs that the task may use */
 	u32 allowed; /* CPUs that it may use */
-	u64 load;    /* of all its CPUs */
-	u64 util;    /* of all its CPUs */
+	/* of all its CPUs */
+	u32 cpus;
+	u32 nr_running;
+	u64 load;
+	u64 util;
 	u64 capacity;
 };
 
@@ -63,6 +66,8 @@ static __always_inline void group_add(struct group *g, port_task *p, u32 llc)
 		return;
 	g->idle += llc_idle_allowed(p, llc);
 	g->allowed += allowed;
+	g->cpus += llc_facts(llc)->nr_cpus - llc_state(llc)->nr_away;
+	g->nr_running += llc_state(llc)->nr_running;
 	g->load += llc_state(llc)->load;
 	g->util += llc_state(llc)->util;
 	g->capacity += llc_facts(llc)->capacity;
@@ -72,6 +77,12 @@ static __always_inline void group_add(struct group *g, port_task *p, u32 llc)
 static __always_inline bool has_spare(const struct group *g)
 {
 	return g->idle || g->util * tunables()->imbalance_pct < g->capacity * 100;
+}
+
+/* Of two groups without time to spare (kernel: group_overloaded, group_is_overloaded()). */
+static __always_inline bool overloaded(const struct group *g)
+{
+	return g->nr_running > g->cpus;
 }
 
 /* Load in proportion to capacity; g->allowed is not 0. */
@@ -95,6 +106,8 @@ static __always_inline bool idler(const struct group *a, const struct group *b)
 		return spare;
 	if (spare)
 		return a->idle != b->idle ? a->idle > b->idle : a->util < b->util;
+	if (overloaded(a) != overloaded(b))
+		return overloaded(b);
 	return mean_load(a) < mean_load(b);
 }
 
@@ -114,6 +127,8 @@ static __always_inline bool leave_local(const struct group *local, const struct 
 		return !spare;
 	if (spare)
 		return idlest->idle > local->idle;
+	if (overloaded(local) != overloaded(idlest))
+		return overloaded(local);
 	return mean_load(local) > mean_load(idlest) + margin &&
 	       100 * mean_load(local) > pct * mean_load(idlest);
 }
@@ -200,16 +215,24 @@ subprog u32 fork_llc(port_task *p trusted, u32 node, u32 local_llc)
 		       : local_llc;
 }
 
-/* ---- nothing is idle in the LLC ---- */
+/* ---- the descent within the LLC ---- */
+
+/* Of equal CPUs, an idle one was taken before the descent, unless another wakeup has claimed it. */
+static __always_inline bool fork_sees_idle(s32 cpu)
+{
+	return machine_facts()->asym && cpu_idle(cpu);
+}
 
 /*
- * The less loaded of two CPUs; @a if they are equal or @b is not allowed. NO_CPU has more load than
- * any (kernel: sched_balance_find_dst_group_cpu()).
+ * The idle one of two CPUs, else the less loaded; @a if they are equal or @b is not allowed. NO_CPU
+ * has more load than any (kernel: sched_balance_find_dst_group_cpu()).
  */
 subprog s32 less_loaded(port_task *p trusted, s32 a, s32 b, u64 now)
 {
 	if (!task_allowed(p, b))
 		return a;
+	if (a != NO_CPU && fork_sees_idle(a) != fork_sees_idle(b))
+		return fork_sees_idle(b) ? b : a;
 	return a == NO_CPU || cpu_load(b, now) < cpu_load(a, now) ? b : a;
 }
 
@@ -240,7 +263,10 @@ subprog u32 group_add_cpu(port_task *p trusted, struct group *g nonnull, s32 cpu
 {
 	if (!task_allowed(p, cpu))
 		return 0;
+	g->idle += fork_sees_idle(cpu);
 	g->allowed++;
+	g->cpus++;
+	g->nr_running += cpu_nr_running(cpu);
 	g->load += cpu_load(cpu, now);
 	g->util += scaled_util(cpu_util(cpu, now), cpu);
 	g->capacity += cpu_facts(cpu)->capacity;
@@ -306,10 +332,8 @@ subprog s32 fork_thread(port_task *p trusted, s32 cpu, u64 now)
 	return leave_local(&local, &best, SMT_IMBALANCE_PCT, 0) ? best_cpu : cpu;
 }
 
-/*
- * The descent within the LLC: from the parent's CPU, or in another LLC from its least loaded CPU.
- */
-subprog s32 fork_busy_cpu(port_task *p trusted, u32 llc, s32 this_cpu, u64 now)
+/* From the parent's CPU, or in another LLC from its least loaded CPU. */
+subprog s32 fork_descent(port_task *p trusted, u32 llc, s32 this_cpu, u64 now)
 {
 	s32 from = this_cpu, cpu;
 
@@ -327,9 +351,17 @@ subprog s32 fork_busy_cpu(port_task *p trusted, u32 llc, s32 this_cpu, u64 now)
 
 /* ---- idle CPUs ---- */
 
+/* [claim] False: @cpu, or its core if that is wholly idle, is claimed. */
+static __always_inline bool fork_take(const struct wakeup *w, s32 cpu)
+{
+	if (machine_facts()->smt && core_idle(cpu) && core_free_of_claims(w, cpu))
+		return core_take(w, cpu);
+	return take(w, cpu);
+}
+
 /*
  * In the chosen LLC: a wholly idle core, the parent's idle sibling, any idle CPU; NO_CPU if there
- * is none.
+ * is none. Equal cores need no comparison. Of unequal ones, one with more threads is idler.
  */
 subprog s32 fork_idle_cpu(port_task *p trusted, const struct wakeup *w nonnull, u32 llc)
 {
@@ -337,6 +369,12 @@ subprog s32 fork_idle_cpu(port_task *p trusted, const struct wakeup *w nonnull, 
 	u32 start = local ? after(w->this_cpu) : 0;
 	s32 cpu = NO_CPU;
 
+	if (machine_facts()->asym && !set_empty(SET_IDLE, llc)) {
+		cpu = fork_descent(p, llc, w->this_cpu, w->now);
+		if (cpu != NO_CPU && cpu_free(cpu, w->sched_idle) && fork_take(w, cpu))
+			return cpu;
+		cpu = NO_CPU;
+	}
 	if (machine_facts()->smt) {
 		cpu = scan(p, w, llc, start, SCAN_CORE);
 		if (cpu == NO_CPU && local)

@@ -209,7 +209,7 @@ static __always_inline void task_stops(port_task *p, struct task_state *ts, bool
 		 * Its placement ended when it began to run, so idle_cpu is a core that a tick has
 		 * chosen since.
 		 */
-		spread_lost(ts);
+		push_lost(ts);
 	}
 	run_fold(ts, now);
 	if (sleeps)

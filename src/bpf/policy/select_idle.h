@@ -254,16 +254,18 @@ subprog u32 llc_sum(u32 llc, u64 now)
 	const volatile struct llc_facts *f = llc_facts(llc);
 	struct llc_state *ls = llc_state(llc);
 	u64 load = 0, util = 0;
-	u32 i;
+	u32 nr_running = 0, i;
 
 	for_below (i, f->nr_cpus, MAX_CPUS) {
 		s32 cpu = llc_cpu(f->first + i);
 
 		load += cpu_load(cpu, now);
 		util += scaled_util(cpu_util(cpu, now), cpu);
+		nr_running += cpu_nr_running(cpu);
 	}
 	ls->load = load;
 	ls->util = util;
+	ls->nr_running = nr_running;
 	ls->scan_budget = scan_budget(util, f->nr_cpus);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #define ROOST_TICK_H
 
 #include "balance.h"
+#include "capacity.h"
 #include "run.h"
 #include "serve.h"
 #include "smt_spread.h"
@@ -105,16 +106,19 @@ static __always_inline void follow_idle(s32 cpu, struct cpu_state *cs, const str
 }
 
 /*
- * [smt_spread] Send the running task to an idle core: without a slice it comes to dispatch, which
- * lets it leave.
+ * Send the running task to a better core, if one is idle: of unequal CPUs to a bigger one if it
+ * does not fit here, of equal CPUs [smt_spread] to a core of its own. Without a slice it comes to
+ * dispatch, which lets it leave.
  */
-static __always_inline void tick_spread(port_task *p, struct cpu_state *cs, struct task_state *ts,
-					s32 cpu, u64 now)
+static __always_inline void tick_push(port_task *p, struct cpu_state *cs, struct task_state *ts,
+				      s32 cpu, u64 now)
 {
+	bool asym = machine_facts()->asym;
 	s32 to;
 
-	if (!(features_of(ts->pol.features) & FEATURE_smt_spread) || task_pinned(p) ||
-	    queue_contended(cs))
+	if (!asym && !(features_of(ts->pol.features) & FEATURE_smt_spread))
+		return;
+	if (task_pinned(p) || queue_contended(cs))
 		return;
 	/*
 	 * A task that sync_local put behind this one has not joined the queue. It would run next,
@@ -128,7 +132,7 @@ static __always_inline void tick_spread(port_task *p, struct cpu_state *cs, stru
 	 */
 	if (ts->idle_cpu || !ENQ_IMMED)
 		return;
-	to = spread_target(p, ts, cpu, now);
+	to = asym ? misfit_target(p, ts, cpu, now) : spread_target(p, ts, cpu, now);
 	if (to == NO_CPU)
 		return;
 	placed_idle(ts, to, now);
@@ -183,7 +187,7 @@ static __always_inline void tick_task(port_task *p, struct task_state *ts, u64 n
 	delay_watch(cpu, cs, now);
 	if (queue_contended(cs))
 		call_help(cpu, now);
-	tick_spread(p, cs, ts, cpu, now);
+	tick_push(p, cs, ts, cpu, now);
 	tick_others(p, cs, cpu, now);
 	nohz_tick(p, ts, cs, cpu, now);
 }

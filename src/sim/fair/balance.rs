@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The load balancer. A waiting task goes to a CPU that becomes idle (newidle), or to one that
 //! stays idle (called by the tick of a busy CPU). A running task on a shared core goes to an idle
-//! core, after failures (active balance). Queues of unequal load are evened out. The rules are
-//! those of benches/experiments/algorithm3/calibrate.py, which docs/explanation/calibration.md
-//! compares with published figures.
+//! core, after failures (active balance), and from a CPU that is too small for it to a bigger one
+//! (misfit). Queues of unequal load are evened out. The rules are those of
+//! benches/experiments/algorithm3/calibrate.py, which docs/explanation/calibration.md compares with
+//! published figures; those have no unequal CPUs.
 
 use super::Fair;
 use super::levels::{LLC, Levels, MACHINE};
@@ -257,6 +258,11 @@ impl Fair {
         let look = &mut self.balance.looks[at];
         look.next = self.now + look.every;
         let scope = look.scope;
+        if let Some((from, to)) = self.misfit_for(scope) {
+            self.queues[from].push = Some(to);
+            self.tell(from, orders);
+            return;
+        }
         let Some(push) = self.push_for(scope) else {
             self.balance.looks[at].failed = 0;
             self.look_busy(at, orders);
@@ -293,6 +299,44 @@ impl Fair {
             let to = cores().find(|&to| self.kernel.allowed(task, to))?;
             Some((from, to))
         })
+    }
+
+    /// A CPU that is too small for its running task, and an idle one of the group that is bigger.
+    /// This needs no failures (kernel: update_misfit_status(), migrate_misfit).
+    fn misfit_for(&self, scope: Scope) -> Option<(usize, usize)> {
+        if self.kernel.facts().machine.asym == 0 {
+            return None;
+        }
+        let (own, around) = self.scope_cpus(scope);
+        let capacity = |cpu: usize| u64::from(self.kernel.facts().cpus[cpu].capacity);
+        around.iter().find_map(|&from| {
+            let task = self.queues[from].current?;
+            let state = self.kernel.state(task);
+            let util = u64::from(state.util_est.max(state.util_avg));
+            // Kernel: fits_capacity(), capacity_greater().
+            if util * 1280 < capacity(from) * 1024 {
+                return None;
+            }
+            let better = |&to: &usize| {
+                capacity(to) * 1024 > capacity(from) * 1078
+                    && self.idle_core(to)
+                    && self.kernel.allowed(task, to)
+            };
+            Some((from, own.iter().copied().find(better)?))
+        })
+    }
+
+    /// The CPUs of a group, and those that it looks at.
+    fn scope_cpus(&self, scope: Scope) -> (&[usize], &[usize]) {
+        let levels = &self.balance.levels;
+        match scope {
+            Scope::Llc(llc) => (&levels.llcs[llc], &levels.llcs[llc]),
+            Scope::Node(llc) => {
+                let node = levels.node[levels.llcs[llc][0]];
+                (&levels.llcs[llc], &levels.nodes[node])
+            }
+            Scope::Machine(node) => (&levels.nodes[node], &levels.all),
+        }
     }
 
     /// The CPUs whose tasks a group looks at: its own within an LLC; else those of the busiest
@@ -337,15 +381,7 @@ impl Fair {
 
     /// Which task moves, from which queue and to which, to make them more even.
     fn evens(&self, scope: Scope, failed: u32) -> Option<(usize, TaskId, usize)> {
-        let levels = &self.balance.levels;
-        let (own, around): (&[usize], &[usize]) = match scope {
-            Scope::Llc(llc) => (&levels.llcs[llc], &levels.llcs[llc]),
-            Scope::Node(llc) => {
-                let node = levels.node[levels.llcs[llc][0]];
-                (&levels.llcs[llc], &levels.nodes[node])
-            }
-            Scope::Machine(node) => (&levels.nodes[node], &levels.all),
-        };
+        let (own, around) = self.scope_cpus(scope);
         let load = |cpu: usize| self.queues[cpu].load(&self.entities);
         let mut from: Vec<usize> = around
             .iter()

@@ -11,16 +11,19 @@ use std::cmp::Ordering;
 struct Group {
     idle: usize,
     allowed: usize,
+    cpus: usize,
+    nr_running: usize,
     load: u128,
     util: u128,
     capacity: u128,
 }
 
-/// enum group_type, as far as the policy tells them apart. Ours: overloaded counts as busy.
+/// enum group_type, as far as the policy tells them apart.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     HasSpare,
-    Busy,
+    FullyBusy,
+    Overloaded,
 }
 
 impl Group {
@@ -28,19 +31,23 @@ impl Group {
         Group {
             idle: self.idle + other.idle,
             allowed: self.allowed + other.allowed,
+            cpus: self.cpus + other.cpus,
+            nr_running: self.nr_running + other.nr_running,
             load: self.load + other.load,
             util: self.util + other.util,
             capacity: self.capacity + other.capacity,
         }
     }
 
-    /// group_has_capacity(). Ours: waiting tasks are not looked at, and all levels use the margin
-    /// of an LLC.
+    /// group_has_capacity(), group_is_overloaded(). Ours: their time of waiting is not looked at,
+    /// and all levels use the margin of an LLC.
     fn kind(&self, pct: u128) -> Kind {
         if self.idle > 0 || self.capacity * 100 > self.util * pct {
             Kind::HasSpare
+        } else if self.nr_running > self.cpus {
+            Kind::Overloaded
         } else {
-            Kind::Busy
+            Kind::FullyBusy
         }
     }
 
@@ -59,7 +66,7 @@ impl Group {
         match self.kind(pct) {
             Kind::HasSpare if self.idle == other.idle => self.util < other.util,
             Kind::HasSpare => self.idle > other.idle,
-            Kind::Busy => self.mean_load() < other.mean_load(),
+            Kind::FullyBusy | Kind::Overloaded => self.mean_load() < other.mean_load(),
         }
     }
 }
@@ -107,6 +114,8 @@ impl Ladder<'_> {
                 .filter(|&&c| self.ok(c) && self.now.counts_as_idle(c))
                 .count(),
             allowed,
+            cpus: cpus.len(),
+            nr_running: self.now.llcs[llc].nr_running,
             load: self.now.llcs[llc].load.into(),
             util: self.now.llcs[llc].util.into(),
             capacity: cpus
@@ -221,12 +230,19 @@ impl Ladder<'_> {
     }
 
     /// An idle core, the parent's idle sibling, then any free CPU: this is the result of the
-    /// kernel's descent through the LLC and its cores. Ours: of equal CPUs, the next after the
-    /// parent's.
+    /// kernel's descent through the LLC and its cores, if these are equal. Ours: of equal CPUs, the
+    /// next after the parent's.
     fn fork_cpu(&self, llc: usize) -> Option<usize> {
         let now = self.now;
         let local = now.machine.cpus[self.w.this].llc == llc;
         let cpus = now.llc_cpus(llc);
+        if now.machine.asym()
+            && cpus.iter().any(|&c| now.counts_as_idle(c))
+            && let Some(c) = self.descent(llc, local)
+            && self.free(c)
+        {
+            return Some(c);
+        }
         let (before, after) = cpus.split_at(cpus.partition_point(|&c| local && c <= self.w.this));
         let mut walk = after.iter().chain(before).copied().filter(|&c| self.ok(c));
         if now.machine.smt() {
@@ -241,16 +257,15 @@ impl Ladder<'_> {
             }
         }
         walk.find(|&c| self.free(c))
-            .or_else(|| self.busy_cpu(llc, local))
+            .or_else(|| self.descent(llc, local))
     }
 
-    /// Nothing is idle. Starts from the parent's CPU, or from the least loaded CPU of another LLC.
-    /// Moves to the least loaded thread of the idlest core if that core wins, then to the idlest
+    /// Starts from the parent's CPU, or from the least loaded CPU of another LLC. Moves to the least loaded thread of the idlest core if that core wins, then to the idlest
     /// thread if that wins.
-    fn busy_cpu(&self, llc: usize, local: bool) -> Option<usize> {
+    fn descent(&self, llc: usize, local: bool) -> Option<usize> {
         let least = |cpus: &[usize]| {
             let usable = cpus.iter().copied().filter(|&c| self.ok(c));
-            usable.min_by_key(|&c| self.now.cpus[c].load)
+            usable.min_by_key(|&c| (!self.seen_idle(c), self.now.cpus[c].load))
         };
         let mut cpu = if local {
             self.w.this
@@ -293,14 +308,21 @@ impl Ladder<'_> {
         threads
     }
 
-    /// These CPUs, none of which is idle, as far as the task may use them, summed up.
+    /// Ours: where CPUs are equal, an idle one is taken before the descent, unless it is claimed.
+    fn seen_idle(&self, c: usize) -> bool {
+        self.now.machine.asym() && self.now.idle(c)
+    }
+
+    /// These CPUs, as far as the task may use them, summed up.
     fn cpus_group(&self, cpus: &[usize]) -> Group {
         let usable = cpus.iter().filter(|&&c| self.ok(c));
         usable.fold(Group::default(), |group, &c| {
             let capacity = u64::from(self.now.machine.cpus[c].capacity);
             group.add(Group {
-                idle: 0,
+                idle: self.seen_idle(c).into(),
                 allowed: 1,
+                cpus: 1,
+                nr_running: self.now.cpus[c].nr_running as usize,
                 load: self.now.cpus[c].load.into(),
                 util: (self.now.cpus[c].util * capacity / 1024).into(),
                 capacity: capacity.into(),

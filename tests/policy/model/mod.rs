@@ -56,7 +56,9 @@ pub struct LlcNow {
     pub load: u64,
     /// The same for utilisation, scaled by capacity.
     pub util: u64,
-    /// How long ago load, util and budget were updated, ns.
+    /// Runnable tasks.
+    pub nr_running: usize,
+    /// How long ago load, util, nr_running and budget were updated, ns.
     pub age: u64,
     /// How many CPUs a scan is worth by their idle periods; 0: unknown.
     pub worth: usize,
