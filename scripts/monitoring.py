@@ -23,7 +23,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "scripts/guest"))
-from archive import CACHE, Archive, LabError, codename                      # noqa: E402
+from archive import CACHE, Archive, LabError, codename, fetching            # noqa: E402
 
 PACKAGES = ["prometheus", "prometheus-node-exporter", "python3-prometheus-client", "python3-decorator"]
 ALERTS, CONTRIB = "prometheus-alerts.yml", TOP / "contrib"
@@ -45,19 +45,15 @@ def tools():
     """The folder with the unpacked packages, fetched once for each release of Debian."""
     if os.uname().machine != "x86_64":
         raise LabError(f"the packages are fetched for x86_64, and this machine is {os.uname().machine}")
-    dest = CACHE / "monitoring" / codename()
-    if not (dest / "usr/bin/promtool").exists():
-        archive = Archive("monitoring", (codename(),))
-        archive.update()
-        dest.parent.mkdir(parents=True, exist_ok=True)
-        archive.unpack(PACKAGES, dest)
-    return dest
+    return Archive("monitoring", (codename(),)).fetched(CACHE / "monitoring" / codename(), lambda: PACKAGES)
 
 
 def sdk():
     """The folder with it, fetched once."""
     dest = CACHE / "monitoring" / SDK.replace("==", "-").replace("!", "-")
-    if not (dest / "grafana_foundation_sdk").exists():
+    with fetching():
+        if (dest / "grafana_foundation_sdk").exists():
+            return dest
         p = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", dest, SDK],
                            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if p.returncode:

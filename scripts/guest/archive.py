@@ -25,10 +25,15 @@ def say(text):
 
 @contextlib.contextmanager
 def fetching():
-    """One process fetches at a time. Whoever waited looks again whether it still has to."""
+    """One process fetches at a time. Whoever waited looks again whether it still has to. A process that fetches inside of
+    another fetch would wait for itself."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE / "fetching", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another process that fetches packages")
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
@@ -110,6 +115,15 @@ class Archive:
             self.update(force=True)
             out = self._run(*cmd)
         return sorted(set(re.findall(r"^([a-z0-9][^\s:]*)$", out, re.M)))
+
+    def fetched(self, dest, packages):
+        """The folder dest with the packages that the function names, fetched once."""
+        if not dest.exists():
+            with fetching():
+                if not dest.exists():
+                    self.update()
+                    self.unpack(packages(), dest)
+        return dest
 
     def unpack(self, packages, dest):
         """Download the packages and unpack them under dest, which never holds a partial result."""

@@ -140,10 +140,8 @@ class Qemu:
             q = Qemu.system()
             if q.version >= PLUGIN_QEMU:
                 return q
-        dest = CACHE / "qemu"
-        if not dest.exists():
-            with fetching():
-                dest.exists() or _fetch_qemu(dest)
+        archive = Archive("qemu", (f"{codename()}-backports",))
+        dest = archive.fetched(CACHE / "qemu", lambda: ["qemu-system-x86", "qemu-system-data", "seabios"])
         cmd = (str(dest / "usr/bin/qemu-system-x86_64"),
                "-L", str(dest / "usr/share/qemu"), "-L", str(dest / "usr/share/seabios"))
         return Qemu(cmd, _qemu_version(cmd))
@@ -168,9 +166,3 @@ def _qemu_version(cmd):
         raise LabError(f"{cmd[0]} does not start ({p.stdout.strip().splitlines()[:1]}): "
                        "install the libraries of qemu-system-x86, or set ROOST_QEMU")
     return int(m.group(1)), int(m.group(2))
-
-
-def _fetch_qemu(dest):
-    archive = Archive("qemu", (f"{codename()}-backports",))
-    archive.update()
-    archive.unpack(["qemu-system-x86", "qemu-system-data", "seabios"], dest)

@@ -50,13 +50,13 @@ def add(image):
 
 
 def _tree():
-    dest = CACHE / "systemd" / codename()
-    if not dest.exists():
-        archive = Archive("systemd", (codename(),))
-        archive.update()
-        archive.unpack([p for p in archive.needed_by("systemd")
-                        if p == "systemd" or p.startswith("lib") and p not in OF_THE_HOST], dest)
-    return dest
+    archive = Archive("systemd", (codename(),))
+
+    def packages():
+        return [p for p in archive.needed_by("systemd")
+                if p == "systemd" or p.startswith("lib") and p not in OF_THE_HOST]
+
+    return archive.fetched(CACHE / "systemd" / codename(), packages)
 
 
 def _libraries(program, search):

@@ -132,9 +132,9 @@ static __always_inline struct park *park_of(u32 queue)
 }
 
 /*
- * The CPU that runs this program, and runs it to its end. In assembly, so that the compiler knows
- * that a second call gives the same: it makes none, and the verifier copies the whole program for
- * each call that it inlines.
+ * The CPU that runs this program, and runs it to its end: BPF programs run with migration disabled.
+ * In assembly, so that the compiler knows that a second call in the same function gives the same:
+ * it makes none. The verifier copies the whole program for each call that it inlines.
  */
 static __always_inline u64 running_cpu(void)
 {

@@ -17,7 +17,7 @@
 
 static __always_inline int give_back_local(void)
 {
-	s32 cpu = bpf_get_smp_processor_id();
+	s32 cpu = this_cpu();
 
 	plain_claim_clear(cpu, cpu_state(cpu), STAT_claim_clear_idle);
 	idle_ends(cpu_state(cpu), scx_bpf_now(), ARRIVAL_WAKEUP);

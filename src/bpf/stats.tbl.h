@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The table of counters. A row is STAT(name, help) if count_for() counts it for a task's arm, or
- * MACHINE_STAT(name, help) if count() counts it for no arm. RUNG is a STAT that counts the wakeups
- * whose CPU this rung of the ladder gave; EARLY_RUNG is one that does not ask wake_affine before.
+ * The table of counters. A row is STAT(name, help) if count_wakeup() or count_for() counts it for
+ * an arm, or MACHINE_STAT(name, help) if count() counts it for no arm. RUNG is a STAT that counts
+ * the wakeups whose CPU this rung of the ladder gave; EARLY_RUNG is one that does not ask
+ * wake_affine before.
  * All count events since the first load, restarts included. build.rs reads the same rows for Rust
  * (src/wire/stats/), where each becomes a field of the statistics with its description. The comment
  * above a group of rows is the group's name, up to its colon.

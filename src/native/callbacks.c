@@ -150,25 +150,27 @@ s32 roost_descended(struct world *w, port_task *p, s32 cpu, bool idle, bool exec
 {
 	struct task_state *ts = task_state_if(p);
 	struct placement at = { .cpu = cpu, .how = idle ? PLACE_IDLE : PLACE_BUSY };
-	struct wakeup facts = { .last_cpu = task_cpu(p), .fork = true };
+	struct wakeup *facts;
 
 	the_world = w;
 	arm_follow(p, ts);
 	policy_follow(ts);
-	facts.now = cpu_clock();
-	facts.features = features_of(ts->pol.features);
-	facts.arm = ts->pol.arm;
-	facts.this_cpu = this_cpu();
-	facts.this_allowed = task_allowed(p, facts.this_cpu);
+	facts = wakeup_of(ts->pol.arm);
+	*facts = (struct wakeup){ .last_cpu = task_cpu(p), .fork = true };
+	facts->now = cpu_clock();
+	facts->features = features_of(ts->pol.features);
+	facts->arm = ts->pol.arm;
+	facts->this_cpu = this_cpu();
+	facts->this_allowed = task_allowed(p, facts->this_cpu);
 	if (exec)
-		return exec_stays(&facts, cpu) ? facts.this_cpu : cpu;
+		return exec_stays(facts, cpu) ? facts->this_cpu : cpu;
 	ts->woken_at = 0;
-	inherit(ts, task_is_idle(current_task()) ? NULL : task_state_if(current_task()), &facts);
-	count_for(facts.arm, idle ? STAT_fork_idle : STAT_fork_busy);
-	if (idle && has(&facts, FEATURE_claim))
-		claim_take(cpu, facts.features, facts.arm, facts.now, ts->pol.claim_ttl_ns);
-	at = delay_stage(ts, &facts, at);
+	inherit(ts, task_is_idle(current_task()) ? NULL : task_state_if(current_task()), facts);
+	count_for(facts->arm, idle ? STAT_fork_idle : STAT_fork_busy);
+	if (idle && has(facts, FEATURE_claim))
+		claim_take(cpu, facts->features, facts->arm, facts->now, ts->pol.claim_ttl_ns);
+	at = delay_stage(ts, facts, at);
 	if (at.how == PLACE_IDLE)
-		placed_idle(ts, at.cpu, facts.now);
+		placed_idle(ts, at.cpu, facts->now);
 	return at.cpu;
 }

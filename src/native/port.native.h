@@ -379,6 +379,8 @@ static __always_inline struct wakeup *wakeup_of(u32 arm)
 
 static __always_inline void count_wakeup(const struct wakeup *w, enum roost_stat s)
 {
+	/* In BPF any other one has no counters beside it. */
+	in_range("count_wakeup: not of wakeup_of()", w != &the_world->wakeup, 1);
 	count_for(w->arm, s);
 }
 

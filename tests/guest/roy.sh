@@ -5,8 +5,8 @@
 # two of them follow each other around, with 18 and more. Chance decides of which kind a run is, so
 # runs of the second kind are counted, and not moves. How long workers share a core while another is
 # idle differs as much: one pair that shares for most of a run can be more than all other runs
-# together. So runs are compared by rank. How much it is, is measured by scripts/bench --suite cores,
-# over boots.
+# together. So runs are compared by rank. How much it is over boots is measured by
+# scripts/bench --suite cores.
 # topology: 8
 # accel: icount
 # timeout: 200

@@ -69,12 +69,8 @@ class Tools:
         self.root = None
         if all(shutil.which(t) for t in ("cbmc", "goto-cc", "goto-instrument")):
             return
-        self.root = CACHE / "cbmc"
         try:
-            if not self.root.exists():
-                archive = Archive("cbmc", (SUITE,))
-                archive.update()
-                archive.unpack(PACKAGES, self.root)
+            self.root = Archive("cbmc", (SUITE,)).fetched(CACHE / "cbmc", lambda: PACKAGES)
             self.run("cbmc", "--version")
         except (LabError, OSError, subprocess.CalledProcessError) as e:
             raise Missing(f"no cbmc: {e}") from e

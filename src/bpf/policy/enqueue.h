@@ -134,7 +134,7 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 	}
 	if (limits_exist() && enqueue_parks(p, ts, now, enq_flags))
 		return;
-	/* A tick moved it: the task ran elsewhere, and the idle core to which it was sent is taken. */
+	/* A tick sent the task here from another CPU, and the idle core was taken meanwhile. */
 	lost_core = ts->idle_cpu == cpu + 1 && ts->on_rq && ts->on_rq != cpu + 1;
 	run_join(ts, cpu, now, ARRIVAL_OTHER);
 	if (!before(ts->vruntime, ts->deadline))

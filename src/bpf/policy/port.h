@@ -107,7 +107,7 @@
  *		argument: most functions with a loop, and some that are long or often called. Its
  *		task parameter is marked trusted, its pointers nonnull
  *   know_cpu()	at the start of a callback that counts in many places: it asks once which CPU
- *		runs it
+ *		runs it; a subprogram asks again
  *   from_zero	0, but unknown to the verifier, so that it checks a loop's body once
  *   opaque(x)	hides from the compiler what it knows of x, so that an index stays an index
  *   may_loop	the condition in every loop, for the verifier; true natively. Unrolled loops and

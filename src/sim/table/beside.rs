@@ -45,8 +45,7 @@ pub struct Compared {
     /// The best of the sources' own ideas.
     pub source: Option<Gain>,
     pub pinned: Option<Gain>,
-    /// The base keeps more CPUs busy than there are cores, so threads cannot have a core each.
-    /// `pinned` is then None, unless the source pinned its threads.
+    /// See `crowded()`. `pinned` is then None, unless the source pinned its threads.
     pub crowded: bool,
     pub oracle: Option<Gain>,
     /// How far ours is behind the best source and behind pinned, if that is more than BEHIND.
@@ -57,7 +56,8 @@ pub struct Compared {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Behind {
     pub points: f64,
-    /// The errors of the two gains may explain all of it.
+    /// The errors of the two gains may explain all of it. One run has no error, so it decides
+    /// nothing.
     pub undecided: bool,
 }
 
@@ -97,10 +97,11 @@ pub fn behind(ours: &Gain, other: &Gain, limit: f64) -> Option<Behind> {
     let value = other.gain.value - ours.gain.value;
     let errors = ours.gain.error.zip(other.gain.error);
     let error = errors.map(|(ours, other)| ours.hypot(other));
-    let reach = reach(Figure { value, error }, ours.runs.min(other.runs));
+    let runs = ours.runs.min(other.runs);
+    let reach = reach(Figure { value, error }, runs);
     (value > limit).then_some(Behind {
         points: value,
-        undecided: reach.is_some_and(|reach| value < reach),
+        undecided: runs < 2 || reach.is_some_and(|reach| value < reach),
     })
 }
 
@@ -132,7 +133,7 @@ impl Wanted {
             gains.max_by(|a, b| a.gain.value.total_cmp(&b.gain.value))
         };
         let (ours, source) = (best(Beside::Ours), best(Beside::Source));
-        let crowded = self.crowded(outcomes);
+        let crowded = crowded(&self.cell, outcomes);
         let pinned = best(Beside::Pinned).filter(|_| self.pinned || !crowded);
         let behind = |other: &Option<Gain>| behind(ours.as_ref()?, other.as_ref()?, BEHIND);
         Compared {
@@ -148,14 +149,14 @@ impl Wanted {
             pinned,
         }
     }
+}
 
-    fn crowded(&self, outcomes: &Outcomes) -> bool {
-        let cell = &self.cell;
-        let busy = outcomes.values(cell.machine, &cell.loads, cell.base, Metric::BusyCpus);
-        let cores = model(cell.machine).map(|model| model.machine.nr_cores);
-        let both = busy.ok().zip(cores);
-        both.is_some_and(|(busy, cores)| mean(&busy) > f64::from(cores))
-    }
+/// The cell's base keeps more CPUs busy than there are cores, so threads cannot have a core each.
+pub fn crowded(cell: &Cell, outcomes: &Outcomes) -> bool {
+    let busy = outcomes.values(cell.machine, &cell.loads, cell.base, Metric::BusyCpus);
+    let cores = model(cell.machine).map(|model| model.machine.nr_cores);
+    let both = busy.ok().zip(cores);
+    both.is_some_and(|(busy, cores)| mean(&busy) > f64::from(cores))
 }
 
 #[cfg(test)]
@@ -170,6 +171,11 @@ mod tests {
             runs: 100,
         };
         let of = |ours, other| behind(&ours, &other, BEHIND).map(|b| b.undecided);
+        let one_run = |value| Gain {
+            runs: 1,
+            ..figure(value, None)
+        };
+        assert_eq!(of(one_run(0.0), one_run(50.0)), Some(true));
         assert_eq!(of(figure(0.0, None), figure(1.5, None)), None);
         assert_eq!(of(figure(0.0, None), figure(1.6, None)), Some(false));
         assert_eq!(

@@ -3,7 +3,7 @@
 //! The worst cell comes first.
 
 use super::Figure;
-use super::beside::{Behind, Gain, behind, gain};
+use super::beside::{Behind, Gain, behind, crowded, gain};
 use super::cases::{Effort, Outcomes};
 use super::cells::Cell;
 use super::metric::Metric;
@@ -133,7 +133,7 @@ fn square(cell: &Cell, policies: &[&str], outcomes: &Outcomes) -> Square {
         behind_base: behind(&base, BEHIND_BASE),
         behind_source: behind(&source, BEHIND_SOURCE),
         source,
-        pinned: of(PINNED),
+        pinned: of(PINNED).filter(|_| !crowded(cell, outcomes)),
         oracle: of(ORACLE),
         ours,
     }
@@ -226,13 +226,13 @@ impl Matrix {
                 .chain([&mut heads])
                 .for_each(|cells| drop(cells.drain(OF_BESIDE)));
         }
-        let runs = if self.short { "short runs" } else { "runs" };
+        let short = if self.short { ", short" } else { "" };
         let params = match self.params.is_empty() {
             true => String::new(),
             false => format!(" with {}", self.params.join(", ")),
         };
         format!(
-            "{} {runs} of each{params}; per cent better than eevdf.\n\n{}\n{}",
+            "Runs of each: {}{short}{params}; per cent better than eevdf.\n\n{}\n{}",
             self.seeds,
             show::table(form, &heads, &rows),
             self.tally()

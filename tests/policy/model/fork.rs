@@ -260,8 +260,8 @@ impl Ladder<'_> {
             .or_else(|| self.descent(llc, local))
     }
 
-    /// Starts from the parent's CPU, or from the least loaded CPU of another LLC. Moves to the least loaded thread of the idlest core if that core wins, then to the idlest
-    /// thread if that wins.
+    /// From the parent's CPU, or the least loaded one of another LLC, moves to the least loaded
+    /// thread of the idlest core if that core wins, then to the idlest thread if that wins.
     fn descent(&self, llc: usize, local: bool) -> Option<usize> {
         let least = |cpus: &[usize]| {
             let usable = cpus.iter().copied().filter(|&c| self.ok(c));
