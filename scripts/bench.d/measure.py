@@ -16,9 +16,14 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 sys.path.insert(0, str(TOP / "scripts/guest"))
-from lab import Image, Kernel, LabError, Qemu, boot, compile_static    # noqa: E402
+from lab import TOPOLOGIES, Image, Kernel, LabError, Qemu, boot, compile_static    # noqa: E402
 
 EEVDF = "eevdf"
+# A meter of a longer run of the same command.
+LONG = "long"
+# The columns of plugin.c; the last six only with lines.
+SUMS = ("user", "kernel", "bpf", *(f"{of}_{what}" for of in ("kernel", "bpf")
+                                   for what in ("locked", "remote_reads", "remote_writes")))
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,7 @@ class Suite:
     limit_s: int                # on the host, per boot
     tools: tuple
     job: str = field(repr=False)
+    lines: bool = False         # also count locked operations and accesses to lines of other CPUs; several times slower
 
 
 # {seed} shifts what follows in time. The 8 CPUs are 2 LLCs x 2 cores x 2 threads, so 4 workers want
@@ -70,9 +76,19 @@ sleep 0.5
 guest meter probe guest probe {probes} 2000 {{seed}}
 kill -KILL $hogs
 """
+# What other CPUs feel. ticks: a task computes on each CPU, so there is little else than ticks.
+LINES = """
+guest meter hackbench hackbench -T -p -g 2 -f 4 -l 50 -s 100
+guest meter longhackbench hackbench -T -p -g 2 -f 4 -l 150 -s 100
+guest meter pipe perf bench -f simple sched pipe -l 300
+guest meter longpipe perf bench -f simple sched pipe -l 900
+guest meter ticks sh -c 'guest hogs {cpus} & sleep 0.4; kill $!'
+"""
 SUITES = {
     "cost": COST,
     "cores": CORES,
+    "lines": Suite("8", 1200, ("hackbench", "perf"), LINES, lines=True),
+    "lines64": Suite("64", 3000, ("hackbench", "perf"), LINES, lines=True),
     "latency": Suite("2", 600, (), PROBE.format(hogs=4, probes=2)),
     "latency1": Suite("1", 600, (), PROBE.format(hogs=2, probes=1)),
 }
@@ -152,7 +168,7 @@ class Bench:
             command = ("scheduler", *command[1:])
         image.job(HARNESS.format(command=" ".join(command), spin=seed * 40000 + 1,
                                  symbols=SYMBOLS if self.profile else "",
-                                 job=suite.job.format(seed=seed)))
+                                 job=suite.job.format(seed=seed, cpus=TOPOLOGIES[suite.topology].cpus)))
         return image
 
     def run(self, scheduler, suite_name, seed):
@@ -160,6 +176,7 @@ class Bench:
         with tempfile.TemporaryDirectory(prefix="roost-bench-") as tmp:
             sums, blocks = Path(tmp) / "sums", Path(tmp) / "blocks"
             plugin = f"{self.plugin},out={sums}" + (f",profile={blocks}" if self.profile else "")
+            plugin += ",lines=on" if suite.lines else ""
             r = boot(self.kernel, self.image(scheduler, suite, seed), suite.topology, "icount", qemu=self.qemu,
                      seed=seed, extra=["-plugin", plugin], limit_s=suite.limit_s)
             marks = [[int(n) for n in line.split()] for line in sums.read_text().splitlines()] if sums.exists() else []
@@ -188,23 +205,24 @@ def read_meters(r, marks):
         m = {k: int(v) for k, v in row.items()}
         if m["status"] != 0:
             raise LabError(f"the command of {name} ended with status {m['status']} in the guest:\n{r.tail()}")
-        m.update(zip(("user", "kernel", "bpf"), (b - a for a, b in zip(before, after))))
+        m.update(zip(SUMS, (b - a for a, b in zip(before, after))))
         text = "\n".join(" ".join(words[1:]) for _, words in r.events("out") if words[0] == name)
         m.update(own_figures(name, text))
         meters[name] = m
-    if "longpipe" in meters:
-        meters["steady pipe"] = difference(meters.pop("longpipe"), meters["pipe"])
+    for long in [name for name in meters if name.startswith(LONG)]:
+        short = long.removeprefix(LONG)
+        meters[f"steady {short}"] = difference(meters.pop(long), meters[short])
     return meters
 
 
 def difference(long, short):
     """The longer run minus the shorter one: this removes the program's start, which both include."""
-    return {k: long[k] - short[k] for k in ("ns", "machine_switches", "user", "kernel", "bpf")}
+    return {k: long[k] - short[k] for k in ("ns", "machine_switches", *SUMS) if k in long}
 
 
 def own_figures(name, text):
     """What the command itself prints: its time (it knows its start better), or key=value pairs."""
-    if name == "hackbench":
+    if name.endswith("hackbench"):
         return {"ns": round(float(re.search(r"Time: ([\d.]+)", text).group(1)) * 1e9)}
     if name.endswith("pipe"):
         return {"ns": round(float(text.split()[0]) * 1e9)}

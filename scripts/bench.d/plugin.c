@@ -2,11 +2,16 @@
 /*
  * QEMU plugin: how many instructions the guest executes in user space, in the kernel and in BPF.
  *
- *	-plugin plugin.so,out=FILE[,profile=FILE]
+ *	-plugin plugin.so,out=FILE[,profile=FILE][,lines=on]
  *
  * Each time the guest executes the marker of guest.c, the plugin writes one line "user kernel bpf"
  * with the sums so far to `out`. To `profile` it writes one line "address instructions" per block
  * of kernel or BPF code executed since the last marker, then an empty line.
+ *
+ * With `lines` the line goes on with what other CPUs feel, for kernel and BPF each: locked
+ * operations, reads of a cache line that another CPU wrote last, and writes to one that another CPU
+ * holds. Caches are taken to be endless: a CPU holds a line until another one writes it. Only
+ * memory of the kernel counts.
  *
  * A block of translated code calls the plugin once when it is entered, with the number of its
  * instructions. So a block that a fault leaves early is counted whole. QEMU can add up by itself
@@ -29,6 +34,10 @@ enum { NO_REGISTERS };
 
 typedef void (*exec_fn)(unsigned int vcpu, void *data);
 
+typedef uint32_t mem_info;
+typedef void (*mem_fn)(unsigned int vcpu, mem_info info, uint64_t address, void *data);
+enum { MEM_READ = 1, MEM_WRITE = 2, MEM_BOTH = 3 };
+
 struct qemu_plugin_tb;
 struct qemu_plugin_insn;
 
@@ -38,6 +47,9 @@ void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, exec_fn fn,
 					  void *data);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, exec_fn fn,
 					    int registers, void *data);
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, mem_fn fn, int registers,
+				      int accesses, void *data);
+bool qemu_plugin_mem_is_store(mem_info info);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
@@ -62,7 +74,23 @@ struct block {
 	uint64_t address, insns, executed;
 };
 
+/* What other CPUs feel. */
+struct shared {
+	uint64_t locked, remote_reads, remote_writes;
+};
+
+/* A cache line: the CPUs that hold it, and whether the one that does has written it. */
+struct line {
+	uint64_t address; /* 0: the slot is free */
+	uint64_t held;
+	bool written;
+};
+
+enum { LINE_SHIFT = 6, LINES_SHIFT = 24, MAX_CPUS = 64, LONGEST_INSN = 15 };
+
 static uint64_t user, kernel, bpf;
+static struct shared of_kernel, of_bpf;
+static struct line *lines;
 static struct block *blocks;
 static FILE *out, *profile;
 
@@ -88,6 +116,77 @@ static void count_block(unsigned int vcpu, void *data)
 	b->executed += b->insns;
 }
 
+static void count_locked(unsigned int vcpu, void *data)
+{
+	((struct shared *)data)->locked++;
+}
+
+static struct line *line_of(uint64_t address)
+{
+	uint64_t number = address >> LINE_SHIFT;
+	uint64_t slot = number * 0x9e3779b97f4a7c15ull >> (64 - LINES_SHIFT), tries;
+
+	for (tries = 0; tries < 1ull << LINES_SHIFT; tries++) {
+		struct line *line = &lines[(slot + tries) & ((1ull << LINES_SHIFT) - 1)];
+
+		if (!line->address)
+			line->address = number;
+		if (line->address == number)
+			return line;
+	}
+	fprintf(stderr, "plugin: the guest uses more cache lines than there is room for\n");
+	abort();
+}
+
+static void count_access(unsigned int vcpu, mem_info info, uint64_t address, void *data)
+{
+	uint64_t self = 1ull << vcpu % MAX_CPUS;
+	struct shared *sums = data;
+	struct line *line;
+
+	if (address < KERNEL_START)
+		return;
+	line = line_of(address);
+	if (qemu_plugin_mem_is_store(info)) {
+		sums->remote_writes += (line->held & ~self) != 0;
+		line->held = self;
+		line->written = true;
+	} else if (!(line->held & self)) {
+		sums->remote_reads += line->written && line->held;
+		line->held |= self;
+		line->written = false;
+	}
+}
+
+/* The prefix lock, or an exchange with memory, which locks without it. */
+static bool is_locked(const uint8_t *bytes, size_t size)
+{
+	size_t i = 0;
+
+	while (i < size &&
+	       (bytes[i] == 0x2e || bytes[i] == 0x3e || bytes[i] == 0x65 || bytes[i] == 0x66))
+		i++;
+	if (i < size && bytes[i] == 0xf0)
+		return true;
+	if (i < size && (bytes[i] & 0xf0) == 0x40)
+		i++;
+	return i + 1 < size && (bytes[i] == 0x86 || bytes[i] == 0x87) && bytes[i + 1] < 0xc0;
+}
+
+static void watch_memory(struct qemu_plugin_tb *tb, size_t insns, struct shared *sums)
+{
+	for (size_t i = 0; i < insns; i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+		uint8_t bytes[LONGEST_INSN];
+		size_t size = qemu_plugin_insn_data(insn, bytes, sizeof(bytes));
+
+		if (is_locked(bytes, size))
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, count_locked, NO_REGISTERS,
+							       sums);
+		qemu_plugin_register_vcpu_mem_cb(insn, count_access, NO_REGISTERS, MEM_BOTH, sums);
+	}
+}
+
 static void write_profile(void)
 {
 	for (struct block *b = blocks; b; b = b->next) {
@@ -102,8 +201,20 @@ static void write_profile(void)
 
 static void write_sums(unsigned int vcpu, void *data)
 {
-	fprintf(out, "%llu %llu %llu\n", (unsigned long long)user, (unsigned long long)kernel,
-		(unsigned long long)bpf);
+	const uint64_t sums[] = { user,
+				  kernel,
+				  bpf,
+				  of_kernel.locked,
+				  of_kernel.remote_reads,
+				  of_kernel.remote_writes,
+				  of_bpf.locked,
+				  of_bpf.remote_reads,
+				  of_bpf.remote_writes };
+	size_t count = lines ? sizeof(sums) / sizeof(sums[0]) : 3;
+
+	for (size_t i = 0; i < count; i++)
+		fprintf(out, "%llu ", (unsigned long long)sums[i]);
+	fprintf(out, "\n");
 	fflush(out);
 	if (profile)
 		write_profile();
@@ -147,13 +258,17 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 	size_t insns = qemu_plugin_tb_n_insns(tb);
 	uint64_t at = qemu_plugin_tb_vaddr(tb);
 	exec_fn count = count_kernel;
+	struct shared *sums = &of_kernel;
 
 	if (at < KERNEL_START) {
 		count = count_user;
 		find_markers(tb, insns);
 	} else if (at >= BPF_START && at < BPF_END) {
 		count = count_bpf;
+		sums = &of_bpf;
 	}
+	if (lines && at >= KERNEL_START)
+		watch_memory(tb, insns, sums);
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, count, NO_REGISTERS, (void *)(uintptr_t)insns);
 	if (profile && at >= KERNEL_START)
 		keep_block(tb, at, insns);
@@ -166,6 +281,8 @@ PUBLIC int qemu_plugin_install(uint64_t id, const void *info, int argc, char **a
 			out = fopen(argv[i] + 4, "w");
 		if (strncmp(argv[i], "profile=", 8) == 0)
 			profile = fopen(argv[i] + 8, "w");
+		if (strcmp(argv[i], "lines=on") == 0)
+			lines = calloc(1ull << LINES_SHIFT, sizeof(*lines));
 	}
 	if (!out) {
 		fprintf(stderr, "plugin: out=FILE is missing or cannot be written\n");

@@ -137,11 +137,39 @@ def cores_table(result, names):
             *table(["scheduler", "runs", "avoidable %, half", "moves, half", "avoidable %, 31", "moves, 31"], rows), ""]
 
 
+LINES = {"lines": "8 CPUs", "lines64": "64 CPUs"}
+TICK_NS = 4_000_000
+
+
+def per_tick(key, cpus):
+    return lambda m: m[key] / (m["ns"] / TICK_NS * cpus)
+
+
+def lines_table(result, names, suite):
+    cpus, heads, rows = int(LINES[suite].split()[0]), [], []
+    for name in names:
+        runs, row = runs_of(result, name, suite), [name]
+        heads = []
+        for meter in ("steady hackbench", STEADY, "ticks"):
+            for what in ("locked", "remote_reads", "remote_writes"):
+                each = [per_tick(f"{of}_{what}", cpus) if meter == "ticks" else per_switch(f"{of}_{what}")
+                        for of in ("bpf", "kernel")]
+                row.append(" + ".join(mean(runs, meter, of, "{:.2f}") for of in each))
+                heads.append(f"{meter.removeprefix('steady ')} {what.replace('_', ' ')}")
+        rows.append(row)
+    return [f"### What other CPUs feel ({LINES[suite]}), BPF + kernel", "",
+            "Locked operations; reads of a cache line that another CPU wrote last; writes to a line that another CPU holds. Per "
+            "context switch of the machine, without the start of the program (the longer of two runs minus the shorter); ticks: per "
+            "tick, while a task computes on each CPU. Caches are endless here, so a line that another CPU wrote long ago counts, too.",
+            "",
+            *table(["scheduler", *heads], rows), ""]
+
+
 def facts_table(result, names):
     rows = []
     for name in names:
         s = result["schedulers"][name]
-        runs = [r for suite in ("cost", "cores", *LATENCY) for r in s.get(suite, [])]
+        runs = [r for suite in ("cost", "cores", *LATENCY, *LINES) for r in s.get(suite, [])]
         loads = [r["load_s"] for r in runs if "load_s" in r]
         bad = sorted({r["failed"] for r in runs if "failed" in r})
         again = [r["rerun_identical"] for r in runs if "rerun_identical" in r]
@@ -177,4 +205,7 @@ def markdown(result):
     for suite in LATENCY:
         if suite in done:
             lines += latency_table(result, names, suite)
+    for suite in LINES:
+        if suite in done:
+            lines += lines_table(result, names, suite)
     return "\n".join(lines + profile_tables(result, names))
