@@ -79,9 +79,9 @@ kill -KILL $hogs
 # What other CPUs feel. ticks: a task computes on each CPU, so there is little else than ticks.
 LINES = """
 guest meter hackbench hackbench -T -p -g 2 -f 4 -l 50 -s 100
-guest meter longhackbench hackbench -T -p -g 2 -f 4 -l 150 -s 100
+guest meter longhackbench hackbench -T -p -g 2 -f 4 -l 250 -s 100
 guest meter pipe perf bench -f simple sched pipe -l 300
-guest meter longpipe perf bench -f simple sched pipe -l 900
+guest meter longpipe perf bench -f simple sched pipe -l 2700
 guest meter ticks sh -c 'guest hogs {cpus} & sleep 0.4; kill $!'
 """
 SUITES = {

@@ -30,7 +30,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-enum { NO_REGISTERS };
+enum { NO_REGISTERS, READS_REGISTERS };
 
 typedef void (*exec_fn)(unsigned int vcpu, void *data);
 
@@ -50,6 +50,27 @@ void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, exec_
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, mem_fn fn, int registers,
 				      int accesses, void *data);
 bool qemu_plugin_mem_is_store(mem_info info);
+void qemu_plugin_register_vcpu_init_cb(uint64_t id, void (*fn)(uint64_t id, unsigned int vcpu));
+
+/* QEMU has these of GLib. */
+struct bytes {
+	uint8_t *data;
+	unsigned int size;
+};
+struct array {
+	void *data;
+	unsigned int size;
+};
+struct qemu_plugin_register;
+struct register_descriptor {
+	struct qemu_plugin_register *handle;
+	const char *name;
+	const char *feature;
+};
+struct bytes *g_byte_array_new(void);
+struct bytes *g_byte_array_set_size(struct bytes *bytes, unsigned int size);
+struct array *qemu_plugin_get_registers(void);
+int qemu_plugin_read_register(struct qemu_plugin_register *handle, struct bytes *to);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
@@ -116,6 +137,60 @@ static void count_block(unsigned int vcpu, void *data)
 	b->executed += b->insns;
 }
 
+/*
+ * Which CPU executes. QEMU 10 gives callbacks that of the CPU for which the code was translated, if
+ * virtual CPUs share one host thread. The base of the kernel's per-CPU memory is another for each
+ * CPU. It is in one of two registers, which the kernel swaps when it is entered.
+ */
+static struct qemu_plugin_register *gs_base, *k_gs_base;
+static uint64_t bases[MAX_CPUS];
+static unsigned int this_cpu;
+
+static void find_registers(uint64_t id, unsigned int vcpu)
+{
+	const struct array *all = qemu_plugin_get_registers();
+	const struct register_descriptor *d = all->data;
+
+	for (unsigned int i = 0; i < all->size; i++) {
+		if (strcmp(d[i].name, "gs_base") == 0)
+			gs_base = d[i].handle;
+		if (strcmp(d[i].name, "k_gs_base") == 0)
+			k_gs_base = d[i].handle;
+	}
+	if (gs_base && k_gs_base)
+		return;
+	fprintf(stderr, "plugin: QEMU shows no register gs_base, or no k_gs_base\n");
+	abort();
+}
+
+static uint64_t read_register(struct qemu_plugin_register *handle)
+{
+	static struct bytes *bytes;
+	uint64_t value = 0;
+
+	if (!bytes)
+		bytes = g_byte_array_new();
+	g_byte_array_set_size(bytes, 0);
+	if (qemu_plugin_read_register(handle, bytes) == sizeof(value))
+		memcpy(&value, bytes->data, sizeof(value));
+	return value;
+}
+
+static void find_cpu(unsigned int vcpu, void *data)
+{
+	uint64_t base = read_register(gs_base);
+	unsigned int cpu = 0;
+
+	if (base < KERNEL_START)
+		base = read_register(k_gs_base);
+	if (bases[this_cpu] == base)
+		return;
+	while (cpu < MAX_CPUS - 1 && bases[cpu] && bases[cpu] != base)
+		cpu++;
+	bases[cpu] = base;
+	this_cpu = cpu;
+}
+
 static void count_locked(unsigned int vcpu, void *data)
 {
 	((struct shared *)data)->locked++;
@@ -140,7 +215,7 @@ static struct line *line_of(uint64_t address)
 
 static void count_access(unsigned int vcpu, mem_info info, uint64_t address, void *data)
 {
-	uint64_t self = 1ull << vcpu % MAX_CPUS;
+	uint64_t self = 1ull << this_cpu;
 	struct shared *sums = data;
 	struct line *line;
 
@@ -267,8 +342,10 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 		count = count_bpf;
 		sums = &of_bpf;
 	}
-	if (lines && at >= KERNEL_START)
+	if (lines && at >= KERNEL_START) {
+		qemu_plugin_register_vcpu_tb_exec_cb(tb, find_cpu, READS_REGISTERS, NULL);
 		watch_memory(tb, insns, sums);
+	}
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, count, NO_REGISTERS, (void *)(uintptr_t)insns);
 	if (profile && at >= KERNEL_START)
 		keep_block(tb, at, insns);
@@ -288,6 +365,8 @@ PUBLIC int qemu_plugin_install(uint64_t id, const void *info, int argc, char **a
 		fprintf(stderr, "plugin: out=FILE is missing or cannot be written\n");
 		return 1;
 	}
+	if (lines)
+		qemu_plugin_register_vcpu_init_cb(id, find_registers);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
 	return 0;
 }
