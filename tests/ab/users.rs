@@ -51,6 +51,7 @@ fn again(test: &str, variables: &[(&str, &str)]) -> String {
     printed(this_program(test).envs(variables.iter().copied()))
 }
 
+/// Without the lock of `alone()`: its test runs in a process of its own, for another one.
 fn prints(program: &[&str]) {
     match User::of(Some("nobody")) {
         Ok(Some(user)) => {
