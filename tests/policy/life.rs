@@ -190,7 +190,9 @@ fn misfit_goes_to(capacities: [u32; 4], util: u32, change: fn(&mut Machine)) -> 
 #[test]
 fn a_task_leaves_a_cpu_that_is_too_small_for_a_bigger_one() {
     let uneven = [1024, 1024, 512, 512];
-    let cases: [([u32; 4], u32, fn(&mut Machine), Option<usize>); 9] = [
+    // Capacities, the task's utilisation, what else is changed, and where it goes.
+    type Case = ([u32; 4], u32, fn(&mut Machine), Option<usize>);
+    let cases: [Case; 9] = [
         (uneven, 512, |_| {}, Some(0)),
         // It fits as long as it takes less than four fifths: 409.6 of 512.
         (uneven, 409, |_| {}, None),
