@@ -186,13 +186,14 @@ fn misfit_goes_to(capacities: [u32; 4], util: u32, change: fn(&mut Machine)) -> 
     Some(to)
 }
 
+/// Capacities, the task's utilisation, what else is changed, and where it goes.
+type Misfit = ([u32; 4], u32, fn(&mut Machine), Option<usize>);
+
 /// Kernel: update_misfit_status(), capacity_greater().
 #[test]
 fn a_task_leaves_a_cpu_that_is_too_small_for_a_bigger_one() {
     let uneven = [1024, 1024, 512, 512];
-    // Capacities, the task's utilisation, what else is changed, and where it goes.
-    type Case = ([u32; 4], u32, fn(&mut Machine), Option<usize>);
-    let cases: [Case; 9] = [
+    let cases: [Misfit; 9] = [
         (uneven, 512, |_| {}, Some(0)),
         // It fits as long as it takes less than four fifths: 409.6 of 512.
         (uneven, 409, |_| {}, None),
