@@ -9,9 +9,9 @@
  * of kernel or BPF code executed since the last marker, then an empty line.
  *
  * With `lines` the line goes on with what other CPUs feel, for kernel and BPF each: locked
- * operations, reads of a cache line that another CPU wrote last, and writes to one that another CPU
- * holds. Caches are taken to be endless: a CPU holds a line until another one writes it. Only
- * memory of the kernel counts.
+ * operations, reads of a cache line that another CPU wrote since this one last held it, and writes
+ * to one that another CPU holds. Caches are taken to be endless: a CPU holds a line until another
+ * one writes it. Only memory of the kernel counts.
  *
  * A block of translated code calls the plugin once when it is entered, with the number of its
  * instructions. So a block that a fault leaves early is counted whole. QEMU can add up by itself
@@ -100,11 +100,11 @@ struct shared {
 	uint64_t locked, remote_reads, remote_writes;
 };
 
-/* A cache line: the CPUs that hold it, and whether the one that does has written it. */
+/* A cache line. */
 struct line {
 	uint64_t address; /* 0: the slot is free */
-	uint64_t held;
-	bool written;
+	uint64_t held;	  /* the CPUs that hold it */
+	bool written;	  /* at least once */
 };
 
 enum { LINE_SHIFT = 6, LINES_SHIFT = 24, MAX_CPUS = 64, LONGEST_INSN = 15 };
@@ -185,8 +185,11 @@ static void find_cpu(unsigned int vcpu, void *data)
 		base = read_register(k_gs_base);
 	if (bases[this_cpu] == base)
 		return;
-	while (cpu < MAX_CPUS - 1 && bases[cpu] && bases[cpu] != base)
-		cpu++;
+	while (bases[cpu] && bases[cpu] != base)
+		if (++cpu == MAX_CPUS) {
+			fprintf(stderr, "plugin: more than %d CPUs\n", MAX_CPUS);
+			abort();
+		}
 	bases[cpu] = base;
 	this_cpu = cpu;
 }
@@ -227,9 +230,8 @@ static void count_access(unsigned int vcpu, mem_info info, uint64_t address, voi
 		line->held = self;
 		line->written = true;
 	} else if (!(line->held & self)) {
-		sums->remote_reads += line->written && line->held;
+		sums->remote_reads += line->written;
 		line->held |= self;
-		line->written = false;
 	}
 }
 

@@ -158,7 +158,7 @@ def lines_table(result, names, suite):
                 heads.append(f"{meter.removeprefix('steady ')} {what.replace('_', ' ')}")
         rows.append(row)
     return [f"### What other CPUs feel ({LINES[suite]}), BPF + kernel", "",
-            "Locked operations; reads of a cache line that another CPU wrote last; writes to a line that another CPU holds. Per "
+            "Locked operations; reads of a cache line that another CPU wrote since this one last held it; writes to a line that another CPU holds. Per "
             "context switch of the machine, without the start of the program (the longer of two runs minus the shorter); ticks: per "
             "tick, while a task computes on each CPU. Caches are endless here, so a line that another CPU wrote long ago counts, too.",
             "",

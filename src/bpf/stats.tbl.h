@@ -119,7 +119,7 @@ MACHINE_STAT(starved, "a task that had waited for long was served ahead of its t
 MACHINE_STAT(balance_pull, "a busy CPU fetched a task from a queue whose tasks get less CPU time by weight")
 STAT(spread_run, "a running task left a shared core for an idle one (feature smt_spread)")
 STAT(misfit, "a running task left a CPU that is too small for it for a bigger idle one; only on machines of unequal CPUs")
-STAT(spread_lost, "a running task should have left for an idle core and did not: the core was taken or no longer allowed, other tasks waited here, or the task slept or was dequeued first")
+STAT(push_lost, "a running task should have left for an idle core and did not: the core was taken or no longer allowed, other tasks waited here, or the task slept or was dequeued first")
 MACHINE_STAT(idle_kick, "a tick or a timer woke an idle CPU, because a queue had waiters")
 /* CPU limits (cpu.max) */
 STAT(park, "a task was parked: its group had used up its CPU limit, or other tasks wait before it")

@@ -42,7 +42,7 @@ check "off: two at least share a core (got $shared)" [ "$shared" -ge 2 ]
 workers 4
 off=$avoidable
 totals >/tmp/totals
-check "off: nothing fires" [ "$(fired spread_wakeup)$(fired spread_run)$(fired spread_none)$(fired spread_lost)" = 0000 ]
+check "off: nothing fires" [ "$(fired spread_wakeup)$(fired spread_run)$(fired spread_none)$(fired push_lost)" = 0000 ]
 
 check "on" scx_roost ctl set --enable smt_spread
 totals >/tmp/totals
@@ -70,6 +70,6 @@ check "at wakeups: of 1000 looks at most 25 are avoidable ($avoidable)" [ "$avoi
 check "without it thrice as many are (off: $off)" [ $((3 * avoidable)) -le "$off" ]
 totals >/tmp/totals
 check "spread_wakeup fires (got $(fired spread_wakeup))" [ "$(fired spread_wakeup)" -gt 0 ]
-echo "# spread_run $(fired spread_run), spread_none $(fired spread_none), spread_lost $(fired spread_lost)"
+echo "# spread_run $(fired spread_run), spread_none $(fired spread_none), push_lost $(fired push_lost)"
 stop_roost
 finish

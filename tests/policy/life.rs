@@ -10,10 +10,10 @@ use scx_roost::native::sys::{
     ENQ_LAST, ENQ_PREEMPT, ENQ_WAKEUP, IMMED, KICK_PREEMPT, MAX_CPUS, STAT_delay_cancel,
     STAT_delay_disallowed, STAT_delay_expire, STAT_delay_wake, STAT_dispatch_keep,
     STAT_dispatch_own, STAT_enq_idle, STAT_enq_queued, STAT_enq_unplaced, STAT_misfit,
-    STAT_preempt_slice, STAT_spread_lost, STAT_spread_run, STAT_starved, STAT_steal_miss,
+    STAT_preempt_slice, STAT_push_lost, STAT_spread_run, STAT_starved, STAT_steal_miss,
     TIMER_DELAY, TIMER_SLICE,
 };
-use scx_roost::native::{Act, To};
+use scx_roost::native::{Act, Attr, SchedPolicy, To};
 
 #[test]
 fn an_idle_cpu_is_gone_to_at_once() {
@@ -151,7 +151,7 @@ fn a_task_that_sleeps_before_its_move_loses_the_core() {
         machine.tick(0);
         assert_eq!(machine.kernel.slice(0), 0, "it shall go");
         ends(&mut machine);
-        [STAT_spread_run, STAT_spread_lost].map(|stat| machine.count(stat))
+        [STAT_spread_run, STAT_push_lost].map(|stat| machine.count(stat))
     };
     let leaves = |machine: &mut Machine| {
         assert_eq!(machine.dispatch(0), None);
@@ -193,12 +193,25 @@ type Misfit = ([u32; 4], u32, fn(&mut Machine), Option<usize>);
 #[test]
 fn a_task_leaves_a_cpu_that_is_too_small_for_a_bigger_one() {
     let uneven = [1024, 1024, 512, 512];
-    let cases: [Misfit; 9] = [
+    let cases: [Misfit; 14] = [
         (uneven, 512, |_| {}, Some(0)),
         // It fits as long as it takes less than four fifths: 409.6 of 512.
         (uneven, 409, |_| {}, None),
         (uneven, 410, |_| {}, Some(0)),
         // Only to an idle CPU, to one that it may use, and not if others wait for this one.
+        (uneven, 512, a_task_waits_behind_it, None),
+        // A SCHED_IDLE task on CPU 0 does not hide CPU 1.
+        (uneven, 512, cpu_0_runs_a_sched_idle_task, Some(1)),
+        // It fits on CPU 1, but that is bigger by less than 5 %.
+        ([1024, 720, 700, 700], 565, |_| {}, Some(0)),
+        // On one of the biggest CPUs it stays, however slow that is now.
+        ([1024, 1024, 1024, 512], 1024, |_| {}, None),
+        (
+            [1024, 1024, 1024, 512],
+            1024,
+            |m| m.kernel.world_mut().policy_mut().capacity[2] = 700,
+            None,
+        ),
         (uneven, 512, |m| m.run(0, 1), Some(1)),
         (
             uneven,
@@ -216,6 +229,21 @@ fn a_task_leaves_a_cpu_that_is_too_small_for_a_bigger_one() {
         let went = misfit_goes_to(capacities, util, change);
         assert_eq!(went, to.map(To::LocalOn), "case {n}");
     }
+}
+
+fn a_task_waits_behind_it(machine: &mut Machine) {
+    machine.kernel.set_cpu(1, 2);
+    machine.enqueue(1, WAKEUP);
+}
+
+fn cpu_0_runs_a_sched_idle_task(machine: &mut Machine) {
+    let attr = Attr {
+        nice: 0,
+        policy: SchedPolicy::Idle,
+        slice_ns: None,
+    };
+    machine.kernel.set_attr(1, &attr);
+    machine.run(0, 1);
 }
 
 fn allow(machine: &mut Machine, cpus: u64) {

@@ -282,10 +282,11 @@ s32 scan_llcs_summary(port_task *p, struct scan *s, u32 from, u32 end, u32 own)
 	return any_allowed();
 }
 
-s32 sis_capacity_summary(port_task *p, const struct wakeup *wakeup, s32 target)
+s32 take_in_machine_summary(port_task *p, const struct wakeup *wakeup, s32 target, u32 least)
 {
 	(void)p;
 	(void)wakeup;
+	(void)least;
 	cpu_facts(target);
 	return any_allowed();
 }
@@ -400,15 +401,15 @@ void prove_claims(void)
 	core_vacant(cpu, w.now, w.vacant_ns);
 }
 
-/* The part of sis_capacity() that chooses a CPU. That its loop ends is not proved. */
+/* The part of take_in_machine() that chooses a CPU, for a wakeup and for a running task. That its loop ends is not proved. */
 void prove_capacity(void)
 {
-	u32 target = below(CPUS);
+	u32 target = below(CPUS), least = below(2 * CAPACITY_SCALE);
 	s32 cpu;
 
 	make();
 	assume(cpu_facts(target)->online);
-	cpu = choose_in_machine(&task, &w, target);
+	cpu = choose_in_machine(&task, &w, target, least);
 	__CPROVER_assert(cpu == NO_CPU || can_go_to(cpu), "the task may run there");
 }
 

@@ -29,7 +29,7 @@ SUMMARIES = ["scan_and_take:scan_and_take_summary", "scan_llc:scan_and_take_summ
              "scan_llcs_and_take:scan_llcs_summary", "scan_cores:scan_llcs_summary", "claim_live:claim_live_summary",
              "core_unclaimed:core_unclaimed_summary", "claim_take:claim_take_summary",
              "claim_core_take:claim_take_summary", "core_vacant:core_vacant_summary",
-             "sis_capacity:sis_capacity_summary"]
+             "take_in_machine:take_in_machine_summary"]
 PARTS = {
     "prove_claims": [],
     "prove_scan_cores": ["scan_llc:scan_and_take_summary", "scan_and_take:scan_and_take_summary"],

@@ -18,6 +18,8 @@ enum asym_fit {
 
 struct choice {
 	s32 cpu; /* the best so far */
+	/* only CPUs of at least this capacity, whose core is wholly idle; 0: every free CPU */
+	u32 least;
 	enum asym_fit fit;
 	u32 capacity;
 	bool core;    /* some core of the machine is wholly idle; else siblings do not matter */
@@ -38,6 +40,17 @@ static __always_inline void choose(struct choice *best, u64 util, s32 cpu)
 	}
 }
 
+/* May @cpu be chosen? Capacity first: it is the only test that reads nothing of another CPU. */
+static __always_inline bool eligible(port_task *p, const struct wakeup *w,
+				     const struct choice *best, s32 cpu)
+{
+	if (best->least && cpu_capacity_now(cpu) < best->least)
+		return false;
+	if (best->least ? !core_idle(cpu) : !cpu_free(cpu, w->sched_idle))
+		return false;
+	return !claimed(w, cpu) && task_allowed(p, cpu);
+}
+
 /* Choose among the free CPUs of @llc, from position @start and around; stop at a perfect one. */
 subprog u32 choose_in_llc(port_task *p trusted, const struct wakeup *w nonnull,
 			  struct choice *best nonnull, u32 llc, u32 start)
@@ -53,10 +66,8 @@ subprog u32 choose_in_llc(port_task *p trusted, const struct wakeup *w nonnull,
 			s32 cpu = llc_cpu(f->first + base + lowest_bit(word));
 
 			word &= word - 1;
-			if (!cpu_free(cpu, w->sched_idle) || claimed(w, cpu) ||
-			    !task_allowed(p, cpu))
-				continue;
-			choose(best, w->util, cpu);
+			if (eligible(p, w, best, cpu))
+				choose(best, w->util, cpu);
 			if (best->perfect)
 				return 0;
 		}
@@ -76,12 +87,14 @@ static __always_inline bool machine_has_idle_core(void)
 
 /*
  * A free CPU of the machine on which the task fits, from the target on; else the free CPU that
- * fits best. While some core is wholly idle, threads beside a busy sibling come last.
+ * fits best. While some core is wholly idle, threads beside a busy sibling come last. @least: as in
+ * struct choice.
  */
-subprog s32 choose_in_machine(port_task *p trusted, const struct wakeup *w nonnull, s32 target)
+subprog s32 choose_in_machine(port_task *p trusted, const struct wakeup *w nonnull, s32 target,
+			      u32 least)
 {
 	const volatile struct cpu_facts *t = cpu_facts(target);
-	struct choice best = { .cpu = NO_CPU, .fit = ASYM_FIT_NOT_SEEN };
+	struct choice best = { .cpu = NO_CPU, .least = least, .fit = ASYM_FIT_NOT_SEEN };
 	u32 nr_llcs = machine_facts()->nr_llcs, i;
 
 	best.core = machine_has_idle_core();
@@ -93,47 +106,49 @@ subprog s32 choose_in_machine(port_task *p trusted, const struct wakeup *w nonnu
 	return best.cpu;
 }
 
-/* [claim] If another wakeup claims the choice first, choose again. */
-subprog s32 sis_capacity(port_task *p trusted, const struct wakeup *w nonnull, s32 target)
+/* The choice, taken. [claim] If another wakeup claims it first, choose again. */
+subprog s32 take_in_machine(port_task *p trusted, const struct wakeup *w nonnull, s32 target,
+			    u32 least)
 {
-	s32 cpu = choose_in_machine(p, w, target);
+	s32 cpu = choose_in_machine(p, w, target, least);
 
 	while (cpu != NO_CPU && !take(w, cpu) && may_loop)
-		cpu = choose_in_machine(p, w, target);
+		cpu = choose_in_machine(p, w, target, least);
 	return cpu;
+}
+
+static __always_inline s32 sis_capacity(port_task *p, const struct wakeup *w, s32 target)
+{
+	return take_in_machine(p, w, target, 0);
 }
 
 /* ---- while running ---- */
 
-/* @to has more capacity than @from by over 5 percent (kernel: capacity_greater()). */
-static __always_inline bool capacity_greater(s32 to, s32 from)
+/* The least capacity that is more than @cpu's by over 5 percent (kernel: capacity_greater()). */
+static __always_inline u32 greater_capacity(s32 cpu)
 {
-	return (u64)cpu_capacity_now(to) * 1024 > (u64)cpu_capacity_now(from) * 1078;
+	return (u64)cpu_capacity_now(cpu) * 1078 / 1024 + 1;
 }
 
 /*
- * The task that runs on @cpu is too big for it: a bigger CPU to which it should move, whose core is
- * wholly idle; NO_CPU: it stays (kernel: update_misfit_status(), and the load balancer's
- * migrate_misfit, which pulls from that CPU).
+ * The task that runs on @cpu is too big for it: an idle bigger CPU to which it should move; NO_CPU:
+ * it stays. On one of the biggest CPUs it always stays, as fast as that may be now (kernel:
+ * update_misfit_status(), max_allowed_capacity, and the load balancer's migrate_misfit, which pulls
+ * from that CPU). It fills in only what the search of a wakeup reads.
  */
 subprog s32 misfit_target(port_task *p trusted, const struct task_state *ts nonnull, s32 cpu,
 			  u64 now)
 {
 	struct wakeup *w = wakeup_of(ts->pol.arm);
-	s32 to;
 
-	if (fits_capacity(task_util_est(ts), cpu))
+	if (cpu_facts(cpu)->capacity == CAPACITY_SCALE || fits_capacity(task_util_est(ts), cpu))
 		return NO_CPU;
 	w->arm = ts->pol.arm;
 	w->features = features_of(ts->pol.features);
 	w->now = now;
 	w->claim_ttl = ts->pol.claim_ttl_ns;
-	w->sched_idle = ts->sched_idle;
 	w->util = task_util_est(ts);
-	to = choose_in_machine(p, w, cpu);
-	if (to == NO_CPU || !capacity_greater(to, cpu) || !core_idle(to) || !take(w, to))
-		return NO_CPU;
-	return to;
+	return take_in_machine(p, w, cpu, greater_capacity(cpu));
 }
 
 #endif /* ROOST_CAPACITY_H */

@@ -265,7 +265,7 @@ static __always_inline void push_lost(struct task_state *ts)
 {
 	if (!ts->idle_cpu)
 		return;
-	count_for(ts->pol.arm, STAT_spread_lost);
+	count_for(ts->pol.arm, STAT_push_lost);
 	placed_over(ts, STAT_claim_release);
 }
 

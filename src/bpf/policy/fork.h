@@ -6,7 +6,9 @@
  *
  * Limits: of equally idle CPUs the first in order of number wins; the kernel takes the one in the
  * shallowest idle state. On a machine of equal CPUs every wholly idle core counts as equally idle;
- * the kernel takes the one used least. The sums of LLCs are up to LLC_SUM_NS old.
+ * the kernel takes the one used least. The sums of LLCs are up to LLC_SUM_NS old, and so is the
+ * number of runnable tasks that tells an overloaded group from a full one: forks of that time all
+ * go the same way.
  */
 #ifndef ROOST_FORK_H
 #define ROOST_FORK_H
@@ -17,7 +19,7 @@
 struct group {
 	u32 idle;    /* idle CPUs that the task may use */
 	u32 allowed; /* CPUs that it may use */
-	/* of all its CPUs */
+	/* of all CPUs of an LLC; of a core or a thread, of those that the task may use */
 	u32 cpus;
 	u32 nr_running;
 	u64 load;
@@ -217,83 +219,85 @@ subprog u32 fork_llc(port_task *p trusted, u32 node, u32 local_llc)
 
 /* ---- the descent within the LLC ---- */
 
-/* Of equal CPUs, an idle one was taken before the descent, unless another wakeup has claimed it. */
-static __always_inline bool fork_sees_idle(s32 cpu)
+/* [claim] A claimed CPU is busy soon. Of equal CPUs, an idle one was taken before the descent. */
+static __always_inline bool fork_sees_idle(const struct wakeup *w, s32 cpu)
 {
-	return machine_facts()->asym && cpu_idle(cpu);
+	return machine_facts()->asym && cpu_idle(cpu) && !claimed(w, cpu);
 }
 
 /*
  * The idle one of two CPUs, else the less loaded; @a if they are equal or @b is not allowed. NO_CPU
  * has more load than any (kernel: sched_balance_find_dst_group_cpu()).
  */
-subprog s32 less_loaded(port_task *p trusted, s32 a, s32 b, u64 now)
+subprog s32 less_loaded(port_task *p trusted, const struct wakeup *w nonnull, s32 a, s32 b)
 {
 	if (!task_allowed(p, b))
 		return a;
-	if (a != NO_CPU && fork_sees_idle(a) != fork_sees_idle(b))
-		return fork_sees_idle(b) ? b : a;
-	return a == NO_CPU || cpu_load(b, now) < cpu_load(a, now) ? b : a;
+	if (a != NO_CPU && fork_sees_idle(w, a) != fork_sees_idle(w, b))
+		return fork_sees_idle(w, b) ? b : a;
+	return a == NO_CPU || cpu_load(b, w->now) < cpu_load(a, w->now) ? b : a;
 }
 
-subprog s32 least_loaded_of_llc(port_task *p trusted, u32 llc, u64 now)
+subprog s32 least_loaded_of_llc(port_task *p trusted, const struct wakeup *w nonnull, u32 llc)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);
 	s32 best = NO_CPU;
 	u32 i;
 
 	for_below (i, f->nr_cpus, MAX_CPUS)
-		best = less_loaded(p, best, llc_cpu(f->first + i), now);
+		best = less_loaded(p, w, best, llc_cpu(f->first + i));
 	return best;
 }
 
 /* The least loaded CPU of @cpu's core. */
-subprog s32 least_loaded_of_core(port_task *p trusted, s32 cpu, u64 now)
+subprog s32 least_loaded_of_core(port_task *p trusted, const struct wakeup *w nonnull, s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
-	s32 best = less_loaded(p, NO_CPU, cpu, now);
+	s32 best = less_loaded(p, w, NO_CPU, cpu);
 	u32 i;
 
 	for_below (i, f->nr_sib, MAX_SMT)
-		best = less_loaded(p, best, sibling(f, i), now);
+		best = less_loaded(p, w, best, sibling(f, i));
 	return best;
 }
 
-subprog u32 group_add_cpu(port_task *p trusted, struct group *g nonnull, s32 cpu, u64 now)
+subprog u32 group_add_cpu(port_task *p trusted, const struct wakeup *w nonnull,
+			  struct group *g nonnull, s32 cpu)
 {
 	if (!task_allowed(p, cpu))
 		return 0;
-	g->idle += fork_sees_idle(cpu);
+	g->idle += fork_sees_idle(w, cpu);
 	g->allowed++;
 	g->cpus++;
 	g->nr_running += cpu_nr_running(cpu);
-	g->load += cpu_load(cpu, now);
-	g->util += scaled_util(cpu_util(cpu, now), cpu);
+	g->load += cpu_load(cpu, w->now);
+	g->util += scaled_util(cpu_util(cpu, w->now), cpu);
 	g->capacity += cpu_facts(cpu)->capacity;
 	return 0;
 }
 
 /* Add the CPUs of @cpu's core. */
-subprog u32 group_add_core(port_task *p trusted, struct group *g nonnull, s32 cpu, u64 now)
+subprog u32 group_add_core(port_task *p trusted, const struct wakeup *w nonnull,
+			   struct group *g nonnull, s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	u32 i;
 
-	group_add_cpu(p, g, cpu, now);
+	group_add_cpu(p, w, g, cpu);
 	for_below (i, f->nr_sib, MAX_SMT)
-		group_add_cpu(p, g, sibling(f, i), now);
+		group_add_cpu(p, w, g, sibling(f, i));
 	return 0;
 }
 
 /* A CPU of the LLC's idlest core; @cpu itself unless another core is clearly idler. */
-subprog s32 fork_core(port_task *p trusted, u32 llc, s32 cpu, u64 now)
+subprog s32 fork_core(port_task *p trusted, const struct wakeup *w nonnull, u32 llc, s32 cpu)
 {
 	const volatile struct llc_facts *f = llc_facts(llc);
 	struct group local = {}, best = {};
 	s32 best_cpu = cpu;
 	u32 i;
 
-	group_add_core(p, &local, cpu, now);
+	group_add_core(p, w, &local, cpu);
 	for_below (i, f->nr_cpus, MAX_CPUS) {
 		s32 other = llc_cpu(f->first + i);
 		const volatile struct cpu_facts *o = cpu_facts(other);
@@ -302,7 +306,7 @@ subprog s32 fork_core(port_task *p trusted, u32 llc, s32 cpu, u64 now)
 		/* Each core once, by its first thread. */
 		if ((o->nr_sib && sibling(o, 0) < other) || share_core(other, cpu))
 			continue;
-		group_add_core(p, &g, other, now);
+		group_add_core(p, w, &g, other);
 		if (idler(&g, &best)) {
 			best = g;
 			best_cpu = other;
@@ -312,18 +316,18 @@ subprog s32 fork_core(port_task *p trusted, u32 llc, s32 cpu, u64 now)
 }
 
 /* The idlest CPU of @cpu's core; @cpu itself unless another is clearly idler. */
-subprog s32 fork_thread(port_task *p trusted, s32 cpu, u64 now)
+subprog s32 fork_thread(port_task *p trusted, const struct wakeup *w nonnull, s32 cpu)
 {
 	const volatile struct cpu_facts *f = cpu_facts(cpu);
 	struct group local = {}, best = {};
 	s32 best_cpu = cpu;
 	u32 i;
 
-	group_add_cpu(p, &local, cpu, now);
+	group_add_cpu(p, w, &local, cpu);
 	for_below (i, f->nr_sib, MAX_SMT) {
 		struct group g = {};
 
-		group_add_cpu(p, &g, sibling(f, i), now);
+		group_add_cpu(p, w, &g, sibling(f, i));
 		if (idler(&g, &best)) {
 			best = g;
 			best_cpu = sibling(f, i);
@@ -333,25 +337,29 @@ subprog s32 fork_thread(port_task *p trusted, s32 cpu, u64 now)
 }
 
 /* From the parent's CPU, or in another LLC from its least loaded CPU. */
-subprog s32 fork_descent(port_task *p trusted, u32 llc, s32 this_cpu, u64 now)
+subprog s32 fork_descent(port_task *p trusted, const struct wakeup *w nonnull, u32 llc)
 {
-	s32 from = this_cpu, cpu;
+	s32 from = w->this_cpu, cpu;
 
 	if (cpu_facts(from)->llc != llc)
-		from = least_loaded_of_llc(p, llc, now);
+		from = least_loaded_of_llc(p, w, llc);
 	if (from == NO_CPU)
 		return NO_CPU;
-	cpu = fork_core(p, llc, from, now);
+	cpu = fork_core(p, w, llc, from);
 	if (cpu != from)
-		cpu = least_loaded_of_core(p, cpu, now);
+		cpu = least_loaded_of_core(p, w, cpu);
 	if (cpu != NO_CPU)
-		cpu = fork_thread(p, cpu, now);
+		cpu = fork_thread(p, w, cpu);
 	return cpu != NO_CPU && task_allowed(p, cpu) ? cpu : NO_CPU;
 }
 
 /* ---- idle CPUs ---- */
 
-/* [claim] False: @cpu, or its core if that is wholly idle, is claimed. */
+/*
+ * With its core, if that is wholly idle and nothing of it is claimed. [claim] False: another wakeup
+ * was first. The descent counts claims, so a thread beside a claimed one is its answer only where
+ * no other core is idler.
+ */
 static __always_inline bool fork_take(const struct wakeup *w, s32 cpu)
 {
 	if (machine_facts()->smt && core_idle(cpu) && core_free_of_claims(w, cpu))
@@ -370,7 +378,7 @@ subprog s32 fork_idle_cpu(port_task *p trusted, const struct wakeup *w nonnull, 
 	s32 cpu = NO_CPU;
 
 	if (machine_facts()->asym && !set_empty(SET_IDLE, llc)) {
-		cpu = fork_descent(p, llc, w->this_cpu, w->now);
+		cpu = fork_descent(p, w, llc);
 		if (cpu != NO_CPU && cpu_free(cpu, w->sched_idle) && fork_take(w, cpu))
 			return cpu;
 		cpu = NO_CPU;

@@ -305,7 +305,7 @@ static __always_inline struct placement place_fork(port_task *p, const struct wa
 
 	if (cpu != NO_CPU)
 		return placed_free(w, cpu, STAT_fork_idle);
-	cpu = fork_descent(p, llc, w->this_cpu, w->now);
+	cpu = fork_descent(p, w, llc);
 	return placed(w, cpu != NO_CPU ? cpu : w->last_cpu, PLACE_BUSY, STAT_fork_busy);
 }
 

@@ -8,6 +8,7 @@
 
 use super::Fair;
 use super::levels::{LLC, Levels, MACHINE};
+use crate::bpf::intf::CAPACITY_SCALE;
 use crate::machine::Facts;
 use crate::native::{SchedPolicy, TaskId};
 use crate::sim::params::Params;
@@ -313,8 +314,9 @@ impl Fair {
             let task = self.queues[from].current?;
             let state = self.kernel.state(task);
             let util = u64::from(state.util_est.max(state.util_avg));
-            // Kernel: fits_capacity(), capacity_greater().
-            if util * 1280 < capacity(from) * 1024 {
+            // Kernel: max_allowed_capacity, fits_capacity(), capacity_greater().
+            let biggest = capacity(from) == u64::from(CAPACITY_SCALE);
+            if biggest || util * 1280 < capacity(from) * 1024 {
                 return None;
             }
             let better = |&to: &usize| {

@@ -308,9 +308,9 @@ impl Ladder<'_> {
         threads
     }
 
-    /// Ours: where CPUs are equal, an idle one is taken before the descent, unless it is claimed.
+    /// Ours: a claimed CPU is not idle; where CPUs are equal, an idle one is taken before.
     fn seen_idle(&self, c: usize) -> bool {
-        self.now.machine.asym() && self.now.idle(c)
+        self.now.machine.asym() && self.idle_unclaimed(c)
     }
 
     /// These CPUs, as far as the task may use them, summed up.

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Unequal CPUs: a running task that does not fit its CPU moves to a bigger idle one, and stays on
+# one of the biggest. No emulated CPU is small, so scx_roost reads a copy of /sys that says so:
+# CPUs 4 to 7 have half of the capacity.
+# topology: 8
+# accel: icount
+# timeout: 150
+# quick: 6.16 6.18 7.0 7.3
+. /tests/lib.sh
+CPUS=/sys/devices/system/cpu
+cp -a $CPUS /tmp/cpus 2>/dev/null
+for cpu in 0 1 2 3 4 5 6 7; do
+	echo $((cpu < 4 ? 1024 : 512)) >/tmp/cpus/cpu$cpu/cpu_capacity
+done
+mount --bind /tmp/cpus $CPUS || not_ok "a copy of $CPUS cannot be mounted there"
+guest deadlines
+
+fired() { totals >/tmp/totals && counter "$1" /tmp/totals; }
+# The CPU where the task ran last.
+cpu_of() { sed 's/.*) //' "/proc/$1/stat" | cut -d' ' -f37; }
+is_on_big() { [ "$(cpu_of "$hog")" -lt 4 ]; }
+
+start_roost --preset mainline
+taskset -c 4-7 sh -c 'while :; do :; done' &
+hog=$!
+sleep 0.5
+check "with small CPUs alone it stays (CPU $(cpu_of $hog))" [ "$(cpu_of $hog)" -ge 4 ]
+check "and no move is counted" [ "$(fired misfit)" = 0 ]
+taskset -p ff $hog >/dev/null
+case $(uname -r) in
+6.* | 7.0*)
+	sleep 0.2
+	check "no tick moves a running task before Linux 7.1" [ "$(fired misfit)" = 0 ]
+	;;
+*)
+	check "it moves to a big CPU" wait_for 1 is_on_big
+	sleep 0.5
+	check "and stays on one (CPU $(cpu_of $hog))" is_on_big
+	check "in one move (got $(fired misfit))" [ "$(fired misfit)" = 1 ]
+	;;
+esac
+check "forks are placed" forks 200 2
+check "wakeups search by capacity" [ "$(fired sis_capacity)" -gt 0 ]
+kill $hog
+stop_roost
+umount $CPUS
+finish
