@@ -51,6 +51,18 @@ static __always_inline bool eligible(port_task *p, const struct wakeup *w,
 	return !claimed(w, cpu) && task_allowed(p, cpu);
 }
 
+/*
+ * Is @cpu perfect? A subprogram, because 6.18's verifier has a fault where a loop over a set calls
+ * subprograms itself ("global subprog unexpected regs").
+ */
+subprog bool consider(port_task *p trusted, const struct wakeup *w nonnull,
+		      struct choice *best nonnull, s32 cpu)
+{
+	if (eligible(p, w, best, cpu))
+		choose(best, w->util, cpu);
+	return best->perfect;
+}
+
 /* Choose among the free CPUs of @llc, from position @start and around; stop at a perfect one. */
 subprog u32 choose_in_llc(port_task *p trusted, const struct wakeup *w nonnull,
 			  struct choice *best nonnull, u32 llc, u32 start)
@@ -66,9 +78,7 @@ subprog u32 choose_in_llc(port_task *p trusted, const struct wakeup *w nonnull,
 			s32 cpu = llc_cpu(f->first + base + lowest_bit(word));
 
 			word &= word - 1;
-			if (eligible(p, w, best, cpu))
-				choose(best, w->util, cpu);
-			if (best->perfect)
+			if (consider(p, w, best, cpu))
 				return 0;
 		}
 	}

@@ -54,13 +54,15 @@ static __always_inline void insert_waiting(port_task *p, struct task_state *ts,
  * run (ENQ_LAST). Enqueue uses another CPU's local queue only here. False: no core was chosen, or
  * it is no longer available.
  */
-static __always_inline bool insert_pushed(port_task *p, struct task_state *ts, u64 enq_flags)
+static __always_inline bool insert_pushed(port_task *p, struct task_state *ts, u64 now,
+					  u64 enq_flags)
 {
 	s32 to = ts->idle_cpu - 1;
 
 	if (to == NO_CPU)
 		return false;
-	if (task_pinned(p) || !task_allowed(p, to) || !core_idle(to)) {
+	if (task_pinned(p) || !task_allowed(p, to) || !core_idle(to) ||
+	    (limits_exist() && must_park(p, ts, now))) {
 		push_lost(ts);
 		return false;
 	}
@@ -104,7 +106,7 @@ static __always_inline void enqueue_task(port_task *p, struct task_state *ts, u6
 	struct cpu_state *cs = cpu_state(cpu);
 	bool lost_core;
 
-	if ((enq_flags & ENQ_LAST) && insert_pushed(p, ts, enq_flags))
+	if ((enq_flags & ENQ_LAST) && insert_pushed(p, ts, now, enq_flags))
 		return;
 	wait_begins(ts, now);
 	if (enq_flags & ENQ_REENQ)
