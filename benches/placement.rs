@@ -3,9 +3,10 @@
 //! CPUs. All CPUs are idle, or half of them, or the last one, or none. The same C runs in the
 //! scheduler, where peeks at other CPUs' run queues cost more.
 //!
-//! cargo bench --bench placement [-- --samples N]
+//! cargo bench --bench placement [-- --samples N] [--scene NAME] [--native]
 //!
-//! BPF needs root, and a kernel that lets it load BPF, but no sched_ext.
+//! BPF needs root, and a kernel that lets it load BPF, but no sched_ext. `--native` leaves it out,
+//! and `--scene` all scenes but one, for example under cachegrind.
 
 #[path = "../tests/policy/jit.rs"]
 mod jit;
@@ -151,17 +152,30 @@ fn as_bpf(topology: &Topology, scene: &Scene, samples: usize) -> anyhow::Result<
     Ok(median(samples, || cost().expect("it ran before")))
 }
 
-/// `--samples N`; cargo adds `--bench`.
+/// The value behind an option; cargo adds `--bench`.
+fn option(name: &str) -> Option<String> {
+    let mut args = std::env::args();
+    args.find(|a| a == name)?;
+    Some(
+        args.next()
+            .unwrap_or_else(|| panic!("{name}: its value is missing")),
+    )
+}
+
 fn samples() -> usize {
-    let args: Vec<String> = std::env::args().collect();
-    match args.iter().position(|a| a == "--samples") {
-        Some(i) => args
-            .get(i + 1)
-            .and_then(|n| n.parse().ok())
-            .filter(|&n| n > 0)
-            .expect("--samples N"),
-        None => SAMPLES,
-    }
+    let number = |n: String| n.parse().ok().filter(|&n| n > 0).expect("--samples N");
+    option("--samples").map_or(SAMPLES, number)
+}
+
+fn scenes() -> Vec<&'static Scene> {
+    let only = option("--scene");
+    let wanted = |scene: &&Scene| only.as_deref().is_none_or(|name| scene.name == name);
+    let scenes: Vec<_> = SCENES.iter().filter(wanted).collect();
+    assert!(
+        !scenes.is_empty(),
+        "--scene: there is no scene of this name"
+    );
+    scenes
 }
 
 fn main() {
@@ -188,10 +202,11 @@ fn main() {
     println!(
         "placement, ns per decision: median of {samples} samples of {DECISIONS} decisions (quartiles)"
     );
-    let mut refused = None;
+    let native_only = std::env::args().any(|a| a == "--native");
+    let mut refused = native_only.then(|| "--native".to_string());
     for (name, topology) in &machines {
         println!("{name:<42} native                     BPF, JIT-compiled");
-        for scene in &SCENES {
+        for scene in scenes() {
             let bpf = match &refused {
                 None => as_bpf(topology, scene, samples),
                 Some(_) => Ok("-".into()),

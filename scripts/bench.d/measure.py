@@ -82,7 +82,8 @@ guest meter hackbench hackbench -T -p -g 2 -f 4 -l 50 -s 100
 guest meter longhackbench hackbench -T -p -g 2 -f 4 -l 250 -s 100
 guest meter pipe perf bench -f simple sched pipe -l 300
 guest meter longpipe perf bench -f simple sched pipe -l 2700
-guest meter ticks sh -c 'guest hogs {cpus} & sleep 0.4; kill $!'
+guest meter ticks sh -c 'guest hogs {cpus} & sleep 0.2; kill $!'
+guest meter longticks sh -c 'guest hogs {cpus} & sleep 0.6; kill $!'
 """
 SUITES = {
     "cost": COST,
@@ -98,6 +99,10 @@ SUITES = {
 HARNESS = """
 state=/sys/kernel/sched_ext/state
 up() {{ cut -d' ' -f1 /proc/uptime; }}
+# Several descriptors may be of one program.
+verified() {{
+    grep -hE '^(prog_id|verified_insns):' /proc/$1/fdinfo/* | paste - - | sort -u | awk '{{ sum += $4 }} END {{ print sum + 0 }}'
+}}
 give_up() {{ echo "::failed $1"; tail -n 12 /tmp/log; dmesg | grep sched_ext | tail -n 12; exit 1; }}
 guest deadlines
 guest spin {spin}
@@ -114,6 +119,7 @@ if [ "{command}" ]; then
     done
 fi
 echo "::enabled $begin $(up)"
+[ ! "{command}" ] || echo "::verified $(verified $scheduler)"
 {symbols}
 guest settle 8
 {job}
@@ -190,7 +196,9 @@ class Bench:
         meters = read_meters(r, marks)
         if self.profile:
             add_profiles(r, meters, block_lists)
-        return {"seed": seed, "wall_s": round(r.wall_s, 1), "load_s": round(end - begin, 2), "meters": meters}
+        verified = sum(int(words[0]) for _, words in r.events("verified"))
+        return {"seed": seed, "wall_s": round(r.wall_s, 1), "load_s": round(end - begin, 2), "verified": verified,
+                "meters": meters}
 
 
 def read_meters(r, marks):

@@ -138,7 +138,9 @@ def cores_table(result, names):
 
 
 LINES = {"lines": "8 CPUs", "lines64": "64 CPUs"}
+# Debian's kernels have CONFIG_HZ=250.
 TICK_NS = 4_000_000
+TICKS = "steady ticks"
 
 
 def per_tick(key, cpus):
@@ -150,17 +152,17 @@ def lines_table(result, names, suite):
     for name in names:
         runs, row = runs_of(result, name, suite), [name]
         heads = []
-        for meter in ("steady hackbench", STEADY, "ticks"):
+        for meter in ("steady hackbench", STEADY, TICKS):
             for what in ("locked", "remote_reads", "remote_writes"):
-                each = [per_tick(f"{of}_{what}", cpus) if meter == "ticks" else per_switch(f"{of}_{what}")
+                each = [per_tick(f"{of}_{what}", cpus) if meter == TICKS else per_switch(f"{of}_{what}")
                         for of in ("bpf", "kernel")]
                 row.append(" + ".join(mean(runs, meter, of, "{:.2f}") for of in each))
                 heads.append(f"{meter.removeprefix('steady ')} {what.replace('_', ' ')}")
         rows.append(row)
     return [f"### What other CPUs feel ({LINES[suite]}), BPF + kernel", "",
             "Locked operations; reads of a cache line that another CPU wrote since this one last held it; writes to a line that another CPU holds. Per "
-            "context switch of the machine, without the start of the program (the longer of two runs minus the shorter); ticks: per "
-            "tick, while a task computes on each CPU. Caches are endless here, so a line that another CPU wrote long ago counts, too.",
+            "context switch of the machine; ticks: per tick, while a task computes on each CPU. All are without the start of the "
+            "programs (the longer of two runs minus the shorter). Caches are endless here, so a line that another CPU wrote long ago counts, too.",
             "",
             *table(["scheduler", *heads], rows), ""]
 
@@ -175,8 +177,9 @@ def facts_table(result, names):
         again = [r["rerun_identical"] for r in runs if "rerun_identical" in r]
         rows.append([name, " ".join(s["command"]) or "in the kernel", str(len(runs)),
                      f"{max(loads):.1f} s" if loads and s["command"] else "-",
+                     str(max((r.get("verified", 0) for r in runs), default=0) or "-"),
                      "-" if not again else "yes" if all(again) else "NO", "; ".join(bad) or "none"])
-    return table(["scheduler", "command", "boots", "load (virtual)", "second run identical", "failures"], rows) + [""]
+    return table(["scheduler", "command", "boots", "load (virtual)", "verified instructions", "second run identical", "failures"], rows) + [""]
 
 
 def profile_tables(result, names, top=40):

@@ -401,7 +401,10 @@ void prove_claims(void)
 	core_vacant(cpu, w.now, w.vacant_ns);
 }
 
-/* The part of take_in_machine() that chooses a CPU, for a wakeup and for a running task. That its loop ends is not proved. */
+/*
+ * The part of take_in_machine() that chooses a CPU, for a wakeup and for a running task. That its
+ * loop ends is not proved.
+ */
 void prove_capacity(void)
 {
 	u32 target = below(CPUS), least = below(2 * CAPACITY_SCALE);
