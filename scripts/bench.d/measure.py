@@ -76,15 +76,22 @@ sleep 0.5
 guest meter probe guest probe {probes} 2000 {{seed}}
 kill -KILL $hogs
 """
-# What other CPUs feel. ticks: a task computes on each CPU, so there is little else than ticks.
+# What other CPUs feel. ticks: a task computes on each CPU, so there is little else than ticks. Each
+# program is started once unmetered: the first start touches more lines than the next ones.
 LINES = """
+hackbench -T -p -g 2 -f 4 -l 50 -s 100 >/dev/null
 guest meter hackbench hackbench -T -p -g 2 -f 4 -l 50 -s 100
 guest meter longhackbench hackbench -T -p -g 2 -f 4 -l 250 -s 100
+perf bench -f simple sched pipe -l 300 >/dev/null
 guest meter pipe perf bench -f simple sched pipe -l 300
 guest meter longpipe perf bench -f simple sched pipe -l 2700
+sh -c 'guest hogs {cpus} & sleep 0.2; kill $!'
 guest meter ticks sh -c 'guest hogs {cpus} & sleep 0.2; kill $!'
-guest meter longticks sh -c 'guest hogs {cpus} & sleep 0.6; kill $!'
+guest meter longticks sh -c 'guest hogs {cpus} & sleep 1.2; kill $!'
 """
+# What the longer runs do beyond the shorter ones: 2 groups, 4 senders to 4 receivers each.
+LINES_MESSAGES = 2 * 4 * 4 * (250 - 50)
+LINES_ROUND_TRIPS = 2700 - 300
 SUITES = {
     "cost": COST,
     "cores": CORES,

@@ -3,7 +3,7 @@
 import math
 import statistics
 
-from measure import CORES_RUNS, EEVDF
+from measure import CORES_RUNS, EEVDF, LINES_MESSAGES, LINES_ROUND_TRIPS
 
 COST_METERS = ("hackbench", "pipe", "forks", "workers50", "workers31")
 STEADY = "steady pipe"
@@ -143,8 +143,11 @@ TICK_NS = 4_000_000
 TICKS = "steady ticks"
 
 
-def per_tick(key, cpus):
-    return lambda m: m[key] / (m["ns"] / TICK_NS * cpus)
+def per_unit(meter, key, cpus):
+    """Schedulers switch differently often for the same work, so by the work: a message, a round trip, a tick."""
+    units = {"steady hackbench": lambda m: LINES_MESSAGES, STEADY: lambda m: LINES_ROUND_TRIPS,
+             TICKS: lambda m: m["ns"] / TICK_NS * cpus}[meter]
+    return lambda m: m[key] / units(m)
 
 
 def lines_table(result, names, suite):
@@ -154,15 +157,14 @@ def lines_table(result, names, suite):
         heads = []
         for meter in ("steady hackbench", STEADY, TICKS):
             for what in ("locked", "remote_reads", "remote_writes"):
-                each = [per_tick(f"{of}_{what}", cpus) if meter == TICKS else per_switch(f"{of}_{what}")
-                        for of in ("bpf", "kernel")]
+                each = [per_unit(meter, f"{of}_{what}", cpus) for of in ("bpf", "kernel")]
                 row.append(" + ".join(mean(runs, meter, of, "{:.2f}") for of in each))
                 heads.append(f"{meter.removeprefix('steady ')} {what.replace('_', ' ')}")
         rows.append(row)
     return [f"### What other CPUs feel ({LINES[suite]}), BPF + kernel", "",
-            "Locked operations; reads of a cache line that another CPU wrote since this one last held it; writes to a line that another CPU holds. Per "
-            "context switch of the machine; ticks: per tick, while a task computes on each CPU. All are without the start of the "
-            "programs (the longer of two runs minus the shorter). Caches are endless here, so a line that another CPU wrote long ago counts, too.",
+            "Locked operations; reads of a cache line that another CPU wrote since this one last held it; writes to a line "
+            "that another CPU holds. hackbench: per message; pipe: per round trip; ticks: per tick, while a task computes on "
+            "each CPU. All are without the start of the programs (the longer of two runs minus the shorter). Caches are endless here, so a line that another CPU wrote long ago counts, too.",
             "",
             *table(["scheduler", *heads], rows), ""]
 
