@@ -3,10 +3,10 @@
 //! CPUs. All CPUs are idle, or half of them, or the last one, or none. The same C runs in the
 //! scheduler, where peeks at other CPUs' run queues cost more.
 //!
-//! cargo bench --bench placement [-- --samples N] [--scene NAME] [--native]
+//! cargo bench --bench placement [-- --samples N] [--machine NAME] [--scene NAME] [--native]
 //!
 //! BPF needs root, and a kernel that lets it load BPF, but no sched_ext. `--native` leaves it out,
-//! and `--scene` all scenes but one, for example under cachegrind.
+//! `--machine` and `--scene` all but one, for example under cachegrind.
 
 #[path = "../tests/policy/jit.rs"]
 mod jit;
@@ -167,15 +167,16 @@ fn samples() -> usize {
     option("--samples").map_or(SAMPLES, number)
 }
 
-fn scenes() -> Vec<&'static Scene> {
-    let only = option("--scene");
-    let wanted = |scene: &&Scene| only.as_deref().is_none_or(|name| scene.name == name);
-    let scenes: Vec<_> = SCENES.iter().filter(wanted).collect();
+/// The one that the option names; without the option all.
+fn chosen<'a, T>(from: &'a [T], option_name: &str, name: fn(&T) -> &str) -> Vec<&'a T> {
+    let only = option(option_name);
+    let wanted = |one: &&T| only.as_deref().is_none_or(|only| name(one) == only);
+    let chosen: Vec<_> = from.iter().filter(wanted).collect();
     assert!(
-        !scenes.is_empty(),
-        "--scene: there is no scene of this name"
+        !chosen.is_empty(),
+        "{option_name}: there is none of this name"
     );
-    scenes
+    chosen
 }
 
 fn main() {
@@ -204,9 +205,9 @@ fn main() {
     );
     let native_only = std::env::args().any(|a| a == "--native");
     let mut refused = native_only.then(|| "--native".to_string());
-    for (name, topology) in &machines {
+    for (name, topology) in chosen(&machines, "--machine", |(name, _)| name) {
         println!("{name:<42} native                     BPF, JIT-compiled");
-        for scene in scenes() {
+        for scene in chosen(&SCENES, "--scene", |scene| scene.name) {
             let bpf = match &refused {
                 None => as_bpf(topology, scene, samples),
                 Some(_) => Ok("-".into()),
