@@ -106,9 +106,10 @@ SUITES = {
 HARNESS = """
 state=/sys/kernel/sched_ext/state
 up() {{ cut -d' ' -f1 /proc/uptime; }}
-# Several descriptors may be of one program.
+# Several descriptors may be of one program, and that of a link has only the program's number.
 verified() {{
-    grep -hE '^(prog_id|verified_insns):' /proc/$1/fdinfo/* | paste - - | sort -u | awk '{{ sum += $4 }} END {{ print sum + 0 }}'
+    cat /proc/$1/fdinfo/* | awk '/^prog_id:/ {{ id = $2 }} /^verified_insns:/ {{ of[id] = $2 }}
+        END {{ for (id in of) sum += of[id]; print sum + 0 }}'
 }}
 give_up() {{ echo "::failed $1"; tail -n 12 /tmp/log; dmesg | grep sched_ext | tail -n 12; exit 1; }}
 guest deadlines

@@ -10,10 +10,12 @@ start_roost
 # the kernel gives up at a million instructions. The most on any kernel of the matrix is about
 # 106,000 today (select_cpu on 6.18). A program whose loops are checked pass by pass exceeds this.
 VERIFIED_LIMIT=120000
-# A line 'prog_id: ID verified_insns: COUNT' for each program; several descriptors may be of one.
-grep -hE '^(prog_id|verified_insns):' /proc/$ROOST_PID/fdinfo/* | paste - - | sort -u >/tmp/verified
-echo "# verified instructions of all programs: $(awk '{ sum += $4 } END { print sum + 0 }' /tmp/verified)"
-verified=$(awk '$4 > most { most = $4 } END { print most + 0 }' /tmp/verified)
+# Lines 'prog_id: ID' and, of a program and not of a link, 'verified_insns: COUNT'; several
+# descriptors may be of one program.
+cat /proc/$ROOST_PID/fdinfo/* | awk '/^prog_id:/ { id = $2 } /^verified_insns:/ { of[id] = $2 }
+	END { for (id in of) print id, of[id] }' >/tmp/verified
+echo "# verified instructions of all programs: $(awk '{ sum += $2 } END { print sum + 0 }' /tmp/verified)"
+verified=$(awk '$2 > most { most = $2 } END { print most + 0 }' /tmp/verified)
 check "no program takes the verifier more than $VERIFIED_LIMIT instructions (most: $verified)" within 1 $VERIFIED_LIMIT "$verified"
 check "the kernel names it" grep -q '^roost' $SCX/root/ops
 stop_roost

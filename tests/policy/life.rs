@@ -198,7 +198,7 @@ fn a_task_leaves_a_cpu_that_is_too_small_for_a_bigger_one() {
         // It fits as long as it takes less than four fifths: 409.6 of 512.
         (uneven, 409, |_| {}, None),
         (uneven, 410, |_| {}, Some(0)),
-        // Only to an idle CPU, to one that it may use, and not if others wait for this one.
+        // Not if others wait for this one.
         (uneven, 512, a_task_waits_behind_it, None),
         // A SCHED_IDLE task on CPU 0 does not hide CPU 1.
         (uneven, 512, cpu_0_runs_a_sched_idle_task, Some(1)),
@@ -212,6 +212,7 @@ fn a_task_leaves_a_cpu_that_is_too_small_for_a_bigger_one() {
             |m| m.kernel.world_mut().policy_mut().capacity[2] = 700,
             None,
         ),
+        // Only to an idle CPU, and to one that it may use.
         (uneven, 512, |m| m.run(0, 1), Some(1)),
         (
             uneven,

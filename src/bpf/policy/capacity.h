@@ -142,9 +142,9 @@ static __always_inline u32 greater_capacity(s32 cpu)
 
 /*
  * The task that runs on @cpu is too big for it: an idle bigger CPU to which it should move; NO_CPU:
- * it stays. On one of the biggest CPUs it always stays, as fast as that may be now (kernel:
- * update_misfit_status(), max_allowed_capacity, and the load balancer's migrate_misfit, which pulls
- * from that CPU). It fills in only what the search of a wakeup reads.
+ * it stays. On one of the machine's biggest CPUs it always stays, as fast as that may be now
+ * (kernel: update_misfit_status(), which asks for the biggest that the task may use; and the load
+ * balancer's migrate_misfit, which pulls from that CPU). It fills in only what the search reads.
  */
 subprog s32 misfit_target(port_task *p trusted, const struct task_state *ts nonnull, s32 cpu,
 			  u64 now)
