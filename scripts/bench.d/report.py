@@ -164,7 +164,8 @@ def lines_table(result, names, suite):
     return [f"### What other CPUs feel ({LINES[suite]}), BPF + kernel", "",
             "Locked operations; reads of a cache line that another CPU wrote since this one last held it; writes to a line "
             "that another CPU holds. hackbench: per message; pipe: per round trip; ticks: per tick, while a task computes on "
-            "each CPU. All are without the start of the programs (the longer of two runs minus the shorter). Caches are endless here, so a line that another CPU wrote long ago counts, too.",
+            "each CPU. All are without the start of the programs (the longer of two runs minus the shorter). Caches are "
+            "endless here, so a line that another CPU wrote long ago counts, too.",
             "",
             *table(["scheduler", *heads], rows), ""]
 
@@ -181,7 +182,8 @@ def facts_table(result, names):
                      f"{max(loads):.1f} s" if loads and s["command"] else "-",
                      str(max((r.get("verified", 0) for r in runs), default=0) or "-"),
                      "-" if not again else "yes" if all(again) else "NO", "; ".join(bad) or "none"])
-    return table(["scheduler", "command", "boots", "load (virtual)", "verified instructions", "second run identical", "failures"], rows) + [""]
+    heads = ["scheduler", "command", "boots", "load (virtual)", "verified instructions", "second run identical", "failures"]
+    return table(heads, rows) + [""]
 
 
 def profile_tables(result, names, top=40):
