@@ -2,14 +2,14 @@
 //! From runs to comparisons: the values of each variant by block, and the verdicts on them.
 
 use super::metric::Metric;
-use super::result::{Header, Repetition};
+use super::result::{FailedRun, Header, Repetition};
 use super::stats::sample::mean;
 use super::stats::verdict::{Compared, Judged, Step, judge};
 use super::variant::{Variant, exercised};
 use anyhow::Result;
 
-/// One value of the metric per whole block: the mean of the variant's runs in it, two if blocks are
-/// mirrored. None if a run lacks the metric.
+/// One value of the metric per whole block: that of the variant's run in it, or of both runs if two
+/// run at once. None if a run lacks the metric.
 pub fn series(runs: &[Repetition], blocks: usize, variant: &str, metric: &str) -> Option<Vec<f64>> {
     let mut values = vec![Vec::new(); blocks];
     for run in runs.iter().filter(|r| r.variant == variant) {
@@ -17,8 +17,39 @@ pub fn series(runs: &[Repetition], blocks: usize, variant: &str, metric: &str) -
             values[block].push(*run.values.get(metric)?);
         }
     }
-    let known = |v: &Vec<f64>| (!v.is_empty()).then(|| mean(v));
+    let known = |v: &Vec<f64>| (!v.is_empty()).then(|| together(v));
     values.iter().map(known).collect()
+}
+
+/// The geometric mean of the values of a block. It makes the difference of two variants the mean of
+/// the two differences, so quantiles are compared and never averaged. The mean, if one is not
+/// above 0.
+fn together(values: &[f64]) -> f64 {
+    match values {
+        [alone] => *alone,
+        several if several.iter().all(|v| *v > 0.0) => {
+            let logarithms: Vec<f64> = several.iter().map(|v| v.ln()).collect();
+            mean(&logarithms).exp()
+        }
+        several => mean(several),
+    }
+}
+
+/// Failed runs of `variant` less those of the first one, by block.
+fn more_failed(header: &Header, failed: &[FailedRun], blocks: usize, variant: &str) -> Vec<i64> {
+    let mut more = vec![0; blocks];
+    if failed.is_empty() {
+        return more;
+    }
+    let order = header.order();
+    for run in failed {
+        let block = order.get(run.failed).and_then(|turn| turn.block);
+        if let Some(more) = block.and_then(|block| more.get_mut(block)) {
+            *more += i64::from(run.variants.iter().any(|v| v == variant));
+            *more -= i64::from(run.variants.contains(&header.variants[0]));
+        }
+    }
+    more
 }
 
 /// For each block, the unit of the last decimal place in any value of the metric up to that block,
@@ -46,8 +77,8 @@ fn last_place(value: f64) -> f64 {
 
 /// Number of blocks that have all their runs.
 pub fn blocks(header: &Header, runs: &[Repetition]) -> usize {
-    let warm = header.warmups * header.variants.len();
-    runs.len().saturating_sub(warm) / header.design().block_runs()
+    let counted = runs.iter().filter(|r| r.block.is_some()).count();
+    counted / header.design().block_runs()
 }
 
 /// The comparisons: each other variant with the first, by metric. `judged` has the same order.
@@ -59,8 +90,8 @@ pub fn pairs(header: &Header) -> Result<Vec<(String, Metric)>> {
         .collect())
 }
 
-/// The verdicts on the runs so far.
-pub fn judged(header: &Header, runs: &[Repetition]) -> Result<Vec<Judged>> {
+/// The verdicts on the runs so far. `failed`: the runs that were repeated.
+pub fn judged(header: &Header, runs: &[Repetition], failed: &[FailedRun]) -> Result<Vec<Judged>> {
     let (blocks, variants) = (blocks(header, runs), header.variants()?);
     let base = &variants[0];
     let of = |variant: &str, metric: &Metric| series(runs, blocks, variant, &metric.name);
@@ -74,6 +105,10 @@ pub fn judged(header: &Header, runs: &[Repetition]) -> Result<Vec<Judged>> {
     let units: Vec<Vec<f64>> = pairs
         .iter()
         .map(|(_, metric)| units(runs, blocks, &metric.name))
+        .collect();
+    let failures: Vec<Vec<i64>> = pairs
+        .iter()
+        .map(|(variant, _)| more_failed(header, failed, blocks, variant))
         .collect();
     let moved = |variant: &Variant, counter: &str| {
         let own = runs
@@ -91,13 +126,17 @@ pub fn judged(header: &Header, runs: &[Repetition]) -> Result<Vec<Judged>> {
     let compared: Vec<Compared> = pairs
         .iter()
         .zip(values.iter().zip(&units))
-        .map(|((variant, metric), ((base, other), units))| Compared {
-            base,
-            other,
-            better: metric.better,
-            exercised: acted(variant),
-            step: metric.step().map_or(Step::Seen(units), Step::Part),
-        })
+        .zip(&failures)
+        .map(
+            |(((variant, metric), ((base, other), units)), failed)| Compared {
+                base,
+                other,
+                better: metric.better,
+                exercised: acted(variant),
+                step: metric.step().map_or(Step::Seen(units), Step::Part),
+                failed,
+            },
+        )
         .collect();
-    Ok(judge(&compared, &header.rule, header.seed))
+    Ok(judge(&compared, &header.rule))
 }

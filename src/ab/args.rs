@@ -2,10 +2,11 @@
 //! The options of `scx_roost ab` and `scx_roost tune`, and what they mean.
 
 use super::concurrent::{self, Sides};
+use super::design::Settle;
 use super::metric::{Measured, Metric, Source};
 use super::pages::Pages;
 use super::real::OF_ROOST;
-use super::result::{Asked, FORMAT, Header, RUNS_MAX, Recorded, distinct, exists, no_quantile};
+use super::result::{Asked, FORMAT, Header, RUNS_MAX, Recorded, distinct, exists};
 use super::run::words;
 use super::stats::plan::{MAX_AUTO, MAX_BLOCKS, Plan};
 use super::stats::verdict::{Direction, Rule};
@@ -91,7 +92,7 @@ pub struct AbArgs {
 
     /// Run two copies of the command at once, under two scx_roost variants, each on half of the
     /// last-level caches. The sides are swapped in each block. The scope is workload
-    #[arg(long, conflicts_with = "mirror")]
+    #[arg(long)]
     concurrent: bool,
 
     /// Compare on the workloads of a suite instead of a command; each workload has its own result
@@ -143,10 +144,11 @@ struct Runs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     warmups: usize,
 
-    /// Run each block forwards and then backwards (ABBA), so that a drift within it cancels; a
-    /// block then takes twice as many runs
+    /// Before each counted run make an uncounted one of the first variant, unless that ran just
+    /// before, so that what a run leaves behind (heat, caches) is the same for all. Without it two
+    /// variants take turns so that this evens out, and more are only checked for it
     #[arg(long)]
-    mirror: bool,
+    settle: bool,
 
     /// Seed of the random order of runs [default: a different one each time]
     #[arg(long, value_name = "N")]
@@ -341,8 +343,6 @@ impl AbArgs {
         facts: BTreeMap<String, String>,
         place: Option<&Place>,
     ) -> Result<Vec<Task>> {
-        // The second run of a block has the sides swapped.
-        self.runs.mirror |= self.concurrent;
         match (self.suite, place) {
             (Some(suite), Some(place)) => self.tasks_of(suite, program, facts, place),
             _ => {
@@ -380,11 +380,9 @@ impl AbArgs {
             suite.set_steps(item, &steps);
         }
         let mut tasks = self.tasks_of_items(items, &begun, program, facts)?;
-        if let Plan::Auto(_) = self.plan {
-            let all = comparisons(&tasks);
-            for task in &mut tasks {
-                task.header.rule.suite = all;
-            }
+        let all = comparisons(&tasks);
+        for task in &mut tasks {
+            task.header.rule.suite = all;
         }
         Ok(tasks)
     }
@@ -543,7 +541,10 @@ impl Runs {
             },
             seed: self.seed.unwrap_or(now.subsec_nanos().into()),
             warmups: self.warmups,
-            mirrored: self.mirror,
+            settle: match self.settle {
+                true => Settle::Runs,
+                false => Settle::Blocks.among(variants.len()),
+            },
             scope: self.scope,
             sides: None,
             host: facts,
@@ -574,9 +575,6 @@ impl Runs {
             "--higher-is-better applies to numbers that the command prints: give --metric 'regex:PATTERN' or 'json:/POINTER'"
         );
         let strange = variants.iter().find(|v| !matches!(v.kind, Kind::Roost(_)));
-        if self.mirror {
-            no_quantile(&metrics)?;
-        }
         let of_roost = metrics
             .iter()
             .find(|m| matches!(m.source, Source::Measured(w) if OF_ROOST.contains(&w)));

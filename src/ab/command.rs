@@ -9,7 +9,7 @@ use super::progress::{Among, Shown, outlook};
 use super::real::{Means, Real, facts, service};
 use super::report::Report;
 use super::report::compare::compare;
-use super::report::text::text;
+use super::report::text::{colored, text};
 use super::result::{Recorded, ResultFile};
 use super::run::{End, Progress, run};
 use super::share::{lines, redacted};
@@ -187,8 +187,7 @@ fn record(task: &Task, stop: &Stop, among: Option<Among>) -> Result<(Recorded, E
         .beside(sides);
     let mut shown = Shown::new(recorded.runs.len(), among);
     let ended = run(
-        &recorded.header,
-        &mut recorded.runs,
+        &mut recorded,
         &mut machine,
         &mut file,
         &stopped,
@@ -228,6 +227,7 @@ fn show(recorded: &Recorded, pages: &Pages, json: bool) -> Result<()> {
     let report = Report::new(recorded)?;
     match json {
         true => print::json(&report)?,
+        false if print::colors() => print::text(&colored(&report))?,
         false => print::text(&text(&report))?,
     };
     pages.write(&report)

@@ -3,13 +3,42 @@
 //! for each block. So any drift affects all variants alike, and the signed-rank test assumes
 //! nothing else.
 //!
+//! A run may leave something behind for the next one: heat, a turbo budget, full caches. In a block
+//! of two the second run always follows the other variant, so random order does not even that out.
+//! Uncounted runs do (`Settle`).
+//!
 //! The order of a block is a function of the seed and its number, so a resumed comparison continues
 //! with the same order.
 
 use crate::util::rng::Rng;
+use serde::{Deserialize, Serialize};
 
 /// Random stream for orders only; other uses have other numbers.
 const ORDER: u64 = 0x6f72_6465_7200_0000;
+
+/// Where an uncounted run is made, so that counted runs do not follow different variants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Settle {
+    #[default]
+    Nowhere,
+    /// Before a block of two, unless the run before was of its first variant: both of its runs then
+    /// follow the same variant. That is a quarter more runs.
+    Blocks,
+    /// Before each run one of the first variant, unless that ran just before: all runs follow it.
+    /// That is nearly twice the runs.
+    Runs,
+}
+
+impl Settle {
+    /// What this does for so many variants: blocks of three and more cannot be settled as a whole.
+    pub fn among(self, variants: usize) -> Settle {
+        match self {
+            Settle::Blocks if variants > 2 => Settle::Nowhere,
+            settle => settle,
+        }
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Design {
@@ -17,22 +46,23 @@ pub struct Design {
     pub variants: usize,
     /// Runs of each variant before the first block. They are recorded but do not count.
     pub warmups: usize,
-    /// A block is its order and then the reverse (ABBA or BAAB), so each variant runs twice in it.
-    pub mirrored: bool,
+    pub settle: Settle,
+    /// Number of runs at once. With 2 a block is an order and then its reverse.
+    pub at_once: usize,
 }
 
 /// A place in the order of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// None: a warm-up.
+    /// None: it does not count.
     pub block: Option<usize>,
     pub variant: usize,
 }
 
 impl Design {
-    /// Number of runs in one block.
+    /// Number of counted runs in one block.
     pub fn block_runs(&self) -> usize {
-        self.variants * if self.mirrored { 2 } else { 1 }
+        self.variants * self.at_once
     }
 
     /// The variants in the order of this block.
@@ -42,31 +72,44 @@ impl Design {
         for end in (1..order.len()).rev() {
             order.swap(end, rng.below(end as u64 + 1) as usize);
         }
-        if self.mirrored {
+        if self.at_once == 2 {
             order.extend(order.clone().into_iter().rev());
         }
         order
     }
 
-    /// The run with this number, from 0. There is always a next one.
-    pub fn turn(&self, number: usize) -> Turn {
-        match number.checked_sub(self.warmups * self.variants) {
-            None => Turn {
-                block: None,
-                variant: number % self.variants,
-            },
-            Some(run) => {
-                let block = run / self.block_runs();
-                Turn {
-                    block: Some(block),
-                    variant: self.block(block)[run % self.block_runs()],
+    /// All runs, up to the last one of this many blocks.
+    pub fn order(&self, blocks: usize) -> Vec<Turn> {
+        let turn = |block: Option<usize>| move |&variant: &usize| Turn { block, variant };
+        let variants: Vec<usize> = (0..self.variants).collect();
+        let mut order: Vec<Turn> = Vec::new();
+        for _ in 0..self.warmups {
+            order.extend(variants.iter().map(turn(None)));
+        }
+        for block in 0..blocks {
+            for (place, now) in self.block(block).chunks(self.at_once).enumerate() {
+                let before = &order[order.len().saturating_sub(self.at_once)..];
+                let settled = self.settled(place, now);
+                if !before.iter().map(|t| &t.variant).eq(&settled) && !settled.is_empty() {
+                    order.extend(settled.iter().map(turn(None)));
                 }
+                order.extend(now.iter().map(turn(Some(block))));
             }
+        }
+        order
+    }
+
+    /// What the runs `now`, at this place of their block, follow. Empty: anything.
+    fn settled(&self, place: usize, now: &[usize]) -> Vec<usize> {
+        match self.settle {
+            Settle::Blocks if place == 0 => now.to_vec(),
+            Settle::Runs => (0..self.at_once).collect(),
+            _ => Vec::new(),
         }
     }
 
-    /// Number of runs for this many blocks, including warm-ups.
+    /// Number of runs for this many blocks, with those that do not count.
     pub fn runs(&self, blocks: usize) -> usize {
-        self.warmups * self.variants + blocks * self.block_runs()
+        self.order(blocks).len()
     }
 }

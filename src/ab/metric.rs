@@ -121,14 +121,6 @@ impl Metric {
         }
     }
 
-    /// True for quantiles over all wakeups of a run.
-    pub fn quantile(&self) -> bool {
-        matches!(
-            self.source,
-            Source::Measured(Measured::WakeupP50 | Measured::WakeupP99)
-        )
-    }
-
     /// Smallest difference between two possible values, as a part of the lower one. 0: none, since
     /// clocks are much finer than the noise of runs. None: unknown, take it from the values.
     pub fn step(&self) -> Option<f64> {

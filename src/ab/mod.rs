@@ -7,7 +7,8 @@
 //! - `variant`, `metric`, `design`: what is compared, by which number, in which order.
 //! - `run`: makes the runs on a `machine`. `child` is one run of the command, `cpus` the CPUs it
 //!   may use, `concurrent` two copies at once.
-//! - `result`: the file of runs. `analysis` passes them to `stats/`. `condition`: what spoils them.
+//! - `result`: the file of runs. `analysis` passes them to `stats/`. `condition`: what spoils them;
+//!   `carry_over`: what a run leaves behind for the next one.
 //! - `report/`: shows the result, also on `pages`. `progress` reports meanwhile.
 //! - `programs`: finds programs by name.
 //! - `tune`: searches by such comparisons. `lasting`: how to keep what it found.
@@ -16,6 +17,7 @@
 
 pub mod analysis;
 pub mod args;
+pub mod carry_over;
 pub mod cgroup;
 pub mod child;
 pub mod command;

@@ -4,7 +4,7 @@
 
 use super::concurrent::{self, Sides};
 use super::condition::Seen;
-use super::design::Design;
+use super::design::{Design, Settle, Turn};
 use super::metric::Metric;
 use super::stats::verdict::{Direction, Rule};
 use super::variant::{Scope, Variant, parse_all};
@@ -45,8 +45,8 @@ pub struct Header {
     pub rule: Rule,
     pub seed: u64,
     pub warmups: usize,
-    /// Each block is run forwards and backwards.
-    pub mirrored: bool,
+    #[serde(default)]
+    pub settle: Settle,
     pub scope: Scope,
     /// Two copies run at once, each on one of these sides in turn. None: one copy alone.
     #[serde(default)]
@@ -90,8 +90,14 @@ impl Header {
             seed: self.seed,
             variants: self.variants.len(),
             warmups: self.warmups,
-            mirrored: self.mirrored,
+            settle: self.settle,
+            at_once: if self.sides.is_some() { 2 } else { 1 },
         }
+    }
+
+    /// All runs that this comparison may have.
+    pub fn order(&self) -> Vec<Turn> {
+        self.design().order(self.rule.plan.max())
     }
 
     /// At least two.
@@ -166,17 +172,14 @@ impl Header {
         let metrics = self.metrics()?;
         ensure!(!metrics.is_empty(), "it has no metric");
         distinct(&metrics)?;
-        if self.mirrored {
-            no_quantile(&metrics)?;
-        }
         ensure!(self.warmups <= RUNS_MAX, "warmups are {}", self.warmups);
         self.scope.check(&self.variants()?)?;
         if let Some(sides) = &self.sides {
             concurrent::check(&self.variants()?)?;
             sides.cpus()?;
             ensure!(
-                self.mirrored && self.scope == Scope::Workload,
-                "it has two copies at once, in an order that --concurrent does not use"
+                self.scope == Scope::Workload,
+                "it has two copies at once, and its variants are not those of a workload"
             );
         }
         self.rule.checked()?;
@@ -185,14 +188,20 @@ impl Header {
 }
 
 impl Repetition {
-    /// Fails unless this is run `at` of the plan, with a finite value of each metric.
-    fn checked(self, at: usize, header: &Header, metrics: &[Metric]) -> Result<Repetition> {
+    /// Fails unless this is run `at` of the plan, whose turn is `turn`, with a finite value of each
+    /// metric.
+    fn checked(
+        self,
+        at: usize,
+        turn: Turn,
+        header: &Header,
+        metrics: &[Metric],
+    ) -> Result<Repetition> {
         ensure!(
             self.number == at,
             "it is run {}, expected {at}",
             self.number
         );
-        let turn = header.design().turn(at);
         let variant = &header.variants[turn.variant];
         ensure!(
             self.block == turn.block && self.variant == *variant,
@@ -219,17 +228,6 @@ impl FailedRun {
             self.failed
         );
         Ok(self)
-    }
-}
-
-/// Fails if a metric is a quantile: means of two runs are taken, and quantiles cannot be averaged.
-pub fn no_quantile(metrics: &[Metric]) -> Result<()> {
-    match metrics.iter().find(|m| m.quantile()) {
-        Some(metric) => bail!(
-            "{} is a quantile of a run, and --mirror and --concurrent average two runs: a mean of quantiles is not a quantile",
-            metric.name
-        ),
-        None => Ok(()),
     }
 }
 
@@ -283,18 +281,21 @@ impl Recorded {
         let mut lines = text.lines();
         let header = header(lines.next().context("it is empty")?)?;
         let metrics = header.metrics()?;
-        let all = header.design().runs(header.rule.plan.max());
+        let order = header.order();
         let (mut runs, mut failed) = (Vec::new(), Vec::new());
         for (at, line) in lines.enumerate() {
-            let mut read = || {
+            let mut read = || -> Result<()> {
                 if let Ok(run) = serde_json::from_str::<FailedRun>(line) {
                     failed.push(run.checked(runs.len(), &header)?);
                     return Ok(());
                 }
                 let at = runs.len();
-                ensure!(at < all, "there are only {all} runs, and it is one more");
+                let all = order.len();
+                let turn = order.get(at);
+                let turn =
+                    turn.with_context(|| format!("there are only {all} runs, and it is one more"))?;
                 let run: Repetition = serde_json::from_str(line).context("it is not a run")?;
-                runs.push(run.checked(at, &header, &metrics)?);
+                runs.push(run.checked(at, *turn, &header, &metrics)?);
                 Ok(())
             };
             read().with_context(|| format!("line {}", at + 2))?;
@@ -322,6 +323,11 @@ fn header(line: &str) -> Result<Header> {
     ensure!(
         format == FORMAT,
         "it has the format '{format}', but this version reads '{FORMAT}'"
+    );
+    let mirrored = json["mirrored"] == true && json["sides"].is_null();
+    ensure!(
+        !mirrored,
+        "it was made with --mirror, which this version does not have: show it with the version that made it"
     );
     let header = serde_json::from_value::<Header>(json).map_err(anyhow::Error::from);
     header.and_then(Header::checked).context("line 1")

@@ -3,9 +3,10 @@
 
 use super::analysis;
 use super::child::Failure;
+use super::design::Turn;
 use super::machine::{Machine, Taken};
 use super::metric::{MEASURED, Metric};
-use super::result::{FailedRun, Header, Repetition, ResultFile};
+use super::result::{FailedRun, Header, Recorded, Repetition, ResultFile};
 use super::stats::plan::Plan;
 use super::stats::verdict::settled;
 use super::variant::Variant;
@@ -18,7 +19,7 @@ pub struct Progress<'a> {
     /// Number of runs, at most.
     pub all: usize,
     pub variant: &'a str,
-    /// None: a warm-up.
+    /// None: it does not count.
     pub block: Option<usize>,
     /// Number of blocks, at most.
     pub blocks: usize,
@@ -42,29 +43,30 @@ pub enum End {
     Stopped,
 }
 
-/// Makes the runs that `runs` lacks, and appends them to `runs` and to the file. Restores the
+/// Makes the runs that `recorded` lacks, and appends them to it and to the file. Restores the
 /// machine however it ends. Does not touch the machine if there is nothing to run.
 pub fn run(
-    header: &Header,
-    runs: &mut Vec<Repetition>,
+    recorded: &mut Recorded,
     machine: &mut dyn Machine,
     file: &mut ResultFile,
     stopped: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&Progress),
 ) -> Result<End> {
-    if !lacks(header, runs)? {
+    if !lacks(recorded)? {
         return Ok(End::Done);
     }
+    let header = &recorded.header.clone();
     let (variants, metrics) = (header.variants()?, header.metrics()?);
     machine.begin(&variants)?;
     let mut session = Session {
         header,
+        order: header.order(),
         variants,
         metrics,
         machine,
         file,
     };
-    let ended = session.all(runs, stopped, tell);
+    let ended = session.all(recorded, stopped, tell);
     let restored = session.machine.restore();
     match (ended, restored) {
         // As text, so that it is no `CommandFailed`: the machine failed too.
@@ -80,6 +82,7 @@ type Valued = (BTreeMap<String, f64>, Taken);
 
 struct Session<'a> {
     header: &'a Header,
+    order: Vec<Turn>,
     variants: Vec<Variant>,
     metrics: Vec<Metric>,
     machine: &'a mut dyn Machine,
@@ -89,22 +92,20 @@ struct Session<'a> {
 impl Session<'_> {
     fn all(
         &mut self,
-        runs: &mut Vec<Repetition>,
+        recorded: &mut Recorded,
         stopped: &dyn Fn() -> bool,
         tell: &mut dyn FnMut(&Progress),
     ) -> Result<End> {
-        let design = self.header.design();
-        let all = design.runs(self.header.rule.plan.max());
-        while lacks(self.header, runs)? {
+        while lacks(recorded)? {
             if stopped() {
                 return Ok(End::Stopped);
             }
-            let number = runs.len();
-            let turn = design.turn(number);
+            let number = recorded.runs.len();
+            let turn = self.order[number];
             let now = self.now(number);
             tell(&Progress {
                 number,
-                all,
+                all: self.order.len(),
                 variant: &names(&now).join(" beside "),
                 block: turn.block,
                 blocks: self.header.rule.plan.max(),
@@ -116,7 +117,7 @@ impl Session<'_> {
             };
             for (variant, (values, taken)) in now.into_iter().zip(taken) {
                 let run = Repetition {
-                    number: runs.len(),
+                    number: recorded.runs.len(),
                     block: turn.block,
                     variant: variant.name,
                     values,
@@ -124,7 +125,7 @@ impl Session<'_> {
                     seen: taken.seen,
                 };
                 self.file.append(&run)?;
-                runs.push(run);
+                recorded.runs.push(run);
             }
         }
         Ok(End::Done)
@@ -132,10 +133,9 @@ impl Session<'_> {
 
     /// The variants of this run. With two copies, the first runs on the first side.
     fn now(&self, number: usize) -> Vec<Variant> {
-        let copies = if self.header.sides.is_some() { 2 } else { 1 };
-        let design = self.header.design();
-        let turns = (number..number + copies).map(|n| design.turn(n).variant);
-        turns.map(|at| self.variants[at].clone()).collect()
+        let turns = &self.order[number..number + self.header.design().at_once];
+        let variants = turns.iter().map(|turn| self.variants[turn.variant].clone());
+        variants.collect()
     }
 
     fn taken(&mut self, now: &[Variant]) -> Result<Vec<Valued>, Failure> {
@@ -224,21 +224,28 @@ fn of_the_machine(failure: Failure) -> Failure {
 }
 
 /// True if another run is to be made.
-fn lacks(header: &Header, runs: &[Repetition]) -> Result<bool> {
-    let all = header.design().runs(header.rule.plan.max());
-    Ok(runs.len() < all && !enough(header, runs)?)
+fn lacks(recorded: &Recorded) -> Result<bool> {
+    let header = &recorded.header;
+    let all = header.rule.plan.max();
+    Ok(analysis::blocks(header, &recorded.runs) < all && !enough(recorded)?)
 }
 
 /// True at a declared look, and only there, if every comparison has a verdict.
-fn enough(header: &Header, runs: &[Repetition]) -> Result<bool> {
+fn enough(recorded: &Recorded) -> Result<bool> {
+    let (header, runs) = (&recorded.header, &recorded.runs);
     let Plan::Auto(_) = header.rule.plan else {
         return Ok(false);
     };
-    let looks = header.rule.plan.looks();
-    let at_look = looks
-        .iter()
-        .any(|l| header.design().runs(l.blocks) == runs.len());
-    Ok(at_look && settled(&analysis::judged(header, runs)?))
+    let blocks = analysis::blocks(header, runs);
+    let at_look = header.rule.plan.times().contains(&blocks) && ends_block(header, runs);
+    Ok(at_look && settled(&analysis::judged(header, runs, &recorded.failed)?))
+}
+
+/// True if the last run completed a block.
+fn ends_block(header: &Header, runs: &[Repetition]) -> bool {
+    let counted = runs.iter().filter(|run| run.block.is_some()).count();
+    runs.last().is_some_and(|run| run.block.is_some())
+        && counted.is_multiple_of(header.design().block_runs())
 }
 
 /// Rounds to 12 digits. These survive JSON, so a report is the same before and after writing.

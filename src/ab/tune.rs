@@ -9,6 +9,7 @@ use super::analysis;
 use super::cpus::Cpus;
 use super::design::Design;
 use super::lasting::{Lasting, is_script};
+use super::metric::Metric;
 use super::result::{Header, Recorded};
 use super::stats::pairs::{Pairs, Scale};
 use super::stats::plan::Plan;
@@ -77,6 +78,7 @@ pub fn rounds(confirm: &Header, candidates: usize) -> Vec<(String, usize)> {
     let runs = |variants: usize, plan: Plan| {
         let design = Design {
             variants,
+            settle: confirm.settle.among(variants),
             ..confirm.design()
         };
         design.runs(plan.max())
@@ -217,8 +219,9 @@ impl Search<'_> {
         let mut header = self.confirm.clone();
         header.variants.extend_from_slice(variants);
         header.rule.plan = plan;
+        header.settle = header.settle.among(header.variants.len());
         let recorded = (self.run)(&header, name)?;
-        let judged = analysis::judged(&recorded.header, &recorded.runs)?;
+        let judged = analysis::judged(&recorded.header, &recorded.runs, &recorded.failed)?;
         Ok((recorded, judged))
     }
 
@@ -308,7 +311,7 @@ fn effects(recorded: &Recorded, judged: &[Judged]) -> Vec<f64> {
     let ratios = judged.iter().all(|judged| judged.scale == Scale::Ratio);
     let each = header.variants[1..].iter().zip(judged);
     let value = |(variant, judged): (&String, &Judged)| match ratios {
-        true => 100.0 * (judged.shift.value - 1.0),
+        true => 100.0 * (judged.effect.value - 1.0),
         false => difference(variant),
     };
     let values = each.map(value);
@@ -324,6 +327,11 @@ impl Tuned {
         let best = self.best.as_ref();
         let best = best.filter(|(_, judged)| judged.verdict == Verdict::Better);
         best.map(|(variant, _)| variant.as_str())
+    }
+
+    fn unit(&self) -> &'static str {
+        let metric = Metric::parse(&self.metric, Direction::Lower);
+        metric.map_or("", |metric| metric.unit())
     }
 
     /// How to keep what was found; None: nothing was found.
@@ -376,7 +384,7 @@ impl Tuned {
             "Compared with new runs, {} blocks: {best} is {}: {}, p {:.4}\n",
             judged.blocks,
             super::report::verdict_name(judged.verdict),
-            super::report::effect(judged),
+            super::report::effect(judged, self.unit()),
             judged.p_adjusted
         );
         Ok(text

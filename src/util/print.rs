@@ -4,7 +4,7 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 
 /// Prints `text` to stdout. False: the reader has closed the pipe.
 pub fn text(text: &str) -> Result<bool> {
@@ -14,6 +14,14 @@ pub fn text(text: &str) -> Result<bool> {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(false),
         Err(e) => Err(e).context("cannot write to stdout"),
     }
+}
+
+/// True if stdout is a terminal that shows colors, and nobody has asked for none
+/// (<https://no-color.org>).
+pub fn colors() -> bool {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    std::io::stdout().is_terminal() && !dumb && !set("NO_COLOR")
 }
 
 /// Prints a value as one line of JSON. False: see `text`.

@@ -20,7 +20,7 @@ use scx_roost::ab::result::{Header, Recorded, Repetition, ResultFile};
 use scx_roost::ab::run::{End, run};
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::power::blocks_needed;
-use scx_roost::ab::stats::verdict::{Judged, Rule, Verdict};
+use scx_roost::ab::stats::verdict::{Judged, Verdict};
 use scx_roost::ab::variant::{Scope, parse_all};
 use scx_roost::util::rng::Rng;
 use std::collections::BTreeMap;
@@ -33,7 +33,6 @@ const TWO: [&str; 2] = ["mainline", "mainline+slice-us=1000"];
 fn beside(plan: Plan) -> Header {
     Header {
         sides: Some(Sides(["0-3".to_string(), "4-7".to_string()])),
-        mirrored: true,
         scope: Scope::Workload,
         ..header(&TWO, plan)
     }
@@ -114,7 +113,6 @@ fn as_it_is_typed() {
         eevdf.starts_with("eevdf is the kernel's own scheduler"),
         "{eevdf}"
     );
-    assert!(typed("--variant roost --mirror").is_err());
     let here = Sides::of(&scx_roost::machine::Machine::read("/sys".as_ref()).unwrap());
     match (typed("--variant roost"), here) {
         (Err(e), Err(why)) => assert_eq!(e.to_string(), why.to_string()),
@@ -133,26 +131,12 @@ fn go(header: &Header, path: &Path, machine: &mut Played) -> Vec<Repetition> {
     let (mut file, mut recorded) = match path.exists() {
         true => ResultFile::resume(path, header).unwrap(),
         false => {
-            let (header, runs) = (header.clone(), Vec::new());
-            (
-                ResultFile::create(path, &header).unwrap(),
-                Recorded {
-                    header,
-                    runs,
-                    failed: Vec::new(),
-                },
-            )
+            let file = ResultFile::create(path, header).unwrap();
+            (file, Recorded::new(header.clone()))
         }
     };
     let never = || false;
-    let ended = run(
-        header,
-        &mut recorded.runs,
-        machine,
-        &mut file,
-        &never,
-        &mut |_| (),
-    );
+    let ended = run(&mut recorded, machine, &mut file, &never, &mut |_| ());
     assert_eq!(ended.unwrap(), End::Done);
     recorded.runs
 }
@@ -160,13 +144,13 @@ fn go(header: &Header, path: &Path, machine: &mut Played) -> Vec<Repetition> {
 #[test]
 fn sides_are_swapped_in_each_block_and_a_faster_side_cancels() {
     let folder = tempfile::tempdir().unwrap();
-    let header = beside(Plan::Fixed(12));
+    let header = beside(Plan::Fixed(30));
     for (slow, verdict) in [(1.0, Verdict::Equivalent), (1.05, Verdict::Worse)] {
         let path = folder.path().join(format!("{slow}"));
         let mut machine = Played::new(1).slower(TWO[1], slow);
         machine.sides = [1.0, 1.3];
         let runs = go(&header, &path, &mut machine);
-        assert_eq!(runs.len(), 2 + 12 * 4);
+        assert_eq!(runs.len(), 2 + 30 * 4);
         for block in runs[2..].chunks(4) {
             let names: Vec<&str> = block.iter().map(|r| r.variant.as_str()).collect();
             assert_ne!(names[0], names[1]);
@@ -176,8 +160,8 @@ fn sides_are_swapped_in_each_block_and_a_faster_side_cancels() {
             .chunks(4)
             .filter(|b| b[0].variant == TWO[0])
             .count();
-        assert!((1..12).contains(&firsts), "{firsts}");
-        let judged = analysis::judged(&header, &runs).unwrap();
+        assert!((1..30).contains(&firsts), "{firsts}");
+        let judged = analysis::judged(&header, &runs, &[]).unwrap();
         assert_eq!(judged[0].verdict, verdict, "{slow}");
         assert_eq!(Recorded::read(&path).unwrap().runs, runs);
     }
@@ -229,11 +213,10 @@ fn every_report_says_so() {
 /// Values of such runs: `side` is how many times as long one side takes, `slow` is how many times
 /// as long the second variant takes.
 fn made_up(header: &Header, side: f64, slow: f64, seed: u64) -> Vec<Repetition> {
-    let design = header.design();
-    let count = design.runs(header.rule.plan.max());
-    let noise = Noise::Normal.runs(count, &mut Rng::stream(seed, 1));
+    let order = header.order();
+    let noise = Noise::Normal.runs(order.len(), &mut Rng::stream(seed, 1));
     let value = |(number, noise): (usize, f64)| {
-        let turn = design.turn(number);
+        let turn = order[number];
         let side = if number % 2 == 1 { side } else { 1.0 };
         let own = if turn.variant == 1 { slow } else { 1.0 };
         Repetition {
@@ -249,21 +232,24 @@ fn made_up(header: &Header, side: f64, slow: f64, seed: u64) -> Vec<Repetition> 
 
 const TIMES: u64 = 1000;
 
-fn judged(mirrored: bool, blocks: usize, side: f64, slow: f64, seed: u64) -> Judged {
+/// `swapped`: false if only the first run of each block counts.
+fn judged(swapped: bool, blocks: usize, side: f64, slow: f64, seed: u64) -> Judged {
     let mut header = beside(Plan::Fixed(blocks));
     header.seed = seed;
-    header.mirrored = mirrored;
-    header.rule = Rule {
-        resamples: 1,
-        margin: 0.001,
-        ..header.rule
-    };
-    let runs = made_up(&header, side, slow, seed);
-    analysis::judged(&header, &runs).unwrap().remove(0)
+    header.rule.margin = 0.001;
+    let mut runs = made_up(&header, side, slow, seed);
+    if !swapped {
+        // As if the second run of a block had been like the first.
+        for block in runs[2..].chunks_mut(4) {
+            let values = [block[1].values.clone(), block[0].values.clone()];
+            [block[2].values, block[3].values] = values;
+        }
+    }
+    analysis::judged(&header, &runs, &[]).unwrap().remove(0)
 }
 
-fn count(mirrored: bool, blocks: usize, side: f64, slow: f64, these: &[Verdict]) -> u64 {
-    let told = |seed: &u64| these.contains(&judged(mirrored, blocks, side, slow, *seed).verdict);
+fn count(swapped: bool, blocks: usize, side: f64, slow: f64, these: &[Verdict]) -> u64 {
+    let told = |seed: &u64| these.contains(&judged(swapped, blocks, side, slow, *seed).verdict);
     (0..TIMES).filter(told).count() as u64
 }
 

@@ -140,9 +140,9 @@ fn the_command_is_kept_there() {
 #[test]
 fn where_it_runs_is_a_difference_that_acts() {
     let verdict = |other: &str| {
-        let header = header(&["mainline", other], Plan::Fixed(6));
+        let header = header(&["mainline", other], Plan::Fixed(30));
         let runs = crate::played::played_runs(&header, 1);
-        judged(&header, &runs).unwrap()[0].verdict
+        judged(&header, &runs, &[]).unwrap()[0].verdict
     };
     let feature = "mainline+prev_core=on";
     assert_eq!(verdict(feature), Verdict::NotExercised);

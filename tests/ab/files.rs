@@ -57,24 +57,16 @@ fn a_broken_file_is_reported_in_a_sentence() {
             "line 1: unknown metric 'walls'",
         ),
         (
-            replaced("\"metric\":\"wall\"", "\"metric\":\"wakeup-p99\"").replacen(
-                "\"mirrored\":false",
-                "\"mirrored\":true",
-                1,
-            ),
-            "line 1: wakeup-p99 is a quantile of a run",
+            replaced("\"settle\":", "\"mirrored\":true,\"settle\":"),
+            "it was made with --mirror, which this version does not have",
         ),
         (
             replaced("\"fixed\":6", "\"fixed\":0"),
             "line 1: 1 to 10000 blocks",
         ),
         (
-            replaced("\"alpha\":0.05", "\"alpha\":7.5"),
-            "line 1: alpha is 7.5",
-        ),
-        (
-            replaced("\"resamples\":500", "\"resamples\":0"),
-            "line 1: resamples are 0",
+            replaced("\"alpha\":0.05", "\"alpha\":0.5"),
+            "line 1: alpha is 0.5: above 0 and at most 0.2 are possible",
         ),
         (
             replaced("\"scope\":\"machine\"", "\"scope\":\"moon\""),
@@ -128,7 +120,7 @@ fn a_value_that_is_missing_pairs_nothing() {
         let mut recorded = whole();
         let run = recorded.runs.iter_mut().rfind(|r| r.variant == variant);
         run.unwrap().values.clear();
-        let judged = analysis::judged(&recorded.header, &recorded.runs).unwrap();
+        let judged = analysis::judged(&recorded.header, &recorded.runs, &recorded.failed).unwrap();
         assert_eq!(judged[0].blocks, 0, "{variant}");
     }
 }
@@ -261,7 +253,7 @@ fn a_shared_file_names_no_user() {
     );
     let read = Recorded::of_lines(&text).unwrap();
     assert_eq!(read, shared);
-    let judged = |r: &Recorded| analysis::judged(&r.header, &r.runs).unwrap();
+    let judged = |r: &Recorded| analysis::judged(&r.header, &r.runs, &r.failed).unwrap();
     assert_eq!(judged(&read), judged(&recorded));
 }
 

@@ -9,6 +9,7 @@ mod concurrent;
 mod cpus;
 mod design;
 mod files;
+mod hostile;
 mod lasting;
 mod metrics;
 mod noise;

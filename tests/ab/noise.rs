@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Made-up runs of a workload: how they scatter and drift, and the effect of a variant.
 
-use scx_roost::ab::design::Design;
+use scx_roost::ab::design::{Design, Settle};
 use scx_roost::util::rng::Rng;
 
 /// How runs scatter around 1, by about 3 %.
@@ -31,7 +31,7 @@ pub const ALL: [Noise; 6] = [
 
 pub const CV: f64 = 0.03;
 
-fn normal(rng: &mut Rng) -> f64 {
+pub fn normal(rng: &mut Rng) -> f64 {
     (-2.0 * rng.part().ln()).sqrt() * (std::f64::consts::TAU * rng.part()).cos()
 }
 
@@ -61,19 +61,36 @@ impl Noise {
 /// A comparison of variants; a factor is how many times as slow a variant is. Returns values by
 /// variant and block.
 pub fn compared(noise: Noise, factors: &[f64], blocks: usize, seed: u64) -> Vec<Vec<f64>> {
+    let nothing = vec![1.0; factors.len()];
+    compared_after(noise, factors, &nothing, Settle::Nowhere, blocks, seed)
+}
+
+/// As `compared`; `after`: how many times as slow the run after each variant is.
+pub fn compared_after(
+    noise: Noise,
+    factors: &[f64],
+    after: &[f64],
+    settle: Settle,
+    blocks: usize,
+    seed: u64,
+) -> Vec<Vec<f64>> {
     let design = Design {
         seed,
         variants: factors.len(),
         warmups: 0,
-        mirrored: false,
+        settle,
+        at_once: 1,
     };
-    let count = design.runs(blocks);
-    let runs = noise.runs(count, &mut Rng::stream(seed, 1));
+    let order = design.order(blocks);
+    let runs = noise.runs(order.len(), &mut Rng::stream(seed, 1));
     let mut values = vec![vec![0.0; blocks]; factors.len()];
-    for (number, run) in runs.into_iter().enumerate() {
-        let turn = design.turn(number);
-        let block = turn.block.expect("there are no warm-ups");
-        values[turn.variant][block] = run * factors[turn.variant];
+    let mut before = None;
+    for (turn, run) in order.into_iter().zip(runs) {
+        let left = before.map_or(1.0, |variant: usize| after[variant]);
+        before = Some(turn.variant);
+        if let Some(block) = turn.block {
+            values[turn.variant][block] = run * factors[turn.variant] * left;
+        }
     }
     values
 }

@@ -66,8 +66,8 @@ fn counters_are_bars() {
     assert_eq!((bars.len(), bars[2]), (3, 0.0));
     for shown in [
         ">prev_core<",
-        ">mainline: 50.00<",
-        ">roost: 100.0<",
+        ">mainline: 50<",
+        ">roost: 100<",
         ">eevdf: -<",
     ] {
         assert!(picture.contains(shown), "{shown} in {picture}");
@@ -86,7 +86,7 @@ fn a_ratio_and_a_difference_have_an_axis_each() {
     let effects = pictures(&recorded, "wall: effects");
     assert_eq!(effects.len(), 2);
     for (picture, name, same) in [
-        (&effects[0], ">eevdf<", ">1.000</text>"),
+        (&effects[0], ">eevdf<", ">1</text>"),
         (&effects[1], ">roost<", ">0</text>"),
     ] {
         assert!(
@@ -137,7 +137,7 @@ fn the_margin_is_drawn_behind_effects() {
     let picture = pictures(&recorded, "wall: effects").remove(0);
     assert_eq!(
         picture
-            .matches("<title>margin, 0.9804 to 1.020</title>")
+            .matches("<title>margin, 0.9804 to 1.02</title>")
             .count(),
         2
     );
@@ -181,7 +181,7 @@ fn labels_are_not_printed_over_each_other() {
             );
         }
         let effects = pictures(&recorded, "wall: effects").remove(0);
-        assert!(effects.contains(">1.000</text>"), "{effects}");
+        assert!(effects.contains(">1</text>"), "{effects}");
     }
 }
 

@@ -4,6 +4,7 @@
 use anyhow::{Result, bail};
 use scx_roost::ab::child::{Failure, Sample};
 use scx_roost::ab::condition::Seen;
+use scx_roost::ab::design::Settle;
 use scx_roost::ab::machine::{Machine, Taken};
 use scx_roost::ab::metric::Measured;
 use scx_roost::ab::result::{Asked, FORMAT, Header, Recorded, Repetition, ResultFile};
@@ -146,13 +147,10 @@ pub fn header(variants: &[&str], plan: Plan) -> Header {
         timeout_s: 3600.0,
         variants: variants.iter().map(ToString::to_string).collect(),
         metrics: vec![asked("wall", Direction::Lower)],
-        rule: Rule {
-            resamples: 500,
-            ..Rule::new(plan)
-        },
+        rule: Rule::new(plan),
         seed: 5,
         warmups: 1,
-        mirrored: false,
+        settle: Settle::Nowhere,
         scope: Scope::Machine,
         sides: None,
         host: BTreeMap::from([
@@ -174,17 +172,10 @@ pub fn played(header: &Header, machine: &mut Played) -> Result<(Recorded, End)> 
     // Each run is synced to the file. On a disk that takes longer than all the rest.
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())?;
     let mut file = ResultFile::create(&folder.path().join("r"), header)?;
-    let (mut runs, header) = (Vec::new(), header.clone());
+    let mut recorded = Recorded::new(header.clone());
     let (never, nobody) = (|| false, &mut |_: &Progress| ());
-    let end = run(&header, &mut runs, machine, &mut file, &never, nobody)?;
-    Ok((
-        Recorded {
-            header,
-            runs,
-            failed: Vec::new(),
-        },
-        end,
-    ))
+    let end = run(&mut recorded, machine, &mut file, &never, nobody)?;
+    Ok((recorded, end))
 }
 
 /// All runs of such a comparison.

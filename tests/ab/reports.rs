@@ -3,11 +3,10 @@
 
 use crate::played::{Played, asked, header};
 use scx_roost::ab::condition::{Seen, warnings};
-use scx_roost::ab::report::closing::{Closing, Part};
 use scx_roost::ab::report::compare::compare;
 use scx_roost::ab::report::html::html;
 use scx_roost::ab::report::markdown::markdown;
-use scx_roost::ab::report::text::text;
+use scx_roost::ab::report::text::{colored, text};
 use scx_roost::ab::report::{Report, least_effect, number, remark};
 use scx_roost::ab::result::{Recorded, ResultFile};
 use scx_roost::ab::run::run;
@@ -25,26 +24,22 @@ fn recorded(blocks: usize) -> Recorded {
     machine.seen.modes = "governor schedutil".to_string();
     let folder = tempfile::tempdir().unwrap();
     let mut file = ResultFile::create(&folder.path().join("r"), &header).unwrap();
-    let mut runs = Vec::new();
+    let mut recorded = Recorded::new(header);
     run(
-        &header,
-        &mut runs,
+        &mut recorded,
         &mut machine,
         &mut file,
         &|| false,
         &mut |_| (),
     )
     .unwrap();
-    let disturbed = runs
+    let disturbed = recorded
+        .runs
         .iter_mut()
         .find(|r| r.block == Some(3) && r.variant == "roost")
         .unwrap();
     disturbed.values.insert("wall".to_string(), 12.5);
-    Recorded {
-        header,
-        runs,
-        failed: Vec::new(),
-    }
+    recorded
 }
 
 #[test]
@@ -64,38 +59,34 @@ fn on_a_terminal() {
     has("  user ");
     has("Counters that differ, medians of a run\n");
     has("  wide_node ");
-    let row = |name: &str| {
-        text.lines()
-            .find(|l| l.trim_start().starts_with(name))
-            .unwrap()
-    };
-    assert!(
-        row("scx:/home").trim_end().ends_with("worse"),
-        "{}",
-        row("scx:/home")
-    );
+    let (_, table) = text.split_once("  verdict\n").unwrap();
+    let mut rows = table.lines().map(str::trim);
+    let row = rows.find(|row| row.starts_with("scx:/home")).unwrap();
+    assert!(row.ends_with("worse"), "{row}");
     let strips = text.lines().filter(|l| l.contains('|') && l.contains('.'));
     assert!(strips.count() >= 4, "{text}");
 }
 
-/// The note is on every page for people, and only if a verdict is equivalence.
+/// The first thing that every report says is the result, in words and per cent.
 #[test]
-fn the_report_says_that_equivalence_is_not_corrected() {
-    let noted = |recorded: &Recorded| {
-        let report = Report::new(recorded).unwrap();
-        let verdicts = text(&report).matches(" equivalent").count();
-        let parts = [Part {
-            name: "pairs",
-            five: None,
-            recorded,
-        }];
-        let suite = Closing::new(&parts).unwrap().text();
-        let pages = [text(&report), markdown(&report), html(&report), suite];
-        let note = "without a correction for their number";
-        (verdicts > 0, pages.map(|page| page.matches(note).count()))
-    };
-    assert_eq!(noted(&recorded(4)), (false, [0; 4]));
-    assert_eq!(noted(&recorded(8)), (true, [1; 4]));
+fn the_result_comes_first() {
+    let recorded = recorded(8);
+    let report = Report::new(&recorded).unwrap();
+    let slower = "scx:/home/me/bin/scx_lavd --performance against mainline: worse, wall +";
+    for page in [text(&report), markdown(&report), html(&report)] {
+        let (before, rest) = page.split_once(slower).unwrap();
+        assert!(
+            !before.contains("lower is better") && !before.contains("arning"),
+            "{page}"
+        );
+        let (value, rest) = rest.split_once(" %, 98.75 % interval +").unwrap();
+        assert!((value.parse::<f64>().unwrap() - 10.0).abs() < 1.0, "{page}");
+        let (interval, _) = rest.split_once(" %").unwrap();
+        assert!(interval.contains(" to +"), "{page}");
+    }
+    let plain = text(&report);
+    assert!(colored(&report).contains(&format!("\u{1b}[1m\u{1b}[31m{slower}")));
+    assert!(!plain.contains('\u{1b}'));
 }
 
 #[test]
@@ -130,7 +121,7 @@ fn where_and_when_it_was_taken_is_on_all_pages() {
 fn outliers_and_counters_are_on_all_pages() {
     let recorded = recorded(8);
     let report = Report::new(&recorded).unwrap();
-    let outlier = "12.50, is far from the rest; it is included";
+    let outlier = "12.5, is far from the rest; it is included";
     for page in [text(&report), markdown(&report), html(&report)] {
         for part in [
             outlier,
@@ -142,7 +133,7 @@ fn outliers_and_counters_are_on_all_pages() {
     }
     let markdown = markdown(&report);
     assert!(
-        markdown.contains("\n|---|---:|---:|---:|\n| wide_node | 0 | 5.000 | 0 |\n"),
+        markdown.contains("\n|---|---:|---:|---:|\n| wide_node | 0 | 5 | 0 |\n"),
         "{markdown}"
     );
 }
@@ -154,7 +145,7 @@ fn the_least_effect_that_could_be_found_is_reported() {
     let report = Report::new(&recorded).unwrap();
     let variants = report.metrics.iter().flat_map(|m| &m.variants);
     let judged: Vec<&Judged> = variants.filter_map(|v| v.judged.as_ref()).collect();
-    for verdict in [Verdict::Equivalent, Verdict::Worse, Verdict::Inconclusive] {
+    for verdict in [Verdict::Worse, Verdict::Inconclusive] {
         assert!(judged.iter().any(|j| j.verdict == verdict), "{verdict:?}");
     }
     let (text, markdown, html) = (text(&report), markdown(&report), html(&report));
@@ -180,8 +171,8 @@ fn the_least_effect_that_could_be_found_is_reported() {
         ..report.metrics[0].variants[1].judged.clone().unwrap()
     };
     assert_eq!(least_effect(&of(0.0012, Scale::Ratio), "s"), "0.12 %");
-    assert_eq!(least_effect(&of(0.25, Scale::Difference), "s"), "0.2500 s");
-    assert_eq!(least_effect(&of(2.0, Scale::Difference), ""), "2.000");
+    assert_eq!(least_effect(&of(0.25, Scale::Difference), "s"), "0.25 s");
+    assert_eq!(least_effect(&of(2.0, Scale::Difference), ""), "2");
 }
 
 #[test]
@@ -189,27 +180,39 @@ fn too_few_blocks_are_named() {
     let recorded = recorded(4);
     let text = text(&Report::new(&recorded).unwrap());
     assert!(
-        text.contains("inconclusive: 4 blocks are too few for any verdict"),
+        text.contains("inconclusive: 4 blocks are too few for a verdict"),
         "{text}"
     );
-    // At an early look of -n auto, equivalence may already be decidable.
+}
+
+/// Runs of some milliseconds scatter so much that nothing would be found.
+#[test]
+fn runs_that_are_too_short_are_named() {
+    let recorded = recorded(8);
     let report = Report::new(&recorded).unwrap();
     let judged = report.metrics[0].variants[1].judged.clone().unwrap();
-    let ten = Judged {
-        blocks: 10,
-        ..judged
+    let told = |least: f64| {
+        let judged = Judged {
+            verdict: Verdict::Inconclusive,
+            against: None,
+            least_effect: Some(least),
+            ..judged.clone()
+        };
+        remark(&judged, "s")
     };
-    assert_eq!(remark(&ten), "10 blocks are too few to find a difference");
+    assert_eq!(told(0.08), "8 blocks can find 8.0 % or more");
+    let short = "runs are too short or differ too much, 8 blocks would find only 588.4 %: make them a second or longer";
+    assert_eq!(told(5.884), short);
 }
 
 #[test]
 fn as_markdown() {
     let recorded = recorded(8);
     let text = markdown(&Report::new(&recorded).unwrap());
-    assert!(text.contains("| variant | median | of the first | shift | at | p | least effect | verdict |\n|---|---:|---|---|---|---:|---:|---|\n| mainline |"));
+    assert!(text.contains("| variant | median | mean | CV | least | most | change | at | p | least effect | verdict |\n|---|---:|---:|---:|---:|---:|---|---|---:|---:|---|\n| mainline |"));
     let bars = |l: &str| l.matches('|').count();
     let (verdicts, medians) = text.split_once("**Also measured").unwrap();
-    for (table, columns) in [(verdicts, 8), (medians, 4)] {
+    for (table, columns) in [(verdicts, 11), (medians, 4)] {
         let mut rows = table.lines().filter(|l| l.starts_with('|'));
         assert!(rows.all(|l| bars(l) == columns + 1), "{text}");
     }
@@ -242,7 +245,7 @@ fn as_json() {
     let json = serde_json::to_value(Report::new(&recorded).unwrap()).unwrap();
     let judged = &json["metrics"][0]["variants"][2]["judged"];
     assert_eq!(judged["verdict"], "worse");
-    assert!((judged["median"]["value"].as_f64().unwrap() - 1.1).abs() < 0.02);
+    assert!((judged["effect"]["value"].as_f64().unwrap() - 1.1).abs() < 0.02);
     assert_eq!(json["plan"]["seed"], 5);
     assert_eq!(json["blocks"], 8);
 }
@@ -495,5 +498,9 @@ fn numbers_have_four_digits() {
         [
             "0", "12346", "123.5", "12.35", "1.235", "0.1235", "1.500e-7", "2.000e9"
         ]
+    );
+    assert_eq!(
+        [9.0, 34.5, 0.9, 100.0].map(number),
+        ["9", "34.5", "0.9", "100"]
     );
 }

@@ -163,10 +163,8 @@ fn what_is_done_leaves_the_machine_alone() {
     fs::write(&task.result, lines.unwrap()).unwrap();
     let (mut file, mut recorded) = ResultFile::resume(&task.result, &task.header).unwrap();
     let mut machine = Played::new(1);
-    let (header, runs) = (&recorded.header, &mut recorded.runs);
     let ended = run(
-        header,
-        runs,
+        &mut recorded,
         &mut machine,
         &mut file,
         &|| false,

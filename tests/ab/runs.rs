@@ -5,6 +5,7 @@ use crate::played::{Played, asked, header};
 use anyhow::Result;
 use scx_roost::ab::analysis;
 use scx_roost::ab::child::Failure;
+use scx_roost::ab::concurrent::Sides;
 use scx_roost::ab::report::Report;
 use scx_roost::ab::report::text::text;
 use scx_roost::ab::result::{Header, Recorded, Repetition, ResultFile};
@@ -12,6 +13,7 @@ use scx_roost::ab::run::{End, run};
 use scx_roost::ab::share::lines;
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::verdict::{Direction, Verdict};
+use scx_roost::ab::variant::Scope;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -34,38 +36,31 @@ fn place() -> Place {
 
 /// Runs from the beginning, or from where the file ends.
 fn go(header: &Header, path: &Path, machine: &mut Played) -> (Result<End>, Vec<Repetition>) {
-    let (mut file, mut runs) = match path.exists() {
-        true => {
-            let (file, recorded) = ResultFile::resume(path, header).unwrap();
-            (file, recorded.runs)
+    let (mut file, mut recorded) = match path.exists() {
+        true => ResultFile::resume(path, header).unwrap(),
+        false => {
+            let file = ResultFile::create(path, header).unwrap();
+            (file, Recorded::new(header.clone()))
         }
-        false => (ResultFile::create(path, header).unwrap(), Vec::new()),
     };
-    let ended = run(
-        header,
-        &mut runs,
-        machine,
-        &mut file,
-        &|| false,
-        &mut |_| (),
-    );
-    assert_eq!(Recorded::read(path).unwrap().runs, runs);
-    (ended, runs)
+    let ended = run(&mut recorded, machine, &mut file, &|| false, &mut |_| ());
+    assert_eq!(Recorded::read(path).unwrap().runs, recorded.runs);
+    (ended, recorded.runs)
 }
 
 fn verdicts(header: &Header, runs: &[Repetition]) -> Vec<Verdict> {
-    let judged = analysis::judged(header, runs).unwrap();
+    let judged = analysis::judged(header, runs, &[]).unwrap();
     judged.iter().map(|j| j.verdict).collect()
 }
 
 #[test]
 fn a_slow_variant_is_worse_and_one_that_is_the_same_is_not() {
-    let header = header(&["mainline", "roost", "roy-v7"], Plan::Fixed(12));
+    let header = header(&["mainline", "roost", "roy-v7"], Plan::Fixed(30));
     let mut machine = Played::new(1).slower("roy-v7", 1.05);
     machine.counter.insert("roost".into(), "wide_node");
     machine.counter.insert("roy-v7".into(), "prev_core");
     let (ended, runs) = go(&header, &place().path, &mut machine);
-    assert_eq!((ended.unwrap(), runs.len()), (End::Done, 39));
+    assert_eq!((ended.unwrap(), runs.len()), (End::Done, 93));
     assert_eq!(
         verdicts(&header, &runs),
         [Verdict::Equivalent, Verdict::Worse]
@@ -73,12 +68,12 @@ fn a_slow_variant_is_worse_and_one_that_is_the_same_is_not() {
     assert_eq!((machine.times("begin"), machine.times("restore")), (1, 1));
     assert_eq!(machine.asked.last().unwrap(), "restore");
     let order: Vec<&String> = runs.iter().map(|r| &r.variant).collect();
-    assert_eq!(order, machine.asked[1..40].iter().collect::<Vec<_>>());
+    assert_eq!(order, machine.asked[1..94].iter().collect::<Vec<_>>());
 }
 
 #[test]
 fn what_is_different_and_never_acts_is_not_exercised() {
-    let header = header(&["mainline", "mainline+prev_core=on"], Plan::Fixed(6));
+    let header = header(&["mainline", "mainline+prev_core=on"], Plan::Fixed(30));
     for (counter, verdict) in [
         (None, Verdict::NotExercised),
         (Some("sis_prev"), Verdict::NotExercised),
@@ -92,10 +87,10 @@ fn what_is_different_and_never_acts_is_not_exercised() {
     }
 }
 
-/// A counter that moves in one run of six may be due to other load on the machine.
+/// A counter that moves in half of the runs may be due to other load on the machine.
 #[test]
 fn what_acts_now_and_then_is_not_exercised() {
-    let header = header(&["mainline", "mainline+prev_core=on"], Plan::Fixed(6));
+    let header = header(&["mainline", "mainline+prev_core=on"], Plan::Fixed(30));
     let verdict_of = |moves: usize| {
         let mut runs = crate::played::played_runs(&header, 1);
         let own = runs.iter_mut().filter(|r| r.variant.contains("prev_core"));
@@ -105,8 +100,8 @@ fn what_acts_now_and_then_is_not_exercised() {
         verdicts(&header, &runs)[0]
     };
     assert_eq!(verdict_of(1), Verdict::NotExercised);
-    assert_eq!(verdict_of(3), Verdict::NotExercised);
-    assert_eq!(verdict_of(4), Verdict::Equivalent);
+    assert_eq!(verdict_of(15), Verdict::NotExercised);
+    assert_eq!(verdict_of(16), Verdict::Equivalent);
 }
 
 #[test]
@@ -184,8 +179,8 @@ fn a_repeated_run_is_reported() {
         assert_eq!(report.failed.values().sum::<usize>(), times);
         assert_eq!(report.failed.len(), times.min(1));
         let text = text(&report);
-        let told = text.contains("a run under mainline failed and")
-            || text.contains("a run under roost failed and");
+        let told = text.contains("of the runs under mainline failed and")
+            || text.contains("of the runs under roost failed and");
         assert_eq!(told, times > 0, "{text}");
     }
     let text = "{\"failed\":1,\"variants\":[\"roost\"]}\n";
@@ -298,22 +293,32 @@ fn what_was_broken_off_goes_on_as_it_would_have() {
     assert_eq!(runs[..4], whole[..4]);
 }
 
-/// A linear drift within each block, which the mirrored order cancels exactly.
+/// Two runs at once, then the same with sides swapped. Quantiles of two runs have no mean: the
+/// differences have one.
 #[test]
-fn the_value_of_a_mirrored_block_is_the_mean_of_its_runs() {
-    let mut header = header(&TWO, Plan::Fixed(6));
-    header.mirrored = true;
+fn the_value_of_two_runs_makes_their_differences_a_mean() {
+    let header = Header {
+        sides: Some(Sides(["0-3".to_string(), "4-7".to_string()])),
+        scope: Scope::Workload,
+        ..header(&["mainline", "mainline+slice-us=1000"], Plan::Fixed(6))
+    };
     let mut runs = crate::played::played_runs(&header, 1);
     assert_eq!(runs.len(), 2 + 6 * 4);
     for run in &mut runs {
-        let place = (run.number + 2) % 4;
-        run.values.insert("wall".into(), 10.0 + place as f64);
+        let second = (run.number + 2) % 4 > 1;
+        run.values
+            .insert("wall".into(), if second { 16.0 } else { 4.0 });
     }
+    let values = |runs: &[Repetition], blocks: usize| {
+        analysis::series(runs, blocks, "mainline", "wall").unwrap()
+    };
     assert_eq!(analysis::blocks(&header, &runs), 6);
-    for variant in TWO {
-        let values = analysis::series(&runs, 6, variant, "wall").unwrap();
-        assert_eq!(values, [11.5; 6], "{variant}");
+    assert!(values(&runs, 6).iter().all(|v| (v - 8.0).abs() < 1e-12));
+    for run in &mut runs {
+        let value = run.values.get_mut("wall").unwrap();
+        *value -= 4.0;
     }
+    assert_eq!(values(&runs, 6), [6.0; 6]);
     runs.pop();
     assert_eq!(analysis::blocks(&header, &runs), 5);
 }
@@ -332,16 +337,15 @@ fn a_stop_during_a_switch_is_obeyed() {
 fn a_stop_between_runs_is_obeyed() {
     let (header, place) = (header(&TWO, Plan::Fixed(6)), place());
     let mut file = ResultFile::create(&place.path, &header).unwrap();
-    let (mut machine, mut runs) = (Played::new(1), Vec::new());
+    let (mut machine, mut recorded) = (Played::new(1), Recorded::new(header));
     let ended = run(
-        &header,
-        &mut runs,
+        &mut recorded,
         &mut machine,
         &mut file,
         &|| true,
         &mut |_| (),
     );
-    assert_eq!((ended.unwrap(), runs.len()), (End::Stopped, 0));
+    assert_eq!((ended.unwrap(), recorded.runs.len()), (End::Stopped, 0));
     assert_eq!(machine.asked, ["begin", "restore"]);
 }
 

@@ -2,7 +2,7 @@
 //! The built-in workloads: each ends on any machine, and switches tasks often or seldom as its
 //! description says.
 
-use crate::child::{runs, workload};
+use crate::child::{alone, runs, workload};
 use clap::{Parser, ValueEnum};
 use scx_roost::ab::args::AbArgs;
 use scx_roost::ab::child::Workload;
@@ -24,6 +24,8 @@ fn long(command: &[&str]) -> Workload {
 
 #[test]
 fn each_ends_on_one_cpu_and_on_many() {
+    // One of them forks, and another test would reap its children.
+    let _alone = alone();
     for pattern in Pattern::value_variants() {
         for cpus in [1, 3, 8] {
             pattern.perform(cpus, 0.005, 100_000).unwrap();

@@ -3,6 +3,7 @@
 
 use clap::Parser;
 use scx_roost::ab::args::{AbArgs, Task};
+use scx_roost::ab::design::Settle;
 use scx_roost::ab::stats::plan::{MAX_AUTO, Plan};
 use scx_roost::cli;
 use std::collections::BTreeMap;
@@ -50,20 +51,12 @@ fn blocks_are_n_with_one_dash_or_two() {
 }
 
 #[test]
-fn quantiles_are_not_averaged() {
-    for means in ["--concurrent", "--mirror"] {
-        for metric in ["wakeup-p50", "wakeup-p99"] {
-            let told = task(&format!("{means} --metric {metric}")).unwrap_err();
-            assert_eq!(
-                told,
-                format!(
-                    "{metric} is a quantile of a run, and --mirror and --concurrent average two runs: a mean of quantiles is not a quantile"
-                )
-            );
-        }
-    }
-    task("--mirror").unwrap();
-    task("--metric wakeup-p99").unwrap();
+fn runs_settle_as_far_as_blocks_can() {
+    let settle = |options: &str| task(options).unwrap().header.settle;
+    assert_eq!(settle(""), Settle::Blocks);
+    assert_eq!(settle("--variant mainline+claim=on"), Settle::Nowhere);
+    assert_eq!(settle("--variant mainline+claim=on --settle"), Settle::Runs);
+    assert_eq!(settle("--settle"), Settle::Runs);
 }
 
 #[test]

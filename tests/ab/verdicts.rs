@@ -9,8 +9,11 @@ use scx_roost::ab::stats::pairs::Scale;
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::sample::outliers;
 use scx_roost::ab::stats::verdict::{
-    Compared, Direction, Judged, Rule, Step, Verdict, judge, settled,
+    Against, Compared, Direction, Judged, Rule, Step, Verdict, judge, settled,
 };
+
+/// No run failed.
+const NONE: [i64; 100] = [0; 100];
 
 const RUNS: [f64; 8] = [10.0, 10.3, 9.9, 10.1, 10.2, 9.8, 10.05, 10.15];
 
@@ -21,8 +24,9 @@ fn one(base: &[f64], other: &[f64], better: Direction, plan: Plan) -> Judged {
         better,
         exercised: true,
         step: Step::Part(0.0),
+        failed: &NONE,
     };
-    judge(&[compared], &Rule::new(plan), 1).remove(0)
+    judge(&[compared], &Rule::new(plan)).remove(0)
 }
 
 fn times(factor: f64) -> Vec<f64> {
@@ -39,21 +43,15 @@ fn the_direction_decides_what_is_better() {
         (0.9, Direction::Lower, Verdict::Better),
         (1.1, Direction::Higher, Verdict::Better),
         (0.9, Direction::Higher, Verdict::Worse),
-        (1.0, Direction::Higher, Verdict::Equivalent),
+        (1.0, Direction::Higher, Verdict::Inconclusive),
     ] {
         let judged = one(&RUNS, &times(factor), direction, Plan::Fixed(8));
         assert_eq!(judged.verdict, verdict, "{factor} {direction:?} {judged:?}");
-        assert!(
-            (judged.shift.value / factor - 1.0).abs() < 0.01,
-            "{judged:?}"
-        );
-        assert!(
-            judged
-                .median
-                .interval
-                .unwrap()
-                .contains(judged.median.value)
-        );
+        for estimate in [&judged.effect, &judged.mean] {
+            let value = estimate.value;
+            assert!((value / factor - 1.0).abs() < 0.01, "{judged:?}");
+            assert!(estimate.interval.unwrap().contains(value));
+        }
     }
 }
 
@@ -66,23 +64,24 @@ fn few_blocks_say_nothing() {
         Plan::Fixed(5),
     );
     assert_eq!(judged.verdict, Verdict::Inconclusive);
-    assert_eq!((judged.least_effect, judged.median.interval), (None, None));
+    assert_eq!((judged.least_effect, judged.effect.interval), (None, None));
 }
 
 #[test]
 fn a_plan_that_is_not_done_is_not_looked_at() {
     let judged = one(&RUNS, &times(2.0), Direction::Lower, Plan::Fixed(12));
     assert_eq!((judged.verdict, judged.blocks), (Verdict::Inconclusive, 0));
-    assert_eq!((judged.p, judged.shift.interval), (1.0, None));
+    assert_eq!((judged.p, judged.effect.interval), (1.0, None));
 }
 
 #[test]
 fn between_two_looks_nothing_changes() {
-    let plan = Plan::Auto(24);
-    let base: Vec<f64> = RUNS.iter().cycle().take(8).copied().collect();
-    let at = |n: usize| one(&base[..n], &times(1.3)[..n], Direction::Lower, plan);
-    assert_eq!(at(6), Judged { ..at(7) });
-    assert_eq!(at(8).blocks, 6);
+    let plan = Plan::Auto(40);
+    let base: Vec<f64> = RUNS.iter().cycle().take(14).copied().collect();
+    let other: Vec<f64> = base.iter().map(|b| b * 1.001).collect();
+    let at = |n: usize| one(&base[..n], &other[..n], Direction::Lower, plan);
+    assert_eq!(at(10), at(11));
+    assert_eq!(at(14).blocks, 10);
 }
 
 /// The first blocks differ and later ones do not: the verdict stands, with the numbers that led to
@@ -104,8 +103,8 @@ fn a_verdict_is_shown_with_the_numbers_of_its_look() {
     assert!(early.level.unwrap() > 0.99, "{early:?}");
     let later = at(30);
     assert_eq!((later.verdict, later.blocks), (Verdict::Worse, 20));
-    assert_eq!((later.median, later.shift), (early.median, early.shift));
-    assert!(later.median.interval.unwrap().low > 1.0);
+    assert_eq!((later.mean, later.effect), (early.mean, early.effect));
+    assert!(later.effect.interval.unwrap().low > 1.0);
     let fixed = one(&RUNS, &times(1.1), Direction::Lower, Plan::Fixed(8));
     assert_eq!(fixed.level, Some(0.95));
 }
@@ -118,8 +117,9 @@ fn what_never_acted_is_not_equal() {
         better: Direction::Lower,
         exercised: false,
         step: Step::Part(0.0),
+        failed: &NONE,
     };
-    let judged = judge(&[compared], &Rule::new(Plan::Fixed(8)), 1);
+    let judged = judge(&[compared], &Rule::new(Plan::Fixed(8)));
     assert_eq!(judged[0].verdict, Verdict::NotExercised);
 }
 
@@ -132,8 +132,8 @@ fn values_that_are_zero_are_subtracted() {
         (judged.verdict, judged.scale),
         (Verdict::Worse, Scale::Difference)
     );
-    assert_eq!((judged.shift.value, judged.median.value), (5.0, 5.0));
-    let same = one(&[0.0; 8], &[0.0; 8], Direction::Lower, Plan::Fixed(8));
+    assert_eq!((judged.effect.value, judged.mean.value), (5.0, 5.0));
+    let same = one(&[0.0; 30], &[0.0; 30], Direction::Lower, Plan::Fixed(30));
     assert_eq!(same.verdict, Verdict::Equivalent);
 }
 
@@ -146,11 +146,12 @@ fn many_comparisons_ask_for_more() {
         better: Direction::Lower,
         exercised: true,
         step: Step::Part(0.0),
+        failed: &NONE,
     };
     let rule = Rule::new(Plan::Fixed(6));
-    assert_eq!(judge(&[compared], &rule, 1)[0].verdict, Verdict::Worse);
+    assert_eq!(judge(&[compared], &rule)[0].verdict, Verdict::Worse);
     // With six blocks p is at least 1 in 32.
-    let two = judge(&[compared; 2], &rule, 1);
+    let two = judge(&[compared; 2], &rule);
     assert!(
         two.iter()
             .all(|j| j.verdict == Verdict::Inconclusive && j.p_adjusted == 0.0625)
@@ -166,11 +167,16 @@ fn the_share_of_each_look_adds_up_to_the_whole() {
         Plan::Auto(40),
         Plan::Auto(50),
     ] {
-        let looks = plan.looks();
+        let looks = plan.looks(0.05);
         let sum: f64 = looks.iter().map(|l| l.share).sum();
         assert!((sum - 1.0).abs() < 1e-12, "{plan:?}");
         assert!(looks.is_sorted_by(|a, b| a.blocks < b.blocks));
         assert_eq!(looks.last().unwrap().blocks, plan.max());
+        // Each look can tell a difference. That of a quarter of 24 blocks could not.
+        for look in &looks {
+            assert!(0.5_f64.powi(look.blocks as i32 - 1) <= 0.05 * look.share);
+        }
+        assert!(plan != Plan::Auto(24) || looks[0].blocks == 9, "{looks:?}");
     }
 }
 
@@ -192,22 +198,20 @@ fn what_is_coarser_than_the_margin_is_not_equivalent() {
             better: Direction::Lower,
             exercised: true,
             step: Step::Part(1.0),
+            failed: &NONE,
         };
-        judge(&[compared], &Rule::new(Plan::Fixed(8)), 1).remove(0)
+        judge(&[compared], &Rule::new(Plan::Fixed(30))).remove(0)
     };
-    let same = coarse(&[16.0; 8], &[16.0; 8]);
+    let same = coarse(&[16.0; 30], &[16.0; 30]);
     assert_eq!(
-        (same.verdict, same.same_bucket),
-        (Verdict::Inconclusive, true)
+        (same.verdict, same.against),
+        (Verdict::Inconclusive, Some(Against::Steps))
     );
-    assert!(
-        remark(&same).starts_with("same bucket"),
-        "{}",
-        remark(&same)
-    );
+    let told = remark(&same, "us");
+    assert!(told.starts_with("within 2 %, but the steps"), "{told}");
     assert!(settled(&[same]));
-    let twice = coarse(&[16.0; 8], &[32.0; 8]);
-    assert_eq!((twice.verdict, twice.same_bucket), (Verdict::Worse, false));
+    let twice = coarse(&[16.0; 30], &[32.0; 30]);
+    assert_eq!((twice.verdict, twice.against), (Verdict::Worse, None));
     let step = |name: &str| Metric::parse(name, Direction::Lower).unwrap().step();
     assert_eq!((step("wakeup-p99"), step("wall")), (Some(1.0), Some(0.0)));
 }
@@ -224,7 +228,7 @@ fn told(metric: &str, plan: Plan, value: impl Fn(usize, bool) -> f64) -> Judged 
         let value = value(run.block.unwrap_or(0), run.variant != "mainline");
         run.values.insert(metric.to_string(), value);
     }
-    analysis::judged(&header, &runs).unwrap().remove(0)
+    analysis::judged(&header, &runs, &[]).unwrap().remove(0)
 }
 
 /// Equal whole seconds may stand for times that differ by almost one. A number is as fine as its
@@ -233,34 +237,34 @@ fn told(metric: &str, plan: Plan, value: impl Fn(usize, bool) -> f64) -> Judged 
 fn what_is_printed_no_finer_than_the_margin_is_not_equivalent() {
     let once =
         |usual: f64, other: f64| move |b: usize, o: bool| if b == 3 && o { other } else { usual };
-    for (metric, usual, other, same_bucket) in [
+    for (metric, usual, other, coarse) in [
         (SECONDS, 5.0, 5.0, true),
         (SECONDS, 5.0, 6.0, true),
         (SECONDS, 49.0, 49.0, true),
         (SECONDS, 50.0, 50.0, false),
         (SECONDS, 4.9, 4.9, true),
         (SECONDS, 4.9, 4.91, false),
+        (SECONDS, 20.0, 20.0, true),
         ("migrations", 5.0, 5.0, true),
         ("migrations", 0.0, 0.0, true),
         ("migrations", 5000.0, 5000.0, false),
         ("wall", 5.0, 5.0, false),
         ("system", 0.0, 0.0, false),
     ] {
-        let judged = told(metric, Plan::Fixed(12), once(usual, other));
-        let verdict = match same_bucket {
-            true => Verdict::Inconclusive,
-            false => Verdict::Equivalent,
+        let judged = told(metric, Plan::Fixed(30), once(usual, other));
+        let seen = (judged.verdict, judged.against);
+        let expected = match coarse {
+            true => (Verdict::Inconclusive, Some(Against::Steps)),
+            false => (Verdict::Equivalent, None),
         };
-        let seen = (judged.verdict, judged.same_bucket);
-        assert_eq!(seen, (verdict, same_bucket), "{metric} {usual} {other}");
-        assert_eq!(remark(&judged).starts_with("same bucket"), same_bucket);
+        assert_eq!(seen, expected, "{metric} {usual} {other}");
     }
     let apart = told(
         SECONDS,
         Plan::Fixed(12),
         |_, other| if other { 6.0 } else { 5.0 },
     );
-    assert_eq!((apart.verdict, apart.same_bucket), (Verdict::Worse, false));
+    assert_eq!((apart.verdict, apart.against), (Verdict::Worse, None));
 }
 
 /// A look judges how fine its own blocks were, and no later look revokes its verdict. When 50
@@ -271,9 +275,9 @@ fn how_fine_a_metric_is_takes_nothing_back() {
     let early = told(
         SECONDS,
         Plan::Auto(40),
-        |b, _| if b < 10 { 50.0 } else { 49.0 },
+        |b, _| if b < 30 { 50.0 } else { 49.0 },
     );
-    assert_eq!((early.verdict, early.blocks), (Verdict::Equivalent, 10));
+    assert_eq!((early.verdict, early.blocks), (Verdict::Equivalent, 30));
     let worse = told(SECONDS, Plan::Auto(40), |b, other| match b {
         39 => 49.5,
         10.. if other => 70.0,
@@ -282,32 +286,51 @@ fn how_fine_a_metric_is_takes_nothing_back() {
     assert_eq!(worse.verdict, Verdict::Worse, "{worse:?}");
 }
 
-/// At an early look the interval shown beside it reaches beyond the margin. So the interval that
-/// decided must be shown too, or it reads as a contradiction.
+/// The interval that is shown is the one that decides, at the level that all comparisons and looks
+/// leave for it.
 #[test]
-fn the_interval_that_decides_equivalence_is_shown() {
-    let base = [100.0; 10];
-    let other = [
-        97.2, 99.0, 99.5, 99.8, 100.1, 100.3, 100.4, 100.9, 101.1, 102.5,
-    ];
+fn the_interval_that_decides_is_shown() {
+    let base = [100.0; 30];
+    let other: Vec<f64> = (0..30).map(|i| 99.0 + 2.0 * f64::from(i) / 29.0).collect();
     let judged = one(&base, &other, Direction::Lower, Plan::Auto(40));
-    assert_eq!((judged.verdict, judged.blocks), (Verdict::Equivalent, 10));
-    let (beside, by) = (judged.shift.interval.unwrap(), judged.equivalence.unwrap());
-    assert!(beside.low < by.margin.low, "{beside:?} {by:?}");
-    assert!(
-        by.margin.low <= by.interval.low && by.interval.high <= by.margin.high,
-        "{by:?}"
-    );
-    // A look at a quarter of the blocks has a sixteenth of the 5 % error, on each side.
-    assert!((by.level - (1.0 - 2.0 * 0.05 / 16.0)).abs() < 1e-12);
-    assert!((by.margin.high - 1.02).abs() < 1e-12 && (by.margin.low * 1.02 - 1.0).abs() < 1e-12);
-    let told = format!(
-        "99.38 % interval of the shift {:.3} to {:.3}, within 0.980 to 1.020",
-        by.interval.low, by.interval.high
-    );
-    assert_eq!(remark(&judged), told);
+    assert_eq!((judged.verdict, judged.blocks), (Verdict::Equivalent, 30));
+    let interval = judged.effect.interval.unwrap();
+    assert!(interval.within(judged.margin, 0.0), "{judged:?}");
+    // A look at three quarters of the blocks has what those at a half left, of 5 %.
+    let level = 1.0 - 0.05 * (9.0 / 16.0 - 4.0 / 16.0);
+    assert!((judged.level.unwrap() - level).abs() < 1e-12, "{judged:?}");
+    assert_eq!(remark(&judged, "s"), "within 2 %");
     let few = one(&base[..4], &other[..4], Direction::Lower, Plan::Fixed(4));
-    assert_eq!(few.equivalence, None);
+    assert_eq!(few.effect.interval, None);
+}
+
+/// Failed runs count as the worst, so that one that is fast when it does not crash is not better.
+#[test]
+fn what_fails_more_often_is_not_better() {
+    let (base, fast) = ([10.0; 12], [9.0; 12]);
+    let crashed = |n: usize, better: Direction| {
+        let failed: Vec<i64> = (0..12).map(|block| i64::from(block < n)).collect();
+        let compared = Compared {
+            base: &base,
+            other: &fast,
+            better,
+            exercised: true,
+            step: Step::Part(0.0),
+            failed: &failed,
+        };
+        judge(&[compared], &Rule::new(Plan::Fixed(12))).remove(0)
+    };
+    let told = |n: usize, better| {
+        let judged = crashed(n, better);
+        (judged.verdict, judged.against)
+    };
+    assert_eq!(told(0, Direction::Lower), (Verdict::Better, None));
+    assert_eq!(told(1, Direction::Lower), (Verdict::Better, None));
+    let withheld = (Verdict::Inconclusive, Some(Against::Failures));
+    assert_eq!(told(3, Direction::Lower), withheld);
+    assert!(crashed(3, Direction::Lower).p_adjusted > 0.05);
+    // A lower rate is worse, and so are failed runs.
+    assert_eq!(told(3, Direction::Higher), (Verdict::Worse, None));
 }
 
 /// The first look of 80 sees other values than the later ones. A verdict that only a later look
@@ -315,21 +338,20 @@ fn the_interval_that_decides_equivalence_is_shown() {
 #[test]
 fn the_first_verdict_stays() {
     let base: Vec<f64> = RUNS.iter().cycle().take(80).copied().collect();
-    for (first, then, told, later) in [
-        (1.03, 1.0, Verdict::Worse, Verdict::Equivalent),
-        (1.0, 1.3, Verdict::Equivalent, Verdict::Worse),
-        (1.3, 0.5, Verdict::Worse, Verdict::Better),
+    for (look, first, then, told, later) in [
+        (20, 1.03, 1.0, Verdict::Worse, Verdict::Equivalent),
+        (30, 1.0, 1.3, Verdict::Equivalent, Verdict::Worse),
+        (20, 1.3, 0.5, Verdict::Worse, Verdict::Better),
     ] {
         let at = |early: usize, plan: Plan| {
             let times = |i: usize| if i < early { first } else { then };
             let other: Vec<f64> = (0..80).map(|i| base[i] * times(i)).collect();
-            let taken = plan.taken(80).last().unwrap().blocks;
-            one(&base[..taken], &other[..taken], Direction::Lower, plan)
+            one(&base, &other, Direction::Lower, plan)
         };
-        let all = at(20, Plan::Auto(80));
-        assert_eq!((all.verdict, all.blocks), (told, 20), "{first}: {all:?}");
-        assert!((all.median.value - first).abs() < 1e-9, "{first}: {all:?}");
-        let alone = at(20, Plan::Fixed(80));
+        let all = at(look, Plan::Auto(80));
+        assert_eq!((all.verdict, all.blocks), (told, look), "{first}: {all:?}");
+        assert!((all.effect.value - first).abs() < 1e-9, "{first}: {all:?}");
+        let alone = at(look, Plan::Fixed(80));
         assert_eq!(alone.verdict, later, "{first}: {alone:?}");
     }
 }
@@ -348,10 +370,11 @@ fn p_is_of_the_look_that_decided() {
         better: Direction::Lower,
         exercised: true,
         step: Step::Part(0.0),
+        failed: &NONE,
     };
     let rule = Rule::new(Plan::Auto(80));
-    let both = judge(&[told, told], &rule, 1);
+    let both = judge(&[told, told], &rule);
     assert_eq!(both[0], both[1]);
     assert_eq!((both[0].blocks, both[0].p), (20, early.p));
-    assert_eq!(both[0].p_adjusted, 2.0 * early.p);
+    assert_eq!(both[0].p_adjusted, 2.0 * early.p_adjusted);
 }

@@ -2,9 +2,8 @@
 //! The result of a suite: the comparisons of all workloads, corrected together, and sums or means
 //! of five runs as the source reports them.
 
-use super::{Report, effect, note, number, verdict_name};
+use super::{Report, effect, number, verdict_name};
 use crate::ab::result::Recorded;
-use crate::ab::stats::holm;
 use crate::ab::stats::plan::Plan;
 use crate::ab::stats::verdict::{Judged, Rule, Verdict};
 use crate::ab::suite::Five;
@@ -38,11 +37,10 @@ pub struct Row {
     pub workload: String,
     pub metric: String,
     pub variant: String,
-    /// As in the workload's own report.
+    #[serde(skip)]
+    unit: &'static str,
+    /// As in the workload's own report, which is corrected for all comparisons of the suite.
     pub judged: Judged,
-    /// p adjusted for all comparisons of the suite.
-    pub p_suite: f64,
-    pub verdict: Verdict,
     /// This many blocks cannot show a difference among this many comparisons.
     pub too_few: bool,
 }
@@ -83,7 +81,7 @@ impl Closing {
         let alpha = rule.alpha;
         Ok(Closing {
             alpha,
-            rows: corrected(rows, &rule),
+            rows: marked(rows, &rule),
             fives,
             failed: Vec::new(),
         })
@@ -105,7 +103,7 @@ impl Closing {
 
     fn table(&self) -> String {
         let mut text = format!(
-            "\nThe suite: {} comparisons, corrected together (Holm, over workloads, variants and metrics): if nothing differs, at most {} % of suites report a difference\n",
+            "\nThe suite: {} comparisons, corrected together (over workloads, variants and metrics): if nothing differs, at most {} % of suites report a difference\n",
             self.rows.len(),
             (self.alpha * 1e4).round() / 1e2
         );
@@ -120,15 +118,12 @@ impl Closing {
                 "  {:workload$} {:variant$}  {:<25} {:>8.4}  {:<13} {}{}",
                 row.workload,
                 row.variant,
-                effect(&row.judged),
-                row.p_suite,
-                verdict_name(row.verdict),
+                effect(&row.judged, row.unit),
+                row.judged.p_adjusted,
+                verdict_name(row.judged.verdict),
                 row.metric,
                 row.remark()
             );
-        }
-        if let Some(note) = note(self.rows.iter().map(|row| row.verdict)) {
-            let _ = writeln!(text, "note: {note}");
         }
         text
     }
@@ -151,9 +146,8 @@ fn rows_of(workload: &str, report: &Report) -> Vec<Row> {
                 workload: workload.to_string(),
                 metric: metric.metric.clone(),
                 variant: variant.variant.clone(),
+                unit: metric.unit,
                 judged: judged.clone(),
-                p_suite: judged.p,
-                verdict: judged.verdict,
                 too_few: false,
             }));
         }
@@ -161,17 +155,11 @@ fn rows_of(workload: &str, report: &Report) -> Vec<Row> {
     rows
 }
 
-/// Adjusts for all comparisons of the suite. A difference that is not significant there becomes
-/// inconclusive. No verdict becomes a difference.
-fn corrected(mut rows: Vec<Row>, rule: &Rule) -> Vec<Row> {
-    let can_tell = rule.plan.can_tell(rows.len(), rule.alpha);
-    let ps: Vec<f64> = rows.iter().map(|row| row.judged.p).collect();
-    for (row, p) in rows.iter_mut().zip(holm::adjusted(&ps)) {
-        row.p_suite = p;
-        if p > rule.alpha && matches!(row.verdict, Verdict::Better | Verdict::Worse) {
-            row.verdict = Verdict::Inconclusive;
-        }
-        row.too_few = row.verdict == Verdict::Inconclusive && !can_tell;
+/// Marks the rows that could show no difference, whatever was measured.
+fn marked(mut rows: Vec<Row>, rule: &Rule) -> Vec<Row> {
+    let can_tell = rule.plan.can_tell(rows.len().max(rule.suite), rule.alpha);
+    for row in &mut rows {
+        row.too_few = row.judged.verdict == Verdict::Inconclusive && !can_tell;
     }
     rows
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Result files side by side. Runs of two files are not paired, so nothing is tested between them.
+//! Each verdict is that of its file: no correction for the number of files.
 
 use super::text::title;
 use super::{
@@ -10,6 +11,8 @@ use anyhow::{Result, ensure};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+
+const NOT_CORRECTED: &str = "note: each file is judged by itself, without a correction for the number of files: of twenty files without a difference one shows one by chance\n";
 
 /// As data, which is also its JSON.
 #[derive(Debug, Serialize)]
@@ -147,6 +150,9 @@ impl Beside<'_> {
         for file in &self.files {
             file.tell(&mut text);
         }
+        if self.files.len() > 1 {
+            text += NOT_CORRECTED;
+        }
         for metric in &self.metrics {
             let _ = write!(text, "\n{}, of {}\n", metric.title, self.base);
             for variant in &metric.variants {
@@ -177,5 +183,5 @@ fn said(judged: &Judged, unit: &str) -> String {
         least => format!("least effect {least}"),
     };
     let verdict = verdict_name(judged.verdict);
-    format!("{:<25} {verdict:<13} {least}", effect(judged))
+    format!("{:<25} {verdict:<13} {least}", effect(judged, unit))
 }

@@ -43,8 +43,9 @@ fn section(report: &Report) -> String {
         escape(&summary(report)),
         escape(&taken(report.plan))
     );
-    if let Some(note) = report.note() {
-        let _ = writeln!(page, "<p><b>Note:</b> {}</p>", escape(note));
+    for (verdict, line) in report.headlines() {
+        let class = verdict_name(verdict);
+        let _ = writeln!(page, "<p class=\"{class}\"><b>{}</b></p>", escape(&line));
     }
     for warning in &report.warnings {
         let _ = writeln!(page, "<p><b>Warning:</b> {}</p>", escape(warning));
@@ -63,7 +64,7 @@ fn section(report: &Report) -> String {
     page
 }
 
-const EFFECT: &str = "<p>A dot is the median over blocks, the line its interval. The dashed line is where nothing changes, and the margin is grey; a thick line is the interval that decides 'equivalent'.</p>\n";
+const EFFECT: &str = "<p>A dot is the shift, the line the interval that tells the verdict. The dashed line is where nothing changes, and the margin is grey.</p>\n";
 const DISTRIBUTION: &str = "<p>A dot is a run, the black line the median. A hollow dot is far from the rest; it is included.</p>\n";
 
 fn pictures(report: &Report, metric: &MetricReport) -> String {

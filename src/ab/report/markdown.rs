@@ -3,7 +3,9 @@
 
 use super::closing::Closing;
 use super::text::title;
-use super::{COLUMNS, Medians, Report, cells, command, median_text, number, summary, taken};
+use super::{
+    COLUMNS, Medians, Report, cells, command, median_text, number, percent, summary, taken,
+};
 use std::fmt::Write;
 
 pub fn markdown(report: &Report) -> String {
@@ -13,10 +15,14 @@ pub fn markdown(report: &Report) -> String {
         summary(report),
         taken(report.plan)
     );
+    for (_, line) in report.headlines() {
+        let _ = write!(text, "\n- {line}");
+    }
+    text += "\n";
     for metric in &report.metrics {
         let _ = write!(
             text,
-            "\n**{}**\n\n| variant | median | {} |\n|---|---:|---|---|---|---:|---:|---|\n",
+            "\n**{}**\n\n| variant | median | mean | CV | least | most | {} |\n|---|---:|---:|---:|---:|---:|---|---|---:|---:|---|\n",
             cell(&title(metric)),
             COLUMNS.join(" | ")
         );
@@ -24,9 +30,13 @@ pub fn markdown(report: &Report) -> String {
             let cells = cells(variant.judged.as_ref(), metric.unit, report.blocks);
             let _ = writeln!(
                 text,
-                "| {} | {} | {} |",
+                "| {} | {} | {} | {} | {} | {} | {} |",
                 cell(&variant.variant),
                 number(variant.median),
+                number(variant.mean),
+                variant.cv.map_or("-".to_string(), percent),
+                number(variant.min),
+                number(variant.max),
                 cells.join(" | ")
             );
         }
@@ -36,9 +46,6 @@ pub fn markdown(report: &Report) -> String {
     }
     for (title, rows) in report.besides() {
         text += &medians(title, report, rows);
-    }
-    if let Some(note) = report.note() {
-        let _ = write!(text, "\nNote: {note}\n");
     }
     for warning in &report.warnings {
         let _ = write!(text, "\nWarning: {warning}\n");

@@ -15,10 +15,11 @@ mod words;
 pub use words::*;
 
 use super::analysis;
+use super::carry_over::carried_over;
 use super::condition::warnings;
 use super::result::{Header, Recorded, Repetition};
-use super::stats::sample::{median, outliers};
-use super::stats::verdict::{Direction, Judged};
+use super::stats::sample::{cv, mean, median, outliers};
+use super::stats::verdict::{Direction, Judged, Verdict};
 use anyhow::Result;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,6 +59,11 @@ pub struct MetricReport {
 pub struct VariantReport {
     pub variant: String,
     pub median: f64,
+    pub mean: f64,
+    /// Standard deviation as a part of the mean. None: there are fewer than two runs, or it is 0.
+    pub cv: Option<f64>,
+    pub min: f64,
+    pub max: f64,
     /// Its runs with their numbers, in order, without warm-ups.
     pub runs: Vec<(usize, f64)>,
     /// Indices into `runs` of outliers. They count.
@@ -69,7 +75,7 @@ pub struct VariantReport {
 impl Report<'_> {
     pub fn new(recorded: &Recorded) -> Result<Report<'_>> {
         let (header, runs) = (&recorded.header, recorded.runs.as_slice());
-        let judged = analysis::judged(header, runs)?;
+        let judged = analysis::judged(header, runs, &recorded.failed)?;
         let of: Vec<(String, String)> = analysis::pairs(header)?
             .into_iter()
             .map(|(variant, metric)| (variant, metric.name))
@@ -99,8 +105,9 @@ impl Report<'_> {
         let failed = failed(recorded);
         let mut warned = warnings(counted(runs).map(|r| (r.variant.as_str(), &r.seen)));
         warned.extend(failed.iter().map(|(variant, n)| {
-            format!("a run under {variant} failed and was repeated: only successful runs are compared ({n} of its runs failed)")
+            format!("{n} of the runs under {variant} failed and were repeated; a verdict must also hold if they count as the worst")
         }));
+        warned.extend(carried_over(header, runs));
         Ok(Report {
             plan: header,
             blocks: analysis::blocks(header, runs),
@@ -126,13 +133,19 @@ fn counted(runs: &[Repetition]) -> impl Iterator<Item = &Repetition> + Clone {
 }
 
 impl Report<'_> {
-    fn note(&self) -> Option<&'static str> {
-        let variants = self.metrics.iter().flat_map(|m| &m.variants);
-        note(variants.filter_map(|v| Some(v.judged.as_ref()?.verdict)))
+    /// A line for each comparison, with its verdict.
+    pub fn headlines(&self) -> impl Iterator<Item = (Verdict, String)> {
+        let of = |metric: &MetricReport| {
+            let base = &self.plan.variants[0];
+            let line = |v: &VariantReport| {
+                let judged = v.judged.as_ref()?;
+                Some((judged.verdict, headline(base, &v.variant, metric, judged)))
+            };
+            metric.variants.iter().filter_map(line).collect::<Vec<_>>()
+        };
+        self.metrics.iter().flat_map(of)
     }
-}
 
-impl Report<'_> {
     /// The tables of medians that are not empty, with their titles.
     fn besides(&self) -> impl Iterator<Item = (&'static str, &Medians)> {
         let all = [
@@ -174,6 +187,10 @@ impl VariantReport {
         VariantReport {
             variant: variant.to_string(),
             median: median(&values),
+            mean: mean(&values),
+            cv: cv(&values),
+            min: values.iter().copied().reduce(f64::min).unwrap_or(0.0),
+            max: values.iter().copied().reduce(f64::max).unwrap_or(0.0),
             outliers: outliers(&values),
             runs,
             judged,

@@ -6,7 +6,7 @@ use super::svg::{Axis, SIGN, WIDTH, bar, color, dot, label, line, svg, ticks, ti
 use super::{MetricReport, Report, median_text, number};
 use crate::ab::stats::Interval;
 use crate::ab::stats::pairs::Scale;
-use crate::ab::stats::verdict::{Judged, Verdict};
+use crate::ab::stats::verdict::Judged;
 
 /// Left of the plot there is room for names of at least and at most this many characters.
 const SIGNS_MIN: usize = 8;
@@ -125,15 +125,8 @@ pub fn effects(metric: &MetricReport, scale: Scale) -> String {
     }
     let same = if scale == Scale::Ratio { 1.0 } else { 0.0 };
     let values = shown.iter().flat_map(|(_, _, j)| {
-        let told_by = j.equivalence.filter(|_| j.verdict == Verdict::Equivalent);
-        let intervals = j
-            .median
-            .interval
-            .into_iter()
-            .chain(told_by.map(|e| e.interval));
-        intervals
-            .flat_map(|i| [i.low, i.high])
-            .chain([j.median.value])
+        let ends = j.effect.interval.map_or(vec![], |i| vec![i.low, i.high]);
+        ends.into_iter().chain([j.effect.value])
     });
     let left = left_of(metric);
     let axis = Axis::over(values.chain([same]), left, WIDTH - RIGHT);
@@ -144,32 +137,22 @@ pub fn effects(metric: &MetricReport, scale: Scale) -> String {
     for (row, (at, variant, judged)) in shown.into_iter().enumerate() {
         let y = row_at(row);
         inside += &name(left, y + 4.0, &variant.variant);
-        inside += &effect(&axis, y, color(at), judged);
+        inside += &effect(&axis, y, color(at), judged, metric.unit);
     }
     inside += &line(nothing, 0.0, nothing, height - 22.0, dashed);
     inside += &ticks(&axis, height - 8.0, &[same, axis.low, axis.high].map(tick));
     svg(height, &format!("{}: effects", metric.metric), &inside)
 }
 
-/// An effect with its interval. If `equivalent`, the interval of that test is drawn below.
-fn effect(axis: &Axis, y: f64, color: &str, judged: &Judged) -> String {
-    let across = |i: Interval, y: f64, style: &str| {
-        let style = format!("stroke=\"{color}\" {style}");
-        line(axis.at(i.low), y, axis.at(i.high), y, &style)
-    };
-    let mut drawn = String::new();
-    if let Some(equivalence) = judged.equivalence {
-        drawn += &margin(axis, y, equivalence.margin);
-        if judged.verdict == Verdict::Equivalent {
-            let thick = "stroke-width=\"4\" stroke-opacity=\"0.5\"";
-            drawn += &across(equivalence.interval, y + 8.0, thick);
-        }
+/// An effect with the interval that tells the verdict, on the margin.
+fn effect(axis: &Axis, y: f64, color: &str, judged: &Judged, unit: &str) -> String {
+    let mut drawn = margin(axis, y, judged.margin);
+    if let Some(interval) = judged.effect.interval {
+        let style = format!("stroke=\"{color}\" stroke-width=\"2\"");
+        drawn += &line(axis.at(interval.low), y, axis.at(interval.high), y, &style);
     }
-    if let Some(interval) = judged.median.interval {
-        drawn += &across(interval, y, "stroke-width=\"2\"");
-    }
-    let title = super::effect(judged);
-    drawn + &dot(axis.at(judged.median.value), y, color, false, &title)
+    let title = super::effect(judged, unit);
+    drawn + &dot(axis.at(judged.effect.value), y, color, false, &title)
 }
 
 /// The margin, as far as it is within the picture.

@@ -3,32 +3,53 @@
 
 use super::{
     MetricReport, Report, VariantReport, command, direction_text, effect, least_effect, level,
-    median_text, number, shift, summary, taken,
+    median_text, number, percent, summary, taken,
 };
+use crate::ab::stats::verdict::Verdict;
+use clap::builder::styling::{AnsiColor, Style};
 use std::fmt::Write;
 
 /// Columns of a strip.
 const STRIP: usize = 60;
 
 pub fn text(report: &Report) -> String {
+    written(report, |_| Style::new())
+}
+
+/// For a terminal that shows colors.
+pub fn colored(report: &Report) -> String {
+    written(report, style)
+}
+
+fn written(report: &Report, style: fn(Verdict) -> Style) -> String {
     let mut text = format!(
-        "{}\n{}\n{}\n",
+        "{}\n{}\n{}\n\n",
         command(report.plan),
         summary(report),
         taken(report.plan)
     );
+    for (verdict, line) in report.headlines() {
+        let style = style(verdict);
+        let _ = writeln!(text, "{style}{line}{style:#}");
+    }
     for metric in &report.metrics {
         text += &table(metric, report.blocks);
         text += &strips(metric);
     }
     text += &also(report);
-    if let Some(note) = report.note() {
-        let _ = writeln!(text, "note: {note}");
-    }
     for warning in &report.warnings {
         let _ = writeln!(text, "warning: {warning}");
     }
     text
+}
+
+fn style(verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::Better => AnsiColor::Green.on_default().bold(),
+        Verdict::Worse => AnsiColor::Red.on_default().bold(),
+        Verdict::Equivalent => AnsiColor::Cyan.on_default(),
+        Verdict::Inconclusive | Verdict::NotExercised => AnsiColor::Yellow.on_default(),
+    }
 }
 
 /// Such as 'wall in s, lower is better'.
@@ -48,39 +69,48 @@ fn width(metric: &MetricReport) -> usize {
 fn table(metric: &MetricReport, blocks: usize) -> String {
     let width = width(metric);
     let mut text = format!(
-        "\n{}\n  {:width$} {:>10}  {:<25} {:>8}  verdict\n",
+        "\n{}\n  {:width$} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
         title(metric),
         "variant",
         "median",
-        "of the first",
-        "p"
+        "mean",
+        "CV",
+        "least",
+        "most"
     );
     for variant in &metric.variants {
-        let (effect, p, verdict) = match &variant.judged {
-            None => Default::default(),
-            Some(judged) => (
-                effect(judged),
-                format!("{:.4}", judged.p_adjusted),
-                super::verdict(judged),
-            ),
-        };
-        let line = format!(
-            "  {:width$} {:>10}  {effect:<25} {p:>8}  {verdict}",
-            variant.variant,
-            number(variant.median)
+        let cv = variant.cv.map_or("-".to_string(), percent);
+        let [median, mean, min, max] =
+            [variant.median, variant.mean, variant.min, variant.max].map(number);
+        let _ = writeln!(
+            text,
+            "  {:width$} {median:>8} {mean:>8} {cv:>8} {min:>8} {max:>8}",
+            variant.variant
         );
-        let _ = writeln!(text, "{}", line.trim_end());
-        if let Some(judged) = variant.judged.as_ref().filter(|j| j.level.is_some()) {
-            let (shift, level) = (shift(judged), level(judged, blocks));
-            let least = match least_effect(judged, metric.unit) {
-                none if none.is_empty() => none,
-                least => format!("; least effect {least}"),
-            };
-            let _ = writeln!(
-                text,
-                "  {:width$} {:>10}  {shift}, both at {level}{least}",
-                "", "shift"
-            );
+    }
+    text += &verdicts(metric, blocks);
+    text
+}
+
+/// The comparisons with the first variant.
+fn verdicts(metric: &MetricReport, blocks: usize) -> String {
+    let width = width(metric);
+    let mut text = format!("  {:width$} {:<24} {:>7}  verdict\n", "", "change", "p");
+    for variant in &metric.variants {
+        let Some(judged) = &variant.judged else {
+            continue;
+        };
+        let change = effect(judged, metric.unit);
+        let (p, told) = (judged.p_adjusted, super::verdict(judged, metric.unit));
+        let _ = writeln!(
+            text,
+            "  {:width$} {change:<24} {p:>7.4}  {told}",
+            variant.variant
+        );
+        let least = least_effect(judged, metric.unit);
+        if judged.level.is_some() && !least.is_empty() {
+            let level = level(judged, blocks);
+            let _ = writeln!(text, "  {:width$} at {level}; least effect {least}", "");
         }
     }
     text

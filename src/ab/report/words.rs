@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Phrases that all forms of a report share.
 
-use super::Report;
+use super::{MetricReport, Report};
 use crate::ab::cpus::Cpus;
+use crate::ab::design::Settle;
 use crate::ab::result::Header;
 use crate::ab::stats::Interval;
-use crate::ab::stats::bootstrap::MIN_BLOCKS;
 use crate::ab::stats::pairs::Scale;
 use crate::ab::stats::plan::Plan;
-use crate::ab::stats::verdict::{Direction, Estimate, Judged, Verdict};
+use crate::ab::stats::verdict::{Against, Direction, EQUIVALENT_MIN, Judged, Verdict};
 use crate::ab::variant::Variant;
 use crate::machine::{cpulist_text, parse_cpulist};
-
-/// A note, if one of the verdicts needs it.
-pub fn note(verdicts: impl IntoIterator<Item = Verdict>) -> Option<&'static str> {
-    let mut verdicts = verdicts.into_iter();
-    verdicts.any(|v| v == Verdict::Equivalent).then_some(
-        "'equivalent' is decided for each comparison by itself, without a correction for their number",
-    )
-}
 
 pub fn verdict_name(verdict: Verdict) -> &'static str {
     match verdict {
@@ -37,18 +29,29 @@ pub fn direction_text(better: Direction) -> &'static str {
     }
 }
 
-/// Four significant digits; from 10,000 to 10 million more, from 0.1 down to 0.0001 fewer.
+/// At most four significant digits; from 10,000 to 10 million more, below 0.1 fewer. No zeros at
+/// the end of a fraction: they would look measured.
 pub fn number(value: f64) -> String {
     let size = value.abs();
-    match size {
-        _ if value == 0.0 => "0".to_string(),
-        s if !(1e-4..1e7).contains(&s) => format!("{value:.3e}"),
-        s if s >= 1000.0 => format!("{value:.0}"),
-        s if s >= 100.0 => format!("{value:.1}"),
-        s if s >= 10.0 => format!("{value:.2}"),
-        s if s >= 1.0 => format!("{value:.3}"),
-        _ => format!("{value:.4}"),
+    let digits = match size {
+        _ if value == 0.0 => return "0".to_string(),
+        s if !(1e-4..1e7).contains(&s) => return format!("{value:.3e}"),
+        s if s >= 1000.0 => 0,
+        s if s >= 100.0 => 1,
+        s if s >= 10.0 => 2,
+        s if s >= 1.0 => 3,
+        _ => 4,
+    };
+    let text = format!("{value:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
+        false => text,
     }
+}
+
+/// A number with its unit.
+pub fn with_unit(value: f64, unit: &str) -> String {
+    format!("{} {unit}", number(value)).trim_end().to_string()
 }
 
 /// The median of a metric or counter; '-' if there is none.
@@ -56,20 +59,76 @@ pub fn median_text(median: Option<f64>) -> String {
     median.map_or("-".to_string(), number)
 }
 
-/// The median effect in words: '0.967 (0.951 to 0.983)'.
-pub fn effect(judged: &Judged) -> String {
-    estimate(judged, &judged.median)
+/// A part of 1 as a percentage with at most two decimals.
+pub fn percent(part: f64) -> String {
+    format!("{} %", (part * 1e4).round() / 1e2)
 }
 
-/// The Hodges-Lehmann shift in words.
-pub fn shift(judged: &Judged) -> String {
-    match judged.level {
-        Some(_) => estimate(judged, &judged.shift),
-        None => String::new(),
+/// Values on the scale of a comparison, with a sign and as many decimals as their interval allows:
+/// percent of the first variant, or numbers in the metric's unit.
+struct Signed<'a> {
+    scale: Scale,
+    unit: &'a str,
+    decimals: usize,
+}
+
+impl Signed<'_> {
+    fn new(scale: Scale, unit: &str, around: f64) -> Signed<'_> {
+        let percents = 100.0 * around;
+        let decimals = match percents {
+            p if p >= 20.0 => 0,
+            p if p >= 1.0 => 1,
+            _ => 2,
+        };
+        Signed {
+            scale,
+            unit,
+            decimals,
+        }
+    }
+
+    /// Without its unit.
+    fn bare(&self, value: f64) -> String {
+        let decimals = self.decimals;
+        match self.scale {
+            Scale::Ratio => format!("{:+.decimals$}", 100.0 * (value - 1.0)),
+            Scale::Difference if value > 0.0 => format!("+{}", number(value)),
+            Scale::Difference => number(value),
+        }
+    }
+
+    fn unit(&self) -> String {
+        match (self.scale, self.unit) {
+            (Scale::Ratio, _) => " %".to_string(),
+            (Scale::Difference, "") => String::new(),
+            (Scale::Difference, unit) => format!(" {unit}"),
+        }
+    }
+
+    fn range(&self, range: Interval) -> String {
+        format!("{} to {}", self.bare(range.low), self.bare(range.high))
     }
 }
 
-/// The level of the intervals, and the number of blocks if these are not all.
+fn signed<'a>(judged: &Judged, unit: &'a str) -> Signed<'a> {
+    let effect = &judged.effect;
+    let around = effect
+        .interval
+        .map_or((effect.value - 1.0).abs(), |i| i.half_width());
+    Signed::new(judged.scale, unit, around)
+}
+
+/// The shift with its interval: '-3.1 % (-4.0 to -2.2)'.
+pub fn effect(judged: &Judged, unit: &str) -> String {
+    let signed = signed(judged, unit);
+    let value = signed.bare(judged.effect.value) + &signed.unit();
+    match judged.effect.interval {
+        Some(interval) => format!("{value} ({})", signed.range(interval)),
+        None => value,
+    }
+}
+
+/// The level of the interval, and the number of blocks if these are not all.
 pub fn level(judged: &Judged, blocks: usize) -> String {
     let level = judged.level.map_or(String::new(), percent);
     match judged.blocks {
@@ -77,32 +136,6 @@ pub fn level(judged: &Judged, blocks: usize) -> String {
         n if n == blocks => level,
         n => format!("{level}, {n} blocks"),
     }
-}
-
-/// A part of 1 as a percentage with at most two decimals.
-fn percent(part: f64) -> String {
-    format!("{} %", (part * 1e4).round() / 1e2)
-}
-
-fn estimate(judged: &Judged, estimate: &Estimate) -> String {
-    let value = on_scale(judged.scale, estimate.value);
-    match estimate.interval {
-        Some(i) => format!("{value} ({})", range(judged.scale, i)),
-        None => value,
-    }
-}
-
-fn on_scale(scale: Scale, value: f64) -> String {
-    match scale {
-        Scale::Ratio => format!("{value:.3}"),
-        Scale::Difference if value > 0.0 => format!("+{}", number(value)),
-        Scale::Difference => number(value),
-    }
-}
-
-fn range(scale: Scale, range: Interval) -> String {
-    let [low, high] = [range.low, range.high].map(|value| on_scale(scale, value));
-    format!("{low} to {high}")
 }
 
 /// The least effect that this many blocks would have found. Empty: they could find none.
@@ -113,20 +146,29 @@ pub fn least_effect(judged: &Judged, unit: &str) -> String {
     };
     let least = judged.least_effect.map(|least| match judged.scale {
         Scale::Ratio => in_percent(100.0 * least),
-        Scale::Difference => format!("{} {unit}", number(least)),
+        Scale::Difference => with_unit(least, unit),
     });
-    least.unwrap_or_default().trim_end().to_string()
+    least.unwrap_or_default()
+}
+
+/// The result of a comparison in a line, for people who read nothing else.
+pub fn headline(base: &str, variant: &str, metric: &MetricReport, judged: &Judged) -> String {
+    let name = &metric.metric;
+    let (effect, unit) = (&judged.effect, metric.unit);
+    let signed = signed(judged, unit);
+    let interval = effect.interval.map_or(String::new(), |i| {
+        let level = judged.level.map_or(String::new(), percent);
+        format!(", {level} interval {}{}", signed.range(i), signed.unit())
+    });
+    let value = signed.bare(effect.value) + &signed.unit();
+    format!(
+        "{variant} against {base}: {}, {name} {value}{interval}",
+        verdict_name(judged.verdict)
+    )
 }
 
 /// Columns about a comparison; `cells` has their contents.
-pub const COLUMNS: [&str; 6] = [
-    "of the first",
-    "shift",
-    "at",
-    "p",
-    "least effect",
-    "verdict",
-];
+pub const COLUMNS: [&str; 5] = ["change", "at", "p", "least effect", "verdict"];
 
 /// `blocks`: of the whole report. None: the others are compared with this variant.
 pub fn cells(judged: Option<&Judged>, unit: &str, blocks: usize) -> [String; COLUMNS.len()] {
@@ -134,55 +176,96 @@ pub fn cells(judged: Option<&Judged>, unit: &str, blocks: usize) -> [String; COL
         return Default::default();
     };
     [
-        effect(judged),
-        shift(judged),
+        effect(judged, unit),
         level(judged, blocks),
         format!("{:.4}", judged.p_adjusted),
         least_effect(judged, unit),
-        verdict(judged),
+        verdict(judged, unit),
     ]
 }
 
 /// The verdict with a remark.
-pub fn verdict(judged: &Judged) -> String {
+pub fn verdict(judged: &Judged, unit: &str) -> String {
     let name = verdict_name(judged.verdict);
-    match remark(judged).as_str() {
+    match remark(judged, unit).as_str() {
         "" => name.to_string(),
         remark => format!("{name}: {remark}"),
     }
 }
 
+/// Runs that would find only this part or more say nothing about schedulers.
+const USELESS: f64 = 0.5;
+
 /// Why it is this verdict, or which effect would have been found.
-pub fn remark(judged: &Judged) -> String {
-    match (judged.verdict, judged.blocks) {
-        (Verdict::Inconclusive, ..) if judged.same_bucket => {
-            "same bucket: the steps of this metric are wider than the margin".to_string()
-        }
-        (Verdict::Inconclusive, 0) => "no verdict yet: the plan is not complete".to_string(),
-        (Verdict::Inconclusive, n) => match least_effect(judged, "").as_str() {
-            "" if n >= MIN_BLOCKS => format!("{n} blocks are too few to find a difference"),
-            "" => format!("{n} blocks are too few for any verdict"),
-            least => format!("{n} blocks can find {least} or more"),
-        },
-        (Verdict::NotExercised, ..) => {
+pub fn remark(judged: &Judged, unit: &str) -> String {
+    let n = judged.blocks;
+    match (judged.verdict, judged.against) {
+        (Verdict::NotExercised, _) => {
             "the variants' difference took effect in at most half of the runs".to_string()
         }
-        (Verdict::Equivalent, ..) => equivalence(judged),
+        (Verdict::Equivalent, _) => format!("within {}", margin(judged, unit)),
+        (Verdict::Inconclusive, Some(against)) => speaks_against(judged, against, unit),
+        (Verdict::Inconclusive, None) if n == 0 => {
+            "no verdict yet: the plan is not complete".to_string()
+        }
+        (Verdict::Inconclusive, None) => match least_effect(judged, unit).as_str() {
+            "" => format!("{} too few for a verdict", blocks_are(n)),
+            least if judged.scale == Scale::Ratio && judged.least_effect > Some(USELESS) => {
+                format!(
+                    "runs are too short or differ too much, {} would find only {least}: make them a second or longer",
+                    blocks_text(n)
+                )
+            }
+            least => format!("{} can find {least} or more", blocks_text(n)),
+        },
         _ => String::new(),
     }
 }
 
-/// The interval that led to `equivalent`, which is not the one shown beside it.
-fn equivalence(judged: &Judged) -> String {
-    let differs = match judged.p_adjusted <= 0.05 {
-        true => "a difference that is smaller than the margin; ",
-        false => "",
-    };
-    judged.equivalence.map_or(String::new(), |e| {
-        let [interval, margin] = [e.interval, e.margin].map(|i| range(judged.scale, i));
-        let level = percent(e.level);
-        format!("{differs}{level} interval of the shift {interval}, within {margin}")
-    })
+fn speaks_against(judged: &Judged, against: Against, unit: &str) -> String {
+    let margin = margin(judged, unit);
+    match against {
+        Against::Failures => {
+            "failed runs are not equally many: counted as the slowest, they leave no verdict"
+                .to_string()
+        }
+        Against::Steps => format!(
+            "within {margin}, but the steps of this metric are as wide: measure it finer, or make runs longer"
+        ),
+        Against::Mean => {
+            let signed = signed(judged, unit);
+            let mean = judged.mean.interval.map_or(String::new(), |i| {
+                format!(" ({}{})", signed.range(i), signed.unit())
+            });
+            format!(
+                "most runs are within {margin}, the mean may not be{mean}: some runs are far off"
+            )
+        }
+        Against::Few => format!(
+            "within {margin}, but {} would show no rare slow run: {EQUIVALENT_MIN} would",
+            blocks_text(judged.blocks)
+        ),
+    }
+}
+
+/// The margin in words.
+fn margin(judged: &Judged, unit: &str) -> String {
+    match judged.scale {
+        Scale::Ratio => percent(judged.margin.high - 1.0),
+        Scale::Difference => with_unit(judged.margin.high, unit),
+    }
+}
+
+pub fn blocks_text(blocks: usize) -> String {
+    match blocks {
+        1 => "1 block".to_string(),
+        n => format!("{n} blocks"),
+    }
+}
+
+fn blocks_are(blocks: usize) -> String {
+    let verb = if blocks == 1 { "is" } else { "are" };
+    format!("{} {verb}", blocks_text(blocks))
 }
 
 /// The command in one line.
@@ -195,14 +278,13 @@ pub fn command(header: &Header) -> String {
 /// What was done, in one line; `taken` is the next line.
 pub fn summary(report: &Report) -> String {
     let plan = report.plan;
-    let (mirrored, scope) = match &plan.sides {
-        Some(sides) => ("", sides.text()),
-        None if plan.mirrored => ("mirrored ", format!("on {}", plan.scope.text())),
-        None => ("", format!("on {}", plan.scope.text())),
+    let scope = match &plan.sides {
+        Some(sides) => sides.text(),
+        None => format!("on {}", plan.scope.text()),
     };
     format!(
-        "{} {mirrored}blocks of {} variants, {scope}{}; seed {}, margin {} %",
-        report.blocks,
+        "{} of {} variants, {scope}{}; seed {}, margin {} %",
+        blocks_text(report.blocks),
         plan.variants.len(),
         kept_to(plan),
         plan.seed,
@@ -213,8 +295,8 @@ pub fn summary(report: &Report) -> String {
 /// When, where and by which plan the runs were made, in one line.
 pub fn taken(plan: &Header) -> String {
     let blocks = match plan.rule.plan {
-        Plan::Fixed(blocks) => format!("{blocks} blocks planned"),
-        Plan::Auto(most) => format!("auto, {most} blocks at most"),
+        Plan::Fixed(blocks) => format!("{} planned", blocks_text(blocks)),
+        Plan::Auto(most) => format!("auto, {} at most", blocks_text(most)),
     };
     let warmups = match plan.warmups {
         0 => "no warm-ups".to_string(),
@@ -234,7 +316,12 @@ pub fn taken(plan: &Header) -> String {
         .map(|f| format!(", {f}"))
         .collect();
     let (began, version) = (date(plan.began), &plan.version);
-    format!("{began}, scx_roost {version}{host}; {blocks}, {warmups}")
+    let settled = match plan.settle {
+        Settle::Nowhere => "",
+        Settle::Blocks => ", each block after a run of its first variant",
+        Settle::Runs => ", each run after one of the first variant",
+    };
+    format!("{began}, scx_roost {version}{host}; {blocks}, {warmups}{settled}")
 }
 
 /// Such as '2026-01-31 23:59 UTC', from seconds since 1970.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Statistics of paired blocks. Pure: no clock, no files, and randomness comes from a given seed.
+//! Statistics of paired blocks. Pure: no clock, no files, no randomness.
 //!
 //! Begin with `verdict`. `pairs` has the values to compare, `rank` and `shift` the signed-rank test
-//! and its estimate. `bootstrap` has the interval of the median, `plan` the times of looks. `holm`
-//! corrects many comparisons, and `power` says what can be found at all.
+//! with its estimate and interval, `mean` the interval of the mean. `plan` has the times of looks,
+//! and `power` what can be found at all.
+//!
+//! Every verdict is symmetric: exchange the variants, and `better` becomes `worse` with the same p.
 
-pub mod bootstrap;
-pub mod holm;
+pub mod mean;
 pub mod pairs;
 pub mod plan;
 pub mod power;
@@ -26,13 +27,25 @@ pub struct Interval {
 
 impl Interval {
     /// Whether the value is in the interval.
-    #[cfg(feature = "internals")]
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 
+    /// Whether the whole of this interval, and `by` beyond each end, is in the other one.
+    pub fn within(&self, other: Interval, by: f64) -> bool {
+        other.low <= self.low - by && self.high + by <= other.high
+    }
+
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
+    }
+
+    /// The shortest interval that also has this value.
+    pub fn and(self, value: f64) -> Interval {
+        Interval {
+            low: self.low.min(value),
+            high: self.high.max(value),
+        }
     }
 
     pub fn map(self, f: impl Fn(f64) -> f64) -> Interval {

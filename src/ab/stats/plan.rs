@@ -53,40 +53,42 @@ impl Plan {
         }
     }
 
-    pub fn looks(&self) -> Vec<Look> {
+    /// The numbers of blocks after which the data may be looked at.
+    pub fn times(&self) -> Vec<usize> {
         match *self {
-            Plan::Fixed(blocks) => vec![Look { blocks, share: 1.0 }],
-            Plan::Auto(max) => auto(max),
+            Plan::Fixed(blocks) => vec![blocks],
+            Plan::Auto(max) => LOOKS.map(|eighths| max * eighths / 8).to_vec(),
         }
     }
 
-    /// The least p that a comparison can reach: all its blocks agree.
-    pub fn least_p(&self) -> f64 {
-        let least = |look: Look| 2f64.powi(1 - look.blocks as i32) / look.share;
-        self.looks().into_iter().map(least).fold(1.0, f64::min)
+    /// The looks of a comparison that may err in the part `alpha`. A look that could show no
+    /// difference, whatever is seen, is left out; the next one spends what it would have spent.
+    pub fn looks(&self, alpha: f64) -> Vec<Look> {
+        let (mut looks, mut spent) = (Vec::new(), 0.0);
+        for blocks in self.times() {
+            let all = (blocks as f64 / self.max() as f64).powi(2);
+            let look = Look {
+                blocks,
+                share: all - spent,
+            };
+            if look.can_tell(alpha) || blocks == self.max() {
+                spent = all;
+                looks.push(look);
+            }
+        }
+        looks
     }
 
     /// True if one of this many comparisons can show a difference, corrected for all of them.
     pub fn can_tell(&self, comparisons: usize, alpha: f64) -> bool {
-        self.least_p() * comparisons as f64 <= alpha
-    }
-
-    /// The looks that this many blocks allow.
-    pub fn taken(&self, blocks: usize) -> Vec<Look> {
-        let mut looks = self.looks();
-        looks.retain(|look| look.blocks <= blocks);
-        looks
+        let alpha = alpha / comparisons as f64;
+        self.looks(alpha).iter().any(|look| look.can_tell(alpha))
     }
 }
 
-fn auto(max: usize) -> Vec<Look> {
-    let mut spent = 0.0;
-    let look = |eighths: usize| {
-        let blocks = max * eighths / 8;
-        let all = (blocks as f64 / max as f64).powi(2);
-        let share = all - spent;
-        spent = all;
-        Look { blocks, share }
-    };
-    LOOKS.into_iter().map(look).collect()
+impl Look {
+    /// True if blocks that all agree are a difference.
+    fn can_tell(&self, alpha: f64) -> bool {
+        2_f64.powi(1 - self.blocks as i32) <= alpha * self.share
+    }
 }

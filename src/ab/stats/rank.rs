@@ -31,6 +31,14 @@ impl P {
         less: 1.0,
     };
 
+    /// The larger chance of both in each direction: what two tests agree on.
+    pub fn both(self, other: P) -> P {
+        P {
+            greater: self.greater.max(other.greater),
+            less: self.less.max(other.less),
+        }
+    }
+
     pub fn two_sided(&self) -> f64 {
         (2.0 * self.greater.min(self.less)).min(1.0)
     }
@@ -60,11 +68,14 @@ impl SignedRank {
         }
     }
 
+    /// Both are lower tails, summed in the same order: the distribution is symmetric, and so are
+    /// the two chances when all signs change.
     pub fn exact(&self) -> P {
         let chances = null_distribution(&self.ranks);
+        let tail = |sum: usize| chances[..=sum].iter().sum::<f64>().min(1.0);
         P {
-            greater: chances[self.plus..].iter().sum::<f64>().min(1.0),
-            less: chances[..=self.plus].iter().sum::<f64>().min(1.0),
+            greater: tail(chances.len() - 1 - self.plus),
+            less: tail(self.plus),
         }
     }
 

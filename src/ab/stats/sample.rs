@@ -15,6 +15,15 @@ pub fn mean(values: &[f64]) -> f64 {
     }
 }
 
+/// Coefficient of variation: the standard deviation as a part of the mean. None for fewer than two
+/// values, or a mean of 0.
+pub fn cv(values: &[f64]) -> Option<f64> {
+    let center = mean(values);
+    let squares: f64 = values.iter().map(|v| (v - center).powi(2)).sum();
+    let known = values.len() > 1 && center != 0.0;
+    known.then(|| (squares / (values.len() - 1) as f64).sqrt() / center.abs())
+}
+
 /// Sorts its argument; 0 for no values.
 pub fn median_of(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);

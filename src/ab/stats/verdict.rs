@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Verdicts on variants, each compared with the first.
 //!
-//! A difference is reported if the signed-rank test, corrected for all comparisons, rejects that
-//! there is none. Equivalence is reported if the interval of the shift is within the margin (two
-//! one-sided tests, Schuirmann 1987). Otherwise nothing is. Only the looks of the plan count.
+//! One interval tells the verdict: that of the shift, at the level that is left when all
+//! comparisons and looks share the allowed error. Without "no difference" in it there is a
+//! difference; within the margin the variants are equivalent, unless the mean, the steps of the
+//! metric, failed runs or too few runs speak against it. Only the looks of the plan count.
 
 use super::Interval;
-use super::bootstrap;
-use super::holm;
+use super::mean::MeanShift;
 use super::pairs::{Pairs, Scale};
 use super::plan::{Look, Plan};
 use super::power::least_shift;
 use super::rank::{P, SignedRank};
-use super::sample::{median, median_of};
 use super::shift::Walsh;
-use crate::util::rng::Rng;
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-/// More resamples take long and change nothing.
-const RESAMPLES_MAX: usize = 1_000_000;
+/// Largest error rate. Above it a verdict says nothing.
+const ALPHA_MAX: f64 = 0.2;
+/// Fewer blocks are not `equivalent`: of a variant with one slow run in ten they show none in more
+/// than 5 % of cases (0.9^29 = 4.7 %).
+pub const EQUIVALENT_MIN: usize = 29;
 
 /// Which values are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,19 +43,33 @@ pub enum Verdict {
     NotExercised,
 }
 
+/// What speaks against the verdict that the interval alone would give. The verdict is then
+/// `Inconclusive`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Against {
+    /// With failed runs counted as its worst, no difference is shown; or equivalence, with unequal
+    /// numbers of failed runs.
+    Failures,
+    /// The steps of the metric are too wide for the margin.
+    Steps,
+    /// The mean may differ by more than the margin: some runs are far off.
+    Mean,
+    /// So few runs would show no rare slow ones.
+    Few,
+}
+
 /// Declared before the first run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
     pub plan: Plan,
     /// Chance of reporting any difference, among all comparisons, if there is none.
     pub alpha: f64,
-    /// The part of the base that does not matter.
+    /// The part of the smaller value that does not matter.
     pub margin: f64,
     /// Chance with which `least_effect` would be found.
     pub power: f64,
-    pub resamples: usize,
-    /// Number of comparisons in the whole suite, if this is a workload of a suite with early looks.
-    /// A verdict at a look must also hold in the suite. 0: correct among its own comparisons.
+    /// Number of comparisons of the suite that this is a workload of. 0: of no suite.
     #[serde(default)]
     pub suite: usize,
 }
@@ -66,33 +81,22 @@ impl Rule {
             alpha: 0.05,
             margin: 0.02,
             power: 0.8,
-            resamples: 10_000,
             suite: 0,
-        }
-    }
-
-    /// Each p adjusted for all comparisons it is corrected with.
-    fn adjusted(&self, ps: &[f64]) -> Vec<f64> {
-        match self.suite {
-            0 => holm::adjusted(ps),
-            all => ps.iter().map(|p| holm::among(*p, all)).collect(),
         }
     }
 
     /// Fails if no verdict is possible with these values.
     pub fn checked(&self) -> Result<()> {
         let part = |name: &str, value: f64, most: f64| {
-            ensure!(value > 0.0 && value <= most, "{name} is {value}");
+            ensure!(
+                value > 0.0 && value <= most,
+                "{name} is {value}: above 0 and at most {most} are possible"
+            );
             Ok(())
         };
-        part("alpha", self.alpha, 0.5)?;
+        part("alpha", self.alpha, ALPHA_MAX)?;
         part("margin", self.margin, 1.0)?;
         part("power", self.power, 0.999)?;
-        ensure!(
-            (1..=RESAMPLES_MAX).contains(&self.resamples),
-            "resamples are {}",
-            self.resamples
-        );
         self.plan.checked()
     }
 }
@@ -107,10 +111,12 @@ pub struct Compared<'a> {
     /// False: what differs did not act.
     pub exercised: bool,
     pub step: Step<'a>,
+    /// Failed runs of the other variant less those of the base, by block. They were repeated.
+    pub failed: &'a [i64],
 }
 
-/// Smallest difference between two possible values of a metric. If it exceeds the margin, equal
-/// values do not show that the true values are within the margin.
+/// Smallest difference between two possible values of a metric. The true values of two equal ones
+/// may differ by it.
 #[derive(Clone, Copy, Debug)]
 pub enum Step<'a> {
     /// As a part of the lower value. 0: no limit.
@@ -127,292 +133,242 @@ pub struct Estimate {
     pub interval: Option<Interval>,
 }
 
-/// The test of equivalence: whether the interval of the shift is within the margin.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Equivalence {
-    /// Level of the interval. Lower than that of other intervals, since the two tests are
-    /// one-sided.
-    pub level: f64,
-    pub interval: Interval,
-    pub margin: Interval,
-}
-
-impl Equivalence {
-    fn is_met(&self) -> bool {
-        self.margin.low <= self.interval.low && self.interval.high <= self.margin.high
-    }
-}
-
 /// The result of a comparison. Values are other / base, or other - base, as `scale` says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     pub verdict: Verdict,
-    /// It would be equivalent if the metric were less coarse.
-    #[serde(default)]
-    pub same_bucket: bool,
+    pub against: Option<Against>,
     pub scale: Scale,
     /// Blocks of the look that gave the verdict, or of the last look. All estimates are from these.
     pub blocks: usize,
-    /// Level of the intervals of `median` and `shift`. Higher at early looks, which may spend less
-    /// error. None: there was no look.
+    /// Level of the intervals: what all comparisons and looks leave for this one. None: there was
+    /// no look.
     pub level: Option<f64>,
-    /// The median over blocks, with its bootstrap interval.
-    pub median: Estimate,
-    /// The Hodges-Lehmann estimate, with the interval of the signed-rank test.
-    pub shift: Estimate,
-    /// None: there was no look, or there are too few blocks.
-    #[serde(default)]
-    pub equivalence: Option<Equivalence>,
-    /// Two-sided, over all looks up to the one that gave the verdict.
+    /// The shift of Hodges and Lehmann. Its interval tells the verdict.
+    pub effect: Estimate,
+    /// The shift of the mean. Its interval, too, is within the margin if `equivalent`.
+    pub mean: Estimate,
+    /// The differences that do not matter.
+    pub margin: Interval,
+    /// Two-sided, at this look alone. Failed runs count as the worst if that makes it larger.
     pub p: f64,
-    /// p adjusted for all comparisons at that look.
+    /// p adjusted for all comparisons and looks.
     pub p_adjusted: f64,
-    /// The least effect that this many blocks would have found, as a part of the base or in its
-    /// unit. None: they could find none.
+    /// The least effect that this many blocks would have found, as a part of the smaller value or
+    /// in the metric's unit. None: they could find none.
     pub least_effect: Option<f64>,
 }
 
-/// Judges all comparisons together. `seed` is only for the bootstrap.
-pub fn judge(compared: &[Compared], rule: &Rule, seed: u64) -> Vec<Judged> {
-    let seen: Vec<Seen> = compared.iter().map(|c| Seen::new(c, rule)).collect();
-    let looks = seen.iter().map(|s| s.looks.len()).max().unwrap_or(0);
-    // After each look. One entry even if there was no look.
-    let adjusted: Vec<Vec<f64>> = (0..looks.max(1))
-        .map(|look| rule.adjusted(&seen.iter().map(|s| s.p_at(look)).collect::<Vec<_>>()))
-        .collect();
-    let many = seen.len().max(rule.suite) as f64;
-    let each = compared.iter().zip(&seen).enumerate();
-    each.map(|(i, (compared, seen))| {
-        let ps: Vec<f64> = adjusted.iter().map(|all| all[i]).collect();
-        seen.judged(compared, rule, &ps, many, seed)
-    })
-    .collect()
+/// Judges all comparisons together.
+pub fn judge(compared: &[Compared], rule: &Rule) -> Vec<Judged> {
+    let many = compared.len().max(rule.suite);
+    compared.iter().map(|c| c.judged(rule, many)).collect()
 }
 
 /// True if every comparison has a verdict, or cannot get another one.
 pub fn settled(judged: &[Judged]) -> bool {
-    let open = |j: &Judged| j.verdict == Verdict::Inconclusive && !j.same_bucket;
+    let open = |j: &Judged| j.verdict == Verdict::Inconclusive && j.against != Some(Against::Steps);
     !judged.iter().any(open)
 }
 
-/// The data at one look.
-struct Taken {
-    /// None: there was no look yet, and the data are only for display.
-    look: Option<Look>,
-    pairs: Pairs,
-    walsh: Walsh,
-}
-
-/// The result of all looks up to this one.
-#[derive(Clone, Copy)]
-struct SoFar {
-    look: Look,
-    p: P,
-    /// Index of the look that gave `p`.
-    by: usize,
-}
-
-/// The result of all looks.
-struct Seen {
-    looks: Vec<SoFar>,
-    /// Index of the first look that showed equivalence.
-    equivalent: Option<usize>,
-    /// A look would have shown equivalence if the metric were less coarse.
-    same_bucket: bool,
-}
-
-/// The verdict, and the look that gave it. None: the last look.
-type Decided = (Verdict, Option<usize>);
-
-impl Seen {
-    fn new(compared: &Compared, rule: &Rule) -> Seen {
-        let mut seen = Seen {
-            looks: Vec::new(),
-            equivalent: None,
-            same_bucket: false,
-        };
-        for look in rule.plan.taken(compared.base.len()) {
-            let taken = compared.at(Some(look));
-            let coarse = compared.step.of(look.blocks, &taken.pairs) > rule.margin;
-            seen.take(look, &taken, coarse, rule);
-        }
-        seen
-    }
-
-    fn take(&mut self, look: Look, taken: &Taken, coarse: bool, rule: &Rule) {
-        let (at, before) = (self.looks.len(), self.last());
-        let p = SignedRank::new(&taken.pairs.differences).p();
-        let counted = |now: f64, before: f64| before.min(now / look.share);
-        let p_before = before.map_or(P::NOTHING, |b| b.p);
-        let p = P {
-            greater: counted(p.greater, p_before.greater),
-            less: counted(p.less, p_before.less),
-        };
-        let by = before.filter(|b| b.p.two_sided() <= p.two_sided());
-        self.looks.push(SoFar {
-            look,
-            p,
-            by: by.map_or(at, |b| b.by),
-        });
-        let equivalent = taken.equivalence(rule).is_some_and(|e| e.is_met());
-        match equivalent {
-            true if coarse => self.same_bucket = true,
-            true => self.equivalent = self.equivalent.or(Some(at)),
-            false => (),
-        }
-    }
-
-    fn last(&self) -> Option<&SoFar> {
-        self.looks.last()
-    }
-
-    /// The result up to this look, or up to the last one.
-    fn after(&self, look: usize) -> Option<&SoFar> {
-        self.looks.get(look).or(self.last())
-    }
-
-    fn p_at(&self, look: usize) -> f64 {
-        self.after(look).map_or(1.0, |s| s.p.two_sided())
-    }
-
-    /// `ps`: p adjusted for all comparisons, after each look.
-    fn judged(&self, compared: &Compared, rule: &Rule, ps: &[f64], many: f64, seed: u64) -> Judged {
-        let (verdict, decided_at) = self.decide(compared, rule, ps);
-        let same_bucket = verdict == Verdict::Inconclusive && self.same_bucket;
-        // The numbers are those of the look that gave the verdict. Later looks may show something
-        // else.
-        let at = decided_at.unwrap_or(ps.len() - 1);
-        let shown = match verdict {
-            // p may be significant only now, after another comparison was (Holm), but stem from an
-            // earlier look.
-            Verdict::Better | Verdict::Worse => self.after(at).and_then(|s| self.after(s.by)),
-            _ => self.after(at),
-        };
-        Judged {
-            verdict,
-            same_bucket,
-            p: self.p_at(at),
-            p_adjusted: ps[at],
-            ..compared.at(shown.map(|s| s.look)).judged(rule, many, seed)
-        }
-    }
-
-    /// The first verdict is final. If one look shows a difference and equivalence, the verdict is
-    /// equivalent.
-    fn decide(&self, compared: &Compared, rule: &Rule, ps: &[f64]) -> Decided {
-        let differs = ps.iter().position(|p| *p <= rule.alpha);
-        match (self.equivalent, differs) {
-            _ if !compared.exercised => (Verdict::NotExercised, None),
-            (Some(at), differs) if differs.is_none_or(|first| at <= first) => {
-                (Verdict::Equivalent, Some(at))
-            }
-            (_, Some(at)) => {
-                let p = self.after(at).map_or(P::NOTHING, |s| s.p);
-                let higher = p.greater < p.less;
-                match higher == (compared.better == Direction::Higher) {
-                    true => (Verdict::Better, Some(at)),
-                    false => (Verdict::Worse, Some(at)),
-                }
-            }
-            (_, None) => (Verdict::Inconclusive, None),
-        }
-    }
-}
-
 impl Step<'_> {
-    /// As a part of the base, after this many blocks.
+    /// On the scale of the differences, after this many blocks.
     fn of(&self, blocks: usize, pairs: &Pairs) -> f64 {
-        match self {
-            Step::Part(part) => *part,
-            Step::Seen(units) => units[blocks - 1] / pairs.base.abs(),
+        match (self, pairs.scale) {
+            (Step::Part(part), _) => pairs.part(*part),
+            (Step::Seen(units), Scale::Ratio) => (units[blocks - 1] / pairs.size).ln_1p(),
+            (Step::Seen(units), Scale::Difference) => units[blocks - 1],
         }
     }
 }
 
 impl Compared<'_> {
-    /// The blocks of a look; None: all blocks.
-    fn at(&self, look: Option<Look>) -> Taken {
-        let blocks = look.map_or(self.base.len(), |look| look.blocks);
-        let pairs = Pairs::new(&self.base[..blocks], &self.other[..blocks]);
-        Taken::new(look, pairs)
+    /// `many`: the number of comparisons that share the allowed error.
+    fn judged(&self, rule: &Rule, many: usize) -> Judged {
+        let alpha = rule.alpha / many as f64;
+        let mut looks = rule.plan.looks(alpha);
+        looks.retain(|look| look.blocks <= self.base.len());
+        let mut taken = looks
+            .into_iter()
+            .map(|look| Taken::new(self, look, rule, alpha * look.share));
+        let mut last = taken.next();
+        while let Some(now) = &last
+            && now.verdict().0 == Verdict::Inconclusive
+            && let Some(next) = taken.next()
+        {
+            last = Some(next);
+        }
+        let judged = last.map(|taken| taken.judged(many));
+        let judged = judged.unwrap_or_else(|| self.without_look(rule));
+        match self.exercised {
+            true => judged,
+            false => Judged {
+                verdict: Verdict::NotExercised,
+                against: None,
+                ..judged
+            },
+        }
+    }
+
+    /// Estimates for display.
+    fn without_look(&self, rule: &Rule) -> Judged {
+        let pairs = Pairs::new(self.base, self.other);
+        let without_interval = |value: f64| Estimate {
+            value: pairs.shown(value),
+            interval: None,
+        };
+        Judged {
+            verdict: Verdict::Inconclusive,
+            against: None,
+            scale: pairs.scale,
+            blocks: 0,
+            level: None,
+            effect: without_interval(Walsh::new(&pairs.differences).estimate()),
+            mean: without_interval(MeanShift::new(pairs.scale, self.base, self.other).value),
+            margin: margin(&pairs, rule).map(|d| pairs.shown(d)),
+            p: 1.0,
+            p_adjusted: 1.0,
+            least_effect: None,
+        }
+    }
+
+    /// The chances of these differences, and the larger ones of the differences in which a failed
+    /// run counts as the worst.
+    fn p(&self, differences: &[f64]) -> P {
+        let p = SignedRank::new(differences).p();
+        let failed = &self.failed[..differences.len()];
+        if failed.iter().all(|more| *more == 0) {
+            return p;
+        }
+        let worst = match self.better {
+            Direction::Lower => f64::INFINITY,
+            Direction::Higher => f64::NEG_INFINITY,
+        };
+        let counted = differences.iter().zip(failed);
+        let counted = counted.map(|(difference, more)| match more.signum() {
+            0 => *difference,
+            sign => sign as f64 * worst,
+        });
+        p.both(SignedRank::new(&counted.collect::<Vec<_>>()).p())
     }
 }
 
+fn margin(pairs: &Pairs, rule: &Rule) -> Interval {
+    let margin = pairs.part(rule.margin);
+    Interval {
+        low: -margin,
+        high: margin,
+    }
+}
+
+/// The data at one look, on the scale of the differences.
+struct Taken {
+    look: Look,
+    /// The error that this look may make.
+    alpha: f64,
+    better: Direction,
+    pairs: Pairs,
+    p: P,
+    effect: f64,
+    /// None: too few blocks.
+    interval: Option<Interval>,
+    mean: MeanShift,
+    margin: Interval,
+    step: f64,
+    /// Failed runs are equally many in both variants.
+    failed_alike: bool,
+    least_effect: Option<f64>,
+}
+
 impl Taken {
-    fn new(look: Option<Look>, pairs: Pairs) -> Taken {
-        let differences: &[f64] = match look {
-            Some(_) => &pairs.differences,
-            None => &[],
-        };
+    fn new(compared: &Compared, look: Look, rule: &Rule, alpha: f64) -> Taken {
+        let n = look.blocks;
+        let (base, other) = (&compared.base[..n], &compared.other[..n]);
+        let pairs = Pairs::new(base, other);
+        let (walsh, p) = (
+            Walsh::new(&pairs.differences),
+            compared.p(&pairs.differences),
+        );
+        let interval = walsh.interval(1.0 - alpha);
+        let least = interval.and_then(|i| least_shift(i, n, alpha, rule.power));
+        let refuses_none = SignedRank::new(&pairs.differences).p().two_sided() <= alpha;
         Taken {
             look,
-            walsh: Walsh::new(differences),
+            alpha,
+            better: compared.better,
+            p,
+            effect: walsh.estimate(),
+            // What the test does not refuse is in the interval. With ties both count differently.
+            interval: interval.map(|i| if refuses_none { i } else { i.and(0.0) }),
+            mean: MeanShift::new(pairs.scale, base, other),
+            margin: margin(&pairs, rule),
+            step: compared.step.of(n, &pairs),
+            failed_alike: compared.failed[..n].iter().sum::<i64>() == 0,
+            least_effect: least.map(|shift| match pairs.scale {
+                Scale::Ratio => shift.exp_m1(),
+                Scale::Difference => shift,
+            }),
             pairs,
         }
     }
 
-    /// On the scale of the differences.
-    fn equivalence(&self, rule: &Rule) -> Option<Equivalence> {
-        let level = 1.0 - 2.0 * rule.alpha * self.look?.share;
-        let margin = self.pairs.margin(rule.margin);
-        Some(Equivalence {
-            level,
-            interval: self.walsh.interval(level)?,
-            margin: Interval {
-                low: -margin,
-                high: margin,
-            },
-        })
-    }
-
-    /// The numbers of this look. Verdict and p depend on all looks, and are set by the caller.
-    fn judged(&self, rule: &Rule, many: f64, seed: u64) -> Judged {
-        let alpha = self.look.map(|look| rule.alpha * look.share);
-        let differences = &self.pairs.differences;
-        let shown = |d| self.pairs.shown(d);
-        let median_interval = alpha.and_then(|alpha| {
-            let mut rng = Rng::new(seed);
-            bootstrap::interval(
-                differences,
-                median_of,
-                1.0 - alpha,
-                rule.resamples,
-                &mut rng,
-            )
-        });
-        let shift_interval = alpha.and_then(|alpha| self.walsh.interval(1.0 - alpha));
-        Judged {
-            verdict: Verdict::Inconclusive,
-            same_bucket: false,
-            scale: self.pairs.scale,
-            blocks: self.look.map_or(0, |look| look.blocks),
-            level: alpha.map(|alpha| 1.0 - alpha),
-            median: Estimate {
-                value: shown(median(differences)),
-                interval: median_interval.map(|i| i.map(shown)),
-            },
-            shift: Estimate {
-                value: shown(self.walsh.estimate()),
-                interval: shift_interval.map(|i| i.map(shown)),
-            },
-            equivalence: self.equivalence(rule).map(|e| Equivalence {
-                interval: e.interval.map(shown),
-                margin: e.margin.map(shown),
-                ..e
-            }),
-            p: 1.0,
-            p_adjusted: 1.0,
-            least_effect: alpha.and_then(|alpha| self.least_effect(rule, alpha / many)),
+    fn verdict(&self) -> (Verdict, Option<Against>) {
+        let Some(interval) = self.interval else {
+            return (Verdict::Inconclusive, None);
+        };
+        if interval.within(self.margin, 0.0) {
+            return match self.against_equivalence(interval) {
+                None => (Verdict::Equivalent, None),
+                against => (Verdict::Inconclusive, against),
+            };
+        }
+        if interval.contains(0.0) {
+            return (Verdict::Inconclusive, None);
+        }
+        if self.p.two_sided() > self.alpha {
+            return (Verdict::Inconclusive, Some(Against::Failures));
+        }
+        match (interval.low > 0.0) == (self.better == Direction::Higher) {
+            true => (Verdict::Better, None),
+            false => (Verdict::Worse, None),
         }
     }
 
-    fn least_effect(&self, rule: &Rule, alpha: f64) -> Option<f64> {
-        let n = self.pairs.differences.len();
-        let interval = self.walsh.interval(1.0 - alpha)?;
-        let shift = least_shift(interval, n, alpha, rule.power)?;
-        Some(match self.pairs.scale {
-            Scale::Ratio => shift.exp_m1(),
-            Scale::Difference => shift,
-        })
+    /// What speaks against equivalence, although the interval is within the margin.
+    fn against_equivalence(&self, interval: Interval) -> Option<Against> {
+        let mean = self.mean.interval(1.0 - self.alpha);
+        let mean = mean.is_some_and(|mean| mean.within(self.margin, self.step));
+        match () {
+            () if !self.failed_alike => Some(Against::Failures),
+            () if !interval.within(self.margin, self.step) => Some(Against::Steps),
+            () if !mean => Some(Against::Mean),
+            () if self.look.blocks < EQUIVALENT_MIN => Some(Against::Few),
+            () => None,
+        }
+    }
+
+    fn judged(&self, many: usize) -> Judged {
+        let (verdict, against) = self.verdict();
+        let shown = |d| self.pairs.shown(d);
+        let p = self.p.two_sided();
+        Judged {
+            verdict,
+            against,
+            scale: self.pairs.scale,
+            blocks: self.look.blocks,
+            level: Some(1.0 - self.alpha),
+            effect: Estimate {
+                value: shown(self.effect),
+                interval: self.interval.map(|i| i.map(shown)),
+            },
+            mean: Estimate {
+                value: shown(self.mean.value),
+                interval: self.mean.interval(1.0 - self.alpha).map(|i| i.map(shown)),
+            },
+            margin: self.margin.map(shown),
+            p,
+            p_adjusted: (p * many as f64 / self.look.share).min(1.0),
+            least_effect: self.least_effect,
+        }
     }
 }
