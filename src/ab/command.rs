@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `scx_roost ab` and `scx_roost tune`: runs a comparison or a search, or reads result files.
 
-use super::args::{AbArgs, Look, Task, TuneArgs, too_few};
+use super::args::{AbArgs, Look, TuneArgs};
 use super::child::Workload;
 use super::concurrent::Sides;
 use super::pages::Pages;
@@ -14,6 +14,7 @@ use super::result::{Recorded, ResultFile};
 use super::run::{End, Progress, run};
 use super::share::{lines, redacted};
 use super::suite_runs;
+use super::tasks::{Task, too_few};
 use super::tune;
 use crate::machine::Machine;
 use crate::machine::host::Host;
@@ -184,6 +185,7 @@ fn record(task: &Task, stop: &Stop, among: Option<Among>) -> Result<(Recorded, E
     let asked = metrics.filter_map(|metric| metric.source.measured());
     let mut machine = Real::new(means, task.header.scope, workload)
         .measuring(asked.collect())
+        .hooked(task.header.hooks.clone())
         .beside(sides);
     let mut shown = Shown::new(recorded.runs.len(), among);
     let ended = run(

@@ -198,9 +198,9 @@ fn matched(regex: &Regex, text: &str) -> Option<Result<f64>> {
         false => "",
     };
     let number = finite(text);
-    Some(
-        number.with_context(|| format!("'{regex}' matched '{text}', which is not a number{comma}")),
-    )
+    Some(number.with_context(|| {
+        format!("'{regex}' matched '{text}', which is not a number up to {LARGEST:e}{comma}")
+    }))
 }
 
 fn no_match(regex: &Regex, printed: [&str; 2]) -> anyhow::Error {
@@ -217,9 +217,12 @@ fn no_match(regex: &Regex, printed: [&str; 2]) -> anyhow::Error {
 fn pointed(pointer: &str, text: &str) -> Option<Result<f64>> {
     let json = json(text).ok()?;
     let found = json.pointer(pointer)?;
-    let number = found.as_f64().or_else(|| finite(found.as_str()?));
+    let number = found.as_f64().filter(|n| usable(*n));
+    let number = number.or_else(|| finite(found.as_str()?));
     Some(number.with_context(|| {
-        format!("{pointer} in the command's JSON is {found}, which is not a number")
+        format!(
+            "{pointer} in the command's JSON is {found}, which is not a number up to {LARGEST:e}"
+        )
     }))
 }
 
@@ -229,7 +232,9 @@ fn no_pointer(pointer: &str, printed: [&str; 2]) -> anyhow::Error {
     match (found.iter().any(Result::is_ok), broken) {
         (true, _) => anyhow!("the JSON that the command printed has no {pointer}"),
         (false, Some(line)) => {
-            anyhow!("the JSON that the command printed is invalid in line {line} of its output")
+            anyhow!(
+                "the JSON that the command printed is invalid, or has a number beyond 1e308, in line {line} of its output"
+            )
         }
         (false, None) => anyhow!("the command printed no JSON"),
     }
@@ -264,7 +269,10 @@ fn json_at(text: &str) -> Result<Option<(Value, usize)>, usize> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter();
     let value = match values.next() {
         Some(Ok(value)) => value,
-        Some(Err(e)) if e.line() > 1 => return Err(e.line()),
+        // A number beyond a double is in JSON that is otherwise valid.
+        Some(Err(e)) if e.line() > 1 || e.to_string().contains("out of range") => {
+            return Err(e.line());
+        }
         _ => return Ok(None),
     };
     let end = values.byte_offset();
@@ -273,7 +281,16 @@ fn json_at(text: &str) -> Result<Option<(Value, usize)>, usize> {
     Ok(alone.then_some((value, end + behind.len())))
 }
 
+/// Larger numbers are no measurements, and their sums and squares are not finite.
+const LARGEST: f64 = 1e100;
+
+/// None: not a number, or none that statistics can use.
 fn finite(text: &str) -> Option<f64> {
     let number = text.trim().parse::<f64>().ok()?;
-    number.is_finite().then_some(number)
+    usable(number).then_some(number)
+}
+
+/// True for a finite number whose statistics are finite too.
+pub fn usable(number: f64) -> bool {
+    number.abs() <= LARGEST
 }

@@ -6,12 +6,14 @@
 //!
 //! - `variant`, `metric`, `design`: what is compared, by which number, in which order.
 //! - `run`: makes the runs on a `machine`. `child` is one run of the command, `cpus` the CPUs it
-//!   may use, `concurrent` two copies at once.
+//!   may use, `concurrent` two copies at once, `hooks` what is done around the runs.
 //! - `result`: the file of runs. `analysis` passes them to `stats/`. `condition`: what spoils them;
 //!   `carry_over`: what a run leaves behind for the next one.
 //! - `report/`: shows the result, also on `pages`. `progress` reports meanwhile.
 //! - `programs`: finds programs by name.
 //! - `tune`: searches by such comparisons. `lasting`: how to keep what it found.
+//! - `args`: the options; `tasks`: the comparisons that they ask for. `parameter`: a command with
+//!   several values.
 //! - `suite`: workloads that are shipped. `suite_runs` runs them one by one. `threadripper`: those
 //!   of Roy v7.
 
@@ -25,10 +27,12 @@ pub mod concurrent;
 pub mod condition;
 pub mod cpus;
 pub mod design;
+pub mod hooks;
 pub mod lasting;
 pub mod machine;
 pub mod metric;
 pub mod pages;
+pub mod parameter;
 pub mod programs;
 pub mod progress;
 pub mod real;
@@ -39,6 +43,7 @@ pub mod share;
 pub mod stats;
 pub mod suite;
 pub mod suite_runs;
+pub mod tasks;
 pub mod threadripper;
 pub mod tune;
 pub mod variant;

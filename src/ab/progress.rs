@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Progress: the current run, and an estimate of the time left.
 
-use super::args::Task;
 use super::run::Progress;
+use super::tasks::Task;
 use std::time::{Duration, Instant};
 
 /// A workload within its suite, or a round within its search.

@@ -5,7 +5,8 @@
 use super::concurrent::{self, Sides};
 use super::condition::Seen;
 use super::design::{Design, Settle, Turn};
-use super::metric::Metric;
+use super::hooks::Hooks;
+use super::metric::{Metric, usable};
 use super::stats::verdict::{Direction, Rule};
 use super::variant::{Scope, Variant, parse_all};
 use crate::util::user::give_back;
@@ -47,6 +48,8 @@ pub struct Header {
     pub warmups: usize,
     #[serde(default)]
     pub settle: Settle,
+    #[serde(default)]
+    pub hooks: Hooks,
     pub scope: Scope,
     /// Two copies run at once, each on one of these sides in turn. None: one copy alone.
     #[serde(default)]
@@ -188,7 +191,7 @@ impl Header {
 }
 
 impl Repetition {
-    /// Fails unless this is run `at` of the plan, whose turn is `turn`, with a finite value of each
+    /// Fails unless this is run `at` of the plan, whose turn is `turn`, with a usable value of each
     /// metric.
     fn checked(
         self,
@@ -210,7 +213,7 @@ impl Repetition {
         );
         let missing = metrics
             .iter()
-            .find(|m| !self.values.get(&m.name).is_some_and(|v| v.is_finite()));
+            .find(|m| !self.values.get(&m.name).is_some_and(|v| usable(*v)));
         match missing {
             Some(metric) => bail!("run {at} has no {}", metric.name),
             None => Ok(self),

@@ -3,6 +3,7 @@
 //! that does not depend on placement. Each does a fixed amount of work, so its time is its result.
 //! It scales with the number of CPUs. `scx_roost ab --suite placement` compares on all of them.
 
+use super::parameter::Set;
 use super::threadripper::{self, Place};
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
@@ -43,6 +44,8 @@ pub struct Item {
     /// The workload's own metric, as it would be typed; None: the default.
     pub metric: Option<String>,
     pub five: Option<Five>,
+    /// Parameters that its command was filled with.
+    pub set: Vec<Set>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -76,6 +79,7 @@ impl Suite {
                 .collect(),
             metric: None,
             five: None,
+            set: Vec::new(),
         };
         match self {
             Suite::Placement => Ok(Pattern::value_variants().iter().map(item).collect()),

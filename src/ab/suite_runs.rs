@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Runs the workloads of a suite one by one. If one fails, it is named and the others still run.
 
-use super::args::Task;
 use super::pages::Pages;
 use super::report::Report;
 use super::report::closing::{Closing, Failed, Part};
 use super::result::Recorded;
 use super::run::{CommandFailed, End};
 use super::suite::Item;
+use super::tasks::Task;
 use anyhow::{Result, bail};
 use serde::Serialize;
 

@@ -278,6 +278,7 @@ impl Row {
             command: words.into_iter().map(OsString::from).collect(),
             metric: Some(self.metric.to_string()),
             five: Some(self.five),
+            set: Vec::new(),
         }
     }
 }

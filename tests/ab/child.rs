@@ -69,6 +69,16 @@ fn what_it_waits_for_counts() {
     assert!(sample.values[&Measured::User] > 0.02, "{sample:?}");
 }
 
+/// A process that outlives the command by less than it takes to be a leftover.
+#[test]
+fn work_that_ends_just_after_the_command_is_a_part_of_it() {
+    let sample = runs(&workload("sleep 0.12 &")).unwrap();
+    let wall = sample.values[&Measured::Wall];
+    assert!((0.12..1.0).contains(&wall), "{sample:?}");
+    let alone = runs(&workload("true")).unwrap();
+    assert!(alone.values[&Measured::Wall] < 0.1, "{alone:?}");
+}
+
 #[test]
 fn moves_to_other_cpus_are_counted_where_the_kernel_lets_us() {
     let moves = "for i in 1 2 3 4 5 6; do taskset -c 0 true; taskset -cp 0 $$ >&2; taskset -cp 1 $$ >&2; done";

@@ -6,12 +6,13 @@ use crate::noise::{Noise, compared};
 use crate::played::{Played, header, played};
 use clap::Parser;
 use scx_roost::ab::analysis::{self, judged};
-use scx_roost::ab::args::{AbArgs, too_few};
+use scx_roost::ab::args::AbArgs;
 use scx_roost::ab::report::closing::{Closing, Part};
 use scx_roost::ab::result::{Header, Recorded, Repetition};
 use scx_roost::ab::stats::plan::{MAX_AUTO, Plan};
 use scx_roost::ab::stats::verdict::{Verdict, settled};
 use scx_roost::ab::suite::Five;
+use scx_roost::ab::tasks::too_few;
 use std::collections::BTreeMap;
 
 #[derive(Parser)]

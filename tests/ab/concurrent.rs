@@ -340,13 +340,29 @@ fn a_process_on_the_other_side_is_found() {
         let copies = [side(0, "sleep 0.8"), side(1, script)];
         run_at_once(&copies, Some(&cgroup), &|| None, &|| false, &mut |_| ())
     };
+    // So with one command: a variant with @cpus.
+    let alone = |script: &str| {
+        let one = Workload {
+            cpus: vec![1],
+            ..copy(script)
+        };
+        run_at_once(&[one], Some(&cgroup), &|| None, &|| false, &mut |_| ())
+    };
+    assert!(alone("taskset -c 1 sleep 0.1").is_ok());
+    let told = alone("exec taskset -c 0-1 sleep 0.1")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        told.starts_with("sleep is restricted to CPUs 1 and may"),
+        "{told}"
+    );
     let stays = both("taskset -c 1 sleep 0.8");
     let strays = both("exec taskset -c 0-1 sleep 7673");
     cgroup.remove();
     assert_eq!(stays.unwrap().len(), 2);
     let told = strays.unwrap_err().to_string();
     assert!(
-        told.starts_with("sleep, of a copy restricted to CPUs 1, may run on others"),
+        told.starts_with("sleep is restricted to CPUs 1 and may run on others"),
         "{told}"
     );
     assert!(!lives("7673"));

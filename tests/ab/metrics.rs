@@ -67,7 +67,7 @@ fn the_last_match_is_the_number() {
     );
     assert_eq!(
         printed("regex:took (.*)", "took long"),
-        Err("'took (.*)' matched 'long', which is not a number".into())
+        Err("'took (.*)' matched 'long', which is not a number up to 1e100".into())
     );
     assert!(printed("regex:(.*)", "inf").is_err());
 }
@@ -82,7 +82,7 @@ fn a_number_may_be_among_the_errors() {
     assert!(
         wrong
             .unwrap_err()
-            .ends_with("'long', which is not a number")
+            .ends_with("'long', which is not a number up to 1e100")
     );
     let json = |output| printed_beside("json:/n", output, "{\"n\": 3}\n");
     assert_eq!(json("5 apples"), Ok(3.0));
@@ -102,7 +102,7 @@ fn a_near_match_gets_a_hint() {
     );
     assert_eq!(
         printed("regex:took ([0-9,]+)", "took 1,234\n"),
-        Err("'took ([0-9,]+)' matched '1,234', which is not a number: a comma is ambiguous (thousands or decimals), so the number must have none".into())
+        Err("'took ([0-9,]+)' matched '1,234', which is not a number up to 1e100: a comma is ambiguous (thousands or decimals), so the number must have none".into())
     );
 }
 
@@ -124,7 +124,7 @@ fn json_has_its_lines_for_itself() {
         "starting\n{\n  \"n\": 1,\n  \"ratio\": NaN,\n  \"runs\": [\n    {\"n\": 3}\n  ]\n}\n";
     assert_eq!(
         printed("json:/n", broken).unwrap_err(),
-        "the JSON that the command printed is invalid in line 4 of its output"
+        "the JSON that the command printed is invalid, or has a number beyond 1e308, in line 4 of its output"
     );
 }
 
@@ -137,10 +137,18 @@ fn json_is_all_that_was_printed_or_its_last_line() {
     );
     assert_eq!(printed("json:/n", "{\"n\": \"4.5\"}"), Ok(4.5));
     let told = |output| printed("json:/n", output).unwrap_err();
+    assert_eq!(
+        told("{\"n\": 1e999}"),
+        "the JSON that the command printed is invalid, or has a number beyond 1e308, in line 1 of its output"
+    );
+    assert_eq!(
+        told("{\"n\": 1e300}"),
+        "/n in the command's JSON is 1e+300, which is not a number up to 1e100"
+    );
     assert_eq!(told("5 apples"), "the command printed no JSON");
     assert_eq!(told("{}"), "the JSON that the command printed has no /n");
     assert_eq!(
         told("{\"n\": null}"),
-        "/n in the command's JSON is null, which is not a number"
+        "/n in the command's JSON is null, which is not a number up to 1e100"
     );
 }

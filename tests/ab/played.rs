@@ -5,6 +5,7 @@ use anyhow::{Result, bail};
 use scx_roost::ab::child::{Failure, Sample};
 use scx_roost::ab::condition::Seen;
 use scx_roost::ab::design::Settle;
+use scx_roost::ab::hooks::Hooks;
 use scx_roost::ab::machine::{Machine, Taken};
 use scx_roost::ab::metric::Measured;
 use scx_roost::ab::result::{Asked, FORMAT, Header, Recorded, Repetition, ResultFile};
@@ -151,6 +152,7 @@ pub fn header(variants: &[&str], plan: Plan) -> Header {
         seed: 5,
         warmups: 1,
         settle: Settle::Nowhere,
+        hooks: Hooks::default(),
         scope: Scope::Machine,
         sides: None,
         host: BTreeMap::from([

@@ -3,10 +3,11 @@
 
 use crate::played::{Played, played_runs};
 use clap::{Parser, ValueEnum};
-use scx_roost::ab::args::{AbArgs, Task, TuneArgs};
+use scx_roost::ab::args::{AbArgs, TuneArgs};
 use scx_roost::ab::result::{Recorded, ResultFile};
 use scx_roost::ab::run::{End, run};
 use scx_roost::ab::suite::Pattern;
+use scx_roost::ab::tasks::Task;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

@@ -4,7 +4,7 @@
 use crate::played::{Played, header, played};
 use anyhow::Result;
 use clap::Parser;
-use scx_roost::ab::args::{AbArgs, Task};
+use scx_roost::ab::args::AbArgs;
 use scx_roost::ab::child::Failure;
 use scx_roost::ab::pages::Pages;
 use scx_roost::ab::progress::{Among, Shown, outlook, time};
@@ -13,6 +13,7 @@ use scx_roost::ab::run::Progress;
 use scx_roost::ab::share::redacted;
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::suite_runs::{Outcome, run_all};
+use scx_roost::ab::tasks::Task;
 use scx_roost::ab::tune::rounds;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -4,11 +4,12 @@
 
 use crate::child::runs;
 use clap::Parser;
-use scx_roost::ab::args::{AbArgs, Task};
+use scx_roost::ab::args::AbArgs;
 use scx_roost::ab::child::Workload;
 use scx_roost::ab::metric::{Measured, Metric, Source};
 use scx_roost::ab::stats::verdict::Direction;
 use scx_roost::ab::suite::Item;
+use scx_roost::ab::tasks::Task;
 use scx_roost::ab::threadripper::{Place, items, missing, variants, variants_left_out};
 use scx_roost::ab::variant::{Kind, Variant};
 use scx_roost::util::user::User;

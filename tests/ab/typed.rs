@@ -2,9 +2,10 @@
 //! The arguments of `scx_roost ab`: which are accepted, and which are refused in one sentence.
 
 use clap::Parser;
-use scx_roost::ab::args::{AbArgs, Task};
+use scx_roost::ab::args::AbArgs;
 use scx_roost::ab::design::Settle;
 use scx_roost::ab::stats::plan::{MAX_AUTO, Plan};
+use scx_roost::ab::tasks::Task;
 use scx_roost::cli;
 use std::collections::BTreeMap;
 
@@ -68,4 +69,86 @@ fn what_is_wrong_is_one_sentence() {
         told.contains("1 to 10000 blocks, or auto, or auto:24 and more are possible"),
         "{told}"
     );
+}
+
+/// A parameter makes a comparison for each of its values, or for each combination.
+#[test]
+fn a_parameter_is_a_suite() {
+    let folder = tempfile::tempdir().unwrap();
+    let tasks = |options: &[&str], command: &[&str]| {
+        let result = folder.path().join("ab.jsonl").display().to_string();
+        let begin = [
+            "ab",
+            "--variant",
+            "mainline",
+            "--variant",
+            "roost",
+            "--result",
+            &result,
+        ];
+        let words = [&begin, options, &["--"], command].concat();
+        let typed = Typed::try_parse_from(words).map_err(|e| e.to_string())?;
+        let tasks = typed.args.tasks("roost".into(), BTreeMap::new());
+        tasks.map_err(|e| format!("{e:#}"))
+    };
+    let both = [
+        "--parameter",
+        "jobs=4,8",
+        "--parameter",
+        "file=a/b,c",
+        "--prepare",
+        "rm {file}",
+    ];
+    let made = tasks(&both, &["make", "-j{jobs}", "{file}"]).unwrap();
+    let of = |task: &Task| {
+        let header = &task.header;
+        let file = task
+            .result
+            .file_name()
+            .unwrap()
+            .to_string_lossy()
+            .into_owned();
+        let prepare = header.hooks.prepare.clone().unwrap();
+        (header.command.join(" "), prepare, file, header.rule.suite)
+    };
+    let row = |command: &str, prepare: &str, file: &str| {
+        (
+            command.to_string(),
+            prepare.to_string(),
+            file.to_string(),
+            4,
+        )
+    };
+    assert_eq!(
+        made.iter().map(of).collect::<Vec<_>>(),
+        [
+            row("make -j4 a/b", "rm a/b", "ab-jobs=4,file=ab-1.jsonl"),
+            row("make -j4 c", "rm c", "ab-jobs=4,file=c.jsonl"),
+            row("make -j8 a/b", "rm a/b", "ab-jobs=8,file=ab-3.jsonl"),
+            row("make -j8 c", "rm c", "ab-jobs=8,file=c.jsonl"),
+        ]
+    );
+    let told = tasks(&["--parameter", "jobs=4,8"], &["make"]).unwrap_err();
+    assert_eq!(
+        told,
+        "--parameter jobs: the command has no {jobs}, where its values would be"
+    );
+    for wrong in [
+        "jobs",
+        "jobs=",
+        "jobs=4",
+        "jobs=4,4",
+        "=4,8",
+        "a b=4,8",
+        "jobs=4,,8",
+    ] {
+        let told = tasks(&["--parameter", wrong], &["make", "{jobs}"]).unwrap_err();
+        assert!(
+            told.contains("expected NAME=VALUE,VALUE,... with"),
+            "{wrong}: {told}"
+        );
+    }
+    let twice = ["--parameter", "jobs=4,8", "--parameter", "jobs=1,2"];
+    let told = tasks(&twice, &["make", "{jobs}"]).unwrap_err();
+    assert_eq!(told, "--parameter jobs is given twice");
 }

@@ -4,6 +4,7 @@
 
 use crate::ab::cgroup::Cgroup;
 use anyhow::{Context, Result};
+use std::cell::Cell;
 use std::fmt;
 use std::fs;
 use std::io::Error;
@@ -11,6 +12,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const NAP: Duration = Duration::from_millis(10);
+/// Between looks at what still ends after the command: so far off is the end of a run that goes on.
+const SHORT_NAP: Duration = Duration::from_millis(2);
 /// Generations of processes that are killed: each may leave its children to us.
 const GENERATIONS: usize = 100;
 
@@ -51,6 +54,8 @@ pub struct Household<'a> {
     pids: Vec<i32>,
     cgroup: Option<&'a Cgroup>,
     helper: &'a dyn Fn() -> Option<u32>,
+    /// When the last process ended that outlived the command.
+    last_ended: Cell<Option<Instant>>,
 }
 
 impl<'a> Household<'a> {
@@ -60,23 +65,32 @@ impl<'a> Household<'a> {
             pids: children().map(|(pid, _)| pid).collect(),
             cgroup,
             helper,
+            last_ended: Cell::new(None),
         }
     }
 
     /// The new children that still live after `grace`. They are killed.
     pub fn left_behind(&self, grace: Duration) -> Vec<Leftover> {
         let end = Instant::now() + grace;
+        let mut seen = false;
         loop {
             let left = self.reaped_and_living();
             if left.is_empty() {
+                self.last_ended.set(seen.then(Instant::now));
                 return left;
             }
             if Instant::now() >= end {
                 self.end_all();
                 return left;
             }
-            sleep(NAP);
+            seen = true;
+            sleep(SHORT_NAP);
         }
+    }
+
+    /// When the last of the processes ended that `left_behind` waited for. None: it found none.
+    pub fn last_ended(&self) -> Option<Instant> {
+        self.last_ended.get()
     }
 
     /// Kills `commands`, which are not reaped yet, and all their descendants. Fails with the first

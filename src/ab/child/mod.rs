@@ -7,6 +7,7 @@ mod apart;
 mod energy;
 mod halt;
 mod leftover;
+mod output;
 mod perf;
 
 pub use energy::Energy;
@@ -22,24 +23,23 @@ use anyhow::{Context, Result, anyhow, bail};
 use apart::Side;
 use halt::Watch;
 use leftover::Household;
-use rustix::fs::{MemfdFlags, memfd_create};
+use output::Output;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{Error, Read, Seek, SeekFrom};
+use std::io::Error;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often `stopped` is checked and energy is read.
+/// How often `stopped` is checked and energy is read; the first time sooner, before a short command
+/// has ended.
 const LOOK: Duration = Duration::from_millis(250);
+const FIRST_LOOK: Duration = Duration::from_millis(20);
 /// A process that ends this soon after the command is no leftover.
 const GRACE: Duration = Duration::from_millis(200);
-/// Bytes of output that are kept, from its end.
-const OUTPUT_MAX: u64 = 1 << 20;
 
 /// What is run, the same in all runs.
 #[derive(Clone, Debug)]
@@ -80,7 +80,7 @@ pub enum Failure {
     Failed(ExitStatus, String),
     TimedOut(Duration),
     LeftBehind(Vec<Leftover>),
-    /// A thread of this name left the CPUs of its copy.
+    /// A thread of this name left the CPUs of its variant or copy.
     Strayed {
         name: String,
         cpus: String,
@@ -116,7 +116,7 @@ impl std::fmt::Display for Failure {
             }
             Failure::Strayed { name, cpus } => write!(
                 f,
-                "{name}, of a copy restricted to CPUs {cpus}, may run on others: --concurrent cannot run a command that chooses its own CPUs"
+                "{name} is restricted to CPUs {cpus} and may run on others: it has chosen its own CPUs (taskset, numactl, OpenMP), so neither @cpus nor --concurrent can"
             ),
             Failure::Failed(status, words) => write!(f, "the command failed ({status}){words}"),
             Failure::TimedOut(after) => write!(
@@ -186,6 +186,10 @@ pub fn run_at_once(
     if !left.is_empty() {
         return Err(Failure::LeftBehind(left));
     }
+    // Work of processes that ended just after the command is a part of the run.
+    if let ([alone], Some(behind)) = (&mut copies[..], household.last_ended()) {
+        alone.goes_on_until(behind);
+    }
     let migrations = migrations(&mut copies);
     let mut samples = Vec::new();
     for (copy, migrations) in copies.into_iter().zip(migrations) {
@@ -201,8 +205,8 @@ pub fn run_at_once(
 struct Copy {
     pid: i32,
     begin: Instant,
-    output: File,
-    errors: File,
+    output: Output,
+    errors: Output,
     /// Migrations of this copy and of those that were started after it.
     migrations: Option<Migrations>,
     ended: Option<Ended>,
@@ -216,7 +220,7 @@ struct Ended {
 
 impl Copy {
     fn start(workload: &Workload, cgroup: Option<&Cgroup>) -> Result<Copy, Failure> {
-        let (output, errors) = (memory(c"output")?, memory(c"errors")?);
+        let (output, errors) = (Output::new(c"output")?, Output::new(c"errors")?);
         let migrations = Migrations::of_children();
         let begin = Instant::now();
         Ok(Copy {
@@ -239,6 +243,12 @@ impl Copy {
         }))
     }
 
+    fn goes_on_until(&mut self, end: Instant) {
+        if let Some(ended) = &mut self.ended {
+            ended.wall = ended.wall.max(end - self.begin);
+        }
+    }
+
     /// The failure of a command that ended.
     fn failure(&self) -> Result<Failure> {
         let ended = self.ended.as_ref().context("it has ended")?;
@@ -256,16 +266,16 @@ impl Copy {
         values.extend(migrations.map(|count| (Measured::Migrations, count as f64)));
         Ok(Sample {
             values,
-            output: tail(&self.output)?,
-            errors: tail(&self.errors)?,
+            output: self.output.tail()?,
+            errors: self.errors.tail()?,
         })
     }
 }
 
-/// Cgroup and CPUs of each copy. Empty: there is one copy, or no cgroup.
+/// Cgroup and CPUs of each copy that is restricted to some. Empty: there is no cgroup.
 fn sides(workloads: &[Workload], cgroup: Option<&Cgroup>) -> Result<Vec<Option<Side>>> {
     let each = workloads.iter().enumerate();
-    match cgroup.filter(|_| workloads.len() > 1) {
+    match cgroup {
         None => Ok(Vec::new()),
         Some(cgroup) => each.map(|(at, w)| Side::new(cgroup, at, &w.cpus)).collect(),
     }
@@ -312,31 +322,22 @@ fn ended_all(household: &Household, copies: &[Copy], failure: Failure) -> Failur
     }
 }
 
-/// A file in memory.
-fn memory(name: &std::ffi::CStr) -> Result<File> {
-    let made = memfd_create(name, MemfdFlags::CLOEXEC);
-    Ok(made
-        .context("no memory for the output of the command")?
-        .into())
-}
-
 fn start(
     workload: &Workload,
     cgroup: Option<&Cgroup>,
-    output: &File,
-    errors: &File,
+    output: &Output,
+    errors: &Output,
 ) -> Result<i32, Failure> {
     let (program, rest) = workload
         .command
         .split_first()
         .context("a command is expected")?;
-    let copy = |file: &File| file.try_clone().context("no descriptor is left");
     let mut command = Command::new(program);
     command
         .args(rest)
         .stdin(Stdio::null())
-        .stdout(copy(output)?)
-        .stderr(copy(errors)?)
+        .stdout(output.door()?)
+        .stderr(errors.door()?)
         .process_group(0);
     if let Some(cgroup) = cgroup {
         cgroup.adopt(&mut command)?;
@@ -370,12 +371,13 @@ fn wait(
     let timeout = workloads.iter().map(|w| w.timeout).min();
     let timeout = timeout.context("a command is expected")?;
     let begin = copies[0].begin;
-    loop {
+    let naps = [FIRST_LOOK].into_iter().chain(std::iter::repeat(LOOK));
+    for nap in naps {
         let left = timeout.saturating_sub(begin.elapsed());
         let living: Vec<usize> = (0..copies.len())
             .filter(|at| copies[*at].ended.is_none())
             .collect();
-        for at in wait_for_ends(&doors, &living, left.min(LOOK))? {
+        for at in wait_for_ends(&doors, &living, left.min(nap))? {
             let failed = !copies[at].reap()?.status.success();
             if failed && copies.iter().any(|c| c.ended.is_none()) {
                 return Err(copies[at].failure()?);
@@ -390,6 +392,10 @@ fn wait(
             return Ok(());
         }
         sides.iter().flatten().try_for_each(Side::check)?;
+        for copy in copies.iter() {
+            copy.output.forget()?;
+            copy.errors.forget()?;
+        }
         if let Some(energy) = energy {
             energy.poll();
         }
@@ -400,6 +406,7 @@ fn wait(
             return Err(Failure::TimedOut(timeout));
         }
     }
+    unreachable!("there is always another look")
 }
 
 fn pidfd(pid: i32) -> Result<OwnedFd> {
@@ -452,18 +459,10 @@ fn of_usage(usage: &libc::rusage) -> BTreeMap<Measured, f64> {
     ])
 }
 
-fn tail(mut file: &File) -> Result<String> {
-    let mut bytes = Vec::new();
-    let begin = file.metadata()?.len().saturating_sub(OUTPUT_MAX);
-    file.seek(SeekFrom::Start(begin))?;
-    file.take(OUTPUT_MAX).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
 /// The last line that is not blank, of stderr or else of stdout.
-fn last_words(errors: &File, output: &File) -> String {
-    let last = |file: &File| {
-        let text = tail(file).ok()?;
+fn last_words(errors: &Output, output: &Output) -> String {
+    let last = |output: &Output| {
+        let text = output.tail().ok()?;
         let line = text.lines().rev().find(|l| !l.trim().is_empty())?;
         Some(format!("; its last output: {}", line.trim()))
     };

@@ -7,6 +7,7 @@ use super::ground::Ground;
 use super::previous::PreviousScheduler;
 use super::scheduler::END_TIME;
 use super::service::call;
+use crate::ab::child::reaped_within;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -14,6 +15,7 @@ use std::io::{BufRead, Write, stdin};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// The subcommand that runs a guardian.
 pub const COMMAND: &str = "ab-guardian";
@@ -46,6 +48,9 @@ pub struct Guardian {
     heard: Heard,
 }
 
+/// Time for a dismissed guardian to end. One that was stopped (SIGSTOP) does not.
+const END_TIME_DISMISSED: Duration = Duration::from_secs(2);
+
 /// The guardian ended before us.
 const LOST: &str = "the process that restores the machine if this one is killed has ended early";
 
@@ -73,6 +78,7 @@ impl Guardian {
     fn write(&mut self, word: &Word) -> Result<()> {
         let line = serde_json::to_string(word)? + "\n";
         let door = self.process.stdin.as_mut().context("it listens")?;
+        // It has ended, or it was stopped and its pipe is full.
         door.write_all(line.as_bytes()).context(LOST)
     }
 
@@ -112,7 +118,10 @@ impl Guardian {
         // If it is gone it need not know.
         let _ = self.write(&Word::Dismissed);
         drop(self.process.stdin.take());
-        let _ = self.process.wait();
+        if !reaped_within(self.process.id() as i32, END_TIME_DISMISSED) {
+            let _ = self.process.kill();
+            let _ = self.process.wait();
+        }
     }
 }
 
@@ -125,7 +134,12 @@ fn spawn(program: &Path, alone: &File) -> Result<Child> {
         .stdout(held)
         .process_group(0)
         .spawn();
-    child.context("cannot start the process that restores the machine if this one is killed")
+    let child = child
+        .context("cannot start the process that restores the machine if this one is killed")?;
+    // One that was stopped does not read: its pipe fills, and a write must fail rather than wait.
+    let door = child.stdin.as_ref().context("it listens")?;
+    rustix::io::ioctl_fionbio(door, true).context("cannot watch the guardian")?;
+    Ok(child)
 }
 
 /// State of a guardian.

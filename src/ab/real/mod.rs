@@ -17,6 +17,7 @@ pub use conditions::facts;
 use super::cgroup::Cgroup;
 use super::child::{self, Failure, Sample, Workload};
 use super::cpus::{self, Cpus};
+use super::hooks::Hooks;
 use super::machine::{Machine, Taken};
 use super::metric::Measured;
 use super::variant::{Kind, Scope, Variant};
@@ -36,7 +37,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Pause between a switch and the next run.
 const SETTLE: Duration = Duration::from_millis(300);
@@ -63,6 +64,9 @@ pub struct Real<'a> {
     workload: Workload,
     /// The measured metrics that were asked for.
     asked: Vec<Measured>,
+    hooks: Hooks,
+    /// True from the begin of --setup until --cleanup.
+    set_up: bool,
     /// The CPUs of two copies at once.
     sides: Option<[Vec<u16>; 2]>,
     /// The CPUs to which a variant keeps the command, by name.
@@ -83,6 +87,8 @@ impl<'a> Real<'a> {
             others: None,
             workload,
             asked: Vec::new(),
+            hooks: Hooks::default(),
+            set_up: false,
             sides: None,
             cpus: BTreeMap::new(),
             alone: None,
@@ -101,6 +107,11 @@ impl<'a> Real<'a> {
     /// Metrics that were asked for. `begin` fails if one of them cannot be measured.
     pub fn measuring(self, asked: Vec<Measured>) -> Real<'a> {
         Real { asked, ..self }
+    }
+
+    /// What is done around the runs.
+    pub fn hooked(self, hooks: Hooks) -> Real<'a> {
+        Real { hooks, ..self }
     }
 
     fn attached(&self) -> Attached<'_> {
@@ -232,8 +243,56 @@ impl<'a> Real<'a> {
         copy
     }
 
-    /// One run of each at once.
-    fn samples(&mut self, copies: &[Workload]) -> Result<Vec<Sample>, Failure> {
+    /// Runs the command of this option, as the command's user. `heeds`: the user's stop ends it.
+    fn hook(&mut self, option: &str, command: Option<String>, heeds: bool) -> Result<(), Failure> {
+        let Some(command) = command else {
+            return Ok(());
+        };
+        let hook = Workload {
+            command: ["sh", "-c", &command].map(Into::into).to_vec(),
+            cpus: Vec::new(),
+            ..self.workload.clone()
+        };
+        match self.samples(&[hook], heeds) {
+            Ok(_) => Ok(()),
+            Err(Failure::Stopped) => Err(Failure::Stopped),
+            Err(failure) => Err(anyhow!("{option} '{command}': {failure}").into()),
+        }
+    }
+
+    /// The pause and the preparation of a run.
+    fn prepare_run(&mut self) -> Result<(), Failure> {
+        let end = Instant::now() + self.hooks.pause();
+        while Instant::now() < end {
+            if (self.means.stopped)() {
+                return Err(Failure::Stopped);
+            }
+            sleep(SETTLE.min(end.saturating_duration_since(Instant::now())));
+        }
+        self.hook("--prepare", self.hooks.prepare.clone(), true)
+    }
+
+    /// Once before all runs.
+    fn set_up(&mut self) -> Result<()> {
+        self.set_up = true;
+        match self.hook("--setup", self.hooks.setup.clone(), true) {
+            Ok(()) => Ok(()),
+            Err(Failure::Other(e)) => Err(e),
+            Err(failure) => Err(anyhow!("--setup: {failure}")),
+        }
+    }
+
+    /// Once after all runs, if they were set up.
+    fn clean_up(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.set_up) {
+            return Ok(());
+        }
+        let cleaned = self.hook("--cleanup", self.hooks.cleanup.clone(), false);
+        cleaned.map_err(|failure| anyhow!("{failure}"))
+    }
+
+    /// One run of each at once. `heeds`: the user's stop ends them.
+    fn samples(&mut self, copies: &[Workload], heeds: bool) -> Result<Vec<Sample>, Failure> {
         let cgroup = self.ground.as_ref().and_then(|g| g.cgroup.as_ref());
         let cgroup = cgroup.map(|c| c.child(CGROUP)).transpose()?;
         // The guardian gets messages about runs, and is checked while they last.
@@ -241,7 +300,7 @@ impl<'a> Real<'a> {
         let stopped = || {
             // If there cannot be a new guardian, the next switch fails.
             let _ = guarded(&mut guardian.borrow_mut(), means.warn);
-            (means.stopped)()
+            heeds && (means.stopped)()
         };
         let mut started = |group| {
             let mut guardian = guardian.borrow_mut();
@@ -265,7 +324,7 @@ impl<'a> Real<'a> {
         let epoch = self.attached().epoch();
         let before = self.counts(arms)?;
         let conditions = Conditions::before(&self.means.host);
-        let samples = self.samples(copies);
+        let samples = self.samples(copies, true);
         let own_s = samples.iter().flatten().map(Sample::cpu_s).sum();
         let seen = conditions.after(&self.means.host, own_s);
         // Check the scheduler first: the command may have failed because the scheduler did.
@@ -324,7 +383,8 @@ impl Machine for Real<'_> {
         self.place(variants)?;
         let own_arm = self.scope == Scope::Workload;
         self.others = variants.first().filter(|_| own_arm).cloned();
-        match (self.prepare(), self.guardian.is_some()) {
+        let begun = self.prepare().and_then(|()| self.set_up());
+        match (begun, self.guardian.is_some()) {
             (Err(e), true) => match self.restore() {
                 Ok(()) => Err(e),
                 Err(r) => Err(e.context(format!("the machine was not restored: {r:#}"))),
@@ -350,6 +410,7 @@ impl Machine for Real<'_> {
     }
 
     fn run(&mut self) -> Result<Taken, Failure> {
+        self.prepare_run()?;
         let arm = self.scheduler.as_ref().and_then(Scheduler::own_arm);
         let copy = self.copy(arm, &self.workload.cpus);
         let taken = self.measured(&[copy], &[arm])?;
@@ -362,6 +423,7 @@ impl Machine for Real<'_> {
         let scheduler = scheduler.context("copies at once are under a scheduler of ours")?;
         scheduler.put_beside(other)?;
         sleep(SETTLE);
+        self.prepare_run()?;
         let sides = self.sides.clone().context("there are sides")?;
         let arms = ARMS.map(Some);
         let copies: Vec<Workload> = arms
@@ -375,13 +437,14 @@ impl Machine for Real<'_> {
     }
 
     fn restore(&mut self) -> Result<()> {
+        let cleaned = self.clean_up();
         let stopped = self.stop();
         let started = match &self.previous {
             Some(previous) => previous.restore(self.means.call, END_TIME),
             None => Ok(()),
         };
         let cleared = self.ground.take().map_or(Ok(()), |ground| ground.clear());
-        let wrong: Vec<String> = [stopped, started, cleared]
+        let wrong: Vec<String> = [cleaned, stopped, started, cleared]
             .into_iter()
             .filter_map(|r| Some(format!("{:#}", r.err()?)))
             .collect();

@@ -321,7 +321,10 @@ pub fn taken(plan: &Header) -> String {
         Settle::Blocks => ", each block after a run of its first variant",
         Settle::Runs => ", each run after one of the first variant",
     };
-    format!("{began}, scx_roost {version}{host}; {blocks}, {warmups}{settled}")
+    format!(
+        "{began}, scx_roost {version}{host}; {blocks}, {warmups}{settled}{}",
+        plan.hooks.text()
+    )
 }
 
 /// Such as '2026-01-31 23:59 UTC', from seconds since 1970.

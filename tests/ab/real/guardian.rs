@@ -14,6 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 #[test]
 fn no_other_begins_before_the_machine_is_put_back() {
@@ -195,6 +196,32 @@ fn a_guardian_that_dies_is_replaced() {
     drop(guardian);
     assert!(soon(|| !folder.path().exists()));
     assert!(!sleeper.wait().unwrap().success());
+}
+
+/// Stopped (SIGSTOP), it neither reads nor ends. It is replaced when its pipe is full, and nobody
+/// waits for it at the end.
+#[test]
+fn a_guardian_that_is_stopped_holds_nobody_up() {
+    let _alone = alone();
+    let played = Played::new(&[]);
+    let lock = ground::alone(&played.host()).unwrap();
+    let mut guardian = Guardian::start(Path::new(PROGRAM), &lock).unwrap();
+    let stops = |guardian: &Guardian| {
+        // SAFETY: plain numbers; a child of ours that is not reaped.
+        unsafe { libc::kill(guardian.pid() as i32, libc::SIGSTOP) };
+        guardian.pid()
+    };
+    let stopped = stops(&guardian);
+    for _ in 0..10_000 {
+        guardian.say(Word::Ended).unwrap();
+    }
+    assert_ne!(guardian.pid(), stopped);
+    stops(&guardian);
+    let begin = Instant::now();
+    guardian.dismiss();
+    assert!(begin.elapsed() < Duration::from_secs(10));
+    drop(lock);
+    ground::alone(&played.host()).unwrap();
 }
 
 /// The command kills the guardian. The new guardian does not count as a leftover of the command.

@@ -9,6 +9,7 @@ mod service;
 use crate::child::{alone, lives, workload};
 use scx_roost::ab::cgroup::Cgroup;
 use scx_roost::ab::child::Workload;
+use scx_roost::ab::hooks::Hooks;
 use scx_roost::ab::machine::Machine;
 use scx_roost::ab::metric::Measured;
 use scx_roost::ab::real::service::{Call, Service};
@@ -308,4 +309,59 @@ fn a_tree_is_taken_away_from_below() {
     let cgroup: Cgroup = serde_json::from_value(serde_json::json!(own)).unwrap();
     cgroup.remove();
     assert!(!own.exists());
+}
+
+/// What is done around runs, in its order, also when a run or a preparation fails.
+#[test]
+fn hooks_run_around_the_runs() {
+    let _alone = alone();
+    let played = Played::new(&[]);
+    let log = played.0.path().join("log");
+    let says = |word: &str| Some(format!("echo {word} >>{}", log.display()));
+    let said = || fs::read_to_string(&log).unwrap().replace('\n', " ");
+    let command = says("run").unwrap();
+    let hooks = Hooks {
+        setup: says("setup"),
+        prepare: says("prepare"),
+        cleanup: says("cleanup"),
+        pause_s: 0.2,
+    };
+    let variant = Variant::parse("eevdf").unwrap();
+    let runs = |hooks: &Hooks, times: usize| {
+        let _ = fs::remove_file(&log);
+        let real = played.real(&no_call, &|| false, workload(&command));
+        let mut real = real.hooked(hooks.clone());
+        real.begin(std::slice::from_ref(&variant))?;
+        let mut ran = (0..times).map(|_| {
+            real.switch(&variant).map_err(|e| anyhow::anyhow!("{e}"))?;
+            let taken = real.run().map_err(|e| anyhow::anyhow!("{e}"))?;
+            Ok(taken.sample.values[&Measured::Wall])
+        });
+        let ran: anyhow::Result<Vec<f64>> = ran.by_ref().collect();
+        real.restore()?;
+        ran
+    };
+    let begin = Instant::now();
+    let walls = runs(&hooks, 2).unwrap();
+    assert_eq!(said(), "setup prepare run prepare run cleanup ");
+    assert!(begin.elapsed() > Duration::from_millis(400));
+    assert!(walls.iter().all(|wall| *wall < 0.15), "{walls:?}");
+    let broken = |change: fn(&mut Hooks)| {
+        let mut hooks = hooks.clone();
+        change(&mut hooks);
+        format!("{:#}", runs(&hooks, 1).unwrap_err())
+    };
+    let told = broken(|hooks| hooks.prepare = Some("echo no luck; false".to_string()));
+    let why = "--prepare 'echo no luck; false': the command failed (exit status: 1); its last output: no luck";
+    assert_eq!(told, why);
+    assert_eq!(said(), "setup cleanup ");
+    let told = broken(|hooks| hooks.setup = Some("false".to_string()));
+    assert_eq!(told, "--setup 'false': the command failed (exit status: 1)");
+    assert_eq!(said(), "cleanup ");
+    let told = broken(|hooks| hooks.cleanup = Some("sleep 7677 &".to_string()));
+    assert!(
+        told.starts_with("--cleanup 'sleep 7677 &': the command ended and left"),
+        "{told}"
+    );
+    assert!(!lives("7677"));
 }
