@@ -205,9 +205,14 @@ pub struct TuneArgs {
 pub enum Look {
     /// Show the report of a result file
     Show {
-        /// Result file
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
+        /// Result file; several with --lkml, as those of a suite or of --parameter
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+
+        /// Print for a mailing list: plain text of at most 72 columns, with raw runs, percents, the
+        /// machine and the commands
+        #[arg(long, conflicts_with_all = ["markdown", "html"])]
+        lkml: bool,
 
         /// Also write the report to FILE as Markdown
         #[arg(long, value_name = "FILE")]

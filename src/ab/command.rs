@@ -9,6 +9,7 @@ use super::progress::{Among, Shown, outlook};
 use super::real::{Means, Real, facts, service};
 use super::report::Report;
 use super::report::compare::compare;
+use super::report::lkml::lkml;
 use super::report::text::{colored, text};
 use super::result::{Recorded, ResultFile};
 use super::run::{End, Progress, run};
@@ -49,13 +50,23 @@ pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<()> {
             }
         }
         Some(Look::Show {
-            file,
+            files, lkml: true, ..
+        }) => {
+            let files = files.iter().map(|file| Recorded::read(file));
+            print::text(&lkml(&files.collect::<Result<Vec<_>>>()?)?).map(|_| ())
+        }
+        Some(Look::Show {
+            files,
+            lkml: false,
             markdown,
             html,
         }) => {
+            let [file] = files.as_slice() else {
+                bail!("several files are shown with --lkml, or by 'scx_roost ab compare'");
+            };
             let pages = Pages { markdown, html };
-            let recorded = Recorded::read(&file)?;
-            pages.check(&file)?;
+            let recorded = Recorded::read(file)?;
+            pages.check(file)?;
             show(&recorded, &pages, json)
         }
         Some(Look::Compare { files }) => side_by_side(&files, json),

@@ -14,3 +14,41 @@ pub fn quoted(word: &str) -> String {
         false => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }
+
+/// Breaks text into lines of at most `width` characters.
+#[cfg(any(feature = "ab", feature = "monitor"))]
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let (mut lines, mut line) = (Vec::new(), String::new());
+    for word in text.split_whitespace() {
+        let mut rest: Vec<char> = word.chars().collect();
+        let used = line.chars().count();
+        if used > 0 && used + 1 + rest.len() > width {
+            lines.push(std::mem::take(&mut line));
+        }
+        while rest.len() > width {
+            lines.push(rest.drain(..width).collect());
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.extend(rest);
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(all(test, any(feature = "ab", feature = "monitor")))]
+mod tests {
+    use super::wrap;
+
+    #[test]
+    fn lines_are_no_longer_than_their_width() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("abcdefgh i", 3), ["abc", "def", "gh", "i"]);
+        assert_eq!(wrap("  ", 5), [""; 0]);
+        assert_eq!(wrap("ab", 0), ["a", "b"]);
+    }
+}

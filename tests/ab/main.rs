@@ -11,6 +11,7 @@ mod design;
 mod files;
 mod hostile;
 mod lasting;
+mod lkml;
 mod metrics;
 mod noise;
 mod pages;

@@ -154,11 +154,33 @@ pub fn facts(host: &Host) -> BTreeMap<String, String> {
         // The first thread of each core.
         ("cores", machine.map(|m| cpulist_text(&cores(&m)))),
         ("cpu", model.map(|(_, name)| name.trim().to_string())),
+        ("cmdline", host.proc_text("cmdline")),
+        ("mitigations", mitigations(host)),
     ];
     let known = facts
         .into_iter()
         .filter_map(|(name, text)| Some((name.to_string(), text?)));
     known.collect()
+}
+
+/// What the kernel does about each vulnerability of the CPU that it knows. None: it tells nothing.
+fn mitigations(host: &Host) -> Option<String> {
+    let folder = host.sys.join("devices/system/cpu/vulnerabilities");
+    let files = fs::read_dir(&folder).ok()?.flatten();
+    let mut names: Vec<String> = files
+        .filter_map(|f| f.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    let of = |name: &String| {
+        let text = fs::read_to_string(folder.join(name)).ok()?;
+        let text = text.trim();
+        (text != "Not affected").then(|| format!("{name}: {text}"))
+    };
+    let each: Vec<String> = names.iter().filter_map(of).collect();
+    Some(match each.len() {
+        0 => "none needed".to_string(),
+        _ => each.join("; "),
+    })
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The result of a comparison as data, which is also its JSON. It is shown by `text` on a terminal,
-//! by `markdown`, and by `html` with the pictures of `plots`. `compare` shows several side by side,
+//! by `markdown`, for a mailing list by `lkml`, and by `html` with the pictures of `plots`. `compare` shows several side by side,
 //! `closing` summarises a suite. `words` has the phrases that all share.
 
 pub mod closing;
 pub mod compare;
 pub mod html;
+pub mod lkml;
 pub mod markdown;
 mod plots;
 mod svg;
@@ -45,6 +46,9 @@ pub struct Report<'a> {
     pub failed: BTreeMap<String, usize>,
     /// What spoils the comparison.
     pub warnings: Vec<String>,
+    /// Governor, boost and limits of frequencies, as they were in counted runs.
+    #[serde(skip)]
+    modes: BTreeSet<&'a str>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -116,6 +120,7 @@ impl Report<'_> {
             counters,
             failed,
             warnings: warned,
+            modes: counted(runs).map(|r| r.seen.modes.as_str()).collect(),
         })
     }
 }

@@ -3,9 +3,10 @@
 //! gauges.
 
 use super::Room;
-use super::text::{Row, row, wrap};
+use super::text::{Row, row};
 use super::theme::Role;
 use crate::clients::monitor::state::State;
+use crate::util::text::wrap;
 use crate::wire::stats::host::{Condition, EVENTS, GAUGES};
 
 const NAME: usize = 24;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! View Features: which features are on, by arm.
 
-use super::text::{Row, row, wrap};
+use super::text::{Row, row};
 use super::theme::Role;
 use super::{Room, window};
 use crate::clients::monitor::sample::Sample;
 use crate::clients::monitor::state::State;
 use crate::policy::features::{FEATURES, Feature};
+use crate::util::text::wrap;
 
 const NAME: usize = 24;
 const ARM: usize = 17;

@@ -16,11 +16,12 @@ use super::keys::{self, HELP};
 use super::sample::Sample;
 use super::state::{Link, State, View};
 use crate::util::text::count;
+use crate::util::text::wrap;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
-use text::{Row, percent, row, wrap};
+use text::{Row, percent, row};
 use theme::{Role, Theme};
 
 /// The space for a view.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! View Rates: the groups of counters, flowing through columns.
 
-use super::text::{Row, rate, row, wrap};
+use super::text::{Row, rate, row};
 use super::theme::Role;
 use super::{Room, sparkline};
 use crate::clients::monitor::history::Line;
 use crate::clients::monitor::state::State;
+use crate::util::text::wrap;
 use crate::wire::stats::ROWS;
 
 const NAME: usize = 23;

@@ -62,30 +62,6 @@ pub fn row(theme: Theme, role: Role, text: impl Into<String>) -> Row {
     row
 }
 
-/// Breaks text into lines of at most `width` characters.
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    let width = width.max(1);
-    let (mut lines, mut line) = (Vec::new(), String::new());
-    for word in text.split_whitespace() {
-        let mut rest: Vec<char> = word.chars().collect();
-        let used = line.chars().count();
-        if used > 0 && used + 1 + rest.len() > width {
-            lines.push(std::mem::take(&mut line));
-        }
-        while rest.len() > width {
-            lines.push(rest.drain(..width).collect());
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.extend(rest);
-    }
-    if !line.is_empty() {
-        lines.push(line);
-    }
-    lines
-}
-
 /// A rate in at most seven columns.
 pub fn rate(n: f64) -> String {
     match n {
@@ -138,13 +114,5 @@ mod tests {
         for us in [0, 9_999, 10_000, 9_999_999, 10_000_000] {
             assert!(micros(us).len() <= 7, "{}", micros(us));
         }
-    }
-
-    #[test]
-    fn words_are_wrapped_and_long_ones_cut() {
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("abcdefgh i", 3), ["abc", "def", "gh", "i"]);
-        assert_eq!(wrap("  ", 5), [""; 0]);
-        assert_eq!(wrap("ab", 0), ["a", "b"]);
     }
 }

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Results for a mailing list: plain text of at most 72 columns, laid out as the sources do. First
+//! what a reviewer asks for; then for each file the raw runs with their sum and percent, as Roy v7
+//! has them; then, for several files, least, mean and most of each, as mmtests prints them (Fleming
+//! 2018).
+
+use super::{MetricReport, Report, VariantReport, headline, remark};
+use crate::ab::result::{Header, Recorded};
+use crate::ab::stats::verdict::Direction;
+use crate::machine::parse_cpulist;
+use crate::util::text::{quoted, wrap};
+use anyhow::{Result, ensure};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+const WIDTH: usize = 72;
+/// Widest heading of a column; longer names become letters, with a legend.
+const NAME_MAX: usize = 8;
+const INDENT: usize = 2;
+
+/// Fails if the files have different variants: they would not fit under one heading.
+pub fn lkml(files: &[Recorded]) -> Result<String> {
+    let reports = files.iter().map(Report::new).collect::<Result<Vec<_>>>()?;
+    let plan = reports[0].plan;
+    for report in &reports {
+        ensure!(
+            report.plan.variants == plan.variants,
+            "the files compare different variants: {} and {}",
+            plan.variants.join(", "),
+            report.plan.variants.join(", ")
+        );
+    }
+    let columns = Columns::new(&reports);
+    let mut text = machine(&reports) + &columns.legend(plan);
+    for report in &reports {
+        text += &file(report, &columns);
+    }
+    if reports.len() > 1 {
+        text += &summary(&reports, &columns);
+    }
+    Ok(text)
+}
+
+/// A line of `label: text`, continued below the text.
+fn labelled(text: &mut String, label: &str, value: &str) {
+    let indent = INDENT + label.len() + 2;
+    // No line may begin with the sign.
+    let value = value.replace(" %", "%");
+    for (at, line) in wrap(&value, WIDTH - indent).into_iter().enumerate() {
+        let _ = match at {
+            0 => writeln!(text, "  {label}: {line}"),
+            _ => writeln!(text, "{:indent$}{line}", ""),
+        };
+    }
+}
+
+/// The machine, the kernel and how runs were made.
+fn machine(reports: &[Report]) -> String {
+    let plan = reports[0].plan;
+    let mut text = String::new();
+    let known = |name: &str| plan.host.get(name).map(String::as_str);
+    let cpus = known("cpus").and_then(|list| Some(parse_cpulist(list).ok()?.len()));
+    let cpu = known("cpu")
+        .zip(cpus)
+        .map(|(cpu, n)| format!("{cpu}, {n} CPUs"));
+    let modes: BTreeSet<&str> = reports
+        .iter()
+        .flat_map(|r| r.modes.iter().copied())
+        .collect();
+    let modes: Vec<&str> = modes.into_iter().collect();
+    for (label, value) in [
+        ("Machine", cpu.as_deref()),
+        ("Kernel", known("kernel")),
+        ("Command line", known("cmdline")),
+        ("Mitigations", known("mitigations")),
+        ("Frequencies", Some(modes.join("; ").as_str())),
+        (
+            "Versions",
+            Some(format!("scx_roost {}", plan.version).as_str()),
+        ),
+        ("Runs", Some(super::summary(&reports[0]).as_str())),
+        ("Taken", Some(super::taken(plan).as_str())),
+    ] {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            labelled(&mut text, label, value);
+        }
+    }
+    let warnings: BTreeSet<&String> = reports.iter().flat_map(|r| &r.warnings).collect();
+    for warning in warnings {
+        labelled(&mut text, "Note", warning);
+    }
+    text + "\n"
+}
+
+/// The columns of all tables: a heading for each variant.
+struct Columns {
+    names: Vec<String>,
+    width: usize,
+}
+
+impl Columns {
+    fn new(reports: &[Report]) -> Columns {
+        let variants = &reports[0].plan.variants;
+        let short = variants.iter().all(|v| v.chars().count() <= NAME_MAX);
+        let letter = |at: usize| char::from(b'A' + (at % 26) as u8).to_string();
+        let names: Vec<String> = match short {
+            true => variants.clone(),
+            false => (0..variants.len()).map(letter).collect(),
+        };
+        let numbers = reports.iter().flat_map(|r| &r.metrics).flat_map(|m| {
+            let of = move |v: &VariantReport| combined(m, v).map_or(0, |(n, _)| shown(n).len());
+            m.variants.iter().map(of).collect::<Vec<_>>()
+        });
+        let longest = names.iter().map(|n| n.chars().count());
+        let width = longest.chain(numbers).max().unwrap_or(0).max(6);
+        Columns { names, width }
+    }
+
+    /// What each letter stands for. Empty: the headings are the names.
+    fn legend(&self, plan: &Header) -> String {
+        let mut text = String::new();
+        for (letter, variant) in self.names.iter().zip(&plan.variants) {
+            if letter != variant {
+                labelled(&mut text, letter, variant);
+            }
+        }
+        if text.is_empty() { text } else { text + "\n" }
+    }
+
+    /// Cells in one line. Variants that do not fit into 72 columns are left to a second table.
+    fn row(&self, cells: &[String], behind: &str) -> String {
+        let width = self.width;
+        let cells: Vec<String> = cells.iter().map(|cell| format!("{cell:>width$}")).collect();
+        format!("  {}{behind}\n", cells.join("  "))
+    }
+
+    /// How many variants fit beside a text of this length.
+    fn fit(&self, behind: usize) -> usize {
+        ((WIDTH - INDENT - behind) / (self.width + 2)).max(1)
+    }
+}
+
+/// As a source prints numbers: two decimals, more below 0.1, none for large counts.
+fn shown(value: f64) -> String {
+    match value.abs() {
+        v if v >= 1e6 => format!("{value:.0}"),
+        v if v < 0.1 && v > 0.0 => format!("{value:.5}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// The sum of times, the mean of all else, with a word for it. None: it has no runs.
+fn combined(metric: &MetricReport, variant: &VariantReport) -> Option<(f64, String)> {
+    let n = variant.runs.len();
+    let is_time = metric.unit == "s";
+    let value = if is_time {
+        variant.mean * n as f64
+    } else {
+        variant.mean
+    };
+    let word = match (is_time, metric.unit) {
+        (true, _) => "total time".to_string(),
+        (false, "") => format!("average {}", metric.metric),
+        (false, unit) => format!("average {unit}"),
+    };
+    (n > 0).then_some((value, word))
+}
+
+fn file(report: &Report, columns: &Columns) -> String {
+    let line = ":".to_string() + &"-".repeat(WIDTH - 5);
+    let plan = report.plan;
+    let title = match &plan.workload {
+        Some(name) => name.clone(),
+        None => plan.command.first().cloned().unwrap_or_default(),
+    };
+    let mut text = format!("{line}\n");
+    for part in wrap(&title, WIDTH - 2) {
+        let _ = writeln!(text, ": {part}");
+    }
+    text += &format!("{line}\n");
+    let words: Vec<String> = plan.command.iter().map(|word| quoted(word)).collect();
+    let lines = wrap(&words.join(" "), WIDTH - INDENT - 2);
+    let last = lines.len().saturating_sub(1);
+    for (at, line) in lines.iter().enumerate() {
+        let _ = writeln!(text, "  {line}{}", if at < last { " \\" } else { "" });
+    }
+    for metric in &report.metrics {
+        text += &table(metric, columns);
+        text += &verdicts(report, metric);
+    }
+    text + "\n"
+}
+
+/// The raw runs, their sum or mean, and that in percent of the first variant.
+fn table(metric: &MetricReport, columns: &Columns) -> String {
+    let direction = super::direction_text(metric.better);
+    let sums: Vec<Option<(f64, String)>> = metric
+        .variants
+        .iter()
+        .map(|v| combined(metric, v))
+        .collect();
+    let word = sums.iter().flatten().map(|(_, word)| word.as_str()).next();
+    let word: String = word.unwrap_or_default().chars().take(30).collect();
+    let fit = columns.fit(word.len().max(direction.len()) + 2);
+    let base = sums[0].as_ref().map(|(value, _)| *value);
+    let mut text = String::new();
+    let all: Vec<usize> = (0..metric.variants.len()).collect();
+    for shown_now in all.chunks(fit) {
+        let cells = |cell: &dyn Fn(usize) -> String| shown_now.iter().map(|v| cell(*v)).collect();
+        let row = |cell: &dyn Fn(usize) -> String, behind: &str| {
+            let cells: Vec<String> = cells(cell);
+            columns.row(&cells, behind)
+        };
+        let rule = row(&|_| "-".repeat(columns.width), "");
+        let _ = write!(text, "\n{}{rule}", row(&|v| columns.names[v].clone(), ""));
+        let runs = shown_now.iter().map(|v| metric.variants[*v].runs.len());
+        for run in 0..runs.max().unwrap_or(0) {
+            let value = |v: usize| metric.variants[v].runs.get(run).map(|(_, value)| *value);
+            text += &row(&|v| value(v).map_or("-".to_string(), shown), "");
+        }
+        let sum = |v: usize| sums[v].as_ref().map(|(value, _)| *value);
+        let percent = |v: usize| match (sum(v), base) {
+            (Some(value), Some(base)) if base != 0.0 => format!("{:.1}%", 100.0 * value / base),
+            _ => "-".to_string(),
+        };
+        text += &rule;
+        text += &row(
+            &|v| sum(v).map_or("-".to_string(), shown),
+            &format!("  {word}"),
+        );
+        text += &rule;
+        text += &row(&percent, &format!("  {direction}"));
+    }
+    text
+}
+
+/// The verdicts on it, with what stands in their way.
+fn verdicts(report: &Report, metric: &MetricReport) -> String {
+    let base = &report.plan.variants[0];
+    let mut text = "\n".to_string();
+    for variant in &metric.variants {
+        let Some(judged) = &variant.judged else {
+            continue;
+        };
+        let line = headline(base, &variant.variant, metric, judged);
+        let why = match remark(judged, metric.unit).as_str() {
+            "" => String::new(),
+            why => format!("; {why}"),
+        };
+        let whole = (line + &why).replace(" %", "%");
+        for (at, line) in wrap(&whole, WIDTH - 4).iter().enumerate() {
+            let _ = writeln!(text, "{}{line}", if at == 0 { "  " } else { "    " });
+        }
+    }
+    text
+}
+
+/// A row of the summary: what it is of a run, as mmtests names it.
+fn rows(better: Direction) -> [(&'static str, fn(&VariantReport) -> f64); 3] {
+    let harmonic = |v: &VariantReport| {
+        let inverse: f64 = v.runs.iter().map(|(_, value)| 1.0 / value).sum();
+        v.runs.len() as f64 / inverse
+    };
+    let mean: (&str, fn(&VariantReport) -> f64) = match better {
+        Direction::Higher => ("Hmean", harmonic),
+        Direction::Lower => ("Amean", |v| v.mean),
+    };
+    [("Min", |v| v.min), mean, ("Max", |v| v.max)]
+}
+
+/// The value of the only parameter, else the whole name.
+fn short(workload: &str) -> &str {
+    match workload.split_once('=') {
+        Some((_, value)) if !value.contains('=') => value,
+        _ => workload,
+    }
+}
+
+/// Least, mean and most of each file, with the improvement in percent. Positive is better.
+fn summary(reports: &[Report], columns: &Columns) -> String {
+    let mut text = String::new();
+    let mut names: Vec<&str> = Vec::new();
+    for metric in reports.iter().flat_map(|r| &r.metrics) {
+        if !names.contains(&metric.metric.as_str()) {
+            names.push(&metric.metric);
+        }
+    }
+    for name in names {
+        let of = |report: &'_ Report| -> Option<usize> {
+            report.metrics.iter().position(|m| m.metric == name)
+        };
+        let better = reports.iter().find_map(|r| Some(r.metrics[of(r)?].better));
+        let better = better.unwrap_or(Direction::Lower);
+        let _ = writeln!(text, "{name}, improvement in percent\n");
+        for (word, value) in rows(better) {
+            for report in reports {
+                let Some(metric) = of(report).map(|at| &report.metrics[at]) else {
+                    continue;
+                };
+                let workload = report.plan.workload.as_deref().unwrap_or("all");
+                text += &line(word, name, short(workload), metric, value);
+            }
+        }
+        text.push('\n');
+    }
+    let columns: Vec<&str> = columns.names.iter().map(String::as_str).collect();
+    format!("Columns: {}\n\n{text}", columns.join(", "))
+}
+
+fn line(
+    word: &str,
+    name: &str,
+    workload: &str,
+    metric: &MetricReport,
+    value: fn(&VariantReport) -> f64,
+) -> String {
+    let label = format!("{word:<6}{name}-{workload}");
+    let base = value(&metric.variants[0]);
+    let cells = metric.variants.iter().map(|variant| {
+        let own = value(variant);
+        let gain = match metric.better {
+            Direction::Higher => own / base - 1.0,
+            Direction::Lower => 1.0 - own / base,
+        };
+        // Not -0.00.
+        let percent = (1e4 * gain).round() / 100.0 + 0.0;
+        format!("{own:>10.2} ({percent:>7.2}%)")
+    });
+    let mut text = format!("{label:<18}");
+    for cell in cells {
+        let used = text.lines().last().map_or(0, |line| line.chars().count());
+        if used + 1 + cell.len() > WIDTH {
+            text = format!("{}\n{:18}", text.trim_end(), "");
+        }
+        text += &format!(" {cell}");
+    }
+    text + "\n"
+}
