@@ -54,7 +54,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Topology { sysfs, json } => topology(&sysfs, json),
         Command::Doctor { sysfs, json } => return doctor(&sysfs, json),
         #[cfg(feature = "ab")]
-        Command::Ab { args, json } => ab::command::perform(*args, json, &on_signal()?),
+        Command::Ab { args, json } => return ab::command::perform(*args, json, &on_signal()?),
         #[cfg(feature = "ab")]
         Command::Tune { args, json } => ab::command::tune(*args, json, &on_signal()?),
         #[cfg(feature = "ab")]

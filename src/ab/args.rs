@@ -34,6 +34,8 @@ Examples:
       both at once, each on half of the machine
   scx_roost ab --parameter jobs=4,8,16 --variant eevdf --variant roost -- make -j{jobs}
       once for each number of jobs; --prepare 'make clean' before each run
+  scx_roost ab --across-boots 3 --variant eevdf@kernel=7.0.12 --variant eevdf@kernel=7.2.13 -- ./bench.sh
+      kernel against kernel; --resume after each boot
   scx_roost ab --suite placement --variant mainline --variant roost
       on the workloads of scx_roost itself
   scx_roost ab --suite threadripper-003
@@ -41,7 +43,7 @@ Examples:
   scx_roost ab show ab.jsonl
       the report of a result file
 
-Exit status: 0 if all runs were made; 1 after an error.
+Exit status: 0 if all runs were made; 1 after an error; 3 if another boot is due (--across-boots).
 Either way, the machine is left as it was found.";
 
 pub const TUNE_EXAMPLES: &str = "\
@@ -94,6 +96,16 @@ pub struct AbArgs {
     #[arg(long)]
     pub(super) concurrent: bool,
 
+    /// Compare kernels: a block is one boot of each variant with this many runs, and each variant
+    /// names its kernel (eevdf@kernel=7.2.13). When another boot is due it ends with status 3; boot
+    /// that kernel and give the same command with --resume
+    #[arg(long, value_name = "RUNS", conflicts_with_all = ["concurrent", "suite", "parameter", "settle"])]
+    pub(super) across_boots: Option<usize>,
+
+    /// Shell command that boots the kernel {kernel}, to be run when another boot is due
+    #[arg(long, value_name = "CMD", requires = "across_boots")]
+    pub(super) next_boot: Option<String>,
+
     /// Compare on the workloads of a suite instead of a command; each workload has its own result
     /// file, such as 'ab-pairs.jsonl'
     #[arg(long, value_enum, value_name = "SUITE", conflicts_with = "command")]
@@ -125,10 +137,10 @@ pub struct AbArgs {
 /// How runs are made.
 #[derive(Debug, Args)]
 pub(super) struct Runs {
-    /// What to measure: wall, user, system, max-rss, context-switches, migrations, energy,
-    /// wakeup-p50, wakeup-p99, or a number that the command prints: 'regex:PATTERN' or
-    /// 'json:/POINTER', read from stdout, or else from stderr. The prefix 'higher:' or 'lower:'
-    /// says which is better. May be repeated [default: wall]
+    /// What to measure: wall, user, system, max-rss, context-switches, migrations, cycles,
+    /// instructions, cache-misses, energy, wakeup-p50, wakeup-p99, or a number that the command
+    /// prints: 'regex:PATTERN' or 'json:/POINTER', read from stdout, or else from stderr. The
+    /// prefix 'higher:' or 'lower:' says which is better. May be repeated [default: wall]
     #[arg(long, value_name = "METRIC")]
     pub(super) metric: Vec<String>,
 
@@ -205,14 +217,18 @@ pub struct TuneArgs {
 pub enum Look {
     /// Show the report of a result file
     Show {
-        /// Result file; several with --lkml, as those of a suite or of --parameter
+        /// Result file; with --lkml and --csv also several, as those of a suite or of --parameter
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
 
         /// Print for a mailing list: plain text of at most 72 columns, with raw runs, percents, the
         /// machine and the commands
-        #[arg(long, conflicts_with_all = ["markdown", "html"])]
+        #[arg(long, conflicts_with_all = ["markdown", "html", "csv"])]
         lkml: bool,
+
+        /// Print all counted runs as comma-separated values: one line for each metric of each run
+        #[arg(long, conflicts_with_all = ["markdown", "html"])]
+        csv: bool,
 
         /// Also write the report to FILE as Markdown
         #[arg(long, value_name = "FILE")]
@@ -321,6 +337,7 @@ impl Runs {
                 true => Settle::Runs,
                 false => Settle::Blocks.among(variants.len()),
             },
+            boots: None,
             hooks: self.hooks.clone(),
             scope: self.scope,
             sides: None,

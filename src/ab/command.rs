@@ -2,6 +2,7 @@
 //! `scx_roost ab` and `scx_roost tune`: runs a comparison or a search, or reads result files.
 
 use super::args::{AbArgs, Look, TuneArgs};
+use super::boots;
 use super::child::Workload;
 use super::concurrent::Sides;
 use super::pages::Pages;
@@ -9,7 +10,8 @@ use super::progress::{Among, Shown, outlook};
 use super::real::{Means, Real, facts, service};
 use super::report::Report;
 use super::report::compare::compare;
-use super::report::lkml::lkml;
+use super::report::csv::as_csv;
+use super::report::lkml::as_mail;
 use super::report::text::{colored, text};
 use super::result::{Recorded, ResultFile};
 use super::run::{End, Progress, run};
@@ -24,15 +26,19 @@ use crate::util::print;
 use crate::util::stop::Stop;
 use crate::util::user::give_back;
 use crate::util::whole_file;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Instant;
 
 const POWERCAP: &str = "/sys/class/powercap";
 const STOPPED: &str = "stopped; continue with --resume and the same other arguments";
 
-pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<()> {
+/// Status if another boot is due. Not 1, an error, nor 2, a wrong option.
+const BOOT_DUE: u8 = 3;
+
+pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<ExitCode> {
     match args.look.take() {
         None => {
             let program = std::env::current_exe().context("cannot find this program")?;
@@ -45,24 +51,25 @@ pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<()> {
                 .iter()
                 .for_each(|text| eprintln!("warning: {text}"));
             match tasks.as_slice() {
-                [alone] if alone.item.is_none() => compare_variants(alone, json, stop),
+                [alone] if alone.item.is_none() => return compare_variants(alone, json, stop),
                 several => compare_suite(several, json, stop),
             }
         }
         Some(Look::Show {
-            files, lkml: true, ..
-        }) => {
+            files, lkml, csv, ..
+        }) if lkml || csv => {
             let files = files.iter().map(|file| Recorded::read(file));
-            print::text(&lkml(&files.collect::<Result<Vec<_>>>()?)?).map(|_| ())
+            let shown = if csv { as_csv } else { as_mail };
+            print::text(&shown(&files.collect::<Result<Vec<_>>>()?)?).map(|_| ())
         }
         Some(Look::Show {
             files,
-            lkml: false,
             markdown,
             html,
+            ..
         }) => {
             let [file] = files.as_slice() else {
-                bail!("several files are shown with --lkml, or by 'scx_roost ab compare'");
+                bail!("several files are shown with --lkml or --csv, or by 'scx_roost ab compare'");
             };
             let pages = Pages { markdown, html };
             let recorded = Recorded::read(file)?;
@@ -75,6 +82,7 @@ pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<()> {
             write_new(&to, &shared)
         }
     }
+    .map(|()| ExitCode::SUCCESS)
 }
 
 /// Tries changes of a base, and prints the result.
@@ -105,7 +113,7 @@ pub fn tune(args: TuneArgs, json: bool, stop: &Stop) -> Result<()> {
         };
         match record(&one, stop, Among::round(&rounds, name, begin))? {
             (recorded, End::Done) => Ok(recorded),
-            (_, End::Stopped) => bail!(STOPPED),
+            (_, End::Stopped | End::Boot(_)) => bail!(STOPPED),
         }
     })?;
     let printed = match json {
@@ -128,14 +136,39 @@ fn made(task: &Task, rounds: &[(String, usize)]) -> Result<usize> {
     files.map(runs).sum()
 }
 
-fn compare_variants(task: &Task, json: bool, stop: &Stop) -> Result<()> {
+fn compare_variants(task: &Task, json: bool, stop: &Stop) -> Result<ExitCode> {
     task.pages.check(&task.result)?;
     let (recorded, end) = record(task, stop, None)?;
+    if let End::Boot(kernel) = end {
+        boot_next(task, &recorded, &kernel)?;
+        return Ok(ExitCode::from(BOOT_DUE));
+    }
     show(&recorded, &task.pages, json)?;
     match end {
-        End::Done => Ok(()),
         End::Stopped => bail!(STOPPED),
+        _ => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Says which kernel is due, and boots it if there is a command for that.
+fn boot_next(task: &Task, recorded: &Recorded, kernel: &str) -> Result<()> {
+    let (made, all) = boots::made(recorded).unwrap_or_default();
+    let done = format!("{made} of at most {all} boots are made");
+    let Some(command) = &task.next_boot else {
+        eprintln!("{done}: boot {kernel}, then give the same command with --resume");
+        return Ok(());
+    };
+    eprintln!("{done}: booting {kernel}");
+    let command = command.replace("{kernel}", kernel);
+    let status = std::process::Command::new("sh")
+        .args(["-c", &command])
+        .status();
+    let status = status.context("cannot run sh")?;
+    ensure!(
+        status.success(),
+        "--next-boot '{command}' failed ({status}): boot {kernel} by hand, then give the same command with --resume"
+    );
+    Ok(())
 }
 
 /// Prints each report after its workload, and the table at the end. JSON and pages come at the end.

@@ -47,6 +47,8 @@ pub struct Design {
     /// Runs of each variant before the first block. They are recorded but do not count.
     pub warmups: usize,
     pub settle: Settle,
+    /// Counted runs of each boot, if each variant has boots of its own. Each boot has the warm-ups.
+    pub boots: Option<usize>,
     /// Number of runs at once. With 2 a block is an order and then its reverse.
     pub at_once: usize,
 }
@@ -62,7 +64,7 @@ pub struct Turn {
 impl Design {
     /// Number of counted runs in one block.
     pub fn block_runs(&self) -> usize {
-        self.variants * self.at_once
+        self.variants * self.boots.unwrap_or(self.at_once)
     }
 
     /// The variants in the order of this block.
@@ -80,6 +82,9 @@ impl Design {
 
     /// All runs, up to the last one of this many blocks.
     pub fn order(&self, blocks: usize) -> Vec<Turn> {
+        if let Some(counted) = self.boots {
+            return self.order_of_boots(blocks, counted);
+        }
         let turn = |block: Option<usize>| move |&variant: &usize| Turn { block, variant };
         let variants: Vec<usize> = (0..self.variants).collect();
         let mut order: Vec<Turn> = Vec::new();
@@ -97,6 +102,16 @@ impl Design {
             }
         }
         order
+    }
+
+    fn order_of_boots(&self, blocks: usize, counted: usize) -> Vec<Turn> {
+        let boot = |(block, variant): (usize, usize)| {
+            let turn = move |block| Turn { block, variant };
+            let warm = std::iter::repeat_n(turn(None), self.warmups);
+            warm.chain(std::iter::repeat_n(turn(Some(block)), counted))
+        };
+        let each = |block: usize| self.block(block).into_iter().map(move |v| (block, v));
+        (0..blocks).flat_map(each).flat_map(boot).collect()
     }
 
     /// What the runs `now`, at this place of their block, follow. Empty: anything.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What runs need from the machine. `real` is the real one; tests use a simulated one.
 
+use super::boots::Boot;
 use super::child::{Failure, Sample};
 use super::condition::Seen;
 use super::metric::Measured;
@@ -27,6 +28,9 @@ pub trait Machine {
     /// Called before the first run. Fails if the machine is in use, or cannot switch between these
     /// variants; then nothing was changed.
     fn begin(&mut self, variants: &[Variant]) -> Result<()>;
+
+    /// The boot of the machine.
+    fn boot(&self) -> Result<Boot>;
 
     /// Switches to a variant. It is in force on return.
     fn switch(&mut self, variant: &Variant) -> Result<(), Failure>;

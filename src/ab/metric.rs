@@ -18,6 +18,9 @@ pub enum Measured {
     MaxRss,
     ContextSwitches,
     Migrations,
+    Cycles,
+    Instructions,
+    CacheMisses,
     Energy,
     WakeupP50,
     WakeupP99,
@@ -38,7 +41,7 @@ const fn row(measured: Measured, name: &'static str, unit: &'static str) -> Meas
 }
 
 /// Lower is better for all of them.
-pub const MEASURED: [MeasuredRow; 9] = [
+pub const MEASURED: [MeasuredRow; 12] = [
     // From the start of the command to its end.
     row(Measured::Wall, "wall", "s"),
     // CPU time outside the kernel, of the command and what it waited for.
@@ -51,6 +54,11 @@ pub const MEASURED: [MeasuredRow; 9] = [
     row(Measured::ContextSwitches, "context-switches", ""),
     // To another CPU, of the command and all that it started.
     row(Measured::Migrations, "migrations", ""),
+    // Of the same, in and out of the kernel, where the machine has such counters.
+    row(Measured::Cycles, "cycles", ""),
+    row(Measured::Instructions, "instructions", ""),
+    // Of the last-level cache, on most machines.
+    row(Measured::CacheMisses, "cache-misses", ""),
     // Of all packages (RAPL), idle parts too.
     row(Measured::Energy, "energy", "J"),
     // Half of the wakeups ran within this time; under scx_roost alone.

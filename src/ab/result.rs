@@ -2,6 +2,7 @@
 //! The result file: a line of JSON about the comparison, and a line for each run as soon as it
 //! ends. So an interruption loses nothing, and the comparison can be resumed.
 
+use super::boots;
 use super::concurrent::{self, Sides};
 use super::condition::Seen;
 use super::design::{Design, Settle, Turn};
@@ -21,6 +22,8 @@ use std::path::{Path, PathBuf};
 
 /// In the first line; another number means another format.
 pub const FORMAT: &str = "scx_roost ab 1";
+/// Facts that depend on the kernel that was booted.
+const OF_BOOT: [&str; 3] = ["kernel", "cmdline", "mitigations"];
 /// Most runs of one variant.
 pub const RUNS_MAX: usize = 10_000;
 
@@ -48,6 +51,9 @@ pub struct Header {
     pub warmups: usize,
     #[serde(default)]
     pub settle: Settle,
+    /// Counted runs of each boot, if a block is a boot of each variant.
+    #[serde(default)]
+    pub boots: Option<usize>,
     #[serde(default)]
     pub hooks: Hooks,
     pub scope: Scope,
@@ -76,6 +82,9 @@ pub struct Repetition {
     /// Growth of the scheduler's counters.
     pub counters: BTreeMap<String, u64>,
     pub seen: Seen,
+    /// The boot that it was made in, if a block is a boot of each variant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<String>,
 }
 
 /// A run in which the command failed, under one variant or two at once. The run was repeated or is
@@ -94,6 +103,7 @@ impl Header {
             variants: self.variants.len(),
             warmups: self.warmups,
             settle: self.settle,
+            boots: self.boots,
             at_once: if self.sides.is_some() { 2 } else { 1 },
         }
     }
@@ -128,7 +138,8 @@ impl Header {
             self.version,
             other.version
         );
-        for (name, value) in &other.host {
+        let by_boot = |name: &str| self.boots.is_some() && OF_BOOT.contains(&name);
+        for (name, value) in other.host.iter().filter(|(name, _)| !by_boot(name)) {
             let then = self.host.get(name).map_or("unknown", String::as_str);
             ensure!(
                 then == value,
@@ -177,6 +188,7 @@ impl Header {
         distinct(&metrics)?;
         ensure!(self.warmups <= RUNS_MAX, "warmups are {}", self.warmups);
         self.scope.check(&self.variants()?)?;
+        boots::check(&self, &self.variants()?)?;
         if let Some(sides) = &self.sides {
             concurrent::check(&self.variants()?)?;
             sides.cpus()?;

@@ -2,6 +2,7 @@
 //! Makes all runs of a comparison one by one, and restores the machine afterwards.
 
 use super::analysis;
+use super::boots::{self, Boot};
 use super::child::Failure;
 use super::design::Turn;
 use super::machine::{Machine, Taken};
@@ -41,6 +42,8 @@ pub enum End {
     Done,
     /// The user stopped it; the runs so far are kept.
     Stopped,
+    /// The next run needs another boot, of this kernel.
+    Boot(String),
 }
 
 /// Makes the runs that `recorded` lacks, and appends them to it and to the file. Restores the
@@ -55,12 +58,17 @@ pub fn run(
     if !lacks(recorded)? {
         return Ok(End::Done);
     }
+    let boot = machine.boot()?;
+    if let Some(kernel) = boots::due(recorded, &boot)? {
+        return Ok(End::Boot(kernel));
+    }
     let header = &recorded.header.clone();
     let (variants, metrics) = (header.variants()?, header.metrics()?);
     machine.begin(&variants)?;
     let mut session = Session {
         header,
         order: header.order(),
+        boot,
         variants,
         metrics,
         machine,
@@ -83,6 +91,7 @@ type Valued = (BTreeMap<String, f64>, Taken);
 struct Session<'a> {
     header: &'a Header,
     order: Vec<Turn>,
+    boot: Boot,
     variants: Vec<Variant>,
     metrics: Vec<Metric>,
     machine: &'a mut dyn Machine,
@@ -99,6 +108,9 @@ impl Session<'_> {
         while lacks(recorded)? {
             if stopped() {
                 return Ok(End::Stopped);
+            }
+            if let Some(kernel) = boots::due(recorded, &self.boot)? {
+                return Ok(End::Boot(kernel));
             }
             let number = recorded.runs.len();
             let turn = self.order[number];
@@ -123,6 +135,7 @@ impl Session<'_> {
                     values,
                     counters: taken.counters,
                     seen: taken.seen,
+                    boot: self.header.boots.map(|_| self.boot.id.clone()),
                 };
                 self.file.append(&run)?;
                 recorded.runs.push(run);

@@ -2,6 +2,7 @@
 //! Redacts a result file so that it can be published. Commands keep only the program's name, typed
 //! texts keep only words of scx_roost, and nothing identifies the machine.
 
+use super::boots;
 use super::cpus::SUFFIX;
 use super::metric::{Metric, Source};
 use super::result::{Header, Recorded};
@@ -40,6 +41,7 @@ pub fn redacted(recorded: &Recorded) -> Result<Recorded> {
         asked.metric = names.metrics[&asked.metric].clone();
     }
     for run in &mut shared.runs {
+        run.boot = run.boot.take().map(|_| "a boot".to_string());
         run.variant = names.variant(&run.variant);
         let values = std::mem::take(&mut run.values).into_iter();
         let known = |(name, value): (String, f64)| Some((names.metric(&name)?, value));
@@ -93,6 +95,16 @@ impl Names {
 /// Another scheduler without its folder and arguments. Its place among the variants makes it
 /// unique.
 fn scheduler(variant: &str, place: usize) -> Result<String> {
+    if let Some((rest, kernel)) = variant.rsplit_once(boots::SUFFIX) {
+        let version = release(kernel);
+        let unlike = if version == kernel {
+            String::new()
+        } else {
+            format!("-{place}")
+        };
+        let rest = scheduler(rest, place)?;
+        return Ok(format!("{rest}{}{version}{unlike}", boots::SUFFIX));
+    }
     let Kind::Scx(words) = Variant::parse(variant)?.kind else {
         return Ok(variant.to_string());
     };

@@ -3,7 +3,9 @@
 //! suite, or one for each value of a parameter.
 
 use super::args::{AbArgs, TuneArgs};
+use super::boots;
 use super::concurrent::{self, Sides};
+use super::design::Settle;
 use super::pages::Pages;
 use super::parameter::{self, filled};
 use super::result::{Header, exists};
@@ -14,6 +16,7 @@ use super::threadripper::{self, Place};
 use super::tune;
 use super::variant::{Scope, Variant, parse_all};
 use crate::machine::Machine;
+use crate::util::text::count;
 use crate::util::user::User;
 use anyhow::{Result, bail, ensure};
 use std::collections::BTreeMap;
@@ -32,6 +35,8 @@ pub struct Task {
     pub result: PathBuf,
     pub resume: bool,
     pub pages: Pages,
+    /// Boots the kernel that is due.
+    pub next_boot: Option<String>,
     /// The workload of a suite that it runs; None: the command that was typed.
     pub item: Option<Item>,
 }
@@ -53,8 +58,9 @@ pub fn too_few(tasks: &[Task]) -> Option<String> {
     let enough = least_blocks(all, rule.alpha)?;
     (!rule.plan.can_tell(all, rule.alpha)).then(|| {
         format!(
-            "{} blocks are too few to find a difference in {all} comparisons, whatever is measured: give -n {} or more",
+            "{} blocks are too few to find a difference in {}, whatever is measured: give -n {} or more",
             rule.plan.max(),
+            count(all, "comparison"),
             enough
         )
     })
@@ -71,7 +77,12 @@ impl AbArgs {
             header.sides = Some(Sides::of(&Machine::read(Path::new("/sys"))?)?);
             header.scope = Scope::Workload;
         }
+        if self.across_boots.is_some() {
+            header.boots = self.across_boots;
+            header.settle = Settle::Nowhere;
+        }
         header.scope.check(&variants)?;
+        boots::check(&header, &variants)?;
         Ok(Task {
             header,
             user: self.runs.whose()?,
@@ -83,6 +94,7 @@ impl AbArgs {
                 markdown: self.markdown.clone(),
                 html: self.html.clone(),
             },
+            next_boot: self.next_boot.clone(),
             item: None,
         })
     }
@@ -267,6 +279,7 @@ impl TuneArgs {
             result: self.result,
             resume: self.resume,
             pages: Pages::default(),
+            next_boot: None,
             item: None,
         })
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The variants: scx_roost with some settings, the kernel's own scheduler, or another one.
 
+use super::boots;
 use super::cpus::{Cpus, SUFFIX};
 use crate::policy::arms::{Change, Settings};
 use crate::policy::features::{self, FeatureSet, bits};
@@ -81,6 +82,8 @@ pub struct Variant {
     pub kind: Kind,
     /// The CPUs that the command may use.
     pub cpus: Cpus,
+    /// The release of the kernel that it needs. None: that which runs.
+    pub kernel: Option<String>,
 }
 
 /// The kernel's own scheduler, with one thread of each core for the command. A column in Roy v7.
@@ -89,11 +92,23 @@ const EEVDF: &str = "eevdf";
 
 impl Variant {
     /// Reads `PRESET[+FEATURE=on|off][+TUNABLE=VALUE]...`, `eevdf` or `scx:COMMAND`, optionally
-    /// followed by `@cpus=LIST`, or `pinned`. Fails for anything else.
+    /// followed by `@cpus=LIST`, or `pinned`; all optionally followed by `@kernel=RELEASE`. Fails
+    /// for anything else.
     pub fn parse(name: &str) -> Result<Variant> {
-        let (scheduler, cpus) = match name.rsplit_once(SUFFIX) {
-            None if name == PINNED => (EEVDF, Cpus::Cores),
-            None => (name, Cpus::All),
+        let (rest, kernel) = match name.rsplit_once(boots::SUFFIX) {
+            None => (name, None),
+            Some((rest, release)) => {
+                ensure!(
+                    !release.is_empty() && !release.contains(char::is_whitespace),
+                    "variant {name}: {} needs a release after it, as 'uname -r' prints it",
+                    boots::SUFFIX
+                );
+                (rest, Some(release.to_string()))
+            }
+        };
+        let (scheduler, cpus) = match rest.rsplit_once(SUFFIX) {
+            None if rest == PINNED => (EEVDF, Cpus::Cores),
+            None => (rest, Cpus::All),
             Some((scheduler, list)) => {
                 let cpus = Cpus::parse(list);
                 (scheduler, cpus.with_context(|| format!("variant {name}"))?)
@@ -122,6 +137,7 @@ impl Variant {
             name: name.to_string(),
             kind,
             cpus,
+            kernel,
         })
     }
 }
@@ -175,7 +191,7 @@ pub fn exercised(base: &Variant, other: &Variant, moved: impl Fn(&Variant, &str)
     let (Kind::Roost(a), Kind::Roost(b)) = (&base.kind, &other.kind) else {
         return true;
     };
-    if base.cpus != other.cpus {
+    if base.cpus != other.cpus || base.kernel != other.kernel {
         return true;
     }
     let differ = FeatureSet(a.1.features.0 ^ b.1.features.0);

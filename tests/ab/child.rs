@@ -2,7 +2,7 @@
 //! One run of a command: what is measured, and what can go wrong.
 
 use scx_roost::ab::child::{
-    Energy, Failure, Sample, Workload, become_subreaper, reaped_within, run,
+    Energy, Failure, Sample, Workload, become_subreaper, can_count, reaped_within, run,
 };
 use scx_roost::ab::metric::Measured;
 use std::fs;
@@ -90,6 +90,29 @@ fn moves_to_other_cpus_are_counted_where_the_kernel_lets_us() {
     match sample.values.get(&Measured::Migrations) {
         None => println!("skip: perf_event_open is not allowed here"),
         Some(count) => assert!((6.0..1000.0).contains(count), "{sample:?}"),
+    }
+}
+
+/// Twice the work has about twice the instructions, where the machine counts them.
+#[test]
+fn the_hardware_counts_where_it_can() {
+    let counts = |steps: u32| {
+        let busy = format!("i=0; while [ $i -lt {steps} ]; do i=$((i+1)); done");
+        let values = runs(&workload(&busy)).unwrap().values;
+        [Measured::Instructions, Measured::Cycles].map(|which| values.get(&which).copied())
+    };
+    let (once, twice) = (counts(100_000), counts(200_000));
+    match (once, twice) {
+        ([Some(once), Some(cycles)], [Some(twice), _]) => {
+            assert!(
+                (1.7..2.3).contains(&(twice / once)) && cycles > 1e6,
+                "{once} {twice}"
+            );
+        }
+        _ => {
+            assert!(!can_count(Measured::Instructions) || !can_count(Measured::Cycles));
+            println!("skip: this machine has no hardware counters");
+        }
     }
 }
 

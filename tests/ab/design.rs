@@ -13,6 +13,7 @@ fn design(seed: u64, variants: usize) -> Design {
         variants,
         warmups: 1,
         settle: Settle::Nowhere,
+        boots: None,
         at_once: 1,
     }
 }

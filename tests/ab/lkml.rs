@@ -3,7 +3,8 @@
 //! measured them.
 
 use crate::played::{asked, header, played_runs};
-use scx_roost::ab::report::lkml::lkml;
+use scx_roost::ab::report::csv::as_csv;
+use scx_roost::ab::report::lkml::as_mail;
 use scx_roost::ab::result::Recorded;
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::verdict::Direction;
@@ -51,7 +52,7 @@ fn raw_runs_are_laid_out_as_in_roy_v7() {
     let command = "x265 -p slow -b 6 -o /dev/null --no-progress --log-level none --input Bosphorus_1920x1080_120fps_420_8bit_YUV.y4m";
     recorded.header.command = command.split(' ').map(str::to_string).collect();
     recorded.header.workload = Some("x265".to_string());
-    let text = lkml(&[recorded]).unwrap();
+    let text = as_mail(&[recorded]).unwrap();
     println!("{text}");
     narrow(&text);
     let table = "\
@@ -113,7 +114,7 @@ fn a_parameter_is_laid_out_as_by_mmtests() {
         recorded.header.workload = Some(format!("clients={clients}"));
         recorded
     });
-    let text = lkml(&files).unwrap();
+    let text = as_mail(&files).unwrap();
     println!("{text}");
     narrow(&text);
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -133,7 +134,7 @@ fn a_parameter_is_laid_out_as_by_mmtests() {
     }
     let mut other = files[0].clone();
     other.header.variants[1] = "pinned".to_string();
-    let told = lkml(&[files[0].clone(), other]).unwrap_err().to_string();
+    let told = as_mail(&[files[0].clone(), other]).unwrap_err().to_string();
     assert!(
         told.starts_with("the files compare different variants: "),
         "{told}"
@@ -171,7 +172,7 @@ fn nothing_is_wider_than_a_mail() {
     for run in &mut recorded.runs {
         run.seen.modes = "governor performance, boost on".to_string();
     }
-    let text = lkml(&[recorded]).unwrap();
+    let text = as_mail(&[recorded]).unwrap();
     println!("{text}");
     narrow(&text);
     for said in [
@@ -185,4 +186,36 @@ fn nothing_is_wider_than_a_mail() {
     ] {
         assert!(text.contains(said), "{said} in {text}");
     }
+}
+
+/// A program reads what was measured. Names with commas and quotes stay one field.
+#[test]
+fn as_comma_separated_values() {
+    let scx = "scx:a 'b, \"c\"'";
+    let runs = recorded(
+        &["eevdf", scx],
+        "wall",
+        Direction::Lower,
+        &[&[1.5, 2.0], &[3.0, 4.25]],
+    );
+    let mut other = runs.clone();
+    other.header.workload = Some("jobs=4".to_string());
+    let text = as_csv(&[runs, other]).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(
+        lines.next(),
+        Some("workload,variant,block,run,metric,unit,value")
+    );
+    let rows: Vec<&str> = lines.filter(|line| line.contains(",wall,")).collect();
+    assert_eq!(rows.len(), 8);
+    assert!(
+        rows.contains(&"make,\"scx:a 'b, \"\"c\"\"'\",2,4,wall,s,4.25")
+            || rows.contains(&"make,\"scx:a 'b, \"\"c\"\"'\",2,3,wall,s,4.25"),
+        "{text}"
+    );
+    assert!(
+        rows.iter()
+            .any(|row| row.starts_with("jobs=4,eevdf,1,") && row.ends_with(",wall,s,1.5")),
+        "{text}"
+    );
 }

@@ -79,6 +79,7 @@ pub fn compared_after(
         variants: factors.len(),
         warmups: 0,
         settle,
+        boots: None,
         at_once: 1,
     };
     let order = design.order(blocks);

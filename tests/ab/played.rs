@@ -2,6 +2,7 @@
 //! A simulated machine: variants take their time by a rule, and things fail on request.
 
 use anyhow::{Result, bail};
+use scx_roost::ab::boots::Boot;
 use scx_roost::ab::child::{Failure, Sample};
 use scx_roost::ab::condition::Seen;
 use scx_roost::ab::design::Settle;
@@ -32,6 +33,7 @@ pub struct Played {
     /// How many times as long a run takes on each side.
     pub sides: [f64; 2],
     pub now: String,
+    pub boot: Boot,
     /// All calls that it got.
     pub asked: Vec<String>,
     runs: usize,
@@ -50,6 +52,10 @@ impl Played {
             seen: Seen::default(),
             sides: [1.0; 2],
             now: "eevdf".to_string(),
+            boot: Boot {
+                kernel: "7.2.13".to_string(),
+                id: "1".to_string(),
+            },
             asked: Vec::new(),
             runs: 0,
         }
@@ -72,6 +78,10 @@ impl Machine for Played {
             bail!("another scheduler is attached");
         }
         Ok(())
+    }
+
+    fn boot(&self) -> Result<Boot> {
+        Ok(self.boot.clone())
     }
 
     fn switch(&mut self, variant: &Variant) -> Result<(), Failure> {
@@ -152,6 +162,7 @@ pub fn header(variants: &[&str], plan: Plan) -> Header {
         seed: 5,
         warmups: 1,
         settle: Settle::Nowhere,
+        boots: None,
         hooks: Hooks::default(),
         scope: Scope::Machine,
         sides: None,

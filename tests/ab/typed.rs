@@ -71,35 +71,27 @@ fn what_is_wrong_is_one_sentence() {
     );
 }
 
+/// Tasks with these options and this command.
+fn tasks(options: &[&str], command: &[&str]) -> Result<Vec<Task>, String> {
+    let begin = ["ab", "--variant", "mainline", "--variant", "roost"];
+    let words = [&begin, options, &["--"], command].concat();
+    let typed = Typed::try_parse_from(words).map_err(|e| e.to_string())?;
+    let tasks = typed.args.tasks("roost".into(), BTreeMap::new());
+    tasks.map_err(|e| format!("{e:#}"))
+}
+
 /// A parameter makes a comparison for each of its values, or for each combination.
 #[test]
 fn a_parameter_is_a_suite() {
     let folder = tempfile::tempdir().unwrap();
-    let tasks = |options: &[&str], command: &[&str]| {
-        let result = folder.path().join("ab.jsonl").display().to_string();
-        let begin = [
-            "ab",
-            "--variant",
-            "mainline",
-            "--variant",
-            "roost",
-            "--result",
-            &result,
-        ];
-        let words = [&begin, options, &["--"], command].concat();
-        let typed = Typed::try_parse_from(words).map_err(|e| e.to_string())?;
-        let tasks = typed.args.tasks("roost".into(), BTreeMap::new());
-        tasks.map_err(|e| format!("{e:#}"))
-    };
-    let both = [
-        "--parameter",
-        "jobs=4,8",
-        "--parameter",
-        "file=a/b,c",
-        "--prepare",
-        "rm {file}",
-    ];
-    let made = tasks(&both, &["make", "-j{jobs}", "{file}"]).unwrap();
+    let result = folder.path().join("ab.jsonl").display().to_string();
+    let both = ["--parameter", "jobs=4,8", "--parameter", "file=a/b,c"];
+    let rest = ["--prepare", "rm {file}", "--result", &result];
+    let made = tasks(
+        &[&both[..], &rest].concat(),
+        &["make", "-j{jobs}", "{file}"],
+    )
+    .unwrap();
     let of = |task: &Task| {
         let header = &task.header;
         let file = task
@@ -109,25 +101,22 @@ fn a_parameter_is_a_suite() {
             .to_string_lossy()
             .into_owned();
         let prepare = header.hooks.prepare.clone().unwrap();
-        (header.command.join(" "), prepare, file, header.rule.suite)
-    };
-    let row = |command: &str, prepare: &str, file: &str| {
-        (
-            command.to_string(),
-            prepare.to_string(),
-            file.to_string(),
-            4,
-        )
+        assert_eq!(header.rule.suite, 4);
+        [header.command.join(" "), prepare, file]
     };
     assert_eq!(
         made.iter().map(of).collect::<Vec<_>>(),
         [
-            row("make -j4 a/b", "rm a/b", "ab-jobs=4,file=ab-1.jsonl"),
-            row("make -j4 c", "rm c", "ab-jobs=4,file=c.jsonl"),
-            row("make -j8 a/b", "rm a/b", "ab-jobs=8,file=ab-3.jsonl"),
-            row("make -j8 c", "rm c", "ab-jobs=8,file=c.jsonl"),
+            ["make -j4 a/b", "rm a/b", "ab-jobs=4,file=ab-1.jsonl"],
+            ["make -j4 c", "rm c", "ab-jobs=4,file=c.jsonl"],
+            ["make -j8 a/b", "rm a/b", "ab-jobs=8,file=ab-3.jsonl"],
+            ["make -j8 c", "rm c", "ab-jobs=8,file=c.jsonl"],
         ]
     );
+}
+
+#[test]
+fn a_parameter_that_is_nowhere_is_refused() {
     let told = tasks(&["--parameter", "jobs=4,8"], &["make"]).unwrap_err();
     assert_eq!(
         told,

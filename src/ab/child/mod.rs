@@ -13,7 +13,7 @@ mod perf;
 pub use energy::Energy;
 pub use halt::outlast_ctrl_z;
 pub use leftover::{Leftover, become_subreaper, reaped_within};
-pub use perf::Migrations;
+pub use perf::can_count;
 
 use super::cgroup::Cgroup;
 use super::cpus::Affinity;
@@ -24,6 +24,7 @@ use apart::Side;
 use halt::Watch;
 use leftover::Household;
 use output::Output;
+use perf::{Counted, Counts};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -190,10 +191,10 @@ pub fn run_at_once(
     if let ([alone], Some(behind)) = (&mut copies[..], household.last_ended()) {
         alone.goes_on_until(behind);
     }
-    let migrations = migrations(&mut copies);
+    let counts = counts(&mut copies);
     let mut samples = Vec::new();
-    for (copy, migrations) in copies.into_iter().zip(migrations) {
-        samples.push(copy.sample(migrations)?);
+    for (copy, counts) in copies.into_iter().zip(counts) {
+        samples.push(copy.sample(counts)?);
     }
     if let ([sample], Some(mut energy)) = (&mut samples[..], energy) {
         sample.values.insert(Measured::Energy, energy.poll());
@@ -207,8 +208,8 @@ struct Copy {
     begin: Instant,
     output: Output,
     errors: Output,
-    /// Migrations of this copy and of those that were started after it.
-    migrations: Option<Migrations>,
+    /// Events of this copy and of those that were started after it.
+    counted: Counted,
     ended: Option<Ended>,
 }
 
@@ -221,14 +222,14 @@ struct Ended {
 impl Copy {
     fn start(workload: &Workload, cgroup: Option<&Cgroup>) -> Result<Copy, Failure> {
         let (output, errors) = (Output::new(c"output")?, Output::new(c"errors")?);
-        let migrations = Migrations::of_children();
+        let counted = Counted::of_children();
         let begin = Instant::now();
         Ok(Copy {
             pid: start(workload, cgroup, &output, &errors)?,
             begin,
             output,
             errors,
-            migrations,
+            counted,
             ended: None,
         })
     }
@@ -256,14 +257,14 @@ impl Copy {
         Ok(Failure::Failed(ended.status, words))
     }
 
-    fn sample(self, migrations: Option<u64>) -> Result<Sample, Failure> {
+    fn sample(self, counts: Counts) -> Result<Sample, Failure> {
         let ended = self.ended.as_ref().context("it has ended")?;
         if !ended.status.success() {
             return Err(self.failure()?);
         }
         let mut values = of_usage(&ended.usage);
         values.insert(Measured::Wall, ended.wall.as_secs_f64());
-        values.extend(migrations.map(|count| (Measured::Migrations, count as f64)));
+        values.extend(counts);
         Ok(Sample {
             values,
             output: self.output.tail()?,
@@ -297,19 +298,20 @@ fn start_all(
     Ok(())
 }
 
-/// Migrations of each copy. The counter of a copy also counts the copies started later, since all
-/// are children of this thread.
-fn migrations(copies: &mut [Copy]) -> Vec<Option<u64>> {
-    let mut counts: Vec<Option<u64>> = copies
-        .iter_mut()
-        .map(|copy| copy.migrations.as_mut()?.count())
-        .collect();
-    for at in 1..counts.len() {
-        counts[at - 1] = counts[at - 1]
-            .zip(counts[at])
-            .map(|(both, behind)| both.saturating_sub(behind));
-    }
-    counts
+/// Events of each copy. The counters of a copy also count the copies started later, since all are
+/// children of this thread.
+fn counts(copies: &mut [Copy]) -> Vec<Counts> {
+    let all: Vec<Counts> = copies.iter_mut().map(|c| c.counted.counts()).collect();
+    let behind = all.iter().skip(1).map(Some).chain([None]);
+    let own = |(all, behind): (&Counts, Option<&Counts>)| {
+        let later = |event: &Measured| behind.and_then(|counts| counts.get(event).copied());
+        let less = |(event, count): (&Measured, &f64)| {
+            let own = count - later(event).unwrap_or(0.0);
+            (*event, own.max(0.0))
+        };
+        all.iter().map(less).collect()
+    };
+    all.iter().zip(behind).map(own).collect()
 }
 
 /// Kills all copies. Returns `failure`, or that a process does not end.

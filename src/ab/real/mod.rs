@@ -14,6 +14,7 @@ pub mod service;
 
 pub use conditions::facts;
 
+use super::boots::Boot;
 use super::cgroup::Cgroup;
 use super::child::{self, Failure, Sample, Workload};
 use super::cpus::{self, Cpus};
@@ -391,6 +392,10 @@ impl Machine for Real<'_> {
             },
             (prepared, _) => prepared,
         }
+    }
+
+    fn boot(&self) -> Result<Boot> {
+        Boot::now(&self.means.host)
     }
 
     fn switch(&mut self, variant: &Variant) -> Result<(), Failure> {

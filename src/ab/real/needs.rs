@@ -2,8 +2,8 @@
 //! Requirements that a machine may lack. They are checked before the first run, which may take an
 //! hour.
 
-use crate::ab::child::{Energy, Migrations};
-use crate::ab::metric::Measured;
+use crate::ab::child::{Energy, can_count};
+use crate::ab::metric::{Measured, row_of};
 use crate::ab::programs::program;
 use crate::ab::variant::{Kind, Variant};
 use anyhow::{Context, Result, ensure};
@@ -39,9 +39,11 @@ pub fn metrics(asked: &[Measured], powercap: &Path, copies: usize) -> Result<()>
             powercap.display()
         );
     }
+    let uncounted = asked.iter().find(|measured| !can_count(**measured));
     ensure!(
-        !asked.contains(&Measured::Migrations) || Migrations::of_children().is_some(),
-        "migrations cannot be measured here, because the kernel does not allow counting them (perf_event_open): leave it out"
+        uncounted.is_none(),
+        "{} cannot be measured here: the kernel does not allow counting it, or the machine has no such counter (perf_event_open): leave it out",
+        uncounted.map_or("", |measured| row_of(*measured).name)
     );
     Ok(())
 }

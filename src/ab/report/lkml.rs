@@ -19,7 +19,7 @@ const NAME_MAX: usize = 8;
 const INDENT: usize = 2;
 
 /// Fails if the files have different variants: they would not fit under one heading.
-pub fn lkml(files: &[Recorded]) -> Result<String> {
+pub fn as_mail(files: &[Recorded]) -> Result<String> {
     let reports = files.iter().map(Report::new).collect::<Result<Vec<_>>>()?;
     let plan = reports[0].plan;
     for report in &reports {
@@ -255,13 +255,16 @@ fn verdicts(report: &Report, metric: &MetricReport) -> String {
     text
 }
 
+/// A number of all runs of a variant.
+type Value = fn(&VariantReport) -> f64;
+
 /// A row of the summary: what it is of a run, as mmtests names it.
-fn rows(better: Direction) -> [(&'static str, fn(&VariantReport) -> f64); 3] {
+fn rows(better: Direction) -> [(&'static str, Value); 3] {
     let harmonic = |v: &VariantReport| {
         let inverse: f64 = v.runs.iter().map(|(_, value)| 1.0 / value).sum();
         v.runs.len() as f64 / inverse
     };
-    let mean: (&str, fn(&VariantReport) -> f64) = match better {
+    let mean: (&str, Value) = match better {
         Direction::Higher => ("Hmean", harmonic),
         Direction::Lower => ("Amean", |v| v.mean),
     };
@@ -307,13 +310,7 @@ fn summary(reports: &[Report], columns: &Columns) -> String {
     format!("Columns: {}\n\n{text}", columns.join(", "))
 }
 
-fn line(
-    word: &str,
-    name: &str,
-    workload: &str,
-    metric: &MetricReport,
-    value: fn(&VariantReport) -> f64,
-) -> String {
+fn line(word: &str, name: &str, workload: &str, metric: &MetricReport, value: Value) -> String {
     let label = format!("{word:<6}{name}-{workload}");
     let base = value(&metric.variants[0]);
     let cells = metric.variants.iter().map(|variant| {

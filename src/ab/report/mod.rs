@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The result of a comparison as data, which is also its JSON. It is shown by `text` on a terminal,
-//! by `markdown`, for a mailing list by `lkml`, and by `html` with the pictures of `plots`. `compare` shows several side by side,
-//! `closing` summarises a suite. `words` has the phrases that all share.
+//! by `markdown`, for a mailing list by `lkml`, for other programs by `csv`, and by `html` with the
+//! pictures of `plots`. `compare` shows several side by side, `closing` summarises a suite. `words`
+//! has the phrases that all share.
 
 pub mod closing;
 pub mod compare;
+pub mod csv;
 pub mod html;
 pub mod lkml;
 pub mod markdown;
@@ -16,6 +18,7 @@ mod words;
 pub use words::*;
 
 use super::analysis;
+use super::boots::interrupted;
 use super::carry_over::carried_over;
 use super::condition::warnings;
 use super::result::{Header, Recorded, Repetition};
@@ -112,6 +115,7 @@ impl Report<'_> {
             format!("{n} of the runs under {variant} failed and were repeated; a verdict must also hold if they count as the worst")
         }));
         warned.extend(carried_over(header, runs));
+        warned.extend(interrupted(recorded));
         Ok(Report {
             plan: header,
             blocks: analysis::blocks(header, runs),

@@ -11,6 +11,7 @@ use crate::ab::stats::plan::Plan;
 use crate::ab::stats::verdict::{Against, Direction, EQUIVALENT_MIN, Judged, Verdict};
 use crate::ab::variant::Variant;
 use crate::machine::{cpulist_text, parse_cpulist};
+use crate::util::text::count;
 
 pub fn verdict_name(verdict: Verdict) -> &'static str {
     match verdict {
@@ -305,8 +306,10 @@ pub fn taken(plan: &Header) -> String {
     };
     let known = |name: &str| plan.host.get(name);
     let cpus = known("cpus").and_then(|list| parse_cpulist(list).ok());
+    // Across boots each variant names its kernel.
+    let kernel = known("kernel").filter(|_| plan.boots.is_none());
     let host = [
-        known("kernel").map(|release| format!("kernel {release}")),
+        kernel.map(|release| format!("kernel {release}")),
         known("cpu").cloned(),
         cpus.map(|cpus| format!("{} CPUs", cpus.len())),
     ];
@@ -321,8 +324,14 @@ pub fn taken(plan: &Header) -> String {
         Settle::Blocks => ", each block after a run of its first variant",
         Settle::Runs => ", each run after one of the first variant",
     };
+    let boots = plan.boots.map_or(String::new(), |runs| {
+        format!(
+            ", each a boot of each variant with {} that count",
+            count(runs, "run")
+        )
+    });
     format!(
-        "{began}, scx_roost {version}{host}; {blocks}, {warmups}{settled}{}",
+        "{began}, scx_roost {version}{host}; {blocks}{boots}, {warmups}{settled}{}",
         plan.hooks.text()
     )
 }

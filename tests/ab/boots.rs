@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Kernel against kernel: each boot is a run of the program, continued with --resume.
+
+use crate::played::{Played, header};
+use clap::Parser;
+use scx_roost::ab::args::AbArgs;
+use scx_roost::ab::boots::{Boot, made};
+use scx_roost::ab::report::Report;
+use scx_roost::ab::report::text::text;
+use scx_roost::ab::result::{Header, Recorded, ResultFile};
+use scx_roost::ab::run::{End, run};
+use scx_roost::ab::share::redacted;
+use scx_roost::ab::stats::plan::Plan;
+use scx_roost::ab::stats::verdict::Verdict;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const KERNELS: [&str; 2] = ["eevdf@kernel=7.0.12-mine", "eevdf@kernel=7.2.13"];
+
+fn across(blocks: usize) -> Header {
+    Header {
+        boots: Some(3),
+        ..header(&KERNELS, Plan::Fixed(blocks))
+    }
+}
+
+/// One boot: the program is started, and ends when another boot is due.
+fn start(header: &Header, path: &Path, machine: &mut Played) -> (Recorded, End) {
+    let (mut file, mut recorded) = match path.exists() {
+        true => ResultFile::resume(path, header).unwrap(),
+        false => {
+            let file = ResultFile::create(path, header).unwrap();
+            (file, Recorded::new(header.clone()))
+        }
+    };
+    let end = run(&mut recorded, machine, &mut file, &|| false, &mut |_| ()).unwrap();
+    (recorded, end)
+}
+
+fn boot(kernel: &str, id: usize) -> Boot {
+    Boot {
+        kernel: kernel.to_string(),
+        id: id.to_string(),
+    }
+}
+
+/// The other kernel is slower by 10 %. `begun` is on another host's kernel each time.
+#[test]
+fn a_block_is_a_boot_of_each_kernel() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let mut header = across(6);
+    let mut machine = Played::new(1).slower(KERNELS[1], 1.1);
+    let mut kernels = vec!["6.12.1".to_string()];
+    let recorded = loop {
+        let kernel = kernels.last().unwrap();
+        machine.boot = boot(kernel, kernels.len());
+        header.host.insert("kernel".to_string(), kernel.clone());
+        let runs_before = machine.asked.len();
+        let (recorded, end) = start(&header, &path, &mut machine);
+        match end {
+            End::Done => break recorded,
+            End::Boot(next) => kernels.push(next),
+            End::Stopped => panic!("nobody stopped it"),
+        }
+        // The first boot was of a kernel that nobody asked for.
+        assert_eq!(machine.asked.len() > runs_before, kernels.len() > 2);
+        // Started again in the same boot it runs nothing.
+        let (again, end) = start(&header, &path, &mut machine);
+        assert_eq!(again.runs.len(), recorded.runs.len());
+        assert!(matches!(end, End::Boot(_)));
+    };
+    // A boot for each of two kernels in six blocks, after the first.
+    assert_eq!(kernels.len(), 1 + 12);
+    assert_eq!(made(&recorded), Some((12, 12)));
+    assert_eq!(recorded.runs.len(), 12 * (1 + 3));
+    for (runs, kernel) in recorded.runs.chunks(4).zip(&kernels[1..]) {
+        assert!(
+            runs.iter()
+                .all(|run| run.variant.ends_with(kernel.as_str()))
+        );
+        assert!(runs.iter().all(|run| run.boot == runs[0].boot));
+        let blocks: Vec<bool> = runs.iter().map(|run| run.block.is_some()).collect();
+        assert_eq!(blocks, [false, true, true, true]);
+    }
+    let report = Report::new(&recorded).unwrap();
+    let judged = report.metrics[0].variants[1].judged.as_ref().unwrap();
+    assert_eq!((judged.verdict, judged.blocks), (Verdict::Worse, 6));
+    let text = text(&report);
+    let told = "6 blocks planned, each a boot of each variant with 3 runs that count, 1 warm-up";
+    assert!(
+        text.contains(told) && !text.contains("interrupted"),
+        "{text}"
+    );
+    let shared = redacted(&recorded).unwrap();
+    let names = ["eevdf@kernel=7.0.12-0", "eevdf@kernel=7.2.13"];
+    assert_eq!(shared.header.variants, names);
+}
+
+/// The machine went down within a boot.
+#[test]
+fn an_interrupted_boot_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, header) = (folder.path().join("r"), across(1));
+    let mut machine = Played::new(1);
+    machine.boot = boot("6.12.1", 0);
+    let (_, end) = start(&header, &path, &mut machine);
+    let End::Boot(first) = end else {
+        panic!("another kernel is due");
+    };
+    machine.boot = boot(&first, 1);
+    let (mut recorded, _) = start(&header, &path, &mut machine);
+    let warned = |recorded: &Recorded| Report::new(recorded).unwrap().warnings.concat();
+    assert!(!warned(&recorded).contains("interrupted"));
+    recorded.runs[3].boot = Some("2".to_string());
+    assert!(warned(&recorded).contains("1 boots were interrupted"));
+}
+
+#[derive(Parser)]
+struct Typed {
+    #[command(flatten)]
+    args: AbArgs,
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_a_sentence() {
+    let told = |words: &str| {
+        let typed = Typed::try_parse_from(format!("ab {words} -- true").split(' '));
+        let typed = typed.map_err(|e| e.to_string())?;
+        let tasks = typed.args.tasks("roost".into(), BTreeMap::new());
+        tasks.map(|_| ()).map_err(|e| format!("{e:#}"))
+    };
+    let two = "--variant eevdf@kernel=7.0.12 --variant roost@kernel=7.2.13";
+    assert_eq!(told(&format!("--across-boots 2 {two}")), Ok(()));
+    for (words, why) in [
+        (
+            two.to_string(),
+            "eevdf@kernel=7.0.12: another kernel is another boot, which needs --across-boots",
+        ),
+        (
+            "--across-boots 2 --variant eevdf --variant roost@kernel=7.2.13".to_string(),
+            "eevdf names no kernel: with --across-boots each variant does, as in eevdf@kernel=7.2.13",
+        ),
+        (
+            format!("--across-boots 0 {two}"),
+            "--across-boots 0: each boot has at least one run",
+        ),
+        (
+            "--across-boots 2 --variant eevdf@kernel= --variant roost@kernel=7".to_string(),
+            "variant eevdf@kernel=: @kernel= needs a release after it, as 'uname -r' prints it",
+        ),
+    ] {
+        assert_eq!(told(&words).unwrap_err(), why);
+    }
+    let told = told(&format!("--across-boots 2 --scope workload {two}")).unwrap_err();
+    assert!(told.contains("schedules the whole machine"), "{told}");
+}
