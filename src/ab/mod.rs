@@ -6,8 +6,8 @@
 //!
 //! - `variant`, `metric`, `design`: what is compared, by which number, in which order.
 //! - `run`: makes the runs on a `machine`. `child` is one run of the command, `cpus` the CPUs it
-//!   may use, `concurrent` two copies at once, `hooks` what is done around the runs. `boots`: kernels
-//!   as variants.
+//!   may use, `concurrent` two copies at once, `hooks` what is done around the runs. `boots`:
+//!   kernels as variants.
 //! - `result`: the file of runs. `analysis` passes them to `stats/`. `condition`: what spoils them;
 //!   `carry_over`: what a run leaves behind for the next one.
 //! - `report/`: shows the result, also on `pages`. `progress` reports meanwhile.

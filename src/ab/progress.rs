@@ -64,13 +64,18 @@ pub fn outlook(changes: usize, rounds: &[(String, usize)], done: usize) -> Strin
     )
 }
 
+/// Signs of a bar.
+const BAR: usize = 20;
+
 pub struct Shown {
     begin: Instant,
     /// Runs that existed before the resume.
     done: usize,
     among: Option<Among>,
-    /// The block that was printed last: None, warm-up or a block.
-    shown: Option<Option<usize>>,
+    /// Some line was printed.
+    begun: bool,
+    /// The block that was printed last.
+    shown: Option<usize>,
 }
 
 impl Shown {
@@ -79,20 +84,22 @@ impl Shown {
             begin: Instant::now(),
             done,
             among,
+            begun: false,
             shown: None,
         }
     }
 
     /// A line for each run.
     pub fn run(&self, now: &Progress) -> String {
-        let warm = if now.block.is_none() {
-            " (warm-up)"
+        let uncounted = if now.block.is_none() {
+            " (does not count)"
         } else {
             ""
         };
         format!(
-            "{}run {} of at most {}: {}{warm}{}",
+            "{}{} run {} of at most {}: {}{uncounted}{}",
             self.whose(),
+            bar(now.number, now.all),
             now.number + 1,
             now.all,
             now.variant,
@@ -100,14 +107,17 @@ impl Shown {
         )
     }
 
-    /// A line for each block, before its first run. None: it was already printed.
+    /// A line for each block, before its first run that counts, and one for those before the first
+    /// block. None: it was already printed.
     pub fn block(&mut self, now: &Progress) -> Option<String> {
-        if self.shown.replace(now.block) == Some(now.block) {
-            return None;
-        }
-        let block = now.block.map_or("warm-up".to_string(), |block| {
-            format!("block {} of at most {}", block + 1, now.blocks)
-        });
+        let begun = std::mem::replace(&mut self.begun, true);
+        let block = match now.block {
+            None if begun => return None,
+            None => "runs that do not count".to_string(),
+            some if some == self.shown => return None,
+            Some(block) => format!("block {} of at most {}", block + 1, now.blocks),
+        };
+        self.shown = now.block.or(self.shown);
         let left = self.left(now, self.begin.elapsed());
         Some(format!("{}{block}{left}", self.whose()))
     }
@@ -138,6 +148,12 @@ impl Shown {
         });
         format!(", at most {} left{suite}", of(here))
     }
+}
+
+/// The part that is done, in signs that every terminal has.
+fn bar(done: usize, all: usize) -> String {
+    let full = BAR * done / all.max(1);
+    format!("[{}{}]", "#".repeat(full), "-".repeat(BAR - full))
 }
 
 /// Such as '42 s', '12 min' or '3:05 h'.

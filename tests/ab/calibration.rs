@@ -5,9 +5,11 @@
 use crate::noise::{self, ALL, CV, Noise};
 use scx_roost::ab::stats::plan::{MAX_AUTO, Plan};
 use scx_roost::ab::stats::power::blocks_needed;
+use scx_roost::ab::stats::unpaired::Unpaired;
 use scx_roost::ab::stats::verdict::{
     Compared, Direction, Judged, Rule, Step, Verdict, judge, settled,
 };
+use scx_roost::util::rng::Rng;
 
 const TIMES: u64 = 1000;
 
@@ -214,4 +216,23 @@ fn the_least_effect_is_one_that_is_found() {
             "{blocks}, {others}: {found}"
         );
     }
+}
+
+/// The interval between two files covers the shift that was planted, for samples of unequal size.
+#[test]
+fn unpaired_intervals_cover() {
+    for (n, m) in [(4, 4), (6, 12), (20, 20), (60, 55)] {
+        let covers = |seed: &u64| {
+            let runs = Noise::Skewed.runs(n + m, &mut Rng::stream(*seed, 9));
+            let (base, other) = runs.split_at(n);
+            let other: Vec<f64> = other.iter().map(|v| v + 0.5).collect();
+            let interval = Unpaired::new(base, &other).interval(0.95).unwrap();
+            interval.contains(0.5)
+        };
+        let covered = (0..TIMES).filter(covers).count();
+        println!("{n} and {m}: {covered} of {TIMES}");
+        // 950 less three standard deviations of the count; few values have few levels.
+        assert!((929..=985).contains(&covered), "{n} and {m}: {covered}");
+    }
+    assert!(Unpaired::new(&[1.0; 3], &[2.0; 3]).interval(0.95).is_none());
 }

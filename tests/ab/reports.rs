@@ -504,3 +504,36 @@ fn numbers_have_four_digits() {
         ["9", "34.5", "0.9", "100"]
     );
 }
+
+/// A saved result and a later one of the same variants: the change of each, with its interval and
+/// what else differs.
+#[test]
+fn a_saved_result_is_a_baseline() {
+    let (saved, mut later) = (recorded(12), recorded(12));
+    later.header.host.insert("kernel".into(), "7.3.0".into());
+    for run in &mut later.runs {
+        *run.values.get_mut("wall").unwrap() *= 1.07;
+    }
+    let names = ["saved", "later"].map(str::to_string);
+    let reports = [&saved, &later].map(|r| Report::new(r).unwrap());
+    let beside = compare(&names, &reports).unwrap();
+    let text = beside.text();
+    let (_, since) = text.split_once("\nSince saved, 95 % intervals.").unwrap();
+    assert!(since.contains("  mainline  wall, +7."), "{text}");
+    assert!(
+        since.contains("  later: kernel differs: '7.2.13' and '7.3.0'\n"),
+        "{text}"
+    );
+    let wall = beside.between.iter().find(|b| b.metric == "wall").unwrap();
+    let interval = wall.interval.unwrap();
+    assert!(
+        interval.contains(1.07) && !interval.contains(1.0),
+        "{wall:?}"
+    );
+    let rate = beside
+        .between
+        .iter()
+        .find(|b| b.metric == "json:/ops")
+        .unwrap();
+    assert!(rate.interval.unwrap().contains(1.0), "{rate:?}");
+}

@@ -174,7 +174,7 @@ fn the_workload_and_the_remaining_time_are_shown() {
     let mut shown = Shown::new(0, Some(among));
     assert_eq!(
         shown.run(&progress(0, None)),
-        "x265 (2 of 9): run 1 of at most 26: eevdf (warm-up)"
+        "x265 (2 of 9): [--------------------] run 1 of at most 26: eevdf (does not count)"
     );
     let left = shown.left(&progress(6, Some(2)), Duration::from_secs(360));
     assert_eq!(
@@ -182,7 +182,7 @@ fn the_workload_and_the_remaining_time_are_shown() {
         ", at most 20 min left, the suite 1:00 h so far and about 3:22 h more"
     );
     let line = shown.block(&progress(0, None)).unwrap();
-    assert_eq!(line, "x265 (2 of 9): warm-up");
+    assert_eq!(line, "x265 (2 of 9): runs that do not count");
     assert_eq!(shown.block(&progress(1, None)), None);
     let line = shown.block(&progress(2, Some(0))).unwrap();
     assert!(
@@ -194,7 +194,7 @@ fn the_workload_and_the_remaining_time_are_shown() {
     let alone = Shown::new(4, None);
     assert_eq!(
         alone.run(&progress(4, Some(1))),
-        "run 5 of at most 26: eevdf"
+        "[###-----------------] run 5 of at most 26: eevdf"
     );
     let times = [0.0, 119.4, 120.0, 3569.0, 3571.0, 86_399.0].map(time);
     assert_eq!(
@@ -243,7 +243,7 @@ fn the_cost_of_a_search_is_shown() {
     assert!(
         shown
             .run(&progress(0, None))
-            .starts_with("round-2 (2 of 4): run 1 of")
+            .starts_with("round-2 (2 of 4): [--------------------] run 1 of")
     );
     let left = shown.left(&progress(6, Some(2)), Duration::from_secs(60));
     assert_eq!(

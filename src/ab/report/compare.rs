@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Result files side by side. Runs of two files are not paired, so nothing is tested between them.
+//! Result files side by side. Runs of two files are not paired, so there is no verdict between them.
 //! Each verdict is that of its file: no correction for the number of files.
 
+use super::between::{self, Between, between};
 use super::text::title;
 use super::{
     MetricReport, Report, direction_text, effect, least_effect, summary, taken, verdict_name,
@@ -22,6 +23,10 @@ pub struct Beside<'a> {
     pub files: Vec<FileBeside<'a>>,
     /// The metrics of all files.
     pub metrics: Vec<MetricBeside<'a>>,
+    /// What changed since the first file.
+    pub between: Vec<Between<'a>>,
+    #[serde(skip)]
+    since: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -69,7 +74,11 @@ pub fn compare<'a>(names: &'a [String], reports: &'a [Report]) -> Result<Beside<
         );
     }
     let metrics = metrics(names, reports)?;
+    let between = between(names, reports);
+    let plans: Vec<_> = reports.iter().map(|report| report.plan).collect();
     Ok(Beside {
+        since: between::text(&between, names, &plans),
+        between,
         base: &first.plan.variants[0],
         files: names.iter().zip(reports).map(file).collect(),
         metrics: metrics.into_iter().map(|m| beside(m, reports)).collect(),
@@ -163,7 +172,7 @@ impl Beside<'_> {
                 }
             }
         }
-        text
+        text + &self.since
     }
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The result of a comparison as data, which is also its JSON. It is shown by `text` on a terminal,
 //! by `markdown`, for a mailing list by `lkml`, for other programs by `csv`, and by `html` with the
-//! pictures of `plots`. `compare` shows several side by side, `closing` summarises a suite. `words`
+//! pictures of `plots`. `compare` shows several side by
+//! side, and what changed `between` them, `closing` summarises a suite. `words`
 //! has the phrases that all share.
 
+mod between;
 pub mod closing;
 pub mod compare;
 pub mod csv;
