@@ -45,8 +45,8 @@ fn a_direction_is_said_for_one_or_for_all_that_is_printed() {
 fn an_unknown_metric_is_refused_with_the_known_ones() {
     assert_eq!(
         error("time"),
-        "unknown metric 'time': expected one of wall, user, system, max-rss, context-switches, migrations, energy, wakeup-p50, \
-         wakeup-p99, regex:PATTERN or json:/POINTER"
+        "unknown metric 'time': expected one of wall, user, system, max-rss, context-switches, migrations, cycles, \
+         instructions, cache-misses, energy, wakeup-p50, wakeup-p99, regex:PATTERN or json:/POINTER"
     );
     assert!(error("regex:(").contains("unclosed group"));
     assert!(error("regex:(a)(b)").contains("it has 2 groups, but one must be the number"));

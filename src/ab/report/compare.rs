@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Result files side by side. Runs of two files are not paired, so there is no verdict between them.
+//! Result files side by side. Runs of two files are not paired: there is no verdict between them.
 //! Each verdict is that of its file: no correction for the number of files.
 
 use super::between::{self, Between, between};

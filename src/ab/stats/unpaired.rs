@@ -62,8 +62,8 @@ fn critical_count([n, m]: [usize; 2], tail: f64) -> Option<usize> {
     within.count().checked_sub(1)
 }
 
-/// The chance of each number of pairs in that order, if all orders are as likely. The largest of all
-/// values is of the first sample with the chance n / (n + m), and is then above m of the others.
+/// The chance of each number of pairs in that order, if all orders are as likely. The largest of
+/// all values is of the first sample with the chance n / (n + m), and is then above m others.
 fn chances(n: usize, m: usize) -> Vec<f64> {
     // By size of the first sample, for a growing second one.
     let mut all: Vec<Vec<f64>> = vec![vec![1.0]; n + 1];
