@@ -140,11 +140,11 @@ impl Columns {
     }
 }
 
-/// As a source prints numbers: two decimals, more below 0.1, none for large counts.
+/// As a source prints numbers: two decimals, more below 1, none for large counts.
 fn shown(value: f64) -> String {
     match value.abs() {
         v if v >= 1e6 => format!("{value:.0}"),
-        v if v < 0.1 && v > 0.0 => format!("{value:.5}"),
+        v if v < 1.0 && v > 0.0 => format!("{value:.4}"),
         _ => format!("{value:.2}"),
     }
 }
