@@ -308,6 +308,9 @@ fn control_characters_are_shown_as_text() {
         recorded: &recorded,
     };
     let closing = Closing::new(&[part]).unwrap();
+    let steers = |c: char| c.is_control() && c != '\n';
+    let mail = as_mail(std::slice::from_ref(&recorded)).unwrap();
+    assert!(!mail.contains(steers), "{mail:?}");
     for shown in [
         text(&reports[0]),
         markdown(&reports[0]),
@@ -315,10 +318,8 @@ fn control_characters_are_shown_as_text() {
         html_of_suite(&reports, Some(&closing)),
         markdown_of_suite(&reports, Some(&closing)),
         compare(&names, &reports).unwrap().text(),
-        as_mail(std::slice::from_ref(&recorded)).unwrap(),
         closing.text(),
     ] {
-        let steers = |c: char| c.is_control() && c != '\n';
         assert!(!shown.contains(steers), "{shown:?}");
         assert!(shown.contains("\\x1b]0;x\\x07\\x0d\\x9b2J"), "{shown}");
     }
