@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Pages that a report is also written to. They are separate files, checked before the first run.
 
-use super::report::Report;
 use super::report::closing::Closing;
 use super::report::html::{html, html_of_suite};
 use super::report::markdown::{markdown, markdown_of_suite};
+use super::report::{MARK, Report};
 use crate::util::user::give_back;
 use crate::util::whole_file;
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -39,6 +40,11 @@ impl Pages {
                     page.display()
                 );
             }
+            ensure!(
+                replaceable(page),
+                "cannot write {}: it exists and is no page of scx_roost ab: give another name, or remove it",
+                page.display()
+            );
             others.push(page);
         }
         Ok(())
@@ -66,6 +72,20 @@ fn write(page: &Option<PathBuf>, text: impl FnOnce() -> String) -> Result<()> {
         Ok(())
     });
     written.with_context(|| format!("cannot write {}", page.display()))
+}
+
+/// Whether there is no file, or an empty one, or a page of ours.
+fn replaceable(page: &Path) -> bool {
+    let begin = |mut file: fs::File| {
+        let mut bytes = [0; 64];
+        let read = file.read(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes[..read]).into_owned())
+    };
+    match fs::File::open(page).and_then(begin) {
+        Ok(text) => text.is_empty() || text.contains(MARK),
+        // `probe` has told of other errors.
+        Err(e) => e.kind() != ErrorKind::PermissionDenied,
+    }
 }
 
 /// True if both name the same file, whether it exists or not.

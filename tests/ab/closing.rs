@@ -3,14 +3,14 @@
 //! or averaged as a source does.
 
 use crate::noise::{Noise, compared};
-use crate::played::{Played, header, played};
+use crate::played::{Played, asked, header, played};
 use clap::Parser;
 use scx_roost::ab::analysis::{self, judged};
 use scx_roost::ab::args::AbArgs;
 use scx_roost::ab::report::closing::{Closing, Part};
 use scx_roost::ab::result::{Header, Recorded, Repetition};
 use scx_roost::ab::stats::plan::{MAX_AUTO, Plan};
-use scx_roost::ab::stats::verdict::{Verdict, settled};
+use scx_roost::ab::stats::verdict::{Direction, Verdict, settled};
 use scx_roost::ab::suite::Five;
 use scx_roost::ab::tasks::too_few;
 use std::collections::BTreeMap;
@@ -70,9 +70,41 @@ fn one_workload_says_less_among_several() {
         "{text}"
     );
     assert!(
-        text.contains("inconclusive  wall") && !text.contains("first"),
+        text.contains("inconclusive  wall") && !text.contains("of the first "),
         "{text}"
     );
+}
+
+/// Each workload counts once, by its first metric, and a metric that is better when higher is
+/// turned: 1.1 times the time and 1 / 1.1 of the operations are the same.
+#[test]
+fn the_geometric_mean_is_of_ratios_below_one_where_it_is_better() {
+    let mut all = [(1.21, 1), (1.0, 2), (1.21, 3)].map(|(slow, seed)| of_suite(3, 30, slow, seed));
+    let ops = asked("json:/ops", Direction::Higher);
+    all[2].header.metrics.insert(0, ops);
+    for run in &mut all[2].runs {
+        let ops = 1000.0 / run.values["wall"];
+        run.values.insert("json:/ops".to_string(), ops);
+    }
+    let closing_of_all = closing(&all, None);
+    let [mean] = closing_of_all.means.as_slice() else {
+        panic!("one variant is compared");
+    };
+    assert_eq!((mean.variant.as_str(), mean.workloads), (TWO[1], 3));
+    let right = 1.21_f64.powf(2.0 / 3.0);
+    assert!((mean.ratio / right - 1.0).abs() < 0.003, "{mean:?}");
+    let json = serde_json::to_value(&closing_of_all).unwrap();
+    assert_eq!(json["means"][0]["workloads"], 3);
+    let text = closing_of_all.text();
+    let (_, line) = text.split_once("less is better; not tested\n").unwrap();
+    assert!(line.starts_with(&format!("  {}   +13.", TWO[1])), "{text}");
+    assert!(line.contains(" %  3 workloads\n"), "{text}");
+    // A difference has no ratio, and one workload is no mean.
+    for run in &mut all[1].runs {
+        run.values.insert("wall".to_string(), 0.0);
+    }
+    assert_eq!(closing(&all, None).means[0].workloads, 2);
+    assert!(closing(&all[..2], None).means.is_empty());
 }
 
 #[test]

@@ -87,6 +87,28 @@ fn a_page_does_not_replace_the_result() {
     assert_eq!(files(at), ["h", "linked", "m", "r", "to-r"]);
 }
 
+/// A page of ours is replaced by the next one, and an empty file is, as `mktemp` makes it.
+#[test]
+fn a_file_that_is_no_page_of_ours_is_kept() {
+    let folder = folder();
+    let at = folder.path();
+    fs::write(at.join("notes"), "# Notes\nof a year\n").unwrap();
+    fs::write(at.join("empty"), "").unwrap();
+    for option in ["--html", "--markdown"] {
+        let told = ab(at, &format!("show r {option} notes"));
+        assert!(
+            told.contains("cannot write notes: it exists and is no page of scx_roost ab"),
+            "{told}"
+        );
+        for _ in 0..2 {
+            assert_eq!(ab(at, &format!("show r {option} empty")), "");
+        }
+    }
+    let notes = fs::read_to_string(at.join("notes")).unwrap();
+    assert_eq!(notes, "# Notes\nof a year\n");
+    assert!(fs::metadata(at.join("empty")).unwrap().len() > 100);
+}
+
 /// Before the first run, and before a result file is created.
 #[test]
 fn a_page_that_cannot_be_written_is_reported_at_once() {

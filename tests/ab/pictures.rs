@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Pictures of a page: what is drawn, and where.
+//! Pictures and tables of a page: what is shown, and where.
 
-use crate::played::{header, played_runs};
+use crate::played::{asked, header, played_runs};
 use scx_roost::ab::report::Report;
 use scx_roost::ab::report::html::html;
 use scx_roost::ab::result::{Recorded, Repetition};
 use scx_roost::ab::stats::plan::Plan;
+use scx_roost::ab::stats::verdict::Direction;
 use std::collections::BTreeMap;
+
+/// Width of a picture on a screen of 360 pixels.
+const NARROW: f64 = 328.0;
 
 /// Runs of these variants, each changed by `change`.
 fn recorded(variants: &[&str], change: impl Fn(&mut Repetition)) -> Recorded {
@@ -20,57 +24,77 @@ fn recorded(variants: &[&str], change: impl Fn(&mut Repetition)) -> Recorded {
     }
 }
 
-/// The page's pictures whose title ends with `title`.
-fn pictures(recorded: &Recorded, title: &str) -> Vec<String> {
-    let page = html(&Report::new(recorded).unwrap());
-    let all = page.split("<svg ").skip(1);
-    let all = all.map(|rest| rest.split("</svg>").next().unwrap().to_string());
-    let titled = format!("{title}</title>");
-    all.filter(|picture| {
-        picture
-            .split_once(&titled)
-            .is_some_and(|(before, _)| !before.contains("</title>"))
-    })
-    .collect()
+fn page(recorded: &Recorded) -> String {
+    html(&Report::new(recorded).unwrap())
 }
 
-/// The values of this attribute of all elements with this name, in order.
-fn numbers(picture: &str, element: &str, attribute: &str) -> Vec<f64> {
-    let begin = format!("<{element} ");
-    let named = format!("{attribute}=\"");
-    let elements = picture.split(&begin).skip(1);
+/// The page's figures with a picture of this name.
+fn figures(recorded: &Recorded, name: &str) -> Vec<String> {
+    let page = page(recorded);
+    let all = page.split("<figure>").skip(1);
+    let all = all.map(|rest| rest.split("</figure>").next().unwrap().to_string());
+    let named = format!("aria-label=\"{name}\"");
+    all.filter(|figure| figure.contains(&named)).collect()
+}
+
+/// The values of this attribute of all elements with this name and class, in order. Positions
+/// across are in percent.
+fn numbers(figure: &str, element: &str, class: &str, attribute: &str) -> Vec<f64> {
+    let (begin, named) = (format!("<{element} "), format!("{attribute}=\""));
+    let elements = figure.split(&begin).skip(1);
     let value = |rest: &str| {
-        let (_, value) = rest.split_once(&named)?;
-        value.split('"').next()?.parse().ok()
+        let (own, _) = rest.split_once('>')?;
+        let (_, classes) = own.split_once("class=\"")?;
+        let mut classes = classes.split('"').next()?.split(' ');
+        let (_, value) = own.split_once(&named)?;
+        let value = value.split(['"', '%']).next()?.parse().ok();
+        classes.find(|c| *c == class).and(value)
     };
     elements.filter_map(value).collect()
 }
 
+/// Position and text of the numbers below a picture.
+fn below(figure: &str) -> Vec<(f64, String)> {
+    let texts = figure.split("<text ").skip(1);
+    let tick = |rest: &str| {
+        let whole = format!("<text {rest}");
+        let x = *numbers(&whole, "text", "tick", "x").first()?;
+        let (_, text) = rest.split_once('>')?;
+        let text = text.split('<').next()?.to_string();
+        rest.contains("\"middle\"").then_some((x, text))
+    };
+    texts.filter_map(tick).collect()
+}
+
+/// Counters are in the groups of the scheduler's table, with what they count, and folded.
 #[test]
-fn counters_are_bars() {
-    let grown = BTreeMap::from([("mainline", 50), ("roost", 100)]);
-    let recorded = recorded(&["mainline", "roost", "eevdf"], |run| {
+fn counters_are_a_table() {
+    let grown = BTreeMap::from([("roost", 50), ("roost+claim=off", 100)]);
+    let recorded = recorded(&["eevdf", "roost", "roost+claim=off"], |run| {
         run.counters.clear();
         if let Some(n) = grown.get(run.variant.as_str()) {
-            run.counters.insert("prev_core".to_string(), *n);
+            run.counters.insert("fork_busy".to_string(), *n);
+            run.counters.insert("delay_wake".to_string(), 2 * n);
+            run.counters.insert("of_tomorrow".to_string(), *n);
         }
     });
-    let [picture] = pictures(&recorded, "counters that differ")
-        .try_into()
-        .expect("there is one");
-    let bars = numbers(&picture, "rect", "width");
-    assert!(
-        (bars[1] - 2.0 * bars[0]).abs() < 0.2 && bars[1] > 300.0,
-        "{bars:?}"
-    );
-    assert_eq!((bars.len(), bars[2]), (3, 0.0));
+    let page = page(&recorded);
+    let (_, counters) = page
+        .split_once("<details><summary>Counters that differ")
+        .unwrap();
+    let mut rest = counters;
     for shown in [
-        ">prev_core<",
-        ">mainline: 50<",
-        ">roost: 100<",
-        ">eevdf: -<",
+        ">select_idle_sibling<",
+        "fork_busy<td class=\"n\">-<td class=\"n\">50<td class=\"n\"><td class=\"n\">100<td class=\"n\">+100&nbsp;%<",
+        ">fork: no CPU is idle",
+        ">delayed migration<",
+        "delay_wake<",
+        "of_tomorrow<",
     ] {
-        assert!(picture.contains(shown), "{shown} in {picture}");
+        let (_, after) = rest
+            .split_once(shown)
+            .unwrap_or_else(|| panic!("{shown} in {rest}"));
+        rest = after;
     }
 }
 
@@ -83,126 +107,213 @@ fn a_ratio_and_a_difference_have_an_axis_each() {
         let times = times.get(run.variant.as_str()).unwrap_or(&1.0);
         *run.values.get_mut("wall").unwrap() *= times;
     });
-    let effects = pictures(&recorded, "wall: effects");
+    let effects = figures(&recorded, "wall: effects");
     assert_eq!(effects.len(), 2);
-    for (picture, name, same) in [
-        (&effects[0], ">eevdf<", ">1</text>"),
-        (&effects[1], ">roost<", ">0</text>"),
+    for (figure, name, same) in [
+        (&effects[0], ">eevdf<", "0 %"),
+        (&effects[1], ">roost<", "0 s"),
     ] {
-        assert!(
-            picture.contains(name) && picture.contains(same),
-            "{picture}"
+        let (dots, line) = (
+            numbers(figure, "circle", "effect", "cx"),
+            numbers(figure, "line", "same", "x1"),
         );
-        let (dots, dashed) = (
-            numbers(picture, "circle", "cx"),
-            numbers(picture, "line", "x1"),
-        );
+        assert!(figure.contains(name) && dots.len() == 1, "{figure}");
+        assert!(dots[0] < line[0] - 15.0, "{figure}");
         assert!(
-            dots.len() == 1 && dots[0] < dashed[dashed.len() - 1] - 100.0,
-            "{picture}"
+            below(figure).contains(&(line[0], same.to_string())),
+            "{figure}"
         );
     }
 }
 
-/// If a character is 7 px wide, the labels left of a plot have room. A label that is cut shows its
-/// beginning and its end.
+/// On a narrow screen and with characters of 7 px. A name that is cut shows its beginning and its
+/// end, and its tooltip all of it.
 #[test]
 fn names_have_room() {
-    let (long, longest) = (
-        "roost+claim=off+slice-us=2000",
-        "scx:/usr/bin/scx_cosmos -m all -s 1250 -l 50000 -c 0 -p 0 -d",
-    );
-    let recorded = recorded(&["mainline", long, longest], |_| ());
+    let longest = "scx:/usr/bin/scx_cosmos -m all -s 1250 -l 50000 -c 0 -p 0 -d";
+    let recorded = recorded(&["mainline", "roost", longest], |_| ());
     for title in ["wall: distribution", "wall: effects"] {
-        let picture = pictures(&recorded, title).remove(0);
-        assert!(picture.contains(&format!("<title>{longest}</title>")));
-        assert!(picture.contains(&format!("{long}</text>")));
-        let cut = "scx:/usr/bin/scx_c…0000 -c 0 -p 0 -d</text>";
-        assert!(picture.contains(cut), "{picture}");
-        let places = numbers(&picture, "text", "x");
-        let names = [long.len(), cut.chars().count() - "</text>".len()];
-        for signs in names {
-            assert!(places[0] >= 7.0 * signs as f64, "{picture}");
-        }
+        let figure = figures(&recorded, title).remove(0);
+        let (_, cut) = figure
+            .split_once(&format!("<title>{longest}</title>"))
+            .unwrap();
+        let cut = cut.split('<').next().unwrap();
+        let (begin, end) = cut.split_once('\u{2026}').unwrap();
+        assert!(
+            longest.starts_with(begin) && longest.ends_with(end),
+            "{cut}"
+        );
+        assert!(begin.len() > 15 && end.len() > 15, "{cut}");
+        assert!(7.0 * cut.chars().count() as f64 <= NARROW, "{cut}");
     }
 }
 
-/// The band shows the margin, as far as it is within the picture.
+/// The band is the margin, and the side that is better depends on the metric.
 #[test]
-fn the_margin_is_drawn_behind_effects() {
-    let recorded = recorded(&["mainline", "roost", "eevdf"], |run| {
+fn an_effect_is_drawn_on_its_margin_between_better_and_worse() {
+    let mut recorded = recorded(&["mainline", "roost", "eevdf"], |run| {
         let times = if run.variant == "eevdf" { 1.1 } else { 1.0 };
         *run.values.get_mut("wall").unwrap() *= times;
+        run.values
+            .insert("user".to_string(), 1.0 + 0.1 * run.number as f64);
     });
-    let picture = pictures(&recorded, "wall: effects").remove(0);
-    assert_eq!(
-        picture
-            .matches("<title>margin, 0.9804 to 1.02</title>")
-            .count(),
-        2
-    );
+    recorded
+        .header
+        .metrics
+        .push(asked("user", Direction::Higher));
+    let figure = figures(&recorded, "wall: effects").remove(0);
+    let margin = "<title>margin, -1.961 % to 2 %</title>";
+    assert_eq!(figure.matches(margin).count(), 2, "{figure}");
     let (x, width) = (
-        numbers(&picture, "rect", "x"),
-        numbers(&picture, "rect", "width"),
+        numbers(&figure, "rect", "band", "x"),
+        numbers(&figure, "rect", "band", "width"),
     );
-    let dots = numbers(&picture, "circle", "cx");
+    let dots = numbers(&figure, "circle", "effect", "cx");
     let within = |dot: f64| (x[0]..x[0] + width[0]).contains(&dot);
     assert_eq!(
         (within(dots[0]), within(dots[1])),
         (true, false),
-        "{picture}"
+        "{figure}"
     );
+    let better = |figure: &str| numbers(figure, "text", "better", "x")[0];
+    let higher = figures(&recorded, "user: effects").remove(0);
+    assert_eq!((better(&figure), better(&higher)), (0.0, 100.0));
 }
 
-/// If all variants are better, the line for no change is at the end of the axis, where another
-/// label is.
+/// Two runs far off, as by a disturbance, are at the end of the axis with their values; the others
+/// have the room.
 #[test]
-fn labels_are_not_printed_over_each_other() {
-    for times in [0.9, 0.999, 1.0, 1.001, 1.1] {
+fn outliers_do_not_squeeze_the_rest() {
+    let recorded = recorded(&["mainline", "roost"], |run| {
+        let value = run.values.get_mut("wall").unwrap();
+        match (run.block, run.variant.as_str()) {
+            (Some(2), "roost") => *value = 99.0,
+            (Some(4), "mainline") => *value = 0.5,
+            _ => (),
+        }
+    });
+    for (title, across) in [("wall: distribution", "cx"), ("wall: runs in order", "cy")] {
+        let figure = figures(&recorded, title).remove(0);
+        let places = numbers(&figure, "circle", "dot", across);
+        let (least, most) = (
+            places.iter().copied().fold(f64::MAX, f64::min),
+            places.iter().copied().fold(0.0, f64::max),
+        );
+        assert_eq!(places.len(), 14);
+        assert!(most - least > 70.0, "{title}: {least} to {most}");
+        assert_eq!(figure.matches("class=\"beyond ").count(), 2, "{figure}");
+        for shown in [": 99 s</title>", ": 0.5 s</title>", ">99", ">0.5"] {
+            assert!(figure.contains(shown), "{shown} in {figure}");
+        }
+    }
+}
+
+/// Round numbers at the axes, apart from each other also on a narrow screen.
+#[test]
+fn axes_have_round_numbers_that_do_not_touch() {
+    for (times, by) in [
+        (0.9, 1.0),
+        (0.999, 1.0),
+        (1.0, 1e-3),
+        (1.001, 1e5),
+        (1.1, 1e8),
+    ] {
         let recorded = recorded(&["mainline", "roost"], |run| {
             let times = if run.variant == "roost" { times } else { 1.0 };
-            *run.values.get_mut("wall").unwrap() *= times;
+            *run.values.get_mut("wall").unwrap() *= times * by;
         });
         for title in ["effects", "distribution", "runs in order"] {
-            let picture = pictures(&recorded, &format!("wall: {title}")).remove(0);
-            let below = picture
-                .split("<text ")
-                .skip(1)
-                .filter(|t| t.contains("\"middle\""));
-            let mut places: Vec<f64> = below
-                .flat_map(|t| numbers(&format!("<text {t}"), "text", "x"))
-                .collect();
-            places.sort_unstable_by(f64::total_cmp);
-            assert!(!places.is_empty());
-            // 'run 18' is 6 characters wide, '0.9990' too.
-            assert!(
-                places.windows(2).all(|two| two[1] - two[0] > 42.0),
-                "{places:?} {picture}"
-            );
+            let figure = figures(&recorded, &format!("wall: {title}")).remove(0);
+            let ticks = below(&figure);
+            assert!(ticks.len() >= 2, "{figure}");
+            for two in ticks.windows(2) {
+                let [(left, text), (right, other)] = two else {
+                    continue;
+                };
+                let signs = (text.chars().count() + other.chars().count()) as f64 / 2.0;
+                let apart = (right - left) / 100.0 * NARROW;
+                assert!(apart > 6.5 * signs, "{text} and {other}: {apart} px");
+            }
+            let number = |text: &str| {
+                let digits: String = text
+                    .chars()
+                    .filter(|c| "-.0123456789".contains(*c))
+                    .collect();
+                digits.parse::<f64>().unwrap()
+            };
+            let step = number(&ticks[1].1) - number(&ticks[0].1);
+            let first = format!("{step:.0e}").chars().next().unwrap();
+            assert!("125".contains(first), "{ticks:?}");
+            assert!((step / format!("{step:.0e}").parse::<f64>().unwrap() - 1.0).abs() < 1e-6);
         }
-        let effects = pictures(&recorded, "wall: effects").remove(0);
-        assert!(effects.contains(">1</text>"), "{effects}");
     }
 }
 
 #[test]
 fn pictures_say_what_they_show() {
     let recorded = recorded(&["mainline", "scx:a b"], |_| ());
-    let page = html(&Report::new(&recorded).unwrap());
-    let (_, in_order) = page.split_once("<h3>Runs in order</h3>").unwrap();
-    let (legend, _) = in_order.split_once("<svg ").unwrap();
+    let figure = figures(&recorded, "wall: runs in order").remove(0);
     for shown in [
-        "<b style=\"color:#0072b2\">\u{25cf}</b> mainline<",
-        "<b style=\"color:#d55e00\">\u{25cf}</b> scx:a b<",
+        "<b class=\"v0\">\u{25cf}</b> mainline<",
+        "<b class=\"v1\">\u{25cf}</b> scx:a b<",
     ] {
-        assert!(legend.contains(shown), "{shown} in {legend}");
+        assert!(figure.contains(shown), "{shown} in {figure}");
     }
     // Runs 1 and 2 are warm-ups.
-    let picture = pictures(&recorded, "wall: runs in order").remove(0);
-    assert!(
-        picture.contains(">run 3</text>") && picture.contains(">run 18</text>"),
-        "{picture}"
-    );
-    assert!(page.contains("A hollow dot is far from the rest; it is included."));
-    assert!(page.contains("the margin is grey"));
+    assert!(figure.contains(", run 3: ") && figure.contains(", run 18: "));
+    assert!(!figure.contains(", run 2: "), "{figure}");
+    let page = page(&recorded);
+    for sign in [
+        "a run far from the rest; it counts",
+        " median<",
+        " mean<",
+        "the margin",
+    ] {
+        assert!(page.contains(sign), "{sign}");
+    }
+}
+
+/// WCAG's contrast of two colors such as '#0072b2'.
+fn contrast(one: &str, other: &str) -> f64 {
+    let light = |color: &str| {
+        let digits: Vec<char> = color.trim_start_matches('#').chars().collect();
+        let each = digits.len() / 3;
+        let part = |at: usize| {
+            let text: String = digits[at * each..(at + 1) * each].iter().collect();
+            let part = u8::from_str_radix(&text.repeat(3 - each), 16).unwrap();
+            (f64::from(part) / 255.0).powf(2.2)
+        };
+        0.2126 * part(0) + 0.7152 * part(1) + 0.0722 * part(2) + 0.05
+    };
+    let ratio = light(one) / light(other);
+    ratio.max(1.0 / ratio)
+}
+
+/// In daylight and in the dark.
+#[test]
+fn colors_are_seen_on_their_paper() {
+    let page = page(&recorded(&["mainline", "roost"], |_| ()));
+    let (day, rest) = page.split_once("(prefers-color-scheme: dark)").unwrap();
+    let (dark, _) = rest.split_once("body {").unwrap();
+    for style in [day, dark] {
+        let color = |name: &str| {
+            let (_, rest) = style.split_once(name).unwrap();
+            rest.split([';', ' ', '\n']).next().unwrap()
+        };
+        let paper = color("--paper: ");
+        for variant in 0..7 {
+            let seen = contrast(color(&format!(".v{variant} {{ color: ")), paper);
+            assert!(seen > 2.0, "{variant}: {seen}");
+        }
+        for text in [
+            "--ink: ",
+            "--soft: ",
+            "--better: ",
+            "--worse: ",
+            "--equivalent: ",
+            "--open: ",
+        ] {
+            assert!(contrast(color(text), paper) > 4.5, "{text}");
+        }
+    }
 }

@@ -3,9 +3,11 @@
 
 use crate::played::{Played, asked, header};
 use scx_roost::ab::condition::{Seen, warnings};
+use scx_roost::ab::report::closing::{Closing, Part};
 use scx_roost::ab::report::compare::compare;
-use scx_roost::ab::report::html::html;
-use scx_roost::ab::report::markdown::markdown;
+use scx_roost::ab::report::html::{html, html_of_suite};
+use scx_roost::ab::report::lkml::as_mail;
+use scx_roost::ab::report::markdown::{markdown, markdown_of_suite};
 use scx_roost::ab::report::text::{colored, text};
 use scx_roost::ab::report::{Report, least_effect, number, remark};
 use scx_roost::ab::result::{Recorded, ResultFile};
@@ -13,6 +15,7 @@ use scx_roost::ab::run::run;
 use scx_roost::ab::stats::pairs::Scale;
 use scx_roost::ab::stats::plan::Plan;
 use scx_roost::ab::stats::verdict::{Direction, Judged, Verdict};
+use scx_roost::ab::suite::Five;
 
 /// A comparison of three variants. The last one is slower; one run was disturbed.
 fn recorded(blocks: usize) -> Recorded {
@@ -74,6 +77,7 @@ fn the_result_comes_first() {
     let report = Report::new(&recorded).unwrap();
     let slower = "scx:/home/me/bin/scx_lavd --performance against mainline: worse, wall +";
     for page in [text(&report), markdown(&report), html(&report)] {
+        let page = page.replace("&nbsp;", " ");
         let (before, rest) = page.split_once(slower).unwrap();
         assert!(
             !before.contains("lower is better") && !before.contains("arning"),
@@ -231,12 +235,97 @@ fn as_a_page_that_needs_nothing_but_itself() {
         assert!(!page.contains(outside), "{outside}");
     }
     assert!(page.contains("a&lt;b&gt;&amp;&quot;c&quot;") && !page.contains("a<b>"));
-    // Three pictures for each of two metrics, with a dot for each run in two of them; and one
-    // picture of counters.
-    assert_eq!(page.matches("<svg ").count(), 7);
-    assert_eq!(page.matches("</svg>").count(), 7);
-    assert_eq!(page.matches("<circle").count(), 2 * (2 * 3 * 8 + 2));
-    assert!(!page.contains("NaN") && !page.contains("inf"));
+    // Three pictures for each of two metrics, with a mark for each run in two of them.
+    assert_eq!(page.matches("role=\"img\"").count(), 6);
+    let runs = page.matches("class=\"dot ").count() + page.matches("class=\"beyond ").count();
+    assert_eq!(runs, 2 * (2 * 3 * 8 + 2));
+    let (_, body) = page.split_once("<body>").unwrap();
+    assert!(!body.contains("NaN") && !body.contains("inf"));
+}
+
+/// Long prose comes after the results, in a part that can be folded and says how much there is.
+#[test]
+fn warnings_come_after_the_results() {
+    let mut recorded = recorded(8);
+    for (many, open) in [(2, " open"), (4, "")] {
+        let mut report = Report::new(&recorded).unwrap();
+        report.warnings = (1..=many)
+            .map(|n| format!("the disk was full ({n})"))
+            .collect();
+        let page = html(&report);
+        let (results, warnings) = page
+            .split_once(&format!(
+                "<details{open}><summary>{many} warnings</summary>"
+            ))
+            .unwrap();
+        assert!(!results.contains("the disk was full"));
+        assert!(results.contains(&format!("{many} warnings below")));
+        assert_eq!(warnings.matches("the disk was full").count(), many);
+        assert_eq!(
+            results.matches("</figure>").count(),
+            page.matches("</figure>").count()
+        );
+    }
+    recorded.runs.iter_mut().for_each(|run| run.seen = fine());
+    assert!(!html(&Report::new(&recorded).unwrap()).contains("arning"));
+}
+
+/// An undisturbed run.
+fn fine() -> Seen {
+    Seen {
+        modes: "governor performance".to_string(),
+        throttled: Some(false),
+        ..Seen::default()
+    }
+}
+
+/// They could steer a terminal, or end a line early.
+#[test]
+fn control_characters_are_shown_as_text() {
+    let mut recorded = recorded(8);
+    let raw = "\u{1b}]0;x\u{7}\r\u{9b}2J";
+    recorded.header.command = vec!["sh".to_string(), format!("a{raw}\nb")];
+    recorded.header.workload = Some(raw.to_string());
+    recorded.header.host.insert("cpu".into(), raw.to_string());
+    let name = format!("scx:x {raw}");
+    for variant in &mut recorded.header.variants {
+        if variant == "roost" {
+            *variant = name.clone();
+        }
+    }
+    for run in &mut recorded.runs {
+        if run.variant == "roost" {
+            run.variant = name.clone();
+        }
+        run.values.insert(format!("v{raw}"), 1.0);
+        run.counters.insert(format!("c{raw}"), run.number as u64);
+        run.seen.modes = raw.to_string();
+    }
+    let (names, reports) = ([raw.to_string()], [Report::new(&recorded).unwrap()]);
+    let part = Part {
+        name: raw,
+        five: Some(Five::Sum),
+        recorded: &recorded,
+    };
+    let closing = Closing::new(&[part]).unwrap();
+    let steers = |c: char| c.is_control() && c != '\n';
+    let mail = as_mail(std::slice::from_ref(&recorded)).unwrap();
+    assert!(!mail.contains(steers), "{mail:?}");
+    for shown in [
+        text(&reports[0]),
+        markdown(&reports[0]),
+        html(&reports[0]),
+        html_of_suite(&reports, Some(&closing)),
+        markdown_of_suite(&reports, Some(&closing)),
+        compare(&names, &reports).unwrap().text(),
+        closing.text(),
+    ] {
+        assert!(!shown.contains(steers), "{shown:?}");
+        assert!(shown.contains("\\x1b]0;x\\x07\\x0d\\x9b2J"), "{shown}");
+    }
+    assert!(text(&reports[0]).contains("\\x9b2J\\nb\n"));
+    let colored = colored(&reports[0]);
+    assert_eq!(colored.matches("\u{1b}]").count(), 0, "{colored:?}");
 }
 
 #[test]

@@ -80,7 +80,17 @@ fn pages_have_all_workloads_and_the_table() {
         );
         assert!(page.contains(&format!("  {} failed: ", ran[2])), "{page}");
     }
-    assert_eq!(page("h").matches("</html>").count(), 1);
+    let html = page("h");
+    assert_eq!(html.matches("</html>").count(), 1);
+    // All results come before the first picture, and the mean with them.
+    let (top, _) = html.split_once("<figure>").unwrap();
+    for workload in ran.iter().filter(|w| **w != ran[2]) {
+        assert!(
+            top.contains(&format!("<th>{workload}<td class=\"")),
+            "{top}"
+        );
+    }
+    assert!(top.contains(" %  6 workloads\n"), "{top}");
     // A suite that was stopped has no table.
     outcome.write(&pages, &None).unwrap();
     assert!(!page("m").contains("The suite"));

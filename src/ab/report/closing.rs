@@ -2,10 +2,15 @@
 //! The result of a suite: the comparisons of all workloads, corrected together, and sums or means
 //! of five runs as the source reports them.
 
-use super::{Report, effect, number, verdict_name};
+use super::{
+    MetricReport, Report, VariantReport, effect, number, percent, printable, ratio_text,
+    verdict_name,
+};
 use crate::ab::result::Recorded;
+use crate::ab::stats::pairs::Scale;
 use crate::ab::stats::plan::Plan;
-use crate::ab::stats::verdict::{Judged, Rule, Verdict};
+use crate::ab::stats::sample::mean;
+use crate::ab::stats::verdict::{Direction, Judged, Rule, Verdict};
 use crate::ab::suite::Five;
 use anyhow::Result;
 use serde::Serialize;
@@ -19,6 +24,8 @@ pub struct Closing {
     /// Chance of reporting any difference in the suite if there is none.
     pub alpha: f64,
     pub rows: Vec<Row>,
+    /// In the order of the variants.
+    pub means: Vec<Mean>,
     pub fives: Vec<Fives>,
     /// They are not in the table.
     pub failed: Vec<Failed>,
@@ -45,6 +52,16 @@ pub struct Row {
     pub too_few: bool,
 }
 
+/// The geometric mean of a variant's ratios to the first variant, one for each workload: that of
+/// its first metric, inverted if higher is better. So less than 1 is better. It is not tested.
+#[derive(Clone, Debug, Serialize)]
+pub struct Mean {
+    pub variant: String,
+    pub ratio: f64,
+    /// Those with a ratio. A difference, as where a value is 0, has none.
+    pub workloads: usize,
+}
+
 /// The first counted runs of each variant, combined as the source does.
 #[derive(Clone, Debug, Serialize)]
 pub struct Fives {
@@ -67,9 +84,10 @@ pub struct Part<'a> {
 impl Closing {
     pub fn new(parts: &[Part]) -> Result<Closing> {
         let mut rows = Vec::new();
-        let mut fives = Vec::new();
+        let (mut logs, mut fives) = (Vec::new(), Vec::new());
         for part in parts {
             let report = Report::new(part.recorded)?;
+            logs.extend(report.metrics.first().into_iter().flat_map(logs_of));
             rows.extend(rows_of(part.name, &report));
             fives.extend(
                 part.five
@@ -81,6 +99,7 @@ impl Closing {
         let alpha = rule.alpha;
         Ok(Closing {
             alpha,
+            means: means_of(&logs),
             rows: marked(rows, &rule),
             fives,
             failed: Vec::new(),
@@ -88,30 +107,36 @@ impl Closing {
     }
 
     pub fn text(&self) -> String {
-        let mut text = match self.rows.len() {
-            0 => String::new(),
-            _ => self.table(),
-        };
+        printable(&(self.title() + &self.table() + &self.notes()))
+    }
+
+    /// What is true of all of its comparisons, without these.
+    pub fn notes(&self) -> String {
+        let mut text = String::new();
         for failed in &self.failed {
             let _ = writeln!(text, "  {} failed: {}", failed.workload, failed.error);
         }
+        text += &self.means();
         for fives in &self.fives {
             text += &fives.text();
         }
         text
     }
 
+    pub fn title(&self) -> String {
+        match self.rows.len() {
+            0 => String::new(),
+            n => format!(
+                "\nThe suite: {n} comparisons, corrected together (over workloads, variants and metrics): if nothing differs, at most {} of suites report a difference\n",
+                percent(self.alpha)
+            ),
+        }
+    }
+
     fn table(&self) -> String {
-        let mut text = format!(
-            "\nThe suite: {} comparisons, corrected together (over workloads, variants and metrics): if nothing differs, at most {} % of suites report a difference\n",
-            self.rows.len(),
-            (self.alpha * 1e4).round() / 1e2
-        );
-        let width = |names: &mut dyn Iterator<Item = &str>| {
-            names.map(|n| n.chars().count()).max().unwrap_or(0)
-        };
-        let workload = width(&mut self.rows.iter().map(|r| r.workload.as_str()));
-        let variant = width(&mut self.rows.iter().map(|r| r.variant.as_str()));
+        let mut text = String::new();
+        let workload = width(self.rows.iter().map(|r| &r.workload));
+        let variant = width(self.rows.iter().map(|r| &r.variant));
         for row in &self.rows {
             let _ = writeln!(
                 text,
@@ -127,6 +152,29 @@ impl Closing {
         }
         text
     }
+
+    fn means(&self) -> String {
+        let mut text = match self.means.len() {
+            0 => return String::new(),
+            _ => "\nGeometric mean of the changes, one of each workload (its first metric); less is better; not tested\n".to_string(),
+        };
+        let variant = width(self.means.iter().map(|m| &m.variant));
+        for mean in &self.means {
+            let _ = writeln!(
+                text,
+                "  {:variant$} {:>9}  {} workloads",
+                mean.variant,
+                ratio_text(mean.ratio),
+                mean.workloads
+            );
+        }
+        text
+    }
+}
+
+/// Characters of the longest name.
+fn width<'a>(names: impl Iterator<Item = &'a String>) -> usize {
+    names.map(|n| n.chars().count()).max().unwrap_or(0)
 }
 
 impl Row {
@@ -153,6 +201,40 @@ fn rows_of(workload: &str, report: &Report) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// Logarithms of the ratios of a workload by variant, below 0 where it is better.
+fn logs_of(metric: &MetricReport) -> Vec<(String, f64)> {
+    let turned = match metric.better {
+        Direction::Lower => 1.0,
+        Direction::Higher => -1.0,
+    };
+    let log = |variant: &VariantReport| {
+        let judged = variant.judged.as_ref()?;
+        let known = judged.scale == Scale::Ratio && judged.blocks > 0;
+        known.then(|| (variant.variant.clone(), turned * judged.effect.value.ln()))
+    };
+    metric.variants.iter().filter_map(log).collect()
+}
+
+/// Of variants with two workloads or more.
+fn means_of(logs: &[(String, f64)]) -> Vec<Mean> {
+    let mut variants: Vec<&String> = Vec::new();
+    for (variant, _) in logs {
+        if !variants.contains(&variant) {
+            variants.push(variant);
+        }
+    }
+    let mean_of = |variant: &String| {
+        let own = logs.iter().filter(|(name, _)| name == variant);
+        let logs: Vec<f64> = own.map(|(_, log)| *log).collect();
+        (logs.len() > 1).then(|| Mean {
+            variant: variant.clone(),
+            ratio: mean(&logs).exp(),
+            workloads: logs.len(),
+        })
+    };
+    variants.into_iter().filter_map(mean_of).collect()
 }
 
 /// Marks the rows that could show no difference, whatever was measured.
@@ -199,8 +281,7 @@ impl Fives {
             "\n{}: {how} of the first {} runs, {}\n",
             self.workload, self.runs, self.metric
         );
-        let width = self.values.iter().map(|(v, _)| v.chars().count()).max();
-        let width = width.unwrap_or(0);
+        let width = width(self.values.iter().map(|(v, _)| v));
         let base = self.values.first().map_or(0.0, |(_, value)| *value);
         for (variant, value) in &self.values {
             let percent = match base == 0.0 {

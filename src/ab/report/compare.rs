@@ -5,7 +5,8 @@
 use super::between::{self, Between, between};
 use super::text::title;
 use super::{
-    MetricReport, Report, direction_text, effect, least_effect, summary, taken, verdict_name,
+    MetricReport, Report, direction_text, effect, least_effect, printable, summary, taken,
+    verdict_name,
 };
 use crate::ab::stats::verdict::{Direction, Judged};
 use anyhow::{Result, ensure};
@@ -172,7 +173,7 @@ impl Beside<'_> {
                 }
             }
         }
-        text + &self.since
+        printable(&(text + &self.since))
     }
 }
 

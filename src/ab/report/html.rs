@@ -1,125 +1,237 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A self-contained HTML page.
+//! A self-contained HTML page: the results in words, then how they came about.
 
 use super::closing::Closing;
 use super::text::title;
 use super::{
-    COLUMNS, Medians, MetricReport, Report, cells, command, median_text, number, plots, summary,
-    svg, taken, verdict_name,
+    COLUMNS, MARK, Medians, MetricReport, Report, VariantReport, cells, command, cv_text,
+    median_text, number, plots, printable, ratio_text, summary, taken, verdict_name,
 };
+use crate::ab::metric::MEASURED;
 use crate::ab::stats::pairs::Scale;
+use crate::wire::stats::{ROWS, Row};
 use std::fmt::Write;
 
-const STYLE: &str = "body{font:14px sans-serif;max-width:80em;margin:2em auto;padding:0 1em}table{border-collapse:collapse;margin:1em 0}\
-td,th{padding:.2em .8em;text-align:left;border-bottom:1px solid #ccc}td.verdict{min-width:12em}td.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}\
-svg{display:block;max-width:100%;height:auto}svg text{font:12px sans-serif}.better{color:#006d4f}.worse{color:#a03c00}.legend span{display:inline-block;margin-right:1em}";
+const STYLE: &str = include_str!("page.css");
+/// As many warnings are shown without a click.
+const FEW: usize = 3;
 
 pub fn html(report: &Report) -> String {
-    page(&command(report.plan), &section(report))
+    let command = escape(&command(report.plan));
+    let head = format!(
+        "{}<h1 class=\"run\"><code>{command}</code></h1>\n{}",
+        results(report),
+        run(report)
+    );
+    page(&command, &(head + &section(report)))
 }
 
-/// All workloads of a suite, and its table. None: the suite was stopped.
+/// All workloads of a suite, first their results. `closing`: its other results. None: the suite was
+/// stopped.
 pub fn html_of_suite(reports: &[Report], closing: Option<&Closing>) -> String {
     let title = format!("A suite of {} workloads", reports.len());
-    let sections: String = reports.iter().map(section).collect();
-    let table = closing.map_or(String::new(), |closing| {
-        format!("<pre>{}</pre>\n", escape(&closing.text()))
-    });
-    page(&title, &(sections + &table))
+    let told = closing.map_or(String::new(), |c| escape(&c.title()));
+    let mut body = format!("<h1>{title}</h1>\n<p>{told}</p>\n<div class=\"box\"><table>\n");
+    for report in reports {
+        for (verdict, line) in report.headlines() {
+            let workload = report.plan.workload.as_deref().unwrap_or_default();
+            let (class, workload) = (verdict_name(verdict), escape(workload));
+            let _ = writeln!(
+                body,
+                "<tr><th>{workload}<td class=\"{class}\"><b>{}</b></tr>",
+                unbroken(&escape(&line))
+            );
+        }
+    }
+    let notes = closing.map_or(String::new(), Closing::notes);
+    let _ = writeln!(body, "</table>\n<pre>{}</pre></div>", escape(&notes));
+    for report in reports {
+        let command = escape(&command(report.plan));
+        let _ = writeln!(body, "<h1><code>{command}</code></h1>");
+        body += &(results(report) + &run(report) + &section(report));
+    }
+    page(&title, &body)
 }
 
+/// `title` is HTML already.
 fn page(title: &str, body: &str) -> String {
-    let title = escape(title);
+    printable(&format!(
+        "<!DOCTYPE html>\n{MARK}\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title>\n\
+         <style>\n{STYLE}</style></head><body>\n{body}</body></html>\n"
+    ))
+}
+
+fn results(report: &Report) -> String {
+    let result = |(verdict, line): (_, String)| {
+        let (class, line) = (verdict_name(verdict), unbroken(&escape(&line)));
+        format!("<p class=\"result {class}\">{line}</p>\n")
+    };
+    report.headlines().map(result).collect()
+}
+
+/// What was run.
+fn run(report: &Report) -> String {
+    let warnings = match report.warnings.len() {
+        0 => String::new(),
+        n => format!("<br>{} below", warnings_text(n)),
+    };
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title><style>{STYLE}</style></head><body>\n\
-         {body}</body></html>\n"
+        "<p><small>{}<br>{}{warnings}</small></p>\n",
+        escape(&summary(report)),
+        escape(&taken(report.plan))
     )
 }
 
+fn warnings_text(n: usize) -> String {
+    format!("{n} warning{}", if n == 1 { "" } else { "s" })
+}
+
 fn section(report: &Report) -> String {
-    let mut page = format!(
-        "<h1><code>{}</code></h1>\n<p>{}<br>{}</p>\n",
-        escape(&command(report.plan)),
-        escape(&summary(report)),
-        escape(&taken(report.plan))
-    );
-    for (verdict, line) in report.headlines() {
-        let class = verdict_name(verdict);
-        let _ = writeln!(page, "<p class=\"{class}\"><b>{}</b></p>", escape(&line));
-    }
-    for warning in &report.warnings {
-        let _ = writeln!(page, "<p><b>Warning:</b> {}</p>", escape(warning));
-    }
+    let mut page = String::new();
     for metric in &report.metrics {
+        let _ = writeln!(page, "<h2>{}</h2>", escape(&title(metric)));
+        page += &effects(metric);
         page += &table(metric, report.blocks);
-        page += &pictures(report, metric);
+        page += &runs(metric, &report.plan.variants);
     }
+    let warnings = report
+        .warnings
+        .iter()
+        .map(|w| format!("<p>{}</p>\n", escape(w)));
+    let shown = report.warnings.len() <= FEW;
+    page += &details(
+        &warnings_text(report.warnings.len()),
+        shown,
+        &warnings.collect::<String>(),
+    );
     for (title, rows) in report.besides() {
-        page += &medians(title, report, rows);
-    }
-    if !report.counters.is_empty() {
-        page += &legend(&report.plan.variants);
-        page += &plots::counters(report);
+        page += &details(title, false, &medians(&report.plan.variants, rows));
     }
     page
 }
 
-const EFFECT: &str = "<p>A dot is the shift, the line the interval that tells the verdict. The dashed line is where nothing changes, and the margin is grey.</p>\n";
-const DISTRIBUTION: &str = "<p>A dot is a run, the black line the median. A hollow dot is far from the rest; it is included.</p>\n";
+/// Folded unless `open`. Empty if `inside`, which is HTML already, is.
+fn details(summary: &str, open: bool, inside: &str) -> String {
+    let open = if open { " open" } else { "" };
+    match inside {
+        "" => String::new(),
+        _ => format!("<details{open}><summary>{summary}</summary>\n{inside}</details>\n"),
+    }
+}
 
-fn pictures(report: &Report, metric: &MetricReport) -> String {
+/// What the marks of a picture are: each with its color or none.
+fn legend(marks: &[(&str, &str, &str)]) -> String {
+    let mark = |(class, sign, text): &(&str, &str, &str)| {
+        format!(
+            "<span><b class=\"{class}\">{sign}</b> {}</span> ",
+            escape(text)
+        )
+    };
+    let marks: String = marks.iter().map(mark).collect();
+    format!("<p class=\"legend\">{marks}</p>\n")
+}
+
+/// Empty if there is no picture. `legend` is HTML already.
+fn figure(heading: &str, legend: &str, picture: &str) -> String {
+    match picture {
+        "" => String::new(),
+        _ => format!(
+            "<figure><h3>{}</h3>\n{legend}{picture}</figure>\n",
+            escape(heading)
+        ),
+    }
+}
+
+fn effects(metric: &MetricReport) -> String {
     let base = &metric.variants[0].variant;
-    let mut all = String::new();
-    for (scale, how) in [
-        (Scale::Ratio, "ratio to"),
-        (Scale::Difference, "difference from"),
-    ] {
-        let heading = format!("Effect as a {how} {base}, with its interval");
-        all += &figure(&heading, EFFECT, &plots::effects(metric, scale));
-    }
-    let (order, legend) = (plots::in_order(metric), legend(&report.plan.variants));
-    all += &figure("Distribution", DISTRIBUTION, &plots::distribution(metric));
-    all += &figure("Runs in order", &legend, &order);
-    for outlier in metric.outliers() {
-        let _ = writeln!(all, "<p>{}</p>", escape(&outlier));
-    }
+    let legend = legend(&[
+        (
+            "",
+            "\u{2501}\u{25cf}\u{2501}",
+            "the change and its interval, which tells the verdict",
+        ),
+        ("", "\u{2503}", "no change"),
+        (
+            "grid",
+            "\u{2592}",
+            "the margin: a change in it does not matter",
+        ),
+    ]);
+    let figure = |scale, what: String| figure(&what, &legend, &plots::effects(metric, scale));
+    let ratios = figure(Scale::Ratio, format!("Change from {base} in percent"));
+    ratios + &figure(Scale::Difference, format!("Difference from {base}"))
+}
+
+fn runs(metric: &MetricReport, variants: &[String]) -> String {
+    let marks = legend(&[
+        ("", "\u{25cf}", "a run"),
+        ("", "\u{25cb}", "a run far from the rest; it counts"),
+        ("", "\u{25b6}", "such a run beyond the axis"),
+        ("", "\u{2503}", "median"),
+        ("", "\u{25c7}", "mean"),
+    ]);
+    let names = variants.iter().enumerate();
+    let names: Vec<_> = names
+        .map(|(at, name)| (plots::color(at), "\u{25cf}", name.as_str()))
+        .collect();
+    let mut all = figure("Distribution", &marks, &plots::distribution(metric));
+    all += &figure("Runs in order", &legend(&names), &plots::in_order(metric));
+    let outliers: Vec<String> = metric.outliers().map(|text| escape(&text)).collect();
+    let _ = writeln!(all, "<p><small>{}</small></p>", outliers.join("<br>"));
     all
 }
 
-/// Empty if there is no picture. `what` is HTML already.
-fn figure(heading: &str, what: &str, picture: &str) -> String {
-    match picture {
-        "" => String::new(),
-        _ => format!("<h3>{}</h3>\n{what}{picture}", escape(heading)),
-    }
+/// A table in a box that scrolls sideways if it is too wide. Headings with `n` are of numbers.
+fn boxed(headings: &[(&str, String)], rows: &str) -> String {
+    let heading =
+        |(class, text): &(&str, String)| format!("<th class=\"{class}\">{}", escape(text));
+    let headings: String = headings.iter().map(heading).collect();
+    format!("<div class=\"box\"><table>\n<tr>{headings}</tr>\n{rows}</table></div>\n")
 }
 
 fn table(metric: &MetricReport, blocks: usize) -> String {
-    let mut table = format!(
-        "<h2>{}</h2>\n<table><tr><th>variant<th>median<th>{}</tr>\n",
-        escape(&title(metric)),
-        COLUMNS.join("<th>")
-    );
+    let class = |column: &str| match column {
+        "p" | "least effect" | "at" => "n",
+        _ => "",
+    };
+    let in_unit = |name: &str| match metric.unit {
+        "" => ("n", name.to_string()),
+        unit => ("n", format!("{name},\u{a0}{unit}")),
+    };
+    let mut headings = vec![("", "variant".to_string())];
+    headings.extend(["median", "mean"].map(in_unit));
+    headings.push(("n", "CV".to_string()));
+    headings.extend(["least", "most"].map(in_unit));
+    headings.extend(COLUMNS.map(|column| (class(column), column.to_string())));
+    let mut rows = String::new();
     for variant in &metric.variants {
         let judged = variant.judged.as_ref();
-        let _ = write!(
-            table,
-            "<tr><td>{}<td class=\"n\">{}",
-            escape(&variant.variant),
-            number(variant.median)
-        );
+        let _ = write!(rows, "<tr><td>{}", escape(&variant.variant));
+        for value in numbers(variant) {
+            let _ = write!(rows, "<td class=\"n\">{value}");
+        }
         for (column, text) in COLUMNS.iter().zip(cells(judged, metric.unit, blocks)) {
-            let class = match *column {
+            let verdict = match *column {
                 "verdict" => judged.map_or("", |j| verdict_name(j.verdict)),
-                "p" | "least effect" => "n",
-                _ => "",
+                column => class(column),
             };
             let text = unbroken(&escape(&text));
-            let _ = write!(table, "<td class=\"{column} {class}\">{text}");
+            let _ = write!(rows, "<td class=\"{column} {verdict}\">{text}");
         }
-        table += "</tr>\n";
+        rows += "</tr>\n";
     }
-    table + "</table>\n"
+    boxed(&headings, &rows)
+}
+
+fn numbers(variant: &VariantReport) -> [String; 5] {
+    [
+        number(variant.median),
+        number(variant.mean),
+        unbroken(&cv_text(variant.cv)),
+        number(variant.min),
+        number(variant.max),
+    ]
 }
 
 /// A line may break between a value and its interval, but not within the interval.
@@ -128,33 +240,59 @@ fn unbroken(text: &str) -> String {
         .replace(" %", "&nbsp;%")
 }
 
-fn medians(title: &str, report: &Report, rows: &Medians) -> String {
-    let mut table = format!("<h2>{title}</h2>\n<table><tr><th>");
-    for variant in &report.plan.variants {
-        let _ = write!(table, "<th>{}", escape(variant));
-    }
-    table += "</tr>\n";
-    for (name, values) in rows {
-        let _ = write!(table, "<tr><td>{}", escape(name));
-        for value in values {
-            let _ = write!(table, "<td class=\"n\">{}", median_text(*value));
-        }
-        table += "</tr>\n";
-    }
-    table + "</table>\n"
+/// Where a counter is in the scheduler's table, by group. Others come last.
+fn row(name: &str) -> (usize, Option<&'static Row>) {
+    let at = ROWS.iter().position(|row| row.name == name);
+    (at.unwrap_or(ROWS.len()), at.map(|at| &ROWS[at]))
 }
 
-/// The color of each variant.
-fn legend(variants: &[String]) -> String {
-    let mut legend = "<p class=\"legend\">".to_string();
+/// Medians by variant, with their changes from the first one that has a median. Counters are in
+/// groups, with what they count.
+fn medians(variants: &[String], all: &Medians) -> String {
+    let mut headings = vec![("", String::new())];
     for (at, variant) in variants.iter().enumerate() {
-        let (color, name) = (svg::color(at), escape(variant));
-        let _ = write!(
-            legend,
-            "<span><b style=\"color:{color}\">\u{25cf}</b> {name}</span> "
-        );
+        headings.push(("n", variant.clone()));
+        headings.extend((at > 0).then(|| ("n", "change".to_string())));
     }
-    legend + "</p>\n"
+    headings.push(("help", String::new()));
+    let mut sorted: Vec<_> = all
+        .iter()
+        .map(|(name, values)| (row(name), name, values))
+        .collect();
+    sorted.sort_by_key(|((at, _), _, _)| *at);
+    let mut rows = String::new();
+    let group = |row: Option<&'static Row>| row.map_or("", |row| row.group);
+    let mut last = "";
+    for ((_, row), name, values) in sorted {
+        if group(row) != last {
+            last = group(row);
+            let _ = writeln!(
+                rows,
+                "<tr><th colspan=\"{}\">{}</tr>",
+                headings.len(),
+                escape(last)
+            );
+        }
+        let unit = MEASURED
+            .iter()
+            .find(|m| m.name == *name)
+            .map_or("", |m| m.unit);
+        let comma = if unit.is_empty() { "" } else { ", " };
+        let _ = write!(rows, "<tr><td class=\"name\">{}{comma}{unit}", escape(name));
+        let mut base = None;
+        for (at, value) in values.iter().enumerate() {
+            let _ = write!(rows, "<td class=\"n\">{}", median_text(*value));
+            let change = base.zip(*value).filter(|(base, _)| *base > 0.0);
+            let change = change.map(|(base, value)| unbroken(&ratio_text(value / base)));
+            if at > 0 {
+                let _ = write!(rows, "<td class=\"n\">{}", change.unwrap_or_default());
+            }
+            base = base.or(*value);
+        }
+        let help = row.map_or("", |row| row.help);
+        let _ = writeln!(rows, "<td class=\"help\">{}</tr>", escape(help));
+    }
+    boxed(&headings, &rows)
 }
 
 pub fn escape(text: &str) -> String {

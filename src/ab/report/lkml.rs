@@ -4,7 +4,7 @@
 //! has them; then, for several files, least, mean and most of each, as mmtests prints them (Fleming
 //! 2018).
 
-use super::{MetricReport, Report, VariantReport, headline, remark};
+use super::{MetricReport, Report, VariantReport, headline, printable, remark};
 use crate::ab::result::{Header, Recorded};
 use crate::ab::stats::verdict::Direction;
 use crate::machine::parse_cpulist;
@@ -38,7 +38,7 @@ pub fn as_mail(files: &[Recorded]) -> Result<String> {
     if reports.len() > 1 {
         text += &summary(&reports, &columns);
     }
-    Ok(text)
+    Ok(printable(&text))
 }
 
 /// A line of `label: text`, continued below the text.

@@ -4,11 +4,16 @@
 use super::closing::Closing;
 use super::text::title;
 use super::{
-    COLUMNS, Medians, Report, cells, command, median_text, number, percent, summary, taken,
+    COLUMNS, MARK, Medians, Report, cells, command, cv_text, median_text, number, printable,
+    summary, taken,
 };
 use std::fmt::Write;
 
 pub fn markdown(report: &Report) -> String {
+    format!("{MARK}\n{}", section(report))
+}
+
+fn section(report: &Report) -> String {
     let mut text = format!(
         "`{}`\n\n{}\n\n{}\n",
         command(report.plan).replace('`', "'"),
@@ -34,7 +39,7 @@ pub fn markdown(report: &Report) -> String {
                 cell(&variant.variant),
                 number(variant.median),
                 number(variant.mean),
-                variant.cv.map_or("-".to_string(), percent),
+                cv_text(variant.cv),
                 number(variant.min),
                 number(variant.max),
                 cells.join(" | ")
@@ -50,15 +55,15 @@ pub fn markdown(report: &Report) -> String {
     for warning in &report.warnings {
         let _ = write!(text, "\nWarning: {warning}\n");
     }
-    text
+    printable(&text)
 }
 
 /// All workloads of a suite, and its table. None: the suite was stopped.
 pub fn markdown_of_suite(reports: &[Report], closing: Option<&Closing>) -> String {
-    let mut text: Vec<String> = reports.iter().map(markdown).collect();
+    let mut text: Vec<String> = reports.iter().map(section).collect();
     let table = closing.map(|closing| closing.text().replace("```", "'''"));
     text.extend(table.map(|table| format!("```\n{}\n```\n", table.trim())));
-    text.join("\n---\n\n")
+    format!("{MARK}\n{}", text.join("\n---\n\n"))
 }
 
 fn medians(title: &str, report: &Report, rows: &Medians) -> String {

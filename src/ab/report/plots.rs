@@ -1,121 +1,219 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Pictures of a metric: its runs in order, their distribution, and the effects with intervals.
-//! Also of the counters that differ.
+//! Pictures of a metric: the effects with the intervals that tell the verdicts, the distribution of
+//! its runs, and its runs in order.
 
-use super::svg::{Axis, SIGN, WIDTH, bar, color, dot, label, line, svg, ticks, titled_label};
-use super::{MetricReport, Report, median_text, number};
-use crate::ab::stats::Interval;
+use super::svg::{Axis, DIAMOND, DOWNWARDS, TO_LEFT, TO_RIGHT, UPWARDS};
+use super::svg::{bar, dot, label, line, shape, svg};
+use super::{MetricReport, VariantReport, effect, number, verdict_name, with_unit};
 use crate::ab::stats::pairs::Scale;
-use crate::ab::stats::verdict::Judged;
+use crate::ab::stats::verdict::{Direction, Judged};
 
-/// Left of the plot there is room for names of at least and at most this many characters.
-const SIGNS_MIN: usize = 8;
-const SIGNS_MAX: usize = 36;
-const RIGHT: f64 = 20.0;
-/// Space between a name and the plot.
-const GAP: f64 = 15.0;
-const ROW: f64 = 28.0;
-const PLOT: f64 = 180.0;
-/// The color of the margin, in which differences do not matter.
-const MARGIN: &str = "#e6e6e6";
-/// Height of a counter's bar.
-const BAR: f64 = 10.0;
-/// Space for the number after a bar.
-const NUMBER: f64 = 80.0;
+const COLORS: [&str; 7] = ["v0", "v1", "v2", "v3", "v4", "v5", "v6"];
+/// Most characters of a name.
+const SIGNS: usize = 44;
+/// Ends of a plot, in percent. A number there has room.
+const ENDS: [f64; 2] = [3.0, 97.0];
+/// Of a variant: its name, and its marks below.
+const ROW: f64 = 42.0;
+const NAME: f64 = 14.0;
+const MARKS: f64 = 28.0;
+/// Height of a line of text.
+const TEXT: f64 = 16.0;
+/// Ends of the runs in order, from top to bottom.
+const PLOT: [f64; 2] = [14.0, 190.0];
+/// Where they begin: the numbers of the axis are left of it.
+const FIRST_RUN: f64 = 11.0;
+/// Values beyond the axis stand apart by at least this, in percent.
+const APART: f64 = 12.0;
 
-/// Left end of the plot, after the longest name.
-fn left<'a>(names: impl Iterator<Item = &'a str>) -> f64 {
-    let longest = names.map(|n| n.chars().count()).max().unwrap_or(0);
-    GAP + SIGN * longest.clamp(SIGNS_MIN, SIGNS_MAX) as f64
-}
-
-fn left_of(metric: &MetricReport) -> f64 {
-    left(metric.variants.iter().map(|v| v.variant.as_str()))
-}
-
-/// A name. If it is too long, its middle is cut, and its tooltip has all of it.
-fn name(left: f64, y: f64, name: &str) -> String {
-    titled_label(left - GAP, y, "end", &fitted(name), name)
+/// If it is too long, its middle is cut, and its tooltip has all of it.
+fn name(y: f64, name: &str) -> String {
+    label(0.0, y + NAME, "start", "", &fitted(name), name)
 }
 
 fn fitted(name: &str) -> String {
     let signs: Vec<char> = name.chars().collect();
-    if signs.len() <= SIGNS_MAX {
+    if signs.len() <= SIGNS {
         return name.to_string();
     }
-    let half = (SIGNS_MAX - 1) / 2;
-    let (begin, end) = (&signs[..SIGNS_MAX - 1 - half], &signs[signs.len() - half..]);
+    let half = (SIGNS - 1) / 2;
+    let (begin, end) = (&signs[..SIGNS - 1 - half], &signs[signs.len() - half..]);
     begin.iter().chain(&['…']).chain(end).collect()
 }
 
-fn tick(value: f64) -> (f64, String) {
-    (value, number(value))
+/// The class of a variant's color.
+pub fn color(variant: usize) -> &'static str {
+    COLORS[variant % COLORS.len()]
 }
 
-fn row_at(row: usize) -> f64 {
-    ROW * (row as f64 + 0.7)
+/// Lines at round values between these heights, and the values below. `text`: of a value.
+fn grid(axis: &Axis, y: [f64; 2], text: impl Fn(f64, &str) -> String) -> String {
+    let tick = |(value, shown): (f64, String)| {
+        let (x, below) = (axis.at(value), y[1] + TEXT);
+        line([x; 2], y, "grid") + &label(x, below, "middle", "tick", &text(value, &shown), "")
+    };
+    axis.ticks().into_iter().map(tick).collect()
 }
 
-fn values(metric: &MetricReport) -> impl Iterator<Item = f64> {
-    metric
-        .variants
-        .iter()
-        .flat_map(|v| v.runs.iter().map(|(_, value)| *value))
+/// Without outliers, which would squeeze the rest.
+fn usual(metric: &MetricReport) -> impl Iterator<Item = f64> {
+    let of = |v: &VariantReport| {
+        let runs = v.runs.iter().enumerate();
+        let near = runs.filter(|(place, _)| !v.outliers.contains(place));
+        near.map(|(_, (_, value))| *value).collect::<Vec<_>>()
+    };
+    metric.variants.iter().flat_map(of)
 }
 
-/// The runs in order, which shows drift.
+/// What a tooltip says of a run.
+fn run_text(metric: &MetricReport, variant: &VariantReport, place: usize) -> String {
+    let (run, value) = variant.runs[place];
+    let value = with_unit(value, metric.unit);
+    format!("{}, run {}: {value}", variant.variant, run + 1)
+}
+
+fn dot_class(at: usize, variant: &VariantReport, place: usize) -> String {
+    let far = variant.outliers.contains(&place);
+    format!("dot {}{}", color(at), if far { " far" } else { "" })
+}
+
+/// The runs in order, which shows drift. A run beyond the axis is a triangle at its end.
 pub fn in_order(metric: &MetricReport) -> String {
-    let numbers = metric
-        .variants
-        .iter()
-        .flat_map(|v| v.runs.iter().map(|(n, _)| *n as f64));
-    let left = left_of(metric);
-    let across = Axis::over(numbers, left, WIDTH - RIGHT);
-    let up = Axis::over(values(metric), PLOT - 30.0, 10.0);
-    let mut inside = label(left - GAP, up.at(up.high) + 4.0, "end", &number(up.high));
-    if up.high > up.low {
-        inside += &label(left - GAP, up.at(up.low) + 4.0, "end", &number(up.low));
+    let all = metric.variants.iter().flat_map(|v| &v.runs);
+    let numbers = all.map(|(run, _)| *run as f64 + 1.0);
+    let across = Axis::over(numbers, FIRST_RUN, ENDS[1]);
+    let up = Axis::over(usual(metric), PLOT[1], PLOT[0]);
+    let whole = |value: f64, text: &str| match value.fract() {
+        0.0 => format!("run {text}"),
+        _ => String::new(),
+    };
+    let mut inside = grid(&across, [PLOT[0], PLOT[1] + 6.0], whole);
+    for (value, text) in up.ticks() {
+        let (y, text) = (up.at(value), with_text(&text, metric.unit));
+        inside += &line([0.0, 100.0], [y; 2], "grid");
+        inside += &label(0.0, y - 3.0, "start", "tick", &text, "");
     }
-    let run = |n: f64| (n, format!("run {}", n + 1.0));
-    inside += &ticks(&across, PLOT - 5.0, &[run(across.low), run(across.high)]);
     for (at, variant) in metric.variants.iter().enumerate() {
         for (place, (run, value)) in variant.runs.iter().enumerate() {
-            let title = format!("{}, run {}: {}", variant.variant, run + 1, number(*value));
-            let far = variant.outliers.contains(&place);
-            inside += &dot(
-                across.at(*run as f64),
-                up.at(*value),
-                color(at),
-                far,
-                &title,
+            let (x, title) = (
+                across.at(*run as f64 + 1.0),
+                run_text(metric, variant, place),
             );
+            let class = format!("beyond {}", color(at));
+            inside += &match () {
+                () if *value > up.high => shape(x, PLOT[0], UPWARDS, &class, &title),
+                () if *value < up.low => shape(x, PLOT[1], DOWNWARDS, &class, &title),
+                () => dot(x, up.at(*value), &dot_class(at, variant, place), &title),
+            };
         }
     }
-    svg(PLOT, &format!("{}: runs in order", metric.metric), &inside)
+    inside += &far_values(metric, &across, &up);
+    let title = format!("{}: runs in order", metric.metric);
+    svg(PLOT[1] + 6.0 + TEXT + 4.0, &title, &inside)
 }
 
+/// The values of the runs beyond the axis `up`, unless they would touch.
+fn far_values(metric: &MetricReport, across: &Axis, up: &Axis) -> String {
+    let (mut drawn, mut taken) = (String::new(), Vec::new());
+    for (run, value) in metric.variants.iter().flat_map(|v| &v.runs) {
+        let (x, y) = (across.at(*run as f64 + 1.0), up.at(*value) - 8.0);
+        let free = |(left, row): &(f64, f64)| (x - left).abs() > APART || *row != y;
+        if !up.has(*value) && taken.iter().all(free) {
+            drawn += &label(x, y, "middle", "", &number(*value), "");
+            taken.push((x, y));
+        }
+    }
+    drawn
+}
+
+/// A row of runs for each variant, with median and mean. Runs and means beyond the axis are at its
+/// end, with their values below.
 pub fn distribution(metric: &MetricReport) -> String {
-    let left = left_of(metric);
-    let axis = Axis::over(values(metric), left, WIDTH - RIGHT);
-    let mut inside = String::new();
+    let medians = metric.variants.iter().map(|v| v.median);
+    let axis = Axis::over(usual(metric).chain(medians), ENDS[0], ENDS[1]);
+    let (mut inside, mut y) = (String::new(), 0.0);
     for (at, variant) in metric.variants.iter().enumerate() {
-        let y = row_at(at);
-        inside += &name(left, y + 4.0, &variant.variant);
-        let middle = axis.at(variant.median);
-        inside += &line(middle, y - 10.0, middle, y + 10.0, "stroke=\"black\"");
-        for (place, (run, value)) in variant.runs.iter().enumerate() {
-            let title = format!("run {}: {}", run + 1, number(*value));
-            let far = variant.outliers.contains(&place);
-            inside += &dot(axis.at(*value), y, color(at), far, &title);
+        inside += &name(y, &variant.variant);
+        inside += &marks(metric, &axis, at, y + MARKS);
+        let beyond = beyond(variant, &axis, metric.unit);
+        y += if beyond.iter().any(|text| !text.is_empty()) {
+            ROW + TEXT
+        } else {
+            ROW
+        };
+        for (x, anchor, text) in [(0.0, "start", &beyond[0]), (100.0, "end", &beyond[1])] {
+            inside += &label(x, y - 5.0, anchor, "tick", text, "");
         }
+        inside += &line([0.0, 100.0], [y; 2], "grid");
     }
-    let height = row_at(metric.variants.len()) + 10.0;
-    inside += &ticks(&axis, height - 8.0, &[axis.low, axis.high].map(tick));
-    svg(height, &format!("{}: distribution", metric.metric), &inside)
+    let unit = |_: f64, text: &str| with_text(text, metric.unit);
+    let inside = grid(&axis, [0.0, y], unit) + &inside;
+    svg(
+        y + TEXT + 4.0,
+        &format!("{}: distribution", metric.metric),
+        &inside,
+    )
 }
 
-/// Effects of the other variants that use this scale, with a line at no change. Ratios and
-/// differences cannot share an axis.
+fn with_text(text: &str, unit: &str) -> String {
+    format!("{text} {unit}").trim_end().to_string()
+}
+
+/// The runs of a variant, its median and its mean.
+fn marks(metric: &MetricReport, axis: &Axis, at: usize, y: f64) -> String {
+    let variant = &metric.variants[at];
+    let mut drawn = String::new();
+    for (place, (_, value)) in variant.runs.iter().enumerate() {
+        let (x, title) = (axis.at(*value), run_text(metric, variant, place));
+        let outline = if *value < axis.low { TO_LEFT } else { TO_RIGHT };
+        drawn += &match axis.has(*value) {
+            true => dot(x, y, &dot_class(at, variant, place), &title),
+            false => shape(x, y, outline, &format!("beyond {}", color(at)), &title),
+        };
+    }
+    if variant.runs.is_empty() {
+        return drawn;
+    }
+    let middle = axis.at(variant.median);
+    drawn += &line([middle; 2], [y - 10.0, y + 10.0], "median");
+    let title = format!(
+        "mean of {}: {}",
+        variant.variant,
+        with_unit(variant.mean, metric.unit)
+    );
+    match axis.has(variant.mean) {
+        true => drawn + &shape(axis.at(variant.mean), y, DIAMOND, "mean", &title),
+        false => drawn,
+    }
+}
+
+/// What is below the axis and above it, in words.
+fn beyond(variant: &VariantReport, axis: &Axis, unit: &str) -> [String; 2] {
+    let values = variant.runs.iter().map(|(_, value)| *value);
+    [true, false].map(|below| {
+        let out = |v: &f64| if below { *v < axis.low } else { *v > axis.high };
+        let mut all: Vec<f64> = values.clone().filter(out).collect();
+        all.sort_unstable_by(f64::total_cmp);
+        let runs = match all.as_slice() {
+            [] => return String::new(),
+            [least, .., most] if all.len() > 3 => {
+                let (n, least) = (all.len(), number(*least));
+                format!("{n} runs, {least} to {}", with_unit(*most, unit))
+            }
+            few => {
+                let texts: Vec<String> = few.iter().map(|v| number(*v)).collect();
+                with_text(&texts.join(", "), unit)
+            }
+        };
+        match out(&variant.mean) {
+            true => format!("{runs}; mean {}", with_unit(variant.mean, unit)),
+            false => runs,
+        }
+    })
+}
+
+/// Effects of the other variants that use this scale, on their margins, with a line at no change.
+/// Ratios and differences cannot share an axis. Empty: there are none.
 pub fn effects(metric: &MetricReport, scale: Scale) -> String {
     let all = metric.variants.iter().enumerate();
     let judged = all.filter_map(|(at, v)| Some((at, v, v.judged.as_ref()?)));
@@ -123,62 +221,95 @@ pub fn effects(metric: &MetricReport, scale: Scale) -> String {
     if shown.is_empty() {
         return String::new();
     }
-    let same = if scale == Scale::Ratio { 1.0 } else { 0.0 };
-    let values = shown.iter().flat_map(|(_, _, j)| {
-        let ends = j.effect.interval.map_or(vec![], |i| vec![i.low, i.high]);
-        ends.into_iter().chain([j.effect.value])
+    let change = |value: f64| match scale {
+        Scale::Ratio => 100.0 * (value - 1.0),
+        Scale::Difference => value,
+    };
+    let ends = shown.iter().flat_map(|(_, _, j)| {
+        let (value, margin) = (j.effect.value, j.margin);
+        let interval = j.effect.interval.unwrap_or(margin);
+        [value, margin.low, margin.high, interval.low, interval.high].map(change)
     });
-    let left = left_of(metric);
-    let axis = Axis::over(values.chain([same]), left, WIDTH - RIGHT);
-    let height = row_at(shown.len()) + 10.0;
-    let nothing = axis.at(same);
-    let dashed = "stroke=\"gray\" stroke-dasharray=\"4\"";
-    let mut inside = String::new();
+    let axis = Axis::over(ends.chain([0.0]), ENDS[0], ENDS[1]);
+    let bottom = TEXT + ROW * shown.len() as f64;
+    let (mut bands, mut rows) = (String::new(), String::new());
     for (row, (at, variant, judged)) in shown.into_iter().enumerate() {
-        let y = row_at(row);
-        inside += &name(left, y + 4.0, &variant.variant);
-        inside += &effect(&axis, y, color(at), judged, metric.unit);
+        let (y, place) = (TEXT + ROW * row as f64, |v: f64| axis.at(change(v)));
+        let margin = [judged.margin.low, judged.margin.high];
+        let [low, high] = margin.map(|end| with_unit(change(end), unit(scale, metric.unit)));
+        let title = format!("margin, {low} to {high}");
+        bands += &bar(margin.map(place), [y, y + ROW], "band", &title);
+        rows += &name(y, &variant.variant);
+        rows += &drawn(judged, metric, y, place, color(at));
     }
-    inside += &line(nothing, 0.0, nothing, height - 22.0, dashed);
-    inside += &ticks(&axis, height - 8.0, &[same, axis.low, axis.high].map(tick));
-    svg(height, &format!("{}: effects", metric.metric), &inside)
+    let inside = bands
+        + &grid(&axis, [TEXT, bottom], |value, text| {
+            change_text(value, text, scale, metric.unit)
+        })
+        + &line([axis.at(0.0); 2], [TEXT, bottom], "same")
+        + &sides(metric.better)
+        + &rows;
+    svg(
+        bottom + TEXT + 4.0,
+        &format!("{}: effects", metric.metric),
+        &inside,
+    )
 }
 
-/// An effect with the interval that tells the verdict, on the margin.
-fn effect(axis: &Axis, y: f64, color: &str, judged: &Judged, unit: &str) -> String {
-    let mut drawn = margin(axis, y, judged.margin);
+/// An effect with the interval that tells the verdict, and both in words.
+fn drawn(
+    judged: &Judged,
+    metric: &MetricReport,
+    y: f64,
+    place: impl Fn(f64) -> f64,
+    color: &str,
+) -> String {
+    let verdict = verdict_name(judged.verdict);
+    let text = format!("{}, {verdict}", effect(judged, metric.unit));
+    let mut drawn = label(
+        100.0,
+        y + NAME,
+        "end",
+        &format!("wide {verdict}"),
+        &text,
+        "",
+    );
+    let y = y + MARKS;
     if let Some(interval) = judged.effect.interval {
-        let style = format!("stroke=\"{color}\" stroke-width=\"2\"");
-        drawn += &line(axis.at(interval.low), y, axis.at(interval.high), y, &style);
+        let ends = [interval.low, interval.high].map(&place);
+        drawn += &line(ends, [y; 2], &format!("interval {color}"));
     }
-    let title = super::effect(judged, unit);
-    drawn + &dot(axis.at(judged.effect.value), y, color, false, &title)
+    drawn
+        + &dot(
+            place(judged.effect.value),
+            y,
+            &format!("dot effect {color}"),
+            &text,
+        )
 }
 
-/// The margin, as far as it is within the picture.
-fn margin(axis: &Axis, y: f64, margin: Interval) -> String {
-    let place = |value: f64| axis.at(value).clamp(axis.from, axis.to);
-    let (low, high) = (place(margin.low), place(margin.high));
-    let title = format!("margin, {} to {}", number(margin.low), number(margin.high));
-    bar(low, y - ROW / 2.0, high - low, ROW, MARGIN, &title)
+fn unit(scale: Scale, unit: &str) -> &str {
+    match scale {
+        Scale::Ratio => "%",
+        Scale::Difference => unit,
+    }
 }
 
-/// Medians per run, a bar for each variant. The longest bar of each counter fills the width.
-pub fn counters(report: &Report) -> String {
-    let left = left(report.counters.keys().map(String::as_str));
-    let (mut inside, mut y) = (String::new(), 0.0);
-    for (counter, medians) in &report.counters {
-        let most = medians.iter().flatten().copied().fold(0.0, f64::max);
-        inside += &name(left, y + BAR, counter);
-        for (at, median) in medians.iter().enumerate() {
-            let length = median.unwrap_or(0.0) / most * (WIDTH - left - NUMBER);
-            let shown = median_text(*median);
-            let title = format!("{}: {shown}", report.plan.variants[at]);
-            inside += &bar(left, y, length, BAR, color(at), &title);
-            inside += &label(left + length + 5.0, y + BAR - 1.0, "start", &shown);
-            y += BAR + 3.0;
-        }
-        y += BAR;
-    }
-    svg(y, "counters that differ", &inside)
+/// Such as '+5 %'.
+fn change_text(value: f64, text: &str, scale: Scale, of: &str) -> String {
+    let sign = if value > 0.0 { "+" } else { "" };
+    with_text(&format!("{sign}{text}"), unit(scale, of))
+}
+
+/// On which side it is better.
+fn sides(better: Direction) -> String {
+    let (left, right) = match better {
+        Direction::Lower => ("\u{25c0} better", "worse"),
+        Direction::Higher => ("worse", "better \u{25b6}"),
+    };
+    let side = |x: f64, anchor: &str, text: &str| {
+        let class = if text == "worse" { "tick" } else { "better" };
+        label(x, TEXT - 5.0, anchor, class, text, "")
+    };
+    side(0.0, "start", left) + &side(100.0, "end", right)
 }

@@ -2,8 +2,8 @@
 //! A report for a terminal: for each metric a table and a strip of its runs.
 
 use super::{
-    MetricReport, Report, VariantReport, command, direction_text, effect, least_effect, level,
-    median_text, number, percent, summary, taken,
+    MetricReport, Report, VariantReport, command, cv_text, direction_text, effect, least_effect,
+    level, median_text, number, printable, summary, taken,
 };
 use crate::ab::stats::verdict::Verdict;
 use clap::builder::styling::{AnsiColor, Style};
@@ -28,10 +28,16 @@ fn written(report: &Report, style: fn(Verdict) -> Style) -> String {
         summary(report),
         taken(report.plan)
     );
+    text = printable(&text);
     for (verdict, line) in report.headlines() {
-        let style = style(verdict);
+        let (style, line) = (style(verdict), printable(&line));
         let _ = writeln!(text, "{style}{line}{style:#}");
     }
+    text + &printable(&rest(report))
+}
+
+fn rest(report: &Report) -> String {
+    let mut text = String::new();
     for metric in &report.metrics {
         text += &table(metric, report.blocks);
         text += &strips(metric);
@@ -79,7 +85,7 @@ fn table(metric: &MetricReport, blocks: usize) -> String {
         "most"
     );
     for variant in &metric.variants {
-        let cv = variant.cv.map_or("-".to_string(), percent);
+        let cv = cv_text(variant.cv);
         let [median, mean, min, max] =
             [variant.median, variant.mean, variant.min, variant.max].map(number);
         let _ = writeln!(

@@ -60,9 +60,23 @@ pub fn median_text(median: Option<f64>) -> String {
     median.map_or("-".to_string(), number)
 }
 
+/// A ratio as a change in percent, with a sign.
+pub fn ratio_text(ratio: f64) -> String {
+    if ratio == 1.0 {
+        return "0 %".to_string();
+    }
+    let signed = Signed::new(Scale::Ratio, "", (ratio - 1.0).abs());
+    signed.bare(ratio) + &signed.unit()
+}
+
 /// A part of 1 as a percentage with at most two decimals.
 pub fn percent(part: f64) -> String {
     format!("{} %", (part * 1e4).round() / 1e2)
+}
+
+/// The coefficient of variation; '-' if there is none.
+pub fn cv_text(cv: Option<f64>) -> String {
+    cv.map_or("-".to_string(), |cv| format!("{:.1} %", 100.0 * cv))
 }
 
 /// Values on the scale of a comparison, with a sign and as many decimals as their interval allows:
@@ -269,11 +283,24 @@ fn blocks_are(blocks: usize) -> String {
     format!("{} {verb}", blocks_text(blocks))
 }
 
+/// Pages begin with it. It is a comment in HTML and in Markdown, and marks files that may be
+/// replaced.
+pub const MARK: &str = "<!-- scx_roost ab -->";
+
+/// Control characters but line ends as '\x1b': nothing in a file may steer a terminal.
+pub fn printable(text: &str) -> String {
+    let sign = |c: char| match c {
+        c if c.is_control() && c != '\n' => format!("\\x{:02x}", u32::from(c)),
+        c => c.to_string(),
+    };
+    text.chars().map(sign).collect()
+}
+
 /// The command in one line.
 pub fn command(header: &Header) -> String {
     let workload = header.workload.as_ref();
     let workload = workload.map_or(String::new(), |name| format!("{name}: "));
-    workload + &header.command.join(" ")
+    workload + &header.command.join(" ").replace('\n', "\\n")
 }
 
 /// What was done, in one line; `taken` is the next line.
