@@ -43,7 +43,9 @@ fn more_failed(header: &Header, failed: &[FailedRun], blocks: usize, variant: &s
     }
     let order = header.order();
     for run in failed {
-        let block = order.get(run.failed).and_then(|turn| turn.block);
+        // A run that does not count is for the block that follows it.
+        let later = order.get(run.failed..).unwrap_or_default();
+        let block = later.iter().find_map(|turn| turn.block);
         if let Some(more) = block.and_then(|block| more.get_mut(block)) {
             *more += i64::from(run.variants.iter().any(|v| v == variant));
             *more -= i64::from(run.variants.contains(&header.variants[0]));
@@ -52,27 +54,49 @@ fn more_failed(header: &Header, failed: &[FailedRun], blocks: usize, variant: &s
     more
 }
 
-/// For each block, the unit of the last decimal place in any value of the metric up to that block,
-/// under any variant. The source of the values shows nothing finer.
+/// For each block, the step of the metric in all its values up to that block, under any variant: the
+/// largest power of ten that divides them all, or the least difference between two of them if that
+/// is more. The source of the values shows nothing finer.
 fn units(runs: &[Repetition], blocks: usize, metric: &str) -> Vec<f64> {
-    let mut units = vec![1.0_f64; blocks];
+    let mut by_block = vec![Vec::new(); blocks];
     for run in runs {
-        let unit = run.block.and_then(|block| units.get_mut(block));
-        if let Some((unit, value)) = unit.zip(run.values.get(metric)) {
-            *unit = unit.min(last_place(*value));
+        let values = run.block.and_then(|block| by_block.get_mut(block));
+        if let Some((values, value)) = values.zip(run.values.get(metric)) {
+            values.push(*value);
         }
     }
-    for later in 1..blocks {
-        units[later] = units[later].min(units[later - 1]);
-    }
-    units
+    let (mut seen, mut place, mut gap) = (Vec::<f64>::new(), f64::INFINITY, f64::INFINITY);
+    let mut step = |values: Vec<f64>| {
+        for value in values {
+            place = place.min(last_place(value));
+            let at = seen.partition_point(|other| *other < value);
+            let near = [at.checked_sub(1), Some(at)].into_iter().flatten();
+            let near = near
+                .filter_map(|at| seen.get(at))
+                .map(|other| (value - other).abs());
+            gap = near.filter(|gap| *gap > 0.0).fold(gap, f64::min);
+            if seen.get(at) != Some(&value) {
+                seen.insert(at, value);
+            }
+        }
+        let known = [place, gap].into_iter().filter(|step| step.is_finite());
+        known.reduce(f64::max).unwrap_or(1.0)
+    };
+    by_block.into_iter().map(&mut step).collect()
 }
 
-/// Unit of the last place of the shortest decimal number that equals `value`; 1 if it is whole.
+/// Unit of the last place that is not 0 of the shortest decimal number that equals `value`.
+/// Infinite for 0.
 fn last_place(value: f64) -> f64 {
     let text = value.to_string();
-    let places = text.split_once('.').map_or(0, |(_, behind)| behind.len());
-    10_f64.powi(-(places as i32))
+    let places = match text.split_once('.') {
+        Some((_, behind)) => -(behind.len() as i32),
+        None => (text.len() - text.trim_end_matches('0').len()) as i32,
+    };
+    match value == 0.0 {
+        true => f64::INFINITY,
+        false => 10_f64.powi(places),
+    }
 }
 
 /// Number of blocks that have all their runs.
@@ -133,7 +157,7 @@ pub fn judged(header: &Header, runs: &[Repetition], failed: &[FailedRun]) -> Res
                 other,
                 better: metric.better,
                 exercised: acted(variant),
-                step: metric.step().map_or(Step::Seen(units), Step::Part),
+                step: metric.step().unwrap_or(Step::Seen(units)),
                 failed,
             },
         )

@@ -290,6 +290,10 @@ impl Runs {
         let header = Recorded::begun(file)?.map(|begun| begun.header);
         if let Some(header) = &header {
             self.seed.get_or_insert(header.seed);
+            // As root, whoever began: a unit continues what was begun by sudo.
+            if user::is_root() && self.user.is_none() {
+                self.user.clone_from(&header.user);
+            }
         }
         Ok(header)
     }

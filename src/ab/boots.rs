@@ -3,10 +3,12 @@
 //! some runs. Their mean is the boot's value: what a boot does to all its runs (layout of memory,
 //! order of threads) is then a part of the scatter and not of the difference.
 
-use super::result::{Header, Recorded};
+use super::result::{Header, RUNS_MAX, Recorded};
 use super::variant::{Scope, Variant};
 use crate::machine::host::Host;
 use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Separates the name of a variant from the kernel that it needs.
 pub const SUFFIX: &str = "@kernel=";
@@ -16,21 +18,60 @@ pub const SUFFIX: &str = "@kernel=";
 pub struct Boot {
     /// As `uname -r`.
     pub kernel: String,
+    pub now: Booted,
+}
+
+/// A boot as it is kept with its runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Booted {
     /// Another one after each boot (/proc/sys/kernel/random/boot_id).
     pub id: String,
+    /// What depends on the kernel that was booted: its command line, its mitigations.
+    #[serde(flatten)]
+    pub facts: BTreeMap<String, String>,
+}
+
+/// Facts of the machine that depend on the kernel that was booted.
+pub const OF_BOOT: [&str; 3] = ["kernel", "cmdline", "mitigations"];
+
+/// A line of the result file: this kernel was asked for, in this boot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    pub asked_kernel: String,
+    pub in_boot: String,
 }
 
 impl Boot {
-    pub fn now(host: &Host) -> Result<Boot> {
+    /// `facts`: about the machine as it is now.
+    pub fn now(host: &Host, mut facts: BTreeMap<String, String>) -> Result<Boot> {
         let text = |file: &str| {
             let text = host.proc_text(file);
             text.with_context(|| format!("cannot read /proc/{file}"))
         };
+        facts.retain(|name, _| OF_BOOT.contains(&name.as_str()));
         Ok(Boot {
             kernel: text("sys/kernel/osrelease")?,
-            id: text("sys/kernel/random/boot_id")?,
+            now: Booted {
+                id: text("sys/kernel/random/boot_id")?,
+                facts,
+            },
         })
     }
+}
+
+/// Fails if a kernel was asked for (--next-boot) and another one came up: asking again would boot
+/// without end.
+pub fn came_up(recorded: &Recorded, now: &Boot) -> Result<()> {
+    let Some(asked) = &recorded.asked else {
+        return Ok(());
+    };
+    ensure!(
+        asked.in_boot == now.now.id || asked.asked_kernel == now.kernel,
+        "kernel {} was to be booted, and {} came up: its name must be what 'uname -r' prints, and the boot loader must obey --next-boot; boot it by hand and continue with --resume",
+        asked.asked_kernel,
+        now.kernel
+    );
+    Ok(())
 }
 
 /// Fails unless each variant names its kernel if this is a comparison across boots, and none
@@ -51,7 +92,10 @@ pub fn check(header: &Header, variants: &[Variant]) -> Result<()> {
         "{} names no kernel: with --across-boots each variant does, as in eevdf{SUFFIX}7.2.13",
         unnamed.map_or("", |v| &v.name)
     );
-    ensure!(runs > 0, "--across-boots 0: each boot has at least one run");
+    ensure!(
+        (1..=RUNS_MAX).contains(&runs),
+        "--across-boots {runs}: each boot has 1 to {RUNS_MAX} runs"
+    );
     ensure!(
         header.sides.is_none() && header.scope == Scope::Machine,
         "--across-boots is for the whole machine: it cannot be combined with --concurrent or --scope workload"
@@ -73,8 +117,8 @@ pub fn due(recorded: &Recorded, now: &Boot) -> Result<Option<String>> {
     let variant = Variant::parse(&header.variants[turn.variant])?;
     let kernel = variant.kernel.context("each variant has its kernel")?;
     let first = number.is_multiple_of(header.warmups + counted);
-    let last = recorded.runs.last().and_then(|run| run.boot.as_deref());
-    let used = first && last == Some(now.id.as_str());
+    let last = recorded.runs.last().and_then(|run| run.boot.as_ref());
+    let used = first && last.is_some_and(|boot| boot.id == now.now.id);
     Ok((used || kernel != now.kernel).then_some(kernel))
 }
 
@@ -93,6 +137,12 @@ pub fn interrupted(recorded: &Recorded) -> Option<String> {
     let boots = recorded.runs.chunks(each);
     let mixed = boots.filter(|runs| runs.iter().any(|run| run.boot != runs[0].boot));
     let mixed = mixed.count();
-    (mixed > 0)
-        .then(|| format!("{mixed} boots were interrupted: their value is of runs in several boots"))
+    let were = match mixed {
+        0 => return None,
+        1 => "1 boot was".to_string(),
+        n => format!("{n} boots were"),
+    };
+    Some(format!(
+        "{were} interrupted: the value is of runs in several boots"
+    ))
 }

@@ -2,9 +2,10 @@
 //! `scx_roost ab` and `scx_roost tune`: runs a comparison or a search, or reads result files.
 
 use super::args::{AbArgs, Look, TuneArgs};
-use super::boots;
+use super::boots::{self, Asked, Boot};
 use super::child::Workload;
 use super::concurrent::Sides;
+use super::metric::Measured;
 use super::pages::Pages;
 use super::progress::{Among, Shown, outlook};
 use super::real::{Means, Real, facts, service};
@@ -27,6 +28,7 @@ use crate::util::stop::Stop;
 use crate::util::user::give_back;
 use crate::util::whole_file;
 use anyhow::{Context, Result, bail, ensure};
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -58,9 +60,15 @@ pub fn perform(mut args: AbArgs, json: bool, stop: &Stop) -> Result<ExitCode> {
         Some(Look::Show {
             files, lkml, csv, ..
         }) if lkml || csv => {
-            let files = files.iter().map(|file| Recorded::read(file));
-            let shown = if csv { as_csv } else { as_mail };
-            print::text(&shown(&files.collect::<Result<Vec<_>>>()?)?).map(|_| ())
+            let names: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
+            let read = files.iter().map(|file| Recorded::read(file));
+            let read = read.collect::<Result<Vec<_>>>()?;
+            let shown = if csv {
+                as_csv(&names, &read)?
+            } else {
+                as_mail(&read)?
+            };
+            print::text(&shown).map(|_| ())
         }
         Some(Look::Show {
             files,
@@ -159,6 +167,13 @@ fn boot_next(task: &Task, recorded: &Recorded, kernel: &str) -> Result<()> {
         return Ok(());
     };
     eprintln!("{done}: booting {kernel}");
+    let now = Boot::now(&Host::new(Path::new("/sys")), BTreeMap::new())?;
+    let (mut file, _) = ResultFile::resume(&task.result, &task.header)?;
+    file.append_asked(&Asked {
+        asked_kernel: kernel.to_string(),
+        in_boot: now.now.id,
+    })?;
+    drop(file);
     let command = command.replace("{kernel}", kernel);
     let status = std::process::Command::new("sh")
         .args(["-c", &command])
@@ -210,11 +225,14 @@ fn record(task: &Task, stop: &Stop, among: Option<Among>) -> Result<(Recorded, E
     };
     let made = !task.resume;
     let stopped = || stop.stopped();
+    let metrics = task.header.metrics()?.into_iter();
+    let asked: Vec<Measured> = metrics.filter_map(|m| m.source.measured()).collect();
     let workload = Workload {
         command: task.command.clone(),
         timeout: task.timeout,
         cpus: Vec::new(),
         powercap: POWERCAP.into(),
+        events: asked.clone(),
         user: task.user.clone(),
     };
     let means = Means {
@@ -225,10 +243,8 @@ fn record(task: &Task, stop: &Stop, among: Option<Among>) -> Result<(Recorded, E
         warn: &|text| eprintln!("warning: {text}"),
     };
     let sides = task.header.sides.as_ref().map(Sides::cpus).transpose()?;
-    let metrics = task.header.metrics()?.into_iter();
-    let asked = metrics.filter_map(|metric| metric.source.measured());
     let mut machine = Real::new(means, task.header.scope, workload)
-        .measuring(asked.collect())
+        .measuring(asked)
         .hooked(task.header.hooks.clone())
         .beside(sides);
     let mut shown = Shown::new(recorded.runs.len(), among);

@@ -2,7 +2,7 @@
 //! The metrics of a run: numbers that were measured or that the command printed, and which
 //! direction is better.
 
-use super::stats::verdict::Direction;
+use super::stats::verdict::{Direction, Step};
 use anyhow::{Context, Result, anyhow, ensure};
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
@@ -129,14 +129,21 @@ impl Metric {
         }
     }
 
-    /// Smallest difference between two possible values, as a part of the lower one. 0: none, since
-    /// clocks are much finer than the noise of runs. None: unknown, take it from the values.
-    pub fn step(&self) -> Option<f64> {
-        match self.source {
-            Source::Measured(Measured::WakeupP50 | Measured::WakeupP99) => Some(1.0),
-            Source::Measured(Measured::Wall | Measured::User | Measured::System) => Some(0.0),
-            _ => None,
-        }
+    /// Smallest difference between two possible values. None: unknown, take it from the values.
+    pub fn step(&self) -> Option<Step<'static>> {
+        Some(match self.source.measured()? {
+            Measured::WakeupP50 | Measured::WakeupP99 => Step::Part(1.0),
+            // Clocks and counters of energy are much finer than the noise of runs.
+            Measured::Wall | Measured::User | Measured::System | Measured::Energy => {
+                Step::Part(0.0)
+            }
+            Measured::MaxRss
+            | Measured::ContextSwitches
+            | Measured::Migrations
+            | Measured::Cycles
+            | Measured::Instructions
+            | Measured::CacheMisses => Step::Unit(1.0),
+        })
     }
 
     pub fn unit(&self) -> &'static str {

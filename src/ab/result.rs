@@ -2,7 +2,7 @@
 //! The result file: a line of JSON about the comparison, and a line for each run as soon as it
 //! ends. So an interruption loses nothing, and the comparison can be resumed.
 
-use super::boots;
+use super::boots::{self, Asked as AskedBoot, Booted};
 use super::concurrent::{self, Sides};
 use super::condition::Seen;
 use super::design::{Design, Settle, Turn};
@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 
 /// In the first line; another number means another format.
 pub const FORMAT: &str = "scx_roost ab 1";
-/// Facts that depend on the kernel that was booted.
-const OF_BOOT: [&str; 3] = ["kernel", "cmdline", "mitigations"];
+/// Most runs of a comparison, counted or not.
+const ALL_RUNS_MAX: usize = 10_000_000;
 /// Most runs of one variant.
 pub const RUNS_MAX: usize = 10_000;
 
@@ -84,7 +84,7 @@ pub struct Repetition {
     pub seen: Seen,
     /// The boot that it was made in, if a block is a boot of each variant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub boot: Option<String>,
+    pub boot: Option<Booted>,
 }
 
 /// A run in which the command failed, under one variant or two at once. The run was repeated or is
@@ -138,7 +138,7 @@ impl Header {
             self.version,
             other.version
         );
-        let by_boot = |name: &str| self.boots.is_some() && OF_BOOT.contains(&name);
+        let by_boot = |name: &str| self.boots.is_some() && boots::OF_BOOT.contains(&name);
         for (name, value) in other.host.iter().filter(|(name, _)| !by_boot(name)) {
             let then = self.host.get(name).map_or("unknown", String::as_str);
             ensure!(
@@ -189,6 +189,12 @@ impl Header {
         ensure!(self.warmups <= RUNS_MAX, "warmups are {}", self.warmups);
         self.scope.check(&self.variants()?)?;
         boots::check(&self, &self.variants()?)?;
+        let (blocks, design) = (self.rule.plan.max(), self.design());
+        let each = design.block_runs() + design.variants * (self.warmups + 1);
+        ensure!(
+            blocks.saturating_mul(each) <= ALL_RUNS_MAX,
+            "it would have {blocks} blocks of {each} runs: at most {ALL_RUNS_MAX} runs are possible"
+        );
         if let Some(sides) = &self.sides {
             concurrent::check(&self.variants()?)?;
             sides.cpus()?;
@@ -265,6 +271,8 @@ pub struct Recorded {
     pub runs: Vec<Repetition>,
     /// In the order of their lines.
     pub failed: Vec<FailedRun>,
+    /// The kernel that was asked for after the last run.
+    pub asked: Option<AskedBoot>,
 }
 
 impl Recorded {
@@ -274,6 +282,7 @@ impl Recorded {
             header,
             runs: Vec::new(),
             failed: Vec::new(),
+            asked: None,
         }
     }
 
@@ -297,9 +306,13 @@ impl Recorded {
         let header = header(lines.next().context("it is empty")?)?;
         let metrics = header.metrics()?;
         let order = header.order();
-        let (mut runs, mut failed) = (Vec::new(), Vec::new());
+        let (mut runs, mut failed, mut asked) = (Vec::new(), Vec::new(), None);
         for (at, line) in lines.enumerate() {
             let mut read = || -> Result<()> {
+                if let Ok(boot) = serde_json::from_str::<AskedBoot>(line) {
+                    asked = Some(boot);
+                    return Ok(());
+                }
                 if let Ok(run) = serde_json::from_str::<FailedRun>(line) {
                     failed.push(run.checked(runs.len(), &header)?);
                     return Ok(());
@@ -311,6 +324,7 @@ impl Recorded {
                     turn.with_context(|| format!("there are only {all} runs, and it is one more"))?;
                 let run: Repetition = serde_json::from_str(line).context("it is not a run")?;
                 runs.push(run.checked(at, *turn, &header, &metrics)?);
+                asked = None;
                 Ok(())
             };
             read().with_context(|| format!("line {}", at + 2))?;
@@ -319,6 +333,7 @@ impl Recorded {
             header,
             runs,
             failed,
+            asked,
         })
     }
 }
@@ -445,6 +460,10 @@ impl ResultFile {
 
     pub fn append_failed(&mut self, run: &FailedRun) -> Result<()> {
         self.line(run)
+    }
+
+    pub fn append_asked(&mut self, boot: &AskedBoot) -> Result<()> {
+        self.line(boot)
     }
 
     fn line(&mut self, value: &impl Serialize) -> Result<()> {

@@ -4,7 +4,7 @@
 use super::analysis;
 use super::boots::{self, Boot};
 use super::child::Failure;
-use super::design::Turn;
+use super::design::{Settle, Turn};
 use super::machine::{Machine, Taken};
 use super::metric::{MEASURED, Metric};
 use super::result::{FailedRun, Header, Recorded, Repetition, ResultFile};
@@ -59,6 +59,7 @@ pub fn run(
         return Ok(End::Done);
     }
     let boot = machine.boot()?;
+    boots::came_up(recorded, &boot)?;
     if let Some(kernel) = boots::due(recorded, &boot)? {
         return Ok(End::Boot(kernel));
     }
@@ -105,6 +106,9 @@ impl Session<'_> {
         stopped: &dyn Fn() -> bool,
         tell: &mut dyn FnMut(&Progress),
     ) -> Result<End> {
+        if let Some(end) = self.take_up(recorded, stopped, tell)? {
+            return Ok(end);
+        }
         while lacks(recorded)? {
             if stopped() {
                 return Ok(End::Stopped);
@@ -135,13 +139,53 @@ impl Session<'_> {
                     values,
                     counters: taken.counters,
                     seen: taken.seen,
-                    boot: self.header.boots.map(|_| self.boot.id.clone()),
+                    boot: self.header.boots.map(|_| self.boot.now.clone()),
                 };
                 self.file.append(&run)?;
                 recorded.runs.push(run);
+                recorded.asked = None;
             }
         }
         Ok(End::Done)
+    }
+
+    /// Runs again, without recording it, what came before the next run, so that this follows the
+    /// same after a break: the run before it, or the warm-ups of a boot that was interrupted.
+    fn take_up(
+        &mut self,
+        recorded: &Recorded,
+        stopped: &dyn Fn() -> bool,
+        tell: &mut dyn FnMut(&Progress),
+    ) -> Result<Option<End>> {
+        let (number, design) = (recorded.runs.len(), self.header.design());
+        let each = self.header.warmups + self.header.boots.unwrap_or(0);
+        let again = match (self.header.boots, number.checked_sub(design.at_once)) {
+            (Some(_), Some(_)) if !number.is_multiple_of(each) => {
+                let begin = number / each * each;
+                (begin..begin + self.header.warmups).collect()
+            }
+            (None, Some(before)) if design.settle != Settle::Nowhere => vec![before],
+            _ => Vec::new(),
+        };
+        for before in again {
+            if stopped() {
+                return Ok(Some(End::Stopped));
+            }
+            let now = self.now(before);
+            tell(&Progress {
+                number,
+                all: self.order.len(),
+                variant: &names(&now).join(" beside "),
+                block: None,
+                blocks: self.header.rule.plan.max(),
+            });
+            match self.taken(&now) {
+                Ok(_) => (),
+                Err(Failure::Stopped) => return Ok(Some(End::Stopped)),
+                Err(failure) => return Err(self.failed(number, &now, failure)?),
+            }
+        }
+        Ok(None)
     }
 
     /// The variants of this run. With two copies, the first runs on the first side.
@@ -211,6 +255,11 @@ impl Session<'_> {
             number + 1,
             variants.join(" beside ")
         );
+        // Of two copies, the one that failed.
+        let (failure, failed) = match failure {
+            Failure::OfCopy(at, failure) => (*failure, vec![variants[at].clone()]),
+            failure => (failure, variants),
+        };
         let error = match failure {
             Failure::Other(e) => return Ok(e.context(text)),
             Failure::NoValue(e) | Failure::Unwatched(e) => e,
@@ -218,7 +267,7 @@ impl Session<'_> {
         };
         self.file.append_failed(&FailedRun {
             failed: number,
-            variants,
+            variants: failed,
         })?;
         Ok(error.context(CommandFailed(text)))
     }

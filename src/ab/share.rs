@@ -40,8 +40,12 @@ pub fn redacted(recorded: &Recorded) -> Result<Recorded> {
     for asked in &mut header.metrics {
         asked.metric = names.metrics[&asked.metric].clone();
     }
+    shared.asked = None;
     for run in &mut shared.runs {
-        run.boot = run.boot.take().map(|_| "a boot".to_string());
+        if let Some(boot) = &mut run.boot {
+            boot.id = "a boot".to_string();
+            boot.facts.clear();
+        }
         run.variant = names.variant(&run.variant);
         let values = std::mem::take(&mut run.values).into_iter();
         let known = |(name, value): (String, f64)| Some((names.metric(&name)?, value));

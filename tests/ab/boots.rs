@@ -4,8 +4,9 @@
 use crate::played::{Played, header};
 use clap::Parser;
 use scx_roost::ab::args::AbArgs;
-use scx_roost::ab::boots::{Boot, made};
+use scx_roost::ab::boots::{Asked, Boot, Booted, came_up, made};
 use scx_roost::ab::report::Report;
+use scx_roost::ab::report::lkml::as_mail;
 use scx_roost::ab::report::text::text;
 use scx_roost::ab::result::{Header, Recorded, ResultFile};
 use scx_roost::ab::run::{End, run};
@@ -40,7 +41,10 @@ fn start(header: &Header, path: &Path, machine: &mut Played) -> (Recorded, End) 
 fn boot(kernel: &str, id: usize) -> Boot {
     Boot {
         kernel: kernel.to_string(),
-        id: id.to_string(),
+        now: Booted {
+            id: id.to_string(),
+            facts: BTreeMap::from([("cmdline".to_string(), format!("root of {kernel}"))]),
+        },
     }
 }
 
@@ -92,9 +96,50 @@ fn a_block_is_a_boot_of_each_kernel() {
         text.contains(told) && !text.contains("interrupted"),
         "{text}"
     );
+    let mail = as_mail(std::slice::from_ref(&recorded)).unwrap();
+    for kernel in ["7.0.12-mine", "7.2.13"] {
+        let line = format!("root of {kernel}");
+        assert!(mail.contains(&line), "{mail}");
+    }
     let shared = redacted(&recorded).unwrap();
     let names = ["eevdf@kernel=7.0.12-0", "eevdf@kernel=7.2.13"];
     assert_eq!(shared.header.variants, names);
+}
+
+/// A boot loader that does not obey --next-boot must not boot the machine for ever.
+#[test]
+fn a_kernel_that_did_not_come_up_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, header) = (folder.path().join("r"), across(1));
+    let mut file = ResultFile::create(&path, &header).unwrap();
+    file.append_asked(&Asked {
+        asked_kernel: "7.2.13".to_string(),
+        in_boot: "1".to_string(),
+    })
+    .unwrap();
+    drop(file);
+    let recorded = Recorded::read(&path).unwrap();
+    came_up(&recorded, &boot("7.2.13", 2)).unwrap();
+    // Not booted yet.
+    came_up(&recorded, &boot("6.12.1", 1)).unwrap();
+    let told = came_up(&recorded, &boot("6.12.1", 2))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        told.starts_with("kernel 7.2.13 was to be booted, and 6.12.1 came up"),
+        "{told}"
+    );
+    let mut machine = Played::new(1);
+    machine.boot = boot("6.12.1", 2);
+    let (mut file, mut recorded) = ResultFile::resume(&path, &header).unwrap();
+    let ended = run(
+        &mut recorded,
+        &mut machine,
+        &mut file,
+        &|| false,
+        &mut |_| (),
+    );
+    assert!(ended.is_err() && machine.asked.is_empty());
 }
 
 /// The machine went down within a boot.
@@ -112,8 +157,8 @@ fn an_interrupted_boot_is_reported() {
     let (mut recorded, _) = start(&header, &path, &mut machine);
     let warned = |recorded: &Recorded| Report::new(recorded).unwrap().warnings.concat();
     assert!(!warned(&recorded).contains("interrupted"));
-    recorded.runs[3].boot = Some("2".to_string());
-    assert!(warned(&recorded).contains("1 boots were interrupted"));
+    recorded.runs[3].boot.as_mut().unwrap().id = "2".to_string();
+    assert!(warned(&recorded).contains("1 boot was interrupted"));
 }
 
 #[derive(Parser)]
@@ -143,7 +188,7 @@ fn what_cannot_be_is_refused_in_a_sentence() {
         ),
         (
             format!("--across-boots 0 {two}"),
-            "--across-boots 0: each boot has at least one run",
+            "--across-boots 0: each boot has 1 to 10000 runs",
         ),
         (
             "--across-boots 2 --variant eevdf@kernel= --variant roost@kernel=7".to_string(),

@@ -23,6 +23,7 @@ pub fn workload(script: &str) -> Workload {
         timeout: Duration::from_secs(20),
         cpus: Vec::new(),
         powercap: PathBuf::from("/nowhere"),
+        events: Vec::new(),
         user: None,
     }
 }
@@ -257,6 +258,7 @@ fn energy_is_the_packages_and_counters_wrap() {
     let sample = runs(&Workload {
         cpus: Vec::new(),
         powercap: path.to_path_buf(),
+        events: Vec::new(),
         ..workload(&format!(
             "echo 1200000 > {}/intel-rapl:1/energy_uj",
             path.display()

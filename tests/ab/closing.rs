@@ -144,6 +144,7 @@ fn a_suite_errs_as_seldom_as_a_comparison() {
             header,
             runs,
             failed: Vec::new(),
+            asked: None,
         }
     };
     let differs = |v: Verdict| matches!(v, Verdict::Better | Verdict::Worse);
@@ -183,6 +184,7 @@ fn until_settled(header: &Header, values: &[Vec<f64>]) -> Recorded {
         header,
         runs,
         failed: Vec::new(),
+        asked: None,
     }
 }
 

@@ -192,6 +192,7 @@ fn every_report_says_so() {
         header,
         runs,
         failed: Vec::new(),
+        asked: None,
     };
     let report = Report::new(&recorded).unwrap();
     let label = "6 blocks of 2 variants, two copies at once, on CPUs 0-3 and 4-7, sides swapped in each block; seed";
@@ -282,6 +283,7 @@ fn copy(script: &str) -> Workload {
         timeout: Duration::from_secs(20),
         cpus: Vec::new(),
         powercap: "/nowhere".into(),
+        events: Vec::new(),
         user: None,
     }
 }

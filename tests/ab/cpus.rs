@@ -118,6 +118,7 @@ fn the_command_is_kept_there() {
             timeout: Duration::from_secs(20),
             cpus,
             powercap: "/nowhere".into(),
+            events: Vec::new(),
             user: None,
         });
         let output = sample.unwrap().output;
@@ -159,6 +160,7 @@ fn reports_and_what_is_shared_say_where() {
     let recorded = Recorded {
         runs: crate::played::played_runs(&header, 1),
         failed: Vec::new(),
+        asked: None,
         header,
     };
     let said = summary(&Report::new(&recorded).unwrap());

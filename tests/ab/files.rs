@@ -20,6 +20,7 @@ fn whole() -> Recorded {
         header,
         runs,
         failed: Vec::new(),
+        asked: None,
     }
 }
 
@@ -67,6 +68,14 @@ fn a_broken_file_is_reported_in_a_sentence() {
         (
             replaced("\"alpha\":0.05", "\"alpha\":0.5"),
             "line 1: alpha is 0.5: above 0 and at most 0.2 are possible",
+        ),
+        (
+            replaced("\"boots\":null", "\"boots\":9223372036854775807"),
+            "line 1: mainline names no kernel",
+        ),
+        (
+            replaced("\"warmups\":1", "\"warmups\":9999").replace("\"fixed\":6", "\"fixed\":9999"),
+            "runs: at most 10000000 runs are possible",
         ),
         (
             replaced("\"scope\":\"machine\"", "\"scope\":\"moon\""),
@@ -236,6 +245,7 @@ fn a_shared_file_names_no_user() {
         header,
         runs,
         failed: Vec::new(),
+        asked: None,
     };
     let shared = redacted(&recorded).unwrap();
     let text = lines(&shared).unwrap();

@@ -24,6 +24,7 @@ fn recorded(variants: &[&str], metric: &str, better: Direction, values: &[&[f64]
         header,
         runs,
         failed: Vec::new(),
+        asked: None,
     }
 }
 
@@ -76,7 +77,7 @@ fn raw_runs_are_laid_out_as_in_roy_v7() {
 ";
     assert!(text.contains(table), "{text}");
     assert!(
-        text.contains("  Kernel: 7.2.13\n  Versions: scx_roost 0\n"),
+        text.contains("  Kernel: 7.2.13\n  Version: scx_roost 0\n"),
         "{text}"
     );
 }
@@ -180,7 +181,7 @@ fn nothing_is_wider_than_a_mail() {
         "  Command line: BOOT_IMAGE=/vmlinuz",
         "  Mitigations: spectre_v2",
         "  Frequencies: governor performance, boost on\n",
-        "  Versions: scx_roost 0\n",
+        "  Version: scx_roost 0\n",
         "  J: scx:/usr/bin/scx_cosmos -m all -s 1250",
         "average kB",
     ] {
@@ -200,22 +201,22 @@ fn as_comma_separated_values() {
     );
     let mut other = runs.clone();
     other.header.workload = Some("jobs=4".to_string());
-    let text = as_csv(&[runs, other]).unwrap();
+    let text = as_csv(&["a", "b"].map(str::to_string), &[runs, other]).unwrap();
     let mut lines = text.lines();
     assert_eq!(
         lines.next(),
-        Some("workload,variant,block,run,metric,unit,value")
+        Some("file,began,workload,variant,block,run,metric,unit,value")
     );
     let rows: Vec<&str> = lines.filter(|line| line.contains(",wall,")).collect();
     assert_eq!(rows.len(), 8);
     assert!(
-        rows.contains(&"make,\"scx:a 'b, \"\"c\"\"'\",2,4,wall,s,4.25")
-            || rows.contains(&"make,\"scx:a 'b, \"\"c\"\"'\",2,3,wall,s,4.25"),
+        rows.contains(&"a,1000000,make,\"scx:a 'b, \"\"c\"\"'\",2,4,wall,s,4.25")
+            || rows.contains(&"a,1000000,make,\"scx:a 'b, \"\"c\"\"'\",2,3,wall,s,4.25"),
         "{text}"
     );
     assert!(
         rows.iter()
-            .any(|row| row.starts_with("jobs=4,eevdf,1,") && row.ends_with(",wall,s,1.5")),
+            .any(|row| row.starts_with("b,1000000,jobs=4,eevdf,1,") && row.ends_with(",wall,s,1.5")),
         "{text}"
     );
 }

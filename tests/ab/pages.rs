@@ -21,6 +21,7 @@ fn recorded() -> Recorded {
         header,
         runs,
         failed: Vec::new(),
+        asked: None,
     }
 }
 

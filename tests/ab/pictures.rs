@@ -21,6 +21,7 @@ fn recorded(variants: &[&str], change: impl Fn(&mut Repetition)) -> Recorded {
         header,
         runs,
         failed: Vec::new(),
+        asked: None,
     }
 }
 

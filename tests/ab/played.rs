@@ -2,7 +2,7 @@
 //! A simulated machine: variants take their time by a rule, and things fail on request.
 
 use anyhow::{Result, bail};
-use scx_roost::ab::boots::Boot;
+use scx_roost::ab::boots::{Boot, Booted};
 use scx_roost::ab::child::{Failure, Sample};
 use scx_roost::ab::condition::Seen;
 use scx_roost::ab::design::Settle;
@@ -54,7 +54,10 @@ impl Played {
             now: "eevdf".to_string(),
             boot: Boot {
                 kernel: "7.2.13".to_string(),
-                id: "1".to_string(),
+                now: Booted {
+                    id: "1".to_string(),
+                    ..Booted::default()
+                },
             },
             asked: Vec::new(),
             runs: 0,

@@ -160,6 +160,7 @@ fn what_is_done_leaves_the_machine_alone() {
         header: task.header.clone(),
         runs,
         failed: Vec::new(),
+        asked: None,
     });
     fs::write(&task.result, lines.unwrap()).unwrap();
     let (mut file, mut recorded) = ResultFile::resume(&task.result, &task.header).unwrap();

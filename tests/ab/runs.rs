@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A comparison from its first run to its last, on a simulated machine.
 
-use crate::played::{Played, asked, header};
+use crate::played::{Played, asked, header, played};
 use anyhow::Result;
 use scx_roost::ab::analysis;
 use scx_roost::ab::child::Failure;
 use scx_roost::ab::concurrent::Sides;
+use scx_roost::ab::design::Settle;
 use scx_roost::ab::report::Report;
 use scx_roost::ab::report::text::text;
-use scx_roost::ab::result::{Header, Recorded, Repetition, ResultFile};
+use scx_roost::ab::result::{FailedRun, Header, Recorded, Repetition, ResultFile};
 use scx_roost::ab::run::{End, run};
 use scx_roost::ab::share::lines;
 use scx_roost::ab::stats::plan::Plan;
-use scx_roost::ab::stats::verdict::{Direction, Verdict};
+use scx_roost::ab::stats::verdict::{Against, Direction, Verdict};
 use scx_roost::ab::variant::Scope;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -388,4 +389,64 @@ fn a_file_is_continued_only_on_request() {
             .to_string()
             .contains("exists: continue it with --resume")
     );
+}
+
+/// A variant that fails in its uncounted runs is not better either, and of two copies at once the one
+/// that failed is blamed.
+#[test]
+fn failures_are_counted_where_they_belong() {
+    let mut header = header(&TWO, Plan::Fixed(12));
+    header.settle = Settle::Blocks;
+    let mut machine = Played::new(1).slower("roost", 0.9);
+    machine.counter.insert("roost".into(), "wide_node");
+    let recorded = played(&header, &mut machine).unwrap().0;
+    let judged = |failed: &[FailedRun]| {
+        let judged = analysis::judged(&header, &recorded.runs, failed).unwrap();
+        (judged[0].verdict, judged[0].against)
+    };
+    assert_eq!(judged(&[]), (Verdict::Better, None));
+    let order = header.order();
+    let settling = (2..order.len()).filter(|at| order[*at].block.is_none());
+    let failed: Vec<FailedRun> = settling
+        .map(|failed| FailedRun {
+            failed,
+            variants: vec!["roost".to_string()],
+        })
+        .collect();
+    assert!(failed.len() > 2, "{failed:?}");
+    let withheld = (Verdict::Inconclusive, Some(Against::Failures));
+    assert_eq!(judged(&failed), withheld);
+    let place = place();
+    let mut header = Header {
+        sides: Some(Sides(["0-3".to_string(), "4-7".to_string()])),
+        scope: Scope::Workload,
+        ..crate::played::header(&["mainline", "mainline+slice-us=1000"], Plan::Fixed(6))
+    };
+    header.settle = Settle::Nowhere;
+    let mut machine = Played::new(1);
+    machine.fails = Some((4, || {
+        let failed = Failure::TimedOut(Duration::from_secs(3));
+        Failure::OfCopy(1, Box::new(failed))
+    }));
+    go(&header, &place.path, &mut machine).0.unwrap_err();
+    let recorded = Recorded::read(&place.path).unwrap();
+    let second = &header.variants[header.order()[3].variant];
+    assert_eq!(recorded.failed[0].variants, std::slice::from_ref(second));
+}
+
+/// What comes before a run is the same after a break: the run before it is made again, and is not
+/// recorded.
+#[test]
+fn a_comparison_that_settles_takes_up_where_it_was() {
+    let (mut header, place) = (header(&TWO, Plan::Fixed(6)), place());
+    header.settle = Settle::Blocks;
+    let mut machine = Played::new(9);
+    machine.fails = Some((6, || Failure::Stopped));
+    assert_eq!(go(&header, &place.path, &mut machine).1.len(), 5);
+    let mut machine = Played::new(9);
+    let (ended, runs) = go(&header, &place.path, &mut machine);
+    assert_eq!(ended.unwrap(), End::Done);
+    assert_eq!(machine.asked[1], runs[4].variant);
+    assert_eq!(machine.asked[2], runs[5].variant);
+    assert_eq!(runs.len(), header.order().len());
 }

@@ -147,6 +147,7 @@ fn output(item: &Item, place: &Place) -> String {
         timeout: Duration::from_secs(20),
         cpus: Vec::new(),
         powercap: "/nowhere".into(),
+        events: Vec::new(),
         user: None,
     });
     sample

@@ -50,6 +50,8 @@ pub struct Workload {
     /// CPUs that it is kept to; empty: all that we may use.
     pub cpus: Vec<u16>,
     pub powercap: PathBuf,
+    /// Hardware events to count.
+    pub events: Vec<Measured>,
     /// The user it runs as; None: ours.
     pub user: Option<User>,
 }
@@ -86,6 +88,8 @@ pub enum Failure {
         name: String,
         cpus: String,
     },
+    /// Of two copies at once this one failed.
+    OfCopy(usize, Box<Failure>),
     /// It succeeded, but a requested number is missing.
     NoValue(anyhow::Error),
     /// This process was stopped, and noticed the end too late.
@@ -133,6 +137,7 @@ impl std::fmt::Display for Failure {
                     each.join(", ")
                 )
             }
+            Failure::OfCopy(_, failure) => failure.fmt(f),
             Failure::Stopped => write!(f, "stopped"),
             Failure::NoValue(e) | Failure::Unwatched(e) | Failure::Other(e) => write!(f, "{e:#}"),
         }
@@ -193,13 +198,21 @@ pub fn run_at_once(
     }
     let counts = counts(&mut copies);
     let mut samples = Vec::new();
-    for (copy, counts) in copies.into_iter().zip(counts) {
-        samples.push(copy.sample(counts)?);
+    let all = copies.len();
+    for (at, (copy, counts)) in copies.into_iter().zip(counts).enumerate() {
+        samples.push(copy.sample(counts).map_err(|e| of_copy(at, all, e))?);
     }
     if let ([sample], Some(mut energy)) = (&mut samples[..], energy) {
         sample.values.insert(Measured::Energy, energy.poll());
     }
     Ok(samples)
+}
+
+fn of_copy(at: usize, all: usize, failure: Failure) -> Failure {
+    match all {
+        1 => failure,
+        _ => Failure::OfCopy(at, Box::new(failure)),
+    }
 }
 
 /// A command that was started.
@@ -222,7 +235,7 @@ struct Ended {
 impl Copy {
     fn start(workload: &Workload, cgroup: Option<&Cgroup>) -> Result<Copy, Failure> {
         let (output, errors) = (Output::new(c"output")?, Output::new(c"errors")?);
-        let counted = Counted::of_children();
+        let counted = Counted::of_children(&workload.events);
         let begin = Instant::now();
         Ok(Copy {
             pid: start(workload, cgroup, &output, &errors)?,
@@ -382,7 +395,7 @@ fn wait(
         for at in wait_for_ends(&doors, &living, left.min(nap))? {
             let failed = !copies[at].reap()?.status.success();
             if failed && copies.iter().any(|c| c.ended.is_none()) {
-                return Err(copies[at].failure()?);
+                return Err(Failure::OfCopy(at, Box::new(copies[at].failure()?)));
             }
         }
         match watch.look() {
@@ -393,7 +406,11 @@ fn wait(
         if copies.iter().all(|c| c.ended.is_some()) {
             return Ok(());
         }
-        sides.iter().flatten().try_for_each(Side::check)?;
+        for (at, side) in sides.iter().enumerate() {
+            side.as_ref()
+                .map_or(Ok(()), Side::check)
+                .map_err(|e| of_copy(at, copies.len(), e))?;
+        }
         for copy in copies.iter() {
             copy.output.forget()?;
             copy.errors.forget()?;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::FromRawFd;
+use std::path::Path;
 
 const TYPE_HARDWARE: u32 = 0;
 const TYPE_SOFTWARE: u32 = 1;
@@ -17,6 +18,9 @@ const EVENTS: [(Measured, u32, u64); 4] = [
     (Measured::Instructions, TYPE_HARDWARE, 1),
     (Measured::CacheMisses, TYPE_HARDWARE, 3),
 ];
+/// Where cores differ, an event is of one kind of core, and says nothing about a task that is moved
+/// to another.
+const OTHER_CORES: &str = "/sys/bus/event_source/devices/cpu_atom";
 /// disabled, inherit, enable_on_exec.
 const FLAGS: u64 = 1 | 1 << 1 | 1 << 12;
 /// Also read how long the event was enabled, and how long it had a counter.
@@ -46,9 +50,13 @@ pub struct Counted(Vec<(Measured, File)>);
 pub type Counts = BTreeMap<Measured, f64>;
 
 impl Counted {
-    pub fn of_children() -> Counted {
+    /// Migrations, and the `asked` events: each costs something at each switch and fork.
+    pub fn of_children(asked: &[Measured]) -> Counted {
+        let wanted = |(event, ..): &(Measured, u32, u64)| {
+            *event == Measured::Migrations || asked.contains(event)
+        };
         let open = |(measured, kind, config)| Some((measured, open(kind, config)?));
-        Counted(EVENTS.into_iter().filter_map(open).collect())
+        Counted(EVENTS.into_iter().filter(wanted).filter_map(open).collect())
     }
 
     pub fn counts(&mut self) -> Counts {
@@ -73,6 +81,9 @@ fn open(kind: u32, config: u64) -> Option<File> {
         flags: FLAGS,
         ..Attr::default()
     };
+    if kind == TYPE_HARDWARE && Path::new(OTHER_CORES).exists() {
+        return None;
+    }
     let (this_thread, any_cpu, no_group) = (0, -1, -1);
     // SAFETY: the attributes are alive and hold their size; nothing else owns the returned
     // descriptor.

@@ -42,6 +42,8 @@ use std::time::{Duration, Instant};
 
 /// Pause between a switch and the next run.
 const SETTLE: Duration = Duration::from_millis(300);
+/// Time for --cleanup after Ctrl-C.
+const HURRIED: Duration = Duration::from_secs(60);
 /// The command's cgroup below ours.
 const CGROUP: &str = "command";
 
@@ -283,13 +285,19 @@ impl<'a> Real<'a> {
         }
     }
 
-    /// Once after all runs, if they were set up.
-    fn clean_up(&mut self) -> Result<()> {
+    /// Once after all runs, if they were set up. If the user has stopped them, it has little time;
+    /// otherwise the user's stop ends it. The results are good even if it fails.
+    fn clean_up(&mut self) {
         if !std::mem::take(&mut self.set_up) {
-            return Ok(());
+            return;
         }
-        let cleaned = self.hook("--cleanup", self.hooks.cleanup.clone(), false);
-        cleaned.map_err(|failure| anyhow!("{failure}"))
+        let hurried = (self.means.stopped)();
+        if hurried {
+            self.workload.timeout = self.workload.timeout.min(HURRIED);
+        }
+        if let Err(failure) = self.hook("--cleanup", self.hooks.cleanup.clone(), !hurried) {
+            (self.means.warn)(&format!("{failure}"));
+        }
     }
 
     /// One run of each at once. `heeds`: the user's stop ends them.
@@ -395,7 +403,7 @@ impl Machine for Real<'_> {
     }
 
     fn boot(&self) -> Result<Boot> {
-        Boot::now(&self.means.host)
+        Boot::now(&self.means.host, facts(&self.means.host))
     }
 
     fn switch(&mut self, variant: &Variant) -> Result<(), Failure> {
@@ -442,14 +450,15 @@ impl Machine for Real<'_> {
     }
 
     fn restore(&mut self) -> Result<()> {
-        let cleaned = self.clean_up();
         let stopped = self.stop();
         let started = match &self.previous {
             Some(previous) => previous.restore(self.means.call, END_TIME),
             None => Ok(()),
         };
+        // Afterwards: nothing of the machine waits for a command of the user.
+        self.clean_up();
         let cleared = self.ground.take().map_or(Ok(()), |ground| ground.clear());
-        let wrong: Vec<String> = [cleaned, stopped, started, cleared]
+        let wrong: Vec<String> = [stopped, started, cleared]
             .into_iter()
             .filter_map(|r| Some(format!("{:#}", r.err()?)))
             .collect();

@@ -24,11 +24,13 @@ pub struct Between<'a> {
     pub interval: Option<Interval>,
 }
 
-/// What the first file and another one both have, with values above 0.
+/// What the first file and another one of the same command both have, with values above 0.
 pub fn between<'a>(names: &'a [String], reports: &'a [Report]) -> Vec<Between<'a>> {
     let first = &reports[0];
     let mut all = Vec::new();
-    for (file, report) in names.iter().zip(reports).skip(1) {
+    let same = |report: &&Report| report.plan.command == first.plan.command;
+    let others = names.iter().zip(reports).skip(1);
+    for (file, report) in others.filter(|(_, report)| same(report)) {
         for metric in &first.metrics {
             let other = report.metrics.iter().find(|m| m.metric == metric.metric);
             let found = other.map(|other| of_metric(file, metric, other));
@@ -45,7 +47,7 @@ fn of_metric<'a>(
 ) -> Vec<Between<'a>> {
     let values = |metric: &MetricReport, variant: &str| -> Option<Vec<f64>> {
         let found = metric.variants.iter().find(|v| v.variant == variant)?;
-        let logarithms = found.runs.iter().map(|(_, v)| (*v > 0.0).then(|| v.ln()));
+        let logarithms = found.blocks.iter().map(|v| (*v > 0.0).then(|| v.ln()));
         let logarithms: Option<Vec<f64>> = logarithms.collect();
         logarithms.filter(|values| !values.is_empty())
     };
@@ -100,8 +102,7 @@ fn unlike(one: &Header, other: &Header) -> Vec<String> {
         (name, then, now)
     });
     let version = ("scx_roost", one.version.clone(), other.version.clone());
-    let command = ("command", one.command.join(" "), other.command.join(" "));
-    let all = facts.into_iter().chain([version, command]);
+    let all = facts.into_iter().chain([version]);
     all.filter(|(_, then, now)| then != now)
         .map(|(name, then, now)| format!("{name} differs: '{then}' and '{now}'"))
         .collect()

@@ -5,8 +5,8 @@
 use super::between::{self, Between, between};
 use super::text::title;
 use super::{
-    MetricReport, Report, direction_text, effect, least_effect, printable, summary, taken,
-    verdict_name,
+    MetricReport, Report, direction_text, effect, least_effect, level, printable, summary, taken,
+    verdict,
 };
 use crate::ab::stats::verdict::{Direction, Judged};
 use anyhow::{Result, ensure};
@@ -190,8 +190,12 @@ impl FileBeside<'_> {
 fn said(judged: &Judged, unit: &str) -> String {
     let least = match least_effect(judged, unit) {
         none if none.is_empty() => none,
-        least => format!("least effect {least}"),
+        least => format!("; least effect {least}"),
     };
-    let verdict = verdict_name(judged.verdict);
-    format!("{:<25} {verdict:<13} {least}", effect(judged, unit))
+    let verdict = verdict(judged, unit);
+    let level = level(judged, judged.blocks);
+    format!(
+        "{:<25} at {level:<8} {verdict}{least}",
+        effect(judged, unit)
+    )
 }

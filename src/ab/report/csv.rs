@@ -8,15 +8,15 @@ use crate::ab::stats::verdict::Direction;
 use anyhow::{Context, Result};
 use csv::WriterBuilder;
 
-const COLUMNS: [&str; 7] = [
-    "workload", "variant", "block", "run", "metric", "unit", "value",
+const COLUMNS: [&str; 9] = [
+    "file", "began", "workload", "variant", "block", "run", "metric", "unit", "value",
 ];
 
-/// Blocks and runs are numbered from 1, as in reports.
-pub fn as_csv(files: &[Recorded]) -> Result<String> {
+/// Blocks and runs are numbered from 1, as in reports; `began` is in seconds since 1970.
+pub fn as_csv(names: &[String], files: &[Recorded]) -> Result<String> {
     let mut lines = WriterBuilder::new().from_writer(Vec::new());
     lines.write_record(COLUMNS)?;
-    for file in files {
+    for (name, file) in names.iter().zip(files) {
         let plan = &file.header;
         let command = || plan.command.first().cloned().unwrap_or_default();
         let workload = plan.workload.clone().unwrap_or_else(command);
@@ -24,6 +24,8 @@ pub fn as_csv(files: &[Recorded]) -> Result<String> {
             let Some(block) = run.block else { continue };
             for (metric, value) in &run.values {
                 lines.write_record([
+                    name,
+                    &plan.began.to_string(),
                     &workload,
                     &run.variant,
                     &(block + 1).to_string(),

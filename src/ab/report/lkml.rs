@@ -10,7 +10,6 @@ use crate::ab::stats::verdict::Direction;
 use crate::machine::parse_cpulist;
 use crate::util::text::{quoted, wrap};
 use anyhow::{Result, ensure};
-use std::collections::BTreeSet;
 use std::fmt::Write;
 
 const WIDTH: usize = 72;
@@ -31,9 +30,15 @@ pub fn as_mail(files: &[Recorded]) -> Result<String> {
         );
     }
     let columns = Columns::new(&reports);
-    let mut text = machine(&reports) + &columns.legend(plan);
-    for report in &reports {
-        text += &file(report, &columns);
+    let machines: Vec<String> = reports.iter().map(machine).collect();
+    let alike = machines.iter().all(|machine| *machine == machines[0]);
+    let mut text = match alike {
+        true => machines[0].clone() + "\n",
+        false => String::new(),
+    };
+    text += &columns.legend(plan);
+    for (report, machine) in reports.iter().zip(&machines) {
+        text += &file(report, &columns, if alike { "" } else { machine });
     }
     if reports.len() > 1 {
         text += &summary(&reports, &columns);
@@ -43,53 +48,68 @@ pub fn as_mail(files: &[Recorded]) -> Result<String> {
 
 /// A line of `label: text`, continued below the text.
 fn labelled(text: &mut String, label: &str, value: &str) {
-    let indent = INDENT + label.len() + 2;
-    // No line may begin with the sign.
-    let value = value.replace(" %", "%");
-    for (at, line) in wrap(&value, WIDTH - indent).into_iter().enumerate() {
-        let _ = match at {
-            0 => writeln!(text, "  {label}: {line}"),
-            _ => writeln!(text, "{:indent$}{line}", ""),
-        };
+    // A label that is too long has lines of its own.
+    let short = INDENT + label.chars().count() + 2 <= WIDTH / 3;
+    let mut begin = format!("  {label}: ");
+    if !short {
+        for line in wrap(&format!("{label}:"), WIDTH - INDENT) {
+            let _ = writeln!(text, "  {line}");
+        }
+        begin = "    ".to_string();
+    }
+    let indent = begin.chars().count();
+    for line in wrap(&tight(value), WIDTH - indent) {
+        let _ = writeln!(text, "{begin}{line}");
+        begin = format!("{:indent$}", "");
     }
 }
 
-/// The machine, the kernel and how runs were made.
-fn machine(reports: &[Report]) -> String {
-    let plan = reports[0].plan;
+/// The machine and the kernel.
+fn machine(report: &Report) -> String {
+    let plan = report.plan;
     let mut text = String::new();
     let known = |name: &str| plan.host.get(name).map(String::as_str);
     let cpus = known("cpus").and_then(|list| Some(parse_cpulist(list).ok()?.len()));
-    let cpu = known("cpu")
-        .zip(cpus)
-        .map(|(cpu, n)| format!("{cpu}, {n} CPUs"));
-    let modes: BTreeSet<&str> = reports
-        .iter()
-        .flat_map(|r| r.modes.iter().copied())
-        .collect();
-    let modes: Vec<&str> = modes.into_iter().collect();
+    let cpu = known("cpu").zip(cpus);
+    let cpu = cpu.map(|(cpu, n)| format!("{cpu}, {n} CPUs"));
+    let modes: Vec<&str> = report.modes.iter().copied().collect();
+    // Across boots each variant has its own.
+    let of_boot = |name: &str| known(name).filter(|_| plan.boots.is_none());
     for (label, value) in [
         ("Machine", cpu.as_deref()),
-        ("Kernel", known("kernel")),
-        ("Command line", known("cmdline")),
-        ("Mitigations", known("mitigations")),
+        ("Kernel", of_boot("kernel")),
+        ("Command line", of_boot("cmdline")),
+        ("Mitigations", of_boot("mitigations")),
         ("Frequencies", Some(modes.join("; ").as_str())),
         (
-            "Versions",
+            "Version",
             Some(format!("scx_roost {}", plan.version).as_str()),
         ),
-        ("Runs", Some(super::summary(&reports[0]).as_str())),
-        ("Taken", Some(super::taken(plan).as_str())),
     ] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             labelled(&mut text, label, value);
         }
     }
-    let warnings: BTreeSet<&String> = reports.iter().flat_map(|r| &r.warnings).collect();
-    for warning in warnings {
+    for (variant, boot) in &report.boots {
+        let labels = [("cmdline", "command line"), ("mitigations", "mitigations")];
+        for (name, label) in labels {
+            if let Some(fact) = boot.facts.get(name) {
+                labelled(&mut text, &format!("{variant}, {label}"), fact);
+            }
+        }
+    }
+    text
+}
+
+/// How the runs were made, and what spoils them.
+fn runs(report: &Report) -> String {
+    let mut text = String::new();
+    labelled(&mut text, "Runs", &super::summary(report));
+    labelled(&mut text, "Taken", &super::taken(report.plan));
+    for warning in &report.warnings {
         labelled(&mut text, "Note", warning);
     }
-    text + "\n"
+    text
 }
 
 /// The columns of all tables: a heading for each variant.
@@ -102,13 +122,22 @@ impl Columns {
     fn new(reports: &[Report]) -> Columns {
         let variants = &reports[0].plan.variants;
         let short = variants.iter().all(|v| v.chars().count() <= NAME_MAX);
-        let letter = |at: usize| char::from(b'A' + (at % 26) as u8).to_string();
+        // A to Z, then AA to ZZ.
+        let sign = |at: usize| char::from(b'A' + (at % 26) as u8);
+        let letter = |at: usize| match at {
+            0..26 => sign(at).to_string(),
+            _ => format!("{}{}", sign(at / 26 - 1), sign(at)),
+        };
         let names: Vec<String> = match short {
             true => variants.clone(),
             false => (0..variants.len()).map(letter).collect(),
         };
         let numbers = reports.iter().flat_map(|r| &r.metrics).flat_map(|m| {
-            let of = move |v: &VariantReport| combined(m, v).map_or(0, |(n, _)| shown(n).len());
+            let of = move |v: &VariantReport| {
+                let runs = v.runs.iter().map(|(_, value)| *value);
+                let all = runs.chain(combined(m, v).map(|(value, _)| value));
+                all.map(|value| shown(value).len()).max().unwrap_or(0)
+            };
             m.variants.iter().map(of).collect::<Vec<_>>()
         });
         let longest = names.iter().map(|n| n.chars().count());
@@ -136,7 +165,7 @@ impl Columns {
 
     /// How many variants fit beside a text of this length.
     fn fit(&self, behind: usize) -> usize {
-        ((WIDTH - INDENT - behind) / (self.width + 2)).max(1)
+        (WIDTH.saturating_sub(INDENT + behind) / (self.width + 2)).max(1)
     }
 }
 
@@ -166,15 +195,12 @@ fn combined(metric: &MetricReport, variant: &VariantReport) -> Option<(f64, Stri
     (n > 0).then_some((value, word))
 }
 
-fn file(report: &Report, columns: &Columns) -> String {
+/// `machine`: if it is not that of all files.
+fn file(report: &Report, columns: &Columns, machine: &str) -> String {
     let line = ":".to_string() + &"-".repeat(WIDTH - 5);
     let plan = report.plan;
-    let title = match &plan.workload {
-        Some(name) => name.clone(),
-        None => plan.command.first().cloned().unwrap_or_default(),
-    };
     let mut text = format!("{line}\n");
-    for part in wrap(&title, WIDTH - 2) {
+    for part in wrap(&title(plan), WIDTH - 2) {
         let _ = writeln!(text, ": {part}");
     }
     text += &format!("{line}\n");
@@ -188,7 +214,26 @@ fn file(report: &Report, columns: &Columns) -> String {
         text += &table(metric, columns);
         text += &verdicts(report, metric);
     }
-    text + "\n"
+    text + &format!("\n{machine}{}\n", runs(report))
+}
+
+/// The workload, or the program.
+fn title(plan: &Header) -> String {
+    let program = || plan.command.first().cloned().unwrap_or_default();
+    plan.workload.clone().unwrap_or_else(program)
+}
+
+/// A number keeps its sign when lines are broken.
+fn tight(text: &str) -> String {
+    let mut tight = String::new();
+    let mut rest = text.chars().peekable();
+    while let Some(sign) = rest.next() {
+        let after_digit = tight.ends_with(|c: char| c.is_ascii_digit());
+        if !(sign == ' ' && after_digit && rest.peek() == Some(&'%')) {
+            tight.push(sign);
+        }
+    }
+    tight
 }
 
 /// The raw runs, their sum or mean, and that in percent of the first variant.
@@ -201,7 +246,7 @@ fn table(metric: &MetricReport, columns: &Columns) -> String {
         .collect();
     let word = sums.iter().flatten().map(|(_, word)| word.as_str()).next();
     let word: String = word.unwrap_or_default().chars().take(30).collect();
-    let fit = columns.fit(word.len().max(direction.len()) + 2);
+    let fit = columns.fit(word.chars().count().max(direction.len()) + 2);
     let base = sums[0].as_ref().map(|(value, _)| *value);
     let mut text = String::new();
     let all: Vec<usize> = (0..metric.variants.len()).collect();
@@ -247,7 +292,7 @@ fn verdicts(report: &Report, metric: &MetricReport) -> String {
             "" => String::new(),
             why => format!("; {why}"),
         };
-        let whole = (line + &why).replace(" %", "%");
+        let whole = tight(&(line + &why));
         for (at, line) in wrap(&whole, WIDTH - 4).iter().enumerate() {
             let _ = writeln!(text, "{}{line}", if at == 0 { "  " } else { "    " });
         }
@@ -300,8 +345,8 @@ fn summary(reports: &[Report], columns: &Columns) -> String {
                 let Some(metric) = of(report).map(|at| &report.metrics[at]) else {
                     continue;
                 };
-                let workload = report.plan.workload.as_deref().unwrap_or("all");
-                text += &line(word, name, short(workload), metric, value);
+                let workload = title(report.plan);
+                text += &line(word, name, short(&workload), metric, value);
             }
         }
         text.push('\n');
@@ -321,7 +366,10 @@ fn line(word: &str, name: &str, workload: &str, metric: &MetricReport, value: Va
         };
         // Not -0.00.
         let percent = (1e4 * gain).round() / 100.0 + 0.0;
-        format!("{own:>10.2} ({percent:>7.2}%)")
+        match percent.is_finite() {
+            true => format!("{own:>10.2} ({percent:>7.2}%)"),
+            false => format!("{own:>10.2} ({:>8})", "-"),
+        }
     });
     let mut text = format!("{label:<18}");
     for cell in cells {

@@ -20,7 +20,7 @@ mod words;
 pub use words::*;
 
 use super::analysis;
-use super::boots::interrupted;
+use super::boots::{Booted, interrupted};
 use super::carry_over::carried_over;
 use super::condition::warnings;
 use super::result::{Header, Recorded, Repetition};
@@ -54,6 +54,9 @@ pub struct Report<'a> {
     /// Governor, boost and limits of frequencies, as they were in counted runs.
     #[serde(skip)]
     modes: BTreeSet<&'a str>,
+    /// The first boot of each variant, if a block is a boot of each.
+    #[serde(skip)]
+    boots: BTreeMap<&'a str, &'a Booted>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -77,6 +80,9 @@ pub struct VariantReport {
     pub runs: Vec<(usize, f64)>,
     /// Indices into `runs` of outliers. They count.
     pub outliers: Vec<usize>,
+    /// One value per block: what is compared.
+    #[serde(skip)]
+    blocks: Vec<f64>,
     /// None: the others are compared with this one.
     pub judged: Option<Judged>,
 }
@@ -89,6 +95,7 @@ impl Report<'_> {
             .into_iter()
             .map(|(variant, metric)| (variant, metric.name))
             .collect();
+        let whole = analysis::blocks(header, runs);
         let found = |variant: &str, metric: &str| {
             let at = of.iter().position(|(v, m)| v == variant && m == metric);
             at.map(|at| judged[at].clone())
@@ -97,7 +104,7 @@ impl Report<'_> {
             variants: header
                 .variants
                 .iter()
-                .map(|v| VariantReport::new(runs, v, &metric.name, found(v, &metric.name)))
+                .map(|v| VariantReport::new(runs, whole, v, &metric.name, found(v, &metric.name)))
                 .collect(),
             unit: metric.unit(),
             better: metric.better,
@@ -120,12 +127,13 @@ impl Report<'_> {
         warned.extend(interrupted(recorded));
         Ok(Report {
             plan: header,
-            blocks: analysis::blocks(header, runs),
+            blocks: whole,
             metrics: metrics.collect(),
             also,
             counters,
             failed,
             warnings: warned,
+            boots: boots_of(runs),
             modes: counted(runs).map(|r| r.seen.modes.as_str()).collect(),
         })
     }
@@ -137,6 +145,16 @@ fn failed(recorded: &Recorded) -> BTreeMap<String, usize> {
         *failed.entry(variant.clone()).or_default() += 1;
     }
     failed
+}
+
+fn boots_of(runs: &[Repetition]) -> BTreeMap<&str, &Booted> {
+    let mut boots = BTreeMap::new();
+    for run in runs {
+        if let Some(boot) = &run.boot {
+            boots.entry(run.variant.as_str()).or_insert(boot);
+        }
+    }
+    boots
 }
 
 fn counted(runs: &[Repetition]) -> impl Iterator<Item = &Repetition> + Clone {
@@ -186,10 +204,12 @@ impl MetricReport {
 impl VariantReport {
     fn new(
         runs: &[Repetition],
+        whole: usize,
         variant: &str,
         metric: &str,
         judged: Option<Judged>,
     ) -> VariantReport {
+        let blocks = analysis::series(runs, whole, variant, metric);
         let own = counted(runs).filter(|r| r.variant == variant);
         let runs: Vec<(usize, f64)> = own
             .filter_map(|r| Some((r.number, *r.values.get(metric)?)))
@@ -203,6 +223,7 @@ impl VariantReport {
             min: values.iter().copied().reduce(f64::min).unwrap_or(0.0),
             max: values.iter().copied().reduce(f64::max).unwrap_or(0.0),
             outliers: outliers(&values),
+            blocks: blocks.unwrap_or_default(),
             runs,
             judged,
         }

@@ -79,6 +79,9 @@ pub fn cv_text(cv: Option<f64>) -> String {
     cv.map_or("-".to_string(), |cv| format!("{:.1} %", 100.0 * cv))
 }
 
+/// Of percents.
+const DECIMALS_MAX: usize = 4;
+
 /// Values on the scale of a comparison, with a sign and as many decimals as their interval allows:
 /// percent of the first variant, or numbers in the metric's unit.
 struct Signed<'a> {
@@ -130,7 +133,27 @@ fn signed<'a>(judged: &Judged, unit: &'a str) -> Signed<'a> {
     let around = effect
         .interval
         .map_or((effect.value - 1.0).abs(), |i| i.half_width());
-    Signed::new(judged.scale, unit, around)
+    let mut signed = Signed::new(judged.scale, unit, around);
+    // An end beside "no change" or the margin is shown on its side of it.
+    let ends = effect.interval.map_or(vec![], |i| vec![i.low, i.high]);
+    let borders = [1.0, judged.margin.low, judged.margin.high];
+    let hidden = |signed: &Signed| {
+        ends.iter().any(|end| {
+            let shown = |value: f64| {
+                signed
+                    .bare(value)
+                    .trim_start_matches(['+', '-'])
+                    .to_string()
+            };
+            borders
+                .iter()
+                .any(|border| end != border && shown(*end) == shown(*border))
+        })
+    };
+    while judged.scale == Scale::Ratio && signed.decimals < DECIMALS_MAX && hidden(&signed) {
+        signed.decimals += 1;
+    }
+    signed
 }
 
 /// The shift with its interval: '-3.1 % (-4.0 to -2.2)'.
@@ -176,8 +199,12 @@ pub fn headline(base: &str, variant: &str, metric: &MetricReport, judged: &Judge
         format!(", {level} interval {}{}", signed.range(i), signed.unit())
     });
     let value = signed.bare(effect.value) + &signed.unit();
+    let small = match judged.against {
+        Some(Against::Few | Against::Steps | Against::Mean) => " but within the margin",
+        _ => "",
+    };
     format!(
-        "{variant} against {base}: {}, {name} {value}{interval}",
+        "{variant} against {base}: {}{small}, {name} {value}{interval}",
         verdict_name(judged.verdict)
     )
 }
@@ -241,7 +268,7 @@ fn speaks_against(judged: &Judged, against: Against, unit: &str) -> String {
     let margin = margin(judged, unit);
     match against {
         Against::Failures => {
-            "failed runs are not equally many: counted as the slowest, they leave no verdict"
+            "failed runs are not equally many: counted as the worst, they leave no verdict"
                 .to_string()
         }
         Against::Steps => format!(

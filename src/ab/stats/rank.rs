@@ -122,6 +122,22 @@ fn null_distribution(ranks: &[usize]) -> Vec<f64> {
     chances
 }
 
+/// The chance that a sum of ranks of n differences (no ties, no zeros) is at most this.
+pub fn chance_of_sum(n: usize, sum: usize) -> f64 {
+    if n > EXACT_MAX {
+        let (mean, deviation) = approximate(n as f64);
+        return normal_cdf((sum as f64 + 0.5 - mean) / deviation);
+    }
+    let chances = null_distribution(&(1..=n).collect::<Vec<_>>());
+    chances.iter().take(sum + 1).sum()
+}
+
+/// Mean and standard deviation of the sum of ranks.
+fn approximate(n: f64) -> (f64, f64) {
+    let variance = n * (n + 1.0) * (2.0 * n + 1.0) / 24.0;
+    (n * (n + 1.0) / 4.0, variance.sqrt())
+}
+
 /// The largest sum of ranks of n differences (no ties, no zeros) whose lower tail has a chance of
 /// at most `tail`. None: not even the sum 0 has.
 pub fn critical_sum(n: usize, tail: f64) -> Option<usize> {
@@ -138,8 +154,7 @@ pub fn critical_sum(n: usize, tail: f64) -> Option<usize> {
 }
 
 fn approximate_critical_sum(n: f64, tail: f64) -> Option<usize> {
-    let mean = n * (n + 1.0) / 4.0;
-    let deviation = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
+    let (mean, deviation) = approximate(n);
     let sum = mean + deviation * normal_quantile(tail) - 0.5;
     (sum >= 0.0).then_some(sum as usize)
 }

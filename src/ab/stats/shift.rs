@@ -4,7 +4,7 @@
 //! test does not reject.
 
 use super::Interval;
-use super::rank::critical_sum;
+use super::rank::{P, chance_of_sum, critical_sum};
 use super::sample::quantile;
 
 /// Means of all pairs of differences, each also paired with itself, sorted.
@@ -29,6 +29,20 @@ impl Walsh {
 
     pub fn estimate(&self) -> f64 {
         quantile(&self.means, 0.5)
+    }
+
+    /// The least error at which the interval excludes 0, on each side. With ties and zeros that is
+    /// more than the chance of the signed-rank test, which leaves zeros out.
+    pub fn p(&self) -> P {
+        let (below, up_to) = (
+            self.means.partition_point(|mean| *mean < 0.0),
+            self.means.partition_point(|mean| *mean <= 0.0),
+        );
+        let chance = |sum: usize| chance_of_sum(self.n, sum).min(1.0);
+        P {
+            greater: chance(up_to),
+            less: chance(self.means.len() - below),
+        }
     }
 
     /// Covers the true shift with a chance of at least `level`. None: too few differences.

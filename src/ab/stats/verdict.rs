@@ -121,6 +121,8 @@ pub struct Compared<'a> {
 pub enum Step<'a> {
     /// As a part of the lower value. 0: no limit.
     Part(f64),
+    /// In the metric's unit.
+    Unit(f64),
     /// In the metric's unit, for each block from all values up to it. A look uses no later values,
     /// so its verdict is final.
     Seen(&'a [f64]),
@@ -176,8 +178,9 @@ impl Step<'_> {
     fn of(&self, blocks: usize, pairs: &Pairs) -> f64 {
         match (self, pairs.scale) {
             (Step::Part(part), _) => pairs.part(*part),
-            (Step::Seen(units), Scale::Ratio) => (units[blocks - 1] / pairs.size).ln_1p(),
-            (Step::Seen(units), Scale::Difference) => units[blocks - 1],
+            (Step::Unit(unit), Scale::Ratio) => (unit / pairs.size).ln_1p(),
+            (Step::Unit(unit), Scale::Difference) => *unit,
+            (Step::Seen(units), _) => Step::Unit(units[blocks - 1]).of(blocks, pairs),
         }
     }
 }
@@ -285,21 +288,18 @@ impl Taken {
         let n = look.blocks;
         let (base, other) = (&compared.base[..n], &compared.other[..n]);
         let pairs = Pairs::new(base, other);
-        let (walsh, p) = (
-            Walsh::new(&pairs.differences),
-            compared.p(&pairs.differences),
-        );
+        let walsh = Walsh::new(&pairs.differences);
+        let tested = SignedRank::new(&pairs.differences).p().two_sided();
         let interval = walsh.interval(1.0 - alpha);
         let least = interval.and_then(|i| least_shift(i, n, alpha, rule.power));
-        let refuses_none = SignedRank::new(&pairs.differences).p().two_sided() <= alpha;
         Taken {
             look,
             alpha,
             better: compared.better,
-            p,
+            // With ties the test and the interval count differently: a difference needs both.
+            p: compared.p(&pairs.differences).both(walsh.p()),
             effect: walsh.estimate(),
-            // What the test does not refuse is in the interval. With ties both count differently.
-            interval: interval.map(|i| if refuses_none { i } else { i.and(0.0) }),
+            interval: interval.map(|i| if tested <= alpha { i } else { i.and(0.0) }),
             mean: MeanShift::new(pairs.scale, base, other),
             margin: margin(&pairs, rule),
             step: compared.step.of(n, &pairs),

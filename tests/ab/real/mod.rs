@@ -358,10 +358,9 @@ fn hooks_run_around_the_runs() {
     let told = broken(|hooks| hooks.setup = Some("false".to_string()));
     assert_eq!(told, "--setup 'false': the command failed (exit status: 1)");
     assert_eq!(said(), "cleanup ");
-    let told = broken(|hooks| hooks.cleanup = Some("sleep 7677 &".to_string()));
-    assert!(
-        told.starts_with("--cleanup 'sleep 7677 &': the command ended and left"),
-        "{told}"
-    );
+    // The results are good even if it fails, which is a warning.
+    let mut careless = hooks.clone();
+    careless.cleanup = Some("sleep 7677 &".to_string());
+    assert_eq!(runs(&careless, 1).unwrap().len(), 1);
     assert!(!lives("7677"));
 }
