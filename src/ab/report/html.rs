@@ -33,9 +33,9 @@ pub fn html_of_suite(reports: &[Report], closing: Option<&Closing>) -> String {
     let told = closing.map_or(String::new(), |c| escape(&c.title()));
     let mut body = format!("<h1>{title}</h1>\n<p>{told}</p>\n<div class=\"box\"><table>\n");
     for report in reports {
+        let mut workload = escape(report.plan.workload.as_deref().unwrap_or_default());
         for (verdict, line) in report.headlines() {
-            let workload = report.plan.workload.as_deref().unwrap_or_default();
-            let (class, workload) = (verdict_name(verdict), escape(workload));
+            let (class, workload) = (verdict_name(verdict), std::mem::take(&mut workload));
             let _ = writeln!(
                 body,
                 "<tr><th>{workload}<td class=\"{class}\"><b>{}</b></tr>",
