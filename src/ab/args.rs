@@ -84,7 +84,7 @@ pub struct AbArgs {
 
     /// Number of blocks; a block is one run of each variant. With auto (up to 40 blocks) or
     /// auto:MAX, blocks are added until every comparison is decided, by a rule that keeps the error
-    /// rate
+    /// rate. 'equivalent' needs 29 blocks
     #[arg(short = 'n', long = "blocks", visible_alias = "n", value_name = "N", default_value = "12", value_parser = plan)]
     pub(super) plan: Plan,
 
@@ -291,7 +291,8 @@ impl Runs {
         if let Some(header) = &header {
             self.seed.get_or_insert(header.seed);
             // As root, whoever began: a unit continues what was begun by sudo.
-            if user::is_root() && self.user.is_none() {
+            let known = User::of(header.user.as_deref()).is_ok();
+            if user::is_root() && self.user.is_none() && known {
                 self.user.clone_from(&header.user);
             }
         }

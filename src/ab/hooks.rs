@@ -11,7 +11,8 @@ const PAUSE_MAX_S: f64 = 3600.0;
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hooks {
-    /// Shell command to run once before the first run, under the kernel's own scheduler
+    /// Shell command to run once before the first run of this start, under the kernel's own
+    /// scheduler
     #[arg(long, value_name = "CMD")]
     #[serde(default)]
     pub setup: Option<String>,
@@ -21,7 +22,8 @@ pub struct Hooks {
     #[serde(default)]
     pub prepare: Option<String>,
 
-    /// Shell command to run once after the last run, also after a failure or Ctrl-C
+    /// Shell command to run once after the last run of this start, when the machine is as it was;
+    /// also after a failure or Ctrl-C
     #[arg(long, value_name = "CMD")]
     #[serde(default)]
     pub cleanup: Option<String>,

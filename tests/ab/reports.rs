@@ -367,7 +367,7 @@ fn files_stand_side_by_side() {
     let both = reports(&a, &b);
     let beside = compare(&names, &both).unwrap();
     let text = beside.text();
-    assert_eq!(text.matches(" worse ").count(), 4, "{text}");
+    assert_eq!(text.matches(" worse;").count(), 4, "{text}");
     let json = serde_json::to_value(&beside).unwrap();
     assert_eq!(json["base"], "mainline");
     assert_eq!(json["files"][1]["file"], "b");
