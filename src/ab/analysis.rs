@@ -54,7 +54,7 @@ fn more_failed(header: &Header, failed: &[FailedRun], blocks: usize, variant: &s
     more
 }
 
-/// For each block, the step of the metric in all its values up to that block, under any variant: the
+/// For each block, the step of the metric in its values up to that block, under any variant: the
 /// largest power of ten that divides them all, or the least difference between two of them if that
 /// is more. The source of the values shows nothing finer.
 fn units(runs: &[Repetition], blocks: usize, metric: &str) -> Vec<f64> {

@@ -391,7 +391,7 @@ fn a_file_is_continued_only_on_request() {
     );
 }
 
-/// A variant that fails in its uncounted runs is not better either, and of two copies at once the one
+/// A variant that fails in uncounted runs is not better either; of two copies at once the one
 /// that failed is blamed.
 #[test]
 fn failures_are_counted_where_they_belong() {
