@@ -12,6 +12,8 @@ pub struct Costs {
     /// From then until the task is on its CPU's run queue; for the waker, if there is one.
     pub enqueue: u64,
     pub fork: u64,
+    /// The first touch of a page.
+    pub page_fault: u64,
     /// A switch from a task that sleeps, and from one that could have gone on.
     pub switch: u64,
     pub preempt: u64,
@@ -56,6 +58,7 @@ impl Costs {
             select: ns("sched_select"),
             enqueue: ns("sched_enqueue"),
             fork: ns("fork"),
+            page_fault: ns("page_fault"),
             switch: ns("switch_voluntary"),
             preempt: ns("switch_involuntary"),
             tick: ns("tick"),

@@ -226,19 +226,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 self.see(What::Away { cpu, away: true });
             }
         }
-        let load = &self.wait.load;
-        let (warmup, groups) = (load.warmup, load.groups.len());
-        for group in 0..groups {
-            let Some(count) = self.wait.starts(group) else {
-                continue;
-            };
-            let spread = self.wait.load.groups[group].start;
-            for me in 0..count {
-                let task = self.new_task(group, me as i64, None);
-                let at = 20_000 * task as u64 + spread * me / count;
-                self.clock.set(self.sleep(task), at);
-            }
-        }
+        self.start_tasks();
+        let warmup = self.wait.load.warmup;
         if self.daemon.wanted() {
             self.clock.set(self.looks(), self.daemon.period);
         }
@@ -525,7 +514,10 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.see(What::Runs { task, cpu, from });
         let from = from.map(|from| (from, self.costs.how_far(from, cpu)));
         let set = self.wait.set_of(self.tasks[task].group);
-        let refill = self.caches.runs(task, cpu, from, set);
+        let refill = match from {
+            None => self.first_touch(task),
+            Some(_) => 0,
+        } + self.caches.runs(task, cpu, from, set);
         let migrates = from.is_some_and(|(from, _)| from != cpu);
         self.measured
             .switches(from.map(|(_, moved)| moved), migrates);
