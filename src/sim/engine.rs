@@ -12,7 +12,7 @@ mod pace;
 use super::Rng;
 use super::caches::Caches;
 use super::clock::Clock;
-use super::cost::Costs;
+use super::cost::{Costs, Move};
 use super::daemon::Daemon;
 use super::machines::Hardware;
 use super::measure::Measured;
@@ -307,7 +307,10 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             .proceed(&mut self.tasks, task, now, &self.costs, &mut self.measured);
         self.goes_on();
         match came {
-            Came::Works => self.time(cpu),
+            Came::Works => {
+                self.touch(cpu, task);
+                self.time(cpu);
+            }
             Came::Circles => self.circles = Some(task),
             Came::Execs => return self.execs(cpu, task),
             Came::Changes => {
@@ -480,16 +483,18 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         if let Some(before) = preempted {
             self.stops(cpu, before, Stop::GivesWay);
         }
-        match next {
+        let others_change = match next {
             Some(task) => self.put_on_cpu(task, cpu, preempted.is_some()),
             None => self.fall_idle(cpu),
-        }
+        };
         if before.is_some() != next.is_some() {
             self.see(match next {
                 Some(_) => What::Busy { cpu },
                 None => What::Idle { cpu },
             });
             self.turns(cpu, next.is_some());
+        } else if others_change {
+            self.time_siblings(cpu);
         }
         if before.is_none() {
             self.start_tick(cpu);
@@ -505,8 +510,9 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         }
     }
 
-    /// The task begins to run: its wait ends, and it pays for the switch and for cold caches.
-    fn put_on_cpu(&mut self, task: TaskId, cpu: usize, preempts: bool) {
+    /// The task begins to run: its wait ends, and it pays for the switch and for cold caches. True:
+    /// other threads of the core may become slower or faster by that.
+    fn put_on_cpu(&mut self, task: TaskId, cpu: usize, preempts: bool) -> bool {
         let now = self.clock.now();
         let woken_at = &mut self.tasks[task].woken_at;
         self.measured.runs(now - *woken_at, woken_at);
@@ -514,10 +520,20 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.see(What::Runs { task, cpu, from });
         let from = from.map(|from| (from, self.costs.how_far(from, cpu)));
         let set = self.wait.set_of(self.tasks[task].group);
-        let refill = match from {
-            None => self.first_touch(task),
-            Some(_) => 0,
-        } + self.caches.runs(task, cpu, from, set);
+        let others_change = self.caches.uses(cpu, set);
+        let first_touch = match from {
+            Some((from, moved)) => {
+                self.caches.leaves(task, from, moved);
+                if matches!(moved, Move::OtherLlc | Move::OtherNode) {
+                    self.tasks[task].far = moved;
+                }
+                0
+            }
+            None => {
+                self.caches.fills(task, cpu, set);
+                self.first_touch(task)
+            }
+        };
         let migrates = from.is_some_and(|(from, _)| from != cpu);
         self.measured
             .switches(from.map(|(_, moved)| moved), migrates);
@@ -526,13 +542,26 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         } else {
             self.costs.switch
         };
-        self.tasks[task].left += (switch + refill) * FULL;
+        self.tasks[task].left += (switch + first_touch) * FULL;
+        self.touch(cpu, task);
+        others_change
     }
 
-    fn fall_idle(&mut self, cpu: usize) {
+    /// The work that the task is about to do takes longer where caches do not hold its data.
+    fn touch(&mut self, cpu: usize, task: TaskId) {
+        let of = &self.tasks[task];
+        if of.spins || of.until.is_some() {
+            return;
+        }
+        let set = self.wait.set_of(of.group);
+        let more = self.caches.touches(task, cpu, set, of.left / FULL, of.far);
+        self.tasks[task].left += more * FULL;
+    }
+
+    fn fall_idle(&mut self, cpu: usize) -> bool {
         self.cpus[cpu].idle_since = self.clock.now();
-        self.caches.uses(cpu, 0);
         self.clock.clear(self.slot(cpu, On::Tick));
+        self.caches.uses(cpu, 0)
     }
 
     /// Ticks of different CPUs are staggered.
