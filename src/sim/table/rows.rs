@@ -90,6 +90,13 @@ impl Row {
         [self.machine, self.workload, self.base, self.variant]
     }
 
+    /// The published effect, from its two values if they are known. 0: none was published.
+    pub fn effect(&self) -> f64 {
+        let values = self.base_value.zip(self.variant_value);
+        let exact = values.map(|(base, variant)| (variant / base - 1.0) * 100.0);
+        exact.or(self.effect).unwrap_or(0.0)
+    }
+
     /// How far the published effect may be off, points: `errors` standard errors; of whole
     /// microseconds, one. None: not published.
     pub fn reach(&self, errors: f64) -> Option<f64> {

@@ -13,6 +13,8 @@ use serde::Serialize;
 const NO_EFFECT: f64 = 2.0;
 /// Standard errors within which nothing is decided.
 const ERRORS: f64 = 2.0;
+/// Points that arithmetic may lose.
+const ROUNDED: f64 = 1e-6;
 /// The quantile of Student's t: 95 % within both limits.
 const SHARE: f64 = 0.975;
 /// Points that a size may be off: of the workload that calibrates the model, and of others.
@@ -69,10 +71,13 @@ pub enum Demand {
 
 impl Demand {
     pub fn of(row: &Row) -> Demand {
-        let effect = row.effect.unwrap_or(0.0);
+        let effect = row.effect();
         let none = effect.abs() <= NO_EFFECT || row.used == Use::Control;
         let shows = if none { NO_EFFECT } else { effect.abs() };
-        if row.reach(ERRORS).is_some_and(|reach| reach >= shows) {
+        if row
+            .reach(ERRORS)
+            .is_some_and(|reach| reach + ROUNDED >= shows)
+        {
             return Demand::Nothing;
         }
         if none {
