@@ -13,6 +13,7 @@ use super::Rng;
 use super::caches::Caches;
 use super::clock::Clock;
 use super::cost::{Costs, Move};
+use super::cstates::Cstates;
 use super::daemon::Daemon;
 use super::machines::Hardware;
 use super::measure::Measured;
@@ -65,6 +66,7 @@ pub struct Engine<S, W = ()> {
     costs: Costs,
     cores: Cores,
     caches: Caches,
+    cstates: Cstates,
     daemon: Daemon,
     cpus: Vec<Cpu>,
     orders: Vec<Order>,
@@ -99,6 +101,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             costs,
             cores,
             caches,
+            cstates,
         } = hardware;
         let cpus = facts.cpus.len();
         let slots = cpus * ON_CPU + tasks * ON_TASK + 6;
@@ -119,6 +122,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             costs,
             cores,
             caches,
+            cstates,
             daemon,
             chance: Rng::stream(wait.seed, 1),
             wait,
@@ -505,7 +509,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     /// Caches lose their contents if the core slept deeply and no other thread of it ran.
     fn wake_core(&mut self, cpu: usize) {
         let idle = self.clock.now() - self.cpus[cpu].idle_since;
-        if !self.cores.busy(cpu) && self.costs.deep(idle) {
+        let emptied = self.cstates.ends(cpu, idle);
+        if emptied && !self.cores.busy(cpu) {
             self.caches.emptied(cpu);
         }
     }
@@ -560,6 +565,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
 
     fn fall_idle(&mut self, cpu: usize) -> bool {
         self.cpus[cpu].idle_since = self.clock.now();
+        self.cstates.begins(cpu);
         self.clock.clear(self.slot(cpu, On::Tick));
         self.caches.uses(cpu, 0)
     }
@@ -582,7 +588,9 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 Order::Reschedule(cpu) => {
                     let hears = if cpu == here { 0 } else { self.costs.ipi };
                     let wakes = match self.cpus[cpu].running {
-                        None if cpu != here => self.costs.exit(now - self.cpus[cpu].idle_since),
+                        None if cpu != here => {
+                            self.cstates.exit(cpu, now - self.cpus[cpu].idle_since)
+                        }
                         _ => 0,
                     };
                     let slot = self.slot(cpu, On::Pick);

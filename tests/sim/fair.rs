@@ -239,7 +239,7 @@ fn algorithm3_agrees_with_the_model_of_the_kernel() {
         for (policy, expected) in [("eevdf", eevdf), ("pinned", pinned)] {
             let part = of(policy) / roy;
             assert!(
-                (part - expected).abs() < 0.03,
+                (part - expected).abs() < 0.05,
                 "{workers} workers, {policy}: {part}"
             );
         }
