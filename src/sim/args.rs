@@ -147,7 +147,13 @@ pub struct SimArgs {
     #[arg(long, requires = "table", conflicts_with_all = ["workload", "beside", "matrix"])]
     sensitivity: bool,
 
-    /// With --table or --matrix: runs of a tenth of the time, as in the tests
+    /// With --table: show what of the model has changed since its parameters were frozen, and which
+    /// rows moved
+    #[arg(long, requires = "table", conflicts_with_all = ["workload", "sensitivity", "matrix"])]
+    changes: bool,
+
+    /// With --table or --matrix: runs of a tenth of the time, to see what changes; such tables have
+    /// no verdicts
     #[arg(long, requires = "tables", conflicts_with = "workload")]
     short: bool,
 
@@ -247,6 +253,7 @@ impl SimArgs {
             source: source.to_string(),
             effort: self.effort()?,
             beside: self.beside,
+            changes: self.changes,
         })
     }
 

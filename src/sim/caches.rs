@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How much of a task's data the caches still hold when it runs again. A cache holds what was used
-//! last. A running task pushes out what does not fit beside its own data, the data of the task that
-//! ran longest ago first.
+//! How much of a task's data the caches hold. A cache holds what was used last. A running task
+//! touches its data at a steady pace, so a short run loads only a part of what the cache lacks. It
+//! pushes out what does not fit beside its own data, the data of the task that ran longest ago
+//! first. Threads of a core share its L2: while both run, what does not fit beside the other's data
+//! is loaded again and again, so that both are slower.
 
 use super::cost::Move;
 use super::params::Params;
@@ -27,13 +29,14 @@ impl Cache {
         }
     }
 
-    /// The task uses `set` bytes, and the cache holds as many as fit. Returns how many it did not
-    /// hold.
-    fn hold(&mut self, task: TaskId, set: u64) -> u64 {
-        let set = set.min(self.size);
-        let had = self.forget(task).min(set);
-        self.held.push_back((task, set));
-        self.sum += set;
+    /// The task touches `touched` of its `set` bytes, of which the cache holds at most `most`.
+    /// Returns how many bytes it loads: those of the touched ones that were not held.
+    fn touch(&mut self, task: TaskId, set: u64, touched: u64, most: u64) -> u64 {
+        let most = set.min(most).min(self.size);
+        let had = self.forget(task).min(most);
+        let loads = ((most - had) as u128 * touched as u128).div_ceil(set as u128) as u64;
+        self.held.push_back((task, had + loads));
+        self.sum += had + loads;
         while self.sum > self.size {
             let (_, oldest) = &mut self.held[0];
             let cut = (*oldest).min(self.sum - self.size);
@@ -43,7 +46,7 @@ impl Cache {
                 self.held.pop_front();
             }
         }
-        set - had
+        loads
     }
 
     /// Drops the task's bytes. Returns how many there were.
@@ -63,6 +66,13 @@ impl Cache {
     }
 }
 
+/// The CPUs that share a cache.
+#[derive(Clone, Default)]
+struct Users {
+    cpus: Vec<usize>,
+    sum: u64,
+}
+
 pub struct Caches {
     /// The L2 of each core, and each LLC.
     l2: Vec<Cache>,
@@ -70,11 +80,13 @@ pub struct Caches {
     /// The core and the LLC of each CPU.
     core_of: Vec<usize>,
     llc_of: Vec<usize>,
-    /// For each CPU: bytes that its running task uses again and again. For each LLC: its CPUs, and
-    /// the sum of their bytes.
+    /// For each CPU: bytes that its running task uses again and again. For each core and LLC: its
+    /// CPUs, and the sum of their bytes.
     used: Vec<u64>,
-    cpus_of: Vec<Vec<usize>>,
-    used_of: Vec<u64>,
+    of_core: Vec<Users>,
+    of_llc: Vec<Users>,
+    /// ns of work in which a task touches a MB of its data.
+    pace: u64,
     /// ns to load a MB: into the L2, into the LLC, and from another node.
     near: u64,
     far: u64,
@@ -90,11 +102,13 @@ impl Caches {
         let (mut core_of, mut llc_of) = (Vec::new(), Vec::new());
         core_of.resize(machine.nr_cpu_ids.into(), 0);
         llc_of.resize(machine.nr_cpu_ids.into(), 0);
-        let mut cpus_of = vec![Vec::new(); machine.llcs.len()];
+        let mut of_core = vec![Users::default(); machine.nr_cores.into()];
+        let mut of_llc = vec![Users::default(); machine.llcs.len()];
         for cpu in &machine.cpus {
             core_of[usize::from(cpu.id)] = cpu.core.into();
             llc_of[usize::from(cpu.id)] = cpu.llc.into();
-            cpus_of[usize::from(cpu.llc)].push(cpu.id.into());
+            of_core[usize::from(cpu.core)].cpus.push(cpu.id.into());
+            of_llc[usize::from(cpu.llc)].cpus.push(cpu.id.into());
         }
         let llc = |l: &crate::machine::Llc| Cache::new(llc(l.size_kb), decay);
         Caches {
@@ -103,8 +117,9 @@ impl Caches {
             core_of,
             llc_of,
             used: vec![0; machine.nr_cpu_ids.into()],
-            used_of: vec![0; cpus_of.len()],
-            cpus_of,
+            of_core,
+            of_llc,
+            pace: params.ns("touch"),
             near: params.ns("refill_llc"),
             far: params.ns("refill_other_llc"),
             node: params.ns("refill_node"),
@@ -113,22 +128,25 @@ impl Caches {
     }
 
     /// The task that runs on the CPU from now on uses `set` bytes again and again. 0: nothing runs.
-    pub fn uses(&mut self, cpu: usize, set: u64) {
-        let sum = &mut self.used_of[self.llc_of[cpu]];
-        *sum = *sum + set - std::mem::replace(&mut self.used[cpu], set);
+    /// True: other threads of the core may become slower or faster by that.
+    pub fn uses(&mut self, cpu: usize, set: u64) -> bool {
+        let before = std::mem::replace(&mut self.used[cpu], set);
+        let sum = |users: &mut Users| users.sum = users.sum + set - before;
+        sum(&mut self.of_core[self.core_of[cpu]]);
+        sum(&mut self.of_llc[self.llc_of[cpu]]);
+        before != set
     }
 
-    /// The most that an LLC holds of one running task, if all use their sets again and again.
-    /// Smaller sets are held whole; larger ones get equal parts of the rest.
-    fn share(&self, llc: usize) -> u64 {
-        let size = self.llc[llc].size;
-        if self.used_of[llc] <= size {
+    /// The most that a cache of `size` bytes holds of one running task, if all use their sets again
+    /// and again. Smaller sets are held whole; larger ones get equal parts of the rest.
+    fn share(&self, size: u64, users: &Users) -> u64 {
+        if users.sum <= size {
             return size;
         }
         let mut share = 0;
         loop {
             let (mut rest, mut larger) = (size, 0);
-            for &cpu in &self.cpus_of[llc] {
+            for &cpu in &users.cpus {
                 match self.used[cpu] {
                     set if set > share => larger += 1,
                     set => rest -= set,
@@ -143,39 +161,67 @@ impl Caches {
         }
     }
 
+    fn l2_share(&self, cpu: usize) -> u64 {
+        let core = self.core_of[cpu];
+        self.share(self.l2[core].size, &self.of_core[core])
+    }
+
+    /// `rate`, less what the running task loses since other threads of the core use its L2 too.
+    /// What its L2 would lack anyway is a part of its work.
+    pub fn beside(&self, cpu: usize, rate: u64) -> u64 {
+        let core = self.core_of[cpu];
+        let set = self.used[cpu];
+        if self.of_core[core].sum == set {
+            return rate;
+        }
+        let size = self.l2[core].size;
+        let lacks = set.min(size) - set.min(self.l2_share(cpu));
+        // In the time of `set` bytes, `lacks` bytes are loaded.
+        let (work, loads) = (set * self.pace, lacks * self.near);
+        match work {
+            0 => rate,
+            _ => (rate as u128 * work as u128 / (work + loads) as u128) as u64,
+        }
+    }
+
     /// The CPU's core was in an idle state that empties its L2.
     pub fn emptied(&mut self, cpu: usize) {
         self.l2[self.core_of[cpu]].lose(self.idle_loses);
     }
 
-    /// The task, which uses `set` bytes again and again, runs on `cpu` and last ran on `from`.
-    /// Returns ns until the caches hold these bytes again. `from` is None for a task that has not
-    /// run: it loads them as a part of its work.
-    pub fn runs(&mut self, task: TaskId, cpu: usize, from: Option<(usize, Move)>, set: u64) -> u64 {
-        self.uses(cpu, set);
-        if set == 0 {
+    /// The task, which uses `set` bytes again and again, comes from `from`. It writes its data here
+    /// from now on, so what it left elsewhere is stale.
+    pub fn leaves(&mut self, task: TaskId, from: usize, moved: Move) {
+        if moved != Move::SameCore {
+            self.l2[self.core_of[from]].forget(task);
+        }
+        if matches!(moved, Move::OtherLlc | Move::OtherNode) {
+            self.llc[self.llc_of[from]].forget(task);
+        }
+    }
+
+    /// The task loads all of its data, as a part of its work.
+    pub fn fills(&mut self, task: TaskId, cpu: usize, set: u64) {
+        self.touches(task, cpu, set, u64::MAX, Move::SameCore);
+    }
+
+    /// The task works for `work` ns on the CPU. Returns the ns by which that is longer, because the
+    /// caches do not hold its data. `far`: how far it moved from what the LLC does not hold.
+    pub fn touches(&mut self, task: TaskId, cpu: usize, set: u64, work: u64, far: Move) -> u64 {
+        let touched = (work as u128 * 1_000_000 / u128::from(self.pace)).min(set.into()) as u64;
+        if touched == 0 {
             return 0;
         }
-        // The task writes its data here from now on, so what it left elsewhere is stale.
-        if let Some((from, moved)) = from {
-            if moved != Move::SameCore {
-                self.l2[self.core_of[from]].forget(task);
-            }
-            if matches!(moved, Move::OtherLlc | Move::OtherNode) {
-                self.llc[self.llc_of[from]].forget(task);
-            }
-        }
-        let set = set.min(self.share(self.llc_of[cpu]));
-        let l2 = self.l2[self.core_of[cpu]].hold(task, set);
-        let llc = self.llc[self.llc_of[cpu]].hold(task, set);
+        let (core, llc) = (self.core_of[cpu], self.llc_of[cpu]);
+        let share = self.share(self.llc[llc].size, &self.of_llc[llc]);
+        let l2_share = self.l2_share(cpu);
+        let l2 = self.l2[core].touch(task, set, touched, l2_share);
+        let llc = self.llc[llc].touch(task, set, touched, share);
+        let far = match far {
+            Move::OtherNode => self.node,
+            _ => self.far,
+        };
         let ns = |bytes: u64, per_mb: u64| bytes * per_mb / 1_000_000;
-        match from {
-            None => 0,
-            Some((_, Move::SameCore | Move::SameLlc)) => {
-                ns(l2.saturating_sub(llc), self.near) + ns(llc, self.far)
-            }
-            Some((_, Move::OtherLlc)) => ns(set, self.far),
-            Some((_, Move::OtherNode)) => ns(set, self.node),
-        }
+        ns(l2.saturating_sub(llc), self.near) + ns(llc, far)
     }
 }

@@ -3,6 +3,7 @@
 
 use super::args::{Plan, WORKLOADS};
 use super::load::Measure;
+use super::table::Record;
 use super::{MACHINES, Measured, Scenario, params, policy, runs, trace};
 use crate::native::stat_name;
 use anyhow::{Context, Result};
@@ -49,6 +50,8 @@ pub struct Report {
     #[serde(skip)]
     time: bool,
     pub seeds: u64,
+    /// How often the model was right.
+    pub record: Record,
     pub rows: Vec<Row>,
 }
 
@@ -91,6 +94,7 @@ pub fn run(plan: &Plan) -> Result<Report> {
         unit: measured[0].unit(&plan.load),
         time: !matches!(plan.load.measure, Measure::Rate(_)),
         seeds: seeds as u64,
+        record: Record::read()?,
         rows,
     })
 }
@@ -216,7 +220,10 @@ impl Report {
                 row.wakeup_p99_us
             );
         }
-        text + "\nA model, not a measurement: docs/simulator.md says how far to trust it.\n"
+        let record = self.record.text();
+        text + &format!(
+            "\nA model, not a measurement. {record} docs/simulator.md has the tables.\n"
+        )
     }
 }
 

@@ -12,6 +12,8 @@ pub struct Costs {
     /// From then until the task is on its CPU's run queue; for the waker, if there is one.
     pub enqueue: u64,
     pub fork: u64,
+    /// The first touch of a page.
+    pub page_fault: u64,
     /// A switch from a task that sleeps, and from one that could have gone on.
     pub switch: u64,
     pub preempt: u64,
@@ -23,11 +25,6 @@ pub struct Costs {
     pub timer_late: u64,
     /// Until another CPU receives an interrupt.
     pub ipi: u64,
-    /// The exit from a shallow idle state, and from a deep one.
-    pub idle_exit: u64,
-    pub deep_exit: u64,
-    /// A CPU that has been idle for this long is in the deep state.
-    pub deep_after: u64,
     /// Period of the tick.
     pub tick_period: u64,
     /// Cache lines that move from CPU to CPU: with a message, under a pipe's mutex, with a lock or
@@ -56,6 +53,7 @@ impl Costs {
             select: ns("sched_select"),
             enqueue: ns("sched_enqueue"),
             fork: ns("fork"),
+            page_fault: ns("page_fault"),
             switch: ns("switch_voluntary"),
             preempt: ns("switch_involuntary"),
             tick: ns("tick"),
@@ -63,12 +61,6 @@ impl Costs {
             timer_arm: ns("hrtimer_arm"),
             timer_late: ns("timer_late"),
             ipi: ns("ipi_send") + ns("ipi_receive"),
-            idle_exit: ns("idle_c1_exit"),
-            deep_exit: ns("idle_deep_exit"),
-            deep_after: match params.count("idle_deep") {
-                0 => u64::MAX,
-                _ => ns("idle_deep_after"),
-            },
             tick_period: ns("tick_period"),
             message_lines: params.count("lines_message"),
             pipe_lines: params.count("lines_pipe"),
@@ -117,19 +109,5 @@ impl Costs {
             true => 0,
             false => lines * self.transfer[self.how_far(from, to) as usize],
         }
-    }
-
-    /// ns until a CPU that has been idle for `idle` ns runs.
-    pub fn exit(&self, idle: u64) -> u64 {
-        if self.deep(idle) {
-            self.deep_exit
-        } else {
-            self.idle_exit
-        }
-    }
-
-    /// True if a CPU that has been idle for `idle` ns is in the deep state.
-    pub fn deep(&self, idle: u64) -> bool {
-        idle >= self.deep_after
     }
 }

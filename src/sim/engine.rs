@@ -12,7 +12,8 @@ mod pace;
 use super::Rng;
 use super::caches::Caches;
 use super::clock::Clock;
-use super::cost::Costs;
+use super::cost::{Costs, Move};
+use super::cstates::Cstates;
 use super::daemon::Daemon;
 use super::machines::Hardware;
 use super::measure::Measured;
@@ -65,6 +66,7 @@ pub struct Engine<S, W = ()> {
     costs: Costs,
     cores: Cores,
     caches: Caches,
+    cstates: Cstates,
     daemon: Daemon,
     cpus: Vec<Cpu>,
     orders: Vec<Order>,
@@ -99,6 +101,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             costs,
             cores,
             caches,
+            cstates,
         } = hardware;
         let cpus = facts.cpus.len();
         let slots = cpus * ON_CPU + tasks * ON_TASK + 6;
@@ -119,6 +122,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             costs,
             cores,
             caches,
+            cstates,
             daemon,
             chance: Rng::stream(wait.seed, 1),
             wait,
@@ -226,19 +230,8 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 self.see(What::Away { cpu, away: true });
             }
         }
-        let load = &self.wait.load;
-        let (warmup, groups) = (load.warmup, load.groups.len());
-        for group in 0..groups {
-            let Some(count) = self.wait.starts(group) else {
-                continue;
-            };
-            let spread = self.wait.load.groups[group].start;
-            for me in 0..count {
-                let task = self.new_task(group, me as i64, None);
-                let at = 20_000 * task as u64 + spread * me / count;
-                self.clock.set(self.sleep(task), at);
-            }
-        }
+        self.start_tasks();
+        let warmup = self.wait.load.warmup;
         if self.daemon.wanted() {
             self.clock.set(self.looks(), self.daemon.period);
         }
@@ -318,7 +311,10 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             .proceed(&mut self.tasks, task, now, &self.costs, &mut self.measured);
         self.goes_on();
         match came {
-            Came::Works => self.time(cpu),
+            Came::Works => {
+                self.touch(cpu, task);
+                self.time(cpu);
+            }
             Came::Circles => self.circles = Some(task),
             Came::Execs => return self.execs(cpu, task),
             Came::Changes => {
@@ -491,16 +487,18 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         if let Some(before) = preempted {
             self.stops(cpu, before, Stop::GivesWay);
         }
-        match next {
+        let others_change = match next {
             Some(task) => self.put_on_cpu(task, cpu, preempted.is_some()),
             None => self.fall_idle(cpu),
-        }
+        };
         if before.is_some() != next.is_some() {
             self.see(match next {
                 Some(_) => What::Busy { cpu },
                 None => What::Idle { cpu },
             });
             self.turns(cpu, next.is_some());
+        } else if others_change {
+            self.time_siblings(cpu);
         }
         if before.is_none() {
             self.start_tick(cpu);
@@ -511,13 +509,15 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
     /// Caches lose their contents if the core slept deeply and no other thread of it ran.
     fn wake_core(&mut self, cpu: usize) {
         let idle = self.clock.now() - self.cpus[cpu].idle_since;
-        if !self.cores.busy(cpu) && self.costs.deep(idle) {
+        let emptied = self.cstates.ends(cpu, idle);
+        if emptied && !self.cores.busy(cpu) {
             self.caches.emptied(cpu);
         }
     }
 
-    /// The task begins to run: its wait ends, and it pays for the switch and for cold caches.
-    fn put_on_cpu(&mut self, task: TaskId, cpu: usize, preempts: bool) {
+    /// The task begins to run: its wait ends, and it pays for the switch and for cold caches. True:
+    /// other threads of the core may become slower or faster by that.
+    fn put_on_cpu(&mut self, task: TaskId, cpu: usize, preempts: bool) -> bool {
         let now = self.clock.now();
         let woken_at = &mut self.tasks[task].woken_at;
         self.measured.runs(now - *woken_at, woken_at);
@@ -525,7 +525,20 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.see(What::Runs { task, cpu, from });
         let from = from.map(|from| (from, self.costs.how_far(from, cpu)));
         let set = self.wait.set_of(self.tasks[task].group);
-        let refill = self.caches.runs(task, cpu, from, set);
+        let others_change = self.caches.uses(cpu, set);
+        let first_touch = match from {
+            Some((from, moved)) => {
+                self.caches.leaves(task, from, moved);
+                if matches!(moved, Move::OtherLlc | Move::OtherNode) {
+                    self.tasks[task].far = moved;
+                }
+                0
+            }
+            None => {
+                self.caches.fills(task, cpu, set);
+                self.first_touch(task)
+            }
+        };
         let migrates = from.is_some_and(|(from, _)| from != cpu);
         self.measured
             .switches(from.map(|(_, moved)| moved), migrates);
@@ -534,13 +547,27 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         } else {
             self.costs.switch
         };
-        self.tasks[task].left += (switch + refill) * FULL;
+        self.tasks[task].left += (switch + first_touch) * FULL;
+        self.touch(cpu, task);
+        others_change
     }
 
-    fn fall_idle(&mut self, cpu: usize) {
+    /// The work that the task is about to do takes longer where caches do not hold its data.
+    fn touch(&mut self, cpu: usize, task: TaskId) {
+        let of = &self.tasks[task];
+        if of.spins || of.until.is_some() {
+            return;
+        }
+        let set = self.wait.set_of(of.group);
+        let more = self.caches.touches(task, cpu, set, of.left / FULL, of.far);
+        self.tasks[task].left += more * FULL;
+    }
+
+    fn fall_idle(&mut self, cpu: usize) -> bool {
         self.cpus[cpu].idle_since = self.clock.now();
-        self.caches.uses(cpu, 0);
+        self.cstates.begins(cpu);
         self.clock.clear(self.slot(cpu, On::Tick));
+        self.caches.uses(cpu, 0)
     }
 
     /// Ticks of different CPUs are staggered.
@@ -561,7 +588,9 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
                 Order::Reschedule(cpu) => {
                     let hears = if cpu == here { 0 } else { self.costs.ipi };
                     let wakes = match self.cpus[cpu].running {
-                        None if cpu != here => self.costs.exit(now - self.cpus[cpu].idle_since),
+                        None if cpu != here => {
+                            self.cstates.exit(cpu, now - self.cpus[cpu].idle_since)
+                        }
                         _ => 0,
                     };
                     let slot = self.slot(cpu, On::Pick);

@@ -3,6 +3,7 @@
 
 use super::caches::Caches;
 use super::cost::Costs;
+use super::cstates::Cstates;
 use super::params::Params;
 use super::speed::Cores;
 use crate::machine::cpufreq::CpuFreq;
@@ -201,6 +202,7 @@ impl Model {
             costs: Costs::new(&self.params, &facts),
             cores: Cores::new(&self.params, &facts, &self.domains()),
             caches: Caches::new(&self.params, &self.machine),
+            cstates: Cstates::new(&self.params, facts.cpus.len()),
             facts,
         })
     }
@@ -212,6 +214,7 @@ pub struct Hardware {
     pub costs: Costs,
     pub cores: Cores,
     pub caches: Caches,
+    pub cstates: Cstates,
 }
 
 /// The core and the thread of each CPU, by its number: first the first threads of all cores, as on

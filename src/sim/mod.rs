@@ -4,8 +4,8 @@
 //! not.
 //!
 //! - `load/`: what tasks do; `wait`, `family`, `cond` and `pipe`: what they do to each other.
-//! - `machines`, `speed`, `freq`, `pstate`, `caches`, `lines`, `kthreads`, `cost`: the machine,
-//!   built from `params`. `daemon`: what userspace publishes to the policy.
+//! - `machines`, `speed`, `freq`, `pstate`, `cstates`, `caches`, `lines`, `kthreads`, `cost`: the
+//!   machine, built from `params`. `daemon`: what userspace publishes to the policy.
 //! - `sched`: what the engine asks of a scheduler; `cpus`: which tasks each CPU has.
 //! - `ext`: the kernel's sched_ext around the policy; `fair/`: the kernel's fair class; `cosmos`:
 //!   another scheduler; `oracle`: an upper bound; `policy`: the names of all these.
@@ -24,6 +24,7 @@ mod cond;
 mod cosmos;
 mod cost;
 mod cpus;
+mod cstates;
 mod daemon;
 mod engine;
 mod ext;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A task of the simulator: where in its program it is, and what it still has to do there.
 
+use super::cost::Move;
 use super::load::{Group, Known};
 use super::pipe::AtPipe;
 use super::sched::Wake;
@@ -83,8 +84,9 @@ pub struct Task {
     pub todo: VecDeque<Then>,
     pub wake: Wake,
     pub woken_at: u64,
-    /// The CPU on which it last ran.
+    /// The CPU on which it last ran, and how far away the LLC or node is that it came from last.
     pub cpu: Option<usize>,
+    pub far: Move,
     pub parent: Option<usize>,
     pub lends: Memory,
     /// It uses its parent's memory (vfork).
@@ -128,6 +130,7 @@ impl Task {
             wake: Wake::fork(0),
             woken_at: 0,
             cpu: None,
+            far: Move::SameCore,
             parent: None,
             lends: Memory::Own,
             borrows: false,

@@ -146,6 +146,7 @@ fn options_that_would_be_ignored_are_refused() {
     for option in [
         "--beside",
         "--sensitivity",
+        "--changes",
         "--short",
         "--markdown",
         "--swarm-count 2",
@@ -153,13 +154,13 @@ fn options_that_would_be_ignored_are_refused() {
     ] {
         assert!(wanted(&format!("nas {option}")).is_err(), "nas {option}");
     }
-    for option in ["--sensitivity", "--table 001"] {
+    for option in ["--sensitivity", "--changes", "--table 001"] {
         assert!(wanted(&format!("--matrix {option}")).is_err(), "{option}");
     }
     for args in [
         "--table 001 --short --seeds 2 --seed 7 --param smt_speed=0.6",
         "--table 001 --sensitivity --short",
-        "--table 001 --beside --markdown",
+        "--table 001 --beside --changes --markdown",
         "--matrix --short --beside --markdown --seeds 5",
         "--swarm 3 --swarm-count 2",
         "nas --svg x --window 1ms",

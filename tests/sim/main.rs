@@ -10,6 +10,7 @@ mod matrix;
 mod others;
 mod pictures;
 mod pipes;
+mod record;
 mod rtapp;
 mod runs;
 mod shown;

@@ -113,7 +113,8 @@ fn an_error_names_task_phase_and_key() {
     assert!(global.contains("global: SCHED_RR: real-time"), "{global}");
 }
 
-/// The threads of both tasks run exactly this many loops.
+/// The threads of both tasks run exactly this many loops. The second thread of the first task is
+/// forked 30 us after the first, and wakes a CPU from its deep idle state in 25 us.
 #[test]
 fn loops_end() {
     let text = "{ \"tasks\" : { \"a\" : { \"instance\" : 2, \"loop\" : 5, \"run\" : 100 },\n\
@@ -121,7 +122,7 @@ fn loops_end() {
                 \"c\" : { \"instance\" : 0, \"run\" : 100 , \"loop\" : 1} } }";
     let m = load(Load::rtapp(text).unwrap(), "roost", 1);
     assert_eq!(m.marks, [2 * 5 + 2 * (3 + 1)]);
-    near(m.result(), 520_000.0, 5.0);
+    near(m.result(), 555_000.0, 5.0);
 }
 
 /// A timer keeps its period whatever runs in it, while a sleep adds to it. Over 1 s.

@@ -64,6 +64,20 @@ fn one_task_alone_has_a_core_at_full_speed() {
     assert_eq!(m.shared_ns, 0);
 }
 
+/// The parent forks four tasks, each 30 us after the one before. Each touches 1 MB first, 245 pages
+/// of 0.7 us. The last ends last. All but the first wake another CPU, from a shallow idle state.
+#[test]
+fn tasks_start_one_after_another_and_touch_their_memory() {
+    let of = |set: &str, count: u64| {
+        let text = format!("task a x {count}, set {set}:\n    run 1ms\n");
+        let load = Load::parse(&text, &Default::default()).unwrap();
+        let shallow = [("idle_deep", 0.0)];
+        scenario_with(load, "eevdf", 1, &shallow).unwrap().result()
+    };
+    near(of("1MB", 1) - of("0", 1), 245.0 * 700.0, 0.1);
+    near(of("0", 4) - of("0", 1), 3.0 * 30_000.0, 5.0);
+}
+
 /// The measurement starts and ends exactly on time, not at the event before or at the last one, a
 /// tick away.
 #[test]

@@ -28,6 +28,7 @@ fn shown(source: &str) -> String {
         source: source.to_string(),
         effort: effort(),
         beside: false,
+        changes: false,
     };
     let tables = tables(&plan).unwrap();
     let lines = tables.iter().flat_map(|t| {
@@ -35,8 +36,7 @@ fn shown(source: &str) -> String {
         let lines = text.lines().map(str::to_string);
         lines.collect::<Vec<_>>()
     });
-    let told = |line: &str| line.contains("Parameters ") || line.starts_with("Changed since");
-    let lines = lines.filter(|line| !told(line));
+    let lines = lines.filter(|line| !line.contains("Parameters "));
     lines.map(|line| line + "\n").collect()
 }
 

@@ -12,7 +12,7 @@ const TABLES: &str = include_str!("../../src/sim/data/tables.tsv");
 /// The uses of a row.
 const USES: [&str; 8] = [
     "calibrates",
-    "held-out",
+    "effect",
     "control",
     "tail",
     "summary",
@@ -190,6 +190,7 @@ fn short(source: &str) -> Table {
             params: Vec::new(),
         },
         beside: true,
+        changes: false,
     };
     table::tables(&plan).unwrap().remove(0)
 }
@@ -201,13 +202,18 @@ fn calibrating_rows_are_marked() {
     let text = table.text();
     let marked = text.lines().filter(|l| l.contains(" (calibrates)"));
     assert_eq!(marked.count(), 3);
-    assert!(text.contains("\nOf 18 rows: "), "{text}");
-    assert!(
-        text.contains(". Without the 3 that calibrate, of 15: "),
-        "{text}"
-    );
     // The source pinned its threads itself.
     assert!(table.beside.iter().all(|c| c.pinned.is_some()));
+}
+
+/// Short runs are start-up transients: no verdict, no score.
+#[test]
+fn short_runs_are_no_results() {
+    let table = short("001");
+    assert!(table.score.is_none());
+    let text = table.text();
+    assert!(!text.contains("miss") && !text.contains(" ok"), "{text}");
+    assert!(text.contains("no result"), "{text}");
 }
 
 /// Every source is also run with pinned threads, if there is a core for each thread.

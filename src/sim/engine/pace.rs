@@ -39,12 +39,18 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.clock.clear(slot);
             return;
         };
-        let rate = self.cores.rate(cpu, self.memory(cpu));
+        let rate = self.rate(cpu);
         if std::mem::replace(&mut self.cpus[cpu].rate, rate) != rate {
             self.see(What::Speed { cpu, rate });
         }
         let ns = self.tasks[task].left.div_ceil(rate);
         self.clock.set(slot, self.clock.now() + ns);
+    }
+
+    /// Work per ns of the running task.
+    fn rate(&self, cpu: usize) -> u64 {
+        self.caches
+            .beside(cpu, self.cores.rate(cpu, self.memory(cpu)))
     }
 
     /// Adds kernel work of `ns` to the task that runs here.
@@ -69,6 +75,15 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
         self.follows(cpu);
     }
 
+    /// The threads of the CPU's core have become slower or faster.
+    pub(super) fn time_siblings(&mut self, cpu: usize) {
+        let row = self.facts.cpus[cpu];
+        for &sibling in &row.sib[..usize::from(row.nr_sib)] {
+            self.settle(sibling.into());
+            self.time(sibling.into());
+        }
+    }
+
     /// Schedules a step of frequencies if the CPU's core or its neighbours need one.
     pub(super) fn follows(&mut self, cpu: usize) {
         let slot = self.steps();
@@ -89,8 +104,7 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             self.clock.set(self.steps(), now + self.cores.step());
         }
         for &cpu in &busy {
-            let memory = self.memory(cpu);
-            if self.cores.rate(cpu, memory) != self.cpus[cpu].rate {
+            if self.rate(cpu) != self.cpus[cpu].rate {
                 self.time(cpu);
             }
         }

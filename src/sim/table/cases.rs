@@ -75,6 +75,7 @@ impl Effort {
 type Runs = Result<Arc<Vec<Measured>>, String>;
 
 /// The runs of all cases, one for each seed; or why a case cannot be run.
+#[derive(Default)]
 pub struct Outcomes(BTreeMap<Case, Runs>);
 
 impl Outcomes {

@@ -32,9 +32,26 @@ pub struct Cell {
     pub base: &'static str,
     pub variant: &'static str,
     pub metric: Metric,
+    /// Counted items of one published run. None: not known.
+    pub items: Option<f64>,
 }
 
 impl Cell {
+    /// The value of a policy in the unit of the row. None: it has no counterpart there.
+    pub fn level(&self, row: &Row, value: f64) -> Option<f64> {
+        row.base_value?;
+        match (self.metric, row.unit) {
+            (Metric::Time, "s") => Some(value * self.items? / 1e9),
+            (Metric::Rate, "Mops") => Some(value / 1e6),
+            (Metric::Quantile(_), "us") | (Metric::BusyCpus, "CPUs") => Some(value),
+            (Metric::Migrations | Metric::Switches, "M") => Some(value * self.items? / 1e6),
+            (Metric::MigrationsBusy | Metric::SwitchesBusy, "K/s of task clock") => {
+                Some(value / 1e3)
+            }
+            _ => None,
+        }
+    }
+
     /// Each of its workloads with each of the policies.
     pub fn cases(&self, policies: &[&'static str]) -> Vec<Case> {
         let of = |&policy| {
@@ -71,7 +88,7 @@ impl Cells {
                 bail!("cells.tsv: {text:?} where 5 columns were expected");
             };
             ensure!(
-                ["load", "policy", "metric", "beside"].contains(&kind),
+                ["load", "items", "policy", "metric", "beside"].contains(&kind),
                 "cells.tsv: there is no kind {kind}"
             );
             Ok(Line {
@@ -113,7 +130,22 @@ impl Cells {
             base,
             variant,
             metric: Metric::parse(metric).with_context(|| format!("cells.tsv: {metric}"))?,
+            items: self.items(row)?,
         }))
+    }
+
+    /// Errors: cells.tsv has no number there.
+    fn items(&self, row: &Row) -> Result<Option<f64>> {
+        let Ok(line) = self.line("items", row.source, row.workload) else {
+            return Ok(None);
+        };
+        let told = || {
+            format!(
+                "cells.tsv: {} where a number of items was expected",
+                line.ours
+            )
+        };
+        line.ours.parse().map(Some).with_context(told)
     }
 
     fn line(&self, kind: &str, source: &str, published: &str) -> Result<Line> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Whether the model has changed since it was frozen, before the first run on held-out rows. Kept
-//! are a hash of parameters, workloads and cells.tsv, and the commit of the freeze.
+//! What of the model has changed since it was frozen. Kept are a hash of parameters, workloads and
+//! cells.tsv, and the commit of the freeze. Tables had been drawn before, so no row is unseen.
 
 use super::cells::CELLS;
 use crate::sim::WORKLOADS;
@@ -45,6 +45,7 @@ pub struct Frozen {
     pub hash: String,
     /// The commit in which it was frozen. None: not yet.
     pub commit: Option<&'static str>,
+    #[serde(skip)]
     pub changes: Vec<Change>,
     /// The hash is neither the frozen one nor that of the last change.
     pub unlogged: bool,
@@ -84,21 +85,28 @@ impl Frozen {
         })
     }
 
-    /// For the table of a source; changes list the rows of that source.
-    pub fn text(&self, source: &str) -> String {
+    /// For the head of a table.
+    pub fn text(&self) -> String {
         let hash = &self.hash;
         let Some(commit) = self.commit else {
             return format!("Parameters {hash}, not frozen yet.\n");
         };
-        let mut text = format!("Parameters {hash}, frozen in commit {commit}.\n");
-        for change in &self.changes {
-            let (what, moved) = (change.what, change.moved_of(source));
-            text += &format!("Changed since: {what}; rows moved: {moved}\n");
-        }
-        if self.unlogged {
-            text += "Changed since then, without a line in changes.tsv.\n";
-        }
-        text
+        let changed = match self.unlogged {
+            true => ", and since then without a line in changes.tsv",
+            false => "",
+        };
+        format!(
+            "Parameters {hash}; {} changes (--changes) since commit {commit}{changed}.\n",
+            self.changes.len()
+        )
+    }
+
+    /// The changes, with the rows of one source that moved.
+    pub fn log(&self, source: &str) -> String {
+        let changes = self.changes.iter();
+        let line =
+            |c: &Change| format!("Changed: {}; rows moved: {}\n", c.what, c.moved_of(source));
+        changes.map(line).collect()
     }
 }
 

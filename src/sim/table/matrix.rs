@@ -7,6 +7,7 @@ use super::beside::{Behind, Gain, behind, crowded, gain};
 use super::cases::{Effort, Outcomes};
 use super::cells::Cell;
 use super::metric::Metric;
+use super::record::Record;
 use super::show::{self, Form};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
@@ -63,6 +64,8 @@ pub struct Matrix {
     pub beside: bool,
     /// Parameters with other values than in params.tsv.
     pub params: Vec<String>,
+    /// How often the model was right.
+    pub record: Record,
     /// The worst first.
     pub squares: Vec<Square>,
 }
@@ -87,6 +90,7 @@ pub fn matrix(plan: &MatrixPlan) -> Result<Matrix> {
         short: effort.short,
         beside: plan.beside,
         params: effort.params.clone(),
+        record: Record::read()?,
         squares,
     })
 }
@@ -103,6 +107,7 @@ fn cells() -> Result<Vec<Cell>> {
             base: BASE,
             variant: OURS,
             metric: Metric::parse(metric).with_context(|| format!("matrix.tsv: {line:?}"))?,
+            items: None,
         })
     };
     MATRIX.lines().skip(1).map(cell).collect()
@@ -232,8 +237,9 @@ impl Matrix {
             false => format!(" with {}", self.params.join(", ")),
         };
         format!(
-            "Runs of each: {}{short}{params}; per cent better than eevdf.\n\n{}\n{}",
+            "Runs of each: {}{short}{params}; per cent better than eevdf. A model: {}\n\n{}\n{}",
             self.seeds,
+            self.record.text(),
             show::table(form, &heads, &rows),
             self.tally()
         )

@@ -2,10 +2,11 @@
 //! Published results beside simulated ones, row by row.
 //!
 //! `rows`: the published rows; `cells`: what represents them here; `cases`: what is run;
-//! `metric`: what is read of a run; `verdict`: whether it agrees; `beside`: our own choice beside
-//! the sources'; `matrix`: the same on machines and workloads that no source has; `sensitivity`:
-//! which verdicts depend on which parameter; `frozen`: since when the model is unchanged; `show`:
-//! how tables are printed.
+//! `metric`: what is read of a run; `verdict`: whether it agrees; `score`: how many rows agree, and
+//! for how many "always 0 %" would; `record`: the scores of the tables at full length; `beside`:
+//! our own choice beside the sources'; `matrix`: the same on machines and workloads that no source
+//! has; `sensitivity`: which verdicts depend on which parameter; `frozen`: since when the model is
+//! unchanged; `show`: how tables are printed.
 
 mod beside;
 mod cases;
@@ -13,7 +14,9 @@ mod cells;
 mod frozen;
 mod matrix;
 mod metric;
+mod record;
 mod rows;
+mod score;
 mod sensitivity;
 mod show;
 mod verdict;
@@ -22,6 +25,8 @@ pub use beside::Compared;
 pub use cases::Effort;
 pub use frozen::Frozen;
 pub use matrix::{MatrixPlan, matrix};
+pub use record::Record;
+pub use score::Score;
 pub use sensitivity::sensitivity;
 pub use show::document;
 pub use verdict::{Demand, Verdict};
@@ -47,6 +52,8 @@ pub struct TablePlan {
     pub effort: Effort,
     /// Show our own choice too.
     pub beside: bool,
+    /// Show the changes of the model since it was frozen.
+    pub changes: bool,
 }
 
 /// A figure and its standard error.
@@ -73,12 +80,21 @@ pub struct Line {
     #[serde(skip)]
     message: &'static str,
     #[serde(skip)]
-    counts: bool,
+    used_as: Use,
+    #[serde(skip)]
+    in_source: bool,
+    #[serde(skip)]
+    run: [&'static str; 4],
+    #[serde(skip)]
+    demand: Demand,
     /// None: no figure was published, which means no effect.
     pub published: Option<Figure>,
     pub published_base: Option<f64>,
     pub published_variant: Option<f64>,
     pub simulated: Option<Figure>,
+    /// The base in the published unit. None: that has no counterpart here, or no figure was
+    /// published.
+    pub level: Option<f64>,
     /// In the simulator's unit.
     pub simulated_base: Option<f64>,
     pub simulated_variant: Option<f64>,
@@ -105,12 +121,21 @@ pub struct Table {
     pub most_seeds: u64,
     pub short: bool,
     pub frozen: Frozen,
+    /// The changes since, if they are asked for.
+    #[serde(skip)]
+    pub log: Option<String>,
     /// Parameters with other values than in params.tsv.
     pub params: Vec<String>,
-    /// Rows that count.
+    /// Rows of the source itself, and of other messages.
     pub rows: Vec<Line>,
+    pub others: Vec<Line>,
     /// Rows that do not count: other schedulers, tails, sentences about many runs.
     pub apart: Vec<Line>,
+    /// Of the rows of the source, of those to which nothing was fitted, and of other messages.
+    /// None: there are no such rows, or the runs are short.
+    pub score: Option<Score>,
+    pub score_unfitted: Option<Score>,
+    pub score_others: Option<Score>,
     pub beside: Vec<Compared>,
 }
 
@@ -198,7 +223,12 @@ pub fn tables(plan: &TablePlan) -> Result<Vec<Table>> {
     let frozen = Frozen::read()?;
     let table = |lines: &[Line]| {
         let source = lines[0].source;
-        let (counted, apart) = lines.iter().cloned().partition(|l| l.counts);
+        let (counted, apart): (Vec<Line>, _) = lines.iter().cloned().partition(Line::counts);
+        let (rows, others): (Vec<Line>, Vec<Line>) = counted.into_iter().partition(|l| l.in_source);
+        let score = |lines: &[Line], fitted: bool| {
+            let lines = lines.iter().filter(|l| fitted || !l.calibrates());
+            Score::of(lines).filter(|_| !plan.effort.short)
+        };
         let of = beside.iter().filter(|w| w.source == source);
         Table {
             source,
@@ -207,8 +237,13 @@ pub fn tables(plan: &TablePlan) -> Result<Vec<Table>> {
             most_seeds: plan.effort.most(),
             short: plan.effort.short,
             frozen: frozen.clone(),
+            log: plan.changes.then(|| frozen.log(source)),
             params: plan.effort.params.clone(),
-            rows: counted,
+            score: score(&rows, true),
+            score_unfitted: score(&rows, false),
+            score_others: score(&others, true),
+            rows,
+            others,
             apart,
             beside: of.map(|w| w.compared(&outcomes)).collect(),
         }
@@ -220,16 +255,23 @@ pub fn tables(plan: &TablePlan) -> Result<Vec<Table>> {
 impl Line {
     /// True if a parameter was fitted to the row.
     fn calibrates(&self) -> bool {
-        self.used == Use::Calibrates.name()
+        self.used_as == Use::Calibrates
+    }
+
+    fn counts(&self) -> bool {
+        self.used_as.counts()
     }
 }
 
 fn line(row: &Row, cell: &Result<Cell, String>, outcomes: &Outcomes) -> Result<Line> {
-    let cell = cell.as_ref().map_err(String::clone);
-    let values = cell.and_then(|cell| outcomes.pairs(cell, cell.base, cell.variant));
+    let cell = cell.as_ref();
+    let values = cell
+        .map_err(String::clone)
+        .and_then(|cell| outcomes.pairs(cell, cell.base, cell.variant));
     let known = values.as_ref().ok();
     let runs = known.map_or(0, |v| v.0.len() as u64);
     let effect = known.map(|(base, variant)| change(base, variant));
+    let base = known.map(|v| mean(&v.0));
     let demand = Demand::of(row);
     let verdict = effect.map_or(Verdict::NotModelled, |e| demand.judge(e, runs));
     let undecided_seeds = effect.and_then(|e| demand.undecided(e, runs));
@@ -247,21 +289,26 @@ fn line(row: &Row, cell: &Result<Cell, String>, outcomes: &Outcomes) -> Result<L
         better: row.better,
         used: row.used.name(),
         message: row.message,
-        counts: row.used.counts(),
+        used_as: row.used,
+        in_source: row.in_source(),
+        run: row.run(),
+        demand,
         published,
         published_base: row.base_value,
         published_variant: row.variant_value,
         simulated: effect,
         runs,
-        simulated_base: known.map(|v| mean(&v.0)),
+        level: base.and_then(|base| cell.ok()?.level(row, base)),
+        simulated_base: base,
         simulated_variant: known.map(|v| mean(&v.1)),
         difference: effect.map(|e| e.value - row.effect.unwrap_or(0.0)),
         verdict,
         undecided_seeds,
         why: values.err(),
-        notes: match verdict == Verdict::Ok && undecided_seeds.is_none() || effect.is_none() {
-            true => Vec::new(),
-            false => notes(row)?,
+        notes: match verdict {
+            Verdict::NotModelled | Verdict::Underpowered => Vec::new(),
+            Verdict::Ok if undecided_seeds.is_none() => Vec::new(),
+            _ => notes(row)?,
         },
     })
 }

@@ -11,7 +11,9 @@ const COLUMNS: usize = 17;
 pub enum Use {
     /// A parameter was fitted to it.
     Calibrates,
-    HeldOut,
+    /// A scheduler's effect, to which no parameter was fitted. Rules were changed after most rows
+    /// had been seen.
+    Effect,
     /// No effect was published.
     Control,
     /// Threads pinned by hand: a bound, not a scheduler.
@@ -28,7 +30,7 @@ pub enum Use {
 
 const USES: [(&str, Use); 8] = [
     ("calibrates", Use::Calibrates),
-    ("held-out", Use::HeldOut),
+    ("effect", Use::Effect),
     ("control", Use::Control),
     ("bound", Use::Bound),
     ("tail", Use::Tail),
@@ -46,7 +48,7 @@ impl Use {
     pub fn counts(self) -> bool {
         matches!(
             self,
-            Use::Calibrates | Use::HeldOut | Use::Control | Use::Bound
+            Use::Calibrates | Use::Effect | Use::Control | Use::Bound
         )
     }
 }
@@ -71,7 +73,37 @@ pub struct Row {
     /// Standard error of the effect, points.
     pub error: Option<f64>,
     pub used: Use,
+    /// The message that publishes it.
     pub message: &'static str,
+}
+
+impl Row {
+    /// True if the source itself publishes the row. Other messages of its thread, and replies, may
+    /// be about other patches.
+    pub fn in_source(&self) -> bool {
+        let own = self.message.strip_prefix(self.source);
+        own.is_some_and(|rest| rest.starts_with(": "))
+    }
+
+    /// What one run measures, and a run with another policy beside it.
+    pub fn run(&self) -> [&'static str; 4] {
+        [self.machine, self.workload, self.base, self.variant]
+    }
+
+    /// The published effect, from its two values if they are known. 0: none was published.
+    pub fn effect(&self) -> f64 {
+        let values = self.base_value.zip(self.variant_value);
+        let exact = values.map(|(base, variant)| (variant / base - 1.0) * 100.0);
+        exact.or(self.effect).unwrap_or(0.0)
+    }
+
+    /// How far the published effect may be off, points: `errors` standard errors; of whole
+    /// microseconds, one. None: not published.
+    pub fn reach(&self, errors: f64) -> Option<f64> {
+        let whole = self.unit == "us" && self.base_value.is_some_and(|v| v.fract() == 0.0);
+        let resolution = self.base_value.filter(|_| whole).map(|v| 100.0 / v);
+        self.error.map(|e| errors * e).or(resolution)
+    }
 }
 
 /// All rows. Errors: a line is malformed.

@@ -2,6 +2,7 @@
 //! Tables as text and as Markdown.
 
 use super::beside::{Behind, Compared, Gain};
+use super::score::{HEADS, Score};
 use super::{Effort, Figure, Line, Table, TablePlan};
 
 /// The columns of a table. All but the first and the last are right-aligned.
@@ -15,6 +16,8 @@ pub enum Form {
 /// docs/simulator/SOURCE.md.
 pub fn document(plan: &TablePlan, tables: &[Table]) -> String {
     let beside = if plan.beside { " --beside" } else { "" };
+    let changes = if plan.changes { " --changes" } else { "" };
+    let beside = &format!("{beside}{changes}");
     let head = head("Published rows beside simulated ones", plan, beside);
     let tables: Vec<String> = tables.iter().map(Table::markdown).collect();
     head + &tables.join("\n")
@@ -68,14 +71,27 @@ impl Table {
                 true => format!("{} to {}", self.seeds, self.most_seeds),
                 false => self.seeds.to_string(),
             },
-            self.frozen.text(self.source)
+            self.frozen.text()
         );
+        if let Some(log) = &self.log {
+            text += log;
+        }
+        if self.short {
+            text += "A tenth of the time, so that the start of tasks shows: for tests of what has \
+                     changed, and no result.\n";
+        }
         if !self.params.is_empty() {
             text += &format!("Here: {}.\n", self.params.join(", "));
         }
         let mut notes = Vec::new();
-        for (name, lines) in [("rows", &self.rows), ("apart, not counted", &self.apart)] {
-            let rows: Vec<Cells> = lines.iter().map(|l| cells(l, &mut notes)).collect();
+        let parts = [
+            ("rows", &self.rows),
+            ("of other messages", &self.others),
+            ("apart, not counted", &self.apart),
+        ];
+        for (name, lines) in parts {
+            let rows = lines.iter().map(|l| cells(l, self.short, &mut notes));
+            let rows: Vec<Cells> = rows.collect();
             if !rows.is_empty() {
                 text += "\n";
                 text += &table(form, &heads(name), &rows);
@@ -87,24 +103,37 @@ impl Table {
                 Form::Markdown => format!("\n[{number}] {note}\n"),
             };
         }
-        text += &format!("\n{}\n", self.tally());
-        text + &self.beside(form)
+        text + &self.scores(form) + &self.beside(form)
     }
 
-    /// The number of rows with each verdict.
-    fn tally(&self) -> String {
-        let all: Vec<&Line> = self.rows.iter().collect();
-        let others = all.iter().filter(|l| !l.calibrates()).copied();
-        let others: Vec<&Line> = others.collect();
-        let counted = format!("Of {} rows: {}.", all.len(), counts(&all));
-        match all.len() - others.len() {
-            0 => counted,
-            n => format!(
-                "{counted} Without the {n} that calibrate, of {}: {}.",
-                others.len(),
-                counts(&others)
-            ),
+    /// The scores beside those of "always 0 %", and the number of rows with each verdict.
+    fn scores(&self, form: &Form) -> String {
+        let fitted = self.rows.iter().filter(|l| l.calibrates()).count();
+        let unfitted = format!("without the {fitted} that calibrate");
+        let scores = [
+            ("of the source", &self.score),
+            (unfitted.as_str(), &self.score_unfitted),
+            ("of other messages", &self.score_others),
+        ];
+        let shown = |(name, score): &(&str, &Option<Score>)| {
+            let doubled = fitted == 0 && *name == unfitted;
+            score.filter(|_| !doubled).map(|score| score.cells(name))
+        };
+        let rows: Vec<Cells> = scores.iter().filter_map(shown).collect();
+        if rows.is_empty() {
+            return String::new();
         }
+        let mut text = "\n".to_string() + &table(form, &HEADS.map(String::from).into(), &rows);
+        for (of, lines) in [
+            ("rows", &self.rows),
+            ("rows of other messages", &self.others),
+        ] {
+            if !lines.is_empty() {
+                let lines: Vec<&Line> = lines.iter().collect();
+                text += &format!("\nOf {} {of}: {}.\n", lines.len(), counts(&lines));
+            }
+        }
+        text
     }
 
     fn beside(&self, form: &Form) -> String {
@@ -172,13 +201,17 @@ fn heads(name: &str) -> Cells {
         "se",
         "runs",
         "off",
+        "level",
         "verdict",
     ];
     heads.map(String::from).into()
 }
 
-fn cells(line: &Line, notes: &mut Vec<&'static str>) -> Cells {
-    let mut verdict = match line.counts || line.simulated.is_none() {
+/// What is said of a row. Short runs have no verdict.
+fn told(line: &Line, short: bool, notes: &mut Vec<&'static str>) -> String {
+    let run = line.simulated.is_some();
+    let mut verdict = match line.counts() || !run {
+        _ if short && run => "-".to_string(),
         true => line.verdict.name().to_string(),
         false => format!("({})", line.verdict.name()),
     };
@@ -187,6 +220,9 @@ fn cells(line: &Line, notes: &mut Vec<&'static str>) -> Cells {
     }
     if let Some(why) = &line.why {
         verdict += &format!(": {why}");
+    }
+    if short {
+        return verdict;
     }
     if let Some(seeds) = line.undecided_seeds {
         verdict += &format!(", undecided: try --seeds {seeds}");
@@ -199,6 +235,23 @@ fn cells(line: &Line, notes: &mut Vec<&'static str>) -> Cells {
         });
         verdict += &format!(" [{}]", at + 1);
     }
+    verdict
+}
+
+/// The simulated level of the base beside the published one.
+fn level(line: &Line) -> String {
+    let Some((here, there)) = line.level.zip(line.published_base) else {
+        return "-".to_string();
+    };
+    let shown = |value: f64| match value.abs() {
+        v if v < 10.0 => format!("{value:.2}"),
+        v if v < 100.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    };
+    format!("{} for {} {}", shown(here), shown(there), line.unit)
+}
+
+fn cells(line: &Line, short: bool, notes: &mut Vec<&'static str>) -> Cells {
     let value = |figure: Option<Figure>| figure.map_or("-".into(), |f| format!("{:+.2}%", f.value));
     let error = |figure: Option<Figure>| {
         let error = figure.and_then(|f| f.error);
@@ -219,7 +272,8 @@ fn cells(line: &Line, notes: &mut Vec<&'static str>) -> Cells {
             runs => runs.to_string(),
         },
         line.difference.map_or("-".into(), |d| format!("{d:+.2}")),
-        verdict,
+        level(line),
+        told(line, short, notes),
     ]
 }
 

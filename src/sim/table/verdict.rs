@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Whether a simulated effect agrees with the published one. If that is above 2 % and two standard
-//! errors, the sign must be right and the size near. Else there must be no effect. The standard
-//! error of few runs is uncertain, so Student's t replaces the factor of two.
+//! Whether a simulated effect agrees with the published one. If that is above 2 %, the sign must be
+//! right and the size near. Else there must be no effect. If the published error is larger than
+//! what the row has to show, it shows nothing. The standard error of few runs is uncertain, so
+//! Student's t replaces the factor of two.
 
 use super::Figure;
 use super::rows::{Row, Use};
@@ -12,6 +13,8 @@ use serde::Serialize;
 const NO_EFFECT: f64 = 2.0;
 /// Standard errors within which nothing is decided.
 const ERRORS: f64 = 2.0;
+/// Points that arithmetic may lose.
+const ROUNDED: f64 = 1e-6;
 /// The quantile of Student's t: 95 % within both limits.
 const SHARE: f64 = 0.975;
 /// Points that a size may be off: of the workload that calibrates the model, and of others.
@@ -30,6 +33,8 @@ pub enum Verdict {
     Size,
     #[serde(rename = "miss (effect where none)")]
     Effect,
+    #[serde(rename = "underpowered")]
+    Underpowered,
     #[serde(rename = "not modelled")]
     NotModelled,
 }
@@ -41,6 +46,7 @@ impl Verdict {
             Verdict::Sign => "miss (sign)",
             Verdict::Size => "miss (size)",
             Verdict::Effect => "miss (effect where none)",
+            Verdict::Underpowered => "underpowered",
             Verdict::NotModelled => "not modelled",
         }
     }
@@ -57,15 +63,24 @@ pub fn reach(figure: Figure, runs: u64) -> Option<f64> {
 pub enum Demand {
     /// The sign of `effect`, and a size within `near` points.
     Like { effect: f64, near: f64 },
-    /// No effect: what was published is small, or within its own error.
+    /// No effect: what was published is small.
     None,
+    /// Nothing: what was published is within its own error.
+    Nothing,
 }
 
 impl Demand {
     pub fn of(row: &Row) -> Demand {
-        let effect = row.effect.unwrap_or(0.0);
-        let lost = row.error.is_some_and(|e| effect.abs() <= ERRORS * e);
-        if effect.abs() <= NO_EFFECT || lost || row.used == Use::Control {
+        let effect = row.effect();
+        let none = effect.abs() <= NO_EFFECT || row.used == Use::Control;
+        let shows = if none { NO_EFFECT } else { effect.abs() };
+        if row
+            .reach(ERRORS)
+            .is_some_and(|reach| reach + ROUNDED >= shows)
+        {
+            return Demand::Nothing;
+        }
+        if none {
             return Demand::None;
         }
         let near = match row.workload.starts_with("algorithm3") {
@@ -79,6 +94,7 @@ impl Demand {
     fn range(self) -> (f64, f64) {
         match self {
             Demand::None => (-NO_EFFECT, NO_EFFECT),
+            Demand::Nothing => (f64::NEG_INFINITY, f64::INFINITY),
             Demand::Like { effect, near } if effect > 0.0 => {
                 ((effect - near).max(0.0), effect + near)
             }
@@ -91,6 +107,7 @@ impl Demand {
         let (low, high) = self.range();
         let inside = (low..=high).contains(&simulated.value);
         match self {
+            Demand::Nothing => Verdict::Underpowered,
             Demand::None if inside => Verdict::Ok,
             Demand::None => Verdict::Effect,
             Demand::Like { .. } if !self.signed(simulated, runs) => Verdict::Sign,
@@ -99,8 +116,13 @@ impl Demand {
         }
     }
 
+    /// True if an effect is demanded.
+    pub fn has_sign(self) -> bool {
+        matches!(self, Demand::Like { .. })
+    }
+
     /// True if the effect has the demanded sign, and not by chance; or if none is demanded.
-    fn signed(self, simulated: Figure, runs: u64) -> bool {
+    pub fn signed(self, simulated: Figure, runs: u64) -> bool {
         let Demand::Like { effect, .. } = self else {
             return true;
         };

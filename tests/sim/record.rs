@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What the simulator is good for: the scores of the tables at full length, in data/record.tsv and
+//! in docs/simulator.md. `ROOST_DRAW=1 cargo test --release --test sim record` draws both from the
+//! pages of docs/simulator/.
+
+use crate::shown::is_kept;
+use scx_roost::sim::table::Record;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const SOURCES: [&str; 5] = ["000", "001", "002", "003", "004"];
+const BEGIN: &str = "<!-- record: drawn by tests/sim/record.rs -->\n";
+const END: &str = "<!-- end of record -->\n";
+
+fn file(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// The line of a page's table that begins with this cell, without it.
+fn cells(page: &str, first: &str) -> Vec<String> {
+    let start = format!("| {first} | ");
+    let line = page.lines().find_map(|line| line.strip_prefix(&start));
+    let line = line.unwrap_or_else(|| panic!("no line {start:?}"));
+    let cells = line.trim_end_matches(" |").split(" | ");
+    cells.map(str::to_string).collect()
+}
+
+/// data/record.tsv, as the pages have it.
+fn record() -> String {
+    let page = |source| fs::read_to_string(file(&format!("docs/simulator/{source}.md"))).unwrap();
+    let heads = cells(&page("000"), "score");
+    let mut text = format!("source\t{}\n", heads.join("\t"));
+    for source in SOURCES {
+        let cells = cells(&page(source), "of the source");
+        text += &format!("{source}\t{}\n", cells.join("\t"));
+    }
+    text
+}
+
+#[test]
+fn the_record_is_that_of_the_tables() {
+    let now = record();
+    is_kept(&file("src/sim/data/record.tsv"), &now);
+    let record = Record::parse(&now).unwrap();
+    let page = file("docs/simulator.md");
+    let text = fs::read_to_string(&page).unwrap();
+    let (before, rest) = text.split_once(BEGIN).expect("the record begins");
+    let (_, after) = rest.split_once(END).expect("the record ends");
+    let (sentence, table) = (filled(&record.text()), markdown(&now, &record));
+    is_kept(
+        &page,
+        &format!("{before}{BEGIN}{sentence}\n{table}{END}{after}"),
+    );
+}
+
+/// The lines of record.tsv as a table.
+fn markdown(lines: &str, record: &Record) -> String {
+    let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let mut lines = lines
+        .lines()
+        .map(|line| line.split('\t').map(String::from).collect::<Vec<_>>());
+    let mut heads = lines.next().unwrap();
+    heads.push("nearer than always 0 %".to_string());
+    let rule = vec!["---".to_string(); heads.len()];
+    let rows = lines.zip(&record.0).map(|(mut cells, scored)| {
+        cells[0] = format!("[{}](simulator/{}.md)", scored.name, scored.source);
+        cells.push(if scored.nearer { "yes" } else { "no" }.to_string());
+        cells
+    });
+    [heads, rule].into_iter().chain(rows).map(row).collect()
+}
+
+/// Filled to 100 columns.
+fn filled(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last_mut().unwrap();
+        if last.chars().count() + 1 + word.chars().count() > 100 {
+            lines.push(word.to_string());
+        } else {
+            *last += if last.is_empty() { "" } else { " " };
+            *last += word;
+        }
+    }
+    lines.join("\n") + "\n"
+}
