@@ -72,6 +72,11 @@ fn perform(command: Command) -> Result<ExitCode> {
         } => ctl::run(&path, verb, wait, json),
         #[cfg(feature = "sim")]
         Command::Sim { wanted, json } => simulate(&wanted, json),
+        #[cfg(feature = "sim")]
+        Command::Record { args, json } => {
+            let record = sim::record(&args, &on_signal()?)?;
+            shown(json, &record, || record.text()).map(|_| ())
+        }
         Command::Exec { path, args } => return exec::run(&path, args),
         #[cfg(feature = "export")]
         Command::Export { stats, output } => {

@@ -102,6 +102,17 @@ pub enum Sub {
         #[arg(long)]
         json: bool,
     },
+    /// Record what the scheduler of this machine does, for `sim --replay`
+    #[cfg(feature = "sim")]
+    #[command(after_help = crate::sim::RECORD_EXAMPLES)]
+    Record {
+        #[command(flatten)]
+        args: crate::sim::RecordArgs,
+
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Check whether this machine can run scx_roost, what is missing and what will not work
     Doctor(MachineArgs),
     /// Show or change features, tunables, arms and rules of the running scheduler

@@ -235,7 +235,10 @@ impl<S: Scheduler, W: Watch> Engine<S, W> {
             let spread = self.wait.load.groups[group].start;
             for me in 0..count {
                 let task = self.new_task(group, me as i64, None);
-                let at = 20_000 * task as u64 + spread * me / count;
+                let at = match self.wait.load.recorded {
+                    true => spread,
+                    false => 20_000 * task as u64 + spread * me / count,
+                };
                 self.clock.set(self.sleep(task), at);
             }
         }

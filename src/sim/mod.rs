@@ -13,6 +13,7 @@
 //!   in parallel.
 //! - `watch`: observers of a run; `trace/` draws it, `check` checks it, `swarm/` makes random cases
 //!   for the checks.
+//! - `recording/`: recordings of real machines, made and replayed.
 //! - `table/`: published results beside simulated ones, and the matrix.
 
 mod args;
@@ -40,6 +41,7 @@ mod params;
 mod pipe;
 mod policy;
 mod pstate;
+mod recording;
 mod runs;
 mod sched;
 mod speed;
@@ -61,6 +63,7 @@ pub use machines::{MACHINES, Model, model};
 pub use measure::{Measured, Times};
 pub use params::Params;
 pub use policy::{Policy, Rules};
+pub use recording::{RECORD_EXAMPLES, Record, RecordArgs, record};
 pub use swarm::swarm;
 pub use trace::Pictures;
 
@@ -96,9 +99,12 @@ impl Scenario<'_> {
         self.watched(()).map(|(measured, ())| measured)
     }
 
-    /// The workload and the modelled kernel threads.
+    /// The workload and the modelled kernel threads, which a recording has already.
     fn whole(&self) -> Load {
         let mut load = self.load.clone();
+        if load.recorded {
+            return load;
+        }
         kthreads::add(&mut load, &self.model.params, &self.model.machine);
         load
     }
